@@ -1,0 +1,145 @@
+#include "base/json.h"
+
+#include <event2/buffer.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* jansson recurses, so the depth is counted before it may. */
+static bool depth_within(struct text text, unsigned max_depth)
+{
+	bool in_string = false;
+	unsigned depth = 0;
+
+	for (size_t i = 0; i < text.size; i++) {
+		char c = text.bytes[i];
+
+		if (in_string) {
+			if (c == '\\')
+				i++;
+			else if (c == '"')
+				in_string = false;
+		} else if (c == '"') {
+			in_string = true;
+		} else if (c == '{' || c == '[') {
+			if (++depth > max_depth)
+				return false;
+		} else if ((c == '}' || c == ']') && depth) {
+			depth--;
+		}
+	}
+	return true;
+}
+
+json_t *json_read(struct text text, unsigned max_depth, struct error *err)
+{
+	json_error_t error;
+	json_t *value;
+
+	if (!depth_within(text, max_depth)) {
+		error_set(err, ERROR_BAD_REPLY, "JSON nested more than %u deep", max_depth);
+		return NULL;
+	}
+	value = json_loadb(text.bytes ? text.bytes : "", text.size,
+			   JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
+	if (!value)
+		error_set(err, ERROR_BAD_REPLY, "not JSON: %s (byte %d)", error.text,
+			  error.position);
+	return value;
+}
+
+struct text json_text(const json_t *value)
+{
+	if (!json_is_string(value))
+		return (struct text){0};
+	return text_from(json_string_value(value), json_string_length(value));
+}
+
+json_t *json_from_text(struct text text)
+{
+	json_t *value = json_stringn(text.bytes ? text.bytes : "", text.size);
+	auto_evbuffer struct evbuffer *repaired = NULL;
+
+	if (value)
+		return value;
+	repaired = evbuffer_new();
+	text_repair(text, repaired);
+	return json_stringn_nocheck((char *)evbuffer_pullup(repaired, -1),
+				    evbuffer_get_length(repaired));
+}
+
+int64_t json_get_integer(const json_t *object, const char *key, int64_t otherwise)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_integer(value) ? json_integer_value(value) : otherwise;
+}
+
+bool json_get_bool(const json_t *object, const char *key, bool otherwise)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_boolean(value) ? json_is_true(value) : otherwise;
+}
+
+struct text json_get_text(const json_t *object, const char *key)
+{
+	return json_text(json_object_get(object, key));
+}
+
+static void quote_valid(struct text text, struct evbuffer *out)
+{
+	static const char short_escapes[] = "\"\\\b\f\n\r\t", short_names[] = "\"\\bfnrt";
+	size_t start = 0;
+
+	for (size_t i = 0; i < text.size; i++) {
+		unsigned char c = (unsigned char)text.bytes[i];
+		const char *known;
+
+		if (c >= 0x20 && c != '"' && c != '\\')
+			continue;
+		evbuffer_add(out, text.bytes + start, i - start);
+		start = i + 1;
+		known = c ? strchr(short_escapes, c) : NULL;
+		if (known)
+			evbuffer_add_printf(out, "\\%c", short_names[known - short_escapes]);
+		else
+			evbuffer_add_printf(out, "\\u%04x", c);
+	}
+	evbuffer_add(out, text.bytes + start, text.size - start);
+}
+
+void json_quote(struct text text, struct evbuffer *out)
+{
+	auto_evbuffer struct evbuffer *repaired = NULL;
+
+	if (!text_is_utf8(text)) {
+		repaired = evbuffer_new();
+		text_repair(text, repaired);
+		text = text_in(repaired);
+	}
+	evbuffer_add(out, "\"", 1);
+	if (text.size)
+		quote_valid(text, out);
+	evbuffer_add(out, "\"", 1);
+}
+
+static int append(const char *bytes, size_t size, void *out)
+{
+	return evbuffer_add(out, bytes, size);
+}
+
+void json_write(const json_t *value, bool sorted, struct evbuffer *out)
+{
+	size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15) |
+		       (sorted ? JSON_SORT_KEYS : 0);
+
+	json_dump_callback(value, append, out, flags);
+}
+
+void json_write_line(const json_t *value, struct evbuffer *out)
+{
+	json_write(value, false, out);
+	evbuffer_add(out, "\n", 1);
+}

@@ -1,0 +1,40 @@
+/*
+ * base/json.h - JSON from strangers, and JSON to them.
+ *
+ * Reading is jansson with everything strict: RFC 8259, valid UTF-8, no
+ * duplicate keys, no trailing bytes, and a limit on depth that is checked
+ * before jansson sees the text. Strings may hold NUL: use json_text().
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+struct evbuffer;
+
+/* One JSON value from `text`, new; NULL and ERROR_BAD_REPLY otherwise. */
+json_t *json_read(struct text, unsigned max_depth, struct error *);
+
+/* The bytes of a JSON string, lent while it lives; empty for anything else and NULL. */
+struct text json_text(const json_t *);
+
+/* A JSON string of any bytes, new; invalid UTF-8 becomes U+FFFD. */
+json_t *json_from_text(struct text);
+
+/* The member as an integer; `otherwise` where it is missing or no integer. */
+int64_t json_get_integer(const json_t *object, const char *key, int64_t otherwise);
+bool json_get_bool(const json_t *object, const char *key, bool otherwise);
+struct text json_get_text(const json_t *object, const char *key);
+
+/* Appends `text` to `out` as a quoted JSON string; invalid UTF-8 becomes U+FFFD. */
+void json_quote(struct text, struct evbuffer *out);
+
+/* Appends the compact form of `value`; with `sorted` the canonical one. */
+void json_write(const json_t *value, bool sorted, struct evbuffer *out);
+
+/* Appends one line: compact JSON and a line feed. */
+void json_write_line(const json_t *value, struct evbuffer *out);

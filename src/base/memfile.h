@@ -1,0 +1,42 @@
+/*
+ * base/memfile.h - bytes that are written once, sealed, then shared.
+ *
+ * Contexts and every string too big for JSON live in one. It is counted by
+ * references, because a run, its sub-runs and a worker being started may all
+ * hold the same context; the bytes are never copied between them. What is large
+ * lies in a memory file (memfd_create(2)); what is small lies on the heap until
+ * somebody asks for the descriptor, so that ten thousand prompts do not take
+ * ten thousand of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+enum { MEMFILE_HEAP_MAX = 64 << 10 }; /* bytes: up to here it lies on the heap */
+
+struct memfile;
+
+/* An empty one with one reference. `name` is lent for good: it shows in /proc/PID/fd. */
+struct memfile *memfile_new(const char *name);
+
+/* Appends; only before the seal. ERROR_INPUT when there is no memory or descriptor for it. */
+bool memfile_append(struct memfile *, struct text, struct error *);
+
+/* No more writing, by anybody, ever (F_SEAL_*); the counts are final after it. */
+bool memfile_seal(struct memfile *, struct error *);
+
+struct memfile *memfile_ref(struct memfile *); /* NULL gives NULL */
+void memfile_unref(struct memfile *);          /* NULL is fine */
+
+/* The sealed memory file, lent, opened O_CLOEXEC; -1 and ERROR_INPUT where there is no room. */
+int memfile_fd(struct memfile *, struct error *);
+
+size_t memfile_size(const struct memfile *); /* bytes */
+const struct text_scan *memfile_scan(const struct memfile *);
+
+/* The bytes, mapped read-only at the first call, lent while a reference is held. */
+struct text memfile_text(struct memfile *);

@@ -1,0 +1,333 @@
+#include "base/text.h"
+
+#include <event2/buffer.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct text text_of(const char *string)
+{
+	return (struct text){string, string ? strlen(string) : 0};
+}
+
+struct text text_from(const void *bytes, size_t size)
+{
+	return (struct text){bytes, size};
+}
+
+bool text_equal(struct text text, const char *string)
+{
+	return text.size == strlen(string) &&
+	       (!text.size || !memcmp(text.bytes, string, text.size));
+}
+
+bool text_starts(struct text text, const char *prefix)
+{
+	size_t size = strlen(prefix);
+
+	return text.size >= size && (!size || !memcmp(text.bytes, prefix, size));
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct text text_trim(struct text text)
+{
+	while (text.size && is_space(text.bytes[0])) {
+		text.bytes++;
+		text.size--;
+	}
+	while (text.size && is_space(text.bytes[text.size - 1]))
+		text.size--;
+	return text;
+}
+
+char *text_copy(struct text text)
+{
+	return xstrndup(text.bytes, text.size);
+}
+
+const char *text_find(struct text text, const char *needle)
+{
+	return text.size ? memmem(text.bytes, text.size, needle, strlen(needle)) : NULL;
+}
+
+struct text text_clip(struct text text, size_t size)
+{
+	if (text.size <= size)
+		return text;
+	for (size_t back = 0; back < 4 && back <= size; back++) {
+		unsigned char c = (unsigned char)text.bytes[size - back];
+		size_t need = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+
+		if ((c & 0xc0) != 0x80)
+			return text_from(text.bytes, back && need > back ? size - back : size);
+	}
+	return text_from(text.bytes, size);
+}
+
+/*
+ * The length of the valid sequence at the start of `text`, or 0 with
+ * `ret_skip` set to how many bytes to give up (the maximal subpart, as Unicode
+ * chapter 3.9 recommends, so that repairs agree with Python's).
+ */
+static size_t sequence(struct text text, uint32_t *ret_point, size_t *ret_skip)
+{
+	const unsigned char *s = (const unsigned char *)text.bytes;
+	unsigned char low = 0x80, high = 0xbf;
+	size_t need;
+
+	*ret_skip = 1;
+	if (s[0] < 0x80) {
+		*ret_point = s[0];
+		return 1;
+	}
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 0;
+	need = s[0] < 0xe0 ? 1 : s[0] < 0xf0 ? 2 : 3;
+	*ret_point = s[0] & (0x3f >> need);
+	if (s[0] == 0xe0)
+		low = 0xa0;
+	else if (s[0] == 0xed)
+		high = 0x9f;
+	else if (s[0] == 0xf0)
+		low = 0x90;
+	else if (s[0] == 0xf4)
+		high = 0x8f;
+	for (size_t i = 1; i <= need; i++) {
+		if (i >= text.size || s[i] < low || s[i] > high) {
+			*ret_skip = i;
+			return 0;
+		}
+		*ret_point = *ret_point << 6 | (s[i] & 0x3f);
+		low = 0x80;
+		high = 0xbf;
+	}
+	return need + 1;
+}
+
+/* The escape of the character at the start; returns how many bytes it stands for. */
+static size_t escape_one(struct text text, char out[static 12])
+{
+	unsigned char c = (unsigned char)text.bytes[0];
+	uint32_t point;
+	size_t skip;
+	size_t size = sequence(text, &point, &skip);
+
+	if (!size) {
+		snprintf(out, 12, "\\x%02x", c);
+		return 1;
+	}
+	if (point == '\n' || point == '\t' || point == '\r')
+		snprintf(out, 12, "\\%c", point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
+	else if (point < 0x20 || point == 0x7f)
+		snprintf(out, 12, "\\x%02x", point);
+	else if ((point >= 0x80 && point < 0xa0) || (point >= 0x200e && point <= 0x200f) ||
+		 (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069))
+		snprintf(out, 12, "\\u%04x", point);
+	else
+		snprintf(out, 12, "%.*s", (int)size, text.bytes);
+	return size;
+}
+
+void text_escape(struct text text, char *out, size_t out_size)
+{
+	size_t used = 0;
+	char one[12];
+
+	while (text.size) {
+		size_t taken = escape_one(text, one);
+		size_t size = strlen(one);
+
+		if (used + size >= out_size)
+			break;
+		memcpy(out + used, one, size);
+		used += size;
+		text = text_from(text.bytes + taken, text.size - taken);
+	}
+	out[used] = '\0';
+}
+
+void text_escape_lines(struct text text, struct evbuffer *out)
+{
+	char one[12];
+
+	while (text.size) {
+		size_t plain = 0;
+
+		while (plain < text.size &&
+		       ((text.bytes[plain] >= 0x20 && text.bytes[plain] < 0x7f) ||
+			text.bytes[plain] == '\n' || text.bytes[plain] == '\t'))
+			plain++;
+		evbuffer_add(out, text.bytes, plain);
+		text = text_from(text.bytes + plain, text.size - plain);
+		if (text.size) {
+			size_t taken = escape_one(text, one);
+
+			evbuffer_add(out, one, strlen(one));
+			text = text_from(text.bytes + taken, text.size - taken);
+		}
+	}
+}
+
+/* How many bytes at the start are valid UTF-8; `ret_skip` bytes after them are not. */
+static size_t valid_prefix(struct text text, size_t *ret_skip)
+{
+	size_t i = 0;
+	uint32_t point;
+
+	while (i < text.size) {
+		size_t size;
+
+		if ((unsigned char)text.bytes[i] < 0x80) {
+			i++;
+			continue;
+		}
+		size = sequence(text_from(text.bytes + i, text.size - i), &point, ret_skip);
+		if (!size)
+			return i;
+		i += size;
+	}
+	*ret_skip = 0;
+	return i;
+}
+
+void text_repair(struct text text, struct evbuffer *out)
+{
+	while (text.size) {
+		size_t skip;
+		size_t valid = valid_prefix(text, &skip);
+
+		evbuffer_add(out, text.bytes, valid);
+		if (skip)
+			evbuffer_add(out, "\xef\xbf\xbd", 3);
+		text = text_from(text.bytes + valid + skip, text.size - valid - skip);
+	}
+}
+
+bool text_is_utf8(struct text text)
+{
+	size_t skip;
+
+	return valid_prefix(text, &skip) == text.size;
+}
+
+struct text text_in(struct evbuffer *buffer)
+{
+	const unsigned char *bytes = evbuffer_pullup(buffer, -1);
+
+	return text_from(bytes ? (const char *)bytes : "", evbuffer_get_length(buffer));
+}
+
+char *text_drain(struct evbuffer *buffer, size_t *ret_size)
+{
+	size_t size = evbuffer_get_length(buffer);
+	char *string = xcalloc(size + 1, 1);
+
+	if (size)
+		evbuffer_remove(buffer, string, size);
+	if (ret_size)
+		*ret_size = size;
+	return string;
+}
+
+static void scan_invalid(struct text_scan *scan, size_t bytes)
+{
+	scan->invalid += bytes;
+	scan->characters += bytes;
+	if (scan->highest < 0xdcff)
+		scan->highest = 0xdcff; /* surrogateescape makes it U+DC80..U+DCFF */
+	scan->need = scan->have = 0;
+}
+
+static void scan_lead(struct text_scan *scan, uint8_t c)
+{
+	if (c < 0xc2 || c > 0xf4) {
+		scan_invalid(scan, 1);
+		return;
+	}
+	scan->need = c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+	scan->have = 0;
+	scan->point = c & (0x3f >> scan->need);
+	scan->low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+	scan->high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+}
+
+static void scan_byte(struct text_scan *scan, uint8_t c)
+{
+	if (scan->need && (c < scan->low || c > scan->high))
+		scan_invalid(scan, scan->have + 1U);
+	if (!scan->need) {
+		if (c >= 0x80) {
+			scan_lead(scan, c);
+			return;
+		}
+		scan->characters++;
+		return;
+	}
+	scan->point = scan->point << 6 | (c & 0x3f);
+	scan->low = 0x80;
+	scan->high = 0xbf;
+	if (++scan->have < scan->need)
+		return;
+	scan->characters++;
+	scan->wide += scan->need >= 2;
+	if (scan->highest < scan->point)
+		scan->highest = scan->point;
+	scan->need = scan->have = 0;
+}
+
+void text_scan_feed(struct text_scan *scan, struct text text)
+{
+	const char *at = text.bytes, *end = at ? at + text.size : at;
+	uint64_t word;
+
+	scan->bytes += text.size;
+	while (at < end) {
+		while (!scan->need && end - at >= 8) {
+			memcpy(&word, at, sizeof word);
+			if (word & UINT64_C(0x8080808080808080))
+				break;
+			scan->characters += 8;
+			at += 8;
+		}
+		if (at < end)
+			scan_byte(scan, (uint8_t)*at++);
+	}
+}
+
+void text_scan_end(struct text_scan *scan)
+{
+	if (scan->need)
+		scan_invalid(scan, scan->have + 1U);
+}
+
+int64_t text_scan_tokens(const struct text_scan *scan)
+{
+	/*
+	 * English runs to about 4.3 characters a token, source code to 3, and
+	 * CJK to one or two tokens a character.
+	 */
+	size_t narrow = scan->characters - scan->wide;
+
+	return (int64_t)((narrow * 2 + 6) / 7 + scan->wide);
+}
+
+int64_t text_tokens(struct text text)
+{
+	struct text_scan scan = {0};
+
+	text_scan_feed(&scan, text);
+	text_scan_end(&scan);
+	return text_scan_tokens(&scan);
+}
+
+size_t text_scan_python_size(const struct text_scan *scan)
+{
+	size_t width = scan->highest < 0x100 ? 1 : scan->highest < 0x10000 ? 2 : 4;
+
+	return scan->characters * width + 80;
+}

@@ -1,0 +1,75 @@
+/*
+ * base/text.h - bytes with a length, UTF-8, and how much of what they hold.
+ *
+ * A struct text lends: it never owns its bytes, and need not end in NUL.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct evbuffer;
+
+struct text {
+	const char *bytes;
+	size_t size;
+};
+
+struct text text_of(const char *string); /* NULL gives the empty text */
+struct text text_from(const void *bytes, size_t size);
+bool text_equal(struct text, const char *string);
+bool text_starts(struct text, const char *prefix);
+struct text text_trim(struct text);                     /* without ASCII white space at both ends */
+char *text_copy(struct text);                           /* owned, NUL-terminated */
+const char *text_find(struct text, const char *needle); /* first place, or NULL */
+
+/* The longest prefix of at most `size` bytes that does not cut a UTF-8 sequence. */
+struct text text_clip(struct text, size_t size);
+
+/*
+ * For terminals and logs: control characters, DEL, C1 and invalid bytes become
+ * \n, \t, \x1b and the like. Always terminates `out`; cuts what does not fit.
+ */
+void text_escape(struct text, char *out, size_t out_size);
+
+/* The same into an evbuffer, line feeds and tabs left as they are. */
+void text_escape_lines(struct text, struct evbuffer *out);
+
+/* Appends `text` to `out`, each invalid UTF-8 sequence replaced by U+FFFD. */
+void text_repair(struct text, struct evbuffer *out);
+bool text_is_utf8(struct text);
+
+/* All of a buffer's bytes, lent until it changes; empty, but not NULL, where there are none. */
+struct text text_in(struct evbuffer *);
+
+/*
+ * Owned bytes gathered in an evbuffer, as one NUL-terminated string; the
+ * buffer is emptied. `ret_size` (may be NULL) is without the NUL.
+ */
+char *text_drain(struct evbuffer *, size_t *ret_size);
+
+/*
+ * What a text holds, counted while its bytes pass by in pieces of any size.
+ * Invalid UTF-8 counts one character a byte, as Python's surrogateescape does.
+ */
+struct text_scan {
+	size_t bytes;
+	size_t characters; /* code points */
+	size_t invalid;    /* bytes that are not UTF-8 */
+	size_t wide;       /* characters of three or more UTF-8 bytes: CJK, emoji */
+	uint32_t highest;  /* highest code point */
+	/* private */
+	uint32_t point;
+	uint8_t need, have, low, high;
+};
+
+void text_scan_feed(struct text_scan *, struct text);
+void text_scan_end(struct text_scan *);
+
+/* Model tokens, within a factor of two for English, source code and CJK. */
+int64_t text_scan_tokens(const struct text_scan *);
+int64_t text_tokens(struct text);
+
+/* Bytes that Python needs for it as a str: 1, 2 or 4 a character (PEP 393). */
+size_t text_scan_python_size(const struct text_scan *);

@@ -1,0 +1,125 @@
+/* What went wrong, for a person and for a program. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void test_set(void **state)
+{
+	struct error err = {.http_status = 500};
+
+	(void)state;
+	assert_false(error_set(&err, ERROR_BUDGET, "no %s left", "money"));
+	assert_int_equal(err.kind, ERROR_BUDGET);
+	assert_int_equal(err.http_status, 0);
+	assert_string_equal(err.text, "no money left");
+	assert_false(error_set(NULL, ERROR_BUDGET, "nobody wants to know"));
+	assert_false(error_context(NULL, "nobody"));
+}
+
+static void test_errno(void **state)
+{
+	struct error err;
+
+	(void)state;
+	errno = ENOENT;
+	assert_false(error_errno(&err, ERROR_INPUT, "cannot read %s", "x"));
+	assert_string_equal(err.text, "cannot read x: No such file or directory");
+}
+
+/* Context goes in front; the kind and the status stay as they are. */
+static void test_context(void **state)
+{
+	struct error err;
+
+	(void)state;
+	error_set(&err, ERROR_AUTH, "no key");
+	err.http_status = 401;
+	assert_false(error_context(&err, "provider %d", 7));
+	assert_string_equal(err.text, "provider 7: no key");
+	assert_int_equal(err.kind, ERROR_AUTH);
+	assert_int_equal(err.http_status, 401);
+}
+
+/* Control characters are shown, wherever they come from. */
+static void test_escaped(void **state)
+{
+	struct error err;
+
+	(void)state;
+	error_set(&err, ERROR_INPUT, "bad \x1b[31m\n\xff");
+	assert_string_equal(err.text, "bad \\x1b[31m\\n\\xff");
+	error_context(&err, "file \x1b.txt");
+	assert_string_equal(err.text, "file \\x1b.txt: bad \\x1b[31m\\n\\xff");
+}
+
+/* Too long a text is cut, never overflows, and stays UTF-8 where it was. */
+static void test_long(void **state)
+{
+	struct error err;
+	char text[2000];
+
+	(void)state;
+	for (size_t i = 0; i + 1 < sizeof text; i += 2)
+		memcpy(text + i, "\xc3\xa9", 2);
+	text[sizeof text - 1] = '\0';
+	error_set(&err, ERROR_INPUT, "%s", text);
+	assert_in_range(strlen(err.text), 500, sizeof err.text - 1);
+	error_context(&err, "front");
+	assert_in_range(strlen(err.text), 500, sizeof err.text - 1);
+	assert_memory_equal(err.text, "front: \xc3\xa9", 9);
+	error_context(&err, "%s", text);
+	assert_in_range(strlen(err.text), 500, sizeof err.text - 1);
+	errno = EPERM;
+	error_errno(&err, ERROR_INPUT, "%s", text);
+	assert_in_range(strlen(err.text), 500, sizeof err.text - 1);
+}
+
+/* The exit status table of the command line; each kind has a name of its own. */
+static void test_table(void **state)
+{
+	static const struct {
+		enum error_kind kind;
+		const char *name;
+		int exit;
+	} rows[] = {
+		{ERROR_NONE, "none", 0},           {ERROR_INTERNAL, "internal", 1},
+		{ERROR_USAGE, "usage", 2},         {ERROR_AUTH, "auth", 4},
+		{ERROR_THROTTLED, "throttled", 5}, {ERROR_BUDGET, "budget", 6},
+		{ERROR_SANDBOX, "sandbox", 7},     {ERROR_INPUT, "input", 8},
+		{ERROR_REFUSED, "refused", 10},    {ERROR_CANCELLED, "cancelled", 130},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_string_equal(error_name(rows[i].kind), rows[i].name);
+		assert_int_equal(error_exit_status(rows[i].kind), rows[i].exit);
+	}
+	for (int a = ERROR_NONE; a <= ERROR_CANCELLED; a++) {
+		assert_true(strlen(error_meaning((enum error_kind)a)) > 0);
+		for (int b = ERROR_NONE; b < a; b++)
+			assert_string_not_equal(error_name((enum error_kind)a),
+						error_name((enum error_kind)b));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_set),     cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_context), cmocka_unit_test(test_escaped),
+		cmocka_unit_test(test_long),    cmocka_unit_test(test_table),
+	};
+
+	return cmocka_run_group_tests_name("error", tests, NULL, NULL);
+}

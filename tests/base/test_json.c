@@ -1,0 +1,191 @@
+/* JSON from strangers is read strictly; JSON to them is always valid. */
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <event2/buffer.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void assert_refused(struct text text, unsigned depth)
+{
+	struct error err = {0};
+
+	assert_null(json_read(text, depth, &err));
+	assert_int_equal(err.kind, ERROR_BAD_REPLY);
+	assert_true(err.text[0]);
+}
+
+/* Whatever RFC 8259 does not allow, and duplicate keys, is refused. */
+static void test_refused(void **state)
+{
+	static const char *const rows[] = {
+		"",
+		" ",
+		"{",
+		"[1,]",
+		"{\"a\":1,\"a\":2}",
+		"{} x",
+		"nul",
+		"NaN",
+		"1e999",
+		"012",
+		"'a'",
+		"\"a\nb\"",
+		"\"\\ud800\"",
+		"\"\xff\"",
+		"\"\xed\xa0\x80\"",
+		"{a:1}",
+		"[1] [2]",
+		"\xef\xbb\xbf{}",
+		"[1}",
+		"\"open",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_refused(text_of(rows[i]), 8);
+	assert_refused((struct text){0}, 8);
+}
+
+/* Depth is limited before jansson recurses; brackets in strings do not count. */
+static void test_depth(void **state)
+{
+	static char deep[1 << 20];
+	json_t *value;
+
+	(void)state;
+	value = json_read(text_of("[[[\"]]]]\\\"[[[[\"]]]"), 3, NULL);
+	assert_non_null(value);
+	json_decref(value);
+	assert_refused(text_of("[[[{}]]]"), 3);
+	value = json_read(text_of("[[],[],{},{}]"), 2, NULL);
+	assert_non_null(value);
+	json_decref(value);
+	memset(deep, '[', sizeof deep);
+	assert_refused(text_from(deep, sizeof deep), 100);
+}
+
+/* Strings keep NUL; accessors answer for what is missing or of another type. */
+static void test_accessors(void **state)
+{
+	struct text text = text_of("{\"s\": \"a\\u0000b\", \"i\": 9007199254740993, \"t\": true, "
+				   "\"r\": 1.5, \"n\": null}");
+	json_t *object = json_read(text, 4, NULL);
+
+	(void)state;
+	assert_non_null(object);
+	assert_int_equal(json_get_text(object, "s").size, 3);
+	assert_memory_equal(json_get_text(object, "s").bytes, "a\0b", 3);
+	assert_int_equal(json_get_integer(object, "i", 0), INT64_C(9007199254740993));
+	assert_int_equal(json_get_integer(object, "r", 7), 7);
+	assert_int_equal(json_get_integer(object, "none", 7), 7);
+	assert_int_equal(json_get_integer(NULL, "i", 7), 7);
+	assert_true(json_get_bool(object, "t", false));
+	assert_true(json_get_bool(object, "n", true));
+	assert_int_equal(json_get_text(object, "i").size, 0);
+	assert_int_equal(json_text(NULL).size, 0);
+	json_decref(object);
+}
+
+/* Any value that JSON can be, alone. */
+static void test_any_value(void **state)
+{
+	static const char *const rows[] = {"1", "\"a\"", "null", " true ", "-0.5e-3"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		json_t *value = json_read(text_of(rows[i]), 1, NULL);
+
+		assert_non_null(value);
+		json_decref(value);
+	}
+}
+
+/* Bytes that are no UTF-8 become U+FFFD on their way out, NUL stays. */
+static void test_from_text(void **state)
+{
+	json_t *value = json_from_text(text_from("a\0\xff\xc3\xa9", 5));
+
+	(void)state;
+	assert_int_equal(json_string_length(value), 7);
+	assert_memory_equal(json_string_value(value), "a\0\xef\xbf\xbd\xc3\xa9", 7);
+	json_decref(value);
+	value = json_from_text((struct text){0});
+	assert_int_equal(json_string_length(value), 0);
+	json_decref(value);
+}
+
+static void assert_buffer(struct evbuffer *buffer, const char *expected)
+{
+	char *string = text_drain(buffer, NULL);
+
+	assert_string_equal(string, expected);
+	free(string);
+}
+
+/* What json_quote() writes reads back as the text, for every byte there is. */
+static void test_quote(void **state)
+{
+	struct evbuffer *out = evbuffer_new();
+	char all[128];
+	struct text written;
+	json_t *value;
+
+	(void)state;
+	json_quote(text_of("a\"\\\n\t\r\b\f\x1b\x7f/\xe2\x82\xac"), out);
+	assert_buffer(out, "\"a\\\"\\\\\\n\\t\\r\\b\\f\\u001b\x7f/\xe2\x82\xac\"");
+	json_quote(text_of("\xff"), out);
+	assert_buffer(out, "\"\xef\xbf\xbd\"");
+	json_quote((struct text){0}, out);
+	assert_buffer(out, "\"\"");
+	for (size_t i = 0; i < sizeof all; i++)
+		all[i] = (char)i;
+	json_quote(text_from(all, sizeof all), out);
+	written = text_from(evbuffer_pullup(out, -1), evbuffer_get_length(out));
+	value = json_read(written, 1, NULL);
+	assert_non_null(value);
+	assert_int_equal(json_text(value).size, sizeof all);
+	assert_memory_equal(json_text(value).bytes, all, sizeof all);
+	json_decref(value);
+	evbuffer_free(out);
+}
+
+/* Compact, in the order of insertion or sorted; one line is one line. */
+static void test_write(void **state)
+{
+	struct evbuffer *out = evbuffer_new();
+	json_t *object = json_pack("{s:i, s:[s, n, b], s:f}", "b", 1, "a", "x\n", 1, "c", 0.5);
+
+	(void)state;
+	json_write(object, false, out);
+	assert_buffer(out, "{\"b\":1,\"a\":[\"x\\n\",null,true],\"c\":0.5}");
+	json_write(object, true, out);
+	assert_buffer(out, "{\"a\":[\"x\\n\",null,true],\"b\":1,\"c\":0.5}");
+	json_write_line(object, out);
+	assert_buffer(out, "{\"b\":1,\"a\":[\"x\\n\",null,true],\"c\":0.5}\n");
+	json_write(json_null(), false, out);
+	assert_buffer(out, "null");
+	json_decref(object);
+	evbuffer_free(out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),   cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_accessors), cmocka_unit_test(test_any_value),
+		cmocka_unit_test(test_from_text), cmocka_unit_test(test_quote),
+		cmocka_unit_test(test_write),
+	};
+
+	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* Bytes with a length, UTF-8, and what they hold. */
+#include "base/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <event2/buffer.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void assert_text(struct text text, const char *expected)
+{
+	if (!text_equal(text, expected))
+		fail_msg("[%.*s] is not [%s]", (int)text.size, text.bytes ? text.bytes : "",
+			 expected);
+}
+
+/* The empty text is the same whether it has bytes or not. */
+static void test_empty(void **state)
+{
+	struct text none = {0};
+
+	(void)state;
+	assert_int_equal(text_of(NULL).size, 0);
+	assert_true(text_equal(none, ""));
+	assert_false(text_equal(none, "a"));
+	assert_true(text_starts(none, ""));
+	assert_false(text_starts(none, "a"));
+	assert_null(text_find(none, "a"));
+	assert_int_equal(text_trim(none).size, 0);
+	assert_int_equal(text_clip(none, 5).size, 0);
+	assert_int_equal(text_tokens(none), 0);
+	assert_true(text_is_utf8(none));
+}
+
+static void test_compare_and_find(void **state)
+{
+	struct text text = text_from("ab\0cd", 5);
+
+	(void)state;
+	assert_false(text_equal(text, "ab"));
+	assert_true(text_starts(text, "ab"));
+	assert_false(text_starts(text_of("a"), "ab"));
+	assert_ptr_equal(text_find(text, "cd"), text.bytes + 3);
+	assert_null(text_find(text_from("abc", 2), "c"));
+}
+
+static void test_trim(void **state)
+{
+	(void)state;
+	assert_text(text_trim(text_of(" \t\r\n\v\f a b \n")), "a b");
+	assert_text(text_trim(text_of(" \n ")), "");
+	assert_int_equal(text_trim(text_from("\0 ", 2)).size, 1);
+}
+
+/* A clip never cuts a character, and never loses more than the one it would have cut. */
+static void test_clip(void **state)
+{
+	static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z"; /* 1 2 3 4 1 */
+	static const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(expected); i++)
+		assert_int_equal(text_clip(text_of(text), i).size, expected[i]);
+	/* What is no character can be cut anywhere. */
+	assert_int_equal(text_clip(text_of("a\x80\x80\x80\x80"), 2).size, 2);
+	assert_int_equal(text_clip(text_of("\x80\x80\x80\x80\x80\x80"), 5).size, 5);
+	assert_int_equal(text_clip(text_of("\xc3\xa9\x80\x80"), 3).size, 3);
+}
+
+/* Nothing that could steer a terminal passes. */
+static void test_escape(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{"plain \xc3\xa9", "plain \xc3\xa9"},
+		{"a\nb\tc\rd", "a\\nb\\tc\\rd"},
+		{"\x1b[31m\x7f\x07", "\\x1b[31m\\x7f\\x07"},
+		{"\xc2\x9b", "\\u009b"},
+		{"\xe2\x80\xae\xe2\x81\xa6", "\\u202e\\u2066"},
+		{"\xff\xc3", "\\xff\\xc3"},
+		{"\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* a surrogate */
+		{"\xc0\xaf", "\\xc0\\xaf"},          /* an overlong slash */
+	};
+	char out[64], small[6];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		text_escape(text_of(rows[i].in), out, sizeof out);
+		assert_string_equal(out, rows[i].out);
+	}
+	text_escape(text_of("abc\x1b"), small, sizeof small);
+	assert_string_equal(small, "abc");
+	text_escape(text_of("abcdefgh"), small, sizeof small);
+	assert_string_equal(small, "abcde");
+}
+
+static void assert_buffer(struct evbuffer *buffer, const char *expected)
+{
+	size_t size;
+	char *string = text_drain(buffer, &size);
+
+	assert_int_equal(size, strlen(expected));
+	assert_string_equal(string, expected);
+	assert_int_equal(evbuffer_get_length(buffer), 0);
+	free(string);
+}
+
+static void test_escape_lines(void **state)
+{
+	struct evbuffer *out = evbuffer_new();
+
+	(void)state;
+	text_escape_lines(text_of("a\n\tb\x1b[2J\r\n\xc3\xa9\xff"), out);
+	assert_buffer(out, "a\n\tb\\x1b[2J\\r\n\xc3\xa9\\xff");
+	text_escape_lines((struct text){0}, out);
+	assert_buffer(out, "");
+	evbuffer_free(out);
+}
+
+/* One U+FFFD for each maximal part of a sequence: what Python's errors="replace" does. */
+static void test_repair(void **state)
+{
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{"ok \xe2\x82\xac", "ok \xe2\x82\xac"},
+		{"\xff", "?"},
+		{"a\xe2\x82z", "a?z"},
+		{"\xf0\x9f\x98", "?"},
+		{"\xf0\x9f\x98\xf0\x9f\x98\x80", "?\xf0\x9f\x98\x80"},
+		{"\xed\xa0\x80", "???"},
+		{"\xc0\xaf", "??"},
+		{"\xf5\x80\x80", "???"},
+		{"\xf4\x90\x80\x80", "????"},
+		{"\xe0\x80\x80", "???"},
+	};
+	struct evbuffer *out = evbuffer_new(), *expected = evbuffer_new();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char *want;
+
+		for (const char *at = rows[i].out; *at; at++)
+			evbuffer_add(expected, *at == '?' ? "\xef\xbf\xbd" : at,
+				     *at == '?' ? 3 : 1);
+		want = text_drain(expected, NULL);
+		text_repair(text_of(rows[i].in), out);
+		assert_buffer(out, want);
+		free(want);
+		assert_int_equal(text_is_utf8(text_of(rows[i].in)), i == 0);
+	}
+	evbuffer_free(expected);
+	evbuffer_free(out);
+}
+
+static struct text_scan scan_of(struct text text, size_t piece)
+{
+	struct text_scan scan = {0};
+
+	for (size_t at = 0; at < text.size; at += piece) {
+		size_t size = text.size - at < piece ? text.size - at : piece;
+
+		text_scan_feed(&scan, text_from(text.bytes + at, size));
+	}
+	text_scan_end(&scan);
+	return scan;
+}
+
+/* LIB-8, LIB-9: characters as Python counts them, in whatever pieces the bytes come. */
+static void test_scan(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t characters, invalid, wide;
+		uint32_t highest;
+	} rows[] = {
+		{"", 0, 0, 0, 0},
+		{"only ascii, longer than a word", 30, 0, 0, 0},
+		{"na\xc3\xafve", 5, 0, 0, 0xef},
+		{"\xe4\xb8\xad\xe6\x96\x87, \xf0\x9f\x98\x80 and more", 14, 0, 3, 0x1f600},
+		{"a\xff\xfe", 3, 2, 0, 0xdcff},
+		{"\xe2\x82", 2, 2, 0, 0xdcff},
+		{"\xe2\x82\xc3\xa9", 3, 2, 0, 0xdcff},
+		{"\xf0\x9f\x98X", 4, 3, 0, 0xdcff},
+		{"\xed\xa0\x80", 3, 3, 0, 0xdcff},
+		{"\xf4\x90\x80\x80 12345678 \xc1\xbf", 16, 6, 0, 0xdcff},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		for (size_t piece = 1; piece < 20; piece++) {
+			struct text_scan scan = scan_of(text_of(rows[i].text), piece);
+
+			assert_int_equal(scan.bytes, strlen(rows[i].text));
+			assert_int_equal(scan.characters, rows[i].characters);
+			assert_int_equal(scan.invalid, rows[i].invalid);
+			assert_int_equal(scan.wide, rows[i].wide);
+			assert_int_equal(scan.highest, rows[i].highest);
+		}
+}
+
+/* The memory of a str: one, two or four bytes a character (PEP 393). */
+static void test_python_size(void **state)
+{
+	size_t empty = 0;
+	struct text_scan scan = scan_of(text_of(""), 1);
+
+	(void)state;
+	empty = text_scan_python_size(&scan);
+	scan = scan_of(text_of("abcd"), 4);
+	assert_int_equal(text_scan_python_size(&scan), empty + 4);
+	scan = scan_of(text_of("abc\xc3\xa9"), 4);
+	assert_int_equal(text_scan_python_size(&scan), empty + 4);
+	scan = scan_of(text_of("abc\xe2\x82\xac"), 4);
+	assert_int_equal(text_scan_python_size(&scan), empty + 8);
+	scan = scan_of(text_of("abc\xff"), 4);
+	assert_int_equal(text_scan_python_size(&scan), empty + 8);
+	scan = scan_of(text_of("abc\xf0\x9f\x98\x80"), 4);
+	assert_int_equal(text_scan_python_size(&scan), empty + 16);
+}
+
+/* LIB-8: within a factor of two of what tokenizers count for English, code and CJK. */
+static void test_tokens(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t tokens; /* by the o200k vocabulary, rounded */
+	} rows[] = {
+		{"The quick brown fox jumps over the lazy dog, and nobody in the whole "
+		 "village could remember when it had last happened.",
+		 24},
+		{"for (size_t i = 0; i < count; i++)\n\tif (table[i].name && !strcmp(name, "
+		 "table[i].name))\n\t\treturn &table[i];\n",
+		 39},
+		{"\xe6\x88\x91\xe4\xbb\xac\xe7\x9a\x84\xe7\xa0\x94\xe7\xa9\xb6\xe8\xa1\xa8"
+		 "\xe6\x98\x8e\xe8\xbf\x99\xe7\xa7\x8d\xe6\x96\xb9\xe6\xb3\x95\xe6\x98\xaf"
+		 "\xe6\x9c\x89\xe6\x95\x88\xe7\x9a\x84",
+		 12},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_in_range(text_tokens(text_of(rows[i].text)), (rows[i].tokens + 1) / 2,
+				rows[i].tokens * 2);
+}
+
+static void test_copy(void **state)
+{
+	char *copy = text_copy(text_from("a\0b", 3));
+
+	(void)state;
+	assert_memory_equal(copy, "a\0b", 4);
+	free(copy);
+	copy = text_copy((struct text){0});
+	assert_string_equal(copy, "");
+	free(copy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty),       cmocka_unit_test(test_compare_and_find),
+		cmocka_unit_test(test_trim),        cmocka_unit_test(test_clip),
+		cmocka_unit_test(test_escape),      cmocka_unit_test(test_escape_lines),
+		cmocka_unit_test(test_repair),      cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_python_size), cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_copy),
+	};
+
+	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""tests/tap.py FILE [NAME...] - runs a file of unittest tests and speaks TAP.
+
+One line a test method; a failed subTest fails its method. NAME picks classes and methods
+(`Class`, `Class.method`). Whatever the tests print goes to standard error. Fails when a test
+failed or when none ran.
+"""
+import faulthandler
+import importlib.util
+import os
+import signal
+import sys
+import unittest
+from pathlib import Path
+
+
+class TapResult(unittest.TestResult):
+    """Prints a line as each test ends."""
+
+    def __init__(self, out):
+        super().__init__()
+        self.out = out
+        self.number = 0
+        self.bad = False
+        self.begin()
+
+    def begin(self):
+        self.good = False
+        self.directive = ""
+        self.details = []
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.begin()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.say(test)
+        self.begin()
+
+    def say(self, test):
+        self.number += 1
+        self.bad = self.bad or not self.good or bool(self.details)
+        verdict = "ok" if self.good and not self.details else "not ok"
+        name = test.id()
+        if isinstance(test, unittest.TestCase):
+            name = name.split(".", 1)[1]
+        print(f"{verdict} {self.number} - {name}{self.directive}", file=self.out)
+        for line in "\n".join(self.details).splitlines():
+            print(f"# {line}", file=self.out)
+        self.out.flush()
+
+    def say_outside(self, test):
+        """For what happens in setUpClass or setUpModule, where no test has started."""
+        if not isinstance(test, unittest.TestCase):
+            self.say(test)
+            self.begin()
+
+    def fail_with(self, test, error):
+        self.details.append(self._exc_info_to_string(error, test))
+        self.say_outside(test)
+
+    def addSuccess(self, test):
+        self.good = True
+
+    def addError(self, test, err):
+        self.fail_with(test, err)
+
+    def addFailure(self, test, err):
+        self.fail_with(test, err)
+
+    def addSubTest(self, test, subtest, err):
+        if err is not None:
+            self.details.append(f"{subtest._subDescription()}:")
+            self.details.append(self._exc_info_to_string(err, test))
+
+    def addSkip(self, test, reason):
+        self.good = True
+        self.directive = " # SKIP " + " ".join(str(reason).split())
+        self.say_outside(test)
+
+
+def load(path):
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def main(arguments):
+    if not arguments:
+        sys.exit("usage: tests/tap.py FILE [NAME...]")
+    faulthandler.enable()
+    faulthandler.register(signal.SIGTERM, chain=True)  # where it hung
+
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    sys.dont_write_bytecode = True
+
+    module = load(Path(arguments[0]).resolve())
+    loader = unittest.TestLoader()
+    suite = loader.loadTestsFromModule(module)
+    if arguments[1:]:
+        suite = loader.loadTestsFromNames(arguments[1:], module)
+
+    print("TAP version 13", file=out, flush=True)
+    result = TapResult(out)
+    suite.run(result)
+    print(f"1..{result.number}", file=out, flush=True)
+    return 1 if result.bad or result.number == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
