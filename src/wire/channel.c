@@ -1,0 +1,455 @@
+/*
+ * The side that sends is trusted with nothing: a size is compared with its
+ * limit before anything is made for it, and one turn of the event loop takes at
+ * most READ_MAX bytes and STEPS_MAX frames or attachments from it.
+ *
+ * struct event and not bufferevent, for a bufferevent goes on reading while
+ * nobody takes what it read.
+ */
+#include "wire/channel.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+enum {
+	READ_MAX = 64 << 10,
+	STEPS_MAX = 64,
+	STALL_MS = 30000,      /* a frame that began may rest so long */
+	CROWDED = 8 << 20,     /* unsent bytes at which it must read before we do */
+	UNREAD_MAX = 64 << 20, /* and the largest frame: at so many no further one is sent */
+};
+
+struct channel {
+	int in, out;             /* owned */
+	struct event *readable;  /* owned */
+	struct event *writable;  /* owned; pending while `output` holds something */
+	struct event *stall;     /* owned; pending while a frame is half read */
+	struct event *again;     /* owned; pending where the next turn must look at `input` */
+	struct evbuffer *input;  /* owned: less than one frame, and one read */
+	struct evbuffer *output; /* owned */
+
+	struct packet packet; /* owned: the frame whose attachments are coming; `message` or NULL */
+	size_t *sizes;        /* owned: those of `packet` */
+	size_t filled;        /* attachments that are whole */
+	size_t missing;       /* bytes of the attachment that is being filled */
+	struct memfile *filling; /* owned, or NULL between two */
+	size_t largest;          /* bytes of the largest frame sent */
+
+	bool paused;
+	bool crowded;    /* it sent a frame and had CROWDED bytes to read: it reads first */
+	bool ended;      /* end of file was seen */
+	bool deaf;       /* the other side closed its end: nothing can be sent */
+	bool delivering; /* a callback is on the stack, so the struct must last */
+	bool freed;      /* it was freed in that callback */
+	bool failed;     /* `error` is to be told at the next occasion */
+	bool told;       /* that it is over; everything rests */
+	struct error error;
+
+	channel_admit_fn *admit; /* or NULL */
+	channel_packet_fn *on_packet;
+	channel_over_fn *on_over;
+	void *owner; /* lent */
+};
+
+static void on_readable(evutil_socket_t, short, void *);
+static void on_writable(evutil_socket_t, short, void *);
+static void on_stall(evutil_socket_t, short, void *);
+static void on_again(evutil_socket_t, short, void *);
+
+static void set_nonblocking(int fd)
+{
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+struct channel *channel_new(struct event_base *base, int in, int out, channel_packet_fn *on_packet,
+			    channel_over_fn *on_over, void *owner)
+{
+	struct channel *channel = xcalloc(1, sizeof *channel);
+
+	set_nonblocking(in);
+	set_nonblocking(out);
+	channel->in = in;
+	channel->out = out;
+	channel->readable = event_new(base, in, EV_READ | EV_PERSIST, on_readable, channel);
+	channel->writable = event_new(base, out, EV_WRITE, on_writable, channel);
+	channel->stall = evtimer_new(base, on_stall, channel);
+	channel->again = evtimer_new(base, on_again, channel);
+	channel->input = evbuffer_new();
+	channel->output = evbuffer_new();
+	channel->on_packet = on_packet;
+	channel->on_over = on_over;
+	channel->owner = owner;
+	event_add(channel->readable, NULL);
+	return channel;
+}
+
+void channel_on_announce(struct channel *channel, channel_admit_fn *admit)
+{
+	channel->admit = admit;
+}
+
+struct text packet_text(const struct packet *packet, const json_t *field, struct memfile **ret_file)
+{
+	struct memfile *file = NULL;
+
+	if (json_is_integer(field))
+		file = packet->attachments[json_integer_value(field)];
+	if (ret_file)
+		*ret_file = file;
+	return file ? memfile_text(file) : json_text(field);
+}
+
+static void forget_packet(struct channel *channel)
+{
+	json_decref(channel->packet.message);
+	for (size_t i = 0; i < channel->filled; i++)
+		memfile_unref(channel->packet.attachments[i]);
+	free(channel->packet.attachments);
+	free(channel->sizes);
+	channel->packet = (struct packet){0};
+	channel->sizes = NULL;
+	channel->filled = 0;
+}
+
+void channel_free(struct channel *channel)
+{
+	if (!channel)
+		return;
+	event_free(channel->readable);
+	event_free(channel->writable);
+	event_free(channel->stall);
+	event_free(channel->again);
+	evbuffer_free(channel->input);
+	evbuffer_free(channel->output);
+	memfile_unref(channel->filling);
+	close(channel->in);
+	close(channel->out);
+	if (channel->delivering) {
+		channel->freed = true; /* the packet is lent to the callback that we are in */
+		return;
+	}
+	forget_packet(channel);
+	free(channel);
+}
+
+bool channel_ended(const struct channel *channel)
+{
+	return channel->ended;
+}
+
+static void fail(struct channel *channel, const struct error *err)
+{
+	if (channel->failed)
+		return;
+	channel->failed = true;
+	channel->error = *err;
+}
+
+static void over(struct channel *channel, const struct error *err)
+{
+	struct error copy = *err; /* the callback may free the channel */
+
+	event_del(channel->readable);
+	event_del(channel->writable);
+	event_del(channel->stall);
+	event_del(channel->again);
+	channel->told = true;
+	channel->on_over(channel->owner, &copy);
+}
+
+static void deliver(struct channel *channel)
+{
+	channel->crowded = evbuffer_get_length(channel->output) > CROWDED;
+	channel->on_packet(channel->owner, &channel->packet);
+	forget_packet(channel);
+}
+
+static bool read_sizes(struct channel *channel, const json_t *sizes, struct error *err)
+{
+	struct packet *packet = &channel->packet;
+	size_t total = 0;
+
+	if (!json_is_array(sizes) || json_array_size(sizes) > ATTACHMENTS_MAX)
+		return error_set(err, ERROR_WORKER, "'attachments' is no list of at most %d sizes",
+				 ATTACHMENTS_MAX);
+	channel->sizes = xcalloc(json_array_size(sizes) + 1, sizeof *channel->sizes);
+	packet->sizes = channel->sizes;
+	packet->attachment_count = json_array_size(sizes);
+	for (size_t i = 0; i < json_array_size(sizes); i++) {
+		const json_t *size = json_array_get(sizes, i);
+		json_int_t bytes = json_integer_value(size);
+
+		if (!json_is_integer(size) || bytes < 0 ||
+		    (uint64_t)bytes > ATTACHMENT_TOTAL_MAX - total)
+			return error_set(err, ERROR_WORKER,
+					 "attachments of a wrong size, or of more than %zu bytes",
+					 ATTACHMENT_TOTAL_MAX);
+		total += channel->sizes[i] = (size_t)bytes;
+	}
+	return true;
+}
+
+/* Takes the JSON of a frame; `packet` is what it announces. */
+static bool read_frame(struct channel *channel, struct text text, struct error *err)
+{
+	struct packet *packet = &channel->packet;
+	json_t *sizes;
+
+	packet->message = json_read(text, FRAME_DEPTH_MAX, err);
+	if (!packet->message)
+		return error_set(err, ERROR_WORKER, "%s", err->text);
+	if (!json_is_object(packet->message))
+		return error_set(err, ERROR_WORKER, "a frame that is no JSON object");
+	sizes = json_object_get(packet->message, "attachments");
+	if (sizes && !read_sizes(channel, sizes, err))
+		return false;
+	json_object_del(packet->message, "attachments");
+	if (channel->admit && !channel->admit(channel->owner, packet, err))
+		return false;
+	packet->attachments = xcalloc(packet->attachment_count + 1, sizeof(struct memfile *));
+	return true;
+}
+
+/* A step says whether there may be another. */
+static bool step_frame(struct channel *channel)
+{
+	size_t available = evbuffer_get_length(channel->input);
+	struct error err = {0};
+	uint32_t length;
+	const char *bytes;
+
+	if (available < sizeof length)
+		return false;
+	evbuffer_copyout(channel->input, &length, sizeof length);
+	length = ntohl(length);
+	if (length > FRAME_MAX) {
+		error_set(&err, ERROR_WORKER, "a frame of %u bytes; at most %d are allowed", length,
+			  FRAME_MAX);
+		fail(channel, &err);
+		return false;
+	}
+	if (available < sizeof length + length)
+		return false;
+	bytes = (const char *)evbuffer_pullup(channel->input, (ev_ssize_t)(sizeof length + length));
+	if (!read_frame(channel, text_from(bytes + sizeof length, length), &err)) {
+		fail(channel, &err);
+		return false;
+	}
+	evbuffer_drain(channel->input, sizeof length + length);
+	if (!channel->packet.attachment_count)
+		deliver(channel);
+	return true;
+}
+
+/* Moves what has arrived of the attachment into its memory file. */
+static bool fill(struct channel *channel, struct error *err)
+{
+	struct evbuffer_iovec piece;
+
+	while (channel->missing && evbuffer_get_length(channel->input)) {
+		size_t size;
+
+		evbuffer_peek(channel->input, 1, NULL, &piece, 1);
+		size = piece.iov_len < channel->missing ? piece.iov_len : channel->missing;
+		if (!memfile_append(channel->filling, text_from(piece.iov_base, size), err))
+			return false;
+		channel->missing -= size;
+		evbuffer_drain(channel->input, size);
+	}
+	return channel->missing || memfile_seal(channel->filling, err);
+}
+
+static bool step_attachment(struct channel *channel)
+{
+	struct packet *packet = &channel->packet;
+	struct error err = {0};
+
+	if (channel->filled == packet->attachment_count) {
+		deliver(channel);
+		return true;
+	}
+	if (!channel->filling) {
+		channel->missing = packet->sizes[channel->filled];
+		channel->filling = memfile_new("rlmd-attachment");
+	}
+	if (!fill(channel, &err)) {
+		fail(channel, &err);
+		return false;
+	}
+	if (channel->missing)
+		return false;
+	packet->attachments[channel->filled++] = take_pointer(&channel->filling);
+	return true;
+}
+
+static bool step(struct channel *channel)
+{
+	return channel->packet.message ? step_attachment(channel) : step_frame(channel);
+}
+
+static bool half_read(const struct channel *channel)
+{
+	return channel->packet.message || evbuffer_get_length(channel->input);
+}
+
+static void on_end(struct channel *channel)
+{
+	struct error err = {0};
+
+	if (half_read(channel))
+		error_set(&err, ERROR_WORKER, "the stream ended in the middle of a frame");
+	over(channel, &err);
+}
+
+static bool resting(const struct channel *channel)
+{
+	return channel->paused || channel->crowded;
+}
+
+/* Delivers what is whole, and sees to it that the loop comes back for the rest. */
+static void digest(struct channel *channel)
+{
+	int steps = 0;
+
+	channel->delivering = true;
+	while (!channel->freed && !resting(channel) && !channel->failed && steps < STEPS_MAX &&
+	       step(channel))
+		steps++;
+	channel->delivering = false;
+	if (channel->freed) {
+		free(channel);
+		return;
+	}
+	event_del(channel->stall);
+	if (channel->failed) {
+		over(channel, &channel->error);
+		return;
+	}
+	if (resting(channel) || steps == STEPS_MAX) {
+		event_del(channel->readable);
+		if (!resting(channel))
+			event_add(channel->again, &(struct timeval){0});
+		return;
+	}
+	if (channel->ended) {
+		on_end(channel);
+		return;
+	}
+	event_add(channel->readable, NULL);
+	if (half_read(channel)) {
+		struct timeval rest = clock_timeval(STALL_MS);
+
+		event_add(channel->stall, &rest);
+	}
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct channel *channel = arg;
+	struct evbuffer_iovec room;
+	struct error err;
+	ssize_t size;
+
+	(void)what;
+	evbuffer_reserve_space(channel->input, READ_MAX, &room, 1);
+	size = read(fd, room.iov_base, READ_MAX);
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (size < 0) {
+		error_errno(&err, ERROR_WORKER, "cannot read");
+		fail(channel, &err);
+	} else {
+		room.iov_len = (size_t)size;
+		evbuffer_commit_space(channel->input, &room, 1);
+		channel->ended = !size;
+	}
+	digest(channel);
+}
+
+static void on_again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	digest(arg);
+}
+
+static void on_stall(evutil_socket_t fd, short what, void *arg)
+{
+	struct error err;
+
+	(void)fd;
+	(void)what;
+	error_set(&err, ERROR_WORKER, "a frame was begun and not ended for %d seconds",
+		  STALL_MS / 1000);
+	over(arg, &err);
+}
+
+void channel_pause(struct channel *channel, bool paused)
+{
+	if (channel->paused == paused || channel->told)
+		return;
+	channel->paused = paused;
+	if (paused) {
+		event_del(channel->readable);
+		event_del(channel->stall);
+	} else {
+		event_add(channel->again, &(struct timeval){0});
+	}
+}
+
+/*
+ * Where the other side closed its end, that side's death is under way and what
+ * it said before is still to be read: so nobody is told from here.
+ */
+static void write_some(struct channel *channel)
+{
+	if (evbuffer_write(channel->output, channel->out) < 0 && errno != EAGAIN &&
+	    errno != EINTR) {
+		channel->deaf = true;
+		evbuffer_drain(channel->output, evbuffer_get_length(channel->output));
+	}
+	if (evbuffer_get_length(channel->output))
+		event_add(channel->writable, NULL);
+	if (channel->crowded && evbuffer_get_length(channel->output) <= CROWDED) {
+		channel->crowded = false;
+		event_add(channel->again, &(struct timeval){0});
+	}
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	write_some(arg);
+}
+
+void channel_send(struct channel *channel, struct frame *frame)
+{
+	size_t unread = evbuffer_get_length(channel->output);
+	size_t size;
+	struct error err;
+
+	if (unread > UNREAD_MAX + channel->largest && !channel->told) {
+		error_set(&err, ERROR_WORKER, "it does not read what it is sent");
+		fail(channel, &err);
+		event_add(channel->again, &(struct timeval){0});
+	} else if (!channel->deaf && !channel->told) {
+		frame_encode(frame, channel->output);
+		size = evbuffer_get_length(channel->output) - unread;
+		if (size > channel->largest)
+			channel->largest = size;
+		if (!unread)
+			write_some(channel);
+	}
+	frame_free(frame);
+}

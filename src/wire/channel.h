@@ -1,0 +1,62 @@
+/*
+ * wire/channel.h - frames and their attachments over two pipes.
+ *
+ * A frame is a 4-byte big-endian length and that many bytes of JSON, one
+ * object. Its member "attachments", where present, is an array of sizes: so
+ * many raw bytes follow the frame, one attachment after the other. Nothing is
+ * allocated before its announced size passed a limit; attachments are moved in
+ * bounded steps, so that no frame of any size holds up the event loop.
+ * docs/protocol.md has the whole format. Knows no processes.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/memfile.h"
+#include "base/text.h"
+#include "wire/frame.h"
+
+/* A frame that arrived. Lent to the callback; to keep an attachment, reference it. */
+struct packet {
+	json_t *message;              /* an object, without "attachments" */
+	const size_t *sizes;          /* of the attachments, in bytes */
+	struct memfile **attachments; /* sealed */
+	size_t attachment_count;
+};
+
+/* The text that a TEXT field means; empty for null. `file` (may be NULL) gets the
+ * attachment that holds it, lent, or NULL where the text stood in the frame. */
+struct text packet_text(const struct packet *, const json_t *field, struct memfile **ret_file);
+
+struct channel;
+
+typedef void channel_packet_fn(void *owner, const struct packet *);
+/* Whether a frame may go on: its JSON is read, its attachments are only announced by their
+ * sizes. What is refused with `err` ends the stream. May not free the channel. */
+typedef bool channel_admit_fn(void *owner, const struct packet *announced, struct error *err);
+/* The stream is over: err->kind is ERROR_NONE at an orderly end of file, ERROR_WORKER
+ * with the reason after a violation, another kind where we ourselves had no room for
+ * what came. Comes once; nothing comes after it. */
+typedef void channel_over_fn(void *owner, const struct error *err);
+
+/* Whether the other side closed its end: then its death, not a lie, is what ended the stream. */
+bool channel_ended(const struct channel *);
+
+/* Takes both descriptors and makes them non-blocking. Callbacks come from the loop. */
+struct channel *channel_new(struct event_base *, int in, int out, channel_packet_fn *,
+			    channel_over_fn *, void *owner);
+void channel_on_announce(struct channel *, channel_admit_fn *); /* without it: all are admitted */
+void channel_free(struct channel *); /* closes both; may be called from a callback */
+
+/* Takes the frame. While much of what was sent is unread, no more than one further frame
+ * is taken from the other side; beyond a bound channel_over_fn comes with ERROR_WORKER, for
+ * it does not read at all. Where it closed its end frames vanish: what it said before is
+ * still read, then its end comes. */
+void channel_send(struct channel *, struct frame *);
+
+/* Stops and resumes reading: back-pressure on a side that asks faster than it is served. */
+void channel_pause(struct channel *, bool paused);

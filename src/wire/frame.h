@@ -1,0 +1,38 @@
+/*
+ * wire/frame.h - a frame being put together: JSON, and the texts too long for it.
+ *
+ * The caller adds the fields of one message; a text goes into the JSON as long
+ * as it is short, and behind it as an attachment where not.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+struct evbuffer;
+
+enum {
+	FRAME_MAX = 1 << 20, /* bytes of JSON in one frame */
+	FRAME_DEPTH_MAX = 8,
+	ATTACHMENTS_MAX = 10000,    /* in one frame */
+	TEXT_INLINE_MAX = 16 << 10, /* longer texts travel as attachments */
+};
+#define ATTACHMENT_TOTAL_MAX ((size_t)4 << 30) /* bytes after one frame */
+
+struct frame;
+
+struct frame *frame_new(const char *type);
+void frame_free(struct frame *); /* NULL is fine */
+
+void frame_integer(struct frame *, const char *key, int64_t);
+void frame_string(struct frame *, const char *key, const char *); /* NULL: null */
+void frame_json(struct frame *, const char *key, json_t *stolen);
+void frame_text(struct frame *, const char *key, struct text); /* copied; invalid UTF-8 repaired */
+void frame_null(struct frame *, const char *key);
+json_t *frame_text_value(struct frame *, struct text); /* new: for an element of an array */
+
+/* Appends the bytes that stand for it; done once. */
+void frame_encode(struct frame *, struct evbuffer *out);

@@ -1,0 +1,28 @@
+/*
+ * wire/limit.h - how long the texts of a worker's message may be.
+ *
+ * Asked when the message's JSON has come and its attachments have not, so that
+ * no byte of what is too long is ever taken in. An honest worker keeps the same
+ * limits and tells its user: worker/messages.py has the constants too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/channel.h"
+#include "wire/message.h"
+
+enum {
+	ANSWER_MAX = 16 << 20,  /* bytes of an answer, or of a variable's value */
+	REPORT_MAX = 1 << 20,   /* of a list of variables, or why they could not be made */
+	PROMPTS_MAX = 64 << 20, /* of all prompts, or all tasks, of one call */
+};
+
+/*
+ * `announced` passed message_check() as `type`; `max_output` is what `start`
+ * said, in characters. Fails with ERROR_WORKER and which field is too long.
+ */
+bool limit_check(const struct packet *announced, enum message_type, int64_t max_output,
+		 struct error *);
