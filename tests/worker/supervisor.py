@@ -1,0 +1,191 @@
+"""A supervisor of a few lines: starts worker/repl.py in a plain python3, without walls."""
+
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+ROOT = os.environ["RLMD_BUILD_ROOT"]
+PYTHON = os.environ.get("RLMD_TEST_PYTHON", sys.executable)
+PATIENCE = 30  # seconds before a test gives up
+
+BOOT = """
+import sys, os
+sys.path.insert(0, sys.argv[1])
+import repl
+class native:
+    @staticmethod
+    def decode(fd, size):
+        data = b""
+        while len(data) < size:
+            data += os.pread(fd, size - len(data), len(data))
+        return data.decode("utf-8", "surrogateescape")
+fds = [int(fd) for fd in sys.argv[2:]]
+repl.main(fds[0], fds[1], fds[2:], ["fake"], native)
+"""
+
+
+class Gone(Exception):
+    """The worker ended."""
+
+
+class Worker:
+    def __init__(self, context=b"the context", more=(), indexes=None, max_output=50000,
+                 python=PYTHON):
+        inputs = [("context", context), *more] if context is not None else list(more)
+        self.files = [memory_file(data) for _name, data in inputs]
+        read, self.out = os.pipe()
+        self.into, write = os.pipe()
+        fds = [read, write, *self.files]
+        self.process = subprocess.Popen(
+            [python, "-I", "-S", "-E", "-B", "-c", BOOT, os.path.join(ROOT, "worker"),
+             *map(str, fds)],
+            pass_fds=fds, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        os.close(read)
+        os.close(write)
+        for fd in self.files:
+            os.close(fd)
+        self.unread = b""
+        self.block = 0
+        self.calls = []           # what the worker asked and was answered by `answer`
+        self.answer = lambda call: [f"<{text}>" for text in call.get("prompts", call.get("tasks"))]
+        self.ready = self.receive()
+        self.send("start", names=[name for name, _data in inputs],
+                  sizes=[len(data) for _name, data in inputs],
+                  indexes=indexes or [None] * len(inputs), max_output=max_output)
+        self.started = self.receive()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_about):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+        os.close(self.out)
+        os.close(self.into)
+
+    # Frames
+
+    def send(self, kind, attached=(), **fields):
+        self.write(frame(kind, attached, **fields))
+
+    def write(self, data):
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self.out, rest):]
+
+    def receive(self):
+        """The next message, its texts in place; what may be any bytes is bytes if attached."""
+        size, = struct.unpack(">I", self.take(4))
+        message = json.loads(self.take(size).decode("ascii"), parse_constant=refuse)
+        attached = [self.take(size) for size in message.pop("attachments", [])]
+        used = []
+
+        def text(value):
+            if type(value) is int:
+                used.append(value)
+                return attached[value]
+            assert value is None or type(value) is str and value.encode() is not None
+            return value
+
+        for key in ("stdout", "stderr", "error", "answer", "value", "variables"):
+            if key in message:
+                message[key] = text(message[key])
+        for key in ("stdout", "stderr", "error", "variables"):
+            if isinstance(message.get(key), bytes):
+                message[key] = message[key].decode("utf-8")
+        for key in ("prompts", "tasks", "contexts"):
+            if key in message:
+                message[key] = [text(value) for value in message[key]]
+        assert sorted(used) == list(range(len(attached))), "attachments used once each"
+        return message
+
+    def take(self, size):
+        deadline = time.monotonic() + PATIENCE
+        parts, missing = [self.unread], size - len(self.unread)
+        while missing > 0:
+            if not select.select([self.into], [], [], max(0, deadline - time.monotonic()))[0]:
+                raise TimeoutError("the worker says nothing")
+            data = os.read(self.into, 65536)
+            if not data:
+                raise Gone(self.process.wait(PATIENCE), self.process.stderr.read())
+            parts.append(data)
+            missing -= len(data)
+        data = b"".join(parts)
+        self.unread = data[size:]
+        return data[:size]
+
+    # Dialogue
+
+    def start_block(self, code):
+        self.block += 1
+        self.send("exec", block=self.block, code=code)
+
+    def run(self, code):
+        """Runs a block, answers its calls, returns `done`."""
+        self.start_block(code)
+        return self.until("done")
+
+    def get(self, name=""):
+        self.send("get", name=name)
+        return self.until("value")
+
+    def until(self, kind):
+        while True:
+            message = self.receive()
+            if message["type"] == kind:
+                return message
+            self.serve(message)
+
+    def serve(self, call):
+        self.calls.append(call)
+        if call["type"] == "budget":
+            slots = ['{"cost": 1.5, "depth": 2}']
+        else:
+            slots = self.answer(call)
+        self.reply(call["id"], slots)
+
+    def reply(self, number, slots):
+        self.write(reply_frame(number, slots))
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+
+
+def frame(kind, attached=(), **fields):
+    message = {"type": kind, **fields}
+    if attached:
+        message["attachments"] = [len(data) for data in attached]
+    body = json.dumps(message).encode()
+    return struct.pack(">I", len(body)) + body + b"".join(attached)
+
+
+def reply_frame(number, slots):
+    """A slot: a str, bytes to be attached, or (kind of error, message)."""
+    values, errors, messages, attached = [], [], [], []
+    for slot in slots:
+        failed = type(slot) is tuple
+        if type(slot) is bytes:
+            attached.append(slot)
+            slot = len(attached) - 1
+        values.append(None if failed else slot)
+        errors.append(slot[0] if failed else None)
+        messages.append(slot[1] if failed else None)
+    return frame("reply", attached, id=number, values=values, errors=errors, messages=messages)
+
+
+def memory_file(data):
+    fd = os.memfd_create("input")
+    os.write(fd, data)
+    return fd
+
+
+def refuse(constant):
+    raise ValueError("not JSON: " + constant)

@@ -1,0 +1,232 @@
+"""The functions of the namespace: what they ask, what they give back, what they refuse."""
+
+import unittest
+
+from supervisor import Worker
+
+CONTEXT = "# One\nalpha {\"a\": [1, 2]} Alpha\n# Two\nbeta\n"
+
+
+class Helpers(unittest.TestCase):
+    def setUp(self):
+        self.worker = Worker(context=CONTEXT.encode())
+        self.addCleanup(self.worker.__exit__)
+
+    def assert_shows(self, code, shown):
+        done = self.worker.run(code)
+        self.assertIsNone(done["error"], done["error"])
+        self.assertEqual(done["stdout"], shown + "\n")
+
+    def assert_raises(self, code, name, pattern=""):
+        error = self.worker.run(code)["error"]
+        self.assertRegex(error or "", rf"(?m)^{name}: .*{pattern}")
+        self.assertNotIn("helpers.py", error)
+        self.assertNotIn("channel.py", error)
+
+
+class Calls(Helpers):
+    def test_llm_query(self):
+        """ENG-11: a call of one prompt."""
+        self.assert_shows("llm_query('p')", "'<p>'")
+        self.assert_shows("llm_query('p', model='other')", "'<p>'")
+        self.assertEqual([call["model"] for call in self.worker.calls], [None, "other"])
+        self.assertEqual(self.worker.calls[0]["prompts"], ["p"])
+
+    def test_batch_llm_query(self):
+        for name in ("batch_llm_query", "llm_query_batched", "llm_batch"):
+            self.assert_shows(f"{name}(str(n) for n in range(3))", "['<0>', '<1>', '<2>']")
+        self.assertEqual(len(self.worker.calls), 3)
+
+    def test_rlm_query(self):
+        """ENG-12: without ctx, or with the caller's own, nothing is sent."""
+        self.assert_shows("[rlm_query('t'), rlm_query('t', context), rlm_query('t', ctx='other')]",
+                          "['<t>', '<t>', '<t>']")
+        self.assertEqual(
+            [call["contexts"] for call in self.worker.calls], [[None], [None], [b"other"]]
+        )
+
+    def test_batch_rlm_query(self):
+        for name in ("batch_rlm_query", "rlm_query_batched"):
+            self.assert_shows(
+                f"{name}(['a', {{'task': 'b'}}, {{'task': 'c', 'context': context[:3]}}])",
+                "['<a>', '<b>', '<c>']",
+            )
+            self.assertEqual(self.worker.calls[-1]["tasks"], ["a", "b", "c"])
+            self.assertEqual(self.worker.calls[-1]["contexts"], [None, None, b"# O"])
+
+    def test_empty_batches_make_no_call(self):
+        self.assert_shows("batch_llm_query([]), batch_rlm_query([])", "([], [])")
+        self.assertEqual(self.worker.calls, [])
+
+    def test_large_batch_comes_in_order(self):
+        """More than a message holds, with texts of every length."""
+        self.worker.answer = lambda call: [
+            str(len(prompt if type(prompt) is bytes else prompt.encode()))
+            for prompt in call["prompts"]
+        ]
+        self.assert_shows("batch_llm_query(['é' * (n % 9000) for n in range(9001)]) == "
+                          "[str(n % 9000 * 2) for n in range(9001)]", "True")
+
+    def test_large_batch_of_short_texts_fits_its_frames(self):
+        self.worker.answer = lambda call: [
+            prompt[:9] if type(prompt) is str else prompt[:9].decode() for prompt in call["prompts"]
+        ]
+        self.assert_shows("batch_llm_query([f'{n:09}' + '\\0' * 200 for n in range(9000)]) == "
+                          "[f'{n:09}' for n in range(9000)]", "True")
+
+    def test_large_batch_of_tasks_with_contexts(self):
+        self.assert_shows(
+            "len(batch_rlm_query([{'task': str(n), 'context': ''} for n in range(4500)]))", "4500"
+        )
+        self.assertEqual(sum(len(call["contexts"]) for call in self.worker.calls), 4500)
+
+    def test_large_batch_comes_in_parts(self):
+        """No call has more than 64 MiB of prompts; nothing of that shows."""
+        self.worker.answer = lambda call: [str(len(prompt)) for prompt in call["prompts"]]
+        self.assert_shows("batch_llm_query(['x' * (30 << 20), 'é' * (15 << 20), 'y' * (20 << 20)])",
+                          f"['{30 << 20}', '{30 << 20}', '{20 << 20}']")
+        self.assertEqual([len(call["prompts"]) for call in self.worker.calls], [2, 1])
+
+    def test_giant_prompts_are_refused(self):
+        for code in ("llm_query('x' * (1 << 26 | 1))", "batch_llm_query(['é' * (1 << 25), 'é' * (1 << 26)])",
+                     "rlm_query('x' * (1 << 26 | 1))", "batch_rlm_query(['x' * (1 << 26 | 1)])"):
+            with self.subTest(code):
+                self.assert_raises(code, "ValueError", "more than 64 MiB.*chunk_text")
+        self.assertEqual(self.worker.calls, [])
+
+    def test_budget(self):
+        self.assert_shows("budget()['cost']", "1.5")
+
+    def test_errors_are_exceptions(self):
+        """ASY-36 and interface.md: each can be told apart and caught."""
+        for kind, name in (
+            ("budget", "BudgetExceeded"), ("timeout", "TimeoutError"), ("refused", "LLMError"),
+        ):
+            for call in ("llm_query('p')", "rlm_query('p')"):
+                with self.subTest(kind, call=call):
+                    self.worker.answer = lambda _call, kind=kind: [(kind, "the reason")]
+                    self.assert_raises(call, name, "the reason")
+                    self.assert_shows(
+                        f"try: {call}\n"
+                        f"except {name} as e: print(getattr(e, 'kind', None), e)",
+                        {"budget": "budget the reason", "timeout": "None the reason",
+                         "refused": "refused Error (refused): the reason"}[kind],
+                    )
+
+    def test_a_failed_slot_does_not_lose_the_batch(self):
+        """ENG-29: a falsy LLMError whose str begins with Error."""
+        self.worker.answer = lambda _call: ["a", ("budget", "why"), "", ("timeout", "late")]
+        for name in ("batch_llm_query", "batch_rlm_query"):
+            self.worker.run(f"r = {name}(['1', '2', '3', '4'])")
+            self.assert_shows(
+                "r[0], r[2], [bool(x) for x in r]", "('a', '', [True, False, False, False])"
+            )
+            self.assert_shows(
+                "[(type(x) is LLMError, x.kind, str(x)) for x in r[1::2]]",
+                "[(True, 'budget', 'Error (budget): why'), "
+                "(True, 'timeout', 'Error (timeout): late')]",
+            )
+
+    def test_wrong_arguments_ask_nothing(self):
+        for code, name, pattern in (
+            ("llm_query(5)", "TypeError", "str, not int"),
+            ("llm_query(['a'])", "TypeError", r"batch_llm_query\(\)"),
+            ("llm_query(None)", "TypeError", "NoneType"),
+            ("llm_query(b'a')", "TypeError", "bytes"),
+            ("llm_query('a', model=5)", "TypeError", "model"),
+            ("llm_query('a', model='m' * 300)", "ValueError", "256"),
+            ("batch_llm_query('abc')", "TypeError", "list, not str"),
+            ("batch_llm_query(5)", "TypeError", "list, not int"),
+            ("batch_llm_query(['a', 5])", "TypeError", "prompt 1"),
+            ("rlm_query('t', {'a': 1})", "TypeError", "json.dumps"),
+            ("batch_rlm_query([{'context': 'x'}])", "ValueError", "task 0"),
+            ("batch_rlm_query([{'task': 't', 'ctx': 'x'}])", "ValueError", "'ctx'"),
+            ("batch_rlm_query([{'task': 't', 'context': 3}])", "TypeError", "context of task 0"),
+            ("batch_rlm_query({'task': 't'})", "TypeError", "list, not dict"),
+        ):
+            with self.subTest(code):
+                self.assert_raises(code, name, pattern)
+        self.assertEqual(self.worker.calls, [])
+
+    def test_functions_of_later_versions_say_so(self):
+        for code in ("race_query(['a'])", "run_plan([], strategy='Parallel', failure='FailFast')"):
+            self.assert_raises(code, "NotImplementedError", "not in this version")
+
+    def test_str_subclasses_are_plain_text(self):
+        self.worker.run("class S(str):\n    def __str__(self): return 'no'\n"
+                        "    def __len__(self): return 1\n"
+                        "    encode = isascii = __getitem__ = None")
+        self.assert_shows("llm_query(S('text'))", "'<text>'")
+        self.worker.answer = lambda call: ["r"]
+        self.assert_shows("rlm_query(S('task'), S('ctx'))", "'r'")
+        self.assertEqual(
+            (self.worker.calls[-1]["tasks"], self.worker.calls[-1]["contexts"]),
+            (["task"], [b"ctx"]),
+        )
+
+
+class Texts(Helpers):
+    def test_chunk_text(self):
+        """LIB-16"""
+        self.assert_shows("chunk_text('abcdefghij', 4, 1)", "['abcd', 'defg', 'ghij']")
+        self.assert_shows("chunk_text('abcdefghijk', 4, 1)", "['abcd', 'defg', 'ghij', 'jk']")
+        self.assert_shows("chunk_text('abc', 4, 3), chunk_text('abcd', 4, 3), chunk_text('')",
+                          "(['abc'], ['abcd'], [])")
+        self.assert_shows("[len(c) for c in chunk_text('x' * 20000)]", "[10000, 10000, 1000]")
+        for arguments in ("10, 10", "10, 11", "0, 0", "-1, -2", "10, -1", "100"):
+            self.assert_raises(f"chunk_text('abc', {arguments})", "ValueError", "chunk_text")
+
+    def test_chunk_text_is_what_the_specification_computes(self):
+        self.assert_shows(
+            "def spec(text, size, overlap):\n"
+            "    chunks, start = [], 0\n"
+            "    while start < len(text):\n"
+            "        end = min(start + size, len(text))\n"
+            "        chunks.append(text[start:end])\n"
+            "        if end >= len(text): break\n"
+            "        start = end - overlap\n"
+            "    return chunks\n"
+            "all(spec('x' * n, s, o) == chunk_text('x' * n, s, o)"
+            " for n in range(12) for s in range(1, 6) for o in range(s))", "True")
+
+    def test_search_context(self):
+        self.assert_shows("search_context('ALPHA', window=2)",
+                          "[{'match': 'alpha', 'start': 6, 'context': 'e\\nalpha {'}, "
+                          "{'match': 'Alpha', 'start': 26, 'context': '} Alpha\\n#'}]")
+        self.assert_shows(
+            "search_context('b', 1, text='abc')", "[{'match': 'b', 'start': 1, 'context': 'abc'}]"
+        )
+        self.assert_shows("import re\nlen(search_context(re.compile('ALPHA')))", "0")
+        self.assert_raises("search_context('(')", r"(re\.error|re\.PatternError|error)")
+
+    def test_count_matches(self):
+        self.assert_shows(
+            "count_matches('alpha'), count_matches('^#'), count_matches('x', text='xX')",
+            "(2, 2, 2)",
+        )
+
+    def test_extract_json(self):
+        self.assert_shows("extract_json()", "{'a': [1, 2]}")
+        for text, value in (
+            ("{\"k\": 1}", "{'k': 1}"), ("5", "5"),
+            ("see [1]: {\"long\": \"object\"}!", "{'long': 'object'}"),
+            ("```json\\n[1, 2]\\n```", "[1, 2]"), ("{not json} {\"y\": {}}", "{'y': {}}"),
+        ):
+            with self.subTest(text):
+                self.assert_shows(f"extract_json('{text}')", value)
+        self.assert_shows(
+            "extract_json('none {here'), extract_json('[' * 2000), extract_json('')",
+            "(None, None, None)",
+        )
+
+    def test_extract_sections(self):
+        self.assert_shows("[(s['header'], s['content'][:6], s['start'])"
+                          " for s in extract_sections(r'^# .*$')]",
+                          "[('# One', '\\nalpha', 0), ('# Two', '\\nbeta\\n', 32)]")
+        self.assert_shows(
+            "extract_sections('none'), len(extract_sections('a', text='aaa'))", "([], 3)"
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Makes worker/messages.py out of src/wire/messages.def, and of frame.h and limit.h beside it.
+
+So both ends of the pipe check against one table. Whatever this program does
+not understand in the table fails the build.
+
+usage: generate_messages.py messages.def frame.h limit.h OUTPUT
+"""
+
+import re
+import sys
+
+STRING = r'"(?:[^"\\]|\\.)*"'
+MESSAGE = re.compile(r'MESSAGE\((\w+),\s*"(\w+)",\s*(WORKER|SUPERVISOR),[^"]*,\s*%s\)' % STRING)
+FIELD = re.compile(r"FIELD\((\w+),\s*(\w+),\s*(\w+),\s*%s\)" % STRING)
+CONSTANT = re.compile(
+    r"^(?:\s+|#define )([A-Z_]+)(?: =)? (?:\(\(size_t\))?(\d+)(?: << (\d+))?[,)]", re.MULTILINE
+)
+
+TYPES = {
+    "INTEGER", "INTEGERS", "STRING", "STRING_NULL", "STRINGS", "STRINGS_NULL",
+    "TEXT", "TEXT_NULL", "TEXTS",
+}
+CONSTANTS = (
+    "FRAME_MAX", "ATTACHMENTS_MAX", "ATTACHMENT_TOTAL_MAX", "TEXT_INLINE_MAX", "ANSWER_MAX",
+    "PROMPTS_MAX",
+)
+
+
+def read_messages(table):
+    """{wire name: (sender, {key: type})}, in the table's order."""
+    table = re.sub(r"/\*.*?\*/", "", table, flags=re.DOTALL)
+    messages, current, fields = {}, None, None
+    for line in filter(None, map(str.strip, table.splitlines())):
+        message, field = MESSAGE.fullmatch(line), FIELD.fullmatch(line)
+        if message:
+            current, wire, sender = message.groups()
+            fields = {}
+            messages[wire] = (sender.lower(), fields)
+        elif field and field.group(1) == current and field.group(3) in TYPES:
+            fields[field.group(2)] = field.group(3)
+        else:
+            sys.exit("generate_messages.py: not understood: " + line)
+    return messages
+
+
+def read_constants(headers):
+    found = {
+        name: int(value) << int(shift or 0) for name, value, shift in CONSTANT.findall(headers)
+    }
+    missing = [name for name in CONSTANTS if name not in found]
+    if missing:
+        sys.exit("generate_messages.py: not found: " + ", ".join(missing))
+    return {name: found[name] for name in CONSTANTS}
+
+
+def main(table, frame, limit, output):
+    with open(table, encoding="utf-8") as file:
+        messages = read_messages(file.read())
+    with open(frame, encoding="utf-8") as first, open(limit, encoding="utf-8") as second:
+        constants = read_constants(first.read() + second.read())
+    with open(output, "w", encoding="utf-8") as file:
+        file.write('"""Made from messages.def, frame.h and limit.h: generate_messages.py."""\n\n')
+        for name, value in constants.items():
+            file.write(f"{name} = {value}\n")
+        file.write("\n# wire name: (sender, {key: type})\nMESSAGES = {\n")
+        for wire, (sender, fields) in messages.items():
+            file.write(f'    "{wire}": ("{sender}", {fields!r}),\n')
+        file.write("}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,432 @@
+"""The functions that the model's code finds in its namespace.
+
+Each docstring is shown to the model by help(); the names and their meaning
+are a contract with the prompts of this and of other RLM libraries.
+"""
+
+import json
+import re
+
+import variables
+from channel import STRING_MAX, batches, exceeds
+from messages import ANSWER_MAX, PROMPTS_MAX
+
+SEARCH_FLAGS = re.IGNORECASE | re.MULTILINE
+
+
+class LLMError(Exception):
+    """A call that failed.
+
+    Raised by llm_query() and rlm_query(). The batch functions don't raise it:
+    there it stands as a value in the place of the result that failed. It is
+    falsy, its str() begins with "Error", and `.kind` says what it was:
+    "timeout", "throttled", "budget", "refused", ...
+    """
+
+    __module__ = "__main__"  # where the user finds it; tracebacks show it without ours
+
+    def __init__(self, message, kind="internal"):
+        super().__init__(message)
+        self.kind = kind
+
+    def __bool__(self):
+        return False
+
+    def __str__(self):
+        return f"Error ({self.kind}): {self.args[0]}"
+
+
+class BudgetExceeded(LLMError):
+    """A limit of the run's budget is reached: no more calls. budget() says what is left."""
+
+    __module__ = "__main__"
+
+    def __init__(self, message):
+        super().__init__(message, "budget")
+
+    def __str__(self):
+        return self.args[0]
+
+
+class Final:
+    """The answer that FINAL() or FINAL_VAR() gave last, if any did."""
+
+    def __init__(self):
+        self.source = self.answer = None
+
+    def give(self, source, answer):
+        if exceeds(answer, ANSWER_MAX):
+            raise ValueError(
+                f"an answer has at most {ANSWER_MAX >> 20} MiB ({ANSWER_MAX} bytes), "
+                f"but this one has {len(answer)} characters: shorten it"
+            )
+        self.source, self.answer = source, answer
+
+    def take(self):
+        taken = self.source, self.answer
+        self.source = self.answer = None
+        return taken
+
+
+class Helpers:
+    def __init__(self, channel, inputs, namespace):
+        self._channel = channel
+        self._inputs = inputs
+        self._context = inputs["context"]
+        self._namespace = namespace
+        self.final = Final()
+        self.table = self._make_table()
+
+    def _make_table(self):
+        """Every name of ours, the inputs aside."""
+        functions = (
+            self.llm_query, self.batch_llm_query, self.rlm_query, self.batch_rlm_query,
+            self.race_query, self.run_plan, self.chunk_text, self.search_context,
+            self.count_matches, self.extract_json, self.extract_sections,
+            self.FINAL, self.FINAL_VAR, self.SHOW_VARS, self.budget,
+        )
+        table = {function.__name__: function for function in functions}
+        table.update(
+            llm_query_batched=self.batch_llm_query,
+            llm_batch=self.batch_llm_query,
+            rlm_query_batched=self.batch_rlm_query,
+            BudgetExceeded=BudgetExceeded,
+            LLMError=LLMError,
+        )
+        return table
+
+    # Calls of models
+
+    def llm_query(self, prompt, model=None):
+        """Asks the model one question and returns its answer, a str.
+
+        prompt: a str; the model sees nothing else, so put the text that the
+            question is about into it.
+        model: the name of another model than the default one for sub-calls.
+
+        Raises BudgetExceeded, TimeoutError or LLMError. For several prompts
+        batch_llm_query() is faster: they are asked at the same time.
+        """
+        hint = "for several prompts use batch_llm_query()"
+        check_prompt("llm_query", "the prompt", prompt, hint)
+        return self._one("llm_query", {"prompts": [plain(prompt)], "model": check_model(model)})
+
+    def batch_llm_query(self, prompts, model=None):
+        """Asks the model all prompts at the same time; returns the answers in their order.
+
+        prompts: a list of str. An empty one makes no call and gives [].
+        model: as for llm_query().
+
+        A failed prompt does not lose the others: in its place stands an
+        LLMError, which is falsy and whose str() begins with "Error".
+        """
+        prompts = check_list("batch_llm_query", "prompts", prompts)
+        for number, prompt in enumerate(prompts):
+            check_prompt("batch_llm_query", f"prompt {number}", prompt)
+        model = check_model(model)
+        return self._many(
+            "llm_query",
+            prompts,
+            prompts,
+            lambda some: {"prompts": [plain(prompt) for prompt in some], "model": model},
+        )
+
+    def rlm_query(self, task, ctx=None):
+        """Gives a task to a sub-RLM: a model with a Python session of its own, like this one.
+
+        task: what it shall find out, a str.
+        ctx: the str that it gets as `context`; without it, it shares yours.
+
+        Returns its answer, a str. Raises BudgetExceeded, TimeoutError or
+        LLMError. It takes several model calls: for a simple question about a
+        text that fits into a prompt use llm_query().
+        """
+        check_prompt("rlm_query", "the task", task, "for several tasks use batch_rlm_query()")
+        if ctx is not None:
+            check_text("rlm_query", "ctx", ctx, CONTEXT_HINT)
+        return self._one("rlm_query", self._tasks([(task, ctx)]))
+
+    def batch_rlm_query(self, tasks):
+        """Gives several tasks to sub-RLMs at the same time; returns the answers in their order.
+
+        tasks: a list; each is a str, or a dict {"task": str, "context": str}
+            in which "context" may be left out to share yours. An empty list
+            makes no call and gives [].
+
+        A failed task does not lose the others: in its place stands an
+        LLMError, which is falsy and whose str() begins with "Error".
+        """
+        tasks = check_list("batch_rlm_query", "tasks", tasks)
+        pairs = [check_task(number, task) for number, task in enumerate(tasks)]
+        return self._many("rlm_query", [task for task, _context in pairs], pairs, self._tasks)
+
+    def race_query(self, prompts):
+        """Asks alternatives at the same time and takes the first success. Not in this version."""
+        raise NotImplementedError(
+            "race_query() is not in this version of rlmd yet; "
+            "use batch_llm_query() and take the first result that is true"
+        )
+
+    def run_plan(self, operations, strategy=None, failure=None):
+        """Runs operations that depend on each other. Not in this version."""
+        raise NotImplementedError(
+            "run_plan() is not in this version of rlmd yet; "
+            "call batch_llm_query() or batch_rlm_query() once for each step"
+        )
+
+    def budget(self):
+        """What is left for this run, a dict: money in US dollars, time in milliseconds, counts."""
+        reply = self._channel.call("budget", {})
+        return json.loads(reply["values"][0])
+
+    def _tasks(self, pairs):
+        return {
+            "tasks": [plain(task) for task, _context in pairs],
+            "contexts": [
+                None if context is None or context is self._context else plain(context)
+                for _task, context in pairs
+            ],
+        }
+
+    def _one(self, name, fields):
+        reply = self._channel.call(name, fields)
+        kind = reply["errors"][0]
+        if kind is None:
+            return reply["values"][0]
+        message = reply["messages"][0] or kind
+        if kind == "budget":
+            raise BudgetExceeded(message)
+        if kind == "timeout":
+            raise TimeoutError(message)
+        raise LLMError(message, kind)
+
+    def _many(self, name, texts, items, make_fields):
+        results = []
+        for start, end in batches([plain(text) for text in texts]):
+            some = items[start:end]
+            reply = self._channel.call(name, make_fields(some))
+            for slot in range(len(some)):
+                kind = reply["errors"][slot]
+                results.append(
+                    reply["values"][slot]
+                    if kind is None
+                    else LLMError(reply["messages"][slot] or kind, kind)
+                )
+        return results
+
+    # Work on texts
+
+    def chunk_text(self, text, size=10000, overlap=500):
+        """Cuts a text into a list of pieces.
+
+        size: characters in a piece; the last one may be shorter.
+        overlap: characters at the end of a piece that the next one repeats.
+
+        Raises ValueError unless 0 <= overlap < size.
+        """
+        check_text("chunk_text", "text", text)
+        if size <= 0:
+            raise ValueError(f"chunk_text(): size must be positive, not {size}")
+        if not 0 <= overlap < size:
+            raise ValueError(
+                f"chunk_text(): overlap must be at least 0 and less than size, "
+                f"but overlap is {overlap} and size is {size}"
+            )
+        if not text:
+            return []
+        last = max(1, len(text) - overlap)
+        return [text[start:start + size] for start in range(0, last, size - overlap)]
+
+    def search_context(self, pattern, window=200, text=None):
+        """Finds a regular expression, letters in any case, in `context` or in `text`.
+
+        Returns a list of dicts, one for each match: "match" (the matched
+        text), "start" (its position, in characters), "context" (the match
+        with up to `window` characters before and after it). ^ and $ match at
+        every line. Raises re.error if the pattern is wrong.
+        """
+        text = self._searched("search_context", text)
+        return [
+            {
+                "match": match.group(),
+                "start": match.start(),
+                "context": text[max(0, match.start() - window):match.end() + window],
+            }
+            for match in compiled(pattern).finditer(text)
+        ]
+
+    def count_matches(self, pattern, text=None):
+        """Counts what search_context() would find, without keeping it. Returns an int."""
+        text = self._searched("count_matches", text)
+        return sum(1 for _match in compiled(pattern).finditer(text))
+
+    def extract_json(self, text=None):
+        """Finds JSON in `context` or in `text`, also in a fence or between other words.
+
+        Returns it parsed: the whole text's value where that is JSON, else the
+        longest object or array in it; None if there is none.
+        """
+        text = self._searched("extract_json", text)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            pass
+        decoder, found, longest, position = json.JSONDecoder(), None, 0, 0
+        opening = re.compile(r"[{\[]")
+        while True:
+            match = opening.search(text, position)
+            if match is None:
+                return found
+            try:
+                value, position = decoder.raw_decode(text, match.start())
+            except (ValueError, RecursionError):
+                position = match.end()
+                continue
+            if position - match.start() > longest:
+                found, longest = value, position - match.start()
+
+    def extract_sections(self, pattern, text=None):
+        """Cuts `context` or `text` at each match of a header's regular expression.
+
+        Returns a list of dicts, one for each match, in order: "header" (the
+        matched text), "content" (what stands between it and the next match),
+        "start" (the header's position, in characters). Letters match in any
+        case, ^ and $ at every line.
+        """
+        text = self._searched("extract_sections", text)
+        matches = list(compiled(pattern).finditer(text))
+        ends = [match.start() for match in matches[1:]] + [len(text)]
+        return [
+            {"header": match.group(), "content": text[match.end():end], "start": match.start()}
+            for match, end in zip(matches, ends)
+        ]
+
+    def _searched(self, function, text):
+        if text is None:
+            return self._context
+        check_text(function, "text", text)
+        return text
+
+    # Answers
+
+    def FINAL(self, value):
+        """Ends the run after this block; str(value) is the answer. The last call counts."""
+        self.final.give("final_direct", plain(str(value)))
+
+    def FINAL_VAR(self, name):
+        """Ends the run after this block; the variable of this name is the answer.
+
+        name: the variable's name as a str, as in FINAL_VAR("report"). The
+        variable's value itself will do too. Raises NameError if there is no
+        such variable.
+        """
+        value = name
+        if isinstance(name, str):
+            bare = name.strip().strip("'\"")
+            if bare.isidentifier():
+                value = self._variable(bare)
+        self.final.give("final_var", plain(str(value)))
+
+    def SHOW_VARS(self):
+        """What there is: a line for each input and variable, with type, size and preview."""
+        names = [*self._inputs, *self.user_names()]
+        return variables.Listing(variables.listing(self._namespace, names))
+
+    def user_names(self):
+        return variables.user_names(self._namespace, self._hidden())
+
+    def has_variable(self, name):
+        return (
+            name in self._namespace and name not in self.table and not variables.is_special(name)
+        )
+
+    def _hidden(self):
+        hidden = {*self.table, *self._inputs}
+        if is_answer(self._namespace.get("answer")):
+            hidden.add("answer")
+        return hidden
+
+    def _variable(self, name):
+        if self.has_variable(name):
+            return self._namespace[name]
+        names = ", ".join(self.user_names()[:variables.LINES_MAX]) or "none yet"
+        raise NameError(
+            f"FINAL_VAR(): there is no variable {name!r}. Your variables: {names}. "
+            "To give a text itself as the answer use FINAL()."
+        )
+
+
+CONTEXT_HINT = "make a str of it, for example with json.dumps() or '\\n'.join()"
+
+
+def new_answer():
+    """The `answer` of other RLM libraries: setting "ready" ends the run."""
+    return {"content": "", "ready": False}
+
+
+def is_answer(value):
+    return isinstance(value, dict) and "ready" in value
+
+
+def plain(text):
+    """`text` as an exact str, whatever its class redefines."""
+    return text if type(text) is str else str.__str__(text)
+
+
+def check_text(function, what, value, hint=None):
+    if not isinstance(value, str):
+        hint = f": {hint}" if hint else ""
+        raise TypeError(f"{function}(): {what} must be a str, not {type(value).__name__}{hint}")
+
+
+def check_prompt(function, what, value, hint=None):
+    check_text(function, what, value, hint)
+    if exceeds(plain(value), PROMPTS_MAX):
+        raise ValueError(
+            f"{function}(): {what} has more than {PROMPTS_MAX >> 20} MiB; cut it into pieces, "
+            "for example with chunk_text(), and ask about each"
+        )
+
+
+def check_list(function, what, values):
+    if isinstance(values, (str, bytes, dict)):
+        raise TypeError(f"{function}(): {what} must be a list, not {type(values).__name__}")
+    try:
+        return list(values)
+    except TypeError:
+        raise TypeError(
+            f"{function}(): {what} must be a list, not {type(values).__name__}"
+        ) from None
+
+
+def check_model(model):
+    if model is None:
+        return None
+    check_text("llm_query", "model", model)
+    name = plain(model).encode("utf-8", "replace")
+    if len(name) > STRING_MAX:
+        raise ValueError(f"llm_query(): the name of a model has at most {STRING_MAX} bytes")
+    return name.decode()
+
+
+def check_task(number, task):
+    """(task, context or None)"""
+    function = "batch_rlm_query"
+    if isinstance(task, dict):
+        unknown = [key for key in task if key not in ("task", "context")]
+        if unknown or "task" not in task:
+            raise ValueError(
+                f'{function}(): task {number} must have "task", may have "context" '
+                f"and nothing else, but has {list(task)!r}"
+            )
+        task, context = task["task"], task.get("context")
+    else:
+        context = None
+    check_prompt(function, f"task {number}", task)
+    if context is not None:
+        check_text(function, f"the context of task {number}", context, CONTEXT_HINT)
+    return task, context
+
+
+def compiled(pattern):
+    return pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, SEARCH_FLAGS)

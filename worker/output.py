@@ -1,0 +1,179 @@
+"""sys.stdout, sys.stderr and sys.stdin of user code.
+
+An Output is one object for the whole life of a worker, so what threads and
+logging handlers hold on to stays good. It keeps the first and the last
+characters of what a block printed; memory stays bounded however much that is.
+"""
+
+import codecs
+import io
+import threading
+
+GATHER = 256 << 10   # roughly the bytes that wait before they are folded into head and tail
+PART_COST = 64       # of one waiting string, beside its characters
+PART_LONG = 16 << 10
+
+
+def clean(text):
+    """`text` with lone surrogates escaped: it can be UTF-8."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def omission(count):
+    return f"\n... [{count} characters omitted] ...\n"
+
+
+def cut(text, limit):
+    """Head and tail of `text`, together `limit` characters, and a note between them."""
+    kept = HeadAndTail(limit)
+    kept.add(text)
+    return kept.text()
+
+
+class HeadAndTail:
+    def __init__(self, limit):
+        self._head_room = limit - limit // 2
+        self._tail_room = limit // 2
+        self._head = self._tail = ""
+        self._omitted = 0
+
+    def add(self, text):
+        taken = min(len(text), self._head_room - len(self._head))
+        if taken:
+            self._head += text[:taken]
+        rest = len(text) - taken
+        if rest >= self._tail_room:
+            self._omitted += len(self._tail) + rest - self._tail_room
+            self._tail = text[len(text) - self._tail_room:]
+        elif rest:
+            tail = self._tail + text[taken:]
+            surplus = max(0, len(tail) - self._tail_room)
+            self._omitted += surplus
+            self._tail = tail[surplus:]
+
+    def skip(self, count):
+        self._omitted += count
+
+    def text(self):
+        return self._head + (omission(self._omitted) if self._omitted else "") + self._tail
+
+
+class Output(io.TextIOBase):
+    encoding = "utf-8"
+    errors = "backslashreplace"
+    mode = "w"
+
+    def __init__(self, name, interrupts):
+        super().__init__()
+        self.name = name
+        self.buffer = Bytes(self)
+        self._interrupts = interrupts
+        self._folding = threading.Lock()
+        self._parts = []
+        self._room = GATHER
+        self._limit = 0
+        self._kept = HeadAndTail(0)
+
+    def set_limit(self, limit):
+        self._limit = limit
+        self._kept = HeadAndTail(limit)
+
+    def write(self, text):
+        if type(text) is not str:
+            if not isinstance(text, str):
+                raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+            text = str.__str__(text)
+        self._parts.append(text)
+        # Threads may lose each other's subtractions; that only folds later.
+        self._room -= len(text) + PART_COST
+        if self._room < 0:
+            self._fold(blocking=False)
+        return len(text)
+
+    def skip(self, count):
+        """Counts characters as left out; at least as many as are kept stand on both sides."""
+        self._fold(blocking=True)
+        self._kept.skip(count)
+
+    def take(self):
+        """What was printed since the last time, cut."""
+        self._fold(blocking=True)
+        kept, self._kept = self._kept, HeadAndTail(self._limit)
+        return clean(kept.text())
+
+    def _fold(self, blocking):
+        section = self._interrupts.enter()
+        try:
+            if self._folding.acquire(blocking):
+                try:
+                    self._room = GATHER
+                    parts = self._parts[:]
+                    del self._parts[:len(parts)]
+                    self._keep(parts)
+                finally:
+                    self._folding.release()
+        finally:
+            self._interrupts.leave(section)
+
+    def _keep(self, parts):
+        short = []
+        for part in parts:
+            if len(part) < PART_LONG:
+                short.append(part)
+            else:
+                self._kept.add("".join(short))
+                short.clear()
+                self._kept.add(part)
+        self._kept.add("".join(short))
+
+    def writable(self):
+        return True
+
+    def close(self):
+        """Nothing: what is printed later is still wanted."""
+
+    def reconfigure(self, **_options):
+        """Nothing: it takes every character there is."""
+
+
+class Bytes(io.RawIOBase):
+    """sys.stdout.buffer"""
+
+    def __init__(self, output):
+        super().__init__()
+        self._output = output
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def write(self, data):
+        self._output.write(self._decoder.decode(bytes(data)))
+        return len(data)
+
+    def writable(self):
+        return True
+
+    def close(self):
+        """Nothing, as above."""
+
+
+class NoInput(io.TextIOBase):
+    """sys.stdin: nobody is there to answer."""
+
+    name = "<stdin>"
+    encoding = "utf-8"
+    mode = "r"
+
+    def _refuse(self, *_arguments):
+        raise EOFError(
+            "there is no standard input here: nobody can answer a question. "
+            "What you were given is in the variable `context`."
+        )
+
+    read = readline = readlines = __next__ = _refuse
+
+    def readable(self):
+        return True
+
+    def close(self):
+        """Nothing, as above."""

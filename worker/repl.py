@@ -1,0 +1,268 @@
+"""One run's Python session, inside a sealed worker.
+
+The template imports this module and forks; after the walls stand it calls
+main(), which never returns. Nothing is imported, opened or read from files
+after that. What the supervisor may say, and what is answered, stands in
+src/wire/messages.def.
+
+Code of a block runs in the namespace of `__main__`. It may do anything to
+this process; what is put right before the next block is what it may do by
+mistake: to our names and to sys.stdout.
+"""
+
+import __future__
+import ast
+import builtins
+import io
+import json
+import os
+import sys
+import textwrap
+import types
+
+import tracebacks
+import variables
+from channel import Channel, end, exceeds
+from helpers import Helpers, is_answer, new_answer, plain
+from interrupts import Interrupts
+from messages import ANSWER_MAX
+from output import NoInput, Output, clean, cut
+from source import Files, SourceText
+
+FEATURES = [getattr(__future__, name) for name in __future__.all_feature_names]
+
+
+def main(read_fd, write_fd, input_fds, layers, native):
+    """Serves one run and ends the process.
+
+    native.decode(fd, size) gives the text of a memory file.
+    """
+    interrupts = Interrupts()
+    interrupts.install()
+    channel = Channel(read_fd, write_fd, interrupts)
+    version = "{}.{}.{}".format(*sys.version_info)
+    channel.send("ready", {"python": version, "layers": list(layers)})
+    start = channel.command()
+    try:
+        inputs = read_inputs(start, input_fds, native)
+        session = Session(channel, interrupts, inputs, start["max_output"])
+    except Exception as error:
+        channel.send("started", {"error": clean(tracebacks.plain(error))})
+        os._exit(1)
+    channel.send("started", {"error": None})
+    try:
+        session.serve()
+    except BaseException as error:
+        end(1, "the worker cannot go on: " + tracebacks.plain(error))
+
+
+def read_inputs(start, fds, native):
+    inputs = {}
+    for name, fd, size, index in zip(start["names"], fds, start["sizes"], start["indexes"]):
+        text = native.decode(fd, size)
+        os.close(fd)
+        inputs[name] = text if index is None else SourceText(text, json.loads(index))
+    inputs.setdefault("context", "")
+    return inputs
+
+
+class Session:
+    def __init__(self, channel, interrupts, inputs, max_output):
+        self._channel = channel
+        self._interrupts = interrupts
+        self._max_output = max_output
+        self._flags = 0  # what blocks imported from __future__
+        self._stdin = NoInput()
+        self._stdout = Output("<stdout>", interrupts)
+        self._stderr = Output("<stderr>", interrupts)
+        self._stdout.set_limit(max_output)
+        self._stderr.set_limit(max_output)
+
+        # The real module, so that what looks classes up by their module finds them.
+        module = types.ModuleType("__main__")
+        sys.modules["__main__"] = module
+        sys.argv = [""]
+        self._namespace = module.__dict__
+        self._helpers = Helpers(channel, inputs, self._namespace)
+        self._reserved = {
+            "__name__": "__main__",
+            "__builtins__": builtins,
+            **self._helpers.table,
+            **inputs,
+        }
+        self._namespace["answer"] = new_answer()
+        builtins.exit = builtins.quit = leave
+        builtins.help = show_help
+        self._restore()
+
+    def serve(self):
+        while True:
+            message = self._channel.command()
+            if message["type"] == "exec":
+                self._exec(message["block"], message["code"])
+            elif message["type"] == "get":
+                self._get(message["name"])
+            else:
+                os._exit(0)
+
+    def _restore(self):
+        self._namespace.update(self._reserved)
+        sys.stdin = sys.__stdin__ = self._stdin
+        sys.stdout = sys.__stdout__ = self._stdout
+        sys.stderr = sys.__stderr__ = self._stderr
+
+    # A block
+
+    def _exec(self, number, source):
+        self._restore()
+        errors = [
+            self._guarded(lambda: self._run(f"<block {number}>", source)),
+            self._guarded(self._settle),
+        ]
+        error = "\n".join(filter(None, errors))
+        final, answer = self._helpers.final.take()
+        self._channel.send(
+            "done",
+            {
+                "stdout": self._stdout.take(),
+                "stderr": self._stderr.take(),
+                "error": clean(cut(error, self._max_output)) if error else None,
+                "final": final,
+                "answer": answer,
+            },
+        )
+
+    def _guarded(self, action):
+        """Calls action() as user code; returns the traceback where it fails."""
+        error = None
+        try:
+            self._interrupts.begin()
+            try:
+                error = action()
+            except BaseException as failure:
+                error = tracebacks.render(failure)
+            self._interrupts.end()
+        except BaseException as failure:  # the interrupt, between the lines above
+            self._interrupts.end()
+            error = error or tracebacks.plain(failure)
+        return error
+
+    def _run(self, filename, source):
+        """Runs a block; returns the error where it could not be compiled."""
+        source = dedent(source)
+        tracebacks.remember(filename, source)
+        try:
+            body, last = self._compile(source, filename)
+        except Exception as error:
+            return tracebacks.render_syntax(error)
+        try:
+            exec(body, self._namespace)
+            if last is not None:
+                self._echo(eval(last, self._namespace))
+        except SystemExit as leaving:
+            self._note_exit(leaving.code)
+        return None
+
+    def _compile(self, source, filename):
+        """Code for all statements, and for the last one where it is an expression."""
+        tree = ast.parse(source, filename)
+        last = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = ast.Expression(tree.body.pop().value)
+        body = compile(tree, filename, "exec", self._flags, dont_inherit=True)
+        for feature in FEATURES:
+            self._flags |= body.co_flags & feature.compiler_flag
+        if last is not None:
+            last = compile(last, filename, "eval", self._flags, dont_inherit=True)
+        return body, last
+
+    def _echo(self, value):
+        if value is None:
+            return
+        builtins._ = value
+        limit = self._max_output
+        if type(value) in (str, bytes) and len(value) > 4 * limit:
+            # Only what will be shown: the whole repr may not fit into memory.
+            self._stdout.write(repr(value[:limit])[:-1])
+            self._stdout.skip(len(value) - 2 * limit)
+            text = repr(value[len(value) - limit:]).lstrip("b")[1:]
+        else:
+            text = repr(value)
+        self._stdout.write(text)
+        self._stdout.write("\n")
+
+    def _note_exit(self, code):
+        if isinstance(code, str):
+            self._stderr.write(code + "\n")
+        shown = "" if code is None else variables.preview(code)
+        self._stderr.write(
+            f"[exit({shown}) ended this block only; the session and its variables go on]\n"
+        )
+
+    def _settle(self):
+        """What remains to be done of a block's, in which the user's objects have a say."""
+        for name, ours in (("stdout", self._stdout), ("stderr", self._stderr)):
+            current = getattr(sys, name, None)
+            if current is not ours:
+                setattr(sys, name, ours)
+                recover(current, ours)
+        if self._helpers.final.source is None:
+            answer = self._namespace.get("answer")
+            if is_answer(answer) and answer["ready"]:
+                text = plain(str(answer.get("content", "")))
+                self._helpers.final.give("final_direct", text)
+
+    # Variables
+
+    def _get(self, name):
+        self._restore()
+        found = []
+        error = self._guarded(lambda: found.extend(self._tell(name)))
+        if not found:
+            found = f"<not to be shown: {cut(error, self._max_output)}>", ""
+        value, listing = found
+        self._channel.send("value", {"value": value, "variables": listing})
+
+    def _tell(self, name):
+        listing = variables.listing(self._namespace, self._helpers.user_names())
+        value = None
+        if self._helpers.has_variable(name):
+            value = variables.whole(self._namespace[name])
+            if exceeds(value, ANSWER_MAX):
+                listing = f"{name} is too large to be told: {len(value)} characters\n{listing}"
+                value = None
+        return value, clean(listing)
+
+
+def dedent(source):
+    """A block that is indented as a whole, as in a list of a model's answer, moves left."""
+    first = next((line for line in source.splitlines() if line.strip()), "")
+    return textwrap.dedent(source) if first[:1] in (" ", "\t") else source
+
+
+def recover(stream, ours):
+    """Saves what a block printed into a stream that it put in place of ours and left there."""
+    try:
+        stream.flush()
+        if isinstance(stream, io.StringIO):
+            ours.write(stream.getvalue())
+    except Exception:
+        pass  # closed, None, or something of the user's
+
+
+def leave(code=None):
+    """Ends this block; the session goes on."""
+    raise SystemExit(code)
+
+
+def show_help(*topic):
+    """help(object) prints its documentation."""
+    import pydoc
+
+    pydoc.help(*topic)
+
+
+tracebacks.hide(
+    main, Helpers.llm_query, Channel.call, Interrupts.enter, Output.write, Files.__getitem__,
+    variables.whole,
+)

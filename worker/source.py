@@ -1,0 +1,42 @@
+"""`context` made of several files: their concatenation, that also knows the files."""
+
+from collections.abc import Mapping
+
+
+class SourceText(str):
+    """A str; `.files` is an ordered mapping of path -> text of that file."""
+
+    def __new__(cls, text, index):
+        self = super().__new__(cls, text)
+        self._files = Files(text, index)
+        return self
+
+    @property
+    def files(self):
+        return self._files
+
+
+class Files(Mapping):
+    """path -> text, in order; a text is sliced out when it is asked for."""
+
+    def __init__(self, text, index):
+        self._text = text
+        self._places = {path: (first, first + length) for path, first, length in index}
+
+    def __getitem__(self, path):
+        first, end = self._places[path]
+        return self._text[first:end]
+
+    def __iter__(self):
+        return iter(self._places)
+
+    def __contains__(self, path):
+        return path in self._places
+
+    def __len__(self):
+        return len(self._places)
+
+    def __repr__(self):
+        shown = ", ".join(map(repr, list(self._places)[:10]))
+        more = ", ..." if len(self._places) > 10 else ""
+        return f"<files: {len(self._places)} texts by path: {shown}{more}>"
