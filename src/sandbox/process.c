@@ -1,0 +1,174 @@
+#include "sandbox/process.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "sandbox/launch.h"
+
+struct process {
+	struct process_list *list; /* lent */
+	struct event *exit;        /* owned: the pidfd; pending while somebody wants to know */
+	int pidfd;                 /* owned */
+	pid_t pid;
+	bool reaped, freed;
+
+	process_exit_fn *fn; /* NULL until process_on_exit(), and after it was told */
+	void *owner;
+	TAILQ_ENTRY(process) entry;
+};
+
+static void process_destroy(struct process *process)
+{
+	TAILQ_REMOVE(process->list, process, entry);
+	event_free(process->exit);
+	close(process->pidfd);
+	free(process);
+}
+
+static int64_t milliseconds(struct timeval time)
+{
+	return (int64_t)time.tv_sec * 1000 + time.tv_usec / 1000;
+}
+
+/* False while it lives. */
+static bool process_reap(struct process *process, int flags, struct process_exit *ret_exit)
+{
+	siginfo_t info = {0};
+	struct rusage usage = {0};
+	long failed;
+
+	/* Not the library's waitid(): it does not tell the usage. */
+	do
+		failed = syscall(SYS_waitid, P_PIDFD, process->pidfd, &info, WEXITED | flags,
+				 &usage);
+	while (failed && errno == EINTR);
+	if (!failed && !info.si_pid)
+		return false;
+	process->reaped = true;
+	*ret_exit = (struct process_exit){
+		.signaled = !failed && info.si_code != CLD_EXITED,
+		.status = failed ? -1 : info.si_status, /* somebody else has reaped our child */
+		.cpu_ms = milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime),
+		.max_rss = (int64_t)usage.ru_maxrss * 1024,
+	};
+	return true;
+}
+
+static void on_exit_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct process *process = arg;
+	struct process_exit exit;
+	process_exit_fn *fn = process->fn;
+
+	(void)fd;
+	(void)what;
+	if (!process_reap(process, WNOHANG, &exit))
+		return;
+	if (process->freed) {
+		process_destroy(process);
+		return;
+	}
+	event_del(process->exit);
+	process->fn = NULL;
+	fn(process->owner, &exit);
+}
+
+struct process *process_new(struct event_base *base, struct process_list *list, pid_t pid,
+			    int pidfd)
+{
+	struct process *process = xcalloc(1, sizeof *process);
+
+	process->list = list;
+	process->pid = pid;
+	process->pidfd = pidfd;
+	process->exit = event_new(base, pidfd, EV_READ | EV_PERSIST, on_exit_readable, process);
+	TAILQ_INSERT_TAIL(list, process, entry);
+	return process;
+}
+
+void process_on_exit(struct process *process, process_exit_fn *fn, void *owner)
+{
+	process->fn = fn;
+	process->owner = owner;
+	if (!process->reaped)
+		event_add(process->exit, NULL); /* the pidfd of a dead child stays readable */
+}
+
+static void process_signal(const struct process *process, int signal)
+{
+	syscall(SYS_pidfd_send_signal, process->pidfd, signal, NULL, 0);
+}
+
+void process_interrupt(struct process *process)
+{
+	process_signal(process, SIGINT);
+}
+
+void process_kill(struct process *process)
+{
+	process_signal(process, SIGKILL);
+}
+
+void process_free(struct process *process)
+{
+	if (!process)
+		return;
+	assert(!process->freed);
+	process->freed = true;
+	process->fn = NULL;
+	if (process->reaped) {
+		process_destroy(process);
+		return;
+	}
+	process_signal(process, SIGKILL);
+	event_add(process->exit, NULL); /* reaped by the loop, which must not wait for it here */
+}
+
+pid_t process_pid(const struct process *process)
+{
+	return process->pid;
+}
+
+int64_t process_cpu_ms(const struct process *process)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (process->reaped || clock_getcpuclockid(process->pid, &clock) ||
+	    clock_gettime(clock, &used))
+		return -1;
+	return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+const char *process_exit_wall(const struct process_exit *exit)
+{
+	static const char *const meanings[] = {
+#define WALL(name, layer, meaning) meaning,
+#include "sandbox/walls.def"
+#undef WALL
+	};
+	int place = exit->status - WALL_EXIT;
+
+	return !exit->signaled && place >= 0 && place < WALL_COUNT ? meanings[place] : NULL;
+}
+
+void process_list_reap(struct process_list *list)
+{
+	struct process *process;
+	struct process_exit exit;
+
+	while ((process = TAILQ_FIRST(list))) {
+		assert(process->freed);
+		if (!process->reaped)
+			process_reap(process, 0, &exit);
+		process_destroy(process);
+	}
+}

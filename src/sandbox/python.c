@@ -1,0 +1,184 @@
+#include "sandbox/python.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "sandbox/program.h"
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+static char *search_path(const char *name)
+{
+	const char *rest = getenv("PATH");
+	size_t length;
+
+	for (; rest && *rest; rest += length + (rest[length] == ':')) {
+		auto_free char *candidate = NULL;
+
+		length = strcspn(rest, ":");
+		if (!length || *rest != '/')
+			continue; /* the current directory is no place for programs */
+		candidate = xasprintf("%.*s/%s", (int)length, rest, name);
+		if (is_program(candidate))
+			return take_pointer(&candidate);
+	}
+	return NULL;
+}
+
+static char *absolute_path(const char *name)
+{
+	auto_free char *here = *name == '/' ? NULL : realpath(".", NULL);
+
+	return here ? xasprintf("%s/%s", here, name) : xstrdup(name);
+}
+
+enum content { CONTENT_ELF, CONTENT_SCRIPT, CONTENT_OTHER };
+
+static enum content content_of(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char magic[SELFMAG] = "";
+
+	/* What may be executed but not read is left to the kernel's judgement. */
+	if (fd < 0)
+		return errno == EACCES ? CONTENT_ELF : CONTENT_OTHER;
+	if (read(fd, magic, sizeof magic) >= 2 && magic[0] == '#' && magic[1] == '!')
+		return CONTENT_SCRIPT;
+	return memcmp(magic, ELFMAG, SELFMAG) ? CONTENT_OTHER : CONTENT_ELF;
+}
+
+/* A shim needs to know whose versions it chooses from, and nothing else of our environment. */
+static const char **shim_environment(void)
+{
+	static const char *const wanted[] = {
+		"HOME=",  "PATH=", "USER=", "LOGNAME=", "SHELL=",       "LANG=",  "XDG_",
+		"PYENV_", "ASDF_", "MISE_", "RTX_",     "VIRTUAL_ENV=", "CONDA_", "PYTHONHOME="};
+	size_t count = 0, have = 0, i;
+	char **entry;
+	const char **kept;
+
+	while (environ[count])
+		count++;
+	kept = xcalloc(count + 1, sizeof *kept);
+	for (entry = environ; *entry; entry++)
+		for (i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+			if (!strncmp(*entry, wanted[i], strlen(wanted[i])))
+				kept[have++] = *entry;
+	return kept;
+}
+
+/* One line of a script's output, until its end or the deadline. Says whether it came in time. */
+static bool read_answer(int fd, int64_t patience_ms, char *out, size_t out_size)
+{
+	int64_t deadline = clock_ms() + patience_ms;
+	size_t have = 0;
+
+	for (;;) {
+		struct pollfd ready = {.fd = fd, .events = POLLIN};
+		int64_t left = deadline - clock_ms();
+		ssize_t got;
+
+		if (left <= 0 || (poll(&ready, 1, (int)left) < 0 && errno != EINTR))
+			return false;
+		if (!ready.revents)
+			continue;
+		got = read(fd, out + have, out_size - 1 - have);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got > 0)
+			have += (size_t)got;
+		out[have] = '\0';
+		out[strcspn(out, "\n")] = '\0';
+		if (got <= 0 || have == out_size - 1)
+			return true;
+	}
+}
+
+static pid_t start_script(const char *path, int out, int complaints, struct error *err)
+{
+	static const char question[] = "import sys; print(sys.executable)";
+	const char *argv[] = {path, "-I", "-S", "-c", question, NULL};
+	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	auto_free const char **envp = shim_environment();
+	struct program program = {path, argv, envp, {null, out, complaints, -1}};
+
+	if (null < 0) {
+		error_errno(err, ERROR_SANDBOX, "/dev/null");
+		return -1;
+	}
+	return program_start(&program, err);
+}
+
+static char *ask_script(const char *path, int64_t patience_ms, struct error *err)
+{
+	auto_close int complaints = program_complaints(err), receiving = -1, sending = -1;
+	char answer[PATH_MAX] = "", complaint[256];
+	int ends[2];
+	pid_t child;
+	bool in_time;
+
+	if (complaints < 0)
+		return NULL;
+	if (pipe2(ends, O_CLOEXEC)) {
+		error_errno(err, ERROR_SANDBOX, "pipe");
+		return NULL;
+	}
+	receiving = ends[0];
+	sending = ends[1];
+	child = start_script(path, sending, complaints, err);
+	if (child < 0)
+		return NULL;
+	close(take_fd(&sending));
+	in_time = read_answer(receiving, patience_ms, answer, sizeof answer);
+	kill(-child, SIGKILL); /* the session: what a script started goes with it */
+	waitpid(child, NULL, 0);
+
+	if (in_time && *answer == '/' && is_program(answer) && content_of(answer) == CONTENT_ELF)
+		return xstrdup(answer);
+	program_complaint(complaints, complaint, sizeof complaint);
+	error_set(
+		err, ERROR_USAGE,
+		"%s is a script that does not say%s which Python it is for%s%s; use --python PATH",
+		path, in_time ? "" : " in time", *complaint ? ": " : "", complaint);
+	return NULL;
+}
+
+char *python_find(const char *name, int64_t patience_ms, struct error *err)
+{
+	auto_free char *path = strchr(name, '/') ? absolute_path(name) : search_path(name);
+
+	if (!path || !is_program(path)) {
+		error_set(err, ERROR_USAGE, "there is no Python %s %s; name one with --python PATH",
+			  strchr(name, '/') ? "at" : "in PATH by the name of", name);
+		return NULL;
+	}
+	switch (content_of(path)) {
+	case CONTENT_ELF:
+		return take_pointer(&path);
+	case CONTENT_SCRIPT:
+		return ask_script(path, patience_ms, err);
+	case CONTENT_OTHER:
+		break;
+	}
+	error_set(err, ERROR_USAGE,
+		  "%s is not a program for this machine; name one with --python PATH", path);
+	return NULL;
+}

@@ -1,0 +1,19 @@
+/*
+ * sandbox/python.h - the interpreter behind a name.
+ *
+ * A template must be the interpreter itself: a shell script in its place (the
+ * shims of version managers) is asked which one it would have started.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/*
+ * The absolute path, new, of the interpreter that `name` (a path, or a name in
+ * PATH) stands for. Links are left as they are, for a virtual environment is
+ * known by where its link stands. NULL and ERROR_USAGE where there is none.
+ * Blocks while a script is asked, for at most `patience_ms`.
+ */
+char *python_find(const char *name, int64_t patience_ms, struct error *);

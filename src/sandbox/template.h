@@ -1,0 +1,61 @@
+/*
+ * sandbox/template.h - the python3 that workers are forked from, and the socket
+ * that we talk to it over (the messages: sandbox/launch.h).
+ *
+ * It is trusted: it runs our code and the operator's preloaded modules, never a
+ * tenant's. It may die all the same, and then another one takes its place.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "sandbox/launch.h"
+
+struct template_config {
+	const char *python;         /* lent for the template's life, like all that follows */
+	const char *script;         /* template.py, absolute */
+	const char *const *preload; /* NULL-terminated, or NULL */
+	int filter;                 /* of filter_memfd() */
+};
+
+enum template_event_kind {
+	TEMPLATE_READY,    /* requests may be sent */
+	TEMPLATE_LAUNCHED, /* the answer to a request */
+	TEMPLATE_WRITABLE, /* there is room again for what did not fit */
+	TEMPLATE_GONE,     /* dead and reaped; only template_free() may follow */
+};
+
+struct template_event {
+	enum template_event_kind kind;
+	uint64_t sequence;          /* TEMPLATE_LAUNCHED */
+	int error;                  /* TEMPLATE_LAUNCHED: errno, or 0 */
+	pid_t pid;                  /* TEMPLATE_LAUNCHED without an error */
+	int pidfd;                  /* likewise; taken by the receiver */
+	const struct error *reason; /* TEMPLATE_GONE; lent */
+};
+
+typedef void template_event_fn(void *owner, const struct template_event *);
+
+struct template;
+
+/* Starts one; NULL where that fails. Everything later comes as an event. */
+struct template *template_new(struct event_base *, const struct template_config *,
+			      template_event_fn *, void *owner, struct error *);
+void template_free(struct template *); /* NULL is fine; kills it and waits for its end */
+
+/* Waits, without the loop, until Python has started and found itself new enough. */
+bool template_greet(struct template *, struct error *);
+
+/* The session of the template and of all its workers. */
+pid_t template_pid(const struct template *);
+
+enum template_sending { TEMPLATE_SENT, TEMPLATE_FULL, TEMPLATE_FAILED };
+
+/* TEMPLATE_FULL: again after TEMPLATE_WRITABLE. TEMPLATE_FAILED: errno says why. */
+enum template_sending template_send(struct template *, const struct launch_request *,
+				    const int *fds, size_t fd_count);

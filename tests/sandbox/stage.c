@@ -1,0 +1,253 @@
+#include "stage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+char stage_directory[] = "/tmp/rlmd-sandbox-XXXXXX";
+static const char *const parts[] = {"_rlmd.abi3.so", "library.py", "template.py"};
+
+int stage_make_directory(void **state)
+{
+	auto_free char *repl = NULL;
+	size_t i;
+
+	(void)state;
+	alloc_install();
+	if (!mkdtemp(stage_directory))
+		return -1;
+	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		auto_free char *from = xasprintf("%s/%s", getenv("WORKER_DIR"), parts[i]);
+		auto_free char *to = xasprintf("%s/%s", stage_directory, parts[i]);
+
+		if (symlink(from, to))
+			return -1;
+	}
+	repl = xasprintf("%s/repl.py", stage_directory);
+	return symlink(getenv("PROBE_REPL"), repl);
+}
+
+int stage_remove_directory(void **state)
+{
+	auto_free char *repl = xasprintf("%s/repl.py", stage_directory);
+	size_t i;
+
+	(void)state;
+	unlink(repl);
+	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		auto_free char *path = xasprintf("%s/%s", stage_directory, parts[i]);
+
+		unlink(path);
+	}
+	return rmdir(stage_directory);
+}
+
+static int count_fds(void)
+{
+	DIR *open_files = opendir("/proc/self/fd");
+	int count = 0;
+
+	while (readdir(open_files))
+		count++;
+	closedir(open_files);
+	return count;
+}
+
+struct sandbox *stage_sandbox(struct event_base *base, const char *const *preload,
+			      struct error *err)
+{
+	return sandbox_new(base,
+			   &(struct sandbox_config){
+				   .python = "python3",
+				   .preload = preload,
+				   .worker_memory = MEMORY,
+				   .worker_dir = stage_directory,
+			   },
+			   err);
+}
+
+int stage_open(void **state)
+{
+	struct stage *stage = xcalloc(1, sizeof *stage);
+	struct error err = {0};
+
+	stage->fds_before = count_fds();
+	stage->base = event_base_new();
+	stage->sandbox = stage_sandbox(stage->base, NULL, &err);
+	if (!stage->sandbox)
+		print_error("%s\n", err.text);
+	*state = stage;
+	return stage->sandbox ? 0 : -1;
+}
+
+/* Whatever a test did: no descriptor, no child and no zombie is left (G9). */
+int stage_close(void **state)
+{
+	struct stage *stage = *state;
+	int left;
+
+	sandbox_free(stage->sandbox);
+	event_base_free(stage->base);
+	left = count_fds() - stage->fds_before;
+	free(stage);
+	if (left)
+		print_error("%d descriptors left\n", left);
+	if (waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD) {
+		print_error("a child is left\n");
+		return -1;
+	}
+	return left ? -1 : 0;
+}
+
+static void on_exit_of(void *owner, const struct process_exit *exit)
+{
+	struct cast *cast = owner;
+
+	cast->exits++;
+	cast->exit = *exit;
+	event_base_loopbreak(cast->stage->base);
+}
+
+static void on_spawn(void *owner, struct process *process, const struct error *err)
+{
+	struct cast *cast = owner;
+
+	cast->spawns++;
+	cast->process = process;
+	if (!process)
+		cast->error = *err;
+	event_base_loopbreak(cast->stage->base);
+}
+
+struct spawn *begin(struct cast *cast, struct stage *stage, const int *files, size_t count,
+		    size_t extra)
+{
+	int there[2], back[2];
+
+	*cast = (struct cast){.stage = stage};
+	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
+	cast->to = there[1];
+	cast->from = back[0];
+	return sandbox_spawn(stage->sandbox, there[0], back[1], files, count, extra, on_spawn,
+			     cast);
+}
+
+void end(struct cast *cast)
+{
+	process_free(cast->process);
+	if (cast->to >= 0)
+		close(cast->to);
+	close(cast->from);
+}
+
+void enter(struct cast *cast, struct stage *stage)
+{
+	begin(cast, stage, NULL, 0, 0);
+	assert_int_equal(cast->spawns, 0);
+	event_base_dispatch(stage->base);
+	assert_int_equal(cast->spawns, 1);
+	if (!cast->process)
+		fail_msg("%s", cast->error.text);
+}
+
+void await_exit(struct cast *cast)
+{
+	process_on_exit(cast->process, on_exit_of, cast);
+	assert_int_equal(cast->exits, 0);
+	event_base_dispatch(cast->stage->base);
+	assert_int_equal(cast->exits, 1);
+}
+
+/* One line of what it says, or all until it closes the pipe. */
+char *hear(const struct cast *cast, bool line)
+{
+	char *heard = xcalloc(1, 1 << 16);
+	size_t size = 0;
+
+	for (;;) {
+		struct pollfd ready = {.fd = cast->from, .events = POLLIN};
+		ssize_t got;
+
+		if (poll(&ready, 1, SOON) <= 0)
+			fail_msg("nothing heard after: %s", heard);
+		got = read(cast->from, heard + size, line ? 1 : (1 << 16) - 1 - size);
+		if (got <= 0 || (line && heard[size] == '\n')) {
+			heard[size] = '\0';
+			return heard;
+		}
+		size += (size_t)got;
+	}
+}
+
+void expect_line(const struct cast *cast, const char *expected)
+{
+	auto_free char *heard = hear(cast, true);
+
+	assert_string_equal(heard, expected);
+}
+
+void tell(struct cast *cast, const char *code)
+{
+	assert_int_equal(write(cast->to, code, strlen(code)), strlen(code));
+	close(take_fd(&cast->to));
+}
+
+/* Lets a worker of its own run `code`; what it said, and how it ended. */
+char *perform(struct stage *stage, const char *code, struct process_exit *ret_exit)
+{
+	struct cast cast;
+	char *heard;
+
+	enter(&cast, stage);
+	tell(&cast, code);
+	expect_line(&cast, "here");
+	heard = hear(&cast, false);
+	await_exit(&cast);
+	*ret_exit = cast.exit;
+	end(&cast);
+	return heard;
+}
+
+void expect(struct stage *stage, const char *code, const char *expected)
+{
+	struct process_exit exit;
+	auto_free char *heard = perform(stage, code, &exit);
+
+	if (strcmp(heard, expected))
+		fail_msg("expected: %s\nheard: %s\nof: %s", expected, heard, code);
+	assert_false(exit.signaled);
+	assert_int_equal(exit.status, 0);
+}
+
+/* Until a process that somebody else reaps is over. */
+void await_death(pid_t pid)
+{
+	struct pollfd over = {.fd = pidfd_open(pid, 0), .events = POLLIN};
+
+	assert_true(over.fd >= 0);
+	assert_int_equal(poll(&over, 1, SOON), 1);
+	close(over.fd);
+}
+
+int memory_file(const char *content)
+{
+	int fd = memfd_create("input", MFD_CLOEXEC);
+
+	assert_int_equal(write(fd, content, strlen(content)), strlen(content));
+	return fd;
+}

@@ -1,0 +1,276 @@
+/*
+ * The sealed filter, evaluated without a kernel: every call's number against a
+ * table that is checked in, and the arguments that decide.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <seccomp.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "sandbox/filter.h"
+
+#if defined(__x86_64__)
+#define NATIVE  AUDIT_ARCH_X86_64
+#define FOREIGN AUDIT_ARCH_I386
+#else
+#define NATIVE  AUDIT_ARCH_AARCH64
+#define FOREIGN AUDIT_ARCH_ARM
+#endif
+#define REFUSE  (SECCOMP_RET_ERRNO | EPERM)
+#define UNKNOWN (SECCOMP_RET_ERRNO | ENOSYS)
+
+static struct filter filter;
+
+static int build(void **state)
+{
+	struct error err = {0};
+
+	(void)state;
+	return filter_build(&filter, &err) ? 0 : -1;
+}
+
+/* The part of classic BPF that a seccomp filter may use and libseccomp does. */
+static uint32_t evaluate_data(const struct seccomp_data *data)
+{
+	uint32_t accumulator = 0, jumped;
+	size_t at;
+
+	for (at = 0; at < filter.size; at++) {
+		const struct sock_filter *code = &filter.code[at];
+
+		switch (code->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			assert_true(code->k <= sizeof *data - sizeof accumulator);
+			memcpy(&accumulator, (const char *)data + code->k, sizeof accumulator);
+			continue;
+		case BPF_ALU | BPF_AND | BPF_K:
+			accumulator &= code->k;
+			continue;
+		case BPF_RET | BPF_K:
+			return code->k;
+		case BPF_JMP | BPF_JA:
+			at += code->k;
+			continue;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			jumped = accumulator == code->k;
+			break;
+		case BPF_JMP | BPF_JGT | BPF_K:
+			jumped = accumulator > code->k;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			jumped = accumulator >= code->k;
+			break;
+		default:
+			fail_msg("unexpected instruction %#x at %zu", code->code, at);
+			return 0;
+		}
+		at += jumped ? code->jt : code->jf;
+	}
+	fail_msg("ran off the end");
+	return 0;
+}
+
+static uint32_t evaluate(long number, const uint64_t arguments[6])
+{
+	struct seccomp_data data = {.nr = (int)number, .arch = NATIVE};
+
+	memcpy(data.args, arguments, sizeof data.args);
+	return evaluate_data(&data);
+}
+
+#define ARGUMENTS(...) ((const uint64_t[6]){__VA_ARGS__})
+
+static const char *action_name(uint32_t action, char out[static 16])
+{
+	if (action == SECCOMP_RET_ALLOW)
+		return "allow";
+	if (action == SECCOMP_RET_KILL_PROCESS)
+		return "kill";
+	snprintf(out, 16, "errno %u", action & SECCOMP_RET_DATA);
+	return out;
+}
+
+/* G1-G7: a change of what any call answers is a change of the checked-in table. */
+static void every_number_answers_as_the_table_says(void **state)
+{
+	const char *path = getenv("FILTER_TABLE");
+	struct error err = {0};
+	auto_free char *expected = file_read(path, 1 << 16, NULL, &err);
+	auto_free char *actual = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&actual, &size);
+	int number;
+
+	(void)state;
+	for (number = 0; number <= 600; number++) {
+		uint32_t zeros = evaluate(number, ARGUMENTS(0));
+		uint32_t ones = evaluate(number,
+					 ARGUMENTS(~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL));
+		auto_free char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+		char one[16], two[16];
+
+		if (zeros == REFUSE && ones == REFUSE)
+			continue;
+		if (number > 450) { /* younger than the policy */
+			assert_int_equal(zeros, UNKNOWN);
+			assert_int_equal(ones, UNKNOWN);
+			continue;
+		}
+		fprintf(out, "%-3d %-20s %-8s %s\n", number, name, action_name(zeros, one),
+			action_name(ones, two));
+	}
+	fclose(out);
+	assert_non_null(expected);
+	assert_string_equal(actual, expected);
+}
+
+/* G7: the tables of other architectures are no way around this one. */
+static void foreign_tables_kill(void **state)
+{
+	struct seccomp_data foreign = {.nr = 1, .arch = FOREIGN};
+
+	(void)state;
+	for (foreign.nr = 0; foreign.nr < 600; foreign.nr++)
+		assert_int_equal(evaluate_data(&foreign), SECCOMP_RET_KILL_PROCESS);
+#if defined(__x86_64__)
+	assert_int_equal(evaluate(0x40000000 + SYS_write, ARGUMENTS(0)), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(evaluate(0x40000000 + 520, ARGUMENTS(0)), SECCOMP_RET_KILL_PROCESS);
+#endif
+}
+
+struct attempt {
+	long number;
+	uint64_t arguments[6];
+	uint32_t answer;
+};
+
+#define ALLOWED SECCOMP_RET_ALLOW
+#define HIGH    (1ULL << 32)
+#define THREAD  0x3d0f00
+
+/* One line for each argument that decides, on both sides of the line. */
+static const struct attempt attempts[] = {
+	{SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS}, ALLOWED},
+	{SYS_mmap, {0, 4096, PROT_READ, MAP_PRIVATE, 5}, ALLOWED},
+	{SYS_mmap, {0, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS}, REFUSE},
+	{SYS_mmap, {0, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS}, REFUSE},
+	{SYS_mmap, {0, 4096, PROT_READ, MAP_PRIVATE | MAP_LOCKED}, REFUSE},
+	{SYS_mmap, {0, 4096, PROT_READ, MAP_PRIVATE | MAP_HUGETLB}, REFUSE},
+	{SYS_mprotect, {0, 4096, PROT_READ | PROT_WRITE}, ALLOWED},
+	{SYS_mprotect, {0, 4096, PROT_READ | PROT_EXEC}, REFUSE},
+	{SYS_mprotect, {0, 4096, PROT_READ | HIGH}, REFUSE},
+	{SYS_mremap, {0, 1, 2, MREMAP_MAYMOVE}, ALLOWED},
+	{SYS_mremap, {0, 1, 2, MREMAP_DONTUNMAP}, REFUSE},
+	{SYS_madvise, {0, 4096, MADV_DONTNEED}, ALLOWED},
+	{SYS_madvise, {0, 4096, MADV_WIPEONFORK}, REFUSE},
+	{SYS_futex, {0, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME}, ALLOWED},
+	{SYS_futex, {0, FUTEX_LOCK_PI}, REFUSE},
+	{SYS_futex, {0, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG}, REFUSE},
+	{SYS_futex, {0, FUTEX_CMP_REQUEUE_PI}, REFUSE},
+	{SYS_clone, {THREAD}, ALLOWED},
+	{SYS_clone, {SIGCHLD}, REFUSE},
+	{SYS_clone, {THREAD | CLONE_NEWUSER}, REFUSE},
+	{SYS_clone, {THREAD | HIGH}, REFUSE},
+	{SYS_clone, {THREAD & ~(uint64_t)CLONE_THREAD}, REFUSE},
+	{SYS_clone3, {0}, UNKNOWN},
+	{SYS_tgkill, {FILTER_OWN_PID, 1, SIGABRT}, ALLOWED},
+	{SYS_tgkill, {FILTER_OWN_PID, 1, SIGSTOP}, REFUSE},
+	{SYS_tgkill, {1, 1, SIGABRT}, REFUSE},
+	{SYS_fcntl, {0, F_GETFD}, ALLOWED},
+	{SYS_fcntl, {0, F_DUPFD_CLOEXEC}, ALLOWED},
+	{SYS_fcntl, {0, F_SETFL, O_NONBLOCK}, ALLOWED},
+	{SYS_fcntl, {0, F_SETFL, O_NONBLOCK | O_ASYNC}, REFUSE},
+	{SYS_fcntl, {0, F_SETOWN, 1}, REFUSE},
+	{SYS_fcntl, {0, F_SETSIG, SIGKILL}, REFUSE},
+	{SYS_fcntl, {0, F_SETPIPE_SZ, 1 << 20}, REFUSE},
+	{SYS_fcntl, {0, F_SETLEASE}, REFUSE},
+	{SYS_fcntl, {0, F_NOTIFY}, REFUSE},
+	{SYS_fcntl, {0, F_DUPFD_CLOEXEC | HIGH}, REFUSE},
+	{SYS_ioctl, {0, 0x5401}, ALLOWED}, /* TCGETS */
+	{SYS_ioctl, {0, 0x5412}, REFUSE},  /* TIOCSTI */
+	{SYS_ioctl, {0, 0x5401 | HIGH}, REFUSE},
+	{SYS_ioctl, {0, 0x541b}, REFUSE}, /* FIONREAD */
+	{SYS_prlimit64, {0, 7, 0, 1}, ALLOWED},
+	{SYS_prlimit64, {0, 7, 1, 0}, REFUSE},
+	{SYS_prlimit64, {1, 7, 0, 1}, REFUSE},
+	{SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0}, ALLOWED},
+	{SYS_socketpair, {AF_UNIX, SOCK_DGRAM, 0}, REFUSE},
+	{SYS_socketpair, {AF_INET, SOCK_STREAM, 0}, REFUSE},
+	{SYS_socket, {AF_UNIX, SOCK_STREAM, 0}, REFUSE},
+	{SYS_sendto, {0, 1, 1, 0, 0}, ALLOWED},
+	{SYS_sendto, {0, 1, 1, MSG_OOB, 0}, REFUSE},
+	{SYS_sendto, {0, 1, 1, 0, 1}, REFUSE},
+	{SYS_recvfrom, {0, 1, 1, 0, 0}, ALLOWED},
+	{SYS_recvfrom, {0, 1, 1, MSG_OOB, 0}, REFUSE},
+	{SYS_recvfrom, {0, 1, 1, MSG_PEEK, 0}, REFUSE},
+};
+
+/* G3, G4, G5, G7, G8: only the arguments that the standard library needs. */
+static void arguments_decide(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof attempts / sizeof attempts[0]; i++)
+		if (evaluate(attempts[i].number, attempts[i].arguments) != attempts[i].answer)
+			fail_msg("attempt %zu, call %ld", i, attempts[i].number);
+}
+
+/* The worker writes its pid over one constant; a second one would let a signal through. */
+static void own_pid_stands_once(void **state)
+{
+	size_t i, count = 0;
+
+	(void)state;
+	for (i = 0; i < filter.size; i++)
+		count += filter.code[i].k == FILTER_OWN_PID;
+	assert_int_equal(count, 1);
+}
+
+/* What the template reads cannot be changed after it was built. */
+static void memory_file_is_sealed(void **state)
+{
+	struct error err = {0};
+	auto_close int fd = filter_memfd(&filter, &err);
+	struct sock_filter code[FILTER_CODE_MAX];
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, code, sizeof code, 0), filter.size * sizeof code[0]);
+	assert_memory_equal(code, filter.code, filter.size * sizeof code[0]);
+	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+	assert_int_equal(ftruncate(fd, 0), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+		cmocka_unit_test(every_number_answers_as_the_table_says),
+#endif
+		cmocka_unit_test(foreign_tables_kill),
+		cmocka_unit_test(arguments_decide),
+		cmocka_unit_test(own_pid_stands_once),
+		cmocka_unit_test(memory_file_is_sealed),
+	};
+
+	return cmocka_run_group_tests_name("filter", tests, build, NULL);
+}

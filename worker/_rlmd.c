@@ -1,0 +1,291 @@
+/*
+ * worker/_rlmd.c - forks workers for the supervisor, as an extension module.
+ *
+ * Of the limited API, so that one build serves every Python from 3.8 on. The
+ * template calls prepare() first and serve() last; serve() returns in each
+ * worker once, behind its walls (walls.h), and in the template at the end.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "walls.h"
+
+#define FIRST_FILE (LAUNCH_CONTROL + 2) /* the descriptor of a worker's first input */
+
+static bool take_descriptors(struct msghdr *message, struct launch *launch)
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(message);
+
+	if (message->msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !header ||
+	    header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+		return false;
+	launch->fd_count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	if (launch->fd_count > sizeof launch->fds / sizeof launch->fds[0])
+		return false;
+	memcpy(launch->fds, CMSG_DATA(header), launch->fd_count * sizeof(int));
+	return launch->fd_count == launch->request.file_count + 2;
+}
+
+/* 1 for a request, 0 when the supervisor is gone, -1 with errno. */
+static int receive(struct launch *launch)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE((LAUNCH_FILES_MAX + 2) * sizeof(int))];
+	struct iovec bytes = {&launch->request, sizeof launch->request};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof space,
+	};
+	ssize_t got;
+
+	do
+		got = recvmsg(LAUNCH_CONTROL, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return (int)got;
+	if (got == sizeof launch->request && take_descriptors(&message, launch))
+		return 1;
+	errno = EPROTO;
+	return -1;
+}
+
+static bool reply(uint64_t sequence, pid_t pid, int pidfd, int error)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof pidfd)] = {0};
+	struct launch_reply answer = {sequence, pid, error};
+	struct iovec bytes = {&answer, sizeof answer};
+	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+	struct cmsghdr *header;
+
+	if (!error) {
+		message.msg_control = space;
+		message.msg_controllen = sizeof space;
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof pidfd);
+		memcpy(CMSG_DATA(header), &pidfd, sizeof pidfd);
+	}
+	while (sendmsg(LAUNCH_CONTROL, &message, MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			return false;
+	return true;
+}
+
+/*
+ * A fork whose child is the supervisor's, not ours: CLONE_PARENT. glibc does not
+ * hear of it, so what its fork() does for a process of one thread is done here:
+ * the thread id that it caches is written by the kernel, where the kernel tells
+ * its address (without, the cached one is the template's: only recursive locks
+ * look at it, and a constant serves them), and the list of robust locks is
+ * announced again.
+ */
+static pid_t fork_for_supervisor(int *ret_pidfd)
+{
+	unsigned long flags = CLONE_PARENT | CLONE_PIDFD | SIGCHLD;
+	int *thread_id = NULL;
+	void *robust_list;
+	size_t robust_size;
+	long child;
+
+	if (!prctl(PR_GET_TID_ADDRESS, &thread_id, 0, 0, 0) && thread_id)
+		flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+	if (syscall(SYS_get_robust_list, 0, &robust_list, &robust_size))
+		robust_list = NULL;
+#if defined(__aarch64__)
+	child = syscall(SYS_clone, flags, NULL, ret_pidfd, NULL, thread_id);
+#else
+	child = syscall(SYS_clone, flags, NULL, ret_pidfd, thread_id, NULL);
+#endif
+	if (!child && robust_list)
+		syscall(SYS_set_robust_list, robust_list, robust_size);
+	return (pid_t)child;
+}
+
+static PyObject *describe(const struct launch *launch, const enum standing standing[WALL_COUNT])
+{
+	PyObject *files = PyList_New(0), *layers = PyList_New(0);
+	size_t i;
+
+	for (i = 2; files && i < launch->fd_count; i++) {
+		PyObject *fd = PyLong_FromLong(FIRST_FILE + (long)i - 2);
+
+		if (!fd || PyList_Append(files, fd))
+			return NULL;
+		Py_DECREF(fd);
+	}
+	for (i = 0; layers && i < WALL_COUNT; i++) {
+		PyObject *layer;
+
+		if (standing[i] == ABSENT || !*walls_layer(i))
+			continue;
+		layer = PyUnicode_FromString(walls_layer(i));
+		if (!layer || PyList_Append(layers, layer))
+			return NULL;
+		Py_DECREF(layer);
+	}
+	return files && layers
+		       ? Py_BuildValue("iiNN", LAUNCH_CONTROL, LAUNCH_CONTROL + 1, files, layers)
+		       : NULL;
+}
+
+/* One request; true in the child, and `ret_standing` is its. */
+static bool serve_one(const struct launch *launch, enum standing ret_standing[WALL_COUNT],
+		      bool *ret_heard)
+{
+	int pidfd = -1, error;
+	pid_t child;
+	size_t i;
+
+	PyOS_BeforeFork();
+	child = fork_for_supervisor(&pidfd);
+	if (!child) {
+		/* The walls first: what Python and its modules do after a fork may start a thread.
+		 */
+		walls_raise(launch, ret_standing);
+		PyOS_AfterFork_Child();
+		return true;
+	}
+	error = child < 0 ? errno : 0;
+	*ret_heard = reply(launch->request.sequence, child, pidfd, error);
+	PyOS_AfterFork_Parent();
+	if (pidfd >= 0)
+		close(pidfd);
+	for (i = 0; i < launch->fd_count; i++)
+		close(launch->fds[i]);
+	return false;
+}
+
+static PyObject *prepare(PyObject *module, PyObject *args)
+{
+	const char *wrong = walls_prepare();
+
+	(void)module;
+	(void)args;
+	if (wrong) {
+		PyErr_SetString(PyExc_RuntimeError, wrong);
+		return NULL;
+	}
+	Py_RETURN_NONE;
+}
+
+static PyObject *serve(PyObject *module, PyObject *args)
+{
+	enum standing standing[WALL_COUNT];
+	struct launch launch;
+	bool heard = true;
+	int got;
+
+	(void)module;
+	(void)args;
+	while (heard && (got = receive(&launch)) > 0)
+		if (serve_one(&launch, standing, &heard))
+			return describe(&launch, standing);
+	if (heard && got < 0)
+		return PyErr_SetFromErrno(PyExc_OSError);
+	Py_RETURN_NONE;
+}
+
+/* Python's own os.memfd_create and seals are missing where it was built on an old system. */
+static PyObject *memory_file(PyObject *module, PyObject *args)
+{
+	int fd = memfd_create("library", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	(void)module;
+	(void)args;
+	return fd < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(fd);
+}
+
+static PyObject *seal(PyObject *module, PyObject *args)
+{
+	int fd;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "i", &fd))
+		return NULL;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+		return PyErr_SetFromErrno(PyExc_OSError);
+	Py_RETURN_NONE;
+}
+
+/* Kept for good: an import of that path finds it without a look at the file. */
+static PyObject *load(PyObject *module, PyObject *args)
+{
+	const char *path;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "s", &path))
+		return NULL;
+	if (!dlopen(path, RTLD_NOW)) {
+		PyErr_SetString(PyExc_OSError, dlerror());
+		return NULL;
+	}
+	Py_RETURN_NONE;
+}
+
+static PyObject *decode(PyObject *module, PyObject *args)
+{
+	Py_ssize_t size;
+	PyObject *text;
+	void *bytes;
+	int fd;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "in", &fd, &size))
+		return NULL;
+	if (size < 0 || lseek(fd, 0, SEEK_END) < size) {
+		PyErr_SetString(PyExc_ValueError, "the file is shorter than announced");
+		return NULL;
+	}
+	if (!size)
+		return PyUnicode_FromString("");
+	bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return PyErr_SetFromErrno(PyExc_OSError);
+	text = PyUnicode_DecodeUTF8(bytes, size, "surrogateescape");
+	munmap(bytes, (size_t)size);
+	return text;
+}
+
+static PyMethodDef methods[] = {
+	{"prepare", prepare, METH_NOARGS,
+	 "Checks the environment and takes the filter; the template's first call."},
+	{"memory_file", memory_file, METH_NOARGS, "A new memory file's descriptor."},
+	{"seal", seal, METH_VARARGS, "seal(fd): makes a memory file unchangeable."},
+	{"load", load, METH_VARARGS, "load(path): a shared object, for imports behind the walls."},
+	{"serve", serve, METH_NOARGS,
+	 "Forks workers on request. Returns (in, out, files, layers) in each, None at the end."},
+	{"decode", decode, METH_VARARGS,
+	 "decode(fd, size): the text of a memory file, surrogateescape for what is not UTF-8."},
+	{NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+	PyModuleDef_HEAD_INIT,
+	.m_name = "_rlmd",
+	.m_doc = "Forks workers and raises their walls.",
+	.m_size = -1,
+	.m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__rlmd(void); /* no header has it: the importer looks it up by name */
+
+PyMODINIT_FUNC PyInit__rlmd(void)
+{
+	return PyModule_Create(&definition);
+}
