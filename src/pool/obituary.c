@@ -1,0 +1,72 @@
+#include "pool/obituary.h"
+
+#include <signal.h>
+#include <string.h>
+
+static const char *usual_cause(int signal)
+{
+	switch (signal) {
+	case SIGKILL:
+		return "; it probably needed more memory than it may use";
+	case SIGSEGV:
+	case SIGBUS:
+		return "; it probably ran out of memory, or recursed too deep in C code";
+	case SIGABRT:
+		return "; the interpreter or an extension gave up, as it does without memory";
+	case SIGXCPU:
+		return "; it used up its processor time";
+	default:
+		return "";
+	}
+}
+
+static void write_exit(const struct process_exit *exit, enum error_kind kind, struct error *err)
+{
+	const char *name;
+
+	if (!exit->signaled) {
+		error_set(err, kind, "the worker ended itself (exit status %d)", exit->status);
+		return;
+	}
+	if (exit->status == SIGSYS) {
+		error_set(err, kind,
+			  "the worker was killed, for it made a system call that the sandbox "
+			  "forbids (SIGSYS)");
+		return;
+	}
+	name = sigabbrev_np(exit->status);
+	error_set(err, kind, "the worker was killed by signal %d (%s%s)%s", exit->status,
+		  name ? "SIG" : "", name ? name : "real-time", usual_cause(exit->status));
+}
+
+void obituary_write(const struct process_exit *exit, enum obituary_age age, struct error *err)
+{
+	const char *wall = process_exit_wall(exit);
+
+	switch (age) {
+	case OBITUARY_UNCONFINED:
+		if (wall) {
+			error_set(err, ERROR_SANDBOX, "a wall does not stand: %s", wall);
+			return;
+		}
+		write_exit(exit, ERROR_SANDBOX, err);
+		error_context(err, "before its walls stood");
+		return;
+	case OBITUARY_LOADING:
+		write_exit(exit, ERROR_INPUT, err);
+		error_context(err, "while the inputs were loaded");
+		return;
+	case OBITUARY_GROWN:
+		write_exit(exit, ERROR_WORKER, err);
+		return;
+	}
+}
+
+void obituary_of_refused(const struct error *cause, struct error *err)
+{
+	bool its_fault = cause->kind == ERROR_WORKER;
+
+	*err = *cause;
+	error_context(err, its_fault ? "the worker broke the protocol" : "the worker was ended");
+	err->kind = ERROR_WORKER;
+}

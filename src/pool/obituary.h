@@ -1,0 +1,18 @@
+/* pool/obituary.h - how a process ended, in words for a person and for the model. */
+#pragma once
+
+#include "base/error.h"
+#include "sandbox/sandbox.h"
+
+/* How far it had come. */
+enum obituary_age {
+	OBITUARY_UNCONFINED, /* it had not proved its walls; ERROR_SANDBOX */
+	OBITUARY_LOADING,    /* it was loading its inputs; ERROR_INPUT, for they did not fit */
+	OBITUARY_GROWN,      /* it ran blocks; ERROR_WORKER */
+};
+
+/* "the worker was killed by signal 9 (SIGKILL); ...", with the usual cause. */
+void obituary_write(const struct process_exit *, enum obituary_age, struct error *);
+
+/* Why we ended it: it broke the protocol (ERROR_WORKER), or we had no room for what it sent. */
+void obituary_of_refused(const struct error *cause, struct error *);

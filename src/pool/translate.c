@@ -1,0 +1,257 @@
+#include "pool/translate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+enum { NAME_MAX_BYTES = 256 };
+
+/* What a call takes while it waits for its answer, in bytes. */
+enum {
+	SLOT_WEIGHT = 1680,       /* the structs of a prompt; LEDGER_WEIGHT_MAX has 20,000 */
+	TEXT_COPIES = 2,          /* of a prompt: as it came, and as it is sent on */
+	CONTEXT_WEIGHT = 16 << 10 /* a descriptor and a mapping, beside the bytes */
+};
+
+static const json_t *member(const struct packet *packet, const char *key)
+{
+	return json_object_get(packet->message, key);
+}
+
+/* An attachment that could not be mapped must not pass for an empty text. */
+static bool read_text(const struct packet *packet, const json_t *value, struct text *ret,
+		      struct error *err)
+{
+	struct memfile *file;
+
+	*ret = packet_text(packet, value, &file);
+	if (!file || ret->size == memfile_size(file))
+		return true;
+	return error_set(err, ERROR_INTERNAL, "no room to look at %zu bytes that it sent",
+			 memfile_size(file));
+}
+
+static bool read_texts(const struct packet *packet, const char *key, struct call *call,
+		       struct error *err)
+{
+	const json_t *array = member(packet, key);
+
+	call->told.count = json_array_size(array);
+	call->texts = xcalloc(call->told.count + 1, sizeof *call->texts);
+	call->told.texts = call->texts;
+	for (size_t i = 0; i < call->told.count; i++) {
+		const json_t *element = json_array_get(array, i);
+
+		if (json_is_null(element))
+			return error_set(err, ERROR_WORKER, "null among the '%s'", key);
+		if (!read_text(packet, element, &call->texts[i], err))
+			return false;
+	}
+	return true;
+}
+
+static bool read_context(const struct packet *packet, const json_t *element,
+			 struct memfile **ret_file, struct error *err)
+{
+	struct memfile *attached;
+	struct text text = packet_text(packet, element, &attached);
+
+	if (attached || json_is_null(element)) {
+		*ret_file = memfile_ref(attached);
+		return true;
+	}
+	*ret_file = memfile_new("rlmd-context");
+	return memfile_append(*ret_file, text, err) && memfile_seal(*ret_file, err);
+}
+
+static bool read_contexts(const struct packet *packet, struct call *call, struct error *err)
+{
+	const json_t *array = member(packet, "contexts");
+
+	if (json_array_size(array) != call->told.count)
+		return error_set(err, ERROR_WORKER, "not as many contexts as tasks");
+	call->contexts = xcalloc(call->told.count + 1, sizeof *call->contexts);
+	call->context_count = call->told.count;
+	call->told.contexts = call->contexts;
+	for (size_t i = 0; i < call->context_count; i++)
+		if (!read_context(packet, json_array_get(array, i), &call->contexts[i], err))
+			return false;
+	return true;
+}
+
+static bool read_arguments(const struct packet *packet, enum message_type type, struct call *call,
+			   struct error *err)
+{
+	if (type == MESSAGE_LLM_QUERY) {
+		call->told.kind = WORKER_LLM_QUERY;
+		call->told.model = json_string_value(member(packet, "model"));
+		return read_texts(packet, "prompts", call, err);
+	}
+	if (type == MESSAGE_RLM_QUERY) {
+		call->told.kind = WORKER_RLM_QUERY;
+		return read_texts(packet, "tasks", call, err) && read_contexts(packet, call, err);
+	}
+	call->told.kind = WORKER_BUDGET;
+	return true;
+}
+
+static size_t call_weight(const struct call *call)
+{
+	size_t weight = call->told.count * SLOT_WEIGHT;
+
+	for (size_t i = 0; i < call->told.count; i++)
+		weight += TEXT_COPIES * call->texts[i].size;
+	for (size_t i = 0; i < call->context_count; i++)
+		if (call->contexts[i])
+			weight += CONTEXT_WEIGHT + memfile_size(call->contexts[i]);
+	return weight;
+}
+
+bool call_read(const struct packet *packet, enum message_type type, struct call *ret,
+	       struct error *err)
+{
+	*ret = (struct call){0};
+	ret->told.id = json_get_integer(packet->message, "id", 0);
+	if (read_arguments(packet, type, ret, err)) {
+		ret->weight = call_weight(ret);
+		return true;
+	}
+	call_done(ret);
+	return false;
+}
+
+void call_done(struct call *call)
+{
+	for (size_t i = 0; i < call->context_count; i++)
+		memfile_unref(call->contexts[i]);
+	free(call->contexts);
+	free(call->texts);
+}
+
+bool block_read(const struct packet *packet, struct worker_block *ret, struct error *err)
+{
+	const char *final = json_string_value(member(packet, "final"));
+
+	if (!final != json_is_null(member(packet, "answer")))
+		return error_set(err, ERROR_WORKER, "'done' with only one of 'final' and 'answer'");
+	if (final && strcmp(final, "final_direct") != 0 && strcmp(final, "final_var") != 0)
+		return error_set(err, ERROR_WORKER, "'done' with an unknown 'final'");
+	ret->final = final;
+	ret->failed = !json_is_null(member(packet, "error"));
+	return read_text(packet, member(packet, "stdout"), &ret->stdout_text, err) &&
+	       read_text(packet, member(packet, "stderr"), &ret->stderr_text, err) &&
+	       read_text(packet, member(packet, "error"), &ret->error, err) &&
+	       read_text(packet, member(packet, "answer"), &ret->answer, err);
+}
+
+bool value_read(const struct packet *packet, struct worker_event *ret, struct error *err)
+{
+	ret->found = !json_is_null(member(packet, "value"));
+	return read_text(packet, member(packet, "value"), &ret->value, err) &&
+	       read_text(packet, member(packet, "variables"), &ret->variables, err);
+}
+
+static json_t *index_text(struct frame *frame, const json_t *files)
+{
+	char *dump;
+	json_t *value;
+
+	if (!files)
+		return json_null();
+	dump = json_dumps(files, JSON_COMPACT);
+	value = frame_text_value(frame, text_of(dump));
+	free(dump);
+	return value;
+}
+
+struct frame *start_frame(const struct worker_options *options)
+{
+	struct frame *frame = frame_new(message_name(MESSAGE_START));
+	json_t *names = json_array(), *sizes = json_array(), *indexes = json_array();
+
+	for (size_t i = 0; i < options->input_count; i++) {
+		const struct worker_input *input = &options->inputs[i];
+
+		json_array_append_new(names, json_from_text(text_of(input->name)));
+		json_array_append_new(sizes, json_integer((json_int_t)memfile_size(input->file)));
+		json_array_append_new(indexes, index_text(frame, input->files));
+	}
+	frame_json(frame, "names", names);
+	frame_json(frame, "sizes", sizes);
+	frame_json(frame, "indexes", indexes);
+	frame_integer(frame, "max_output", options->max_output);
+	return frame;
+}
+
+/* While Python decodes what is not ASCII it holds the characters twice, beside the bytes. */
+size_t start_memory(const struct worker_options *options)
+{
+	size_t memory = 0;
+
+	for (size_t i = 0; i < options->input_count; i++) {
+		const struct text_scan *scan = memfile_scan(options->inputs[i].file);
+		/* Decoding may widen what it has; a `str` with files is a copy of one without. */
+		size_t copies = 1 + (scan->highest >= 0x80) + (options->inputs[i].files != NULL);
+
+		memory += scan->bytes + text_scan_python_size(scan) * copies;
+	}
+	return memory;
+}
+
+bool start_files(const struct worker_options *options, int *files, size_t *ret_bytes,
+		 struct error *err)
+{
+	*ret_bytes = 0;
+	for (size_t i = 0; i < options->input_count; i++) {
+		struct memfile *file = options->inputs[i].file;
+
+		files[i] = memfile_fd(file, err);
+		if (files[i] < 0)
+			return false;
+		*ret_bytes += memfile_size(file);
+	}
+	return true;
+}
+
+struct frame *exec_frame(int64_t block, struct text code)
+{
+	struct frame *frame = frame_new(message_name(MESSAGE_EXEC));
+
+	frame_integer(frame, "block", block);
+	frame_text(frame, "code", code);
+	return frame;
+}
+
+/* No message may say a longer name; so it names nothing. */
+struct frame *get_frame(const char *name)
+{
+	struct frame *frame = frame_new(message_name(MESSAGE_GET));
+
+	frame_string(frame, "name", strlen(name) <= NAME_MAX_BYTES ? name : "");
+	return frame;
+}
+
+struct frame *reply_frame(int64_t id, const struct worker_slot *slots, size_t count)
+{
+	struct frame *frame = frame_new(message_name(MESSAGE_REPLY));
+	json_t *values = json_array(), *errors = json_array(), *messages = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct worker_slot *slot = &slots[i];
+		struct text message = text_of(slot->message);
+
+		json_array_append_new(values, slot->failed ? json_null()
+							   : frame_text_value(frame, slot->value));
+		json_array_append_new(errors, slot->failed ? json_string(error_name(slot->kind))
+							   : json_null());
+		json_array_append_new(messages, slot->failed ? frame_text_value(frame, message)
+							     : json_null());
+	}
+	frame_integer(frame, "id", id);
+	frame_json(frame, "values", values);
+	frame_json(frame, "errors", errors);
+	frame_json(frame, "messages", messages);
+	return frame;
+}

@@ -1,0 +1,41 @@
+/*
+ * pool/translate.h - between the messages of the wire and the structs of pool/worker.h.
+ *
+ * Knows what message_check() cannot see: which fields depend on each other.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "pool/worker.h"
+#include "wire/channel.h"
+#include "wire/message.h"
+
+/* A call that was read: `told` lends from the packet and from what stands beside it. */
+struct call {
+	struct worker_call told;
+	struct text *texts;        /* owned */
+	struct memfile **contexts; /* owned, `context_count` references */
+	size_t context_count;
+	size_t weight; /* about the bytes that it takes here until it is answered */
+};
+
+/* `type` is one of the three calls. These fail with ERROR_WORKER for a fault of the worker's. */
+bool call_read(const struct packet *, enum message_type, struct call *ret, struct error *);
+void call_done(struct call *);
+
+/* A `done`: fills in all but what only a clock knows. */
+bool block_read(const struct packet *, struct worker_block *ret, struct error *);
+
+/* A `value`: fills in the members of the event that are about it. */
+bool value_read(const struct packet *, struct worker_event *ret, struct error *);
+
+struct frame *start_frame(const struct worker_options *);
+size_t start_memory(const struct worker_options *); /* bytes that the inputs need in the worker */
+/* The descriptors of the inputs, lent; `ret_bytes` gets how many bytes there are. */
+bool start_files(const struct worker_options *, int *files, size_t *ret_bytes, struct error *);
+struct frame *exec_frame(int64_t block, struct text code);
+struct frame *get_frame(const char *name);
+struct frame *reply_frame(int64_t id, const struct worker_slot *, size_t count);

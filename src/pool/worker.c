@@ -1,0 +1,500 @@
+/*
+ * A worker's life: a process is asked for, it says `ready`, is told its inputs
+ * by `start`, says `started`, and then runs blocks until it dies:
+ *
+ *   STARTING --started--> IDLE --exec--> BUSY  --done---> IDLE
+ *                              --get---> ASKED --value--> IDLE
+ *
+ * It is gone when two things are known, in whichever order they come: the
+ * process is over, and everything that it said has been read. Until then the
+ * owner may call what it likes; it is lost like the worker.
+ */
+#include "pool/worker.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "pool/ledger.h"
+#include "pool/obituary.h"
+#include "pool/stopwatch.h"
+#include "pool/translate.h"
+#include "wire/channel.h"
+#include "wire/limit.h"
+#include "wire/message.h"
+
+enum {
+	START_MS = 60000,
+	START_BYTES_PER_MS = 10000, /* and so much longer for its inputs */
+	LOOK_MS = 1000,             /* between two looks at the processor time of a block */
+	GRACE_MS = 1000,            /* between the interrupt and the kill */
+	LINGER_MS = 1000,           /* between end of file and exit, either way round */
+};
+
+/* What the timer is set for. */
+enum waiting {
+	WAITING_START, /* for `started` */
+	WAITING_BLOCK, /* for the end of a block's own time, or the next look at it */
+	WAITING_GRACE, /* for the interrupt to help */
+	WAITING_END,   /* for end of file after the exit, or the exit after it */
+};
+
+struct worker {
+	struct spawn *spawn;     /* owned, until it answered */
+	struct process *process; /* owned */
+	struct channel *channel; /* owned, until the stream is over */
+	struct frame *start;     /* owned, until `ready` came */
+	struct event *timer;     /* owned */
+	enum waiting waiting;
+	int64_t start_ms;
+
+	enum worker_state state;
+	enum message_type arriving; /* the message that was let in */
+	int64_t max_output;
+	bool ready;  /* `ready` came: the walls stand */
+	bool exited; /* `exit` is known, or there never was a process */
+	struct process_exit exit;
+	struct error reason; /* why we ended it ourselves; the first counts */
+	bool timed_out;
+
+	int64_t limit_ms;       /* own time of the block */
+	struct stopwatch watch; /* stands still while a call but `budget` is unanswered */
+	bool interrupted;
+
+	struct ledger unanswered;
+
+	worker_event_fn *fn;
+	void *owner; /* lent */
+};
+
+static void wait_for(struct worker *worker, enum waiting waiting, int64_t ms)
+{
+	struct timeval delay = clock_timeval(ms);
+
+	worker->waiting = waiting;
+	event_add(worker->timer, &delay);
+}
+
+/* The end is waited for whatever else is over. */
+static void wait_no_more(struct worker *worker, enum waiting waiting)
+{
+	if (worker->waiting == waiting)
+		event_del(worker->timer);
+}
+
+/* Tells the owner; the last statement of whoever calls it. */
+static void bury(struct worker *worker)
+{
+	enum obituary_age age = !worker->ready                     ? OBITUARY_UNCONFINED
+				: worker->state == WORKER_STARTING ? OBITUARY_LOADING
+								   : OBITUARY_GROWN;
+	struct error err = worker->reason;
+	struct worker_event event = {
+		.kind = WORKER_GONE, .error = &err, .timed_out = worker->timed_out};
+
+	event_del(worker->timer);
+	if (err.kind == ERROR_NONE)
+		obituary_write(&worker->exit, age, &err);
+	if (!worker->ready && err.kind == ERROR_WORKER)
+		err.kind = ERROR_SANDBOX;
+	worker->fn(worker->owner, &event);
+}
+
+/* Ends it for a reason of ours; the last statement likewise. */
+static void condemn(struct worker *worker, const struct error *reason)
+{
+	if (worker->reason.kind == ERROR_NONE)
+		worker->reason = *reason;
+	channel_free(take_pointer(&worker->channel));
+	event_del(worker->timer);
+	if (worker->spawn) {
+		spawn_cancel(take_pointer(&worker->spawn));
+		worker->exited = true;
+	}
+	if (worker->exited)
+		bury(worker);
+	else
+		process_kill(worker->process);
+}
+
+static void refuse(struct worker *worker, const struct error *err)
+{
+	struct error reason;
+
+	obituary_of_refused(err, &reason);
+	condemn(worker, &reason);
+}
+
+static void violation(struct worker *worker, const char *what)
+{
+	struct error err;
+
+	error_set(&err, ERROR_WORKER, "%s", what);
+	refuse(worker, &err);
+}
+
+/* Where the stream just ended, the exit will tell why. */
+static void on_over(void *owner, const struct error *err)
+{
+	struct worker *worker = owner;
+
+	if (!channel_ended(worker->channel) && !worker->exited) {
+		refuse(worker, err);
+		return;
+	}
+	channel_free(take_pointer(&worker->channel));
+	if (worker->exited)
+		bury(worker);
+	else
+		wait_for(worker, WAITING_END, LINGER_MS);
+}
+
+/* What it said before it died is in the pipe still, a `done` perhaps. */
+static void on_exit_of_process(void *owner, const struct process_exit *exit)
+{
+	struct worker *worker = owner;
+
+	worker->exit = *exit;
+	worker->exited = true;
+	if (worker->channel) {
+		channel_pause(worker->channel, false);
+		wait_for(worker, WAITING_END, LINGER_MS);
+	} else {
+		bury(worker);
+	}
+}
+
+static void watch_end(struct worker *worker)
+{
+	stopwatch_stop(&worker->watch, worker->process);
+	worker->state = WORKER_IDLE;
+	wait_no_more(worker, WAITING_BLOCK);
+	wait_no_more(worker, WAITING_GRACE);
+}
+
+static void watch_stop(struct worker *worker)
+{
+	if (!stopwatch_runs(&worker->watch))
+		return;
+	stopwatch_stop(&worker->watch, worker->process);
+	if (!worker->interrupted && !worker->exited)
+		wait_for(worker, WAITING_BLOCK, LOOK_MS);
+}
+
+static void watch_go(struct worker *worker)
+{
+	bool idle = worker->state == WORKER_STARTING || worker->state == WORKER_IDLE;
+
+	if (idle || worker->unanswered.count || stopwatch_runs(&worker->watch))
+		return;
+	stopwatch_go(&worker->watch, worker->process);
+	if (!worker->interrupted && !worker->exited && worker->channel)
+		wait_for(worker, WAITING_BLOCK, worker->limit_ms - stopwatch_ms(&worker->watch));
+}
+
+/* Where a call is open, a block that computes beside it must not run for ever either. */
+static void end_block(struct worker *worker)
+{
+	bool waits = !stopwatch_runs(&worker->watch);
+
+	if (waits)
+		stopwatch_look(&worker->watch, worker->process);
+	if (waits && stopwatch_ms(&worker->watch) < worker->limit_ms) {
+		wait_for(worker, WAITING_BLOCK, LOOK_MS);
+		return;
+	}
+	worker->interrupted = true;
+	if (worker->process)
+		process_interrupt(worker->process);
+	wait_for(worker, WAITING_GRACE, GRACE_MS);
+}
+
+static void out_of_time(struct worker *worker, const char *what, int64_t ms)
+{
+	bool starting = worker->state == WORKER_STARTING;
+	struct error err;
+	char time[16];
+
+	clock_format(ms, time);
+	error_set(&err, starting && worker->ready ? ERROR_INPUT : ERROR_WORKER, "%s %s", what,
+		  time);
+	worker->timed_out = !starting && worker->reason.kind == ERROR_NONE;
+	condemn(worker, &err);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *worker = arg;
+
+	(void)fd;
+	(void)what;
+	switch (worker->waiting) {
+	case WAITING_START:
+		out_of_time(worker, "the inputs were not loaded after", worker->start_ms);
+		return;
+	case WAITING_BLOCK:
+		end_block(worker);
+		return;
+	case WAITING_GRACE:
+		out_of_time(worker, "no interrupt ended the code after", worker->limit_ms);
+		return;
+	case WAITING_END:
+		if (worker->exited)
+			bury(worker);
+		else
+			violation(worker, "it closed its pipe and lived on");
+		return;
+	}
+}
+
+static void on_ready(struct worker *worker)
+{
+	if (worker->ready) {
+		violation(worker, "'ready' twice");
+		return;
+	}
+	worker->ready = true;
+	channel_send(worker->channel, take_pointer(&worker->start));
+}
+
+static void on_started(struct worker *worker, const struct packet *packet)
+{
+	const json_t *error = json_object_get(packet->message, "error");
+	struct text text = text_clip(packet_text(packet, error, NULL), 400);
+	struct worker_event event = {.kind = WORKER_READY};
+	struct error err;
+
+	if (!worker->ready) {
+		violation(worker, "'started' before 'ready'");
+		return;
+	}
+	if (!json_is_null(error)) {
+		error_set(&err, ERROR_INPUT, "the inputs could not be loaded: %.*s", (int)text.size,
+			  text.bytes);
+		condemn(worker, &err);
+		return;
+	}
+	wait_no_more(worker, WAITING_START);
+	worker->state = WORKER_IDLE;
+	worker->fn(worker->owner, &event);
+}
+
+static void on_done(struct worker *worker, const struct packet *packet)
+{
+	struct worker_block block = {0};
+	struct worker_event event = {.kind = WORKER_DONE, .block = &block};
+	struct error err;
+
+	if (!block_read(packet, &block, &err)) {
+		refuse(worker, &err);
+		return;
+	}
+	watch_end(worker);
+	block.duration_ms = stopwatch_ms(&worker->watch);
+	block.interrupted = worker->interrupted;
+	worker->fn(worker->owner, &event);
+}
+
+static void on_value(struct worker *worker, const struct packet *packet)
+{
+	struct worker_event event = {.kind = WORKER_VALUE};
+	struct error err;
+
+	if (!value_read(packet, &event, &err)) {
+		refuse(worker, &err);
+		return;
+	}
+	watch_end(worker);
+	worker->fn(worker->owner, &event);
+}
+
+/* How much may wait for us; a worker that asks for more is served, but later. */
+static void regulate(struct worker *worker)
+{
+	if (worker->channel)
+		channel_pause(worker->channel, ledger_full(&worker->unanswered) && !worker->exited);
+}
+
+static void on_call(struct worker *worker, const struct packet *packet, enum message_type type)
+{
+	struct worker_event event = {.kind = WORKER_CALL};
+	struct call call;
+	struct error err;
+
+	if (worker->exited)
+		return; /* nobody is left to be answered */
+	if (!call_read(packet, type, &call, &err)) {
+		refuse(worker, &err);
+		return;
+	}
+	if (ledger_add(&worker->unanswered, call.told.id, call.weight)) {
+		event.call = &call.told;
+		if (type != MESSAGE_BUDGET)
+			watch_stop(worker); /* a budget is told at once */
+		regulate(worker);
+		worker->fn(worker->owner, &event);
+	} else {
+		violation(worker, "a call with the number of an unanswered one");
+	}
+	call_done(&call);
+}
+
+static bool on_announce(void *owner, const struct packet *packet, struct error *err)
+{
+	struct worker *worker = owner;
+
+	return message_check(packet, MESSAGE_FROM_WORKER, worker->state, &worker->arriving, err) &&
+	       limit_check(packet, worker->arriving, worker->max_output, err);
+}
+
+static void on_packet(void *owner, const struct packet *packet)
+{
+	struct worker *worker = owner;
+
+	switch (worker->arriving) {
+	case MESSAGE_READY:
+		on_ready(worker);
+		return;
+	case MESSAGE_STARTED:
+		on_started(worker, packet);
+		return;
+	case MESSAGE_DONE:
+		on_done(worker, packet);
+		return;
+	case MESSAGE_VALUE:
+		on_value(worker, packet);
+		return;
+	case MESSAGE_LLM_QUERY:
+	case MESSAGE_RLM_QUERY:
+	case MESSAGE_BUDGET:
+		on_call(worker, packet, worker->arriving);
+		return;
+	case MESSAGE_START:
+	case MESSAGE_EXEC:
+	case MESSAGE_REPLY:
+	case MESSAGE_GET:
+	case MESSAGE_EXIT:
+	case MESSAGE_TYPES:
+		break; /* ours to say; refused above */
+	}
+}
+
+static void on_spawn(void *owner, struct process *process, const struct error *err)
+{
+	struct worker *worker = owner;
+
+	worker->spawn = NULL;
+	if (!process) {
+		worker->exited = true;
+		condemn(worker, err);
+		return;
+	}
+	worker->process = process;
+	process_on_exit(process, on_exit_of_process, worker);
+}
+
+static bool make_pipes(int to_worker[2], int from_worker[2])
+{
+	if (pipe2(to_worker, O_CLOEXEC))
+		return false;
+	if (!pipe2(from_worker, O_CLOEXEC))
+		return true;
+	close(to_worker[0]);
+	close(to_worker[1]);
+	return false;
+}
+
+static void spawn(struct worker *worker, struct event_base *base, struct sandbox *sandbox,
+		  const struct worker_options *options)
+{
+	auto_free int *files = xcalloc(options->input_count + 1, sizeof *files);
+	int to_worker[2], from_worker[2];
+	size_t bytes;
+
+	if (!start_files(options, files, &bytes, &worker->reason) ||
+	    (!make_pipes(to_worker, from_worker) &&
+	     !error_errno(&worker->reason, ERROR_SANDBOX, "no pipes for a worker"))) {
+		worker->exited = true;
+		wait_for(worker, WAITING_END, 0);
+		return;
+	}
+	worker->channel = channel_new(base, from_worker[0], to_worker[1], on_packet, on_over,
+				      worker);
+	channel_on_announce(worker->channel, on_announce);
+	worker->spawn = sandbox_spawn(sandbox, to_worker[0], from_worker[1], files,
+				      options->input_count, start_memory(options), on_spawn,
+				      worker);
+	worker->start_ms = START_MS + (int64_t)(bytes / START_BYTES_PER_MS);
+	wait_for(worker, WAITING_START, worker->start_ms);
+}
+
+struct worker *worker_start(struct event_base *base, struct sandbox *sandbox,
+			    const struct worker_options *options, worker_event_fn *fn, void *owner)
+{
+	struct worker *worker = xcalloc(1, sizeof *worker);
+
+	worker->fn = fn;
+	worker->owner = owner;
+	worker->timer = evtimer_new(base, on_timer, worker);
+	worker->start = start_frame(options);
+	worker->max_output = options->max_output;
+	spawn(worker, base, sandbox, options);
+	return worker;
+}
+
+void worker_free(struct worker *worker)
+{
+	if (!worker)
+		return;
+	spawn_cancel(worker->spawn);
+	process_free(worker->process);
+	channel_free(worker->channel);
+	frame_free(worker->start);
+	event_free(worker->timer);
+	free(worker);
+}
+
+static void tell(struct worker *worker, struct frame *frame)
+{
+	if (worker->channel)
+		channel_send(worker->channel, frame);
+	else
+		frame_free(frame);
+}
+
+/* Sends what makes it run, and lets its time run. */
+static void begin(struct worker *worker, struct frame *frame, enum worker_state state,
+		  int64_t limit_ms)
+{
+	assert(worker->state == WORKER_IDLE);
+	tell(worker, frame);
+	worker->state = state;
+	worker->limit_ms = limit_ms;
+	worker->watch = (struct stopwatch){0};
+	worker->interrupted = false;
+	watch_go(worker);
+}
+
+void worker_exec(struct worker *worker, int64_t block, struct text code, int64_t timeout_ms)
+{
+	begin(worker, exec_frame(block, code), WORKER_BUSY, timeout_ms);
+}
+
+void worker_get(struct worker *worker, const char *name, int64_t timeout_ms)
+{
+	begin(worker, get_frame(name), WORKER_ASKED, timeout_ms);
+}
+
+void worker_reply(struct worker *worker, int64_t id, const struct worker_slot *slots, size_t count)
+{
+	bool asked = ledger_remove(&worker->unanswered, id);
+
+	assert(asked);
+	tell(worker, reply_frame(id, slots, count));
+	watch_go(worker);
+	regulate(worker);
+}

@@ -1,0 +1,106 @@
+/*
+ * pool/worker.h - one run's REPL: a confined process and what it says.
+ *
+ * A worker serves one run and dies with it. It is the only place that sees both
+ * a process and a protocol. What a worker says is checked here against the
+ * table of wire/messages.def; a violation kills it, and the owner hears
+ * WORKER_GONE like of any other death.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/memfile.h"
+#include "base/text.h"
+#include "sandbox/sandbox.h"
+
+enum { WORKER_INPUTS_MAX = 48 }; /* inputs of one worker; the descriptors it may hold are few */
+
+struct worker_input {
+	const char *name;     /* of the variable; copied */
+	struct memfile *file; /* sealed; referenced */
+	const json_t *files;  /* [[path, first character, characters], ...], or NULL */
+};
+
+struct worker_options {
+	const struct worker_input *inputs; /* lent during worker_start */
+	size_t input_count;
+	int64_t max_output; /* characters of one block's output */
+};
+
+enum worker_call_kind { WORKER_LLM_QUERY, WORKER_RLM_QUERY, WORKER_BUDGET };
+
+/* A call out of the worker's code; everything in it is lent to the callback. */
+struct worker_call {
+	enum worker_call_kind kind;
+	int64_t id;
+	size_t count;                    /* of prompts or tasks; 0 for an empty batch and budget */
+	const struct text *texts;        /* prompts or tasks; repair before showing: any bytes */
+	struct memfile *const *contexts; /* tasks only: NULL means the caller's own */
+	const char *model;               /* NULL: the one for sub-calls */
+};
+
+/* What one block did; lent to the callback. */
+struct worker_block {
+	struct text stdout_text, stderr_text;
+	bool failed;
+	struct text error;   /* the traceback, where `failed` */
+	const char *final;   /* NULL, "final_direct" or "final_var" */
+	struct text answer;  /* where `final` */
+	bool interrupted;    /* it ran out of its time and was interrupted */
+	int64_t duration_ms; /* without the time it waited for its calls */
+};
+
+enum worker_event_kind {
+	WORKER_READY, /* confined, inputs in place */
+	WORKER_CALL,  /* answer with worker_reply(), now or later */
+	WORKER_DONE,  /* the block is over */
+	WORKER_VALUE, /* what worker_get() asked for */
+	WORKER_GONE,  /* dead, or never lived; calls are void; only worker_free() may follow */
+};
+
+struct worker_event {
+	enum worker_event_kind kind;
+	const struct worker_call *call;   /* WORKER_CALL */
+	const struct worker_block *block; /* WORKER_DONE */
+	bool found;                       /* WORKER_VALUE */
+	struct text value;                /* WORKER_VALUE, where found */
+	struct text variables;            /* WORKER_VALUE: what exists, a line each */
+	const struct error *error;        /* WORKER_GONE: ERROR_SANDBOX before it was ready (the
+					     walls failed), ERROR_INPUT where its inputs did not
+					     fit, ERROR_WORKER after */
+	bool timed_out;                   /* WORKER_GONE: killed because its block did not end */
+};
+
+typedef void worker_event_fn(void *owner, const struct worker_event *);
+
+struct worker;
+
+/* Never calls back before it returns (so all failures come as WORKER_GONE). */
+struct worker *worker_start(struct event_base *, struct sandbox *, const struct worker_options *,
+			    worker_event_fn *, void *owner);
+void worker_free(struct worker *); /* NULL is fine; kills; may be called from its callback */
+
+/* Runs a block; the worker must be idle. Ends with WORKER_DONE or WORKER_GONE: after
+ * `timeout_ms` of its own time (waiting for its calls does not count) it is interrupted,
+ * and killed where that does not help within a grace of one second. */
+void worker_exec(struct worker *, int64_t block, struct text code, int64_t timeout_ms);
+
+/* Asks for a variable (a Python identifier; "" only lists); answered by WORKER_VALUE. The
+ * same timeout rules hold, for rendering runs the user's __str__. */
+void worker_get(struct worker *, const char *name, int64_t timeout_ms);
+
+/* One slot of an answer to a call; lent during worker_reply(). */
+struct worker_slot {
+	bool failed;
+	struct text value;    /* where not failed */
+	enum error_kind kind; /* where failed */
+	const char *message;
+};
+
+void worker_reply(struct worker *, int64_t id, const struct worker_slot *slots, size_t count);

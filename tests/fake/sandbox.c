@@ -1,0 +1,212 @@
+#include "fake/sandbox.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+struct sandbox {
+	struct event_base *base; /* lent */
+	fake_script_fn *script;
+	bool refuse;
+	size_t memory;
+	int interrupts, living;
+};
+
+struct spawn {
+	struct sandbox *sandbox; /* lent */
+	struct process *process; /* owned until the callback */
+	struct event *event;     /* owned */
+	sandbox_spawn_fn *fn;
+	void *owner; /* lent */
+};
+
+struct process {
+	struct sandbox *sandbox; /* lent */
+	pid_t pid;
+	int pidfd;           /* owned */
+	struct event *event; /* owned */
+	bool over;
+	process_exit_fn *fn;
+	void *owner; /* lent */
+};
+
+struct sandbox *fake_sandbox_new(struct event_base *base)
+{
+	struct sandbox *sandbox = xcalloc(1, sizeof *sandbox);
+
+	sandbox->base = base;
+	return sandbox;
+}
+
+void sandbox_free(struct sandbox *sandbox)
+{
+	free(sandbox);
+}
+
+void fake_sandbox_script(struct sandbox *sandbox, fake_script_fn *script)
+{
+	sandbox->script = script;
+}
+
+void fake_sandbox_refuse(struct sandbox *sandbox, bool refuse)
+{
+	sandbox->refuse = refuse;
+}
+
+size_t fake_sandbox_memory(const struct sandbox *sandbox)
+{
+	return sandbox->memory;
+}
+
+int fake_sandbox_interrupts(const struct sandbox *sandbox)
+{
+	return sandbox->interrupts;
+}
+
+int fake_sandbox_living(const struct sandbox *sandbox)
+{
+	return sandbox->living;
+}
+
+static void on_pidfd(evutil_socket_t fd, short what, void *arg)
+{
+	struct process *process = arg;
+	siginfo_t info = {0};
+	struct process_exit over = {0};
+
+	(void)fd;
+	(void)what;
+	waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED);
+	process->over = true;
+	over.signaled = info.si_code != CLD_EXITED;
+	over.status = info.si_status;
+	process->fn(process->owner, &over);
+}
+
+static struct process *fork_process(struct sandbox *sandbox, int in, int out)
+{
+	struct process *process = xcalloc(1, sizeof *process);
+
+	process->sandbox = sandbox;
+	process->pid = fork();
+	if (!process->pid) {
+		dup2(in, 100);
+		dup2(out, 101);
+		dup2(100, 3);
+		dup2(101, 4);
+		close_range(5, ~0U, 0);
+		_exit(sandbox->script(3, 4));
+	}
+	process->pidfd = pidfd_open(process->pid, 0);
+	sandbox->living++;
+	return process;
+}
+
+static void on_spawned(evutil_socket_t fd, short what, void *arg)
+{
+	struct spawn *spawn = arg;
+	sandbox_spawn_fn *fn = spawn->fn;
+	struct process *process = spawn->process;
+	void *owner = spawn->owner;
+	struct error err;
+
+	(void)fd;
+	(void)what;
+	error_set(&err, ERROR_SANDBOX, "this sandbox refuses");
+	event_free(spawn->event);
+	free(spawn);
+	fn(owner, process, &err);
+}
+
+struct spawn *sandbox_spawn(struct sandbox *sandbox, int in, int out, const int *files,
+			    size_t file_count, size_t extra_memory, sandbox_spawn_fn *fn,
+			    void *owner)
+{
+	struct spawn *spawn = xcalloc(1, sizeof *spawn);
+
+	(void)files;
+	(void)file_count;
+	sandbox->memory = extra_memory;
+	spawn->sandbox = sandbox;
+	spawn->fn = fn;
+	spawn->owner = owner;
+	if (!sandbox->refuse)
+		spawn->process = fork_process(sandbox, in, out);
+	close(in);
+	close(out);
+	spawn->event = evtimer_new(sandbox->base, on_spawned, spawn);
+	event_add(spawn->event, &(struct timeval){0});
+	return spawn;
+}
+
+void spawn_cancel(struct spawn *spawn)
+{
+	if (!spawn)
+		return;
+	process_free(spawn->process);
+	event_free(spawn->event);
+	free(spawn);
+}
+
+void process_on_exit(struct process *process, process_exit_fn *fn, void *owner)
+{
+	process->fn = fn;
+	process->owner = owner;
+	process->event = event_new(process->sandbox->base, process->pidfd, EV_READ, on_pidfd,
+				   process);
+	event_add(process->event, NULL);
+}
+
+void process_interrupt(struct process *process)
+{
+	process->sandbox->interrupts++;
+	pidfd_send_signal(process->pidfd, SIGINT, NULL, 0);
+}
+
+void process_kill(struct process *process)
+{
+	pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
+}
+
+void process_free(struct process *process)
+{
+	siginfo_t info;
+
+	if (!process)
+		return;
+	if (!process->over) {
+		process_kill(process);
+		waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED);
+	}
+	if (process->event)
+		event_free(process->event);
+	close(process->pidfd);
+	process->sandbox->living--;
+	free(process);
+}
+
+const char *process_exit_wall(const struct process_exit *exit)
+{
+	return !exit->signaled && exit->status == FAKE_WALL_EXIT ? "the wall of this fake" : NULL;
+}
+
+pid_t process_pid(const struct process *process)
+{
+	return process->pid;
+}
+
+int64_t process_cpu_ms(const struct process *process)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (process->over || clock_getcpuclockid(process->pid, &clock) ||
+	    clock_gettime(clock, &used))
+		return -1;
+	return ((int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000);
+}

@@ -1,0 +1,27 @@
+/*
+ * fake/sandbox.h - sandbox/sandbox.h for tests of what is above it: no walls, no Python.
+ *
+ * A process is a fork of the test that runs a function, its script, with the
+ * two descriptors of a worker. So a script can be honest, or lie as no Python
+ * program would.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sandbox/sandbox.h"
+
+enum { FAKE_WALL_EXIT = 99 }; /* exit status of a script that means a wall which did not stand */
+
+/* Reads from `in`, writes to `out`; the process ends when it returns, with that status. */
+typedef int fake_script_fn(int in, int out);
+
+struct sandbox *fake_sandbox_new(struct event_base *);
+
+void fake_sandbox_script(struct sandbox *, fake_script_fn *); /* of the next processes */
+void fake_sandbox_refuse(struct sandbox *, bool refuse);      /* the next spawns fail */
+size_t fake_sandbox_memory(const struct sandbox *);           /* extra_memory of the last */
+int fake_sandbox_interrupts(const struct sandbox *);          /* process_interrupt() so far */
+int fake_sandbox_living(const struct sandbox *);              /* processes not yet freed */

@@ -1,0 +1,427 @@
+/*
+ * Workers that lie, die or dawdle (sandbox.md, section 4). Each ends as the header of
+ * pool/worker.h says, and another worker goes on undisturbed.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "fake/clock.h"
+#include "pool/script.h"
+#include "pool/stage.h"
+
+static int honest(int in, int out)
+{
+	handshake(in, out);
+	while (hear(in))
+		say_done(out, "fine");
+	return 0;
+}
+
+/* Before it is ready. */
+
+static int exits_at_once(int in, int out)
+{
+	(void)in, (void)out;
+	return 3;
+}
+
+static int lacks_a_wall(int in, int out)
+{
+	(void)in, (void)out;
+	return FAKE_WALL_EXIT;
+}
+
+static int starts_unasked(int in, int out)
+{
+	say(out, "{\"type\":\"started\",\"error\":null}");
+	return pause() + in;
+}
+
+static int is_never_ready(int in, int out)
+{
+	(void)in, (void)out;
+	return pause();
+}
+
+static int is_ready_twice(int in, int out)
+{
+	const char *ready = "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}";
+
+	say(out, ready);
+	say(out, ready);
+	return pause() + in;
+}
+
+static int cannot_load(int in, int out)
+{
+	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
+	expect(in, "start");
+	say(out, "{\"type\":\"started\",\"error\":\"MemoryError\"}");
+	return pause();
+}
+
+static int dies_while_loading(int in, int out)
+{
+	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
+	expect(in, "start");
+	return raise(SIGKILL);
+}
+
+/* In a block. */
+
+static int huge_length(int in, int out)
+{
+	begin_block(in, out);
+	put_length(out, 0x7fffffff);
+	return pause();
+}
+
+static int half_frame(int in, int out)
+{
+	begin_block(in, out);
+	put_length(out, 100);
+	put_bytes(out, "{\"type\":", 8);
+	return 0;
+}
+
+static int slow_frame(int in, int out)
+{
+	begin_block(in, out);
+	put_length(out, 100);
+	put_bytes(out, "{\"type\":", 8);
+	return pause();
+}
+
+static int deep_json(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}");
+	return pause();
+}
+
+static int duplicate_key(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"budget\",\"id\":1,\"id\":2}");
+	return pause();
+}
+
+static int invalid_utf8(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\xff\"],\"model\":null}");
+	return pause();
+}
+
+static int unknown_type(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"call\",\"id\":1}");
+	return pause();
+}
+
+static int supervisors_type(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"reply\",\"id\":1,\"values\":[],\"errors\":[],\"messages\":[]}");
+	return pause();
+}
+
+static int wrong_state(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"value\",\"value\":null,\"variables\":\"\"}");
+	return pause();
+}
+
+static int done_twice(int in, int out)
+{
+	begin_block(in, out);
+	say_done(out, "one");
+	say_done(out, "two");
+	return pause();
+}
+
+static int extra_field(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"budget\",\"id\":1,\"tenant\":\"other\"}");
+	return pause();
+}
+
+static int repeated_id(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"budget\",\"id\":7}");
+	say(out, "{\"type\":\"budget\",\"id\":7}");
+	return pause();
+}
+
+static int null_prompt(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"a\",null],\"model\":null}");
+	return pause();
+}
+
+static int fewer_contexts(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"a\",\"b\"],\"contexts\":[null]}");
+	return pause();
+}
+
+static int final_without_answer(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"done\",\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
+		 "\"final\":\"final_direct\",\"answer\":null}");
+	return pause();
+}
+
+static int invented_final(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"done\",\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
+		 "\"final\":\"forced\",\"answer\":\"x\"}");
+	return pause();
+}
+
+#define ATTACHED(index, sizes)                                                                     \
+	"{\"type\":\"llm_query\",\"id\":1,\"prompts\":[" index                                     \
+	"],\"model\":null,\"attachments\":" sizes "}"
+
+static int index_outside(int in, int out)
+{
+	begin_block(in, out);
+	say(out, ATTACHED("1", "[2]"));
+	put_bytes(out, "ab", 2);
+	return pause();
+}
+
+static int index_twice(int in, int out)
+{
+	begin_block(in, out);
+	say(out, ATTACHED("0,0", "[2]"));
+	put_bytes(out, "ab", 2);
+	return pause();
+}
+
+static int attachment_unnamed(int in, int out)
+{
+	begin_block(in, out);
+	say(out, ATTACHED("\"x\"", "[2]"));
+	put_bytes(out, "ab", 2);
+	return pause();
+}
+
+static int attachment_cut(int in, int out)
+{
+	begin_block(in, out);
+	say(out, ATTACHED("0", "[1000]"));
+	put_bytes(out, "ab", 2);
+	return 9;
+}
+
+static int attachment_too_large(int in, int out)
+{
+	begin_block(in, out);
+	say(out, ATTACHED("0", "[4294967297]"));
+	return pause();
+}
+
+#define DONE(stdout, answer, sizes)                                                                \
+	"{\"type\":\"done\",\"stdout\":" stdout ",\"stderr\":\"\",\"error\":null,"                 \
+	"\"final\":\"final_direct\",\"answer\":" answer ",\"attachments\":" sizes "}"
+
+static int giant_answer(int in, int out)
+{
+	begin_block(in, out);
+	say(out, DONE("\"\"", "0", "[1073741824]"));
+	return pause();
+}
+
+static int giant_output(int in, int out)
+{
+	begin_block(in, out);
+	say(out, DONE("0", "\"x\"", "[304097]"));
+	return pause();
+}
+
+static int giant_prompt(int in, int out)
+{
+	begin_block(in, out);
+	say(out, ATTACHED("0", "[1073741824]"));
+	return pause();
+}
+
+static int exits_in_block(int in, int out)
+{
+	begin_block(in, out);
+	return 3;
+}
+
+static int dies_by(int in, int out, int signal)
+{
+	struct rlimit none = {0, 0};
+
+	begin_block(in, out);
+	setrlimit(RLIMIT_CORE, &none);
+	sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+	return raise(signal);
+}
+
+static int is_killed(int in, int out)
+{
+	return dies_by(in, out, SIGKILL);
+}
+
+static int crashes(int in, int out)
+{
+	return dies_by(in, out, SIGSEGV);
+}
+
+static int breaks_the_filter(int in, int out)
+{
+	return dies_by(in, out, SIGSYS);
+}
+
+static int closes_its_pipe(int in, int out)
+{
+	begin_block(in, out);
+	close(out);
+	return pause();
+}
+
+struct lie {
+	const char *name;
+	fake_script_fn *script;
+	enum error_kind kind;
+	const char *text;
+	int speed; /* of the clock */
+};
+
+static const struct lie lies[] = {
+	{"exits_at_once", exits_at_once, ERROR_SANDBOX,
+	 "before its walls stood: the worker ended "
+	 "itself (exit status 3)",
+	 1},
+	{"lacks_a_wall", lacks_a_wall, ERROR_SANDBOX, "the wall of this fake", 1},
+	{"starts_unasked", starts_unasked, ERROR_SANDBOX, "'started' before 'ready'", 1},
+	{"is_never_ready", is_never_ready, ERROR_SANDBOX, "not loaded after", 100},
+	{"is_ready_twice", is_ready_twice, ERROR_WORKER, "'ready' twice", 1},
+	{"cannot_load", cannot_load, ERROR_INPUT, "could not be loaded: MemoryError", 1},
+	{"dies_while_loading", dies_while_loading, ERROR_INPUT,
+	 "while the inputs were loaded: the worker was killed by signal 9", 1},
+	{"huge_length", huge_length, ERROR_WORKER, "broke the protocol: a frame of 2147483647", 1},
+	{"half_frame", half_frame, ERROR_WORKER, "ended itself (exit status 0)", 1},
+	{"slow_frame", slow_frame, ERROR_WORKER, "begun and not ended for 30 seconds", 100},
+	{"deep_json", deep_json, ERROR_WORKER, "nested more than 8 deep", 1},
+	{"duplicate_key", duplicate_key, ERROR_WORKER, "duplicate", 1},
+	{"invalid_utf8", invalid_utf8, ERROR_WORKER, "unable to decode byte 0xff", 1},
+	{"unknown_type", unknown_type, ERROR_WORKER, "no message is called 'call'", 1},
+	{"supervisors_type", supervisors_type, ERROR_WORKER, "'reply' from the wrong side", 1},
+	{"wrong_state", wrong_state, ERROR_WORKER, "'value' out of turn", 1},
+	{"done_twice", done_twice, ERROR_WORKER, "'done' out of turn", 1},
+	{"extra_field", extra_field, ERROR_WORKER, "fields that it does not have", 1},
+	{"repeated_id", repeated_id, ERROR_WORKER, "number of an unanswered one", 1},
+	{"null_prompt", null_prompt, ERROR_WORKER, "null among the 'prompts'", 1},
+	{"fewer_contexts", fewer_contexts, ERROR_WORKER, "not as many contexts as tasks", 1},
+	{"final_without_answer", final_without_answer, ERROR_WORKER, "only one of", 1},
+	{"invented_final", invented_final, ERROR_WORKER, "an unknown 'final'", 1},
+	{"index_outside", index_outside, ERROR_WORKER, "a wrong 'prompts'", 1},
+	{"index_twice", index_twice, ERROR_WORKER, "a wrong 'prompts'", 1},
+	{"attachment_unnamed", attachment_unnamed, ERROR_WORKER, "that nothing names", 1},
+	{"attachment_cut", attachment_cut, ERROR_WORKER, "ended itself (exit status 9)", 1},
+	{"attachment_too_large", attachment_too_large, ERROR_WORKER, "4294967296 bytes", 1},
+	{"giant_answer", giant_answer, ERROR_WORKER, "1073741824 bytes of 'answer'", 1},
+	{"giant_output", giant_output, ERROR_WORKER, "304097 bytes of 'stdout'", 1},
+	{"giant_prompt", giant_prompt, ERROR_WORKER, "1073741824 bytes of 'prompts'", 1},
+	{"exits_in_block", exits_in_block, ERROR_WORKER, "ended itself (exit status 3)", 1},
+	{"is_killed", is_killed, ERROR_WORKER, "signal 9 (SIGKILL); it probably needed more", 1},
+	{"crashes", crashes, ERROR_WORKER, "signal 11 (SIGSEGV); it probably ran out", 1},
+	{"breaks_the_filter", breaks_the_filter, ERROR_WORKER, "that the sandbox forbids", 1},
+	{"closes_its_pipe", closes_its_pipe, ERROR_WORKER, "closed its pipe and lived on", 10},
+};
+
+/* One lie, told beside an honest worker, which does not notice. */
+static void test_lie(void **state)
+{
+	const struct lie *lie = *state;
+	struct stage stage;
+	struct actor witness, liar;
+
+	stage_init(&stage);
+	actor_start(&witness, &stage, honest, NULL);
+	actor_await(&witness, WORKER_READY, 1);
+	fake_clock_speed(lie->speed);
+	actor_start(&liar, &stage, lie->script, NULL);
+	while (!liar.heard[WORKER_READY] && !liar.heard[WORKER_GONE])
+		event_base_loop(stage.base, EVLOOP_ONCE);
+	if (liar.heard[WORKER_READY])
+		actor_exec(&liar);
+	actor_await(&liar, WORKER_GONE, 1);
+	assert_int_equal(liar.error.kind, lie->kind);
+	if (!strstr(liar.error.text, lie->text))
+		fail_msg("'%s' does not say '%s'", liar.error.text, lie->text);
+	assert_false(liar.timed_out);
+	actor_done(&liar);
+
+	fake_clock_speed(1);
+	actor_exec(&witness);
+	actor_await(&witness, WORKER_DONE, 1);
+	assert_string_equal(witness.printed, "fine");
+	actor_done(&witness);
+	stage_done(&stage);
+}
+
+/* The sweep of cancellation: whatever a worker does, it can be freed at each event of it. */
+static void test_free_at_every_event(void **state)
+{
+	struct stage stage;
+	struct actor actor;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+		for (int at = 1, last = 2; at < last; at++) {
+			stage_init(&stage);
+			fake_clock_speed(100);
+			actor_start(&actor, &stage, lies[i].script, NULL);
+			actor.free_at = at;
+			while (actor.worker && !actor.heard[WORKER_GONE]) {
+				event_base_loop(stage.base, EVLOOP_ONCE);
+				if (actor.worker && actor.heard[WORKER_READY] == 1) {
+					actor.heard[WORKER_READY]++;
+					actor_exec(&actor);
+				}
+			}
+			if (!actor.heard[WORKER_GONE])
+				last++;
+			actor_done(&actor);
+			stage_done(&stage);
+		}
+	}
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[sizeof lies / sizeof *lies + 1];
+	size_t count = sizeof lies / sizeof *lies;
+
+	for (size_t i = 0; i < count; i++)
+		tests[i] = (struct CMUnitTest){.name = lies[i].name,
+					       .test_func = test_lie,
+					       .initial_state = (void *)(uintptr_t)&lies[i]};
+	tests[count] = (struct CMUnitTest)cmocka_unit_test(test_free_at_every_event);
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests_name("liars", tests, NULL, NULL);
+}
