@@ -1,0 +1,100 @@
+/*
+ * budget/budget.h - what a run and all below it may still spend.
+ *
+ * An account has limits on cost, tokens, time, iterations and depth. Nothing is
+ * spent that was not taken before: charge_take() reserves the most that an
+ * operation can cost, charge_settle() replaces that by what it did cost,
+ * charge_drop() gives it back. A sub-run's account is granted out of its
+ * parent's and holds the grant as a charge, so that what running siblings hold
+ * counts as spent until they end, and a child cannot spend, or see, more than
+ * its grant.
+ *
+ * Arithmetic, texts and defaults are those of specification 004 (LIB-22 to
+ * LIB-25), with the readings of docs/conformance.md.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define BUDGET_UNLIMITED INT64_MAX
+
+struct budget_limits {
+	int64_t cost;    /* pico-dollars; 0: only what is free; BUDGET_UNLIMITED: any */
+	int64_t tokens;  /* input and output; BUDGET_UNLIMITED: any */
+	int64_t time_ms; /* from budget_new() on */
+	int max_depth;   /* absolute: the root is 0; a sub-run's depth is less than this */
+	int max_iterations;
+};
+
+struct budget_amount {
+	int64_t cost; /* pico-dollars */
+	int64_t tokens;
+};
+
+/* What was really used, by this account and all below it, while it happens. */
+struct budget_usage {
+	int64_t cost, tokens, input_tokens, output_tokens, cached_tokens;
+	int64_t iterations, subcalls, llm_calls;
+	int max_depth_reached;
+	bool estimated;     /* some of it was never reported by a provider */
+	bool cost_complete; /* false: the price of some call is unknown */
+};
+
+struct budget;
+
+enum budget_kind { BUDGET_COST, BUDGET_TOKENS, BUDGET_TIME };
+
+/* At 80 % of a limit, once a kind; `text` as in LIB-23 ("Cost at 83% of budget"). */
+typedef void budget_warning_fn(void *owner, const char *text);
+
+/* The root's account. The clock starts now. */
+struct budget *budget_new(const struct budget_limits *, budget_warning_fn *, void *owner);
+
+/*
+ * A sub-run's account at `depth` (its own, absolute), granted out of `parent`: half of the
+ * remaining cost, tokens and time, half of the iterations rounded up, the same absolute
+ * max_depth. Check budget_subcall_block() first. `parent` must outlive it.
+ */
+struct budget *budget_new_child(struct budget *parent, int depth, budget_warning_fn *, void *owner);
+
+/* Settles with the parent: what was used is spent there, the rest of the grant returns.
+ * Nothing may be outstanding (asserted). NULL is fine. */
+void budget_free(struct budget *);
+
+/*
+ * Why not, in the words of LIB-24 ("Cost budget exhausted", "Token budget exhausted", "Time
+ * budget exhausted", "Max iterations reached", "Max depth reached"); NULL: it may. Checks the
+ * warnings too. `depth` is that of the run that asks.
+ */
+const char *budget_iteration_block(struct budget *);
+const char *budget_subcall_block(struct budget *, int depth);
+
+/* A model call's reservation: embed it; zero is empty; every destructor drops it. */
+struct charge {
+	struct budget *budget; /* lent; NULL when empty */
+	struct budget_amount amount;
+};
+
+/* Reserves; fails with ERROR_BUDGET and the block reason, and then holds nothing. */
+bool charge_take(struct charge *, struct budget *, struct budget_amount, struct error *);
+
+/* Replaces the reservation by what was billed. More than was reserved is still spent. */
+void charge_settle(struct charge *, struct budget_amount actual);
+void charge_drop(struct charge *); /* idempotent */
+
+/* Counts in the usage of this account and all above it, at once. */
+void budget_count_call(struct budget *, const struct budget_usage *one_call);
+void budget_count_iteration(struct budget *);
+void budget_count_subcall(struct budget *, int depth);
+
+/* What is not spent and not reserved; never negative; BUDGET_UNLIMITED stays that. */
+struct budget_amount budget_remaining(const struct budget *);
+int64_t budget_remaining_ms(const struct budget *);
+int budget_remaining_iterations(const struct budget *);
+const struct budget_limits *budget_limits(const struct budget *);
+const struct budget_usage *budget_usage(const struct budget *);
+int64_t budget_elapsed_ms(const struct budget *);
+int64_t budget_deadline(const struct budget *); /* on clock_ms() */
