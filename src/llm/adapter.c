@@ -1,0 +1,198 @@
+#include "llm/adapter.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "llm/failure.h"
+
+#define COUNT_MAX 9007199254740992.0 /* 2^53: the largest that JSON carries without loss */
+
+static const struct adapter *const adapters[] = {
+	&adapter_ollama,
+	&adapter_openai,
+	&adapter_anthropic,
+};
+
+enum { ADAPTER_COUNT = sizeof adapters / sizeof *adapters };
+
+const struct adapter *adapter_find(const char *name)
+{
+	for (size_t i = 0; i < ADAPTER_COUNT; i++)
+		if (!strcmp(adapters[i]->name, name))
+			return adapters[i];
+	return NULL;
+}
+
+const char *adapter_names(void)
+{
+	static char names[64];
+	size_t used = 0;
+
+	for (size_t i = 0; i < ADAPTER_COUNT; i++)
+		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+					 adapters[i]->name);
+	return names;
+}
+
+void reply_init(struct reply *reply)
+{
+	*reply = (struct reply){
+		.text = evbuffer_new(),
+		.thinking = evbuffer_new(),
+		.cost_reported = -1,
+	};
+}
+
+void reply_done(struct reply *reply)
+{
+	if (reply->text)
+		evbuffer_free(reply->text);
+	if (reply->thinking)
+		evbuffer_free(reply->thinking);
+	reply->text = reply->thinking = NULL;
+}
+
+bool reply_add(struct evbuffer *buffer, struct text text, struct error *err)
+{
+	if (text.size > REPLY_TEXT_MAX - evbuffer_get_length(buffer))
+		return error_set(err, ERROR_BAD_REPLY, "the answer is longer than %d MiB",
+				 REPLY_TEXT_MAX >> 20);
+	if (text.size)
+		evbuffer_add(buffer, text.bytes, text.size);
+	return true;
+}
+
+void reply_refuse(struct reply *reply, struct text why)
+{
+	size_t used = strlen(reply->refusal);
+
+	reply->refused = true;
+	text_escape(why, reply->refusal + used, sizeof reply->refusal - used);
+}
+
+void reply_model(struct reply *reply, const json_t *object)
+{
+	struct text model = json_get_text(object, "model");
+
+	if (model.size)
+		text_escape(model, reply->model, sizeof reply->model);
+}
+
+bool reply_error(struct text body, struct error *err)
+{
+	struct failure failure;
+
+	failure_of_body(body, &failure);
+	return error_set(err, failure.kind, "%s",
+			 *failure.message ? failure.message : error_meaning(failure.kind));
+}
+
+bool reply_count(const json_t *object, const char *key, bool required, int64_t *ret)
+{
+	const json_t *value = json_object_get(object, key);
+	double count;
+
+	if (!value || json_is_null(value)) {
+		*ret = 0;
+		return !required;
+	}
+	if (!json_is_number(value))
+		return false;
+	count = json_number_value(value);
+	if (!(count >= 0 && count <= COUNT_MAX) || count != floor(count))
+		return false;
+	*ret = (int64_t)count;
+	return true;
+}
+
+void adapter_put_model(const struct adapter *adapter, const struct llm_request *request,
+		       struct evbuffer *out)
+{
+	bool given = request->model && *request->model;
+
+	evbuffer_add_printf(out, "\"model\":");
+	json_quote(text_of(given ? request->model : adapter->default_model), out);
+}
+
+void adapter_put_message(const char *role, struct text text, struct evbuffer *out)
+{
+	evbuffer_add_printf(out, "{\"role\":\"%s\",\"content\":", role);
+	json_quote(text, out);
+	evbuffer_add(out, "}", 1);
+}
+
+void adapter_put_messages(const struct llm_request *request, struct evbuffer *out)
+{
+	static const char *const roles[] = {
+		[LLM_SYSTEM] = "system",
+		[LLM_USER] = "user",
+		[LLM_ASSISTANT] = "assistant",
+	};
+
+	evbuffer_add_printf(out, "\"messages\":[");
+	for (size_t i = 0; i < request->message_count; i++) {
+		if (i)
+			evbuffer_add(out, ",", 1);
+		adapter_put_message(roles[request->messages[i].role], request->messages[i].text,
+				    out);
+	}
+	evbuffer_add(out, "]", 1);
+}
+
+/* Host and port of a URL of any scheme, or of none. */
+static struct text authority_of(struct text url)
+{
+	const char *mark = text_find(url, "://");
+	const char *start = mark ? mark + 3 : url.bytes;
+	size_t size = url.size - (size_t)(start - url.bytes);
+	const char *slash = size ? memchr(start, '/', size) : NULL;
+
+	return text_from(start, slash ? (size_t)(slash - start) : size);
+}
+
+static bool is_http(struct text url)
+{
+	return (url.size >= 7 && !strncasecmp(url.bytes, "http://", 7)) ||
+	       (url.size >= 8 && !strncasecmp(url.bytes, "https://", 8));
+}
+
+static bool is_clean(struct text url)
+{
+	static const char unfit[] = "\"<>\\^`{|}?#";
+
+	for (size_t i = 0; i < url.size; i++)
+		if (url.bytes[i] <= ' ' || url.bytes[i] > '~' || strchr(unfit, url.bytes[i]))
+			return false;
+	return true;
+}
+
+static struct text without_slashes(struct text url)
+{
+	while (url.bytes[url.size - 1] == '/')
+		url.size--;
+	return url;
+}
+
+char *adapter_base_url(const char *given, struct error *err)
+{
+	struct text url = text_trim(text_of(given));
+	struct text authority = authority_of(url);
+
+	/* First of all, so that no other message repeats a password. */
+	if (authority.size && memchr(authority.bytes, '@', authority.size))
+		error_set(err, ERROR_USAGE, "a base URL must not hold a user name or password");
+	else if (!is_clean(url))
+		error_set(err, ERROR_USAGE, "'%.100s' has a character that no base URL may have",
+			  given);
+	else if (!is_http(url))
+		error_set(err, ERROR_USAGE, "'%.100s' does not begin with http:// or https://",
+			  given);
+	else if (!authority.size || *authority.bytes == ':')
+		error_set(err, ERROR_USAGE, "'%.100s' names no host", given);
+	else
+		return text_copy(without_slashes(url));
+	return NULL;
+}

@@ -1,0 +1,108 @@
+/*
+ * llm/adapter.h - one provider's wire format, as pure functions.
+ *
+ * An adapter turns a request into the bytes of a body, and the bytes of an
+ * answer into a struct reply. It opens nothing, keeps nothing and knows no
+ * time; so it is tested, and fuzzed, without a network. One file each, one row
+ * each in the table of adapter.c.
+ */
+#pragma once
+
+#include <event2/buffer.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "llm/llm.h"
+
+/* What a model was found to refuse; learned from its 400s, one retry each, then remembered. */
+enum adapter_quirk {
+	QUIRK_NONE = 0,
+	QUIRK_OLD_MAX_TOKENS = 1 << 0,    /* openai: send max_tokens, not max_completion_tokens */
+	QUIRK_NEW_MAX_TOKENS = 1 << 1,    /* openai: send max_completion_tokens, not max_tokens */
+	QUIRK_NO_STREAM_OPTIONS = 1 << 2, /* openai: without stream_options */
+	QUIRK_NO_CACHE_CONTROL = 1 << 3,  /* anthropic: without cache_control */
+	QUIRK_NO_STREAM = 1 << 4,         /* whole responses only */
+};
+
+/* An answer as far as it has come. Zero, with the buffers made by reply_init(). */
+struct reply {
+	struct evbuffer *text, *thinking; /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
+	struct llm_usage usage;           /* as far as reported, 0 where not */
+	bool usage_seen;                  /* the provider reported it, all of it */
+	bool finished;                    /* the end was seen: what follows is of no interest */
+	bool complete; /* the text is whole; of a stream only the usage may be missing */
+	enum llm_finish finish;
+	bool refused;
+	char refusal[256];     /* why, where the provider says */
+	int64_t cost_reported; /* pico-dollars from the provider itself, or -1 */
+	char model[128];       /* as the provider resolved it, or "" */
+};
+
+enum {
+	REPLY_TEXT_MAX = 8 << 20,   /* bytes of text in one answer, and of thinking */
+	REPLY_WHOLE_MAX = 16 << 20, /* bytes of a whole, unstreamed body */
+	REPLY_EVENT_MAX = 4 << 20,  /* bytes of one event or line of a stream */
+};
+
+void reply_init(struct reply *);
+void reply_done(struct reply *);
+
+enum adapter_framing { FRAMING_SSE, FRAMING_NDJSON };
+
+struct adapter {
+	const char *name;
+	const char *default_model;
+	const char *default_base_url;
+	const char *const *base_url_env; /* NULL-terminated, the first that is set counts */
+	const char *const *key_env;      /* likewise */
+	bool key_required;               /* at the default base URL */
+	bool local;                      /* costs nothing */
+	const char *path;                /* appended to the base URL: "/chat/completions" */
+	const char *key_header;          /* printf format with one %s, or NULL */
+	const char *const *headers;   /* more than the content type, NULL-terminated; NULL: none */
+	enum adapter_framing framing; /* of a stream */
+	/* A base URL as users write it, made one to which `path` can be appended; new. NULL: as it
+	 * is. */
+	char *(*base_url)(const char *given, struct error *);
+	/* The body. Messages stand before everything that may differ between two turns of one
+	 * conversation, so that one request's bytes begin with the last one's. */
+	void (*encode)(const struct llm_request *, unsigned quirks, bool stream, struct evbuffer *);
+	/* One event of a stream. `event` is SSE's event field or empty. Unknown events are ignored.
+	 */
+	bool (*event)(struct reply *, struct text event, struct text data, struct error *);
+	/* A whole body with status 200. */
+	bool (*whole)(struct reply *, struct text body, struct error *);
+};
+
+const struct adapter *adapter_find(const char *name); /* NULL: unknown */
+const char *adapter_names(void);                      /* "ollama, openai, anthropic" for messages */
+
+extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
+
+/* What adapters share. */
+
+/* Appends with the bound; ERROR_BAD_REPLY beyond it. */
+bool reply_add(struct evbuffer *, struct text, struct error *);
+/* Marks the reply as refused; reasons that come in pieces are joined, as far as they fit. */
+void reply_refuse(struct reply *, struct text why);
+void reply_model(struct reply *, const json_t *object); /* takes the member "model" */
+/* False, with what failure_of_body() makes of it. */
+bool reply_error(struct text body, struct error *);
+/*
+ * A number of tokens. False for what no provider can mean (negative, broken, no number, beyond
+ * 2^53), and for a missing one where it is required; 0 for one that may be missing, or null.
+ */
+bool reply_count(const json_t *object, const char *key, bool required, int64_t *ret);
+
+/* The request's model, or the adapter's default, as "model":"name" */
+void adapter_put_model(const struct adapter *, const struct llm_request *, struct evbuffer *);
+/* {"role":"user","content":"..."} */
+void adapter_put_message(const char *role, struct text, struct evbuffer *);
+/* "messages":[...], each under its own role */
+void adapter_put_messages(const struct llm_request *, struct evbuffer *);
+/* http or https, without credentials, query, odd characters or trailing slashes; new. */
+char *adapter_base_url(const char *given, struct error *);

@@ -1,0 +1,499 @@
+#include "llm/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/money.h"
+#include "llm/failure.h"
+#include "llm/key.h"
+#include "llm/stream.h"
+
+enum {
+	IDLE_MS = 300000,       /* a stream's longest silence: models are loaded and think */
+	LINGER_MS = 100,        /* for the body's end after the answer's, to keep the connection */
+	STREAM_MAX = 256 << 20, /* bytes of a stream */
+	ERROR_BODY_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
+	TRUNCATION_CHECK = 2000,   /* tokens of a prompt from which on its truncation is told */
+	HEAD_MAX = 80,             /* bytes of nonsense that are shown */
+	TWICE_MAX = 1 << 20,       /* bytes of nonsense after which no second try is made */
+};
+
+struct call {
+	struct provider *provider;         /* lent */
+	const struct llm_request *request; /* lent */
+	llm_retry_fn *may_retry;
+	llm_done_fn *fn;
+	void *owner; /* lent */
+
+	struct event *timer;            /* owned: the gate opens, or a linger is over */
+	struct http_transfer *transfer; /* owned; NULL between attempts */
+	struct stream *stream;          /* owned; NULL while whole */
+	struct reply reply;             /* owned: of this attempt */
+	struct evbuffer *body;          /* owned: whole, or of an error */
+	int status;                     /* of this attempt; 0: none came */
+	bool streaming;
+	bool bad_before;     /* an earlier attempt's answer was nonsense */
+	char head[HEAD_MAX]; /* the answer's first bytes */
+	size_t received;     /* of the answer, by this attempt */
+	unsigned quirks;     /* enum adapter_quirk, in force */
+	unsigned tried;      /* likewise, adapted to during this call */
+	int64_t started, attempt_started, input_estimate;
+	int attempts; /* begun */
+	int failures; /* of them; without those that only taught a quirk */
+
+	struct llm_usage usage; /* of the attempts that are over */
+	int64_t cost;
+	bool cost_unknown;
+};
+
+static void on_timer(evutil_socket_t fd, short what, void *arg);
+static void call_admit(struct call *call);
+
+static double jitter(void)
+{
+	return (double)arc4random() / (double)UINT32_MAX;
+}
+
+int64_t call_input_tokens(const struct llm_request *request)
+{
+	int64_t tokens = 0;
+
+	for (size_t i = 0; i < request->message_count; i++)
+		tokens += text_tokens(request->messages[i].text) + 4;
+	return tokens;
+}
+
+static void call_wait(struct call *call, int64_t ms)
+{
+	struct timeval wait = clock_timeval(ms);
+
+	event_add(call->timer, &wait);
+}
+
+struct call *call_start(struct provider *provider, const struct llm_request *request,
+			llm_retry_fn *may_retry, llm_done_fn *fn, void *owner)
+{
+	struct call *call = xcalloc(1, sizeof *call);
+
+	call->provider = provider;
+	call->request = request;
+	call->may_retry = may_retry;
+	call->fn = fn;
+	call->owner = owner;
+	call->timer = evtimer_new(provider->base, on_timer, call);
+	call->body = evbuffer_new();
+	call->quirks = provider_quirks(provider, request->model);
+	call->started = clock_ms();
+	call->input_estimate = call_input_tokens(request);
+	reply_init(&call->reply);
+	event_active(call->timer, EV_TIMEOUT, 0);
+	return call;
+}
+
+static void call_free(struct call *call)
+{
+	http_transfer_free(call->transfer);
+	stream_free(call->stream);
+	reply_done(&call->reply);
+	evbuffer_free(call->body);
+	event_free(call->timer);
+	free(call);
+}
+
+static const char *resolved_model(const struct call *call)
+{
+	return *call->reply.model ? call->reply.model : call->request->model;
+}
+
+/* What the provider will bill for this attempt: its own word, or our estimate. */
+static struct llm_usage attempt_usage(struct call *call)
+{
+	struct llm_usage usage = call->reply.usage;
+	int64_t output;
+
+	if (call->reply.usage_seen)
+		return usage;
+	output = text_tokens(text_in(call->reply.text)) +
+		 text_tokens(text_in(call->reply.thinking));
+	if (!usage.input)
+		usage.input = call->input_estimate;
+	if (usage.output < output)
+		usage.output = output;
+	usage.estimated = true;
+	return usage;
+}
+
+/* An answered error costs nothing; what broke after the request had left may have been worked on.
+ */
+static bool attempt_billed(const struct call *call)
+{
+	if (call->status)
+		return call->status == 200;
+	return call->transfer && http_sent(call->transfer);
+}
+
+static void call_bill(struct call *call)
+{
+	struct llm_usage usage;
+	int64_t cost;
+
+	if (!attempt_billed(call))
+		return;
+	usage = attempt_usage(call);
+	llm_usage_add(&call->usage, &usage);
+	if (!provider_charge(call->provider, call->request->model, resolved_model(call),
+			     call->reply.cost_reported, &usage, &cost))
+		call->cost_unknown = true;
+	call->cost = money_add(call->cost, cost);
+}
+
+/* Ends the attempt: what it cost is counted, what it held is gone; the answer only if asked. */
+static void attempt_close(struct call *call)
+{
+	call_bill(call);
+	http_transfer_free(take_pointer(&call->transfer));
+	stream_free(take_pointer(&call->stream));
+	evbuffer_drain(call->body, evbuffer_get_length(call->body));
+	event_del(call->timer);
+}
+
+static void attempt_reset(struct call *call)
+{
+	reply_done(&call->reply);
+	reply_init(&call->reply);
+	call->status = 0;
+	call->received = 0;
+}
+
+static void call_finish(struct call *call, const struct error *err)
+{
+	llm_done_fn *fn = call->fn;
+	void *owner = call->owner;
+	struct llm_response response = {
+		.text = text_in(call->reply.text),
+		.thinking = text_in(call->reply.thinking),
+		.finish = call->reply.finish,
+		.usage = call->usage,
+		.cost_known = !call->cost_unknown,
+		.cost = call->cost_unknown ? 0 : call->cost,
+		.attempts = call->attempts,
+		.duration_ms = clock_ms() - call->started,
+		.model = resolved_model(call),
+	};
+
+	fn(owner, &response, err);
+	call_free(call);
+}
+
+static bool worth_retrying(enum error_kind kind)
+{
+	return kind == ERROR_THROTTLED || kind == ERROR_OVERLOADED || kind == ERROR_NETWORK ||
+	       kind == ERROR_TIMEOUT || kind == ERROR_BAD_REPLY;
+}
+
+/* When the tokens of a minute or day are used up, some say only so until when. */
+static const char *tokens_reset(const struct http_transfer *transfer)
+{
+	const char *left = http_header(transfer, "x-ratelimit-remaining-tokens");
+
+	return !left || !strcmp(left, "0") ? http_header(transfer, "x-ratelimit-reset-tokens")
+					   : NULL;
+}
+
+/* Attempts that cost nothing so far leave all of what was reserved for the call. */
+static bool may_spend_again(const struct call *call)
+{
+	return (!call->usage.input && !call->usage.output && !call->cost) ||
+	       call->may_retry(call->owner, &call->usage, call->cost);
+}
+
+/* The attempt failed: again later, or that is the call's end. Nothing may follow this. */
+static void call_failed(struct call *call, const struct error *error, bool retry)
+{
+	struct gate_failure failure = {
+		.error = error,
+		.retry = retry && clock_ms() < call->request->deadline,
+		.attempt = ++call->failures,
+		.started = call->attempt_started,
+		.deadline = call->request->deadline,
+	};
+	int64_t now = clock_ms(), at;
+	struct error final = *error;
+	bool again;
+
+	if (error->kind == ERROR_BAD_REPLY) {
+		failure.retry &= !call->bad_before && call->received <= TWICE_MAX;
+		call->bad_before = true;
+	}
+	if (call->status) {
+		failure.should_retry = http_header(call->transfer, "x-should-retry");
+		failure.retry_after_ms = http_header(call->transfer, "retry-after-ms");
+		failure.retry_after = http_header(call->transfer, "retry-after");
+	}
+	if (call->status == 429 && !failure.retry_after)
+		failure.retry_after = tokens_reset(call->transfer);
+	again = gate_retry(call->provider->gate, &failure, now, clock_wall_ms(), jitter(), &at,
+			   &final);
+	attempt_close(call);
+	if (!again || !may_spend_again(call)) {
+		call_finish(call, &final);
+		return;
+	}
+	attempt_reset(call);
+	call_wait(call, at - now);
+}
+
+static void call_failed_in_answer(struct call *call, struct error *error)
+{
+	size_t size = key_redact(call->provider->key, error->text, strlen(error->text));
+
+	error->text[size] = '\0';
+	call_failed(call, error, worth_retrying(error->kind));
+}
+
+static const char *advice(enum error_kind kind)
+{
+	if (kind == ERROR_AUTH)
+		return "; check the key and what it may do";
+	if (kind == ERROR_BILLING)
+		return "; check the account's balance and limits";
+	if (kind == ERROR_NOT_FOUND)
+		return "; check the model's name and the base URL";
+	return "";
+}
+
+static void call_failed_with_status(struct call *call)
+{
+	size_t size = evbuffer_get_length(call->body);
+	char *bytes = size ? (char *)evbuffer_pullup(call->body, -1) : NULL;
+	struct failure failure = {0};
+	struct error error = {0};
+
+	failure_of_status(call->status,
+			  text_from(bytes, key_redact(call->provider->key, bytes, size)), &failure);
+	if (failure.quirk && !(call->tried & failure.quirk)) {
+		call->tried |= failure.quirk;
+		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
+					      failure.quirk);
+		attempt_close(call);
+		attempt_reset(call);
+		call_admit(call);
+		return;
+	}
+	error_set(&error, failure.kind, "%s answered with status %d%s%s%s", call->provider->name,
+		  call->status, *failure.message ? ": " : "", failure.message,
+		  advice(failure.kind));
+	error.http_status = call->status;
+	call_failed(call, &error, failure.retry);
+}
+
+/* Status 200 and not what was asked for: a proxy's page, half a JSON, nothing. */
+static void call_failed_nonsense(struct call *call, const char *why)
+{
+	size_t size = call->received < HEAD_MAX ? call->received : HEAD_MAX;
+	char shown[4 * HEAD_MAX + 1];
+	struct error error = {0};
+
+	text_escape(text_from(call->head, size), shown, sizeof shown);
+	error_set(&error, ERROR_BAD_REPLY,
+		  "%s's answer made no sense (%s): %s%s%s; check that the base URL is the "
+		  "provider's API",
+		  call->provider->name, why, size ? "it began '" : "it was empty", shown,
+		  size ? "'" : "");
+	call_failed_in_answer(call, &error);
+}
+
+static void warn_of_truncation(struct call *call)
+{
+	int64_t counted = call->reply.usage.input;
+
+	if (call->provider->adapter->local && call->reply.usage_seen && counted > 0 &&
+	    call->input_estimate > TRUNCATION_CHECK && counted < call->input_estimate / 2)
+		provider_warn(call->provider,
+			      "%s seems to have cut a prompt: it counted less than half of the "
+			      "tokens sent to %.100s; give the model a larger context window",
+			      call->provider->name, call->request->model);
+}
+
+static void call_complete(struct call *call)
+{
+	struct error error = {0};
+
+	warn_of_truncation(call);
+	attempt_close(call);
+	if (!call->reply.refused) {
+		call_finish(call, NULL);
+		return;
+	}
+	error_set(&error, ERROR_REFUSED, "%s refused to answer%s%s", call->provider->name,
+		  *call->reply.refusal ? ": " : "", call->reply.refusal);
+	call_finish(call, &error);
+}
+
+static bool on_event(void *owner, struct text event, struct text data, struct error *err)
+{
+	struct call *call = owner;
+
+	return call->reply.finished ||
+	       call->provider->adapter->event(&call->reply, event, data, err);
+}
+
+/* A server may answer a request for a stream as a whole. A line of NDJSON is both at once. */
+static bool answered_whole(const struct call *call)
+{
+	const char *type = http_header(call->transfer, "content-type");
+
+	return !call->streaming || (call->provider->adapter->framing == FRAMING_SSE && type &&
+				    !strncasecmp(type, "application/json", 16));
+}
+
+static void on_status(void *owner, struct http_transfer *transfer, int status)
+{
+	struct call *call = owner;
+
+	(void)transfer;
+	call->status = status;
+	if (status == 200 && !answered_whole(call))
+		call->stream = stream_new(call->provider->adapter->framing, on_event, call);
+}
+
+static void call_feed(struct call *call, struct evbuffer *data)
+{
+	struct error error = {0};
+	bool fine = stream_feed(call->stream, text_in(data), &error);
+
+	evbuffer_drain(data, evbuffer_get_length(data));
+	if (call->reply.finished)
+		call_wait(call, LINGER_MS);
+	else if (!fine && error.kind == ERROR_BAD_REPLY)
+		call_failed_nonsense(call, error.text);
+	else if (!fine)
+		call_failed_in_answer(call, &error);
+}
+
+static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
+{
+	struct call *call = owner;
+	size_t limit = call->status == 200 ? REPLY_WHOLE_MAX : ERROR_BODY_MAX;
+	size_t room = limit - evbuffer_get_length(call->body);
+
+	(void)transfer;
+	if (call->received < HEAD_MAX)
+		evbuffer_copyout(data, call->head + call->received, HEAD_MAX - call->received);
+	call->received += evbuffer_get_length(data);
+	if (call->stream) {
+		call_feed(call, data);
+		return;
+	}
+	evbuffer_remove_buffer(data, call->body, room);
+	if (evbuffer_get_length(data) && call->status == 200)
+		call_failed_nonsense(call, "it is too large");
+	else if (evbuffer_get_length(data))
+		call_failed_with_status(call);
+}
+
+/* The body is complete: of a stream the end should have been in it, or else part of an answer. */
+static void call_read_end(struct call *call)
+{
+	struct error error = {0};
+	bool fine;
+
+	if (call->stream)
+		fine = stream_end(call->stream, &error);
+	else
+		fine = call->provider->adapter->whole(&call->reply, text_in(call->body), &error);
+	if (fine && (call->reply.finished || !call->stream)) {
+		call_complete(call);
+	} else if (fine && (*call->reply.model || evbuffer_get_length(call->reply.text))) {
+		error_set(&error, ERROR_NETWORK, "%s closed the connection before its answer's end",
+			  call->provider->name);
+		call_failed(call, &error, true);
+	} else if (fine || error.kind == ERROR_BAD_REPLY) {
+		call_failed_nonsense(call, fine ? "no part of a stream" : error.text);
+	} else {
+		call_failed_in_answer(call, &error);
+	}
+}
+
+static void on_done(void *owner, struct http_transfer *transfer, const struct error *err)
+{
+	struct call *call = owner;
+
+	(void)transfer;
+	if (call->reply.finished)
+		call_complete(call);
+	else if (call->status && call->status != 200)
+		call_failed_with_status(call);
+	else if (err)
+		call_failed(call, err, worth_retrying(err->kind) && err->kind != ERROR_BAD_REPLY);
+	else
+		call_read_end(call);
+}
+
+static void call_send(struct call *call)
+{
+	const struct provider *provider = call->provider;
+	struct http_request request = {
+		.url = provider->url,
+		.headers = (const char *const *)provider->headers,
+		.body = evbuffer_new(),
+		.deadline = call->request->deadline,
+		.idle_ms = IDLE_MS,
+		.max_size = STREAM_MAX,
+	};
+
+	call->streaming = !(call->quirks & QUIRK_NO_STREAM);
+	if (!call->streaming)
+		request.idle_ms = INT64_MAX;
+	provider->adapter->encode(call->request, call->quirks, call->streaming, request.body);
+	call->attempts++;
+	call->attempt_started = clock_ms();
+	call->transfer = http_start(provider->http, &request, on_status, on_data, on_done, call);
+}
+
+static void call_admit(struct call *call)
+{
+	int64_t now = clock_ms(), at;
+	struct error error = {0};
+
+	if (!gate_admit(call->provider->gate, now, jitter(), &at, &error)) {
+		call_finish(call, &error);
+	} else if (at >= call->request->deadline) {
+		error_set(&error, now >= call->request->deadline ? ERROR_TIMEOUT : ERROR_THROTTLED,
+			  "the time for the call was over before %s could be asked%s",
+			  call->provider->name,
+			  now >= call->request->deadline ? "" : ": it limits the rate");
+		call_finish(call, &error);
+	} else if (at > now) {
+		call_wait(call, at - now);
+	} else {
+		call_send(call);
+	}
+}
+
+/* The gate opens; or the answer is there and its connection's end does not come. */
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct call *call = arg;
+
+	(void)fd;
+	(void)what;
+	if (call->transfer)
+		call_complete(call);
+	else
+		call_admit(call);
+}
+
+void call_cancel(struct call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
+{
+	call_bill(call);
+	if (ret_usage)
+		*ret_usage = call->usage;
+	if (ret_cost)
+		*ret_cost = call->cost_unknown ? 0 : call->cost;
+	call_free(call);
+}

@@ -1,0 +1,25 @@
+/*
+ * llm/call.h - one call of a model over the network, with all its attempts.
+ *
+ *   ADMIT -> SEND -> READ -> FINISH
+ *     ^                |
+ *     +---- retry -----+
+ *
+ * The gate says when an attempt may start, the adapter makes its body and reads the answer.
+ */
+#pragma once
+
+#include "llm/llm.h"
+#include "llm/provider.h"
+
+struct call;
+
+/* What the messages of a request count for, estimated. */
+int64_t call_input_tokens(const struct llm_request *);
+
+/* `request` is lent until the callback or call_cancel(); its model is never NULL. */
+struct call *call_start(struct provider *, const struct llm_request *, llm_retry_fn *,
+			llm_done_fn *, void *owner);
+
+/* Closes the transfer, frees the call. What it had cost so far, estimated where not reported. */
+void call_cancel(struct call *, struct llm_usage *ret_usage, int64_t *ret_cost);

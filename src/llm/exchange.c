@@ -1,0 +1,249 @@
+#include "llm/exchange.h"
+
+#include <event2/buffer.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/money.h"
+#include "base/text.h"
+
+static const char *const role_names[] = {
+	[LLM_SYSTEM] = "system", [LLM_USER] = "user", [LLM_ASSISTANT] = "assistant"};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} counts[] = {
+	{"input", offsetof(struct llm_usage, input)},
+	{"output", offsetof(struct llm_usage, output)},
+	{"cache_read", offsetof(struct llm_usage, cache_read)},
+	{"cache_write", offsetof(struct llm_usage, cache_write)},
+	{"cache_write_1h", offsetof(struct llm_usage, cache_write_1h)},
+	{"reasoning", offsetof(struct llm_usage, reasoning)},
+};
+
+enum { COUNTS = sizeof counts / sizeof *counts };
+
+void exchange_done(struct exchange *exchange)
+{
+	free(exchange->text);
+	free(exchange->thinking);
+	free(exchange->model);
+	memset(exchange, 0, sizeof *exchange);
+}
+
+static json_t *request_json(const struct llm_request *request, bool timeless)
+{
+	json_t *messages = json_array();
+
+	for (size_t i = 0; i < request->message_count; i++) {
+		const struct llm_message *message = &request->messages[i];
+		struct text text = timeless && message->timeless.size ? message->timeless
+								      : message->text;
+
+		json_array_append_new(messages,
+				      json_pack("{s:s, s:o}", "role", role_names[message->role],
+						"content", json_from_text(text)));
+	}
+	return json_pack("{s:o, s:o, s:I}", "model", json_from_text(text_of(request->model)),
+			 "messages", messages, "max_tokens", (json_int_t)request->max_tokens);
+}
+
+void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_SIZE])
+{
+	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
+	json_auto_t *value = request_json(request, true);
+	unsigned char hash[EVP_MAX_MD_SIZE];
+	unsigned int size = 0;
+
+	json_write(value, true, bytes);
+	if (!EVP_Digest(evbuffer_pullup(bytes, -1), evbuffer_get_length(bytes), hash, &size,
+			EVP_sha256(), NULL))
+		abort();
+	for (unsigned int i = 0; i < size; i++)
+		snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+bool exchange_fields(const json_t *object, const char *const *fields, struct error *err)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)object, key, value) {
+		size_t i = 0;
+
+		while (fields[i] && strcmp(fields[i], key))
+			i++;
+		if (!fields[i])
+			return error_set(err, ERROR_INPUT, "unknown field \"%s\"", key);
+	}
+	return true;
+}
+
+/* A string, or an array of strings that are lines. */
+static bool read_lines(const json_t *value, const char *field, char **ret, size_t *ret_size,
+		       struct error *err)
+{
+	auto_evbuffer struct evbuffer *text = evbuffer_new();
+	json_t *line;
+	size_t i;
+
+	if (!value)
+		return true;
+	if (json_is_string(value))
+		evbuffer_add(text, json_string_value(value), json_string_length(value));
+	else if (!json_is_array(value))
+		return error_set(err, ERROR_INPUT, "\"%s\" is no string or array of strings",
+				 field);
+	json_array_foreach (value, i, line) {
+		if (!json_is_string(line))
+			return error_set(err, ERROR_INPUT, "\"%s\": line %zu is no string", field,
+					 i + 1);
+		evbuffer_add(text, "\n", i > 0);
+		evbuffer_add(text, json_string_value(line), json_string_length(line));
+	}
+	*ret = text_drain(text, ret_size);
+	return true;
+}
+
+static bool read_usage(const json_t *usage, struct llm_usage *ret, struct error *err)
+{
+	if (!json_is_object(usage))
+		return error_set(err, ERROR_INPUT, "\"usage\" is no object");
+	for (size_t i = 0; i < COUNTS; i++) {
+		int64_t value = json_get_integer(usage, counts[i].name, 0);
+
+		if (value < 0 || (json_object_get(usage, counts[i].name) &&
+				  !json_is_integer(json_object_get(usage, counts[i].name))))
+			return error_set(err, ERROR_INPUT,
+					 "\"usage\".\"%s\" is no whole number from 0 on",
+					 counts[i].name);
+		memcpy((char *)ret + counts[i].offset, &value, sizeof value);
+	}
+	ret->estimated = json_get_bool(usage, "estimated", false);
+	return true;
+}
+
+static bool read_finish(const json_t *value, enum llm_finish *ret, struct error *err)
+{
+	if (!value || text_equal(json_text(value), "stop"))
+		*ret = LLM_FINISH_STOP;
+	else if (text_equal(json_text(value), "length"))
+		*ret = LLM_FINISH_LENGTH;
+	else
+		return error_set(err, ERROR_INPUT, "\"finish\" is not \"stop\" or \"length\"");
+	return true;
+}
+
+static bool read_numbers(const json_t *response, struct exchange *ret, struct error *err)
+{
+	const json_t *cost = json_object_get(response, "cost");
+	const json_t *delay = json_object_get(response, "delay");
+
+	if (cost && !json_is_null(cost) && (!json_is_number(cost) || json_number_value(cost) < 0))
+		return error_set(err, ERROR_INPUT, "\"cost\" is no number of dollars");
+	if (delay && (!json_is_integer(delay) || json_integer_value(delay) < 0))
+		return error_set(err, ERROR_INPUT, "\"delay\" is no whole number of milliseconds");
+	if (json_is_number(cost))
+		ret->cost = money_from_dollars(json_number_value(cost));
+	ret->delay_ms = json_is_integer(delay) ? json_integer_value(delay) : 0;
+	return true;
+}
+
+static bool read_response(const json_t *response, struct exchange *ret, struct error *err)
+{
+	static const char *const fields[] = {"text", "thinking", "finish", "usage",
+					     "cost", "delay",    "model",  NULL};
+	const json_t *usage = json_object_get(response, "usage");
+	struct text model = json_get_text(response, "model");
+
+	if (!json_is_object(response))
+		return error_set(err, ERROR_INPUT, "\"response\" is no object");
+	if (!exchange_fields(response, fields, err))
+		return false;
+	if (model.size)
+		ret->model = text_copy(model);
+	ret->usage_given = usage;
+	return read_lines(json_object_get(response, "text"), "text", &ret->text, &ret->text_size,
+			  err) &&
+	       read_lines(json_object_get(response, "thinking"), "thinking", &ret->thinking,
+			  &ret->thinking_size, err) &&
+	       read_finish(json_object_get(response, "finish"), &ret->finish, err) &&
+	       read_numbers(response, ret, err) && (!usage || read_usage(usage, &ret->usage, err));
+}
+
+static bool read_error(const json_t *value, struct error *ret, struct error *err)
+{
+	struct text kind = json_get_text(value, "kind");
+	auto_free char *message = text_copy(json_get_text(value, "message"));
+	static const enum error_kind kinds[] = {
+#define ERROR(kind, name, exit, meaning) ERROR_##kind,
+#include "base/errors.def"
+#undef ERROR
+	};
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (text_equal(kind, error_name(kinds[i]))) {
+			error_set(ret, kinds[i], "%s",
+				  *message ? message : error_meaning(kinds[i]));
+			ret->http_status = (int)json_get_integer(value, "http_status", 0);
+			return true;
+		}
+	return error_set(err, ERROR_INPUT, "\"error\".\"kind\" is missing or unknown");
+}
+
+bool exchange_read(const json_t *entry, struct exchange *ret, struct error *err)
+{
+	const json_t *response = json_object_get(entry, "response");
+	const json_t *error = json_object_get(entry, "error");
+	struct exchange exchange = {.cost = response ? -1 : 0};
+
+	if (!response && !error)
+		return error_set(err, ERROR_INPUT, "neither \"response\" nor \"error\"");
+	if ((response && !read_response(response, &exchange, err)) ||
+	    (error && !read_error(error, &exchange.error, err))) {
+		exchange_done(&exchange);
+		return false;
+	}
+	*ret = exchange;
+	return true;
+}
+
+static json_t *response_json(const struct llm_response *response)
+{
+	json_t *usage = json_pack("{s:b}", "estimated", response->usage.estimated);
+
+	for (size_t i = 0; i < COUNTS; i++) {
+		int64_t value;
+
+		memcpy(&value, (const char *)&response->usage + counts[i].offset, sizeof value);
+		json_object_set_new(usage, counts[i].name, json_integer(value));
+	}
+	return json_pack(
+		"{s:o, s:o, s:s, s:o, s:o, s:o}", "text", json_from_text(response->text),
+		"thinking", json_from_text(response->thinking), "finish",
+		response->finish == LLM_FINISH_LENGTH ? "length" : "stop", "usage", usage, "cost",
+		response->cost_known ? json_real(money_to_dollars(response->cost)) : json_null(),
+		"model", json_from_text(text_of(response->model)));
+}
+
+json_t *exchange_write(const struct llm_request *request, const struct llm_response *response,
+		       const struct error *err)
+{
+	json_t *entry = json_pack("{s:o, s:{s:s, s:i, s:i}, s:o}", "request",
+				  request_json(request, false), "match", "kind",
+				  llm_kind_name(request->kind), "depth", request->depth, "turn",
+				  request->turn, "response", response_json(response));
+
+	if (err)
+		json_object_set_new(entry, "error",
+				    json_pack("{s:s, s:o, s:i}", "kind", error_name(err->kind),
+					      "message", json_from_text(text_of(err->text)),
+					      "http_status", err->http_status));
+	return entry;
+}

@@ -1,0 +1,44 @@
+/*
+ * llm/exchange.h - a request and its answer, as they stand in a recording or a script.
+ *
+ * Both use one form of JSON for answers, so that a recorded one can be cut out and edited into a
+ * script. The identity of a request is independent of provider, key and transport.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "llm/llm.h"
+
+enum { EXCHANGE_ID_SIZE = 65 }; /* hexadecimal SHA-256 and a NUL */
+
+/* An answer. Zero is empty. */
+struct exchange {
+	char *text, *thinking; /* owned; NULL: empty */
+	size_t text_size, thinking_size;
+	char *model; /* owned; NULL: as asked for */
+	enum llm_finish finish;
+	struct llm_usage usage;
+	bool usage_given;
+	int64_t cost; /* pico-dollars; -1: not given */
+	int64_t delay_ms;
+	struct error error; /* ERROR_NONE: an answer */
+};
+
+void exchange_done(struct exchange *);
+
+/* Model, messages and max_tokens, hashed. */
+void exchange_id(const struct llm_request *, char out[static EXCHANGE_ID_SIZE]);
+
+/* Whether `object` has no field but these (NULL-terminated); ERROR_INPUT names one that it has. */
+bool exchange_fields(const json_t *object, const char *const *fields, struct error *);
+
+/* "response" and "error" of an entry; ERROR_INPUT names the field. */
+bool exchange_read(const json_t *entry, struct exchange *ret, struct error *);
+
+/* A whole recording, new. `err` is NULL for an answer. */
+json_t *exchange_write(const struct llm_request *, const struct llm_response *,
+		       const struct error *err);

@@ -1,0 +1,472 @@
+#include "llm/failure.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/json.h"
+#include "llm/adapter.h"
+
+enum {
+	JSON_DEPTH = 64,
+	WORDS_SIZE = 4096,  /* of a message: what decides stands in its first sentences */
+	DELAY_MAX = 120000, /* ms; the longest wait asked for by a server that is honoured */
+	BACKOFF_MAX = 8000,
+};
+
+struct verdict {
+	const char *sign; /* in any case */
+	enum error_kind kind;
+	bool retry;
+};
+
+/* What `code` or `type` of an error object say outright. */
+static const struct verdict codes[] = {
+	{"insufficient_quota", ERROR_BILLING, false},
+	{"billing_error", ERROR_BILLING, false},
+	{"billing_not_active", ERROR_BILLING, false},
+	{"billing_hard_limit_reached", ERROR_BILLING, false},
+	{"payment_required", ERROR_BILLING, false},
+	{"context_length_exceeded", ERROR_CONTEXT_OVERFLOW, false},
+	{"exceed_context_size_error", ERROR_CONTEXT_OVERFLOW, false},
+	{"model_context_window_exceeded", ERROR_CONTEXT_OVERFLOW, false},
+	{"request_too_large", ERROR_CONTEXT_OVERFLOW, false},
+	{"string_above_max_length", ERROR_CONTEXT_OVERFLOW, false},
+	{"content_filter", ERROR_REFUSED, false},
+	{"content_policy_violation", ERROR_REFUSED, false},
+	{"invalid_prompt", ERROR_REFUSED, false},
+	{"rate_limit_exceeded", ERROR_THROTTLED, true},
+	{"rate_limit_error", ERROR_THROTTLED, true},
+	{"resource_exhausted", ERROR_THROTTLED, true},
+	{"requests", ERROR_THROTTLED, true},
+	{"tokens", ERROR_THROTTLED, true},
+	{"overloaded_error", ERROR_OVERLOADED, true},
+	{"api_error", ERROR_OVERLOADED, true},
+	{"timeout_error", ERROR_OVERLOADED, true},
+	{"server_error", ERROR_OVERLOADED, true},
+	{"invalid_api_key", ERROR_AUTH, false},
+	{"authentication_error", ERROR_AUTH, false},
+	{"permission_error", ERROR_AUTH, false},
+	{"model_not_found", ERROR_NOT_FOUND, false},
+	{"not_found_error", ERROR_NOT_FOUND, false},
+};
+
+/* A single request above the allowance of a whole minute: waiting cannot help it. */
+static const char too_large_for_minute[] = "request too large for";
+
+/* Prompts beyond the window, as every server words it. */
+static const char *const overflows[] = {
+	"prompt is too long",
+	"prompt too long; exceeded",
+	"input is too long for requested model",
+	"exceeds the context window",
+	"exceed context limit",
+	"context window exceeds limit",
+	"maximum context length",
+	"maximum prompt length is",
+	"maximum allowed input length",
+	"exceeds the maximum number of tokens",
+	"longer than the model's context length",
+	"reduce the length of the messages",
+	"exceeds the available context size",
+	"greater than the context length",
+	"exceeded model token limit",
+	"prompt token count of",
+	"context length exceeded",
+	"context_length_exceeded",
+	"request_too_large",
+};
+
+/* ... unless it speaks of something else that is too much. */
+static const char *const overflow_guards[] = {
+	"rate limit",
+	"too many requests",
+	"throttling",
+	"service unavailable",
+};
+
+/* What stands before the size of the window. */
+static const char *const limit_marks[] = {
+	"maximum context length is ",
+	"maximum context length of ",
+	"maximum context length (",
+	"maximum prompt length is ",
+	"maximum allowed input length of ",
+	"maximum number of tokens allowed (",
+	"model's context length (",
+	"available context size (",
+	"too large for model with ",
+	"model token limit: ",
+	"exceeds the limit of ",
+	"> ",
+};
+
+/* What the message says where the code says nothing. Never the word "quota" alone: some mean the
+ * rate by it; nor "billing" alone: notes on rate limits link to that page. */
+static const struct verdict phrases[] = {
+	{"credit balance is too low", ERROR_BILLING, false},
+	{"check your plan and billing", ERROR_BILLING, false},
+	{"insufficient credit", ERROR_BILLING, false},
+	{"insufficient balance", ERROR_BILLING, false},
+	{"requires more credits", ERROR_BILLING, false},
+	{"out of credits", ERROR_BILLING, false},
+	{"maximum pending requests exceeded", ERROR_THROTTLED, true},
+	{"too many requests", ERROR_THROTTLED, true},
+	{"rate limit reached", ERROR_THROTTLED, true},
+	{"rate limit exceeded", ERROR_THROTTLED, true},
+	{"content management policy", ERROR_REFUSED, false},
+	{"content filtering policy", ERROR_REFUSED, false},
+	{"input was flagged", ERROR_REFUSED, false},
+	{"requires moderation", ERROR_REFUSED, false},
+	{"api key not valid", ERROR_AUTH, false},
+	{"not a valid model", ERROR_NOT_FOUND, false},
+	{"requires more system memory", ERROR_OVERLOADED, false},
+};
+
+static const struct {
+	int first, last;
+	enum error_kind kind;
+	bool retry;
+} statuses[] = {
+	{300, 399, ERROR_NOT_FOUND, false}, /* a redirect: the base URL is not quite right */
+	{401, 401, ERROR_AUTH, false},      {402, 402, ERROR_BILLING, false},
+	{403, 403, ERROR_AUTH, false},      {404, 404, ERROR_NOT_FOUND, false},
+	{408, 409, ERROR_OVERLOADED, true}, {413, 413, ERROR_CONTEXT_OVERFLOW, false},
+	{429, 429, ERROR_THROTTLED, true},  {400, 499, ERROR_BAD_REQUEST, false},
+	{500, 599, ERROR_OVERLOADED, true},
+};
+
+/* Fields that some models and servers refuse, and what to do without them. */
+static const struct {
+	const char *field, *mention; /* as a parameter's name; within a sentence */
+	unsigned quirk;
+} adaptations[] = {
+	{"max_tokens", "max_tokens", QUIRK_NEW_MAX_TOKENS},
+	{"max_completion_tokens", "max_completion_tokens", QUIRK_OLD_MAX_TOKENS},
+	{"stream_options", "stream_options", QUIRK_NO_STREAM_OPTIONS},
+	{"cache_control", "cache_control", QUIRK_NO_CACHE_CONTROL},
+	{"stream", "'stream'", QUIRK_NO_STREAM},
+};
+
+/* That a field is refused as such, and not for its value. */
+static const char *const rejections[] = {
+	"unsupported",      "not supported",   "does not support",
+	"unrecognized",     "unknown",         "unexpected",
+	"not permitted",    "extra_forbidden", "additional properties",
+	"must be verified",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* What an error body says, wherever its provider puts it. */
+struct complaint {
+	json_t *root; /* owned; NULL where the body is no JSON */
+	int status;
+	struct text code, type, param; /* lent by `root` */
+	int64_t window;                /* in tokens, or 0 */
+	char words[WORDS_SIZE];        /* escaped */
+};
+
+/* FastAPI's list of what is wrong with a request: the first of it. */
+static struct text take_detail(const json_t *detail, struct complaint *complaint)
+{
+	const json_t *first = json_array_get(detail, 0);
+	const json_t *place = json_object_get(first, "loc");
+
+	if (!first)
+		return json_text(detail);
+	complaint->param = json_text(json_array_get(place, json_array_size(place) - 1));
+	complaint->code = json_get_text(first, "type");
+	return json_get_text(first, "msg");
+}
+
+static struct text first_of(struct text a, struct text b)
+{
+	return a.size ? a : b;
+}
+
+static void read_json(const json_t *root, struct complaint *complaint)
+{
+	const json_t *first = json_is_array(root) ? json_array_get(root, 0) : root;
+	const json_t *choice = json_array_get(json_object_get(first, "choices"), 0);
+	const json_t *error = json_object_get(json_object_get(choice, "error") ? choice : first,
+					      "error");
+	const json_t *source = json_is_object(error) ? error : first;
+	/* What a router's back end said, itself often JSON. */
+	struct text raw = json_get_text(json_object_get(source, "metadata"), "raw");
+	int64_t status = json_get_integer(source, "code", 0);
+	struct text words;
+
+	words = first_of(raw, json_get_text(source, "message"));
+	words = first_of(words, json_text(error));
+	words = first_of(words, take_detail(json_object_get(first, "detail"), complaint));
+	text_escape(words, complaint->words, sizeof complaint->words);
+	complaint->code = first_of(json_get_text(source, "code"), complaint->code);
+	complaint->type = first_of(json_get_text(source, "type"), json_get_text(source, "status"));
+	complaint->param = first_of(json_get_text(source, "param"), complaint->param);
+	complaint->window = json_get_integer(source, "n_ctx", 0);
+	if (complaint->status == 200 && status >= 400 && status <= 599)
+		complaint->status = (int)status;
+}
+
+/* Pages of proxies have nothing to say but their title. */
+static void read_html(struct text body, struct complaint *complaint)
+{
+	char page[WORDS_SIZE];
+	const char *title, *end;
+
+	text_escape(body, page, sizeof page);
+	title = strcasestr(page, "<title>");
+	end = title ? strcasestr(title, "</title>") : NULL;
+	if (!end)
+		return;
+	title += strlen("<title>");
+	text_escape(text_trim(text_from(title, (size_t)(end - title))), complaint->words,
+		    sizeof complaint->words);
+}
+
+static void read_body(struct text body, struct complaint *complaint)
+{
+	body = text_trim(body);
+	complaint->root = json_read(body, JSON_DEPTH, NULL);
+	if (complaint->root)
+		read_json(complaint->root, complaint);
+	else if (text_starts(body, "<"))
+		read_html(body, complaint);
+	else
+		text_escape(body, complaint->words, sizeof complaint->words);
+}
+
+static bool mentions(const char *words, const char *const *signs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcasestr(words, signs[i]))
+			return true;
+	return false;
+}
+
+/* The quirk of the field that the complaint is about: its parameter, or the first one named. */
+static unsigned find_quirk(const struct complaint *complaint)
+{
+	const char *first = NULL;
+	unsigned quirk = QUIRK_NONE;
+	char code[64];
+
+	if (complaint->status != 400 && complaint->status != 422)
+		return QUIRK_NONE;
+	text_escape(complaint->code, code, sizeof code);
+	if (!mentions(complaint->words, rejections, COUNT(rejections)) &&
+	    !mentions(code, rejections, COUNT(rejections)))
+		return QUIRK_NONE;
+	for (size_t i = 0; i < COUNT(adaptations); i++) {
+		const char *place = strcasestr(complaint->words, adaptations[i].mention);
+
+		if (text_equal(complaint->param, adaptations[i].field))
+			return adaptations[i].quirk;
+		if (place && (!first || place < first)) {
+			first = place;
+			quirk = adaptations[i].quirk;
+		}
+	}
+	return quirk;
+}
+
+static bool is_overflow(const struct complaint *complaint)
+{
+	if (strcasestr(complaint->words, too_large_for_minute))
+		return true;
+	return complaint->status != 429 &&
+	       !mentions(complaint->words, overflow_guards, COUNT(overflow_guards)) &&
+	       mentions(complaint->words, overflows, COUNT(overflows));
+}
+
+static bool same_nocase(struct text text, const char *string)
+{
+	return text.size == strlen(string) && !strncasecmp(text.bytes, string, text.size);
+}
+
+static const struct verdict *find_verdict(const struct complaint *complaint)
+{
+	for (size_t i = 0; i < COUNT(codes); i++)
+		if (same_nocase(complaint->code, codes[i].sign) ||
+		    same_nocase(complaint->type, codes[i].sign))
+			return &codes[i];
+	for (size_t i = 0; i < COUNT(phrases); i++)
+		if (strcasestr(complaint->words, phrases[i].sign))
+			return &phrases[i];
+	return NULL;
+}
+
+static void judge_status(int status, struct failure *ret)
+{
+	ret->kind = ERROR_BAD_REPLY;
+	ret->retry = true;
+	for (size_t i = 0; i < COUNT(statuses); i++)
+		if (status >= statuses[i].first && status <= statuses[i].last) {
+			ret->kind = statuses[i].kind;
+			ret->retry = statuses[i].retry;
+			return;
+		}
+}
+
+static void judge(const struct complaint *complaint, struct failure *ret)
+{
+	const struct verdict *verdict = find_verdict(complaint);
+
+	*ret = (struct failure){0};
+	ret->quirk = find_quirk(complaint);
+	if (ret->quirk) {
+		ret->kind = ERROR_BAD_REQUEST;
+	} else if (is_overflow(complaint)) {
+		ret->kind = ERROR_CONTEXT_OVERFLOW;
+	} else if (verdict) {
+		ret->kind = verdict->kind;
+		ret->retry = verdict->retry;
+	} else {
+		judge_status(complaint->status, ret);
+	}
+}
+
+/* Digits, perhaps with commas between thousands; 0 where there are none. */
+static int64_t read_number(const char *digits)
+{
+	int64_t number = 0;
+
+	for (; (*digits >= '0' && *digits <= '9') || *digits == ','; digits++) {
+		if (number > INT64_C(1000000000000))
+			return 0;
+		if (*digits != ',')
+			number = number * 10 + (*digits - '0');
+	}
+	return number;
+}
+
+static int64_t find_limit(const struct complaint *complaint)
+{
+	if (complaint->window > 0)
+		return complaint->window;
+	for (size_t i = 0; i < COUNT(limit_marks); i++) {
+		const char *place = strcasestr(complaint->words, limit_marks[i]);
+		int64_t number = place ? read_number(place + strlen(limit_marks[i])) : 0;
+
+		if (number)
+			return number;
+	}
+	return 0;
+}
+
+static void conclude(struct complaint *complaint, struct failure *ret)
+{
+	judge(complaint, ret);
+	if (ret->kind == ERROR_CONTEXT_OVERFLOW)
+		ret->context_limit = find_limit(complaint);
+	text_escape(text_of(complaint->words), ret->message, sizeof ret->message);
+	json_decref(complaint->root);
+}
+
+void failure_of_status(int status, struct text body, struct failure *ret)
+{
+	struct complaint complaint = {.status = status};
+
+	read_body(body, &complaint);
+	conclude(&complaint, ret);
+}
+
+void failure_of_body(struct text body, struct failure *ret)
+{
+	struct complaint complaint = {.status = 200};
+
+	read_body(body, &complaint);
+	/* An error that names no status is a server that broke down after it had said 200. */
+	if (complaint.root && complaint.status == 200)
+		complaint.status = 500;
+	conclude(&complaint, ret);
+}
+
+/* Reads "1.5" at the start and goes on to what follows it; no signs, no exponents. */
+static bool read_decimal(const char **string, double *ret)
+{
+	size_t size = strspn(*string, "0123456789.");
+	char *end;
+
+	*ret = strtod(*string, &end);
+	if (!size || end != *string + size)
+		return false;
+	*string = end;
+	return true;
+}
+
+/* Seconds, or a Go duration as in x-ratelimit-reset-tokens: "6m0s", "20ms". In ms. */
+static bool read_duration(const char *string, double *ret)
+{
+	static const struct {
+		const char *unit;
+		double ms;
+	} units[] = {{"ms", 1}, {"us", 1e-3}, {"ns", 1e-6}, {"h", 3600e3}, {"m", 60e3}, {"s", 1e3}};
+	double sum = 0, part;
+
+	if (strspn(string, "0123456789.") == strlen(string)) {
+		if (!read_decimal(&string, &part))
+			return false;
+		*ret = part * 1000;
+		return true;
+	}
+	do {
+		size_t i = 0;
+
+		if (!read_decimal(&string, &part))
+			return false;
+		while (i < COUNT(units) && strncmp(string, units[i].unit, strlen(units[i].unit)))
+			i++;
+		if (i == COUNT(units))
+			return false;
+		sum += part * units[i].ms;
+		string += strlen(units[i].unit);
+	} while (*string);
+	*ret = sum;
+	return true;
+}
+
+/* The three forms of RFC 9110, section 5.6.7. */
+static bool read_date(const char *string, int64_t wall_ms, double *ret)
+{
+	static const char *const forms[] = {
+		"%a, %d %b %Y %H:%M:%S GMT",
+		"%a, %d-%b-%y %H:%M:%S GMT",
+		"%a %b %d %H:%M:%S %Y",
+	};
+
+	for (size_t i = 0; i < COUNT(forms); i++) {
+		struct tm date = {0};
+		const char *end = strptime(string, forms[i], &date);
+
+		if (end && !*end) {
+			*ret = (double)timegm(&date) * 1000 - (double)wall_ms;
+			return true;
+		}
+	}
+	return false;
+}
+
+int64_t failure_delay(int attempt, const char *retry_after_ms, const char *retry_after,
+		      int64_t wall_ms, double jitter)
+{
+	double delay = 0;
+	bool told = false;
+
+	if (retry_after_ms)
+		told = read_decimal(&retry_after_ms, &delay) && !*retry_after_ms;
+	if (!told && retry_after)
+		told = read_duration(retry_after, &delay) ||
+		       read_date(retry_after, wall_ms, &delay);
+	if (told && delay > DELAY_MAX)
+		return -1;
+	if (told && delay > 0)
+		return (int64_t)ceil(delay);
+	delay = attempt < 6 ? 500.0 * (1 << (attempt > 1 ? attempt - 1 : 0)) : BACKOFF_MAX;
+	delay = delay < BACKOFF_MAX ? delay : BACKOFF_MAX;
+	return (int64_t)(delay * (1 - 0.25 * jitter));
+}

@@ -1,0 +1,137 @@
+#include "llm/gate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "llm/failure.h"
+
+struct gate {
+	int max_retries;
+	int64_t open_at;     /* nothing starts before it */
+	int64_t slowed_at;   /* when that was decided */
+	int64_t spread;      /* those who waited start within so many ms after it */
+	struct error broken; /* ERROR_NONE: not broken */
+};
+
+struct gate *gate_new(int max_retries)
+{
+	struct gate *gate = xcalloc(1, sizeof *gate);
+
+	gate->max_retries = max_retries;
+	return gate;
+}
+
+void gate_free(struct gate *gate)
+{
+	free(gate);
+}
+
+bool gate_admit(struct gate *gate, int64_t now, double jitter, int64_t *ret_at, struct error *err)
+{
+	if (gate->broken.kind) {
+		if (err)
+			*err = gate->broken;
+		return false;
+	}
+	*ret_at = now < gate->open_at ? gate->open_at + (int64_t)(jitter * (double)gate->spread)
+				      : now;
+	return true;
+}
+
+/* A 403 may concern one model only, so it does not break the gate. */
+static bool concerns_key(const struct error *error)
+{
+	return error->kind == ERROR_BILLING ||
+	       (error->kind == ERROR_AUTH && error->http_status == 401);
+}
+
+static bool may_retry(const struct gate_failure *failure)
+{
+	enum error_kind kind = failure->error->kind;
+
+	if (kind == ERROR_BILLING || kind == ERROR_AUTH)
+		return false;
+	if (failure->should_retry && !strcmp(failure->should_retry, "true"))
+		return true;
+	if (failure->should_retry && !strcmp(failure->should_retry, "false"))
+		return false;
+	return failure->retry;
+}
+
+/* Attempts that were under way when the gate closed tell nothing new, unless the server says so. */
+static void gate_slow(struct gate *gate, const struct gate_failure *failure, int64_t now,
+		      int64_t delay)
+{
+	bool told = failure->retry_after || failure->retry_after_ms;
+
+	if (failure->started <= gate->slowed_at && now < gate->open_at && !told)
+		return;
+	gate->slowed_at = now;
+	if (now + delay > gate->open_at) {
+		gate->open_at = now + delay;
+		gate->spread = delay / 4;
+	}
+}
+
+static void give_up(struct error *err, const struct error *why, const char *reason)
+{
+	char text[sizeof why->text];
+
+	if (!err)
+		return;
+	*err = *why;
+	if (!*reason)
+		return;
+	/* The provider's words may be long, ours must stay whole. */
+	memcpy(text, why->text, sizeof text);
+	snprintf(err->text, sizeof err->text, "%.*s; %s",
+		 (int)(sizeof err->text - strlen(reason) - 3), text, reason);
+}
+
+bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t now,
+		int64_t wall_now, double jitter, int64_t *ret_at, struct error *err)
+{
+	const struct error *error = failure->error;
+	bool shared = error->http_status == 429 || error->http_status == 529 ||
+		      error->kind == ERROR_THROTTLED;
+	char reason[120] = "";
+	int64_t delay, at;
+
+	if (concerns_key(error))
+		gate->broken = *error;
+	if (!may_retry(failure)) {
+		give_up(err, error, "");
+		return false;
+	}
+	delay = failure_delay(failure->attempt, failure->retry_after_ms, failure->retry_after,
+			      wall_now, jitter);
+	if (delay < 0) {
+		give_up(err, error, "not tried again: the provider asks for a longer wait");
+		return false;
+	}
+	if (shared)
+		gate_slow(gate, failure, now, delay);
+	if (failure->attempt > gate->max_retries) {
+		if (failure->attempt > 1)
+			snprintf(reason, sizeof reason, "gave up after %d attempts",
+				 failure->attempt);
+		give_up(err, error, reason);
+		return false;
+	}
+	at = now + delay;
+	if (shared && at < gate->open_at)
+		at = gate->open_at + (int64_t)(jitter * (double)gate->spread);
+	if (at >= failure->deadline) {
+		snprintf(reason, sizeof reason,
+			 "not tried again: the call's time is over before the wait of %" PRId64
+			 " ms",
+			 at - now);
+		give_up(err, error, reason);
+		return false;
+	}
+	*ret_at = at;
+	return true;
+}

@@ -1,0 +1,43 @@
+/*
+ * llm/gate.h - when the next attempt at a provider may start, for all calls.
+ *
+ * One gate per provider and key. Whether and when one call tries again follows the official SDKs;
+ * what they lack is shared here: a throttled call makes all others wait once, instead of each one
+ * finding out for itself, and a refused key or an unpaid bill ends them all. Pure: it is told the
+ * time and keeps no timers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct gate;
+
+struct gate *gate_new(int max_retries);
+void gate_free(struct gate *); /* NULL is fine */
+
+/*
+ * May an attempt start? False with the error that broke the gate; else `ret_at` says when: ask
+ * again then, unless it is not later than `now`. `jitter` in 0..1 spreads those who wait.
+ */
+bool gate_admit(struct gate *, int64_t now, double jitter, int64_t *ret_at, struct error *);
+
+/* An attempt that failed. */
+struct gate_failure {
+	const struct error *error; /* what it was; its http_status, 0 where none came */
+	bool retry;                /* as failure.h judged it */
+	const char *should_retry;  /* x-should-retry, or NULL; lent, as are the next two */
+	const char *retry_after_ms, *retry_after;
+	int attempt;      /* 1: the call's first */
+	int64_t started;  /* when the attempt was */
+	int64_t deadline; /* of the call */
+};
+
+/*
+ * Says whether the call may try again, not before `ret_at`. If not, `err` is the attempt's error,
+ * with the reason why there will be no other. Remembers what concerns other calls.
+ */
+bool gate_retry(struct gate *, const struct gate_failure *, int64_t now, int64_t wall_now,
+		double jitter, int64_t *ret_at, struct error *err);

@@ -1,0 +1,50 @@
+/*
+ * llm/http.h - POST a body, stream the answer back: libcurl on libevent.
+ *
+ * Transfers are spread over several multi handles, for libcurl scans its
+ * connections at each request. Redirects are off, only http and https are
+ * spoken, keys are bound to the URL's host by their caller.
+ */
+#pragma once
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+struct http;
+struct http *http_new(struct event_base *, struct error *);
+void http_free(struct http *); /* transfers must be gone */
+
+struct http_request {
+	const char *url;            /* lent during http_start() */
+	const char *const *headers; /* lent likewise, NULL-terminated "Name: value" */
+	struct evbuffer *body;      /* taken */
+	int64_t deadline;           /* on clock_ms(): ERROR_TIMEOUT after it */
+	int64_t idle_ms;            /* ERROR_TIMEOUT when no byte came for so long */
+	size_t max_size;            /* of the answer; ERROR_BAD_REPLY beyond it */
+};
+
+struct http_transfer;
+
+/* The status: comes once, before the first data, or before the end of an empty body. */
+typedef void http_status_fn(void *owner, struct http_transfer *, int status);
+/* Bytes of the body as they come; drain what you take, the rest stays. */
+typedef void http_data_fn(void *owner, struct http_transfer *, struct evbuffer *);
+/* The end: err is NULL for a complete answer of any status. */
+typedef void http_done_fn(void *owner, struct http_transfer *, const struct error *err);
+
+/* Never calls back before it returns; callbacks come outside of libcurl's, so that any
+ * http function may be called in them. The owner frees the transfer, at any time. */
+struct http_transfer *http_start(struct http *, struct http_request *, http_status_fn *,
+				 http_data_fn *, http_done_fn *, void *owner);
+void http_transfer_free(struct http_transfer *); /* cancels; NULL is fine */
+
+/* A header of the answer, lent; NULL: absent. */
+const char *http_header(const struct http_transfer *, const char *name);
+
+/* Whether any of the request has left, so that the server may have worked on it. */
+bool http_sent(const struct http_transfer *);

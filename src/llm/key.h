@@ -1,0 +1,35 @@
+/*
+ * llm/key.h - a provider's key: where it comes from, and that it leaves no trace.
+ *
+ * A key is an owned string. It is never logged, never put into an error's text, and its memory is
+ * wiped when it goes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/*
+ * The key in a file: a regular one that nobody else may read, ERROR_AUTH otherwise. White space at
+ * both ends is not part of it.
+ */
+char *key_read_file(const char *path, struct error *);
+
+/*
+ * The first of the NULL-terminated `names` that is set and not empty, or NULL. All of them are
+ * taken out of the environment, and their bytes wiped where the kernel shows them in /proc.
+ */
+char *key_take_environment(const char *const *names);
+
+/* Whether it may stand in a header: printable ASCII without a space. ERROR_AUTH names `origin`. */
+bool key_check(const char *key, const char *origin, struct error *);
+
+/*
+ * Replaces every occurrence in `text` by "***", a cut one at its end too; returns the new length.
+ * A NULL key is fine.
+ */
+size_t key_redact(const char *key, char *text, size_t size);
+
+void key_free(char *key); /* wipes; NULL is fine */

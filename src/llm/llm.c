@@ -1,0 +1,306 @@
+#include "llm/llm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "llm/call.h"
+#include "llm/exchange.h"
+#include "llm/provider.h"
+#include "llm/replay.h"
+
+struct llm {
+	struct event_base *base;   /* lent */
+	struct provider provider;  /* owned */
+	struct replay *replay;     /* owned; NULL: ask for real */
+	struct recorder *recorder; /* owned; NULL: off */
+};
+
+struct llm_call {
+	struct llm *llm;            /* lent */
+	struct llm_request request; /* its model and messages are owned, each one allocation */
+	char *bytes;                /* owned: what the messages point to */
+	char *name;                 /* owned: of its recording; NULL: none */
+	int64_t started;
+	llm_done_fn *fn;
+	llm_retry_fn *may_retry; /* NULL: always */
+	void *owner;             /* lent */
+
+	struct call *call;        /* owned; NULL in a replay */
+	struct event *timer;      /* owned: when the replayed answer comes; NULL otherwise */
+	struct exchange exchange; /* owned: the replayed answer */
+};
+
+const char *llm_kind_name(enum llm_kind kind)
+{
+	switch (kind) {
+	case LLM_TURN:
+		return "turn";
+	case LLM_QUERY:
+		return "llm_query";
+	case LLM_FORCED:
+		return "forced";
+	case LLM_DIRECT:
+		return "direct";
+	}
+	return "unknown";
+}
+
+void llm_usage_add(struct llm_usage *sum, const struct llm_usage *more)
+{
+	sum->input += more->input;
+	sum->output += more->output;
+	sum->cache_read += more->cache_read;
+	sum->cache_write += more->cache_write;
+	sum->cache_write_1h += more->cache_write_1h;
+	sum->reasoning += more->reasoning;
+	sum->estimated |= more->estimated;
+}
+
+static bool llm_init(struct llm *llm, const struct llm_config *config, struct error *err)
+{
+	if (!provider_init(&llm->provider, llm->base, config, err))
+		return false;
+	if (config->replay_dir) {
+		llm->replay = replay_new(config->replay_dir, err);
+		if (!llm->replay)
+			return false;
+	}
+	if (config->record_dir)
+		llm->recorder = recorder_new(config->record_dir, llm->provider.key, err);
+	return !config->record_dir || llm->recorder;
+}
+
+struct llm *llm_new(struct event_base *base, const struct llm_config *config, struct error *err)
+{
+	struct llm *llm = xcalloc(1, sizeof *llm);
+
+	llm->base = base;
+	if (llm_init(llm, config, err))
+		return llm;
+	llm_free(llm);
+	return NULL;
+}
+
+void llm_free(struct llm *llm)
+{
+	if (!llm)
+		return;
+	recorder_free(llm->recorder);
+	replay_free(llm->replay);
+	provider_done(&llm->provider);
+	free(llm);
+}
+
+static struct text copy_text(struct text text, char **place)
+{
+	struct text copy = text_from(*place, text.size);
+
+	if (text.size)
+		memcpy(*place, text.bytes, text.size);
+	*place += text.size;
+	return copy;
+}
+
+/* Retries and recordings need the request after llm_start() has returned. */
+static void request_copy(struct llm_call *call, const struct llm_request *request)
+{
+	const char *model = request->model && *request->model ? request->model
+							      : call->llm->provider.default_model;
+	struct llm_message *messages = xcalloc(request->message_count + 1, sizeof *messages);
+	size_t size = 0;
+	char *place;
+
+	for (size_t i = 0; i < request->message_count; i++)
+		size += request->messages[i].text.size + request->messages[i].timeless.size;
+	call->bytes = place = xcalloc(size + 1, 1);
+	for (size_t i = 0; i < request->message_count; i++) {
+		messages[i].role = request->messages[i].role;
+		messages[i].text = copy_text(request->messages[i].text, &place);
+		messages[i].timeless = copy_text(request->messages[i].timeless, &place);
+	}
+	call->request = *request;
+	call->request.model = xstrdup(model);
+	call->request.messages = messages;
+}
+
+static void llm_call_free(struct llm_call *call)
+{
+	if (call->timer)
+		event_free(call->timer);
+	exchange_done(&call->exchange);
+	free((char *)call->request.model);
+	free((struct llm_message *)call->request.messages);
+	free(call->bytes);
+	free(call->name);
+	free(call);
+}
+
+/* The answer, real or replayed, is there. */
+static void llm_call_done(struct llm_call *call, const struct llm_response *response,
+			  const struct error *err)
+{
+	struct error unwritten;
+
+	if (call->name && !recorder_write(call->llm->recorder, call->name, &call->request, response,
+					  err, &unwritten))
+		provider_warn(&call->llm->provider, "this call is not recorded: %s",
+			      unwritten.text);
+	call->fn(call->owner, response, err);
+	llm_call_free(call);
+}
+
+static void on_call(void *owner, const struct llm_response *response, const struct error *err)
+{
+	struct llm_call *call = owner;
+
+	call->call = NULL;
+	llm_call_done(call, response, err);
+}
+
+static bool on_retry(void *owner, const struct llm_usage *so_far, int64_t cost_so_far)
+{
+	struct llm_call *call = owner;
+
+	return !call->may_retry || call->may_retry(call->owner, so_far, cost_so_far);
+}
+
+static void on_replayed(evutil_socket_t fd, short what, void *arg)
+{
+	struct llm_call *call = arg;
+	struct exchange *exchange = &call->exchange;
+	struct llm_response response = {
+		.text = text_from(exchange->text, exchange->text_size),
+		.thinking = text_from(exchange->thinking, exchange->thinking_size),
+		.finish = exchange->finish,
+		.usage = exchange->usage,
+		.attempts = 1,
+		.duration_ms = clock_ms() - call->started,
+		.model = exchange->model ? exchange->model : call->request.model,
+	};
+
+	(void)fd;
+	(void)what;
+	if (!exchange->usage_given && !exchange->error.kind) {
+		response.usage.input = call_input_tokens(&call->request);
+		response.usage.output = text_tokens(response.text) + text_tokens(response.thinking);
+		response.usage.estimated = true;
+	}
+	response.cost_known = provider_charge(&call->llm->provider, call->request.model,
+					      response.model, exchange->cost, &response.usage,
+					      &response.cost);
+	llm_call_done(call, &response, exchange->error.kind ? &exchange->error : NULL);
+}
+
+static void replay_start(struct llm_call *call)
+{
+	struct exchange *exchange = &call->exchange;
+	int64_t delay, left = call->request.deadline - call->started;
+	struct timeval wait;
+
+	call->timer = evtimer_new(call->llm->base, on_replayed, call);
+	if (!replay_find(call->llm->replay, &call->request, exchange, &exchange->error))
+		exchange->cost = 0;
+	delay = exchange->delay_ms;
+	if (delay > left) {
+		exchange_done(exchange);
+		delay = left;
+		error_set(&exchange->error, ERROR_TIMEOUT,
+			  "the time for the call was over before its replayed answer came");
+	}
+	wait = clock_timeval(delay);
+	if (delay > 0)
+		event_add(call->timer, &wait);
+	else
+		event_active(call->timer, EV_TIMEOUT, 0);
+}
+
+struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, llm_done_fn *fn,
+			   void *owner)
+{
+	struct llm_call *call = xcalloc(1, sizeof *call);
+
+	call->llm = llm;
+	call->fn = fn;
+	call->may_retry = request->may_retry;
+	call->owner = owner;
+	call->started = clock_ms();
+	request_copy(call, request);
+	if (llm->recorder)
+		call->name = recorder_name(llm->recorder, &call->request);
+	if (llm->replay)
+		replay_start(call);
+	else
+		call->call = call_start(&llm->provider, &call->request, on_retry, on_call, call);
+	return call;
+}
+
+void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
+{
+	struct llm_usage usage = {0};
+	int64_t cost = 0;
+
+	if (call->call) {
+		call_cancel(call->call, &usage, &cost);
+	} else {
+		usage = (struct llm_usage){.input = call_input_tokens(&call->request),
+					   .estimated = true};
+		provider_cost(&call->llm->provider, call->request.model, &usage, &cost);
+	}
+	if (ret_usage)
+		*ret_usage = usage;
+	if (ret_cost)
+		*ret_cost = cost;
+	llm_call_free(call);
+}
+
+bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
+	       int64_t output_tokens, int64_t *ret_cost)
+{
+	const struct provider *provider = &llm->provider;
+	struct llm_usage usage = {.input = input_tokens, .output = output_tokens};
+	struct price price;
+
+	/* A prompt may be written to a cache as a whole, at a higher price than its own. */
+	if (provider->adapter && !provider->adapter->local &&
+	    provider_price(provider, model && *model ? model : provider->default_model, &price)) {
+		if (price.cache_write > price.input)
+			usage.cache_write = input_tokens;
+		*ret_cost = price_cost(&price, &usage);
+		return true;
+	}
+	*ret_cost = 0;
+	return !provider->adapter || provider->adapter->local;
+}
+
+void llm_warn_unpriced(struct llm *llm, const char *model)
+{
+	provider_warn_unpriced(&llm->provider, model);
+}
+
+const char *llm_default_model(const struct llm *llm)
+{
+	return llm->provider.default_model;
+}
+
+const char *llm_provider(const struct llm *llm)
+{
+	return llm->provider.name;
+}
+
+const char *llm_price_date(const struct llm *llm)
+{
+	const struct provider *provider = &llm->provider;
+
+	return provider->shipped ? price_table_date(provider->shipped) : "unknown";
+}
+
+json_t *llm_take_warnings(struct llm *llm)
+{
+	json_t *taken = llm->provider.warnings;
+
+	llm->provider.warnings = json_array();
+	return taken;
+}

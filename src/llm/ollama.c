@@ -1,0 +1,195 @@
+/*
+ * Ollama's own /api/chat. Its OpenAI-compatible path would do but for one
+ * thing: there the window cannot be set, and a prompt longer than a default of
+ * 4096 tokens is cut in silence.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "llm/adapter.h"
+
+enum {
+	JSON_DEPTH = 64,
+	WINDOW_MIN = 4096,
+	WINDOW_MAX = 131072,
+	MESSAGE_TOKENS = 8, /* what a template puts around each message */
+};
+
+/* In powers of two, because the server loads the model anew when the size changes. */
+static int64_t window_for(const struct llm_request *request)
+{
+	int64_t tokens = 0, window = WINDOW_MIN;
+
+	for (size_t i = 0; i < request->message_count; i++)
+		tokens += text_tokens(request->messages[i].text) + MESSAGE_TOKENS;
+	tokens = tokens * 13 / 10;
+	while (window < WINDOW_MAX && window - request->max_tokens < tokens)
+		window *= 2;
+	return window;
+}
+
+static void encode(const struct llm_request *request, unsigned quirks, bool stream,
+		   struct evbuffer *out)
+{
+	(void)quirks;
+	evbuffer_add(out, "{", 1);
+	adapter_put_model(&adapter_ollama, request, out);
+	evbuffer_add(out, ",", 1);
+	adapter_put_messages(request, out);
+	evbuffer_add_printf(out,
+			    ",\"stream\":%s,\"truncate\":false,\"shift\":false"
+			    ",\"options\":{\"num_ctx\":%" PRId64 ",\"num_predict\":%" PRId64 "}}",
+			    stream ? "true" : "false", window_for(request), request->max_tokens);
+}
+
+static void take_end(struct reply *reply, const json_t *body)
+{
+	struct llm_usage *usage = &reply->usage;
+
+	reply->finished = reply->complete = true;
+	if (text_equal(json_get_text(body, "done_reason"), "length"))
+		reply->finish = LLM_FINISH_LENGTH;
+	/* Older servers leave the prompt out when all of it was cached. */
+	reply->usage_seen = reply_count(body, "prompt_eval_count", true, &usage->input);
+	reply->usage_seen = reply_count(body, "eval_count", true, &usage->output) &&
+			    reply->usage_seen;
+}
+
+static bool event(struct reply *reply, struct text name, struct text data, struct error *err)
+{
+	json_auto_t *body = NULL;
+	const json_t *message;
+
+	(void)name;
+	if (reply->finished)
+		return true;
+	body = json_read(data, JSON_DEPTH, err);
+	if (!body)
+		return false;
+	if (json_object_get(body, "error"))
+		return reply_error(data, err);
+	message = json_object_get(body, "message");
+	if (!reply_add(reply->text, json_get_text(message, "content"), err) ||
+	    !reply_add(reply->thinking, json_get_text(message, "thinking"), err))
+		return false;
+	reply_model(reply, body);
+	if (json_get_bool(body, "done", false))
+		take_end(reply, body);
+	return true;
+}
+
+static bool whole(struct reply *reply, struct text data, struct error *err)
+{
+	if (!event(reply, text_of(""), data, err))
+		return false;
+	return reply->finished || error_set(err, ERROR_BAD_REPLY, "the answer is not done");
+}
+
+/* OLLAMA_HOST as the server itself reads it: everything may be missing but the host's address. */
+struct host {
+	const char *scheme;
+	struct text name, port;
+	const char *default_port;
+};
+
+static void split_port(struct text authority, struct host *host)
+{
+	const char *end = authority.bytes + authority.size;
+	const char *colon = memrchr(authority.bytes, ':', authority.size);
+	const char *bracket = memrchr(authority.bytes, ']', authority.size);
+	bool bare_v6 = colon && !bracket && colon != memchr(authority.bytes, ':', authority.size);
+
+	host->name = authority;
+	if (!colon || bare_v6 || (bracket && colon < bracket))
+		return;
+	host->name.size = (size_t)(colon - authority.bytes);
+	host->port = text_from(colon + 1, (size_t)(end - colon - 1));
+}
+
+/* A server's "all addresses" is no address for a client. */
+static char *client_name(struct text name)
+{
+	auto_free char *plain = NULL;
+
+	if (name.size >= 2 && name.bytes[0] == '[' && name.bytes[name.size - 1] == ']')
+		name = text_from(name.bytes + 1, name.size - 2);
+	plain = text_copy(name);
+	if (!*plain || !strcmp(plain, "0.0.0.0"))
+		return xstrdup("127.0.0.1");
+	if (!strcmp(plain, "::"))
+		return xstrdup("[::1]");
+	return xasprintf(strchr(plain, ':') ? "[%s]" : "%s", plain);
+}
+
+static bool port_is_valid(const char *port)
+{
+	size_t size = strspn(port, "0123456789");
+	long number = strtol(port, NULL, 10);
+
+	return size && size <= 5 && !port[size] && number > 0 && number <= 65535;
+}
+
+static struct text split_scheme(struct text given, struct host *host)
+{
+	const char *mark = text_find(given, "://");
+
+	*host = (struct host){.scheme = "http", .default_port = "11434"};
+	if (!mark) {
+		if (text_equal(given, "ollama.com"))
+			*host = (struct host){.scheme = "https", .default_port = "443"};
+		return given;
+	}
+	if (given.size >= 8 && !strncasecmp(given.bytes, "https://", 8))
+		*host = (struct host){.scheme = "https", .default_port = "443"};
+	else if (given.size >= 7 && !strncasecmp(given.bytes, "http://", 7))
+		host->default_port = "80";
+	else
+		host->scheme = NULL;
+	return text_from(mark + 3, (size_t)(given.bytes + given.size - mark - 3));
+}
+
+static char *base_url(const char *given, struct error *err)
+{
+	struct host host;
+	struct text rest = split_scheme(text_trim(text_of(given)), &host);
+	const char *slash = rest.size ? memchr(rest.bytes, '/', rest.size) : NULL;
+	struct text path = slash ? text_from(slash, (size_t)(rest.bytes + rest.size - slash))
+				 : text_of("");
+	struct text authority = text_from(rest.bytes, rest.size - path.size);
+	auto_free char *name = NULL, *port = NULL, *url = NULL;
+
+	if (!host.scheme)
+		return adapter_base_url(given, err); /* which says what is wrong with it */
+	if (authority.size && memchr(authority.bytes, '@', authority.size))
+		return adapter_base_url("http://@", err);
+	split_port(authority, &host);
+	name = client_name(host.name);
+	port = host.port.size ? text_copy(host.port) : xstrdup(host.default_port);
+	if (!port_is_valid(port)) {
+		error_set(err, ERROR_USAGE, "'%.100s' is no port", port);
+		return NULL;
+	}
+	url = xasprintf("%s://%s:%s%.*s", host.scheme, name, port, (int)path.size, path.bytes);
+	return adapter_base_url(url, err);
+}
+
+const struct adapter adapter_ollama = {
+	.name = "ollama",
+	.default_model = "llama3.2",
+	.default_base_url = "http://127.0.0.1:11434",
+	.base_url_env = (const char *const[]){"OLLAMA_HOST", NULL},
+	.key_env = (const char *const[]){"OLLAMA_API_KEY", NULL},
+	.local = true,
+	.path = "/api/chat",
+	.key_header = "Authorization: Bearer %s",
+	.framing = FRAMING_NDJSON,
+	.base_url = base_url,
+	.encode = encode,
+	.event = event,
+	.whole = whole,
+};

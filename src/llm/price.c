@@ -1,0 +1,292 @@
+#include "llm/price.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/money.h"
+
+enum {
+	TABLE_SIZE_MAX = 32 << 20,
+	TABLE_DEPTH_MAX = 32,
+	NAME_SIZE_MAX = 256,
+	FIELD_SIZE_MAX = 128,
+};
+
+#define RATE_MAX   1.0  /* dollars a token: who writes more means a million tokens */
+#define TOKENS_MAX 1e12 /* of a window or an answer */
+
+struct row {
+	char *name; /* owned */
+	struct price price;
+};
+
+struct price_table {
+	char *date;       /* owned */
+	struct row *rows; /* owned; sorted by name */
+	size_t count;
+};
+
+/* A row whose prices are being read; the first bad one is the error. */
+struct reading {
+	const char *name;  /* lent */
+	const json_t *row; /* lent */
+	struct error *err; /* lent */
+	bool ok;
+};
+
+static int64_t read_rate(struct reading *reading, const char *field, int64_t otherwise)
+{
+	const json_t *value = json_object_get(reading->row, field);
+	double dollars = json_number_value(value);
+
+	if (!value || json_is_null(value))
+		return otherwise;
+	if (!json_is_number(value) || !(dollars >= 0) || dollars > RATE_MAX) {
+		if (reading->ok)
+			error_set(reading->err, ERROR_INPUT,
+				  "'%.100s': %s must be dollars a token, 0 to %g", reading->name,
+				  field, RATE_MAX);
+		reading->ok = false;
+		return 0;
+	}
+	return money_from_dollars(dollars);
+}
+
+static int64_t read_tokens(const json_t *row, const char *field)
+{
+	double tokens = json_number_value(json_object_get(row, field));
+
+	return tokens >= 1 && tokens <= TOKENS_MAX ? (int64_t)tokens : 0;
+}
+
+/* The N000 of "input_cost_per_token_above_Nk_tokens", the smallest of several; 0: none. */
+static int64_t find_long_prompt(const json_t *row)
+{
+	static const char start[] = "input_cost_per_token_above_";
+	int lowest = 0, thousands, end;
+	const char *field;
+	json_t *value;
+
+	json_object_foreach ((json_t *)row, field, value) {
+		end = 0;
+		if (strncmp(field, start, sizeof start - 1) ||
+		    sscanf(field + sizeof start - 1, "%5dk_tokens%n", &thousands, &end) != 1)
+			continue;
+		if (end && !field[sizeof start - 1 + (size_t)end] && thousands > 0 &&
+		    (!lowest || thousands < lowest))
+			lowest = thousands;
+	}
+	return INT64_C(1000) * lowest;
+}
+
+static int64_t read_beyond(struct reading *reading, const char *field, const struct price *price,
+			   int64_t otherwise)
+{
+	char longer[FIELD_SIZE_MAX];
+
+	snprintf(longer, sizeof longer, "%s_above_%" PRId64 "k_tokens", field,
+		 price->long_prompt / 1000);
+	return read_rate(reading, longer, otherwise);
+}
+
+/* A cache that costs what the input costs goes on doing so. */
+static int64_t read_beyond_cache(struct reading *reading, const char *field,
+				 const struct price *price, int64_t rate)
+{
+	return read_beyond(reading, field, price,
+			   rate == price->input ? price->beyond.input : rate);
+}
+
+static bool read_price(struct reading *reading, struct price *price)
+{
+	static const char input[] = "input_cost_per_token", output[] = "output_cost_per_token",
+			  cache_read[] = "cache_read_input_token_cost",
+			  cache_write[] = "cache_creation_input_token_cost",
+			  cache_write_1h[] = "cache_creation_input_token_cost_above_1hr";
+	struct price_beyond *beyond = &price->beyond;
+
+	price->input = read_rate(reading, input, 0);
+	price->output = read_rate(reading, output, 0);
+	price->cache_read = read_rate(reading, cache_read, price->input);
+	price->cache_write = read_rate(reading, cache_write, price->input);
+	price->cache_write_1h = read_rate(reading, cache_write_1h, price->cache_write);
+	price->context_window = read_tokens(reading->row, "max_input_tokens");
+	price->max_output = read_tokens(reading->row, "max_output_tokens");
+	price->long_prompt = find_long_prompt(reading->row);
+	if (!price->long_prompt)
+		return reading->ok;
+	beyond->input = read_beyond(reading, input, price, price->input);
+	beyond->output = read_beyond(reading, output, price, price->output);
+	beyond->cache_read = read_beyond_cache(reading, cache_read, price, price->cache_read);
+	beyond->cache_write = read_beyond_cache(reading, cache_write, price, price->cache_write);
+	beyond->cache_write_1h = read_beyond_cache(reading, cache_write_1h, price,
+						   price->cache_write_1h);
+	return reading->ok;
+}
+
+/* Embeddings, images and speech are not priced by tokens in and out. */
+static bool has_price(const json_t *row)
+{
+	return json_object_get(row, "input_cost_per_token") &&
+	       json_object_get(row, "output_cost_per_token");
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	return strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
+}
+
+static bool fill(struct price_table *table, json_t *root, struct error *err)
+{
+	const char *name;
+	json_t *value;
+
+	table->rows = xcalloc(json_object_size(root) + 1, sizeof *table->rows);
+	json_object_foreach (root, name, value) {
+		struct row *row = &table->rows[table->count];
+		struct reading reading = {.name = name, .row = value, .err = err, .ok = true};
+
+		if (!strcmp(name, "sample_spec") || !has_price(value))
+			continue;
+		if (!read_price(&reading, &row->price))
+			return false;
+		row->name = xstrdup(name);
+		table->count++;
+	}
+	qsort(table->rows, table->count, sizeof *table->rows, compare_rows);
+	return true;
+}
+
+static char *read_date(const json_t *root)
+{
+	struct text date = json_get_text(json_object_get(root, "sample_spec"), "date");
+	char plain[32];
+
+	text_escape(date.size ? date : text_of("unknown"), plain, sizeof plain);
+	return xstrdup(plain);
+}
+
+struct price_table *price_table_read(const char *path, struct error *err)
+{
+	struct error why = {0};
+	size_t size;
+	auto_free char *bytes = file_read(path, TABLE_SIZE_MAX, &size, err);
+	json_auto_t *root = NULL;
+	struct price_table *table;
+
+	if (!bytes)
+		return NULL;
+	root = json_read(text_from(bytes, size), TABLE_DEPTH_MAX, &why);
+	if (!json_is_object(root)) {
+		error_set(err, ERROR_INPUT, "%s: %s", path,
+			  root ? "a price table is an object of models" : why.text);
+		return NULL;
+	}
+	table = xcalloc(1, sizeof *table);
+	table->date = read_date(root);
+	if (!fill(table, root, err)) {
+		error_context(err, "%s", path);
+		price_table_free(table);
+		return NULL;
+	}
+	return table;
+}
+
+void price_table_free(struct price_table *table)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; i < table->count; i++)
+		free(table->rows[i].name);
+	free(table->rows);
+	free(table->date);
+	free(table);
+}
+
+const char *price_table_date(const struct price_table *table)
+{
+	return table->date;
+}
+
+static bool find(const struct price_table *table, const char *name, struct price *ret)
+{
+	struct row key = {.name = (char *)name};
+	const struct row *row = bsearch(&key, table->rows, table->count, sizeof *table->rows,
+					compare_rows);
+
+	if (row)
+		*ret = row->price;
+	return row != NULL;
+}
+
+static bool find_either(const struct price_table *table, const char *provider, const char *model,
+			struct price *ret)
+{
+	char full[NAME_SIZE_MAX * 2];
+
+	snprintf(full, sizeof full, "%s/%s", provider, model);
+	return find(table, model, ret) || find(table, full, ret);
+}
+
+static int two_digits(const char *at)
+{
+	return (at[0] - '0') * 10 + at[1] - '0';
+}
+
+/* Whether the string is all of -YYYYMMDD or -YYYY-MM-DD: how providers name a snapshot. */
+static bool is_date_suffix(const char *string)
+{
+	bool dashes = strlen(string) == 11;
+	const char *form = dashes ? "-dddd-dd-dd" : "-dddddddd";
+	const char *month = string + (dashes ? 6 : 5), *day = string + (dashes ? 9 : 7);
+
+	if (strlen(string) != strlen(form) || strncmp(string, "-20", 3))
+		return false;
+	for (size_t i = 0; form[i]; i++)
+		if (form[i] == '-' ? string[i] != '-' : string[i] < '0' || string[i] > '9')
+			return false;
+	return two_digits(month) >= 1 && two_digits(month) <= 12 && two_digits(day) >= 1 &&
+	       two_digits(day) <= 31;
+}
+
+bool price_find(const struct price_table *table, const char *provider, const char *model,
+		struct price *ret)
+{
+	size_t size = strlen(model);
+	char plain[NAME_SIZE_MAX];
+
+	if (size >= sizeof plain || strlen(provider) >= sizeof plain)
+		return false;
+	if (find_either(table, provider, model, ret))
+		return true;
+	memcpy(plain, model, size + 1);
+	for (size_t suffix = 9; suffix <= 11; suffix += 2)
+		if (size > suffix && is_date_suffix(model + size - suffix)) {
+			plain[size - suffix] = '\0';
+			return find_either(table, provider, plain, ret);
+		}
+	return false;
+}
+
+int64_t price_cost(const struct price *price, const struct llm_usage *usage)
+{
+	struct price_beyond rates = {price->input, price->output, price->cache_read,
+				     price->cache_write, price->cache_write_1h};
+	int64_t full = usage->input - usage->cache_read - usage->cache_write -
+		       usage->cache_write_1h;
+	int64_t cost;
+
+	if (price->long_prompt && usage->input > price->long_prompt)
+		rates = price->beyond;
+	cost = money_times(rates.input, full > 0 ? full : 0);
+	cost = money_add(cost, money_times(rates.cache_read, usage->cache_read));
+	cost = money_add(cost, money_times(rates.cache_write, usage->cache_write));
+	cost = money_add(cost, money_times(rates.cache_write_1h, usage->cache_write_1h));
+	return money_add(cost, money_times(rates.output, usage->output));
+}

@@ -1,0 +1,37 @@
+/*
+ * llm/price.h - what tokens cost, in integer pico-dollars.
+ *
+ * Tables are in LiteLLM's JSON format (model_prices_and_context_window.json): the shipped
+ * share/prices.json, and the user's over it. A model without a row has no price: never guessed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "llm/llm.h"
+
+struct price {
+	int64_t input, output;                           /* pico-dollars a token */
+	int64_t cache_read, cache_write, cache_write_1h; /* likewise */
+	int64_t context_window, max_output;              /* tokens, or 0 */
+	int64_t long_prompt; /* an input of more tokens is billed at `beyond`; 0: never */
+	struct price_beyond {
+		int64_t input, output, cache_read, cache_write, cache_write_1h;
+	} beyond;
+};
+
+struct price_table;
+
+/* The file is read whole; ERROR_INPUT names it and the bad row. */
+struct price_table *price_table_read(const char *path, struct error *);
+void price_table_free(struct price_table *);
+const char *price_table_date(const struct price_table *); /* "sample_spec.date" or "unknown" */
+
+/* By the model's name as given, then as "provider/model", then without a date suffix. */
+bool price_find(const struct price_table *, const char *provider, const char *model,
+		struct price *ret);
+
+/* Cached and written tokens at their own prices, the rest of the input at the full one. */
+int64_t price_cost(const struct price *, const struct llm_usage *);

@@ -1,0 +1,45 @@
+/*
+ * llm/replay.h - a directory of answers: kept from real calls, or written by hand.
+ *
+ * A recorder writes one file an exchange, named by the request's hash and how often that request
+ * had come before. A replay finds these again, and else looks through the entries of the
+ * directory's other *.json files:
+ *
+ *   {"match": {"kind": "turn", "depth": 0, "turn": 2, "pattern": "POSIX extended regex"},
+ *    "response": {"text": "..." | ["line", ...], "thinking", "finish", "model",
+ *                 "usage": {"input", "output"}, "cost": dollars, "delay": ms},
+ *    "error": {"kind", "message", "http_status"}, "repeat": false}
+ *
+ * Every part of a match is optional; the pattern is looked for in the last user message. The first
+ * entry that matches is used, once, unless it says "repeat".
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "llm/exchange.h"
+#include "llm/llm.h"
+
+struct replay;
+
+/* Reads and checks the scripts; ERROR_INPUT names file, entry and field. */
+struct replay *replay_new(const char *dir, struct error *);
+void replay_free(struct replay *); /* NULL is fine */
+
+/* `ret` becomes the caller's. ERROR_REPLAY when nothing matches, and says what was asked. */
+bool replay_find(struct replay *, const struct llm_request *, struct exchange *ret, struct error *);
+
+struct recorder;
+
+/* Makes the directory, for its owner only, where it is missing. `key` is lent, or NULL. */
+struct recorder *recorder_new(const char *dir, const char *key, struct error *);
+void recorder_free(struct recorder *); /* NULL is fine */
+
+/* The name under which a request that starts now will be kept; new. */
+char *recorder_name(struct recorder *, const struct llm_request *);
+
+/* Keeps an exchange, all or nothing, with every occurrence of the key replaced. */
+bool recorder_write(struct recorder *, const char *name, const struct llm_request *,
+		    const struct llm_response *, const struct error *exchange_error,
+		    struct error *);

@@ -1,0 +1,27 @@
+/*
+ * llm/stream.h - bytes of a stream into events: server-sent events and NDJSON.
+ *
+ * SSE as the WHATWG HTML standard has it (data lines joined, comments ignored, CR, LF or CRLF,
+ * a leading BOM dropped); NDJSON is a line an event. Split anywhere, the events are the same.
+ */
+#pragma once
+
+#include <event2/buffer.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "llm/adapter.h"
+
+struct stream;
+typedef bool stream_event_fn(void *owner, struct text event, struct text data, struct error *);
+
+struct stream *stream_new(enum adapter_framing, stream_event_fn *, void *owner);
+void stream_free(struct stream *);
+
+/* Feeds bytes; false once the callback said so or an event outgrew REPLY_EVENT_MAX. */
+bool stream_feed(struct stream *, struct text, struct error *);
+
+/* The end of the body: an NDJSON line without a line feed still counts, half an SSE event does not.
+ */
+bool stream_end(struct stream *, struct error *);

@@ -1,0 +1,610 @@
+/* What providers' errors mean: their real bodies, and the traps among them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <event2/buffer.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "llm/adapter.h"
+#include "llm/failure.h"
+
+struct expectation {
+	int status;
+	const char *body;
+	enum error_kind kind;
+	bool retry;
+	int64_t context_limit;
+};
+
+static void check(const struct expectation *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct expectation *expected = &cases[i];
+		struct failure failure;
+
+		memset(&failure, 0xa5, sizeof failure);
+		failure_of_status(expected->status, text_of(expected->body), &failure);
+		if (failure.kind != expected->kind || failure.retry != expected->retry ||
+		    failure.context_limit != expected->context_limit)
+			fail_msg("%d %s: %s, retry %d, limit %lld", expected->status,
+				 expected->body, error_name(failure.kind), failure.retry,
+				 (long long)failure.context_limit);
+		assert_int_equal(failure.quirk, QUIRK_NONE);
+	}
+}
+
+#define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))
+
+/* A5: an empty purse is never retried, though it may look like a throttle or a bad request ... */
+static void empty_purses(void **state)
+{
+	static const struct expectation cases[] = {
+		{429,
+		 "{\"error\":{\"message\":\"You exceeded your current quota, please check your "
+		 "plan "
+		 "and billing details.\",\"type\":\"insufficient_quota\",\"param\":null,"
+		 "\"code\":\"insufficient_quota\"}}",
+		 ERROR_BILLING, false, 0},
+		{429,
+		 "{\"error\":{\"message\":\"You exceeded your current quota, please check your "
+		 "plan "
+		 "and billing details.\",\"type\":\"insufficient_quota\",\"param\":null,\"code\":"
+		 "null}}",
+		 ERROR_BILLING, false, 0},
+		{402,
+		 "{\"error\":{\"code\":402,\"message\":\"This request requires more credits\"}}",
+		 ERROR_BILLING, false, 0},
+		{402, "", ERROR_BILLING, false, 0},
+		{402, "{\"error\":{\"message\":\"Insufficient Balance\"}}", ERROR_BILLING, false,
+		 0},
+		{400,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+		 "\"Your credit balance is too low to access the Anthropic API.\"}}",
+		 ERROR_BILLING, false, 0},
+		{403,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"x\"}}",
+		 ERROR_BILLING, false, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+/* ... and a throttle is, though it may speak of quotas and link to the billing page. */
+static void throttles(void **state)
+{
+	static const struct expectation cases[] = {
+		{429,
+		 "{\"status\":429,\"error\":\"INSUFFICIENT QUOTA\",\"message\":\"You exceeded "
+		 "your current limit of concurrent requests.\"}",
+		 ERROR_THROTTLED, true, 0},
+		{429,
+		 "{\"error\":{\"message\":\"Rate limit reached for gpt-5.4 on tokens per min "
+		 "(TPM): "
+		 "Limit 10000, Used 9000, Requested 2000. Please try again in 6s. You can increase "
+		 "your rate limit by adding a payment method to your account at "
+		 "https://platform.openai.com/account/billing.\",\"type\":\"tokens\",\"param\":"
+		 "null,"
+		 "\"code\":\"rate_limit_exceeded\"}}",
+		 ERROR_THROTTLED, true, 0},
+		{429,
+		 "[{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota, please "
+		 "check your plan and billing details. Please retry in 31s.\","
+		 "\"status\":\"RESOURCE_EXHAUSTED\"}}]",
+		 ERROR_THROTTLED, true, 0},
+		{429,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"This "
+		 "request would exceed your organization's rate limit: the prompt is too long for "
+		 "it\"}}",
+		 ERROR_THROTTLED, true, 0},
+		{503,
+		 "{\"error\":\"server busy, please try again.  maximum pending requests "
+		 "exceeded\"}",
+		 ERROR_THROTTLED, true, 0},
+		{429, "", ERROR_THROTTLED, true, 0},
+		{429, "<html><title>429 Too Many Requests</title></html>", ERROR_THROTTLED, true,
+		 0},
+		{500, "Too many requests", ERROR_THROTTLED, true, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+/* One request beyond the allowance of a whole minute would be throttled for ever. */
+static void too_large_for_any_minute(void **state)
+{
+	static const struct expectation cases[] = {
+		{429,
+		 "{\"error\":{\"message\":\"Request too large for gpt-5.4 in organization o on "
+		 "tokens "
+		 "per min (TPM): Limit 30000, Requested 40000.\",\"type\":\"tokens\","
+		 "\"code\":\"rate_limit_exceeded\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		{413,
+		 "{\"error\":{\"message\":\"Request too large for model `x` on tokens per minute "
+		 "(TPM): Limit 6000, Requested 7000\",\"code\":\"rate_limit_exceeded\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+static void broken_servers(void **state)
+{
+	static const struct expectation cases[] = {
+		{500, "", ERROR_OVERLOADED, true, 0},
+		{500, "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"x\"}}",
+		 ERROR_OVERLOADED, true, 0},
+		{502, "<html><head><title>502 Bad Gateway</title></head></html>", ERROR_OVERLOADED,
+		 true, 0},
+		{503, "{\"error\":{\"message\":\"The model is overloaded\",\"type\":null}}",
+		 ERROR_OVERLOADED, true, 0},
+		{504, "upstream request timeout", ERROR_OVERLOADED, true, 0},
+		{529,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":"
+		 "\"Overloaded\"}}",
+		 ERROR_OVERLOADED, true, 0},
+		{408, "", ERROR_OVERLOADED, true, 0},
+		{409, "", ERROR_OVERLOADED, true, 0},
+		{524, "error code: 524", ERROR_OVERLOADED, true, 0},
+		/* Asking again does not buy memory. */
+		{500,
+		 "{\"error\":\"model requires more system memory (5.6 GiB) than is available\"}",
+		 ERROR_OVERLOADED, false, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+static void keys_models_and_requests(void **state)
+{
+	static const struct expectation cases[] = {
+		{401,
+		 "{\"error\":{\"message\":\"Incorrect API key provided\",\"code\":"
+		 "\"invalid_api_key\"}}",
+		 ERROR_AUTH, false, 0},
+		{401, "", ERROR_AUTH, false, 0},
+		{403, "{\"type\":\"error\",\"error\":{\"type\":\"permission_error\"}}", ERROR_AUTH,
+		 false, 0},
+		{400,
+		 "[{\"error\":{\"code\":400,\"message\":\"API key not valid. Please pass a valid "
+		 "API key.\",\"status\":\"INVALID_ARGUMENT\"}}]",
+		 ERROR_AUTH, false, 0},
+		{404, "{\"error\":\"model \\\"x\\\" not found, try pulling it first\"}",
+		 ERROR_NOT_FOUND, false, 0},
+		{403,
+		 "{\"error\":{\"message\":\"Project p does not have access to model m\","
+		 "\"code\":\"model_not_found\"}}",
+		 ERROR_NOT_FOUND, false, 0},
+		{400, "{\"error\":{\"message\":\"x/y is not a valid model ID\",\"code\":400}}",
+		 ERROR_NOT_FOUND, false, 0},
+		{404, "404 page not found", ERROR_NOT_FOUND, false, 0},
+		{301, "<html><title>301 Moved Permanently</title>", ERROR_NOT_FOUND, false, 0},
+		{400, "{\"error\":\"\\\"m\\\" does not support chat\"}", ERROR_BAD_REQUEST, false,
+		 0},
+		{400, "", ERROR_BAD_REQUEST, false, 0},
+		{422, "{\"detail\":[{\"loc\":[\"body\",\"messages\"],\"msg\":\"field required\"}]}",
+		 ERROR_BAD_REQUEST, false, 0},
+		{418, "", ERROR_BAD_REQUEST, false, 0},
+		/* The value is refused, not the field. */
+		{400,
+		 "{\"error\":{\"message\":\"max_tokens is too large: 100000. This model supports "
+		 "at "
+		 "most 16384 completion tokens\",\"param\":\"max_tokens\",\"code\":"
+		 "\"invalid_value\"}}",
+		 ERROR_BAD_REQUEST, false, 0},
+		{400,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+		 "\"max_tokens: 100000 > 64000, which is the maximum allowed number of output "
+		 "tokens\"}}",
+		 ERROR_BAD_REQUEST, false, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+static void refusals(void **state)
+{
+	static const struct expectation cases[] = {
+		{400,
+		 "{\"error\":{\"message\":\"The response was filtered due to the prompt triggering "
+		 "Azure OpenAI's content management policy.\",\"code\":\"content_filter\"}}",
+		 ERROR_REFUSED, false, 0},
+		{403,
+		 "{\"error\":{\"code\":403,\"message\":\"openai/x requires moderation. Your "
+		 "input was "
+		 "flagged for \\\"violence\\\"\",\"metadata\":{\"reasons\":[\"violence\"]}}}",
+		 ERROR_REFUSED, false, 0},
+		{400,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+		 "\"Output blocked by content filtering policy\"}}",
+		 ERROR_REFUSED, false, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+/* A prompt beyond the window in the words of each server, with the window where it names it. */
+static void overflows(void **state)
+{
+	static const struct expectation cases[] = {
+		{400,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+		 "\"prompt is too long: 213462 tokens > 200000 maximum\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 200000},
+		{400,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+		 "\"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, "
+		 "decrease input length or `max_tokens` and try again\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 200000},
+		{400,
+		 "{\"error\":{\"message\":\"This model's maximum context length is 128000 tokens. "
+		 "However, your messages resulted in 300000 tokens. Please reduce the length of "
+		 "the "
+		 "messages.\",\"type\":\"invalid_request_error\",\"param\":\"messages\","
+		 "\"code\":\"context_length_exceeded\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 128000},
+		{400,
+		 "{\"error\":{\"message\":\"Your input exceeds the context window of this model.\","
+		 "\"code\":\"context_length_exceeded\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		{400,
+		 "{\"error\":{\"message\":\"Input length (265330) exceeds model's maximum context "
+		 "length (262144).\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 262144},
+		{400,
+		 "{\"error\":{\"message\":\"Requested token count exceeds the model's maximum "
+		 "context "
+		 "length of 131,072 tokens.\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 131072},
+		{400,
+		 "[{\"error\":{\"code\":400,\"message\":\"The input token count (1196265) "
+		 "exceeds the "
+		 "maximum number of tokens allowed (1048575).\",\"status\":\"INVALID_ARGUMENT\"}}]",
+		 ERROR_CONTEXT_OVERFLOW, false, 1048575},
+		{400,
+		 "{\"error\":{\"message\":\"This model's maximum prompt length is 131072 but the "
+		 "request contains 537812 tokens.\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 131072},
+		{400,
+		 "{\"error\":{\"message\":\"The input (9000 tokens) is longer than the model's "
+		 "context length (8192 tokens).\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 8192},
+		{400,
+		 "{\"error\":{\"code\":400,\"message\":\"the request exceeds the available context "
+		 "size, try increasing it\",\"type\":\"exceed_context_size_error\","
+		 "\"n_prompt_tokens\":5000,\"n_ctx\":4096}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 4096},
+		{500,
+		 "{\"error\":{\"message\":\"the request exceeds the available context size (4096 "
+		 "tokens)\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 4096},
+		{400,
+		 "{\"object\":\"error\",\"message\":\"This model's maximum context length is 4096 "
+		 "tokens. However, you requested 5000 tokens\",\"type\":\"BadRequestError\","
+		 "\"param\":null,\"code\":400}",
+		 ERROR_CONTEXT_OVERFLOW, false, 4096},
+		{400,
+		 "{\"error\":{\"message\":\"Prompt contains 40000 tokens, too large for model with "
+		 "32768 maximum context length\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 32768},
+		{400,
+		 "{\"error\":{\"message\":\"Your request exceeded model token limit: 262144 "
+		 "(requested: 300000)\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 262144},
+		{400,
+		 "{\"error\":{\"message\":\"prompt token count of 9 exceeds the limit of 8\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 8},
+		{400, "{\"error\":\"prompt too long; exceeded max context length by 4 tokens\"}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		{400,
+		 "{\"error\":\"Trying to keep the first 9000 tokens when context overflows: the "
+		 "number "
+		 "of tokens to keep from the initial prompt is greater than the context length\"}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		{400,
+		 "{\"error\":{\"code\":400,\"message\":\"Provider returned error\",\"metadata\":{"
+		 "\"raw\":\"{\\\"error\\\":{\\\"message\\\":\\\"prompt is too long: 5 tokens > 4 "
+		 "maximum\\\"}}\"}}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 4},
+		{413,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":"
+		 "\"Request "
+		 "exceeds the maximum size\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		{413, "<html><title>413 Request Entity Too Large</title></html>",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		/* A number that is none says nothing. */
+		{400,
+		 "{\"error\":{\"message\":\"maximum context length is 99999999999999999999 "
+		 "tokens\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+/* ... but not what only resembles it. */
+static void no_overflows(void **state)
+{
+	static const struct expectation cases[] = {
+		{400,
+		 "{\"message\":\"ThrottlingException: Too many requests, reduce the length of the "
+		 "messages\"}",
+		 ERROR_THROTTLED, true, 0},
+		{503, "Service unavailable: maximum context length", ERROR_OVERLOADED, true, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+/* A3: the field that a 400 complains of is the one to do without, in both directions. */
+static void quirks(void **state)
+{
+	static const struct {
+		int status;
+		const char *body;
+		unsigned quirk;
+	} cases[] = {
+		{400,
+		 "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens' is not supported "
+		 "with "
+		 "this model. Use 'max_completion_tokens' instead.\",\"type\":"
+		 "\"invalid_request_error\",\"param\":\"max_tokens\",\"code\":"
+		 "\"unsupported_parameter\"}}",
+		 QUIRK_NEW_MAX_TOKENS},
+		{400,
+		 "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens' is not supported "
+		 "with "
+		 "this model. Use 'max_completion_tokens' instead.\"}}",
+		 QUIRK_NEW_MAX_TOKENS},
+		{400,
+		 "{\"error\":{\"message\":\"Unrecognized request argument supplied: "
+		 "max_completion_tokens\",\"type\":\"invalid_request_error\"}}",
+		 QUIRK_OLD_MAX_TOKENS},
+		{422,
+		 "{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":[\"body\","
+		 "\"max_completion_tokens\"],\"msg\":\"Extra inputs are not permitted\"}]}",
+		 QUIRK_OLD_MAX_TOKENS},
+		{400,
+		 "{\"error\":{\"message\":\"Unknown parameter: 'stream_options'.\",\"param\":"
+		 "\"stream_options\"}}",
+		 QUIRK_NO_STREAM_OPTIONS},
+		{422,
+		 "{\"detail\":[{\"type\":\"extra_forbidden\",\"loc\":[\"body\",\"stream_options\"],"
+		 "\"msg\":\"Extra inputs are not permitted\",\"input\":{}}]}",
+		 QUIRK_NO_STREAM_OPTIONS},
+		{400,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+		 "\"system.0.cache_control: Extra inputs are not permitted\"}}",
+		 QUIRK_NO_CACHE_CONTROL},
+		{400,
+		 "{\"error\":{\"message\":\"Your organization must be verified to stream this "
+		 "model.\",\"param\":\"stream\",\"code\":\"unsupported_value\"}}",
+		 QUIRK_NO_STREAM},
+		{400,
+		 "{\"error\":{\"message\":\"Unsupported value: 'stream' does not support true with "
+		 "this model.\"}}",
+		 QUIRK_NO_STREAM},
+		/* What is never sent cannot be left out. */
+		{400, "{\"error\":{\"message\":\"`temperature` is deprecated for this model.\"}}",
+		 QUIRK_NONE},
+		{500,
+		 "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'\",\"param\":"
+		 "\"max_tokens\"}}",
+		 QUIRK_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct failure failure;
+
+		failure_of_status(cases[i].status, text_of(cases[i].body), &failure);
+		if (failure.quirk != cases[i].quirk)
+			fail_msg("%s: %u", cases[i].body, failure.quirk);
+		assert_false(failure.retry && cases[i].status == 400);
+		if (failure.quirk)
+			assert_int_equal(failure.kind, ERROR_BAD_REQUEST);
+	}
+}
+
+/* Errors that came with status 200: by their code, their number, or as a server that broke. */
+static void errors_after_200(void **state)
+{
+	static const struct expectation cases[] = {
+		{0, "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+		 ERROR_OVERLOADED, true, 0},
+		{0, "{\"error\":{\"code\":429,\"message\":\"x\"}}", ERROR_THROTTLED, true, 0},
+		{0, "{\"error\":{\"code\":401,\"message\":\"x\"}}", ERROR_AUTH, false, 0},
+		{0, "{\"error\":{\"code\":\"insufficient_quota\"}}", ERROR_BILLING, false, 0},
+		{0, "{\"error\":{\"code\":7,\"message\":\"x\"}}", ERROR_OVERLOADED, true, 0},
+		{0, "{\"error\":\"prompt is too long\"}", ERROR_CONTEXT_OVERFLOW, false, 0},
+		{0, "{\"error\":\"the runner is gone\"}", ERROR_OVERLOADED, true, 0},
+		{0, "<html>", ERROR_BAD_REPLY, true, 0},
+		{0, "", ERROR_BAD_REPLY, true, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct failure failure;
+
+		failure_of_body(text_of(cases[i].body), &failure);
+		if (failure.kind != cases[i].kind || failure.retry != cases[i].retry)
+			fail_msg("%s: %s", cases[i].body, error_name(failure.kind));
+	}
+}
+
+static void no_answer_at_all(void **state)
+{
+	static const struct expectation cases[] = {
+		{204, "", ERROR_BAD_REPLY, true, 0},
+		{0, "", ERROR_BAD_REPLY, true, 0},
+		{999, "{}", ERROR_BAD_REPLY, true, 0},
+		{-1, "[]", ERROR_BAD_REPLY, true, 0},
+	};
+
+	(void)state;
+	CHECK(cases);
+}
+
+/* The message is the provider's, harmless to a terminal, and of bounded length. */
+static void messages(void **state)
+{
+	static const char *const cases[][2] = {
+		{"{\"error\":{\"message\":\"a\\u001b[31mb\\nc\"}}", "a\\x1b[31mb\\nc"},
+		{"{\"error\":\"plain\"}", "plain"},
+		{"{\"detail\":\"not here\"}", "not here"},
+		{"{\"detail\":[{\"msg\":\"field required\"}]}", "field required"},
+		{"{\"message\":\"top\"}", "top"},
+		{"[{\"error\":{\"message\":\"in a list\"}}]", "in a list"},
+		{"{\"error\":{\"message\":\"outer\",\"metadata\":{\"raw\":\"inner\"}}}", "inner"},
+		{"<html><head><TITLE> Bad\ngateway </TITLE></head>", "Bad\\ngateway"},
+		{"<html>nothing to say", ""},
+		{" no JSON\x01 ", "no JSON\\x01"},
+		{"{\"error\":{}}", ""},
+		{"{\"error\":7}", ""},
+		{"\"text\"", ""},
+		{"", ""},
+	};
+	char *letters = xcalloc(100001, 1);
+	struct failure failure;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		failure_of_status(500, text_of(cases[i][0]), &failure);
+		if (strcmp(failure.message, cases[i][1]))
+			fail_msg("%s: '%s'", cases[i][0], failure.message);
+	}
+	memset(letters, 'a', 100000);
+	failure_of_status(500, text_from(letters, 100000), &failure);
+	assert_int_equal(strlen(failure.message), sizeof failure.message - 1);
+	free(letters);
+}
+
+/* Nesting and odd types are survived. */
+static void hostile_bodies(void **state)
+{
+	static const char *const bodies[] = {
+		"{\"error\":{\"message\":{},\"code\":[],\"type\":7,\"param\":{},\"metadata\":7}}",
+		"{\"detail\":[[]]}",
+		"{\"detail\":[{\"loc\":[],\"msg\":7}]}",
+		"{\"choices\":[7],\"error\":null}",
+		"[[[]]]",
+		"{\"error\":{\"n_ctx\":-5,\"type\":\"exceed_context_size_error\"}}",
+		"\xff\xfe\xfd",
+	};
+	char deep[2000];
+	struct failure failure;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+		failure_of_status(400, text_of(bodies[i]), &failure);
+		assert_true(failure.context_limit >= 0);
+		failure_of_body(text_of(bodies[i]), &failure);
+		assert_true(failure.kind != ERROR_NONE);
+	}
+	memset(deep, '[', sizeof deep);
+	failure_of_status(500, text_from(deep, sizeof deep), &failure);
+	assert_int_equal(failure.kind, ERROR_OVERLOADED);
+}
+
+/* 2026-11-21 09:30:00 UTC */
+#define NOW INT64_C(1795253400000)
+
+/* A6: the server's word comes first, in whichever of its forms. */
+static void delays_that_servers_ask_for(void **state)
+{
+	static const struct {
+		const char *ms, *after;
+		int64_t delay;
+	} cases[] = {
+		{"250", NULL, 250},
+		{"250.5", "7", 251},
+		{NULL, "2", 2000},
+		{NULL, "1.5", 1500},
+		{"nonsense", "2", 2000},
+		{NULL, "6s", 6000},
+		{NULL, "1m0s", 60000},
+		{NULL, "20ms", 20},
+		{NULL, "1m2.5s", 62500},
+		{NULL, "Sat, 21 Nov 2026 09:30:05 GMT", 5000},
+		{NULL, "Saturday, 21-Nov-26 09:30:05 GMT", 5000},
+		{NULL, "Sat Nov 21 09:30:05 2026", 5000},
+		{NULL, "120", 120000},
+		{NULL, "121", -1},
+		{NULL, "300", -1},
+		{NULL, "6m0s", -1},
+		{"120001", NULL, -1},
+		{NULL, "99999999999999999999999999999999", -1},
+		{NULL, "Sat, 21 Nov 2026 10:30:00 GMT", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		int64_t delay = failure_delay(1, cases[i].ms, cases[i].after, NOW, 0.5);
+
+		if (delay != cases[i].delay)
+			fail_msg("%s, %s: %lld", cases[i].ms, cases[i].after, (long long)delay);
+	}
+}
+
+/* Without a word that makes sense, the official SDKs' back-off holds. */
+static void backing_off(void **state)
+{
+	static const char *const senseless[] = {
+		"0",           "-5",  "",    "soon",  "1e3",
+		"0x10",        "inf", "nan", "1.2.3", ".",
+		"5 s",         "5d",  "5s5", "s",     "Sat, 21 Nov 2026 09:29:00 GMT",
+		"Sat, 21 Nov",
+	};
+	static const int64_t delays[] = {500, 1000, 2000, 4000, 8000, 8000, 8000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++)
+		if (failure_delay(1, NULL, senseless[i], NOW, 0) != 500 ||
+		    failure_delay(1, senseless[i], NULL, NOW, 0) != 500)
+			fail_msg("'%s'", senseless[i]);
+	for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
+		int attempt = (int)i + 1;
+
+		assert_int_equal(failure_delay(attempt, NULL, NULL, NOW, 0), delays[i]);
+		assert_int_equal(failure_delay(attempt, NULL, NULL, NOW, 1), delays[i] * 3 / 4);
+	}
+	assert_int_equal(failure_delay(1000000, NULL, NULL, NOW, 0), 8000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(empty_purses),
+		cmocka_unit_test(throttles),
+		cmocka_unit_test(too_large_for_any_minute),
+		cmocka_unit_test(broken_servers),
+		cmocka_unit_test(keys_models_and_requests),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(overflows),
+		cmocka_unit_test(no_overflows),
+		cmocka_unit_test(quirks),
+		cmocka_unit_test(errors_after_200),
+		cmocka_unit_test(no_answer_at_all),
+		cmocka_unit_test(messages),
+		cmocka_unit_test(hostile_bodies),
+		cmocka_unit_test(delays_that_servers_ask_for),
+		cmocka_unit_test(backing_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+#include "llm/gate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+
+enum { DEADLINE = 1000000, WALL = 1700000000 };
+
+struct setting {
+	struct gate *gate;
+	struct error error, why;
+	struct gate_failure failure;
+	int64_t at;
+};
+
+static int setup(void **state)
+{
+	static struct setting setting;
+
+	setting = (struct setting){.gate = gate_new(2)};
+	setting.failure = (struct gate_failure){
+		.error = &setting.error, .retry = true, .attempt = 1, .deadline = DEADLINE};
+	*state = &setting;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct setting *setting = *state;
+
+	gate_free(setting->gate);
+	return 0;
+}
+
+static bool fails(struct setting *s, enum error_kind kind, int status, int64_t now, double jitter)
+{
+	error_set(&s->error, kind, "the provider's words");
+	s->error.http_status = status;
+	return gate_retry(s->gate, &s->failure, now, WALL, jitter, &s->at, &s->why);
+}
+
+/* The back-off is the SDKs': half a second doubled, eight at most, less up to a quarter. */
+static void test_backoff(void **state)
+{
+	struct setting *s = *state;
+
+	assert_true(fails(s, ERROR_OVERLOADED, 500, 100, 0));
+	assert_int_equal(s->at, 600);
+	assert_true(fails(s, ERROR_OVERLOADED, 500, 100, 1));
+	assert_int_equal(s->at, 475);
+	s->failure.attempt = 2;
+	assert_true(fails(s, ERROR_OVERLOADED, 500, 100, 0));
+	assert_int_equal(s->at, 1100);
+}
+
+/* After the retries are used up the error says how many attempts there were. */
+static void test_gives_up(void **state)
+{
+	struct setting *s = *state;
+
+	s->failure.attempt = 3;
+	assert_false(fails(s, ERROR_NETWORK, 0, 100, 0));
+	assert_int_equal(s->why.kind, ERROR_NETWORK);
+	assert_string_equal(s->why.text, "the provider's words; gave up after 3 attempts");
+}
+
+/* x-should-retry decides before anything else, both ways; but never about money and keys. */
+static void test_should_retry(void **state)
+{
+	struct setting *s = *state;
+
+	s->failure.should_retry = "false";
+	assert_false(fails(s, ERROR_OVERLOADED, 503, 0, 0));
+	s->failure.should_retry = "true";
+	s->failure.retry = false;
+	assert_true(fails(s, ERROR_BAD_REQUEST, 400, 0, 0));
+	assert_false(fails(s, ERROR_BILLING, 429, 0, 0));
+}
+
+/* The server's wait is honoured; one that is too long ends the call, and the text says so. */
+static void test_retry_after(void **state)
+{
+	struct setting *s = *state;
+
+	s->failure.retry_after = "7";
+	assert_true(fails(s, ERROR_THROTTLED, 429, 1000, 0));
+	assert_int_equal(s->at, 8000);
+	s->failure.retry_after_ms = "1500";
+	assert_true(fails(s, ERROR_OVERLOADED, 500, 1000, 0));
+	assert_int_equal(s->at, 2500);
+	s->failure.retry_after_ms = NULL;
+	s->failure.retry_after = "3600";
+	assert_false(fails(s, ERROR_THROTTLED, 429, 1000, 0));
+	assert_non_null(strstr(s->why.text, "longer wait"));
+}
+
+/* A retry that could not even start before the deadline is not waited for. */
+static void test_deadline(void **state)
+{
+	struct setting *s = *state;
+
+	s->failure.retry_after = "60";
+	s->failure.deadline = 30000;
+	assert_false(fails(s, ERROR_THROTTLED, 429, 1000, 0));
+	assert_int_equal(s->why.kind, ERROR_THROTTLED);
+	assert_non_null(strstr(s->why.text, "60000 ms"));
+}
+
+/* One throttled call makes the others wait, spread a little; later reports of calls that were
+ * under way then do not prolong it. */
+static void test_slows_all_once(void **state)
+{
+	struct setting *s = *state;
+	int64_t first, at;
+
+	s->failure.started = 900;
+	assert_true(fails(s, ERROR_THROTTLED, 429, 1000, 0));
+	first = s->at;
+	assert_int_equal(first, 1500);
+	assert_true(gate_admit(s->gate, 1010, 0, &at, NULL));
+	assert_int_equal(at, 1500);
+	assert_true(gate_admit(s->gate, 1010, 1, &at, NULL));
+	assert_int_equal(at, 1625);
+
+	s->failure.started = 950;
+	assert_true(fails(s, ERROR_THROTTLED, 429, 1400, 0));
+	assert_true(gate_admit(s->gate, 1410, 0, &at, NULL));
+	assert_int_equal(at, first);
+	assert_true(gate_admit(s->gate, first, 0.5, &at, NULL));
+	assert_int_equal(at, first);
+}
+
+/* A failing server is no reason to hold back other calls; only a limited rate is. */
+static void test_overload_of_one_call(void **state)
+{
+	struct setting *s = *state;
+	int64_t at;
+
+	assert_true(fails(s, ERROR_OVERLOADED, 500, 1000, 0));
+	assert_true(gate_admit(s->gate, 1001, 0, &at, NULL));
+	assert_int_equal(at, 1001);
+	assert_true(fails(s, ERROR_OVERLOADED, 529, 1000, 0));
+	assert_true(gate_admit(s->gate, 1001, 0, &at, NULL));
+	assert_int_equal(at, 1500);
+}
+
+/* A refused key or an unpaid bill ends all later calls at once, with the same error. */
+static void test_breaker(void **state)
+{
+	static const struct {
+		enum error_kind kind;
+		int status;
+		bool breaks;
+	} cases[] = {
+		{ERROR_BILLING, 429, true},    {ERROR_BILLING, 400, true}, {ERROR_AUTH, 401, true},
+		{ERROR_AUTH, 403, false}, /* perhaps of one model only */
+		{ERROR_NOT_FOUND, 404, false},
+	};
+	struct setting *s = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error why = {0};
+		int64_t at;
+
+		s->failure.retry = false;
+		assert_false(fails(s, cases[i].kind, cases[i].status, 0, 0));
+		assert_int_equal(gate_admit(s->gate, 1, 0, &at, &why), !cases[i].breaks);
+		assert_int_equal(why.kind, cases[i].breaks ? cases[i].kind : ERROR_NONE);
+		if (cases[i].breaks)
+			assert_string_equal(why.text, "the provider's words");
+		gate_free(s->gate);
+		s->gate = gate_new(2);
+	}
+}
+
+/* However long the provider's words are, ours at the end are whole. */
+static void test_long_error(void **state)
+{
+	struct setting *s = *state;
+
+	s->failure.attempt = 3;
+	error_set(&s->error, ERROR_NETWORK, "x");
+	memset(s->error.text, 'x', sizeof s->error.text - 1);
+	assert_false(gate_retry(s->gate, &s->failure, 0, WALL, 0, &s->at, &s->why));
+	assert_non_null(strstr(s->why.text, "x; gave up after 3 attempts"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_backoff, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_gives_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_should_retry, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_retry_after, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deadline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slows_all_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_overload_of_one_call, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_breaker, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long_error, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

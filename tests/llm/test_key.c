@@ -1,0 +1,170 @@
+#include "llm/key.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+
+static char path[64];
+
+static int setup(void **state)
+{
+	int fd;
+
+	(void)state;
+	strcpy(path, "/tmp/rlmd-key-XXXXXX");
+	fd = mkstemp(path);
+	return fd < 0 || close(fd);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static void put(const char *bytes, size_t size)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	fclose(file);
+}
+
+/* A key file holds the key; the line feed that an editor adds is not part of it. */
+static void test_file(void **state)
+{
+	struct error err;
+	char *key;
+
+	(void)state;
+	put("sk-12345\r\n", 10);
+	key = key_read_file(path, &err);
+	assert_string_equal(key, "sk-12345");
+	key_free(key);
+}
+
+/* A key that others could read, or that is no file, is refused with what to do. */
+static void test_unsafe_file(void **state)
+{
+	struct error err;
+
+	(void)state;
+	put("sk-12345", 8);
+	chmod(path, 0640);
+	assert_null(key_read_file(path, &err));
+	assert_int_equal(err.kind, ERROR_AUTH);
+	assert_non_null(strstr(err.text, "chmod 600"));
+	chmod(path, 0604);
+	assert_null(key_read_file(path, &err));
+	chmod(path, 0620);
+	assert_null(key_read_file(path, &err));
+	assert_non_null(strstr(err.text, "chmod go-w"));
+	assert_null(key_read_file("/dev/null", &err));
+	assert_non_null(strstr(err.text, "regular"));
+	assert_null(key_read_file("/tmp", &err));
+	assert_null(key_read_file("/nonexistent/key", &err));
+	assert_int_equal(err.kind, ERROR_AUTH);
+}
+
+/* What could break out of a header, or is no key at all, is refused; and not shown. */
+static void test_bad_content(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} cases[] = {
+		{"", 0},          {" \n", 2},
+		{"se cret", 7},   {"secret\r\nX-Evil: 1", 17},
+		{"secret\0x", 8}, {"secret\xc3\xa9", 8},
+	};
+	static char large[20000];
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		put(cases[i].bytes, cases[i].size);
+		assert_null(key_read_file(path, &err));
+		assert_int_equal(err.kind, ERROR_AUTH);
+		assert_null(strstr(err.text, "secret"));
+	}
+	memset(large, 'k', sizeof large);
+	put(large, sizeof large);
+	assert_null(key_read_file(path, &err));
+	assert_non_null(strstr(err.text, "too large"));
+}
+
+/* A key leaves the environment, and the very bytes that /proc/self/environ shows. */
+static void test_environment(void **state)
+{
+	static const char *const names[] = {"RLMD_TEST_KEY", "RLMD_OTHER_KEY", NULL};
+	static char first[] = "RLMD_TEST_KEY=first-secret", other[] = "RLMD_OTHER_KEY=other-secret";
+	char *key;
+
+	(void)state;
+	putenv(first);
+	putenv(other);
+	key = key_take_environment(names);
+	assert_string_equal(key, "first-secret");
+	assert_null(getenv("RLMD_TEST_KEY"));
+	assert_null(getenv("RLMD_OTHER_KEY"));
+	assert_memory_equal(first + strlen("RLMD_TEST_KEY="), "\0\0\0\0\0\0\0\0\0\0\0\0", 12);
+	assert_memory_equal(other + strlen("RLMD_OTHER_KEY="), "\0\0\0\0\0\0\0\0\0\0\0\0", 12);
+	key_free(key);
+	assert_null(key_take_environment(names));
+}
+
+/* An empty variable counts as not set. */
+static void test_empty_variable(void **state)
+{
+	static const char *const names[] = {"RLMD_TEST_KEY", "RLMD_OTHER_KEY", NULL};
+	char *key;
+
+	(void)state;
+	setenv("RLMD_TEST_KEY", "", 1);
+	setenv("RLMD_OTHER_KEY", "second", 1);
+	key = key_take_environment(names);
+	assert_string_equal(key, "second");
+	key_free(key);
+}
+
+/* Every occurrence goes, one that a limit cut at the end too; other text stays. */
+static void test_redact(void **state)
+{
+	char text[] = "key sk-12345 and sk-12345, then sk-123";
+	size_t size = key_redact("sk-12345", text, strlen(text));
+
+	(void)state;
+	assert_int_equal(size, strlen("key *** and ***, then ***"));
+	assert_memory_equal(text, "key *** and ***, then ***", size);
+
+	strcpy(text, "sk is no key");
+	assert_int_equal(key_redact("sk-12345", text, strlen(text)), strlen(text));
+	assert_int_equal(key_redact(NULL, text, strlen(text)), strlen(text));
+	assert_int_equal(key_redact("x", text, strlen(text)), strlen(text));
+	assert_int_equal(key_redact("sk-12345", NULL, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unsafe_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bad_content, setup, teardown),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_empty_variable),
+		cmocka_unit_test(test_redact),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

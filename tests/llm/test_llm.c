@@ -1,0 +1,913 @@
+#include "llm/llm.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "server.h"
+
+static const char key[] = "sk-secret-0123456789";
+static const char prices[] = "{\"gpt-test\": {\"input_cost_per_token\": 1e-6, "
+			     "\"output_cost_per_token\": 2e-6}}";
+static const char hello_whole[] =
+	"{\"model\":\"gpt-test-1\",\"choices\":[{\"message\":{\"content\":\"hello\"},"
+	"\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":3}}";
+static const char hello_stream[] =
+	"data: {\"model\":\"gpt-test-1\",\"choices\":[{\"delta\":{\"content\":\"hel\"}}]}\n\n"
+	": keep-alive\n\n"
+	"data: {\"choices\":[{\"delta\":{\"content\":\"lo\"},\"finish_reason\":\"stop\"}]}\n\n"
+	"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":3}}\n\n"
+	"data: [DONE]\n\n";
+static const char half_stream[] =
+	"data: {\"choices\":[{\"delta\":{\"content\":\"a half answer\"}}]}\n\n";
+/* Errors in these tests ask for a short wait, so that nothing sleeps. */
+static const char soon[] = "retry-after-ms: 1\r\n";
+
+static struct event_base *base;
+static struct server *server;
+static char price_path[64], base_url[128];
+
+struct outcome {
+	struct llm_call *call;
+	bool done;
+	struct error error; /* ERROR_NONE: success */
+	char text[256];
+	struct llm_usage usage;
+	enum llm_finish finish;
+	bool cost_known;
+	int64_t cost;
+	int attempts;
+	char model[64];
+	size_t *finished;
+};
+
+static void on_answer(void *owner, const struct llm_response *response, const struct error *err)
+{
+	struct outcome *outcome = owner;
+
+	assert_false(outcome->done);
+	outcome->call = NULL;
+	outcome->done = true;
+	if (err)
+		outcome->error = *err;
+	snprintf(outcome->text, sizeof outcome->text, "%.*s", (int)response->text.size,
+		 response->text.bytes ? response->text.bytes : "");
+	outcome->usage = response->usage;
+	outcome->finish = response->finish;
+	outcome->cost_known = response->cost_known;
+	outcome->cost = response->cost;
+	outcome->attempts = response->attempts;
+	snprintf(outcome->model, sizeof outcome->model, "%s", response->model);
+	if (outcome->finished)
+		++*outcome->finished;
+}
+
+static struct llm_config config_of(const char *provider)
+{
+	return (struct llm_config){.provider = provider,
+				   .model = "gpt-test",
+				   .price_table = price_path,
+				   .max_retries = 2};
+}
+
+static struct llm *new_llm(const struct llm_config *config)
+{
+	struct error err = {0};
+	struct llm *llm = llm_new(base, config, &err);
+
+	if (!llm)
+		fail_msg("%s", err.text);
+	return llm;
+}
+
+static void start_prompt(struct outcome *outcome, struct llm *llm, const char *prompt)
+{
+	struct llm_message messages[] = {{LLM_SYSTEM, text_of("be brief")},
+					 {LLM_USER, text_of(prompt)}};
+	struct llm_request request = {.messages = messages,
+				      .message_count = 2,
+				      .max_tokens = 100,
+				      .deadline = clock_ms() + 8000,
+				      .kind = LLM_QUERY};
+
+	outcome->call = llm_start(llm, &request, on_answer, outcome);
+	assert_false(outcome->done);
+}
+
+static struct outcome ask(struct llm *llm, const char *prompt)
+{
+	struct outcome outcome = {0};
+
+	start_prompt(&outcome, llm, prompt);
+	run_until(base, &outcome.done);
+	return outcome;
+}
+
+static int setup(void **state)
+{
+	int fd;
+
+	(void)state;
+	strcpy(price_path, "/tmp/rlmd-prices-XXXXXX");
+	fd = mkstemp(price_path);
+	if (fd < 0 || write(fd, prices, strlen(prices)) < 0 || close(fd))
+		return -1;
+	base = event_base_new();
+	server = server_new(base);
+	snprintf(base_url, sizeof base_url, "%s/v1", server->url);
+	setenv("OPENAI_BASE_URL", base_url, 1);
+	setenv("OPENAI_API_KEY", key, 1);
+	setenv("ANTHROPIC_BASE_URL", server->url, 1);
+	setenv("ANTHROPIC_API_KEY", key, 1);
+	setenv("OLLAMA_HOST", server->url, 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	server_free(server);
+	event_base_free(base);
+	return unlink(price_path);
+}
+
+static void assert_hello(const struct outcome *outcome)
+{
+	assert_int_equal(outcome->error.kind, ERROR_NONE);
+	assert_string_equal(outcome->text, "hello");
+	assert_int_equal(outcome->usage.input, 10);
+	assert_int_equal(outcome->usage.output, 3);
+	assert_false(outcome->usage.estimated);
+	assert_true(outcome->cost_known);
+	assert_int_equal(outcome->cost, 16000000); /* 10 * 1e-6 + 3 * 2e-6 dollars */
+	assert_string_equal(outcome->model, "gpt-test-1");
+}
+
+/* A streamed answer, split at every byte: text, usage and exact cost (LIB-20, LIB-21). */
+static void test_stream(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_sse(server, hello_stream, 1);
+	outcome = ask(llm, "hi");
+	assert_hello(&outcome);
+	assert_int_equal(outcome.attempts, 1);
+	assert_true(text_starts(text_of(server->last), "POST /v1/chat/completions HTTP/1.1\r\n"));
+	assert_non_null(strstr(server->last, "\r\nAuthorization: Bearer sk-secret-0123456789\r\n"));
+	assert_non_null(strstr(server->last, "\"stream\":true"));
+	llm_free(llm);
+}
+
+/* A whole answer, because it was asked for, or because the server answers so anyway. */
+static void test_whole(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct outcome outcome;
+	struct llm *llm;
+
+	(void)state;
+	server_json(server, 200, "", hello_whole);
+	llm = new_llm(&config);
+	outcome = ask(llm, "hi");
+	assert_hello(&outcome);
+	llm_free(llm);
+
+	config.no_stream = true;
+	setenv("OPENAI_API_KEY", key, 1);
+	llm = new_llm(&config);
+	outcome = ask(llm, "hi");
+	assert_hello(&outcome);
+	assert_null(strstr(server->last, "\"stream\":true"));
+	llm_free(llm);
+}
+
+/* The other providers' formats and paths; a local model costs nothing (LIB-18, LIB-19). */
+static void test_other_providers(void **state)
+{
+	struct llm_config config = config_of("ollama");
+	struct outcome outcome;
+	struct llm *llm;
+
+	(void)state;
+	server_stream(server, "application/x-ndjson",
+		      "{\"message\":{\"content\":\"hello\"},\"done\":false}\n"
+		      "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"length\","
+		      "\"prompt_eval_count\":10,\"eval_count\":3}\n",
+		      5);
+	llm = new_llm(&config);
+	outcome = ask(llm, "hi");
+	assert_string_equal(outcome.error.text, "");
+	assert_string_equal(outcome.text, "hello");
+	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
+	assert_int_equal(outcome.usage.output, 3);
+	assert_true(outcome.cost_known);
+	assert_int_equal(outcome.cost, 0);
+	assert_true(text_starts(text_of(server->last), "POST /api/chat HTTP/1.1\r\n"));
+	llm_free(llm);
+
+	config.provider = "anthropic";
+	server_json(
+		server, 200, "",
+		"{\"type\":\"message\",\"model\":\"gpt-test-1\",\"content\":[{\"type\":\"text\","
+		"\"text\":\"hello\"}],\"stop_reason\":\"end_turn\","
+		"\"usage\":{\"input_tokens\":10,\"output_tokens\":3}}");
+	llm = new_llm(&config);
+	outcome = ask(llm, "hi");
+	assert_hello(&outcome);
+	assert_non_null(strstr(server->last, "\r\nx-api-key: sk-secret-0123456789\r\n"));
+	assert_non_null(strstr(server->last, "\r\nanthropic-version: "));
+	llm_free(llm);
+}
+
+/* An overloaded or throttling server is asked again; the caller sees one call. */
+static void test_retry(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 503, soon, "{\"error\":{\"message\":\"busy\"}}");
+	server_json(server, 429, soon,
+		    "{\"error\":{\"message\":\"slow down\",\"code\":\"rate_limit_exceeded\"}}");
+	server_sse(server, hello_stream, 0);
+	outcome = ask(llm, "hi");
+	assert_hello(&outcome);
+	assert_int_equal(outcome.attempts, 3);
+	llm_free(llm);
+}
+
+/* The last failure is what the caller learns, with status, words, and the number of attempts. */
+static void test_gives_up(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 503, soon, "{\"error\":{\"message\":\"all busy\"}}");
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_OVERLOADED);
+	assert_int_equal(outcome.error.http_status, 503);
+	assert_non_null(strstr(outcome.error.text, "all busy"));
+	assert_non_null(strstr(outcome.error.text, "gave up after 3 attempts"));
+	assert_int_equal(server->requests, 3);
+	assert_int_equal(outcome.usage.input, 0);
+	llm_free(llm);
+}
+
+/* A refused key ends this call at once and every later one without a request; it is not shown. */
+static void test_breaker_and_redaction(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 401, "",
+		    "{\"error\":{\"message\":\"Incorrect API key provided: sk-secret-0123456789, "
+		    "really sk-secret-0123456789.\",\"code\":\"invalid_api_key\"}}");
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_AUTH);
+	assert_int_equal(outcome.error.http_status, 401);
+	assert_non_null(strstr(outcome.error.text, "provided: ***, really ***."));
+	assert_null(strstr(outcome.error.text, "sk-secret"));
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_AUTH);
+	assert_int_equal(server->requests, 1);
+	llm_free(llm);
+}
+
+/* The key is redacted in an error within a stream, too. */
+static void test_redaction_in_stream(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm;
+	struct outcome outcome;
+
+	(void)state;
+	config.max_retries = 0;
+	llm = new_llm(&config);
+	server_sse(server,
+		   "data: {\"error\":{\"message\":\"upstream refused sk-secret-0123456789\","
+		   "\"code\":502}}\n\n",
+		   0);
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_OVERLOADED);
+	assert_non_null(strstr(outcome.error.text, "upstream refused ***"));
+	llm_free(llm);
+}
+
+/* A parameter that a model refuses is adapted once, and remembered for the next call. */
+static void test_quirk(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 400, "",
+		    "{\"error\":{\"message\":\"Unrecognized request argument supplied: "
+		    "stream_options\",\"type\":\"invalid_request_error\",\"param\":null}}");
+	server_json(server, 200, "", hello_whole);
+	outcome = ask(llm, "hi");
+	assert_hello(&outcome);
+	assert_int_equal(outcome.attempts, 2);
+	assert_null(strstr(server->last, "stream_options"));
+	outcome = ask(llm, "again");
+	assert_int_equal(outcome.attempts, 1);
+	assert_null(strstr(server->last, "stream_options"));
+	llm_free(llm);
+}
+
+/* A server that refuses whatever is sent gets no more than one adaptation of each kind. */
+static void test_quirk_without_end(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 400, "",
+		    "{\"error\":{\"message\":\"Unsupported parameter: 'stream_options'\","
+		    "\"param\":\"stream_options\",\"code\":\"unsupported_parameter\"}}");
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_BAD_REQUEST);
+	assert_int_equal(server->requests, 2);
+	llm_free(llm);
+}
+
+/* Nonsense is asked about once more; then the error shows what came and says what to check. */
+static void test_nonsense(void **state)
+{
+	static const struct {
+		const char *type, *body, *shown;
+	} cases[] = {
+		{"text/html", "<html><body>Sign in\033[2J</body></html>",
+		 "<html><body>Sign in\\x1b"},
+		{"application/json", "{\"choices\": [{\"mess", "{\"choices\": [{\"mess"},
+		{"application/json", "", "it was empty"},
+		{"text/event-stream", "", "it was empty"},
+		{"text/event-stream", "data: }{\n\n", "data: }{"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct llm_config config = config_of("openai");
+		size_t before = server->requests;
+		struct outcome outcome;
+		struct llm *llm;
+		char *raw = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: %s\r\n%sContent-Length: "
+				      "%zu\r\n\r\n%s",
+				      cases[i].type, soon, strlen(cases[i].body), cases[i].body);
+
+		setenv("OPENAI_API_KEY", key, 1);
+		llm = new_llm(&config);
+		server_answer(server, raw, SERVER_KEEP, 0);
+		outcome = ask(llm, "hi");
+		assert_int_equal(outcome.error.kind, ERROR_BAD_REPLY);
+		if (!strstr(outcome.error.text, cases[i].shown))
+			fail_msg("%s", outcome.error.text);
+		assert_non_null(strstr(outcome.error.text, "base URL"));
+		assert_int_equal(server->requests - before, 2);
+		llm_free(llm);
+		free(raw);
+	}
+}
+
+/* Megabytes of nonsense are not asked for twice. */
+static void test_huge_nonsense(void **state)
+{
+	enum { SIZE = 5 << 20 };
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	char *huge = xcalloc(SIZE + 1, 1);
+	struct outcome outcome;
+
+	(void)state;
+	memset(huge, 'x', SIZE);
+	server_sse(server, huge, 0);
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_BAD_REPLY);
+	assert_int_equal(server->requests, 1);
+	llm_free(llm);
+	free(huge);
+}
+
+/* A stream cut in the middle is a failure, asked again; what it had cost is estimated and added. */
+static void test_cut_stream(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+	char *cut = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n%s"
+			      "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s",
+			      soon, strlen(half_stream) + 99, half_stream);
+
+	(void)state;
+	server_answer(server, cut, SERVER_CLOSE, 0);
+	server_sse(server, hello_stream, 0);
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_string_equal(outcome.text, "hello");
+	assert_int_equal(outcome.attempts, 2);
+	assert_true(outcome.usage.estimated);
+	assert_true(outcome.usage.input > 10);
+	assert_true(outcome.usage.output > 3);
+	llm_free(llm);
+	free(cut);
+}
+
+/* What may_retry was told, and what it says. */
+static struct {
+	bool answer;
+	size_t asked;
+	void *owner;
+	struct llm_usage so_far;
+	int64_t cost;
+} permission;
+
+static bool on_retry(void *owner, const struct llm_usage *so_far, int64_t cost_so_far)
+{
+	permission.asked++;
+	permission.owner = owner;
+	permission.so_far = *so_far;
+	permission.cost = cost_so_far;
+	return permission.answer;
+}
+
+static void ask_with_permission(struct outcome *outcome, struct llm *llm, bool answer)
+{
+	struct llm_message message = {LLM_USER, text_of("hi")};
+	struct llm_request request = {.messages = &message,
+				      .message_count = 1,
+				      .max_tokens = 100,
+				      .deadline = clock_ms() + 8000,
+				      .may_retry = on_retry};
+
+	memset(&permission, 0, sizeof permission);
+	permission.answer = answer;
+	*outcome = (struct outcome){0};
+	outcome->call = llm_start(llm, &request, on_answer, outcome);
+	run_until(base, &outcome->done);
+}
+
+/* The one who pays decides whether a billed attempt is followed by another: told what it came to,
+ * and on a no the call ends with the attempt's error and its bill. */
+static void test_retry_needs_permission(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_sse(server, half_stream, 0);
+	ask_with_permission(&outcome, llm, false);
+	assert_int_equal(outcome.error.kind, ERROR_NETWORK);
+	assert_non_null(strstr(outcome.error.text, "before its answer's end"));
+	assert_int_equal(outcome.attempts, 1);
+	assert_int_equal(permission.asked, 1);
+	assert_ptr_equal(permission.owner, &outcome);
+	assert_true(permission.so_far.output > 0);
+	assert_true(permission.cost > 0);
+	assert_int_equal(permission.cost, outcome.cost);
+	assert_int_equal(permission.so_far.input, outcome.usage.input);
+	llm_free(llm);
+}
+
+/* ... and on a yes the call goes on, its bill the sum. */
+static void test_retry_with_permission(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+	char *cut = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n%s"
+			      "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s",
+			      soon, strlen(half_stream) + 99, half_stream);
+
+	(void)state;
+	server_answer(server, cut, SERVER_CLOSE, 0);
+	server_sse(server, hello_stream, 0);
+	ask_with_permission(&outcome, llm, true);
+	assert_string_equal(outcome.text, "hello");
+	assert_int_equal(outcome.attempts, 2);
+	assert_int_equal(permission.asked, 1);
+	assert_int_equal(outcome.usage.input, permission.so_far.input + 10);
+	llm_free(llm);
+	free(cut);
+}
+
+/* An attempt that cost nothing leaves all of the reservation: nobody is asked. */
+static void test_free_retry_asks_nobody(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 503, soon, "{\"error\":{\"message\":\"busy\"}}");
+	server_sse(server, hello_stream, 0);
+	ask_with_permission(&outcome, llm, false);
+	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.attempts, 2);
+	assert_int_equal(permission.asked, 0);
+	llm_free(llm);
+}
+
+/* ... and so is one that ends properly, but without its end. */
+static void test_unfinished_stream(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct outcome outcome;
+	struct llm *llm;
+
+	(void)state;
+	config.max_retries = 0;
+	llm = new_llm(&config);
+	server_sse(server, half_stream, 0);
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_NETWORK);
+	assert_true(outcome.usage.estimated);
+	assert_true(outcome.usage.output > 0);
+	assert_true(outcome.cost > 0);
+	llm_free(llm);
+}
+
+/* The end of the answer ends the call, though the connection stays silent after it. */
+static void test_no_end_of_body(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	int64_t started = clock_ms();
+	struct outcome outcome;
+	char *raw = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n%s",
+			      hello_stream);
+
+	(void)state;
+	server_answer(server, raw, SERVER_HOLD, 0);
+	outcome = ask(llm, "hi");
+	assert_hello(&outcome);
+	assert_true(clock_ms() - started < 5000);
+	llm_free(llm);
+	free(raw);
+}
+
+/* Without usage from the provider it is estimated and marked; without a price the cost is
+ * unknown, never guessed, and said once. */
+static void test_missing_usage_and_price(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct outcome outcome;
+	json_t *warnings;
+	struct llm *llm;
+	int64_t cost;
+
+	(void)state;
+	config.model = "model-without-price";
+	llm = new_llm(&config);
+	json_decref(llm_take_warnings(llm));
+	llm_warn_unpriced(llm, "model-without-price");
+	server_json(server, 200, "",
+		    "{\"choices\":[{\"message\":{\"content\":\"hello\"},\"finish_reason\":"
+		    "\"stop\"}]}");
+	outcome = ask(llm, "hi");
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_true(outcome.usage.estimated);
+	assert_true(outcome.usage.input > 0 && outcome.usage.output > 0);
+	assert_false(outcome.cost_known);
+	assert_int_equal(outcome.cost, 0);
+	assert_string_equal(outcome.model, "model-without-price");
+	assert_false(llm_price(llm, NULL, 10, 10, &cost));
+	warnings = llm_take_warnings(llm);
+	assert_int_equal(json_array_size(warnings), 1);
+	assert_non_null(strstr(json_string_value(json_array_get(warnings, 0)), "--price-table"));
+	json_decref(warnings);
+	warnings = llm_take_warnings(llm);
+	assert_int_equal(json_array_size(warnings), 0);
+	json_decref(warnings);
+	llm_free(llm);
+}
+
+/* A refusal is an error of its own, billed all the same. */
+static void test_refused(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 200, "",
+		    "{\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"I will not.\"},"
+		    "\"finish_reason\":\"stop\"}],"
+		    "\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":3}}");
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_REFUSED);
+	assert_non_null(strstr(outcome.error.text, "I will not."));
+	assert_int_equal(outcome.cost, 16000000);
+	assert_int_equal(server->requests, 1);
+	llm_free(llm);
+}
+
+/* An empty answer is an answer: whoever asked decides what to make of it. */
+static void test_empty_text(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 200, "",
+		    "{\"choices\":[{\"message\":{\"content\":null},\"finish_reason\":\"length\"}],"
+		    "\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":100}}");
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_string_equal(outcome.text, "");
+	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
+	llm_free(llm);
+}
+
+/* A local server that counted far fewer tokens than were sent has cut the prompt: say so. */
+static void test_silent_truncation(void **state)
+{
+	struct llm_config config = config_of("ollama");
+	struct llm *llm = new_llm(&config);
+	char *prompt = xcalloc(20001, 1);
+	json_t *warnings;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++)
+		prompt[i] = "word "[i % 5];
+	server_json(server, 200, "",
+		    "{\"message\":{\"content\":\"hello\"},\"done\":true,\"done_reason\":\"stop\","
+		    "\"prompt_eval_count\":1000,\"eval_count\":3}");
+	json_decref(llm_take_warnings(llm));
+	ask(llm, prompt);
+	warnings = llm_take_warnings(llm);
+	assert_int_equal(json_array_size(warnings), 1);
+	assert_non_null(strstr(json_string_value(json_array_get(warnings, 0)), "context window"));
+	json_decref(warnings);
+	llm_free(llm);
+	free(prompt);
+}
+
+/* Cancelling closes the transfer, calls nobody back, and tells what was spent, estimated. */
+static void test_cancel(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome = {0};
+	struct llm_usage usage;
+	int64_t cost;
+	char *raw = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n%s",
+			      half_stream);
+
+	(void)state;
+	server_answer(server, raw, SERVER_HOLD, 0);
+	start_prompt(&outcome, llm, "hi");
+	run_until_count(base, &server->holding, 1);
+	for (int i = 0; i < 5; i++)
+		event_base_loop(base, EVLOOP_NONBLOCK);
+	llm_cancel(outcome.call, &usage, &cost);
+	run_until_count(base, &server->left, 1);
+	assert_false(outcome.done);
+	assert_true(usage.estimated);
+	assert_true(usage.input > 0 && usage.output > 0);
+	assert_int_equal(cost, usage.input * 1000000 + usage.output * 2000000);
+
+	start_prompt(&outcome, llm, "hi");
+	llm_cancel(outcome.call, &usage, &cost);
+	assert_int_equal(usage.input, 0);
+	assert_int_equal(cost, 0);
+	llm_free(llm);
+	free(raw);
+}
+
+/* Cancelled after any number of events, through retries and all, a call leaves nothing. */
+static void test_cancel_sweep(void **state)
+{
+	struct llm_config config = config_of("openai");
+	bool complete = false;
+
+	(void)state;
+	for (int n = 0; !complete; n++) {
+		struct outcome outcome = {0};
+		struct llm *llm;
+
+		server_free(server);
+		server = server_new(base);
+		snprintf(base_url, sizeof base_url, "%s/v1", server->url);
+		setenv("OPENAI_BASE_URL", base_url, 1);
+		setenv("OPENAI_API_KEY", key, 1);
+		llm = new_llm(&config);
+		server_json(server, 503, soon, "{}");
+		server_sse(server, hello_stream, 64);
+		start_prompt(&outcome, llm, "hi");
+		for (int i = 0; i < n && !outcome.done; i++)
+			event_base_loop(base, EVLOOP_ONCE);
+		complete = outcome.done;
+		if (!complete)
+			llm_cancel(outcome.call, NULL, NULL);
+		llm_free(llm);
+	}
+}
+
+/* The call's deadline ends it, whatever the server does. */
+static void test_deadline(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome = {0};
+	struct llm_message message = {LLM_USER, text_of("hi")};
+	struct llm_request request = {.messages = &message,
+				      .message_count = 1,
+				      .max_tokens = 10,
+				      .deadline = clock_ms() + 50};
+
+	(void)state;
+	server_answer(server, "HTTP/1.1 200 OK\r\n", SERVER_HOLD, 0);
+	outcome.call = llm_start(llm, &request, on_answer, &outcome);
+	run_until(base, &outcome.done);
+	assert_int_equal(outcome.error.kind, ERROR_TIMEOUT);
+	assert_int_equal(outcome.attempts, 1);
+	assert_true(outcome.usage.estimated);
+	assert_true(outcome.usage.input > 0);
+	request.deadline = clock_ms() - 1;
+	outcome = (struct outcome){0};
+	outcome.call = llm_start(llm, &request, on_answer, &outcome);
+	run_until(base, &outcome.done);
+	assert_int_equal(outcome.error.kind, ERROR_TIMEOUT);
+	assert_int_equal(outcome.attempts, 0);
+	llm_free(llm);
+}
+
+/* Many calls at once, each with its own answer. */
+static void test_many(void **state)
+{
+	enum { MANY = 300 };
+	static struct outcome outcomes[MANY];
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	size_t finished = 0;
+
+	(void)state;
+	memset(outcomes, 0, sizeof outcomes);
+	server_sse(server, hello_stream, 200);
+	for (int i = 0; i < MANY; i++) {
+		outcomes[i].finished = &finished;
+		start_prompt(&outcomes[i], llm, "hi");
+	}
+	run_until_count(base, &finished, MANY);
+	for (int i = 0; i < MANY; i++)
+		assert_hello(&outcomes[i]);
+	llm_free(llm);
+}
+
+/* An environment's key goes to the provider, or to where the environment says, and not to a base
+ * URL given elsewhere; a key file goes there. */
+static void test_key_is_bound(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct server *other = server_new(base);
+	char key_path[] = "/tmp/rlmd-key-XXXXXX";
+	int fd = mkstemp(key_path);
+	struct llm *llm;
+
+	(void)state;
+	assert_int_equal(write(fd, "from-the-file\n", 14), 14);
+	close(fd);
+	server_json(server, 200, "", hello_whole);
+	server_json(other, 200, "", hello_whole);
+
+	config.base_url = other->url;
+	llm = new_llm(&config);
+	ask(llm, "hi");
+	assert_null(strstr(other->last, "Authorization"));
+	assert_null(strstr(other->last, "sk-secret"));
+	assert_null(getenv("OPENAI_API_KEY"));
+	llm_free(llm);
+
+	config.key_file = key_path;
+	setenv("OPENAI_API_KEY", key, 1);
+	llm = new_llm(&config);
+	ask(llm, "hi");
+	assert_non_null(strstr(other->last, "\r\nAuthorization: Bearer from-the-file\r\n"));
+	assert_null(getenv("OPENAI_API_KEY"));
+	llm_free(llm);
+
+	config.key_file = NULL;
+	config.base_url = server->url;
+	setenv("OPENAI_API_KEY", key, 1);
+	llm = new_llm(&config);
+	ask(llm, "hi");
+	assert_non_null(strstr(server->last, "sk-secret"));
+	llm_free(llm);
+	server_free(other);
+	unlink(key_path);
+}
+
+static void assert_refused(const struct llm_config *config, enum error_kind kind, const char *words)
+{
+	struct error err = {0};
+
+	assert_null(llm_new(base, config, &err));
+	assert_int_equal(err.kind, kind);
+	if (!strstr(err.text, words))
+		fail_msg("%s", err.text);
+}
+
+/* What cannot work is said before anything is started, and how to mend it. */
+static void test_bad_configuration(void **state)
+{
+	struct llm_config config = config_of("opnai");
+
+	(void)state;
+	assert_refused(&config, ERROR_USAGE, "openai");
+	config.provider = "replay";
+	assert_refused(&config, ERROR_USAGE, "--replay");
+	config.provider = "openai";
+	config.base_url = "ftp://example.org";
+	assert_refused(&config, ERROR_USAGE, "ftp://example.org");
+	config.base_url = "not a url";
+	assert_refused(&config, ERROR_USAGE, "not a url");
+	config.base_url = NULL;
+	config.key_file = "/nonexistent/key";
+	assert_refused(&config, ERROR_AUTH, "/nonexistent/key");
+	config.key_file = NULL;
+	unsetenv("OPENAI_API_KEY");
+	unsetenv("OPENAI_BASE_URL");
+	assert_refused(&config, ERROR_AUTH, "OPENAI_API_KEY");
+	config.price_table = "/nonexistent/prices";
+	setenv("OPENAI_API_KEY", key, 1);
+	assert_refused(&config, ERROR_INPUT, "/nonexistent/prices");
+	assert_null(getenv("OPENAI_API_KEY"));
+}
+
+/* Upper estimates come from the table; local models are free, others unknown. */
+static void test_prices(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	int64_t cost = -1;
+
+	(void)state;
+	assert_true(llm_price(llm, NULL, 1000, 100, &cost));
+	assert_int_equal(cost, 1200000000);
+	assert_false(llm_price(llm, "nobody-knows", 1, 1, &cost));
+	assert_string_equal(llm_default_model(llm), "gpt-test");
+	assert_string_equal(llm_provider(llm), "openai");
+	llm_free(llm);
+
+	config.provider = "ollama";
+	llm = new_llm(&config);
+	assert_true(llm_price(llm, "nobody-knows", 1000, 100, &cost));
+	assert_int_equal(cost, 0);
+	llm_free(llm);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {TEST(test_stream),
+					   TEST(test_whole),
+					   TEST(test_other_providers),
+					   TEST(test_retry),
+					   TEST(test_gives_up),
+					   TEST(test_breaker_and_redaction),
+					   TEST(test_redaction_in_stream),
+					   TEST(test_quirk),
+					   TEST(test_quirk_without_end),
+					   TEST(test_nonsense),
+					   TEST(test_huge_nonsense),
+					   TEST(test_cut_stream),
+					   TEST(test_unfinished_stream),
+					   TEST(test_retry_needs_permission),
+					   TEST(test_retry_with_permission),
+					   TEST(test_free_retry_asks_nobody),
+					   TEST(test_no_end_of_body),
+					   TEST(test_missing_usage_and_price),
+					   TEST(test_refused),
+					   TEST(test_empty_text),
+					   TEST(test_silent_truncation),
+					   TEST(test_cancel),
+					   TEST(test_cancel_sweep),
+					   TEST(test_deadline),
+					   TEST(test_many),
+					   TEST(test_key_is_bound),
+					   TEST(test_bad_configuration),
+					   TEST(test_prices)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,475 @@
+#include "llm/replay.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "server.h"
+
+static struct event_base *base;
+static char dir[64];
+
+static void put(const char *name, const char *json)
+{
+	char *path = xasprintf("%s/%s", dir, name);
+
+	assert_true(file_write(path, text_of(json), NULL));
+	free(path);
+}
+
+/* Every file of the directory, in its order, with `visit`. */
+static size_t each_file(void (*visit)(const char *path))
+{
+	struct dirent **files = NULL;
+	int count = scandir(dir, &files, NULL, alphasort);
+	size_t seen = 0;
+
+	for (int i = 0; i < count; i++) {
+		char *path = xasprintf("%s/%s", dir, files[i]->d_name);
+
+		if (files[i]->d_name[0] != '.') {
+			visit(path);
+			seen++;
+		}
+		free(path);
+		free(files[i]);
+	}
+	free(files);
+	return seen;
+}
+
+static void remove_file(const char *path)
+{
+	assert_int_equal(unlink(path), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/rlmd-replay-XXXXXX");
+	base = event_base_new();
+	return !mkdtemp(dir);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	each_file(remove_file);
+	event_base_free(base);
+	return rmdir(dir);
+}
+
+struct outcome {
+	bool done;
+	struct error error;
+	char text[256], thinking[64], model[64];
+	struct llm_usage usage;
+	enum llm_finish finish;
+	int64_t cost;
+	bool cost_known;
+};
+
+static void on_answer(void *owner, const struct llm_response *response, const struct error *err)
+{
+	struct outcome *outcome = owner;
+
+	assert_false(outcome->done);
+	*outcome = (struct outcome){.done = true,
+				    .usage = response->usage,
+				    .finish = response->finish,
+				    .cost = response->cost,
+				    .cost_known = response->cost_known};
+	if (err)
+		outcome->error = *err;
+	if (response->text.size)
+		snprintf(outcome->text, sizeof outcome->text, "%.*s", (int)response->text.size,
+			 response->text.bytes);
+	if (response->thinking.size)
+		snprintf(outcome->thinking, sizeof outcome->thinking, "%.*s",
+			 (int)response->thinking.size, response->thinking.bytes);
+	snprintf(outcome->model, sizeof outcome->model, "%s", response->model);
+}
+
+static struct llm_call *start(struct llm *llm, struct outcome *outcome, const char *prompt,
+			      enum llm_kind kind, int depth, int turn)
+{
+	struct llm_message messages[] = {{LLM_SYSTEM, text_of("system words")},
+					 {LLM_USER, text_of(prompt)}};
+	struct llm_request request = {.messages = messages,
+				      .message_count = 2,
+				      .max_tokens = 100,
+				      .deadline = clock_ms() + 5000,
+				      .kind = kind,
+				      .depth = depth,
+				      .turn = turn};
+
+	*outcome = (struct outcome){0};
+	return llm_start(llm, &request, on_answer, outcome);
+}
+
+static struct outcome ask(struct llm *llm, const char *prompt, enum llm_kind kind, int depth,
+			  int turn)
+{
+	struct outcome outcome;
+
+	start(llm, &outcome, prompt, kind, depth, turn);
+	assert_false(outcome.done);
+	run_until(base, &outcome.done);
+	return outcome;
+}
+
+static struct llm *new_llm(struct llm_config config)
+{
+	struct error err = {0};
+	struct llm *llm = llm_new(base, &config, &err);
+
+	if (!llm)
+		fail_msg("%s", err.text);
+	return llm;
+}
+
+static struct llm *new_replay(void)
+{
+	return new_llm((struct llm_config){.provider = "replay", .replay_dir = dir});
+}
+
+static void assert_says(struct outcome outcome, const char *text)
+{
+	assert_string_equal(outcome.error.text, "");
+	assert_string_equal(outcome.text, text);
+}
+
+/* Entries match by kind, depth, turn and pattern; each part that is missing matches all. */
+static void test_match(void **state)
+{
+	struct llm *llm;
+
+	(void)state;
+	put("a.json", "[{\"match\": {\"kind\": \"turn\", \"depth\": 0, \"turn\": 1},"
+		      "  \"response\": {\"text\": \"root, turn 1\"}, \"repeat\": true},"
+		      " {\"match\": {\"kind\": \"turn\", \"depth\": 1},"
+		      "  \"response\": {\"text\": \"below\"}, \"repeat\": true},"
+		      " {\"match\": {\"pattern\": \"^(red|green) +apple$\"},"
+		      "  \"response\": {\"text\": \"apple\"}, \"repeat\": true},"
+		      " {\"response\": {\"text\": [\"any\", \"thing\"]}, \"repeat\": true}]");
+	llm = new_replay();
+	assert_says(ask(llm, "x", LLM_TURN, 0, 1), "root, turn 1");
+	assert_says(ask(llm, "x", LLM_TURN, 1, 1), "below");
+	assert_says(ask(llm, "green  apple", LLM_QUERY, 0, 0), "apple");
+	assert_says(ask(llm, "a green apple", LLM_QUERY, 0, 0), "any\nthing");
+	assert_says(ask(llm, "x", LLM_FORCED, 0, 1), "any\nthing");
+	llm_free(llm);
+}
+
+/* An entry is used once, in the order of files and entries, unless it repeats. */
+static void test_once_in_order(void **state)
+{
+	struct llm *llm;
+
+	(void)state;
+	put("b.json", "{\"response\": {\"text\": \"third\"}, \"repeat\": true}");
+	put("a.json", "[{\"response\": {\"text\": \"first\"}},"
+		      " {\"response\": {\"text\": \"second\"}, \"repeat\": false}]");
+	llm = new_replay();
+	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "first");
+	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "second");
+	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "third");
+	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "third");
+	llm_free(llm);
+}
+
+/* All fields of an answer arrive; without usage it is estimated and marked, and costs nothing. */
+static void test_fields(void **state)
+{
+	struct outcome outcome;
+	struct llm *llm;
+
+	(void)state;
+	put("a.json",
+	    "[{\"response\": {\"text\": \"t\", \"thinking\": \"hm\", \"finish\": \"length\","
+	    "   \"model\": \"m-1\", \"usage\": {\"input\": 7, \"output\": 5}, \"cost\": 0.25}},"
+	    " {\"response\": {\"text\": \"four words of text\"}}]");
+	llm = new_replay();
+	outcome = ask(llm, "x", LLM_TURN, 0, 0);
+	assert_says(outcome, "t");
+	assert_string_equal(outcome.thinking, "hm");
+	assert_string_equal(outcome.model, "m-1");
+	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
+	assert_int_equal(outcome.usage.input, 7);
+	assert_int_equal(outcome.usage.output, 5);
+	assert_false(outcome.usage.estimated);
+	assert_int_equal(outcome.cost, 250000000000);
+
+	outcome = ask(llm, "x", LLM_TURN, 0, 0);
+	assert_true(outcome.usage.estimated);
+	assert_true(outcome.usage.input > 0 && outcome.usage.output > 0);
+	assert_int_equal(outcome.cost, 0);
+	assert_true(outcome.cost_known);
+	llm_free(llm);
+}
+
+/* Errors of every kind can be scripted. */
+static void test_errors(void **state)
+{
+	struct outcome outcome;
+	struct llm *llm;
+
+	(void)state;
+	put("a.json", "{\"error\": {\"kind\": \"overloaded\", \"message\": \"too much\","
+		      " \"http_status\": 529}}");
+	llm = new_replay();
+	outcome = ask(llm, "x", LLM_TURN, 0, 0);
+	assert_int_equal(outcome.error.kind, ERROR_OVERLOADED);
+	assert_int_equal(outcome.error.http_status, 529);
+	assert_string_equal(outcome.error.text, "too much");
+	llm_free(llm);
+}
+
+/* A miss is an error that says what was asked for and what to do; nothing is opened. */
+static void test_miss(void **state)
+{
+	struct outcome outcome;
+	struct llm *llm;
+
+	(void)state;
+	put("a.json", "{\"match\": {\"turn\": 9}, \"response\": {\"text\": \"x\"}}");
+	llm = new_replay();
+	outcome = ask(llm,
+		      "a prompt with \033 in it and more than sixty characters, so that it is cut",
+		      LLM_QUERY, 2, 3);
+	assert_int_equal(outcome.error.kind, ERROR_REPLAY);
+	assert_non_null(strstr(outcome.error.text, "kind llm_query, depth 2, turn 3"));
+	assert_non_null(strstr(outcome.error.text, "'a prompt with \\x1b in it"));
+	assert_null(strstr(outcome.error.text, "it is cut"));
+	assert_non_null(strstr(outcome.error.text, "--record"));
+	llm_free(llm);
+}
+
+/* A delay is kept, ends at the call's deadline, and can be cancelled. */
+static void test_delay(void **state)
+{
+	struct llm_usage usage = {0};
+	struct llm_message message = {LLM_USER, text_of("x")};
+	struct llm_request request = {.messages = &message, .message_count = 1, .max_tokens = 1};
+	struct outcome outcome;
+	int64_t started = clock_ms();
+	struct llm_call *call;
+	struct llm *llm;
+
+	(void)state;
+	put("a.json",
+	    "[{\"response\": {\"text\": \"late\", \"delay\": 40}},"
+	    " {\"response\": {\"text\": \"never\", \"delay\": 100000}, \"repeat\": true}]");
+	llm = new_replay();
+	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "late");
+	assert_true(clock_ms() - started >= 40);
+
+	request.deadline = clock_ms() + 20;
+	outcome = (struct outcome){0};
+	llm_start(llm, &request, on_answer, &outcome);
+	run_until(base, &outcome.done);
+	assert_int_equal(outcome.error.kind, ERROR_TIMEOUT);
+
+	call = start(llm, &outcome, "x", LLM_TURN, 0, 0);
+	llm_cancel(call, &usage, NULL);
+	assert_true(usage.estimated);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_false(outcome.done);
+	llm_free(llm);
+}
+
+/* A bad script is refused when it is read, by file, entry and field. */
+static void test_bad_scripts(void **state)
+{
+	static const struct {
+		const char *json, *words;
+	} cases[] = {
+		{"[{\"response\": {\"text\": \"fine\"}}, {\"response\": {\"text\": 5}}]",
+		 "a.json: entry 2: \"text\""},
+		{"[{}]", "entry 1: neither"},
+		{"[5]", "entry 1: no object"},
+		{"{\"response\": {\"txt\": \"x\"}}", "unknown field \"txt\""},
+		{"{\"response\": {\"text\": [\"a\", 1]}}", "line 2"},
+		{"{\"respones\": {}}", "unknown field \"respones\""},
+		{"{\"match\": {\"kind\": \"root\"}, \"response\": {}}", "\"kind\""},
+		{"{\"match\": {\"turn\": -1}, \"response\": {}}", "\"turn\""},
+		{"{\"match\": {\"depth\": \"0\"}, \"response\": {}}", "\"depth\""},
+		{"{\"match\": {\"pattern\": \"(\"}, \"response\": {}}", "\"pattern\""},
+		{"{\"match\": {\"prompt\": \"x\"}, \"response\": {}}", "\"prompt\""},
+		{"{\"match\": 5, \"response\": {}}", "\"match\""},
+		{"{\"response\": {\"finish\": \"done\"}}", "\"finish\""},
+		{"{\"response\": {\"cost\": -1}}", "\"cost\""},
+		{"{\"response\": {\"delay\": 0.5}}", "\"delay\""},
+		{"{\"response\": {\"usage\": {\"input\": -1}}}", "\"input\""},
+		{"{\"response\": {\"usage\": []}}", "\"usage\""},
+		{"{\"error\": {\"kind\": \"nothing\"}}", "\"kind\""},
+		{"{\"response\": {}, \"repeat\": 1}", "\"repeat\""},
+		{"{\"response\": ", "not JSON"},
+		{"[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]", "nested"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error err = {0};
+
+		put("a.json", cases[i].json);
+		assert_null(replay_new(dir, &err));
+		assert_int_equal(err.kind, ERROR_INPUT);
+		if (!strstr(err.text, cases[i].words) || !strstr(err.text, "a.json"))
+			fail_msg("%s", err.text);
+	}
+}
+
+/* A directory that is missing or empty is a mistake, not an empty script. */
+static void test_bad_directory(void **state)
+{
+	struct error err = {0};
+
+	(void)state;
+	assert_null(replay_new("/nonexistent/replay", &err));
+	assert_int_equal(err.kind, ERROR_INPUT);
+	assert_null(replay_new(dir, &err));
+	assert_int_equal(err.kind, ERROR_INPUT);
+	assert_non_null(strstr(err.text, "--record"));
+}
+
+static const char key[] = "sk-secret-0123456789";
+
+static void check_recording(const char *path)
+{
+	struct stat st;
+	size_t size;
+	char *bytes = file_read(path, 1 << 20, &size, NULL);
+
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_null(strstr(bytes, key));
+	assert_null(strstr(bytes, "Authorization"));
+	free(bytes);
+}
+
+/* What was recorded over HTTP is replayed without it, the same to the last unit; equal requests
+ * in their order; errors too. No key is in it, and nobody else may read it. */
+static void test_record_and_replay(void **state)
+{
+	static const char *const bodies[] = {
+		"{\"model\":\"m-1\",\"choices\":[{\"message\":{\"content\":\"one\"},"
+		"\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":11,"
+		"\"completion_tokens\":3,\"cost\":0.000123456789}}",
+		"{\"model\":\"m-1\",\"choices\":[{\"message\":{\"content\":"
+		"\"two sk-secret-0123456789\"},\"finish_reason\":\"length\"}],"
+		"\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":4,\"cost\":0.5}}",
+	};
+	struct llm_config config = {.provider = "openai", .model = "m", .record_dir = dir};
+	struct server *server = server_new(base);
+	struct outcome live[3], again;
+	struct llm *llm;
+	char *url = xasprintf("%s/v1", server->url);
+
+	(void)state;
+	rmdir(dir);
+	setenv("OPENAI_API_KEY", key, 1);
+	setenv("OPENAI_BASE_URL", url, 1);
+	server_json(server, 200, "", bodies[0]);
+	server_json(server, 200, "", bodies[1]);
+	server_json(server, 404, "", "{\"error\":{\"message\":\"no such model\"}}");
+	llm = new_llm(config);
+	for (int i = 0; i < 3; i++)
+		live[i] = ask(llm, "same", LLM_QUERY, 0, i);
+	assert_int_equal(live[0].cost, 123456789);
+	llm_free(llm);
+	server_free(server);
+	assert_int_equal(each_file(check_recording), 3);
+
+	config = (struct llm_config){.provider = "replay", .model = "m", .replay_dir = dir};
+	llm = new_llm(config);
+	for (int i = 0; i < 3; i++) {
+		again = ask(llm, "same", LLM_QUERY, 0, 9);
+		assert_int_equal(again.error.kind, live[i].error.kind);
+		assert_string_equal(again.error.text, live[i].error.text);
+		assert_int_equal(again.error.http_status, live[i].error.http_status);
+		assert_int_equal(again.cost, live[i].cost);
+		assert_int_equal(again.finish, live[i].finish);
+		assert_memory_equal(&again.usage, &live[i].usage, sizeof again.usage);
+		assert_string_equal(again.model, live[i].model);
+		assert_string_equal(again.text, i == 1 ? "two ***" : live[i].text);
+	}
+	again = ask(llm, "same", LLM_QUERY, 0, 9);
+	assert_int_equal(again.error.kind, ERROR_REPLAY);
+	again = ask(llm, "other", LLM_QUERY, 0, 0);
+	assert_int_equal(again.error.kind, ERROR_REPLAY);
+	llm_free(llm);
+	free(url);
+}
+
+/* A replay can be recorded: so a script becomes a recording. */
+static void test_record_a_replay(void **state)
+{
+	struct llm_config config = {.provider = "replay", .replay_dir = dir, .record_dir = dir};
+	struct llm *llm;
+
+	(void)state;
+	put("a.json", "{\"response\": {\"text\": \"from the script\"}}");
+	llm = new_llm(config);
+	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "from the script");
+	llm_free(llm);
+	llm = new_replay();
+	assert_says(ask(llm, "x", LLM_TURN, 5, 5), "from the script");
+	llm_free(llm);
+}
+
+/* The identity of a request: its words, model and limit; not what it was for. */
+static void test_identity(void **state)
+{
+	struct llm_message messages[] = {{LLM_USER, text_of("a\xff")},
+					 {LLM_ASSISTANT, text_of("b")}};
+	struct llm_request one = {
+		.model = "m", .messages = messages, .message_count = 2, .max_tokens = 5};
+	struct llm_request other = one;
+	char first[EXCHANGE_ID_SIZE], second[EXCHANGE_ID_SIZE];
+
+	(void)state;
+	other.kind = LLM_FORCED;
+	other.turn = 7;
+	other.deadline = 99;
+	exchange_id(&one, first);
+	exchange_id(&other, second);
+	assert_int_equal(strlen(first), 64);
+	assert_string_equal(first, second);
+	other.max_tokens = 6;
+	exchange_id(&other, second);
+	assert_string_not_equal(first, second);
+	other = one;
+	other.model = "n";
+	exchange_id(&other, second);
+	assert_string_not_equal(first, second);
+	other = one;
+	other.message_count = 1;
+	exchange_id(&other, second);
+	assert_string_not_equal(first, second);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_match),           TEST(test_once_in_order), TEST(test_fields),
+		TEST(test_errors),          TEST(test_miss),          TEST(test_delay),
+		TEST(test_bad_scripts),     TEST(test_bad_directory), TEST(test_record_and_replay),
+		TEST(test_record_a_replay), TEST(test_identity),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* Bytes into events, whatever the network does to them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <event2/buffer.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "llm/stream.h"
+
+/* Events as one string: "name=data;" each. */
+struct record {
+	struct evbuffer *events; /* owned */
+	size_t refuse_at;        /* the event of this number is refused; 0: none */
+	size_t count;
+};
+
+static bool on_event(void *owner, struct text event, struct text data, struct error *err)
+{
+	struct record *record = owner;
+
+	evbuffer_add(record->events, event.bytes, event.size);
+	evbuffer_add(record->events, "=", 1);
+	evbuffer_add(record->events, data.bytes, data.size);
+	evbuffer_add(record->events, ";", 1);
+	if (++record->count == record->refuse_at)
+		return error_set(err, ERROR_REFUSED, "enough");
+	return true;
+}
+
+/* Feeds pieces of `step` bytes after a first one of `first`. */
+static char *events_of(enum adapter_framing framing, struct text bytes, size_t first, size_t step)
+{
+	struct record record = {.events = evbuffer_new()};
+	struct stream *stream = stream_new(framing, on_event, &record);
+	struct error error = {0};
+	char *events;
+
+	for (size_t at = 0, size = first; at < bytes.size; at += size, size = step) {
+		char *piece;
+
+		size = size < bytes.size - at ? size : bytes.size - at;
+		piece = xstrndup(bytes.bytes + at, size);
+		assert_true(stream_feed(stream, text_from(piece, size), &error));
+		free(piece);
+	}
+	assert_true(stream_end(stream, &error));
+	stream_free(stream);
+	events = text_drain(record.events, NULL);
+	evbuffer_free(record.events);
+	return events;
+}
+
+static void assert_events(enum adapter_framing framing, const char *bytes, const char *expected)
+{
+	struct text text = text_of(bytes);
+
+	for (size_t first = 0; first <= text.size; first++) {
+		char *events = events_of(framing, text, first, text.size);
+
+		assert_string_equal(events, expected);
+		free(events);
+	}
+	for (size_t step = 1; step <= 3; step++) {
+		char *events = events_of(framing, text, 0, step);
+
+		assert_string_equal(events, expected);
+		free(events);
+	}
+}
+
+/* The WHATWG standard's rules, one case each. */
+static void server_sent_events(void **state)
+{
+	static const char *const cases[][2] = {
+		{"data: a\n\n", "=a;"},
+		{"data: a\r\n\r\ndata: b\r\rdata: c\n\n", "=a;=b;=c;"},
+		{"data:a\n\n", "=a;"},
+		{"data:  a \n\n", "= a ;"},
+		{"data: a\ndata: b\ndata\n\n", "=a\nb\n;"},
+		{"data\n\n", "=;"},
+		{"data:\n\n", "=;"},
+		{"event: e\ndata: a\n\ndata: b\n\n", "e=a;=b;"},
+		{"event: e\n\ndata: a\n\n", "=a;"},
+		{"event: e\nevent: f\ndata: a\n\n", "f=a;"},
+		{"\n\n: a comment\n:\ndata: a\n: another\n\n", "=a;"},
+		{"id: 1\nretry: 10\nunknown: x\ndatax: y\ndata: a\n\n", "=a;"},
+		{"\xef\xbb\xbf"
+		 "data: a\n\n",
+		 "=a;"},
+		{"data: a\n\n\xef\xbb\xbf"
+		 "data: b\n\n",
+		 "=a;"},
+		{"data: a: b\n\n", "=a: b;"},
+		{"data: a\n\ndata: half", "=a;"},
+		{"data: a\n\ndata: half\n", "=a;"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_events(FRAMING_SSE, cases[i][0], cases[i][1]);
+}
+
+/* A line an event, the last one also without its line feed. */
+static void lines_of_json(void **state)
+{
+	(void)state;
+	assert_events(FRAMING_NDJSON, "{\"a\":1}\n{\"b\":2}\r\n\n  \n{\"c\":3}",
+		      "={\"a\":1};={\"b\":2};={\"c\":3};");
+	assert_events(FRAMING_NDJSON, "\xef\xbb\xbf{}\n", "={};");
+	assert_events(FRAMING_NDJSON, "{\"a\":\r1}\n", "={\"a\":\r1};");
+}
+
+static void nul_bytes_are_bytes(void **state)
+{
+	struct record record = {.events = evbuffer_new()};
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, &record);
+
+	(void)state;
+	assert_true(stream_feed(stream, text_from("data: a\0b\n\n", 11), NULL));
+	assert_int_equal(evbuffer_get_length(record.events), 5);
+	stream_free(stream);
+	evbuffer_free(record.events);
+}
+
+/* An event's name is cut, not its rest mistaken for something else. */
+static void long_names_are_cut(void **state)
+{
+	char name[200];
+	char *bytes, *events;
+
+	(void)state;
+	memset(name, 'e', sizeof name);
+	bytes = xasprintf("event: %.*s\ndata: a\n\n", (int)sizeof name, name);
+	events = events_of(FRAMING_SSE, text_of(bytes), 0, 1000);
+	assert_int_equal(strspn(events, "e"), 63);
+	assert_string_equal(events + 63, "=a;");
+	free(bytes);
+	free(events);
+}
+
+/* The receiver's refusal ends the feed, with its error, before the next event. */
+static void a_refusal_stops(void **state)
+{
+	struct record record = {.events = evbuffer_new(), .refuse_at = 2};
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, &record);
+	struct error error = {0};
+
+	(void)state;
+	assert_false(stream_feed(stream, text_of("data: a\n\ndata: b\n\ndata: c\n\n"), &error));
+	assert_int_equal(error.kind, ERROR_REFUSED);
+	assert_int_equal(record.count, 2);
+	stream_free(stream);
+	evbuffer_free(record.events);
+}
+
+/* Feeds `piece` until it is refused or `limit` bytes have gone in; how many went in. */
+static size_t feed_until_refused(enum adapter_framing framing, const char *piece, size_t limit,
+				 struct error *error)
+{
+	struct record record = {.events = evbuffer_new()};
+	struct stream *stream = stream_new(framing, on_event, &record);
+	size_t size = strlen(piece), fed = 0;
+
+	while (fed < limit && stream_feed(stream, text_from(piece, size), error))
+		fed += size;
+	stream_free(stream);
+	evbuffer_free(record.events);
+	return fed;
+}
+
+/* Neither a line nor the lines of one event may grow without bound. */
+static void events_are_bounded(void **state)
+{
+	static const struct {
+		enum adapter_framing framing;
+		const char *start;
+		char fill;
+		const char *end;
+	} cases[] = {
+		{FRAMING_SSE, "data: ", 'x', ""},
+		{FRAMING_SSE, ": ", 'x', ""},
+		{FRAMING_SSE, "data: ", 'x', "\n"},
+		{FRAMING_NDJSON, "", 'x', ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct error error = {0};
+		char filler[1000];
+		char *piece;
+		size_t fed;
+
+		memset(filler, cases[i].fill, sizeof filler);
+		piece = xasprintf("%s%.*s%s", cases[i].start, (int)sizeof filler, filler,
+				  cases[i].end);
+		fed = feed_until_refused(cases[i].framing, piece, 2 * REPLY_EVENT_MAX, &error);
+		assert_int_equal(error.kind, ERROR_BAD_REPLY);
+		assert_true(fed > REPLY_EVENT_MAX / 2 && fed < REPLY_EVENT_MAX + 100000);
+		free(piece);
+	}
+}
+
+/* Long streams of short events, and of comments, are no long event. */
+static void streams_are_not_bounded(void **state)
+{
+	struct error error = {0};
+	size_t enough = 2 * (size_t)REPLY_EVENT_MAX;
+
+	(void)state;
+	assert_true(feed_until_refused(FRAMING_SSE, "data: some text that is short\n\n", enough,
+				       &error) >= enough);
+	assert_true(feed_until_refused(FRAMING_SSE, ": keep-alive, nothing yet\n\n", enough,
+				       &error) >= enough);
+}
+
+/* A server of nothing but carriage returns must not cost more than its bytes. */
+static void many_line_ends_are_cheap(void **state)
+{
+	size_t size = 1 << 20;
+	char *returns = xcalloc(size, 1);
+	struct record record = {.events = evbuffer_new()};
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, &record);
+
+	(void)state;
+	memset(returns, '\r', size);
+	assert_true(stream_feed(stream, text_from(returns, size), NULL));
+	assert_int_equal(record.count, 0);
+	stream_free(stream);
+	evbuffer_free(record.events);
+	free(returns);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(server_sent_events),
+		cmocka_unit_test(lines_of_json),
+		cmocka_unit_test(nul_bytes_are_bytes),
+		cmocka_unit_test(long_names_are_cut),
+		cmocka_unit_test(a_refusal_stops),
+		cmocka_unit_test(events_are_bounded),
+		cmocka_unit_test(streams_are_not_bounded),
+		cmocka_unit_test(many_line_ends_are_cheap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
