@@ -1,0 +1,42 @@
+/*
+ * engine/ask.h - one model call, in its turn and paid for.
+ *
+ * Waits for a slot, reserves the most that the call should cost (with max_tokens
+ * lowered to what the account affords, down to a floor), sends it, settles to
+ * what was billed, counts it and records it. A retry reserves again. Cancelling
+ * settles too: what a closed transfer had cost is not forgotten.
+ */
+#pragma once
+
+#include "budget/budget.h"
+#include "engine/room.h"
+#include "llm/llm.h"
+
+enum {
+	ASK_TOKENS_TURN = 8192, /* output asked for, where the purse affords it */
+	ASK_TOKENS_QUERY = 8192,
+	ASK_TOKENS_FORCED = 4096,
+	ASK_TOKENS_FLOOR = 256, /* less is refused: an answer would be cut to nothing */
+};
+
+struct ask;
+
+struct ask_options {
+	struct budget *budget;  /* lent: who pays */
+	struct charge *reserve; /* lent, or NULL: given up when this call reserves */
+	const char *run;        /* lent: the id under which it is recorded */
+	int number;             /* of the run's calls; ASK_TURN: a turn, which the run records */
+	struct llm_request request; /* its messages and model are lent until the callback */
+};
+
+enum { ASK_TURN = -1 };
+
+/* `response` is lent and holds usage and cost also where `err` is set. */
+typedef void ask_done_fn(void *owner, const struct llm_response *response, const struct error *err);
+
+/* Never calls back before it returns. */
+struct ask *ask_start(struct room *, const struct ask_options *, ask_done_fn *, void *owner);
+void ask_cancel(struct ask *); /* NULL is fine; no callback follows */
+
+/* The most tokens that these messages can be counted as, by our estimate. */
+int64_t ask_input_bound(const struct llm_message *messages, size_t count);

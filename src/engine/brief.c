@@ -1,0 +1,243 @@
+#include "engine/brief.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "engine/prompt.h"
+
+enum {
+	PREVIEW_MAX = 2000, /* bytes of the context in the first turn */
+	CALL_TOKENS = 2000, /* of a typical llm_query: what the prompt's cost figure is for */
+	CALL_OUTPUT_TOKENS = 500,
+	CALL_MS = 3000,   /* until this run has measured its own */
+	SUBRUN_CALLS = 5, /* turns of a typical sub-run */
+};
+
+static void values_of_budget(const struct brief *brief, struct prompt_values *values)
+{
+	const struct budget_limits *limits = budget_limits(brief->budget);
+	struct budget_amount left = budget_remaining(brief->budget);
+
+	prompt_number(values, "depth", brief->depth);
+	prompt_number(values, "max_depth", limits->max_depth);
+	prompt_number(values, "max_turns", limits->max_iterations);
+	prompt_number(values, "turn", brief->turn);
+	prompt_money(values, "cost", left.cost);
+	prompt_number(values, "tokens", left.tokens);
+	prompt_duration(values, "time", budget_remaining_ms(brief->budget));
+	prompt_number(values, "iterations", budget_remaining_iterations(brief->budget));
+	prompt_number(values, "max_output", brief->room->config->max_output);
+	prompt_text(values, "task", brief->task);
+}
+
+static void values_of_calls(const struct brief *brief, struct prompt_values *values)
+{
+	const struct room *room = brief->room;
+	int64_t call_ms = room->call_count ? room->call_ms / room->call_count : CALL_MS;
+	int64_t subrun_ms = room->subrun_count ? room->subrun_ms / room->subrun_count
+					       : SUBRUN_CALLS * call_ms;
+	int64_t cost;
+
+	prompt_text(values, "model", text_of(room->model));
+	prompt_text(values, "subcall_model", text_of(room->subcall_model));
+	prompt_duration(values, "query_time", call_ms);
+	prompt_duration(values, "subrun_time", subrun_ms);
+	if (llm_price(room->llm, room->subcall_model, CALL_TOKENS, CALL_OUTPUT_TOKENS, &cost)) {
+		prompt_money(values, "query_cost", cost);
+		prompt_money(values, "subrun_cost",
+			     room->subrun_count ? room->subrun_cost / room->subrun_count
+						: SUBRUN_CALLS * cost);
+	} else {
+		prompt_text(values, "query_cost", text_of("an unknown price"));
+		prompt_text(values, "subrun_cost", text_of("several times that"));
+	}
+}
+
+static void describe_context(const struct context *context, struct evbuffer *out)
+{
+	for (size_t i = 0; i < context->count; i++) {
+		const struct context_input *input = &context->inputs[i];
+		const struct text_scan *scan = memfile_scan(input->file);
+
+		evbuffer_add_printf(out, "- `%s`: %zu characters, %s, about %" PRId64 " tokens",
+				    input->name, scan->characters, input->type,
+				    text_scan_tokens(scan));
+		if (input->files)
+			evbuffer_add_printf(out, "; %zu files in `%s.files` (path -> text)",
+					    json_array_size(input->files), input->name);
+		evbuffer_add(out, "\n", 1);
+	}
+	if (!context->count)
+		evbuffer_add_printf(out, "- none: `context` is the empty string\n");
+}
+
+struct telling telling_new(void)
+{
+	return (struct telling){evbuffer_new(), evbuffer_new()};
+}
+
+void telling_free(struct telling *telling)
+{
+	evbuffer_free(telling->text);
+	evbuffer_free(telling->timeless);
+}
+
+void telling_say(struct telling *telling, enum llm_role role, struct conversation *conversation)
+{
+	conversation_add(conversation, role, text_in(telling->text), text_in(telling->timeless));
+	evbuffer_drain(telling->text, evbuffer_get_length(telling->text));
+	evbuffer_drain(telling->timeless, evbuffer_get_length(telling->timeless));
+}
+
+void brief_system(const struct brief *brief, const struct budget *parent, struct telling *out)
+{
+	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
+	struct prompt_values values = {0};
+
+	values_of_budget(brief, &values);
+	values_of_calls(brief, &values);
+	describe_context(brief->context, contexts);
+	prompt_text(&values, "contexts", text_in(contexts));
+	if (parent) {
+		struct budget_amount left = budget_remaining(parent);
+
+		prompt_money(&values, "parent_cost", left.cost);
+		prompt_number(&values, "parent_tokens", left.tokens);
+		prompt_number(&values, "parent_iterations", budget_remaining_iterations(parent));
+	}
+	prompt_render("root", &values, out->text, out->timeless);
+	if (parent)
+		prompt_render("subrun", &values, out->text, out->timeless);
+}
+
+void brief_first_turn(const struct brief *brief, struct telling *out)
+{
+	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
+	struct prompt_values values = {0};
+	struct text preview = {"", 0};
+
+	values_of_budget(brief, &values);
+	describe_context(brief->context, contexts);
+	prompt_text(&values, "contexts", text_in(contexts));
+	if (brief->context->count)
+		preview = text_clip(memfile_text(brief->context->inputs[0].file), PREVIEW_MAX);
+	prompt_text(&values, "preview", preview.bytes ? preview : text_of(""));
+	prompt_render("first_turn", &values, out->text, out->timeless);
+}
+
+struct text brief_query(void)
+{
+	return text_trim(prompt_template("query"));
+}
+
+struct text brief_direct(void)
+{
+	return text_trim(prompt_template("direct"));
+}
+
+void brief_turn(const struct brief *brief, struct text news, struct telling *out)
+{
+	struct prompt_values values = {0};
+
+	values_of_budget(brief, &values);
+	prompt_text(&values, "output", news);
+	prompt_render("turn", &values, out->text, out->timeless);
+}
+
+void brief_forced(const struct brief *brief, const char *reason, struct text news,
+		  struct telling *out)
+{
+	struct prompt_values values = {0};
+
+	values_of_budget(brief, &values);
+	prompt_text(&values, "reason", text_of(reason));
+	prompt_text(&values, "output", news);
+	prompt_render("forced", &values, out->text, out->timeless);
+}
+
+void brief_note(const char *name, struct text output, struct evbuffer *out)
+{
+	struct prompt_values values = {0};
+
+	prompt_text(&values, "output", output);
+	prompt_text(&values, "reason", output);
+	prompt_render(name, &values, out, NULL);
+}
+
+void brief_unknown_variable(struct text name, struct text variables, struct evbuffer *out)
+{
+	struct prompt_values values = {0};
+
+	prompt_text(&values, "output", name);
+	prompt_text(&values, "variables", variables);
+	prompt_render("unknown_variable", &values, out, NULL);
+}
+
+static bool starts_character(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+/* Bytes of the first `characters` of a text, or of the last ones. */
+static size_t head_bytes(struct text text, int64_t characters)
+{
+	size_t i = 0;
+
+	while (i < text.size && (characters || !starts_character(text.bytes[i])))
+		characters -= starts_character(text.bytes[i++]);
+	return i;
+}
+
+static size_t tail_bytes(struct text text, int64_t characters)
+{
+	size_t i = text.size;
+
+	while (i && characters)
+		characters -= starts_character(text.bytes[--i]);
+	return text.size - i;
+}
+
+void brief_clip(struct text text, int64_t max, struct evbuffer *out)
+{
+	struct text_scan scan = {0};
+	size_t head, tail;
+
+	text_scan_feed(&scan, text);
+	text_scan_end(&scan);
+	/* A worker cuts its output itself and says so: its note may stand beyond the limit. */
+	if ((int64_t)scan.characters <= max + 100) {
+		text_repair(text, out);
+		return;
+	}
+	head = head_bytes(text, max / 2);
+	tail = tail_bytes(text, max - max / 2);
+	text_repair(text_from(text.bytes, head), out);
+	evbuffer_add_printf(out, "\n... [%" PRId64 " characters omitted] ...\n",
+			    (int64_t)scan.characters - max);
+	text_repair(text_from(text.bytes + text.size - tail, tail), out);
+}
+
+static void add_section(const char *title, struct text text, int64_t max, struct evbuffer *out)
+{
+	if (!text.size)
+		return;
+	evbuffer_add_printf(out, "%s\n", title);
+	brief_clip(text, max, out);
+	if (text.bytes[text.size - 1] != '\n')
+		evbuffer_add(out, "\n", 1);
+}
+
+void brief_block(int64_t number, const struct worker_block *block, int64_t max_output,
+		 struct evbuffer *out)
+{
+	evbuffer_add_printf(out, "[block %" PRId64 "]\n", number);
+	add_section("[stdout]", block->stdout_text, max_output, out);
+	add_section("[stderr]", block->stderr_text, max_output, out);
+	if (block->failed)
+		add_section("[error]", block->error, max_output, out);
+	if (block->interrupted)
+		evbuffer_add_printf(out, "[the block was interrupted: its time was over]\n");
+	if (!block->stdout_text.size && !block->stderr_text.size && !block->failed)
+		evbuffer_add_printf(out, "[no output]\n");
+}

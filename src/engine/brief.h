@@ -1,0 +1,56 @@
+/*
+ * engine/brief.h - what a run tells its model, put together from the prompts.
+ *
+ * Pure: a view of the run in, text out. System prompts hold nothing that
+ * changes while the run lasts; turns say what is left.
+ */
+#pragma once
+
+#include <event2/buffer.h>
+#include <stdbool.h>
+
+#include "budget/budget.h"
+#include "engine/context.h"
+#include "engine/conversation.h"
+#include "engine/room.h"
+#include "pool/worker.h"
+
+struct brief {
+	const struct room *room;
+	const struct budget *budget;
+	const struct context *context;
+	struct text task;
+	int depth;
+	int turn; /* the one that is asked for now, from 1 */
+};
+
+/* What is told, and the same without what a clock put into it (llm_message). */
+struct telling {
+	struct evbuffer *text, *timeless; /* owned */
+};
+
+struct telling telling_new(void);
+void telling_free(struct telling *);
+void telling_say(struct telling *, enum llm_role, struct conversation *); /* and empties it */
+
+void brief_system(const struct brief *, const struct budget *parent, struct telling *out);
+void brief_first_turn(const struct brief *, struct telling *out);
+
+/* The system prompts of llm_query and of a direct answer; static. */
+struct text brief_query(void);
+struct text brief_direct(void);
+
+/* `news` is what happened since the last turn: outputs of blocks, notes. */
+void brief_turn(const struct brief *, struct text news, struct telling *out);
+void brief_forced(const struct brief *, const char *reason, struct text news, struct telling *out);
+
+/* One of the notes without values: "no_code", "cut", "lost". */
+void brief_note(const char *name, struct text output, struct evbuffer *out);
+void brief_unknown_variable(struct text name, struct text variables, struct evbuffer *out);
+
+/* What one block did, as its model reads it; texts bounded to `max_output` characters each. */
+void brief_block(int64_t number, const struct worker_block *, int64_t max_output,
+		 struct evbuffer *out);
+
+/* Head and tail of at most `max` characters, with a note of how much was left out; repaired. */
+void brief_clip(struct text, int64_t max, struct evbuffer *out);

@@ -1,0 +1,239 @@
+#include "engine/engine.h"
+
+#include <stdlib.h>
+
+#include "async/semaphore.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/money.h"
+#include "engine/ask.h"
+#include "engine/brief.h"
+#include "engine/conversation.h"
+#include "engine/result.h"
+#include "engine/room.h"
+#include "engine/run.h"
+#include "engine/trace.h"
+
+struct engine {
+	struct room room;
+	struct engine_config config; /* its strings are lent */
+	struct run *root;            /* owned; NULL once it has delivered */
+	json_t *notes;               /* owned: what loading the context had to say */
+	engine_event_fn *event;
+	engine_done_fn *done;
+	void *owner;
+	int64_t started;
+	bool interrupted;
+};
+
+static void on_trace(void *owner, json_t *event)
+{
+	struct engine *engine = owner;
+
+	if (engine->event)
+		engine->event(engine->owner, event);
+}
+
+static json_t *warnings_of(struct engine *engine)
+{
+	json_t *warnings = json_copy((json_t *)run_warnings(engine->root));
+	json_t *more = llm_take_warnings(engine->room.llm);
+
+	json_array_extend(warnings, engine->notes);
+	json_array_extend(warnings, more);
+	json_decref(more);
+	return warnings;
+}
+
+static json_t *result_object(struct engine *engine, const struct run_result *run,
+			     const struct error *err)
+{
+	json_t *object = json_pack(
+		"{s:s, s:b, s:o, s:O, s:o, s:o, s:o, s:s}", "event", "result", "success",
+		err->kind == ERROR_NONE, "output", json_from_text(run->answer), "trace",
+		trace_tree(engine->room.trace), "usage", result_usage(run_budget(engine->root)),
+		"warnings", warnings_of(engine), "sandbox", sandbox_report(engine->room.sandbox),
+		"stopReason", stop_reason_name(run->stop));
+
+	json_object_set_new(object, "model", json_string(engine->room.model));
+	json_object_set_new(object, "provider", json_string(llm_provider(engine->room.llm)));
+	json_object_set_new(object, "priceTable", json_string(llm_price_date(engine->room.llm)));
+	if (err->kind)
+		json_object_set_new(object, "error",
+				    result_error(err, llm_provider(engine->room.llm)));
+	return object;
+}
+
+static void on_root(void *owner, const struct run_result *run)
+{
+	struct engine *engine = owner;
+	struct engine_result result = {
+		.failure = run->error.kind,
+		.error = run->error,
+		.forced = run->forced,
+	};
+
+	if (run->forced && engine->config.strict && run->stop != STOP_INTERRUPTED) {
+		error_set(&result.error, ERROR_BUDGET,
+			  "the answer was forced (%s), and --strict takes that for a failure",
+			  stop_reason_name(run->stop));
+		result.failure = ERROR_BUDGET;
+	}
+	result.object = result_object(engine, run, &result.error);
+	result.output = json_get_text(result.object, "output");
+	run_free(take_pointer(&engine->root));
+	trace_event(engine->room.trace, json_incref(result.object));
+	engine->done(engine->owner, &result);
+	json_decref(result.object);
+}
+
+static void open_room(struct engine *engine, struct event_base *base, struct sandbox *sandbox,
+		      struct llm *llm)
+{
+	const struct engine_config *config = &engine->config;
+	struct room *room = &engine->room;
+
+	room->base = base;
+	room->sandbox = sandbox;
+	room->llm = llm;
+	room->config = config;
+	room->model = config->model ? config->model : llm_default_model(llm);
+	room->subcall_model = config->subcall_model ? config->subcall_model : room->model;
+}
+
+struct engine *engine_start(struct event_base *base, struct sandbox *sandbox, struct llm *llm,
+			    const struct engine_config *config, struct text task,
+			    const struct context *context, engine_event_fn *event,
+			    engine_done_fn *done, void *owner)
+{
+	struct engine *engine = xcalloc(1, sizeof *engine);
+	struct run_options options = {.task = task, .context = context};
+
+	engine->config = *config;
+	engine->event = event;
+	engine->done = done;
+	engine->owner = owner;
+	engine->started = clock_ms();
+	engine->notes = context->notes ? json_copy(context->notes) : json_array();
+	open_room(engine, base, sandbox, llm);
+	engine->room.calls = semaphore_new(base, (size_t)config->max_parallel);
+	engine->room.trace = trace_new(on_trace, engine);
+	engine->root = run_start(&engine->room, &options, on_root, engine);
+	return engine;
+}
+
+void engine_free(struct engine *engine)
+{
+	if (!engine)
+		return;
+	run_free(engine->root);
+	semaphore_free(engine->room.calls);
+	trace_free(engine->room.trace);
+	json_decref(engine->notes);
+	free(engine);
+}
+
+void engine_interrupt(struct engine *engine)
+{
+	if (engine->interrupted || !engine->root)
+		return;
+	engine->interrupted = true;
+	run_interrupt(engine->root, clock_ms() + engine->config.grace_ms);
+}
+
+struct engine_status engine_status(const struct engine *engine)
+{
+	struct engine_status status = {
+		.calls_in_flight = engine->room.calls_in_flight,
+		.elapsed_ms = clock_ms() - engine->started,
+		.max_cost = engine->config.limits.cost,
+		.interrupted = engine->interrupted,
+	};
+
+	for (int depth = 0; depth < RUN_DEPTH_MAX; depth++)
+		if (engine->room.runs_alive[depth])
+			status.depth = depth;
+	if (engine->root) {
+		const struct budget_usage *usage = budget_usage(run_budget(engine->root));
+
+		status.turn = run_turn(engine->root);
+		status.tokens = usage->tokens;
+		status.cost = usage->cost;
+	}
+	return status;
+}
+
+json_t *engine_usage(const struct engine *engine)
+{
+	return engine->root ? result_usage(run_budget(engine->root)) : NULL;
+}
+
+static void first_request(struct conversation *conversation, const struct brief *brief)
+{
+	struct telling telling = telling_new();
+
+	brief_system(brief, NULL, &telling);
+	telling_say(&telling, LLM_SYSTEM, conversation);
+	brief_first_turn(brief, &telling);
+	telling_say(&telling, LLM_USER, conversation);
+	telling_free(&telling);
+}
+
+/* The dearest that the limits allow: a purse spent to the end, or all turns at full length. */
+static json_t *worst_cost(const struct engine *engine, int64_t input_tokens)
+{
+	const struct budget_limits *limits = &engine->config.limits;
+	int64_t tokens = limits->tokens, output, cost, turns = limits->max_iterations;
+
+	output = turns * ASK_TOKENS_TURN;
+	if (tokens == BUDGET_UNLIMITED)
+		tokens = turns * (input_tokens + ASK_TOKENS_TURN);
+	if (output > tokens)
+		output = tokens;
+	if (!llm_price(engine->room.llm, engine->room.model, tokens - output, output, &cost))
+		return json_null();
+	return result_cost(true, cost < limits->cost ? cost : limits->cost);
+}
+
+json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, struct text task,
+		       const struct context *context)
+{
+	struct engine engine = {.config = *config};
+	struct budget *budget = budget_new(&config->limits, NULL, NULL);
+	struct conversation conversation = {0};
+	struct brief brief = {.room = &engine.room,
+			      .budget = budget,
+			      .context = context,
+			      .task = task,
+			      .turn = 1};
+	json_t *contexts = json_array();
+	int64_t first = 0;
+	json_t *object;
+
+	open_room(&engine, NULL, NULL, llm);
+	first_request(&conversation, &brief);
+	for (size_t i = 0; i < conversation.count; i++)
+		first += text_tokens(conversation.messages[i].text);
+	for (size_t i = 0; i < context->count; i++) {
+		const struct text_scan *scan = memfile_scan(context->inputs[i].file);
+
+		json_array_append_new(contexts, json_pack("{s:s, s:I, s:I, s:I, s:s}", "name",
+							  context->inputs[i].name, "length",
+							  (json_int_t)scan->characters, "bytes",
+							  (json_int_t)scan->bytes, "tokenEstimate",
+							  (json_int_t)text_scan_tokens(scan),
+							  "contentType", context->inputs[i].type));
+	}
+	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:s}", "provider",
+			   llm_provider(llm), "model", engine.room.model, "subcallModel",
+			   engine.room.subcall_model, "contexts", contexts, "systemPrompt",
+			   json_from_text(conversation.messages[0].text), "firstTurn",
+			   json_from_text(conversation.messages[1].text), "firstRequestTokens",
+			   (json_int_t)first, "worstCaseCost", worst_cost(&engine, first),
+			   "priceTable", llm_price_date(llm));
+	conversation_done(&conversation);
+	budget_free(budget);
+	return object;
+}

@@ -1,0 +1,77 @@
+/*
+ * engine/engine.h - one question, answered: the face of the engine.
+ *
+ * An engine brings together a sandbox, a model and the settings that all runs
+ * of one question share. engine_start() starts the root run (engine/run.h);
+ * everything comes back through two callbacks: events while it happens, and the
+ * result, once.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "budget/budget.h"
+#include "engine/context.h"
+#include "llm/llm.h"
+#include "sandbox/sandbox.h"
+
+struct engine_config {
+	const char *model;         /* the root's; NULL: the provider's default. Lent for good. */
+	const char *subcall_model; /* NULL: as `model`. Lent for good. */
+	struct budget_limits limits;
+	int64_t block_timeout_ms;
+	int64_t max_output; /* characters */
+	int max_parallel;   /* model calls in flight at once */
+	int64_t grace_ms;   /* for the forced answer after an interruption */
+	bool strict;        /* a forced answer is a failure (ERROR_BUDGET) */
+};
+
+/* `object` is the result object of interface (success, output, trace, usage, warnings, ...). */
+struct engine_result {
+	enum error_kind failure; /* ERROR_NONE: success */
+	struct error error;      /* where it failed */
+	struct text output; /* the answer; may stand beside a failure (interrupted, --strict) */
+	bool forced;
+	json_t *object; /* lent */
+};
+
+/* One trace event as it happens, an object with "event", lent. The last is "result". */
+typedef void engine_event_fn(void *owner, json_t *event);
+typedef void engine_done_fn(void *owner, const struct engine_result *);
+
+/* For the status line; counts the whole tree. */
+struct engine_status {
+	int turn;  /* of the root, from 1 */
+	int depth; /* the deepest run that is alive */
+	int calls_in_flight;
+	int64_t tokens, cost, elapsed_ms;
+	int64_t max_cost; /* BUDGET_UNLIMITED: none */
+	bool interrupted;
+};
+
+struct engine;
+
+/* `sandbox` and `llm` are lent and must outlive the engine. The context is lent during the call:
+ * its inputs are referenced. */
+struct engine *engine_start(struct event_base *, struct sandbox *, struct llm *,
+			    const struct engine_config *, struct text task, const struct context *,
+			    engine_event_fn *, engine_done_fn *, void *owner);
+void engine_free(struct engine *); /* NULL is fine; cancels whatever is left */
+
+/* No new calls, those in flight are cancelled, an answer is forced within the grace. */
+void engine_interrupt(struct engine *);
+
+struct engine_status engine_status(const struct engine *);
+
+/* The result object's "usage" so far, new: for a run that is stopped before it has a result. */
+json_t *engine_usage(const struct engine *);
+
+/* What --dry-run shows: the first request, its token and worst-case cost estimate; new. */
+json_t *engine_dry_run(struct llm *, const struct engine_config *, struct text task,
+		       const struct context *);

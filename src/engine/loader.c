@@ -1,0 +1,336 @@
+#include "engine/loader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+
+enum {
+	CHUNK_SIZE = 1 << 20, /* read at once */
+	BINARY_PROBE = 8000,  /* a NUL within so many bytes makes a file binary, as git has it */
+	NAMES_SHOWN = 5,      /* of skipped files, of one kind */
+};
+
+enum skip { SKIP_BINARY, SKIP_SPECIAL, SKIP_LINK, SKIP_UNREADABLE, SKIP_KINDS };
+
+struct loader {
+	char *name;           /* owned */
+	struct memfile *file; /* owned */
+	json_t *files;        /* owned; NULL: a plain text without headers */
+	json_t *notes;        /* lent */
+	char *chunk;          /* owned, CHUNK_SIZE bytes */
+	size_t characters;    /* in `file` so far; counted only with headers */
+	bool open_line;       /* the last entry did not end in a line feed */
+	struct {
+		size_t count;
+		char *names; /* owned; the first few, ready to be shown */
+	} skipped[SKIP_KINDS];
+};
+
+struct loader *loader_new(const char *name, bool with_headers, json_t *notes)
+{
+	struct loader *loader = xcalloc(1, sizeof *loader);
+
+	loader->name = xstrdup(name);
+	loader->file = memfile_new("rlmd-context");
+	loader->files = with_headers ? json_array() : NULL;
+	loader->notes = notes;
+	loader->chunk = xcalloc(CHUNK_SIZE, 1);
+	return loader;
+}
+
+void loader_free(struct loader *loader)
+{
+	if (!loader)
+		return;
+	for (size_t i = 0; i < SKIP_KINDS; i++)
+		free(loader->skipped[i].names);
+	memfile_unref(loader->file);
+	json_decref(loader->files);
+	free(loader->chunk);
+	free(loader->name);
+	free(loader);
+}
+
+/* `scan` counts the characters of one entry; NULL where nobody asks. */
+static bool add_text(struct loader *loader, struct text text, struct text_scan *scan,
+		     struct error *err)
+{
+	if (text.size > CONTEXT_SIZE_MAX - memfile_size(loader->file))
+		return error_set(err, ERROR_INPUT, "one variable can hold at most %zu GiB",
+				 CONTEXT_SIZE_MAX >> 30);
+	if (scan)
+		text_scan_feed(scan, text);
+	if (text.size)
+		loader->open_line = text.bytes[text.size - 1] != '\n';
+	return memfile_append(loader->file, text, err);
+}
+
+/* Fills the chunk as far as the file goes. */
+static bool read_chunk(struct loader *loader, int fd, size_t *ret_size, struct error *err)
+{
+	size_t size = 0;
+
+	while (size < CHUNK_SIZE) {
+		ssize_t got = read(fd, loader->chunk + size, CHUNK_SIZE - size);
+
+		if (!got)
+			break;
+		if (got > 0)
+			size += (size_t)got;
+		else if (errno == EAGAIN)
+			poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
+		else if (errno != EINTR)
+			return error_errno(err, ERROR_INPUT, "cannot read");
+	}
+	*ret_size = size;
+	return true;
+}
+
+/* `size` bytes of the chunk, and the rest of the file. A chunk that is not full was the last: a
+ * terminal would have to be told of the end twice. */
+static bool add_rest(struct loader *loader, int fd, size_t size, struct text_scan *scan,
+		     struct error *err)
+{
+	bool more;
+
+	do {
+		if (!add_text(loader, text_from(loader->chunk, size), scan, err))
+			return false;
+		more = size == CHUNK_SIZE;
+		if (more && !read_chunk(loader, fd, &size, err))
+			return false;
+	} while (more);
+	return true;
+}
+
+static bool add_header(struct loader *loader, const char *label, struct error *err)
+{
+	auto_free char *header = xasprintf("%s===== %s =====\n", loader->open_line ? "\n" : "",
+					   label);
+	struct text_scan scan = {0};
+
+	if (!add_text(loader, text_of(header), &scan, err))
+		return false;
+	text_scan_end(&scan);
+	loader->characters += scan.characters;
+	return true;
+}
+
+static bool add_entry(struct loader *loader, const char *label, int fd, size_t size,
+		      struct error *err)
+{
+	size_t room = strlen(label) * 6 + 1; /* the longest escape of a byte, or of a character */
+	auto_free char *safe = xcalloc(room, 1);
+	struct text_scan scan = {0};
+
+	text_escape(text_of(label), safe, room);
+	if (!add_header(loader, safe, err) || !add_rest(loader, fd, size, &scan, err))
+		return false;
+	text_scan_end(&scan);
+	json_array_append_new(loader->files,
+			      json_pack("[s, I, I]", safe, (json_int_t)loader->characters,
+					(json_int_t)scan.characters));
+	loader->characters += scan.characters;
+	return true;
+}
+
+bool loader_add_fd(struct loader *loader, const char *label, int fd, struct error *err)
+{
+	size_t size;
+
+	if (!read_chunk(loader, fd, &size, err))
+		return false;
+	return loader->files ? add_entry(loader, label, fd, size, err)
+			     : add_rest(loader, fd, size, NULL, err);
+}
+
+static void skip(struct loader *loader, enum skip kind, const char *label)
+{
+	char **names = &loader->skipped[kind].names;
+	size_t count = loader->skipped[kind].count++;
+	char safe[256];
+	char *longer;
+
+	if (count >= NAMES_SHOWN)
+		return;
+	text_escape(text_of(label), safe, sizeof safe);
+	longer = xasprintf("%s%s%s", *names ? *names : "", *names ? ", " : "", safe);
+	free(*names);
+	*names = longer;
+}
+
+static void note_skipped(struct loader *loader, const char *directory)
+{
+	static const struct {
+		const char *one, *many;
+	} what[] = {
+		[SKIP_BINARY] = {"binary file", "binary files"},
+		[SKIP_SPECIAL] = {"socket, device or FIFO", "sockets, devices or FIFOs"},
+		[SKIP_LINK] = {"link that leads out of it or nowhere",
+			       "links that lead out of it or nowhere"},
+		[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read"},
+	};
+
+	for (size_t i = 0; i < SKIP_KINDS; i++) {
+		size_t count = loader->skipped[i].count;
+		auto_free char *names = take_pointer(&loader->skipped[i].names);
+		auto_free char *note = NULL;
+
+		loader->skipped[i].count = 0;
+		if (!count)
+			continue;
+		note = xasprintf("%s: skipped %zu %s: %s%s", directory, count,
+				 count == 1 ? what[i].one : what[i].many, names,
+				 count > NAMES_SHOWN ? ", ..." : "");
+		json_array_append_new(loader->notes, json_from_text(text_of(note)));
+	}
+}
+
+/* The order of whole paths as git lists them: a directory sorts as if its name ended in '/'. */
+static int compare_entries(const FTSENT **a, const FTSENT **b)
+{
+	const FTSENT *entries[2] = {*a, *b};
+	size_t shorter = entries[0]->fts_namelen < entries[1]->fts_namelen
+				 ? entries[0]->fts_namelen
+				 : entries[1]->fts_namelen;
+	int order = memcmp(entries[0]->fts_name, entries[1]->fts_name, shorter);
+	unsigned char next[2];
+
+	if (order)
+		return order;
+	for (size_t i = 0; i < 2; i++) {
+		next[i] = (unsigned char)entries[i]->fts_name[shorter];
+		if (!next[i] && entries[i]->fts_info == FTS_D)
+			next[i] = '/';
+	}
+	return next[0] - next[1];
+}
+
+/* A link to what is in the directory needs no mention: its target is read itself. */
+static bool link_stays(const char *path, const char *root)
+{
+	auto_free char *target = realpath(path, NULL);
+	auto_free char *top = realpath(root, NULL);
+	size_t size = top ? strlen(top) : 0;
+
+	if (!target || !top)
+		return false;
+	return !strcmp(top, "/") || (!strncmp(target, top, size) && target[size] == '/');
+}
+
+static bool add_found(struct loader *loader, const char *path, const char *label, struct error *err)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	struct stat st;
+	size_t size;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    !read_chunk(loader, fd, &size, NULL)) {
+		skip(loader, SKIP_UNREADABLE, label);
+		return true;
+	}
+	if (memchr(loader->chunk, '\0', size < BINARY_PROBE ? size : BINARY_PROBE)) {
+		skip(loader, SKIP_BINARY, label);
+		return true;
+	}
+	return add_entry(loader, label, fd, size, err) || error_context(err, "%s", path);
+}
+
+/* What fts(3) found; false ends the walk. */
+static bool add_visited(struct loader *loader, const FTSENT *entry, const char *root,
+			const char *label, struct error *err)
+{
+	switch (entry->fts_info) {
+	case FTS_F:
+		return add_found(loader, entry->fts_path, label, err);
+	case FTS_SL:
+	case FTS_SLNONE:
+		if (!link_stays(entry->fts_path, root))
+			skip(loader, SKIP_LINK, label);
+		return true;
+	case FTS_DEFAULT:
+		skip(loader, SKIP_SPECIAL, label);
+		return true;
+	case FTS_DNR:
+	case FTS_ERR:
+	case FTS_NS:
+		if (entry->fts_level == FTS_ROOTLEVEL) {
+			errno = entry->fts_errno;
+			return error_errno(err, ERROR_INPUT, "cannot read the directory %s", root);
+		}
+		skip(loader, SKIP_UNREADABLE, label);
+		return true;
+	default: /* fts(3)'s, not ours: directories on the way in and out */
+		return true;
+	}
+}
+
+/* The path that is shown: relative to the directory, or after its own. */
+static const char *label_of(const FTSENT *entry, const char *root, bool prefixed)
+{
+	const char *label = entry->fts_path;
+
+	if (!prefixed || !strcmp(root, "."))
+		label += strlen(root);
+	else if (!strncmp(label, "./", 2))
+		label += 2;
+	while (!(prefixed && *root == '/') && *label == '/')
+		label++;
+	return label;
+}
+
+bool loader_add_directory(struct loader *loader, const char *path, bool prefixed, struct error *err)
+{
+	auto_free char *root = xstrdup(path);
+	char *roots[] = {root, NULL};
+	size_t size = strlen(root);
+	FTSENT *entry;
+	bool ok = true;
+	FTS *walk;
+
+	while (size > 1 && root[size - 1] == '/')
+		root[--size] = '\0';
+	walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_entries);
+	if (!walk)
+		return error_errno(err, ERROR_INPUT, "cannot read the directory %s", root);
+	while (ok && (errno = 0, entry = fts_read(walk))) {
+		if (entry->fts_level > FTS_ROOTLEVEL && !strcmp(entry->fts_name, ".git"))
+			fts_set(walk, entry, FTS_SKIP);
+		else
+			ok = add_visited(loader, entry, root, label_of(entry, root, prefixed), err);
+	}
+	if (ok && errno)
+		ok = error_errno(err, ERROR_INPUT, "cannot read the directory %s", root);
+	fts_close(walk);
+	note_skipped(loader, root);
+	return ok;
+}
+
+bool loader_finish(struct loader *loader, struct context_input *ret, struct error *err)
+{
+	size_t invalid;
+
+	if (!memfile_seal(loader->file, err))
+		return false;
+	invalid = memfile_scan(loader->file)->invalid;
+	if (invalid) {
+		auto_free char *note = xasprintf(
+			"%s: %zu byte%s not UTF-8; Python sees surrogate escapes there",
+			loader->name, invalid, invalid == 1 ? " is" : "s are");
+
+		json_array_append_new(loader->notes, json_string(note));
+	}
+	*ret = context_input_of(loader->name, loader->file);
+	ret->files = json_incref(loader->files);
+	return true;
+}

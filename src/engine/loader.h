@@ -1,0 +1,33 @@
+/*
+ * engine/loader.h - one variable's text, gathered from files and directories.
+ *
+ * Either a plain text, or a concatenation in which each file stands under the
+ * line "===== PATH =====". Headers and the line feeds that part a file from the
+ * next header belong to no file, so that the range noted for a file is its text,
+ * exactly.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "engine/context.h"
+
+struct loader;
+
+/* `notes` is lent: what is skipped is added to it. */
+struct loader *loader_new(const char *name, bool with_headers, json_t *notes);
+void loader_free(struct loader *); /* NULL is fine */
+
+/* From where the descriptor stands to its end; `label` is the path in the header. */
+bool loader_add_fd(struct loader *, const char *label, int fd, struct error *);
+
+/*
+ * Every regular text file below `path`, in the order of their paths, without ".git" and without
+ * following links. `prefixed`: the labels begin with `path`. Only with headers.
+ */
+bool loader_add_directory(struct loader *, const char *path, bool prefixed, struct error *);
+
+/* Seals the text; nothing can be added after it. */
+bool loader_finish(struct loader *, struct context_input *ret, struct error *);

@@ -1,0 +1,26 @@
+/*
+ * engine/marker.h - the answer in a response's prose: FINAL(value) or FINAL_VAR(name).
+ *
+ * marker.c has the rules, with what they are for.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+#include "engine/markdown.h"
+#include "engine/response.h"
+
+struct marker {
+	enum response_answer kind; /* ANSWER_NONE: there is none */
+	struct range whole;        /* from its F to behind its parenthesis */
+	struct text argument;      /* lent from the text: trimmed, quotes and all */
+	bool leads;                /* stands at the start of its line */
+};
+
+/* The one that counts. `cut`: the text was to go on. Linear in the size of the text. */
+struct marker marker_find(struct text, const struct markdown *, bool cut);
+
+/* Writes the answer to `out`, which has room for the argument. Returns its size. */
+size_t marker_value(const struct marker *, char *out);

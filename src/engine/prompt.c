@@ -1,0 +1,98 @@
+#include "engine/prompt.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/money.h"
+#include "budget/budget.h"
+
+/* Generated from share/prompts/ by tools/embed.py; the last name is NULL. */
+extern const struct prompt_file {
+	const char *name, *text;
+} prompt_files[];
+
+static struct prompt_value *add(struct prompt_values *values, const char *name)
+{
+	assert(values->count < sizeof values->values / sizeof *values->values);
+	values->values[values->count].name = name;
+	return &values->values[values->count++];
+}
+
+void prompt_text(struct prompt_values *values, const char *name, struct text text)
+{
+	add(values, name)->text = text;
+}
+
+void prompt_number(struct prompt_values *values, const char *name, int64_t number)
+{
+	struct prompt_value *value = add(values, name);
+
+	if (number == BUDGET_UNLIMITED)
+		snprintf(value->number, sizeof value->number, "unlimited");
+	else
+		snprintf(value->number, sizeof value->number, "%" PRId64, number);
+}
+
+void prompt_money(struct prompt_values *values, const char *name, int64_t pico)
+{
+	money_format(pico, add(values, name)->number);
+}
+
+void prompt_duration(struct prompt_values *values, const char *name, int64_t ms)
+{
+	struct prompt_value *value = add(values, name);
+	char text[16];
+
+	clock_format(ms, text);
+	value->clocked = true;
+	snprintf(value->number, sizeof value->number, "%s", text);
+}
+
+static void render_value(const struct prompt_values *values, struct text name, bool timeless,
+			 struct evbuffer *out)
+{
+	for (size_t i = 0; i < values->count; i++) {
+		const struct prompt_value *value = &values->values[i];
+
+		if (!text_equal(name, value->name) || (timeless && value->clocked))
+			continue;
+		if (value->text.bytes)
+			text_repair(value->text, out);
+		else
+			evbuffer_add(out, value->number, strlen(value->number));
+	}
+}
+
+struct text prompt_template(const char *name)
+{
+	const struct prompt_file *file = prompt_files;
+
+	while (file->name && strcmp(file->name, name))
+		file++;
+	assert(file->name);
+	return text_of(file->text);
+}
+
+static void render(const char *name, const struct prompt_values *values, bool timeless,
+		   struct evbuffer *out)
+{
+	const char *at = prompt_template(name).bytes, *open, *close;
+
+	for (; (open = strstr(at, "{{")) && (close = strstr(open, "}}")); at = close + 2) {
+		evbuffer_add(out, at, (size_t)(open - at));
+		render_value(values, text_from(open + 2, (size_t)(close - open - 2)), timeless,
+			     out);
+	}
+	evbuffer_add(out, at, strlen(at));
+}
+
+void prompt_render(const char *name, const struct prompt_values *values, struct evbuffer *out,
+		   struct evbuffer *timeless)
+{
+	render(name, values, false, out);
+	if (timeless)
+		render(name, values, true, timeless);
+}

@@ -1,0 +1,39 @@
+/*
+ * engine/prompt.h - the texts that models are told, from share/prompts/.
+ *
+ * The files are plain text with {{name}} where a value goes. They are compiled
+ * in, so that a run never depends on a file that somebody could have moved.
+ */
+#pragma once
+
+#include <event2/buffer.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/* The values of one rendering: names and texts, both lent until prompt_render() returned. */
+struct prompt_values {
+	struct prompt_value {
+		const char *name;
+		struct text text;
+		char number[32];
+		bool clocked; /* a duration: differs from run to run */
+	} values[32];
+	size_t count;
+};
+
+void prompt_text(struct prompt_values *, const char *name, struct text);
+void prompt_number(struct prompt_values *, const char *name, int64_t);
+void prompt_money(struct prompt_values *, const char *name, int64_t pico); /* "unlimited" too */
+void prompt_duration(struct prompt_values *, const char *name, int64_t ms);
+
+/*
+ * Appends the template of that name (asserted to exist); a name without a value renders as "".
+ * `timeless`, where it is not NULL, gets the same with durations left out: llm_message's.
+ */
+void prompt_render(const char *name, const struct prompt_values *, struct evbuffer *out,
+		   struct evbuffer *timeless);
+
+/* A template as it stands (asserted to exist); static. */
+struct text prompt_template(const char *name);

@@ -1,0 +1,32 @@
+/*
+ * engine/record.h - the events that a run's trace is made of.
+ *
+ * The names and members here are what docs/trace.md documents and
+ * engine/tree.c puts together again.
+ */
+#pragma once
+
+#include "base/text.h"
+#include "budget/budget.h"
+#include "engine/context.h"
+#include "engine/run.h"
+#include "engine/trace.h"
+#include "llm/llm.h"
+#include "pool/worker.h"
+
+/* `parent` is NULL for the root. `sandbox` is taken, or NULL. */
+void record_run(struct trace *, const char *run, const char *parent, int depth, struct text task,
+		const char *model, const struct context *, json_t *sandbox);
+void record_response(struct trace *, const char *run, int index, struct text prompt,
+		     const struct llm_response *, struct text thinking);
+void record_block(struct trace *, const char *run, int index, struct text code,
+		  const struct worker_block *, int64_t max_output);
+void record_iteration(struct trace *, const char *run, int index);
+
+/* A model call that was sent and ended, but for turns that were answered. `index` counts the run's
+ * calls in the order they were made; ASK_TURN stands for a turn. */
+void record_call(struct trace *, const char *run, int index, const struct llm_request *,
+		 const struct llm_response *, const struct error *err);
+void record_warning(struct trace *, const char *run, const char *text);
+void record_end(struct trace *, const char *run, const struct run_result *, const char *source,
+		const struct budget *);

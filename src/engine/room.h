@@ -1,0 +1,31 @@
+/*
+ * engine/room.h - what all runs of one question share.
+ *
+ * Plain data, made by engine.c; runs, sub-calls and asks are lent it.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+#include "engine/engine.h"
+
+struct semaphore;
+struct trace;
+
+enum { RUN_DEPTH_MAX = 64 }; /* no limit on depth may be set beyond it */
+
+struct room {
+	struct event_base *base;            /* lent */
+	struct sandbox *sandbox;            /* lent */
+	struct llm *llm;                    /* lent */
+	const struct engine_config *config; /* lent */
+	struct semaphore *calls;            /* owned by the engine: model calls at once */
+	struct trace *trace;                /* owned by the engine */
+	const char *model;                  /* of root turns, resolved */
+	const char *subcall_model;          /* of everything below, resolved */
+	int calls_in_flight;
+	int runs_alive[RUN_DEPTH_MAX]; /* by depth, for the status line */
+	int64_t call_count, call_ms;   /* finished llm_query calls and their time, for prompts */
+	int64_t subrun_count, subrun_ms, subrun_cost; /* likewise of sub-runs */
+};

@@ -1,0 +1,440 @@
+/*
+ * One run, told in the order in which it happens.
+ *
+ *   ADMIT -> ASK        a worker stands, or the run fails
+ *   ASK -> READ         the model is asked for its next step
+ *   ASK -> LIST         the budget is spent
+ *   READ -> EXEC        it answered
+ *   READ -> LIST        the purse did not afford the question
+ *   EXEC -> FEED        the next block runs, and its calls are served
+ *   EXEC -> RESTART     there is no worker any more: another one
+ *   EXEC -> JUDGE       no block is left
+ *   RESTART -> EXEC
+ *   FEED -> EXEC        what it printed is noted
+ *   JUDGE -> ASK        no answer yet
+ *   JUDGE -> LOOKUP     FINAL_VAR: the worker renders the variable
+ *   JUDGE -> LIST       three turns in a row without code or answer
+ *   LOOKUP -> ASK       there is no such variable, and the model is told
+ *   LIST -> FORCE       which variables there are
+ *   FORCE -> CLOSE      the model is asked for its answer, now
+ *   CLOSE -> LOOKUP     it named a variable
+ *   any -> LIST         the time is over, or somebody wants the answer now
+ *
+ * Every state may go to FINISH, with an answer or an error. Nothing here blocks; only run_drive()
+ * calls a state's function. One that awaits is entered when what it awaits has come: run->event
+ * and run->reply are lent for that one drive.
+ */
+#include "engine/run.h"
+
+#include <assert.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "engine/brief.h"
+#include "engine/record.h"
+#include "engine/run_private.h"
+
+enum {
+	IDLE_TURNS_MAX = 3,      /* without code and answer, before one is asked for */
+	LISTING_MS = 500,        /* for the listing of variables before a forced answer */
+	LISTING_NEEDS_MS = 4000, /* with less time left there is none */
+};
+
+enum verdict { MORE, WAIT, DONE };
+
+static enum verdict then(struct run *run, enum run_state next)
+{
+	run->state = next;
+	return MORE;
+}
+
+static enum verdict await(struct run *run, enum run_state next)
+{
+	run->state = next;
+	return WAIT;
+}
+
+static void give_answer(struct run *run, struct text text, const char *source)
+{
+	auto_evbuffer struct evbuffer *clean = evbuffer_new();
+
+	text_repair(text, clean);
+	free(run->answer);
+	run->answer = text_drain(clean, &run->answer_size);
+	run->source = source;
+}
+
+/* ENG-6: it counts, also where code of the same response failed; but that is said. */
+static enum verdict final(struct run *run, struct text text, const char *source)
+{
+	if (run->block_failed)
+		run_warn(run, "The answer stood beside a code block that failed");
+	give_answer(run, text, source);
+	return then(run, RUN_FINISH);
+}
+
+static enum verdict fail(struct run *run, const struct error *err)
+{
+	run->error = *err;
+	run->source = "error";
+	if (err->kind == ERROR_REFUSED)
+		run->stop = STOP_REFUSED;
+	else if (err->kind == ERROR_SANDBOX || err->kind == ERROR_WORKER ||
+		 err->kind == ERROR_INPUT)
+		run->stop = STOP_SANDBOX_ERROR;
+	else if (run->stop == STOP_FINAL)
+		run->stop = STOP_PROVIDER_ERROR;
+	return then(run, RUN_FINISH);
+}
+
+/* The budget's words (LIB-24), as the stop reason that results name. */
+static enum verdict exhausted(struct run *run, const char *reason)
+{
+	static const struct {
+		const char *reason;
+		enum stop_reason stop;
+	} reasons[] = {
+		{"Cost budget exhausted", STOP_MAX_COST},
+		{"Token budget exhausted", STOP_MAX_TOKENS},
+		{"Time budget exhausted", STOP_MAX_TIME},
+		{"Max iterations reached", STOP_MAX_ITERATIONS},
+	};
+	size_t i = 0;
+
+	while (i < 3 && !strstr(reason, reasons[i].reason))
+		i++;
+	run->reason = reasons[i].reason;
+	run->stop = reasons[i].stop;
+	return then(run, RUN_LIST);
+}
+
+static void close_iteration(struct run *run)
+{
+	if (!run->iteration_open)
+		return;
+	run->iteration_open = false;
+	record_iteration(run->room->trace, run->id, run->turn - 1);
+}
+
+static enum verdict run_admit(struct run *run)
+{
+	run_start_worker(run);
+	return await(run, RUN_ASK);
+}
+
+static enum verdict fail_to_start(struct run *run)
+{
+	if (strstr(run->gone.text, "MemoryError"))
+		error_context(&run->gone, "no room for the input (--worker-memory gives more)");
+	return fail(run, &run->gone);
+}
+
+static enum verdict run_ask(struct run *run)
+{
+	const char *blocked;
+
+	if (!run->worker && run->starting)
+		return fail_to_start(run);
+	close_iteration(run);
+	blocked = budget_iteration_block(run->budget);
+	if (blocked)
+		return exhausted(run, blocked);
+	budget_count_iteration(run->budget);
+	run->turn++;
+	run_say_turn(run);
+	run_ask_model(run, LLM_TURN, ASK_TOKENS_TURN);
+	return await(run, RUN_READ);
+}
+
+static enum verdict run_read(struct run *run)
+{
+	const struct llm_response *reply = run->reply;
+
+	if (run->reply_error && run->reply_error->kind == ERROR_BUDGET)
+		return exhausted(run, run->reply_error->text);
+	if (run->reply_error)
+		return fail(run, run->reply_error);
+	response_done(&run->response);
+	response_read(reply->text, reply->finish == LLM_FINISH_LENGTH, &run->response);
+	record_response(run->room->trace, run->id, run->turn - 1,
+			run->conversation.messages[run->conversation.count - 1].text, reply,
+			run->response.thinking);
+	/* Providers refuse an empty message; what follows tells the model what it lacked. */
+	conversation_add(&run->conversation, LLM_ASSISTANT,
+			 text_trim(reply->text).size ? reply->text : text_of("(nothing)"),
+			 (struct text){0});
+	run->iteration_open = true;
+	run->next_block = 0;
+	run->block_failed = false;
+	return then(run, RUN_EXEC);
+}
+
+/* A worker is gone, and with it the variables; said once. */
+static void tell_loss(struct run *run)
+{
+	if (run->gone.kind)
+		brief_note("lost", text_of(run->gone.text), run->news);
+	run->gone.kind = ERROR_NONE;
+}
+
+static enum verdict run_exec(struct run *run)
+{
+	if (run->next_block == run->response.block_count)
+		return then(run, RUN_JUDGE);
+	if (!run->worker)
+		return run->starting ? fail_to_start(run) : then(run, RUN_RESTART);
+	run->worker_idle = false;
+	worker_exec(run->worker, ++run->block_number, run->response.blocks[run->next_block],
+		    run->room->config->block_timeout_ms);
+	return await(run, RUN_FEED);
+}
+
+static enum verdict run_restart(struct run *run)
+{
+	tell_loss(run);
+	run_start_worker(run);
+	return await(run, RUN_EXEC);
+}
+
+static void note_block(struct run *run, const struct worker_block *block)
+{
+	int64_t max = run->room->config->max_output;
+
+	record_block(run->room->trace, run->id, run->turn - 1,
+		     run->response.blocks[run->next_block], block, max);
+	brief_block(run->block_number, block, max, run->news);
+	run->block_failed |= block->failed;
+}
+
+/* A block that took its worker with it: the later ones of the response do not run. */
+static enum verdict feed_loss(struct run *run)
+{
+	struct worker_block block = {.failed = true, .error = text_of(run->gone.text)};
+
+	note_block(run, &block);
+	tell_loss(run);
+	run->next_block = run->response.block_count;
+	return then(run, RUN_EXEC);
+}
+
+static enum verdict run_feed(struct run *run)
+{
+	const struct worker_block *block = run->event ? run->event->block : NULL;
+
+	if (!block)
+		return feed_loss(run);
+	run->worker_idle = true;
+	note_block(run, block);
+	run->next_block++;
+	if (!block->final)
+		return then(run, RUN_EXEC);
+	return final(run, block->answer,
+		     strcmp(block->final, "final_var") ? "final_direct" : "final_var");
+}
+
+/* Neither an answer nor, perhaps, code: says what to do, and gives up on repetition. */
+static enum verdict judge_further(struct run *run)
+{
+	if (run->response.cut_fence)
+		brief_note("cut", text_of(""), run->news);
+	if (run->response.block_count || run->response.cut_fence) {
+		run->idle_turns = 0;
+		return then(run, RUN_ASK);
+	}
+	brief_note("no_code", text_of(""), run->news);
+	if (++run->idle_turns < IDLE_TURNS_MAX)
+		return then(run, RUN_ASK);
+	run->reason = "three turns in a row had neither code nor an answer";
+	run->stop = STOP_MAX_ITERATIONS;
+	return then(run, RUN_LIST);
+}
+
+static enum verdict look_up(struct run *run, int64_t timeout_ms)
+{
+	auto_free char *name = text_copy(run->response.value);
+
+	run->worker_idle = false;
+	worker_get(run->worker, name, timeout_ms);
+	return await(run, RUN_LOOKUP);
+}
+
+static enum verdict ask_variable(struct run *run)
+{
+	if (run->worker)
+		return look_up(run, run->room->config->block_timeout_ms);
+	tell_loss(run);
+	brief_unknown_variable(run->response.value, text_of(""), run->news);
+	return then(run, RUN_ASK);
+}
+
+static enum verdict run_judge(struct run *run)
+{
+	switch (run->response.answer) {
+	case ANSWER_NONE:
+		break;
+	case ANSWER_DIRECT:
+		return final(run, run->response.value, "final_direct");
+	case ANSWER_VARIABLE:
+		return ask_variable(run);
+	}
+	return judge_further(run);
+}
+
+static enum verdict fail_forced(struct run *run, const struct error *cause)
+{
+	struct error err = *cause;
+
+	error_context(&err, "%s, and no answer could be forced", run->reason);
+	err.kind = run->stop == STOP_INTERRUPTED ? ERROR_CANCELLED : ERROR_BUDGET;
+	return fail(run, &err);
+}
+
+/* The forced answer, with what must be said about it; an empty one is none. */
+static enum verdict settle(struct run *run, struct text text)
+{
+	bool interrupted = run->stop == STOP_INTERRUPTED;
+
+	if (!text.size)
+		return fail_forced(run, &(struct error){.text = "it was empty"});
+	run_warn(run, interrupted ? "Interrupted, answer was forced"
+				  : "Budget exhausted, answer was forced");
+	if (!interrupted)
+		run_warn(run, run->reason);
+	give_answer(run, text, "forced");
+	return then(run, RUN_FINISH);
+}
+
+static enum verdict run_lookup(struct run *run)
+{
+	const struct worker_event *event = run->event;
+
+	if (run->reason)
+		return settle(run, event && event->found ? event->value : text_of(""));
+	if (!event) {
+		tell_loss(run);
+		return then(run, RUN_ASK);
+	}
+	run->worker_idle = true;
+	if (event->found)
+		return final(run, event->value, "final_var");
+	brief_unknown_variable(run->response.value, event->variables, run->news);
+	return then(run, RUN_ASK);
+}
+
+static enum verdict run_list(struct run *run)
+{
+	close_iteration(run);
+	/* Whoever still calls has nobody left to answer; and the listing may cost no time. */
+	if (!TAILQ_EMPTY(&run->subcalls)) {
+		subcalls_free(&run->subcalls);
+		worker_free(take_pointer(&run->worker));
+	}
+	if (!run->worker || !run->worker_idle || run->deadline - clock_ms() < LISTING_NEEDS_MS)
+		return then(run, RUN_FORCE);
+	run->worker_idle = false;
+	worker_get(run->worker, "", LISTING_MS);
+	return await(run, RUN_FORCE);
+}
+
+static enum verdict run_force(struct run *run)
+{
+	bool listed = run->event && run->event->kind == WORKER_VALUE;
+
+	run->worker_idle |= listed;
+	run_say_plea(run, listed ? run->event->variables : text_of(""));
+	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
+	return await(run, RUN_CLOSE);
+}
+
+static enum verdict run_close(struct run *run)
+{
+	const struct llm_response *reply = run->reply;
+	bool cut;
+
+	if (run->reply_error)
+		return fail_forced(run, run->reply_error);
+	cut = reply->finish == LLM_FINISH_LENGTH;
+	response_done(&run->response);
+	response_read(reply->text, cut, &run->response);
+	if (cut)
+		run_warn(run, "The forced answer was cut at its length limit");
+	if (run->response.answer == ANSWER_DIRECT)
+		return settle(run, run->response.value);
+	if (run->response.answer == ANSWER_NONE)
+		return settle(run, text_trim(reply->text));
+	return run->worker_idle ? look_up(run, LISTING_MS) : settle(run, text_of(""));
+}
+
+static enum verdict run_finish(struct run *run)
+{
+	close_iteration(run);
+	return DONE;
+}
+
+/* Ends what the run started and tells the end; the run is gone after this. */
+static void run_deliver(struct run *run)
+{
+	struct run_result result = {
+		.stop = run->stop,
+		.error = run->error,
+		.answer = text_from(run->answer, run->answer_size),
+		.forced = !strcmp(run->source, "forced"),
+	};
+
+	event_del(run->alarm);
+	subcalls_free(&run->subcalls);
+	worker_free(take_pointer(&run->worker));
+	record_end(run->room->trace, run->id, &result, run->source, run->budget);
+	run->done(run->owner, &result);
+}
+
+void run_drive(struct run *run)
+{
+	static enum verdict (*const enter[])(struct run *) = {
+#define X(name, fn) [RUN_##name] = run_##fn,
+		RUN_STATES(X)
+#undef X
+	};
+	enum verdict verdict;
+
+	assert(!run->driving);
+	run->driving = true;
+	do
+		verdict = enter[run->state](run);
+	while (verdict == MORE);
+	run->driving = false;
+	run->event = NULL;
+	run->reply = NULL;
+	run->reply_error = NULL;
+	if (verdict == DONE)
+		run_deliver(run);
+}
+
+bool run_awaits_worker(const struct run *run)
+{
+	return run->state != RUN_READ && run->state != RUN_CLOSE;
+}
+
+bool run_is_forcing(const struct run *run)
+{
+	return run->reason || run->state == RUN_FINISH;
+}
+
+void run_give_up(struct run *run, enum stop_reason stop, int64_t deadline)
+{
+	run->stop = stop;
+	run->reason = stop == STOP_INTERRUPTED ? "Interrupted" : "Time budget exhausted";
+	run->deadline = deadline;
+	ask_cancel(take_pointer(&run->ask));
+	subcalls_free(&run->subcalls);
+	run->state = RUN_LIST;
+}
+
+void run_force_failed(struct run *run)
+{
+	ask_cancel(take_pointer(&run->ask));
+	fail_forced(run, &(struct error){.text = "its time was over"});
+}

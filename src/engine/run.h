@@ -1,0 +1,74 @@
+/*
+ * engine/run.h - one run: a task, a worker, a conversation, an answer.
+ *
+ * The root run and every sub-run are the same thing at another depth. Freeing
+ * a run cancels all below it: its model calls, its worker, its sub-runs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/context.h"
+
+struct budget;
+struct room;
+struct run;
+
+/* Why a run stopped, with the name that results show. */
+#define STOP_REASONS(X)                                                                            \
+	X(FINAL, "final")                                                                          \
+	X(MAX_ITERATIONS, "max_iterations")                                                        \
+	X(MAX_COST, "max_cost")                                                                    \
+	X(MAX_TOKENS, "max_tokens")                                                                \
+	X(MAX_TIME, "max_time")                                                                    \
+	X(INTERRUPTED, "interrupted")                                                              \
+	X(PROVIDER_ERROR, "provider_error")                                                        \
+	X(SANDBOX_ERROR, "sandbox_error")                                                          \
+	X(REFUSED, "refused")
+
+enum stop_reason {
+#define X(reason, name) STOP_##reason,
+	STOP_REASONS(X)
+#undef X
+};
+
+const char *stop_reason_name(enum stop_reason);
+
+struct run_options {
+	struct budget *parent_budget; /* lent, outlives the run; NULL: this is the root */
+	const char *parent_id;        /* lent during run_start(); NULL: the root */
+	int depth;
+	struct text task;              /* copied */
+	const struct context *context; /* lent during run_start(): its inputs are referenced */
+};
+
+/* Lent to the callback. */
+struct run_result {
+	enum stop_reason stop;
+	struct error error; /* ERROR_NONE: there is an answer */
+	struct text answer; /* UTF-8; also beside an error, where there is one */
+	bool forced;
+};
+
+typedef void run_done_fn(void *owner, const struct run_result *);
+
+/* Never calls back before it returns. */
+struct run *run_start(struct room *, const struct run_options *, run_done_fn *, void *owner);
+
+/* No new calls; what is in flight is cancelled, and an answer is asked for at once, to be there
+ * before `deadline` (on clock_ms()). */
+void run_interrupt(struct run *, int64_t deadline);
+
+void run_free(struct run *); /* NULL is fine; no callback follows */
+
+const char *run_id(const struct run *);
+int run_depth(const struct run *);
+struct budget *run_budget(const struct run *);         /* lent */
+const struct context *run_context(const struct run *); /* lent */
+const json_t *run_warnings(const struct run *);        /* lent array of strings */
+int run_turn(const struct run *);                      /* from 1; 0 before the first */
+void run_warn(struct run *, const char *text);         /* in the result and in the trace */
+int run_next_call(struct run *); /* the number of its next call, in the order they are made */

@@ -1,0 +1,269 @@
+/*
+ * How a run begins, ends, and hears from outside: its worker, its model call,
+ * its clock. Each callback notes the fact and drives; run.c decides.
+ */
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/brief.h"
+#include "engine/record.h"
+#include "engine/run_private.h"
+
+enum {
+	CLOSING_MS_MAX = 15000, /* set aside of a run's time for the forced answer */
+	CLOSING_SHARE = 10,     /* a tenth of its time, and of its purse */
+};
+
+void run_warn(struct run *run, const char *text)
+{
+	json_array_append_new(run->warnings, json_from_text(text_of(text)));
+	record_warning(run->room->trace, run->id, text);
+}
+
+static void on_budget_warning(void *owner, const char *text)
+{
+	run_warn(owner, text);
+}
+
+void run_on_ask(void *owner, const struct llm_response *reply, const struct error *err)
+{
+	struct run *run = owner;
+
+	run->ask = NULL;
+	run->reply = reply;
+	run->reply_error = err;
+	run_drive(run);
+}
+
+static void worker_lost(struct run *run, const struct error *err)
+{
+	worker_free(take_pointer(&run->worker));
+	run->worker_idle = false;
+	run->gone = *err;
+	subcalls_free(&run->subcalls);
+	if (run_awaits_worker(run))
+		run_drive(run);
+}
+
+void run_on_worker(void *owner, const struct worker_event *event)
+{
+	struct run *run = owner;
+
+	switch (event->kind) {
+	case WORKER_CALL: /* the block waits for it; we do not */
+		if (run_is_forcing(run)) {
+			worker_lost(run, &(struct error){ERROR_WORKER, 0, "it called too late"});
+			return;
+		}
+		subcall_start(&run->subcalls, run->room, run, run->worker, event->call);
+		return;
+	case WORKER_GONE:
+		worker_lost(run, event->error);
+		return;
+	case WORKER_READY:
+		run->starting = false;
+		run->worker_idle = true;
+		break;
+	case WORKER_DONE:
+	case WORKER_VALUE:
+		break;
+	}
+	run->event = event;
+	run_drive(run);
+}
+
+void run_start_worker(struct run *run)
+{
+	struct worker_input inputs[WORKER_INPUTS_MAX];
+	struct worker_options options = {
+		.inputs = inputs,
+		.input_count = run->context.count,
+		.max_output = run->room->config->max_output,
+	};
+
+	for (size_t i = 0; i < run->context.count; i++) {
+		const struct context_input *input = &run->context.inputs[i];
+
+		inputs[i] = (struct worker_input){input->name, input->file, input->files};
+	}
+	run->starting = true;
+	run->worker_idle = false;
+	run->worker = worker_start(run->room->base, run->room->sandbox, &options, run_on_worker,
+				   run);
+}
+
+/* At `deadline` the forced answer is there, or there is none. */
+static void set_last_alarm(struct run *run, int64_t deadline)
+{
+	struct timeval until = clock_timeval(deadline - clock_ms());
+
+	evtimer_add(run->alarm, &until);
+}
+
+static void give_up(struct run *run, enum stop_reason stop, int64_t deadline)
+{
+	set_last_alarm(run, deadline);
+	if (run_is_forcing(run)) {
+		run->stop = stop;
+		return;
+	}
+	/* A block that still runs, or waits, has nobody left to answer its calls. */
+	if (!run->worker_idle || !TAILQ_EMPTY(&run->subcalls))
+		worker_free(take_pointer(&run->worker));
+	run_give_up(run, stop, deadline);
+	run_drive(run);
+}
+
+static void on_alarm(evutil_socket_t fd, short what, void *owner)
+{
+	struct run *run = owner;
+
+	(void)fd;
+	(void)what;
+	if (run_is_forcing(run)) {
+		run_force_failed(run);
+		run_drive(run);
+	} else {
+		give_up(run, STOP_MAX_TIME, budget_deadline(run->budget));
+	}
+}
+
+void run_interrupt(struct run *run, int64_t deadline)
+{
+	give_up(run, STOP_INTERRUPTED, deadline);
+}
+
+/* The time is over for turns a little before it is over for the run. */
+static void set_alarm(struct run *run)
+{
+	int64_t left = budget_remaining_ms(run->budget);
+	int64_t closing = left / CLOSING_SHARE;
+	struct timeval until;
+
+	if (closing > CLOSING_MS_MAX)
+		closing = CLOSING_MS_MAX;
+	run->alarm = evtimer_new(run->room->base, on_alarm, run);
+	until = clock_timeval(left - closing);
+	evtimer_add(run->alarm, &until);
+}
+
+static void set_reserve(struct run *run)
+{
+	struct budget_amount left = budget_remaining(run->budget);
+	struct budget_amount share = {
+		.cost = left.cost == BUDGET_UNLIMITED ? 0 : left.cost / CLOSING_SHARE,
+		.tokens = left.tokens == BUDGET_UNLIMITED ? 0 : left.tokens / CLOSING_SHARE,
+	};
+
+	charge_take(&run->reserve, run->budget, share, NULL);
+}
+
+static void copy_context(struct context *to, const struct context *from)
+{
+	to->inputs = xcalloc(from->count, sizeof *to->inputs);
+	to->count = from->count;
+	for (size_t i = 0; i < from->count; i++) {
+		to->inputs[i] = from->inputs[i];
+		to->inputs[i].name = xstrdup(from->inputs[i].name);
+		memfile_ref(to->inputs[i].file);
+		json_incref(to->inputs[i].files);
+	}
+}
+
+struct run *run_start(struct room *room, const struct run_options *options, run_done_fn *done,
+		      void *owner)
+{
+	struct run *run = xcalloc(1, sizeof *run);
+
+	*run = (struct run){
+		.room = room,
+		.parent_budget = options->parent_budget,
+		.depth = options->depth,
+		.task = text_copy(options->task),
+		.task_size = options->task.size,
+		.news = evbuffer_new(),
+		.last_news = evbuffer_new(),
+		.warnings = json_array(),
+		.source = "error",
+		.done = done,
+		.owner = owner,
+	};
+	TAILQ_INIT(&run->subcalls);
+	trace_uuid(run->id);
+	copy_context(&run->context, options->context);
+	run->budget = options->parent_budget
+			      ? budget_new_child(options->parent_budget, run->depth,
+						 on_budget_warning, run)
+			      : budget_new(&room->config->limits, on_budget_warning, run);
+	room->runs_alive[run->depth]++;
+	record_run(room->trace, run->id, options->parent_id, run->depth, options->task,
+		   run->depth ? room->subcall_model : room->model, &run->context,
+		   run->depth ? NULL : sandbox_report(room->sandbox));
+	run->deadline = budget_deadline(run->budget);
+	run_say_system(run);
+	set_reserve(run);
+	set_alarm(run);
+	run_drive(run);
+	return run;
+}
+
+void run_free(struct run *run)
+{
+	if (!run)
+		return;
+	ask_cancel(run->ask);
+	subcalls_free(&run->subcalls);
+	worker_free(run->worker);
+	event_free(run->alarm);
+	charge_drop(&run->reserve);
+	budget_free(run->budget);
+	response_done(&run->response);
+	conversation_done(&run->conversation);
+	context_done(&run->context);
+	evbuffer_free(run->news);
+	evbuffer_free(run->last_news);
+	json_decref(run->warnings);
+	run->room->runs_alive[run->depth]--;
+	free(run->task);
+	free(run->answer);
+	free(run);
+}
+
+const char *run_id(const struct run *run)
+{
+	return run->id;
+}
+
+int run_depth(const struct run *run)
+{
+	return run->depth;
+}
+
+struct budget *run_budget(const struct run *run)
+{
+	return run->budget;
+}
+
+const struct context *run_context(const struct run *run)
+{
+	return &run->context;
+}
+
+const json_t *run_warnings(const struct run *run)
+{
+	return run->warnings;
+}
+
+int run_turn(const struct run *run)
+{
+	return run->turn;
+}
+
+int run_next_call(struct run *run)
+{
+	return run->call_count++;
+}

@@ -1,0 +1,106 @@
+/*
+ * engine/run_private.h - the inside of a run, for its three files.
+ *
+ * run.c tells the story: the states and what each does. run_words.c says what
+ * the model is told, run_life.c has the beginning, the end and what comes in
+ * from outside. Only run.c reads or sets the state.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "budget/budget.h"
+#include "engine/ask.h"
+#include "engine/conversation.h"
+#include "engine/response.h"
+#include "engine/room.h"
+#include "engine/run.h"
+#include "engine/subcall.h"
+#include "pool/worker.h"
+
+#define RUN_STATES(X)                                                                              \
+	X(ADMIT, admit)     /* get a worker                               */                       \
+	X(ASK, ask)         /* send the conversation to the model         */                       \
+	X(READ, read)       /* find the code and the answer in its words  */                       \
+	X(EXEC, exec)       /* give the next block to the worker          */                       \
+	X(RESTART, restart) /* get another worker                         */                       \
+	X(FEED, feed)       /* note what the block did                    */                       \
+	X(JUDGE, judge)     /* is there an answer?                        */                       \
+	X(LOOKUP, lookup)   /* take the answer out of a variable          */                       \
+	X(LIST, list)       /* ask the worker which variables exist       */                       \
+	X(FORCE, force)     /* ask for an answer from what there is       */                       \
+	X(CLOSE, close)     /* take the forced answer                     */                       \
+	X(FINISH, finish)   /* hand over the answer, or the error         */
+
+enum run_state {
+#define X(name, fn) RUN_##name,
+	RUN_STATES(X)
+#undef X
+};
+
+struct run {
+	struct room *room;            /* lent */
+	struct budget *budget;        /* owned: our account */
+	struct budget *parent_budget; /* lent; NULL: we are the root */
+	struct charge reserve;        /* for the forced answer */
+	struct event *alarm;          /* owned: the time for turns is over */
+	char id[37];
+	int depth;
+	char *task; /* owned */
+	size_t task_size;
+	struct context context; /* owned */
+	struct conversation conversation;
+	struct evbuffer *news;      /* owned: what the model is told next */
+	struct evbuffer *last_news; /* owned: what it was told last, for the forced answer */
+	json_t *warnings;           /* owned */
+
+	struct worker *worker; /* owned; NULL: none, or not any more */
+	bool worker_idle;
+	bool starting;                /* the worker has not been ready yet */
+	struct error gone;            /* how the last worker ended */
+	struct ask *ask;              /* owned; the model is being asked */
+	struct subcall_list subcalls; /* owned: the calls of our blocks */
+
+	struct response response; /* the one that is being worked on */
+	size_t next_block;
+	int64_t block_number; /* of the whole run, from 1 */
+	bool block_failed;    /* one of this response */
+	bool iteration_open;
+	int turn, idle_turns, call_count;
+
+	enum run_state state;
+	bool driving;
+	const struct worker_event *event; /* lent while driving, else NULL */
+	const struct llm_response *reply; /* likewise */
+	const struct error *reply_error;  /* likewise; NULL: the call succeeded */
+
+	enum stop_reason stop;
+	const char *reason; /* why an answer is forced; static */
+	int64_t deadline;   /* of what is asked now, on clock_ms() */
+	struct error error;
+	char *answer; /* owned; NULL: none */
+	size_t answer_size;
+	const char *source; /* static: answerSource */
+
+	run_done_fn *done;
+	void *owner;
+};
+
+/* run.c */
+void run_drive(struct run *); /* the run may be gone after it */
+bool run_awaits_worker(const struct run *);
+bool run_is_forcing(const struct run *);
+
+/* Gives up what is under way and goes for a forced answer; then drive. */
+void run_give_up(struct run *, enum stop_reason, int64_t deadline);
+void run_force_failed(struct run *); /* the forced answer did not come in time; then drive */
+
+/* run_words.c: what is said is added to the conversation */
+void run_say_system(struct run *);
+void run_say_turn(struct run *);
+void run_say_plea(struct run *, struct text variables); /* the forced answer's request */
+void run_ask_model(struct run *, enum llm_kind, int64_t max_tokens);
+
+/* run_life.c */
+void run_start_worker(struct run *);
+void run_on_worker(void *run, const struct worker_event *);
+void run_on_ask(void *run, const struct llm_response *, const struct error *);

@@ -1,0 +1,26 @@
+/*
+ * engine/subcall.h - the calls that a block makes, served while it waits.
+ *
+ * One sub-call is one call of the worker: a model call for each prompt, or a
+ * sub-run for each task; a single question is a batch of one. Slots are
+ * answered in their order; one that fails does not lose the others. It is
+ * where runs recurse: subcall.c starts runs, runs start sub-calls.
+ */
+#pragma once
+
+#include <sys/queue.h>
+
+struct room;
+struct run;
+struct subcall;
+struct worker;
+struct worker_call;
+
+TAILQ_HEAD(subcall_list, subcall);
+
+/* `call` is lent. The sub-call stands in the list until it was answered with worker_reply(). */
+void subcall_start(struct subcall_list *, struct room *, struct run *caller, struct worker *,
+		   const struct worker_call *call);
+
+/* Cancels all: transfers are closed, sub-runs freed; nobody is answered. */
+void subcalls_free(struct subcall_list *);

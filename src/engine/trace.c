@@ -1,0 +1,79 @@
+#include "engine/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "engine/tree.h"
+
+struct trace {
+	trace_fn *fn;
+	void *owner;
+	int64_t start;
+	json_int_t seq;
+	struct tree *tree; /* owned */
+};
+
+struct trace *trace_new(trace_fn *fn, void *owner)
+{
+	struct trace *trace = xcalloc(1, sizeof *trace);
+
+	trace->fn = fn;
+	trace->owner = owner;
+	trace->start = clock_ms();
+	trace->tree = tree_new();
+	return trace;
+}
+
+void trace_free(struct trace *trace)
+{
+	if (!trace)
+		return;
+	tree_free(trace->tree);
+	free(trace);
+}
+
+void trace_event(struct trace *trace, json_t *event)
+{
+	json_object_set_new(event, "seq", json_integer(trace->seq++));
+	json_object_set_new(event, "ms", json_integer(clock_ms() - trace->start));
+	tree_feed(trace->tree, event);
+	if (trace->fn)
+		trace->fn(trace->owner, event);
+	json_decref(event);
+}
+
+void trace_run(struct trace *trace, const char *event, const char *run, const char *fmt, ...)
+{
+	json_t *object = json_pack("{s:s, s:s}", "event", event, "run", run);
+	json_error_t error;
+	json_t *members;
+	va_list args;
+
+	va_start(args, fmt);
+	members = json_vpack_ex(&error, 0, fmt, args);
+	va_end(args);
+	json_object_update_missing(object, members);
+	json_decref(members);
+	trace_event(trace, object);
+}
+
+json_t *trace_tree(const struct trace *trace)
+{
+	return tree_root(trace->tree);
+}
+
+void trace_uuid(char out[static 37])
+{
+	unsigned char b[16];
+
+	if (getrandom(b, sizeof b, 0) != sizeof b)
+		abort();
+	b[6] = (b[6] & 0x0f) | 0x40;
+	b[8] = (b[8] & 0x3f) | 0x80;
+	snprintf(out, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+		 b[13], b[14], b[15]);
+}

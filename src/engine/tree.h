@@ -1,0 +1,24 @@
+/*
+ * engine/tree.h - trace events, put together to the specification's ExecutionTrace.
+ *
+ * The same code serves a running engine and a trace file of a killed one, so
+ * the two cannot differ. Values are shared with the events, not copied.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/error.h"
+
+struct tree;
+
+struct tree *tree_new(void);
+void tree_free(struct tree *);
+void tree_feed(struct tree *, json_t *event); /* lent; unknown events are passed over */
+json_t *tree_root(const struct tree *);       /* lent; NULL before the root's "run" event */
+
+/*
+ * The tree of the last root run in a trace file, new. A run's last line may have been cut; any
+ * other bad line is ERROR_INPUT with its number. A run without an end gets answerSource "error".
+ */
+json_t *tree_from_file(const char *path, struct error *);
