@@ -1,0 +1,477 @@
+#include "cli/config.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <ini.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/money.h"
+
+#define SYSTEM_FILE "/etc/rlmd/rlmd.conf"
+
+enum {
+	LONG_OPTION = 256, /* what getopt_long() returns for the first row of the table */
+	NAME_TEXT = 64,    /* an option's name and what goes in front */
+};
+
+static const size_t places[OPTION_COUNT] = {
+#define GROUP(heading)
+#define OPTION(field, ...) [OPTION_##field] = offsetof(struct config, field),
+#include "cli/options.def"
+#undef OPTION
+#undef GROUP
+};
+
+/* A value of any type, before it is known whether it counts. */
+union value {
+	const char *text; /* lent */
+	int64_t number;
+	bool on;
+};
+
+static bool read_integer(const char *string, int64_t *ret, const char **ret_end)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*string))
+		return false;
+	errno = 0;
+	*ret = strtoll(string, &end, 10);
+	*ret_end = end;
+	return !errno;
+}
+
+static bool read_size(const char *string, int64_t *ret)
+{
+	static const char units[] = "KMGT";
+	const char *end, *unit;
+	int64_t size, factor = 1;
+
+	if (!read_integer(string, &size, &end))
+		return false;
+	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit) {
+		factor = INT64_C(1) << 10 * (unit - units + 1);
+		end++;
+	}
+	return !*end && !__builtin_mul_overflow(size, factor, ret);
+}
+
+static bool read_switch(const char *string, bool *ret)
+{
+	static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strcasecmp(string, words[i])) {
+			*ret = i % 2;
+			return true;
+		}
+	return false;
+}
+
+static bool is_choice(const char *string, const char *choices)
+{
+	size_t size = strlen(string);
+
+	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+		if (size && size == strcspn(at, "|") && !strncmp(at, string, size))
+			return true;
+	return false;
+}
+
+static bool read_duration(const struct option_row *row, const char *string, int64_t *ret,
+			  struct error *err)
+{
+	char least[16], most[16];
+	int64_t ms;
+
+	if (!clock_parse_duration(string, &ms, err))
+		return false;
+	clock_format(row->min, least);
+	clock_format(row->max, most);
+	if (ms < row->min || ms > row->max)
+		return error_set(err, ERROR_USAGE, "'%s' is not from %s to %s", string, least,
+				 most);
+	*ret = ms;
+	return true;
+}
+
+static bool read_value(const struct option_row *row, const char *string, union value *ret,
+		       struct error *err)
+{
+	const char *end;
+
+	switch (row->type) {
+	case OPTION_IS_TEXT:
+	case OPTION_IS_LIST:
+		ret->text = string;
+		return *string || error_set(err, ERROR_USAGE, "the %s is empty", row->argument);
+	case OPTION_IS_CHOICE:
+		ret->text = string;
+		return is_choice(string, row->argument) ||
+		       error_set(err, ERROR_USAGE, "'%s' is none of %s", string, row->argument);
+	case OPTION_IS_COUNT:
+		if (read_integer(string, &ret->number, &end) && !*end && ret->number >= row->min &&
+		    ret->number <= row->max)
+			return true;
+		return error_set(err, ERROR_USAGE,
+				 "'%s' is no whole number from %" PRId64 " to %" PRId64, string,
+				 row->min, row->max);
+	case OPTION_IS_DURATION:
+		return read_duration(row, string, &ret->number, err);
+	case OPTION_IS_MONEY:
+		return money_parse(string, &ret->number, err);
+	case OPTION_IS_SIZE:
+		if (read_size(string, &ret->number) && ret->number >= row->min &&
+		    ret->number <= row->max)
+			return true;
+		return error_set(err, ERROR_USAGE,
+				 "'%s' is no size from %" PRId64 "M to %" PRId64
+				 "M; write 512M, 1G or bytes",
+				 string, row->min >> 20, row->max >> 20);
+	case OPTION_IS_SWITCH:
+		return read_switch(string, &ret->on) ||
+		       error_set(err, ERROR_USAGE, "'%s' is neither yes nor no", string);
+	case OPTION_IS_TALLY:
+		ret->number = 1;
+		return true;
+	}
+	return false;
+}
+
+static void clear_list(struct config_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i]);
+	free(list->items);
+	*list = (struct config_list){0};
+}
+
+static void add_to_list(struct config_list *list, const char *text)
+{
+	list->items = xreallocarray(list->items, list->count + 2, sizeof *list->items);
+	list->items[list->count++] = xstrdup(text);
+	list->items[list->count] = NULL;
+}
+
+static void store(struct config *config, enum option_id id, union value value, bool again)
+{
+	void *place = (char *)config + places[id];
+
+	switch (option_table[id].type) {
+	case OPTION_IS_TEXT:
+	case OPTION_IS_CHOICE:
+		free(*(char **)place);
+		*(char **)place = xstrdup(value.text);
+		break;
+	case OPTION_IS_LIST:
+		if (!again)
+			clear_list(place);
+		add_to_list(place, value.text);
+		break;
+	case OPTION_IS_TALLY:
+		*(int64_t *)place += value.number;
+		break;
+	case OPTION_IS_COUNT:
+	case OPTION_IS_DURATION:
+	case OPTION_IS_MONEY:
+	case OPTION_IS_SIZE:
+		*(int64_t *)place = value.number;
+		break;
+	case OPTION_IS_SWITCH:
+		*(bool *)place = value.on;
+		break;
+	}
+}
+
+bool config_set(struct config *config, enum config_layer layer, enum option_id id,
+		const char *string, struct error *err)
+{
+	union value value;
+
+	if (!read_value(&option_table[id], string, &value, err))
+		return false;
+	if (layer < config->layers[id])
+		return true;
+	store(config, id, value, layer == config->layers[id]);
+	config->layers[id] = layer;
+	return true;
+}
+
+void config_init(struct config *config)
+{
+	*config = (struct config){0};
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (option_table[i].standard) {
+			bool legal = config_set(config, CONFIG_DEFAULT, (enum option_id)i,
+						option_table[i].standard, NULL);
+
+			assert(legal);
+			(void)legal;
+		}
+}
+
+void config_done(struct config *config)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		void *place = (char *)config + places[i];
+		enum option_type type = option_table[i].type;
+
+		if (type == OPTION_IS_TEXT || type == OPTION_IS_CHOICE)
+			free(*(char **)place);
+		if (type == OPTION_IS_LIST)
+			clear_list(place);
+	}
+	*config = (struct config){0};
+}
+
+bool config_given(const struct config *config, enum option_id id)
+{
+	return config->layers[id] != CONFIG_DEFAULT;
+}
+
+/* --- arguments ------------------------------------------------------------- */
+
+static void fill_options(struct option *options, char *letters)
+{
+	*letters++ = ':';
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		const struct option_row *row = &option_table[i];
+
+		options[i] = (struct option){
+			.name = row->name,
+			.has_arg = row->argument                   ? required_argument
+				   : row->type == OPTION_IS_SWITCH ? optional_argument
+								   : no_argument,
+			.val = LONG_OPTION + (int)i,
+		};
+		if (row->letter) {
+			*letters++ = row->letter;
+			if (row->argument)
+				*letters++ = ':';
+		}
+	}
+	options[OPTION_COUNT] = (struct option){0};
+	*letters = '\0';
+}
+
+static enum option_id option_of(int code)
+{
+	if (code >= LONG_OPTION)
+		return (enum option_id)(code - LONG_OPTION);
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (option_table[i].letter == code)
+			return (enum option_id)i;
+	return OPTION_COUNT;
+}
+
+/* getopt_long() says only that something is wrong; what it is stands in the arguments. */
+static bool unknown_option(char **argv, struct error *err)
+{
+	const char *word = argv[optind - 1];
+	char name[NAME_TEXT];
+	size_t alike = 0;
+	const char *near;
+
+	if (optopt && optopt < LONG_OPTION)
+		return error_set(err, ERROR_USAGE, "there is no option -%c", optopt);
+	if (optopt)
+		return error_set(err, ERROR_USAGE, "--%s takes no value",
+				 option_table[optopt - LONG_OPTION].name);
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		alike += !strncmp(option_table[i].name, name, strlen(name));
+	if (alike > 1)
+		return error_set(err, ERROR_USAGE, "--%s may mean several options", name);
+	near = option_nearest_name(name);
+	return error_set(err, ERROR_USAGE, "there is no option --%s%s%s%s", name,
+			 near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
+bool config_arguments(struct config *config, int argc, char **argv, int *ret_first,
+		      struct error *err)
+{
+	struct option options[OPTION_COUNT + 1];
+	char letters[2 * OPTION_COUNT + 2];
+	int code;
+
+	fill_options(options, letters);
+	opterr = 0;
+	optind = 0; /* start anew, with glibc's own state too */
+	while ((code = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+		enum option_id id = option_of(code == ':' ? optopt : code);
+
+		if (code == '?')
+			return unknown_option(argv, err);
+		if (code == ':')
+			return error_set(err, ERROR_USAGE, "--%s needs a value: %s",
+					 option_table[id].name, option_table[id].argument);
+		if (!config_set(config, CONFIG_ARGUMENT, id, optarg ? optarg : "yes", err))
+			return error_context(err, "--%s", option_table[id].name);
+	}
+	*ret_first = optind;
+	return true;
+}
+
+/* --- environment ----------------------------------------------------------- */
+
+/* Several values in one string are parted by commas. */
+static bool set_from_string(struct config *config, enum config_layer layer, enum option_id id,
+			    const char *value, struct error *err)
+{
+	auto_free char *copy = xstrdup(value);
+	char *rest = copy, *item;
+
+	if (option_table[id].type != OPTION_IS_LIST)
+		return config_set(config, layer, id, value, err);
+	while ((item = strsep(&rest, ", ")))
+		if (*item && !config_set(config, layer, id, item, err))
+			return false;
+	return true;
+}
+
+bool config_environment(struct config *config, struct error *err)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		char name[NAME_TEXT];
+		const char *value;
+
+		if (option_table[i].scope != OPTION_SETTING)
+			continue;
+		snprintf(name, sizeof name, "RLMD_%s", option_table[i].name);
+		for (char *c = name; *c; c++)
+			*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+		value = getenv(name);
+		if (value && *value &&
+		    !set_from_string(config, CONFIG_ENVIRONMENT, (enum option_id)i, value, err))
+			return error_context(err, "%s", name);
+	}
+	return true;
+}
+
+/* --- files ------------------------------------------------------------------ */
+
+/* One file while inih reads it line by line. */
+struct reading {
+	struct config *config; /* lent */
+	const char *path;      /* lent */
+	FILE *file;            /* lent */
+	enum config_layer layer;
+	unsigned line;
+	struct error error; /* the first one */
+};
+
+static bool fail_at(struct reading *reading)
+{
+	return error_context(&reading->error, "%s:%u", reading->path, reading->line);
+}
+
+/* Two habits of inih are kept from it: the rest of a line that is too long would be the next
+ * line, and an indented line more of the last value. */
+static char *read_line(char *line, int size, void *stream)
+{
+	struct reading *reading = stream;
+	size_t indent;
+
+	if (reading->error.kind || !fgets(line, size, reading->file))
+		return NULL;
+	reading->line++;
+	if (!strchr(line, '\n') && !feof(reading->file)) {
+		error_set(&reading->error, ERROR_USAGE, "the line is longer than %d bytes",
+			  size - 2);
+		fail_at(reading);
+		return NULL;
+	}
+	indent = strspn(line, " \t");
+	memmove(line, line + indent, strlen(line + indent) + 1);
+	return line;
+}
+
+static bool use_setting(struct reading *reading, const char *section, const char *name,
+			const char *value)
+{
+	enum option_id id = option_find(name);
+	const char *near;
+
+	if (*section && strcmp(section, "exec"))
+		return error_set(&reading->error, ERROR_USAGE,
+				 "there is no section [%s]; settings need none", section);
+	if (id < OPTION_COUNT && option_table[id].scope == OPTION_SETTING)
+		return set_from_string(reading->config, reading->layer, id, value,
+				       &reading->error) ||
+		       error_context(&reading->error, "%s", name);
+	if (id < OPTION_COUNT)
+		return error_set(&reading->error, ERROR_USAGE,
+				 "'%s' can stand on the command line only", name);
+	near = option_nearest_name(name);
+	return error_set(&reading->error, ERROR_USAGE, "there is no setting '%s'%s%s%s", name,
+			 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static int on_setting(void *owner, const char *section, const char *name, const char *value)
+{
+	struct reading *reading = owner;
+
+	if (reading->error.kind)
+		return 1;
+	return use_setting(reading, section, name, value) || fail_at(reading);
+}
+
+bool config_file(struct config *config, enum config_layer layer, const char *path,
+		 struct error *err)
+{
+	auto_file FILE *file = fopen(path, "re");
+	struct reading reading = {.config = config, .path = path, .file = file, .layer = layer};
+	struct stat st;
+	int bad;
+
+	if (!file || fstat(fileno(file), &st))
+		return error_errno(err, ERROR_USAGE, "cannot read %s", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, ERROR_USAGE, "cannot read %s: not a regular file", path);
+	if (!file_is_ours(fileno(file), path, ERROR_USAGE, err))
+		return error_context(err, "the configuration");
+	bad = ini_parse_stream(read_line, &reading, on_setting, &reading);
+	if (!reading.error.kind && bad)
+		error_set(&reading.error, ERROR_USAGE,
+			  "%s:%d: neither 'name = value' nor a comment", path, bad);
+	if (!reading.error.kind)
+		return true;
+	*err = reading.error;
+	return false;
+}
+
+static bool config_file_if_there(struct config *config, enum config_layer layer, const char *path,
+				 struct error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) && (errno == ENOENT || errno == ENOTDIR))
+		return true;
+	return config_file(config, layer, path, err);
+}
+
+bool config_files(struct config *config, struct error *err)
+{
+	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	auto_free char *user = NULL;
+
+	if (config->config)
+		return config_file(config, CONFIG_USER_FILE, config->config, err);
+	if (xdg && *xdg == '/')
+		user = xasprintf("%s/rlmd/rlmd.conf", xdg);
+	else if (home && *home == '/')
+		user = xasprintf("%s/.config/rlmd/rlmd.conf", home);
+	return config_file_if_there(config, CONFIG_SYSTEM_FILE, SYSTEM_FILE, err) &&
+	       (!user || config_file_if_there(config, CONFIG_USER_FILE, user, err));
+}

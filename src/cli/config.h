@@ -1,0 +1,70 @@
+/*
+ * cli/config.h - the settings of one command: from its arguments, the
+ * environment, the configuration files and the defaults, in this order of
+ * precedence.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "cli/option.h"
+
+/* Where a value comes from; a later layer wins. */
+enum config_layer {
+	CONFIG_DEFAULT,
+	CONFIG_SYSTEM_FILE,
+	CONFIG_USER_FILE,
+	CONFIG_ENVIRONMENT,
+	CONFIG_ARGUMENT,
+};
+
+struct config_list {
+	char **items; /* owned, NULL-terminated; NULL: empty */
+	size_t count;
+};
+
+#define CONFIG_TEXT     char *
+#define CONFIG_LIST     struct config_list
+#define CONFIG_COUNT    int64_t
+#define CONFIG_DURATION int64_t
+#define CONFIG_MONEY    int64_t
+#define CONFIG_SIZE     int64_t
+#define CONFIG_SWITCH   bool
+#define CONFIG_TALLY    int64_t
+#define CONFIG_CHOICE   char *
+
+/* A member for each option; strings are owned. Zero before config_init(). */
+struct config {
+#define GROUP(heading)
+#define OPTION(field, type, ...) CONFIG_##type field;
+#include "cli/options.def"
+#undef OPTION
+#undef GROUP
+	enum config_layer layers[OPTION_COUNT];
+};
+
+void config_init(struct config *); /* the defaults */
+void config_done(struct config *);
+
+/*
+ * The options of a command line; `ret_first` is the first argument that is none, after they were
+ * moved to the end. ERROR_USAGE says what is wrong with which.
+ */
+bool config_arguments(struct config *, int argc, char **argv, int *ret_first, struct error *);
+
+/* RLMD_MODEL and the like: one variable for each setting. An empty one counts as unset. */
+bool config_environment(struct config *, struct error *);
+
+/* The file of --config, or else the system's and the user's, where they exist. */
+bool config_files(struct config *, struct error *);
+bool config_file(struct config *, enum config_layer, const char *path, struct error *);
+
+/* One value, as if it were written in that layer; without effect where a higher one gave it. */
+bool config_set(struct config *, enum config_layer, enum option_id, const char *value,
+		struct error *);
+
+/* Somebody asked for it, wherever. */
+bool config_given(const struct config *, enum option_id);

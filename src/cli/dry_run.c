@@ -1,0 +1,63 @@
+#include "cli/dry_run.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/money.h"
+#include "budget/budget.h"
+
+static void add_string(struct evbuffer *out, const char *label, const json_t *string)
+{
+	struct text text = json_text(string);
+
+	evbuffer_add_printf(out, "%-16s", label);
+	evbuffer_add(out, text.bytes, text.size);
+	evbuffer_add(out, "\n", 1);
+}
+
+static void add_context(struct evbuffer *out, const json_t *context)
+{
+	struct text type = json_get_text(context, "contentType");
+	struct text name = json_get_text(context, "name");
+
+	evbuffer_add_printf(
+		out,
+		"%-16s%.*s: %" PRId64 " characters, %" PRId64 " bytes, about %" PRId64
+		" tokens, %.*s\n",
+		"context", (int)name.size, name.bytes, json_get_integer(context, "length", 0),
+		json_get_integer(context, "bytes", 0),
+		json_get_integer(context, "tokenEstimate", 0), (int)type.size, type.bytes);
+}
+
+static void add_prompt(struct evbuffer *out, const char *heading, const json_t *prompt)
+{
+	struct text text = json_text(prompt);
+
+	evbuffer_add_printf(out, "\n===== %s =====\n", heading);
+	evbuffer_add(out, text.bytes, text.size);
+	evbuffer_add(out, "\n", 1);
+}
+
+void dry_run_format(const json_t *object, int64_t max_cost, struct evbuffer *out)
+{
+	const json_t *cost = json_object_get(object, "worstCaseCost");
+	char worst[32] = "unknown", limit[32] = "none";
+	const json_t *context;
+	size_t i;
+
+	if (json_is_number(cost))
+		money_format(money_from_dollars(json_number_value(cost)), worst);
+	if (max_cost != BUDGET_UNLIMITED)
+		money_format(max_cost, limit);
+	add_string(out, "provider", json_object_get(object, "provider"));
+	add_string(out, "model", json_object_get(object, "model"));
+	add_string(out, "subcall model", json_object_get(object, "subcallModel"));
+	add_string(out, "prices of", json_object_get(object, "priceTable"));
+	json_array_foreach (json_object_get(object, "contexts"), i, context)
+		add_context(out, context);
+	evbuffer_add_printf(out, "%-16sabout %" PRId64 " tokens\n", "first request",
+			    json_get_integer(object, "firstRequestTokens", 0));
+	evbuffer_add_printf(out, "%-16s%s at most (limit: %s)\n", "cost", worst, limit);
+	add_prompt(out, "system prompt", json_object_get(object, "systemPrompt"));
+	add_prompt(out, "first turn", json_object_get(object, "firstTurn"));
+}

@@ -1,0 +1,113 @@
+/*
+ * The program: what every command needs of its process, and the table of commands.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/option.h"
+#include "cli/print.h"
+#include "cli/tell.h"
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *arguments;
+	const char *help;
+} commands[] = {
+	{"exec", cmd_exec, "[OPTIONS] TASK", "answer one task about any amount of input"},
+	{"trace", cmd_trace, "FILE", "print the tree of a run from its trace"},
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/*
+ * A closed descriptor would be given to the next file that is opened, and then be written to.
+ * Standard input becomes empty, standard output a place where writing fails, as before.
+ */
+static void fill_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* Keys are in our memory: no core file, no debugger of the same user. */
+static void guard_memory(void)
+{
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+#ifndef RLMD_SANITIZED /* LeakSanitizer looks at us as a debugger would */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
+/* Workers, transfers and large texts take descriptors: as many as we may have. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int show_help(void)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	evbuffer_add_printf(out, "usage: rlmd COMMAND ...\n\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		evbuffer_add_printf(out, "  rlmd %-5s %-15s %s\n", commands[i].name,
+				    commands[i].arguments, commands[i].help);
+	evbuffer_add_printf(out, "\n'rlmd COMMAND --help' says more, and so does rlmd(1).\n");
+	return print_text(text_in(out));
+}
+
+static int unknown_command(const char *name)
+{
+	const char *names[COMMANDS], *near;
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		names[i] = commands[i].name;
+	near = option_nearest(name, names, COMMANDS);
+	if (near)
+		tell_error("there is no command '%s'; did you mean '%s'?", name, near);
+	else
+		tell_error("there is no command '%s'; 'rlmd --help' lists them, and 'rlmd exec' "
+			   "answers a task",
+			   name);
+	return error_exit_status(ERROR_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+	fill_descriptors();
+	guard_memory();
+	raise_descriptors();
+	/* A write that nobody reads, or that ulimit -f forbids, fails like any other. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	alloc_install();
+	log_install();
+
+	if (argc < 2) {
+		tell_error("what shall be done? 'rlmd --help' lists the commands");
+		return error_exit_status(ERROR_USAGE);
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return show_help();
+	if (!strcmp(argv[1], "--version"))
+		return print_version();
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	return unknown_command(argv[1]);
+}

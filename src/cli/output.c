@@ -1,0 +1,207 @@
+#include "cli/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/sink.h"
+#include "cli/tell.h"
+
+enum {
+	TRACE_MODE = 0600,   /* a trace holds all that the model was shown */
+	PATIENCE_MS = 30000, /* with a reader who takes nothing while the run goes on */
+};
+
+struct output {
+	enum output_form form;
+	struct sink *sink; /* owned */
+	char *trace_path;  /* owned */
+	int trace;         /* owned, -1: none */
+	bool result_told;
+};
+
+static void write_trace(struct output *output, struct text line)
+{
+	struct error err;
+
+	if (output->trace < 0 || file_feed_fd(output->trace, line, PATIENCE_MS, &err))
+		return;
+	tell_warning("the trace %s is cut short: %s", output->trace_path, err.text);
+	close(output->trace);
+	output->trace = -1;
+}
+
+/* As it does where the run before was killed while it wrote. */
+static bool ends_within_line(const char *path)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	char last;
+
+	return fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	       pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+}
+
+/* What a shell redirected is named by a link, and was opened by whoever gives us the name. */
+static bool is_descriptor(const char *path)
+{
+	return text_starts(text_of(path), "/dev/fd/") || !strcmp(path, "/dev/stdout") ||
+	       !strcmp(path, "/dev/stderr");
+}
+
+/* A link may lead to a device; to a file it may have been laid by somebody else. */
+static bool open_trace_file(struct output *output, struct error *err)
+{
+	const char *path = output->trace_path;
+	int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
+	struct stat st;
+	bool link;
+
+	output->trace = open(path, flags | O_CREAT | O_NOFOLLOW, TRACE_MODE);
+	link = output->trace < 0 && errno == ELOOP;
+	if (link)
+		output->trace = open(path, flags);
+	if (output->trace < 0 || fstat(output->trace, &st))
+		return error_errno(err, ERROR_USAGE, "cannot write the trace to %s", path);
+	if (!S_ISREG(st.st_mode) || is_descriptor(path))
+		return true;
+	if (link)
+		return error_set(
+			err, ERROR_USAGE,
+			"cannot write the trace to %s: it is a symbolic link; name the file "
+			"itself",
+			path);
+	return file_is_ours(output->trace, path, ERROR_USAGE, err) ||
+	       error_context(err, "cannot write the trace");
+}
+
+static bool open_trace(struct output *output, struct error *err)
+{
+	bool cut = ends_within_line(output->trace_path);
+
+	if (!open_trace_file(output, err))
+		return false;
+	if (cut)
+		write_trace(output, text_of("\n"));
+	return true;
+}
+
+struct output *output_new(enum output_form form, const char *path, const char *trace,
+			  struct error *err)
+{
+	struct output *output = xcalloc(1, sizeof *output);
+
+	output->form = form;
+	output->trace = -1;
+	output->trace_path = xstrdup(trace);
+	if ((trace && !open_trace(output, err)) ||
+	    !(output->sink = sink_new(path, form != OUTPUT_ANSWER, err))) {
+		output_free(output);
+		return NULL;
+	}
+	return output;
+}
+
+void output_free(struct output *output)
+{
+	if (!output)
+		return;
+	if (output->trace >= 0)
+		close(output->trace);
+	sink_free(output->sink);
+	free(output->trace_path);
+	free(output);
+}
+
+/* As a terminal may see it; `safe` holds it where that is something else. */
+static struct text presentable(const struct output *output, struct text text, struct evbuffer *safe)
+{
+	if (!sink_is_terminal(output->sink))
+		return text;
+	text_escape_lines(text, safe);
+	return text_in(safe);
+}
+
+bool output_text(struct output *output, struct text text, struct error *err)
+{
+	auto_evbuffer struct evbuffer *safe = evbuffer_new();
+
+	return sink_write(output->sink, presentable(output, text, safe), err);
+}
+
+bool output_event(struct output *output, json_t *event, struct error *err)
+{
+	auto_evbuffer struct evbuffer *line = NULL, *safe = NULL;
+
+	output->result_told |= text_equal(json_get_text(event, "event"), "result");
+	if (output->trace < 0 && output->form != OUTPUT_JSONL)
+		return true;
+	line = evbuffer_new();
+	safe = evbuffer_new();
+	json_write_line(event, line);
+	write_trace(output, text_in(line));
+	return output->form != OUTPUT_JSONL ||
+	       sink_feed(output->sink, presentable(output, text_in(line), safe), PATIENCE_MS, err);
+}
+
+static bool write_object(struct output *output, json_t *object, struct error *err)
+{
+	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	json_auto_t *copy = json_copy(object);
+
+	json_object_del(copy, "event");
+	json_write_line(copy, line);
+	return output_text(output, text_in(line), err);
+}
+
+static bool write_answer(struct output *output, struct text answer, struct error *err)
+{
+	auto_evbuffer struct evbuffer *line = evbuffer_new();
+
+	evbuffer_add(line, answer.bytes, answer.size);
+	evbuffer_add(line, "\n", 1);
+	return output_text(output, text_in(line), err);
+}
+
+bool output_result(struct output *output, json_t *object, struct text answer, struct error *err)
+{
+	if (!output->result_told) {
+		json_auto_t *event = json_pack("{s:s}", "event", "result");
+
+		json_object_update(event, object);
+		if (!output_event(output, event, err))
+			return false;
+	}
+	switch (output->form) {
+	case OUTPUT_ANSWER:
+		if (!answer.bytes)
+			return true; /* not even an empty file */
+		if (!write_answer(output, answer, err))
+			return false;
+		break;
+	case OUTPUT_JSON:
+		if (!write_object(output, object, err))
+			return false;
+		break;
+	case OUTPUT_JSONL:
+		break;
+	}
+	return output_commit(output, err);
+}
+
+bool output_commit(struct output *output, struct error *err)
+{
+	return sink_commit(output->sink, err);
+}
+
+bool output_reader_gone(const struct output *output)
+{
+	return sink_reader_gone(output->sink);
+}

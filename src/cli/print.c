@@ -1,0 +1,41 @@
+#include "cli/print.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/output.h"
+#include "cli/tell.h"
+#include "llm/price.h"
+
+int print_text(struct text text)
+{
+	struct error err = {0};
+	struct output *output = output_new(OUTPUT_ANSWER, NULL, NULL, &err);
+	bool ok = output && output_text(output, text, &err);
+
+	if (!ok && !(output && output_reader_gone(output)))
+		tell_error("%s", err.text);
+	output_free(output);
+	return error_exit_status(err.kind);
+}
+
+int print_json(const json_t *value)
+{
+	auto_free char *dump = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	auto_free char *line = xasprintf("%s\n", dump);
+
+	return print_text(text_of(line));
+}
+
+int print_version(void)
+{
+	auto_free char *path = file_shipped("share", "prices.json");
+	struct price_table *prices = price_table_read(path, NULL);
+	auto_free char *line = xasprintf("rlmd %s (prices of %s)\n", RLMD_VERSION,
+					 prices ? price_table_date(prices) : "no date: none found");
+
+	price_table_free(prices);
+	return print_text(text_of(line));
+}

@@ -1,0 +1,138 @@
+#include "cli/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "engine/trace.h"
+
+struct sink {
+	char *path;      /* owned */
+	char *temporary; /* owned; NULL: the file has no name yet */
+	int fd;          /* owned, but for standard output */
+	bool in_place;
+};
+
+static void open_temporary(struct sink *sink, mode_t mode)
+{
+	auto_free char *copy = xstrdup(sink->path);
+	const char *directory = dirname(copy);
+	char id[37];
+
+	/* A file without a name gets one by its entry in /proc. */
+	if (!access("/proc/self/fd", X_OK))
+		sink->fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+	if (sink->fd >= 0)
+		return;
+	trace_uuid(id);
+	sink->temporary = xasprintf("%s/.rlmd-%s", directory, id);
+	sink->fd = open(sink->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (sink->fd < 0)
+		free(take_pointer(&sink->temporary));
+}
+
+/* Where the group cannot be the old file's, it is another group, which gets nothing. */
+static void take_mode(int fd, const struct stat *old)
+{
+	mode_t mode = old->st_mode & 0777;
+
+	if (fchown(fd, (uid_t)-1, old->st_gid))
+		mode &= ~(mode_t)S_IRWXG;
+	fchmod(fd, mode);
+}
+
+struct sink *sink_new(const char *path, bool confidential, struct error *err)
+{
+	bool standard = !path || !strcmp(path, "-");
+	struct sink *sink = xcalloc(1, sizeof *sink);
+	struct stat st;
+	bool old;
+
+	sink->path = xstrdup(standard ? "standard output" : path);
+	sink->fd = standard ? STDOUT_FILENO : -1;
+	old = !standard && !stat(path, &st);
+	sink->in_place = standard || (old && !S_ISREG(st.st_mode));
+	if (!sink->in_place)
+		open_temporary(sink, old || confidential ? 0600 : 0666);
+	else if (!standard)
+		sink->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (sink->fd < 0) {
+		error_errno(err, ERROR_USAGE, "cannot write %s", path);
+		sink_free(sink);
+		return NULL;
+	}
+	if (old && !sink->in_place)
+		take_mode(sink->fd, &st);
+	return sink;
+}
+
+void sink_free(struct sink *sink)
+{
+	if (!sink)
+		return;
+	if (sink->fd > STDERR_FILENO)
+		close(sink->fd);
+	if (sink->temporary)
+		unlink(sink->temporary);
+	free(sink->temporary);
+	free(sink->path);
+	free(sink);
+}
+
+bool sink_write(struct sink *sink, struct text text, struct error *err)
+{
+	return file_write_fd(sink->fd, text, err) || error_context(err, "%s", sink->path);
+}
+
+bool sink_feed(struct sink *sink, struct text text, int64_t patience_ms, struct error *err)
+{
+	return file_feed_fd(sink->fd, text, patience_ms, err) ||
+	       error_context(err, "%s", sink->path);
+}
+
+static bool give_name(struct sink *sink)
+{
+	auto_free char *copy = xstrdup(sink->path);
+	auto_free char *name = NULL;
+	char self[32], id[37];
+
+	trace_uuid(id);
+	name = xasprintf("%s/.rlmd-%s", dirname(copy), id);
+	snprintf(self, sizeof self, "/proc/self/fd/%d", sink->fd);
+	if (linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW))
+		return false;
+	sink->temporary = take_pointer(&name);
+	return true;
+}
+
+bool sink_commit(struct sink *sink, struct error *err)
+{
+	if (sink->in_place)
+		return true;
+	if (fsync(sink->fd) || (!sink->temporary && !give_name(sink)) ||
+	    rename(sink->temporary, sink->path))
+		return error_errno(err, ERROR_INTERNAL, "cannot write %s", sink->path);
+	free(take_pointer(&sink->temporary));
+	return true;
+}
+
+bool sink_is_terminal(const struct sink *sink)
+{
+	return isatty(sink->fd);
+}
+
+bool sink_reader_gone(const struct sink *sink)
+{
+	struct pollfd pipe = {.fd = sink->fd};
+
+	return poll(&pipe, 1, 0) == 1 && pipe.revents & POLLERR;
+}

@@ -1,0 +1,31 @@
+/*
+ * cli/sink.h - where output goes: standard output, or a file that appears only when it is whole.
+ *
+ * A file is written without a name where the file system can do that, so that
+ * nothing is left of it after any end of the program.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+struct sink;
+
+/*
+ * `path` NULL or "-": standard output. ERROR_USAGE where the file could not be written. What is
+ * no regular file is written in place. A new file is for its owner only if it is `confidential`;
+ * one that takes an older one's place is for nobody who could not read that.
+ */
+struct sink *sink_new(const char *path, bool confidential, struct error *);
+void sink_free(struct sink *); /* what was not committed is gone; NULL is fine */
+
+bool sink_write(struct sink *, struct text, struct error *);
+/* The same while a run goes on, which must not wait for long: see file_feed_fd(). */
+bool sink_feed(struct sink *, struct text, int64_t patience_ms, struct error *);
+bool sink_commit(struct sink *, struct error *); /* once, at the end */
+
+bool sink_is_terminal(const struct sink *);
+bool sink_reader_gone(const struct sink *); /* after a write failed: nobody reads the pipe */

@@ -1,0 +1,323 @@
+#include "cli/status.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/money.h"
+#include "base/text.h"
+#include "cli/tell.h"
+#include "engine/engine.h"
+
+enum {
+	REFRESH_MS = 100,
+	WIDTH_MAX = 256,
+	WIDTH_UNKNOWN = 80,
+	ID_SHOWN = 8,     /* characters of a run's id */
+	TASK_SHOWN = 100, /* bytes of a sub-run's task */
+};
+
+struct status {
+	const struct engine *engine; /* lent */
+	struct event *timer;         /* owned; NULL: not live */
+	struct status_options options;
+	char shown[WIDTH_MAX]; /* what stands on the terminal, or "" */
+};
+
+/* Whoever writes a line must have the terminal to itself, without knowing of us. */
+static struct status *current;
+
+bool status_can_live(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb");
+}
+
+bool status_can_color(const char *when)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	if (strcmp(when, "auto"))
+		return !strcmp(when, "always");
+	return status_can_live() && !(no_color && *no_color);
+}
+
+/* "950", "1.2k", "182k", "3.4M" */
+static void format_count(int64_t count, char out[static 24])
+{
+	static const char units[] = "kMGTPE";
+	double value = (double)count;
+	size_t unit = 0;
+
+	if (count < 1000) {
+		snprintf(out, 24, "%" PRId64, count);
+		return;
+	}
+	for (value /= 1000; value >= 999.5 && units[unit + 1]; unit++)
+		value /= 1000;
+	snprintf(out, 24, value < 9.95 ? "%.1f%c" : "%.0f%c", value, units[unit]);
+}
+
+/* Whole seconds: a line that is rewritten should not flicker. */
+static void format_elapsed(int64_t ms, char out[static 16])
+{
+	if (ms >= 60000)
+		clock_format(ms, out);
+	else
+		snprintf(out, 16, "%ds", ms > 0 ? (int)(ms / 1000) : 0);
+}
+
+static void format_spent(int64_t cost, int64_t max_cost, char out[static 80])
+{
+	char spent[32], most[32];
+
+	money_format(cost, spent);
+	money_format(max_cost, most);
+	if (max_cost == BUDGET_UNLIMITED)
+		snprintf(out, 80, "%s", spent);
+	else
+		snprintf(out, 80, "%s of %s", spent, most);
+}
+
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return WIDTH_UNKNOWN;
+	return size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
+}
+
+static void write_out(const char *string)
+{
+	file_write_fd(STDERR_FILENO, text_of(string), NULL);
+}
+
+void status_clear(struct status *status)
+{
+	if (!status || !*status->shown)
+		return;
+	*status->shown = '\0';
+	write_out("\r\033[K");
+}
+
+static void clear_current(void)
+{
+	status_clear(current);
+}
+
+static void on_refresh(evutil_socket_t fd, short what, void *owner)
+{
+	struct status *status = owner;
+	struct engine_status now = engine_status(status->engine);
+	char turn[32] = "starting", tokens[24], spent[80], elapsed[16], line[WIDTH_MAX];
+	auto_free char *drawn = NULL;
+
+	(void)fd;
+	(void)what;
+	format_count(now.tokens, tokens);
+	format_spent(now.cost, now.max_cost, spent);
+	format_elapsed(now.elapsed_ms, elapsed);
+	if (now.turn)
+		snprintf(turn, sizeof turn, "turn %d", now.turn);
+	snprintf(line, terminal_width(),
+		 "%s%s | depth %d | %d call%s in flight | %s tokens | %s | %s",
+		 now.interrupted ? "finishing (Ctrl-C stops now) | " : "", turn, now.depth,
+		 now.calls_in_flight, now.calls_in_flight == 1 ? "" : "s", tokens, spent, elapsed);
+	if (!strcmp(line, status->shown))
+		return;
+	memcpy(status->shown, line, strlen(line) + 1);
+	drawn = xasprintf(status->options.color ? "\r\033[2m%s\033[0m\033[K" : "\r%s\033[K", line);
+	write_out(drawn);
+}
+
+struct status *status_new(struct event_base *base, const struct engine *engine,
+			  const struct status_options *options)
+{
+	struct timeval every = clock_timeval(REFRESH_MS);
+	struct status *status = xcalloc(1, sizeof *status);
+
+	status->engine = engine;
+	status->options = *options;
+	if (options->live) {
+		status->timer = event_new(base, -1, EV_PERSIST, on_refresh, status);
+		event_add(status->timer, &every);
+	}
+	current = status;
+	tell_interlude(clear_current);
+	return status;
+}
+
+void status_free(struct status *status)
+{
+	if (!status)
+		return;
+	status_clear(status);
+	tell_interlude(NULL);
+	current = NULL;
+	if (status->timer)
+		event_free(status->timer);
+	free(status);
+}
+
+/* --- a line an event --------------------------------------------------------- */
+
+static const char *string_of(const json_t *object, const char *key)
+{
+	const char *string = json_string_value(json_object_get(object, key));
+
+	return string ? string : "";
+}
+
+static void tell_call(const json_t *event, const char *what, int64_t in, int64_t out,
+		      const json_t *cost)
+{
+	char input[24], output[24], money[32] = "cost unknown", took[16];
+
+	format_count(in, input);
+	format_count(out, output);
+	if (json_is_number(cost))
+		money_format(money_from_dollars(json_number_value(cost)), money);
+	clock_format(json_get_integer(event, "duration", 0), took);
+	tell("[%.*s] %s: %s, %s tokens in, %s out, %s, %s", ID_SHOWN, string_of(event, "run"), what,
+	     string_of(event, "model"), input, output, money, took);
+}
+
+static void tell_response(const json_t *event)
+{
+	const json_t *response = json_object_get(event, "response");
+	char what[32];
+
+	snprintf(what, sizeof what, "turn %" PRId64, json_get_integer(event, "index", 0) + 1);
+	tell_call(event, what, json_get_integer(json_object_get(event, "prompt"), "tokens", 0),
+		  json_get_integer(response, "tokens", 0), json_object_get(response, "cost"));
+}
+
+static void tell_query(const json_t *event)
+{
+	const json_t *error = json_object_get(event, "error");
+
+	if (error)
+		tell("[%.*s] %s failed: %s", ID_SHOWN, string_of(event, "run"),
+		     string_of(event, "kind"), string_of(error, "message"));
+	else
+		tell_call(
+			event, string_of(event, "kind"), json_get_integer(event, "inputTokens", 0),
+			json_get_integer(event, "outputTokens", 0), json_object_get(event, "cost"));
+}
+
+static void tell_block(const json_t *event)
+{
+	struct text error = text_trim(json_get_text(event, "error"));
+	const char *last = error.size ? memrchr(error.bytes, '\n', error.size) : NULL;
+	size_t before = last ? (size_t)(last + 1 - error.bytes) : 0;
+	char took[16];
+
+	clock_format(json_get_integer(event, "duration", 0), took);
+	if (error.size)
+		tell("[%.*s] block: %s, %.*s", ID_SHOWN, string_of(event, "run"), took,
+		     (int)(error.size - before), error.bytes + before);
+	else
+		tell("[%.*s] block: %s, %zu bytes printed", ID_SHOWN, string_of(event, "run"), took,
+		     json_get_text(event, "stdout").size);
+}
+
+static void tell_run(const json_t *event)
+{
+	struct text task = text_clip(json_get_text(event, "task"), TASK_SHOWN);
+
+	tell("[%.*s] run at depth %" PRId64 ": %.*s", ID_SHOWN, string_of(event, "run"),
+	     json_get_integer(event, "depth", 0), (int)task.size, task.bytes);
+}
+
+static void tell_end(const json_t *event)
+{
+	tell("[%.*s] run ended: %s", ID_SHOWN, string_of(event, "run"),
+	     string_of(event, "stopReason"));
+}
+
+void status_event(struct status *status, const json_t *event)
+{
+	static const struct {
+		const char *event;
+		int verbose;
+		void (*tell)(const json_t *event);
+	} lines[] = {
+		{"run", 1, tell_run},        {"response", 1, tell_response},
+		{"llm_call", 1, tell_query}, {"code", 2, tell_block},
+		{"end", 1, tell_end},
+	};
+	struct text name = json_get_text(event, "event");
+
+	for (size_t i = 0; status && i < sizeof lines / sizeof *lines; i++)
+		if (status->options.verbose >= lines[i].verbose && text_equal(name, lines[i].event))
+			lines[i].tell(event);
+}
+
+/* --- the end ------------------------------------------------------------------ */
+
+static void tell_isolation(const json_t *sandbox)
+{
+	auto_free char *layers = xstrdup("");
+	const json_t *layer;
+	size_t i;
+
+	if (!json_is_object(sandbox))
+		return;
+	json_array_foreach (json_object_get(sandbox, "layers"), i, layer) {
+		char *longer = xasprintf("%s%s%s", layers, i ? ", " : "",
+					 json_string_value(layer) ? json_string_value(layer) : "");
+
+		free(layers);
+		layers = longer;
+	}
+	tell("isolation %s (%s)", string_of(sandbox, "level"), layers);
+}
+
+static bool holds(const json_t *strings, const json_t *wanted)
+{
+	const json_t *string;
+	size_t i;
+
+	json_array_foreach (strings, i, string)
+		if (json_equal(string, wanted))
+			return true;
+	return false;
+}
+
+void status_summary(const json_t *result, const json_t *told, const char *verb, int64_t max_cost)
+{
+	const json_t *usage = json_object_get(result, "usage");
+	int64_t turns = json_get_integer(usage, "iterations", 0);
+	int64_t calls = json_get_integer(usage, "llmCalls", 0);
+	char took[16], input[24], output[24], spent[80];
+	const json_t *warning;
+	size_t i;
+
+	if (usage) {
+		clock_format(json_get_integer(usage, "duration", 0), took);
+		format_count(json_get_integer(usage, "inputTokens", 0), input);
+		format_count(json_get_integer(usage, "outputTokens", 0), output);
+		format_spent(money_from_dollars(json_number_value(json_object_get(usage, "cost"))),
+			     max_cost, spent);
+		tell("%s %s: %" PRId64 " turn%s, %" PRId64 " call%s, %s tokens in, %s out, %s%s%s",
+		     verb, took, turns, turns == 1 ? "" : "s", calls, calls == 1 ? "" : "s", input,
+		     output, spent,
+		     json_get_bool(usage, "costComplete", true) ? "" : " and calls without a price",
+		     json_get_bool(usage, "estimated", false) ? ", partly estimated" : "");
+	}
+	tell_isolation(json_object_get(result, "sandbox"));
+	json_array_foreach (json_object_get(result, "warnings"), i, warning)
+		if (!holds(told, warning))
+			tell_warning("%s",
+				     json_string_value(warning) ? json_string_value(warning) : "");
+}

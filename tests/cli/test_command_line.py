@@ -1,0 +1,478 @@
+"""`rlmd exec` and `rlmd trace` as a shell meets them: input, output, status, signals."""
+import fcntl
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "system"))
+import leaks  # noqa: E402
+
+RLMD = os.environ.get("RLMD") or str(Path(os.environ["RLMD_BUILD_ROOT"]) / "rlmd")
+HUNG = 60
+
+# LIB-6, and what comes with it.
+USAGE = {
+    "cost", "tokens", "inputTokens", "outputTokens", "duration", "iterations", "subcalls", "llmCalls",
+    "maxDepthReached", "cachedTokens", "estimated", "costComplete",
+}
+
+ANSWER = {"match": {"kind": "turn"}, "response": {"text": "FINAL(the answer)"}, "repeat": True}
+
+
+def block(code):
+    """A first turn that is one block of Python."""
+    return {"match": {"kind": "turn", "turn": 0}, "response": {"text": f"```repl\n{code}\n```"}}
+
+
+# What a block finds as its input, and an answer that tells it.
+SHOW = block("FINAL(repr(context))")
+SLEEP = block("import time\ntime.sleep(60)")
+FORCED = {"match": {"kind": "forced"}, "response": {"text": "FINAL(as far as I came)"}}
+
+
+class CommandLineTest(leaks.LeakGuard, unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        super().setUp()
+        self.environment["TERM"] = "xterm"
+        for name in list(self.environment):
+            if name.startswith("RLMD_") or name in ("NO_COLOR", "XDG_CONFIG_HOME"):
+                del self.environment[name]
+
+    def script(self, *entries):
+        directory = self.directory / f"script{len(list(self.directory.iterdir()))}"
+        directory.mkdir()
+        (directory / "answers.json").write_text(json.dumps(entries))
+        return ["-p", "replay", "--replay", str(directory)]
+
+    def write(self, name, content):
+        (self.directory / name).write_text(content)
+        return str(self.directory / name)
+
+    def call(self, *arguments, **more):
+        more.setdefault("stdin", None if "input" in more else subprocess.DEVNULL)
+        if more["stdin"] is None:
+            del more["stdin"]
+        more.setdefault("stdout", subprocess.PIPE)
+        return subprocess.run(
+            [RLMD, *arguments], env=self.environment, cwd=self.directory, text=True,
+            stderr=subprocess.PIPE, timeout=HUNG, **more
+        )
+
+    def answer(self, *arguments, entries=(SHOW,), **more):
+        done = self.call("exec", *self.script(*entries), *arguments, **more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def contexts(self, *arguments, **more):
+        """The names of the inputs that a run got."""
+        told = self.answer("--json", *arguments, entries=(ANSWER,), **more)
+        return [context["name"] for context in json.loads(told)["trace"]["contexts"]]
+
+    def refused(self, status, words, *arguments, **more):
+        done = self.call("exec", *arguments, **more)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertIn(words, done.stderr)
+        self.assertRegex(done.stderr, r"^rlmd: ")
+        self.assertEqual(done.stdout, "")
+
+
+class InputTest(CommandLineTest):
+    def test_piped_input_is_the_context(self):
+        self.assertEqual(self.answer("task", input="piped\n"), "'piped\\n'\n")
+
+    def test_nothing_piped_is_no_context(self):
+        """LIB-11: neither an empty pipe nor /dev/null is an input; with `-c -` they are."""
+        self.assertEqual(self.contexts("task", input=""), [])
+        self.assertEqual(self.contexts("task"), [])
+        self.assertEqual(self.contexts("-c", "-", "task", input=""), ["context"])
+
+    def test_closed_input_is_no_context(self):
+        """And the descriptor is not given to something else."""
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" <&-', "sh", RLMD, "exec", *self.script(SHOW), "task"],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HUNG,
+        )
+        self.assertEqual((done.returncode, done.stdout), (0, b"''\n"), done.stderr)
+
+    def test_a_context_leaves_standard_input_alone(self):
+        path = self.write("file", "from a file")
+        self.assertEqual(self.answer("-c", path, "task", input="piped"), "'from a file'\n")
+
+    def test_the_task_comes_from_three_places(self):
+        path = self.write("task", "of a file")
+        for text, *arguments in (
+            ("given", "given"), ("piped", "-"), ("of a file", "--task-file", path)
+        ):
+            with self.subTest(arguments):
+                done = json.loads(self.answer("--json", *arguments, input="piped"))
+                self.assertEqual(done["trace"]["task"], text)
+
+    def test_a_task_on_standard_input_is_no_context(self):
+        self.assertEqual(self.contexts("-", input="what?"), [])
+        self.refused(2, "both", "-c", "-", "-", input="what?")
+        self.refused(2, "both", "-c", "x=-", "-", input="what?")
+
+    def test_bad_tasks(self):
+        self.refused(2, "no task")
+        self.refused(2, "no task", input="piped")
+        self.refused(2, "the task is empty", " \n")
+        self.refused(2, "the task is empty", "-", input="")
+        self.refused(2, "two tasks", "--task-file", "x", "task")
+        self.refused(2, "'host' is one word too many", "which", "host", "failed")
+        self.refused(8, "missing", "--task-file", "missing")
+        self.refused(8, "longer than", "-", input="x" * (1 << 21))
+
+    def test_bad_contexts(self):
+        for source in ("missing", "name=missing", "/dev/zero"):
+            with self.subTest(source):
+                self.refused(8, source.split("=")[-1], *self.script(ANSWER), "-c", source, "task")
+        self.refused(2, "llm_query", *self.script(ANSWER), "-c", "llm_query=/dev/null", "task")
+
+    def test_skipped_files_are_told(self):
+        tree = self.directory / "tree"
+        tree.mkdir()
+        (tree / "text").write_text("x\n")
+        (tree / "binary").write_bytes(b"\0")
+        done = self.call("exec", *self.script(SHOW), "-c", "tree", "task")
+        self.assertEqual(done.stdout, "'===== text =====\\nx\\n'\n")
+        self.assertIn("tree: skipped 1 binary file: binary", done.stderr)
+
+    def test_settings_come_from_file_and_environment(self):
+        self.write("rlmd.conf", "max-iterations = 7\nmax-depth = 1\n")
+        self.environment["RLMD_MAX_DEPTH"] = "0"
+        code = "b = budget()\nFINAL(str(b))"
+        told = self.answer("--config", "rlmd.conf", "task", entries=(block(code),))
+        self.assertRegex(told, r"'max_?[dD]epth': 0|'depth': 0")
+        self.write("rlmd.conf", "max-iterations = lots\n")
+        self.refused(2, "rlmd.conf:1: max-iterations", "--config", "rlmd.conf", "task")
+
+
+class OutputTest(CommandLineTest):
+    def test_answer_alone_on_standard_output(self):
+        done = self.call("exec", *self.script(ANSWER), "task")
+        self.assertEqual(done.stdout, "the answer\n")
+        self.assertRegex(done.stderr, r"(?m)^rlmd: done in .*1 turn, 1 call, .* of \$5\.00")
+        self.assertRegex(done.stderr, r"(?m)^rlmd: isolation L[1-4] \(.*seccomp")
+
+    def test_quiet(self):
+        done = self.call("exec", *self.script(ANSWER), "-q", "task")
+        self.assertEqual((done.stdout, done.stderr), ("the answer\n", ""))
+
+    def test_verbose(self):
+        done = self.call("exec", *self.script(block("print(1)"), ANSWER), "-vv", "task")
+        self.assertRegex(done.stderr, r"(?m)^rlmd: \[[0-9a-f]{8}\] turn 1: replay, .* tokens in")
+        self.assertRegex(done.stderr, r"(?m)^rlmd: \[[0-9a-f]{8}\] block: .* 2 bytes printed$")
+        self.assertRegex(done.stderr, r"(?m)^rlmd: \[[0-9a-f]{8}\] run ended: final$")
+
+    def test_json(self):
+        result = json.loads(self.answer("--json", "task", entries=(ANSWER,)))
+        for field in ("success", "output", "trace", "usage", "warnings", "sandbox", "stopReason"):
+            self.assertIn(field, result)
+        self.assertEqual((result["success"], result["output"]), (True, "the answer"))
+        self.assertNotIn("event", result)
+
+    def test_jsonl_ends_with_the_result(self):
+        told = self.answer("--jsonl", "--trace", "trace", "task", entries=(ANSWER,))
+        events = [json.loads(line) for line in told.splitlines()]
+        self.assertEqual(events[0]["event"], "run")
+        self.assertEqual([e["event"] for e in events].count("result"), 1)
+        self.assertEqual(events[-1]["event"], "result")
+        self.assertEqual(events[-1]["output"], "the answer")
+        trace = self.directory / "trace"
+        self.assertEqual(trace.read_text(), told)
+        self.assertEqual(stat.S_IMODE(trace.stat().st_mode), 0o600)
+        tree = self.call("trace", "trace")
+        self.assertEqual(json.loads(tree.stdout), events[-1]["trace"])
+
+    def test_json_of_a_failure(self):
+        """A script that asked for JSON gets JSON, however early the run failed."""
+        for form in ("--json", "--jsonl"):
+            done = self.call("exec", *self.script(ANSWER), form, "-c", "missing", "task")
+            self.assertEqual(done.returncode, 8)
+            result = json.loads(done.stdout)
+            self.assertEqual((result["success"], result["error"]["kind"]), (False, "input"))
+            self.assertIn("missing", result["error"]["message"])
+            self.assertEqual(set(result["usage"]), USAGE)
+            self.assertFalse(any(result["usage"][name] for name in USAGE - {"costComplete"}))
+            self.assertEqual((result["trace"], result["sandbox"]), (None, None))
+            self.assertIsNone(result["stopReason"])
+            self.assertNotIn("failed after", done.stderr)
+
+    def test_why_no_run_began(self):
+        for reason, *arguments in (
+            ("provider_error", "-p", "openai"),
+            ("sandbox_error", *self.script(ANSWER), "--require", "L4"),
+            (None, "-p", "nobody"),
+        ):
+            with self.subTest(arguments):
+                done = self.call("exec", "--json", *arguments, "task")
+                self.assertEqual(json.loads(done.stdout)["stopReason"], reason, done.stderr)
+
+    def test_a_program_without_its_files(self):
+        """What is missing, and what to do: the program alone was built or copied."""
+        alone = shutil.copy(RLMD, self.directory / "alone")
+        done = subprocess.run(
+            [alone, "exec", *self.script(ANSWER), "task"], env=self.environment,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HUNG,
+        )
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("build all targets, or install", done.stderr)
+
+    def test_a_trace_in_a_strange_place(self):
+        trace = self.write("trace", "")
+        (self.directory / "link").symlink_to(trace)
+        self.refused(2, "symbolic link", *self.script(ANSWER), "--trace", "link", "task")
+        os.chmod(trace, 0o666)
+        self.refused(2, "chmod go-w", *self.script(ANSWER), "--trace", trace, "task")
+
+    def test_output_file(self):
+        self.assertEqual(self.answer("-o", "out", "task", entries=(ANSWER,)), "")
+        self.assertEqual((self.directory / "out").read_text(), "the answer\n")
+        done = self.call("exec", *self.script(ANSWER), "-o", "other", "-c", "missing", "task")
+        self.assertEqual(done.returncode, 8)
+        self.assertFalse((self.directory / "other").exists())
+        self.assertFalse([p.name for p in self.directory.iterdir() if p.name.startswith(".")])
+
+    def test_what_cannot_be_written(self):
+        self.refused(2, "nowhere/out", *self.script(ANSWER), "-o", "nowhere/out", "task")
+        self.refused(2, "nowhere/trace", *self.script(ANSWER), "--trace", "nowhere/trace", "task")
+        self.refused(1, "No space left", *self.script(ANSWER), "-o", "/dev/full", "task")
+        with open("/dev/full", "w") as full:
+            done = self.call("exec", *self.script(ANSWER), "task", stdout=full)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No space left", done.stderr)
+
+    def test_a_full_trace_does_not_lose_the_answer(self):
+        done = self.call("exec", *self.script(ANSWER), "--trace", "/dev/full", "task")
+        self.assertEqual((done.returncode, done.stdout), (0, "the answer\n"))
+        self.assertEqual(done.stderr.count("No space left"), 1)
+
+    def test_nobody_reads(self):
+        """A closed pipe ends the run quietly, before more is paid for."""
+        for form, entries in (("--json", (ANSWER,)), ("--jsonl", (SLEEP, ANSWER))):
+            with self.subTest(form):
+                read, write = os.pipe()
+                os.close(read)
+                with os.fdopen(write, "w") as pipe:
+                    done = self.call("exec", *self.script(*entries), form, "task", stdout=pipe)
+                self.assertEqual((done.returncode, done.stderr), (1, ""))
+
+    def test_closed_standard_output(self):
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" >&-', "sh", RLMD, "exec", *self.script(ANSWER), "task"],
+            env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=HUNG,
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"standard output", done.stderr)
+
+    def test_dry_run_starts_nothing(self):
+        context = self.write("x", "import os\n")
+        # The provider's own address, and no key for it: nothing may be asked, so none is missed.
+        arguments = ["--dry-run", "--python", "/nowhere/python3", "-c", context, "-m", "gpt-5.4"]
+        arguments += ["-p", "openai", "what?"]
+        done = self.call("exec", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^context +context: 10 characters, .*, code$")
+        self.assertRegex(done.stdout, r"(?m)^cost +\$[0-9.]+ at most \(limit: \$5\.00\)$")
+        self.assertIn("what?", done.stdout)
+        shown = json.loads(self.call("exec", "--json", *arguments).stdout)
+        self.assertIn("systemPrompt", shown)
+
+    def test_a_price_nobody_knows(self):
+        """LIB-20: a limit that was asked for is refused, one that was not is lifted."""
+        arguments = ["--dry-run", "-p", "openai", "--base-url", "http://127.0.0.1:9/v1"]
+        arguments += ["-m", "nobody-knows-me", "task"]
+        self.refused(2, "--price-table", "--max-cost", "1", *arguments)
+        done = self.call("exec", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("limit: none", done.stdout)
+        self.assertEqual(done.stderr.count("nobody-knows-me"), 1, done.stderr)
+
+
+class StatusTest(CommandLineTest):
+    def test_exit_status(self):
+        self.refused(2, "did you mean --model?", "--modle", "x", "task")
+        self.refused(2, "unknown provider", "-p", "nobody", "task")
+        self.refused(2, "exclude", "--json", "--jsonl", "task")
+        self.refused(4, "OPENAI_API_KEY", "-p", "openai", "task")
+        self.refused(7, "--require L4", *self.script(ANSWER), "--require", "L4", "task")
+        self.refused(1, "no answer in", *self.script(dict(SHOW, match={"turn": 9})), "task")
+
+    def test_commands(self):
+        for arguments, status, words in (
+            ((), 2, "rlmd --help"), (("exce",), 2, "did you mean 'exec'?"), (("trace",), 2, "FILE"),
+            (("trace", "missing"), 8, "missing"),
+        ):
+            with self.subTest(arguments):
+                done = self.call(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (status, ""))
+                self.assertIn(words, done.stderr)
+        for arguments in (("--help",), ("exec", "-h"), ("trace", "--help"), ("--version",)):
+            with self.subTest(arguments):
+                done = self.call(*arguments)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertNotEqual(done.stdout, "")
+        version = self.call("--version").stdout
+        self.assertRegex(version, r"^rlmd \S+ \(prices of \d{4}-\d\d-\d\d\)\n$")
+
+    def test_strict(self):
+        entries = (block("1"), dict(FORCED, repeat=True))
+        arguments = ["--max-iterations", "1", "task"]
+        done = self.call("exec", *self.script(*entries), *arguments)
+        self.assertEqual((done.returncode, done.stdout), (0, "as far as I came\n"), done.stderr)
+        self.assertIn("Budget exhausted, answer was forced", done.stderr)
+        done = self.call("exec", *self.script(*entries), "--strict", *arguments)
+        self.assertEqual((done.returncode, done.stdout), (6, "as far as I came\n"))
+
+
+class SignalTest(CommandLineTest):
+    def start(self, *entries, prefix=(), options=()):
+        """Starts a run and waits until its block sleeps."""
+        trace = self.directory / "trace"
+        process = subprocess.Popen(
+            [*prefix, RLMD, "exec", *self.script(*entries), "--trace", trace, *options, "task"],
+            env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        self.wait_for(lambda: trace.exists() and '"event":"response"' in trace.read_text())
+        return process
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + HUNG
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, "waited too long")
+            time.sleep(0.01)
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=HUNG)
+        return process.returncode, out, err
+
+    def test_once_forces_an_answer(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)):
+            with self.subTest(number):
+                process = self.start(SLEEP, FORCED)
+                process.send_signal(number)
+                code, out, err = self.finish(process)
+                self.assertEqual((code, out), (status, "as far as I came\n"), err)
+                self.assertIn("rlmd: interrupted after", err)
+                (self.directory / "trace").unlink()
+
+    def test_twice_stops(self):
+        slow = {"match": {"kind": "forced"}, "response": {"text": "never", "delay": 50000}}
+        process = self.start(SLEEP, slow, options=("--json", "--grace", "50s"))
+        process.send_signal(signal.SIGINT)
+        self.assertIn("interrupted", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        code, out, err = self.finish(process)
+        self.assertEqual(code, 130, err)
+        result = json.loads(out)
+        self.assertEqual((result["success"], result["stopReason"]), (False, "interrupted"))
+        self.assertEqual(set(result["usage"]), USAGE)
+        self.assertGreater(result["usage"]["inputTokens"], 0)
+        self.assertNotIn("isolation ()", err)
+        self.assertFalse(result["usage"]["costComplete"])
+        self.assertIn("rlmd: interrupted after", err)
+        last = (self.directory / "trace").read_text().splitlines()[-1]
+        self.assertEqual(json.loads(last)["event"], "result")
+
+    def test_an_ignored_signal_stays_ignored(self):
+        short = block("import time\ntime.sleep(1)\nFINAL(3)")
+        process = self.start(short, prefix=("sh", "-c", 'trap "" HUP; exec "$@"', "sh"))
+        process.send_signal(signal.SIGHUP)
+        code, out, err = self.finish(process)
+        self.assertEqual((code, out), (0, "3\n"), err)
+
+    def test_killed(self):
+        """LIB-15, ENG-15: nothing survives SIGKILL but a trace that can be read."""
+        process = self.start(SLEEP, ANSWER, options=("-o", str(self.directory / "out")))
+        process.kill()
+        self.finish(process)
+        done = self.call("trace", "trace")
+        self.assertEqual(json.loads(done.stdout)["answerSource"], "error")
+        left = [path.name for path in self.directory.iterdir()]
+        self.assertEqual([name for name in left if name.startswith((".", "out"))], [])
+
+
+class TerminalTest(CommandLineTest):
+    WILD = {"match": {}, "response": {"text": "FINAL(a\033[31mb\nc\u009bd)"}}
+
+    def on_terminal(self, *arguments, columns=80, **environment):
+        """What a terminal gets to see, and the status."""
+        self.environment.update(environment)
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen(
+            [RLMD, "exec", *arguments], env=self.environment, stdin=theirs, stdout=theirs,
+            stderr=theirs, cwd=self.directory,
+        )
+        os.close(theirs)
+        seen, deadline = b"", time.monotonic() + HUNG
+        while time.monotonic() < deadline:
+            try:
+                if select.select([ours], [], [], 1)[0]:
+                    seen += os.read(ours, 65536)
+            except OSError:  # the other side is closed
+                break
+        os.close(ours)
+        return seen.decode(), process.wait(timeout=HUNG)
+
+    def test_live_line(self):
+        slow = block("import time\ntime.sleep(0.5)")
+        seen, status = self.on_terminal(*self.script(slow, ANSWER), "task", columns=40)
+        self.assertEqual(status, 0, seen)
+        lines = [part for part in seen.split("\r") if "turn 1 | depth 0" in part]
+        self.assertTrue(lines, seen)
+        for line in lines:
+            self.assertLessEqual(len(line.replace("\033[2m", "").replace("\033[0m\033[K", "")), 40)
+        before, after = seen.split("the answer\r\n")
+        self.assertTrue(before.endswith("\r\033[K"), before)
+        self.assertIn("rlmd: done in", after)
+
+    def test_plain_terminals(self):
+        slow = block("import time\ntime.sleep(0.5)")
+        seen, _ = self.on_terminal(*self.script(slow, ANSWER), "task", TERM="dumb")
+        self.assertNotIn("\033", seen)
+        self.assertNotIn("turn 1 |", seen)
+        seen, _ = self.on_terminal(*self.script(slow, ANSWER), "task", TERM="xterm", NO_COLOR="1")
+        self.assertIn("turn 1 |", seen)
+        self.assertNotIn("\033[2m", seen)
+
+    def test_colors_on_demand(self):
+        done = self.call("exec", "--color=always", "-p", "nobody", "task")
+        self.assertIn("\033[31merror:\033[0m", done.stderr)
+        done = self.call("exec", "-p", "nobody", "task")
+        self.assertNotIn("\033", done.stderr)
+
+    def test_what_a_model_wrote_is_escaped_on_a_terminal_only(self):
+        seen, _ = self.on_terminal(*self.script(self.WILD), "-q", "task")
+        self.assertEqual(seen, "a\\x1b[31mb\r\nc\\u009bd\r\n")
+        done = self.call("exec", *self.script(self.WILD), "-q", "task")
+        self.assertEqual(done.stdout, "a\033[31mb\nc\u009bd\n")
+
+    def test_a_terminal_is_never_read_unasked(self):
+        """No task, or a task alone: neither waits for somebody to type."""
+        seen, status = self.on_terminal()
+        self.assertEqual(status, 2)
+        self.assertIn("--help", seen)
+        seen, status = self.on_terminal(*self.script(SHOW), "-q", "task")
+        self.assertEqual((seen, status), ("''\r\n", 0))
+
+
+if __name__ == "__main__":
+    unittest.main()
