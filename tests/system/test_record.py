@@ -1,0 +1,200 @@
+"""--record keeps what was said, --replay says it again without a network."""
+
+import json
+import os
+import pathlib
+import re
+import unittest
+
+from model import PROVIDERS, ModelServer, Reply
+from providers import ProviderTest, code, final
+
+
+class RecordTest(ProviderTest):
+    def setUp(self):
+        super().setUp()
+        self.kept = self.dir / "kept"
+
+    def record(self, server, *arguments, **more):
+        return self.ask(server, "--record", str(self.kept), *arguments, **more)
+
+    def again(self, *arguments, provider="replay", status=0, task="the task", **environment):
+        """The same from the recording; every address in the environment leads nowhere."""
+        addresses = ("OLLAMA_HOST", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL")
+        nowhere = dict.fromkeys(addresses, "http://127.0.0.1:1")
+        outcome = self.rlmd(
+            "exec",
+            "-p",
+            provider,
+            "-m",
+            "m",
+            "--json",
+            "--replay",
+            str(self.kept),
+            *arguments,
+            "--",
+            task,
+            env=self.environment(**nowhere, **environment),
+        )
+        self.assertEqual(outcome.status, status, outcome.err + outcome.out[:2000])
+        return outcome
+
+    def same(self, first, second):
+        """But for times, ids and the provider's own name."""
+        changing = ("duration", "ms", "provider")
+
+        def plain(result):
+            def without(members):
+                return {key: value for key, value in members.items() if key not in changing}
+
+            text = re.sub(r"time \d+m\d+s", "time", json.dumps(result))
+            ids = [result["trace"]["id"]] + [sub["id"] for sub in result["trace"]["subcalls"]]
+            for number, each in enumerate(ids):
+                text = text.replace(each, f"run {number}")
+            return json.loads(text, object_hook=without)
+
+        self.assertEqual(plain(first.result), plain(second.result))
+
+
+class Replay(RecordTest):
+    def test_same_answer_without_a_connection(self):
+        """Turns, calls, sub-runs, thinking, usage and cost are those of the first time."""
+        prices = (546875, 10000001)
+        for provider in PROVIDERS:
+            with self.subTest(provider=provider):
+                self.kept = self.dir / provider
+                table = self.prices(m=prices)
+                turn = code(
+                    "print(llm_query('one'), rlm_query('sub'))",
+                    thinking="h\u00e9 \U0001f600",
+                    usage=(900, 30),
+                )
+                with ModelServer(provider, prices=prices) as server:
+                    server.replies(
+                        turn, Reply(text="a \u20ac", usage=(30, 2)), final("s"), final("x")
+                    )
+                    first = self.record(server, *table)
+                self.assertEqual(len(list(self.kept.iterdir())), 4)
+                self.same(first, self.again(*table, provider=provider))
+                self.assertEqual(first.executions()[0]["stdout"], "a \u20ac s\n")
+                self.assertEqual(len(server.requests), 4)
+
+    def test_slow_answers(self):
+        """The time that is left stands in a prompt, and is no part of what identifies it."""
+        server = self.serve("ollama", code("print(1)", delay=1.2), final())
+        self.same(self.record(server), self.again())
+
+    def test_same_prompt_several_times(self):
+        """Each occurrence has its own answer, in the order in which they were asked."""
+        server = self.serve(
+            "ollama",
+            code("print([llm_query('q') for _ in range(3)])"),
+            Reply(text="a"),
+            Reply(text="b"),
+            Reply(text="c"),
+            final(),
+        )
+        self.same(self.record(server), self.again())
+
+    def test_failures_are_kept(self):
+        """An error out of the recording is the same exception."""
+        server = self.serve(
+            "openai",
+            code("try: llm_query('q')\nexcept LLMError as e: print(e.kind, e)"),
+            Reply(error="context_overflow"),
+            final(),
+        )
+        first = self.record(server)
+        self.assertIn("context_overflow", first.executions()[0]["stdout"])
+        self.same(first, self.again(provider="openai"))
+
+    def test_a_failed_run(self):
+        """Refusal and exit status too."""
+        server = self.serve("openai", Reply(error="content_filter"))
+        first = self.record(server, status=10).result["error"]
+        second = self.again(provider="openai", status=10).result["error"]
+        self.assertEqual(second["message"], first["message"])
+
+    def test_after_a_retry(self):
+        """What counts is the call's answer, not how often it was tried."""
+        server = self.serve(
+            "openai", Reply(error="overloaded", headers={"retry-after-ms": "1"}), final()
+        )
+        self.same(self.record(server), self.again(provider="openai"))
+
+    def test_no_key_is_needed(self):
+        """The provider's own address would need one."""
+        server = self.serve("anthropic", final())
+        self.record(server)
+        outcome = self.rlmd(
+            "exec", "-p", "anthropic", "-m", "m", "--replay", str(self.kept), "the task"
+        )
+        self.assertEqual((outcome.status, outcome.out), (0, "ok\n"), outcome.err)
+
+    def test_streams_and_whole_answers_are_one(self):
+        """How an answer was carried is no part of what was asked."""
+        server = self.serve("openai", final())
+        self.same(self.record(server, "--no-stream"), self.again(provider="openai"))
+
+
+class Miss(RecordTest):
+    def test_says_what_to_do(self):
+        """A request that was never recorded: exit status 1, what was asked, and how to go on."""
+        server = self.serve("ollama", code("print(1)"), final())
+        self.record(server)
+        error = self.again(status=1, task="another task").result["error"]
+        self.assertEqual(error["kind"], "replay")
+        for words in (str(self.kept), "kind turn", "depth 0, turn 0", "--record"):
+            self.assertIn(words, error["message"])
+
+    def test_in_a_block(self):
+        """A changed prompt of a call out of a block does not go unnoticed either."""
+        server = self.serve(
+            "ollama", code("print(llm_query(str(len(context))))"), Reply(text="a"), final()
+        )
+        context = self.write("context", "abc")
+        self.record(server, "-c", context)
+        os.remove(next(path for path in self.kept.iterdir() if '"llm_query"' in path.read_text()))
+        outcome = self.again("-c", context, status=1)
+        self.assertIn("--record", outcome.err)
+
+    def test_nothing_there(self):
+        """A directory that is missing, empty or no directory is bad input."""
+        empty, file = self.dir / "empty", pathlib.Path(self.write("file", "x"))
+        empty.mkdir()
+        for self.kept in (self.dir / "missing", empty, file):
+            with self.subTest(directory=self.kept):
+                self.assertIn(str(self.kept), self.again(status=8).err)
+
+    def test_a_damaged_recording(self):
+        """Cut or edited to nonsense: which file, and what is wrong with it."""
+        server = self.serve("ollama", final())
+        self.record(server)
+        (path,) = self.kept.iterdir()
+        whole = path.read_text()
+        half, odd = whole[: len(whole) // 2], whole.replace('"stop"', '"halt"')
+        for text in (half, odd, "[]", '{"response":{"text":1}}'):
+            with self.subTest(text=text[-40:]):
+                path.write_text(text)
+                self.assertIn(path.name[:20], self.again(status=8).err)
+
+
+class Directory(RecordTest):
+    def test_for_the_owner_only(self):
+        """Prompts are private: nobody else may read them."""
+        server = self.serve("ollama", final())
+        self.record(server)
+        self.assertEqual(self.kept.stat().st_mode & 0o777, 0o700)
+        self.assertEqual([path.stat().st_mode & 0o777 for path in self.kept.iterdir()], [0o600])
+
+    def test_cannot_be_written(self):
+        """Said before the first call, as bad input."""
+        server = self.serve("ollama", final())
+        self.kept = pathlib.Path(self.write("file", "x"))
+        outcome = self.record(server, status=8)
+        self.assertIn(str(self.kept), outcome.err)
+        self.assertEqual(server.requests, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,316 @@
+"""The trace while it is written, and whole after whatever kills a part of the program."""
+
+import json
+import os
+import random
+import resource
+import signal
+import time
+import unittest
+from pathlib import Path
+
+import leaks
+from harness import GuardedTest, Outcome, block, turn
+
+KILLS = 20
+SUBCALLS = [
+    turn(block("x = 1", "print(batch_rlm_query(['a', 'b', 'c']), llm_query('q'))"), 0, depth=0),
+    turn(block("print(rlm_query('d'), x)"), 1, depth=0),
+    turn("FINAL(done)", 2, depth=0),
+    dict(turn(block("print(llm_query('q'))"), 0, depth=1), repeat=True),
+    dict(turn("FINAL(part)", 1, depth=1), repeat=True),
+    {"match": {"kind": "llm_query"}, "response": {"text": "x", "delay": 30}, "repeat": True},
+]
+
+
+def whole_events(path):
+    """The events of all lines but one that was cut."""
+    lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def shape(run):
+    """What there is of a run in the tree of `rlmd trace`."""
+    executions = [e for iteration in run["iterations"] for e in iteration["codeExecutions"]]
+    counts = len(run["iterations"]), len(executions), len(run["llmCalls"])
+    return run["id"], run["parentId"], run["task"], counts, [shape(s) for s in run["subcalls"]]
+
+
+def shape_of_events(events):
+    """The same, counted in the lines of the file."""
+    runs = [event for event in events if event["event"] == "run"]
+
+    def count(run, *names):
+        return tuple(
+            sum(e["event"] == name and e["run"] == run["run"] for e in events) for name in names
+        )
+
+    def build(run):
+        below = [build(sub) for sub in runs if sub["parent"] == run["run"]]
+        counts = count(run, "response", "code", "llm_call")
+        return run["run"], run["parent"], run["task"], counts, below
+
+    return build(runs[0])
+
+
+class TraceTest(GuardedTest):
+    def setUp(self):
+        super().setUp()
+        self.trace = self.dir / "trace"
+
+    def begin(self, entries, *arguments, **more):
+        options = ["-p", "replay", "--replay", self.script(*entries), "--trace", self.trace]
+        return self.start("exec", *options, *arguments, "the task", **more)
+
+    def finish(self, process):
+        return Outcome(process, *process.communicate(timeout=60))
+
+    def await_events(self, *names):
+        """Until the trace holds these events, in any order."""
+        deadline = time.monotonic() + 60
+        while True:
+            told = [event["event"] for event in whole_events(self.trace)]
+            if all(told.count(name) >= names.count(name) for name in names):
+                return
+            self.assertLess(time.monotonic(), deadline, f"waited too long for {names}")
+            time.sleep(0.005)
+
+    def tree(self, path=None):
+        shown = self.rlmd("trace", path or self.trace)
+        self.assertEqual(shown.status, 0, shown.err)
+        return json.loads(shown.out)
+
+    def check_trace(self, path=None):
+        """Its events, from which `rlmd trace` must make what they tell."""
+        path = path or self.trace
+        events = whole_events(path)
+        self.assertEqual([event["seq"] for event in events], list(range(len(events))))
+        if events:
+            self.assertEqual(shape(self.tree(path)), shape_of_events(events))
+        else:
+            self.assertEqual(self.rlmd("trace", path).status, 8)
+        return events
+
+    @staticmethod
+    def children(process):
+        """The pids of the program's template, and of its workers from the oldest on."""
+        found = [
+            (int(start), pid)
+            for (pid, start), (parent, state, _) in leaks.processes().items()
+            if parent == process.pid and state not in "ZX"
+        ]
+        pids = [pid for _, pid in sorted(found)]
+        template = [pid for pid in pids if os.getsid(pid) == pid]
+        return template, [pid for pid in pids if pid not in template]
+
+
+class Growing(TraceTest):
+    def test_it_is_written_as_it_happens(self):
+        """ENG-15, ENG-16: at every moment all lines but the last are whole and make a tree."""
+        process = self.begin(SUBCALLS)
+        seen = set()
+        while process.poll() is None:
+            if self.trace.exists():
+                snapshot = self.write("snapshot", self.trace.read_bytes())
+                seen.add(len(self.check_trace(Path(snapshot))))
+        self.assertEqual(self.finish(process).out, "done\n")
+        self.assertGreater(len(seen), 3, "it did not grow")
+        self.assertEqual(self.check_trace()[-1]["event"], "result")
+
+    def test_a_turn_is_told_before_its_block_has_run(self):
+        process = self.begin([turn(block("import time; time.sleep(60)"))])
+        self.await_events("run", "response")
+        (iteration,) = self.tree()["iterations"]
+        self.assertEqual(iteration["codeExecutions"], [])
+        self.assertIsNone(process.poll())
+
+    def test_its_tree_is_that_of_the_result(self):
+        """LIB-7, ENG-17: failed calls, failed blocks and sub-runs are no exception."""
+        error = {"kind": "refused", "message": "no"}
+        failing = {"match": {"pattern": "bad"}, "error": error, "repeat": True}
+        first = turn(
+            block("batch_rlm_query(['bad', 'a']), batch_llm_query(['bad', '\\0é\\ud800'])", "1/0"),
+            0, depth=0)
+        outcome = self.finish(self.begin([failing, first, *SUBCALLS], "--json"))
+        self.assertEqual(outcome.status, 0, outcome.err)
+        expected = outcome.result["trace"]
+        self.assertEqual(len(expected["subcalls"]), 3)
+        self.assertEqual(self.tree(), expected)
+
+    def test_runs_that_share_a_file(self):
+        """The last one is shown, also where the one before was killed in the middle of a line."""
+        for cut in (0, 1, 40):
+            with self.subTest(cut=cut):
+                self.assertEqual(self.finish(self.begin(SUBCALLS)).status, 0)
+                os.truncate(self.trace, self.trace.stat().st_size - cut)
+                outcome = self.finish(self.begin([turn("FINAL(2)")], "--json"))
+                self.assertEqual(self.tree(), outcome.result["trace"])
+
+    def test_what_is_no_trace(self):
+        run = '{"event":"run","run":"a","parent":"a"}\n'
+        for content in ("", "\n", "hello\n", "[]\n", "[" * 100 + "\n", '{"event":"end"}\n',
+                        '{"event":"run"}\n', '{"event":"run","run":1}\n', run + "hello\n",
+                        run + "hello\n" + run):
+            with self.subTest(content):
+                self.write("trace", content)
+                shown = self.rlmd("trace", self.trace)
+                self.assertEqual((shown.status, shown.out), (8, ""))
+                self.assertRegex(shown.err, r"^rlmd: error: .*trace.*\n$")
+
+
+class Unwritable(TraceTest):
+    def test_where_it_cannot_be_opened_nothing_is_started(self):
+        self.trace.mkdir()
+        outcome = self.finish(self.begin(SUBCALLS))
+        self.assertEqual((outcome.status, outcome.out), (2, ""))
+        self.assertRegex(outcome.err, r"cannot write the trace to .*trace: Is a directory")
+
+    def test_a_disk_that_fills_up_costs_the_rest_of_the_trace_only(self):
+        """The lines before are whole; it is said once; the answer comes."""
+        full = 64 << 20  # more than any memory file of the program's has
+        with open(self.trace, "wb") as file:
+            file.seek(full - 3001)
+            file.write(b"\n")
+        outcome = self.finish(
+            self.begin(
+                SUBCALLS,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (full, full)),
+                restore_signals=False,  # SIGXFSZ stays ignored, and the write fails
+            )
+        )
+        self.assertEqual((outcome.status, outcome.out), (0, "done\n"), outcome.err)
+        self.assertEqual(outcome.err.count("is cut short"), 1)
+        self.trace.write_bytes(self.trace.read_bytes()[full - 3000:])
+        self.assertEqual(self.trace.stat().st_size, 3000)
+        self.assertGreater(len(self.check_trace()), 1)
+
+    def test_a_reader_that_goes_away(self):
+        read, write = os.pipe()
+        self.trace = f"/dev/fd/{write}"
+        process = self.begin(SUBCALLS, pass_fds=[write])
+        os.close(write)
+        self.assertIn(b'"event":"run"', os.read(read, 4096))
+        os.close(read)
+        outcome = self.finish(process)
+        self.assertEqual((outcome.status, outcome.out), (0, "done\n"), outcome.err)
+        self.assertEqual(outcome.err.count("is cut short"), 1)
+
+
+class Killed(TraceTest):
+    def await_nobody(self, before):
+        """G9: what the program had started is gone within a second of its death."""
+        deadline = time.monotonic() + 1
+        while True:
+            left = {p: name for p, name in leaks.descendants().items() if p not in before}
+            if not left:
+                return
+            self.assertLess(time.monotonic(), deadline, f"{left} are left")
+            time.sleep(0.005)
+
+    def test_at_any_moment(self):
+        """LIB-15, ENG-15, G9: nothing survives SIGKILL but a trace that tells what happened."""
+        started = time.monotonic()
+        self.assertEqual(self.finish(self.begin(SUBCALLS)).status, 0)
+        whole = time.monotonic() - started
+        seed = random.randrange(1 << 32)
+        dice = random.Random(seed)
+        self.trace.unlink()
+        before = leaks.descendants()
+        for number in range(KILLS):
+            moment = dice.uniform(0, whole)
+            with self.subTest(seed=seed, number=number, moment=moment):
+                process = self.begin(SUBCALLS, "-o", self.dir / "out")
+                time.sleep(moment)
+                process.kill()
+                process.wait()
+                self.await_nobody(before)
+                self.check_trace()
+                self.assertEqual(list(self.dir.glob(".*")), [])
+            if self.trace.exists():
+                self.trace.unlink()
+
+    def test_the_template(self):
+        """A template that dies is replaced when the next worker is needed; living workers stay."""
+        entries = [
+            turn(block("x = 1", "llm_query('wait')", "print(rlm_query('part'), x)"), 0, depth=0),
+            turn("FINAL(done)", 1, depth=0),
+            turn(block("FINAL('from a new template')"), depth=1),
+            {"match": {"kind": "llm_query"}, "response": {"text": "x", "delay": 1000}},
+        ]
+        process = self.begin(entries, "--json")
+        self.await_events("run", "response")
+        (template,), _ = self.children(process)
+        os.kill(template, signal.SIGKILL)
+        outcome = self.finish(process)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(outcome.executions()[0]["stdout"], "from a new template 1\n")
+
+    def test_the_template_again_and_again(self):
+        """Whatever it was doing: a sub-run may fail, as a value, and the run goes on."""
+        step = block("batch_rlm_query(['a', 'b', 'c'])")
+        rounds = [turn(step, i, depth=0) for i in range(8)]
+        entries = [*rounds, turn("FINAL(done)", 8, depth=0), *SUBCALLS[3:]]
+        process = self.begin(entries, "--json")
+        self.await_events("run", "response")
+        kills = 0
+        while process.poll() is None:
+            for pid in self.children(process)[0]:
+                os.kill(pid, signal.SIGKILL)
+                kills += 1
+            time.sleep(random.uniform(0, 0.3))
+        outcome = self.finish(process)
+        self.assertEqual((outcome.status, outcome.result["output"]), (0, "done"), outcome.err)
+        self.assertGreater(kills, 0)
+
+    def told_after(self, number, entries, *arguments):
+        """The block's error and the next prompt where its worker gets a signal while it is busy."""
+        after = [turn(block("print('x' in globals())"), 1), turn("FINAL(done)", 2)]
+        process = self.begin([*entries, *after], "--json", *arguments)
+        self.await_events("run", "response")
+        time.sleep(0.1)
+        os.kill(self.children(process)[1][0], number)
+        outcome = self.finish(process)
+        self.assertEqual((outcome.status, outcome.result["output"]), (0, "done"), outcome.err)
+        self.assertEqual(outcome.executions()[1]["stdout"], "False\n")
+        told = outcome.result["trace"]["iterations"][1]["prompt"]["content"]
+        return outcome.executions()[0]["error"], told
+
+    def test_a_worker(self):
+        """It is replaced, and the model is told why and what is lost; also where it waited."""
+        response = {"text": "x", "delay": 60000}
+        slow = {"match": {"kind": "llm_query"}, "response": response, "repeat": True}
+        for code in ("import time; time.sleep(60)", "llm_query('q')"):
+            with self.subTest(code):
+                first = turn(block("x = 1", code), 0)
+                error, told = self.told_after(signal.SIGKILL, [first, slow])
+                self.assertIn("killed by signal 9 (SIGKILL)", error)
+                self.assertIn("lost", told)
+                self.trace.unlink()
+
+    def test_a_worker_that_stands_still(self):
+        """LIB-12: who neither ends nor hears the interrupt is killed."""
+        first = turn(block("x = 1", "import time; time.sleep(60)"), 0)
+        error, told = self.told_after(signal.SIGSTOP, [first], "--block-timeout", "500ms")
+        self.assertIn("no interrupt ended the code", error)
+        self.assertIn("lost", told)
+
+    def test_the_worker_of_a_sub_run(self):
+        """It goes on with a new one; its caller does not even notice."""
+        entries = [
+            turn(block("x = 1", "print(rlm_query('part'), x)"), 0, depth=0),
+            turn("FINAL(done)", 1, depth=0),
+            turn(block("import time; time.sleep(60)"), 0, depth=1),
+            turn(block("FINAL(len(context))"), 1, depth=1),
+        ]
+        process = self.begin(entries, "--json", "-c", self.write("context", "abc"))
+        self.await_events("run", "response", "run", "response")
+        time.sleep(0.1)
+        os.kill(self.children(process)[1][-1], signal.SIGKILL)
+        outcome = self.finish(process)
+        self.assertEqual(outcome.executions()[0]["stdout"], "3 1\n")
+        (sub,) = outcome.result["trace"]["subcalls"]
+        self.assertIn("SIGKILL", sub["iterations"][0]["codeExecutions"][0]["error"])
+
+
+if __name__ == "__main__":
+    unittest.main()
