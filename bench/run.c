@@ -1,0 +1,107 @@
+/*
+ * Whole runs against bench/model: three turns, each a model call and a block
+ * with eight model calls at once. Nothing can be faster than the six waits in
+ * a row that this makes. The template is warm; each run has a worker of its own.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "bench/measure.h"
+#include "engine/engine.h"
+
+enum { WAITS = 6 };
+
+static void on_event(void *owner, json_t *event)
+{
+	(void)owner, (void)event;
+}
+
+static void on_done(void *owner, const struct engine_result *result)
+{
+	bool *done = owner;
+
+	if (result->failure)
+		measure_fail("the run failed: %s", result->error.text);
+	if (!text_equal(result->output, "done"))
+		measure_fail("the answer is wrong: %.*s", (int)result->output.size,
+			     result->output.bytes);
+	*done = true;
+}
+
+static double run_time(struct event_base *base, struct sandbox *sandbox, struct llm *llm)
+{
+	const struct engine_config config = {
+		.model = "bench",
+		.limits = {.cost = 0,
+			   .tokens = 10000000,
+			   .time_ms = 60000,
+			   .max_depth = 2,
+			   .max_iterations = 30},
+		.block_timeout_ms = 30000,
+		.max_output = 50000,
+		.max_parallel = 8,
+		.grace_ms = 1000,
+	};
+	struct context context;
+	struct engine *engine;
+	struct error err;
+	bool done = false;
+	double start;
+
+	if (!context_from_text(text_of("eight parts"), &context, &err))
+		measure_fail("%s", err.text);
+	start = measure_now();
+	engine = engine_start(base, sandbox, llm, &config, text_of("What do the parts say?"),
+			      &context, on_event, on_done, &done);
+	while (!done)
+		event_base_loop(base, EVLOOP_ONCE);
+	start = measure_now() - start;
+	engine_free(engine);
+	context_done(&context);
+	return start;
+}
+
+int main(int argc, char **argv)
+{
+	struct samples runs = {.what = "a run: 3 turns, 8 calls at once in each"};
+	struct samples path = {.what = "floor: six waits in a row"};
+	struct event_base *base;
+	struct sandbox *sandbox;
+	struct llm *llm;
+	struct error err;
+	int count;
+
+	if (argc != 6)
+		measure_fail("usage: run PYTHON WORKER_DIR BASE_URL DELAY_MS COUNT");
+	count = measure_count(argv[5]);
+	alloc_install();
+	base = event_base_new();
+	sandbox = sandbox_new(base,
+			      &(struct sandbox_config){
+				      .python = argv[1],
+				      .worker_memory = (size_t)1 << 30,
+				      .worker_dir = argv[2],
+			      },
+			      &err);
+	if (!sandbox)
+		measure_fail("%s", err.text);
+	llm = llm_new(base, &(struct llm_config){.provider = "ollama", .base_url = argv[3]}, &err);
+	if (!llm)
+		measure_fail("%s", err.text);
+
+	run_time(base, sandbox, llm); /* the template loads, the connections open */
+	for (int i = 0; i < count; i++) {
+		samples_add(&runs, run_time(base, sandbox, llm));
+		samples_add(&path, WAITS * 1e3 * measure_count(argv[4]));
+	}
+	samples_print(&runs, &path, NULL);
+
+	samples_done(&runs);
+	samples_done(&path);
+	llm_free(llm);
+	sandbox_free(sandbox);
+	event_base_free(base);
+	return 0;
+}
