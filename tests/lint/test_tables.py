@@ -1,0 +1,138 @@
+"""Each fact has one table; what people read about it must say the same."""
+import re
+import subprocess
+import unittest
+
+import tree
+
+MANUAL = "docs/man/rlmd.1.scd"
+PROTOCOL = "docs/protocol.md"
+CONFORMANCE = "docs/conformance.md"
+
+
+def manual_section(title):
+    found = re.search(rf"(?ms)^# {title}\n(.*?)(?=^# |\Z)", tree.read(MANUAL))
+    if not found:
+        raise AssertionError(f"the manual has no {title}")
+    return found.group(1)
+
+
+class MessagesTest(unittest.TestCase):
+    """wire/messages.def against docs/protocol.md."""
+
+    def setUp(self):
+        self.fields, names = {}, {}
+        for macro, row_name, *rest in tree.rows("src/wire/messages.def", "MESSAGE", "FIELD"):
+            if macro == "MESSAGE":
+                wire = tree.unquoted(rest[0])
+                self.fields[wire] = []
+                names[row_name] = wire
+            else:
+                self.fields[names[row_name]].append(rest[0])
+
+    def section(self, message):
+        """The part of the document under the heading of a message."""
+        text = tree.read(PROTOCOL)
+        head = re.search(rf"^(#+) .*`{message}`.*$", text, flags=re.MULTILINE)
+        self.assertIsNotNone(head, f"{PROTOCOL} has no heading with `{message}`")
+        rest = text[head.end() :]
+        end = re.search(rf"^#{{1,{len(head.group(1))}}} ", rest, flags=re.MULTILINE)
+        return rest[: end.start()] if end else rest
+
+    def test_every_message_and_field_is_explained(self):
+        self.assertGreater(len(self.fields), 5)
+        for message, fields in self.fields.items():
+            section = self.section(message)
+            for field in fields:
+                with self.subTest(message=message, field=field):
+                    self.assertIn(f"`{field}`", section)
+
+
+class OptionsTest(unittest.TestCase):
+    """cli/options.def against the manual page and --help."""
+
+    def setUp(self):
+        self.options = []
+        for _, *row in tree.rows("src/cli/options.def", "OPTION"):
+            _, _, _, letter, name, argument, _, _, _, text = row
+            letter = letter.strip("'") if letter != "0" else None
+            self.options.append((letter, *map(tree.unquoted, (name, argument, text))))
+        self.assertGreater(len(self.options), 20)
+
+    def manual_entries(self):
+        """Long option -> the line of the manual that introduces it."""
+        found = {}
+        for line in manual_section("OPTIONS").split("\n"):
+            if line.startswith("*-"):
+                for name in re.findall(r"--([a-z-]+)", line):
+                    found[name] = line
+        return found
+
+    def test_manual_has_every_option(self):
+        entries = self.manual_entries()
+        for letter, name, argument, _ in self.options:
+            with self.subTest(option=name):
+                self.assertIn(name, entries)
+                if letter:
+                    self.assertRegex(entries[name], rf"-{letter}\b")
+                if argument:
+                    self.assertIn(argument.replace("|", ""), re.sub(r"[\\|_*]", "", entries[name]))
+
+    def test_manual_has_no_other_option(self):
+        known = {name for _, name, _, _ in self.options}
+        self.assertEqual(set(self.manual_entries()) - known, set())
+
+    def test_help_has_every_option(self):
+        command = [str(tree.BUILD / "rlmd"), "exec", "--help"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        shown = " ".join(done.stdout.split())
+        for letter, name, _, text in self.options:
+            with self.subTest(option=name):
+                self.assertRegex(shown, rf"--{name}\b")
+                self.assertIn(" ".join(text.split()), shown)
+                if letter:
+                    self.assertRegex(shown, rf"-{letter}, --{name}\b")
+
+
+class ErrorsTest(unittest.TestCase):
+    """base/errors.def against the manual page."""
+
+    def test_manual_lists_every_exit_status(self):
+        section = manual_section("EXIT STATUS")
+        rows = tree.rows("src/base/errors.def", "ERROR")
+        self.assertGreater(len(rows), 10)
+        for _, kind, name, status, _ in rows:
+            with self.subTest(kind=kind):
+                self.assertRegex(section, rf"\b{status}\b")
+                self.assertIn(tree.unquoted(name), section, "the name that results show")
+
+
+class ConformanceTest(unittest.TestCase):
+    """docs/conformance.md: rows `| ENG-1 | tests/path::name, or text |`."""
+
+    def setUp(self):
+        self.text = tree.read(CONFORMANCE)
+        self.known = tree.read("tests/lint/requirements.txt").split()
+
+    def test_ids_exist(self):
+        cited = set(re.findall(r"\b(?:ENG|ASY|LIB)-\d+\b", self.text))
+        self.assertGreater(len(cited), 30)
+        self.assertEqual(cited - set(self.known), set())
+
+    def test_no_id_has_two_rows(self):
+        rows = re.findall(r"^\|\s*((?:ENG|ASY|LIB)-\d+)\s*\|", self.text, flags=re.MULTILINE)
+        self.assertEqual(sorted({row for row in rows if rows.count(row) > 1}), [])
+
+    def test_cited_tests_exist(self):
+        cited = re.findall(r"\btests?/[\w./-]*\w(?:::[\w.]+)?", self.text)
+        self.assertGreater(len(cited), 10)
+        for place in cited:
+            path, _, names = place.partition("::")
+            with self.subTest(test=place):
+                self.assertTrue((tree.ROOT / path).exists(), "no such file")
+                for name in filter(None, names.split(".")):
+                    self.assertRegex(tree.read(path), rf"\b{name}\b")
+
+
+if __name__ == "__main__":
+    unittest.main()
