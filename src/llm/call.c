@@ -273,8 +273,9 @@ static void call_failed_with_status(struct call *call)
 	struct failure failure = {0};
 	struct error error = {0};
 
-	failure_of_status(call->status,
-			  text_from(bytes, key_redact(call->provider->key, bytes, size)), &failure);
+	failure_of_status(call->status, text_from(bytes, size), &failure);
+	size = key_redact(call->provider->key, failure.message, strlen(failure.message));
+	failure.message[size] = '\0';
 	if (failure.quirk && !(call->tried & failure.quirk)) {
 		call->tried |= failure.quirk;
 		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
