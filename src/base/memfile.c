@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 
 struct memfile {
 	int references;
@@ -16,7 +17,9 @@ struct memfile {
 	char *heap;       /* owned: the bytes while they are few, or NULL */
 	size_t heap_size, heap_room;
 	int fd;    /* owned, or -1 */
-	void *map; /* owned mapping of `scan.bytes`, or NULL before the first use */
+	void *map; /* owned: of the file, or NULL before the first use; or the bytes themselves */
+	size_t map_room;
+	bool private; /* what outgrows the heap goes to `map` */
 	bool sealed;
 	struct text_scan scan;
 };
@@ -28,6 +31,14 @@ struct memfile *memfile_new(const char *name)
 	file->references = 1;
 	file->name = name;
 	file->fd = -1;
+	return file;
+}
+
+struct memfile *memfile_new_private(const char *name)
+{
+	struct memfile *file = memfile_new(name);
+
+	file->private = true;
 	return file;
 }
 
@@ -44,11 +55,14 @@ static bool write_all(int fd, struct text text)
 	return true;
 }
 
-/* Moves to a memory file; the heap's bytes stay where they are lent. */
+/* Moves to a memory file; the bytes stay where they are lent. */
 static bool spill(struct memfile *file, struct error *err)
 {
+	struct text bytes = file->map ? text_from(file->map, file->scan.bytes)
+				      : text_from(file->heap, file->heap_size);
+
 	file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (file->fd >= 0 && write_all(file->fd, text_from(file->heap, file->heap_size)))
+	if (file->fd >= 0 && write_all(file->fd, bytes))
 		return true;
 	return error_errno(err, ERROR_INPUT, "no memory file for %zu bytes", file->scan.bytes);
 }
@@ -64,6 +78,39 @@ static void keep_on_heap(struct memfile *file, struct text text)
 	file->heap_size += text.size;
 }
 
+/* Pages that nothing was written to cost nothing, so there may be more of them than bytes. */
+static bool make_room(struct memfile *file, size_t size)
+{
+	void *map = file->map;
+
+	if (size <= file->map_room)
+		return true;
+	if (map)
+		map = mremap(map, file->map_room, size * 2, MREMAP_MAYMOVE);
+	else
+		map = mmap(NULL, size * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			   0);
+	if (map == MAP_FAILED)
+		return false;
+	file->map = map;
+	file->map_room = size * 2;
+	return true;
+}
+
+static bool keep_in_map(struct memfile *file, struct text text, struct error *err)
+{
+	size_t before = file->scan.bytes - text.size;
+
+	if (!make_room(file, file->scan.bytes))
+		return error_errno(err, ERROR_INPUT, "no memory for %zu bytes", file->scan.bytes);
+	if (file->heap) {
+		memcpy(file->map, file->heap, before);
+		free(take_pointer(&file->heap));
+	}
+	memcpy((char *)file->map + before, text.bytes, text.size);
+	return true;
+}
+
 bool memfile_append(struct memfile *file, struct text text, struct error *err)
 {
 	assert(!file->sealed);
@@ -72,6 +119,8 @@ bool memfile_append(struct memfile *file, struct text text, struct error *err)
 		keep_on_heap(file, text);
 		return true;
 	}
+	if (file->private)
+		return keep_in_map(file, text, err);
 	if (file->fd < 0) {
 		if (!spill(file, err))
 			return false;
@@ -103,6 +152,13 @@ struct memfile *memfile_ref(struct memfile *file)
 	return file;
 }
 
+static size_t page_end(size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (size + page - 1) / page * page;
+}
+
 static void close_file(struct memfile *file)
 {
 	if (file->fd >= 0)
@@ -115,17 +171,36 @@ void memfile_unref(struct memfile *file)
 	if (!file || --file->references)
 		return;
 	if (file->map)
-		munmap(file->map, file->scan.bytes);
+		munmap(file->map, file->map_room);
 	close_file(file);
 	free(file->heap);
 	free(file);
 }
 
+/*
+ * The file takes the place of the bytes that it was copied from: they stay at
+ * their address, and in memory once. There is no way back from a failure in the
+ * midst of that, and it means that the kernel has no memory for its own.
+ */
+static void map_in_place(struct memfile *file)
+{
+	size_t size = file->scan.bytes;
+
+	munmap((char *)file->map + page_end(size), file->map_room - page_end(size));
+	file->map_room = page_end(size);
+	if (mmap(file->map, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, file->fd, 0) != file->map)
+		abort();
+}
+
 int memfile_fd(struct memfile *file, struct error *err)
 {
 	assert(file->sealed);
-	if (file->fd < 0 && (!spill(file, err) || !seal(file, err)))
+	if (file->fd >= 0)
+		return file->fd;
+	if (!spill(file, err) || !seal(file, err))
 		close_file(file);
+	else if (file->map)
+		map_in_place(file);
 	return file->fd;
 }
 
@@ -150,6 +225,7 @@ struct text memfile_text(struct memfile *file)
 		if (map == MAP_FAILED)
 			return (struct text){0};
 		file->map = map;
+		file->map_room = file->scan.bytes;
 	}
 	return text_from(file->map, file->scan.bytes);
 }

@@ -4,9 +4,9 @@
  * Contexts and every string too big for JSON live in one. It is counted by
  * references, because a run, its sub-runs and a worker being started may all
  * hold the same context; the bytes are never copied between them. What is large
- * lies in a memory file (memfd_create(2)); what is small lies on the heap until
- * somebody asks for the descriptor, so that ten thousand prompts do not take
- * ten thousand of them.
+ * lies in a memory file (memfd_create(2)); what is small, and what a stranger
+ * sends, lies in our own memory until somebody asks for the descriptor, so that
+ * ten thousand prompts do not take ten thousand of them.
  */
 #pragma once
 
@@ -22,6 +22,9 @@ struct memfile;
 
 /* An empty one with one reference. `name` is lent for good: it shows in /proc/PID/fd. */
 struct memfile *memfile_new(const char *name);
+
+/* The same, but of any size it takes no descriptor before memfile_fd(), which copies it once. */
+struct memfile *memfile_new_private(const char *name);
 
 /* Appends; only before the seal. ERROR_INPUT when there is no memory or descriptor for it. */
 bool memfile_append(struct memfile *, struct text, struct error *);

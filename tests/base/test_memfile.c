@@ -82,6 +82,38 @@ static void test_heap(void **state)
 	memfile_unref(small);
 }
 
+/* A private one takes no descriptor, of whatever size, before somebody asks for it; its bytes stay
+ * where they were lent, and are sealed like any other's. */
+static void test_private(void **state)
+{
+	struct memfile *file = memfile_new_private("test");
+	static char block[100000];
+	int fd = open("/dev/null", O_RDONLY);
+	struct text text;
+
+	(void)state;
+	close(fd);
+	for (int i = 0; i < 10; i++) {
+		memset(block, 'a' + i, sizeof block);
+		assert_true(memfile_append(file, text_from(block, sizeof block - (size_t)i), NULL));
+	}
+	assert_true(memfile_seal(file, NULL));
+	text = memfile_text(file);
+	assert_int_equal(text.size, 10 * sizeof block - 45);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+
+	assert_int_equal(memfile_fd(file, NULL), fd);
+	assert_int_equal(fcntl(fd, F_GET_SEALS),
+			 F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	assert_int_equal(memfile_fd(file, NULL), fd);
+	assert_ptr_equal(memfile_text(file).bytes, text.bytes);
+	assert_int_equal(text.bytes[0], 'a');
+	assert_int_equal(text.bytes[sizeof block - 1], 'a');
+	assert_int_equal(text.bytes[sizeof block], 'b');
+	assert_int_equal(text.bytes[text.size - 1], 'j');
+	memfile_unref(file);
+}
+
 /* An empty one is an empty text. */
 static void test_empty(void **state)
 {
@@ -114,7 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_append),     cmocka_unit_test(test_seal),
 		cmocka_unit_test(test_heap),       cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_references),
+		cmocka_unit_test(test_references), cmocka_unit_test(test_private),
 	};
 
 	return cmocka_run_group_tests_name("memfile", tests, NULL, NULL);
