@@ -2,8 +2,9 @@
  * worker/_rlmd.c - forks workers for the supervisor, as an extension module.
  *
  * Of the limited API, so that one build serves every Python from 3.8 on. The
- * template calls prepare() first and serve() last; serve() returns in each
- * worker once, behind its walls (walls.h), and in the template at the end.
+ * template calls prepare() first, enclose() when everything is loaded (enclose.h),
+ * and serve() last; serve() returns in each worker once, behind its walls
+ * (walls.h), and in the template at the end.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -26,6 +27,8 @@
 
 #define FIRST_FILE (LAUNCH_CONTROL + 2) /* the descriptor of a worker's first input */
 
+static struct enclosure enclosure; /* this template's */
+
 static bool take_descriptors(struct msghdr *message, struct launch *launch)
 {
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -37,13 +40,13 @@ static bool take_descriptors(struct msghdr *message, struct launch *launch)
 	if (launch->fd_count > sizeof launch->fds / sizeof launch->fds[0])
 		return false;
 	memcpy(launch->fds, CMSG_DATA(header), launch->fd_count * sizeof(int));
-	return launch->fd_count == launch->request.file_count + 2;
+	return launch->fd_count == launch->request.file_count + LAUNCH_OWN_FDS;
 }
 
 /* 1 for a request, 0 when the supervisor is gone, -1 with errno. */
 static int receive(struct launch *launch)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE((LAUNCH_FILES_MAX + 2) * sizeof(int))];
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))];
 	struct iovec bytes = {&launch->request, sizeof launch->request};
 	struct msghdr message = {
 		.msg_iov = &bytes,
@@ -95,7 +98,7 @@ static bool reply(uint64_t sequence, pid_t pid, int pidfd, int error)
  * look at it, and a constant serves them), and the list of robust locks is
  * announced again.
  */
-static pid_t fork_for_supervisor(int *ret_pidfd)
+static pid_t fork_for_supervisor(bool pid_namespace, int *ret_pidfd)
 {
 	unsigned long flags = CLONE_PARENT | CLONE_PIDFD | SIGCHLD;
 	int *thread_id = NULL;
@@ -107,6 +110,8 @@ static pid_t fork_for_supervisor(int *ret_pidfd)
 		flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
 	if (syscall(SYS_get_robust_list, 0, &robust_list, &robust_size))
 		robust_list = NULL;
+	if (pid_namespace)
+		flags |= CLONE_NEWPID;
 #if defined(__aarch64__)
 	child = syscall(SYS_clone, flags, NULL, ret_pidfd, NULL, thread_id);
 #else
@@ -117,52 +122,77 @@ static pid_t fork_for_supervisor(int *ret_pidfd)
 	return (pid_t)child;
 }
 
-static PyObject *describe(const struct launch *launch, const enum standing standing[WALL_COUNT])
+static PyObject *layer_names(uint32_t layers)
 {
-	PyObject *files = PyList_New(0), *layers = PyList_New(0);
+	static const char *const names[] = {
+#define LAYER(name, public, meaning) public,
+#include "sandbox/layers.def"
+#undef LAYER
+	};
+	PyObject *list = PyList_New(0);
+	int i;
+
+	for (i = 0; list && i < LAYER_COUNT; i++) {
+		PyObject *name;
+
+		if (!(layers >> i & 1))
+			continue;
+		name = PyUnicode_FromString(names[i]);
+		if (!name || PyList_Append(list, name))
+			return NULL;
+		Py_DECREF(name);
+	}
+	return list;
+}
+
+static PyObject *describe(const struct launch *launch, uint32_t layers)
+{
+	PyObject *files = PyList_New(0), *names = layer_names(layers);
 	size_t i;
 
-	for (i = 2; files && i < launch->fd_count; i++) {
-		PyObject *fd = PyLong_FromLong(FIRST_FILE + (long)i - 2);
+	for (i = LAUNCH_OWN_FDS; files && i < launch->fd_count; i++) {
+		PyObject *fd = PyLong_FromLong(FIRST_FILE + (long)i - LAUNCH_OWN_FDS);
 
 		if (!fd || PyList_Append(files, fd))
 			return NULL;
 		Py_DECREF(fd);
 	}
-	for (i = 0; layers && i < WALL_COUNT; i++) {
-		PyObject *layer;
-
-		if (standing[i] == ABSENT || !*walls_layer(i))
-			continue;
-		layer = PyUnicode_FromString(walls_layer(i));
-		if (!layer || PyList_Append(layers, layer))
-			return NULL;
-		Py_DECREF(layer);
-	}
-	return files && layers
-		       ? Py_BuildValue("iiNN", LAUNCH_CONTROL, LAUNCH_CONTROL + 1, files, layers)
+	return files && names
+		       ? Py_BuildValue("iiNN", LAUNCH_CONTROL, LAUNCH_CONTROL + 1, files, names)
 		       : NULL;
 }
 
-/* One request; true in the child, and `ret_standing` is its. */
-static bool serve_one(const struct launch *launch, enum standing ret_standing[WALL_COUNT],
-		      bool *ret_heard)
+/* In a pid namespace of its own, where the mode has them. -1 and errno. */
+static long fork_worker(const struct launch *launch, int *ret_pidfd)
+{
+	struct steps *steps = &enclosure.steps;
+	bool pid_namespace = launch->request.layers & BIT(pid);
+
+	steps->count = 0;
+	if (steps_break(steps, STEP_fork) ||
+	    (pid_namespace && steps_break(steps, STEP_pid_namespace)))
+		return -1;
+	return fork_for_supervisor(pid_namespace, ret_pidfd);
+}
+
+/* One request; true in the child, and `ret_layers` are its. */
+static bool serve_one(const struct launch *launch, uint32_t *ret_layers, bool *ret_heard)
 {
 	int pidfd = -1, error;
-	pid_t child;
+	long child;
 	size_t i;
 
 	PyOS_BeforeFork();
-	child = fork_for_supervisor(&pidfd);
+	child = fork_worker(launch, &pidfd);
 	if (!child) {
 		/* The walls first: what Python and its modules do after a fork may start a thread.
 		 */
-		walls_raise(launch, ret_standing);
+		*ret_layers = walls_raise(launch, &enclosure);
 		PyOS_AfterFork_Child();
 		return true;
 	}
 	error = child < 0 ? errno : 0;
-	*ret_heard = reply(launch->request.sequence, child, pidfd, error);
+	*ret_heard = reply(launch->request.sequence, (pid_t)child, pidfd, error);
 	PyOS_AfterFork_Parent();
 	if (pidfd >= 0)
 		close(pidfd);
@@ -184,18 +214,51 @@ static PyObject *prepare(PyObject *module, PyObject *args)
 	Py_RETURN_NONE;
 }
 
+static PyObject *list_failures(const struct steps *steps)
+{
+	PyObject *list = PyList_New(0);
+	size_t i;
+
+	for (i = 0; list && i < steps->count; i++) {
+		const struct launch_failure *failure = &steps->failures[i];
+		PyObject *entry = Py_BuildValue("iii", failure->mode, failure->step,
+						failure->error);
+
+		if (!entry || PyList_Append(list, entry))
+			return NULL;
+		Py_DECREF(entry);
+	}
+	return list;
+}
+
+static PyObject *enclose_template(PyObject *module, PyObject *args)
+{
+	struct launch_terms terms;
+	PyObject *failures;
+	bool entered;
+
+	(void)module;
+	(void)args;
+	if (recv(LAUNCH_CONTROL, &terms, sizeof terms, 0) != sizeof terms)
+		return PyErr_SetFromErrno(PyExc_OSError);
+	entered = enclose(&enclosure, &terms);
+	failures = list_failures(&enclosure.steps);
+	return failures ? Py_BuildValue("iiIN", entered, enclosure.mode, enclosure.layers, failures)
+			: NULL;
+}
+
 static PyObject *serve(PyObject *module, PyObject *args)
 {
-	enum standing standing[WALL_COUNT];
 	struct launch launch;
+	uint32_t layers;
 	bool heard = true;
 	int got;
 
 	(void)module;
 	(void)args;
 	while (heard && (got = receive(&launch)) > 0)
-		if (serve_one(&launch, standing, &heard))
-			return describe(&launch, standing);
+		if (serve_one(&launch, &layers, &heard))
+			return describe(&launch, layers);
 	if (heard && got < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	Py_RETURN_NONE;
@@ -265,6 +328,8 @@ static PyObject *decode(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
 	{"prepare", prepare, METH_NOARGS,
 	 "Checks the environment and takes the filter; the template's first call."},
+	{"enclose", enclose_template, METH_NOARGS,
+	 "Walls the template off. Returns (whether it stands, mode, layers, failures)."},
 	{"memory_file", memory_file, METH_NOARGS, "A new memory file's descriptor."},
 	{"seal", seal, METH_VARARGS, "seal(fd): makes a memory file unchangeable."},
 	{"load", load, METH_VARARGS, "load(path): a shared object, for imports behind the walls."},

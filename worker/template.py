@@ -1,9 +1,9 @@
 """The template: a Python that has loaded all it can, and forks workers on request.
 
 Started by the supervisor (src/sandbox/template.c) with the modules to preload
-as arguments and the control socket as descriptor 3; says hello, loads, says
-ready, serves (src/sandbox/launch.h). It runs no foreign code and stays of one
-thread. What runs in a worker is repl.main().
+as arguments and the control socket as descriptor 3; says hello, loads,
+walls itself off, says ready, serves (src/sandbox/launch.h). It runs no foreign
+code and stays of one thread. What runs in a worker is repl.main().
 """
 
 import os
@@ -107,6 +107,19 @@ def settle(library):
     gc.freeze()
 
 
+def enclose(native, count):
+    """From here on there is no file. What stands, and what the kernel refused, goes up."""
+    entered, mode, layers, failures = native.enclose()
+    refused = ",".join("[%d,%d,%d]" % failure for failure in failures)
+    if entered:
+        ready = '{"ready":%d,"mode":%d,"layers":%d,"failures":[%s]}'
+        message = ready % (count, mode, layers, refused)
+    else:
+        message = '{"failed":[%s]}' % refused
+    os.write(CONTROL, message.encode("ascii"))
+    return entered
+
+
 def main():
     greet()
     here = os.path.dirname(os.path.abspath(__file__))
@@ -119,9 +132,7 @@ def main():
     preload(sys.argv[1:], library)
     check_threads()
     settle(library)
-    os.write(CONTROL, ('{"ready": %d}' % len(library)).encode("ascii"))
-
-    worker = native.serve()
+    worker = native.serve() if enclose(native, len(library)) else None
     if worker is not None:
         repl.main(*worker, native)
     os._exit(0)

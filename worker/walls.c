@@ -5,7 +5,9 @@
 #include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/filter.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,9 +29,28 @@
 enum {
 	SPARE_FDS = 32, /* that a worker may open beside its own: asyncio's, duplicates */
 	STACK_BYTES = 8 << 20,
-	CPU_SECONDS = 3600,
 	SIGNALS_PENDING = 64,
+	NICENESS = 10,
 };
+
+/* What sched_setattr(2) takes; some C libraries have it, some not. */
+struct schedule {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* A worker whose walls go up. */
+struct raising {
+	const struct launch *launch;       /* lent */
+	const struct enclosure *enclosure; /* lent */
+	struct steps *steps;               /* lent */
+};
+
+/* ABSENT: this kernel, or this mode, has no such wall. */
+enum standing { FALLEN, ABSENT, STANDS };
 
 static bool prepared; /* the environment is as it should be, the filter is here */
 static struct sock_filter filter_code[FILTER_CODE_MAX];
@@ -79,40 +102,107 @@ static enum standing stands(bool condition)
 	return condition ? STANDS : FALLEN;
 }
 
-static enum standing raise_parent(const struct launch *launch)
+static enum standing raise_priority(const struct raising *raising)
 {
-	/* The parent may have died before it could take us along. */
-	return stands(!prctl(PR_SET_PDEATHSIG, SIGKILL) && getppid() == launch->request.supervisor);
+	struct schedule low = {.size = sizeof low, .policy = SCHED_BATCH, .nice = NICENESS};
+
+	return STEP_TRY(raising->steps, priority, syscall(SYS_sched_setattr, 0, &low, 0)) ? ABSENT
+											  : STANDS;
 }
 
-static enum standing raise_environment(const struct launch *launch)
+/* By system calls: the library's own would look for other threads. */
+static enum standing raise_identity(const struct raising *raising)
 {
-	(void)launch;
+	uid_t own = raising->launch->request.uid, uids[3];
+	gid_t gids[3];
+
+	if (!own)
+		return ABSENT;
+	if (STEP_TRY(raising->steps, gid, syscall(SYS_setresgid, own, own, own)) ||
+	    STEP_TRY(raising->steps, uid, syscall(SYS_setresuid, own, own, own)) ||
+	    getresuid(&uids[0], &uids[1], &uids[2]) || getresgid(&gids[0], &gids[1], &gids[2]))
+		return FALLEN;
+	return stands(uids[0] == own && uids[1] == own && uids[2] == own && gids[0] == own &&
+		      gids[1] == own && gids[2] == own && !getgroups(0, NULL));
+}
+
+/* In a user namespace the template knows who it is outside. */
+static enum standing raise_outside(const struct raising *raising)
+{
+	if (raising->enclosure->mode == MODE_userns)
+		return raising->enclosure->layers & BIT(not_root) ? STANDS : ABSENT;
+	return getuid() && geteuid() ? STANDS : ABSENT;
+}
+
+/* After the identity: a change of uid takes the tie off. */
+static enum standing raise_parent(const struct raising *raising)
+{
+	return stands(tie_to_supervisor(raising->steps) &&
+		      getppid() == raising->launch->request.parent);
+}
+
+static enum standing raise_pid(const struct raising *raising)
+{
+	(void)raising;
+	return getpid() == 1 ? STANDS : ABSENT;
+}
+
+static enum standing raise_root(const struct raising *raising)
+{
+	struct statfs root;
+
+	(void)raising;
+	if (statfs("/", &root))
+		return FALLEN;
+	return root.f_type == TMPFS_MAGIC && root.f_flags & ST_RDONLY && root.f_files == 1 ? STANDS
+											   : ABSENT;
+}
+
+/* A domain beside those of the others, within the template's: they cannot signal each other. */
+static enum standing raise_landlock(const struct raising *raising)
+{
+	int ruleset = raising->enclosure->landlock;
+
+	if (ruleset < 0)
+		return ABSENT;
+	if (STEP_TRY(raising->steps, landlock_self,
+		     syscall(SYS_landlock_restrict_self, ruleset, 0)))
+		return FALLEN;
+	return stands(open("/", O_RDONLY | O_DIRECTORY) < 0 && errno == EACCES);
+}
+
+static enum standing raise_environment(const struct raising *raising)
+{
+	(void)raising;
 	return stands(prepared);
 }
 
 /*
  * The received descriptors are the lowest that were free, in ascending order,
  * and 0 to 3 were not free: each one moves down, and none onto one that is
- * still to be moved.
+ * still to be moved. The first is the worker's own null: 0, 1 and 2.
  */
-static enum standing raise_descriptors(const struct launch *launch)
+static enum standing raise_descriptors(const struct raising *raising)
 {
+	const struct launch *launch = raising->launch;
 	size_t i;
 
 	for (i = 0; i < launch->fd_count; i++) {
-		int target = LAUNCH_CONTROL + (int)i;
+		int target = STDERR_FILENO + (int)i;
 
-		if (launch->fds[i] <= target || dup2(launch->fds[i], target) < 0)
+		if (launch->fds[i] <= target ||
+		    STEP_TRY(raising->steps, dup, dup2(launch->fds[i], target)) < 0)
 			return FALLEN;
 	}
-	if (dup2(STDIN_FILENO, STDERR_FILENO) < 0)
+	if (STEP_TRY(raising->steps, dup, dup2(STDERR_FILENO, STDIN_FILENO)) < 0 ||
+	    STEP_TRY(raising->steps, dup, dup2(STDERR_FILENO, STDOUT_FILENO)) < 0)
 		return FALLEN;
-	return stands(!close_range(LAUNCH_CONTROL + (unsigned)launch->fd_count, ~0U, 0));
+	return stands(!STEP_TRY(raising->steps, close_range,
+				close_range(STDERR_FILENO + (unsigned)launch->fd_count, ~0U, 0)));
 }
 
 /* Soft and hard alike, so that it cannot be raised again; a lower one is left. */
-static bool limit(int resource, rlim_t value)
+static bool limit(const struct raising *raising, __rlimit_resource_t resource, rlim_t value)
 {
 	struct rlimit now;
 
@@ -120,77 +210,65 @@ static bool limit(int resource, rlim_t value)
 		return false;
 	if (now.rlim_max < value)
 		value = now.rlim_max;
-	return !setrlimit(resource, &(struct rlimit){value, value});
+	return !STEP_TRY(raising->steps, rlimits,
+			 setrlimit(resource, &(struct rlimit){value, value}));
 }
 
-static enum standing raise_limits(const struct launch *launch)
+static enum standing raise_limits(const struct raising *raising)
 {
-	return stands(limit(RLIMIT_DATA, launch->request.data_limit) &&
-		      limit(RLIMIT_AS, launch->request.address_limit) &&
-		      limit(RLIMIT_STACK, STACK_BYTES) &&
-		      limit(RLIMIT_NOFILE, LAUNCH_CONTROL + launch->fd_count + SPARE_FDS) &&
-		      limit(RLIMIT_CPU, CPU_SECONDS) && limit(RLIMIT_SIGPENDING, SIGNALS_PENDING) &&
-		      limit(RLIMIT_FSIZE, 0) && limit(RLIMIT_CORE, 0) && limit(RLIMIT_MEMLOCK, 0) &&
-		      limit(RLIMIT_MSGQUEUE, 0) && limit(RLIMIT_NICE, 0) &&
-		      limit(RLIMIT_RTPRIO, 0));
+	const struct launch *launch = raising->launch;
+
+	if (launch->request.threads && !limit(raising, RLIMIT_NPROC, launch->request.threads))
+		return FALLEN;
+	return stands(limit(raising, RLIMIT_DATA, launch->request.data_limit) &&
+		      limit(raising, RLIMIT_AS, launch->request.address_limit) &&
+		      limit(raising, RLIMIT_STACK, STACK_BYTES) &&
+		      limit(raising, RLIMIT_NOFILE, STDERR_FILENO + launch->fd_count + SPARE_FDS) &&
+		      limit(raising, RLIMIT_CPU, launch->request.cpu_seconds) &&
+		      limit(raising, RLIMIT_SIGPENDING, SIGNALS_PENDING) &&
+		      limit(raising, RLIMIT_FSIZE, 0) && limit(raising, RLIMIT_CORE, 0) &&
+		      limit(raising, RLIMIT_MEMLOCK, 0) && limit(raising, RLIMIT_MSGQUEUE, 0) &&
+		      limit(raising, RLIMIT_NICE, 0) && limit(raising, RLIMIT_RTPRIO, 0));
 }
 
-static enum standing raise_capabilities(const struct launch *launch)
+static enum standing raise_capabilities(const struct raising *raising)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct now[2], none[2] = {{0}};
-	uint64_t permitted;
-	int capability;
 
-	(void)launch;
-	if (syscall(SYS_capget, &header, now))
-		return FALLEN;
-	permitted = now[0].permitted | (uint64_t)now[1].permitted << 32;
-	/* A user namespace may forbid it; then they are groups of the user who made it. */
-	if (permitted & 1U << CAP_SETGID && syscall(SYS_setgroups, 0, NULL) && errno != EPERM)
-		return FALLEN;
-	if (permitted & 1U << CAP_SETPCAP)
-		for (capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
-			if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
-				return FALLEN;
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) && errno != EINVAL)
-		return FALLEN;
-	if (syscall(SYS_capset, &header, none) || syscall(SYS_capget, &header, now))
+	if (STEP_TRY(raising->steps, drop, syscall(SYS_capset, &header, none)) ||
+	    syscall(SYS_capget, &header, now))
 		return FALLEN;
 	return stands(!now[0].permitted && !now[1].permitted && !now[0].effective &&
-		      !now[1].effective);
+		      !now[1].effective && !now[0].inheritable && !now[1].inheritable);
 }
 
-static enum standing raise_privileges(const struct launch *launch)
+static enum standing raise_privileges(const struct raising *raising)
 {
-	(void)launch;
-	return stands(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		      prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
+	(void)raising; /* inherited */
+	return stands(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
 }
 
-static enum standing raise_undumpable(const struct launch *launch)
+static enum standing raise_undumpable(const struct raising *raising)
 {
-	(void)launch;
-	return stands(!prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) &&
+	return stands(!STEP_TRY(raising->steps, undumpable, prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)) &&
 		      prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
 }
 
-static enum standing raise_wx(const struct launch *launch)
+static enum standing raise_wx(const struct raising *raising)
 {
-	(void)launch;
-	if (prctl(PR_GET_MDWE, 0, 0, 0, 0) < 0)
+	if (STEP_TRY(raising->steps, wx, prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)))
 		return ABSENT;
-	prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0);
 	return stands(prctl(PR_GET_MDWE, 0, 0, 0, 0) & PR_MDWE_REFUSE_EXEC_GAIN);
 }
 
-static enum standing raise_filter(const struct launch *launch)
+static enum standing raise_filter(const struct raising *raising)
 {
 	struct sock_fprog program = {filter_size, filter_code};
 
-	(void)launch;
 	filter_own_pid->k = (uint32_t)getpid();
-	return stands(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
+	return stands(!STEP_TRY(raising->steps, filter,
+				syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)));
 }
 
 static bool refused(long result)
@@ -201,7 +279,7 @@ static bool refused(long result)
 /* Exactly its own descriptors, out of all that it could have. */
 static bool descriptors_are_own(const struct launch *launch)
 {
-	int own = LAUNCH_CONTROL + (int)launch->fd_count, fd;
+	int own = STDERR_FILENO + (int)launch->fd_count, fd;
 
 	for (fd = 0; fd < own + SPARE_FDS; fd++)
 		if ((fcntl(fd, F_GETFD) >= 0) != (fd < own))
@@ -219,9 +297,9 @@ static bool process_refused(void)
 }
 
 /* By doing it: every kind of call that a guarantee rests on is tried once. */
-static enum standing raise_proof(const struct launch *launch)
+static enum standing raise_proof(const struct raising *raising)
 {
-	long page = sysconf(_SC_PAGESIZE);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	return stands(refused(syscall(SYS_openat, AT_FDCWD, "/", O_RDONLY)) &&
 		      refused(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0)) &&
@@ -230,30 +308,64 @@ static enum standing raise_proof(const struct launch *launch)
 		      refused(syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0)) &&
 		      refused(syscall(SYS_mmap, NULL, page, PROT_READ | PROT_EXEC,
 				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) &&
-		      descriptors_are_own(launch));
+		      descriptors_are_own(raising->launch));
 }
 
 static const struct {
-	enum standing (*raise)(const struct launch *);
-	const char *layer;
+	enum standing (*raise)(const struct raising *);
+	enum layer layer;
 } walls[] = {
-#define WALL(name, layer, meaning) {raise_##name, layer},
+#define WALL(name, layer, meaning) {raise_##name, LAYER_##layer},
 #include "sandbox/walls.def"
 #undef WALL
 };
 
-void walls_raise(const struct launch *launch, enum standing standing[WALL_COUNT])
-{
-	int i;
+/* Layers that a worker may lack, unless they were asked for. */
+#define OPTIONAL                                                                                   \
+	(BIT(priority) | BIT(uid) | BIT(not_root) | BIT(pid) | BIT(mount) | BIT(landlock) | BIT(wx))
 
-	for (i = 0; i < WALL_COUNT; i++) {
-		standing[i] = walls[i].raise(launch);
-		if (standing[i] == FALLEN)
-			_exit(WALL_EXIT + i);
-	}
+static uint32_t bit(enum layer layer)
+{
+	return layer < LAYER_COUNT ? 1U << layer : 0;
 }
 
-const char *walls_layer(enum wall wall)
+/* The trial's last word; its `out` is where raise_descriptors() has put it, or not yet. */
+_Noreturn static void end_trial(const struct raising *raising, uint32_t layers, int fallen)
 {
-	return walls[wall].layer;
+	struct launch_trial trial = {.layers = layers, .fallen = fallen};
+	const struct launch *launch = raising->launch;
+	size_t i;
+
+	for (i = 0; i < raising->steps->count; i++)
+		trial.failures[trial.failure_count++] = raising->steps->failures[i];
+	if (write(launch->fds[LAUNCH_OWN_FDS - 1], &trial, sizeof trial) < 0 && errno == EBADF)
+		(void)!write(LAUNCH_CONTROL + 1, &trial, sizeof trial);
+	_exit(0);
+}
+
+uint32_t walls_raise(const struct launch *launch, struct enclosure *enclosure)
+{
+	struct raising raising = {launch, enclosure, &enclosure->steps};
+	uint32_t needed = launch->request.layers, layers = enclosure->layers;
+	int i;
+
+	raising.steps->count = 0;
+	for (i = 0; i < WALL_COUNT; i++) {
+		enum standing standing = walls[i].raise(&raising);
+		uint32_t own = bit(walls[i].layer);
+
+		if (standing == ABSENT && (needed & own || !(OPTIONAL & own)))
+			standing = FALLEN;
+		if (standing == FALLEN && launch->request.trial)
+			end_trial(&raising, layers, i);
+		if (standing == FALLEN)
+			_exit(WALL_EXIT + i);
+		if (standing == STANDS)
+			layers |= own;
+	}
+	if ((layers & needed) != needed)
+		_exit(WALL_EXIT + WALL_proof);
+	if (launch->request.trial)
+		end_trial(&raising, layers, -1);
+	return layers;
 }

@@ -9,23 +9,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sandbox/launch.h"
+#include "enclose.h"
 
-/* A worker that is to be: the request, and the descriptors that came with it: in, out, files. */
+/* A worker that is to be: the request, and what came with it: null, in, out, files. */
 struct launch {
 	struct launch_request request;
-	int fds[LAUNCH_FILES_MAX + 2];
+	int fds[LAUNCH_FDS_MAX];
 	size_t fd_count;
 };
-
-/* ABSENT: this kernel has no such wall, and the others do without it. */
-enum standing { FALLEN, ABSENT, STANDS };
 
 /* In the template, once: checks the environment and takes the filter. NULL, or what is wrong. */
 const char *walls_prepare(void);
 
-/* Returns with all walls proven, or ends the process: WALL_EXIT and the wall's place. */
-void walls_raise(const struct launch *, enum standing ret_standing[WALL_COUNT]);
-
-/* The wall's name in results and traces; "" where it has none. */
-const char *walls_layer(enum wall);
+/*
+ * Returns the layers of the template's and its own that stand, a bit each; or ends
+ * the process with WALL_EXIT and the place of the wall that does not. A trial ends
+ * here in any case.
+ */
+uint32_t walls_raise(const struct launch *, struct enclosure *);

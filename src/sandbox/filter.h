@@ -7,12 +7,20 @@
  */
 #pragma once
 
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "sandbox/launch.h"
+
+/* Whose calls the policy is about; a test defines another one than the compiler's. */
+#if !defined(FILTER_ARCH) && defined(__x86_64__)
+#define FILTER_ARCH AUDIT_ARCH_X86_64
+#elif !defined(FILTER_ARCH) && defined(__aarch64__)
+#define FILTER_ARCH AUDIT_ARCH_AARCH64
+#endif
 
 struct filter {
 	struct sock_filter code[FILTER_CODE_MAX];

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -11,23 +13,17 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "sandbox/launch.h"
 
-struct process {
-	struct process_list *list; /* lent */
-	struct event *exit;        /* owned: the pidfd; pending while somebody wants to know */
-	int pidfd;                 /* owned */
-	pid_t pid;
-	bool reaped, freed;
-
-	process_exit_fn *fn; /* NULL until process_on_exit(), and after it was told */
-	void *owner;
-	TAILQ_ENTRY(process) entry;
-};
-
+/* Only after it was reaped: until then its uid is in use. */
 static void process_destroy(struct process *process)
 {
-	TAILQ_REMOVE(process->list, process, entry);
+	struct process_list *list = process->list;
+
+	TAILQ_REMOVE(&list->queue, process, entry);
+	if (process->uid)
+		uids_give(&list->uids, process->uid);
 	event_free(process->exit);
 	close(process->pidfd);
 	free(process);
@@ -36,6 +32,33 @@ static void process_destroy(struct process *process)
 static int64_t milliseconds(struct timeval time)
 {
 	return (int64_t)time.tv_sec * 1000 + time.tv_usec / 1000;
+}
+
+/*
+ * Who killed it, where it was a limit: us, the kernel for the memory of all, or for its time.
+ * The time that the kernel kills for is counted in ticks; on a busy machine that is more than
+ * the time that it tells us.
+ */
+static void explain(struct process *process, struct process_exit *exit)
+{
+	struct process_list *list = process->list;
+	int64_t cpu_ms = (int64_t)list->cpu_seconds * 1000;
+	char time[16];
+
+	if (!exit->signaled || exit->status != SIGKILL)
+		return;
+	if (*process->verdict) {
+		snprintf(exit->reason, sizeof exit->reason, "%s", process->verdict);
+	} else if (list->cgroup && cgroup_kills(list->cgroup) > list->kills) {
+		list->kills++;
+		snprintf(exit->reason, sizeof exit->reason,
+			 "all workers together used more than their memory of %llu MiB",
+			 (unsigned long long)list->ceiling >> 20);
+	} else if (exit->cpu_ms >= cpu_ms / 4 * 3) {
+		clock_format(cpu_ms, time);
+		snprintf(exit->reason, sizeof exit->reason,
+			 "it used more than its processor time of %s", time);
+	}
 }
 
 /* False while it lives. */
@@ -59,6 +82,7 @@ static bool process_reap(struct process *process, int flags, struct process_exit
 		.cpu_ms = milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime),
 		.max_rss = (int64_t)usage.ru_maxrss * 1024,
 	};
+	explain(process, ret_exit);
 	return true;
 }
 
@@ -81,16 +105,19 @@ static void on_exit_readable(evutil_socket_t fd, short what, void *arg)
 	fn(process->owner, &exit);
 }
 
-struct process *process_new(struct event_base *base, struct process_list *list, pid_t pid,
-			    int pidfd)
+struct process *process_new(struct process_list *list, pid_t pid, int pidfd, uint32_t uid,
+			    uint64_t memory)
 {
 	struct process *process = xcalloc(1, sizeof *process);
 
 	process->list = list;
 	process->pid = pid;
 	process->pidfd = pidfd;
-	process->exit = event_new(base, pidfd, EV_READ | EV_PERSIST, on_exit_readable, process);
-	TAILQ_INSERT_TAIL(list, process, entry);
+	process->uid = uid;
+	process->memory = memory;
+	process->exit = event_new(list->base, pidfd, EV_READ | EV_PERSIST, on_exit_readable,
+				  process);
+	TAILQ_INSERT_TAIL(&list->queue, process, entry);
 	return process;
 }
 
@@ -115,6 +142,16 @@ void process_interrupt(struct process *process)
 void process_kill(struct process *process)
 {
 	process_signal(process, SIGKILL);
+}
+
+void process_condemn(struct process *process, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(process->verdict, sizeof process->verdict, fmt, args);
+	va_end(args);
+	process_kill(process);
 }
 
 void process_free(struct process *process)
@@ -165,7 +202,7 @@ void process_list_reap(struct process_list *list)
 	struct process *process;
 	struct process_exit exit;
 
-	while ((process = TAILQ_FIRST(list))) {
+	while ((process = TAILQ_FIRST(&list->queue))) {
 		assert(process->freed);
 		if (!process->reaped)
 			process_reap(process, 0, &exit);

@@ -7,14 +7,47 @@
  */
 #pragma once
 
+#include <stdint.h>
 #include <sys/queue.h>
 
+#include "sandbox/cgroup.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/uids.h"
 
-TAILQ_HEAD(process_list, process);
+struct process {
+	struct process_list *list; /* lent */
+	struct event *exit;        /* owned: the pidfd; pending while somebody wants to know */
+	int pidfd;                 /* owned */
+	pid_t pid;
+	uint32_t uid;                      /* its own, until it is reaped; or 0 */
+	uint64_t memory;                   /* bytes that it may use */
+	char verdict[PROCESS_REASON_SIZE]; /* why we killed it, or "" */
+	bool reaped, freed;
+	bool hollow; /* it had no memory at the last look */
 
-/* `pidfd` is taken; `list` is lent and outlives the process. */
-struct process *process_new(struct event_base *, struct process_list *, pid_t, int pidfd);
+	process_exit_fn *fn; /* NULL until process_on_exit(), and after it was told */
+	void *owner;
+	TAILQ_ENTRY(process) entry;
+};
+
+TAILQ_HEAD(process_queue, process);
+
+/* The processes of a sandbox, and what they share. */
+struct process_list {
+	struct process_queue queue;
+	struct event_base *base;     /* lent */
+	struct uids uids;            /* where theirs come from and go back to */
+	const struct cgroup *cgroup; /* lent, or NULL */
+	uint64_t ceiling;            /* bytes that all of them together may use */
+	uint32_t cpu_seconds;        /* of processor time that one may use */
+	int64_t kills;               /* of the cgroup, that have been explained */
+};
+
+/* `pidfd` and `uid` are taken; `list` is lent and outlives the process. */
+struct process *process_new(struct process_list *, pid_t, int pidfd, uint32_t uid, uint64_t memory);
+
+/* Kills it for a reason that its owner will hear. */
+void process_condemn(struct process *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Waits for those in the list, which must all have been freed by their owners. */
 void process_list_reap(struct process_list *);

@@ -154,10 +154,17 @@ int program_complaints(struct error *err)
 	return fd;
 }
 
+/* Where it is too long, what went wrong stands in the last line. */
 void program_complaint(int complaints, char *out, size_t out_size)
 {
-	char bytes[2048];
-	ssize_t got = pread(complaints, bytes, sizeof bytes, 0);
+	char bytes[384];
+	off_t end = lseek(complaints, 0, SEEK_END);
+	off_t start = end > (off_t)sizeof bytes ? end - (off_t)sizeof bytes : 0;
+	ssize_t got = pread(complaints, bytes, sizeof bytes, start);
+	struct text words = text_trim(text_from(bytes, got > 0 ? (size_t)got : 0));
+	const char *line = start ? memrchr(words.bytes, '\n', words.size) : NULL;
 
-	text_escape(text_trim(text_from(bytes, got > 0 ? (size_t)got : 0)), out, out_size);
+	if (line)
+		words = text_from(line + 1, words.size - (size_t)(line + 1 - words.bytes));
+	text_escape(words, out, out_size);
 }

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-#define PROGRAM_FDS 5
+#define PROGRAM_FDS 6
 
 struct program {
 	const char *path;        /* lent: absolute */
@@ -28,6 +28,6 @@ struct program {
  */
 pid_t program_start(const struct program *, struct error *);
 
-/* A memory file for a program's standard error, and the beginning of what stands in it. */
+/* A memory file for a program's standard error, and the end of what stands in it. */
 int program_complaints(struct error *);
 void program_complaint(int complaints, char *out, size_t out_size);

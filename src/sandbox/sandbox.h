@@ -1,11 +1,11 @@
 /*
  * sandbox/sandbox.h - confined python3 processes, forked from one template.
  *
- * Owns the template: a python3 that has loaded the standard library and forks
- * on request. Between the fork and the first foreign byte, worker/_rlmd.c puts
- * the sealed filter on and proves that it stands. A process that was handed
- * out here is confined, or was never handed out. What it says over its pipes
- * is not known on this floor.
+ * Owns the template: a python3 that has loaded the standard library, has walled
+ * itself off and forks on request. Between the fork and the first foreign byte,
+ * worker/_rlmd.c raises the rest and proves that it stands. A process that was
+ * handed out here is confined as the report says, or was never handed out. What
+ * it says over its pipes is not known on this floor.
  */
 #pragma once
 
@@ -22,31 +22,49 @@ struct sandbox_config {
 	const char *python;         /* lent during _new: a path or a name in PATH */
 	const char *const *preload; /* lent during _new: modules, NULL-terminated, or NULL */
 	size_t worker_memory;       /* bytes for one worker, beside its inputs */
-	const char *worker_dir;     /* lent during _new: where template.py is */
+	size_t pool_memory; /* bytes for all workers together; 0: half of what there is for us */
+	const char *worker_dir; /* lent during _new: where template.py is */
+
+	/*
+	 * For tests and `rlmd doctor`: names from steps.def, separated by commas, that fail
+	 * as if the kernel had refused them. Lent during _new; NULL for none.
+	 */
+	const char *without;
 };
 
 struct sandbox;
 
 /*
- * Finds the interpreter, builds the filter, starts the template; returns
- * before the template is ready: spawns wait for it. NULL and ERROR_USAGE for an
- * interpreter that is missing or too old, ERROR_SANDBOX where the walls cannot
- * be raised.
+ * Finds the interpreter, builds the filter, starts the template in the best mode
+ * whose walls stand in a worker that was tried, and waits until it is ready (at
+ * most 30 s for each mode). NULL and ERROR_USAGE for an interpreter or a preloaded
+ * module that will not do, ERROR_SANDBOX where the walls cannot be raised.
+ * Templates that take its place later reach the same, or fail.
  */
 struct sandbox *sandbox_new(struct event_base *, const struct sandbox_config *, struct error *);
 void sandbox_free(struct sandbox *); /* ends the template; processes must be freed before */
 
-/* {"level": "L1", "mode": "...", "layers": [...]}, new: the `sandbox` of results and traces. */
+/*
+ * The `sandbox` of results and traces, new: {"level": "L1".."L4", "mode": "root" or
+ * "userns" or "uid" or "plain", "layers": [name...], "absent": [{"layer", "call",
+ * "errno", "remedy"}...]}. The tables: layers.def, modes.def, steps.def.
+ */
 json_t *sandbox_report(const struct sandbox *);
+
+/* "L1": sealed; "L2": with namespaces or Landlock; "L3": with both; "L4": with cgroups too. */
+const char *sandbox_level(const struct sandbox *);
 
 /* A process of a worker: exit is told once, with what it used. */
 struct process;
 
+#define PROCESS_REASON_SIZE 128
+
 struct process_exit {
 	bool signaled;
-	int status;      /* exit status, or the signal's number */
-	int64_t cpu_ms;  /* user and system */
-	int64_t max_rss; /* bytes */
+	int status;                       /* exit status, or the signal's number */
+	int64_t cpu_ms;                   /* user and system */
+	int64_t max_rss;                  /* bytes */
+	char reason[PROCESS_REASON_SIZE]; /* the limit that it was killed for, or "" */
 };
 
 /* For a process that ended before it said anything: the wall that did not stand, or NULL. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +15,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "sandbox/datagram.h"
 #include "sandbox/program.h"
+#include "sandbox/standing.h"
 
-#define GREET_TIME_MS 10000
-#define LOAD_TIME_MS  60000
+#define START_TIME_MS  10000
+#define LOAD_TIME_MS   30000
+#define LAUNCH_TIME_MS 10000
 
 enum template_state { STATE_STARTING, STATE_LOADING, STATE_SERVING, STATE_GONE };
 
@@ -33,19 +35,12 @@ struct template
 	pid_t pid;                            /* 0 after it was reaped */
 	enum template_state state;
 	struct error reason; /* of its end */
+	enum mode mode;
+	uint32_t layers;
+	struct steps steps; /* what was refused */
 
 	template_event_fn *fn;
 	void *owner;
-};
-
-/* One datagram, with the descriptor that came along, or -1. */
-struct datagram {
-	union {
-		char text[LAUNCH_TEXT_MAX];
-		struct launch_reply reply;
-	};
-	ssize_t size; /* 0 at the end; -1 and errno */
-	int fd;       /* owned */
 };
 
 static void template_emit(struct template *template, const struct template_event *event)
@@ -96,47 +91,49 @@ static void template_gone(struct template *template)
 		      &(struct template_event){.kind = TEMPLATE_GONE, .reason = &template->reason});
 }
 
-static void take_descriptors(struct msghdr *message, int *ret_fd)
-{
-	struct cmsghdr *header;
-
-	for (header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
-		size_t i, count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-			if (*ret_fd < 0)
-				*ret_fd = fd;
-			else
-				close(fd);
-		}
-	}
-}
-
-static void datagram_receive(int control, struct datagram *datagram)
-{
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))];
-	struct iovec bytes = {datagram->text, sizeof datagram->text};
-	struct msghdr message = {
-		.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof space,
-	};
-
-	datagram->fd = -1;
-	datagram->size = recvmsg(control, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	if (datagram->size >= 0)
-		take_descriptors(&message, &datagram->fd);
-}
-
 static bool bad_message(struct template *template)
 {
 	return error_set(&template->reason, ERROR_SANDBOX, "the template broke its protocol");
+}
+
+static bool hear_refusals(struct template *template, const json_t *list)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach (list, i, entry) {
+		int mode, step, error;
+
+		if (json_unpack((json_t *)entry, "[iii]", &mode, &step, &error) || mode < 0 ||
+		    mode >= MODE_COUNT || step < 0 || step >= STEP_COUNT)
+			return false;
+		template->steps.mode = (uint16_t)mode;
+		errno = error;
+		steps_note(&template->steps, (enum step)step, -1);
+	}
+	return json_is_array(list);
+}
+
+/* It walled itself off: what stands now is what all its workers will have. */
+static bool hear_ready(struct template *template, const json_t *message)
+{
+	int64_t mode = json_get_integer(message, "mode", MODE_COUNT);
+
+	if (mode < 0 || mode >= MODE_COUNT || !(template->config->terms.modes >> mode & 1) ||
+	    !hear_refusals(template, json_object_get(message, "failures")))
+		return bad_message(template);
+	template->mode = (enum mode)mode;
+	template->layers = (uint32_t)json_get_integer(message, "layers", 0);
+	template->steps.mode = (uint16_t)mode;
+	return true;
+}
+
+static bool hear_failed(struct template *template, const json_t *failures)
+{
+	if (!hear_refusals(template, failures) || !template->steps.count)
+		return bad_message(template);
+	return standing_error(&template->steps.failures[template->steps.count - 1],
+			      &template->reason);
 }
 
 /* What it says about itself before it serves. */
@@ -155,9 +152,11 @@ static bool hear_text(struct template *template, struct text text)
 	if (failure.size)
 		error_set(&template->reason, usage ? ERROR_USAGE : ERROR_SANDBOX, "%s: %.*s",
 			  template->config->python, (int)failure.size, failure.bytes);
+	else if (json_object_get(message, "failed"))
+		hear_failed(template, json_object_get(message, "failed"));
 	else if (heard != template->state + 1)
 		bad_message(template);
-	else
+	else if (heard == STATE_LOADING || hear_ready(template, message))
 		template->state = heard;
 	json_decref(message);
 	return !template->reason.kind;
@@ -172,6 +171,18 @@ static bool hear_reply(struct template *template, struct datagram *datagram)
 	if (reply->error ? datagram->fd >= 0 : datagram->fd < 0 || reply->pid <= 0)
 		return bad_message(template);
 	return true;
+}
+
+/* The descriptor goes with it. */
+static struct template_event launched(struct datagram *datagram)
+{
+	return (struct template_event){
+		.kind = TEMPLATE_LAUNCHED,
+		.sequence = datagram->reply.sequence,
+		.error = datagram->reply.error,
+		.pid = datagram->reply.pid,
+		.pidfd = take_fd(&datagram->fd),
+	};
 }
 
 /* One datagram a call: its event may be the end of us, and the loop brings the next. */
@@ -192,13 +203,8 @@ static void on_readable(evutil_socket_t control, short what, void *arg)
 	}
 	if (template->state == STATE_SERVING) {
 		sense = hear_reply(template, &datagram);
-		event = (struct template_event){
-			.kind = TEMPLATE_LAUNCHED,
-			.sequence = datagram.reply.sequence,
-			.error = datagram.reply.error,
-			.pid = datagram.reply.pid,
-			.pidfd = sense ? take_fd(&datagram.fd) : -1,
-		};
+		if (sense)
+			event = launched(&datagram);
 	} else {
 		sense = hear_text(template, text_from(datagram.text, (size_t)datagram.size));
 	}
@@ -253,6 +259,19 @@ static const char **template_argv(const struct template_config *config)
 	return argv;
 }
 
+/* Before it makes anything that should be counted; and its terms, for when it asks for them. */
+static bool template_admit(struct template *template, struct error *err)
+{
+	const struct launch_terms *terms = &template->config->terms;
+
+	template->steps.without = terms->without;
+	cgroup_join(template->config->cgroup, template->pid, &template->steps);
+	if (send(template->control, terms, sizeof *terms, MSG_NOSIGNAL) == sizeof *terms ||
+	    errno == EPIPE) /* its end is about to be heard */
+		return true;
+	return error_errno(err, ERROR_SANDBOX, "cannot talk to the template");
+}
+
 static bool template_start(struct template *template, struct error *err)
 {
 	static const char *const envp[] = {LAUNCH_ENVIRONMENT, NULL};
@@ -275,10 +294,11 @@ static bool template_start(struct template *template, struct error *err)
 			.path = template->config->python,
 			.argv = argv,
 			.envp = envp,
-			.fds = {null, null, template->complaints, theirs, template->config->filter},
+			.fds = {null, null, template->complaints, theirs, template->config->filter,
+				template->config->life},
 		},
 		err);
-	return template->pid > 0;
+	return template->pid > 0 && template_admit(template, err);
 }
 
 struct template *template_new(struct event_base *base, const struct template_config *config,
@@ -292,7 +312,7 @@ struct template *template_new(struct event_base *base, const struct template_con
 	template->fn = fn;
 	template->owner = owner;
 	if (!template_start(template, err)) {
-		template->pid = 0;
+		template->pid = template->pid < 0 ? 0 : template->pid;
 		template_free(template);
 		return NULL;
 	}
@@ -305,26 +325,89 @@ struct template *template_new(struct event_base *base, const struct template_con
 	return template;
 }
 
-bool template_greet(struct template *template, struct error *err)
+/* One datagram; false where none came in time, or its end. */
+static bool await_datagram(struct template *template, int64_t deadline, struct datagram *datagram)
 {
-	struct pollfd ready = {.fd = template->control, .events = POLLIN};
-	int64_t deadline = clock_ms() + GREET_TIME_MS, left = GREET_TIME_MS;
-	struct datagram datagram;
+	if (!datagram_await(template->control, deadline, datagram))
+		return error_errno(&template->reason, ERROR_SANDBOX, "%s does not answer",
+				   template->config->python);
+	return datagram->size > 0;
+}
 
-	while (left > 0 && poll(&ready, 1, (int)left) <= 0)
-		left = deadline - clock_ms();
-	datagram_receive(template->control, &datagram);
-	if (datagram.fd >= 0)
-		close(datagram.fd);
-	if (datagram.size > 0 &&
-	    hear_text(template, text_from(datagram.text, (size_t)datagram.size)))
-		return true;
-	if (datagram.size < 0)
-		error_set(&template->reason, ERROR_USAGE, "%s did not start within %d s",
-			  template->config->python, GREET_TIME_MS / 1000);
+/* Where it ended instead; its reason goes to the caller. */
+static bool template_lost(struct template *template, struct error *err)
+{
 	template_end(template);
 	*err = template->reason;
 	return false;
+}
+
+/* The next that it says about itself; a Python says hello before it loads anything. */
+static bool await_text(struct template *template, int64_t begun, struct datagram *datagram)
+{
+	bool young = template->state == STATE_STARTING;
+	int time = young ? START_TIME_MS : LOAD_TIME_MS;
+
+	if (await_datagram(template, begun + time, datagram))
+		return true;
+	if (datagram->size < 0 && errno == ETIMEDOUT)
+		error_set(&template->reason, young ? ERROR_USAGE : ERROR_SANDBOX,
+			  "%s did not %s within %d s", template->config->python,
+			  young ? "start" : "get ready", time / 1000);
+	return false;
+}
+
+bool template_await(struct template *template, struct error *err)
+{
+	int64_t begun = clock_ms();
+	struct datagram datagram = {.fd = -1, .size = -1};
+
+	while (template->state < STATE_SERVING) {
+		bool heard = await_text(template, begun, &datagram) &&
+			     hear_text(template, text_from(datagram.text, (size_t)datagram.size));
+
+		if (datagram.fd >= 0)
+			close(datagram.fd);
+		if (!heard)
+			return template_lost(template, err);
+	}
+	event_del(template->deadline);
+	return true;
+}
+
+bool template_launch(struct template *template, const struct launch_request *request,
+		     const int *fds, size_t fd_count, struct template_event *ret_launched,
+		     struct error *err)
+{
+	struct datagram datagram = {.fd = -1, .size = -1};
+
+	if (template_send(template, request, fds, fd_count) != TEMPLATE_SENT) {
+		error_errno(&template->reason, ERROR_SANDBOX, "cannot ask for a worker");
+		return template_lost(template, err);
+	}
+	if (!await_datagram(template, clock_ms() + LAUNCH_TIME_MS, &datagram) ||
+	    !hear_reply(template, &datagram)) {
+		if (datagram.fd >= 0)
+			close(datagram.fd);
+		return template_lost(template, err);
+	}
+	*ret_launched = launched(&datagram);
+	return true;
+}
+
+enum mode template_mode(const struct template *template)
+{
+	return template->mode;
+}
+
+uint32_t template_layers(const struct template *template)
+{
+	return template->layers;
+}
+
+const struct steps *template_refusals(const struct template *template)
+{
+	return &template->steps;
 }
 
 pid_t template_pid(const struct template *template)
@@ -335,21 +418,7 @@ pid_t template_pid(const struct template *template)
 enum template_sending template_send(struct template *template, const struct launch_request *request,
 				    const int *fds, size_t fd_count)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE((LAUNCH_FILES_MAX + 2) * sizeof(int))] = {0};
-	struct iovec bytes = {(void *)request, sizeof *request};
-	struct msghdr message = {
-		.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = CMSG_SPACE(fd_count * sizeof *fds),
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(fd_count * sizeof *fds);
-	memcpy(CMSG_DATA(header), fds, fd_count * sizeof *fds);
-	while (sendmsg(template->control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+	while (!datagram_send(template->control, request, fds, fd_count)) {
 		if (errno == EINTR)
 			continue;
 		if (errno == EPIPE)

@@ -14,13 +14,18 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/launch.h"
+#include "sandbox/steps.h"
 
 struct template_config {
 	const char *python;         /* lent for the template's life, like all that follows */
 	const char *script;         /* template.py, absolute */
 	const char *const *preload; /* NULL-terminated, or NULL */
 	int filter;                 /* of filter_memfd() */
+	int life;                   /* the reading end of a pipe that lives as long as we */
+	struct cgroup *cgroup;      /* for it and its workers */
+	struct launch_terms terms;
 };
 
 enum template_event_kind {
@@ -48,8 +53,20 @@ struct template *template_new(struct event_base *, const struct template_config 
 			      template_event_fn *, void *owner, struct error *);
 void template_free(struct template *); /* NULL is fine; kills it and waits for its end */
 
-/* Waits, without the loop, until Python has started and found itself new enough. */
-bool template_greet(struct template *, struct error *);
+/*
+ * Without the loop, while no event can come: waits until it is ready; asks for one
+ * process and waits for it.
+ */
+bool template_await(struct template *, struct error *);
+bool template_launch(struct template *, const struct launch_request *, const int *fds,
+		     size_t fd_count, struct template_event *ret_launched, struct error *);
+
+/* Of one that is ready: its mode, and its layers, a bit each. */
+enum mode template_mode(const struct template *);
+uint32_t template_layers(const struct template *);
+
+/* What was refused so far, to the template and to us on its behalf. */
+const struct steps *template_refusals(const struct template *);
 
 /* The session of the template and of all its workers. */
 pid_t template_pid(const struct template *);

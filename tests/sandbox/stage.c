@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +33,7 @@ int stage_make_directory(void **state)
 
 	(void)state;
 	alloc_install();
+	memcpy(strrchr(stage_directory, '-') + 1, "XXXXXX", 6);
 	if (!mkdtemp(stage_directory))
 		return -1;
 	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -57,6 +62,20 @@ int stage_remove_directory(void **state)
 	return rmdir(stage_directory);
 }
 
+/* From what is permitted too: a bounding set works on what is started later. */
+static bool drop_admin(void)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	data[0].effective &= ~(1U << CAP_SYS_ADMIN);
+	data[0].permitted &= ~(1U << CAP_SYS_ADMIN);
+	data[0].inheritable &= ~(1U << CAP_SYS_ADMIN);
+	return !syscall(SYS_capset, &header, data);
+}
+
 static int count_fds(void)
 {
 	DIR *open_files = opendir("/proc/self/fd");
@@ -68,6 +87,109 @@ static int count_fds(void)
 	return count;
 }
 
+const struct stage_mode stage_modes[] = {
+	{"root", NULL, AS_ROOT, "root", "L2"},
+	{"userns", NULL, AS_NOBODY, "userns", "L2"},
+	{"rootless", NULL, WITHOUT_ADMIN, "userns", "L2"},
+	{"container", "user_namespace", WITHOUT_ADMIN, "uid", "L1"},
+	{"plain", "user_namespace", AS_NOBODY, "plain", "L1"},
+	{"sealed", "user_namespace,landlock", AS_NOBODY, "plain", "L1"},
+	{NULL},
+};
+const struct stage_mode *stage_mode;
+
+const char *stage_become(const struct stage_mode *mode)
+{
+	enum { NOBODY = 65534 };
+
+	switch (mode->who) {
+	case AS_ROOT:
+		return geteuid() ? "only root can be root" : NULL;
+	case AS_NOBODY:
+		if (geteuid())
+			return NULL;
+		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+		    setresuid(NOBODY, NOBODY, NOBODY))
+			return "this root cannot become nobody";
+		prctl(PR_SET_DUMPABLE, 1); /* as if it had been started so */
+		return access(getenv("WORKER_DIR"), R_OK | X_OK)
+			       ? "nobody cannot read the worker's files"
+			       : NULL;
+	case WITHOUT_ADMIN:
+		if (geteuid())
+			return "only root can be a container's root";
+		if (prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN) == 1 &&
+		    (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN) || !drop_admin()))
+			return "this root cannot drop CAP_SYS_ADMIN";
+		return NULL;
+	}
+	return "unknown";
+}
+
+/* Why the mode does not stand here: what was refused of the layers that it is made of. */
+static char *absence(const json_t *report)
+{
+	auto_free char *absent = json_dumps(json_object_get(report, "absent"), 0);
+
+	return xasprintf("mode %s stands instead: %s",
+			 json_string_value(json_object_get(report, "mode")), absent);
+}
+
+static char *try_mode(void)
+{
+	struct event_base *base = event_base_new();
+	struct sandbox *sandbox;
+	struct error err;
+	json_t *report;
+	char *why = NULL;
+
+	sandbox = stage_sandbox(base, NULL, &err);
+	if (!sandbox)
+		return NULL; /* that is no reason to skip */
+	report = sandbox_report(sandbox);
+	if (strcmp(json_string_value(json_object_get(report, "mode")), stage_mode->mode))
+		why = absence(report);
+	json_decref(report);
+	sandbox_free(sandbox);
+	event_base_free(base);
+	return why;
+}
+
+static void skip_all(const char *why)
+{
+	printf("1..0 # SKIP %s: %s\n", stage_mode->name, why);
+	exit(0);
+}
+
+void stage_enter_mode(const char *name)
+{
+	const char *problem;
+	char *why;
+
+	alloc_install();
+	for (stage_mode = stage_modes; name && stage_mode->name; stage_mode++)
+		if (!strcmp(stage_mode->name, name))
+			break;
+	if (!name) {
+		stage_mode += geteuid() ? 1 : 0;
+		return;
+	}
+	if (!stage_mode->name) {
+		printf("Bail out! there is no mode %s\n", name);
+		exit(1);
+	}
+	problem = stage_become(stage_mode);
+	if (problem)
+		skip_all(problem);
+	stage_make_directory(NULL);
+	why = try_mode();
+	stage_remove_directory(NULL);
+	/* What needs nothing of the machine cannot be skipped. */
+	if (why && strcmp(stage_mode->mode, "plain"))
+		skip_all(why);
+	free(why);
+}
+
 struct sandbox *stage_sandbox(struct event_base *base, const char *const *preload,
 			      struct error *err)
 {
@@ -77,8 +199,61 @@ struct sandbox *stage_sandbox(struct event_base *base, const char *const *preloa
 				   .preload = preload,
 				   .worker_memory = MEMORY,
 				   .worker_dir = stage_directory,
+				   .without = stage_mode ? stage_mode->without : NULL,
 			   },
 			   err);
+}
+
+void stage_reopen(struct stage *stage, const char *without, size_t pool_memory)
+{
+	auto_free char *both = xasprintf("%s%s%s", stage_mode->without ? stage_mode->without : "",
+					 stage_mode->without && without ? "," : "",
+					 without ? without : "");
+	struct error err = {0};
+
+	sandbox_free(stage->sandbox);
+	stage->sandbox = sandbox_new(stage->base,
+				     &(struct sandbox_config){
+					     .python = "python3",
+					     .worker_memory = MEMORY,
+					     .pool_memory = pool_memory,
+					     .worker_dir = stage_directory,
+					     .without = both,
+				     },
+				     &err);
+	if (!stage->sandbox)
+		fail_msg("%s", err.text);
+}
+
+bool report_has(const json_t *report, const char *layer)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach (json_object_get(report, "layers"), i, name)
+		if (!strcmp(json_string_value(name), layer))
+			return true;
+	return false;
+}
+
+const char *report_lacks(const json_t *report, const char *layer)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach (json_object_get(report, "absent"), i, entry)
+		if (!strcmp(json_string_value(json_object_get(entry, "layer")), layer))
+			return json_string_value(json_object_get(entry, "errno"));
+	return NULL;
+}
+
+bool stage_has(const struct stage *stage, const char *layer)
+{
+	json_t *report = sandbox_report(stage->sandbox);
+	bool has = report_has(report, layer);
+
+	json_decref(report);
+	return has;
 }
 
 int stage_open(void **state)

@@ -14,6 +14,29 @@
 
 extern char stage_directory[]; /* the worker's files */
 
+/* Who the test is, and what its kernel refuses it: then this is the mode that stands. */
+struct stage_mode {
+	const char *name;
+	const char *without; /* as of struct sandbox_config */
+	enum { AS_ROOT, AS_NOBODY, WITHOUT_ADMIN } who;
+	const char *mode, *level; /* that the report must tell; `level` at least */
+};
+
+/* All of them, ended by one without a name. */
+extern const struct stage_mode stage_modes[];
+
+/* The one that this test runs in; that of the first argument, or the best there is. */
+extern const struct stage_mode *stage_mode;
+
+/*
+ * Becomes who the mode is for, for good. Where that cannot be, or the mode does not
+ * stand on this machine, says so in TAP and ends: with success, for it is a skip.
+ */
+void stage_enter_mode(const char *name);
+
+/* For a forked child: becomes who the mode is for. NULL, or why that cannot be. */
+const char *stage_become(const struct stage_mode *);
+
 struct stage {
 	struct event_base *base;
 	struct sandbox *sandbox;
@@ -38,6 +61,14 @@ int stage_open(void **state);
 int stage_close(void **state);
 
 struct sandbox *stage_sandbox(struct event_base *, const char *const *preload, struct error *);
+
+/* With other settings than those of the mode; NULL for `without` means those of the mode. */
+void stage_reopen(struct stage *, const char *without, size_t pool_memory);
+
+/* Whether the report names the layer; of the absent ones, the errno, or NULL (lent). */
+bool stage_has(const struct stage *, const char *layer);
+bool report_has(const json_t *report, const char *layer);
+const char *report_lacks(const json_t *report, const char *layer);
 
 /* Asks for a worker; asks and waits until it is there; lets it go. */
 struct spawn *begin(struct cast *, struct stage *, const int *files, size_t count, size_t extra);

@@ -1,9 +1,13 @@
 /*
  * The sealed filter, evaluated without a kernel: every call's number against a
  * table that is checked in, and the arguments that decide.
+ *
+ * Compiled together with the filter itself, once for each architecture that the
+ * policy is for (FILTER_ARCH); both run on either.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/audit.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
@@ -18,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -26,16 +31,21 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "sandbox/filter.h"
+#include "sandbox/policy.h"
 
-#if defined(__x86_64__)
-#define NATIVE  AUDIT_ARCH_X86_64
+#if FILTER_ARCH == AUDIT_ARCH_X86_64
 #define FOREIGN AUDIT_ARCH_I386
 #else
-#define NATIVE  AUDIT_ARCH_AARCH64
 #define FOREIGN AUDIT_ARCH_ARM
 #endif
-#define REFUSE  (SECCOMP_RET_ERRNO | EPERM)
-#define UNKNOWN (SECCOMP_RET_ERRNO | ENOSYS)
+#define REFUSE             (SECCOMP_RET_ERRNO | EPERM)
+#define UNKNOWN            (SECCOMP_RET_ERRNO | ENOSYS)
+#define ALLOWED            SECCOMP_RET_ALLOW
+#define HIGH               (1ULL << 32)
+#define THREAD             0x3d0f00
+#define CLOCK_OF_PROCESS_1 ((uint32_t)(~1U << 3 | 2)) /* as of clock_getcpuclockid() */
+
+enum { VALUES = 1 << 15 }; /* of an argument, from 0 on, that are tried one by one */
 
 static struct filter filter;
 
@@ -90,7 +100,7 @@ static uint32_t evaluate_data(const struct seccomp_data *data)
 
 static uint32_t evaluate(long number, const uint64_t arguments[6])
 {
-	struct seccomp_data data = {.nr = (int)number, .arch = NATIVE};
+	struct seccomp_data data = {.nr = (int)number, .arch = FILTER_ARCH};
 
 	memcpy(data.args, arguments, sizeof data.args);
 	return evaluate_data(&data);
@@ -108,63 +118,11 @@ static const char *action_name(uint32_t action, char out[static 16])
 	return out;
 }
 
-/* G1-G7: a change of what any call answers is a change of the checked-in table. */
-static void every_number_answers_as_the_table_says(void **state)
-{
-	const char *path = getenv("FILTER_TABLE");
-	struct error err = {0};
-	auto_free char *expected = file_read(path, 1 << 16, NULL, &err);
-	auto_free char *actual = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&actual, &size);
-	int number;
-
-	(void)state;
-	for (number = 0; number <= 600; number++) {
-		uint32_t zeros = evaluate(number, ARGUMENTS(0));
-		uint32_t ones = evaluate(number,
-					 ARGUMENTS(~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL));
-		auto_free char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
-		char one[16], two[16];
-
-		if (zeros == REFUSE && ones == REFUSE)
-			continue;
-		if (number > 450) { /* younger than the policy */
-			assert_int_equal(zeros, UNKNOWN);
-			assert_int_equal(ones, UNKNOWN);
-			continue;
-		}
-		fprintf(out, "%-3d %-20s %-8s %s\n", number, name, action_name(zeros, one),
-			action_name(ones, two));
-	}
-	fclose(out);
-	assert_non_null(expected);
-	assert_string_equal(actual, expected);
-}
-
-/* G7: the tables of other architectures are no way around this one. */
-static void foreign_tables_kill(void **state)
-{
-	struct seccomp_data foreign = {.nr = 1, .arch = FOREIGN};
-
-	(void)state;
-	for (foreign.nr = 0; foreign.nr < 600; foreign.nr++)
-		assert_int_equal(evaluate_data(&foreign), SECCOMP_RET_KILL_PROCESS);
-#if defined(__x86_64__)
-	assert_int_equal(evaluate(0x40000000 + SYS_write, ARGUMENTS(0)), SECCOMP_RET_KILL_PROCESS);
-	assert_int_equal(evaluate(0x40000000 + 520, ARGUMENTS(0)), SECCOMP_RET_KILL_PROCESS);
-#endif
-}
-
 struct attempt {
-	long number;
+	long number; /* on the machine that compiles it */
 	uint64_t arguments[6];
 	uint32_t answer;
 };
-
-#define ALLOWED SECCOMP_RET_ALLOW
-#define HIGH    (1ULL << 32)
-#define THREAD  0x3d0f00
 
 /* One line for each argument that decides, on both sides of the line. */
 static const struct attempt attempts[] = {
@@ -182,9 +140,17 @@ static const struct attempt attempts[] = {
 	{SYS_madvise, {0, 4096, MADV_DONTNEED}, ALLOWED},
 	{SYS_madvise, {0, 4096, MADV_WIPEONFORK}, REFUSE},
 	{SYS_futex, {0, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME}, ALLOWED},
+	{SYS_futex, {0, FUTEX_WAIT}, ALLOWED},
+	{SYS_futex, {0, FUTEX_WAKE}, REFUSE},
+	{SYS_futex, {0, FUTEX_WAKE | FUTEX_PRIVATE_FLAG}, ALLOWED},
+	{SYS_futex, {0, FUTEX_WAKE_BITSET}, REFUSE},
+	{SYS_futex, {0, FUTEX_REQUEUE}, REFUSE},
+	{SYS_futex, {0, FUTEX_CMP_REQUEUE}, REFUSE},
 	{SYS_futex, {0, FUTEX_LOCK_PI}, REFUSE},
 	{SYS_futex, {0, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG}, REFUSE},
 	{SYS_futex, {0, FUTEX_CMP_REQUEUE_PI}, REFUSE},
+	{SYS_sched_getaffinity, {0}, ALLOWED},
+	{SYS_sched_getaffinity, {1}, REFUSE},
 	{SYS_clone, {THREAD}, ALLOWED},
 	{SYS_clone, {SIGCHLD}, REFUSE},
 	{SYS_clone, {THREAD | CLONE_NEWUSER}, REFUSE},
@@ -194,6 +160,13 @@ static const struct attempt attempts[] = {
 	{SYS_tgkill, {FILTER_OWN_PID, 1, SIGABRT}, ALLOWED},
 	{SYS_tgkill, {FILTER_OWN_PID, 1, SIGSTOP}, REFUSE},
 	{SYS_tgkill, {1, 1, SIGABRT}, REFUSE},
+	{SYS_clock_gettime, {CLOCK_THREAD_CPUTIME_ID}, ALLOWED},
+	{SYS_clock_gettime, {CLOCK_OF_PROCESS_1}, REFUSE},
+	{SYS_clock_getres, {CLOCK_MONOTONIC}, ALLOWED},
+	{SYS_clock_getres, {CLOCK_OF_PROCESS_1}, REFUSE},
+	{SYS_clock_nanosleep, {CLOCK_MONOTONIC}, ALLOWED},
+	{SYS_clock_nanosleep, {CLOCK_PROCESS_CPUTIME_ID}, REFUSE},
+	{SYS_clock_nanosleep, {CLOCK_OF_PROCESS_1}, REFUSE},
 	{SYS_fcntl, {0, F_GETFD}, ALLOWED},
 	{SYS_fcntl, {0, F_DUPFD_CLOEXEC}, ALLOWED},
 	{SYS_fcntl, {0, F_SETFL, O_NONBLOCK}, ALLOWED},
@@ -223,6 +196,136 @@ static const struct attempt attempts[] = {
 	{SYS_recvfrom, {0, 1, 1, MSG_PEEK, 0}, REFUSE},
 };
 
+/* A call's number on the filter's architecture. */
+static int number_of(long native)
+{
+	auto_free char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, (int)native);
+
+	return seccomp_syscall_resolve_name_arch(FILTER_ARCH, name);
+}
+
+/* An allowed attempt at the call, to vary; NULL where its arguments decide nothing. */
+static const struct attempt *allowed_attempt(int number)
+{
+	for (size_t i = 0; i < sizeof attempts / sizeof attempts[0]; i++)
+		if (attempts[i].answer == ALLOWED && number_of(attempts[i].number) == number)
+			return &attempts[i];
+	return NULL;
+}
+
+static bool allowed_with(const struct attempt *attempt, int argument, uint64_t value)
+{
+	uint64_t arguments[6];
+
+	memcpy(arguments, attempt->arguments, sizeof arguments);
+	arguments[argument] = value;
+	return evaluate(number_of(attempt->number), arguments) == ALLOWED;
+}
+
+/* Which of the bits may be turned over, one at a time, and which small values may stand there. */
+static void write_argument(FILE *out, const struct attempt *attempt, int argument)
+{
+	uint64_t base = attempt->arguments[argument], free_bits = 0;
+	int first = -1;
+
+	for (int bit = 0; bit < 64; bit++)
+		if (allowed_with(attempt, argument, base ^ 1ULL << bit))
+			free_bits |= 1ULL << bit;
+	if (free_bits == ~0ULL)
+		return;
+	fprintf(out, "    argument %d of %#" PRIx64 ": free bits %#" PRIx64 ", values", argument,
+		base, free_bits);
+	for (int value = 0; value <= VALUES; value++) {
+		bool allowed = value < VALUES && allowed_with(attempt, argument, (uint64_t)value);
+
+		if (allowed && first < 0)
+			first = value;
+		if (allowed || first < 0)
+			continue;
+		fprintf(out, first == value - 1 ? " %d" : " %d-%d", first, value - 1);
+		first = -1;
+	}
+	fprintf(out, "\n");
+}
+
+static void write_call(FILE *out, int number)
+{
+	auto_free char *name = seccomp_syscall_resolve_num_arch(FILTER_ARCH, number);
+	const struct attempt *attempt = allowed_attempt(number);
+	uint32_t zeros = evaluate(number, ARGUMENTS(0));
+	uint32_t ones = evaluate(number, ARGUMENTS(~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL));
+	char one[16], two[16];
+
+	if (zeros == REFUSE && ones == REFUSE && !attempt)
+		return;
+	fprintf(out, "%-3d %-20s %-8s %s\n", number, name, action_name(zeros, one),
+		action_name(ones, two));
+	for (int argument = 0; attempt && argument < 6; argument++)
+		write_argument(out, attempt, argument);
+}
+
+/* G1-G7: a change of what any call answers is a change of the checked-in table. FILTER_WRITE=1
+ * writes it anew; then its diff is what to review. */
+static void every_number_answers_as_the_table_says(void **state)
+{
+	struct error err = {0};
+	auto_free char *expected = file_read(getenv(FILTER_TABLE), 1 << 16, NULL, &err);
+	auto_free char *actual = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&actual, &size);
+
+	(void)state;
+	for (int number = 0; number <= policy_newest_call(); number++)
+		write_call(out, number);
+	fclose(out);
+	if (getenv("FILTER_WRITE"))
+		assert_true(file_write(getenv(FILTER_TABLE), text_of(actual), &err));
+	assert_non_null(expected);
+	assert_string_equal(actual, expected);
+}
+
+/* G7: what is younger than the policy does not exist, with whatever arguments. */
+static void younger_calls_do_not_exist(void **state)
+{
+	(void)state;
+	for (int number = policy_newest_call() + 1; number <= 600; number++) {
+		assert_int_equal(evaluate(number, ARGUMENTS(0)), UNKNOWN);
+		assert_int_equal(evaluate(number, ARGUMENTS(~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL)),
+				 UNKNOWN);
+	}
+}
+
+/* Every call whose arguments decide is tried with some that are allowed, so that none is left out
+ * of the table. */
+static void every_condition_is_tried(void **state)
+{
+	size_t count;
+	const struct policy_rule *rules = policy_rules(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		if (rules[i].conditions[0] &&
+		    !allowed_attempt(seccomp_syscall_resolve_name_arch(FILTER_ARCH, rules[i].call)))
+			fail_msg("no attempt at %s is allowed", rules[i].call);
+}
+
+/* G7: the tables of other architectures are no way around this one. */
+static void foreign_tables_kill(void **state)
+{
+	struct seccomp_data foreign = {.nr = 1, .arch = FOREIGN};
+
+	(void)state;
+	for (foreign.nr = 0; foreign.nr < 600; foreign.nr++)
+		assert_int_equal(evaluate_data(&foreign), SECCOMP_RET_KILL_PROCESS);
+	foreign.arch = FILTER_ARCH == AUDIT_ARCH_X86_64 ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64;
+	for (foreign.nr = 0; foreign.nr < 600; foreign.nr++)
+		assert_int_equal(evaluate_data(&foreign), SECCOMP_RET_KILL_PROCESS);
+#if FILTER_ARCH == AUDIT_ARCH_X86_64
+	assert_int_equal(evaluate(0x40000000 + SYS_write, ARGUMENTS(0)), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(evaluate(0x40000000 + 520, ARGUMENTS(0)), SECCOMP_RET_KILL_PROCESS);
+#endif
+}
+
 /* G3, G4, G5, G7, G8: only the arguments that the standard library needs. */
 static void arguments_decide(void **state)
 {
@@ -230,7 +333,8 @@ static void arguments_decide(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof attempts / sizeof attempts[0]; i++)
-		if (evaluate(attempts[i].number, attempts[i].arguments) != attempts[i].answer)
+		if (evaluate(number_of(attempts[i].number), attempts[i].arguments) !=
+		    attempts[i].answer)
 			fail_msg("attempt %zu, call %ld", i, attempts[i].number);
 }
 
@@ -263,14 +367,14 @@ static void memory_file_is_sealed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#if defined(__x86_64__)
 		cmocka_unit_test(every_number_answers_as_the_table_says),
-#endif
+		cmocka_unit_test(younger_calls_do_not_exist),
+		cmocka_unit_test(every_condition_is_tried),
 		cmocka_unit_test(foreign_tables_kill),
 		cmocka_unit_test(arguments_decide),
 		cmocka_unit_test(own_pid_stands_once),
 		cmocka_unit_test(memory_file_is_sealed),
 	};
 
-	return cmocka_run_group_tests_name("filter", tests, build, NULL);
+	return cmocka_run_group_tests_name(FILTER_TABLE, tests, build, NULL);
 }

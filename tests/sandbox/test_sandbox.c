@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "sandbox/launch.h"
+#include "sandbox/sandbox_private.h"
 #include "stage.h"
 
 /* A block that takes too long is interrupted in Python, and killed where that does not help. */
@@ -99,6 +100,37 @@ static void template_may_die(void **state)
 	expect_line(&first, "alive");
 	end(&first);
 	end(&second);
+}
+
+/* One that is stopped does not die of itself: its answer has a deadline, and then it is replaced.
+ */
+static void template_may_stop(void **state)
+{
+	struct stage *stage = *state;
+	struct cast first, second, third;
+	pid_t template;
+
+	enter(&first, stage);
+	expect_line(&first, "here");
+	template = getsid(process_pid(first.process));
+	kill(template, SIGSTOP);
+	stage->sandbox->answer_ms = 300;
+	begin(&second, stage, NULL, 0, 0);
+	while (!second.spawns)
+		event_base_loop(stage->base, EVLOOP_ONCE);
+	assert_null(second.process);
+	assert_int_equal(second.error.kind, ERROR_SANDBOX);
+	assert_non_null(strstr(second.error.text, "did not fork a worker within 0.3 s"));
+	assert_int_equal(kill(template, 0), -1);
+	stage->sandbox->answer_ms = SOON;
+	enter(&third, stage);
+	expect_line(&third, "here");
+	assert_int_not_equal(getsid(process_pid(third.process)), template);
+	tell(&first, "say('alive')");
+	expect_line(&first, "alive");
+	end(&first);
+	end(&second);
+	end(&third);
 }
 
 /* Whatever the template was doing when it died, each spawn is answered once. */
@@ -219,22 +251,16 @@ static void ignored_children_are_heard(void **state)
 	assert_int_equal(exit.status, 7);
 }
 
-/* --preload: a module that is not there is named, and nothing hangs. */
+/* --preload: a module that is not there is named, at once. */
 static void missing_preload_is_named(void **state)
 {
 	static const char *const preload[] = {"wave", "no_such_module", NULL};
 	struct stage *stage = *state;
-	struct cast cast;
+	struct error err = {0};
 
-	sandbox_free(stage->sandbox);
-	stage->sandbox = stage_sandbox(stage->base, preload, NULL);
-	assert_non_null(stage->sandbox);
-	begin(&cast, stage, NULL, 0, 0);
-	event_base_dispatch(stage->base);
-	assert_null(cast.process);
-	assert_int_equal(cast.error.kind, ERROR_USAGE);
-	assert_non_null(strstr(cast.error.text, "no_such_module"));
-	end(&cast);
+	assert_null(stage_sandbox(stage->base, preload, &err));
+	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_non_null(strstr(err.text, "no_such_module"));
 }
 
 /* What cannot become a template is said by sandbox_new(), with the path. */
@@ -260,7 +286,7 @@ static void useless_interpreters_are_refused(void **state)
 	assert_int_equal(err.kind, ERROR_SANDBOX);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 	const struct CMUnitTest tests[] = {
@@ -268,6 +294,7 @@ int main(void)
 		TEST(early_exit_is_told),
 		cmocka_unit_test(fallen_walls_are_named),
 		TEST(template_may_die),
+		TEST(template_may_stop),
 		TEST(spawns_survive_a_dying_template),
 		TEST(spawns_may_be_cancelled),
 		TEST(sandbox_may_go_any_time),
@@ -277,6 +304,7 @@ int main(void)
 		TEST(useless_interpreters_are_refused),
 	};
 
+	stage_enter_mode(argc > 1 ? argv[1] : NULL);
 	return cmocka_run_group_tests_name("sandbox", tests, stage_make_directory,
 					   stage_remove_directory);
 }

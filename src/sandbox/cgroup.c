@@ -1,0 +1,411 @@
+#include "sandbox/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+#define PREFIX "rlmd-"
+#define NAME   PREFIX "%d-%llu-%u" /* pid, start time, which of ours */
+
+enum { MEMBERSHIPS_MAX = 16 << 10, MOUNTS_MAX = 4 << 20 };
+enum controller { MEMORY, PIDS, CPU, CONTROLLERS };
+
+static const struct {
+	const char *name;
+	enum layer layer;
+	enum step group, limit, join;
+	struct {
+		const char *limit, *swap; /* `swap` may be missing */
+	} files[2];                       /* v1, unified */
+} controllers[CONTROLLERS] = {
+	[MEMORY] = {"memory",
+		    LAYER_memory_group,
+		    STEP_memory_group,
+		    STEP_memory_limit,
+		    STEP_memory_join,
+		    {{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes"},
+		     {"memory.max", "memory.swap.max"}}},
+	[PIDS] = {"pids",
+		  LAYER_pids_group,
+		  STEP_pids_group,
+		  STEP_pids_limit,
+		  STEP_pids_join,
+		  {{"pids.max", NULL}, {"pids.max", NULL}}},
+	[CPU] = {"cpu",
+		 LAYER_cpu_group,
+		 STEP_cpu_group,
+		 STEP_cpu_limit,
+		 STEP_cpu_join,
+		 {{"cpu.shares", NULL}, {"cpu.weight", NULL}}},
+};
+
+struct cgroup {
+	char *directories[CONTROLLERS]; /* owned: ours, or NULL */
+	bool unified[CONTROLLERS];
+	bool limiting[CONTROLLERS]; /* it stands; a directory that does not goes with the others */
+	unsigned number;            /* which of this process's */
+	char *own;   /* owned: the unified one that we were in when we moved out, or NULL */
+	char *aside; /* owned: the one that we are in since then */
+};
+
+static char *read_small(const char *path, size_t limit)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *content = xcalloc(limit + 1, 1);
+	size_t size = 0;
+	ssize_t got = fd < 0 ? 0 : 1;
+
+	while (got > 0 && size < limit) {
+		got = read(fd, content + size, limit - size);
+		size += got > 0 ? (size_t)got : 0;
+	}
+	return content;
+}
+
+/* 0, or -1 and errno. */
+static long write_to(const char *directory, const char *name, const char *content)
+{
+	auto_free char *path = xasprintf("%s/%s", directory, name);
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	return write(fd, content, strlen(content)) == (ssize_t)strlen(content) ? 0 : -1;
+}
+
+static struct text next_line(struct text *rest)
+{
+	const char *end = rest->size ? memchr(rest->bytes, '\n', rest->size) : NULL;
+	size_t size = end ? (size_t)(end - rest->bytes) : rest->size;
+	struct text line = text_from(rest->bytes, size);
+
+	size += end ? 1 : 0;
+	*rest = text_from(rest->bytes + size, rest->size - size);
+	return line;
+}
+
+/* Whether a word stands in a list, separated by commas or spaces. */
+static bool lists(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (; *list; list += strcspn(list, ", \n"), list += strspn(list, ", \n"))
+		if (strcspn(list, ", \n") == length && !strncmp(list, word, length))
+			return true;
+	return false;
+}
+
+/* "4:memory:/path"; "0::/path" is the unified one. New, or NULL. */
+static char *membership(const char *controller, struct text memberships, bool *ret_unified)
+{
+	char *unified = NULL;
+
+	while (memberships.size) {
+		auto_free char *line = text_copy(next_line(&memberships));
+		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*path++ = '\0';
+		if (lists(list + 1, controller)) {
+			free(unified);
+			*ret_unified = false;
+			return xstrdup(path);
+		}
+		if (list[1] == '\0') {
+			free(unified);
+			unified = xstrdup(path);
+		}
+	}
+	*ret_unified = true;
+	return unified;
+}
+
+/* "36 35 98:0 /root /mounted/at rw,noatime master:1 - type source options" */
+static char *place_in_mount(char *line, const char *controller, const char *path, bool unified)
+{
+	char *more = strstr(line, " - "), *fields[5], *type, *options;
+	size_t root;
+
+	for (int i = 0; i < 5; i++)
+		fields[i] = strsep(&line, " ");
+	if (!more || !fields[4])
+		return NULL;
+	more += 3;
+	type = strsep(&more, " ");
+	strsep(&more, " ");
+	options = more;
+	if (strcmp(type, unified ? "cgroup2" : "cgroup") || !options ||
+	    (!unified && !lists(options, controller)))
+		return NULL;
+	root = strcmp(fields[3], "/") ? strlen(fields[3]) : 0;
+	if (strncmp(path, fields[3], root) || (root && path[root] && path[root] != '/'))
+		return NULL;
+	path += root;
+	return xasprintf("%s%s", fields[4], strcmp(path, "/") ? path : "");
+}
+
+char *cgroup_place(const char *controller, struct text memberships, struct text mounts,
+		   bool *ret_unified)
+{
+	auto_free char *path = membership(controller, memberships, ret_unified);
+
+	while (path && mounts.size) {
+		auto_free char *line = text_copy(next_line(&mounts));
+		char *place = place_in_mount(line, controller, path, *ret_unified);
+
+		if (place)
+			return place;
+	}
+	return NULL;
+}
+
+static unsigned long long start_time(int pid)
+{
+	auto_free char *path = xasprintf("/proc/%d/stat", pid);
+	auto_free char *stat = read_small(path, 4096);
+	char *rest = strrchr(stat, ')'); /* a name may hold anything */
+	unsigned long long time = 0;
+
+	/* The 22nd field; the name is the second. */
+	if (rest)
+		sscanf(rest + 1,
+		       " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
+		       " %*d %*d %*d %*d %llu",
+		       &time);
+	return time;
+}
+
+/* What killed ones of us have left; the kernel keeps those that are not empty. */
+static void sweep(const char *place)
+{
+	DIR *directory = opendir(place);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		unsigned long long time;
+		unsigned number;
+		int pid;
+
+		if (sscanf(entry->d_name, NAME, &pid, &time, &number) == 3 &&
+		    start_time(pid) != time)
+			unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
+	}
+	if (directory)
+		closedir(directory);
+}
+
+/*
+ * The unified hierarchy has no limits for a cgroup that holds processes beside
+ * others, so we step aside into one of our own first. Where others stay, the
+ * kernel refuses (EBUSY).
+ */
+static bool hand_down(struct cgroup *cgroup, const char *place, const char *controller)
+{
+	auto_free char *enabled = NULL, *available = NULL, *order = xasprintf("+%s", controller);
+	auto_free char *path = xasprintf("%s/cgroup.controllers", place);
+
+	available = read_small(path, 4096);
+	if (!lists(available, controller)) {
+		errno = ENOENT;
+		return false;
+	}
+	free(path);
+	path = xasprintf("%s/cgroup.subtree_control", place);
+	enabled = read_small(path, 4096);
+	if (lists(enabled, controller) || !write_to(place, "cgroup.subtree_control", order))
+		return true;
+	if (errno != EBUSY || cgroup->own)
+		return false;
+	cgroup->own = xstrdup(place);
+	cgroup->aside = xasprintf("%s/" NAME ".supervisor", place, getpid(), start_time(getpid()),
+				  cgroup->number);
+	if (mkdir(cgroup->aside, 0755) || write_to(cgroup->aside, "cgroup.procs", "0"))
+		return false;
+	return !write_to(place, "cgroup.subtree_control", order);
+}
+
+static bool make_directory(struct cgroup *cgroup, enum controller which, const char *place)
+{
+	auto_free char *directory = xasprintf("%s/" NAME, place, getpid(), start_time(getpid()),
+					      cgroup->number);
+
+	if (cgroup->unified[which] && !hand_down(cgroup, place, controllers[which].name))
+		return false;
+	/* Controllers that share a hierarchy share the directory. */
+	if (mkdir(directory, 0755) && errno != EEXIST)
+		return false;
+	cgroup->directories[which] = take_pointer(&directory);
+	return true;
+}
+
+static long set_limit(const struct cgroup *cgroup, enum controller which,
+		      const struct cgroup_limits *limits)
+{
+	const char *directory = cgroup->directories[which];
+	bool unified = cgroup->unified[which];
+	const char *limit = controllers[which].files[unified].limit;
+	const char *swap = controllers[which].files[unified].swap;
+	/* Processor time: as much as one program among others, all workers together. */
+	uint64_t values[CONTROLLERS] = {
+		[MEMORY] = limits->memory,
+		[PIDS] = limits->threads,
+		[CPU] = unified ? 100 : 1024,
+	};
+	auto_free char *value = xasprintf("%llu", (unsigned long long)values[which]);
+
+	if (write_to(directory, limit, value))
+		return -1;
+	/* None beside the memory; a kernel without swap has no such file, or not the means. */
+	if (swap && write_to(directory, swap, unified ? "0" : value))
+		return errno == ENOENT || errno == EOPNOTSUPP ? 0 : -1;
+	return 0;
+}
+
+static void open_controller(struct cgroup *cgroup, enum controller which,
+			    const struct cgroup_limits *limits, struct text memberships,
+			    struct text mounts, struct steps *steps)
+{
+	auto_free char *place = cgroup_place(controllers[which].name, memberships, mounts,
+					     &cgroup->unified[which]);
+	enum step group = controllers[which].group, limit = controllers[which].limit;
+
+	errno = ENOENT;
+	if (place)
+		sweep(place);
+	if (steps_break(steps, group) || !place || !make_directory(cgroup, which, place)) {
+		steps_note(steps, group, -1);
+		return;
+	}
+	cgroup->limiting[which] = !steps_break(steps, limit) && !set_limit(cgroup, which, limits);
+	if (!cgroup->limiting[which])
+		steps_note(steps, limit, -1);
+}
+
+uint64_t cgroup_memory_limit(const char *place, bool unified)
+{
+	const char *name = controllers[MEMORY].files[unified].limit;
+	auto_free char *directory = xstrdup(place);
+	uint64_t smallest = UINT64_MAX;
+	char *last = directory;
+
+	/* Above the hierarchy's root there is no such file, nor in the unified one's root. */
+	while (last) {
+		auto_free char *path = xasprintf("%s/%s", directory, name);
+		auto_free char *content = read_small(path, 64);
+		uint64_t limit = strtoull(content, NULL, 10);
+
+		if (limit && limit < smallest) /* "max" is none */
+			smallest = limit;
+		last = strrchr(directory, '/');
+		if (last)
+			*last = '\0';
+	}
+	return smallest;
+}
+
+uint64_t cgroup_memory_above(void)
+{
+	auto_free char *memberships = read_small("/proc/self/cgroup", MEMBERSHIPS_MAX);
+	auto_free char *mounts = read_small("/proc/self/mountinfo", MOUNTS_MAX);
+	bool unified;
+	auto_free char *place = cgroup_place(controllers[MEMORY].name, text_of(memberships),
+					     text_of(mounts), &unified);
+
+	return place ? cgroup_memory_limit(place, unified) : UINT64_MAX;
+}
+
+struct cgroup *cgroup_new(const struct cgroup_limits *limits, struct steps *steps)
+{
+	auto_free char *memberships = read_small("/proc/self/cgroup", MEMBERSHIPS_MAX);
+	auto_free char *mounts = read_small("/proc/self/mountinfo", MOUNTS_MAX);
+	struct cgroup *cgroup = xcalloc(1, sizeof *cgroup);
+	static unsigned count;
+
+	cgroup->number = count++;
+	for (int i = 0; i < CONTROLLERS; i++)
+		open_controller(cgroup, (enum controller)i, limits, text_of(memberships),
+				text_of(mounts), steps);
+	return cgroup;
+}
+
+bool cgroup_join(struct cgroup *cgroup, pid_t pid, struct steps *steps)
+{
+	auto_free char *number = xasprintf("%d", pid);
+	bool joined = true;
+
+	for (int i = 0; i < CONTROLLERS; i++) {
+		enum step join = controllers[i].join;
+
+		if (!cgroup->limiting[i])
+			continue;
+		if (!steps_break(steps, join) &&
+		    !write_to(cgroup->directories[i], "cgroup.procs", number))
+			continue;
+		steps_note(steps, join, -1);
+		cgroup->limiting[i] = false;
+		joined = false;
+	}
+	return joined;
+}
+
+uint32_t cgroup_layers(const struct cgroup *cgroup)
+{
+	uint32_t layers = 0;
+
+	for (int i = 0; i < CONTROLLERS; i++)
+		if (cgroup->limiting[i])
+			layers |= 1U << controllers[i].layer;
+	return layers;
+}
+
+int64_t cgroup_kills(const struct cgroup *cgroup)
+{
+	auto_free char *path = NULL, *events = NULL;
+	const char *kills;
+
+	if (!cgroup->limiting[MEMORY])
+		return 0;
+	path = xasprintf("%s/%s", cgroup->directories[MEMORY],
+			 cgroup->unified[MEMORY] ? "memory.events" : "memory.oom_control");
+	events = read_small(path, 4096);
+	kills = strstr(events, "oom_kill ");
+	return kills ? strtoll(kills + strlen("oom_kill "), NULL, 10) : 0;
+}
+
+/* Back to where we came from, so that nothing of ours is left. */
+static void step_back(struct cgroup *cgroup)
+{
+	for (int i = 0; i < CONTROLLERS; i++) {
+		auto_free char *order = xasprintf("-%s", controllers[i].name);
+
+		if (cgroup->unified[i])
+			write_to(cgroup->own, "cgroup.subtree_control", order);
+	}
+	write_to(cgroup->own, "cgroup.procs", "0");
+	rmdir(cgroup->aside);
+}
+
+void cgroup_free(struct cgroup *cgroup)
+{
+	if (!cgroup)
+		return;
+	/* Only now: in the unified hierarchy one directory is that of several controllers. */
+	for (int i = 0; i < CONTROLLERS; i++) {
+		if (cgroup->directories[i])
+			rmdir(cgroup->directories[i]);
+		free(cgroup->directories[i]);
+	}
+	if (cgroup->own)
+		step_back(cgroup);
+	free(cgroup->own);
+	free(cgroup->aside);
+	free(cgroup);
+}

@@ -1,0 +1,92 @@
+#include "sandbox/datagram.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+static void take_descriptors(struct msghdr *message, int *ret_fd)
+{
+	struct cmsghdr *header;
+
+	for (header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+		size_t i, count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+			if (*ret_fd < 0)
+				*ret_fd = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+void datagram_receive(int control, struct datagram *datagram)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+	struct iovec bytes = {datagram->text, sizeof datagram->text};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof space,
+	};
+
+	datagram->fd = -1;
+	/* What it did not read before its end is told first, once; then comes what it said. */
+	do
+		datagram->size = recvmsg(control, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (datagram->size < 0 && errno == ECONNRESET);
+	if (datagram->size >= 0)
+		take_descriptors(&message, &datagram->fd);
+}
+
+bool datagram_await(int control, int64_t deadline, struct datagram *datagram)
+{
+	struct pollfd readable = {.fd = control, .events = POLLIN};
+	int64_t left;
+
+	while ((left = deadline - clock_ms()) > 0) {
+		int count = poll(&readable, 1, (int)left);
+
+		if (count < 0 && errno != EINTR)
+			return false;
+		if (count <= 0)
+			continue;
+		datagram_receive(control, datagram);
+		if (datagram->size >= 0)
+			return true;
+		if (errno != EAGAIN && errno != EINTR)
+			return false;
+	}
+	errno = ETIMEDOUT;
+	return false;
+}
+
+bool datagram_send(int control, const struct launch_request *request, const int *fds,
+		   size_t fd_count)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))] = {0};
+	struct iovec bytes = {(void *)request, sizeof *request};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = CMSG_SPACE(fd_count * sizeof *fds),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(fd_count * sizeof *fds);
+	memcpy(CMSG_DATA(header), fds, fd_count * sizeof *fds);
+	return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}

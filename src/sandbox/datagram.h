@@ -1,0 +1,30 @@
+/*
+ * sandbox/datagram.h - what goes over the template's control socket, one message at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "sandbox/launch.h"
+
+/* With the descriptor that came along, or -1. */
+struct datagram {
+	union {
+		char text[LAUNCH_TEXT_MAX];
+		struct launch_reply reply;
+	};
+	ssize_t size; /* 0 at the end; -1 and errno */
+	int fd;       /* owned */
+};
+
+/* The next one, where there is one. */
+void datagram_receive(int control, struct datagram *);
+
+/* Waits for one, or the end. False where none came before the deadline, and errno. */
+bool datagram_await(int control, int64_t deadline, struct datagram *);
+
+/* False and errno; EAGAIN where there is no room. */
+bool datagram_send(int control, const struct launch_request *, const int *fds, size_t fd_count);

@@ -1,0 +1,127 @@
+#include "sandbox/ladder.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sandbox/trial.h"
+
+#define ALL_MODES ((1U << MODE_COUNT) - 1)
+
+struct launch_request ladder_request(const struct standing *standing,
+				     const struct launch_request *usual, uint32_t uid)
+{
+	uint32_t promised = standing_promised(standing->mode);
+	struct launch_request request = *usual;
+
+	request.layers = (standing->layers | promised) & ~SUPERVISED;
+	request.uid = promised & BIT(uid) ? uid : 0;
+	request.threads = request.uid ? LAUNCH_THREADS : LAUNCH_THREADS_OF_ALL;
+	/* From within a pid namespace the parent has no pid. */
+	request.parent = promised & BIT(pid) ? 0 : getpid();
+	return request;
+}
+
+static void note_all(struct standing *standing, const struct steps *steps)
+{
+	for (size_t i = 0; i < steps->count; i++)
+		standing_note(standing, &steps->failures[i]);
+}
+
+static const struct launch_failure *last(const struct steps *steps)
+{
+	return steps->count ? &steps->failures[steps->count - 1] : NULL;
+}
+
+/* The refusal that costs the whole mode, the last of them; NULL where there is none. */
+static const struct launch_failure *worst(const struct steps *steps)
+{
+	for (size_t i = steps->count; i; i--)
+		if (standing_loss(&steps->failures[i - 1]) == LAYER_whole_mode)
+			return &steps->failures[i - 1];
+	return NULL;
+}
+
+/*
+ * Whether a worker of this template has all that its mode promises. `ret_lower`:
+ * it has not, and another mode might do.
+ */
+static bool try_worker(struct ladder *ladder, struct template *template,
+		       const struct launch_request *usual, uint32_t uid, bool *ret_lower,
+		       struct error *err)
+{
+	struct standing *standing = &ladder->standing;
+	struct launch_request request;
+	struct trial trial;
+
+	standing->layers = template_layers(template);
+	request = ladder_request(standing, usual, uid);
+	*ret_lower = false;
+	if (!trial_run(template, &request, &trial, err))
+		return false;
+	note_all(standing, &trial.steps);
+	*ret_lower = worst(&trial.steps);
+	if (*ret_lower)
+		return standing_error(worst(&trial.steps), err);
+	if (trial.fallen && last(&trial.steps))
+		return standing_error(last(&trial.steps), err);
+	if (trial.fallen)
+		return error_set(err, ERROR_SANDBOX, "a wall does not stand: %s", trial.fallen);
+	standing->layers = trial.layers;
+	return true;
+}
+
+/* One mode: the best of those that may be tried. `ret_modes` are those left to try. */
+static struct template *climb_once(struct ladder *ladder, const struct launch_request *usual,
+				   uint32_t uid, uint32_t *ret_modes, struct error *err)
+{
+	const struct steps *refusals;
+	struct template *template;
+	bool ready, lower;
+	enum mode mode;
+
+	*ret_modes = 0;
+	template = template_new(ladder->base, ladder->config, ladder->fn, ladder->owner, err);
+	if (!template)
+		return NULL;
+	ready = template_await(template, err);
+	refusals = template_refusals(template);
+	note_all(&ladder->standing, refusals);
+	/* Stuck in a mode, the refusal was the last thing that was heard of it. */
+	lower = !ready && last(refusals) && standing_loss(last(refusals)) == LAYER_whole_mode;
+	mode = lower ? (enum mode)last(refusals)->mode : template_mode(template);
+	ladder->standing.mode = mode;
+	if (ready && try_worker(ladder, template, usual, uid, &lower, err)) {
+		ladder->config->terms.modes = 1U << mode;
+		return template;
+	}
+	template_free(template);
+	/* Those above it were refused already, or were not to be tried. */
+	if (lower)
+		*ret_modes = ladder->config->terms.modes & ~((2U << mode) - 1);
+	return NULL;
+}
+
+struct template *ladder_climb(struct ladder *ladder, const struct launch_request *usual,
+			      struct error *err)
+{
+	struct standing *standing = &ladder->standing;
+	struct steps steps = {.without = ladder->config->terms.without, .mode = MODE_root};
+	uint32_t modes = ALL_MODES, uid = 0;
+	struct template *template = NULL;
+
+	/* Modes for root are nobody else's failure. */
+	if (!geteuid())
+		STEP_TRY(&steps, uid_lock, uids_lock(ladder->uids, UIDS_FILE));
+	if (geteuid() || STEP_TRY(&steps, uid_range, uids_take(ladder->uids, &uid, err) ? 0 : -1))
+		modes &= ~(1U << MODE_root | 1U << MODE_uid);
+	note_all(standing, &steps);
+	while (!template && modes) {
+		ladder->config->terms.modes = modes;
+		ladder->config->terms.uid = uid;
+		template = climb_once(ladder, usual, uid, &modes, err);
+	}
+	/* In a user namespace the template itself may have it. */
+	if (uid && standing->mode != MODE_userns)
+		uids_give(ladder->uids, uid);
+	return template;
+}

@@ -1,0 +1,30 @@
+/*
+ * sandbox/ladder.h - finds the best mode that stands, by standing in it.
+ *
+ * A template is started for the best mode, and tries it; then a worker that runs
+ * nothing raises its walls. Where the kernel refuses a step that costs the whole
+ * mode, all of it is started again one mode down, so that nothing is ever half
+ * of one mode and half of another.
+ */
+#pragma once
+
+#include "sandbox/standing.h"
+#include "sandbox/template.h"
+#include "sandbox/uids.h"
+
+struct ladder {
+	struct event_base *base;        /* lent */
+	struct template_config *config; /* lent: `terms.modes` is left at the mode that stands */
+	struct uids *uids;              /* lent */
+	template_event_fn *fn;          /* of the template that stands */
+	void *owner;
+
+	struct standing standing; /* the result; what is noted in it already stays */
+};
+
+/* The template, ready, without any process; NULL where not even the last mode stands. */
+struct template *ladder_climb(struct ladder *, const struct launch_request *usual, struct error *);
+
+/* What a worker of the mode is asked for, out of what any is. */
+struct launch_request ladder_request(const struct standing *, const struct launch_request *usual,
+				     uint32_t uid);

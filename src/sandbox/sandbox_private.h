@@ -1,0 +1,47 @@
+/*
+ * sandbox/sandbox_private.h - what sandbox.c, which builds it and takes it down,
+ * and spawn.c, which lets it work, share.
+ */
+#pragma once
+
+#include "sandbox/ladder.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/watch.h"
+
+TAILQ_HEAD(spawn_list, spawn);
+
+struct sandbox {
+	struct event_base *base;       /* lent */
+	struct template_config config; /* its pointers and descriptors are owned */
+	size_t worker_memory;
+	int life;                  /* owned: hung up when we are gone */
+	struct standing standing;  /* what stands in each worker */
+	uint32_t template_layers;  /* those that are the template's and the cgroup's, a bit each */
+	struct template *template; /* owned; NULL: the next spawn starts one */
+	bool ready;                /* the template is */
+	struct event *pump;        /* owned: something is to be sent, or has failed */
+	struct event *overdue;     /* owned: pending while an answer of the template is */
+	int answer_ms;             /* that it may take */
+	struct spawn_list queued, sent, failed;
+	struct process_list processes; /* owned by their receivers, and by us when freed */
+	struct watch watch;
+	uint64_t sequence; /* of the last request */
+	pid_t *sessions;   /* owned: of templates that may have left children */
+	size_t session_count;
+};
+
+/* For template_new(): it is told what happens to the template. */
+void spawn_on_template(void *owner, const struct template_event *);
+
+/* The template is ours from now on, and the children of its session. */
+void spawn_adopt(struct sandbox *, struct template *);
+
+/* What any worker is asked for, of whatever mode. */
+struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_t file_count);
+
+void spawn_pump(evutil_socket_t, short what, void *sandbox);    /* of the event of that name */
+void spawn_overdue(evutil_socket_t, short what, void *sandbox); /* likewise */
+void spawn_free_all(struct sandbox *);                          /* and tells nobody */
+
+/* Whether children of that session are left, dead or alive; then its number is still theirs. */
+bool spawn_session_lives(pid_t session);

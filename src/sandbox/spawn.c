@@ -1,0 +1,429 @@
+/*
+ * From the question for a process to the process: queued, sent to the template,
+ * answered. A template that dies is replaced at the next question.
+ */
+#include "sandbox/sandbox_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define GIB      ((uint64_t)1 << 30)
+#define SENT_MAX 8 /* requests without an answer: bounds the descriptors in flight */
+
+/* In one of the sandbox's three lists. A cancelled one that was sent stays until it is answered. */
+struct spawn {
+	struct sandbox *sandbox; /* lent */
+	struct spawn_list *list; /* lent: the one that it is in */
+	struct launch_request request;
+	int fds[LAUNCH_FDS_MAX]; /* owned until sent: null, in, out, files */
+	size_t fd_count;
+	struct error error; /* where it failed */
+
+	sandbox_spawn_fn *fn; /* NULL: cancelled */
+	void *owner;
+	TAILQ_ENTRY(spawn) entry;
+};
+
+static void spawn_move(struct spawn *spawn, struct spawn_list *list)
+{
+	if (spawn->list)
+		TAILQ_REMOVE(spawn->list, spawn, entry);
+	spawn->list = list;
+	if (list)
+		TAILQ_INSERT_TAIL(list, spawn, entry);
+}
+
+static void spawn_close(struct spawn *spawn)
+{
+	while (spawn->fd_count)
+		close(spawn->fds[--spawn->fd_count]);
+}
+
+static void spawn_free(struct spawn *spawn)
+{
+	spawn_move(spawn, NULL);
+	spawn_close(spawn);
+	free(spawn);
+}
+
+/* Where no process came of it. */
+static void return_uid(struct spawn *spawn)
+{
+	if (spawn->request.uid)
+		uids_give(&spawn->sandbox->processes.uids, spawn->request.uid);
+	spawn->request.uid = 0;
+}
+
+static void spawn_fail(struct spawn *spawn, const struct error *error)
+{
+	return_uid(spawn);
+	spawn_close(spawn);
+	spawn->error = *error;
+	spawn_move(spawn, &spawn->sandbox->failed);
+	event_active(spawn->sandbox->pump, 0, 0);
+}
+
+static void fail_all(struct spawn_list *list, const struct error *error)
+{
+	struct spawn *spawn;
+
+	while ((spawn = TAILQ_FIRST(list)))
+		spawn_fail(spawn, error);
+}
+
+/* Whether children of that session are left, dead or alive; then its number is still theirs. */
+bool spawn_session_lives(pid_t session)
+{
+	siginfo_t info;
+
+	return !waitid(P_PGID, (id_t)session, &info, WEXITED | WNOHANG | WNOWAIT);
+}
+
+/* Remembers the session of a new template, and forgets those that are over. */
+void spawn_adopt(struct sandbox *sandbox, struct template *template)
+{
+	size_t kept = 0, i;
+
+	for (i = 0; i < sandbox->session_count; i++)
+		if (spawn_session_lives(sandbox->sessions[i]))
+			sandbox->sessions[kept++] = sandbox->sessions[i];
+	sandbox->sessions = xreallocarray(sandbox->sessions, kept + 1, sizeof *sandbox->sessions);
+	sandbox->sessions[kept] = template_pid(template);
+	sandbox->session_count = kept + 1;
+	sandbox->template = template;
+}
+
+/* In the place of one that died. */
+static bool restart_template(struct sandbox *sandbox, struct error *err)
+{
+	struct template *template = template_new(sandbox->base, &sandbox->config, spawn_on_template,
+						 sandbox, err);
+
+	sandbox->ready = false;
+	if (template)
+		spawn_adopt(sandbox, template);
+	return template;
+}
+
+/* The request as it goes out: with a uid, which is in use from now on. */
+static bool complete(struct sandbox *sandbox, struct spawn *spawn, struct error *err)
+{
+	uint32_t promised = standing_promised(sandbox->standing.mode), uid = 0;
+
+	if (spawn->request.uid)
+		return true; /* it did not fit the last time */
+	if (promised & BIT(uid) && !uids_take(&sandbox->processes.uids, &uid, err))
+		return false;
+	spawn->request = ladder_request(&sandbox->standing, &spawn->request, uid);
+	return true;
+}
+
+/* For the answer to the oldest request; they come in order. */
+static void await_answer(struct sandbox *sandbox)
+{
+	struct timeval limit = clock_timeval(sandbox->answer_ms);
+
+	event_del(sandbox->overdue);
+	if (!TAILQ_EMPTY(&sandbox->sent))
+		event_add(sandbox->overdue, &limit);
+}
+
+static void send_queued(struct sandbox *sandbox)
+{
+	struct spawn *spawn, *other;
+	struct error error;
+	size_t sent = 0;
+
+	TAILQ_FOREACH (other, &sandbox->sent, entry)
+		sent++;
+	while (sent < SENT_MAX && (spawn = TAILQ_FIRST(&sandbox->queued))) {
+		if (!complete(sandbox, spawn, &error)) {
+			spawn_fail(spawn, &error);
+			continue;
+		}
+		switch (template_send(sandbox->template, &spawn->request, spawn->fds,
+				      spawn->fd_count)) {
+		case TEMPLATE_SENT:
+			spawn_close(spawn);
+			spawn_move(spawn, &sandbox->sent);
+			if (!sent++)
+				await_answer(sandbox);
+			break;
+		case TEMPLATE_FULL:
+			return;
+		case TEMPLATE_FAILED:
+			error_errno(&error, ERROR_SANDBOX, "cannot ask for a worker");
+			spawn_fail(spawn, &error);
+			break;
+		}
+	}
+}
+
+static void deliver_failure(struct sandbox *sandbox)
+{
+	struct spawn *spawn = TAILQ_FIRST(&sandbox->failed);
+	sandbox_spawn_fn *fn;
+	struct error error;
+	void *owner;
+
+	if (!spawn)
+		return;
+	fn = spawn->fn;
+	owner = spawn->owner;
+	error = spawn->error;
+	spawn_free(spawn);
+	if (!TAILQ_EMPTY(&sandbox->failed))
+		event_active(sandbox->pump, 0, 0);
+	if (fn)
+		fn(owner, NULL, &error);
+}
+
+void spawn_pump(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandbox *sandbox = arg;
+	struct error error;
+
+	(void)fd;
+	(void)what;
+	if (!TAILQ_EMPTY(&sandbox->queued) && !sandbox->template &&
+	    !restart_template(sandbox, &error))
+		fail_all(&sandbox->queued, &error);
+	if (sandbox->ready)
+		send_queued(sandbox);
+	deliver_failure(sandbox);
+}
+
+static void on_launched(struct sandbox *sandbox, const struct template_event *event)
+{
+	struct spawn *spawn = TAILQ_FIRST(&sandbox->sent);
+	struct process *process = NULL;
+	sandbox_spawn_fn *fn;
+	struct error error;
+	void *owner;
+
+	/* Requests are answered in order; what nobody asked for is not kept. */
+	bool known = spawn && spawn->request.sequence == event->sequence;
+
+	if (!event->error)
+		process = process_new(&sandbox->processes, event->pid, event->pidfd,
+				      known ? spawn->request.uid : 0,
+				      known ? spawn->request.data_limit : 0);
+	if (!known) {
+		process_free(process);
+		return;
+	}
+	watch_wake(&sandbox->watch);
+	event_active(sandbox->pump, 0, 0);
+	if (event->error) {
+		errno = event->error;
+		error_errno(&error, ERROR_SANDBOX, "cannot fork a worker");
+		spawn_fail(spawn, &error);
+		await_answer(sandbox);
+		return;
+	}
+	fn = spawn->fn;
+	owner = spawn->owner;
+	spawn_free(spawn);
+	await_answer(sandbox);
+	if (fn)
+		fn(owner, process, NULL);
+	else
+		process_free(process);
+}
+
+static void drop_template(struct sandbox *sandbox, const struct error *reason)
+{
+	if (!sandbox->ready)
+		fail_all(&sandbox->queued, reason);
+	sandbox->ready = false;
+	template_free(take_pointer(&sandbox->template));
+	event_active(sandbox->pump, 0, 0);
+}
+
+/* One that took another's place must be as good: its layers, and its cgroup. */
+static void on_ready(struct sandbox *sandbox)
+{
+	uint32_t wanted = sandbox->template_layers;
+	uint32_t have = template_layers(sandbox->template) | cgroup_layers(sandbox->config.cgroup);
+	struct error error;
+
+	if ((have & wanted) == wanted) {
+		sandbox->ready = true;
+		event_active(sandbox->pump, 0, 0);
+		return;
+	}
+	error_set(&error, ERROR_SANDBOX, "the new template has fewer layers than the last");
+	drop_template(sandbox, &error);
+}
+
+/*
+ * What it never saw may wait for the next one, unless that would end likewise.
+ * What it saw may have become a process that we do not know: no other gets its uid.
+ */
+static void lose_template(struct sandbox *sandbox, const struct error *reason)
+{
+	struct spawn *spawn;
+
+	TAILQ_FOREACH (spawn, &sandbox->sent, entry)
+		spawn->request.uid = 0;
+	fail_all(&sandbox->sent, reason);
+	await_answer(sandbox);
+	drop_template(sandbox, reason);
+}
+
+/* Stopped, or stuck: it does not die of itself, and would be waited for in vain. */
+void spawn_overdue(evutil_socket_t fd, short what, void *arg)
+{
+	struct sandbox *sandbox = arg;
+	struct error error;
+
+	(void)fd;
+	(void)what;
+	error_set(&error, ERROR_SANDBOX, "%s did not fork a worker within %.1f s",
+		  sandbox->config.python, sandbox->answer_ms / 1000.0);
+	lose_template(sandbox, &error);
+}
+
+void spawn_on_template(void *owner, const struct template_event *event)
+{
+	struct sandbox *sandbox = owner;
+
+	switch (event->kind) {
+	case TEMPLATE_READY:
+		on_ready(sandbox);
+		break;
+	case TEMPLATE_WRITABLE:
+		event_active(sandbox->pump, 0, 0);
+		break;
+	case TEMPLATE_LAUNCHED:
+		on_launched(sandbox, event);
+		break;
+	case TEMPLATE_GONE:
+		lose_template(sandbox, event->reason);
+		break;
+	}
+}
+
+/* Where there is no /proc to open it by, all of it once more. */
+static int copy_file(int file)
+{
+	auto_close int copy = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	off_t from = 0;
+	ssize_t copied = copy < 0 ? -1 : 1;
+
+	while (copied > 0)
+		copied = sendfile(copy, file, &from, 1 << 30);
+	if (copied < 0 ||
+	    fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+		return -1;
+	return take_fd(&copy);
+}
+
+/*
+ * A description of its own for each worker, read-only: those that share an
+ * input must not share its position and flags.
+ */
+static int reopen(int file)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 && errno == ENOENT ? copy_file(file) : fd;
+}
+
+/* What shares a description shares its flags, which is enough to talk: each has a null of its own.
+ */
+static bool spawn_open(struct spawn *spawn, int in, int out, const int *files, size_t file_count,
+		       struct error *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	size_t i;
+
+	if (null >= 0)
+		spawn->fds[spawn->fd_count++] = null;
+	spawn->fds[spawn->fd_count++] = in;
+	spawn->fds[spawn->fd_count++] = out;
+	if (null < 0)
+		return error_errno(err, ERROR_SANDBOX, "/dev/null");
+	if (file_count > LAUNCH_FILES_MAX)
+		return error_set(err, ERROR_INPUT, "%zu inputs; a worker takes at most %d",
+				 file_count, LAUNCH_FILES_MAX);
+	for (i = 0; i < file_count; i++) {
+		int fd = reopen(files[i]);
+
+		if (fd < 0)
+			return error_errno(err, ERROR_SANDBOX, "cannot reopen an input");
+		spawn->fds[spawn->fd_count++] = fd;
+	}
+	return true;
+}
+
+struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_t file_count)
+{
+	return (struct launch_request){
+		.data_limit = memory,
+		/* The interpreter's own mappings and the inputs' count here too, and malloc's
+		 * arenas reserve more than they use. */
+		.address_limit = 2 * memory + GIB,
+		.cpu_seconds = cpu_seconds,
+		.file_count = (uint32_t)file_count,
+	};
+}
+
+struct spawn *sandbox_spawn(struct sandbox *sandbox, int in, int out, const int *files,
+			    size_t file_count, size_t extra_memory, sandbox_spawn_fn *fn,
+			    void *owner)
+{
+	struct spawn *spawn = xcalloc(1, sizeof *spawn);
+	struct error error;
+
+	spawn->sandbox = sandbox;
+	spawn->fn = fn;
+	spawn->owner = owner;
+	spawn->request = spawn_request(sandbox->worker_memory + extra_memory,
+				       sandbox->processes.cpu_seconds, file_count);
+	spawn->request.sequence = ++sandbox->sequence;
+	spawn_move(spawn, &sandbox->queued);
+	if (!spawn_open(spawn, in, out, files, file_count, &error))
+		spawn_fail(spawn, &error);
+	event_active(sandbox->pump, 0, 0);
+	return spawn;
+}
+
+void spawn_cancel(struct spawn *spawn)
+{
+	if (!spawn)
+		return;
+	if (spawn->list == &spawn->sandbox->sent) {
+		spawn->fn = NULL; /* what comes of it is freed on arrival */
+		return;
+	}
+	return_uid(spawn);
+	spawn_free(spawn);
+}
+
+static void free_list(struct spawn_list *list)
+{
+	struct spawn *spawn;
+
+	while ((spawn = TAILQ_FIRST(list)))
+		spawn_free(spawn);
+}
+
+void spawn_free_all(struct sandbox *sandbox)
+{
+	free_list(&sandbox->queued);
+	free_list(&sandbox->sent);
+	free_list(&sandbox->failed);
+}

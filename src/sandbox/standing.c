@@ -1,0 +1,128 @@
+#include "sandbox/standing.h"
+
+#include <string.h>
+
+/* clang-format off */
+static const char *const layer_names[] = {
+#define LAYER(name, public, meaning) public,
+#include "sandbox/layers.def"
+#undef LAYER
+};
+
+static const struct {
+	const char *name;
+	uint32_t layers;
+} modes[] = {
+#define MODE(name, layers, meaning) {#name, layers},
+#include "sandbox/modes.def"
+#undef MODE
+};
+
+static const struct {
+	const char *name, *call, *remedy;
+	enum layer loss;
+} steps[] = {
+#define STEP(name, loss, call, error, remedy) {#name, call, remedy, LAYER_##loss},
+#include "sandbox/steps.def"
+#undef STEP
+};
+/* clang-format on */
+
+_Static_assert(LAYER_COUNT <= 32 && STEP_COUNT <= 64, "a bit each");
+
+uint32_t standing_promised(enum mode mode)
+{
+	return modes[mode].layers;
+}
+
+enum layer standing_loss(const struct launch_failure *failure)
+{
+	return steps[failure->step].loss;
+}
+
+void standing_note(struct standing *standing, const struct launch_failure *failure)
+{
+	enum layer loss = standing_loss(failure);
+	struct cause cause = {(enum step)failure->step, failure->error};
+	uint32_t lost = loss < LAYER_COUNT         ? 1U << loss
+			: loss == LAYER_whole_mode ? modes[failure->mode].layers
+						   : 0;
+
+	for (int i = 0; i < LAYER_COUNT; i++)
+		if (lost >> i & 1)
+			standing->causes[i] = cause;
+}
+
+bool standing_error(const struct launch_failure *failure, struct error *err)
+{
+	const char *remedy = steps[failure->step].remedy;
+
+	return error_set(err, ERROR_SANDBOX,
+			 "the walls of mode \"%s\" do not stand: %s failed: %s%s%s",
+			 modes[failure->mode].name, steps[failure->step].call,
+			 strerror(failure->error), *remedy ? "; " : "", remedy);
+}
+
+const char *standing_level(const struct standing *standing)
+{
+	uint32_t layers = standing->layers;
+	bool landlock = layers & BIT(landlock);
+	bool namespaces = (layers & (NAMESPACES)) == (NAMESPACES);
+	bool limited = layers & BIT(memory_group) && layers & BIT(pids_group);
+	bool foreign = layers & BIT(not_root) && layers & (BIT(uid) | BIT(user));
+
+	if (!landlock && !namespaces)
+		return "L1";
+	if (!landlock || !namespaces || !foreign)
+		return "L2";
+	return limited ? "L4" : "L3";
+}
+
+static json_t *absence(enum layer layer, const struct cause *cause)
+{
+	const char *name = strerrorname_np(cause->error);
+
+	return json_pack("{s:s, s:s, s:s, s:s}", "layer", layer_names[layer], "call",
+			 steps[cause->step].call, "errno", name ? name : "unknown", "remedy",
+			 steps[cause->step].remedy);
+}
+
+json_t *standing_report(const struct standing *standing)
+{
+	json_t *stand = json_array(), *absent = json_array();
+
+	for (int i = 0; i < LAYER_COUNT; i++) {
+		if (standing->layers >> i & 1)
+			json_array_append_new(stand, json_string(layer_names[i]));
+		else if (standing->causes[i].error)
+			json_array_append_new(absent, absence((enum layer)i, &standing->causes[i]));
+	}
+	return json_pack("{s:s, s:s, s:o, s:o}", "level", standing_level(standing), "mode",
+			 modes[standing->mode].name, "layers", stand, "absent", absent);
+}
+
+static bool find_step(const char *name, size_t length, uint64_t *ret_step)
+{
+	for (int i = 0; i < STEP_COUNT; i++)
+		if (strlen(steps[i].name) == length && !strncmp(steps[i].name, name, length)) {
+			*ret_step = (uint64_t)1 << i;
+			return true;
+		}
+	return false;
+}
+
+bool standing_steps(const char *names, uint64_t *ret_steps, struct error *err)
+{
+	*ret_steps = 0;
+	while (names && *names) {
+		size_t length = strcspn(names, ",");
+		uint64_t step;
+
+		if (!find_step(names, length, &step))
+			return error_set(err, ERROR_USAGE, "the sandbox has no step \"%.*s\"",
+					 (int)length, names);
+		*ret_steps |= step;
+		names += length + (names[length] == ',');
+	}
+	return true;
+}

@@ -1,0 +1,37 @@
+/*
+ * sandbox/standing.h - which layers stand, and what the kernel said where one does not.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sandbox/steps.h"
+
+struct standing {
+	enum mode mode;
+	uint32_t layers; /* a bit each */
+	struct cause {
+		enum step step;
+		int error; /* errno; 0: it stands, or nobody tried */
+	} causes[LAYER_COUNT];
+};
+
+/* What a mode promises, a bit each. */
+uint32_t standing_promised(enum mode);
+
+/* A step was refused: the layers that it costs now have their cause. */
+void standing_note(struct standing *, const struct launch_failure *);
+
+/* What the refusal means: a layer, or LAYER_whole_mode, or LAYER_everything. */
+enum layer standing_loss(const struct launch_failure *);
+
+/* Sets `err` to the refusal: mode, call, errno, remedy. False. */
+bool standing_error(const struct launch_failure *, struct error *);
+
+const char *standing_level(const struct standing *);
+json_t *standing_report(const struct standing *); /* new; sandbox_report() */
+
+/* The steps by name, separated by commas, as a bit each. ERROR_USAGE for an unknown one. */
+bool standing_steps(const char *names, uint64_t *ret_steps, struct error *);

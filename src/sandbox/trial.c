@@ -1,0 +1,105 @@
+#include "sandbox/trial.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define TRIAL_TIME_MS 10000
+
+static bool await_readable(int fd, int64_t deadline)
+{
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	int64_t left;
+
+	while ((left = deadline - clock_ms()) > 0) {
+		int count = poll(&readable, 1, (int)left);
+
+		if (count > 0 || (count < 0 && errno != EINTR))
+			return count > 0;
+	}
+	return false;
+}
+
+/* That it can be killed is a wall too: it is done even where the process ends of itself. */
+static bool end_process(pid_t pid, int pidfd, struct steps *steps, struct error *err)
+{
+	int status = 0;
+
+	STEP_TRY(steps, kill, syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0));
+	if (!await_readable(pidfd, clock_ms() + TRIAL_TIME_MS))
+		return error_set(err, ERROR_SANDBOX, "the first worker does not end");
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		return error_set(err, ERROR_SANDBOX, "the first worker died of SIG%s",
+				 sigabbrev_np(WTERMSIG(status)));
+	return true;
+}
+
+static void take_report(struct trial *trial, const struct launch_trial *report)
+{
+	static const char *const meanings[] = {
+#define WALL(name, layer, meaning) meaning,
+#include "sandbox/walls.def"
+#undef WALL
+	};
+
+	trial->layers = report->layers;
+	if (report->fallen >= 0 && report->fallen < WALL_COUNT)
+		trial->fallen = meanings[report->fallen];
+	for (uint32_t i = 0; i < report->failure_count && i < LAUNCH_FAILURES_MAX; i++) {
+		if (report->failures[i].step >= STEP_COUNT)
+			continue;
+		errno = report->failures[i].error;
+		steps_note(&trial->steps, (enum step)report->failures[i].step, -1);
+	}
+}
+
+/* The namespace's refusal, where there is one, is the mode's; any other is that of a fork. */
+static bool note_fork(struct trial *trial, const struct launch_request *request, int error)
+{
+	errno = error;
+	steps_note(&trial->steps, request->layers & BIT(pid) ? STEP_pid_namespace : STEP_fork, -1);
+	trial->fallen = "a process of its own";
+	return true;
+}
+
+bool trial_run(struct template *template, const struct launch_request *request, struct trial *trial,
+	       struct error *err)
+{
+	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC), receiving = -1, sending = -1,
+		       pidfd = -1;
+	struct launch_request try = *request;
+	struct template_event launched;
+	struct launch_trial report;
+	int ends[2];
+	bool told;
+
+	*trial = (struct trial){.steps = *template_refusals(template)};
+	trial->steps.count = 0;
+	try.trial = 1;
+	if (null < 0 || pipe2(ends, O_CLOEXEC))
+		return error_errno(err, ERROR_SANDBOX, "no descriptors for the first worker");
+	receiving = ends[0];
+	sending = ends[1];
+	if (!template_launch(template, &try, (int[]){null, null, sending}, 3, &launched, err))
+		return false;
+	if (launched.error)
+		return note_fork(trial, request, launched.error);
+	pidfd = launched.pidfd;
+	close(take_fd(&sending));
+	told = await_readable(receiving, clock_ms() + TRIAL_TIME_MS) &&
+	       read(receiving, &report, sizeof report) == sizeof report;
+	if (!end_process(launched.pid, pidfd, &trial->steps, err))
+		return false;
+	if (told)
+		take_report(trial, &report);
+	return told || error_set(err, ERROR_SANDBOX, "the first worker ended without a word");
+}
