@@ -17,7 +17,7 @@ import select
 import threading
 
 from messages import (
-    ATTACHMENT_TOTAL_MAX, ATTACHMENTS_MAX, FRAME_MAX, MESSAGES, PROMPTS_MAX, TEXT_INLINE_MAX,
+    ATTACHED_MAX, ATTACHMENT_WEIGHT, ATTACHMENTS_MAX, FRAME_MAX, MESSAGES, TEXT_INLINE_MAX,
 )
 
 INTEGER_MAX = 1 << 53
@@ -65,19 +65,6 @@ def exceeds(text, limit):
     if len(text) > limit:
         return True
     return not text.isascii() and len(text) * 4 > limit and Attachment(text).size > limit
-
-
-def batches(texts):
-    """(start, end) of each part of a batch that one call can carry; no text exceeds a call."""
-    start = size = 0
-    for end, text in enumerate(texts):
-        more = Attachment(text).size
-        if end - start == BATCH_MAX or size + more > PROMPTS_MAX:
-            yield start, end
-            start, size = end, 0
-        size += more
-    if start < len(texts):
-        yield start, len(texts)
 
 
 # Each of these makes JSON of a field's value, or raises; `attached` is added to.
@@ -234,8 +221,8 @@ def encode(name, fields):
     if attached:
         if len(attached) > ATTACHMENTS_MAX:
             raise ProtocolError("too many attachments")
-        if sum(a.size for a in attached) > ATTACHMENT_TOTAL_MAX:
-            raise ProtocolError("too much text in one call")
+        if sum(a.size + ATTACHMENT_WEIGHT for a in attached) > ATTACHED_MAX:
+            raise ProtocolError(f"more than {ATTACHED_MAX >> 20} MiB of text in one call")
         parts.append(f',"attachments":[{",".join(str(a.size) for a in attached)}]')
     parts.append("}")
     body = "".join(parts).encode("ascii")

@@ -14,7 +14,7 @@ STRING = r'"(?:[^"\\]|\\.)*"'
 MESSAGE = re.compile(r'MESSAGE\((\w+),\s*"(\w+)",\s*(WORKER|SUPERVISOR),[^"]*,\s*%s\)' % STRING)
 FIELD = re.compile(r"FIELD\((\w+),\s*(\w+),\s*(\w+),\s*%s\)" % STRING)
 CONSTANT = re.compile(
-    r"^(?:\s+|#define )([A-Z_]+)(?: =)? (?:\(\(size_t\))?(\d+)(?: << (\d+))?[,)]", re.MULTILINE
+    r"^\s+([A-Z_]+) = (\d+)(?: << (\d+))?,", re.MULTILINE
 )
 
 TYPES = {
@@ -22,8 +22,8 @@ TYPES = {
     "TEXT", "TEXT_NULL", "TEXTS",
 }
 CONSTANTS = (
-    "FRAME_MAX", "ATTACHMENTS_MAX", "ATTACHMENT_TOTAL_MAX", "TEXT_INLINE_MAX", "ANSWER_MAX",
-    "PROMPTS_MAX",
+    "FRAME_MAX", "ATTACHMENTS_MAX", "ATTACHMENT_WEIGHT", "ATTACHED_MAX", "TEXT_INLINE_MAX",
+    "ANSWER_MAX", "PROMPTS_MAX",
 )
 
 

@@ -8,8 +8,8 @@ import json
 import re
 
 import variables
-from channel import STRING_MAX, batches, exceeds
-from messages import ANSWER_MAX, PROMPTS_MAX
+from channel import BATCH_MAX, STRING_MAX, Attachment, ProtocolError, exceeds
+from messages import ANSWER_MAX, ATTACHED_MAX, ATTACHMENT_WEIGHT, PROMPTS_MAX
 
 SEARCH_FLAGS = re.IGNORECASE | re.MULTILINE
 
@@ -127,7 +127,6 @@ class Helpers:
         return self._many(
             "llm_query",
             prompts,
-            prompts,
             lambda some: {"prompts": [plain(prompt) for prompt in some], "model": model},
         )
 
@@ -144,7 +143,7 @@ class Helpers:
         check_prompt("rlm_query", "the task", task, "for several tasks use batch_rlm_query()")
         if ctx is not None:
             check_text("rlm_query", "ctx", ctx, CONTEXT_HINT)
-        return self._one("rlm_query", self._tasks([(task, ctx)]))
+        return self._one("rlm_query", tasks_of([(task, self._other(ctx))]))
 
     def batch_rlm_query(self, tasks):
         """Gives several tasks to sub-RLMs at the same time; returns the answers in their order.
@@ -158,7 +157,8 @@ class Helpers:
         """
         tasks = check_list("batch_rlm_query", "tasks", tasks)
         pairs = [check_task(number, task) for number, task in enumerate(tasks)]
-        return self._many("rlm_query", [task for task, _context in pairs], pairs, self._tasks)
+        pairs = [(task, self._other(context)) for task, context in pairs]
+        return self._many("rlm_query", pairs, tasks_of)
 
     def race_query(self, prompts):
         """Asks alternatives at the same time and takes the first success. Not in this version."""
@@ -179,17 +179,15 @@ class Helpers:
         reply = self._channel.call("budget", {})
         return json.loads(reply["values"][0])
 
-    def _tasks(self, pairs):
-        return {
-            "tasks": [plain(task) for task, _context in pairs],
-            "contexts": [
-                None if context is None or context is self._context else plain(context)
-                for _task, context in pairs
-            ],
-        }
+    def _other(self, context):
+        """None for the caller's own: that one is shared, and not sent."""
+        return None if context is self._context else context
 
     def _one(self, name, fields):
-        reply = self._channel.call(name, fields)
+        try:
+            reply = self._channel.call(name, fields)
+        except ProtocolError as error:  # too large
+            raise LLMError(str(error), "input") from None
         kind = reply["errors"][0]
         if kind is None:
             return reply["values"][0]
@@ -200,11 +198,14 @@ class Helpers:
             raise TimeoutError(message)
         raise LLMError(message, kind)
 
-    def _many(self, name, texts, items, make_fields):
+    def _many(self, name, items, make_fields):
         results = []
-        for start, end in batches([plain(text) for text in texts]):
-            some = items[start:end]
-            reply = self._channel.call(name, make_fields(some))
+        for some in portions(items):
+            try:
+                reply = self._channel.call(name, make_fields(some))
+            except ProtocolError as error:  # too large, for what is small enough is put together
+                results.extend(LLMError(str(error), "input") for _item in some)
+                continue
             for slot in range(len(some)):
                 kind = reply["errors"][slot]
                 results.append(
@@ -426,6 +427,38 @@ def check_task(number, task):
     if context is not None:
         check_text(function, f"the context of task {number}", context, CONTEXT_HINT)
     return task, context
+
+
+def tasks_of(pairs):
+    """The fields of a call for them."""
+    return {
+        "tasks": [plain(task) for task, _context in pairs],
+        "contexts": [None if context is None else plain(context) for _task, context in pairs],
+    }
+
+
+def portions(items):
+    """The items, prompts or (task, context), in lists that fit into one call each.
+
+    One that is too large for any call stands alone.
+    """
+    some, words, total = [], 0, 0
+    for item in items:
+        text, context = item if isinstance(item, tuple) else (item, None)
+        size = Attachment(plain(text)).size
+        more = size + ATTACHMENT_WEIGHT
+        if context is not None:
+            more += Attachment(plain(context)).size + ATTACHMENT_WEIGHT
+        if some and (
+            len(some) == BATCH_MAX or words + size > PROMPTS_MAX or total + more > ATTACHED_MAX
+        ):
+            yield some
+            some, words, total = [], 0, 0
+        some.append(item)
+        words += size
+        total += more
+    if some:
+        yield some
 
 
 def compiled(pattern):

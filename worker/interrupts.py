@@ -8,9 +8,11 @@ once, and then it is told by the exception that nothing was taken.
 
 A block is interrupted once: SIGINT raises KeyboardInterrupt in it and does
 nothing after that, nor between blocks. Handlers that user code installs with
-signal.signal() go the same way.
+signal.signal() go the same way, but strike as often as they like; so the code
+that ends a block is spared from them by name.
 """
 
+import functools
 import signal
 import threading
 
@@ -26,11 +28,18 @@ class Interrupts:
         self._depth = 0        # of sections
         self._window = False
         self._waiting = []     # what arrived in a section
+        self._spared = {Interrupts.end.__code__}
+        ours = self._on_interrupt, self._on_signal, self._arrive, self._is_spared
+        self._handlers = {function.__code__ for function in ours}
 
     def install(self):
         """For the rest of the process's life; from the main thread."""
         _install(signal.SIGINT, self._on_interrupt)
         signal.signal = self._signal
+
+    def spare(self, function):
+        """What arrives while this very function runs, not one that it called, does nothing."""
+        self._spared.add(function.__code__)
 
     def begin(self):
         """User code runs from here on the main thread; may raise at once."""
@@ -72,8 +81,8 @@ class Interrupts:
         while self._waiting:
             self._waiting.pop(0)()
 
-    def _arrive(self, action):
-        if not self._running:
+    def _arrive(self, action, frame):
+        if not self._running or self._is_spared(frame):
             return
         if self._depth and not self._window:
             self._waiting.append(action)
@@ -82,8 +91,13 @@ class Interrupts:
         action()
         self._window = window
 
-    def _on_interrupt(self, _number, _frame):
-        self._arrive(self._interrupt)
+    def _is_spared(self, frame):
+        while frame and frame.f_code in self._handlers:  # one signal in the midst of another
+            frame = frame.f_back
+        return frame is not None and frame.f_code in self._spared
+
+    def _on_interrupt(self, _number, frame):
+        self._arrive(self._interrupt, frame)
 
     def _interrupt(self):
         if self._running and not self._spent:
@@ -96,4 +110,7 @@ class Interrupts:
             return signal.default_int_handler
         if not callable(handler) or isinstance(handler, signal.Handlers):
             return _install(number, handler)
-        return _install(number, lambda *about: self._arrive(lambda: handler(*about)))
+        return _install(number, functools.partial(self._on_signal, handler))
+
+    def _on_signal(self, handler, number, frame):
+        self._arrive(functools.partial(handler, number, frame), frame)

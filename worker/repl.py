@@ -39,6 +39,7 @@ def main(read_fd, write_fd, input_fds, layers, native):
     """
     interrupts = Interrupts()
     interrupts.install()
+    interrupts.spare(Session._guarded)
     channel = Channel(read_fd, write_fd, interrupts)
     version = "{}.{}.{}".format(*sys.version_info)
     channel.send("ready", {"python": version, "layers": list(layers)})
@@ -124,6 +125,7 @@ class Session:
         self._channel.send(
             "done",
             {
+                "block": number,
                 "stdout": self._stdout.take(),
                 "stderr": self._stderr.take(),
                 "error": clean(cut(error, self._max_output)) if error else None,
@@ -134,18 +136,20 @@ class Session:
 
     def _guarded(self, action):
         """Calls action() as user code; returns the traceback where it fails."""
-        error = None
+        error = escaped = None
         try:
-            self._interrupts.begin()
-            try:
-                error = action()
-            except BaseException as failure:
-                error = tracebacks.render(failure)
-            self._interrupts.end()
-        except BaseException as failure:  # the interrupt, between the lines above
-            self._interrupts.end()
-            error = error or tracebacks.plain(failure)
-        return error
+            error = self._attempt(action)
+        except BaseException as failure:  # a signal's, between the lines of _attempt()
+            escaped = failure.with_traceback(None)
+        self._interrupts.end()
+        return tracebacks.plain(escaped) if escaped else error
+
+    def _attempt(self, action):
+        self._interrupts.begin()
+        try:
+            return action()
+        except BaseException as failure:
+            return tracebacks.render(failure)
 
     def _run(self, filename, source):
         """Runs a block; returns the error where it could not be compiled."""

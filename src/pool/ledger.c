@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "wire/frame.h"
+
 static size_t find(const struct ledger *ledger, int64_t id)
 {
 	size_t i = 0;
@@ -36,4 +38,11 @@ bool ledger_remove(struct ledger *ledger, int64_t id)
 bool ledger_full(const struct ledger *ledger)
 {
 	return ledger->count == LEDGER_CALLS_MAX || ledger->weight >= LEDGER_WEIGHT_MAX;
+}
+
+size_t ledger_room(const struct ledger *ledger)
+{
+	if (!ledger->count)
+		return ATTACHED_MAX;
+	return ledger->weight < LEDGER_WEIGHT_MAX ? LEDGER_WEIGHT_MAX - ledger->weight : 0;
 }

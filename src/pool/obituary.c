@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 static const char *usual_cause(int signal)
 {
 	switch (signal) {
@@ -10,7 +12,8 @@ static const char *usual_cause(int signal)
 		return "; it probably needed more memory than it may use";
 	case SIGSEGV:
 	case SIGBUS:
-		return "; it probably ran out of memory, or recursed too deep in C code";
+		return "; it probably ran out of memory, recursed too deep in C code, or called "
+		       "abort()";
 	case SIGABRT:
 		return "; the interpreter or an extension gave up, as it does without memory";
 	case SIGXCPU:
@@ -26,6 +29,10 @@ static void write_exit(const struct process_exit *exit, enum error_kind kind, st
 
 	if (!exit->signaled) {
 		error_set(err, kind, "the worker ended itself (exit status %d)", exit->status);
+		return;
+	}
+	if (*exit->reason) {
+		error_set(err, kind, "the worker was killed: %s", exit->reason);
 		return;
 	}
 	if (exit->status == SIGSYS) {
@@ -60,6 +67,16 @@ void obituary_write(const struct process_exit *exit, enum obituary_age age, stru
 		write_exit(exit, ERROR_WORKER, err);
 		return;
 	}
+}
+
+void obituary_of_late(enum obituary_age age, int64_t ms, struct error *err)
+{
+	bool grown = age == OBITUARY_GROWN;
+	char time[16];
+
+	clock_format(ms, time);
+	error_set(err, age == OBITUARY_LOADING ? ERROR_INPUT : ERROR_WORKER, "%s after %s",
+		  grown ? "no interrupt ended the code" : "the inputs were not loaded", time);
 }
 
 void obituary_of_refused(const struct error *cause, struct error *err)

@@ -1,6 +1,8 @@
 /* pool/obituary.h - how a process ended, in words for a person and for the model. */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/error.h"
 #include "sandbox/sandbox.h"
 
@@ -13,6 +15,9 @@ enum obituary_age {
 
 /* "the worker was killed by signal 9 (SIGKILL); ...", with the usual cause. */
 void obituary_write(const struct process_exit *, enum obituary_age, struct error *);
+
+/* It was given so long, to come further than this age or to end its block, and did not. */
+void obituary_of_late(enum obituary_age, int64_t ms, struct error *);
 
 /* Why we ended it: it broke the protocol (ERROR_WORKER), or we had no room for what it sent. */
 void obituary_of_refused(const struct error *cause, struct error *);

@@ -1,5 +1,6 @@
 #include "pool/translate.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,11 +9,16 @@
 
 enum { NAME_MAX_BYTES = 256 };
 
+enum {
+	START_MS = 60000,
+	START_BYTES_PER_MS = 10000, /* and so much longer for its inputs */
+};
+
 /* What a call takes while it waits for its answer, in bytes. */
 enum {
 	SLOT_WEIGHT = 1680,       /* the structs of a prompt; LEDGER_WEIGHT_MAX has 20,000 */
 	TEXT_COPIES = 2,          /* of a prompt: as it came, and as it is sent on */
-	CONTEXT_WEIGHT = 16 << 10 /* a descriptor and a mapping, beside the bytes */
+	CONTEXT_WEIGHT = 16 << 10 /* what is kept of it beside the bytes */
 };
 
 static const json_t *member(const struct packet *packet, const char *key)
@@ -48,11 +54,13 @@ static bool read_texts(const struct packet *packet, const char *key, struct call
 			return error_set(err, ERROR_WORKER, "null among the '%s'", key);
 		if (!read_text(packet, element, &call->texts[i], err))
 			return false;
+		if (json_is_string(element))
+			call->weight += call->texts[i].size;
 	}
 	return true;
 }
 
-static bool read_context(const struct packet *packet, const json_t *element,
+static bool read_context(const struct packet *packet, const json_t *element, struct call *call,
 			 struct memfile **ret_file, struct error *err)
 {
 	struct memfile *attached;
@@ -62,7 +70,8 @@ static bool read_context(const struct packet *packet, const json_t *element,
 		*ret_file = memfile_ref(attached);
 		return true;
 	}
-	*ret_file = memfile_new("rlmd-context");
+	call->weight += text.size;
+	*ret_file = memfile_new_private("rlmd-context");
 	return memfile_append(*ret_file, text, err) && memfile_seal(*ret_file, err);
 }
 
@@ -76,7 +85,7 @@ static bool read_contexts(const struct packet *packet, struct call *call, struct
 	call->context_count = call->told.count;
 	call->told.contexts = call->contexts;
 	for (size_t i = 0; i < call->context_count; i++)
-		if (!read_context(packet, json_array_get(array, i), &call->contexts[i], err))
+		if (!read_context(packet, json_array_get(array, i), call, &call->contexts[i], err))
 			return false;
 	return true;
 }
@@ -112,7 +121,7 @@ static size_t call_weight(const struct call *call)
 bool call_read(const struct packet *packet, enum message_type type, struct call *ret,
 	       struct error *err)
 {
-	*ret = (struct call){0};
+	*ret = (struct call){.weight = packet->weight};
 	ret->told.id = json_get_integer(packet->message, "id", 0);
 	if (read_arguments(packet, type, ret, err)) {
 		ret->weight = call_weight(ret);
@@ -130,10 +139,15 @@ void call_done(struct call *call)
 	free(call->texts);
 }
 
-bool block_read(const struct packet *packet, struct worker_block *ret, struct error *err)
+bool block_read(const struct packet *packet, int64_t number, struct worker_block *ret,
+		struct error *err)
 {
 	const char *final = json_string_value(member(packet, "final"));
+	int64_t told = json_get_integer(packet->message, "block", -1);
 
+	if (told != number)
+		return error_set(err, ERROR_WORKER, "'done' of block %" PRId64 ", not %" PRId64,
+				 told, number);
 	if (!final != json_is_null(member(packet, "answer")))
 		return error_set(err, ERROR_WORKER, "'done' with only one of 'final' and 'answer'");
 	if (final && strcmp(final, "final_direct") != 0 && strcmp(final, "final_var") != 0)
@@ -200,17 +214,21 @@ size_t start_memory(const struct worker_options *options)
 	return memory;
 }
 
-bool start_files(const struct worker_options *options, int *files, size_t *ret_bytes,
-		 struct error *err)
+int64_t start_ms(const struct worker_options *options)
 {
-	*ret_bytes = 0;
-	for (size_t i = 0; i < options->input_count; i++) {
-		struct memfile *file = options->inputs[i].file;
+	int64_t ms = START_MS;
 
-		files[i] = memfile_fd(file, err);
+	for (size_t i = 0; i < options->input_count; i++)
+		ms += (int64_t)(memfile_size(options->inputs[i].file) / START_BYTES_PER_MS);
+	return ms;
+}
+
+bool start_files(const struct worker_options *options, int *files, struct error *err)
+{
+	for (size_t i = 0; i < options->input_count; i++) {
+		files[i] = memfile_fd(options->inputs[i].file, err);
 		if (files[i] < 0)
 			return false;
-		*ret_bytes += memfile_size(file);
 	}
 	return true;
 }

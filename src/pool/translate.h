@@ -26,16 +26,17 @@ struct call {
 bool call_read(const struct packet *, enum message_type, struct call *ret, struct error *);
 void call_done(struct call *);
 
-/* A `done`: fills in all but what only a clock knows. */
-bool block_read(const struct packet *, struct worker_block *ret, struct error *);
+/* The `done` of block `number`, of no other: fills in all but what only a clock knows. */
+bool block_read(const struct packet *, int64_t number, struct worker_block *ret, struct error *);
 
 /* A `value`: fills in the members of the event that are about it. */
 bool value_read(const struct packet *, struct worker_event *ret, struct error *);
 
 struct frame *start_frame(const struct worker_options *);
 size_t start_memory(const struct worker_options *); /* bytes that the inputs need in the worker */
-/* The descriptors of the inputs, lent; `ret_bytes` gets how many bytes there are. */
-bool start_files(const struct worker_options *, int *files, size_t *ret_bytes, struct error *);
+int64_t start_ms(const struct worker_options *);    /* the time that it has to load them */
+/* The descriptors of the inputs, lent. */
+bool start_files(const struct worker_options *, int *files, struct error *);
 struct frame *exec_frame(int64_t block, struct text code);
 struct frame *get_frame(const char *name);
 struct frame *reply_frame(int64_t id, const struct worker_slot *, size_t count);

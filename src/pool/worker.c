@@ -12,9 +12,7 @@
 #include "pool/worker.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -26,13 +24,12 @@
 #include "wire/channel.h"
 #include "wire/limit.h"
 #include "wire/message.h"
+#include "wire/pipes.h"
 
 enum {
-	START_MS = 60000,
-	START_BYTES_PER_MS = 10000, /* and so much longer for its inputs */
-	LOOK_MS = 1000,             /* between two looks at the processor time of a block */
-	GRACE_MS = 1000,            /* between the interrupt and the kill */
-	LINGER_MS = 1000,           /* between end of file and exit, either way round */
+	LOOK_MS = 1000,   /* between two looks at the processor time of a block */
+	GRACE_MS = 1000,  /* between the interrupt and the kill */
+	LINGER_MS = 1000, /* between end of file and exit, either way round */
 };
 
 /* What the timer is set for. */
@@ -61,7 +58,8 @@ struct worker {
 	struct error reason; /* why we ended it ourselves; the first counts */
 	bool timed_out;
 
-	int64_t limit_ms;       /* own time of the block */
+	int64_t block;          /* its number */
+	int64_t limit_ms;       /* own time of it */
 	struct stopwatch watch; /* stands still while a call but `budget` is unanswered */
 	bool interrupted;
 
@@ -86,19 +84,24 @@ static void wait_no_more(struct worker *worker, enum waiting waiting)
 		event_del(worker->timer);
 }
 
+static enum obituary_age age(const struct worker *worker)
+{
+	return !worker->ready                     ? OBITUARY_UNCONFINED
+	       : worker->state == WORKER_STARTING ? OBITUARY_LOADING
+						  : OBITUARY_GROWN;
+}
+
 /* Tells the owner; the last statement of whoever calls it. */
 static void bury(struct worker *worker)
 {
-	enum obituary_age age = !worker->ready                     ? OBITUARY_UNCONFINED
-				: worker->state == WORKER_STARTING ? OBITUARY_LOADING
-								   : OBITUARY_GROWN;
 	struct error err = worker->reason;
 	struct worker_event event = {
 		.kind = WORKER_GONE, .error = &err, .timed_out = worker->timed_out};
 
 	event_del(worker->timer);
+	channel_free(take_pointer(&worker->channel)); /* it has nobody left to tell */
 	if (err.kind == ERROR_NONE)
-		obituary_write(&worker->exit, age, &err);
+		obituary_write(&worker->exit, age(worker), &err);
 	if (!worker->ready && err.kind == ERROR_WORKER)
 		err.kind = ERROR_SANDBOX;
 	worker->fn(worker->owner, &event);
@@ -153,6 +156,17 @@ static void on_over(void *owner, const struct error *err)
 		wait_for(worker, WAITING_END, LINGER_MS);
 }
 
+/* How much may wait for us: who asks for more is served, but later; who is dead asks no more. */
+static void regulate(struct worker *worker)
+{
+	size_t room = worker->exited ? ATTACHED_MAX : ledger_room(&worker->unanswered);
+
+	if (!worker->channel)
+		return;
+	channel_allow(worker->channel, room);
+	channel_pause(worker->channel, !worker->exited && ledger_full(&worker->unanswered));
+}
+
 /* What it said before it died is in the pipe still, a `done` perhaps. */
 static void on_exit_of_process(void *owner, const struct process_exit *exit)
 {
@@ -161,7 +175,7 @@ static void on_exit_of_process(void *owner, const struct process_exit *exit)
 	worker->exit = *exit;
 	worker->exited = true;
 	if (worker->channel) {
-		channel_pause(worker->channel, false);
+		regulate(worker);
 		wait_for(worker, WAITING_END, LINGER_MS);
 	} else {
 		bury(worker);
@@ -213,16 +227,12 @@ static void end_block(struct worker *worker)
 	wait_for(worker, WAITING_GRACE, GRACE_MS);
 }
 
-static void out_of_time(struct worker *worker, const char *what, int64_t ms)
+static void out_of_time(struct worker *worker, int64_t ms)
 {
-	bool starting = worker->state == WORKER_STARTING;
 	struct error err;
-	char time[16];
 
-	clock_format(ms, time);
-	error_set(&err, starting && worker->ready ? ERROR_INPUT : ERROR_WORKER, "%s %s", what,
-		  time);
-	worker->timed_out = !starting && worker->reason.kind == ERROR_NONE;
+	obituary_of_late(age(worker), ms, &err);
+	worker->timed_out = worker->state != WORKER_STARTING && worker->reason.kind == ERROR_NONE;
 	condemn(worker, &err);
 }
 
@@ -234,13 +244,13 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	switch (worker->waiting) {
 	case WAITING_START:
-		out_of_time(worker, "the inputs were not loaded after", worker->start_ms);
+		out_of_time(worker, worker->start_ms);
 		return;
 	case WAITING_BLOCK:
 		end_block(worker);
 		return;
 	case WAITING_GRACE:
-		out_of_time(worker, "no interrupt ended the code after", worker->limit_ms);
+		out_of_time(worker, worker->limit_ms);
 		return;
 	case WAITING_END:
 		if (worker->exited)
@@ -289,7 +299,7 @@ static void on_done(struct worker *worker, const struct packet *packet)
 	struct worker_event event = {.kind = WORKER_DONE, .block = &block};
 	struct error err;
 
-	if (!block_read(packet, &block, &err)) {
+	if (!block_read(packet, worker->block, &block, &err)) {
 		refuse(worker, &err);
 		return;
 	}
@@ -310,13 +320,6 @@ static void on_value(struct worker *worker, const struct packet *packet)
 	}
 	watch_end(worker);
 	worker->fn(worker->owner, &event);
-}
-
-/* How much may wait for us; a worker that asks for more is served, but later. */
-static void regulate(struct worker *worker)
-{
-	if (worker->channel)
-		channel_pause(worker->channel, ledger_full(&worker->unanswered) && !worker->exited);
 }
 
 static void on_call(struct worker *worker, const struct packet *packet, enum message_type type)
@@ -397,38 +400,22 @@ static void on_spawn(void *owner, struct process *process, const struct error *e
 	process_on_exit(process, on_exit_of_process, worker);
 }
 
-static bool make_pipes(int to_worker[2], int from_worker[2])
-{
-	if (pipe2(to_worker, O_CLOEXEC))
-		return false;
-	if (!pipe2(from_worker, O_CLOEXEC))
-		return true;
-	close(to_worker[0]);
-	close(to_worker[1]);
-	return false;
-}
-
 static void spawn(struct worker *worker, struct event_base *base, struct sandbox *sandbox,
 		  const struct worker_options *options)
 {
 	auto_free int *files = xcalloc(options->input_count + 1, sizeof *files);
-	int to_worker[2], from_worker[2];
-	size_t bytes;
+	int ours[2], theirs[2];
 
-	if (!start_files(options, files, &bytes, &worker->reason) ||
-	    (!make_pipes(to_worker, from_worker) &&
-	     !error_errno(&worker->reason, ERROR_SANDBOX, "no pipes for a worker"))) {
+	if (!start_files(options, files, &worker->reason) ||
+	    !pipes_open(ours, theirs, &worker->reason)) {
 		worker->exited = true;
 		wait_for(worker, WAITING_END, 0);
 		return;
 	}
-	worker->channel = channel_new(base, from_worker[0], to_worker[1], on_packet, on_over,
-				      worker);
+	worker->channel = channel_new(base, ours[0], ours[1], on_packet, on_over, worker);
 	channel_on_announce(worker->channel, on_announce);
-	worker->spawn = sandbox_spawn(sandbox, to_worker[0], from_worker[1], files,
-				      options->input_count, start_memory(options), on_spawn,
-				      worker);
-	worker->start_ms = START_MS + (int64_t)(bytes / START_BYTES_PER_MS);
+	worker->spawn = sandbox_spawn(sandbox, theirs[0], theirs[1], files, options->input_count,
+				      start_memory(options), on_spawn, worker);
 	wait_for(worker, WAITING_START, worker->start_ms);
 }
 
@@ -442,6 +429,7 @@ struct worker *worker_start(struct event_base *base, struct sandbox *sandbox,
 	worker->timer = evtimer_new(base, on_timer, worker);
 	worker->start = start_frame(options);
 	worker->max_output = options->max_output;
+	worker->start_ms = start_ms(options);
 	spawn(worker, base, sandbox, options);
 	return worker;
 }
@@ -481,6 +469,7 @@ static void begin(struct worker *worker, struct frame *frame, enum worker_state 
 
 void worker_exec(struct worker *worker, int64_t block, struct text code, int64_t timeout_ms)
 {
+	worker->block = block;
 	begin(worker, exec_frame(block, code), WORKER_BUSY, timeout_ms);
 }
 

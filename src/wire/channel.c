@@ -24,7 +24,8 @@
 enum {
 	READ_MAX = 64 << 10,
 	STEPS_MAX = 64,
-	STALL_MS = 30000,      /* a frame that began may rest so long */
+	FRAME_MS = 30000,      /* a frame that was begun must be whole by then */
+	BYTES_PER_MS = 1000,   /* or so much later for its attachments */
 	CROWDED = 8 << 20,     /* unsent bytes at which it must read before we do */
 	UNREAD_MAX = 64 << 20, /* and the largest frame: at so many no further one is sent */
 };
@@ -33,7 +34,7 @@ struct channel {
 	int in, out;             /* owned */
 	struct event *readable;  /* owned */
 	struct event *writable;  /* owned; pending while `output` holds something */
-	struct event *stall;     /* owned; pending while a frame is half read */
+	struct event *late;      /* owned; pending while a frame is half read */
 	struct event *again;     /* owned; pending where the next turn must look at `input` */
 	struct evbuffer *input;  /* owned: less than one frame, and one read */
 	struct evbuffer *output; /* owned */
@@ -44,6 +45,8 @@ struct channel {
 	size_t missing;       /* bytes of the attachment that is being filled */
 	struct memfile *filling; /* owned, or NULL between two */
 	size_t largest;          /* bytes of the largest frame sent */
+	size_t allowance;        /* what attachments may weigh */
+	bool allowed;            /* those of this frame may come */
 
 	bool paused;
 	bool crowded;    /* it sent a frame and had CROWDED bytes to read: it reads first */
@@ -63,7 +66,7 @@ struct channel {
 
 static void on_readable(evutil_socket_t, short, void *);
 static void on_writable(evutil_socket_t, short, void *);
-static void on_stall(evutil_socket_t, short, void *);
+static void on_late(evutil_socket_t, short, void *);
 static void on_again(evutil_socket_t, short, void *);
 
 static void set_nonblocking(int fd)
@@ -82,10 +85,11 @@ struct channel *channel_new(struct event_base *base, int in, int out, channel_pa
 	channel->out = out;
 	channel->readable = event_new(base, in, EV_READ | EV_PERSIST, on_readable, channel);
 	channel->writable = event_new(base, out, EV_WRITE, on_writable, channel);
-	channel->stall = evtimer_new(base, on_stall, channel);
+	channel->late = evtimer_new(base, on_late, channel);
 	channel->again = evtimer_new(base, on_again, channel);
 	channel->input = evbuffer_new();
 	channel->output = evbuffer_new();
+	channel->allowance = ATTACHED_MAX;
 	channel->on_packet = on_packet;
 	channel->on_over = on_over;
 	channel->owner = owner;
@@ -127,7 +131,7 @@ void channel_free(struct channel *channel)
 		return;
 	event_free(channel->readable);
 	event_free(channel->writable);
-	event_free(channel->stall);
+	event_free(channel->late);
 	event_free(channel->again);
 	evbuffer_free(channel->input);
 	evbuffer_free(channel->output);
@@ -161,7 +165,7 @@ static void over(struct channel *channel, const struct error *err)
 
 	event_del(channel->readable);
 	event_del(channel->writable);
-	event_del(channel->stall);
+	event_del(channel->late);
 	event_del(channel->again);
 	channel->told = true;
 	channel->on_over(channel->owner, &copy);
@@ -169,6 +173,8 @@ static void over(struct channel *channel, const struct error *err)
 
 static void deliver(struct channel *channel)
 {
+	event_del(channel->late);
+	channel->allowed = false;
 	channel->crowded = evbuffer_get_length(channel->output) > CROWDED;
 	channel->on_packet(channel->owner, &channel->packet);
 	forget_packet(channel);
@@ -177,7 +183,6 @@ static void deliver(struct channel *channel)
 static bool read_sizes(struct channel *channel, const json_t *sizes, struct error *err)
 {
 	struct packet *packet = &channel->packet;
-	size_t total = 0;
 
 	if (!json_is_array(sizes) || json_array_size(sizes) > ATTACHMENTS_MAX)
 		return error_set(err, ERROR_WORKER, "'attachments' is no list of at most %d sizes",
@@ -189,12 +194,13 @@ static bool read_sizes(struct channel *channel, const json_t *sizes, struct erro
 		const json_t *size = json_array_get(sizes, i);
 		json_int_t bytes = json_integer_value(size);
 
-		if (!json_is_integer(size) || bytes < 0 ||
-		    (uint64_t)bytes > ATTACHMENT_TOTAL_MAX - total)
+		if (!json_is_integer(size) || bytes < 0 || bytes > ATTACHED_MAX ||
+		    (size_t)bytes + ATTACHMENT_WEIGHT > ATTACHED_MAX - packet->weight)
 			return error_set(err, ERROR_WORKER,
-					 "attachments of a wrong size, or of more than %zu bytes",
-					 ATTACHMENT_TOTAL_MAX);
-		total += channel->sizes[i] = (size_t)bytes;
+					 "attachments of a wrong size, or of more than %d bytes",
+					 ATTACHED_MAX);
+		channel->sizes[i] = (size_t)bytes;
+		packet->weight += (size_t)bytes + ATTACHMENT_WEIGHT;
 	}
 	return true;
 }
@@ -280,7 +286,7 @@ static bool step_attachment(struct channel *channel)
 	}
 	if (!channel->filling) {
 		channel->missing = packet->sizes[channel->filled];
-		channel->filling = memfile_new("rlmd-attachment");
+		channel->filling = memfile_new_private("rlmd-attachment");
 	}
 	if (!fill(channel, &err)) {
 		fail(channel, &err);
@@ -292,9 +298,32 @@ static bool step_attachment(struct channel *channel)
 	return true;
 }
 
+/* Its attachments weigh more than they may now. */
+static bool held_back(const struct channel *channel)
+{
+	return channel->packet.message && !channel->allowed &&
+	       channel->packet.weight > channel->allowance;
+}
+
+static void set_time(struct channel *channel)
+{
+	size_t bytes = channel->allowed ? channel->packet.weight : 0;
+	struct timeval time = clock_timeval(FRAME_MS + (int64_t)(bytes / BYTES_PER_MS));
+
+	event_add(channel->late, &time);
+}
+
 static bool step(struct channel *channel)
 {
-	return channel->packet.message ? step_attachment(channel) : step_frame(channel);
+	if (!channel->packet.message)
+		return step_frame(channel);
+	if (held_back(channel))
+		return false;
+	if (!channel->allowed) {
+		channel->allowed = true;
+		set_time(channel);
+	}
+	return step_attachment(channel);
 }
 
 static bool half_read(const struct channel *channel)
@@ -316,7 +345,27 @@ static bool resting(const struct channel *channel)
 	return channel->paused || channel->crowded;
 }
 
-/* Delivers what is whole, and sees to it that the loop comes back for the rest. */
+/* Sees to it that the loop comes back for the rest. */
+static void rest(struct channel *channel, bool more)
+{
+	bool waits = resting(channel) || held_back(channel);
+
+	if (waits || !half_read(channel))
+		event_del(channel->late);
+	else if (!event_pending(channel->late, EV_TIMEOUT, NULL))
+		set_time(channel);
+	if (waits || more) {
+		event_del(channel->readable);
+		if (!waits)
+			event_add(channel->again, &(struct timeval){0});
+	} else if (channel->ended) {
+		on_end(channel);
+	} else {
+		event_add(channel->readable, NULL);
+	}
+}
+
+/* Delivers what is whole. */
 static void digest(struct channel *channel)
 {
 	int steps = 0;
@@ -326,31 +375,12 @@ static void digest(struct channel *channel)
 	       step(channel))
 		steps++;
 	channel->delivering = false;
-	if (channel->freed) {
+	if (channel->freed)
 		free(channel);
-		return;
-	}
-	event_del(channel->stall);
-	if (channel->failed) {
+	else if (channel->failed)
 		over(channel, &channel->error);
-		return;
-	}
-	if (resting(channel) || steps == STEPS_MAX) {
-		event_del(channel->readable);
-		if (!resting(channel))
-			event_add(channel->again, &(struct timeval){0});
-		return;
-	}
-	if (channel->ended) {
-		on_end(channel);
-		return;
-	}
-	event_add(channel->readable, NULL);
-	if (half_read(channel)) {
-		struct timeval rest = clock_timeval(STALL_MS);
-
-		event_add(channel->stall, &rest);
-	}
+	else
+		rest(channel, steps == STEPS_MAX);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
@@ -383,14 +413,13 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 	digest(arg);
 }
 
-static void on_stall(evutil_socket_t fd, short what, void *arg)
+static void on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct error err;
 
 	(void)fd;
 	(void)what;
-	error_set(&err, ERROR_WORKER, "a frame was begun and not ended for %d seconds",
-		  STALL_MS / 1000);
+	error_set(&err, ERROR_WORKER, "a frame was begun and not ended in its time");
 	over(arg, &err);
 }
 
@@ -401,10 +430,19 @@ void channel_pause(struct channel *channel, bool paused)
 	channel->paused = paused;
 	if (paused) {
 		event_del(channel->readable);
-		event_del(channel->stall);
+		event_del(channel->late);
 	} else {
 		event_add(channel->again, &(struct timeval){0});
 	}
+}
+
+void channel_allow(struct channel *channel, size_t weight)
+{
+	bool waited = held_back(channel);
+
+	channel->allowance = weight;
+	if (waited && !held_back(channel) && !channel->paused && !channel->told)
+		event_add(channel->again, &(struct timeval){0});
 }
 
 /*

@@ -5,7 +5,8 @@
  * object. Its member "attachments", where present, is an array of sizes: so
  * many raw bytes follow the frame, one attachment after the other. Nothing is
  * allocated before its announced size passed a limit; attachments are moved in
- * bounded steps, so that no frame of any size holds up the event loop.
+ * bounded steps, so that no frame of any size holds up the event loop. A frame
+ * that was begun must be whole within a time that its size gives it.
  * docs/protocol.md has the whole format. Knows no processes.
  */
 #pragma once
@@ -26,6 +27,7 @@ struct packet {
 	const size_t *sizes;          /* of the attachments, in bytes */
 	struct memfile **attachments; /* sealed */
 	size_t attachment_count;
+	size_t weight; /* of the attachments, see wire/frame.h */
 };
 
 /* The text that a TEXT field means; empty for null. `file` (may be NULL) gets the
@@ -60,3 +62,7 @@ void channel_send(struct channel *, struct frame *);
 
 /* Stops and resumes reading: back-pressure on a side that asks faster than it is served. */
 void channel_pause(struct channel *, bool paused);
+
+/* How much the attachments of a frame may weigh now (ATTACHED_MAX at first, and again at some
+ * time). A frame with more waits until it may; that is the same back-pressure. */
+void channel_allow(struct channel *, size_t weight);

@@ -19,8 +19,11 @@ enum {
 	FRAME_DEPTH_MAX = 8,
 	ATTACHMENTS_MAX = 10000,    /* in one frame */
 	TEXT_INLINE_MAX = 16 << 10, /* longer texts travel as attachments */
+
+	/* What attachments weigh: their bytes, and so much more each, for what is kept of it. */
+	ATTACHMENT_WEIGHT = 8 << 10,
+	ATTACHED_MAX = 128 << 20, /* weight after one frame, and of what one worker has under way */
 };
-#define ATTACHMENT_TOTAL_MAX ((size_t)4 << 30) /* bytes after one frame */
 
 struct frame;
 

@@ -33,7 +33,7 @@ static void read_it(const struct packet *packet, enum message_type type)
 			call_done(&call);
 		break;
 	case MESSAGE_DONE:
-		if (block_read(packet, &block, &err))
+		if (block_read(packet, 1, &block, &err))
 			assert(!block.final || block.answer.bytes);
 		break;
 	case MESSAGE_VALUE:

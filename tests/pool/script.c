@@ -83,7 +83,7 @@ void say_done(int out, const char *printed)
 	char json[256];
 
 	snprintf(json, sizeof json,
-		 "{\"type\":\"done\",\"stdout\":\"%s\",\"stderr\":\"\",\"error\":null,"
+		 "{\"type\":\"done\",\"block\":1,\"stdout\":\"%s\",\"stderr\":\"\",\"error\":null,"
 		 "\"final\":null,\"answer\":null}",
 		 printed);
 	say(out, json);

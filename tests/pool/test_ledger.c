@@ -42,6 +42,12 @@ static void test_full(void **state)
 	assert_true(ledger_add(&ledger, 5, LEDGER_WEIGHT_MAX));
 	assert_true(ledger_remove(&ledger, 6));
 	assert_true(ledger_full(&ledger));
+	assert_int_equal(ledger_room(&ledger), 0);
+	assert_true(ledger_remove(&ledger, 5));
+	assert_int_equal(ledger_room(&ledger), LEDGER_WEIGHT_MAX);
+	assert_true(ledger_add(&ledger, 5, LEDGER_WEIGHT_MAX - 1));
+	assert_false(ledger_full(&ledger));
+	assert_int_equal(ledger_room(&ledger), 1);
 }
 
 int main(void)

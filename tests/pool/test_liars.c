@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -151,6 +152,15 @@ static int done_twice(int in, int out)
 	return pause();
 }
 
+/* Said ahead, it would shift the outputs of all blocks to come by one. */
+static int done_of_another_block(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"done\",\"block\":2,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
+		 "\"final\":null,\"answer\":null}");
+	return pause();
+}
+
 static int extra_field(int in, int out)
 {
 	begin_block(in, out);
@@ -183,7 +193,7 @@ static int fewer_contexts(int in, int out)
 static int final_without_answer(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"done\",\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
+	say(out, "{\"type\":\"done\",\"block\":1,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
 		 "\"final\":\"final_direct\",\"answer\":null}");
 	return pause();
 }
@@ -191,7 +201,7 @@ static int final_without_answer(int in, int out)
 static int invented_final(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"done\",\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
+	say(out, "{\"type\":\"done\",\"block\":1,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
 		 "\"final\":\"forced\",\"answer\":\"x\"}");
 	return pause();
 }
@@ -235,18 +245,18 @@ static int attachment_cut(int in, int out)
 static int attachment_too_large(int in, int out)
 {
 	begin_block(in, out);
-	say(out, ATTACHED("0", "[4294967297]"));
+	say(out, ATTACHED("0", "[134217729]"));
 	return pause();
 }
 
 #define DONE(stdout, answer, sizes)                                                                \
-	"{\"type\":\"done\",\"stdout\":" stdout ",\"stderr\":\"\",\"error\":null,"                 \
+	"{\"type\":\"done\",\"block\":1,\"stdout\":" stdout ",\"stderr\":\"\",\"error\":null,"     \
 	"\"final\":\"final_direct\",\"answer\":" answer ",\"attachments\":" sizes "}"
 
 static int giant_answer(int in, int out)
 {
 	begin_block(in, out);
-	say(out, DONE("\"\"", "0", "[1073741824]"));
+	say(out, DONE("\"\"", "0", "[16777217]"));
 	return pause();
 }
 
@@ -260,8 +270,82 @@ static int giant_output(int in, int out)
 static int giant_prompt(int in, int out)
 {
 	begin_block(in, out);
-	say(out, ATTACHED("0", "[1073741824]"));
+	say(out, ATTACHED("0", "[67108865]"));
 	return pause();
+}
+
+/* Says what stands in `said`, a row of the table below. */
+static const char *said;
+
+static int says_it(int in, int out)
+{
+	begin_block(in, out);
+	say(out, said);
+	return pause();
+}
+
+static int says_it_too_early(int in, int out)
+{
+	say(out, said);
+	return pause() + in;
+}
+
+static int nul_in_a_name(int in, int out)
+{
+	static const char json[] = "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[],"
+				   "\"model\":\"a\\u0000b\"}";
+
+	begin_block(in, out);
+	say(out, json);
+	return pause();
+}
+
+/* As much JSON as fits into one frame, all of it elements of one array. */
+static int a_million_nodes(int in, int out)
+{
+	static char json[1 << 20];
+	int head = snprintf(json, sizeof json, "{\"type\":\"llm_query\",\"prompts\":[");
+
+	for (size_t i = (size_t)head; i < sizeof json - 4; i += 2)
+		memcpy(&json[i], "0,", 2);
+	memcpy(&json[sizeof json - 6], "0]}", 4);
+	begin_block(in, out);
+	say(out, json);
+	return pause();
+}
+
+static int many_keys(int in, int out)
+{
+	static char json[1 << 20];
+	size_t used = (size_t)snprintf(json, sizeof json, "{\"type\":\"budget\"");
+
+	for (int i = 0; used < sizeof json - 30; i++)
+		used += (size_t)snprintf(&json[used], sizeof json - used, ",\"%d\":0", i);
+	snprintf(&json[used], sizeof json - used, "}");
+	begin_block(in, out);
+	say(out, json);
+	return pause();
+}
+
+static int million_digits(int in, int out)
+{
+	static char json[1000000];
+	int head = snprintf(json, sizeof json, "{\"type\":\"budget\",\"id\":");
+
+	memset(&json[head], '9', sizeof json - (size_t)head - 2);
+	json[sizeof json - 2] = '}';
+	begin_block(in, out);
+	say(out, json);
+	return pause();
+}
+
+static int byte_by_byte(int in, int out)
+{
+	begin_block(in, out);
+	put_length(out, 1 << 20);
+	while (in >= 0)
+		put_bytes(out, " ", 1);
+	return 0;
 }
 
 static int exits_in_block(int in, int out)
@@ -308,6 +392,7 @@ struct lie {
 	enum error_kind kind;
 	const char *text;
 	int speed; /* of the clock */
+	const char *said;
 };
 
 static const struct lie lies[] = {
@@ -324,7 +409,7 @@ static const struct lie lies[] = {
 	 "while the inputs were loaded: the worker was killed by signal 9", 1},
 	{"huge_length", huge_length, ERROR_WORKER, "broke the protocol: a frame of 2147483647", 1},
 	{"half_frame", half_frame, ERROR_WORKER, "ended itself (exit status 0)", 1},
-	{"slow_frame", slow_frame, ERROR_WORKER, "begun and not ended for 30 seconds", 100},
+	{"slow_frame", slow_frame, ERROR_WORKER, "begun and not ended in its time", 100},
 	{"deep_json", deep_json, ERROR_WORKER, "nested more than 8 deep", 1},
 	{"duplicate_key", duplicate_key, ERROR_WORKER, "duplicate", 1},
 	{"invalid_utf8", invalid_utf8, ERROR_WORKER, "unable to decode byte 0xff", 1},
@@ -332,6 +417,8 @@ static const struct lie lies[] = {
 	{"supervisors_type", supervisors_type, ERROR_WORKER, "'reply' from the wrong side", 1},
 	{"wrong_state", wrong_state, ERROR_WORKER, "'value' out of turn", 1},
 	{"done_twice", done_twice, ERROR_WORKER, "'done' out of turn", 1},
+	{"done_of_another_block", done_of_another_block, ERROR_WORKER, "'done' of block 2, not 1",
+	 1},
 	{"extra_field", extra_field, ERROR_WORKER, "fields that it does not have", 1},
 	{"repeated_id", repeated_id, ERROR_WORKER, "number of an unanswered one", 1},
 	{"null_prompt", null_prompt, ERROR_WORKER, "null among the 'prompts'", 1},
@@ -342,15 +429,65 @@ static const struct lie lies[] = {
 	{"index_twice", index_twice, ERROR_WORKER, "a wrong 'prompts'", 1},
 	{"attachment_unnamed", attachment_unnamed, ERROR_WORKER, "that nothing names", 1},
 	{"attachment_cut", attachment_cut, ERROR_WORKER, "ended itself (exit status 9)", 1},
-	{"attachment_too_large", attachment_too_large, ERROR_WORKER, "4294967296 bytes", 1},
-	{"giant_answer", giant_answer, ERROR_WORKER, "1073741824 bytes of 'answer'", 1},
+	{"attachment_too_large", attachment_too_large, ERROR_WORKER, "more than 134217728 bytes",
+	 1},
+	{"giant_answer", giant_answer, ERROR_WORKER, "16777217 bytes of 'answer'", 1},
 	{"giant_output", giant_output, ERROR_WORKER, "304097 bytes of 'stdout'", 1},
-	{"giant_prompt", giant_prompt, ERROR_WORKER, "1073741824 bytes of 'prompts'", 1},
+	{"giant_prompt", giant_prompt, ERROR_WORKER, "67108865 bytes of 'prompts'", 1},
 	{"exits_in_block", exits_in_block, ERROR_WORKER, "ended itself (exit status 3)", 1},
 	{"is_killed", is_killed, ERROR_WORKER, "signal 9 (SIGKILL); it probably needed more", 1},
 	{"crashes", crashes, ERROR_WORKER, "signal 11 (SIGSEGV); it probably ran out", 1},
 	{"breaks_the_filter", breaks_the_filter, ERROR_WORKER, "that the sandbox forbids", 1},
 	{"closes_its_pipe", closes_its_pipe, ERROR_WORKER, "closed its pipe and lived on", 10},
+	{"no_object", says_it, ERROR_WORKER, "no JSON object", 1, "[1,2]"},
+	{"no_json", says_it, ERROR_WORKER, "broke the protocol", 1, "budget"},
+	{"empty_frame", says_it, ERROR_WORKER, "broke the protocol", 1, ""},
+	{"pickled", says_it, ERROR_WORKER, "broke the protocol", 1,
+	 "\x80\x04\x95"
+	 "cos\nsystem\n(S'id'\ntR."},
+	{"byte_order_mark", says_it, ERROR_WORKER, "broke the protocol", 1, "\xef\xbb\xbf{}"},
+	{"trailing_bytes", says_it, ERROR_WORKER, "broke the protocol", 1,
+	 "{\"type\":\"budget\",\"id\":1} x"},
+	{"two_objects", says_it, ERROR_WORKER, "broke the protocol", 1,
+	 "{\"type\":\"budget\",\"id\":1}{}"},
+	{"lone_surrogate", says_it, ERROR_WORKER, "broke the protocol", 1,
+	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\\ud800\"],\"model\":null}"},
+	{"not_a_number", says_it, ERROR_WORKER, "broke the protocol", 1,
+	 "{\"type\":\"budget\",\"id\":NaN}"},
+	{"infinity", says_it, ERROR_WORKER, "broke the protocol", 1,
+	 "{\"type\":\"budget\",\"id\":Infinity}"},
+	{"out_of_range", says_it, ERROR_WORKER, "broke the protocol", 1,
+	 "{\"type\":\"budget\",\"id\":1e999999}"},
+	{"negative_id", says_it, ERROR_WORKER, "a wrong 'id'", 1,
+	 "{\"type\":\"budget\",\"id\":-1}"},
+	{"huge_id", says_it, ERROR_WORKER, "broke the protocol", 1,
+	 "{\"type\":\"budget\",\"id\":18446744073709551616}"},
+	{"id_beyond_2_53", says_it, ERROR_WORKER, "a wrong 'id'", 1,
+	 "{\"type\":\"budget\",\"id\":9007199254740993}"},
+	{"null_id", says_it, ERROR_WORKER, "a wrong 'id'", 1, "{\"type\":\"budget\",\"id\":null}"},
+	{"real_id", says_it, ERROR_WORKER, "a wrong 'id'", 1, "{\"type\":\"budget\",\"id\":1.0}"},
+	{"text_id", says_it, ERROR_WORKER, "a wrong 'id'", 1, "{\"type\":\"budget\",\"id\":\"1\"}"},
+	{"no_id", says_it, ERROR_WORKER, "without 'id'", 1, "{\"type\":\"budget\"}"},
+	{"prototype", says_it, ERROR_WORKER, "fields that it does not have", 1,
+	 "{\"type\":\"budget\",\"id\":1,\"__proto__\":{}}"},
+	{"a_url", says_it, ERROR_WORKER, "fields that it does not have", 1,
+	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"x\"],\"model\":null,\"base_url\":\"http://127.0.0.1/\"}"},
+	{"many_tokens", says_it, ERROR_WORKER, "fields that it does not have", 1,
+	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"x\"],\"model\":null,\"max_tokens\":1000000000}"},
+	{"type_is_null", says_it, ERROR_WORKER, "without a type", 1, "{\"type\":null}"},
+	{"ready_again", says_it, ERROR_WORKER, "'ready' out of turn", 1,
+	 "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}"},
+	{"started_again", says_it, ERROR_WORKER, "'started' out of turn", 1,
+	 "{\"type\":\"started\",\"error\":null}"},
+	{"gives_orders", says_it, ERROR_WORKER, "'exec' from the wrong side", 1,
+	 "{\"type\":\"exec\",\"block\":1,\"code\":\"1\"}"},
+	{"calls_before_it_stands", says_it_too_early, ERROR_SANDBOX, "'budget' out of turn", 1,
+	 "{\"type\":\"budget\",\"id\":1}"},
+	{"nul_in_a_name", nul_in_a_name, ERROR_WORKER, "a wrong 'model'", 1, NULL},
+	{"a_million_nodes", a_million_nodes, ERROR_WORKER, "broke the protocol", 1, NULL},
+	{"many_keys", many_keys, ERROR_WORKER, "broke the protocol", 1, NULL},
+	{"million_digits", million_digits, ERROR_WORKER, "broke the protocol", 1, NULL},
+	{"byte_by_byte", byte_by_byte, ERROR_WORKER, "not ended in its time", 1000, NULL},
 };
 
 /* One lie, told beside an honest worker, which does not notice. */
@@ -364,6 +501,7 @@ static void test_lie(void **state)
 	actor_start(&witness, &stage, honest, NULL);
 	actor_await(&witness, WORKER_READY, 1);
 	fake_clock_speed(lie->speed);
+	said = lie->said;
 	actor_start(&liar, &stage, lie->script, NULL);
 	while (!liar.heard[WORKER_READY] && !liar.heard[WORKER_GONE])
 		event_base_loop(stage.base, EVLOOP_ONCE);
@@ -395,6 +533,7 @@ static void test_free_at_every_event(void **state)
 		for (int at = 1, last = 2; at < last; at++) {
 			stage_init(&stage);
 			fake_clock_speed(100);
+			said = lies[i].said;
 			actor_start(&actor, &stage, lies[i].script, NULL);
 			actor.free_at = at;
 			while (actor.worker && !actor.heard[WORKER_GONE]) {

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "fake/clock.h"
 
@@ -281,7 +282,74 @@ static void test_stalled_frame(void **state)
 	run(stage);
 	assert_int_equal(stage->overs, 1);
 	assert_int_equal(stage->over.kind, ERROR_WORKER);
-	assert_non_null(strstr(stage->over.text, "30 seconds"));
+	assert_non_null(strstr(stage->over.text, "not ended in its time"));
+}
+
+/* One that is given byte by byte, always another in time, is given up likewise. */
+static void test_dripping_frame(void **state)
+{
+	struct stage *stage = *state;
+	int dripped = 0;
+
+	fake_clock_speed(1000);
+	put_length(stage, 1 << 20);
+	while (!stage->overs && dripped++ < 1 << 20) {
+		put(stage, " ", 1);
+		event_base_loop(stage->base, EVLOOP_ONCE);
+	}
+	assert_int_equal(stage->overs, 1);
+	assert_non_null(strstr(stage->over.text, "not ended in its time"));
+}
+
+/* A large attachment gets the time that it takes, and no more. */
+static void test_dripping_attachment(void **state)
+{
+	struct stage *stage = *state;
+	int64_t begun;
+
+	fake_clock_speed(1000);
+	begun = clock_ms();
+	put_frame(stage, "{\"attachments\":[50000000]}");
+	run(stage);
+	assert_int_equal(stage->overs, 1);
+	assert_true(clock_ms() - begun >= 30000 + 50000);
+}
+
+/* Attachments that weigh more than is allowed now wait in the pipe, for as long as it takes; and
+ * so does what is behind them. */
+static void test_allowance(void **state)
+{
+	static char bytes[200000];
+	struct stage *stage = *state;
+	size_t sent = 0;
+	ssize_t more;
+
+	fake_clock_speed(1000);
+	fcntl(stage->to, F_SETFL, O_NONBLOCK);
+	channel_allow(stage->channel, 10 + ATTACHMENT_WEIGHT);
+	put_frame(stage, "{\"attachments\":[10]}");
+	put(stage, "0123456789", 10);
+	turn(stage);
+	assert_int_equal(stage->packets, 1);
+	put_frame(stage, "{\"attachments\":[200000]}");
+	while ((more = write(stage->to, bytes + sent, sizeof bytes - sent)) > 0) {
+		sent += (size_t)more;
+		turn(stage);
+	}
+	assert_true(sent < sizeof bytes);
+	event_base_loop(stage->base, 0); /* returns, for nothing is waited for */
+	assert_int_equal(stage->packets, 1);
+	assert_int_equal(stage->overs, 0);
+
+	channel_allow(stage->channel, ATTACHED_MAX);
+	while (sent < sizeof bytes) {
+		turn(stage);
+		more = write(stage->to, bytes + sent, sizeof bytes - sent);
+		sent += more > 0 ? (size_t)more : 0;
+	}
+	turn(stage);
+	assert_int_equal(stage->packets, 2);
+	assert_int_equal(memfile_size(stage->file), sizeof bytes);
 }
 
 /* Whoever is paused is no slowpoke: the half frame of before waits as long as we like. */
@@ -359,8 +427,9 @@ static void test_bad_sizes(void **state)
 		"{\"attachments\":[1.5]}",
 		"{\"attachments\":[\"1\"]}",
 		"{\"attachments\":[null]}",
-		"{\"attachments\":[4294967297]}",
-		"{\"attachments\":[4294967296,1]}",
+		"{\"attachments\":[134217729]}",
+		"{\"attachments\":[134209537]}",
+		"{\"attachments\":[134209536,0]}",
 		"{\"attachments\":[9223372036854775807,9223372036854775807]}",
 	};
 
@@ -386,9 +455,9 @@ static void test_admission(void **state)
 	assert_int_equal(stage->announced, 3);
 	stage->packets = 0;
 	stage->admits = false;
-	put_frame(stage, "{\"a\":0,\"attachments\":[1073741824]}");
+	put_frame(stage, "{\"a\":0,\"attachments\":[134209536]}");
 	assert_refused(stage, "not admitted");
-	assert_int_equal(stage->announced, 1 << 30);
+	assert_int_equal(stage->announced, ATTACHED_MAX - ATTACHMENT_WEIGHT);
 }
 
 /* A paused channel reads nothing and delivers nothing; then all of it, nothing lost. */
@@ -556,6 +625,9 @@ int main(void)
 		TEST(test_bad_json),
 		TEST(test_end_inside),
 		TEST(test_stalled_frame),
+		TEST(test_dripping_frame),
+		TEST(test_dripping_attachment),
+		TEST(test_allowance),
 		TEST(test_pause_stops_the_clock),
 		TEST(test_attachments),
 		TEST(test_many_attachments),

@@ -40,7 +40,8 @@ static bool worker_may(const char *json, enum worker_state state)
 }
 
 #define DONE(stdout_value)                                                                         \
-	"{\"type\":\"done\",\"stdout\":" stdout_value ",\"stderr\":\"\",\"error\":null,"           \
+	"{\"type\":\"done\",\"block\":1,\"stdout\":" stdout_value                                  \
+	",\"stderr\":\"\",\"error\":null,"                                                         \
 	"\"final\":null,\"answer\":null}"
 #define BUDGET(id) "{\"type\":\"budget\",\"id\":" id "}"
 #define QUERY(prompts, model)                                                                      \

@@ -67,6 +67,23 @@ class Calls(Helpers):
         self.assert_shows("batch_llm_query(['é' * (n % 9000) for n in range(9001)]) == "
                           "[str(n % 9000 * 2) for n in range(9001)]", "True")
 
+    def test_heavy_batch_is_spread_over_calls(self):
+        """What one call cannot carry goes into several, one after the other."""
+        self.worker.run("large = 'x' * (50 << 20)")
+        self.assert_shows("batch_rlm_query([{'task': t, 'context': large} for t in 'abc'])",
+                          "['<a>', '<b>', '<c>']")
+        self.assertEqual([call["tasks"] for call in self.worker.calls], [["a", "b"], ["c"]])
+
+    def test_what_is_too_large_for_any_call(self):
+        """A context fails alone, in its slot, and is not sent; a prompt is refused sooner."""
+        self.worker.run("large = 'x' * (128 << 20)")
+        self.assert_raises("rlm_query('t', large)", "LLMError", "more than 128 MiB of text")
+        self.assert_shows("[bool(r) for r in batch_rlm_query(['a', "
+                          "{'task': 't', 'context': large}, 'b'])]", "[True, False, True]")
+        self.assertEqual([call["tasks"] for call in self.worker.calls], [["a"], ["b"]])
+        self.worker.run("large = large[:(64 << 20) + 1]")
+        self.assert_raises("llm_query(large)", "ValueError", "more than 64 MiB")
+
     def test_large_batch_of_short_texts_fits_its_frames(self):
         self.worker.answer = lambda call: [
             prompt[:9] if type(prompt) is str else prompt[:9].decode() for prompt in call["prompts"]

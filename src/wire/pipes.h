@@ -1,0 +1,9 @@
+/* wire/pipes.h - the two pipes between a channel and the process at its other side. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* Each side gets what it reads from and what it writes to. ERROR_SANDBOX where there are none. */
+bool pipes_open(int ret_ours[2], int ret_theirs[2], struct error *);
