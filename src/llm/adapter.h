@@ -62,7 +62,8 @@ struct adapter {
 	bool key_required;               /* at the default base URL */
 	bool local;                      /* costs nothing */
 	const char *path;                /* appended to the base URL: "/chat/completions" */
-	const char *key_header;          /* printf format with one %s, or NULL */
+	const char *probe_path;       /* likewise: a GET of it costs nothing, and needs the key */
+	const char *key_header;       /* printf format with one %s, or NULL */
 	const char *const *headers;   /* more than the content type, NULL-terminated; NULL: none */
 	enum adapter_framing framing; /* of a stream */
 	/* A base URL as users write it, made one to which `path` can be appended; new. NULL: as it

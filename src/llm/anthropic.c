@@ -211,6 +211,7 @@ const struct adapter adapter_anthropic = {
 	.key_env = (const char *const[]){"ANTHROPIC_API_KEY", NULL},
 	.key_required = true,
 	.path = "/v1/messages",
+	.probe_path = "/v1/models",
 	.key_header = "x-api-key: %s",
 	.headers = (const char *const[]){"anthropic-version: 2023-06-01", NULL},
 	.framing = FRAMING_SSE,

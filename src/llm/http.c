@@ -397,11 +397,20 @@ static void headers_free(struct curl_slist *list)
 	curl_slist_free_all(list);
 }
 
-static void transfer_configure(struct http_transfer *transfer, const char *url)
+static void transfer_set_body(struct http_transfer *transfer)
 {
 	CURL *easy = transfer->easy;
 	size_t size = evbuffer_get_length(transfer->body);
 	const unsigned char *body = evbuffer_pullup(transfer->body, -1);
+
+	curl_easy_setopt(easy, CURLOPT_POST, 1L);
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body ? (const char *)body : "");
+}
+
+static void transfer_configure(struct http_transfer *transfer, const char *url)
+{
+	CURL *easy = transfer->easy;
 
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
 	curl_easy_setopt(easy, CURLOPT_URL, url);
@@ -416,9 +425,8 @@ static void transfer_configure(struct http_transfer *transfer, const char *url)
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "rlmd/" RLMD_VERSION);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
-	curl_easy_setopt(easy, CURLOPT_POST, 1L);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body ? (const char *)body : "");
+	if (transfer->body)
+		transfer_set_body(transfer);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_curl_write);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
 }
@@ -463,7 +471,8 @@ void http_transfer_free(struct http_transfer *transfer)
 	event_free(transfer->post);
 	event_free(transfer->watch);
 	evbuffer_free(transfer->received);
-	evbuffer_free(transfer->body);
+	if (transfer->body)
+		evbuffer_free(transfer->body);
 	free(transfer);
 }
 

@@ -1,5 +1,5 @@
 /*
- * llm/http.h - POST a body, stream the answer back: libcurl on libevent.
+ * llm/http.h - POST a body (or GET), stream the answer back: libcurl on libevent.
  *
  * Transfers are spread over several multi handles, for libcurl scans its
  * connections at each request. Redirects are off, only http and https are
@@ -22,7 +22,7 @@ void http_free(struct http *); /* transfers must be gone */
 struct http_request {
 	const char *url;            /* lent during http_start() */
 	const char *const *headers; /* lent likewise, NULL-terminated "Name: value" */
-	struct evbuffer *body;      /* taken */
+	struct evbuffer *body;      /* taken; NULL: a GET */
 	int64_t deadline;           /* on clock_ms(): ERROR_TIMEOUT after it */
 	int64_t idle_ms;            /* ERROR_TIMEOUT when no byte came for so long */
 	size_t max_size;            /* of the answer; ERROR_BAD_REPLY beyond it */

@@ -186,6 +186,7 @@ const struct adapter adapter_ollama = {
 	.key_env = (const char *const[]){"OLLAMA_API_KEY", NULL},
 	.local = true,
 	.path = "/api/chat",
+	.probe_path = "/api/tags",
 	.key_header = "Authorization: Bearer %s",
 	.framing = FRAMING_NDJSON,
 	.base_url = base_url,

@@ -176,6 +176,7 @@ const struct adapter adapter_openai = {
 	.key_env = (const char *const[]){"OPENAI_API_KEY", NULL},
 	.key_required = true,
 	.path = "/chat/completions",
+	.probe_path = "/models",
 	.key_header = "Authorization: Bearer %s",
 	.framing = FRAMING_SSE,
 	.base_url = adapter_base_url,

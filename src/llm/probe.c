@@ -1,0 +1,139 @@
+#include "llm/probe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "llm/failure.h"
+#include "llm/http.h"
+#include "llm/key.h"
+#include "llm/provider.h"
+
+enum {
+	ANSWER_MAX = 4 << 20,     /* bytes of a list of models */
+	COMPLAINT_MAX = 16 << 10, /* bytes kept of an answer, for what it complains of */
+};
+
+struct probe {
+	struct provider provider;       /* owned */
+	struct http_transfer *transfer; /* owned; NULL: nothing is asked */
+	struct event *posted;           /* owned: the end, from the loop, where nothing is asked */
+	struct evbuffer *answer;        /* owned: its beginning */
+	char *url;                      /* owned; NULL: none */
+	int status;
+	struct error error;
+
+	probe_done_fn *fn;
+	void *owner; /* lent */
+};
+
+static void finish(struct probe *probe)
+{
+	struct probe_result result = {
+		.url = probe->url,
+		.asked = probe->transfer,
+		.status = probe->status,
+		.error = probe->error.kind ? &probe->error : NULL,
+	};
+
+	probe->fn(probe->owner, &result);
+}
+
+static void on_posted(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	finish(arg);
+}
+
+static void on_status(void *owner, struct http_transfer *transfer, int status)
+{
+	struct probe *probe = owner;
+
+	(void)transfer;
+	probe->status = status;
+}
+
+static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
+{
+	struct probe *probe = owner;
+	size_t room = COMPLAINT_MAX - evbuffer_get_length(probe->answer);
+
+	(void)transfer;
+	evbuffer_remove_buffer(data, probe->answer, room);
+	evbuffer_drain(data, evbuffer_get_length(data));
+}
+
+/* The provider's own words may quote the key. */
+static void explain_status(struct probe *probe)
+{
+	struct failure failure;
+	size_t size;
+
+	failure_of_status(probe->status, text_in(probe->answer), &failure);
+	size = key_redact(probe->provider.key, failure.message, strlen(failure.message));
+	error_set(&probe->error, failure.kind, "HTTP %d%s%.*s", probe->status, size ? ": " : "",
+		  (int)size, failure.message);
+}
+
+static void on_done(void *owner, struct http_transfer *transfer, const struct error *err)
+{
+	struct probe *probe = owner;
+
+	(void)transfer;
+	if (err)
+		probe->error = *err;
+	else if (probe->status != 200)
+		explain_status(probe);
+	finish(probe);
+}
+
+static void ask(struct probe *probe, int64_t timeout_ms)
+{
+	const struct adapter *adapter = probe->provider.adapter;
+	size_t base = strlen(probe->provider.url) - strlen(adapter->path);
+	struct http_request request = {
+		.headers = (const char *const *)probe->provider.headers,
+		.deadline = clock_ms() + timeout_ms,
+		.idle_ms = timeout_ms,
+		.max_size = ANSWER_MAX,
+	};
+
+	probe->url = xasprintf("%.*s%s", (int)base, probe->provider.url, adapter->probe_path);
+	request.url = probe->url;
+	probe->transfer = http_start(probe->provider.http, &request, on_status, on_data, on_done,
+				     probe);
+}
+
+struct probe *probe_start(struct event_base *base, const struct llm_config *config,
+			  int64_t timeout_ms, probe_done_fn *fn, void *owner)
+{
+	struct probe *probe = xcalloc(1, sizeof *probe);
+
+	probe->fn = fn;
+	probe->owner = owner;
+	probe->answer = evbuffer_new();
+	probe->posted = evtimer_new(base, on_posted, probe);
+	if (provider_init(&probe->provider, base, config, &probe->error) && probe->provider.url) {
+		ask(probe, timeout_ms);
+		return probe;
+	}
+	if (!probe->error.kind)
+		error_set(&probe->error, ERROR_USAGE, "answers come from recordings");
+	event_active(probe->posted, EV_TIMEOUT, 0);
+	return probe;
+}
+
+void probe_free(struct probe *probe)
+{
+	if (!probe)
+		return;
+	http_transfer_free(probe->transfer);
+	provider_done(&probe->provider);
+	event_free(probe->posted);
+	evbuffer_free(probe->answer);
+	free(probe->url);
+	free(probe);
+}
