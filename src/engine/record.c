@@ -5,10 +5,7 @@
 #include "engine/brief.h"
 #include "engine/result.h"
 
-enum {
-	CALL_TEXT_MAX = 100000, /* characters kept of a sub-call's prompt and of its response */
-	FAILED_TEXT_MAX = 1000, /* of the prompt of one that failed: it may have cost nothing */
-};
+enum { FAILED_TEXT_MAX = 1000 }; /* characters kept of the prompt of a call that failed */
 
 static json_t *clipped(struct text text, int64_t max)
 {
@@ -82,16 +79,18 @@ void record_call(struct trace *trace, const char *run, int index, const struct l
 		 const struct llm_response *reply, const struct error *err)
 {
 	struct text prompt = request->messages[request->message_count - 1].text;
-	json_t *cost = result_cost(reply->cost_known, reply->cost);
+	int64_t kept;
 
+	if (!trace_admit_call(trace, prompt.size + reply->text.size, &kept))
+		return;
 	trace_run(trace, "llm_call", run, "{s:i, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o*}",
 		  "index", index, "kind", llm_kind_name(request->kind), "model",
 		  reply->model ? reply->model : request->model, "prompt",
-		  clipped(prompt, err ? FAILED_TEXT_MAX : CALL_TEXT_MAX), "response",
-		  clipped(reply->text, CALL_TEXT_MAX), "inputTokens",
+		  clipped(prompt, err && kept > FAILED_TEXT_MAX ? FAILED_TEXT_MAX : kept),
+		  "response", clipped(reply->text, kept), "inputTokens",
 		  (json_int_t)reply->usage.input, "outputTokens", (json_int_t)reply->usage.output,
-		  "cost", cost, "duration", (json_int_t)reply->duration_ms, "error",
-		  err ? result_error(err, NULL) : NULL);
+		  "cost", result_cost(reply->cost_known, reply->cost), "duration",
+		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL);
 }
 
 void record_warning(struct trace *trace, const char *run, const char *text)

@@ -103,6 +103,7 @@ static void subcall_answer(struct subcall *subcall)
 }
 
 static void subcall_start_more(struct subcall *subcall);
+static void start_waiting(struct subcall_list *list);
 
 /* The slot has its answer; with the last one the call has. Both may be gone after this. */
 static void slot_close(struct slot *slot)
@@ -209,6 +210,7 @@ static void on_child(void *owner, const struct run_result *result)
 {
 	struct slot *slot = owner;
 	struct room *room = slot->subcall->room;
+	struct subcall_list *list = slot->subcall->list;
 	const struct budget_usage *usage = budget_usage(run_budget(slot->child));
 
 	room->subrun_count++;
@@ -224,6 +226,7 @@ static void on_child(void *owner, const struct run_result *result)
 		slot_answer(slot, result->answer);
 	run_free(take_pointer(&slot->child));
 	slot_close(slot);
+	start_waiting(list);
 }
 
 /* Why a sub-run would be of no use, or of harm; NULL: it may begin. */
@@ -279,13 +282,31 @@ static void start_child(struct slot *slot)
 		context_input_done(&input);
 }
 
-/* So many slots of one call are open at once; the calls of all stand in one line besides. */
-static void subcall_start_more(struct subcall *subcall)
+static size_t children(const struct subcall_list *list)
+{
+	const struct subcall *subcall;
+	size_t count = 0;
+
+	TAILQ_FOREACH (subcall, list, entry)
+		for (size_t i = 0; i < subcall->next; i++)
+			count += subcall->slots[i].child != NULL;
+	return count;
+}
+
+/* So many slots of one call are open at once; and of a run's sub-runs, whatever number of calls
+ * they are spread over, for each has a worker. */
+static bool may_start(const struct subcall *subcall)
 {
 	size_t limit = (size_t)subcall->room->config->max_parallel;
+	size_t started = subcall->open - (subcall->count - subcall->next);
 
-	while (subcall->next < subcall->count &&
-	       subcall->open - (subcall->count - subcall->next) < limit) {
+	return subcall->next < subcall->count && started < limit &&
+	       (subcall->kind != WORKER_RLM_QUERY || children(subcall->list) < limit);
+}
+
+static void subcall_start_more(struct subcall *subcall)
+{
+	while (may_start(subcall)) {
 		struct slot *slot = &subcall->slots[subcall->next++];
 
 		if (subcall->kind == WORKER_RLM_QUERY)
@@ -293,6 +314,14 @@ static void subcall_start_more(struct subcall *subcall)
 		else
 			start_query(slot);
 	}
+}
+
+static void start_waiting(struct subcall_list *list)
+{
+	struct subcall *subcall;
+
+	TAILQ_FOREACH (subcall, list, entry)
+		subcall_start_more(subcall);
 }
 
 static json_t *amount(int64_t value, bool money)

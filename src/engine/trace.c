@@ -8,11 +8,19 @@
 #include "base/clock.h"
 #include "engine/tree.h"
 
+enum {
+	CALLS_MAX = 20000,         /* that the trace takes */
+	CALL_TEXT_MAX = 100000,    /* characters kept of each text of a call */
+	CALL_TEXTS_MAX = 32 << 20, /* bytes of calls' texts; beyond them ... */
+	CALL_TEXT_SHORT = 200,     /* ... so much is kept of each */
+};
+
 struct trace {
 	trace_fn *fn;
 	void *owner;
 	int64_t start;
 	json_int_t seq;
+	size_t calls, call_bytes;
 	struct tree *tree; /* owned */
 };
 
@@ -58,6 +66,19 @@ void trace_run(struct trace *trace, const char *event, const char *run, const ch
 	json_object_update_missing(object, members);
 	json_decref(members);
 	trace_event(trace, object);
+}
+
+bool trace_admit_call(struct trace *trace, size_t size, int64_t *ret_characters)
+{
+	bool room = trace->call_bytes < CALL_TEXTS_MAX;
+
+	if (trace->calls >= CALLS_MAX)
+		return false;
+	trace->calls++;
+	*ret_characters = room ? CALL_TEXT_MAX : CALL_TEXT_SHORT;
+	if (room)
+		trace->call_bytes += size < CALL_TEXT_MAX ? size : CALL_TEXT_MAX;
+	return true;
 }
 
 json_t *trace_tree(const struct trace *trace)

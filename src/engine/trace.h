@@ -9,6 +9,8 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/text.h"
@@ -26,6 +28,12 @@ void trace_event(struct trace *, json_t *event);
 
 /* An event of a run: json_pack's format and arguments for the members beside event and run. */
 void trace_run(struct trace *, const char *event, const char *run, const char *fmt, ...);
+
+/*
+ * Foreign code may make calls without end. Whether the trace takes one more, and
+ * how many characters of each of its texts, which have `size` bytes together.
+ */
+bool trace_admit_call(struct trace *, size_t size, int64_t *ret_characters);
 
 json_t *trace_tree(const struct trace *); /* the root's tree, lent; NULL before it began */
 
