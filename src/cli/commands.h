@@ -5,5 +5,6 @@
  */
 #pragma once
 
+int cmd_doctor(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

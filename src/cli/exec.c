@@ -14,13 +14,13 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/dry_run.h"
 #include "cli/input.h"
+#include "cli/isolation.h"
 #include "cli/output.h"
 #include "cli/print.h"
 #include "cli/status.h"
@@ -192,32 +192,13 @@ static bool check_prices(struct exec *exec, struct error *err)
 
 static bool open_sandbox(struct exec *exec, struct error *err)
 {
-	const struct config *config = &exec->config;
-	auto_free char *template = file_shipped("worker", "template.py");
-	struct sandbox_config settings = {
-		.python = config->python,
-		.preload = (const char *const *)config->preload.items,
-		.worker_memory = (size_t)config->worker_memory,
-		.worker_dir = template,
-	};
 	json_auto_t *report = NULL;
-	const char *level;
 
-	if (access(template, R_OK))
-		return error_errno(err, ERROR_SANDBOX,
-				   "the worker's files are neither beside the program nor "
-				   "installed: build all targets, or install; %s",
-				   template);
-	*strrchr(template, '/') = '\0';
-	exec->sandbox = sandbox_new(exec->base, &settings, err);
+	exec->sandbox = isolation_open(exec->base, &exec->config, err);
 	if (!exec->sandbox)
 		return false;
 	report = sandbox_report(exec->sandbox);
-	level = json_string_value(json_object_get(report, "level"));
-	if (config->require && strcmp(level ? level : "", config->require) < 0)
-		return error_set(err, ERROR_SANDBOX, "isolation %s is less than --require %s",
-				 level ? level : "none", config->require);
-	return true;
+	return isolation_suffices(report, exec->config.require, err);
 }
 
 /* What there is to warn of before the start goes into the result too, as notes on the input do. */

@@ -2,10 +2,12 @@
  * The program: what every command needs of its process, and the table of commands.
  */
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -24,6 +26,7 @@ static const struct command {
 } commands[] = {
 	{"exec", cmd_exec, "[OPTIONS] TASK", "answer one task about any amount of input"},
 	{"trace", cmd_trace, "FILE", "print the tree of a run from its trace"},
+	{"doctor", cmd_doctor, "[OPTIONS]", "try what this machine can confine"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -39,9 +42,13 @@ static void fill_descriptors(void)
 			open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* Keys are in our memory: no core file, no debugger of the same user. */
-static void guard_memory(void)
+/*
+ * Keys are in our memory: no core file, no debugger of the same user. Those of the kernel's
+ * keyrings are not ours to hand on: a session of our own, where there are any.
+ */
+static void guard_secrets(void)
 {
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 #ifndef RLMD_SANITIZED /* LeakSanitizer looks at us as a debugger would */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -65,7 +72,7 @@ static int show_help(void)
 
 	evbuffer_add_printf(out, "usage: rlmd COMMAND ...\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
-		evbuffer_add_printf(out, "  rlmd %-5s %-15s %s\n", commands[i].name,
+		evbuffer_add_printf(out, "  rlmd %-6s %-15s %s\n", commands[i].name,
 				    commands[i].arguments, commands[i].help);
 	evbuffer_add_printf(out, "\n'rlmd COMMAND --help' says more, and so does rlmd(1).\n");
 	return print_text(text_in(out));
@@ -90,7 +97,7 @@ static int unknown_command(const char *name)
 int main(int argc, char **argv)
 {
 	fill_descriptors();
-	guard_memory();
+	guard_secrets();
 	raise_descriptors();
 	/* A write that nobody reads, or that ulimit -f forbids, fails like any other. */
 	signal(SIGPIPE, SIG_IGN);

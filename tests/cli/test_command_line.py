@@ -16,6 +16,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "system"))
+import kernel  # noqa: E402
 import leaks  # noqa: E402
 
 RLMD = os.environ.get("RLMD") or str(Path(os.environ["RLMD_BUILD_ROOT"]) / "rlmd")
@@ -212,13 +213,14 @@ class OutputTest(CommandLineTest):
             self.assertNotIn("failed after", done.stderr)
 
     def test_why_no_run_began(self):
+        poor = kernel.without(*kernel.LANDLOCK, kernel.UNSHARE)
         for reason, *arguments in (
             ("provider_error", "-p", "openai"),
             ("sandbox_error", *self.script(ANSWER), "--require", "L4"),
             (None, "-p", "nobody"),
         ):
             with self.subTest(arguments):
-                done = self.call("exec", "--json", *arguments, "task")
+                done = self.call("exec", "--json", *arguments, "task", preexec_fn=poor)
                 self.assertEqual(json.loads(done.stdout)["stopReason"], reason, done.stderr)
 
     def test_a_program_without_its_files(self):
@@ -308,7 +310,12 @@ class StatusTest(CommandLineTest):
         self.refused(2, "unknown provider", "-p", "nobody", "task")
         self.refused(2, "exclude", "--json", "--jsonl", "task")
         self.refused(4, "OPENAI_API_KEY", "-p", "openai", "task")
-        self.refused(7, "--require L4", *self.script(ANSWER), "--require", "L4", "task")
+        level = json.loads(self.answer("--json", "task"))["sandbox"]["level"]
+        for required in ("L1", "L2", "L3", "L4"):
+            if required > level:
+                self.refused(7, "--require", *self.script(ANSWER), "--require", required, "task")
+            else:
+                self.answer("--require", required, "task")
         self.refused(1, "no answer in", *self.script(dict(SHOW, match={"turn": 9})), "task")
 
     def test_commands(self):
@@ -405,6 +412,8 @@ class SignalTest(CommandLineTest):
         self.finish(process)
         done = self.call("trace", "trace")
         self.assertEqual(json.loads(done.stdout)["answerSource"], "error")
+        self.wait_for(lambda: not leaks.descendants())
+        self.answer("task")  # takes away the cgroup of the killed one
         left = [path.name for path in self.directory.iterdir()]
         self.assertEqual([name for name in left if name.startswith((".", "out"))], [])
 

@@ -1,0 +1,192 @@
+#include "cli/findings.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "sandbox/policy.h"
+
+/* --- layers ---------------------------------------------------------------------- */
+
+static const char *meaning_of(const char *layer)
+{
+	static const struct {
+		const char *layer, *meaning;
+	} layers[] = {
+#define LAYER(name, public, meaning) {public, meaning},
+#include "sandbox/layers.def"
+#undef LAYER
+	};
+
+	for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+		if (!strcmp(layers[i].layer, layer))
+			return layers[i].meaning;
+	return "";
+}
+
+static bool stands(const json_t *layers, const char *name)
+{
+	const json_t *layer;
+	size_t i;
+
+	json_array_foreach (layers, i, layer)
+		if (text_equal(json_get_text(layer, "layer"), name) &&
+		    text_equal(json_get_text(layer, "state"), "stands"))
+			return true;
+	return false;
+}
+
+static json_t *add_layer(json_t *layers, const char *name, const char *state)
+{
+	json_t *layer = json_pack("{s:s, s:s, s:s}", "layer", name, "state", state, "meaning",
+				  meaning_of(name));
+
+	json_array_append_new(layers, layer);
+	return layer;
+}
+
+/* What failed and the remedy stand in the report; what it costs, and what is left, in a table. */
+static void add_missing(json_t *layers, const json_t *entry)
+{
+	static const struct {
+		const char *layer, *other, *costs;
+	} losses[] = {
+#define LOSS(layer, other, costs) {#layer, #other, costs},
+#include "cli/losses.def"
+#undef LOSS
+	};
+	const char *name = json_string_value(json_object_get(entry, "layer"));
+	json_t *layer = add_layer(layers, name, "absent");
+
+	json_object_update_missing(layer, (json_t *)entry);
+	for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+		if (strcmp(losses[i].layer, name) != 0)
+			continue;
+		json_object_set_new(layer, "costs", json_string(losses[i].costs));
+		if (stands(layers, losses[i].other))
+			json_object_set_new(layer, "state", json_string("degraded"));
+	}
+}
+
+json_t *findings_layers(const json_t *report)
+{
+	json_t *layers = json_array(), *entry;
+	size_t i;
+
+	json_array_foreach (json_object_get(report, "layers"), i, entry)
+		add_layer(layers, json_string_value(entry), "stands");
+	json_array_foreach (json_object_get(report, "absent"), i, entry)
+		add_missing(layers, entry);
+	return layers;
+}
+
+/* --- for people -------------------------------------------------------------------- */
+
+static const char *member(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value ? value : "";
+}
+
+static void format_layer(const json_t *layer, struct evbuffer *out)
+{
+	bool missing = *member(layer, "call");
+
+	evbuffer_add_printf(out, "  %-9s %-21s %s\n", member(layer, "state"),
+			    member(layer, "layer"), member(layer, missing ? "costs" : "meaning"));
+	if (missing)
+		evbuffer_add_printf(
+			out, "%34s%s: %s%s%s\n", "", member(layer, "call"), member(layer, "errno"),
+			*member(layer, "remedy") ? "; remedy: " : "", member(layer, "remedy"));
+}
+
+static void format_attack(const json_t *attack, struct evbuffer *out)
+{
+	evbuffer_add_printf(out, "  %-11s %-3s %-38s %s\n", member(attack, "verdict"),
+			    member(attack, "guarantee"), member(attack, "what"),
+			    member(attack, "detail"));
+}
+
+static void format_list(const json_t *list, const char *title,
+			void format(const json_t *, struct evbuffer *), struct evbuffer *out)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (json_array_size(list))
+		evbuffer_add_printf(out, "\n%s:\n", title);
+	json_array_foreach (list, i, entry)
+		format(entry, out);
+}
+
+static void format_problem(const json_t *problem, struct evbuffer *out)
+{
+	evbuffer_add_printf(out, "  %s\n", json_string_value(problem));
+}
+
+void findings_format(const json_t *findings, struct evbuffer *out)
+{
+	const json_t *provider = json_object_get(findings, "provider");
+	const char *python = member(findings, "python");
+
+	evbuffer_add_printf(out, "rlmd %s, Linux %s, %s, Python %s\n", member(findings, "version"),
+			    member(findings, "kernel"), member(findings, "machine"),
+			    *python ? python : "none");
+	if (*member(findings, "level"))
+		evbuffer_add_printf(out, "isolation %s, mode %s\n", member(findings, "level"),
+				    member(findings, "mode"));
+	format_list(json_object_get(findings, "layers"), "Layers", format_layer, out);
+	format_list(json_object_get(findings, "attacks"), "Attacks from inside a worker",
+		    format_attack, out);
+	evbuffer_add_printf(out, "\nProvider %s: %s\n", member(provider, "name"),
+			    member(provider, "message"));
+	format_list(json_object_get(findings, "problems"), "Problems", format_problem, out);
+	evbuffer_add_printf(out, "\n%s\n",
+			    json_get_bool(findings, "ok", false)
+				    ? "Every guarantee of docs/security.md can be kept."
+				    : "Not every guarantee of docs/security.md can be kept.");
+}
+
+/* --- the policy ---------------------------------------------------------------------- */
+
+void findings_format_policy(struct evbuffer *out)
+{
+	size_t count;
+	const struct policy_rule *rules = policy_rules(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		evbuffer_add_printf(out, "%-7s %-18s %s\n", rules[i].answer, rules[i].call,
+				    rules[i].reason);
+		for (size_t k = 0; k < POLICY_CONDITIONS_MAX && rules[i].conditions[k]; k++)
+			evbuffer_add_printf(out, "%27s%s %s\n", "", k ? "and" : "if",
+					    rules[i].conditions[k]);
+	}
+	evbuffer_add_printf(out, "%-7s %-18s %s\n", "EPERM", "any other",
+			    "Python raises PermissionError, and the model can go on");
+	evbuffer_add_printf(out, "%-7s above %-12d %s\n", "ENOSYS", policy_newest_call(),
+			    "younger than the policy");
+	evbuffer_add_printf(out, "%-7s %-18s %s\n", "kill", "any",
+			    "by another architecture's table");
+	evbuffer_add_printf(out, "\nArguments are counted from 0 and compared as a whole, all 64 "
+				 "bits. Of several rules for a call one must hold.\n");
+}
+
+json_t *findings_policy(void)
+{
+	json_t *array = json_array();
+	size_t count;
+	const struct policy_rule *rules = policy_rules(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		json_t *conditions = json_array();
+
+		for (size_t k = 0; k < POLICY_CONDITIONS_MAX && rules[i].conditions[k]; k++)
+			json_array_append_new(conditions, json_string(rules[i].conditions[k]));
+		json_array_append_new(array,
+				      json_pack("{s:s, s:s, s:o, s:s}", "call", rules[i].call,
+						"answer", rules[i].answer, "conditions", conditions,
+						"reason", rules[i].reason));
+	}
+	return json_pack("{s:o, s:s, s:i, s:s}", "rules", array, "others", "EPERM", "newest",
+			 policy_newest_call(), "younger", "ENOSYS");
+}
