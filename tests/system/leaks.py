@@ -6,14 +6,19 @@
 
 Guards LIB-15: after a test there may be no process that it (or a process that it killed)
 started, no open descriptor, no file in the directories where a program may put temporary
-files, no shared memory and no cgroup that was not there before. Clean-ups that the test
-registers itself run before the check; they should stop its servers and close its pipes.
+files and no shared memory that was not there before, and no cgroup that its children made.
+Clean-ups that the test registers itself run before the check; they should stop its servers
+and close its pipes.
 """
 import ctypes
 import os
+import re
 import shutil
+import signal
+import subprocess
 import tempfile
 import time
+import unittest.mock
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -80,15 +85,44 @@ def shared_memory():
         return set()
 
 
-def cgroups():
-    """The cgroups below our own, in every hierarchy that is mounted at the usual place."""
+def remember_children():
+    """A patch, by which every child that is started with subprocess is put into its list."""
+    original = subprocess.Popen.__init__
+    children = []
+
+    def start(child, *arguments, **more):
+        original(child, *arguments, **more)
+        children.append(child)
+
+    return unittest.mock.patch.object(subprocess.Popen, "__init__", start), children
+
+
+def is_in_use(cgroup):
+    try:
+        return any(Path(directory, "cgroup.procs").read_text()
+                   for directory, _, _ in os.walk(cgroup))
+    except OSError:
+        return False  # removed meanwhile
+
+
+def cgroups_left(children):
+    """
+    The cgroups below our own that these children made as supervisors, in every hierarchy that is
+    mounted at the usual place: the name begins with the pid, so those of a test beside this one
+    are not counted. Who is killed can remove none; the next supervisor does, so they may stay
+    as long as nobody is in them.
+    """
     found = set()
+    killed = {child.pid: child.returncode == -signal.SIGKILL for child in children}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         for mount in ("", "unified", controllers):
             own = Path("/sys/fs/cgroup", mount, path.lstrip("/"))
             if path != "/" and own.is_dir():
-                found.update(directory for directory, _, _ in os.walk(own))
+                found.update(path for path in own.glob("**/rlmd-*")
+                             for name in [re.match(r"rlmd-(\d+)-", path.name)]
+                             if name and int(name[1]) in killed
+                             and (not killed[int(name[1])] or is_in_use(path)))
     return found
 
 
@@ -110,10 +144,13 @@ class LeakGuard:
         for name in PLACES:
             self.environment[name] = str(self.scratch)
 
-        before = (set(descendants()), descriptors(), shared_memory(), cgroups())
-        self.addCleanup(self.check_leaks, *before)
+        patch, children = remember_children()
+        before = (set(descendants()), descriptors(), shared_memory())
+        self.addCleanup(self.check_leaks, *before, children)
+        patch.start()
+        self.addCleanup(patch.stop)
 
-    def check_leaks(self, before_processes, before_fds, before_memory, before_cgroups):
+    def check_leaks(self, before_processes, before_fds, before_memory, children):
         deadline = time.monotonic() + GRACE_SECONDS
         while True:
             now = descendants()
@@ -127,4 +164,4 @@ class LeakGuard:
         self.assertEqual(opened, {}, "descriptors are left open")
         self.assertEqual(sorted(self.scratch.rglob("*")), [], "temporary files are left")
         self.assertEqual(shared_memory() - before_memory, set(), "shared memory is left")
-        self.assertEqual(cgroups() - before_cgroups, set(), "cgroups are left")
+        self.assertEqual(cgroups_left(children), set(), "cgroups are left")

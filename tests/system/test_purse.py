@@ -89,25 +89,45 @@ class Purse(ProviderTest):
         self.assertEqual(executions[0]["stdout"], "200\n")
         self.assertEqual(outcome.result["trace"]["llmCalls"], [])
 
-    def test_sub_runs_are_limited_and_say_so(self):
-        """G8: sub-runs of all threads together; beyond the limit tasks are answered directly."""
+    def test_sub_runs_of_a_run_wait_for_each_other(self):
+        """G8: of all its threads together only so many live at once; the others come later."""
         entries = [
             turn(
                 block(
                     "from concurrent.futures import ThreadPoolExecutor",
                     "tasks = [['t'] * 4] * 12",
                     "with ThreadPoolExecutor(12) as pool: r = sum(pool.map(batch_rlm_query, tasks), [])",
-                    "print(len(r), sum('Too many sub-runs at once' in x for x in r) > 0)",
+                    "print(len(r), set(r))",
                 ),
                 depth=0,
                 turn=0,
             ),
-            slow("turn", 500, block("FINAL('x')"), depth=1),
-            query("directly", kind="direct"),
+            slow("turn", 50, block("FINAL('x')"), depth=1),
             turn("FINAL(done)", depth=0, turn=1),
         ]
         outcome = self.replay(entries, "--json", "--max-cost", "0", "--max-tokens", "1000000000000")
-        self.assertEqual(outcome.executions()[0]["stdout"], "48 True\n")
+        self.assertEqual(outcome.executions()[0]["stdout"], "48 {'x'}\n")
+
+    def test_sub_runs_of_all_are_limited_and_say_so(self):
+        """G8: a run that waited for those of others, which wait for theirs, would wait for ever; so
+        beyond the limit of all together tasks are answered directly."""
+        entries = [
+            turn(
+                block(
+                    "r = batch_rlm_query(['t'] * 8)",
+                    "print(len(r), sum(x.count('Too many sub-runs at once') for x in r) > 0)",
+                ),
+                depth=0,
+                turn=0,
+            ),
+            dict(turn(block("FINAL(' '.join(batch_rlm_query(['u'] * 8)))"), depth=1), repeat=True),
+            slow("turn", 500, block("FINAL('x')"), depth=2),
+            query("directly", kind="direct"),
+            turn("FINAL(done)", depth=0, turn=1),
+        ]
+        limits = ["--max-cost", "0", "--max-tokens", "1000000000000", "--max-depth", "3"]
+        outcome = self.replay(entries, "--json", "-j", "8", *limits)
+        self.assertEqual(outcome.executions()[0]["stdout"], "8 True\n")
 
     def test_a_grant_that_buys_nothing_starts_nothing(self):
         executions, outcome = self.blocks(
