@@ -30,7 +30,7 @@ static void await(struct pool *pool, enum worker_event_kind kind)
 		measure_fail("the worker said something else");
 }
 
-void pool_init(struct pool *pool, const char *python, const char *worker_dir)
+void pool_init(struct pool *pool, const char *python, const char *worker_dir, const char *without)
 {
 	struct error err;
 
@@ -41,6 +41,7 @@ void pool_init(struct pool *pool, const char *python, const char *worker_dir)
 					    .python = python,
 					    .worker_memory = (size_t)1 << 30,
 					    .worker_dir = worker_dir,
+					    .without = without,
 				    },
 				    &err);
 	if (!pool->sandbox)

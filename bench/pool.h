@@ -13,8 +13,11 @@ struct pool {
 	void *owner;                 /* lent: its */
 };
 
-/* Starts a template with the python and the worker directory of the command line. */
-void pool_init(struct pool *, const char *python, const char *worker_dir);
+/*
+ * Starts a template with the python and the worker directory of the command line,
+ * and `without` as of struct sandbox_config.
+ */
+void pool_init(struct pool *, const char *python, const char *worker_dir, const char *without);
 void pool_done(struct pool *);
 
 /* Each returns when the worker has answered; a death ends the program. */

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 		measure_fail("usage: worker_block PYTHON WORKER_DIR COUNT");
 	count = measure_count(argv[3]);
 	echo = echo_start();
-	pool_init(&pool, argv[1], argv[2]);
+	pool_init(&pool, argv[1], argv[2], NULL);
 	pool.on_call = on_call;
 	pool.owner = &calls;
 	calls.pool = &pool;

@@ -85,7 +85,7 @@ int main(int argc, char **argv)
 	count = measure_count(argv[5]);
 	forker = forker_start(argv[1], argv[3], argv[2], argv[4]);
 	expect(&forker, '.');
-	pool_init(&pool, argv[1], argv[2]);
+	pool_init(&pool, argv[1], argv[2], NULL);
 
 	for (int i = -5; i < count; i++) {
 		double start = measure_now(), worker, fork_python, fork_bare;
