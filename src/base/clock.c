@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#define LONGEST_MS 1e15 /* beyond any limit, and far from an overflow */
+
 static int64_t read_us(clockid_t clock)
 {
 	struct timespec now;
@@ -48,8 +50,8 @@ bool clock_parse_duration(const char *string, int64_t *ret_ms, struct error *err
 
 	if (end != string && strspn(string, "0123456789.") == (size_t)(end - string))
 		for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-			if (!strcmp(end, units[i].unit) && value * units[i].ms < 1e15) {
-				*ret_ms = llround(value * units[i].ms);
+			if (!strcmp(end, units[i].unit)) {
+				*ret_ms = llround(fmin(value * units[i].ms, LONGEST_MS));
 				return true;
 			}
 	return error_set(err, ERROR_USAGE, "'%s' is no duration; write 90, 90s, 5m or 250ms",

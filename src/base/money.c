@@ -1,10 +1,18 @@
 #include "base/money.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define AMOUNT_MAX (9000000 * MONEY_DOLLAR)
+
+enum {
+	DECIMALS = 12,         /* of a dollar */
+	EXPONENT_MAX = 100000, /* that anybody writes; far more than any amount has digits */
+};
 
 int64_t money_add(int64_t a, int64_t b)
 {
@@ -29,16 +37,76 @@ int64_t money_from_dollars(double dollars)
 	return units >= (double)MONEY_MAX ? MONEY_MAX : llround(units);
 }
 
+/* A decimal number as it is written: `digits` times ten to the power of `exponent`. */
+struct decimal {
+	int64_t digits; /* saturating at MONEY_MAX; the last is no zero, unless it is all */
+	long exponent;
+};
+
+/* What follows the digits and the point among them; NULL where there are none. */
+static const char *read_digits(const char *string, struct decimal *ret)
+{
+	bool point = false, any = false;
+	long zeros = 0;
+
+	*ret = (struct decimal){0};
+	for (; isdigit((unsigned char)*string) || (*string == '.' && !point); string++) {
+		if (*string == '.') {
+			point = true;
+			continue;
+		}
+		any = true;
+		ret->exponent -= point;
+		zeros++;
+		if (*string == '0')
+			continue;
+		for (; zeros; zeros--)
+			ret->digits = money_times(ret->digits, 10);
+		ret->digits = money_add(ret->digits, *string - '0');
+	}
+	ret->exponent += zeros;
+	return any ? string : NULL;
+}
+
+static bool read_decimal(const char *string, struct decimal *ret)
+{
+	const char *end = read_digits(string, ret);
+	const char *power;
+	long exponent;
+
+	if (!end || !*end)
+		return end;
+	power = end + 1 + (end[1] == '-' || end[1] == '+');
+	if ((*end != 'e' && *end != 'E') || !*power || power[strspn(power, "0123456789")])
+		return false;
+	exponent = strtol(end + 1, NULL, 10);
+	if (exponent > EXPONENT_MAX)
+		exponent = EXPONENT_MAX;
+	if (exponent < -EXPONENT_MAX)
+		exponent = -EXPONENT_MAX;
+	ret->exponent += exponent;
+	return true;
+}
+
 bool money_parse(const char *string, int64_t *ret_money, struct error *err)
 {
-	char *end;
-	double dollars = strtod(string, &end);
+	struct decimal decimal;
+	int64_t money;
 
-	if (end == string || *end || !isfinite(dollars) || dollars < 0 || dollars > 9e6 ||
-	    strspn(string, "0123456789.eE+-") != strlen(string))
+	if (!read_decimal(string, &decimal))
 		return error_set(err, ERROR_USAGE,
 				 "'%s' is no amount of US dollars; write 5 or 0.25", string);
-	*ret_money = money_from_dollars(dollars);
+	money = decimal.digits;
+	decimal.exponent += DECIMALS;
+	if (money && decimal.exponent < 0)
+		return error_set(err, ERROR_USAGE,
+				 "'%s' has more than %d decimals; write 5 or 0.25", string,
+				 DECIMALS);
+	for (; money && money < MONEY_MAX && decimal.exponent; decimal.exponent--)
+		money = money_times(money, 10);
+	if (money > AMOUNT_MAX)
+		return error_set(err, ERROR_USAGE, "'%s' is more than 9000000 US dollars", string);
+	*ret_money = money;
 	return true;
 }
 

@@ -28,6 +28,7 @@ static void test_saturation(void **state)
 	assert_int_equal(money_from_dollars(0.0 / 0.0), 0);
 }
 
+/* Amounts are read exactly, to the last of twelve decimals, or refused with what is wrong. */
 static void test_parse(void **state)
 {
 	static const struct {
@@ -43,10 +44,50 @@ static void test_parse(void **state)
 		{"5.", 5 * MONEY_DOLLAR},
 		{"1e-12", 1},
 		{"0.1", MONEY_DOLLAR / 10},
+		{"0.000000000001", 1},
+		{"123456.123456789012", INT64_C(123456123456789012)},
+		{"8999999.999999999999", 9000000 * MONEY_DOLLAR - 1},
+		{"5.0000000000000000000000000", 5 * MONEY_DOLLAR},
+		{"0000000000000000000000005", 5 * MONEY_DOLLAR},
+		{"0.00000000000000000000000000e9", 0},
+		{"0e999999999999999999999", 0},
+		{"0.00000000000000000005e20", 5 * MONEY_DOLLAR},
+		{"500000000000000000000e-20", 5 * MONEY_DOLLAR},
+		{"1E+2", 100 * MONEY_DOLLAR},
 	};
-	static const char *const bad[] = {
-		"",    " 5",  "5 ",  "$5",    "-1",   "-0.1", "nan",     "inf",
-		"1e9", "0x5", "5,0", "1e400", "five", "5USD", "9000001", "--5",
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{"", "no amount"},
+		{" 5", "no amount"},
+		{"5 ", "no amount"},
+		{"$5", "no amount"},
+		{"-1", "no amount"},
+		{"-0.1", "no amount"},
+		{"nan", "no amount"},
+		{"inf", "no amount"},
+		{"0x5", "no amount"},
+		{"5,0", "no amount"},
+		{"1.2.3", "no amount"},
+		{".", "no amount"},
+		{"e5", "no amount"},
+		{"1e", "no amount"},
+		{"1e-", "no amount"},
+		{"1e5.5", "no amount"},
+		{"1e 5", "no amount"},
+		{"five", "no amount"},
+		{"5USD", "no amount"},
+		{"--5", "no amount"},
+		{"0.0000000000001", "more than 12 decimals"},
+		{"1.2345678901234567890123456789", "more than 12 decimals"},
+		{"1e-13", "more than 12 decimals"},
+		{"1e-99999999999999999999", "more than 12 decimals"},
+		{"1e9", "more than 9000000"},
+		{"1e400", "more than 9000000"},
+		{"1e99999999999999999999", "more than 9000000"},
+		{"9000001", "more than 9000000"},
+		{"9000000.000000000001", "more than 9000000"},
+		{"99999999999999999999999999999", "more than 9000000"},
 	};
 	struct error err;
 
@@ -60,8 +101,10 @@ static void test_parse(void **state)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		int64_t money = -1;
 
-		assert_false(money_parse(bad[i], &money, &err));
+		assert_false(money_parse(bad[i].text, &money, &err));
 		assert_int_equal(err.kind, ERROR_USAGE);
+		if (!strstr(err.text, bad[i].why))
+			fail_msg("%s", err.text);
 		assert_int_equal(money, -1);
 	}
 }
