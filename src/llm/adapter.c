@@ -2,13 +2,16 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "llm/failure.h"
 
-#define COUNT_MAX 9007199254740992.0 /* 2^53: the largest that JSON carries without loss */
+enum { JSON_DEPTH = 64 };
 
 static const struct adapter *const adapters[] = {
 	&adapter_ollama,
@@ -90,22 +93,82 @@ bool reply_error(struct text body, struct error *err)
 			 *failure.message ? failure.message : error_meaning(failure.kind));
 }
 
-bool reply_count(const json_t *object, const char *key, bool required, int64_t *ret)
+bool reply_count(struct reply *reply, const json_t *object, const char *key, int64_t *ret)
 {
 	const json_t *value = json_object_get(object, key);
-	double count;
+	double count = json_number_value(value);
 
-	if (!value || json_is_null(value)) {
-		*ret = 0;
-		return !required;
+	*ret = 0;
+	if (!value || json_is_null(value))
+		return false;
+	if (!json_is_number(value) || !(count >= 0 && count <= LLM_COUNT_MAX) ||
+	    count != floor(count)) {
+		reply->usage_absurd = true;
+		return false;
 	}
-	if (!json_is_number(value))
-		return false;
-	count = json_number_value(value);
-	if (!(count >= 0 && count <= COUNT_MAX) || count != floor(count))
-		return false;
 	*ret = (int64_t)count;
 	return true;
+}
+
+struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
+{
+	struct llm_usage usage = reply->usage;
+	bool counted = reply->usage_seen && usage.input;
+	int64_t output;
+
+	if (counted && usage.output)
+		return usage;
+	output = text_tokens(text_in(reply->text)) + text_tokens(text_in(reply->thinking));
+	if (counted && !output)
+		return usage;
+	if (!usage.input || (reply->usage_absurd && usage.input < input_estimate))
+		usage.input = input_estimate;
+	if (usage.output < output)
+		usage.output = output;
+	usage.estimated = true;
+	return usage;
+}
+
+/* Where the number that begins here is beyond what JSON is read into, blanks it out. */
+static char *tame_number(char *number)
+{
+	double value = strtod(number, NULL);
+	size_t size = strspn(number, "+-.0123456789Ee");
+
+	if (!(fabs(value) < 0x1p63)) {
+		memset(number, ' ', size);
+		memcpy(number, "-1", 2);
+	}
+	return number + size;
+}
+
+static void tame_numbers(char *json)
+{
+	bool in_string = false;
+
+	while (*json) {
+		if (!in_string && (*json == '-' || (*json >= '0' && *json <= '9'))) {
+			json = tame_number(json);
+			continue;
+		}
+		if (in_string && *json == '\\' && json[1])
+			json++;
+		else if (*json == '"')
+			in_string = !in_string;
+		json++;
+	}
+}
+
+json_t *reply_json(struct text text, struct error *err)
+{
+	json_t *value = json_read(text, JSON_DEPTH, NULL);
+	auto_free char *tamed = NULL;
+
+	if (value)
+		return value;
+	tamed = xstrndup(text.bytes, text.size);
+	tame_numbers(tamed);
+	return json_read(text_from(tamed, text.size), JSON_DEPTH, err);
 }
 
 void adapter_put_model(const struct adapter *adapter, const struct llm_request *request,

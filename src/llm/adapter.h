@@ -33,6 +33,7 @@ struct reply {
 	struct evbuffer *text, *thinking; /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
 	struct llm_usage usage;           /* as far as reported, 0 where not */
 	bool usage_seen;                  /* the provider reported it, all of it */
+	bool usage_absurd;                /* some of what it reported cannot be, and is left out */
 	bool finished;                    /* the end was seen: what follows is of no interest */
 	bool complete; /* the text is whole; of a stream only the usage may be missing */
 	enum llm_finish finish;
@@ -94,10 +95,18 @@ void reply_model(struct reply *, const json_t *object); /* takes the member "mod
 /* False, with what failure_of_body() makes of it. */
 bool reply_error(struct text body, struct error *);
 /*
- * A number of tokens. False for what no provider can mean (negative, broken, no number, beyond
- * 2^53), and for a missing one where it is required; 0 for one that may be missing, or null.
+ * A number of tokens. False, with 0, where it is missing or null; and for what no provider can mean
+ * (negative, broken, no number, beyond LLM_COUNT_MAX), which is noted as absurd.
  */
-bool reply_count(const json_t *object, const char *key, bool required, int64_t *ret);
+bool reply_count(struct reply *, const json_t *object, const char *key, int64_t *ret);
+/*
+ * What the provider will bill: its own word, or an estimate, marked. A server that does not count
+ * says zero: no prompt is that, and no text.
+ */
+struct llm_usage reply_usage(const struct reply *, int64_t input_estimate);
+/* The JSON of an answer, as json_read(); a number too large for it becomes -1, as one count that
+ * cannot be is no reason to lose an answer that is paid for. */
+json_t *reply_json(struct text, struct error *);
 
 /* The request's model, or the adapter's default, as "model":"name" */
 void adapter_put_model(const struct adapter *, const struct llm_request *, struct evbuffer *);

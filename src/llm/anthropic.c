@@ -8,8 +8,6 @@
 #include "base/json.h"
 #include "llm/adapter.h"
 
-enum { JSON_DEPTH = 64 };
-
 #define CACHE_CONTROL "\"cache_control\":{\"type\":\"ephemeral\"}"
 
 /* Writing to the cache costs more than not; only a conversation that goes on earns it back. */
@@ -65,36 +63,33 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 			    cache ? "," CACHE_CONTROL : "");
 }
 
-static bool read_input(const json_t *usage, struct llm_usage *ret)
+static void take_input(struct reply *reply, const json_t *usage)
 {
 	const json_t *split = json_object_get(usage, "cache_creation");
 	int64_t fresh, read, written, hour;
 
-	if (!reply_count(usage, "input_tokens", true, &fresh) ||
-	    !reply_count(usage, "cache_read_input_tokens", false, &read) ||
-	    !reply_count(usage, "cache_creation_input_tokens", false, &written) ||
-	    !reply_count(split, "ephemeral_1h_input_tokens", false, &hour))
-		return false;
+	reply_count(reply, usage, "input_tokens", &fresh);
+	reply_count(reply, usage, "cache_read_input_tokens", &read);
+	reply_count(reply, usage, "cache_creation_input_tokens", &written);
+	reply_count(reply, split, "ephemeral_1h_input_tokens", &hour);
 	if (hour > written)
 		hour = written;
-	ret->input = fresh + read + written;
-	ret->cache_read = read;
-	ret->cache_write = written - hour;
-	ret->cache_write_1h = hour;
-	return true;
+	reply->usage.input = fresh + read + written;
+	reply->usage.cache_read = read;
+	reply->usage.cache_write = written - hour;
+	reply->usage.cache_write_1h = hour;
 }
 
-static bool read_output(const json_t *usage, struct llm_usage *ret)
+static bool take_output(struct reply *reply, const json_t *usage)
 {
 	const json_t *details = json_object_get(usage, "output_tokens_details");
 	int64_t output, thinking;
+	bool seen = reply_count(reply, usage, "output_tokens", &output);
 
-	if (!reply_count(usage, "output_tokens", true, &output) ||
-	    !reply_count(details, "thinking_tokens", false, &thinking))
-		return false;
-	ret->output = output;
-	ret->reasoning = thinking < output ? thinking : output;
-	return true;
+	reply_count(reply, details, "thinking_tokens", &thinking);
+	reply->usage.output = output;
+	reply->usage.reasoning = thinking < output ? thinking : output;
+	return seen;
 }
 
 /* The counts are cumulative: the last word on each of them holds. */
@@ -102,10 +97,12 @@ static void take_usage(struct reply *reply, const json_t *usage)
 {
 	if (!json_is_object(usage))
 		return;
-	if (json_object_get(usage, "input_tokens") && !read_input(usage, &reply->usage))
-		reply->usage.input = reply->usage.cache_read = reply->usage.cache_write =
-			reply->usage.cache_write_1h = 0;
-	reply->usage_seen = read_output(usage, &reply->usage) && reply->usage.input > 0;
+	if (json_object_get(usage, "input_tokens")) {
+		reply->usage_absurd = false;
+		take_input(reply, usage);
+	}
+	reply->usage_seen = take_output(reply, usage) && reply->usage.input > 0 &&
+			    !reply->usage_absurd;
 }
 
 static void take_stop(struct reply *reply, const json_t *object)
@@ -161,7 +158,7 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 	(void)name; /* the data say it too */
 	if (reply->finished || !data.size)
 		return true;
-	body = json_read(data, JSON_DEPTH, err);
+	body = reply_json(data, err);
 	if (!body)
 		return false;
 	if (text_equal(json_get_text(body, "type"), "error"))
@@ -171,7 +168,7 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 
 static bool whole(struct reply *reply, struct text data, struct error *err)
 {
-	json_auto_t *body = json_read(data, JSON_DEPTH, err);
+	json_auto_t *body = reply_json(data, err);
 	const json_t *content = json_object_get(body, "content");
 	const json_t *block;
 	size_t i;

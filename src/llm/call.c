@@ -109,24 +109,6 @@ static const char *resolved_model(const struct call *call)
 	return *call->reply.model ? call->reply.model : call->request->model;
 }
 
-/* What the provider will bill for this attempt: its own word, or our estimate. */
-static struct llm_usage attempt_usage(struct call *call)
-{
-	struct llm_usage usage = call->reply.usage;
-	int64_t output;
-
-	if (call->reply.usage_seen)
-		return usage;
-	output = text_tokens(text_in(call->reply.text)) +
-		 text_tokens(text_in(call->reply.thinking));
-	if (!usage.input)
-		usage.input = call->input_estimate;
-	if (usage.output < output)
-		usage.output = output;
-	usage.estimated = true;
-	return usage;
-}
-
 /* An answered error costs nothing; what broke after the request had left may have been worked on.
  */
 static bool attempt_billed(const struct call *call)
@@ -143,7 +125,11 @@ static void call_bill(struct call *call)
 
 	if (!attempt_billed(call))
 		return;
-	usage = attempt_usage(call);
+	usage = reply_usage(&call->reply, call->input_estimate);
+	if (call->reply.usage_absurd)
+		provider_warn(call->provider,
+			      "the usage that %s reported was not believable; it was estimated",
+			      call->provider->name);
 	llm_usage_add(&call->usage, &usage);
 	if (!provider_charge(call->provider, call->request->model, resolved_model(call),
 			     call->reply.cost_reported, &usage, &cost))

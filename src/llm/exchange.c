@@ -1,6 +1,7 @@
 #include "llm/exchange.h"
 
 #include <event2/buffer.h>
+#include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,9 @@ static const struct {
 };
 
 enum { COUNTS = sizeof counts / sizeof *counts };
+
+/* Of tokens: the sum of a call's attempts may be more than any of them may come to. */
+#define SUM_MAX (1000 * (int64_t)LLM_COUNT_MAX)
 
 void exchange_done(struct exchange *exchange)
 {
@@ -118,11 +122,12 @@ static bool read_usage(const json_t *usage, struct llm_usage *ret, struct error 
 	for (size_t i = 0; i < COUNTS; i++) {
 		int64_t value = json_get_integer(usage, counts[i].name, 0);
 
-		if (value < 0 || (json_object_get(usage, counts[i].name) &&
-				  !json_is_integer(json_object_get(usage, counts[i].name))))
+		if (value < 0 || value > SUM_MAX ||
+		    (json_object_get(usage, counts[i].name) &&
+		     !json_is_integer(json_object_get(usage, counts[i].name))))
 			return error_set(err, ERROR_INPUT,
-					 "\"usage\".\"%s\" is no whole number from 0 on",
-					 counts[i].name);
+					 "\"usage\".\"%s\" is no whole number from 0 to %" PRId64,
+					 counts[i].name, SUM_MAX);
 		memcpy((char *)ret + counts[i].offset, &value, sizeof value);
 	}
 	ret->estimated = json_get_bool(usage, "estimated", false);

@@ -11,6 +11,9 @@
 #include "llm/provider.h"
 #include "llm/replay.h"
 
+/* Of models in no table. A local one gets no more than llm/ollama.c asks its server for. */
+enum { WINDOW_LOCAL = 32768, WINDOW_LOCAL_MAX = 131072, WINDOW_USUAL = 128000 };
+
 struct llm {
 	struct event_base *base;   /* lent */
 	struct provider provider;  /* owned */
@@ -273,6 +276,20 @@ bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
 	}
 	*ret_cost = 0;
 	return !provider->adapter || provider->adapter->local;
+}
+
+int64_t llm_window(const struct llm *llm, const char *model)
+{
+	const struct provider *provider = &llm->provider;
+	bool local = provider->adapter && provider->adapter->local;
+	struct price price = {0};
+
+	provider_price(provider, model && *model ? model : provider->default_model, &price);
+	if (!price.context_window)
+		return local ? WINDOW_LOCAL : WINDOW_USUAL;
+	if (local && price.context_window > WINDOW_LOCAL_MAX)
+		return WINDOW_LOCAL_MAX;
+	return price.context_window;
 }
 
 void llm_warn_unpriced(struct llm *llm, const char *model)

@@ -56,6 +56,9 @@ struct llm_request {
 	llm_retry_fn *may_retry; /* asked once something was billed; NULL: always */
 };
 
+/* More tokens than any model takes or gives in one call: nobody is believed who counts more. */
+enum { LLM_COUNT_MAX = 100000000 };
+
 struct llm_usage {
 	int64_t input;          /* all of the prompt, cached or not */
 	int64_t output;         /* reasoning included */
@@ -125,6 +128,10 @@ void llm_cancel(struct llm_call *, struct llm_usage *ret_usage, int64_t *ret_cos
 /* The most a call may cost: false where the model's price is unknown. Local models cost 0. */
 bool llm_price(const struct llm *, const char *model, int64_t input_tokens, int64_t output_tokens,
 	       int64_t *ret_cost);
+
+/* How many tokens a prompt and its answer may have together: by the price tables, else a guess that
+ * is safe for most: 32,768 for a local model, 128,000 for others. */
+int64_t llm_window(const struct llm *, const char *model);
 
 /* Warns, once, that what the model costs is not counted. */
 void llm_warn_unpriced(struct llm *, const char *model);

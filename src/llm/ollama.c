@@ -14,7 +14,6 @@
 #include "llm/adapter.h"
 
 enum {
-	JSON_DEPTH = 64,
 	WINDOW_MIN = 4096,
 	WINDOW_MAX = 131072,
 	MESSAGE_TOKENS = 8, /* what a template puts around each message */
@@ -50,14 +49,15 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 static void take_end(struct reply *reply, const json_t *body)
 {
 	struct llm_usage *usage = &reply->usage;
+	bool input, output;
 
 	reply->finished = reply->complete = true;
 	if (text_equal(json_get_text(body, "done_reason"), "length"))
 		reply->finish = LLM_FINISH_LENGTH;
 	/* Older servers leave the prompt out when all of it was cached. */
-	reply->usage_seen = reply_count(body, "prompt_eval_count", true, &usage->input);
-	reply->usage_seen = reply_count(body, "eval_count", true, &usage->output) &&
-			    reply->usage_seen;
+	input = reply_count(reply, body, "prompt_eval_count", &usage->input);
+	output = reply_count(reply, body, "eval_count", &usage->output);
+	reply->usage_seen = input && output;
 }
 
 static bool event(struct reply *reply, struct text name, struct text data, struct error *err)
@@ -68,7 +68,7 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 	(void)name;
 	if (reply->finished)
 		return true;
-	body = json_read(data, JSON_DEPTH, err);
+	body = reply_json(data, err);
 	if (!body)
 		return false;
 	if (json_object_get(body, "error"))

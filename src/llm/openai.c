@@ -3,13 +3,12 @@
  * of it: vLLM, llama.cpp, LM Studio, OpenRouter, LiteLLM, DeepSeek, Gemini.
  */
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/json.h"
 #include "base/money.h"
 #include "llm/adapter.h"
 
-enum { JSON_DEPTH = 64 };
+#define COST_MAX 10000.0 /* dollars for one call that anybody would ask */
 
 static void encode(const struct llm_request *request, unsigned quirks, bool stream,
 		   struct evbuffer *out)
@@ -34,18 +33,31 @@ static int64_t smaller(int64_t a, int64_t b)
 }
 
 /* OpenRouter's "cost" is only its own fee where the customer brought a key of the back end. */
-static int64_t cost_of(const json_t *usage)
+static void take_cost(struct reply *reply, const json_t *usage)
 {
 	const json_t *cost = json_object_get(usage, "cost");
 	const json_t *details = json_object_get(usage, "cost_details");
-	double dollars;
+	double dollars = json_number_value(cost);
 
-	if (!json_is_number(cost))
-		return -1;
-	dollars = json_number_value(cost);
+	reply->cost_reported = -1;
+	if (!cost || json_is_null(cost))
+		return;
 	if (json_get_bool(usage, "is_byok", false))
 		dollars += json_number_value(json_object_get(details, "upstream_inference_cost"));
-	return isfinite(dollars) && dollars >= 0 ? money_from_dollars(dollars) : -1;
+	if (json_is_number(cost) && dollars >= 0 && dollars <= COST_MAX)
+		reply->cost_reported = money_from_dollars(dollars);
+	else
+		reply->usage_absurd = true;
+}
+
+/* The cheap part cannot be more than the whole: then the larger number holds, at the full price. */
+static void check_cached(struct reply *reply, struct llm_usage *seen)
+{
+	if (seen->cache_read <= seen->input)
+		return;
+	seen->input = seen->cache_read;
+	seen->cache_read = 0;
+	reply->usage_absurd = true;
 }
 
 static void take_usage(struct reply *reply, const json_t *usage)
@@ -53,18 +65,19 @@ static void take_usage(struct reply *reply, const json_t *usage)
 	const json_t *input = json_object_get(usage, "prompt_tokens_details");
 	const json_t *output = json_object_get(usage, "completion_tokens_details");
 	struct llm_usage seen = {0};
+	bool whole;
 
 	if (!json_is_object(usage))
 		return;
-	reply->cost_reported = cost_of(usage);
-	reply->usage_seen = reply_count(usage, "prompt_tokens", true, &seen.input) &&
-			    reply_count(usage, "completion_tokens", true, &seen.output) &&
-			    reply_count(input, "cached_tokens", false, &seen.cache_read) &&
-			    reply_count(input, "cache_write_tokens", false, &seen.cache_write) &&
-			    reply_count(output, "reasoning_tokens", false, &seen.reasoning);
-	if (!reply->usage_seen)
-		seen = (struct llm_usage){0};
-	seen.cache_read = smaller(seen.cache_read, seen.input);
+	reply->usage_absurd = false;
+	whole = reply_count(reply, usage, "prompt_tokens", &seen.input);
+	whole = reply_count(reply, usage, "completion_tokens", &seen.output) && whole;
+	reply_count(reply, input, "cached_tokens", &seen.cache_read);
+	reply_count(reply, input, "cache_write_tokens", &seen.cache_write);
+	reply_count(reply, output, "reasoning_tokens", &seen.reasoning);
+	check_cached(reply, &seen);
+	reply->usage_seen = whole && !reply->usage_absurd;
+	take_cost(reply, usage);
 	seen.cache_write = smaller(seen.cache_write, seen.input - seen.cache_read);
 	seen.reasoning = smaller(seen.reasoning, seen.output);
 	reply->usage = seen;
@@ -145,7 +158,7 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 		reply->finished = reply->complete = true;
 		return true;
 	}
-	body = json_read(data, JSON_DEPTH, err);
+	body = reply_json(data, err);
 	if (!body)
 		return false;
 	if (is_error(body))
@@ -155,7 +168,7 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 
 static bool whole(struct reply *reply, struct text data, struct error *err)
 {
-	json_auto_t *body = json_read(data, JSON_DEPTH, err);
+	json_auto_t *body = reply_json(data, err);
 	const json_t *choices = json_object_get(body, "choices");
 
 	if (!body)

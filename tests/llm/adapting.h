@@ -107,6 +107,7 @@ static inline void assert_same(const struct outcome *a, const struct outcome *b)
 	assert_int_equal(a->reply.finished, b->reply.finished);
 	assert_int_equal(a->reply.complete, b->reply.complete);
 	assert_int_equal(a->reply.usage_seen, b->reply.usage_seen);
+	assert_int_equal(a->reply.usage_absurd, b->reply.usage_absurd);
 	assert_int_equal(a->reply.cost_reported, b->reply.cost_reported);
 	assert_usage(&a->reply.usage, &b->reply.usage);
 }

@@ -292,9 +292,11 @@ static void reads_a_whole_answer(void **state)
 	"{\"input_tokens\":1,\"output_tokens\":1,"                                                 \
 	"\"cache_creation\":{\"ephemeral_1h_input_tokens\":\"2\"}}"
 
-/* Counts that cannot be are not taken for true, and never become negative ones. */
+/* Counts that cannot be are not taken for true, and never become negative ones; what is only
+ * missing, in the first of these, is not called absurd. */
 static void absurd_usage_is_not_believed(void **state)
 {
+	enum { MISSING_USAGES = 4 };
 	static const char *const usages[] = {
 		"null",
 		"[]",
@@ -303,6 +305,10 @@ static void absurd_usage_is_not_believed(void **state)
 		"{\"input_tokens\":-1,\"output_tokens\":1}",
 		"{\"input_tokens\":1,\"output_tokens\":-1}",
 		"{\"input_tokens\":1,\"output_tokens\":1e99}",
+		"{\"input_tokens\":1,\"output_tokens\":1e400}",
+		"{\"input_tokens\":9223372036854775808,\"output_tokens\":1}",
+		"{\"input_tokens\":1000000000000000000,\"output_tokens\":1}",
+		"{\"input_tokens\":\"7\",\"output_tokens\":1}",
 		"{\"input_tokens\":1,\"output_tokens\":1,\"cache_read_input_tokens\":-9}",
 		"{\"input_tokens\":1,\"output_tokens\":1,\"cache_creation_input_tokens\":[]}",
 		SPLIT_IN_WORDS,
@@ -310,12 +316,17 @@ static void absurd_usage_is_not_believed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof usages / sizeof *usages; i++) {
-		char *body = xasprintf("{\"content\":[],\"usage\":%s}", usages[i]);
+		char *body = xasprintf("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],"
+				       "\"usage\":%s}",
+				       usages[i]);
 		struct outcome outcome = whole_of(anthropic, body);
 		struct llm_usage *usage = &outcome.reply.usage;
 
 		assert_true(outcome.ok);
+		assert_string_equal(outcome.text, "a");
 		assert_false(outcome.reply.usage_seen);
+		assert_int_equal(outcome.reply.usage_absurd, i >= MISSING_USAGES);
+		assert_true(usage->input <= 1 && usage->output <= 1);
 		assert_true(usage->input >= 0 && usage->output >= 0 && usage->cache_read >= 0 &&
 			    usage->cache_write >= 0 && usage->cache_write_1h >= 0);
 		outcome_free(&outcome);

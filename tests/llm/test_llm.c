@@ -601,6 +601,53 @@ static void test_missing_usage_and_price(void **state)
 	llm_free(llm);
 }
 
+#define COUNTED(input, output)                                                                     \
+	"{\"model\":\"gpt-test-1\",\"choices\":[{\"message\":{\"content\":\"hello\"},"             \
+	"\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":" input                         \
+	",\"completion_tokens\":" output "}}"
+
+/* What nobody can believe is estimated, marked, paid for at the model's price, and told once; so is
+ * a zero, which is what servers that don't count say, but without a word. */
+static void test_absurd_usage(void **state)
+{
+	static const struct {
+		const char *body;
+		size_t warnings;
+	} cases[] = {
+		{COUNTED("0", "0"), 0},
+		{COUNTED("0", "3"), 0},
+		{COUNTED("10", "0"), 0},
+		{COUNTED("-10", "3"), 1},
+		{COUNTED("10", "1e400"), 1},
+		{COUNTED("9223372036854775808", "1000000000000000000"), 1},
+	};
+	struct llm_config config = config_of("openai");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct llm *llm = new_llm(&config);
+		struct outcome outcome;
+		json_t *warnings;
+
+		json_decref(llm_take_warnings(llm));
+		server_json(server, 200, "", cases[i].body);
+		server_json(server, 200, "", cases[i].body);
+		outcome = ask(llm, "hi");
+		outcome = ask(llm, "hi");
+		assert_string_equal(outcome.text, "hello");
+		assert_true(outcome.usage.estimated);
+		assert_in_range(outcome.usage.input, 1, 20);
+		assert_in_range(outcome.usage.output, 1, 20);
+		assert_true(outcome.cost_known);
+		assert_int_equal(outcome.cost,
+				 outcome.usage.input * 1000000 + outcome.usage.output * 2000000);
+		warnings = llm_take_warnings(llm);
+		assert_int_equal(json_array_size(warnings), cases[i].warnings);
+		json_decref(warnings);
+		llm_free(llm);
+	}
+}
+
 /* A refusal is an error of its own, billed all the same. */
 static void test_refused(void **state)
 {
@@ -898,6 +945,7 @@ int main(void)
 					   TEST(test_free_retry_asks_nobody),
 					   TEST(test_no_end_of_body),
 					   TEST(test_missing_usage_and_price),
+					   TEST(test_absurd_usage),
 					   TEST(test_refused),
 					   TEST(test_empty_text),
 					   TEST(test_silent_truncation),

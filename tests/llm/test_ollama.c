@@ -142,17 +142,27 @@ static void counts_may_be_missing(void **state)
 	struct outcome cached = stream_of(ollama, "{\"done\":true,\"eval_count\":7}\n");
 	struct outcome absurd = stream_of(
 		ollama, "{\"done\":true,\"prompt_eval_count\":-1,\"eval_count\":\"x\"}\n");
+	struct outcome endless = whole_of(
+		ollama, "{\"message\":{\"content\":\"a\"},\"done\":true,"
+			"\"prompt_eval_count\":1e400,\"eval_count\":9223372036854775808}");
 
 	(void)state;
 	assert_true(cached.ok && cached.reply.finished);
 	assert_false(cached.reply.usage_seen);
 	assert_int_equal(cached.reply.usage.input, 0);
 	assert_int_equal(cached.reply.usage.output, 7);
+	assert_false(cached.reply.usage_absurd);
 	assert_false(absurd.reply.usage_seen);
 	assert_int_equal(absurd.reply.usage.input, 0);
 	assert_int_equal(absurd.reply.usage.output, 0);
+	assert_true(absurd.reply.usage_absurd);
+	assert_true(endless.ok && endless.reply.usage_absurd && !endless.reply.usage_seen);
+	assert_string_equal(endless.text, "a");
+	assert_int_equal(endless.reply.usage.input, 0);
+	assert_int_equal(endless.reply.usage.output, 0);
 	outcome_free(&cached);
 	outcome_free(&absurd);
+	outcome_free(&endless);
 }
 
 static void reads_a_whole_answer(void **state)

@@ -300,6 +300,8 @@ static void reported_costs(void **state)
 		 "0.5}",
 		 750000000000},
 		{"\"cost\":-1", -1},
+		{"\"cost\":1e30", -1},
+		{"\"cost\":1e400", -1},
 		{"\"cost\":\"1\"", -1},
 		{"\"cost\":null", -1},
 	};
@@ -318,43 +320,60 @@ static void reported_costs(void **state)
 	}
 }
 
-#define NEGATIVE_CACHE                                                                             \
+#define CACHED(count)                                                                              \
 	"{\"prompt_tokens\":5,\"completion_tokens\":1,"                                            \
-	"\"prompt_tokens_details\":{\"cached_tokens\":-1}}"
+	"\"prompt_tokens_details\":{\"cached_tokens\":" count "}}"
 
-/* Counts that cannot be are not taken for true, and never become negative ones. */
+/*
+ * Counts that cannot be are not taken for true, and never become negative ones; what is missing is
+ * no reason to warn. The rest of the answer is whole, also beside a number that JSON cannot hold.
+ */
 static void absurd_usage_is_not_believed(void **state)
 {
-	static const char *const usages[] = {
-		"null",
-		"{}",
-		"7",
-		"{\"prompt_tokens\":5}",
-		"{\"prompt_tokens\":-5,\"completion_tokens\":1}",
-		"{\"prompt_tokens\":5,\"completion_tokens\":\"1\"}",
-		"{\"prompt_tokens\":5,\"completion_tokens\":1.5}",
-		"{\"prompt_tokens\":1e300,\"completion_tokens\":1}",
-		"{\"prompt_tokens\":9007199254740994,\"completion_tokens\":1}",
-		NEGATIVE_CACHE,
+	static const struct {
+		const char *usage;
+		int64_t input, output;
+		bool absurd;
+	} cases[] = {
+		{"null", 0, 0, false},
+		{"{}", 0, 0, false},
+		{"7", 0, 0, false},
+		{"{\"prompt_tokens\":5}", 5, 0, false},
+		{"{\"prompt_tokens\":5,\"completion_tokens\":null}", 5, 0, false},
+		{"{\"prompt_tokens\":-5,\"completion_tokens\":1}", 0, 1, true},
+		{"{\"prompt_tokens\":5,\"completion_tokens\":\"1\"}", 5, 0, true},
+		{"{\"prompt_tokens\":5,\"completion_tokens\":[]}", 5, 0, true},
+		{"{\"prompt_tokens\":5,\"completion_tokens\":1.5}", 5, 0, true},
+		{"{\"prompt_tokens\":1e300,\"completion_tokens\":1}", 0, 1, true},
+		{"{\"prompt_tokens\":1e400,\"completion_tokens\":1}", 0, 1, true},
+		{"{\"prompt_tokens\":-1e400,\"completion_tokens\":1}", 0, 1, true},
+		{"{\"prompt_tokens\":9223372036854775808,\"completion_tokens\":1}", 0, 1, true},
+		{"{\"prompt_tokens\":1000000000000000000,\"completion_tokens\":1}", 0, 1, true},
+		{"{\"prompt_tokens\":100000001,\"completion_tokens\":1}", 0, 1, true},
+		{CACHED("-1"), 5, 1, true},
+		{CACHED("6"), 6, 1, true},
+		{CACHED("99999999999999999999"), 5, 1, true},
 	};
-	struct llm_usage none = {0};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof usages / sizeof *usages; i++) {
-		char *body = xasprintf("{\"choices\":[{\"message\":{\"content\":\"a\"}}],"
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char *body = xasprintf("{\"choices\":[{\"message\":{\"content\":\"1e999 \\\"2\"}}],"
 				       "\"usage\":%s}",
-				       usages[i]);
+				       cases[i].usage);
 		struct outcome outcome = whole_of(openai, body);
+		struct llm_usage expected = {.input = cases[i].input, .output = cases[i].output};
 
 		assert_true(outcome.ok);
+		assert_string_equal(outcome.text, "1e999 \"2");
 		assert_false(outcome.reply.usage_seen);
-		assert_usage(&outcome.reply.usage, &none);
+		assert_int_equal(outcome.reply.usage_absurd, cases[i].absurd);
+		assert_usage(&outcome.reply.usage, &expected);
 		outcome_free(&outcome);
 		free(body);
 	}
 }
 
-/* Parts cannot be more than the whole, so that no price is ever paid for a negative rest. */
+/* Parts are never more than the whole, so that no price is ever paid for a negative rest. */
 static void parts_of_usage_are_bounded(void **state)
 {
 	struct outcome outcome = whole_of(

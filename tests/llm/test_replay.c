@@ -313,6 +313,8 @@ static void test_bad_scripts(void **state)
 		{"{\"response\": {\"cost\": -1}}", "\"cost\""},
 		{"{\"response\": {\"delay\": 0.5}}", "\"delay\""},
 		{"{\"response\": {\"usage\": {\"input\": -1}}}", "\"input\""},
+		{"{\"response\": {\"usage\": {\"input\": 1000000000000000000}}}", "\"input\""},
+		{"{\"response\": {\"usage\": {\"output\": 1e400}}}", "not JSON"},
 		{"{\"response\": {\"usage\": []}}", "\"usage\""},
 		{"{\"error\": {\"kind\": \"nothing\"}}", "\"kind\""},
 		{"{\"response\": {}, \"repeat\": 1}", "\"repeat\""},
