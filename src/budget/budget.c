@@ -5,8 +5,11 @@
  * `spent` before it is freed. `usage` is the report: every call and iteration
  * counts there at once, in the account and in all above it.
  *
+ * Only a bill beyond its reservation can overdraw an account, that is, make what
+ * it has spent and promised more than its limit.
+ *
  * Nothing overflows: sums saturate, and "unlimited" is the largest number,
- * which no sum or half of it turns into a limit.
+ * which no sum or part of it turns into a limit.
  */
 #include "budget/budget.h"
 
@@ -24,6 +27,8 @@
 #define TIME_REASON       "Time budget exhausted"
 #define ITERATIONS_REASON "Max iterations reached"
 #define DEPTH_REASON      "Max depth reached"
+#define CALLS_REASON      "Max calls reached"
+#define SUBRUNS_REASON    "Max sub-runs reached"
 
 enum { KINDS = BUDGET_TIME + 1 };
 
@@ -37,6 +42,8 @@ struct budget {
 	int64_t started;     /* on clock_ms() */
 	int64_t iterations;  /* our own; those in `usage` are of all below too */
 	int64_t outstanding; /* charges not yet settled or dropped */
+	int64_t calls;       /* admitted; counted in the root, for all */
+	int64_t subruns;     /* begun; likewise */
 	bool warned[KINDS];
 	budget_warning_fn *fn; /* or NULL */
 	void *owner;           /* lent: fn's */
@@ -52,16 +59,57 @@ static struct budget_amount amount_add(struct budget_amount a, struct budget_amo
 	return (struct budget_amount){money_add(a.cost, b.cost), money_add(a.tokens, b.tokens)};
 }
 
-static int64_t left_of(int64_t limit, int64_t spent, int64_t reserved)
+/* What `amount` is more than `than`. */
+static struct budget_amount amount_beyond(struct budget_amount amount, struct budget_amount than)
 {
-	if (limit == BUDGET_UNLIMITED)
-		return limit;
-	return at_least_zero(limit - money_add(spent, reserved));
+	return (struct budget_amount){at_least_zero(amount.cost - than.cost),
+				      at_least_zero(amount.tokens - than.tokens)};
 }
 
-static int64_t half_of(int64_t amount)
+static void hold(struct charge *charge, struct budget *budget, struct budget_amount amount)
 {
-	return amount == BUDGET_UNLIMITED ? amount : amount / 2;
+	charge->budget = budget;
+	charge->amount = amount;
+	budget->reserved = amount_add(budget->reserved, amount);
+	budget->outstanding++;
+}
+
+/* The account is free of the reservation; what it was for is over. */
+static struct budget *release(struct charge *charge)
+{
+	struct budget *budget = charge->budget;
+
+	assert(budget);
+	/* Not below zero: a sum that had saturated was too small. */
+	budget->reserved = amount_beyond(budget->reserved, charge->amount);
+	budget->outstanding--;
+	*charge = (struct charge){0};
+	return budget;
+}
+
+/*
+ * A child that was billed more than it had reserved may have outgrown its grant. Then the
+ * grant grows with it, at once, so that its siblings cannot spend that again.
+ */
+static void cover(struct budget *budget)
+{
+	for (; budget->parent; budget = budget->parent) {
+		struct budget_amount needed = amount_add(budget->spent, budget->reserved);
+		struct budget_amount more = amount_beyond(needed, budget->grant.amount);
+
+		if (!more.cost && !more.tokens)
+			return;
+		budget->grant.amount = amount_add(budget->grant.amount, more);
+		budget->parent->reserved = amount_add(budget->parent->reserved, more);
+	}
+}
+
+static void spend(struct charge *charge, struct budget_amount actual)
+{
+	struct budget *budget = release(charge);
+
+	budget->spent = amount_add(budget->spent, actual);
+	cover(budget);
 }
 
 struct budget *budget_new(const struct budget_limits *limits, budget_warning_fn *fn, void *owner)
@@ -77,32 +125,58 @@ struct budget *budget_new(const struct budget_limits *limits, budget_warning_fn 
 }
 
 /* Nothing can be set aside out of what is unlimited: such a grant is empty. */
-static struct budget_amount grant_of(const struct budget_limits *limits)
+static struct budget *new_granted(struct budget *parent, const struct budget_limits *limits,
+				  budget_warning_fn *fn, void *owner)
 {
-	return (struct budget_amount){
+	struct budget *budget = budget_new(limits, fn, owner);
+	struct budget_amount grant = {
 		.cost = limits->cost == BUDGET_UNLIMITED ? 0 : limits->cost,
 		.tokens = limits->tokens == BUDGET_UNLIMITED ? 0 : limits->tokens,
 	};
+
+	hold(&budget->grant, parent, grant);
+	budget->parent = parent;
+	return budget;
 }
 
-struct budget *budget_new_child(struct budget *parent, int depth, budget_warning_fn *fn,
-				void *owner)
+static int64_t part_of(int64_t amount, int64_t parts)
+{
+	return amount == BUDGET_UNLIMITED ? amount : amount / parts;
+}
+
+struct budget *budget_new_pool(struct budget *parent)
 {
 	struct budget_amount left = budget_remaining(parent);
-	struct budget_limits limits = {
-		.cost = half_of(left.cost),
-		.tokens = half_of(left.tokens),
-		.time_ms = half_of(budget_remaining_ms(parent)),
-		.max_depth = parent->limits.max_depth,
-		.max_iterations = parent->limits.max_iterations / 2 +
-				  parent->limits.max_iterations % 2,
-	};
-	struct budget *child = budget_new(&limits, fn, owner);
-	bool granted = charge_take(&child->grant, parent, grant_of(&limits), NULL);
+	struct budget_limits limits = parent->limits;
 
-	assert(granted);
-	child->parent = parent;
+	limits.cost = part_of(left.cost, 2);
+	limits.tokens = part_of(left.tokens, 2);
+	limits.time_ms = part_of(budget_remaining_ms(parent), 2);
+	limits.max_iterations -= limits.max_iterations / 2;
+	return new_granted(parent, &limits, NULL, NULL);
+}
+
+static struct budget *root_of(struct budget *budget)
+{
+	while (budget->parent)
+		budget = budget->parent;
+	return budget;
+}
+
+struct budget *budget_new_child(struct budget *pool, int depth, int64_t among,
+				budget_warning_fn *fn, void *owner)
+{
+	struct budget_amount left = budget_remaining(pool);
+	struct budget_limits limits = pool->limits;
+	struct budget *child;
+
+	assert(among > 0);
+	limits.cost = part_of(left.cost, among);
+	limits.tokens = part_of(left.tokens, among);
+	limits.time_ms = budget_remaining_ms(pool);
+	child = new_granted(pool, &limits, fn, owner);
 	child->usage.max_depth_reached = depth;
+	root_of(pool)->subruns++;
 	return child;
 }
 
@@ -112,21 +186,8 @@ void budget_free(struct budget *budget)
 		return;
 	assert(!budget->outstanding);
 	if (budget->parent)
-		charge_settle(&budget->grant, budget->spent);
+		spend(&budget->grant, budget->spent);
 	free(budget);
-}
-
-static int64_t amount_used(const struct budget *budget, enum budget_kind kind)
-{
-	switch (kind) {
-	case BUDGET_COST:
-		return budget->usage.cost;
-	case BUDGET_TOKENS:
-		return budget->usage.tokens;
-	case BUDGET_TIME:
-		return budget_elapsed_ms(budget);
-	}
-	return 0;
 }
 
 static int64_t limit_of(const struct budget *budget, enum budget_kind kind)
@@ -142,13 +203,45 @@ static int64_t limit_of(const struct budget *budget, enum budget_kind kind)
 	return 0;
 }
 
-/* `used` in per cent of `limit`, half a per cent rounded up. */
-static int64_t percent(int64_t used, int64_t limit)
+static int64_t used_of(const struct budget *budget, enum budget_kind kind)
 {
-	while (used > INT64_MAX / 400 || limit > INT64_MAX / 400) {
-		used /= 2;
-		limit /= 2;
+	switch (kind) {
+	case BUDGET_COST:
+		return budget->usage.cost;
+	case BUDGET_TOKENS:
+		return budget->usage.tokens;
+	case BUDGET_TIME:
+		return budget_elapsed_ms(budget);
 	}
+	return 0;
+}
+
+static int64_t left_of(const struct budget *budget, enum budget_kind kind)
+{
+	switch (kind) {
+	case BUDGET_COST:
+		return budget_remaining(budget).cost;
+	case BUDGET_TOKENS:
+		return budget_remaining(budget).tokens;
+	case BUDGET_TIME:
+		return budget_remaining_ms(budget);
+	}
+	return 0;
+}
+
+/* Keeps the ratio of two numbers, and makes them small enough to be multiplied by 400. */
+static void shrink(int64_t *a, int64_t *b)
+{
+	while (*a > INT64_MAX / 400 || *b > INT64_MAX / 400) {
+		*a /= 2;
+		*b /= 2;
+	}
+}
+
+/* `used` in per cent of `limit`, half a per cent rounded up. */
+static int64_t percent_of(int64_t used, int64_t limit)
+{
+	shrink(&used, &limit);
 	return limit ? (used * 200 + limit) / (limit * 2) : INT64_MAX;
 }
 
@@ -156,8 +249,8 @@ static void check_warnings(struct budget *budget)
 {
 	static const char *const names[KINDS] = {"Cost", "Tokens", "Time"};
 
-	for (int kind = 0; kind < KINDS; kind++) {
-		int64_t used = amount_used(budget, (enum budget_kind)kind);
+	for (int kind = 0; budget->fn && kind < KINDS; kind++) {
+		int64_t used = used_of(budget, (enum budget_kind)kind);
 		int64_t limit = limit_of(budget, (enum budget_kind)kind);
 		char text[64];
 
@@ -166,25 +259,45 @@ static void check_warnings(struct budget *budget)
 			continue;
 		budget->warned[kind] = true;
 		snprintf(text, sizeof text, "%s at %" PRId64 "%% of budget", names[kind],
-			 percent(used, limit));
-		if (budget->fn)
-			budget->fn(budget->owner, text);
+			 percent_of(used, limit));
+		budget->fn(budget->owner, text);
 	}
+}
+
+static bool exceeds(int64_t limit, int64_t spent, int64_t reserved)
+{
+	return limit != BUDGET_UNLIMITED && money_add(spent, reserved) > limit;
+}
+
+/* What an account above has overdrawn is no longer there for those below to spend. */
+static const char *overdraft(const struct budget *budget)
+{
+	for (; budget; budget = budget->parent) {
+		if (exceeds(budget->limits.cost, budget->spent.cost, budget->reserved.cost))
+			return COST_REASON;
+		if (exceeds(budget->limits.tokens, budget->spent.tokens, budget->reserved.tokens))
+			return TOKENS_REASON;
+	}
+	return NULL;
 }
 
 /* A cost limit of zero means "only what is free": it blocks nothing that is. */
 static const char *block_reason(struct budget *budget)
 {
 	struct budget_amount left = budget_remaining(budget);
+	const char *reason = overdraft(budget);
+	const struct budget *root = root_of(budget);
 
 	check_warnings(budget);
-	if (!left.cost && (budget->limits.cost > 0 || budget->spent.cost > 0))
+	if (reason)
+		return reason;
+	if (!left.cost && budget->limits.cost > 0)
 		return COST_REASON;
 	if (!left.tokens)
 		return TOKENS_REASON;
 	if (!budget_remaining_ms(budget))
 		return TIME_REASON;
-	return NULL;
+	return root->calls >= root->limits.calls ? CALLS_REASON : NULL;
 }
 
 const char *budget_iteration_block(struct budget *budget)
@@ -199,72 +312,73 @@ const char *budget_iteration_block(struct budget *budget)
 const char *budget_subcall_block(struct budget *budget, int depth)
 {
 	const char *reason = block_reason(budget);
+	const struct budget *root = root_of(budget);
 
 	if (!reason && depth >= budget->limits.max_depth - 1)
 		reason = DEPTH_REASON;
+	if (!reason && root->subruns >= root->limits.subruns)
+		reason = SUBRUNS_REASON;
 	return reason;
 }
 
-/*
- * A child that spent more than it had reserved may have outgrown its grant. Then the
- * grant grows with it, at once, so that its siblings cannot spend that again.
- */
-static void cover(struct budget *budget)
+const char *budget_scarce(const struct budget *budget, int percent)
 {
-	for (; budget->parent; budget = budget->parent) {
-		struct budget_amount *grant = &budget->grant.amount;
-		struct budget_amount needed = amount_add(budget->spent, budget->reserved);
-		struct budget_amount more = {
-			.cost = at_least_zero(needed.cost - grant->cost),
-			.tokens = at_least_zero(needed.tokens - grant->tokens),
-		};
+	static const char *const names[KINDS] = {"cost", "tokens", "time"};
 
-		if (!more.cost && !more.tokens)
-			return;
-		*grant = amount_add(*grant, more);
-		budget->parent->reserved = amount_add(budget->parent->reserved, more);
+	for (int kind = 0; kind < KINDS; kind++) {
+		int64_t left = left_of(budget, (enum budget_kind)kind);
+		int64_t limit = limit_of(budget, (enum budget_kind)kind);
+
+		if (limit <= 0 || limit == BUDGET_UNLIMITED)
+			continue;
+		shrink(&left, &limit);
+		if (left * 100 < limit * percent)
+			return names[kind];
 	}
+	return NULL;
+}
+
+bool budget_admit_call(struct budget *budget, struct error *err)
+{
+	struct budget *root = root_of(budget);
+
+	if (root->calls >= root->limits.calls)
+		return error_set(err, ERROR_BUDGET, CALLS_REASON);
+	root->calls++;
+	return true;
 }
 
 bool charge_take(struct charge *charge, struct budget *budget, struct budget_amount amount,
 		 struct error *err)
 {
 	struct budget_amount left = budget_remaining(budget);
+	const char *reason = overdraft(budget);
 
 	assert(!charge->budget && amount.cost >= 0 && amount.tokens >= 0);
-	if (amount.cost > left.cost)
-		return error_set(err, ERROR_BUDGET, COST_REASON);
-	if (amount.tokens > left.tokens)
-		return error_set(err, ERROR_BUDGET, TOKENS_REASON);
-	charge->budget = budget;
-	charge->amount = amount;
-	budget->reserved = amount_add(budget->reserved, amount);
-	budget->outstanding++;
+	if (!reason && amount.cost > left.cost)
+		reason = COST_REASON;
+	if (!reason && amount.tokens > left.tokens)
+		reason = TOKENS_REASON;
+	if (reason)
+		return error_set(err, ERROR_BUDGET, "%s", reason);
+	hold(charge, budget, amount);
 	return true;
-}
-
-/* The account is free of the reservation; what it was for is over. */
-static struct budget *release(struct charge *charge)
-{
-	struct budget *budget = charge->budget;
-
-	assert(budget);
-	/* Not below zero: a sum that had saturated was too small. */
-	budget->reserved.cost = at_least_zero(budget->reserved.cost - charge->amount.cost);
-	budget->reserved.tokens = at_least_zero(budget->reserved.tokens - charge->amount.tokens);
-	budget->outstanding--;
-	*charge = (struct charge){0};
-	return budget;
 }
 
 void charge_settle(struct charge *charge, struct budget_amount actual)
 {
-	struct budget *budget = release(charge);
+	struct budget *budget = charge->budget;
+	struct budget_amount overrun;
 
-	actual.cost = at_least_zero(actual.cost);
-	actual.tokens = at_least_zero(actual.tokens);
-	budget->spent = amount_add(budget->spent, actual);
-	cover(budget);
+	actual = amount_beyond(actual, (struct budget_amount){0});
+	overrun = amount_beyond(actual, charge->amount);
+	spend(charge, actual);
+	for (; budget; budget = budget->parent) {
+		struct budget_usage *usage = &budget->usage;
+
+		usage->overrun_cost = money_add(usage->overrun_cost, overrun.cost);
+		usage->overrun_tokens = money_add(usage->overrun_tokens, overrun.tokens);
+	}
 }
 
 void charge_drop(struct charge *charge)
@@ -286,6 +400,7 @@ void budget_count_call(struct budget *budget, const struct budget_usage *call)
 		usage->llm_calls += call->llm_calls;
 		usage->estimated |= call->estimated;
 		usage->cost_complete &= call->cost_complete;
+		check_warnings(budget);
 	}
 }
 
@@ -305,18 +420,25 @@ void budget_count_subcall(struct budget *budget, int depth)
 	}
 }
 
+static int64_t rest_of(int64_t limit, int64_t spent, int64_t reserved)
+{
+	if (limit == BUDGET_UNLIMITED)
+		return limit;
+	return at_least_zero(limit - money_add(spent, reserved));
+}
+
 struct budget_amount budget_remaining(const struct budget *budget)
 {
 	return (struct budget_amount){
-		.cost = left_of(budget->limits.cost, budget->spent.cost, budget->reserved.cost),
-		.tokens = left_of(budget->limits.tokens, budget->spent.tokens,
+		.cost = rest_of(budget->limits.cost, budget->spent.cost, budget->reserved.cost),
+		.tokens = rest_of(budget->limits.tokens, budget->spent.tokens,
 				  budget->reserved.tokens),
 	};
 }
 
 int64_t budget_remaining_ms(const struct budget *budget)
 {
-	return left_of(budget->limits.time_ms, budget_elapsed_ms(budget), 0);
+	return rest_of(budget->limits.time_ms, budget_elapsed_ms(budget), 0);
 }
 
 int budget_remaining_iterations(const struct budget *budget)
@@ -334,9 +456,10 @@ const struct budget_usage *budget_usage(const struct budget *budget)
 	return &budget->usage;
 }
 
+/* Whatever the clock does, no account gets more time than it was given. */
 int64_t budget_elapsed_ms(const struct budget *budget)
 {
-	return clock_ms() - budget->started;
+	return at_least_zero(clock_ms() - budget->started);
 }
 
 int64_t budget_deadline(const struct budget *budget)

@@ -1,13 +1,14 @@
 /*
  * budget/budget.h - what a run and all below it may still spend.
  *
- * An account has limits on cost, tokens, time, iterations and depth. Nothing is
- * spent that was not taken before: charge_take() reserves the most that an
- * operation can cost, charge_settle() replaces that by what it did cost,
- * charge_drop() gives it back. A sub-run's account is granted out of its
- * parent's and holds the grant as a charge, so that what running siblings hold
- * counts as spent until they end, and a child cannot spend, or see, more than
- * its grant.
+ * An account has limits on cost, tokens, time, iterations and depth; a tree of
+ * them also on model calls and sub-runs. Nothing is spent that was not taken
+ * before: charge_take() reserves the most that an operation can cost,
+ * charge_settle() replaces that by what it did cost, charge_drop() gives it back.
+ * What sub-runs may spend is granted out of their parent's account, which holds
+ * it as a charge, so that what running siblings hold counts as spent until they
+ * end, and a child cannot spend, or see, more than its grant. docs/budget.md has
+ * the rules, with an example.
  *
  * Arithmetic, texts and defaults are those of specification 004 (LIB-22 to
  * LIB-25), with the readings of docs/conformance.md.
@@ -27,6 +28,8 @@ struct budget_limits {
 	int64_t time_ms; /* from budget_new() on */
 	int max_depth;   /* absolute: the root is 0; a sub-run's depth is less than this */
 	int max_iterations;
+	int64_t calls;   /* of models, of the whole tree; BUDGET_UNLIMITED: any */
+	int64_t subruns; /* of the whole tree; BUDGET_UNLIMITED: any */
 };
 
 struct budget_amount {
@@ -38,6 +41,7 @@ struct budget_amount {
 struct budget_usage {
 	int64_t cost, tokens, input_tokens, output_tokens, cached_tokens;
 	int64_t iterations, subcalls, llm_calls;
+	int64_t overrun_cost, overrun_tokens; /* billed beyond what had been reserved */
 	int max_depth_reached;
 	bool estimated;     /* some of it was never reported by a provider */
 	bool cost_complete; /* false: the price of some call is unknown */
@@ -54,11 +58,20 @@ typedef void budget_warning_fn(void *owner, const char *text);
 struct budget *budget_new(const struct budget_limits *, budget_warning_fn *, void *owner);
 
 /*
- * A sub-run's account at `depth` (its own, absolute), granted out of `parent`: half of the
- * remaining cost, tokens and time, half of the iterations rounded up, the same absolute
- * max_depth. Check budget_subcall_block() first. `parent` must outlive it.
+ * What the sub-runs of one call may spend together, granted out of `parent`: half of the
+ * remaining cost, tokens and time, half of the iterations rounded up, the same absolute max_depth
+ * (LIB-22). It makes no calls of its own. `parent` must outlive it.
  */
-struct budget *budget_new_child(struct budget *parent, int depth, budget_warning_fn *, void *owner);
+struct budget *budget_new_pool(struct budget *parent);
+
+/*
+ * A sub-run's account at `depth` (its own, absolute), granted out of a pool: its part of what is
+ * left there, where `among` sub-runs (this one included; > 0) still want one. So a batch of n
+ * divides, and what one returns goes to those that start later. Time and iterations are not
+ * divided. Check budget_subcall_block() first. `pool` must outlive it.
+ */
+struct budget *budget_new_child(struct budget *pool, int depth, int64_t among, budget_warning_fn *,
+				void *owner);
 
 /* Settles with the parent: what was used is spent there, the rest of the grant returns.
  * Nothing may be outstanding (asserted). NULL is fine. */
@@ -66,11 +79,18 @@ void budget_free(struct budget *);
 
 /*
  * Why not, in the words of LIB-24 ("Cost budget exhausted", "Token budget exhausted", "Time
- * budget exhausted", "Max iterations reached", "Max depth reached"); NULL: it may. Checks the
- * warnings too. `depth` is that of the run that asks.
+ * budget exhausted", "Max iterations reached", "Max depth reached") and "Max calls reached", "Max
+ * sub-runs reached"; NULL: it may. Checks the warnings too. `depth` is that of the run that asks.
  */
 const char *budget_iteration_block(struct budget *);
 const char *budget_subcall_block(struct budget *, int depth);
+
+/* Which limited kind has less than `percent` of its limit left, as "cost", "tokens" or "time"
+ * (ENG-14); NULL: none. */
+const char *budget_scarce(const struct budget *, int percent);
+
+/* Counts a call against the tree's limit on calls, for good; ERROR_BUDGET: there was none left. */
+bool budget_admit_call(struct budget *, struct error *);
 
 /* A model call's reservation: embed it; zero is empty; every destructor drops it. */
 struct charge {
@@ -81,11 +101,14 @@ struct charge {
 /* Reserves; fails with ERROR_BUDGET and the block reason, and then holds nothing. */
 bool charge_take(struct charge *, struct budget *, struct budget_amount, struct error *);
 
-/* Replaces the reservation by what was billed. More than was reserved is still spent. */
+/* Replaces the reservation by what was billed. More than was reserved is still spent, and counted
+ * as overrun; so what two reservations were for is settled with each for itself. While an account
+ * has spent and promised more than its limit, nothing is taken from it or below it. */
 void charge_settle(struct charge *, struct budget_amount actual);
 void charge_drop(struct charge *); /* idempotent */
 
-/* Counts in the usage of this account and all above it, at once. */
+/* Counts in the usage of this account and all above it, at once; a call, settled before, checks
+ * the warnings of each. */
 void budget_count_call(struct budget *, const struct budget_usage *one_call);
 void budget_count_iteration(struct budget *);
 void budget_count_subcall(struct budget *, int depth);

@@ -22,6 +22,7 @@
 enum {
 	LONG_OPTION = 256, /* what getopt_long() returns for the first row of the table */
 	NAME_TEXT = 64,    /* an option's name and what goes in front */
+	HOUR_MS = 3600000,
 };
 
 static const size_t places[OPTION_COUNT] = {
@@ -89,19 +90,42 @@ static bool is_choice(const char *string, const char *choices)
 	return false;
 }
 
+/* Zero is what many programs take for "no limit". */
+static const char *zero_advice(const struct option_row *row, int64_t number)
+{
+	return number || row->min != 1 ? "" : "; 0 would allow nothing, it does not mean no limit";
+}
+
+static bool read_count(const struct option_row *row, const char *string, int64_t *ret,
+		       struct error *err)
+{
+	const char *end;
+	int64_t number = 0;
+	bool digits = *string && !string[strspn(string, "0123456789")];
+
+	if (digits && read_integer(string, &number, &end) && number >= row->min &&
+	    number <= row->max) {
+		*ret = number;
+		return true;
+	}
+	return error_set(err, ERROR_USAGE,
+			 "'%s' is no whole number from %" PRId64 " to %" PRId64 "%s", string,
+			 row->min, row->max,
+			 digits ? zero_advice(row, number) : "; write it with digits only");
+}
+
 static bool read_duration(const struct option_row *row, const char *string, int64_t *ret,
 			  struct error *err)
 {
-	char least[16], most[16];
+	char least[16];
 	int64_t ms;
 
 	if (!clock_parse_duration(string, &ms, err))
 		return false;
 	clock_format(row->min, least);
-	clock_format(row->max, most);
 	if (ms < row->min || ms > row->max)
-		return error_set(err, ERROR_USAGE, "'%s' is not from %s to %s", string, least,
-				 most);
+		return error_set(err, ERROR_USAGE, "'%s' is not from %s to %" PRId64 "h%s", string,
+				 least, row->max / HOUR_MS, zero_advice(row, ms));
 	*ret = ms;
 	return true;
 }
@@ -109,8 +133,6 @@ static bool read_duration(const struct option_row *row, const char *string, int6
 static bool read_value(const struct option_row *row, const char *string, union value *ret,
 		       struct error *err)
 {
-	const char *end;
-
 	switch (row->type) {
 	case OPTION_IS_TEXT:
 	case OPTION_IS_LIST:
@@ -121,12 +143,7 @@ static bool read_value(const struct option_row *row, const char *string, union v
 		return is_choice(string, row->argument) ||
 		       error_set(err, ERROR_USAGE, "'%s' is none of %s", string, row->argument);
 	case OPTION_IS_COUNT:
-		if (read_integer(string, &ret->number, &end) && !*end && ret->number >= row->min &&
-		    ret->number <= row->max)
-			return true;
-		return error_set(err, ERROR_USAGE,
-				 "'%s' is no whole number from %" PRId64 " to %" PRId64, string,
-				 row->min, row->max);
+		return read_count(row, string, &ret->number, err);
 	case OPTION_IS_DURATION:
 		return read_duration(row, string, &ret->number, err);
 	case OPTION_IS_MONEY:

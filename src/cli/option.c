@@ -133,10 +133,27 @@ static void add_option(struct evbuffer *out, const struct option_row *row)
 	add_words(out, right, HELP_COLUMN);
 }
 
-void option_help(struct evbuffer *out)
+bool option_is_in(enum option_id id, const enum option_id *ids, size_t count)
 {
-#define GROUP(heading)     evbuffer_add_printf(out, "\n%s:\n", heading);
-#define OPTION(field, ...) add_option(out, &option_table[OPTION_##field]);
+	for (size_t i = 0; i < count; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+void option_help(struct evbuffer *out, const enum option_id *foreign, size_t foreign_count)
+{
+	const char *heading = NULL;
+
+/* A group none of whose options is shown has no heading. */
+#define GROUP(name) heading = name;
+#define OPTION(field, ...)                                                                         \
+	if (!option_is_in(OPTION_##field, foreign, foreign_count)) {                               \
+		if (heading)                                                                       \
+			evbuffer_add_printf(out, "\n%s:\n", heading);                              \
+		heading = NULL;                                                                    \
+		add_option(out, &option_table[OPTION_##field]);                                    \
+	}
 #include "cli/options.def"
 #undef OPTION
 #undef GROUP

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,5 +54,8 @@ enum option_id option_find(const char *name);
 const char *option_nearest(const char *name, const char *const *names, size_t count);
 const char *option_nearest_name(const char *name);
 
-/* The table as --help shows it, in 80 columns. */
-void option_help(struct evbuffer *);
+/* The table as --help shows it, in 80 columns, without the `foreign` ones. */
+void option_help(struct evbuffer *, const enum option_id *foreign, size_t foreign_count);
+
+/* Whether it is one of these. */
+bool option_is_in(enum option_id, const enum option_id *ids, size_t count);

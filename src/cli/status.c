@@ -15,7 +15,6 @@
 #include "base/money.h"
 #include "base/text.h"
 #include "cli/tell.h"
-#include "engine/engine.h"
 
 enum {
 	REFRESH_MS = 100,
@@ -26,8 +25,9 @@ enum {
 };
 
 struct status {
-	const struct engine *engine; /* lent */
-	struct event *timer;         /* owned; NULL: not live */
+	status_source_fn *source;
+	const void *owner;   /* lent: the source's */
+	struct event *timer; /* owned; NULL: not live */
 	struct status_options options;
 	char shown[WIDTH_MAX]; /* what stands on the terminal, or "" */
 };
@@ -118,8 +118,8 @@ static void clear_current(void)
 static void on_refresh(evutil_socket_t fd, short what, void *owner)
 {
 	struct status *status = owner;
-	struct engine_status now = engine_status(status->engine);
-	char turn[32] = "starting", tokens[24], spent[80], elapsed[16], line[WIDTH_MAX];
+	char place[STATUS_PLACE_MAX], tokens[24], spent[80], elapsed[16], line[WIDTH_MAX];
+	struct engine_status now = status->source(status->owner, place);
 	auto_free char *drawn = NULL;
 
 	(void)fd;
@@ -127,11 +127,8 @@ static void on_refresh(evutil_socket_t fd, short what, void *owner)
 	format_count(now.tokens, tokens);
 	format_spent(now.cost, now.max_cost, spent);
 	format_elapsed(now.elapsed_ms, elapsed);
-	if (now.turn)
-		snprintf(turn, sizeof turn, "turn %d", now.turn);
-	snprintf(line, terminal_width(),
-		 "%s%s | depth %d | %d call%s in flight | %s tokens | %s | %s",
-		 now.interrupted ? "finishing (Ctrl-C stops now) | " : "", turn, now.depth,
+	snprintf(line, terminal_width(), "%s%s | %d call%s in flight | %s tokens | %s | %s",
+		 now.interrupted ? "finishing (Ctrl-C stops now) | " : "", place,
 		 now.calls_in_flight, now.calls_in_flight == 1 ? "" : "s", tokens, spent, elapsed);
 	if (!strcmp(line, status->shown))
 		return;
@@ -140,13 +137,14 @@ static void on_refresh(evutil_socket_t fd, short what, void *owner)
 	write_out(drawn);
 }
 
-struct status *status_new(struct event_base *base, const struct engine *engine,
-			  const struct status_options *options)
+struct status *status_new(struct event_base *base, const struct status_options *options,
+			  status_source_fn *source, const void *owner)
 {
 	struct timeval every = clock_timeval(REFRESH_MS);
 	struct status *status = xcalloc(1, sizeof *status);
 
-	status->engine = engine;
+	status->source = source;
+	status->owner = owner;
 	status->options = *options;
 	if (options->live) {
 		status->timer = event_new(base, -1, EV_PERSIST, on_refresh, status);
@@ -245,6 +243,21 @@ static void tell_end(const json_t *event)
 	     string_of(event, "stopReason"));
 }
 
+static void tell_operation(const json_t *event)
+{
+	const json_t *error = json_object_get(event, "error");
+	char tokens[24], took[16];
+
+	format_count(json_get_integer(event, "tokens", 0), tokens);
+	clock_format(json_get_integer(event, "duration", 0), took);
+	if (json_is_object(error))
+		tell("%s %s: %s: %s", string_of(event, "id"), string_of(event, "status"),
+		     string_of(error, "kind"), string_of(error, "message"));
+	else
+		tell("%s %s: %s tokens, %s", string_of(event, "id"), string_of(event, "status"),
+		     tokens, took);
+}
+
 void status_event(struct status *status, const json_t *event)
 {
 	static const struct {
@@ -254,7 +267,7 @@ void status_event(struct status *status, const json_t *event)
 	} lines[] = {
 		{"run", 1, tell_run},        {"response", 1, tell_response},
 		{"llm_call", 1, tell_query}, {"code", 2, tell_block},
-		{"end", 1, tell_end},
+		{"end", 1, tell_end},        {"operation_end", 1, tell_operation},
 	};
 	struct text name = json_get_text(event, "event");
 
@@ -294,10 +307,10 @@ static bool holds(const json_t *strings, const json_t *wanted)
 	return false;
 }
 
-void status_summary(const json_t *result, const json_t *told, const char *verb, int64_t max_cost)
+void status_summary(const json_t *result, const json_t *told, const char *verb, const char *work,
+		    int64_t max_cost)
 {
 	const json_t *usage = json_object_get(result, "usage");
-	int64_t turns = json_get_integer(usage, "iterations", 0);
 	int64_t calls = json_get_integer(usage, "llmCalls", 0);
 	char took[16], input[24], output[24], spent[80];
 	const json_t *warning;
@@ -309,9 +322,8 @@ void status_summary(const json_t *result, const json_t *told, const char *verb, 
 		format_count(json_get_integer(usage, "outputTokens", 0), output);
 		format_spent(money_from_dollars(json_number_value(json_object_get(usage, "cost"))),
 			     max_cost, spent);
-		tell("%s %s: %" PRId64 " turn%s, %" PRId64 " call%s, %s tokens in, %s out, %s%s%s",
-		     verb, took, turns, turns == 1 ? "" : "s", calls, calls == 1 ? "" : "s", input,
-		     output, spent,
+		tell("%s %s: %s, %" PRId64 " call%s, %s tokens in, %s out, %s%s%s", verb, took,
+		     work, calls, calls == 1 ? "" : "s", input, output, spent,
 		     json_get_bool(usage, "costComplete", true) ? "" : " and calls without a price",
 		     json_get_bool(usage, "estimated", false) ? ", partly estimated" : "");
 	}

@@ -11,27 +11,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct engine;
+#include "engine/engine.h"
+
 struct status;
+
+enum { STATUS_PLACE_MAX = 48 };
+
+/* How things stand; `place` gets where the work is: "turn 3 | depth 1". */
+typedef struct engine_status status_source_fn(const void *owner,
+					      char place[static STATUS_PLACE_MAX]);
 
 struct status_options {
 	bool live; /* the line that is rewritten */
 	bool color;
-	int verbose;      /* 1: a line for what a turn, a call and a run came to; 2: blocks too */
+	int verbose; /* 1: a line for what a turn, a call, a run or an operation came to; 2: blocks
+		      */
 	int64_t max_cost; /* BUDGET_UNLIMITED: none */
 };
 
-/* The engine is lent until status_free(). At most one exists. */
-struct status *status_new(struct event_base *, const struct engine *,
-			  const struct status_options *);
+/* The source is asked until status_free(). At most one status exists. */
+struct status *status_new(struct event_base *, const struct status_options *, status_source_fn *,
+			  const void *owner);
 void status_free(struct status *); /* clears the line; NULL is fine */
 
 /* NULL is fine in both: there is no status before an engine. */
 void status_event(struct status *, const json_t *event);
 void status_clear(struct status *);
 
-/* What it came to, from a result object: two lines, and the warnings that are not in `told`. */
-void status_summary(const json_t *result, const json_t *told, const char *verb, int64_t max_cost);
+/* What it came to, from a result object: two lines, and the warnings that are not in `told`. It
+ * begins "VERB 2.7s: WORK, 8 calls". */
+void status_summary(const json_t *result, const json_t *told, const char *verb, const char *work,
+		    int64_t max_cost);
 
 /* Whether standard error is a terminal that can rewrite a line, and whether to colour it:
  * `when` is the value of --color. */

@@ -1,90 +1,140 @@
 #include "engine/ask.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "async/semaphore.h"
 #include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/money.h"
+#include "budget/gauge.h"
 #include "engine/record.h"
+#include "engine/run.h"
+
+enum { REPAIR_GROWTH = 2 }; /* bytes more, where an invalid one becomes U+FFFD */
 
 struct ask {
 	struct room *room; /* lent */
 	struct ask_options options;
-	struct ticket *ticket; /* owned: our place among the calls at once */
-	struct llm_call *call; /* owned: once it was sent */
-	struct charge charge;  /* the attempt that is under way */
-	struct charge earlier; /* what the attempts before it were billed */
+	struct ticket *ticket; /* owned: our place among the calls at once, or in line for it */
+	struct ask_list *list; /* lent: the one of the room where we stand; NULL: none */
+	TAILQ_ENTRY(ask) entry;
+	struct llm_call *call;        /* owned: once it was sent */
+	struct charge charge;         /* the attempt that is under way */
+	struct budget_amount settled; /* what the attempts before it were billed */
+	bool is_short;                /* the account could not pay for it */
+	int64_t estimate;             /* of the input's tokens */
+	int64_t input;                /* the most that they should be billed as */
 	ask_done_fn *done;
 	void *owner;
 };
 
-int64_t ask_input_bound(const struct llm_message *messages, size_t count)
+static int64_t bound(const struct room *room, const char *model, const struct llm_message *messages,
+		     size_t count, int64_t *ret_estimate)
 {
-	int64_t tokens = 0;
+	int64_t estimate = 0, bytes = 0;
 
-	/* The estimate is within a factor of two; half as much again covers all but oddities. */
-	for (size_t i = 0; i < count; i++)
-		tokens += text_tokens(messages[i].text) * 3 / 2 + 16;
-	return tokens;
+	for (size_t i = 0; i < count; i++) {
+		struct text_scan scan = {0};
+
+		text_scan_feed(&scan, messages[i].text);
+		text_scan_end(&scan);
+		estimate += text_scan_tokens(&scan);
+		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid);
+	}
+	*ret_estimate = estimate;
+	return gauge_input(gauges_look(&room->gauges, model), estimate, bytes, count);
 }
 
-static int64_t least(int64_t a, int64_t b)
+int64_t ask_input_bound(const struct room *room, const char *model,
+			const struct llm_message *messages, size_t count)
 {
-	return a < b ? a : b;
+	int64_t estimate;
+
+	return bound(room, model, messages, count, &estimate);
 }
 
-/* How many output tokens the account affords after `input` tokens, at most what is wanted. */
-static int64_t affordable(const struct ask *ask, int64_t input)
+/* The most that an attempt should be billed as; false: there is no price for the model. */
+static bool most(const struct ask *ask, int64_t max_tokens, struct budget_amount *ret)
 {
-	struct budget_amount left = budget_remaining(ask->options.budget);
 	const char *model = ask->options.request.model;
-	int64_t tokens = ask->options.request.max_tokens;
-	int64_t input_cost, more_cost;
+	int64_t output = gauge_output(gauges_look(&ask->room->gauges, model), max_tokens);
 
-	if (left.tokens != BUDGET_UNLIMITED)
-		tokens = least(tokens, left.tokens - input);
-	if (left.cost == BUDGET_UNLIMITED ||
-	    !llm_price(ask->room->llm, model, input, 0, &input_cost) ||
-	    !llm_price(ask->room->llm, model, input, 1, &more_cost))
-		return tokens;
-	if (input_cost > left.cost)
-		return -1;
-	more_cost -= input_cost;
-	return more_cost ? least(tokens, (left.cost - input_cost) / more_cost) : tokens;
+	*ret = (struct budget_amount){.tokens = money_add(ask->input, output)};
+	return llm_price(ask->room->llm, model, ask->input, output, &ret->cost);
+}
+
+/* How much output the account affords, at most what is wanted. */
+static int64_t affordable(const struct ask *ask)
+{
+	struct budget_amount left = budget_remaining(run_budget(ask->options.run));
+	int64_t wanted = ask->options.request.max_tokens;
+	int64_t fits = 0, beyond = wanted + 1, tokens = wanted;
+
+	while (beyond - fits > 1) {
+		struct budget_amount amount;
+
+		most(ask, tokens, &amount);
+		if (amount.tokens <= left.tokens && amount.cost <= left.cost)
+			fits = tokens;
+		else
+			beyond = tokens;
+		tokens = fits + (beyond - fits) / 2;
+	}
+	return fits;
 }
 
 static bool ask_reserve(struct ask *ask, struct error *err)
 {
 	struct llm_request *request = &ask->options.request;
-	int64_t input = ask_input_bound(request->messages, request->message_count);
-	struct budget_amount amount = {0};
+	struct budget *budget = run_budget(ask->options.run);
+	struct budget_amount amount;
 	int64_t tokens;
 
+	ask->input = bound(ask->room, request->model, request->messages, request->message_count,
+			   &ask->estimate);
 	if (ask->options.reserve)
 		charge_drop(ask->options.reserve);
-	tokens = affordable(ask, input);
+	tokens = affordable(ask);
 	/* What does not fit is taken as it was wanted, so that the account says why not. */
-	if (tokens >= least(request->max_tokens, ASK_TOKENS_FLOOR))
+	if (tokens >= ASK_TOKENS_FLOOR)
 		request->max_tokens = tokens;
-	amount.tokens = input + request->max_tokens;
-	if (!llm_price(ask->room->llm, request->model, input, request->max_tokens, &amount.cost)) {
-		if (budget_limits(ask->options.budget)->cost != BUDGET_UNLIMITED)
-			return error_set(err, ERROR_BUDGET,
-					 "the price of model '%s' is not known, so the limit on "
-					 "cost cannot be kept",
-					 request->model);
-		amount.cost = 0;
-	}
-	return charge_take(&ask->charge, ask->options.budget, amount, err);
+	if (!most(ask, request->max_tokens, &amount) &&
+	    budget_limits(budget)->cost != BUDGET_UNLIMITED)
+		return error_set(err, ERROR_BUDGET,
+				 "the price of model '%s' is not known, so the limit on "
+				 "cost cannot be kept",
+				 request->model);
+	ask->is_short = !charge_take(&ask->charge, budget, amount, err);
+	return !ask->is_short;
 }
 
-/* The reservation is for one attempt: another one must be affordable beside what is billed. */
+/* A retry is the same call; the forced answer is what the last call is kept for. */
+static bool ask_admit(struct ask *ask, struct error *err)
+{
+	return ask->options.request.kind == LLM_FORCED ||
+	       budget_admit_call(run_budget(ask->options.run), err);
+}
+
+/* Of `usage` and `cost`, which are of all attempts so far, the last one's part is settled. */
+static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64_t cost)
+{
+	struct budget_amount billed = {cost, usage->input + usage->output};
+
+	charge_settle(&ask->charge, (struct budget_amount){billed.cost - ask->settled.cost,
+							   billed.tokens - ask->settled.tokens});
+	ask->settled = billed;
+}
+
+/* The reservation was for one attempt: another one must be affordable beside what was billed. */
 static bool may_retry(void *owner, const struct llm_usage *usage, int64_t cost)
 {
 	struct ask *ask = owner;
-	struct budget_amount billed = {cost, usage->input + usage->output};
+	struct budget_amount again = ask->charge.amount;
 
-	charge_drop(&ask->earlier);
-	return charge_take(&ask->earlier, ask->options.budget, billed, NULL);
+	settle_attempt(ask, usage, cost);
+	return charge_take(&ask->charge, run_budget(ask->options.run), again, NULL);
 }
 
 static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t cost,
@@ -101,9 +151,33 @@ static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t c
 		.cost_complete = cost_known,
 	};
 
-	charge_drop(&ask->earlier);
-	charge_settle(&ask->charge, (struct budget_amount){cost, used.tokens});
-	budget_count_call(ask->options.budget, &used);
+	if (ask->charge.budget) /* else a retry was refused, and all is settled */
+		settle_attempt(ask, usage, cost);
+	budget_count_call(run_budget(ask->options.run), &used);
+}
+
+/* Of several attempts only the sum is known, and of an estimate nothing is to be learned. */
+static void ask_learn(struct ask *ask, const struct llm_response *response)
+{
+	const struct llm_request *request = &ask->options.request;
+	const struct llm_usage *usage = &response->usage;
+	struct gauge *gauge = gauges_learn(&ask->room->gauges, request->model);
+	char text[128];
+
+	if (usage->estimated || response->attempts > 1)
+		return;
+	if (gauge) {
+		gauge_learn_input(gauge, ask->estimate, usage->input);
+		gauge_learn_output(gauge, request->max_tokens, usage->output);
+	}
+	if (usage->output <= request->max_tokens || ask->room->overrun)
+		return;
+	ask->room->overrun = true;
+	snprintf(text, sizeof text,
+		 "The provider billed more output than max_tokens (%" PRId64 " of %" PRId64
+		 " tokens)",
+		 usage->output, request->max_tokens);
+	run_warn_once(ask->options.run, text);
 }
 
 /* Turns that were answered are recorded by their run; all else that was sent is, here. */
@@ -113,15 +187,41 @@ static void ask_record(const struct ask *ask, const struct llm_response *respons
 	const struct llm_request *request = &ask->options.request;
 
 	if (ask->options.number != ASK_TURN || err)
-		record_call(ask->room->trace, ask->options.run, ask->options.number, request,
-			    response, err);
+		record_call(ask->room->trace, run_id(ask->options.run), ask->options.number,
+			    ask->options.reason, request, response, err);
+}
+
+static void stand_in(struct ask *ask, struct ask_list *list)
+{
+	if (ask->list)
+		TAILQ_REMOVE(ask->list, ask, entry);
+	ask->list = list;
+	if (list)
+		TAILQ_INSERT_TAIL(list, ask, entry);
 }
 
 static void ask_free(struct ask *ask)
 {
+	stand_in(ask, NULL);
 	charge_drop(&ask->charge);
 	ticket_free(ask->ticket);
 	free(ask);
+}
+
+static void on_ticket(void *owner);
+
+/* Those of the same account may be affordable now; they come before whoever comes later. */
+static void retry_waiting(struct room *room, const struct run *run)
+{
+	struct ask *ask, *next;
+
+	for (ask = TAILQ_FIRST(&room->waiting); ask; ask = next) {
+		next = TAILQ_NEXT(ask, entry);
+		if (ask->options.run != run)
+			continue;
+		stand_in(ask, NULL);
+		ask->ticket = ticket_new(room->calls, 1, on_ticket, ask);
+	}
 }
 
 static void on_llm(void *owner, const struct llm_response *response, const struct error *err)
@@ -133,9 +233,21 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	ask->call = NULL;
 	ask->room->calls_in_flight--;
 	ask_settle(ask, &response->usage, response->cost, response->cost_known);
+	retry_waiting(ask->room, ask->options.run);
+	ask_learn(ask, response);
 	ask_record(ask, response, err);
 	ask_free(ask);
 	done(above, response, err);
+}
+
+static bool has_sent(const struct room *room, const struct run *run)
+{
+	const struct ask *ask;
+
+	TAILQ_FOREACH (ask, &room->sent, entry)
+		if (ask->options.run == run)
+			return true;
+	return false;
 }
 
 static void on_ticket(void *owner)
@@ -145,9 +257,15 @@ static void on_ticket(void *owner)
 	void *above = ask->owner;
 	struct error err = {0};
 
-	if (ask_reserve(ask, &err)) {
+	if (ask_reserve(ask, &err) && ask_admit(ask, &err)) {
 		ask->room->calls_in_flight++;
+		stand_in(ask, &ask->room->sent);
 		ask->call = llm_start(ask->room->llm, &ask->options.request, on_llm, ask);
+		return;
+	}
+	if (ask->is_short && has_sent(ask->room, ask->options.run)) {
+		ticket_free(take_pointer(&ask->ticket));
+		stand_in(ask, &ask->room->waiting);
 		return;
 	}
 	ask_free(ask);
@@ -179,6 +297,7 @@ void ask_cancel(struct ask *ask)
 		response.cost_known = llm_price(ask->room->llm, ask->options.request.model, 0, 0,
 						&price);
 		ask_settle(ask, &response.usage, response.cost, response.cost_known);
+		retry_waiting(ask->room, ask->options.run);
 		ask_record(ask, &response, &err);
 	}
 	ask_free(ask);

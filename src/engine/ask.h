@@ -1,10 +1,12 @@
 /*
  * engine/ask.h - one model call, in its turn and paid for.
  *
- * Waits for a slot, reserves the most that the call should cost (with max_tokens
- * lowered to what the account affords, down to a floor), sends it, settles to
- * what was billed, counts it and records it. A retry reserves again. Cancelling
- * settles too: what a closed transfer had cost is not forgotten.
+ * Waits for a slot, reserves the most that the call should be billed as (with
+ * max_tokens lowered to what the account affords, down to a floor), sends it,
+ * settles to what was billed, counts it, learns from it and records it. What the
+ * account does not afford beside its calls in flight waits for them to end: where
+ * the purse is small, calls come one after the other. A retry reserves again.
+ * Cancelling settles too: what a closed transfer had cost is not forgotten.
  */
 #pragma once
 
@@ -22,10 +24,10 @@ enum {
 struct ask;
 
 struct ask_options {
-	struct budget *budget;  /* lent: who pays */
+	struct run *run;        /* lent: who asks, pays and is warned */
 	struct charge *reserve; /* lent, or NULL: given up when this call reserves */
-	const char *run;        /* lent: the id under which it is recorded */
 	int number;             /* of the run's calls; ASK_TURN: a turn, which the run records */
+	const char *reason;     /* lent, or NULL: why it stands in for a sub-run */
 	struct llm_request request; /* its messages and model are lent until the callback */
 };
 
@@ -38,5 +40,6 @@ typedef void ask_done_fn(void *owner, const struct llm_response *response, const
 struct ask *ask_start(struct room *, const struct ask_options *, ask_done_fn *, void *owner);
 void ask_cancel(struct ask *); /* NULL is fine; no callback follows */
 
-/* The most tokens that these messages can be counted as, by our estimate. */
-int64_t ask_input_bound(const struct llm_message *messages, size_t count);
+/* The most input tokens that these messages should be billed as, by what was billed so far. */
+int64_t ask_input_bound(const struct room *, const char *model, const struct llm_message *messages,
+			size_t count);

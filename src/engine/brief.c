@@ -7,8 +7,9 @@
 #include "engine/prompt.h"
 
 enum {
-	PREVIEW_MAX = 2000, /* bytes of the context in the first turn */
-	CALL_TOKENS = 2000, /* of a typical llm_query: what the prompt's cost figure is for */
+	PREVIEW_MAX = 2000,  /* bytes of the context in the first turn */
+	REMINDER_MAX = 2000, /* characters of the task in the turns after it */
+	CALL_TOKENS = 2000,  /* of a typical llm_query: what the prompt's cost figure is for */
 	CALL_OUTPUT_TOKENS = 500,
 	CALL_MS = 3000,   /* until this run has measured its own */
 	SUBRUN_CALLS = 5, /* turns of a typical sub-run */
@@ -28,7 +29,6 @@ static void values_of_budget(const struct brief *brief, struct prompt_values *va
 	prompt_duration(values, "time", budget_remaining_ms(brief->budget));
 	prompt_number(values, "iterations", budget_remaining_iterations(brief->budget));
 	prompt_number(values, "max_output", brief->room->config->max_output);
-	prompt_text(values, "task", brief->task);
 }
 
 static void values_of_calls(const struct brief *brief, struct prompt_values *values)
@@ -41,6 +41,7 @@ static void values_of_calls(const struct brief *brief, struct prompt_values *val
 
 	prompt_text(values, "model", text_of(room->model));
 	prompt_text(values, "subcall_model", text_of(room->subcall_model));
+	prompt_number(values, "downgrade", room->config->downgrade);
 	prompt_duration(values, "query_time", call_ms);
 	prompt_duration(values, "subrun_time", subrun_ms);
 	if (llm_price(room->llm, room->subcall_model, CALL_TOKENS, CALL_OUTPUT_TOKENS, &cost)) {
@@ -118,6 +119,7 @@ void brief_first_turn(const struct brief *brief, struct telling *out)
 	struct text preview = {"", 0};
 
 	values_of_budget(brief, &values);
+	prompt_text(&values, "task", brief->task);
 	describe_context(brief->context, contexts);
 	prompt_text(&values, "contexts", text_in(contexts));
 	if (brief->context->count)
@@ -138,9 +140,13 @@ struct text brief_direct(void)
 
 void brief_turn(const struct brief *brief, struct text news, struct telling *out)
 {
+	auto_evbuffer struct evbuffer *reminder = evbuffer_new();
 	struct prompt_values values = {0};
 
 	values_of_budget(brief, &values);
+	values_of_calls(brief, &values);
+	brief_clip(brief->task, REMINDER_MAX, reminder);
+	prompt_text(&values, "task", text_in(reminder));
 	prompt_text(&values, "output", news);
 	prompt_render("turn", &values, out->text, out->timeless);
 }
@@ -151,9 +157,19 @@ void brief_forced(const struct brief *brief, const char *reason, struct text new
 	struct prompt_values values = {0};
 
 	values_of_budget(brief, &values);
+	prompt_text(&values, "task", brief->task);
 	prompt_text(&values, "reason", text_of(reason));
 	prompt_text(&values, "output", news);
 	prompt_render("forced", &values, out->text, out->timeless);
+}
+
+void brief_summary(int64_t turns, struct text what, struct evbuffer *out)
+{
+	struct prompt_values values = {0};
+
+	prompt_number(&values, "turns", turns);
+	prompt_text(&values, "output", what);
+	prompt_render("summary", &values, out, NULL);
 }
 
 void brief_note(const char *name, struct text output, struct evbuffer *out)

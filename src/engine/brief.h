@@ -44,7 +44,11 @@ struct text brief_direct(void);
 void brief_turn(const struct brief *, struct text news, struct telling *out);
 void brief_forced(const struct brief *, const char *reason, struct text news, struct telling *out);
 
-/* One of the notes without values: "no_code", "cut", "lost". */
+/* In the place of the first `turns` turns, which their conversation has no room for. */
+void brief_summary(int64_t turns, struct text what, struct evbuffer *out);
+
+/* One of the notes without values: "no_code", "cut", "cut_text", "repeated"; or "lost", with why.
+ */
 void brief_note(const char *name, struct text output, struct evbuffer *out);
 void brief_unknown_variable(struct text name, struct text variables, struct evbuffer *out);
 

@@ -1,8 +1,24 @@
 #include "engine/conversation.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
+
+static struct llm_message message_of(enum llm_role role, struct text text, struct text timeless)
+{
+	return (struct llm_message){
+		.role = role,
+		.text = text_from(text_copy(text), text.size),
+		.timeless = text_from(text_copy(timeless), timeless.size),
+	};
+}
+
+static void message_done(struct llm_message *message)
+{
+	free((char *)message->text.bytes);
+	free((char *)message->timeless.bytes);
+}
 
 void conversation_add(struct conversation *conversation, enum llm_role role, struct text text,
 		      struct text timeless)
@@ -12,19 +28,32 @@ void conversation_add(struct conversation *conversation, enum llm_role role, str
 		conversation->messages = xreallocarray(conversation->messages, conversation->room,
 						       sizeof *conversation->messages);
 	}
-	conversation->messages[conversation->count++] = (struct llm_message){
-		.role = role,
-		.text = text_from(text_copy(text), text.size),
-		.timeless = text_from(text_copy(timeless), timeless.size),
-	};
+	conversation->messages[conversation->count++] = message_of(role, text, timeless);
+}
+
+void conversation_replace(struct conversation *conversation, size_t first, size_t count,
+			  enum llm_role role, struct text text)
+{
+	struct llm_message *at = conversation->messages + first;
+	struct llm_message message = message_of(role, text, (struct text){0});
+	size_t after = conversation->count - first - count;
+
+	for (size_t i = 0; i < count; i++)
+		message_done(&at[i]);
+	memmove(at + 1, at + count, after * sizeof *at);
+	*at = message;
+	conversation->count -= count - 1;
+}
+
+void conversation_drop_last(struct conversation *conversation)
+{
+	message_done(&conversation->messages[--conversation->count]);
 }
 
 void conversation_done(struct conversation *conversation)
 {
-	for (size_t i = 0; i < conversation->count; i++) {
-		free((char *)conversation->messages[i].text.bytes);
-		free((char *)conversation->messages[i].timeless.bytes);
-	}
+	while (conversation->count)
+		conversation_drop_last(conversation);
 	free(conversation->messages);
 	*conversation = (struct conversation){0};
 }

@@ -1,8 +1,9 @@
 /*
- * engine/conversation.h - what a run and its model have said, append-only.
+ * engine/conversation.h - what a run and its model have said.
  *
- * Nothing said is ever changed, so that each request begins with the bytes of
- * the one before and the provider's prompt cache hits.
+ * It is only added to, so that each request begins with the bytes of the one
+ * before and the provider's prompt cache hits; but for the rare case that it
+ * outgrows the model's window (engine/history.h).
  */
 #pragma once
 
@@ -19,4 +20,9 @@ struct conversation {
 
 /* Copies both; `timeless` is llm_message's, or empty. */
 void conversation_add(struct conversation *, enum llm_role, struct text, struct text timeless);
+
+/* Puts one message, copied, in the place of `count` > 0 of them. */
+void conversation_replace(struct conversation *, size_t first, size_t count, enum llm_role,
+			  struct text);
+void conversation_drop_last(struct conversation *);
 void conversation_done(struct conversation *);

@@ -95,6 +95,8 @@ static void open_room(struct engine *engine, struct event_base *base, struct san
 	const struct engine_config *config = &engine->config;
 	struct room *room = &engine->room;
 
+	TAILQ_INIT(&room->sent);
+	TAILQ_INIT(&room->waiting);
 	room->base = base;
 	room->sandbox = sandbox;
 	room->llm = llm;
@@ -119,6 +121,7 @@ struct engine *engine_start(struct event_base *base, struct sandbox *sandbox, st
 	engine->notes = context->notes ? json_copy(context->notes) : json_array();
 	open_room(engine, base, sandbox, llm);
 	engine->room.calls = semaphore_new(base, (size_t)config->max_parallel);
+	engine->room.workers = semaphore_new(base, (size_t)config->max_workers);
 	engine->room.trace = trace_new(on_trace, engine);
 	engine->root = run_start(&engine->room, &options, on_root, engine);
 	return engine;
@@ -130,6 +133,8 @@ void engine_free(struct engine *engine)
 		return;
 	run_free(engine->root);
 	semaphore_free(engine->room.calls);
+	semaphore_free(engine->room.workers);
+	gauges_done(&engine->room.gauges);
 	trace_free(engine->room.trace);
 	json_decref(engine->notes);
 	free(engine);

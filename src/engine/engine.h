@@ -28,6 +28,8 @@ struct engine_config {
 	int64_t block_timeout_ms;
 	int64_t max_output; /* characters */
 	int max_parallel;   /* model calls in flight at once */
+	int max_workers;    /* workers that compute at once; those that wait for a sub-run don't */
+	int downgrade;      /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
 	int64_t grace_ms;   /* for the forced answer after an interruption */
 	bool strict;        /* a forced answer is a failure (ERROR_BUDGET) */
 };

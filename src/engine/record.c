@@ -75,22 +75,32 @@ void record_iteration(struct trace *trace, const char *run, int index)
 	trace_run(trace, "iteration", run, "{s:i}", "index", index);
 }
 
-void record_call(struct trace *trace, const char *run, int index, const struct llm_request *request,
-		 const struct llm_response *reply, const struct error *err)
+void record_call(struct trace *trace, const char *run, int index, const char *reason,
+		 const struct llm_request *request, const struct llm_response *reply,
+		 const struct error *err)
 {
 	struct text prompt = request->messages[request->message_count - 1].text;
 	int64_t kept;
 
 	if (!trace_admit_call(trace, prompt.size + reply->text.size, &kept))
 		return;
-	trace_run(trace, "llm_call", run, "{s:i, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o*}",
-		  "index", index, "kind", llm_kind_name(request->kind), "model",
+	trace_run(trace, "llm_call", run,
+		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o*}", "index", index,
+		  "kind", llm_kind_name(request->kind), "reason", reason, "model",
 		  reply->model ? reply->model : request->model, "prompt",
 		  clipped(prompt, err && kept > FAILED_TEXT_MAX ? FAILED_TEXT_MAX : kept),
 		  "response", clipped(reply->text, kept), "inputTokens",
 		  (json_int_t)reply->usage.input, "outputTokens", (json_int_t)reply->usage.output,
 		  "cost", result_cost(reply->cost_known, reply->cost), "duration",
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL);
+}
+
+void record_compaction(struct trace *trace, const char *run, int index, int64_t turns,
+		       int64_t before, int64_t after)
+{
+	trace_run(trace, "compaction", run, "{s:i, s:I, s:I, s:I}", "index", index, "turns",
+		  (json_int_t)turns, "tokensBefore", (json_int_t)before, "tokensAfter",
+		  (json_int_t)after);
 }
 
 void record_warning(struct trace *trace, const char *run, const char *text)

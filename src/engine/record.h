@@ -24,9 +24,14 @@ void record_block(struct trace *, const char *run, int index, struct text code,
 void record_iteration(struct trace *, const char *run, int index);
 
 /* A model call that was sent and ended, but for turns that were answered. `index` counts the run's
- * calls in the order they were made; ASK_TURN stands for a turn. */
-void record_call(struct trace *, const char *run, int index, const struct llm_request *,
-		 const struct llm_response *, const struct error *err);
+ * calls in the order they were made; ASK_TURN stands for a turn. `reason` is why it stands in for a
+ * sub-run, or NULL. */
+void record_call(struct trace *, const char *run, int index, const char *reason,
+		 const struct llm_request *, const struct llm_response *, const struct error *err);
+
+/* The first `turns` turns were replaced by their summary; tokens by our estimate. */
+void record_compaction(struct trace *, const char *run, int index, int64_t turns, int64_t before,
+		       int64_t after);
 void record_warning(struct trace *, const char *run, const char *text);
 void record_end(struct trace *, const char *run, const struct run_result *, const char *source,
 		const struct budget *);

@@ -7,11 +7,16 @@
 
 #include <event2/event.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 
 #include "engine/engine.h"
+#include "engine/gauges.h"
 
+struct ask;
 struct semaphore;
 struct trace;
+
+TAILQ_HEAD(ask_list, ask);
 
 enum { RUN_DEPTH_MAX = 64 }; /* no limit on depth may be set beyond it */
 
@@ -21,9 +26,14 @@ struct room {
 	struct llm *llm;                    /* lent */
 	const struct engine_config *config; /* lent */
 	struct semaphore *calls;            /* owned by the engine: model calls at once */
+	struct semaphore *workers;          /* owned by the engine: seats (engine/seat.h) */
+	struct ask_list sent;               /* model calls that are under way; lent */
+	struct ask_list waiting;            /* those that wait for what these give back; lent */
+	struct gauges gauges;               /* what models were billed as */
 	struct trace *trace;                /* owned by the engine */
 	const char *model;                  /* of root turns, resolved */
 	const char *subcall_model;          /* of everything below, resolved */
+	bool overrun;                       /* it was warned of output beyond max_tokens */
 	int calls_in_flight;
 	int runs_alive[RUN_DEPTH_MAX]; /* by depth, for the status line */
 	int64_t call_count, call_ms;   /* finished llm_query calls and their time, for prompts */

@@ -1,14 +1,17 @@
 /*
  * One run, told in the order in which it happens.
  *
+ *   ADMIT -> ADMIT      it is not its turn to have a worker
  *   ADMIT -> ASK        a worker stands, or the run fails
  *   ASK -> READ         the model is asked for its next step
  *   ASK -> LIST         the budget is spent
  *   READ -> EXEC        it answered
  *   READ -> LIST        the purse did not afford the question
+ *   READ -> READ        it was too long for the model, and is asked in fewer words
  *   EXEC -> FEED        the next block runs, and its calls are served
  *   EXEC -> RESTART     there is no worker any more: another one
  *   EXEC -> JUDGE       no block is left
+ *   RESTART -> RESTART  it is not its turn to have one
  *   RESTART -> EXEC
  *   FEED -> EXEC        what it printed is noted
  *   JUDGE -> ASK        no answer yet
@@ -18,6 +21,7 @@
  *   LIST -> FORCE       which variables there are
  *   FORCE -> CLOSE      the model is asked for its answer, now
  *   CLOSE -> LOOKUP     it named a variable
+ *   CLOSE -> CLOSE      as with READ
  *   any -> LIST         the time is over, or somebody wants the answer now
  *
  * Every state may go to FINISH, with an answer or an error. Nothing here blocks; only run_drive()
@@ -38,9 +42,10 @@
 #include "engine/run_private.h"
 
 enum {
-	IDLE_TURNS_MAX = 3,      /* without code and answer, before one is asked for */
-	LISTING_MS = 500,        /* for the listing of variables before a forced answer */
-	LISTING_NEEDS_MS = 4000, /* with less time left there is none */
+	IDLE_TURNS_MAX = 3, /* without code and answer, before one is asked for */
+	LISTING_MS = 500,   /* at most, for the variables or one of them, before a forced answer */
+	LISTING_SHARE = 8,  /* and no more than this part of the time that is left */
+	LISTING_MS_MIN = 5, /* with less there is none */
 };
 
 enum verdict { MORE, WAIT, DONE };
@@ -101,14 +106,18 @@ static enum verdict exhausted(struct run *run, const char *reason)
 		{"Token budget exhausted", STOP_MAX_TOKENS},
 		{"Time budget exhausted", STOP_MAX_TIME},
 		{"Max iterations reached", STOP_MAX_ITERATIONS},
+		{"Max calls reached", STOP_MAX_CALLS},
 	};
-	size_t i = 0;
+	struct error err;
 
-	while (i < 3 && !strstr(reason, reasons[i].reason))
-		i++;
-	run->reason = reasons[i].reason;
-	run->stop = reasons[i].stop;
-	return then(run, RUN_LIST);
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (!strcmp(reason, reasons[i].reason)) {
+			run->reason = reasons[i].reason;
+			run->stop = reasons[i].stop;
+			return then(run, RUN_LIST);
+		}
+	error_set(&err, ERROR_BUDGET, "%s", reason);
+	return fail(run, &err);
 }
 
 static void close_iteration(struct run *run)
@@ -121,6 +130,8 @@ static void close_iteration(struct run *run)
 
 static enum verdict run_admit(struct run *run)
 {
+	if (!run->seat.held)
+		return await(run, RUN_ADMIT);
 	run_start_worker(run);
 	return await(run, RUN_ASK);
 }
@@ -149,16 +160,36 @@ static enum verdict run_ask(struct run *run)
 	return await(run, RUN_READ);
 }
 
+static enum verdict read_error(struct run *run, const struct error *err)
+{
+	if (err->kind == ERROR_BUDGET)
+		return exhausted(run, err->text);
+	if (err->kind != ERROR_CONTEXT_OVERFLOW || !run_say_less(run))
+		return fail(run, err);
+	run_ask_model(run, LLM_TURN, ASK_TOKENS_TURN);
+	return await(run, RUN_READ);
+}
+
+static bool same_as_before(const struct conversation *conversation, struct text text)
+{
+	const struct llm_message *before = &conversation->messages[conversation->count - 2];
+
+	return before->role == LLM_ASSISTANT && before->text.size == text.size &&
+	       !memcmp(before->text.bytes, text.bytes, text.size);
+}
+
 static enum verdict run_read(struct run *run)
 {
 	const struct llm_response *reply = run->reply;
 
-	if (run->reply_error && run->reply_error->kind == ERROR_BUDGET)
-		return exhausted(run, run->reply_error->text);
 	if (run->reply_error)
-		return fail(run, run->reply_error);
+		return read_error(run, run->reply_error);
+	if (!reply->usage.estimated && reply->attempts == 1)
+		history_learn(&run->history, reply->usage.input);
+	run->cut = reply->finish == LLM_FINISH_LENGTH;
+	run->repeated = same_as_before(&run->conversation, reply->text);
 	response_done(&run->response);
-	response_read(reply->text, reply->finish == LLM_FINISH_LENGTH, &run->response);
+	response_read(reply->text, run->cut, &run->response);
 	record_response(run->room->trace, run->id, run->turn - 1,
 			run->conversation.messages[run->conversation.count - 1].text, reply,
 			run->response.thinking);
@@ -166,18 +197,11 @@ static enum verdict run_read(struct run *run)
 	conversation_add(&run->conversation, LLM_ASSISTANT,
 			 text_trim(reply->text).size ? reply->text : text_of("(nothing)"),
 			 (struct text){0});
+	history_add_turn(&run->history);
 	run->iteration_open = true;
 	run->next_block = 0;
 	run->block_failed = false;
 	return then(run, RUN_EXEC);
-}
-
-/* A worker is gone, and with it the variables; said once. */
-static void tell_loss(struct run *run)
-{
-	if (run->gone.kind)
-		brief_note("lost", text_of(run->gone.text), run->news);
-	run->gone.kind = ERROR_NONE;
 }
 
 static enum verdict run_exec(struct run *run)
@@ -194,19 +218,11 @@ static enum verdict run_exec(struct run *run)
 
 static enum verdict run_restart(struct run *run)
 {
-	tell_loss(run);
+	if (!run->seat.held)
+		return await(run, RUN_RESTART);
+	run_tell_loss(run);
 	run_start_worker(run);
 	return await(run, RUN_EXEC);
-}
-
-static void note_block(struct run *run, const struct worker_block *block)
-{
-	int64_t max = run->room->config->max_output;
-
-	record_block(run->room->trace, run->id, run->turn - 1,
-		     run->response.blocks[run->next_block], block, max);
-	brief_block(run->block_number, block, max, run->news);
-	run->block_failed |= block->failed;
 }
 
 /* A block that took its worker with it: the later ones of the response do not run. */
@@ -214,8 +230,8 @@ static enum verdict feed_loss(struct run *run)
 {
 	struct worker_block block = {.failed = true, .error = text_of(run->gone.text)};
 
-	note_block(run, &block);
-	tell_loss(run);
+	run_tell_block(run, &block);
+	run_tell_loss(run);
 	run->next_block = run->response.block_count;
 	return then(run, RUN_EXEC);
 }
@@ -227,7 +243,7 @@ static enum verdict run_feed(struct run *run)
 	if (!block)
 		return feed_loss(run);
 	run->worker_idle = true;
-	note_block(run, block);
+	run_tell_block(run, block);
 	run->next_block++;
 	if (!block->final)
 		return then(run, RUN_EXEC);
@@ -240,11 +256,13 @@ static enum verdict judge_further(struct run *run)
 {
 	if (run->response.cut_fence)
 		brief_note("cut", text_of(""), run->news);
+	if (run->response.block_count && run->repeated)
+		brief_note("repeated", text_of(""), run->news);
 	if (run->response.block_count || run->response.cut_fence) {
 		run->idle_turns = 0;
 		return then(run, RUN_ASK);
 	}
-	brief_note("no_code", text_of(""), run->news);
+	brief_note(run->cut ? "cut_text" : "no_code", text_of(""), run->news);
 	if (++run->idle_turns < IDLE_TURNS_MAX)
 		return then(run, RUN_ASK);
 	run->reason = "three turns in a row had neither code nor an answer";
@@ -265,7 +283,7 @@ static enum verdict ask_variable(struct run *run)
 {
 	if (run->worker)
 		return look_up(run, run->room->config->block_timeout_ms);
-	tell_loss(run);
+	run_tell_loss(run);
 	brief_unknown_variable(run->response.value, text_of(""), run->news);
 	return then(run, RUN_ASK);
 }
@@ -314,7 +332,7 @@ static enum verdict run_lookup(struct run *run)
 	if (run->reason)
 		return settle(run, event && event->found ? event->value : text_of(""));
 	if (!event) {
-		tell_loss(run);
+		run_tell_loss(run);
 		return then(run, RUN_ASK);
 	}
 	run->worker_idle = true;
@@ -322,6 +340,13 @@ static enum verdict run_lookup(struct run *run)
 		return final(run, event->value, "final_var");
 	brief_unknown_variable(run->response.value, event->variables, run->news);
 	return then(run, RUN_ASK);
+}
+
+static int64_t listing_ms(const struct run *run)
+{
+	int64_t share = (run->deadline - clock_ms()) / LISTING_SHARE;
+
+	return share < LISTING_MS ? share : LISTING_MS;
 }
 
 static enum verdict run_list(struct run *run)
@@ -332,10 +357,10 @@ static enum verdict run_list(struct run *run)
 		subcalls_free(&run->subcalls);
 		worker_free(take_pointer(&run->worker));
 	}
-	if (!run->worker || !run->worker_idle || run->deadline - clock_ms() < LISTING_NEEDS_MS)
+	if (!run->worker || !run->worker_idle || listing_ms(run) < LISTING_MS_MIN)
 		return then(run, RUN_FORCE);
 	run->worker_idle = false;
-	worker_get(run->worker, "", LISTING_MS);
+	worker_get(run->worker, "", listing_ms(run));
 	return await(run, RUN_FORCE);
 }
 
@@ -344,7 +369,19 @@ static enum verdict run_force(struct run *run)
 	bool listed = run->event && run->event->kind == WORKER_VALUE;
 
 	run->worker_idle |= listed;
-	run_say_plea(run, listed ? run->event->variables : text_of(""));
+	if (listed) {
+		evbuffer_add_printf(run->news, "\n[variables]\n");
+		evbuffer_add(run->news, run->event->variables.bytes, run->event->variables.size);
+	}
+	run_say_plea(run);
+	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
+	return await(run, RUN_CLOSE);
+}
+
+static enum verdict plead_again(struct run *run, const struct error *err)
+{
+	if (err->kind != ERROR_CONTEXT_OVERFLOW || !run_say_short_plea(run))
+		return fail_forced(run, err);
 	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
 	return await(run, RUN_CLOSE);
 }
@@ -352,14 +389,13 @@ static enum verdict run_force(struct run *run)
 static enum verdict run_close(struct run *run)
 {
 	const struct llm_response *reply = run->reply;
-	bool cut;
 
 	if (run->reply_error)
-		return fail_forced(run, run->reply_error);
-	cut = reply->finish == LLM_FINISH_LENGTH;
+		return plead_again(run, run->reply_error);
+	run->cut = reply->finish == LLM_FINISH_LENGTH;
 	response_done(&run->response);
-	response_read(reply->text, cut, &run->response);
-	if (cut)
+	response_read(reply->text, run->cut, &run->response);
+	if (run->cut)
 		run_warn(run, "The forced answer was cut at its length limit");
 	if (run->response.answer == ANSWER_DIRECT)
 		return settle(run, run->response.value);
@@ -371,6 +407,7 @@ static enum verdict run_close(struct run *run)
 static enum verdict run_finish(struct run *run)
 {
 	close_iteration(run);
+	budget_iteration_block(run->budget); /* warns of what the last step took */
 	return DONE;
 }
 
@@ -416,6 +453,11 @@ void run_drive(struct run *run)
 bool run_awaits_worker(const struct run *run)
 {
 	return run->state != RUN_READ && run->state != RUN_CLOSE;
+}
+
+bool run_awaits_seat(const struct run *run)
+{
+	return run->state == RUN_ADMIT || run->state == RUN_RESTART;
 }
 
 bool run_is_forcing(const struct run *run)

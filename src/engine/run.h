@@ -16,6 +16,7 @@
 struct budget;
 struct room;
 struct run;
+struct seat;
 
 /* Why a run stopped, with the name that results show. */
 #define STOP_REASONS(X)                                                                            \
@@ -24,6 +25,7 @@ struct run;
 	X(MAX_COST, "max_cost")                                                                    \
 	X(MAX_TOKENS, "max_tokens")                                                                \
 	X(MAX_TIME, "max_time")                                                                    \
+	X(MAX_CALLS, "max_calls")                                                                  \
 	X(INTERRUPTED, "interrupted")                                                              \
 	X(PROVIDER_ERROR, "provider_error")                                                        \
 	X(SANDBOX_ERROR, "sandbox_error")                                                          \
@@ -37,9 +39,12 @@ enum stop_reason {
 
 const char *stop_reason_name(enum stop_reason);
 
+/* The root has neither parent nor pool nor seat. */
 struct run_options {
-	struct budget *parent_budget; /* lent, outlives the run; NULL: this is the root */
-	const char *parent_id;        /* lent during run_start(); NULL: the root */
+	struct run *parent;  /* lent, outlives the run: whose task it is */
+	struct budget *pool; /* lent, likewise: what its account is granted out of */
+	int64_t among;       /* budget_new_child()'s */
+	struct seat *seat;   /* held; taken */
 	int depth;
 	struct text task;              /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
@@ -71,4 +76,10 @@ const struct context *run_context(const struct run *); /* lent */
 const json_t *run_warnings(const struct run *);        /* lent array of strings */
 int run_turn(const struct run *);                      /* from 1; 0 before the first */
 void run_warn(struct run *, const char *text);         /* in the result and in the trace */
+void run_warn_once(struct run *, const char *text);    /* likewise, and in all runs above it */
 int run_next_call(struct run *); /* the number of its next call, in the order they are made */
+
+/* While it waits for sub-runs, each time one more or one less, it has no seat (engine/seat.h). */
+void run_wait(struct run *);
+void run_wait_over(struct run *);
+bool run_may_go_on(const struct run *); /* it has a seat, or waits for others anyway */

@@ -4,6 +4,7 @@
  */
 #include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -15,13 +16,33 @@
 
 enum {
 	CLOSING_MS_MAX = 15000, /* set aside of a run's time for the forced answer */
-	CLOSING_SHARE = 10,     /* a tenth of its time, and of its purse */
+	CLOSING_SHARE = 10,     /* a tenth of its time, and of its purse; */
+	CLOSING_INPUT = 1500,   /* ... tokens of a short plea ... */
+	CLOSING_OUTPUT = 500,   /* ... and of a short answer to it */
 };
 
 void run_warn(struct run *run, const char *text)
 {
 	json_array_append_new(run->warnings, json_from_text(text_of(text)));
 	record_warning(run->room->trace, run->id, text);
+}
+
+static bool is_warned(const struct run *run, const char *text)
+{
+	const json_t *told;
+	size_t i;
+
+	json_array_foreach (run->warnings, i, told)
+		if (!strcmp(json_string_value(told), text))
+			return true;
+	return false;
+}
+
+void run_warn_once(struct run *run, const char *text)
+{
+	for (; run; run = run->parent)
+		if (!is_warned(run, text))
+			run_warn(run, text);
 }
 
 static void on_budget_warning(void *owner, const char *text)
@@ -76,6 +97,42 @@ void run_on_worker(void *owner, const struct worker_event *event)
 	run_drive(run);
 }
 
+static void on_seat(void *owner)
+{
+	struct run *run = owner;
+
+	if (run_awaits_seat(run))
+		run_drive(run);
+	else
+		subcalls_reply(&run->subcalls);
+}
+
+static void ask_seat(struct run *run)
+{
+	bool goes_on = run->turn > 0;
+
+	seat_ask(&run->seat, run->room->workers, run->depth, goes_on, on_seat, run);
+}
+
+void run_wait(struct run *run)
+{
+	if (run->children++)
+		return;
+	seat_leave(&run->seat);
+	subcalls_reply(&run->subcalls);
+}
+
+void run_wait_over(struct run *run)
+{
+	if (!--run->children)
+		ask_seat(run);
+}
+
+bool run_may_go_on(const struct run *run)
+{
+	return run->children || run->seat.held;
+}
+
 void run_start_worker(struct run *run)
 {
 	struct worker_input inputs[WORKER_INPUTS_MAX];
@@ -109,6 +166,7 @@ static void give_up(struct run *run, enum stop_reason stop, int64_t deadline)
 	set_last_alarm(run, deadline);
 	if (run_is_forcing(run)) {
 		run->stop = stop;
+		run->deadline = deadline;
 		return;
 	}
 	/* A block that still runs, or waits, has nobody left to answer its calls. */
@@ -124,7 +182,9 @@ static void on_alarm(evutil_socket_t fd, short what, void *owner)
 
 	(void)fd;
 	(void)what;
-	if (run_is_forcing(run)) {
+	if (run_is_forcing(run) && clock_ms() < run->deadline) {
+		set_last_alarm(run, run->deadline);
+	} else if (run_is_forcing(run)) {
 		run_force_failed(run);
 		run_drive(run);
 	} else {
@@ -151,13 +211,26 @@ static void set_alarm(struct run *run)
 	evtimer_add(run->alarm, &until);
 }
 
+/* A tenth, but where that is too little for any answer, up to a quarter. */
+static int64_t closing_share(int64_t left, int64_t needed)
+{
+	int64_t share = left / CLOSING_SHARE;
+
+	if (share >= needed)
+		return share;
+	return needed < left / 4 ? needed : left / 4;
+}
+
 static void set_reserve(struct run *run)
 {
-	struct budget_amount left = budget_remaining(run->budget);
-	struct budget_amount share = {
-		.cost = left.cost == BUDGET_UNLIMITED ? 0 : left.cost / CLOSING_SHARE,
-		.tokens = left.tokens == BUDGET_UNLIMITED ? 0 : left.tokens / CLOSING_SHARE,
-	};
+	struct budget_amount left = budget_remaining(run->budget), share = {0};
+	int64_t cost;
+
+	if (left.tokens != BUDGET_UNLIMITED)
+		share.tokens = closing_share(left.tokens, CLOSING_INPUT + CLOSING_OUTPUT);
+	if (left.cost != BUDGET_UNLIMITED &&
+	    llm_price(run->room->llm, run_model(run), CLOSING_INPUT, CLOSING_OUTPUT, &cost))
+		share.cost = closing_share(left.cost, cost);
 
 	charge_take(&run->reserve, run->budget, share, NULL);
 }
@@ -181,7 +254,7 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 
 	*run = (struct run){
 		.room = room,
-		.parent_budget = options->parent_budget,
+		.parent = options->parent,
 		.depth = options->depth,
 		.task = text_copy(options->task),
 		.task_size = options->task.size,
@@ -195,18 +268,21 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 	TAILQ_INIT(&run->subcalls);
 	trace_uuid(run->id);
 	copy_context(&run->context, options->context);
-	run->budget = options->parent_budget
-			      ? budget_new_child(options->parent_budget, run->depth,
-						 on_budget_warning, run)
-			      : budget_new(&room->config->limits, on_budget_warning, run);
+	run->budget = run->parent ? budget_new_child(options->pool, run->depth, options->among,
+						     on_budget_warning, run)
+				  : budget_new(&room->config->limits, on_budget_warning, run);
 	room->runs_alive[run->depth]++;
-	record_run(room->trace, run->id, options->parent_id, run->depth, options->task,
-		   run->depth ? room->subcall_model : room->model, &run->context,
+	record_run(room->trace, run->id, run->parent ? run->parent->id : NULL, run->depth,
+		   options->task, run->depth ? room->subcall_model : room->model, &run->context,
 		   run->depth ? NULL : sandbox_report(room->sandbox));
 	run->deadline = budget_deadline(run->budget);
 	run_say_system(run);
 	set_reserve(run);
 	set_alarm(run);
+	if (run->parent)
+		run->seat = seat_take(options->seat);
+	else
+		ask_seat(run);
 	run_drive(run);
 	return run;
 }
@@ -218,10 +294,12 @@ void run_free(struct run *run)
 	ask_cancel(run->ask);
 	subcalls_free(&run->subcalls);
 	worker_free(run->worker);
+	seat_leave(&run->seat);
 	event_free(run->alarm);
 	charge_drop(&run->reserve);
 	budget_free(run->budget);
 	response_done(&run->response);
+	history_done(&run->history);
 	conversation_done(&run->conversation);
 	context_done(&run->context);
 	evbuffer_free(run->news);

@@ -11,9 +11,11 @@
 #include "budget/budget.h"
 #include "engine/ask.h"
 #include "engine/conversation.h"
+#include "engine/history.h"
 #include "engine/response.h"
 #include "engine/room.h"
 #include "engine/run.h"
+#include "engine/seat.h"
 #include "engine/subcall.h"
 #include "pool/worker.h"
 
@@ -38,21 +40,24 @@ enum run_state {
 };
 
 struct run {
-	struct room *room;            /* lent */
-	struct budget *budget;        /* owned: our account */
-	struct budget *parent_budget; /* lent; NULL: we are the root */
-	struct charge reserve;        /* for the forced answer */
-	struct event *alarm;          /* owned: the time for turns is over */
+	struct room *room;     /* lent */
+	struct budget *budget; /* owned: our account */
+	struct run *parent;    /* lent; NULL: we are the root */
+	struct charge reserve; /* for the forced answer */
+	struct event *alarm;   /* owned: the time for turns is over */
 	char id[37];
 	int depth;
 	char *task; /* owned */
 	size_t task_size;
 	struct context context; /* owned */
 	struct conversation conversation;
+	struct history history;
 	struct evbuffer *news;      /* owned: what the model is told next */
 	struct evbuffer *last_news; /* owned: what it was told last, for the forced answer */
 	json_t *warnings;           /* owned */
 
+	struct seat seat;      /* ours, or we are in line for it; none while we wait for others */
+	int children;          /* sub-runs that we wait for */
 	struct worker *worker; /* owned; NULL: none, or not any more */
 	bool worker_idle;
 	bool starting;                /* the worker has not been ready yet */
@@ -65,6 +70,10 @@ struct run {
 	int64_t block_number; /* of the whole run, from 1 */
 	bool block_failed;    /* one of this response */
 	bool iteration_open;
+	bool cut;      /* this response, by its length limit */
+	bool repeated; /* it is the one before, word for word */
+	bool forgot;   /* a turn was summed up, and the user was told so */
+	int shrunk;    /* how often this request was too long for the model */
 	int turn, idle_turns, call_count;
 
 	enum run_state state;
@@ -88,6 +97,7 @@ struct run {
 /* run.c */
 void run_drive(struct run *); /* the run may be gone after it */
 bool run_awaits_worker(const struct run *);
+bool run_awaits_seat(const struct run *);
 bool run_is_forcing(const struct run *);
 
 /* Gives up what is under way and goes for a forced answer; then drive. */
@@ -95,9 +105,19 @@ void run_give_up(struct run *, enum stop_reason, int64_t deadline);
 void run_force_failed(struct run *); /* the forced answer did not come in time; then drive */
 
 /* run_words.c: what is said is added to the conversation */
+const char *run_model(const struct run *); /* lent */
 void run_say_system(struct run *);
 void run_say_turn(struct run *);
-void run_say_plea(struct run *, struct text variables); /* the forced answer's request */
+void run_say_plea(struct run *); /* the forced answer's request */
+
+/* The same in fewer words, as the request was too long for the model; false: it cannot be. */
+bool run_say_less(struct run *);
+bool run_say_short_plea(struct run *);
+
+/* For the next turn: what the block has done that is being worked on; that a worker is gone, and
+ * with it the variables, once. */
+void run_tell_block(struct run *, const struct worker_block *);
+void run_tell_loss(struct run *);
 void run_ask_model(struct run *, enum llm_kind, int64_t max_tokens);
 
 /* run_life.c */

@@ -5,9 +5,16 @@
 #include "base/cleanup.h"
 #include "base/money.h"
 #include "engine/brief.h"
+#include "engine/record.h"
 #include "engine/run_private.h"
 
-enum { PLEA_TEXT_MAX = 8000 }; /* characters of the last outputs, of the news, of the listing */
+enum {
+	WINDOW_PART = 4, /* of the model's window, at most, is asked for as an answer */
+	SHRINKS_MAX = 2, /* how often a request that was too long is made smaller */
+};
+
+/* Characters of the last outputs, of the news and of the listing in a plea: what is affordable. */
+static const int64_t plea_sizes[] = {8000, 2000, 400};
 
 static struct brief brief_of(const struct run *run)
 {
@@ -21,99 +28,188 @@ static struct brief brief_of(const struct run *run)
 	};
 }
 
+const char *run_model(const struct run *run)
+{
+	return run->depth ? run->room->subcall_model : run->room->model;
+}
+
 void run_say_system(struct run *run)
 {
 	struct telling system = telling_new();
 	struct brief brief = brief_of(run);
 
-	brief_system(&brief, run->parent_budget, &system);
+	history_init(&run->history, llm_window(run->room->llm, run_model(run)));
+	brief_system(&brief, run->parent ? run->parent->budget : NULL, &system);
 	telling_say(&system, LLM_SYSTEM, &run->conversation);
 	telling_free(&system);
 }
 
-void run_say_turn(struct run *run)
+/* What no longer fits into the model's window is summed up, which the user is told once. */
+static void make_room(struct run *run)
+{
+	int64_t before = history_measure(&run->history, &run->conversation);
+
+	if (!history_compact(&run->history, &run->conversation))
+		return;
+	record_compaction(run->room->trace, run->id, run->turn - 1, (int64_t)run->history.taken,
+			  before, history_measure(&run->history, &run->conversation));
+	if (!run->forgot)
+		run_warn(run, "The conversation outgrew the model's window, its older turns were "
+			      "replaced by a summary");
+	run->forgot = true;
+}
+
+static void say_last_news(struct run *run)
+{
+	auto_evbuffer struct evbuffer *news = evbuffer_new();
+	struct telling turn = telling_new();
+	struct brief brief = brief_of(run);
+
+	history_clip(&run->history, text_in(run->last_news), news);
+	brief_turn(&brief, text_in(news), &turn);
+	telling_say(&turn, LLM_USER, &run->conversation);
+	telling_free(&turn);
+	make_room(run);
+}
+
+static void say_first_turn(struct run *run)
 {
 	struct telling turn = telling_new();
 	struct brief brief = brief_of(run);
 
-	if (run->turn == 1) {
-		brief_first_turn(&brief, &turn);
-	} else {
-		brief_turn(&brief, text_in(run->news), &turn);
-		evbuffer_drain(run->last_news, evbuffer_get_length(run->last_news));
-		evbuffer_add_buffer(run->last_news, run->news);
-	}
+	brief_first_turn(&brief, &turn);
 	telling_say(&turn, LLM_USER, &run->conversation);
 	telling_free(&turn);
+	history_measure(&run->history, &run->conversation);
 }
 
-static const char *model_of(const struct run *run)
+void run_say_turn(struct run *run)
 {
-	return run->depth ? run->room->subcall_model : run->room->model;
+	run->shrunk = 0;
+	if (run->turn == 1) {
+		say_first_turn(run);
+		return;
+	}
+	evbuffer_drain(run->last_news, evbuffer_get_length(run->last_news));
+	evbuffer_add_buffer(run->last_news, run->news);
+	say_last_news(run);
 }
 
-static bool affords(struct run *run, const struct conversation *conversation)
+bool run_say_less(struct run *run)
 {
-	int64_t input = ask_input_bound(conversation->messages, conversation->count);
+	if (run->turn == 1 || run->shrunk++ == SHRINKS_MAX)
+		return false;
+	history_shrink(&run->history);
+	conversation_drop_last(&run->conversation);
+	say_last_news(run);
+	return true;
+}
+
+void run_tell_loss(struct run *run)
+{
+	if (!run->gone.kind)
+		return;
+	brief_note("lost", text_of(run->gone.text), run->news);
+	history_add_note(&run->history, "the session was lost, and the variables made before");
+	run->gone.kind = ERROR_NONE;
+}
+
+void run_tell_block(struct run *run, const struct worker_block *block)
+{
+	int64_t max = run->room->config->max_output;
+
+	record_block(run->room->trace, run->id, run->turn - 1,
+		     run->response.blocks[run->next_block], block, max);
+	brief_block(run->block_number, block, max, run->news);
+	history_add_block(&run->history, run->block_number, run->response.blocks[run->next_block],
+			  block);
+	run->block_failed |= block->failed;
+}
+
+static bool affords(struct run *run, int64_t output)
+{
+	const struct conversation *conversation = &run->conversation;
+	int64_t input = ask_input_bound(run->room, run_model(run), conversation->messages,
+					conversation->count);
 	struct budget_amount left = budget_remaining(run->budget);
 	int64_t cost;
 
 	left.tokens = money_add(left.tokens, run->reserve.amount.tokens);
 	left.cost = money_add(left.cost, run->reserve.amount.cost);
-	if (left.tokens < input + ASK_TOKENS_FORCED)
+	if (left.tokens < input + output)
 		return false;
-	return !llm_price(run->room->llm, model_of(run), input, ASK_TOKENS_FORCED, &cost) ||
+	return !llm_price(run->room->llm, run_model(run), input, output, &cost) ||
 	       cost <= left.cost;
 }
 
-/* The whole conversation where the purse affords it, else the task and the last outputs. */
-static void plead(struct run *run, struct text news)
+static void plead(struct run *run, int64_t max)
 {
-	struct brief brief = brief_of(run);
+	auto_evbuffer struct evbuffer *news = evbuffer_new();
 	struct telling request = telling_new();
+	struct brief brief = brief_of(run);
 
-	brief_forced(&brief, run->reason, news, &request);
+	if (max > run->room->config->max_output)
+		max = run->room->config->max_output;
+	brief_clip(text_in(run->last_news), max, news);
+	brief_clip(text_in(run->news), max, news);
+	brief_forced(&brief, run->reason, text_in(news), &request);
 	telling_say(&request, LLM_USER, &run->conversation);
-	if (!affords(run, &run->conversation)) {
+	telling_free(&request);
+}
+
+/* The whole conversation, and a request at its end. */
+static bool plead_at_the_end(struct run *run)
+{
+	plead(run, plea_sizes[0]);
+	if (history_measure(&run->history, &run->conversation) + ASK_TOKENS_FORCED >
+	    run->history.window)
+		return false;
+	return affords(run, ASK_TOKENS_FORCED);
+}
+
+/* Without the conversation: the task, and as much of the last outputs as the purse affords. */
+static void plead_in_short(struct run *run, size_t size)
+{
+	bool enough;
+
+	do {
 		conversation_done(&run->conversation);
 		conversation_add(
 			&run->conversation, LLM_SYSTEM,
 			text_of("Answer from the work done so far. Be brief and complete."),
 			(struct text){0});
-		brief_forced(&brief, run->reason, news, &request);
-		telling_say(&request, LLM_USER, &run->conversation);
-	}
-	telling_free(&request);
+		plead(run, plea_sizes[size]);
+		enough = affords(run, ASK_TOKENS_FORCED / 4);
+	} while (!enough && ++size < sizeof plea_sizes / sizeof *plea_sizes);
 }
 
-void run_say_plea(struct run *run, struct text variables)
+void run_say_plea(struct run *run)
 {
-	auto_evbuffer struct evbuffer *news = evbuffer_new();
-	int64_t max = run->room->config->max_output;
+	run->shrunk = 0;
+	if (!plead_at_the_end(run))
+		plead_in_short(run, 0);
+}
 
-	if (max > PLEA_TEXT_MAX)
-		max = PLEA_TEXT_MAX;
-	brief_clip(text_in(run->last_news), max, news);
-	brief_clip(text_in(run->news), max, news);
-	if (variables.size) {
-		evbuffer_add_printf(news, "\n[variables]\n");
-		brief_clip(variables, max, news);
-	}
-	plead(run, text_in(news));
+bool run_say_short_plea(struct run *run)
+{
+	if (run->shrunk++)
+		return false;
+	plead_in_short(run, 1);
+	return true;
 }
 
 void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 {
 	bool forced = kind == LLM_FORCED;
+	int64_t most = run->history.window / WINDOW_PART;
 	struct ask_options options = {
-		.budget = run->budget,
+		.run = run,
 		.reserve = forced ? &run->reserve : NULL,
-		.run = run->id,
 		.number = forced ? run_next_call(run) : ASK_TURN,
-		.request = {.model = model_of(run),
+		.request = {.model = run_model(run),
 			    .messages = run->conversation.messages,
 			    .message_count = run->conversation.count,
-			    .max_tokens = max_tokens,
+			    .max_tokens = max_tokens < most ? max_tokens : most,
 			    .deadline = run->deadline,
 			    .kind = kind,
 			    .depth = run->depth,

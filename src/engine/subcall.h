@@ -3,8 +3,8 @@
  *
  * One sub-call is one call of the worker: a model call for each prompt, or a
  * sub-run for each task; a single question is a batch of one. Slots are
- * answered in their order; one that fails does not lose the others. It is
- * where runs recurse: subcall.c starts runs, runs start sub-calls.
+ * answered in their order; one that fails does not lose the others
+ * (engine/slot.h is what becomes of each).
  */
 #pragma once
 
@@ -21,6 +21,9 @@ TAILQ_HEAD(subcall_list, subcall);
 /* `call` is lent. The sub-call stands in the list until it was answered with worker_reply(). */
 void subcall_start(struct subcall_list *, struct room *, struct run *caller, struct worker *,
 		   const struct worker_call *call);
+
+/* The caller may go on: those whose sub-runs have ended are answered. */
+void subcalls_reply(struct subcall_list *);
 
 /* Cancels all: transfers are closed, sub-runs freed; nobody is answered. */
 void subcalls_free(struct subcall_list *);

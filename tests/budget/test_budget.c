@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/money.h"
+#include "budget/gauge.h"
 
 static int64_t now;
 
@@ -27,6 +29,8 @@ static const struct budget_limits defaults = {
 	.time_ms = 300000,
 	.max_depth = 2,
 	.max_iterations = 30,
+	.calls = 40,
+	.subruns = 40,
 };
 
 struct warnings {
@@ -150,22 +154,26 @@ static void test_depth(void **state)
 static void test_child_limits(void **state)
 {
 	struct budget_limits limits = defaults;
-	struct budget *root, *child;
+	struct budget *root, *pool, *child;
 
 	(void)state;
 	limits.max_iterations = 7;
 	root = budget_new(&limits, NULL, NULL);
 	use(root, 1000, 100000);
 	now += 100000;
-	child = budget_new_child(root, 1, NULL, NULL);
+	pool = budget_new_pool(root);
+	now += 10000;
+	child = budget_new_child(pool, 1, 1, NULL, NULL);
 	assert_int_equal(budget_limits(child)->cost, 4500);
 	assert_int_equal(budget_limits(child)->tokens, 200000);
-	assert_int_equal(budget_limits(child)->time_ms, 100000);
+	assert_int_equal(budget_limits(child)->time_ms, 90000);
 	assert_int_equal(budget_limits(child)->max_iterations, 4);
 	assert_int_equal(budget_limits(child)->max_depth, 2);
-	assert_int_equal(budget_deadline(child), now + 100000);
-	assert_int_equal(budget_deadline(root), now + 200000);
+	assert_int_equal(budget_limits(child)->calls, 40);
+	assert_int_equal(budget_deadline(child), now + 90000);
+	assert_int_equal(budget_deadline(root), now + 190000);
 	budget_free(child);
+	budget_free(pool);
 	budget_free(root);
 }
 
@@ -173,48 +181,236 @@ static void test_child_limits(void **state)
 static void test_siblings(void **state)
 {
 	struct budget *root = budget_new(&defaults, NULL, NULL);
-	struct budget *first = budget_new_child(root, 1, NULL, NULL);
-	struct budget *second = budget_new_child(root, 1, NULL, NULL);
-	struct budget *third = budget_new_child(root, 1, NULL, NULL);
+	struct budget *pools[3], *children[3];
+	static const int64_t grants[3] = {5000, 2500, 1250};
 
 	(void)state;
-	assert_int_equal(budget_limits(first)->cost, 5000);
-	assert_int_equal(budget_limits(second)->cost, 2500);
-	assert_int_equal(budget_limits(third)->cost, 1250);
-	assert_int_equal(budget_remaining(root).cost, 1250);
-	use(first, 300, 1000);
+	for (int i = 0; i < 3; i++) {
+		pools[i] = budget_new_pool(root);
+		children[i] = budget_new_child(pools[i], 1, 1, NULL, NULL);
+		assert_int_equal(budget_limits(children[i])->cost, grants[i]);
+		assert_int_equal(budget_remaining(root).cost, grants[i]);
+	}
+	use(children[0], 300, 1000);
 	assert_int_equal(budget_remaining(root).cost, 1250);
 	assert_int_equal(budget_usage(root)->cost, 300);
-	budget_free(first);
+	budget_free(children[0]);
+	assert_int_equal(budget_remaining(root).cost, 1250);
+	budget_free(pools[0]);
 	assert_int_equal(budget_remaining(root).cost, 1250 + 4700);
-	budget_free(third);
-	budget_free(second);
+	for (int i = 1; i < 3; i++) {
+		budget_free(children[i]);
+		budget_free(pools[i]);
+	}
 	assert_int_equal(budget_remaining(root).cost, 9700);
 	assert_int_equal(budget_remaining(root).tokens, 499000);
 	budget_free(root);
 }
 
-/* A child that was billed more than it had grows its grant at once, all the way up. */
+/* A batch of n divides one half; what one sub-run returns goes to those that start later. */
+static void test_batch(void **state)
+{
+	struct budget *root = budget_new(&defaults, NULL, NULL);
+	struct budget *pool = budget_new_pool(root);
+	struct budget *children[4];
+
+	(void)state;
+	children[0] = budget_new_child(pool, 1, 4, NULL, NULL);
+	children[1] = budget_new_child(pool, 1, 3, NULL, NULL);
+	assert_int_equal(budget_limits(children[0])->cost, 1250);
+	assert_int_equal(budget_limits(children[1])->cost, 1250);
+	assert_int_equal(budget_limits(children[1])->tokens, 62500);
+	assert_int_equal(budget_limits(children[1])->max_iterations, 15);
+	use(children[0], 250, 2500);
+	budget_free(children[0]);
+	assert_int_equal(budget_remaining(pool).cost, 3500);
+	children[2] = budget_new_child(pool, 1, 2, NULL, NULL);
+	children[3] = budget_new_child(pool, 1, 1, NULL, NULL);
+	assert_int_equal(budget_limits(children[2])->cost, 1750);
+	assert_int_equal(budget_limits(children[3])->cost, 1750);
+	assert_int_equal(budget_limits(children[2])->tokens, 92500);
+	assert_string_equal(budget_subcall_block(pool, 0), "Cost budget exhausted");
+	for (int i = 1; i < 4; i++)
+		budget_free(children[i]);
+	budget_free(pool);
+	assert_int_equal(budget_remaining(root).cost, 9750);
+	assert_int_equal(budget_remaining(root).tokens, 497500);
+	budget_free(root);
+}
+
+/* The most sub-runs, of the whole tree: one that has ended counts too, wherever it was. */
+static void test_subruns_limit(void **state)
+{
+	struct budget_limits limits = defaults;
+	struct budget *root, *pool, *child, *below;
+
+	(void)state;
+	limits.subruns = 2;
+	limits.max_depth = 5;
+	root = budget_new(&limits, NULL, NULL);
+	pool = budget_new_pool(root);
+	child = budget_new_child(pool, 1, 1, NULL, NULL);
+	below = budget_new_pool(child);
+	assert_null(budget_subcall_block(child, 1));
+	budget_free(budget_new_child(below, 2, 1, NULL, NULL));
+	assert_string_equal(budget_subcall_block(child, 1), "Max sub-runs reached");
+	assert_string_equal(budget_subcall_block(child, 4), "Max depth reached");
+	assert_null(budget_iteration_block(child));
+	budget_free(below);
+	budget_free(child);
+	budget_free(pool);
+	assert_string_equal(budget_subcall_block(root, 0), "Max sub-runs reached");
+	budget_free(root);
+}
+
+/* The most model calls, of the whole tree; what usage counts has nothing to do with it. */
+static void test_calls_limit(void **state)
+{
+	struct budget_limits limits = defaults;
+	struct budget *root, *pool, *child;
+	struct error err = {0};
+
+	(void)state;
+	limits.calls = 3;
+	root = budget_new(&limits, NULL, NULL);
+	pool = budget_new_pool(root);
+	child = budget_new_child(pool, 1, 1, NULL, NULL);
+	use(root, 0, 0);
+	assert_true(budget_admit_call(child, &err));
+	assert_true(budget_admit_call(root, &err));
+	assert_null(budget_iteration_block(child));
+	assert_true(budget_admit_call(child, &err));
+	assert_string_equal(budget_iteration_block(child), "Max calls reached");
+	assert_string_equal(budget_subcall_block(root, 0), "Max calls reached");
+	assert_false(budget_admit_call(root, &err));
+	assert_int_equal(err.kind, ERROR_BUDGET);
+	assert_string_equal(err.text, "Max calls reached");
+	budget_free(child);
+	budget_free(pool);
+	assert_false(budget_admit_call(root, NULL));
+	budget_free(root);
+
+	limits.calls = 0;
+	root = budget_new(&limits, NULL, NULL);
+	assert_string_equal(budget_iteration_block(root), "Max calls reached");
+	budget_free(root);
+}
+
+/* ENG-14: scarce is what has less left than so many per cent; what is held counts as gone. */
+static void test_scarce(void **state)
+{
+	struct budget_limits limits = {BUDGET_UNLIMITED, 0, BUDGET_UNLIMITED, 2, 5};
+	struct budget *budget = budget_new(&defaults, NULL, NULL);
+	struct charge charge = {0};
+
+	(void)state;
+	use(budget, 8000, 300000);
+	assert_null(budget_scarce(budget, 20));
+	assert_string_equal(budget_scarce(budget, 21), "cost");
+	assert_true(charge_take(&charge, budget, (struct budget_amount){1, 100001}, NULL));
+	assert_string_equal(budget_scarce(budget, 20), "cost");
+	assert_null(budget_scarce(budget, 0));
+	charge_drop(&charge);
+	assert_null(budget_scarce(budget, 20));
+	use(budget, 0, 100001);
+	assert_string_equal(budget_scarce(budget, 20), "tokens");
+	budget_free(budget);
+
+	budget = budget_new(&defaults, NULL, NULL);
+	now += 240000;
+	assert_null(budget_scarce(budget, 20));
+	now += 1;
+	assert_string_equal(budget_scarce(budget, 20), "time");
+	budget_free(budget);
+
+	budget = budget_new(&limits, NULL, NULL); /* no limit, or none that can grow scarce */
+	use(budget, INT64_MAX, 0);
+	assert_null(budget_scarce(budget, 100));
+	budget_free(budget);
+
+	limits = (struct budget_limits){.cost = INT64_MAX - 1, .tokens = BUDGET_UNLIMITED};
+	budget = budget_new(&limits, NULL, NULL);
+	use(budget, INT64_MAX / 100 * 79, 0);
+	assert_null(budget_scarce(budget, 20));
+	use(budget, INT64_MAX / 100 * 2, 0);
+	assert_string_equal(budget_scarce(budget, 20), "cost");
+	budget_free(budget);
+}
+
+/* A bill beyond its reservation is spent and reported; it grows the grants all the way up. */
 static void test_overrun(void **state)
 {
 	struct budget *root = budget_new(&defaults, NULL, NULL);
-	struct budget *child = budget_new_child(root, 1, NULL, NULL);
-	struct budget *grandchild = budget_new_child(child, 2, NULL, NULL);
+	struct budget *pool = budget_new_pool(root);
+	struct budget *child = budget_new_child(pool, 1, 2, NULL, NULL);
+	struct charge charge = {0};
 
 	(void)state;
-	use(grandchild, 6000, 0);
-	assert_int_equal(budget_remaining(grandchild).cost, 0);
-	assert_string_equal(budget_iteration_block(grandchild), "Cost budget exhausted");
+	assert_true(charge_take(&charge, child, (struct budget_amount){2000, 500}, NULL));
+	charge_settle(&charge, (struct budget_amount){2100, 400});
+	assert_int_equal(budget_usage(child)->overrun_cost, 100);
+	assert_int_equal(budget_usage(child)->overrun_tokens, 0);
+	assert_int_equal(budget_remaining(child).cost, 400);
+	assert_int_equal(budget_remaining(pool).cost, 2500);
+	assert_null(budget_iteration_block(child));
+
+	assert_true(charge_take(&charge, child, (struct budget_amount){400, 500}, NULL));
+	charge_settle(&charge, (struct budget_amount){3400, 501});
 	assert_int_equal(budget_remaining(child).cost, 0);
-	assert_int_equal(budget_remaining(root).cost, 4000);
-	budget_free(grandchild);
+	assert_int_equal(budget_remaining(pool).cost, 0);
+	assert_int_equal(budget_remaining(root).cost, 4500);
+	assert_int_equal(budget_usage(root)->overrun_cost, 3100);
+	assert_int_equal(budget_usage(pool)->overrun_tokens, 1);
 	assert_string_equal(budget_iteration_block(child), "Cost budget exhausted");
-	assert_int_equal(budget_remaining(root).cost, 4000);
 	budget_free(child);
-	assert_int_equal(budget_remaining(root).cost, 4000);
+	assert_string_equal(budget_subcall_block(pool, 0), "Cost budget exhausted");
+	budget_free(pool);
+	assert_int_equal(budget_usage(root)->overrun_cost, 3100);
+	assert_int_equal(budget_remaining(root).cost, 4500);
 	assert_null(budget_iteration_block(root));
-	use(root, 5000, 0);
-	assert_int_equal(budget_remaining(root).cost, 0);
+	budget_free(root);
+}
+
+/* Below an account that is overdrawn nothing more is spent, not even what is free or was granted,
+ * until what is returned has made it good. */
+static void test_overdraft(void **state)
+{
+	struct budget *root = budget_new(&defaults, NULL, NULL);
+	struct budget *pool = budget_new_pool(root);
+	struct budget *child = budget_new_child(pool, 1, 2, NULL, NULL);
+	struct budget *sibling = budget_new_child(pool, 1, 1, NULL, NULL);
+	struct charge charge = {0}, reserve = {0};
+	struct error err = {0};
+
+	(void)state;
+	assert_true(charge_take(&reserve, root, (struct budget_amount){1000, 0}, NULL));
+	use(root, 4500, 0);
+	assert_string_equal(budget_iteration_block(child), "Cost budget exhausted");
+	assert_string_equal(budget_subcall_block(child, 0), "Cost budget exhausted");
+	assert_int_equal(budget_remaining(child).cost, 2500);
+	assert_false(charge_take(&charge, child, (struct budget_amount){1, 1}, &err));
+	assert_string_equal(err.text, "Cost budget exhausted");
+	assert_false(charge_take(&charge, child, (struct budget_amount){0}, &err));
+	assert_false(charge_take(&charge, root, (struct budget_amount){0}, &err));
+
+	charge_drop(&reserve); /* the answer that it was kept for may take what is left of it */
+	assert_int_equal(budget_remaining(root).cost, 500);
+	assert_true(charge_take(&charge, root, (struct budget_amount){500, 1}, &err));
+	charge_drop(&charge);
+	assert_true(charge_take(&charge, child, (struct budget_amount){2500, 1}, &err));
+	charge_drop(&charge);
+
+	use(child, 3100, 0); /* 600 more than it had, 100 more than all that was left */
+	assert_false(charge_take(&charge, root, (struct budget_amount){0, 1}, &err));
+	assert_false(charge_take(&charge, sibling, (struct budget_amount){1, 1}, &err));
+	assert_string_equal(budget_iteration_block(sibling), "Cost budget exhausted");
+	budget_free(child);
+	budget_free(sibling);
+	assert_int_equal(budget_remaining(pool).cost, 1900);
+	assert_string_equal(budget_subcall_block(pool, 0), "Cost budget exhausted");
+	budget_free(pool);
+	assert_null(budget_iteration_block(root));
+	assert_int_equal(budget_remaining(root).cost, 2400);
 	budget_free(root);
 }
 
@@ -222,7 +418,8 @@ static void test_overrun(void **state)
 static void test_usage(void **state)
 {
 	struct budget *root = budget_new(&defaults, NULL, NULL);
-	struct budget *child = budget_new_child(root, 1, NULL, NULL);
+	struct budget *pool = budget_new_pool(root);
+	struct budget *child = budget_new_child(pool, 1, 1, NULL, NULL);
 	const struct budget_usage *usage = budget_usage(root);
 
 	(void)state;
@@ -253,6 +450,7 @@ static void test_usage(void **state)
 	assert_true(budget_usage(child)->cost_complete);
 	assert_false(budget_usage(child)->estimated);
 	budget_free(child);
+	budget_free(pool);
 	assert_int_equal(usage->cost, 12);
 	budget_free(root);
 }
@@ -265,10 +463,8 @@ static void test_warnings(void **state)
 
 	(void)state;
 	use(budget, 7999, 0);
-	assert_null(budget_iteration_block(budget));
 	assert_string_equal(warnings.text, "");
 	use(budget, 351, 399999);
-	assert_null(budget_iteration_block(budget));
 	assert_string_equal(warnings.text, "Cost at 84% of budget;"); /* 83.5 */
 	use(budget, 100, 1);
 	now += 249000;
@@ -282,7 +478,7 @@ static void test_warnings(void **state)
 	budget_free(budget);
 }
 
-/* LIB-23: a single step from below 80 % to beyond the limit warns too. */
+/* LIB-23: a single step from below 80 % to beyond the limit warns at once, and once. */
 static void test_warning_of_a_jump(void **state)
 {
 	struct warnings warnings = {0};
@@ -290,15 +486,42 @@ static void test_warning_of_a_jump(void **state)
 
 	(void)state;
 	use(budget, 12345, 0);
-	assert_string_equal(budget_iteration_block(budget), "Cost budget exhausted");
 	assert_string_equal(warnings.text, "Cost at 123% of budget;");
+	assert_string_equal(budget_iteration_block(budget), "Cost budget exhausted");
+	now += 600000;
+	assert_string_equal(budget_iteration_block(budget), "Cost budget exhausted");
+	assert_string_equal(warnings.text, "Cost at 123% of budget;Time at 200% of budget;");
 	budget_free(budget);
+}
+
+/* LIB-23: each account warns about its own limit; what is spent below counts for it at once. */
+static void test_warnings_of_a_tree(void **state)
+{
+	struct warnings above = {0}, below = {0};
+	struct budget *root = budget_new(&defaults, on_warning, &above);
+	struct budget *pool, *child;
+
+	(void)state;
+	use(root, 5000, 0);
+	pool = budget_new_pool(root);
+	child = budget_new_child(pool, 1, 1, on_warning, &below);
+	use(child, 2000, 0);
+	assert_string_equal(below.text, "Cost at 80% of budget;");
+	assert_string_equal(above.text, "");
+	use(root, 1000, 0);
+	assert_string_equal(above.text, "Cost at 80% of budget;");
+	use(child, 500, 0);
+	assert_int_equal(below.count, 1);
+	assert_int_equal(above.count, 1);
+	budget_free(child);
+	budget_free(pool);
+	budget_free(root);
 }
 
 /* LIB-23: a limit of zero never divides by zero, and huge numbers do not overflow. */
 static void test_warning_extremes(void **state)
 {
-	struct budget_limits limits = {.max_iterations = 5};
+	struct budget_limits limits = {.max_iterations = 5, .calls = 1};
 	struct warnings warnings = {0};
 	struct budget *budget = budget_new(&limits, on_warning, &warnings);
 
@@ -308,7 +531,7 @@ static void test_warning_extremes(void **state)
 	assert_int_equal(warnings.count, 0);
 	budget_free(budget);
 
-	limits = (struct budget_limits){INT64_MAX - 1, 1, BUDGET_UNLIMITED, 2, 30};
+	limits = (struct budget_limits){INT64_MAX - 1, 1, BUDGET_UNLIMITED, 2, 30, 1, 1};
 	budget = budget_new(&limits, on_warning, &warnings);
 	use(budget, INT64_MAX / 10 * 9, 0);
 	assert_null(budget_iteration_block(budget));
@@ -324,7 +547,7 @@ static void test_warning_extremes(void **state)
 static void test_spend_nothing(void **state)
 {
 	struct budget_limits limits = defaults;
-	struct budget *budget, *child;
+	struct budget *budget, *pool, *child;
 	struct charge charge = {0};
 	struct error err = {0};
 
@@ -337,12 +560,14 @@ static void test_spend_nothing(void **state)
 	charge_settle(&charge, (struct budget_amount){0, 900});
 	assert_false(charge_take(&charge, budget, (struct budget_amount){1, 1}, &err));
 	assert_string_equal(err.text, "Cost budget exhausted");
-	child = budget_new_child(budget, 1, NULL, NULL);
+	pool = budget_new_pool(budget);
+	child = budget_new_child(pool, 1, 1, NULL, NULL);
 	assert_null(budget_iteration_block(child));
 	assert_true(charge_take(&charge, child, (struct budget_amount){0, 1}, &err));
 	charge_drop(&charge);
 	assert_false(charge_take(&charge, child, (struct budget_amount){1, 0}, &err));
 	budget_free(child);
+	budget_free(pool);
 	use(budget, 1, 0);
 	assert_string_equal(budget_iteration_block(budget), "Cost budget exhausted");
 	budget_free(budget);
@@ -351,9 +576,11 @@ static void test_spend_nothing(void **state)
 /* What is unlimited stays so, for children too, and is still counted. */
 static void test_unlimited(void **state)
 {
-	struct budget_limits limits = {BUDGET_UNLIMITED, BUDGET_UNLIMITED, BUDGET_UNLIMITED, 3, 9};
+	struct budget_limits limits = {BUDGET_UNLIMITED, BUDGET_UNLIMITED, BUDGET_UNLIMITED, 3, 9,
+				       BUDGET_UNLIMITED, BUDGET_UNLIMITED};
 	struct budget *root = budget_new(&limits, NULL, NULL);
-	struct budget *child = budget_new_child(root, 1, NULL, NULL);
+	struct budget *pool = budget_new_pool(root);
+	struct budget *child = budget_new_child(pool, 1, 3, NULL, NULL);
 	struct charge a = {0}, b = {0};
 
 	(void)state;
@@ -366,212 +593,238 @@ static void test_unlimited(void **state)
 	assert_int_equal(budget_remaining(root).cost, BUDGET_UNLIMITED);
 	charge_settle(&a, (struct budget_amount){INT64_MAX, INT64_MAX});
 	charge_drop(&b);
+	assert_int_equal(budget_usage(root)->overrun_cost, 0);
 	assert_null(budget_iteration_block(child));
 	budget_free(child);
+	budget_free(pool);
 	assert_null(budget_iteration_block(root));
 	assert_int_equal(budget_remaining(root).tokens, BUDGET_UNLIMITED);
 	budget_free(root);
 }
 
-/*
- * Any interleaving of charges and sub-runs, down to depth 4. A model of the
- * purse, kept beside it by the test, says what each account must show.
- */
-enum { ACCOUNTS = 12, CHARGES = 24, EVENTS = 200000, DEPTH = 4 };
-
-struct account {
-	struct budget *budget;
-	int parent, depth; /* index of the parent; -1: the root, or unused */
-	int64_t spent;     /* settled here and in children that ended */
-	int64_t total;     /* settled here and below */
-	bool overrun;      /* it, or some account below, was billed more than it had */
-};
-
-struct promise {
-	struct charge charge;
-	int account;
-};
-
-struct world {
-	struct account accounts[ACCOUNTS];
-	struct promise promises[CHARGES];
-	uint64_t random;
-	int64_t settled; /* all that was ever settled, by all */
-};
-
-/* xorshift64*, public domain (Vigna) */
-static uint64_t next_random(struct world *world, uint64_t below)
+/* Time that the clock takes back is not given away, nor is any lost that it jumps over. */
+static void test_clock_jumps(void **state)
 {
-	world->random ^= world->random >> 12;
-	world->random ^= world->random << 25;
-	world->random ^= world->random >> 27;
-	return (world->random * UINT64_C(0x2545f4914f6cdd1d)) % below;
-}
-
-static int64_t held_in(const struct world *world, int account)
-{
-	int64_t held = 0;
-
-	for (int i = 0; i < CHARGES; i++)
-		if (world->promises[i].charge.budget == world->accounts[account].budget)
-			held += world->promises[i].charge.amount.tokens;
-	return held;
-}
-
-/* No account over its limit, nothing negative, the sum of the leaves is the root's. */
-static void check_world(const struct world *world)
-{
-	for (int i = 0; i < ACCOUNTS; i++) {
-		const struct account *account = &world->accounts[i];
-		int64_t limit, left, below = 0, granted = 0;
-
-		if (!account->budget)
-			continue;
-		limit = budget_limits(account->budget)->tokens;
-		left = budget_remaining(account->budget).tokens;
-		assert_true(left >= 0);
-		for (int j = 1; j < ACCOUNTS; j++)
-			if (world->accounts[j].budget && world->accounts[j].parent == i) {
-				below += world->accounts[j].total;
-				granted += budget_limits(world->accounts[j].budget)->tokens;
-			}
-		assert_int_equal(account->total, account->spent + below);
-		assert_int_equal(budget_usage(account->budget)->tokens, account->total);
-		if (account->overrun)
-			continue;
-		assert_int_equal(left, limit - account->spent - held_in(world, i) - granted);
-		assert_true(account->total <= limit);
-	}
-	assert_int_equal(world->accounts[0].total, world->settled);
-}
-
-static void take(struct world *world, int account)
-{
-	struct account *payer = &world->accounts[account];
-
-	for (int i = 0; i < CHARGES; i++) {
-		struct promise *promise = &world->promises[i];
-		int64_t left, amount;
-
-		if (promise->charge.budget)
-			continue;
-		left = budget_remaining(payer->budget).tokens;
-		amount = (int64_t)next_random(world, 20000);
-		promise->account = account;
-		assert_int_equal(charge_take(&promise->charge, payer->budget,
-					     (struct budget_amount){0, amount}, NULL),
-				 amount <= left);
-		return;
-	}
-}
-
-static void settle(struct world *world, struct promise *promise, bool may_overrun)
-{
-	int64_t reserved = promise->charge.amount.tokens;
-	int64_t actual = (int64_t)next_random(world, (uint64_t)reserved + 1);
-	struct budget *budget = promise->charge.budget;
-	struct account *account = &world->accounts[promise->account];
-
-	if (may_overrun)
-		actual += 1 + (int64_t)next_random(world, 3000);
-	charge_settle(&promise->charge, (struct budget_amount){0, actual});
-	budget_count_call(budget, &(struct budget_usage){.tokens = actual});
-	world->settled += actual;
-	account->spent += actual;
-	for (;;) {
-		account->total += actual;
-		account->overrun |= actual > reserved;
-		if (account->parent < 0)
-			break;
-		account = &world->accounts[account->parent];
-	}
-}
-
-static void open_child(struct world *world, int parent)
-{
-	struct account *above = &world->accounts[parent];
-
-	if (above->depth == DEPTH)
-		return;
-	for (int i = 1; i < ACCOUNTS; i++) {
-		struct account *account = &world->accounts[i];
-
-		if (account->budget)
-			continue;
-		*account = (struct account){
-			.budget = budget_new_child(above->budget, above->depth + 1, NULL, NULL),
-			.parent = parent,
-			.depth = above->depth + 1,
-		};
-		return;
-	}
-}
-
-/* Ends an account as a run ends: what is below goes first, charges in flight are dropped. */
-static void close_account(struct world *world, int index)
-{
-	struct account *account = &world->accounts[index];
-
-	for (int i = 1; i < ACCOUNTS; i++)
-		if (world->accounts[i].budget && world->accounts[i].parent == index)
-			close_account(world, i);
-	for (int i = 0; i < CHARGES; i++)
-		if (world->promises[i].charge.budget == account->budget)
-			charge_drop(&world->promises[i].charge);
-	budget_free(account->budget);
-	if (index)
-		world->accounts[account->parent].spent += account->spent;
-	account->budget = NULL;
-}
-
-static void step(struct world *world, bool overruns)
-{
-	int account = (int)next_random(world, ACCOUNTS);
-	struct promise *promise = &world->promises[next_random(world, CHARGES)];
-	uint64_t dice = next_random(world, 100);
-
-	if (!world->accounts[account].budget)
-		account = 0;
-	if (dice < 45)
-		take(world, account);
-	else if (dice < 75 && promise->charge.budget)
-		settle(world, promise, overruns && dice < 48);
-	else if (dice < 82)
-		charge_drop(&promise->charge);
-	else if (dice < 93)
-		open_child(world, account);
-	else if (account)
-		close_account(world, account);
-}
-
-static void run_world(uint64_t seed, bool overruns)
-{
-	struct budget_limits limits = {.tokens = 100000, .time_ms = 1, .max_depth = 9};
-	struct world world = {.random = seed};
-
-	world.accounts[0] = (struct account){.parent = -1,
-					     .budget = budget_new(&limits, NULL, NULL)};
-	for (int i = 0; i < EVENTS; i++) {
-		if (i % 100 == 99) { /* a new purse: the old one is used up by now */
-			close_account(&world, 0);
-			world.settled = 0;
-			world.accounts[0] = (struct account){
-				.parent = -1, .budget = budget_new(&limits, NULL, NULL)};
-		}
-		step(&world, overruns);
-		check_world(&world);
-	}
-	close_account(&world, 0); /* budget_free() asserts that nothing is outstanding */
-}
-
-static void test_interleavings(void **state)
-{
-	static const uint64_t seed = UINT64_C(0x9e3779b97f4a7c15);
+	struct budget *root = budget_new(&defaults, NULL, NULL);
+	struct budget *pool, *child;
+	int64_t began = now;
 
 	(void)state;
-	print_message("# seed %#llx\n", (unsigned long long)seed);
-	run_world(seed, false);
-	run_world(seed + 1, true);
+	now = began - 100000;
+	assert_int_equal(budget_elapsed_ms(root), 0);
+	assert_int_equal(budget_remaining_ms(root), 300000);
+	pool = budget_new_pool(root);
+	child = budget_new_child(pool, 1, 1, NULL, NULL);
+	assert_int_equal(budget_limits(child)->time_ms, 150000);
+	assert_true(budget_deadline(child) < budget_deadline(root));
+	now = began + 1000000000;
+	assert_string_equal(budget_iteration_block(child), "Time budget exhausted");
+	assert_string_equal(budget_subcall_block(root, 0), "Time budget exhausted");
+	budget_free(child);
+	budget_free(pool);
+	pool = budget_new_pool(root);
+	assert_int_equal(budget_limits(pool)->time_ms, 0);
+	budget_free(pool);
+	budget_free(root);
+}
+
+/* Bad limits and bad bills: nothing is granted that is not there, nothing is divided by zero. */
+static void test_bad_numbers(void **state)
+{
+	struct budget_limits limits = {-5, -5, -5, -5, -5, -5, -5};
+	struct budget *root = budget_new(&limits, NULL, NULL);
+	struct budget *pool = budget_new_pool(root);
+	struct budget *child = budget_new_child(pool, 1, 1, NULL, NULL);
+	struct charge charge = {0};
+
+	(void)state;
+	assert_non_null(budget_iteration_block(root));
+	assert_non_null(budget_subcall_block(root, 0));
+	assert_non_null(budget_iteration_block(child));
+	assert_false(charge_take(&charge, root, (struct budget_amount){0}, NULL));
+	assert_int_equal(budget_remaining(child).cost, 0);
+	assert_int_equal(budget_remaining_ms(child), 0);
+	assert_int_equal(budget_remaining_iterations(child), 0);
+	budget_free(child);
+	budget_free(pool);
+	budget_free(root);
+
+	root = budget_new(&defaults, NULL, NULL);
+	assert_true(charge_take(&charge, root, (struct budget_amount){100, 100}, NULL));
+	charge_settle(&charge, (struct budget_amount){INT64_MIN, -1});
+	assert_int_equal(budget_remaining(root).cost, 10000);
+	assert_int_equal(budget_remaining(root).tokens, 500000);
+	assert_int_equal(budget_usage(root)->overrun_cost, 0);
+	budget_free(root);
+}
+
+/*
+ * The example of docs/budget.md, number for number: $1; $3 for a million tokens of input, $15
+ * of output.
+ */
+static int64_t micro(int64_t dollars)
+{
+	return dollars * (MONEY_DOLLAR / 1000000);
+}
+
+static struct budget_amount price(int64_t input, int64_t output)
+{
+	return (struct budget_amount){micro(3 * input + 15 * output), input + output};
+}
+
+static void keep(struct charge *reserve, struct budget *budget, int64_t cost)
+{
+	assert_true(charge_take(reserve, budget, (struct budget_amount){.cost = cost}, NULL));
+}
+
+static void bill(struct charge *charge, int64_t input, int64_t output)
+{
+	struct budget_amount amount = price(input, output);
+	struct budget *budget = charge->budget;
+
+	charge_settle(charge, amount);
+	budget_count_call(budget, &(struct budget_usage){.cost = amount.cost,
+							 .tokens = amount.tokens,
+							 .input_tokens = input,
+							 .output_tokens = output,
+							 .llm_calls = 1,
+							 .cost_complete = true});
+}
+
+/* All of what else a sub-run spends, in one call that was reserved as it is billed. */
+static void spend_rest(struct budget *budget, int64_t cost)
+{
+	struct charge charge = {0};
+
+	assert_true(charge_take(&charge, budget, (struct budget_amount){.cost = cost}, NULL));
+	charge_settle(&charge, (struct budget_amount){.cost = cost});
+	budget_count_call(budget, &(struct budget_usage){.cost = cost, .cost_complete = true});
+}
+
+static void example_first_turn(struct budget *root, struct gauge *gauge)
+{
+	struct charge charge = {0};
+	int64_t input = gauge_input(gauge, 4000, 14000, 2);
+
+	assert_int_equal(input, 8032);
+	assert_true(charge_take(&charge, root, price(input, gauge_output(gauge, 8192)), NULL));
+	assert_int_equal(charge.amount.cost, micro(146976));
+	assert_int_equal(budget_remaining(root).cost, micro(753024));
+	bill(&charge, 5000, 3000);
+	gauge_learn_input(gauge, 4000, 5000);
+	gauge_learn_output(gauge, 8192, 3000);
+	assert_int_equal(budget_usage(root)->cost, micro(60000));
+	assert_int_equal(budget_remaining(root).cost, micro(840000));
+}
+
+static void example_early(struct budget *child, struct gauge *gauge)
+{
+	struct charge reserve = {0}, charge = {0};
+	int64_t input = gauge_input(gauge, 1500, 5500, 2), output;
+
+	keep(&reserve, child, micro(12000));
+	assert_int_equal(input, 2367);
+	assert_false(charge_take(&charge, child, price(input, 8192), NULL));
+	output = (budget_remaining(child).cost - price(input, 0).cost) / price(0, 1).cost;
+	assert_int_equal(output, 5726);
+	assert_true(charge_take(&charge, child, price(input, output), NULL));
+	assert_int_equal(charge.amount.cost, micro(92991));
+	assert_int_equal(budget_remaining(child).cost, micro(9));
+	bill(&charge, 1800, 1040);
+	gauge_learn_input(gauge, 1500, 1800);
+	assert_int_equal(budget_usage(child)->cost, micro(21000));
+	charge_drop(&reserve);
+}
+
+/* Spends what it has to the end, and is asked for its answer. */
+static void example_forced(struct budget *child)
+{
+	struct charge reserve = {0};
+
+	keep(&reserve, child, micro(12000));
+	spend_rest(child, micro(93000));
+	assert_string_equal(budget_iteration_block(child), "Cost budget exhausted");
+	charge_drop(&reserve);
+	spend_rest(child, micro(9000));
+}
+
+static void example_batch(struct budget *root, struct gauge *gauge)
+{
+	struct warnings warnings = {0};
+	struct budget *pool, *children[4];
+
+	assert_null(budget_scarce(root, 20));
+	pool = budget_new_pool(root);
+	assert_int_equal(budget_limits(pool)->cost, micro(420000));
+	assert_int_equal(budget_remaining(root).cost, micro(420000));
+	for (int i = 0; i < 3; i++) {
+		children[i] = budget_new_child(pool, 1, 4 - i, on_warning, &warnings);
+		assert_int_equal(budget_limits(children[i])->cost, micro(105000));
+		assert_int_equal(budget_limits(children[i])->max_iterations, 15);
+	}
+	example_early(children[0], gauge);
+	budget_free(children[0]);
+	assert_int_equal(budget_remaining(pool).cost, micro(189000));
+	children[3] = budget_new_child(pool, 1, 1, NULL, NULL);
+	assert_int_equal(budget_limits(children[3])->cost, micro(189000));
+
+	spend_rest(children[1], micro(84000));
+	assert_string_equal(warnings.text, "Cost at 80% of budget;");
+	example_forced(children[2]);
+	spend_rest(children[3], micro(50000));
+	assert_int_equal(budget_usage(pool)->cost, micro(257000));
+	assert_int_equal(budget_remaining(root).cost, micro(420000));
+	for (int i = 1; i < 4; i++)
+		budget_free(children[i]);
+	budget_free(pool);
+	assert_int_equal(budget_usage(root)->cost, micro(317000));
+	assert_int_equal(budget_remaining(root).cost, micro(583000));
+}
+
+static void example_overrun(struct budget *root, struct gauge *gauge)
+{
+	struct charge charge = {0};
+	int64_t input = gauge_input(gauge, 6000, 21000, 4);
+
+	assert_int_equal(input, 9402);
+	assert_true(charge_take(&charge, root, price(input, gauge_output(gauge, 8192)), NULL));
+	assert_int_equal(charge.amount.cost, micro(151086));
+	bill(&charge, 7000, 10240);
+	gauge_learn_output(gauge, 8192, 10240);
+	assert_int_equal(budget_usage(root)->overrun_cost, micro(23514));
+	assert_int_equal(budget_usage(root)->overrun_tokens, 0);
+	assert_int_equal(budget_remaining(root).cost, micro(408400));
+	assert_int_equal(gauge_output(gauge, 8192), 10240);
+}
+
+static void test_worked_example(void **state)
+{
+	struct budget_limits limits = {
+		micro(1000000), BUDGET_UNLIMITED, 300000, 2, 30, 10000, 1000};
+	struct budget *root = budget_new(&limits, NULL, NULL);
+	struct budget *first, *second;
+	struct charge reserve = {0};
+	struct gauge gauge = {0};
+
+	(void)state;
+	keep(&reserve, root, micro(100000));
+	assert_int_equal(budget_remaining(root).cost, micro(900000));
+	example_first_turn(root, &gauge);
+	example_batch(root, &gauge);
+	example_overrun(root, &gauge);
+
+	first = budget_new_pool(root);
+	assert_int_equal(budget_remaining(root).cost, micro(204200));
+	assert_null(budget_scarce(root, 20));
+	second = budget_new_pool(root);
+	assert_int_equal(budget_remaining(root).cost, micro(102100));
+	assert_string_equal(budget_scarce(root, 20), "cost");
+	budget_free(second);
+	budget_free(first);
+	charge_drop(&reserve);
+	assert_int_equal(budget_usage(root)->cost, micro(491600));
+	assert_int_equal(budget_remaining(root).cost, micro(508400));
+	budget_free(root);
 }
 
 int main(void)
@@ -582,14 +835,22 @@ int main(void)
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_child_limits),
 		cmocka_unit_test(test_siblings),
+		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_subruns_limit),
+		cmocka_unit_test(test_calls_limit),
+		cmocka_unit_test(test_scarce),
 		cmocka_unit_test(test_overrun),
+		cmocka_unit_test(test_overdraft),
 		cmocka_unit_test(test_usage),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_warning_of_a_jump),
+		cmocka_unit_test(test_warnings_of_a_tree),
 		cmocka_unit_test(test_warning_extremes),
 		cmocka_unit_test(test_spend_nothing),
 		cmocka_unit_test(test_unlimited),
-		cmocka_unit_test(test_interleavings),
+		cmocka_unit_test(test_clock_jumps),
+		cmocka_unit_test(test_bad_numbers),
+		cmocka_unit_test(test_worked_example),
 	};
 
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);

@@ -216,7 +216,6 @@ class OutputTest(CommandLineTest):
         poor = kernel.without(*kernel.LANDLOCK, kernel.UNSHARE)
         for reason, *arguments in (
             ("provider_error", "-p", "openai"),
-            ("sandbox_error", *self.script(ANSWER), "--require", "L4"),
             (None, "-p", "nobody"),
         ):
             with self.subTest(arguments):
@@ -227,10 +226,11 @@ class OutputTest(CommandLineTest):
         """What is missing, and what to do: the program alone was built or copied."""
         alone = shutil.copy(RLMD, self.directory / "alone")
         done = subprocess.run(
-            [alone, "exec", *self.script(ANSWER), "task"], env=self.environment,
+            [alone, "exec", "--json", *self.script(ANSWER), "task"], env=self.environment,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HUNG,
         )
         self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["stopReason"], "sandbox_error")
         self.assertIn("build all targets, or install", done.stderr)
 
     def test_a_trace_in_a_strange_place(self):

@@ -103,6 +103,10 @@ static void test_defaults(void **state)
 	assert_int_equal(config.max_time, 300000);
 	assert_int_equal(config.max_depth, 2);
 	assert_int_equal(config.max_iterations, 30);
+	assert_int_equal(config.max_calls, 10000);
+	assert_int_equal(config.max_subruns, 1000);
+	assert_int_equal(config.max_workers, 8);
+	assert_int_equal(config.downgrade, 20);
 	assert_int_equal(config.block_timeout, 30000);
 	assert_int_equal(config.max_output, 50000);
 	assert_int_equal(config.worker_memory, 1 << 30);
@@ -142,6 +146,7 @@ static void test_bad_values(void **state)
 	(void)state;
 	assert_refused("--max-depth: '-1' is no whole number from 0 to 16",
 		       ARGUMENTS("--max-depth", "-1"));
+	assert_refused("'17' is no whole number from 0 to 16", ARGUMENTS("--max-depth", "17"));
 	assert_refused("--max-tokens", ARGUMENTS("--max-tokens", "1.5"));
 	assert_refused("--max-tokens", ARGUMENTS("--max-tokens", "99999999999999999999"));
 	assert_refused("--max-tokens", ARGUMENTS("--max-tokens", ""));
@@ -150,9 +155,11 @@ static void test_bad_values(void **state)
 	assert_refused("--max-time", ARGUMENTS("--max-time", "-5s"));
 	assert_refused("--max-time", ARGUMENTS("--max-time", "0"));
 	assert_refused("--max-time", ARGUMENTS("--max-time", "5 parsecs"));
+	assert_refused("from 1ms to 720h", ARGUMENTS("--max-time", "99999999999999999999h"));
 	assert_refused("--max-cost", ARGUMENTS("--max-cost", "-1"));
 	assert_refused("--max-cost", ARGUMENTS("--max-cost", "nan"));
 	assert_refused("--max-cost", ARGUMENTS("--max-cost", "1e300"));
+	assert_refused("more than 12 decimals", ARGUMENTS("--max-cost", "0.0000000000001"));
 	assert_refused("--worker-memory", ARGUMENTS("--worker-memory", "1X"));
 	assert_refused("--worker-memory", ARGUMENTS("--worker-memory", "1.5G"));
 	assert_refused("--worker-memory", ARGUMENTS("--worker-memory", "9999999999T"));
@@ -162,6 +169,46 @@ static void test_bad_values(void **state)
 	assert_refused("--color", ARGUMENTS("--color", ""));
 	assert_refused("the NAME is empty", ARGUMENTS("-m", ""));
 	assert_refused("neither yes nor no", ARGUMENTS("--strict=perhaps"));
+}
+
+/* Every number of a budget: refused in the same words, and what to write instead. */
+static void test_bad_counts(void **state)
+{
+	static const char *const names[] = {
+		"--max-tokens",  "--max-iterations", "--max-depth",    "--max-calls",
+		"--max-subruns", "--max-workers",    "--max-parallel", "--downgrade",
+	};
+	static const char *const bad[] = {
+		"-1", "+1", "1.5", "1e9", "inf", "nan", " 1", "1 ", "", "1k", "1,000", "0x1", "20%",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		for (size_t j = 0; j < sizeof bad / sizeof *bad; j++)
+			assert_refused("write it with digits only", ARGUMENTS(names[i], bad[j]));
+		assert_refused("is no whole number from",
+			       ARGUMENTS(names[i], "9223372036854775808"));
+		assert_refused("is no whole number from", ARGUMENTS(names[i], "1000000000001"));
+	}
+}
+
+/* Zero where something is needed is not "no limit", and says so; where it means none, it is fine.
+ */
+static void test_zero(void **state)
+{
+	static const char *const needed[] = {
+		"--max-tokens",   "--max-iterations", "--max-calls",     "--max-workers",
+		"--max-parallel", "--max-time",       "--block-timeout",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+		assert_refused("it does not mean no limit", ARGUMENTS(needed[i], "0"));
+	assert_parses(ARGUMENTS("--max-cost", "0", "--max-depth", "0", "--max-subruns", "0",
+				"--downgrade", "0", "--grace", "0"));
+	assert_int_equal(config.max_cost + config.max_depth + config.max_subruns + config.downgrade,
+			 0);
+	assert_true(config_given(&config, OPTION_max_subruns));
 }
 
 /* What is not in the table is named, with what is near. */
@@ -217,6 +264,10 @@ static void test_environment(void **state)
 	setenv("RLMD_MAX_ITERATIONS", "none", 1);
 	assert_false(config_environment(&config, &err));
 	assert_non_null(strstr(err.text, "RLMD_MAX_ITERATIONS: 'none' is no whole number"));
+	unsetenv("RLMD_MAX_ITERATIONS");
+	setenv("RLMD_MAX_CALLS", "1e3", 1);
+	assert_false(config_environment(&config, &err));
+	assert_non_null(strstr(err.text, "RLMD_MAX_CALLS: '1e3' is no whole number"));
 }
 
 /* The user's file wins over the system's; --config stands in for both. */
@@ -254,6 +305,8 @@ static void test_bad_files(void **state)
 	assert_bad_file(":1: 'output' can stand on the command line only", "output = x\n");
 	assert_bad_file(":3: there is no section [batch]", "[exec]\n[batch]\nmodel = x\n");
 	assert_bad_file(":2: max-depth: 'deep' is no whole number", "\nmax-depth = deep\n");
+	assert_bad_file(":1: max-calls: '0' is no whole number", "max-calls = 0\n");
+	assert_bad_file(":1: max-cost: '-1' is no amount", "max-cost = -1\n");
 	assert_bad_file(":1: neither", "model\n");
 	assert_bad_file(":2: there is no setting", "model = x\n  an indented = line\n");
 	memset(lengthy, 'x', 999);
@@ -307,6 +360,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_defaults, enter, leave),
 		cmocka_unit_test_setup_teardown(test_arguments, enter, leave),
 		cmocka_unit_test_setup_teardown(test_bad_values, enter, leave),
+		cmocka_unit_test_setup_teardown(test_bad_counts, enter, leave),
+		cmocka_unit_test_setup_teardown(test_zero, enter, leave),
 		cmocka_unit_test_setup_teardown(test_unknown_options, enter, leave),
 		cmocka_unit_test_setup_teardown(test_precedence, enter, leave),
 		cmocka_unit_test_setup_teardown(test_environment, enter, leave),

@@ -49,7 +49,7 @@ static void test_help(void **state)
 	char *rest, *line;
 
 	(void)state;
-	option_help(out);
+	option_help(out, NULL, 0);
 	help = text_drain(out, NULL);
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		assert_non_null(strstr(help, option_table[i].name));

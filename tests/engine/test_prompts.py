@@ -14,16 +14,19 @@ BUDGET = {"cost", "tokens", "time", "iterations", "depth", "max_depth"}
 VALUES = {
     "root": BUDGET | {
         "contexts", "max_output", "model", "subcall_model",
-        "query_cost", "query_time", "subrun_cost", "subrun_time",
+        "query_cost", "query_time", "subrun_cost", "subrun_time", "downgrade",
     },
     "subrun": BUDGET | {"parent_cost", "parent_tokens", "parent_iterations"},
     "first_turn": BUDGET | {"turn", "max_turns", "task", "contexts", "preview"},
-    "turn": BUDGET | {"turn", "max_turns", "task", "output"},
+    "turn": BUDGET | {"turn", "max_turns", "task", "output", "query_time", "subrun_time"},
     "forced": {"task", "reason", "output"},
     "direct": set(),
     "query": set(),
     "no_code": set(),
     "cut": set(),
+    "cut_text": set(),
+    "repeated": set(),
+    "summary": {"turns", "output"},
     "lost": {"reason"},
     "unknown_variable": {"output", "variables"},
 }
@@ -109,6 +112,20 @@ class Prompts(unittest.TestCase):
     def test_length(self):
         """Small local models have to read the system prompt too: some 900 tokens."""
         self.assertLess(len(PROMPTS["root"]), 4000)
+
+    def test_caps(self):
+        """ENG-14: what a purse that runs low does to sub-runs is said from the start."""
+        self.assertIn("under {{downgrade}} % of cost, tokens or time left", flat("root"))
+
+    def test_measured(self):
+        """ENG-24: each turn tells the times again, as this run has measured them by then."""
+        self.assertIn("{{query_time}}", PROMPTS["turn"])
+        self.assertIn("{{subrun_time}}", PROMPTS["turn"])
+
+    def test_summary(self):
+        """ENG-10: it says what was lost, and that the data were not."""
+        self.assertIn("outputs of turns 1 to {{turns}}", flat("summary"))
+        self.assertIn("variables, imports and functions", flat("summary"))
 
     def test_forced(self):
         """ENG-19: why, the task, and what was found out."""

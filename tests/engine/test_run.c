@@ -5,76 +5,20 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <event2/event.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/money.h"
-#include "engine/engine.h"
+#include "engine/stage.h"
 #include "fake/outside.h"
 
-struct fixture {
-	struct event_base *base;
-	struct engine *engine;
-	struct context context;
-	json_t *result;
-	int results;
-};
-
-static const struct engine_config usual = {
-	.limits = {.cost = MONEY_DOLLAR,
-		   .tokens = 1000000,
-		   .time_ms = 60000,
-		   .max_depth = 2,
-		   .max_iterations = 10},
-	.block_timeout_ms = 1000,
-	.max_output = 1000,
-	.max_parallel = 2,
-	.grace_ms = 1000,
-};
-
-static void on_done(void *owner, const struct engine_result *result)
+/* Three levels, of which each run but the deepest asks for two answers and two sub-runs. */
+static const char *deep(const struct llm_request *request)
 {
-	struct fixture *fixture = owner;
-
-	fixture->results++;
-	fixture->result = json_incref(result->object);
-}
-
-static void begin(struct fixture *fixture, const struct engine_config *config)
-{
-	*fixture = (struct fixture){.base = event_base_new()};
-	fake_events = fake_death = 0;
-	fixture->engine = engine_start(fixture->base, NULL, (struct llm *)fixture->base, config,
-				       text_of("the task"), &fixture->context, NULL, on_done,
-				       fixture);
-}
-
-static void end(struct fixture *fixture)
-{
-	engine_free(fixture->engine);
-	event_base_free(fixture->base);
-	json_decref(fixture->result);
-	assert_int_equal(fake_calls, 0);
-	assert_int_equal(fake_workers, 0);
-}
-
-/* Turns until the result, but not longer than a while. */
-static void drive(struct fixture *fixture)
-{
-	for (int i = 0; i < 10000 && !fixture->results; i++)
-		event_base_loop(fixture->base, EVLOOP_NONBLOCK);
-}
-
-static const char *recursing(const struct llm_request *request)
-{
-	if (request->kind == LLM_FORCED)
-		return "forced words";
 	if (request->kind != LLM_TURN)
 		return "fine";
-	if (request->depth)
-		return "```repl\nfinal\n```";
-	return request->turn ? "FINAL(the end)" : "```repl\nask\n```\n```python\nprint\n```";
+	if (request->depth < 2 && !request->turn)
+		return "```repl\nask\n```";
+	return request->depth ? "```repl\nfinal\n```" : "FINAL(the end)";
 }
 
 static const char *endless(const struct llm_request *request)
@@ -92,16 +36,6 @@ static const char *failing(const struct llm_request *request)
 	return request->kind == LLM_TURN && !request->depth && !request->turn
 		       ? "```repl\nask\n```\nFINAL_VAR(x)"
 		       : NULL;
-}
-
-static struct text output(const struct fixture *fixture)
-{
-	return json_get_text(fixture->result, "output");
-}
-
-static int64_t used(const struct fixture *fixture, const char *key)
-{
-	return json_get_integer(json_object_get(fixture->result, "usage"), key, -1);
 }
 
 /* ENG-11, ENG-12, ENG-17, LIB-6: calls and sub-runs are served, and counted for the whole tree. */
@@ -127,47 +61,82 @@ static void test_recursion(void **state)
 	end(&fixture);
 }
 
+/* What the sweeps go over: sub-runs side by side and one at a time, calls that wait for others. */
+static const struct sweep {
+	const char *(*model)(const struct llm_request *);
+	int max_depth, max_workers;
+	int64_t tokens;
+} sweeps[] = {{recursing, 2, 8, 1000000}, {recursing, 2, 1, 1000000},
+	      {deep, 3, 1, 1000000},      {deep, 3, 2, 1000000},
+	      {deep, 3, 8, 1000000},      {recursing, 2, 1, SMALL_PURSE}};
+
+static struct engine_config config_of(const struct sweep *sweep)
+{
+	struct engine_config config = usual;
+
+	fake_model = sweep->model;
+	config.limits.max_depth = sweep->max_depth;
+	config.max_workers = sweep->max_workers;
+	config.limits.tokens = sweep->tokens;
+	return config;
+}
+
+#define FOR_EACH_SWEEP(sweep)                                                                      \
+	for (const struct sweep *sweep = sweeps; sweep < sweeps + sizeof sweeps / sizeof *sweeps;  \
+	     sweep++)
+
 /* C4: cancelled after any number of events, a tree of runs leaves nothing (run it with ASan). */
 static void test_cancel_sweep(void **state)
 {
 	struct fixture fixture;
-	int n = 0;
 
 	(void)state;
-	fake_model = recursing;
-	do {
-		begin(&fixture, &usual);
-		for (int i = 0; i < n && !fixture.results; i++)
-			event_base_loop(fixture.base, EVLOOP_NONBLOCK);
-		n++;
-		end(&fixture);
-	} while (!fixture.results);
-	assert_true(n > 10);
+	FOR_EACH_SWEEP(sweep)
+	{
+		struct engine_config config = config_of(sweep);
+		int n = 0;
+
+		do {
+			begin(&fixture, &config);
+			for (int i = 0; i < n && !fixture.results; i++)
+				event_base_loop(fixture.base, EVLOOP_NONBLOCK);
+			n++;
+			end(&fixture);
+		} while (!fixture.results);
+		assert_true(n > 10);
+	}
 }
 
-/* Interrupted after any number of events, a run ends once, forced or already done. */
+/* Interrupted after any number of events, a run ends once, forced or already done; and whatever was
+ * in flight below it is closed before engine_interrupt() returns. */
 static void test_interrupt_sweep(void **state)
 {
 	struct fixture fixture;
-	bool finished = false;
 
 	(void)state;
-	fake_model = recursing;
-	for (int n = 0; !finished; n++) {
-		begin(&fixture, &usual);
-		for (int i = 0; i < n; i++)
-			event_base_loop(fixture.base, EVLOOP_NONBLOCK);
-		finished = fixture.results;
-		engine_interrupt(fixture.engine);
-		drive(&fixture);
-		assert_int_equal(fixture.results, 1);
-		if (!finished) {
-			const char *stop = json_string_value(
-				json_object_get(fixture.result, "stopReason"));
+	FOR_EACH_SWEEP(sweep)
+	{
+		struct engine_config config = config_of(sweep);
+		bool finished = false;
 
-			assert_true(!strcmp(stop, "interrupted") || !strcmp(stop, "final"));
+		for (int n = 0; !finished; n++) {
+			begin(&fixture, &config);
+			for (int i = 0; i < n; i++)
+				event_base_loop(fixture.base, EVLOOP_NONBLOCK);
+			finished = fixture.results;
+			engine_interrupt(fixture.engine);
+			assert_int_equal(fake_calls, 0);
+			assert_true(fake_workers <= 1);
+			drive(&fixture);
+			assert_int_equal(fixture.results, 1);
+			if (!finished) {
+				const char *stop = json_string_value(
+					json_object_get(fixture.result, "stopReason"));
+
+				assert_true(!strcmp(stop, "interrupted") || !strcmp(stop, "final"));
+			}
+			end(&fixture);
 		}
-		end(&fixture);
 	}
 }
 
@@ -175,20 +144,24 @@ static void test_interrupt_sweep(void **state)
 static void test_death_sweep(void **state)
 {
 	struct fixture fixture;
-	size_t all;
 
 	(void)state;
-	fake_model = recursing;
-	begin(&fixture, &usual);
-	drive(&fixture);
-	all = fake_events;
-	end(&fixture);
-	for (size_t death = 1; death <= all; death++) {
-		begin(&fixture, &usual);
-		fake_death = death;
+	FOR_EACH_SWEEP(sweep)
+	{
+		struct engine_config config = config_of(sweep);
+		size_t all;
+
+		begin(&fixture, &config);
 		drive(&fixture);
-		assert_int_equal(fixture.results, 1);
+		all = fake_events;
 		end(&fixture);
+		for (size_t death = 1; death <= all; death++) {
+			begin(&fixture, &config);
+			fake_death = death;
+			drive(&fixture);
+			assert_int_equal(fixture.results, 1);
+			end(&fixture);
+		}
 	}
 }
 

@@ -1,106 +1,14 @@
 #include "fake/outside.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "pool/worker.h"
 
-const char *(*fake_model)(const struct llm_request *);
-size_t fake_calls, fake_workers, fake_events, fake_death;
-
-struct llm_call {
-	struct event *event;
-	struct llm_request request;
-	llm_done_fn *done;
-	void *owner;
-};
-
-static void on_call(evutil_socket_t fd, short what, void *owner)
-{
-	struct llm_call *call = owner;
-	llm_done_fn *done = call->done;
-	void *above = call->owner;
-	const char *text = fake_model(&call->request);
-	struct llm_response response = {
-		.text = text_of(text ? text : ""),
-		.usage = {.input = 10, .output = 5},
-		.cost_known = true,
-		.cost = 1000,
-		.duration_ms = 1,
-	};
-	struct error err = {.kind = ERROR_OVERLOADED, .text = "the fake is overloaded"};
-
-	(void)fd;
-	(void)what;
-	fake_events++;
-	event_base_loopbreak(event_get_base(call->event));
-	llm_cancel(call, NULL, NULL);
-	done(above, &response, text ? NULL : &err);
-}
-
-struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, llm_done_fn *done,
-			   void *owner)
-{
-	struct llm_call *call = xcalloc(1, sizeof *call);
-
-	*call = (struct llm_call){.request = *request, .done = done, .owner = owner};
-	call->event = event_new((struct event_base *)llm, -1, 0, on_call, call);
-	event_active(call->event, EV_TIMEOUT, 1);
-	fake_calls++;
-	return call;
-}
-
-void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
-{
-	if (ret_usage)
-		*ret_usage = (struct llm_usage){.input = 10, .estimated = true};
-	if (ret_cost)
-		*ret_cost = 500;
-	event_free(call->event);
-	free(call);
-	fake_calls--;
-}
-
-bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
-	       int64_t output_tokens, int64_t *ret_cost)
-{
-	(void)llm;
-	(void)model;
-	*ret_cost = input_tokens + output_tokens;
-	return true;
-}
-
-const char *llm_default_model(const struct llm *llm)
-{
-	(void)llm;
-	return "fake";
-}
-
-const char *llm_provider(const struct llm *llm)
-{
-	(void)llm;
-	return "fake";
-}
-
-const char *llm_price_date(const struct llm *llm)
-{
-	(void)llm;
-	return "2026-01-01";
-}
-
-json_t *llm_take_warnings(struct llm *llm)
-{
-	(void)llm;
-	return json_array();
-}
-
-const char *llm_kind_name(enum llm_kind kind)
-{
-	static const char *const names[] = {"turn", "llm_query", "forced", "direct"};
-
-	return names[kind];
-}
+size_t fake_workers, fake_workers_most, fake_death;
+char fake_told[4096];
 
 json_t *sandbox_report(const struct sandbox *sandbox)
 {
@@ -114,8 +22,9 @@ struct worker {
 	worker_event_fn *fn;
 	void *owner;
 	enum worker_event_kind next;
-	int open; /* calls without an answer */
-	bool asks, final;
+	int open;          /* calls without an answer */
+	size_t asks, fans; /* slots of the calls that the block makes */
+	bool final;
 };
 
 static void post(struct worker *worker, enum worker_event_kind kind)
@@ -124,20 +33,31 @@ static void post(struct worker *worker, enum worker_event_kind kind)
 	event_active(worker->event, EV_TIMEOUT, 1);
 }
 
+static void call(struct worker *worker, enum worker_call_kind kind, size_t count)
+{
+	static const struct text texts[8] = {{"one", 3},  {"two", 3}, {"three", 5}, {"four", 4},
+					     {"five", 4}, {"six", 3}, {"seven", 5}, {"eight", 5}};
+	struct memfile *const contexts[8] = {NULL};
+	struct worker_call call = {.kind = kind,
+				   .id = ++worker->open,
+				   .count = count,
+				   .texts = texts,
+				   .contexts = kind == WORKER_RLM_QUERY ? contexts : NULL};
+
+	worker->fn(worker->owner, &(struct worker_event){.kind = WORKER_CALL, .call = &call});
+}
+
 static void make_calls(struct worker *worker)
 {
-	static const struct text texts[] = {{"one", 3}, {"two", 3}};
-	struct memfile *const contexts[2] = {NULL, NULL};
-	struct worker_call call = {.count = 2, .texts = texts, .id = 1};
-	struct worker_event event = {.kind = WORKER_CALL, .call = &call};
+	size_t asks = worker->asks, fans = worker->fans;
 
-	worker->asks = false;
-	worker->open = 2;
-	worker->fn(worker->owner, &event);
-	call.kind = WORKER_RLM_QUERY;
-	call.contexts = contexts;
-	call.id = 2;
-	worker->fn(worker->owner, &event);
+	worker->asks = worker->fans = 0;
+	if (asks) {
+		call(worker, WORKER_LLM_QUERY, asks);
+		call(worker, WORKER_RLM_QUERY, asks);
+	}
+	if (fans)
+		call(worker, WORKER_RLM_QUERY, fans);
 }
 
 static void on_worker(evutil_socket_t fd, short what, void *owner)
@@ -156,7 +76,7 @@ static void on_worker(evutil_socket_t fd, short what, void *owner)
 	event_base_loopbreak(worker->base);
 	if (++fake_events == fake_death)
 		event.kind = WORKER_GONE;
-	else if (worker->asks) {
+	else if (worker->asks || worker->fans) {
 		make_calls(worker);
 		return;
 	}
@@ -174,7 +94,8 @@ struct worker *worker_start(struct event_base *base, struct sandbox *sandbox,
 	(void)options;
 	*worker = (struct worker){.base = base, .fn = fn, .owner = owner};
 	worker->event = event_new(base, -1, 0, on_worker, worker);
-	fake_workers++;
+	if (++fake_workers > fake_workers_most)
+		fake_workers_most = fake_workers;
 	post(worker, WORKER_READY);
 	return worker;
 }
@@ -192,7 +113,8 @@ void worker_exec(struct worker *worker, int64_t block, struct text code, int64_t
 {
 	(void)block;
 	(void)timeout_ms;
-	worker->asks = text_starts(code, "ask");
+	worker->asks = text_starts(code, "ask") ? 2 : 0;
+	worker->fans = text_starts(code, "fan") ? 8 : 0;
 	worker->final = text_starts(code, "final");
 	if (!text_starts(code, "hang"))
 		post(worker, WORKER_DONE);
@@ -207,9 +129,14 @@ void worker_get(struct worker *worker, const char *name, int64_t timeout_ms)
 
 void worker_reply(struct worker *worker, int64_t id, const struct worker_slot *slots, size_t count)
 {
+	size_t size = 0;
+
 	(void)id;
-	(void)slots;
-	(void)count;
+	fake_told[0] = '\0';
+	for (size_t i = 0; i < count && size < sizeof fake_told; i++)
+		size += (size_t)snprintf(fake_told + size, sizeof fake_told - size, "%s%.*s|",
+					 slots[i].failed ? "!" : "", (int)slots[i].value.size,
+					 slots[i].value.bytes);
 	if (!--worker->open)
 		post(worker, WORKER_DONE);
 }

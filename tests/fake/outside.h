@@ -1,21 +1,21 @@
 /*
- * fake/outside.h - models and workers that answer from the event loop, for tests of the engine.
+ * fake/outside.h - workers that answer from the event loop, for tests of the engine.
  *
- * Implements llm/llm.h and pool/worker.h at link time. What a model says is decided by the test;
- * a worker understands four blocks: "print", "ask" (two llm_query and two rlm_query slots, then
- * ends), "final" (FINAL("from code")), and "hang" (never ends).
+ * Implements pool/worker.h at link time, beside fake/model.h. A worker
+ * understands five blocks: "print", "ask" (a call of two llm_query slots and one of two rlm_query
+ * slots, then ends), "fan" (a call of eight rlm_query slots), "final" (FINAL("from code")), and
+ * "hang" (never ends).
  */
 #pragma once
 
 #include <stddef.h>
 
-#include "llm/llm.h"
+#include "fake/model.h"
 
-/* The model: the text of the answer to a request; NULL fails the call. */
-extern const char *(*fake_model)(const struct llm_request *);
-
-/* What is alive, and how many events happened; the loop is left after each (loopbreak). */
-extern size_t fake_calls, fake_workers, fake_events;
+extern size_t fake_workers, fake_workers_most; /* that are alive; and the most that were at once */
 
 /* The worker that makes its n-th event dies instead; 0: none does. */
 extern size_t fake_death;
+
+/* The slots of the last reply, each followed by "|"; one that failed begins with "!". */
+extern char fake_told[4096];

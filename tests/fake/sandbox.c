@@ -3,18 +3,22 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 
+enum { FILES_MAX = 16 };
+
 struct sandbox {
 	struct event_base *base; /* lent */
 	fake_script_fn *script;
 	bool refuse;
 	size_t memory;
-	int interrupts, living;
+	int interrupts, living, spawns;
+	ino_t files[FILES_MAX]; /* the first of each of the first processes */
 };
 
 struct spawn {
@@ -61,6 +65,11 @@ void fake_sandbox_refuse(struct sandbox *sandbox, bool refuse)
 size_t fake_sandbox_memory(const struct sandbox *sandbox)
 {
 	return sandbox->memory;
+}
+
+ino_t fake_sandbox_file(const struct sandbox *sandbox, int spawn)
+{
+	return sandbox->files[spawn];
 }
 
 int fake_sandbox_interrupts(const struct sandbox *sandbox)
@@ -123,14 +132,22 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 	fn(owner, process, &err);
 }
 
+static void note_file(struct sandbox *sandbox, int file)
+{
+	struct stat stat;
+
+	if (sandbox->spawns < FILES_MAX && !fstat(file, &stat))
+		sandbox->files[sandbox->spawns] = stat.st_ino;
+	sandbox->spawns++;
+}
+
 struct spawn *sandbox_spawn(struct sandbox *sandbox, int in, int out, const int *files,
 			    size_t file_count, size_t extra_memory, sandbox_spawn_fn *fn,
 			    void *owner)
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);
 
-	(void)files;
-	(void)file_count;
+	note_file(sandbox, file_count ? files[0] : -1);
 	sandbox->memory = extra_memory;
 	spawn->sandbox = sandbox;
 	spawn->fn = fn;

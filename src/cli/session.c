@@ -1,0 +1,364 @@
+#include "cli/session.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cli/isolation.h"
+#include "cli/print.h"
+#include "cli/tell.h"
+
+enum { MAX_RETRIES = 2 };
+
+/* --- begin ---------------------------------------------------------------------- */
+
+static int show_help(const struct session_command *command)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	evbuffer_add_printf(out, "%s", command->help);
+	option_help(out, command->foreign, command->foreign_count);
+	return print_text(text_in(out));
+}
+
+int session_refuse(const struct session *session, const struct error *err)
+{
+	const struct session_command *command = session->command;
+
+	tell_error("%s", err->text);
+	if (err->kind == ERROR_USAGE)
+		fprintf(stderr, "usage: rlmd %s %s; 'rlmd %s --help' lists the options\n",
+			command->name, command->arguments, command->name);
+	return error_exit_status(err->kind);
+}
+
+/* Settings that belong to another command may stand in files and in the environment. */
+static bool check_options(const struct session *session, struct error *err)
+{
+	const struct session_command *command = session->command;
+
+	for (size_t i = 0; i < command->foreign_count; i++) {
+		enum option_id id = command->foreign[i];
+
+		if (session->config.layers[id] == CONFIG_ARGUMENT)
+			return error_set(err, ERROR_USAGE, "%s has no use for --%s", command->name,
+					 option_table[id].name);
+	}
+	return true;
+}
+
+static void use_settings(struct session *session)
+{
+	const struct config *config = &session->config;
+
+	session->settings = (struct engine_config){
+		.model = config->model,
+		.subcall_model = config->subcall_model,
+		.limits = {.cost = config->max_cost,
+			   .tokens = config->max_tokens,
+			   .time_ms = config->max_time,
+			   .max_depth = (int)config->max_depth,
+			   .max_iterations = (int)config->max_iterations,
+			   .calls = config->max_calls,
+			   .subruns = config->max_subruns},
+		.block_timeout_ms = config->block_timeout,
+		.max_output = config->max_output,
+		.max_parallel = (int)config->max_parallel,
+		.max_workers = (int)config->max_workers,
+		.downgrade = (int)config->downgrade,
+		.grace_ms = config->grace,
+		.strict = config->strict,
+	};
+}
+
+static bool read_settings(struct session *session, struct error *err)
+{
+	struct config *config = &session->config;
+
+	if (!check_options(session, err) || !config_environment(config, err) ||
+	    !config_files(config, err))
+		return false;
+	tell_setup(config->quiet, status_can_color(config->color));
+	log_set_level(config->quiet         ? LOG_ERROR
+		      : config->verbose > 2 ? LOG_DEBUG
+		      : config->verbose > 0 ? LOG_INFO
+					    : LOG_WARNING);
+	use_settings(session);
+	return true;
+}
+
+bool session_begin(struct session *session, const struct session_command *command, int argc,
+		   char **argv, int *ret_first, int *ret_status)
+{
+	struct config *config = &session->config;
+	struct error err;
+
+	session->command = command;
+	session->notes = json_array();
+	config_init(config);
+	if (!config_arguments(config, argc, argv, ret_first, &err))
+		*ret_status = session_refuse(session, &err);
+	else if (config->help)
+		*ret_status = show_help(command);
+	else if (config->version)
+		*ret_status = print_version();
+	else if (!read_settings(session, &err))
+		*ret_status = session_refuse(session, &err);
+	else
+		return true;
+	return false;
+}
+
+/* --- open ----------------------------------------------------------------------- */
+
+bool session_open_output(struct session *session, enum output_form otherwise, struct error *err)
+{
+	const struct config *config = &session->config;
+	enum output_form form = config->jsonl  ? OUTPUT_JSONL
+				: config->json ? OUTPUT_JSON
+					       : otherwise;
+
+	if (config->json && config->jsonl)
+		return error_set(err, ERROR_USAGE, "--json and --jsonl exclude each other");
+	session->output = output_new(form, config->output, config->trace, err);
+	return session->output;
+}
+
+static bool open_llm(struct session *session, struct error *err)
+{
+	const struct config *config = &session->config;
+	struct llm_config settings = {
+		.provider = config->provider,
+		.model = config->model,
+		.base_url = config->base_url,
+		.key_file = config->key_file,
+		.price_table = config->price_table,
+		.record_dir = config->record,
+		.replay_dir = config->replay,
+		.offline = config->dry_run,
+		.no_stream = config->no_stream,
+		.max_retries = MAX_RETRIES,
+	};
+
+	session->llm = llm_new(session->base, &settings, err);
+	return session->llm;
+}
+
+/* A limit that somebody asked for is kept or refused; one that nobody asked for may be lifted. */
+static bool check_price(struct session *session, const char *model, struct error *err)
+{
+	int64_t cost;
+
+	if (session->settings.limits.cost == BUDGET_UNLIMITED ||
+	    llm_price(session->llm, model, 1, 1, &cost))
+		return true;
+	if (config_given(&session->config, OPTION_max_cost))
+		return error_set(
+			err, ERROR_USAGE,
+			"the price of model '%.100s' is not known, so --max-cost cannot be "
+			"kept: leave the limit out, or give --price-table a file like "
+			"{\"%.100s\": {\"input_cost_per_token\": 2e-06, "
+			"\"output_cost_per_token\": 8e-06}}",
+			model, model);
+	session->settings.limits.cost = BUDGET_UNLIMITED;
+	llm_warn_unpriced(session->llm, model);
+	return true;
+}
+
+/* With nothing to spend a run cannot so much as begin with a model that has a price. */
+static bool check_free(const struct session *session, const char *model, struct error *err)
+{
+	int64_t cost;
+
+	if (session->settings.limits.cost || session->config.dry_run ||
+	    !llm_price(session->llm, model, 1, 1, &cost) || !cost)
+		return true;
+	return error_set(err, ERROR_BUDGET,
+			 "model '%.100s' has a price, and --max-cost 0 allows only what is free: "
+			 "choose a local model, or allow an amount",
+			 model);
+}
+
+static bool check_prices(struct session *session, struct error *err)
+{
+	const struct engine_config *settings = &session->settings;
+	const char *root = settings->model ? settings->model : llm_default_model(session->llm);
+	const char *subcall = settings->subcall_model ? settings->subcall_model : root;
+
+	return check_price(session, root, err) && check_price(session, subcall, err) &&
+	       check_free(session, root, err);
+}
+
+bool session_open(struct session *session, struct error *err)
+{
+	session->base = event_base_new();
+	if (!session->base)
+		return error_set(err, ERROR_INTERNAL, "cannot make an event loop");
+	return open_llm(session, err) && check_prices(session, err);
+}
+
+bool session_open_sandbox(struct session *session, struct error *err)
+{
+	json_auto_t *report = NULL;
+
+	session->sandbox = isolation_open(session->base, &session->config, err);
+	if (!session->sandbox)
+		return false;
+	report = sandbox_report(session->sandbox);
+	return isolation_suffices(report, session->config.require, err);
+}
+
+void session_note(struct session *session, const json_t *notes)
+{
+	json_auto_t *warnings = session->llm ? llm_take_warnings(session->llm) : NULL;
+	const json_t *note;
+	size_t i;
+
+	json_array_extend(session->notes, (json_t *)notes);
+	json_array_extend(session->notes, warnings);
+	json_array_foreach (session->notes, i, note)
+		tell_warning("%s", json_string_value(note));
+}
+
+/* --- wait ------------------------------------------------------------------------ */
+
+static void on_signal(evutil_socket_t number, short what, void *owner)
+{
+	struct session *session = owner;
+
+	(void)what;
+	if (session->signal) {
+		event_base_loopbreak(session->base);
+		return;
+	}
+	session->signal = number == SIGHUP ? SIGTERM : (int)number;
+	tell("%s", session->work->interrupted);
+	session->work->interrupt(session->work->owner);
+}
+
+/* A signal that our parent had ignored stays ignored: nohup(1), jobs in the background. */
+static void catch_signals(struct session *session)
+{
+	static const int numbers[SESSION_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction now;
+
+	for (size_t i = 0; i < SESSION_SIGNALS; i++) {
+		if (sigaction(numbers[i], NULL, &now) || now.sa_handler == SIG_IGN)
+			continue;
+		session->signals[i] = evsignal_new(session->base, numbers[i], on_signal, session);
+		event_add(session->signals[i], NULL);
+	}
+}
+
+bool session_wait(struct session *session, const struct session_work *work, struct error *err)
+{
+	const struct config *config = &session->config;
+	struct status_options options = {
+		.live = !config->quiet && status_can_live(),
+		.color = status_can_color(config->color),
+		.verbose = (int)config->verbose,
+		.max_cost = session->settings.limits.cost,
+	};
+
+	session->work = work;
+	session->status = status_new(session->base, &options, work->status, work->owner);
+	catch_signals(session);
+	if (!session->broken.kind)
+		event_base_dispatch(session->base);
+	session->work = NULL;
+	if (session->broken.kind)
+		*err = session->broken;
+	else if (session->over)
+		return true;
+	else if (session->signal)
+		error_set(err, ERROR_CANCELLED, "stopped before there was a result");
+	else
+		error_set(err, ERROR_INTERNAL, "nothing is left to wait for");
+	return false;
+}
+
+void session_leave(struct session *session)
+{
+	session->over = true;
+	event_base_loopbreak(session->base);
+}
+
+void session_event(struct session *session, json_t *event)
+{
+	if (session->config.jsonl)
+		status_clear(session->status);
+	status_event(session->status, event);
+	if (session->broken.kind || output_event(session->output, event, &session->broken))
+		return;
+	/* Nobody is going to read the result: there is no reason to go on paying for it. */
+	event_base_loopbreak(session->base);
+}
+
+/* --- close ------------------------------------------------------------------------ */
+
+void session_close(struct session *session)
+{
+	status_free(take_pointer(&session->status));
+	if (session->sandbox)
+		sandbox_free(take_pointer(&session->sandbox));
+	llm_free(take_pointer(&session->llm));
+	for (size_t i = 0; i < SESSION_SIGNALS; i++)
+		if (session->signals[i])
+			event_free(take_pointer(&session->signals[i]));
+	if (session->base)
+		event_base_free(take_pointer(&session->base));
+}
+
+static bool print_result(struct session *session, const struct session_result *result)
+{
+	if (session->output && result->object && !session->broken.kind)
+		output_result(session->output, result->object, result->answer, &session->broken);
+	return !session->broken.kind;
+}
+
+int session_report(struct session *session, const struct session_result *result)
+{
+	bool printed = print_result(session, result);
+
+	if (!printed && output_reader_gone(session->output))
+		return error_exit_status(ERROR_INTERNAL);
+	if (result->work)
+		status_summary(result->object, session->notes,
+			       session->signal   ? "interrupted after"
+			       : result->failure ? "failed after"
+						 : "done in",
+			       result->work, session->settings.limits.cost);
+	if (!printed) {
+		tell_error("%s", session->broken.text);
+		return error_exit_status(ERROR_INTERNAL);
+	}
+	if (result->failure)
+		tell_error("%s", result->failure->text);
+	return session->signal ? 128 + session->signal : result->status;
+}
+
+int session_show(struct session *session, const json_t *object, struct text text)
+{
+	const struct config *config = &session->config;
+	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	struct error err;
+
+	json_write_line(object, line);
+	if (output_text(session->output, config->json || config->jsonl ? text_in(line) : text,
+			&err) &&
+	    output_commit(session->output, &err))
+		return 0;
+	tell_error("%s", err.text);
+	return error_exit_status(err.kind);
+}
+
+void session_done(struct session *session)
+{
+	session_close(session);
+	output_free(session->output);
+	json_decref(session->notes);
+	config_done(&session->config);
+}

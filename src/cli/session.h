@@ -1,0 +1,107 @@
+/*
+ * cli/session.h - what every command that asks models goes through.
+ *
+ *   begin   the settings
+ *   open    output, event loop, model, and where code will run, a sandbox
+ *   wait    for the work, with a live line, while signals are heard
+ *   close   everything that was started is gone
+ *   report  the result, a summary, and why it failed
+ *
+ * What is wrong is found as early as it can be, and a session that got nowhere
+ * can be closed and reported all the same.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "cli/config.h"
+#include "cli/output.h"
+#include "cli/status.h"
+#include "engine/engine.h"
+
+enum { SESSION_SIGNALS = 3 };
+
+/* A command, as its help tells it. All static. */
+struct session_command {
+	const char *name;              /* "exec" */
+	const char *arguments;         /* "[OPTIONS] TASK" */
+	const char *help;              /* stands above the options */
+	const enum option_id *foreign; /* options that it has no use for */
+	size_t foreign_count;
+};
+
+/* The work that a session waits for. */
+struct session_work {
+	void (*interrupt)(void *owner); /* the first signal came: the work has to end soon */
+	const char *interrupted;        /* static: what the user is told then */
+	status_source_fn *status;
+	void *owner; /* lent */
+};
+
+/* Zero before session_begin(); a command reads it, and changes only the settings. */
+struct session {
+	const struct session_command *command; /* lent */
+	const struct session_work *work;       /* lent while it is waited for, else NULL */
+	struct config config;
+	struct engine_config settings;          /* its strings are lent by the config */
+	json_t *notes;                          /* owned: what was warned of before the start */
+	struct output *output;                  /* owned */
+	struct event_base *base;                /* owned */
+	struct event *signals[SESSION_SIGNALS]; /* owned; NULL where it is ignored */
+	struct llm *llm;                        /* owned */
+	struct sandbox *sandbox;                /* owned */
+	struct status *status;                  /* owned */
+	int signal;                             /* the first that came, or 0 */
+	bool over;                              /* the work told its end */
+	struct error broken;                    /* why the output could not be written */
+};
+
+/*
+ * The settings; `ret_first` is the first argument that is no option. False: there is nothing more
+ * to do (help, a version, something wrong), and `ret_status` is the command's exit status.
+ */
+bool session_begin(struct session *, const struct session_command *, int argc, char **argv,
+		   int *ret_first, int *ret_status);
+
+/* Says what is wrong with the command line or the input; returns the exit status. */
+int session_refuse(const struct session *, const struct error *);
+
+/* A result that is always an object is no OUTPUT_ANSWER. */
+bool session_open_output(struct session *, enum output_form otherwise, struct error *);
+
+/* The loop and the model, which has to have a price where a limit on the cost was asked for. */
+bool session_open(struct session *, struct error *);
+bool session_open_sandbox(struct session *, struct error *);
+
+/* Warns of `notes`, and of what the model's settings gave cause for; they are then in its notes. */
+void session_note(struct session *, const json_t *notes);
+
+/* Until session_leave(). False where that did not come: stopped by a second signal, or because
+ * nobody reads the output. */
+bool session_wait(struct session *, const struct session_work *, struct error *);
+void session_leave(struct session *);
+
+/* One event of the work, to whoever is shown events. */
+void session_event(struct session *, json_t *event);
+
+/* Workers, transfers and the live line are gone afterwards; the work must be. */
+void session_close(struct session *);
+
+struct session_result {
+	json_t *object;     /* lent; NULL: nothing is to be printed */
+	struct text answer; /* what OUTPUT_ANSWER prints; no bytes (NULL): nothing */
+	const char *work;   /* "4 turns", for the summary; NULL: nothing was begun, there is none */
+	const struct error *failure; /* NULL: none */
+	int status;                  /* the exit status, signals aside */
+};
+
+/* Prints it, and says how it went. Returns the exit status. */
+int session_report(struct session *, const struct session_result *);
+
+/* What --dry-run shows: the object with --json or --jsonl, the text else. Returns the exit status.
+ */
+int session_show(struct session *, const json_t *object, struct text);
+
+void session_done(struct session *);

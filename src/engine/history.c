@@ -1,0 +1,265 @@
+#include "engine/history.h"
+
+#include <event2/buffer.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "engine/brief.h"
+
+enum {
+	SHARE = 50,       /* per cent of the window, beyond which a conversation is cut down ... */
+	TARGET = 25,      /* ... to this much */
+	NEWS = 20,        /* per cent of the window for what one turn tells */
+	SUMMARY = 8,      /* likewise for the summary */
+	PERCENT_MIN = 50, /* estimates are within a factor of two: who counts otherwise lies */
+	PERCENT_MAX = 200,
+	RESPONSE_MAX =
+		4000,     /* characters kept of a long response: the first, and at need the last */
+	TURN_MAX = 600,   /* bytes after which a turn's summary takes no further block */
+	CODE_MAX = 120,   /* bytes of a block's first lines */
+	OUTPUT_MAX = 200, /* bytes of its output's beginning, and of its error's end */
+};
+
+/* Places in a conversation. From SUMMED on it goes on in pairs: a response, the turn after it. */
+enum { FIRST_RESPONSE = 2, SUMMED = 3 };
+
+void history_init(struct history *history, int64_t window)
+{
+	*history = (struct history){.window = window, .percent = 100};
+}
+
+void history_done(struct history *history)
+{
+	for (size_t i = 0; i < history->count; i++)
+		evbuffer_free(history->turns[i]);
+	free(history->turns);
+	*history = (struct history){0};
+}
+
+void history_add_turn(struct history *history)
+{
+	if (history->count == history->room) {
+		history->room = history->room ? history->room * 2 : 8;
+		history->turns = xreallocarray(history->turns, history->room,
+					       sizeof *history->turns);
+	}
+	history->turns[history->count] = evbuffer_new();
+	evbuffer_add_printf(history->turns[history->count], "Turn %zu\n", history->count + 1);
+	history->count++;
+}
+
+static bool is_space(char c)
+{
+	return c == '\n' || c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The beginning of a text in one line: " | " stands for an end of line. */
+static void add_head(struct text text, size_t max, struct evbuffer *out)
+{
+	auto_evbuffer struct evbuffer *clean = evbuffer_new();
+	struct text head;
+
+	text = text_trim(text);
+	text_repair(text_clip(text, max), clean);
+	head = text_in(clean);
+	for (size_t i = 0, next; i < head.size; i = next) {
+		bool space = is_space(head.bytes[i]), line = head.bytes[i] == '\n';
+
+		for (next = i + 1; next < head.size && is_space(head.bytes[next]) == space; next++)
+			line |= head.bytes[next] == '\n';
+		if (space)
+			evbuffer_add_printf(out, "%s", line ? " | " : " ");
+		else
+			evbuffer_add(out, head.bytes + i, next - i);
+	}
+	evbuffer_add_printf(out, "%s\n", text.size > max ? " ..." : "");
+}
+
+static size_t lines_of(struct text text)
+{
+	size_t lines = text.size > 0;
+
+	for (size_t i = 0; i < text.size; i++)
+		lines += text.bytes[i] == '\n';
+	return lines;
+}
+
+static struct text last_line(struct text text)
+{
+	const char *feed;
+
+	text = text_trim(text);
+	feed = text.size ? memrchr(text.bytes, '\n', text.size) : NULL;
+	return feed ? text_from(feed + 1, (size_t)(text.bytes + text.size - feed - 1)) : text;
+}
+
+static void add_output(const char *name, struct text text, struct evbuffer *out)
+{
+	if (!text.size)
+		return;
+	evbuffer_add_printf(out, "  %s, %zu bytes: ", name, text.size);
+	add_head(text, OUTPUT_MAX, out);
+}
+
+void history_add_block(struct history *history, int64_t number, struct text code,
+		       const struct worker_block *block)
+{
+	struct evbuffer *turn = history->turns[history->count - 1];
+
+	code = text_trim(code);
+	if (evbuffer_get_length(turn) > TURN_MAX)
+		return;
+	evbuffer_add_printf(turn, "- block %" PRId64 ", lines of code: %zu: ", number,
+			    lines_of(code));
+	add_head(code, CODE_MAX, turn);
+	add_output("output", block->stdout_text, turn);
+	add_output("standard error", block->stderr_text, turn);
+	if (block->failed)
+		add_output("failed", last_line(block->error), turn);
+	if (evbuffer_get_length(turn) > TURN_MAX)
+		evbuffer_add_printf(turn, "- (blocks after it are not listed)\n");
+}
+
+void history_add_note(struct history *history, const char *text)
+{
+	evbuffer_add_printf(history->turns[history->count - 1], "- %s\n", text);
+}
+
+static int64_t share_of(const struct history *history, int64_t percent)
+{
+	return history->window / 100 * percent;
+}
+
+/* As counted by the model, of a text that tells no time: a recording replays as it was made. */
+static int64_t tokens_of(const struct history *history, const struct conversation *conversation,
+			 size_t first, size_t count)
+{
+	int64_t tokens = 0;
+
+	for (size_t i = first; i < first + count; i++) {
+		const struct llm_message *message = &conversation->messages[i];
+
+		tokens += 4 +
+			  text_tokens(message->timeless.size ? message->timeless : message->text);
+	}
+	return tokens * history->percent / 100;
+}
+
+static int64_t all_tokens(const struct history *history, const struct conversation *conversation)
+{
+	return tokens_of(history, conversation, 0, conversation->count);
+}
+
+int64_t history_measure(struct history *history, const struct conversation *conversation)
+{
+	history->estimate = all_tokens(history, conversation);
+	return history->estimate;
+}
+
+void history_learn(struct history *history, int64_t billed)
+{
+	int64_t raw = history->estimate * 100 / history->percent;
+
+	if (billed <= 0 || raw <= 0)
+		return;
+	if (billed > raw * 2)
+		billed = raw * 2;
+	history->percent = billed * 100 / raw;
+	if (history->percent < PERCENT_MIN)
+		history->percent = PERCENT_MIN;
+	if (history->percent > PERCENT_MAX)
+		history->percent = PERCENT_MAX;
+}
+
+void history_clip(const struct history *history, struct text news, struct evbuffer *out)
+{
+	int64_t tokens = text_tokens(news) * history->percent / 100;
+	int64_t most = share_of(history, NEWS);
+	struct text_scan scan = {0};
+
+	text_scan_feed(&scan, news);
+	text_scan_end(&scan);
+	brief_clip(news, tokens > most ? (int64_t)scan.characters * most / tokens : INT64_MAX / 2,
+		   out);
+}
+
+/* Where the response to a turn stands, from 1: the first always at FIRST_RESPONSE. */
+static size_t place_of(const struct history *history, size_t turn)
+{
+	return 2 * (turn + 1 - (history->taken ? history->taken : 1));
+}
+
+/* How many turns must go, so that those after them fit into the target. */
+static size_t choose(const struct history *history, const struct conversation *conversation)
+{
+	size_t take = history->count - 1;
+	int64_t room = share_of(history, TARGET) - share_of(history, SUMMARY) -
+		       tokens_of(history, conversation, 0, SUMMED) -
+		       tokens_of(history, conversation, place_of(history, history->count), 2);
+
+	while (take > history->taken + 1) {
+		room -= tokens_of(history, conversation, place_of(history, take), 2);
+		if (room < 0)
+			break;
+		take--;
+	}
+	return take;
+}
+
+/* The latest that fit are told of; what is older, only counted. */
+static void sum_up(const struct history *history, size_t take, struct evbuffer *out)
+{
+	int64_t room = share_of(history, SUMMARY);
+	size_t first = take;
+
+	while (first) {
+		room -= text_tokens(text_in(history->turns[first - 1])) * history->percent / 100;
+		if (room < 0)
+			break;
+		first--;
+	}
+	if (first)
+		evbuffer_add_printf(out, "Turns 1 to %zu: not listed any more\n", first);
+	for (; first < take; first++) {
+		struct text turn = text_in(history->turns[first]);
+
+		evbuffer_add(out, turn.bytes, turn.size);
+	}
+}
+
+static void shorten(struct conversation *conversation, size_t place)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	brief_clip(conversation->messages[place].text, RESPONSE_MAX, out);
+	conversation_replace(conversation, place, 1, LLM_ASSISTANT, text_in(out));
+}
+
+bool history_compact(struct history *history, struct conversation *conversation)
+{
+	auto_evbuffer struct evbuffer *turns = evbuffer_new(), *summary = evbuffer_new();
+	size_t take;
+
+	if (all_tokens(history, conversation) <= share_of(history, SHARE) || history->count < 2 ||
+	    history->count - 1 == history->taken)
+		return false;
+	take = choose(history, conversation);
+	sum_up(history, take, turns);
+	brief_summary((int64_t)take, text_in(turns), summary);
+	conversation_replace(conversation, SUMMED, place_of(history, take + 1) - SUMMED, LLM_USER,
+			     text_in(summary));
+	history->taken = take;
+	shorten(conversation, FIRST_RESPONSE);
+	if (all_tokens(history, conversation) > share_of(history, SHARE))
+		shorten(conversation, conversation->count - 2);
+	return true;
+}
+
+void history_shrink(struct history *history)
+{
+	if (history->window > history->estimate)
+		history->window = history->estimate;
+}

@@ -1,0 +1,55 @@
+/*
+ * engine/history.h - what a run may forget of its conversation, and what is said instead.
+ *
+ * A conversation that has outgrown half of the model's window is cut down to a
+ * quarter of it, so that this is rare and prompt caches hit again afterwards.
+ * The system prompt, the first turn and the last ones stay as they are; all
+ * between is replaced by a summary of what it was. Nobody is asked for that:
+ * each turn leaves a few lines while it happens.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "engine/conversation.h"
+#include "pool/worker.h"
+
+struct evbuffer;
+
+struct history {
+	int64_t window;          /* of the model, in tokens: a prompt and its answer */
+	int64_t estimate;        /* of the last request, in tokens */
+	int64_t percent;         /* that requests were counted as, of what was estimated */
+	struct evbuffer **turns; /* owned, each too: what happened in the turns answered so far */
+	size_t count, room;
+	size_t taken; /* turns, from the first on, that only the summary still knows */
+};
+
+void history_init(struct history *, int64_t window);
+void history_done(struct history *);
+
+/* The model has answered a turn; then what came of it. */
+void history_add_turn(struct history *);
+void history_add_block(struct history *, int64_t number, struct text code,
+		       const struct worker_block *);
+void history_add_note(struct history *, const char *text);
+
+/* What the conversation will be counted as; and what the last one so measured was. */
+int64_t history_measure(struct history *, const struct conversation *);
+void history_learn(struct history *, int64_t billed);
+
+/* At most so many tokens of what happened since the last turn are told: the texts' head and tail.
+ */
+void history_clip(const struct history *, struct text news, struct evbuffer *out);
+
+/*
+ * Cuts the conversation down if it has outgrown its share of the window. Its last message is that
+ * of the turn that is asked for next. True: something was taken out of it.
+ */
+bool history_compact(struct history *, struct conversation *);
+
+/* The provider refused what was measured last as too long: so the window is smaller. */
+void history_shrink(struct history *);

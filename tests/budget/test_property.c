@@ -1,0 +1,641 @@
+/*
+ * Random interleavings of all that can happen to a tree of accounts: parallel and
+ * recursive calls, retries, failures, cancelled and cut ones, sub-runs that end early
+ * or are freed with all below them, a clock that jumps. A model of the purse, kept
+ * beside it by the test and added up anew after every event, says what each account
+ * must show. Some worlds have honest providers, others some that bill what they like.
+ */
+#include "budget/budget.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+enum { COST, TOKENS, KINDS };
+enum { ACCOUNTS = 40, CALLS = 48, DEPTH_MAX = 5, SEEDS = 60, STEPS = 1500 };
+
+struct account {
+	struct budget *budget;
+	int parent, depth; /* index of the parent; -1: the root */
+	bool pool;
+	struct charge reserve; /* for the forced answer */
+	int64_t limit[KINDS], grant[KINDS], kept[KINDS];
+	int64_t spent[KINDS];    /* settled here, and below by what has ended */
+	int64_t reserved[KINDS]; /* added up anew by recount() */
+	int64_t total[KINDS];    /* settled here and below */
+	int64_t overrun[KINDS];
+	int64_t began, time_limit, iterations, calls;
+	bool estimated;          /* something below was cut, cancelled, or came without usage */
+	int warnings[KINDS + 1]; /* the last: of time */
+};
+
+struct call {
+	struct charge charge;
+	int account;
+	int64_t held[KINDS];
+};
+
+struct world {
+	struct account accounts[ACCOUNTS];
+	struct call calls[CALLS];
+	struct budget_limits limits;
+	uint64_t seed, random;
+	int step;
+	bool honest;
+	int64_t admitted, subruns;
+	int64_t settled[KINDS]; /* all that was ever billed */
+	int taken, refused, overdrawn, deepest;
+};
+
+static int64_t now;
+
+int64_t clock_ms(void)
+{
+	return now;
+}
+
+static void check(const struct world *world, int64_t got, int64_t wanted, const char *what)
+{
+	if (got != wanted)
+		fail_msg("seed %llu, step %d, %s: %lld, not %lld", (unsigned long long)world->seed,
+			 world->step, what, (long long)got, (long long)wanted);
+}
+
+static void check_most(const struct world *world, int64_t got, int64_t most, const char *what)
+{
+	if (got > most)
+		fail_msg("seed %llu, step %d, %s: %lld, more than %lld",
+			 (unsigned long long)world->seed, world->step, what, (long long)got,
+			 (long long)most);
+}
+
+/* xorshift64*, public domain (Vigna) */
+static int64_t draw(struct world *world, int64_t below)
+{
+	uint64_t *random = &world->random;
+
+	*random ^= *random >> 12;
+	*random ^= *random << 25;
+	*random ^= *random >> 27;
+	return (int64_t)((*random * UINT64_C(0x2545f4914f6cdd1d) >> 1) % (uint64_t)below);
+}
+
+static int64_t kind_of(struct budget_amount amount, int kind)
+{
+	return kind == COST ? amount.cost : amount.tokens;
+}
+
+static void on_warning(void *owner, const char *text)
+{
+	struct account *account = owner;
+
+	account->warnings[*text == 'C' ? COST : text[1] == 'o' ? TOKENS : KINDS]++;
+}
+
+static void recount(struct world *world)
+{
+	for (int i = 0; i < ACCOUNTS; i++)
+		memcpy(world->accounts[i].reserved, world->accounts[i].kept,
+		       sizeof world->accounts[i].reserved);
+	for (int kind = 0; kind < KINDS; kind++) {
+		for (int i = 0; i < CALLS; i++)
+			if (world->calls[i].charge.budget)
+				world->accounts[world->calls[i].account].reserved[kind] +=
+					world->calls[i].held[kind];
+		for (int i = 1; i < ACCOUNTS; i++)
+			if (world->accounts[i].budget)
+				world->accounts[world->accounts[i].parent].reserved[kind] +=
+					world->accounts[i].grant[kind];
+	}
+}
+
+static struct account *above(struct world *world, const struct account *account)
+{
+	return account->parent < 0 ? NULL : &world->accounts[account->parent];
+}
+
+static int64_t left_of(const struct account *account, int kind)
+{
+	int64_t left = account->limit[kind] - account->spent[kind] - account->reserved[kind];
+
+	if (account->limit[kind] == BUDGET_UNLIMITED)
+		return BUDGET_UNLIMITED;
+	return left > 0 ? left : 0;
+}
+
+static int64_t ms_left(const struct account *account)
+{
+	int64_t elapsed = now > account->began ? now - account->began : 0;
+
+	if (account->time_limit == BUDGET_UNLIMITED)
+		return BUDGET_UNLIMITED;
+	return account->time_limit > elapsed ? account->time_limit - elapsed : 0;
+}
+
+static const char *overdraft(struct world *world, const struct account *account)
+{
+	static const char *const reasons[KINDS] = {"Cost budget exhausted",
+						   "Token budget exhausted"};
+
+	for (; account; account = above(world, account))
+		for (int kind = 0; kind < KINDS; kind++)
+			if (account->limit[kind] != BUDGET_UNLIMITED &&
+			    account->spent[kind] + account->reserved[kind] > account->limit[kind])
+				return reasons[kind];
+	return NULL;
+}
+
+static const char *expected_block(struct world *world, const struct account *account)
+{
+	const char *reason = overdraft(world, account);
+
+	if (reason)
+		return reason;
+	if (account->limit[COST] > 0 && !left_of(account, COST))
+		return "Cost budget exhausted";
+	if (!left_of(account, TOKENS))
+		return "Token budget exhausted";
+	if (!ms_left(account))
+		return "Time budget exhausted";
+	if (world->admitted >= world->limits.calls)
+		return "Max calls reached";
+	if (account->iterations >= budget_limits(account->budget)->max_iterations)
+		return "Max iterations reached";
+	return NULL;
+}
+
+/* LIB-23: at 80 %, exactly once, from the very step that reached it. */
+static void check_warnings(const struct world *world, const struct account *account)
+{
+	for (int kind = 0; kind < KINDS; kind++) {
+		int64_t limit = account->limit[kind];
+
+		check(world, account->warnings[kind],
+		      !account->pool && limit > 0 && limit != BUDGET_UNLIMITED &&
+			      account->total[kind] >= limit - limit / 5,
+		      "warnings");
+	}
+	check_most(world, account->warnings[KINDS], 1, "warnings of time");
+}
+
+static void check_account(struct world *world, struct account *account)
+{
+	const struct budget_usage *usage = budget_usage(account->budget);
+	const int64_t used[KINDS] = {usage->cost, usage->tokens};
+	const int64_t overrun[KINDS] = {usage->overrun_cost, usage->overrun_tokens};
+	const char *reason, *wanted = expected_block(world, account);
+
+	check_warnings(world, account);
+	reason = budget_iteration_block(account->budget);
+	check(world, reason != NULL, wanted != NULL, wanted ? wanted : reason);
+	if (reason && strcmp(reason, wanted))
+		fail_msg("seed %llu, step %d: '%s', not '%s'", (unsigned long long)world->seed,
+			 world->step, reason, wanted);
+	for (int kind = 0; kind < KINDS; kind++) {
+		int64_t left = kind_of(budget_remaining(account->budget), kind);
+
+		check(world, left, left_of(account, kind), "left");
+		check_most(world, 0, left, "below zero");
+		check(world, used[kind], account->total[kind], "usage");
+		check(world, overrun[kind], account->overrun[kind], "overrun");
+		if (account->limit[kind] == BUDGET_UNLIMITED)
+			continue;
+		check_most(world, used[kind], account->limit[kind] + overrun[kind], "spent");
+		if (!account->overrun[kind])
+			check(world, left + account->reserved[kind] + account->spent[kind],
+			      account->limit[kind], "left, reserved and spent");
+	}
+	check(world, usage->llm_calls, account->calls, "calls");
+	check(world, usage->estimated, account->estimated, "estimated");
+	check(world, budget_remaining_ms(account->budget), ms_left(account), "time");
+	if (account->parent >= 0 && account->time_limit)
+		check_most(world, budget_deadline(account->budget),
+			   budget_deadline(above(world, account)->budget), "deadline");
+}
+
+static void check_world(struct world *world)
+{
+	int64_t spent[KINDS] = {0};
+
+	recount(world);
+	for (int i = 0; i < ACCOUNTS; i++) {
+		struct account *account = &world->accounts[i];
+
+		if (!account->budget)
+			continue;
+		check_account(world, account);
+		for (int kind = 0; kind < KINDS; kind++) {
+			spent[kind] += account->spent[kind];
+			if (world->honest)
+				check(world, account->overrun[kind], 0, "overrun");
+		}
+		world->overdrawn += overdraft(world, account) != NULL;
+	}
+	for (int kind = 0; kind < KINDS; kind++) {
+		check(world, world->accounts[0].total[kind], world->settled[kind], "root");
+		check(world, spent[kind], world->settled[kind], "all accounts");
+	}
+	check_most(world, world->admitted, world->limits.calls, "calls");
+	check_most(world, world->subruns, world->limits.subruns, "sub-runs");
+}
+
+static struct account *pick_any(struct world *world, bool pool)
+{
+	for (int tries = 0; tries < 20; tries++) {
+		struct account *account = &world->accounts[draw(world, ACCOUNTS)];
+
+		if (account->budget && account->pool == pool)
+			return account;
+	}
+	return pool ? NULL : &world->accounts[0];
+}
+
+/* Of two the deeper one, so that trees grow as deep as they may. */
+static struct account *pick(struct world *world, bool pool)
+{
+	struct account *one = pick_any(world, pool), *other = pick_any(world, pool);
+
+	return !one || (other && other->depth > one->depth) ? other : one;
+}
+
+static struct call *pick_call(struct world *world, bool live)
+{
+	int first = (int)draw(world, CALLS);
+
+	for (int i = 0; i < CALLS; i++) {
+		struct call *call = &world->calls[(first + i) % CALLS];
+
+		if ((call->charge.budget != NULL) == live)
+			return call;
+	}
+	return NULL;
+}
+
+/* Mostly what fits several times over, and often the very edge, on both sides of it. */
+static int64_t choose_amount(struct world *world, int64_t left)
+{
+	int64_t dice = draw(world, 20);
+
+	if (left == BUDGET_UNLIMITED)
+		return draw(world, 1000000);
+	if (dice < 2)
+		return 0;
+	if (dice < 3)
+		return left;
+	if (dice < 4)
+		return left + 1;
+	return draw(world, left / (1 + draw(world, 12)) + 1);
+}
+
+static bool reserve(struct world *world, struct call *call, struct account *account,
+		    const int64_t held[KINDS])
+{
+	bool fits = true, taken;
+
+	recount(world);
+	for (int kind = 0; kind < KINDS; kind++)
+		fits = fits && held[kind] <= left_of(account, kind);
+	taken = charge_take(&call->charge, account->budget,
+			    (struct budget_amount){held[COST], held[TOKENS]}, NULL);
+	check(world, taken, fits && !overdraft(world, account), "take");
+	check(world, call->charge.budget != NULL, taken, "charge");
+	if (!taken) {
+		world->refused++;
+		return false;
+	}
+	world->taken++;
+	call->account = (int)(account - world->accounts);
+	memcpy(call->held, held, sizeof call->held);
+	return true;
+}
+
+static void begin_call(struct world *world, struct account *account, bool exempt)
+{
+	struct call *call = pick_call(world, false);
+	int64_t held[KINDS];
+
+	if (!call)
+		return;
+	if (!exempt) {
+		bool admitted = budget_admit_call(account->budget, NULL);
+
+		check(world, admitted, world->admitted < world->limits.calls, "admitted");
+		if (!admitted)
+			return;
+		world->admitted++;
+	}
+	recount(world);
+	for (int kind = 0; kind < KINDS; kind++)
+		held[kind] = choose_amount(world, left_of(account, kind));
+	reserve(world, call, account, held);
+}
+
+/* A grant that was outgrown has grown, all the way up. */
+static void cover(struct world *world, struct account *account)
+{
+	for (; account->parent >= 0; account = above(world, account)) {
+		recount(world);
+		for (int kind = 0; kind < KINDS; kind++) {
+			int64_t needed = account->spent[kind] + account->reserved[kind];
+
+			if (account->grant[kind] < needed)
+				account->grant[kind] = needed;
+		}
+	}
+}
+
+static int64_t choose_bill(struct world *world, const struct call *call, int kind)
+{
+	int64_t held = call->held[kind], dice = draw(world, 10);
+
+	if (!world->honest && draw(world, 60) == 0)
+		return held + 1 + draw(world, held / 2 + 100);
+	return dice == 0 ? 0 : dice == 1 ? held : draw(world, held + 1);
+}
+
+static void count_bill(struct world *world, struct call *call, const int64_t bill[KINDS],
+		       bool estimated)
+{
+	struct account *account = &world->accounts[call->account];
+
+	for (int kind = 0; kind < KINDS; kind++) {
+		account->spent[kind] += bill[kind];
+		world->settled[kind] += bill[kind];
+	}
+	for (; account; account = above(world, account)) {
+		account->calls++;
+		account->estimated |= estimated;
+		for (int kind = 0; kind < KINDS; kind++) {
+			account->total[kind] += bill[kind];
+			if (bill[kind] > call->held[kind])
+				account->overrun[kind] += bill[kind] - call->held[kind];
+		}
+	}
+}
+
+/* Whole, failed, cut, cancelled, without usage: what differs is whether the bill is an estimate. */
+static void end_call(struct world *world, struct call *call)
+{
+	struct account *account = &world->accounts[call->account];
+	bool estimated = draw(world, 20) == 0;
+	int64_t bill[KINDS];
+
+	for (int kind = 0; kind < KINDS; kind++)
+		bill[kind] = choose_bill(world, call, kind);
+	charge_settle(&call->charge, (struct budget_amount){bill[COST], bill[TOKENS]});
+	budget_count_call(account->budget, &(struct budget_usage){
+						   .cost = bill[COST],
+						   .tokens = bill[TOKENS],
+						   .llm_calls = 1,
+						   .estimated = estimated,
+						   .cost_complete = true,
+					   });
+	count_bill(world, call, bill, estimated);
+	cover(world, account);
+}
+
+/* The attempt that failed is paid for by itself; the next one must be affordable again. */
+static void retry_call(struct world *world, struct call *call)
+{
+	int64_t held[KINDS];
+
+	memcpy(held, call->held, sizeof held);
+	end_call(world, call);
+	reserve(world, call, &world->accounts[call->account], held);
+}
+
+static struct account *open_account(struct world *world, struct account *parent)
+{
+	for (int i = 1; i < ACCOUNTS; i++) {
+		struct account *account = &world->accounts[i];
+
+		if (account->budget)
+			continue;
+		*account = (struct account){.parent = (int)(parent - world->accounts),
+					    .depth = parent->depth + !parent->pool,
+					    .pool = !parent->pool,
+					    .began = now};
+		return account;
+	}
+	return NULL;
+}
+
+static void granted(struct world *world, struct account *account, int64_t parts)
+{
+	struct account *parent = above(world, account);
+	const struct budget_limits *limits = budget_limits(account->budget);
+	const int64_t given[KINDS] = {limits->cost, limits->tokens};
+
+	for (int kind = 0; kind < KINDS; kind++) {
+		int64_t left = left_of(parent, kind);
+
+		account->limit[kind] = left == BUDGET_UNLIMITED ? left : left / parts;
+		account->grant[kind] = left == BUDGET_UNLIMITED ? 0 : left / parts;
+		check(world, given[kind], account->limit[kind], "grant");
+	}
+	account->time_limit = limits->time_ms;
+	check_most(world, account->time_limit, ms_left(parent), "time granted");
+}
+
+static void set_reserve(struct account *account)
+{
+	for (int kind = 0; kind < KINDS; kind++)
+		if (account->limit[kind] != BUDGET_UNLIMITED)
+			account->kept[kind] = account->limit[kind] / 10;
+	if (!charge_take(&account->reserve, account->budget,
+			 (struct budget_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
+		memset(account->kept, 0, sizeof account->kept);
+}
+
+static void open_pool(struct world *world, struct account *parent)
+{
+	struct account *pool = open_account(world, parent);
+
+	if (!pool)
+		return;
+	recount(world);
+	pool->budget = budget_new_pool(parent->budget);
+	granted(world, pool, 2);
+}
+
+static void open_run(struct world *world, struct account *pool)
+{
+	const char *block = pool ? budget_subcall_block(pool->budget, pool->depth - 1) : "no pool";
+	struct account *child = block ? NULL : open_account(world, pool);
+	int64_t among = 1 + draw(world, 8);
+
+	if (!child)
+		return;
+	recount(world);
+	child->budget = budget_new_child(pool->budget, child->depth, among, on_warning, child);
+	world->subruns++;
+	granted(world, child, among);
+	set_reserve(child);
+	if (world->deepest < child->depth)
+		world->deepest = child->depth;
+}
+
+/* As a run ends, or is freed: what is below goes first, then the calls that are in flight. */
+static void close_account(struct world *world, struct account *account)
+{
+	int index = (int)(account - world->accounts);
+
+	for (int i = 1; i < ACCOUNTS; i++)
+		if (world->accounts[i].budget && world->accounts[i].parent == index)
+			close_account(world, &world->accounts[i]);
+	for (int i = 0; i < CALLS; i++) {
+		struct call *call = &world->calls[i];
+
+		if (!call->charge.budget || call->account != index)
+			continue;
+		if (draw(world, 2))
+			end_call(world, call);
+		else
+			charge_drop(&call->charge);
+	}
+	charge_drop(&account->reserve);
+	memset(account->kept, 0, sizeof account->kept);
+	if (account->parent < 0)
+		return;
+	check_world(world);
+	budget_free(account->budget);
+	account->budget = NULL;
+	for (int kind = 0; kind < KINDS; kind++)
+		above(world, account)->spent[kind] += account->spent[kind];
+}
+
+static void force_answer(struct world *world, struct account *account)
+{
+	charge_drop(&account->reserve);
+	memset(account->kept, 0, sizeof account->kept);
+	begin_call(world, account, true);
+}
+
+static void jump_clock(struct world *world)
+{
+	int64_t dice = draw(world, 40);
+
+	now += dice == 0 ? draw(world, 400000) : dice == 1 ? -draw(world, 400000) : dice;
+}
+
+static void step(struct world *world)
+{
+	int64_t dice = draw(world, 100);
+	struct account *run = pick(world, false), *pool = pick(world, true);
+	struct call *call = pick_call(world, true);
+
+	jump_clock(world);
+	if (dice < 35)
+		begin_call(world, run, false);
+	else if (dice < 55 && call)
+		end_call(world, call);
+	else if (dice < 60 && call)
+		retry_call(world, call);
+	else if (dice < 64 && call)
+		charge_drop(&call->charge);
+	else if (dice < 72)
+		open_pool(world, run);
+	else if (dice < 88)
+		open_run(world, pool);
+	else if (dice < 90)
+		force_answer(world, run);
+	else if (dice < 94 && run->parent >= 0)
+		close_account(world, run);
+	else if (dice < 95 && pool)
+		close_account(world, pool);
+	else if (run->parent >= 0) {
+		budget_count_iteration(run->budget);
+		run->iterations++;
+	}
+}
+
+static void open_world(struct world *world)
+{
+	static const int64_t costs[] = {1000000000000, 300, INT64_MAX / 64, 0, BUDGET_UNLIMITED};
+	static const int64_t tokens[] = {500000, 40000000, BUDGET_UNLIMITED};
+	struct account *root = &world->accounts[0];
+
+	now = 1000000000;
+	world->limits = (struct budget_limits){
+		.cost = costs[draw(world, 5)],
+		.tokens = tokens[draw(world, 3)],
+		.time_ms = draw(world, 4) ? 3600000 : BUDGET_UNLIMITED,
+		.max_depth = DEPTH_MAX + 1,
+		.max_iterations = 30,
+		.calls = draw(world, 4) ? BUDGET_UNLIMITED : 200,
+		.subruns = draw(world, 4) ? BUDGET_UNLIMITED : 60,
+	};
+	*root = (struct account){.parent = -1,
+				 .began = now,
+				 .time_limit = world->limits.time_ms,
+				 .limit = {world->limits.cost, world->limits.tokens}};
+	root->budget = budget_new(&world->limits, on_warning, root);
+	set_reserve(root);
+}
+
+static void run_world(struct world *world)
+{
+	struct account *root = &world->accounts[0];
+
+	open_world(world);
+	for (world->step = 0; world->step < STEPS; world->step++) {
+		step(world);
+		check_world(world);
+	}
+	close_account(world, root);
+	check_world(world);
+	for (int kind = 0; kind < KINDS; kind++)
+		check(world, root->reserved[kind], 0, "outstanding at the end");
+	budget_free(root->budget);
+}
+
+static void run_worlds(bool honest)
+{
+	int taken = 0, refused = 0, overdrawn = 0, deepest = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct world world = {.seed = seed, .random = seed * 0x9e3779b9, .honest = honest};
+
+		run_world(&world);
+		taken += world.taken;
+		refused += world.refused;
+		overdrawn += world.overdrawn;
+		deepest = world.deepest > deepest ? world.deepest : deepest;
+	}
+	print_message("# %d worlds of %d events; reservations: %d taken, %d refused\n", SEEDS,
+		      STEPS, taken, refused);
+	assert_int_equal(deepest, DEPTH_MAX);
+	assert_true(taken > SEEDS * 100 && refused > SEEDS * 10);
+	assert_int_equal(overdrawn > 0, !honest);
+}
+
+/* ENG-29, LIB-22: with providers that keep to max_tokens no account is ever over its limit. */
+static void test_honest_providers(void **state)
+{
+	(void)state;
+	run_worlds(true);
+}
+
+/* With others only the overrun itself goes beyond it; then nothing does while it is overdrawn. */
+static void test_misbehaving_providers(void **state)
+{
+	(void)state;
+	run_worlds(false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_honest_providers),
+		cmocka_unit_test(test_misbehaving_providers),
+	};
+
+	return cmocka_run_group_tests_name("property", tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+/*
+ * engine/stage.h - one question to an engine that stands on fakes, and its result.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+
+struct fixture {
+	struct event_base *base;
+	struct engine *engine;
+	struct context context;
+	json_t *result;
+	int results;
+};
+
+enum { SMALL_PURSE = 12000 }; /* tokens that do not pay for four calls at once */
+
+extern const struct engine_config usual;
+
+void begin(struct fixture *, const struct engine_config *);
+void drive(struct fixture *); /* turns until the result, but not longer than a while */
+
+/* Beside what is asserted here, engine_free() asserts that nobody holds a seat or a place among the
+ * calls, or stands in line for one; and budget_free(), that of no account anything is reserved. */
+void end(struct fixture *);
+
+struct text output(const struct fixture *);            /* the answer */
+int64_t used(const struct fixture *, const char *key); /* a member of its usage */
+
+/* A root that asks for two answers and two sub-runs, and sub-runs that end at once. */
+const char *recursing(const struct llm_request *);

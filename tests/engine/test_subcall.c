@@ -1,0 +1,225 @@
+/* Sub-runs: their seats, what stands in for them, and the caps on them and on calls. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "engine/stage.h"
+#include "fake/outside.h"
+
+static int levels;
+
+/* `levels` levels, each run of all but the deepest with eight sub-runs. */
+static const char *fanning(const struct llm_request *request)
+{
+	if (request->kind != LLM_TURN)
+		return "fine";
+	if (request->depth < levels - 1 && !request->turn)
+		return "```repl\nfan\n```";
+	return request->depth ? "```repl\nfinal\n```" : "FINAL(the end)";
+}
+
+static struct engine_config fanning_config(int depth, int workers)
+{
+	struct engine_config config = usual;
+
+	fake_model = fanning;
+	levels = depth;
+	config.limits.cost = config.limits.tokens = BUDGET_UNLIMITED;
+	config.limits.max_iterations = 1000;
+	config.limits.max_depth = depth;
+	config.max_parallel = 8;
+	config.max_workers = workers;
+	return config;
+}
+
+/* Whatever its shape, a tree of runs ends with any number of seats, and has at most
+ * 1 + max_workers * (max_depth - 1) workers at a time. */
+static void test_seats(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	for (int workers = 1; workers <= 4; workers++) {
+		struct engine_config config = fanning_config(4, workers);
+
+		begin(&fixture, &config);
+		drive(&fixture);
+		assert_int_equal(fixture.results, 1);
+		assert_true(text_equal(output(&fixture), "the end"));
+		assert_int_equal(used(&fixture, "subcalls"), 8 + 64 + 512);
+		assert_true(fake_workers_most <= (size_t)(1 + workers * 3));
+		/* Those that wait for their sub-runs keep their workers, and count no more. */
+		assert_true(fake_workers_most >= (size_t)(workers + 2));
+		end(&fixture);
+	}
+}
+
+/* The bound holds whichever worker dies, and when. */
+static void test_seats_of_the_dead(void **state)
+{
+	struct engine_config config = fanning_config(3, 2);
+	struct fixture fixture;
+	size_t all;
+
+	(void)state;
+	begin(&fixture, &config);
+	drive(&fixture);
+	all = fake_events;
+	end(&fixture);
+	for (size_t death = 1; death <= all; death++) {
+		begin(&fixture, &config);
+		fake_death = death;
+		drive(&fixture);
+		assert_int_equal(fixture.results, 1);
+		assert_true(fake_workers_most <= 1 + 2 * 2);
+		end(&fixture);
+	}
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+	size_t count = 0;
+
+	while ((text = strstr(text, part))) {
+		text += strlen(part);
+		count++;
+	}
+	return count;
+}
+
+static size_t warnings_with(const struct fixture *fixture, const char *part)
+{
+	const json_t *warning;
+	size_t i, count = 0;
+
+	json_array_foreach (json_object_get(fixture->result, "warnings"), i, warning)
+		count += strstr(json_string_value(warning), part) != NULL;
+	return count;
+}
+
+/* Calls of the trace that say why they stand in for a sub-run. */
+static size_t calls_with(const struct fixture *fixture, const char *kind, const char *reason)
+{
+	const json_t *trace = json_object_get(fixture->result, "trace");
+	const json_t *call;
+	size_t i, count = 0;
+
+	json_array_foreach (json_object_get(trace, "llmCalls"), i, call)
+		count += text_equal(json_get_text(call, "kind"), kind) &&
+			 text_equal(json_get_text(call, "reason"), reason);
+	return count;
+}
+
+/* ENG-13, ENG-14: whatever stands in for a sub-run is told to the code, the trace and the warnings,
+ * with its reason, and there once. */
+static void test_fallbacks(void **state)
+{
+	static const struct {
+		int max_depth, downgrade;
+		int64_t subruns;
+		size_t replaced;
+		const char *told, *kind, *reason;
+	} cases[] = {
+		{2, 0, 3, 5,
+		 "[Cannot spawn sub-RLM: Max sub-runs reached. Answering directly.]\nfine|",
+		 "direct", "Max sub-runs reached"},
+		{1, 0, 9, 8,
+		 "[Cannot spawn sub-RLM: Max depth reached. Answering directly.]\nfine|", "direct",
+		 "Max depth reached"},
+		{2, 100, 9, 8, "[Downgraded to llm_query: less than 100 % of tokens left.]\nfine|",
+		 "llm_query", "less than 100 % of tokens left"},
+		{1, 100, 9, 8,
+		 "[Cannot spawn sub-RLM: Max depth reached. Answering directly.]\nfine|", "direct",
+		 "Max depth reached"},
+	};
+	struct fixture fixture;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct engine_config config = fanning_config(2, 1);
+
+		config.limits.max_depth = cases[i].max_depth;
+		config.limits.subruns = cases[i].subruns;
+		config.limits.tokens = 1000000;
+		config.downgrade = cases[i].downgrade;
+		begin(&fixture, &config);
+		drive(&fixture);
+		assert_int_equal(count_of(fake_told, cases[i].told), cases[i].replaced);
+		assert_int_equal(count_of(fake_told, "from code|"), 8 - cases[i].replaced);
+		assert_int_equal(used(&fixture, "subcalls"), 8 - cases[i].replaced);
+		assert_int_equal(warnings_with(&fixture, cases[i].reason), 1);
+		assert_int_equal(calls_with(&fixture, cases[i].kind, cases[i].reason),
+				 cases[i].replaced);
+		end(&fixture);
+	}
+}
+
+/* A reason far below is told at the root too. */
+static void test_fallback_below(void **state)
+{
+	struct engine_config config = fanning_config(3, 1);
+	struct fixture fixture;
+
+	(void)state;
+	config.limits.max_depth = 2;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_int_equal(used(&fixture, "subcalls"), 8);
+	assert_int_equal(warnings_with(&fixture, "Max depth reached"), 1);
+	end(&fixture);
+}
+
+/* What the purse does not afford at once it affords one after the other. */
+static void test_small_purse(void **state)
+{
+	struct engine_config config = usual;
+	struct fixture fixture;
+
+	(void)state;
+	fake_model = recursing;
+	config.limits.tokens = SMALL_PURSE;
+	config.max_parallel = 8;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_true(text_equal(output(&fixture), "the end"));
+	assert_null(strchr(fake_told, '!'));
+	assert_true(fake_calls_most < 4);
+	assert_int_equal(used(&fixture, "llmCalls"), 2 + 4);
+	end(&fixture);
+}
+
+/* The cap on calls counts them all; what is beyond it fails in its slot, but the answer that is
+ * forced is exempt, that of a sub-run too. */
+static void test_calls_are_capped(void **state)
+{
+	struct engine_config config = usual;
+	struct fixture fixture;
+
+	(void)state;
+	fake_model = recursing;
+	config.limits.calls = 4;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_true(text_equal(output(&fixture), "forced words"));
+	assert_string_equal(json_string_value(json_object_get(fixture.result, "stopReason")),
+			    "max_calls");
+	assert_int_equal(used(&fixture, "llmCalls"), 4 + 2);
+	assert_int_equal(warnings_with(&fixture, "Max calls reached"), 1);
+	end(&fixture);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_seats),       cmocka_unit_test(test_seats_of_the_dead),
+		cmocka_unit_test(test_fallbacks),   cmocka_unit_test(test_fallback_below),
+		cmocka_unit_test(test_small_purse), cmocka_unit_test(test_calls_are_capped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+#include "fake/model.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+const char *(*fake_model)(const struct llm_request *);
+size_t fake_calls, fake_calls_most, fake_events;
+
+struct llm_call {
+	struct event *event;
+	struct llm_request request;
+	llm_done_fn *done;
+	void *owner;
+};
+
+static void on_call(evutil_socket_t fd, short what, void *owner)
+{
+	struct llm_call *call = owner;
+	llm_done_fn *done = call->done;
+	void *above = call->owner;
+	const char *text = fake_model(&call->request);
+	struct llm_response response = {
+		.text = text_of(text ? text : ""),
+		.usage = {.input = 10, .output = 5},
+		.cost_known = true,
+		.cost = 1000,
+		.duration_ms = 1,
+	};
+	struct error err = {.kind = ERROR_OVERLOADED, .text = "the fake is overloaded"};
+
+	(void)fd;
+	(void)what;
+	fake_events++;
+	event_base_loopbreak(event_get_base(call->event));
+	llm_cancel(call, NULL, NULL);
+	done(above, &response, text ? NULL : &err);
+}
+
+struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, llm_done_fn *done,
+			   void *owner)
+{
+	struct llm_call *call = xcalloc(1, sizeof *call);
+
+	*call = (struct llm_call){.request = *request, .done = done, .owner = owner};
+	call->event = event_new((struct event_base *)llm, -1, 0, on_call, call);
+	event_active(call->event, EV_TIMEOUT, 1);
+	if (++fake_calls > fake_calls_most)
+		fake_calls_most = fake_calls;
+	return call;
+}
+
+void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
+{
+	if (ret_usage)
+		*ret_usage = (struct llm_usage){.input = 10, .estimated = true};
+	if (ret_cost)
+		*ret_cost = 500;
+	event_free(call->event);
+	free(call);
+	fake_calls--;
+}
+
+bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
+	       int64_t output_tokens, int64_t *ret_cost)
+{
+	(void)llm;
+	(void)model;
+	*ret_cost = input_tokens + output_tokens;
+	return true;
+}
+
+int64_t llm_window(const struct llm *llm, const char *model)
+{
+	(void)llm;
+	(void)model;
+	return 100000;
+}
+
+const char *llm_default_model(const struct llm *llm)
+{
+	(void)llm;
+	return "fake";
+}
+
+const char *llm_provider(const struct llm *llm)
+{
+	(void)llm;
+	return "fake";
+}
+
+const char *llm_price_date(const struct llm *llm)
+{
+	(void)llm;
+	return "2026-01-01";
+}
+
+json_t *llm_take_warnings(struct llm *llm)
+{
+	(void)llm;
+	return json_array();
+}
+
+const char *llm_kind_name(enum llm_kind kind)
+{
+	static const char *const names[] = {"turn", "llm_query", "forced", "direct"};
+
+	return names[kind];
+}

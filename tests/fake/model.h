@@ -1,0 +1,17 @@
+/*
+ * fake/model.h - a model that answers from the event loop, for tests of the engine.
+ *
+ * Implements llm/llm.h at link time. What it says is decided by the test.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "llm/llm.h"
+
+/* The text of the answer to a request; NULL fails the call. */
+extern const char *(*fake_model)(const struct llm_request *);
+
+/* Calls that are alive, the most that were at once; and how many events happened: the loop is left
+ * after each (loopbreak). */
+extern size_t fake_calls, fake_calls_most, fake_events;
