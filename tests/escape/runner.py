@@ -258,7 +258,8 @@ class Stage:
             "-c", self.write(f"context-{group.name}", f"canary-{self.salt}-in-the-context"),
             "-c", "tools=" + self.tools,
             "-c", "facts=" + self.write(f"facts-{group.name}", self.facts()),
-            "--key-file", self.key_file, "--max-iterations", "1000", "--max-tokens", "100000000000",
+            "--key-file", self.key_file, "--max-iterations", "1000", "--max-calls", "1000000000",
+            "--max-tokens", "100000000000",
             "--max-time", str(LONG), *group.arguments)
         started = time.monotonic()
         result = self.finish(process)

@@ -1,12 +1,13 @@
 """What is spent, what is said of it, and that nothing goes on after the end was called."""
 
+import json
 import signal
 import time
 import unittest
 
 from harness import SystemTest, block, query, turn
-from model import Reply
-from providers import ProviderTest, code, final
+from model import Answer, ModelServer, Reply
+from providers import ProviderTest, code, final, pico
 
 ENDLESS = dict(turn(block("print(1)")), repeat=True)
 
@@ -89,45 +90,82 @@ class Purse(ProviderTest):
         self.assertEqual(executions[0]["stdout"], "200\n")
         self.assertEqual(outcome.result["trace"]["llmCalls"], [])
 
-    def test_sub_runs_of_a_run_wait_for_each_other(self):
-        """G8: of all its threads together only so many live at once; the others come later."""
+    def test_sub_runs_wait_for_each_other(self):
+        """G8: sub-runs of all threads together have so many workers; beyond it they wait."""
         entries = [
             turn(
                 block(
                     "from concurrent.futures import ThreadPoolExecutor",
                     "tasks = [['t'] * 4] * 12",
                     "with ThreadPoolExecutor(12) as pool: r = sum(pool.map(batch_rlm_query, tasks), [])",
-                    "print(len(r), set(r))",
+                    "print(len(r), r.count('x'), sum('Max sub-runs reached' in x for x in r))",
                 ),
                 depth=0,
                 turn=0,
             ),
             slow("turn", 50, block("FINAL('x')"), depth=1),
+            query("directly", kind="direct"),
             turn("FINAL(done)", depth=0, turn=1),
         ]
-        outcome = self.replay(entries, "--json", "--max-cost", "0", "--max-tokens", "1000000000000")
-        self.assertEqual(outcome.executions()[0]["stdout"], "48 {'x'}\n")
+        arguments = ["--max-tokens", "1000000000000", "--downgrade", "0", "--max-workers", "3"]
+        outcome = self.replay(entries, "--json", "--max-cost", "0", *arguments, "--max-subruns", "40")
+        self.assertEqual(outcome.executions()[0]["stdout"], "48 40 8\n")
 
-    def test_sub_runs_of_all_are_limited_and_say_so(self):
-        """G8: a run that waited for those of others, which wait for theirs, would wait for ever; so
-        beyond the limit of all together tasks are answered directly."""
+    def test_a_batch_divides(self):
+        """LIB-22: the sub-runs of one call have half of what is left, all together."""
         entries = [
             turn(
                 block(
-                    "r = batch_rlm_query(['t'] * 8)",
-                    "print(len(r), sum(x.count('Too many sub-runs at once') for x in r) > 0)",
+                    "left = budget()['tokens']",
+                    "shares = [int(r) for r in batch_rlm_query(['t'] * 8)]",
+                    "print(len(shares), sum(shares) <= left / 2, sum(shares) > left / 4)",
                 ),
                 depth=0,
                 turn=0,
             ),
-            dict(turn(block("FINAL(' '.join(batch_rlm_query(['u'] * 8)))"), depth=1), repeat=True),
-            slow("turn", 500, block("FINAL('x')"), depth=2),
-            query("directly", kind="direct"),
+            # All of them hold their shares at once, for none ends before all have begun.
+            slow("turn", 1000, block("b = budget()", "FINAL(b['tokens'] )"), depth=1),
             turn("FINAL(done)", depth=0, turn=1),
         ]
-        limits = ["--max-cost", "0", "--max-tokens", "1000000000000", "--max-depth", "3"]
-        outcome = self.replay(entries, "--json", "-j", "8", *limits)
-        self.assertEqual(outcome.executions()[0]["stdout"], "8 True\n")
+        outcome = self.replay(entries, "--json", "--max-tokens", "400000", "-j", "8")
+        self.assertEqual(outcome.executions()[0]["stdout"], "8 True True\n")
+
+    def test_whatever_stands_in_for_a_sub_run_is_told(self):
+        """ENG-13, ENG-14: to the code, the trace and the warnings, with the reason."""
+        cases = {
+            "Max depth reached": ("direct", ["--max-depth", "1"]),
+            "Max sub-runs reached": ("direct", ["--max-subruns", "0"]),
+            "Token budget exhausted": ("direct", ["--max-tokens", "9000"]),
+            "less than 100 % of cost left": ("llm_query", ["--downgrade", "100"]),
+        }
+        for reason, (kind, arguments) in cases.items():
+            with self.subTest(reason):
+                executions, outcome = self.blocks(
+                    "for i in range(2): print(rlm_query('t').splitlines())",
+                    entries=[query("in short", kind=kind)],
+                    arguments=arguments,
+                )
+                lines = executions[0]["stdout"].splitlines()
+                self.assertEqual(len(lines), 2)
+                for line in lines:
+                    self.assertIn(reason, line)
+                    self.assertIn("'in short'", line)
+                result = outcome.result
+                self.assertEqual(sum(reason in w for w in result["warnings"]), 1)
+                reasons = [(c["kind"], c["reason"]) for c in result["trace"]["llmCalls"]]
+                self.assertEqual(reasons, [(kind, reason)] * 2)
+                self.assertEqual(result["usage"]["subcalls"], 0)
+
+    def test_what_nothing_stands_in_for_is_an_exception(self):
+        """The last to fall back to; it is told as well."""
+        entries = [
+            turn(block("try: rlm_query('t')\nexcept BudgetExceeded as e: print(e)"), turn=0),
+            query("in short", kind="forced"),
+        ]
+        outcome = self.replay(entries, "--json", "--max-calls", "1")
+        self.assertEqual(outcome.executions()[0]["stdout"], "Max calls reached\n")
+        self.assertEqual(outcome.result["stopReason"], "max_calls")
+        self.assertTrue(any("sub-run" in w for w in outcome.result["warnings"]))
 
     def test_a_grant_that_buys_nothing_starts_nothing(self):
         executions, outcome = self.blocks(
@@ -137,6 +175,126 @@ class Purse(ProviderTest):
         )
         self.assertIn("Token budget exhausted", executions[0]["stdout"])
         self.assertEqual(outcome.result["usage"]["subcalls"], 0)
+
+
+class Bill(ProviderTest):
+    """What the server counted is what is reported, and never more than the purse."""
+
+    PRICES = (1234567, 7654321)  # pico-dollars a token
+
+    def server_with(self, provider, reply):
+        server = ModelServer(provider, prices=self.PRICES).start()
+        self.addCleanup(server.stop)
+        return server.script(None, reply)
+
+    def check(self, server, usage):
+        self.assertEqual((usage["inputTokens"], usage["outputTokens"]), server.billed_tokens)
+        self.assertEqual(pico(usage["cost"]), server.billed_cost)
+
+    def test_a_purse_of_ten_serves_no_more_of_64(self):
+        """64 calls in parallel, each billed all the output that it may have."""
+
+        def reply(request):
+            if request.last_user == "q":
+                output = min(1000, request.max_tokens)
+                return Reply(text="x", usage=(100, output), finish="length", delay=0.1)
+            if request.turn == 0:
+                return code("r = batch_llm_query(['q'] * 64)\nprint(sum(map(bool, r)))")
+            return final()
+
+        cost = 100 * self.PRICES[0] + 1000 * self.PRICES[1]
+        for limit in (
+            ["--max-cost", f"{10 * cost / 1e12:.12f}"],
+            ["--max-tokens", str(10 * 1100)],
+        ):
+            with self.subTest(limit=limit[0]):
+                server = self.server_with("openai", reply)
+                outcome = self.ask(server, *self.prices(m=self.PRICES), *limit, "-j", "64")
+                usage = outcome.result["usage"]
+                self.check(server, usage)
+                if limit[0] == "--max-cost":
+                    self.assertLessEqual(server.billed_cost, 10 * cost)
+                else:
+                    self.assertLessEqual(sum(server.billed_tokens), 10 * 1100)
+                answered = int(outcome.executions()[0]["stdout"])
+                self.assertEqual(answered, sum(r.last_user == "q" for r in server.requests))
+                # What is not affordable at once is, one after the other; a reserve is kept.
+                self.assertGreaterEqual(answered, 6)
+                self.assertLessEqual(answered, 10)
+
+    def test_all_kinds_of_calls_together(self):
+        """Sub-runs, batches, retries, forced answers, and calls whose transfers were closed."""
+        ends = {"openai": b"data: [DONE]\n\n", "anthropic": b"event: message_stop\n"}
+        for provider, end in ends.items():
+            with self.subTest(provider):
+                self.bill_of_all_kinds(provider, end)
+
+    def bill_of_all_kinds(self, provider, end):
+        flaky = iter(["rate_limit", "server_error"])
+
+        def reply(request):
+            last, first = request.last_user, request.messages[1][1]
+            if last == "flaky":
+                error = next(flaky, "")
+                return Reply(error=error, headers={"Retry-After": "0"}) if error else Reply("ok")
+            if last.startswith("stuck"):
+                whole = Answer(request, Reply("all of it")).stream()
+                return Reply("all of it", stall_after=whole.index(end))
+            if last in ("one", "two", "deep"):
+                return Reply(text="an answer to " + last)
+            if "TASK: asks" in first:
+                return code("FINAL(llm_query('deep'))")
+            if "TASK: recurses" in first:
+                return code("FINAL(rlm_query('ends'))")
+            if "TASK: ends" in first:
+                return final()
+            if "TASK: endless" in first:
+                return code("1") if request.turn < 3 else Reply(text="a guess")
+            if request.turn == 0:
+                return code(
+                    "a = batch_llm_query(['one', 'two', 'flaky'])",
+                    "b = batch_rlm_query(['asks', 'recurses', 'endless'])",
+                    "print(a, b)",
+                )
+            if request.turn == 1:
+                return code("batch_llm_query(['stuck 1', 'stuck 2'])")
+            return final()
+
+        server = self.server_with(provider, reply)
+        arguments = ["--max-iterations", "6", "--max-depth", "4", "--max-cost", "9"]
+        arguments += ["--max-tokens", "10000000"]
+        process = self.start(
+            *self.arguments(server, *self.prices(m=self.PRICES), *arguments),
+            env=self.environment(**server.environment()),
+        )
+        stuck = lambda server: sum(r.last_user.startswith("stuck") for r in server.requests)
+        self.assertTrue(server.wait(lambda server: stuck(server) == 2, 30))
+        time.sleep(0.5)  # the usage is on its way, which nothing shows
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        result = json.loads(out)
+        self.assertEqual(result["stopReason"], "interrupted", err)
+        self.assertEqual(result["usage"]["subcalls"], 4)
+        self.assertEqual(len(server.requests), result["usage"]["llmCalls"] + 2)  # the retries
+        self.assertFalse(result["usage"]["estimated"])
+        self.check(server, result["usage"])
+
+    def test_more_output_than_was_asked_for(self):
+        """It is spent, reported, warned of once, and expected of the calls after it."""
+
+        def reply(request):
+            if request.last_user == "q":
+                return Reply(text="x", usage=(100, 3 * request.max_tokens))
+            if request.turn == 0:
+                return code("print([bool(llm_query('q')) for i in range(2)])")
+            return final()
+
+        server = self.server_with("openai", reply)
+        prices = self.prices(m=self.PRICES)
+        outcome = self.ask(server, *prices, "--max-tokens", "1000000", "--max-cost", "5")
+        self.check(server, outcome.result["usage"])
+        told = [w for w in outcome.result["warnings"] if "billed more output than max_tokens" in w]
+        self.assertEqual(len(told), 1)
 
 
 class Whole(SystemTest):

@@ -48,6 +48,7 @@ class RecordTest(ProviderTest):
                 return {key: value for key, value in members.items() if key not in changing}
 
             text = re.sub(r"time \d+m\d+s", "time", json.dumps(result))
+            text = re.sub(r"takes about \S+, a sub-RLM [\d.]+m?s", "takes its time", text)
             ids = [result["trace"]["id"]] + [sub["id"] for sub in result["trace"]["subcalls"]]
             for number, each in enumerate(ids):
                 text = text.replace(each, f"run {number}")

@@ -1,0 +1,291 @@
+"""What ends a run before it is done: every limit, in the root and below, with an answer or an error.
+
+docs/budget.md states the grace of --max-time: less than a second, whatever models and code do. The
+whole process takes a little longer: it starts before the clock does, and cleans up after it.
+"""
+
+import signal
+import time
+import unittest
+
+from harness import block
+from model import Reply
+from providers import ProviderTest, final, pico
+
+GRACE = 1  # seconds
+PROCESS = 2  # seconds, on a busy machine
+FORCED = "No code runs any more"
+PRICES = (1000000, 2000000)  # pico-dollars a token, in and out
+STEP = Reply(text=block("treasure = [1, 2, 3]", "print('seen it')"), usage=(1500, 500))
+WORDS = Reply(text="the forced words", usage=(900, 100))
+WORDLESS = Reply(text="I am thinking.", usage=(1500, 500))
+
+# Which limit, its reason and its stopReason, and what the model does until then.
+LIMITS = [
+    (["--max-iterations", "2"], "Max iterations reached", "max_iterations", [STEP]),
+    (["--max-cost", "0.03"], "Cost budget exhausted", "max_cost", [STEP]),
+    (["--max-tokens", "20000"], "Token budget exhausted", "max_tokens", [STEP]),
+    (["--max-calls", "2"], "Max calls reached", "max_calls", [STEP]),
+    (["--max-time", "3s"], "Time budget exhausted", "max_time", [STEP, Reply(delay=60)]),
+    (
+        [],
+        "three turns in a row had neither code nor an answer",
+        "max_iterations",
+        [STEP, WORDLESS],
+    ),
+]
+
+
+class ForcedTest(ProviderTest):
+    def limited(self, *steps, forced=WORDS, depth=0):
+        """A model that takes these steps, the last for ever, until its answer is asked for."""
+        server = self.serve("openai", prices=PRICES)
+        server.script(FORCED, forced)
+        for step in steps[:-1]:
+            server.script(None, step, times=1)
+        return server.script(None, steps[-1])
+
+    def run_limited(self, server, *arguments, status=0):
+        prices = self.prices(m=PRICES)
+        return self.ask(server, *prices, "--max-time", "60s", *arguments, status=status).result
+
+
+class EveryLimit(ForcedTest):
+    def test_an_answer_is_asked_for(self):
+        """ENG-7, ENG-19, ENG-20, LIB-24: once, with what there is, within the limit, and counted."""
+        for arguments, reason, stop, steps in LIMITS:
+            with self.subTest(reason=reason):
+                server = self.limited(*steps)
+                result = self.run_limited(server, *arguments)
+                self.assertEqual(result["output"], "the forced words")
+                self.assertEqual(result["stopReason"], stop)
+                self.assertEqual(result["trace"]["answerSource"], "forced")
+                expected = ["Budget exhausted, answer was forced", reason]
+                told = [text for text in result["warnings"] if "% of budget" not in text]
+                self.assertEqual(told[:2], expected)
+                plea = server.requests[-1].last_user
+                self.assertIn(f"{FORCED}: {reason}.", plea)
+                self.assertIn("TASK: the task", plea)
+                self.assertIn("treasure", plea)
+                self.assertIn("seen it", "".join(text for _, text in server.requests[-1].messages))
+                usage = result["usage"]
+                if stop == "max_time":
+                    self.assertTrue(usage["estimated"])
+                else:
+                    self.assertEqual(pico(usage["cost"]), server.billed_cost)
+                    self.assertEqual(usage["tokens"], sum(server.billed_tokens))
+                    self.assertEqual(usage["llmCalls"], len(server.requests))
+
+    def test_the_purse_holds(self):
+        """ENG-19: the call comes out of what was set aside for it."""
+        for arguments, key, limit in (
+            (["--max-cost", "0.03"], "cost", 0.03),
+            (["--max-tokens", "20000"], "tokens", 20000),
+            (["--max-tokens", "6000"], "tokens", 6000),
+        ):
+            with self.subTest(arguments=arguments):
+                result = self.run_limited(self.limited(STEP), *arguments)
+                self.assertEqual(result["output"], "the forced words")
+                self.assertLessEqual(result["usage"][key], limit)
+
+    def test_an_empty_or_failed_one_is_an_error(self):
+        """Never a success; what it cost is counted."""
+        for forced in (Reply(text="  \n", usage=(900, 1)), Reply(error="bad_request")):
+            for arguments, reason, stop, steps in LIMITS:
+                with self.subTest(reason=reason, forced=forced.error or "empty"):
+                    server = self.limited(*steps, forced=forced)
+                    result = self.run_limited(server, *arguments, status=6)
+                    self.assertFalse(result["success"])
+                    self.assertEqual(result["error"]["kind"], "budget")
+                    self.assertIn(reason, result["error"]["message"])
+                    self.assertEqual(result["stopReason"], stop)
+                    if stop != "max_time":
+                        self.assertEqual(pico(result["usage"]["cost"]), server.billed_cost)
+
+    def test_an_interruption(self):
+        """The answer of a person who does not want to wait: with the listing, and counted."""
+        server = self.limited(STEP, Reply(delay=60))
+        arguments = self.arguments(server, *self.prices(m=PRICES))
+        process = self.start(*arguments, env=self.environment(**server.environment()))
+        self.assertTrue(server.wait(lambda s: len(s.requests) == 2))
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=20)
+        self.assertIn(b"the forced words", out)
+        self.assertIn(b"Interrupted, answer was forced", out)
+        self.assertIn("treasure", server.requests[-1].last_user)
+        self.assertIn(f"{FORCED}: Interrupted.", server.requests[-1].last_user)
+
+    def test_a_forced_answer_may_take_all_the_time_that_is_left(self):
+        """What is set aside of the time is for it, not against it."""
+        slow = Reply(text="late words", delay=3.7)
+        server = self.limited(STEP, forced=slow)
+        result = self.run_limited(server, "--max-iterations", "1", "--max-time", "4s")
+        self.assertEqual(result["output"], "late words")
+
+
+class Below(ForcedTest):
+    """The same for a sub-run: its caller gets the guess, marked as one, or an error it can see."""
+
+    def nest(self, *steps, forced=WORDS):
+        call = "print(rlm_query('the part'))"
+        server = self.serve("openai", prices=PRICES)
+        server.script(FORCED, forced)
+        server.script(lambda r: "SUB-RLM at depth" not in r.system and r.turn == 0,
+                      Reply(text=block(call), usage=(1500, 50)))
+        server.script(lambda r: "SUB-RLM at depth" not in r.system, final("done", usage=(1500, 5)))
+        for step in steps[:-1]:
+            server.script(None, step, times=1)
+        return server.script(None, steps[-1])
+
+    def test_its_guess_is_marked(self):
+        """ENG-7: half of the parent's, so its own limit; the parent goes on."""
+        doubled = {"2": "4", "0.03": "0.06", "20000": "60000", "3s": "6s"}
+        for arguments, reason, _, steps in LIMITS:
+            if "--max-calls" in arguments:
+                continue  # of the whole tree: nobody may go on
+            arguments = [doubled.get(word, word) for word in arguments]
+            with self.subTest(reason=reason):
+                server = self.nest(*steps)
+                result = self.run_limited(server, *arguments)
+                printed = result["trace"]["iterations"][0]["codeExecutions"][0]["stdout"]
+                self.assertEqual(
+                    printed,
+                    "[The sub-RLM's budget was exhausted. Its best guess:]\nthe forced words\n",
+                )
+                self.assertEqual(result["output"], "done")
+                (sub,) = result["trace"]["subcalls"]
+                self.assertEqual(sub["answerSource"], "forced")
+                plea = next(r for r in server.requests if FORCED in r.last_user)
+                self.assertIn(reason, plea.last_user)
+                self.assertIn("treasure", plea.last_user)
+
+    def test_a_failed_one_is_an_error_value(self):
+        server = self.nest(STEP, forced=Reply(text=""))
+        result = self.run_limited(server, "--max-iterations", "4")
+        error = result["trace"]["iterations"][0]["codeExecutions"][0]["error"]
+        self.assertIn("no answer could be forced", error)
+        self.assertEqual(result["output"], "done")
+
+    def test_calls_are_those_of_the_whole_tree(self):
+        """Both are asked for their answers, beyond the limit, and each is counted."""
+        server = self.nest(STEP)
+        result = self.run_limited(server, "--max-calls", "3")
+        self.assertEqual(result["stopReason"], "max_calls")
+        self.assertEqual(result["output"], "the forced words")
+        self.assertEqual(result["usage"]["llmCalls"], 5)
+        self.assertEqual(pico(result["usage"]["cost"]), server.billed_cost)
+
+
+SILENT = Reply(text="FINAL(x)", delay=600)
+STALLED = Reply(text="FINAL(x)", stall_after=30)
+DRIPPING = Reply(text="FINAL(x)" * 500, piece_size=1, piece_delay=0.05)
+LOOP = Reply(text=block("while True: pass"))
+DEAF = Reply(
+    text=block(
+        "import signal",
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)",
+        "while True: pass",
+    )
+)
+IN_C = Reply(text=block("import re", "re.match('(a+)+$', 'a' * 60 + 'b')"))
+SLEEP = Reply(text=block("import time", "time.sleep(600)"))
+DEEPER = "rlm_query('part')"
+WIDER = "batch_rlm_query(['part'] * 4)"
+
+
+class Time(ForcedTest):
+    """maxTime holds, for the whole process."""
+
+    SECONDS = 2
+
+    def timed(self, server, *arguments, status):
+        started = time.monotonic()
+        outcome = self.ask(server, "--max-time", f"{self.SECONDS}s", *arguments, status=status)
+        self.assertLess(time.monotonic() - started, self.SECONDS + GRACE + PROCESS)
+        duration = outcome.result["usage"]["duration"] / 1000
+        self.assertLess(duration, self.SECONDS + GRACE)
+        self.assertEqual(outcome.result["stopReason"], "max_time")
+        return outcome
+
+    def test_models_that_never_answer(self):
+        """Silent, stalled or dripping bytes, the forced answer too: an error in time."""
+        for reply in (SILENT, STALLED, DRIPPING):
+            for option in ([], ["--no-stream"]):
+                with self.subTest(reply=reply, option=option):
+                    server = self.serve("openai").script(None, reply)
+                    self.timed(server, *option, status=6)
+                    self.assertTrue(server.wait(lambda s: not s.in_flight))
+
+    def test_blocks_that_never_end(self):
+        """A loop, one that is deaf to signals, one in C, a sleep: an answer in time."""
+        for reply in (LOOP, DEAF, IN_C, SLEEP):
+            with self.subTest(code=reply.text):
+                server = self.limited(reply)
+                outcome = self.timed(server, status=0)
+                self.assertEqual(outcome.result["output"], "the forced words")
+
+    def test_in_recursion(self):
+        """Whatever hangs at whatever depth, alone and in a batch."""
+        for hanging in (SILENT, DRIPPING, LOOP, DEAF, IN_C):
+            for call in (DEEPER, WIDER):
+                with self.subTest(hanging=hanging.text[:40], call=call):
+                    server = self.serve("openai")
+                    server.script(FORCED, SILENT)
+                    server.script(lambda r: "at depth 2" in r.system, hanging)
+                    server.script(lambda r: r.turn == 0, Reply(text=block(call)))
+                    server.script(None, SILENT)
+                    self.timed(server, "--max-depth", "3", status=6)
+                    self.assertTrue(server.wait(lambda s: not s.in_flight))
+
+
+class Warnings(ForcedTest):
+    """LIB-23: at 80 % of a limit, once a kind, in the result and in the trace."""
+
+    def warnings(self, *steps, arguments):
+        server = self.limited(*steps)
+        prices = self.prices(m=PRICES)
+        outcome = self.ask(server, "--jsonl", *prices, "--max-time", "60s", *arguments)
+        events = [e["text"] for e in outcome.events if e["event"] == "warning"]
+        told = outcome.events[-1]["warnings"]
+        of_budget = [text for text in told if "% of budget" in text]
+        self.assertEqual([text for text in events if "% of budget" in text], of_budget)
+        return of_budget
+
+    def test_each_kind(self):
+        step = Reply(text=block("1"), usage=(8000, 100))
+        for kind, arguments in (
+            ("Cost", ["--max-cost", "0.2"]),
+            ("Tokens", ["--max-tokens", "200000"]),
+        ):
+            with self.subTest(kind=kind):
+                (told,) = self.warnings(step, arguments=["--max-iterations", "100", *arguments])
+                self.assertRegex(told, rf"^{kind} at 8\d% of budget$")
+
+    def test_of_time(self):
+        """Of a model that takes long, and of a block."""
+        slow = Reply(text=block("import time", "time.sleep(2.55)", "FINAL('late')"))
+        for late in (Reply(text="FINAL(late)", delay=2.55), slow):
+            with self.subTest(late=late.text):
+                server = self.serve("openai").script(None, late)
+                result = self.ask(server, "--max-time", "3s").result
+                self.assertEqual(result["output"], "late")
+                (told,) = [text for text in result["warnings"] if "% of budget" in text]
+                self.assertRegex(told, r"^Time at [89]\d% of budget$")
+
+    def test_a_jump_past_the_limit(self):
+        """A provider that bills more than it may: one warning, that says how much."""
+        dear = final(usage=(100, 60000))
+        (told,) = self.warnings(dear, arguments=["--max-tokens", "40000"])
+        self.assertRegex(told, r"^Tokens at 15\d% of budget$")
+
+    def test_two_kinds_at_once(self):
+        jump = Reply(text="FINAL(x)", usage=(27000, 100))
+        told = self.warnings(jump, arguments=["--max-tokens", "30000", "--max-cost", "0.03"])
+        self.assertEqual([text.split()[0] for text in told], ["Cost", "Tokens"])
+
+    def test_none_below(self):
+        self.assertEqual(self.warnings(final(), arguments=["--max-cost", "1"]), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

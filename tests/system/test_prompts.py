@@ -1,0 +1,220 @@
+"""The requests as the providers get them: what stays the same, what each turn tells, what is cached."""
+
+import json
+import re
+import unittest
+
+from harness import block
+from model import Reply
+from providers import ProviderTest, final
+
+PROVIDERS = ("ollama", "openai", "anthropic")
+TURNS = 10
+
+
+def messages_bytes(request):
+    """Everything of the body up to the end of the last message: what a cache can know again."""
+    body = request.body
+    last = request.json["messages"][-1]["content"]
+    quoted = json.dumps(last, ensure_ascii=False, separators=(",", ":")).encode()
+    end = body.rindex(quoted) if quoted in body else body.rindex(b'"}]')
+    return body[: body.index(b'"}]', end)]
+
+
+def breakpoints(value):
+    """How often cache_control stands in a request, wherever."""
+    if isinstance(value, dict):
+        own = "cache_control" in value
+        return own + sum(breakpoints(each) for each in value.values())
+    if isinstance(value, list):
+        return sum(breakpoints(each) for each in value)
+    return 0
+
+
+class Conversation(ProviderTest):
+    """Ten turns with outputs, errors, notes, an unknown variable and a lost session."""
+
+    STEPS = [
+        block("x = 1", "print('one')"),
+        block("1/0"),
+        "I shall look at it.",
+        block("print(llm_query('what?'))"),
+        "FINAL_VAR(nothing)",
+        block("import sys", "print('to stderr', file=sys.stderr)"),
+        block("import os", "os._exit(1)"),
+        block("print('" + "é€" * 500 + "')") + "\n" + block("2 + 2"),
+        "```json\n{}\n```",
+        block("print(rlm_query('a part'))"),
+    ]
+
+    def converse(self, provider, *arguments):
+        server = self.serve(provider)
+        server.script("^what\\?$", Reply(text="an answer"))
+        server.script(lambda r: "SUB-RLM at depth" in r.system, final("part of it"))
+        for step in self.STEPS:
+            server.script(None, Reply(text=step), times=1)
+        server.script(None, final("the end"))
+        outcome = self.ask(server, *arguments, task="the \"task\"\nof two lines")
+        self.assertEqual(outcome.result["output"], "the end")
+        root = [r for r in server.requests if "The task" in r.system or "TASK:" in r.last_user]
+        root = [r for r in root if "SUB-RLM at depth" not in r.system]
+        self.assertEqual(len(root), TURNS + 1)
+        return root, server, outcome
+
+    def test_each_request_begins_with_the_one_before(self):
+        """ENG-10: byte for byte, up to the end of its messages, so that prompt caches hit."""
+        for provider in PROVIDERS:
+            for option in ([], ["--no-stream"]):
+                with self.subTest(provider=provider, option=option):
+                    root, _, _ = self.converse(provider, *option)
+                    for before, after in zip(root, root[1:]):
+                        self.assertTrue(after.body.startswith(messages_bytes(before)))
+                        self.assertEqual(
+                            after.messages[: len(before.messages)], before.messages
+                        )
+                        self.assertEqual(len(after.messages), len(before.messages) + 2)
+
+    def test_a_forced_answer_too(self):
+        """It is asked for at the end of the same conversation, where the purse affords it."""
+        for provider in PROVIDERS:
+            with self.subTest(provider=provider):
+                server = self.serve(
+                    provider, Reply(text=block("1")), Reply(text=block("2")), Reply(text="words")
+                )
+                self.ask(server, "--max-iterations", "2")
+                _, before, plea = server.requests
+                self.assertTrue(plea.body.startswith(messages_bytes(before)))
+                self.assertIn("No code runs any more", plea.last_user)
+
+    def test_roles_alternate(self):
+        """Some chat templates refuse anything else."""
+        root, _, _ = self.converse("openai")
+        roles = [role for role, _ in root[-1].messages]
+        self.assertEqual(roles, ["system"] + ["user", "assistant"] * TURNS + ["user"])
+
+    def test_each_turn_says_what_is_left(self):
+        """ENG-22: turn, cost, tokens, time, iterations, depth; and the task again."""
+        root, _, _ = self.converse("openai")
+        tokens = []
+        for number, request in enumerate(root, 1):
+            told = request.last_user
+            self.assertRegex(told, rf"^Turn {number} of 30\. Left: cost ")
+            self.assertIn(f"{30 - number} iterations after this one; depth 0 of 2.", told)
+            self.assertIn('TASK: the "task"\nof two lines\n', told)
+            tokens.append(int(re.search(r"(\d+) tokens, time ", told).group(1)))
+        self.assertEqual(tokens, sorted(tokens, reverse=True))
+        self.assertLess(tokens[-1], tokens[0])
+
+    def test_what_happened_is_told(self):
+        root, _, _ = self.converse("openai")
+        told = [request.last_user for request in root]
+        for number, needles in {
+            2: ["[stdout]\none\n"],
+            3: ["ZeroDivisionError"],
+            4: ["neither a code block nor an answer"],
+            5: ["an answer"],
+            6: ["FINAL_VAR(nothing) is no answer", "x"],
+            7: ["[stderr]\nto stderr"],
+            8: ["All variables and imports are lost"],
+            9: ["é€é€", "[block 7]\n[stdout]\n4\n"],
+            10: ["neither a code block nor an answer"],
+            11: ["part of it"],
+        }.items():
+            for needle in needles:
+                self.assertIn(needle, told[number - 1], f"turn {number}")
+
+    def test_a_long_task_is_told_whole_once(self):
+        """The reminder is cut: it stands in every turn."""
+        server = self.serve("openai", Reply(text=block("1")), final())
+        self.ask(server, task="begin " + "long " * 5000 + "end")
+        first, second = (request.last_user for request in server.requests)
+        self.assertEqual(first.count("long "), 5000)
+        self.assertLess(second.count("long "), 500)
+        self.assertRegex(second, r"TASK: begin long (?s:.*)characters omitted(?s:.*) end\n")
+
+
+class Cache(ProviderTest):
+    """Anthropic caches only what it is told to, at four places at most."""
+
+    def test_a_conversation_is_cached(self):
+        """The system prompt, which siblings share, and all up to the last message."""
+        server = self.serve("anthropic", *[Reply(text=block("1"))] * 5, final())
+        self.ask(server)
+        for request in server.requests:
+            (system,) = request.json["system"]
+            self.assertEqual(system["cache_control"], {"type": "ephemeral"})
+            self.assertEqual(request.json["cache_control"], {"type": "ephemeral"})
+            self.assertEqual(breakpoints(request.json), 2)
+
+    def test_a_call_that_nobody_repeats_is_not(self):
+        """Writing to the cache costs more than not to."""
+        code = block("llm_query('q')")
+        server = self.serve("anthropic", Reply(text=code), Reply(text="a"), final())
+        self.ask(server)
+        self.assertEqual([breakpoints(r.json) for r in server.requests], [2, 0, 2])
+
+    def test_others_cache_by_themselves(self):
+        for provider in ("openai", "ollama"):
+            server = self.serve(provider, final())
+            self.ask(server)
+            self.assertEqual(breakpoints(server.requests[0].json), 0)
+
+    def test_an_endpoint_that_does_not_know_it(self):
+        server = self.serve("anthropic", Reply(error="cache_control"), final())
+        self.ask(server)
+        self.assertEqual([breakpoints(r.json) for r in server.requests], [2, 0])
+
+
+class Figures(ProviderTest):
+    """ENG-24: what calls cost and take is told from the price table and what was measured."""
+
+    def test_costs_are_those_of_the_price_table(self):
+        prices = {"m": (1000000, 2000000), "cheap": (100000, 400000)}
+        server = self.serve("openai", final(), prices=prices)
+        self.ask(server, *self.prices(**prices), "--subcall-model", "cheap")
+        # 2,000 tokens in and 500 out; a sub-run is five such turns
+        self.assertIn("llm_query. Cost: $0.0004, time: about 3.0s.", server.requests[0].system)
+        self.assertIn("rlm_query. Cost: $0.002, time: about 15s.", server.requests[0].system)
+        self.assertIn("Models (cheap)", server.requests[0].system)
+
+    def test_an_unknown_price_is_not_guessed(self):
+        server = self.serve("openai", final())
+        self.ask(server)
+        self.assertIn("Cost: an unknown price", server.requests[0].system)
+
+    def test_times_are_measured(self):
+        """In the turns after, and in the system prompts of sub-runs that begin later."""
+        server = self.serve(
+            "openai",
+            Reply(text=block("llm_query('q')")),
+            Reply(text="a", delay=0.4),
+            Reply(text=block("rlm_query('part')")),
+            final("a part"),
+            final(),
+        )
+        self.ask(server)
+        first, _, second, below, last = server.requests
+        self.assertIn("An llm_query takes about 4", second.last_user.replace("0.4", "4"))
+        self.assertNotIn("An llm_query takes", first.last_user)
+        self.assertRegex(below.system, r"llm_query\. Cost: .*, time: about 4\d\dms")
+        self.assertRegex(last.last_user, r"a sub-RLM (\d+ms|\d\.\ds)\.")
+
+    def test_the_granted_budget_stands_in_the_system_prompt(self):
+        """ENG-22, ENG-25, ENG-27: the root's own; below, the grant and what the parent has left."""
+        server = self.serve("openai", Reply(text=block("rlm_query('p')")), final("p"), final())
+        self.ask(server, "--max-tokens", "100000", "--max-depth", "3", "--downgrade", "15")
+        root, below = server.requests[0].system, server.requests[1].system
+        self.assertRegex(root, r"Cost unlimited, 100000 tokens, time \S+, 30 iterations")
+        self.assertIn("With under 15 % of cost, tokens or time left", root)
+        self.assertIn("You are a SUB-RLM at depth 1 of at most 3", below)
+        granted = int(re.search(r"granted by the parent\): .*, (\d+) tokens", below).group(1))
+        left = int(re.search(r"remaining budget: .*, (\d+) tokens", below).group(1))
+        self.assertLessEqual(granted, left + granted)
+        self.assertLess(granted, 50000)
+        self.assertGreater(granted, 40000)
+        self.assertGreater(left, 40000)
+        self.assertIn("15 iterations", below)
+
+
+if __name__ == "__main__":
+    unittest.main()

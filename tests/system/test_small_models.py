@@ -1,0 +1,220 @@
+"""Habits of small models, each scripted: none ends a run in a wrong way, and each gets on.
+
+A script stands for a model here: it does what it is used to, and changes its way only when a
+message tells it what was wrong. What it needs to be told is what these tests hold.
+"""
+
+import unittest
+
+from harness import block
+from model import Reply
+from providers import ProviderTest, final
+
+NO_CODE = "neither a code block nor an answer"
+WORK = "total = sum(int(line) for line in context.split())"
+
+
+class Habit(ProviderTest):
+    def run_habit(self, *replies, status=0, arguments=(), provider="ollama"):
+        """One reply a turn; a callable answers by what it was told."""
+        server = self.serve(provider)
+        for reply in replies:
+            server.script(None, reply if callable(reply) else Reply(text=reply), times=1)
+        path = self.write("context.txt", "1\n2\n39\n")
+        outcome = self.ask(server, "-c", path, *arguments, status=status)
+        self.told = [request.last_user for request in server.requests]
+        return outcome.result
+
+    def learns(self, habit, lesson, *after):
+        """The habit in the first turn; told the lesson, the right thing in the second."""
+
+        def second(request):
+            text = block(WORK, "FINAL_VAR('total')") if lesson in request.last_user else habit
+            return Reply(text=text)
+
+        result = self.run_habit(habit, second, *after)
+        self.assertEqual(result["output"], "42")
+        self.assertEqual(result["usage"]["iterations"], 2)
+        return result
+
+
+class Code(Habit):
+    def test_fences_of_another_name(self):
+        """ENG-1: they write python, or py, or Python, whatever they were told."""
+        for name in ("python", "Python", "py", "repl", "REPL"):
+            with self.subTest(name=name):
+                result = self.run_habit(f"Sure!\n```{name}\n{WORK}\nFINAL_VAR('total')\n```\n")
+                self.assertEqual(result["output"], "42")
+
+    def test_code_without_a_fence(self):
+        """It is not run: prose could be taken for it. The model is told how to write it."""
+        self.learns(WORK + "\nprint(total)", NO_CODE)
+        self.learns("```\n" + WORK + "\nprint(total)\n```", NO_CODE)
+
+    def test_a_tool_call_in_json(self):
+        """As models write it that were trained to call tools: no tool is there."""
+        call = '{"name": "python", "arguments": {"code": "print(1)"}}'
+        for habit in (call, f"```json\n{call}\n```", f"<tool_call>\n{call}\n</tool_call>"):
+            with self.subTest(habit=habit):
+                self.learns(habit, NO_CODE)
+                self.assertIn("opens with ```repl", self.told[1])
+
+    def test_a_shell(self):
+        self.learns("```bash\ngrep -c x context.txt\n```", NO_CODE)
+
+    def test_a_fence_that_is_never_closed(self):
+        """ENG-1: a complete response whose last fence is open is run."""
+        result = self.run_habit(f"```repl\n{WORK}\nFINAL_VAR('total')")
+        self.assertEqual(result["output"], "42")
+
+    def test_an_import_that_is_not_there(self):
+        """The error is told, and what there is instead was told before."""
+        result = self.run_habit(
+            block("import requests"), block(WORK, "FINAL(total)")
+        )
+        self.assertEqual(result["output"], "42")
+        self.assertIn("ModuleNotFoundError", self.told[1])
+
+    def test_a_file_that_is_opened(self):
+        result = self.run_habit(block("open('context.txt').read()"), block(WORK, "FINAL(total)"))
+        self.assertEqual(result["output"], "42")
+        self.assertRegex(self.told[1], "PermissionError|FileNotFoundError|OSError")
+
+    def test_input_is_asked_for(self):
+        result = self.run_habit(block("x = input('?')"), block(WORK, "FINAL(total)"))
+        self.assertEqual(result["output"], "42")
+
+    def test_the_same_code_again_and_again(self):
+        """It is told so; and where that is of no use, the run ends at its limit with an answer."""
+        result = self.run_habit(block(WORK), block(WORK), block("FINAL(total)"))
+        self.assertEqual(result["output"], "42")
+        self.assertNotIn("word for word", self.told[1])
+        self.assertIn("word for word", self.told[2])
+        same = [block(WORK)] * 4 + ["42, it seems"]
+        result = self.run_habit(*same, arguments=["--max-iterations", "4"])
+        self.assertEqual(result["output"], "42, it seems")
+        self.assertEqual(result["trace"]["answerSource"], "forced")
+
+
+class Answers(Habit):
+    def test_final_in_the_code(self):
+        """ENG-3: as a call, of a value or of a name."""
+        for call in ("FINAL(total)", "FINAL_VAR('total')", "FINAL_VAR(total)", "FINAL(str(total))"):
+            with self.subTest(call=call):
+                self.assertEqual(self.run_habit(block(WORK, call))["output"], "42")
+
+    def test_final_in_a_print(self):
+        """It is an output, not an answer; the run goes on."""
+        result = self.run_habit(block(WORK, "print('FINAL(', total, ')')"), "FINAL(42)")
+        self.assertEqual(result["output"], "42")
+        self.assertEqual(result["usage"]["iterations"], 2)
+
+    def test_final_before_the_code_has_run(self):
+        """ENG-6: FINAL_VAR beside the code that makes the variable."""
+        result = self.run_habit(block(WORK) + "\nFINAL_VAR(total)")
+        self.assertEqual(result["output"], "42")
+
+    def test_a_variable_of_another_name(self):
+        """ENG-6: it is told which there are."""
+
+        def right(request):
+            return final("x") if "total" not in request.last_user else Reply(text="FINAL_VAR(total)")
+
+        result = self.run_habit(block(WORK) + "\nFINAL_VAR(the_total)", right)
+        self.assertEqual(result["output"], "42")
+        self.assertIn("FINAL_VAR(the_total) is no answer", self.told[1])
+
+    def test_an_expression_in_final_var(self):
+        """No variable has such a name; it is not taken for an answer."""
+        result = self.run_habit(block(WORK), "FINAL_VAR(total + 1)", "FINAL_VAR(total)")
+        self.assertEqual(result["output"], "42")
+
+    def test_markup_around_the_answer(self):
+        for answer in ("**FINAL(42)**", "Answer:\nFINAL(42)", "FINAL(42).", "  FINAL( 42 )"):
+            with self.subTest(answer=answer):
+                self.assertEqual(self.run_habit(answer)["output"], "42")
+
+    def test_a_boxed_answer(self):
+        self.learns("The answer is \\boxed{42}.", NO_CODE)
+
+    def test_prose(self):
+        """Told what to do, it does it."""
+        self.learns("I would first look at the file, then add up the numbers.", NO_CODE)
+
+    def test_only_prose(self):
+        """Told twice in vain, it is asked for its answer, and gives it in prose: three turns."""
+        words = "The sum of the numbers is 42."
+        result = self.run_habit(words, words, words, words)
+        self.assertEqual(result["output"], words)
+        self.assertEqual(result["trace"]["answerSource"], "forced")
+        self.assertEqual(result["usage"]["iterations"], 3)
+        self.assertIn("three turns in a row", result["warnings"][1])
+        self.assertIn(NO_CODE, self.told[1])
+        self.assertIn("No code runs any more", self.told[3])
+
+    def test_a_turn_of_code_starts_the_count_again(self):
+        words = "Let me think."
+        result = self.run_habit(words, words, block(WORK), words, words, "FINAL_VAR(total)")
+        self.assertEqual(result["output"], "42")
+
+    def test_nothing(self):
+        """Empty responses: the conversation stays one that providers take."""
+        for provider in ("ollama", "openai", "anthropic"):
+            with self.subTest(provider=provider):
+                result = self.run_habit("", "  \n", "FINAL(42)", provider=provider)
+                self.assertEqual(result["output"], "42")
+                self.assertIn(NO_CODE, self.told[2])
+
+    def test_only_thinking(self):
+        """ENG-4: code in the provider's reasoning field is not run."""
+        thought = Reply(text="", thinking=block("FINAL('wrong')"))
+        result = self.run_habit(lambda _: thought, "FINAL(42)")
+        self.assertEqual(result["output"], "42")
+
+    def test_code_where_the_answer_was_asked_for(self):
+        """It is the forced answer, as it is: no code runs any more."""
+        result = self.run_habit(
+            block("1"), block("FINAL('not run')"), arguments=["--max-iterations", "1"]
+        )
+        self.assertEqual(result["trace"]["answerSource"], "forced")
+
+
+class Cut(Habit):
+    """ENG-1: what max_tokens cuts, in code, in an answer, in prose."""
+
+    def cut(self, text):
+        return lambda _: Reply(text=text, finish="length")
+
+    def test_in_code(self):
+        """Whole blocks before it run; the model is told of the one that did not."""
+        result = self.run_habit(
+            self.cut(block(WORK) + "\n```repl\nFINAL('ha"), block("FINAL(total)")
+        )
+        self.assertEqual(result["output"], "42")
+        self.assertIn("reached its length limit inside a code block", self.told[1])
+
+    def test_in_an_answer(self):
+        """Half an answer is none."""
+        result = self.run_habit(self.cut("FINAL(4"), "FINAL(42)")
+        self.assertEqual(result["output"], "42")
+        self.assertEqual(result["usage"]["iterations"], 2)
+        self.assertIn("length limit before it had", self.told[1])
+
+    def test_after_an_answer(self):
+        result = self.run_habit(self.cut("FINAL(42)\nBecause the numbers are"))
+        self.assertEqual(result["output"], "42")
+
+    def test_in_prose(self):
+        result = self.run_habit(self.cut("I shall now explain at len"), "FINAL(42)")
+        self.assertEqual(result["output"], "42")
+
+    def test_always(self):
+        """Code that never gets whole is no turn without code; the limit ends it."""
+        cut = self.cut("```repl\nx = 'endless")
+        result = self.run_habit(cut, cut, cut, cut, "words", arguments=["--max-iterations", "4"])
+        self.assertEqual(result["stopReason"], "max_iterations")
+        self.assertEqual(result["output"], "words")
+
+
+if __name__ == "__main__":
+    unittest.main()
