@@ -1,0 +1,335 @@
+/*
+ * One operation of a plan under way:
+ *
+ *   WAITING -> LINED -> RUNNING -> ENDED
+ *
+ * It waits until the last of its dependencies ended, stands in line for a slot,
+ * runs, and ends. Whoever is told of an end may free the execution, and so may
+ * an orchestrator that answers from inside start(): both are the last thing done.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "async/execution.h"
+#include "async/metrics.h"
+#include "async/semaphore.h"
+#include "async/substitute.h"
+#include "async/timer.h"
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/text.h"
+
+enum { MESSAGE_MAX = 4096 }; /* bytes of a foreign error's text that are kept */
+
+void call_init(struct rlmd_call *call, struct rlmd_execution *execution)
+{
+	const struct rlmd_plan *plan = execution->plan;
+	size_t needs, dependents;
+
+	call->execution = execution;
+	plan_others(&plan->dependencies, call_index(call), &needs);
+	plan_others(&plan->dependents, call_index(call), &dependents);
+	call->missing = plan->ordered ? (uint32_t)needs : 0;
+	call->holders = (uint32_t)dependents;
+}
+
+const char *call_label(const struct rlmd_call *call, char out[static CALL_LABEL_MAX])
+{
+	const char *id = call_operation(call)->id;
+
+	if (id)
+		snprintf(out, CALL_LABEL_MAX, "\"%s\"", id);
+	else
+		snprintf(out, CALL_LABEL_MAX, "operations[%zu]", call_index(call));
+	return out;
+}
+
+struct rlmd_plan_result call_result(const struct rlmd_call *call)
+{
+	bool has_response = call->status == RLMD_PLAN_SUCCEEDED && call->response;
+	const char *name = call->error_name;
+
+	return (struct rlmd_plan_result){
+		.operation = call_operation(call),
+		.index = call_index(call),
+		.status = call->status,
+		.error = call->error,
+		.error_name = name ? name : rlmd_plan_error_name(call->error),
+		.message = call->message ? call->message : "",
+		.response = {has_response ? call->response : "",
+			     has_response ? call->response_size : 0},
+		.usage = call->usage,
+		.duration_ms = call->duration,
+	};
+}
+
+static void forget_response(struct rlmd_call *call)
+{
+	free(call->response);
+	call->response = NULL;
+	call->response_size = 0;
+}
+
+/* Nobody reads the responses of our dependencies through us any more. */
+static void let_go(struct rlmd_call *call)
+{
+	struct rlmd_execution *execution = call->execution;
+	size_t count;
+	const uint32_t *needs = plan_others(&execution->plan->dependencies, call_index(call),
+					    &count);
+
+	if (!execution->plan->ordered)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		struct rlmd_call *need = &execution->calls[needs[i]];
+
+		if (!--need->holders && !execution->options.keep)
+			forget_response(need);
+	}
+}
+
+static void count_end(struct rlmd_execution *execution, const struct rlmd_plan_result *result)
+{
+	struct rlmd_plan_summary *summary = &execution->summary;
+
+	summary->succeeded += result->status == RLMD_PLAN_SUCCEEDED;
+	summary->failed += result->status == RLMD_PLAN_FAILED;
+	summary->cancelled += result->status == RLMD_PLAN_CANCELLED;
+	summary->usage.tokens = metrics_sum(summary->usage.tokens, result->usage.tokens);
+	summary->usage.estimated |= result->usage.estimated;
+	metrics_count(&summary->metrics, result);
+	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_OPERATION_END,
+							  .index = result->index,
+							  .id = result->operation->id,
+							  .result = result});
+}
+
+static void put_down(struct rlmd_call *call)
+{
+	timer_free(call->timer);
+	ticket_free(call->ticket);
+	if (call->input)
+		call->execution->inputs -= call->input_text.size;
+	free(call->input);
+	call->timer = NULL;
+	call->ticket = NULL;
+	call->input = NULL;
+}
+
+void call_end(struct rlmd_call *call, enum rlmd_plan_status status, enum rlmd_plan_error_kind error,
+	      char *message)
+{
+	struct rlmd_execution *execution = call->execution;
+	struct rlmd_plan_result result;
+
+	execution_pass_time(execution);
+	if (call->state == CALL_RUNNING) {
+		call->duration = clock_ms() - call->started;
+		execution->running--;
+	}
+	call->state = CALL_ENDED;
+	call->status = status;
+	call->error = error;
+	call->message = message;
+	put_down(call);
+	let_go(call);
+	execution->open--;
+	TAILQ_INSERT_TAIL(&execution->untold, call, entry);
+	result = call_result(call);
+	count_end(execution, &result);
+}
+
+static void take_usage(struct rlmd_call *call, struct rlmd_plan_usage usage)
+{
+	call->usage = usage;
+	if (call->usage.tokens < 0)
+		call->usage.tokens = 0;
+}
+
+/* The transfer, or whatever it is, is over before this returns, and paid for. An orchestrator
+ * that answers from in here is not heard. */
+static void withdraw(struct rlmd_call *call)
+{
+	struct rlmd_execution *execution = call->execution;
+	const struct rlmd_orchestrator *orchestrator = &execution->options.orchestrator;
+	struct rlmd_plan_usage usage = {0};
+
+	if (call->state != CALL_RUNNING)
+		return;
+	execution->deaf = true;
+	orchestrator->cancel(orchestrator->owner, call_operation(call), call, &usage);
+	execution->deaf = false;
+	take_usage(call, usage);
+}
+
+void call_stop(struct rlmd_call *call, const char *why)
+{
+	if (call->state == CALL_ENDED)
+		return;
+	withdraw(call);
+	call_end(call, RLMD_PLAN_CANCELLED, RLMD_PLAN_ERROR_CANCELLED, xstrdup(why));
+}
+
+void call_drop(struct rlmd_call *call)
+{
+	withdraw(call);
+	put_down(call);
+	forget_response(call);
+	free(call->message);
+}
+
+void call_respond_with_error(struct rlmd_call *call)
+{
+	if (!call->holders || !call->execution->plan->wanted[call_index(call)])
+		return;
+	call->response = xasprintf("Error: %s", call->message);
+	call->response_size = strlen(call->response);
+}
+
+static void fail(struct rlmd_call *call, enum rlmd_plan_error_kind error, char *message)
+{
+	call_end(call, RLMD_PLAN_FAILED, error, message);
+	execution_on_end(call);
+}
+
+static bool admit(struct rlmd_call *call)
+{
+	const struct rlmd_budget_manager *budget = &call->execution->options.budget;
+	const char *reason = NULL;
+
+	if (!budget->admit || budget->admit(budget->owner, call_operation(call), &reason))
+		return true;
+	fail(call, RLMD_PLAN_ERROR_BUDGET, xstrdup(reason ? reason : "the budget is exhausted"));
+	return false;
+}
+
+static struct rlmd_text response_to(void *owner, struct rlmd_text id)
+{
+	const struct rlmd_execution *execution = owner;
+	const struct rlmd_call *call = &execution->calls[plan_find(execution->plan, id)];
+
+	return (struct rlmd_text){call->response, call->response_size};
+}
+
+static bool fill_in(struct rlmd_call *call)
+{
+	struct rlmd_execution *execution = call->execution;
+	size_t max = execution->options.config.input_max, size;
+
+	call->input_text = call_operation(call)->input;
+	if (!execution->plan->filled[call_index(call)])
+		return true;
+	call->input = substitute(call->input_text, max, response_to, execution, &size);
+	if (call->input) {
+		call->input_text = (struct rlmd_text){call->input, size};
+		execution->inputs += size;
+		return true;
+	}
+	fail(call, RLMD_PLAN_ERROR_INPUT,
+	     xasprintf("its input would have %zu bytes with all responses put in; the most is %zu",
+		       size, max));
+	return false;
+}
+
+static void on_time_out(void *owner)
+{
+	struct rlmd_call *call = owner;
+
+	withdraw(call);
+	fail(call, RLMD_PLAN_ERROR_TIMEOUT,
+	     xasprintf("timed out after %" PRId64 " ms", call->timeout));
+}
+
+static void begin(struct rlmd_call *call)
+{
+	struct rlmd_execution *execution = call->execution;
+	struct rlmd_plan_metrics *metrics = &execution->summary.metrics;
+	int64_t own = call_operation(call)->timeout_ms;
+
+	execution_pass_time(execution);
+	call->state = CALL_RUNNING;
+	call->started = clock_ms();
+	call->timeout = own ? own : execution->options.config.timeout_ms;
+	if (call->timeout > 0)
+		call->timer = timer_new(execution->base, call->timeout, on_time_out, call);
+	execution->running++;
+	execution_open_slots(execution);
+	if (metrics->parallel_highest < (int64_t)execution->running)
+		metrics->parallel_highest = (int64_t)execution->running;
+	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_OPERATION_START,
+							  .index = call_index(call),
+							  .id = call_operation(call)->id});
+}
+
+static void on_turn(void *owner)
+{
+	struct rlmd_call *call = owner;
+	const struct rlmd_orchestrator *orchestrator = &call->execution->options.orchestrator;
+
+	if (!admit(call) || !fill_in(call))
+		return;
+	begin(call);
+	orchestrator->start(orchestrator->owner, call_operation(call), call->input_text, call);
+}
+
+void call_line_up(struct rlmd_call *call)
+{
+	struct rlmd_execution *execution = call->execution;
+	int priority = call_operation(call)->priority;
+
+	if (execution->plan->strategy == RLMD_PLAN_SEQUENTIAL)
+		priority = -(int)call_index(call);
+	call->state = CALL_LINED;
+	call->ticket = ticket_new(execution->semaphore, priority, on_turn, call);
+}
+
+void call_release(struct rlmd_call *call)
+{
+	if (!--call->missing && call->state == CALL_WAITING)
+		call_line_up(call);
+}
+
+static char *message_of(const struct rlmd_plan_answer *answer)
+{
+	struct text text = text_of(answer->message);
+
+	if (!text.size)
+		text = text_of("failed without a word");
+	return text_copy(text_clip(text, MESSAGE_MAX));
+}
+
+static void keep_response(struct rlmd_call *call, struct rlmd_text response)
+{
+	const struct rlmd_execution *execution = call->execution;
+
+	if (!execution->options.keep &&
+	    !(call->holders && execution->plan->wanted[call_index(call)]))
+		return;
+	call->response = xstrndup(response.bytes, response.size);
+	call->response_size = response.size;
+}
+
+void rlmd_call_done(struct rlmd_call *call, const struct rlmd_plan_answer *answer)
+{
+	struct rlmd_execution *execution = call->execution;
+	struct rlmd_plan_result result;
+
+	if (call->state != CALL_RUNNING || execution->deaf)
+		return;
+	take_usage(call, answer->usage);
+	if (answer->error) {
+		call->error_name = answer->error_name;
+		call_end(call, RLMD_PLAN_FAILED, answer->error, message_of(answer));
+	} else {
+		keep_response(call, answer->response);
+		call_end(call, RLMD_PLAN_SUCCEEDED, RLMD_PLAN_OK, NULL);
+	}
+	execution_on_end(call);
+	TAILQ_REMOVE(&execution->untold, call, entry);
+	result = call_result(call);
+	if (!answer->error)
+		result.response = answer->response;
+	execution_tell(execution, &result);
+}

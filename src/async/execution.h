@@ -1,0 +1,108 @@
+/*
+ * async/execution.h - what execution.c and call.c share: a plan under way.
+ *
+ * call.c is the story of one operation, execution.c what the end of one means for
+ * the others, and who is told.
+ */
+#pragma once
+
+#include <rlmd/plan.h>
+#include <sys/queue.h>
+
+#include "async/plan.h"
+
+struct semaphore;
+struct ticket;
+struct timer;
+
+enum call_state { CALL_WAITING, CALL_LINED, CALL_RUNNING, CALL_ENDED };
+
+/* One operation under way; the plan has the operation itself, at the same index. */
+struct rlmd_call {
+	struct rlmd_execution *execution; /* lent: it owns us */
+	enum call_state state;
+	enum rlmd_plan_status status;
+	enum rlmd_plan_error_kind error;
+	const char *error_name; /* static */
+	char *message;          /* owned: the error's, or NULL */
+	uint32_t missing;       /* dependencies that have not ended */
+	uint32_t holders;       /* dependents that may still want the response */
+	struct rlmd_plan_usage usage;
+	int64_t started, duration, timeout; /* ms */
+	struct rlmd_text input_text; /* lent: what it works on, the operation's own or `input` */
+	char *input;                 /* owned: with all substitutions, or NULL */
+	char *response;              /* owned: kept for dependents or the caller, or NULL */
+	size_t response_size;
+	struct ticket *ticket;         /* owned */
+	struct timer *timer;           /* owned */
+	TAILQ_ENTRY(rlmd_call) entry;  /* in execution->untold */
+	SLIST_ENTRY(rlmd_call) fallen; /* in fail_dependents() */
+};
+
+struct rlmd_execution {
+	const struct rlmd_plan *plan; /* lent */
+	struct event_base *base;      /* lent */
+	struct rlmd_execution_options options;
+	struct rlmd_call *calls;        /* owned: as many as operations */
+	struct semaphore *semaphore;    /* owned */
+	struct event *tell;             /* owned: active when somebody is to be told something */
+	TAILQ_HEAD(, rlmd_call) untold; /* lent: ended, in this order */
+	size_t limit;                   /* of what may run at once */
+	size_t running, open;           /* operations: now; not ended */
+	size_t inputs;                  /* bytes of the inputs under way with responses put in */
+	int64_t started, changed;       /* when; when `running` or `limit` last did */
+	bool deaf;                      /* cancelling: no answer counts meanwhile */
+	bool finished;                  /* all have ended */
+	bool told;                      /* on_done was called */
+	char *message;                  /* owned: the summary's */
+	struct rlmd_plan_summary summary;
+};
+
+enum { CALL_LABEL_MAX = RLMD_PLAN_ID_MAX + 3 };
+
+static inline size_t call_index(const struct rlmd_call *call)
+{
+	return (size_t)(call - call->execution->calls);
+}
+
+static inline const struct rlmd_operation *call_operation(const struct rlmd_call *call)
+{
+	return &call->execution->plan->operations[call_index(call)];
+}
+
+/* call.c */
+
+void call_init(struct rlmd_call *, struct rlmd_execution *);
+void call_drop(struct rlmd_call *); /* cancels it, where it runs; nobody is told */
+
+/* How an error names the operation. */
+const char *call_label(const struct rlmd_call *, char out[static CALL_LABEL_MAX]);
+
+struct rlmd_plan_result call_result(const struct rlmd_call *);
+void call_line_up(struct rlmd_call *);
+
+/* One dependency ended. */
+void call_release(struct rlmd_call *);
+
+/* Whatever it was doing. `message` is owned by the call from now on; NULL where it succeeded. */
+void call_end(struct rlmd_call *, enum rlmd_plan_status, enum rlmd_plan_error_kind, char *message);
+void call_stop(struct rlmd_call *, const char *why);
+
+/* It failed, and dependents are to find its error in place of a response. */
+void call_respond_with_error(struct rlmd_call *);
+
+/* execution.c */
+
+void execution_say(const struct rlmd_execution *, struct rlmd_plan_event);
+
+/* To be called before `running` or `limit` changes. */
+void execution_pass_time(struct rlmd_execution *);
+
+/* Lets as many run as the limit allows, and as there is memory for their inputs. */
+void execution_open_slots(struct rlmd_execution *);
+
+/* An operation ended of itself: what follows for the others. */
+void execution_on_end(struct rlmd_call *);
+
+/* Tells one result now. Whoever is told may have freed the execution when it returns. */
+void execution_tell(struct rlmd_execution *, const struct rlmd_plan_result *);

@@ -1,0 +1,177 @@
+#include "async/metrics.h"
+
+#include <event2/buffer.h>
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+int64_t metrics_sum(int64_t a, int64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+static enum rlmd_plan_outcome outcome_of(const struct rlmd_plan_result *result)
+{
+	if (result->status == RLMD_PLAN_SUCCEEDED)
+		return RLMD_OUTCOME_SUCCEEDED;
+	if (result->status == RLMD_PLAN_CANCELLED)
+		return RLMD_OUTCOME_CANCELLED;
+	if (result->error == RLMD_PLAN_ERROR_TIMEOUT)
+		return RLMD_OUTCOME_TIMEOUT;
+	if (result->error == RLMD_PLAN_ERROR_DEPENDENCY)
+		return RLMD_OUTCOME_DEPENDENCY;
+	return RLMD_OUTCOME_FAILED;
+}
+
+void metrics_count(struct rlmd_plan_metrics *metrics, const struct rlmd_plan_result *result)
+{
+	unsigned type = (unsigned)result->operation->type;
+
+	if (type >= RLMD_OPERATION_TYPES)
+		type = RLMD_OPERATION_QUERY;
+	metrics->operations[type][outcome_of(result)]++;
+	metrics->tokens = metrics_sum(metrics->tokens, result->usage.tokens);
+}
+
+void metrics_pass(struct rlmd_plan_metrics *metrics, int64_t ms, size_t running, size_t slots)
+{
+	metrics->busy_ms += ms * (int64_t)running;
+	metrics->slot_ms += ms * (int64_t)(running > slots ? running : slots);
+}
+
+void rlmd_plan_metrics_add(struct rlmd_plan_metrics *total, const struct rlmd_plan_metrics *one)
+{
+	for (int type = 0; type < RLMD_OPERATION_TYPES; type++)
+		for (int outcome = 0; outcome < RLMD_PLAN_OUTCOMES; outcome++)
+			total->operations[type][outcome] += one->operations[type][outcome];
+	for (int strategy = 0; strategy < RLMD_PLAN_STRATEGIES; strategy++)
+		total->executions[strategy] += one->executions[strategy];
+	total->tokens = metrics_sum(total->tokens, one->tokens);
+	total->busy_ms += one->busy_ms;
+	total->slot_ms += one->slot_ms;
+	total->budget_limited += one->budget_limited;
+	total->races += one->races;
+	total->races_won += one->races_won;
+	if (total->parallel_highest < one->parallel_highest)
+		total->parallel_highest = one->parallel_highest;
+}
+
+static double ratio(int64_t part, int64_t whole)
+{
+	return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+double rlmd_plan_metrics_utilisation(const struct rlmd_plan_metrics *metrics)
+{
+	return ratio(metrics->busy_ms, metrics->slot_ms);
+}
+
+double rlmd_plan_metrics_win_rate(const struct rlmd_plan_metrics *metrics)
+{
+	return ratio(metrics->races_won, metrics->races);
+}
+
+const char *metrics_type_name(enum rlmd_operation_type type)
+{
+	switch (type) {
+	case RLMD_OPERATION_TRANSFORM:
+		return "Transform";
+	case RLMD_OPERATION_VERIFY:
+		return "Verify";
+	case RLMD_OPERATION_SYNTHESIZE:
+		return "Synthesize";
+	case RLMD_OPERATION_QUERY:
+		break;
+	}
+	return "Query";
+}
+
+const char *metrics_strategy_name(enum rlmd_plan_strategy strategy)
+{
+	switch (strategy) {
+	case RLMD_PLAN_PARALLEL:
+		return "Parallel";
+	case RLMD_PLAN_SPECULATIVE:
+		return "Speculative";
+	case RLMD_PLAN_SEQUENTIAL:
+		return "Sequential";
+	case RLMD_PLAN_DEPENDENCY_AWARE:
+		break;
+	}
+	return "DependencyAware";
+}
+
+const char *metrics_outcome_name(enum rlmd_plan_outcome outcome)
+{
+	switch (outcome) {
+	case RLMD_OUTCOME_SUCCEEDED:
+		return "succeeded";
+	case RLMD_OUTCOME_TIMEOUT:
+		return "timeout";
+	case RLMD_OUTCOME_DEPENDENCY:
+		return "dependency";
+	case RLMD_OUTCOME_CANCELLED:
+		return "cancelled";
+	case RLMD_OUTCOME_FAILED:
+		break;
+	}
+	return "failed";
+}
+
+static void head(struct evbuffer *out, const char *name, const char *type, const char *help)
+{
+	evbuffer_add_printf(out, "# HELP rlmd_plan_%s %s\n# TYPE rlmd_plan_%s %s\n", name, help,
+			    name, type);
+}
+
+static void counter(struct evbuffer *out, const char *name, const char *help, int64_t value)
+{
+	head(out, name, "counter", help);
+	evbuffer_add_printf(out, "rlmd_plan_%s %" PRId64 "\n", name, value);
+}
+
+static void gauge(struct evbuffer *out, const char *name, const char *help, double value)
+{
+	head(out, name, "gauge", help);
+	evbuffer_add_printf(out, "rlmd_plan_%s %g\n", name, value);
+}
+
+char *rlmd_plan_metrics_text(const struct rlmd_plan_metrics *metrics)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	head(out, "operations_total", "counter", "Operations that ended, by type and outcome.");
+	for (int type = 0; type < RLMD_OPERATION_TYPES; type++)
+		for (int outcome = 0; outcome < RLMD_PLAN_OUTCOMES; outcome++)
+			evbuffer_add_printf(out,
+					    "rlmd_plan_operations_total{type=\"%s\",outcome=\"%s\"}"
+					    " %" PRId64 "\n",
+					    metrics_type_name((enum rlmd_operation_type)type),
+					    metrics_outcome_name((enum rlmd_plan_outcome)outcome),
+					    metrics->operations[type][outcome]);
+	head(out, "executions_total", "counter", "Plans executed, by strategy.");
+	for (int strategy = 0; strategy < RLMD_PLAN_STRATEGIES; strategy++)
+		evbuffer_add_printf(out,
+				    "rlmd_plan_executions_total{strategy=\"%s\"} %" PRId64 "\n",
+				    metrics_strategy_name((enum rlmd_plan_strategy)strategy),
+				    metrics->executions[strategy]);
+	counter(out, "tokens_total", "Tokens used by operations, cancelled ones included.",
+		metrics->tokens);
+	counter(out, "busy_milliseconds_total", "Time of all operations that ran.",
+		metrics->busy_ms);
+	counter(out, "slot_milliseconds_total", "Time of all slots open to operations.",
+		metrics->slot_ms);
+	gauge(out, "parallelism_utilisation_ratio", "Busy time over slot time.",
+	      rlmd_plan_metrics_utilisation(metrics));
+	gauge(out, "parallelism_highest", "The most operations that ran at once.",
+	      (double)metrics->parallel_highest);
+	counter(out, "budget_limited_total", "How often the budget changed the parallelism.",
+		metrics->budget_limited);
+	counter(out, "races_total", "Speculative executions.", metrics->races);
+	counter(out, "races_won_total", "Speculative executions with a winner.",
+		metrics->races_won);
+	gauge(out, "speculative_win_ratio", "Races won over races.",
+	      rlmd_plan_metrics_win_rate(metrics));
+	return text_drain(out, NULL);
+}

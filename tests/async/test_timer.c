@@ -1,0 +1,44 @@
+/* Real time passes here, a millisecond of it. */
+#include "async/timer.h"
+
+#include <event2/event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static int fired;
+
+static void on_time(void *owner)
+{
+	struct timer **timer = owner;
+
+	fired++;
+	timer_free(*timer);
+	*timer = NULL;
+}
+
+/* It fires once, may be freed by its own callback, and never fires when it was freed before. */
+static void test_timer(void **state)
+{
+	struct event_base *base = event_base_new();
+	struct timer *timer = timer_new(base, 1, on_time, &timer);
+	struct timer *other = timer_new(base, 0, on_time, &other);
+
+	(void)state;
+	timer_free(other);
+	assert_int_equal(fired, 0);
+	event_base_dispatch(base);
+	assert_int_equal(fired, 1);
+	assert_null(timer);
+	timer_free(NULL);
+	event_base_free(base);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {cmocka_unit_test(test_timer)};
+
+	return cmocka_run_group_tests_name("timer", tests, NULL, NULL);
+}
