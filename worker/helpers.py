@@ -7,11 +7,17 @@ are a contract with the prompts of this and of other RLM libraries.
 import json
 import re
 
+import plans
 import variables
-from channel import BATCH_MAX, STRING_MAX, Attachment, ProtocolError, exceeds
+from arguments import (
+    CONTEXT_HINT, check_list, check_model, check_prompt, check_task, check_text, plain,
+)
+from channel import BATCH_MAX, Attachment, ProtocolError, exceeds
 from messages import ANSWER_MAX, ATTACHED_MAX, ATTACHMENT_WEIGHT, PROMPTS_MAX
 
 SEARCH_FLAGS = re.IGNORECASE | re.MULTILINE
+REASONS_MAX = 10  # failures that a lost race tells
+REASON_MAX = 200  # characters of each
 
 
 class LLMError(Exception):
@@ -109,7 +115,8 @@ class Helpers:
         """
         hint = "for several prompts use batch_llm_query()"
         check_prompt("llm_query", "the prompt", prompt, hint)
-        return self._one("llm_query", {"prompts": [plain(prompt)], "model": check_model(model)})
+        model = check_model("llm_query", "model", model)
+        return self._one("llm_query", {"prompts": [plain(prompt)], "model": model})
 
     def batch_llm_query(self, prompts, model=None):
         """Asks the model all prompts at the same time; returns the answers in their order.
@@ -123,7 +130,7 @@ class Helpers:
         prompts = check_list("batch_llm_query", "prompts", prompts)
         for number, prompt in enumerate(prompts):
             check_prompt("batch_llm_query", f"prompt {number}", prompt)
-        model = check_model(model)
+        model = check_model("batch_llm_query", "model", model)
         return self._many(
             "llm_query",
             prompts,
@@ -161,18 +168,60 @@ class Helpers:
         return self._many("rlm_query", pairs, tasks_of)
 
     def race_query(self, prompts):
-        """Asks alternatives at the same time and takes the first success. Not in this version."""
-        raise NotImplementedError(
-            "race_query() is not in this version of rlmd yet; "
-            "use batch_llm_query() and take the first result that is true"
-        )
+        """Asks alternatives at the same time; returns the first answer, a str, cancels the others.
 
-    def run_plan(self, operations, strategy=None, failure=None):
-        """Runs operations that depend on each other. Not in this version."""
-        raise NotImplementedError(
-            "run_plan() is not in this version of rlmd yet; "
-            "call batch_llm_query() or batch_rlm_query() once for each step"
+        prompts: a list; each is a str, or a dict {"prompt": str, "model": str} in
+            which "model" may be left out, or {"task": str, "context": str} for
+            a sub-RLM, as in batch_rlm_query().
+
+        An alternative that fails does not end the race. Where all fail it
+        raises LLMError with the reason of each; BudgetExceeded or TimeoutError
+        where that was everybody's reason.
+        """
+        result = self._run("race_query", plans.make_race(prompts, self._context))
+        if result["winner"] is None:
+            raise lost(result["results"])
+        return result["results"][result["winner"]]["response"]
+
+    def run_plan(self, operations, strategy="DependencyAware", failure="FailDependents",
+                 max_parallel=None, timeout=None):
+        """Runs calls that depend on each other, each as soon as what it needs is there.
+
+        operations: a list of dicts with these members; the first two are required:
+            "id": str; the others call it by that name
+            "input": the prompt, or the sub-RLM's task; {{id}} in it is replaced
+                by the answer of the operation with that id, which must be in
+                "dependsOn" (write \\{{id}} for the text itself)
+            "dependsOn": a list of ids
+            "mode": "llm", a model call, or "rlm", a sub-RLM
+            "model": as for llm_query(), in mode "llm"
+            "context": a str, or a dict or list, which is handed on as JSON; a
+                sub-RLM without it shares yours
+            "type": "Query", "Transform", "Verify" or "Synthesize"
+            "priority": an int; of those that could start, the higher starts first
+            "timeout": milliseconds
+            "metadata": a dict of str
+        strategy: "DependencyAware", "Sequential", "Parallel" (all independent) or
+            "Speculative" (alternatives: the first success cancels the others).
+        failure: what a failed operation does: "FailDependents", "FailFast"
+            (ends everything) or "ContinueOnError" (its error is its answer).
+        max_parallel: how many run at once, at most; as in a batch where it is left out.
+        timeout: milliseconds for each operation; none where it is left out: then
+            only the end of the run limits them.
+
+        Returns a dict: "results" has for each id a dict with "response" (a str,
+        or None), "error" (None, or a dict with "kind" and "message"), "status"
+        ("succeeded", "failed" or "cancelled"), "tokens" and "duration";
+        beside it stand "winner", "cancelled", "error" (what cut the whole
+        short, or None), "totalTokens", "duration" and "metrics".
+
+        A failed operation raises nothing. ValueError says what is wrong with
+        the plan; BudgetExceeded, TimeoutError and LLMError that it was not run.
+        """
+        plan = plans.make_plan(
+            operations, strategy, failure, max_parallel, timeout, self._context
         )
+        return self._run("run_plan", plan)
 
     def budget(self):
         """What is left for this run, a dict: money in US dollars, time in milliseconds, counts."""
@@ -197,6 +246,14 @@ class Helpers:
         if kind == "timeout":
             raise TimeoutError(message)
         raise LLMError(message, kind)
+
+    def _run(self, function, plan):
+        try:
+            return json.loads(self._one("run_plan", {"plan": plan}))
+        except LLMError as error:
+            if error.kind == "input":
+                raise ValueError(f"{function}(): {error.args[0]}") from None
+            raise
 
     def _many(self, name, items, make_fields):
         results = []
@@ -357,9 +414,6 @@ class Helpers:
         )
 
 
-CONTEXT_HINT = "make a str of it, for example with json.dumps() or '\\n'.join()"
-
-
 def new_answer():
     """The `answer` of other RLM libraries: setting "ready" ends the run."""
     return {"content": "", "ready": False}
@@ -369,64 +423,22 @@ def is_answer(value):
     return isinstance(value, dict) and "ready" in value
 
 
-def plain(text):
-    """`text` as an exact str, whatever its class redefines."""
-    return text if type(text) is str else str.__str__(text)
-
-
-def check_text(function, what, value, hint=None):
-    if not isinstance(value, str):
-        hint = f": {hint}" if hint else ""
-        raise TypeError(f"{function}(): {what} must be a str, not {type(value).__name__}{hint}")
-
-
-def check_prompt(function, what, value, hint=None):
-    check_text(function, what, value, hint)
-    if exceeds(plain(value), PROMPTS_MAX):
-        raise ValueError(
-            f"{function}(): {what} has more than {PROMPTS_MAX >> 20} MiB; cut it into pieces, "
-            "for example with chunk_text(), and ask about each"
-        )
-
-
-def check_list(function, what, values):
-    if isinstance(values, (str, bytes, dict)):
-        raise TypeError(f"{function}(): {what} must be a list, not {type(values).__name__}")
-    try:
-        return list(values)
-    except TypeError:
-        raise TypeError(
-            f"{function}(): {what} must be a list, not {type(values).__name__}"
-        ) from None
-
-
-def check_model(model):
-    if model is None:
-        return None
-    check_text("llm_query", "model", model)
-    name = plain(model).encode("utf-8", "replace")
-    if len(name) > STRING_MAX:
-        raise ValueError(f"llm_query(): the name of a model has at most {STRING_MAX} bytes")
-    return name.decode()
-
-
-def check_task(number, task):
-    """(task, context or None)"""
-    function = "batch_rlm_query"
-    if isinstance(task, dict):
-        unknown = [key for key in task if key not in ("task", "context")]
-        if unknown or "task" not in task:
-            raise ValueError(
-                f'{function}(): task {number} must have "task", may have "context" '
-                f"and nothing else, but has {list(task)!r}"
-            )
-        task, context = task["task"], task.get("context")
-    else:
-        context = None
-    check_prompt(function, f"task {number}", task)
-    if context is not None:
-        check_text(function, f"the context of task {number}", context, CONTEXT_HINT)
-    return task, context
+def lost(results):
+    """Why nobody won."""
+    errors = [result["error"] for result in results.values()]
+    kinds = {error["kind"] for error in errors}
+    reasons = [
+        f"{number}: {error['kind']}: {error['message'][:REASON_MAX]}"
+        for number, error in enumerate(errors[:REASONS_MAX])
+    ]
+    if len(errors) > REASONS_MAX:
+        reasons.append(f"and {len(errors) - REASONS_MAX} more")
+    message = f"all {len(errors)} alternatives failed: " + "; ".join(reasons)
+    if kinds == {"budget"}:
+        return BudgetExceeded(message)
+    if kinds == {"timeout"}:
+        return TimeoutError(message)
+    return LLMError(message, kinds.pop() if len(kinds) == 1 else "all_failed")
 
 
 def tasks_of(pairs):

@@ -20,10 +20,12 @@ import sys
 import textwrap
 import types
 
+import plans
 import tracebacks
 import variables
+from arguments import plain
 from channel import Channel, end, exceeds
-from helpers import Helpers, is_answer, new_answer, plain
+from helpers import Helpers, is_answer, new_answer
 from interrupts import Interrupts
 from messages import ANSWER_MAX
 from output import NoInput, Output, clean, cut
@@ -268,5 +270,5 @@ def show_help(*topic):
 
 tracebacks.hide(
     main, Helpers.llm_query, Channel.call, Interrupts.enter, Output.write, Files.__getitem__,
-    variables.whole,
+    plain, plans.make_plan, variables.whole,
 )

@@ -16,9 +16,10 @@ enum {
 
 /* What a call takes while it waits for its answer, in bytes. */
 enum {
-	SLOT_WEIGHT = 1680,       /* the structs of a prompt; LEDGER_WEIGHT_MAX has 20,000 */
-	TEXT_COPIES = 2,          /* of a prompt: as it came, and as it is sent on */
-	CONTEXT_WEIGHT = 16 << 10 /* what is kept of it beside the bytes */
+	SLOT_WEIGHT = 1680,        /* the structs of a prompt; LEDGER_WEIGHT_MAX has 20,000 */
+	TEXT_COPIES = 2,           /* of a prompt: as it came, and as it is sent on */
+	CONTEXT_WEIGHT = 16 << 10, /* what is kept of it beside the bytes */
+	VALUE_WEIGHT = 128,        /* a value of a plan's JSON, once it is read */
 };
 
 static const json_t *member(const struct packet *packet, const char *key)
@@ -58,6 +59,14 @@ static bool read_texts(const struct packet *packet, const char *key, struct call
 			call->weight += call->texts[i].size;
 	}
 	return true;
+}
+
+static bool read_plan(const struct packet *packet, struct call *call, struct error *err)
+{
+	call->texts = xcalloc(1, sizeof *call->texts);
+	call->told.texts = call->texts;
+	call->told.count = 1;
+	return read_text(packet, member(packet, "plan"), call->texts, err);
 }
 
 static bool read_context(const struct packet *packet, const json_t *element, struct call *call,
@@ -102,8 +111,22 @@ static bool read_arguments(const struct packet *packet, enum message_type type, 
 		call->told.kind = WORKER_RLM_QUERY;
 		return read_texts(packet, "tasks", call, err) && read_contexts(packet, call, err);
 	}
+	if (type == MESSAGE_RUN_PLAN) {
+		call->told.kind = WORKER_RUN_PLAN;
+		return read_plan(packet, call, err);
+	}
 	call->told.kind = WORKER_BUDGET;
 	return true;
+}
+
+/* JSON has no more values than separators; a short text can hold very many. */
+static size_t plan_weight(struct text plan)
+{
+	size_t values = 1;
+
+	for (size_t i = 0; i < plan.size; i++)
+		values += memchr(",:[{", plan.bytes[i], 4) != NULL;
+	return values * VALUE_WEIGHT;
 }
 
 static size_t call_weight(const struct call *call)
@@ -115,6 +138,8 @@ static size_t call_weight(const struct call *call)
 	for (size_t i = 0; i < call->context_count; i++)
 		if (call->contexts[i])
 			weight += CONTEXT_WEIGHT + memfile_size(call->contexts[i]);
+	if (call->told.kind == WORKER_RUN_PLAN)
+		weight += plan_weight(call->texts[0]);
 	return weight;
 }
 

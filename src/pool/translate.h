@@ -22,7 +22,7 @@ struct call {
 	size_t weight; /* about the bytes that it takes here until it is answered */
 };
 
-/* `type` is one of the three calls. These fail with ERROR_WORKER for a fault of the worker's. */
+/* `type` is one of the four calls. These fail with ERROR_WORKER for a fault of the worker's. */
 bool call_read(const struct packet *, enum message_type, struct call *ret, struct error *);
 void call_done(struct call *);
 

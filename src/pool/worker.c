@@ -373,6 +373,7 @@ static void on_packet(void *owner, const struct packet *packet)
 		return;
 	case MESSAGE_LLM_QUERY:
 	case MESSAGE_RLM_QUERY:
+	case MESSAGE_RUN_PLAN:
 	case MESSAGE_BUDGET:
 		on_call(worker, packet, worker->arriving);
 		return;

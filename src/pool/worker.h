@@ -33,14 +33,14 @@ struct worker_options {
 	int64_t max_output; /* characters of one block's output */
 };
 
-enum worker_call_kind { WORKER_LLM_QUERY, WORKER_RLM_QUERY, WORKER_BUDGET };
+enum worker_call_kind { WORKER_LLM_QUERY, WORKER_RLM_QUERY, WORKER_RUN_PLAN, WORKER_BUDGET };
 
 /* A call out of the worker's code; everything in it is lent to the callback. */
 struct worker_call {
 	enum worker_call_kind kind;
 	int64_t id;
-	size_t count;                    /* of prompts or tasks; 0 for an empty batch and budget */
-	const struct text *texts;        /* prompts or tasks; repair before showing: any bytes */
+	size_t count;             /* of texts, and of slots of the answer; budget: 0, and 1 */
+	const struct text *texts; /* prompts, tasks, or one plan as JSON: any bytes */
 	struct memfile *const *contexts; /* tasks only: NULL means the caller's own */
 	const char *model;               /* NULL: the one for sub-calls */
 };

@@ -23,6 +23,7 @@ static const struct limit limits[] = {
 	{MESSAGE_VALUE, "variables", REPORT_MAX},
 	{MESSAGE_LLM_QUERY, "prompts", PROMPTS_MAX},
 	{MESSAGE_RLM_QUERY, "tasks", PROMPTS_MAX},
+	{MESSAGE_RUN_PLAN, "plan", PROMPTS_MAX},
 };
 
 static size_t text_bytes(const struct packet *announced, const json_t *text)

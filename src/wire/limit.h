@@ -17,7 +17,7 @@
 enum {
 	ANSWER_MAX = 16 << 20,  /* bytes of an answer, or of a variable's value */
 	REPORT_MAX = 1 << 20,   /* of a list of variables, or why they could not be made */
-	PROMPTS_MAX = 64 << 20, /* of all prompts, or all tasks, of one call */
+	PROMPTS_MAX = 64 << 20, /* of all prompts, all tasks, or the plan, of one call */
 };
 
 /*

@@ -28,6 +28,7 @@ static void read_it(const struct packet *packet, enum message_type type)
 	switch (type) {
 	case MESSAGE_LLM_QUERY:
 	case MESSAGE_RLM_QUERY:
+	case MESSAGE_RUN_PLAN:
 	case MESSAGE_BUDGET:
 		if (call_read(packet, type, &call, &err))
 			call_done(&call);

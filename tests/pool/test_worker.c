@@ -155,6 +155,9 @@ static int calls(int in, int out)
 	expect(in, "\"values\":[\"t\",\"u\",\"v\"]");
 	say(out, "{\"type\":\"llm_query\",\"id\":0,\"prompts\":[],\"model\":null}");
 	expect(in, "\"values\":[]");
+	say(out, "{\"type\":\"run_plan\",\"id\":5,\"plan\":0,\"attachments\":[4]}");
+	put_bytes(out, "plan", 4);
+	expect(in, "\"values\":[\"plan\"]");
 	say(out, "{\"type\":\"budget\",\"id\":9007199254740992}");
 	expect(in, "\"values\":[\"{}\"]");
 	say_done(out, "all answered");
@@ -188,6 +191,12 @@ static void on_call(struct actor *who, const struct worker_call *call)
 	case 3:
 		assert_int_equal(call->count, 0);
 		assert_null(call->model);
+		break;
+	case 4:
+		assert_int_equal(call->kind, WORKER_RUN_PLAN);
+		assert_int_equal(call->count, 1);
+		assert_true(text_equal(call->texts[0], "plan"));
+		assert_null(call->contexts);
 		break;
 	default:
 		assert_int_equal(call->kind, WORKER_BUDGET);

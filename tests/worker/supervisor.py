@@ -95,10 +95,10 @@ class Worker:
             assert value is None or type(value) is str and value.encode() is not None
             return value
 
-        for key in ("stdout", "stderr", "error", "answer", "value", "variables"):
+        for key in ("stdout", "stderr", "error", "answer", "value", "variables", "plan"):
             if key in message:
                 message[key] = text(message[key])
-        for key in ("stdout", "stderr", "error", "variables"):
+        for key in ("stdout", "stderr", "error", "variables", "plan"):
             if isinstance(message.get(key), bytes):
                 message[key] = message[key].decode("utf-8")
         for key in ("prompts", "tasks", "contexts"):

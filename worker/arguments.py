@@ -1,0 +1,69 @@
+"""What the functions of the namespace were given: taken as it is, or refused in words
+that say which one of many it was."""
+
+from channel import STRING_MAX, exceeds
+from messages import PROMPTS_MAX
+
+CONTEXT_HINT = "make a str of it, for example with json.dumps() or '\\n'.join()"
+
+
+def plain(text):
+    """`text` as an exact str, whatever its class redefines."""
+    return text if type(text) is str else str.__str__(text)
+
+
+def check_text(function, what, value, hint=None):
+    if not isinstance(value, str):
+        hint = f": {hint}" if hint else ""
+        raise TypeError(f"{function}(): {what} must be a str, not {type(value).__name__}{hint}")
+
+
+def check_prompt(function, what, value, hint=None):
+    check_text(function, what, value, hint)
+    if exceeds(plain(value), PROMPTS_MAX):
+        raise ValueError(
+            f"{function}(): {what} has more than {PROMPTS_MAX >> 20} MiB; cut it into pieces, "
+            "for example with chunk_text(), and ask about each"
+        )
+
+
+def check_list(function, what, values):
+    if isinstance(values, (str, bytes, dict)):
+        raise TypeError(f"{function}(): {what} must be a list, not {type(values).__name__}")
+    try:
+        return list(values)
+    except TypeError:
+        raise TypeError(
+            f"{function}(): {what} must be a list, not {type(values).__name__}"
+        ) from None
+
+
+def check_model(function, what, model):
+    if model is None:
+        return None
+    check_text(function, what, model)
+    name = plain(model).encode("utf-8", "replace")
+    if len(name) > STRING_MAX:
+        raise ValueError(f"{function}(): the name of a model has at most {STRING_MAX} bytes")
+    if b"\0" in name:
+        raise ValueError(f"{function}(): the name of a model has no NUL character")
+    return name.decode()
+
+
+def check_task(number, task):
+    """(task, context or None)"""
+    function = "batch_rlm_query"
+    if isinstance(task, dict):
+        unknown = [key for key in task if key not in ("task", "context")]
+        if unknown or "task" not in task:
+            raise ValueError(
+                f'{function}(): task {number} must have "task", may have "context" '
+                f"and nothing else, but has {list(task)!r}"
+            )
+        task, context = task["task"], task.get("context")
+    else:
+        context = None
+    check_prompt(function, f"task {number}", task)
+    if context is not None:
+        check_text(function, f"the context of task {number}", context, CONTEXT_HINT)
+    return task, context
