@@ -113,7 +113,8 @@ bool reply_count(struct reply *reply, const json_t *object, const char *key, int
 struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 {
 	struct llm_usage usage = reply->usage;
-	bool counted = reply->usage_seen && usage.input;
+	/* Some servers count in every event of a stream: of one that was cut, that was not all. */
+	bool counted = reply->usage_seen && usage.input && reply->complete;
 	int64_t output;
 
 	if (counted && usage.output)

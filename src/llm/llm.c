@@ -263,15 +263,19 @@ bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
 	       int64_t output_tokens, int64_t *ret_cost)
 {
 	const struct provider *provider = &llm->provider;
-	struct llm_usage usage = {.input = input_tokens, .output = output_tokens};
+	struct llm_usage fresh = {.input = input_tokens, .output = output_tokens};
+	struct llm_usage written = fresh;
 	struct price price;
 
-	/* A prompt may be written to a cache as a whole, at a higher price than its own. */
+	/* A prompt may be written to a cache as a whole, at a higher price than its own or not. */
 	if (provider->adapter && !provider->adapter->local &&
 	    provider_price(provider, model && *model ? model : provider->default_model, &price)) {
-		if (price.cache_write > price.input)
-			usage.cache_write = input_tokens;
-		*ret_cost = price_cost(&price, &usage);
+		int64_t cost = price_cost(&price, &fresh);
+
+		written.cache_write = input_tokens;
+		*ret_cost = price_cost(&price, &written);
+		if (*ret_cost < cost)
+			*ret_cost = cost;
 		return true;
 	}
 	*ret_cost = 0;
@@ -290,6 +294,15 @@ int64_t llm_window(const struct llm *llm, const char *model)
 	if (local && price.context_window > WINDOW_LOCAL_MAX)
 		return WINDOW_LOCAL_MAX;
 	return price.context_window;
+}
+
+int64_t llm_max_output(const struct llm *llm, const char *model)
+{
+	const struct provider *provider = &llm->provider;
+	struct price price = {0};
+
+	provider_price(provider, model && *model ? model : provider->default_model, &price);
+	return price.max_output ? price.max_output : INT64_MAX;
 }
 
 void llm_warn_unpriced(struct llm *llm, const char *model)

@@ -133,6 +133,9 @@ bool llm_price(const struct llm *, const char *model, int64_t input_tokens, int6
  * is safe for most: 32,768 for a local model, 128,000 for others. */
 int64_t llm_window(const struct llm *, const char *model);
 
+/* How many of them an answer may have; INT64_MAX where no price table tells. */
+int64_t llm_max_output(const struct llm *, const char *model);
+
 /* Warns, once, that what the model costs is not counted. */
 void llm_warn_unpriced(struct llm *, const char *model);
 

@@ -15,12 +15,14 @@
 struct outcome {
 	bool ok;
 	struct error error;
-	struct reply reply;    /* its buffers are gone */
+	struct reply reply; /* its buffers are gone */
+	struct llm_usage usage;
 	char *text, *thinking; /* owned */
 };
 
 static inline void outcome_take(struct outcome *outcome, struct reply *reply)
 {
+	outcome->usage = reply_usage(reply, 0);
 	outcome->text = text_drain(reply->text, NULL);
 	outcome->thinking = text_drain(reply->thinking, NULL);
 	reply_done(reply);

@@ -17,7 +17,12 @@
 
 static const char key[] = "sk-secret-0123456789";
 static const char prices[] = "{\"gpt-test\": {\"input_cost_per_token\": 1e-6, "
-			     "\"output_cost_per_token\": 2e-6}}";
+			     "\"output_cost_per_token\": 2e-6, \"max_output_tokens\": 64000}, "
+			     "\"gpt-cached\": {\"input_cost_per_token\": 1e-6, "
+			     "\"output_cost_per_token\": 2e-6, "
+			     "\"cache_creation_input_token_cost\": 5e-7, "
+			     "\"input_cost_per_token_above_200k_tokens\": 2e-6, "
+			     "\"cache_creation_input_token_cost_above_200k_tokens\": 3e-6}}";
 static const char hello_whole[] =
 	"{\"model\":\"gpt-test-1\",\"choices\":[{\"message\":{\"content\":\"hello\"},"
 	"\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":3}}";
@@ -912,7 +917,14 @@ static void test_prices(void **state)
 	(void)state;
 	assert_true(llm_price(llm, NULL, 1000, 100, &cost));
 	assert_int_equal(cost, 1200000000);
+	/* To write a prompt to a cache is cheaper here, but not where the prompt is long. */
+	assert_true(llm_price(llm, "gpt-cached", 1000, 100, &cost));
+	assert_int_equal(cost, 1200000000);
+	assert_true(llm_price(llm, "gpt-cached", 300000, 0, &cost));
+	assert_int_equal(cost, 900000000000);
 	assert_false(llm_price(llm, "nobody-knows", 1, 1, &cost));
+	assert_int_equal(llm_max_output(llm, NULL), 64000);
+	assert_int_equal(llm_max_output(llm, "nobody-knows"), INT64_MAX);
 	assert_string_equal(llm_default_model(llm), "gpt-test");
 	assert_string_equal(llm_provider(llm), "openai");
 	llm_free(llm);

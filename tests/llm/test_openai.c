@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -286,6 +287,27 @@ static void a_stream_without_its_end(void **state)
 	outcome_free(&cut);
 }
 
+/* Some servers count in every event: what was counted when the stream was cut is not all of it. */
+static void usage_of_a_cut_stream_is_estimated(void **state)
+{
+	static const char counted[] =
+		"data: {\"choices\":[{\"delta\":{\"content\":\"a word\"},\"finish_reason\":%s}],"
+		"\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":1}}\n\n";
+	char cut[256], whole[256];
+
+	(void)state;
+	snprintf(cut, sizeof cut, counted, "null");
+	snprintf(whole, sizeof whole, counted, "\"stop\"");
+	for (size_t i = 0; i < 2; i++) {
+		struct outcome outcome = stream_of(openai, i ? whole : cut);
+
+		assert_true(outcome.reply.usage_seen);
+		assert_int_equal(outcome.usage.estimated, !i);
+		assert_int_equal(outcome.usage.input, 10);
+		outcome_free(&outcome);
+	}
+}
+
 /* A7: what OpenRouter says a call cost; with a key of the customer's own that is not all of it. */
 static void reported_costs(void **state)
 {
@@ -497,6 +519,7 @@ int main(void)
 		cmocka_unit_test(reported_costs),
 		cmocka_unit_test(absurd_usage_is_not_believed),
 		cmocka_unit_test(parts_of_usage_are_bounded),
+		cmocka_unit_test(usage_of_a_cut_stream_is_estimated),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(text_is_bounded),
 		cmocka_unit_test(base_urls),
