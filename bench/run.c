@@ -44,6 +44,7 @@ static double run_time(struct event_base *base, struct sandbox *sandbox, struct 
 		.block_timeout_ms = 30000,
 		.max_output = 50000,
 		.max_parallel = 8,
+		.max_workers = 1,
 		.grace_ms = 1000,
 	};
 	struct context context;

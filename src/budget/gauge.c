@@ -31,7 +31,7 @@ static double worst_of(const struct gauge *gauge)
 int64_t gauge_input(const struct gauge *gauge, int64_t estimate, int64_t bytes, size_t messages)
 {
 	double factor = gauge->bills ? fmax(worst_of(gauge) * MARGIN, 1) : START;
-	int64_t text = times(factor, estimate);
+	int64_t text = times(gauge->mixed ? fmax(factor, START) : factor, estimate);
 
 	return money_add(text < bytes ? text : bytes, (int64_t)messages * FRAME);
 }

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,7 @@ struct gauge {
 	int64_t bills;              /* learned from so far */
 	double recent[GAUGE_BILLS]; /* input billed by estimate, the last in a ring */
 	double overshoot;           /* worst output billed by max_tokens; 0: none was above */
+	bool mixed; /* of several models: what one was billed does not make another cheaper */
 };
 
 /* The most input tokens that `messages` messages of `bytes` bytes in all, which an estimate

@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "base/money.h"
 #include "budget/gauge.h"
+#include "engine/caller.h"
 #include "engine/record.h"
-#include "engine/run.h"
 
 enum { REPAIR_GROWTH = 2 }; /* bytes more, where an invalid one becomes U+FFFD */
 
@@ -29,6 +29,16 @@ struct ask {
 	ask_done_fn *done;
 	void *owner;
 };
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
 
 static int64_t bound(const struct room *room, const char *model, const struct llm_message *messages,
 		     size_t count, int64_t *ret_estimate)
@@ -65,10 +75,20 @@ static bool most(const struct ask *ask, int64_t max_tokens, struct budget_amount
 	return llm_price(ask->room->llm, model, ask->input, output, &ret->cost);
 }
 
+/* As much output as the model can give; with less than the floor even a small one is useless. */
+static int64_t sensible(const struct ask *ask)
+{
+	const struct llm_request *request = &ask->options.request;
+	int64_t tokens = smaller(request->max_tokens,
+				 llm_max_output(ask->room->llm, request->model));
+
+	return larger(tokens, ASK_TOKENS_FLOOR);
+}
+
 /* How much output the account affords, at most what is wanted. */
 static int64_t affordable(const struct ask *ask)
 {
-	struct budget_amount left = budget_remaining(run_budget(ask->options.run));
+	struct budget_amount left = budget_remaining(ask->options.caller->budget);
 	int64_t wanted = ask->options.request.max_tokens;
 	int64_t fits = 0, beyond = wanted + 1, tokens = wanted;
 
@@ -85,10 +105,27 @@ static int64_t affordable(const struct ask *ask)
 	return fits;
 }
 
+/* The reason why an answer is forced is told already; what the purse lacks for it is not. */
+static void tell_shortage(const struct ask *ask, struct error *err)
+{
+	struct budget_amount left = budget_remaining(ask->options.caller->budget), needed;
+	char has[32], needs[32];
+
+	most(ask, ASK_TOKENS_FLOOR, &needed);
+	money_format(left.cost, has);
+	money_format(needed.cost, needs);
+	if (needed.cost > left.cost)
+		error_set(err, ERROR_BUDGET, "the request may cost %s, and %s is left", needs, has);
+	else if (needed.tokens > left.tokens)
+		error_set(err, ERROR_BUDGET,
+			  "the request may take %" PRId64 " tokens, and %" PRId64 " are left",
+			  needed.tokens, left.tokens);
+}
+
 static bool ask_reserve(struct ask *ask, struct error *err)
 {
 	struct llm_request *request = &ask->options.request;
-	struct budget *budget = run_budget(ask->options.run);
+	struct budget *budget = ask->options.caller->budget;
 	struct budget_amount amount;
 	int64_t tokens;
 
@@ -96,6 +133,7 @@ static bool ask_reserve(struct ask *ask, struct error *err)
 			   &ask->estimate);
 	if (ask->options.reserve)
 		charge_drop(ask->options.reserve);
+	request->max_tokens = sensible(ask);
 	tokens = affordable(ask);
 	/* What does not fit is taken as it was wanted, so that the account says why not. */
 	if (tokens >= ASK_TOKENS_FLOOR)
@@ -107,6 +145,8 @@ static bool ask_reserve(struct ask *ask, struct error *err)
 				 "cost cannot be kept",
 				 request->model);
 	ask->is_short = !charge_take(&ask->charge, budget, amount, err);
+	if (ask->is_short && request->kind == LLM_FORCED)
+		tell_shortage(ask, err);
 	return !ask->is_short;
 }
 
@@ -114,16 +154,28 @@ static bool ask_reserve(struct ask *ask, struct error *err)
 static bool ask_admit(struct ask *ask, struct error *err)
 {
 	return ask->options.request.kind == LLM_FORCED ||
-	       budget_admit_call(run_budget(ask->options.run), err);
+	       budget_admit_call(ask->options.caller->budget, err);
 }
 
-/* Of `usage` and `cost`, which are of all attempts so far, the last one's part is settled. */
-static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64_t cost)
+/*
+ * Of `usage` and `cost`, which are of all attempts so far, the last one's part is settled. Where
+ * it was cut before its usage was reported, the model may have worked out of sight on all that it
+ * was allowed: an estimate of what arrived is good enough to be told, but the purse pays the most.
+ */
+static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64_t cost, bool cut)
 {
 	struct budget_amount billed = {cost, usage->input + usage->output};
+	struct budget_amount last = {billed.cost - ask->settled.cost,
+				     billed.tokens - ask->settled.tokens};
 
-	charge_settle(&ask->charge, (struct budget_amount){billed.cost - ask->settled.cost,
-							   billed.tokens - ask->settled.tokens});
+	if (cut && usage->estimated && last.tokens) {
+		last.cost = larger(last.cost, ask->charge.amount.cost);
+		last.tokens = larger(last.tokens, ask->charge.amount.tokens);
+		caller_warn_once(ask->options.caller,
+				 "Calls were cut off before their usage was reported: the most "
+				 "that they may have cost is taken from the budget");
+	}
+	charge_settle(&ask->charge, last);
 	ask->settled = billed;
 }
 
@@ -133,12 +185,12 @@ static bool may_retry(void *owner, const struct llm_usage *usage, int64_t cost)
 	struct ask *ask = owner;
 	struct budget_amount again = ask->charge.amount;
 
-	settle_attempt(ask, usage, cost);
-	return charge_take(&ask->charge, run_budget(ask->options.run), again, NULL);
+	settle_attempt(ask, usage, cost, true);
+	return charge_take(&ask->charge, ask->options.caller->budget, again, NULL);
 }
 
 static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t cost,
-		       bool cost_known)
+		       bool cost_known, bool cut)
 {
 	struct budget_usage used = {
 		.cost = cost,
@@ -152,8 +204,8 @@ static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t c
 	};
 
 	if (ask->charge.budget) /* else a retry was refused, and all is settled */
-		settle_attempt(ask, usage, cost);
-	budget_count_call(run_budget(ask->options.run), &used);
+		settle_attempt(ask, usage, cost, cut);
+	budget_count_call(ask->options.caller->budget, &used);
 }
 
 /* Of several attempts only the sum is known, and of an estimate nothing is to be learned. */
@@ -161,15 +213,14 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 {
 	const struct llm_request *request = &ask->options.request;
 	const struct llm_usage *usage = &response->usage;
-	struct gauge *gauge = gauges_learn(&ask->room->gauges, request->model);
+	struct gauge *gauge;
 	char text[128];
 
 	if (usage->estimated || response->attempts > 1)
 		return;
-	if (gauge) {
-		gauge_learn_input(gauge, ask->estimate, usage->input);
-		gauge_learn_output(gauge, request->max_tokens, usage->output);
-	}
+	gauge = gauges_learn(&ask->room->gauges, request->model);
+	gauge_learn_input(gauge, ask->estimate, usage->input);
+	gauge_learn_output(gauge, request->max_tokens, usage->output);
 	if (usage->output <= request->max_tokens || ask->room->overrun)
 		return;
 	ask->room->overrun = true;
@@ -177,7 +228,7 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 		 "The provider billed more output than max_tokens (%" PRId64 " of %" PRId64
 		 " tokens)",
 		 usage->output, request->max_tokens);
-	run_warn_once(ask->options.run, text);
+	caller_warn_once(ask->options.caller, text);
 }
 
 /* Turns that were answered are recorded by their run; all else that was sent is, here. */
@@ -187,7 +238,7 @@ static void ask_record(const struct ask *ask, const struct llm_response *respons
 	const struct llm_request *request = &ask->options.request;
 
 	if (ask->options.number != ASK_TURN || err)
-		record_call(ask->room->trace, run_id(ask->options.run), ask->options.number,
+		record_call(ask->room->trace, ask->options.caller->id, ask->options.number,
 			    ask->options.reason, request, response, err);
 }
 
@@ -211,13 +262,13 @@ static void ask_free(struct ask *ask)
 static void on_ticket(void *owner);
 
 /* Those of the same account may be affordable now; they come before whoever comes later. */
-static void retry_waiting(struct room *room, const struct run *run)
+static void retry_waiting(struct room *room, const struct caller *caller)
 {
 	struct ask *ask, *next;
 
 	for (ask = TAILQ_FIRST(&room->waiting); ask; ask = next) {
 		next = TAILQ_NEXT(ask, entry);
-		if (ask->options.run != run)
+		if (ask->options.caller != caller)
 			continue;
 		stand_in(ask, NULL);
 		ask->ticket = ticket_new(room->calls, 1, on_ticket, ask);
@@ -232,20 +283,20 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 
 	ask->call = NULL;
 	ask->room->calls_in_flight--;
-	ask_settle(ask, &response->usage, response->cost, response->cost_known);
-	retry_waiting(ask->room, ask->options.run);
+	ask_settle(ask, &response->usage, response->cost, response->cost_known, err);
+	retry_waiting(ask->room, ask->options.caller);
 	ask_learn(ask, response);
 	ask_record(ask, response, err);
 	ask_free(ask);
 	done(above, response, err);
 }
 
-static bool has_sent(const struct room *room, const struct run *run)
+static bool has_sent(const struct room *room, const struct caller *caller)
 {
 	const struct ask *ask;
 
 	TAILQ_FOREACH (ask, &room->sent, entry)
-		if (ask->options.run == run)
+		if (ask->options.caller == caller)
 			return true;
 	return false;
 }
@@ -263,7 +314,7 @@ static void on_ticket(void *owner)
 		ask->call = llm_start(ask->room->llm, &ask->options.request, on_llm, ask);
 		return;
 	}
-	if (ask->is_short && has_sent(ask->room, ask->options.run)) {
+	if (ask->is_short && has_sent(ask->room, ask->options.caller)) {
 		ticket_free(take_pointer(&ask->ticket));
 		stand_in(ask, &ask->room->waiting);
 		return;
@@ -283,22 +334,23 @@ struct ask *ask_start(struct room *room, const struct ask_options *options, ask_
 	return ask;
 }
 
-void ask_cancel(struct ask *ask)
+struct llm_usage ask_cancel(struct ask *ask)
 {
 	struct error err = {.kind = ERROR_CANCELLED, .text = "cancelled"};
 	struct llm_response response = {0};
 	int64_t price;
 
 	if (!ask)
-		return;
+		return response.usage;
 	if (ask->call) {
 		ask->room->calls_in_flight--;
 		llm_cancel(ask->call, &response.usage, &response.cost);
 		response.cost_known = llm_price(ask->room->llm, ask->options.request.model, 0, 0,
 						&price);
-		ask_settle(ask, &response.usage, response.cost, response.cost_known);
-		retry_waiting(ask->room, ask->options.run);
+		ask_settle(ask, &response.usage, response.cost, response.cost_known, true);
+		retry_waiting(ask->room, ask->options.caller);
 		ask_record(ask, &response, &err);
 	}
 	ask_free(ask);
+	return response.usage;
 }

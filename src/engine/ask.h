@@ -6,7 +6,8 @@
  * settles to what was billed, counts it, learns from it and records it. What the
  * account does not afford beside its calls in flight waits for them to end: where
  * the purse is small, calls come one after the other. A retry reserves again.
- * Cancelling settles too: what a closed transfer had cost is not forgotten.
+ * Cancelling settles too: what a closed transfer had cost is not forgotten, and
+ * where nobody has told what that was, all that was reserved is spent.
  */
 #pragma once
 
@@ -22,12 +23,13 @@ enum {
 };
 
 struct ask;
+struct caller;
 
 struct ask_options {
-	struct run *run;        /* lent: who asks, pays and is warned */
-	struct charge *reserve; /* lent, or NULL: given up when this call reserves */
-	int number;             /* of the run's calls; ASK_TURN: a turn, which the run records */
-	const char *reason;     /* lent, or NULL: why it stands in for a sub-run */
+	struct caller *caller;      /* lent: who asks, pays and is warned */
+	struct charge *reserve;     /* lent, or NULL: given up when this call reserves */
+	int number;                 /* of the caller's; ASK_TURN: a turn, which its run records */
+	const char *reason;         /* lent, or NULL: why it stands in for a sub-run */
 	struct llm_request request; /* its messages and model are lent until the callback */
 };
 
@@ -38,7 +40,9 @@ typedef void ask_done_fn(void *owner, const struct llm_response *response, const
 
 /* Never calls back before it returns. */
 struct ask *ask_start(struct room *, const struct ask_options *, ask_done_fn *, void *owner);
-void ask_cancel(struct ask *); /* NULL is fine; no callback follows */
+
+/* NULL is fine; no callback follows. Returns what it had used of the model, for good. */
+struct llm_usage ask_cancel(struct ask *);
 
 /* The most input tokens that these messages should be billed as, by what was billed so far. */
 int64_t ask_input_bound(const struct room *, const char *model, const struct llm_message *messages,

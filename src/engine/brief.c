@@ -118,14 +118,15 @@ void brief_first_turn(const struct brief *brief, struct telling *out)
 	struct prompt_values values = {0};
 	struct text preview = {"", 0};
 
+	if (brief->context->count)
+		preview = text_clip(memfile_text(brief->context->inputs[0].file), PREVIEW_MAX);
 	values_of_budget(brief, &values);
 	prompt_text(&values, "task", brief->task);
 	describe_context(brief->context, contexts);
 	prompt_text(&values, "contexts", text_in(contexts));
-	if (brief->context->count)
-		preview = text_clip(memfile_text(brief->context->inputs[0].file), PREVIEW_MAX);
-	prompt_text(&values, "preview", preview.bytes ? preview : text_of(""));
-	prompt_render("first_turn", &values, out->text, out->timeless);
+	prompt_text(&values, "preview", preview);
+	prompt_render(preview.size ? "first_turn" : "first_turn_bare", &values, out->text,
+		      out->timeless);
 }
 
 struct text brief_query(void)
@@ -136,6 +137,19 @@ struct text brief_query(void)
 struct text brief_direct(void)
 {
 	return text_trim(prompt_template("direct"));
+}
+
+bool brief_operation(struct text input, struct text context, int64_t max, struct evbuffer *out)
+{
+	auto_evbuffer struct evbuffer *told = evbuffer_new(), *task = evbuffer_new();
+	struct prompt_values values = {0};
+
+	text_repair(input, task);
+	brief_clip(context, max, told);
+	prompt_text(&values, "task", text_in(task));
+	prompt_text(&values, "output", text_in(told));
+	prompt_render("operation", &values, out, NULL);
+	return evbuffer_get_length(told) < context.size;
 }
 
 void brief_turn(const struct brief *brief, struct text news, struct telling *out)

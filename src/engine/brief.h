@@ -40,6 +40,9 @@ void brief_first_turn(const struct brief *, struct telling *out);
 struct text brief_query(void);
 struct text brief_direct(void);
 
+/* A prompt and its context, of which at most `max` characters are told; true: it has more. */
+bool brief_operation(struct text input, struct text context, int64_t max, struct evbuffer *out);
+
 /* `news` is what happened since the last turn: outputs of blocks, notes. */
 void brief_turn(const struct brief *, struct text news, struct telling *out);
 void brief_forced(const struct brief *, const char *reason, struct text news, struct telling *out);
@@ -47,7 +50,8 @@ void brief_forced(const struct brief *, const char *reason, struct text news, st
 /* In the place of the first `turns` turns, which their conversation has no room for. */
 void brief_summary(int64_t turns, struct text what, struct evbuffer *out);
 
-/* One of the notes without values: "no_code", "cut", "cut_text", "repeated"; or "lost", with why.
+/* One of the notes without values: "no_code", "cut", "cut_text", "repeated", "serial"; or
+ * "lost", with why.
  */
 void brief_note(const char *name, struct text output, struct evbuffer *out);
 void brief_unknown_variable(struct text name, struct text variables, struct evbuffer *out);

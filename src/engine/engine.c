@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "async/semaphore.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -89,22 +88,6 @@ static void on_root(void *owner, const struct run_result *run)
 	json_decref(result.object);
 }
 
-static void open_room(struct engine *engine, struct event_base *base, struct sandbox *sandbox,
-		      struct llm *llm)
-{
-	const struct engine_config *config = &engine->config;
-	struct room *room = &engine->room;
-
-	TAILQ_INIT(&room->sent);
-	TAILQ_INIT(&room->waiting);
-	room->base = base;
-	room->sandbox = sandbox;
-	room->llm = llm;
-	room->config = config;
-	room->model = config->model ? config->model : llm_default_model(llm);
-	room->subcall_model = config->subcall_model ? config->subcall_model : room->model;
-}
-
 struct engine *engine_start(struct event_base *base, struct sandbox *sandbox, struct llm *llm,
 			    const struct engine_config *config, struct text task,
 			    const struct context *context, engine_event_fn *event,
@@ -119,10 +102,8 @@ struct engine *engine_start(struct event_base *base, struct sandbox *sandbox, st
 	engine->owner = owner;
 	engine->started = clock_ms();
 	engine->notes = context->notes ? json_copy(context->notes) : json_array();
-	open_room(engine, base, sandbox, llm);
-	engine->room.calls = semaphore_new(base, (size_t)config->max_parallel);
-	engine->room.workers = semaphore_new(base, (size_t)config->max_workers);
-	engine->room.trace = trace_new(on_trace, engine);
+	room_init(&engine->room, base, sandbox, llm, &engine->config);
+	room_open(&engine->room, true, on_trace, engine);
 	engine->root = run_start(&engine->room, &options, on_root, engine);
 	return engine;
 }
@@ -132,10 +113,7 @@ void engine_free(struct engine *engine)
 	if (!engine)
 		return;
 	run_free(engine->root);
-	semaphore_free(engine->room.calls);
-	semaphore_free(engine->room.workers);
-	gauges_done(&engine->room.gauges);
-	trace_free(engine->room.trace);
+	room_close(&engine->room);
 	json_decref(engine->notes);
 	free(engine);
 }
@@ -151,15 +129,13 @@ void engine_interrupt(struct engine *engine)
 struct engine_status engine_status(const struct engine *engine)
 {
 	struct engine_status status = {
+		.depth = room_deepest(&engine->room),
 		.calls_in_flight = engine->room.calls_in_flight,
 		.elapsed_ms = clock_ms() - engine->started,
 		.max_cost = engine->config.limits.cost,
 		.interrupted = engine->interrupted,
 	};
 
-	for (int depth = 0; depth < RUN_DEPTH_MAX; depth++)
-		if (engine->room.runs_alive[depth])
-			status.depth = depth;
 	if (engine->root) {
 		const struct budget_usage *usage = budget_usage(run_budget(engine->root));
 
@@ -186,20 +162,34 @@ static void first_request(struct conversation *conversation, const struct brief 
 	telling_free(&telling);
 }
 
-/* The dearest that the limits allow: a purse spent to the end, or all turns at full length. */
-static json_t *worst_cost(const struct engine *engine, int64_t input_tokens)
+/* All tokens of one kind, asked of one model; false: it has no price. */
+static bool dearest(const struct engine *engine, const char *model, int64_t tokens,
+		    int64_t *ret_cost)
+{
+	int64_t input;
+
+	if (!llm_price(engine->room.llm, model, tokens, 0, &input) ||
+	    !llm_price(engine->room.llm, model, 0, tokens, ret_cost))
+		return false;
+	if (*ret_cost < input)
+		*ret_cost = input;
+	return true;
+}
+
+/* The most that the limits allow: code may spend all tokens, on what is the dearest. */
+static json_t *worst_cost(const struct engine *engine)
 {
 	const struct budget_limits *limits = &engine->config.limits;
-	int64_t tokens = limits->tokens, output, cost, turns = limits->max_iterations;
+	int64_t cost, calls;
 
-	output = turns * ASK_TOKENS_TURN;
-	if (tokens == BUDGET_UNLIMITED)
-		tokens = turns * (input_tokens + ASK_TOKENS_TURN);
-	if (output > tokens)
-		output = tokens;
-	if (!llm_price(engine->room.llm, engine->room.model, tokens - output, output, &cost))
+	if (!dearest(engine, engine->room.model, limits->tokens, &cost) ||
+	    !dearest(engine, engine->room.subcall_model, limits->tokens, &calls))
 		return json_null();
-	return result_cost(true, cost < limits->cost ? cost : limits->cost);
+	if (cost < calls)
+		cost = calls;
+	if (cost > limits->cost)
+		cost = limits->cost;
+	return result_cost(cost != BUDGET_UNLIMITED, cost);
 }
 
 json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, struct text task,
@@ -217,7 +207,7 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 	int64_t first = 0;
 	json_t *object;
 
-	open_room(&engine, NULL, NULL, llm);
+	room_init(&engine.room, NULL, NULL, llm, &engine.config);
 	first_request(&conversation, &brief);
 	for (size_t i = 0; i < conversation.count; i++)
 		first += text_tokens(conversation.messages[i].text);
@@ -236,8 +226,8 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 			   engine.room.subcall_model, "contexts", contexts, "systemPrompt",
 			   json_from_text(conversation.messages[0].text), "firstTurn",
 			   json_from_text(conversation.messages[1].text), "firstRequestTokens",
-			   (json_int_t)first, "worstCaseCost", worst_cost(&engine, first),
-			   "priceTable", llm_price_date(llm));
+			   (json_int_t)first, "worstCaseCost", worst_cost(&engine), "priceTable",
+			   llm_price_date(llm));
 	conversation_done(&conversation);
 	budget_free(budget);
 	return object;

@@ -25,6 +25,8 @@ const struct gauge *gauges_look(const struct gauges *gauges, const char *model)
 	static const struct gauge pessimistic;
 	size_t place = place_of(gauges, model);
 
+	if (place == GAUGES_MAX)
+		return &gauges->others;
 	return place < gauges->count ? &gauges->of[place].gauge : &pessimistic;
 }
 
@@ -32,8 +34,10 @@ struct gauge *gauges_learn(struct gauges *gauges, const char *model)
 {
 	size_t place = place_of(gauges, model);
 
-	if (place == GAUGES_MAX)
-		return NULL;
+	if (place == GAUGES_MAX) {
+		gauges->others.mixed = true;
+		return &gauges->others;
+	}
 	if (place == gauges->count)
 		gauges->of[gauges->count++].model = xstrdup(model);
 	return &gauges->of[place].gauge;

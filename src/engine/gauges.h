@@ -7,7 +7,7 @@
 
 #include "budget/gauge.h"
 
-enum { GAUGES_MAX = 16 }; /* code may name any model: those beyond it stay pessimistic */
+enum { GAUGES_MAX = 16 }; /* code may name any model: those beyond it share a gauge */
 
 /* Embed it; zero is empty. */
 struct gauges {
@@ -16,6 +16,7 @@ struct gauges {
 		struct gauge gauge;
 	} of[GAUGES_MAX];
 	size_t count;
+	struct gauge others; /* of all beyond them */
 };
 
 void gauges_done(struct gauges *);
@@ -23,5 +24,5 @@ void gauges_done(struct gauges *);
 /* The model's gauge as it stands; lent until the next one is learned. */
 const struct gauge *gauges_look(const struct gauges *, const char *model);
 
-/* The one to learn with; NULL where there is no room for another model. */
+/* The one to learn with. */
 struct gauge *gauges_learn(struct gauges *, const char *model);

@@ -4,16 +4,18 @@
  * In this order: a sub-run, out of the purse that is set aside for the call; one
  * call of a model, where little is left (ENG-14); a direct answer, where a limit
  * stands in the way (ENG-13). Whether little is left is asked once, before the
- * purse is set aside, for that alone leaves less than there was.
+ * purse is set aside, for that alone leaves less than there was. A plan that no
+ * run has ordered sets nothing aside: all that it has is for its operations.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "engine/run.h"
 
-struct room;
+struct caller;
 
 enum way {
 	WAY_SUBRUN,
@@ -21,17 +23,19 @@ enum way {
 	WAY_DIRECT,     /* the same, because there may be no sub-run */
 };
 
+/* Zero: there is no task. */
 struct grant {
-	const struct room *room; /* lent */
-	struct run *caller;      /* lent */
-	struct budget *pool;     /* owned: of the call's sub-runs; NULL: it has none */
-	size_t wanting;          /* tasks that have neither sub-run nor answer yet */
-	const char *blocked;     /* static: why there is no pool */
-	char scarce[48];         /* likewise, where little is left */
+	struct caller *caller; /* lent */
+	struct budget *pool;   /* lent: what sub-runs are granted out of; NULL: there are none */
+	struct budget *aside;  /* owned: the same, where it was set aside for the call; or NULL */
+	size_t wanting;        /* tasks that have neither sub-run nor answer yet */
+	size_t calls;          /* of models, which are paid out of the same and have not ended */
+	const char *blocked;   /* static: why there is no pool */
+	char scarce[48];       /* likewise, where little is left */
 };
 
-/* `tasks` want a sub-run of `caller`. */
-void grant_init(struct grant *, const struct room *, struct run *caller, size_t tasks);
+/* `tasks` want a sub-run, beside `calls` of models. */
+void grant_init(struct grant *, struct caller *, size_t tasks, size_t calls);
 void grant_done(struct grant *); /* the sub-runs must be gone; idempotent */
 
 /* The way of the next task, and the reason for it where it is no sub-run (lent). */
@@ -39,4 +43,4 @@ enum way grant_way(const struct grant *, const char **ret_reason);
 
 /* Sets the pool and the share of the task that takes its way now. */
 void grant_share(struct grant *, struct run_options *ret);
-void grant_decline(struct grant *); /* that task goes another way */
+void grant_decline(struct grant *); /* that task goes another way, or nowhere */

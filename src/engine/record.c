@@ -1,17 +1,23 @@
 #include "engine/record.h"
 
+#include "async/report.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "engine/brief.h"
 #include "engine/result.h"
 
-enum { FAILED_TEXT_MAX = 1000 }; /* characters kept of the prompt of a call that failed */
+#define WHOLE (INT64_MAX / 2) /* characters: no limit of its own */
 
-static json_t *clipped(struct text text, int64_t max)
+enum {
+	TEXT_MAX = 100000,      /* characters kept of each text of a call or a sub-run */
+	FAILED_TEXT_MAX = 1000, /* ... and of the prompt of a call that failed */
+};
+
+static json_t *kept(struct trace *trace, struct text text, int64_t max)
 {
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 
-	brief_clip(text, max, out);
+	brief_clip(text, trace_admit_text(trace, text, max), out);
 	return json_from_text(text_in(out));
 }
 
@@ -38,8 +44,8 @@ void record_run(struct trace *trace, const char *run, const char *parent, int de
 		struct text task, const char *model, const struct context *context, json_t *sandbox)
 {
 	trace_run(trace, "run", run, "{s:s?, s:i, s:o, s:s, s:o, s:o*}", "parent", parent, "depth",
-		  depth, "task", json_from_text(task), "model", model, "contexts",
-		  contexts_of(context), "sandbox", sandbox);
+		  depth, "task", kept(trace, task, parent ? TEXT_MAX : WHOLE), "model", model,
+		  "contexts", contexts_of(context), "sandbox", sandbox);
 }
 
 void record_response(struct trace *trace, const char *run, int index, struct text prompt,
@@ -52,21 +58,21 @@ void record_response(struct trace *trace, const char *run, int index, struct tex
 		evbuffer_add(thoughts, "\n", 1);
 	text_repair(thinking, thoughts);
 	trace_run(trace, "response", run, "{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:I}",
-		  "index", index, "prompt", "content", json_from_text(prompt), "tokens",
+		  "index", index, "prompt", "content", kept(trace, prompt, WHOLE), "tokens",
 		  (json_int_t)reply->usage.input, "response", "content",
-		  json_from_text(reply->text), "thinking", json_from_text(text_in(thoughts)),
-		  "tokens", (json_int_t)reply->usage.output, "cost",
-		  result_cost(reply->cost_known, reply->cost), "model", reply->model, "duration",
-		  (json_int_t)reply->duration_ms);
+		  kept(trace, reply->text, WHOLE), "thinking",
+		  kept(trace, text_in(thoughts), WHOLE), "tokens", (json_int_t)reply->usage.output,
+		  "cost", result_cost(reply->cost_known, reply->cost), "model", reply->model,
+		  "duration", (json_int_t)reply->duration_ms);
 }
 
 void record_block(struct trace *trace, const char *run, int index, struct text code,
 		  const struct worker_block *block, int64_t max_output)
 {
 	trace_run(trace, "code", run, "{s:i, s:o, s:o, s:o, s:o, s:I}", "index", index, "code",
-		  json_from_text(code), "stdout", clipped(block->stdout_text, max_output), "stderr",
-		  clipped(block->stderr_text, max_output), "error",
-		  block->failed ? clipped(block->error, max_output) : json_null(), "duration",
+		  kept(trace, code, WHOLE), "stdout", kept(trace, block->stdout_text, max_output),
+		  "stderr", kept(trace, block->stderr_text, max_output), "error",
+		  block->failed ? kept(trace, block->error, max_output) : json_null(), "duration",
 		  (json_int_t)block->duration_ms);
 }
 
@@ -80,19 +86,26 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 		 const struct error *err)
 {
 	struct text prompt = request->messages[request->message_count - 1].text;
-	int64_t kept;
 
-	if (!trace_admit_call(trace, prompt.size + reply->text.size, &kept))
+	if (!trace_admit_call(trace))
 		return;
 	trace_run(trace, "llm_call", run,
 		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o*}", "index", index,
 		  "kind", llm_kind_name(request->kind), "reason", reason, "model",
 		  reply->model ? reply->model : request->model, "prompt",
-		  clipped(prompt, err && kept > FAILED_TEXT_MAX ? FAILED_TEXT_MAX : kept),
-		  "response", clipped(reply->text, kept), "inputTokens",
-		  (json_int_t)reply->usage.input, "outputTokens", (json_int_t)reply->usage.output,
-		  "cost", result_cost(reply->cost_known, reply->cost), "duration",
+		  kept(trace, prompt, err ? FAILED_TEXT_MAX : TEXT_MAX), "response",
+		  kept(trace, reply->text, TEXT_MAX), "inputTokens", (json_int_t)reply->usage.input,
+		  "outputTokens", (json_int_t)reply->usage.output, "cost",
+		  result_cost(reply->cost_known, reply->cost), "duration",
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL);
+}
+
+void record_plan(struct trace *trace, const char *run, const struct rlmd_plan_event *event)
+{
+	json_t *object = report_event(event);
+
+	json_object_set_new(object, "run", json_string(run));
+	trace_event(trace, object);
 }
 
 void record_compaction(struct trace *trace, const char *run, int index, int64_t turns,
@@ -108,11 +121,14 @@ void record_warning(struct trace *trace, const char *run, const char *text)
 	trace_run(trace, "warning", run, "{s:o}", "text", json_from_text(text_of(text)));
 }
 
-void record_end(struct trace *trace, const char *run, const struct run_result *result,
+void record_end(struct trace *trace, const char *run, bool root, const struct run_result *result,
 		const char *source, const struct budget *budget)
 {
-	trace_run(trace, "end", run, "{s:o, s:s, s:s, s:o, s:o*}", "finalAnswer",
-		  json_from_text(result->answer), "answerSource", source, "stopReason",
-		  stop_reason_name(result->stop), "usage", result_usage(budget), "error",
+	json_t *answer = root ? json_from_text(result->answer)
+			      : kept(trace, result->answer, TEXT_MAX);
+
+	trace_run(trace, "end", run, "{s:o, s:s, s:s, s:o, s:o*}", "finalAnswer", answer,
+		  "answerSource", source, "stopReason", stop_reason_name(result->stop), "usage",
+		  result_usage(budget), "error",
 		  result->error.kind ? result_error(&result->error, NULL) : NULL);
 }

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <rlmd/plan.h>
+
 #include "base/text.h"
 #include "budget/budget.h"
 #include "engine/context.h"
@@ -29,9 +31,12 @@ void record_iteration(struct trace *, const char *run, int index);
 void record_call(struct trace *, const char *run, int index, const char *reason,
 		 const struct llm_request *, const struct llm_response *, const struct error *err);
 
+/* Of a plan that a block or the command line has ordered (docs/plans.md); `run` is whose. */
+void record_plan(struct trace *, const char *run, const struct rlmd_plan_event *);
+
 /* The first `turns` turns were replaced by their summary; tokens by our estimate. */
 void record_compaction(struct trace *, const char *run, int index, int64_t turns, int64_t before,
 		       int64_t after);
 void record_warning(struct trace *, const char *run, const char *text);
-void record_end(struct trace *, const char *run, const struct run_result *, const char *source,
-		const struct budget *);
+void record_end(struct trace *, const char *run, bool root, const struct run_result *,
+		const char *source, const struct budget *);

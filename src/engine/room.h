@@ -1,7 +1,7 @@
 /*
- * engine/room.h - what all runs of one question share.
+ * engine/room.h - what all runs of one question, or of one plan, share.
  *
- * Plain data, made by engine.c; runs, sub-calls and asks are lent it.
+ * Plain data; whoever opens it owns it, and runs, sub-calls and asks are lent it.
  */
 #pragma once
 
@@ -11,10 +11,10 @@
 
 #include "engine/engine.h"
 #include "engine/gauges.h"
+#include "engine/trace.h"
 
 struct ask;
 struct semaphore;
-struct trace;
 
 TAILQ_HEAD(ask_list, ask);
 
@@ -25,12 +25,12 @@ struct room {
 	struct sandbox *sandbox;            /* lent */
 	struct llm *llm;                    /* lent */
 	const struct engine_config *config; /* lent */
-	struct semaphore *calls;            /* owned by the engine: model calls at once */
-	struct semaphore *workers;          /* owned by the engine: seats (engine/seat.h) */
+	struct semaphore *calls;            /* owned: model calls at once */
+	struct semaphore *workers;          /* owned: seats (engine/seat.h) */
 	struct ask_list sent;               /* model calls that are under way; lent */
 	struct ask_list waiting;            /* those that wait for what these give back; lent */
 	struct gauges gauges;               /* what models were billed as */
-	struct trace *trace;                /* owned by the engine */
+	struct trace *trace;                /* owned */
 	const char *model;                  /* of root turns, resolved */
 	const char *subcall_model;          /* of everything below, resolved */
 	bool overrun;                       /* it was warned of output beyond max_tokens */
@@ -39,3 +39,13 @@ struct room {
 	int64_t call_count, call_ms;   /* finished llm_query calls and their time, for prompts */
 	int64_t subrun_count, subrun_ms, subrun_cost; /* likewise of sub-runs */
 };
+
+/* What is lent for good, and what follows from it; the rest is empty, and may be left so. */
+void room_init(struct room *, struct event_base *, struct sandbox *, struct llm *,
+	       const struct engine_config *);
+
+/* Now runs may begin. Who listens gets each event of the trace; `tree` keeps them, too. */
+void room_open(struct room *, bool tree, trace_fn *, void *owner);
+void room_close(struct room *); /* all runs and asks must be gone */
+
+int room_deepest(const struct room *); /* depth of a run that is alive; 0 where there is none */

@@ -211,6 +211,8 @@ static enum verdict run_exec(struct run *run)
 	if (!run->worker)
 		return run->starting ? fail_to_start(run) : then(run, RUN_RESTART);
 	run->worker_idle = false;
+	run->lone_calls = 0;
+	run->overlapped = false;
 	worker_exec(run->worker, ++run->block_number, run->response.blocks[run->next_block],
 		    run->room->config->block_timeout_ms);
 	return await(run, RUN_FEED);
@@ -244,6 +246,7 @@ static enum verdict run_feed(struct run *run)
 		return feed_loss(run);
 	run->worker_idle = true;
 	run_tell_block(run, block);
+	run_tell_hint(run);
 	run->next_block++;
 	if (!block->final)
 		return then(run, RUN_EXEC);
@@ -399,6 +402,9 @@ static enum verdict run_close(struct run *run)
 		run_warn(run, "The forced answer was cut at its length limit");
 	if (run->response.answer == ANSWER_DIRECT)
 		return settle(run, run->response.value);
+	if (run->response.answer == ANSWER_NONE && run->response.block_count &&
+	    !run->response.thinking.size)
+		return fail_forced(run, &(struct error){.text = "it was only code"});
 	if (run->response.answer == ANSWER_NONE)
 		return settle(run, text_trim(reply->text));
 	return run->worker_idle ? look_up(run, LISTING_MS) : settle(run, text_of(""));
@@ -424,7 +430,8 @@ static void run_deliver(struct run *run)
 	event_del(run->alarm);
 	subcalls_free(&run->subcalls);
 	worker_free(take_pointer(&run->worker));
-	record_end(run->room->trace, run->id, &result, run->source, run->budget);
+	record_end(run->room->trace, run->id, !run->caller.parent, &result, run->source,
+		   run->budget);
 	run->done(run->owner, &result);
 }
 

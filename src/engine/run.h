@@ -14,6 +14,7 @@
 #include "engine/context.h"
 
 struct budget;
+struct caller;
 struct room;
 struct run;
 struct seat;
@@ -41,10 +42,10 @@ const char *stop_reason_name(enum stop_reason);
 
 /* The root has neither parent nor pool nor seat. */
 struct run_options {
-	struct run *parent;  /* lent, outlives the run: whose task it is */
-	struct budget *pool; /* lent, likewise: what its account is granted out of */
-	int64_t among;       /* budget_new_child()'s */
-	struct seat *seat;   /* held; taken */
+	struct caller *parent; /* lent, outlives the run: whose task it is */
+	struct budget *pool;   /* lent, likewise: what its account is granted out of */
+	int64_t among;         /* budget_new_child()'s */
+	struct seat *seat;     /* held; taken */
 	int depth;
 	struct text task;              /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
@@ -67,17 +68,14 @@ struct run *run_start(struct room *, const struct run_options *, run_done_fn *, 
  * before `deadline` (on clock_ms()). */
 void run_interrupt(struct run *, int64_t deadline);
 
+/* Ends all that costs something: calls, sub-runs, the worker. What was used is counted then, and
+ * only run_free() may follow. */
+void run_halt(struct run *);
 void run_free(struct run *); /* NULL is fine; no callback follows */
 
-const char *run_id(const struct run *);
-int run_depth(const struct run *);
-struct budget *run_budget(const struct run *);         /* lent */
-const struct context *run_context(const struct run *); /* lent */
-const json_t *run_warnings(const struct run *);        /* lent array of strings */
-int run_turn(const struct run *);                      /* from 1; 0 before the first */
-void run_warn(struct run *, const char *text);         /* in the result and in the trace */
-void run_warn_once(struct run *, const char *text);    /* likewise, and in all runs above it */
-int run_next_call(struct run *); /* the number of its next call, in the order they are made */
+struct budget *run_budget(const struct run *);  /* lent */
+const json_t *run_warnings(const struct run *); /* lent array of strings */
+int run_turn(const struct run *);               /* from 1; 0 before the first */
 
 /* While it waits for sub-runs, each time one more or one less, it has no seat (engine/seat.h). */
 void run_wait(struct run *);

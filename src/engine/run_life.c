@@ -4,12 +4,10 @@
  */
 #include <event2/event.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "engine/brief.h"
 #include "engine/record.h"
 #include "engine/run_private.h"
@@ -23,26 +21,7 @@ enum {
 
 void run_warn(struct run *run, const char *text)
 {
-	json_array_append_new(run->warnings, json_from_text(text_of(text)));
-	record_warning(run->room->trace, run->id, text);
-}
-
-static bool is_warned(const struct run *run, const char *text)
-{
-	const json_t *told;
-	size_t i;
-
-	json_array_foreach (run->warnings, i, told)
-		if (!strcmp(json_string_value(told), text))
-			return true;
-	return false;
-}
-
-void run_warn_once(struct run *run, const char *text)
-{
-	for (; run; run = run->parent)
-		if (!is_warned(run, text))
-			run_warn(run, text);
+	caller_warn(&run->caller, text);
 }
 
 static void on_budget_warning(void *owner, const char *text)
@@ -70,6 +49,14 @@ static void worker_lost(struct run *run, const struct error *err)
 		run_drive(run);
 }
 
+static void count_call(struct run *run, const struct worker_call *call)
+{
+	if (call->kind == WORKER_LLM_QUERY && call->count == 1)
+		run->lone_calls++;
+	if (call->kind != WORKER_BUDGET && !TAILQ_EMPTY(&run->subcalls))
+		run->overlapped = true;
+}
+
 void run_on_worker(void *owner, const struct worker_event *event)
 {
 	struct run *run = owner;
@@ -80,7 +67,8 @@ void run_on_worker(void *owner, const struct worker_event *event)
 			worker_lost(run, &(struct error){ERROR_WORKER, 0, "it called too late"});
 			return;
 		}
-		subcall_start(&run->subcalls, run->room, run, run->worker, event->call);
+		count_call(run, event->call);
+		subcall_start(&run->subcalls, &run->caller, run->worker, event->call);
 		return;
 	case WORKER_GONE:
 		worker_lost(run, event->error);
@@ -247,6 +235,22 @@ static void copy_context(struct context *to, const struct context *from)
 	}
 }
 
+static struct caller caller_of(struct run *run, struct caller *parent)
+{
+	return (struct caller){
+		.room = run->room,
+		.parent = parent,
+		.run = run,
+		.id = run->id,
+		.budget = run->budget,
+		.context = &run->context,
+		.model = run->room->subcall_model,
+		.depth = run->depth,
+		.answers_max = CALLER_ANSWERS_MAX,
+		.warnings = json_array(),
+	};
+}
+
 struct run *run_start(struct room *room, const struct run_options *options, run_done_fn *done,
 		      void *owner)
 {
@@ -254,13 +258,11 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 
 	*run = (struct run){
 		.room = room,
-		.parent = options->parent,
 		.depth = options->depth,
 		.task = text_copy(options->task),
 		.task_size = options->task.size,
 		.news = evbuffer_new(),
 		.last_news = evbuffer_new(),
-		.warnings = json_array(),
 		.source = "error",
 		.done = done,
 		.owner = owner,
@@ -268,18 +270,19 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 	TAILQ_INIT(&run->subcalls);
 	trace_uuid(run->id);
 	copy_context(&run->context, options->context);
-	run->budget = run->parent ? budget_new_child(options->pool, run->depth, options->among,
-						     on_budget_warning, run)
-				  : budget_new(&room->config->limits, on_budget_warning, run);
+	run->budget = options->pool ? budget_new_child(options->pool, run->depth, options->among,
+						       on_budget_warning, run)
+				    : budget_new(&room->config->limits, on_budget_warning, run);
+	run->caller = caller_of(run, options->parent);
 	room->runs_alive[run->depth]++;
-	record_run(room->trace, run->id, run->parent ? run->parent->id : NULL, run->depth,
-		   options->task, run->depth ? room->subcall_model : room->model, &run->context,
+	record_run(room->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,
+		   options->task, run_model(run), &run->context,
 		   run->depth ? NULL : sandbox_report(room->sandbox));
 	run->deadline = budget_deadline(run->budget);
 	run_say_system(run);
 	set_reserve(run);
 	set_alarm(run);
-	if (run->parent)
+	if (options->seat)
 		run->seat = seat_take(options->seat);
 	else
 		ask_seat(run);
@@ -287,13 +290,18 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 	return run;
 }
 
+void run_halt(struct run *run)
+{
+	ask_cancel(take_pointer(&run->ask));
+	subcalls_free(&run->subcalls);
+	worker_free(take_pointer(&run->worker));
+}
+
 void run_free(struct run *run)
 {
 	if (!run)
 		return;
-	ask_cancel(run->ask);
-	subcalls_free(&run->subcalls);
-	worker_free(run->worker);
+	run_halt(run);
 	seat_leave(&run->seat);
 	event_free(run->alarm);
 	charge_drop(&run->reserve);
@@ -304,21 +312,11 @@ void run_free(struct run *run)
 	context_done(&run->context);
 	evbuffer_free(run->news);
 	evbuffer_free(run->last_news);
-	json_decref(run->warnings);
+	caller_done(&run->caller);
 	run->room->runs_alive[run->depth]--;
 	free(run->task);
 	free(run->answer);
 	free(run);
-}
-
-const char *run_id(const struct run *run)
-{
-	return run->id;
-}
-
-int run_depth(const struct run *run)
-{
-	return run->depth;
 }
 
 struct budget *run_budget(const struct run *run)
@@ -326,22 +324,12 @@ struct budget *run_budget(const struct run *run)
 	return run->budget;
 }
 
-const struct context *run_context(const struct run *run)
-{
-	return &run->context;
-}
-
 const json_t *run_warnings(const struct run *run)
 {
-	return run->warnings;
+	return run->caller.warnings;
 }
 
 int run_turn(const struct run *run)
 {
 	return run->turn;
-}
-
-int run_next_call(struct run *run)
-{
-	return run->call_count++;
 }

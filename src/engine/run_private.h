@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "budget/budget.h"
 #include "engine/ask.h"
+#include "engine/caller.h"
 #include "engine/conversation.h"
 #include "engine/history.h"
 #include "engine/response.h"
@@ -42,7 +43,7 @@ enum run_state {
 struct run {
 	struct room *room;     /* lent */
 	struct budget *budget; /* owned: our account */
-	struct run *parent;    /* lent; NULL: we are the root */
+	struct caller caller;  /* we, as our calls know us */
 	struct charge reserve; /* for the forced answer */
 	struct event *alarm;   /* owned: the time for turns is over */
 	char id[37];
@@ -54,7 +55,6 @@ struct run {
 	struct history history;
 	struct evbuffer *news;      /* owned: what the model is told next */
 	struct evbuffer *last_news; /* owned: what it was told last, for the forced answer */
-	json_t *warnings;           /* owned */
 
 	struct seat seat;      /* ours, or we are in line for it; none while we wait for others */
 	int children;          /* sub-runs that we wait for */
@@ -74,7 +74,10 @@ struct run {
 	bool repeated; /* it is the one before, word for word */
 	bool forgot;   /* a turn was summed up, and the user was told so */
 	int shrunk;    /* how often this request was too long for the model */
-	int turn, idle_turns, call_count;
+	int turn, idle_turns;
+	int lone_calls;  /* of this block, each made when none was open */
+	bool overlapped; /* some of them were not */
+	bool hinted;     /* the model was told to make one batch of such calls */
 
 	enum run_state state;
 	bool driving;
@@ -118,9 +121,13 @@ bool run_say_short_plea(struct run *);
  * with it the variables, once. */
 void run_tell_block(struct run *, const struct worker_block *);
 void run_tell_loss(struct run *);
+
+/* That calls which the block made one after the other could be one batch; once a run. */
+void run_tell_hint(struct run *);
 void run_ask_model(struct run *, enum llm_kind, int64_t max_tokens);
 
 /* run_life.c */
 void run_start_worker(struct run *);
 void run_on_worker(void *run, const struct worker_event *);
 void run_on_ask(void *run, const struct llm_response *, const struct error *);
+void run_warn(struct run *, const char *text);

@@ -10,6 +10,7 @@
 
 enum {
 	WINDOW_PART = 4, /* of the model's window, at most, is asked for as an answer */
+	LONE_CALLS = 4,  /* of one block, that make a hint worth its tokens */
 	SHRINKS_MAX = 2, /* how often a request that was too long is made smaller */
 };
 
@@ -39,7 +40,7 @@ void run_say_system(struct run *run)
 	struct brief brief = brief_of(run);
 
 	history_init(&run->history, llm_window(run->room->llm, run_model(run)));
-	brief_system(&brief, run->parent ? run->parent->budget : NULL, &system);
+	brief_system(&brief, run->depth ? run->caller.parent->budget : NULL, &system);
 	telling_say(&system, LLM_SYSTEM, &run->conversation);
 	telling_free(&system);
 }
@@ -126,6 +127,14 @@ void run_tell_block(struct run *run, const struct worker_block *block)
 	run->block_failed |= block->failed;
 }
 
+void run_tell_hint(struct run *run)
+{
+	if (run->hinted || run->overlapped || run->lone_calls < LONE_CALLS)
+		return;
+	run->hinted = true;
+	brief_note("serial", text_of(""), run->news);
+}
+
 static bool affords(struct run *run, int64_t output)
 {
 	const struct conversation *conversation = &run->conversation;
@@ -203,9 +212,9 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 	bool forced = kind == LLM_FORCED;
 	int64_t most = run->history.window / WINDOW_PART;
 	struct ask_options options = {
-		.run = run,
+		.caller = &run->caller,
 		.reserve = forced ? &run->reserve : NULL,
-		.number = forced ? run_next_call(run) : ASK_TURN,
+		.number = forced ? run->caller.calls++ : ASK_TURN,
 		.request = {.model = run_model(run),
 			    .messages = run->conversation.messages,
 			    .message_count = run->conversation.count,

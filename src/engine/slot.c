@@ -14,31 +14,44 @@
 #include "base/money.h"
 #include "engine/ask.h"
 #include "engine/brief.h"
+#include "engine/caller.h"
+#include "engine/errand.h"
 #include "engine/room.h"
 #include "engine/run.h"
 
-enum { FALLBACK_CONTEXT_MAX = 40000 }; /* bytes of the context in an answer without a sub-run */
-
-void slot_init(struct slot *slot, struct errand *errand, struct text text, struct memfile *context)
-{
-	*slot = (struct slot){
-		.errand = errand,
-		.text = text_copy(text),
-		.size = text.size,
-		.context = memfile_ref(context),
-	};
-}
+enum {
+	FALLBACK_CONTEXT_MAX = 40000, /* bytes of the context in an answer without a sub-run */
+	CONTEXT_PER_TOKEN = 2, /* characters of a prompt's context for a token of the window */
+};
 
 static void wait_over(struct slot *slot)
 {
 	slot->waiting = false;
-	run_wait_over(slot->errand->caller);
+	if (slot->errand->caller->run)
+		run_wait_over(slot->errand->caller->run);
+}
+
+static struct rlmd_plan_usage usage_of_run(const struct run *run)
+{
+	const struct budget_usage *usage = budget_usage(run_budget(run));
+
+	return (struct rlmd_plan_usage){usage->tokens, usage->estimated};
+}
+
+static struct rlmd_plan_usage usage_of_call(struct llm_usage usage)
+{
+	return (struct rlmd_plan_usage){usage.input + usage.output, usage.estimated};
 }
 
 void slot_cancel(struct slot *slot)
 {
-	ask_cancel(take_pointer(&slot->ask));
-	run_free(take_pointer(&slot->child));
+	if (slot->ask)
+		slot->usage = usage_of_call(ask_cancel(take_pointer(&slot->ask)));
+	if (slot->child) {
+		run_halt(slot->child);
+		slot->usage = usage_of_run(slot->child);
+		run_free(take_pointer(&slot->child));
+	}
 	seat_leave(&slot->seat);
 	if (slot->waiting)
 		wait_over(slot);
@@ -47,10 +60,9 @@ void slot_cancel(struct slot *slot)
 void slot_done(struct slot *slot)
 {
 	slot_cancel(slot);
-	memfile_unref(slot->context);
-	free(slot->user);
-	free(slot->text);
-	free(slot->value);
+	memfile_unref(take_pointer(&slot->context));
+	free(take_pointer(&slot->user));
+	free(take_pointer(&slot->value));
 }
 
 static void slot_fail(struct slot *slot, const struct error *err)
@@ -59,6 +71,27 @@ static void slot_fail(struct slot *slot, const struct error *err)
 	slot->error = err->kind;
 	slot->value = xstrdup(err->text);
 	slot->value_size = strlen(slot->value);
+}
+
+/* Answers are in memory until the call is over. */
+static void slot_keep(struct slot *slot, struct evbuffer *answer)
+{
+	struct errand *errand = slot->errand;
+	struct caller *caller = errand->caller;
+	size_t size = evbuffer_get_length(answer);
+	struct error err;
+
+	if (size <= caller->answers_max - caller->answers) {
+		caller->answers += size;
+		errand->answers += size;
+		slot->value = text_drain(answer, &slot->value_size);
+		return;
+	}
+	error_set(&err, ERROR_INPUT,
+		  "the answers that are waited for may have %zu MiB together, which this one, of "
+		  "%zu bytes, exceeds",
+		  caller->answers_max >> 20, size);
+	slot_fail(slot, &err);
 }
 
 static void slot_answer(struct slot *slot, struct text text)
@@ -75,20 +108,16 @@ static void slot_answer(struct slot *slot, struct text text)
 	text_repair(text, out);
 	if (slot->cut)
 		evbuffer_add_printf(out, "\n[The answer was cut at its length limit.]");
-	slot->value = text_drain(out, &slot->value_size);
-}
-
-static void slot_close(struct slot *slot)
-{
-	slot->errand->done(slot->errand->owner, slot);
+	slot_keep(slot, out);
 }
 
 static void on_ask(void *owner, const struct llm_response *response, const struct error *err)
 {
 	struct slot *slot = owner;
-	struct room *room = slot->errand->room;
+	struct room *room = slot->errand->caller->room;
 
 	slot->ask = NULL;
+	slot->usage = usage_of_call(response->usage);
 	if (err) {
 		slot_fail(slot, err);
 	} else {
@@ -97,29 +126,34 @@ static void on_ask(void *owner, const struct llm_response *response, const struc
 		room->call_count++;
 		room->call_ms += response->duration_ms;
 	}
-	slot_close(slot);
+	errand_on_slot(slot);
+}
+
+static const char *model_of(const struct slot *slot)
+{
+	return slot->operation->model ? slot->operation->model : slot->errand->caller->model;
 }
 
 static void slot_ask(struct slot *slot, enum llm_kind kind, struct text system, struct text user)
 {
-	struct errand *errand = slot->errand;
+	struct caller *caller = slot->errand->caller;
 	struct ask_options options = {
-		.run = errand->caller,
-		.number = run_next_call(errand->caller),
+		.caller = caller,
+		.number = caller->calls++,
 		.reason = slot->reason,
-		.request = {.model = errand->model ? errand->model : errand->room->subcall_model,
+		.request = {.model = model_of(slot),
 			    .messages = slot->messages,
 			    .message_count = 2,
 			    .max_tokens = ASK_TOKENS_QUERY,
-			    .deadline = budget_deadline(run_budget(errand->caller)),
+			    .deadline = budget_deadline(caller->budget),
 			    .kind = kind,
-			    .depth = run_depth(errand->caller),
-			    .turn = run_turn(errand->caller) - 1},
+			    .depth = caller->run ? caller->depth : 0,
+			    .turn = caller->run ? run_turn(caller->run) - 1 : 0},
 	};
 
 	slot->messages[0] = (struct llm_message){LLM_SYSTEM, system};
 	slot->messages[1] = (struct llm_message){LLM_USER, user};
-	slot->ask = ask_start(errand->room, &options, on_ask, slot);
+	slot->ask = ask_start(caller->room, &options, on_ask, slot);
 }
 
 static void warn_fallback(struct slot *slot)
@@ -129,17 +163,18 @@ static void warn_fallback(struct slot *slot)
 					    : "A sub-run was not started and answered directly: %s",
 		slot->reason);
 
-	run_warn_once(slot->errand->caller, text);
+	caller_warn_once(slot->errand->caller, text);
 }
 
 /* The model sees the task and what fits of the context, and answers. */
 static void fall_back(struct slot *slot)
 {
-	const struct context *context = run_context(slot->errand->caller);
+	const struct context *context = slot->errand->caller->context;
 	auto_evbuffer struct evbuffer *user = evbuffer_new();
 	struct memfile *file = slot->context;
 	size_t size;
 
+	slot->wanting = false;
 	grant_decline(&slot->errand->grant);
 	warn_fallback(slot);
 	if (!file && context->count)
@@ -150,7 +185,7 @@ static void fall_back(struct slot *slot)
 		evbuffer_add(user, "\n\n", 2);
 	}
 	evbuffer_add_printf(user, "Task: ");
-	text_repair(text_from(slot->text, slot->size), user);
+	text_repair(slot->input, user);
 	slot->user = text_drain(user, &size);
 	slot_ask(slot, slot->way == WAY_DIRECT ? LLM_DIRECT : LLM_QUERY, brief_direct(),
 		 text_from(slot->user, size));
@@ -159,46 +194,48 @@ static void fall_back(struct slot *slot)
 static void on_child(void *owner, const struct run_result *result)
 {
 	struct slot *slot = owner;
-	struct room *room = slot->errand->room;
+	struct caller *caller = slot->errand->caller;
+	struct room *room = caller->room;
 
 	room->subrun_count++;
 	room->subrun_ms += clock_ms() - slot->started;
 	room->subrun_cost = money_add(room->subrun_cost,
 				      budget_usage(run_budget(slot->child))->cost);
+	slot->usage = usage_of_run(slot->child);
 	slot->forced = result->forced;
 	if (result->forced)
-		run_warn_once(slot->errand->caller,
-			      "A sub-run's budget was exhausted, its answer was forced");
+		caller_warn_once(caller, "A sub-run's budget was exhausted, its answer was forced");
 	if (result->error.kind)
 		slot_fail(slot, &result->error);
 	else
 		slot_answer(slot, result->answer);
 	run_free(take_pointer(&slot->child));
 	wait_over(slot);
-	slot_close(slot);
+	errand_on_slot(slot);
 }
 
 static void start_child(struct slot *slot)
 {
-	struct run *caller = slot->errand->caller;
+	struct caller *caller = slot->errand->caller;
 	struct context_input input;
 	struct context own = {.inputs = &input, .count = 1};
 	struct run_options options = {
 		.parent = caller,
 		.seat = &slot->seat,
-		.depth = run_depth(caller) + 1,
-		.task = text_from(slot->text, slot->size),
-		.context = run_context(caller),
+		.depth = caller->depth + 1,
+		.task = slot->input,
+		.context = caller->context,
 	};
 
 	if (slot->context) {
 		input = context_input_of("context", slot->context);
 		options.context = &own;
 	}
+	slot->wanting = false;
 	grant_share(&slot->errand->grant, &options);
-	budget_count_subcall(run_budget(caller), options.depth);
+	budget_count_subcall(caller->budget, options.depth);
 	slot->started = clock_ms();
-	slot->child = run_start(slot->errand->room, &options, on_child, slot);
+	slot->child = run_start(caller->room, &options, on_child, slot);
 	if (slot->context)
 		context_input_done(&input);
 }
@@ -217,25 +254,64 @@ static void on_seat(void *owner)
 	fall_back(slot);
 }
 
+/* An operation brings its context as text; a call of code, as a memory file. */
+static bool take_context(struct slot *slot, struct error *err)
+{
+	struct rlmd_text context = slot->operation->context;
+
+	if (slot->context || !context.bytes)
+		return true;
+	slot->context = memfile_new_private("context");
+	return memfile_append(slot->context, text_from(context.bytes, context.size), err) &&
+	       memfile_seal(slot->context, err);
+}
+
 static void start_task(struct slot *slot)
 {
-	struct run *caller = slot->errand->caller;
+	struct caller *caller = slot->errand->caller;
+	struct error err;
 
+	if (!take_context(slot, &err)) {
+		slot_fail(slot, &err);
+		errand_on_slot(slot);
+		return;
+	}
 	slot->way = grant_way(&slot->errand->grant, &slot->reason);
 	if (slot->way != WAY_SUBRUN) {
 		fall_back(slot);
 		return;
 	}
 	slot->waiting = true;
-	run_wait(caller);
-	seat_ask(&slot->seat, slot->errand->room->workers, run_depth(caller) + 1, false, on_seat,
-		 slot);
+	if (caller->run)
+		run_wait(caller->run);
+	seat_ask(&slot->seat, caller->room->workers, caller->depth + 1, false, on_seat, slot);
 }
 
-void slot_start(struct slot *slot)
+/* The prompt and its context in one; of a context that no window holds head and tail, which the
+ * prompt and a warning say. */
+static struct text with_context(struct slot *slot)
 {
-	if (slot->errand->tasks)
+	struct caller *caller = slot->errand->caller;
+	struct rlmd_text context = slot->operation->context;
+	int64_t max = CONTEXT_PER_TOKEN * llm_window(caller->room->llm, model_of(slot));
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	size_t size;
+
+	if (brief_operation(slot->input, text_from(context.bytes, context.size), max, out))
+		caller_warn_once(caller,
+				 "The context of an operation was longer than its model's window, "
+				 "which was given its head and tail");
+	slot->user = text_drain(out, &size);
+	return text_from(slot->user, size);
+}
+
+void slot_start(struct slot *slot, struct text input, struct rlmd_call *call)
+{
+	slot->input = input;
+	slot->call = call;
+	if (slot->operation->mode == RLMD_OPERATION_RUN)
 		start_task(slot);
 	else
-		slot_ask(slot, LLM_QUERY, brief_query(), text_from(slot->text, slot->size));
+		slot_ask(slot, LLM_QUERY, brief_query(),
+			 slot->operation->context.bytes ? with_context(slot) : input);
 }

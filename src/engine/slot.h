@@ -1,12 +1,13 @@
 /*
- * engine/slot.h - one prompt or task of a call, and what became of it.
+ * engine/slot.h - one operation of a call, and what became of it.
  *
  * slot_start() and slot_cancel() are all that whoever orders the slots of a call
- * must know. It is where runs recurse: a slot starts a run, and a run's
- * blocks start slots.
+ * must know (engine/errand.h). It is where runs recurse: a slot starts a run,
+ * and a run's blocks start slots.
  */
 #pragma once
 
+#include <rlmd/plan.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,49 +19,36 @@
 #include "llm/llm.h"
 
 struct ask;
+struct errand;
 struct memfile;
-struct room;
 struct run;
-struct slot;
 
-typedef void slot_done_fn(void *owner, struct slot *);
-
-/* What the slots of one call share. */
-struct errand {
-	struct room *room;  /* lent */
-	struct run *caller; /* lent */
-	bool tasks;         /* for sub-runs; else prompts for a model */
-	char *model;        /* owned; NULL: the one for sub-calls */
-	struct grant grant; /* where they are tasks */
-	slot_done_fn *done;
-	void *owner;
-};
-
+/* Zero, but for the errand, the operation and perhaps a context. */
 struct slot {
-	struct errand *errand; /* lent: outlives the slot */
-	char *text;            /* owned: the prompt or the task */
-	size_t size;
-	struct memfile *context;        /* referenced; NULL: the caller's own */
-	struct llm_message messages[2]; /* lent to the ask */
-	char *user;                     /* owned: the second, where the slot had to write it */
+	struct errand *errand;                  /* lent: outlives the slot */
+	const struct rlmd_operation *operation; /* lent, likewise: what is to be done */
+	struct rlmd_call *call;                 /* lent while it is under way: whom to tell */
+	struct memfile *context;                /* referenced; NULL: the operation's, if any */
+	struct text input;                      /* lent while it is under way */
+	struct llm_message messages[2];         /* lent to the ask */
+	char *user;                             /* owned: the second, where we had to write it */
 	enum way way;
 	const char *reason; /* lent: why that is no sub-run */
+	bool wanting;       /* it is a task that counts in the errand's grant */
 	bool forced, cut;   /* the answer is a guess, or not all of it */
 	struct ask *ask;    /* owned while it is under way */
 	struct seat seat;   /* likewise, of the sub-run that waits to begin */
 	struct run *child;  /* likewise */
 	bool waiting;       /* the caller waits for our sub-run, which began or will */
 	int64_t started;
+	struct rlmd_plan_usage usage; /* of tokens */
 	bool failed;
 	enum error_kind error; /* where it failed */
 	char *value;           /* owned: the answer, or what went wrong */
 	size_t value_size;
 };
 
-/* `context` is referenced; NULL where there is none. */
-void slot_init(struct slot *, struct errand *, struct text, struct memfile *context);
-void slot_done(struct slot *); /* cancels too */
-
-/* Never calls back before it returns; errand->done comes once. */
-void slot_start(struct slot *);
+/* Ends with errand_on_slot(), once, which may come before this returns, as its last act. */
+void slot_start(struct slot *, struct text input, struct rlmd_call *);
 void slot_cancel(struct slot *); /* closes the transfer, ends the sub-run; no callback follows */
+void slot_done(struct slot *);   /* cancels too; idempotent */

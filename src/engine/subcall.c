@@ -2,38 +2,73 @@
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "async/plan_file.h"
+#include "async/report.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/memfile.h"
 #include "base/money.h"
 #include "budget/budget.h"
+#include "engine/caller.h"
+#include "engine/errand.h"
+#include "engine/record.h"
 #include "engine/room.h"
 #include "engine/run.h"
-#include "engine/slot.h"
 #include "pool/worker.h"
+
+/* Of a plan that code orders: 32 MiB once they are read. 10,000 operations with 100,000
+ * dependencies have fewer. */
+enum { PLAN_VALUES_MAX = 250000 };
+
+/* That one worker's code has under way: each may hold its values and as much of inputs. */
+enum { PLANS_MAX = 16 };
+
+/* What a batch is made of; a plan brings its own. */
+struct batch {
+	struct rlmd_operation *operations; /* owned, and their inputs */
+	size_t count;
+	char *model;            /* owned; NULL: the one for sub-calls */
+	struct rlmd_plan *plan; /* owned */
+};
 
 struct subcall {
 	struct subcall_list *list; /* lent: where we stand; the caller owns it */
+	struct caller *caller;     /* lent */
 	struct worker *worker;     /* lent: the list is emptied before it goes */
 	struct event *posted;      /* owned: answers from the loop */
 	int64_t id;
-	struct errand errand;     /* what the slots share */
-	struct slot *slots;       /* owned */
-	size_t count, next, open; /* slots; the next to start; those that have no answer */
+	struct errand errand;
+	struct batch batch;
+	struct rlmd_plan_file *file; /* owned: where the call is a plan; or NULL */
+	bool open;                   /* operations are under way */
+	char *word;                  /* owned: the whole answer, where it is one of ours */
+	size_t word_size;
+	bool failed; /* it says why there is none */
 	TAILQ_ENTRY(subcall) entry;
 };
+
+static void batch_done(struct batch *batch)
+{
+	rlmd_plan_free(batch->plan);
+	for (size_t i = 0; i < batch->count; i++)
+		free((char *)batch->operations[i].input.bytes);
+	free(batch->operations);
+	free(batch->model);
+}
 
 static void subcall_free(struct subcall *subcall)
 {
 	TAILQ_REMOVE(subcall->list, subcall, entry);
-	for (size_t i = 0; i < subcall->count; i++)
-		slot_done(&subcall->slots[i]);
-	grant_done(&subcall->errand.grant);
+	errand_done(&subcall->errand);
+	rlmd_plan_file_free(subcall->file);
+	batch_done(&subcall->batch);
 	event_free(subcall->posted);
-	free(subcall->slots);
-	free(subcall->errand.model);
+	free(subcall->word);
 	free(subcall);
 }
 
@@ -45,20 +80,35 @@ void subcalls_free(struct subcall_list *list)
 		subcall_free(subcall);
 }
 
-static void subcall_answer(struct subcall *subcall)
+static void answer_slots(struct subcall *subcall)
 {
-	struct worker_slot *slots = xcalloc(subcall->count, sizeof *slots);
+	size_t count = subcall->errand.count;
+	auto_free struct worker_slot *slots = xcalloc(count, sizeof *slots);
 
-	for (size_t i = 0; i < subcall->count; i++) {
-		const struct slot *slot = &subcall->slots[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct slot *slot = &subcall->errand.slots[i];
 
 		slots[i].failed = slot->failed;
 		slots[i].kind = slot->error;
 		slots[i].value = text_from(slot->value, slot->value_size);
 		slots[i].message = slot->value;
 	}
-	worker_reply(subcall->worker, subcall->id, slots, subcall->count);
-	free(slots);
+	worker_reply(subcall->worker, subcall->id, slots, count);
+}
+
+static void subcall_answer(struct subcall *subcall)
+{
+	struct worker_slot word = {
+		.failed = subcall->failed,
+		.kind = ERROR_INPUT,
+		.value = text_from(subcall->word, subcall->word_size),
+		.message = subcall->word,
+	};
+
+	if (subcall->word)
+		worker_reply(subcall->worker, subcall->id, &word, 1);
+	else
+		answer_slots(subcall);
 	subcall_free(subcall);
 }
 
@@ -70,68 +120,174 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 	subcall_answer(owner);
 }
 
+static void post(struct subcall *subcall)
+{
+	event_active(subcall->posted, EV_TIMEOUT, 1);
+}
+
 void subcalls_reply(struct subcall_list *list)
 {
 	struct subcall *subcall;
 
 	TAILQ_FOREACH (subcall, list, entry)
 		if (!subcall->open)
-			event_active(subcall->posted, EV_TIMEOUT, 1);
+			post(subcall);
 }
 
 /* Who computed while its sub-runs did would take a seat that is not its own. */
 static void subcall_end(struct subcall *subcall)
 {
-	grant_done(&subcall->errand.grant);
+	subcall->open = false;
+	errand_settle(&subcall->errand);
 	if (!subcall->errand.tasks)
 		subcall_answer(subcall);
-	else if (run_may_go_on(subcall->errand.caller))
-		event_active(subcall->posted, EV_TIMEOUT, 1);
+	else if (run_may_go_on(subcall->caller->run))
+		post(subcall);
 }
 
-static size_t children(const struct subcall_list *list)
+static void say(struct subcall *subcall, json_t *object)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	json_write(object, false, out);
+	json_decref(object);
+	subcall->word = text_drain(out, &subcall->word_size);
+}
+
+static void on_batch(void *owner, const struct rlmd_plan_summary *summary)
+{
+	(void)summary;
+	subcall_end(owner);
+}
+
+static void on_plan(void *owner, const struct rlmd_plan_summary *summary)
+{
+	struct subcall *subcall = owner;
+
+	(void)summary;
+	say(subcall, report_execution(subcall->errand.execution));
+	subcall_end(subcall);
+}
+
+/* Operations are seen in the trace as the calls and runs that they are. */
+static void on_plan_event(void *owner, const struct rlmd_plan_event *event)
+{
+	struct subcall *subcall = owner;
+
+	if (event->kind == RLMD_PLAN_EVENT_START || event->kind == RLMD_PLAN_EVENT_WINNER ||
+	    event->kind == RLMD_PLAN_EVENT_END)
+		record_plan(subcall->caller->room->trace, subcall->caller->id, event);
+}
+
+static void tell_error(struct subcall *subcall, const struct rlmd_plan_error *err)
+{
+	subcall->failed = true;
+	subcall->word = xstrdup(err->text);
+	subcall->word_size = strlen(err->text);
+	post(subcall);
+}
+
+static struct rlmd_execution_options options_of(struct subcall *subcall, rlmd_plan_done_fn *done)
+{
+	return (struct rlmd_execution_options){
+		.config = {.max_parallel = (size_t)subcall->caller->room->config->max_parallel,
+			   .timeout_ms = RLMD_PLAN_NO_TIMEOUT},
+		.on_done = done,
+		.owner = subcall,
+	};
+}
+
+static size_t plans_under_way(const struct subcall_list *list)
 {
 	const struct subcall *subcall;
 	size_t count = 0;
 
 	TAILQ_FOREACH (subcall, list, entry)
-		for (size_t i = 0; i < subcall->next; i++)
-			count += subcall->slots[i].waiting;
+		count += subcall->file != NULL;
 	return count;
 }
 
-/* So many slots of one call are open at once; and of a run's sub-runs, whatever number of calls
- * they are spread over, for each holds a share of its purse. */
-static bool may_start(const struct subcall *subcall)
+static bool read_plan(struct subcall *subcall, struct rlmd_text json)
 {
-	size_t limit = (size_t)subcall->errand.room->config->max_parallel;
-	size_t started = subcall->open - (subcall->count - subcall->next);
+	size_t values = plan_file_values(json);
+	struct rlmd_plan_error err;
 
-	return subcall->next < subcall->count && started < limit &&
-	       (!subcall->errand.tasks || children(subcall->list) < limit);
-}
-
-static void start_more(struct subcall *subcall)
-{
-	while (may_start(subcall))
-		slot_start(&subcall->slots[subcall->next++]);
-}
-
-static void on_slot(void *owner, struct slot *slot)
-{
-	struct subcall *subcall = owner;
-	struct subcall_list *list = subcall->list;
-	bool tasks = slot->errand->tasks;
-
-	subcall->open--;
-	if (subcall->open)
-		start_more(subcall);
+	if (plans_under_way(subcall->list) == PLANS_MAX)
+		snprintf(err.text, sizeof err.text,
+			 "%d plans or races are under way: wait for one, or make one plan "
+			 "of several",
+			 PLANS_MAX);
+	else if (values > PLAN_VALUES_MAX)
+		snprintf(err.text, sizeof err.text,
+			 "the plan has %zu JSON values, of at most %d: make several plans of it, "
+			 "or hand over structured contexts as text",
+			 values, PLAN_VALUES_MAX);
 	else
-		subcall_end(subcall);
-	if (!tasks)
+		subcall->file = rlmd_plan_file_new(json, &err);
+	if (!subcall->file)
+		tell_error(subcall, &err);
+	return subcall->file;
+}
+
+static void start_plan(struct subcall *subcall, struct text json)
+{
+	struct rlmd_execution_options options = options_of(subcall, on_plan);
+	size_t usual = options.config.max_parallel;
+	const struct rlmd_plan *plan;
+
+	if (!read_plan(subcall, (struct rlmd_text){json.bytes, json.size}))
 		return;
-	TAILQ_FOREACH (subcall, list, entry)
-		start_more(subcall);
+	plan = rlmd_plan_file_plan(subcall->file);
+	options.config = *rlmd_plan_file_config(subcall->file);
+	if (!options.config.max_parallel)
+		options.config.max_parallel = usual;
+	options.keep = true;
+	options.on_log = on_plan_event;
+	errand_init(&subcall->errand, subcall->caller, rlmd_plan_file_operations(subcall->file),
+		    rlmd_plan_count(plan));
+	subcall->open = true;
+	errand_start(&subcall->errand, plan, options);
+}
+
+static void take_operations(struct batch *batch, const struct worker_call *call)
+{
+	bool tasks = call->kind == WORKER_RLM_QUERY;
+
+	batch->count = call->count;
+	batch->model = xstrdup(call->model);
+	batch->operations = xcalloc(call->count, sizeof *batch->operations);
+	for (size_t i = 0; i < call->count; i++)
+		batch->operations[i] = (struct rlmd_operation){
+			.mode = tasks ? RLMD_OPERATION_RUN : RLMD_OPERATION_CALL,
+			.input = {text_copy(call->texts[i]), call->texts[i].size},
+			.model = batch->model,
+		};
+}
+
+static void start_batch(struct subcall *subcall, const struct worker_call *call)
+{
+	struct batch *batch = &subcall->batch;
+	struct rlmd_plan_description description = {.strategy = RLMD_PLAN_PARALLEL,
+						    .literal = true};
+	struct rlmd_plan_error err;
+
+	if (!call->count) {
+		post(subcall);
+		return;
+	}
+	take_operations(batch, call);
+	description.operations = batch->operations;
+	description.count = batch->count;
+	batch->plan = rlmd_plan_new(&description, &err);
+	if (!batch->plan) {
+		tell_error(subcall, &err);
+		return;
+	}
+	errand_init(&subcall->errand, subcall->caller, batch->operations, batch->count);
+	for (size_t i = 0; call->contexts && i < batch->count; i++)
+		subcall->errand.slots[i].context = memfile_ref(call->contexts[i]);
+	subcall->open = true;
+	errand_start(&subcall->errand, batch->plan, options_of(subcall, on_batch));
 }
 
 static json_t *amount(int64_t value, bool money)
@@ -143,59 +299,40 @@ static json_t *amount(int64_t value, bool money)
 
 static void tell_budget(struct subcall *subcall)
 {
-	struct budget *budget = run_budget(subcall->errand.caller);
+	const struct budget *budget = subcall->caller->budget;
 	struct budget_amount left = budget_remaining(budget);
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	json_t *object = json_pack(
-		"{s:o, s:o, s:I, s:i, s:i, s:i}", "cost", amount(left.cost, true), "tokens",
-		amount(left.tokens, false), "time_ms", (json_int_t)budget_remaining_ms(budget),
-		"iterations", budget_remaining_iterations(budget), "depth",
-		run_depth(subcall->errand.caller), "max_depth", budget_limits(budget)->max_depth);
 
-	json_write(object, false, out);
-	json_decref(object);
-	subcall->count = 1;
-	subcall->slots = xcalloc(1, sizeof *subcall->slots);
-	slot_init(subcall->slots, &subcall->errand, text_of(""), NULL);
-	subcall->slots[0].value = text_drain(out, &subcall->slots[0].value_size);
+	say(subcall, json_pack("{s:o, s:o, s:I, s:i, s:i, s:i}", "cost", amount(left.cost, true),
+			       "tokens", amount(left.tokens, false), "time_ms",
+			       (json_int_t)budget_remaining_ms(budget), "iterations",
+			       budget_remaining_iterations(budget), "depth", subcall->caller->depth,
+			       "max_depth", budget_limits(budget)->max_depth));
+	post(subcall);
 }
 
-static void take_slots(struct subcall *subcall, const struct worker_call *call)
-{
-	subcall->count = subcall->open = call->count;
-	subcall->slots = xcalloc(call->count, sizeof *subcall->slots);
-	for (size_t i = 0; i < call->count; i++)
-		slot_init(&subcall->slots[i], &subcall->errand, call->texts[i],
-			  call->contexts ? call->contexts[i] : NULL);
-}
-
-void subcall_start(struct subcall_list *list, struct room *room, struct run *caller,
-		   struct worker *worker, const struct worker_call *call)
+void subcall_start(struct subcall_list *list, struct caller *caller, struct worker *worker,
+		   const struct worker_call *call)
 {
 	struct subcall *subcall = xcalloc(1, sizeof *subcall);
-	struct errand *errand = &subcall->errand;
 
-	subcall->list = list;
-	subcall->worker = worker;
-	subcall->id = call->id;
-	subcall->posted = evtimer_new(room->base, on_posted, subcall);
-	*errand = (struct errand){
-		.room = room,
+	*subcall = (struct subcall){
+		.list = list,
 		.caller = caller,
-		.tasks = call->kind == WORKER_RLM_QUERY,
-		.model = xstrdup(call->model),
-		.done = on_slot,
-		.owner = subcall,
+		.worker = worker,
+		.posted = evtimer_new(caller->room->base, on_posted, subcall),
+		.id = call->id,
 	};
 	TAILQ_INSERT_TAIL(list, subcall, entry);
-	if (call->kind == WORKER_BUDGET)
+	switch (call->kind) {
+	case WORKER_LLM_QUERY:
+	case WORKER_RLM_QUERY:
+		start_batch(subcall, call);
+		return;
+	case WORKER_RUN_PLAN:
+		start_plan(subcall, call->texts[0]);
+		return;
+	case WORKER_BUDGET:
 		tell_budget(subcall);
-	else
-		take_slots(subcall, call);
-	if (errand->tasks && subcall->open)
-		grant_init(&errand->grant, room, caller, call->count);
-	if (subcall->open)
-		start_more(subcall);
-	else
-		event_active(subcall->posted, EV_TIMEOUT, 1);
+		return;
+	}
 }

@@ -1,25 +1,25 @@
 /*
  * engine/subcall.h - the calls that a block makes, served while it waits.
  *
- * One sub-call is one call of the worker: a model call for each prompt, or a
- * sub-run for each task; a single question is a batch of one. Slots are
- * answered in their order; one that fails does not lose the others
- * (engine/slot.h is what becomes of each).
+ * One sub-call is one call of the worker: a model call for each prompt, a
+ * sub-run for each task, or a plan of both; a single question is a batch of one.
+ * Slots are answered in their order; one that fails does not lose the others
+ * (engine/errand.h is how they are done).
  */
 #pragma once
 
 #include <sys/queue.h>
 
-struct room;
-struct run;
+struct caller;
 struct subcall;
 struct worker;
 struct worker_call;
 
 TAILQ_HEAD(subcall_list, subcall);
 
-/* `call` is lent. The sub-call stands in the list until it was answered with worker_reply(). */
-void subcall_start(struct subcall_list *, struct room *, struct run *caller, struct worker *,
+/* `call` is lent. The sub-call stands in the list until it was answered with worker_reply(). The
+ * caller is a run. */
+void subcall_start(struct subcall_list *, struct caller *, struct worker *,
 		   const struct worker_call *call);
 
 /* The caller may go on: those whose sub-runs have ended are answered. */

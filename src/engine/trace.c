@@ -9,10 +9,10 @@
 #include "engine/tree.h"
 
 enum {
-	CALLS_MAX = 20000,         /* that the trace takes */
-	CALL_TEXT_MAX = 100000,    /* characters kept of each text of a call */
-	CALL_TEXTS_MAX = 32 << 20, /* bytes of calls' texts; beyond them ... */
-	CALL_TEXT_SHORT = 200,     /* ... so much is kept of each */
+	CALLS_MAX = 20000,    /* that the trace takes */
+	TEXTS_MAX = 32 << 20, /* bytes of texts, as JSON; beyond them ... */
+	TEXT_SHORT = 200,     /* ... so many characters are kept of each */
+	ESCAPED = 6,          /* bytes of a control character in JSON */
 };
 
 struct trace {
@@ -20,18 +20,18 @@ struct trace {
 	void *owner;
 	int64_t start;
 	json_int_t seq;
-	size_t calls, call_bytes;
-	struct tree *tree; /* owned */
+	size_t calls, text_bytes;
+	struct tree *tree; /* owned; NULL: nobody wants it */
 };
 
-struct trace *trace_new(trace_fn *fn, void *owner)
+struct trace *trace_new(bool tree, trace_fn *fn, void *owner)
 {
 	struct trace *trace = xcalloc(1, sizeof *trace);
 
 	trace->fn = fn;
 	trace->owner = owner;
 	trace->start = clock_ms();
-	trace->tree = tree_new();
+	trace->tree = tree ? tree_new() : NULL;
 	return trace;
 }
 
@@ -47,7 +47,8 @@ void trace_event(struct trace *trace, json_t *event)
 {
 	json_object_set_new(event, "seq", json_integer(trace->seq++));
 	json_object_set_new(event, "ms", json_integer(clock_ms() - trace->start));
-	tree_feed(trace->tree, event);
+	if (trace->tree)
+		tree_feed(trace->tree, event);
 	if (trace->fn)
 		trace->fn(trace->owner, event);
 	json_decref(event);
@@ -68,17 +69,26 @@ void trace_run(struct trace *trace, const char *event, const char *run, const ch
 	trace_event(trace, object);
 }
 
-bool trace_admit_call(struct trace *trace, size_t size, int64_t *ret_characters)
+bool trace_admit_call(struct trace *trace)
 {
-	bool room = trace->call_bytes < CALL_TEXTS_MAX;
+	return trace->calls < CALLS_MAX && ++trace->calls;
+}
 
-	if (trace->calls >= CALLS_MAX)
-		return false;
-	trace->calls++;
-	*ret_characters = room ? CALL_TEXT_MAX : CALL_TEXT_SHORT;
-	if (room)
-		trace->call_bytes += size < CALL_TEXT_MAX ? size : CALL_TEXT_MAX;
-	return true;
+static size_t weight(struct text text, int64_t max)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < text.size && (int64_t)i < max; i++)
+		bytes += (unsigned char)text.bytes[i] < ' ' ? ESCAPED : 1;
+	return bytes;
+}
+
+int64_t trace_admit_text(struct trace *trace, struct text text, int64_t max)
+{
+	if (trace->text_bytes >= TEXTS_MAX)
+		return max < TEXT_SHORT ? max : TEXT_SHORT;
+	trace->text_bytes += weight(text, max);
+	return max;
 }
 
 json_t *trace_tree(const struct trace *trace)

@@ -20,7 +20,8 @@ struct tree;
 
 typedef void trace_fn(void *owner, json_t *event); /* lent */
 
-struct trace *trace_new(trace_fn *, void *owner);
+/* `tree` keeps the specification's tree of it, too. */
+struct trace *trace_new(bool tree, trace_fn *, void *owner);
 void trace_free(struct trace *);
 
 /* Numbers the event, adds it to the tree and tells it; takes the reference. */
@@ -30,10 +31,11 @@ void trace_event(struct trace *, json_t *event);
 void trace_run(struct trace *, const char *event, const char *run, const char *fmt, ...);
 
 /*
- * Foreign code may make calls without end. Whether the trace takes one more, and
- * how many characters of each of its texts, which have `size` bytes together.
+ * Foreign code may make calls and print texts without end. Whether the trace takes one more call;
+ * and how many characters of a text, where it would have `max` of them at most.
  */
-bool trace_admit_call(struct trace *, size_t size, int64_t *ret_characters);
+bool trace_admit_call(struct trace *);
+int64_t trace_admit_text(struct trace *, struct text, int64_t max);
 
 json_t *trace_tree(const struct trace *); /* the root's tree, lent; NULL before it began */
 

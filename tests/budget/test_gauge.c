@@ -96,6 +96,19 @@ static void test_bad_bills(void **state)
 	assert_int_equal(gauge_output(&gauge, 100), INT64_MAX);
 }
 
+/* What one model was billed does not make another one that shares its gauge cheaper, only dearer.
+ */
+static void test_mixed(void **state)
+{
+	struct gauge gauge = {.mixed = true};
+
+	(void)state;
+	gauge_learn_input(&gauge, 984, 1000);
+	assert_int_equal(gauge_input(&gauge, 1000, 10000, 0), 2000);
+	gauge_learn_input(&gauge, 984, 3000);
+	assert_int_equal(gauge_input(&gauge, 1000, 10000, 0), 3750);
+}
+
 /* Output beyond max_tokens is expected again, in proportion; output within it never changes it. */
 static void test_output(void **state)
 {
@@ -144,7 +157,8 @@ int main(void)
 		cmocka_unit_test(test_start),       cmocka_unit_test(test_learns),
 		cmocka_unit_test(test_floor),       cmocka_unit_test(test_forgets),
 		cmocka_unit_test(test_short_calls), cmocka_unit_test(test_bad_bills),
-		cmocka_unit_test(test_output),      cmocka_unit_test(test_holds),
+		cmocka_unit_test(test_output),      cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_holds),
 	};
 
 	return cmocka_run_group_tests_name("gauge", tests, NULL, NULL);

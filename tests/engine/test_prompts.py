@@ -18,6 +18,7 @@ VALUES = {
     },
     "subrun": BUDGET | {"parent_cost", "parent_tokens", "parent_iterations"},
     "first_turn": BUDGET | {"turn", "max_turns", "task", "contexts", "preview"},
+    "first_turn_bare": BUDGET | {"turn", "max_turns", "task", "contexts"},
     "turn": BUDGET | {"turn", "max_turns", "task", "output", "query_time", "subrun_time"},
     "forced": {"task", "reason", "output"},
     "direct": set(),
@@ -26,6 +27,8 @@ VALUES = {
     "cut": set(),
     "cut_text": set(),
     "repeated": set(),
+    "operation": {"task", "output"},
+    "serial": set(),
     "summary": {"turns", "output"},
     "lost": {"reason"},
     "unknown_variable": {"output", "variables"},
@@ -58,7 +61,7 @@ class Prompts(unittest.TestCase):
     def test_functions(self):
         """ENG-21: all functions are described."""
         for function in (
-            "llm_query", "rlm_query", "batch_rlm_query", "batch_llm_query",
+            "llm_query", "rlm_query", "batch_rlm_query", "batch_llm_query", "race_query", "run_plan",
             "chunk_text", "search_context", "count_matches", "extract_json", "extract_sections",
             "SHOW_VARS", "budget", "FINAL", "FINAL_VAR",
         ):
@@ -66,10 +69,10 @@ class Prompts(unittest.TestCase):
 
     def test_budget(self):
         """ENG-22: the budget stands in the system prompt as granted, and in each turn as it is."""
-        for name in ("root", "first_turn", "turn"):
+        for name in ("root", "first_turn", "first_turn_bare", "turn"):
             for value in BUDGET:
                 self.assertIn("{{%s}}" % value, PROMPTS[name])
-        for name in ("first_turn", "turn"):
+        for name in ("first_turn", "first_turn_bare", "turn"):
             self.assertTrue(PROMPTS[name].startswith("Turn {{turn}} of {{max_turns}}."))
             self.assertIn("TASK: {{task}}", PROMPTS[name])
 

@@ -1,7 +1,8 @@
 /*
  * fake/model.h - a model that answers from the event loop, for tests of the engine.
  *
- * Implements llm/llm.h at link time. What it says is decided by the test.
+ * Implements llm/llm.h at link time. What it says is decided by the test;
+ * a request whose last message begins with "hang" is never answered.
  */
 #pragma once
 

@@ -24,6 +24,7 @@ struct worker {
 	enum worker_event_kind next;
 	int open;          /* calls without an answer */
 	size_t asks, fans; /* slots of the calls that the block makes */
+	struct text plan;  /* lent by the run; empty: none */
 	bool final;
 };
 
@@ -47,8 +48,17 @@ static void call(struct worker *worker, enum worker_call_kind kind, size_t count
 	worker->fn(worker->owner, &(struct worker_event){.kind = WORKER_CALL, .call = &call});
 }
 
+static void call_plan(struct worker *worker)
+{
+	struct worker_call call = {
+		.kind = WORKER_RUN_PLAN, .id = ++worker->open, .count = 1, .texts = &worker->plan};
+
+	worker->fn(worker->owner, &(struct worker_event){.kind = WORKER_CALL, .call = &call});
+}
+
 static void make_calls(struct worker *worker)
 {
+	bool plan = worker->plan.size;
 	size_t asks = worker->asks, fans = worker->fans;
 
 	worker->asks = worker->fans = 0;
@@ -58,6 +68,9 @@ static void make_calls(struct worker *worker)
 	}
 	if (fans)
 		call(worker, WORKER_RLM_QUERY, fans);
+	if (plan)
+		call_plan(worker);
+	worker->plan.size = 0;
 }
 
 static void on_worker(evutil_socket_t fd, short what, void *owner)
@@ -76,7 +89,7 @@ static void on_worker(evutil_socket_t fd, short what, void *owner)
 	event_base_loopbreak(worker->base);
 	if (++fake_events == fake_death)
 		event.kind = WORKER_GONE;
-	else if (worker->asks || worker->fans) {
+	else if (worker->asks || worker->fans || worker->plan.size) {
 		make_calls(worker);
 		return;
 	}
@@ -115,6 +128,8 @@ void worker_exec(struct worker *worker, int64_t block, struct text code, int64_t
 	(void)timeout_ms;
 	worker->asks = text_starts(code, "ask") ? 2 : 0;
 	worker->fans = text_starts(code, "fan") ? 8 : 0;
+	worker->plan = text_starts(code, "plan") ? text_from(code.bytes + 4, code.size - 4)
+						 : text_of("");
 	worker->final = text_starts(code, "final");
 	if (!text_starts(code, "hang"))
 		post(worker, WORKER_DONE);

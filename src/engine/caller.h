@@ -1,0 +1,38 @@
+/*
+ * engine/caller.h - who makes calls: a run, or a plan that no run has ordered.
+ *
+ * All that a model call or a sub-run needs to know of whoever asked for it: who
+ * pays, who is warned, and how the trace names it.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct budget;
+struct context;
+struct room;
+struct run;
+
+enum { CALLER_ANSWERS_MAX = 64 << 20 }; /* bytes of the answers that a run waits for */
+
+/* Embed it; caller_done() frees what it owns. */
+struct caller {
+	struct room *room;             /* lent */
+	struct caller *parent;         /* lent: is warned too; NULL: none */
+	struct run *run;               /* lent; NULL: a plan, which holds no seat */
+	const char *id;                /* lent: in the trace */
+	struct budget *budget;         /* lent: pays */
+	const struct context *context; /* lent: that of tasks without one of their own */
+	const char *model;             /* lent: of calls that name none */
+	int depth;                     /* runs that it starts are one deeper: of a plan -1 */
+	int calls;                     /* made so far: each has its number in this order */
+	size_t answers, answers_max;   /* bytes of the answers that it has not taken yet */
+	json_t *warnings;              /* owned array of strings */
+};
+
+void caller_done(struct caller *);
+
+void caller_warn(struct caller *, const char *text);      /* in the result and in the trace */
+void caller_warn_once(struct caller *, const char *text); /* likewise, and in all above it */

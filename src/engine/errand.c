@@ -1,0 +1,158 @@
+#include "engine/errand.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "budget/budget.h"
+#include "engine/caller.h"
+#include "engine/room.h"
+
+/* What an operation is taken to cost until one has ended; tokens. */
+enum { CALL_TOKENS = 2500, RUN_TOKENS = 5 * CALL_TOKENS };
+
+static bool is_task(const struct rlmd_operation *operation)
+{
+	return operation->mode == RLMD_OPERATION_RUN;
+}
+
+void errand_init(struct errand *errand, struct caller *caller, struct rlmd_operation *operations,
+		 size_t count)
+{
+	errand->caller = caller;
+	errand->operations = operations;
+	errand->count = count;
+	errand->slots = xcalloc(count, sizeof *errand->slots);
+	for (size_t i = 0; i < count; i++) {
+		struct slot *slot = &errand->slots[i];
+
+		operations[i].owner = slot;
+		slot->errand = errand;
+		slot->operation = &operations[i];
+		slot->wanting = is_task(&operations[i]);
+		errand->tasks += slot->wanting;
+	}
+	if (errand->tasks)
+		grant_init(&errand->grant, caller, errand->tasks, count - errand->tasks);
+}
+
+static void start(void *owner, const struct rlmd_operation *operation, struct rlmd_text input,
+		  struct rlmd_call *call)
+{
+	(void)owner;
+	slot_start(operation->owner, text_from(input.bytes, input.size), call);
+}
+
+static void cancel(void *owner, const struct rlmd_operation *operation, struct rlmd_call *call,
+		   struct rlmd_plan_usage *ret_usage)
+{
+	struct slot *slot = operation->owner;
+
+	(void)owner;
+	(void)call;
+	slot_cancel(slot);
+	*ret_usage = slot->usage;
+}
+
+static int64_t remaining(void *owner)
+{
+	const struct errand *errand = owner;
+	const struct budget *budget = errand->caller->budget;
+	int64_t limit;
+
+	if (errand->grant.aside && errand->tasks == errand->count)
+		budget = errand->grant.aside;
+	limit = budget_limits(budget)->tokens;
+	return limit == BUDGET_UNLIMITED ? RLMD_PLAN_UNLIMITED
+					 : limit - budget_usage(budget)->tokens;
+}
+
+static int64_t estimate(void *owner)
+{
+	const struct errand *errand = owner;
+
+	if (errand->ended)
+		return errand->tokens / errand->ended;
+	return errand->tasks ? RUN_TOKENS : CALL_TOKENS;
+}
+
+/* It may have ended without a start, and then its share is for others. */
+static void on_result(void *owner, const struct rlmd_plan_result *result)
+{
+	struct slot *slot = result->operation->owner;
+	struct errand *errand = slot->errand;
+
+	if (slot->wanting)
+		grant_decline(&errand->grant);
+	slot->wanting = false;
+	if (!is_task(result->operation) && errand->grant.calls)
+		errand->grant.calls--;
+	if (errand->keep)
+		slot_done(slot);
+	if (errand->on_result)
+		errand->on_result(owner, result);
+}
+
+void errand_start(struct errand *errand, const struct rlmd_plan *plan,
+		  struct rlmd_execution_options options)
+{
+	options.orchestrator = (struct rlmd_orchestrator){start, cancel, errand};
+	options.budget = (struct rlmd_budget_manager){remaining, estimate, NULL, errand};
+	errand->keep = options.keep;
+	errand->on_result = options.on_result;
+	options.on_result = on_result;
+	errand->execution = rlmd_execution_start(errand->caller->room->base, plan, &options);
+}
+
+void errand_settle(struct errand *errand)
+{
+	grant_done(&errand->grant);
+}
+
+void errand_done(struct errand *errand)
+{
+	rlmd_execution_free(errand->execution);
+	for (size_t i = 0; i < errand->count; i++)
+		slot_done(&errand->slots[i]);
+	grant_done(&errand->grant);
+	if (errand->caller)
+		errand->caller->answers -= errand->answers;
+	free(errand->slots);
+	*errand = (struct errand){0};
+}
+
+/* A call that had to end with the account's time is refused by the account. */
+static enum error_kind kind_of(const struct slot *slot)
+{
+	bool over = !budget_remaining_ms(slot->errand->caller->budget);
+
+	return slot->error == ERROR_TIMEOUT && over ? ERROR_BUDGET : slot->error;
+}
+
+static enum rlmd_plan_error_kind plan_error(enum error_kind kind)
+{
+	if (kind == ERROR_TIMEOUT)
+		return RLMD_PLAN_ERROR_TIMEOUT;
+	return kind == ERROR_BUDGET ? RLMD_PLAN_ERROR_BUDGET : RLMD_PLAN_ERROR_OPERATION;
+}
+
+void errand_on_slot(struct slot *slot)
+{
+	struct errand *errand = slot->errand;
+	auto_free char *unkept = errand->keep ? take_pointer(&slot->value) : NULL;
+	const char *value = errand->keep ? unkept : slot->value;
+	struct rlmd_plan_answer answer = {.usage = slot->usage};
+
+	if (slot->usage.tokens) {
+		errand->ended++;
+		errand->tokens += slot->usage.tokens;
+	}
+	if (slot->failed) {
+		answer.error = plan_error(kind_of(slot));
+		answer.error_name = error_name(kind_of(slot));
+		answer.message = value;
+	} else {
+		answer.response = (struct rlmd_text){value, slot->value_size};
+	}
+	rlmd_call_done(slot->call, &answer);
+}

@@ -1,0 +1,41 @@
+#include "engine/room.h"
+
+#include "async/semaphore.h"
+
+void room_init(struct room *room, struct event_base *base, struct sandbox *sandbox, struct llm *llm,
+	       const struct engine_config *config)
+{
+	*room = (struct room){
+		.base = base,
+		.sandbox = sandbox,
+		.llm = llm,
+		.config = config,
+		.model = config->model ? config->model : llm_default_model(llm),
+	};
+	TAILQ_INIT(&room->sent);
+	TAILQ_INIT(&room->waiting);
+	room->subcall_model = config->subcall_model ? config->subcall_model : room->model;
+}
+
+void room_open(struct room *room, bool tree, trace_fn *fn, void *owner)
+{
+	room->calls = semaphore_new(room->base, (size_t)room->config->max_parallel);
+	room->workers = semaphore_new(room->base, (size_t)room->config->max_workers);
+	room->trace = trace_new(tree, fn, owner);
+}
+
+void room_close(struct room *room)
+{
+	semaphore_free(room->calls);
+	semaphore_free(room->workers);
+	gauges_done(&room->gauges);
+	trace_free(room->trace);
+}
+
+int room_deepest(const struct room *room)
+{
+	for (int depth = RUN_DEPTH_MAX - 1; depth > 0; depth--)
+		if (room->runs_alive[depth])
+			return depth;
+	return 0;
+}

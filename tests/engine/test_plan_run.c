@@ -1,0 +1,426 @@
+/* Plans whose operations are model calls and runs: `rlmd plan`, and those that a block orders. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "engine/plan_run.h"
+#include "engine/stage.h"
+#include "fake/outside.h"
+
+struct performance {
+	struct event_base *base;
+	struct rlmd_plan_file *file;
+	struct plan_run *run;
+	int ends;
+	enum error_kind failure;
+	char message[512];
+	json_t *object, *events;
+};
+
+static void on_event(void *owner, json_t *event)
+{
+	struct performance *performance = owner;
+
+	json_array_append(performance->events, event);
+}
+
+static void on_end(void *owner, const struct plan_run_result *result)
+{
+	struct performance *performance = owner;
+
+	performance->ends++;
+	performance->failure = result->failure;
+	snprintf(performance->message, sizeof performance->message, "%s", result->error.text);
+	performance->object = json_incref(result->object);
+}
+
+static void raise_curtain(struct performance *performance, const struct engine_config *config,
+			  const char *plan)
+{
+	struct rlmd_plan_error err;
+
+	*performance = (struct performance){.base = event_base_new(), .events = json_array()};
+	fake_events = fake_death = fake_workers_most = fake_calls_most = 0;
+	performance->file = rlmd_plan_file_new((struct rlmd_text){plan, strlen(plan)}, &err);
+	assert_non_null(performance->file);
+	performance->run = plan_run_start(performance->base, NULL, (struct llm *)performance->base,
+					  config, performance->file, on_event, on_end, performance);
+}
+
+static void play(struct performance *performance)
+{
+	for (int i = 0; i < 100000 && !performance->ends; i++)
+		event_base_loop(performance->base, EVLOOP_NONBLOCK);
+	assert_int_equal(performance->ends, 1);
+}
+
+/* As with stage.h's end(): whoever holds something is found by the assertions of what holds it. */
+static void drop_curtain(struct performance *performance)
+{
+	plan_run_free(performance->run);
+	rlmd_plan_file_free(performance->file);
+	event_base_free(performance->base);
+	json_decref(performance->object);
+	json_decref(performance->events);
+	assert_int_equal(fake_calls, 0);
+	assert_int_equal(fake_workers, 0);
+}
+
+static const char *response(const struct performance *performance, const char *id)
+{
+	const json_t *results = json_object_get(performance->object, "results");
+
+	return json_string_value(json_object_get(json_object_get(results, id), "response"));
+}
+
+static const char *kind(const struct performance *performance, const char *id)
+{
+	const json_t *results = json_object_get(performance->object, "results");
+	const json_t *error = json_object_get(json_object_get(results, id), "error");
+
+	return json_string_value(json_object_get(error, "kind"));
+}
+
+static void assert_sums(const struct performance *performance)
+{
+	const json_t *results = json_object_get(performance->object, "results");
+	const json_t *usage = json_object_get(performance->object, "usage");
+	int64_t sum = 0;
+	const char *id;
+	json_t *result;
+
+	json_object_foreach ((json_t *)results, id, result)
+		sum += json_get_integer(result, "tokens", -1);
+	assert_int_equal(sum, json_get_integer(usage, "tokens", -1));
+	assert_int_equal(sum, json_get_integer(performance->object, "totalTokens", -1));
+}
+
+/* Says what it was asked; a run's block ends it; "bad" fails. */
+static const char *echo(const struct llm_request *request)
+{
+	static char text[400];
+	struct text asked = request->messages[request->message_count - 1].text;
+
+	if (request->kind == LLM_TURN)
+		return "```repl\nfinal\n```";
+	if (text_starts(asked, "bad"))
+		return NULL;
+	snprintf(text, sizeof text, "%s<%.*s>", request->model, (int)asked.size, asked.bytes);
+	return text;
+}
+
+static const char mixed[] =
+	"{\"operations\":["
+	"{\"id\":\"run\",\"input\":\"the task\",\"mode\":\"rlm\",\"context\":{\"a\":1}},"
+	"{\"id\":\"call\",\"input\":\"one\",\"context\":\"two\",\"model\":\"m\"},"
+	"{\"id\":\"both\",\"input\":\"{{run}}, {{call}}\",\"dependsOn\":[\"run\",\"call\"]}]}";
+
+/* ASY-13, ASY-30: operations are calls and runs, responses go into inputs, the context into the
+ * prompt; and the usage is what the operations used. */
+static void test_mixed(void **state)
+{
+	struct performance performance;
+
+	(void)state;
+	fake_model = echo;
+	raise_curtain(&performance, &usual, mixed);
+	play(&performance);
+	assert_int_equal(performance.failure, ERROR_NONE);
+	assert_string_equal(response(&performance, "run"), "from code");
+	assert_string_equal(response(&performance, "call"), "m<one\n\nThe context:\n\ntwo\n>");
+	assert_string_equal(response(&performance, "both"),
+			    "fake<from code, m<one\n\nThe context:\n\ntwo\n>>");
+	assert_sums(&performance);
+	drop_curtain(&performance);
+}
+
+static size_t events(const struct performance *performance, const char *name)
+{
+	const json_t *event;
+	size_t i, count = 0;
+
+	json_array_foreach (performance->events, i, event)
+		count += text_equal(json_get_text(event, "event"), name);
+	return count;
+}
+
+/* ASY-8 to ASY-11: the losers' calls are closed and paid for, as an estimate, and their workers
+ * dead, before the winner is told. */
+static void test_race(void **state)
+{
+	static const char plan[] =
+		"{\"strategy\":\"Speculative\",\"operations\":["
+		"{\"id\":\"run\",\"input\":\"a\",\"mode\":\"rlm\"},"
+		"{\"id\":\"bad\",\"input\":\"bad\"},{\"id\":\"late\",\"input\":\"hang\"},"
+		"{\"id\":\"good\",\"input\":\"good\"}]}";
+	struct engine_config config = usual;
+	struct performance performance;
+	json_t *late;
+
+	(void)state;
+	fake_model = echo;
+	config.max_parallel = 8;
+	raise_curtain(&performance, &config, plan);
+	while (!events(&performance, "winner"))
+		event_base_loop(performance.base, EVLOOP_NONBLOCK);
+	assert_int_equal(fake_calls, 0);
+	assert_int_equal(fake_workers, 0);
+	play(&performance);
+	assert_int_equal(performance.failure, ERROR_NONE);
+	assert_string_equal(response(&performance, "good"), "fake<good>");
+	assert_true(text_equal(json_get_text(performance.object, "winner"), "good"));
+	late = json_object_get(json_object_get(performance.object, "results"), "late");
+	assert_true(json_get_integer(late, "tokens", 0) > 0);
+	assert_true(json_get_bool(late, "estimated", false));
+	assert_int_equal(json_array_size(json_object_get(performance.object, "cancelled")), 2);
+	assert_sums(&performance);
+	drop_curtain(&performance);
+}
+
+/* What fails is told by the names of base/errors.def, and the first of it is the plan's failure,
+ * unless the plan takes errors for results. */
+static void test_failures(void **state)
+{
+	static const struct {
+		const char *mode;
+		enum error_kind failure;
+		const char *dependent; /* its error */
+	} cases[] = {{"FailDependents", ERROR_OVERLOADED, "dependency"},
+		     {"FailFast", ERROR_OVERLOADED, "cancelled"},
+		     {"ContinueOnError", ERROR_NONE, NULL}};
+	struct performance performance;
+	char plan[400];
+
+	(void)state;
+	fake_model = echo;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		snprintf(plan, sizeof plan,
+			 "{\"partialFailure\":\"%s\",\"operations\":["
+			 "{\"id\":\"a\",\"input\":\"bad\"},"
+			 "{\"id\":\"b\",\"input\":\"then {{a}}\",\"dependsOn\":[\"a\"]},"
+			 "{\"id\":\"c\",\"input\":\"x\",\"mode\":\"rlm\",\"dependsOn\":[\"b\"]}]}",
+			 cases[i].mode);
+		raise_curtain(&performance, &usual, plan);
+		play(&performance);
+		assert_int_equal(performance.failure, cases[i].failure);
+		assert_string_equal(kind(&performance, "a"), "overloaded");
+		if (cases[i].dependent) {
+			assert_string_equal(performance.message,
+					    "operation \"a\" failed: the fake is overloaded");
+			assert_string_equal(kind(&performance, "c"), cases[i].dependent);
+		} else {
+			assert_string_equal(response(&performance, "b"),
+					    "fake<then Error: the fake is overloaded>");
+			assert_string_equal(response(&performance, "c"), "from code");
+		}
+		assert_sums(&performance);
+		drop_curtain(&performance);
+	}
+}
+
+/* ASY-24: without budget each is refused by itself, with a kind of its own. */
+static void test_no_budget(void **state)
+{
+	struct engine_config config = usual;
+	struct performance performance;
+
+	(void)state;
+	fake_model = echo;
+	config.limits.tokens = 100;
+	raise_curtain(&performance, &config, mixed);
+	play(&performance);
+	assert_int_equal(performance.failure, ERROR_BUDGET);
+	assert_string_equal(kind(&performance, "run"), "budget");
+	assert_string_equal(kind(&performance, "call"), "budget");
+	assert_sums(&performance);
+	drop_curtain(&performance);
+}
+
+/* ASY-23: as many at once as are affordable by what one is taken to cost, or did. */
+static void test_parallelism(void **state)
+{
+	static const char plan[] =
+		"{\"maxParallel\":5,\"operations\":[{\"id\":\"a\",\"input\":\"\"},"
+		"{\"id\":\"b\",\"input\":\"\"},{\"id\":\"c\",\"input\":\"\"},"
+		"{\"id\":\"d\",\"input\":\"\"},{\"id\":\"e\",\"input\":\"\"}]}";
+	struct engine_config config = usual;
+	struct performance performance;
+	const json_t *event;
+
+	(void)state;
+	fake_model = echo;
+	config.limits.tokens = 9000;
+	raise_curtain(&performance, &config, plan);
+	event = json_array_get(performance.events, 1);
+	assert_true(text_equal(json_get_text(event, "event"), "parallelism"));
+	assert_int_equal(json_get_integer(event, "wanted", 0), 5);
+	assert_int_equal(json_get_integer(event, "parallel", 0), 9000 / 2500);
+	assert_int_equal(json_get_integer(event, "remaining", 0), 9000);
+	play(&performance);
+	assert_int_equal(events(&performance, "parallelism"), 1);
+	assert_int_equal(performance.failure, ERROR_NONE);
+	drop_curtain(&performance);
+}
+
+/* C4, ASY-35: stopped after any number of events a plan ends at once and once, with sums that are
+ * right; and freed then, it leaves nothing. */
+static void test_stop_sweep(void **state)
+{
+	struct performance performance;
+	bool finished = false;
+
+	(void)state;
+	fake_model = echo;
+	for (int n = 0; !finished; n++) {
+		for (int stop = 0; stop < 2; stop++) {
+			raise_curtain(&performance, &usual, mixed);
+			for (int i = 0; i < n; i++)
+				event_base_loop(performance.base, EVLOOP_NONBLOCK);
+			finished = performance.ends;
+			if (stop) {
+				plan_run_stop(performance.run);
+				assert_int_equal(fake_calls, 0);
+				assert_int_equal(fake_workers, 0);
+				play(&performance);
+				assert_sums(&performance);
+				if (!finished && performance.failure)
+					assert_int_equal(performance.failure, ERROR_CANCELLED);
+			}
+			drop_curtain(&performance);
+		}
+	}
+}
+
+static const char *block;
+
+/* The root orders `block`; sub-runs end at once, and calls echo. */
+static const char *ordering(const struct llm_request *request)
+{
+	if (request->kind == LLM_TURN && !request->depth)
+		return request->turn ? "FINAL(the end)" : block;
+	return echo(request);
+}
+
+/* run_plan: by the same code, out of the caller's purse, answered with one slot of JSON. */
+static void test_of_a_block(void **state)
+{
+	struct fixture fixture;
+	json_t *told;
+
+	(void)state;
+	fake_model = ordering;
+	block = "```repl\nplan {\"operations\":[{\"id\":\"a\",\"input\":\"t\",\"mode\":\"rlm\"},"
+		"{\"id\":\"b\",\"input\":\"and {{a}}\",\"dependsOn\":[\"a\"]}]}\n```";
+	begin(&fixture, &usual);
+	drive(&fixture);
+	assert_true(text_equal(output(&fixture), "the end"));
+	fake_told[strlen(fake_told) - 1] = '\0';
+	told = json_loads(fake_told, 0, NULL);
+	assert_non_null(told);
+	assert_true(text_equal(
+		json_get_text(json_object_get(json_object_get(told, "results"), "b"), "response"),
+		"fake<and from code>"));
+	assert_int_equal(json_get_integer(told, "totalTokens", 0), 2 * 15);
+	assert_int_equal(used(&fixture, "tokens"), 4 * 15);
+	assert_int_equal(used(&fixture, "subcalls"), 1);
+	json_decref(told);
+	end(&fixture);
+}
+
+/* What is no plan fails its call, with the place, and nothing is sent. */
+static void test_no_plan(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fake_model = ordering;
+	block = "```repl\nplan {\"operations\":[{\"id\":\"a\"}]}\n```";
+	begin(&fixture, &usual);
+	drive(&fixture);
+	assert_string_equal(fake_told, "!operations[0].input: is missing|");
+	assert_int_equal(used(&fixture, "llmCalls"), 2);
+	end(&fixture);
+}
+
+/* Code can write more JSON values into a plan than anybody has memory for: with the most that it
+ * may have it is read, with one more it is not. */
+static void test_too_many_values(void **state)
+{
+	enum { MOST = 250000 };
+	static const char start[] = "```repl\nplan [", end_of_block[] = "]\n```";
+	static const char *const told[] = {"!the plan must be an object|",
+					   "!the plan has 250001 JSON values, of at most 250000: "};
+	char *text = xcalloc(sizeof start + sizeof end_of_block + 2 * MOST + 1, 1);
+	struct fixture fixture;
+
+	(void)state;
+	fake_model = ordering;
+	block = text;
+	for (size_t more = 0; more < 2; more++) {
+		char *at = stpcpy(text, start);
+
+		for (size_t values = 1; values < MOST + more; values++)
+			at = stpcpy(at, "0,");
+		strcpy(at, "0");
+		strcat(at, end_of_block);
+		begin(&fixture, &usual);
+		drive(&fixture);
+		assert_memory_equal(fake_told, told[more], strlen(told[more]));
+		assert_int_equal(used(&fixture, "llmCalls"), 2);
+		end(&fixture);
+	}
+	free(text);
+}
+
+/* C4: a plan in a block, cancelled or bereft of its worker at any event. */
+static void test_sweeps_of_a_block(void **state)
+{
+	struct fixture fixture;
+	size_t all;
+
+	(void)state;
+	fake_model = ordering;
+	block = "```repl\nplan {\"strategy\":\"Speculative\",\"operations\":["
+		"{\"id\":\"a\",\"input\":\"t\",\"mode\":\"rlm\"},"
+		"{\"id\":\"b\",\"input\":\"t\",\"mode\":\"rlm\"},"
+		"{\"id\":\"c\",\"input\":\"bad\"}]}\n```";
+	begin(&fixture, &usual);
+	drive(&fixture);
+	assert_true(text_equal(output(&fixture), "the end"));
+	all = fake_events;
+	end(&fixture);
+	for (size_t n = 0; n <= 4 * all; n++) {
+		begin(&fixture, &usual);
+		for (size_t i = 0; i < n; i++)
+			event_base_loop(fixture.base, EVLOOP_NONBLOCK);
+		end(&fixture);
+	}
+	for (size_t death = 1; death <= all; death++) {
+		begin(&fixture, &usual);
+		fake_death = death;
+		drive(&fixture);
+		assert_int_equal(fixture.results, 1);
+		end(&fixture);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mixed),           cmocka_unit_test(test_race),
+		cmocka_unit_test(test_failures),        cmocka_unit_test(test_no_budget),
+		cmocka_unit_test(test_parallelism),     cmocka_unit_test(test_stop_sweep),
+		cmocka_unit_test(test_of_a_block),      cmocka_unit_test(test_no_plan),
+		cmocka_unit_test(test_too_many_values), cmocka_unit_test(test_sweeps_of_a_block),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
