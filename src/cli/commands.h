@@ -7,4 +7,5 @@
 
 int cmd_doctor(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

@@ -238,12 +238,16 @@ static int run(struct exec *exec)
 
 /* --- the command line --------------------------------------------------------------- */
 
+static const enum option_id foreign[] = {OPTION_metrics};
+
 static const struct session_command command = {
 	.name = "exec",
 	.arguments = "[OPTIONS] TASK",
 	.help = "usage: rlmd exec [OPTIONS] [--] TASK\n"
 		"       COMMAND | rlmd exec [OPTIONS] [--] TASK\n\n"
 		"Answers TASK about any amount of input. TASK '-' is read from standard input.\n",
+	.foreign = foreign,
+	.foreign_count = sizeof foreign / sizeof *foreign,
 };
 
 static int start(struct exec *exec, int argc, char **argv)

@@ -23,12 +23,12 @@ static void await_stdin(const char *what)
 		tell("waiting for %s on standard input (</dev/null where there is none)", what);
 }
 
-static char *read_stdin(size_t limit, size_t *ret_size, struct error *err)
+char *input_stdin(const char *what, size_t limit, size_t *ret_size, struct error *err)
 {
 	char *bytes = xcalloc(limit + 2, 1);
 	size_t size = 0;
 
-	await_stdin("the task");
+	await_stdin(what);
 	while (size <= limit) {
 		ssize_t got = read(STDIN_FILENO, bytes + size, limit + 1 - size);
 
@@ -46,10 +46,7 @@ static char *read_stdin(size_t limit, size_t *ret_size, struct error *err)
 		size += (size_t)got;
 	}
 	if (size > limit) {
-		error_set(err, ERROR_INPUT,
-			  "the task is longer than %zu bytes; give long input "
-			  "as a context (-c)",
-			  limit);
+		error_set(err, ERROR_INPUT, "%s is longer than %zu bytes", what, limit);
 		free(bytes);
 		return NULL;
 	}
@@ -76,7 +73,7 @@ bool input_task(struct input *input, const struct config *config, int count, cha
 				 words[1]);
 	input->task_is_stdin = !strcmp(from, "-");
 	if (input->task_is_stdin)
-		input->task = read_stdin(TASK_SIZE_MAX, &input->task_size, err);
+		input->task = input_stdin("the task", TASK_SIZE_MAX, &input->task_size, err);
 	else if (config->task_file)
 		input->task = file_read(from, TASK_SIZE_MAX, &input->task_size, err);
 	else

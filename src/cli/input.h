@@ -27,3 +27,7 @@ bool input_task(struct input *, const struct config *, int count, char *const *w
 		struct error *);
 bool input_context(struct input *, const struct config *, struct error *);
 void input_done(struct input *);
+
+/* All of standard input, new and NUL-terminated; ERROR_INPUT where it is larger. `what` is waited
+ * for: "the task". */
+char *input_stdin(const char *what, size_t limit, size_t *ret_size, struct error *);

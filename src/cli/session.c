@@ -148,7 +148,7 @@ static bool open_llm(struct session *session, struct error *err)
 }
 
 /* A limit that somebody asked for is kept or refused; one that nobody asked for may be lifted. */
-static bool check_price(struct session *session, const char *model, struct error *err)
+bool session_check_price(struct session *session, const char *model, struct error *err)
 {
 	int64_t cost;
 
@@ -188,8 +188,8 @@ static bool check_prices(struct session *session, struct error *err)
 	const char *root = settings->model ? settings->model : llm_default_model(session->llm);
 	const char *subcall = settings->subcall_model ? settings->subcall_model : root;
 
-	return check_price(session, root, err) && check_price(session, subcall, err) &&
-	       check_free(session, root, err);
+	return session_check_price(session, root, err) &&
+	       session_check_price(session, subcall, err) && check_free(session, root, err);
 }
 
 bool session_open(struct session *session, struct error *err)

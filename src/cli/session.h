@@ -73,6 +73,10 @@ bool session_open_output(struct session *, enum output_form otherwise, struct er
 
 /* The loop and the model, which has to have a price where a limit on the cost was asked for. */
 bool session_open(struct session *, struct error *);
+
+/* Likewise of one more model that will be asked. */
+bool session_check_price(struct session *, const char *model, struct error *);
+
 bool session_open_sandbox(struct session *, struct error *);
 
 /* Warns of `notes`, and of what the model's settings gave cause for; they are then in its notes. */

@@ -250,12 +250,9 @@ static void tell_operation(const json_t *event)
 
 	format_count(json_get_integer(event, "tokens", 0), tokens);
 	clock_format(json_get_integer(event, "duration", 0), took);
-	if (json_is_object(error))
-		tell("%s %s: %s: %s", string_of(event, "id"), string_of(event, "status"),
-		     string_of(error, "kind"), string_of(error, "message"));
-	else
-		tell("%s %s: %s tokens, %s", string_of(event, "id"), string_of(event, "status"),
-		     tokens, took);
+	tell("[%.*s] %s %s: %s tokens, %s%s%s", ID_SHOWN, string_of(event, "run"),
+	     string_of(event, "id"), string_of(event, "status"), tokens, took,
+	     json_is_object(error) ? "; " : "", string_of(error, "message"));
 }
 
 void status_event(struct status *status, const json_t *event)

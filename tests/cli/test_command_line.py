@@ -293,6 +293,25 @@ class OutputTest(CommandLineTest):
         shown = json.loads(self.call("exec", "--json", *arguments).stdout)
         self.assertIn("systemPrompt", shown)
 
+    def test_the_worst_cost_is_that_of_the_dearest(self):
+        """Code may spend all tokens on the model for sub-calls, or on output: both are counted."""
+        prices = {
+            "cheap": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
+            "dear": {"input_cost_per_token": 1e-6, "output_cost_per_token": 3e-5},
+        }
+        arguments = ["--json", "--dry-run", "-p", "openai", "--base-url", "http://127.0.0.1:9/v1"]
+        arguments += ["--price-table", self.write("prices.json", json.dumps(prices))]
+        arguments += ["--max-tokens", "100000", "-m", "cheap"]
+        for more, cost in (
+            (["--max-cost", "9"], 0.2),
+            (["--max-cost", "9", "--subcall-model", "dear"], 3),
+            (["--max-cost", "1", "--subcall-model", "dear"], 1),
+        ):
+            with self.subTest(more=more):
+                done = self.call("exec", *arguments, *more, "task")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertAlmostEqual(json.loads(done.stdout)["worstCaseCost"], cost)
+
     def test_a_price_nobody_knows(self):
         """LIB-20: a limit that was asked for is refused, one that was not is lifted."""
         arguments = ["--dry-run", "-p", "openai", "--base-url", "http://127.0.0.1:9/v1"]
@@ -421,13 +440,13 @@ class SignalTest(CommandLineTest):
 class TerminalTest(CommandLineTest):
     WILD = {"match": {}, "response": {"text": "FINAL(a\033[31mb\nc\u009bd)"}}
 
-    def on_terminal(self, *arguments, columns=80, **environment):
+    def on_terminal(self, *arguments, command="exec", columns=80, **environment):
         """What a terminal gets to see, and the status."""
         self.environment.update(environment)
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = subprocess.Popen(
-            [RLMD, "exec", *arguments], env=self.environment, stdin=theirs, stdout=theirs,
+            [RLMD, command, *arguments], env=self.environment, stdin=theirs, stdout=theirs,
             stderr=theirs, cwd=self.directory,
         )
         os.close(theirs)
@@ -451,6 +470,20 @@ class TerminalTest(CommandLineTest):
             self.assertLessEqual(len(line.replace("\033[2m", "").replace("\033[0m\033[K", "")), 40)
         before, after = seen.split("the answer\r\n")
         self.assertTrue(before.endswith("\r\033[K"), before)
+        self.assertIn("rlmd: done in", after)
+
+    def test_live_line_of_a_plan(self):
+        """How many operations have ended; the result is whole, and nothing is left of the line."""
+        path = self.write("plan.json", json.dumps({
+            "operations": [{"id": "a", "input": "x"}, {"id": "b", "input": "x", "dependsOn": ["a"]}]
+        }))
+        slow = {"response": {"text": "\033[31mfine", "delay": 500}, "repeat": True}
+        seen, status = self.on_terminal(*self.script(slow), path, command="plan")
+        self.assertEqual(status, 0, seen)
+        self.assertIn("\r\033[2m1 of 2 operations | 1 call in flight | ", seen)
+        before, after = seen.split('{"results":')
+        self.assertTrue(before.endswith("\r\033[K"), before)
+        self.assertEqual(json.loads('{"results":' + after.split("\r\n")[0])["cancelled"], [])
         self.assertIn("rlmd: done in", after)
 
     def test_plain_terminals(self):

@@ -97,7 +97,7 @@ class HeaderTest(Case):
         for path in tree.files(".h", under=("src",)):
             command = [compiler, "-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", *flags]
             command += ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-            command += [f"-I{tree.ROOT / 'src'}", f"-I{tree.ROOT}"]
+            command += [f"-I{tree.ROOT / folder}" for folder in ("src", "include", "")]
             command += ["-x", "c", "-include", str(path), "/dev/null"]
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:

@@ -83,9 +83,11 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(set(self.manual_entries()) - known, set())
 
     def test_help_has_every_option(self):
-        command = [str(tree.BUILD / "rlmd"), "exec", "--help"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-        shown = " ".join(done.stdout.split())
+        shown = ""
+        for name in ("exec", "plan"):
+            command = [str(tree.BUILD / "rlmd"), name, "--help"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+            shown += " ".join(done.stdout.split()) + " "
         for letter, name, _, text in self.options:
             with self.subTest(option=name):
                 self.assertRegex(shown, rf"--{name}\b")

@@ -1,0 +1,323 @@
+/*
+ * rlmd plan: operations that run in parallel, race, or wait for each other.
+ *
+ * The plan is checked before anything is started. The result is an object,
+ * whatever became of the operations; a plan that never began has one only
+ * where --json or --jsonl asks for it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/plan_result.h"
+#include "cli/rehearsal.h"
+#include "cli/session.h"
+#include "cli/sink.h"
+#include "cli/tell.h"
+#include "engine/plan_run.h"
+
+struct plan {
+	struct session session;
+	struct rlmd_plan_file *file; /* owned */
+	struct sink *metrics;        /* owned; NULL: nobody wants them */
+	struct plan_run *run;        /* owned */
+	char *id;           /* owned: what the plan's own events call it; NULL before them */
+	size_t ended;       /* operations so far */
+	json_t *result;     /* owned; NULL until the plan is done */
+	char *counters;     /* owned: the metrics' text; NULL likewise */
+	int64_t tokens;     /* of a plan that was stopped without a result */
+	struct error error; /* why the plan as a whole has no success */
+};
+
+/* --- before the start ----------------------------------------------------------- */
+
+static bool read_plan(struct plan *plan, const char *path, struct error *err)
+{
+	bool standard = !strcmp(path, "-");
+	size_t size;
+	auto_free char *text = standard ? input_stdin("the plan", RLMD_PLAN_TEXT_MAX, &size, err)
+					: file_read(path, RLMD_PLAN_TEXT_MAX, &size, err);
+	struct rlmd_plan_error wrong;
+
+	if (!text)
+		return false;
+	plan->file = rlmd_plan_file_new((struct rlmd_text){text, size}, &wrong);
+	return plan->file || error_set(err, ERROR_INPUT, "%s: %s",
+				       standard ? "standard input" : path, wrong.text);
+}
+
+static bool open_metrics(struct plan *plan, struct error *err)
+{
+	const char *path = plan->session.config.metrics;
+
+	if (!path)
+		return true;
+	plan->metrics = sink_new(path, false, err);
+	return plan->metrics || error_context(err, "the metrics");
+}
+
+/* Calls wait for nothing that the plan lets run, unless somebody said how many there may be. */
+static void allow_calls(struct plan *plan)
+{
+	struct engine_config *settings = &plan->session.settings;
+	size_t most = rlmd_plan_file_config(plan->file)->max_parallel;
+
+	if (!config_given(&plan->session.config, OPTION_max_parallel) &&
+	    settings->max_parallel < (int)most)
+		settings->max_parallel = (int)most;
+}
+
+static bool check_models(struct plan *plan, struct error *err)
+{
+	const struct rlmd_plan *operations = rlmd_plan_file_plan(plan->file);
+
+	for (size_t i = 0; i < rlmd_plan_count(operations); i++) {
+		const char *model = rlmd_plan_operation(operations, i)->model;
+
+		if (model && !session_check_price(&plan->session, model, err))
+			return false;
+	}
+	return true;
+}
+
+static bool prepare(struct plan *plan, const char *path, struct error *err)
+{
+	struct session *session = &plan->session;
+	bool ok;
+
+	if (!session_open_output(session, OUTPUT_JSON, err) || !open_metrics(plan, err) ||
+	    !read_plan(plan, path, err))
+		return false;
+	allow_calls(plan);
+	ok = session_open(session, err) && check_models(plan, err);
+	session_note(session, NULL);
+	return ok;
+}
+
+static int show_dry_run(struct plan *plan)
+{
+	struct session *session = &plan->session;
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	json_auto_t *object = rehearsal(session->base, plan->file, session->llm,
+					&session->settings);
+
+	rehearsal_format(object, session->settings.limits.cost, out);
+	return session_show(session, object, text_in(out));
+}
+
+/* --- the plan ---------------------------------------------------------------------- */
+
+/* What was warned of before the start belongs into the result too. */
+static void add_notes(const struct plan *plan, json_t *result)
+{
+	json_t *warnings = json_copy(plan->session.notes);
+
+	json_array_extend(warnings, json_object_get(result, "warnings"));
+	json_object_set_new(result, "warnings", warnings);
+}
+
+/* The code of a run in the plan may carry out plans of its own: the first that starts is ours. */
+static void on_event(void *owner, json_t *event)
+{
+	struct plan *plan = owner;
+	struct text name = json_get_text(event, "event"), id = json_get_text(event, "run");
+
+	if (!plan->id && text_equal(name, "plan_start"))
+		plan->id = text_copy(id);
+	if (text_equal(name, "operation_end") && plan->id && text_equal(id, plan->id))
+		plan->ended++;
+	if (text_equal(name, "result"))
+		add_notes(plan, event);
+	session_event(&plan->session, event);
+}
+
+static void on_done(void *owner, const struct plan_run_result *result)
+{
+	struct plan *plan = owner;
+
+	plan->result = json_incref(result->object);
+	plan->counters = rlmd_plan_metrics_text(result->metrics);
+	plan->error = result->error;
+	plan->error.kind = result->failure;
+	session_leave(&plan->session);
+}
+
+static void on_interrupt(void *owner)
+{
+	struct plan *plan = owner;
+
+	plan_run_stop(plan->run);
+}
+
+static struct engine_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
+{
+	const struct plan *plan = owner;
+
+	snprintf(place, STATUS_PLACE_MAX, "%zu of %zu operations", plan->ended,
+		 rlmd_plan_count(rlmd_plan_file_plan(plan->file)));
+	return plan_run_status(plan->run);
+}
+
+static bool has_runs(const struct plan *plan)
+{
+	const struct rlmd_plan *operations = rlmd_plan_file_plan(plan->file);
+
+	for (size_t i = 0; i < rlmd_plan_count(operations); i++)
+		if (rlmd_plan_operation(operations, i)->mode == RLMD_OPERATION_RUN)
+			return true;
+	return false;
+}
+
+static bool carry_out(struct plan *plan, struct error *err)
+{
+	struct session *session = &plan->session;
+	const struct session_work work = {
+		.interrupt = on_interrupt,
+		.interrupted = "interrupted: what is under way is cancelled",
+		.status = status_of,
+		.owner = plan,
+	};
+
+	if (has_runs(plan) && !session_open_sandbox(session, err))
+		return false;
+	plan->run = plan_run_start(session->base, session->sandbox, session->llm,
+				   &session->settings, plan->file, on_event, on_done, plan);
+	return session_wait(session, &work, err);
+}
+
+/* Workers, transfers and the live line are gone before the result is printed. */
+static void stop(struct plan *plan)
+{
+	if (plan->run)
+		plan->tokens = plan_run_status(plan->run).tokens;
+	plan_run_free(take_pointer(&plan->run));
+	session_close(&plan->session);
+}
+
+/* --- the result ------------------------------------------------------------------- */
+
+/* The object of a plan that never came to its end. */
+static json_t *failed_result(const struct plan *plan, const struct error *err)
+{
+	return json_pack("{s:{}, s:I, s:i, s:n, s:[], s:{s:s, s:o}, s:o}", "results", "totalTokens",
+			 (json_int_t)plan->tokens, "duration", 0, "winner", "cancelled", "error",
+			 "kind", error_name(err->kind), "message",
+			 json_from_text(text_of(err->text)), "warnings",
+			 json_copy(plan->session.notes));
+}
+
+static int report_failure(struct plan *plan, const struct error *err)
+{
+	const struct config *config = &plan->session.config;
+	json_auto_t *object = failed_result(plan, err);
+	struct session_result result = {
+		.object = config->json || config->jsonl ? object : NULL,
+		.failure = err,
+		.status = error_exit_status(err->kind),
+	};
+
+	return session_report(&plan->session, &result);
+}
+
+static bool write_metrics(struct plan *plan, struct error *err)
+{
+	return !plan->metrics || (sink_write(plan->metrics, text_of(plan->counters), err) &&
+				  sink_commit(plan->metrics, err));
+}
+
+static int report(struct plan *plan)
+{
+	struct plan_tally tally = plan_tally(plan->result);
+	auto_free char *work = plan_tally_text(&tally);
+	struct session_result result = {.object = plan->result, .work = work};
+	struct error err;
+	int status;
+
+	result.status = plan_exit_status(&tally);
+	if (!result.status)
+		result.status = error_exit_status(plan->error.kind);
+	else if (tally.first)
+		plan_tally_error(&tally, &plan->error);
+	if (result.status && !plan->session.signal)
+		result.failure = &plan->error;
+	status = session_report(&plan->session, &result);
+	if (write_metrics(plan, &err))
+		return status;
+	tell_error("the metrics: %s", err.text);
+	return status ? status : error_exit_status(err.kind);
+}
+
+static int run(struct plan *plan, const char *path)
+{
+	struct error err;
+	bool ok = prepare(plan, path, &err);
+
+	if (ok && plan->session.config.dry_run)
+		return show_dry_run(plan);
+	ok = ok && carry_out(plan, &err);
+	stop(plan);
+	return ok ? report(plan) : report_failure(plan, &err);
+}
+
+/* --- the command line --------------------------------------------------------------- */
+
+static const enum option_id foreign[] = {
+	OPTION_contexts,
+	OPTION_task_file,
+	OPTION_strict,
+	OPTION_grace,
+};
+
+static const struct session_command command = {
+	.name = "plan",
+	.arguments = "[OPTIONS] FILE",
+	.help = "usage: rlmd plan [OPTIONS] [--] FILE\n\n"
+		"Carries out the plan in FILE, or on standard input ('-'), and prints what became "
+		"of\nits operations as JSON.\n",
+	.foreign = foreign,
+	.foreign_count = sizeof foreign / sizeof *foreign,
+};
+
+static bool check_words(int count, char *const *words, struct error *err)
+{
+	if (count == 1)
+		return true;
+	if (count)
+		return error_set(err, ERROR_USAGE, "'%s' is one argument too many", words[1]);
+	return error_set(err, ERROR_USAGE,
+			 "there is no plan: name its file, or '-' for standard input");
+}
+
+static int start(struct plan *plan, int argc, char **argv)
+{
+	struct session *session = &plan->session;
+	struct error err;
+	int first, status;
+
+	if (!session_begin(session, &command, argc, argv, &first, &status))
+		return status;
+	if (!check_words(argc - first, argv + first, &err))
+		return session_refuse(session, &err);
+	return run(plan, argv[first]);
+}
+
+int cmd_plan(int argc, char **argv)
+{
+	struct plan plan = {0};
+	int status = start(&plan, argc, argv);
+
+	stop(&plan);
+	session_done(&plan.session);
+	rlmd_plan_file_free(plan.file);
+	sink_free(plan.metrics);
+	json_decref(plan.result);
+	free(plan.counters);
+	free(plan.id);
+	return status;
+}

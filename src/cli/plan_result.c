@@ -1,0 +1,88 @@
+#include "cli/plan_result.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+enum { STATUS_SOME_FAILED = 3 };
+
+static enum error_kind kind_named(struct text name)
+{
+#define ERROR(kind, word, exit, meaning)                                                           \
+	if (text_equal(name, word))                                                                \
+		return ERROR_##kind;
+#include "base/errors.def"
+#undef ERROR
+	return ERROR_NONE;
+}
+
+/* What failed with somebody else is no cause. */
+static void count_failure(struct plan_tally *tally, const json_t *operation)
+{
+	struct text kind = json_get_text(json_object_get(operation, "error"), "kind");
+	enum error_kind known = kind_named(kind);
+	int status = known ? error_exit_status(known) : STATUS_SOME_FAILED;
+
+	tally->failed++;
+	if (text_equal(kind, "dependency"))
+		return;
+	if (!tally->first) {
+		tally->first = operation;
+		tally->cause = status;
+	}
+	if (tally->cause != status)
+		tally->cause = 0;
+}
+
+struct plan_tally plan_tally(const json_t *result)
+{
+	json_t *operations = json_object_get(result, "results"), *operation;
+	struct plan_tally tally = {
+		.count = json_object_size(operations),
+		.won = json_is_string(json_object_get(result, "winner")),
+	};
+	const char *id;
+
+	json_object_foreach (operations, id, operation) {
+		struct text status = json_get_text(operation, "status");
+
+		tally.succeeded += text_equal(status, "succeeded");
+		tally.cancelled += text_equal(status, "cancelled");
+		if (text_equal(status, "failed"))
+			count_failure(&tally, operation);
+	}
+	return tally;
+}
+
+int plan_exit_status(const struct plan_tally *tally)
+{
+	if (tally->won || !tally->failed)
+		return 0;
+	if (tally->cause == error_exit_status(ERROR_BUDGET) || (tally->cause && !tally->succeeded))
+		return tally->cause;
+	return STATUS_SOME_FAILED;
+}
+
+char *plan_tally_text(const struct plan_tally *tally)
+{
+	const char *plural = tally->count == 1 ? "" : "s";
+
+	if (tally->failed && tally->cancelled)
+		return xasprintf("%zu operation%s, %zu failed, %zu cancelled", tally->count, plural,
+				 tally->failed, tally->cancelled);
+	if (tally->failed || tally->cancelled)
+		return xasprintf("%zu operation%s, %zu %s", tally->count, plural,
+				 tally->failed ? tally->failed : tally->cancelled,
+				 tally->failed ? "failed" : "cancelled");
+	return xasprintf("%zu operation%s", tally->count, plural);
+}
+
+void plan_tally_error(const struct plan_tally *tally, struct error *err)
+{
+	const json_t *error = json_object_get(tally->first, "error");
+	struct text id = json_get_text(tally->first, "id");
+	struct text message = text_clip(json_get_text(error, "message"), 300);
+
+	error_set(err, ERROR_INTERNAL, "%zu of %zu operation%s failed; the first, '%.*s': %.*s",
+		  tally->failed, tally->count, tally->count == 1 ? "" : "s", (int)id.size, id.bytes,
+		  (int)message.size, message.bytes);
+}
