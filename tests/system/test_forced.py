@@ -61,7 +61,8 @@ class EveryLimit(ForcedTest):
                 self.assertEqual(result["stopReason"], stop)
                 self.assertEqual(result["trace"]["answerSource"], "forced")
                 expected = ["Budget exhausted, answer was forced", reason]
-                told = [text for text in result["warnings"] if "% of budget" not in text]
+                others = ("% of budget", "were cut off")
+                told = [w for w in result["warnings"] if not any(text in w for text in others)]
                 self.assertEqual(told[:2], expected)
                 plea = server.requests[-1].last_user
                 self.assertIn(f"{FORCED}: {reason}.", plea)
@@ -101,6 +102,36 @@ class EveryLimit(ForcedTest):
                     self.assertEqual(result["stopReason"], stop)
                     if stop != "max_time":
                         self.assertEqual(pico(result["usage"]["cost"]), server.billed_cost)
+
+    def test_code_alone_is_no_answer(self):
+        """No code runs any more; beside words, or in another language, it is part of an answer."""
+        code = block("print(len(context))")
+        for forced, answer in (
+            (code, None),
+            (f"{code}\n\n{code}\n", None),
+            (f"It may be 3:\n{code}", f"It may be 3:\n{code}"),
+            ("```json\n3\n```", "```json\n3\n```"),
+        ):
+            with self.subTest(forced=forced):
+                server = self.limited(STEP, forced=Reply(text=forced))
+                status = 0 if answer else 6
+                result = self.run_limited(server, "--max-iterations", "1", status=status)
+                if answer:
+                    self.assertEqual(result["output"], answer.strip())
+                else:
+                    self.assertIn("it was only code", result["error"]["message"])
+
+    def test_what_an_answer_lacked(self):
+        """A purse that not even an answer fits into: what it may cost, and what there is."""
+        for arguments, words in (
+            (["--max-tokens", "300"], r"the request may take \d+ tokens, and 300 are left"),
+            (["--max-cost", "0.0003"], r"the request may cost \$0\.\d+, and \$0\.0003\d* is left"),
+        ):
+            with self.subTest(arguments=arguments):
+                server = self.limited(STEP)
+                result = self.run_limited(server, *arguments, status=6)
+                self.assertRegex(result["error"]["message"], words)
+                self.assertEqual(server.requests, [])
 
     def test_an_interruption(self):
         """The answer of a person who does not want to wait: with the listing, and counted."""

@@ -31,6 +31,17 @@ def breakpoints(value):
     return 0
 
 
+class FirstTurn(ProviderTest):
+    def test_no_input_no_preview(self):
+        """Nothing is said to be shown where there is nothing."""
+        for context, previewed in ((None, False), ("", False), ("some text", True)):
+            with self.subTest(context=context):
+                server = self.serve("openai", final())
+                arguments = ["-c", self.write("c", context)] if context is not None else []
+                self.ask(server, *arguments)
+                self.assertEqual("preview" in server.requests[0].last_user, previewed)
+
+
 class Conversation(ProviderTest):
     """Ten turns with outputs, errors, notes, an unknown variable and a lost session."""
 

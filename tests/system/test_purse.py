@@ -45,6 +45,41 @@ class Purse(ProviderTest):
         self.assertLessEqual(outcome.result["usage"]["cost"], 0.07)
         self.assertNotEqual(outcome.status, 0)
 
+    def test_calls_that_were_cut_pay_the_most(self):
+        """What was billed before a stream broke is not known: the purse holds all the same."""
+        prices = (1000000, 2000000)
+
+        def reply(request):
+            if request.last_user.startswith("q"):
+                usage = (200, min(8000, request.max_tokens))
+                return Reply(text="x" * 400, usage=usage, cut_after=300)
+            if "No code runs any more" in request.last_user:
+                return Reply(text="a guess")
+            if request.turn == 0:
+                return code(
+                    "for i in range(20):",
+                    "  try: llm_query(f'q{i}')",
+                    "  except Exception: pass",
+                )
+            return final()
+
+        server = self.serve("openai", prices=prices).script(None, reply)
+        outcome = self.ask(server, *self.prices(m=prices), "--max-cost", "0.1")
+        self.assertLessEqual(server.billed_cost, 10**11)
+        told = [w for w in outcome.result["warnings"] if "were cut off" in w]
+        self.assertEqual(len(told), 1)
+
+    def test_no_more_output_is_asked_for_than_a_model_can_give(self):
+        """And never so little that an answer would be cut to nothing."""
+        row = {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}
+        for output, asked in ((1000, 1000), (10, 256)):
+            with self.subTest(output=output):
+                table = {"m": dict(row, max_output_tokens=output)}
+                path = self.write("table.json", json.dumps(table))
+                server = self.serve("openai", final())
+                self.ask(server, "--price-table", path)
+                self.assertEqual(server.requests[0].max_tokens, asked)
+
     def test_the_trace_adds_up(self):
         """All events together are the usage: those of sub-runs, failures and forced answers too."""
         entries = [
@@ -135,7 +170,10 @@ class Purse(ProviderTest):
         cases = {
             "Max depth reached": ("direct", ["--max-depth", "1"]),
             "Max sub-runs reached": ("direct", ["--max-subruns", "0"]),
-            "Token budget exhausted": ("direct", ["--max-tokens", "9000"]),
+            "its share of the tokens would not pay for one turn": (
+                "direct",
+                ["--max-tokens", "9000"],
+            ),
             "less than 100 % of cost left": ("llm_query", ["--downgrade", "100"]),
         }
         for reason, (kind, arguments) in cases.items():
@@ -173,7 +211,7 @@ class Purse(ProviderTest):
             entries=[query("directly", kind="direct")],
             arguments=["--max-tokens", "9000"],
         )
-        self.assertIn("Token budget exhausted", executions[0]["stdout"])
+        self.assertIn("would not pay for one turn", executions[0]["stdout"])
         self.assertEqual(outcome.result["usage"]["subcalls"], 0)
 
 
@@ -198,6 +236,8 @@ class Bill(ProviderTest):
             if request.last_user == "q":
                 output = min(1000, request.max_tokens)
                 return Reply(text="x", usage=(100, output), finish="length", delay=0.1)
+            if "No code runs any more" in request.last_user:
+                return Reply(text="a guess")
             if request.turn == 0:
                 return code("r = batch_llm_query(['q'] * 64)\nprint(sum(map(bool, r)))")
             return final()

@@ -172,11 +172,11 @@ class Answers(Habit):
         self.assertEqual(result["output"], "42")
 
     def test_code_where_the_answer_was_asked_for(self):
-        """It is the forced answer, as it is: no code runs any more."""
+        """No code runs any more, and code alone is no answer."""
         result = self.run_habit(
-            block("1"), block("FINAL('not run')"), arguments=["--max-iterations", "1"]
+            block("1"), block("FINAL('not run')"), arguments=["--max-iterations", "1"], status=6
         )
-        self.assertEqual(result["trace"]["answerSource"], "forced")
+        self.assertIn("it was only code", result["error"]["message"])
 
 
 class Cut(Habit):
