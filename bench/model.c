@@ -4,7 +4,8 @@
  *
  * A request that opens with a system message is a turn of a run: the first two
  * are answered by a block that asks eight sub-questions at once, the third by
- * such a block and the final answer. Everything else is a sub-question.
+ * such a block and the final answer. Everything else is a sub-question. One
+ * that opens with "wait N" is answered after N times as long.
  */
 #include <arpa/inet.h>
 #include <event2/buffer.h>
@@ -25,14 +26,28 @@
 
 struct server {
 	struct event_base *base;
-	struct timeval delay;
+	int64_t delay; /* ms */
 };
+
+enum { WAITS_MAX = 1000 };
 
 struct answer {
 	struct evhttp_request *request;
 	struct event *timer;
 	struct evbuffer *body;
 };
+
+/* 0: it does not say. */
+static int waits_of(const json_t *messages)
+{
+	const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+	const char *content = json_string_value(json_object_get(last, "content"));
+	int waits = 0;
+
+	if (!content || sscanf(content, "wait %d", &waits) != 1 || waits < 0 || waits > WAITS_MAX)
+		return 0;
+	return waits;
+}
 
 static const char *answer_to(const json_t *messages)
 {
@@ -46,7 +61,7 @@ static const char *answer_to(const json_t *messages)
 		run |= role && !strcmp(role, "system");
 		turns += role && !strcmp(role, "assistant");
 	}
-	if (!run)
+	if (!run || waits_of(messages))
 		return "This part says nothing of note.";
 	return turns < 2 ? BLOCK : BLOCK "FINAL(done)";
 }
@@ -69,10 +84,13 @@ static void on_request(struct evhttp_request *request, void *owner)
 	size_t size = evbuffer_get_length(in);
 	json_t *body = json_loadb((char *)evbuffer_pullup(in, -1), size, 0, NULL);
 	struct answer *answer = xcalloc(1, sizeof *answer);
-	json_t *reply = json_pack(
-		"{s:s, s:{s:s, s:s}, s:b, s:s, s:i, s:i}", "model", "bench", "message", "role",
-		"assistant", "content", answer_to(json_object_get(body, "messages")), "done", 1,
-		"done_reason", "stop", "prompt_eval_count", (int)(size / 4), "eval_count", 40);
+	const json_t *messages = json_object_get(body, "messages");
+	int waits = waits_of(messages);
+	struct timeval delay = clock_timeval(server->delay * (waits ? waits : 1));
+	json_t *reply = json_pack("{s:s, s:{s:s, s:s}, s:b, s:s, s:i, s:i}", "model", "bench",
+				  "message", "role", "assistant", "content", answer_to(messages),
+				  "done", 1, "done_reason", "stop", "prompt_eval_count",
+				  (int)(size / 4), "eval_count", 40);
 	char *line = json_dumps(reply, JSON_COMPACT);
 
 	answer->request = request;
@@ -81,7 +99,7 @@ static void on_request(struct evhttp_request *request, void *owner)
 	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
 			  "application/x-ndjson");
 	answer->timer = event_new(server->base, -1, 0, on_timer, answer);
-	event_add(answer->timer, &server->delay);
+	event_add(answer->timer, &delay);
 	free(line);
 	json_decref(reply);
 	json_decref(body);
@@ -106,7 +124,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2 || !bound)
 		measure_fail("usage: model DELAY_MS");
-	server.delay = clock_timeval(strtol(argv[1], NULL, 10));
+	server.delay = strtol(argv[1], NULL, 10);
 	evhttp_set_gencb(http, on_request, &server);
 	printf("%d\n", port_of(bound));
 	fflush(stdout);

@@ -1,0 +1,191 @@
+/*
+ * Plans of model calls against bench/model, beside what is ideal for them: calls
+ * in parallel beside the same calls one after the other, a graph beside its
+ * longest path, a race beside its fastest alternative by itself. All in one run,
+ * in turn, through the same engine.
+ */
+#include <event2/buffer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "bench/measure.h"
+#include "engine/plan_run.h"
+
+enum { CALLS = 16 };
+
+struct bench {
+	struct event_base *base;
+	struct llm *llm;
+	double wait; /* microseconds: the model's shortest */
+};
+
+static void on_event(void *owner, json_t *event)
+{
+	(void)owner, (void)event;
+}
+
+static void on_done(void *owner, const struct plan_run_result *result)
+{
+	bool *done = owner;
+
+	if (result->failure)
+		measure_fail("the plan failed: %s", result->error.text);
+	*done = true;
+}
+
+static double plan_time(struct bench *bench, const char *text)
+{
+	const struct engine_config config = {
+		.model = "bench",
+		.limits = {.cost = 0,
+			   .tokens = 10000000,
+			   .time_ms = 60000,
+			   .max_iterations = 1,
+			   .calls = BUDGET_UNLIMITED,
+			   .subruns = BUDGET_UNLIMITED},
+		.max_parallel = CALLS,
+		.max_workers = 1,
+	};
+	struct rlmd_plan_error err;
+	struct rlmd_plan_file *file = rlmd_plan_file_new((struct rlmd_text){text, strlen(text)},
+							 &err);
+	struct plan_run *plan;
+	bool done = false;
+	double start;
+
+	if (!file)
+		measure_fail("%s", err.text);
+	start = measure_now();
+	plan = plan_run_start(bench->base, NULL, bench->llm, &config, file, on_event, on_done,
+			      &done);
+	while (!done)
+		event_base_loop(bench->base, EVLOOP_ONCE);
+	start = measure_now() - start;
+	plan_run_free(plan);
+	rlmd_plan_file_free(file);
+	return start;
+}
+
+/* Calls that do not need each other; new. */
+static char *calls(const char *strategy, int at_once)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	evbuffer_add_printf(out, "{\"strategy\": \"%s\", \"maxParallel\": %d, \"operations\": [",
+			    strategy, at_once);
+	for (int i = 0; i < CALLS; i++)
+		evbuffer_add_printf(out, "%s{\"id\": \"%d\", \"input\": \"wait 1\"}", i ? ", " : "",
+				    i);
+	evbuffer_add_printf(out, "]}");
+	return text_drain(out, NULL);
+}
+
+/* Its longest path is a, c, e, g: 1 + 3 + 2 + 1 waits. In rounds it would be 1 + 3 + 4 + 1. */
+enum { LONGEST_PATH = 7 };
+static const char graph[] =
+	"{\"maxParallel\": 8, \"operations\": ["
+	"{\"id\": \"a\", \"input\": \"wait 1\"},"
+	"{\"id\": \"b\", \"input\": \"wait 1 {{a}}\", \"dependsOn\": [\"a\"]},"
+	"{\"id\": \"c\", \"input\": \"wait 3 {{a}}\", \"dependsOn\": [\"a\"]},"
+	"{\"id\": \"d\", \"input\": \"wait 4 {{b}}\", \"dependsOn\": [\"b\"]},"
+	"{\"id\": \"e\", \"input\": \"wait 2 {{c}}\", \"dependsOn\": [\"c\"]},"
+	"{\"id\": \"f\", \"input\": \"wait 1 {{b}}{{c}}\", \"dependsOn\": [\"b\", \"c\"]},"
+	"{\"id\": \"g\", \"input\": \"wait 1 {{d}}{{e}}{{f}}\","
+	" \"dependsOn\": [\"d\", \"e\", \"f\"]}]}";
+
+static const char race[] = "{\"strategy\": \"Speculative\", \"operations\": ["
+			   "{\"id\": \"a\", \"input\": \"wait 5\"},"
+			   "{\"id\": \"b\", \"input\": \"wait 3\"},"
+			   "{\"id\": \"c\", \"input\": \"wait 2\"},"
+			   "{\"id\": \"d\", \"input\": \"wait 8\"}]}";
+static const char fastest[] = "{\"operations\": [{\"id\": \"c\", \"input\": \"wait 2\"}]}";
+
+/* What is measured, and the ideal that belongs to it. */
+struct row {
+	struct samples samples, ideal;
+	const char *plan;       /* lent */
+	const char *ideal_plan; /* lent; NULL: waits */
+	int waits;
+};
+
+static void measure(struct bench *bench, struct row *rows, size_t count, int times)
+{
+	for (int i = 0; i < times; i++)
+		for (size_t k = 0; k < count; k++) {
+			struct row *row = &rows[k];
+
+			samples_add(&row->samples, plan_time(bench, row->plan));
+			samples_add(&row->ideal, row->ideal_plan ? plan_time(bench, row->ideal_plan)
+								 : bench->wait * row->waits);
+		}
+}
+
+static void compare(struct bench *bench, int times)
+{
+	auto_free char *sequential = calls("Sequential", 1);
+	auto_free char *four = calls("Parallel", 4), *eight = calls("Parallel", 8);
+	struct row rows[] = {
+		{{.what = "16 calls one after the other"},
+		 {.what = "ideal: 16 waits"},
+		 sequential,
+		 NULL,
+		 CALLS},
+		{{.what = "16 calls, 4 at once"},
+		 {.what = "ideal: 4 waits"},
+		 four,
+		 NULL,
+		 CALLS / 4},
+		{{.what = "16 calls, 8 at once"},
+		 {.what = "ideal: 2 waits"},
+		 eight,
+		 NULL,
+		 CALLS / 8},
+		{{.what = "a graph of 7 calls"},
+		 {.what = "ideal: its longest path, 7 waits"},
+		 graph,
+		 NULL,
+		 LONGEST_PATH},
+		{{.what = "a race of 4"},
+		 {.what = "ideal: the fastest by itself"},
+		 race,
+		 fastest,
+		 0},
+	};
+	enum { ROWS = sizeof rows / sizeof *rows };
+	double slow;
+
+	plan_time(bench, eight); /* the connections open */
+	measure(bench, rows, ROWS, times);
+	for (size_t k = 0; k < ROWS; k++)
+		samples_print(&rows[k].samples, &rows[k].ideal, NULL);
+	slow = samples_median(&rows[0].samples);
+	printf("  4 at once: %.2f times as fast as one after the other; 8 at once: %.2f times\n",
+	       slow / samples_median(&rows[1].samples), slow / samples_median(&rows[2].samples));
+	for (size_t k = 0; k < ROWS; k++) {
+		samples_done(&rows[k].samples);
+		samples_done(&rows[k].ideal);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct bench bench;
+	struct error err;
+
+	if (argc != 4)
+		measure_fail("usage: plan BASE_URL DELAY_MS COUNT");
+	alloc_install();
+	bench.base = event_base_new();
+	bench.wait = 1e3 * measure_count(argv[2]);
+	bench.llm = llm_new(bench.base,
+			    &(struct llm_config){.provider = "ollama", .base_url = argv[1]}, &err);
+	if (!bench.llm)
+		measure_fail("%s", err.text);
+	compare(&bench, measure_count(argv[3]));
+	llm_free(bench.llm);
+	event_base_free(bench.base);
+	return 0;
+}
