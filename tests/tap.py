@@ -89,9 +89,17 @@ def load(path):
     return module
 
 
+def take_signals():
+    """Whoever starts us may ignore some, as nohup does; so would all that we start."""
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def main(arguments):
     if not arguments:
         sys.exit("usage: tests/tap.py FILE [NAME...]")
+    take_signals()
     faulthandler.enable()
     faulthandler.register(signal.SIGTERM, chain=True)  # where it hung
 
