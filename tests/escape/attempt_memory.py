@@ -111,7 +111,7 @@ GROUP.add("recursion_in_the_parser", "MemoryError SyntaxError RecursionError die
 GROUP.add("deep_json", "RecursionError died", "json.loads('[' * 1000000)")
 GROUP.add("big_digits", "ValueError time died returned", "len(str(10 ** 200000))")
 
-GROUP.add("threads", "held", """
+GROUP.add("threads", "held died time", """
 stop, threads = threading.Event(), []
 try:
     while len(threads) < 5000:
@@ -142,7 +142,7 @@ threading.stack_size(1 << 20)
 check(count < 20000, f"{count} threads")
 """)
 
-GROUP.add("memory_behind_a_dead_thread", "died", """
+GROUP.add("memory_behind_a_dead_thread", "died time", """
 # The kernel tells the memory of a process by its first thread; another one goes on and takes more.
 def hoard():
     taken = []
