@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import time
+import unittest
 
 ROOT = os.environ["RLMD_BUILD_ROOT"]
 PYTHON = os.environ.get("RLMD_TEST_PYTHON", sys.executable)
@@ -157,6 +158,15 @@ class Worker:
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
+
+
+class WorkerTest(unittest.TestCase):
+    """What a block of `self.worker` prints."""
+
+    def assert_shows(self, code, shown):
+        done = self.worker.run(code)
+        self.assertIsNone(done["error"], done["error"])
+        self.assertEqual(done["stdout"], shown + "\n")
 
 
 def frame(kind, attached=(), **fields):

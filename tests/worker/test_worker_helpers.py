@@ -2,20 +2,15 @@
 
 import unittest
 
-from supervisor import Worker
+from supervisor import Worker, WorkerTest
 
 CONTEXT = "# One\nalpha {\"a\": [1, 2]} Alpha\n# Two\nbeta\n"
 
 
-class Helpers(unittest.TestCase):
+class Helpers(WorkerTest):
     def setUp(self):
         self.worker = Worker(context=CONTEXT.encode())
         self.addCleanup(self.worker.__exit__)
-
-    def assert_shows(self, code, shown):
-        done = self.worker.run(code)
-        self.assertIsNone(done["error"], done["error"])
-        self.assertEqual(done["stdout"], shown + "\n")
 
     def assert_raises(self, code, name, pattern=""):
         error = self.worker.run(code)["error"]

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from supervisor import Worker
+from supervisor import Worker, WorkerTest
 
 CONTEXT = b"the context"
 
@@ -13,7 +13,7 @@ def outcome(response=None, kind=None, message="why"):
     return {"response": response, "error": error, "status": "failed" if kind else "succeeded"}
 
 
-class Plans(unittest.TestCase):
+class Plans(WorkerTest):
     def setUp(self):
         self.worker = Worker(context=CONTEXT)
         self.addCleanup(self.worker.__exit__)
@@ -31,11 +31,6 @@ class Plans(unittest.TestCase):
         done = self.worker.run(code)
         self.assertIsNone(done["error"], done["error"])
         return self.asked()
-
-    def assert_shows(self, code, shown):
-        done = self.worker.run(code)
-        self.assertIsNone(done["error"], done["error"])
-        self.assertEqual(done["stdout"], shown + "\n")
 
     def assert_raises(self, code, name, pattern=""):
         error = self.worker.run(code)["error"]
