@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <ini.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +12,14 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/file.h"
-#include "base/money.h"
+#include "cli/option_value.h"
 
 #define SYSTEM_FILE "/etc/rlmd/rlmd.conf"
 
 enum {
 	LONG_OPTION = 256, /* what getopt_long() returns for the first row of the table */
 	NAME_TEXT = 64,    /* an option's name and what goes in front */
-	HOUR_MS = 3600000,
 };
 
 static const size_t places[OPTION_COUNT] = {
@@ -32,139 +29,6 @@ static const size_t places[OPTION_COUNT] = {
 #undef OPTION
 #undef GROUP
 };
-
-/* A value of any type, before it is known whether it counts. */
-union value {
-	const char *text; /* lent */
-	int64_t number;
-	bool on;
-};
-
-static bool read_integer(const char *string, int64_t *ret, const char **ret_end)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)*string))
-		return false;
-	errno = 0;
-	*ret = strtoll(string, &end, 10);
-	*ret_end = end;
-	return !errno;
-}
-
-static bool read_size(const char *string, int64_t *ret)
-{
-	static const char units[] = "KMGT";
-	const char *end, *unit;
-	int64_t size, factor = 1;
-
-	if (!read_integer(string, &size, &end))
-		return false;
-	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	if (unit) {
-		factor = INT64_C(1) << 10 * (unit - units + 1);
-		end++;
-	}
-	return !*end && !__builtin_mul_overflow(size, factor, ret);
-}
-
-static bool read_switch(const char *string, bool *ret)
-{
-	static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1"};
-
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (!strcasecmp(string, words[i])) {
-			*ret = i % 2;
-			return true;
-		}
-	return false;
-}
-
-static bool is_choice(const char *string, const char *choices)
-{
-	size_t size = strlen(string);
-
-	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
-		if (size && size == strcspn(at, "|") && !strncmp(at, string, size))
-			return true;
-	return false;
-}
-
-/* Zero is what many programs take for "no limit". */
-static const char *zero_advice(const struct option_row *row, int64_t number)
-{
-	return number || row->min != 1 ? "" : "; 0 would allow nothing, it does not mean no limit";
-}
-
-static bool read_count(const struct option_row *row, const char *string, int64_t *ret,
-		       struct error *err)
-{
-	const char *end;
-	int64_t number = 0;
-	bool digits = *string && !string[strspn(string, "0123456789")];
-
-	if (digits && read_integer(string, &number, &end) && number >= row->min &&
-	    number <= row->max) {
-		*ret = number;
-		return true;
-	}
-	return error_set(err, ERROR_USAGE,
-			 "'%s' is no whole number from %" PRId64 " to %" PRId64 "%s", string,
-			 row->min, row->max,
-			 digits ? zero_advice(row, number) : "; write it with digits only");
-}
-
-static bool read_duration(const struct option_row *row, const char *string, int64_t *ret,
-			  struct error *err)
-{
-	char least[16];
-	int64_t ms;
-
-	if (!clock_parse_duration(string, &ms, err))
-		return false;
-	clock_format(row->min, least);
-	if (ms < row->min || ms > row->max)
-		return error_set(err, ERROR_USAGE, "'%s' is not from %s to %" PRId64 "h%s", string,
-				 least, row->max / HOUR_MS, zero_advice(row, ms));
-	*ret = ms;
-	return true;
-}
-
-static bool read_value(const struct option_row *row, const char *string, union value *ret,
-		       struct error *err)
-{
-	switch (row->type) {
-	case OPTION_IS_TEXT:
-	case OPTION_IS_LIST:
-		ret->text = string;
-		return *string || error_set(err, ERROR_USAGE, "the %s is empty", row->argument);
-	case OPTION_IS_CHOICE:
-		ret->text = string;
-		return is_choice(string, row->argument) ||
-		       error_set(err, ERROR_USAGE, "'%s' is none of %s", string, row->argument);
-	case OPTION_IS_COUNT:
-		return read_count(row, string, &ret->number, err);
-	case OPTION_IS_DURATION:
-		return read_duration(row, string, &ret->number, err);
-	case OPTION_IS_MONEY:
-		return money_parse(string, &ret->number, err);
-	case OPTION_IS_SIZE:
-		if (read_size(string, &ret->number) && ret->number >= row->min &&
-		    ret->number <= row->max)
-			return true;
-		return error_set(err, ERROR_USAGE,
-				 "'%s' is no size from %" PRId64 "M to %" PRId64
-				 "M; write 512M, 1G or bytes",
-				 string, row->min >> 20, row->max >> 20);
-	case OPTION_IS_SWITCH:
-		return read_switch(string, &ret->on) ||
-		       error_set(err, ERROR_USAGE, "'%s' is neither yes nor no", string);
-	case OPTION_IS_TALLY:
-		ret->number = 1;
-		return true;
-	}
-	return false;
-}
 
 static void clear_list(struct config_list *list)
 {
@@ -181,7 +45,7 @@ static void add_to_list(struct config_list *list, const char *text)
 	list->items[list->count] = NULL;
 }
 
-static void store(struct config *config, enum option_id id, union value value, bool again)
+static void store(struct config *config, enum option_id id, union option_value value, bool again)
 {
 	void *place = (char *)config + places[id];
 
@@ -214,9 +78,9 @@ static void store(struct config *config, enum option_id id, union value value, b
 bool config_set(struct config *config, enum config_layer layer, enum option_id id,
 		const char *string, struct error *err)
 {
-	union value value;
+	union option_value value;
 
-	if (!read_value(&option_table[id], string, &value, err))
+	if (!option_value_read(&option_table[id], string, &value, err))
 		return false;
 	if (layer < config->layers[id])
 		return true;
