@@ -23,20 +23,18 @@ static bool read_integer(const char *string, int64_t *ret, const char **ret_end)
 	return !errno;
 }
 
-static bool read_size(const char *string, int64_t *ret)
+/* A whole number with one of `units` behind it, each `step` times the one before; or none. */
+static bool read_scaled(const char *string, const char *units, int64_t step, int64_t *ret)
 {
-	static const char units[] = "KMGT";
 	const char *end, *unit;
-	int64_t size, factor = 1;
+	int64_t number, factor = 1;
 
-	if (!read_integer(string, &size, &end))
+	if (!read_integer(string, &number, &end))
 		return false;
 	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	if (unit) {
-		factor = INT64_C(1) << 10 * (unit - units + 1);
-		end++;
-	}
-	return !*end && !__builtin_mul_overflow(size, factor, ret);
+	for (const char *at = units; unit && at <= unit; at++)
+		factor *= step;
+	return !end[unit ? 1 : 0] && !__builtin_mul_overflow(number, factor, ret);
 }
 
 static bool read_switch(const char *string, bool *ret)
@@ -70,19 +68,18 @@ static const char *zero_advice(const struct option_row *row, int64_t number)
 static bool read_count(const struct option_row *row, const char *string, int64_t *ret,
 		       struct error *err)
 {
-	const char *end;
 	int64_t number = 0;
-	bool digits = *string && !string[strspn(string, "0123456789")];
+	bool read = read_scaled(string, "KMG", 1000, &number);
 
-	if (digits && read_integer(string, &number, &end) && number >= row->min &&
-	    number <= row->max) {
+	if (read && number >= row->min && number <= row->max) {
 		*ret = number;
 		return true;
 	}
 	return error_set(err, ERROR_USAGE,
 			 "'%s' is no whole number from %" PRId64 " to %" PRId64 "%s", string,
 			 row->min, row->max,
-			 digits ? zero_advice(row, number) : "; write it with digits only");
+			 read ? zero_advice(row, number)
+			      : "; write digits, or 100k for 100000 and 2M for 2000000");
 }
 
 static bool read_duration(const struct option_row *row, const char *string, int64_t *ret,
@@ -120,7 +117,7 @@ bool option_value_read(const struct option_row *row, const char *string, union o
 	case OPTION_IS_MONEY:
 		return money_parse(string, &ret->number, err);
 	case OPTION_IS_SIZE:
-		if (read_size(string, &ret->number) && ret->number >= row->min &&
+		if (read_scaled(string, "KMGT", 1024, &ret->number) && ret->number >= row->min &&
 		    ret->number <= row->max)
 			return true;
 		return error_set(err, ERROR_USAGE,

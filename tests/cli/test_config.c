@@ -179,17 +179,33 @@ static void test_bad_counts(void **state)
 		"--max-subruns", "--max-workers",    "--max-parallel", "--downgrade",
 	};
 	static const char *const bad[] = {
-		"-1", "+1", "1.5", "1e9", "inf", "nan", " 1", "1 ", "", "1k", "1,000", "0x1", "20%",
+		"-1", "+1", "1.5", "1e9",   "inf", "nan", " 1",  "1 ",
+		"",   "k",  "1x",  "1,000", "0x1", "20%", "1kk", "1 k",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		for (size_t j = 0; j < sizeof bad / sizeof *bad; j++)
-			assert_refused("write it with digits only", ARGUMENTS(names[i], bad[j]));
+			assert_refused("write digits, or 100k", ARGUMENTS(names[i], bad[j]));
 		assert_refused("is no whole number from",
 			       ARGUMENTS(names[i], "9223372036854775808"));
 		assert_refused("is no whole number from", ARGUMENTS(names[i], "1000000000001"));
 	}
+}
+
+/* Thousands and millions are written as people write them, of sizes and of counts. */
+static void test_scaled_counts(void **state)
+{
+	(void)state;
+	assert_parses(ARGUMENTS("--max-tokens", "100k", "--max-calls", "2M"));
+	assert_int_equal(config.max_tokens, 100000);
+	assert_int_equal(config.max_calls, 2000000);
+	assert_parses(ARGUMENTS("--max-tokens", "3G", "--max-output", "5K"));
+	assert_int_equal(config.max_tokens, INT64_C(3000000000));
+	assert_int_equal(config.max_output, 5000);
+	assert_refused("is no whole number from 0 to 16", ARGUMENTS("--max-depth", "1k"));
+	assert_refused("is no whole number", ARGUMENTS("--max-tokens", "9000000000000000000G"));
+	assert_refused("it does not mean no limit", ARGUMENTS("--max-tokens", "0k"));
 }
 
 /* Zero where something is needed is not "no limit", and says so; where it means none, it is fine.
@@ -361,6 +377,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_arguments, enter, leave),
 		cmocka_unit_test_setup_teardown(test_bad_values, enter, leave),
 		cmocka_unit_test_setup_teardown(test_bad_counts, enter, leave),
+		cmocka_unit_test_setup_teardown(test_scaled_counts, enter, leave),
 		cmocka_unit_test_setup_teardown(test_zero, enter, leave),
 		cmocka_unit_test_setup_teardown(test_unknown_options, enter, leave),
 		cmocka_unit_test_setup_teardown(test_precedence, enter, leave),

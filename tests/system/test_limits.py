@@ -19,7 +19,7 @@ COUNTS = {  # and what each takes at least and at most
     "max-parallel": (1, 1000),
     "downgrade": (0, 100),
 }
-NO_COUNT = ("-1", "+1", "1.5", "1e9", "inf", "nan", "NaN", "1k", "1,000", "0x1", "many", "20%")
+NO_COUNT = ("-1", "+1", "1.5", "1e9", "inf", "nan", "NaN", "1,000", "0x1", "1x", "many", "20%")
 NO_COST = ("-1", "-0.01", "inf", "nan", "1,50", "$5", "5 USD", "0x5", "1.2.3", "e5", "five")
 NO_TIME = ("-5s", "5 parsecs", "inf", "nan", "1e3", "5d", "1m30", "s", "0x5")
 ANSWER = dict(turn("FINAL(ok)"), repeat=True)
@@ -49,10 +49,10 @@ class Refused(SystemTest):
         for name, (least, most) in COUNTS.items():
             allowed = f"is no whole number from {least} to {most}"
             for value in NO_COUNT:
-                self.refused(f"'{value}' {allowed}; write it with digits only", f"--{name}={value}")
+                self.refused(f"'{value}' {allowed}; write digits, or 100k for 100000", f"--{name}={value}")
             for value in (most + 1, 2**63, 2**64 + 1, 10**30):
                 self.refused(f"'{value}' {allowed}", f"--{name}={value}")
-            self.everywhere(name, "1.5", f"'1.5' {allowed}; write it with digits only")
+            self.everywhere(name, "1.5", f"'1.5' {allowed}; write digits, or 100k for 100000")
             for value in ("", " 1", "1 "):
                 self.refused(f"'{value}' {allowed}", f"--{name}={value}")
 
