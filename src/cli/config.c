@@ -3,19 +3,24 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <event2/buffer.h>
 #include <getopt.h>
 #include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/option_value.h"
 
-#define SYSTEM_FILE "/etc/rlmd/rlmd.conf"
+#define SYSTEM_FILE     "/etc/rlmd/rlmd.conf"
+#define VARIABLE_PREFIX "RLMD_"
 
 enum {
 	LONG_OPTION = 256, /* what getopt_long() returns for the first row of the table */
@@ -156,12 +161,28 @@ static enum option_id option_of(int code)
 	return OPTION_COUNT;
 }
 
+/* Whether several options begin like that; the error lists them. */
+static bool ambiguous_option(const char *name, struct error *err)
+{
+	auto_evbuffer struct evbuffer *candidates = evbuffer_new();
+	auto_free char *list = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (!strncmp(option_table[i].name, name, strlen(name)))
+			evbuffer_add_printf(candidates, "%s--%s", count++ ? ", " : "",
+					    option_table[i].name);
+	list = text_drain(candidates, NULL);
+	if (count > 1)
+		error_set(err, ERROR_USAGE, "--%s may mean %s", name, list);
+	return count > 1;
+}
+
 /* getopt_long() says only that something is wrong; what it is stands in the arguments. */
 static bool unknown_option(char **argv, struct error *err)
 {
 	const char *word = argv[optind - 1];
 	char name[NAME_TEXT];
-	size_t alike = 0;
 	const char *near;
 
 	if (optopt && optopt < LONG_OPTION)
@@ -170,10 +191,8 @@ static bool unknown_option(char **argv, struct error *err)
 		return error_set(err, ERROR_USAGE, "--%s takes no value",
 				 option_table[optopt - LONG_OPTION].name);
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	for (size_t i = 0; i < OPTION_COUNT; i++)
-		alike += !strncmp(option_table[i].name, name, strlen(name));
-	if (alike > 1)
-		return error_set(err, ERROR_USAGE, "--%s may mean several options", name);
+	if (ambiguous_option(name, err))
+		return false;
 	near = option_nearest_name(name);
 	return error_set(err, ERROR_USAGE, "there is no option --%s%s%s%s", name,
 			 near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
@@ -221,6 +240,14 @@ static bool set_from_string(struct config *config, enum config_layer layer, enum
 	return true;
 }
 
+/* RLMD_MAX_COST, of max-cost */
+static void name_variable(enum option_id id, char name[static NAME_TEXT])
+{
+	snprintf(name, NAME_TEXT, VARIABLE_PREFIX "%s", option_table[id].name);
+	for (char *c = name; *c; c++)
+		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
 bool config_environment(struct config *config, struct error *err)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -229,15 +256,70 @@ bool config_environment(struct config *config, struct error *err)
 
 		if (option_table[i].scope != OPTION_SETTING)
 			continue;
-		snprintf(name, sizeof name, "RLMD_%s", option_table[i].name);
-		for (char *c = name; *c; c++)
-			*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+		name_variable((enum option_id)i, name);
 		value = getenv(name);
 		if (value && *value &&
 		    !set_from_string(config, CONFIG_ENVIRONMENT, (enum option_id)i, value, err))
 			return error_context(err, "%s", name);
 	}
 	return true;
+}
+
+/* The option that the variable belongs to, or OPTION_COUNT. */
+static enum option_id option_of_variable(const char *variable, size_t size)
+{
+	enum option_id id = 0;
+	char name[NAME_TEXT];
+
+	for (; id < OPTION_COUNT; id++) {
+		name_variable(id, name);
+		if (strlen(name) == size && !strncmp(variable, name, size))
+			break;
+	}
+	return id;
+}
+
+static char *stray_variable(const char *variable, size_t size)
+{
+	enum option_id id = option_of_variable(variable, size);
+	char names[OPTION_COUNT][NAME_TEXT];
+	const char *known[OPTION_COUNT], *near;
+	auto_free char *name = xstrndup(variable, size);
+	size_t count = 0;
+
+	if (id < OPTION_COUNT && option_table[id].scope == OPTION_SETTING)
+		return NULL;
+	if (id < OPTION_COUNT)
+		return xasprintf("%s has no effect: --%s can stand on the command line only", name,
+				 option_table[id].name);
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		if (option_table[i].scope == OPTION_SETTING) {
+			name_variable((enum option_id)i, names[count]);
+			known[count] = names[count] + strlen(VARIABLE_PREFIX);
+			count++;
+		}
+	near = option_nearest(name + strlen(VARIABLE_PREFIX), known, count);
+	return xasprintf("%s has no effect: there is no such setting%s%s%s", name,
+			 near ? "; did you mean " VARIABLE_PREFIX : "", near ? near : "",
+			 near ? "?" : "");
+}
+
+json_t *config_stray_environment(void)
+{
+	json_t *sentences = json_array();
+
+	for (char **variable = environ; *variable; variable++) {
+		size_t size = strcspn(*variable, "=");
+		auto_free char *sentence = NULL;
+
+		if (strncmp(*variable, VARIABLE_PREFIX, strlen(VARIABLE_PREFIX)) ||
+		    !(*variable)[size] || !(*variable)[size + 1])
+			continue;
+		sentence = stray_variable(*variable, size);
+		if (sentence)
+			json_array_append_new(sentences, json_from_text(text_of(sentence)));
+	}
+	return sentences;
 }
 
 /* --- files ------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,6 +58,10 @@ bool config_arguments(struct config *, int argc, char **argv, int *ret_first, st
 
 /* RLMD_MODEL and the like: one variable for each setting. An empty one counts as unset. */
 bool config_environment(struct config *, struct error *);
+
+/* A sentence for each variable RLMD_* that is no setting, as a new array of strings: most are
+ * mistyped. */
+json_t *config_stray_environment(void);
 
 /* The file of --config, or else the system's and the user's, where they exist. */
 bool config_files(struct config *, struct error *);

@@ -298,6 +298,16 @@ static bool read_settings(struct doctor *doctor, int argc, char **argv, struct e
 	return true;
 }
 
+static void warn_of_environment(void)
+{
+	json_auto_t *strays = config_stray_environment();
+	const json_t *stray;
+	size_t i;
+
+	json_array_foreach (strays, i, stray)
+		tell_warning("%s", json_string_value(stray));
+}
+
 static int run(struct doctor *doctor, int argc, char **argv)
 {
 	bool policy = take_policy(&argc, argv), fine;
@@ -310,6 +320,7 @@ static int run(struct doctor *doctor, int argc, char **argv)
 	}
 	if (doctor->config.help)
 		return print_text(text_of(usage));
+	warn_of_environment();
 	if (policy)
 		return show_policy(doctor);
 	begin_findings(doctor);

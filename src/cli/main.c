@@ -75,7 +75,7 @@ static int show_help(void)
 	for (size_t i = 0; i < COMMANDS; i++)
 		evbuffer_add_printf(out, "  rlmd %-6s %-15s %s\n", commands[i].name,
 				    commands[i].arguments, commands[i].help);
-	evbuffer_add_printf(out, "\n'rlmd COMMAND --help' says more, and so does rlmd(1).\n");
+	evbuffer_add_printf(out, "\n'rlmd help COMMAND' says more, and so does rlmd(1).\n");
 	return print_text(text_in(out));
 }
 
@@ -95,6 +95,27 @@ static int unknown_command(const char *name)
 	return error_exit_status(ERROR_USAGE);
 }
 
+static int run_command(int argc, char **argv)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[0], commands[i].name))
+			return commands[i].run(argc, argv);
+	return unknown_command(argv[0]);
+}
+
+/* `rlmd help COMMAND` is `rlmd COMMAND --help`. */
+static int help(int argc, char **argv)
+{
+	char *arguments[] = {argv[argc - 1], (char *)"--help", NULL};
+
+	if (argc < 2)
+		return show_help();
+	if (argc == 2)
+		return run_command(2, arguments);
+	tell_error("help is about one command: '%s' is one word too many", argv[2]);
+	return error_exit_status(ERROR_USAGE);
+}
+
 int main(int argc, char **argv)
 {
 	fill_descriptors();
@@ -110,12 +131,11 @@ int main(int argc, char **argv)
 		tell_error("what shall be done? 'rlmd --help' lists the commands");
 		return error_exit_status(ERROR_USAGE);
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return show_help();
+	if (!strcmp(argv[1], "help"))
+		return help(argc - 1, argv + 1);
 	if (!strcmp(argv[1], "--version"))
 		return print_version();
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
-	return unknown_command(argv[1]);
+	return run_command(argc - 1, argv + 1);
 }

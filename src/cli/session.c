@@ -77,7 +77,9 @@ static void use_settings(struct session *session)
 static bool read_settings(struct session *session, struct error *err)
 {
 	struct config *config = &session->config;
+	json_auto_t *strays = config_stray_environment();
 
+	json_array_extend(session->notes, strays);
 	if (!check_options(session, err) || !config_environment(config, err) ||
 	    !config_files(config, err))
 		return false;

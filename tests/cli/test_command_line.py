@@ -340,7 +340,8 @@ class StatusTest(CommandLineTest):
     def test_commands(self):
         for arguments, status, words in (
             ((), 2, "rlmd --help"), (("exce",), 2, "did you mean 'exec'?"), (("trace",), 2, "FILE"),
-            (("trace", "missing"), 8, "missing"),
+            (("trace", "missing"), 8, "missing"), (("help", "exce"), 2, "did you mean 'exec'?"),
+            (("help", "exec", "more"), 2, "'more' is one word too many"),
         ):
             with self.subTest(arguments):
                 done = self.call(*arguments)
@@ -351,8 +352,29 @@ class StatusTest(CommandLineTest):
                 done = self.call(*arguments)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertNotEqual(done.stdout, "")
+        for command in ("exec", "plan", "trace", "doctor"):
+            helped = self.call("help", command)
+            self.assertEqual(helped.returncode, 0)
+            self.assertEqual(helped.stdout, self.call(command, "--help").stdout)
+        self.assertEqual(self.call("help").stdout, self.call("--help").stdout)
         version = self.call("--version").stdout
         self.assertRegex(version, r"^rlmd \S+ \(prices of \d{4}-\d\d-\d\d\)\n$")
+
+    def test_variables_that_are_no_setting_are_warned_of(self):
+        """Most are mistyped; the result says so too, for whoever reads only that."""
+        self.environment.update(RLMD_MAX_COTS="1", RLMD_JSON="1", RLMD_EMPTY="", RLMD_MODEL="m")
+        done = self.call("exec", *self.script(ANSWER), "--json", "task")
+        warnings = [
+            "RLMD_MAX_COTS has no effect: there is no such setting; did you mean RLMD_MAX_COST?",
+            "RLMD_JSON has no effect: --json can stand on the command line only",
+        ]
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for warning in warnings:
+            self.assertIn(warning, json.loads(done.stdout)["warnings"])
+            self.assertEqual(done.stderr.count(warning), 1)
+        self.assertNotIn("RLMD_EMPTY", done.stderr)
+        self.assertNotIn("RLMD_MODEL ", done.stderr)
+        self.assertIn(warnings[0], self.call("doctor", "--policy").stderr)
 
     def test_strict(self):
         entries = (block("1"), dict(FORCED, repeat=True))
