@@ -205,12 +205,17 @@ bool session_open(struct session *session, struct error *err)
 bool session_open_sandbox(struct session *session, struct error *err)
 {
 	json_auto_t *report = NULL;
+	struct error reason;
 
 	session->sandbox = isolation_open(session->base, &session->config, err);
 	if (!session->sandbox)
 		return false;
 	report = sandbox_report(session->sandbox);
-	return isolation_suffices(report, session->config.require, err);
+	return isolation_suffices(report, session->config.require, &reason) ||
+	       error_set(err, reason.kind,
+			 "%s; 'rlmd doctor' tells which layers are missing, and what would add "
+			 "them",
+			 reason.text);
 }
 
 void session_note(struct session *session, const json_t *notes)
@@ -255,15 +260,21 @@ static void catch_signals(struct session *session)
 	}
 }
 
-bool session_wait(struct session *session, const struct session_work *work, struct error *err)
+static struct status_options status_options(const struct session *session)
 {
 	const struct config *config = &session->config;
-	struct status_options options = {
+
+	return (struct status_options){
 		.live = !config->quiet && status_can_live(),
 		.color = status_can_color(config->color),
 		.verbose = (int)config->verbose,
 		.max_cost = session->settings.limits.cost,
 	};
+}
+
+bool session_wait(struct session *session, const struct session_work *work, struct error *err)
+{
+	struct status_options options = status_options(session);
 
 	session->work = work;
 	session->status = status_new(session->base, &options, work->status, work->owner);
@@ -324,6 +335,7 @@ static bool print_result(struct session *session, const struct session_result *r
 int session_report(struct session *session, const struct session_result *result)
 {
 	bool printed = print_result(session, result);
+	struct status_options options = status_options(session);
 
 	if (!printed && output_reader_gone(session->output))
 		return error_exit_status(ERROR_INTERNAL);
@@ -332,7 +344,7 @@ int session_report(struct session *session, const struct session_result *result)
 			       session->signal   ? "interrupted after"
 			       : result->failure ? "failed after"
 						 : "done in",
-			       result->work, session->settings.limits.cost);
+			       result->work, &options);
 	if (!printed) {
 		tell_error("%s", session->broken.text);
 		return error_exit_status(ERROR_INTERNAL);

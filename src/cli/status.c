@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/money.h"
 #include "base/text.h"
+#include "cli/figure.h"
 #include "cli/tell.h"
 
 enum {
@@ -49,22 +50,6 @@ bool status_can_color(const char *when)
 	if (strcmp(when, "auto"))
 		return !strcmp(when, "always");
 	return status_can_live() && !(no_color && *no_color);
-}
-
-/* "950", "1.2k", "182k", "3.4M" */
-static void format_count(int64_t count, char out[static 24])
-{
-	static const char units[] = "kMGTPE";
-	double value = (double)count;
-	size_t unit = 0;
-
-	if (count < 1000) {
-		snprintf(out, 24, "%" PRId64, count);
-		return;
-	}
-	for (value /= 1000; value >= 999.5 && units[unit + 1]; unit++)
-		value /= 1000;
-	snprintf(out, 24, value < 9.95 ? "%.1f%c" : "%.0f%c", value, units[unit]);
 }
 
 /* Whole seconds: a line that is rewritten should not flicker. */
@@ -115,21 +100,45 @@ static void clear_current(void)
 	status_clear(current);
 }
 
+/*
+ * The widest form that fits: cost and time are the last to go, for they are why somebody looks.
+ * Columns are bytes here, for the line is ASCII.
+ */
+static void format_line(const struct engine_status *now, const char *place, size_t width,
+			char line[static WIDTH_MAX])
+{
+	const char *finishing = now->interrupted ? "finishing (Ctrl-C stops now) | " : "";
+	const char *ending = now->interrupted ? "finishing | " : "";
+	const char *plural = now->calls_in_flight == 1 ? "" : "s";
+	const char *bar = strstr(place, " | ");
+	int first = (int)(bar ? (size_t)(bar - place) : strlen(place));
+	int calls = now->calls_in_flight;
+	char tokens[24], spent[80], elapsed[16];
+
+	figure_count(now->tokens, tokens);
+	format_spent(now->cost, now->max_cost, spent);
+	format_elapsed(now->elapsed_ms, elapsed);
+	if ((size_t)snprintf(line, WIDTH_MAX, "%s%s | %d call%s in flight | %s tokens | %s | %s",
+			     finishing, place, calls, plural, tokens, spent, elapsed) > width &&
+	    (size_t)snprintf(line, WIDTH_MAX, "%s%s | %d call%s | %s | %s", ending, place, calls,
+			     plural, spent, elapsed) > width &&
+	    (size_t)snprintf(line, WIDTH_MAX, "%s%s | %s | %s", ending, place, spent, elapsed) >
+		    width &&
+	    (size_t)snprintf(line, WIDTH_MAX, "%s%.*s | %s | %s", ending, first, place, spent,
+			     elapsed) > width)
+		snprintf(line, width + 1, "%s | %s", spent, elapsed);
+}
+
 static void on_refresh(evutil_socket_t fd, short what, void *owner)
 {
 	struct status *status = owner;
-	char place[STATUS_PLACE_MAX], tokens[24], spent[80], elapsed[16], line[WIDTH_MAX];
+	char place[STATUS_PLACE_MAX], line[WIDTH_MAX];
 	struct engine_status now = status->source(status->owner, place);
 	auto_free char *drawn = NULL;
 
 	(void)fd;
 	(void)what;
-	format_count(now.tokens, tokens);
-	format_spent(now.cost, now.max_cost, spent);
-	format_elapsed(now.elapsed_ms, elapsed);
-	snprintf(line, terminal_width(), "%s%s | %d call%s in flight | %s tokens | %s | %s",
-		 now.interrupted ? "finishing (Ctrl-C stops now) | " : "", place,
-		 now.calls_in_flight, now.calls_in_flight == 1 ? "" : "s", tokens, spent, elapsed);
+	format_line(&now, place, terminal_width() - 1, line);
 	if (!strcmp(line, status->shown))
 		return;
 	memcpy(status->shown, line, strlen(line) + 1);
@@ -179,15 +188,42 @@ static const char *string_of(const json_t *object, const char *key)
 static void tell_call(const json_t *event, const char *what, int64_t in, int64_t out,
 		      const json_t *cost)
 {
-	char input[24], output[24], money[32] = "cost unknown", took[16];
+	char input[24], output[24], money[32], took[16];
 
-	format_count(in, input);
-	format_count(out, output);
-	if (json_is_number(cost))
-		money_format(money_from_dollars(json_number_value(cost)), money);
+	figure_count(in, input);
+	figure_count(out, output);
+	figure_cost(cost, money);
 	clock_format(json_get_integer(event, "duration", 0), took);
 	tell("[%.*s] %s: %s, %s tokens in, %s out, %s, %s", ID_SHOWN, string_of(event, "run"), what,
 	     string_of(event, "model"), input, output, money, took);
+}
+
+/* A text of several lines, at the margin of its run. */
+static void tell_lines(const json_t *event, const char *mark, struct text text)
+{
+	const char *at = text.bytes, *end = text.bytes + text.size;
+
+	while (at < end) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t size = (size_t)((stop ? stop : end) - at);
+
+		tell("[%.*s] %s %.*s", ID_SHOWN, string_of(event, "run"), mark, (int)size, at);
+		at += size + 1;
+	}
+}
+
+/* What the model wrote: its code is about to run. */
+static void tell_words(const json_t *event)
+{
+	tell_lines(event, "<", json_get_text(json_object_get(event, "response"), "content"));
+}
+
+/* What a block printed, and how it failed. */
+static void tell_prints(const json_t *event)
+{
+	tell_lines(event, "|", json_get_text(event, "stdout"));
+	tell_lines(event, "|", json_get_text(event, "stderr"));
+	tell_lines(event, "!", json_get_text(event, "error"));
 }
 
 static void tell_response(const json_t *event)
@@ -248,7 +284,7 @@ static void tell_operation(const json_t *event)
 	const json_t *error = json_object_get(event, "error");
 	char tokens[24], took[16];
 
-	format_count(json_get_integer(event, "tokens", 0), tokens);
+	figure_count(json_get_integer(event, "tokens", 0), tokens);
 	clock_format(json_get_integer(event, "duration", 0), took);
 	tell("[%.*s] %s %s: %s tokens, %s%s%s", ID_SHOWN, string_of(event, "run"),
 	     string_of(event, "id"), string_of(event, "status"), tokens, took,
@@ -263,7 +299,8 @@ void status_event(struct status *status, const json_t *event)
 		void (*tell)(const json_t *event);
 	} lines[] = {
 		{"run", 1, tell_run},        {"response", 1, tell_response},
-		{"llm_call", 1, tell_query}, {"code", 2, tell_block},
+		{"response", 2, tell_words}, {"llm_call", 1, tell_query},
+		{"code", 2, tell_block},     {"code", 2, tell_prints},
 		{"end", 1, tell_end},        {"operation_end", 1, tell_operation},
 	};
 	struct text name = json_get_text(event, "event");
@@ -275,22 +312,22 @@ void status_event(struct status *status, const json_t *event)
 
 /* --- the end ------------------------------------------------------------------ */
 
-static void tell_isolation(const json_t *sandbox)
+/* All that confined the workers, or in a word where nobody asked for more. */
+static void tell_isolation(const json_t *sandbox, bool names)
 {
-	auto_free char *layers = xstrdup("");
+	auto_evbuffer struct evbuffer *layers = evbuffer_new();
+	auto_free char *list = NULL;
 	const json_t *layer;
 	size_t i;
 
 	if (!json_is_object(sandbox))
 		return;
-	json_array_foreach (json_object_get(sandbox, "layers"), i, layer) {
-		char *longer = xasprintf("%s%s%s", layers, i ? ", " : "",
-					 json_string_value(layer) ? json_string_value(layer) : "");
-
-		free(layers);
-		layers = longer;
-	}
-	tell("isolation %s (%s)", string_of(sandbox, "level"), layers);
+	json_array_foreach (json_object_get(sandbox, "layers"), i, layer)
+		evbuffer_add_printf(layers, "%s%s", i ? ", " : " (",
+				    json_string_value(layer) ? json_string_value(layer) : "");
+	list = text_drain(layers, NULL);
+	tell("isolation %s%s%s", string_of(sandbox, "level"), names ? list : "",
+	     names && *list ? ")" : "");
 }
 
 static bool holds(const json_t *strings, const json_t *wanted)
@@ -305,7 +342,7 @@ static bool holds(const json_t *strings, const json_t *wanted)
 }
 
 void status_summary(const json_t *result, const json_t *told, const char *verb, const char *work,
-		    int64_t max_cost)
+		    const struct status_options *options)
 {
 	const json_t *usage = json_object_get(result, "usage");
 	int64_t calls = json_get_integer(usage, "llmCalls", 0);
@@ -315,16 +352,16 @@ void status_summary(const json_t *result, const json_t *told, const char *verb, 
 
 	if (usage) {
 		clock_format(json_get_integer(usage, "duration", 0), took);
-		format_count(json_get_integer(usage, "inputTokens", 0), input);
-		format_count(json_get_integer(usage, "outputTokens", 0), output);
+		figure_count(json_get_integer(usage, "inputTokens", 0), input);
+		figure_count(json_get_integer(usage, "outputTokens", 0), output);
 		format_spent(money_from_dollars(json_number_value(json_object_get(usage, "cost"))),
-			     max_cost, spent);
+			     options->max_cost, spent);
 		tell("%s %s: %s, %" PRId64 " call%s, %s tokens in, %s out, %s%s%s", verb, took,
 		     work, calls, calls == 1 ? "" : "s", input, output, spent,
 		     json_get_bool(usage, "costComplete", true) ? "" : " and calls without a price",
 		     json_get_bool(usage, "estimated", false) ? ", partly estimated" : "");
 	}
-	tell_isolation(json_object_get(result, "sandbox"));
+	tell_isolation(json_object_get(result, "sandbox"), options->verbose > 0);
 	json_array_foreach (json_object_get(result, "warnings"), i, warning)
 		if (!holds(told, warning))
 			tell_warning("%s",

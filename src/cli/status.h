@@ -24,8 +24,9 @@ typedef struct engine_status status_source_fn(const void *owner,
 struct status_options {
 	bool live; /* the line that is rewritten */
 	bool color;
-	int verbose; /* 1: a line for what a turn, a call, a run or an operation came to; 2: blocks
-		      */
+	/* 1: a line for what a turn, a call, a run or an operation came to, and the layers of
+	 * isolation at the end; 2: blocks, what the model wrote and what its code printed */
+	int verbose;
 	int64_t max_cost; /* BUDGET_UNLIMITED: none */
 };
 
@@ -39,9 +40,9 @@ void status_event(struct status *, const json_t *event);
 void status_clear(struct status *);
 
 /* What it came to, from a result object: two lines, and the warnings that are not in `told`. It
- * begins "VERB 2.7s: WORK, 8 calls". */
+ * begins "VERB 2.7s: WORK, 8 calls". The layers of isolation are named where `verbose` is set. */
 void status_summary(const json_t *result, const json_t *told, const char *verb, const char *work,
-		    int64_t max_cost);
+		    const struct status_options *);
 
 /* Whether standard error is a terminal that can rewrite a line, and whether to colour it:
  * `when` is the value of --color. */

@@ -166,7 +166,7 @@ class OutputTest(CommandLineTest):
         done = self.call("exec", *self.script(ANSWER), "task")
         self.assertEqual(done.stdout, "the answer\n")
         self.assertRegex(done.stderr, r"(?m)^rlmd: done in .*1 turn, 1 call, .* of \$5\.00")
-        self.assertRegex(done.stderr, r"(?m)^rlmd: isolation L[1-4] \(.*seccomp")
+        self.assertRegex(done.stderr, r"(?m)^rlmd: isolation L[1-4]$")
 
     def test_quiet(self):
         done = self.call("exec", *self.script(ANSWER), "-q", "task")
@@ -177,6 +177,22 @@ class OutputTest(CommandLineTest):
         self.assertRegex(done.stderr, r"(?m)^rlmd: \[[0-9a-f]{8}\] turn 1: replay, .* tokens in")
         self.assertRegex(done.stderr, r"(?m)^rlmd: \[[0-9a-f]{8}\] block: .* 2 bytes printed$")
         self.assertRegex(done.stderr, r"(?m)^rlmd: \[[0-9a-f]{8}\] run ended: final$")
+        self.assertRegex(done.stderr, r"(?m)^rlmd: isolation L[1-4] \(.*seccomp.*\)$")
+
+    def test_code_and_output_as_they_happen(self):
+        """What the model wrote is told before its block has run, what it printed after that."""
+        blocks = block("print('one\\ntwo')\nimport sys; print('wrong', file=sys.stderr)\n1/0")
+        done = self.call("exec", *self.script(blocks, ANSWER), "-vv", "task")
+        told = [line.split("] ", 1)[-1] for line in done.stderr.splitlines() if "] " in line]
+        for earlier, later in (
+            ("< print('one\\ntwo')", "| one"), ("| one", "| two"), ("| two", "| wrong"),
+            ("| wrong", "! ZeroDivisionError: division by zero"),
+            ("! ZeroDivisionError: division by zero", "< FINAL(the answer)"),
+        ):
+            self.assertLess(told.index(earlier), told.index(later), done.stderr)
+        done = self.call("exec", *self.script(blocks, ANSWER), "-v", "task")
+        self.assertNotIn("< print", done.stderr)
+        self.assertNotIn("| one", done.stderr)
 
     def test_json(self):
         result = json.loads(self.answer("--json", "task", entries=(ANSWER,)))
@@ -332,7 +348,7 @@ class StatusTest(CommandLineTest):
         level = json.loads(self.answer("--json", "task"))["sandbox"]["level"]
         for required in ("L1", "L2", "L3", "L4"):
             if required > level:
-                self.refused(7, "--require", *self.script(ANSWER), "--require", required, "task")
+                self.refused(7, "'rlmd doctor'", *self.script(ANSWER), "--require", required, "task")
             else:
                 self.answer("--require", required, "task")
         self.refused(1, "no answer in", *self.script(dict(SHOW, match={"turn": 9})), "task")
@@ -493,6 +509,21 @@ class TerminalTest(CommandLineTest):
         before, after = seen.split("the answer\r\n")
         self.assertTrue(before.endswith("\r\033[K"), before)
         self.assertIn("rlmd: done in", after)
+
+    def test_narrow_terminals_keep_cost_and_time(self):
+        """What does not fit is left out from the least to the most wanted."""
+        slow = block("import time\ntime.sleep(0.5)")
+        for columns, shown in (
+            (90, r"turn 1 \| depth 0 \| 0 calls in flight \| \S+ tokens \| \$0\.00 of \$5\.00 \| \d+s"),
+            (60, r"turn 1 \| depth 0 \| 0 calls \| \$0\.00 of \$5\.00 \| \d+s"),
+            (46, r"turn 1 \| depth 0 \| \$0\.00 of \$5\.00 \| \d+s"),
+            (32, r"turn 1 \| \$0\.00 of \$5\.00 \| \d+s"),
+            (22, r"\$0\.00 of \$5\.00 \| \d+s"),
+        ):
+            with self.subTest(columns):
+                seen, status = self.on_terminal(*self.script(slow, ANSWER), "task", columns=columns)
+                self.assertEqual(status, 0, seen)
+                self.assertRegex(seen, r"\r\033\[2m" + shown + r"\033\[0m\033\[K")
 
     def test_live_line_of_a_plan(self):
         """How many operations have ended; the result is whole, and nothing is left of the line."""
