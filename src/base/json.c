@@ -132,7 +132,7 @@ static int append(const char *bytes, size_t size, void *out)
 
 void json_write(const json_t *value, bool sorted, struct evbuffer *out)
 {
-	size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15) |
+	size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(JSON_DIGITS) |
 		       (sorted ? JSON_SORT_KEYS : 0);
 
 	json_dump_callback(value, append, out, flags);

@@ -16,6 +16,9 @@
 
 struct evbuffer;
 
+/* Significant digits of a written number: 0.000605 stays that, and a pico-dollar is not lost. */
+enum { JSON_DIGITS = 15 };
+
 /* One JSON value from `text`, new; NULL and ERROR_BAD_REPLY otherwise. */
 json_t *json_read(struct text, unsigned max_depth, struct error *);
 

@@ -26,7 +26,7 @@ static const struct command {
 } commands[] = {
 	{"exec", cmd_exec, "[OPTIONS] TASK", "answer one task about any amount of input"},
 	{"plan", cmd_plan, "[OPTIONS] FILE", "carry out a plan of model calls and runs"},
-	{"trace", cmd_trace, "FILE", "print the tree of a run from its trace"},
+	{"trace", cmd_trace, "[OPTIONS] FILE", "show a run from its trace"},
 	{"doctor", cmd_doctor, "[OPTIONS]", "try what this machine can confine"},
 };
 

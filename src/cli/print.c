@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/output.h"
 #include "cli/tell.h"
 #include "llm/price.h"
@@ -23,7 +24,8 @@ int print_text(struct text text)
 
 int print_json(const json_t *value)
 {
-	auto_free char *dump = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY);
+	auto_free char *dump = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY |
+							 JSON_REAL_PRECISION(JSON_DIGITS));
 	auto_free char *line = xasprintf("%s\n", dump);
 
 	return print_text(text_of(line));

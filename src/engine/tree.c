@@ -10,7 +10,6 @@
 #include "base/json.h"
 
 enum { EVENT_DEPTH_MAX = 32 };
-#define TRACE_FILE_MAX ((size_t)2 << 30)
 
 struct tree {
 	json_t *runs; /* owned: id -> trace, as far as it has come */
@@ -71,7 +70,8 @@ static void begin_run(struct tree *tree, const json_t *event)
 
 static void add_response(json_t *run, const json_t *event)
 {
-	static const char *const keys[] = {"index", "prompt", "response", NULL};
+	static const char *const keys[] = {"index", "prompt",   "response",
+					   "model", "duration", NULL};
 	json_t *iteration = json_object();
 
 	copy(iteration, event, keys);
@@ -170,22 +170,25 @@ static bool feed_lines(struct tree *tree, struct text lines, struct error *err)
 	return true;
 }
 
-json_t *tree_from_file(const char *path, struct error *err)
+json_t *tree_from_lines(struct text lines, const char *name, struct error *err)
 {
-	size_t size;
-	auto_free char *bytes = file_read(path, TRACE_FILE_MAX, &size, err);
-	struct tree *tree;
+	struct tree *tree = tree_new();
 	json_t *root = NULL;
 
-	if (!bytes)
-		return NULL;
-	tree = tree_new();
-	if (!feed_lines(tree, text_from(bytes, size), err))
-		error_context(err, "%s", path);
+	if (!feed_lines(tree, lines, err))
+		error_context(err, "%s", name);
 	else if (!tree->root)
-		error_set(err, ERROR_INPUT, "%s is no trace: it has no \"run\" event", path);
+		error_set(err, ERROR_INPUT, "%s is no trace: it has no \"run\" event", name);
 	else
 		root = json_incref(tree->root);
 	tree_free(tree);
 	return root;
+}
+
+json_t *tree_from_file(const char *path, struct error *err)
+{
+	size_t size;
+	auto_free char *bytes = file_read(path, TREE_TRACE_MAX, &size, err);
+
+	return bytes ? tree_from_lines(text_from(bytes, size), path, err) : NULL;
 }

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <jansson.h>
+#include <stddef.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 struct tree;
 
@@ -22,3 +24,8 @@ json_t *tree_root(const struct tree *);       /* lent; NULL before the root's "r
  * other bad line is ERROR_INPUT with its number. A run without an end gets answerSource "error".
  */
 json_t *tree_from_file(const char *path, struct error *);
+
+/* The same of a trace that was read already; `name` is for errors. */
+json_t *tree_from_lines(struct text lines, const char *name, struct error *);
+
+#define TREE_TRACE_MAX ((size_t)2 << 30) /* bytes of a trace */

@@ -1,0 +1,191 @@
+#include "cli/trace_view.h"
+
+#include <event2/buffer.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cli/figure.h"
+
+enum {
+	STEP = 2,          /* columns a level */
+	ID_SHOWN = 8,      /* characters of a run's id */
+	LINES_SHOWN = 12,  /* of a block's code, output and error each */
+	SUMMARY_LINES = 3, /* of a task, a call's prompt, its answer */
+	LINE_SHOWN = 200,  /* bytes of each of them */
+	NO_DURATION = -1,  /* of traces that do not tell it */
+	COLUMN_MAX = 64,   /* runs nest 16 deep at most; a file may say anything */
+};
+
+struct view {
+	struct evbuffer *out; /* lent */
+	bool whole;
+};
+
+static const char *string_of(const json_t *object, const char *key)
+{
+	const char *string = json_string_value(json_object_get(object, key));
+
+	return string ? string : "";
+}
+
+static void indent(struct view *view, int columns)
+{
+	evbuffer_add_printf(view->out, "%*s", columns, "");
+}
+
+/* Lines behind a mark; `most` of them, unless all are wanted. */
+static void write_text(struct view *view, int column, const char *mark, struct text text, int most)
+{
+	const char *at = text.bytes, *end = text.bytes + text.size;
+	size_t left = 0;
+
+	for (int line = 0; at < end; line++) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		struct text shown = text_from(at, (size_t)((stop ? stop : end) - at));
+
+		at += shown.size + 1;
+		if (!view->whole && line >= most) {
+			left++;
+			continue;
+		}
+		indent(view, column);
+		evbuffer_add_printf(view->out, "%s ", mark);
+		if (!view->whole && shown.size > LINE_SHOWN) {
+			shown = text_clip(shown, LINE_SHOWN);
+			evbuffer_add(view->out, shown.bytes, shown.size);
+			evbuffer_add(view->out, "...", 3);
+		} else {
+			evbuffer_add(view->out, shown.bytes, shown.size);
+		}
+		evbuffer_add(view->out, "\n", 1);
+	}
+	if (left) {
+		indent(view, column);
+		evbuffer_add_printf(view->out, "%s (%zu more line%s)\n", mark, left,
+				    left == 1 ? "" : "s");
+	}
+}
+
+/* "1.2s, 1.2k tokens in, 300 out, $0.0004" */
+static void write_price(struct view *view, int64_t duration, int64_t in, int64_t out,
+			const json_t *cost)
+{
+	char took[16], input[24], output[24], money[32];
+
+	figure_count(in, input);
+	figure_count(out, output);
+	figure_cost(cost, money);
+	if (duration != NO_DURATION) {
+		clock_format(duration, took);
+		evbuffer_add_printf(view->out, "%s, ", took);
+	}
+	evbuffer_add_printf(view->out, "%s tokens in, %s out, %s\n", input, output, money);
+}
+
+static void write_execution(struct view *view, const json_t *execution, int column)
+{
+	char took[16];
+
+	clock_format(json_get_integer(execution, "duration", 0), took);
+	indent(view, column);
+	evbuffer_add_printf(view->out, "block: %s\n", took);
+	column += STEP;
+	write_text(view, column, "<", json_get_text(execution, "code"), LINES_SHOWN);
+	write_text(view, column, "|", json_get_text(execution, "stdout"), LINES_SHOWN);
+	write_text(view, column, "|", json_get_text(execution, "stderr"), LINES_SHOWN);
+	write_text(view, column, "!", json_get_text(execution, "error"), LINES_SHOWN);
+}
+
+static void write_turn(struct view *view, const json_t *turn, int column)
+{
+	const json_t *response = json_object_get(turn, "response");
+	const json_t *executions = json_object_get(turn, "codeExecutions"), *execution;
+	size_t i;
+
+	indent(view, column);
+	evbuffer_add_printf(view->out, "turn %" PRId64 ": ",
+			    json_get_integer(turn, "index", 0) + 1);
+	write_price(view, json_get_integer(turn, "duration", NO_DURATION),
+		    json_get_integer(json_object_get(turn, "prompt"), "tokens", 0),
+		    json_get_integer(response, "tokens", 0), json_object_get(response, "cost"));
+	if (!json_array_size(executions))
+		write_text(view, column + STEP, "<", json_get_text(response, "content"),
+			   SUMMARY_LINES);
+	json_array_foreach (executions, i, execution)
+		write_execution(view, execution, column + STEP);
+}
+
+static void write_call(struct view *view, const json_t *call, int column)
+{
+	const json_t *error = json_object_get(call, "error");
+	const char *reason = string_of(call, "reason");
+
+	indent(view, column);
+	evbuffer_add_printf(view->out, "%s%s%s%s: ", string_of(call, "kind"), *reason ? " (" : "",
+			    reason, *reason ? ")" : "");
+	write_price(view, json_get_integer(call, "duration", 0),
+		    json_get_integer(call, "inputTokens", 0),
+		    json_get_integer(call, "outputTokens", 0), json_object_get(call, "cost"));
+	column += STEP;
+	write_text(view, column, "<", json_get_text(call, "prompt"), SUMMARY_LINES);
+	write_text(view, column, "|", json_get_text(call, "response"), SUMMARY_LINES);
+	write_text(view, column, "!", json_get_text(error, "message"), SUMMARY_LINES);
+}
+
+static void write_head(struct view *view, const json_t *run, int column)
+{
+	const json_t *usage = json_object_get(run, "usage");
+
+	indent(view, column);
+	evbuffer_add_printf(view->out, "run %.*s at depth %" PRId64 ", %s: ", ID_SHOWN,
+			    string_of(run, "id"), json_get_integer(run, "depth", 0),
+			    string_of(run, "model"));
+	if (usage)
+		write_price(view, json_get_integer(usage, "duration", NO_DURATION),
+			    json_get_integer(usage, "inputTokens", 0),
+			    json_get_integer(usage, "outputTokens", 0),
+			    json_object_get(usage, "cost"));
+	else
+		evbuffer_add_printf(view->out, "it has no end\n");
+	write_text(view, column + STEP, "?", json_get_text(run, "task"), SUMMARY_LINES);
+}
+
+static void write_end(struct view *view, const json_t *run, int column)
+{
+	const char *stopped = string_of(run, "stopReason");
+
+	indent(view, column);
+	evbuffer_add_printf(view->out, "%s%s%s%s\n", string_of(run, "answerSource"),
+			    *stopped ? " (" : "", stopped, *stopped ? ")" : "");
+	column += STEP;
+	write_text(view, column, "=", json_get_text(run, "finalAnswer"), LINES_SHOWN);
+	write_text(view, column, "!", json_get_text(json_object_get(run, "error"), "message"),
+		   LINES_SHOWN);
+}
+
+static void write_run(struct view *view, const json_t *run, int column)
+{
+	const json_t *part;
+	size_t i;
+
+	write_head(view, run, column);
+	column += STEP;
+	json_array_foreach (json_object_get(run, "iterations"), i, part)
+		write_turn(view, part, column);
+	json_array_foreach (json_object_get(run, "llmCalls"), i, part)
+		write_call(view, part, column);
+	json_array_foreach (json_object_get(run, "subcalls"), i, part)
+		if (column < COLUMN_MAX)
+			write_run(view, part, column);
+	write_end(view, run, column);
+}
+
+void trace_view_write(const json_t *tree, bool whole, struct evbuffer *out)
+{
+	struct view view = {.out = out, .whole = whole};
+
+	write_run(&view, tree, 0);
+}

@@ -1,0 +1,121 @@
+"""`rlmd trace`: for programs on a pipe, for people on a terminal, from a file or a pipe."""
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from test_command_line import TerminalTest as Terminals  # noqa: E402
+from test_command_line import CommandLineTest, block  # noqa: E402
+
+FEW = 605  # micro-dollars that a call costs
+
+
+def traced(test, *arguments):
+    """The trace of a run with a turn, a call, a sub-run and an answer, each with its price."""
+    cost = FEW / 1e6
+    entries = (
+        dict(block("print('look')\nllm_query('small?')\nrlm_query('below?', 'x')\n1/0")),
+        {"match": {"kind": "llm_query"}, "response": {"text": "small", "cost": cost}},
+        {"match": {"kind": "turn", "depth": 1}, "response": {"text": "FINAL(down)", "cost": cost}},
+        {"match": {"kind": "turn"}, "response": {"text": "FINAL(wild \033[31m)", "cost": cost}},
+    )
+    path = str(test.directory / "t.jsonl")
+    done = test.call("exec", *test.script(*entries), "--trace", path, *arguments, "what is it?")
+    test.assertEqual(done.returncode, 0, done.stderr)
+    return path
+
+
+class FormTest(CommandLineTest):
+    def test_a_pipe_gets_json(self):
+        path = traced(self)
+        shown = self.call("trace", path)
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        self.assertEqual(json.loads(shown.stdout)["finalAnswer"], "wild \033[31m")
+        self.assertEqual(self.call("trace", "--json", path).stdout, shown.stdout)
+
+    def test_costs_are_written_as_they_are(self):
+        """Not as the nearest binary fraction with seventeen digits."""
+        shown = self.call("trace", traced(self)).stdout
+        self.assertIn('"cost": 0.000605,', shown)
+        self.assertNotRegex(shown, r'"cost": \d\.\d{13}')
+
+    def test_standard_input(self):
+        path = traced(self)
+        content = Path(path).read_text()
+        self.assertEqual(self.call("trace", "-", input=content).stdout, self.call("trace", path).stdout)
+        empty = self.call("trace", "-", input="")
+        self.assertEqual((empty.returncode, empty.stdout), (8, ""))
+        self.assertIn("standard input is no trace", empty.stderr)
+
+    def test_text(self):
+        """Turns with their code, what it printed and its error; calls; sub-runs; the answer."""
+        shown = self.call("trace", "--text", traced(self)).stdout
+        for line in (
+            r"run [0-9a-f]{8} at depth 0, replay: \S+, \S+ tokens in, \d+ out, \$\d.*",
+            r"  \? what is it\?", r"  turn 1: \S+, .* tokens in, \d+ out, .*", r"    block: \S+",
+            r"      < print\('look'\)", r"      \| look", r"      ! ZeroDivisionError: .*",
+            r"  llm_query: \S+, \d+ tokens in, \d+ out, \$0\.000605", r"    < small\?", r"    \| small",
+            r"  run [0-9a-f]{8} at depth 1, .*\$0\.000605", r"    \? below\?", r"      = down",
+            r"  final_direct \(final\)", r"    = wild .*",
+        ):
+            self.assertRegex(shown, "(?m)^" + line + "$")
+        self.assertLess(shown.index("turn 1:"), shown.index("turn 2:"))
+
+    def test_long_texts_show_their_beginning(self):
+        code = "\n".join("a%d = 1" % i for i in range(30))
+        path = str(self.directory / "t.jsonl")
+        answer = {"match": {"kind": "turn"}, "response": {"text": "FINAL(x)"}}
+        self.call("exec", *self.script(block(code), answer), "--trace", path, "task")
+        shown = self.call("trace", "--text", path).stdout
+        self.assertIn("< a11 = 1\n", shown)
+        self.assertNotIn("< a12 = 1\n", shown)
+        self.assertIn("< (18 more lines)\n", shown)
+        self.assertIn("< a29 = 1\n", self.call("trace", "--text", "-v", path).stdout)
+
+    def test_a_killed_run(self):
+        """A trace without an end is shown as far as it came."""
+        path = traced(self)
+        lines = Path(path).read_text().splitlines(True)
+        Path(path).write_text("".join(lines[:3]) + '{"event": "co')
+        shown = self.call("trace", "--text", path)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("error", shown.stdout)
+
+    def test_runs_that_nest_without_end(self):
+        """A file may say anything: it is shown as deep as runs can nest."""
+        events = [
+            {"event": "run", "seq": i, "run": f"r{i}", "parent": f"r{i - 1}" if i else None, "depth": i,
+             "task": "t", "model": "m"} for i in range(3000)
+        ]
+        path = self.write("deep.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+        shown = self.call("trace", "--text", path)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertLess(shown.stdout.count("at depth"), 64)
+
+    def test_bad_arguments(self):
+        for arguments in (("trace", "--tree", "x"), ("trace", "a", "b"), ("trace", "-j")):
+            done = self.call(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("rlmd help trace", done.stderr)
+
+
+class TerminalTest(CommandLineTest):
+    on_terminal = Terminals.on_terminal
+
+    def test_a_terminal_gets_text(self):
+        path = traced(self)
+        seen, status = self.on_terminal(path, command="trace")
+        self.assertEqual(status, 0, seen)
+        self.assertRegex(seen, r"^run [0-9a-f]{8} at depth 0")
+        self.assertIn("= wild \\x1b[31m", seen)
+        self.assertNotIn("\033", seen)
+        seen, _ = self.on_terminal("--json", path, command="trace")
+        self.assertEqual(json.loads(seen)["stopReason"], "final")
+
+
+# Imported for what they offer, not to be run again here.
+del Terminals
+
+if __name__ == "__main__":
+    unittest.main()
