@@ -293,6 +293,8 @@ static bool read_settings(struct doctor *doctor, int argc, char **argv, struct e
 		return true;
 	if (!config_environment(config, err) || !config_files(config, err))
 		return false;
+	if (!config->provider)
+		config->provider = xstrdup(llm_default_provider());
 	if (config->worker_memory > MEMORY_MAX)
 		config->worker_memory = MEMORY_MAX;
 	return true;

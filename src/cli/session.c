@@ -3,7 +3,9 @@
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -83,6 +85,8 @@ static bool read_settings(struct session *session, struct error *err)
 	if (!check_options(session, err) || !config_environment(config, err) ||
 	    !config_files(config, err))
 		return false;
+	if (!config->provider)
+		config->provider = xstrdup(llm_default_provider());
 	tell_setup(config->quiet, status_can_color(config->color));
 	log_set_level(config->quiet         ? LOG_ERROR
 		      : config->verbose > 2 ? LOG_DEBUG
@@ -129,6 +133,12 @@ bool session_open_output(struct session *session, enum output_form otherwise, st
 	return session->output;
 }
 
+/* Nobody said whom to ask. */
+static bool unnamed_provider(const struct session *session)
+{
+	return !config_given(&session->config, OPTION_provider) && !session->config.replay;
+}
+
 static bool open_llm(struct session *session, struct error *err)
 {
 	const struct config *config = &session->config;
@@ -146,6 +156,8 @@ static bool open_llm(struct session *session, struct error *err)
 	};
 
 	session->llm = llm_new(session->base, &settings, err);
+	if (session->llm && unnamed_provider(session) && strcmp(config->provider, "ollama"))
+		tell("asking %s, whose key is set; -p names another", config->provider);
 	return session->llm;
 }
 
@@ -351,6 +363,10 @@ int session_report(struct session *session, const struct session_result *result)
 	}
 	if (result->failure)
 		tell_error("%s", result->failure->text);
+	if (result->failure && result->failure->kind == ERROR_NETWORK && unnamed_provider(session))
+		tell("no provider was named, so %s was asked: -p openai and -p anthropic ask "
+		     "others, with their keys in OPENAI_API_KEY and ANTHROPIC_API_KEY",
+		     session->config.provider);
 	return session->signal ? 128 + session->signal : result->status;
 }
 

@@ -29,6 +29,33 @@ const struct adapter *adapter_find(const char *name)
 	return NULL;
 }
 
+static bool any_is_set(const char *const *names)
+{
+	for (; names && *names; names++) {
+		const char *value = getenv(*names);
+
+		if (value && *value)
+			return true;
+	}
+	return false;
+}
+
+const char *adapter_default_name(void)
+{
+	const struct adapter *chosen = NULL;
+
+	for (size_t i = 0; i < ADAPTER_COUNT; i++) {
+		const struct adapter *adapter = adapters[i];
+
+		if (!any_is_set(adapter->key_required ? adapter->key_env : adapter->base_url_env))
+			continue;
+		if (chosen)
+			return adapter_ollama.name;
+		chosen = adapter;
+	}
+	return chosen ? chosen->name : adapter_ollama.name;
+}
+
 const char *adapter_names(void)
 {
 	static char names[64];

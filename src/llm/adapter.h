@@ -81,7 +81,10 @@ struct adapter {
 };
 
 const struct adapter *adapter_find(const char *name); /* NULL: unknown */
-const char *adapter_names(void);                      /* "ollama, openai, anthropic" for messages */
+/* The provider that the environment points to: the only one whose key is set (of those that need
+ * none: whose address is), else "ollama". */
+const char *adapter_default_name(void);
+const char *adapter_names(void); /* "ollama, openai, anthropic" for messages */
 
 extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
 

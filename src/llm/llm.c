@@ -62,6 +62,11 @@ void llm_usage_add(struct llm_usage *sum, const struct llm_usage *more)
 	sum->estimated |= more->estimated;
 }
 
+const char *llm_default_provider(void)
+{
+	return adapter_default_name();
+}
+
 static bool llm_init(struct llm *llm, const struct llm_config *config, struct error *err)
 {
 	if (!provider_init(&llm->provider, llm->base, config, err))

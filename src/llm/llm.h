@@ -92,7 +92,7 @@ struct llm_response {
 typedef void llm_done_fn(void *owner, const struct llm_response *, const struct error *err);
 
 struct llm_config {
-	const char *provider;    /* "ollama", "openai", "anthropic", "replay" */
+	const char *provider;    /* "ollama", "openai", "anthropic", "replay"; not NULL */
 	const char *model;       /* NULL: the provider's default */
 	const char *base_url;    /* NULL: the provider's environment variable, else its own */
 	const char *key_file;    /* NULL: the provider's environment variable */
@@ -103,6 +103,10 @@ struct llm_config {
 	bool no_stream;
 	int max_retries; /* after the first attempt; the SDKs' 2 by default */
 };
+
+/* Whom somebody means who named no provider: the only one whose key is in the environment, else
+ * "ollama"; static. To be asked before llm_new(), which takes the key out of there. */
+const char *llm_default_provider(void);
 
 struct llm;
 

@@ -6,6 +6,7 @@ import pty
 import select
 import shutil
 import signal
+import socket
 import stat
 import struct
 import subprocess
@@ -375,6 +376,39 @@ class StatusTest(CommandLineTest):
         self.assertEqual(self.call("help").stdout, self.call("--help").stdout)
         version = self.call("--version").stdout
         self.assertRegex(version, r"^rlmd \S+ \(prices of \d{4}-\d\d-\d\d\)\n$")
+
+    def test_a_key_names_its_provider(self):
+        """Where nobody named one, and exactly one key is set."""
+        def provider(*arguments, **environment):
+            self.environment.update(environment)
+            done = self.call("exec", "--dry-run", "--json", *arguments, "task")
+            for name in environment:
+                del self.environment[name]
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("whose key is set; -p names another" in done.stderr,
+                             not arguments and json.loads(done.stdout)["provider"] != "ollama")
+            return json.loads(done.stdout)["provider"]
+
+        self.assertEqual(provider(), "ollama")
+        self.assertEqual(provider(OPENAI_API_KEY="sk-1"), "openai")
+        self.assertEqual(provider(ANTHROPIC_API_KEY="sk-1"), "anthropic")
+        self.assertEqual(provider(ANTHROPIC_API_KEY=""), "ollama")
+        self.assertEqual(provider(OPENAI_API_KEY="sk-1", ANTHROPIC_API_KEY="sk-2"), "ollama")
+        self.assertEqual(provider(OPENAI_API_KEY="sk-1", OLLAMA_HOST="127.0.0.1:9"), "ollama")
+        self.assertEqual(provider("-p", "ollama", OPENAI_API_KEY="sk-1"), "ollama")
+        self.assertEqual(provider("-p", "anthropic", OPENAI_API_KEY="sk-1"), "anthropic")
+
+    def test_where_no_ollama_runs(self):
+        """Somebody without a key learns how to ask somebody else."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # and nobody listens
+            self.environment["OLLAMA_HOST"] = "127.0.0.1:%d" % taken.getsockname()[1]
+            done = self.call("exec", "task")
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertIn("-p openai and -p anthropic ask others", done.stderr)
+            done = self.call("exec", "-p", "ollama", "task")
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertNotIn("-p openai", done.stderr)
 
     def test_variables_that_are_no_setting_are_warned_of(self):
         """Most are mistyped; the result says so too, for whoever reads only that."""

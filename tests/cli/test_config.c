@@ -96,7 +96,8 @@ static void assert_bad_file(const char *words, const char *content)
 static void test_defaults(void **state)
 {
 	(void)state;
-	assert_string_equal(config.provider, "ollama");
+	assert_string_equal(config.python, "python3");
+	assert_null(config.provider);
 	assert_null(config.model);
 	assert_int_equal(config.max_cost, 5 * MONEY_DOLLAR);
 	assert_int_equal(config.max_tokens, 500000);
