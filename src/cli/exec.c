@@ -26,7 +26,6 @@ struct exec {
 	char *answer;          /* owned; NULL: none */
 	size_t answer_size;
 	struct error error; /* why there is no answer, or none that counts */
-	json_t *usage;      /* owned: of a run that was stopped without a result; else NULL */
 };
 
 /* --- before the start ----------------------------------------------------------- */
@@ -138,8 +137,6 @@ static bool answer_task(struct exec *exec, struct error *err)
 /* Workers, transfers and the live line are gone before the answer is printed. */
 static void stop(struct exec *exec)
 {
-	if (exec->engine && !exec->result)
-		exec->usage = engine_usage(exec->engine);
 	engine_free(take_pointer(&exec->engine));
 	session_close(&exec->session);
 }
@@ -180,30 +177,28 @@ static const char *stop_reason(const struct exec *exec, enum error_kind kind)
 	return NULL;
 }
 
-/* Of a run that was stopped at once, the calls in flight are missing. */
-static json_t *known_usage(const struct exec *exec)
+static json_t *no_usage(void)
 {
 	static const char *const counts[] = {
 		"tokens",   "inputTokens", "outputTokens",    "duration",     "iterations",
 		"subcalls", "llmCalls",    "maxDepthReached", "cachedTokens",
 	};
-	json_t *usage = exec->usage ? json_copy(exec->usage) : json_pack("{s:f}", "cost", 0.0);
+	json_t *usage = json_pack("{s:f, s:b, s:b}", "cost", 0.0, "estimated", 0, "costComplete",
+				  1);
 
-	for (size_t i = 0; !exec->usage && i < sizeof counts / sizeof *counts; i++)
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
 		json_object_set_new(usage, counts[i], json_integer(0));
-	json_object_set_new(usage, "estimated", json_boolean(exec->usage));
-	json_object_set_new(usage, "costComplete", json_boolean(!exec->usage));
 	return usage;
 }
 
-/* The object where the engine did not get to make one. */
+/* The object of what no run began for. */
 static json_t *failed_result(const struct exec *exec, const struct error *err)
 {
 	return json_pack("{s:b, s:s, s:s?, s:n, s:n, s:o, s:o, s:{s:s, s:o}}", "success", 0,
 			 "output", "", "stopReason", stop_reason(exec, err->kind), "trace",
-			 "sandbox", "usage", known_usage(exec), "warnings",
-			 json_copy(exec->session.notes), "error", "kind", error_name(err->kind),
-			 "message", json_from_text(text_of(err->text)));
+			 "sandbox", "usage", no_usage(), "warnings", json_copy(exec->session.notes),
+			 "error", "kind", error_name(err->kind), "message",
+			 json_from_text(text_of(err->text)));
 }
 
 static int report(struct exec *exec, const struct error *failure)
@@ -216,7 +211,7 @@ static int report(struct exec *exec, const struct error *failure)
 	int64_t turns = json_get_integer(json_object_get(exec->result, "usage"), "iterations", 0);
 	auto_free char *work = xasprintf("%" PRId64 " turn%s", turns, turns == 1 ? "" : "s");
 
-	if (exec->result || exec->usage)
+	if (exec->result)
 		result.work = work;
 	if (!exec->result)
 		exec->result = failed_result(exec, failure);
@@ -232,6 +227,8 @@ static int run(struct exec *exec)
 	if (ok && exec->session.config.dry_run)
 		return show_dry_run(exec);
 	ok = ok && answer_task(exec, &err);
+	if (exec->engine && !exec->result)
+		engine_stop(exec->engine, &err);
 	stop(exec);
 	return report(exec, ok ? NULL : &err);
 }
@@ -271,7 +268,6 @@ int cmd_exec(int argc, char **argv)
 	stop(&exec);
 	session_done(&exec.session);
 	json_decref(exec.result);
-	json_decref(exec.usage);
 	free(exec.answer);
 	input_done(&exec.input);
 	return status;

@@ -146,9 +146,9 @@ struct engine_status engine_status(const struct engine *engine)
 	return status;
 }
 
-json_t *engine_usage(const struct engine *engine)
+void engine_stop(struct engine *engine, const struct error *err)
 {
-	return engine->root ? result_usage(run_budget(engine->root)) : NULL;
+	run_stop(engine->root, err);
 }
 
 static void first_request(struct conversation *conversation, const struct brief *brief)

@@ -71,8 +71,9 @@ void engine_interrupt(struct engine *);
 
 struct engine_status engine_status(const struct engine *);
 
-/* The result object's "usage" so far, new: for a run that is stopped before it has a result. */
-json_t *engine_usage(const struct engine *);
+/* Ends at once, with no answer: what was used is counted, calls in flight by their estimate. The
+ * result, whose error is `err`, comes before this returns. For an engine that has told none. */
+void engine_stop(struct engine *, const struct error *err);
 
 /* What --dry-run shows: the first request, its token and worst-case cost estimate; new. */
 json_t *engine_dry_run(struct llm *, const struct engine_config *, struct text task,

@@ -418,7 +418,7 @@ static enum verdict run_finish(struct run *run)
 }
 
 /* Ends what the run started and tells the end; the run is gone after this. */
-static void run_deliver(struct run *run)
+void run_deliver(struct run *run)
 {
 	struct run_result result = {
 		.stop = run->stop,

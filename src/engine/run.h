@@ -73,6 +73,9 @@ void run_interrupt(struct run *, int64_t deadline);
 void run_halt(struct run *);
 void run_free(struct run *); /* NULL is fine; no callback follows */
 
+/* Ends like that at once, with what `err` says; the callback comes before this returns. */
+void run_stop(struct run *, const struct error *err);
+
 struct budget *run_budget(const struct run *);  /* lent */
 const json_t *run_warnings(const struct run *); /* lent array of strings */
 int run_turn(const struct run *);               /* from 1; 0 before the first */

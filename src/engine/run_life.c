@@ -297,6 +297,14 @@ void run_halt(struct run *run)
 	worker_free(take_pointer(&run->worker));
 }
 
+void run_stop(struct run *run, const struct error *err)
+{
+	run->stop = STOP_INTERRUPTED;
+	run->error = *err;
+	run_halt(run);
+	run_deliver(run);
+}
+
 void run_free(struct run *run)
 {
 	if (!run)

@@ -102,6 +102,7 @@ void run_drive(struct run *); /* the run may be gone after it */
 bool run_awaits_worker(const struct run *);
 bool run_awaits_seat(const struct run *);
 bool run_is_forcing(const struct run *);
+void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */
 
 /* Gives up what is under way and goes for a forced answer; then drive. */
 void run_give_up(struct run *, enum stop_reason, int64_t deadline);
