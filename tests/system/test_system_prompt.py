@@ -1,0 +1,94 @@
+"""What a model reads in a request, and that it is so: what is described exists, what is shown runs."""
+
+import re
+import unittest
+
+from harness import block
+from model import Reply
+from providers import ProviderTest, final
+
+SPECIFIED = (
+    "llm_query", "rlm_query", "batch_rlm_query", "chunk_text", "search_context", "count_matches",
+    "extract_json", "extract_sections",
+)
+
+
+class SystemPrompt(ProviderTest):
+    def told(self, *arguments):
+        """The system prompt of a root run, as the server got it."""
+        server = self.serve("openai", final())
+        self.ask(server, *arguments)
+        return server.requests[0].system
+
+    def execute(self, *lines, context="", replies=()):
+        """What each block of one response came to, and the server's requests."""
+        server = self.serve("openai", Reply(text="\n".join(lines)))
+        for pattern, reply in replies:
+            server.script(pattern, reply)
+        server.script(None, final())
+        outcome = self.ask(server, "-c", self.write("input", context))
+        return outcome.executions(), server.requests
+
+    def test_every_function_that_is_described_exists(self):
+        """ENG-21, ENG-23: those of the specification among them, each with a docstring."""
+        described = re.findall(r"(?m)^- (?:\w+\(\): [^.]*\. )*(\w+)\(", self.told())
+        described += re.findall(r"\b(SHOW_VARS|budget|FINAL_VAR)\(", self.told())
+        self.assertLessEqual(set(SPECIFIED) | {"FINAL", "FINAL_VAR"}, set(described))
+        names = sorted(set(described))
+        (done,), _ = self.execute(
+            block(f"for name in {names!r}:", "    print(name, len(globals()[name].__doc__ or '') > 20)")
+        )
+        self.assertEqual(done["error"], None)
+        self.assertEqual(done["stdout"], "".join(f"{name} True\n" for name in names))
+
+    def test_the_example_runs(self):
+        """ENG-28: several blocks in one response, run in sequence in one session, as it shows them."""
+        system = self.told()
+        example = re.findall(r"(?m)^```\w+\n[\s\S]*?^```$", system)
+        self.assertGreaterEqual(len(example), 2)
+        context = "the error of host a\n" * 4000
+        executions, requests = self.execute(
+            *example, context=context, replies=[("^List each failed host", Reply(text="host a"))]
+        )
+        self.assertEqual([done["error"] for done in executions], [None] * len(example))
+        self.assertIn("4000 errors", executions[0]["stdout"])
+        self.assertIn("0 host a", executions[1]["stdout"])
+        told = requests[-1].last_user
+        self.assertLess(told.index("4000 errors"), told.index("0 host a"), "both in one turn")
+        self.assertIn("cheaper and faster than one block a turn", system.replace("\n", " "))
+
+    def test_when_to_use_which(self):
+        """ENG-24: each way to ask has its cost and its time, from the price table of this run."""
+        prices = {"m": (1000000, 2000000)}
+        system = self.told(*self.prices(**prices))
+        choice = system[system.index("# Which one") : system.index("# Answer")]
+        for way in ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query"):
+            self.assertRegex(choice, rf"\b{way}\b")
+        self.assertGreaterEqual(len(re.findall(r"\$\d", choice)), 2)
+        self.assertGreaterEqual(len(re.findall(r"about \d", choice)), 2)
+
+    def test_a_sub_run_is_told_how_to_work(self):
+        """ENG-25, ENG-26, ENG-27: its place, what it may spend, and to be quick about it."""
+        server = self.serve("openai", Reply(text=block("rlm_query('p')")), final("p"), final())
+        self.ask(server, "--max-depth", "3")
+        below = " ".join(server.requests[1].system.split())
+        for phrase in (
+            "SUB-RLM at depth 1 of at most 3", "ALLOCATED BUDGET", "EFFICIENCY", "2-5 iterations",
+            "Prefer llm_query", "Return FINAL() promptly", "parent's own remaining budget",
+        ):
+            self.assertIn(phrase, below)
+
+    def test_a_forced_answer_has_outputs_and_variables(self):
+        """ENG-19: what was printed last, and each variable with its type, size and beginning."""
+        server = self.serve(
+            "openai", Reply(text=block("found = ['ada', 'bob']", "print('seen', 17)")), Reply(text="both")
+        )
+        self.ask(server, "--max-iterations", "1")
+        plea = server.requests[-1].last_user
+        self.assertIn("seen 17", plea)
+        self.assertRegex(plea, r"found.*list.*2.*ada")
+        self.assertIn("TASK: the task", plea)
+
+
+if __name__ == "__main__":
+    unittest.main()
