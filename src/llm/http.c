@@ -9,29 +9,17 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "llm/multi.h"
 
-enum {
-	SHARDS_MAX = 32,
-	SHARD_TRANSFERS = 250, /* libcurl scans a handle's connections at each request */
-	CONNECT_MS = 5000,
-};
-
-/* One multi handle: a set of transfers and the connections that they share. */
-struct shard {
-	CURLM *multi;            /* owned */
-	struct event *timer;     /* owned: libcurl's own */
-	struct event_base *base; /* lent */
-	size_t transfers;
-};
+enum { CONNECT_MS = 5000 };
 
 struct http {
-	struct event_base *base;          /* lent */
-	struct shard *shards[SHARDS_MAX]; /* owned */
-	size_t shard_count;
+	struct event_base *base; /* lent */
+	struct multi *multi;     /* owned */
 };
 
 struct http_transfer {
-	struct shard *shard;        /* lent */
+	struct shard *shard;        /* lent: where libcurl has it */
 	CURL *easy;                 /* owned */
 	struct curl_slist *headers; /* owned */
 	struct evbuffer *body;      /* owned: libcurl may send it twice, so it stays to the end */
@@ -50,122 +38,6 @@ struct http_transfer {
 	http_done_fn *on_done;
 	void *owner; /* lent */
 };
-
-static void on_socket(evutil_socket_t fd, short what, void *arg);
-static void on_timer(evutil_socket_t fd, short what, void *arg);
-
-/* libcurl wants to know when `fd` is ready; `watch` is what we kept there before. */
-static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *watch)
-{
-	struct shard *shard = arg;
-	short events = EV_PERSIST;
-	struct event *event;
-
-	(void)easy;
-	if (watch)
-		event_free(watch);
-	if (what == CURL_POLL_REMOVE) {
-		curl_multi_assign(shard->multi, fd, NULL);
-		return 0;
-	}
-	if (what & CURL_POLL_IN)
-		events |= EV_READ;
-	if (what & CURL_POLL_OUT)
-		events |= EV_WRITE;
-	event = event_new(shard->base, fd, events, on_socket, shard);
-	event_add(event, NULL);
-	curl_multi_assign(shard->multi, fd, event);
-	return 0;
-}
-
-static int on_curl_timer(CURLM *multi, long ms, void *arg)
-{
-	struct shard *shard = arg;
-	struct timeval wait = clock_timeval(ms);
-
-	(void)multi;
-	if (ms < 0)
-		event_del(shard->timer);
-	else
-		event_add(shard->timer, &wait);
-	return 0;
-}
-
-static void shard_free(struct shard *shard)
-{
-	if (!shard)
-		return;
-	if (shard->multi)
-		curl_multi_cleanup(shard->multi);
-	if (shard->timer)
-		event_free(shard->timer);
-	free(shard);
-}
-
-static struct shard *shard_new(struct event_base *base)
-{
-	struct shard *shard = xcalloc(1, sizeof *shard);
-
-	shard->base = base;
-	shard->timer = evtimer_new(base, on_timer, shard);
-	shard->multi = curl_multi_init();
-	if (!shard->multi) {
-		shard_free(shard);
-		return NULL;
-	}
-	curl_multi_setopt(shard->multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket);
-	curl_multi_setopt(shard->multi, CURLMOPT_SOCKETDATA, shard);
-	curl_multi_setopt(shard->multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
-	curl_multi_setopt(shard->multi, CURLMOPT_TIMERDATA, shard);
-	/* Its own limit follows the number of transfers down, and closes what a burst opened. */
-	curl_multi_setopt(shard->multi, CURLMOPT_MAXCONNECTS, (long)SHARD_TRANSFERS);
-	return shard;
-}
-
-struct http *http_new(struct event_base *base, struct error *err)
-{
-	struct http *http;
-
-	if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
-		error_set(err, ERROR_INTERNAL, "libcurl does not start");
-		return NULL;
-	}
-	http = xcalloc(1, sizeof *http);
-	http->base = base;
-	http->shards[0] = shard_new(base);
-	if (!http->shards[0]) {
-		error_set(err, ERROR_INTERNAL, "libcurl does not start");
-		http_free(http);
-		return NULL;
-	}
-	http->shard_count = 1;
-	return http;
-}
-
-void http_free(struct http *http)
-{
-	if (!http)
-		return;
-	for (size_t i = 0; i < http->shard_count; i++)
-		shard_free(http->shards[i]);
-	free(http);
-	curl_global_cleanup();
-}
-
-static struct shard *http_shard(struct http *http)
-{
-	struct shard *least = http->shards[0], *grown;
-
-	for (size_t i = 1; i < http->shard_count; i++)
-		if (http->shards[i]->transfers < least->transfers)
-			least = http->shards[i];
-	if (least->transfers < SHARD_TRANSFERS || http->shard_count == SHARDS_MAX)
-		return least;
-	grown = shard_new(http->base);
-	if (!grown)
-		return least;
-	return http->shards[http->shard_count++] = grown;
-}
 
 /* "http://127.0.0.1:11434", without the user and password that a URL may hold. */
 static void transfer_origin(const struct http_transfer *transfer, char *out, size_t size)
@@ -235,8 +107,7 @@ static void transfer_detach(struct http_transfer *transfer)
 	if (!transfer->attached)
 		return;
 	transfer->attached = false;
-	transfer->shard->transfers--;
-	curl_multi_remove_handle(transfer->shard->multi, transfer->easy);
+	multi_remove(transfer->shard, transfer->easy);
 	event_del(transfer->watch);
 }
 
@@ -256,38 +127,39 @@ static void transfer_end(struct http_transfer *transfer, CURLcode code)
 	transfer_post(transfer);
 }
 
-/* Lets libcurl act, then takes up what it finished: nothing of ours runs inside of it. */
-static void shard_act(struct shard *shard, curl_socket_t fd, int ready)
+static void on_over(CURL *easy, CURLcode code)
 {
 	struct http_transfer *transfer;
-	CURLMsg *message;
-	int count;
 
-	curl_multi_socket_action(shard->multi, fd, ready, &count);
-	while ((message = curl_multi_info_read(shard->multi, &count))) {
-		CURLcode code = message->data.result;
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+	transfer_end(transfer, code);
+}
 
-		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
-		transfer_end(transfer, code);
+struct http *http_new(struct event_base *base, struct error *err)
+{
+	struct http *http;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
+		error_set(err, ERROR_INTERNAL, "libcurl does not start");
+		return NULL;
 	}
+	http = xcalloc(1, sizeof *http);
+	http->base = base;
+	http->multi = multi_new(base, on_over);
+	if (http->multi)
+		return http;
+	error_set(err, ERROR_INTERNAL, "libcurl does not start");
+	http_free(http);
+	return NULL;
 }
 
-static void on_socket(evutil_socket_t fd, short what, void *arg)
+void http_free(struct http *http)
 {
-	int ready = 0;
-
-	if (what & EV_READ)
-		ready |= CURL_CSELECT_IN;
-	if (what & EV_WRITE)
-		ready |= CURL_CSELECT_OUT;
-	shard_act(arg, fd, ready);
-}
-
-static void on_timer(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	shard_act(arg, CURL_SOCKET_TIMEOUT, 0);
+	if (!http)
+		return;
+	multi_free(http->multi);
+	free(http);
+	curl_global_cleanup();
 }
 
 static size_t on_curl_write(char *bytes, size_t one, size_t size, void *arg)
@@ -437,7 +309,6 @@ struct http_transfer *http_start(struct http *http, struct http_request *request
 {
 	struct http_transfer *transfer = xcalloc(1, sizeof *transfer);
 
-	transfer->shard = http_shard(http);
 	transfer->easy = must(curl_easy_init());
 	transfer->headers = headers_copy(request->headers);
 	transfer->body = take_pointer(&request->body);
@@ -455,8 +326,7 @@ struct http_transfer *http_start(struct http *http, struct http_request *request
 
 	transfer_configure(transfer, request->url);
 	transfer->attached = true;
-	transfer->shard->transfers++;
-	curl_multi_add_handle(transfer->shard->multi, transfer->easy);
+	transfer->shard = multi_add(http->multi, transfer->easy);
 	transfer_watch(transfer, transfer->moved_ms);
 	return transfer;
 }

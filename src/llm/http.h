@@ -1,9 +1,8 @@
 /*
  * llm/http.h - POST a body (or GET), stream the answer back: libcurl on libevent.
  *
- * Transfers are spread over several multi handles, for libcurl scans its
- * connections at each request. Redirects are off, only http and https are
- * spoken, keys are bound to the URL's host by their caller.
+ * Redirects are off, only http and https are spoken, keys are bound to the
+ * URL's host by their caller.
  */
 #pragma once
 
