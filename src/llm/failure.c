@@ -1,11 +1,11 @@
 #include "llm/failure.h"
 
+#include <curl/curl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "base/json.h"
 #include "llm/adapter.h"
@@ -134,6 +134,7 @@ static const struct {
 	{300, 399, ERROR_NOT_FOUND, false}, /* a redirect: the base URL is not quite right */
 	{401, 401, ERROR_AUTH, false},      {402, 402, ERROR_BILLING, false},
 	{403, 403, ERROR_AUTH, false},      {404, 404, ERROR_NOT_FOUND, false},
+	{407, 407, ERROR_AUTH, false}, /* by a proxy */
 	{408, 409, ERROR_OVERLOADED, true}, {413, 413, ERROR_CONTEXT_OVERFLOW, false},
 	{429, 429, ERROR_THROTTLED, true},  {400, 499, ERROR_BAD_REQUEST, false},
 	{500, 599, ERROR_OVERLOADED, true},
@@ -430,25 +431,14 @@ static bool read_duration(const char *string, double *ret)
 	return true;
 }
 
-/* The three forms of RFC 9110, section 5.6.7. */
 static bool read_date(const char *string, int64_t wall_ms, double *ret)
 {
-	static const char *const forms[] = {
-		"%a, %d %b %Y %H:%M:%S GMT",
-		"%a, %d-%b-%y %H:%M:%S GMT",
-		"%a %b %d %H:%M:%S %Y",
-	};
+	time_t date = curl_getdate(string, NULL);
 
-	for (size_t i = 0; i < COUNT(forms); i++) {
-		struct tm date = {0};
-		const char *end = strptime(string, forms[i], &date);
-
-		if (end && !*end) {
-			*ret = (double)timegm(&date) * 1000 - (double)wall_ms;
-			return true;
-		}
-	}
-	return false;
+	if (date < 0)
+		return false;
+	*ret = (double)date * 1000 - (double)wall_ms;
+	return true;
 }
 
 int64_t failure_delay(int attempt, const char *retry_after_ms, const char *retry_after,

@@ -543,6 +543,7 @@ static void delays_that_servers_ask_for(void **state)
 		{NULL, "Sat, 21 Nov 2026 09:30:05 GMT", 5000},
 		{NULL, "Saturday, 21-Nov-26 09:30:05 GMT", 5000},
 		{NULL, "Sat Nov 21 09:30:05 2026", 5000},
+		{NULL, "Sat, 21 Nov 2026 10:30:05 +0100", 5000},
 		{NULL, "120", 120000},
 		{NULL, "121", -1},
 		{NULL, "300", -1},
