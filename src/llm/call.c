@@ -37,6 +37,7 @@ struct call {
 	int status;                     /* of this attempt; 0: none came */
 	bool streaming;
 	bool bad_before;     /* an earlier attempt's answer was nonsense */
+	bool fresh;          /* an earlier attempt's connection broke: no kept one for the next */
 	char head[HEAD_MAX]; /* the answer's first bytes */
 	size_t received;     /* of the answer, by this attempt */
 	unsigned quirks;     /* enum adapter_quirk, in force */
@@ -203,6 +204,7 @@ static void call_failed(struct call *call, const struct error *error, bool retry
 	struct gate_failure failure = {
 		.error = error,
 		.retry = retry && clock_ms() < call->request->deadline,
+		.at_once = call->transfer && http_lost(call->transfer),
 		.attempt = ++call->failures,
 		.started = call->attempt_started,
 		.deadline = call->request->deadline,
@@ -211,6 +213,7 @@ static void call_failed(struct call *call, const struct error *error, bool retry
 	struct error final = *error;
 	bool again;
 
+	call->fresh |= error->kind == ERROR_NETWORK;
 	if (error->kind == ERROR_BAD_REPLY) {
 		failure.retry &= !call->bad_before && call->received <= TWICE_MAX;
 		call->bad_before = true;
@@ -260,6 +263,10 @@ static void call_failed_with_status(struct call *call)
 	struct error error = {0};
 
 	failure_of_status(call->status, text_from(bytes, size), &failure);
+	if (http_refused_by_proxy(call->transfer, call->status, &error)) {
+		call_failed(call, &error, false);
+		return;
+	}
 	size = key_redact(call->provider->key, failure.message, strlen(failure.message));
 	failure.message[size] = '\0';
 	if (failure.quirk && !(call->tried & failure.quirk)) {
@@ -410,13 +417,12 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct er
 {
 	struct call *call = owner;
 
-	(void)transfer;
 	if (call->reply.finished)
 		call_complete(call);
 	else if (call->status && call->status != 200)
 		call_failed_with_status(call);
 	else if (err)
-		call_failed(call, err, worth_retrying(err->kind) && err->kind != ERROR_BAD_REPLY);
+		call_failed(call, err, worth_retrying(err->kind) && !http_hopeless(transfer));
 	else
 		call_read_end(call);
 }
@@ -431,6 +437,7 @@ static void call_send(struct call *call)
 		.deadline = call->request->deadline,
 		.idle_ms = IDLE_MS,
 		.max_size = STREAM_MAX,
+		.fresh = call->fresh,
 	};
 
 	call->streaming = !(call->quirks & QUIRK_NO_STREAM);

@@ -41,11 +41,12 @@ bool gate_admit(struct gate *gate, int64_t now, double jitter, int64_t *ret_at, 
 	return true;
 }
 
-/* A 403 may concern one model only, so it does not break the gate. */
+/* Ours, or the one for a proxy. A 403 may concern one model only, so it does not break the gate. */
 static bool concerns_key(const struct error *error)
 {
 	return error->kind == ERROR_BILLING ||
-	       (error->kind == ERROR_AUTH && error->http_status == 401);
+	       (error->kind == ERROR_AUTH &&
+		(error->http_status == 401 || error->http_status == 407));
 }
 
 static bool may_retry(const struct gate_failure *failure)
@@ -98,7 +99,7 @@ bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t n
 	bool shared = error->http_status == 429 || error->http_status == 529 ||
 		      error->kind == ERROR_THROTTLED;
 	char reason[120] = "";
-	int64_t delay, at;
+	int64_t delay = 0, at;
 
 	if (concerns_key(error))
 		gate->broken = *error;
@@ -106,8 +107,9 @@ bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t n
 		give_up(err, error, "");
 		return false;
 	}
-	delay = failure_delay(failure->attempt, failure->retry_after_ms, failure->retry_after,
-			      wall_now, jitter);
+	if (!failure->at_once)
+		delay = failure_delay(failure->attempt, failure->retry_after_ms,
+				      failure->retry_after, wall_now, jitter);
 	if (delay < 0) {
 		give_up(err, error, "not tried again: the provider asks for a longer wait");
 		return false;

@@ -28,6 +28,7 @@ bool gate_admit(struct gate *, int64_t now, double jitter, int64_t *ret_at, stru
 struct gate_failure {
 	const struct error *error; /* what it was; its http_status, 0 where none came */
 	bool retry;                /* as failure.h judged it */
+	bool at_once;              /* nobody is to be spared by a wait */
 	const char *should_retry;  /* x-should-retry, or NULL; lent, as are the next two */
 	const char *retry_after_ms, *retry_after;
 	int attempt;      /* 1: the call's first */

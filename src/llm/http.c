@@ -2,16 +2,19 @@
 
 #include <curl/curl.h>
 #include <inttypes.h>
-#include <stdio.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "llm/mishap.h"
 #include "llm/multi.h"
+#include "llm/route.h"
 
-enum { CONNECT_MS = 5000 };
+enum { CONNECT_MS = 5000, PROXY_AUTH = 407 };
 
 struct http {
 	struct event_base *base; /* lent */
@@ -22,15 +25,21 @@ struct http_transfer {
 	struct shard *shard;        /* lent: where libcurl has it */
 	CURL *easy;                 /* owned */
 	struct curl_slist *headers; /* owned */
-	struct evbuffer *body;      /* owned: libcurl may send it twice, so it stays to the end */
+	struct evbuffer *body;      /* owned: libcurl reads it from here */
 	struct evbuffer *received;  /* owned: what the owner has not drained yet */
 	struct event *post;         /* owned: the next callback is due */
 	struct event *watch;        /* owned: deadline and silence */
 	int64_t deadline, idle_ms, moved_ms;
 	curl_off_t uploaded; /* when last looked at */
 	size_t size, max_size;
-	bool attached; /* the multi handle knows it */
-	bool status_told, fresh, over, failed;
+	struct route route;
+	long port;                   /* of whom was connected to; 0: not known */
+	long size_before;            /* bytes sent before the request: to a proxy */
+	char words[CURL_ERROR_SIZE]; /* libcurl's, about a failure */
+	bool attached;               /* the multi handle knows it */
+	bool asked;                  /* the request was on its way */
+	bool lost;                   /* it was to be sent once more */
+	bool status_told, fresh, over, failed, hopeless;
 	struct error error; /* if failed */
 
 	http_status_fn *on_status;
@@ -38,69 +47,6 @@ struct http_transfer {
 	http_done_fn *on_done;
 	void *owner; /* lent */
 };
-
-/* "http://127.0.0.1:11434", without the user and password that a URL may hold. */
-static void transfer_origin(const struct http_transfer *transfer, char *out, size_t size)
-{
-	char *url = NULL, *scheme = NULL, *host = NULL, *port = NULL;
-	CURLU *parsed = curl_url();
-
-	curl_easy_getinfo(transfer->easy, CURLINFO_EFFECTIVE_URL, &url);
-	if (parsed && url && !curl_url_set(parsed, CURLUPART_URL, url, 0)) {
-		curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0);
-		curl_url_get(parsed, CURLUPART_HOST, &host, 0);
-		curl_url_get(parsed, CURLUPART_PORT, &port, 0);
-	}
-	if (scheme && host)
-		snprintf(out, size, "%s://%s%s%s", scheme, host, port ? ":" : "", port ? port : "");
-	else
-		snprintf(out, size, "the provider");
-	curl_free(scheme);
-	curl_free(host);
-	curl_free(port);
-	curl_url_cleanup(parsed);
-}
-
-static const char *transfer_os_reason(const struct http_transfer *transfer, CURLcode code)
-{
-	long number = 0;
-
-	curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number);
-	return number ? strerror((int)number) : curl_easy_strerror(code);
-}
-
-static void transfer_explain(struct http_transfer *transfer, CURLcode code)
-{
-	struct error *err = &transfer->error;
-	char origin[300];
-
-	transfer_origin(transfer, origin, sizeof origin);
-	if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY)
-		error_set(err, ERROR_NETWORK,
-			  "cannot reach %s: no such host; check the base URL and the network",
-			  origin);
-	else if (code == CURLE_COULDNT_CONNECT)
-		error_set(err, ERROR_NETWORK, "cannot reach %s: %s; is the server running?", origin,
-			  transfer_os_reason(transfer, code));
-	else if (code == CURLE_OPERATION_TIMEDOUT)
-		error_set(err, ERROR_NETWORK,
-			  "cannot reach %s: no connection within %d s; is the server running?",
-			  origin, CONNECT_MS / 1000);
-	else if (code == CURLE_PEER_FAILED_VERIFICATION)
-		error_set(err, ERROR_NETWORK,
-			  "the certificate of %s is not trusted; check the base URL and the "
-			  "system's certificates",
-			  origin);
-	else if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
-		error_set(err, ERROR_USAGE, "%s: %s; check the base URL", origin,
-			  curl_easy_strerror(code));
-	else if (code == CURLE_WRITE_ERROR)
-		error_set(err, ERROR_BAD_REPLY, "the answer of %s is larger than %zu bytes", origin,
-			  transfer->max_size);
-	else
-		error_set(err, ERROR_NETWORK, "the connection to %s broke: %s", origin,
-			  curl_easy_strerror(code));
-}
 
 static void transfer_detach(struct http_transfer *transfer)
 {
@@ -111,6 +57,14 @@ static void transfer_detach(struct http_transfer *transfer)
 	event_del(transfer->watch);
 }
 
+static bool transfer_proxied(const struct http_transfer *transfer)
+{
+	long port = 0;
+
+	curl_easy_getinfo(transfer->easy, CURLINFO_PRIMARY_PORT, &port);
+	return route_is_proxied(&transfer->route, port ? port : transfer->port);
+}
+
 static void transfer_post(struct http_transfer *transfer)
 {
 	event_active(transfer->post, EV_TIMEOUT, 0);
@@ -118,11 +72,23 @@ static void transfer_post(struct http_transfer *transfer)
 
 static void transfer_end(struct http_transfer *transfer, CURLcode code)
 {
+	struct mishap mishap = {
+		.easy = transfer->easy,
+		.code = code,
+		.words = transfer->words,
+		.route = &transfer->route,
+		.proxied = transfer_proxied(transfer),
+		.sent = http_sent(transfer),
+		.lost = transfer->lost,
+		.max_size = transfer->max_size,
+		.connect_ms = CONNECT_MS,
+	};
+
 	transfer_detach(transfer);
 	transfer->over = true;
 	if (code) {
 		transfer->failed = true;
-		transfer_explain(transfer, code);
+		transfer->hopeless = mishap_explain(&mishap, &transfer->error);
 	}
 	transfer_post(transfer);
 }
@@ -160,6 +126,41 @@ void http_free(struct http *http)
 	multi_free(http->multi);
 	free(http);
 	curl_global_cleanup();
+}
+
+/* Notes to whom: a message about a connection that fails should name the right one. */
+static curl_socket_t on_curl_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct http_transfer *transfer = arg;
+	char port[NI_MAXSERV];
+
+	(void)purpose;
+	if (!getnameinfo(&address->addr, address->addrlen, NULL, 0, port, sizeof port,
+			 NI_NUMERICSERV))
+		transfer->port = strtol(port, NULL, 10);
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/*
+ * A connection is there, and the request is next. libcurl comes here again where a kept connection
+ * died before the first byte of the answer. The server may have worked on what was sent, so that is
+ * an attempt, and another one is for the caller to make; unless nothing had left.
+ */
+static int on_curl_ask(void *arg, char *ip, char *local_ip, int port, int local_port)
+{
+	struct http_transfer *transfer = arg;
+
+	(void)ip;
+	(void)local_ip;
+	(void)port;
+	(void)local_port;
+	if (http_sent(transfer)) {
+		transfer->lost = true;
+		return CURL_PREREQFUNC_ABORT;
+	}
+	transfer->asked = true;
+	curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &transfer->size_before);
+	return CURL_PREREQFUNC_OK;
 }
 
 static size_t on_curl_write(char *bytes, size_t one, size_t size, void *arg)
@@ -219,8 +220,8 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_transfer *transfer = arg;
 	int64_t now = clock_ms();
+	const char *origin = transfer->route.origin;
 	curl_off_t uploaded = 0;
-	char origin[300];
 
 	(void)fd;
 	(void)what;
@@ -232,7 +233,6 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
 		transfer_watch(transfer, now);
 		return;
 	}
-	transfer_origin(transfer, origin, sizeof origin);
 	transfer->failed = true;
 	if (now >= transfer->deadline)
 		error_set(&transfer->error, ERROR_TIMEOUT,
@@ -299,6 +299,12 @@ static void transfer_configure(struct http_transfer *transfer, const char *url)
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
 	if (transfer->body)
 		transfer_set_body(transfer);
+	route_trust(easy);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->words);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_curl_open);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_curl_ask);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_curl_write);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
 }
@@ -324,7 +330,9 @@ struct http_transfer *http_start(struct http *http, struct http_request *request
 	transfer->on_done = on_done;
 	transfer->owner = owner;
 
+	route_init(&transfer->route, request->url);
 	transfer_configure(transfer, request->url);
+	curl_easy_setopt(transfer->easy, CURLOPT_FRESH_CONNECT, (long)request->fresh);
 	transfer->attached = true;
 	transfer->shard = multi_add(http->multi, transfer->easy);
 	transfer_watch(transfer, transfer->moved_ms);
@@ -360,5 +368,23 @@ bool http_sent(const struct http_transfer *transfer)
 	long size = 0;
 
 	curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &size);
-	return size > 0;
+	return transfer->asked && size != transfer->size_before;
+}
+
+bool http_lost(const struct http_transfer *transfer)
+{
+	return transfer->lost;
+}
+
+bool http_hopeless(const struct http_transfer *transfer)
+{
+	return transfer->hopeless;
+}
+
+bool http_refused_by_proxy(const struct http_transfer *transfer, int status, struct error *err)
+{
+	if (status != PROXY_AUTH || !transfer_proxied(transfer))
+		return false;
+	mishap_at_proxy(&transfer->route, err);
+	return true;
 }

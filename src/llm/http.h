@@ -3,6 +3,9 @@
  *
  * Redirects are off, only http and https are spoken, keys are bound to the
  * URL's host by their caller.
+ *
+ * Nothing is sent twice: where a connection that was kept dies before its answer, which libcurl
+ * would mend by sending the request again, the transfer fails, for the server may have read it.
  */
 #pragma once
 
@@ -25,6 +28,7 @@ struct http_request {
 	int64_t deadline;           /* on clock_ms(): ERROR_TIMEOUT after it */
 	int64_t idle_ms;            /* ERROR_TIMEOUT when no byte came for so long */
 	size_t max_size;            /* of the answer; ERROR_BAD_REPLY beyond it */
+	bool fresh;                 /* on a new connection, and none that was kept */
 };
 
 struct http_transfer;
@@ -45,5 +49,16 @@ void http_transfer_free(struct http_transfer *); /* cancels; NULL is fine */
 /* A header of the answer, lent; NULL: absent. */
 const char *http_header(const struct http_transfer *, const char *name);
 
-/* Whether any of the request has left, so that the server may have worked on it. */
+/* Whether any of the request has left, so that the server may have worked on it. What was said to
+ * a proxy alone, to be let through, is none of it. */
 bool http_sent(const struct http_transfer *);
+
+/* Of one that failed: whether a kept connection died on it, so that a new one may be better. */
+bool http_lost(const struct http_transfer *);
+
+/* ... and whether it would fail in the same way again, whenever it was tried. */
+bool http_hopeless(const struct http_transfer *);
+
+/* Whether status 407 comes from a proxy that was asked in the server's place; then what it wants.
+ */
+bool http_refused_by_proxy(const struct http_transfer *, int status, struct error *);

@@ -72,6 +72,8 @@ static void explain_status(struct probe *probe)
 	struct failure failure;
 	size_t size;
 
+	if (http_refused_by_proxy(probe->transfer, probe->status, &probe->error))
+		return;
 	failure_of_status(probe->status, text_in(probe->answer), &failure);
 	size = key_redact(probe->provider.key, failure.message, strlen(failure.message));
 	error_set(&probe->error, failure.kind, "HTTP %d%s%.*s", probe->status, size ? ": " : "",

@@ -50,8 +50,11 @@ static void connection_free(struct connection *connection)
 
 static void on_written(struct bufferevent *io, void *arg)
 {
+	struct connection *connection = arg;
+
 	(void)io;
-	connection_free(arg);
+	connection->server->closed++;
+	connection_free(connection);
 }
 
 static void on_next(evutil_socket_t fd, short what, void *arg)
@@ -69,7 +72,9 @@ static void on_next(evutil_socket_t fd, short what, void *arg)
 		event_add(connection->next, &(struct timeval){0});
 		return;
 	}
-	if (answer->then == SERVER_CLOSE)
+	if (answer->then == SERVER_CLOSE && !answer->size)
+		on_written(connection->io, connection);
+	else if (answer->then == SERVER_CLOSE)
 		bufferevent_setcb(connection->io, NULL, on_written, NULL, connection);
 	else if (answer->then == SERVER_KEEP)
 		connection->answer = NULL;

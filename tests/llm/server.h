@@ -21,6 +21,7 @@ struct server {
 	size_t holding;  /* now waiting for more of an answer that is held */
 	size_t left;     /* connections that the client closed while it was held or served */
 	size_t connections;
+	size_t closed;                  /* of them: by us, as an answer had it */
 	char *last;                     /* owned: head and body of the last request */
 	struct server_private *private; /* owned */
 };
@@ -28,7 +29,8 @@ struct server {
 struct server *server_new(struct event_base *);
 void server_free(struct server *);
 
-/* `piece` bytes at a time, or 0: at once. */
+/* `piece` bytes at a time, or 0: at once. An empty answer with SERVER_CLOSE drops the connection.
+ */
 void server_answer(struct server *, const char *raw, enum server_then, size_t piece);
 
 /* A complete answer with Content-Length; `headers` are lines with "\r\n" each. */

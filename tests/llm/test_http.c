@@ -29,7 +29,7 @@ struct asked {
 	int status;
 	size_t datas, dones;
 	bool over, failed, keep; /* keep: leave the bytes in the transfer */
-	bool free_in_status, free_in_data;
+	bool free_in_status, free_in_data, fresh;
 	size_t *finished;
 };
 
@@ -90,6 +90,7 @@ static void ask_url(struct asked *asked, const char *url, const char *body, int6
 		.deadline = clock_ms() + deadline_ms,
 		.idle_ms = idle_ms,
 		.max_size = max_size,
+		.fresh = asked->fresh,
 	};
 
 	evbuffer_add(request.body, body, strlen(body));
@@ -242,6 +243,80 @@ static void test_keep_alive_of_a_burst(void **state)
 	}
 	assert_int_equal(server->requests, 2 * BURST + 5);
 	assert_int_equal(server->connections, BURST);
+}
+
+/* A kept connection that dies before its answer loses the request: libcurl would send it again,
+ * to a server that has read it. Whoever asks again gets a connection of its own. */
+static void test_nothing_is_sent_twice(void **state)
+{
+	static const size_t sizes[] = {1, 1000, 200 << 10};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		size_t requests = server->requests, connections = server->connections;
+		struct asked first = {0}, second = {0}, third = {.fresh = true};
+		char *body = xcalloc(sizes[i] + 1, 1);
+
+		memset(body, 'b', sizes[i]);
+		server_json(server, 200, "", "{}");
+		server_answer(server, "", SERVER_CLOSE, 0);
+		server_json(server, 200, "", "{}");
+		ask(&first, body);
+		run_until(base, &first.over);
+		assert_false(first.failed);
+		ask(&second, body);
+		run_until(base, &second.over);
+		assert_int_equal(second.error.kind, ERROR_NETWORK);
+		assert_non_null(strstr(second.error.text, "kept from an earlier request"));
+		assert_true(http_sent(second.transfer));
+		assert_true(http_lost(second.transfer));
+		assert_false(http_hopeless(second.transfer));
+		assert_int_equal(server->requests - requests, 2);
+		ask(&third, body);
+		run_until(base, &third.over);
+		assert_false(third.failed);
+		assert_int_equal(server->requests - requests, 3);
+		assert_true(server->connections - connections <= 3);
+		asked_done(&first);
+		asked_done(&second);
+		asked_done(&third);
+		free(body);
+	}
+}
+
+/* One that was closed while nobody used it is not used: nothing is lost. */
+static void test_closed_while_idle(void **state)
+{
+	struct asked first = {0}, second = {0};
+
+	(void)state;
+	server_answer(server, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", SERVER_CLOSE, 0);
+	server_json(server, 200, "", "{}");
+	ask(&first, "x");
+	run_until(base, &first.over);
+	run_until_count(base, &server->closed, 1);
+	ask(&second, "x");
+	run_until(base, &second.over);
+	assert_false(first.failed || second.failed);
+	assert_int_equal(server->requests, 2);
+	assert_int_equal(server->connections, 2);
+	asked_done(&first);
+	asked_done(&second);
+}
+
+/* What is no HTTP is an answer all the same: whoever gave it may have worked. */
+static void test_no_http(void **state)
+{
+	struct asked asked = {0};
+
+	(void)state;
+	server_answer(server, "220 mail.example.org ESMTP\r\n", SERVER_CLOSE, 0);
+	ask(&asked, "x");
+	run_until(base, &asked.over);
+	assert_int_equal(asked.error.kind, ERROR_BAD_REPLY);
+	assert_non_null(strstr(asked.error.text, "no HTTP"));
+	assert_true(http_sent(asked.transfer));
+	asked_done(&asked);
 }
 
 /* Nobody listens: the text names the host and the reason, and asks the right question. */
@@ -453,6 +528,9 @@ int main(void)
 		TEST(test_no_redirect),
 		TEST(test_keep_alive),
 		TEST(test_keep_alive_of_a_burst),
+		TEST(test_nothing_is_sent_twice),
+		TEST(test_closed_while_idle),
+		TEST(test_no_http),
 		TEST(test_refused),
 		TEST(test_protocols),
 		TEST(test_cut),

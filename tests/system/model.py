@@ -18,6 +18,8 @@ import dataclasses
 import json
 import re
 import signal
+import socket
+import ssl
 import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
@@ -150,6 +152,9 @@ class Reply:
     cut_after: Optional[int] = None        # closes after so many bytes, without the end
     stall_after: Optional[int] = None      # is silent for ever after so many bytes
     repeat_body: int = 1                   # the body so many times over: huge answers
+    raw: Optional[bytes] = None            # sent in place of all of HTTP; then it closes
+    drop: bool = False                     # closes without a byte, though it is billed
+    hang_up: bool = False                  # closes after the answer, without having said so
 
     @staticmethod
     def html(status: int = 200) -> "Reply":
@@ -192,6 +197,7 @@ class Request:
         except ValueError:
             self.json = None
         self.index = 0
+        self.nth = 0                       # requests that its connection had brought before
         self.finished = False              # the reply was sent, all that there was
         self.disconnected = False          # the client left before
         self.billed_input = self.billed_output = 0
@@ -411,6 +417,10 @@ class Answer:
             return
         yield dumps(self.ollama_line({"content": ""}, True)) + b"\n"
 
+    def bill(self):
+        self.request.billed_input, self.request.billed_output = self.input, self.output
+        self.request.billed_cache = (self.reply.cached, self.reply.written, self.reply.written_1h)
+
     def head_and_body(self) -> Tuple[bytes, bytes]:
         """Status line with headers, and the body. A stream's length is not announced."""
         reply, streamed = self.reply, False
@@ -435,8 +445,7 @@ class Answer:
         else:
             lines.append(f"Content-Length: {len(body) * reply.repeat_body}")
         if status == 200 and (reply.body is None):
-            self.request.billed_input, self.request.billed_output = self.input, self.output
-            self.request.billed_cache = (reply.cached, reply.written, reply.written_1h)
+            self.bill()
         return ("\r\n".join(lines) + "\r\n\r\n").encode(), body
 
 
@@ -452,8 +461,10 @@ class Connection(asyncio.Protocol):
         self.buffer = b""
         self.request: Optional[Request] = None
         self.task: Optional[asyncio.Task] = None
+        self.count = 0                     # requests so far
         self.writable = asyncio.Event()
         self.writable.set()
+        server.accepted += 1
 
     def connection_made(self, transport):
         self.transport = transport
@@ -492,17 +503,34 @@ class Connection(asyncio.Protocol):
             return
         self.buffer = rest[length:]
         self.request = Request(lines[0].split()[1], headers, rest[:length])
+        self.request.nth = self.count
+        self.count += 1
         self.answer(Answer(self.request, self.server.reply_to(self.request)))
 
     def answer(self, answer: Answer):
         if not answer.request.provider:
             self.transport.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
             self.end_request()
+        elif answer.reply.raw is not None or answer.reply.drop:
+            if answer.reply.drop:
+                answer.bill()
+            self.transport.write(answer.reply.raw or b"")
+            self.end_request()
+            self.transport.close()
         elif answer.reply.plain:
-            self.transport.write(b"".join(answer.head_and_body()))
+            self.send(b"".join(answer.head_and_body()), answer.reply.hang_up)
             self.end_request()
         else:
             self.task = asyncio.get_running_loop().create_task(self.deliver(answer))
+
+    def send(self, data: bytes, hang_up: bool):
+        """With its last byte the end of the connection, in one packet, where it hangs up."""
+        if hang_up:
+            raw = self.transport.get_extra_info("socket")
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+        self.transport.write(data)
+        if hang_up:
+            self.transport.close()
 
     async def deliver(self, answer: Answer):
         reply = answer.reply
@@ -547,15 +575,18 @@ class ModelServer:
     """The server; start() and stop() it, or use it in a with statement."""
 
     def __init__(self, provider: str = "openai", port: int = 0,
-                 prices: Union[Tuple[int, ...], Dict[str, Tuple[int, ...]]] = (0, 0)):
+                 prices: Union[Tuple[int, ...], Dict[str, Tuple[int, ...]]] = (0, 0),
+                 tls: Optional[ssl.SSLContext] = None):
         self.provider = provider
         self.port = port
+        self.tls = tls
         self.prices = prices               # pico-dollars a token; of each model, or of all:
                                            # input, output, and input by way of the cache: read,
                                            # written, written for an hour
         self.key = "sk-test-0123456789"
         self.requests: List[Request] = []
         self.in_flight = self.peak = 0
+        self.accepted = 0                  # connections, also those that failed in TLS
         self.connection_count = 0
         self.connections = set()
         self.rules: List[list] = []
@@ -633,7 +664,8 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}" + ("/v1" if self.provider == "openai" else "")
+        scheme = "https" if self.tls else "http"
+        return f"{scheme}://127.0.0.1:{self.port}" + ("/v1" if self.provider == "openai" else "")
 
     def environment(self) -> Dict[str, str]:
         """The variables that lead rlmd, and the providers' own clients, here."""
@@ -654,7 +686,7 @@ class ModelServer:
         self.loop = asyncio.get_running_loop()
         self.stopping = asyncio.Event()
         server = await self.loop.create_server(lambda: Connection(self), "127.0.0.1", self.port,
-                                               backlog=4096)
+                                               backlog=4096, ssl=self.tls)
         self.port = server.sockets[0].getsockname()[1]
         ready.set()
         await self.stopping.wait()

@@ -1,0 +1,29 @@
+/*
+ * llm/mishap.h - why no answer came over a connection, for a person to read.
+ */
+#pragma once
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "llm/route.h"
+
+struct mishap {
+	CURL *easy;                /* lent */
+	CURLcode code;             /* what libcurl makes of it */
+	const char *words;         /* lent: libcurl's own, or "" */
+	const struct route *route; /* lent */
+	bool proxied;              /* the connection was one to the proxy */
+	bool sent;                 /* something of the request has left */
+	bool lost;                 /* ... on a kept connection, which then broke unanswered */
+	size_t max_size;           /* of the answer */
+	int connect_ms;            /* that a connection may take */
+};
+
+/* Fills the error; says whether the same request would end in the same way again. */
+bool mishap_explain(const struct mishap *, struct error *);
+
+/* Status 407, by whom ever it was answered: who wants what, and where to put it. */
+void mishap_at_proxy(const struct route *, struct error *);
