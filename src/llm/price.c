@@ -21,9 +21,20 @@ enum {
 #define RATE_MAX   1.0  /* dollars a token: who writes more means a million tokens */
 #define TOKENS_MAX 1e12 /* of a window or an answer */
 
+/*
+ * What writing to a cache costs where a row does not say, in per cent of the input; for an hour it
+ * is never less. Reading is taken for as dear as any input: how much less it is differs from model
+ * to model.
+ */
+struct custom {
+	int64_t write, write_1h;
+};
+
+static const struct custom usual = {100, 0}, of_anthropic = {125, 200};
+
 struct row {
-	char *name; /* owned */
-	struct price price;
+	char *name;                 /* owned */
+	struct price price, custom; /* by whomever; and by Anthropic */
 };
 
 struct price_table {
@@ -95,15 +106,22 @@ static int64_t read_beyond(struct reading *reading, const char *field, const str
 	return read_rate(reading, longer, otherwise);
 }
 
-/* A cache that costs what the input costs goes on doing so. */
-static int64_t read_beyond_cache(struct reading *reading, const char *field,
-				 const struct price *price, int64_t rate)
+/* A price of a cache, and beyond a long prompt; a row that is silent has it in per cent of the
+ * input's. One that costs what the input costs goes on doing so. */
+static int64_t read_cache(struct reading *reading, const char *field, const struct price *price,
+			  int64_t percent, int64_t *ret_beyond)
 {
-	return read_beyond(reading, field, price,
-			   rate == price->input ? price->beyond.input : rate);
+	int64_t otherwise = price->input * percent / 100;
+	int64_t rate = read_rate(reading, field, otherwise);
+	int64_t beyond = price->beyond.input * percent / 100;
+
+	if (rate != otherwise)
+		beyond = rate == price->input ? price->beyond.input : rate;
+	*ret_beyond = price->long_prompt ? read_beyond(reading, field, price, beyond) : rate;
+	return rate;
 }
 
-static bool read_price(struct reading *reading, struct price *price)
+static bool read_price(struct reading *reading, const struct custom *custom, struct price *price)
 {
 	static const char input[] = "input_cost_per_token", output[] = "output_cost_per_token",
 			  cache_read[] = "cache_read_input_token_cost",
@@ -113,21 +131,33 @@ static bool read_price(struct reading *reading, struct price *price)
 
 	price->input = read_rate(reading, input, 0);
 	price->output = read_rate(reading, output, 0);
-	price->cache_read = read_rate(reading, cache_read, price->input);
-	price->cache_write = read_rate(reading, cache_write, price->input);
-	price->cache_write_1h = read_rate(reading, cache_write_1h, price->cache_write);
 	price->context_window = read_tokens(reading->row, "max_input_tokens");
 	price->max_output = read_tokens(reading->row, "max_output_tokens");
 	price->long_prompt = find_long_prompt(reading->row);
-	if (!price->long_prompt)
-		return reading->ok;
-	beyond->input = read_beyond(reading, input, price, price->input);
-	beyond->output = read_beyond(reading, output, price, price->output);
-	beyond->cache_read = read_beyond_cache(reading, cache_read, price, price->cache_read);
-	beyond->cache_write = read_beyond_cache(reading, cache_write, price, price->cache_write);
-	beyond->cache_write_1h = read_beyond_cache(reading, cache_write_1h, price,
-						   price->cache_write_1h);
+	if (price->long_prompt) {
+		beyond->input = read_beyond(reading, input, price, price->input);
+		beyond->output = read_beyond(reading, output, price, price->output);
+	}
+	price->cache_read = read_cache(reading, cache_read, price, 100, &beyond->cache_read);
+	price->cache_write = read_cache(reading, cache_write, price, custom->write,
+					&beyond->cache_write);
+	price->cache_write_1h = read_cache(reading, cache_write_1h, price, custom->write_1h,
+					   &beyond->cache_write_1h);
+	if (price->cache_write_1h < price->cache_write)
+		price->cache_write_1h = price->cache_write;
+	if (beyond->cache_write_1h < beyond->cache_write)
+		beyond->cache_write_1h = beyond->cache_write;
 	return reading->ok;
+}
+
+/* By the row's own provider; and should it be Anthropic who bills. */
+static bool read_row(struct reading *reading, struct row *row)
+{
+	struct text provider = json_get_text(reading->row, "litellm_provider");
+	bool own = text_equal(provider, "anthropic");
+
+	return read_price(reading, own ? &of_anthropic : &usual, &row->price) &&
+	       read_price(reading, &of_anthropic, &row->custom);
 }
 
 /* Embeddings, images and speech are not priced by tokens in and out. */
@@ -154,7 +184,7 @@ static bool fill(struct price_table *table, json_t *root, struct error *err)
 
 		if (!strcmp(name, "sample_spec") || !has_price(value))
 			continue;
-		if (!read_price(&reading, &row->price))
+		if (!read_row(&reading, row))
 			return false;
 		row->name = xstrdup(name);
 		table->count++;
@@ -214,24 +244,25 @@ const char *price_table_date(const struct price_table *table)
 	return table->date;
 }
 
-static bool find(const struct price_table *table, const char *name, struct price *ret)
+static const struct row *find(const struct price_table *table, const char *name)
 {
 	struct row key = {.name = (char *)name};
-	const struct row *row = bsearch(&key, table->rows, table->count, sizeof *table->rows,
-					compare_rows);
 
-	if (row)
-		*ret = row->price;
-	return row != NULL;
+	return bsearch(&key, table->rows, table->count, sizeof *table->rows, compare_rows);
 }
 
 static bool find_either(const struct price_table *table, const char *provider, const char *model,
 			struct price *ret)
 {
 	char full[NAME_SIZE_MAX * 2];
+	const struct row *row = find(table, model);
 
 	snprintf(full, sizeof full, "%s/%s", provider, model);
-	return find(table, model, ret) || find(table, full, ret);
+	if (!row)
+		row = find(table, full);
+	if (row)
+		*ret = strcmp(provider, "anthropic") ? row->price : row->custom;
+	return row;
 }
 
 static int two_digits(const char *at)

@@ -3,6 +3,8 @@
  *
  * Tables are in LiteLLM's JSON format (model_prices_and_context_window.json): the shipped
  * share/prices.json, and the user's over it. A model without a row has no price: never guessed.
+ * A row without prices of caches is priced for the worst: what is read as the rest of the input,
+ * what is written likewise, and by Anthropic as it bills that, 1.25 and (for an hour) 2 times.
  */
 #pragma once
 

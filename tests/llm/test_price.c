@@ -86,6 +86,45 @@ static void caches_default_to_the_input(void **state)
 	assert_int_equal(price.max_output, 0);
 }
 
+/* ... but Anthropic bills more for what it writes, and says so in no usage. */
+static void caches_of_anthropic(void **state)
+{
+	static const char json[] =
+		"{\"m\":{\"input_cost_per_token\":1e-6,\"output_cost_per_token\":5e-6},"
+		"\"own\":{\"input_cost_per_token\":1e-6,\"output_cost_per_token\":5e-6,"
+		"\"litellm_provider\":\"anthropic\"},"
+		"\"half\":{\"input_cost_per_token\":1e-6,\"output_cost_per_token\":5e-6,"
+		"\"cache_creation_input_token_cost\":3e-6},"
+		"\"long\":{\"input_cost_per_token\":1e-6,\"output_cost_per_token\":5e-6,"
+		"\"input_cost_per_token_above_200k_tokens\":2e-6}}";
+	static const struct {
+		const char *provider, *model;
+		int64_t write, write_1h;
+	} cases[] = {
+		{"anthropic", "m", 1250000, 2000000},    {"openai", "m", 1000000, 1000000},
+		{"anthropic", "own", 1250000, 2000000},  {"openai", "own", 1250000, 2000000},
+		{"anthropic", "half", 3000000, 3000000}, {"openai", "half", 3000000, 3000000},
+		{"anthropic", "long", 1250000, 2000000}, {"openai", "long", 1000000, 1000000},
+	};
+	struct error error = {0};
+	struct price_table *table = table_of(json, &error);
+	struct price price;
+
+	(void)state;
+	assert_non_null(table);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_true(price_find(table, cases[i].provider, cases[i].model, &price));
+		assert_int_equal(price.cache_read, 1000000);
+		assert_int_equal(price.cache_write, cases[i].write);
+		assert_int_equal(price.cache_write_1h, cases[i].write_1h);
+	}
+	assert_true(price_find(table, "anthropic", "long", &price));
+	assert_int_equal(price.beyond.cache_read, 2000000);
+	assert_int_equal(price.beyond.cache_write, 2500000);
+	assert_int_equal(price.beyond.cache_write_1h, 4000000);
+	price_table_free(table);
+}
+
 /* A7: each kind of token at its own price; reasoning is part of the output. */
 static void a_cost_to_the_last_unit(void **state)
 {
@@ -351,6 +390,10 @@ static void the_shipped_table(void **state)
 		{"anthropic", "claude-sonnet-5"},
 		{"anthropic", "claude-haiku-4-5-20251001"},
 		{"anthropic", "claude-opus-4-8"},
+		{"anthropic", "claude-3-haiku"},
+		{"anthropic", "claude-3-haiku-20240307"},
+		{"anthropic", "claude-3-5-haiku-20241022"},
+		{"anthropic", "claude-3-5-haiku-latest"},
 	};
 	struct error error = {0};
 	struct price_table *table = price_table_read(shipped, &error);
@@ -385,6 +428,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prices_are_exact),
 		cmocka_unit_test(caches_default_to_the_input),
+		cmocka_unit_test(caches_of_anthropic),
 		cmocka_unit_test(a_cost_to_the_last_unit),
 		cmocka_unit_test(long_prompts_cost_more),
 		cmocka_unit_test(costs_saturate),

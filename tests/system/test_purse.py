@@ -319,6 +319,18 @@ class Bill(ProviderTest):
         self.assertFalse(result["usage"]["estimated"])
         self.check(server, result["usage"])
 
+    def test_a_cache_without_a_price(self):
+        """A row of the input's price alone: Anthropic bills 1.25 times what it writes, or twice."""
+        price, output = self.PRICES
+        real = (price, output, price, price * 5 // 4, price * 2)
+        server = ModelServer("anthropic", prices=real).start()
+        self.addCleanup(server.stop)
+        server.script(None, final(usage=(5000, 10), cached=1000, written=2000, written_1h=1000))
+        table = {"m": {"input_cost_per_token": price / 1e12, "output_cost_per_token": output / 1e12}}
+        path = self.write("table.json", json.dumps(table))
+        usage = self.ask(server, "--price-table", path).result["usage"]
+        self.check(server, usage)
+
     def test_more_output_than_was_asked_for(self):
         """It is spent, reported, warned of once, and expected of the calls after it."""
 
