@@ -17,7 +17,7 @@ enum {
 	LINGER_MS = 100,        /* for the body's end after the answer's, to keep the connection */
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
 	ERROR_BODY_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
-	TRUNCATION_CHECK = 2000,   /* tokens of a prompt from which on its truncation is told */
+	TRUNCATION_CHECK = 200,    /* tokens of a prompt from which on its truncation is told */
 	HEAD_MAX = 80,             /* bytes of nonsense that are shown */
 	TWICE_MAX = 1 << 20,       /* bytes of nonsense after which no second try is made */
 };
@@ -176,12 +176,6 @@ static void call_finish(struct call *call, const struct error *err)
 	call_free(call);
 }
 
-static bool worth_retrying(enum error_kind kind)
-{
-	return kind == ERROR_THROTTLED || kind == ERROR_OVERLOADED || kind == ERROR_NETWORK ||
-	       kind == ERROR_TIMEOUT || kind == ERROR_BAD_REPLY;
-}
-
 /* When the tokens of a minute or day are used up, some say only so until when. */
 static const char *tokens_reset(const struct http_transfer *transfer)
 {
@@ -241,18 +235,7 @@ static void call_failed_in_answer(struct call *call, struct error *error)
 	size_t size = key_redact(call->provider->key, error->text, strlen(error->text));
 
 	error->text[size] = '\0';
-	call_failed(call, error, worth_retrying(error->kind));
-}
-
-static const char *advice(enum error_kind kind)
-{
-	if (kind == ERROR_AUTH)
-		return "; check the key and what it may do";
-	if (kind == ERROR_BILLING)
-		return "; check the account's balance and limits";
-	if (kind == ERROR_NOT_FOUND)
-		return "; check the model's name and the base URL";
-	return "";
+	call_failed(call, error, failure_passes(error->kind));
 }
 
 static void call_failed_with_status(struct call *call)
@@ -280,7 +263,7 @@ static void call_failed_with_status(struct call *call)
 	}
 	error_set(&error, failure.kind, "%s answered with status %d%s%s%s", call->provider->name,
 		  call->status, *failure.message ? ": " : "", failure.message,
-		  advice(failure.kind));
+		  failure_advice(failure.kind));
 	error.http_status = call->status;
 	call_failed(call, &error, failure.retry);
 }
@@ -390,26 +373,34 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 		call_failed_with_status(call);
 }
 
-/* The body is complete: of a stream the end should have been in it, or else part of an answer. */
-static void call_read_end(struct call *call)
+/*
+ * The body has ended, as it should or by `err`. A stream's last event counts without the blank line
+ * after it, unless it is half a one. An answer that is complete stays so, whatever is missing
+ * behind it: the words that end a stream, or the connection.
+ */
+static void call_read_end(struct call *call, const struct error *err)
 {
 	struct error error = {0};
-	bool fine;
+	bool fine = true;
 
 	if (call->stream)
-		fine = stream_end(call->stream, &error);
-	else
+		fine = stream_end(call->stream, &error) || error.kind == ERROR_BAD_REPLY;
+	else if (!err)
 		fine = call->provider->adapter->whole(&call->reply, text_in(call->body), &error);
-	if (fine && (call->reply.finished || !call->stream)) {
+	if (!fine && error.kind == ERROR_BAD_REPLY) {
+		call_failed_nonsense(call, error.text);
+	} else if (!fine) {
+		call_failed_in_answer(call, &error);
+	} else if (call->reply.complete) {
 		call_complete(call);
-	} else if (fine && (*call->reply.model || evbuffer_get_length(call->reply.text))) {
+	} else if (err) {
+		call_failed(call, err, failure_passes(err->kind) && !http_hopeless(call->transfer));
+	} else if (*call->reply.model || evbuffer_get_length(call->reply.text)) {
 		error_set(&error, ERROR_NETWORK, "%s closed the connection before its answer's end",
 			  call->provider->name);
 		call_failed(call, &error, true);
-	} else if (fine || error.kind == ERROR_BAD_REPLY) {
-		call_failed_nonsense(call, fine ? "no part of a stream" : error.text);
 	} else {
-		call_failed_in_answer(call, &error);
+		call_failed_nonsense(call, "no part of a stream");
 	}
 }
 
@@ -417,14 +408,13 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct er
 {
 	struct call *call = owner;
 
+	(void)transfer;
 	if (call->reply.finished)
 		call_complete(call);
 	else if (call->status && call->status != 200)
 		call_failed_with_status(call);
-	else if (err)
-		call_failed(call, err, worth_retrying(err->kind) && !http_hopeless(transfer));
 	else
-		call_read_end(call);
+		call_read_end(call, err);
 }
 
 static void call_send(struct call *call)

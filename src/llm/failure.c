@@ -387,6 +387,23 @@ void failure_of_body(struct text body, struct failure *ret)
 	conclude(&complaint, ret);
 }
 
+bool failure_passes(enum error_kind kind)
+{
+	return kind == ERROR_THROTTLED || kind == ERROR_OVERLOADED || kind == ERROR_NETWORK ||
+	       kind == ERROR_TIMEOUT || kind == ERROR_BAD_REPLY;
+}
+
+const char *failure_advice(enum error_kind kind)
+{
+	if (kind == ERROR_AUTH)
+		return "; check the key and what it may do";
+	if (kind == ERROR_BILLING)
+		return "; check the account's balance and limits";
+	if (kind == ERROR_NOT_FOUND)
+		return "; check the model's name and the base URL";
+	return "";
+}
+
 /* Reads "1.5" at the start and goes on to what follows it; no signs, no exponents. */
 static bool read_decimal(const char **string, double *ret)
 {

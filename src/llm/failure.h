@@ -28,6 +28,12 @@ void failure_of_status(int status, struct text body, struct failure *ret);
 /* An error object inside a stream or a body that came with status 200. */
 void failure_of_body(struct text body, struct failure *ret);
 
+/* Whether what failed so may succeed later; where nobody said it of this failure. */
+bool failure_passes(enum error_kind kind);
+
+/* What a person should look at, to follow the provider's words: "; check ...", or "". */
+const char *failure_advice(enum error_kind kind);
+
 /*
  * How long to wait before attempt `attempt` (1 is the first retry), in ms: the server's word
  * (retry-after-ms; Retry-After as seconds, as a duration like "6m0s" of x-ratelimit-reset-tokens,

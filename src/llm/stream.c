@@ -146,7 +146,7 @@ bool stream_feed(struct stream *stream, struct text text, struct error *err)
 
 bool stream_end(struct stream *stream, struct error *err)
 {
-	if (stream->framing == FRAMING_NDJSON && evbuffer_get_length(stream->line))
-		return take_line(stream, err);
-	return true;
+	if (evbuffer_get_length(stream->line) && !take_line(stream, err))
+		return false;
+	return dispatch(stream, err);
 }

@@ -22,6 +22,6 @@ void stream_free(struct stream *);
 /* Feeds bytes; false once the callback said so or an event outgrew REPLY_EVENT_MAX. */
 bool stream_feed(struct stream *, struct text, struct error *);
 
-/* The end of the body: an NDJSON line without a line feed still counts, half an SSE event does not.
- */
+/* The end of the body. What is there counts, without the blank line that ends an SSE event or the
+ * line feed that ends a line: some servers leave them out. So the last event may be half a one. */
 bool stream_end(struct stream *, struct error *);

@@ -1,5 +1,6 @@
 #include "llm/llm.h"
 
+#include <event2/buffer.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -715,6 +716,103 @@ static void test_silent_truncation(void **state)
 	free(prompt);
 }
 
+/* ... and of a short one too; what templates add or leave out is no reason. */
+static void test_truncation_of_a_short_prompt(void **state)
+{
+	static const struct {
+		int words, counted;
+		size_t warnings;
+	} cases[] = {{850, 40, 1}, {850, 1100, 0}, {850, 700, 0}, {10, 1, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct llm_config config = config_of("ollama");
+		struct llm *llm = new_llm(&config);
+		struct evbuffer *prompt = evbuffer_new();
+		char *text, *answer;
+		json_t *warnings;
+
+		for (int word = 0; word < cases[i].words; word++)
+			evbuffer_add(prompt, "word ", 5);
+		text = text_drain(prompt, NULL);
+		answer = xasprintf("{\"message\":{\"content\":\"hello\"},\"done\":true,"
+				   "\"prompt_eval_count\":%d,\"eval_count\":3}",
+				   cases[i].counted);
+		server_json(server, 200, "", answer);
+		json_decref(llm_take_warnings(llm));
+		ask(llm, text);
+		warnings = llm_take_warnings(llm);
+		assert_int_equal(json_array_size(warnings), cases[i].warnings);
+		json_decref(warnings);
+		evbuffer_free(prompt);
+		free(text);
+		free(answer);
+		llm_free(llm);
+	}
+}
+
+#define WORDS                                                                                      \
+	"data: {\"model\":\"gpt-test-1\",\"choices\":[{\"delta\":{\"content\":\"hello\"}}]}\n\n"
+#define FINISH "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}"
+#define USAGE  "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":3}}"
+
+/* Servers that leave out how a stream ends: what it said is whole, and is paid for once. */
+static void test_streams_without_their_end(void **state)
+{
+	static const char *const streams[] = {
+		WORDS FINISH "\n\n" USAGE "\n\n",
+		WORDS FINISH "\n\n" USAGE "\n",
+		WORDS FINISH "\n\n" USAGE,
+		WORDS USAGE "\n\n" FINISH,
+		WORDS FINISH "\n\n" USAGE "\n\ndata: [DONE]\n",
+		WORDS FINISH "\n\n" USAGE "\n\ndata: [DONE]",
+		WORDS FINISH "\n\n" USAGE "\n\ndata: {\"choi",
+	};
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+		char *cut = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+				      "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n",
+				      strlen(streams[i]), streams[i]);
+		size_t before = server->requests;
+		struct outcome outcome;
+
+		server_sse(server, streams[i], 0);
+		outcome = ask(llm, "hi");
+		assert_hello(&outcome);
+		server_answer(server, cut, SERVER_CLOSE, 0);
+		outcome = ask(llm, "hi");
+		assert_hello(&outcome);
+		assert_int_equal(server->requests - before, 2);
+		free(cut);
+	}
+	llm_free(llm);
+}
+
+/* Half a last event is no answer: one that has not said that it is complete is asked for again. */
+static void test_streams_that_were_cut(void **state)
+{
+	static const char *const streams[] = {WORDS,
+					      WORDS "data: {\"choices\":[{\"delta\":{},\"fin"};
+	struct llm_config config = config_of("openai");
+	struct llm *llm;
+
+	(void)state;
+	config.max_retries = 0;
+	llm = new_llm(&config);
+	for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+		struct outcome outcome;
+
+		server_sse(server, streams[i], 0);
+		outcome = ask(llm, "hi");
+		assert_int_equal(outcome.error.kind, ERROR_NETWORK);
+		assert_non_null(strstr(outcome.error.text, "before its answer's end"));
+	}
+	llm_free(llm);
+}
+
 /* Cancelling closes the transfer, calls nobody back, and tells what was spent, estimated. */
 static void test_cancel(void **state)
 {
@@ -961,6 +1059,9 @@ int main(void)
 					   TEST(test_refused),
 					   TEST(test_empty_text),
 					   TEST(test_silent_truncation),
+					   TEST(test_truncation_of_a_short_prompt),
+					   TEST(test_streams_without_their_end),
+					   TEST(test_streams_that_were_cut),
 					   TEST(test_cancel),
 					   TEST(test_cancel_sweep),
 					   TEST(test_deadline),

@@ -98,8 +98,10 @@ static void server_sent_events(void **state)
 		 "data: b\n\n",
 		 "=a;"},
 		{"data: a: b\n\n", "=a: b;"},
-		{"data: a\n\ndata: half", "=a;"},
-		{"data: a\n\ndata: half\n", "=a;"},
+		{"data: a\n\ndata: half", "=a;=half;"},
+		{"data: a\n\ndata: half\n", "=a;=half;"},
+		{"data: a\n\nevent: e\ndata: b\ndata: c\r", "=a;e=b\nc;"},
+		{"data: a\n\nevent: e\n", "=a;"},
 		{"", ""},
 	};
 

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from harness import RLMD
-from model import PROVIDERS, Reply, dumps
+from model import PROVIDERS, Answer, Reply, dumps
 from providers import CLOUD, WHOLE, ProviderTest, code, final, pico
 
 MIB = 1 << 20
@@ -232,6 +232,32 @@ class Broken(ProviderTest):
         )
         message = self.fails(server, 5, "network")["message"]
         self.assertIn("gave up after 3 attempts", message)
+
+    def test_an_end_that_nobody_says(self):
+        """A stream that told finish and usage is whole: without [DONE], or its last blank line."""
+        for provider, end in (("openai", b"data: [DONE]"), ("anthropic", b"event: message_stop")):
+            for gone in (b"", b"\n", b"\n\n"):
+                for form in ("complete", "cut"):
+                    with self.subTest(provider=provider, gone=gone, form=form):
+                        server = self.serve(provider)
+                        server.script(None, lambda r: self.without(r, end, gone, form))
+                        result = self.ask(server).result
+                        self.assertEqual((result["output"], len(server.requests)), ("ok", 1))
+                        self.assertFalse(result["usage"]["estimated"])
+                        self.assertEqual(result["usage"]["outputTokens"], 7)
+
+    @staticmethod
+    def without(request, end, gone, form):
+        """A stream up to `end`, less what is `gone`: in a body of its own, or broken off there."""
+        reply = final(usage=(1000, 7))
+        body = Answer(request, reply).stream()
+        size = body.index(end)
+        assert body[:size].endswith(gone)
+        size -= len(gone)
+        if form == "cut":
+            reply.cut_after = size
+            return reply
+        return Reply(body=body[:size], content_type="text/event-stream")
 
     def test_error_in_a_stream(self):
         """A4: an error after status 200 is of its own class, and half an answer is none."""
