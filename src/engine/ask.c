@@ -208,27 +208,40 @@ static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t c
 	budget_count_call(ask->options.caller->budget, &used);
 }
 
-/* Of several attempts only the sum is known, and of an estimate nothing is to be learned. */
+/* A provider that does not keep to max_tokens; once. */
+static void tell_overrun(const struct ask *ask, const struct llm_response *response)
+{
+	const char *words = response->overlong ? "sent more output than max_tokens (about "
+					       : "billed more output than max_tokens (";
+	char text[160];
+
+	if (ask->room->overrun)
+		return;
+	ask->room->overrun = true;
+	snprintf(text, sizeof text, "The provider %s%" PRId64 " of %" PRId64 " tokens)%s", words,
+		 response->usage.output, ask->options.request.max_tokens,
+		 response->overlong ? ": its answer was cut off there" : "");
+	caller_warn_once(ask->options.caller, text);
+}
+
+/* Of several attempts only the sum is known, and of an estimate nothing is to be learned; but that
+ * of an answer that was cut for its length is no more than what came. */
 static void ask_learn(struct ask *ask, const struct llm_response *response)
 {
 	const struct llm_request *request = &ask->options.request;
 	const struct llm_usage *usage = &response->usage;
 	struct gauge *gauge;
-	char text[128];
 
-	if (usage->estimated || response->attempts > 1)
+	if (response->overlong)
+		tell_overrun(ask, response);
+	if (response->attempts > 1 || (usage->estimated && !response->overlong))
 		return;
 	gauge = gauges_learn(&ask->room->gauges, request->model);
-	gauge_learn_input(gauge, ask->estimate, usage->input);
+	if (!usage->estimated)
+		gauge_learn_input(gauge, ask->estimate, usage->input);
 	gauge_learn_output(gauge, request->max_tokens, usage->output);
-	if (usage->output <= request->max_tokens || ask->room->overrun)
-		return;
-	ask->room->overrun = true;
-	snprintf(text, sizeof text,
-		 "The provider billed more output than max_tokens (%" PRId64 " of %" PRId64
-		 " tokens)",
-		 usage->output, request->max_tokens);
-	caller_warn_once(ask->options.caller, text);
+	if (usage->output > request->max_tokens)
+		tell_overrun(ask, response);
 }
 
 /* Turns that were answered are recorded by their run; all else that was sent is, here. */

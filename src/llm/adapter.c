@@ -11,7 +11,10 @@
 #include "base/json.h"
 #include "llm/failure.h"
 
-enum { JSON_DEPTH = 64 };
+enum {
+	JSON_DEPTH = 64,
+	PIECE = 256, /* bytes after which is looked whether an answer is too long */
+};
 
 static const struct adapter *const adapters[] = {
 	&adapter_ollama,
@@ -85,14 +88,45 @@ void reply_done(struct reply *reply)
 	reply->text = reply->thinking = NULL;
 }
 
-bool reply_add(struct evbuffer *buffer, struct text text, struct error *err)
+/* How much of the text comes before the point at which the reply is clearly beyond what was asked.
+ */
+static struct text within_asked(struct reply *reply, struct least *least, struct text text)
 {
+	size_t size = 0;
+
+	while (reply->asked && size < text.size && !reply->overlong) {
+		size_t piece = text.size - size < PIECE ? text.size - size : PIECE;
+
+		least_feed(least, text_from(text.bytes + size, piece));
+		size += piece;
+		reply->overlong = least_is_beyond(
+			reply->text_least.tokens + reply->thinking_least.tokens, reply->asked);
+	}
+	return reply->overlong ? text_clip(text, size) : text;
+}
+
+static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least *least,
+		      struct text text, struct error *err)
+{
+	if (reply->overlong)
+		return true;
+	text = within_asked(reply, least, text);
 	if (text.size > REPLY_TEXT_MAX - evbuffer_get_length(buffer))
 		return error_set(err, ERROR_BAD_REPLY, "the answer is longer than %d MiB",
 				 REPLY_TEXT_MAX >> 20);
 	if (text.size)
 		evbuffer_add(buffer, text.bytes, text.size);
 	return true;
+}
+
+bool reply_add_text(struct reply *reply, struct text text, struct error *err)
+{
+	return reply_add(reply, reply->text, &reply->text_least, text, err);
+}
+
+bool reply_add_thinking(struct reply *reply, struct text text, struct error *err)
+{
+	return reply_add(reply, reply->thinking, &reply->thinking_least, text, err);
 }
 
 void reply_refuse(struct reply *reply, struct text why)
@@ -147,6 +181,8 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 	if (counted && usage.output)
 		return usage;
 	output = text_tokens(text_in(reply->text)) + text_tokens(text_in(reply->thinking));
+	if (output < reply->text_least.tokens + reply->thinking_least.tokens)
+		output = reply->text_least.tokens + reply->thinking_least.tokens;
 	if (counted && !output)
 		return usage;
 	if (!usage.input || (reply->usage_absurd && usage.input < input_estimate))

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "llm/least.h"
 #include "llm/llm.h"
 
 /* What a model was found to refuse; learned from its 400s, one retry each, then remembered. */
@@ -30,12 +31,15 @@ enum adapter_quirk {
 
 /* An answer as far as it has come. Zero, with the buffers made by reply_init(). */
 struct reply {
-	struct evbuffer *text, *thinking; /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
-	struct llm_usage usage;           /* as far as reported, 0 where not */
-	bool usage_seen;                  /* the provider reported it, all of it */
-	bool usage_absurd;                /* some of what it reported cannot be, and is left out */
-	bool finished;                    /* the end was seen: what follows is of no interest */
-	bool complete; /* the text is whole; of a stream only the usage may be missing */
+	struct evbuffer *text, *thinking;        /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
+	struct least text_least, thinking_least; /* tokens that they are */
+	int64_t asked; /* the max_tokens that were asked for; 0: nobody said */
+	bool overlong; /* clearly more came: what is here ends there, and the rest is dropped */
+	struct llm_usage usage; /* as far as reported, 0 where not */
+	bool usage_seen;        /* the provider reported it, all of it */
+	bool usage_absurd;      /* some of what it reported cannot be, and is left out */
+	bool finished;          /* the end was seen: what follows is of no interest */
+	bool complete;          /* the text is whole; of a stream only the usage may be missing */
 	enum llm_finish finish;
 	bool refused;
 	char refusal[256];     /* why, where the provider says */
@@ -90,8 +94,9 @@ extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
 
 /* What adapters share. */
 
-/* Appends with the bound; ERROR_BAD_REPLY beyond it. */
-bool reply_add(struct evbuffer *, struct text, struct error *);
+/* Appends as much as was asked for; ERROR_BAD_REPLY beyond REPLY_TEXT_MAX. */
+bool reply_add_text(struct reply *, struct text, struct error *);
+bool reply_add_thinking(struct reply *, struct text, struct error *);
 /* Marks the reply as refused; reasons that come in pieces are joined, as far as they fit. */
 void reply_refuse(struct reply *, struct text why);
 void reply_model(struct reply *, const json_t *object); /* takes the member "model" */

@@ -123,8 +123,8 @@ static void take_stop(struct reply *reply, const json_t *object)
 /* A content block or a delta: "text" and "thinking" are named alike in both. */
 static bool take_block(struct reply *reply, const json_t *block, struct error *err)
 {
-	return reply_add(reply->text, json_get_text(block, "text"), err) &&
-	       reply_add(reply->thinking, json_get_text(block, "thinking"), err);
+	return reply_add_text(reply, json_get_text(block, "text"), err) &&
+	       reply_add_thinking(reply, json_get_text(block, "thinking"), err);
 }
 
 static bool take_event(struct reply *reply, const json_t *body, struct error *err)

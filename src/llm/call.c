@@ -170,6 +170,7 @@ static void call_finish(struct call *call, const struct error *err)
 		.attempts = call->attempts,
 		.duration_ms = clock_ms() - call->started,
 		.model = resolved_model(call),
+		.overlong = call->reply.overlong,
 	};
 
 	fn(owner, &response, err);
@@ -300,6 +301,8 @@ static void call_complete(struct call *call)
 {
 	struct error error = {0};
 
+	if (call->reply.overlong)
+		call->reply.finish = LLM_FINISH_LENGTH;
 	warn_of_truncation(call);
 	attempt_close(call);
 	if (!call->reply.refused) {
@@ -315,8 +318,10 @@ static bool on_event(void *owner, struct text event, struct text data, struct er
 {
 	struct call *call = owner;
 
-	return call->reply.finished ||
-	       call->provider->adapter->event(&call->reply, event, data, err);
+	if (call->reply.finished)
+		return true;
+	return call->provider->adapter->event(&call->reply, event, data, err) &&
+	       !call->reply.overlong;
 }
 
 /* A server may answer a request for a stream as a whole. A line of NDJSON is both at once. */
@@ -346,6 +351,8 @@ static void call_feed(struct call *call, struct evbuffer *data)
 	evbuffer_drain(data, evbuffer_get_length(data));
 	if (call->reply.finished)
 		call_wait(call, LINGER_MS);
+	else if (call->reply.overlong) /* and may never end: whatever else comes is billed too */
+		call_complete(call);
 	else if (!fine && error.kind == ERROR_BAD_REPLY)
 		call_failed_nonsense(call, error.text);
 	else if (!fine)
@@ -434,6 +441,7 @@ static void call_send(struct call *call)
 	if (!call->streaming)
 		request.idle_ms = INT64_MAX;
 	provider->adapter->encode(call->request, call->quirks, call->streaming, request.body);
+	call->reply.asked = call->request->max_tokens;
 	call->attempts++;
 	call->attempt_started = clock_ms();
 	call->transfer = http_start(provider->http, &request, on_status, on_data, on_done, call);

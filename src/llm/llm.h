@@ -86,6 +86,7 @@ struct llm_response {
 	int attempts;
 	int64_t duration_ms;
 	const char *model; /* as the provider resolved it, or as asked for */
+	bool overlong;     /* clearly more than max_tokens came: it was cut here, by us */
 };
 
 /* `err` is NULL on success. A refusal is ERROR_REFUSED. */

@@ -74,8 +74,8 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 	if (json_object_get(body, "error"))
 		return reply_error(data, err);
 	message = json_object_get(body, "message");
-	if (!reply_add(reply->text, json_get_text(message, "content"), err) ||
-	    !reply_add(reply->thinking, json_get_text(message, "thinking"), err))
+	if (!reply_add_text(reply, json_get_text(message, "content"), err) ||
+	    !reply_add_thinking(reply, json_get_text(message, "thinking"), err))
 		return false;
 	reply_model(reply, body);
 	if (json_get_bool(body, "done", false))

@@ -91,9 +91,9 @@ static bool take_content(struct reply *reply, const json_t *content, struct erro
 
 	json_array_foreach (content, i, part)
 		if (text_equal(json_get_text(part, "type"), "text") &&
-		    !reply_add(reply->text, json_get_text(part, "text"), err))
+		    !reply_add_text(reply, json_get_text(part, "text"), err))
 			return false;
-	return reply_add(reply->text, json_text(content), err);
+	return reply_add_text(reply, json_text(content), err);
 }
 
 /* `message` is a whole one or a delta; both have the same members. */
@@ -107,7 +107,7 @@ static bool take_message(struct reply *reply, const json_t *message, struct erro
 	if (refusal.size)
 		reply_refuse(reply, refusal);
 	return take_content(reply, json_object_get(message, "content"), err) &&
-	       reply_add(reply->thinking, thinking, err);
+	       reply_add_thinking(reply, thinking, err);
 }
 
 static void take_finish(struct reply *reply, struct text reason)

@@ -47,6 +47,8 @@ struct outcome {
 	bool done;
 	struct error error; /* ERROR_NONE: success */
 	char text[256];
+	size_t size; /* of the text */
+	bool overlong;
 	struct llm_usage usage;
 	enum llm_finish finish;
 	bool cost_known;
@@ -67,6 +69,8 @@ static void on_answer(void *owner, const struct llm_response *response, const st
 		outcome->error = *err;
 	snprintf(outcome->text, sizeof outcome->text, "%.*s", (int)response->text.size,
 		 response->text.bytes ? response->text.bytes : "");
+	outcome->size = response->text.size;
+	outcome->overlong = response->overlong;
 	outcome->usage = response->usage;
 	outcome->finish = response->finish;
 	outcome->cost_known = response->cost_known;
@@ -791,6 +795,70 @@ static void test_streams_without_their_end(void **state)
 	llm_free(llm);
 }
 
+/* A model that does not stop where it was told to: clearly beyond it the answer is cut, used as far
+ * as it came, and estimated; nobody waits for an end that does not come. */
+static void test_overlong_stream(void **state)
+{
+	enum { EVENTS = 300 }; /* of two words each; 100 tokens are asked for */
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct evbuffer *raw = evbuffer_new();
+	struct outcome outcome;
+	char *bytes;
+
+	(void)state;
+	evbuffer_add_printf(raw, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
+	for (int i = 0; i < EVENTS; i++)
+		evbuffer_add_printf(raw,
+				    "data: {\"choices\":[{\"delta\":{\"content\":\"word by \"}}"
+				    "]}\n\n");
+	bytes = text_drain(raw, NULL);
+	server_answer(server, bytes, SERVER_HOLD, 0);
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.attempts, 1);
+	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
+	assert_true(outcome.overlong);
+	assert_true(text_starts(text_of(outcome.text), "word by word by "));
+	assert_in_range(outcome.size, 4 * (100 + 25 + 64), 4 * (100 + 25 + 64) + 16);
+	assert_true(outcome.usage.estimated);
+	assert_in_range(outcome.usage.output, 100 + 25 + 64, 2 * (100 + 25 + 64));
+	assert_int_equal(server->requests, 1);
+	run_until_count(base, &server->left, 1);
+	evbuffer_free(raw);
+	free(bytes);
+	llm_free(llm);
+}
+
+/* A whole answer is paid for as a whole, and handed on as far as it was asked for. */
+static void test_overlong_whole(void **state)
+{
+	struct llm_config config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct evbuffer *body = evbuffer_new();
+	struct outcome outcome;
+	char *bytes;
+
+	(void)state;
+	evbuffer_add_printf(body, "{\"choices\":[{\"message\":{\"content\":\"");
+	for (int i = 0; i < 5000; i++)
+		evbuffer_add_printf(body, "word ");
+	evbuffer_add_printf(body, "\"},\"finish_reason\":\"stop\"}],"
+				  "\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":5000}}");
+	bytes = text_drain(body, NULL);
+	server_json(server, 200, "", bytes);
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
+	assert_true(outcome.overlong);
+	assert_in_range(outcome.size, 5 * (100 + 25 + 64), 5 * (100 + 25 + 64) + 256);
+	assert_false(outcome.usage.estimated);
+	assert_int_equal(outcome.usage.output, 5000);
+	evbuffer_free(body);
+	free(bytes);
+	llm_free(llm);
+}
+
 /* Half a last event is no answer: one that has not said that it is complete is asked for again. */
 static void test_streams_that_were_cut(void **state)
 {
@@ -1062,6 +1130,8 @@ int main(void)
 					   TEST(test_truncation_of_a_short_prompt),
 					   TEST(test_streams_without_their_end),
 					   TEST(test_streams_that_were_cut),
+					   TEST(test_overlong_stream),
+					   TEST(test_overlong_whole),
 					   TEST(test_cancel),
 					   TEST(test_cancel_sweep),
 					   TEST(test_deadline),

@@ -1,6 +1,7 @@
 """Providers that throttle, refuse, break off, stall or talk nonsense, and what is done then."""
 
 import email.utils
+import json
 import os
 import pathlib
 import socket
@@ -333,8 +334,8 @@ class Huge(ProviderTest):
                 self.assertIn("too large", self.check(provider, reply, "--no-stream"))
 
     def test_a_stream_of_text(self):
-        """Each event is small, and all of them too much."""
-        word = "word " * 1000
+        """Each event is small, and all of them are far more than was asked for: it is cut there."""
+        word = "word " * 100
         event = {
             "openai": b"data: " + dumps({"choices": [{"delta": {"content": word}}]}) + b"\n\n",
             "anthropic": b"data: "
@@ -344,10 +345,25 @@ class Huge(ProviderTest):
         }
         for provider in PROVIDERS:
             with self.subTest(provider=provider):
-                reply = Reply(
-                    body=event[provider] * 200, repeat_body=100, content_type="text/event-stream"
+                endless = Reply(
+                    body=event[provider] * 2000, repeat_body=100, content_type="text/event-stream"
                 )
-                self.assertIn("longer than 8 MiB", self.check(provider, reply))
+                server = self.serve(provider, code("r = llm_query('q')", "print(len(r))", "print(r[-50:])"))
+                server.script(r"\Aq\Z", endless, times=1).script(None, final())
+                told = self.measure(server, "--jsonl", status=0)
+                events = [json.loads(line) for line in told.splitlines() if line[:1] == "{"]
+                result = events[-1]
+                self.assertTrue(result["success"])
+                self.assertTrue(server.wait(lambda server: server.requests[1].disconnected))
+                self.assertEqual(len(server.requests), 3)
+                asked = server.requests[1].max_tokens
+                call = next(e for e in events if e["event"] == "llm_call")
+                self.assertGreater(call["outputTokens"], asked)
+                self.assertLess(call["outputTokens"], 2.5 * asked)
+                self.assertTrue(result["usage"]["estimated"])
+                warning = [w for w in result["warnings"] if "more output than max_tokens" in w]
+                self.assertEqual(len(warning), 1, result["warnings"])
+                self.assertIn("cut off", warning[0])
 
     def test_error_body(self):
         """Of an error only the beginning is read, even if it never ends."""

@@ -6,7 +6,7 @@ import time
 import unittest
 
 from harness import SystemTest, block, query, turn
-from model import Answer, ModelServer, Reply
+from model import Answer, ModelServer, Reply, dumps
 from providers import ProviderTest, code, final, pico
 
 ENDLESS = dict(turn(block("print(1)")), repeat=True)
@@ -318,6 +318,37 @@ class Bill(ProviderTest):
         self.assertEqual(len(server.requests), result["usage"]["llmCalls"] + 2)  # the retries
         self.assertFalse(result["usage"]["estimated"])
         self.check(server, result["usage"])
+
+    def test_a_model_that_does_not_stop(self):
+        """Its answer is cut where it is clearly beyond what was asked for, used, and paid for."""
+
+        def reply(request):
+            if request.last_user == "q":
+                # Ten thousand times of what was asked for, a few words an event.
+                event = dumps({"choices": [{"delta": {"content": "so it goes on and "}}]})
+                body = b"data: %s\n\n" % event * 100
+                times = 20 * request.max_tokens
+                return Reply(body=body, repeat_body=times, content_type="text/event-stream")
+            if request.turn == 0:
+                return code("r = [llm_query('q') for i in range(3)]", "print(r[0][:6])")
+            return final()
+
+        server = self.server_with("openai", reply)
+        prices, limit = self.prices(m=self.PRICES), 0.05
+        outcome = self.rlmd(
+            *self.arguments(server, *prices, "--max-cost", str(limit)),
+            env=self.environment(**server.environment()),
+        )
+        result = outcome.result
+        asked = [r for r in server.requests if r.last_user == "q"]
+        self.assertGreater(len(asked), 0)
+        self.assertTrue(server.wait(lambda server: all(r.disconnected for r in asked)))
+        self.assertTrue(any("cut off there" in w for w in result["warnings"]), result["warnings"])
+        self.assertTrue(result["usage"]["estimated"])
+        self.assertLess(result["usage"]["cost"], 2.5 * limit)
+        for request, call in zip(asked, result["trace"]["llmCalls"]):
+            self.assertTrue(call["response"].startswith("so it goes on"))
+            self.assertLess(call["outputTokens"], 2.5 * request.max_tokens + 200)
 
     def test_a_cache_without_a_price(self):
         """A row of the input's price alone: Anthropic bills 1.25 times what it writes, or twice."""

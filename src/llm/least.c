@@ -1,0 +1,60 @@
+#include "llm/least.h"
+
+enum kind { KIND_OTHER, KIND_WORD, KIND_NUMBER, KIND_WIDE, KIND_COUNT };
+
+/*
+ * How much of a run is one token at most. Punctuation and space stick to the word beside them, and
+ * to each other: what is short of them is no token of its own.
+ */
+static const struct {
+	int64_t free, longest;
+} rules[KIND_COUNT] = {
+	[KIND_OTHER] = {2, 128}, /* bytes: rulers and indentation */
+	[KIND_WORD] = {0, 32},   /* bytes */
+	[KIND_NUMBER] = {0, 16}, /* digits */
+	[KIND_WIDE] = {0, 4},    /* characters: Chinese, Japanese, Korean */
+};
+
+enum { SLACK = 64 };
+
+/* The bytes after the first one of a sequence go on with what that began. */
+static bool continues(unsigned char c)
+{
+	return c >= 0x80 && c < 0xc0;
+}
+
+static enum kind kind_of(unsigned char c)
+{
+	if (c >= '0' && c <= '9')
+		return KIND_NUMBER;
+	if (c >= 0xe3 && c <= 0xed) /* U+3000 to U+DFFF */
+		return KIND_WIDE;
+	if (c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+		return KIND_WORD;
+	return KIND_OTHER;
+}
+
+void least_feed(struct least *least, struct text text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		unsigned char c = (unsigned char)text.bytes[i];
+		enum kind kind = continues(c) ? (enum kind)least->kind : kind_of(c);
+		int64_t beyond;
+
+		if (continues(c) && kind == KIND_WIDE)
+			continue;
+		if (kind != (enum kind)least->kind)
+			least->run = 0;
+		least->kind = (int)kind;
+		beyond = least->run++ - rules[kind].free;
+		if (beyond >= 0 && beyond % rules[kind].longest == 0)
+			least->tokens++;
+	}
+}
+
+bool least_is_beyond(int64_t tokens, int64_t asked)
+{
+	int64_t surely = tokens - SLACK;
+
+	return surely - surely / 5 > asked;
+}

@@ -1,0 +1,110 @@
+/* The fewest tokens that a text can be: below what vocabularies count, and not far below. */
+#include "llm/least.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static int64_t least_of(const char *text, size_t step)
+{
+	struct least least = {0};
+	size_t size = strlen(text);
+
+	for (size_t at = 0; at < size; at += step) {
+		size_t piece = step < size - at ? step : size - at;
+
+		least_feed(&least, text_from(text + at, piece));
+	}
+	return least.tokens;
+}
+
+/* Texts with their number of tokens in a vocabulary whose tokens are long. */
+static void a_bound_of_real_texts(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t tokens; /* by the o200k vocabulary, rounded */
+		int64_t part;   /* of them that is found at least, in per cent */
+	} rows[] = {
+		{"The quick brown fox jumps over the lazy dog, and nobody in the whole "
+		 "village could remember when it had last happened.",
+		 24, 75},
+		{"for (size_t i = 0; i < count; i++)\n\tif (table[i].name && !strcmp(name, "
+		 "table[i].name))\n\t\treturn &table[i];\n",
+		 39, 40},
+		{"\xe6\x88\x91\xe4\xbb\xac\xe7\x9a\x84\xe7\xa0\x94\xe7\xa9\xb6\xe8\xa1\xa8"
+		 "\xe6\x98\x8e\xe8\xbf\x99\xe7\xa7\x8d\xe6\x96\xb9\xe6\xb3\x95\xe6\x98\xaf"
+		 "\xe6\x9c\x89\xe6\x95\x88\xe7\x9a\x84",
+		 12, 30},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		int64_t least = least_of(rows[i].text, SIZE_MAX / 2);
+
+		assert_in_range(least, rows[i].tokens * rows[i].part / 100, rows[i].tokens);
+		for (size_t step = 1; step < 8; step++)
+			assert_int_equal(least_of(rows[i].text, step), least);
+	}
+}
+
+/* What long tokens are made of is no more than they are. */
+static void runs(void **state)
+{
+	static const struct {
+		const char *unit;
+		int times;
+		int64_t most; /* tokens */
+	} rows[] = {
+		{" ", 128, 1},          {" ", 131, 2},
+		{"-", 64, 1},           {"=", 1280, 10},
+		{"\n", 20, 1},          {"a", 32, 1},
+		{"a", 33, 2},           {"7", 16, 1},
+		{"\xe4\xb8\xad", 8, 2}, {"a ", 10, 10},
+		{" (", 1, 0},           {"\xd1\x8f", 16, 1},
+		{"x1", 10, 20},         {"\xf0\x9f\x98\x80", 8, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		size_t size = strlen(rows[i].unit);
+		char *text = xcalloc(size * (size_t)rows[i].times + 1, 1);
+
+		for (int j = 0; j < rows[i].times; j++)
+			memcpy(text + size * (size_t)j, rows[i].unit, size);
+		assert_int_equal(least_of(text, 3), rows[i].most);
+		free(text);
+	}
+}
+
+/* Nothing that any run was asked for is cut for a few tokens more. */
+static void beyond(void **state)
+{
+	(void)state;
+	assert_false(least_is_beyond(0, 0));
+	assert_false(least_is_beyond(64, 0));
+	assert_true(least_is_beyond(65, 0));
+	assert_false(least_is_beyond(1000 + 250 + 64, 1000));
+	assert_true(least_is_beyond(1000 + 250 + 65, 1000));
+	assert_false(least_is_beyond(INT64_MAX, INT64_MAX));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_bound_of_real_texts),
+		cmocka_unit_test(runs),
+		cmocka_unit_test(beyond),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
