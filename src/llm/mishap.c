@@ -52,7 +52,10 @@ static bool explain_tunnel(const struct mishap *mishap, int status, struct error
 /* No connection came about: to the proxy, or to the server itself. */
 static void explain_unreachable(const struct mishap *mishap, const char *why, struct error *err)
 {
-	if (mishap->proxied || mishap->code == CURLE_COULDNT_RESOLVE_PROXY)
+	if (mishap->proxied && mishap->code == CURLE_OPERATION_TIMEDOUT)
+		error_set(err, ERROR_NETWORK, "cannot reach %s by way of the proxy %s: %s",
+			  mishap->route->origin, mishap->route->proxy, why);
+	else if (mishap->proxied || mishap->code == CURLE_COULDNT_RESOLVE_PROXY)
 		error_set(err, ERROR_NETWORK, "cannot reach the proxy %s: %s; check %s",
 			  mishap->route->proxy, why, mishap->route->variable);
 	else if (mishap->code == CURLE_COULDNT_RESOLVE_HOST)

@@ -58,6 +58,18 @@ static void test_backoff(void **state)
 	assert_int_equal(s->at, 1100);
 }
 
+/* What no wait makes better is tried again at once, and no more often than all else. */
+static void test_at_once(void **state)
+{
+	struct setting *s = *state;
+
+	s->failure.at_once = true;
+	assert_true(fails(s, ERROR_NETWORK, 0, 100, 0));
+	assert_int_equal(s->at, 100);
+	s->failure.attempt = 3;
+	assert_false(fails(s, ERROR_NETWORK, 0, 100, 0));
+}
+
 /* After the retries are used up the error says how many attempts there were. */
 static void test_gives_up(void **state)
 {
@@ -194,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_backoff, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_gives_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_should_retry, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_retry_after, setup, teardown),

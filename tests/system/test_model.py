@@ -132,6 +132,24 @@ class Faults(unittest.TestCase):
                 json.loads(ask(server, "/v1/chat/completions", True)[1])
             self.assertGreaterEqual(len(ask(server, "/v1/chat/completions", True)[1]), 1 << 20)
 
+    # A connection that dies unanswered was billed; one that is hung up on was answered; and what
+    # is no HTTP comes as it is.
+    def test_connections(self):
+        with ModelServer("openai", prices=(3, 5)) as server:
+            server.replies(Reply(usage=(10, 2), hang_up=True), Reply(usage=(1, 0)),
+                           Reply(usage=(10, 2), drop=True), Reply(raw=b"220 hello\r\n"))
+            path = "/v1/chat/completions"
+            self.assertEqual(ask(server, path, False)[0].status, 200)
+            kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+            self.addCleanup(kept.close)
+            ask(server, path, False, connection=kept)
+            with self.assertRaises(http.client.RemoteDisconnected):
+                ask(server, path, False, connection=kept)
+            self.assertRaises(http.client.BadStatusLine, ask, server, path, False)
+            self.assertEqual([request.nth for request in server.requests], [0, 0, 1, 0])
+            self.assertEqual(server.billed_cost, 40 + 3 + 40)
+            self.assertEqual(server.accepted, 3)
+
 
 class Scripts(unittest.TestCase):
     # Rules match by pattern, by function or always; each answers as often as it says.
