@@ -161,8 +161,8 @@ static void call_finish(struct call *call, const struct error *err)
 	llm_done_fn *fn = call->fn;
 	void *owner = call->owner;
 	struct llm_response response = {
-		.text = text_in(call->reply.text),
-		.thinking = text_in(call->reply.thinking),
+		.text = key_redact_answer(call->provider->key, call->reply.text),
+		.thinking = key_redact_answer(call->provider->key, call->reply.thinking),
 		.finish = call->reply.finish,
 		.usage = call->usage,
 		.cost_known = !call->cost_unknown,
@@ -231,11 +231,15 @@ static void call_failed(struct call *call, const struct error *error, bool retry
 	call_wait(call, at - now);
 }
 
+/* What a server says may hold the key that it was sent. */
+static void redact(const struct call *call, char *string)
+{
+	string[key_redact(call->provider->key, string, strlen(string))] = '\0';
+}
+
 static void call_failed_in_answer(struct call *call, struct error *error)
 {
-	size_t size = key_redact(call->provider->key, error->text, strlen(error->text));
-
-	error->text[size] = '\0';
+	redact(call, error->text);
 	call_failed(call, error, failure_passes(error->kind));
 }
 
@@ -251,8 +255,7 @@ static void call_failed_with_status(struct call *call)
 		call_failed(call, &error, false);
 		return;
 	}
-	size = key_redact(call->provider->key, failure.message, strlen(failure.message));
-	failure.message[size] = '\0';
+	redact(call, failure.message);
 	if (failure.quirk && !(call->tried & failure.quirk)) {
 		call->tried |= failure.quirk;
 		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
@@ -301,6 +304,8 @@ static void call_complete(struct call *call)
 {
 	struct error error = {0};
 
+	redact(call, call->reply.model);
+	redact(call, call->reply.refusal);
 	if (call->reply.overlong)
 		call->reply.finish = LLM_FINISH_LENGTH;
 	warn_of_truncation(call);

@@ -1,6 +1,7 @@
 #include "llm/key.h"
 
 #include <errno.h>
+#include <event2/buffer.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 
 enum {
 	KEY_MAX = 16 << 10,
-	SHORTEST = 5, /* characters that are worth hiding */
+	SHORTEST = 5, /* characters that are worth hiding where a server speaks of keys */
+	SHORTEST_IN_ANSWER = 12,
 };
 
 static bool file_is_safe(int fd, const char *path, struct error *err)
@@ -94,26 +96,49 @@ bool key_check(const char *key, const char *origin, struct error *err)
 	return true;
 }
 
+static const char stars[] = {'*', '*', '*'};
+
+/* In place, for the stars are never longer than what they hide; returns the new length. */
+static size_t redact_whole(const char *key, size_t length, char *text, size_t size)
+{
+	char *from = text, *to = text, *end = text + size, *found;
+
+	while ((found = memmem(from, (size_t)(end - from), key, length))) {
+		memmove(to, from, (size_t)(found - from));
+		to += found - from;
+		memcpy(to, stars, sizeof stars);
+		to += sizeof stars;
+		from = found + length;
+	}
+	memmove(to, from, (size_t)(end - from));
+	return (size_t)(to - text) + (size_t)(end - from);
+}
+
 size_t key_redact(const char *key, char *text, size_t size)
 {
-	static const char stars[] = {'*', '*', '*'};
-	size_t length = key ? strlen(key) : 0, kept = 0;
+	size_t length = key ? strlen(key) : 0;
 
 	/* What is so short is a dummy for a local server, and would match ordinary words. */
-	if (length < SHORTEST)
+	if (length < SHORTEST || !size)
 		return size;
-	for (size_t i = 0; i < size;) {
-		size_t left = size - i < length ? size - i : length;
-
-		if (left >= SHORTEST && !memcmp(text + i, key, left)) {
-			memcpy(text + kept, stars, sizeof stars);
-			kept += sizeof stars;
-			i += left;
-		} else {
-			text[kept++] = text[i++];
+	size = redact_whole(key, length, text, size);
+	for (size_t cut = length - 1; cut >= SHORTEST; cut--)
+		if (cut <= size && !memcmp(text + size - cut, key, cut)) {
+			memcpy(text + size - cut, stars, sizeof stars);
+			return size - cut + sizeof stars;
 		}
-	}
-	return kept;
+	return size;
+}
+
+struct text key_redact_answer(const char *key, struct evbuffer *answer)
+{
+	struct text text = text_in(answer);
+	size_t length = key ? strlen(key) : 0;
+
+	if (length >= SHORTEST_IN_ANSWER && text.size)
+		text.size = redact_whole(key, length, (char *)evbuffer_pullup(answer, -1),
+					 text.size);
+	return text;
 }
 
 void key_free(char *key)

@@ -10,6 +10,9 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/text.h"
+
+struct evbuffer;
 
 /*
  * The key in a file: a regular one that nobody else may read, ERROR_AUTH otherwise. White space at
@@ -31,5 +34,12 @@ bool key_check(const char *key, const char *origin, struct error *);
  * A NULL key is fine.
  */
 size_t key_redact(const char *key, char *text, size_t size);
+
+/*
+ * All of an answer, lent until the buffer changes, with every whole occurrence replaced likewise.
+ * A key of fewer than 12 characters is left: "dummy", "ollama" and what else local servers take
+ * are words that answers have.
+ */
+struct text key_redact_answer(const char *key, struct evbuffer *answer);
 
 void key_free(char *key); /* wipes; NULL is fine */

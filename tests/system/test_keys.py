@@ -1,5 +1,6 @@
 """A provider's key: where it comes from, to whom it is shown, and that it is found nowhere else."""
 
+import json
 import os
 import pathlib
 import unittest
@@ -183,7 +184,38 @@ class Secrecy(ProviderTest):
                 self.assertIn("***", outcome.result["error"]["message"])
 
     def test_an_answer_that_repeats_the_key(self):
-        """A recording never holds it, even where an answer does."""
+        """Neither what is printed, nor the trace, nor a recording, nor code gets to see it."""
+        for provider in PROVIDERS:
+            for option in ([], ["--no-stream"]):
+                with self.subTest(provider=provider, option=option):
+                    trace = self.dir / f"{provider}{len(option)}"
+                    server = self.serve(
+                        provider,
+                        code(f"print('{KEY}', llm_query('what?'))", thinking=f"with {KEY}"),
+                        Reply(text=f"ask {KEY} or {KEY}"), final(f"it is {KEY}", model=f"m-{KEY}"),
+                    )
+                    outcome = self.ask(
+                        server, *option, "--trace", str(trace), **{VARIABLE[provider]: KEY}
+                    )
+                    self.assertEqual(outcome.result["output"], "it is ***")
+                    self.assertEqual(outcome.executions()[0]["stdout"], "*** ask *** or ***\n")
+                    self.assertNotIn(KEY, outcome.out + outcome.err + trace.read_text())
+
+    def test_a_refusal_that_repeats_the_key(self):
+        message = {"content": None, "refusal": f"no, {KEY}"}
+        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]})
+        server = self.serve("openai", Reply(body=body.encode(), whole=True))
+        outcome = self.ask(server, "--no-stream", status=10, OPENAI_API_KEY=KEY)
+        self.assertNotIn(KEY, outcome.out + outcome.err)
+        self.assertIn("no, ***", outcome.err)
+
+    def test_a_dummy_key_is_a_word(self):
+        """Local servers take any key: an answer may have it as the word that it is."""
+        server = self.serve("openai", final("ask ollama"))
+        outcome = self.ask(server, OPENAI_API_KEY="ollama")
+        self.assertEqual(outcome.result["output"], "ask ollama")
+
+    def test_a_recording_of_an_answer_that_repeats_the_key(self):
         server = self.serve("openai", code(f"print('{KEY}')"), final())
         self.ask(server, "--record", str(self.dir / "record"), OPENAI_API_KEY=KEY)
         files = list((self.dir / "record").iterdir())
