@@ -6,6 +6,7 @@
 
 enum {
 	FRAME = 16, /* tokens that a provider may add to a message: role, separators */
+	ROOMY = 2,  /* times the last replies' output is a limit that seldom cuts one */
 };
 
 static const double START = 2; /* base/text.h promises its estimate within a factor of two */
@@ -49,8 +50,53 @@ int64_t gauge_output(const struct gauge *gauge, int64_t max_tokens)
 	return gauge->overshoot > 1 ? times(gauge->overshoot, max_tokens) : max_tokens;
 }
 
-void gauge_learn_output(struct gauge *gauge, int64_t max_tokens, int64_t billed)
+int64_t gauge_expected(const struct gauge *gauge, enum gauge_use use)
 {
+	int64_t most = 0;
+
+	for (int i = 0; i < GAUGE_BILLS && !gauge->mixed; i++)
+		if (most < gauge->outputs[use].recent[i])
+			most = gauge->outputs[use].recent[i];
+	return most;
+}
+
+int64_t gauge_ample(const struct gauge *gauge, enum gauge_use use, int64_t most)
+{
+	int64_t ample = times(MARGIN, gauge_expected(gauge, use));
+
+	if (!ample || ample > most)
+		return most;
+	if (ample < GAUGE_LEAST)
+		ample = GAUGE_LEAST;
+	return ample < most ? ample : most;
+}
+
+/* The least power of two that is not below `count`, which is at most 2^61. */
+static int64_t power_above(int64_t count)
+{
+	int64_t power = 1;
+
+	while (power < count)
+		power *= 2;
+	return power;
+}
+
+int64_t gauge_limit(const struct gauge *gauge, enum gauge_use use, int64_t fits, int64_t share)
+{
+	int64_t expected = gauge_expected(gauge, use), limit;
+
+	if (!expected || share >= fits || expected >= fits / 2)
+		return fits;
+	limit = power_above(ROOMY * expected < GAUGE_LEAST ? GAUGE_LEAST : ROOMY * expected);
+	if (limit < share)
+		limit = power_above(share / 2 + 1);
+	return limit < fits ? limit : fits;
+}
+
+void gauge_learn_output(struct gauge *gauge, enum gauge_use use, int64_t max_tokens, int64_t billed)
+{
+	if (max_tokens > 0 && billed > 0)
+		gauge->outputs[use].recent[gauge->outputs[use].count++ % GAUGE_BILLS] = billed;
 	if (max_tokens > 0 && billed > max_tokens)
 		gauge->overshoot = fmax(gauge->overshoot, (double)billed / (double)max_tokens);
 }

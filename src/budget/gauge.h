@@ -1,5 +1,5 @@
 /*
- * budget/gauge.h - how many tokens a text may be billed as, learned from what was.
+ * budget/gauge.h - how many tokens a call may be billed as, learned from what was.
  *
  * No provider tells its tokenizer, so an estimate is multiplied by a factor: by
  * 2 at first, then by the worst of the last bills, with a quarter as margin, and
@@ -11,6 +11,11 @@
  * beyond its reservation is overrun (budget/budget.h): counted, and where the
  * account is overdrawn by it, everything further is refused. The next bound
  * knows better.
+ *
+ * Output is bounded by the max_tokens that is sent, which a provider keeps to. So a
+ * small purse need not hold a whole window of output for each call: a gauge says
+ * which limit replies like the last ones stay below. A reply that is cut by it is
+ * asked for again, with a larger one.
  */
 #pragma once
 
@@ -20,11 +25,20 @@
 
 enum { GAUGE_BILLS = 8 }; /* remembered */
 
+enum { GAUGE_LEAST = 64 }; /* tokens: no limit below it is chosen by what was learned */
+
+/* What a reply is for: each has sizes of its own. */
+enum gauge_use { GAUGE_TURN, GAUGE_CALL, GAUGE_FORCED, GAUGE_USES };
+
 /* Embed it; zero is pessimistic. */
 struct gauge {
 	int64_t bills;              /* learned from so far */
 	double recent[GAUGE_BILLS]; /* input billed by estimate, the last in a ring */
 	double overshoot;           /* worst output billed by max_tokens; 0: none was above */
+	struct {
+		int64_t count;
+		int64_t recent[GAUGE_BILLS]; /* output billed, in tokens; likewise a ring */
+	} outputs[GAUGE_USES];
 	bool mixed; /* of several models: what one was billed does not make another cheaper */
 };
 
@@ -36,7 +50,22 @@ int64_t gauge_input(const struct gauge *, int64_t estimate, int64_t bytes, size_
 /* The most output tokens that a call with this max_tokens should be billed. */
 int64_t gauge_output(const struct gauge *, int64_t max_tokens);
 
+/* The most output tokens of the last replies; 0: nothing is known of that use, or of one model. */
+int64_t gauge_expected(const struct gauge *, enum gauge_use);
+
+/* As much output that a reply like the last ones is not cut: a quarter more than those; and at most
+ * `most`, which is also what is returned where nothing is known. */
+int64_t gauge_ample(const struct gauge *, enum gauge_use, int64_t most);
+
+/*
+ * The max_tokens to send, where the account affords up to `fits`, and up to `share` without
+ * leaving too little for other calls. What was learned only lowers it where that is scarce, and
+ * to no less than twice the last replies. Below `fits` it is a power of two, so that requests
+ * that are made again over the same purse are the same.
+ */
+int64_t gauge_limit(const struct gauge *, enum gauge_use, int64_t fits, int64_t share);
+
 /* A provider reported `billed` input tokens for what was estimated so; and output likewise.
  * What is not positive teaches nothing. */
 void gauge_learn_input(struct gauge *, int64_t estimate, int64_t billed);
-void gauge_learn_output(struct gauge *, int64_t max_tokens, int64_t billed);
+void gauge_learn_output(struct gauge *, enum gauge_use, int64_t max_tokens, int64_t billed);

@@ -10,9 +10,15 @@
 #include "base/money.h"
 #include "budget/gauge.h"
 #include "engine/caller.h"
+#include "engine/cut_reply.h"
 #include "engine/record.h"
+#include "engine/reserve.h"
 
-enum { REPAIR_GROWTH = 2 }; /* bytes more, where an invalid one becomes U+FFFD */
+enum {
+	REPAIR_GROWTH = 2, /* bytes more, where an invalid one becomes U+FFFD */
+	SHARE = 8,         /* an eighth of what is left is no scarcity for the other calls */
+	GROWTH = 2,        /* times the limit that cut a reply */
+};
 
 struct ask {
 	struct room *room; /* lent */
@@ -24,6 +30,10 @@ struct ask {
 	struct charge charge;         /* the attempt that is under way */
 	struct budget_amount settled; /* what the attempts before it were billed */
 	bool is_short;                /* the account could not pay for it */
+	int64_t wanted;               /* max_tokens, as asked for */
+	bool call_sent;               /* at least once: it is recorded */
+	bool lowered;                 /* more would have been affordable than was sent */
+	struct cut_reply *cut;        /* owned: the attempt that was lowered too far; or NULL */
 	int64_t estimate;             /* of the input's tokens */
 	int64_t input;                /* the most that they should be billed as */
 	ask_done_fn *done;
@@ -75,21 +85,49 @@ static bool most(const struct ask *ask, int64_t max_tokens, struct budget_amount
 	return llm_price(ask->room->llm, model, ask->input, output, &ret->cost);
 }
 
+static bool has_sent(const struct room *room, const struct caller *caller)
+{
+	const struct ask *ask;
+
+	TAILQ_FOREACH (ask, &room->sent, entry)
+		if (ask->options.caller == caller)
+			return true;
+	return false;
+}
+
+static enum gauge_use use_of(enum llm_kind kind)
+{
+	switch (kind) {
+	case LLM_TURN:
+		return GAUGE_TURN;
+	case LLM_FORCED:
+		return GAUGE_FORCED;
+	case LLM_QUERY:
+	case LLM_DIRECT:
+		break;
+	}
+	return GAUGE_CALL;
+}
+
+/* What a reply like the last ones takes, which a floor for replies of any size need not exceed. */
+int64_t ask_output_floor(const struct room *room, const char *model, enum llm_kind kind)
+{
+	if (kind == LLM_FORCED)
+		return reserve_output(room, model, ASK_TOKENS_FLOOR);
+	return gauge_ample(gauges_look(&room->gauges, model), use_of(kind), ASK_TOKENS_FLOOR);
+}
+
 /* As much output as the model can give; with less than the floor even a small one is useless. */
 static int64_t sensible(const struct ask *ask)
 {
-	const struct llm_request *request = &ask->options.request;
-	int64_t tokens = smaller(request->max_tokens,
-				 llm_max_output(ask->room->llm, request->model));
+	int64_t most = llm_max_output(ask->room->llm, ask->options.request.model);
 
-	return larger(tokens, ASK_TOKENS_FLOOR);
+	return larger(smaller(ask->wanted, most), ASK_TOKENS_FLOOR);
 }
 
-/* How much output the account affords, at most what is wanted. */
-static int64_t affordable(const struct ask *ask)
+/* How much output this amount pays for, at most what is wanted. */
+static int64_t affordable(const struct ask *ask, int64_t wanted, struct budget_amount left)
 {
-	struct budget_amount left = budget_remaining(ask->options.caller->budget);
-	int64_t wanted = ask->options.request.max_tokens;
 	int64_t fits = 0, beyond = wanted + 1, tokens = wanted;
 
 	while (beyond - fits > 1) {
@@ -105,13 +143,52 @@ static int64_t affordable(const struct ask *ask)
 	return fits;
 }
 
+static int64_t part_of(int64_t amount)
+{
+	return amount == BUDGET_UNLIMITED ? amount : amount / SHARE;
+}
+
+/* The last call of a run, and one that was cut for its low limit, have all that there is. */
+static int64_t limit_of(const struct ask *ask, int64_t wanted, int64_t fits)
+{
+	const struct llm_request *request = &ask->options.request;
+	struct budget_amount left = budget_remaining(ask->options.caller->budget);
+	struct budget_amount share = {part_of(left.cost), part_of(left.tokens)};
+
+	if (request->kind == LLM_FORCED || ask->cut)
+		return fits;
+	return gauge_limit(gauges_look(&ask->room->gauges, request->model), use_of(request->kind),
+			   fits, affordable(ask, wanted, share));
+}
+
+/* With less the call is refused: after a reply that was cut, any that would be cut likewise. */
+static int64_t floor_of(const struct ask *ask, int64_t wanted)
+{
+	const struct llm_request *request = &ask->options.request;
+
+	if (ask->cut)
+		return smaller(wanted, GROWTH * ask->cut->limit);
+	return ask_output_floor(ask->room, request->model, request->kind);
+}
+
+/* While others may give something back, a call waits for enough not to be cut. */
+static bool may_wait_for_more(const struct ask *ask, int64_t wanted, int64_t fits)
+{
+	const struct llm_request *request = &ask->options.request;
+	const struct gauge *gauge = gauges_look(&ask->room->gauges, request->model);
+
+	return gauge_expected(gauge, use_of(request->kind)) &&
+	       fits < gauge_ample(gauge, use_of(request->kind), wanted) &&
+	       has_sent(ask->room, ask->options.caller);
+}
+
 /* The reason why an answer is forced is told already; what the purse lacks for it is not. */
 static void tell_shortage(const struct ask *ask, struct error *err)
 {
 	struct budget_amount left = budget_remaining(ask->options.caller->budget), needed;
 	char has[32], needs[32];
 
-	most(ask, ASK_TOKENS_FLOOR, &needed);
+	most(ask, floor_of(ask, sensible(ask)), &needed);
 	money_format(left.cost, has);
 	money_format(needed.cost, needs);
 	if (needed.cost > left.cost)
@@ -122,22 +199,35 @@ static void tell_shortage(const struct ask *ask, struct error *err)
 			  needed.tokens, left.tokens);
 }
 
+/* Gives up what is kept for the last call, for it; before others only what that needs no more. */
+static void settle_reserve(const struct ask *ask)
+{
+	struct reserve *reserve = ask->options.caller->reserve;
+
+	if (!reserve)
+		return;
+	if (ask->options.request.kind == LLM_FORCED)
+		reserve_drop(reserve);
+	else
+		reserve_adjust(reserve);
+}
+
 static bool ask_reserve(struct ask *ask, struct error *err)
 {
 	struct llm_request *request = &ask->options.request;
 	struct budget *budget = ask->options.caller->budget;
 	struct budget_amount amount;
-	int64_t tokens;
+	int64_t fits, wanted = sensible(ask);
 
+	settle_reserve(ask);
 	ask->input = bound(ask->room, request->model, request->messages, request->message_count,
 			   &ask->estimate);
-	if (ask->options.reserve)
-		charge_drop(ask->options.reserve);
-	request->max_tokens = sensible(ask);
-	tokens = affordable(ask);
+	fits = affordable(ask, wanted, budget_remaining(budget));
 	/* What does not fit is taken as it was wanted, so that the account says why not. */
-	if (tokens >= ASK_TOKENS_FLOOR)
-		request->max_tokens = tokens;
+	request->max_tokens = wanted;
+	if (fits >= floor_of(ask, wanted) && !may_wait_for_more(ask, wanted, fits))
+		request->max_tokens = limit_of(ask, wanted, fits);
+	ask->lowered = request->max_tokens < fits;
 	if (!most(ask, request->max_tokens, &amount) &&
 	    budget_limits(budget)->cost != BUDGET_UNLIMITED)
 		return error_set(err, ERROR_BUDGET,
@@ -153,7 +243,7 @@ static bool ask_reserve(struct ask *ask, struct error *err)
 /* A retry is the same call; the forced answer is what the last call is kept for. */
 static bool ask_admit(struct ask *ask, struct error *err)
 {
-	return ask->options.request.kind == LLM_FORCED ||
+	return ask->cut || ask->options.request.kind == LLM_FORCED ||
 	       budget_admit_call(ask->options.caller->budget, err);
 }
 
@@ -198,7 +288,7 @@ static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t c
 		.input_tokens = usage->input,
 		.output_tokens = usage->output,
 		.cached_tokens = usage->cache_read,
-		.llm_calls = 1,
+		.llm_calls = !ask->cut,
 		.estimated = usage->estimated,
 		.cost_complete = cost_known,
 	};
@@ -239,7 +329,7 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 	gauge = gauges_learn(&ask->room->gauges, request->model);
 	if (!usage->estimated)
 		gauge_learn_input(gauge, ask->estimate, usage->input);
-	gauge_learn_output(gauge, request->max_tokens, usage->output);
+	gauge_learn_output(gauge, use_of(request->kind), request->max_tokens, usage->output);
 	if (usage->output > request->max_tokens)
 		tell_overrun(ask, response);
 }
@@ -269,6 +359,7 @@ static void ask_free(struct ask *ask)
 	stand_in(ask, NULL);
 	charge_drop(&ask->charge);
 	ticket_free(ask->ticket);
+	cut_reply_free(ask->cut);
 	free(ask);
 }
 
@@ -288,41 +379,57 @@ static void retry_waiting(struct room *room, const struct caller *caller)
 	}
 }
 
+/* The end of the call, in whatever way. Of one that was made again the first reply stands, cut as
+ * it is, where the second attempt gave none. */
+static void ask_end(struct ask *ask, const struct llm_response *response, const struct error *err)
+{
+	ask_done_fn *done = ask->done;
+	void *owner = ask->owner;
+	struct cut_reply *cut = take_pointer(&ask->cut);
+	struct llm_response whole = *response;
+
+	if (cut && err) {
+		whole = cut->response;
+		cut_reply_add(&whole, response);
+		err = NULL;
+	} else if (cut) {
+		cut_reply_add(&whole, &cut->response);
+	}
+	if (ask->call_sent)
+		ask_record(ask, &whole, err);
+	ask_free(ask);
+	done(owner, &whole, err);
+	cut_reply_free(cut);
+}
+
 static void on_llm(void *owner, const struct llm_response *response, const struct error *err)
 {
 	struct ask *ask = owner;
-	ask_done_fn *done = ask->done;
-	void *above = ask->owner;
 
 	ask->call = NULL;
 	ask->room->calls_in_flight--;
 	ask_settle(ask, &response->usage, response->cost, response->cost_known, err);
 	retry_waiting(ask->room, ask->options.caller);
 	ask_learn(ask, response);
-	ask_record(ask, response, err);
-	ask_free(ask);
-	done(above, response, err);
-}
-
-static bool has_sent(const struct room *room, const struct caller *caller)
-{
-	const struct ask *ask;
-
-	TAILQ_FOREACH (ask, &room->sent, entry)
-		if (ask->options.caller == caller)
-			return true;
-	return false;
+	if (!err && response->finish == LLM_FINISH_LENGTH && !response->overlong && ask->lowered &&
+	    !ask->cut) {
+		stand_in(ask, NULL);
+		ask->cut = cut_reply_new(response, ask->options.request.max_tokens);
+		ask->settled = (struct budget_amount){0};
+		on_ticket(ask);
+		return;
+	}
+	ask_end(ask, response, err);
 }
 
 static void on_ticket(void *owner)
 {
 	struct ask *ask = owner;
-	ask_done_fn *done = ask->done;
-	void *above = ask->owner;
 	struct error err = {0};
 
 	if (ask_reserve(ask, &err) && ask_admit(ask, &err)) {
 		ask->room->calls_in_flight++;
+		ask->call_sent = true;
 		stand_in(ask, &ask->room->sent);
 		ask->call = llm_start(ask->room->llm, &ask->options.request, on_llm, ask);
 		return;
@@ -332,8 +439,7 @@ static void on_ticket(void *owner)
 		stand_in(ask, &ask->room->waiting);
 		return;
 	}
-	ask_free(ask);
-	done(above, &(struct llm_response){.cost_known = true}, &err);
+	ask_end(ask, &(struct llm_response){.cost_known = true}, &err);
 }
 
 struct ask *ask_start(struct room *room, const struct ask_options *options, ask_done_fn *done,
@@ -342,6 +448,7 @@ struct ask *ask_start(struct room *room, const struct ask_options *options, ask_
 	struct ask *ask = xcalloc(1, sizeof *ask);
 
 	*ask = (struct ask){.room = room, .options = *options, .done = done, .owner = owner};
+	ask->wanted = options->request.max_tokens;
 	ask->options.request.may_retry = may_retry;
 	ask->ticket = ticket_new(room->calls, 0, on_ticket, ask);
 	return ask;
@@ -350,7 +457,7 @@ struct ask *ask_start(struct room *room, const struct ask_options *options, ask_
 struct llm_usage ask_cancel(struct ask *ask)
 {
 	struct error err = {.kind = ERROR_CANCELLED, .text = "cancelled"};
-	struct llm_response response = {0};
+	struct llm_response response = {.cost_known = true};
 	int64_t price;
 
 	if (!ask)
@@ -362,8 +469,11 @@ struct llm_usage ask_cancel(struct ask *ask)
 						&price);
 		ask_settle(ask, &response.usage, response.cost, response.cost_known, true);
 		retry_waiting(ask->room, ask->options.caller);
-		ask_record(ask, &response, &err);
 	}
+	if (ask->cut)
+		cut_reply_add(&response, &ask->cut->response);
+	if (ask->call_sent)
+		ask_record(ask, &response, &err);
 	ask_free(ask);
 	return response.usage;
 }

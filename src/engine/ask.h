@@ -6,6 +6,10 @@
  * settles to what was billed, counts it, learns from it and records it. What the
  * account does not afford beside its calls in flight waits for them to end: where
  * the purse is small, calls come one after the other. A retry reserves again.
+ * Where the purse is scarce max_tokens is no more than what the model has been
+ * producing makes likely (gauge_limit()). A reply that this has cut is asked for
+ * once more, with all that the account affords; the caller sees one call that had
+ * two attempts, or the cut reply where there is no second one to be had.
  * Cancelling settles too: what a closed transfer had cost is not forgotten, and
  * where nobody has told what that was, all that was reserved is spent.
  */
@@ -19,7 +23,7 @@ enum {
 	ASK_TOKENS_TURN = 8192, /* output asked for, where the purse affords it */
 	ASK_TOKENS_QUERY = 8192,
 	ASK_TOKENS_FORCED = 4096,
-	ASK_TOKENS_FLOOR = 256, /* less is refused: an answer would be cut to nothing */
+	ASK_TOKENS_FLOOR = 256, /* less is refused, but of a model whose replies are shorter */
 };
 
 struct ask;
@@ -27,7 +31,6 @@ struct caller;
 
 struct ask_options {
 	struct caller *caller;      /* lent: who asks, pays and is warned */
-	struct charge *reserve;     /* lent, or NULL: given up when this call reserves */
 	int number;                 /* of the caller's; ASK_TURN: a turn, which its run records */
 	const char *reason;         /* lent, or NULL: why it stands in for a sub-run */
 	struct llm_request request; /* its messages and model are lent until the callback */
@@ -47,3 +50,6 @@ struct llm_usage ask_cancel(struct ask *);
 /* The most input tokens that these messages should be billed as, by what was billed so far. */
 int64_t ask_input_bound(const struct room *, const char *model, const struct llm_message *messages,
 			size_t count);
+
+/* The least max_tokens that a call is made with: less, and its answer would be cut to nothing. */
+int64_t ask_output_floor(const struct room *, const char *model, enum llm_kind);

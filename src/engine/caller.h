@@ -12,6 +12,7 @@
 
 struct budget;
 struct context;
+struct reserve;
 struct room;
 struct run;
 
@@ -24,6 +25,7 @@ struct caller {
 	struct run *run;               /* lent; NULL: a plan, which holds no seat */
 	const char *id;                /* lent: in the trace */
 	struct budget *budget;         /* lent: pays */
+	struct reserve *reserve;       /* lent: kept of it for a forced answer; NULL: nothing is */
 	const struct context *context; /* lent: that of tasks without one of their own */
 	const char *model;             /* lent: of calls that name none */
 	int depth;                     /* runs that it starts are one deeper: of a plan -1 */

@@ -60,13 +60,12 @@ static const char *too_small(const struct grant *grant)
 	struct budget_amount left = budget_remaining(grant->pool);
 	int64_t shares = among(grant);
 	int64_t input = gauge_input(gauges_look(&room->gauges, model), SUBRUN_PROMPT, INT64_MAX, 2);
+	int64_t output = ask_output_floor(room, model, LLM_TURN);
 	int64_t cost;
 
-	if (left.tokens != BUDGET_UNLIMITED &&
-	    left.tokens / shares < with_reserve(input + ASK_TOKENS_FLOOR))
+	if (left.tokens != BUDGET_UNLIMITED && left.tokens / shares < with_reserve(input + output))
 		return "its share of the tokens would not pay for one turn";
-	if (left.cost != BUDGET_UNLIMITED &&
-	    llm_price(room->llm, model, input, ASK_TOKENS_FLOOR, &cost) &&
+	if (left.cost != BUDGET_UNLIMITED && llm_price(room->llm, model, input, output, &cost) &&
 	    left.cost / shares < with_reserve(cost))
 		return "its share of the cost would not pay for one turn";
 	return NULL;

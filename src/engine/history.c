@@ -21,6 +21,7 @@ enum {
 	TURN_MAX = 600,   /* bytes after which a turn's summary takes no further block */
 	CODE_MAX = 120,   /* bytes of a block's first lines */
 	OUTPUT_MAX = 200, /* bytes of its output's beginning, and of its error's end */
+	STEPS = 8,        /* an eighth of the turns that are left is forgotten at a time */
 };
 
 /* Places in a conversation. From SUMMED on it goes on in pairs: a response, the turn after it. */
@@ -238,23 +239,42 @@ static void shorten(struct conversation *conversation, size_t place)
 	conversation_replace(conversation, place, 1, LLM_ASSISTANT, text_in(out));
 }
 
-bool history_compact(struct history *history, struct conversation *conversation)
+static void take_out(struct history *history, struct conversation *conversation, size_t take)
 {
 	auto_evbuffer struct evbuffer *turns = evbuffer_new(), *summary = evbuffer_new();
-	size_t take;
 
-	if (all_tokens(history, conversation) <= share_of(history, SHARE) || history->count < 2 ||
-	    history->count - 1 == history->taken)
-		return false;
-	take = choose(history, conversation);
 	sum_up(history, take, turns);
 	brief_summary((int64_t)take, text_in(turns), summary);
 	conversation_replace(conversation, SUMMED, place_of(history, take + 1) - SUMMED, LLM_USER,
 			     text_in(summary));
 	history->taken = take;
 	shorten(conversation, FIRST_RESPONSE);
+}
+
+/* There is a turn before the last one that could be taken out. */
+static bool has_older(const struct history *history)
+{
+	return history->count >= 2 && history->count - 1 != history->taken;
+}
+
+bool history_compact(struct history *history, struct conversation *conversation)
+{
+	if (all_tokens(history, conversation) <= share_of(history, SHARE) || !has_older(history))
+		return false;
+	take_out(history, conversation, choose(history, conversation));
 	if (all_tokens(history, conversation) > share_of(history, SHARE))
 		shorten(conversation, conversation->count - 2);
+	return true;
+}
+
+bool history_forget(struct history *history, struct conversation *conversation)
+{
+	size_t rest;
+
+	if (!has_older(history))
+		return false;
+	rest = history->count - 1 - history->taken;
+	take_out(history, conversation, history->taken + (rest + STEPS - 1) / STEPS);
 	return true;
 }
 

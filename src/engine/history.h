@@ -51,5 +51,9 @@ void history_clip(const struct history *, struct text news, struct evbuffer *out
  */
 bool history_compact(struct history *, struct conversation *);
 
+/* Takes out more of the oldest turns, whatever the window, for a purse that does not afford all of
+ * the conversation. False: there is only the last one, and what always stays. */
+bool history_forget(struct history *, struct conversation *);
+
 /* The provider refused what was measured last as too long: so the window is smaller. */
 void history_shrink(struct history *);

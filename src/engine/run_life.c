@@ -14,9 +14,7 @@
 
 enum {
 	CLOSING_MS_MAX = 15000, /* set aside of a run's time for the forced answer */
-	CLOSING_SHARE = 10,     /* a tenth of its time, and of its purse; */
-	CLOSING_INPUT = 1500,   /* ... tokens of a short plea ... */
-	CLOSING_OUTPUT = 500,   /* ... and of a short answer to it */
+	CLOSING_SHARE = 10,     /* a tenth of its time */
 };
 
 void run_warn(struct run *run, const char *text)
@@ -199,30 +197,6 @@ static void set_alarm(struct run *run)
 	evtimer_add(run->alarm, &until);
 }
 
-/* A tenth, but where that is too little for any answer, up to a quarter. */
-static int64_t closing_share(int64_t left, int64_t needed)
-{
-	int64_t share = left / CLOSING_SHARE;
-
-	if (share >= needed)
-		return share;
-	return needed < left / 4 ? needed : left / 4;
-}
-
-static void set_reserve(struct run *run)
-{
-	struct budget_amount left = budget_remaining(run->budget), share = {0};
-	int64_t cost;
-
-	if (left.tokens != BUDGET_UNLIMITED)
-		share.tokens = closing_share(left.tokens, CLOSING_INPUT + CLOSING_OUTPUT);
-	if (left.cost != BUDGET_UNLIMITED &&
-	    llm_price(run->room->llm, run_model(run), CLOSING_INPUT, CLOSING_OUTPUT, &cost))
-		share.cost = closing_share(left.cost, cost);
-
-	charge_take(&run->reserve, run->budget, share, NULL);
-}
-
 static void copy_context(struct context *to, const struct context *from)
 {
 	to->inputs = xcalloc(from->count, sizeof *to->inputs);
@@ -243,6 +217,7 @@ static struct caller caller_of(struct run *run, struct caller *parent)
 		.run = run,
 		.id = run->id,
 		.budget = run->budget,
+		.reserve = &run->reserve,
 		.context = &run->context,
 		.model = run->room->subcall_model,
 		.depth = run->depth,
@@ -280,7 +255,7 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 		   run->depth ? NULL : sandbox_report(room->sandbox));
 	run->deadline = budget_deadline(run->budget);
 	run_say_system(run);
-	set_reserve(run);
+	reserve_set(&run->reserve, room, run->budget, run_model(run), run_plea_size(run));
 	set_alarm(run);
 	if (options->seat)
 		run->seat = seat_take(options->seat);
@@ -312,7 +287,7 @@ void run_free(struct run *run)
 	run_halt(run);
 	seat_leave(&run->seat);
 	event_free(run->alarm);
-	charge_drop(&run->reserve);
+	reserve_drop(&run->reserve);
 	budget_free(run->budget);
 	response_done(&run->response);
 	history_done(&run->history);

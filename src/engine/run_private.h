@@ -13,6 +13,7 @@
 #include "engine/caller.h"
 #include "engine/conversation.h"
 #include "engine/history.h"
+#include "engine/reserve.h"
 #include "engine/response.h"
 #include "engine/room.h"
 #include "engine/run.h"
@@ -41,11 +42,11 @@ enum run_state {
 };
 
 struct run {
-	struct room *room;     /* lent */
-	struct budget *budget; /* owned: our account */
-	struct caller caller;  /* we, as our calls know us */
-	struct charge reserve; /* for the forced answer */
-	struct event *alarm;   /* owned: the time for turns is over */
+	struct room *room;      /* lent */
+	struct budget *budget;  /* owned: our account */
+	struct caller caller;   /* we, as our calls know us */
+	struct reserve reserve; /* for the forced answer */
+	struct event *alarm;    /* owned: the time for turns is over */
 	char id[37];
 	int depth;
 	char *task; /* owned */
@@ -112,7 +113,8 @@ void run_force_failed(struct run *); /* the forced answer did not come in time; 
 const char *run_model(const struct run *); /* lent */
 void run_say_system(struct run *);
 void run_say_turn(struct run *);
-void run_say_plea(struct run *); /* the forced answer's request */
+void run_say_plea(struct run *);           /* the forced answer's request */
+int64_t run_plea_size(const struct run *); /* tokens that the shortest is estimated at */
 
 /* The same in fewer words, as the request was too long for the model; false: it cannot be. */
 bool run_say_less(struct run *);

@@ -17,6 +17,8 @@ enum {
 /* Characters of the last outputs, of the news and of the listing in a plea: what is affordable. */
 static const int64_t plea_sizes[] = {8000, 2000, 400};
 
+enum { OUTPUTS_TOKENS = 300 }; /* that a plea with the shortest of them has for them, about */
+
 static struct brief brief_of(const struct run *run)
 {
 	return (struct brief){
@@ -84,16 +86,38 @@ static void say_first_turn(struct run *run)
 	history_measure(&run->history, &run->conversation);
 }
 
+int64_t run_plea_size(const struct run *run)
+{
+	struct telling request = telling_new();
+	struct brief brief = brief_of(run);
+	int64_t tokens;
+
+	brief_forced(&brief, "three turns in a row had neither code nor an answer", text_of(""),
+		     &request);
+	tokens = text_tokens(text_in(request.text));
+	telling_free(&request);
+	return tokens + OUTPUTS_TOKENS;
+}
+
+/* So that the forced answer can be asked for with all of what is said now. */
+static void expect_plea(struct run *run)
+{
+	run->reserve.whole = money_add(run->reserve.brief,
+				       run->history.estimate * 100 / run->history.percent);
+}
+
 void run_say_turn(struct run *run)
 {
 	run->shrunk = 0;
+	reserve_adjust(&run->reserve);
 	if (run->turn == 1) {
 		say_first_turn(run);
-		return;
+	} else {
+		evbuffer_drain(run->last_news, evbuffer_get_length(run->last_news));
+		evbuffer_add_buffer(run->last_news, run->news);
+		say_last_news(run);
 	}
-	evbuffer_drain(run->last_news, evbuffer_get_length(run->last_news));
-	evbuffer_add_buffer(run->last_news, run->news);
-	say_last_news(run);
+	expect_plea(run);
 }
 
 bool run_say_less(struct run *run)
@@ -143,8 +167,8 @@ static bool affords(struct run *run, int64_t output)
 	struct budget_amount left = budget_remaining(run->budget);
 	int64_t cost;
 
-	left.tokens = money_add(left.tokens, run->reserve.amount.tokens);
-	left.cost = money_add(left.cost, run->reserve.amount.cost);
+	left.tokens = money_add(left.tokens, run->reserve.charge.amount.tokens);
+	left.cost = money_add(left.cost, run->reserve.charge.amount.cost);
 	if (left.tokens < input + output)
 		return false;
 	return !llm_price(run->room->llm, run_model(run), input, output, &cost) ||
@@ -166,19 +190,28 @@ static void plead(struct run *run, int64_t max)
 	telling_free(&request);
 }
 
-/* The whole conversation, and a request at its end. */
+static bool fits(struct run *run)
+{
+	int64_t tokens = history_measure(&run->history, &run->conversation);
+
+	return tokens + ASK_TOKENS_FORCED <= run->history.window &&
+	       affords(run, reserve_output(run->room, run_model(run), ASK_TOKENS_FORCED));
+}
+
+/* The whole conversation, and a request at its end; or of its turns the latest that fit. */
 static bool plead_at_the_end(struct run *run)
 {
 	plead(run, plea_sizes[0]);
-	if (history_measure(&run->history, &run->conversation) + ASK_TOKENS_FORCED >
-	    run->history.window)
-		return false;
-	return affords(run, ASK_TOKENS_FORCED);
+	while (!fits(run))
+		if (!history_forget(&run->history, &run->conversation))
+			return false;
+	return true;
 }
 
 /* Without the conversation: the task, and as much of the last outputs as the purse affords. */
 static void plead_in_short(struct run *run, size_t size)
 {
+	int64_t output = reserve_output(run->room, run_model(run), ASK_TOKENS_FORCED / 4);
 	bool enough;
 
 	do {
@@ -188,7 +221,7 @@ static void plead_in_short(struct run *run, size_t size)
 			text_of("Answer from the work done so far. Be brief and complete."),
 			(struct text){0});
 		plead(run, plea_sizes[size]);
-		enough = affords(run, ASK_TOKENS_FORCED / 4);
+		enough = affords(run, output);
 	} while (!enough && ++size < sizeof plea_sizes / sizeof *plea_sizes);
 }
 
@@ -213,7 +246,6 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 	int64_t most = run->history.window / WINDOW_PART;
 	struct ask_options options = {
 		.caller = &run->caller,
-		.reserve = forced ? &run->reserve : NULL,
 		.number = forced ? run->caller.calls++ : ASK_TURN,
 		.request = {.model = run_model(run),
 			    .messages = run->conversation.messages,

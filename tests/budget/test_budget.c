@@ -712,7 +712,7 @@ static void example_first_turn(struct budget *root, struct gauge *gauge)
 	assert_int_equal(budget_remaining(root).cost, micro(753024));
 	bill(&charge, 5000, 3000);
 	gauge_learn_input(gauge, 4000, 5000);
-	gauge_learn_output(gauge, 8192, 3000);
+	gauge_learn_output(gauge, GAUGE_TURN, 8192, 3000);
 	assert_int_equal(budget_usage(root)->cost, micro(60000));
 	assert_int_equal(budget_remaining(root).cost, micro(840000));
 }
@@ -722,7 +722,8 @@ static void example_early(struct budget *child, struct gauge *gauge)
 	struct charge reserve = {0}, charge = {0};
 	int64_t input = gauge_input(gauge, 1500, 5500, 2), output;
 
-	keep(&reserve, child, micro(12000));
+	keep(&reserve, child, price(gauge_input(gauge, 943, INT64_MAX, 2), 500).cost);
+	assert_int_equal(reserve.amount.cost, micro(12000));
 	assert_int_equal(input, 2367);
 	assert_false(charge_take(&charge, child, price(input, 8192), NULL));
 	output = (budget_remaining(child).cost - price(input, 0).cost) / price(0, 1).cost;
@@ -781,19 +782,37 @@ static void example_batch(struct budget *root, struct gauge *gauge)
 	assert_int_equal(budget_remaining(root).cost, micro(583000));
 }
 
+/* What is kept becomes what the whole conversation takes. */
+static void example_reserve(struct budget *root, struct gauge *gauge, struct charge *reserve)
+{
+	int64_t input = gauge_input(gauge, 6000 + 943, INT64_MAX, 2);
+	int64_t output = gauge_ample(gauge, GAUGE_TURN, 4096);
+
+	assert_int_equal(input, 10838);
+	assert_int_equal(output, 3750);
+	charge_drop(reserve);
+	keep(reserve, root, price(input, output).cost);
+	assert_int_equal(reserve->amount.cost, micro(88764));
+	assert_int_equal(budget_remaining(root).cost, micro(594236));
+}
+
 static void example_overrun(struct budget *root, struct gauge *gauge)
 {
 	struct charge charge = {0};
-	int64_t input = gauge_input(gauge, 6000, 21000, 4);
+	int64_t input = gauge_input(gauge, 6000, 21000, 4), share;
 
 	assert_int_equal(input, 9402);
+	share = (budget_remaining(root).cost / 8 - price(input, 0).cost) / price(0, 1).cost;
+	assert_int_equal(share, 3071);
+	assert_int_equal(gauge_limit(gauge, GAUGE_TURN, 8192, share), 8192);
 	assert_true(charge_take(&charge, root, price(input, gauge_output(gauge, 8192)), NULL));
 	assert_int_equal(charge.amount.cost, micro(151086));
+	assert_int_equal(budget_remaining(root).cost, micro(443150));
 	bill(&charge, 7000, 10240);
-	gauge_learn_output(gauge, 8192, 10240);
+	gauge_learn_output(gauge, GAUGE_TURN, 8192, 10240);
 	assert_int_equal(budget_usage(root)->overrun_cost, micro(23514));
 	assert_int_equal(budget_usage(root)->overrun_tokens, 0);
-	assert_int_equal(budget_remaining(root).cost, micro(408400));
+	assert_int_equal(budget_remaining(root).cost, micro(419636));
 	assert_int_equal(gauge_output(gauge, 8192), 10240);
 }
 
@@ -811,13 +830,14 @@ static void test_worked_example(void **state)
 	assert_int_equal(budget_remaining(root).cost, micro(900000));
 	example_first_turn(root, &gauge);
 	example_batch(root, &gauge);
+	example_reserve(root, &gauge, &reserve);
 	example_overrun(root, &gauge);
 
 	first = budget_new_pool(root);
-	assert_int_equal(budget_remaining(root).cost, micro(204200));
+	assert_int_equal(budget_remaining(root).cost, micro(209818));
 	assert_null(budget_scarce(root, 20));
 	second = budget_new_pool(root);
-	assert_int_equal(budget_remaining(root).cost, micro(102100));
+	assert_int_equal(budget_remaining(root).cost, micro(104909));
 	assert_string_equal(budget_scarce(root, 20), "cost");
 	budget_free(second);
 	budget_free(first);

@@ -82,15 +82,15 @@ static void test_bad_bills(void **state)
 	gauge_learn_input(&gauge, -1, 10);
 	gauge_learn_input(&gauge, 10, 0);
 	gauge_learn_input(&gauge, 10, -5);
-	gauge_learn_output(&gauge, 0, 10);
-	gauge_learn_output(&gauge, -7, 10);
-	gauge_learn_output(&gauge, 10, -1);
+	gauge_learn_output(&gauge, GAUGE_TURN, 0, 10);
+	gauge_learn_output(&gauge, GAUGE_TURN, -7, 10);
+	gauge_learn_output(&gauge, GAUGE_TURN, 10, -1);
 	assert_int_equal(gauge.bills, 0);
 	assert_int_equal(gauge_input(&gauge, 1000, 10000, 0), 2000);
 	assert_int_equal(gauge_output(&gauge, 100), 100);
 
 	gauge_learn_input(&gauge, 1, INT64_MAX);
-	gauge_learn_output(&gauge, 1, INT64_MAX);
+	gauge_learn_output(&gauge, GAUGE_TURN, 1, INT64_MAX);
 	assert_int_equal(gauge_input(&gauge, 1000, 10000, 1), 10000 + 16);
 	assert_int_equal(gauge_input(&gauge, INT64_MAX, INT64_MAX, SIZE_MAX / 32), INT64_MAX);
 	assert_int_equal(gauge_output(&gauge, 100), INT64_MAX);
@@ -115,14 +115,68 @@ static void test_output(void **state)
 	struct gauge gauge = {0};
 
 	(void)state;
-	gauge_learn_output(&gauge, 1000, 1000);
+	gauge_learn_output(&gauge, GAUGE_TURN, 1000, 1000);
 	assert_int_equal(gauge_output(&gauge, 1000), 1000);
-	gauge_learn_output(&gauge, 1000, 1501);
+	gauge_learn_output(&gauge, GAUGE_TURN, 1000, 1501);
 	assert_int_equal(gauge_output(&gauge, 1000), 1501);
 	assert_int_equal(gauge_output(&gauge, 100), 151);
 	for (int i = 0; i < 100; i++)
-		gauge_learn_output(&gauge, 1000, 10);
+		gauge_learn_output(&gauge, GAUGE_TURN, 1000, 10);
 	assert_int_equal(gauge_output(&gauge, 1000), 1501);
+}
+
+/* What replies take is what the most of the last eight took, each use by itself. */
+static void test_expected(void **state)
+{
+	struct gauge gauge = {0};
+
+	(void)state;
+	assert_int_equal(gauge_expected(&gauge, GAUGE_CALL), 0);
+	assert_int_equal(gauge_ample(&gauge, GAUGE_CALL, 256), 256);
+	gauge_learn_output(&gauge, GAUGE_CALL, 8192, 800);
+	gauge_learn_output(&gauge, GAUGE_TURN, 8192, 8);
+	assert_int_equal(gauge_expected(&gauge, GAUGE_CALL), 800);
+	assert_int_equal(gauge_expected(&gauge, GAUGE_TURN), 8);
+	assert_int_equal(gauge_expected(&gauge, GAUGE_FORCED), 0);
+	assert_int_equal(gauge_ample(&gauge, GAUGE_CALL, 8192), 1000);
+	assert_int_equal(gauge_ample(&gauge, GAUGE_CALL, 256), 256);
+	assert_int_equal(gauge_ample(&gauge, GAUGE_TURN, 8192), GAUGE_LEAST);
+	assert_int_equal(gauge_ample(&gauge, GAUGE_TURN, 10), 10);
+	for (int i = 0; i < GAUGE_BILLS - 1; i++)
+		gauge_learn_output(&gauge, GAUGE_CALL, 8192, 100);
+	assert_int_equal(gauge_expected(&gauge, GAUGE_CALL), 800);
+	gauge_learn_output(&gauge, GAUGE_CALL, 8192, 100);
+	assert_int_equal(gauge_expected(&gauge, GAUGE_CALL), 100);
+	gauge.mixed = true;
+	assert_int_equal(gauge_expected(&gauge, GAUGE_CALL), 0);
+}
+
+/* All that fits while nothing is known, or nothing scarce; else a power of two, at least twice
+ * what is expected, and what leaves enough for others. */
+static void test_limit(void **state)
+{
+	struct gauge gauge = {0};
+
+	(void)state;
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 5000, 100), 5000);
+	gauge_learn_output(&gauge, GAUGE_CALL, 8192, 300);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_TURN, 5000, 100), 5000);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 8192, 8192), 8192);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 5000, 100), 1024);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 5000, 0), 1024);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 5000, 1023), 1024);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 5000, 2047), 1024);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 5000, 2048), 2048);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 5000, 4999), 4096);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 900, 100), 900);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 600, 100), 600);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 200, 25), 200);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, INT64_MAX, INT64_MAX - 1), INT64_C(1)
+											    << 62);
+	gauge_learn_output(&gauge, GAUGE_CALL, 1024, 1024); /* cut: the next may be longer */
+	assert_int_equal(gauge_limit(&gauge, GAUGE_CALL, 5000, 100), 2048);
+	gauge_learn_output(&gauge, GAUGE_TURN, 1024, 1);
+	assert_int_equal(gauge_limit(&gauge, GAUGE_TURN, 5000, 0), GAUGE_LEAST);
 }
 
 /* Over any tokenizer whose ratio to the estimate stays within a tenth of its middle, with real
@@ -158,7 +212,8 @@ int main(void)
 		cmocka_unit_test(test_floor),       cmocka_unit_test(test_forgets),
 		cmocka_unit_test(test_short_calls), cmocka_unit_test(test_bad_bills),
 		cmocka_unit_test(test_output),      cmocka_unit_test(test_mixed),
-		cmocka_unit_test(test_holds),
+		cmocka_unit_test(test_holds),       cmocka_unit_test(test_expected),
+		cmocka_unit_test(test_limit),
 	};
 
 	return cmocka_run_group_tests_name("gauge", tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /*
  * Random interleavings of all that can happen to a tree of accounts: parallel and
  * recursive calls, retries, failures, cancelled and cut ones, sub-runs that end early
- * or are freed with all below them, a clock that jumps. A model of the purse, kept
+ * or are freed with all below them, a clock that jumps, calls whose limit on output is what
+ * the gauge chooses and that are made again where it has cut them. A model of the purse, kept
  * beside it by the test and added up anew after every event, says what each account
  * must show. Some worlds have honest providers, others some that bill what they like.
  */
@@ -17,8 +18,10 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "budget/gauge.h"
 
 enum { COST, TOKENS, KINDS };
+enum { PRICE = 1000, WANTED = 8192, FLOOR = 256, SHARE = 8 }; /* of calls that a gauge limits */
 enum { ACCOUNTS = 40, CALLS = 48, DEPTH_MAX = 5, SEEDS = 60, STEPS = 1500 };
 
 struct account {
@@ -40,6 +43,9 @@ struct call {
 	struct charge charge;
 	int account;
 	int64_t held[KINDS];
+	int64_t limit, fits; /* on output, and what was affordable; 0: no gauge was asked */
+	int64_t input, size; /* most tokens of input, and those of the whole reply */
+	bool again;          /* the reply had been cut by its limit */
 };
 
 struct world {
@@ -52,6 +58,8 @@ struct world {
 	int64_t admitted, subruns;
 	int64_t settled[KINDS]; /* all that was ever billed */
 	int taken, refused, overdrawn, deepest;
+	int lowered, repeated;
+	struct gauge gauge;
 };
 
 static int64_t now;
@@ -323,6 +331,7 @@ static void begin_call(struct world *world, struct account *account, bool exempt
 
 	if (!call)
 		return;
+	call->limit = 0;
 	if (!exempt) {
 		bool admitted = budget_admit_call(account->budget, NULL);
 
@@ -335,6 +344,52 @@ static void begin_call(struct world *world, struct account *account, bool exempt
 	for (int kind = 0; kind < KINDS; kind++)
 		held[kind] = choose_amount(world, left_of(account, kind));
 	reserve(world, call, account, held);
+}
+
+/* The most output that fits beside the input into this many tokens, and this much money. */
+static int64_t output_for(const struct world *world, int64_t input, int64_t cost, int64_t tokens)
+{
+	int64_t room = (cost / PRICE < tokens ? cost / PRICE : tokens) - input;
+	int64_t output = room < WANTED ? room : WANTED;
+
+	while (output > 0 && gauge_output(&world->gauge, output) > room)
+		output = output * 3 / 4;
+	return output;
+}
+
+/* As the engine does: a limit by what replies have been, and all that fits after one was cut. */
+static void ask(struct world *world, struct call *call, struct account *account, bool again)
+{
+	int64_t cost, tokens, share, held[KINDS];
+
+	recount(world);
+	cost = left_of(account, COST);
+	tokens = left_of(account, TOKENS);
+	call->fits = output_for(world, call->input, cost, tokens);
+	share = output_for(world, call->input, cost / SHARE, tokens / SHARE);
+	call->limit = 0;
+	if (call->fits < gauge_ample(&world->gauge, GAUGE_CALL, FLOOR))
+		return;
+	call->limit = again ? call->fits
+			    : gauge_limit(&world->gauge, GAUGE_CALL, call->fits, share);
+	check_most(world, call->limit, call->fits, "limit");
+	check_most(world, 1, call->limit, "no limit");
+	world->lowered += call->limit < call->fits;
+	call->again = again;
+	held[TOKENS] = call->input + gauge_output(&world->gauge, call->limit);
+	held[COST] = held[TOKENS] * PRICE;
+	reserve(world, call, account, held);
+}
+
+static void begin_asked(struct world *world, struct account *account)
+{
+	struct call *call = pick_call(world, false);
+
+	if (!call)
+		return;
+	call->input = draw(world, 2000);
+	call->size = draw(world, 8) ? 1 + draw(world, 600) : 1 + draw(world, 8000);
+	ask(world, call, account, false);
 }
 
 /* A grant that was outgrown has grown, all the way up. */
@@ -380,15 +435,30 @@ static void count_bill(struct world *world, struct call *call, const int64_t bil
 	}
 }
 
+/* Honest output ends with the limit. */
+static void choose_output(struct world *world, const struct call *call, int64_t bill[KINDS],
+			  int64_t *ret_output)
+{
+	int64_t output = call->size < call->limit ? call->size : call->limit;
+
+	if (!world->honest && draw(world, 60) == 0)
+		output = call->limit + 1 + draw(world, call->limit);
+	*ret_output = output;
+	bill[TOKENS] = draw(world, call->input + 1) + output;
+	bill[COST] = bill[TOKENS] * PRICE;
+}
+
 /* Whole, failed, cut, cancelled, without usage: what differs is whether the bill is an estimate. */
 static void end_call(struct world *world, struct call *call)
 {
 	struct account *account = &world->accounts[call->account];
 	bool estimated = draw(world, 20) == 0;
-	int64_t bill[KINDS];
+	int64_t bill[KINDS], output = 0;
 
 	for (int kind = 0; kind < KINDS; kind++)
 		bill[kind] = choose_bill(world, call, kind);
+	if (call->limit)
+		choose_output(world, call, bill, &output);
 	charge_settle(&call->charge, (struct budget_amount){bill[COST], bill[TOKENS]});
 	budget_count_call(account->budget, &(struct budget_usage){
 						   .cost = bill[COST],
@@ -399,6 +469,19 @@ static void end_call(struct world *world, struct call *call)
 					   });
 	count_bill(world, call, bill, estimated);
 	cover(world, account);
+	gauge_learn_output(&world->gauge, GAUGE_CALL, call->limit, output);
+}
+
+/* A reply that was cut, and need not have been, is asked for once more. */
+static void end_or_repeat(struct world *world, struct call *call)
+{
+	bool cut = call->limit && call->limit < call->fits && call->size > call->limit;
+
+	end_call(world, call);
+	if (!cut || call->again)
+		return;
+	ask(world, call, &world->accounts[call->account], true);
+	world->repeated += call->charge.budget != NULL;
 }
 
 /* The attempt that failed is paid for by itself; the next one must be affordable again. */
@@ -449,6 +532,23 @@ static void set_reserve(struct account *account)
 	for (int kind = 0; kind < KINDS; kind++)
 		if (account->limit[kind] != BUDGET_UNLIMITED)
 			account->kept[kind] = account->limit[kind] / 10;
+	if (!charge_take(&account->reserve, account->budget,
+			 (struct budget_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
+		memset(account->kept, 0, sizeof account->kept);
+}
+
+/* What is kept changes with what is known: less or more, of what there is. */
+static void adjust_reserve(struct world *world, struct account *account)
+{
+	charge_drop(&account->reserve);
+	memset(account->kept, 0, sizeof account->kept);
+	recount(world);
+	for (int kind = 0; kind < KINDS; kind++) {
+		int64_t left = left_of(account, kind);
+
+		if (account->limit[kind] != BUDGET_UNLIMITED)
+			account->kept[kind] = draw(world, left / 4 + 1);
+	}
 	if (!charge_take(&account->reserve, account->budget,
 			 (struct budget_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
 		memset(account->kept, 0, sizeof account->kept);
@@ -532,14 +632,18 @@ static void step(struct world *world)
 	struct call *call = pick_call(world, true);
 
 	jump_clock(world);
-	if (dice < 35)
+	if (dice < 25)
 		begin_call(world, run, false);
+	else if (dice < 35)
+		begin_asked(world, run);
 	else if (dice < 55 && call)
-		end_call(world, call);
+		end_or_repeat(world, call);
 	else if (dice < 60 && call)
 		retry_call(world, call);
-	else if (dice < 64 && call)
+	else if (dice < 63 && call)
 		charge_drop(&call->charge);
+	else if (dice < 64)
+		adjust_reserve(world, run);
 	else if (dice < 72)
 		open_pool(world, run);
 	else if (dice < 88)
@@ -598,7 +702,7 @@ static void run_world(struct world *world)
 
 static void run_worlds(bool honest)
 {
-	int taken = 0, refused = 0, overdrawn = 0, deepest = 0;
+	int taken = 0, refused = 0, overdrawn = 0, deepest = 0, lowered = 0, repeated = 0;
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct world world = {.seed = seed, .random = seed * 0x9e3779b9, .honest = honest};
@@ -607,12 +711,16 @@ static void run_worlds(bool honest)
 		taken += world.taken;
 		refused += world.refused;
 		overdrawn += world.overdrawn;
+		lowered += world.lowered;
+		repeated += world.repeated;
 		deepest = world.deepest > deepest ? world.deepest : deepest;
 	}
-	print_message("# %d worlds of %d events; reservations: %d taken, %d refused\n", SEEDS,
-		      STEPS, taken, refused);
+	print_message("# %d worlds of %d events; reservations: %d taken, %d refused; limits: %d "
+		      "lowered, %d of them too far\n",
+		      SEEDS, STEPS, taken, refused, lowered, repeated);
 	assert_int_equal(deepest, DEPTH_MAX);
 	assert_true(taken > SEEDS * 100 && refused > SEEDS * 10);
+	assert_true(lowered > SEEDS && repeated > SEEDS / 10);
 	assert_int_equal(overdrawn > 0, !honest);
 }
 

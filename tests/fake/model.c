@@ -115,3 +115,10 @@ const char *llm_kind_name(enum llm_kind kind)
 
 	return names[kind];
 }
+
+void llm_usage_add(struct llm_usage *sum, const struct llm_usage *more)
+{
+	sum->input += more->input;
+	sum->output += more->output;
+	sum->estimated |= more->estimated;
+}

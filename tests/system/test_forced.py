@@ -121,6 +121,25 @@ class EveryLimit(ForcedTest):
                 else:
                     self.assertIn("it was only code", result["error"]["message"])
 
+    def test_a_cut_one_is_told_of(self):
+        for finish, told in (("length", 1), ("stop", 0)):
+            with self.subTest(finish=finish):
+                forced = Reply(text="the forced wor", usage=(900, 100), finish=finish)
+                result = self.run_limited(self.limited(STEP, forced=forced), "--max-iterations", "1")
+                self.assertEqual(result["output"], "the forced wor")
+                cut = "The forced answer was cut at its length limit"
+                self.assertEqual(result["warnings"].count(cut), told)
+
+    def test_of_a_small_purse_as_much_is_kept_as_it_takes(self):
+        """A tenth would be too little, where each turn takes all that it may."""
+        server = self.serve("openai", prices=PRICES)
+        server.script(FORCED, lambda asked: Reply(text="the forced words", usage=(400, 60)))
+        greedy = lambda asked: Reply(text=block("1"), usage=(1500, asked.max_tokens))
+        server.script(None, greedy)
+        result = self.run_limited(server, "--max-tokens", "4000")
+        self.assertEqual(result["output"], "the forced words")
+        self.assertLessEqual(result["usage"]["tokens"], 4000)
+
     def test_what_an_answer_lacked(self):
         """A purse that not even an answer fits into: what it may cost, and what there is."""
         for arguments, words in (

@@ -113,8 +113,10 @@ class Conversation(ProviderTest):
             self.assertIn(f"{30 - number} iterations after this one; depth 0 of 2.", told)
             self.assertIn('TASK: the "task"\nof two lines\n', told)
             tokens.append(int(re.search(r"(\d+) tokens, time ", told).group(1)))
-        self.assertEqual(tokens, sorted(tokens, reverse=True))
-        self.assertLess(tokens[-1], tokens[0])
+        # After the first, when it is known what a forced answer takes, less is kept for it.
+        self.assertLess(tokens[0], tokens[1])
+        self.assertEqual(tokens[1:], sorted(tokens[1:], reverse=True))
+        self.assertLess(tokens[-1], tokens[1])
 
     def test_what_happened_is_told(self):
         root, _, _ = self.converse("openai")
