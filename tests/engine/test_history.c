@@ -137,6 +137,82 @@ static void test_summary(void **state)
 	end(&fixture);
 }
 
+/* What goes is as little as makes the rest fit, and the summary ends where the rest begins. */
+static void test_no_more_than_needed(void **state)
+{
+	enum { WINDOW = 20000, TURN = 2400 };
+	struct fixture fixture;
+	struct conversation *conversation = &fixture.conversation;
+	int64_t pair, head, kept;
+	char mark[32];
+	int turn = 0;
+
+	(void)state;
+	begin(&fixture, WINDOW);
+	do
+		turn++;
+	while (!step(&fixture, 600, TURN, turn));
+	assert_int_equal(fixture.history.count, turn);
+	pair = text_tokens(conversation->messages[conversation->count - 1].text) +
+	       text_tokens(conversation->messages[conversation->count - 2].text) + 2 * 4;
+	head = 3 * 4;
+	for (int i = 0; i < 3; i++)
+		head += text_tokens(conversation->messages[i].text);
+	/* A quarter of the window, less what the summary may have. */
+	kept = (WINDOW * 25 / 100 - WINDOW * 8 / 100 - head) / pair;
+	assert_int_equal(conversation->count, 4 + 2 * kept);
+	assert_int_equal(fixture.history.taken, turn - kept);
+
+	snprintf(mark, sizeof mark, " mark-%d", turn - (int)kept + 1);
+	assert_non_null(text_find(conversation->messages[4].text, mark));
+	snprintf(mark, sizeof mark, "\nTurn %d\n", turn - (int)kept);
+	assert_non_null(text_find(conversation->messages[3].text, mark));
+	snprintf(mark, sizeof mark, "\nTurn %d\n", turn - (int)kept + 1);
+	assert_null(text_find(conversation->messages[3].text, mark));
+	snprintf(mark, sizeof mark, "turns 1 to %d", turn - (int)kept);
+	assert_non_null(text_find(conversation->messages[3].text, mark));
+	end(&fixture);
+}
+
+/* Where one turn alone was too long, it alone goes. */
+static void test_one_turn(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	begin(&fixture, 20000);
+	assert_false(step(&fixture, 600, 27000, 1));
+	assert_false(step(&fixture, 600, 600, 2));
+	assert_true(step(&fixture, 600, 3000, 3));
+	assert_int_equal(fixture.history.taken, 1);
+	assert_non_null(text_find(fixture.conversation.messages[4].text, " mark-2"));
+	end(&fixture);
+}
+
+/* Turns go from the oldest on, some at a time, until but the last one is left. */
+static void test_forget(void **state)
+{
+	struct fixture fixture;
+	struct conversation *conversation = &fixture.conversation;
+	size_t before;
+	int times = 0;
+
+	(void)state;
+	begin(&fixture, 1000000);
+	for (int turn = 1; turn <= 20; turn++)
+		assert_false(step(&fixture, 600, 2400, turn));
+	do {
+		before = conversation->count;
+		times++;
+	} while (history_forget(&fixture.history, conversation) && conversation->count < before);
+	assert_int_equal(fixture.history.taken, 19);
+	assert_int_equal(conversation->count, 4 + 2);
+	assert_non_null(text_find(conversation->messages[4].text, " mark-20"));
+	assert_non_null(text_find(conversation->messages[3].text, "turns 1 to 19"));
+	assert_in_range(times, 8, 18);
+	end(&fixture);
+}
+
 /* A long response is cut too, the first for good, the last where nothing else is left to cut. */
 static void test_long_responses(void **state)
 {
@@ -231,10 +307,17 @@ static void test_odd_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_sizes),      cmocka_unit_test(test_rare),
-		cmocka_unit_test(test_summary),        cmocka_unit_test(test_long_responses),
-		cmocka_unit_test(test_nothing_to_cut), cmocka_unit_test(test_clip),
-		cmocka_unit_test(test_learn),          cmocka_unit_test(test_odd_bytes),
+		cmocka_unit_test(test_any_sizes),
+		cmocka_unit_test(test_rare),
+		cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_long_responses),
+		cmocka_unit_test(test_nothing_to_cut),
+		cmocka_unit_test(test_clip),
+		cmocka_unit_test(test_forget),
+		cmocka_unit_test(test_one_turn),
+		cmocka_unit_test(test_no_more_than_needed),
+		cmocka_unit_test(test_learn),
+		cmocka_unit_test(test_odd_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,6 +270,112 @@ static void test_parallelism(void **state)
 	drop_curtain(&performance);
 }
 
+static int called;
+
+/* The first takes 3,000 tokens, the second 1,000. */
+static struct llm_usage uneven(const struct llm_request *request)
+{
+	(void)request;
+	return (struct llm_usage){.input = called++ ? 1000 : 3000};
+}
+
+/* ASY-23: what one is taken to cost is the mean of those that have ended. */
+static void test_mean(void **state)
+{
+	static const char plan[] = "{\"maxParallel\":8,\"operations\":["
+				   "{\"id\":\"a\",\"input\":\"\"},{\"id\":\"b\",\"input\":\"\"},"
+				   "{\"id\":\"c\",\"input\":\"\"},{\"id\":\"d\",\"input\":\"\"},"
+				   "{\"id\":\"e\",\"input\":\"\"},{\"id\":\"f\",\"input\":\"\"},"
+				   "{\"id\":\"g\",\"input\":\"\"},{\"id\":\"h\",\"input\":\"\"}]}";
+	static const int64_t estimates[] = {2500, 3000, 2000};
+	struct engine_config config = usual;
+	struct performance performance;
+	const json_t *event;
+	size_t i, told = 0;
+
+	(void)state;
+	called = 0;
+	fake_model = echo;
+	fake_usage = uneven;
+	config.limits.tokens = 17000;
+	raise_curtain(&performance, &config, plan);
+	play(&performance);
+	fake_usage = NULL;
+	json_array_foreach (performance.events, i, event) {
+		if (!text_equal(json_get_text(event, "event"), "parallelism") || told == 3)
+			continue;
+		assert_int_equal(json_get_integer(event, "estimate", 0), estimates[told]);
+		assert_int_equal(json_get_integer(event, "parallel", 0),
+				 json_get_integer(event, "remaining", 0) / estimates[told]);
+		told++;
+	}
+	assert_int_equal(told, 3);
+	drop_curtain(&performance);
+}
+
+static long long shares[3]; /* tokens, less what each run keeps of its own */
+static size_t share_count;
+
+/* Each run's first turn says what it has. */
+static const char *sharing(const struct llm_request *request)
+{
+	struct text said = request->messages[request->message_count - 1].text;
+	const char *left = text_find(said, "Left: cost ");
+
+	if (request->kind != LLM_TURN)
+		return "fine";
+	assert_non_null(left);
+	assert_true(share_count < sizeof shares / sizeof *shares);
+	assert_int_equal(sscanf(left, "Left: cost %*s %lld tokens", &shares[share_count++]), 1);
+	return "```repl\nfinal\n```";
+}
+
+static void share(struct performance *performance, const char *plan, size_t runs)
+{
+	struct engine_config config = usual;
+
+	share_count = 0;
+	fake_model = sharing;
+	config.limits.tokens = 400000;
+	config.max_parallel = 8;
+	raise_curtain(performance, &config, plan);
+	for (int i = 0; i < 100000 && share_count < runs; i++)
+		event_base_loop(performance->base, EVLOOP_NONBLOCK);
+	assert_int_equal(share_count, runs);
+}
+
+/* Runs of a plan divide what there is, and count all its calls that have not ended as one more. */
+static void test_shares(void **state)
+{
+	struct performance performance;
+
+	(void)state;
+	share(&performance,
+	      "{\"operations\":[{\"id\":\"call\",\"input\":\"hang\"},"
+	      "{\"id\":\"a\",\"input\":\"\",\"mode\":\"rlm\"},"
+	      "{\"id\":\"b\",\"input\":\"\",\"mode\":\"rlm\"},"
+	      "{\"id\":\"c\",\"input\":\"\",\"mode\":\"rlm\"}]}",
+	      3);
+	/* A quarter of what the call has left over, of which a tenth is kept. */
+	for (size_t i = 0; i < 3; i++)
+		assert_in_range(shares[i], (400000 - 16384) / 4 * 9 / 10, 400000 / 4 * 9 / 10);
+	drop_curtain(&performance);
+}
+
+/* A call that has ended has no share any more. */
+static void test_share_after_a_call(void **state)
+{
+	struct performance performance;
+
+	(void)state;
+	share(&performance,
+	      "{\"operations\":[{\"id\":\"call\",\"input\":\"\"},"
+	      "{\"id\":\"run\",\"input\":\"\",\"mode\":\"rlm\",\"dependsOn\":[\"call\"]}]}",
+	      1);
+	assert_in_range(shares[0], (400000 - 1000) * 9 / 10, 400000 * 9 / 10);
+	drop_curtain(&performance);
+}
+
 /* C4, ASY-35: stopped after any number of events a plan ends at once and once, with sums that are
  * right; and freed then, it leaves nothing. */
 static void test_stop_sweep(void **state)
@@ -415,11 +521,19 @@ static void test_sweeps_of_a_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mixed),           cmocka_unit_test(test_race),
-		cmocka_unit_test(test_failures),        cmocka_unit_test(test_no_budget),
-		cmocka_unit_test(test_parallelism),     cmocka_unit_test(test_stop_sweep),
-		cmocka_unit_test(test_of_a_block),      cmocka_unit_test(test_no_plan),
-		cmocka_unit_test(test_too_many_values), cmocka_unit_test(test_sweeps_of_a_block),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_race),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_no_budget),
+		cmocka_unit_test(test_mean),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_share_after_a_call),
+		cmocka_unit_test(test_parallelism),
+		cmocka_unit_test(test_stop_sweep),
+		cmocka_unit_test(test_of_a_block),
+		cmocka_unit_test(test_no_plan),
+		cmocka_unit_test(test_too_many_values),
+		cmocka_unit_test(test_sweeps_of_a_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

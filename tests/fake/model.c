@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 
 const char *(*fake_model)(const struct llm_request *);
+struct llm_usage (*fake_usage)(const struct llm_request *);
+int fake_attempts;
 size_t fake_calls, fake_calls_most, fake_events;
 
 struct llm_call {
@@ -19,10 +21,12 @@ static void on_call(evutil_socket_t fd, short what, void *owner)
 	struct llm_call *call = owner;
 	llm_done_fn *done = call->done;
 	void *above = call->owner;
+	const struct llm_usage few = {.input = 10, .output = 5};
 	const char *text = fake_model(&call->request);
 	struct llm_response response = {
 		.text = text_of(text ? text : ""),
-		.usage = {.input = 10, .output = 5},
+		.usage = fake_usage ? fake_usage(&call->request) : few,
+		.attempts = fake_attempts,
 		.cost_known = true,
 		.cost = 1000,
 		.duration_ms = 1,

@@ -13,6 +13,11 @@
 /* The text of the answer to a request; NULL fails the call. */
 extern const char *(*fake_model)(const struct llm_request *);
 
+/* What a call reports to have used, in how many attempts; NULL: 10 tokens and 5. And as it says it:
+ * 0 attempts, so that runs learn nothing for their conversations. */
+extern struct llm_usage (*fake_usage)(const struct llm_request *);
+extern int fake_attempts;
+
 /* Calls that are alive, the most that were at once; and how many events happened: the loop is left
  * after each (loopbreak). */
 extern size_t fake_calls, fake_calls_most, fake_events;

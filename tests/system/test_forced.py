@@ -134,7 +134,7 @@ class EveryLimit(ForcedTest):
         """A tenth would be too little, where each turn takes all that it may."""
         server = self.serve("openai", prices=PRICES)
         server.script(FORCED, lambda asked: Reply(text="the forced words", usage=(400, 60)))
-        greedy = lambda asked: Reply(text=block("1"), usage=(1500, asked.max_tokens))
+        greedy = lambda asked: Reply(text=block("1"), usage=(2300, asked.max_tokens))
         server.script(None, greedy)
         result = self.run_limited(server, "--max-tokens", "4000")
         self.assertEqual(result["output"], "the forced words")

@@ -279,6 +279,7 @@ class InBlocks(ProviderTest):
             "for i in range(4): llm_query(str(i))": 1,
             "for i in range(3): llm_query(str(i))": 0,
             "batch_llm_query(list('abcdef'))": 0,
+            "for i in range(5): batch_llm_query(['a', 'b'])": 0,
             "from concurrent.futures import ThreadPoolExecutor as Pool\n"
             "with Pool(4) as pool: list(pool.map(llm_query, map(str, range(8))))": 0,
         }

@@ -118,6 +118,22 @@ class Conversation(ProviderTest):
         self.assertEqual(tokens[1:], sorted(tokens[1:], reverse=True))
         self.assertLess(tokens[-1], tokens[1])
 
+    def test_how_long_a_sub_run_takes_is_measured(self):
+        """The mean of those that have ended: between what the server took and what it saw."""
+        delays = (0.2, 2.2)
+        server = self.serve("openai")
+        below = lambda request: "SUB-RLM at depth" in request.system
+        for delay in delays:
+            server.script(below, final("part", delay=delay), times=1)
+        calls = block("rlm_query('a part')", "rlm_query('a part')")
+        server.replies(Reply(text=calls), final("the end"))
+        self.ask(server)
+        turns = [request for request in server.requests if not below(request)]
+        (told,) = re.findall(r"a sub-RLM ([\d.]+) ?(ms|s)\b", turns[1].last_user)
+        seconds = float(told[0]) / (1000 if told[1] == "ms" else 1)
+        self.assertGreaterEqual(seconds, int(sum(delays) / 2))
+        self.assertLessEqual(seconds, (turns[1].time - turns[0].time) / 2 + 0.5)
+
     def test_what_happened_is_told(self):
         root, _, _ = self.converse("openai")
         told = [request.last_user for request in root]

@@ -237,6 +237,21 @@ class Limit(ProviderTest):
         )
         self.assertTrue(server.wait(lambda server: server.in_flight == 6, 60))
 
+    def test_a_batch_waits_rather_than_being_cut(self):
+        """While others may give something back, nothing is sent with too little."""
+
+        def reply(request):
+            if is_query(request):
+                return honest("answer " * 600, request)
+            if request.turn or FORCED in request.last_user:
+                return honest("FINAL(done)", request)
+            return honest(block("llm_query('QUERY')", "batch_llm_query(['QUERY'] * 4)"), request)
+
+        server = self.serve("openai", prices=PRICES).script(None, reply)
+        self.asked(server, "--max-cost", "0.1", "-j", "4")
+        sizes = [request.billed_output for request in server.requests if is_query(request)]
+        self.assertEqual(sizes, [count_tokens("answer " * 600)] * 5)
+
 
 if __name__ == "__main__":
     unittest.main()

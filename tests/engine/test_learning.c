@@ -1,0 +1,124 @@
+/* What is learned from calls, of what was kept of a purse, and from which calls nothing is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "engine/stage.h"
+#include "fake/outside.h"
+
+enum { LONG = 30000, TURNS = 5 };
+
+static char long_turn[LONG + 64];
+static bool estimated, forgotten;
+
+/* Code after so many words that five such turns are less than half of the window, but not if each
+ * were counted twice. */
+static const char *talking(const struct llm_request *request)
+{
+	for (size_t i = 0; i < request->message_count; i++)
+		forgotten |= text_starts(request->messages[i].text, "[note] The conversation");
+	return request->turn < TURNS ? long_turn : "FINAL(the end)";
+}
+
+static struct llm_usage doubled(const struct llm_request *request)
+{
+	int64_t tokens = 0;
+
+	for (size_t i = 0; i < request->message_count; i++)
+		tokens += text_tokens(request->messages[i].text);
+	return (struct llm_usage){.input = 2 * tokens, .output = 5, .estimated = estimated};
+}
+
+static bool forgets(int attempts, bool is_estimated)
+{
+	struct engine_config config = usual;
+	struct fixture fixture;
+
+	memset(long_turn, 'w', LONG);
+	for (size_t i = 0; i < LONG; i += 4)
+		long_turn[i] = ' ';
+	strcpy(long_turn + LONG, "\n```repl\nprint\n```");
+	config.limits.cost = config.limits.tokens = BUDGET_UNLIMITED;
+	fake_model = talking;
+	fake_usage = doubled;
+	fake_attempts = attempts;
+	estimated = is_estimated;
+	forgotten = false;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_true(text_equal(output(&fixture), "the end"));
+	end(&fixture);
+	fake_usage = NULL;
+	fake_attempts = 0;
+	return forgotten;
+}
+
+/* What a model counts a conversation as is known from what it reported of one attempt only. */
+static void test_history(void **state)
+{
+	(void)state;
+	assert_true(forgets(1, false));
+	assert_false(forgets(1, true));
+	assert_false(forgets(2, false));
+}
+
+static const char *brief(const struct llm_request *request)
+{
+	if (request->kind == LLM_FORCED)
+		return "forced words";
+	return request->turn ? "FINAL(the end)" : "```repl\nprint\n```";
+}
+
+/* Five times what was estimated. */
+static struct llm_usage dear(const struct llm_request *request)
+{
+	struct llm_usage usage = doubled(request);
+
+	usage.input = usage.input / 2 * 5;
+	return usage;
+}
+
+static const char *source(int attempts, bool is_estimated)
+{
+	struct engine_config config = usual;
+	struct fixture fixture;
+	const char *stop;
+
+	fake_model = brief;
+	fake_usage = dear;
+	fake_attempts = attempts;
+	estimated = is_estimated;
+	config.limits.tokens = 12000;
+	begin(&fixture, &config);
+	drive(&fixture);
+	stop = json_string_value(json_object_get(fixture.result, "stopReason"));
+	stop = !strcmp(stop, "final") ? "final" : "stopped";
+	end(&fixture);
+	fake_usage = NULL;
+	fake_attempts = 0;
+	return stop;
+}
+
+/* A model that counts five times as much makes the next turn too dear; of several attempts, of
+ * which only the sum is known, and of an estimate nothing follows. */
+static void test_bounds(void **state)
+{
+	(void)state;
+	assert_string_equal(source(1, false), "stopped");
+	assert_string_equal(source(1, true), "final");
+	assert_string_equal(source(2, false), "final");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_history),
+					   cmocka_unit_test(test_bounds)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
