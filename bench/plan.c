@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/loop.h"
 #include "bench/measure.h"
 #include "engine/plan_run.h"
 
@@ -178,7 +179,7 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		measure_fail("usage: plan BASE_URL DELAY_MS COUNT");
 	alloc_install();
-	bench.base = event_base_new();
+	bench.base = loop_new();
 	bench.wait = 1e3 * measure_count(argv[2]);
 	bench.llm = llm_new(bench.base,
 			    &(struct llm_config){.provider = "ollama", .base_url = argv[1]}, &err);

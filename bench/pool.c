@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "bench/measure.h"
 
 static void on_event(void *owner, const struct worker_event *event)
@@ -35,7 +36,7 @@ void pool_init(struct pool *pool, const char *python, const char *worker_dir, co
 	struct error err;
 
 	alloc_install();
-	*pool = (struct pool){.base = event_base_new()};
+	*pool = (struct pool){.base = loop_new()};
 	pool->sandbox = sandbox_new(pool->base,
 				    &(struct sandbox_config){
 					    .python = python,

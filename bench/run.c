@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "bench/measure.h"
 #include "engine/engine.h"
 
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 		measure_fail("usage: run PYTHON WORKER_DIR BASE_URL DELAY_MS COUNT");
 	count = measure_count(argv[5]);
 	alloc_install();
-	base = event_base_new();
+	base = loop_new();
 	sandbox = sandbox_new(base,
 			      &(struct sandbox_config){
 				      .python = argv[1],

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/loop.h"
 
 struct timer {
 	struct event *event; /* owned */
@@ -27,6 +28,7 @@ struct timer *timer_new(struct event_base *base, int64_t ms, timer_fn *fn, void 
 	struct timeval delay = clock_timeval(ms);
 
 	*timer = (struct timer){evtimer_new(base, on_time, timer), fn, owner};
+	loop_make_urgent(timer->event);
 	evtimer_add(timer->event, &delay);
 	return timer;
 }

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "cli/attack.h"
 #include "cli/commands.h"
 #include "cli/config.h"
@@ -195,7 +196,7 @@ static bool examine(struct doctor *doctor)
 {
 	bool fine;
 
-	doctor->base = event_base_new();
+	doctor->base = loop_new();
 	if (!doctor->base) {
 		find_problem(doctor, "no worker: cannot make an event loop");
 		return false;

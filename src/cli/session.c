@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "cli/isolation.h"
 #include "cli/print.h"
 #include "cli/tell.h"
@@ -208,7 +209,7 @@ static bool check_prices(struct session *session, struct error *err)
 
 bool session_open(struct session *session, struct error *err)
 {
-	session->base = event_base_new();
+	session->base = loop_new();
 	if (!session->base)
 		return error_set(err, ERROR_INTERNAL, "cannot make an event loop");
 	return open_llm(session, err) && check_prices(session, err);
@@ -268,6 +269,7 @@ static void catch_signals(struct session *session)
 		if (sigaction(numbers[i], NULL, &now) || now.sa_handler == SIG_IGN)
 			continue;
 		session->signals[i] = evsignal_new(session->base, numbers[i], on_signal, session);
+		loop_make_urgent(session->signals[i]);
 		event_add(session->signals[i], NULL);
 	}
 }

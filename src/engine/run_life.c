@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "engine/brief.h"
 #include "engine/record.h"
 #include "engine/run_private.h"
@@ -193,6 +194,7 @@ static void set_alarm(struct run *run)
 	if (closing > CLOSING_MS_MAX)
 		closing = CLOSING_MS_MAX;
 	run->alarm = evtimer_new(run->room->base, on_alarm, run);
+	loop_make_urgent(run->alarm);
 	until = clock_timeval(left - closing);
 	evtimer_add(run->alarm, &until);
 }

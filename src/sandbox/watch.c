@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "sandbox/launch.h"
 
 enum {
@@ -102,6 +103,7 @@ bool watch_init(struct watch *watch, struct process_list *list, pid_t template, 
 	if (watch->shared < 0)
 		return false;
 	watch->timer = evtimer_new(list->base, on_timer, watch);
+	loop_make_urgent(watch->timer);
 	return true;
 }
 
