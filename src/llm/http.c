@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
+#include "llm/intake.h"
 #include "llm/mishap.h"
 #include "llm/multi.h"
 #include "llm/route.h"
@@ -26,12 +28,11 @@ struct http_transfer {
 	CURL *easy;                 /* owned */
 	struct curl_slist *headers; /* owned */
 	struct evbuffer *body;      /* owned: libcurl reads it from here */
-	struct evbuffer *received;  /* owned: what the owner has not drained yet */
+	struct intake intake;       /* what the owner has not drained yet */
 	struct event *post;         /* owned: the next callback is due */
 	struct event *watch;        /* owned: deadline and silence */
 	int64_t deadline, idle_ms, moved_ms;
 	curl_off_t uploaded; /* when last looked at */
-	size_t size, max_size;
 	struct route route;
 	long port;                   /* of whom was connected to; 0: not known */
 	long size_before;            /* bytes sent before the request: to a proxy */
@@ -80,7 +81,7 @@ static void transfer_end(struct http_transfer *transfer, CURLcode code)
 		.proxied = transfer_proxied(transfer),
 		.sent = http_sent(transfer),
 		.lost = transfer->lost,
-		.max_size = transfer->max_size,
+		.max_size = transfer->intake.max,
 		.connect_ms = CONNECT_MS,
 	};
 
@@ -166,12 +167,12 @@ static int on_curl_ask(void *arg, char *ip, char *local_ip, int port, int local_
 static size_t on_curl_write(char *bytes, size_t one, size_t size, void *arg)
 {
 	struct http_transfer *transfer = arg;
+	bool taken;
 
 	(void)one;
-	if (size > transfer->max_size - transfer->size)
-		return 0;
-	evbuffer_add(transfer->received, bytes, size);
-	transfer->size += size;
+	size = intake_add(&transfer->intake, bytes, size, &taken);
+	if (!taken)
+		return size;
 	transfer->moved_ms = clock_ms();
 	transfer->fresh = true;
 	transfer_post(transfer);
@@ -194,13 +195,15 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 		transfer->on_status(transfer->owner, transfer, (int)status);
 	} else if (transfer->fresh) {
 		transfer->fresh = false;
-		if (transfer->over)
+		if (transfer->over || transfer->intake.held)
 			transfer_post(transfer);
-		transfer->on_data(transfer->owner, transfer, transfer->received);
+		transfer->on_data(transfer->owner, transfer, transfer->intake.bytes);
 	} else if (transfer->over) {
 		transfer->over = false;
 		transfer->on_done(transfer->owner, transfer,
 				  transfer->failed ? &transfer->error : NULL);
+	} else {
+		intake_resume(&transfer->intake, transfer->easy);
 	}
 }
 
@@ -318,13 +321,13 @@ struct http_transfer *http_start(struct http *http, struct http_request *request
 	transfer->easy = must(curl_easy_init());
 	transfer->headers = headers_copy(request->headers);
 	transfer->body = take_pointer(&request->body);
-	transfer->received = evbuffer_new();
+	intake_init(&transfer->intake, request->max_size);
 	transfer->post = event_new(http->base, -1, 0, on_post, transfer);
 	transfer->watch = evtimer_new(http->base, on_watch, transfer);
+	loop_make_urgent(transfer->watch);
 	transfer->deadline = request->deadline;
 	transfer->idle_ms = request->idle_ms;
 	transfer->moved_ms = clock_ms();
-	transfer->max_size = request->max_size;
 	transfer->on_status = on_status;
 	transfer->on_data = on_data;
 	transfer->on_done = on_done;
@@ -348,7 +351,7 @@ void http_transfer_free(struct http_transfer *transfer)
 	headers_free(transfer->headers);
 	event_free(transfer->post);
 	event_free(transfer->watch);
-	evbuffer_free(transfer->received);
+	intake_done(&transfer->intake);
 	if (transfer->body)
 		evbuffer_free(transfer->body);
 	free(transfer);

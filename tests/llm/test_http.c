@@ -29,8 +29,8 @@ struct asked {
 	struct evbuffer *got;
 	struct error error;
 	int status;
-	size_t datas, dones;
-	bool over, failed, keep; /* keep: leave the bytes in the transfer */
+	size_t datas, dones, most; /* most: bytes in one callback */
+	bool over, failed, keep;   /* keep: leave the bytes in the transfer */
 	bool free_in_status, free_in_data, fresh;
 	size_t *finished;
 };
@@ -61,6 +61,8 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 	assert_int_not_equal(asked->status, 0);
 	assert_false(asked->over);
 	asked->datas++;
+	if (asked->most < evbuffer_get_length(data))
+		asked->most = evbuffer_get_length(data);
 	if (!asked->keep)
 		evbuffer_add_buffer(asked->got, data);
 	if (asked->free_in_data)
@@ -403,6 +405,40 @@ static void test_idle_and_deadline(void **state)
 	asked_done(&late);
 }
 
+static char *text_of_size(size_t size)
+{
+	char *text = xcalloc(size + 1, 1);
+
+	for (size_t i = 0; i < size; i++)
+		text[i] = (char)('a' + i * i % 23);
+	return text;
+}
+
+/* Of an answer that is there at once its owner gets little at a time, and all in the end. */
+static void test_small_steps(void **state)
+{
+	enum { SIZE = 1 << 20, STEP = 32 << 10 };
+	char *text = text_of_size(SIZE);
+	struct asked whole = {0}, streamed = {0};
+
+	(void)state;
+	server_json(server, 200, "", text);
+	ask(&whole, "");
+	run_until(base, &whole.over);
+	server_stream(server, "text/plain", text, 0);
+	ask(&streamed, "");
+	run_until(base, &streamed.over);
+	assert_int_equal(evbuffer_get_length(whole.got), SIZE);
+	assert_memory_equal(evbuffer_pullup(whole.got, -1), text, SIZE);
+	assert_int_equal(evbuffer_get_length(streamed.got), SIZE);
+	assert_memory_equal(evbuffer_pullup(streamed.got, -1), text, SIZE);
+	assert_true(whole.most <= STEP && whole.datas >= SIZE / STEP);
+	assert_true(streamed.most <= STEP && streamed.datas >= SIZE / STEP);
+	free(text);
+	asked_done(&whole);
+	asked_done(&streamed);
+}
+
 /* An answer beyond its limit is refused before it is held. */
 static void test_too_large(void **state)
 {
@@ -537,6 +573,7 @@ int main(void)
 		TEST(test_protocols),
 		TEST(test_cut),
 		TEST(test_idle_and_deadline),
+		TEST(test_small_steps),
 		TEST(test_too_large),
 		TEST(test_cancel),
 		TEST(test_free_in_callbacks),
