@@ -60,7 +60,7 @@ struct worker {
 
 	int64_t block;          /* its number */
 	int64_t limit_ms;       /* own time of it */
-	struct stopwatch watch; /* stands still while a call but `budget` is unanswered */
+	struct stopwatch watch; /* stands still while a call is unanswered */
 	bool interrupted;
 
 	struct ledger unanswered;
@@ -236,6 +236,7 @@ static void out_of_time(struct worker *worker, int64_t ms)
 	condemn(worker, &err);
 }
 
+/* No urgent timer: what the worker has said by then is read first. */
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *worker = arg;
@@ -336,8 +337,7 @@ static void on_call(struct worker *worker, const struct packet *packet, enum mes
 	}
 	if (ledger_add(&worker->unanswered, call.told.id, call.weight)) {
 		event.call = &call.told;
-		if (type != MESSAGE_BUDGET)
-			watch_stop(worker); /* a budget is told at once */
+		watch_stop(worker);
 		regulate(worker);
 		worker->fn(worker->owner, &event);
 	} else {

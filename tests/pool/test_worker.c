@@ -544,13 +544,19 @@ static void test_kill_in_get(void **state)
 	assert_true(actor.timed_out);
 }
 
-static int waits_for_a_call(int in, int out)
+static int waits_for_a_reply(int in, int out, const char *call)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\"],\"model\":null}");
+	say(out, call);
 	expect(in, "reply");
 	say_done(out, "patient");
 	return hear(in) != NULL;
+}
+
+static int waits_for_a_call(int in, int out)
+{
+	return waits_for_a_reply(
+		in, out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\"],\"model\":null}");
 }
 
 static void answer_late(evutil_socket_t fd, short what, void *arg)
@@ -606,21 +612,25 @@ static void test_computing_is_not_waiting(void **state)
 
 static int asks_what_is_left(int in, int out)
 {
-	begin_block(in, out);
-	say(out, "{\"type\":\"budget\",\"id\":1}");
-	return pause();
+	return waits_for_a_reply(in, out, "{\"type\":\"budget\",\"id\":1}");
 }
 
-/* To ask what is left does not stop the clock. */
-static void test_budget_is_no_waiting(void **state)
+/* Whatever it asks: while the answer is ours to give, its time rests, be it beyond its limit. */
+static void test_every_answer_is_waited_for(void **state)
 {
+	struct event *late = evtimer_new(stage.base, answer_late, NULL);
+
 	(void)state;
 	perform(asks_what_is_left);
-	actor.timeout_ms = 50;
+	actor.timeout_ms = 1000;
 	actor_exec(&actor);
-	actor_await(&actor, WORKER_GONE, 1);
-	assert_int_equal(actor.heard[WORKER_CALL], 1);
-	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 1);
+	actor_await(&actor, WORKER_CALL, 1);
+	event_add(late, &(struct timeval){.tv_sec = 3}); /* limit, and grace after it */
+	actor_await(&actor, WORKER_DONE, 1);
+	event_free(late);
+	assert_false(actor.interrupted);
+	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 0);
+	assert_true(actor.duration_ms < 3000);
 }
 
 static int asks_a_batch(int in, int out)
@@ -675,7 +685,7 @@ int main(void)
 		TEST(test_batch),
 		TEST(test_weight),
 		TEST(test_computing_is_not_waiting),
-		TEST(test_budget_is_no_waiting),
+		TEST(test_every_answer_is_waited_for),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
