@@ -545,6 +545,7 @@ class Connection(asyncio.Protocol):
                 piece = rest[:reply.piece_size or len(rest)]
                 rest = rest[len(piece):]
                 self.transport.write(frame(piece))
+                self.server.sent += len(piece)
                 await self.writable.wait()
                 if self.transport.is_closing():
                     return
@@ -588,6 +589,7 @@ class ModelServer:
         self.in_flight = self.peak = 0
         self.accepted = 0                  # connections, also those that failed in TLS
         self.connection_count = 0
+        self.sent = 0                      # bytes of bodies that were not sent at once
         self.connections = set()
         self.rules: List[list] = []
         self.lock = threading.Lock()
