@@ -153,14 +153,24 @@ struct rlmd_plan_answer {
 };
 
 struct rlmd_orchestrator {
-	/* Begins. `input` is the operation's with all substitutions made, lent until the end. */
+	/* Begins. `input` is the operation's with all substitutions made, lent until the end. Comes
+	 * again for an operation that was cancelled while it waited. */
 	void (*start)(void *owner, const struct rlmd_operation *, struct rlmd_text input,
 		      struct rlmd_call *);
-	/* Ends it at once and says what it had used; no rlmd_call_done() for it may follow. */
+	/* Ends it at once and says what it had used; no rlmd_call_done() for it may follow. Where
+	 * it waits, and the budget allows less than it did, it is only put back: it will start
+	 * again. */
 	void (*cancel)(void *owner, const struct rlmd_operation *, struct rlmd_call *,
 		       struct rlmd_plan_usage *ret_usage);
 	void *owner; /* lent */
+	/* start() only gets in line for something: an operation waits until rlmd_call_started(),
+	 * and uses nothing. False: it runs from its start(). */
+	bool queues;
 };
+
+/* Of an orchestrator that `queues`: it runs from now on. Its time-out counts from here, and so do
+ * duration and parallelism. Once is enough; may come from inside start(). */
+void rlmd_call_started(struct rlmd_call *);
 
 /* The orchestrator's report, once for each start; may come from inside start() as its last act.
  * The execution may be gone when it returns. */
@@ -194,7 +204,7 @@ struct rlmd_plan_result {
 	const char *message;       /* of the error; "" where there is none */
 	struct rlmd_text response; /* empty where it did not succeed */
 	struct rlmd_plan_usage usage;
-	int64_t duration_ms; /* 0 where it never started */
+	int64_t duration_ms; /* of its running; 0 where it never did */
 };
 
 enum rlmd_plan_outcome {
@@ -213,7 +223,7 @@ struct rlmd_plan_metrics {
 	int64_t executions[RLMD_PLAN_STRATEGIES];
 	int64_t busy_ms;          /* time of all operations that ran */
 	int64_t slot_ms;          /* time of all slots that were open to them */
-	int64_t parallel_highest; /* at once */
+	int64_t parallel_highest; /* that ran at once */
 	int64_t budget_limited;   /* how often the budget changed the parallelism */
 	int64_t races, races_won;
 };
@@ -237,8 +247,8 @@ struct rlmd_plan_summary {
 };
 
 enum rlmd_plan_event_kind {
-	RLMD_PLAN_EVENT_START, /* of the execution */
-	RLMD_PLAN_EVENT_OPERATION_START,
+	RLMD_PLAN_EVENT_START,           /* of the execution */
+	RLMD_PLAN_EVENT_OPERATION_START, /* it runs */
 	RLMD_PLAN_EVENT_OPERATION_END,
 	RLMD_PLAN_EVENT_WINNER,
 	RLMD_PLAN_EVENT_PARALLELISM, /* the budget allows less than was configured */

@@ -106,16 +106,29 @@ static void count_end(struct rlmd_execution *execution, const struct rlmd_plan_r
 							  .result = result});
 }
 
+static void forget_input(struct rlmd_call *call)
+{
+	if (call->input)
+		call->execution->inputs -= call->input_text.size;
+	free(call->input);
+	call->input = NULL;
+}
+
 static void put_down(struct rlmd_call *call)
 {
 	timer_free(call->timer);
 	ticket_free(call->ticket);
-	if (call->input)
-		call->execution->inputs -= call->input_text.size;
-	free(call->input);
+	forget_input(call);
 	call->timer = NULL;
 	call->ticket = NULL;
-	call->input = NULL;
+}
+
+static void wait_no_more(struct rlmd_call *call)
+{
+	if (call->state != CALL_ASKED)
+		return;
+	TAILQ_REMOVE(&call->execution->asked, call, entry);
+	call->execution->waiting--;
 }
 
 void call_end(struct rlmd_call *call, enum rlmd_plan_status status, enum rlmd_plan_error_kind error,
@@ -129,6 +142,7 @@ void call_end(struct rlmd_call *call, enum rlmd_plan_status status, enum rlmd_pl
 		call->duration = clock_ms() - call->started;
 		execution->running--;
 	}
+	wait_no_more(call);
 	call->state = CALL_ENDED;
 	call->status = status;
 	call->error = error;
@@ -156,7 +170,7 @@ static void withdraw(struct rlmd_call *call)
 	const struct rlmd_orchestrator *orchestrator = &execution->options.orchestrator;
 	struct rlmd_plan_usage usage = {0};
 
-	if (call->state != CALL_RUNNING)
+	if (call->state != CALL_RUNNING && call->state != CALL_ASKED)
 		return;
 	execution->deaf = true;
 	orchestrator->cancel(orchestrator->owner, call_operation(call), call, &usage);
@@ -170,6 +184,15 @@ void call_stop(struct rlmd_call *call, const char *why)
 		return;
 	withdraw(call);
 	call_end(call, RLMD_PLAN_CANCELLED, RLMD_PLAN_ERROR_CANCELLED, xstrdup(why));
+}
+
+void call_put_back(struct rlmd_call *call)
+{
+	withdraw(call);
+	wait_no_more(call);
+	forget_input(call);
+	call->state = CALL_LINED;
+	ticket_return(call->ticket);
 }
 
 void call_drop(struct rlmd_call *call)
@@ -242,20 +265,32 @@ static void on_time_out(void *owner)
 	     xasprintf("timed out after %" PRId64 " ms", call->timeout));
 }
 
-static void begin(struct rlmd_call *call)
+static void ask(struct rlmd_call *call)
+{
+	struct rlmd_execution *execution = call->execution;
+
+	call->state = CALL_ASKED;
+	execution->waiting++;
+	TAILQ_INSERT_TAIL(&execution->asked, call, entry);
+	execution_open_slots(execution);
+}
+
+void rlmd_call_started(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
 	struct rlmd_plan_metrics *metrics = &execution->summary.metrics;
 	int64_t own = call_operation(call)->timeout_ms;
 
+	if (call->state != CALL_ASKED || execution->deaf)
+		return;
 	execution_pass_time(execution);
+	wait_no_more(call);
 	call->state = CALL_RUNNING;
 	call->started = clock_ms();
 	call->timeout = own ? own : execution->options.config.timeout_ms;
 	if (call->timeout > 0)
 		call->timer = timer_new(execution->base, call->timeout, on_time_out, call);
 	execution->running++;
-	execution_open_slots(execution);
 	if (metrics->parallel_highest < (int64_t)execution->running)
 		metrics->parallel_highest = (int64_t)execution->running;
 	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_OPERATION_START,
@@ -270,7 +305,9 @@ static void on_turn(void *owner)
 
 	if (!admit(call) || !fill_in(call))
 		return;
-	begin(call);
+	ask(call);
+	if (!orchestrator->queues)
+		rlmd_call_started(call);
 	orchestrator->start(orchestrator->owner, call_operation(call), call->input_text, call);
 }
 
@@ -316,7 +353,7 @@ void rlmd_call_done(struct rlmd_call *call, const struct rlmd_plan_answer *answe
 	struct rlmd_execution *execution = call->execution;
 	struct rlmd_plan_result result;
 
-	if (call->state != CALL_RUNNING || execution->deaf)
+	if ((call->state != CALL_RUNNING && call->state != CALL_ASKED) || execution->deaf)
 		return;
 	take_usage(call, answer->usage);
 	if (answer->error) {

@@ -66,9 +66,17 @@ static size_t wanted_parallelism(const struct rlmd_execution *execution)
 
 void execution_open_slots(struct rlmd_execution *execution)
 {
-	bool full = execution->inputs >= INPUTS_MAX && execution->running < execution->limit;
+	size_t under_way = execution->running + execution->waiting;
+	bool full = execution->inputs >= INPUTS_MAX && under_way < execution->limit;
 
-	semaphore_resize(execution->semaphore, full ? execution->running : execution->limit);
+	semaphore_resize(execution->semaphore, full ? under_way : execution->limit);
+}
+
+/* Those that were asked for when there were more slots, and do not run: the last ones first. */
+static void put_back(struct rlmd_execution *execution)
+{
+	while (execution->waiting && execution->running + execution->waiting > execution->limit)
+		call_put_back(TAILQ_LAST(&execution->asked, asked));
 }
 
 static void set_limit(struct rlmd_execution *execution)
@@ -91,6 +99,7 @@ static void set_limit(struct rlmd_execution *execution)
 	execution_pass_time(execution);
 	execution->limit = limit;
 	execution_open_slots(execution);
+	put_back(execution);
 	if (limit == wanted)
 		return;
 	execution->summary.metrics.budget_limited++;
@@ -326,6 +335,7 @@ struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struc
 	execution->changed = execution->started;
 	execution->options.config = with_defaults(options->config);
 	execution->tell = event_new(base, -1, 0, on_tell, execution);
+	TAILQ_INIT(&execution->asked);
 	TAILQ_INIT(&execution->untold);
 	for (size_t i = 0; i < plan->count; i++)
 		call_init(&execution->calls[i], execution);

@@ -15,7 +15,13 @@ struct semaphore;
 struct ticket;
 struct timer;
 
-enum call_state { CALL_WAITING, CALL_LINED, CALL_RUNNING, CALL_ENDED };
+enum call_state {
+	CALL_WAITING, /* for its dependencies */
+	CALL_LINED,   /* for a slot of the execution */
+	CALL_ASKED,   /* the orchestrator has it, and waits for something of its own */
+	CALL_RUNNING,
+	CALL_ENDED,
+};
 
 /* One operation under way; the plan has the operation itself, at the same index. */
 struct rlmd_call {
@@ -35,7 +41,7 @@ struct rlmd_call {
 	size_t response_size;
 	struct ticket *ticket;         /* owned */
 	struct timer *timer;           /* owned */
-	TAILQ_ENTRY(rlmd_call) entry;  /* in execution->untold */
+	TAILQ_ENTRY(rlmd_call) entry;  /* in execution->asked or ->untold */
 	SLIST_ENTRY(rlmd_call) fallen; /* in fail_dependents() */
 };
 
@@ -43,18 +49,19 @@ struct rlmd_execution {
 	const struct rlmd_plan *plan; /* lent */
 	struct event_base *base;      /* lent */
 	struct rlmd_execution_options options;
-	struct rlmd_call *calls;        /* owned: as many as operations */
-	struct semaphore *semaphore;    /* owned */
-	struct event *tell;             /* owned: active when somebody is to be told something */
-	TAILQ_HEAD(, rlmd_call) untold; /* lent: ended, in this order */
-	size_t limit;                   /* of what may run at once */
-	size_t running, open;           /* operations: now; not ended */
-	size_t inputs;                  /* bytes of the inputs under way with responses put in */
-	int64_t started, changed;       /* when; when `running` or `limit` last did */
-	bool deaf;                      /* cancelling: no answer counts meanwhile */
-	bool finished;                  /* all have ended */
-	bool told;                      /* on_done was called */
-	char *message;                  /* owned: the summary's */
+	struct rlmd_call *calls;     /* owned: as many as operations */
+	struct semaphore *semaphore; /* owned */
+	struct event *tell;          /* owned: active when somebody is to be told something */
+	TAILQ_HEAD(asked, rlmd_call) asked; /* lent: in this order */
+	TAILQ_HEAD(, rlmd_call) untold;     /* lent: ended, in this order */
+	size_t limit;                       /* of what may run at once */
+	size_t running, waiting, open; /* operations: now; asked for, and do not run; not ended */
+	size_t inputs;                 /* bytes of the inputs under way with responses put in */
+	int64_t started, changed;      /* when; when `running` or `limit` last did */
+	bool deaf;                     /* cancelling: no answer counts meanwhile */
+	bool finished;                 /* all have ended */
+	bool told;                     /* on_done was called */
+	char *message;                 /* owned: the summary's */
 	struct rlmd_plan_summary summary;
 };
 
@@ -87,6 +94,7 @@ void call_release(struct rlmd_call *);
 /* Whatever it was doing. `message` is owned by the call from now on; NULL where it succeeded. */
 void call_end(struct rlmd_call *, enum rlmd_plan_status, enum rlmd_plan_error_kind, char *message);
 void call_stop(struct rlmd_call *, const char *why);
+void call_put_back(struct rlmd_call *); /* asked for, it stands in line again */
 
 /* It failed, and dependents are to find its error in place of a response. */
 void call_respond_with_error(struct rlmd_call *);

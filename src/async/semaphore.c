@@ -157,6 +157,17 @@ struct ticket *ticket_new(struct semaphore *semaphore, int priority, ticket_fn *
 	return ticket;
 }
 
+void ticket_return(struct ticket *ticket)
+{
+	struct semaphore *semaphore = ticket->semaphore;
+
+	assert(ticket->held);
+	ticket->held = false;
+	semaphore->held--;
+	join_line(ticket);
+	start_more(semaphore);
+}
+
 void ticket_free(struct ticket *ticket)
 {
 	struct semaphore *semaphore;

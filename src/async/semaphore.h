@@ -21,6 +21,10 @@ void semaphore_resize(struct semaphore *, size_t slots); /* running ones are let
 /* Waits for a slot; the callback comes from the loop, once, never before this returns. */
 struct ticket *ticket_new(struct semaphore *, int priority, ticket_fn *, void *owner);
 
+/* Gives its slot back and waits for another one, where it stood in line; the callback comes again.
+ */
+void ticket_return(struct ticket *);
+
 /* Leaves the line, or gives the slot back; NULL is fine. */
 void ticket_free(struct ticket *);
 

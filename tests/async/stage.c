@@ -29,8 +29,10 @@ static void finish(struct part *part)
 {
 	timer_free(part->timer);
 	part->timer = NULL;
+	if (part->running)
+		part->stage->running--;
 	part->running = false;
-	part->stage->running--;
+	part->waiting = false;
 }
 
 static void answer(struct part *part)
@@ -72,20 +74,13 @@ static void check_needs(struct stage *stage, const struct part *part)
 	}
 }
 
-static void start(void *owner, const struct rlmd_operation *operation, struct rlmd_text input,
-		  struct rlmd_call *call)
+/* Never more than may, also where fewer may than when it was asked for. */
+static void set_going(struct part *part)
 {
-	struct stage *stage = owner;
-	struct part *part = operation->owner;
+	struct stage *stage = part->stage;
 
-	assert_false(stage->starting);
-	assert_int_equal(part->starts++, 0);
-	assert_int_equal(part->results, 0);
-	check_needs(stage, part);
-	part->call = call;
 	part->running = true;
 	part->began = virtual_now;
-	part->took = xstrndup(input.bytes, input.size);
 	add_word(&stage->order, part->id);
 	if (++stage->running > stage->most)
 		stage->most = stage->running;
@@ -98,14 +93,51 @@ static void start(void *owner, const struct rlmd_operation *operation, struct rl
 	happen(stage);
 }
 
+static void on_place(void *owner)
+{
+	struct part *part = owner;
+
+	finish(part);
+	rlmd_call_started(part->call);
+	set_going(part);
+}
+
+static void start(void *owner, const struct rlmd_operation *operation, struct rlmd_text input,
+		  struct rlmd_call *call)
+{
+	struct stage *stage = owner;
+	struct part *part = operation->owner;
+
+	assert_false(stage->starting);
+	assert_int_equal(part->starts++, 0);
+	assert_int_equal(part->results, 0);
+	check_needs(stage, part);
+	part->call = call;
+	free(part->took);
+	part->took = xstrndup(input.bytes, input.size);
+	if (!stage->queues) {
+		set_going(part);
+		return;
+	}
+	part->waiting = true;
+	part->timer = timer_new(stage->base, part->waits, part->refused ? on_time : on_place, part);
+	happen(stage);
+}
+
 static void cancel(void *owner, const struct rlmd_operation *operation, struct rlmd_call *call,
 		   struct rlmd_plan_usage *ret_usage)
 {
 	struct stage *stage = owner;
 	struct part *part = operation->owner;
 
-	assert_true(part->running);
 	assert_ptr_equal(part->call, call);
+	if (part->waiting) {
+		finish(part);
+		part->starts--;
+		part->put_back++;
+		return;
+	}
+	assert_true(part->running);
 	assert_int_equal(part->cancels++, 0);
 	finish(part);
 	part->ended = true;
@@ -149,7 +181,7 @@ static void on_result(void *owner, const struct rlmd_plan_result *result)
 	assert_false(stage->starting);
 	assert_int_equal(part->results++, 0);
 	assert_int_equal(stage->dones, 0);
-	assert_false(part->running);
+	assert_false(part->running || part->waiting);
 	assert_ptr_equal(&stage->parts[result->index], part);
 	stage->results++;
 	part->told = virtual_now;
@@ -236,7 +268,7 @@ void stage_start(struct stage *stage, enum rlmd_plan_strategy strategy, struct p
 {
 	struct rlmd_plan_description description = {stage->operations, count, strategy, false};
 	struct rlmd_execution_options options = {
-		.orchestrator = {start, cancel, stage},
+		.orchestrator = {start, cancel, stage, stage->queues},
 		.keep = !stage->forgetful,
 		.on_result = on_result,
 		.on_log = on_log,

@@ -25,15 +25,18 @@ struct part {
 	enum rlmd_operation_type type;
 
 	/* for the orchestrator */
+	int64_t waits; /* ms in the orchestrator's line, where the stage queues */
 	int64_t ms, tokens;
 	const char *fails;    /* with this message */
 	const char *response; /* NULL: "<id>" */
-	bool at_once;         /* from inside start() */
+	bool at_once;         /* from inside start(), or as soon as it runs */
+	bool refused;         /* answered while it still waits */
 
 	/* what was seen */
-	int starts, cancels, results;
-	bool running, ended;
-	int64_t began, told;            /* when */
+	int starts, cancels, results; /* starts: without those that were put back */
+	int put_back;                 /* or cancelled, while it waited */
+	bool waiting, running, ended;
+	int64_t began, told;            /* when it ran, or was answered unheard; when it was told */
 	char *took;                     /* owned: the input that it got */
 	char *answer;                   /* owned: the response of its result */
 	char *message;                  /* owned */
@@ -62,6 +65,7 @@ struct stage {
 	int refusals;
 	bool forgetful; /* the execution is not to keep responses */
 	bool ordered;   /* dependencies are followed */
+	bool queues;    /* the orchestrator: parts wait in its line before they run */
 	bool starting;  /* rlmd_execution_start() has not returned */
 
 	void (*on_event)(struct stage *); /* at each start, result and end; may free all */

@@ -275,12 +275,39 @@ static void test_many(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* Whoever returns a slot stands where he stood: behind those before him, before all others. */
+static void test_return(void **state)
+{
+	struct room *room = *state;
+	struct waiter waiters[4] = {0};
+
+	for (int i = 0; i < 4; i++)
+		come(room, &waiters[i], (char)('a' + i), 0);
+	run(room);
+	semaphore_resize(room->semaphore, 1);
+	ticket_return(waiters[1].ticket);
+	assert_int_equal(semaphore_held(room->semaphore), 1);
+	assert_int_equal(semaphore_waiting(room->semaphore), 3);
+	run(room);
+	assert_string_equal(room->started, "ab");
+	leave(&waiters[0]);
+	run(room);
+	assert_string_equal(room->started, "abb");
+	ticket_return(waiters[1].ticket);
+	leave(&waiters[1]);
+	run(room);
+	assert_string_equal(room->started, "abbc");
+	leave(&waiters[3]);
+	leave(&waiters[2]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_slots),
 		TEST(test_priority),
 		TEST(test_resize),
+		TEST(test_return),
 		TEST(test_leave_the_line),
 		TEST(test_free_in_callback),
 		TEST(test_come_in_callback),

@@ -49,6 +49,8 @@ static void add_part(size_t index)
 		.tokens = random_below(50),
 		.fails = random_below(4) ? NULL : "no",
 		.at_once = !random_below(6),
+		.waits = random_below(20),
+		.refused = !random_below(8),
 	};
 	if (!index || scene.strategy == RLMD_PLAN_SPECULATIVE)
 		return;
@@ -85,6 +87,7 @@ static void set_scene(uint32_t number)
 	stage_open(&scene.stage);
 	scene.stage.on_event = on_event;
 	scene.stage.forgetful = random_below(2);
+	scene.stage.queues = random_below(2);
 	if (random_below(2)) {
 		scene.stage.price = 1 + random_below(40);
 		scene.stage.purse = random_below(400);
