@@ -431,6 +431,8 @@ static void on_ticket(void *owner)
 		ask->room->calls_in_flight++;
 		ask->call_sent = true;
 		stand_in(ask, &ask->room->sent);
+		if (ask->options.sent && !ask->cut)
+			ask->options.sent(ask->owner);
 		ask->call = llm_start(ask->room->llm, &ask->options.request, on_llm, ask);
 		return;
 	}

@@ -29,10 +29,14 @@ enum {
 struct ask;
 struct caller;
 
+/* It has its slot and is paid for: it is sent now. To be noted only; nothing may be freed. */
+typedef void ask_sent_fn(void *owner);
+
 struct ask_options {
 	struct caller *caller;      /* lent: who asks, pays and is warned */
 	int number;                 /* of the caller's; ASK_TURN: a turn, which its run records */
 	const char *reason;         /* lent, or NULL: why it stands in for a sub-run */
+	ask_sent_fn *sent;          /* or NULL; with the owner of ask_start() */
 	struct llm_request request; /* its messages and model are lent until the callback */
 };
 

@@ -93,11 +93,22 @@ static void on_result(void *owner, const struct rlmd_plan_result *result)
 		errand->on_result(owner, result);
 }
 
+/* Of model calls no more than may be in flight: what would wait for its place had better do so
+ * where priorities are known. */
+static void limit_calls(const struct errand *errand, struct rlmd_plan_config *config)
+{
+	size_t most = (size_t)errand->caller->room->config->max_parallel;
+
+	if (!errand->tasks && config->max_parallel > most)
+		config->max_parallel = most;
+}
+
 void errand_start(struct errand *errand, const struct rlmd_plan *plan,
 		  struct rlmd_execution_options options)
 {
-	options.orchestrator = (struct rlmd_orchestrator){start, cancel, errand};
+	options.orchestrator = (struct rlmd_orchestrator){start, cancel, errand, true};
 	options.budget = (struct rlmd_budget_manager){remaining, estimate, NULL, errand};
+	limit_calls(errand, &options.config);
 	errand->keep = options.keep;
 	errand->on_result = options.on_result;
 	options.on_result = on_result;

@@ -53,6 +53,7 @@ void slot_cancel(struct slot *slot)
 		run_free(take_pointer(&slot->child));
 	}
 	seat_leave(&slot->seat);
+	free(take_pointer(&slot->user));
 	if (slot->waiting)
 		wait_over(slot);
 }
@@ -61,7 +62,6 @@ void slot_done(struct slot *slot)
 {
 	slot_cancel(slot);
 	memfile_unref(take_pointer(&slot->context));
-	free(take_pointer(&slot->user));
 	free(take_pointer(&slot->value));
 }
 
@@ -129,6 +129,21 @@ static void on_ask(void *owner, const struct llm_response *response, const struc
 	errand_on_slot(slot);
 }
 
+static void on_sent(void *owner)
+{
+	struct slot *slot = owner;
+
+	rlmd_call_started(slot->call);
+}
+
+static int number_of(struct slot *slot)
+{
+	if (!slot->numbered)
+		slot->number = slot->errand->caller->calls++;
+	slot->numbered = true;
+	return slot->number;
+}
+
 static const char *model_of(const struct slot *slot)
 {
 	return slot->operation->model ? slot->operation->model : slot->errand->caller->model;
@@ -139,8 +154,9 @@ static void slot_ask(struct slot *slot, enum llm_kind kind, struct text system, 
 	struct caller *caller = slot->errand->caller;
 	struct ask_options options = {
 		.caller = caller,
-		.number = caller->calls++,
+		.number = number_of(slot),
 		.reason = slot->reason,
+		.sent = on_sent,
 		.request = {.model = model_of(slot),
 			    .messages = slot->messages,
 			    .message_count = 2,
@@ -174,9 +190,11 @@ static void fall_back(struct slot *slot)
 	struct memfile *file = slot->context;
 	size_t size;
 
+	if (slot->wanting) {
+		grant_decline(&slot->errand->grant);
+		warn_fallback(slot);
+	}
 	slot->wanting = false;
-	grant_decline(&slot->errand->grant);
-	warn_fallback(slot);
 	if (!file && context->count)
 		file = context->inputs[0].file;
 	if (file) {
@@ -235,6 +253,7 @@ static void start_child(struct slot *slot)
 	grant_share(&slot->errand->grant, &options);
 	budget_count_subcall(caller->budget, options.depth);
 	slot->started = clock_ms();
+	rlmd_call_started(slot->call);
 	slot->child = run_start(caller->room, &options, on_child, slot);
 	if (slot->context)
 		context_input_done(&input);
@@ -276,7 +295,8 @@ static void start_task(struct slot *slot)
 		errand_on_slot(slot);
 		return;
 	}
-	slot->way = grant_way(&slot->errand->grant, &slot->reason);
+	if (slot->wanting)
+		slot->way = grant_way(&slot->errand->grant, &slot->reason);
 	if (slot->way != WAY_SUBRUN) {
 		fall_back(slot);
 		return;

@@ -35,11 +35,13 @@ struct slot {
 	enum way way;
 	const char *reason; /* lent: why that is no sub-run */
 	bool wanting;       /* it is a task that counts in the errand's grant */
-	bool forced, cut;   /* the answer is a guess, or not all of it */
-	struct ask *ask;    /* owned while it is under way */
-	struct seat seat;   /* likewise, of the sub-run that waits to begin */
-	struct run *child;  /* likewise */
-	bool waiting;       /* the caller waits for our sub-run, which began or will */
+	bool numbered;      /* it has `number` among the calls of its caller */
+	int number;
+	bool forced, cut;  /* the answer is a guess, or not all of it */
+	struct ask *ask;   /* owned while it is under way */
+	struct seat seat;  /* likewise, of the sub-run that waits to begin */
+	struct run *child; /* likewise */
+	bool waiting;      /* the caller waits for our sub-run, which began or will */
 	int64_t started;
 	struct rlmd_plan_usage usage; /* of tokens */
 	bool failed;
@@ -48,7 +50,11 @@ struct slot {
 	size_t value_size;
 };
 
-/* Ends with errand_on_slot(), once, which may come before this returns, as its last act. */
+/* Ends with errand_on_slot(), once, which may come before this returns, as its last act. Says
+ * rlmd_call_started() when its call is sent or its sub-run begins. */
 void slot_start(struct slot *, struct text input, struct rlmd_call *);
-void slot_cancel(struct slot *); /* closes the transfer, ends the sub-run; no callback follows */
-void slot_done(struct slot *);   /* cancels too; idempotent */
+
+/* Closes the transfer, ends the sub-run; no callback follows. What had only waited may be started
+ * again. */
+void slot_cancel(struct slot *);
+void slot_done(struct slot *); /* cancels too; idempotent */

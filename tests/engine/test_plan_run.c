@@ -258,6 +258,7 @@ static void test_parallelism(void **state)
 	(void)state;
 	fake_model = echo;
 	config.limits.tokens = 9000;
+	config.max_parallel = 5;
 	raise_curtain(&performance, &config, plan);
 	event = json_array_get(performance.events, 1);
 	assert_true(text_equal(json_get_text(event, "event"), "parallelism"));
@@ -298,6 +299,7 @@ static void test_mean(void **state)
 	fake_model = echo;
 	fake_usage = uneven;
 	config.limits.tokens = 17000;
+	config.max_parallel = 8;
 	raise_curtain(&performance, &config, plan);
 	play(&performance);
 	fake_usage = NULL;
