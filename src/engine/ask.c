@@ -18,6 +18,7 @@ enum {
 	REPAIR_GROWTH = 2, /* bytes more, where an invalid one becomes U+FFFD */
 	SHARE = 8,         /* an eighth of what is left is no scarcity for the other calls */
 	GROWTH = 2,        /* times the limit that cut a reply */
+	TIMES_BYTES = 96,  /* of all times in a message, at most */
 };
 
 struct ask {
@@ -50,18 +51,21 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* By what no clock has a part in, or a replay would come to something else; times take little. */
 static int64_t bound(const struct room *room, const char *model, const struct llm_message *messages,
 		     size_t count, int64_t *ret_estimate)
 {
 	int64_t estimate = 0, bytes = 0;
 
 	for (size_t i = 0; i < count; i++) {
+		bool timed = messages[i].timeless.size;
 		struct text_scan scan = {0};
 
-		text_scan_feed(&scan, messages[i].text);
+		text_scan_feed(&scan, timed ? messages[i].timeless : messages[i].text);
 		text_scan_end(&scan);
 		estimate += text_scan_tokens(&scan);
 		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid);
+		bytes += timed ? TIMES_BYTES : 0;
 	}
 	*ret_estimate = estimate;
 	return gauge_input(gauges_look(&room->gauges, model), estimate, bytes, count);

@@ -257,7 +257,8 @@ class Bill(ProviderTest):
                 else:
                     self.assertLessEqual(sum(server.billed_tokens), 10 * 1100)
                 answered = int(outcome.executions()[0]["stdout"])
-                self.assertEqual(answered, sum(r.last_user == "q" for r in server.requests))
+                # One that was cut by a limit of ours may have been asked twice.
+                self.assertLessEqual(answered, sum(r.last_user == "q" for r in server.requests))
                 # What is not affordable at once is, one after the other; a reserve is kept.
                 self.assertGreaterEqual(answered, 6)
                 self.assertLessEqual(answered, 10)
