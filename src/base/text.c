@@ -16,6 +16,18 @@ struct text text_from(const void *bytes, size_t size)
 	return (struct text){bytes, size};
 }
 
+struct text text_slice(struct text text, size_t start, size_t end)
+{
+	return text_from(text.bytes + start, end - start);
+}
+
+size_t text_line_end(struct text text, size_t start)
+{
+	const char *feed = memchr(text.bytes + start, '\n', text.size - start);
+
+	return feed ? (size_t)(feed - text.bytes) + 1 : text.size;
+}
+
 bool text_equal(struct text text, const char *string)
 {
 	return text.size == strlen(string) &&

@@ -18,6 +18,8 @@ struct text {
 
 struct text text_of(const char *string); /* NULL gives the empty text */
 struct text text_from(const void *bytes, size_t size);
+struct text text_slice(struct text, size_t start, size_t end);
+size_t text_line_end(struct text, size_t start); /* behind the line feed, or the text's end */
 bool text_equal(struct text, const char *string);
 bool text_starts(struct text, const char *prefix);
 struct text text_trim(struct text);                     /* without ASCII white space at both ends */

@@ -43,9 +43,9 @@ static void read_blocks(struct text text, const struct markdown *md, const struc
 		const struct fence *fence = &md->fences[i];
 		struct text code;
 
-		if (!fence->python || within(fence->whole, marker->whole))
+		if (fence->language != FENCE_PYTHON || within(fence->whole, marker->whole))
 			continue;
-		code = text_from(writer->at, markdown_code(text, fence, writer->at));
+		code = text_from(writer->at, fence_code(text, fence, writer->at));
 		if (text_trim(code).size)
 			ret->blocks[ret->block_count++] = written(writer, code.size);
 	}
@@ -69,6 +69,10 @@ static void read_thinking(struct text text, const struct markdown *md, const str
 			next = marker->whole;
 		memcpy(writer->at, text.bytes + at, next.start - at);
 		writer->at += next.start - at;
+		/* A fence that stands behind words ends their line. */
+		if (fence < md->fence_count && next.start == md->fences[fence].whole.start &&
+		    next.start > at && text.bytes[next.start - 1] != '\n')
+			*writer->at++ = '\n';
 		at = next.end;
 	}
 	ret->thinking = text_trim(text_from(start, (size_t)(writer->at - start)));

@@ -1,7 +1,7 @@
 /*
  * engine/response.h - a model's response, read: code, answer, thinking.
  *
- * ENG-1 to ENG-4. Pure. Fences are found by lines (CommonMark 0.30, section 4.5), answers by a
+ * ENG-1 to ENG-4. Pure. Fences are found by lines (engine/fence.h), answers by a
  * scan that balances parentheses and quotes; never by a regular expression.
  */
 #pragma once

@@ -265,14 +265,33 @@ static void test_copy(void **state)
 	free(copy);
 }
 
+static void test_lines(void **state)
+{
+	struct text text = text_of("ab\n\nc");
+
+	(void)state;
+	assert_int_equal(text_line_end(text, 0), 3);
+	assert_int_equal(text_line_end(text, 2), 3);
+	assert_int_equal(text_line_end(text, 3), 4);
+	assert_int_equal(text_line_end(text, 4), 5);
+	assert_text(text_slice(text, 1, 4), "b\n\n");
+	assert_int_equal(text_slice(text, 5, 5).size, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),       cmocka_unit_test(test_compare_and_find),
-		cmocka_unit_test(test_trim),        cmocka_unit_test(test_clip),
-		cmocka_unit_test(test_escape),      cmocka_unit_test(test_escape_lines),
-		cmocka_unit_test(test_repair),      cmocka_unit_test(test_scan),
-		cmocka_unit_test(test_python_size), cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_compare_and_find),
+		cmocka_unit_test(test_trim),
+		cmocka_unit_test(test_clip),
+		cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_escape_lines),
+		cmocka_unit_test(test_repair),
+		cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_python_size),
+		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_copy),
 	};
 

@@ -85,7 +85,6 @@ static void test_fences(void **state)
 		{"```repl\na\n  ```\nb", "a"},
 		/* no fences at all */
 		{"``repl\na\n``", ""},
-		{"text ```repl\na\n```", ""},
 		{"```repl a``` and `b`\nc", ""},
 		{"    ", ""},
 		{"", ""},
@@ -101,6 +100,83 @@ static void test_fences(void **state)
 		{"```repl\n\na\n\nb\n\n```", "\na\n\nb"},
 		/* text around it */
 		{"First\n```repl\na\n```\nthen\n```repl\nb\n```\nend", "a\n--\nb"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_code(rows[i].input, false, rows[i].expected);
+}
+
+/* ENG-1: a fence may stand behind words on its line, where nothing else can be meant. */
+static void test_fences_behind_words(void **state)
+{
+	static const struct row rows[] = {
+		{"Sure: ```python\nprint(1)\n```", "print(1)"},
+		{"text ```repl\na\n```", "a"},
+		{"Sure:```Python3  \r\na\r\n```\r\nFINAL_VAR(a)", "a"},
+		{"Like `this`, then ````py\nx = '''\n```\n'''\n````\nend", "x = '''\n```\n'''"},
+		{"a ```x``` b ```python\nc\n```", "c"},
+		{"First: ```repl\na\n```\nand: ```repl\nb\n```", "a\n--\nb"},
+		{"  Sure: ```repl\n    if x:\n        y\n  ```", "if x:\n    y"},
+		{"* Look: ```repl\n  a\n  ```\n", "a"},
+		/* other languages and bare ones hide what follows no more than they should */
+		{"So: ```json\n{}\n```\n```repl\na\n```", "a"},
+		{"So: ```\n42\n```\nNow:\n```repl\nprint(1)\n```", "print(1)"},
+		/* it closes on its last line, or not at all: then it must look like code */
+		{"Sure: ```python\nprint(1)```", "print(1)"},
+		{"Sure: ```python\nx = 1\nx```\nand on", "x = 1\nx"},
+		{"Sure: ```python\nprint(1)\n", "print(1)"},
+		/* inline code, and talk about fences */
+		{"use ```x``` here", ""},
+		{"use ```python x``` here\nand\n```\ny\n```", ""},
+		{"use ```python``` here\nand ```python``` there", ""},
+		{"a block that opens with ```python\nand closes with ```.", ""},
+		{"a block that opens with ```python\nand closes with ```", ""},
+		{"a block that opens with ```python\nand closes with ``` then", ""},
+		{"a block that opens with ```python\n\nThen I shall answer.", ""},
+		{"a block that opens with ```python\n\nThen I write f(x).\nFINAL(42)", ""},
+		{"So: ```python\nimport re\nprint(1)\n", "import re\nprint(1)"},
+		{"opens with ```python\nas in\n```repl\na\n```", "a"},
+		{"opens with ```python\nas `in` this\n```repl\na\n```", "a"},
+		{"a ``` that is open\nhere ```python\nprint(1)\n```", ""},
+		{"say \"```python\nprint(1)\n```", ""},
+		{"say (```python\nprint(1)\n```", ""},
+		{"an escaped \\```python\nprint(1)\n```", ""},
+		{"behind ```python it goes on\nprint(1)\n```", ""},
+		{"tildes ~~~python\nprint(1)\n~~~", ""},
+		{"two ``python\nprint(1)\n``", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_code(rows[i].input, false, rows[i].expected);
+}
+
+/* ENG-1: a fence may close on the last line of its code, for Python has no backticks but in
+ * strings and comments. */
+static void test_fences_closed_on_the_last_line(void **state)
+{
+	static const struct row rows[] = {
+		{"```python\nprint(1)```", "print(1)"},
+		{"```python\nprint(1)```\n", "print(1)"},
+		{"```python\nprint(1) ```  \r\nDone.\n```repl\nb\n```", "print(1) \n--\nb"},
+		{"```python\nprint(1)```\nIt prints:\n```\n1\n```", "print(1)"},
+		{"```repl\na\nb````\nc", "a\nb"},
+		{"````repl\na```\nb\n````", "a```\nb"},
+		{"```repl\ns = '''x```\ny'''\nprint(s)\n```", "s = '''x```\ny'''\nprint(s)"},
+		{"```repl\ns = \"\"\"it's ```\n\"\"\"```\nend", "s = \"\"\"it's ```\n\"\"\""},
+		{"```repl\n# ends with ```\na\n```", "# ends with ```\na"},
+		{"```repl\ns = 'a\\' ```'\nb```", "s = 'a\\' ```'\nb"},
+		{"```repl\ns = 'open ```\nb\n```", "s = 'open ```\nb"},
+		{"```repl\na = '#'```", "a = '#'"},
+		{"```repl\ns = 'a\\\nb ```'\nc```", "s = 'a\\\nb ```'\nc"},
+		{"```repl\na\n        ```\nb", "a"},
+		/* what follows on the line would be lost */
+		{"```repl\na``` and\nb\n```", "a``` and\nb"},
+		/* another language's closes so where it does not close in a better way */
+		{"```json\n{}```\n```repl\na\n```", "a"},
+		{"```text\nx```\n```\n```repl\na\n```", "a"},
+		{"~~~text\nx~~~\n```repl\na\n```\n~~~", ""},
 	};
 
 	(void)state;
@@ -133,7 +209,7 @@ static void test_indentation(void **state)
 		{"    ```repl\na\n    b\n    ```", "a\nb"},
 		{"   ```repl\n  a\n```\nx", "a"},
 		{"  ```repl\n\ta\n  ```", "a"},
-		{"-```repl\na\n```", ""},
+		{"-```repl\na\n```", "a"},
 	};
 
 	(void)state;
@@ -153,6 +229,12 @@ static void test_cut_fence(void **state)
 	assert_int_equal(response.block_count, 0);
 	assert_int_equal(response.answer, ANSWER_NONE);
 	assert_text(response.thinking, "x", "cut");
+	response_done(&response);
+
+	response_read(text_of("Sure: ```repl\nprint('FINAL(1)"), true, &response);
+	assert_true(response.cut_fence);
+	assert_int_equal(response.block_count, 0);
+	assert_int_equal(response.answer, ANSWER_NONE);
 	response_done(&response);
 
 	response_read(text_of("```repl\na\n```\nand then"), true, &response);
@@ -373,6 +455,8 @@ static void test_thinking(void **state)
 		{"```repl\na\n```\nFINAL_VAR(a) done", "done"},
 		{"a\nFINAL(x\n```python\nb\n```\n)\nc\n```repl\nd\n```\ne", "a\n\nc\ne"},
 		{"```repl\na\n```", ""},
+		{"Sure: ```repl\na\n```\nthen", "Sure: \nthen"},
+		{"Sure:\n```repl\na```\nthen", "Sure:\nthen"},
 		{"", ""},
 	};
 
@@ -455,6 +539,12 @@ static void test_linear(void **state)
 		"```\n",
 		"```repl\n",
 		"~~~a\n",
+		"a ```python\n",
+		"a ```python\n\\'''\n",
+		"a ```x\n\"\n",
+		"a ```\nb\n\n",
+		"```x\na```\n",
+		"```python\n'a```\n",
 		"- ",
 		"\"",
 		"'",
@@ -485,14 +575,24 @@ static void test_linear(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fences),      cmocka_unit_test(test_line_ends),
-		cmocka_unit_test(test_indentation), cmocka_unit_test(test_cut_fence),
-		cmocka_unit_test(test_final),       cmocka_unit_test(test_empty_answer),
-		cmocka_unit_test(test_no_final),    cmocka_unit_test(test_span_paragraph),
-		cmocka_unit_test(test_precedence),  cmocka_unit_test(test_unclosed),
-		cmocka_unit_test(test_final_var),   cmocka_unit_test(test_long_name),
-		cmocka_unit_test(test_thinking),    cmocka_unit_test(test_code_and_answer),
-		cmocka_unit_test(test_any_bytes),   cmocka_unit_test(test_linear),
+		cmocka_unit_test(test_fences),
+		cmocka_unit_test(test_fences_behind_words),
+		cmocka_unit_test(test_fences_closed_on_the_last_line),
+		cmocka_unit_test(test_line_ends),
+		cmocka_unit_test(test_indentation),
+		cmocka_unit_test(test_cut_fence),
+		cmocka_unit_test(test_final),
+		cmocka_unit_test(test_empty_answer),
+		cmocka_unit_test(test_no_final),
+		cmocka_unit_test(test_span_paragraph),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_unclosed),
+		cmocka_unit_test(test_final_var),
+		cmocka_unit_test(test_long_name),
+		cmocka_unit_test(test_thinking),
+		cmocka_unit_test(test_code_and_answer),
+		cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_linear),
 	};
 
 	return cmocka_run_group_tests_name("response", tests, NULL, NULL);

@@ -46,6 +46,32 @@ class Code(Habit):
                 result = self.run_habit(f"Sure!\n```{name}\n{WORK}\nFINAL_VAR('total')\n```\n")
                 self.assertEqual(result["output"], "42")
 
+    def test_a_fence_behind_words_or_closed_on_its_code(self):
+        """ENG-1: specification 004's expression runs them, and nothing else can be meant."""
+        code = f"{WORK}\nFINAL_VAR('total')"
+        for reply in (
+            f"Sure: ```python\n{code}\n```",
+            f"```python\n{code}```",
+            f"Sure: ```python\n{code}```",
+            f"Like this ```x```:\n\n```repl\nbox = \"\"\"x```\n\"\"\"\n{code}```\nDone.",
+        ):
+            with self.subTest(reply=reply):
+                result = self.run_habit(reply)
+                self.assertEqual(result["output"], "42")
+                self.assertEqual(result["usage"]["iterations"], 1)
+
+    def test_inline_code_is_not_run(self):
+        """The same marks in prose: nothing runs, and the answer in the text is found."""
+        for words in (
+            "I use ```1/0``` here.",
+            "One opens with ```python\nand closes with ```.",
+            "One opens with ```python\n\nThen one writes 1/0.",
+        ):
+            with self.subTest(words=words):
+                result = self.run_habit(f"{words}\n\nFINAL(42)")
+                self.assertEqual(result["output"], "42")
+                self.assertEqual(result["trace"]["iterations"][0]["codeExecutions"], [])
+
     def test_code_without_a_fence(self):
         """It is not run: prose could be taken for it. The model is told how to write it."""
         self.learns(WORK + "\nprint(total)", NO_CODE)
