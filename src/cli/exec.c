@@ -164,6 +164,8 @@ static const char *stop_reason(const struct exec *exec, enum error_kind kind)
 		return "provider_error";
 	case ERROR_REFUSED:
 		return "refused";
+	case ERROR_NO_ANSWER:
+		return "no_code";
 	case ERROR_BUDGET:
 		return "max_cost"; /* of 0: all else is the engine's to say */
 	case ERROR_NONE:

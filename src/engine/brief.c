@@ -91,6 +91,11 @@ void telling_say(struct telling *telling, enum llm_role role, struct conversatio
 	evbuffer_drain(telling->timeless, evbuffer_get_length(telling->timeless));
 }
 
+void telling_note(struct telling *telling, const char *name)
+{
+	prompt_render(name, &(struct prompt_values){0}, telling->text, telling->timeless);
+}
+
 void brief_system(const struct brief *brief, const struct budget *parent, struct telling *out)
 {
 	auto_evbuffer struct evbuffer *contexts = evbuffer_new();

@@ -31,6 +31,7 @@ struct telling {
 
 struct telling telling_new(void);
 void telling_free(struct telling *);
+void telling_note(struct telling *, const char *name); /* adds a prompt that has no values */
 void telling_say(struct telling *, enum llm_role, struct conversation *); /* and empties it */
 
 void brief_system(const struct brief *, const struct budget *parent, struct telling *out);

@@ -54,7 +54,7 @@ static json_t *result_object(struct engine *engine, const struct run_result *run
 		err->kind == ERROR_NONE, "output", json_from_text(run->answer), "trace",
 		trace_tree(engine->room.trace), "usage", result_usage(run_budget(engine->root)),
 		"warnings", warnings_of(engine), "sandbox", sandbox_report(engine->room.sandbox),
-		"stopReason", stop_reason_name(run->stop));
+		"stopReason", stop_name(run->stop));
 
 	json_object_set_new(object, "model", json_string(engine->room.model));
 	json_object_set_new(object, "provider", json_string(llm_provider(engine->room.llm)));
@@ -77,7 +77,7 @@ static void on_root(void *owner, const struct run_result *run)
 	if (run->forced && engine->config.strict && run->stop != STOP_INTERRUPTED) {
 		error_set(&result.error, ERROR_BUDGET,
 			  "the answer was forced (%s), and --strict takes that for a failure",
-			  stop_reason_name(run->stop));
+			  stop_name(run->stop));
 		result.failure = ERROR_BUDGET;
 	}
 	result.object = result_object(engine, run, &result.error);

@@ -128,7 +128,7 @@ void record_end(struct trace *trace, const char *run, bool root, const struct ru
 			      : kept(trace, result->answer, TEXT_MAX);
 
 	trace_run(trace, "end", run, "{s:o, s:s, s:s, s:o, s:o*}", "finalAnswer", answer,
-		  "answerSource", source, "stopReason", stop_reason_name(result->stop), "usage",
+		  "answerSource", source, "stopReason", stop_name(result->stop), "usage",
 		  result_usage(budget), "error",
 		  result->error.kind ? result_error(&result->error, NULL) : NULL);
 }

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "engine/markdown.h"
 #include "engine/marker.h"
+
+enum { DATA_DEPTH_MAX = 100 };
 
 #define RESPONSE_MAX ((size_t)1 << 30) /* more than any model writes; the rest is not read */
 
@@ -78,6 +81,27 @@ static void read_thinking(struct text text, const struct markdown *md, const str
 	ret->thinking = text_trim(text_from(start, (size_t)(writer->at - start)));
 }
 
+/* Python, or what has no language; but data is not code, whatever its fence says. */
+static bool is_code(struct text text, const struct fence *fence)
+{
+	struct text body = text_slice(text, fence->body.start, fence->body.end);
+	json_t *data = json_read(text_trim(body), DATA_DEPTH_MAX, NULL);
+
+	json_decref(data);
+	return fence->language != FENCE_OTHER && !data;
+}
+
+static bool is_only_code(struct text text, const struct markdown *md,
+			 const struct response *response)
+{
+	if (response->answer || response->thinking.size || !md->fence_count)
+		return false;
+	for (size_t i = 0; i < md->fence_count; i++)
+		if (!is_code(text, &md->fences[i]))
+			return false;
+	return true;
+}
+
 void response_read(struct text text, bool cut, struct response *ret)
 {
 	struct markdown md;
@@ -97,6 +121,7 @@ void response_read(struct text text, bool cut, struct response *ret)
 	read_blocks(text, &md, &marker, &writer, ret);
 	ret->value = written(&writer, marker_value(&marker, writer.at));
 	read_thinking(text, &md, &marker, &writer, ret);
+	ret->only_code = is_only_code(text, &md, ret);
 	markdown_done(&md);
 }
 

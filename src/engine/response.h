@@ -23,6 +23,7 @@ struct response {
 	enum response_answer answer;
 	struct text value;    /* the answer's text, or the variable's name; ends in NUL */
 	struct text thinking; /* all text outside of fences and of the marker that counts */
+	bool only_code;       /* no answer and no words: nothing but blocks of code */
 	bool cut_fence;       /* cut inside a code block, which is not in `blocks` */
 	char *memory;         /* owned */
 };

@@ -2,18 +2,6 @@
 
 #include "base/json.h"
 #include "base/money.h"
-#include "engine/run.h"
-
-const char *stop_reason_name(enum stop_reason stop)
-{
-	static const char *const names[] = {
-#define X(reason, name) [STOP_##reason] = name,
-		STOP_REASONS(X)
-#undef X
-	};
-
-	return names[stop];
-}
 
 json_t *result_cost(bool known, int64_t pico)
 {

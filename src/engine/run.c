@@ -21,7 +21,7 @@
  *   LIST -> FORCE       which variables there are
  *   FORCE -> CLOSE      the model is asked for its answer, now
  *   CLOSE -> LOOKUP     it named a variable
- *   CLOSE -> CLOSE      as with READ
+ *   CLOSE -> CLOSE      as with READ; or it was only code, and words are asked for
  *   any -> LIST         the time is over, or somebody wants the answer now
  *
  * Every state may go to FINISH, with an answer or an error. Nothing here blocks; only run_drive()
@@ -83,40 +83,31 @@ static enum verdict final(struct run *run, struct text text, const char *source)
 
 static enum verdict fail(struct run *run, const struct error *err)
 {
+	enum stop_reason stop = stop_of_error(err->kind);
+
 	run->error = *err;
 	run->source = "error";
-	if (err->kind == ERROR_REFUSED)
-		run->stop = STOP_REFUSED;
-	else if (err->kind == ERROR_SANDBOX || err->kind == ERROR_WORKER ||
-		 err->kind == ERROR_INPUT)
-		run->stop = STOP_SANDBOX_ERROR;
-	else if (run->stop == STOP_FINAL)
-		run->stop = STOP_PROVIDER_ERROR;
+	if (stop != STOP_PROVIDER_ERROR || run->stop == STOP_FINAL)
+		run->stop = stop;
 	return then(run, RUN_FINISH);
 }
 
-/* The budget's words (LIB-24), as the stop reason that results name. */
-static enum verdict exhausted(struct run *run, const char *reason)
+/* An answer is asked for, and the run ends whatever comes. */
+static enum verdict stop(struct run *run, enum stop_reason reason)
 {
-	static const struct {
-		const char *reason;
-		enum stop_reason stop;
-	} reasons[] = {
-		{"Cost budget exhausted", STOP_MAX_COST},
-		{"Token budget exhausted", STOP_MAX_TOKENS},
-		{"Time budget exhausted", STOP_MAX_TIME},
-		{"Max iterations reached", STOP_MAX_ITERATIONS},
-		{"Max calls reached", STOP_MAX_CALLS},
-	};
+	run->stop = reason;
+	run->reason = stop_words(reason);
+	return then(run, RUN_LIST);
+}
+
+static enum verdict exhausted(struct run *run, const char *words)
+{
+	enum stop_reason reason = stop_with_words(words);
 	struct error err;
 
-	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-		if (!strcmp(reason, reasons[i].reason)) {
-			run->reason = reasons[i].reason;
-			run->stop = reasons[i].stop;
-			return then(run, RUN_LIST);
-		}
-	error_set(&err, ERROR_BUDGET, "%s", reason);
+	if (reason != STOP_FINAL)
+		return stop(run, reason);
+	error_set(&err, ERROR_BUDGET, "%s", words);
 	return fail(run, &err);
 }
 
@@ -268,9 +259,7 @@ static enum verdict judge_further(struct run *run)
 	brief_note(run->cut ? "cut_text" : "no_code", text_of(""), run->news);
 	if (++run->idle_turns < IDLE_TURNS_MAX)
 		return then(run, RUN_ASK);
-	run->reason = "three turns in a row had neither code nor an answer";
-	run->stop = STOP_MAX_ITERATIONS;
-	return then(run, RUN_LIST);
+	return stop(run, STOP_NO_CODE);
 }
 
 static enum verdict look_up(struct run *run, int64_t timeout_ms)
@@ -309,20 +298,17 @@ static enum verdict fail_forced(struct run *run, const struct error *cause)
 	struct error err = *cause;
 
 	error_context(&err, "%s, and no answer could be forced", run->reason);
-	err.kind = run->stop == STOP_INTERRUPTED ? ERROR_CANCELLED : ERROR_BUDGET;
+	err.kind = stop_error(run->stop);
 	return fail(run, &err);
 }
 
 /* The forced answer, with what must be said about it; an empty one is none. */
 static enum verdict settle(struct run *run, struct text text)
 {
-	bool interrupted = run->stop == STOP_INTERRUPTED;
-
 	if (!text.size)
 		return fail_forced(run, &(struct error){.text = "it was empty"});
-	run_warn(run, interrupted ? "Interrupted, answer was forced"
-				  : "Budget exhausted, answer was forced");
-	if (!interrupted)
+	run_warn(run, stop_warning(run->stop));
+	if (run->stop != STOP_INTERRUPTED)
 		run_warn(run, run->reason);
 	give_answer(run, text, "forced");
 	return then(run, RUN_FINISH);
@@ -381,12 +367,25 @@ static enum verdict run_force(struct run *run)
 	return await(run, RUN_CLOSE);
 }
 
-static enum verdict plead_again(struct run *run, const struct error *err)
+static enum verdict plead_again(struct run *run)
+{
+	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
+	return await(run, RUN_CLOSE);
+}
+
+static enum verdict close_error(struct run *run, const struct error *err)
 {
 	if (err->kind != ERROR_CONTEXT_OVERFLOW || !run_say_short_plea(run))
 		return fail_forced(run, err);
-	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
-	return await(run, RUN_CLOSE);
+	return plead_again(run);
+}
+
+/* No code runs any more, so code is no answer: words are asked for, once. */
+static enum verdict close_code(struct run *run, struct text reply)
+{
+	if (!run_say_plea_for_words(run, reply))
+		return fail_forced(run, &(struct error){.text = "it was only code"});
+	return plead_again(run);
 }
 
 static enum verdict run_close(struct run *run)
@@ -394,17 +393,16 @@ static enum verdict run_close(struct run *run)
 	const struct llm_response *reply = run->reply;
 
 	if (run->reply_error)
-		return plead_again(run, run->reply_error);
+		return close_error(run, run->reply_error);
 	run->cut = reply->finish == LLM_FINISH_LENGTH;
 	response_done(&run->response);
 	response_read(reply->text, run->cut, &run->response);
+	if (run->response.only_code)
+		return close_code(run, reply->text);
 	if (run->cut)
 		run_warn(run, "The forced answer was cut at its length limit");
 	if (run->response.answer == ANSWER_DIRECT)
 		return settle(run, run->response.value);
-	if (run->response.answer == ANSWER_NONE && run->response.block_count &&
-	    !run->response.thinking.size)
-		return fail_forced(run, &(struct error){.text = "it was only code"});
 	if (run->response.answer == ANSWER_NONE)
 		return settle(run, text_trim(reply->text));
 	return run->worker_idle ? look_up(run, LISTING_MS) : settle(run, text_of(""));
@@ -472,10 +470,10 @@ bool run_is_forcing(const struct run *run)
 	return run->reason || run->state == RUN_FINISH;
 }
 
-void run_give_up(struct run *run, enum stop_reason stop, int64_t deadline)
+void run_give_up(struct run *run, enum stop_reason reason, int64_t deadline)
 {
-	run->stop = stop;
-	run->reason = stop == STOP_INTERRUPTED ? "Interrupted" : "Time budget exhausted";
+	run->stop = reason;
+	run->reason = stop_words(reason);
 	run->deadline = deadline;
 	ask_cancel(take_pointer(&run->ask));
 	subcalls_free(&run->subcalls);

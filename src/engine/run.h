@@ -12,33 +12,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/context.h"
+#include "engine/stop.h"
 
 struct budget;
 struct caller;
 struct room;
 struct run;
 struct seat;
-
-/* Why a run stopped, with the name that results show. */
-#define STOP_REASONS(X)                                                                            \
-	X(FINAL, "final")                                                                          \
-	X(MAX_ITERATIONS, "max_iterations")                                                        \
-	X(MAX_COST, "max_cost")                                                                    \
-	X(MAX_TOKENS, "max_tokens")                                                                \
-	X(MAX_TIME, "max_time")                                                                    \
-	X(MAX_CALLS, "max_calls")                                                                  \
-	X(INTERRUPTED, "interrupted")                                                              \
-	X(PROVIDER_ERROR, "provider_error")                                                        \
-	X(SANDBOX_ERROR, "sandbox_error")                                                          \
-	X(REFUSED, "refused")
-
-enum stop_reason {
-#define X(reason, name) STOP_##reason,
-	STOP_REASONS(X)
-#undef X
-};
-
-const char *stop_reason_name(enum stop_reason);
 
 /* The root has neither parent nor pool nor seat. */
 struct run_options {

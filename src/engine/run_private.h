@@ -74,6 +74,7 @@ struct run {
 	bool cut;      /* this response, by its length limit */
 	bool repeated; /* it is the one before, word for word */
 	bool forgot;   /* a turn was summed up, and the user was told so */
+	bool worded;   /* the forced answer was only code, and words were asked for */
 	int shrunk;    /* how often this request was too long for the model */
 	int turn, idle_turns;
 	int lone_calls;  /* of this block, each made when none was open */
@@ -119,6 +120,9 @@ int64_t run_plea_size(const struct run *); /* tokens that the shortest is estima
 /* The same in fewer words, as the request was too long for the model; false: it cannot be. */
 bool run_say_less(struct run *);
 bool run_say_short_plea(struct run *);
+
+/* Once more, after a reply that was only code: for words; false: that was done before. */
+bool run_say_plea_for_words(struct run *, struct text reply);
 
 /* For the next turn: what the block has done that is being worked on; that a worker is gone, and
  * with it the variables, once. */

@@ -186,6 +186,8 @@ static void plead(struct run *run, int64_t max)
 	brief_clip(text_in(run->last_news), max, news);
 	brief_clip(text_in(run->news), max, news);
 	brief_forced(&brief, run->reason, text_in(news), &request);
+	if (run->worded)
+		telling_note(&request, "only_code");
 	telling_say(&request, LLM_USER, &run->conversation);
 	telling_free(&request);
 }
@@ -237,6 +239,25 @@ bool run_say_short_plea(struct run *run)
 	if (run->shrunk++)
 		return false;
 	plead_in_short(run, 1);
+	return true;
+}
+
+bool run_say_plea_for_words(struct run *run, struct text reply)
+{
+	struct telling request = telling_new();
+
+	if (run->worded)
+		return false;
+	run->worded = true;
+	run->shrunk = 0;
+	telling_note(&request, "only_code");
+	conversation_add(&run->conversation, LLM_ASSISTANT, reply, (struct text){0});
+	telling_say(&request, LLM_USER, &run->conversation);
+	telling_free(&request);
+	if (history_measure(&run->history, &run->conversation) + ASK_TOKENS_FORCED >
+		    run->history.window ||
+	    !affords(run, ASK_TOKENS_FORCED / 4))
+		plead_in_short(run, 0);
 	return true;
 }
 

@@ -30,6 +30,7 @@ VALUES = {
     "operation": {"task", "output"},
     "serial": set(),
     "summary": {"turns", "output"},
+    "only_code": set(),
     "lost": {"reason"},
     "unknown_variable": {"output", "variables"},
 }

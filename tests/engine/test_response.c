@@ -485,6 +485,37 @@ static void test_code_and_answer(void **state)
 	response_done(&response);
 }
 
+/* Nothing but code: what no answer is. */
+static void test_only_code(void **state)
+{
+	static const char *const code[] = {
+		"```repl\na\n```",    "```\na\n```\n\n~~~py\nb\n~~~\n",
+		"```repl\na",         "```python\nprint(1)```\n",
+		"```\n{'a': 1}\n```",
+	};
+	static const char *const other[] = {
+		"",
+		"a",
+		"So: ```repl\na\n```",
+		"```repl\na\n```\nFINAL(1)",
+		"```sql\na\n```",
+		"```\n{\"a\": 1}\n```",
+		"```python\n[1]\n```\n",
+		"```\na\n```\n```json\n1\n```",
+	};
+	struct response response;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(code) + COUNT(other); i++) {
+		bool is_code = i < COUNT(code);
+
+		response_read(text_of(is_code ? code[i] : other[i - COUNT(code)]), i % 2,
+			      &response);
+		assert_int_equal(response.only_code, is_code);
+		response_done(&response);
+	}
+}
+
 /* NUL and bytes that are no UTF-8 pass through unharmed. */
 static void test_any_bytes(void **state)
 {
@@ -592,6 +623,7 @@ int main(void)
 		cmocka_unit_test(test_thinking),
 		cmocka_unit_test(test_code_and_answer),
 		cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_only_code),
 		cmocka_unit_test(test_linear),
 	};
 

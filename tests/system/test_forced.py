@@ -30,7 +30,7 @@ LIMITS = [
     (
         [],
         "three turns in a row had neither code nor an answer",
-        "max_iterations",
+        "no_code",
         [STEP, WORDLESS],
     ),
 ]
@@ -61,6 +61,8 @@ class EveryLimit(ForcedTest):
                 self.assertEqual(result["stopReason"], stop)
                 self.assertEqual(result["trace"]["answerSource"], "forced")
                 expected = ["Budget exhausted, answer was forced", reason]
+                if stop == "no_code":  # nothing was exhausted
+                    expected[0] = "No code and no answer, answer was forced"
                 others = ("% of budget", "were cut off")
                 told = [w for w in result["warnings"] if not any(text in w for text in others)]
                 self.assertEqual(told[:2], expected)
@@ -97,29 +99,68 @@ class EveryLimit(ForcedTest):
                     server = self.limited(*steps, forced=forced)
                     result = self.run_limited(server, *arguments, status=6)
                     self.assertFalse(result["success"])
-                    self.assertEqual(result["error"]["kind"], "budget")
+                    kind = "no_answer" if stop == "no_code" else "budget"
+                    self.assertEqual(result["error"]["kind"], kind)
                     self.assertIn(reason, result["error"]["message"])
                     self.assertEqual(result["stopReason"], stop)
                     if stop != "max_time":
                         self.assertEqual(pico(result["usage"]["cost"]), server.billed_cost)
 
+    # What no answer is, however it is fenced: "```\n" is bare, and the last one is not closed.
+    CODE = (
+        block("print(len(context))"),
+        block("print(1)") + "\n\n" + block("print(2)") + "\n",
+        "```\nprint(len(context))\n```",
+        "```Python\nprint(1)\n```\n```\nprint(2)\n```",
+        "~~~\nprint(1)",
+    )
+
     def test_code_alone_is_no_answer(self):
-        """No code runs any more; beside words, or in another language, it is part of an answer."""
+        """No code runs any more: words are asked for, once more and in other words; else exit 6."""
+        for code in self.CODE:
+            with self.subTest(forced=code):
+                finish = "stop" if code.endswith(("```", "\n")) else "length"
+                server = self.limited(STEP, forced=Reply(text=code, finish=finish))
+                server.script("Your last reply was only code", Reply(text=code))
+                result = self.run_limited(server, "--max-iterations", "1", status=6)
+                self.assertIn("it was only code", result["error"]["message"])
+                self.assertEqual(result["output"], "")
+                self.assertEqual(len(server.requests), 3)
+                self.assertEqual(pico(result["usage"]["cost"]), server.billed_cost)
+
+    def test_words_after_code(self):
+        """The second time it is an answer, out of the same reserve, with all that was said."""
+        for code in self.CODE:
+            with self.subTest(forced=code):
+                server = self.serve("openai", prices=PRICES)
+                server.script(FORCED, Reply(text=code, usage=(900, 100)), times=1)
+                server.script("Your last reply was only code", WORDS)
+                server.script(None, STEP)
+                result = self.run_limited(server, "--max-cost", "0.03")
+                self.assertEqual(result["output"], "the forced words")
+                self.assertEqual(result["stopReason"], "max_cost")
+                self.assertEqual(pico(result["usage"]["cost"]), server.billed_cost)
+                self.assertLessEqual(result["usage"]["cost"], 0.03)
+                kinds = [call["kind"] for call in result["trace"]["llmCalls"]]
+                self.assertEqual(kinds, ["forced", "forced"])
+                asked = server.requests[-1].messages
+                self.assertIn("treasure", "".join(text for _, text in asked))
+
+    def test_no_code_but_data_or_words(self):
+        """Beside words, as data, or in a language that no worker runs, it is an answer."""
         code = block("print(len(context))")
-        for forced, answer in (
-            (code, None),
-            (f"{code}\n\n{code}\n", None),
-            (f"It may be 3:\n{code}", f"It may be 3:\n{code}"),
-            ("```json\n3\n```", "```json\n3\n```"),
+        for answer in (
+            f"It may be 3:\n{code}",
+            "```json\n3\n```",
+            '```\n{"hosts": ["a", "b"]}\n```',
+            '```python\n{"hosts": 2}\n```',
+            "```sql\nSELECT 1;\n```",
+            "use ```x``` here",
         ):
-            with self.subTest(forced=forced):
-                server = self.limited(STEP, forced=Reply(text=forced))
-                status = 0 if answer else 6
-                result = self.run_limited(server, "--max-iterations", "1", status=status)
-                if answer:
-                    self.assertEqual(result["output"], answer.strip())
-                else:
-                    self.assertIn("it was only code", result["error"]["message"])
+            with self.subTest(answer=answer):
+                server = self.limited(STEP, forced=Reply(text=answer))
+                result = self.run_limited(server, "--max-iterations", "1")
+                self.assertEqual(result["output"], answer.strip())
 
     def test_a_cut_one_is_told_of(self):
         for finish, told in (("length", 1), ("stop", 0)):
