@@ -9,6 +9,7 @@ import re
 
 import plans
 import variables
+from answers import Answer, BudgetExceeded, LLMError, Notes
 from arguments import (
     CONTEXT_HINT, check_list, check_model, check_prompt, check_task, check_text, plain,
 )
@@ -18,40 +19,6 @@ from messages import ANSWER_MAX, ATTACHED_MAX, ATTACHMENT_WEIGHT, PROMPTS_MAX
 SEARCH_FLAGS = re.IGNORECASE | re.MULTILINE
 REASONS_MAX = 10  # failures that a lost race tells
 REASON_MAX = 200  # characters of each
-
-
-class LLMError(Exception):
-    """A call that failed.
-
-    Raised by llm_query() and rlm_query(). The batch functions don't raise it:
-    there it stands as a value in the place of the result that failed. It is
-    falsy, its str() begins with "Error", and `.kind` says what it was:
-    "timeout", "throttled", "budget", "refused", ...
-    """
-
-    __module__ = "__main__"  # where the user finds it; tracebacks show it without ours
-
-    def __init__(self, message, kind="internal"):
-        super().__init__(message)
-        self.kind = kind
-
-    def __bool__(self):
-        return False
-
-    def __str__(self):
-        return f"Error ({self.kind}): {self.args[0]}"
-
-
-class BudgetExceeded(LLMError):
-    """A limit of the run's budget is reached: no more calls. budget() says what is left."""
-
-    __module__ = "__main__"
-
-    def __init__(self, message):
-        super().__init__(message, "budget")
-
-    def __str__(self):
-        return self.args[0]
 
 
 class Final:
@@ -81,6 +48,7 @@ class Helpers:
         self._context = inputs["context"]
         self._namespace = namespace
         self.final = Final()
+        self.notes = Notes()
         self.table = self._make_table()
 
     def _make_table(self):
@@ -110,13 +78,14 @@ class Helpers:
             question is about into it.
         model: the name of another model than the default one for sub-calls.
 
+        .degraded of the answer is true where it was cut, and .reason says so.
         Raises BudgetExceeded, TimeoutError or LLMError. For several prompts
         batch_llm_query() is faster: they are asked at the same time.
         """
         hint = "for several prompts use batch_llm_query()"
         check_prompt("llm_query", "the prompt", prompt, hint)
         model = check_model("llm_query", "model", model)
-        return self._one("llm_query", {"prompts": [plain(prompt)], "model": model})
+        return self._one("llm_query", "llm_query", {"prompts": [plain(prompt)], "model": model})
 
     def batch_llm_query(self, prompts, model=None):
         """Asks the model all prompts at the same time; returns the answers in their order.
@@ -132,6 +101,7 @@ class Helpers:
             check_prompt("batch_llm_query", f"prompt {number}", prompt)
         model = check_model("batch_llm_query", "model", model)
         return self._many(
+            "batch_llm_query",
             "llm_query",
             prompts,
             lambda some: {"prompts": [plain(prompt) for prompt in some], "model": model},
@@ -143,14 +113,15 @@ class Helpers:
         task: what it shall find out, a str.
         ctx: the str that it gets as `context`; without it, it shares yours.
 
-        Returns its answer, a str. Raises BudgetExceeded, TimeoutError or
-        LLMError. It takes several model calls: for a simple question about a
+        Returns its answer, a str. Its .degraded is true where there was no
+        sub-RLM, or it had to answer before it was done; .reason says which.
+        Raises BudgetExceeded, TimeoutError or LLMError. It takes several model calls: for a simple question about a
         text that fits into a prompt use llm_query().
         """
         check_prompt("rlm_query", "the task", task, "for several tasks use batch_rlm_query()")
         if ctx is not None:
             check_text("rlm_query", "ctx", ctx, CONTEXT_HINT)
-        return self._one("rlm_query", tasks_of([(task, self._other(ctx))]))
+        return self._one("rlm_query", "rlm_query", tasks_of([(task, self._other(ctx))]))
 
     def batch_rlm_query(self, tasks):
         """Gives several tasks to sub-RLMs at the same time; returns the answers in their order.
@@ -165,7 +136,7 @@ class Helpers:
         tasks = check_list("batch_rlm_query", "tasks", tasks)
         pairs = [check_task(number, task) for number, task in enumerate(tasks)]
         pairs = [(task, self._other(context)) for task, context in pairs]
-        return self._many("rlm_query", pairs, tasks_of)
+        return self._many("batch_rlm_query", "rlm_query", pairs, tasks_of)
 
     def race_query(self, prompts):
         """Asks alternatives at the same time; returns the first answer, a str, cancels the others.
@@ -181,7 +152,8 @@ class Helpers:
         result = self._run("race_query", plans.make_race(prompts, self._context))
         if result["winner"] is None:
             raise lost(result["results"])
-        return result["results"][result["winner"]]["response"]
+        winner = result["results"][result["winner"]]
+        return self._answer("race_query", winner["response"], winner.get("degraded"))
 
     def run_plan(self, operations, strategy="DependencyAware", failure="FailDependents",
                  max_parallel=None, timeout=None):
@@ -209,8 +181,8 @@ class Helpers:
         timeout: milliseconds for each operation; none where it is left out: then
             only the end of the run limits them.
 
-        Returns a dict: "results" has for each id a dict with "response" (a str,
-        or None), "error" (None, or a dict with "kind" and "message"), "status"
+        Returns a dict: "results" has for each id a dict with "response" (a str
+        with .degraded and .reason as of rlm_query(), or None), "error" (None, or a dict with "kind" and "message"), "status"
         ("succeeded", "failed" or "cancelled"), "tokens" and "duration";
         beside it stand "winner", "cancelled", "error" (what cut the whole
         short, or None), "totalTokens", "duration" and "metrics".
@@ -221,7 +193,13 @@ class Helpers:
         plan = plans.make_plan(
             operations, strategy, failure, max_parallel, timeout, self._context
         )
-        return self._run("run_plan", plan)
+        result = self._run("run_plan", plan)
+        for each in result["results"].values():
+            if each["response"] is not None:
+                each["response"] = self._answer(
+                    "run_plan", each["response"], each.get("degraded")
+                )
+        return result
 
     def budget(self):
         """What is left for this run, a dict: money in US dollars, time in milliseconds, counts."""
@@ -232,14 +210,19 @@ class Helpers:
         """None for the caller's own: that one is shared, and not sent."""
         return None if context is self._context else context
 
-    def _one(self, name, fields):
+    def _answer(self, function, text, reason):
+        if reason:
+            self.notes.add(function, reason)
+        return Answer(text, reason)
+
+    def _one(self, function, name, fields):
         try:
             reply = self._channel.call(name, fields)
         except ProtocolError as error:  # too large
             raise LLMError(str(error), "input") from None
         kind = reply["errors"][0]
         if kind is None:
-            return reply["values"][0]
+            return self._answer(function, reply["values"][0], reply["degraded"][0])
         message = reply["messages"][0] or kind
         if kind == "budget":
             raise BudgetExceeded(message)
@@ -249,13 +232,13 @@ class Helpers:
 
     def _run(self, function, plan):
         try:
-            return json.loads(self._one("run_plan", {"plan": plan}))
+            return json.loads(self._one(function, "run_plan", {"plan": plan}))
         except LLMError as error:
             if error.kind == "input":
                 raise ValueError(f"{function}(): {error.args[0]}") from None
             raise
 
-    def _many(self, name, items, make_fields):
+    def _many(self, function, name, items, make_fields):
         results = []
         for some in portions(items):
             try:
@@ -266,7 +249,7 @@ class Helpers:
             for slot in range(len(some)):
                 kind = reply["errors"][slot]
                 results.append(
-                    reply["values"][slot]
+                    self._answer(function, reply["values"][slot], reply["degraded"][slot])
                     if kind is None
                     else LLMError(reply["messages"][slot] or kind, kind)
                 )

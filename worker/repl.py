@@ -23,6 +23,7 @@ import types
 import plans
 import tracebacks
 import variables
+from answers import Answer
 from arguments import plain
 from channel import Channel, end, exceeds
 from helpers import Helpers, is_answer, new_answer
@@ -123,6 +124,7 @@ class Session:
             self._guarded(self._settle),
         ]
         error = "\n".join(filter(None, errors))
+        self._stderr.write(self._helpers.notes.take())
         final, answer = self._helpers.final.take()
         self._channel.send(
             "done",
@@ -187,7 +189,7 @@ class Session:
             return
         builtins._ = value
         limit = self._max_output
-        if type(value) in (str, bytes) and len(value) > 4 * limit:
+        if type(value) in (str, bytes, Answer) and len(value) > 4 * limit:
             # Only what will be shown: the whole repr may not fit into memory.
             self._stdout.write(repr(value[:limit])[:-1])
             self._stdout.skip(len(value) - 2 * limit)

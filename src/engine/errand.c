@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "async/report.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "budget/budget.h"
@@ -115,6 +116,18 @@ void errand_start(struct errand *errand, const struct rlmd_plan *plan,
 	errand->execution = rlmd_execution_start(errand->caller->room->base, plan, &options);
 }
 
+json_t *errand_report(const struct errand *errand)
+{
+	json_t *report = report_execution(errand->execution);
+	json_t *results = json_object_get(report, "results");
+
+	for (size_t i = 0; i < errand->count; i++)
+		if (errand->slots[i].degraded && !errand->slots[i].failed)
+			json_object_set_new(json_object_get(results, errand->operations[i].id),
+					    "degraded", json_string(errand->slots[i].degraded));
+	return report;
+}
+
 void errand_settle(struct errand *errand)
 {
 	grant_done(&errand->grant);
@@ -123,8 +136,10 @@ void errand_settle(struct errand *errand)
 void errand_done(struct errand *errand)
 {
 	rlmd_execution_free(errand->execution);
-	for (size_t i = 0; i < errand->count; i++)
+	for (size_t i = 0; i < errand->count; i++) {
 		slot_done(&errand->slots[i]);
+		free(errand->slots[i].degraded); /* which the report of a plan has needed */
+	}
 	grant_done(&errand->grant);
 	if (errand->caller)
 		errand->caller->answers -= errand->answers;

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <rlmd/plan.h>
 #include <stdint.h>
 
@@ -35,6 +36,9 @@ void errand_init(struct errand *, struct caller *, struct rlmd_operation *, size
  * are set here. Never calls back before it returns.
  */
 void errand_start(struct errand *, const struct rlmd_plan *, struct rlmd_execution_options);
+
+/* The whole as JSON (docs/plans.md), new: with why an answer is less than what was asked for. */
+json_t *errand_report(const struct errand *);
 
 /* All have ended: what was set aside for them returns. */
 void errand_settle(struct errand *);

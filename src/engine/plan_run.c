@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "async/report.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -114,7 +113,7 @@ static json_t *warnings_of(const struct plan_run *plan_run)
 static json_t *result_object(const struct plan_run *plan_run)
 {
 	const struct room *room = &plan_run->room;
-	json_t *object = report_execution(plan_run->errand.execution);
+	json_t *object = errand_report(&plan_run->errand);
 
 	json_object_set_new(object, "event", json_string("result"));
 	json_object_set_new(object, "usage", result_usage(plan_run->budget));

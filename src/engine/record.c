@@ -100,6 +100,13 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL);
 }
 
+void record_degraded(struct trace *trace, const char *run, bool task, const char *reason)
+{
+	if (trace_admit_call(trace))
+		trace_run(trace, "degraded", run, "{s:s, s:s}", "call",
+			  task ? "rlm_query" : "llm_query", "reason", reason);
+}
+
 void record_plan(struct trace *trace, const char *run, const struct rlmd_plan_event *event)
 {
 	json_t *object = report_event(event);

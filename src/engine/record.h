@@ -31,6 +31,9 @@ void record_iteration(struct trace *, const char *run, int index);
 void record_call(struct trace *, const char *run, int index, const char *reason,
 		 const struct llm_request *, const struct llm_response *, const struct error *err);
 
+/* An answer that code was given is less than what it had asked for. */
+void record_degraded(struct trace *, const char *run, bool task, const char *reason);
+
 /* Of a plan that a block or the command line has ordered (docs/plans.md); `run` is whose. */
 void record_plan(struct trace *, const char *run, const struct rlmd_plan_event *);
 

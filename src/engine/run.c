@@ -423,6 +423,7 @@ void run_deliver(struct run *run)
 		.error = run->error,
 		.answer = text_from(run->answer, run->answer_size),
 		.forced = !strcmp(run->source, "forced"),
+		.cut = !strcmp(run->source, "forced") && run->cut,
 	};
 
 	event_del(run->alarm);

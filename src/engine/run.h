@@ -36,7 +36,7 @@ struct run_result {
 	enum stop_reason stop;
 	struct error error; /* ERROR_NONE: there is an answer */
 	struct text answer; /* UTF-8; also beside an error, where there is one */
-	bool forced;
+	bool forced, cut;   /* it was asked for before the run was done; it is not all of it */
 };
 
 typedef void run_done_fn(void *owner, const struct run_result *);

@@ -16,6 +16,7 @@
 #include "engine/brief.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
+#include "engine/record.h"
 #include "engine/room.h"
 #include "engine/run.h"
 
@@ -94,21 +95,52 @@ static void slot_keep(struct slot *slot, struct evbuffer *answer)
 	slot_fail(slot, &err);
 }
 
+/* One more way in which the answer is less than what was asked for; takes `why`. */
+static void slot_degrade(struct slot *slot, char *why)
+{
+	char *before = slot->degraded;
+
+	slot->degraded = why;
+	if (!before)
+		return;
+	slot->degraded = xasprintf("%s; %s", before, why);
+	free(before);
+	free(why);
+}
+
+static void note_cut(struct slot *slot, bool cut)
+{
+	if (cut)
+		slot_degrade(slot, xstrdup("cut at its length limit"));
+}
+
+static void note_fallback(struct slot *slot)
+{
+	switch (slot->way) {
+	case WAY_SUBRUN:
+		return;
+	case WAY_DOWNGRADED:
+		slot_degrade(slot, xasprintf("downgraded to llm_query (%s)", slot->reason));
+		return;
+	case WAY_DIRECT:
+		slot_degrade(slot, xasprintf("no sub-RLM was started (%s), answered directly",
+					     slot->reason));
+		return;
+	}
+}
+
+/* The text is the answer's, and nothing else: code reads it. What is said about it stands beside.
+ */
 static void slot_answer(struct slot *slot, struct text text)
 {
+	struct caller *caller = slot->errand->caller;
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 
-	if (slot->way == WAY_DOWNGRADED)
-		evbuffer_add_printf(out, "[Downgraded to llm_query: %s.]\n", slot->reason);
-	if (slot->way == WAY_DIRECT)
-		evbuffer_add_printf(out, "[Cannot spawn sub-RLM: %s. Answering directly.]\n",
-				    slot->reason);
-	if (slot->forced)
-		evbuffer_add_printf(out, "[The sub-RLM's budget was exhausted. Its best guess:]\n");
 	text_repair(text, out);
-	if (slot->cut)
-		evbuffer_add_printf(out, "\n[The answer was cut at its length limit.]");
 	slot_keep(slot, out);
+	if (slot->degraded && !slot->failed)
+		record_degraded(caller->room->trace, caller->id,
+				slot->operation->mode == RLMD_OPERATION_RUN, slot->degraded);
 }
 
 static void on_ask(void *owner, const struct llm_response *response, const struct error *err)
@@ -121,7 +153,8 @@ static void on_ask(void *owner, const struct llm_response *response, const struc
 	if (err) {
 		slot_fail(slot, err);
 	} else {
-		slot->cut = response->finish == LLM_FINISH_LENGTH;
+		note_fallback(slot);
+		note_cut(slot, response->finish == LLM_FINISH_LENGTH);
 		slot_answer(slot, response->text);
 		room->call_count++;
 		room->call_ms += response->duration_ms;
@@ -220,9 +253,12 @@ static void on_child(void *owner, const struct run_result *result)
 	room->subrun_cost = money_add(room->subrun_cost,
 				      budget_usage(run_budget(slot->child))->cost);
 	slot->usage = usage_of_run(slot->child);
-	slot->forced = result->forced;
-	if (result->forced)
-		caller_warn_once(caller, "A sub-run's budget was exhausted, its answer was forced");
+	if (result->forced) {
+		caller_warn_once(caller, "A sub-run's answer was forced");
+		slot_degrade(slot, xasprintf("the sub-RLM's answer was forced (%s)",
+					     stop_words(result->stop)));
+	}
+	note_cut(slot, result->cut);
 	if (result->error.kind)
 		slot_fail(slot, &result->error);
 	else

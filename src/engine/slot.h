@@ -37,7 +37,7 @@ struct slot {
 	bool wanting;       /* it is a task that counts in the errand's grant */
 	bool numbered;      /* it has `number` among the calls of its caller */
 	int number;
-	bool forced, cut;  /* the answer is a guess, or not all of it */
+	char *degraded;    /* owned; NULL, or why the answer is less than what was asked for */
 	struct ask *ask;   /* owned while it is under way */
 	struct seat seat;  /* likewise, of the sub-run that waits to begin */
 	struct run *child; /* likewise */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "async/plan_file.h"
-#include "async/report.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -92,6 +91,7 @@ static void answer_slots(struct subcall *subcall)
 		slots[i].kind = slot->error;
 		slots[i].value = text_from(slot->value, slot->value_size);
 		slots[i].message = slot->value;
+		slots[i].degraded = slot->degraded;
 	}
 	worker_reply(subcall->worker, subcall->id, slots, count);
 }
@@ -165,7 +165,7 @@ static void on_plan(void *owner, const struct rlmd_plan_summary *summary)
 	struct subcall *subcall = owner;
 
 	(void)summary;
-	say(subcall, report_execution(subcall->errand.execution));
+	say(subcall, errand_report(&subcall->errand));
 	subcall_end(subcall);
 }
 

@@ -109,6 +109,20 @@ static void add_call(json_t *run, const json_t *event)
 	json_array_insert_new(calls, place, call);
 }
 
+static void add_degraded(json_t *run, const json_t *event)
+{
+	static const char *const keys[] = {"call", "reason", NULL};
+	json_t *answers = json_object_get(run, "degraded");
+	json_t *answer = json_object();
+
+	copy(answer, event, keys);
+	if (!answers) {
+		answers = json_array();
+		json_object_set_new(run, "degraded", answers);
+	}
+	json_array_append_new(answers, answer);
+}
+
 static void end_run(json_t *run, const json_t *event)
 {
 	static const char *const keys[] = {"finalAnswer", "answerSource", "usage",
@@ -123,10 +137,8 @@ void tree_feed(struct tree *tree, json_t *event)
 		const char *name;
 		void (*add)(json_t *run, const json_t *event);
 	} kinds[] = {
-		{"response", add_response},
-		{"code", add_execution},
-		{"llm_call", add_call},
-		{"end", end_run},
+		{"response", add_response}, {"code", add_execution}, {"llm_call", add_call},
+		{"degraded", add_degraded}, {"end", end_run},
 	};
 	const char *name = json_string_value(json_object_get(event, "event"));
 	const char *id = json_string_value(json_object_get(event, "run"));

@@ -280,6 +280,7 @@ struct frame *reply_frame(int64_t id, const struct worker_slot *slots, size_t co
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_REPLY));
 	json_t *values = json_array(), *errors = json_array(), *messages = json_array();
+	json_t *degraded = json_array();
 
 	for (size_t i = 0; i < count; i++) {
 		const struct worker_slot *slot = &slots[i];
@@ -291,10 +292,16 @@ struct frame *reply_frame(int64_t id, const struct worker_slot *slots, size_t co
 							   : json_null());
 		json_array_append_new(messages, slot->failed ? frame_text_value(frame, message)
 							     : json_null());
+		json_array_append_new(
+			degraded,
+			slot->degraded && !slot->failed
+				? json_from_text(text_clip(text_of(slot->degraded), NAME_MAX_BYTES))
+				: json_null());
 	}
 	frame_integer(frame, "id", id);
 	frame_json(frame, "values", values);
 	frame_json(frame, "errors", errors);
 	frame_json(frame, "messages", messages);
+	frame_json(frame, "degraded", degraded);
 	return frame;
 }

@@ -101,6 +101,7 @@ struct worker_slot {
 	struct text value;    /* where not failed */
 	enum error_kind kind; /* where failed */
 	const char *message;
+	const char *degraded; /* why the value is less than what was asked for; NULL: it is not */
 };
 
 void worker_reply(struct worker *, int64_t id, const struct worker_slot *slots, size_t count);

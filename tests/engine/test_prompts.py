@@ -92,6 +92,10 @@ class Prompts(unittest.TestCase):
         ):
             self.assertIn(word, choice)
 
+    def test_degraded(self):
+        """How code tells an answer from what stands in for one."""
+        self.assertIn(".degraded is True; .reason says why", flat("root"))
+
     def test_subrun(self):
         """ENG-25 to ENG-27: depth, both budgets, and how to be efficient."""
         for phrase in (
@@ -115,7 +119,7 @@ class Prompts(unittest.TestCase):
 
     def test_length(self):
         """Small local models have to read the system prompt too: some 900 tokens."""
-        self.assertLess(len(PROMPTS["root"]), 4000)
+        self.assertLess(len(PROMPTS["root"]), 4200)
 
     def test_caps(self):
         """ENG-14: what a purse that runs low does to sub-runs is said from the start."""

@@ -126,15 +126,14 @@ static void test_fallbacks(void **state)
 		const char *told, *kind, *reason;
 	} cases[] = {
 		{2, 0, 3, 5,
-		 "[Cannot spawn sub-RLM: Max sub-runs reached. Answering directly.]\nfine|",
+		 "fine[no sub-RLM was started (Max sub-runs reached), answered directly]|",
 		 "direct", "Max sub-runs reached"},
-		{1, 0, 9, 8,
-		 "[Cannot spawn sub-RLM: Max depth reached. Answering directly.]\nfine|", "direct",
-		 "Max depth reached"},
-		{2, 100, 9, 8, "[Downgraded to llm_query: less than 100 % of tokens left.]\nfine|",
+		{1, 0, 9, 8, "fine[no sub-RLM was started (Max depth reached), answered directly]|",
+		 "direct", "Max depth reached"},
+		{2, 100, 9, 8, "fine[downgraded to llm_query (less than 100 % of tokens left)]|",
 		 "llm_query", "less than 100 % of tokens left"},
 		{1, 100, 9, 8,
-		 "[Cannot spawn sub-RLM: Max depth reached. Answering directly.]\nfine|", "direct",
+		 "fine[no sub-RLM was started (Max depth reached), answered directly]|", "direct",
 		 "Max depth reached"},
 	};
 	struct fixture fixture;

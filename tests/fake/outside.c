@@ -149,9 +149,11 @@ void worker_reply(struct worker *worker, int64_t id, const struct worker_slot *s
 	(void)id;
 	fake_told[0] = '\0';
 	for (size_t i = 0; i < count && size < sizeof fake_told; i++)
-		size += (size_t)snprintf(fake_told + size, sizeof fake_told - size, "%s%.*s|",
+		size += (size_t)snprintf(fake_told + size, sizeof fake_told - size, "%s%.*s%s%s%s|",
 					 slots[i].failed ? "!" : "", (int)slots[i].value.size,
-					 slots[i].value.bytes);
+					 slots[i].value.bytes, slots[i].degraded ? "[" : "",
+					 slots[i].degraded ? slots[i].degraded : "",
+					 slots[i].degraded ? "]" : "");
 	if (!--worker->open)
 		post(worker, WORKER_DONE);
 }

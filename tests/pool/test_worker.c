@@ -148,7 +148,8 @@ static int calls(int in, int out)
 		 "\"attachments\":[2]}");
 	put_bytes(out, "b\xff", 2);
 	expect(in, "{\"type\":\"reply\",\"id\":5,\"values\":[\"A\",null],"
-		   "\"errors\":[null,\"budget\"],\"messages\":[null,\"no money\"]}");
+		   "\"errors\":[null,\"budget\"],\"messages\":[null,\"no money\"],"
+		   "\"degraded\":[\"cut\",null]}");
 	say(out, "{\"type\":\"rlm_query\",\"id\":5,\"tasks\":[\"t\",\"u\",\"v\"],"
 		 "\"contexts\":[null,0,\"in\\u0000line\"],\"attachments\":[3]}");
 	put_bytes(out, "raw", 3);
@@ -167,7 +168,7 @@ static int calls(int in, int out)
 static void on_call(struct actor *who, const struct worker_call *call)
 {
 	struct worker_slot slots[] = {
-		{.value = {"A", 1}},
+		{.value = {"A", 1}, .degraded = "cut"},
 		{.failed = true, .kind = ERROR_BUDGET, .message = "no money"},
 	};
 

@@ -238,11 +238,9 @@ class Below(ForcedTest):
             with self.subTest(reason=reason):
                 server = self.nest(*steps)
                 result = self.run_limited(server, *arguments)
-                printed = result["trace"]["iterations"][0]["codeExecutions"][0]["stdout"]
-                self.assertEqual(
-                    printed,
-                    "[The sub-RLM's budget was exhausted. Its best guess:]\nthe forced words\n",
-                )
+                execution = result["trace"]["iterations"][0]["codeExecutions"][0]
+                self.assertEqual(execution["stdout"], "the forced words\n")
+                self.assertIn(f"answer was forced ({reason})", execution["stderr"])
                 self.assertEqual(result["output"], "done")
                 (sub,) = result["trace"]["subcalls"]
                 self.assertEqual(sub["answerSource"], "forced")

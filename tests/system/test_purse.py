@@ -133,7 +133,7 @@ class Purse(ProviderTest):
                     "from concurrent.futures import ThreadPoolExecutor",
                     "tasks = [['t'] * 4] * 12",
                     "with ThreadPoolExecutor(12) as pool: r = sum(pool.map(batch_rlm_query, tasks), [])",
-                    "print(len(r), r.count('x'), sum('Max sub-runs reached' in x for x in r))",
+                    "print(len(r), r.count('x'), sum('Max sub-runs reached' in x.reason for x in r))",
                 ),
                 depth=0,
                 turn=0,
@@ -179,7 +179,7 @@ class Purse(ProviderTest):
         for reason, (kind, arguments) in cases.items():
             with self.subTest(reason):
                 executions, outcome = self.blocks(
-                    "for i in range(2): print(rlm_query('t').splitlines())",
+                    "for i in range(2): r = rlm_query('t'); print([r, r.reason])",
                     entries=[query("in short", kind=kind)],
                     arguments=arguments,
                 )
@@ -207,7 +207,7 @@ class Purse(ProviderTest):
 
     def test_a_grant_that_buys_nothing_starts_nothing(self):
         executions, outcome = self.blocks(
-            "print(rlm_query('t'))",
+            "print(rlm_query('t').reason)",
             entries=[query("directly", kind="direct")],
             arguments=["--max-tokens", "9000"],
         )
@@ -381,24 +381,95 @@ class Bill(ProviderTest):
         self.assertEqual(len(told), 1)
 
 
+SHOW = "print(json.dumps([[str(r), r.degraded, r.reason] for r in answers]))"
+DIRECT = "no sub-RLM was started (Max depth reached), answered directly"
+FORCED = "the sub-RLM's answer was forced (Max iterations reached)"
+CUT = "cut at its length limit"
+
+
 class Whole(SystemTest):
-    """A part is never passed off as the whole."""
+    """A part is never passed off as the whole, and what is said about an answer is not in it."""
+
+    def answers(self, code, *entries, arguments=()):
+        """Of a block that gathers `answers`: their text, .degraded and .reason; and the outcome."""
+        first = turn(block("import json", code, SHOW), depth=0, turn=0)
+        last = turn("FINAL(done)", depth=0, turn=1)
+        outcome = self.replay([first, *entries, last], "--json", *arguments, context="abc")
+        execution = outcome.executions()[0]
+        self.assertIsNone(execution["error"], execution["error"])
+        return json.loads(execution["stdout"]), outcome
+
+    def told(self, outcome):
+        """What the block's output says of it, and the model's next turn as well."""
+        shown = outcome.executions()[0]["stderr"]
+        for line in shown.splitlines():
+            self.assertIn(line, outcome.result["trace"]["iterations"][1]["prompt"]["content"])
+        return shown
+
+    def test_an_answer_in_place_of_a_sub_runs(self):
+        """ENG-13, ENG-14: what code reads is the answer, as it was given."""
+        scarce = "downgraded to llm_query (less than 100 % of cost left)"
+        code = "answers = [rlm_query('t')]; assert json.loads(answers[0]) == {'hosts': 3}"
+        for arguments, kind, reason in (
+            (["--max-depth", "1"], "direct", DIRECT),
+            (["--downgrade", "100"], "llm_query", scarce),
+        ):
+            with self.subTest(reason=reason):
+                told, outcome = self.answers(code, query('{"hosts": 3}', kind=kind),
+                                             arguments=arguments)
+                self.assertEqual(told, [['{"hosts": 3}', True, reason]])
+                self.assertIn(f"rlm_query(): 1 degraded answer: {reason}", self.told(outcome))
+                degraded = [{"call": "rlm_query", "reason": reason}]
+                self.assertEqual(outcome.result["trace"]["degraded"], degraded)
+
+    def test_a_batch(self):
+        """Each for itself; what is the same is said once, with how often."""
+        code = "answers = batch_rlm_query(['a', 'b', 'c']) + batch_llm_query(['d'])"
+        entries = [dict(query("x", kind="direct"), repeat=True), query("y")]
+        told, outcome = self.answers(code, *entries, arguments=["--max-depth", "1"])
+        self.assertEqual(told, [["x", True, DIRECT]] * 3 + [["y", False, ""]])
+        shown = self.told(outcome)
+        self.assertIn(f"batch_rlm_query(): 3 degraded answers: {DIRECT}", shown)
+        self.assertNotIn("batch_llm_query()", shown)
+
+    def test_a_race_and_a_plan(self):
+        code = (
+            "answers = [race_query([{'task': 't'}])]\n"
+            "results = run_plan([{'id': 'a', 'input': 't', 'mode': 'rlm'},"
+            " {'id': 'b', 'input': 'of {{a}}', 'dependsOn': ['a']}])['results']\n"
+            "answers += [results['a']['response'], results['b']['response']]\n"
+            "assert results['a']['degraded'] and 'degraded' not in results['b']"
+        )
+        entries = [dict(query("x", kind="direct"), repeat=True), query("y", pattern="^of x$")]
+        told, outcome = self.answers(code, *entries, arguments=["--max-depth", "1"])
+        self.assertEqual(told, [["x", True, DIRECT], ["x", True, DIRECT], ["y", False, ""]])
+        shown = self.told(outcome)
+        self.assertIn(f"race_query(): 1 degraded answer: {DIRECT}", shown)
+        self.assertIn(f"run_plan(): 1 degraded answer: {DIRECT}", shown)
 
     def test_a_forced_sub_run_is_marked(self):
-        entries = [
-            turn(block("print(rlm_query('t'))"), depth=0, turn=0),
-            dict(turn(block("1"), depth=1), repeat=True),
-            query("a guess", kind="forced"),
-            turn("FINAL(done)", depth=0, turn=1),
-        ]
-        outcome = self.replay(entries, "--json", "--max-iterations", "4")
-        self.assertIn("best guess:]\na guess", outcome.executions()[0]["stdout"])
+        entries = [dict(turn(block("1"), depth=1), repeat=True), query("a guess", kind="forced")]
+        code = "answers = [rlm_query('t')]"
+        told, outcome = self.answers(code, *entries, arguments=["--max-iterations", "4"])
+        self.assertEqual(told, [["a guess", True, FORCED]])
+        self.assertIn(FORCED, self.told(outcome))
         self.assertTrue(any("forced" in w for w in outcome.result["warnings"]))
 
     def test_a_cut_answer_is_marked(self):
+        """Of a call, and of a sub-run's forced answer; of one that is complete it says nothing."""
         cut = {"match": {"kind": "llm_query"}, "response": {"text": "half", "finish": "length"}}
-        executions, _ = self.blocks("print(llm_query('q'))", entries=[cut])
-        self.assertIn("cut at its length limit", executions[0]["stdout"])
+        told, outcome = self.answers("answers = [llm_query('q')]", cut)
+        self.assertEqual(told, [["half", True, CUT]])
+        self.assertIn(f"llm_query(): 1 degraded answer: {CUT}", self.told(outcome))
+        forced = {"match": {"kind": "forced"}, "response": {"text": "half", "finish": "length"}}
+        entries = [dict(turn(block("1"), depth=1), repeat=True), forced]
+        code = "answers = [rlm_query('t')]"
+        told, _ = self.answers(code, *entries, arguments=["--max-iterations", "4"])
+        self.assertEqual(told, [["half", True, f"{FORCED}; {CUT}"]])
+        told, outcome = self.answers(code, turn("FINAL(whole)", depth=1))
+        self.assertEqual(told, [["whole", False, ""]])
+        self.assertEqual(self.told(outcome), "")
+        self.assertNotIn("degraded", outcome.result["trace"])
 
     def test_a_worker_that_dies_between_blocks_is_told_of(self):
         entries = [

@@ -185,7 +185,8 @@ class Recursion(GuardedTest):
         arguments = ["--block-timeout", "500ms", "--max-iterations", "4", "--max-workers", "1"]
         result = self.finish(self.begin(entries, *arguments))
         (execution,) = result["trace"]["iterations"][0]["codeExecutions"]
-        self.assertIn("best guess:]\\nnothing\", 'found'", execution["stdout"])
+        self.assertEqual(execution["stdout"], "['nothing', 'found']\n")
+        self.assertIn("1 degraded answer: the sub-RLM's answer was forced", execution["stderr"])
         self.assertEqual(len(result["trace"]["subcalls"][0]["iterations"]), 2)
 
 

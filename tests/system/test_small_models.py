@@ -200,7 +200,8 @@ class Answers(Habit):
     def test_code_where_the_answer_was_asked_for(self):
         """No code runs any more, and code alone is no answer."""
         result = self.run_habit(
-            block("1"), block("FINAL('not run')"), arguments=["--max-iterations", "1"], status=6
+            block("1"), *[block("FINAL('not run')")] * 2,
+            arguments=["--max-iterations", "1"], status=6,
         )
         self.assertIn("it was only code", result["error"]["message"])
 

@@ -178,9 +178,13 @@ def frame(kind, attached=(), **fields):
 
 
 def reply_frame(number, slots):
-    """A slot: a str, bytes to be attached, or (kind of error, message)."""
-    values, errors, messages, attached = [], [], [], []
+    """A slot: a str, bytes to be attached, (kind of error, message), or [text, why degraded]."""
+    values, errors, messages, degraded, attached = [], [], [], [], []
     for slot in slots:
+        reason = None
+        if type(slot) is list:
+            slot, reason = slot
+        degraded.append(reason)
         failed = type(slot) is tuple
         if type(slot) is bytes:
             attached.append(slot)
@@ -188,7 +192,8 @@ def reply_frame(number, slots):
         values.append(None if failed else slot)
         errors.append(slot[0] if failed else None)
         messages.append(slot[1] if failed else None)
-    return frame("reply", attached, id=number, values=values, errors=errors, messages=messages)
+    return frame("reply", attached, id=number, values=values, errors=errors, messages=messages,
+                 degraded=degraded)
 
 
 def memory_file(data):

@@ -148,7 +148,8 @@ class Violations(Channel):
                      b'{"type":"exec","block":-1,"code":"x"}',
                      b'{"type":"exec","block":1,"code":0}',
                      b'{"type":"exec","block":1.5,"code":""}',
-                     b'{"type":"reply","id":1,"values":"x","errors":[],"messages":[]}',
+                     b'{"type":"reply","id":1,"values":"x","errors":[],"messages":[],'
+                     b'"degraded":[]}',
                      b'{"type":"\xff"}', b'{"type":"exit","attachments":[-1]}'):
             with self.subTest(body):
                 with Worker() as self.worker:

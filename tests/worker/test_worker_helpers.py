@@ -109,6 +109,58 @@ class Calls(Helpers):
     def test_budget(self):
         self.assert_shows("budget()['cost']", "1.5")
 
+    def test_answers_are_texts(self):
+        """A str in every use but `type() is str`, that tells what it is worth."""
+        self.worker.answer = lambda _call: [['{"a": 1}', "cut"]]
+        self.worker.run("import copy, io, json, pickle, re\na = llm_query('p')")
+        for code, shown in (
+            ("a, str(a), f'{a}', a + '', a[:3]",
+             "('{\"a\": 1}', '{\"a\": 1}', '{\"a\": 1}', '{\"a\": 1}', '{\"a')"),
+            ("json.loads(a), json.dumps([a]), a == str(a), a in {str(a)}, isinstance(a, str)",
+             "({'a': 1}, '[\"{\\\\\"a\\\\\": 1}\"]', True, True, True)"),
+            ("[(x, x.degraded, x.reason) for x in (a, copy.copy(a), copy.deepcopy([a])[0])]",
+             str([('{"a": 1}', True, "cut")] * 3)),
+            ("[(x.degraded, x.reason) for n in range(pickle.HIGHEST_PROTOCOL + 1)"
+             " for x in [pickle.loads(pickle.dumps(a, n))]] == [(True, 'cut')] * 6", "True"),
+            ("type(a).__name__, type(a) is str", "('str', False)"),
+            ("type(a.strip()), type(str(a)), re.findall('[a-z]+', a)",
+             "(<class 'str'>, <class 'str'>, ['a'])"),
+            ("count_matches('a', text=a), extract_json(a), io.StringIO(a).read()",
+             "(1, {'a': 1}, '{\"a\": 1}')"),
+            ("llm_query(a), rlm_query('t', a)", str(('{"a": 1}',) * 2)),
+            ("SHOW_VARS()", "context, str, 43 characters, '# One\\nalpha {\"a\": [1, 2]} Alpha"
+             "\\n# Two\\nbeta\\n'\na, str, 8 characters, '{\"a\": 1}'"),
+        ):
+            with self.subTest(code):
+                self.assert_shows(code, shown)
+        self.assertEqual(self.worker.run("FINAL(a)")["answer"], '{"a": 1}')
+        self.assertEqual(self.worker.get("a")["value"], '{"a": 1}')
+        self.assertEqual(self.worker.calls[1]["prompts"], ['{"a": 1}'])
+
+    def test_the_output_tells_of_degraded_answers(self):
+        """Once for each function and reason, in the block that got them, wherever it printed."""
+        self.worker.answer = lambda call: [
+            ["x", "cut" if n % 2 else "forced"] for n in range(len(call.get("prompts", "t")))
+        ]
+        done = self.worker.run(
+            "import contextlib, io\n"
+            "with contextlib.redirect_stderr(io.StringIO()):\n"
+            "    rlm_query('t'), batch_llm_query(list('abcde'))\n1/0"
+        )
+        tail = " (.degraded and .reason of an answer tell)"
+        self.assertEqual(done["stderr"].splitlines(), [
+            "[note] rlm_query(): 1 degraded answer: forced" + tail,
+            "[note] batch_llm_query(): 3 degraded answers: forced" + tail,
+            "[note] batch_llm_query(): 2 degraded answers: cut" + tail,
+        ])
+        self.assertIn("ZeroDivisionError", done["error"])
+        self.assertEqual(self.worker.run("1")["stderr"], "")
+
+    def test_an_error_value_is_degraded_too(self):
+        self.worker.answer = lambda _call: ["a", ("timeout", "late")]
+        self.worker.run("r = batch_llm_query(['1', '2'])")
+        self.assert_shows("[(x.degraded, x.reason) for x in r]", "[(False, ''), (True, 'late')]")
+
     def test_errors_are_exceptions(self):
         """ASY-36 and interface.md: each can be told apart and caught."""
         for kind, name in (

@@ -35,7 +35,8 @@ class Messages(unittest.TestCase):
         fields = sum(len(fields) for _sender, fields in messages.MESSAGES.values())
         self.assertEqual(fields, len(re.findall(r"\bFIELD\(", table)))
         self.assertEqual(messages.MESSAGES["reply"], ("supervisor", {
-            "id": "INTEGER", "values": "TEXTS", "errors": "STRINGS_NULL", "messages": "TEXTS"}))
+            "id": "INTEGER", "values": "TEXTS", "errors": "STRINGS_NULL", "messages": "TEXTS",
+            "degraded": "STRINGS_NULL"}))
 
     def test_built_file_is_up_to_date(self):
         self.assertEqual(self.generate(TABLE.read_text())[1], (BUILT / "messages.py").read_text())
