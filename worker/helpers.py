@@ -359,13 +359,19 @@ class Helpers:
 
         name: the variable's name as a str, as in FINAL_VAR("report"). The
         variable's value itself will do too. Raises NameError if there is no
-        such variable.
+        such variable, or it is an expression: its value FINAL() takes.
         """
         value = name
         if isinstance(name, str):
             bare = name.strip().strip("'\"")
             if bare.isidentifier():
                 value = self._variable(bare)
+            elif not self._is_value(name) and variables.is_expression(plain(name), self.table,
+                                                                      self._namespace):
+                raise NameError(
+                    f"FINAL_VAR(): {name.strip()!r} is an expression, no variable's name. "
+                    f"Write FINAL({name.strip()}), or give its value a name first."
+                )
         self.final.give("final_var", plain(str(value)))
 
     def SHOW_VARS(self):
@@ -386,6 +392,9 @@ class Helpers:
         if is_answer(self._namespace.get("answer")):
             hidden.add("answer")
         return hidden
+
+    def _is_value(self, text):
+        return any(value is text for value in list(self._namespace.values()))
 
     def _variable(self, name):
         if self.has_variable(name):

@@ -1,5 +1,7 @@
 """What a namespace holds, told in text; the values are foreign code and may do anything."""
 
+import ast
+import builtins
 import itertools
 import json
 import types
@@ -7,6 +9,7 @@ import types
 LINES_MAX = 100
 LINE_MAX = 200
 PREVIEW_MAX = 120
+EXPRESSION_MAX = 1000  # characters; what is longer was no lookup
 ITEMS_SHOWN = 5
 BRACKETS = {list: "[]", tuple: "()", set: "{}", dict: "{}"}
 
@@ -49,6 +52,28 @@ def user_names(namespace, hidden):
 
 def is_special(name):
     return name.startswith("__") and name.endswith("__")
+
+
+def is_expression(text, *namespaces):
+    """Whether `text` is Python that looks something up: in something, or by a name that exists.
+
+    A text that happens to be Python, as "north-east" and "Berlin (Germany)" are, is none.
+    """
+    if len(text) > EXPRESSION_MAX:
+        return False
+    try:
+        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return any(
+        isinstance(node, ast.Subscript)
+        or isinstance(node, ast.Name) and (
+            any(node.id in names for names in namespaces)
+            or id(node) in called and hasattr(builtins, node.id)
+        )
+        for node in nodes
+    )
 
 
 def listing(namespace, names):

@@ -90,13 +90,14 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 	if (!trace_admit_call(trace))
 		return;
 	trace_run(trace, "llm_call", run,
-		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o*}", "index", index,
+		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:I, s:o*}", "index", index,
 		  "kind", llm_kind_name(request->kind), "reason", reason, "model",
 		  reply->model ? reply->model : request->model, "prompt",
 		  kept(trace, prompt, err ? FAILED_TEXT_MAX : TEXT_MAX), "response",
-		  kept(trace, reply->text, TEXT_MAX), "inputTokens", (json_int_t)reply->usage.input,
-		  "outputTokens", (json_int_t)reply->usage.output, "cost",
-		  result_cost(reply->cost_known, reply->cost), "duration",
+		  kept(trace, reply->text, TEXT_MAX), "tokens",
+		  (json_int_t)(reply->usage.input + reply->usage.output), "inputTokens",
+		  (json_int_t)reply->usage.input, "outputTokens", (json_int_t)reply->usage.output,
+		  "cost", result_cost(reply->cost_known, reply->cost), "duration",
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL);
 }
 

@@ -146,6 +146,8 @@ class Calls(SystemTest):
         self.assertEqual(executions[0]["stdout"], "an answer\n")
         (call,) = outcome.result["trace"]["llmCalls"]
         self.assertEqual((call["prompt"], call["response"]), ("what is it?", "an answer"))
+        self.assertGreater(call["tokens"], 0)
+        self.assertEqual(call["tokens"], call["inputTokens"] + call["outputTokens"])
         self.assertEqual(outcome.result["usage"]["llmCalls"], 3)
 
     def test_batch_keeps_its_order_and_its_failed_slots(self):

@@ -78,8 +78,15 @@ class Strategies(PlanTest):
              "status": "succeeded"},
         )
         self.assertEqual(result["totalTokens"], 45)
+
         self.assertEqual((result["winner"], result["cancelled"], result["error"]), (None, [], None))
         self.assertEqual(result["usage"]["llmCalls"], 3)
+
+    def test_a_cut_answer_says_so_beside_it(self):
+        server = self.echo(finish="length")
+        (result,) = self.run_plan(server, self.file(operation("a"))).result["results"].values()
+        self.assertEqual(result["response"], "<a>")
+        self.assertEqual(result["degraded"], "cut at its length limit")
 
     def test_sequential(self):
         """One at a time, as listed, dependencies first; priorities mean nothing."""

@@ -155,6 +155,14 @@ class Answers(Habit):
         result = self.run_habit(block(WORK), "FINAL_VAR(total + 1)", "FINAL_VAR(total)")
         self.assertEqual(result["output"], "42")
 
+    def test_an_expression_in_final_var_in_code(self):
+        """ENG-3: neither; the turn after it is told so."""
+        result = self.run_habit(
+            block("d = {'k': 42}", """FINAL_VAR("d['k']")"""), block("FINAL(d['k'])")
+        )
+        self.assertEqual(result["output"], "42")
+        self.assertIn("Write FINAL(d['k'])", self.told[1])
+
     def test_markup_around_the_answer(self):
         for answer in ("**FINAL(42)**", "Answer:\nFINAL(42)", "FINAL(42).", "  FINAL( 42 )"):
             with self.subTest(answer=answer):

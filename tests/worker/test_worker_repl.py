@@ -370,6 +370,10 @@ class Answers(Blocks):
             ("x = 'v'\nFINAL_VAR(' \"x\" ')", "final_var", "v"),
             ("FINAL_VAR('not a name')", "final_var", "not a name"),
             ("FINAL_VAR({'a': 1})", "final_var", "{'a': 1}"),
+            ("FINAL_VAR('north-' + 'east')", "final_var", "north-east"),
+            ("FINAL_VAR('Berlin ' + '(Germany)')", "final_var", "Berlin (Germany)"),
+            ("d = {'k': 'd[1]'}\nv = d['k']\nFINAL_VAR(v)", "final_var", "d[1]"),
+            ("FINAL_VAR('4' + '2.5')", "final_var", "42.5"),
             ("FINAL(1)\nFINAL(2)", "final_direct", "2"),
             ("FINAL(1)\ny = 3\nFINAL_VAR('y')", "final_var", "3"),
             ("FINAL(1)\n1/0", "final_direct", "1"),
@@ -378,6 +382,17 @@ class Answers(Blocks):
         ):
             with self.subTest(code):
                 self.assertEqual(self.final(code), (source, answer))
+
+    def test_an_expression_is_no_name(self):
+        """ENG-3: its text is not taken for the answer; the model is told what to write."""
+        self.run_block("d = {'k': 'found'}; rows = [1]")
+        for text in ("d['k']", 'd["k"]', " d['k'] ", "e['k']", "rows[0]", "d.get('k')", "len(rows)",
+                     "context[:3]", "rows + rows", "len(nothing)"):
+            with self.subTest(text):
+                done = self.run_block(f"FINAL_VAR({text!r})")
+                self.assertIsNone(done["final"])
+                self.assertIn("is an expression, no variable's name", done["error"])
+                self.assertIn(f"Write FINAL({text.strip()})", done["error"])
 
     def test_unknown_variable_is_no_answer(self):
         self.run_block("report = totals = 1\nimport re")
