@@ -85,7 +85,8 @@ class Helpers:
         hint = "for several prompts use batch_llm_query()"
         check_prompt("llm_query", "the prompt", prompt, hint)
         model = check_model("llm_query", "model", model)
-        return self._one("llm_query", "llm_query", {"prompts": [plain(prompt)], "model": model})
+        fields = {"prompts": [plain(prompt)], "model": model}
+        return self._one("llm_query", "llm_query", fields)
 
     def batch_llm_query(self, prompts, model=None):
         """Asks the model all prompts at the same time; returns the answers in their order.
@@ -115,8 +116,9 @@ class Helpers:
 
         Returns its answer, a str. Its .degraded is true where there was no
         sub-RLM, or it had to answer before it was done; .reason says which.
-        Raises BudgetExceeded, TimeoutError or LLMError. It takes several model calls: for a simple question about a
-        text that fits into a prompt use llm_query().
+        Raises BudgetExceeded, TimeoutError or LLMError. It takes several model
+        calls: for a simple question about a text that fits into a prompt use
+        llm_query().
         """
         check_prompt("rlm_query", "the task", task, "for several tasks use batch_rlm_query()")
         if ctx is not None:
@@ -182,7 +184,8 @@ class Helpers:
             only the end of the run limits them.
 
         Returns a dict: "results" has for each id a dict with "response" (a str
-        with .degraded and .reason as of rlm_query(), or None), "error" (None, or a dict with "kind" and "message"), "status"
+        with .degraded and .reason as of rlm_query(), or None), "error" (None,
+        or a dict with "kind" and "message"), "status"
         ("succeeded", "failed" or "cancelled"), "tokens" and "duration";
         beside it stand "winner", "cancelled", "error" (what cut the whole
         short, or None), "totalTokens", "duration" and "metrics".

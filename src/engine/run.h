@@ -58,7 +58,8 @@ void run_stop(struct run *, const struct error *err);
 
 struct budget *run_budget(const struct run *);  /* lent */
 const json_t *run_warnings(const struct run *); /* lent array of strings */
-int run_turn(const struct run *);               /* from 1; 0 before the first */
+const char *run_asked(const struct run *); /* its last request's hash (llm/exchange.h), or "" */
+int run_turn(const struct run *);          /* from 1; 0 before the first */
 
 /* While it waits for sub-runs, each time one more or one less, it has no seat (engine/seat.h). */
 void run_wait(struct run *);

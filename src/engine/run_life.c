@@ -314,6 +314,11 @@ const json_t *run_warnings(const struct run *run)
 	return run->caller.warnings;
 }
 
+const char *run_asked(const struct run *run)
+{
+	return run->asked;
+}
+
 int run_turn(const struct run *run)
 {
 	return run->turn;

@@ -19,6 +19,7 @@
 #include "engine/run.h"
 #include "engine/seat.h"
 #include "engine/subcall.h"
+#include "llm/exchange.h"
 #include "pool/worker.h"
 
 #define RUN_STATES(X)                                                                              \
@@ -48,6 +49,7 @@ struct run {
 	struct reserve reserve; /* for the forced answer */
 	struct event *alarm;    /* owned: the time for turns is over */
 	char id[37];
+	char asked[EXCHANGE_ID_SIZE]; /* the last turn's request, where exchanges are kept */
 	int depth;
 	char *task; /* owned */
 	size_t task_size;

@@ -278,5 +278,7 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 			    .turn = run->turn ? run->turn - 1 : 0},
 	};
 
+	if (kind == LLM_TURN && llm_keeps(run->room->llm))
+		exchange_id(&options.request, run->asked);
 	run->ask = ask_start(run->room, &options, run_on_ask, run);
 }

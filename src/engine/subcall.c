@@ -44,8 +44,10 @@ struct subcall {
 	struct errand errand;
 	struct batch batch;
 	struct rlmd_plan_file *file; /* owned: where the call is a plan; or NULL */
-	bool open;                   /* operations are under way */
-	char *word;                  /* owned: the whole answer, where it is one of ours */
+	char *asked;                 /* owned: its JSON, where exchanges are kept; or NULL */
+	size_t asked_size;
+	bool open;  /* operations are under way */
+	char *word; /* owned: the whole answer, where it is one of ours */
 	size_t word_size;
 	bool failed; /* it says why there is none */
 	TAILQ_ENTRY(subcall) entry;
@@ -65,6 +67,7 @@ static void subcall_free(struct subcall *subcall)
 	TAILQ_REMOVE(subcall->list, subcall, entry);
 	errand_done(&subcall->errand);
 	rlmd_plan_file_free(subcall->file);
+	free(subcall->asked);
 	batch_done(&subcall->batch);
 	event_free(subcall->posted);
 	free(subcall->word);
@@ -145,13 +148,21 @@ static void subcall_end(struct subcall *subcall)
 		post(subcall);
 }
 
-static void say(struct subcall *subcall, json_t *object)
+/* The answer is JSON of ours. How long things took is in it, so a recording keeps it: the same
+ * request, asked the same, is told the same in a replay, and goes on as it did. */
+static void say(struct subcall *subcall, json_t *object, const char *function, struct text asked)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	struct llm *llm = subcall->caller->room->llm;
+	auto_evbuffer struct evbuffer *out = evbuffer_new(), *key = evbuffer_new();
 
 	json_write(object, false, out);
 	json_decref(object);
 	subcall->word = text_drain(out, &subcall->word_size);
+	if (!llm_keeps(llm))
+		return;
+	evbuffer_add_printf(key, "%s %s ", run_asked(subcall->caller->run), function);
+	evbuffer_add(key, asked.bytes, asked.size);
+	subcall->word = llm_told(llm, text_in(key), subcall->word, &subcall->word_size);
 }
 
 static void on_batch(void *owner, const struct rlmd_plan_summary *summary)
@@ -165,7 +176,8 @@ static void on_plan(void *owner, const struct rlmd_plan_summary *summary)
 	struct subcall *subcall = owner;
 
 	(void)summary;
-	say(subcall, errand_report(&subcall->errand));
+	say(subcall, errand_report(&subcall->errand), "run_plan",
+	    text_from(subcall->asked, subcall->asked_size));
 	subcall_end(subcall);
 }
 
@@ -237,6 +249,10 @@ static void start_plan(struct subcall *subcall, struct text json)
 
 	if (!read_plan(subcall, (struct rlmd_text){json.bytes, json.size}))
 		return;
+	if (llm_keeps(subcall->caller->room->llm)) {
+		subcall->asked = text_copy(json);
+		subcall->asked_size = json.size;
+	}
 	plan = rlmd_plan_file_plan(subcall->file);
 	options.config = *rlmd_plan_file_config(subcall->file);
 	if (!options.config.max_parallel)
@@ -302,11 +318,13 @@ static void tell_budget(struct subcall *subcall)
 	const struct budget *budget = subcall->caller->budget;
 	struct budget_amount left = budget_remaining(budget);
 
-	say(subcall, json_pack("{s:o, s:o, s:I, s:i, s:i, s:i}", "cost", amount(left.cost, true),
-			       "tokens", amount(left.tokens, false), "time_ms",
-			       (json_int_t)budget_remaining_ms(budget), "iterations",
-			       budget_remaining_iterations(budget), "depth", subcall->caller->depth,
-			       "max_depth", budget_limits(budget)->max_depth));
+	say(subcall,
+	    json_pack("{s:o, s:o, s:I, s:i, s:i, s:i}", "cost", amount(left.cost, true), "tokens",
+		      amount(left.tokens, false), "time_ms",
+		      (json_int_t)budget_remaining_ms(budget), "iterations",
+		      budget_remaining_iterations(budget), "depth", subcall->caller->depth,
+		      "max_depth", budget_limits(budget)->max_depth),
+	    "budget", text_of(""));
 	post(subcall);
 }
 

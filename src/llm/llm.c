@@ -10,6 +10,7 @@
 #include "llm/exchange.h"
 #include "llm/provider.h"
 #include "llm/replay.h"
+#include "llm/told.h"
 
 /* Of models in no table. A local one gets no more than llm/ollama.c asks its server for. */
 enum { WINDOW_LOCAL = 32768, WINDOW_LOCAL_MAX = 131072, WINDOW_USUAL = 128000 };
@@ -19,6 +20,7 @@ struct llm {
 	struct provider provider;  /* owned */
 	struct replay *replay;     /* owned; NULL: ask for real */
 	struct recorder *recorder; /* owned; NULL: off */
+	struct told *told;         /* owned */
 };
 
 struct llm_call {
@@ -76,6 +78,7 @@ static bool llm_init(struct llm *llm, const struct llm_config *config, struct er
 		if (!llm->replay)
 			return false;
 	}
+	llm->told = told_new(config->replay_dir, config->record_dir, llm->provider.key);
 	if (config->record_dir)
 		llm->recorder = recorder_new(config->record_dir, llm->provider.key, err);
 	return !config->record_dir || llm->recorder;
@@ -96,10 +99,21 @@ void llm_free(struct llm *llm)
 {
 	if (!llm)
 		return;
+	told_free(llm->told);
 	recorder_free(llm->recorder);
 	replay_free(llm->replay);
 	provider_done(&llm->provider);
 	free(llm);
+}
+
+char *llm_told(struct llm *llm, struct text asked, char *words, size_t *size)
+{
+	return told_again(llm->told, asked, words, size);
+}
+
+bool llm_keeps(const struct llm *llm)
+{
+	return llm->recorder || llm->replay;
 }
 
 static struct text copy_text(struct text text, char **place)

@@ -148,5 +148,12 @@ const char *llm_default_model(const struct llm *); /* lent */
 const char *llm_provider(const struct llm *);      /* lent */
 const char *llm_price_date(const struct llm *);    /* "2026-11-01", lent */
 
+/*
+ * What code is told that a clock has a part in (llm/told.h): takes the words, and returns those to
+ * tell. Whether anything is kept or found so at all.
+ */
+char *llm_told(struct llm *, struct text asked, char *words, size_t *size);
+bool llm_keeps(const struct llm *);
+
 /* What a user should be warned of, each text once, as a new array of strings; emptied by this. */
 json_t *llm_take_warnings(struct llm *);

@@ -66,6 +66,20 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	fake_calls--;
 }
 
+char *llm_told(struct llm *llm, struct text asked, char *words, size_t *size)
+{
+	(void)llm;
+	(void)asked;
+	(void)size;
+	return words;
+}
+
+bool llm_keeps(const struct llm *llm)
+{
+	(void)llm;
+	return false;
+}
+
 bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
 	       int64_t output_tokens, int64_t *ret_cost)
 {

@@ -57,6 +57,49 @@ class RecordTest(ProviderTest):
         self.assertEqual(plain(first.result), plain(second.result))
 
 
+class Clocks(RecordTest):
+    """What code was told that a clock has a part in is told again."""
+
+    def check(self, *blocks):
+        replies = [code(text) for text in blocks]
+
+        def reply(request):
+            if request.last_user.startswith("TASK") or "Turn" in request.last_user:
+                return replies[request.turn] if request.turn < len(replies) else final("x")
+            return Reply(text="words", usage=(10, 2), delay=0.02)
+
+        self.kept = self.dir / f"kept {len(list(self.dir.iterdir()))}"
+        prices = (1000000, 2000000)
+        table = self.prices(m=prices)
+        with ModelServer("openai", prices=prices) as server:
+            server.script(None, reply)
+            first = self.record(server, *table)
+        self.same(first, self.again(*table, provider="openai"))
+        return first
+
+    def test_a_block_that_prints_what_is_left(self):
+        """The turn after it is asked in the same words, milliseconds and all."""
+        first = self.check("print(budget())", "print(budget()['time_ms'], budget()['time_ms'])")
+        printed = [each["stdout"] for each in first.executions()]
+        self.assertRegex(printed[0], r"'time_ms': \d+")
+        names = list(self.kept.iterdir())
+        self.assertEqual(len(names), 3 + 3)
+        for name in names:
+            self.assertEqual(name.stat().st_mode & 0o777, 0o600)
+
+    def test_a_block_that_prints_what_a_plan_took(self):
+        self.check(
+            "print(run_plan([{'id': 'a', 'input': 'p'}, {'id': 'b', 'input': 'q'}]))",
+            "print([run_plan([{'id': 'a', 'input': 'r'}]) for each in 'ab'])",
+        )
+
+    def test_a_recording_without_it(self):
+        """One of an older version, or a script: what is true now is told."""
+        entries = [{"match": {"kind": "turn", "turn": 0}, "response":
+                    {"text": "```repl\nFINAL(type(budget()['time_ms']))\n```"}}]
+        self.assertEqual(self.replay(entries).out, "<class 'int'>\n")
+
+
 class Replay(RecordTest):
     def test_same_answer_without_a_connection(self):
         """Turns, calls, sub-runs, thinking, usage and cost are those of the first time."""

@@ -1,0 +1,24 @@
+/*
+ * llm/told.h - what code was told that a clock has a part in, kept beside the exchanges.
+ *
+ * A block that prints how much time is left makes another request the next time. So a recording
+ * keeps such words too, named by what had asked for them and how often that had before, and a
+ * replay tells them again. Where a replay has none, what is true now is told.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/text.h"
+
+struct told;
+
+/* All may be NULL, and are lent but for the directories. */
+struct told *told_new(const char *replay_dir, const char *record_dir, const char *key);
+void told_free(struct told *); /* NULL is fine */
+
+/*
+ * The words to tell, owned, with their size in `size`: `words`, which are taken, or the recorded
+ * ones. What cannot be kept is only missed by a replay.
+ */
+char *told_again(struct told *, struct text asked, char *words, size_t *size);
