@@ -57,13 +57,15 @@ void record_response(struct trace *trace, const char *run, int index, struct tex
 	if (reply->thinking.size && thinking.size)
 		evbuffer_add(thoughts, "\n", 1);
 	text_repair(thinking, thoughts);
-	trace_run(trace, "response", run, "{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:I}",
-		  "index", index, "prompt", "content", kept(trace, prompt, WHOLE), "tokens",
+	trace_run(trace, "response", run,
+		  "{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:I, s:I}", "index", index,
+		  "prompt", "content", kept(trace, prompt, WHOLE), "tokens",
 		  (json_int_t)reply->usage.input, "response", "content",
 		  kept(trace, reply->text, WHOLE), "thinking",
 		  kept(trace, text_in(thoughts), WHOLE), "tokens", (json_int_t)reply->usage.output,
 		  "cost", result_cost(reply->cost_known, reply->cost), "model", reply->model,
-		  "duration", (json_int_t)reply->duration_ms);
+		  "cachedTokens", (json_int_t)reply->usage.cache_read, "duration",
+		  (json_int_t)reply->duration_ms);
 }
 
 void record_block(struct trace *trace, const char *run, int index, struct text code,
@@ -90,14 +92,15 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 	if (!trace_admit_call(trace))
 		return;
 	trace_run(trace, "llm_call", run,
-		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:I, s:o*}", "index", index,
-		  "kind", llm_kind_name(request->kind), "reason", reason, "model",
+		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:o*}", "index",
+		  index, "kind", llm_kind_name(request->kind), "reason", reason, "model",
 		  reply->model ? reply->model : request->model, "prompt",
 		  kept(trace, prompt, err ? FAILED_TEXT_MAX : TEXT_MAX), "response",
 		  kept(trace, reply->text, TEXT_MAX), "tokens",
 		  (json_int_t)(reply->usage.input + reply->usage.output), "inputTokens",
 		  (json_int_t)reply->usage.input, "outputTokens", (json_int_t)reply->usage.output,
-		  "cost", result_cost(reply->cost_known, reply->cost), "duration",
+		  "cachedTokens", (json_int_t)reply->usage.cache_read, "cost",
+		  result_cost(reply->cost_known, reply->cost), "duration",
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL);
 }
 

@@ -12,8 +12,10 @@
 enum { EVENT_DEPTH_MAX = 32 };
 
 struct tree {
-	json_t *runs; /* owned: id -> trace, as far as it has come */
-	json_t *root; /* lent out of `runs` */
+	json_t *runs;   /* owned: id -> trace, as far as it has come */
+	json_t *root;   /* lent out of `runs` */
+	json_t *seen;   /* owned: id -> what a run without an end has used, beside its trace */
+	json_int_t now; /* "ms" of the last event */
 };
 
 struct tree *tree_new(void)
@@ -21,6 +23,7 @@ struct tree *tree_new(void)
 	struct tree *tree = xcalloc(1, sizeof *tree);
 
 	tree->runs = json_object();
+	tree->seen = json_object();
 	return tree;
 }
 
@@ -29,6 +32,7 @@ void tree_free(struct tree *tree)
 	if (!tree)
 		return;
 	json_decref(tree->runs);
+	json_decref(tree->seen);
 	free(tree);
 }
 
@@ -62,6 +66,9 @@ static void begin_run(struct tree *tree, const json_t *event)
 	json_object_set_new(run, "finalAnswer", json_string(""));
 	json_object_set_new(run, "answerSource", json_string("error"));
 	json_object_set_new(tree->runs, json_string_value(json_object_get(event, "run")), run);
+	json_object_set_new(
+		tree->seen, json_string_value(json_object_get(event, "run")),
+		json_pack("{s:I, s:I}", "start", (json_int_t)tree->now, "cached", (json_int_t)0));
 	if (parent)
 		json_array_append(json_object_get(parent, "subcalls"), run);
 	else
@@ -131,6 +138,15 @@ static void end_run(json_t *run, const json_t *event)
 	copy(run, event, keys);
 }
 
+static void note_cached(json_t *seen, const json_t *event)
+{
+	json_int_t cached = json_get_integer(event, "cachedTokens", 0);
+
+	if (seen && cached)
+		json_object_set_new(seen, "cached",
+				    json_integer(json_get_integer(seen, "cached", 0) + cached));
+}
+
 void tree_feed(struct tree *tree, json_t *event)
 {
 	static const struct {
@@ -144,14 +160,102 @@ void tree_feed(struct tree *tree, json_t *event)
 	const char *id = json_string_value(json_object_get(event, "run"));
 	json_t *run;
 
+	tree->now = json_get_integer(event, "ms", tree->now);
 	if (!name || !id)
 		return;
 	if (!strcmp(name, "run") && !json_object_get(tree->runs, id))
 		begin_run(tree, event);
 	run = json_object_get(tree->runs, id);
+	note_cached(json_object_get(tree->seen, id), event);
 	for (size_t i = 0; run && i < sizeof kinds / sizeof *kinds; i++)
 		if (!strcmp(name, kinds[i].name))
 			kinds[i].add(run, event);
+}
+
+/* What was used, of a run that did not come to tell it, and of all below it. */
+struct tally {
+	double cost;
+	json_int_t input, output, cached, iterations, subcalls, calls, depth;
+	bool complete; /* every cost is known */
+};
+
+static void tally_cost(struct tally *tally, const json_t *cost)
+{
+	tally->complete &= json_is_number(cost);
+	tally->cost += json_number_value(cost);
+}
+
+static void tally_turn(struct tally *tally, const json_t *iteration)
+{
+	const json_t *response = json_object_get(iteration, "response");
+
+	tally->input += json_get_integer(json_object_get(iteration, "prompt"), "tokens", 0);
+	tally->output += json_get_integer(response, "tokens", 0);
+	tally->iterations++;
+	tally->calls++;
+	tally_cost(tally, json_object_get(response, "cost"));
+}
+
+static void tally_call(struct tally *tally, const json_t *call)
+{
+	tally->input += json_get_integer(call, "inputTokens", 0);
+	tally->output += json_get_integer(call, "outputTokens", 0);
+	tally->iterations += text_equal(json_get_text(call, "kind"), "turn");
+	tally->calls++;
+	tally_cost(tally, json_object_get(call, "cost"));
+}
+
+static void tally_below(struct tally *tally, const json_t *usage)
+{
+	json_int_t depth = json_get_integer(usage, "maxDepthReached", 0);
+
+	tally->input += json_get_integer(usage, "inputTokens", 0);
+	tally->output += json_get_integer(usage, "outputTokens", 0);
+	tally->cached += json_get_integer(usage, "cachedTokens", 0);
+	tally->iterations += json_get_integer(usage, "iterations", 0);
+	tally->subcalls += 1 + json_get_integer(usage, "subcalls", 0);
+	tally->calls += json_get_integer(usage, "llmCalls", 0);
+	tally->depth = depth > tally->depth ? depth : tally->depth;
+	tally->complete &= json_get_bool(usage, "costComplete", false);
+	tally->cost += json_number_value(json_object_get(usage, "cost"));
+}
+
+static json_t *tally_usage(const struct tally *tally, json_int_t duration)
+{
+	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "cost",
+			 tally->cost, "tokens", tally->input + tally->output, "inputTokens",
+			 tally->input, "outputTokens", tally->output, "duration", duration,
+			 "iterations", tally->iterations, "subcalls", tally->subcalls, "llmCalls",
+			 tally->calls, "maxDepthReached", tally->depth, "cachedTokens",
+			 tally->cached, "estimated", true, "costComplete", tally->complete);
+}
+
+/* Gives a run without an end, and those below it, the usage that their events add up to. What was
+ * under way in the end is not in it: so it is an estimate. */
+static void complete_usage(const struct tree *tree, json_t *run)
+{
+	const json_t *seen = json_object_get(tree->seen,
+					     json_string_value(json_object_get(run, "id")));
+	struct tally tally = {
+		.cached = json_get_integer(seen, "cached", 0),
+		.depth = json_get_integer(run, "depth", 0),
+		.complete = true,
+	};
+	json_t *each;
+	size_t i;
+
+	if (json_object_get(run, "usage"))
+		return;
+	json_array_foreach (json_object_get(run, "iterations"), i, each)
+		tally_turn(&tally, each);
+	json_array_foreach (json_object_get(run, "llmCalls"), i, each)
+		tally_call(&tally, each);
+	json_array_foreach (json_object_get(run, "subcalls"), i, each) {
+		complete_usage(tree, each);
+		tally_below(&tally, json_object_get(each, "usage"));
+	}
+	json_object_set_new(run, "usage",
+			    tally_usage(&tally, tree->now - json_get_integer(seen, "start", 0)));
 }
 
 /*
@@ -193,6 +297,8 @@ json_t *tree_from_lines(struct text lines, const char *name, struct error *err)
 		error_set(err, ERROR_INPUT, "%s is no trace: it has no \"run\" event", name);
 	else
 		root = json_incref(tree->root);
+	if (root)
+		complete_usage(tree, root);
 	tree_free(tree);
 	return root;
 }

@@ -21,7 +21,8 @@ json_t *tree_root(const struct tree *);       /* lent; NULL before the root's "r
 
 /*
  * The tree of the last root run in a trace file, new. A run's last line may have been cut; any
- * other bad line is ERROR_INPUT with its number. A run without an end gets answerSource "error".
+ * other bad line is ERROR_INPUT with its number. A run without an end gets answerSource "error",
+ * and the usage that its events add up to.
  */
 json_t *tree_from_file(const char *path, struct error *);
 

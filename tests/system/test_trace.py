@@ -124,6 +124,34 @@ class Growing(TraceTest):
         self.assertEqual(iteration["codeExecutions"], [])
         self.assertIsNone(process.poll())
 
+    def test_what_a_killed_run_had_used(self):
+        """Of every beginning of a trace `rlmd trace` has the usage that its events add up to."""
+        self.finish(self.begin(SUBCALLS))
+        lines = self.trace.read_bytes().splitlines(keepends=True)
+        events = whole_events(self.trace)
+        whole = next(e for e in events if e["event"] == "end" and e["run"] == events[0]["run"])
+        for count in range(1, len(lines)):
+            cut = self.dir / "cut"
+            cut.write_bytes(b"".join(lines[:count]) + lines[count][:9])
+            usage, told = self.tree(cut)["usage"], events[:count]
+            self.assertEqual(set(usage), set(whole["usage"]))
+            if whole in told:
+                self.assertEqual(usage, whole["usage"])
+                continue
+            calls = [e for e in told if e["event"] in ("response", "llm_call")]
+            self.assertTrue(usage["estimated"])
+            self.assertEqual(usage["duration"], told[-1]["ms"])
+            self.assertEqual(usage["llmCalls"], len(calls))
+            self.assertEqual(usage["iterations"], sum(e["event"] == "response" for e in calls))
+            self.assertEqual(usage["subcalls"], sum(e["event"] == "run" for e in told) - 1)
+            self.assertEqual(usage["maxDepthReached"], max(e.get("depth", 0) for e in told))
+            self.assertEqual(usage["outputTokens"], sum(
+                e["outputTokens"] if e["event"] == "llm_call" else e["response"]["tokens"]
+                for e in calls))
+            self.assertEqual(usage["tokens"], usage["inputTokens"] + usage["outputTokens"])
+        for key in ("tokens", "inputTokens", "cost", "llmCalls", "iterations", "subcalls"):
+            self.assertEqual(usage[key], whole["usage"][key], key)
+
     def test_its_tree_is_that_of_the_result(self):
         """LIB-7, ENG-17: failed calls, failed blocks and sub-runs are no exception."""
         error = {"kind": "refused", "message": "no"}
