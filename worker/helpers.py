@@ -15,8 +15,8 @@ from arguments import (
 )
 from channel import BATCH_MAX, Attachment, ProtocolError, exceeds
 from messages import ANSWER_MAX, ATTACHED_MAX, ATTACHMENT_WEIGHT, PROMPTS_MAX
+from search import spans
 
-SEARCH_FLAGS = re.IGNORECASE | re.MULTILINE
 REASONS_MAX = 10  # failures that a lost race tells
 REASON_MAX = 200  # characters of each
 
@@ -292,17 +292,17 @@ class Helpers:
         text = self._searched("search_context", text)
         return [
             {
-                "match": match.group(),
-                "start": match.start(),
-                "context": text[max(0, match.start() - window):match.end() + window],
+                "match": text[start:end],
+                "start": start,
+                "context": text[max(0, start - window):end + window],
             }
-            for match in compiled(pattern).finditer(text)
+            for start, end in spans(pattern, text)
         ]
 
     def count_matches(self, pattern, text=None):
         """Counts what search_context() would find, without keeping it. Returns an int."""
         text = self._searched("count_matches", text)
-        return sum(1 for _match in compiled(pattern).finditer(text))
+        return sum(1 for _span in spans(pattern, text))
 
     def extract_json(self, text=None):
         """Finds JSON in `context` or in `text`, also in a fence or between other words.
@@ -338,11 +338,11 @@ class Helpers:
         case, ^ and $ at every line.
         """
         text = self._searched("extract_sections", text)
-        matches = list(compiled(pattern).finditer(text))
-        ends = [match.start() for match in matches[1:]] + [len(text)]
+        found = list(spans(pattern, text))
+        nexts = [start for start, _end in found[1:]] + [len(text)]
         return [
-            {"header": match.group(), "content": text[match.end():end], "start": match.start()}
-            for match, end in zip(matches, ends)
+            {"header": text[start:end], "content": text[end:following], "start": start}
+            for (start, end), following in zip(found, nexts)
         ]
 
     def _searched(self, function, text):
@@ -466,7 +466,3 @@ def portions(items):
         total += more
     if some:
         yield some
-
-
-def compiled(pattern):
-    return pattern if isinstance(pattern, re.Pattern) else re.compile(pattern, SEARCH_FLAGS)
