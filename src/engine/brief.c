@@ -7,7 +7,8 @@
 #include "engine/prompt.h"
 
 enum {
-	PREVIEW_MAX = 2000,  /* bytes of the context in the first turn */
+	PREVIEW_MAX = 2000,  /* bytes of the first input in the first turn, and of all the others */
+	PREVIEW_MORE = 500,  /* ... of each of which there are no more */
 	REMINDER_MAX = 2000, /* characters of the task in the turns after it */
 	CALL_TOKENS = 2000,  /* of a typical llm_query: what the prompt's cost figure is for */
 	CALL_OUTPUT_TOKENS = 500,
@@ -42,6 +43,7 @@ static void values_of_calls(const struct brief *brief, struct prompt_values *val
 	prompt_text(values, "model", text_of(room->model));
 	prompt_text(values, "subcall_model", text_of(room->subcall_model));
 	prompt_number(values, "downgrade", room->config->downgrade);
+	prompt_number(values, "parallel", room->config->max_parallel);
 	prompt_duration(values, "query_time", call_ms);
 	prompt_duration(values, "subrun_time", subrun_ms);
 	if (llm_price(room->llm, room->subcall_model, CALL_TOKENS, CALL_OUTPUT_TOKENS, &cost)) {
@@ -67,6 +69,8 @@ static void describe_context(const struct context *context, struct evbuffer *out
 		if (input->files)
 			evbuffer_add_printf(out, "; %zu files in `%s.files` (path -> text)",
 					    json_array_size(input->files), input->name);
+		if (input->left_out)
+			evbuffer_add_printf(out, "; left out: %s", input->left_out);
 		evbuffer_add(out, "\n", 1);
 	}
 	if (!context->count)
@@ -117,21 +121,38 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 		prompt_render("subrun", &values, out->text, out->timeless);
 }
 
+/* How each input begins: the first at length, the others in little, however many they are. */
+static void preview_context(const struct context *context, struct evbuffer *out)
+{
+	size_t more = context->count > 1 ? PREVIEW_MAX / (context->count - 1) : 0;
+
+	for (size_t i = 0; i < context->count; i++) {
+		const struct context_input *input = &context->inputs[i];
+		size_t size = more < PREVIEW_MORE ? more : PREVIEW_MORE;
+		struct text preview = text_clip(memfile_text(input->file), i ? size : PREVIEW_MAX);
+		struct prompt_values values = {0};
+
+		if (!preview.size)
+			continue;
+		prompt_text(&values, "name", text_of(input->name));
+		prompt_text(&values, "preview", preview);
+		prompt_render("preview", &values, out, NULL);
+	}
+}
+
 void brief_first_turn(const struct brief *brief, struct telling *out)
 {
-	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
+	auto_evbuffer struct evbuffer *contexts = evbuffer_new(), *previews = evbuffer_new();
 	struct prompt_values values = {0};
-	struct text preview = {"", 0};
 
-	if (brief->context->count)
-		preview = text_clip(memfile_text(brief->context->inputs[0].file), PREVIEW_MAX);
+	preview_context(brief->context, previews);
 	values_of_budget(brief, &values);
 	prompt_text(&values, "task", brief->task);
 	describe_context(brief->context, contexts);
 	prompt_text(&values, "contexts", text_in(contexts));
-	prompt_text(&values, "preview", preview);
-	prompt_render(preview.size ? "first_turn" : "first_turn_bare", &values, out->text,
-		      out->timeless);
+	prompt_text(&values, "previews", text_in(previews));
+	prompt_render(evbuffer_get_length(previews) ? "first_turn" : "first_turn_bare", &values,
+		      out->text, out->timeless);
 }
 
 struct text brief_query(void)

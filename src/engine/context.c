@@ -242,6 +242,7 @@ void context_input_done(struct context_input *input)
 	free(input->name);
 	memfile_unref(input->file);
 	json_decref(input->files);
+	free(input->left_out);
 }
 
 void context_done(struct context *context)

@@ -23,6 +23,7 @@ struct context_input {
 	struct memfile *file; /* referenced, sealed */
 	const char *type;     /* "markdown", "code", "json", "plain"; static */
 	json_t *files;        /* owned: [[path, first character, characters], ...], or NULL */
+	char *left_out; /* owned: "2 binary files, 1 link ...", for the model; NULL: nothing */
 };
 
 struct context {

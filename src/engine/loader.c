@@ -29,6 +29,7 @@ struct loader {
 	json_t *notes;        /* lent */
 	char *chunk;          /* owned, CHUNK_SIZE bytes */
 	size_t characters;    /* in `file` so far; counted only with headers */
+	char *left_out;       /* owned; what was skipped so far, without names; or NULL */
 	bool open_line;       /* the last entry did not end in a line feed */
 	struct {
 		size_t count;
@@ -56,6 +57,7 @@ void loader_free(struct loader *loader)
 		free(loader->skipped[i].names);
 	memfile_unref(loader->file);
 	json_decref(loader->files);
+	free(loader->left_out);
 	free(loader->chunk);
 	free(loader->name);
 	free(loader);
@@ -169,6 +171,14 @@ static void skip(struct loader *loader, enum skip kind, const char *label)
 	*names = longer;
 }
 
+static void leave_out(struct loader *loader, size_t count, const char *what)
+{
+	auto_free char *before = take_pointer(&loader->left_out);
+
+	loader->left_out = xasprintf("%s%s%zu %s", before ? before : "", before ? ", " : "", count,
+				     what);
+}
+
 static void note_skipped(struct loader *loader, const char *directory)
 {
 	static const struct {
@@ -193,6 +203,7 @@ static void note_skipped(struct loader *loader, const char *directory)
 				 count == 1 ? what[i].one : what[i].many, names,
 				 count > NAMES_SHOWN ? ", ..." : "");
 		json_array_append_new(loader->notes, json_from_text(text_of(note)));
+		leave_out(loader, count, count == 1 ? what[i].one : what[i].many);
 	}
 }
 
@@ -332,5 +343,6 @@ bool loader_finish(struct loader *loader, struct context_input *ret, struct erro
 	}
 	*ret = context_input_of(loader->name, loader->file);
 	ret->files = json_incref(loader->files);
+	ret->left_out = take_pointer(&loader->left_out);
 	return true;
 }

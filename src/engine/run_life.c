@@ -208,6 +208,8 @@ static void copy_context(struct context *to, const struct context *from)
 		to->inputs[i].name = xstrdup(from->inputs[i].name);
 		memfile_ref(to->inputs[i].file);
 		json_incref(to->inputs[i].files);
+		if (to->inputs[i].left_out)
+			to->inputs[i].left_out = xstrdup(to->inputs[i].left_out);
 	}
 }
 

@@ -14,10 +14,11 @@ BUDGET = {"cost", "tokens", "time", "iterations", "depth", "max_depth"}
 VALUES = {
     "root": BUDGET | {
         "contexts", "max_output", "model", "subcall_model",
-        "query_cost", "query_time", "subrun_cost", "subrun_time", "downgrade",
+        "query_cost", "query_time", "subrun_cost", "subrun_time", "downgrade", "parallel",
     },
     "subrun": BUDGET | {"parent_cost", "parent_tokens", "parent_iterations"},
-    "first_turn": BUDGET | {"turn", "max_turns", "task", "contexts", "preview"},
+    "first_turn": BUDGET | {"turn", "max_turns", "task", "contexts", "previews"},
+    "preview": {"name", "preview"},
     "first_turn_bare": BUDGET | {"turn", "max_turns", "task", "contexts"},
     "turn": BUDGET | {"turn", "max_turns", "task", "output", "query_time", "subrun_time"},
     "forced": {"task", "reason", "output"},
@@ -91,6 +92,9 @@ class Prompts(unittest.TestCase):
             "{{query_cost}}", "{{query_time}}", "{{subrun_cost}}", "{{subrun_time}}",
         ):
             self.assertIn(word, choice)
+        (batch,) = [line for line in choice.splitlines() if "batch_rlm_query" in line]
+        for value in ("{{subrun_cost}} each", "{{subrun_time}} for up to {{parallel}} at once"):
+            self.assertIn(value, batch)
 
     def test_degraded(self):
         """How code tells an answer from what stands in for one."""
@@ -119,7 +123,7 @@ class Prompts(unittest.TestCase):
 
     def test_length(self):
         """Small local models have to read the system prompt too: some 900 tokens."""
-        self.assertLess(len(PROMPTS["root"]), 4200)
+        self.assertLess(len(PROMPTS["root"]), 4096)
 
     def test_caps(self):
         """ENG-14: what a purse that runs low does to sub-runs is said from the start."""
