@@ -12,6 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/interrupt.h"
 
 enum { PATIENCE_SLICE_MS = 1000 };
 
@@ -53,56 +55,109 @@ char *file_read(const char *path, size_t limit, size_t *ret_size, struct error *
 	return take_pointer(&bytes);
 }
 
-bool file_write_fd(int fd, struct text text, struct error *err)
+static bool give_up(enum wait_end end, struct error *err)
 {
-	while (text.size) {
-		ssize_t written = write(fd, text.bytes, text.size);
-
-		if (written < 0 && errno == EAGAIN) {
-			poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-			continue;
-		}
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return error_errno(err, ERROR_INTERNAL, "cannot write");
-		text = text_from(text.bytes + written, text.size - (size_t)written);
+	switch (end) {
+	case WAIT_READY:
+		return true;
+	case WAIT_LATE:
+		return error_set(err, ERROR_BUDGET, "the time was over before all was read");
+	case WAIT_INTERRUPTED:
+		return error_set(err, ERROR_CANCELLED, "stopped before all was read");
+	case WAIT_FAILED:
+		break;
 	}
+	return error_errno(err, ERROR_INPUT, "cannot read");
+}
+
+bool file_may_go_on(int64_t deadline, struct error *err)
+{
+	return give_up(interrupt_count()        ? WAIT_INTERRUPTED
+		       : clock_ms() >= deadline ? WAIT_LATE
+						: WAIT_READY,
+		       err);
+}
+
+bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *ret_size,
+		  struct error *err)
+{
+	for (;;) {
+		ssize_t got;
+
+		if (!file_may_go_on(deadline, err) ||
+		    !give_up(interrupt_wait(fd, POLLIN, deadline, 0), err))
+			return false;
+		got = read(fd, bytes, room);
+		if (got >= 0) {
+			*ret_size = (size_t)got;
+			return true;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			return error_errno(err, ERROR_INPUT, "cannot read");
+	}
+}
+
+/* A pipe that is writable takes so much at once, though it be a blocking one. */
+static size_t piece_of(int fd, struct text text)
+{
+	struct stat st;
+
+	if (text.size <= PIPE_BUF || (!fstat(fd, &st) && S_ISREG(st.st_mode)))
+		return text.size;
+	return PIPE_BUF;
+}
+
+/* In slices, so that time for which the program was stopped counts for next to nothing. A reader
+ * who is there gets all of it, however many signals have come. */
+static bool await_reader(int fd, int64_t patience_ms, int signals, struct error *err)
+{
+	if (interrupt_wait(fd, POLLOUT, 0, INT_MAX) == WAIT_READY)
+		return true;
+	for (int64_t left = patience_ms; left > 0; left -= PATIENCE_SLICE_MS) {
+		int64_t slice = left < PATIENCE_SLICE_MS ? left : PATIENCE_SLICE_MS;
+
+		switch (interrupt_wait(fd, POLLOUT, clock_ms() + slice, signals)) {
+		case WAIT_READY:
+		case WAIT_FAILED: /* the write will tell */
+			return true;
+		case WAIT_INTERRUPTED:
+			return error_set(err, ERROR_CANCELLED, "interrupted while nobody read");
+		case WAIT_LATE:
+			if (patience_ms == WAIT_FOREVER)
+				left = patience_ms;
+		}
+	}
+	return error_set(err, ERROR_INTERNAL, "nobody read for %d s", (int)(patience_ms / 1000));
+}
+
+static bool write_piece(int fd, struct text *text, size_t size, struct error *err)
+{
+	ssize_t written = write(fd, text->bytes, size);
+
+	if (written < 0 && errno != EAGAIN && errno != EINTR)
+		return error_errno(err, ERROR_INTERNAL, "cannot write");
+	if (written > 0)
+		*text = text_from(text->bytes + written, text->size - (size_t)written);
 	return true;
 }
 
-/* In slices, so that time for which the program was stopped counts for next to nothing. */
-static bool await_reader(int fd, int64_t patience_ms)
+static bool feed(int fd, struct text text, int64_t patience_ms, int signals, struct error *err)
 {
-	struct pollfd reader = {.fd = fd, .events = POLLOUT};
+	while (text.size)
+		if (!await_reader(fd, patience_ms, signals, err) ||
+		    !write_piece(fd, &text, piece_of(fd, text), err))
+			return false;
+	return true;
+}
 
-	for (int64_t left = patience_ms; left > 0; left -= PATIENCE_SLICE_MS) {
-		int slice = (int)(left < PATIENCE_SLICE_MS ? left : PATIENCE_SLICE_MS);
-
-		if (poll(&reader, 1, slice) > 0)
-			return true;
-	}
-	return false;
+bool file_write_fd(int fd, struct text text, struct error *err)
+{
+	return feed(fd, text, WAIT_FOREVER, interrupt_count(), err);
 }
 
 bool file_feed_fd(int fd, struct text text, int64_t patience_ms, struct error *err)
 {
-	struct stat st;
-
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-		return file_write_fd(fd, text, err);
-	while (text.size) {
-		/* A pipe that is writable takes so much at once, though it be a blocking one. */
-		size_t size = text.size < PIPE_BUF ? text.size : PIPE_BUF;
-
-		if (!await_reader(fd, patience_ms))
-			return error_set(err, ERROR_INTERNAL, "nobody read for %d s",
-					 (int)(patience_ms / 1000));
-		if (!file_write_fd(fd, text_from(text.bytes, size), err))
-			return false;
-		text = text_from(text.bytes + size, text.size - size);
-	}
-	return true;
+	return feed(fd, text, patience_ms, 1, err);
 }
 
 bool file_is_ours(int fd, const char *path, enum error_kind kind, struct error *err)

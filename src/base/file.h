@@ -21,10 +21,23 @@ char *file_read(const char *path, size_t limit, size_t *ret_size, struct error *
  */
 bool file_write(const char *path, struct text, struct error *);
 
-/* All of `text` to a descriptor, waiting where it must. ERROR_INTERNAL with the reason. */
+/*
+ * The next bytes of a descriptor, as many as there are, waiting where there are none yet; 0 at its
+ * end. ERROR_INPUT with the reason; ERROR_BUDGET where `deadline` (of clock_ms(), or WAIT_FOREVER)
+ * came first, and ERROR_CANCELLED after a signal (base/interrupt.h), though there be more to read.
+ */
+bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *ret_size,
+		  struct error *);
+
+/* Whether what takes long may go on: no signal, and not the deadline. Else as file_take_fd(). */
+bool file_may_go_on(int64_t deadline, struct error *);
+
+/* All of `text` to a descriptor, waiting where it must, but not on after a signal that comes
+ * meanwhile (base/interrupt.h). ERROR_INTERNAL with the reason; ERROR_CANCELLED for a signal. */
 bool file_write_fd(int fd, struct text, struct error *);
 
-/* The same to a reader who may have stopped reading: given up once it took nothing for so long. */
+/* The same while a run goes on, whose own the first signal is, to a reader who may have stopped
+ * reading: given up once it took nothing for so long, or when a second signal comes. */
 bool file_feed_fd(int fd, struct text, int64_t patience_ms, struct error *);
 
 /*

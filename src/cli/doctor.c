@@ -5,6 +5,7 @@
  * are, attacked from inside, and only then is told which walls stood.
  */
 #include <event2/event.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/loop.h"
 #include "cli/attack.h"
@@ -31,12 +33,13 @@ enum {
 
 struct doctor {
 	struct config config;
-	struct event_base *base; /* owned */
-	struct sandbox *sandbox; /* owned; NULL: there can be none */
-	struct assault *assault; /* owned */
-	struct probe *probe;     /* owned */
-	int waiting;             /* for the end of the assault, and of the probe */
-	json_t *findings;        /* owned: what --json prints */
+	struct event_base *base;   /* owned */
+	struct sandbox *sandbox;   /* owned; NULL: there can be none */
+	struct assault *assault;   /* owned */
+	struct probe *probe;       /* owned */
+	struct event *interrupted; /* owned */
+	int waiting;               /* for the end of the assault, and of the probe */
+	json_t *findings;          /* owned: what --json prints */
 };
 
 static const char usage[] =
@@ -168,6 +171,8 @@ static void start_assault(struct doctor *doctor)
 	struct error err;
 
 	doctor->sandbox = isolation_open(doctor->base, &doctor->config, &err);
+	if (!doctor->sandbox && interrupt_count())
+		return; /* which is why */
 	if (!doctor->sandbox) {
 		find_problem(doctor, "no worker: %s", err.text);
 		return;
@@ -191,6 +196,27 @@ static void start_probe(struct doctor *doctor)
 	doctor->probe = probe_start(doctor->base, &config, PROBE_MS, on_probe, doctor);
 }
 
+static void on_signal(evutil_socket_t fd, short what, void *owner)
+{
+	struct doctor *doctor = owner;
+
+	(void)fd;
+	(void)what;
+	event_base_loopbreak(doctor->base);
+}
+
+/* The loop is not so much as entered where a signal came before it. */
+static void await_end(struct doctor *doctor)
+{
+	doctor->interrupted = event_new(doctor->base, interrupt_fd(), EV_READ, on_signal, doctor);
+	event_add(doctor->interrupted, NULL);
+	if (!interrupt_count())
+		event_base_dispatch(doctor->base);
+	if (interrupt_count())
+		find_problem(doctor, "stopped by SIG%s before everything was tried",
+			     sigabbrev_np(interrupt_signal()));
+}
+
 /* Keys leave the environment first, as before a run; something else is left there to be found. */
 static bool examine(struct doctor *doctor)
 {
@@ -204,7 +230,7 @@ static bool examine(struct doctor *doctor)
 	start_probe(doctor);
 	setenv("RLMD_SECRET", "for an attack to find", 1);
 	start_assault(doctor);
-	event_base_dispatch(doctor->base);
+	await_end(doctor);
 	if (doctor->assault)
 		find_isolation(doctor);
 	fine = !json_array_size(json_object_get(doctor->findings, "problems"));
@@ -212,13 +238,22 @@ static bool examine(struct doctor *doctor)
 	return fine;
 }
 
+/* What was started is gone before anything is printed, which may take as long as its reader likes.
+ */
+static void close_all(struct doctor *doctor)
+{
+	assault_free(take_pointer(&doctor->assault));
+	probe_free(take_pointer(&doctor->probe));
+	sandbox_free(take_pointer(&doctor->sandbox));
+	if (doctor->interrupted)
+		event_free(take_pointer(&doctor->interrupted));
+	if (doctor->base)
+		event_base_free(take_pointer(&doctor->base));
+}
+
 static void stop(struct doctor *doctor)
 {
-	assault_free(doctor->assault);
-	probe_free(doctor->probe);
-	sandbox_free(doctor->sandbox);
-	if (doctor->base)
-		event_base_free(doctor->base);
+	close_all(doctor);
 	json_decref(doctor->findings);
 	config_done(&doctor->config);
 }
@@ -328,7 +363,10 @@ static int run(struct doctor *doctor, int argc, char **argv)
 		return show_policy(doctor);
 	begin_findings(doctor);
 	fine = examine(doctor);
+	close_all(doctor);
 	status = print_findings(doctor);
+	if (interrupt_count())
+		return 128 + interrupt_signal();
 	return fine || status ? status : error_exit_status(ERROR_SANDBOX);
 }
 

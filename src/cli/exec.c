@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/dry_run.h"
@@ -20,6 +21,7 @@
 
 struct exec {
 	struct session session;
+	const char *word; /* lent: the task, or "-"; NULL with --task-file */
 	struct input input;
 	struct engine *engine; /* owned */
 	json_t *result;        /* owned; NULL until the engine is done */
@@ -46,7 +48,9 @@ static bool prepare(struct exec *exec, struct error *err)
 	bool ok;
 
 	if (!session_open_output(session, OUTPUT_ANSWER, err) ||
-	    !input_context(&exec->input, &session->config, err))
+	    !input_task(&exec->input, &session->config, exec->word, session->time, err) ||
+	    !input_context(&exec->input, &session->config, session->time, err) ||
+	    !session_spend_time(session, err))
 		return false;
 	ok = session_open(session, err);
 	note(exec);
@@ -167,7 +171,8 @@ static const char *stop_reason(const struct exec *exec, enum error_kind kind)
 	case ERROR_NO_ANSWER:
 		return "no_code";
 	case ERROR_BUDGET:
-		return "max_cost"; /* of 0: all else is the engine's to say */
+		/* Before the engine, which says all else: of --max-cost 0, or in reading. */
+		return clock_ms() < exec->session.time.deadline ? "max_cost" : "max_time";
 	case ERROR_NONE:
 	case ERROR_INTERNAL:
 	case ERROR_USAGE:
@@ -226,6 +231,7 @@ static int run(struct exec *exec)
 	struct error err;
 	bool ok = prepare(exec, &err);
 
+	ok = session_check_signals(&exec->session, &err) && ok;
 	if (ok && exec->session.config.dry_run)
 		return show_dry_run(exec);
 	ok = ok && answer_task(exec, &err);
@@ -257,8 +263,9 @@ static int start(struct exec *exec, int argc, char **argv)
 
 	if (!session_begin(session, &command, argc, argv, &first, &status))
 		return status;
-	if (!input_task(&exec->input, &session->config, argc - first, argv + first, &err))
+	if (!input_check_words(&session->config, argc - first, argv + first, &err))
 		return session_refuse(session, &err);
+	exec->word = argv[first];
 	return run(exec);
 }
 

@@ -138,8 +138,9 @@ void findings_format(const json_t *findings, struct evbuffer *out)
 	format_list(json_object_get(findings, "layers"), "Layers", format_layer, out);
 	format_list(json_object_get(findings, "attacks"), "Attacks from inside a worker",
 		    format_attack, out);
-	evbuffer_add_printf(out, "\nProvider %s: %s\n", member(provider, "name"),
-			    member(provider, "message"));
+	if (provider)
+		evbuffer_add_printf(out, "\nProvider %s: %s\n", member(provider, "name"),
+				    member(provider, "message"));
 	format_list(json_object_get(findings, "problems"), "Problems", format_problem, out);
 	evbuffer_add_printf(out, "\n%s\n",
 			    json_get_bool(findings, "ok", false)

@@ -1,6 +1,5 @@
 #include "cli/input.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,72 +7,97 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/tell.h"
 
 enum { PATIENCE_MS = 3000 }; /* before it is said that somebody is waited for */
 
-/* Says so when nothing comes: a pipe that nobody writes to looks like a program that hangs. */
-static void await_stdin(const char *what)
+struct input_time input_time_from(int64_t allowed_ms)
 {
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-
-	if (!poll(&in, 1, PATIENCE_MS))
-		tell("waiting for %s on standard input (</dev/null where there is none)", what);
+	return (struct input_time){.allowed = allowed_ms, .deadline = clock_ms() + allowed_ms};
 }
 
-char *input_stdin(const char *what, size_t limit, size_t *ret_size, struct error *err)
+/* Says so when nothing comes: a pipe that nobody writes to looks like a program that hangs. */
+static void await_stdin(const char *what, struct input_time time)
 {
-	char *bytes = xcalloc(limit + 2, 1);
-	size_t size = 0;
+	int64_t soon = clock_ms() + PATIENCE_MS;
+	char allowed[16];
 
-	await_stdin(what);
-	while (size <= limit) {
-		ssize_t got = read(STDIN_FILENO, bytes + size, limit + 1 - size);
+	if (soon > time.deadline || interrupt_wait(STDIN_FILENO, POLLIN, soon, 0) != WAIT_LATE)
+		return;
+	clock_format(time.allowed, allowed);
+	tell("waiting for %s on standard input, for at most %s (--max-time); </dev/null where "
+	     "there is none",
+	     what, allowed);
+}
 
-		if (got < 0 && errno == EAGAIN)
-			poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, -1);
-		if (got < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (got < 0) {
-			error_errno(err, ERROR_INPUT, "cannot read standard input");
-			free(bytes);
+/* What to do, where the time was over. */
+static bool explain(const char *what, struct input_time time, struct error *err)
+{
+	char allowed[16];
+
+	clock_format(time.allowed, allowed);
+	if (err->kind == ERROR_BUDGET)
+		error_set(err, ERROR_BUDGET,
+			  "%s on standard input did not end within %s: give </dev/null where there "
+			  "is none, name a file instead, or allow more with --max-time",
+			  what, allowed);
+	return false;
+}
+
+char *input_stdin(const char *what, size_t limit, struct input_time time, size_t *ret_size,
+		  struct error *err)
+{
+	auto_free char *bytes = xcalloc(limit + 2, 1);
+	size_t size = 0, got;
+
+	await_stdin(what, time);
+	do {
+		if (!file_take_fd(STDIN_FILENO, bytes + size, limit + 1 - size, time.deadline, &got,
+				  err)) {
+			error_context(err, "standard input");
+			explain(what, time, err);
 			return NULL;
 		}
-		if (!got)
-			break;
-		size += (size_t)got;
-	}
+		size += got;
+	} while (got && size <= limit);
 	if (size > limit) {
 		error_set(err, ERROR_INPUT, "%s is longer than %zu bytes", what, limit);
-		free(bytes);
 		return NULL;
 	}
 	*ret_size = size;
-	return bytes;
+	return take_pointer(&bytes);
 }
 
-bool input_task(struct input *input, const struct config *config, int count, char *const *words,
-		struct error *err)
+bool input_check_words(const struct config *config, int count, char *const *words,
+		       struct error *err)
 {
-	const char *from = config->task_file ? config->task_file : count ? words[0] : NULL;
-
-	if (!from)
+	if (!config->task_file && !count)
 		return error_set(err, ERROR_USAGE, "there is no task: what shall be answered?");
 	if (config->task_file && count)
 		return error_set(err, ERROR_USAGE,
 				 "there are two tasks: '%s' and --task-file; give a context with "
 				 "-c",
 				 words[0]);
-	if (count > 1)
-		return error_set(err, ERROR_USAGE,
-				 "'%s' is one word too many: put the task in quotes, and -c before "
-				 "each context",
-				 words[1]);
+	return count <= 1 ||
+	       error_set(err, ERROR_USAGE,
+			 "'%s' is one word too many: put the task in quotes, and -c before each "
+			 "context",
+			 words[1]);
+}
+
+bool input_task(struct input *input, const struct config *config, const char *word,
+		struct input_time time, struct error *err)
+{
+	const char *from = config->task_file ? config->task_file : word;
+
 	input->task_is_stdin = !strcmp(from, "-");
 	if (input->task_is_stdin)
-		input->task = input_stdin("the task", TASK_SIZE_MAX, &input->task_size, err);
+		input->task = input_stdin("the task", TASK_SIZE_MAX, time, &input->task_size, err);
 	else if (config->task_file)
 		input->task = file_read(from, TASK_SIZE_MAX, &input->task_size, err);
 	else
@@ -101,30 +125,53 @@ static bool stdin_holds_input(void)
 	       (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISREG(st.st_mode));
 }
 
-bool input_context(struct input *input, const struct config *config, struct error *err)
+/* Whether a source is standard input, which must not be the task too. */
+static bool find_stdin(const struct input *input, const struct config_list *given, bool *ret,
+		       struct error *err)
+{
+	*ret = false;
+	for (size_t i = 0; i < given->count; i++)
+		*ret |= names_stdin(given->items[i]);
+	return !*ret || !input->task_is_stdin ||
+	       error_set(err, ERROR_USAGE, "standard input cannot be both the task and a context");
+}
+
+static bool load(struct input *input, const char *const *sources, size_t count, bool from_stdin,
+		 struct input_time time, struct error *err)
+{
+	char allowed[16];
+
+	if (context_load(sources, count, time.deadline, &input->context, err))
+		return true;
+	if (from_stdin)
+		return explain("a context", time, err);
+	clock_format(time.allowed, allowed);
+	if (err->kind == ERROR_BUDGET)
+		error_context(err, "the contexts, within %s (--max-time)", allowed);
+	return false;
+}
+
+bool input_context(struct input *input, const struct config *config, struct input_time time,
+		   struct error *err)
 {
 	static const char *const piped[] = {"-"};
 	const struct config_list *given = &config->contexts;
+	bool from_stdin;
 
-	for (size_t i = 0; i < given->count; i++) {
-		if (!names_stdin(given->items[i]))
-			continue;
-		if (input->task_is_stdin)
-			return error_set(err, ERROR_USAGE,
-					 "standard input cannot be both the "
-					 "task and a context");
-		await_stdin("a context");
-	}
+	if (!find_stdin(input, given, &from_stdin, err))
+		return false;
+	if (from_stdin)
+		await_stdin("a context", time);
 	if (given->count || input->task_is_stdin || !stdin_holds_input())
-		return context_load((const char *const *)given->items, given->count,
-				    &input->context, err);
-	await_stdin("a context");
-	if (!context_load(piped, 1, &input->context, err))
+		return load(input, (const char *const *)given->items, given->count, from_stdin,
+			    time, err);
+	await_stdin("a context", time);
+	if (!load(input, piped, 1, true, time, err))
 		return false;
 	if (memfile_size(input->context.inputs[0].file))
 		return true;
 	context_done(&input->context);
-	return context_load(NULL, 0, &input->context, err);
+	return load(input, NULL, 0, false, time, err);
 }
 
 void input_done(struct input *input)

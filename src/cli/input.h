@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "cli/config.h"
@@ -21,13 +22,27 @@ struct input {
 	struct context context;
 };
 
-/* `words` are the arguments that are no options. Neither ever waits for a terminal unless `-`
- * says so. */
-bool input_task(struct input *, const struct config *, int count, char *const *words,
+/* How long anything may be waited for: what --max-time says, since the command began. */
+struct input_time {
+	int64_t allowed;  /* ms */
+	int64_t deadline; /* of clock_ms() */
+};
+
+struct input_time input_time_from(int64_t allowed_ms); /* now */
+
+/* Whether `words`, the arguments that are no options, are one task; ERROR_USAGE. */
+bool input_check_words(const struct config *, int count, char *const *words, struct error *);
+
+/*
+ * Neither ever waits for a terminal unless `-` says so. ERROR_BUDGET where the time is over before
+ * all is read, ERROR_CANCELLED after a signal.
+ */
+bool input_task(struct input *, const struct config *, const char *word, struct input_time,
 		struct error *);
-bool input_context(struct input *, const struct config *, struct error *);
+bool input_context(struct input *, const struct config *, struct input_time, struct error *);
 void input_done(struct input *);
 
-/* All of standard input, new and NUL-terminated; ERROR_INPUT where it is larger. `what` is waited
- * for: "the task". */
-char *input_stdin(const char *what, size_t limit, size_t *ret_size, struct error *);
+/* All of standard input, new and NUL-terminated; ERROR_INPUT where it is larger, else as above.
+ * `what` is waited for: "the task". */
+char *input_stdin(const char *what, size_t limit, struct input_time, size_t *ret_size,
+		  struct error *);

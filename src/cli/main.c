@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "cli/commands.h"
 #include "cli/option.h"
@@ -119,6 +120,7 @@ static int help(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	fill_descriptors();
+	interrupt_install();
 	guard_secrets();
 	raise_descriptors();
 	/* A write that nobody reads, or that ulimit -f forbids, fails like any other. */

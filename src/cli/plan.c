@@ -41,7 +41,8 @@ static bool read_plan(struct plan *plan, const char *path, struct error *err)
 {
 	bool standard = !strcmp(path, "-");
 	size_t size;
-	auto_free char *text = standard ? input_stdin("the plan", RLMD_PLAN_TEXT_MAX, &size, err)
+	auto_free char *text = standard ? input_stdin("the plan", RLMD_PLAN_TEXT_MAX,
+						      plan->session.time, &size, err)
 					: file_read(path, RLMD_PLAN_TEXT_MAX, &size, err);
 	struct rlmd_plan_error wrong;
 
@@ -92,7 +93,7 @@ static bool prepare(struct plan *plan, const char *path, struct error *err)
 	bool ok;
 
 	if (!session_open_output(session, OUTPUT_JSON, err) || !open_metrics(plan, err) ||
-	    !read_plan(plan, path, err))
+	    !read_plan(plan, path, err) || !session_spend_time(session, err))
 		return false;
 	allow_calls(plan);
 	ok = session_open(session, err) && check_models(plan, err);
@@ -258,6 +259,7 @@ static int run(struct plan *plan, const char *path)
 	struct error err;
 	bool ok = prepare(plan, path, &err);
 
+	ok = session_check_signals(&plan->session, &err) && ok;
 	if (ok && plan->session.config.dry_run)
 		return show_dry_run(plan);
 	ok = ok && carry_out(plan, &err);

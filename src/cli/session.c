@@ -1,12 +1,13 @@
 #include "cli/session.h"
 
 #include <event2/event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -94,6 +95,7 @@ static bool read_settings(struct session *session, struct error *err)
 		      : config->verbose > 0 ? LOG_INFO
 					    : LOG_WARNING);
 	use_settings(session);
+	session->time = input_time_from(config->max_time);
 	return true;
 }
 
@@ -215,13 +217,33 @@ bool session_open(struct session *session, struct error *err)
 	return open_llm(session, err) && check_prices(session, err);
 }
 
+bool session_check_signals(struct session *session, struct error *err)
+{
+	if (!interrupt_count())
+		return true;
+	session->signal = interrupt_signal();
+	return error_set(err, ERROR_CANCELLED, "stopped before anything was begun");
+}
+
+bool session_spend_time(struct session *session, struct error *err)
+{
+	int64_t left = session->time.deadline - clock_ms();
+	char allowed[16];
+
+	clock_format(session->time.allowed, allowed);
+	session->settings.limits.time_ms = left;
+	return left > 0 ||
+	       error_set(err, ERROR_BUDGET,
+			 "reading the input took all of the %s that --max-time allows", allowed);
+}
+
 bool session_open_sandbox(struct session *session, struct error *err)
 {
 	json_auto_t *report = NULL;
 	struct error reason;
 
 	session->sandbox = isolation_open(session->base, &session->config, err);
-	if (!session->sandbox)
+	if (!session_check_signals(session, err) || !session->sandbox)
 		return false;
 	report = sandbox_report(session->sandbox);
 	return isolation_suffices(report, session->config.require, &reason) ||
@@ -245,33 +267,31 @@ void session_note(struct session *session, const json_t *notes)
 
 /* --- wait ------------------------------------------------------------------------ */
 
-static void on_signal(evutil_socket_t number, short what, void *owner)
+/* Two may have come at once. */
+static void on_signal(evutil_socket_t fd, short what, void *owner)
 {
 	struct session *session = owner;
 
+	(void)fd;
 	(void)what;
-	if (session->signal) {
+	interrupt_clear();
+	if (interrupt_count() > 1) {
+		session->signal = interrupt_signal();
 		event_base_loopbreak(session->base);
-		return;
 	}
-	session->signal = number == SIGHUP ? SIGTERM : (int)number;
+	if (session->signal)
+		return;
+	session->signal = interrupt_signal();
 	tell("%s", session->work->interrupted);
 	session->work->interrupt(session->work->owner);
 }
 
-/* A signal that our parent had ignored stays ignored: nohup(1), jobs in the background. */
-static void catch_signals(struct session *session)
+static void hear_signals(struct session *session)
 {
-	static const int numbers[SESSION_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction now;
-
-	for (size_t i = 0; i < SESSION_SIGNALS; i++) {
-		if (sigaction(numbers[i], NULL, &now) || now.sa_handler == SIG_IGN)
-			continue;
-		session->signals[i] = evsignal_new(session->base, numbers[i], on_signal, session);
-		loop_make_urgent(session->signals[i]);
-		event_add(session->signals[i], NULL);
-	}
+	session->interrupted = event_new(session->base, interrupt_fd(), EV_READ | EV_PERSIST,
+					 on_signal, session);
+	loop_make_urgent(session->interrupted);
+	event_add(session->interrupted, NULL);
 }
 
 static struct status_options status_options(const struct session *session)
@@ -292,7 +312,7 @@ bool session_wait(struct session *session, const struct session_work *work, stru
 
 	session->work = work;
 	session->status = status_new(session->base, &options, work->status, work->owner);
-	catch_signals(session);
+	hear_signals(session);
 	if (!session->broken.kind)
 		event_base_dispatch(session->base);
 	session->work = NULL;
@@ -332,9 +352,8 @@ void session_close(struct session *session)
 	if (session->sandbox)
 		sandbox_free(take_pointer(&session->sandbox));
 	llm_free(take_pointer(&session->llm));
-	for (size_t i = 0; i < SESSION_SIGNALS; i++)
-		if (session->signals[i])
-			event_free(take_pointer(&session->signals[i]));
+	if (session->interrupted)
+		event_free(take_pointer(&session->interrupted));
 	if (session->base)
 		event_base_free(take_pointer(&session->base));
 }
@@ -361,7 +380,8 @@ int session_report(struct session *session, const struct session_result *result)
 			       result->work, &options);
 	if (!printed) {
 		tell_error("%s", session->broken.text);
-		return error_exit_status(ERROR_INTERNAL);
+		return session->broken.kind == ERROR_CANCELLED ? 128 + interrupt_signal()
+							       : error_exit_status(ERROR_INTERNAL);
 	}
 	if (result->failure)
 		tell_error("%s", result->failure->text);

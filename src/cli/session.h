@@ -17,11 +17,10 @@
 
 #include "base/error.h"
 #include "cli/config.h"
+#include "cli/input.h"
 #include "cli/output.h"
 #include "cli/status.h"
 #include "engine/engine.h"
-
-enum { SESSION_SIGNALS = 3 };
 
 /* A command, as its help tells it. All static. */
 struct session_command {
@@ -45,17 +44,18 @@ struct session {
 	const struct session_command *command; /* lent */
 	const struct session_work *work;       /* lent while it is waited for, else NULL */
 	struct config config;
-	struct engine_config settings;          /* its strings are lent by the config */
-	json_t *notes;                          /* owned: what was warned of before the start */
-	struct output *output;                  /* owned */
-	struct event_base *base;                /* owned */
-	struct event *signals[SESSION_SIGNALS]; /* owned; NULL where it is ignored */
-	struct llm *llm;                        /* owned */
-	struct sandbox *sandbox;                /* owned */
-	struct status *status;                  /* owned */
-	int signal;                             /* the first that came, or 0 */
-	bool over;                              /* the work told its end */
-	struct error broken;                    /* why the output could not be written */
+	struct input_time time;        /* since session_begin() */
+	struct engine_config settings; /* its strings are lent by the config */
+	json_t *notes;                 /* owned: what was warned of before the start */
+	struct output *output;         /* owned */
+	struct event_base *base;       /* owned */
+	struct event *interrupted;     /* owned */
+	struct llm *llm;               /* owned */
+	struct sandbox *sandbox;       /* owned */
+	struct status *status;         /* owned */
+	int signal;                    /* that ended or shortened the work, or 0 */
+	bool over;                     /* the work told its end */
+	struct error broken;           /* why the output could not be written */
 };
 
 /*
@@ -77,7 +77,15 @@ bool session_open(struct session *, struct error *);
 /* Likewise of one more model that will be asked. */
 bool session_check_price(struct session *, const char *model, struct error *);
 
+/* ERROR_CANCELLED where a signal came meanwhile. */
 bool session_open_sandbox(struct session *, struct error *);
+
+/* The input is there: what remains of the time is the work's. ERROR_BUDGET where that is none. */
+bool session_spend_time(struct session *, struct error *);
+
+/* ERROR_CANCELLED where a signal came before there was any work that could be told of it; in place
+ * of what that made fail, if anything. Else true. */
+bool session_check_signals(struct session *, struct error *);
 
 /* Warns of `notes`, and of what the model's settings gave cause for; they are then in its notes. */
 void session_note(struct session *, const json_t *notes);

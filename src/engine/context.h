@@ -34,9 +34,11 @@ struct context {
 
 /*
  * Reads every source. A source is a path, "-" (standard input), or NAME=PATH. ERROR_INPUT names
- * what is missing or unreadable, ERROR_USAGE a bad name or one that is given twice.
+ * what is missing or unreadable, ERROR_USAGE a bad name or one that is given twice; ERROR_BUDGET
+ * where `deadline` (of clock_ms(), or WAIT_FOREVER) comes first, ERROR_CANCELLED after a signal.
  */
-bool context_load(const char *const *sources, size_t count, struct context *ret, struct error *);
+bool context_load(const char *const *sources, size_t count, int64_t deadline, struct context *ret,
+		  struct error *);
 
 /* One text as `context`, for sub-runs and tests. */
 bool context_from_text(struct text, struct context *ret, struct error *);

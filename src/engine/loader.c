@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fts.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/json.h"
 
 enum {
@@ -27,17 +27,18 @@ struct loader {
 	struct memfile *file; /* owned */
 	json_t *files;        /* owned; NULL: a plain text without headers */
 	json_t *notes;        /* lent */
-	char *chunk;          /* owned, CHUNK_SIZE bytes */
-	size_t characters;    /* in `file` so far; counted only with headers */
-	char *left_out;       /* owned; what was skipped so far, without names; or NULL */
-	bool open_line;       /* the last entry did not end in a line feed */
+	int64_t deadline;
+	char *chunk;       /* owned, CHUNK_SIZE bytes */
+	size_t characters; /* in `file` so far; counted only with headers */
+	char *left_out;    /* owned; what was skipped so far, without names; or NULL */
+	bool open_line;    /* the last entry did not end in a line feed */
 	struct {
 		size_t count;
 		char *names; /* owned; the first few, ready to be shown */
 	} skipped[SKIP_KINDS];
 };
 
-struct loader *loader_new(const char *name, bool with_headers, json_t *notes)
+struct loader *loader_new(const char *name, bool with_headers, int64_t deadline, json_t *notes)
 {
 	struct loader *loader = xcalloc(1, sizeof *loader);
 
@@ -45,6 +46,7 @@ struct loader *loader_new(const char *name, bool with_headers, json_t *notes)
 	loader->file = memfile_new("rlmd-context");
 	loader->files = with_headers ? json_array() : NULL;
 	loader->notes = notes;
+	loader->deadline = deadline;
 	loader->chunk = xcalloc(CHUNK_SIZE, 1);
 	return loader;
 }
@@ -80,20 +82,14 @@ static bool add_text(struct loader *loader, struct text text, struct text_scan *
 /* Fills the chunk as far as the file goes. */
 static bool read_chunk(struct loader *loader, int fd, size_t *ret_size, struct error *err)
 {
-	size_t size = 0;
+	size_t size = 0, got;
 
-	while (size < CHUNK_SIZE) {
-		ssize_t got = read(fd, loader->chunk + size, CHUNK_SIZE - size);
-
-		if (!got)
-			break;
-		if (got > 0)
-			size += (size_t)got;
-		else if (errno == EAGAIN)
-			poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
-		else if (errno != EINTR)
-			return error_errno(err, ERROR_INPUT, "cannot read");
-	}
+	do {
+		if (!file_take_fd(fd, loader->chunk + size, CHUNK_SIZE - size, loader->deadline,
+				  &got, err))
+			return false;
+		size += got;
+	} while (got && size < CHUNK_SIZE);
 	*ret_size = size;
 	return true;
 }
@@ -245,6 +241,8 @@ static bool add_found(struct loader *loader, const char *path, const char *label
 	struct stat st;
 	size_t size;
 
+	if (!file_may_go_on(loader->deadline, err))
+		return false;
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
 	    !read_chunk(loader, fd, &size, NULL)) {
 		skip(loader, SKIP_UNREADABLE, label);

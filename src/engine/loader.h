@@ -16,8 +16,9 @@
 
 struct loader;
 
-/* `notes` is lent: what is skipped is added to it. */
-struct loader *loader_new(const char *name, bool with_headers, json_t *notes);
+/* `notes` is lent: what is skipped is added to it. All that is added fails at `deadline` and after
+ * a signal, as file_take_fd() does. */
+struct loader *loader_new(const char *name, bool with_headers, int64_t deadline, json_t *notes);
 void loader_free(struct loader *); /* NULL is fine */
 
 /* From where the descriptor stands to its end; `label` is the path in the header. */

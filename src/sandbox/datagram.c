@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/interrupt.h"
 
 static void take_descriptors(struct msghdr *message, int *ret_fd)
 {
@@ -51,24 +51,25 @@ void datagram_receive(int control, struct datagram *datagram)
 
 bool datagram_await(int control, int64_t deadline, struct datagram *datagram)
 {
-	struct pollfd readable = {.fd = control, .events = POLLIN};
-	int64_t left;
-
-	while ((left = deadline - clock_ms()) > 0) {
-		int count = poll(&readable, 1, (int)left);
-
-		if (count < 0 && errno != EINTR)
+	for (;;) {
+		switch (interrupt_wait(control, POLLIN, deadline, 0)) {
+		case WAIT_READY:
+			break;
+		case WAIT_LATE:
+			errno = ETIMEDOUT;
 			return false;
-		if (count <= 0)
-			continue;
+		case WAIT_INTERRUPTED:
+			errno = ECANCELED;
+			return false;
+		case WAIT_FAILED:
+			return false;
+		}
 		datagram_receive(control, datagram);
 		if (datagram->size >= 0)
 			return true;
 		if (errno != EAGAIN && errno != EINTR)
 			return false;
 	}
-	errno = ETIMEDOUT;
-	return false;
 }
 
 bool datagram_send(int control, const struct launch_request *request, const int *fds,

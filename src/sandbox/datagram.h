@@ -23,7 +23,8 @@ struct datagram {
 /* The next one, where there is one. */
 void datagram_receive(int control, struct datagram *);
 
-/* Waits for one, or the end. False where none came before the deadline, and errno. */
+/* Waits for one, or the end. False where none came before the deadline, and errno; ECANCELED where
+ * the program is asked to end. */
 bool datagram_await(int control, int64_t deadline, struct datagram *);
 
 /* False and errno; EAGAIN where there is no room. */

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "sandbox/program.h"
 
@@ -92,14 +93,10 @@ static bool read_answer(int fd, int64_t patience_ms, char *out, size_t out_size)
 	size_t have = 0;
 
 	for (;;) {
-		struct pollfd ready = {.fd = fd, .events = POLLIN};
-		int64_t left = deadline - clock_ms();
 		ssize_t got;
 
-		if (left <= 0 || (poll(&ready, 1, (int)left) < 0 && errno != EINTR))
+		if (interrupt_wait(fd, POLLIN, deadline, 0) != WAIT_READY)
 			return false;
-		if (!ready.revents)
-			continue;
 		got = read(fd, out + have, out_size - 1 - have);
 		if (got < 0 && errno == EINTR)
 			continue;

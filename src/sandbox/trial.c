@@ -1,6 +1,7 @@
 #include "sandbox/trial.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -10,22 +11,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 #define TRIAL_TIME_MS 10000
-
-static bool await_readable(int fd, int64_t deadline)
-{
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
-	int64_t left;
-
-	while ((left = deadline - clock_ms()) > 0) {
-		int count = poll(&readable, 1, (int)left);
-
-		if (count > 0 || (count < 0 && errno != EINTR))
-			return count > 0;
-	}
-	return false;
-}
 
 /* That it can be killed is a wall too: it is done even where the process ends of itself. */
 static bool end_process(pid_t pid, int pidfd, struct steps *steps, struct error *err)
@@ -33,7 +21,8 @@ static bool end_process(pid_t pid, int pidfd, struct steps *steps, struct error 
 	int status = 0;
 
 	STEP_TRY(steps, kill, syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0));
-	if (!await_readable(pidfd, clock_ms() + TRIAL_TIME_MS))
+	/* It has been killed: whoever wants us to end waits for that too. */
+	if (interrupt_wait(pidfd, POLLIN, clock_ms() + TRIAL_TIME_MS, INT_MAX) != WAIT_READY)
 		return error_set(err, ERROR_SANDBOX, "the first worker does not end");
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -95,7 +84,7 @@ bool trial_run(struct template *template, const struct launch_request *request, 
 		return note_fork(trial, request, launched.error);
 	pidfd = launched.pidfd;
 	close(take_fd(&sending));
-	told = await_readable(receiving, clock_ms() + TRIAL_TIME_MS) &&
+	told = interrupt_wait(receiving, POLLIN, clock_ms() + TRIAL_TIME_MS, 0) == WAIT_READY &&
 	       read(receiving, &report, sizeof report) == sizeof report;
 	if (!end_process(launched.pid, pidfd, &trial->steps, err))
 		return false;

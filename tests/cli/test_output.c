@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,14 +74,14 @@ static void assert_content(const char *path, const char *wanted)
 }
 
 /* In place of the C library's: a wait is over at once, and counted. */
-static int64_t waited_ms;
+static int waits;
 
-int poll(struct pollfd *fds, nfds_t count, int timeout)
+int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
 {
-	int ready = ppoll(fds, count, &(struct timespec){0}, NULL);
+	struct timespec none = {0};
+	int ready = (int)syscall(SYS_ppoll, fds, count, &none, mask, (size_t)(NSIG / 8));
 
-	if (!ready && timeout > 0)
-		waited_ms += timeout;
+	waits += !ready && timeout && (timeout->tv_sec || timeout->tv_nsec);
 	return ready;
 }
 
@@ -295,16 +296,16 @@ static void test_stalled_reader(void **state)
 	(void)state;
 	tell_setup(true, false);
 	output = output_new(OUTPUT_ANSWER, NULL, "fifo", NULL);
-	waited_ms = 0;
+	waits = 0;
 	assert_true(output_event(output, event, NULL));
-	assert_int_equal(waited_ms, 30000);
+	assert_int_equal(waits, 30);
 	assert_true(output_event(output, event, NULL));
-	assert_int_equal(waited_ms, 30000);
+	assert_int_equal(waits, 30);
 	output_free(output);
 
 	output = output_new(OUTPUT_JSONL, "fifo", NULL, NULL);
 	assert_false(output_event(output, event, &err));
-	assert_int_equal(waited_ms, 60000);
+	assert_int_equal(waits, 60);
 	assert_int_equal(err.kind, ERROR_INTERNAL);
 	assert_non_null(strstr(err.text, "nobody read for 30 s"));
 	output_free(output);

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 
 /* Each test runs in a directory of its own, which is empty at first. */
@@ -72,7 +73,7 @@ static struct context load(const char *const *sources)
 
 	while (sources[count])
 		count++;
-	if (!context_load(sources, count, &context, &err))
+	if (!context_load(sources, count, WAIT_FOREVER, &context, &err))
 		fail_msg("%s", err.text);
 	return context;
 }
@@ -85,7 +86,7 @@ static void assert_fails(enum error_kind kind, const char *word, const char *con
 
 	while (sources[count])
 		count++;
-	assert_false(context_load(sources, count, &context, &err));
+	assert_false(context_load(sources, count, WAIT_FOREVER, &context, &err));
 	assert_int_equal(err.kind, kind);
 	if (!strstr(err.text, word))
 		fail_msg("'%s' is not in '%s'", word, err.text);
@@ -155,7 +156,7 @@ static void test_nothing(void **state)
 	struct context context;
 
 	(void)state;
-	assert_true(context_load(NULL, 0, &context, NULL));
+	assert_true(context_load(NULL, 0, WAIT_FOREVER, &context, NULL));
 	assert_int_equal(context.count, 0);
 	context_done(&context);
 }
