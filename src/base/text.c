@@ -121,37 +121,74 @@ static size_t sequence(struct text text, uint32_t *ret_point, size_t *ret_skip)
 	return need + 1;
 }
 
-/* The escape of the character at the start; returns how many bytes it stands for. */
-static size_t escape_one(struct text text, char out[static 12])
+static bool is_unseen(uint32_t point)
 {
-	unsigned char c = (unsigned char)text.bytes[0];
-	uint32_t point;
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+#define UNSEEN(low, high, what) {low, high},
+#include "base/unseen.def"
+#undef UNSEEN
+	};
+	size_t i = 0;
+
+	while (i < sizeof ranges / sizeof *ranges && point > ranges[i].last)
+		i++;
+	return i < sizeof ranges / sizeof *ranges && point >= ranges[i].first;
+}
+
+/*
+ * Writing needs these, each behind a character of its own: the zero-width joiners of Persian, of
+ * Indian scripts and of emoji, and the selectors of a text's or an emoji's look. Alone behind what
+ * is not ASCII they change nothing but that.
+ */
+static bool is_joined(uint32_t point, uint32_t before)
+{
+	return before > 0x7f && !is_unseen(before) &&
+	       (point == 0x200c || point == 0x200d || point == 0xfe0e || point == 0xfe0f);
+}
+
+enum { ESCAPE_ROOM = 16 };
+
+static void escape_point(uint32_t point, char out[static ESCAPE_ROOM])
+{
+	if (point == '\n' || point == '\t' || point == '\r')
+		snprintf(out, ESCAPE_ROOM, "\\%c", point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
+	else if (point < 0x20)
+		snprintf(out, ESCAPE_ROOM, "\\x%02x", point);
+	else if (point < 0x10000)
+		snprintf(out, ESCAPE_ROOM, "\\u%04x", point);
+	else /* as JSON has it, so that JSON stays JSON */
+		snprintf(out, ESCAPE_ROOM, "\\u%04x\\u%04x", 0xd7c0 + (point >> 10),
+			 0xdc00 + (point & 0x3ff));
+}
+
+/* The escape of the character at the start; returns how many bytes it stands for. `before` is the
+ * character before it, and becomes this one. */
+static size_t escape_one(struct text text, uint32_t *before, char out[static ESCAPE_ROOM])
+{
+	uint32_t point = 0;
 	size_t skip;
 	size_t size = sequence(text, &point, &skip);
 
-	if (!size) {
-		snprintf(out, 12, "\\x%02x", c);
-		return 1;
-	}
-	if (point == '\n' || point == '\t' || point == '\r')
-		snprintf(out, 12, "\\%c", point == '\n' ? 'n' : point == '\t' ? 't' : 'r');
-	else if (point < 0x20 || point == 0x7f)
-		snprintf(out, 12, "\\x%02x", point);
-	else if ((point >= 0x80 && point < 0xa0) || (point >= 0x200e && point <= 0x200f) ||
-		 (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069))
-		snprintf(out, 12, "\\u%04x", point);
+	if (!size)
+		snprintf(out, ESCAPE_ROOM, "\\x%02x", (unsigned char)text.bytes[0]);
+	else if (is_unseen(point) && !is_joined(point, *before))
+		escape_point(point, out);
 	else
-		snprintf(out, 12, "%.*s", (int)size, text.bytes);
-	return size;
+		snprintf(out, ESCAPE_ROOM, "%.*s", (int)size, text.bytes);
+	*before = size ? point : 0;
+	return size ? size : 1;
 }
 
 void text_escape(struct text text, char *out, size_t out_size)
 {
 	size_t used = 0;
-	char one[12];
+	uint32_t before = 0;
+	char one[ESCAPE_ROOM];
 
 	while (text.size) {
-		size_t taken = escape_one(text, one);
+		size_t taken = escape_one(text, &before, one);
 		size_t size = strlen(one);
 
 		if (used + size >= out_size)
@@ -165,7 +202,8 @@ void text_escape(struct text text, char *out, size_t out_size)
 
 void text_escape_lines(struct text text, struct evbuffer *out)
 {
-	char one[12];
+	uint32_t before = 0;
+	char one[ESCAPE_ROOM];
 
 	while (text.size) {
 		size_t plain = 0;
@@ -175,9 +213,10 @@ void text_escape_lines(struct text text, struct evbuffer *out)
 			text.bytes[plain] == '\n' || text.bytes[plain] == '\t'))
 			plain++;
 		evbuffer_add(out, text.bytes, plain);
+		before = plain ? 0 : before;
 		text = text_from(text.bytes + plain, text.size - plain);
 		if (text.size) {
-			size_t taken = escape_one(text, one);
+			size_t taken = escape_one(text, &before, one);
 
 			evbuffer_add(out, one, strlen(one));
 			text = text_from(text.bytes + taken, text.size - taken);

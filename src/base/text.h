@@ -30,8 +30,9 @@ const char *text_find(struct text, const char *needle); /* first place, or NULL 
 struct text text_clip(struct text, size_t size);
 
 /*
- * For terminals and logs: control characters, DEL, C1 and invalid bytes become
- * \n, \t, \x1b and the like. Always terminates `out`; cuts what does not fit.
+ * For terminals and logs: what cannot be seen as what it is (base/unseen.def) and invalid bytes
+ * become \n, \t, \x1b, \u202e and the like; joiners and variation selectors pass where writing
+ * needs them. Always terminates `out`; cuts what does not fit.
  */
 void text_escape(struct text, char *out, size_t out_size);
 

@@ -27,11 +27,22 @@ struct output {
 	bool result_told;
 };
 
+/* As a terminal may see it; `safe` holds it where `fd` is one. */
+static struct text presentable(int fd, struct text text, struct evbuffer *safe)
+{
+	if (!isatty(fd))
+		return text;
+	text_escape_lines(text, safe);
+	return text_in(safe);
+}
+
 static void write_trace(struct output *output, struct text line)
 {
+	auto_evbuffer struct evbuffer *safe = evbuffer_new();
 	struct error err;
 
-	if (output->trace < 0 || file_feed_fd(output->trace, line, PATIENCE_MS, &err))
+	if (output->trace < 0 ||
+	    file_feed_fd(output->trace, presentable(output->trace, line, safe), PATIENCE_MS, &err))
 		return;
 	tell_warning("the trace %s is cut short: %s", output->trace_path, err.text);
 	close(output->trace);
@@ -120,20 +131,11 @@ void output_free(struct output *output)
 	free(output);
 }
 
-/* As a terminal may see it; `safe` holds it where that is something else. */
-static struct text presentable(const struct output *output, struct text text, struct evbuffer *safe)
-{
-	if (!sink_is_terminal(output->sink))
-		return text;
-	text_escape_lines(text, safe);
-	return text_in(safe);
-}
-
 bool output_text(struct output *output, struct text text, struct error *err)
 {
 	auto_evbuffer struct evbuffer *safe = evbuffer_new();
 
-	return sink_write(output->sink, presentable(output, text, safe), err);
+	return sink_write(output->sink, presentable(sink_fd(output->sink), text, safe), err);
 }
 
 bool output_event(struct output *output, json_t *event, struct error *err)
@@ -148,7 +150,8 @@ bool output_event(struct output *output, json_t *event, struct error *err)
 	json_write_line(event, line);
 	write_trace(output, text_in(line));
 	return output->form != OUTPUT_JSONL ||
-	       sink_feed(output->sink, presentable(output, text_in(line), safe), PATIENCE_MS, err);
+	       sink_feed(output->sink, presentable(sink_fd(output->sink), text_in(line), safe),
+			 PATIENCE_MS, err);
 }
 
 static bool write_object(struct output *output, json_t *object, struct error *err)

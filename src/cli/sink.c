@@ -125,9 +125,9 @@ bool sink_commit(struct sink *sink, struct error *err)
 	return true;
 }
 
-bool sink_is_terminal(const struct sink *sink)
+int sink_fd(const struct sink *sink)
 {
-	return isatty(sink->fd);
+	return sink->fd;
 }
 
 bool sink_reader_gone(const struct sink *sink)

@@ -27,5 +27,5 @@ bool sink_write(struct sink *, struct text, struct error *);
 bool sink_feed(struct sink *, struct text, int64_t patience_ms, struct error *);
 bool sink_commit(struct sink *, struct error *); /* once, at the end */
 
-bool sink_is_terminal(const struct sink *);
+int sink_fd(const struct sink *); /* lent: what is written to */
 bool sink_reader_gone(const struct sink *); /* after a write failed: nobody reads the pipe */

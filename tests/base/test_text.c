@@ -83,10 +83,16 @@ static void test_escape(void **state)
 	} rows[] = {
 		{"plain \xc3\xa9", "plain \xc3\xa9"},
 		{"a\nb\tc\rd", "a\\nb\\tc\\rd"},
-		{"\x1b[31m\x7f\x07", "\\x1b[31m\\x7f\\x07"},
+		{"\x1b[31m\x7f\x07", "\\x1b[31m\\u007f\\x07"},
 		{"\xc2\x9b", "\\u009b"},
 		{"\xe2\x80\xae\xe2\x81\xa6", "\\u202e\\u2066"},
 		{"\xff\xc3", "\\xff\\xc3"},
+		{"a\xd8\x9c\xc2\xad\xef\xbb\xbf", "a\\u061c\\u00ad\\ufeff"},
+		{"a\xe2\x80\x8b\xe2\x80\x8d\xef\xb8\x8f", "a\\u200b\\u200d\\ufe0f"},
+		{"\xf3\xa0\x81\x81", "\\udb40\\udc41"},         /* a tag: U+E0041 */
+		{"\xf3\xa0\x84\x80", "\\udb40\\udd00"},         /* a variation selector */
+		{"\xe3\x85\xa4\xe2\x81\xa2", "\\u3164\\u2062"}, /* a filler, invisible times */
+		{"\xef\xbf\xb9x\xef\xbf\xbb", "\\ufff9x\\ufffb"},
 		{"\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* a surrogate */
 		{"\xc0\xaf", "\\xc0\\xaf"},          /* an overlong slash */
 	};
@@ -101,6 +107,27 @@ static void test_escape(void **state)
 	assert_string_equal(small, "abc");
 	text_escape(text_of("abcdefgh"), small, sizeof small);
 	assert_string_equal(small, "abcde");
+}
+
+/* Persian, a family, a heart: what is needed to write them passes, one behind a character. */
+static void test_escape_joined(void **state)
+{
+	static const char *const honest[] = {
+		"\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xb1\xd9\x88\xd9\x85",
+		"\xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x91\xa7",
+		"\xe2\x9d\xa4\xef\xb8\x8f",
+		"\xd8\x80", /* a mark of numbers that is drawn */
+		"\xe4\xbd\xa0\xe5\xa5\xbd \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d",
+	};
+	char out[64];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(honest); i++) {
+		text_escape(text_of(honest[i]), out, sizeof out);
+		assert_string_equal(out, honest[i]);
+	}
+	text_escape(text_of("\xe2\x9d\xa4\xef\xb8\x8f\xef\xb8\x8e"), out, sizeof out);
+	assert_string_equal(out, "\xe2\x9d\xa4\xef\xb8\x8f\\ufe0e");
 }
 
 static void assert_buffer(struct evbuffer *buffer, const char *expected)
@@ -287,6 +314,7 @@ int main(void)
 		cmocka_unit_test(test_trim),
 		cmocka_unit_test(test_clip),
 		cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_escape_joined),
 		cmocka_unit_test(test_escape_lines),
 		cmocka_unit_test(test_repair),
 		cmocka_unit_test(test_scan),

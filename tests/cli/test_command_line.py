@@ -597,6 +597,20 @@ class TerminalTest(CommandLineTest):
         done = self.call("exec", *self.script(self.WILD), "-q", "task")
         self.assertEqual(done.stdout, "a\033[31mb\nc\u009bd\n")
 
+    def test_an_object_on_a_terminal_is_still_json(self):
+        """With the same value, and nothing in it that a terminal acts on or does not show."""
+        wild = "a\033[31m\u009b\x7f\u202eb\u061c\u200b\U000e0041\U000e0100\ufffa"
+        wild = {"match": {}, "response": {"text": f"FINAL({wild})"}}
+        piped = self.call("exec", *self.script(wild), "-q", "--json", "task").stdout
+        for option in ("--json", "--jsonl"):
+            seen, _ = self.on_terminal(*self.script(wild), "-q", option, "task")
+            self.assertRegex(seen, r"\A[ -~\r\n]*\Z")
+            last = json.loads(seen.splitlines()[-1])
+            self.assertEqual(last["output"], json.loads(piped)["output"])
+        seen, _ = self.on_terminal(*self.script(wild), "-q", "--trace", "/dev/stderr", "-o", "out", "task")
+        self.assertRegex(seen, r"\A[ -~\r\n]*\Z")
+        self.assertEqual(json.loads(seen.splitlines()[-1])["output"], json.loads(piped)["output"])
+
     def test_a_terminal_is_never_read_unasked(self):
         """No task, or a task alone: neither waits for somebody to type."""
         seen, status = self.on_terminal()

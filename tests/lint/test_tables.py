@@ -1,6 +1,7 @@
 """Each fact has one table; what people read about it must say the same."""
 import re
 import subprocess
+import unicodedata
 import unittest
 
 import tree
@@ -46,6 +47,37 @@ class MessagesTest(unittest.TestCase):
             for field in fields:
                 with self.subTest(message=message, field=field):
                     self.assertIn(f"`{field}`", section)
+
+
+class UnseenTest(unittest.TestCase):
+    """base/unseen.def against the Unicode Character Database, as Python and Perl have it."""
+
+    # Prepended_Concatenation_Mark (PropList.txt): of category Cf, and drawn
+    DRAWN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
+
+    def setUp(self):
+        rows = [(int(first, 0), int(last, 0)) for _, first, last, _ in tree.rows("src/base/unseen.def", "UNSEEN")]
+        self.assertEqual(rows, sorted(rows))
+        self.points = {point for first, last in rows for point in range(first, last + 1)}
+
+    def test_categories(self):
+        wanted = {point for point in range(0x110000)
+                  if unicodedata.category(chr(point)) in ("Cc", "Cf", "Zl", "Zp")} - self.DRAWN
+        self.assertEqual(sorted(map(hex, wanted - self.points)), [])
+        for point in self.points - wanted:
+            with self.subTest(hex(point)):
+                self.assertIn(unicodedata.category(chr(point)), ("Mn", "Lo", "Cn"))
+
+    def test_ignorable(self):
+        code = (r'for my $c (0..0xd7ff, 0xe000..0x10ffff) '
+                r'{ print("$c\n") if chr($c) =~ /\p{Default_Ignorable_Code_Point}/ }')
+        try:
+            perl = subprocess.run(["perl", "-e", code], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            self.skipTest(f"no Perl that knows the property: {error}")
+        ignorable = set(map(int, perl.stdout.split()))
+        self.assertGreater(len(ignorable), 4000)
+        self.assertEqual(sorted(map(hex, ignorable - self.points)), [])
 
 
 class OptionsTest(unittest.TestCase):
