@@ -175,6 +175,47 @@ bool file_is_ours(int fd, const char *path, enum error_kind kind, struct error *
 	return true;
 }
 
+int file_descriptor_of(const char *path)
+{
+	static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+	static const char *const rooms[] = {"/dev/fd/", "/proc/self/fd/"};
+
+	for (int fd = 0; fd < 3; fd++)
+		if (!strcmp(path, names[fd]))
+			return fd;
+	for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+		const char *number = path + strlen(rooms[i]);
+
+		if (text_starts(text_of(path), rooms[i]) && *number && strlen(number) < 8 &&
+		    !number[strspn(number, "0123456789")])
+			return (int)strtol(number, NULL, 10);
+	}
+	return -1;
+}
+
+static bool is_strangers(const struct stat *st)
+{
+	return st->st_uid && st->st_uid != geteuid() && !S_ISCHR(st->st_mode) &&
+	       !S_ISBLK(st->st_mode);
+}
+
+bool file_may_write(const char *path, struct stat *ret, enum error_kind kind, struct error *err)
+{
+	struct stat name = {0}, target = {0};
+
+	if (lstat(path, &name))
+		name = (struct stat){0};
+	if (stat(path, &target))
+		target = (struct stat){0};
+	if (file_descriptor_of(path) < 0 && (is_strangers(&name) || is_strangers(&target)))
+		return error_set(err, kind,
+				 "%s belongs to another user, who could read or change it: remove "
+				 "it, or name another file",
+				 path);
+	*ret = target;
+	return true;
+}
+
 bool file_write(const char *path, struct text text, struct error *err)
 {
 	auto_free char *temporary = xasprintf("%s.XXXXXX", path);

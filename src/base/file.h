@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
+struct stat;
+
 /*
  * The whole file as a new NUL-terminated string. Fails with ERROR_INPUT and the
  * path in the text when it is missing, unreadable, no regular file, or larger
@@ -45,6 +47,17 @@ bool file_feed_fd(int fd, struct text, int64_t patience_ms, struct error *);
  * neither its group nor others may write it. The error says what to do.
  */
 bool file_is_ours(int fd, const char *path, enum error_kind, struct error *);
+
+/*
+ * Whether we may write to what `path` names, before anything is opened: there is nothing yet, or it
+ * belongs to us or to root, and so does a link that leads there. A device may be anybody's, and so
+ * may what whoever started us opened for us (/dev/stdout, /dev/fd/N). `ret`, zero where there is
+ * nothing, is what it leads to. The error says what to do.
+ */
+bool file_may_write(const char *path, struct stat *ret, enum error_kind, struct error *);
+
+/* The open descriptor that a path is a name for: 1 of /dev/stdout, 9 of /dev/fd/9; -1: of none. */
+int file_descriptor_of(const char *path);
 
 /*
  * The path, new, of a file that comes with the program: `room` is "share" or

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <event2/buffer.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <ini.h>
 #include <stdio.h>
@@ -393,7 +394,8 @@ static int on_setting(void *owner, const char *section, const char *name, const 
 bool config_file(struct config *config, enum config_layer layer, const char *path,
 		 struct error *err)
 {
-	auto_file FILE *file = fopen(path, "re");
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO too */
+	auto_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	struct reading reading = {.config = config, .path = path, .file = file, .layer = layer};
 	struct stat st;
 	int bad;

@@ -60,29 +60,28 @@ static bool ends_within_line(const char *path)
 	       pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
 }
 
-/* What a shell redirected is named by a link, and was opened by whoever gives us the name. */
-static bool is_descriptor(const char *path)
-{
-	return text_starts(text_of(path), "/dev/fd/") || !strcmp(path, "/dev/stdout") ||
-	       !strcmp(path, "/dev/stderr");
-}
-
 /* A link may lead to a device; to a file it may have been laid by somebody else. */
 static bool open_trace_file(struct output *output, struct error *err)
 {
 	const char *path = output->trace_path;
 	int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
-	struct stat st;
+	struct stat seen, st;
 	bool link;
 
+	if (!file_may_write(path, &seen, ERROR_USAGE, err))
+		return error_context(err, "cannot write the trace");
 	output->trace = open(path, flags | O_CREAT | O_NOFOLLOW, TRACE_MODE);
 	link = output->trace < 0 && errno == ELOOP;
 	if (link)
 		output->trace = open(path, flags);
 	if (output->trace < 0 || fstat(output->trace, &st))
 		return error_errno(err, ERROR_USAGE, "cannot write the trace to %s", path);
-	if (!S_ISREG(st.st_mode) || is_descriptor(path))
+	if (file_descriptor_of(path) >= 0)
 		return true;
+	if (!S_ISREG(st.st_mode))
+		return (seen.st_dev == st.st_dev && seen.st_ino == st.st_ino) ||
+		       error_set(err, ERROR_USAGE,
+				 "cannot write the trace to %s: it was changed meanwhile", path);
 	if (link)
 		return error_set(
 			err, ERROR_USAGE,

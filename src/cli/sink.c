@@ -40,6 +40,32 @@ static void open_temporary(struct sink *sink, mode_t mode)
 		free(take_pointer(&sink->temporary));
 }
 
+/* What was opened for us is used as it stands, not opened again at its beginning. */
+static int use_descriptor(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+		errno = EBADF;
+		return -1;
+	}
+	return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+/* It is still what was looked at, or nothing. */
+static void open_in_place(struct sink *sink, const struct stat *seen)
+{
+	auto_close int fd = open(sink->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && st.st_dev == seen->st_dev && st.st_ino == seen->st_ino)
+		sink->fd = take_fd(&fd);
+	else
+		errno = ESTALE;
+}
+
 /* Where the group cannot be the old file's, it is another group, which gets nothing. */
 static void take_mode(int fd, const struct stat *old)
 {
@@ -54,17 +80,26 @@ struct sink *sink_new(const char *path, bool confidential, struct error *err)
 {
 	bool standard = !path || !strcmp(path, "-");
 	struct sink *sink = xcalloc(1, sizeof *sink);
-	struct stat st;
+	struct stat st = {0};
+	int given;
 	bool old;
 
 	sink->path = xstrdup(standard ? "standard output" : path);
 	sink->fd = standard ? STDOUT_FILENO : -1;
-	old = !standard && !stat(path, &st);
-	sink->in_place = standard || (old && !S_ISREG(st.st_mode));
-	if (!sink->in_place)
+	if (!standard && !file_may_write(path, &st, ERROR_USAGE, err)) {
+		error_context(err, "cannot write");
+		sink_free(sink);
+		return NULL;
+	}
+	old = st.st_mode;
+	given = standard ? -1 : file_descriptor_of(path);
+	sink->in_place = standard || given >= 0 || (old && !S_ISREG(st.st_mode));
+	if (given >= 0)
+		sink->fd = use_descriptor(given);
+	else if (!sink->in_place)
 		open_temporary(sink, old || confidential ? 0600 : 0666);
 	else if (!standard)
-		sink->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		open_in_place(sink, &st);
 	if (sink->fd < 0) {
 		error_errno(err, ERROR_USAGE, "cannot write %s", path);
 		sink_free(sink);

@@ -36,41 +36,36 @@ static bool is_identifier(const char *string, size_t size)
 	return true;
 }
 
+static const struct {
+	const char *name, *what;
+} taken[] = {
+#define KEYWORD(name) {name, "a keyword of Python"},
+#define HELPER(name)  {name, "a function of the worker"},
+#define BUILTIN(name) {name, "a builtin of Python, which the code needs"},
+#include "engine/names.def"
+#undef BUILTIN
+#undef HELPER
+#undef KEYWORD
+};
+
 static bool check_name(const char *name, struct error *err)
 {
-	static const char *const keywords[] = {
-		"False",  "None",   "True",    "and",      "as",       "assert", "async",
-		"await",  "break",  "class",   "continue", "def",      "del",    "elif",
-		"else",   "except", "finally", "for",      "from",     "global", "if",
-		"import", "in",     "is",      "lambda",   "nonlocal", "not",    "or",
-		"pass",   "raise",  "return",  "try",      "while",    "with",   "yield",
-	};
-	static const char *const taken[] = {
-		"llm_query",         "batch_llm_query",
-		"rlm_query",         "batch_rlm_query",
-		"race_query",        "run_plan",
-		"chunk_text",        "search_context",
-		"count_matches",     "extract_json",
-		"extract_sections",  "FINAL",
-		"FINAL_VAR",         "answer",
-		"SHOW_VARS",         "budget",
-		"llm_query_batched", "rlm_query_batched",
-		"llm_batch",         "BudgetExceeded",
-		"LLMError",          "TimeoutError",
-	};
-
-	for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-		if (!strcmp(name, keywords[i]))
-			return error_set(err, ERROR_USAGE,
-					 "a context cannot be named '%s': a Python keyword", name);
 	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-		if (!strcmp(name, taken[i]))
+		if (!strcmp(name, taken[i].name))
 			return error_set(err, ERROR_USAGE,
-					 "a context cannot be named '%s': a function of the worker",
-					 name);
+					 "a context cannot be named '%s': %s; choose another name",
+					 name, taken[i].what);
 	if (!strncmp(name, "__", 2) || strlen(name) > 200)
 		return error_set(err, ERROR_USAGE, "a context cannot be named '%s'", name);
 	return true;
+}
+
+static bool no_file(const char *path, struct error *err)
+{
+	return error_set(err, ERROR_INPUT,
+			 "cannot read %s: it is no regular file; pipe it into standard input and "
+			 "use -c -",
+			 path);
 }
 
 static bool parse_source(const char *given, struct source *source, struct error *err)
@@ -93,10 +88,7 @@ static bool parse_source(const char *given, struct source *source, struct error 
 		return error_errno(err, ERROR_INPUT, "cannot read %s", source->path);
 	source->directory = S_ISDIR(st.st_mode);
 	if (!source->directory && !S_ISREG(st.st_mode))
-		return error_set(err, ERROR_INPUT,
-				 "cannot read %s: it is no regular file; pipe it into standard "
-				 "input and use -c -",
-				 source->path);
+		return no_file(source->path, err);
 	return true;
 }
 
@@ -145,7 +137,9 @@ static bool add_source(struct loader *loader, const struct source *source, bool 
 		fd = opened = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (fd < 0 || fstat(fd, &st))
 			return error_errno(err, ERROR_INPUT, "cannot read %s", source->path);
-		if (S_ISREG(st.st_mode) && (size_t)st.st_size > CONTEXT_SIZE_MAX)
+		if (!S_ISREG(st.st_mode)) /* any more */
+			return no_file(source->path, err);
+		if ((size_t)st.st_size > CONTEXT_SIZE_MAX)
 			return error_set(err, ERROR_INPUT,
 					 "%s is larger than the %zu GiB that one variable can hold",
 					 source->path, CONTEXT_SIZE_MAX >> 30);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "engine/walk.h"
 
 enum {
 	CHUNK_SIZE = 1 << 20, /* read at once */
@@ -203,27 +203,8 @@ static void note_skipped(struct loader *loader, const char *directory)
 	}
 }
 
-/* The order of whole paths as git lists them: a directory sorts as if its name ended in '/'. */
-static int compare_entries(const FTSENT **a, const FTSENT **b)
-{
-	const FTSENT *entries[2] = {*a, *b};
-	size_t shorter = entries[0]->fts_namelen < entries[1]->fts_namelen
-				 ? entries[0]->fts_namelen
-				 : entries[1]->fts_namelen;
-	int order = memcmp(entries[0]->fts_name, entries[1]->fts_name, shorter);
-	unsigned char next[2];
-
-	if (order)
-		return order;
-	for (size_t i = 0; i < 2; i++) {
-		next[i] = (unsigned char)entries[i]->fts_name[shorter];
-		if (!next[i] && entries[i]->fts_info == FTS_D)
-			next[i] = '/';
-	}
-	return next[0] - next[1];
-}
-
-/* A link to what is in the directory needs no mention: its target is read itself. */
+/* A link to what is in the directory needs no mention: its target is read itself. Nothing is
+ * opened for this. */
 static bool link_stays(const char *path, const char *root)
 {
 	auto_free char *target = realpath(path, NULL);
@@ -235,16 +216,20 @@ static bool link_stays(const char *path, const char *root)
 	return !strcmp(top, "/") || (!strncmp(target, top, size) && target[size] == '/');
 }
 
-static bool add_found(struct loader *loader, const char *path, const char *label, struct error *err)
+/* One walk through a directory. All lent. */
+struct visit {
+	struct loader *loader;
+	const char *root;   /* without a slash at its end, unless it is all */
+	const char *prefix; /* of the paths that are shown: empty, or the root and a slash */
+};
+
+static bool add_found(struct loader *loader, const char *label, int fd, struct error *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	struct stat st;
 	size_t size;
 
 	if (!file_may_go_on(loader->deadline, err))
 		return false;
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    !read_chunk(loader, fd, &size, NULL)) {
+	if (!read_chunk(loader, fd, &size, NULL)) {
 		skip(loader, SKIP_UNREADABLE, label);
 		return true;
 	}
@@ -252,75 +237,54 @@ static bool add_found(struct loader *loader, const char *path, const char *label
 		skip(loader, SKIP_BINARY, label);
 		return true;
 	}
-	return add_entry(loader, label, fd, size, err) || error_context(err, "%s", path);
+	return add_entry(loader, label, fd, size, err) || error_context(err, "%s", label);
 }
 
-/* What fts(3) found; false ends the walk. */
-static bool add_visited(struct loader *loader, const FTSENT *entry, const char *root,
-			const char *label, struct error *err)
+static bool add_visited(void *owner, const struct walk_entry *entry, struct error *err)
 {
-	switch (entry->fts_info) {
-	case FTS_F:
-		return add_found(loader, entry->fts_path, label, err);
-	case FTS_SL:
-	case FTS_SLNONE:
-		if (!link_stays(entry->fts_path, root))
-			skip(loader, SKIP_LINK, label);
+	const struct visit *visit = owner;
+	auto_free char *label = xasprintf("%s%s", visit->prefix, entry->path);
+	auto_free char *path = NULL;
+
+	switch (entry->kind) {
+	case WALK_FILE:
+		return add_found(visit->loader, label, entry->fd, err);
+	case WALK_LINK:
+		path = xasprintf("%s/%s", visit->root, entry->path);
+		if (!link_stays(path, visit->root))
+			skip(visit->loader, SKIP_LINK, label);
 		return true;
-	case FTS_DEFAULT:
-		skip(loader, SKIP_SPECIAL, label);
+	case WALK_SPECIAL:
+		skip(visit->loader, SKIP_SPECIAL, label);
 		return true;
-	case FTS_DNR:
-	case FTS_ERR:
-	case FTS_NS:
-		if (entry->fts_level == FTS_ROOTLEVEL) {
-			errno = entry->fts_errno;
-			return error_errno(err, ERROR_INPUT, "cannot read the directory %s", root);
-		}
-		skip(loader, SKIP_UNREADABLE, label);
-		return true;
-	default: /* fts(3)'s, not ours: directories on the way in and out */
+	case WALK_UNREADABLE:
+		skip(visit->loader, SKIP_UNREADABLE, label);
 		return true;
 	}
+	return true;
 }
 
-/* The path that is shown: relative to the directory, or after its own. */
-static const char *label_of(const FTSENT *entry, const char *root, bool prefixed)
+/* Before the paths in a directory: nothing, or its own. */
+static char *prefix_of(const char *root, bool prefixed)
 {
-	const char *label = entry->fts_path;
-
 	if (!prefixed || !strcmp(root, "."))
-		label += strlen(root);
-	else if (!strncmp(label, "./", 2))
-		label += 2;
-	while (!(prefixed && *root == '/') && *label == '/')
-		label++;
-	return label;
+		return xstrdup("");
+	if (!strncmp(root, "./", 2))
+		root += 2;
+	return xasprintf("%s%s", root, strcmp(root, "/") ? "/" : "");
 }
 
 bool loader_add_directory(struct loader *loader, const char *path, bool prefixed, struct error *err)
 {
-	auto_free char *root = xstrdup(path);
-	char *roots[] = {root, NULL};
+	auto_free char *root = xstrdup(path), *prefix = NULL;
+	struct visit visit = {.loader = loader, .root = root};
 	size_t size = strlen(root);
-	FTSENT *entry;
-	bool ok = true;
-	FTS *walk;
+	bool ok;
 
 	while (size > 1 && root[size - 1] == '/')
 		root[--size] = '\0';
-	walk = fts_open(roots, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, compare_entries);
-	if (!walk)
-		return error_errno(err, ERROR_INPUT, "cannot read the directory %s", root);
-	while (ok && (errno = 0, entry = fts_read(walk))) {
-		if (entry->fts_level > FTS_ROOTLEVEL && !strcmp(entry->fts_name, ".git"))
-			fts_set(walk, entry, FTS_SKIP);
-		else
-			ok = add_visited(loader, entry, root, label_of(entry, root, prefixed), err);
-	}
-	if (ok && errno)
-		ok = error_errno(err, ERROR_INPUT, "cannot read the directory %s", root);
-	fts_close(walk);
+	visit.prefix = prefix = prefix_of(root, prefixed);
+	ok = walk_directory(root, add_visited, &visit, err);
 	note_skipped(loader, root);
 	return ok;
 }

@@ -1,4 +1,6 @@
 """Each fact has one table; what people read about it must say the same."""
+import builtins
+import keyword
 import re
 import subprocess
 import unicodedata
@@ -78,6 +80,22 @@ class UnseenTest(unittest.TestCase):
         ignorable = set(map(int, perl.stdout.split()))
         self.assertGreater(len(ignorable), 4000)
         self.assertEqual(sorted(map(hex, ignorable - self.points)), [])
+
+
+class NamesTest(unittest.TestCase):
+    """engine/names.def against this Python, and against the worker's table."""
+
+    def test_every_name_is_reserved(self):
+        table = tree.read("src/engine/names.def")
+        taken = {kind: set(re.findall(rf'{kind}\("(\w+)"\)', table))
+                 for kind in ("KEYWORD", "HELPER", "BUILTIN")}
+        builtin = {name for name in dir(builtins) if not name.startswith("_")}
+        self.assertEqual(set(keyword.kwlist) - taken["KEYWORD"], set())
+        self.assertEqual(builtin - taken["BUILTIN"] - taken["KEYWORD"], set())
+        table = re.search(r"(?s)def _make_table.*?return table", tree.read("worker/helpers.py")).group()
+        ours = set(re.findall(r"\bself\.(\w+)[,\n]", table)) | set(re.findall(r"(\w+)=", table))
+        self.assertGreater(len(ours), 15)
+        self.assertEqual(ours | {"answer"}, taken["HELPER"])
 
 
 class OptionsTest(unittest.TestCase):

@@ -134,7 +134,11 @@ class Files(InputTest):
         """LIB-11: what cannot be a variable, or would hide one of ours, is refused; exit 2."""
         self.write("f", "x")
         for sources, words in (
-            (["class=f"], "a Python keyword"),
+            (["class=f"], "'class': a keyword of Python"),
+            (["print=f"], "'print': a builtin of Python, which the code needs; choose another name"),
+            (["len=-"], "'len': a builtin"),
+            (["ValueError=f"], "'ValueError': a builtin"),
+            (["budget=f"], "'budget': a function of the worker"),
             (["FINAL=f"], "a function of the worker"),
             (["__x=f"], "cannot be named"),
             (["a=f", "a=f"], "two contexts are named 'a'"),
@@ -146,6 +150,8 @@ class Files(InputTest):
                 self.refused(2, words, *each(sources), input=b"")
         most = each(f"n{i}=f" for i in range(48))
         self.assertEqual(self.ask("n0 + n47", *most)[0], "xx")
+        for name in ("query", "history", "data", "Print", "_", "match"):  # these hide nothing
+            self.assertEqual(self.ask(f"{name} + str(len({name}))", "-c", f"{name}=f")[0], "x1")
         self.write("a b=c", "odd")
         self.assertEqual(self.ask("context", "-c", "a b=c")[0], "odd")
 
