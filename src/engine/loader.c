@@ -12,15 +12,18 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "engine/secret.h"
 #include "engine/walk.h"
 
 enum {
 	CHUNK_SIZE = 1 << 20, /* read at once */
 	BINARY_PROBE = 8000,  /* a NUL within so many bytes makes a file binary, as git has it */
 	NAMES_SHOWN = 5,      /* of skipped files, of one kind */
+	SECRETS_SHOWN = 20,
+	WINDOW_SIZE = 1 << 16, /* of a large file, searched at once */
 };
 
-enum skip { SKIP_BINARY, SKIP_SPECIAL, SKIP_LINK, SKIP_UNREADABLE, SKIP_KINDS };
+enum skip { SKIP_SECRET, SKIP_BINARY, SKIP_SPECIAL, SKIP_LINK, SKIP_UNREADABLE, SKIP_KINDS };
 
 struct loader {
 	char *name;           /* owned */
@@ -152,17 +155,33 @@ bool loader_add_fd(struct loader *loader, const char *label, int fd, struct erro
 			     : add_rest(loader, fd, size, NULL, err);
 }
 
-static void skip(struct loader *loader, enum skip kind, const char *label)
+static const struct {
+	const char *one, *many, *advice;
+	size_t shown; /* names, at most */
+} skips[] = {
+	[SKIP_SECRET] = {"file that looks like a secret", "files that look like secrets",
+			 "; to send one, name it itself with -c", SECRETS_SHOWN},
+	[SKIP_BINARY] = {"binary file", "binary files", "", NAMES_SHOWN},
+	[SKIP_SPECIAL] = {"socket, device or FIFO", "sockets, devices or FIFOs", "", NAMES_SHOWN},
+	[SKIP_LINK] = {"link that leads out of it or nowhere",
+		       "links that lead out of it or nowhere", "", NAMES_SHOWN},
+	[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read", "",
+			     NAMES_SHOWN},
+};
+
+/* `why` may be NULL. */
+static void skip(struct loader *loader, enum skip kind, const char *label, const char *why)
 {
 	char **names = &loader->skipped[kind].names;
 	size_t count = loader->skipped[kind].count++;
 	char safe[256];
 	char *longer;
 
-	if (count >= NAMES_SHOWN)
+	if (count >= skips[kind].shown)
 		return;
 	text_escape(text_of(label), safe, sizeof safe);
-	longer = xasprintf("%s%s%s", *names ? *names : "", *names ? ", " : "", safe);
+	longer = xasprintf("%s%s%s%s%s%s", *names ? *names : "", *names ? ", " : "", safe,
+			   why ? " (" : "", why ? why : "", why ? ")" : "");
 	free(*names);
 	*names = longer;
 }
@@ -177,16 +196,6 @@ static void leave_out(struct loader *loader, size_t count, const char *what)
 
 static void note_skipped(struct loader *loader, const char *directory)
 {
-	static const struct {
-		const char *one, *many;
-	} what[] = {
-		[SKIP_BINARY] = {"binary file", "binary files"},
-		[SKIP_SPECIAL] = {"socket, device or FIFO", "sockets, devices or FIFOs"},
-		[SKIP_LINK] = {"link that leads out of it or nowhere",
-			       "links that lead out of it or nowhere"},
-		[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read"},
-	};
-
 	for (size_t i = 0; i < SKIP_KINDS; i++) {
 		size_t count = loader->skipped[i].count;
 		auto_free char *names = take_pointer(&loader->skipped[i].names);
@@ -195,11 +204,11 @@ static void note_skipped(struct loader *loader, const char *directory)
 		loader->skipped[i].count = 0;
 		if (!count)
 			continue;
-		note = xasprintf("%s: skipped %zu %s: %s%s", directory, count,
-				 count == 1 ? what[i].one : what[i].many, names,
-				 count > NAMES_SHOWN ? ", ..." : "");
+		note = xasprintf("%s: skipped %zu %s: %s%s%s", directory, count,
+				 count == 1 ? skips[i].one : skips[i].many, names,
+				 count > skips[i].shown ? ", ..." : "", skips[i].advice);
 		json_array_append_new(loader->notes, json_from_text(text_of(note)));
-		leave_out(loader, count, count == 1 ? what[i].one : what[i].many);
+		leave_out(loader, count, count == 1 ? skips[i].one : skips[i].many);
 	}
 }
 
@@ -223,18 +232,57 @@ struct visit {
 	const char *prefix; /* of the paths that are shown: empty, or the root and a slash */
 };
 
-static bool add_found(struct loader *loader, const char *label, int fd, struct error *err)
+/* In what comes behind the chunk; it is read once more then. */
+static bool search_rest(struct loader *loader, int fd, const char **ret_what, struct error *err)
 {
+	auto_free char *window = xcalloc(WINDOW_SIZE, 1);
+	off_t offset = CHUNK_SIZE - SECRET_SPAN;
+	ssize_t got;
+
+	do {
+		if (!file_may_go_on(loader->deadline, err))
+			return false;
+		got = pread(fd, window, WINDOW_SIZE, offset);
+		if (got > 0)
+			*ret_what = secret_in_text(text_from(window, (size_t)got));
+		offset += WINDOW_SIZE - SECRET_SPAN;
+	} while (got == WINDOW_SIZE && !*ret_what);
+	return true;
+}
+
+/* `ret_what`: what secret the file seems to be, or to hold; NULL: none. */
+static bool search_secrets(struct loader *loader, const char *path, int fd, size_t size,
+			   const char **ret_what, struct error *err)
+{
+	struct text text = text_from(loader->chunk, size);
+
+	*ret_what = secret_by_name(path, text);
+	if (!*ret_what)
+		*ret_what = secret_in_text(text);
+	return *ret_what || size < CHUNK_SIZE || search_rest(loader, fd, ret_what, err);
+}
+
+/* `path` is that in the directory, `label` what is shown. */
+static bool add_found(struct loader *loader, const char *path, const char *label, int fd,
+		      struct error *err)
+{
+	const char *secret;
 	size_t size;
 
 	if (!file_may_go_on(loader->deadline, err))
 		return false;
 	if (!read_chunk(loader, fd, &size, NULL)) {
-		skip(loader, SKIP_UNREADABLE, label);
+		skip(loader, SKIP_UNREADABLE, label, NULL);
 		return true;
 	}
 	if (memchr(loader->chunk, '\0', size < BINARY_PROBE ? size : BINARY_PROBE)) {
-		skip(loader, SKIP_BINARY, label);
+		skip(loader, SKIP_BINARY, label, NULL);
+		return true;
+	}
+	if (!search_secrets(loader, path, fd, size, &secret, err))
+		return error_context(err, "%s", label);
+	if (secret) {
+		skip(loader, SKIP_SECRET, label, secret);
 		return true;
 	}
 	return add_entry(loader, label, fd, size, err) || error_context(err, "%s", label);
@@ -248,17 +296,17 @@ static bool add_visited(void *owner, const struct walk_entry *entry, struct erro
 
 	switch (entry->kind) {
 	case WALK_FILE:
-		return add_found(visit->loader, label, entry->fd, err);
+		return add_found(visit->loader, entry->path, label, entry->fd, err);
 	case WALK_LINK:
 		path = xasprintf("%s/%s", visit->root, entry->path);
 		if (!link_stays(path, visit->root))
-			skip(visit->loader, SKIP_LINK, label);
+			skip(visit->loader, SKIP_LINK, label, NULL);
 		return true;
 	case WALK_SPECIAL:
-		skip(visit->loader, SKIP_SPECIAL, label);
+		skip(visit->loader, SKIP_SPECIAL, label, NULL);
 		return true;
 	case WALK_UNREADABLE:
-		skip(visit->loader, SKIP_UNREADABLE, label);
+		skip(visit->loader, SKIP_UNREADABLE, label, NULL);
 		return true;
 	}
 	return true;
@@ -274,10 +322,20 @@ static char *prefix_of(const char *root, bool prefixed)
 	return xasprintf("%s%s", root, strcmp(root, "/") ? "/" : "");
 }
 
+/* What was skipped may be why: the first note since `noted`. */
+static bool no_file(const struct loader *loader, const char *root, size_t noted, struct error *err)
+{
+	const char *why = json_string_value(json_array_get(loader->notes, noted));
+
+	return error_set(err, ERROR_INPUT, "there is no text file in the directory %s%s%s", root,
+			 why ? "; " : "", why ? why : "");
+}
+
 bool loader_add_directory(struct loader *loader, const char *path, bool prefixed, struct error *err)
 {
 	auto_free char *root = xstrdup(path), *prefix = NULL;
 	struct visit visit = {.loader = loader, .root = root};
+	size_t before = json_array_size(loader->files), noted = json_array_size(loader->notes);
 	size_t size = strlen(root);
 	bool ok;
 
@@ -286,6 +344,8 @@ bool loader_add_directory(struct loader *loader, const char *path, bool prefixed
 	visit.prefix = prefix = prefix_of(root, prefixed);
 	ok = walk_directory(root, add_visited, &visit, err);
 	note_skipped(loader, root);
+	if (ok && json_array_size(loader->files) == before)
+		return no_file(loader, root, noted, err);
 	return ok;
 }
 

@@ -26,7 +26,8 @@ bool loader_add_fd(struct loader *, const char *label, int fd, struct error *);
 
 /*
  * Every regular text file below `path`, in the order of their paths, without ".git" and without
- * following links. `prefixed`: the labels begin with `path`. Only with headers.
+ * following links, and without what looks like a secret (engine/secret.h). `prefixed`: the labels
+ * begin with `path`. Only with headers. ERROR_INPUT where there is no such file.
  */
 bool loader_add_directory(struct loader *, const char *path, bool prefixed, struct error *);
 

@@ -113,8 +113,15 @@ class Files(InputTest):
         self.assertNotIn("\x1b", err)
 
     def test_a_directory_with_nothing_in_it(self):
-        (self.dir / "empty").mkdir()
-        self.assertEqual(self.ask("[context, len(context.files)]", "-c", "empty")[0], "['', 0]")
+        """Nothing to work on is no context; exit 8, and why."""
+        (self.dir / "empty" / "below").mkdir(parents=True)
+        self.refused(8, "there is no text file in the directory empty\n", "-c", "empty")
+        self.write("f", "x")
+        self.refused(8, "there is no text file in the directory empty\n", "-c", "f", "-c", "empty")
+        self.write("empty/below/binary", b"\0")
+        self.refused(8, "empty; empty: skipped 1 binary file: below/binary", "-c", "empty")
+        self.write("empty/below/void", "")
+        self.assertEqual(self.ask("[*context.files.items()]", "-c", "empty")[0], "[('below/void', '')]")
 
     def test_several_contexts(self):
         """Those without a name are one, with `files`; each named one has a variable of its own."""

