@@ -1,7 +1,6 @@
 /*
  * rlmd trace: the tree of a run, put together again from its trace file.
  */
-#include <errno.h>
 #include <event2/buffer.h>
 #include <getopt.h>
 #include <string.h>
@@ -9,6 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/print.h"
@@ -72,18 +73,20 @@ static bool read_options(int argc, char **argv, struct options *options, struct 
 static json_t *tree_from_stdin(struct error *err)
 {
 	auto_evbuffer struct evbuffer *lines = evbuffer_new();
-	int got;
+	char piece[1 << 16];
+	size_t got;
 
-	while ((got = evbuffer_read(lines, STDIN_FILENO, -1)))
-		if ((got < 0 && errno != EINTR) || evbuffer_get_length(lines) > TREE_TRACE_MAX) {
-			if (got < 0)
-				error_errno(err, ERROR_INPUT, "cannot read standard input");
-			else
-				error_set(err, ERROR_INPUT, "the trace is larger than %zu bytes",
-					  TREE_TRACE_MAX);
+	do {
+		if (!file_take_fd(STDIN_FILENO, piece, sizeof piece, WAIT_FOREVER, &got, err)) {
+			error_context(err, "standard input");
 			return NULL;
 		}
-	return tree_from_lines(text_in(lines), "standard input", err);
+		evbuffer_add(lines, piece, got);
+	} while (got && evbuffer_get_length(lines) <= TREE_TRACE_MAX);
+	if (!got)
+		return tree_from_lines(text_in(lines), "standard input", err);
+	error_set(err, ERROR_INPUT, "the trace is larger than %zu bytes", TREE_TRACE_MAX);
+	return NULL;
 }
 
 static int show(const json_t *tree, const struct options *options)

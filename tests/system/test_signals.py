@@ -155,6 +155,12 @@ class Input(SignalTest):
                     process.send_signal(number)
                     self.check_result(command, self.ended(process, status)[0])
 
+    def test_while_a_trace_is_read(self):
+        process = self.reading("trace", "-")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, b"stopped before" in err), (130, True), err)
+
     def test_input_without_end(self):
         """It is heard between two pieces, too."""
         with open("/dev/zero", "rb") as zero, subprocess.Popen(
