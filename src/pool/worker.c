@@ -30,6 +30,7 @@ enum {
 	LOOK_MS = 1000,   /* between two looks at the processor time of a block */
 	GRACE_MS = 1000,  /* between the interrupt and the kill */
 	LINGER_MS = 1000, /* between end of file and exit, either way round */
+	DEATH_MS = 10000, /* between the kill and the exit */
 };
 
 /* What the timer is set for. */
@@ -38,6 +39,7 @@ enum waiting {
 	WAITING_BLOCK, /* for the end of a block's own time, or the next look at it */
 	WAITING_GRACE, /* for the interrupt to help */
 	WAITING_END,   /* for end of file after the exit, or the exit after it */
+	WAITING_DEATH, /* for the exit of one that we killed */
 };
 
 struct worker {
@@ -118,10 +120,20 @@ static void condemn(struct worker *worker, const struct error *reason)
 		spawn_cancel(take_pointer(&worker->spawn));
 		worker->exited = true;
 	}
-	if (worker->exited)
+	if (worker->exited) {
 		bury(worker);
-	else
-		process_kill(worker->process);
+		return;
+	}
+	process_kill(worker->process);
+	wait_for(worker, WAITING_DEATH, DEATH_MS);
+}
+
+/* The kernel is in no hurry, or does not let us kill it: whoever waits for the end goes on. */
+static void give_up(struct worker *worker)
+{
+	process_free(take_pointer(&worker->process)); /* its exit is not ours to hear any more */
+	worker->exited = true;
+	bury(worker);
 }
 
 static void refuse(struct worker *worker, const struct error *err)
@@ -258,6 +270,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 			bury(worker);
 		else
 			violation(worker, "it closed its pipe and lived on");
+		return;
+	case WAITING_DEATH:
+		give_up(worker);
 		return;
 	}
 }

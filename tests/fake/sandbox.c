@@ -15,7 +15,7 @@ enum { FILES_MAX = 16 };
 struct sandbox {
 	struct event_base *base; /* lent */
 	fake_script_fn *script;
-	bool refuse;
+	bool refuse, spare;
 	size_t memory;
 	int interrupts, living, spawns;
 	ino_t files[FILES_MAX]; /* the first of each of the first processes */
@@ -60,6 +60,11 @@ void fake_sandbox_script(struct sandbox *sandbox, fake_script_fn *script)
 void fake_sandbox_refuse(struct sandbox *sandbox, bool refuse)
 {
 	sandbox->refuse = refuse;
+}
+
+void fake_sandbox_spare(struct sandbox *sandbox, bool spare)
+{
+	sandbox->spare = spare;
 }
 
 size_t fake_sandbox_memory(const struct sandbox *sandbox)
@@ -187,7 +192,8 @@ void process_interrupt(struct process *process)
 
 void process_kill(struct process *process)
 {
-	pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
+	if (!process->sandbox->spare)
+		pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
 }
 
 void process_free(struct process *process)
@@ -197,7 +203,7 @@ void process_free(struct process *process)
 	if (!process)
 		return;
 	if (!process->over) {
-		process_kill(process);
+		pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
 		waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED);
 	}
 	if (process->event)

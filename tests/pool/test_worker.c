@@ -526,6 +526,22 @@ static void test_kill(void **state)
 	}
 }
 
+/* One that lives on after its kill is waited for no longer than that may take. */
+static void test_no_kill(void **state)
+{
+	(void)state;
+	perform(ignores_the_interrupt);
+	fake_sandbox_spare(stage.sandbox, true);
+	fake_clock_speed(20);
+	actor.timeout_ms = 1000;
+	actor_exec(&actor);
+	actor_await(&actor, WORKER_GONE, 1);
+	assert_true(actor.timed_out);
+	assert_string_equal(actor.error.text, "no interrupt ended the code after 1000 ms");
+	assert_int_equal(fake_sandbox_living(stage.sandbox), 0); /* the sandbox has it back */
+	fake_sandbox_spare(stage.sandbox, false);
+}
+
 static int renders_for_ever(int in, int out)
 {
 	sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
@@ -681,6 +697,7 @@ int main(void)
 		TEST(test_last_words),
 		TEST(test_interrupt),
 		TEST(test_kill),
+		TEST(test_no_kill),
 		TEST(test_kill_in_get),
 		TEST(test_waiting_is_free),
 		TEST(test_batch),
