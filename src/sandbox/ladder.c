@@ -52,16 +52,17 @@ static bool try_worker(struct ladder *ladder, struct template *template,
 	struct standing *standing = &ladder->standing;
 	struct launch_request request;
 	struct trial trial;
+	bool tried;
 
 	standing->layers = template_layers(template);
 	request = ladder_request(standing, usual, uid);
-	*ret_lower = false;
-	if (!trial_run(template, &request, &trial, err))
-		return false;
+	tried = trial_run(template, &request, &trial, err);
 	note_all(standing, &trial.steps);
 	*ret_lower = worst(&trial.steps);
 	if (*ret_lower)
 		return standing_error(worst(&trial.steps), err);
+	if (!tried)
+		return false;
 	if (trial.fallen && last(&trial.steps))
 		return standing_error(last(&trial.steps), err);
 	if (trial.fallen)
@@ -101,12 +102,20 @@ static struct template *climb_once(struct ladder *ladder, const struct launch_re
 	return NULL;
 }
 
+/* Without CAP_KILL, who has another uid than ours is not ours to end. */
+static bool may_not_kill_strangers(const struct standing *standing)
+{
+	const struct cause *cause = &standing->causes[LAYER_user];
+
+	return standing->mode == MODE_userns && cause->error && cause->step == STEP_kill;
+}
+
 struct template *ladder_climb(struct ladder *ladder, const struct launch_request *usual,
 			      struct error *err)
 {
 	struct standing *standing = &ladder->standing;
 	struct steps steps = {.without = ladder->config->terms.without, .mode = MODE_root};
-	uint32_t modes = ALL_MODES, uid = 0;
+	uint32_t modes = ALL_MODES, uid = 0, outside;
 	struct template *template = NULL;
 
 	/* Modes for root are nobody else's failure. */
@@ -115,10 +124,15 @@ struct template *ladder_climb(struct ladder *ladder, const struct launch_request
 	if (geteuid() || STEP_TRY(&steps, uid_range, uids_take(ladder->uids, &uid, err) ? 0 : -1))
 		modes &= ~(1U << MODE_root | 1U << MODE_uid);
 	note_all(standing, &steps);
+	outside = uid;
 	while (!template && modes) {
 		ladder->config->terms.modes = modes;
-		ladder->config->terms.uid = uid;
+		ladder->config->terms.uid = outside;
 		template = climb_once(ladder, usual, uid, &modes, err);
+		if (!template && outside && may_not_kill_strangers(standing)) {
+			outside = 0; /* with our own, like an ordinary user's */
+			modes |= 1U << MODE_userns;
+		}
 	}
 	/* In a user namespace the template itself may have it. */
 	if (uid && standing->mode != MODE_userns)

@@ -15,14 +15,15 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "sandbox/launch.h"
+#include "sandbox/reap.h"
 
-/* Only after it was reaped: until then its uid is in use. */
+/* The uid of one that was not reaped is in use still, and nobody gets it again. */
 static void process_destroy(struct process *process)
 {
 	struct process_list *list = process->list;
 
 	TAILQ_REMOVE(&list->queue, process, entry);
-	if (process->uid)
+	if (process->uid && process->reaped)
 		uids_give(&list->uids, process->uid);
 	event_free(process->exit);
 	close(process->pidfd);
@@ -62,7 +63,7 @@ static void explain(struct process *process, struct process_exit *exit)
 }
 
 /* False while it lives. */
-static bool process_reap(struct process *process, int flags, struct process_exit *ret_exit)
+static bool process_reap(struct process *process, struct process_exit *ret_exit)
 {
 	siginfo_t info = {0};
 	struct rusage usage = {0};
@@ -70,7 +71,7 @@ static bool process_reap(struct process *process, int flags, struct process_exit
 
 	/* Not the library's waitid(): it does not tell the usage. */
 	do
-		failed = syscall(SYS_waitid, P_PIDFD, process->pidfd, &info, WEXITED | flags,
+		failed = syscall(SYS_waitid, P_PIDFD, process->pidfd, &info, WEXITED | WNOHANG,
 				 &usage);
 	while (failed && errno == EINTR);
 	if (!failed && !info.si_pid)
@@ -94,7 +95,7 @@ static void on_exit_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!process_reap(process, WNOHANG, &exit))
+	if (!process_reap(process, &exit))
 		return;
 	if (process->freed) {
 		process_destroy(process);
@@ -197,15 +198,15 @@ const char *process_exit_wall(const struct process_exit *exit)
 	return !exit->signaled && place >= 0 && place < WALL_COUNT ? meanings[place] : NULL;
 }
 
-void process_list_reap(struct process_list *list)
+void process_list_reap(struct process_list *list, int64_t deadline)
 {
 	struct process *process;
-	struct process_exit exit;
+	int status;
 
 	while ((process = TAILQ_FIRST(&list->queue))) {
 		assert(process->freed);
 		if (!process->reaped)
-			process_reap(process, 0, &exit);
+			process->reaped = reap_child(process->pid, deadline, &status);
 		process_destroy(process);
 	}
 }

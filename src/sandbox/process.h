@@ -49,5 +49,6 @@ struct process *process_new(struct process_list *, pid_t, int pidfd, uint32_t ui
 /* Kills it for a reason that its owner will hear. */
 void process_condemn(struct process *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Waits for those in the list, which must all have been freed by their owners. */
-void process_list_reap(struct process_list *);
+/* Waits for those in the list, which must all have been freed by their owners; those that live on
+ * at `deadline` are left. */
+void process_list_reap(struct process_list *, int64_t deadline);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -18,6 +17,7 @@
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "sandbox/program.h"
+#include "sandbox/reap.h"
 
 static bool is_program(const char *path)
 {
@@ -131,6 +131,7 @@ static char *ask_script(const char *path, int64_t patience_ms, struct error *err
 	int ends[2];
 	pid_t child;
 	bool in_time;
+	int status;
 
 	if (complaints < 0)
 		return NULL;
@@ -146,7 +147,7 @@ static char *ask_script(const char *path, int64_t patience_ms, struct error *err
 	close(take_fd(&sending));
 	in_time = read_answer(receiving, patience_ms, answer, sizeof answer);
 	kill(-child, SIGKILL); /* the session: what a script started goes with it */
-	waitpid(child, NULL, 0);
+	reap_child(child, clock_ms() + REAP_TIME_MS, &status);
 
 	if (in_time && *answer == '/' && is_program(answer) && content_of(answer) == CONTENT_ELF)
 		return xstrdup(answer);

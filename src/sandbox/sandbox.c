@@ -4,13 +4,14 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "sandbox/filter.h"
 #include "sandbox/python.h"
+#include "sandbox/reap.h"
 #include "sandbox/sandbox_private.h"
 
 #define SHIM_PATIENCE_MS 5000
@@ -163,17 +164,12 @@ struct sandbox *sandbox_new(struct event_base *base, const struct sandbox_config
  * A template that died between a fork and its reply has left a child that nobody
  * was told of. It is found by its session, which a worker cannot leave.
  */
-static void reap_unknown(const struct sandbox *sandbox)
+static void reap_unknown(const struct sandbox *sandbox, int64_t deadline)
 {
 	size_t i;
 
 	for (i = 0; i < sandbox->session_count; i++)
-		while (spawn_session_lives(sandbox->sessions[i])) {
-			siginfo_t info;
-
-			kill(-sandbox->sessions[i], SIGKILL);
-			waitid(P_PGID, (id_t)sandbox->sessions[i], &info, WEXITED);
-		}
+		reap_session(sandbox->sessions[i], deadline);
 }
 
 static void close_if_open(int fd)
@@ -184,14 +180,15 @@ static void close_if_open(int fd)
 
 void sandbox_free(struct sandbox *sandbox)
 {
+	int64_t deadline = clock_ms() + REAP_TIME_MS;
 	size_t i;
 
 	if (!sandbox)
 		return;
 	template_free(sandbox->template);
 	spawn_free_all(sandbox);
-	process_list_reap(&sandbox->processes);
-	reap_unknown(sandbox);
+	process_list_reap(&sandbox->processes, deadline);
+	reap_unknown(sandbox, deadline);
 	cgroup_free(sandbox->config.cgroup);
 	uids_done(&sandbox->processes.uids);
 	watch_done(&sandbox->watch);

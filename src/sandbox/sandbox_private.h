@@ -42,6 +42,3 @@ struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_
 void spawn_pump(evutil_socket_t, short what, void *sandbox);    /* of the event of that name */
 void spawn_overdue(evutil_socket_t, short what, void *sandbox); /* likewise */
 void spawn_free_all(struct sandbox *);                          /* and tells nobody */
-
-/* Whether children of that session are left, dead or alive; then its number is still theirs. */
-bool spawn_session_lives(pid_t session);

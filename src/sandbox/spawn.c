@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "sandbox/reap.h"
 
 #define GIB      ((uint64_t)1 << 30)
 #define SENT_MAX 8 /* requests without an answer: bounds the descriptors in flight */
@@ -80,21 +80,13 @@ static void fail_all(struct spawn_list *list, const struct error *error)
 		spawn_fail(spawn, error);
 }
 
-/* Whether children of that session are left, dead or alive; then its number is still theirs. */
-bool spawn_session_lives(pid_t session)
-{
-	siginfo_t info;
-
-	return !waitid(P_PGID, (id_t)session, &info, WEXITED | WNOHANG | WNOWAIT);
-}
-
 /* Remembers the session of a new template, and forgets those that are over. */
 void spawn_adopt(struct sandbox *sandbox, struct template *template)
 {
 	size_t kept = 0, i;
 
 	for (i = 0; i < sandbox->session_count; i++)
-		if (spawn_session_lives(sandbox->sessions[i]))
+		if (reap_session_lives(sandbox->sessions[i]))
 			sandbox->sessions[kept++] = sandbox->sessions[i];
 	sandbox->sessions = xreallocarray(sandbox->sessions, kept + 1, sizeof *sandbox->sessions);
 	sandbox->sessions[kept] = template_pid(template);

@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "base/json.h"
 #include "sandbox/datagram.h"
 #include "sandbox/program.h"
+#include "sandbox/reap.h"
 #include "sandbox/standing.h"
 
 #define START_TIME_MS  10000
@@ -48,16 +47,18 @@ static void template_emit(struct template *template, const struct template_event
 	template->fn(template->owner, event);
 }
 
-/* Ends the process, whatever it was doing. Returns its status as of waitpid(). */
+/*
+ * Ends the process, whatever it was doing. Returns its status as of waitpid(). One that
+ * is not ours to kill hears that we are gone, and ends when it listens the next time.
+ */
 static int template_reap(struct template *template)
 {
 	int status = 0;
 
 	if (!template->pid)
 		return 0;
-	kill(template->pid, SIGKILL); /* not reaped yet, so the pid is still its own */
-	while (waitpid(template->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	shutdown(template->control, SHUT_WR);
+	reap_child(template->pid, clock_ms() + REAP_TIME_MS, &status);
 	template->pid = 0;
 	return status;
 }

@@ -6,26 +6,23 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "sandbox/reap.h"
 
 #define TRIAL_TIME_MS 10000
 
 /* That it can be killed is a wall too: it is done even where the process ends of itself. */
 static bool end_process(pid_t pid, int pidfd, struct steps *steps, struct error *err)
 {
-	int status = 0;
+	int status;
 
 	STEP_TRY(steps, kill, syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0));
-	/* It has been killed: whoever wants us to end waits for that too. */
-	if (interrupt_wait(pidfd, POLLIN, clock_ms() + TRIAL_TIME_MS, INT_MAX) != WAIT_READY)
+	if (!reap_child(pid, clock_ms() + REAP_TIME_MS, &status))
 		return error_set(err, ERROR_SANDBOX, "the first worker does not end");
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
 		return error_set(err, ERROR_SANDBOX, "the first worker died of SIG%s",
 				 sigabbrev_np(WTERMSIG(status)));
