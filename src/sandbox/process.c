@@ -149,6 +149,8 @@ void process_condemn(struct process *process, const char *fmt, ...)
 {
 	va_list args;
 
+	if (*process->verdict)
+		return; /* what it does while it dies is no reason for it */
 	va_start(args, fmt);
 	vsnprintf(process->verdict, sizeof process->verdict, fmt, args);
 	va_end(args);

@@ -46,7 +46,7 @@ struct process_list {
 /* `pidfd` and `uid` are taken; `list` is lent and outlives the process. */
 struct process *process_new(struct process_list *, pid_t, int pidfd, uint32_t uid, uint64_t memory);
 
-/* Kills it for a reason that its owner will hear. */
+/* Kills it for a reason that its owner will hear; only the first one counts. */
 void process_condemn(struct process *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Waits for those in the list, which must all have been freed by their owners; those that live on

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "sandbox/launch.h"
+#include "sandbox/threads.h"
 
 enum {
 	INTERVAL_MS = 200, /* and one more for each process: a look takes some microseconds */
@@ -44,7 +45,7 @@ static unsigned long threads(pid_t pid)
 
 /*
  * The memory is told by the first thread, and not any more when that has ended: of a
- * process that is about to end at most for one look, and of one that hides for ever.
+ * process that is about to end for as long as that takes, and of one that hides for ever.
  */
 static void look_at(struct process *process, int64_t size)
 {
@@ -53,7 +54,7 @@ static void look_at(struct process *process, int64_t size)
 				(unsigned long long)process->memory >> 20);
 	else if (threads(process->pid) > LAUNCH_THREADS)
 		process_condemn(process, "it had more than %d threads", LAUNCH_THREADS);
-	else if (!size && process->hollow)
+	else if (!size && process->hollow && threads_go_on(process->pid))
 		process_condemn(process, "its main thread had ended");
 	process->hollow = !size;
 }

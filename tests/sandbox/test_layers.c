@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "sandbox/sandbox_private.h"
+#include "sandbox/threads.h"
 #include "stage.h"
 
 /* A worker that waits, and tells nothing. */
@@ -270,6 +272,57 @@ static void nobody_hides_behind_a_dead_thread(void **state)
 		    "threading.Thread(target=time.sleep, args=(1000,)).start()\n"
 		    "ctypes.CDLL(None).syscall(60 if os.uname().machine == 'x86_64' else 93, 0)");
 	await_verdict(&cast, "its main thread had ended");
+	end(&cast);
+}
+
+static void *sleep_on(void *arg)
+{
+	sleep(SOON);
+	return arg;
+}
+
+/* A process of two threads whose first ends. */
+static pid_t fork_headless(void)
+{
+	pid_t child = fork();
+	pthread_t thread;
+
+	if (child)
+		return child;
+	if (!pthread_create(&thread, NULL, sleep_on, NULL))
+		pthread_exit(NULL);
+	_exit(1);
+}
+
+/* The same, killed: it has no memory either, for as long as it takes to be freed, and hides not. */
+static void the_dead_do_not_hide(void **state)
+{
+	pid_t child = fork_headless();
+
+	(void)state;
+	for (;;) {
+		auto_free char *stat = process_file(child, "stat");
+
+		if (strstr(stat, ") Z "))
+			break;
+		poll(NULL, 0, 1);
+	}
+	assert_true(threads_go_on(child));
+	kill(child, SIGKILL);
+	await_death(child);
+	assert_false(threads_go_on(child));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* What is seen of a process that we killed already is no reason for its end. */
+static void the_first_verdict_stays(void **state)
+{
+	struct cast cast;
+
+	enter_idle(&cast, *state);
+	process_condemn(cast.process, "the %s reason", "first");
+	process_condemn(cast.process, "the %s reason", "second");
+	await_verdict(&cast, "the first reason");
 	end(&cast);
 }
 
@@ -536,6 +589,8 @@ int main(int argc, char **argv)
 		TEST(it_is_nice),
 		TEST(threads_are_limited),
 		TEST(nobody_hides_behind_a_dead_thread),
+		cmocka_unit_test(the_dead_do_not_hide),
+		TEST(the_first_verdict_stays),
 		TEST(hidden_memory_is_found),
 		TEST(the_pool_has_a_ceiling),
 		TEST(the_cgroup_bites),

@@ -1,0 +1,11 @@
+/* sandbox/threads.h - the threads of a process, as /proc tells of them. */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Whether a thread besides the first goes on. Those of a process that was killed do not, however
+ * long the kernel takes to free their memory.
+ */
+bool threads_go_on(pid_t);
