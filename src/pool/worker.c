@@ -24,7 +24,6 @@
 #include "wire/channel.h"
 #include "wire/limit.h"
 #include "wire/message.h"
-#include "wire/pipes.h"
 
 enum {
 	LOOK_MS = 1000,   /* between two looks at the processor time of a block */
@@ -45,7 +44,7 @@ enum waiting {
 struct worker {
 	struct spawn *spawn;     /* owned, until it answered */
 	struct process *process; /* owned */
-	struct channel *channel; /* owned, until the stream is over */
+	struct channel *channel; /* owned, from `spawn` until the stream is over */
 	struct frame *start;     /* owned, until `ready` came */
 	struct event *timer;     /* owned */
 	enum waiting waiting;
@@ -402,36 +401,35 @@ static void on_packet(void *owner, const struct packet *packet)
 	}
 }
 
-static void on_spawn(void *owner, struct process *process, const struct error *err)
+static void on_spawn(void *owner, const struct spawned *spawned, const struct error *err)
 {
 	struct worker *worker = owner;
 
 	worker->spawn = NULL;
-	if (!process) {
+	if (!spawned) {
 		worker->exited = true;
 		condemn(worker, err);
 		return;
 	}
-	worker->process = process;
-	process_on_exit(process, on_exit_of_process, worker);
+	worker->channel = channel_new(event_get_base(worker->timer), spawned->from, spawned->to,
+				      on_packet, on_over, worker);
+	channel_on_announce(worker->channel, on_announce);
+	worker->process = spawned->process;
+	process_on_exit(worker->process, on_exit_of_process, worker);
 }
 
-static void spawn(struct worker *worker, struct event_base *base, struct sandbox *sandbox,
+static void spawn(struct worker *worker, struct sandbox *sandbox,
 		  const struct worker_options *options)
 {
 	auto_free int *files = xcalloc(options->input_count + 1, sizeof *files);
-	int ours[2], theirs[2];
 
-	if (!start_files(options, files, &worker->reason) ||
-	    !pipes_open(ours, theirs, &worker->reason)) {
+	if (!start_files(options, files, &worker->reason)) {
 		worker->exited = true;
 		wait_for(worker, WAITING_END, 0);
 		return;
 	}
-	worker->channel = channel_new(base, ours[0], ours[1], on_packet, on_over, worker);
-	channel_on_announce(worker->channel, on_announce);
-	worker->spawn = sandbox_spawn(sandbox, theirs[0], theirs[1], files, options->input_count,
-				      start_memory(options), on_spawn, worker);
+	worker->spawn = sandbox_spawn(sandbox, files, options->input_count, start_memory(options),
+				      on_spawn, worker);
 	wait_for(worker, WAITING_START, worker->start_ms);
 }
 
@@ -446,7 +444,7 @@ struct worker *worker_start(struct event_base *base, struct sandbox *sandbox,
 	worker->start = start_frame(options);
 	worker->max_output = options->max_output;
 	worker->start_ms = start_ms(options);
-	spawn(worker, base, sandbox, options);
+	spawn(worker, sandbox, options);
 	return worker;
 }
 

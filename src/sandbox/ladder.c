@@ -41,12 +41,12 @@ static const struct launch_failure *worst(const struct steps *steps)
 	return NULL;
 }
 
-/*
- * Whether a worker of this template has all that its mode promises. `ret_lower`:
- * it has not, and another mode might do.
- */
+/* What to do where a template, or its first worker, came to nothing. */
+enum failing { FAILS_FOR_GOOD, FAILS_IN_THIS_MODE, FAILS_BY_CHANCE };
+
+/* Whether a worker of this template has all that its mode promises. */
 static bool try_worker(struct ladder *ladder, struct template *template,
-		       const struct launch_request *usual, uint32_t uid, bool *ret_lower,
+		       const struct launch_request *usual, uint32_t uid, enum failing *ret_failing,
 		       struct error *err)
 {
 	struct standing *standing = &ladder->standing;
@@ -56,11 +56,14 @@ static bool try_worker(struct ladder *ladder, struct template *template,
 
 	standing->layers = template_layers(template);
 	request = ladder_request(standing, usual, uid);
-	tried = trial_run(template, &request, &trial, err);
+	tried = trial_run(template, &request, ladder->config->patience_ms, &trial, err);
 	note_all(standing, &trial.steps);
-	*ret_lower = worst(&trial.steps);
-	if (*ret_lower)
+	if (worst(&trial.steps)) {
+		*ret_failing = FAILS_IN_THIS_MODE;
 		return standing_error(worst(&trial.steps), err);
+	}
+	if (trial.hapless || template_may_retry(template))
+		*ret_failing = FAILS_BY_CHANCE;
 	if (!tried)
 		return false;
 	if (trial.fallen && last(&trial.steps))
@@ -71,14 +74,34 @@ static bool try_worker(struct ladder *ladder, struct template *template,
 	return true;
 }
 
+static uint32_t left_to_try(struct ladder *ladder, enum failing failing, enum mode mode)
+{
+	uint32_t modes = ladder->config->terms.modes;
+
+	switch (failing) {
+	case FAILS_FOR_GOOD:
+		break;
+	case FAILS_IN_THIS_MODE: /* those above it were refused already, or not to be tried */
+		return modes & ~((2U << mode) - 1);
+	case FAILS_BY_CHANCE:
+		if (ladder->retried)
+			break;
+		ladder->retried = true;
+		ladder->config->patience_ms *= 2;
+		return modes;
+	}
+	return 0;
+}
+
 /* One mode: the best of those that may be tried. `ret_modes` are those left to try. */
 static struct template *climb_once(struct ladder *ladder, const struct launch_request *usual,
 				   uint32_t uid, uint32_t *ret_modes, struct error *err)
 {
+	enum failing failing = FAILS_FOR_GOOD;
 	const struct steps *refusals;
 	struct template *template;
-	bool ready, lower;
 	enum mode mode;
+	bool ready;
 
 	*ret_modes = 0;
 	template = template_new(ladder->base, ladder->config, ladder->fn, ladder->owner, err);
@@ -88,17 +111,19 @@ static struct template *climb_once(struct ladder *ladder, const struct launch_re
 	refusals = template_refusals(template);
 	note_all(&ladder->standing, refusals);
 	/* Stuck in a mode, the refusal was the last thing that was heard of it. */
-	lower = !ready && last(refusals) && standing_loss(last(refusals)) == LAYER_whole_mode;
-	mode = lower ? (enum mode)last(refusals)->mode : template_mode(template);
+	if (!ready && last(refusals) && standing_loss(last(refusals)) == LAYER_whole_mode)
+		failing = FAILS_IN_THIS_MODE;
+	else if (!ready && template_may_retry(template))
+		failing = FAILS_BY_CHANCE;
+	mode = failing == FAILS_IN_THIS_MODE ? (enum mode)last(refusals)->mode
+					     : template_mode(template);
 	ladder->standing.mode = mode;
-	if (ready && try_worker(ladder, template, usual, uid, &lower, err)) {
+	if (ready && try_worker(ladder, template, usual, uid, &failing, err)) {
 		ladder->config->terms.modes = 1U << mode;
 		return template;
 	}
 	template_free(template);
-	/* Those above it were refused already, or were not to be tried. */
-	if (lower)
-		*ret_modes = ladder->config->terms.modes & ~((2U << mode) - 1);
+	*ret_modes = left_to_try(ladder, failing, mode);
 	return NULL;
 }
 

@@ -4,7 +4,8 @@
  * A template is started for the best mode, and tries it; then a worker that runs
  * nothing raises its walls. Where the kernel refuses a step that costs the whole
  * mode, all of it is started again one mode down, so that nothing is ever half
- * of one mode and half of another.
+ * of one mode and half of another. Where it was killed or slow without a word of
+ * why, there is a second try.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct ladder {
 	struct uids *uids;              /* lent */
 	template_event_fn *fn;          /* of the template that stands */
 	void *owner;
+	bool retried; /* there was a second try, with twice the patience; there is one in all */
 
 	struct standing standing; /* the result; what is noted in it already stays */
 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -124,13 +125,14 @@ static pid_t start_script(const char *path, int out, int complaints, struct erro
 	return program_start(&program, err);
 }
 
-static char *ask_script(const char *path, int64_t patience_ms, struct error *err)
+/* NULL, and `ret_again` where it was slow or killed: the same script may do better. */
+static char *ask_script(const char *path, int64_t patience_ms, bool *ret_again, struct error *err)
 {
 	auto_close int complaints = program_complaints(err), receiving = -1, sending = -1;
-	char answer[PATH_MAX] = "", complaint[256];
+	char answer[PATH_MAX] = "", complaint[256], time[16];
 	int ends[2];
 	pid_t child;
-	bool in_time;
+	bool in_time, killed;
 	int status;
 
 	if (complaints < 0)
@@ -148,15 +150,28 @@ static char *ask_script(const char *path, int64_t patience_ms, struct error *err
 	in_time = read_answer(receiving, patience_ms, answer, sizeof answer);
 	kill(-child, SIGKILL); /* the session: what a script started goes with it */
 	reap_child(child, clock_ms() + REAP_TIME_MS, &status);
+	killed = in_time && !*answer && WIFSIGNALED(status);
 
 	if (in_time && *answer == '/' && is_program(answer) && content_of(answer) == CONTENT_ELF)
 		return xstrdup(answer);
 	program_complaint(complaints, complaint, sizeof complaint);
-	error_set(
-		err, ERROR_USAGE,
-		"%s is a script that does not say%s which Python it is for%s%s; use --python PATH",
-		path, in_time ? "" : " in time", *complaint ? ": " : "", complaint);
+	clock_format(patience_ms, time);
+	*ret_again = !in_time || killed;
+	error_set(err, *ret_again ? ERROR_SANDBOX : ERROR_USAGE,
+		  "%s is a script that %s%s%s%s; use --python PATH", path,
+		  !in_time ? "did not say which Python it is for within "
+		  : killed ? "was killed before it said which Python it is for"
+			   : "does not say which Python it is for",
+		  in_time ? "" : time, *complaint ? ": " : "", complaint);
 	return NULL;
+}
+
+static char *ask_script_twice(const char *path, int64_t patience_ms, struct error *err)
+{
+	bool again = false;
+	char *python = ask_script(path, patience_ms, &again, err);
+
+	return again ? ask_script(path, 2 * patience_ms, &again, err) : python;
 }
 
 char *python_find(const char *name, int64_t patience_ms, struct error *err)
@@ -172,7 +187,7 @@ char *python_find(const char *name, int64_t patience_ms, struct error *err)
 	case CONTENT_ELF:
 		return take_pointer(&path);
 	case CONTENT_SCRIPT:
-		return ask_script(path, patience_ms, err);
+		return ask_script_twice(path, patience_ms, err);
 	case CONTENT_OTHER:
 		break;
 	}

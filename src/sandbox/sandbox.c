@@ -14,9 +14,9 @@
 #include "sandbox/reap.h"
 #include "sandbox/sandbox_private.h"
 
-#define SHIM_PATIENCE_MS 5000
-#define CPU_SECONDS      3600 /* of a worker */
-#define ANSWER_TIME_MS   10000
+#define PATIENCE_MS    30000 /* far beyond what a machine under load needs to start a Python */
+#define CPU_SECONDS    3600  /* of a worker */
+#define ANSWER_TIME_MS 10000
 
 static bool build_filter(int *ret_fd, struct error *err)
 {
@@ -44,7 +44,8 @@ static bool sandbox_configure(struct sandbox *sandbox, const struct sandbox_conf
 	sandbox->config.preload = preload = xcalloc(count + 1, sizeof *preload);
 	while (count--)
 		preload[count] = xstrdup(config->preload[count]);
-	sandbox->config.python = python_find(config->python, SHIM_PATIENCE_MS, err);
+	sandbox->config.patience_ms = config->patience_ms ? config->patience_ms : PATIENCE_MS;
+	sandbox->config.python = python_find(config->python, sandbox->config.patience_ms, err);
 	return sandbox->config.python && build_filter(&sandbox->config.filter, err);
 }
 

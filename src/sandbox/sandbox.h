@@ -26,6 +26,12 @@ struct sandbox_config {
 	const char *worker_dir; /* lent during _new: where template.py is */
 
 	/*
+	 * For tests: how long each word of the template, of the first worker and of a script
+	 * that stands for the interpreter may take, on the first of two tries. 0: 30 s.
+	 */
+	int patience_ms;
+
+	/*
 	 * For tests and `rlmd doctor`: names from steps.def, separated by commas, that fail
 	 * as if the kernel had refused them. Lent during _new; NULL for none.
 	 */
@@ -36,10 +42,11 @@ struct sandbox;
 
 /*
  * Finds the interpreter, builds the filter, starts the template in the best mode
- * whose walls stand in a worker that was tried, and waits until it is ready (at
- * most 30 s for each mode). NULL and ERROR_USAGE for an interpreter or a preloaded
- * module that will not do, ERROR_SANDBOX where the walls cannot be raised.
- * Templates that take its place later reach the same, or fail.
+ * whose walls stand in a worker that was tried, and waits until it is ready. What
+ * is killed or slow meanwhile gets a second try with twice the time. NULL and
+ * ERROR_USAGE for an interpreter or a preloaded module that will not do,
+ * ERROR_SANDBOX where the walls cannot be raised, or not in time. Templates that
+ * take its place later reach the same, or fail.
  */
 struct sandbox *sandbox_new(struct event_base *, const struct sandbox_config *, struct error *);
 void sandbox_free(struct sandbox *); /* ends the template; processes must be freed before */
@@ -71,18 +78,26 @@ struct process_exit {
 const char *process_exit_wall(const struct process_exit *);
 
 typedef void process_exit_fn(void *owner, const struct process_exit *);
-/* `process` is owned by the receiver; NULL where it failed, and then `err` says why. */
-typedef void sandbox_spawn_fn(void *owner, struct process *process, const struct error *err);
+
+/* What came of sandbox_spawn(): the process, and our ends of the pipes to it. */
+struct spawned {
+	struct process *process;
+	int from, to; /* that it writes to, and that it reads from */
+};
+
+/* All of `spawned` is the receiver's; NULL where it failed, and then `err` says why. */
+typedef void sandbox_spawn_fn(void *owner, const struct spawned *spawned, const struct error *err);
 
 struct spawn;
 
 /*
- * Asks for a process with `in` (it reads) and `out` (it writes) as descriptors 3
- * and 4, and `files` (memory files, lent during the call) as 5, 6, ... `in` and
- * `out` are taken. `extra_memory` is added to worker_memory for its inputs.
- * The callback comes from the loop, once, unless spawn_cancel() came before it.
+ * Asks for a process with a pipe to read from and one to write to as descriptors 3
+ * and 4, and `files` (memory files, lent during the call) as 5, 6, ...
+ * `extra_memory` is added to worker_memory for its inputs. Where the template is
+ * lost, the next one is asked. The callback comes from the loop, once, unless
+ * spawn_cancel() came before it.
  */
-struct spawn *sandbox_spawn(struct sandbox *, int in, int out, const int *files, size_t file_count,
+struct spawn *sandbox_spawn(struct sandbox *, const int *files, size_t file_count,
 			    size_t extra_memory, sandbox_spawn_fn *, void *owner);
 void spawn_cancel(
 	struct spawn *); /* kills what was started; NULL is fine; not after the callback */

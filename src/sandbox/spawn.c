@@ -1,6 +1,6 @@
 /*
  * From the question for a process to the process: queued, sent to the template,
- * answered. A template that dies is replaced at the next question.
+ * answered. A template that dies is replaced, and asked again.
  */
 #include "sandbox/sandbox_private.h"
 
@@ -14,18 +14,26 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "sandbox/pipes.h"
 #include "sandbox/reap.h"
 
-#define GIB      ((uint64_t)1 << 30)
-#define SENT_MAX 8 /* requests without an answer: bounds the descriptors in flight */
+#define GIB ((uint64_t)1 << 30)
+
+enum {
+	SENT_MAX = 8,   /* requests without an answer: bounds the descriptors in flight */
+	LOSSES_MAX = 2, /* templates that a request may outlive */
+};
 
 /* In one of the sandbox's three lists. A cancelled one that was sent stays until it is answered. */
 struct spawn {
 	struct sandbox *sandbox; /* lent */
 	struct spawn_list *list; /* lent: the one that it is in */
 	struct launch_request request;
-	int fds[LAUNCH_FDS_MAX]; /* owned until sent: null, in, out, files */
+	int fds[LAUNCH_FDS_MAX]; /* owned: its null, in, out while it's sent; files until answered
+				  */
 	size_t fd_count;
+	int ours[2];        /* owned: the other ends of out and in, once it is sent; or -1 */
+	int losses;         /* templates that died with it */
 	struct error error; /* where it failed */
 
 	sandbox_spawn_fn *fn; /* NULL: cancelled */
@@ -42,10 +50,19 @@ static void spawn_move(struct spawn *spawn, struct spawn_list *list)
 		TAILQ_INSERT_TAIL(list, spawn, entry);
 }
 
+static void close_all(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
 static void spawn_close(struct spawn *spawn)
 {
-	while (spawn->fd_count)
-		close(spawn->fds[--spawn->fd_count]);
+	close_all(spawn->fds, spawn->fd_count);
+	close_all(spawn->ours, 2);
 }
 
 static void spawn_free(struct spawn *spawn)
@@ -53,6 +70,35 @@ static void spawn_free(struct spawn *spawn)
 	spawn_move(spawn, NULL);
 	spawn_close(spawn);
 	free(spawn);
+}
+
+/* Where there is no /proc to open it by, all of it once more. */
+static int copy_file(int file)
+{
+	auto_close int copy = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	off_t from = 0;
+	ssize_t copied = copy < 0 ? -1 : 1;
+
+	while (copied > 0)
+		copied = sendfile(copy, file, &from, 1 << 30);
+	if (copied < 0 ||
+	    fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
+		return -1;
+	return take_fd(&copy);
+}
+
+/*
+ * A description of its own for each worker, read-only: those that share an
+ * input must not share its position and flags.
+ */
+static int reopen(int file)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 && errno == ENOENT ? copy_file(file) : fd;
 }
 
 /* Where no process came of it. */
@@ -106,13 +152,25 @@ static bool restart_template(struct sandbox *sandbox, struct error *err)
 	return template;
 }
 
-/* The request as it goes out: with a uid, which is in use from now on. */
+/* What shares a description shares its flags, which is enough to talk: each has a null of its own.
+ */
+static bool open_own(struct spawn *spawn, struct error *err)
+{
+	spawn->fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (spawn->fds[0] < 0)
+		return error_errno(err, ERROR_SANDBOX, "/dev/null");
+	return pipes_open(spawn->ours, &spawn->fds[1], err);
+}
+
+/* The request as it goes out: with pipes, and with a uid, which is in use from now on. */
 static bool complete(struct sandbox *sandbox, struct spawn *spawn, struct error *err)
 {
 	uint32_t promised = standing_promised(sandbox->standing.mode), uid = 0;
 
-	if (spawn->request.uid)
+	if (spawn->ours[0] >= 0)
 		return true; /* it did not fit the last time */
+	if (!open_own(spawn, err))
+		return false;
 	if (promised & BIT(uid) && !uids_take(&sandbox->processes.uids, &uid, err))
 		return false;
 	spawn->request = ladder_request(&sandbox->standing, &spawn->request, uid);
@@ -145,7 +203,7 @@ static void send_queued(struct sandbox *sandbox)
 		switch (template_send(sandbox->template, &spawn->request, spawn->fds,
 				      spawn->fd_count)) {
 		case TEMPLATE_SENT:
-			spawn_close(spawn);
+			close_all(spawn->fds, LAUNCH_OWN_FDS);
 			spawn_move(spawn, &sandbox->sent);
 			if (!sent++)
 				await_answer(sandbox);
@@ -194,13 +252,23 @@ void spawn_pump(evutil_socket_t fd, short what, void *arg)
 	deliver_failure(sandbox);
 }
 
+static void deliver(struct spawn *spawn, struct process *process)
+{
+	struct sandbox *sandbox = spawn->sandbox;
+	struct spawned spawned = {process, take_fd(&spawn->ours[0]), take_fd(&spawn->ours[1])};
+	sandbox_spawn_fn *fn = spawn->fn;
+	void *owner = spawn->owner;
+
+	spawn_free(spawn);
+	await_answer(sandbox);
+	fn(owner, &spawned, NULL);
+}
+
 static void on_launched(struct sandbox *sandbox, const struct template_event *event)
 {
 	struct spawn *spawn = TAILQ_FIRST(&sandbox->sent);
 	struct process *process = NULL;
-	sandbox_spawn_fn *fn;
 	struct error error;
-	void *owner;
 
 	/* Requests are answered in order; what nobody asked for is not kept. */
 	bool known = spawn && spawn->request.sequence == event->sequence;
@@ -222,21 +290,74 @@ static void on_launched(struct sandbox *sandbox, const struct template_event *ev
 		await_answer(sandbox);
 		return;
 	}
-	fn = spawn->fn;
-	owner = spawn->owner;
+	if (spawn->fn) {
+		deliver(spawn, process);
+		return;
+	}
+	process_free(process);
 	spawn_free(spawn);
 	await_answer(sandbox);
-	if (fn)
-		fn(owner, process, NULL);
-	else
-		process_free(process);
 }
 
-static void drop_template(struct sandbox *sandbox, const struct error *reason)
+/*
+ * For another template, as if it had never been sent: what became of it there may be a
+ * process that we do not know. That has other pipes, which end now, descriptions of its
+ * own for its inputs, and a uid that is not given back.
+ */
+static bool renew(struct spawn *spawn, struct error *err)
 {
-	if (!sandbox->ready)
+	size_t i;
+
+	return_uid(spawn);
+	close_all(spawn->ours, 2);
+	close_all(spawn->fds, LAUNCH_OWN_FDS);
+	for (i = LAUNCH_OWN_FDS; i < spawn->fd_count; i++) {
+		int fd = reopen(spawn->fds[i]);
+
+		if (fd < 0)
+			return error_errno(err, ERROR_SANDBOX, "cannot reopen an input");
+		close(spawn->fds[i]);
+		spawn->fds[i] = fd;
+	}
+	return true;
+}
+
+/* Whoever asked the lost template: asks the next one in the same order, unless it lost too many. */
+static void ask_again(struct sandbox *sandbox, struct spawn_list *list, const struct error *reason)
+{
+	struct spawn_list again = TAILQ_HEAD_INITIALIZER(again);
+	struct spawn *spawn;
+	struct error error;
+
+	while ((spawn = TAILQ_FIRST(list))) {
+		error = *reason;
+		if (list == &sandbox->sent)
+			spawn->request.uid = 0;
+		if (!spawn->fn)
+			spawn_free(spawn);
+		else if (spawn->losses++ < LOSSES_MAX && renew(spawn, &error))
+			spawn_move(spawn, &again);
+		else
+			spawn_fail(spawn, &error);
+	}
+	while ((spawn = TAILQ_LAST(&again, spawn_list))) {
+		TAILQ_REMOVE(&again, spawn, entry);
+		spawn->list = &sandbox->queued;
+		TAILQ_INSERT_HEAD(&sandbox->queued, spawn, entry);
+	}
+}
+
+/* `again`: at its start too it was no fault of what it was told, so that another may do better. */
+static void lose_template(struct sandbox *sandbox, const struct error *reason, bool again)
+{
+	if (sandbox->ready)
+		ask_again(sandbox, &sandbox->sent, reason);
+	else if (again)
+		ask_again(sandbox, &sandbox->queued, reason);
+	else
 		fail_all(&sandbox->queued, reason);
 	sandbox->ready = false;
+	await_answer(sandbox);
 	template_free(take_pointer(&sandbox->template));
 	event_active(sandbox->pump, 0, 0);
 }
@@ -254,22 +375,7 @@ static void on_ready(struct sandbox *sandbox)
 		return;
 	}
 	error_set(&error, ERROR_SANDBOX, "the new template has fewer layers than the last");
-	drop_template(sandbox, &error);
-}
-
-/*
- * What it never saw may wait for the next one, unless that would end likewise.
- * What it saw may have become a process that we do not know: no other gets its uid.
- */
-static void lose_template(struct sandbox *sandbox, const struct error *reason)
-{
-	struct spawn *spawn;
-
-	TAILQ_FOREACH (spawn, &sandbox->sent, entry)
-		spawn->request.uid = 0;
-	fail_all(&sandbox->sent, reason);
-	await_answer(sandbox);
-	drop_template(sandbox, reason);
+	lose_template(sandbox, &error, false);
 }
 
 /* Stopped, or stuck: it does not die of itself, and would be waited for in vain. */
@@ -282,7 +388,7 @@ void spawn_overdue(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	error_set(&error, ERROR_SANDBOX, "%s did not fork a worker within %.1f s",
 		  sandbox->config.python, sandbox->answer_ms / 1000.0);
-	lose_template(sandbox, &error);
+	lose_template(sandbox, &error, true);
 }
 
 void spawn_on_template(void *owner, const struct template_event *event)
@@ -300,54 +406,15 @@ void spawn_on_template(void *owner, const struct template_event *event)
 		on_launched(sandbox, event);
 		break;
 	case TEMPLATE_GONE:
-		lose_template(sandbox, event->reason);
+		lose_template(sandbox, event->reason, event->again);
 		break;
 	}
 }
 
-/* Where there is no /proc to open it by, all of it once more. */
-static int copy_file(int file)
+static bool open_files(struct spawn *spawn, const int *files, size_t file_count, struct error *err)
 {
-	auto_close int copy = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	off_t from = 0;
-	ssize_t copied = copy < 0 ? -1 : 1;
-
-	while (copied > 0)
-		copied = sendfile(copy, file, &from, 1 << 30);
-	if (copied < 0 ||
-	    fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
-		return -1;
-	return take_fd(&copy);
-}
-
-/*
- * A description of its own for each worker, read-only: those that share an
- * input must not share its position and flags.
- */
-static int reopen(int file)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 && errno == ENOENT ? copy_file(file) : fd;
-}
-
-/* What shares a description shares its flags, which is enough to talk: each has a null of its own.
- */
-static bool spawn_open(struct spawn *spawn, int in, int out, const int *files, size_t file_count,
-		       struct error *err)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	size_t i;
 
-	if (null >= 0)
-		spawn->fds[spawn->fd_count++] = null;
-	spawn->fds[spawn->fd_count++] = in;
-	spawn->fds[spawn->fd_count++] = out;
-	if (null < 0)
-		return error_errno(err, ERROR_SANDBOX, "/dev/null");
 	if (file_count > LAUNCH_FILES_MAX)
 		return error_set(err, ERROR_INPUT, "%zu inputs; a worker takes at most %d",
 				 file_count, LAUNCH_FILES_MAX);
@@ -373,21 +440,22 @@ struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_
 	};
 }
 
-struct spawn *sandbox_spawn(struct sandbox *sandbox, int in, int out, const int *files,
-			    size_t file_count, size_t extra_memory, sandbox_spawn_fn *fn,
-			    void *owner)
+struct spawn *sandbox_spawn(struct sandbox *sandbox, const int *files, size_t file_count,
+			    size_t extra_memory, sandbox_spawn_fn *fn, void *owner)
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);
 	struct error error;
 
 	spawn->sandbox = sandbox;
+	spawn->fd_count = LAUNCH_OWN_FDS;
+	spawn->fds[0] = spawn->fds[1] = spawn->fds[2] = spawn->ours[0] = spawn->ours[1] = -1;
 	spawn->fn = fn;
 	spawn->owner = owner;
 	spawn->request = spawn_request(sandbox->worker_memory + extra_memory,
 				       sandbox->processes.cpu_seconds, file_count);
 	spawn->request.sequence = ++sandbox->sequence;
 	spawn_move(spawn, &sandbox->queued);
-	if (!spawn_open(spawn, in, out, files, file_count, &error))
+	if (!open_files(spawn, files, file_count, &error))
 		spawn_fail(spawn, &error);
 	event_active(sandbox->pump, 0, 0);
 	return spawn;

@@ -18,10 +18,6 @@
 #include "sandbox/reap.h"
 #include "sandbox/standing.h"
 
-#define START_TIME_MS  10000
-#define LOAD_TIME_MS   30000
-#define LAUNCH_TIME_MS 10000
-
 enum template_state { STATE_STARTING, STATE_LOADING, STATE_SERVING, STATE_GONE };
 
 struct template
@@ -34,6 +30,7 @@ struct template
 	pid_t pid;                            /* 0 after it was reaped */
 	enum template_state state;
 	struct error reason; /* of its end */
+	bool hapless;        /* it was killed or slow */
 	enum mode mode;
 	uint32_t layers;
 	struct steps steps; /* what was refused */
@@ -78,8 +75,10 @@ static void template_end(struct template *template)
 	if (template->reason.kind)
 		return;
 	program_complaint(template->complaints, words, sizeof words);
-	error_set(&template->reason, young ? ERROR_USAGE : ERROR_SANDBOX, "%s ended %s (%s %d)%s%s",
-		  python, young ? "at its start" : "unexpectedly",
+	/* Who ends by itself before a word was no Python; who is killed may have been one. */
+	template->hapless = WIFSIGNALED(status);
+	error_set(&template->reason, young && !template->hapless ? ERROR_USAGE : ERROR_SANDBOX,
+		  "%s ended %s (%s %d)%s%s", python, young ? "at its start" : "unexpectedly",
 		  WIFSIGNALED(status) ? "signal" : "status",
 		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), *words ? ": " : "",
 		  words);
@@ -88,8 +87,9 @@ static void template_end(struct template *template)
 static void template_gone(struct template *template)
 {
 	template_end(template);
-	template_emit(template,
-		      &(struct template_event){.kind = TEMPLATE_GONE, .reason = &template->reason});
+	template_emit(template, &(struct template_event){.kind = TEMPLATE_GONE,
+							 .reason = &template->reason,
+							 .again = template->hapless});
 }
 
 static bool bad_message(struct template *template)
@@ -228,14 +228,29 @@ static void on_writable(evutil_socket_t control, short what, void *arg)
 	template_emit(arg, &(struct template_event){.kind = TEMPLATE_WRITABLE});
 }
 
+/* What it did not do in time. */
+static bool too_slow(struct template *template, const char *what, int64_t ms)
+{
+	char time[16];
+
+	clock_format(ms, time);
+	template->hapless = true;
+	return error_set(&template->reason, ERROR_SANDBOX, "%s did not %s within %s",
+			 template->config->python, what, time);
+}
+
+static int64_t loading_ms(const struct template *template)
+{
+	return 2 * (int64_t) template->config->patience_ms;
+}
+
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct template *template = arg;
 
 	(void)fd;
 	(void)what;
-	error_set(&template->reason, ERROR_SANDBOX, "%s was not ready within %d s",
-		  template->config->python, LOAD_TIME_MS / 1000);
+	too_slow(template, "get ready", loading_ms(template));
 	template_gone(template);
 }
 
@@ -306,9 +321,10 @@ struct template *template_new(struct event_base *base, const struct template_con
 			      template_event_fn *fn, void *owner, struct error *err)
 {
 	struct template *template = xcalloc(1, sizeof *template);
-	struct timeval limit = clock_timeval(LOAD_TIME_MS);
+	struct timeval limit;
 
 	template->config = config;
+	limit = clock_timeval(loading_ms(template));
 	template->control = template->complaints = -1;
 	template->fn = fn;
 	template->owner = owner;
@@ -326,13 +342,16 @@ struct template *template_new(struct event_base *base, const struct template_con
 	return template;
 }
 
-/* One datagram; false where none came in time, or its end. */
-static bool await_datagram(struct template *template, int64_t deadline, struct datagram *datagram)
+/* One datagram; false where none came in time, or its end. `what` it is waited for to do. */
+static bool await_datagram(struct template *template, const char *what, int64_t begun, int64_t ms,
+			   struct datagram *datagram)
 {
-	if (!datagram_await(template->control, deadline, datagram))
-		return error_errno(&template->reason, ERROR_SANDBOX, "%s does not answer",
-				   template->config->python);
-	return datagram->size > 0;
+	if (datagram_await(template->control, begun + ms, datagram))
+		return datagram->size > 0;
+	if (errno == ETIMEDOUT)
+		return too_slow(template, what, ms);
+	return error_errno(&template->reason, ERROR_SANDBOX, "%s does not answer",
+			   template->config->python);
 }
 
 /* Where it ended instead; its reason goes to the caller. */
@@ -346,16 +365,10 @@ static bool template_lost(struct template *template, struct error *err)
 /* The next that it says about itself; a Python says hello before it loads anything. */
 static bool await_text(struct template *template, int64_t begun, struct datagram *datagram)
 {
-	bool young = template->state == STATE_STARTING;
-	int time = young ? START_TIME_MS : LOAD_TIME_MS;
-
-	if (await_datagram(template, begun + time, datagram))
-		return true;
-	if (datagram->size < 0 && errno == ETIMEDOUT)
-		error_set(&template->reason, young ? ERROR_USAGE : ERROR_SANDBOX,
-			  "%s did not %s within %d s", template->config->python,
-			  young ? "start" : "get ready", time / 1000);
-	return false;
+	if (template->state == STATE_STARTING)
+		return await_datagram(template, "start", begun, template->config->patience_ms,
+				      datagram);
+	return await_datagram(template, "get ready", begun, loading_ms(template), datagram);
 }
 
 bool template_await(struct template *template, struct error *err)
@@ -386,7 +399,8 @@ bool template_launch(struct template *template, const struct launch_request *req
 		error_errno(&template->reason, ERROR_SANDBOX, "cannot ask for a worker");
 		return template_lost(template, err);
 	}
-	if (!await_datagram(template, clock_ms() + LAUNCH_TIME_MS, &datagram) ||
+	if (!await_datagram(template, "fork a worker", clock_ms(), template->config->patience_ms,
+			    &datagram) ||
 	    !hear_reply(template, &datagram)) {
 		if (datagram.fd >= 0)
 			close(datagram.fd);
@@ -409,6 +423,11 @@ uint32_t template_layers(const struct template *template)
 const struct steps *template_refusals(const struct template *template)
 {
 	return &template->steps;
+}
+
+bool template_may_retry(const struct template *template)
+{
+	return template->hapless;
 }
 
 pid_t template_pid(const struct template *template)

@@ -26,6 +26,7 @@ struct template_config {
 	int life;                   /* the reading end of a pipe that lives as long as we */
 	struct cgroup *cgroup;      /* for it and its workers */
 	struct launch_terms terms;
+	int patience_ms; /* for each word that it has to say; to load it may take as long again */
 };
 
 enum template_event_kind {
@@ -42,6 +43,7 @@ struct template_event {
 	pid_t pid;                  /* TEMPLATE_LAUNCHED without an error */
 	int pidfd;                  /* likewise; taken by the receiver */
 	const struct error *reason; /* TEMPLATE_GONE; lent */
+	bool again;                 /* TEMPLATE_GONE: see template_may_retry() */
 };
 
 typedef void template_event_fn(void *owner, const struct template_event *);
@@ -67,6 +69,9 @@ uint32_t template_layers(const struct template *);
 
 /* What was refused so far, to the template and to us on its behalf. */
 const struct steps *template_refusals(const struct template *);
+
+/* Of one that ended: it was killed or slow, not unfit, so that another may do better. */
+bool template_may_retry(const struct template *);
 
 /* The session of the template and of all its workers. */
 pid_t template_pid(const struct template *);

@@ -13,8 +13,6 @@
 #include "base/interrupt.h"
 #include "sandbox/reap.h"
 
-#define TRIAL_TIME_MS 10000
-
 /* That it can be killed is a wall too: it is done even where the process ends of itself. */
 static bool end_process(pid_t pid, int pidfd, struct steps *steps, struct error *err)
 {
@@ -57,16 +55,16 @@ static bool note_fork(struct trial *trial, const struct launch_request *request,
 	return true;
 }
 
-bool trial_run(struct template *template, const struct launch_request *request, struct trial *trial,
-	       struct error *err)
+bool trial_run(struct template *template, const struct launch_request *request, int patience_ms,
+	       struct trial *trial, struct error *err)
 {
 	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC), receiving = -1, sending = -1,
 		       pidfd = -1;
 	struct launch_request try = *request;
 	struct template_event launched;
 	struct launch_trial report;
+	bool told, spoke;
 	int ends[2];
-	bool told;
 
 	*trial = (struct trial){.steps = *template_refusals(template)};
 	trial->steps.count = 0;
@@ -81,11 +79,13 @@ bool trial_run(struct template *template, const struct launch_request *request, 
 		return note_fork(trial, request, launched.error);
 	pidfd = launched.pidfd;
 	close(take_fd(&sending));
-	told = interrupt_wait(receiving, POLLIN, clock_ms() + TRIAL_TIME_MS, 0) == WAIT_READY &&
-	       read(receiving, &report, sizeof report) == sizeof report;
+	spoke = interrupt_wait(receiving, POLLIN, clock_ms() + patience_ms, 0) == WAIT_READY;
+	told = spoke && read(receiving, &report, sizeof report) == sizeof report;
 	if (!end_process(launched.pid, pidfd, &trial->steps, err))
 		return false;
 	if (told)
 		take_report(trial, &report);
-	return told || error_set(err, ERROR_SANDBOX, "the first worker ended without a word");
+	trial->hapless = !told;
+	return told || error_set(err, ERROR_SANDBOX, "the first worker %s",
+				 spoke ? "ended without a word" : "is too slow");
 }

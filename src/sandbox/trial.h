@@ -10,7 +10,9 @@ struct trial {
 	uint32_t layers;    /* that stand, also those of its template */
 	const char *fallen; /* the wall that does not stand though it must, or NULL */
 	struct steps steps; /* what was refused */
+	bool hapless;       /* it was killed or slow, so that another may do better */
 };
 
 /* Waits for it, without the loop. False where it did not get as far as to tell. */
-bool trial_run(struct template *, const struct launch_request *, struct trial *, struct error *);
+bool trial_run(struct template *, const struct launch_request *, int patience_ms, struct trial *,
+	       struct error *);

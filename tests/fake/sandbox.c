@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "sandbox/pipes.h"
 
 enum { FILES_MAX = 16 };
 
@@ -23,8 +24,9 @@ struct sandbox {
 
 struct spawn {
 	struct sandbox *sandbox; /* lent */
-	struct process *process; /* owned until the callback */
-	struct event *event;     /* owned */
+	struct process *process; /* owned until the callback, like the pipes */
+	int from, to;
+	struct event *event; /* owned */
 	sandbox_spawn_fn *fn;
 	void *owner; /* lent */
 };
@@ -125,7 +127,7 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 {
 	struct spawn *spawn = arg;
 	sandbox_spawn_fn *fn = spawn->fn;
-	struct process *process = spawn->process;
+	struct spawned spawned = {spawn->process, spawn->from, spawn->to};
 	void *owner = spawn->owner;
 	struct error err;
 
@@ -134,7 +136,7 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 	error_set(&err, ERROR_SANDBOX, "this sandbox refuses");
 	event_free(spawn->event);
 	free(spawn);
-	fn(owner, process, &err);
+	fn(owner, spawned.process ? &spawned : NULL, &err);
 }
 
 static void note_file(struct sandbox *sandbox, int file)
@@ -146,9 +148,22 @@ static void note_file(struct sandbox *sandbox, int file)
 	sandbox->spawns++;
 }
 
-struct spawn *sandbox_spawn(struct sandbox *sandbox, int in, int out, const int *files,
-			    size_t file_count, size_t extra_memory, sandbox_spawn_fn *fn,
-			    void *owner)
+static void fork_spawned(struct spawn *spawn)
+{
+	int ours[2], theirs[2];
+	struct error err;
+
+	if (!pipes_open(ours, theirs, &err))
+		abort();
+	spawn->process = fork_process(spawn->sandbox, theirs[0], theirs[1]);
+	close(theirs[0]);
+	close(theirs[1]);
+	spawn->from = ours[0];
+	spawn->to = ours[1];
+}
+
+struct spawn *sandbox_spawn(struct sandbox *sandbox, const int *files, size_t file_count,
+			    size_t extra_memory, sandbox_spawn_fn *fn, void *owner)
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);
 
@@ -158,9 +173,7 @@ struct spawn *sandbox_spawn(struct sandbox *sandbox, int in, int out, const int 
 	spawn->fn = fn;
 	spawn->owner = owner;
 	if (!sandbox->refuse)
-		spawn->process = fork_process(sandbox, in, out);
-	close(in);
-	close(out);
+		fork_spawned(spawn);
 	spawn->event = evtimer_new(sandbox->base, on_spawned, spawn);
 	event_add(spawn->event, &(struct timeval){0});
 	return spawn;
@@ -170,7 +183,11 @@ void spawn_cancel(struct spawn *spawn)
 {
 	if (!spawn)
 		return;
-	process_free(spawn->process);
+	if (spawn->process) {
+		process_free(spawn->process);
+		close(spawn->from);
+		close(spawn->to);
+	}
 	event_free(spawn->event);
 	free(spawn);
 }

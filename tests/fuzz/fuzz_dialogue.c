@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "pool/ledger.h"
 #include "pool/worker.h"
+#include "sandbox/pipes.h"
 #include "wire/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -56,6 +57,7 @@ enum step {
 struct sandbox {
 	struct event_base *base;
 	int in, out;             /* the worker's ends; -1: closed */
+	int from, to;            /* ours, until the callback */
 	struct evbuffer *unsent; /* what it would say, were there room */
 	struct spawn *spawn;
 	struct process *process;
@@ -139,23 +141,28 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 	sandbox->process = process;
 	sandbox->spawn = NULL;
 	event_free(spawn->event);
-	spawn->fn(spawn->owner, process, NULL);
+	spawn->fn(spawn->owner, &(struct spawned){process, sandbox->from, sandbox->to}, NULL);
 	free(spawn);
 }
 
-struct spawn *sandbox_spawn(struct sandbox *sandbox, int in, int out, const int *files,
-			    size_t file_count, size_t extra_memory, sandbox_spawn_fn *fn,
-			    void *owner)
+struct spawn *sandbox_spawn(struct sandbox *sandbox, const int *files, size_t file_count,
+			    size_t extra_memory, sandbox_spawn_fn *fn, void *owner)
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);
+	int ours[2], theirs[2];
+	struct error err;
 
 	(void)files;
 	(void)file_count;
 	(void)extra_memory;
-	fcntl(in, F_SETFL, O_NONBLOCK);
-	fcntl(out, F_SETFL, O_NONBLOCK);
-	sandbox->in = in;
-	sandbox->out = out;
+	if (!pipes_open(ours, theirs, &err))
+		abort();
+	sandbox->from = ours[0];
+	sandbox->to = ours[1];
+	sandbox->in = theirs[0];
+	sandbox->out = theirs[1];
+	fcntl(sandbox->in, F_SETFL, O_NONBLOCK);
+	fcntl(sandbox->out, F_SETFL, O_NONBLOCK);
 	*spawn = (struct spawn){.sandbox = sandbox, .fn = fn, .owner = owner};
 	spawn->event = evtimer_new(sandbox->base, on_spawned, spawn);
 	event_active(spawn->event, EV_TIMEOUT, 0);
@@ -167,6 +174,8 @@ void spawn_cancel(struct spawn *spawn)
 {
 	if (!spawn)
 		return;
+	close(spawn->sandbox->from);
+	close(spawn->sandbox->to);
 	spawn->sandbox->spawn = NULL;
 	event_free(spawn->event);
 	free(spawn);

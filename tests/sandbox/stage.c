@@ -298,28 +298,26 @@ static void on_exit_of(void *owner, const struct process_exit *exit)
 	event_base_loopbreak(cast->stage->base);
 }
 
-static void on_spawn(void *owner, struct process *process, const struct error *err)
+static void on_spawn(void *owner, const struct spawned *spawned, const struct error *err)
 {
 	struct cast *cast = owner;
 
 	cast->spawns++;
-	cast->process = process;
-	if (!process)
+	if (spawned) {
+		cast->process = spawned->process;
+		cast->from = spawned->from;
+		cast->to = spawned->to;
+	} else {
 		cast->error = *err;
+	}
 	event_base_loopbreak(cast->stage->base);
 }
 
 struct spawn *begin(struct cast *cast, struct stage *stage, const int *files, size_t count,
 		    size_t extra)
 {
-	int there[2], back[2];
-
-	*cast = (struct cast){.stage = stage};
-	assert_int_equal(pipe2(there, O_CLOEXEC) | pipe2(back, O_CLOEXEC), 0);
-	cast->to = there[1];
-	cast->from = back[0];
-	return sandbox_spawn(stage->sandbox, there[0], back[1], files, count, extra, on_spawn,
-			     cast);
+	*cast = (struct cast){.stage = stage, .to = -1, .from = -1};
+	return sandbox_spawn(stage->sandbox, files, count, extra, on_spawn, cast);
 }
 
 void end(struct cast *cast)
@@ -327,7 +325,8 @@ void end(struct cast *cast)
 	process_free(cast->process);
 	if (cast->to >= 0)
 		close(cast->to);
-	close(cast->from);
+	if (cast->from >= 0)
+		close(cast->from);
 }
 
 void enter(struct cast *cast, struct stage *stage)

@@ -149,6 +149,11 @@ class Lacking(DoctorTest):
     def test_no_python_in_path(self):
         self.check(why="python3", env=self.environment(PATH="/nowhere"))
 
+    def test_a_python_that_is_killed(self):
+        shim = self.write("python3", "#!/bin/sh\nkill -9 $$\n")
+        os.chmod(shim, 0o755)
+        self.check("--python", shim, why="was killed before it said which Python")
+
     def test_no_module(self):
         self.check("--preload", "no_such_module", why="cannot preload no_such_module")
 

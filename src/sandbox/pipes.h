@@ -1,4 +1,4 @@
-/* wire/pipes.h - the two pipes between a channel and the process at its other side. */
+/* sandbox/pipes.h - the two pipes between us and a worker. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "wire/pipes.h"
+#include "sandbox/pipes.h"
 
 #include <fcntl.h>
 #include <unistd.h>
