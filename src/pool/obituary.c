@@ -79,6 +79,18 @@ void obituary_of_late(enum obituary_age age, int64_t ms, struct error *err)
 		  grown ? "no interrupt ended the code" : "the inputs were not loaded", time);
 }
 
+void obituary_of_remains(int64_t ms, struct error *err)
+{
+	char time[16];
+
+	clock_format(ms, time);
+	error_set(
+		err, ERROR_WORKER,
+		"the worker was killed: threads that a block had left running used more processor "
+		"time than the %s that a block may use; join or stop threads before a block ends",
+		time);
+}
+
 void obituary_of_refused(const struct error *cause, struct error *err)
 {
 	bool its_fault = cause->kind == ERROR_WORKER;

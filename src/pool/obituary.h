@@ -19,5 +19,8 @@ void obituary_write(const struct process_exit *, enum obituary_age, struct error
 /* It was given so long, to come further than this age or to end its block, and did not. */
 void obituary_of_late(enum obituary_age, int64_t ms, struct error *);
 
+/* After a block, what it had left running used up the processor time of one: ERROR_WORKER. */
+void obituary_of_remains(int64_t ms, struct error *err);
+
 /* Why we ended it: it broke the protocol (ERROR_WORKER), or we had no room for what it sent. */
 void obituary_of_refused(const struct error *cause, struct error *);

@@ -3,7 +3,8 @@
  *
  * It runs only now and then. While it stands still the processor time of the
  * process counts in its place, for a block may compute in one thread and wait
- * in another; that is added when it is looked at.
+ * in another, or be over and leave threads behind; that is added when it is
+ * looked at.
  */
 #pragma once
 

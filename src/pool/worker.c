@@ -60,7 +60,8 @@ struct worker {
 	bool timed_out;
 
 	int64_t block;          /* its number */
-	int64_t limit_ms;       /* own time of it */
+	int64_t limit_ms;       /* own time of it, or of what was asked since */
+	int64_t remains_ms;     /* processor time of what it left running: as much as one had */
 	struct stopwatch watch; /* stands still while a call is unanswered */
 	bool interrupted;
 
@@ -76,13 +77,6 @@ static void wait_for(struct worker *worker, enum waiting waiting, int64_t ms)
 
 	worker->waiting = waiting;
 	event_add(worker->timer, &delay);
-}
-
-/* The end is waited for whatever else is over. */
-static void wait_no_more(struct worker *worker, enum waiting waiting)
-{
-	if (worker->waiting == waiting)
-		event_del(worker->timer);
 }
 
 static enum obituary_age age(const struct worker *worker)
@@ -125,14 +119,6 @@ static void condemn(struct worker *worker, const struct error *reason)
 	}
 	process_kill(worker->process);
 	wait_for(worker, WAITING_DEATH, DEATH_MS);
-}
-
-/* The kernel is in no hurry, or does not let us kill it: whoever waits for the end goes on. */
-static void give_up(struct worker *worker)
-{
-	process_free(take_pointer(&worker->process)); /* its exit is not ours to hear any more */
-	worker->exited = true;
-	bury(worker);
 }
 
 static void refuse(struct worker *worker, const struct error *err)
@@ -193,12 +179,14 @@ static void on_exit_of_process(void *owner, const struct process_exit *exit)
 	}
 }
 
+/* Threads that a block leaves behind may compute as long as one, until the next begins. */
 static void watch_end(struct worker *worker)
 {
-	stopwatch_stop(&worker->watch, worker->process);
 	worker->state = WORKER_IDLE;
-	wait_no_more(worker, WAITING_BLOCK);
-	wait_no_more(worker, WAITING_GRACE);
+	worker->watch = (struct stopwatch){0};
+	stopwatch_look(&worker->watch, worker->process);
+	if (!worker->exited)
+		wait_for(worker, WAITING_BLOCK, LOOK_MS);
 }
 
 static void watch_stop(struct worker *worker)
@@ -221,15 +209,22 @@ static void watch_go(struct worker *worker)
 		wait_for(worker, WAITING_BLOCK, worker->limit_ms - stopwatch_ms(&worker->watch));
 }
 
-/* Where a call is open, a block that computes beside it must not run for ever either. */
+/* Where a call is open, or the block is over, what computes must not run for ever either. */
 static void end_block(struct worker *worker)
 {
+	int64_t limit = worker->state == WORKER_IDLE ? worker->remains_ms : worker->limit_ms;
 	bool waits = !stopwatch_runs(&worker->watch);
+	struct error err;
 
 	if (waits)
 		stopwatch_look(&worker->watch, worker->process);
-	if (waits && stopwatch_ms(&worker->watch) < worker->limit_ms) {
+	if (waits && stopwatch_ms(&worker->watch) < limit) {
 		wait_for(worker, WAITING_BLOCK, LOOK_MS);
+		return;
+	}
+	if (worker->state == WORKER_IDLE) { /* nobody is there to be interrupted */
+		obituary_of_remains(worker->remains_ms, &err);
+		condemn(worker, &err);
 		return;
 	}
 	worker->interrupted = true;
@@ -271,7 +266,10 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 			violation(worker, "it closed its pipe and lived on");
 		return;
 	case WAITING_DEATH:
-		give_up(worker);
+		/* The kernel is in no hurry, or does not let us kill it. */
+		process_free(take_pointer(&worker->process));
+		worker->exited = true;
+		bury(worker);
 		return;
 	}
 }
@@ -303,7 +301,8 @@ static void on_started(struct worker *worker, const struct packet *packet)
 		condemn(worker, &err);
 		return;
 	}
-	wait_no_more(worker, WAITING_START);
+	if (!worker->exited)
+		event_del(worker->timer);
 	worker->state = WORKER_IDLE;
 	worker->fn(worker->owner, &event);
 }
@@ -318,9 +317,10 @@ static void on_done(struct worker *worker, const struct packet *packet)
 		refuse(worker, &err);
 		return;
 	}
-	watch_end(worker);
+	stopwatch_stop(&worker->watch, worker->process);
 	block.duration_ms = stopwatch_ms(&worker->watch);
 	block.interrupted = worker->interrupted;
+	watch_end(worker);
 	worker->fn(worker->owner, &event);
 }
 
@@ -418,25 +418,11 @@ static void on_spawn(void *owner, const struct spawned *spawned, const struct er
 	process_on_exit(worker->process, on_exit_of_process, worker);
 }
 
-static void spawn(struct worker *worker, struct sandbox *sandbox,
-		  const struct worker_options *options)
-{
-	auto_free int *files = xcalloc(options->input_count + 1, sizeof *files);
-
-	if (!start_files(options, files, &worker->reason)) {
-		worker->exited = true;
-		wait_for(worker, WAITING_END, 0);
-		return;
-	}
-	worker->spawn = sandbox_spawn(sandbox, files, options->input_count, start_memory(options),
-				      on_spawn, worker);
-	wait_for(worker, WAITING_START, worker->start_ms);
-}
-
 struct worker *worker_start(struct event_base *base, struct sandbox *sandbox,
 			    const struct worker_options *options, worker_event_fn *fn, void *owner)
 {
 	struct worker *worker = xcalloc(1, sizeof *worker);
+	auto_free int *files = xcalloc(options->input_count + 1, sizeof *files);
 
 	worker->fn = fn;
 	worker->owner = owner;
@@ -444,7 +430,14 @@ struct worker *worker_start(struct event_base *base, struct sandbox *sandbox,
 	worker->start = start_frame(options);
 	worker->max_output = options->max_output;
 	worker->start_ms = start_ms(options);
-	spawn(worker, sandbox, options);
+	if (!start_files(options, files, &worker->reason)) {
+		worker->exited = true;
+		wait_for(worker, WAITING_END, 0);
+		return worker;
+	}
+	worker->spawn = sandbox_spawn(sandbox, files, options->input_count, start_memory(options),
+				      on_spawn, worker);
+	wait_for(worker, WAITING_START, worker->start_ms);
 	return worker;
 }
 
@@ -476,6 +469,8 @@ static void begin(struct worker *worker, struct frame *frame, enum worker_state 
 	tell(worker, frame);
 	worker->state = state;
 	worker->limit_ms = limit_ms;
+	if (limit_ms > worker->remains_ms)
+		worker->remains_ms = limit_ms;
 	worker->watch = (struct stopwatch){0};
 	worker->interrupted = false;
 	watch_go(worker);

@@ -627,6 +627,70 @@ static void test_computing_is_not_waiting(void **state)
 	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 1);
 }
 
+static int leaves_a_thread(int in, int out)
+{
+	begin_block(in, out);
+	say_done(out, "done, and not done");
+	for (;;)
+		continue;
+	return in;
+}
+
+/* What a block left running computes as long as a block may, and no longer (G8). */
+static void test_remains_are_ended(void **state)
+{
+	(void)state;
+	perform(leaves_a_thread);
+	fake_clock_speed(10);
+	actor.timeout_ms = 300;
+	actor_exec(&actor);
+	actor_await(&actor, WORKER_DONE, 1);
+	actor_await(&actor, WORKER_GONE, 1);
+	assert_int_equal(actor.error.kind, ERROR_WORKER);
+	assert_non_null(strstr(actor.error.text, "threads that a block had left running"));
+	assert_false(actor.timed_out);
+	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 0);
+}
+
+static int waits_between_blocks(int in, int out)
+{
+	begin_block(in, out);
+	pause();
+	say_done(out, "interrupted");
+	expect(in, "exec");
+	say_done(out, "alive");
+	return hear(in) != NULL;
+}
+
+static void exec_again(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	actor_exec(&actor);
+}
+
+/* Who only waits between blocks may do so for ever, also after a block that used all of its time.
+ */
+static void test_waiting_between_blocks(void **state)
+{
+	struct event *late = evtimer_new(stage.base, exec_again, NULL);
+
+	(void)state;
+	sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
+	perform(waits_between_blocks);
+	fake_clock_speed(20);
+	actor.timeout_ms = 1000;
+	actor_exec(&actor);
+	actor_await(&actor, WORKER_DONE, 1);
+	assert_true(actor.interrupted);
+	event_add(late, &(struct timeval){.tv_usec = 500000}); /* 10,000 ms of its clock */
+	actor_await(&actor, WORKER_DONE, 2);
+	assert_string_equal(actor.printed, "alive");
+	event_free(late);
+	sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+}
+
 static int asks_what_is_left(int in, int out)
 {
 	return waits_for_a_reply(in, out, "{\"type\":\"budget\",\"id\":1}");
@@ -704,6 +768,8 @@ int main(void)
 		TEST(test_weight),
 		TEST(test_computing_is_not_waiting),
 		TEST(test_every_answer_is_waited_for),
+		TEST(test_remains_are_ended),
+		TEST(test_waiting_between_blocks),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -147,6 +147,7 @@ class Reply:
     whole: bool = False                    # even where a stream was asked for
     stream_error: str = ""                 # a name in ERRORS, in the middle of a stream
     delay: float = 0                       # before the first byte
+    until: Optional[Callable[[], bool]] = None  # likewise: asked again and again until it is so
     piece_delay: float = 0                 # between writes
     piece_size: int = 0                    # bytes a write; 1 splits at every byte
     cut_after: Optional[int] = None        # closes after so many bytes, without the end
@@ -179,8 +180,9 @@ class Reply:
     @property
     def plain(self) -> bool:
         """Whether it can be sent at once."""
-        return not (self.delay or self.piece_delay or self.piece_size or self.repeat_body > 1
-                    or self.cut_after is not None or self.stall_after is not None)
+        return not (self.delay or self.until or self.piece_delay or self.piece_size
+                    or self.repeat_body > 1 or self.cut_after is not None
+                    or self.stall_after is not None)
 
 
 class Request:
@@ -535,6 +537,8 @@ class Connection(asyncio.Protocol):
     async def deliver(self, answer: Answer):
         reply = answer.reply
         await asyncio.sleep(reply.delay)
+        while reply.until and not reply.until():
+            await asyncio.sleep(0.05)
         head, body = answer.head_and_body()
         frame = chunked if b"Transfer-Encoding" in head else bytes
         end = next((n for n in (reply.cut_after, reply.stall_after) if n is not None), None)

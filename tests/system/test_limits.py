@@ -2,10 +2,12 @@
 what is accepted is kept to the last unit."""
 
 import json
+import os
 import re
 import unittest
 
-from harness import SystemTest, block, query, turn
+import leaks
+from harness import LONG, SystemTest, block, query, turn
 from model import Reply
 from providers import ProviderTest, code, final, pico
 
@@ -24,6 +26,13 @@ NO_COST = ("-1", "-0.01", "inf", "nan", "1,50", "$5", "5 USD", "0x5", "1.2.3", "
 NO_TIME = ("-5s", "5 parsecs", "inf", "nan", "1e3", "5d", "1m30", "s", "0x5")
 ANSWER = dict(turn("FINAL(ok)"), repeat=True)
 ENDLESS = dict(turn(block("print(1)")), repeat=True)
+
+
+def is_leader(pid):
+    try:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
+        return True  # gone
 
 
 class Refused(SystemTest):
@@ -284,6 +293,32 @@ class Counts(SystemTest):
                 self.assertEqual(len(told), 1)
                 self.assertEqual(result["usage"]["maxDepthReached"], reached)
                 self.assertEqual(result["usage"]["subcalls"], reached)
+
+
+class BetweenBlocks(ProviderTest):
+    @staticmethod
+    def workers_of(pid):
+        """The program's children but the template, whose session they are in."""
+        every = leaks.processes().items()
+        children = {child for (child, _), (parent, state, _) in every
+                    if parent == pid and state not in "ZX"}
+        return [child for child in children if not is_leader(child)]
+
+    def test_threads_that_a_block_leaves(self):
+        """G8: they may compute as long as a block; then their worker is ended, and the model is told
+        why. Its answer waits for that here."""
+        pids = []
+        spin = "threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
+        over = code("print('alive')", until=lambda: not self.workers_of(pids[0]))
+        server = self.serve("openai", code("import threading", spin), over, final())
+        arguments = self.arguments(server, "--block-timeout", "3s", "--max-time", "1h")
+        process = self.start(*arguments, env=self.environment(**server.environment()))
+        pids.append(process.pid)
+        _, err = process.communicate(timeout=5 * LONG)  # a busy machine lets it spin slowly
+        self.assertEqual(process.returncode, 0, err)
+        told = server.requests[2].last_user
+        self.assertIn("threads that a block had left running", told)
+        self.assertIn("join or stop threads", told)
 
 
 if __name__ == "__main__":
