@@ -1,9 +1,9 @@
 /*
- * sandbox/filter.h - the sealed filter, from the table of seccomp/worker.def to
- * the kernel's bytecode.
+ * sandbox/filter.h - the sealed filter, as the kernel's bytecode.
  *
- * Built once, before any worker: between a fork and the first foreign byte
- * there is no place for libseccomp, which allocates.
+ * It is compiled when the program is built (sandbox/filter_compile.h), for
+ * libseccomp answers a want of memory with a crash, with a loop without end, or
+ * with a filter that lacks rules.
  */
 #pragma once
 
@@ -27,7 +27,11 @@ struct filter {
 	size_t size; /* instructions */
 };
 
-bool filter_build(struct filter *ret_filter, struct error *);
+/* That of seccomp/worker.def; src/sandbox/filter_embed.c writes it. */
+extern const struct filter filter_of_workers;
 
-/* The bytecode in a sealed memory file, for the template to read; -1 where it failed. */
+/*
+ * The bytecode in a sealed memory file, for the template to read. -1 where that failed, or
+ * where the kernel has no such filters.
+ */
 int filter_memfd(const struct filter *, struct error *);

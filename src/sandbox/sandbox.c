@@ -18,16 +18,6 @@
 #define CPU_SECONDS    3600  /* of a worker */
 #define ANSWER_TIME_MS 10000
 
-static bool build_filter(int *ret_fd, struct error *err)
-{
-	struct filter filter;
-
-	if (!filter_build(&filter, err))
-		return false;
-	*ret_fd = filter_memfd(&filter, err);
-	return *ret_fd >= 0;
-}
-
 static bool sandbox_configure(struct sandbox *sandbox, const struct sandbox_config *config,
 			      struct error *err)
 {
@@ -46,7 +36,10 @@ static bool sandbox_configure(struct sandbox *sandbox, const struct sandbox_conf
 		preload[count] = xstrdup(config->preload[count]);
 	sandbox->config.patience_ms = config->patience_ms ? config->patience_ms : PATIENCE_MS;
 	sandbox->config.python = python_find(config->python, sandbox->config.patience_ms, err);
-	return sandbox->config.python && build_filter(&sandbox->config.filter, err);
+	if (!sandbox->config.python)
+		return false;
+	sandbox->config.filter = filter_memfd(&filter_of_workers, err);
+	return sandbox->config.filter >= 0;
 }
 
 /* Nobody writes to it: its end is all that it tells. */

@@ -30,7 +30,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "sandbox/filter.h"
+#include "sandbox/filter_compile.h"
 #include "sandbox/policy.h"
 
 #if FILTER_ARCH == AUDIT_ARCH_X86_64
@@ -54,7 +54,7 @@ static int build(void **state)
 	struct error err = {0};
 
 	(void)state;
-	return filter_build(&filter, &err) ? 0 : -1;
+	return filter_compile(&filter, &err) ? 0 : -1;
 }
 
 /* The part of classic BPF that a seccomp filter may use and libseccomp does. */
@@ -349,6 +349,17 @@ static void own_pid_stands_once(void **state)
 	assert_int_equal(count, 1);
 }
 
+/* What the program has is what was looked at here. */
+static void the_program_has_it(void **state)
+{
+	(void)state;
+	if (seccomp_arch_native() != FILTER_ARCH)
+		return; /* it was built for this machine, not for that one */
+	assert_int_equal(filter_of_workers.size, filter.size);
+	assert_memory_equal(filter_of_workers.code, filter.code,
+			    filter.size * sizeof filter.code[0]);
+}
+
 /* What the template reads cannot be changed after it was built. */
 static void memory_file_is_sealed(void **state)
 {
@@ -373,6 +384,7 @@ int main(void)
 		cmocka_unit_test(foreign_tables_kill),
 		cmocka_unit_test(arguments_decide),
 		cmocka_unit_test(own_pid_stands_once),
+		cmocka_unit_test(the_program_has_it),
 		cmocka_unit_test(memory_file_is_sealed),
 	};
 
