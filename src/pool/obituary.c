@@ -71,12 +71,20 @@ void obituary_write(const struct process_exit *exit, enum obituary_age age, stru
 
 void obituary_of_late(enum obituary_age age, int64_t ms, struct error *err)
 {
-	bool grown = age == OBITUARY_GROWN;
 	char time[16];
 
 	clock_format(ms, time);
-	error_set(err, age == OBITUARY_LOADING ? ERROR_INPUT : ERROR_WORKER, "%s after %s",
-		  grown ? "no interrupt ended the code" : "the inputs were not loaded", time);
+	switch (age) {
+	case OBITUARY_UNCONFINED:
+		error_set(err, ERROR_SANDBOX, "no worker stood after %s", time);
+		return;
+	case OBITUARY_LOADING:
+		error_set(err, ERROR_INPUT, "the inputs were not loaded after %s", time);
+		return;
+	case OBITUARY_GROWN:
+		error_set(err, ERROR_WORKER, "no interrupt ended the code after %s", time);
+		return;
+	}
 }
 
 void obituary_of_remains(int64_t ms, struct error *err)

@@ -402,7 +402,7 @@ static const struct lie lies[] = {
 	 1},
 	{"lacks_a_wall", lacks_a_wall, ERROR_SANDBOX, "the wall of this fake", 1},
 	{"starts_unasked", starts_unasked, ERROR_SANDBOX, "'started' before 'ready'", 1},
-	{"is_never_ready", is_never_ready, ERROR_SANDBOX, "not loaded after", 100},
+	{"is_never_ready", is_never_ready, ERROR_SANDBOX, "no worker stood after", 100},
 	{"is_ready_twice", is_ready_twice, ERROR_WORKER, "'ready' twice", 1},
 	{"cannot_load", cannot_load, ERROR_INPUT, "could not be loaded: MemoryError", 1},
 	{"dies_while_loading", dies_while_loading, ERROR_INPUT,

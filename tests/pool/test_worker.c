@@ -542,6 +542,39 @@ static void test_no_kill(void **state)
 	fake_sandbox_spare(stage.sandbox, false);
 }
 
+static int says_nothing(int in, int out)
+{
+	(void)in;
+	(void)out;
+	return pause();
+}
+
+static int loads_for_ever(int in, int out)
+{
+	(void)in;
+	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
+	return pause();
+}
+
+/* One that does not start in time is told from one whose inputs are not there in time. */
+static void test_late_starts(void **state)
+{
+	(void)state;
+	fake_clock_speed(20);
+	actor_start(&actor, &stage, says_nothing, NULL);
+	while (!actor.heard[WORKER_GONE])
+		event_base_loop(stage.base, EVLOOP_ONCE);
+	assert_int_equal(actor.error.kind, ERROR_SANDBOX);
+	assert_non_null(strstr(actor.error.text, "no worker stood after"));
+	actor_done(&actor);
+
+	actor_start(&actor, &stage, loads_for_ever, NULL);
+	while (!actor.heard[WORKER_GONE])
+		event_base_loop(stage.base, EVLOOP_ONCE);
+	assert_int_equal(actor.error.kind, ERROR_INPUT);
+	assert_non_null(strstr(actor.error.text, "the inputs were not loaded after"));
+}
+
 static int renders_for_ever(int in, int out)
 {
 	sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
@@ -762,6 +795,7 @@ int main(void)
 		TEST(test_interrupt),
 		TEST(test_kill),
 		TEST(test_no_kill),
+		TEST(test_late_starts),
 		TEST(test_kill_in_get),
 		TEST(test_waiting_is_free),
 		TEST(test_batch),
