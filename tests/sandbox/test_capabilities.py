@@ -41,7 +41,8 @@ def why_not():
 @unittest.skipIf(why_not(), why_not())
 class CapabilitiesTest(SystemTest):
     def run_without(self, lost, *command):
-        done = subprocess.run([*without(*lost), *command], stdin=subprocess.DEVNULL,
+        env = self.environment(**{name: os.environ[name] for name in ("PROBE_REPL", "WORKER_DIR")})
+        done = subprocess.run([*without(*lost), *command], stdin=subprocess.DEVNULL, env=env,
                               capture_output=True, timeout=HUNG)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
