@@ -22,7 +22,7 @@ REFUSALS = {
     "setgroups": "EPERM", "setresgid": "EPERM", "setresuid": "EAGAIN", "getresuid": "EPERM",
     "seccomp": "EINVAL", "close_range": "ENOSYS", "dup2": "EMFILE", "sched_setattr": "EPERM",
     "prlimit64": "EPERM", "statfs": "ENOSYS", "pidfd_send_signal": "EPERM", "poll": "ENOMEM",
-    "recvmsg": "ENOMEM", "sendmsg": "ENOMEM", "bind": "EPERM",
+    "ppoll": "ENOMEM", "recvmsg": "ENOMEM", "sendmsg": "ENOMEM", "bind": "EPERM",
     "clone": "EAGAIN", "vfork": "EAGAIN", "socketpair": "EMFILE", "memfd_create": "EMFILE",
     "pipe2": "EMFILE", "setsid": "EPERM", "personality": "EINVAL",
 }
