@@ -67,9 +67,11 @@ static int receive(struct launch *launch)
 	return -1;
 }
 
-static bool reply(uint64_t sequence, pid_t pid, int pidfd, int error)
+/* `fds`: the pidfd, and the status or -1; neither where there is an error. */
+static bool reply(uint64_t sequence, pid_t pid, const int *fds, int error)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof pidfd)] = {0};
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(LAUNCH_REPLY_FDS * sizeof(int))] = {0};
+	size_t size = (fds[1] < 0 ? 1 : 2) * sizeof(int);
 	struct launch_reply answer = {sequence, pid, error};
 	struct iovec bytes = {&answer, sizeof answer};
 	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
@@ -77,12 +79,12 @@ static bool reply(uint64_t sequence, pid_t pid, int pidfd, int error)
 
 	if (!error) {
 		message.msg_control = space;
-		message.msg_controllen = sizeof space;
+		message.msg_controllen = CMSG_SPACE(size);
 		header = CMSG_FIRSTHDR(&message);
 		header->cmsg_level = SOL_SOCKET;
 		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof pidfd);
-		memcpy(CMSG_DATA(header), &pidfd, sizeof pidfd);
+		header->cmsg_len = CMSG_LEN(size);
+		memcpy(CMSG_DATA(header), fds, size);
 	}
 	while (sendmsg(LAUNCH_CONTROL, &message, MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
@@ -175,16 +177,50 @@ static long fork_worker(const struct launch *launch, int *ret_pidfd)
 	return fork_for_supervisor(pid_namespace, ret_pidfd);
 }
 
-/* One request; true in the child, and `ret_layers` are its. */
-static bool serve_one(const struct launch *launch, uint32_t *ret_layers, bool *ret_heard)
+/* What the worker hands over before anything else, or -1 where it ended instead. */
+static int await_status(int handover)
 {
-	int pidfd = -1, error;
-	long child;
-	size_t i;
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {0};
+	char byte;
+	struct iovec bytes = {&byte, 1};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof space,
+	};
+	struct cmsghdr *header;
+	ssize_t got;
+	int status = -1;
+
+	do
+		got = recvmsg(handover, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	header = got == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+	if (header && header->cmsg_len == CMSG_LEN(sizeof status))
+		memcpy(&status, CMSG_DATA(header), sizeof status);
+	return status;
+}
+
+static void close_all(const int *fds, size_t count)
+{
+	while (count--)
+		if (fds[count] >= 0)
+			close(fds[count]);
+}
+
+/* One request; true in the child, and `ret_layers` are its. */
+static bool serve_one(struct launch *launch, uint32_t *ret_layers, bool *ret_heard)
+{
+	int handover[2] = {-1, -1}, fds[LAUNCH_REPLY_FDS] = {-1, -1}, error;
+	long child = -1;
 
 	PyOS_BeforeFork();
-	child = fork_worker(launch, &pidfd);
+	if (!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, handover))
+		child = fork_worker(launch, &fds[0]);
 	if (!child) {
+		close(handover[0]);
+		launch->handover = handover[1];
 		/* The walls first: what Python and its modules do after a fork may start a thread.
 		 */
 		*ret_layers = walls_raise(launch, &enclosure);
@@ -192,12 +228,14 @@ static bool serve_one(const struct launch *launch, uint32_t *ret_layers, bool *r
 		return true;
 	}
 	error = child < 0 ? errno : 0;
-	*ret_heard = reply(launch->request.sequence, (pid_t)child, pidfd, error);
+	close_all(&handover[1], 1);
+	if (child > 0)
+		fds[1] = await_status(handover[0]);
+	*ret_heard = reply(launch->request.sequence, (pid_t)child, fds, error);
 	PyOS_AfterFork_Parent();
-	if (pidfd >= 0)
-		close(pidfd);
-	for (i = 0; i < launch->fd_count; i++)
-		close(launch->fds[i]);
+	close_all(handover, 1);
+	close_all(fds, LAUNCH_REPLY_FDS);
+	close_all(launch->fds, launch->fd_count);
 	return false;
 }
 

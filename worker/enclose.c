@@ -24,6 +24,8 @@ struct landlock_handled {
 };
 enum {
 	LANDLOCK_VERSION = 1,
+	LANDLOCK_BENEATH = 1, /* a kind of rule */
+	LANDLOCK_READ_FILE = 1 << 2,
 	LANDLOCK_FILES = 0x1fff, /* of ABI 1; each of the next has its own bit */
 	LANDLOCK_REFER = 1 << 13,
 	LANDLOCK_TRUNCATE = 1 << 14,
@@ -36,6 +38,11 @@ enum {
 	ABI_IOCTL = 5,
 	ABI_SCOPES = 6,
 };
+
+struct landlock_beneath {
+	uint64_t allowed;
+	int32_t parent;
+} __attribute__((packed));
 
 /* How far an attempt at a mode went. */
 enum attempt { ENTERED, UNCHANGED, STUCK };
@@ -254,8 +261,8 @@ static bool enter_best(struct enclosure *enclosure, const struct launch_terms *t
 	return false;
 }
 
-/* The ruleset forbids all that this kernel's Landlock knows, and has no rule that allows any. */
-static int create_ruleset(struct enclosure *enclosure)
+/* All that this kernel's Landlock can forbid; the size of what it knows of it, or 0. */
+static size_t handle_all(struct enclosure *enclosure, struct landlock_handled *ret_handled)
 {
 	struct landlock_handled handled = {.files = LANDLOCK_FILES};
 	struct steps *steps = &enclosure->steps;
@@ -264,7 +271,7 @@ static int create_ruleset(struct enclosure *enclosure)
 			    syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_VERSION));
 
 	if (abi < 1)
-		return -1;
+		return 0;
 	handled.files |= abi >= ABI_REFER ? LANDLOCK_REFER : 0;
 	handled.files |= abi >= ABI_TRUNCATE ? LANDLOCK_TRUNCATE : 0;
 	handled.files |= abi >= ABI_IOCTL ? LANDLOCK_IOCTL : 0;
@@ -279,14 +286,45 @@ static int create_ruleset(struct enclosure *enclosure)
 		size = sizeof handled;
 	}
 	enclosure->layers |= (handled.net ? BIT(tcp) : 0) | (handled.scoped ? BIT(scope) : 0);
-	return (int)STEP_TRY(steps, landlock,
-			     syscall(SYS_landlock_create_ruleset, &handled, size, 0));
+	*ret_handled = handled;
+	return size;
+}
+
+static int create_ruleset(const struct landlock_handled *handled, size_t size)
+{
+	return size ? (int)syscall(SYS_landlock_create_ruleset, handled, size, 0) : -1;
+}
+
+/*
+ * For the template: a worker that begins opens its status beneath /proc, and then enters a
+ * domain of its own. Where the rule is refused, so is that.
+ */
+static long restrict_template(const struct enclosure *enclosure,
+			      const struct landlock_handled *handled, size_t size)
+{
+	struct landlock_beneath rule = {LANDLOCK_READ_FILE, enclosure->proc};
+	int ruleset = create_ruleset(handled, size);
+	long result;
+
+	if (ruleset < 0)
+		return -1;
+	if (enclosure->proc >= 0)
+		syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_BENEATH, &rule, 0);
+	result = syscall(SYS_landlock_restrict_self, ruleset, 0);
+	close(ruleset);
+	return result;
 }
 
 /* Also for the template itself: what cannot be done here must not be counted on. */
 static bool enter_landlock(struct enclosure *enclosure)
 {
-	enclosure->landlock = create_ruleset(enclosure);
+	struct landlock_handled handled;
+	size_t size = handle_all(enclosure, &handled);
+
+	enclosure->landlock = -1;
+	if (size)
+		enclosure->landlock = (int)STEP_TRY(&enclosure->steps, landlock,
+						    create_ruleset(&handled, size));
 	if (enclosure->landlock < 0) {
 		steps_note(&enclosure->steps, STEP_landlock_tcp, -1);
 		steps_note(&enclosure->steps, STEP_landlock_scope, -1);
@@ -294,7 +332,7 @@ static bool enter_landlock(struct enclosure *enclosure)
 		return true;
 	}
 	return !STEP_TRY(&enclosure->steps, landlock_self,
-			 syscall(SYS_landlock_restrict_self, enclosure->landlock, 0));
+			 restrict_template(enclosure, &handled, size));
 }
 
 /* Capabilities that come back by exec, by being root, by another uid: never. */
@@ -331,11 +369,37 @@ static bool drop_groups(const struct enclosure *enclosure, struct steps *steps)
 	return !STEP_TRY(steps, groups, syscall(SYS_setgroups, 0, NULL));
 }
 
+static bool tells_of_itself(int proc)
+{
+	return proc >= 0 && !faccessat(proc, "self/status", R_OK, 0);
+}
+
+/* Where there is none, one that is mounted nowhere: root may make it. -1 where there is no way. */
+static int open_proc(void)
+{
+	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), making;
+
+	if (tells_of_itself(proc))
+		return proc;
+	close(proc);
+	making = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);
+	if (making < 0)
+		return -1;
+	syscall(SYS_fsconfig, making, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+	proc = (int)syscall(SYS_fsmount, making, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOEXEC);
+	close(making);
+	if (tells_of_itself(proc))
+		return proc;
+	close(proc);
+	return -1;
+}
+
 bool enclose(struct enclosure *enclosure, const struct launch_terms *terms)
 {
 	struct steps *steps = &enclosure->steps;
 
 	*enclosure = (struct enclosure){.landlock = -1, .steps.without = terms->without};
+	enclosure->proc = open_proc();
 	/* The kernel that runs out of memory looks here first; a wish, where there is no /proc. */
 	(void)!write_file("/proc/self/oom_score_adj", "1000");
 	if (STEP_TRY(steps, keyring, syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL)) >= 0)

@@ -15,6 +15,7 @@ struct enclosure {
 	enum mode mode;
 	uint32_t layers;    /* that stand, a bit each */
 	int landlock;       /* a ruleset without a rule for the workers, or -1 */
+	int proc;           /* /proc, where each of them opens its own status; or -1 */
 	struct steps steps; /* `without`, and what failed */
 };
 

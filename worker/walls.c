@@ -102,6 +102,42 @@ static enum standing stands(bool condition)
 	return condition ? STANDS : FALLEN;
 }
 
+static bool hand_over(int socket, int fd)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {0};
+	char byte = 0;
+	struct iovec bytes = {&byte, 1};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof space,
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(header), &fd, sizeof fd);
+	return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+/* While it may still open files: where /proc is mounted with hidepid, nobody else may. */
+static enum standing raise_watched(const struct raising *raising)
+{
+	int proc = raising->enclosure->proc, status;
+	bool told;
+
+	errno = ENOENT;
+	status = (int)STEP_TRY(raising->steps, watch,
+			       proc < 0 ? -1 : openat(proc, "self/status", O_RDONLY | O_CLOEXEC));
+	told = status >= 0 && hand_over(raising->launch->handover, status);
+	close(raising->launch->handover);
+	if (status >= 0)
+		close(status);
+	return stands(told);
+}
+
 static enum standing raise_priority(const struct raising *raising)
 {
 	struct schedule low = {.size = sizeof low, .policy = SCHED_BATCH, .nice = NICENESS};

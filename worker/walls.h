@@ -16,6 +16,7 @@ struct launch {
 	struct launch_request request;
 	int fds[LAUNCH_FDS_MAX];
 	size_t fd_count;
+	int handover; /* a socket, to hand its status to the template; in the worker */
 };
 
 /* In the template, once: checks the environment and takes the filter. NULL, or what is wrong. */

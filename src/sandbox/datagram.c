@@ -8,7 +8,16 @@
 
 #include "base/interrupt.h"
 
-static void take_descriptors(struct msghdr *message, int *ret_fd)
+void datagram_drop(struct datagram *datagram)
+{
+	if (datagram->pidfd >= 0)
+		close(datagram->pidfd);
+	if (datagram->status >= 0)
+		close(datagram->status);
+	datagram->pidfd = datagram->status = -1;
+}
+
+static void take_descriptors(struct msghdr *message, struct datagram *datagram)
 {
 	struct cmsghdr *header;
 
@@ -21,8 +30,10 @@ static void take_descriptors(struct msghdr *message, int *ret_fd)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-			if (*ret_fd < 0)
-				*ret_fd = fd;
+			if (datagram->pidfd < 0)
+				datagram->pidfd = fd;
+			else if (datagram->status < 0)
+				datagram->status = fd;
 			else
 				close(fd);
 		}
@@ -31,7 +42,7 @@ static void take_descriptors(struct msghdr *message, int *ret_fd)
 
 void datagram_receive(int control, struct datagram *datagram)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))];
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(LAUNCH_REPLY_FDS * sizeof(int))];
 	struct iovec bytes = {datagram->text, sizeof datagram->text};
 	struct msghdr message = {
 		.msg_iov = &bytes,
@@ -40,13 +51,13 @@ void datagram_receive(int control, struct datagram *datagram)
 		.msg_controllen = sizeof space,
 	};
 
-	datagram->fd = -1;
+	datagram->pidfd = datagram->status = -1;
 	/* What it did not read before its end is told first, once; then comes what it said. */
 	do
 		datagram->size = recvmsg(control, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	while (datagram->size < 0 && errno == ECONNRESET);
 	if (datagram->size >= 0)
-		take_descriptors(&message, &datagram->fd);
+		take_descriptors(&message, datagram);
 }
 
 bool datagram_await(int control, int64_t deadline, struct datagram *datagram)

@@ -10,15 +10,19 @@
 
 #include "sandbox/launch.h"
 
-/* With the descriptor that came along, or -1. */
+/* With the descriptors that came along, or -1. */
 struct datagram {
 	union {
 		char text[LAUNCH_TEXT_MAX];
 		struct launch_reply reply;
 	};
 	ssize_t size; /* 0 at the end; -1 and errno */
-	int fd;       /* owned */
+	int pidfd;    /* owned, like that of `status` */
+	int status;
 };
+
+/* Closes what nobody took. */
+void datagram_drop(struct datagram *);
 
 /* The next one, where there is one. */
 void datagram_receive(int control, struct datagram *);

@@ -10,7 +10,8 @@
  *               or {"failed": failures} where it is stuck in a mode that does not stand,
  *               or {"error": text, "kind": name}
  *   supervisor  struct launch_request and the descriptors: null, in, out, files...
- *   template    struct launch_reply and a pidfd, once for each request, in order
+ *   template    struct launch_reply and two descriptors, once for each request, in order:
+ *               the pidfd, and the worker's /proc/PID/status where it got as far as to open it
  *
  * A failure is [mode, step, errno]. A trial is a worker that runs nothing: it
  * raises its walls, writes a struct launch_trial to its `out` and ends.
@@ -23,6 +24,7 @@ enum {
 	LAUNCH_CONTROL = 3, /* descriptors of a template that was just started */
 	LAUNCH_FILTER = 4,
 	LAUNCH_LIFE = 5, /* a pipe that nobody writes to; hung up when the supervisor is gone */
+	LAUNCH_REPLY_FDS = 2, /* of a reply: pidfd, status */
 	LAUNCH_FILES_MAX = 64,
 	LAUNCH_OWN_FDS = 3, /* descriptors before the files: null, in, out */
 	LAUNCH_FDS_MAX = LAUNCH_OWN_FDS + LAUNCH_FILES_MAX,
@@ -101,7 +103,7 @@ struct launch_request {
 struct launch_reply {
 	uint64_t sequence;
 	int32_t pid;
-	int32_t error; /* errno; then there is no pidfd */
+	int32_t error; /* errno; then there are no descriptors */
 };
 
 struct launch_trial {

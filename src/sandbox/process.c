@@ -27,6 +27,8 @@ static void process_destroy(struct process *process)
 		uids_give(&list->uids, process->uid);
 	event_free(process->exit);
 	close(process->pidfd);
+	if (process->status >= 0)
+		close(process->status);
 	free(process);
 }
 
@@ -106,16 +108,21 @@ static void on_exit_readable(evutil_socket_t fd, short what, void *arg)
 	fn(process->owner, &exit);
 }
 
-struct process *process_new(struct process_list *list, pid_t pid, int pidfd, uint32_t uid,
-			    uint64_t memory)
+struct process *process_new(struct process_list *list, pid_t pid, int pidfd, int status,
+			    uint32_t uid, uint64_t memory)
 {
 	struct process *process = xcalloc(1, sizeof *process);
+	struct footprint born = {0};
 
 	process->list = list;
 	process->pid = pid;
 	process->pidfd = pidfd;
 	process->uid = uid;
 	process->memory = memory;
+	process->status = status;
+	/* Of its own it has nothing yet: it was not told what to run. */
+	footprint_read(status, &born);
+	process->inherited = born.memory;
 	process->exit = event_new(list->base, pidfd, EV_READ | EV_PERSIST, on_exit_readable,
 				  process);
 	TAILQ_INSERT_TAIL(&list->queue, process, entry);

@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "sandbox/cgroup.h"
+#include "sandbox/footprint.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/uids.h"
 
@@ -18,9 +19,11 @@ struct process {
 	struct process_list *list; /* lent */
 	struct event *exit;        /* owned: the pidfd; pending while somebody wants to know */
 	int pidfd;                 /* owned */
+	int status;                /* owned: of footprint_read(), or -1 */
 	pid_t pid;
 	uint32_t uid;                      /* its own, until it is reaped; or 0 */
 	uint64_t memory;                   /* bytes that it may use */
+	int64_t inherited;                 /* bytes that it has from its template */
 	char verdict[PROCESS_REASON_SIZE]; /* why we killed it, or "" */
 	bool reaped, freed;
 	bool hollow; /* it had no memory at the last look */
@@ -43,8 +46,9 @@ struct process_list {
 	int64_t kills;               /* of the cgroup, that have been explained */
 };
 
-/* `pidfd` and `uid` are taken; `list` is lent and outlives the process. */
-struct process *process_new(struct process_list *, pid_t, int pidfd, uint32_t uid, uint64_t memory);
+/* `pidfd`, `status` and `uid` are taken; `list` is lent and outlives the process. */
+struct process *process_new(struct process_list *, pid_t, int pidfd, int status, uint32_t uid,
+			    uint64_t memory);
 
 /* Kills it for a reason that its owner will hear; only the first one counts. */
 void process_condemn(struct process *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -97,7 +97,6 @@ static bool climb(struct sandbox *sandbox, uint64_t without, struct error *err)
 	};
 	struct launch_request usual = spawn_request(sandbox->worker_memory,
 						    sandbox->processes.cpu_seconds, 0);
-	struct steps steps = {.without = without};
 	struct template *template;
 
 	sandbox->config.terms.without = without;
@@ -108,11 +107,9 @@ static bool climb(struct sandbox *sandbox, uint64_t without, struct error *err)
 	sandbox->template_layers = template_layers(template) |
 				   cgroup_layers(sandbox->config.cgroup);
 	sandbox->standing.layers |= sandbox->template_layers;
-	if (watch_init(&sandbox->watch, &sandbox->processes, template_pid(template), &steps))
-		sandbox->standing.layers |= BIT(watch);
+	watch_init(&sandbox->watch, &sandbox->processes);
 	if (sandbox->processes.uids.locked)
 		sandbox->standing.layers |= BIT(uid_lock);
-	note_all(&sandbox->standing, &steps);
 	spawn_adopt(sandbox, template);
 	sandbox->ready = true;
 	return true;

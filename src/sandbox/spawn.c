@@ -274,7 +274,7 @@ static void on_launched(struct sandbox *sandbox, const struct template_event *ev
 	bool known = spawn && spawn->request.sequence == event->sequence;
 
 	if (!event->error)
-		process = process_new(&sandbox->processes, event->pid, event->pidfd,
+		process = process_new(&sandbox->processes, event->pid, event->pidfd, event->status,
 				      known ? spawn->request.uid : 0,
 				      known ? spawn->request.data_limit : 0);
 	if (!known) {

@@ -169,12 +169,12 @@ static bool hear_reply(struct template *template, struct datagram *datagram)
 
 	if (datagram->size != (ssize_t)sizeof *reply)
 		return bad_message(template);
-	if (reply->error ? datagram->fd >= 0 : datagram->fd < 0 || reply->pid <= 0)
+	if (reply->error ? datagram->pidfd >= 0 : datagram->pidfd < 0 || reply->pid <= 0)
 		return bad_message(template);
 	return true;
 }
 
-/* The descriptor goes with it. */
+/* The descriptors go with it. */
 static struct template_event launched(struct datagram *datagram)
 {
 	return (struct template_event){
@@ -182,7 +182,8 @@ static struct template_event launched(struct datagram *datagram)
 		.sequence = datagram->reply.sequence,
 		.error = datagram->reply.error,
 		.pid = datagram->reply.pid,
-		.pidfd = take_fd(&datagram->fd),
+		.pidfd = take_fd(&datagram->pidfd),
+		.status = take_fd(&datagram->status),
 	};
 }
 
@@ -209,8 +210,7 @@ static void on_readable(evutil_socket_t control, short what, void *arg)
 	} else {
 		sense = hear_text(template, text_from(datagram.text, (size_t)datagram.size));
 	}
-	if (datagram.fd >= 0)
-		close(datagram.fd);
+	datagram_drop(&datagram);
 	if (!sense) {
 		template_gone(template);
 		return;
@@ -374,14 +374,13 @@ static bool await_text(struct template *template, int64_t begun, struct datagram
 bool template_await(struct template *template, struct error *err)
 {
 	int64_t begun = clock_ms();
-	struct datagram datagram = {.fd = -1, .size = -1};
+	struct datagram datagram = {.pidfd = -1, .status = -1, .size = -1};
 
 	while (template->state < STATE_SERVING) {
 		bool heard = await_text(template, begun, &datagram) &&
 			     hear_text(template, text_from(datagram.text, (size_t)datagram.size));
 
-		if (datagram.fd >= 0)
-			close(datagram.fd);
+		datagram_drop(&datagram);
 		if (!heard)
 			return template_lost(template, err);
 	}
@@ -393,7 +392,7 @@ bool template_launch(struct template *template, const struct launch_request *req
 		     const int *fds, size_t fd_count, struct template_event *ret_launched,
 		     struct error *err)
 {
-	struct datagram datagram = {.fd = -1, .size = -1};
+	struct datagram datagram = {.pidfd = -1, .status = -1, .size = -1};
 
 	if (template_send(template, request, fds, fd_count) != TEMPLATE_SENT) {
 		error_errno(&template->reason, ERROR_SANDBOX, "cannot ask for a worker");
@@ -402,8 +401,7 @@ bool template_launch(struct template *template, const struct launch_request *req
 	if (!await_datagram(template, "fork a worker", clock_ms(), template->config->patience_ms,
 			    &datagram) ||
 	    !hear_reply(template, &datagram)) {
-		if (datagram.fd >= 0)
-			close(datagram.fd);
+		datagram_drop(&datagram);
 		return template_lost(template, err);
 	}
 	*ret_launched = launched(&datagram);

@@ -42,6 +42,7 @@ struct template_event {
 	int error;                  /* TEMPLATE_LAUNCHED: errno, or 0 */
 	pid_t pid;                  /* TEMPLATE_LAUNCHED without an error */
 	int pidfd;                  /* likewise; taken by the receiver */
+	int status;                 /* likewise: of struct footprint, or -1 */
 	const struct error *reason; /* TEMPLATE_GONE; lent */
 	bool again;                 /* TEMPLATE_GONE: see template_may_retry() */
 };

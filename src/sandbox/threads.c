@@ -32,7 +32,7 @@ static bool goes_on(int directory, const char *thread)
 	return !(flags & EXITING) && !(pending & 1UL << (SIGKILL - 1));
 }
 
-bool threads_go_on(pid_t pid)
+bool threads_go_on(pid_t pid, int64_t count)
 {
 	const struct dirent *entry;
 	char path[32], first[16];
@@ -43,7 +43,7 @@ bool threads_go_on(pid_t pid)
 	snprintf(first, sizeof first, "%d", pid);
 	tasks = opendir(path);
 	if (!tasks)
-		return false;
+		return count > 1;
 	while (!found && (entry = readdir(tasks)))
 		found = *entry->d_name != '.' && strcmp(entry->d_name, first) != 0 &&
 			goes_on(dirfd(tasks), entry->d_name);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "sandbox/footprint.h"
 #include "sandbox/reap.h"
 
 /* That it can be killed is a wall too: it is done even where the process ends of itself. */
@@ -35,9 +36,11 @@ static void take_report(struct trial *trial, const struct launch_trial *report)
 #undef WALL
 	};
 
-	trial->layers = report->layers;
+	trial->layers |= report->layers;
 	if (report->fallen >= 0 && report->fallen < WALL_COUNT)
 		trial->fallen = meanings[report->fallen];
+	else if (!(trial->layers & BIT(watch)))
+		trial->fallen = meanings[WALL_watched];
 	for (uint32_t i = 0; i < report->failure_count && i < LAUNCH_FAILURES_MAX; i++) {
 		if (report->failures[i].step >= STEP_COUNT)
 			continue;
@@ -59,10 +62,11 @@ bool trial_run(struct template *template, const struct launch_request *request, 
 	       struct trial *trial, struct error *err)
 {
 	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC), receiving = -1, sending = -1,
-		       pidfd = -1;
+		       pidfd = -1, status = -1;
 	struct launch_request try = *request;
 	struct template_event launched;
 	struct launch_trial report;
+	struct footprint footprint;
 	bool told, spoke;
 	int ends[2];
 
@@ -78,9 +82,14 @@ bool trial_run(struct template *template, const struct launch_request *request, 
 	if (launched.error)
 		return note_fork(trial, request, launched.error);
 	pidfd = launched.pidfd;
+	status = launched.status;
 	close(take_fd(&sending));
 	spoke = interrupt_wait(receiving, POLLIN, clock_ms() + patience_ms, 0) == WAIT_READY;
 	told = spoke && read(receiving, &report, sizeof report) == sizeof report;
+	/* Tried here too: it is we who will look. Where it could not open it, it says so itself. */
+	if (status >= 0 &&
+	    !STEP_TRY(&trial->steps, watch, footprint_read(status, &footprint) ? 0 : -1))
+		trial->layers = BIT(watch);
 	if (!end_process(launched.pid, pidfd, &trial->steps, err))
 		return false;
 	if (told)

@@ -1,12 +1,5 @@
 #include "sandbox/watch.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "sandbox/launch.h"
@@ -17,44 +10,20 @@ enum {
 	SLACK_BYTES = 32 << 20,
 };
 
-/* Bytes that no file stands behind; -1 and errno. */
-static int64_t private_memory(pid_t pid)
-{
-	char path[32], content[128] = "";
-	long long resident, shared;
-	auto_close int fd = -1;
-
-	snprintf(path, sizeof path, "/proc/%d/statm", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, content, sizeof content - 1) < 0)
-		return -1;
-	if (sscanf(content, "%*d %lld %lld", &resident, &shared) != 2)
-		return -1;
-	return (resident - shared) * sysconf(_SC_PAGESIZE);
-}
-
-/* The kernel counts them among the links of their directory, besides its own two; or 0. */
-static unsigned long threads(pid_t pid)
-{
-	struct stat st;
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/%d/task", pid);
-	return stat(path, &st) || st.st_nlink < 2 ? 0 : st.st_nlink - 2;
-}
-
 /*
  * The memory is told by the first thread, and not any more when that has ended: of a
  * process that is about to end for as long as that takes, and of one that hides for ever.
  */
-static void look_at(struct process *process, int64_t size)
+static void look_at(struct process *process, const struct footprint *footprint)
 {
+	int64_t size = footprint->memory;
+
 	if (size > (int64_t)process->memory + SLACK_BYTES)
 		process_condemn(process, "it used more than its memory of %llu MiB",
 				(unsigned long long)process->memory >> 20);
-	else if (threads(process->pid) > LAUNCH_THREADS)
+	else if (footprint->threads > LAUNCH_THREADS)
 		process_condemn(process, "it had more than %d threads", LAUNCH_THREADS);
-	else if (!size && process->hollow && threads_go_on(process->pid))
+	else if (!size && process->hollow && threads_go_on(process->pid, footprint->threads))
 		process_condemn(process, "its main thread had ended");
 	process->hollow = !size;
 }
@@ -67,11 +36,15 @@ static void look(struct watch *watch)
 	int64_t sum = 0, most = 0;
 
 	TAILQ_FOREACH (process, &list->queue, entry) {
-		int64_t size = process->reaped ? 0 : private_memory(process->pid);
-		int64_t own = size - watch->shared;
+		struct footprint footprint = {0};
+		int64_t own;
 
-		if (!process->reaped)
-			look_at(process, size);
+		/* One that has opened no status has ended at its first wall. */
+		if (!process->reaped && process->status >= 0) {
+			footprint_read(process->status, &footprint);
+			look_at(process, &footprint);
+		}
+		own = footprint.memory - process->inherited;
 		if (*process->verdict || own <= 0)
 			continue;
 		sum += own;
@@ -97,15 +70,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	watch_wake(watch);
 }
 
-bool watch_init(struct watch *watch, struct process_list *list, pid_t template, struct steps *steps)
+void watch_init(struct watch *watch, struct process_list *list)
 {
 	*watch = (struct watch){.list = list};
-	watch->shared = STEP_TRY(steps, watch, private_memory(template));
-	if (watch->shared < 0)
-		return false;
 	watch->timer = evtimer_new(list->base, on_timer, watch);
 	loop_make_urgent(watch->timer);
-	return true;
 }
 
 void watch_done(struct watch *watch)

@@ -307,10 +307,10 @@ static void the_dead_do_not_hide(void **state)
 			break;
 		poll(NULL, 0, 1);
 	}
-	assert_true(threads_go_on(child));
+	assert_true(threads_go_on(child, 2));
 	kill(child, SIGKILL);
 	await_death(child);
-	assert_false(threads_go_on(child));
+	assert_false(threads_go_on(child, 2));
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
@@ -387,9 +387,12 @@ static void the_pool_has_a_ceiling(void **state)
 /* The same by the kernel, where there are cgroups; it is quicker than any look. */
 static void the_cgroup_bites(void **state)
 {
+	struct stage *stage = *state;
 	struct cast small, hog;
 
-	stage_reopen(*state, "watch", (size_t)100 << 20);
+	stage_reopen(stage, NULL, (size_t)100 << 20);
+	watch_done(&stage->sandbox->watch);
+	stage->sandbox->watch.timer = NULL;
 	if (!stage_has(*state, "memory_cgroup")) {
 		assert_true(geteuid());
 		return;

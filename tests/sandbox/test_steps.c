@@ -156,9 +156,9 @@ static void each_step_may_fail(void **state)
 /* Without what no worker may be without, there is none, whatever the mode. */
 static void some_steps_are_never_missed(void **state)
 {
-	static const char *const needed[] = {"privileges",   "keep", "hide",       "fork",
-					     "death_signal", "life", "dup",        "close_range",
-					     "rlimits",      "drop", "undumpable", "filter"};
+	static const char *const needed[] = {
+		"privileges",  "keep",    "hide", "fork",       "death_signal", "life", "dup",
+		"close_range", "rlimits", "drop", "undumpable", "filter",       "watch"};
 	struct error err;
 
 	for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
@@ -172,7 +172,7 @@ static void the_filter_stands_alone(void **state)
 	struct error err;
 	json_t *report = report_without(
 		stage,
-		"namespaces,user_namespace,uid,uid_lock,landlock,keyring,priority,wx,watch,memory_group,"
+		"namespaces,user_namespace,uid,uid_lock,landlock,keyring,priority,wx,memory_group,"
 		"pids_group,cpu_group",
 		&err);
 

@@ -52,7 +52,7 @@ class Machine(DoctorTest):
     def test_every_loss_is_explained(self):
         """What a kernel may lack has a row that says what that costs."""
         always = {"scrubbed_environment", "closed_descriptors", "rlimits", "no_capabilities",
-                  "no_new_privs", "undumpable", "seccomp"}
+                  "no_new_privs", "undumpable", "seccomp", "memory_watch"}
         table = (ROOT / "src/sandbox/layers.def").read_text()
         layers = set(re.findall(r'LAYER\(\w+,\s*"(\w+)"', table))
         table = (ROOT / "src/cli/losses.def").read_text()
