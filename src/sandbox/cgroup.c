@@ -10,9 +10,11 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "sandbox/claim.h"
 
-#define PREFIX "rlmd-"
-#define NAME   PREFIX "%d-%llu-%u" /* pid, start time, which of ours */
+/* Pid and its namespace, start time, which of ours; and of our own, where we step aside. */
+#define NAME  "rlmd-%d-ns%llu-%llu-%u"
+#define ASIDE ".supervisor"
 
 enum { MEMBERSHIPS_MAX = 16 << 10, MOUNTS_MAX = 4 << 20 };
 enum controller { MEMORY, PIDS, CPU, CONTROLLERS };
@@ -48,11 +50,14 @@ static const struct {
 
 struct cgroup {
 	char *directories[CONTROLLERS]; /* owned: ours, or NULL */
+	int claims[CONTROLLERS];        /* owned: on the directories, or -1 */
 	bool unified[CONTROLLERS];
 	bool limiting[CONTROLLERS]; /* it stands; a directory that does not goes with the others */
-	unsigned number;            /* which of this process's */
-	char *own;   /* owned: the unified one that we were in when we moved out, or NULL */
-	char *aside; /* owned: the one that we are in since then */
+	struct cgroup_limits limits;
+	unsigned number; /* which of this process's */
+	char *own;       /* owned: the unified one that we were in when we moved out, or NULL */
+	char *aside;     /* owned: the one that we are in since then */
+	int hold;        /* owned: on that one, or -1 */
 };
 
 static char *read_small(const char *path, size_t limit)
@@ -183,21 +188,39 @@ static unsigned long long start_time(int pid)
 	return time;
 }
 
+/* Of pids; 0 where there is no /proc to tell it. */
+static unsigned long long own_namespace(void)
+{
+	struct stat space;
+
+	return stat("/proc/self/ns/pid", &space) ? 0 : space.st_ino;
+}
+
+static char *own_name(const struct cgroup *cgroup, const char *place)
+{
+	return xasprintf("%s/" NAME, place, getpid(), own_namespace(), start_time(getpid()),
+			 cgroup->number);
+}
+
+static bool is_a_name(const char *name)
+{
+	unsigned long long space, time;
+	unsigned number;
+	int pid, length = 0;
+
+	return sscanf(name, NAME "%n", &pid, &space, &time, &number, &length) == 4 &&
+	       (!name[length] || !strcmp(name + length, ASIDE));
+}
+
 /* What killed ones of us have left; the kernel keeps those that are not empty. */
 static void sweep(const char *place)
 {
 	DIR *directory = opendir(place);
 	struct dirent *entry;
 
-	while (directory && (entry = readdir(directory))) {
-		unsigned long long time;
-		unsigned number;
-		int pid;
-
-		if (sscanf(entry->d_name, NAME, &pid, &time, &number) == 3 &&
-		    start_time(pid) != time)
-			unlinkat(dirfd(directory), entry->d_name, AT_REMOVEDIR);
-	}
+	while (directory && (entry = readdir(directory)))
+		if (is_a_name(entry->d_name))
+			claim_sweep(dirfd(directory), entry->d_name);
 	if (directory)
 		closedir(directory);
 }
@@ -225,29 +248,30 @@ static bool hand_down(struct cgroup *cgroup, const char *place, const char *cont
 	if (errno != EBUSY || cgroup->own)
 		return false;
 	cgroup->own = xstrdup(place);
-	cgroup->aside = xasprintf("%s/" NAME ".supervisor", place, getpid(), start_time(getpid()),
-				  cgroup->number);
-	if (mkdir(cgroup->aside, 0755) || write_to(cgroup->aside, "cgroup.procs", "0"))
+	free(path);
+	path = own_name(cgroup, place);
+	cgroup->aside = xasprintf("%s" ASIDE, path);
+	cgroup->hold = claim_make(cgroup->aside);
+	if (cgroup->hold < 0 || write_to(cgroup->aside, "cgroup.procs", "0"))
 		return false;
 	return !write_to(place, "cgroup.subtree_control", order);
 }
 
 static bool make_directory(struct cgroup *cgroup, enum controller which, const char *place)
 {
-	auto_free char *directory = xasprintf("%s/" NAME, place, getpid(), start_time(getpid()),
-					      cgroup->number);
+	auto_free char *directory = own_name(cgroup, place);
 
 	if (cgroup->unified[which] && !hand_down(cgroup, place, controllers[which].name))
 		return false;
 	/* Controllers that share a hierarchy share the directory. */
-	if (mkdir(directory, 0755) && errno != EEXIST)
+	cgroup->claims[which] = claim_make(directory);
+	if (cgroup->claims[which] < 0)
 		return false;
 	cgroup->directories[which] = take_pointer(&directory);
 	return true;
 }
 
-static long set_limit(const struct cgroup *cgroup, enum controller which,
-		      const struct cgroup_limits *limits)
+static long set_limit(const struct cgroup *cgroup, enum controller which)
 {
 	const char *directory = cgroup->directories[which];
 	bool unified = cgroup->unified[which];
@@ -255,8 +279,8 @@ static long set_limit(const struct cgroup *cgroup, enum controller which,
 	const char *swap = controllers[which].files[unified].swap;
 	/* Processor time: as much as one program among others, all workers together. */
 	uint64_t values[CONTROLLERS] = {
-		[MEMORY] = limits->memory,
-		[PIDS] = limits->threads,
+		[MEMORY] = cgroup->limits.memory,
+		[PIDS] = cgroup->limits.threads,
 		[CPU] = unified ? 100 : 1024,
 	};
 	auto_free char *value = xasprintf("%llu", (unsigned long long)values[which]);
@@ -269,8 +293,7 @@ static long set_limit(const struct cgroup *cgroup, enum controller which,
 	return 0;
 }
 
-static void open_controller(struct cgroup *cgroup, enum controller which,
-			    const struct cgroup_limits *limits, struct text memberships,
+static void open_controller(struct cgroup *cgroup, enum controller which, struct text memberships,
 			    struct text mounts, struct steps *steps)
 {
 	auto_free char *place = cgroup_place(controllers[which].name, memberships, mounts,
@@ -284,7 +307,7 @@ static void open_controller(struct cgroup *cgroup, enum controller which,
 		steps_note(steps, group, -1);
 		return;
 	}
-	cgroup->limiting[which] = !steps_break(steps, limit) && !set_limit(cgroup, which, limits);
+	cgroup->limiting[which] = !steps_break(steps, limit) && !set_limit(cgroup, which);
 	if (!cgroup->limiting[which])
 		steps_note(steps, limit, -1);
 }
@@ -330,10 +353,44 @@ struct cgroup *cgroup_new(const struct cgroup_limits *limits, struct steps *step
 	static unsigned count;
 
 	cgroup->number = count++;
+	cgroup->limits = *limits;
+	cgroup->hold = -1;
 	for (int i = 0; i < CONTROLLERS; i++)
-		open_controller(cgroup, (enum controller)i, limits, text_of(memberships),
-				text_of(mounts), steps);
+		cgroup->claims[i] = -1;
+	for (int i = 0; i < CONTROLLERS; i++)
+		open_controller(cgroup, (enum controller)i, text_of(memberships), text_of(mounts),
+				steps);
 	return cgroup;
+}
+
+static void release(int *claim)
+{
+	if (*claim >= 0)
+		close(take_fd(claim));
+}
+
+/* For each controller that has its limit there. */
+static bool make_again(struct cgroup *cgroup, const char *directory)
+{
+	for (int i = 0; i < CONTROLLERS; i++) {
+		if (!cgroup->limiting[i] || strcmp(cgroup->directories[i], directory))
+			continue;
+		release(&cgroup->claims[i]);
+		cgroup->claims[i] = claim_make(directory);
+		if (cgroup->claims[i] < 0 || set_limit(cgroup, (enum controller)i))
+			return false;
+	}
+	return true;
+}
+
+/* Empty as it was, somebody may have removed it: a lock keeps off only those who look at it. */
+static bool enter(struct cgroup *cgroup, const char *directory, const char *number)
+{
+	if (!write_to(directory, "cgroup.procs", number))
+		return true;
+	if (errno != ENOENT && errno != ENODEV)
+		return false;
+	return make_again(cgroup, directory) && !write_to(directory, "cgroup.procs", number);
 }
 
 bool cgroup_join(struct cgroup *cgroup, pid_t pid, struct steps *steps)
@@ -346,8 +403,7 @@ bool cgroup_join(struct cgroup *cgroup, pid_t pid, struct steps *steps)
 
 		if (!cgroup->limiting[i])
 			continue;
-		if (!steps_break(steps, join) &&
-		    !write_to(cgroup->directories[i], "cgroup.procs", number))
+		if (!steps_break(steps, join) && enter(cgroup, cgroup->directories[i], number))
 			continue;
 		steps_note(steps, join, -1);
 		cgroup->limiting[i] = false;
@@ -391,6 +447,7 @@ static void step_back(struct cgroup *cgroup)
 	}
 	write_to(cgroup->own, "cgroup.procs", "0");
 	rmdir(cgroup->aside);
+	release(&cgroup->hold);
 }
 
 void cgroup_free(struct cgroup *cgroup)
@@ -401,6 +458,7 @@ void cgroup_free(struct cgroup *cgroup)
 	for (int i = 0; i < CONTROLLERS; i++) {
 		if (cgroup->directories[i])
 			rmdir(cgroup->directories[i]);
+		release(&cgroup->claims[i]);
 		free(cgroup->directories[i]);
 	}
 	if (cgroup->own)

@@ -4,8 +4,8 @@
  * One cgroup for the template, which its workers are born into. None for each
  * of them: to move a process waits for the whole machine, for milliseconds, and
  * would be most of a worker's start. It is made below our own cgroup, in v1 and
- * v2 alike, and carries our pid and start time, so that a later one of us finds
- * what a killed one has left.
+ * v2 alike, and is held (claim.h) while we live, so that a later one of us, in
+ * whatever pid namespace, tells what a killed one has left from what is in use.
  */
 #pragma once
 
