@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -23,8 +24,10 @@
 #include "cli/findings.h"
 #include "cli/isolation.h"
 #include "cli/print.h"
+#include "cli/subids.h"
 #include "cli/tell.h"
 #include "llm/probe.h"
+#include "sandbox/uids.h"
 
 enum {
 	PROBE_MS = 5000,
@@ -50,7 +53,7 @@ static const char usage[] =
 	"  --json            the findings as one JSON object\n"
 	"  --policy          show what a worker may ask of the kernel, and why; try nothing\n"
 	"  --require LEVEL   find fault with less than L1, L2, L3 or L4\n"
-	"  --python, --preload, --worker-memory\n"
+	"  --python, --preload, --worker-memory, --first-uid\n"
 	"  --provider, --model, --base-url, --key-file, --replay, --config\n"
 	"                    as in 'rlmd exec'\n";
 
@@ -74,9 +77,9 @@ static void begin_findings(struct doctor *doctor)
 	struct utsname name;
 
 	uname(&name);
-	doctor->findings = json_pack("{s:s, s:s, s:s, s:[], s:[], s:[]}", "version", RLMD_VERSION,
-				     "kernel", name.release, "machine", name.machine, "layers",
-				     "attacks", "problems");
+	doctor->findings = json_pack("{s:s, s:s, s:s, s:[], s:[], s:[], s:[]}", "version",
+				     RLMD_VERSION, "kernel", name.release, "machine", name.machine,
+				     "layers", "attacks", "warnings", "problems");
 }
 
 static void on_python(void *owner, struct text python)
@@ -163,6 +166,17 @@ static void find_isolation(struct doctor *doctor)
 		find_problem(doctor, "%s", err.text);
 }
 
+/* An ordinary user's workers have none of those ids. */
+static void find_clashes(struct doctor *doctor)
+{
+	struct uids uids = {0};
+
+	uids_begin(&uids, (uint32_t)doctor->config.first_uid);
+	if (!geteuid())
+		subids_check_all(uids.first, UIDS_COUNT,
+				 json_object_get(doctor->findings, "warnings"));
+}
+
 /* --- the examination ----------------------------------------------------------------- */
 
 static void start_assault(struct doctor *doctor)
@@ -233,6 +247,7 @@ static bool examine(struct doctor *doctor)
 	await_end(doctor);
 	if (doctor->assault)
 		find_isolation(doctor);
+	find_clashes(doctor);
 	fine = !json_array_size(json_object_get(doctor->findings, "problems"));
 	json_object_set_new(doctor->findings, "ok", json_boolean(fine));
 	return fine;
@@ -299,9 +314,10 @@ static bool take_policy(int *argc, char **argv)
 static bool check_options(const struct config *config, struct error *err)
 {
 	static const enum option_id known[] = {
-		OPTION_provider, OPTION_model,   OPTION_base_url,      OPTION_key_file,
-		OPTION_python,   OPTION_preload, OPTION_worker_memory, OPTION_require,
-		OPTION_json,     OPTION_config,  OPTION_replay,        OPTION_help,
+		OPTION_provider,  OPTION_model,   OPTION_base_url,      OPTION_key_file,
+		OPTION_python,    OPTION_preload, OPTION_worker_memory, OPTION_require,
+		OPTION_json,      OPTION_config,  OPTION_replay,        OPTION_help,
+		OPTION_first_uid,
 	};
 
 	for (size_t i = 0; i < OPTION_COUNT; i++) {

@@ -119,7 +119,7 @@ static void format_list(const json_t *list, const char *title,
 		format(entry, out);
 }
 
-static void format_problem(const json_t *problem, struct evbuffer *out)
+static void format_sentence(const json_t *problem, struct evbuffer *out)
 {
 	evbuffer_add_printf(out, "  %s\n", json_string_value(problem));
 }
@@ -141,7 +141,8 @@ void findings_format(const json_t *findings, struct evbuffer *out)
 	if (provider)
 		evbuffer_add_printf(out, "\nProvider %s: %s\n", member(provider, "name"),
 				    member(provider, "message"));
-	format_list(json_object_get(findings, "problems"), "Problems", format_problem, out);
+	format_list(json_object_get(findings, "warnings"), "Warnings", format_sentence, out);
+	format_list(json_object_get(findings, "problems"), "Problems", format_sentence, out);
 	evbuffer_add_printf(out, "\n%s\n",
 			    json_get_bool(findings, "ok", false)
 				    ? "Every guarantee of docs/security.md can be kept."

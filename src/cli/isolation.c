@@ -14,6 +14,7 @@ struct sandbox *isolation_open(struct event_base *base, const struct config *con
 		.python = config->python,
 		.preload = (const char *const *)config->preload.items,
 		.worker_memory = (size_t)config->worker_memory,
+		.first_uid = (uint32_t)config->first_uid,
 		.worker_dir = template,
 	};
 

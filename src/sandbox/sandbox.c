@@ -135,6 +135,7 @@ struct sandbox *sandbox_new(struct event_base *base, const struct sandbox_config
 	TAILQ_INIT(&sandbox->processes.queue);
 	sandbox->processes.base = base;
 	sandbox->processes.cpu_seconds = CPU_SECONDS;
+	uids_begin(&sandbox->processes.uids, config->first_uid);
 
 	/* Who starts us may have SIGCHLD ignored; the kernel would then reap in our place. */
 	if (!sigaction(SIGCHLD, NULL, &action) && action.sa_handler == SIG_IGN)

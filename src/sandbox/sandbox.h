@@ -24,6 +24,7 @@ struct sandbox_config {
 	size_t worker_memory;       /* bytes for one worker, beside its inputs */
 	size_t pool_memory; /* bytes for all workers together; 0: half of what there is for us */
 	const char *worker_dir; /* lent during _new: where template.py is */
+	uint32_t first_uid;     /* of those for workers, as root; 0: UIDS_FIRST of uids.h */
 
 	/*
 	 * For tests: how long each word of the template, of the first worker and of a script

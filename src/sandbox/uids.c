@@ -13,6 +13,13 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
+void uids_begin(struct uids *uids, uint32_t first)
+{
+	if (!first)
+		first = UIDS_FIRST;
+	uids->first = (first + UIDS_BLOCK - 1) / UIDS_BLOCK * UIDS_BLOCK;
+}
+
 void uids_done(struct uids *uids)
 {
 	while (uids->claim_count)
@@ -44,7 +51,11 @@ int uids_lock(struct uids *uids, const char *path)
 /* Of the open file, not of the process: another sandbox of ours must not have it either. */
 static bool lock_block(const struct uids *uids, unsigned block)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_start = block, .l_len = 1};
+	struct flock lock = {
+		.l_type = F_WRLCK,
+		.l_start = (off_t)uids->first + block * UIDS_BLOCK,
+		.l_len = UIDS_BLOCK,
+	};
 
 	if (!fcntl(uids->file, F_OFD_SETLK, &lock))
 		return true;
@@ -59,7 +70,7 @@ static bool name_block(struct uids *uids, unsigned block)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	auto_close int claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "rlmd-uids-%u",
-			      UIDS_FIRST + block * UIDS_BLOCK);
+			      uids->first + block * UIDS_BLOCK);
 
 	if (claim < 0 ||
 	    bind(claim, (struct sockaddr *)&address,
@@ -94,7 +105,7 @@ static bool claim_more(struct uids *uids)
 		uids->free = xreallocarray(uids->free, uids->block_count * UIDS_BLOCK,
 					   sizeof *uids->free);
 		for (unsigned i = UIDS_BLOCK; i; i--)
-			uids_give(uids, UIDS_FIRST + block * UIDS_BLOCK + i - 1);
+			uids_give(uids, uids->first + block * UIDS_BLOCK + i - 1);
 		return true;
 	}
 	errno = EADDRINUSE;
@@ -104,8 +115,8 @@ static bool claim_more(struct uids *uids)
 bool uids_take(struct uids *uids, uint32_t *ret_uid, struct error *err)
 {
 	if (!uids->free_count && !claim_more(uids))
-		return error_errno(err, ERROR_SANDBOX, "no uid is left for a worker (%d to %d)",
-				   UIDS_FIRST, UIDS_FIRST + UIDS_BLOCKS * UIDS_BLOCK - 1);
+		return error_errno(err, ERROR_SANDBOX, "no uid is left for a worker (%u to %u)",
+				   uids->first, uids->first + UIDS_COUNT - 1);
 	*ret_uid = uids->free[--uids->free_count];
 	return true;
 }

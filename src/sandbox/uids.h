@@ -16,12 +16,19 @@
 #include "base/error.h"
 
 enum {
-	UIDS_FIRST = 210000,
+	/*
+	 * By default: above what useradd gives out as subuids (to 600100000), systemd to
+	 * containers (to 1879048191) and SSSD to a directory's users (to 2000200000), and below
+	 * what is negative in 32 bits.
+	 */
+	UIDS_FIRST = 2100000000,
 	UIDS_BLOCK = 64,
 	UIDS_BLOCKS = 160,
+	UIDS_COUNT = UIDS_BLOCK * UIDS_BLOCKS,
 };
 
 struct uids {
+	uint32_t first;          /* of the range */
 	bool locked;             /* blocks are claimed by locks in `file` */
 	int file;                /* owned, where `locked`; never removed, of one inode for good */
 	int claims[UIDS_BLOCKS]; /* owned, where not: sockets */
@@ -32,8 +39,12 @@ struct uids {
 	size_t free_count;
 };
 
-/* All zero is an empty one. */
-void uids_done(struct uids *);
+/*
+ * The range begins at `first`, rounded up to a whole block; 0: at UIDS_FIRST. Whatever ranges
+ * they have, two that overlap see each other's locks.
+ */
+void uids_begin(struct uids *, uint32_t first);
+void uids_done(struct uids *); /* also of one that is all zero */
 
 /*
  * Before the first is taken: opens the file of locks, UIDS_FILE by default. -1 and

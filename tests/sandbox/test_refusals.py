@@ -68,7 +68,7 @@ class RefusalsTest(unittest.TestCase):
         self.assertEqual(set(worker["layers"]), here - supervised)
         self.assertEqual(worker["open"], "PermissionError")
         self.assertEqual(worker["pid"] == 1, "pid_namespace" in here)
-        self.assertEqual(worker["uid"] >= 210000, "own_uid" in here)
+        self.assertEqual(worker["uid"] >= 2100000000, "own_uid" in here)
 
     def test_nothing_is_refused(self):
         self.check(self.answer())

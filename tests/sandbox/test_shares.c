@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,8 @@ static void share_out(const char *file)
 	struct error err;
 	uint32_t uid, last = 0;
 
+	uids_begin(&one, 0);
+	uids_begin(&other, 0);
 	if (file) {
 		assert_int_equal(uids_lock(&one, file), 0);
 		assert_int_equal(uids_lock(&other, file), 0);
@@ -54,6 +57,38 @@ static void uids_are_shared_out(void **state)
 	share_out(NULL);
 	share_out(path);
 	share_out(path); /* both are over: all is free again */
+	close(file);
+	unlink(path);
+}
+
+/* Ranges of one's own choice: where they overlap, nobody gets what the other one has. */
+static void ranges_may_overlap(void **state)
+{
+	char path[] = "/tmp/rlmd-uids-XXXXXX";
+	struct uids one = {0}, other = {0};
+	bool taken[2 * UIDS_COUNT] = {false};
+	int file = mkstemp(path);
+	struct error err;
+	uint32_t uid;
+
+	(void)state;
+	uids_begin(&one, 70000);
+	assert_int_equal(one.first, 70016); /* whole blocks */
+	uids_begin(&other, 70016 + UIDS_COUNT / 2);
+	assert_int_equal(uids_lock(&one, path), 0);
+	assert_int_equal(uids_lock(&other, path), 0);
+	for (int i = 0; i < UIDS_COUNT / 4; i++) {
+		assert_true(uids_take(&one, &uid, &err));
+		assert_true(uid >= 70016 && uid < 70016 + UIDS_COUNT);
+		taken[uid - 70016] = true;
+	}
+	while (uids_take(&other, &uid, &err)) {
+		assert_true(uid >= 70016 + UIDS_COUNT / 2 && uid < 70016 + UIDS_COUNT * 3 / 2);
+		assert_false(taken[uid - 70016]);
+	}
+	assert_non_null(strstr(err.text, "no uid is left for a worker (75136 to 85375)"));
+	uids_done(&one);
+	uids_done(&other);
 	close(file);
 	unlink(path);
 }
@@ -163,9 +198,8 @@ static void limits_above_are_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(uids_are_shared_out),
-		cmocka_unit_test(locks_are_ours_alone),
-		cmocka_unit_test(places_are_found),
+		cmocka_unit_test(uids_are_shared_out),    cmocka_unit_test(ranges_may_overlap),
+		cmocka_unit_test(locks_are_ours_alone),   cmocka_unit_test(places_are_found),
 		cmocka_unit_test(limits_above_are_found),
 	};
 

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import unittest
 
+import leaks
 from harness import RLMD, GuardedTest
 from kernel import LANDLOCK, SECCOMP, UNSHARE, without
 
@@ -130,6 +131,69 @@ class Machine(DoctorTest):
         shim = self.write("python3", "#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n")
         os.chmod(shim, 0o755)
         self.assertRegex(self.findings("--python", shim)["python"], r" /usr/bin/python3")
+
+
+class Uids(DoctorTest):
+    """The uids of workers that root starts, and whom /etc/subuid gives them."""
+
+    def setUp(self):
+        super().setUp()
+        if os.getuid() != 0:
+            self.skipTest("only root's workers have uids of a range")
+        if not os.path.exists("/etc/subuid"):
+            self.skipTest("there is no /etc/subuid that could be another one for a test")
+        if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("nothing can be mounted over /etc/subuid here")
+
+    def examine(self, content, *arguments):
+        given = self.write("subuid", content)
+        process = subprocess.Popen(
+            ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/subuid && exec "$@"', given, RLMD, "doctor",
+             "--json", *arguments], env=self.environment(), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, err)
+        return json.loads(out)
+
+    def test_the_default_is_nobody_elses(self):
+        """As useradd fills the file, to its last block."""
+        blocks = "".join(f"user{i}:{100000 + 65536 * i}:65536\n" for i in range(0, 9155))
+        self.assertEqual(self.examine(blocks)["warnings"], [])
+
+    def test_a_clash_is_told(self):
+        findings = self.examine("alice:100000:65536\nbob:165536:65536\n", "--first-uid", "210048")
+        self.assertEqual(findings["warnings"], [
+            "workers get ids from 210048 to 220287, of which /etc/subuid gives bob those from 165536 to "
+            "231071; choose others with --first-uid"])
+        self.assertIs(findings["ok"], True)
+
+    def test_workers_have_the_uids_that_were_chosen(self):
+        """Seen from outside: the uid of the worker's process."""
+        script = self.script({"match": {"kind": "turn"},
+                              "response": {"text": "```repl\nimport time\ntime.sleep(60)\n```"}})
+        options = ["-q", "--first-uid", "300032", "-p", "replay", "--replay", script, "--grace", "0s"]
+        mode = self.findings()["mode"]
+        if mode not in ("root", "uid"):
+            self.skipTest(f"workers of mode {mode} have one uid")
+        process = self.start("exec", *options, "--", "the task")
+        uids = set()
+        while not any(300032 <= uid < 310272 for uid in uids):
+            self.assertIsNone(process.poll(), "it ended early")
+            uids = {self.uid_of(pid) for pid in self.children_of(process.pid)}
+        self.assertLessEqual({uid for uid in uids if uid}, set(range(300032, 310272)))
+
+    @staticmethod
+    def children_of(pid):
+        return [child for (child, _), (parent, _, _) in leaks.processes().items() if parent == pid]
+
+    @staticmethod
+    def uid_of(pid):
+        try:
+            status = pathlib.Path("/proc", str(pid), "status").read_text()
+        except OSError:
+            return 0  # gone meanwhile
+        return int(re.search(r"(?m)^Uid:\s+(\d+)", status).group(1))
 
 
 class Lacking(DoctorTest):
