@@ -273,6 +273,61 @@ static void test_many(void **state)
 	assert_int_equal(semaphore_held(room->semaphore), 0);
 }
 
+enum { LINE = 40 };
+
+static struct {
+	struct waiter waiters[LINE];
+	int priorities[LINE];
+} line;
+
+/* Who is next of those that are in line, by looking at each: the priority, then the order. */
+static struct waiter *next_of_line(void)
+{
+	struct waiter *next = NULL;
+
+	for (int i = 0; i < LINE; i++)
+		if (line.waiters[i].ticket &&
+		    (!next || line.priorities[i] > line.priorities[next - line.waiters]))
+			next = &line.waiters[i];
+	return next;
+}
+
+static void leave_in_turn(struct waiter *waiter)
+{
+	waiter->room->started[0] = '\0';
+	assert_ptr_equal(waiter, next_of_line());
+	leave(waiter);
+}
+
+static int roll(int sides)
+{
+	static uint32_t dice = 1;
+
+	dice = dice * 1664525 + 1013904223;
+	return (int)((dice >> 16) % (uint32_t)sides);
+}
+
+/* Whoever leaves the line from its midst, the rest stay in order. */
+static void test_leave_from_the_midst(void **state)
+{
+	struct room *room = *state;
+
+	for (int round = 0; round < 300; round++) {
+		semaphore_resize(room->semaphore, 0);
+		memset(&line, 0, sizeof line);
+		for (int i = 0; i < LINE; i++) {
+			line.priorities[i] = roll(16);
+			line.waiters[i].then = leave_in_turn;
+			come(room, &line.waiters[i], 'x', line.priorities[i]);
+		}
+		for (int i = 0; i < LINE / 2; i++)
+			leave(&line.waiters[roll(LINE)]);
+		semaphore_resize(room->semaphore, 1);
+		while (semaphore_waiting(room->semaphore))
+			run(room);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* Whoever returns a slot stands where he stood: behind those before him, before all others. */
@@ -313,6 +368,7 @@ int main(void)
 		TEST(test_come_in_callback),
 		TEST(test_close_in_callback),
 		TEST(test_many),
+		TEST(test_leave_from_the_midst),
 	};
 
 	return cmocka_run_group_tests_name("semaphore", tests, NULL, NULL);

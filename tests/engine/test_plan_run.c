@@ -226,6 +226,42 @@ static void test_failures(void **state)
 	}
 }
 
+/* ASY-16: where errors are no reason to stop, a plan has failed if nothing at all succeeded; else
+ * any error is its own. */
+static void test_continue_on_error(void **state)
+{
+	static const struct {
+		const char *mode, *first, *failed; /* the operation that the plan fails for */
+	} cases[] = {{"ContinueOnError", "fine", NULL},
+		     {"ContinueOnError", "bad", "a"},
+		     {"FailDependents", "fine", "b"}};
+	struct performance performance;
+	char plan[400];
+
+	(void)state;
+	fake_model = echo;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		snprintf(plan, sizeof plan,
+			 "{\"partialFailure\":\"%s\",\"operations\":["
+			 "{\"id\":\"a\",\"input\":\"%s\"},"
+			 "{\"id\":\"b\",\"input\":\"bad {{a}}\",\"dependsOn\":[\"a\"]}]}",
+			 cases[i].mode, cases[i].first);
+		raise_curtain(&performance, &usual, plan);
+		play(&performance);
+		assert_string_equal(kind(&performance, "b"), "overloaded");
+		if (cases[i].failed) {
+			snprintf(plan, sizeof plan,
+				 "operation \"%s\" failed: the fake is overloaded",
+				 cases[i].failed);
+			assert_int_equal(performance.failure, ERROR_OVERLOADED);
+			assert_string_equal(performance.message, plan);
+		} else {
+			assert_int_equal(performance.failure, ERROR_NONE);
+		}
+		drop_curtain(&performance);
+	}
+}
+
 /* ASY-24: without budget each is refused by itself, with a kind of its own. */
 static void test_no_budget(void **state)
 {
@@ -523,19 +559,13 @@ static void test_sweeps_of_a_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mixed),
-		cmocka_unit_test(test_race),
-		cmocka_unit_test(test_failures),
-		cmocka_unit_test(test_no_budget),
-		cmocka_unit_test(test_mean),
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_share_after_a_call),
-		cmocka_unit_test(test_parallelism),
-		cmocka_unit_test(test_stop_sweep),
-		cmocka_unit_test(test_of_a_block),
-		cmocka_unit_test(test_no_plan),
-		cmocka_unit_test(test_too_many_values),
-		cmocka_unit_test(test_sweeps_of_a_block),
+		cmocka_unit_test(test_mixed),           cmocka_unit_test(test_race),
+		cmocka_unit_test(test_failures),        cmocka_unit_test(test_continue_on_error),
+		cmocka_unit_test(test_no_budget),       cmocka_unit_test(test_mean),
+		cmocka_unit_test(test_shares),          cmocka_unit_test(test_share_after_a_call),
+		cmocka_unit_test(test_parallelism),     cmocka_unit_test(test_stop_sweep),
+		cmocka_unit_test(test_of_a_block),      cmocka_unit_test(test_no_plan),
+		cmocka_unit_test(test_too_many_values), cmocka_unit_test(test_sweeps_of_a_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,10 +6,16 @@
 #include "base/clock.h"
 
 static int speed = 1;
+static int64_t asked;
 
 void fake_clock_speed(int times)
 {
 	speed = times;
+}
+
+int64_t fake_clock_asked(void)
+{
+	return asked;
 }
 
 int64_t clock_us(void)
@@ -29,6 +35,7 @@ struct timeval clock_timeval(int64_t ms)
 {
 	int64_t us = ms < 0 ? 0 : ms * 1000 / speed;
 
+	asked = ms;
 	return (struct timeval){.tv_sec = us / 1000000, .tv_usec = us % 1000000};
 }
 

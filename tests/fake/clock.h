@@ -6,4 +6,9 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 void fake_clock_speed(int times); /* 1: as it is */
+
+/* Milliseconds that were asked for with clock_timeval() last: of the timer that was set. */
+int64_t fake_clock_asked(void);

@@ -575,6 +575,36 @@ static void test_late_starts(void **state)
 	assert_non_null(strstr(actor.error.text, "the inputs were not loaded after"));
 }
 
+static int ends_when_interrupted(int in, int out)
+{
+	sigset_t interrupt;
+	int number;
+
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	sigprocmask(SIG_BLOCK, &interrupt, NULL);
+	begin_block(in, out);
+	sigwait(&interrupt, &number);
+	expect(in, "get"); /* it takes its time, as long as nobody loses patience */
+	return 0;
+}
+
+/* A second lies between the interrupt and the kill, and nothing else (LIB-12). */
+static void test_grace(void **state)
+{
+	(void)state;
+	perform(ends_when_interrupted);
+	actor.timeout_ms = 30;
+	actor_exec(&actor);
+	assert_int_equal(fake_clock_asked(), 30);
+	while (!fake_sandbox_interrupts(stage.sandbox))
+		event_base_loop(stage.base, EVLOOP_ONCE);
+	assert_int_equal(fake_clock_asked(), 1000);
+	assert_int_equal(actor.heard[WORKER_GONE], 0);
+	actor_await(&actor, WORKER_GONE, 1);
+	assert_true(actor.timed_out);
+}
+
 static int renders_for_ever(int in, int out)
 {
 	sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
@@ -796,6 +826,7 @@ int main(void)
 		TEST(test_kill),
 		TEST(test_no_kill),
 		TEST(test_late_starts),
+		TEST(test_grace),
 		TEST(test_kill_in_get),
 		TEST(test_waiting_is_free),
 		TEST(test_batch),

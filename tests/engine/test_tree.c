@@ -1,0 +1,88 @@
+/* The tree of a trace: what ended in any order stands in the one in which it was asked for. */
+#include "engine/tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+
+static void feed(struct tree *tree, const char *event)
+{
+	struct error err = {0};
+	json_auto_t *object = json_read(text_of(event), 10, &err);
+
+	assert_non_null(object);
+	tree_feed(tree, object);
+}
+
+static void feed_call(struct tree *tree, int index)
+{
+	json_auto_t *call = json_pack("{s:s, s:s, s:i, s:s}", "event", "llm_call", "run", "root",
+				      "index", index, "response", "fine");
+
+	tree_feed(tree, call);
+}
+
+/* LIB-7: calls of a batch end as they will; the last ones first, here, and one in the midst. */
+static void test_order_of_calls(void **state)
+{
+	static const int ends[][5] = {{4, 3, 2, 1, 0}, {0, 3, 1, 4, 2}, {0, 1, 2, 3, 4}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		struct tree *tree = tree_new();
+		const json_t *calls, *call;
+		size_t place;
+
+		feed(tree, "{\"event\":\"run\",\"run\":\"root\",\"parent\":null,\"depth\":0}");
+		for (size_t j = 0; j < 5; j++)
+			feed_call(tree, ends[i][j]);
+		calls = json_object_get(tree_root(tree), "llmCalls");
+		assert_int_equal(json_array_size(calls), 5);
+		json_array_foreach (calls, place, call)
+			assert_int_equal(json_get_integer(call, "index", -1), place);
+		tree_free(tree);
+	}
+}
+
+/* A run's code belongs to its own last turn, whoever else's events come between. */
+static void test_runs_between_each_other(void **state)
+{
+	struct tree *tree = tree_new();
+	const json_t *root, *turns, *sub;
+
+	(void)state;
+	feed(tree, "{\"event\":\"run\",\"run\":\"root\",\"parent\":null,\"depth\":0}");
+	feed(tree, "{\"event\":\"response\",\"run\":\"root\",\"index\":0,\"response\":\"a\"}");
+	feed(tree, "{\"event\":\"run\",\"run\":\"sub\",\"parent\":\"root\",\"depth\":1}");
+	feed(tree, "{\"event\":\"response\",\"run\":\"sub\",\"index\":0,\"response\":\"b\"}");
+	feed(tree, "{\"event\":\"code\",\"run\":\"root\",\"index\":0,\"code\":\"1\"}");
+	feed(tree, "{\"event\":\"llm_call\",\"run\":\"sub\",\"index\":0}");
+	feed(tree, "{\"event\":\"end\",\"run\":\"sub\",\"answerSource\":\"final_direct\"}");
+	root = tree_root(tree);
+	turns = json_object_get(root, "iterations");
+	sub = json_array_get(json_object_get(root, "subcalls"), 0);
+	assert_int_equal(json_array_size(turns), 1);
+	assert_int_equal(
+		json_array_size(json_object_get(json_array_get(turns, 0), "codeExecutions")), 1);
+	assert_int_equal(json_array_size(json_object_get(root, "llmCalls")), 0);
+	assert_string_equal(json_string_value(json_object_get(root, "answerSource")), "error");
+	assert_int_equal(json_array_size(json_object_get(sub, "llmCalls")), 1);
+	assert_string_equal(json_string_value(json_object_get(sub, "answerSource")),
+			    "final_direct");
+	tree_free(tree);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order_of_calls),
+		cmocka_unit_test(test_runs_between_each_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
