@@ -6,12 +6,14 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -22,40 +24,69 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 
 char stage_directory[] = "/tmp/rlmd-sandbox-XXXXXX";
-static const char *const parts[] = {"_rlmd.abi3.so", "library.py", "template.py"};
+
+/*
+ * The worker's files. Read before the test becomes somebody else, and written where
+ * he can read them: the build tree may be in a directory that is closed to him.
+ */
+static struct part {
+	const char *name;
+	char *content; /* owned */
+	size_t size;
+} parts[] = {{.name = "_rlmd.abi3.so"},
+	     {.name = "library.py"},
+	     {.name = "template.py"},
+	     {.name = "repl.py"}};
+
+enum { PARTS = sizeof parts / sizeof parts[0], PART_MAX = 16 << 20 };
+
+static void read_parts(void)
+{
+	struct error err = {0};
+
+	for (size_t i = 0; i < PARTS && !parts[i].content; i++) {
+		bool probe = !strcmp(parts[i].name, "repl.py");
+		auto_free char *path = probe ? xstrdup(getenv("PROBE_REPL"))
+					     : xasprintf("%s/%s", getenv("WORKER_DIR"),
+							 parts[i].name);
+
+		parts[i].content = file_read(path, PART_MAX, &parts[i].size, &err);
+		if (!parts[i].content) {
+			printf("Bail out! %s\n", err.text);
+			exit(1);
+		}
+	}
+}
 
 int stage_make_directory(void **state)
 {
-	auto_free char *repl = NULL;
-	size_t i;
+	struct error err = {0};
 
 	(void)state;
 	alloc_install();
+	read_parts();
 	memcpy(strrchr(stage_directory, '-') + 1, "XXXXXX", 6);
 	if (!mkdtemp(stage_directory))
 		return -1;
-	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		auto_free char *from = xasprintf("%s/%s", getenv("WORKER_DIR"), parts[i]);
-		auto_free char *to = xasprintf("%s/%s", stage_directory, parts[i]);
+	for (size_t i = 0; i < PARTS; i++) {
+		auto_free char *path = xasprintf("%s/%s", stage_directory, parts[i].name);
 
-		if (symlink(from, to))
+		if (!file_write(path, (struct text){parts[i].content, parts[i].size}, &err)) {
+			print_error("%s\n", err.text);
 			return -1;
+		}
 	}
-	repl = xasprintf("%s/repl.py", stage_directory);
-	return symlink(getenv("PROBE_REPL"), repl);
+	return 0;
 }
 
 int stage_remove_directory(void **state)
 {
-	auto_free char *repl = xasprintf("%s/repl.py", stage_directory);
-	size_t i;
-
 	(void)state;
-	unlink(repl);
-	for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-		auto_free char *path = xasprintf("%s/%s", stage_directory, parts[i]);
+	for (size_t i = 0; i < PARTS; i++) {
+		auto_free char *path = xasprintf("%s/%s", stage_directory, parts[i].name);
 
 		unlink(path);
 	}
@@ -74,6 +105,13 @@ static bool drop_admin(void)
 	data[0].permitted &= ~(1U << CAP_SYS_ADMIN);
 	data[0].inheritable &= ~(1U << CAP_SYS_ADMIN);
 	return !syscall(SYS_capset, &header, data);
+}
+
+/* What others mount meanwhile is not to be seen. Where that cannot be, nothing here can mount. */
+static void keep_own_mounts(void)
+{
+	if (!unshare(CLONE_NEWNS))
+		(void)!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
 static int count_fds(void)
@@ -112,9 +150,7 @@ const char *stage_become(const struct stage_mode *mode)
 		    setresuid(NOBODY, NOBODY, NOBODY))
 			return "this root cannot become nobody";
 		prctl(PR_SET_DUMPABLE, 1); /* as if it had been started so */
-		return access(getenv("WORKER_DIR"), R_OK | X_OK)
-			       ? "nobody cannot read the worker's files"
-			       : NULL;
+		return NULL;
 	case WITHOUT_ADMIN:
 		if (geteuid())
 			return "only root can be a container's root";
@@ -178,6 +214,9 @@ void stage_enter_mode(const char *name)
 		printf("Bail out! there is no mode %s\n", name);
 		exit(1);
 	}
+	read_parts();
+	if (!geteuid())
+		keep_own_mounts();
 	problem = stage_become(stage_mode);
 	if (problem)
 		skip_all(problem);

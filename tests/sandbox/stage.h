@@ -10,7 +10,7 @@
 #include "sandbox/sandbox.h"
 
 #define MEMORY ((size_t)256 << 20) /* of a worker */
-#define SOON   20000               /* ms: far beyond what anything here takes */
+#define SOON   600000              /* ms: far beyond what anything here takes */
 
 extern char stage_directory[]; /* the worker's files */
 
