@@ -19,9 +19,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "system"))
 import kernel  # noqa: E402
 import leaks  # noqa: E402
+import patience  # noqa: E402
 
 RLMD = os.environ.get("RLMD") or str(Path(os.environ["RLMD_BUILD_ROOT"]) / "rlmd")
-HUNG = 60
 
 # LIB-6, and what comes with it.
 USAGE = {
@@ -39,7 +39,7 @@ def block(code):
 
 # What a block finds as its input, and an answer that tells it.
 SHOW = block("FINAL(repr(context))")
-SLEEP = block("import time\ntime.sleep(60)")
+SLEEP = block("import time\ntime.sleep(3600)")
 FORCED = {"match": {"kind": "forced"}, "response": {"text": "FINAL(as far as I came)"}}
 
 
@@ -70,7 +70,7 @@ class CommandLineTest(leaks.LeakGuard, unittest.TestCase):
         more.setdefault("stdout", subprocess.PIPE)
         return subprocess.run(
             [RLMD, *arguments], env=self.environment, cwd=self.directory, text=True,
-            stderr=subprocess.PIPE, timeout=HUNG, **more
+            stderr=subprocess.PIPE, timeout=patience.hung(), **more
         )
 
     def answer(self, *arguments, entries=(SHOW,), **more):
@@ -105,7 +105,8 @@ class InputTest(CommandLineTest):
         """And the descriptor is not given to something else."""
         done = subprocess.run(
             ["sh", "-c", 'exec "$@" <&-', "sh", RLMD, "exec", *self.script(SHOW), "task"],
-            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=HUNG,
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            timeout=patience.hung(),
         )
         self.assertEqual((done.returncode, done.stdout), (0, b"''\n"), done.stderr)
 
@@ -244,7 +245,7 @@ class OutputTest(CommandLineTest):
         alone = shutil.copy(RLMD, self.directory / "alone")
         done = subprocess.run(
             [alone, "exec", "--json", *self.script(ANSWER), "task"], env=self.environment,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HUNG,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patience.hung(),
         )
         self.assertEqual(done.returncode, 7, done.stderr)
         self.assertEqual(json.loads(done.stdout)["stopReason"], "sandbox_error")
@@ -292,7 +293,8 @@ class OutputTest(CommandLineTest):
     def test_closed_standard_output(self):
         done = subprocess.run(
             ["sh", "-c", 'exec "$@" >&-', "sh", RLMD, "exec", *self.script(ANSWER), "task"],
-            env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=HUNG,
+            env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            timeout=patience.hung(),
         )
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"standard output", done.stderr)
@@ -452,13 +454,10 @@ class SignalTest(CommandLineTest):
         return process
 
     def wait_for(self, condition):
-        deadline = time.monotonic() + HUNG
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, "waited too long")
-            time.sleep(0.01)
+        patience.wait_until(condition, "the program")
 
     def finish(self, process):
-        out, err = process.communicate(timeout=HUNG)
+        out, err = process.communicate(timeout=patience.hung())
         return process.returncode, out, err
 
     def test_once_forces_an_answer(self):
@@ -493,7 +492,7 @@ class SignalTest(CommandLineTest):
         self.assertEqual(json.loads(last)["event"], "result")
 
     def test_an_ignored_signal_stays_ignored(self):
-        short = block("import time\ntime.sleep(1)\nFINAL(3)")
+        short = block(f"import time\ntime.sleep({patience.seconds(1)})\nFINAL(3)")
         process = self.start(short, prefix=("sh", "-c", 'trap "" HUP; exec "$@"', "sh"))
         process.send_signal(signal.SIGHUP)
         code, out, err = self.finish(process)
@@ -525,7 +524,7 @@ class TerminalTest(CommandLineTest):
             stderr=theirs, cwd=self.directory,
         )
         os.close(theirs)
-        seen, deadline = b"", time.monotonic() + HUNG
+        seen, deadline = b"", time.monotonic() + patience.hung()
         while time.monotonic() < deadline:
             try:
                 if select.select([ours], [], [], 1)[0]:
@@ -533,7 +532,7 @@ class TerminalTest(CommandLineTest):
             except OSError:  # the other side is closed
                 break
         os.close(ours)
-        return seen.decode(), process.wait(timeout=HUNG)
+        return seen.decode(), process.wait(patience.hung())
 
     def test_live_line(self):
         slow = block("import time\ntime.sleep(0.5)")

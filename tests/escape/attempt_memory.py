@@ -129,7 +129,7 @@ GROUP.add("threads_without_python", "held died", """
 # Bare threads on stacks of a page, which the limit on addresses does not count.
 import _thread
 threading.stack_size(32768)
-stop, count = threading.Event(), 0
+stop, count, before = threading.Event(), 0, _thread._count()
 try:
     while count < 20000:
         _thread.start_new_thread(stop.wait, ())
@@ -137,7 +137,8 @@ try:
 except (RuntimeError, MemoryError):
     pass
 stop.set()
-time.sleep(0.3)
+while _thread._count() > before:  # what comes next needs threads of its own
+    time.sleep(0.01)
 threading.stack_size(1 << 20)
 check(count < 20000, f"{count} threads")
 """)

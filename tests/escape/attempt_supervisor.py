@@ -28,9 +28,9 @@ GROUP.each(
     deep_array="lie(b'{\"type\":' + b'[' * 500000 + b']' * 500000 + b'}')",
     deep_object="lie(b'{\"a\":' * 100000 + b'1' + b'}' * 100000)",
     a_million_keys="lie(b'{' + b','.join(b'\"%x\":0' % i for i in range(90000)) + b'}')",
-    length_without_bound="write_all(b'\\xff' * 4)\ntime.sleep(10)",
-    length_just_too_large="write_all(struct.pack('>I', (1 << 20) + 1) + bytes(1 << 20))\ntime.sleep(10)",
-    length_of_the_wrong_end="body = json.dumps(query(1, 'q')).encode()\nwrite_all(struct.pack('<I', len(body)) + body)\ntime.sleep(10)",
+    length_without_bound="write_all(b'\\xff' * 4)\ntime.sleep(3600)",
+    length_just_too_large="write_all(struct.pack('>I', (1 << 20) + 1) + bytes(1 << 20))\ntime.sleep(3600)",
+    length_of_the_wrong_end="body = json.dumps(query(1, 'q')).encode()\nwrite_all(struct.pack('<I', len(body)) + body)\ntime.sleep(3600)",
 )
 
 # What no worker says, or not now, or not so.
@@ -87,7 +87,7 @@ GROUP.each(
 )
 
 GROUP.add("attachment_announced_and_not_sent", "time violation", "lie(query(1, 0, attachments=[1 << 20]), bytes(1000))")
-GROUP.add("half_a_frame_and_silence", "time violation", "write_all(struct.pack('>I', 1000) + b'{')\ntime.sleep(60)")
+GROUP.add("half_a_frame_and_silence", "time violation", "write_all(struct.pack('>I', 1000) + b'{')\ntime.sleep(3600)")
 GROUP.add("half_a_frame_and_death", "died", "write_all(struct.pack('>I', 1000) + b'{')\nos._exit(0)")
 GROUP.add("half_a_length_and_death", "died", "write_all(b'\\0\\0')\nos._exit(0)")
 GROUP.add("a_byte_at_a_time", "time violation", """
@@ -104,9 +104,9 @@ while True:
 
 GROUP.each(
     "violation died",
-    closes_what_it_says="os.close(WRITE)\ntime.sleep(10)",
+    closes_what_it_says="os.close(WRITE)\ntime.sleep(3600)",
     closes_what_it_hears="os.close(READ)\nllm_query('quick')",
-    closes_everything="for fd in range(64):\n    try: os.close(fd)\n    except OSError: pass\ntime.sleep(10)",
+    closes_everything="for fd in range(64):\n    try: os.close(fd)\n    except OSError: pass\ntime.sleep(3600)",
     another_descriptor_in_its_place="""
 import fcntl
 ours, theirs = socket.socketpair()
@@ -137,7 +137,7 @@ for _ in range(1000):
     time.sleep(0)
 """)
 
-GROUP.add("a_million_tiny_frames", "violation", "write_all(struct.pack('>I', 0) * (1 << 20))\ntime.sleep(10)")
+GROUP.add("a_million_tiny_frames", "violation", "write_all(struct.pack('>I', 0) * (1 << 20))\ntime.sleep(3600)")
 
 GROUP.add("more_calls_than_are_served", "returned", """
 for i in range(300):
@@ -168,7 +168,7 @@ say(query(1, 0, attachments=[4 << 30]))
 text = bytes(1 << 20)
 for _ in range(1024):
     write_all(text)
-time.sleep(10)
+time.sleep(3600)
 """)
 
 # A block's end that its own code announced is as good as any: what it says is its own. The worker
@@ -187,7 +187,7 @@ GROUP.add("done_twice_in_one_breath", "returned", """
 sys.same_worker = True
 ends = [json.dumps(done(text)).encode() for text in ("one", "two")]
 write_all(b"".join(struct.pack(">I", len(end)) + end for end in ends))
-time.sleep(10)
+time.sleep(3600)
 """)
 GROUP.add("after_done_twice_in_one_breath", "violation held", "check(not hasattr(sys, 'same_worker'), 'it lived on')")
 

@@ -23,13 +23,15 @@ import textwrap
 import threading
 import time
 
+import apart
 import attempts
+import patience
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("RLMD_BUILD_ROOT", HERE.parents[1] / "build"))
 RLMD = pathlib.Path(os.environ.get("RLMD", BUILD / "rlmd"))
 USER = 65534
-LONG = 150           # seconds after which a run counts as hung
+LONG = 150           # seconds of an idle machine that a run may take
 AT_ONCE = 3          # runs of attempts at the same time
 SUPERVISOR_MAX = 256 << 20  # bytes that a supervisor may ever need
 WORKERS_MAX = 300    # that it may ever have at once
@@ -114,6 +116,9 @@ class Stage:
 
     def __init__(self, which):
         self.mode = mode(which)
+        apart.own_namespaces()
+        self.slowness = patience.slowness()  # all limits of time are scaled by it
+        self.long = round(LONG * self.slowness)
         self.stack = contextlib.ExitStack()
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="rlmd-escape-"))
         self.stack.callback(shutil.rmtree, self.dir, ignore_errors=True)
@@ -150,7 +155,8 @@ class Stage:
         deprived = [self.python, "-I", str(self.dir / "deprive.py")] if self.mode.deprived else []
         self.command = [*self.mode.prefix, *deprived, str(self.program)]
         done = subprocess.run([*self.command, "--version"], cwd="/", env=self.environment(),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=patience.hung())
         if done.returncode != 0:
             raise AssertionError(f"the program does not start: {done.stdout.decode()[-300:]}")
 
@@ -185,8 +191,8 @@ class Stage:
             listener.setblocking(False)
         os.chmod(self.baits / "socket", 0o777)
         self.laid = sorted(path.name for path in self.baits.iterdir())
-        self.segments = interprocess_objects()
-        self.bystander = subprocess.Popen([*self.mode.prefix, "sleep", "600"], cwd="/")
+        self.segments = apart.interprocess_objects()
+        self.bystander = subprocess.Popen([*self.mode.prefix, "sleep", "infinity"], cwd="/")
         self.stack.callback(self.bystander.wait)
         self.stack.callback(self.bystander.kill)
         self.secrets = {"OPENAI_API_KEY": f"sk-planted-{self.salt}-environment",
@@ -239,7 +245,7 @@ class Stage:
         """The status, the result, and the most memory that the program itself ever had."""
         watch = Watch(process.pid)
         try:
-            out, err = process.communicate(timeout=LONG)
+            out, err = process.communicate(timeout=self.long + patience.hung())
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
@@ -251,6 +257,11 @@ class Stage:
             raise AssertionError(f"exit status {process.returncode}: {err.decode()[-1000:]}")
         return json.loads(out)
 
+    def scaled(self, argument):
+        """A limit of time as this machine needs it; anything else as it is."""
+        duration = re.fullmatch(r"(\d+)(ms|s)", argument)
+        return f"{float(duration[1]) * self.slowness:.0f}{duration[2]}" if duration else argument
+
     def run_group(self, group):
         listed = list(group.attempts.values())
         process = self.start(
@@ -260,13 +271,15 @@ class Stage:
             "-c", "facts=" + self.write(f"facts-{group.name}", self.facts()),
             "--key-file", self.key_file, "--max-iterations", "1000", "--max-calls", "1000000000",
             "--max-tokens", "100000000000",
-            "--max-time", str(LONG), *group.arguments)
+            "--max-time", str(self.long), *map(self.scaled, group.arguments))
         started = time.monotonic()
         result = self.finish(process)
         self.notes.append(f"{group.name}: {time.monotonic() - started:.1f} s")
         self.sandbox = result.get("sandbox") or self.sandbox
         iterations = result.get("trace", {}).get("iterations", [])
         for attempt, iteration in zip(listed, iterations):
+            if not iteration["codeExecutions"]:
+                break  # the run ended before it, and says why
             execution = iteration["codeExecutions"][0]
             if execution["duration"] > 3000:
                 self.notes.append(f"{attempt.name}: {execution['duration']} ms")
@@ -319,17 +332,9 @@ class Stage:
         now = sorted(path.name for path in self.baits.iterdir())
         if now != self.laid or (self.baits / "file").read_text() != "bait\n":
             found.append(f"the baits have changed: {now}")
-        if interprocess_objects() != self.segments:
+        if apart.interprocess_objects() != self.segments:
             found.append("System V objects")
         return found
-
-
-def interprocess_objects():
-    found = {}
-    for name in ("shm", "sem", "msg"):
-        with contextlib.suppress(OSError):
-            found[name] = pathlib.Path("/proc/sysvipc", name).read_text().count("\n")
-    return found
 
 
 class Watch:
@@ -398,7 +403,7 @@ own, other = ("one", "two") if "one" in context else ("two", "one")
 found, _ = search(*[f"[s]ibling-{name}-{FACTS['salt']}" for name in (own, other)])
 mine, others = found.values()
 FINAL(f"mine {mine > 0} other {others > 0}")"""
-    lie = "import os, time\nos.write(4, b'\\0\\0\\0\\1x')\ntime.sleep(10)"
+    lie = "import os, time\nos.write(4, b'\\0\\0\\0\\1x')\ntime.sleep(3600)"
     script = [turn(0, code, 1, f"task-{name}", True) for name, code in (
         ("search", search),
         ("die", "import os; os._exit(3)"),
@@ -423,9 +428,10 @@ def word_of(execution):
     if "no interrupt ended the code" in error or "this block was interrupted" in error:
         return "time"
     lines = [line for line in error.splitlines() if re.match(r"[A-Za-z_][\w.]*(:|$)", line)]
-    if "Traceback" not in error and "Error" not in (lines or [""])[-1]:
+    last = lines[-1] if lines else ""
+    if "Traceback" not in error and "Error" not in last:
         return "died"
-    number = re.search(r"\[Errno (\d+)\]", lines[-1])
+    number = re.search(r"\[Errno (\d+)\]", last)
     if number and int(number.group(1)) in errno.errorcode:
         return errno.errorcode[int(number.group(1))]
-    return lines[-1].split(":")[0].split(".")[-1]
+    return last.split(":")[0].split(".")[-1] or "a traceback without its exception"

@@ -112,7 +112,7 @@ def say(message, *attached):
 
 def lie(message, *attached):
     say(message, *attached)
-    time.sleep(10)
+    time.sleep(3600)
 
 
 def own_block():

@@ -14,10 +14,10 @@ import tempfile
 import unittest
 
 import leaks
+import patience
 
 BUILD = os.environ.get("RLMD_BUILD_ROOT", pathlib.Path(__file__).resolve().parents[2] / "build")
 RLMD = os.environ.get("RLMD") or os.path.join(BUILD, "rlmd")
-LONG = 120  # seconds after which a run counts as hung
 
 
 def turn(text, turn=None, depth=None, **more):
@@ -130,11 +130,11 @@ class SystemTest(unittest.TestCase):
             if stream:
                 stream.close()
 
-    def rlmd(self, *arguments, env=None, input=None, timeout=LONG, **more):
+    def rlmd(self, *arguments, env=None, input=None, timeout=None, **more):
         """Runs to the end; `input` is given on standard input."""
         stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
         process = self.start(*arguments, env=env, stdin=stdin, **more)
-        out, err = process.communicate(input, timeout=timeout)
+        out, err = process.communicate(input, timeout=timeout or patience.hung())
         return Outcome(process, out or b"", err or b"")
 
     def replay(self, entries, *arguments, context=None, task="the task", **more):

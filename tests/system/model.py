@@ -16,13 +16,18 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import os
 import re
 import signal
 import socket
 import ssl
+import sys
 import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+
+sys.path.append(os.path.join(os.path.dirname(__file__), os.pardir))
+import patience  # noqa: E402
 
 PROVIDERS = ("openai", "anthropic", "ollama")
 PATHS = {"/chat/completions": "openai", "/messages": "anthropic", "/api/chat": "ollama"}
@@ -643,8 +648,9 @@ class ModelServer:
             self.in_flight -= 1
             self.changed.notify_all()
 
-    def wait(self, condition: Callable[["ModelServer"], bool], timeout: float = 10) -> bool:
+    def wait(self, condition: Callable[["ModelServer"], bool], timeout: Optional[float] = None) -> bool:
         """Until the condition holds; it is looked at whenever a request comes or ends."""
+        timeout = timeout or patience.hung()
         with self.lock:
             return self.changed.wait_for(lambda: condition(self), timeout)
 

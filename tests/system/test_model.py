@@ -4,12 +4,13 @@ import http.client
 import json
 import unittest
 
+import patience
 from model import ERRORS, ModelServer, Reply
 
 
 def ask(server, path, stream, text="hello", connection=None, **more):
     """One request, on a connection of its own unless one is given; returns response and body."""
-    own = connection or http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    own = connection or http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience.hung())
     body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}], **more}
     try:
         own.request("POST", path, json.dumps(body), {"Authorization": "Bearer " + server.key})
@@ -31,7 +32,7 @@ class Formats(unittest.TestCase):
     def test_openai(self):
         with ModelServer("openai") as server:
             server.script(None, Reply(text="Paris is it", thinking="hm", usage=(12, 3), cached=4))
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience.hung())
             self.addCleanup(connection.close)
             _, body = ask(server, "/v1/chat/completions", False, connection=connection)
             whole = json.loads(body)
@@ -110,7 +111,7 @@ class Faults(unittest.TestCase):
     def test_stall_and_leave(self):
         with ModelServer() as server:
             server.script(None, Reply(text="never all of it", stall_after=10))
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience.hung())
             connection.request("POST", "/v1/chat/completions", '{"stream": true, "messages": []}')
             response = connection.getresponse()
             self.assertEqual(len(response.read(10)), 10)

@@ -1,9 +1,9 @@
 """Several things at once, through the real program: plans, races, batches; and what they leave."""
 
 import json
-import time
 import unittest
 
+import patience
 from harness import GuardedTest, block, query, turn
 from model import Reply
 from providers import ProviderTest, code, final
@@ -41,9 +41,9 @@ class Plan(ProviderTest):
         def reply(request):
             if is_query(request):
                 slow = request.last_user.startswith("slow")
-                return Reply(text=f"<{request.last_user}>", delay=60 if slow else 0)
+                return Reply(text=f"<{request.last_user}>", delay=3600 if slow else 0)
             if "TASK: sleep" in request.messages[1][1]:
-                return code("import time", "time.sleep(60)")
+                return code("import time", "time.sleep(3600)")
             return code("FINAL(context)")
 
         return server.script(None, reply)
@@ -80,7 +80,8 @@ class Plan(ProviderTest):
 
         def reply(request):
             if request.last_user.startswith("quick"):
-                return Reply(text="won", delay=1.5)  # the sleeper's worker is at work by then
+                # The sleeper's worker is at work by then.
+                return Reply(text="won", delay=patience.seconds(1.5))
             return None
 
         server.script(lambda request: request.last_user.startswith("quick"), reply)
@@ -95,16 +96,14 @@ class Plan(ProviderTest):
         for line in process.stdout:
             event = json.loads(line)
             if event["event"] == "winner":
-                won = time.monotonic()
-                while below(process.pid) > 1 and time.monotonic() - won < 1:
-                    time.sleep(0.002)
-                workers = time.monotonic() - won
+                won = patience.Stopwatch()
+                patience.wait_until(lambda: below(process.pid) <= 1, "the workers of the losers")
                 closed = lambda server: all(r.disconnected for r in queries(server, "slow"))
-                self.assertTrue(server.wait(closed, 1))
-                transfers = time.monotonic() - won
-        self.assertEqual(process.wait(20), 0, process.stderr.read())
+                self.assertTrue(server.wait(closed))
+                took = won.took()
+        self.assertEqual(process.wait(patience.hung()), 0, process.stderr.read())
         self.assertEqual(len(queries(server, "slow")), 2)
-        self.assertLess(max(workers, transfers), 0.25)
+        self.assertLess(took, 1)  # which else would be an hour
         self.assertEqual(event["winner"], "quick")
         self.assertEqual(sorted(event["cancelled"]), ["sleeper", "slow-1", "slow-2"])
         losers = [event["results"][f"slow-{i}"] for i in (1, 2)]
@@ -159,7 +158,8 @@ class InBlocks(ProviderTest):
                 return other
             if is_query(request):
                 slow = request.last_user.startswith("slow")
-                return Reply(text=f"<{request.last_user}>", delay=60 if slow else 0.05)
+                delay = 3600 if slow else patience.seconds(0.05)
+                return Reply(text=f"<{request.last_user}>", delay=delay)
             return final("done") if request.turn else code(*lines)
 
         return server.script(None, reply)
@@ -174,14 +174,12 @@ class InBlocks(ProviderTest):
     def test_a_race(self):
         """The first success wins; the others' transfers are closed at once."""
         server = self.serve_block(
-            "import time",
-            "start = time.time()",
-            "print(race_query(['slow 1', 'quick', 'slow 2']), time.time() - start < 5)",
+            "print(race_query(['slow 1', 'quick', 'slow 2']))",
         )
         stdout, result = self.stdout(server)
-        self.assertEqual(stdout, "<quick> True\n")
+        self.assertEqual(stdout, "<quick>\n")
         closed = lambda server: all(r.disconnected for r in queries(server, "slow"))
-        self.assertTrue(server.wait(closed, 1))
+        self.assertTrue(server.wait(closed))
         self.assertTrue(result["usage"]["estimated"])
         errors = [call.get("error", {}).get("kind") for call in result["trace"]["llmCalls"]]
         self.assertEqual(errors.count("cancelled"), len(queries(server, "slow")))
@@ -237,6 +235,7 @@ class InBlocks(ProviderTest):
 
     def test_plans_at_once_are_limited(self):
         """G10: each holds its inputs; of twenty at once four are refused, and say why."""
+        late = patience.seconds(1)  # all twenty have asked by then
         server = self.serve_block(
             "from concurrent.futures import ThreadPoolExecutor",
             "def race(_):",
@@ -244,18 +243,20 @@ class InBlocks(ProviderTest):
             "    except ValueError as error: return str(error)",
             "with ThreadPoolExecutor(20) as pool: told = list(pool.map(race, range(20)))",
             "print(sum('16 plans or races are under way' in x for x in told))",
-            also=lambda request: Reply(text="done", delay=1) if is_query(request) else None,
+            also=lambda request: Reply(text="done", delay=late) if is_query(request) else None,
         )
         stdout, _ = self.stdout(server, "-j", "20")
         self.assertEqual(stdout, "4\n")
 
     def test_order_and_isolation(self):
         """ENG-29: answers stand where their questions do, and one that fails loses no other."""
+        step = patience.seconds(0.03)
+
         def also(request):
             if is_query(request) and request.last_user == "3":
                 return Reply(error="bad_request")
             if is_query(request):
-                return Reply(text=request.last_user, delay=0.3 - 0.03 * int(request.last_user))
+                return Reply(text=request.last_user, delay=step * (9 - int(request.last_user)))
 
         server = self.serve_block(
             "answers = batch_llm_query([str(i) for i in range(8)])",

@@ -5,6 +5,7 @@ import signal
 import time
 import unittest
 
+import patience
 from harness import SystemTest, block, query, turn
 from model import Answer, ModelServer, Reply, dumps
 from providers import ProviderTest, code, final, pico
@@ -309,10 +310,10 @@ class Bill(ProviderTest):
             env=self.environment(**server.environment()),
         )
         stuck = lambda server: sum(r.last_user.startswith("stuck") for r in server.requests)
-        self.assertTrue(server.wait(lambda server: stuck(server) == 2, 30))
-        time.sleep(0.5)  # the usage is on its way, which nothing shows
+        self.assertTrue(server.wait(lambda server: stuck(server) == 2))
+        time.sleep(patience.seconds(0.5))  # the usage is on its way, which nothing shows
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=patience.hung())
         result = json.loads(out)
         self.assertEqual(result["stopReason"], "interrupted", err)
         self.assertEqual(result["usage"]["subcalls"], 4)
@@ -510,13 +511,14 @@ class End(SystemTest):
                 ),
                 turn=0,
             ),
-            slow("turn", 60000, turn=1),
-            slow("llm_query", 60000),
+            slow("turn", 3600000, turn=1),
+            slow("llm_query", 3600000),
             query("in time", kind="forced"),
         ]
-        for seconds in (3, 50):
+        for seconds in (3, 3000):
             with self.subTest(max_time=seconds):
-                started = time.monotonic()
+                watch = patience.Stopwatch()
+                trace = self.dir / f"trace-{seconds}"
                 process = self.start(
                     "exec",
                     "--provider",
@@ -527,16 +529,20 @@ class End(SystemTest):
                     f"{seconds}s",
                     "--grace",
                     "6s",
+                    "--trace",
+                    trace,
                     "task",
                 )
-                if seconds > 10:
-                    time.sleep(2)
+                if seconds > 10:  # once its second turn is asked for
+                    code = lambda path=trace: path.exists() and '"event":"code"' in path.read_text()
+                    patience.wait_until(code, "the first block")
                     process.send_signal(signal.SIGINT)
-                out, _ = process.communicate(timeout=30)
-                self.assertLess(time.monotonic() - started, 12)
+                out, _ = process.communicate(timeout=patience.hung())
+                self.assertLess(watch.took(), 12)
                 self.assertEqual(out, b"in time\n")
 
     def test_no_calls_after_the_end_was_called(self):
+        unit = 1000 * patience.seconds(0.5)
         entries = [
             dict(
                 turn(
@@ -549,15 +555,16 @@ class End(SystemTest):
                 repeat=True,
             ),
             query("a"),
-            slow("forced", 1500, "words"),
+            slow("forced", int(3 * unit), "words"),
         ]
         outcome = self.replay(entries, "--jsonl", "--max-iterations", "1")
         calls = [e for e in outcome.events if e["event"] == "llm_call" and e["kind"] == "llm_query"]
         forced = next(e for e in outcome.events if e.get("kind") == "forced")
-        self.assertLess(max(e["ms"] for e in calls), forced["ms"] - 1000)
+        self.assertLess(max(e["ms"] for e in calls), forced["ms"] - 2 * unit)
 
     def test_an_interruption_during_the_forced_answer_counts(self):
-        entries = [ENDLESS, slow("forced", 60000)]
+        entries = [ENDLESS, slow("forced", 3600000)]
+        trace = self.dir / "trace"
         process = self.start(
             "exec",
             "--provider",
@@ -568,13 +575,15 @@ class End(SystemTest):
             "1",
             "--grace",
             "1s",
+            "--trace",
+            trace,
             "task",
         )
-        time.sleep(1.5)
-        started = time.monotonic()
+        code = lambda: trace.exists() and '"event":"code"' in trace.read_text()
+        patience.wait_until(code, "the first block")
+        time.sleep(patience.seconds(0.3))  # the forced answer is asked for by now
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
-        self.assertLess(time.monotonic() - started, 4)
+        process.communicate(timeout=patience.hung())
         self.assertEqual(process.returncode, 130)
 
 

@@ -1,8 +1,8 @@
 """What a block may do to its REPL, and that the run goes on after it. Real workers throughout."""
 
-import time
 import unittest
 
+import patience
 from harness import SystemTest, block, query, turn
 
 
@@ -196,18 +196,20 @@ class Repl(SystemTest):
 class Clock(SystemTest):
     """LIB-12: first an interrupt, then SIGKILL; LIB-3: waiting for calls does not count."""
 
+    def setUp(self):
+        super().setUp()
+        self.limit = 1000 * patience.seconds(0.7)
+
     def timed(self, code, *more, **options):
-        started = time.monotonic()
-        executions, outcome = self.blocks(
-            "x = 1", code, "'x' in globals()", arguments=["--block-timeout", "700ms"], **options
+        return self.blocks(
+            "x = 1", code, "'x' in globals()",
+            arguments=["--block-timeout", f"{self.limit:.0f}ms"], **options
         )
-        self.assertLess(time.monotonic() - started, 20)
-        return executions, outcome
 
     def test_what_can_be_interrupted_keeps_its_variables(self):
         cases = {
             "loop": "while True: pass",
-            "sleep": "import time; time.sleep(60)",
+            "sleep": "import time; time.sleep(3600)",
             "arithmetic": "10 ** 10 ** 10",
             "ignoring": "import signal as s\ns.signal(s.SIGINT, s.SIG_IGN)\nwhile True: pass",
             "regex": "import re; re.match('(a+)+$', 'a' * 40 + 'b')",
@@ -234,24 +236,23 @@ class Clock(SystemTest):
                 self.assertEqual(executions[2]["stdout"], "False\n")
 
     def test_waiting_for_a_call_does_not_count(self):
-        slow = {"match": {"kind": "llm_query"}, "response": {"text": "late", "delay": 1500}}
+        slow = {"match": {"kind": "llm_query"}, "response": {"text": "late", "delay": int(2 * self.limit)}}
         executions, _ = self.timed("llm_query('q')", entries=[slow])
         self.assertEqual((executions[1]["stdout"], executions[1]["error"]), ("'late'\n", None))
-        self.assertLess(executions[1]["duration"], 700)
+        self.assertLess(executions[1]["duration"], self.limit)
 
     def test_max_time_ends_a_run_that_would_go_on(self):
         """The whole run ends within its time: blocks that don't end, models that don't answer."""
-        stuck = {"match": {"kind": "turn", "turn": 1}, "response": {"text": "late", "delay": 60000}}
+        stuck = {"match": {"kind": "turn", "turn": 1}, "response": {"text": "late", "delay": 3600000}}
         for entries in (
-            [turn(block("import time; time.sleep(60)"))],
+            [turn(block("import time; time.sleep(3600)"))],
             [turn(block("1"), turn=0), stuck],
         ):
             with self.subTest(entries=entries[0]["response"]["text"]):
-                started = time.monotonic()
                 outcome = self.replay(
-                    entries + [query("in time", kind="forced")], "--json", "--max-time", "3s"
+                    entries + [query("in time", kind="forced")],
+                    *["--json", "--max-time", patience.duration(3)],
                 )
-                self.assertLess(time.monotonic() - started, 5)
                 self.assertEqual(outcome.result["output"], "in time")
                 self.assertEqual(outcome.result["stopReason"], "max_time")
 

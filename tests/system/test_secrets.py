@@ -17,6 +17,7 @@ import sys
 import unittest
 
 import leaks
+import patience
 from harness import RLMD, block
 from model import PROVIDERS, Reply
 from providers import ProviderTest, code, final
@@ -132,7 +133,7 @@ class Planted(ProviderTest):
             "--trace", self.dir / "trace", "--record", self.dir / "record", *self.inputs(), *arguments,
             "--", "the task", env=environment)
         self.process = process
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=patience.hung())
         told = (self.dir / "out").read_text()
         self.assertEqual(process.returncode, 0, err.decode()[-2000:])
         return server, out + err, told
@@ -236,7 +237,7 @@ class Planted(ProviderTest):
             self.skipTest("cores are forbidden to whoever runs the tests")
         for number in (signal.SIGQUIT, signal.SIGSEGV, signal.SIGABRT):
             with self.subTest(signal=number):
-                server = self.serve("openai", code("llm_query('wait')")).script(None, Reply(delay=60))
+                server = self.serve("openai", code("llm_query('wait')")).script(None, Reply(delay=3600))
                 process = self.start("exec", "-p", "openai", "-m", "m", "--", "the task", preexec_fn=unlimited,
                                      env=self.environment(**{**server.environment(), "OPENAI_API_KEY": self.key,
                                                              "ASAN_OPTIONS": "handle_segv=0:handle_abort=0"}))

@@ -10,9 +10,10 @@ import sys
 import time
 import unittest
 
+import patience
+
 ROOT = os.environ["RLMD_BUILD_ROOT"]
 PYTHON = os.environ.get("RLMD_TEST_PYTHON", sys.executable)
-PATIENCE = 30  # seconds before a test gives up
 
 BOOT = """
 import sys, os
@@ -109,14 +110,14 @@ class Worker:
         return message
 
     def take(self, size):
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience.hung()
         parts, missing = [self.unread], size - len(self.unread)
         while missing > 0:
             if not select.select([self.into], [], [], max(0, deadline - time.monotonic()))[0]:
                 raise TimeoutError("the worker says nothing")
             data = os.read(self.into, 65536)
             if not data:
-                raise Gone(self.process.wait(PATIENCE), self.process.stderr.read())
+                raise Gone(self.process.wait(patience.hung()), self.process.stderr.read())
             parts.append(data)
             missing -= len(data)
         data = b"".join(parts)

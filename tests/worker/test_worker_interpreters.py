@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import unittest
 
+import patience
 from supervisor import PYTHON, Worker
 
 CODE = """
@@ -24,7 +25,7 @@ def version_of(python):
     try:
         result = subprocess.run(
             [python, "-I", "-c", "import sys; print(*sys.version_info[:3])"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=patience.hung(),
         )
     except OSError:
         return None

@@ -4,6 +4,7 @@ import random
 import time
 import unittest
 
+import patience
 from supervisor import Worker, reply_frame
 
 
@@ -23,7 +24,7 @@ class Interrupts(WorkerTest):
         """Interrupts a block after it called budget(), its sign that it has begun."""
         self.worker.start_block(code)
         self.worker.serve(self.worker.receive())
-        time.sleep(0.05)
+        time.sleep(patience.seconds(0.05))
         self.worker.interrupt()
         return self.worker.until("done")
 
@@ -33,7 +34,7 @@ class Interrupts(WorkerTest):
                      "import re\nre.match('(a*)*b', 'a' * 40)",
                      "import threading\nthreading.Event().wait()",
                      "import threading, time\n"
-                     "t = threading.Thread(target=time.sleep, args=(9,))\n"
+                     "t = threading.Thread(target=time.sleep, args=(9,), daemon=True)\n"
                      "t.start()\nt.join()"):
             with self.subTest(code):
                 done = self.interrupt_in("print('before')\nkept = 1\nbudget()\n" + code)
@@ -57,7 +58,7 @@ class Interrupts(WorkerTest):
                 self.worker.start_block(f"kept = 1\nbudget()\n{calls}")
                 self.worker.serve(self.worker.receive())
                 late = self.worker.receive()
-                time.sleep(0.05)
+                time.sleep(patience.seconds(0.05))
                 self.worker.interrupt()
                 done = self.worker.until("done")
                 self.assertIn("KeyboardInterrupt", done["error"])
@@ -73,7 +74,7 @@ class Interrupts(WorkerTest):
         self.worker.start_block("kept = 1\nt.start()\nllm_query('main')")
         both = self.worker.receive(), self.worker.receive()
         calls = {call["prompts"][0]: call["id"] for call in both}
-        time.sleep(0.05)
+        time.sleep(patience.seconds(0.05))
         self.worker.interrupt()
         self.assertIn("KeyboardInterrupt", self.worker.until("done")["error"])
         self.worker.reply(calls["main"], ["late"])
@@ -85,9 +86,9 @@ class Interrupts(WorkerTest):
         """Struck in the midst of large frames, they are finished first."""
         self.worker.run("kept = 1")
         self.worker.start_block("llm_query('x' * 20_000_000)")
-        time.sleep(0.1)  # the pipe is full, nobody reads
+        time.sleep(patience.seconds(0.1))  # the pipe is full, nobody reads
         self.worker.interrupt()
-        time.sleep(0.1)
+        time.sleep(patience.seconds(0.1))
         call = self.worker.receive()
         self.assertEqual(len(call["prompts"][0]), 20_000_000)
         self.assertIn("KeyboardInterrupt", self.worker.until("done")["error"])
@@ -96,9 +97,9 @@ class Interrupts(WorkerTest):
         call = self.worker.receive()
         data = reply_frame(call["id"], [b"y" * 1_000_000])
         self.worker.write(data[:500_000])
-        time.sleep(0.05)
+        time.sleep(patience.seconds(0.05))
         self.worker.interrupt()
-        time.sleep(0.05)
+        time.sleep(patience.seconds(0.05))
         self.worker.write(data[500_000:])
         self.assertIn("KeyboardInterrupt", self.worker.until("done")["error"])
         self.assert_goes_on()
@@ -107,7 +108,7 @@ class Interrupts(WorkerTest):
         self.worker.run("kept = 1")
         for _ in range(20):
             self.worker.interrupt()
-        time.sleep(0.05)
+        time.sleep(patience.seconds(0.05))
         self.assert_goes_on()
 
     def test_interrupts_the_rendering_of_a_variable(self):
@@ -117,7 +118,7 @@ class Interrupts(WorkerTest):
         )
         self.worker.send("get", name="e")
         self.worker.serve(self.worker.receive())
-        time.sleep(0.05)
+        time.sleep(patience.seconds(0.05))
         self.worker.interrupt()
         self.assertIn("KeyboardInterrupt", self.worker.until("value")["value"])
         self.worker.run("del e")
@@ -192,9 +193,10 @@ class Alarms(WorkerTest):
         self.assert_goes_on()
 
     def test_alarms_at_any_moment_break_no_frame(self):
+        often = 0.0007 * patience.slowness()
         done = self.worker.run(
-            self.LIMIT + "signal.setitimer(signal.ITIMER_REAL, 0.0011, 0.0007)\n"
-            "late = good = 0\nuntil = time.monotonic() + 20\n"
+            self.LIMIT + f"signal.setitimer(signal.ITIMER_REAL, {1.6 * often}, {often})\n"
+            f"late = good = 0\nuntil = time.monotonic() + {patience.hung()}\n"
             "while (late < 300 or good < 300) and time.monotonic() < until:\n"
             "    try:\n"
             "        try:\n"
@@ -224,7 +226,7 @@ class Alarms(WorkerTest):
 
     def test_an_alarm_between_blocks_strikes_nothing(self):
         self.worker.run(self.LIMIT + "signal.setitimer(signal.ITIMER_REAL, 0.02)")
-        time.sleep(0.08)
+        time.sleep(patience.seconds(0.08))
         self.assert_goes_on()
 
     def test_a_handler_may_go_on(self):
