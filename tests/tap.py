@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""tests/tap.py FILE [NAME...] - runs a file of unittest tests and speaks TAP.
+"""tests/tap.py [--part N/ALL] FILE [NAME...] - runs a file of unittest tests and speaks TAP.
 
 One line a test method; a failed subTest fails its method. NAME picks classes and methods
-(`Class`, `Class.method`). Whatever the tests print goes to standard error. Fails when a test
-failed or when none ran.
+(`Class`, `Class.method`); --part 2/3 the second, the fifth and so on of the tests, so that a long
+file can be run by several at a time. Whatever the tests print goes to standard error. Fails when
+a test failed or when none ran.
 """
 import faulthandler
 import importlib.util
@@ -89,6 +90,20 @@ def load(path):
     return module
 
 
+def tests_in(suite):
+    for each in suite:
+        if isinstance(each, unittest.TestSuite):
+            yield from tests_in(each)
+        else:
+            yield each
+
+
+def part_of(suite, part):
+    """The tests of a part, in their order; a part without any would fail, for none ran."""
+    number, parts = map(int, part.split("/"))
+    return unittest.TestSuite(list(tests_in(suite))[number - 1 :: parts])
+
+
 def take_signals():
     """Whoever starts us may ignore some, as nohup does; so would all that we start."""
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
@@ -97,8 +112,11 @@ def take_signals():
 
 
 def main(arguments):
+    part = None
+    if arguments[:1] == ["--part"]:
+        part, arguments = arguments[1], arguments[2:]
     if not arguments:
-        sys.exit("usage: tests/tap.py FILE [NAME...]")
+        sys.exit("usage: tests/tap.py [--part N/ALL] FILE [NAME...]")
     take_signals()
     faulthandler.enable()
     faulthandler.register(signal.SIGTERM, chain=True)  # where it hung
@@ -112,6 +130,8 @@ def main(arguments):
     suite = loader.loadTestsFromModule(module)
     if arguments[1:]:
         suite = loader.loadTestsFromNames(arguments[1:], module)
+    if part:
+        suite = part_of(suite, part)
 
     print("TAP version 13", file=out, flush=True)
     result = TapResult(out)
