@@ -1,0 +1,91 @@
+"""What the scripts in tools/ do before anything is built: they are tried with stand-ins."""
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import patience
+import tree
+
+DEBIAN_12 = {"meson": "1.0.1-5", "libevent-dev": "2.1.12-stable-8",
+             "libcurl4-openssl-dev": "7.88.1-10", "libseccomp-dev": "2.5.4-1",
+             "libjansson-dev": "2.14-2", "libcmocka-dev": "1.1.7-3"}
+
+
+class SetupTest(unittest.TestCase):
+    """tools/setup on a system where nothing is installed yet."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="rlmd-test-")
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+        self.script("dpkg-query", "exit 1")
+        self.script("apt-get", f'echo "$*" >>{self.directory}/called')
+        self.script("sudo", 'exec "$@"')
+
+    def script(self, name, body):
+        path = self.directory / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def on(self, release, versions=None):
+        """The exit status, what was said, and what apt-get was told to do."""
+        (self.directory / "os-release").write_text(release)
+        cases = "".join(f'{name}) echo "  Candidate: {version}" ;;\n'
+                        for name, version in {**DEBIAN_12, **(versions or {})}.items())
+        self.script("apt-cache", f'case "$2" in\n{cases}esac')
+        environment = {"PATH": f"{self.directory}:/usr/bin:/bin",
+                       "OS_RELEASE": str(self.directory / "os-release")}
+        done = subprocess.run([str(tree.ROOT / "tools/setup")], env=environment, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=patience.hung())
+        called = self.directory / "called"
+        return done.returncode, done.stderr, called.read_text() if called.exists() else ""
+
+    def test_too_old(self):
+        """By its name, in one sentence, and before any server is asked."""
+        for release, name in (('ID=debian\nVERSION_ID="11"\n', "Debian 11"),
+                              ('ID=debian\nVERSION_ID="9"\n', "Debian 9"),
+                              ('ID=ubuntu\nVERSION_ID="22.04"\n', "Ubuntu 22.04")):
+            with self.subTest(name):
+                status, said, called = self.on(release)
+                self.assertEqual((status, called), (1, ""))
+                self.assertRegex(said, rf"^tools/setup: {name} is too old .*\n$")
+                self.assertEqual(said.count("\n"), 1)
+
+    def test_new_enough(self):
+        for release in ('ID=debian\nVERSION_ID="12"\n', 'ID=debian\nVERSION_ID="13"\n',
+                        "ID=debian\n", 'ID=ubuntu\nVERSION_ID="24.04"\n', 'ID=mint\nVERSION_ID="1"\n', ""):
+            with self.subTest(release):
+                status, said, called = self.on(release)
+                self.assertEqual(status, 0, said)
+                self.assertRegex(called, r" install -y .*meson ninja-build gcc ")
+
+    def test_a_package_is_too_old(self):
+        """Of a system that is not known: what its packages are is asked for before they are there."""
+        for name, version in (("meson", "0.63.2-1"), ("libcurl4-openssl-dev", "7.81.0-1"),
+                              ("libseccomp-dev", "2.4.9-1")):
+            with self.subTest(name):
+                status, said, called = self.on("ID=mint\nVERSION_ID=21\n", {name: version})
+                self.assertEqual(status, 1)
+                self.assertRegex(said, rf"has {name} {re.escape(version)}, and [\d.]+ is needed")
+                self.assertNotIn("install", called)
+                (self.directory / "called").unlink()
+
+
+class DemoTest(unittest.TestCase):
+    def test_it_builds_what_it_needs(self):
+        """The program with its files: no test, no benchmark."""
+        self.assertRegex(tree.read("tools/demo"), r"TARGETS=program tools/build")
+        done = subprocess.run(["ninja", "-C", str(tree.BUILD), "-t", "inputs", "program"],
+                              check=True, capture_output=True, text=True)
+        inputs = done.stdout.splitlines()
+        wanted = {"rlmd.p/src_cli_main.c.o", "../worker/repl.py", "../share/prices.json",
+                  "worker/_rlmd.abi3.so.p/_rlmd.c.o"}
+        self.assertEqual(wanted - set(inputs), set())
+        self.assertEqual([each for each in inputs if re.match(r"(tests|bench)/", each)], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
