@@ -535,7 +535,7 @@ class TerminalTest(CommandLineTest):
         return seen.decode(), process.wait(patience.hung())
 
     def test_live_line(self):
-        slow = block("import time\ntime.sleep(0.5)")
+        slow = block(f"import time\ntime.sleep({patience.seconds(0.5)})")
         seen, status = self.on_terminal(*self.script(slow, ANSWER), "task", columns=40)
         self.assertEqual(status, 0, seen)
         lines = [part for part in seen.split("\r") if "turn 1 | depth 0" in part]
@@ -566,7 +566,8 @@ class TerminalTest(CommandLineTest):
         path = self.write("plan.json", json.dumps({
             "operations": [{"id": "a", "input": "x"}, {"id": "b", "input": "x", "dependsOn": ["a"]}]
         }))
-        slow = {"response": {"text": "\033[31mfine", "delay": 500}, "repeat": True}
+        slow = {"response": {"text": "\033[31mfine", "delay": int(1000 * patience.seconds(0.5))},
+                "repeat": True}
         seen, status = self.on_terminal(*self.script(slow), path, command="plan")
         self.assertEqual(status, 0, seen)
         self.assertIn("\r\033[2m1 of 2 operations | 1 call in flight | ", seen)
@@ -576,7 +577,7 @@ class TerminalTest(CommandLineTest):
         self.assertIn("rlmd: done in", after)
 
     def test_plain_terminals(self):
-        slow = block("import time\ntime.sleep(0.5)")
+        slow = block(f"import time\ntime.sleep({patience.seconds(0.5)})")
         seen, _ = self.on_terminal(*self.script(slow, ANSWER), "task", TERM="dumb")
         self.assertNotIn("\033", seen)
         self.assertNotIn("turn 1 |", seen)
