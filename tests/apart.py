@@ -1,8 +1,8 @@
 """tests/apart.py - a test process apart from whatever else the machine does meanwhile.
 
 What a test finds in its namespaces of mounts and of System V objects is then its own doing. Only
-root can have them to himself; nobody else can mount anything, and his objects are told by their
-owner.
+root can have them to himself: nobody else can mount anything, so there is nothing to be found, and
+his objects are told by their owner.
 """
 
 import ctypes
@@ -26,6 +26,14 @@ def own_namespaces():
         raise OSError(ctypes.get_errno(), "mount")
     _apart = True
     return True
+
+
+def mounts():
+    """What is mounted, where only this process and its children can have done so; or nothing."""
+    if not _apart:
+        return set()
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        return {line.split(" ", 1)[1] for line in file}
 
 
 def interprocess_objects():

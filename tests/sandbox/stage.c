@@ -107,11 +107,13 @@ static bool drop_admin(void)
 	return !syscall(SYS_capset, &header, data);
 }
 
+bool stage_has_own_mounts;
+
 /* What others mount meanwhile is not to be seen. Where that cannot be, nothing here can mount. */
 static void keep_own_mounts(void)
 {
-	if (!unshare(CLONE_NEWNS))
-		(void)!mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+	stage_has_own_mounts = !unshare(CLONE_NEWNS) &&
+			       !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
 static int count_fds(void)

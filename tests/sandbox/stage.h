@@ -34,6 +34,9 @@ extern const struct stage_mode *stage_mode;
  */
 void stage_enter_mode(const char *name);
 
+/* Whether all mounts that it sees are its own doing: then they can be compared. */
+extern bool stage_has_own_mounts;
+
 /* For a forked child: becomes who the mode is for. NULL, or why that cannot be. */
 const char *stage_become(const struct stage_mode *);
 

@@ -176,7 +176,8 @@ static void the_root_is_empty(void **state)
 	enter_idle(&cast, *state);
 	theirs = process_file(process_pid(cast.process), "mountinfo");
 	after = process_file(getpid(), "mountinfo");
-	assert_string_equal(ours, after);
+	if (stage_has_own_mounts)
+		assert_string_equal(ours, after);
 	if (stage_has(*state, "empty_root") && *theirs) {
 		assert_ptr_equal(strchr(theirs, '\n'), theirs + strlen(theirs) - 1);
 		assert_non_null(strstr(theirs, " / / ro,nosuid,nodev,noexec"));

@@ -108,12 +108,23 @@ class SystemTest(unittest.TestCase):
         pathlib.Path(directory, "answers.json").write_text(json.dumps(entries), encoding="utf-8")
         return directory
 
-    def start(self, *arguments, env=None, **more):
+    def program_for_others(self):
+        """A copy where any user can start it: what was built may be in a closed directory."""
+        room = pathlib.Path(tempfile.mkdtemp(prefix="program-", dir=self.dir))
+        shutil.copy(RLMD, room)
+        for part in ("worker", "share"):
+            shutil.copytree(os.path.join(os.path.dirname(RLMD), part), room / part,
+                            ignore=shutil.ignore_patterns("*.p"))
+        os.chmod(room, 0o755)
+        os.chmod(self.dir, 0o755)
+        return str(room / "rlmd")
+
+    def start(self, *arguments, env=None, program=RLMD, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
         process = subprocess.Popen(
-            [RLMD, *map(str, arguments)],
+            [program, *map(str, arguments)],
             env=self.environment() if env is None else env,
             cwd=self.dir,
             **more,

@@ -359,7 +359,8 @@ class Warnings(ForcedTest):
         for late in (Reply(text="FINAL(late)", delay=0.81 * limit), slow):
             with self.subTest(late=late.text):
                 server = self.serve("openai").script(None, late)
-                result = self.ask(server, "--max-time", f"{limit * 1000:.0f}ms").result
+                limits = ["--max-time", f"{limit * 1000:.0f}ms", "--block-timeout", "10h"]
+                result = self.ask(server, *limits).result
                 self.assertEqual(result["output"], "late")
                 (told,) = [text for text in result["warnings"] if "% of budget" in text]
                 self.assertRegex(told, r"^Time at [89]\d% of budget$")

@@ -27,12 +27,6 @@ MOMENTS = 20
 SLEEP = "import time; time.sleep(3600)"
 
 
-def mounts():
-    """The mounts of our own namespace."""
-    lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
-    return {line.split(" ", 1)[1] for line in lines}
-
-
 def memory_files(pids=None):
     """{(device, number): bytes} of the memory files that these processes hold, or anybody."""
     found = {}
@@ -65,10 +59,10 @@ class LeftOver(GuardedTest):
     def setUp(self):
         super().setUp()
         self.started = set()
-        self.addCleanup(self.check_more, mounts(), apart.interprocess_objects())
+        self.addCleanup(self.check_more, apart.mounts(), apart.interprocess_objects())
 
     def check_more(self, before_mounts, before_objects):
-        self.assertEqual(mounts() - before_mounts, set(), "mounts are left")
+        self.assertEqual(apart.mounts() - before_mounts, set(), "mounts are left")
         self.assertEqual(apart.interprocess_objects() - before_objects, set(),
                          "System V objects are left")
         self.assertEqual(cgroups_of(self.started), [], "cgroups are left")

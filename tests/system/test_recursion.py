@@ -119,7 +119,8 @@ class Recursion(GuardedTest):
             turn(block(f"import time\nprint(time.sleep({patience.seconds(4)}))\nFINAL(len(context))"), depth=3),
         ]
         size = 8 << 20
-        process = self.begin(entries, context="x" * size)
+        arguments = ["--block-timeout", "10h", "--max-time", "10h"]
+        process = self.begin(entries, *arguments, context="x" * size)
         patience.wait_until(lambda: below(process.pid) >= 1 + 4, "four workers")
         time.sleep(patience.seconds(0.5))  # what the last one was told is on its way no more
         held = {}
