@@ -548,7 +548,7 @@ class TerminalTest(CommandLineTest):
 
     def test_narrow_terminals_keep_cost_and_time(self):
         """What does not fit is left out from the least to the most wanted."""
-        slow = block("import time\ntime.sleep(0.5)")
+        slow = block(f"import time\ntime.sleep({patience.seconds(0.5)})")
         for columns, shown in (
             (90, r"turn 1 \| depth 0 \| 0 calls in flight \| \S+ tokens \| \$0\.00 of \$5\.00 \| \d+s"),
             (60, r"turn 1 \| depth 0 \| 0 calls \| \$0\.00 of \$5\.00 \| \d+s"),

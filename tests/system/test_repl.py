@@ -251,9 +251,9 @@ class Clock(SystemTest):
             with self.subTest(entries=entries[0]["response"]["text"]):
                 outcome = self.replay(
                     entries + [query("in time", kind="forced")],
-                    *["--json", "--max-time", patience.duration(3)],
+                    *["--json", "--max-time", patience.duration(6), "--block-timeout", "10h"],
                 )
-                self.assertEqual(outcome.result["output"], "in time")
+                self.assertEqual(outcome.result["output"], "in time", outcome.err)
                 self.assertEqual(outcome.result["stopReason"], "max_time")
 
 
