@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/text.h"
+#include "cli/progress.h"
 #include "cli/tell.h"
 
 enum { PATIENCE_MS = 3000 }; /* before it is said that somebody is waited for */
@@ -139,9 +140,13 @@ static bool find_stdin(const struct input *input, const struct config_list *give
 static bool load(struct input *input, const char *const *sources, size_t count, bool from_stdin,
 		 struct input_time time, struct error *err)
 {
+	const struct context_loading loading = {.deadline = time.deadline,
+						.progress = progress_loading};
+	bool loaded = context_load(sources, count, &loading, &input->context, err);
 	char allowed[16];
 
-	if (context_load(sources, count, time.deadline, &input->context, err))
+	progress_end();
+	if (loaded)
 		return true;
 	if (from_stdin)
 		return explain("a context", time, err);

@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "cli/isolation.h"
 #include "cli/print.h"
+#include "cli/progress.h"
 #include "cli/tell.h"
 
 enum { MAX_RETRIES = 2 };
@@ -90,6 +91,7 @@ static bool read_settings(struct session *session, struct error *err)
 	if (!config->provider)
 		config->provider = xstrdup(llm_default_provider());
 	tell_setup(config->quiet, status_can_color(config->color));
+	progress_setup(!config->quiet && status_can_live(), status_can_color(config->color));
 	log_set_level(config->quiet         ? LOG_ERROR
 		      : config->verbose > 2 ? LOG_DEBUG
 		      : config->verbose > 0 ? LOG_INFO
@@ -242,7 +244,9 @@ bool session_open_sandbox(struct session *session, struct error *err)
 	json_auto_t *report = NULL;
 	struct error reason;
 
+	progress_show("starting a worker");
 	session->sandbox = isolation_open(session->base, &session->config, err);
+	progress_end();
 	if (!session_check_signals(session, err) || !session->sandbox)
 		return false;
 	report = sandbox_report(session->sandbox);

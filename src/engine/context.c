@@ -150,7 +150,8 @@ static bool add_source(struct loader *loader, const struct source *source, bool 
 
 /* Builds the variable `name` from the sources that bear it; NULL: from those without a name. */
 static bool build_input(const char *name, const struct source *sources, size_t count,
-			int64_t deadline, struct context *context, struct error *err)
+			const struct context_loading *loading, struct context *context,
+			struct error *err)
 {
 	bool together = false, ok = true;
 	struct loader *loader;
@@ -163,7 +164,7 @@ static bool build_input(const char *name, const struct source *sources, size_t c
 		}
 	if (!found)
 		return true;
-	loader = loader_new(name ? name : "context", together || found > 1, deadline,
+	loader = loader_new(name ? name : "context", together || found > 1, loading,
 			    context->notes);
 	for (size_t i = 0; ok && i < count; i++)
 		if (name == sources[i].name)
@@ -176,18 +177,18 @@ static bool build_input(const char *name, const struct source *sources, size_t c
 	return ok;
 }
 
-bool context_load(const char *const *given, size_t count, int64_t deadline, struct context *ret,
-		  struct error *err)
+bool context_load(const char *const *given, size_t count, const struct context_loading *loading,
+		  struct context *ret, struct error *err)
 {
 	struct source *sources = xcalloc(count + 1, sizeof *sources);
 	struct context context = {.notes = json_array()};
 	bool ok = parse_sources(given, count, sources, err);
 
 	context.inputs = xcalloc(count + 1, sizeof *context.inputs);
-	ok = ok && build_input(NULL, sources, count, deadline, &context, err);
+	ok = ok && build_input(NULL, sources, count, loading, &context, err);
 	for (size_t i = 0; ok && i < count; i++)
 		if (sources[i].name)
-			ok = build_input(sources[i].name, sources, count, deadline, &context, err);
+			ok = build_input(sources[i].name, sources, count, loading, &context, err);
 	for (size_t i = 1; ok && i < context.count; i++)
 		if (!strcmp(context.inputs[i].name, "context")) {
 			struct context_input first = context.inputs[i];

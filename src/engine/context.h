@@ -32,13 +32,20 @@ struct context {
 	json_t *notes; /* owned array of strings for standard error: what was skipped, and why */
 };
 
+/* How long loading may take, and who hears how far it is. */
+struct context_loading {
+	int64_t deadline; /* on clock_ms(), or WAIT_FOREVER */
+	/* Of one variable, so far; called often, and to be quick. NULL: nobody. */
+	void (*progress)(size_t bytes, size_t files);
+};
+
 /*
  * Reads every source. A source is a path, "-" (standard input), or NAME=PATH. ERROR_INPUT names
  * what is missing or unreadable, ERROR_USAGE a bad name or one that is given twice; ERROR_BUDGET
- * where `deadline` (of clock_ms(), or WAIT_FOREVER) comes first, ERROR_CANCELLED after a signal.
+ * where the deadline comes first, ERROR_CANCELLED after a signal.
  */
-bool context_load(const char *const *sources, size_t count, int64_t deadline, struct context *ret,
-		  struct error *);
+bool context_load(const char *const *sources, size_t count, const struct context_loading *,
+		  struct context *ret, struct error *);
 
 /* One text as `context`, for sub-runs and tests. */
 bool context_from_text(struct text, struct context *ret, struct error *);

@@ -26,22 +26,25 @@ enum {
 enum skip { SKIP_SECRET, SKIP_BINARY, SKIP_SPECIAL, SKIP_LINK, SKIP_UNREADABLE, SKIP_KINDS };
 
 struct loader {
-	char *name;           /* owned */
-	struct memfile *file; /* owned */
-	json_t *files;        /* owned; NULL: a plain text without headers */
-	json_t *notes;        /* lent */
-	int64_t deadline;
-	char *chunk;       /* owned, CHUNK_SIZE bytes */
-	size_t characters; /* in `file` so far; counted only with headers */
-	char *left_out;    /* owned; what was skipped so far, without names; or NULL */
-	bool open_line;    /* the last entry did not end in a line feed */
+	char *name;                            /* owned */
+	struct memfile *file;                  /* owned */
+	json_t *files;                         /* owned; NULL: a plain text without headers */
+	json_t *notes;                         /* lent */
+	const struct context_loading *loading; /* lent */
+	char *chunk;                           /* owned, CHUNK_SIZE bytes */
+	size_t characters;                     /* in `file` so far; counted only with headers */
+	char *left_out; /* owned; what was skipped so far, without names; or NULL */
+	bool open_line; /* the last entry did not end in a line feed */
+	char *damaged;  /* owned; the first files that are not UTF-8, ready to be shown; or NULL */
+	size_t damaged_count;
 	struct {
 		size_t count;
 		char *names; /* owned; the first few, ready to be shown */
 	} skipped[SKIP_KINDS];
 };
 
-struct loader *loader_new(const char *name, bool with_headers, int64_t deadline, json_t *notes)
+struct loader *loader_new(const char *name, bool with_headers,
+			  const struct context_loading *loading, json_t *notes)
 {
 	struct loader *loader = xcalloc(1, sizeof *loader);
 
@@ -49,7 +52,7 @@ struct loader *loader_new(const char *name, bool with_headers, int64_t deadline,
 	loader->file = memfile_new("rlmd-context");
 	loader->files = with_headers ? json_array() : NULL;
 	loader->notes = notes;
-	loader->deadline = deadline;
+	loader->loading = loading;
 	loader->chunk = xcalloc(CHUNK_SIZE, 1);
 	return loader;
 }
@@ -63,6 +66,7 @@ void loader_free(struct loader *loader)
 	memfile_unref(loader->file);
 	json_decref(loader->files);
 	free(loader->left_out);
+	free(loader->damaged);
 	free(loader->chunk);
 	free(loader->name);
 	free(loader);
@@ -87,9 +91,12 @@ static bool read_chunk(struct loader *loader, int fd, size_t *ret_size, struct e
 {
 	size_t size = 0, got;
 
+	if (loader->loading->progress)
+		loader->loading->progress(memfile_size(loader->file),
+					  json_array_size(loader->files));
 	do {
-		if (!file_take_fd(fd, loader->chunk + size, CHUNK_SIZE - size, loader->deadline,
-				  &got, err))
+		if (!file_take_fd(fd, loader->chunk + size, CHUNK_SIZE - size,
+				  loader->loading->deadline, &got, err))
 			return false;
 		size += got;
 	} while (got && size < CHUNK_SIZE);
@@ -127,6 +134,16 @@ static bool add_header(struct loader *loader, const char *label, struct error *e
 	return true;
 }
 
+/* The first few are named. */
+static void note_damaged(struct loader *loader, const char *label)
+{
+	auto_free char *before = take_pointer(&loader->damaged);
+	bool shown = loader->damaged_count++ < NAMES_SHOWN;
+
+	loader->damaged = xasprintf("%s%s%s", before ? before : "", before && shown ? ", " : "",
+				    shown ? label : "");
+}
+
 static bool add_entry(struct loader *loader, const char *label, int fd, size_t size,
 		      struct error *err)
 {
@@ -138,6 +155,8 @@ static bool add_entry(struct loader *loader, const char *label, int fd, size_t s
 	if (!add_header(loader, safe, err) || !add_rest(loader, fd, size, &scan, err))
 		return false;
 	text_scan_end(&scan);
+	if (scan.invalid)
+		note_damaged(loader, safe);
 	json_array_append_new(loader->files,
 			      json_pack("[s, I, I]", safe, (json_int_t)loader->characters,
 					(json_int_t)scan.characters));
@@ -151,8 +170,10 @@ bool loader_add_fd(struct loader *loader, const char *label, int fd, struct erro
 
 	if (!read_chunk(loader, fd, &size, err))
 		return false;
-	return loader->files ? add_entry(loader, label, fd, size, err)
-			     : add_rest(loader, fd, size, NULL, err);
+	if (loader->files)
+		return add_entry(loader, label, fd, size, err);
+	note_damaged(loader, strcmp(label, "-") ? label : "standard input"); /* if it is */
+	return add_rest(loader, fd, size, NULL, err);
 }
 
 static const struct {
@@ -240,7 +261,7 @@ static bool search_rest(struct loader *loader, int fd, const char **ret_what, st
 	ssize_t got;
 
 	do {
-		if (!file_may_go_on(loader->deadline, err))
+		if (!file_may_go_on(loader->loading->deadline, err))
 			return false;
 		got = pread(fd, window, WINDOW_SIZE, offset);
 		if (got > 0)
@@ -269,7 +290,7 @@ static bool add_found(struct loader *loader, const char *path, const char *label
 	const char *secret;
 	size_t size;
 
-	if (!file_may_go_on(loader->deadline, err))
+	if (!file_may_go_on(loader->loading->deadline, err))
 		return false;
 	if (!read_chunk(loader, fd, &size, NULL)) {
 		skip(loader, SKIP_UNREADABLE, label, NULL);
@@ -358,10 +379,12 @@ bool loader_finish(struct loader *loader, struct context_input *ret, struct erro
 	invalid = memfile_scan(loader->file)->invalid;
 	if (invalid) {
 		auto_free char *note = xasprintf(
-			"%s: %zu byte%s not UTF-8; Python sees surrogate escapes there",
-			loader->name, invalid, invalid == 1 ? " is" : "s are");
+			"%s: %zu byte%s not UTF-8, in %s%s; Python sees surrogate escapes there",
+			loader->name, invalid, invalid == 1 ? " is" : "s are",
+			loader->damaged ? loader->damaged : loader->name,
+			loader->damaged_count > NAMES_SHOWN ? ", ..." : "");
 
-		json_array_append_new(loader->notes, json_string(note));
+		json_array_append_new(loader->notes, json_from_text(text_of(note)));
 	}
 	*ret = context_input_of(loader->name, loader->file);
 	ret->files = json_incref(loader->files);

@@ -16,9 +16,10 @@
 
 struct loader;
 
-/* `notes` is lent: what is skipped is added to it. All that is added fails at `deadline` and after
- * a signal, as file_take_fd() does. */
-struct loader *loader_new(const char *name, bool with_headers, int64_t deadline, json_t *notes);
+/* `notes` is lent, as is the loading: what is skipped is added to the notes. All that is added
+ * fails at its deadline and after a signal, as file_take_fd() does. */
+struct loader *loader_new(const char *name, bool with_headers, const struct context_loading *,
+			  json_t *notes);
 void loader_free(struct loader *); /* NULL is fine */
 
 /* From where the descriptor stands to its end; `label` is the path in the header. */

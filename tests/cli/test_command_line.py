@@ -545,6 +545,22 @@ class TerminalTest(CommandLineTest):
         self.assertTrue(before.endswith("\r\033[K"), before)
         self.assertIn("rlmd: done in", after)
 
+    def test_what_comes_before_the_first_turn(self):
+        """Loading and starting are shown, and nothing is left of it; a pipe gets none of it."""
+        path = self.write("input", "x" * 5000)
+        seen, status = self.on_terminal(*self.script(ANSWER), "-c", path, "task")
+        self.assertEqual(status, 0, seen)
+        reading = seen.index("\r\033[2mreading: 0B\033[0m\033[K\r\033[K")
+        starting = seen.index("\r\033[2mstarting a worker\033[0m\033[K\r\033[K")
+        self.assertLess(reading, starting)
+        self.assertLess(starting, seen.index("the answer"))
+        for quiet in (["-q"], ["--color=never"]):
+            done = self.call("exec", *self.script(ANSWER), *quiet, "-c", path, "task")
+            self.assertNotIn("reading", done.stderr)
+            self.assertNotIn("starting", done.stderr)
+        seen, _ = self.on_terminal(*self.script(ANSWER), "-q", "-c", path, "task")
+        self.assertEqual(seen, "the answer\r\n")
+
     def test_narrow_terminals_keep_cost_and_time(self):
         """What does not fit is left out from the least to the most wanted."""
         slow = block(f"import time\ntime.sleep({patience.seconds(0.5)})")

@@ -60,6 +60,8 @@ static void put(const char *path, const char *bytes, size_t size)
 	close(fd);
 }
 
+static const struct context_loading for_ever = {.deadline = WAIT_FOREVER};
+
 static void put_string(const char *path, const char *string)
 {
 	put(path, string, strlen(string));
@@ -73,7 +75,7 @@ static struct context load(const char *const *sources)
 
 	while (sources[count])
 		count++;
-	if (!context_load(sources, count, WAIT_FOREVER, &context, &err))
+	if (!context_load(sources, count, &for_ever, &context, &err))
 		fail_msg("%s", err.text);
 	return context;
 }
@@ -86,7 +88,7 @@ static void assert_fails(enum error_kind kind, const char *word, const char *con
 
 	while (sources[count])
 		count++;
-	assert_false(context_load(sources, count, WAIT_FOREVER, &context, &err));
+	assert_false(context_load(sources, count, &for_ever, &context, &err));
 	assert_int_equal(err.kind, kind);
 	if (!strstr(err.text, word))
 		fail_msg("'%s' is not in '%s'", word, err.text);
@@ -123,7 +125,7 @@ static void test_one_file_is_exact(void **state)
 	assert_string_equal(context.inputs[0].name, "context");
 	assert_null(context.inputs[0].files);
 	assert_text(&context.inputs[0], bytes, sizeof bytes - 1);
-	assert_true(noted(&context, "2 bytes are not UTF-8"));
+	assert_true(noted(&context, "2 bytes are not UTF-8, in ./x=y.bin; "));
 	context_done(&context);
 }
 
@@ -156,7 +158,7 @@ static void test_nothing(void **state)
 	struct context context;
 
 	(void)state;
-	assert_true(context_load(NULL, 0, WAIT_FOREVER, &context, NULL));
+	assert_true(context_load(NULL, 0, &for_ever, &context, NULL));
 	assert_int_equal(context.count, 0);
 	context_done(&context);
 }

@@ -107,7 +107,7 @@ class Files(InputTest):
             "skipped 2 sockets, devices or FIFOs: a/socket, fifo",
             "skipped 5 links that lead out of it or nowhere: a/root, dangling, loop, out, up",
             "skipped 1 entry that cannot be read: unreadable",
-            "context: 1 byte is not UTF-8",
+            "context: 1 byte is not UTF-8, in a/bad\\n\\x1b[31m; ",
         ):
             self.assertIn(words, err)
         self.assertNotIn("\x1b", err)

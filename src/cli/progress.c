@@ -1,0 +1,61 @@
+#include "cli/progress.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "cli/figure.h"
+#include "cli/tell.h"
+
+enum { REFRESH_MS = 100 };
+
+static bool alive, colored, shown;
+static int64_t drawn_ms; /* on clock_ms() */
+
+void progress_setup(bool live, bool color)
+{
+	alive = live;
+	colored = color;
+}
+
+static void clear(void)
+{
+	if (shown)
+		fputs("\r\033[K", stderr);
+	shown = false;
+}
+
+void progress_show(const char *what)
+{
+	if (!alive)
+		return;
+	tell_interlude(clear);
+	fprintf(stderr, colored ? "\r\033[2m%s\033[0m\033[K" : "\r%s\033[K", what);
+	fflush(stderr);
+	shown = true;
+	drawn_ms = clock_ms();
+}
+
+void progress_loading(size_t bytes, size_t files)
+{
+	char line[80], size[24], count[24];
+
+	if (!alive || (shown && clock_ms() - drawn_ms < REFRESH_MS))
+		return;
+	figure_count((int64_t)bytes, size);
+	figure_count((int64_t)files, count);
+	if (files)
+		snprintf(line, sizeof line, "reading: %sB in %s file%s", size, count,
+			 files == 1 ? "" : "s");
+	else
+		snprintf(line, sizeof line, "reading: %sB", size);
+	progress_show(line);
+}
+
+void progress_end(void)
+{
+	if (!alive)
+		return;
+	clear();
+	tell_interlude(NULL);
+}

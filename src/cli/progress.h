@@ -1,0 +1,21 @@
+/*
+ * cli/progress.h - a live line on standard error before there is a run to tell of: what is being
+ * loaded, what is being started.
+ *
+ * There is one at most, as there is one terminal. It is cleared before anything else is said, and
+ * replaced by that of the run (cli/status.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Shown only if it is `live`: on a terminal, and where nobody wants quiet. */
+void progress_setup(bool live, bool color);
+
+void progress_show(const char *what);
+
+/* How far loading is, as context_loading wants it: redrawn a few times a second at most. */
+void progress_loading(size_t bytes, size_t files);
+
+void progress_end(void);
