@@ -6,6 +6,7 @@ import os
 import threading
 import unittest
 
+import patience
 from harness import GuardedTest, block, turn
 
 
@@ -20,7 +21,7 @@ class InputTime(GuardedTest):
 
     def given(self, command, *arguments, stdin, entries=(turn("FINAL(x)"),)):
         process = self.start(command, "-p", "replay", "--replay", self.script(*entries), *arguments, stdin=stdin)
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=patience.hung())
         return process.returncode, out.decode(), err.decode()
 
     def test_a_pipe_that_nobody_writes_to(self):
@@ -52,7 +53,7 @@ class InputTime(GuardedTest):
                     line = process.stderr.readline().decode()
                 self.assertRegex(line, r"^rlmd: waiting for (a context|the task|the plan) on standard input, for at "
                                        r"most 5m00s \(--max-time\); </dev/null where there is none\n$")
-                process.communicate(timeout=100)
+                process.communicate(timeout=patience.hung())
 
     def test_input_without_end(self):
         """There is always more to read, and the time is over all the same."""
@@ -69,7 +70,7 @@ class InputTime(GuardedTest):
         feeder.start()
         process = self.start("exec", "-p", "replay", "--replay", self.script(), "--max-time", "200ms", "q", stdin=reader)
         os.close(reader)
-        _, err = process.communicate(timeout=100)
+        _, err = process.communicate(timeout=patience.hung())
         feeder.join()
         self.assertEqual((process.returncode, b"did not end within 200ms" in err), (6, True), err)
 
@@ -87,7 +88,7 @@ class InputTime(GuardedTest):
         os.close(reader)
         with os.fdopen(writer, "wb"):
             process.stderr.readline()  # it has waited for some seconds
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=patience.hung())
         self.assertEqual(process.returncode, 0, err)
         self.assertLess(int(out), 597000)
 

@@ -7,7 +7,8 @@ import re
 import unittest
 
 import leaks
-from harness import LONG, SystemTest, block, query, turn
+import patience
+from harness import SystemTest, block, query, turn
 from model import Reply
 from providers import ProviderTest, code, final, pico
 
@@ -314,7 +315,7 @@ class BetweenBlocks(ProviderTest):
         arguments = self.arguments(server, "--block-timeout", "3s", "--max-time", "1h")
         process = self.start(*arguments, env=self.environment(**server.environment()))
         pids.append(process.pid)
-        _, err = process.communicate(timeout=5 * LONG)  # a busy machine lets it spin slowly
+        _, err = process.communicate(timeout=5 * patience.hung())  # a busy machine lets it spin slowly
         self.assertEqual(process.returncode, 0, err)
         told = server.requests[2].last_user
         self.assertIn("threads that a block had left running", told)

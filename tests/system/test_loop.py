@@ -8,7 +8,7 @@ import json
 import signal
 import unittest
 
-from harness import LONG
+import patience
 from model import Reply, dumps
 from providers import ProviderTest, code, final
 
@@ -65,17 +65,17 @@ class EndlessStreams(ProviderTest):
         process = self.plan(*chain)
         self.assertTrue(self.flows_until(lambda: self.served == len(chain), 512 * MIB))
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=LONG)
+        process.communicate(timeout=patience.hung())
         self.assertEqual(process.returncode, 130)
 
     def test_signals(self):
         """Ctrl-C is heard at once: little more is read of the streams."""
         process = self.plan()
-        self.assertTrue(self.server.wait(lambda s: s.in_flight >= STREAMS, LONG))
+        self.assertTrue(self.server.wait(lambda s: s.in_flight >= STREAMS, patience.hung()))
         self.flows_until(lambda: False, 64 * MIB)
         process.send_signal(signal.SIGINT)
         self.assertTrue(self.flows_until(lambda: self.server.in_flight == 0, 96 * MIB))
-        out, _ = process.communicate(timeout=LONG)
+        out, _ = process.communicate(timeout=patience.hung())
         self.assertEqual(process.returncode, 130)
         self.assertEqual(len(json.loads(out)["cancelled"]), STREAMS)
 

@@ -16,10 +16,10 @@ import time
 import unittest
 
 import leaks
+import patience
 from harness import RLMD, GuardedTest, block
 
 SPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-LONG = 120
 
 
 class Neighbours(GuardedTest):
@@ -40,7 +40,7 @@ class Neighbours(GuardedTest):
                 text = rest.pop(0)
                 if not rest:
                     asked.set()
-                    go.wait(LONG)
+                    go.wait(patience.hung())
                 body = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}],
                                    "usage": {"prompt_tokens": 1, "completion_tokens": 1}}).encode()
                 self.send_response(200)
@@ -65,7 +65,7 @@ class Neighbours(GuardedTest):
                 for name in names if re.match(rf"rlmd-{pid}-", name)]
 
     def await_that(self, condition):
-        deadline = time.monotonic() + LONG
+        deadline = time.monotonic() + patience.hung()
         while not condition():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
@@ -81,7 +81,7 @@ class Neighbours(GuardedTest):
         os.chmod(key, 0o600)
         process = self.start("exec", "--json", "-q", "-p", "openai", "--base-url", url, "--no-stream",
                              "--key-file", key, "-m", "a-model", "--", "the task")
-        self.assertTrue(asked.wait(LONG))
+        self.assertTrue(asked.wait(patience.hung()))
         mine = self.cgroups_of(process.pid)
         if not mine:
             self.skipTest("no cgroup may be made here")
@@ -92,7 +92,7 @@ class Neighbours(GuardedTest):
         self.assertEqual(doctor.returncode, 0, doctor.stderr)
         self.assertEqual(self.cgroups_of(process.pid), mine)
         go.set()
-        out, err = process.communicate(timeout=LONG)
+        out, err = process.communicate(timeout=patience.hung())
         self.assertEqual(process.returncode, 0, err)
         result = json.loads(out)
         self.assertEqual(result["output"], "42")

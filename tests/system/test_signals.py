@@ -12,6 +12,7 @@ import termios
 import time
 import unittest
 
+import patience
 from harness import GuardedTest, turn
 from test_left_over import cgroups_of
 
@@ -28,7 +29,7 @@ def in_pipe(end):
 
 class SignalTest(GuardedTest):
     def await_that(self, holds, why):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience.hung()
         while not holds():
             self.assertLess(time.monotonic(), deadline, why)
             time.sleep(0.01)
@@ -45,7 +46,7 @@ class SignalTest(GuardedTest):
 
     def ended(self, process, status):
         """Gone, with nothing of it left, by the status of its signal; gives its result object."""
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=patience.hung())
         self.assertEqual(process.returncode, status, err.decode())
         self.assertEqual(cgroups_of({process.pid}), [])
         return json.loads(out), err.decode()
@@ -121,7 +122,7 @@ class Start(SignalTest):
     def test_without_an_object(self):
         process = self.await_start(["exec", "-p", "replay", "--replay", self.script(), "q"], self.program())
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=patience.hung())
         self.assertEqual((process.returncode, out), (130, b""))
         self.assertRegex(err.decode(), r"^rlmd: error: stopped before anything was begun\n$")
 
@@ -158,7 +159,7 @@ class Input(SignalTest):
     def test_while_a_trace_is_read(self):
         process = self.reading("trace", "-")
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=patience.hung())
         self.assertEqual((process.returncode, b"stopped before" in err), (130, True), err)
 
     def test_input_without_end(self):
@@ -184,7 +185,7 @@ class End(SignalTest):
         os.close(writer)
         self.await_that(lambda: in_pipe(reader) == PIPE, "the pipe does not fill")
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=patience.hung())
         self.assertEqual(process.returncode, 143, err)
         self.assertIn(b"interrupted while nobody read", err)
 

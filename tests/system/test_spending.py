@@ -8,6 +8,7 @@ import itertools
 import json
 import unittest
 
+import patience
 from harness import block
 from model import Reply, count_tokens
 from providers import ProviderTest, pico
@@ -235,7 +236,7 @@ class Limit(ProviderTest):
         self.start(
             *self.arguments(server, *arguments), env=self.environment(**server.environment())
         )
-        self.assertTrue(server.wait(lambda server: server.in_flight == 6, 60))
+        self.assertTrue(server.wait(lambda server: server.in_flight == 6, patience.hung()))
 
     def test_a_batch_waits_rather_than_being_cut(self):
         """While others may give something back, nothing is sent with too little."""

@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 
+import patience
 from harness import RLMD, GuardedTest, turn
 
 STRANGER = 65533
@@ -17,7 +18,7 @@ STRANGER = 65533
 
 class Strangers(GuardedTest):
     def given(self, *arguments, answer="x", **more):
-        return self.replay([turn(f"FINAL({answer})")], "-q", *arguments, timeout=60, **more)
+        return self.replay([turn(f"FINAL({answer})")], "-q", *arguments, timeout=patience.hung(), **more)
 
     def left(self):
         """What lies about that nobody asked for: temporary files."""
@@ -108,7 +109,7 @@ class Ones(Strangers):
                 while not about.read_text().startswith(f"{process.pid} (rlmd) S"):
                     time.sleep(0.01)
                 process.send_signal(signal.SIGINT)
-                self.assertEqual(process.wait(timeout=60), 130, process.stderr.read())
+                self.assertEqual(process.wait(timeout=patience.hung()), 130, process.stderr.read())
 
     def test_what_a_shell_opens(self):
         """Process substitution, redirections and devices are written to as they are."""
@@ -127,7 +128,7 @@ class Ones(Strangers):
         ):
             with self.subTest(command):
                 done = subprocess.run(
-                    ["bash", "-c", command], cwd=self.dir, env=self.environment(), timeout=60,
+                    ["bash", "-c", command], cwd=self.dir, env=self.environment(), timeout=patience.hung(),
                     stdin=subprocess.DEVNULL, capture_output=True, text=True)
                 self.assertEqual(done.stdout, expected, done.stderr)
                 (self.dir / "got").unlink(missing_ok=True)
@@ -153,12 +154,12 @@ class Ones(Strangers):
         ):
             with self.subTest(arguments):
                 process = self.start("exec", *arguments, *(() if "--task-file" in arguments else ("q",)))
-                _, err = process.communicate(timeout=60)
+                _, err = process.communicate(timeout=patience.hung())
                 self.assertEqual(process.returncode, status, err)
                 self.assertIn(b"regular file", err)
         for command in ("plan", "trace"):
             process = self.start(command, fifo)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=patience.hung())
             self.assertEqual((process.returncode, b"regular file" in err), (8, True), err)
 
     def test_a_user_file_that_is_a_fifo(self):
@@ -167,7 +168,7 @@ class Ones(Strangers):
         home.mkdir(parents=True)
         os.mkfifo(home / "rlmd.conf")
         process = self.start("exec", "q", env=self.environment(XDG_CONFIG_HOME=str(self.dir / ".config")))
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=patience.hung())
         self.assertEqual((process.returncode, b"regular file" in err), (2, True), err)
 
 
