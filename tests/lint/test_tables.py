@@ -160,7 +160,7 @@ class ErrorsTest(unittest.TestCase):
 
 
 class ConformanceTest(unittest.TestCase):
-    """docs/conformance.md: rows `| ENG-1 | tests/path::name, or text |`."""
+    """docs/conformance.md: rows `| ENG-1 | what it requires | tests/path::name, or text |`."""
 
     def setUp(self):
         self.text = tree.read(CONFORMANCE)
@@ -174,6 +174,17 @@ class ConformanceTest(unittest.TestCase):
     def test_no_id_has_two_rows(self):
         rows = re.findall(r"^\|\s*((?:ENG|ASY|LIB)-\d+)\s*\|", self.text, flags=re.MULTILINE)
         self.assertEqual(sorted({row for row in rows if rows.count(row) > 1}), [])
+
+    def test_rows_say_what_they_require(self):
+        """In a sentence, before what shows it; and text in a file of prompts shows nothing."""
+        rows = re.findall(r"^\| ((?:ENG|ASY|LIB)-\d+|G\d+) \|(.*)\|$", self.text, flags=re.MULTILINE)
+        self.assertGreater(len(rows), 100)
+        for name, cells in rows:
+            with self.subTest(row=name):
+                required, shown = cells.split(" | ", 1)
+                self.assertGreater(len(required.split()), 2)
+                self.assertNotRegex(required, r"tests?/")
+                self.assertNotIn("tests/engine/test_prompts.py", shown)
 
     def test_cited_tests_exist(self):
         cited = re.findall(r"\btests?/[\w./-]*\w(?:::[\w.]+)?", self.text)

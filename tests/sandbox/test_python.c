@@ -20,7 +20,7 @@
 #include "sandbox/python.h"
 
 #define PATIENCE_MS 600000 /* far beyond what anything here takes */
-#define SLOW_MS     3000 /* to wait for one that hangs; twice that is enough for one that does not */
+#define SLOW_MS     3000   /* for one that hangs; twice that is enough for one that does not */
 
 static char directory[] = "/tmp/rlmd-python-XXXXXX";
 
