@@ -56,8 +56,8 @@ struct worker {
 	bool ready;  /* `ready` came: the walls stand */
 	bool exited; /* `exit` is known, or there never was a process */
 	struct process_exit exit;
-	struct error reason; /* why we ended it ourselves; the first counts */
-	bool timed_out;
+	struct error reason;      /* why we ended it ourselves; the first counts */
+	bool timed_out, lingered; /* lingered: its pipe was closed long before it was over */
 
 	int64_t block;          /* its number */
 	int64_t limit_ms;       /* own time of it, or of what was asked since */
@@ -95,7 +95,7 @@ static void bury(struct worker *worker)
 
 	event_del(worker->timer);
 	channel_free(take_pointer(&worker->channel)); /* it has nobody left to tell */
-	if (err.kind == ERROR_NONE)
+	if (err.kind == ERROR_NONE || (worker->lingered && *worker->exit.reason))
 		obituary_write(&worker->exit, age(worker), &err);
 	if (!worker->ready && err.kind == ERROR_WORKER)
 		err.kind = ERROR_SANDBOX;
@@ -260,10 +260,12 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		out_of_time(worker, worker->limit_ms);
 		return;
 	case WAITING_END:
-		if (worker->exited)
+		if (worker->exited) {
 			bury(worker);
-		else
-			violation(worker, "it closed its pipe and lived on");
+			return;
+		}
+		worker->lingered = true;
+		violation(worker, "it closed its pipe and lived on");
 		return;
 	case WAITING_DEATH:
 		/* The kernel is in no hurry, or does not let us kill it. */

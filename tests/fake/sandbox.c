@@ -1,6 +1,7 @@
 #include "fake/sandbox.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@ struct sandbox {
 	struct event_base *base; /* lent */
 	fake_script_fn *script;
 	bool refuse, spare;
+	const char *verdict; /* lent, or NULL */
 	size_t memory;
 	int interrupts, living, spawns;
 	ino_t files[FILES_MAX]; /* the first of each of the first processes */
@@ -64,6 +66,11 @@ void fake_sandbox_refuse(struct sandbox *sandbox, bool refuse)
 	sandbox->refuse = refuse;
 }
 
+void fake_sandbox_condemn(struct sandbox *sandbox, const char *why)
+{
+	sandbox->verdict = why;
+}
+
 void fake_sandbox_spare(struct sandbox *sandbox, bool spare)
 {
 	sandbox->spare = spare;
@@ -101,6 +108,8 @@ static void on_pidfd(evutil_socket_t fd, short what, void *arg)
 	process->over = true;
 	over.signaled = info.si_code != CLD_EXITED;
 	over.status = info.si_status;
+	if (over.signaled && process->sandbox->verdict)
+		snprintf(over.reason, sizeof over.reason, "%s", process->sandbox->verdict);
 	process->fn(process->owner, &over);
 }
 

@@ -22,6 +22,7 @@ struct sandbox *fake_sandbox_new(struct event_base *);
 
 void fake_sandbox_script(struct sandbox *, fake_script_fn *); /* of the next processes */
 void fake_sandbox_refuse(struct sandbox *, bool refuse);      /* the next spawns fail */
+void fake_sandbox_condemn(struct sandbox *, const char *why); /* lent: of all that are killed */
 void fake_sandbox_spare(struct sandbox *, bool spare);        /* process_kill() does nothing */
 size_t fake_sandbox_memory(const struct sandbox *);           /* extra_memory of the last */
 ino_t fake_sandbox_file(const struct sandbox *, int spawn);   /* the first that one was given */

@@ -541,6 +541,27 @@ static void test_no_kill(void **state)
 	fake_sandbox_spare(stage.sandbox, false);
 }
 
+static int dies_slowly(int in, int out)
+{
+	begin_block(in, out);
+	close(out);
+	return pause();
+}
+
+/* Of one with much to free the pipe is closed long before it is over: its verdict tells why. */
+static void test_slow_death(void **state)
+{
+	(void)state;
+	perform(dies_slowly);
+	fake_sandbox_condemn(stage.sandbox, "it had more than 256 threads");
+	fake_clock_speed(20);
+	actor_exec(&actor);
+	actor_await(&actor, WORKER_GONE, 1);
+	assert_string_equal(actor.error.text,
+			    "the worker was killed: it had more than 256 threads");
+	fake_sandbox_condemn(stage.sandbox, NULL);
+}
+
 static int says_nothing(int in, int out)
 {
 	(void)in;
@@ -824,6 +845,7 @@ int main(void)
 		TEST(test_interrupt),
 		TEST(test_kill),
 		TEST(test_no_kill),
+		TEST(test_slow_death),
 		TEST(test_late_starts),
 		TEST(test_grace),
 		TEST(test_kill_in_get),
