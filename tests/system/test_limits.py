@@ -315,7 +315,8 @@ class BetweenBlocks(ProviderTest):
         arguments = self.arguments(server, "--block-timeout", "3s", "--max-time", "1h")
         process = self.start(*arguments, env=self.environment(**server.environment()))
         pids.append(process.pid)
-        _, err = process.communicate(timeout=5 * patience.hung())  # a busy machine lets it spin slowly
+        # A busy machine lets it spin slowly.
+        _, err = process.communicate(timeout=5 * patience.hung())
         self.assertEqual(process.returncode, 0, err)
         told = server.requests[2].last_user
         self.assertIn("threads that a block had left running", told)
