@@ -201,14 +201,10 @@ static void tell_call(const json_t *event, const char *what, int64_t in, int64_t
 /* A text of several lines, at the margin of its run. */
 static void tell_lines(const json_t *event, const char *mark, struct text text)
 {
-	const char *at = text.bytes, *end = text.bytes + text.size;
-
-	while (at < end) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		size_t size = (size_t)((stop ? stop : end) - at);
-
-		tell("[%.*s] %s %.*s", ID_SHOWN, string_of(event, "run"), mark, (int)size, at);
-		at += size + 1;
+	for (size_t at = 0, next; at < text.size; at = next) {
+		next = text_line_end(text, at);
+		tell("[%.*s] %s %.*s", ID_SHOWN, string_of(event, "run"), mark,
+		     (int)(next - at - (text.bytes[next - 1] == '\n')), text.bytes + at);
 	}
 }
 

@@ -39,15 +39,15 @@ static void indent(struct view *view, int columns)
 /* Lines behind a mark; `most` of them, unless all are wanted. */
 static void write_text(struct view *view, int column, const char *mark, struct text text, int most)
 {
-	const char *at = text.bytes, *end = text.bytes + text.size;
-	size_t left = 0;
+	size_t left = 0, next;
+	int line = 0;
 
-	for (int line = 0; at < end; line++) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		struct text shown = text_from(at, (size_t)((stop ? stop : end) - at));
+	for (size_t at = 0; at < text.size; at = next) {
+		struct text shown;
 
-		at += shown.size + 1;
-		if (!view->whole && line >= most) {
+		next = text_line_end(text, at);
+		shown = text_from(text.bytes + at, next - at - (text.bytes[next - 1] == '\n'));
+		if (!view->whole && line++ >= most) {
 			left++;
 			continue;
 		}

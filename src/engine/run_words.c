@@ -244,10 +244,11 @@ bool run_say_short_plea(struct run *run)
 
 bool run_say_plea_for_words(struct run *run, struct text reply)
 {
-	struct telling request = telling_new();
+	struct telling request;
 
 	if (run->worded)
 		return false;
+	request = telling_new();
 	run->worded = true;
 	run->shrunk = 0;
 	telling_note(&request, "only_code");

@@ -98,7 +98,7 @@ class RefusalsTest(unittest.TestCase):
         self.assertRegex(calls[0] if "keyctl" in calls[0] else calls[1], r"^keyctl\(KEYCTL_JOIN_SESSION_KEYRING, NULL\)")
 
     def test_each_is_refused_at_its_first_use(self):
-        self.refuse_each("1", 20)
+        self.refuse_each("1", 15)
 
     def test_each_is_refused_at_its_second_use(self):
         self.refuse_each("2", 1)
