@@ -1,4 +1,6 @@
 """What the scripts in tools/ do before anything is built: they are tried with stand-ins."""
+import json
+import os
 import re
 import subprocess
 import tempfile
@@ -85,6 +87,23 @@ class DemoTest(unittest.TestCase):
                   "worker/_rlmd.abi3.so.p/_rlmd.c.o"}
         self.assertEqual(wanted - set(inputs), set())
         self.assertEqual([each for each in inputs if re.match(r"(tests|bench)/", each)], [])
+
+
+class TallyTest(unittest.TestCase):
+    def test_what_a_failed_test_says_is_no_obstacle(self):
+        """Meson writes it as it is into the XML, an ESC or a NUL too."""
+        with tempfile.TemporaryDirectory() as directory:
+            log = os.path.join(directory, "log")
+            with open(log + ".json", "w") as file:
+                for name, result in (("s / a", "OK"), ("s / b", "FAIL")):
+                    print(json.dumps({"name": name, "result": result}), file=file)
+            with open(log + ".junit.xml", "w") as file:
+                file.write("<?xml version='1.0' encoding='utf-8'?><testsuites><testsuite name='p.b'>"
+                           "<testcase classname='p.b' name='1'><failure>\x1b[31m \0</failure>"
+                           "</testcase></testsuite></testsuites>")
+            done = subprocess.run([tree.ROOT / "tools/tally", log], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 1 failed")
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 gone, a result was told to whoever asked for one, and the exit status names the signal."""
 
 import array
+import contextlib
 import fcntl
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import termios
+import threading
 import time
 import unittest
 
@@ -164,15 +165,23 @@ class Input(SignalTest):
 
     def test_input_without_end(self):
         """It is heard between two pieces, too."""
-        with open("/dev/zero", "rb") as zero, subprocess.Popen(
-                ["cat"], stdin=zero, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as cat:
-            process = self.start("exec", "-p", "replay", "--replay", self.script(), "--json", "q",
-                                 stdin=cat.stdout)
-            cat.stdout.close()
-            self.await_that(lambda: pathlib.Path(f"/proc/{process.pid}/io").exists() and int(
-                pathlib.Path(f"/proc/{process.pid}/io").read_text().split()[1]) > 1 << 20, "it reads nothing")
-            process.send_signal(signal.SIGINT)
-            self.check_result("exec", self.ended(process, 130)[0])
+        taken = []
+
+        def pour(end):
+            with contextlib.suppress(BrokenPipeError), open(end, "wb", buffering=0) as pipe:
+                while True:
+                    taken.append(pipe.write(bytes(PIPE)))
+
+        reader, writer = os.pipe()
+        process = self.start("exec", "-p", "replay", "--replay", self.script(), "--json", "q",
+                             stdin=reader)
+        os.close(reader)
+        pouring = threading.Thread(target=pour, args=(writer,))
+        pouring.start()
+        self.await_that(lambda: sum(taken) > 16 * PIPE, "it reads nothing")
+        process.send_signal(signal.SIGINT)
+        self.check_result("exec", self.ended(process, 130)[0])
+        pouring.join()
 
 
 class End(SignalTest):
