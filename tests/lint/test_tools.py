@@ -96,10 +96,10 @@ class TallyTest(unittest.TestCase):
             log = os.path.join(directory, "log")
             with open(log + ".json", "w") as file:
                 for name, result in (("s / a", "OK"), ("s / b", "FAIL")):
-                    print(json.dumps({"name": name, "result": result}), file=file)
+                    print(json.dumps({"name": name, "result": result, "returncode": 1}), file=file)
             with open(log + ".junit.xml", "w") as file:
-                file.write("<?xml version='1.0' encoding='utf-8'?><testsuites><testsuite name='p.b'>"
-                           "<testcase classname='p.b' name='1'><failure>\x1b[31m \0</failure>"
+                file.write("<?xml version='1.0' encoding='utf-8'?><testsuites><testsuite name='p.s / b'>"
+                           "<testcase classname='p.s / b' name='1'><failure>\x1b[31m \0</failure>"
                            "</testcase></testsuite></testsuites>")
             done = subprocess.run([tree.ROOT / "tools/tally", log], stdout=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
