@@ -57,6 +57,7 @@ static void store(struct config *config, enum option_id id, union option_value v
 
 	switch (option_table[id].type) {
 	case OPTION_IS_TEXT:
+	case OPTION_IS_NAME:
 	case OPTION_IS_CHOICE:
 		free(*(char **)place);
 		*(char **)place = xstrdup(value.text);
@@ -114,7 +115,7 @@ void config_done(struct config *config)
 		void *place = (char *)config + places[i];
 		enum option_type type = option_table[i].type;
 
-		if (type == OPTION_IS_TEXT || type == OPTION_IS_CHOICE)
+		if (type == OPTION_IS_TEXT || type == OPTION_IS_NAME || type == OPTION_IS_CHOICE)
 			free(*(char **)place);
 		if (type == OPTION_IS_LIST)
 			clear_list(place);

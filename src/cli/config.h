@@ -28,6 +28,7 @@ struct config_list {
 };
 
 #define CONFIG_TEXT     char *
+#define CONFIG_NAME     char *
 #define CONFIG_LIST     struct config_list
 #define CONFIG_COUNT    int64_t
 #define CONFIG_DURATION int64_t

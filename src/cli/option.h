@@ -22,6 +22,7 @@ enum option_id {
 
 enum option_type {
 	OPTION_IS_TEXT,
+	OPTION_IS_NAME,
 	OPTION_IS_LIST,
 	OPTION_IS_COUNT,
 	OPTION_IS_DURATION,

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/text.h"
 
 enum { HOUR_MS = 3600000 };
 
@@ -98,14 +99,26 @@ static bool read_duration(const struct option_row *row, const char *string, int6
 	return true;
 }
 
+static bool read_text(const struct option_row *row, const char *string, const char **ret,
+		      struct error *err)
+{
+	*ret = string;
+	if (!*string)
+		return error_set(err, ERROR_USAGE, "the %s is empty", row->argument);
+	if (row->type == OPTION_IS_NAME && !text_is_utf8(text_of(string)))
+		return error_set(err, ERROR_USAGE, "'%s' is not UTF-8; write the name in UTF-8",
+				 string);
+	return true;
+}
+
 bool option_value_read(const struct option_row *row, const char *string, union option_value *ret,
 		       struct error *err)
 {
 	switch (row->type) {
 	case OPTION_IS_TEXT:
+	case OPTION_IS_NAME:
 	case OPTION_IS_LIST:
-		ret->text = string;
-		return *string || error_set(err, ERROR_USAGE, "the %s is empty", row->argument);
+		return read_text(row, string, &ret->text, err);
 	case OPTION_IS_CHOICE:
 		ret->text = string;
 		return is_choice(string, row->argument) ||

@@ -169,6 +169,9 @@ static void test_bad_values(void **state)
 	assert_refused("'L' is none of", ARGUMENTS("--require", "L"));
 	assert_refused("--color", ARGUMENTS("--color", ""));
 	assert_refused("the NAME is empty", ARGUMENTS("-m", ""));
+	assert_refused("--model: 'caf\\xe9' is not UTF-8", ARGUMENTS("-m", "caf\xe9"));
+	assert_refused("is not UTF-8", ARGUMENTS("--subcall-model", "\xff"));
+	assert_refused("is not UTF-8", ARGUMENTS("-p", "open\xc3"));
 	assert_refused("neither yes nor no", ARGUMENTS("--strict=perhaps"));
 }
 
@@ -323,6 +326,7 @@ static void test_bad_files(void **state)
 	assert_bad_file(":1: 'output' can stand on the command line only", "output = x\n");
 	assert_bad_file(":3: there is no section [batch]", "[exec]\n[batch]\nmodel = x\n");
 	assert_bad_file(":2: max-depth: 'deep' is no whole number", "\nmax-depth = deep\n");
+	assert_bad_file(":1: model: 'caf\\xe9' is not UTF-8", "model = caf\xe9\n");
 	assert_bad_file(":1: max-calls: '0' is no whole number", "max-calls = 0\n");
 	assert_bad_file(":1: max-cost: '-1' is no amount", "max-cost = -1\n");
 	assert_bad_file(":1: neither", "model\n");

@@ -341,7 +341,7 @@ class Arguments(InputTest):
             ("--max-tokens", "0"), ("--max-tokens", "9" * 30), ("--max-depth", "17"),
             ("--max-iterations", "0"), ("--worker-memory", "1K"), ("--block-timeout", "1 hour"),
             ("--max-parallel", "0"), ("--require", "L9"), ("--color", "blue"),
-            ("--max-output", "x"),
+            ("--max-output", "x"), ("--model", "caf\udce9"), ("--subcall-model", "\udcff"),
         ):
             with self.subTest(option):
                 self.refused(2, option, option, value)
