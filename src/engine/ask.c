@@ -7,6 +7,7 @@
 #include "async/semaphore.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/money.h"
 #include "budget/gauge.h"
 #include "engine/caller.h"
@@ -33,6 +34,7 @@ struct ask {
 	bool is_short;                /* the account could not pay for it */
 	int64_t wanted;               /* max_tokens, as asked for */
 	bool call_sent;               /* at least once: it is recorded */
+	int64_t call_started;         /* clock_ms() of the latest one */
 	bool lowered;                 /* more would have been affordable than was sent */
 	struct cut_reply *cut;        /* owned: the attempt that was lowered too far; or NULL */
 	int64_t estimate;             /* of the input's tokens */
@@ -434,6 +436,7 @@ static void on_ticket(void *owner)
 	if (ask_reserve(ask, &err) && ask_admit(ask, &err)) {
 		ask->room->calls_in_flight++;
 		ask->call_sent = true;
+		ask->call_started = clock_ms();
 		stand_in(ask, &ask->room->sent);
 		if (ask->options.sent && !ask->cut)
 			ask->options.sent(ask->owner);
@@ -470,6 +473,7 @@ struct llm_usage ask_cancel(struct ask *ask)
 		return response.usage;
 	if (ask->call) {
 		ask->room->calls_in_flight--;
+		response.duration_ms = clock_ms() - ask->call_started;
 		llm_cancel(ask->call, &response.usage, &response.cost);
 		response.cost_known = llm_price(ask->room->llm, ask->options.request.model, 0, 0,
 						&price);

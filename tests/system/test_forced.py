@@ -4,7 +4,9 @@ docs/budget.md states the grace of --max-time: less than a second, whatever mode
 whole process takes a little longer: it starts before the clock does, and cleans up after it.
 """
 
+import json
 import signal
+import time
 import unittest
 
 import patience
@@ -196,15 +198,23 @@ class EveryLimit(ForcedTest):
     def test_an_interruption(self):
         """The answer of a person who does not want to wait: with the listing, and counted."""
         server = self.limited(STEP, Reply(delay=3600))
-        arguments = self.arguments(server, *self.prices(m=PRICES))
+        trace = self.dir / "trace"
+        arguments = self.arguments(server, *self.prices(m=PRICES), "--trace", trace)
         process = self.start(*arguments, env=self.environment(**server.environment()))
         self.assertTrue(server.wait(lambda s: len(s.requests) == 2))
+        began = time.monotonic()
+        time.sleep(0.2)
         process.send_signal(signal.SIGINT)
+        waited = time.monotonic() - began
         out, _ = process.communicate(timeout=patience.hung())
         self.assertIn(b"the forced words", out)
         self.assertIn(b"Interrupted, answer was forced", out)
         self.assertIn("treasure", server.requests[-1].last_user)
         self.assertIn(f"{FORCED}: Interrupted.", server.requests[-1].last_user)
+        calls = json.loads(self.rlmd("trace", trace).out)["llmCalls"]
+        cut = [call for call in calls if call.get("error", {}).get("kind") == "cancelled"]
+        self.assertEqual(len(cut), 1)
+        self.assertGreater(cut[0]["duration"], 1000 * waited - 100)
 
     def test_a_forced_answer_may_take_all_the_time_that_is_left(self):
         """What is set aside of the time is for it, not against it."""
