@@ -12,8 +12,9 @@ enum {
 	REMINDER_MAX = 2000, /* characters of the task in the turns after it */
 	CALL_TOKENS = 2000,  /* of a typical llm_query: what the prompt's cost figure is for */
 	CALL_OUTPUT_TOKENS = 500,
-	CALL_MS = 3000,   /* until this run has measured its own */
-	SUBRUN_CALLS = 5, /* turns of a typical sub-run */
+	CALL_MS = 3000,       /* until this run has measured its own */
+	SUBRUN_CALLS = 5,     /* turns of a typical sub-run */
+	OUTPUTS_TOKENS = 300, /* that a plea with the shortest of them has for them, about */
 };
 
 static void values_of_budget(const struct brief *brief, struct prompt_values *values)
@@ -201,6 +202,18 @@ void brief_forced(const struct brief *brief, const char *reason, struct text new
 	prompt_text(&values, "reason", text_of(reason));
 	prompt_text(&values, "output", news);
 	prompt_render("forced", &values, out->text, out->timeless);
+}
+
+int64_t brief_plea_size(const struct brief *brief)
+{
+	struct telling request = telling_new();
+	int64_t tokens;
+
+	brief_forced(brief, "three turns in a row had neither code nor an answer", text_of(""),
+		     &request);
+	tokens = text_tokens(text_in(request.text));
+	telling_free(&request);
+	return tokens + OUTPUTS_TOKENS;
 }
 
 void brief_summary(int64_t turns, struct text what, struct evbuffer *out)

@@ -47,6 +47,8 @@ bool brief_operation(struct text input, struct text context, int64_t max, struct
 /* `news` is what happened since the last turn: outputs of blocks, notes. */
 void brief_turn(const struct brief *, struct text news, struct telling *out);
 void brief_forced(const struct brief *, const char *reason, struct text news, struct telling *out);
+/* Tokens that the shortest of those is estimated at. */
+int64_t brief_plea_size(const struct brief *);
 
 /* In the place of the first `turns` turns, which their conversation has no room for. */
 void brief_summary(int64_t turns, struct text what, struct evbuffer *out);

@@ -10,6 +10,7 @@
 #include "engine/ask.h"
 #include "engine/brief.h"
 #include "engine/conversation.h"
+#include "engine/reserve.h"
 #include "engine/result.h"
 #include "engine/room.h"
 #include "engine/run.h"
@@ -151,14 +152,20 @@ void engine_stop(struct engine *engine, const struct error *err)
 	run_stop(engine->root, err);
 }
 
-static void first_request(struct conversation *conversation, const struct brief *brief)
+/* What a run says first, with what it has set aside and counted by then. */
+static void first_request(struct conversation *conversation, const struct brief *brief,
+			  struct budget *budget)
 {
 	struct telling telling = telling_new();
+	struct reserve reserve;
 
 	brief_system(brief, NULL, &telling);
 	telling_say(&telling, LLM_SYSTEM, conversation);
+	reserve_set(&reserve, brief->room, budget, brief->room->model, brief_plea_size(brief));
+	budget_count_iteration(budget);
 	brief_first_turn(brief, &telling);
 	telling_say(&telling, LLM_USER, conversation);
+	reserve_drop(&reserve);
 	telling_free(&telling);
 }
 
@@ -208,7 +215,7 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 	json_t *object;
 
 	room_init(&engine.room, NULL, NULL, llm, &engine.config);
-	first_request(&conversation, &brief);
+	first_request(&conversation, &brief, budget);
 	for (size_t i = 0; i < conversation.count; i++)
 		first += text_tokens(conversation.messages[i].text);
 	for (size_t i = 0; i < context->count; i++) {

@@ -17,8 +17,6 @@ enum {
 /* Characters of the last outputs, of the news and of the listing in a plea: what is affordable. */
 static const int64_t plea_sizes[] = {8000, 2000, 400};
 
-enum { OUTPUTS_TOKENS = 300 }; /* that a plea with the shortest of them has for them, about */
-
 static struct brief brief_of(const struct run *run)
 {
 	return (struct brief){
@@ -88,15 +86,9 @@ static void say_first_turn(struct run *run)
 
 int64_t run_plea_size(const struct run *run)
 {
-	struct telling request = telling_new();
 	struct brief brief = brief_of(run);
-	int64_t tokens;
 
-	brief_forced(&brief, "three turns in a row had neither code nor an answer", text_of(""),
-		     &request);
-	tokens = text_tokens(text_in(request.text));
-	telling_free(&request);
-	return tokens + OUTPUTS_TOKENS;
+	return brief_plea_size(&brief);
 }
 
 /* So that the forced answer can be asked for with all of what is said now. */

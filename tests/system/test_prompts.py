@@ -89,6 +89,23 @@ class FirstTurn(ProviderTest):
         self.ask(server, "-c", "tree")
         self.assertIn("left out: 1 binary file", server.requests[1].last_user)
 
+    def test_a_dry_run_shows_what_is_sent(self):
+        """To the letter, but for the time, which goes on meanwhile."""
+        def timeless(text):
+            return re.sub(r"time (\d+m)?[\d.]+m?s\b", "time", text)
+
+        path = self.write("c", "some text")
+        for options in ([], ["--max-cost", "0.02"], ["--max-tokens", "9k"]):
+            with self.subTest(options=options):
+                server = self.serve("openai", final())
+                options = [*options, *self.prices(m=(1000000, 2000000)), "-c", path]
+                shown = self.ask(server, *options, "--dry-run").result
+                self.assertEqual(server.requests, [])
+                self.ask(server, *options)
+                sent = server.requests[0]
+                self.assertEqual(timeless(shown["systemPrompt"]), timeless(sent.system))
+                self.assertEqual(timeless(shown["firstTurn"]), timeless(sent.last_user))
+
     def test_a_batch_of_sub_runs_is_priced(self):
         """ENG-24: what each costs, how long so many take."""
         server = self.serve("openai", final())
