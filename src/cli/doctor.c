@@ -43,6 +43,7 @@ struct doctor {
 	struct event *interrupted; /* owned */
 	int waiting;               /* for the end of the assault, and of the probe */
 	json_t *findings;          /* owned: what --json prints */
+	bool short_of_level;       /* --require asks for more */
 };
 
 static const char usage[] =
@@ -162,7 +163,8 @@ static void find_isolation(struct doctor *doctor)
 	json_object_set(doctor->findings, "level", json_object_get(report, "level"));
 	json_object_set(doctor->findings, "mode", json_object_get(report, "mode"));
 	json_object_set_new(doctor->findings, "layers", findings_layers(report));
-	if (!isolation_suffices(report, doctor->config.require, &err))
+	doctor->short_of_level = !isolation_suffices(report, doctor->config.require, &err);
+	if (doctor->short_of_level)
 		find_problem(doctor, "%s", err.text);
 }
 
@@ -279,7 +281,7 @@ static int print_findings(struct doctor *doctor)
 
 	if (doctor->config.json)
 		return print_json(doctor->findings);
-	findings_format(doctor->findings, out);
+	findings_format(doctor->findings, doctor->short_of_level, out);
 	return print_text(text_in(out));
 }
 

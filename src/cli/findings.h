@@ -7,11 +7,13 @@
 
 #include <event2/buffer.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 /* "layers" of the findings, new: each layer of a sandbox_report() with its state. */
 json_t *findings_layers(const json_t *report);
 
-void findings_format(const json_t *findings, struct evbuffer *out);
+/* `short_of_level`: a problem is that --require asks for more, which costs no guarantee. */
+void findings_format(const json_t *findings, bool short_of_level, struct evbuffer *out);
 
 /* The table of system calls: as text, and as JSON, new. */
 void findings_format_policy(struct evbuffer *out);

@@ -84,6 +84,9 @@ class Machine(DoctorTest):
         findings = self.findings("--python", "/usr/bin/python3", "--require", "L2", status=7,
                                  **options)
         self.assertEqual(findings["problems"], ["isolation L1 is less than --require L2"])
+        text = self.doctor("--python", "/usr/bin/python3", "--require", "L2", status=7, **options).out
+        self.assertTrue(text.endswith("\nEvery guarantee of docs/security.md can be kept, but "
+                                      "--require asks for more layers.\n"), text)
 
     def test_the_same_as_in_a_run(self):
         """What is told is what stands in the result of a run."""
