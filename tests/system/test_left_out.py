@@ -17,6 +17,7 @@ NAMES = (
 
 CONTENTS = {
     "aws": "AKIA" + "ABCDEFGH12345678",
+    "example": "AKIA" + "IOSFODNN7EXAMPLE",
     "github": "ghp_" + RANDOM[:36],
     "pat": "github_pat_" + RANDOM[:60],
     "gitlab": "glpat-" + RANDOM[:20],
@@ -34,7 +35,7 @@ CONTENTS = {
 HONEST = {
     "environment.py": "import os", "env": "x", "keys.txt": "the key to success", "id_rsa.pub": "ssh-rsa AAAA",
     "task.txt": "task-" + RANDOM, "word.css": ".sk-fading-circle-animation-with-a-long-name { }",
-    "short.txt": "sk-abc AKIA ghp_ xoxb-", "doc.md": "AKIA" + "IOSFODNN7EXAMPLE",
+    "short.txt": "sk-abc AKIA ghp_ xoxb-",
     "variable.npmrc": "x", ".npmrc": "save-exact=true", ".pypirc": "[distutils]",
     "certificate.txt": "-----BEGIN " + "CERTIFICATE-----", "lines.txt": "-----BEGIN \n" + "PRIVATE KEY",
     "inside.txt": "x" + "AKIA" + "ABCDEFGH12345678",
