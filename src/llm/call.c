@@ -354,6 +354,8 @@ static void call_feed(struct call *call, struct evbuffer *data)
 	bool fine = stream_feed(call->stream, text_in(data), &error);
 
 	evbuffer_drain(data, evbuffer_get_length(data));
+	if (event_pending(call->timer, EV_TIMEOUT, NULL))
+		return; /* who goes on talking behind the answer's end does not put that off */
 	if (call->reply.finished)
 		call_wait(call, LINGER_MS);
 	else if (call->reply.overlong) /* and may never end: whatever else comes is billed too */

@@ -265,6 +265,18 @@ class Broken(ProviderTest):
             return reply
         return Reply(body=body[:size], content_type="text/event-stream")
 
+    def test_talk_behind_the_end(self):
+        """An answer that has ended is there, though its stream goes on without a pause."""
+        for provider in PROVIDERS:
+            with self.subTest(provider=provider):
+                server = self.serve(provider)
+                server.script(None, lambda r: Reply(
+                    body=Answer(r, final()).stream() + b": still here\n" * (1 << 19),
+                    content_type="text/event-stream", piece_size=4096, piece_delay=0.02))
+                result = self.ask(server, "--max-time", patience.duration(10)).result
+                self.assertEqual((result["output"], len(server.requests)), ("ok", 1))
+                self.assertTrue(server.wait(lambda s: s.requests[0].disconnected))
+
     def test_error_in_a_stream(self):
         """A4: an error after status 200 is of its own class, and half an answer is none."""
         broken = Reply(text="FINAL(wrong)", stream_error="overloaded", headers=SOON)
