@@ -40,12 +40,13 @@ static void open_temporary(struct sink *sink, mode_t mode)
 		free(take_pointer(&sink->temporary));
 }
 
-/* What was opened for us is used as it stands, not opened again at its beginning. */
+/* What was opened for us is used as it stands, not opened again at its beginning. What an exec
+ * would close was not: it is one of our own. */
 static int use_descriptor(int fd)
 {
-	int flags = fcntl(fd, F_GETFL);
+	int flags = fcntl(fd, F_GETFL), own = fcntl(fd, F_GETFD);
 
-	if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+	if (own < 0 || own & FD_CLOEXEC || (flags & O_ACCMODE) == O_RDONLY) {
 		errno = EBADF;
 		return -1;
 	}

@@ -123,6 +123,7 @@ class Ones(Strangers):
             (f"{run} -o /dev/fd/9 q 9>got; cat got", "x\n"),
             (f"{run} -o /dev/null q; echo $?", "0\n"),
             (f"{run} -o /dev/fd/9 q 9</dev/null; echo $?", "2\n"),
+            (f"for n in 3 4 5 6; do {run} -o /dev/fd/$n q; echo $?; done", 4 * "2\n"),
             (f"{run} --trace >(cat >got; echo >>got end) -o /dev/null q; "
              "while ! grep -qs ^end got; do :; done; head -c9 got", '{"event":'),
         ):
