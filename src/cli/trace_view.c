@@ -16,7 +16,6 @@ enum {
 	SUMMARY_LINES = 3, /* of a task, a call's prompt, its answer */
 	LINE_SHOWN = 200,  /* bytes of each of them */
 	NO_DURATION = -1,  /* of traces that do not tell it */
-	COLUMN_MAX = 64,   /* runs nest 16 deep at most; a file may say anything */
 };
 
 struct view {
@@ -106,8 +105,8 @@ static void write_turn(struct view *view, const json_t *turn, int column)
 	size_t i;
 
 	indent(view, column);
-	evbuffer_add_printf(view->out, "turn %" PRId64 ": ",
-			    json_get_integer(turn, "index", 0) + 1);
+	evbuffer_add_printf(view->out, "turn %" PRIu64 ": ",
+			    (uint64_t)json_get_integer(turn, "index", 0) + 1);
 	write_price(view, json_get_integer(turn, "duration", NO_DURATION),
 		    json_get_integer(json_object_get(turn, "prompt"), "tokens", 0),
 		    json_get_integer(response, "tokens", 0), json_object_get(response, "cost"));
@@ -178,8 +177,7 @@ static void write_run(struct view *view, const json_t *run, int column)
 	json_array_foreach (json_object_get(run, "llmCalls"), i, part)
 		write_call(view, part, column);
 	json_array_foreach (json_object_get(run, "subcalls"), i, part)
-		if (column < COLUMN_MAX)
-			write_run(view, part, column);
+		write_run(view, part, column);
 	write_end(view, run, column);
 }
 

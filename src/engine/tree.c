@@ -8,13 +8,17 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/money.h"
 
-enum { EVENT_DEPTH_MAX = 32 };
+enum {
+	EVENT_DEPTH_MAX = 32,
+	NESTING_MAX = 32, /* of runs: twice what --max-depth allows; a file may say anything */
+};
 
 struct tree {
 	json_t *runs;   /* owned: id -> trace, as far as it has come */
 	json_t *root;   /* lent out of `runs` */
-	json_t *seen;   /* owned: id -> what a run without an end has used, beside its trace */
+	json_t *seen;   /* owned: id -> how deep it stands, and what it has used beside its trace */
 	json_int_t now; /* "ms" of the last event */
 };
 
@@ -51,6 +55,19 @@ static void copy(json_t *to, const json_t *from, const char *const *keys)
 	}
 }
 
+/* False where it stands deeper than any run does, and is left out. */
+static bool note_run(struct tree *tree, const json_t *event)
+{
+	const json_t *above = json_object_get(tree->seen,
+					      json_string_value(json_object_get(event, "parent")));
+	json_int_t level = above ? json_get_integer(above, "level", 0) + 1 : 0;
+
+	json_object_set_new(tree->seen, json_string_value(json_object_get(event, "run")),
+			    json_pack("{s:I, s:I, s:I}", "level", level, "start", tree->now,
+				      "cached", (json_int_t)0));
+	return level < NESTING_MAX;
+}
+
 static void begin_run(struct tree *tree, const json_t *event)
 {
 	static const char *const keys[] = {"depth", "task", "model", "contexts", NULL};
@@ -66,9 +83,6 @@ static void begin_run(struct tree *tree, const json_t *event)
 	json_object_set_new(run, "finalAnswer", json_string(""));
 	json_object_set_new(run, "answerSource", json_string("error"));
 	json_object_set_new(tree->runs, json_string_value(json_object_get(event, "run")), run);
-	json_object_set_new(
-		tree->seen, json_string_value(json_object_get(event, "run")),
-		json_pack("{s:I, s:I}", "start", (json_int_t)tree->now, "cached", (json_int_t)0));
 	if (parent)
 		json_array_append(json_object_get(parent, "subcalls"), run);
 	else
@@ -138,13 +152,19 @@ static void end_run(json_t *run, const json_t *event)
 	copy(run, event, keys);
 }
 
+/* Saturating: a file may say anything. */
+static void add_to(json_int_t *sum, const json_t *object, const char *key)
+{
+	*sum = money_add(*sum, json_get_integer(object, key, 0));
+}
+
 static void note_cached(json_t *seen, const json_t *event)
 {
-	json_int_t cached = json_get_integer(event, "cachedTokens", 0);
+	json_int_t cached = json_get_integer(seen, "cached", 0);
 
-	if (seen && cached)
-		json_object_set_new(seen, "cached",
-				    json_integer(json_get_integer(seen, "cached", 0) + cached));
+	add_to(&cached, event, "cachedTokens");
+	if (cached)
+		json_object_set_new(seen, "cached", json_integer(cached));
 }
 
 void tree_feed(struct tree *tree, json_t *event)
@@ -158,12 +178,15 @@ void tree_feed(struct tree *tree, json_t *event)
 	};
 	const char *name = json_string_value(json_object_get(event, "event"));
 	const char *id = json_string_value(json_object_get(event, "run"));
+	json_int_t ms;
 	json_t *run;
 
-	tree->now = json_get_integer(event, "ms", tree->now);
+	ms = json_get_integer(event, "ms", 0);
+	if (ms > 0)
+		tree->now = ms;
 	if (!name || !id)
 		return;
-	if (!strcmp(name, "run") && !json_object_get(tree->runs, id))
+	if (!strcmp(name, "run") && !json_object_get(tree->seen, id) && note_run(tree, event))
 		begin_run(tree, event);
 	run = json_object_get(tree->runs, id);
 	note_cached(json_object_get(tree->seen, id), event);
@@ -174,7 +197,7 @@ void tree_feed(struct tree *tree, json_t *event)
 
 /* What was used, of a run that did not come to tell it, and of all below it. */
 struct tally {
-	double cost;
+	int64_t cost;
 	json_int_t input, output, cached, iterations, subcalls, calls, depth;
 	bool complete; /* every cost is known */
 };
@@ -182,15 +205,15 @@ struct tally {
 static void tally_cost(struct tally *tally, const json_t *cost)
 {
 	tally->complete &= json_is_number(cost);
-	tally->cost += json_number_value(cost);
+	tally->cost = money_add(tally->cost, money_from_dollars(json_number_value(cost)));
 }
 
 static void tally_turn(struct tally *tally, const json_t *iteration)
 {
 	const json_t *response = json_object_get(iteration, "response");
 
-	tally->input += json_get_integer(json_object_get(iteration, "prompt"), "tokens", 0);
-	tally->output += json_get_integer(response, "tokens", 0);
+	add_to(&tally->input, json_object_get(iteration, "prompt"), "tokens");
+	add_to(&tally->output, response, "tokens");
 	tally->iterations++;
 	tally->calls++;
 	tally_cost(tally, json_object_get(response, "cost"));
@@ -198,8 +221,8 @@ static void tally_turn(struct tally *tally, const json_t *iteration)
 
 static void tally_call(struct tally *tally, const json_t *call)
 {
-	tally->input += json_get_integer(call, "inputTokens", 0);
-	tally->output += json_get_integer(call, "outputTokens", 0);
+	add_to(&tally->input, call, "inputTokens");
+	add_to(&tally->output, call, "outputTokens");
 	tally->iterations += text_equal(json_get_text(call, "kind"), "turn");
 	tally->calls++;
 	tally_cost(tally, json_object_get(call, "cost"));
@@ -209,21 +232,24 @@ static void tally_below(struct tally *tally, const json_t *usage)
 {
 	json_int_t depth = json_get_integer(usage, "maxDepthReached", 0);
 
-	tally->input += json_get_integer(usage, "inputTokens", 0);
-	tally->output += json_get_integer(usage, "outputTokens", 0);
-	tally->cached += json_get_integer(usage, "cachedTokens", 0);
-	tally->iterations += json_get_integer(usage, "iterations", 0);
-	tally->subcalls += 1 + json_get_integer(usage, "subcalls", 0);
-	tally->calls += json_get_integer(usage, "llmCalls", 0);
+	add_to(&tally->input, usage, "inputTokens");
+	add_to(&tally->output, usage, "outputTokens");
+	add_to(&tally->cached, usage, "cachedTokens");
+	add_to(&tally->iterations, usage, "iterations");
+	tally->subcalls = money_add(tally->subcalls, 1);
+	add_to(&tally->subcalls, usage, "subcalls");
+	add_to(&tally->calls, usage, "llmCalls");
 	tally->depth = depth > tally->depth ? depth : tally->depth;
 	tally->complete &= json_get_bool(usage, "costComplete", false);
-	tally->cost += json_number_value(json_object_get(usage, "cost"));
+	tally->cost = money_add(
+		tally->cost, money_from_dollars(json_number_value(json_object_get(usage, "cost"))));
 }
 
 static json_t *tally_usage(const struct tally *tally, json_int_t duration)
 {
 	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "cost",
-			 tally->cost, "tokens", tally->input + tally->output, "inputTokens",
+			 money_to_dollars(tally->cost), "tokens",
+			 (json_int_t)money_add(tally->input, tally->output), "inputTokens",
 			 tally->input, "outputTokens", tally->output, "duration", duration,
 			 "iterations", tally->iterations, "subcalls", tally->subcalls, "llmCalls",
 			 tally->calls, "maxDepthReached", tally->depth, "cachedTokens",

@@ -86,12 +86,32 @@ class FormTest(CommandLineTest):
         """A file may say anything: it is shown as deep as runs can nest."""
         events = [
             {"event": "run", "seq": i, "run": f"r{i}", "parent": f"r{i - 1}" if i else None, "depth": i,
-             "task": "t", "model": "m"} for i in range(3000)
+             "task": "t", "model": "m"} for i in range(60000)
         ]
         path = self.write("deep.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+        for form, mark in (("--text", "at depth"), ("--json", '"parentId"')):
+            shown = self.call("trace", form, path)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertEqual(shown.stdout.count(mark), 32)
+
+    def test_numbers_beyond_all_bounds(self):
+        """What is added up of them stays at the bound."""
+        most = (1 << 63) - 1
+        part = {"run": "r", "ms": -most, "index": most, "duration": -most, "cachedTokens": most}
+        turn = {**part, "event": "response", "prompt": {"content": "p", "tokens": most},
+                "response": {"content": "a", "tokens": most, "cost": 1e308}}
+        call = {**part, "event": "llm_call", "inputTokens": most, "outputTokens": most, "cost": 1e308}
+        events = [{"event": "run", "seq": 0, "run": "r", "parent": None, "depth": 0, "task": "t",
+                   "model": "m", "ms": most}, turn, turn, call, {**part, "event": "code"}]
+        path = self.write("vast.jsonl", "".join(json.dumps(event) + "\n" for event in events))
+        shown = self.call("trace", "--json", path)
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        usage = json.loads(shown.stdout)["usage"]
+        for name in ("tokens", "inputTokens", "outputTokens", "cachedTokens"):
+            self.assertEqual(usage[name], most)
+        self.assertEqual((usage["duration"], usage["llmCalls"]), (0, 3))
         shown = self.call("trace", "--text", path)
-        self.assertEqual(shown.returncode, 0, shown.stderr)
-        self.assertLess(shown.stdout.count("at depth"), 64)
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
 
     def test_bad_arguments(self):
         for arguments in (("trace", "--tree", "x"), ("trace", "a", "b"), ("trace", "-j")):
