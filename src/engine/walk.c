@@ -69,6 +69,7 @@ static bool list_names(struct level *level)
 	DIR *directory = again < 0 ? NULL : fdopendir(again);
 	struct dirent *entry;
 	size_t room = 0;
+	int failure;
 
 	if (!directory)
 		return false;
@@ -77,10 +78,12 @@ static bool list_names(struct level *level)
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
 		    strcmp(entry->d_name, ".git") != 0)
 			take_name(level, entry, &room);
+	failure = errno; /* a part of the names is not what was asked for */
 	closedir(directory);
 	if (level->count)
 		qsort(level->names, level->count, sizeof *level->names, compare_names);
-	return true;
+	errno = failure;
+	return !failure;
 }
 
 static void leave(struct walk *walk)

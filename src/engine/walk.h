@@ -15,7 +15,7 @@ enum walk_kind {
 	WALK_FILE,       /* a regular one, open for reading */
 	WALK_LINK,       /* a symbolic link; it was not followed */
 	WALK_SPECIAL,    /* a socket, a device or a FIFO */
-	WALK_UNREADABLE, /* a file or a directory that could not be opened, or is too deep down */
+	WALK_UNREADABLE, /* could not be opened or listed, or is too deep down */
 };
 
 struct walk_entry {

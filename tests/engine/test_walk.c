@@ -3,6 +3,9 @@
  */
 #include "engine/walk.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +16,23 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* Entries that directories tell before their disk fails; -1: it does not. */
+static int healthy = -1;
+
+/* In place of the C library's, whose other name this may be; struct dirent is the same. */
+struct dirent *readdir(DIR *directory)
+{
+	struct dirent *(*next)(DIR *);
+
+	*(void **)&next = dlsym(RTLD_NEXT, "readdir64");
+	if (healthy) {
+		healthy -= healthy > 0;
+		return next(directory);
+	}
+	errno = EIO;
+	return NULL;
+}
 
 static char room[] = "/tmp/rlmd-walk-XXXXXX";
 
@@ -175,12 +195,31 @@ static void test_deep(void **state)
 	assert_null(strstr(told.text, "bottom"));
 }
 
+/* A directory that cannot be read to its end is told, and not taken for a smaller one. */
+static void test_half_listed(void **state)
+{
+	struct told told = {0};
+	struct error err;
+
+	(void)state;
+	make("tree/d");
+	put("tree/d/a", "1");
+	put("tree/d/b", "2");
+	healthy = 5; /* of the tree ".", ".." and "d"; of that two */
+	assert_true(walk_directory("tree", note, &told, NULL));
+	assert_string_equal(told.text, "? d/ \n");
+	healthy = 2;
+	assert_false(walk_directory("tree", note, &told, &err));
+	assert_non_null(strstr(err.text, "Input/output error"));
+	healthy = -1;
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_order),         TEST(test_swapped_before), TEST(test_swapped_within),
-		TEST(test_swapped_files), TEST(test_deep),
+		TEST(test_swapped_files), TEST(test_deep),           TEST(test_half_listed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
