@@ -15,6 +15,7 @@
 enum {
 	IDLE_MS = 300000,       /* a stream's longest silence: models are loaded and think */
 	LINGER_MS = 100,        /* for the body's end after the answer's, to keep the connection */
+	REST_MS = 5000,         /* for the usage and the end after the last of the text */
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
 	ERROR_BODY_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
 	TRUNCATION_CHECK = 200,    /* tokens of a prompt from which on its truncation is told */
@@ -110,8 +111,7 @@ static const char *resolved_model(const struct call *call)
 	return *call->reply.model ? call->reply.model : call->request->model;
 }
 
-/* An answered error costs nothing; what broke after the request had left may have been worked on.
- */
+/* An error costs nothing; what broke after the request had left may have been worked on. */
 static bool attempt_billed(const struct call *call)
 {
 	if (call->status)
@@ -310,13 +310,10 @@ static void call_complete(struct call *call)
 		call->reply.finish = LLM_FINISH_LENGTH;
 	warn_of_truncation(call);
 	attempt_close(call);
-	if (!call->reply.refused) {
-		call_finish(call, NULL);
-		return;
-	}
-	error_set(&error, ERROR_REFUSED, "%s refused to answer%s%s", call->provider->name,
-		  *call->reply.refusal ? ": " : "", call->reply.refusal);
-	call_finish(call, &error);
+	if (call->reply.refused)
+		error_set(&error, ERROR_REFUSED, "%s refused to answer%s%s", call->provider->name,
+			  *call->reply.refusal ? ": " : "", call->reply.refusal);
+	call_finish(call, call->reply.refused ? &error : NULL);
 }
 
 static bool on_event(void *owner, struct text event, struct text data, struct error *err)
@@ -351,10 +348,11 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 static void call_feed(struct call *call, struct evbuffer *data)
 {
 	struct error error = {0};
+	bool whole = call->reply.complete, ended = call->reply.finished;
 	bool fine = stream_feed(call->stream, text_in(data), &error);
 
 	evbuffer_drain(data, evbuffer_get_length(data));
-	if (event_pending(call->timer, EV_TIMEOUT, NULL))
+	if (ended)
 		return; /* who goes on talking behind the answer's end does not put that off */
 	if (call->reply.finished)
 		call_wait(call, LINGER_MS);
@@ -364,6 +362,8 @@ static void call_feed(struct call *call, struct evbuffer *data)
 		call_failed_nonsense(call, error.text);
 	else if (!fine)
 		call_failed_in_answer(call, &error);
+	else if (call->reply.complete && !whole)
+		call_wait(call, REST_MS);
 }
 
 static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
@@ -474,7 +474,7 @@ static void call_admit(struct call *call)
 	}
 }
 
-/* The gate opens; or the answer is there and its connection's end does not come. */
+/* The gate opens; or the answer is there, and its end or its connection's does not come. */
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct call *call = arg;

@@ -1,5 +1,6 @@
 """Providers that throttle, refuse, break off, stall or talk nonsense, and what is done then."""
 
+import dataclasses
 import email.utils
 import json
 import os
@@ -264,6 +265,17 @@ class Broken(ProviderTest):
             reply.cut_after = size
             return reply
         return Reply(body=body[:size], content_type="text/event-stream")
+
+    def test_an_end_that_never_comes(self):
+        """Nor is an open connection waited for when finish and usage were told."""
+        for provider, end in (("openai", b"data: [DONE]"), ("anthropic", b"event: message_stop")):
+            with self.subTest(provider=provider):
+                server = self.serve(provider)
+                server.script(None, lambda r: dataclasses.replace(
+                    final(), stall_after=Answer(r, final()).stream().index(end)))
+                result = self.ask(server, "--max-time", patience.duration(60)).result
+                self.assertEqual((result["output"], len(server.requests)), ("ok", 1))
+                self.assertFalse(result["usage"]["estimated"])
 
     def test_talk_behind_the_end(self):
         """An answer that has ended is there, though its stream goes on without a pause."""
