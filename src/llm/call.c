@@ -138,10 +138,18 @@ static void call_bill(struct call *call)
 	call->cost = money_add(call->cost, cost);
 }
 
+/* What a server says may hold the key that it was sent. */
+static void redact(const struct call *call, char *string)
+{
+	string[key_redact(call->provider->key, string, strlen(string))] = '\0';
+}
+
 /* Ends the attempt: what it cost is counted, what it held is gone; the answer only if asked. */
 static void attempt_close(struct call *call)
 {
 	call_bill(call);
+	redact(call, call->reply.model);
+	redact(call, call->reply.refusal);
 	http_transfer_free(take_pointer(&call->transfer));
 	stream_free(take_pointer(&call->stream));
 	evbuffer_drain(call->body, evbuffer_get_length(call->body));
@@ -231,12 +239,6 @@ static void call_failed(struct call *call, const struct error *error, bool retry
 	call_wait(call, at - now);
 }
 
-/* What a server says may hold the key that it was sent. */
-static void redact(const struct call *call, char *string)
-{
-	string[key_redact(call->provider->key, string, strlen(string))] = '\0';
-}
-
 static void call_failed_in_answer(struct call *call, struct error *error)
 {
 	redact(call, error->text);
@@ -304,8 +306,6 @@ static void call_complete(struct call *call)
 {
 	struct error error = {0};
 
-	redact(call, call->reply.model);
-	redact(call, call->reply.refusal);
 	if (call->reply.overlong)
 		call->reply.finish = LLM_FINISH_LENGTH;
 	warn_of_truncation(call);

@@ -209,6 +209,25 @@ class Secrecy(ProviderTest):
         self.assertNotIn(KEY, outcome.out + outcome.err)
         self.assertIn("no, ***", outcome.err)
 
+    def test_a_failed_answer_that_has_the_key_as_its_model(self):
+        """The model's name is told of calls that failed, too."""
+        for provider in PROVIDERS:
+            with self.subTest(provider=provider):
+                trace = self.dir / provider
+                half = Reply(text="words " * 40, model=f"m-{KEY}", cut_after=400)
+                server = self.serve(provider)
+                server.script(None, half)
+                outcome = self.ask(
+                    server, "--trace", str(trace), "--record",
+                    str(self.dir / f"{provider}.record"), status=5, **{VARIABLE[provider]: KEY}
+                )
+                events = [json.loads(line) for line in trace.read_text().splitlines()]
+                models = [event["model"] for event in events if event["event"] == "llm_call"]
+                self.assertEqual(models, ["m-***"])
+                written = [path for path in self.dir.rglob("*") if path.is_file()]
+                texts = "".join(path.read_text() for path in written)
+                self.assertNotIn(KEY, outcome.out + outcome.err + texts)
+
     def test_a_dummy_key_is_a_word(self):
         """Local servers take any key: an answer may have it as the word that it is."""
         server = self.serve("openai", final("ask ollama"))
