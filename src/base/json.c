@@ -6,9 +6,9 @@
 
 #include "base/cleanup.h"
 
-/* jansson recurses, so the depth is counted before it may. */
-static bool depth_within(struct text text, unsigned max_depth)
+struct json_shape json_look(struct text text)
 {
+	struct json_shape shape = {0};
 	bool in_string = false;
 	unsigned depth = 0;
 
@@ -23,13 +23,16 @@ static bool depth_within(struct text text, unsigned max_depth)
 		} else if (c == '"') {
 			in_string = true;
 		} else if (c == '{' || c == '[') {
-			if (++depth > max_depth)
-				return false;
+			shape.values++;
+			if (++depth > shape.depth)
+				shape.depth = depth;
+		} else if (c == ',' || c == ':') {
+			shape.values++;
 		} else if ((c == '}' || c == ']') && depth) {
 			depth--;
 		}
 	}
-	return true;
+	return shape;
 }
 
 json_t *json_read(struct text text, unsigned max_depth, struct error *err)
@@ -37,7 +40,8 @@ json_t *json_read(struct text text, unsigned max_depth, struct error *err)
 	json_error_t error;
 	json_t *value;
 
-	if (!depth_within(text, max_depth)) {
+	/* jansson recurses, so the depth is counted before it may. */
+	if (json_look(text).depth > max_depth) {
 		error_set(err, ERROR_BAD_REPLY, "JSON nested more than %u deep", max_depth);
 		return NULL;
 	}

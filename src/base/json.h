@@ -19,6 +19,15 @@ struct evbuffer;
 /* Significant digits of a written number: 0.000605 stays that, and a pico-dollar is not lost. */
 enum { JSON_DIGITS = 15 };
 
+/* How deep a text nests, and how many members and elements it has, if it is JSON. */
+struct json_shape {
+	unsigned depth;
+	size_t values;
+};
+
+/* Takes no memory, and a small part of the time that reading takes. */
+struct json_shape json_look(struct text);
+
 /* One JSON value from `text`, new; NULL and ERROR_BAD_REPLY otherwise. */
 json_t *json_read(struct text, unsigned max_depth, struct error *);
 

@@ -13,7 +13,9 @@
 
 enum {
 	JSON_DEPTH = 64,
-	PIECE = 256, /* bytes after which is looked whether an answer is too long */
+	JSON_VALUES =
+		100000, /* jansson takes tens of milliseconds for them; for their text little */
+	PIECE = 256,    /* bytes after which is looked whether an answer is too long */
 };
 
 static const struct adapter *const adapters[] = {
@@ -225,9 +227,14 @@ static void tame_numbers(char *json)
 
 json_t *reply_json(struct text text, struct error *err)
 {
-	json_t *value = json_read(text, JSON_DEPTH, NULL);
 	auto_free char *tamed = NULL;
+	json_t *value;
 
+	if (json_look(text).values > JSON_VALUES) {
+		error_set(err, ERROR_BAD_REPLY, "JSON of more than %d values", JSON_VALUES);
+		return NULL;
+	}
+	value = json_read(text, JSON_DEPTH, NULL);
 	if (value)
 		return value;
 	tamed = xstrndup(text.bytes, text.size);

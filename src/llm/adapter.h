@@ -112,8 +112,11 @@ bool reply_count(struct reply *, const json_t *object, const char *key, int64_t 
  * says zero: no prompt is that, and no text.
  */
 struct llm_usage reply_usage(const struct reply *, int64_t input_estimate);
-/* The JSON of an answer, as json_read(); a number too large for it becomes -1, as one count that
- * cannot be is no reason to lose an answer that is paid for. */
+/*
+ * The JSON of an answer, as json_read(), but of so many values at most as are read without holding
+ * the loop; a number too large for it becomes -1, as one count that cannot be is no reason to lose
+ * an answer that is paid for.
+ */
 json_t *reply_json(struct text, struct error *);
 
 /* The request's model, or the adapter's default, as "model":"name" */

@@ -74,6 +74,20 @@ static void test_depth(void **state)
 	assert_refused(text_from(deep, sizeof deep), 100);
 }
 
+/* What is in strings is no value, whatever it looks like. */
+static void test_shape(void **state)
+{
+	struct json_shape shape;
+
+	(void)state;
+	shape = json_look(text_of("{\"a,b:[\": [1, 2, \"\\\",[{\"], \"c\": {}}"));
+	assert_int_equal(shape.depth, 2);
+	assert_int_equal(shape.values, 8); /* three brackets, three commas, two colons */
+	shape = json_look((struct text){0});
+	assert_int_equal(shape.depth, 0);
+	assert_int_equal(shape.values, 0);
+}
+
 /* Strings keep NUL; accessors answer for what is missing or of another type. */
 static void test_accessors(void **state)
 {
@@ -182,9 +196,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused),   cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_accessors), cmocka_unit_test(test_any_value),
-		cmocka_unit_test(test_from_text), cmocka_unit_test(test_quote),
-		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_shape),     cmocka_unit_test(test_accessors),
+		cmocka_unit_test(test_any_value), cmocka_unit_test(test_from_text),
+		cmocka_unit_test(test_quote),     cmocka_unit_test(test_write),
 	};
 
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);

@@ -360,6 +360,19 @@ class Huge(ProviderTest):
                 reply = Reply(body=b" " * MIB, repeat_body=100)
                 self.assertIn("too large", self.check(provider, reply, "--no-stream"))
 
+    def test_millions_of_values(self):
+        """To read them would take seconds, in which nothing else is looked at: they are counted."""
+        for provider in PROVIDERS:
+            answer = b'{"x":[' + b"0," * MIB + b"0]," + (WHOLE[provider] % b"FINAL(x)")[1:]
+            bodies = {
+                ("--no-stream",): answer,
+                (): (b"" if provider == "ollama" else b"data: ") + answer + b"\n\n",
+            }
+            for option, body in bodies.items():
+                with self.subTest(provider=provider, option=option):
+                    told = self.check(provider, Reply(body=body), *option)
+                    self.assertIn("more than 100000 values", told)
+
     def test_a_stream_of_text(self):
         """Each event is small, and all of them are far more than was asked for: it is cut there."""
         word = "word " * 100
