@@ -195,6 +195,14 @@ static void classify(unsigned char classes[static 256])
 			classes[c] |= IN_WORD;
 }
 
+/* JSON writes the end of a line as a letter behind a backslash: what follows begins anew. */
+static bool ends_escape(struct text text, size_t at)
+{
+	char c = text.bytes[at];
+
+	return (c == 'n' || c == 'r' || c == 't') && at && text.bytes[at - 1] == '\\';
+}
+
 const char *secret_in_text(struct text text)
 {
 	unsigned char classes[256] = {0};
@@ -210,7 +218,7 @@ const char *secret_in_text(struct text text)
 			if (what)
 				return what;
 		}
-		within = class & IN_WORD;
+		within = class & IN_WORD && !ends_escape(text, i);
 	}
 	return NULL;
 }

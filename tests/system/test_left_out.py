@@ -69,6 +69,17 @@ class LeftOut(GuardedTest):
         self.assertEqual(text, "===== main.py =====\ncode\n")
         self.assertIn(f"skipped {2 * len(CONTENTS)} files that look like secrets", err)
 
+    def test_contents_behind_an_escape(self):
+        """As JSON and logs write a line's end: the letter before the secret is none of its word."""
+        for name, secret in CONTENTS.items():
+            for escape in ("\\n", "\\r\\n", "\\t"):
+                text = f'{{"log": "x{escape}{secret}"}}'
+                self.write(f"tree/{name}-{len(escape)}{escape[-1]}", text)
+        self.write("tree/main.py", "code")
+        text, err = self.sent("-c", "tree")
+        self.assertEqual(text, "===== main.py =====\ncode\n")
+        self.assertIn(f"skipped {3 * len(CONTENTS)} files that look like secrets", err)
+
     def test_registries(self):
         for name, text in ((".npmrc", "//registry/:_authToken=x"), (".pypirc", "password: x")):
             with self.subTest(name):
