@@ -131,10 +131,16 @@ bool reply_add_thinking(struct reply *reply, struct text text, struct error *err
 	return reply_add(reply, reply->thinking, &reply->thinking_least, text, err);
 }
 
+void reply_pass(struct reply *reply, struct text text)
+{
+	within_asked(reply, &reply->thinking_least, text);
+}
+
 void reply_refuse(struct reply *reply, struct text why)
 {
 	size_t used = strlen(reply->refusal);
 
+	reply_pass(reply, why);
 	reply->refused = true;
 	text_escape(why, reply->refusal + used, sizeof reply->refusal - used);
 }

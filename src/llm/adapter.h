@@ -97,6 +97,8 @@ extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
 /* Appends as much as was asked for; ERROR_BAD_REPLY beyond REPLY_TEXT_MAX. */
 bool reply_add_text(struct reply *, struct text, struct error *);
 bool reply_add_thinking(struct reply *, struct text, struct error *);
+/* Counts output that is of no use here, so that no answer goes on for ever by it. */
+void reply_pass(struct reply *, struct text);
 /* Marks the reply as refused; reasons that come in pieces are joined, as far as they fit. */
 void reply_refuse(struct reply *, struct text why);
 void reply_model(struct reply *, const json_t *object); /* takes the member "model" */

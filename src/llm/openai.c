@@ -96,6 +96,16 @@ static bool take_content(struct reply *reply, const json_t *content, struct erro
 	return reply_add_text(reply, json_text(content), err);
 }
 
+/* Some models call tools though none were offered. */
+static void pass_tool_calls(struct reply *reply, const json_t *calls)
+{
+	const json_t *call;
+	size_t i;
+
+	json_array_foreach (calls, i, call)
+		reply_pass(reply, json_get_text(json_object_get(call, "function"), "arguments"));
+}
+
 /* `message` is a whole one or a delta; both have the same members. */
 static bool take_message(struct reply *reply, const json_t *message, struct error *err)
 {
@@ -106,6 +116,7 @@ static bool take_message(struct reply *reply, const json_t *message, struct erro
 		thinking = json_get_text(message, "reasoning");
 	if (refusal.size)
 		reply_refuse(reply, refusal);
+	pass_tool_calls(reply, json_object_get(message, "tool_calls"));
 	return take_content(reply, json_object_get(message, "content"), err) &&
 	       reply_add_thinking(reply, thinking, err);
 }

@@ -373,6 +373,20 @@ class Huge(ProviderTest):
                     told = self.check(provider, Reply(body=body), *option)
                     self.assertIn("more than 100000 values", told)
 
+    def test_a_stream_of_what_is_of_no_use(self):
+        """Tool calls that nobody offered, and a refusal, are output too: they are cut like text."""
+        word = "word " * 100
+        tool = {"tool_calls": [{"index": 0, "function": {"arguments": word}}]}
+        for delta, status in ((tool, 6), ({"refusal": word}, 10)):
+            with self.subTest(delta=list(delta)):
+                body = b"data: " + dumps({"choices": [{"delta": delta}]}) + b"\n\n"
+                reply = Reply(body=body, repeat_body=200000, content_type="text/event-stream")
+                server = self.serve("openai").script(None, reply)
+                result = self.ask(server, "--max-tokens", "20000", status=status).result
+                self.assertTrue(result["usage"]["estimated"])
+                self.assertGreater(result["usage"]["outputTokens"], server.requests[0].max_tokens)
+                self.assertIn("sent more output than max_tokens", "".join(result["warnings"]))
+
     def test_a_stream_of_text(self):
         """Each event is small, and all of them are far more than was asked for: it is cut there."""
         word = "word " * 100
