@@ -52,6 +52,7 @@ void dry_run_format(const json_t *object, int64_t max_cost, struct evbuffer *out
 	add_string(out, "provider", json_object_get(object, "provider"));
 	add_string(out, "model", json_object_get(object, "model"));
 	add_string(out, "subcall model", json_object_get(object, "subcallModel"));
+	add_string(out, "prompts", json_object_get(object, "promptProfile"));
 	add_string(out, "prices of", json_object_get(object, "priceTable"));
 	json_array_foreach (json_object_get(object, "contexts"), i, context)
 		add_context(out, context);

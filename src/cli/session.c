@@ -62,6 +62,7 @@ static void use_settings(struct session *session)
 	session->settings = (struct engine_config){
 		.model = config->model,
 		.subcall_model = config->subcall_model,
+		.prompts = session->prompts,
 		.limits = {.cost = config->max_cost,
 			   .tokens = config->max_tokens,
 			   .time_ms = config->max_time,
@@ -77,6 +78,16 @@ static void use_settings(struct session *session)
 		.grace_ms = config->grace,
 		.strict = config->strict,
 	};
+}
+
+static bool open_prompts(struct session *session, struct error *err)
+{
+	const char *name = session->config.prompt;
+
+	if (!name)
+		return true;
+	session->prompts = prompt_set_open(name, err);
+	return session->prompts || error_context(err, "--prompt");
 }
 
 static bool read_settings(struct session *session, struct error *err)
@@ -96,6 +107,8 @@ static bool read_settings(struct session *session, struct error *err)
 		      : config->verbose > 2 ? LOG_DEBUG
 		      : config->verbose > 0 ? LOG_INFO
 					    : LOG_WARNING);
+	if (!open_prompts(session, err))
+		return false;
 	use_settings(session);
 	session->time = input_time_from(config->max_time);
 	return true;
@@ -415,6 +428,7 @@ void session_done(struct session *session)
 {
 	session_close(session);
 	output_free(session->output);
+	prompt_set_free(session->prompts);
 	json_decref(session->notes);
 	config_done(&session->config);
 }

@@ -21,6 +21,7 @@
 #include "cli/output.h"
 #include "cli/status.h"
 #include "engine/engine.h"
+#include "engine/prompt_set.h"
 
 /* A command, as its help tells it. All static. */
 struct session_command {
@@ -44,18 +45,19 @@ struct session {
 	const struct session_command *command; /* lent */
 	const struct session_work *work;       /* lent while it is waited for, else NULL */
 	struct config config;
-	struct input_time time;        /* since session_begin() */
-	struct engine_config settings; /* its strings are lent by the config */
-	json_t *notes;                 /* owned: what was warned of before the start */
-	struct output *output;         /* owned */
-	struct event_base *base;       /* owned */
-	struct event *interrupted;     /* owned */
-	struct llm *llm;               /* owned */
-	struct sandbox *sandbox;       /* owned */
-	struct status *status;         /* owned */
-	int signal;                    /* that ended or shortened the work, or 0 */
-	bool over;                     /* the work told its end */
-	struct error broken;           /* why the output could not be written */
+	struct input_time time;           /* since session_begin() */
+	const struct prompt_set *prompts; /* owned; NULL: by model */
+	struct engine_config settings;    /* its strings are lent by the config */
+	json_t *notes;                    /* owned: what was warned of before the start */
+	struct output *output;            /* owned */
+	struct event_base *base;          /* owned */
+	struct event *interrupted;        /* owned */
+	struct llm *llm;                  /* owned */
+	struct sandbox *sandbox;          /* owned */
+	struct status *status;            /* owned */
+	int signal;                       /* that ended or shortened the work, or 0 */
+	bool over;                        /* the work told its end */
+	struct error broken;              /* why the output could not be written */
 };
 
 /*

@@ -96,9 +96,9 @@ void telling_say(struct telling *telling, enum llm_role role, struct conversatio
 	evbuffer_drain(telling->timeless, evbuffer_get_length(telling->timeless));
 }
 
-void telling_note(struct telling *telling, const char *name)
+void telling_note(struct telling *telling, const struct prompt_set *prompts, const char *name)
 {
-	prompt_render(name, &(struct prompt_values){0}, telling->text, telling->timeless);
+	prompt_render(prompts, name, &(struct prompt_values){0}, telling->text, telling->timeless);
 }
 
 void brief_system(const struct brief *brief, const struct budget *parent, struct telling *out)
@@ -117,14 +117,15 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 		prompt_number(&values, "parent_tokens", left.tokens);
 		prompt_number(&values, "parent_iterations", budget_remaining_iterations(parent));
 	}
-	prompt_render("root", &values, out->text, out->timeless);
+	prompt_render(brief->prompts, "root", &values, out->text, out->timeless);
 	if (parent)
-		prompt_render("subrun", &values, out->text, out->timeless);
+		prompt_render(brief->prompts, "subrun", &values, out->text, out->timeless);
 }
 
 /* How each input begins: the first at length, the others in little, however many they are. */
-static void preview_context(const struct context *context, struct evbuffer *out)
+static void preview_context(const struct brief *brief, struct evbuffer *out)
 {
+	const struct context *context = brief->context;
 	size_t more = context->count > 1 ? PREVIEW_MAX / (context->count - 1) : 0;
 
 	for (size_t i = 0; i < context->count; i++) {
@@ -137,7 +138,7 @@ static void preview_context(const struct context *context, struct evbuffer *out)
 			continue;
 		prompt_text(&values, "name", text_of(input->name));
 		prompt_text(&values, "preview", preview);
-		prompt_render("preview", &values, out, NULL);
+		prompt_render(brief->prompts, "preview", &values, out, NULL);
 	}
 }
 
@@ -146,27 +147,29 @@ void brief_first_turn(const struct brief *brief, struct telling *out)
 	auto_evbuffer struct evbuffer *contexts = evbuffer_new(), *previews = evbuffer_new();
 	struct prompt_values values = {0};
 
-	preview_context(brief->context, previews);
+	preview_context(brief, previews);
 	values_of_budget(brief, &values);
 	prompt_text(&values, "task", brief->task);
 	describe_context(brief->context, contexts);
 	prompt_text(&values, "contexts", text_in(contexts));
 	prompt_text(&values, "previews", text_in(previews));
-	prompt_render(evbuffer_get_length(previews) ? "first_turn" : "first_turn_bare", &values,
+	prompt_render(brief->prompts,
+		      evbuffer_get_length(previews) ? "first_turn" : "first_turn_bare", &values,
 		      out->text, out->timeless);
 }
 
-struct text brief_query(void)
+struct text brief_query(const struct prompt_set *prompts)
 {
-	return text_trim(prompt_template("query"));
+	return text_trim(prompt_set_text(prompts, "query"));
 }
 
-struct text brief_direct(void)
+struct text brief_direct(const struct prompt_set *prompts)
 {
-	return text_trim(prompt_template("direct"));
+	return text_trim(prompt_set_text(prompts, "direct"));
 }
 
-bool brief_operation(struct text input, struct text context, int64_t max, struct evbuffer *out)
+bool brief_operation(const struct prompt_set *prompts, struct text input, struct text context,
+		     int64_t max, struct evbuffer *out)
 {
 	auto_evbuffer struct evbuffer *told = evbuffer_new(), *task = evbuffer_new();
 	struct prompt_values values = {0};
@@ -175,7 +178,7 @@ bool brief_operation(struct text input, struct text context, int64_t max, struct
 	brief_clip(context, max, told);
 	prompt_text(&values, "task", text_in(task));
 	prompt_text(&values, "output", text_in(told));
-	prompt_render("operation", &values, out, NULL);
+	prompt_render(prompts, "operation", &values, out, NULL);
 	return evbuffer_get_length(told) < context.size;
 }
 
@@ -189,7 +192,7 @@ void brief_turn(const struct brief *brief, struct text news, struct telling *out
 	brief_clip(brief->task, REMINDER_MAX, reminder);
 	prompt_text(&values, "task", text_in(reminder));
 	prompt_text(&values, "output", news);
-	prompt_render("turn", &values, out->text, out->timeless);
+	prompt_render(brief->prompts, "turn", &values, out->text, out->timeless);
 }
 
 void brief_forced(const struct brief *brief, const char *reason, struct text news,
@@ -201,7 +204,7 @@ void brief_forced(const struct brief *brief, const char *reason, struct text new
 	prompt_text(&values, "task", brief->task);
 	prompt_text(&values, "reason", text_of(reason));
 	prompt_text(&values, "output", news);
-	prompt_render("forced", &values, out->text, out->timeless);
+	prompt_render(brief->prompts, "forced", &values, out->text, out->timeless);
 }
 
 int64_t brief_plea_size(const struct brief *brief)
@@ -216,31 +219,34 @@ int64_t brief_plea_size(const struct brief *brief)
 	return tokens + OUTPUTS_TOKENS;
 }
 
-void brief_summary(int64_t turns, struct text what, struct evbuffer *out)
+void brief_summary(const struct prompt_set *prompts, int64_t turns, struct text what,
+		   struct evbuffer *out)
 {
 	struct prompt_values values = {0};
 
 	prompt_number(&values, "turns", turns);
 	prompt_text(&values, "output", what);
-	prompt_render("summary", &values, out, NULL);
+	prompt_render(prompts, "summary", &values, out, NULL);
 }
 
-void brief_note(const char *name, struct text output, struct evbuffer *out)
+void brief_note(const struct prompt_set *prompts, const char *name, struct text output,
+		struct evbuffer *out)
 {
 	struct prompt_values values = {0};
 
 	prompt_text(&values, "output", output);
 	prompt_text(&values, "reason", output);
-	prompt_render(name, &values, out, NULL);
+	prompt_render(prompts, name, &values, out, NULL);
 }
 
-void brief_unknown_variable(struct text name, struct text variables, struct evbuffer *out)
+void brief_unknown_variable(const struct prompt_set *prompts, struct text name,
+			    struct text variables, struct evbuffer *out)
 {
 	struct prompt_values values = {0};
 
 	prompt_text(&values, "output", name);
 	prompt_text(&values, "variables", variables);
-	prompt_render("unknown_variable", &values, out, NULL);
+	prompt_render(prompts, "unknown_variable", &values, out, NULL);
 }
 
 static bool starts_character(char c)

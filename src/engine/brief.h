@@ -12,11 +12,13 @@
 #include "budget/budget.h"
 #include "engine/context.h"
 #include "engine/conversation.h"
+#include "engine/prompt_set.h"
 #include "engine/room.h"
 #include "pool/worker.h"
 
 struct brief {
 	const struct room *room;
+	const struct prompt_set *prompts;
 	const struct budget *budget;
 	const struct context *context;
 	struct text task;
@@ -31,18 +33,20 @@ struct telling {
 
 struct telling telling_new(void);
 void telling_free(struct telling *);
-void telling_note(struct telling *, const char *name); /* adds a prompt that has no values */
+/* Adds a prompt that has no values. */
+void telling_note(struct telling *, const struct prompt_set *, const char *name);
 void telling_say(struct telling *, enum llm_role, struct conversation *); /* and empties it */
 
 void brief_system(const struct brief *, const struct budget *parent, struct telling *out);
 void brief_first_turn(const struct brief *, struct telling *out);
 
-/* The system prompts of llm_query and of a direct answer; static. */
-struct text brief_query(void);
-struct text brief_direct(void);
+/* The system prompts of llm_query and of a direct answer; lent by the set. */
+struct text brief_query(const struct prompt_set *);
+struct text brief_direct(const struct prompt_set *);
 
 /* A prompt and its context, of which at most `max` characters are told; true: it has more. */
-bool brief_operation(struct text input, struct text context, int64_t max, struct evbuffer *out);
+bool brief_operation(const struct prompt_set *, struct text input, struct text context, int64_t max,
+		     struct evbuffer *out);
 
 /* `news` is what happened since the last turn: outputs of blocks, notes. */
 void brief_turn(const struct brief *, struct text news, struct telling *out);
@@ -51,13 +55,16 @@ void brief_forced(const struct brief *, const char *reason, struct text news, st
 int64_t brief_plea_size(const struct brief *);
 
 /* In the place of the first `turns` turns, which their conversation has no room for. */
-void brief_summary(int64_t turns, struct text what, struct evbuffer *out);
+void brief_summary(const struct prompt_set *, int64_t turns, struct text what,
+		   struct evbuffer *out);
 
 /* One of the notes without values: "no_code", "cut", "cut_text", "repeated", "serial"; or
  * "lost", with why.
  */
-void brief_note(const char *name, struct text output, struct evbuffer *out);
-void brief_unknown_variable(struct text name, struct text variables, struct evbuffer *out);
+void brief_note(const struct prompt_set *, const char *name, struct text output,
+		struct evbuffer *out);
+void brief_unknown_variable(const struct prompt_set *, struct text name, struct text variables,
+			    struct evbuffer *out);
 
 /* What one block did, as its model reads it; texts bounded to `max_output` characters each. */
 void brief_block(int64_t number, const struct worker_block *, int64_t max_output,

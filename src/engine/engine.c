@@ -215,6 +215,7 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 	json_t *object;
 
 	room_init(&engine.room, NULL, NULL, llm, &engine.config);
+	brief.prompts = engine.room.prompts;
 	first_request(&conversation, &brief, budget);
 	for (size_t i = 0; i < conversation.count; i++)
 		first += text_tokens(conversation.messages[i].text);
@@ -228,13 +229,14 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 							  (json_int_t)text_scan_tokens(scan),
 							  "contentType", context->inputs[i].type));
 	}
-	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:s}", "provider",
+	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:s}", "provider",
 			   llm_provider(llm), "model", engine.room.model, "subcallModel",
-			   engine.room.subcall_model, "contexts", contexts, "systemPrompt",
-			   json_from_text(conversation.messages[0].text), "firstTurn",
-			   json_from_text(conversation.messages[1].text), "firstRequestTokens",
-			   (json_int_t)first, "worstCaseCost", worst_cost(&engine), "priceTable",
-			   llm_price_date(llm));
+			   engine.room.subcall_model, "promptProfile",
+			   json_from_text(text_of(engine.room.prompts->name)), "contexts", contexts,
+			   "systemPrompt", json_from_text(conversation.messages[0].text),
+			   "firstTurn", json_from_text(conversation.messages[1].text),
+			   "firstRequestTokens", (json_int_t)first, "worstCaseCost",
+			   worst_cost(&engine), "priceTable", llm_price_date(llm));
 	conversation_done(&conversation);
 	budget_free(budget);
 	return object;

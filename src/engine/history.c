@@ -27,9 +27,9 @@ enum {
 /* Places in a conversation. From SUMMED on it goes on in pairs: a response, the turn after it. */
 enum { FIRST_RESPONSE = 2, SUMMED = 3 };
 
-void history_init(struct history *history, int64_t window)
+void history_init(struct history *history, const struct prompt_set *prompts, int64_t window)
 {
-	*history = (struct history){.window = window, .percent = 100};
+	*history = (struct history){.prompts = prompts, .window = window, .percent = 100};
 }
 
 void history_done(struct history *history)
@@ -244,7 +244,7 @@ static void take_out(struct history *history, struct conversation *conversation,
 	auto_evbuffer struct evbuffer *turns = evbuffer_new(), *summary = evbuffer_new();
 
 	sum_up(history, take, turns);
-	brief_summary((int64_t)take, text_in(turns), summary);
+	brief_summary(history->prompts, (int64_t)take, text_in(turns), summary);
 	conversation_replace(conversation, SUMMED, place_of(history, take + 1) - SUMMED, LLM_USER,
 			     text_in(summary));
 	history->taken = take;

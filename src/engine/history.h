@@ -18,17 +18,19 @@
 #include "pool/worker.h"
 
 struct evbuffer;
+struct prompt_set;
 
 struct history {
-	int64_t window;          /* of the model, in tokens: a prompt and its answer */
-	int64_t estimate;        /* of the last request, in tokens */
-	int64_t percent;         /* that requests were counted as, of what was estimated */
+	const struct prompt_set *prompts; /* lent: has the summary's words */
+	int64_t window;                   /* of the model, in tokens: a prompt and its answer */
+	int64_t estimate;                 /* of the last request, in tokens */
+	int64_t percent;                  /* that requests were counted as, of what was estimated */
 	struct evbuffer **turns; /* owned, each too: what happened in the turns answered so far */
 	size_t count, room;
 	size_t taken; /* turns, from the first on, that only the summary still knows */
 };
 
-void history_init(struct history *, int64_t window);
+void history_init(struct history *, const struct prompt_set *, int64_t window);
 void history_done(struct history *);
 
 /* The model has answered a turn; then what came of it. */

@@ -9,11 +9,6 @@
 #include "base/money.h"
 #include "budget/budget.h"
 
-/* Generated from share/prompts/ by tools/embed.py; the last name is NULL. */
-extern const struct prompt_file {
-	const char *name, *text;
-} prompt_files[];
-
 static struct prompt_value *add(struct prompt_values *values, const char *name)
 {
 	assert(values->count < sizeof values->values / sizeof *values->values);
@@ -66,20 +61,10 @@ static void render_value(const struct prompt_values *values, struct text name, b
 	}
 }
 
-struct text prompt_template(const char *name)
-{
-	const struct prompt_file *file = prompt_files;
-
-	while (file->name && strcmp(file->name, name))
-		file++;
-	assert(file->name);
-	return text_of(file->text);
-}
-
-static void render(const char *name, const struct prompt_values *values, bool timeless,
+static void render(struct text template, const struct prompt_values *values, bool timeless,
 		   struct evbuffer *out)
 {
-	const char *at = prompt_template(name).bytes, *open, *close;
+	const char *at = template.bytes, *open, *close;
 
 	for (; (open = strstr(at, "{{")) && (close = strstr(open, "}}")); at = close + 2) {
 		evbuffer_add(out, at, (size_t)(open - at));
@@ -89,10 +74,13 @@ static void render(const char *name, const struct prompt_values *values, bool ti
 	evbuffer_add(out, at, strlen(at));
 }
 
-void prompt_render(const char *name, const struct prompt_values *values, struct evbuffer *out,
+void prompt_render(const struct prompt_set *set, const char *name,
+		   const struct prompt_values *values, struct evbuffer *out,
 		   struct evbuffer *timeless)
 {
-	render(name, values, false, out);
+	struct text template = prompt_set_text(set, name);
+
+	render(template, values, false, out);
 	if (timeless)
-		render(name, values, true, timeless);
+		render(template, values, true, timeless);
 }

@@ -1,8 +1,8 @@
 /*
- * engine/prompt.h - the texts that models are told, from share/prompts/.
+ * engine/prompt.h - values, and their places in the texts that models are told.
  *
- * The files are plain text with {{name}} where a value goes. They are compiled
- * in, so that a run never depends on a file that somebody could have moved.
+ * The texts are a prompt profile's (engine/prompt_set.h), with {{name}} where a
+ * value goes; engine/prompts.def has all names of both.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "engine/prompt_set.h"
 
 /* The values of one rendering: names and texts, both lent until prompt_render() returned. */
 struct prompt_values {
@@ -29,11 +30,8 @@ void prompt_money(struct prompt_values *, const char *name, int64_t pico); /* "u
 void prompt_duration(struct prompt_values *, const char *name, int64_t ms);
 
 /*
- * Appends the template of that name (asserted to exist); a name without a value renders as "".
+ * Appends the set's text of that name (asserted to exist); a name without a value renders as "".
  * `timeless`, where it is not NULL, gets the same with durations left out: llm_message's.
  */
-void prompt_render(const char *name, const struct prompt_values *, struct evbuffer *out,
-		   struct evbuffer *timeless);
-
-/* A template as it stands (asserted to exist); static. */
-struct text prompt_template(const char *name);
+void prompt_render(const struct prompt_set *, const char *name, const struct prompt_values *,
+		   struct evbuffer *out, struct evbuffer *timeless);

@@ -41,11 +41,13 @@ static json_t *contexts_of(const struct context *context)
 }
 
 void record_run(struct trace *trace, const char *run, const char *parent, int depth,
-		struct text task, const char *model, const struct context *context, json_t *sandbox)
+		struct text task, const char *model, const char *prompt,
+		const struct context *context, json_t *sandbox)
 {
-	trace_run(trace, "run", run, "{s:s?, s:i, s:o, s:s, s:o, s:o*}", "parent", parent, "depth",
-		  depth, "task", kept(trace, task, parent ? TEXT_MAX : WHOLE), "model", model,
-		  "contexts", contexts_of(context), "sandbox", sandbox);
+	trace_run(trace, "run", run, "{s:s?, s:i, s:o, s:s, s:o, s:o, s:o*}", "parent", parent,
+		  "depth", depth, "task", kept(trace, task, parent ? TEXT_MAX : WHOLE), "model",
+		  model, "promptProfile", json_from_text(text_of(prompt)), "contexts",
+		  contexts_of(context), "sandbox", sandbox);
 }
 
 void record_response(struct trace *trace, const char *run, int index, struct text prompt,

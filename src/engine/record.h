@@ -16,9 +16,9 @@
 #include "llm/llm.h"
 #include "pool/worker.h"
 
-/* `parent` is NULL for the root. `sandbox` is taken, or NULL. */
+/* `parent` is NULL for the root. `prompt` is the profile's name. `sandbox` is taken, or NULL. */
 void record_run(struct trace *, const char *run, const char *parent, int depth, struct text task,
-		const char *model, const struct context *, json_t *sandbox);
+		const char *model, const char *prompt, const struct context *, json_t *sandbox);
 void record_response(struct trace *, const char *run, int index, struct text prompt,
 		     const struct llm_response *, struct text thinking);
 void record_block(struct trace *, const char *run, int index, struct text code,

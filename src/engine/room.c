@@ -2,6 +2,12 @@
 
 #include "async/semaphore.h"
 
+static const struct prompt_set *prompts_of(const struct room *room, const char *model)
+{
+	return room->config->prompts ? room->config->prompts
+				     : prompt_set_for(model, llm_window(room->llm, model));
+}
+
 void room_init(struct room *room, struct event_base *base, struct sandbox *sandbox, struct llm *llm,
 	       const struct engine_config *config)
 {
@@ -15,6 +21,8 @@ void room_init(struct room *room, struct event_base *base, struct sandbox *sandb
 	TAILQ_INIT(&room->sent);
 	TAILQ_INIT(&room->waiting);
 	room->subcall_model = config->subcall_model ? config->subcall_model : room->model;
+	room->prompts = prompts_of(room, room->model);
+	room->subcall_prompts = prompts_of(room, room->subcall_model);
 }
 
 void room_open(struct room *room, bool tree, trace_fn *fn, void *owner)
@@ -30,6 +38,11 @@ void room_close(struct room *room)
 	semaphore_free(room->workers);
 	gauges_done(&room->gauges);
 	trace_free(room->trace);
+}
+
+const struct prompt_set *room_prompts(const struct room *room, int depth)
+{
+	return depth ? room->subcall_prompts : room->prompts;
 }
 
 int room_deepest(const struct room *room)

@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 #include "engine/gauges.h"
+#include "engine/prompt_set.h"
 #include "engine/trace.h"
 
 struct ask;
@@ -33,7 +34,9 @@ struct room {
 	struct trace *trace;                /* owned */
 	const char *model;                  /* of root turns, resolved */
 	const char *subcall_model;          /* of everything below, resolved */
-	bool overrun;                       /* it was warned of output beyond max_tokens */
+	const struct prompt_set *prompts;   /* lent: what the root is told */
+	const struct prompt_set *subcall_prompts; /* likewise all below */
+	bool overrun;                             /* it was warned of output beyond max_tokens */
 	int calls_in_flight;
 	int runs_alive[RUN_DEPTH_MAX]; /* by depth, for the status line */
 	int64_t call_count, call_ms;   /* finished llm_query calls and their time, for prompts */
@@ -47,5 +50,7 @@ void room_init(struct room *, struct event_base *, struct sandbox *, struct llm 
 /* Now runs may begin. Who listens gets each event of the trace; `tree` keeps them, too. */
 void room_open(struct room *, bool tree, trace_fn *, void *owner);
 void room_close(struct room *); /* all runs and asks must be gone */
+
+const struct prompt_set *room_prompts(const struct room *, int depth); /* of a run there; lent */
 
 int room_deepest(const struct room *); /* depth of a run that is alive; 0 where there is none */

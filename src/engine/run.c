@@ -37,7 +37,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "engine/brief.h"
 #include "engine/record.h"
 #include "engine/run_private.h"
 
@@ -249,14 +248,14 @@ static enum verdict run_feed(struct run *run)
 static enum verdict judge_further(struct run *run)
 {
 	if (run->response.cut_fence)
-		brief_note("cut", text_of(""), run->news);
+		run_note(run, "cut", text_of(""));
 	if (run->response.block_count && run->repeated)
-		brief_note("repeated", text_of(""), run->news);
+		run_note(run, "repeated", text_of(""));
 	if (run->response.block_count || run->response.cut_fence) {
 		run->idle_turns = 0;
 		return then(run, RUN_ASK);
 	}
-	brief_note(run->cut ? "cut_text" : "no_code", text_of(""), run->news);
+	run_note(run, run->cut ? "cut_text" : "no_code", text_of(""));
 	if (++run->idle_turns < IDLE_TURNS_MAX)
 		return then(run, RUN_ASK);
 	return stop(run, STOP_NO_CODE);
@@ -276,7 +275,7 @@ static enum verdict ask_variable(struct run *run)
 	if (run->worker)
 		return look_up(run, run->room->config->block_timeout_ms);
 	run_tell_loss(run);
-	brief_unknown_variable(run->response.value, text_of(""), run->news);
+	run_note_unknown(run, text_of(""));
 	return then(run, RUN_ASK);
 }
 
@@ -327,7 +326,7 @@ static enum verdict run_lookup(struct run *run)
 	run->worker_idle = true;
 	if (event->found)
 		return final(run, event->value, "final_var");
-	brief_unknown_variable(run->response.value, event->variables, run->news);
+	run_note_unknown(run, event->variables);
 	return then(run, RUN_ASK);
 }
 

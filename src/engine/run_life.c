@@ -255,7 +255,7 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 	run->caller = caller_of(run, options->parent);
 	room->runs_alive[run->depth]++;
 	record_run(room->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,
-		   options->task, run_model(run), &run->context,
+		   options->task, run_model(run), run_prompts(run)->name, &run->context,
 		   run->depth ? NULL : sandbox_report(room->sandbox));
 	run->deadline = budget_deadline(run->budget);
 	run_say_system(run);

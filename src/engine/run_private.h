@@ -113,7 +113,8 @@ void run_give_up(struct run *, enum stop_reason, int64_t deadline);
 void run_force_failed(struct run *); /* the forced answer did not come in time; then drive */
 
 /* run_words.c: what is said is added to the conversation */
-const char *run_model(const struct run *); /* lent */
+const char *run_model(const struct run *);                /* lent */
+const struct prompt_set *run_prompts(const struct run *); /* lent */
 void run_say_system(struct run *);
 void run_say_turn(struct run *);
 void run_say_plea(struct run *);           /* the forced answer's request */
@@ -125,6 +126,10 @@ bool run_say_short_plea(struct run *);
 
 /* Once more, after a reply that was only code: for words; false: that was done before. */
 bool run_say_plea_for_words(struct run *, struct text reply);
+
+/* For the next turn: a note (brief_note()), or that FINAL_VAR named none of these variables. */
+void run_note(struct run *, const char *name, struct text output);
+void run_note_unknown(struct run *, struct text variables);
 
 /* For the next turn: what the block has done that is being worked on; that a worker is gone, and
  * with it the variables, once. */

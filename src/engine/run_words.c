@@ -21,6 +21,7 @@ static struct brief brief_of(const struct run *run)
 {
 	return (struct brief){
 		.room = run->room,
+		.prompts = run_prompts(run),
 		.budget = run->budget,
 		.context = &run->context,
 		.task = text_from(run->task, run->task_size),
@@ -34,12 +35,17 @@ const char *run_model(const struct run *run)
 	return run->depth ? run->room->subcall_model : run->room->model;
 }
 
+const struct prompt_set *run_prompts(const struct run *run)
+{
+	return room_prompts(run->room, run->depth);
+}
+
 void run_say_system(struct run *run)
 {
 	struct telling system = telling_new();
 	struct brief brief = brief_of(run);
 
-	history_init(&run->history, llm_window(run->room->llm, run_model(run)));
+	history_init(&run->history, brief.prompts, llm_window(run->room->llm, run_model(run)));
 	brief_system(&brief, run->depth ? run->caller.parent->budget : NULL, &system);
 	telling_say(&system, LLM_SYSTEM, &run->conversation);
 	telling_free(&system);
@@ -122,11 +128,21 @@ bool run_say_less(struct run *run)
 	return true;
 }
 
+void run_note(struct run *run, const char *name, struct text output)
+{
+	brief_note(run_prompts(run), name, output, run->news);
+}
+
+void run_note_unknown(struct run *run, struct text variables)
+{
+	brief_unknown_variable(run_prompts(run), run->response.value, variables, run->news);
+}
+
 void run_tell_loss(struct run *run)
 {
 	if (!run->gone.kind)
 		return;
-	brief_note("lost", text_of(run->gone.text), run->news);
+	run_note(run, "lost", text_of(run->gone.text));
 	history_add_note(&run->history, "the session was lost, and the variables made before");
 	run->gone.kind = ERROR_NONE;
 }
@@ -148,7 +164,7 @@ void run_tell_hint(struct run *run)
 	if (run->hinted || run->overlapped || run->lone_calls < LONE_CALLS)
 		return;
 	run->hinted = true;
-	brief_note("serial", text_of(""), run->news);
+	run_note(run, "serial", text_of(""));
 }
 
 static bool affords(struct run *run, int64_t output)
@@ -179,7 +195,7 @@ static void plead(struct run *run, int64_t max)
 	brief_clip(text_in(run->news), max, news);
 	brief_forced(&brief, run->reason, text_in(news), &request);
 	if (run->worded)
-		telling_note(&request, "only_code");
+		telling_note(&request, run_prompts(run), "only_code");
 	telling_say(&request, LLM_USER, &run->conversation);
 	telling_free(&request);
 }
@@ -243,7 +259,7 @@ bool run_say_plea_for_words(struct run *run, struct text reply)
 	request = telling_new();
 	run->worded = true;
 	run->shrunk = 0;
-	telling_note(&request, "only_code");
+	telling_note(&request, run_prompts(run), "only_code");
 	conversation_add(&run->conversation, LLM_ASSISTANT, reply, (struct text){0});
 	telling_say(&request, LLM_USER, &run->conversation);
 	telling_free(&request);

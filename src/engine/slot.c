@@ -238,7 +238,8 @@ static void fall_back(struct slot *slot)
 	evbuffer_add_printf(user, "Task: ");
 	text_repair(slot->input, user);
 	slot->user = text_drain(user, &size);
-	slot_ask(slot, slot->way == WAY_DIRECT ? LLM_DIRECT : LLM_QUERY, brief_direct(),
+	slot_ask(slot, slot->way == WAY_DIRECT ? LLM_DIRECT : LLM_QUERY,
+		 brief_direct(slot->errand->caller->room->subcall_prompts),
 		 text_from(slot->user, size));
 }
 
@@ -353,7 +354,8 @@ static struct text with_context(struct slot *slot)
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 	size_t size;
 
-	if (brief_operation(slot->input, text_from(context.bytes, context.size), max, out))
+	if (brief_operation(caller->room->subcall_prompts, slot->input,
+			    text_from(context.bytes, context.size), max, out))
 		caller_warn_once(caller,
 				 "The context of an operation was longer than its model's window, "
 				 "which was given its head and tail");
@@ -368,6 +370,6 @@ void slot_start(struct slot *slot, struct text input, struct rlmd_call *call)
 	if (slot->operation->mode == RLMD_OPERATION_RUN)
 		start_task(slot);
 	else
-		slot_ask(slot, LLM_QUERY, brief_query(),
+		slot_ask(slot, LLM_QUERY, brief_query(slot->errand->caller->room->subcall_prompts),
 			 slot->operation->context.bytes ? with_context(slot) : input);
 }

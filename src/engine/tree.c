@@ -70,7 +70,8 @@ static bool note_run(struct tree *tree, const json_t *event)
 
 static void begin_run(struct tree *tree, const json_t *event)
 {
-	static const char *const keys[] = {"depth", "task", "model", "contexts", NULL};
+	static const char *const keys[] = {"depth",         "task",     "model",
+					   "promptProfile", "contexts", NULL};
 	json_t *run = json_pack("{s:O, s:O}", "id", json_object_get(event, "run"), "parentId",
 				json_object_get(event, "parent"));
 	json_t *parent = json_object_get(tree->runs,

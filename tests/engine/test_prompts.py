@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ.get("RLMD_SOURCE_ROOT", Path(__file__).parents[2]))
-PROMPTS = {path.stem: path.read_text() for path in (SOURCE / "share/prompts").glob("*.txt")}
+PROMPTS = {path.stem: path.read_text() for path in (SOURCE / "share/prompts/default").glob("*.txt")}
 
 BUDGET = {"cost", "tokens", "time", "iterations", "depth", "max_depth"}
 

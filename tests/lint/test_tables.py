@@ -146,6 +146,53 @@ class OptionsTest(unittest.TestCase):
                     self.assertRegex(shown, rf"-{letter}, --{name}\b")
 
 
+class PromptsTest(unittest.TestCase):
+    """engine/prompts.def against docs/prompts.md, the shipped profiles and what sets the values."""
+
+    DOCUMENT = "docs/prompts.md"
+
+    def setUp(self):
+        self.prompts, self.placeholders = {}, {}
+        for macro, name, values, what in tree.rows("src/engine/prompts.def", "PROMPT", "PLACEHOLDER"):
+            kinds = ", ".join(values.split(" | "))
+            rows = self.prompts if macro == "PROMPT" else self.placeholders
+            rows[name] = (kinds, tree.unquoted(what))
+        self.assertGreater(len(self.prompts), 15)
+        self.profiles = {}
+        for path in (tree.ROOT / "share/prompts").glob("*/*"):
+            self.assertEqual(path.suffix, ".txt", path)
+            self.profiles.setdefault(path.parent.name, {})[path.stem] = path.read_text("utf-8")
+
+    def test_the_document_has_these_rows(self):
+        told = tree.read(self.DOCUMENT)
+        rows = [f"| `{name}.txt` | {what} | {'none' if kinds == 'NONE' else kinds} |"
+                for name, (kinds, what) in self.prompts.items()]
+        rows += [f"| `{{{{{name}}}}}` | {kind} | {what} |"
+                 for name, (kind, what) in self.placeholders.items()]
+        self.assertEqual(re.findall(r"(?m)^\| `.*", told), rows)
+
+    def test_the_default_profile_has_every_prompt(self):
+        self.assertEqual(set(self.profiles["default"]), set(self.prompts))
+        for profile, texts in self.profiles.items():
+            self.assertLessEqual(set(texts), set(self.prompts), profile)
+
+    def test_placeholders_are_known(self):
+        """As --prompt DIR would check them: the shipped ones are compiled in unchecked."""
+        for profile, texts in self.profiles.items():
+            for name, text in texts.items():
+                kinds = set(self.prompts[name][0].split(", "))
+                for used in re.findall(r"\{\{(.*?)\}\}", text):
+                    with self.subTest(profile=profile, prompt=name, placeholder=used):
+                        self.assertIn(self.placeholders[used][0], kinds)
+                self.assertEqual(text.count("{{"), text.count("}}"))
+
+    def test_each_has_a_value(self):
+        """What no code sets would be nothing everywhere."""
+        source = tree.read("src/engine/brief.c")
+        given = set(re.findall(r'prompt_(?:text|number|money|duration)\(&?values, "(\w+)"', source))
+        self.assertEqual(given, set(self.placeholders))
+
+
 class ErrorsTest(unittest.TestCase):
     """base/errors.def against the manual page."""
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import unittest
 
 from harness import block
@@ -112,6 +113,99 @@ class FirstTurn(ProviderTest):
         self.ask(server, *self.prices(m=(1000000, 2000000)), "-j", "7")
         batch = next(s for s in server.requests[0].system.splitlines() if "batch_rlm_query." in s)
         self.assertRegex(batch, r"Cost: \$0\.\d+ each, time: about \S+ for up to 7 at once")
+
+
+class Profiles(ProviderTest):
+    """--prompt: what models are told is data."""
+
+    def directory(self, **texts):
+        for name, text in texts.items():
+            self.write(f"mine/{name}.txt", text)
+        return str(self.dir / "mine")
+
+    def refused(self, *arguments, **more):
+        outcome = self.rlmd("exec", *arguments, "--", "the task", **more)
+        self.assertEqual(outcome.status, 2, outcome.err)
+        return outcome.err
+
+    def test_a_directory_replaces_what_it_has(self):
+        """Everything else is the default's; a long text is told whole."""
+        mine = self.directory(root="Mine, at depth {{depth}}. " + "x" * 5000, query="Only yes.\n")
+        server = self.serve("openai", Reply(text=block("llm_query('q')")), Reply(text="yes"), final())
+        self.ask(server, "--prompt", mine)
+        root, query, turn = server.requests
+        self.assertEqual(root.system, "Mine, at depth 0. " + "x" * 5000)
+        self.assertEqual(query.system, "Only yes.")
+        self.assertIn("TASK: the task", turn.last_user)
+
+    def test_notes_are_replaced_too(self):
+        mine = self.directory(no_code="CODE PLEASE", unknown_variable="NO {{output}}")
+        server = self.serve("openai", Reply(text="Hm."), Reply(text="FINAL_VAR(gone)"), final())
+        self.ask(server, "--prompt", mine)
+        self.assertIn("CODE PLEASE", server.requests[1].last_user)
+        self.assertIn("NO gone", server.requests[2].last_user)
+
+    def test_sub_runs_are_told_the_same(self):
+        mine = self.directory(root="MINE", subrun=" AND BELOW")
+        server = self.serve("openai", Reply(text=block("rlm_query('p')")), final("p"), final())
+        self.ask(server, "--prompt", mine)
+        self.assertEqual(server.requests[1].system, "MINE AND BELOW")
+
+    def test_it_may_stand_in_a_file_and_in_the_environment(self):
+        mine = self.directory(root="MINE")
+        for more in ({"arguments": ["--config", self.write("conf", f"prompt = {mine}\n")]},
+                     {"environment": {"RLMD_PROMPT": mine}}):
+            server = self.serve("openai", final())
+            self.ask(server, *more.get("arguments", []), **more.get("environment", {}))
+            self.assertEqual(server.requests[0].system, "MINE")
+
+    def test_a_plan_takes_it(self):
+        plan = self.write("plan.json", json.dumps(
+            {"operations": [{"id": "a", "type": "Query", "input": "q"}]}))
+        server = self.serve("openai", Reply(text="a"))
+        outcome = self.rlmd("plan", "-p", "openai", "-m", "m", "--prompt", self.directory(query="MINE"),
+                            plan, env=self.environment(**server.environment()))
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(server.requests[0].system, "MINE")
+
+    def test_it_is_told_which_were_used(self):
+        mine = self.directory(root="MINE")
+        for name in ("default", mine):
+            server = self.serve("openai", final())
+            outcome = self.ask(server, "--prompt", name)
+            self.assertEqual(outcome.result["trace"]["promptProfile"], name)
+            shown = self.ask(server, "--prompt", name, "--dry-run")
+            self.assertEqual(shown.result["promptProfile"], name)
+
+    def test_an_unknown_name_lists_those_that_there_are(self):
+        told = self.refused("--prompt", "nope")
+        self.assertRegex(told, r"no prompt profile 'nope' \(there are: default[^)]*\), and no directory")
+
+    def test_what_is_wrong_with_a_directory(self):
+        """Said before anything is asked, with the file and what it may have."""
+        for name, text, told in (
+            ("rot.txt", "x", r"rot\.txt, which is no prompt; there are root, subrun, .*operation"),
+            ("root.md", "x", r"root\.md, which is no prompt"),
+            ("turn.txt", "{{tsk}}", r"turn\.txt: there is no \{\{tsk\}\} for it; there are turn, .*task"),
+            ("query.txt", "{{task}}", r"query\.txt: .*it has no placeholders"),
+            ("turn.txt", "{{task", r"turn\.txt: a \{\{ has no \}\}"),
+            ("root.txt", b"\xff", r"root\.txt: it is no text in UTF-8"),
+            ("root.txt", b"a\0b", r"root\.txt: it is no text in UTF-8"),
+            ("root.txt", "x" * 65537, r"root\.txt is larger than 65536 bytes"),
+            ("root.txt/x", "x", r"root\.txt: not a regular file"),
+        ):
+            with self.subTest(name=name, text=text[:10]):
+                self.write(f"bad/{name}", text)
+                told_now = self.refused("--prompt", "bad")
+                self.assertRegex(told_now, "--prompt: the prompts in bad: ")
+                self.assertRegex(told_now, told)
+                shutil.rmtree(self.dir / "bad")
+
+    def test_hidden_files_are_passed_over(self):
+        self.write("mine/.root.txt.swp", b"\0")
+        server = self.serve("openai", final())
+        self.ask(server, "--prompt", self.directory(root="MINE"))
+        self.assertEqual(server.requests[0].system, "MINE")
 
 
 class Conversation(ProviderTest):
