@@ -1,468 +1,68 @@
-"""The functions that the model's code finds in its namespace.
+"""What the model's code finds in its namespace: every name of ours, and what they are."""
 
-Each docstring is shown to the model by help(); the names and their meaning
-are a contract with the prompts of this and of other RLM libraries.
-"""
-
-import json
-import re
-
-import plans
 import variables
-from answers import Answer, BudgetExceeded, LLMError, Notes
-from arguments import (
-    CONTEXT_HINT, check_list, check_model, check_prompt, check_task, check_text, plain,
-)
-from channel import BATCH_MAX, Attachment, ProtocolError, exceeds
-from messages import ANSWER_MAX, ATTACHED_MAX, ATTACHMENT_WEIGHT, PROMPTS_MAX
-from search import spans
-
-REASONS_MAX = 10  # failures that a lost race tells
-REASON_MAX = 200  # characters of each
+from answers import BudgetExceeded, LLMError
+from arguments import plain
+from final import Finish, is_answer
+from queries import Queries
+from texts import Texts
 
 
-class Final:
-    """The answer that FINAL() or FINAL_VAR() gave last, if any did."""
+class Names:
+    """The namespace, and which of its names are ours (`table`, the inputs) or the user's."""
 
-    def __init__(self):
-        self.source = self.answer = None
-
-    def give(self, source, answer):
-        if exceeds(answer, ANSWER_MAX):
-            raise ValueError(
-                f"an answer has at most {ANSWER_MAX >> 20} MiB ({ANSWER_MAX} bytes), "
-                f"but this one has {len(answer)} characters: shorten it"
-            )
-        self.source, self.answer = source, answer
-
-    def take(self):
-        taken = self.source, self.answer
-        self.source = self.answer = None
-        return taken
-
-
-class Helpers:
-    def __init__(self, channel, inputs, namespace):
-        self._channel = channel
-        self._inputs = inputs
-        self._context = inputs["context"]
-        self._namespace = namespace
-        self.final = Final()
-        self.notes = Notes()
-        self.table = self._make_table()
-
-    def _make_table(self):
-        """Every name of ours, the inputs aside."""
-        functions = (
-            self.llm_query, self.batch_llm_query, self.rlm_query, self.batch_rlm_query,
-            self.race_query, self.run_plan, self.chunk_text, self.search_context,
-            self.count_matches, self.extract_json, self.extract_sections,
-            self.FINAL, self.FINAL_VAR, self.SHOW_VARS, self.budget,
-        )
-        table = {function.__name__: function for function in functions}
-        table.update(
-            llm_query_batched=self.batch_llm_query,
-            llm_batch=self.batch_llm_query,
-            rlm_query_batched=self.batch_rlm_query,
-            BudgetExceeded=BudgetExceeded,
-            LLMError=LLMError,
-        )
-        return table
-
-    # Calls of models
-
-    def llm_query(self, prompt, model=None):
-        """Asks the model one question and returns its answer, a str.
-
-        prompt: a str; the model sees nothing else, so put the text that the
-            question is about into it.
-        model: the name of another model than the default one for sub-calls.
-
-        .degraded of the answer is true where it was cut, and .reason says so.
-        Raises BudgetExceeded, TimeoutError or LLMError. For several prompts
-        batch_llm_query() is faster: they are asked at the same time.
-        """
-        hint = "for several prompts use batch_llm_query()"
-        check_prompt("llm_query", "the prompt", prompt, hint)
-        model = check_model("llm_query", "model", model)
-        fields = {"prompts": [plain(prompt)], "model": model}
-        return self._one("llm_query", "llm_query", fields)
-
-    def batch_llm_query(self, prompts, model=None):
-        """Asks the model all prompts at the same time; returns the answers in their order.
-
-        prompts: a list of str. An empty one makes no call and gives [].
-        model: as for llm_query().
-
-        A failed prompt does not lose the others: in its place stands an
-        LLMError, which is falsy and whose str() begins with "Error".
-        """
-        prompts = check_list("batch_llm_query", "prompts", prompts)
-        for number, prompt in enumerate(prompts):
-            check_prompt("batch_llm_query", f"prompt {number}", prompt)
-        model = check_model("batch_llm_query", "model", model)
-        return self._many(
-            "batch_llm_query",
-            "llm_query",
-            prompts,
-            lambda some: {"prompts": [plain(prompt) for prompt in some], "model": model},
-        )
-
-    def rlm_query(self, task, ctx=None):
-        """Gives a task to a sub-RLM: a model with a Python session of its own, like this one.
-
-        task: what it shall find out, a str.
-        ctx: the str that it gets as `context`; without it, it shares yours.
-
-        Returns its answer, a str. Its .degraded is true where there was no
-        sub-RLM, or it had to answer before it was done; .reason says which.
-        Raises BudgetExceeded, TimeoutError or LLMError. It takes several model
-        calls: for a simple question about a text that fits into a prompt use
-        llm_query().
-        """
-        check_prompt("rlm_query", "the task", task, "for several tasks use batch_rlm_query()")
-        if ctx is not None:
-            check_text("rlm_query", "ctx", ctx, CONTEXT_HINT)
-        return self._one("rlm_query", "rlm_query", tasks_of([(task, self._other(ctx))]))
-
-    def batch_rlm_query(self, tasks):
-        """Gives several tasks to sub-RLMs at the same time; returns the answers in their order.
-
-        tasks: a list; each is a str, or a dict {"task": str, "context": str}
-            in which "context" may be left out to share yours. An empty list
-            makes no call and gives [].
-
-        A failed task does not lose the others: in its place stands an
-        LLMError, which is falsy and whose str() begins with "Error".
-        """
-        tasks = check_list("batch_rlm_query", "tasks", tasks)
-        pairs = [check_task(number, task) for number, task in enumerate(tasks)]
-        pairs = [(task, self._other(context)) for task, context in pairs]
-        return self._many("batch_rlm_query", "rlm_query", pairs, tasks_of)
-
-    def race_query(self, prompts):
-        """Asks alternatives at the same time; returns the first answer, a str, cancels the others.
-
-        prompts: a list; each is a str, or a dict {"prompt": str, "model": str} in
-            which "model" may be left out, or {"task": str, "context": str} for
-            a sub-RLM, as in batch_rlm_query().
-
-        An alternative that fails does not end the race. Where all fail it
-        raises LLMError with the reason of each; BudgetExceeded or TimeoutError
-        where that was everybody's reason.
-        """
-        result = self._run("race_query", plans.make_race(prompts, self._context))
-        if result["winner"] is None:
-            raise lost(result["results"])
-        winner = result["results"][result["winner"]]
-        return self._answer("race_query", winner["response"], winner.get("degraded"))
-
-    def run_plan(self, operations, strategy="DependencyAware", failure="FailDependents",
-                 max_parallel=None, timeout=None):
-        """Runs calls that depend on each other, each as soon as what it needs is there.
-
-        operations: a list of dicts with these members; the first two are required:
-            "id": str; the others call it by that name
-            "input": the prompt, or the sub-RLM's task; {{id}} in it is replaced
-                by the answer of the operation with that id, which must be in
-                "dependsOn" (write \\{{id}} for the text itself)
-            "dependsOn": a list of ids
-            "mode": "llm", a model call, or "rlm", a sub-RLM
-            "model": as for llm_query(), in mode "llm"
-            "context": a str, or a dict or list, which is handed on as JSON; a
-                sub-RLM without it shares yours
-            "type": "Query", "Transform", "Verify" or "Synthesize"
-            "priority": an int; of those that could start, the higher starts first
-            "timeout": milliseconds
-            "metadata": a dict of str
-        strategy: "DependencyAware", "Sequential", "Parallel" (all independent) or
-            "Speculative" (alternatives: the first success cancels the others).
-        failure: what a failed operation does: "FailDependents", "FailFast"
-            (ends everything) or "ContinueOnError" (its error is its answer).
-        max_parallel: how many run at once, at most; as in a batch where it is left out.
-        timeout: milliseconds for each operation; none where it is left out: then
-            only the end of the run limits them.
-
-        Returns a dict: "results" has for each id a dict with "response" (a str
-        with .degraded and .reason as of rlm_query(), or None), "error" (None,
-        or a dict with "kind" and "message"), "status"
-        ("succeeded", "failed" or "cancelled"), "tokens" and "duration";
-        beside it stand "winner", "cancelled", "error" (what cut the whole
-        short, or None), "totalTokens", "duration" and "metrics".
-
-        A failed operation raises nothing. ValueError says what is wrong with
-        the plan; BudgetExceeded, TimeoutError and LLMError that it was not run.
-        """
-        plan = plans.make_plan(
-            operations, strategy, failure, max_parallel, timeout, self._context
-        )
-        result = self._run("run_plan", plan)
-        for each in result["results"].values():
-            if each["response"] is not None:
-                each["response"] = self._answer(
-                    "run_plan", each["response"], each.get("degraded")
-                )
-        return result
-
-    def budget(self):
-        """What is left for this run, a dict: money in US dollars, time in milliseconds, counts."""
-        reply = self._channel.call("budget", {})
-        return json.loads(reply["values"][0])
-
-    def _other(self, context):
-        """None for the caller's own: that one is shared, and not sent."""
-        return None if context is self._context else context
-
-    def _answer(self, function, text, reason):
-        if reason:
-            self.notes.add(function, reason)
-        return Answer(text, reason)
-
-    def _one(self, function, name, fields):
-        try:
-            reply = self._channel.call(name, fields)
-        except ProtocolError as error:  # too large
-            raise LLMError(str(error), "input") from None
-        kind = reply["errors"][0]
-        if kind is None:
-            return self._answer(function, reply["values"][0], reply["degraded"][0])
-        message = reply["messages"][0] or kind
-        if kind == "budget":
-            raise BudgetExceeded(message)
-        if kind == "timeout":
-            raise TimeoutError(message)
-        raise LLMError(message, kind)
-
-    def _run(self, function, plan):
-        try:
-            return json.loads(self._one(function, "run_plan", {"plan": plan}))
-        except LLMError as error:
-            if error.kind == "input":
-                raise ValueError(f"{function}(): {error.args[0]}") from None
-            raise
-
-    def _many(self, function, name, items, make_fields):
-        results = []
-        for some in portions(items):
-            try:
-                reply = self._channel.call(name, make_fields(some))
-            except ProtocolError as error:  # too large, for what is small enough is put together
-                results.extend(LLMError(str(error), "input") for _item in some)
-                continue
-            for slot in range(len(some)):
-                kind = reply["errors"][slot]
-                results.append(
-                    self._answer(function, reply["values"][slot], reply["degraded"][slot])
-                    if kind is None
-                    else LLMError(reply["messages"][slot] or kind, kind)
-                )
-        return results
-
-    # Work on texts
-
-    def chunk_text(self, text, size=10000, overlap=500):
-        """Cuts a text into a list of pieces.
-
-        size: characters in a piece; the last one may be shorter.
-        overlap: characters at the end of a piece that the next one repeats.
-
-        Raises ValueError unless 0 <= overlap < size.
-        """
-        check_text("chunk_text", "text", text)
-        if size <= 0:
-            raise ValueError(f"chunk_text(): size must be positive, not {size}")
-        if not 0 <= overlap < size:
-            raise ValueError(
-                f"chunk_text(): overlap must be at least 0 and less than size, "
-                f"but overlap is {overlap} and size is {size}"
-            )
-        if not text:
-            return []
-        last = max(1, len(text) - overlap)
-        return [text[start:start + size] for start in range(0, last, size - overlap)]
-
-    def search_context(self, pattern, window=200, text=None):
-        """Finds a regular expression, letters in any case, in `context` or in `text`.
-
-        Returns a list of dicts, one for each match: "match" (the matched
-        text), "start" (its position, in characters), "context" (the match
-        with up to `window` characters before and after it). ^ and $ match at
-        every line. Raises re.error if the pattern is wrong.
-        """
-        text = self._searched("search_context", text)
-        return [
-            {
-                "match": text[start:end],
-                "start": start,
-                "context": text[max(0, start - window):end + window],
-            }
-            for start, end in spans(pattern, text)
-        ]
-
-    def count_matches(self, pattern, text=None):
-        """Counts what search_context() would find, without keeping it. Returns an int."""
-        text = self._searched("count_matches", text)
-        return sum(1 for _span in spans(pattern, text))
-
-    def extract_json(self, text=None):
-        """Finds JSON in `context` or in `text`, also in a fence or between other words.
-
-        Returns it parsed: the whole text's value where that is JSON, else the
-        longest object or array in it; None if there is none.
-        """
-        text = self._searched("extract_json", text)
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            pass
-        decoder, found, longest, position = json.JSONDecoder(), None, 0, 0
-        opening = re.compile(r"[{\[]")
-        while True:
-            match = opening.search(text, position)
-            if match is None:
-                return found
-            try:
-                value, position = decoder.raw_decode(text, match.start())
-            except (ValueError, RecursionError):
-                position = match.end()
-                continue
-            if position - match.start() > longest:
-                found, longest = value, position - match.start()
-
-    def extract_sections(self, pattern, text=None):
-        """Cuts `context` or `text` at each match of a header's regular expression.
-
-        Returns a list of dicts, one for each match, in order: "header" (the
-        matched text), "content" (what stands between it and the next match),
-        "start" (the header's position, in characters). Letters match in any
-        case, ^ and $ at every line.
-        """
-        text = self._searched("extract_sections", text)
-        found = list(spans(pattern, text))
-        nexts = [start for start, _end in found[1:]] + [len(text)]
-        return [
-            {"header": text[start:end], "content": text[end:following], "start": start}
-            for (start, end), following in zip(found, nexts)
-        ]
-
-    def _searched(self, function, text):
-        if text is None:
-            return self._context
-        check_text(function, "text", text)
-        return text
-
-    # Answers
-
-    def FINAL(self, value):
-        """Ends the run after this block; str(value) is the answer. The last call counts."""
-        self.final.give("final_direct", plain(str(value)))
-
-    def FINAL_VAR(self, name):
-        """Ends the run after this block; the variable of this name is the answer.
-
-        name: the variable's name as a str, as in FINAL_VAR("report"). The
-        variable's value itself will do too. Raises NameError if there is no
-        such variable, or it is an expression: its value FINAL() takes.
-        """
-        value = name
-        if isinstance(name, str):
-            bare = name.strip().strip("'\"")
-            if bare.isidentifier():
-                value = self._variable(bare)
-            elif not self._is_value(name) and variables.is_expression(plain(name), self.table,
-                                                                      self._namespace):
-                raise NameError(
-                    f"FINAL_VAR(): {name.strip()!r} is an expression, no variable's name. "
-                    f"Write FINAL({name.strip()}), or give its value a name first."
-                )
-        self.final.give("final_var", plain(str(value)))
-
-    def SHOW_VARS(self):
-        """What there is: a line for each input and variable, with type, size and preview."""
-        names = [*self._inputs, *self.user_names()]
-        return variables.Listing(variables.listing(self._namespace, names))
+    def __init__(self, namespace, inputs):
+        self.namespace = namespace
+        self.inputs = inputs
+        self.table = {}
 
     def user_names(self):
-        return variables.user_names(self._namespace, self._hidden())
+        hidden = {*self.table, *self.inputs}
+        if is_answer(self.namespace.get("answer")):
+            hidden.add("answer")
+        return variables.user_names(self.namespace, hidden)
 
     def has_variable(self, name):
         return (
-            name in self._namespace and name not in self.table and not variables.is_special(name)
+            name in self.namespace and name not in self.table and not variables.is_special(name)
         )
 
-    def _hidden(self):
-        hidden = {*self.table, *self._inputs}
-        if is_answer(self._namespace.get("answer")):
-            hidden.add("answer")
-        return hidden
+    def has_value(self, text):
+        return any(value is text for value in list(self.namespace.values()))
 
-    def _is_value(self, text):
-        return any(value is text for value in list(self._namespace.values()))
+    def is_expression(self, text):
+        return variables.is_expression(plain(text), self.table, self.namespace)
 
-    def _variable(self, name):
-        if self.has_variable(name):
-            return self._namespace[name]
-        names = ", ".join(self.user_names()[:variables.LINES_MAX]) or "none yet"
-        raise NameError(
-            f"FINAL_VAR(): there is no variable {name!r}. Your variables: {names}. "
-            "To give a text itself as the answer use FINAL()."
+    def SHOW_VARS(self):
+        """What there is: a line for each input and variable, with type, size and preview."""
+        names = [*self.inputs, *self.user_names()]
+        return variables.Listing(variables.listing(self.namespace, names))
+
+
+class Helpers:
+    """`table` has every name of ours, the inputs aside."""
+
+    def __init__(self, channel, inputs, namespace):
+        context = inputs["context"]
+        self._names = Names(namespace, inputs)
+        queries, texts, finish = Queries(channel, context), Texts(context), Finish(self._names)
+        self.final = finish.final
+        self.notes = queries.notes
+        self.user_names = self._names.user_names
+        self.has_variable = self._names.has_variable
+        functions = (
+            queries.llm_query, queries.batch_llm_query, queries.rlm_query,
+            queries.batch_rlm_query, queries.race_query, queries.run_plan,
+            texts.chunk_text, texts.search_context, texts.count_matches, texts.extract_json,
+            texts.extract_sections, finish.FINAL, finish.FINAL_VAR, self._names.SHOW_VARS,
+            queries.budget,
         )
-
-
-def new_answer():
-    """The `answer` of other RLM libraries: setting "ready" ends the run."""
-    return {"content": "", "ready": False}
-
-
-def is_answer(value):
-    return isinstance(value, dict) and "ready" in value
-
-
-def lost(results):
-    """Why nobody won."""
-    errors = [result["error"] for result in results.values()]
-    kinds = {error["kind"] for error in errors}
-    reasons = [
-        f"{number}: {error['kind']}: {error['message'][:REASON_MAX]}"
-        for number, error in enumerate(errors[:REASONS_MAX])
-    ]
-    if len(errors) > REASONS_MAX:
-        reasons.append(f"and {len(errors) - REASONS_MAX} more")
-    message = f"all {len(errors)} alternatives failed: " + "; ".join(reasons)
-    if kinds == {"budget"}:
-        return BudgetExceeded(message)
-    if kinds == {"timeout"}:
-        return TimeoutError(message)
-    return LLMError(message, kinds.pop() if len(kinds) == 1 else "all_failed")
-
-
-def tasks_of(pairs):
-    """The fields of a call for them."""
-    return {
-        "tasks": [plain(task) for task, _context in pairs],
-        "contexts": [None if context is None else plain(context) for _task, context in pairs],
-    }
-
-
-def portions(items):
-    """The items, prompts or (task, context), in lists that fit into one call each.
-
-    One that is too large for any call stands alone.
-    """
-    some, words, total = [], 0, 0
-    for item in items:
-        text, context = item if isinstance(item, tuple) else (item, None)
-        size = Attachment(plain(text)).size
-        more = size + ATTACHMENT_WEIGHT
-        if context is not None:
-            more += Attachment(plain(context)).size + ATTACHMENT_WEIGHT
-        if some and (
-            len(some) == BATCH_MAX or words + size > PROMPTS_MAX or total + more > ATTACHED_MAX
-        ):
-            yield some
-            some, words, total = [], 0, 0
-        some.append(item)
-        words += size
-        total += more
-    if some:
-        yield some
+        self.table = self._names.table
+        self.table.update((function.__name__, function) for function in functions)
+        self.table.update(
+            llm_query_batched=queries.batch_llm_query,
+            llm_batch=queries.batch_llm_query,
+            rlm_query_batched=queries.batch_rlm_query,
+            BudgetExceeded=BudgetExceeded,
+            LLMError=LLMError,
+        )

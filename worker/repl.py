@@ -26,11 +26,14 @@ import variables
 from answers import Answer
 from arguments import plain
 from channel import Channel, end, exceeds
-from helpers import Helpers, is_answer, new_answer
+from final import Finish, is_answer, new_answer
+from helpers import Helpers
 from interrupts import Interrupts
 from messages import ANSWER_MAX
 from output import NoInput, Output, clean, cut
+from queries import Queries
 from source import Files, SourceText
+from texts import Texts
 
 FEATURES = [getattr(__future__, name) for name in __future__.all_feature_names]
 
@@ -271,6 +274,6 @@ def show_help(*topic):
 
 
 tracebacks.hide(
-    main, Helpers.llm_query, Channel.call, Interrupts.enter, Output.write, Files.__getitem__,
-    plain, plans.make_plan, variables.whole,
+    main, Helpers.__init__, Queries.llm_query, Texts.chunk_text, Finish.FINAL, Channel.call,
+    Interrupts.enter, Output.write, Files.__getitem__, plain, plans.make_plan, variables.whole,
 )
