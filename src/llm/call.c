@@ -8,9 +8,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "llm/call_private.h"
 #include "llm/failure.h"
 #include "llm/key.h"
-#include "llm/stream.h"
 
 enum {
 	IDLE_MS = 300000,       /* a stream's longest silence: models are loaded and think */
@@ -19,43 +19,11 @@ enum {
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
 	ERROR_BODY_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
 	TRUNCATION_CHECK = 200,    /* tokens of a prompt from which on its truncation is told */
-	HEAD_MAX = 80,             /* bytes of nonsense that are shown */
-	TWICE_MAX = 1 << 20,       /* bytes of nonsense after which no second try is made */
-};
-
-struct call {
-	struct provider *provider;         /* lent */
-	const struct llm_request *request; /* lent */
-	llm_retry_fn *may_retry;
-	llm_done_fn *fn;
-	void *owner; /* lent */
-
-	struct event *timer;            /* owned: the gate opens, or a linger is over */
-	struct http_transfer *transfer; /* owned; NULL between attempts */
-	struct stream *stream;          /* owned; NULL while whole */
-	struct reply reply;             /* owned: of this attempt */
-	struct evbuffer *body;          /* owned: whole, or of an error */
-	int status;                     /* of this attempt; 0: none came */
-	bool streaming;
-	bool bad_before;     /* an earlier attempt's answer was nonsense */
-	bool fresh;          /* an earlier attempt's connection broke: no kept one for the next */
-	char head[HEAD_MAX]; /* the answer's first bytes */
-	size_t received;     /* of the answer, by this attempt */
-	unsigned quirks;     /* enum adapter_quirk, in force */
-	unsigned tried;      /* likewise, adapted to during this call */
-	int64_t started, attempt_started, input_estimate;
-	int attempts; /* begun */
-	int failures; /* of them; without those that only taught a quirk */
-
-	struct llm_usage usage; /* of the attempts that are over */
-	int64_t cost;
-	bool cost_unknown;
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
-static void call_admit(struct call *call);
 
-static double jitter(void)
+double call_jitter(void)
 {
 	return (double)arc4random() / (double)UINT32_MAX;
 }
@@ -69,7 +37,7 @@ int64_t call_input_tokens(const struct llm_request *request)
 	return tokens;
 }
 
-static void call_wait(struct call *call, int64_t ms)
+void call_wait(struct call *call, int64_t ms)
 {
 	struct timeval wait = clock_timeval(ms);
 
@@ -138,25 +106,23 @@ static void call_bill(struct call *call)
 	call->cost = money_add(call->cost, cost);
 }
 
-/* What a server says may hold the key that it was sent. */
-static void redact(const struct call *call, char *string)
+void call_redact(const struct call *call, char *string)
 {
 	string[key_redact(call->provider->key, string, strlen(string))] = '\0';
 }
 
-/* Ends the attempt: what it cost is counted, what it held is gone; the answer only if asked. */
-static void attempt_close(struct call *call)
+void call_close_attempt(struct call *call)
 {
 	call_bill(call);
-	redact(call, call->reply.model);
-	redact(call, call->reply.refusal);
+	call_redact(call, call->reply.model);
+	call_redact(call, call->reply.refusal);
 	http_transfer_free(take_pointer(&call->transfer));
 	stream_free(take_pointer(&call->stream));
 	evbuffer_drain(call->body, evbuffer_get_length(call->body));
 	event_del(call->timer);
 }
 
-static void attempt_reset(struct call *call)
+void call_reset_attempt(struct call *call)
 {
 	reply_done(&call->reply);
 	reply_init(&call->reply);
@@ -164,7 +130,7 @@ static void attempt_reset(struct call *call)
 	call->received = 0;
 }
 
-static void call_finish(struct call *call, const struct error *err)
+void call_finish(struct call *call, const struct error *err)
 {
 	llm_done_fn *fn = call->fn;
 	void *owner = call->owner;
@@ -183,111 +149,6 @@ static void call_finish(struct call *call, const struct error *err)
 
 	fn(owner, &response, err);
 	call_free(call);
-}
-
-/* When the tokens of a minute or day are used up, some say only so until when. */
-static const char *tokens_reset(const struct http_transfer *transfer)
-{
-	const char *left = http_header(transfer, "x-ratelimit-remaining-tokens");
-
-	return !left || !strcmp(left, "0") ? http_header(transfer, "x-ratelimit-reset-tokens")
-					   : NULL;
-}
-
-/* Attempts that cost nothing so far leave all of what was reserved for the call. */
-static bool may_spend_again(const struct call *call)
-{
-	return (!call->usage.input && !call->usage.output && !call->cost) ||
-	       call->may_retry(call->owner, &call->usage, call->cost);
-}
-
-/* The attempt failed: again later, or that is the call's end. Nothing may follow this. */
-static void call_failed(struct call *call, const struct error *error, bool retry)
-{
-	struct gate_failure failure = {
-		.error = error,
-		.retry = retry && clock_ms() < call->request->deadline,
-		.at_once = call->transfer && http_lost(call->transfer),
-		.attempt = ++call->failures,
-		.started = call->attempt_started,
-		.deadline = call->request->deadline,
-	};
-	int64_t now = clock_ms(), at;
-	struct error final = *error;
-	bool again;
-
-	call->fresh |= error->kind == ERROR_NETWORK;
-	if (error->kind == ERROR_BAD_REPLY) {
-		failure.retry &= !call->bad_before && call->received <= TWICE_MAX;
-		call->bad_before = true;
-	}
-	if (call->status) {
-		failure.should_retry = http_header(call->transfer, "x-should-retry");
-		failure.retry_after_ms = http_header(call->transfer, "retry-after-ms");
-		failure.retry_after = http_header(call->transfer, "retry-after");
-	}
-	if (call->status == 429 && !failure.retry_after)
-		failure.retry_after = tokens_reset(call->transfer);
-	again = gate_retry(call->provider->gate, &failure, now, clock_wall_ms(), jitter(), &at,
-			   &final);
-	attempt_close(call);
-	if (!again || !may_spend_again(call)) {
-		call_finish(call, &final);
-		return;
-	}
-	attempt_reset(call);
-	call_wait(call, at - now);
-}
-
-static void call_failed_in_answer(struct call *call, struct error *error)
-{
-	redact(call, error->text);
-	call_failed(call, error, failure_passes(error->kind));
-}
-
-static void call_failed_with_status(struct call *call)
-{
-	size_t size = evbuffer_get_length(call->body);
-	char *bytes = size ? (char *)evbuffer_pullup(call->body, -1) : NULL;
-	struct failure failure = {0};
-	struct error error = {0};
-
-	failure_of_status(call->status, text_from(bytes, size), &failure);
-	if (http_refused_by_proxy(call->transfer, call->status, &error)) {
-		call_failed(call, &error, false);
-		return;
-	}
-	redact(call, failure.message);
-	if (failure.quirk && !(call->tried & failure.quirk)) {
-		call->tried |= failure.quirk;
-		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
-					      failure.quirk);
-		attempt_close(call);
-		attempt_reset(call);
-		call_admit(call);
-		return;
-	}
-	error_set(&error, failure.kind, "%s answered with status %d%s%s%s", call->provider->name,
-		  call->status, *failure.message ? ": " : "", failure.message,
-		  failure_advice(failure.kind));
-	error.http_status = call->status;
-	call_failed(call, &error, failure.retry);
-}
-
-/* Status 200 and not what was asked for: a proxy's page, half a JSON, nothing. */
-static void call_failed_nonsense(struct call *call, const char *why)
-{
-	size_t size = call->received < HEAD_MAX ? call->received : HEAD_MAX;
-	char shown[4 * HEAD_MAX + 1];
-	struct error error = {0};
-
-	text_escape(text_from(call->head, size), shown, sizeof shown);
-	error_set(&error, ERROR_BAD_REPLY,
-		  "%s's answer made no sense (%s): %s%s%s; check that the base URL is the "
-		  "provider's API",
-		  call->provider->name, why, size ? "it began '" : "it was empty", shown,
-		  size ? "'" : "");
-	call_failed_in_answer(call, &error);
 }
 
 static void warn_of_truncation(struct call *call)
@@ -309,7 +170,7 @@ static void call_complete(struct call *call)
 	if (call->reply.overlong)
 		call->reply.finish = LLM_FINISH_LENGTH;
 	warn_of_truncation(call);
-	attempt_close(call);
+	call_close_attempt(call);
 	if (call->reply.refused)
 		error_set(&error, ERROR_REFUSED, "%s refused to answer%s%s", call->provider->name,
 			  *call->reply.refusal ? ": " : "", call->reply.refusal);
@@ -373,8 +234,8 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 	size_t room = limit - evbuffer_get_length(call->body);
 
 	(void)transfer;
-	if (call->received < HEAD_MAX)
-		evbuffer_copyout(data, call->head + call->received, HEAD_MAX - call->received);
+	if (call->received < CALL_HEAD_MAX)
+		evbuffer_copyout(data, call->head + call->received, CALL_HEAD_MAX - call->received);
 	call->received += evbuffer_get_length(data);
 	if (call->stream) {
 		call_feed(call, data);
@@ -454,12 +315,12 @@ static void call_send(struct call *call)
 	call->transfer = http_start(provider->http, &request, on_status, on_data, on_done, call);
 }
 
-static void call_admit(struct call *call)
+void call_admit(struct call *call)
 {
 	int64_t now = clock_ms(), at;
 	struct error error = {0};
 
-	if (!gate_admit(call->provider->gate, now, jitter(), &at, &error)) {
+	if (!gate_admit(call->provider->gate, now, call_jitter(), &at, &error)) {
 		call_finish(call, &error);
 	} else if (at >= call->request->deadline) {
 		error_set(&error, now >= call->request->deadline ? ERROR_TIMEOUT : ERROR_THROTTLED,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "llm/failure.h"
+#include "llm/backoff.h"
 
 struct gate {
 	int max_retries;
@@ -108,7 +108,7 @@ bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t n
 		return false;
 	}
 	if (!failure->at_once)
-		delay = failure_delay(failure->attempt, failure->retry_after_ms,
+		delay = backoff_delay(failure->attempt, failure->retry_after_ms,
 				      failure->retry_after, wall_now, jitter);
 	if (delay < 0) {
 		give_up(err, error, "not tried again: the provider asks for a longer wait");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "llm/backoff.h"
 #include "llm/failure.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	failure_of_body(body, &failure);
 	check(&failure);
 	header = text_copy(body);
-	delay = failure_delay(*data, NULL, header, INT64_C(1795253400000), 1);
+	delay = backoff_delay(*data, NULL, header, INT64_C(1795253400000), 1);
 	require(delay == -1 || (delay > 0 && delay <= 120000));
 	free(header);
 	return 0;

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "llm/adapter.h"
+#include "llm/backoff.h"
 #include "llm/failure.h"
 
 struct expectation {
@@ -555,7 +556,7 @@ static void delays_that_servers_ask_for(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		int64_t delay = failure_delay(1, cases[i].ms, cases[i].after, NOW, 0.5);
+		int64_t delay = backoff_delay(1, cases[i].ms, cases[i].after, NOW, 0.5);
 
 		if (delay != cases[i].delay)
 			fail_msg("%s, %s: %lld", cases[i].ms, cases[i].after, (long long)delay);
@@ -575,16 +576,16 @@ static void backing_off(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++)
-		if (failure_delay(1, NULL, senseless[i], NOW, 0) != 500 ||
-		    failure_delay(1, senseless[i], NULL, NOW, 0) != 500)
+		if (backoff_delay(1, NULL, senseless[i], NOW, 0) != 500 ||
+		    backoff_delay(1, senseless[i], NULL, NOW, 0) != 500)
 			fail_msg("'%s'", senseless[i]);
 	for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
 		int attempt = (int)i + 1;
 
-		assert_int_equal(failure_delay(attempt, NULL, NULL, NOW, 0), delays[i]);
-		assert_int_equal(failure_delay(attempt, NULL, NULL, NOW, 1), delays[i] * 3 / 4);
+		assert_int_equal(backoff_delay(attempt, NULL, NULL, NOW, 0), delays[i]);
+		assert_int_equal(backoff_delay(attempt, NULL, NULL, NOW, 1), delays[i] * 3 / 4);
 	}
-	assert_int_equal(failure_delay(1000000, NULL, NULL, NOW, 0), 8000);
+	assert_int_equal(backoff_delay(1000000, NULL, NULL, NOW, 0), 8000);
 }
 
 int main(void)

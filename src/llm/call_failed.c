@@ -1,0 +1,114 @@
+/*
+ * An attempt that failed: what that means, whether there is another one, and when.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "llm/call_private.h"
+#include "llm/failure.h"
+
+enum { TWICE_MAX = 1 << 20 }; /* bytes of nonsense after which no second try is made */
+
+/* When the tokens of a minute or day are used up, some say only so until when. */
+static const char *tokens_reset(const struct http_transfer *transfer)
+{
+	const char *left = http_header(transfer, "x-ratelimit-remaining-tokens");
+
+	return !left || !strcmp(left, "0") ? http_header(transfer, "x-ratelimit-reset-tokens")
+					   : NULL;
+}
+
+/* Attempts that cost nothing so far leave all of what was reserved for the call. */
+static bool may_spend_again(const struct call *call)
+{
+	return (!call->usage.input && !call->usage.output && !call->cost) ||
+	       call->may_retry(call->owner, &call->usage, call->cost);
+}
+
+void call_failed(struct call *call, const struct error *error, bool retry)
+{
+	struct gate_failure failure = {
+		.error = error,
+		.retry = retry && clock_ms() < call->request->deadline,
+		.at_once = call->transfer && http_lost(call->transfer),
+		.attempt = ++call->failures,
+		.started = call->attempt_started,
+		.deadline = call->request->deadline,
+	};
+	int64_t now = clock_ms(), at;
+	struct error final = *error;
+	bool again;
+
+	call->fresh |= error->kind == ERROR_NETWORK;
+	if (error->kind == ERROR_BAD_REPLY) {
+		failure.retry &= !call->bad_before && call->received <= TWICE_MAX;
+		call->bad_before = true;
+	}
+	if (call->status) {
+		failure.should_retry = http_header(call->transfer, "x-should-retry");
+		failure.retry_after_ms = http_header(call->transfer, "retry-after-ms");
+		failure.retry_after = http_header(call->transfer, "retry-after");
+	}
+	if (call->status == 429 && !failure.retry_after)
+		failure.retry_after = tokens_reset(call->transfer);
+	again = gate_retry(call->provider->gate, &failure, now, clock_wall_ms(), call_jitter(), &at,
+			   &final);
+	call_close_attempt(call);
+	if (!again || !may_spend_again(call)) {
+		call_finish(call, &final);
+		return;
+	}
+	call_reset_attempt(call);
+	call_wait(call, at - now);
+}
+
+void call_failed_in_answer(struct call *call, struct error *error)
+{
+	call_redact(call, error->text);
+	call_failed(call, error, failure_passes(error->kind));
+}
+
+void call_failed_with_status(struct call *call)
+{
+	size_t size = evbuffer_get_length(call->body);
+	char *bytes = size ? (char *)evbuffer_pullup(call->body, -1) : NULL;
+	struct failure failure = {0};
+	struct error error = {0};
+
+	failure_of_status(call->status, text_from(bytes, size), &failure);
+	if (http_refused_by_proxy(call->transfer, call->status, &error)) {
+		call_failed(call, &error, false);
+		return;
+	}
+	call_redact(call, failure.message);
+	if (failure.quirk && !(call->tried & failure.quirk)) {
+		call->tried |= failure.quirk;
+		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
+					      failure.quirk);
+		call_close_attempt(call);
+		call_reset_attempt(call);
+		call_admit(call);
+		return;
+	}
+	error_set(&error, failure.kind, "%s answered with status %d%s%s%s", call->provider->name,
+		  call->status, *failure.message ? ": " : "", failure.message,
+		  failure_advice(failure.kind));
+	error.http_status = call->status;
+	call_failed(call, &error, failure.retry);
+}
+
+/* Status 200 and not what was asked for: a proxy's page, half a JSON, nothing. */
+void call_failed_nonsense(struct call *call, const char *why)
+{
+	size_t size = call->received < CALL_HEAD_MAX ? call->received : CALL_HEAD_MAX;
+	char shown[4 * CALL_HEAD_MAX + 1];
+	struct error error = {0};
+
+	text_escape(text_from(call->head, size), shown, sizeof shown);
+	error_set(&error, ERROR_BAD_REPLY,
+		  "%s's answer made no sense (%s): %s%s%s; check that the base URL is the "
+		  "provider's API",
+		  call->provider->name, why, size ? "it began '" : "it was empty", shown,
+		  size ? "'" : "");
+	call_failed_in_answer(call, &error);
+}

@@ -1,0 +1,64 @@
+/*
+ * llm/call_private.h - the inside of a call, for its two files.
+ *
+ * call.c tells the story: the attempts, and what comes of them. call_failed.c judges those that
+ * failed.
+ */
+#pragma once
+
+#include <event2/buffer.h>
+
+#include "llm/call.h"
+#include "llm/stream.h"
+
+enum { CALL_HEAD_MAX = 80 }; /* bytes of nonsense that are shown */
+
+struct call {
+	struct provider *provider;         /* lent */
+	const struct llm_request *request; /* lent */
+	llm_retry_fn *may_retry;
+	llm_done_fn *fn;
+	void *owner; /* lent */
+
+	struct event *timer;            /* owned: the gate opens, or a linger is over */
+	struct http_transfer *transfer; /* owned; NULL between attempts */
+	struct stream *stream;          /* owned; NULL while whole */
+	struct reply reply;             /* owned: of this attempt */
+	struct evbuffer *body;          /* owned: whole, or of an error */
+	int status;                     /* of this attempt; 0: none came */
+	bool streaming;
+	bool bad_before; /* an earlier attempt's answer was nonsense */
+	bool fresh;      /* an earlier attempt's connection broke: no kept one for the next */
+	char head[CALL_HEAD_MAX]; /* the answer's first bytes */
+	size_t received;          /* of the answer, by this attempt */
+	unsigned quirks;          /* enum adapter_quirk, in force */
+	unsigned tried;           /* likewise, adapted to during this call */
+	int64_t started, attempt_started, input_estimate;
+	int attempts; /* begun */
+	int failures; /* of them; without those that only taught a quirk */
+
+	struct llm_usage usage; /* of the attempts that are over */
+	int64_t cost;
+	bool cost_unknown;
+};
+
+/* call.c */
+double call_jitter(void); /* from 0 to 1 */
+void call_wait(struct call *, int64_t ms);
+void call_admit(struct call *); /* the next attempt, as soon as the gate lets it start */
+
+/* What a server says may hold the key that it was sent. */
+void call_redact(const struct call *, char *);
+
+/* Ends the attempt: what it cost is counted, what it held is gone; the answer only if asked. */
+void call_close_attempt(struct call *);
+void call_reset_attempt(struct call *);
+
+/* NULL: it succeeded. The call is gone then. */
+void call_finish(struct call *, const struct error *);
+
+/* call_failed.c: again later, or that is the call's end. Nothing may follow one of these. */
+void call_failed(struct call *, const struct error *, bool retry);
+void call_failed_in_answer(struct call *, struct error *);
+void call_failed_with_status(struct call *);
+void call_failed_nonsense(struct call *, const char *why);
