@@ -63,6 +63,7 @@ static void store(struct config *config, enum option_id id, union option_value v
 		*(char **)place = xstrdup(value.text);
 		break;
 	case OPTION_IS_LIST:
+	case OPTION_IS_PHRASES:
 		if (!again)
 			clear_list(place);
 		add_to_list(place, value.text);
@@ -75,6 +76,9 @@ static void store(struct config *config, enum option_id id, union option_value v
 	case OPTION_IS_MONEY:
 	case OPTION_IS_SIZE:
 		*(int64_t *)place = value.number;
+		break;
+	case OPTION_IS_NUMBER:
+		*(double *)place = value.real;
 		break;
 	case OPTION_IS_SWITCH:
 		*(bool *)place = value.on;
@@ -117,7 +121,7 @@ void config_done(struct config *config)
 
 		if (type == OPTION_IS_TEXT || type == OPTION_IS_NAME || type == OPTION_IS_CHOICE)
 			free(*(char **)place);
-		if (type == OPTION_IS_LIST)
+		if (type == OPTION_IS_LIST || type == OPTION_IS_PHRASES)
 			clear_list(place);
 	}
 	*config = (struct config){0};
@@ -227,16 +231,17 @@ bool config_arguments(struct config *config, int argc, char **argv, int *ret_fir
 
 /* --- environment ----------------------------------------------------------- */
 
-/* Several values in one string are parted by commas. */
+/* Several values in one string are parted by commas; those that may have any, by line feeds. */
 static bool set_from_string(struct config *config, enum config_layer layer, enum option_id id,
 			    const char *value, struct error *err)
 {
 	auto_free char *copy = xstrdup(value);
+	enum option_type type = option_table[id].type;
 	char *rest = copy, *item;
 
-	if (option_table[id].type != OPTION_IS_LIST)
+	if (type != OPTION_IS_LIST && type != OPTION_IS_PHRASES)
 		return config_set(config, layer, id, value, err);
-	while ((item = strsep(&rest, ", ")))
+	while ((item = strsep(&rest, type == OPTION_IS_LIST ? ", " : "\n")))
 		if (*item && !config_set(config, layer, id, item, err))
 			return false;
 	return true;

@@ -30,7 +30,9 @@ struct config_list {
 #define CONFIG_TEXT     char *
 #define CONFIG_NAME     char *
 #define CONFIG_LIST     struct config_list
+#define CONFIG_PHRASES  struct config_list
 #define CONFIG_COUNT    int64_t
+#define CONFIG_NUMBER   double
 #define CONFIG_DURATION int64_t
 #define CONFIG_MONEY    int64_t
 #define CONFIG_SIZE     int64_t

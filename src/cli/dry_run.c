@@ -38,6 +38,24 @@ static void add_prompt(struct evbuffer *out, const char *heading, const json_t *
 	evbuffer_add(out, "\n", 1);
 }
 
+void dry_run_format_request(const json_t *object, struct evbuffer *out)
+{
+	const json_t *temperature = json_object_get(object, "temperature");
+	const json_t *stop;
+	size_t i;
+
+	evbuffer_add_printf(out, "%-16s%" PRId64 " tokens at most\n", "one reply",
+			    json_get_integer(object, "maxOutputTokens", 0));
+	if (json_is_number(temperature))
+		evbuffer_add_printf(out, "%-16s%g\n", "temperature",
+				    json_number_value(temperature));
+	json_array_foreach (json_object_get(object, "stop"), i, stop) {
+		evbuffer_add_printf(out, "%-16s", i ? "" : "stop");
+		json_quote(json_text(stop), out);
+		evbuffer_add(out, "\n", 1);
+	}
+}
+
 void dry_run_format(const json_t *object, int64_t max_cost, struct evbuffer *out)
 {
 	const json_t *cost = json_object_get(object, "worstCaseCost");
@@ -59,6 +77,7 @@ void dry_run_format(const json_t *object, int64_t max_cost, struct evbuffer *out
 	evbuffer_add_printf(out, "%-16sabout %" PRId64 " tokens\n", "first request",
 			    json_get_integer(object, "firstRequestTokens", 0));
 	evbuffer_add_printf(out, "%-16s%s at most (limit: %s)\n", "cost", worst, limit);
+	dry_run_format_request(object, out);
 	add_prompt(out, "system prompt", json_object_get(object, "systemPrompt"));
 	add_prompt(out, "first turn", json_object_get(object, "firstTurn"));
 }

@@ -83,6 +83,24 @@ static bool read_count(const struct option_row *row, const char *string, int64_t
 			      : "; write digits, or 100k for 100000 and 2M for 2000000");
 }
 
+/* Digits with or without a point: no sign, no exponent, nothing that is no number. */
+static bool read_number(const struct option_row *row, const char *string, double *ret,
+			struct error *err)
+{
+	size_t size = strspn(string, "0123456789.");
+	char *end;
+	double number = strtod(string, &end);
+
+	if (size && !string[size] && !*end && number >= (double)row->min &&
+	    number <= (double)row->max) {
+		*ret = number;
+		return true;
+	}
+	return error_set(err, ERROR_USAGE,
+			 "'%s' is no number from %" PRId64 " to %" PRId64 "; write it like 0.7",
+			 string, row->min, row->max);
+}
+
 static bool read_duration(const struct option_row *row, const char *string, int64_t *ret,
 			  struct error *err)
 {
@@ -105,9 +123,10 @@ static bool read_text(const struct option_row *row, const char *string, const ch
 	*ret = string;
 	if (!*string)
 		return error_set(err, ERROR_USAGE, "the %s is empty", row->argument);
-	if (row->type == OPTION_IS_NAME && !text_is_utf8(text_of(string)))
-		return error_set(err, ERROR_USAGE, "'%s' is not UTF-8; write the name in UTF-8",
-				 string);
+	if ((row->type == OPTION_IS_NAME || row->type == OPTION_IS_PHRASES) &&
+	    !text_is_utf8(text_of(string)))
+		return error_set(err, ERROR_USAGE, "'%s' is not UTF-8; write the %s in UTF-8",
+				 string, row->argument);
 	return true;
 }
 
@@ -118,6 +137,7 @@ bool option_value_read(const struct option_row *row, const char *string, union o
 	case OPTION_IS_TEXT:
 	case OPTION_IS_NAME:
 	case OPTION_IS_LIST:
+	case OPTION_IS_PHRASES:
 		return read_text(row, string, &ret->text, err);
 	case OPTION_IS_CHOICE:
 		ret->text = string;
@@ -125,6 +145,8 @@ bool option_value_read(const struct option_row *row, const char *string, union o
 		       error_set(err, ERROR_USAGE, "'%s' is none of %s", string, row->argument);
 	case OPTION_IS_COUNT:
 		return read_count(row, string, &ret->number, err);
+	case OPTION_IS_NUMBER:
+		return read_number(row, string, &ret->real, err);
 	case OPTION_IS_DURATION:
 		return read_duration(row, string, &ret->number, err);
 	case OPTION_IS_MONEY:

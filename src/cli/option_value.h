@@ -14,6 +14,7 @@
 union option_value {
 	const char *text; /* lent by the string that was read */
 	int64_t number;
+	double real;
 	bool on;
 };
 

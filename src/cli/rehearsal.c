@@ -6,7 +6,9 @@
 #include "async/plan.h"
 #include "base/json.h"
 #include "base/money.h"
+#include "cli/dry_run.h"
 #include "engine/ask.h"
+#include "engine/request.h"
 #include "engine/result.h"
 
 struct rehearsal {
@@ -39,12 +41,13 @@ static int64_t add_worst(struct rehearsal *rehearsal, const struct rlmd_operatio
 	struct text context = text_from(operation->context.bytes, operation->context.size);
 	int64_t tokens = text_tokens(input) + text_tokens(context);
 	int64_t responses = rehearsal->plan->filled[index] ? (int64_t)operation->depends_count : 0;
+	int64_t output = request_output(rehearsal->llm, rehearsal->config, model, ASK_TOKENS_QUERY);
 
 	if (operation->mode == RLMD_OPERATION_RUN) {
 		rehearsal->runs++;
 		add_cost(rehearsal, rehearsal->dearer, 0, rehearsal->config->limits.tokens);
 	} else {
-		add_cost(rehearsal, model, tokens + responses * ASK_TOKENS_QUERY, ASK_TOKENS_QUERY);
+		add_cost(rehearsal, model, tokens + responses * output, output);
 	}
 	return tokens;
 }
@@ -118,6 +121,7 @@ json_t *rehearsal(struct event_base *base, const struct rlmd_plan_file *file, co
 		.cost_known = true,
 	};
 
+	json_t *object;
 	json_int_t parallel = (json_int_t)rlmd_plan_file_config(file)->max_parallel;
 
 	carry_out(&rehearsal, base);
@@ -125,14 +129,16 @@ json_t *rehearsal(struct event_base *base, const struct rlmd_plan_file *file, co
 		rehearsal.tokens = limits->tokens;
 	if (rehearsal.cost > limits->cost)
 		rehearsal.cost = limits->cost;
-	return json_pack("{s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:o, s:I, s:o}", "provider",
-			 llm_provider(llm), "model", json_from_text(text_of(model)), "subcallModel",
-			 json_from_text(text_of(subcall)), "priceTable", llm_price_date(llm),
-			 "strategy", metrics_strategy_name(rehearsal.plan->strategy), "maxParallel",
-			 parallel ? parallel : config->max_parallel, "runs",
-			 (json_int_t)rehearsal.runs, "operations", rehearsal.operations,
-			 "worstCaseTokens", (json_int_t)rehearsal.tokens, "worstCaseCost",
-			 result_cost(rehearsal.cost_known, rehearsal.cost));
+	object = json_pack(
+		"{s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:o, s:I, s:o}", "provider", llm_provider(llm),
+		"model", json_from_text(text_of(model)), "subcallModel",
+		json_from_text(text_of(subcall)), "priceTable", llm_price_date(llm), "strategy",
+		metrics_strategy_name(rehearsal.plan->strategy), "maxParallel",
+		parallel ? parallel : config->max_parallel, "runs", (json_int_t)rehearsal.runs,
+		"operations", rehearsal.operations, "worstCaseTokens", (json_int_t)rehearsal.tokens,
+		"worstCaseCost", result_cost(rehearsal.cost_known, rehearsal.cost));
+	request_tell(llm, config, model, ASK_TOKENS_QUERY, object);
+	return object;
 }
 
 static void add_operation(struct evbuffer *out, size_t number, const json_t *operation)
@@ -168,7 +174,7 @@ void rehearsal_format(const json_t *object, int64_t max_cost, struct evbuffer *o
 		"provider        %s\nmodel           %s\nsubcall model   %s\nprices of       %s\n"
 		"strategy        %s, %" PRId64 " at once\n"
 		"operations      %zu (whole runs: %" PRId64 ")\n"
-		"tokens          %" PRId64 " at most\ncost            %s at most (limit: %s)\n\n",
+		"tokens          %" PRId64 " at most\ncost            %s at most (limit: %s)\n",
 		json_string_value(json_object_get(object, "provider")),
 		json_string_value(json_object_get(object, "model")),
 		json_string_value(json_object_get(object, "subcallModel")),
@@ -177,6 +183,8 @@ void rehearsal_format(const json_t *object, int64_t max_cost, struct evbuffer *o
 		json_get_integer(object, "maxParallel", 0), json_array_size(operations),
 		json_get_integer(object, "runs", 0), json_get_integer(object, "worstCaseTokens", 0),
 		worst, limit);
+	dry_run_format_request(object, out);
+	evbuffer_add(out, "\n", 1);
 	json_array_foreach (operations, i, operation)
 		add_operation(out, i + 1, operation);
 }

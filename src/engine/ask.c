@@ -13,6 +13,7 @@
 #include "engine/caller.h"
 #include "engine/cut_reply.h"
 #include "engine/record.h"
+#include "engine/request.h"
 #include "engine/reserve.h"
 
 enum {
@@ -128,7 +129,7 @@ static int64_t sensible(const struct ask *ask)
 {
 	int64_t most = llm_max_output(ask->room->llm, ask->options.request.model);
 
-	return larger(smaller(ask->wanted, most), ASK_TOKENS_FLOOR);
+	return larger(smaller(ask->wanted, most), smaller(ask->wanted, ASK_TOKENS_FLOOR));
 }
 
 /* How much output this amount pays for, at most what is wanted. */
@@ -174,7 +175,7 @@ static int64_t floor_of(const struct ask *ask, int64_t wanted)
 
 	if (ask->cut)
 		return smaller(wanted, GROWTH * ask->cut->limit);
-	return ask_output_floor(ask->room, request->model, request->kind);
+	return smaller(wanted, ask_output_floor(ask->room, request->model, request->kind));
 }
 
 /* While others may give something back, a call waits for enough not to be cut. */
@@ -457,7 +458,8 @@ struct ask *ask_start(struct room *room, const struct ask_options *options, ask_
 	struct ask *ask = xcalloc(1, sizeof *ask);
 
 	*ask = (struct ask){.room = room, .options = *options, .done = done, .owner = owner};
-	ask->wanted = options->request.max_tokens;
+	request_use_settings(&ask->options.request, room->config);
+	ask->wanted = ask->options.request.max_tokens;
 	ask->options.request.may_retry = may_retry;
 	ask->ticket = ticket_new(room->calls, 0, on_ticket, ask);
 	return ask;

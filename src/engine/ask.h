@@ -33,11 +33,13 @@ struct caller;
 typedef void ask_sent_fn(void *owner);
 
 struct ask_options {
-	struct caller *caller;      /* lent: who asks, pays and is warned */
-	int number;                 /* of the caller's; ASK_TURN: a turn, which its run records */
-	const char *reason;         /* lent, or NULL: why it stands in for a sub-run */
-	ask_sent_fn *sent;          /* or NULL; with the owner of ask_start() */
-	struct llm_request request; /* its messages and model are lent until the callback */
+	struct caller *caller; /* lent: who asks, pays and is warned */
+	int number;            /* of the caller's; ASK_TURN: a turn, which its run records */
+	const char *reason;    /* lent, or NULL: why it stands in for a sub-run */
+	ask_sent_fn *sent;     /* or NULL; with the owner of ask_start() */
+	/* Its messages and model are lent until the callback. What it has of sampling goes before
+	 * the settings' own; their limit on a reply holds for it too. */
+	struct llm_request request;
 };
 
 enum { ASK_TURN = -1 };

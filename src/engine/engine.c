@@ -10,6 +10,7 @@
 #include "engine/ask.h"
 #include "engine/brief.h"
 #include "engine/conversation.h"
+#include "engine/request.h"
 #include "engine/reserve.h"
 #include "engine/result.h"
 #include "engine/room.h"
@@ -237,6 +238,7 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 			   "firstTurn", json_from_text(conversation.messages[1].text),
 			   "firstRequestTokens", (json_int_t)first, "worstCaseCost",
 			   worst_cost(&engine), "priceTable", llm_price_date(llm));
+	request_tell(llm, config, engine.room.model, ASK_TOKENS_TURN, object);
 	conversation_done(&conversation);
 	budget_free(budget);
 	return object;

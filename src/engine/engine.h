@@ -35,6 +35,10 @@ struct engine_config {
 	int downgrade;      /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
 	int64_t grace_ms;   /* for the forced answer after an interruption */
 	bool strict;        /* a forced answer is a failure (ERROR_BUDGET) */
+	/* Of one reply, in tokens; 0: as usual (engine/ask.h). */
+	int64_t max_output_tokens;
+	/* Of all calls that bring none; its strings are lent for good. */
+	struct llm_sampling sampling;
 };
 
 /* `object` is the result object of interface (success, output, trace, usage, warnings, ...). */

@@ -6,6 +6,7 @@
 #include "base/money.h"
 #include "engine/brief.h"
 #include "engine/record.h"
+#include "engine/request.h"
 #include "engine/run_private.h"
 
 enum {
@@ -274,13 +275,16 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 {
 	bool forced = kind == LLM_FORCED;
 	int64_t most = run->history.window / WINDOW_PART;
+	int64_t wanted = forced ? max_tokens
+				: request_output(run->room->llm, run->room->config, run_model(run),
+						 max_tokens);
 	struct ask_options options = {
 		.caller = &run->caller,
 		.number = forced ? run->caller.calls++ : ASK_TURN,
 		.request = {.model = run_model(run),
 			    .messages = run->conversation.messages,
 			    .message_count = run->conversation.count,
-			    .max_tokens = max_tokens < most ? max_tokens : most,
+			    .max_tokens = wanted < most ? wanted : most,
 			    .deadline = run->deadline,
 			    .kind = kind,
 			    .depth = run->depth,

@@ -17,6 +17,7 @@
 #include "engine/caller.h"
 #include "engine/errand.h"
 #include "engine/record.h"
+#include "engine/request.h"
 #include "engine/room.h"
 #include "engine/run.h"
 
@@ -193,7 +194,8 @@ static void slot_ask(struct slot *slot, enum llm_kind kind, struct text system, 
 		.request = {.model = model_of(slot),
 			    .messages = slot->messages,
 			    .message_count = 2,
-			    .max_tokens = ASK_TOKENS_QUERY,
+			    .max_tokens = request_output(caller->room->llm, caller->room->config,
+							 model_of(slot), ASK_TOKENS_QUERY),
 			    .deadline = budget_deadline(caller->budget),
 			    .kind = kind,
 			    .depth = caller->run ? caller->depth : 0,

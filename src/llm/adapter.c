@@ -282,6 +282,34 @@ void adapter_put_messages(const struct llm_request *request, struct evbuffer *ou
 	evbuffer_add(out, "]", 1);
 }
 
+void adapter_put_sampling(const struct llm_request *request, unsigned quirks, const char *stop,
+			  struct evbuffer *out)
+{
+	const struct llm_sampling *sampling = &request->sampling;
+	size_t stops = quirks & QUIRK_NO_STOP ? 0 : sampling->stop_count;
+
+	if (sampling->with_temperature && !(quirks & QUIRK_NO_TEMPERATURE))
+		evbuffer_add_printf(out, ",\"temperature\":%g", sampling->temperature);
+	for (size_t i = 0; i < stops; i++) {
+		if (i)
+			evbuffer_add(out, ",", 1);
+		else
+			evbuffer_add_printf(out, ",\"%s\":[", stop);
+		json_quote(text_of(sampling->stops[i]), out);
+	}
+	if (stops)
+		evbuffer_add(out, "]", 1);
+}
+
+bool adapter_can_adapt(const struct llm_request *request, unsigned quirk)
+{
+	if (quirk == QUIRK_NO_TEMPERATURE)
+		return request->sampling.with_temperature;
+	if (quirk == QUIRK_NO_STOP)
+		return request->sampling.stop_count;
+	return true;
+}
+
 /* Host and port of a URL of any scheme, or of none. */
 static struct text authority_of(struct text url)
 {

@@ -27,6 +27,8 @@ enum adapter_quirk {
 	QUIRK_NO_STREAM_OPTIONS = 1 << 2, /* openai: without stream_options */
 	QUIRK_NO_CACHE_CONTROL = 1 << 3,  /* anthropic: without cache_control */
 	QUIRK_NO_STREAM = 1 << 4,         /* whole responses only */
+	QUIRK_NO_TEMPERATURE = 1 << 5,    /* without a temperature */
+	QUIRK_NO_STOP = 1 << 6,           /* without texts that end a reply */
 };
 
 /* An answer as far as it has come. Zero, with the buffers made by reply_init(). */
@@ -127,5 +129,11 @@ void adapter_put_model(const struct adapter *, const struct llm_request *, struc
 void adapter_put_message(const char *role, struct text, struct evbuffer *);
 /* "messages":[...], each under its own role */
 void adapter_put_messages(const struct llm_request *, struct evbuffer *);
+/* ,"temperature":0.5,"stop":["..."], with another name for "stop"; what was not asked for, or was
+ * refused, is left out. */
+void adapter_put_sampling(const struct llm_request *, unsigned quirks, const char *stop,
+			  struct evbuffer *);
+/* Whether a request would be another one by that quirk: what was not sent cannot be left out. */
+bool adapter_can_adapt(const struct llm_request *, unsigned quirk);
 /* http or https, without credentials, query, odd characters or trailing slashes; new. */
 char *adapter_base_url(const char *given, struct error *);

@@ -58,8 +58,9 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 		count--;
 	}
 	put_messages(messages, count, out);
-	evbuffer_add_printf(out, ",\"max_tokens\":%" PRId64 ",\"stream\":%s%s}",
-			    request->max_tokens, stream ? "true" : "false",
+	evbuffer_add_printf(out, ",\"max_tokens\":%" PRId64, request->max_tokens);
+	adapter_put_sampling(request, quirks, "stop_sequences", out);
+	evbuffer_add_printf(out, ",\"stream\":%s%s}", stream ? "true" : "false",
 			    cache ? "," CACHE_CONTROL : "");
 }
 

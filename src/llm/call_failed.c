@@ -81,7 +81,8 @@ void call_failed_with_status(struct call *call)
 		return;
 	}
 	call_redact(call, failure.message);
-	if (failure.quirk && !(call->tried & failure.quirk)) {
+	if (failure.quirk && !(call->tried & failure.quirk) &&
+	    adapter_can_adapt(call->request, failure.quirk)) {
 		call->tried |= failure.quirk;
 		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
 					      failure.quirk);

@@ -41,8 +41,19 @@ void exchange_done(struct exchange *exchange)
 	memset(exchange, 0, sizeof *exchange);
 }
 
+static json_t *stops_json(const struct llm_sampling *sampling)
+{
+	json_t *stops = sampling->stop_count ? json_array() : NULL;
+
+	for (size_t i = 0; i < sampling->stop_count; i++)
+		json_array_append_new(stops, json_from_text(text_of(sampling->stops[i])));
+	return stops;
+}
+
+/* What was not asked for is no part of it, or older recordings would not be found. */
 static json_t *request_json(const struct llm_request *request, bool timeless)
 {
+	const struct llm_sampling *sampling = &request->sampling;
 	json_t *messages = json_array();
 
 	for (size_t i = 0; i < request->message_count; i++) {
@@ -54,8 +65,11 @@ static json_t *request_json(const struct llm_request *request, bool timeless)
 				      json_pack("{s:s, s:o}", "role", role_names[message->role],
 						"content", json_from_text(text)));
 	}
-	return json_pack("{s:o, s:o, s:I}", "model", json_from_text(text_of(request->model)),
-			 "messages", messages, "max_tokens", (json_int_t)request->max_tokens);
+	return json_pack("{s:o, s:o, s:I, s:o*, s:o*}", "model",
+			 json_from_text(text_of(request->model)), "messages", messages,
+			 "max_tokens", (json_int_t)request->max_tokens, "temperature",
+			 sampling->with_temperature ? json_real(sampling->temperature) : NULL,
+			 "stop", stops_json(sampling));
 }
 
 void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_SIZE])

@@ -30,7 +30,7 @@ struct exchange {
 
 void exchange_done(struct exchange *);
 
-/* Model, messages and max_tokens, hashed. */
+/* Model, messages and max_tokens, and what there is of sampling, hashed. */
 void exchange_id(const struct llm_request *, char out[static EXCHANGE_ID_SIZE]);
 
 /* Whether `object` has no field but these (NULL-terminated); ERROR_INPUT names one that it has. */

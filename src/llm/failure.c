@@ -145,14 +145,24 @@ static const struct {
 	{"stream_options", "stream_options", QUIRK_NO_STREAM_OPTIONS},
 	{"cache_control", "cache_control", QUIRK_NO_CACHE_CONTROL},
 	{"stream", "'stream'", QUIRK_NO_STREAM},
+	{"temperature", "temperature", QUIRK_NO_TEMPERATURE},
+	{"stop", "'stop'", QUIRK_NO_STOP},
+	{"stop_sequences", "stop_sequences", QUIRK_NO_STOP},
 };
 
 /* That a field is refused as such, and not for its value. */
 static const char *const rejections[] = {
-	"unsupported",      "not supported",   "does not support",
-	"unrecognized",     "unknown",         "unexpected",
-	"not permitted",    "extra_forbidden", "additional properties",
+	"unsupported",
+	"not supported",
+	"does not support",
+	"unrecognized",
+	"unknown",
+	"unexpected",
+	"not permitted",
+	"extra_forbidden",
+	"additional properties",
 	"must be verified",
+	"is deprecated for this model",
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

@@ -44,12 +44,21 @@ struct llm_usage;
  */
 typedef bool llm_retry_fn(void *owner, const struct llm_usage *so_far, int64_t cost_so_far);
 
+/* How a model picks its words. Zero sends nothing of it, which leaves that to the provider. */
+struct llm_sampling {
+	bool with_temperature;
+	double temperature;       /* from 0 to 2 */
+	const char *const *stops; /* UTF-8; a reply ends before the first of them; lent */
+	size_t stop_count;
+};
+
 struct llm_request {
 	const char *model;                  /* NULL or "": the provider's default */
 	const struct llm_message *messages; /* lent during llm_start(); system first, if any */
 	size_t message_count;
-	int64_t max_tokens; /* of output; > 0 */
-	int64_t deadline;   /* on clock_ms(): no attempt or wait goes beyond it */
+	int64_t max_tokens;           /* of output; > 0 */
+	struct llm_sampling sampling; /* its strings are lent until the call is over */
+	int64_t deadline;             /* on clock_ms(): no attempt or wait goes beyond it */
 	enum llm_kind kind;
 	int depth;               /* of the run that asks */
 	int turn;                /* of that run, from 0 */

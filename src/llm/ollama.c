@@ -35,15 +35,16 @@ static int64_t window_for(const struct llm_request *request)
 static void encode(const struct llm_request *request, unsigned quirks, bool stream,
 		   struct evbuffer *out)
 {
-	(void)quirks;
 	evbuffer_add(out, "{", 1);
 	adapter_put_model(&adapter_ollama, request, out);
 	evbuffer_add(out, ",", 1);
 	adapter_put_messages(request, out);
 	evbuffer_add_printf(out,
 			    ",\"stream\":%s,\"truncate\":false,\"shift\":false"
-			    ",\"options\":{\"num_ctx\":%" PRId64 ",\"num_predict\":%" PRId64 "}}",
+			    ",\"options\":{\"num_ctx\":%" PRId64 ",\"num_predict\":%" PRId64,
 			    stream ? "true" : "false", window_for(request), request->max_tokens);
+	adapter_put_sampling(request, quirks, "stop", out);
+	evbuffer_add(out, "}}", 2);
 }
 
 static void take_end(struct reply *reply, const json_t *body)

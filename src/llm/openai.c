@@ -21,6 +21,7 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	adapter_put_messages(request, out);
 	evbuffer_add_printf(out, ",\"%s\":%" PRId64, old ? "max_tokens" : "max_completion_tokens",
 			    request->max_tokens);
+	adapter_put_sampling(request, quirks, "stop", out);
 	evbuffer_add_printf(out, ",\"stream\":%s", stream ? "true" : "false");
 	if (stream && !(quirks & QUIRK_NO_STREAM_OPTIONS))
 		evbuffer_add_printf(out, ",\"stream_options\":{\"include_usage\":true}");

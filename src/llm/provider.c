@@ -278,6 +278,9 @@ unsigned provider_learn(struct provider *provider, const char *model, unsigned q
 		quirks &= ~(unsigned)QUIRK_NEW_MAX_TOKENS;
 	if (quirk == QUIRK_NEW_MAX_TOKENS)
 		quirks &= ~(unsigned)QUIRK_OLD_MAX_TOKENS;
+	if (quirk == QUIRK_NO_TEMPERATURE || quirk == QUIRK_NO_STOP)
+		provider_warn(provider, "model '%.100s' refuses %s: it is asked without", model,
+			      quirk == QUIRK_NO_STOP ? "stop texts" : "a temperature");
 	quirks |= quirk;
 	if (json_object_size(provider->quirks) < REMEMBERED_MAX ||
 	    json_object_get(provider->quirks, model))

@@ -212,6 +212,28 @@ static void test_scaled_counts(void **state)
 	assert_refused("it does not mean no limit", ARGUMENTS("--max-tokens", "0k"));
 }
 
+/* Decimal fractions; and texts in which commas and blanks part nothing. */
+static void test_sampling(void **state)
+{
+	auto_free char *path = write_config("temperature = 0.25\nstop = a, b\nstop = c\n");
+
+	(void)state;
+	assert_false(config_given(&config, OPTION_temperature));
+	assert_true(config_file(&config, CONFIG_USER_FILE, path, NULL));
+	assert_true(config.temperature == 0.25);
+	assert_int_equal(config.stop.count, 2);
+	assert_string_equal(config.stop.items[0], "a, b");
+	assert_parses(ARGUMENTS("--temperature", "1.5", "--stop", "x, y", "--stop", "z\n"));
+	assert_true(config.temperature == 1.5);
+	assert_int_equal(config.stop.count, 2);
+	assert_string_equal(config.stop.items[0], "x, y");
+	assert_string_equal(config.stop.items[1], "z\n");
+	assert_refused("is no number from 0 to 2", ARGUMENTS("--temperature", "2.01"));
+	assert_refused("is no number from 0 to 2", ARGUMENTS("--temperature", "inf"));
+	assert_refused("is no number from 0 to 2", ARGUMENTS("--temperature", "1.2.3"));
+	assert_refused("write the TEXT in UTF-8", ARGUMENTS("--stop", "\xff"));
+}
+
 /* Zero where something is needed is not "no limit", and says so; where it means none, it is fine.
  */
 static void test_zero(void **state)
@@ -384,6 +406,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_values, enter, leave),
 		cmocka_unit_test_setup_teardown(test_bad_counts, enter, leave),
 		cmocka_unit_test_setup_teardown(test_scaled_counts, enter, leave),
+		cmocka_unit_test_setup_teardown(test_sampling, enter, leave),
 		cmocka_unit_test_setup_teardown(test_zero, enter, leave),
 		cmocka_unit_test_setup_teardown(test_unknown_options, enter, leave),
 		cmocka_unit_test_setup_teardown(test_precedence, enter, leave),

@@ -400,8 +400,21 @@ static void quirks(void **state)
 		 "{\"error\":{\"message\":\"Unsupported value: 'stream' does not support true with "
 		 "this model.\"}}",
 		 QUIRK_NO_STREAM},
-		/* What is never sent cannot be left out. */
 		{400, "{\"error\":{\"message\":\"`temperature` is deprecated for this model.\"}}",
+		 QUIRK_NO_TEMPERATURE},
+		{400,
+		 "{\"error\":{\"message\":\"Unsupported value: 'temperature' does not support 0.2 "
+		 "with this model. Only the default (1) value is supported.\",\"param\":"
+		 "\"temperature\",\"code\":\"unsupported_value\"}}",
+		 QUIRK_NO_TEMPERATURE},
+		{400,
+		 "{\"error\":{\"message\":\"Unsupported parameter: 'stop' is not supported with "
+		 "this model.\",\"param\":\"stop\",\"code\":\"unsupported_parameter\"}}",
+		 QUIRK_NO_STOP},
+		/* Refused for its value, which is the user's. */
+		{400,
+		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
+		 "\"temperature: range: 0..1\"}}",
 		 QUIRK_NONE},
 		{500,
 		 "{\"error\":{\"message\":\"Unsupported parameter: 'max_tokens'\",\"param\":"

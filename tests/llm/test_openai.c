@@ -70,6 +70,32 @@ static void sends_nothing_more(void **state)
 	assert_int_equal(json_object_size(body), 5);
 }
 
+/* ... but what was asked for, and not refused. */
+static void sends_the_sampling_asked_for(void **state)
+{
+	static const char *const stops[] = {"a\n", "\"b\""};
+	struct llm_request asked = request();
+	unsigned refused = QUIRK_NO_TEMPERATURE | QUIRK_NO_STOP;
+	json_t *body, *texts;
+
+	(void)state;
+	asked.sampling = (struct llm_sampling){true, 0.7, stops, 2};
+	body = encoded_json(openai, &asked, 0, true);
+	texts = json_object_get(body, "stop");
+	assert_true(json_number_value(json_object_get(body, "temperature")) == 0.7);
+	assert_int_equal(json_array_size(texts), 2);
+	assert_string_equal(json_string_value(json_array_get(texts, 1)), "\"b\"");
+	json_decref(body);
+	assert_true(adapter_can_adapt(&asked, QUIRK_NO_STOP));
+	body = encoded_json(openai, &asked, refused, true);
+	assert_int_equal(json_object_size(body), 5);
+	json_decref(body);
+	asked.sampling = (struct llm_sampling){0};
+	assert_false(adapter_can_adapt(&asked, QUIRK_NO_STOP));
+	assert_false(adapter_can_adapt(&asked, QUIRK_NO_TEMPERATURE));
+	assert_true(adapter_can_adapt(&asked, QUIRK_NO_STREAM));
+}
+
 static void whole_requests_say_so(void **state)
 {
 	struct llm_request asked = request();
@@ -503,6 +529,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(encodes_a_streamed_request),
 		cmocka_unit_test(sends_nothing_more),
+		cmocka_unit_test(sends_the_sampling_asked_for),
 		cmocka_unit_test(whole_requests_say_so),
 		cmocka_unit_test(quirks_change_the_body),
 		cmocka_unit_test(no_model_means_the_default_one),

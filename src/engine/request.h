@@ -1,0 +1,23 @@
+/*
+ * engine/request.h - what the settings say of every request to a model.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "engine/engine.h"
+#include "llm/llm.h"
+
+/*
+ * How much output is asked for where the settings do not say: `usual`; else what they say, of a
+ * `usual` call and of a turn at most a quarter of the model's window, if that is more.
+ */
+int64_t request_output(const struct llm *, const struct engine_config *, const char *model,
+		       int64_t usual);
+
+/* For --dry-run, as members of `object`: what one reply to `model` may have, and the sampling. */
+void request_tell(const struct llm *, const struct engine_config *, const char *model,
+		  int64_t usual, json_t *object);
+
+/* Their limit on a reply, and their sampling as far as the request brings none of its own. */
+void request_use_settings(struct llm_request *, const struct engine_config *);
