@@ -16,7 +16,10 @@
 #include "cli/progress.h"
 #include "cli/tell.h"
 
-enum { MAX_RETRIES = 2 };
+enum {
+	MAX_RETRIES = 2,
+	PATIENCE_MS = 3600000, /* --max-time ends the wait before, unless it is very long */
+};
 
 /* --- begin ---------------------------------------------------------------------- */
 
@@ -176,6 +179,7 @@ static bool open_llm(struct session *session, struct error *err)
 		.offline = config->dry_run,
 		.no_stream = config->no_stream,
 		.max_retries = MAX_RETRIES,
+		.patience_ms = PATIENCE_MS,
 	};
 
 	session->llm = llm_new(session->base, &settings, err);

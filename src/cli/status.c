@@ -23,6 +23,8 @@ enum {
 	WIDTH_UNKNOWN = 80,
 	ID_SHOWN = 8,     /* characters of a run's id */
 	TASK_SHOWN = 100, /* bytes of a sub-run's task */
+	BUSY_MAX = 24,
+	BUSY_EVERY_MS = 20000, /* between two lines about calls that wait, at least */
 };
 
 struct status {
@@ -31,6 +33,9 @@ struct status {
 	struct event *timer; /* owned; NULL: not live */
 	struct status_options options;
 	char shown[WIDTH_MAX]; /* what stands on the terminal, or "" */
+	char busy[BUSY_MAX];   /* why a call waits for its model, until another one ends; or "" */
+	int64_t busy_since;    /* on clock_ms() */
+	int64_t told_busy;     /* when there was a line about it; 0: never */
 };
 
 /* Whoever writes a line must have the terminal to itself, without knowing of us. */
@@ -129,6 +134,17 @@ static void format_line(const struct engine_status *now, const char *place, size
 		snprintf(line, width + 1, "%s | %s", spent, elapsed);
 }
 
+/* Where the work is; or that it waits for a model, and why. */
+static void format_place(const struct status *status, char place[static STATUS_PLACE_MAX])
+{
+	char elapsed[16];
+
+	if (!*status->busy)
+		return;
+	format_elapsed(clock_ms() - status->busy_since, elapsed);
+	snprintf(place, STATUS_PLACE_MAX, "waiting %.14s: %s", elapsed, status->busy);
+}
+
 static void on_refresh(evutil_socket_t fd, short what, void *owner)
 {
 	struct status *status = owner;
@@ -138,6 +154,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *owner)
 
 	(void)fd;
 	(void)what;
+	format_place(status, place);
 	format_line(&now, place, terminal_width() - 1, line);
 	if (!strcmp(line, status->shown))
 		return;
@@ -275,6 +292,36 @@ static void tell_end(const json_t *event)
 	     string_of(event, "stopReason"));
 }
 
+/* Of many calls that wait, and of one that waits for long, a line now and then is enough. */
+static void tell_wait(struct status *status, const json_t *event)
+{
+	int64_t waited = json_get_integer(event, "waited", 0), now = clock_ms();
+	bool often = status->options.verbose > 0;
+	char so_far[16], next[16];
+
+	snprintf(status->busy, sizeof status->busy, "%s", string_of(event, "reason"));
+	status->busy_since = now - waited;
+	if (!often && (status->options.live ||
+		       (status->told_busy && now - status->told_busy < BUSY_EVERY_MS)))
+		return;
+	status->told_busy = now;
+	format_elapsed(waited, so_far);
+	clock_format(json_get_integer(event, "next", 0), next);
+	tell("waiting for %s: %s, %s so far, asked again in %s", string_of(event, "model"),
+	     string_of(event, "reason"), so_far, next);
+}
+
+/* What its model answered, or that nobody waits for it any more. */
+static void note_wait(struct status *status, const json_t *event)
+{
+	struct text name = json_get_text(event, "event");
+
+	if (text_equal(name, "waiting"))
+		tell_wait(status, event);
+	else if (text_equal(name, "response") || text_equal(name, "llm_call"))
+		*status->busy = '\0';
+}
+
 static void tell_operation(const json_t *event)
 {
 	const json_t *error = json_object_get(event, "error");
@@ -301,6 +348,8 @@ void status_event(struct status *status, const json_t *event)
 	};
 	struct text name = json_get_text(event, "event");
 
+	if (status)
+		note_wait(status, event);
 	for (size_t i = 0; status && i < sizeof lines / sizeof *lines; i++)
 		if (status->options.verbose >= lines[i].verbose && text_equal(name, lines[i].event))
 			lines[i].tell(event);

@@ -331,7 +331,7 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 
 	if (response->overlong)
 		tell_overrun(ask, response);
-	if (response->attempts > 1 || (usage->estimated && !response->overlong))
+	if (response->billed > 1 || (usage->estimated && !response->overlong))
 		return;
 	gauge = gauges_learn(&ask->room->gauges, request->model);
 	if (!usage->estimated)
@@ -350,6 +350,14 @@ static void ask_record(const struct ask *ask, const struct llm_response *respons
 	if (ask->options.number != ASK_TURN || err)
 		record_call(ask->room->trace, ask->options.caller->id, ask->options.number,
 			    ask->options.reason, request, response, err);
+}
+
+static void on_wait(void *owner, const struct llm_wait *wait)
+{
+	const struct ask *ask = owner;
+
+	record_wait(ask->room->trace, ask->options.caller->id, ask->options.number,
+		    &ask->options.request, wait);
 }
 
 static void stand_in(struct ask *ask, struct ask_list *list)
@@ -461,6 +469,7 @@ struct ask *ask_start(struct room *room, const struct ask_options *options, ask_
 	request_use_settings(&ask->options.request, room->config);
 	ask->wanted = ask->options.request.max_tokens;
 	ask->options.request.may_retry = may_retry;
+	ask->options.request.on_wait = on_wait;
 	ask->ticket = ticket_new(room->calls, 0, on_ticket, ask);
 	return ask;
 }

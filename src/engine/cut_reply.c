@@ -44,5 +44,6 @@ void cut_reply_add(struct llm_response *sum, const struct llm_response *other)
 	sum->cost = money_add(sum->cost, other->cost);
 	sum->cost_known &= other->cost_known;
 	sum->attempts += other->attempts;
+	sum->billed += other->billed;
 	sum->duration_ms += other->duration_ms;
 }

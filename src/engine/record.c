@@ -106,6 +106,16 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL);
 }
 
+void record_wait(struct trace *trace, const char *run, int index, const struct llm_request *request,
+		 const struct llm_wait *wait)
+{
+	if (trace_admit_call(trace))
+		trace_run(trace, "waiting", run, "{s:i, s:s, s:s, s:s, s:i, s:I, s:I}", "index",
+			  index, "kind", llm_kind_name(request->kind), "model", request->model,
+			  "reason", wait->reason, "httpStatus", wait->http_status, "waited",
+			  (json_int_t)wait->waited_ms, "next", (json_int_t)wait->next_ms);
+}
+
 void record_degraded(struct trace *trace, const char *run, bool task, const char *reason)
 {
 	if (trace_admit_call(trace))

@@ -31,6 +31,10 @@ void record_iteration(struct trace *, const char *run, int index);
 void record_call(struct trace *, const char *run, int index, const char *reason,
 		 const struct llm_request *, const struct llm_response *, const struct error *err);
 
+/* A model call waits, for its provider is busy. `index` as above. */
+void record_wait(struct trace *, const char *run, int index, const struct llm_request *,
+		 const struct llm_wait *);
+
 /* An answer that code was given is less than what it had asked for. */
 void record_degraded(struct trace *, const char *run, bool task, const char *reason);
 

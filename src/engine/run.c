@@ -174,7 +174,7 @@ static enum verdict run_read(struct run *run)
 
 	if (run->reply_error)
 		return read_error(run, run->reply_error);
-	if (!reply->usage.estimated && reply->attempts == 1)
+	if (!reply->usage.estimated && reply->billed == 1)
 		history_learn(&run->history, reply->usage.input);
 	run->cut = reply->finish == LLM_FINISH_LENGTH;
 	run->repeated = same_as_before(&run->conversation, reply->text);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum {
-	DELAY_MAX = 120000, /* ms; the longest wait asked for by a server that is honoured */
-	BACKOFF_MAX = 8000,
+	BACKOFF_MAX = 30000, /* ms */
+	DOUBLINGS = 6,       /* of the first wait, until that */
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -78,11 +78,9 @@ int64_t backoff_delay(int attempt, const char *retry_after_ms, const char *retry
 	if (!told && retry_after)
 		told = read_duration(retry_after, &delay) ||
 		       read_date(retry_after, wall_ms, &delay);
-	if (told && delay > DELAY_MAX)
-		return -1;
 	if (told && delay > 0)
-		return (int64_t)ceil(delay);
-	delay = attempt < 6 ? 500.0 * (1 << (attempt > 1 ? attempt - 1 : 0)) : BACKOFF_MAX;
+		return (int64_t)ceil(fmin(delay, (double)BACKOFF_TOLD_MAX));
+	delay = attempt <= DOUBLINGS ? 500.0 * (1 << (attempt > 1 ? attempt - 1 : 0)) : BACKOFF_MAX;
 	delay = delay < BACKOFF_MAX ? delay : BACKOFF_MAX;
 	return (int64_t)(delay * (1 - 0.25 * jitter));
 }

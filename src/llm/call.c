@@ -45,13 +45,14 @@ void call_wait(struct call *call, int64_t ms)
 }
 
 struct call *call_start(struct provider *provider, const struct llm_request *request,
-			llm_retry_fn *may_retry, llm_done_fn *fn, void *owner)
+			llm_retry_fn *may_retry, llm_wait_fn *on_wait, llm_done_fn *fn, void *owner)
 {
 	struct call *call = xcalloc(1, sizeof *call);
 
 	call->provider = provider;
 	call->request = request;
 	call->may_retry = may_retry;
+	call->on_wait = on_wait;
 	call->fn = fn;
 	call->owner = owner;
 	call->timer = evtimer_new(provider->base, on_timer, call);
@@ -94,6 +95,7 @@ static void call_bill(struct call *call)
 
 	if (!attempt_billed(call))
 		return;
+	call->billed++;
 	usage = reply_usage(&call->reply, call->input_estimate);
 	if (call->reply.usage_absurd)
 		provider_warn(call->provider,
@@ -128,6 +130,7 @@ void call_reset_attempt(struct call *call)
 	reply_init(&call->reply);
 	call->status = 0;
 	call->received = 0;
+	call->busy = NULL;
 }
 
 void call_finish(struct call *call, const struct error *err)
@@ -142,6 +145,7 @@ void call_finish(struct call *call, const struct error *err)
 		.cost_known = !call->cost_unknown,
 		.cost = call->cost_unknown ? 0 : call->cost,
 		.attempts = call->attempts,
+		.billed = call->billed,
 		.duration_ms = clock_ms() - call->started,
 		.model = resolved_model(call),
 		.overlong = call->reply.overlong,

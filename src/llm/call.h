@@ -19,7 +19,7 @@ int64_t call_input_tokens(const struct llm_request *);
 
 /* `request` is lent until the callback or call_cancel(); its model is never NULL. */
 struct call *call_start(struct provider *, const struct llm_request *, llm_retry_fn *,
-			llm_done_fn *, void *owner);
+			llm_wait_fn *, llm_done_fn *, void *owner);
 
 /* Closes the transfer, frees the call. What it had cost so far, estimated where not reported. */
 void call_cancel(struct call *, struct llm_usage *ret_usage, int64_t *ret_cost);

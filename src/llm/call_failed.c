@@ -25,13 +25,39 @@ static bool may_spend_again(const struct call *call)
 	       call->may_retry(call->owner, &call->usage, call->cost);
 }
 
+/* Those that found a busy provider are counted by themselves: their waits grow by that. */
+static void count_failure(struct call *call, struct gate_failure *failure, int64_t now)
+{
+	if (!call->busy) {
+		failure->attempt = ++call->failures;
+		return;
+	}
+	if (!call->busy_attempts++)
+		call->busy_since = now;
+	failure->attempt = call->busy_attempts;
+	failure->waited = now - call->busy_since;
+}
+
+static void tell_wait(const struct call *call, const struct error *error, int64_t now, int64_t at)
+{
+	struct llm_wait wait = {
+		.reason = call->busy,
+		.http_status = error->http_status,
+		.waited_ms = now - call->busy_since,
+		.next_ms = at - now,
+	};
+
+	if (call->busy)
+		call->on_wait(call->owner, &wait);
+}
+
 void call_failed(struct call *call, const struct error *error, bool retry)
 {
 	struct gate_failure failure = {
 		.error = error,
 		.retry = retry && clock_ms() < call->request->deadline,
 		.at_once = call->transfer && http_lost(call->transfer),
-		.attempt = ++call->failures,
+		.busy = call->busy,
 		.started = call->attempt_started,
 		.deadline = call->request->deadline,
 	};
@@ -39,6 +65,7 @@ void call_failed(struct call *call, const struct error *error, bool retry)
 	struct error final = *error;
 	bool again;
 
+	count_failure(call, &failure, now);
 	call->fresh |= error->kind == ERROR_NETWORK;
 	if (error->kind == ERROR_BAD_REPLY) {
 		failure.retry &= !call->bad_before && call->received <= TWICE_MAX;
@@ -58,6 +85,7 @@ void call_failed(struct call *call, const struct error *error, bool retry)
 		call_finish(call, &final);
 		return;
 	}
+	tell_wait(call, error, now, at);
 	call_reset_attempt(call);
 	call_wait(call, at - now);
 }
@@ -95,6 +123,7 @@ void call_failed_with_status(struct call *call)
 		  call->status, *failure.message ? ": " : "", failure.message,
 		  failure_advice(failure.kind));
 	error.http_status = call->status;
+	call->busy = failure.busy;
 	call_failed(call, &error, failure.retry);
 }
 

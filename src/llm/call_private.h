@@ -17,6 +17,7 @@ struct call {
 	struct provider *provider;         /* lent */
 	const struct llm_request *request; /* lent */
 	llm_retry_fn *may_retry;
+	llm_wait_fn *on_wait;
 	llm_done_fn *fn;
 	void *owner; /* lent */
 
@@ -34,8 +35,12 @@ struct call {
 	unsigned quirks;          /* enum adapter_quirk, in force */
 	unsigned tried;           /* likewise, adapted to during this call */
 	int64_t started, attempt_started, input_estimate;
-	int attempts; /* begun */
-	int failures; /* of them; without those that only taught a quirk */
+	int billed;         /* of the attempts */
+	int attempts;       /* begun */
+	int failures;       /* of them; without those that only taught a quirk, or were busy */
+	int busy_attempts;  /* of them */
+	int64_t busy_since; /* the end of the first of these */
+	const char *busy;   /* what this attempt's provider is busy with; or NULL */
 
 	struct llm_usage usage; /* of the attempts that are over */
 	int64_t cost;

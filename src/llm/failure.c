@@ -318,6 +318,33 @@ static void judge_status(int status, struct failure *ret)
 		}
 }
 
+/* While it loads a model: llama.cpp's whole message, and what others say. */
+static bool is_loading(const char *words)
+{
+	static const char *const loading[] = {
+		"currently loading",
+		"model is loading",
+		"still loading",
+		"llm server loading model",
+	};
+
+	return !strncasecmp(words, "loading model", strlen("loading model")) ||
+	       strcasestr(words, "- loading model") || mentions(words, loading, COUNT(loading));
+}
+
+static const char *busy_with(const struct complaint *complaint, const struct failure *failure)
+{
+	if (!failure->retry)
+		return NULL;
+	if (failure->kind == ERROR_THROTTLED)
+		return "its rate is limited";
+	if (failure->kind != ERROR_OVERLOADED)
+		return NULL;
+	if (complaint->status >= 500 && is_loading(complaint->words))
+		return "it is being loaded";
+	return complaint->status == 503 || complaint->status == 529 ? "it is overloaded" : NULL;
+}
+
 static void judge(const struct complaint *complaint, struct failure *ret)
 {
 	const struct verdict *verdict = find_verdict(complaint);
@@ -367,6 +394,7 @@ static int64_t find_limit(const struct complaint *complaint)
 static void conclude(struct complaint *complaint, struct failure *ret)
 {
 	judge(complaint, ret);
+	ret->busy = busy_with(complaint, ret);
 	if (ret->kind == ERROR_CONTEXT_OVERFLOW)
 		ret->context_limit = find_limit(complaint);
 	text_escape(text_of(complaint->words), ret->message, sizeof ret->message);

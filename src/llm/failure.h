@@ -14,7 +14,10 @@
 
 struct failure {
 	enum error_kind kind;
-	bool retry;            /* the same request may succeed later */
+	bool retry; /* the same request may succeed later */
+	/* What it is busy with, where that may take minutes and then be over, said of the model:
+	 * "it is being loaded". Static; NULL: nothing of that kind. */
+	const char *busy;
 	unsigned quirk;        /* enum adapter_quirk: adapt by this and retry once; 0: none */
 	int64_t context_limit; /* CONTEXT_OVERFLOW: the model's window where the text names it, or 0
 				*/

@@ -6,21 +6,31 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "llm/backoff.h"
+
+enum {
+	/* ms; the longest wait that is honoured of a server that is not busy, or that others join
+	 */
+	DELAY_MAX = 120000,
+	LAST_MS = 1000, /* before the end of a call's time no last attempt is worth it */
+};
 
 struct gate {
 	int max_retries;
+	int64_t patience_ms;
 	int64_t open_at;     /* nothing starts before it */
 	int64_t slowed_at;   /* when that was decided */
 	int64_t spread;      /* those who waited start within so many ms after it */
 	struct error broken; /* ERROR_NONE: not broken */
 };
 
-struct gate *gate_new(int max_retries)
+struct gate *gate_new(int max_retries, int64_t patience_ms)
 {
 	struct gate *gate = xcalloc(1, sizeof *gate);
 
 	gate->max_retries = max_retries;
+	gate->patience_ms = patience_ms;
 	return gate;
 }
 
@@ -77,6 +87,8 @@ static void gate_slow(struct gate *gate, const struct gate_failure *failure, int
 	}
 }
 
+enum { REASON_SIZE = 120 };
+
 static void give_up(struct error *err, const struct error *why, const char *reason)
 {
 	char text[sizeof why->text];
@@ -92,13 +104,37 @@ static void give_up(struct error *err, const struct error *why, const char *reas
 		 (int)(sizeof err->text - strlen(reason) - 3), text, reason);
 }
 
+/* Why there is no further attempt, in words; or "". */
+static void judge_count(const struct gate *gate, const struct gate_failure *failure, bool patient,
+			char reason[static REASON_SIZE])
+{
+	char waited[16];
+
+	*reason = '\0';
+	clock_format(failure->waited, waited);
+	if (patient && failure->waited >= gate->patience_ms)
+		snprintf(reason, REASON_SIZE, "gave up after waiting %s", waited);
+	else if (!patient && failure->attempt > gate->max_retries && failure->attempt > 1)
+		snprintf(reason, REASON_SIZE, "gave up after %d attempts", failure->attempt);
+}
+
+/* Where our own wait would outlast the call, there is a last attempt halfway to its end. */
+static int64_t cut_short(const struct gate_failure *failure, int64_t now, int64_t delay)
+{
+	int64_t left = failure->deadline - now;
+	bool told = failure->retry_after || failure->retry_after_ms;
+
+	return told || delay < left || left < 2 * LAST_MS ? delay : left / 2;
+}
+
 bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t now,
 		int64_t wall_now, double jitter, int64_t *ret_at, struct error *err)
 {
 	const struct error *error = failure->error;
 	bool shared = error->http_status == 429 || error->http_status == 529 ||
 		      error->kind == ERROR_THROTTLED;
-	char reason[120] = "";
+	bool patient = failure->busy && gate->patience_ms;
+	char reason[REASON_SIZE] = "";
 	int64_t delay = 0, at;
 
 	if (concerns_key(error))
@@ -110,16 +146,16 @@ bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t n
 	if (!failure->at_once)
 		delay = backoff_delay(failure->attempt, failure->retry_after_ms,
 				      failure->retry_after, wall_now, jitter);
-	if (delay < 0) {
+	if (!patient && delay > DELAY_MAX) {
 		give_up(err, error, "not tried again: the provider asks for a longer wait");
 		return false;
 	}
+	if (patient)
+		delay = cut_short(failure, now, delay);
 	if (shared)
-		gate_slow(gate, failure, now, delay);
-	if (failure->attempt > gate->max_retries) {
-		if (failure->attempt > 1)
-			snprintf(reason, sizeof reason, "gave up after %d attempts",
-				 failure->attempt);
+		gate_slow(gate, failure, now, delay < DELAY_MAX ? delay : DELAY_MAX);
+	judge_count(gate, failure, patient, reason);
+	if (*reason || (!patient && failure->attempt > gate->max_retries)) {
 		give_up(err, error, reason);
 		return false;
 	}

@@ -15,7 +15,12 @@
 
 struct gate;
 
-struct gate *gate_new(int max_retries);
+/*
+ * A call is tried again `max_retries` times; and where the provider is busy, limits the rate or
+ * loads the model, as often as its own time allows, but for `patience_ms` at most; 0: no more than
+ * after any other failure.
+ */
+struct gate *gate_new(int max_retries, int64_t patience_ms);
 void gate_free(struct gate *); /* NULL is fine */
 
 /*
@@ -31,7 +36,9 @@ struct gate_failure {
 	bool at_once;              /* nobody is to be spared by a wait */
 	const char *should_retry;  /* x-should-retry, or NULL; lent, as are the next two */
 	const char *retry_after_ms, *retry_after;
-	int attempt;      /* 1: the call's first */
+	int attempt;      /* 1: the first of the call, or the first of those that were busy */
+	bool busy;        /* the provider is, which may be over in minutes */
+	int64_t waited;   /* since it was so first */
 	int64_t started;  /* when the attempt was */
 	int64_t deadline; /* of the call */
 };

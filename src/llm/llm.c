@@ -189,6 +189,14 @@ static bool on_retry(void *owner, const struct llm_usage *so_far, int64_t cost_s
 	return !call->may_retry || call->may_retry(call->owner, so_far, cost_so_far);
 }
 
+static void on_wait(void *owner, const struct llm_wait *wait)
+{
+	struct llm_call *call = owner;
+
+	if (call->request.on_wait)
+		call->request.on_wait(call->owner, wait);
+}
+
 static void on_replayed(evutil_socket_t fd, short what, void *arg)
 {
 	struct llm_call *call = arg;
@@ -199,6 +207,7 @@ static void on_replayed(evutil_socket_t fd, short what, void *arg)
 		.finish = exchange->finish,
 		.usage = exchange->usage,
 		.attempts = 1,
+		.billed = 1,
 		.duration_ms = clock_ms() - call->started,
 		.model = exchange->model ? exchange->model : call->request.model,
 	};
@@ -255,7 +264,8 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	if (llm->replay)
 		replay_start(call);
 	else
-		call->call = call_start(&llm->provider, &call->request, on_retry, on_call, call);
+		call->call = call_start(&llm->provider, &call->request, on_retry, on_wait, on_call,
+					call);
 	return call;
 }
 

@@ -52,6 +52,16 @@ struct llm_sampling {
 	size_t stop_count;
 };
 
+/* A call waits, for the provider is busy: it loads the model, limits the rate, has too much to do.
+ */
+struct llm_wait {
+	const char *reason; /* said of the model, "it is being loaded"; static */
+	int http_status;
+	int64_t waited_ms; /* since it was so first */
+	int64_t next_ms;   /* until the next attempt */
+};
+typedef void llm_wait_fn(void *owner, const struct llm_wait *);
+
 struct llm_request {
 	const char *model;                  /* NULL or "": the provider's default */
 	const struct llm_message *messages; /* lent during llm_start(); system first, if any */
@@ -63,6 +73,7 @@ struct llm_request {
 	int depth;               /* of the run that asks */
 	int turn;                /* of that run, from 0 */
 	llm_retry_fn *may_retry; /* asked once something was billed; NULL: always */
+	llm_wait_fn *on_wait;    /* told of each wait; must not cancel the call; NULL: nobody */
 };
 
 /* More tokens than any model takes or gives in one call: nobody is believed who counts more. */
@@ -93,6 +104,7 @@ struct llm_response {
 	bool cost_known;
 	int64_t cost; /* pico-dollars; 0 where unknown */
 	int attempts;
+	int billed; /* of these, at most: of several only the sum is known */
 	int64_t duration_ms;
 	const char *model; /* as the provider resolved it, or as asked for */
 	bool overlong;     /* clearly more than max_tokens came: it was cut here, by us */
@@ -112,6 +124,9 @@ struct llm_config {
 	bool offline;            /* nothing will be asked: no key is needed */
 	bool no_stream;
 	int max_retries; /* after the first attempt; the SDKs' 2 by default */
+	/* How long a call waits at most, in all, for a provider that is busy; 0: it is tried again
+	 * as after any other failure. */
+	int64_t patience_ms;
 };
 
 /* Whom somebody means who named no provider: the only one whose key is in the environment, else

@@ -130,7 +130,7 @@ static bool provider_open(struct provider *provider, const struct llm_config *co
 		return false;
 	provider->url = xasprintf("%s%s", base, adapter->path);
 	provider_make_headers(provider);
-	provider->gate = gate_new(config->max_retries);
+	provider->gate = gate_new(config->max_retries, config->patience_ms);
 	provider->http = http_new(provider->base, err);
 	return provider->http;
 }

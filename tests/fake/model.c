@@ -27,6 +27,7 @@ static void on_call(evutil_socket_t fd, short what, void *owner)
 		.text = text_of(text ? text : ""),
 		.usage = fake_usage ? fake_usage(&call->request) : few,
 		.attempts = fake_attempts,
+		.billed = fake_attempts,
 		.cost_known = true,
 		.cost = 1000,
 		.duration_ms = 1,

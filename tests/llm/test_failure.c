@@ -535,6 +535,55 @@ static void hostile_bodies(void **state)
 	assert_int_equal(failure.kind, ERROR_OVERLOADED);
 }
 
+/* What is worth waiting for minutes, and what it is; the same words of what never passes are not.
+ */
+static void busy_servers(void **state)
+{
+	static const struct {
+		int status;
+		const char *body, *busy;
+	} cases[] = {
+		{503,
+		 "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":"
+		 "\"unavailable_error\"}}",
+		 "it is being loaded"},
+		{503, "{\"error\":\"Model org/name is currently loading\",\"estimated_time\":20.0}",
+		 "it is being loaded"},
+		{500, "{\"error\":\"unexpected server status: llm server loading model\"}",
+		 "it is being loaded"},
+		{500,
+		 "{\"error\":{\"message\":\"litellm.InternalServerError: OpenAIException - Loading "
+		 "model\",\"type\":null,\"param\":null,\"code\":\"500\"}}",
+		 "it is being loaded"},
+		{503, "", "it is overloaded"},
+		{529, "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
+		 "it is overloaded"},
+		{429, "", "its rate is limited"},
+		{503,
+		 "{\"error\":\"server busy, please try again.  maximum pending requests "
+		 "exceeded\"}",
+		 "its rate is limited"},
+		{500, "{\"error\":\"error loading model /models/x.gguf\"}", NULL},
+		{400, "{\"error\":{\"message\":\"Loading model failed\"}}", NULL},
+		{500, "{\"error\":\"model requires more system memory than is available\"}", NULL},
+		{429, "{\"error\":{\"code\":\"insufficient_quota\"}}", NULL},
+		{500, "", NULL},
+		{502, "", NULL},
+		{504, "", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct failure failure;
+
+		failure_of_status(cases[i].status, text_of(cases[i].body), &failure);
+		if (!cases[i].busy != !failure.busy ||
+		    (failure.busy && strcmp(failure.busy, cases[i].busy)))
+			fail_msg("%d %s: %s", cases[i].status, cases[i].body,
+				 failure.busy ? failure.busy : "nothing");
+	}
+}
+
 /* 2026-11-21 09:30:00 UTC */
 #define NOW INT64_C(1795253400000)
 
@@ -559,12 +608,9 @@ static void delays_that_servers_ask_for(void **state)
 		{NULL, "Sat Nov 21 09:30:05 2026", 5000},
 		{NULL, "Sat, 21 Nov 2026 10:30:05 +0100", 5000},
 		{NULL, "120", 120000},
-		{NULL, "121", -1},
-		{NULL, "300", -1},
-		{NULL, "6m0s", -1},
-		{"120001", NULL, -1},
-		{NULL, "99999999999999999999999999999999", -1},
-		{NULL, "Sat, 21 Nov 2026 10:30:00 GMT", -1},
+		{NULL, "6m0s", 360000},
+		{NULL, "99999999999999999999999999999999", BACKOFF_TOLD_MAX},
+		{NULL, "Sat, 21 Nov 2026 10:30:00 GMT", 3600000},
 	};
 
 	(void)state;
@@ -585,7 +631,7 @@ static void backing_off(void **state)
 		"5 s",         "5d",  "5s5", "s",     "Sat, 21 Nov 2026 09:29:00 GMT",
 		"Sat, 21 Nov",
 	};
-	static const int64_t delays[] = {500, 1000, 2000, 4000, 8000, 8000, 8000};
+	static const int64_t delays[] = {500, 1000, 2000, 4000, 8000, 16000, 30000, 30000};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++)
@@ -598,7 +644,7 @@ static void backing_off(void **state)
 		assert_int_equal(backoff_delay(attempt, NULL, NULL, NOW, 0), delays[i]);
 		assert_int_equal(backoff_delay(attempt, NULL, NULL, NOW, 1), delays[i] * 3 / 4);
 	}
-	assert_int_equal(backoff_delay(1000000, NULL, NULL, NOW, 0), 8000);
+	assert_int_equal(backoff_delay(1000000, NULL, NULL, NOW, 0), 30000);
 }
 
 int main(void)
@@ -617,6 +663,7 @@ int main(void)
 		cmocka_unit_test(no_answer_at_all),
 		cmocka_unit_test(messages),
 		cmocka_unit_test(hostile_bodies),
+		cmocka_unit_test(busy_servers),
 		cmocka_unit_test(delays_that_servers_ask_for),
 		cmocka_unit_test(backing_off),
 	};

@@ -22,7 +22,7 @@ static int setup(void **state)
 {
 	static struct setting setting;
 
-	setting = (struct setting){.gate = gate_new(2)};
+	setting = (struct setting){.gate = gate_new(2, 0)};
 	setting.failure = (struct gate_failure){
 		.error = &setting.error, .retry = true, .attempt = 1, .deadline = DEADLINE};
 	*state = &setting;
@@ -186,7 +186,7 @@ static void test_breaker(void **state)
 		if (cases[i].breaks)
 			assert_string_equal(why.text, "the provider's words");
 		gate_free(s->gate);
-		s->gate = gate_new(2);
+		s->gate = gate_new(2, 0);
 	}
 }
 
@@ -202,6 +202,50 @@ static void test_long_error(void **state)
 	assert_non_null(strstr(s->why.text, "x; gave up after 3 attempts"));
 }
 
+/* A busy provider is asked again as long as the call's time allows and patience lasts ... */
+static void test_busy(void **state)
+{
+	struct setting *s = *state;
+
+	gate_free(s->gate);
+	s->gate = gate_new(2, 60000);
+	s->failure.busy = true;
+	for (s->failure.attempt = 1; s->failure.attempt < 100; s->failure.attempt++) {
+		s->failure.waited = 599 * s->failure.attempt;
+		assert_true(fails(s, ERROR_OVERLOADED, 503, 1000, 0));
+		assert_true(s->at > 1000 && s->at <= 31000);
+	}
+	s->failure.waited = 60000;
+	assert_false(fails(s, ERROR_OVERLOADED, 503, 1000, 0));
+	assert_string_equal(s->why.text, "the provider's words; gave up after waiting 1m00s");
+
+	s->failure.waited = 0;
+	s->failure.busy = false;
+	assert_false(fails(s, ERROR_OVERLOADED, 500, 1000, 0));
+	assert_non_null(strstr(s->why.text, "gave up after 100 attempts"));
+}
+
+/* ... by its word too, however long that is; and before the end there is a last attempt. */
+static void test_busy_until_the_end(void **state)
+{
+	struct setting *s = *state;
+
+	gate_free(s->gate);
+	s->gate = gate_new(2, 60000);
+	s->failure.busy = true;
+	s->failure.attempt = 50;
+	assert_true(fails(s, ERROR_OVERLOADED, 503, DEADLINE - 20000, 0));
+	assert_int_equal(s->at, DEADLINE - 10000);
+	assert_true(fails(s, ERROR_OVERLOADED, 503, DEADLINE - 2000, 0));
+	assert_int_equal(s->at, DEADLINE - 1000);
+	assert_false(fails(s, ERROR_OVERLOADED, 503, DEADLINE - 1999, 0));
+	assert_non_null(strstr(s->why.text, "the call's time is over"));
+	s->failure.retry_after = "300";
+	assert_true(fails(s, ERROR_OVERLOADED, 503, 1000, 0));
+	assert_int_equal(s->at, 301000);
+	assert_false(fails(s, ERROR_OVERLOADED, 503, DEADLINE - 20000, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +258,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slows_all_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_overload_of_one_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_breaker, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_busy_until_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_error, setup, teardown),
 	};
 

@@ -1,0 +1,147 @@
+"""A provider that is busy is waited for, as long as the time allows, and everybody can see it."""
+
+import json
+import signal
+import unittest
+
+import patience
+from model import ERRORS, PROVIDERS, Reply
+from providers import ProviderTest, code, final
+
+# Bodies as the servers send them.
+LOADING = {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}
+LITELLM_BUSY = {"error": {
+    "message": "litellm.RateLimitError: No deployments available for selected model, Try again in "
+               "1 seconds.", "type": "throttling_error", "param": None, "code": "429"}}
+OLLAMA_BUSY = {"error": "Server overloaded, please retry shortly (ref: aaa65c70)"}
+SOON = {"retry-after-ms": "5"}
+
+
+def busy(status=503, body=LOADING, **more):
+    headers = {**SOON, **more.pop("headers", {})}
+    return Reply(status=status, body=json.dumps(body).encode(), headers=headers, **more)
+
+
+class Waiting(ProviderTest):
+    def waits(self, outcome):
+        return [event for event in outcome.events if event["event"] == "waiting"]
+
+    def test_a_model_that_is_being_loaded(self):
+        """Many more attempts than the three of other failures; each wait is an event and seen."""
+        server = self.serve("openai", *[busy()] * 12, final("42"))
+        outcome = self.ask(server, "--jsonl")
+        self.assertEqual(outcome.events[-1]["output"], "42")
+        waits = self.waits(outcome)
+        self.assertEqual(len(waits), 12)
+        for event in waits:
+            self.assertEqual((event["reason"], event["httpStatus"], event["model"], event["kind"]),
+                             ("it is being loaded", 503, "m", "turn"))
+            self.assertEqual(event["next"], 5)
+        self.assertEqual([event["waited"] for event in waits],
+                         sorted(event["waited"] for event in waits))
+        self.assertRegex(outcome.err, r"waiting for m: it is being loaded, \d+s so far, "
+                                      r"asked again in 5ms")
+        usage = outcome.events[-1]["usage"]
+        self.assertEqual((usage["llmCalls"], usage["estimated"]), (1, False))
+
+    def test_whoever_says_it(self):
+        """Throttling and overload as each server words them."""
+        cases = [("openai", 429, LITELLM_BUSY, "its rate is limited"),
+                 ("openai", 503, {"error": {"message": "The server is currently overloaded"}},
+                  "it is overloaded"),
+                 ("openai", 500, {"error": {"message":
+                     "litellm.InternalServerError: OpenAIException - Loading model"}},
+                  "it is being loaded"),
+                 ("ollama", 503, OLLAMA_BUSY, "it is overloaded"),
+                 ("ollama", 503, ERRORS["ollama"]["rate_limit"][1], "its rate is limited"),
+                 ("anthropic", *ERRORS["anthropic"]["overloaded"], "it is overloaded"),
+                 ("anthropic", *ERRORS["anthropic"]["rate_limit"], "its rate is limited")]
+        for provider, status, body, reason in cases:
+            with self.subTest(provider=provider, body=body):
+                server = self.serve(provider, *[busy(status, body)] * 5, final())
+                outcome = self.ask(server, "--jsonl")
+                self.assertEqual([event["reason"] for event in self.waits(outcome)], [reason] * 5)
+
+    def test_other_failures_are_not_waited_for(self):
+        """A server that is broken, no server, a page of a proxy: three attempts, as ever."""
+        broken = {"error": {"message": "error loading model /models/x.gguf", "type": "server_error"}}
+        for reply in (busy(500, broken), busy(502, {"error": "bad gateway"})):
+            server = self.serve("openai", *[reply] * 4)
+            error = self.fails(server, 5, "overloaded")
+            self.assertIn("gave up after 3 attempts", error["message"])
+            self.assertEqual(len(server.requests), 3)
+
+    def test_calls_and_sub_runs(self):
+        """Whatever a block asks for waits alike, and costs nothing by it."""
+        server = self.serve("openai", code("print(llm_query('x'), rlm_query('y'))"),
+                            *[busy()] * 6, Reply(text="one"), *[busy()] * 6, final("two"), final())
+        outcome = self.ask(server, "--jsonl")
+        self.assertEqual([event["kind"] for event in self.waits(outcome)],
+                         ["llm_query"] * 6 + ["turn"] * 6)
+        runs = {event["run"] for event in self.waits(outcome)}
+        self.assertEqual(len(runs), 2)
+        usage = outcome.events[-1]["usage"]
+        self.assertEqual((usage["inputTokens"], usage["outputTokens"]), server.billed_tokens)
+        self.assertEqual(usage["llmCalls"], 4)
+
+    def test_it_ends_with_the_time(self):
+        """What the time does not allow is not waited for; the error says what was in the way."""
+        server = self.serve("openai", *[busy(headers={"retry-after-ms": "3600000"})] * 2)
+        error = self.fails(server, 5, "overloaded")
+        self.assertIn("Loading model", error["message"])
+        self.assertIn("the call's time is over before the wait of 3600000 ms", error["message"])
+        self.assertEqual(len(server.requests), 1)
+
+    def test_it_ends_with_the_time_of_the_run(self):
+        """A model that is loaded for ever: the run ends in time, and says why it has no answer."""
+        server = self.serve("openai", *[busy(headers={"retry-after-ms": "50"})] * 20000)
+        allowed = patience.duration(1)
+        error = self.fails(server, 6, "budget", "--max-time", allowed)
+        self.assertIn("no answer could be forced", error["message"])
+        self.assertIn("Loading model", error["message"])
+        self.assertGreater(len(server.requests), 3)
+
+    def test_interrupted(self):
+        """Ctrl-C does not wait for the model; a second one ends everything at once."""
+        server = self.serve("openai", busy(headers={"retry-after-ms": "100000"}), final("so far"))
+        process = self.start(*self.arguments(server),
+                             env=self.environment(**server.environment()))
+        for line in process.stderr:
+            if b"waiting for m" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=patience.hung())
+        self.assertEqual(process.returncode, 130, err)
+        self.assertEqual(json.loads(out)["output"], "so far")
+
+    def test_quiet(self):
+        server = self.serve("openai", *[busy()] * 4, final())
+        self.assertEqual(self.ask(server, "-q").err, "")
+
+    def test_a_plan_s_time_out_counts(self):
+        server = self.serve("ollama", *[busy(headers={"retry-after-ms": "100000"})] * 2)
+        plan = self.write("plan.json", json.dumps({
+            "operations": [{"id": "a", "type": "Query", "mode": "llm", "input": "x"}],
+            "timeoutPerOp": 300}))
+        outcome = self.rlmd("plan", "-p", "ollama", "-m", "m", "--", plan,
+                            env=self.environment(**server.environment()))
+        self.assertNotEqual(outcome.status, 0)
+        self.assertIn("time", json.dumps(outcome.result).lower())
+        self.assertEqual(len(server.requests), 1)
+
+    def test_a_recording_has_the_answer_only(self):
+        """The waits are no part of it: its replay has none, and comes to the same."""
+        for provider in PROVIDERS:
+            with self.subTest(provider=provider):
+                server = self.serve(provider, *[busy()] * 5, code("print(1)"), final("42"))
+                directory = str(self.dir / provider)
+                first = self.ask(server, "--record", directory)
+                again = self.rlmd("exec", "-p", provider, "-m", "m", "--json", "--replay", directory,
+                                  "--", "the task")
+                self.assertEqual(again.status, 0, again.err)
+                self.assertEqual(again.result["output"], first.result["output"])
+                self.assertNotIn("waiting", again.err)
+
+
+if __name__ == "__main__":
+    unittest.main()
