@@ -72,6 +72,12 @@ static const char *const overflows[] = {
 	"prompt token count of",
 	"context length exceeded",
 	"context_length_exceeded",
+	"contextwindowexceedederror", /* LiteLLM's, around whatever the provider said */
+	"context window exceeded",
+	"context size has been exceeded", /* LM Studio */
+	"tokens exceed the configured limit",
+	"is longer than the maximum model length", /* vLLM, by version, ... */
+	"must be at least 1, got -",               /* ... where nothing is left for the answer */
 	"request_too_large",
 };
 
@@ -96,6 +102,8 @@ static const char *const limit_marks[] = {
 	"too large for model with ",
 	"model token limit: ",
 	"exceeds the limit of ",
+	"configured limit of ",
+	"maximum model length of ",
 	"> ",
 };
 
@@ -118,6 +126,8 @@ static const struct verdict phrases[] = {
 	{"requires moderation", ERROR_REFUSED, false},
 	{"api key not valid", ERROR_AUTH, false},
 	{"not a valid model", ERROR_NOT_FOUND, false},
+	{"invalid model name", ERROR_NOT_FOUND, false}, /* LiteLLM, with status 400 */
+	{"no models loaded", ERROR_NOT_FOUND, false},   /* LM Studio, likewise */
 	{"requires more system memory", ERROR_OVERLOADED, false},
 };
 
@@ -194,6 +204,14 @@ static struct text first_of(struct text a, struct text b)
 	return a.size ? a : b;
 }
 
+/* LiteLLM's message is now and then an object, with the words in it. */
+static struct text message_of(const json_t *source)
+{
+	const json_t *message = json_object_get(source, "message");
+
+	return json_is_object(message) ? json_get_text(message, "error") : json_text(message);
+}
+
 static void read_json(const json_t *root, struct complaint *complaint)
 {
 	const json_t *first = json_is_array(root) ? json_array_get(root, 0) : root;
@@ -206,7 +224,7 @@ static void read_json(const json_t *root, struct complaint *complaint)
 	int64_t status = json_get_integer(source, "code", 0);
 	struct text words;
 
-	words = first_of(raw, json_get_text(source, "message"));
+	words = first_of(raw, message_of(source));
 	words = first_of(words, json_text(error));
 	words = first_of(words, take_detail(json_object_get(first, "detail"), complaint));
 	text_escape(words, complaint->words, sizeof complaint->words);

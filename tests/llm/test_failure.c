@@ -188,6 +188,20 @@ static void keys_models_and_requests(void **state)
 		 ERROR_NOT_FOUND, false, 0},
 		{400, "{\"error\":{\"message\":\"x/y is not a valid model ID\",\"code\":400}}",
 		 ERROR_NOT_FOUND, false, 0},
+		{400,
+		 "{\"error\":{\"message\":\"{'error': '/chat/completions: Invalid model name passed "
+		 "in model=x. Call `/v1/models` to view available models for your key.'}\",\"type\":"
+		 "\"None\",\"param\":\"None\",\"code\":\"400\"}}",
+		 ERROR_NOT_FOUND, false, 0},
+		{400,
+		 "{\"error\":{\"message\":{\"error\":\"/chat/completions: Invalid model name passed "
+		 "in model=x.\"},\"type\":\"None\",\"param\":\"None\",\"code\":\"400\"}}",
+		 ERROR_NOT_FOUND, false, 0},
+		{400,
+		 "{\"error\":{\"message\":\"No models loaded. Please load a model in the developer "
+		 "page or use the 'lms load' command.\",\"type\":\"invalid_request_error\","
+		 "\"param\":\"model\",\"code\":\"model_not_found\"}}",
+		 ERROR_NOT_FOUND, false, 0},
 		{404, "404 page not found", ERROR_NOT_FOUND, false, 0},
 		{301, "<html><title>301 Moved Permanently</title>", ERROR_NOT_FOUND, false, 0},
 		{400, "{\"error\":\"\\\"m\\\" does not support chat\"}", ERROR_BAD_REQUEST, false,
@@ -325,6 +339,47 @@ static void overflows(void **state)
 		 "exceeds the maximum size\"}}",
 		 ERROR_CONTEXT_OVERFLOW, false, 0},
 		{413, "<html><title>413 Request Entity Too Large</title></html>",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		/* LiteLLM, around the words of whoever it asked, and by itself */
+		{400,
+		 "{\"error\":{\"message\":\"litellm.BadRequestError: "
+		 "litellm.ContextWindowExceededError: AnthropicError - {\\\"type\\\":"
+		 "\\\"error\\\",\\\"error\\\":{\\\"type\\\":\\\"invalid_request_error\\\","
+		 "\\\"message\\\":\\\"prompt is too long: 200480 tokens > 200000 maximum\\\"}}"
+		 "\\nReceived Model Group=x\\nAvailable Model Group Fallbacks=None\",\"type\":null,"
+		 "\"param\":null,\"code\":\"400\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 200000},
+		{400,
+		 "{\"error\":{\"message\":\"litellm.ContextWindowExceededError: "
+		 "litellm.BadRequestError: Context Window exceeded for given call. No models have "
+		 "context window large enough for this call.\",\"type\":null,\"param\":null,"
+		 "\"code\":\"400\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		{400,
+		 "{\"error\":{\"message\":\"litellm.ContextWindowExceededError: OpenAIException - "
+		 "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted "
+		 "in 300012 tokens.\",\"type\":null,\"param\":null,\"code\":\"400\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 272000},
+		/* llama.cpp, before it begins and while it answers; LM Studio says the latter too
+		 */
+		{400,
+		 "{\"error\":{\"code\":400,\"message\":\"request (9412 tokens) exceeds the "
+		 "available context size (8192 tokens), try increasing it\",\"type\":"
+		 "\"exceed_context_size_error\",\"n_prompt_tokens\":9412,\"n_ctx\":8192}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 8192},
+		{500,
+		 "{\"error\":{\"code\":500,\"message\":\"Context size has been exceeded.\","
+		 "\"type\":\"server_error\"}}",
+		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		/* vLLM */
+		{400,
+		 "{\"object\":\"error\",\"message\":\"The decoder prompt (length 5951) is longer "
+		 "than the maximum model length of 4096.\",\"type\":\"BadRequestError\",\"param\":"
+		 "null,\"code\":400}",
+		 ERROR_CONTEXT_OVERFLOW, false, 4096},
+		{400,
+		 "{\"object\":\"error\",\"message\":\"max_tokens must be at least 1, got -186.\","
+		 "\"type\":\"BadRequestError\",\"param\":null,\"code\":400}",
 		 ERROR_CONTEXT_OVERFLOW, false, 0},
 		/* A number that is none says nothing. */
 		{400,

@@ -165,6 +165,35 @@ class Overflow(ProviderTest):
                 self.assertEqual(len(server.requests), 1)
 
 
+    def test_words_of_gateways_and_local_servers(self):
+        """LiteLLM's, llama.cpp's, LM Studio's and vLLM's: the same, whatever else they say."""
+        for status, message in (
+            (400, "litellm.ContextWindowExceededError: litellm.BadRequestError: Context Window "
+                  "exceeded for given call."),
+            (400, "request (9412 tokens) exceeds the available context size (8192 tokens), try "
+                  "increasing it"),
+            (500, "Context size has been exceeded."),
+            (400, "The decoder prompt (length 5951) is longer than the maximum model length of 4096."),
+        ):
+            with self.subTest(message=message):
+                body = json.dumps({"error": {"message": message, "type": None, "code": str(status)}})
+                server = self.serve("openai", Reply(status=status, body=body.encode()))
+                self.assertIn(message, self.fails(server, 8, "context_overflow")["message"])
+                self.assertEqual(len(server.requests), 1)
+
+    def test_an_unknown_model_of_a_gateway(self):
+        """LiteLLM says so with status 400: what is wrong is the model's name."""
+        words = ("/chat/completions: Invalid model name passed in model=m. Call `/v1/models` to view "
+                 "available models for your key.")
+        for message in (words, {"error": words}, str({"error": words})):
+            with self.subTest(message=message):
+                body = json.dumps({"error": {"message": message, "type": "None", "code": "400"}})
+                server = self.serve("openai", Reply(status=400, body=body.encode()))
+                told = self.fails(server, 2, "not_found")["message"]
+                self.assertIn("Invalid model name passed in model=m", told)
+                self.assertIn("check the model's name", told)
+
+
 class Broken(ProviderTest):
     def test_down(self):
         """A server that does not listen: what was tried, and what to look at."""
