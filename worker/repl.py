@@ -20,20 +20,17 @@ import sys
 import textwrap
 import types
 
-import plans
 import tracebacks
 import variables
 from answers import Answer
 from arguments import plain
 from channel import Channel, end, exceeds
-from final import Finish, is_answer, new_answer
+from final import is_answer, new_answer
 from helpers import Helpers
 from interrupts import Interrupts
 from messages import ANSWER_MAX
 from output import NoInput, Output, clean, cut
-from queries import Queries
-from source import Files, SourceText
-from texts import Texts
+from source import SourceText
 
 FEATURES = [getattr(__future__, name) for name in __future__.all_feature_names]
 
@@ -100,6 +97,7 @@ class Session:
         self._namespace["answer"] = new_answer()
         builtins.exit = builtins.quit = leave
         builtins.help = show_help
+        tracebacks.install()
         self._restore()
 
     def serve(self):
@@ -271,9 +269,3 @@ def show_help(*topic):
     import pydoc
 
     pydoc.help(*topic)
-
-
-tracebacks.hide(
-    main, Helpers.__init__, Queries.llm_query, Texts.chunk_text, Finish.FINAL, Channel.call,
-    Interrupts.enter, Output.write, Files.__getitem__, plain, plans.make_plan, variables.whole,
-)

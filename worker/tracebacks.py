@@ -1,15 +1,12 @@
-"""Tracebacks as the model needs them: its own lines, without ours around them."""
+"""Tracebacks as the model needs them: its own lines, and of no file of this machine."""
 
 import linecache
+import os
+import sys
+import threading
 import traceback
 
-OURS = set()  # file names of our modules' code
 _sources = {}
-
-
-def hide(*functions):
-    """The frames of the modules that these are in are not shown."""
-    OURS.update(function.__code__.co_filename for function in functions)
 
 
 def remember(filename, source):
@@ -18,12 +15,43 @@ def remember(filename, source):
     linecache.cache[filename] = _sources[filename] = (len(source), None, lines, filename)
 
 
+def is_foreign(filename):
+    """Whether code is not the user's: ours and the libraries' has the whole path of a file."""
+    return filename.startswith(("/", "<frozen "))
+
+
+def install():
+    """Makes what user code prints of tracebacks look like ours, for the process's life."""
+    for name in ("walk_tb", "walk_stack", "_walk_tb_with_full_positions"):
+        walk = getattr(traceback, name, None)
+        if walk is not None:
+            setattr(traceback, name, _walk_of_the_users(walk))
+    threading.excepthook = _tell_of_thread
+
+
+def _walk_of_the_users(walk):
+    def walk_some(*start):
+        for frame, place in walk(*start):
+            if not is_foreign(frame.f_code.co_filename):
+                yield frame, place
+
+    walk_some.__name__ = walk_some.__qualname__ = walk.__name__
+    walk_some.__doc__ = walk.__doc__
+    return walk_some
+
+
+def _tell_of_thread(args):
+    if args.exc_type is not SystemExit:
+        name = args.thread.name if args.thread else threading.get_ident()
+        sys.stderr.write(f"Exception in thread {name}:\n{render(args.exc_value)}")
+
+
 def render(error):
     """The traceback of `error`, with its causes; never raises but KeyboardInterrupt."""
     linecache.cache.update(_sources)  # user code may have cleared it
     try:
         told = traceback.TracebackException(type(error), error, error.__traceback__)
-        _trim(told, set())
+        _trim(told, error, set())
         return "".join(told.format())
     except Exception as failure:
         return plain(error) + f"\n(no traceback: {type(failure).__name__} while it was made)\n"
@@ -43,12 +71,24 @@ def plain(error):
     return f"{type(error).__name__}: {text}"
 
 
-def _trim(told, seen):
+def _trim(told, error, seen):
     if told is None or id(told) in seen:
         return
     seen.add(id(told))
-    told.stack[:] = [frame for frame in told.stack if frame.filename not in OURS]
-    _trim(told.__cause__, seen)
-    _trim(told.__context__, seen)
-    for part in getattr(told, "exceptions", None) or ():
-        _trim(part, seen)
+    told.stack[:] = [frame for frame in told.stack if not is_foreign(frame.filename)]
+    _hide_paths(told, error)
+    _trim(told.__cause__, getattr(error, "__cause__", None), seen)
+    _trim(told.__context__, getattr(error, "__context__", None), seen)
+    parts = getattr(told, "exceptions", None) or ()
+    errors = getattr(error, "exceptions", None) or [None] * len(parts)
+    for part, its_error in zip(parts, errors):
+        _trim(part, its_error, seen)
+
+
+def _hide_paths(told, error):
+    """Where the words of the exception itself tell where a module lies."""
+    if isinstance(error, ImportError) and isinstance(error.path, str):
+        told._str = told._str.replace(f" ({error.path})", "")
+    filename = getattr(told, "filename", None)
+    if isinstance(error, SyntaxError) and isinstance(filename, str) and os.path.isabs(filename):
+        told.filename = os.path.basename(filename)
