@@ -10,29 +10,28 @@ this process; what is put right before the next block is what it may do by
 mistake: to our names and to sys.stdout.
 """
 
-import __future__
-import ast
 import builtins
 import io
 import json
 import os
 import sys
-import textwrap
 import types
 
+import block_text
+import block_tree
 import tracebacks
 import variables
 from answers import Answer
 from arguments import plain
+from blocks import Compiler, Returned, end_block
 from channel import Channel, end, exceeds
 from final import is_answer, new_answer
 from helpers import Helpers
 from interrupts import Interrupts
 from messages import ANSWER_MAX
 from output import NoInput, Output, clean, cut
+from reserved import Reserved
 from source import SourceText
-
-FEATURES = [getattr(__future__, name) for name in __future__.all_feature_names]
 
 
 def main(read_fd, write_fd, input_fds, layers, native):
@@ -75,7 +74,7 @@ class Session:
         self._channel = channel
         self._interrupts = interrupts
         self._max_output = max_output
-        self._flags = 0  # what blocks imported from __future__
+        self._notes = []  # what the block is told at its end
         self._stdin = NoInput()
         self._stdout = Output("<stdout>", interrupts)
         self._stderr = Output("<stderr>", interrupts)
@@ -88,15 +87,13 @@ class Session:
         sys.argv = [""]
         self._namespace = module.__dict__
         self._helpers = Helpers(channel, inputs, self._namespace)
-        self._reserved = {
-            "__name__": "__main__",
-            "__builtins__": builtins,
-            **self._helpers.table,
-            **inputs,
-        }
+        self._reserved = Reserved(self._namespace, self._helpers.table, inputs)
         self._namespace["answer"] = new_answer()
         builtins.exit = builtins.quit = leave
         builtins.help = show_help
+        setattr(builtins, block_tree.RETURN, end_block)
+        self._compiler = Compiler(self._namespace)
+        sys.displayhook = self._echo
         tracebacks.install()
         self._restore()
 
@@ -111,7 +108,7 @@ class Session:
                 os._exit(0)
 
     def _restore(self):
-        self._namespace.update(self._reserved)
+        self._reserved.restore()
         sys.stdin = sys.__stdin__ = self._stdin
         sys.stdout = sys.__stdout__ = self._stdout
         sys.stderr = sys.__stderr__ = self._stderr
@@ -125,6 +122,9 @@ class Session:
             self._guarded(self._settle),
         ]
         error = "\n".join(filter(None, errors))
+        self._notes += self._reserved.undone()
+        self._stderr.write("".join(f"[note] {note}\n" for note in self._notes))
+        self._notes.clear()
         self._stderr.write(self._helpers.notes.take())
         final, answer = self._helpers.final.take()
         self._channel.send(
@@ -158,32 +158,35 @@ class Session:
 
     def _run(self, filename, source):
         """Runs a block; returns the error where it could not be compiled."""
-        source = dedent(source)
-        tracebacks.remember(filename, source)
+        block = self._compiler.prepare(source)
+        tracebacks.remember(filename, block.text)
+        error = self._compile(block, filename)
+        self._notes += block.notes
+        if error is not None:
+            return error
         try:
-            body, last = self._compile(source, filename)
-        except Exception as error:
-            return tracebacks.render_syntax(error)
-        try:
-            exec(body, self._namespace)
-            if last is not None:
-                self._echo(eval(last, self._namespace))
+            exec(block.body, self._namespace)
+            if block.last is not None:
+                self._echo(eval(block.last, self._namespace))
         except SystemExit as leaving:
             self._note_exit(leaving.code)
+        except Returned as returned:
+            self._echo(returned.value)
+            self._notes.append("`return` outside of a function ended this block")
         return None
 
-    def _compile(self, source, filename):
-        """Code for all statements, and for the last one where it is an expression."""
-        tree = ast.parse(source, filename)
-        last = None
-        if tree.body and isinstance(tree.body[-1], ast.Expr):
-            last = ast.Expression(tree.body.pop().value)
-        body = compile(tree, filename, "exec", self._flags, dont_inherit=True)
-        for feature in FEATURES:
-            self._flags |= body.co_flags & feature.compiler_flag
-        if last is not None:
-            last = compile(last, filename, "eval", self._flags, dont_inherit=True)
-        return body, last
+    def _compile(self, block, filename):
+        before, told = block.text, None
+        try:
+            self._compiler.compile(block, filename)
+        except Exception as error:
+            advice = None
+            if isinstance(error, SyntaxError):
+                advice = block_text.advice(block.text, error)
+            told = tracebacks.render_syntax(error, advice)
+        if block.text != before:
+            tracebacks.remember(filename, block.text)
+        return told
 
     def _echo(self, value):
         if value is None:
@@ -241,12 +244,6 @@ class Session:
                 listing = f"{name} is too large to be told: {len(value)} characters\n{listing}"
                 value = None
         return value, clean(listing)
-
-
-def dedent(source):
-    """A block that is indented as a whole, as in a list of a model's answer, moves left."""
-    first = next((line for line in source.splitlines() if line.strip()), "")
-    return textwrap.dedent(source) if first[:1] in (" ", "\t") else source
 
 
 def recover(stream, ours):

@@ -57,9 +57,10 @@ def render(error):
         return plain(error) + f"\n(no traceback: {type(failure).__name__} while it was made)\n"
 
 
-def render_syntax(error):
+def render_syntax(error, advice=None):
     """An error of compilation: there is no frame of the user's yet."""
-    return "".join(traceback.format_exception_only(type(error), error))
+    told = "".join(traceback.format_exception_only(type(error), error))
+    return f"{told}Hint: {advice}.\n" if advice else told
 
 
 def plain(error):

@@ -65,9 +65,9 @@ class Namespace(Blocks):
         for name in ("llm_query", "batch_llm_query", "context", "FINAL", "chunk_text", "LLMError"):
             with self.subTest(name):
                 before = self.out(f"id({name})")
-                self.out(f"{name} = 'spoilt'")
+                self.run_block(f"{name} = 'spoilt'")
                 self.assertEqual(self.out(f"id({name})"), before)
-                self.out(f"del {name}")
+                self.run_block(f"del {name}")
                 self.assertEqual(self.out(f"id({name})"), before)
 
     def test_answer_and_user_variables_are_not_restored(self):
@@ -75,7 +75,7 @@ class Namespace(Blocks):
         self.assertEqual(self.out("answer, 'x' in globals()"), "('mine', False)\n")
 
     def test_survives_an_emptied_namespace(self):
-        self.out("globals().clear()")
+        self.run_block("globals().clear()")
         self.assertEqual(self.out("len(context), __name__"), "(17, '__main__')\n")
 
     def test_all_names_exist_with_docstrings(self):

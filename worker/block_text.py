@@ -1,0 +1,146 @@
+"""A block's text as models write it, made into the Python that it means.
+
+Every function takes text and gives text of as many lines, so the lines of a
+traceback stay those that the model wrote. What is left out is said in a note.
+"""
+
+import re
+import textwrap
+
+# A fence's tag that was written into the block.
+TAG = re.compile(r"(?:python|py|ipython)[\d.]*|python-repl|pycon|repl|tool_code|code", re.I)
+PROMPT = re.compile(r"[ \t]*>>>(?: |$)?(.*)")
+CONTINUED = re.compile(r"[ \t]*\.\.\.(?: |$)(.*)")
+FENCE = re.compile(r"[ \t]*(?:```+|~~~+)[ \t]*[\w.+-]*[ \t]*$")
+COMMAND = re.compile(r"([ \t]*)(?:!+|%{1,2})([A-Za-z_]\w*)\b[ \t]*(.*)")
+SHELL = re.compile(r"[ \t]*(?:[\w, \t]+=[ \t]*)?![ \t]*[\w./~$]")
+TYPOGRAPHIC = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb\u2033\u2032"
+
+TIMERS = frozenset(("time", "timeit"))  # their line is a statement
+# Of a notebook, and nothing is lost without them.
+SETTINGS = frozenset("""
+    alias autoreload capture cd conda config debug env history load_ext ls lsmagic mamba
+    matplotlib mkdir pdb pip precision prun pwd pylab reload_ext reset rehashx set_env
+    store uv who who_ls whos xdel xmode
+    """.split())
+INSTALLERS = re.compile(r"[ \t]*[!%]+[ \t]*(?:python[\d.]* -m )?(?:pip|conda|mamba|uv|apt)\b")
+NOTES_MAX = 10
+SHOWN_MAX = 60  # characters of a line in a note
+
+
+def lines_of(text):
+    """As the parser counts them."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def dedent(text):
+    """A block that is indented as a whole, as in a list of a model's answer, moves left."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    return textwrap.dedent(text) if first[:1] in (" ", "\t") else text
+
+
+def without_tag(text, exists):
+    """Without a first line that is a fence's tag; exists(name): where a variable is meant."""
+    first, newline, rest = text.partition("\n")
+    word = first.strip()
+    if not newline or not rest.strip() or not TAG.fullmatch(word) or exists(word):
+        return text
+    return newline + rest
+
+
+def without_prompts(text):
+    """Of a dialogue with >>> its code, and how many lines of output it left out; or None.
+
+    It is one only where nothing but comments stands before the first prompt:
+    else what has no prompt may be code.
+    """
+    lines = lines_of(text)
+    first = next((line for line in lines if line.strip() and line.lstrip()[0] != "#"), "")
+    if not PROMPT.match(first):
+        return None
+    code, outputs, open_ = [], 0, False
+    for line in lines:
+        found = PROMPT.match(line) or open_ and CONTINUED.match(line)
+        open_ = bool(found)
+        if found:
+            code.append(found.group(1))
+        else:
+            code.append(line.strip() if line.lstrip()[:1] == "#" else "")
+            outputs += bool(line.strip()) and line.lstrip()[0] != "#"
+    return "\n".join(code), outputs
+
+
+def without_fences(text):
+    """Without a fence as its first or last line; None if there is none."""
+    lines = lines_of(text)
+    full = [number for number, line in enumerate(lines) if line.strip()]
+    found = [number for number in {full[0], full[-1]} if FENCE.match(lines[number])] if full else []
+    for number in found:
+        lines[number] = ""
+    return "\n".join(lines) if found else None
+
+
+def without_command(text, number):
+    """(text, note) without the command of a notebook in this line; None if it is none.
+
+    None too where more hangs on it than the line: the output that it would
+    give is assigned, or all the cell would be another language.
+    """
+    lines = lines_of(text)
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    found = COMMAND.fullmatch(line)
+    if not found:
+        return None
+    indent, name, rest = found.groups()
+    magic = line.lstrip()[0] == "%"
+    if magic and name in TIMERS:
+        rest = re.sub(r"^(?:-\w+(?: \d+)? )+", "", rest)
+        cell = line.lstrip().startswith("%%")
+        lines[number - 1] = indent + (rest if rest and not cell else "pass")
+        return "\n".join(lines), None
+    if magic and name not in SETTINGS:
+        return None
+    lines[number - 1] = indent + "pass"
+    shown = line.strip()
+    shown = shown if len(shown) <= SHOWN_MAX else shown[:SHOWN_MAX] + "..."
+    return "\n".join(lines), f"line {number}, {shown!r}, was left out: {reason(line)}"
+
+
+def reason(line):
+    if INSTALLERS.match(line):
+        return "nothing can be installed here; import what there is"
+    if line.lstrip()[:1] == "%":
+        return "this is a plain Python session without notebook commands"
+    return "there is no shell and there are no files here; what you were given is in `context`"
+
+
+def advice(text, error):
+    """What to do about an error of syntax, one sentence; None where its own words say it."""
+    lines, message = lines_of(text), str(error.msg or "")
+    number = error.lineno or 0
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    if isinstance(error, TabError):
+        return "tabs and spaces are mixed: indent with spaces only, four a level"
+    if "triple-quoted" in message:
+        return (f"the text in triple quotes that begins in line {number} has no end: the block was "
+                "cut, or it holds triple quotes itself. Do not paste long texts: what you were "
+                "given is in `context` already")
+    if PROMPT.match(line):
+        return "write the code alone, without the prompts >>> and without outputs"
+    if FENCE.match(line):
+        return (f"line {number} is a fence: a block holds code only, and another one begins in "
+                "fences of its own")
+    found = COMMAND.fullmatch(line)
+    if SHELL.match(line) or found and line.lstrip()[0] in "!%":
+        what = "no other language" if line.lstrip().startswith("%%") else reason(line)
+        return f"line {number} is a command of a notebook, not Python: {what}"
+    if any(quote in line for quote in TYPOGRAPHIC):
+        return f"line {number} has typographic quotes: write \" or '"
+    if "was never closed" in message or "EOF" in message:
+        return "the block ends before this is complete: it was cut; write it again, shorter"
+    if "'return' outside function" in message:
+        return "a block is no function: FINAL() gives an answer, `if` and `else` leave code out"
+    if re.search(r"(?:'await'|asynchronous).*outside|outside async", message):
+        return ("make the function `async def`, or leave `await` out: llm_query() and the others "
+                "return their answers to plain code too")
+    return None

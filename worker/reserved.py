@@ -1,0 +1,58 @@
+"""The names of ours in the namespace: put back before every block, and said where that undoes
+something."""
+
+import builtins
+
+NAMES_MAX = 5  # that one note shows
+DELETED = object()
+
+# What a name is, and what several are.
+INPUT = "is the input and is all there", "are inputs and are all there"
+FUNCTION = "is a function of this session and is that", "are functions of this session and are that"
+NAME = "is a name of this session and means that", "are names of this session and mean that"
+
+
+class Reserved:
+    def __init__(self, namespace, functions, inputs):
+        self._namespace = namespace
+        self._inputs = inputs
+        self._special = {"__name__": "__main__", "__builtins__": builtins}
+        self._ours = {**functions, **inputs}
+        self._told = set()
+
+    def restore(self):
+        self._namespace.update(self._special)
+        self._namespace.update(self._ours)
+
+    def undone(self):
+        """What is to be said of names that the block gave something else or deleted; once each."""
+        found = {}
+        for name, ours in self._ours.items():
+            value = self._namespace.get(name, DELETED)
+            if value is not ours and name not in self._told and not same(value, ours):
+                self._told.add(name)
+                found.setdefault((self._kind(name), value is DELETED), []).append(name)
+        return [tell(names, *key) for key, names in found.items()]
+
+    def _kind(self, name):
+        if name in self._inputs:
+            return INPUT
+        return NAME if isinstance(self._ours[name], type) else FUNCTION
+
+
+def tell(names, kind, deleted):
+    shown = ", ".join(f"`{name}`" for name in names[:NAMES_MAX])
+    if len(names) > NAMES_MAX:
+        shown += f" and {len(names) - NAMES_MAX} more"
+    what = kind[len(names) > 1]
+    if deleted:
+        return f"{shown} {what}: you deleted it; it is there again in the next block"
+    return (f"{shown} {what} again in the next block: what this block put in its place is "
+            "dropped. Use another name for yours")
+
+
+def same(value, ours):
+    """Whether it makes no difference, without asking an object of the user's."""
+    if isinstance(ours, str):
+        return type(value) is str and str.__eq__(value, ours)
+    return type(value) is type(ours) is not type and callable(ours) and value == ours
