@@ -16,6 +16,11 @@ class Answer(str):
         answer.reason = reason or ""
         return answer
 
+    def __await__(self):
+        """For code that awaits an answer that it has already."""
+        return self
+        yield
+
 
 # For code that looks at the names of types to tell an answer from an error; it is a str.
 Answer.__name__ = "str"

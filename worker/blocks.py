@@ -9,7 +9,13 @@ import block_tree
 import usual_names
 
 FEATURES = [getattr(__future__, name) for name in __future__.all_feature_names]
+COROUTINE = 0x80  # inspect.CO_COROUTINE
 REPAIRS_MAX = 50  # each parses the block again
+
+
+def is_coroutine(code):
+    """Whether running it gives a coroutine: it awaits."""
+    return bool(code.co_flags & COROUTINE)
 
 
 class Returned(BaseException):
@@ -33,11 +39,17 @@ class Block:
         self.notes = []
         self.body = self.last = None
 
+    @property
+    def awaits(self):
+        return is_coroutine(self.body) or self.last is not None and is_coroutine(self.last)
+
 
 class Compiler:
-    def __init__(self, namespace):
+    def __init__(self, namespace, is_ours):
+        """is_ours(value): whether it is one of our functions."""
         self._namespace = namespace
-        self._flags = 0  # what blocks imported from __future__
+        self._is_ours = is_ours
+        self._flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # and what blocks imported from __future__
 
     def prepare(self, source):
         """The Block for a text; it has no code yet."""
@@ -47,6 +59,8 @@ class Compiler:
     def compile(self, block, filename):
         """Gives a Block its code; raises what ast.parse() and compile() raise."""
         dialogue, tree = self._parse(block, filename)
+        if "await" in block.text or "asyncio" in block.text:
+            block_tree.mark_awaited(tree, lambda name: self._is_ours(self._look_up(name)))
         try:
             self._make_code(block, tree, filename, dialogue)
         except SyntaxError as error:
@@ -125,3 +139,6 @@ class Compiler:
 
     def _exists(self, name):
         return name in self._namespace or hasattr(builtins, name)
+
+    def _look_up(self, name):
+        return self._namespace.get(name, getattr(builtins, name, None))

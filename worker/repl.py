@@ -17,13 +17,14 @@ import os
 import sys
 import types
 
+import awaiting
 import block_text
 import block_tree
 import tracebacks
 import variables
 from answers import Answer
 from arguments import plain
-from blocks import Compiler, Returned, end_block
+from blocks import Compiler, Returned, end_block, is_coroutine
 from channel import Channel, end, exceeds
 from final import is_answer, new_answer
 from helpers import Helpers
@@ -91,8 +92,10 @@ class Session:
         self._namespace["answer"] = new_answer()
         builtins.exit = builtins.quit = leave
         builtins.help = show_help
+        awaited = awaiting.Awaited(self._helpers.table, interrupts)
+        setattr(builtins, block_tree.AWAITED, awaited)
         setattr(builtins, block_tree.RETURN, end_block)
-        self._compiler = Compiler(self._namespace)
+        self._compiler = Compiler(self._namespace, awaited.is_ours)
         sys.displayhook = self._echo
         tracebacks.install()
         self._restore()
@@ -165,9 +168,12 @@ class Session:
         if error is not None:
             return error
         try:
-            exec(block.body, self._namespace)
-            if block.last is not None:
-                self._echo(eval(block.last, self._namespace))
+            if block.awaits:
+                awaiting.run(self._run_awaiting(block), self._notes)
+            else:
+                exec(block.body, self._namespace)
+                if block.last is not None:
+                    self._echo(eval(block.last, self._namespace))
         except SystemExit as leaving:
             self._note_exit(leaving.code)
         except Returned as returned:
@@ -187,6 +193,14 @@ class Session:
         if block.text != before:
             tracebacks.remember(filename, block.text)
         return told
+
+    async def _run_awaiting(self, block):
+        body = eval(block.body, self._namespace)
+        if is_coroutine(block.body):
+            await body
+        if block.last is not None:
+            value = eval(block.last, self._namespace)
+            self._echo(await value if is_coroutine(block.last) else value)
 
     def _echo(self, value):
         if value is None:
@@ -213,6 +227,7 @@ class Session:
 
     def _settle(self):
         """What remains to be done of a block's, in which the user's objects have a say."""
+        awaiting.end_loops()
         for name, ours in (("stdout", self._stdout), ("stderr", self._stderr)):
             current = getattr(sys, name, None)
             if current is not ours:
