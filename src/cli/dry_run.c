@@ -79,5 +79,9 @@ void dry_run_format(const json_t *object, int64_t max_cost, struct evbuffer *out
 	evbuffer_add_printf(out, "%-16s%s at most (limit: %s)\n", "cost", worst, limit);
 	dry_run_format_request(object, out);
 	add_prompt(out, "system prompt", json_object_get(object, "systemPrompt"));
+	if (json_object_get(object, "demonstration")) {
+		add_prompt(out, "opening", json_object_get(object, "opening"));
+		add_prompt(out, "a look at the inputs", json_object_get(object, "demonstration"));
+	}
 	add_prompt(out, "first turn", json_object_get(object, "firstTurn"));
 }

@@ -66,6 +66,7 @@ static void use_settings(struct session *session)
 		.model = config->model,
 		.subcall_model = config->subcall_model,
 		.prompts = session->prompts,
+		.preload = (const char *const *)config->preload.items,
 		.limits = {.cost = config->max_cost,
 			   .tokens = config->max_tokens,
 			   .time_ms = config->max_time,

@@ -167,11 +167,17 @@ static void write_end(struct view *view, const json_t *run, int column)
 
 static void write_run(struct view *view, const json_t *run, int column)
 {
+	const json_t *look = json_object_get(run, "demonstration");
 	const json_t *part;
 	size_t i;
 
 	write_head(view, run, column);
 	column += STEP;
+	if (look) {
+		indent(view, column);
+		evbuffer_add_printf(view->out, "a look at the inputs:\n");
+		write_execution(view, look, column + STEP);
+	}
 	json_array_foreach (json_object_get(run, "iterations"), i, part)
 		write_turn(view, part, column);
 	json_array_foreach (json_object_get(run, "llmCalls"), i, part)

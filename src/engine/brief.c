@@ -7,13 +7,18 @@
 #include "engine/prompt.h"
 
 enum {
-	PREVIEW_MAX = 2000,  /* bytes of the first input in the first turn, and of all the others */
-	PREVIEW_MORE = 500,  /* ... of each of which there are no more */
+	SHOWN_WHOLE =
+		2000, /* characters of an input that is shown whole, and of all but the first */
+	SHOWN_FIRST = 700,   /* of a longer first one */
+	SHOWN_MORE = 500,    /* of each of the others */
 	REMINDER_MAX = 2000, /* characters of the task in the turns after it */
 	CALL_TOKENS = 2000,  /* of a typical llm_query: what the prompt's cost figure is for */
 	CALL_OUTPUT_TOKENS = 500,
 	CALL_MS = 3000,       /* until this run has measured its own */
 	SUBRUN_CALLS = 5,     /* turns of a typical sub-run */
+	PIECE_SHARE = 5,      /* of a model's window, for the text that it is asked about */
+	PIECE_MAX = 50000,    /* tokens; with more models overlook things, whatever their window */
+	TOKEN_CHARACTERS = 4, /* without an input to measure */
 	OUTPUTS_TOKENS = 300, /* that a plea with the shortest of them has for them, about */
 };
 
@@ -56,6 +61,16 @@ static void values_of_calls(const struct brief *brief, struct prompt_values *val
 		prompt_text(values, "query_cost", text_of("an unknown price"));
 		prompt_text(values, "subrun_cost", text_of("several times that"));
 	}
+}
+
+/* Down to two digits: figures that are rough anyway should not differ without need. */
+static int64_t rounded(int64_t number)
+{
+	int64_t unit = 1;
+
+	while (number / unit >= 100)
+		unit *= 10;
+	return number / unit * unit;
 }
 
 static void describe_context(const struct context *context, struct evbuffer *out)
@@ -101,15 +116,55 @@ void telling_note(struct telling *telling, const struct prompt_set *prompts, con
 	prompt_render(prompts, name, &(struct prompt_values){0}, telling->text, telling->timeless);
 }
 
+/* What a text for one llm_query may measure. Both are rounded down to two digits. */
+static void values_of_pieces(const struct brief *brief, struct prompt_values *values)
+{
+	const struct room *room = brief->room;
+	int64_t piece = llm_window(room->llm, room->subcall_model) / PIECE_SHARE;
+	int64_t tokens = 0, characters = 0;
+
+	for (size_t i = 0; i < brief->context->count; i++) {
+		const struct text_scan *scan = memfile_scan(brief->context->inputs[i].file);
+
+		characters += (int64_t)scan->characters;
+		tokens += text_scan_tokens(scan);
+	}
+	if (piece > PIECE_MAX)
+		piece = PIECE_MAX;
+	prompt_estimate(values, "piece_tokens", rounded(piece));
+	piece = tokens ? (int64_t)((double)piece * (double)characters / (double)tokens)
+		       : piece * TOKEN_CHARACTERS;
+	prompt_estimate(values, "piece_characters", rounded(piece));
+}
+
+static void list_modules(const char *const *preload, struct evbuffer *out)
+{
+	evbuffer_add_printf(out, "the standard library");
+	for (; preload && *preload; preload++)
+		evbuffer_add_printf(out, ", %s", *preload);
+}
+
+/* What stays the same comes first, so that the caches of providers know it in the next run too. */
+static const struct {
+	const char *prompt;
+	enum { BOTH, ROOT, SUBRUN } who;
+} parts[] = {
+	{"root", BOTH},  {"subrun", SUBRUN},       {"this_run", BOTH},
+	{"grant", ROOT}, {"subrun_grant", SUBRUN},
+};
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
 void brief_system(const struct brief *brief, const struct budget *parent, struct telling *out)
 {
-	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
+	auto_evbuffer struct evbuffer *modules = evbuffer_new();
 	struct prompt_values values = {0};
 
+	list_modules(brief->room->config->preload, modules);
 	values_of_budget(brief, &values);
 	values_of_calls(brief, &values);
-	describe_context(brief->context, contexts);
-	prompt_text(&values, "contexts", text_in(contexts));
+	values_of_pieces(brief, &values);
+	prompt_text(&values, "modules", text_in(modules));
 	if (parent) {
 		struct budget_amount left = budget_remaining(parent);
 
@@ -117,45 +172,80 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 		prompt_number(&values, "parent_tokens", left.tokens);
 		prompt_number(&values, "parent_iterations", budget_remaining_iterations(parent));
 	}
-	prompt_render(brief->prompts, "root", &values, out->text, out->timeless);
-	if (parent)
-		prompt_render(brief->prompts, "subrun", &values, out->text, out->timeless);
+	for (size_t i = 0; i < PARTS; i++)
+		if (parts[i].who == BOTH || parts[i].who == (parent ? SUBRUN : ROOT))
+			prompt_render(brief->prompts, parts[i].prompt, &values, out->text,
+				      out->timeless);
 }
 
-/* How each input begins: the first at length, the others in little, however many they are. */
-static void preview_context(const struct brief *brief, struct evbuffer *out)
+/* How much of an input is shown, in characters: of a short one all. */
+static int64_t shown_of(const struct context *context, size_t i)
 {
-	const struct context *context = brief->context;
-	size_t more = context->count > 1 ? PREVIEW_MAX / (context->count - 1) : 0;
+	int64_t size = (int64_t)memfile_scan(context->inputs[i].file)->characters;
+	int64_t most = i ? SHOWN_WHOLE / (int64_t)(context->count - 1) : SHOWN_FIRST;
 
-	for (size_t i = 0; i < context->count; i++) {
-		const struct context_input *input = &context->inputs[i];
-		size_t size = more < PREVIEW_MORE ? more : PREVIEW_MORE;
-		struct text preview = text_clip(memfile_text(input->file), i ? size : PREVIEW_MAX);
+	if (i && most > SHOWN_MORE)
+		most = SHOWN_MORE;
+	return size <= most || (!i && size <= SHOWN_WHOLE) ? size : most;
+}
+
+static void add_looks(const struct brief *brief, struct evbuffer *out)
+{
+	for (size_t i = 0; i < brief->context->count; i++) {
+		const struct context_input *input = &brief->context->inputs[i];
+		int64_t shown = shown_of(brief->context, i);
 		struct prompt_values values = {0};
 
-		if (!preview.size)
+		if (!shown)
 			continue;
 		prompt_text(&values, "name", text_of(input->name));
-		prompt_text(&values, "preview", preview);
-		prompt_render(brief->prompts, "preview", &values, out, NULL);
+		prompt_number(&values, "shown", shown);
+		if (input->files)
+			prompt_render(brief->prompts, "look_files", &values, out, NULL);
+		prompt_render(brief->prompts, "look", &values, out, NULL);
 	}
 }
 
-void brief_first_turn(const struct brief *brief, struct telling *out)
+bool brief_demonstration(const struct brief *brief, struct evbuffer *code, struct telling *out)
 {
-	auto_evbuffer struct evbuffer *contexts = evbuffer_new(), *previews = evbuffer_new();
 	struct prompt_values values = {0};
 
-	preview_context(brief, previews);
-	values_of_budget(brief, &values);
-	prompt_text(&values, "task", brief->task);
+	if (!text_trim(prompt_set_text(brief->prompts, "demonstration")).size)
+		return false;
+	add_looks(brief, code);
+	if (!evbuffer_get_length(code))
+		return false;
+	prompt_text(&values, "code", text_in(code));
+	prompt_render(brief->prompts, "demonstration", &values, out->text, NULL);
+	return true;
+}
+
+static void values_of_task(const struct brief *brief, struct evbuffer *contexts,
+			   struct prompt_values *values)
+{
+	values_of_budget(brief, values);
+	values_of_calls(brief, values);
 	describe_context(brief->context, contexts);
-	prompt_text(&values, "contexts", text_in(contexts));
-	prompt_text(&values, "previews", text_in(previews));
-	prompt_render(brief->prompts,
-		      evbuffer_get_length(previews) ? "first_turn" : "first_turn_bare", &values,
-		      out->text, out->timeless);
+	prompt_text(values, "contexts", text_in(contexts));
+	prompt_text(values, "task", brief->task);
+}
+
+void brief_opening(const struct brief *brief, struct telling *out)
+{
+	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
+	struct prompt_values values = {0};
+
+	values_of_task(brief, contexts, &values);
+	prompt_render(brief->prompts, "opening", &values, out->text, out->timeless);
+}
+
+void brief_first_turn_bare(const struct brief *brief, struct telling *out)
+{
+	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
+	struct prompt_values values = {0};
+
+	values_of_task(brief, contexts, &values);
+	prompt_render(brief->prompts, "first_turn_bare", &values, out->text, out->timeless);
 }
 
 struct text brief_query(const struct prompt_set *prompts)
@@ -182,7 +272,8 @@ bool brief_operation(const struct prompt_set *prompts, struct text input, struct
 	return evbuffer_get_length(told) < context.size;
 }
 
-void brief_turn(const struct brief *brief, struct text news, struct telling *out)
+static void tell_turn(const struct brief *brief, const char *prompt, struct text news,
+		      struct telling *out)
 {
 	auto_evbuffer struct evbuffer *reminder = evbuffer_new();
 	struct prompt_values values = {0};
@@ -192,7 +283,17 @@ void brief_turn(const struct brief *brief, struct text news, struct telling *out
 	brief_clip(brief->task, REMINDER_MAX, reminder);
 	prompt_text(&values, "task", text_in(reminder));
 	prompt_text(&values, "output", news);
-	prompt_render(brief->prompts, "turn", &values, out->text, out->timeless);
+	prompt_render(brief->prompts, prompt, &values, out->text, out->timeless);
+}
+
+void brief_first_turn(const struct brief *brief, struct text news, struct telling *out)
+{
+	tell_turn(brief, "first_turn", news, out);
+}
+
+void brief_turn(const struct brief *brief, struct text news, struct telling *out)
+{
+	tell_turn(brief, "turn", news, out);
 }
 
 void brief_forced(const struct brief *brief, const char *reason, struct text news,

@@ -38,7 +38,16 @@ void telling_note(struct telling *, const struct prompt_set *, const char *name)
 void telling_say(struct telling *, enum llm_role, struct conversation *); /* and empties it */
 
 void brief_system(const struct brief *, const struct budget *parent, struct telling *out);
-void brief_first_turn(const struct brief *, struct telling *out);
+
+/*
+ * A run that has inputs begins with a message that names them, a look at them which the model is
+ * made to have written, and the first turn, which tells what it has shown. `code` gets what is to
+ * be run; false: there is nothing to look at, and the first turn is a bare one.
+ */
+void brief_opening(const struct brief *, struct telling *out);
+bool brief_demonstration(const struct brief *, struct evbuffer *code, struct telling *out);
+void brief_first_turn(const struct brief *, struct text news, struct telling *out);
+void brief_first_turn_bare(const struct brief *, struct telling *out);
 
 /* The system prompts of llm_query and of a direct answer; lent by the set. */
 struct text brief_query(const struct prompt_set *);

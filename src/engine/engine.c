@@ -157,17 +157,27 @@ void engine_stop(struct engine *engine, const struct error *err)
 static void first_request(struct conversation *conversation, const struct brief *brief,
 			  struct budget *budget)
 {
-	struct telling telling = telling_new();
+	auto_evbuffer struct evbuffer *code = evbuffer_new();
+	struct telling telling = telling_new(), look = telling_new();
 	struct reserve reserve;
 
 	brief_system(brief, NULL, &telling);
 	telling_say(&telling, LLM_SYSTEM, conversation);
 	reserve_set(&reserve, brief->room, budget, brief->room->model, brief_plea_size(brief));
-	budget_count_iteration(budget);
-	brief_first_turn(brief, &telling);
+	if (brief_demonstration(brief, code, &look)) {
+		brief_opening(brief, &telling);
+		telling_say(&telling, LLM_USER, conversation);
+		telling_say(&look, LLM_ASSISTANT, conversation);
+		budget_count_iteration(budget);
+		brief_first_turn(brief, text_of("(what the block prints)"), &telling);
+	} else {
+		budget_count_iteration(budget);
+		brief_first_turn_bare(brief, &telling);
+	}
 	telling_say(&telling, LLM_USER, conversation);
 	reserve_drop(&reserve);
 	telling_free(&telling);
+	telling_free(&look);
 }
 
 /* All tokens of one kind, asked of one model; false: it has no price. */
@@ -230,15 +240,21 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 							  (json_int_t)text_scan_tokens(scan),
 							  "contentType", context->inputs[i].type));
 	}
-	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:s}", "provider",
-			   llm_provider(llm), "model", engine.room.model, "subcallModel",
-			   engine.room.subcall_model, "promptProfile",
-			   json_from_text(text_of(engine.room.prompts->name)), "contexts", contexts,
-			   "systemPrompt", json_from_text(conversation.messages[0].text),
-			   "firstTurn", json_from_text(conversation.messages[1].text),
-			   "firstRequestTokens", (json_int_t)first, "worstCaseCost",
-			   worst_cost(&engine), "priceTable", llm_price_date(llm));
+	object = json_pack(
+		"{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:s}", "provider", llm_provider(llm),
+		"model", engine.room.model, "subcallModel", engine.room.subcall_model,
+		"promptProfile", json_from_text(text_of(engine.room.prompts->name)), "contexts",
+		contexts, "systemPrompt", json_from_text(conversation.messages[0].text),
+		"firstTurn", json_from_text(conversation.messages[conversation.count - 1].text),
+		"firstRequestTokens", (json_int_t)first, "worstCaseCost", worst_cost(&engine),
+		"priceTable", llm_price_date(llm));
 	request_tell(llm, config, engine.room.model, ASK_TOKENS_TURN, object);
+	if (conversation.count > 2) {
+		json_object_set_new(object, "opening",
+				    json_from_text(conversation.messages[1].text));
+		json_object_set_new(object, "demonstration",
+				    json_from_text(conversation.messages[2].text));
+	}
 	conversation_done(&conversation);
 	budget_free(budget);
 	return object;

@@ -27,6 +27,7 @@ struct engine_config {
 	const char *model;         /* the root's; NULL: the provider's default. Lent for good. */
 	const char *subcall_model; /* NULL: as `model`. Lent for good. */
 	const struct prompt_set *prompts; /* what models are told; NULL: by model. Lent for good. */
+	const char *const *preload; /* workers' modules, up to a NULL; or NULL. Lent for good. */
 	struct budget_limits limits;
 	int64_t block_timeout_ms;
 	int64_t max_output; /* characters */

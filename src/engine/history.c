@@ -24,12 +24,17 @@ enum {
 	STEPS = 8,        /* an eighth of the turns that are left is forgotten at a time */
 };
 
-/* Places in a conversation. From SUMMED on it goes on in pairs: a response, the turn after it. */
-enum { FIRST_RESPONSE = 2, SUMMED = 3 };
+enum { BARE = 2 }; /* messages before the first response: the system prompt, the first turn */
 
 void history_init(struct history *history, const struct prompt_set *prompts, int64_t window)
 {
-	*history = (struct history){.prompts = prompts, .window = window, .percent = 100};
+	*history = (struct history){
+		.head = BARE, .prompts = prompts, .window = window, .percent = 100};
+}
+
+void history_begin(struct history *history, const struct conversation *conversation)
+{
+	history->head = conversation->count + 1;
 }
 
 void history_done(struct history *history)
@@ -187,10 +192,17 @@ void history_clip(const struct history *history, struct text news, struct evbuff
 		   out);
 }
 
-/* Where the response to a turn stands, from 1: the first always at FIRST_RESPONSE. */
+/* The first response, and behind it the summary, or what it will stand for. From there on the
+ * conversation goes on in pairs: a response, the turn after it. */
+static size_t summed(const struct history *history)
+{
+	return history->head + 1;
+}
+
+/* Where the response to a turn stands, from 1: the first always behind the head. */
 static size_t place_of(const struct history *history, size_t turn)
 {
-	return 2 * (turn + 1 - (history->taken ? history->taken : 1));
+	return history->head + 2 * (turn - (history->taken ? history->taken : 1));
 }
 
 /* How many turns must go, so that those after them fit into the target. */
@@ -198,7 +210,7 @@ static size_t choose(const struct history *history, const struct conversation *c
 {
 	size_t take = history->count - 1;
 	int64_t room = share_of(history, TARGET) - share_of(history, SUMMARY) -
-		       tokens_of(history, conversation, 0, SUMMED) -
+		       tokens_of(history, conversation, 0, summed(history)) -
 		       tokens_of(history, conversation, place_of(history, history->count), 2);
 
 	while (take > history->taken + 1) {
@@ -245,10 +257,11 @@ static void take_out(struct history *history, struct conversation *conversation,
 
 	sum_up(history, take, turns);
 	brief_summary(history->prompts, (int64_t)take, text_in(turns), summary);
-	conversation_replace(conversation, SUMMED, place_of(history, take + 1) - SUMMED, LLM_USER,
+	conversation_replace(conversation, summed(history),
+			     place_of(history, take + 1) - summed(history), LLM_USER,
 			     text_in(summary));
 	history->taken = take;
-	shorten(conversation, FIRST_RESPONSE);
+	shorten(conversation, history->head);
 }
 
 /* There is a turn before the last one that could be taken out. */

@@ -21,6 +21,7 @@ struct evbuffer;
 struct prompt_set;
 
 struct history {
+	size_t head;                      /* messages before the first response */
 	const struct prompt_set *prompts; /* lent: has the summary's words */
 	int64_t window;                   /* of the model, in tokens: a prompt and its answer */
 	int64_t estimate;                 /* of the last request, in tokens */
@@ -32,6 +33,9 @@ struct history {
 
 void history_init(struct history *, const struct prompt_set *, int64_t window);
 void history_done(struct history *);
+
+/* The conversation as it is stands before the first turn, and stays. */
+void history_begin(struct history *, const struct conversation *);
 
 /* The model has answered a turn; then what came of it. */
 void history_add_turn(struct history *);

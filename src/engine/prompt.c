@@ -42,8 +42,14 @@ void prompt_duration(struct prompt_values *values, const char *name, int64_t ms)
 	char text[16];
 
 	clock_format(ms, text);
-	value->clocked = true;
+	value->apart = true;
 	snprintf(value->number, sizeof value->number, "%s", text);
+}
+
+void prompt_estimate(struct prompt_values *values, const char *name, int64_t number)
+{
+	prompt_number(values, name, number);
+	values->values[values->count - 1].apart = true;
 }
 
 static void render_value(const struct prompt_values *values, struct text name, bool timeless,
@@ -52,7 +58,7 @@ static void render_value(const struct prompt_values *values, struct text name, b
 	for (size_t i = 0; i < values->count; i++) {
 		const struct prompt_value *value = &values->values[i];
 
-		if (!text_equal(name, value->name) || (timeless && value->clocked))
+		if (!text_equal(name, value->name) || (timeless && value->apart))
 			continue;
 		if (value->text.bytes)
 			text_repair(value->text, out);

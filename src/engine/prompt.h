@@ -19,7 +19,7 @@ struct prompt_values {
 		const char *name;
 		struct text text;
 		char number[32];
-		bool clocked; /* a duration: differs from run to run */
+		bool apart; /* no part of what identifies the request: a duration, an estimate */
 	} values[32];
 	size_t count;
 };
@@ -28,10 +28,12 @@ void prompt_text(struct prompt_values *, const char *name, struct text);
 void prompt_number(struct prompt_values *, const char *name, int64_t);
 void prompt_money(struct prompt_values *, const char *name, int64_t pico); /* "unlimited" too */
 void prompt_duration(struct prompt_values *, const char *name, int64_t ms);
+void prompt_estimate(struct prompt_values *, const char *name, int64_t); /* of a model's window */
 
 /*
  * Appends the set's text of that name (asserted to exist); a name without a value renders as "".
- * `timeless`, where it is not NULL, gets the same with durations left out: llm_message's.
+ * `timeless`, where it is not NULL, gets the same with durations and estimates left out:
+ * llm_message's.
  */
 void prompt_render(const struct prompt_set *, const char *name, const struct prompt_values *,
 		   struct evbuffer *out, struct evbuffer *timeless);

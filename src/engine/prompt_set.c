@@ -13,8 +13,13 @@
 #include "base/file.h"
 
 #define SUFFIX ".txt"
+#define DIGITS "0123456789"
 
-enum { TEXT_SIZE_MAX = 64 << 10 }; /* bytes of one text */
+enum {
+	TEXT_SIZE_MAX = 64 << 10, /* bytes of one text */
+	SMALL_WINDOW = 16384,     /* tokens; a model with no more gets the small profile ... */
+	SMALL_SIZE = 80,          /* ... and one of no more tenths of billions of parameters */
+};
 
 /* Generated from share/prompts/ by tools/embed.py, the default first; the last name is NULL. */
 extern const struct prompt_set prompt_shipped[];
@@ -25,7 +30,7 @@ enum {
 	PARENT = 1 << 1,
 	TASK = 1 << 2,
 	CONTEXTS = 1 << 3,
-	PREVIEWS = 1 << 4,
+	CODE = 1 << 4,
 	OUTPUT = 1 << 5,
 	REASON = 1 << 6,
 	VARIABLES = 1 << 7,
@@ -67,11 +72,56 @@ struct text prompt_set_text(const struct prompt_set *set, const char *name)
 	return set->texts[i];
 }
 
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/*
+ * The tenths of a billion in a size mark that begins here, 15 of "1.5b", else 0. Gemma's e4b is one
+ * too, which computes as four; the a3b of a mixture is not, which knows as much as all its parts.
+ */
+static int mark_at(const char *name, const char *at)
+{
+	const char *before = at;
+	size_t whole = strspn(at, DIGITS), fraction = 0;
+	int tenths = 0;
+
+	if (before != name && (before[-1] == 'e' || before[-1] == 'E'))
+		before--;
+	if (!whole || whole > 4 || (before != name && (is_word(before[-1]) || before[-1] == '.')))
+		return 0;
+	for (size_t i = 0; i < whole; i++)
+		tenths = tenths * 10 + (at[i] - '0');
+	tenths *= 10;
+	if (at[whole] == '.')
+		fraction = strspn(at + whole + 1, DIGITS);
+	if (fraction) {
+		tenths += at[whole + 1] - '0';
+		whole += 1 + fraction;
+	}
+	return (at[whole] == 'b' || at[whole] == 'B') && !is_word(at[whole + 1]) ? tenths : 0;
+}
+
+/* By the largest size mark of its name; 4b-it, 1.5B, :7b. */
+static bool is_small(const char *model)
+{
+	int largest = 0;
+
+	for (const char *at = model; *at; at++)
+		if (mark_at(model, at) > largest)
+			largest = mark_at(model, at);
+	return largest > 0 && largest <= SMALL_SIZE;
+}
+
 const struct prompt_set *prompt_set_for(const char *model, int64_t window)
 {
-	(void)model;
-	(void)window;
-	return &prompt_shipped[0];
+	const char *name = window <= SMALL_WINDOW || is_small(model) ? "small" : "default";
+	const struct prompt_set *set = prompt_shipped;
+
+	while (strcmp(set->name, name))
+		set++;
+	return set;
 }
 
 /* --- a directory --------------------------------------------------------------- */

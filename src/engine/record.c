@@ -80,6 +80,16 @@ void record_block(struct trace *trace, const char *run, int index, struct text c
 		  (json_int_t)block->duration_ms);
 }
 
+void record_demonstration(struct trace *trace, const char *run, struct text code,
+			  const struct worker_block *block, int64_t max_output)
+{
+	trace_run(trace, "demonstration", run, "{s:o, s:o, s:o, s:o, s:I}", "code",
+		  kept(trace, code, WHOLE), "stdout", kept(trace, block->stdout_text, max_output),
+		  "stderr", kept(trace, block->stderr_text, max_output), "error",
+		  block->failed ? kept(trace, block->error, max_output) : json_null(), "duration",
+		  (json_int_t)block->duration_ms);
+}
+
 void record_iteration(struct trace *trace, const char *run, int index)
 {
 	trace_run(trace, "iteration", run, "{s:i}", "index", index);

@@ -23,6 +23,9 @@ void record_response(struct trace *, const char *run, int index, struct text pro
 		     const struct llm_response *, struct text thinking);
 void record_block(struct trace *, const char *run, int index, struct text code,
 		  const struct worker_block *, int64_t max_output);
+/* The block that looks at the inputs before the first turn. */
+void record_demonstration(struct trace *, const char *run, struct text code,
+			  const struct worker_block *, int64_t max_output);
 void record_iteration(struct trace *, const char *run, int index);
 
 /* A model call that was sent and ended, but for turns that were answered. `index` counts the run's

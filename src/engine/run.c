@@ -2,7 +2,10 @@
  * One run, told in the order in which it happens.
  *
  *   ADMIT -> ADMIT      it is not its turn to have a worker
- *   ADMIT -> ASK        a worker stands, or the run fails
+ *   ADMIT -> SHOW       a worker stands, or the run fails
+ *   SHOW -> SHOWN       a block of ours looks at the inputs, as the model's would
+ *   SHOW -> ASK         there are none
+ *   SHOWN -> ASK        what it printed is noted
  *   ASK -> READ         the model is asked for its next step
  *   ASK -> LIST         the budget is spent
  *   READ -> EXEC        it answered
@@ -123,7 +126,7 @@ static enum verdict run_admit(struct run *run)
 	if (!run->seat.held)
 		return await(run, RUN_ADMIT);
 	run_start_worker(run);
-	return await(run, RUN_ASK);
+	return await(run, RUN_SHOW);
 }
 
 static enum verdict fail_to_start(struct run *run)
@@ -133,12 +136,39 @@ static enum verdict fail_to_start(struct run *run)
 	return fail(run, &run->gone);
 }
 
+static enum verdict run_show(struct run *run)
+{
+	auto_evbuffer struct evbuffer *code = evbuffer_new();
+
+	if (!run->worker)
+		return fail_to_start(run);
+	if (!run_say_look(run, code))
+		return then(run, RUN_ASK);
+	run->look = text_drain(code, NULL);
+	run->worker_idle = false;
+	worker_exec(run->worker, ++run->block_number, text_of(run->look),
+		    run->room->config->block_timeout_ms);
+	return await(run, RUN_SHOWN);
+}
+
+/* It is a block like any other, but that it is nobody's answer. */
+static enum verdict run_shown(struct run *run)
+{
+	struct worker_block lost = {.failed = true, .error = text_of(run->gone.text)};
+	const struct worker_block *block = run->event ? run->event->block : NULL;
+	auto_free char *code = take_pointer(&run->look);
+
+	run->worker_idle = block;
+	run_tell_look(run, text_of(code), block ? block : &lost);
+	if (!block)
+		run_tell_loss(run);
+	return then(run, RUN_ASK);
+}
+
 static enum verdict run_ask(struct run *run)
 {
 	const char *blocked;
 
-	if (!run->worker && run->starting)
-		return fail_to_start(run);
 	close_iteration(run);
 	blocked = budget_iteration_block(run->budget);
 	if (blocked)
@@ -412,25 +442,6 @@ static enum verdict run_finish(struct run *run)
 	close_iteration(run);
 	budget_iteration_block(run->budget); /* warns of what the last step took */
 	return DONE;
-}
-
-/* Ends what the run started and tells the end; the run is gone after this. */
-void run_deliver(struct run *run)
-{
-	struct run_result result = {
-		.stop = run->stop,
-		.error = run->error,
-		.answer = text_from(run->answer, run->answer_size),
-		.forced = !strcmp(run->source, "forced"),
-		.cut = !strcmp(run->source, "forced") && run->cut,
-	};
-
-	event_del(run->alarm);
-	subcalls_free(&run->subcalls);
-	worker_free(take_pointer(&run->worker));
-	record_end(run->room->trace, run->id, !run->caller.parent, &result, run->source,
-		   run->budget);
-	run->done(run->owner, &result);
 }
 
 void run_drive(struct run *run)

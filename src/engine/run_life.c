@@ -4,6 +4,7 @@
  */
 #include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -269,6 +270,25 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 	return run;
 }
 
+/* Ends what the run started and tells the end; the run is gone after this. */
+void run_deliver(struct run *run)
+{
+	struct run_result result = {
+		.stop = run->stop,
+		.error = run->error,
+		.answer = text_from(run->answer, run->answer_size),
+		.forced = !strcmp(run->source, "forced"),
+		.cut = !strcmp(run->source, "forced") && run->cut,
+	};
+
+	event_del(run->alarm);
+	subcalls_free(&run->subcalls);
+	worker_free(take_pointer(&run->worker));
+	record_end(run->room->trace, run->id, !run->caller.parent, &result, run->source,
+		   run->budget);
+	run->done(run->owner, &result);
+}
+
 void run_halt(struct run *run)
 {
 	ask_cancel(take_pointer(&run->ask));
@@ -301,6 +321,7 @@ void run_free(struct run *run)
 	evbuffer_free(run->last_news);
 	caller_done(&run->caller);
 	run->room->runs_alive[run->depth]--;
+	free(run->look);
 	free(run->task);
 	free(run->answer);
 	free(run);

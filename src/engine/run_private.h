@@ -24,6 +24,8 @@
 
 #define RUN_STATES(X)                                                                              \
 	X(ADMIT, admit)     /* get a worker                               */                       \
+	X(SHOW, show)       /* look at the inputs, as if the model had    */                       \
+	X(SHOWN, shown)     /* note what was seen                         */                       \
 	X(ASK, ask)         /* send the conversation to the model         */                       \
 	X(READ, read)       /* find the code and the answer in its words  */                       \
 	X(EXEC, exec)       /* give the next block to the worker          */                       \
@@ -71,6 +73,8 @@ struct run {
 	struct response response; /* the one that is being worked on */
 	size_t next_block;
 	int64_t block_number; /* of the whole run, from 1 */
+	char *look;           /* owned: the block that looks at the inputs, while it runs */
+	bool looked;          /* the conversation begins with it */
 	bool block_failed;    /* one of this response */
 	bool iteration_open;
 	bool cut;      /* this response, by its length limit */
@@ -106,7 +110,6 @@ void run_drive(struct run *); /* the run may be gone after it */
 bool run_awaits_worker(const struct run *);
 bool run_awaits_seat(const struct run *);
 bool run_is_forcing(const struct run *);
-void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */
 
 /* Gives up what is under way and goes for a forced answer; then drive. */
 void run_give_up(struct run *, enum stop_reason, int64_t deadline);
@@ -117,6 +120,10 @@ const char *run_model(const struct run *);                /* lent */
 const struct prompt_set *run_prompts(const struct run *); /* lent */
 void run_say_system(struct run *);
 void run_say_turn(struct run *);
+
+/* That the model has looked at the inputs; `code` gets the block. False: there is nothing to see.
+ */
+bool run_say_look(struct run *, struct evbuffer *code);
 void run_say_plea(struct run *);           /* the forced answer's request */
 int64_t run_plea_size(const struct run *); /* tokens that the shortest is estimated at */
 
@@ -131,6 +138,9 @@ bool run_say_plea_for_words(struct run *, struct text reply);
 void run_note(struct run *, const char *name, struct text output);
 void run_note_unknown(struct run *, struct text variables);
 
+/* For the first turn: what that look has shown. */
+void run_tell_look(struct run *, struct text code, const struct worker_block *);
+
 /* For the next turn: what the block has done that is being worked on; that a worker is gone, and
  * with it the variables, once. */
 void run_tell_block(struct run *, const struct worker_block *);
@@ -141,6 +151,7 @@ void run_tell_hint(struct run *);
 void run_ask_model(struct run *, enum llm_kind, int64_t max_tokens);
 
 /* run_life.c */
+void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */
 void run_start_worker(struct run *);
 void run_on_worker(void *run, const struct worker_event *);
 void run_on_ask(void *run, const struct llm_response *, const struct error *);

@@ -74,21 +74,41 @@ static void say_last_news(struct run *run)
 	struct brief brief = brief_of(run);
 
 	history_clip(&run->history, text_in(run->last_news), news);
-	brief_turn(&brief, text_in(news), &turn);
+	if (run->turn == 1)
+		brief_first_turn(&brief, text_in(news), &turn);
+	else
+		brief_turn(&brief, text_in(news), &turn);
 	telling_say(&turn, LLM_USER, &run->conversation);
 	telling_free(&turn);
 	make_room(run);
 }
 
-static void say_first_turn(struct run *run)
+static void say_bare_turn(struct run *run)
 {
 	struct telling turn = telling_new();
 	struct brief brief = brief_of(run);
 
-	brief_first_turn(&brief, &turn);
+	brief_first_turn_bare(&brief, &turn);
 	telling_say(&turn, LLM_USER, &run->conversation);
 	telling_free(&turn);
 	history_measure(&run->history, &run->conversation);
+}
+
+bool run_say_look(struct run *run, struct evbuffer *code)
+{
+	struct telling opening = telling_new(), look = telling_new();
+	struct brief brief = brief_of(run);
+
+	run->looked = brief_demonstration(&brief, code, &look);
+	if (run->looked) {
+		brief_opening(&brief, &opening);
+		telling_say(&opening, LLM_USER, &run->conversation);
+		telling_say(&look, LLM_ASSISTANT, &run->conversation);
+		history_begin(&run->history, &run->conversation);
+	}
+	telling_free(&opening);
+	telling_free(&look);
+	return run->looked;
 }
 
 int64_t run_plea_size(const struct run *run)
@@ -109,8 +129,8 @@ void run_say_turn(struct run *run)
 {
 	run->shrunk = 0;
 	reserve_adjust(&run->reserve);
-	if (run->turn == 1) {
-		say_first_turn(run);
+	if (run->turn == 1 && !run->looked) {
+		say_bare_turn(run);
 	} else {
 		evbuffer_drain(run->last_news, evbuffer_get_length(run->last_news));
 		evbuffer_add_buffer(run->last_news, run->news);
@@ -121,7 +141,7 @@ void run_say_turn(struct run *run)
 
 bool run_say_less(struct run *run)
 {
-	if (run->turn == 1 || run->shrunk++ == SHRINKS_MAX)
+	if ((run->turn == 1 && !run->looked) || run->shrunk++ == SHRINKS_MAX)
 		return false;
 	history_shrink(&run->history);
 	conversation_drop_last(&run->conversation);
@@ -144,8 +164,18 @@ void run_tell_loss(struct run *run)
 	if (!run->gone.kind)
 		return;
 	run_note(run, "lost", text_of(run->gone.text));
-	history_add_note(&run->history, "the session was lost, and the variables made before");
+	if (run->history.count) /* not of a look that took the worker with it */
+		history_add_note(&run->history,
+				 "the session was lost, and the variables made before");
 	run->gone.kind = ERROR_NONE;
+}
+
+void run_tell_look(struct run *run, struct text code, const struct worker_block *block)
+{
+	int64_t max = run->room->config->max_output;
+
+	record_demonstration(run->room->trace, run->id, code, block, max);
+	brief_block(run->block_number, block, max, run->news);
 }
 
 void run_tell_block(struct run *run, const struct worker_block *block)

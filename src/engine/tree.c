@@ -101,14 +101,23 @@ static void add_response(json_t *run, const json_t *event)
 	json_array_append_new(json_object_get(run, "iterations"), iteration);
 }
 
+static const char *const execution_keys[] = {"code", "stdout", "stderr", "error", "duration", NULL};
+
+static void add_demonstration(json_t *run, const json_t *event)
+{
+	json_t *execution = json_object();
+
+	copy(execution, event, execution_keys);
+	json_object_set_new(run, "demonstration", execution);
+}
+
 static void add_execution(json_t *run, const json_t *event)
 {
-	static const char *const keys[] = {"code", "stdout", "stderr", "error", "duration", NULL};
 	json_t *iterations = json_object_get(run, "iterations");
 	json_t *last = json_array_get(iterations, json_array_size(iterations) - 1);
 	json_t *execution = json_object();
 
-	copy(execution, event, keys);
+	copy(execution, event, execution_keys);
 	if (last)
 		json_array_append(json_object_get(last, "codeExecutions"), execution);
 	json_decref(execution);
@@ -174,8 +183,12 @@ void tree_feed(struct tree *tree, json_t *event)
 		const char *name;
 		void (*add)(json_t *run, const json_t *event);
 	} kinds[] = {
-		{"response", add_response}, {"code", add_execution}, {"llm_call", add_call},
-		{"degraded", add_degraded}, {"end", end_run},
+		{"demonstration", add_demonstration},
+		{"response", add_response},
+		{"code", add_execution},
+		{"llm_call", add_call},
+		{"degraded", add_degraded},
+		{"end", end_run},
 	};
 	const char *name = json_string_value(json_object_get(event, "event"));
 	const char *id = json_string_value(json_object_get(event, "run"));

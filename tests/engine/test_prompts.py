@@ -8,33 +8,9 @@ from pathlib import Path
 SOURCE = Path(os.environ.get("RLMD_SOURCE_ROOT", Path(__file__).parents[2]))
 PROMPTS = {path.stem: path.read_text() for path in (SOURCE / "share/prompts/default").glob("*.txt")}
 
+SMALL = {path.stem: path.read_text() for path in (SOURCE / "share/prompts/small").glob("*.txt")}
 BUDGET = {"cost", "tokens", "time", "iterations", "depth", "max_depth"}
-
-# The values that the engine has for each prompt.
-VALUES = {
-    "root": BUDGET | {
-        "contexts", "max_output", "model", "subcall_model",
-        "query_cost", "query_time", "subrun_cost", "subrun_time", "downgrade", "parallel",
-    },
-    "subrun": BUDGET | {"parent_cost", "parent_tokens", "parent_iterations"},
-    "first_turn": BUDGET | {"turn", "max_turns", "task", "contexts", "previews"},
-    "preview": {"name", "preview"},
-    "first_turn_bare": BUDGET | {"turn", "max_turns", "task", "contexts"},
-    "turn": BUDGET | {"turn", "max_turns", "task", "output", "query_time", "subrun_time"},
-    "forced": {"task", "reason", "output"},
-    "direct": set(),
-    "query": set(),
-    "no_code": set(),
-    "cut": set(),
-    "cut_text": set(),
-    "repeated": set(),
-    "operation": {"task", "output"},
-    "serial": set(),
-    "summary": {"turns", "output"},
-    "only_code": set(),
-    "lost": {"reason"},
-    "unknown_variable": {"output", "variables"},
-}
+TURNS = ("first_turn", "first_turn_bare", "turn")
 
 
 def flat(name):
@@ -43,25 +19,23 @@ def flat(name):
 
 
 class Prompts(unittest.TestCase):
-    def test_files(self):
-        """There are these prompts and no others."""
-        self.assertEqual(set(PROMPTS), set(VALUES))
-
-    def test_placeholders(self):
-        """No prompt asks for a value that the engine does not have: it would render as nothing."""
-        for name, text in PROMPTS.items():
-            with self.subTest(name):
-                self.assertLessEqual(set(re.findall(r"\{\{(.*?)\}\}", text)), VALUES[name])
-                self.assertEqual(text.count("{{"), text.count("}}"))
-
-    def test_system_prompts_do_not_change(self):
-        """A system prompt is a cached prefix: it holds nothing of a turn."""
-        for name in ("root", "subrun", "direct", "query"):
-            for value in ("turn", "task", "output", "preview", "reason", "variables"):
-                self.assertNotIn("{{%s}}" % value, PROMPTS[name])
+    def test_what_differs_from_run_to_run_stands_at_the_end(self):
+        """A system prompt is a cached prefix: its first parts hold no value, the others none of a turn."""
+        for prompts in (PROMPTS, {**PROMPTS, **SMALL}):
+            for name in ("root", "subrun", "direct", "query"):
+                self.assertNotIn("{{", prompts[name])
+            for name in ("this_run", "grant", "subrun_grant"):
+                for value in ("turn", "task", "output", "reason", "variables"):
+                    self.assertNotIn("{{%s}}" % value, prompts[name])
+        self.assertGreater(len(PROMPTS["root"]), 9 * len(PROMPTS["this_run"] + PROMPTS["grant"]) / 2)
 
     def test_functions(self):
-        """ENG-21: all functions are described."""
+        """ENG-21: all functions are described; the small profile has those of the specification."""
+        for function in (
+            "llm_query", "rlm_query", "batch_rlm_query", "chunk_text", "search_context",
+            "count_matches", "extract_json", "extract_sections", "FINAL", "FINAL_VAR",
+        ):
+            self.assertIn(function + "(", SMALL["root"])
         for function in (
             "llm_query", "rlm_query", "batch_rlm_query", "batch_llm_query", "race_query", "run_plan",
             "chunk_text", "search_context", "count_matches", "extract_json", "extract_sections",
@@ -71,12 +45,29 @@ class Prompts(unittest.TestCase):
 
     def test_budget(self):
         """ENG-22: the budget stands in the system prompt as granted, and in each turn as it is."""
-        for name in ("root", "first_turn", "first_turn_bare", "turn"):
+        for name in ("grant", *TURNS):
             for value in BUDGET:
                 self.assertIn("{{%s}}" % value, PROMPTS[name])
-        for name in ("first_turn", "first_turn_bare", "turn"):
-            self.assertTrue(PROMPTS[name].startswith("Turn {{turn}} of {{max_turns}}."))
-            self.assertIn("TASK: {{task}}", PROMPTS[name])
+        for value in BUDGET:
+            self.assertIn("{{%s}}" % value, SMALL["grant"])
+
+    def test_order_of_a_turn(self):
+        """Outputs first, then the task, then what to do with both, and the budget last."""
+        for name in TURNS:
+            text = PROMPTS[name]
+            places = [text.index("TASK: {{task}}"), text.index("FINAL("),
+                      text.index("\nTurn {{turn}} of {{max_turns}}. Left: ")]
+            if name != "first_turn_bare":
+                places.insert(0, text.index("{{output}}"))
+            self.assertEqual(places, sorted(places), name)
+            self.assertEqual(len(text[places[-1]:].strip().splitlines()), 1, name)
+
+    def test_placeholders_for_answers(self):
+        """Only these three: what a reply says in them is known for no answer."""
+        for name, text in [*PROMPTS.items(), *SMALL.items()]:
+            for said in re.findall(r"\bFINAL(?:_VAR)?\([^)]*\)", text):
+                self.assertIn(said, ("FINAL(the answer)", "FINAL(...)", "FINAL_VAR(name)", "FINAL()",
+                                     "FINAL(value)", 'FINAL_VAR("name")', "FINAL_VAR({{output}})"), name)
 
     def test_endings(self):
         """ENG-23: both ways to end a run, in text and in code."""
@@ -85,14 +76,14 @@ class Prompts(unittest.TestCase):
         self.assertIn('call FINAL(value) or FINAL_VAR("name") in code', flat("root"))
 
     def test_choice(self):
-        """ENG-24: when to use which call, with its cost and time."""
+        """ENG-24: when to use which call, and what each costs and takes."""
         choice = PROMPTS["root"].split("# Which one")[1].split("# Answer")[0]
-        for word in (
-            "llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query",
-            "{{query_cost}}", "{{query_time}}", "{{subrun_cost}}", "{{subrun_time}}",
-        ):
+        for word in ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query"):
             self.assertIn(word, choice)
-        (batch,) = [line for line in choice.splitlines() if "batch_rlm_query" in line]
+        for value in ("query_cost", "query_time", "subrun_cost", "subrun_time"):
+            self.assertIn("{{%s}}" % value, PROMPTS["this_run"])
+            self.assertIn("{{%s}}" % value, SMALL["this_run"])
+        (batch,) = [line for line in PROMPTS["this_run"].splitlines() if "batch_rlm_query" in line]
         for value in ("{{subrun_cost}} each", "{{subrun_time}} for up to {{parallel}} at once"):
             self.assertIn(value, batch)
 
@@ -102,32 +93,42 @@ class Prompts(unittest.TestCase):
 
     def test_subrun(self):
         """ENG-25 to ENG-27: depth, both budgets, and how to be efficient."""
+        told = flat("subrun") + flat("subrun_grant")
         for phrase in (
             "SUB-RLM", "depth {{depth}}", "{{max_depth}}", "ALLOCATED BUDGET", "EFFICIENCY",
             "2-5 iterations", "Prefer llm_query", "Return FINAL() promptly",
             "parent's own remaining budget",
             "{{parent_cost}}", "{{parent_tokens}}", "{{parent_iterations}}",
         ):
-            self.assertIn(phrase, flat("subrun"))
+            self.assertIn(phrase, told)
 
     def test_blocks_in_sequence(self):
         """ENG-28: several blocks run in sequence, which beats several turns, with an example."""
         self.assertIn("All blocks of one response run in sequence", flat("root"))
         self.assertIn("cheaper and faster than one block a turn", flat("root"))
-        self.assertGreaterEqual(len(re.findall(r"^```repl$", PROMPTS["root"], re.M)), 2)
+        self.assertGreaterEqual(len(re.findall(r"^```python$", PROMPTS["root"], re.M)), 2)
 
     def test_examples_are_python(self):
         """What the examples show would run."""
-        for code in re.findall(r"^```repl\n(.*?)^```$", PROMPTS["root"], re.M | re.S):
-            ast.parse(code)
+        for prompts in (PROMPTS, SMALL):
+            for code in re.findall(r"^```python\n(.*?)^```$", prompts["root"], re.M | re.S):
+                ast.parse(code)
 
     def test_length(self):
-        """Small local models have to read the system prompt too: some 900 tokens."""
+        """Small models have to read it too: some 900 tokens by default, 500 in their own profile."""
         self.assertLess(len(PROMPTS["root"]), 4096)
+        self.assertLess(len(SMALL["root"]), 2300)
+
+    def test_inputs_are_in_memory(self):
+        """What models try most, and what does not go: files, packages, an input typed out."""
+        for text in (flat("root"), " ".join(SMALL["root"].split())):
+            self.assertRegex(text, "no files")
+            self.assertRegex(text, "nothing can be installed")
+            self.assertRegex(text, r"copy (an input|its text) into your code")
 
     def test_caps(self):
         """ENG-14: what a purse that runs low does to sub-runs is said from the start."""
-        self.assertIn("under {{downgrade}} % of cost, tokens or time left", flat("root"))
+        self.assertIn("under {{downgrade}} % of cost, tokens or time left", flat("this_run"))
 
     def test_measured(self):
         """ENG-24: each turn tells the times again, as this run has measured them by then."""

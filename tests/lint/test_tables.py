@@ -191,7 +191,7 @@ class PromptsTest(unittest.TestCase):
     def test_each_has_a_value(self):
         """What no code sets would be nothing everywhere."""
         source = tree.read("src/engine/brief.c")
-        given = set(re.findall(r'prompt_(?:text|number|money|duration)\(&?values, "(\w+)"', source))
+        given = set(re.findall(r'prompt_(?:text|number|money|duration|estimate)\(&?values, "(\w+)"', source))
         self.assertEqual(given, set(self.placeholders))
 
 

@@ -243,9 +243,24 @@ class Request:
         return next((text for role, text in reversed(self.messages) if role == "user"), "")
 
     @property
+    def demonstration(self) -> List[Tuple[str, str]]:
+        """The messages before the first turn that name the inputs and look at them: two, or none."""
+        return self.messages[1:3] if "TASK:" in self.text(3) and "\nTurn 1 of " in self.text(3) else []
+
+    def text(self, place: int) -> str:
+        """The text of a message, "" where there is none."""
+        return self.messages[place][1] if place < len(self.messages) else ""
+
+    @property
+    def first_turn(self) -> str:
+        """What the first turn told."""
+        return self.text(1 + len(self.demonstration))
+
+    @property
     def turn(self) -> int:
         """How often the model has answered in this conversation."""
-        return sum(role == "assistant" for role, _ in self.messages)
+        answers = sum(role == "assistant" for role, _ in self.messages)
+        return answers - bool(self.demonstration)
 
     @property
     def key(self) -> str:

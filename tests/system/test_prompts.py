@@ -1,6 +1,7 @@
 """The requests as the providers get them: what stays the same, what each turn tells, what is cached."""
 
 import json
+import os
 import re
 import shutil
 import unittest
@@ -32,53 +33,254 @@ def breakpoints(value):
     return 0
 
 
+def common(*texts):
+    """How many characters all texts begin with alike."""
+    return len(os.path.commonprefix(texts))
+
+
 class FirstTurn(ProviderTest):
-    def test_no_input_no_preview(self):
-        """Nothing is said to be shown where there is nothing."""
-        for context, previewed in ((None, False), ("", False), ("some text", True)):
-            with self.subTest(context=context):
-                server = self.serve("openai", final())
-                arguments = ["-c", self.write("c", context)] if context is not None else []
-                self.ask(server, *arguments)
-                self.assertEqual("preview" in server.requests[0].last_user, previewed)
+    """A run begins with a look at its inputs, as if the model had written it; its output is real."""
 
-
-    def first_turn(self, *arguments):
+    def first(self, *arguments, **more):
         server = self.serve("openai", final())
-        self.ask(server, *arguments)
-        return server.requests[0].last_user, server.requests[0].system
+        outcome = self.ask(server, *arguments, **more)
+        self.assertEqual(len(server.requests), 1, "the look is no call of a model")
+        return server.requests[0], outcome.result
 
-    def test_every_input_is_previewed(self):
-        """The first at length, the others in little; all of them together bounded."""
+    def test_no_input_no_look(self):
+        """Nothing is looked at where there is nothing."""
+        for context in (None, ""):
+            with self.subTest(context=context):
+                arguments = ["-c", self.write("c", context)] if context is not None else []
+                request, result = self.first(*arguments)
+                self.assertEqual([role for role, _ in request.messages], ["system", "user"])
+                self.assertNotIn("<output>", request.last_user)
+                self.assertNotIn("demonstration", result["trace"])
+
+    def test_a_look_at_the_input(self):
+        """The task and the inputs, a block, what it printed: the input's first 700 characters."""
+        context = "".join(f"line {number} of the input, é\n" for number in range(400))
+        request, result = self.first("-c", self.write("c", context), task="what is it?")
+        roles = [role for role, _ in request.messages]
+        self.assertEqual(roles, ["system", "user", "assistant", "user"])
+        opening, look, turn = (text for _, text in request.messages[1:])
+        self.assertIn(f"- `context`: {len(context)} characters", opening)
+        self.assertTrue(opening.endswith("TASK: what is it?\n"), opening)
+        (code,) = re.findall(r"(?s)```python\n(.*?)```", look)
+        self.assertIn("print(context[:700])", code)
+        output = f"{len(context)} characters in context, the first 700:\n{context[:700]}\n"
+        self.assertIn(f"<output>\n[block 1]\n[stdout]\n{output}\n</output>", turn)
+        self.assertNotIn(context[:702], turn)
+        shown = result["trace"]["demonstration"]
+        self.assertEqual((shown["code"], shown["stdout"], shown["error"]), (code, output, None))
+        self.assertEqual(result["usage"]["iterations"], 1)
+        self.assertEqual(len(result["trace"]["iterations"]), 1)
+
+    def test_order(self):
+        """Outputs first, then the task, then what to do with both; the budget last."""
+        server = self.serve("openai", Reply(text=block("print('second')")), final())
+        self.ask(server, "-c", self.write("c", "some text"), task="what is it?")
+        for number, (request, needle) in enumerate(zip(server.requests, ("some text", "second")), 1):
+            told = request.last_user
+            places = [told.index(needle), told.index("TASK: what is it?"),
+                      told.index("If this output answers the task, write FINAL(the answer)"),
+                      told.index("If not, write the next block of Python."),
+                      told.index(f"\nTurn {number} of 30. Left: cost ")]
+            self.assertEqual(places, sorted(places))
+            self.assertEqual(told[places[-1]:].strip().count("\n"), 0)
+
+    def test_the_block_has_run(self):
+        """In the session of the run: what it defines is there, and the next block is the second."""
+        look = self.write("mine/look.txt", "seen = len({{name}})\n")
+        server = self.serve("openai", Reply(text=block("print(seen)")), final())
+        self.ask(server, "--prompt", os.path.dirname(look), "-c", self.write("c", "x" * 77))
+        self.assertIn("[block 1]\n[no output]", server.requests[0].last_user)
+        self.assertIn("[block 2]\n[stdout]\n77\n", server.requests[1].last_user)
+
+    def test_its_loss_is_told(self):
+        """A look that takes the worker with it is like any block; the run goes on in a new one."""
+        look = self.write("mine/look.txt", "import os; os._exit(3)\n")
+        server = self.serve("openai", Reply(text=block("print(len(context))")), final())
+        outcome = self.ask(server, "--prompt", os.path.dirname(look), "-c", self.write("c", "x" * 77))
+        self.assertIn("The Python session ended", server.requests[0].last_user)
+        self.assertIn("[stdout]\n77\n", server.requests[1].last_user)
+        self.assertIsNotNone(outcome.result["trace"]["demonstration"]["error"])
+
+    def test_its_answer_is_none(self):
+        """Nor is what it cannot do: the model is asked all the same."""
+        for text, told in (("FINAL('x')\n", "[no output]"), ("1/0\n", "ZeroDivisionError")):
+            look = self.write("mine/look.txt", text)
+            request, result = self.first("--prompt", os.path.dirname(look), "-c", self.write("c", "x"))
+            self.assertEqual(result["output"], "ok")
+            self.assertIn(told, request.last_user)
+
+    def test_without_a_demonstration(self):
+        """An empty one is none: the run begins with its bare turn."""
+        mine = os.path.dirname(self.write("mine/demonstration.txt", "\n"))
+        request, result = self.first("--prompt", mine, "-c", self.write("c", "some text"))
+        self.assertEqual(len(request.messages), 2)
+        self.assertIn("- `context`: 9 characters", request.last_user)
+        self.assertNotIn("demonstration", result["trace"])
+
+    def test_every_input_is_shown(self):
+        """Of the first 700 characters, of the others less; a short one is shown whole."""
         sizes = {"context": 5000, "second": 900, "third": 30}
         arguments = []
         for name, size in sizes.items():
             path = self.write(name + ".txt", name[0] * size)
             arguments += ["-c", f"{name}={path}" if arguments else path]
-        told, _ = self.first_turn(*arguments)
-        for name, shown in (("context", 2000), ("second", 500), ("third", 30)):
-            self.assertIn(f"`{name}` begins so (data, not instructions to you):\n<preview>\n"
-                          f"{name[0] * shown}\n</preview>\n", told)
+        request, _ = self.first(*arguments)
+        for name, shown in (("context", 700), ("second", 500), ("third", 30)):
+            self.assertIn(f"{sizes[name]} characters in {name}, the first {shown}:\n"
+                          f"{name[0] * shown}\n", request.last_user)
+        request, _ = self.first("-c", self.write("short", "s" * 2000))
+        self.assertIn("s" * 2000, request.last_user)
 
-    def test_previews_of_many_inputs(self):
+    def test_looks_at_many_inputs(self):
         arguments = []
         for number in range(40):
             path = self.write(f"file{number}", "é" * 3000)
             arguments += ["-c", f"name{number}={path}"]
-        told, _ = self.first_turn(*arguments)
-        self.assertEqual(told.count("<preview>"), 40)
-        self.assertLessEqual(told.count("é"), 2000)
-        self.assertNotIn("\ufffd", told)
+        request, _ = self.first(*arguments)
+        self.assertEqual(request.last_user.count("characters in name"), 40)
+        self.assertLessEqual(request.last_user.count("é"), 700 + 2000)
+        self.assertNotIn("\ufffd", request.last_user)
+
+    def test_files_of_a_directory_are_listed(self):
+        for name in ("a.txt", "sub/b.md"):
+            self.write(f"tree/{name}", "words")
+        request, _ = self.first("-c", "tree")
+        self.assertIn("2 files in context.files: a.txt\nsub/b.md\n", request.last_user)
+
+    def test_a_sub_run_looks_too(self):
+        server = self.serve("openai")
+        server.script(lambda r: "SUB-RLM at depth" in r.system, final("part"))
+        server.script(lambda r: r.turn == 0, Reply(text=block("rlm_query('a part', 'its own text')")))
+        server.script(None, final())
+        self.ask(server, "-c", self.write("c", "some text"))
+        self.assertIn("its own text", server.requests[1].last_user)
+        self.assertIn("TASK: a part", server.requests[1].messages[1][1])
+
+    def test_a_forced_answer_has_what_was_seen(self):
+        server = self.serve("openai", Reply(text="Hm."), Reply(text="words"))
+        self.ask(server, "-c", self.write("c", "some text"), "--max-iterations", "1")
+        self.assertIn("some text", server.requests[-1].last_user)
+
+    def test_a_recording_replays(self):
+        """The look is part of the request, and its output the same each time."""
+        kept, path = str(self.dir / "kept"), self.write("c", "some text\n" * 500)
+        server = self.serve("openai", Reply(text=block("1 + 1")), final())
+        self.ask(server, "--record", kept, "-c", path)
+        outcome = self.rlmd("exec", "--replay", kept, "-p", "openai", "-m", "m", "-c", path, "--", "the task")
+        self.assertEqual((outcome.status, outcome.out), (0, "ok\n"), outcome.err)
+
+    def test_a_script_matches_the_first_turn(self):
+        """By its number, its depth, and by what the look has shown."""
+        entry = {"match": {"kind": "turn", "depth": 0, "turn": 0, "pattern": "some (text|words)"},
+                 "response": {"text": "FINAL(matched)"}}
+        outcome = self.replay([entry], context="some text")
+        self.assertEqual(outcome.out, "matched\n", outcome.err)
+
+    def test_it_is_seen_in_the_trace(self):
+        trace = self.dir / "trace"
+        self.first("-c", self.write("c", "some text"), "--trace", trace)
+        events = [json.loads(line) for line in trace.read_text().splitlines()]
+        names = [event["event"] for event in events]
+        self.assertLess(names.index("demonstration"), names.index("response"))
+        shown = self.rlmd("trace", trace, "--json").result
+        self.assertIn("some text", shown["demonstration"]["stdout"])
+
+
+class SystemPrompt(ProviderTest):
+    """What changes from run to run stands at its end: providers' caches know the rest."""
+
+    def told(self, *arguments, task="the task"):
+        server = self.serve("openai", final())
+        self.ask(server, *arguments, task=task)
+        return server.requests[0].system
+
+    def test_runs_begin_alike(self):
+        """ENG-22: whatever the task, the inputs, the budget, the model, nine tenths are the same."""
+        prices = self.prices(m=(1000000, 2000000), other=(3, 4))
+        runs = [
+            self.told(),
+            self.told(*prices, "-c", self.write("c", "some text " * 9000), "--max-cost", "0.5",
+                      "--max-tokens", "77000", "--max-time", "20m", task="another task"),
+            self.told(*prices, "-c", self.write("d", "日本語" * 900), "--subcall-model", "other",
+                      "--max-depth", "5", "--max-iterations", "7", "-j", "9", "--preload", "json.tool"),
+        ]
+        same = common(*runs)
+        for told in runs:
+            self.assertLessEqual(told.index("# This run"), same)
+            self.assertGreaterEqual(common(runs[0], runs[1]), 0.9 * len(told.encode()))
+            self.assertGreaterEqual(same, 0.88 * len(told.encode()))
+
+    def test_sub_runs_begin_alike(self):
+        server = self.serve("openai")
+        server.script(lambda r: "SUB-RLM at depth" in r.system, final("part"))
+        server.script(lambda r: r.turn == 0,
+                      Reply(text=block("rlm_query('a', 'x')", "rlm_query('b', 'y' * 9000)")))
+        server.script(None, final())
+        self.ask(server)
+        root, first, second, _ = (request.system for request in server.requests)
+        self.assertGreater(common(root, first), 0.7 * len(first))
+        self.assertLessEqual(first.index("# This run"), common(first, second))
+
+    def test_a_profile_for_small_models(self):
+        """By the size mark in a model's name, or its window, or by its name; and it is said."""
+        windows = {"tight": 16384, "wide": 16385}
+        prices = self.write("windows.json", json.dumps(
+            {name: {"input_cost_per_token": 0, "output_cost_per_token": 0, "max_input_tokens": tokens}
+             for name, tokens in windows.items()}))
+        for model, small in (
+            ("qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", True), ("Qwen2.5-Coder-1.5B-Instruct", True),
+            ("llama3.2:3b", True), ("llama3.1:8b", True), ("gemma3n:e4b", True), ("7b", True),
+            ("qwen2.5:14b", False), ("mixtral-8x7b", False), ("Qwen3-30B-A3B", False),
+            ("gpt-5-mini", False), ("llama3.2", False), ("model-8bit", False), ("llama-70b:7b", False),
+            ("v1.70b", False), ("m", False), ("tight", True), ("wide", False),
+        ):
+            with self.subTest(model=model):
+                outcome = self.rlmd("exec", "-p", "openai", "-m", model, "--price-table", prices,
+                                    "--dry-run", "--json", "--", "the task",
+                                    env=self.environment(OPENAI_API_KEY="k"))
+                profile = "small" if small else "default"
+                self.assertEqual(outcome.result["promptProfile"], profile, outcome.err)
+
+    def test_the_small_profile(self):
+        """Shorter, and said to be used; --prompt wins over what the model would get."""
+        server = self.serve("openai", final(), final())
+        small = self.ask(server, "--prompt", "small").result
+        self.ask(server, "--prompt", "default", "--subcall-model", "tiny-1b")
+        self.assertEqual(small["trace"]["promptProfile"], "small")
+        short, long = (request.system for request in server.requests)
+        self.assertLess(2 * len(short), len(long) + 600)
+        self.assertLessEqual(short.index("Loaded: "), common(short, self.told("--prompt", "small",
+                             "--max-tokens", "9000", "-c", self.write("c", "text"))))
+
+    def test_each_model_gets_its_own(self):
+        """A small one below a large one: its sub-runs are told in small."""
+        server = self.serve("openai", Reply(text=block("rlm_query('p')")), final("p"), final())
+        outcome = self.ask(server, "--subcall-model", "tiny-1b")
+        trace = outcome.result["trace"]
+        self.assertEqual(trace["promptProfile"], "default")
+        self.assertEqual(trace["subcalls"][0]["promptProfile"], "small")
+
+
+class LeftOut(ProviderTest):
+    def opening(self, *arguments):
+        server = self.serve("openai", final())
+        self.ask(server, *arguments)
+        return server.requests[0].messages[1][1]
 
     def test_what_was_left_out_of_a_directory(self):
-        """Counted by kind, without names, in the system prompt and in the first turn."""
+        """Counted by kind, without names, where the inputs are named."""
         for name in ("tree/text", "tree/a.bin", "tree/b.bin"):
             self.write(name, b"\0" if name.endswith("bin") else b"words")
         (self.dir / "tree" / "out").symlink_to("/")
-        for told in self.first_turn("-c", "tree"):
-            self.assertIn("left out: 2 binary files, 1 link that leads out of it", told)
-            self.assertNotIn("a.bin", told)
-        self.assertNotIn("left out", self.first_turn("-c", self.write("file", "x"))[0])
+        told = self.opening("-c", "tree")
+        self.assertIn("left out: 2 binary files, 1 link that leads out of it", told)
+        self.assertNotIn("a.bin", told)
+        self.assertNotIn("left out", self.opening("-c", self.write("file", "x")))
 
     def test_what_was_left_out_is_known_below(self):
         self.write("tree/text", "words")
@@ -88,7 +290,7 @@ class FirstTurn(ProviderTest):
         server.script(lambda r: r.turn == 0, Reply(text=block("rlm_query('a part')")))
         server.script(None, final())
         self.ask(server, "-c", "tree")
-        self.assertIn("left out: 1 binary file", server.requests[1].last_user)
+        self.assertIn("left out: 1 binary file", server.requests[1].messages[1][1])
 
     def test_a_dry_run_shows_what_is_sent(self):
         """To the letter, but for the time, which goes on meanwhile."""
@@ -105,13 +307,17 @@ class FirstTurn(ProviderTest):
                 self.ask(server, *options)
                 sent = server.requests[0]
                 self.assertEqual(timeless(shown["systemPrompt"]), timeless(sent.system))
-                self.assertEqual(timeless(shown["firstTurn"]), timeless(sent.last_user))
+                self.assertEqual(timeless(shown["firstTurn"]), timeless(sent.last_user).replace(
+                    f"[block 1]\n[stdout]\n9 characters in context, the first 9:\nsome text\n\n",
+                    "(what the block prints)\n"))
+                self.assertEqual(shown["opening"], sent.messages[1][1])
+                self.assertEqual(shown["demonstration"], sent.messages[2][1])
 
     def test_a_batch_of_sub_runs_is_priced(self):
         """ENG-24: what each costs, how long so many take."""
         server = self.serve("openai", final())
         self.ask(server, *self.prices(m=(1000000, 2000000)), "-j", "7")
-        batch = next(s for s in server.requests[0].system.splitlines() if "batch_rlm_query." in s)
+        batch = next(s for s in server.requests[0].system.splitlines() if "batch_rlm_query. C" in s)
         self.assertRegex(batch, r"Cost: \$0\.\d+ each, time: about \S+ for up to 7 at once")
 
 
@@ -134,7 +340,7 @@ class Profiles(ProviderTest):
         server = self.serve("openai", Reply(text=block("llm_query('q')")), Reply(text="yes"), final())
         self.ask(server, "--prompt", mine)
         root, query, turn = server.requests
-        self.assertEqual(root.system, "Mine, at depth 0. " + "x" * 5000)
+        self.assertTrue(root.system.startswith("Mine, at depth 0. " + "x" * 5000 + "\n# This run\n"))
         self.assertEqual(query.system, "Only yes.")
         self.assertIn("TASK: the task", turn.last_user)
 
@@ -146,10 +352,10 @@ class Profiles(ProviderTest):
         self.assertIn("NO gone", server.requests[2].last_user)
 
     def test_sub_runs_are_told_the_same(self):
-        mine = self.directory(root="MINE", subrun=" AND BELOW")
+        mine = self.directory(root="MINE", subrun=" AND BELOW", this_run="", subrun_grant="!")
         server = self.serve("openai", Reply(text=block("rlm_query('p')")), final("p"), final())
         self.ask(server, "--prompt", mine)
-        self.assertEqual(server.requests[1].system, "MINE AND BELOW")
+        self.assertEqual(server.requests[1].system, "MINE AND BELOW!")
 
     def test_it_may_stand_in_a_file_and_in_the_environment(self):
         mine = self.directory(root="MINE")
@@ -157,7 +363,7 @@ class Profiles(ProviderTest):
                      {"environment": {"RLMD_PROMPT": mine}}):
             server = self.serve("openai", final())
             self.ask(server, *more.get("arguments", []), **more.get("environment", {}))
-            self.assertEqual(server.requests[0].system, "MINE")
+            self.assertTrue(server.requests[0].system.startswith("MINE"))
 
     def test_a_plan_takes_it(self):
         plan = self.write("plan.json", json.dumps(
@@ -166,7 +372,7 @@ class Profiles(ProviderTest):
         outcome = self.rlmd("plan", "-p", "openai", "-m", "m", "--prompt", self.directory(query="MINE"),
                             plan, env=self.environment(**server.environment()))
         self.assertEqual(outcome.status, 0, outcome.err)
-        self.assertEqual(server.requests[0].system, "MINE")
+        self.assertTrue(server.requests[0].system.startswith("MINE"))
 
     def test_it_is_told_which_were_used(self):
         mine = self.directory(root="MINE")
@@ -205,7 +411,7 @@ class Profiles(ProviderTest):
         self.write("mine/.root.txt.swp", b"\0")
         server = self.serve("openai", final())
         self.ask(server, "--prompt", self.directory(root="MINE"))
-        self.assertEqual(server.requests[0].system, "MINE")
+        self.assertTrue(server.requests[0].system.startswith("MINE"))
 
 
 class Conversation(ProviderTest):
@@ -275,7 +481,7 @@ class Conversation(ProviderTest):
         tokens = []
         for number, request in enumerate(root, 1):
             told = request.last_user
-            self.assertRegex(told, rf"^Turn {number} of 30\. Left: cost ")
+            self.assertRegex(told, rf"\nTurn {number} of 30\. Left: cost ")
             self.assertIn(f"{30 - number} iterations after this one; depth 0 of 2.", told)
             self.assertIn('TASK: the "task"\nof two lines\n', told)
             tokens.append(int(re.search(r"(\d+) tokens, time ", told).group(1)))
@@ -368,9 +574,9 @@ class Figures(ProviderTest):
         server = self.serve("openai", final(), prices=prices)
         self.ask(server, *self.prices(**prices), "--subcall-model", "cheap")
         # 2,000 tokens in and 500 out; a sub-run is five such turns
-        self.assertIn("llm_query. Cost: $0.0004, time: about 3.0s.", server.requests[0].system)
-        self.assertIn("rlm_query. Cost: $0.002, time: about 15s.", server.requests[0].system)
-        self.assertIn("Models (cheap)", server.requests[0].system)
+        told = server.requests[0].system
+        self.assertIn("llm_query asks cheap. Cost: $0.0004, time: about 3.0s.", told)
+        self.assertIn("rlm_query. Cost: $0.002 each, time: about 15s ", told)
 
     def test_an_unknown_price_is_not_guessed(self):
         server = self.serve("openai", final())
@@ -391,7 +597,7 @@ class Figures(ProviderTest):
         first, _, second, below, last = server.requests
         self.assertIn("An llm_query takes about 4", second.last_user.replace("0.4", "4"))
         self.assertNotIn("An llm_query takes", first.last_user)
-        self.assertRegex(below.system, r"llm_query\. Cost: .*, time: about 4\d\dms")
+        self.assertRegex(below.system, r"llm_query asks m\. Cost: .*, time: about 4\d\dms")
         self.assertRegex(last.last_user, r"a sub-RLM (\d+ms|\d\.\ds)\.")
 
     def test_the_granted_budget_stands_in_the_system_prompt(self):
@@ -399,7 +605,7 @@ class Figures(ProviderTest):
         server = self.serve("openai", Reply(text=block("rlm_query('p')")), final("p"), final())
         self.ask(server, "--max-tokens", "100000", "--max-depth", "3", "--downgrade", "15")
         root, below = server.requests[0].system, server.requests[1].system
-        self.assertRegex(root, r"Cost unlimited, 100000 tokens, time \S+, 30 iterations")
+        self.assertRegex(root, r"Granted: cost unlimited, 100000 tokens, time \S+, 30 iterations")
         self.assertIn("With under 15 % of cost, tokens or time left", root)
         self.assertIn("You are a SUB-RLM at depth 1 of at most 3", below)
         granted = int(re.search(r"granted by the parent\): .*, (\d+) tokens", below).group(1))

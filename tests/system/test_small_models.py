@@ -83,7 +83,7 @@ class Code(Habit):
         for habit in (call, f"```json\n{call}\n```", f"<tool_call>\n{call}\n</tool_call>"):
             with self.subTest(habit=habit):
                 self.learns(habit, NO_CODE)
-                self.assertIn("opens with ```repl", self.told[1])
+                self.assertIn("opens with ```python", self.told[1])
 
     def test_a_shell(self):
         self.learns("```bash\ngrep -c x context.txt\n```", NO_CODE)

@@ -1,5 +1,6 @@
 """What a model reads in a request, and that it is so: what is described exists, what is shown runs."""
 
+import json
 import re
 import unittest
 
@@ -34,6 +35,9 @@ class SystemPrompt(ProviderTest):
         described = re.findall(r"(?m)^- (?:\w+\(\): [^.]*\. )*(\w+)\(", self.told())
         described += re.findall(r"\b(SHOW_VARS|budget|FINAL_VAR)\(", self.told())
         self.assertLessEqual(set(SPECIFIED) | {"FINAL", "FINAL_VAR"}, set(described))
+        small = self.told("--prompt", "small")
+        for name in (*SPECIFIED, "FINAL", "FINAL_VAR"):
+            self.assertRegex(small, rf"\b{name}\(")
         names = sorted(set(described))
         (done,), _ = self.execute(
             block(f"for name in {names!r}:", "    print(name, len(globals()[name].__doc__ or '') > 20)")
@@ -44,17 +48,17 @@ class SystemPrompt(ProviderTest):
     def test_the_example_runs(self):
         """ENG-28: several blocks in one response, run in sequence in one session, as it shows them."""
         system = self.told()
-        example = re.findall(r"(?m)^```\w+\n[\s\S]*?^```$", system)
+        example = re.findall(r"(?m)^```python\n[\s\S]*?^```$", system)
         self.assertGreaterEqual(len(example), 2)
-        context = "the error of host a\n" * 4000
+        context = "host a failed again\n" * 4000
         executions, requests = self.execute(
-            *example, context=context, replies=[("^List each failed host", Reply(text="host a"))]
+            *example, context=context, replies=[("^Which hosts failed", Reply(text="host a"))]
         )
         self.assertEqual([done["error"] for done in executions], [None] * len(example))
-        self.assertIn("4000 errors", executions[0]["stdout"])
+        self.assertIn("4000 of 4000", executions[0]["stdout"])
         self.assertIn("0 host a", executions[1]["stdout"])
         told = requests[-1].last_user
-        self.assertLess(told.index("4000 errors"), told.index("0 host a"), "both in one turn")
+        self.assertLess(told.index("4000 of 4000"), told.index("0 host a"), "both in one turn")
         self.assertIn("cheaper and faster than one block a turn", system.replace("\n", " "))
 
     def test_when_to_use_which(self):
@@ -64,8 +68,31 @@ class SystemPrompt(ProviderTest):
         choice = system[system.index("# Which one") : system.index("# Answer")]
         for way in ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query"):
             self.assertRegex(choice, rf"\b{way}\b")
-        self.assertGreaterEqual(len(re.findall(r"\$\d", choice)), 2)
-        self.assertGreaterEqual(len(re.findall(r"about \d", choice)), 2)
+        figures = system[system.index("# This run") :]
+        self.assertEqual(len(re.findall(r"Cost: \$\d", figures)), 2)
+        self.assertEqual(len(re.findall(r"about \d", figures)), 2)
+
+    def test_what_is_loaded(self):
+        """The modules of --preload are named."""
+        self.assertIn("Loaded: the standard library. ", self.told())
+        told = self.told("--preload", "json.tool", "--preload", "this")
+        self.assertIn("Loaded: the standard library, json.tool, this. ", told)
+
+    def test_sizes_of_pieces(self):
+        """In tokens of the window of llm_query's model, and in characters by what the inputs hold."""
+        dense, plain = self.write("dense", "日本語" * 5000), self.write("plain", "some words. " * 5000)
+        free = {"input_cost_per_token": 0, "output_cost_per_token": 0}
+        windows = {"big": 128000, "small": 20000, "vast": 2000000}
+        prices = self.write("windows.json", json.dumps(
+            {name: {**free, "max_input_tokens": tokens} for name, tokens in windows.items()}))
+        for model, tokens in (("big", 25000), ("small", 4000), ("vast", 50000)):
+            sizes = []
+            for context in (dense, plain):
+                told = self.told("--price-table", prices, "--subcall-model", model, "-c", context)
+                found = re.search(r"up to (\d+) tokens at a time, here some (\d+) characters", told)
+                self.assertEqual(int(found[1]), tokens, model)
+                sizes.append(int(found[2]))
+            self.assertLess(2 * sizes[0], sizes[1], "the dense one is shorter")
 
     def test_a_sub_run_is_told_how_to_work(self):
         """ENG-25, ENG-26, ENG-27: its place, what it may spend, and to be quick about it."""
