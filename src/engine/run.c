@@ -266,6 +266,7 @@ static enum verdict run_feed(struct run *run)
 		return feed_loss(run);
 	run->worker_idle = true;
 	run_tell_block(run, block);
+	run_warn_wanted(run, block->error);
 	run_tell_hint(run);
 	run->next_block++;
 	if (!block->final)

@@ -3,6 +3,7 @@
  * its clock. Each callback notes the fact and drives; run.c decides.
  */
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "engine/brief.h"
 #include "engine/record.h"
 #include "engine/run_private.h"
+#include "engine/wanted.h"
 
 enum {
 	CLOSING_MS_MAX = 15000, /* set aside of a run's time for the forced answer */
@@ -100,6 +102,19 @@ static void ask_seat(struct run *run)
 	bool goes_on = run->turn > 0;
 
 	seat_ask(&run->seat, run->room->workers, run->depth, goes_on, on_seat, run);
+}
+
+void run_warn_wanted(struct run *run, struct text traceback)
+{
+	char name[WANTED_MAX + 1], text[4 * WANTED_MAX];
+
+	if (!wanted_module(traceback, name))
+		return;
+	snprintf(text, sizeof text,
+		 "The model's code wanted the module %s: --preload %s gives it to it, "
+		 "if --python has it",
+		 name, name);
+	caller_warn_once(&run->caller, text);
 }
 
 void run_wait(struct run *run)

@@ -156,3 +156,4 @@ void run_start_worker(struct run *);
 void run_on_worker(void *run, const struct worker_event *);
 void run_on_ask(void *run, const struct llm_response *, const struct error *);
 void run_warn(struct run *, const char *text);
+void run_warn_wanted(struct run *, struct text traceback); /* of a module, once */

@@ -1,0 +1,34 @@
+#include "engine/wanted.h"
+
+#include <string.h>
+
+static const char head[] = "ModuleNotFoundError: No module named '";
+static const char tail[] = "': nothing can be installed here";
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+static struct text last_line(struct text text)
+{
+	size_t start;
+
+	text = text_trim(text);
+	for (start = text.size; start && text.bytes[start - 1] != '\n'; start--)
+		;
+	return text_slice(text, start, text.size);
+}
+
+bool wanted_module(struct text traceback, char ret[WANTED_MAX + 1])
+{
+	struct text line = last_line(traceback), rest;
+	size_t size = 0;
+
+	if (!text_starts(line, head))
+		return false;
+	rest = text_slice(line, strlen(head), line.size);
+	while (size < rest.size && rest.bytes[size] && strchr(letters, rest.bytes[size]))
+		size++;
+	if (!size || size > WANTED_MAX || !text_starts(text_slice(rest, size, rest.size), tail))
+		return false;
+	memcpy(ret, rest.bytes, size);
+	ret[size] = '\0';
+	return true;
+}
