@@ -87,6 +87,7 @@ class Library:
         self._fd = _rlmd.memory_file()
         self._size = 0
         self._map = None  # the whole file, once it is complete
+        self.imported = lambda module: None  # is called with each that was executed
 
     def add(self, directory, prefix="", left_out=lambda name: name == "__pycache__"):
         """Everything below a directory that can be imported from it, as submodules of prefix."""
@@ -117,9 +118,17 @@ class Library:
 
     def _add(self, name, kind, path, package, data):
         if name not in self._modules:
-            start, self._size = self._size, self._size + len(data)
-            os.pwrite(self._fd, data, start)
-            self._modules[name] = (kind, path, package, start, self._size)
+            self._modules[name] = (kind, path, package, *self.store(data))
+
+    def store(self, data):
+        """Keeps bytes of no module; what it gives is for stored()."""
+        start, self._size = self._size, self._size + len(data)
+        os.pwrite(self._fd, data, start)
+        return start, self._size
+
+    def stored(self, place):
+        start, end = place
+        return self._map[start:end]
 
     def close(self):
         """Nothing is added any more: seals the file and maps it."""
@@ -156,6 +165,7 @@ class Library:
 
     def exec_module(self, module):
         exec(self.get_code(module.__spec__.name), module.__dict__)
+        self.imported(module)
 
     def get_code(self, name):
         kind, path, _, start, end = self._modules[name]

@@ -20,6 +20,7 @@ import types
 import awaiting
 import block_text
 import block_tree
+import places
 import tracebacks
 import variables
 from answers import Answer
@@ -30,9 +31,21 @@ from final import is_answer, new_answer
 from helpers import Helpers
 from interrupts import Interrupts
 from messages import ANSWER_MAX
+from missing import Missing, installed
 from output import NoInput, Output, clean, cut
 from reserved import Reserved
 from source import SourceText
+from zones import Zones
+
+
+def prepare(library, preloaded):
+    """Called by the template while there are files; gives the last finders of modules."""
+    last = Missing(preloaded, installed())
+    zones = Zones(library)
+    zones.load()
+    library.imported = places.imported
+    places.install(zones)
+    return [last]
 
 
 def main(read_fd, write_fd, input_fds, layers, native):
@@ -49,6 +62,7 @@ def main(read_fd, write_fd, input_fds, layers, native):
     start = channel.command()
     try:
         inputs = read_inputs(start, input_fds, native)
+        places.set_inputs(inputs)
         session = Session(channel, interrupts, inputs, start["max_output"])
     except Exception as error:
         channel.send("started", {"error": clean(tracebacks.plain(error))})
@@ -128,7 +142,7 @@ class Session:
         self._notes += self._reserved.undone()
         self._stderr.write("".join(f"[note] {note}\n" for note in self._notes))
         self._notes.clear()
-        self._stderr.write(self._helpers.notes.take())
+        self._stderr.write(self._helpers.notes.take() + places.take_notes())
         final, answer = self._helpers.final.take()
         self._channel.send(
             "done",
@@ -157,6 +171,7 @@ class Session:
         try:
             return action()
         except BaseException as failure:
+            places.explain(failure)
             return tracebacks.render(failure)
 
     def _run(self, filename, source):

@@ -91,13 +91,13 @@ def check_threads():
         end("a preloaded module has started threads, so it cannot be preloaded", "usage")
 
 
-def settle(library):
+def settle(library, finders):
     """Leaves nothing that looks for files, and a heap that forks share for long."""
     import gc
     import threading
 
     library.close()
-    sys.meta_path[3:] = []
+    sys.meta_path[3:] = finders
     sys.path[:] = []
     sys.path_hooks[:] = []
     sys.path_importer_cache.clear()
@@ -131,7 +131,8 @@ def main():
     sys.path.remove(here)
     preload(sys.argv[1:], library)
     check_threads()
-    settle(library)
+    finders = repl.prepare(library, sys.argv[1:])
+    settle(library, finders)
     worker = native.serve() if enclose(native, len(library)) else None
     if worker is not None:
         repl.main(*worker, native)

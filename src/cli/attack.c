@@ -25,7 +25,7 @@ enum { ATTACKS = sizeof attacks / sizeof attacks[0] };
 
 /* By numbers, for Python has no function for most; a new error each time, as `os` would raise. */
 static const char prelude[] =
-	"import os, sys\n"
+	"import _io, os, posix, sys\n"
 	"MEMORY = %zu\n"
 	"SOCKET, FCNTL, PTRACE, IO_URING_SETUP = %d, %d, %d, %d\n"
 	"CLOCK_GETTIME, SCHED_GETAFFINITY, FUTEX = %d, %d, %d\n"

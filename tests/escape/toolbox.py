@@ -4,10 +4,15 @@ It is the text of a variable, so it can use nothing but the standard library and
 system call numbers, of baits and of what is to be searched for.
 """
 
+import _io
+import builtins
 import ctypes
 import errno
+import io
 import json
+import mmap
 import os
+import posix
 import re
 import select
 import signal
@@ -21,6 +26,13 @@ FACTS = json.loads(facts)  # noqa: F821 - a variable of the run
 NUMBERS = FACTS["numbers"]
 READ, WRITE, PAGE = 3, 4, 4096  # the pipes to the supervisor
 PRIVATE, SHARED, FIXED, ANONYMOUS, NOREPLACE = 0x02, 0x01, 0x10, 0x20, 0x100000
+
+# The walls are tried, not the session's courtesy (worker/places.py): the real functions back.
+builtins.open = io.open = open = _io.open
+mmap.mmap = mmap.mmap.__base__
+for name in dir(posix):
+    if not name.startswith("__") and name != "environ":
+        setattr(os, name, getattr(posix, name))
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long

@@ -4,6 +4,11 @@ import os
 import traceback
 
 
+def prepare(library, preloaded):
+    """Nothing stands for the kernel's answers here: they are what the tests ask for."""
+    return []
+
+
 def main(read_fd, write_fd, input_fds, layers, native):
     def say(*values):
         os.write(write_fd, (" ".join(map(str, values)) + "\n").encode())

@@ -1,0 +1,408 @@
+"""What code meets that looks for files, programs or a network: the kernel's refusal, in a sentence.
+
+The walls refuse all of it without this module: nothing here protects anything. It only says, to
+whoever wrote the code, that there is no such thing here and what serves instead, and lets files
+that the code wrote itself be read again (memory_tree.py). So functions are replaced at the lowest
+common place (open() and those of os), and a few others retell the error that they met. What worked
+before works as before.
+
+install() is called once, by the template, when it needs no file any more. Names that other modules
+took with `from os import ...` are replaced in them too; a module that is imported later is seen to
+by imported(), which library.py calls.
+"""
+
+import builtins
+import errno
+import functools
+import os
+import sys
+import types
+
+import _io
+import memory_tree
+import posix
+from memory_files import NoFile
+
+FILES = (
+    "there are no files of the machine here. The input is in the variable `context`; "
+    "io.StringIO(context) reads like a file"
+)
+PROCESSES = (
+    "no program or other process can be started here. Python's own functions serve instead, "
+    "threads (concurrent.futures.ThreadPoolExecutor), and batch_llm_query() for many questions at "
+    "once"
+)
+NETWORK = (
+    "there is no network here, so no name is resolved and no address is reached; trying again does "
+    "not help. The input is in the variable `context`, and llm_query() asks a model"
+)
+DATABASES = "there are no files here: a database lives in memory, by sqlite3.connect(':memory:')"
+SHARED = "memory cannot be shared or mapped here: a bytearray or an array.array serves"
+SOURCES = (
+    "the source of a library's code is not here, only that of your own blocks; help() tells what "
+    "it does"
+)
+LOCALES = "no such locale here: there are 'C' and ''"
+NOTHING = "there are no files, no network and no other processes here"
+
+# What is refused without asking the kernel: names of os.
+REFUSED = {
+    PROCESSES: "fork forkpty posix_spawn posix_spawnp execv execve pipe pipe2 popen2 openpty",
+    FILES: "symlink mkfifo mknod statvfs pathconf memfd_create setxattr getxattr removexattr",
+}
+# What meets its error by itself and then tells it in our words: module, name, words.
+RETOLD = (
+    ("socket", "socket.__init__", NETWORK),
+    ("socket", "getaddrinfo", NETWORK),
+    ("socket", "gethostbyname", NETWORK),
+    ("socket", "gethostbyname_ex", NETWORK),
+    ("socket", "gethostbyaddr", NETWORK),
+    ("multiprocessing.synchronize", "SemLock.__init__", PROCESSES),
+    ("multiprocessing.shared_memory", "SharedMemory.__init__", SHARED),
+    ("sqlite3", "connect", DATABASES),
+    ("sqlite3.dbapi2", "connect", DATABASES),
+    ("inspect", "findsource", SOURCES),
+    ("locale", "setlocale", LOCALES),
+)
+# Functions that answer "nothing there" and do not raise: who calls them is told by a note.
+SILENT = frozenset(
+    "exists lexists isfile isdir islink is_file is_dir access walk glob glob0 glob1 glob2 iglob "
+    "rglob iterdir".split()
+)
+ASKING = frozenset(["os", "posixpath", "genericpath", "pathlib", "glob"])  # modules they are in
+OURS = frozenset([__name__, memory_tree.__name__])
+KERNEL = (posix, _io)  # these modules keep what really asks the kernel
+SHELL_FAILED = 127 << 8  # what os.system() gives where no shell can be started
+LATER, NEVER = -3, -4  # EAI_AGAIN, which asks for another try, and EAI_FAIL
+UMASK = 0o022
+USER = "user"
+
+_inputs = {}
+_notes = {}     # subject -> text
+_replaced = {}  # id of a function -> (it, what stands for it)
+_zones = None  # zones.Zones, of length 0 where the machine has no data
+tree = None
+
+
+# -- what a session says and asks --
+
+
+def set_inputs(inputs):
+    """The variables of the run, so that an error can name the one that holds a file."""
+    _inputs.clear()
+    _inputs.update(inputs)
+
+
+def take_notes():
+    """What the block is to be told, a line each."""
+    notes = "".join(f"[note] {text}\n" for text in _notes.values())
+    _notes.clear()
+    return notes
+
+
+def note(subject, text):
+    """Of each subject, a block is told once."""
+    _notes.setdefault(subject, text)
+
+
+def explain(error):
+    """Notes what the kernel's bare refusal means, where it came past everything below."""
+    if type(error) is PermissionError and error.strerror == os.strerror(errno.EPERM):
+        note("kernel", f"'{error.strerror}': {NOTHING}. The input is in the variable `context`")
+
+
+# -- what is not there --
+
+
+def absent(path, key):
+    """The error for a path that the code did not write; names the input that has it."""
+    shown = os.fsdecode(path)
+    place = input_of(shown)
+    if place:
+        text = f"there are no files here, but the input has {shown!r}: {place} is its text"
+    else:
+        text = f"{shown!r} is not there: {FILES}. Files that your code wrote can be read again"
+    return NoFile(errno.ENOENT, text, path)
+
+
+def input_of(path):
+    """An expression for the text of a directory's file, by its path or an unambiguous end of it."""
+    wanted = os.path.normpath(path).lstrip("/")
+    for name, value in _inputs.items():
+        files = getattr(value, "files", None)
+        if not files:
+            continue
+        if wanted in files:
+            return f"{name}.files[{wanted!r}]"
+        found = [one for one in files if one.endswith("/" + wanted) or wanted.endswith("/" + one)]
+        if len(found) == 1:
+            return f"{name}.files[{found[0]!r}]"
+    return None
+
+
+def asked(path, silent):
+    """Notes that something was not found, where code of a block called what says nothing of it."""
+    frame = sys._getframe(1)
+    name = None
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if module in ASKING:
+            name = frame.f_code.co_name
+        elif module not in OURS:
+            break
+        frame = frame.f_back
+    if frame is None or not frame.f_code.co_filename.startswith("<block "):
+        return
+    if name is not None and name.strip("_") not in SILENT:
+        return
+    if name is None and not silent:
+        return
+    place = input_of(os.fsdecode(path))
+    where = f" The text of that one is {place}." if place else ""
+    note(
+        "files",
+        f"nothing was found at {os.fsdecode(path)!r}: {FILES}.{where} Only what your code wrote is "
+        "found",
+    )
+
+
+# -- installation --
+
+
+def install(zones=None):
+    """Replaces what looks for files and processes, in all that is loaded."""
+    global tree, _zones
+    _zones = zones
+    tree = memory_tree.Tree(absent, asked, zones)
+    for name in ("USER", "LOGNAME"):
+        os.environ[name] = USER
+    os.environ["HOME"] = "/"
+    for words, names in REFUSED.items():
+        for name in names.split():
+            replace(os, name, lambda real, words=words: refusing(real, words))
+    for name in dir(memory_tree.Tree):
+        if not name.startswith("_") and hasattr(os, name) and name != "open":
+            replace(os, name, lambda real, name=name: instead(real, getattr(tree, name)))
+    for name, method in (("open", tree.os_open), ("unlink", tree.remove), ("replace", tree.rename),
+                         ("lchown", tree.chown), ("fdatasync", tree.fsync)):
+        replace(os, name, lambda real, method=method: instead(real, method))
+    replace(os, "system", lambda real: functools.wraps(real)(system))
+    replace(os, "umask", lambda real: functools.wraps(real)(lambda mask: UMASK))
+    replace(os, "getlogin", lambda real: functools.wraps(real)(lambda: USER))
+    replace(builtins, "open", opening)
+    for module in list(sys.modules.values()):
+        adopt(module)
+        imported(module)
+
+
+def replace(module, name, make):
+    real = getattr(module, name, None)
+    if real is not None:
+        _replaced[id(real)] = real, make(real)
+
+
+def adopt(module):
+    """Puts what stands for the replaced functions wherever the module has one by name."""
+    if not isinstance(module, types.ModuleType) or module in KERNEL:
+        return
+    if module.__name__ in OURS or module.__name__.startswith(("importlib", "_frozen_importlib")):
+        return
+    names = vars(module)
+    if not _replaced.keys().isdisjoint(map(id, names.values())):
+        for name, value in list(names.items()):
+            if id(value) in _replaced:
+                names[name] = _replaced[id(value)][1]
+    accessor = names.get("_NormalAccessor")  # of pathlib, before Python 3.11
+    if accessor is not None:
+        for name, value in list(vars(accessor).items()):
+            value = getattr(value, "__func__", value)
+            if id(value) in _replaced:
+                setattr(accessor, name, staticmethod(_replaced[id(value)][1]))
+
+
+def instead(real, ours):
+    """`ours`, but for descriptors, which the kernel knows unless they are the tree's."""
+
+    @functools.wraps(real)
+    def call(*arguments, **named):
+        if arguments and isinstance(arguments[0], int) and not tree.has(arguments[0]):
+            return real(*arguments, **named)
+        return ours(*arguments, **named)
+
+    return call
+
+
+def opening(real):
+    @functools.wraps(real)
+    def call(*arguments, **named):
+        return tree.open(*arguments, **named)
+
+    return call
+
+
+def refusing(real, words):
+    @functools.wraps(real)
+    def call(*_arguments, **_named):
+        raise PermissionError(errno.EPERM, words)
+
+    return call
+
+
+def system(command):
+    note("system", f"os.system(): {PROCESSES}")
+    return SHELL_FAILED
+
+
+# -- single modules --
+
+
+def imported(module):
+    """Sees to a module that was loaded: what its functions' errors say, and what else it needs."""
+    if not isinstance(module, types.ModuleType):
+        return
+    name = module.__name__
+    for owner, path, words in RETOLD:
+        if owner == name:
+            retell(module, path, words)
+    special = SPECIAL.get(name)
+    if special:
+        special(module)
+
+
+def retell(module, path, words):
+    """Where the function fails for what is not here, the error keeps its type and says `words`."""
+    holder, name = module, path
+    if "." in path:
+        holder, name = getattr(module, path.split(".")[0], None), path.split(".")[1]
+    real = getattr(holder, name, None)
+    if real is None or hasattr(real, "__wrapped__"):
+        return
+
+    @functools.wraps(real)
+    def call(*arguments, **named):
+        try:
+            return real(*arguments, **named)
+        except Exception as error:
+            told = in_words(error, words)
+            if told is None:
+                raise
+        raise told
+
+    setattr(holder, name, call)
+
+
+def in_words(error, words):
+    """The same error in our words; None where it is about something else."""
+    kind = type(error).__name__
+    if isinstance(error, OSError) and error.errno in (errno.EPERM, errno.EACCES):
+        return type(error)(error.errno, words)
+    if kind in ("gaierror", "herror"):
+        return type(error)(NEVER if error.errno == LATER else error.errno, words)
+    if kind == "OperationalError" and "unable to open" in str(error):
+        return type(error)(f"{error}: {words}")
+    if kind == "OSError" and "source code" in str(error) or kind == "Error":
+        return type(error)(words)
+    return None
+
+
+def see_to_mmap(module):
+    """Memory that is nobody's but ours need not be shared; a file's cannot be mapped."""
+    real = module.mmap
+
+    class mmap(real):
+        __doc__ = real.__doc__
+
+        def __new__(cls, fileno, length, *arguments, **named):
+            if fileno == -1 and not arguments and not named:
+                named["flags"] = module.MAP_PRIVATE | module.MAP_ANONYMOUS
+            try:
+                return real.__new__(cls, fileno, length, *arguments, **named)
+            except PermissionError as error:
+                raise PermissionError(error.errno, SHARED) from None
+
+    mmap.__module__, mmap.__qualname__ = real.__module__, "mmap"
+    module.mmap = mmap
+
+
+class Notifier:
+    """A pool's notice of a change, between threads."""
+
+    def __init__(self):
+        import threading
+
+        self._reader = None
+        self._noticed = threading.Event()
+
+    def put(self, _notice):
+        self._noticed.set()
+
+    def wait(self, seconds):
+        self._noticed.wait(seconds)
+        self._noticed.clear()
+
+
+def see_to_thread_pools(module):
+    """multiprocessing.pool.ThreadPool wakes itself by a pipe, as if it had processes."""
+
+    class Context:
+        SimpleQueue = Notifier
+
+        def __getattr__(self, name):
+            return getattr(module.get_context(), name)
+
+    def __init__(self, processes=None, initializer=None, initargs=()):
+        module.Pool.__init__(self, processes, initializer, initargs, context=Context())
+
+    def wait_for_updates(sentinels, notifier, timeout=None):
+        if isinstance(notifier, Notifier):
+            notifier.wait(timeout)
+        else:
+            real(sentinels, notifier, timeout)
+
+    real = module.Pool._wait_for_updates
+    module.ThreadPool.__init__ = __init__
+    module.Pool._wait_for_updates = staticmethod(wait_for_updates)
+
+
+def see_to_shutil(module):
+    module._use_fd_functions = False  # directories have no descriptors
+
+
+def see_to_locale(module):
+    """'' stands for what the environment names, whose files the C library cannot read here."""
+    retold = module.setlocale
+
+    @functools.wraps(retold)
+    def setlocale(category, locale=None):
+        if locale == "":
+            return retold(category, None)
+        return retold(category, locale)
+
+    module.setlocale = setlocale
+
+
+def see_to_zones(module):
+    real = module.load_tzdata
+
+    @functools.wraps(real)
+    def load_tzdata(key):
+        try:
+            return real(key)
+        except module.ZoneInfoNotFoundError:
+            if _zones:
+                raise
+        raise module.ZoneInfoNotFoundError(
+            f"{key}: this machine has no data of time zones; "
+            "datetime.timezone(timedelta(hours=...)) serves where the offset is known"
+        )
+
+    module.load_tzdata = load_tzdata
+
+
+SPECIAL = {
+    "mmap": see_to_mmap,
+    "multiprocessing.pool": see_to_thread_pools,
+    "shutil": see_to_shutil,
+    "locale": see_to_locale,
+    "zoneinfo._common": see_to_zones,
+}
