@@ -44,6 +44,7 @@ void dry_run_format_request(const json_t *object, struct evbuffer *out)
 	const json_t *stop;
 	size_t i;
 
+	add_string(out, "prompts", json_object_get(object, "promptProfile"));
 	evbuffer_add_printf(out, "%-16s%" PRId64 " tokens at most\n", "one reply",
 			    json_get_integer(object, "maxOutputTokens", 0));
 	if (json_is_number(temperature))
@@ -70,7 +71,6 @@ void dry_run_format(const json_t *object, int64_t max_cost, struct evbuffer *out
 	add_string(out, "provider", json_object_get(object, "provider"));
 	add_string(out, "model", json_object_get(object, "model"));
 	add_string(out, "subcall model", json_object_get(object, "subcallModel"));
-	add_string(out, "prompts", json_object_get(object, "promptProfile"));
 	add_string(out, "prices of", json_object_get(object, "priceTable"));
 	json_array_foreach (json_object_get(object, "contexts"), i, context)
 		add_context(out, context);

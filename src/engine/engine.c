@@ -240,14 +240,13 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 							  (json_int_t)text_scan_tokens(scan),
 							  "contentType", context->inputs[i].type));
 	}
-	object = json_pack(
-		"{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:s}", "provider", llm_provider(llm),
-		"model", engine.room.model, "subcallModel", engine.room.subcall_model,
-		"promptProfile", json_from_text(text_of(engine.room.prompts->name)), "contexts",
-		contexts, "systemPrompt", json_from_text(conversation.messages[0].text),
-		"firstTurn", json_from_text(conversation.messages[conversation.count - 1].text),
-		"firstRequestTokens", (json_int_t)first, "worstCaseCost", worst_cost(&engine),
-		"priceTable", llm_price_date(llm));
+	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:s}", "provider",
+			   llm_provider(llm), "model", engine.room.model, "subcallModel",
+			   engine.room.subcall_model, "contexts", contexts, "systemPrompt",
+			   json_from_text(conversation.messages[0].text), "firstTurn",
+			   json_from_text(conversation.messages[conversation.count - 1].text),
+			   "firstRequestTokens", (json_int_t)first, "worstCaseCost",
+			   worst_cost(&engine), "priceTable", llm_price_date(llm));
 	request_tell(llm, config, engine.room.model, ASK_TOKENS_TURN, object);
 	if (conversation.count > 2) {
 		json_object_set_new(object, "opening",

@@ -34,6 +34,12 @@ void request_use_settings(struct llm_request *request, const struct engine_confi
 	}
 }
 
+const struct prompt_set *request_prompts(const struct llm *llm, const struct engine_config *config,
+					 const char *model)
+{
+	return config->prompts ? config->prompts : prompt_set_for(model, llm_window(llm, model));
+}
+
 void request_tell(const struct llm *llm, const struct engine_config *config, const char *model,
 		  int64_t usual, json_t *object)
 {
@@ -48,4 +54,6 @@ void request_tell(const struct llm *llm, const struct engine_config *config, con
 			    sampling->with_temperature ? json_real(sampling->temperature)
 						       : json_null());
 	json_object_set_new(object, "stop", stops);
+	json_object_set_new(object, "promptProfile",
+			    json_from_text(text_of(request_prompts(llm, config, model)->name)));
 }

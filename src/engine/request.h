@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "engine/engine.h"
+#include "engine/prompt_set.h"
 #include "llm/llm.h"
 
 /*
@@ -15,7 +16,12 @@
 int64_t request_output(const struct llm *, const struct engine_config *, const char *model,
 		       int64_t usual);
 
-/* For --dry-run, as members of `object`: what one reply to `model` may have, and the sampling. */
+/* Which prompts a model is told: those of the settings, or what suits it. Lent. */
+const struct prompt_set *request_prompts(const struct llm *, const struct engine_config *,
+					 const char *model);
+
+/* For --dry-run, as members of `object`: what one reply to `model` may have, the sampling, and
+ * which prompts it is told. */
 void request_tell(const struct llm *, const struct engine_config *, const char *model,
 		  int64_t usual, json_t *object);
 

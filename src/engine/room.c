@@ -1,12 +1,7 @@
 #include "engine/room.h"
 
 #include "async/semaphore.h"
-
-static const struct prompt_set *prompts_of(const struct room *room, const char *model)
-{
-	return room->config->prompts ? room->config->prompts
-				     : prompt_set_for(model, llm_window(room->llm, model));
-}
+#include "engine/request.h"
 
 void room_init(struct room *room, struct event_base *base, struct sandbox *sandbox, struct llm *llm,
 	       const struct engine_config *config)
@@ -21,8 +16,8 @@ void room_init(struct room *room, struct event_base *base, struct sandbox *sandb
 	TAILQ_INIT(&room->sent);
 	TAILQ_INIT(&room->waiting);
 	room->subcall_model = config->subcall_model ? config->subcall_model : room->model;
-	room->prompts = prompts_of(room, room->model);
-	room->subcall_prompts = prompts_of(room, room->subcall_model);
+	room->prompts = request_prompts(llm, config, room->model);
+	room->subcall_prompts = request_prompts(llm, config, room->subcall_model);
 }
 
 void room_open(struct room *room, bool tree, trace_fn *fn, void *owner)

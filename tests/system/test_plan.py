@@ -574,6 +574,9 @@ class Output(PlanTest):
         self.assertEqual(text.status, 0, text.err)
         self.assertEqual(re.findall(r"^ +\d+  (\w+) ", text.out, re.M), ["high", "run", "low", "last"])
         self.assertIn("DependencyAware, 4 at once", text.out)
+        self.assertIn("prompts         default\n", text.out)
+        self.assertEqual(self.rlmd(*arguments, "--prompt", "small", "--json", plan).result["promptProfile"],
+                         "small")
         shown = self.rlmd(*arguments, "--json", plan).result
         self.assertEqual([o["id"] for o in shown["operations"]], ["high", "run", "low", "last"])
         self.assertEqual((shown["runs"], shown["worstCaseTokens"]), (1, 500000))
