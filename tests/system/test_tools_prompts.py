@@ -1,6 +1,7 @@
 """tools/prompts: the real tool and the real program, against the scripted server."""
 
 import hashlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 import unittest
+import zipfile
 
 import patience
 from harness import RLMD, GuardedTest, block
@@ -356,20 +358,92 @@ class Ends(PromptsTest):
                 self.assertNotIn("Traceback", err)
                 self.assertEqual((out, server.requests), ("", []))
 
-    def test_a_peer_that_cannot_be_installed(self):
+
+# In place of the peer of this name, for tests may not fetch anything: it gives the needle's answer
+# in its first run, and fails in its second.
+RLMS = {
+    "rlm/__init__.py": """
+import os, re, types
+class RLM:
+    def __init__(self, backend, backend_kwargs, logger, **limits):
+        print("noise on standard output")
+        self.model, self.logger = backend_kwargs["model_name"], logger
+    def completion(self, prompt, root_prompt):
+        self.logger.iterations = [{}, {}]
+        if os.path.exists(MARK):
+            raise RuntimeError("the second run")
+        open(MARK, "w").close()
+        place = re.search(r"depot in (\\w+)", root_prompt)[1]
+        answer = re.search(rf"depot in {place} is (\\S+)\\.", prompt)[1]
+        used = types.SimpleNamespace(total_calls=3, total_input_tokens=40, total_output_tokens=2)
+        summary = types.SimpleNamespace(model_usage_summaries={self.model: used})
+        return types.SimpleNamespace(response=answer, usage_summary=summary)
+MARK = os.path.join(os.path.dirname(__file__), "mark")
+""",
+    "rlm/logger.py": """
+class RLMLogger:
+    iterations = []
+    def get_trajectory(self):
+        return {"iterations": self.iterations}
+""",
+    "rlms-0.dist-info/METADATA": "Metadata-Version: 2.1\nName: rlms\nVersion: 0\n",
+    "rlms-0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "rlms-0.dist-info/RECORD": "",
+}
+
+
+class Peers(PromptsTest):
+    def setUp(self):
+        super().setUp()
+        self.variables["PIP_RETRIES"] = "0"
+        self.addCleanup(self.forget)
+
+    def forget(self):
+        """What is meant to stay, the cache's directory, and what pip's look at the machine made."""
+        for place in self.scratch.iterdir():
+            shutil.rmtree(place)
+
+    def wheel(self, name, files):
+        """All that pip finds from now on."""
+        if importlib.util.find_spec("ensurepip") is None:
+            self.skipTest("this Python makes no environment with pip (apt-get install python3-venv)")
+        directory = self.dir / "wheels"
+        directory.mkdir()
+        with zipfile.ZipFile(directory / f"{name}-0-py3-none-any.whl", "w") as archive:
+            for path, text in files.items():
+                archive.writestr(path, text)
+        self.variables["PIP_NO_INDEX"] = "1"
+        self.variables["PIP_FIND_LINKS"] = str(directory)
+
+    def compare(self, runs):
+        server = self.server().script(None, solve)
+        return self.tool(server, "--size", "small", "--tasks", "needle", "--runs", runs, "--peer",
+                         "rlms", "--base-url", server.environment()["OPENAI_BASE_URL"])
+
+    def test_one_that_cannot_be_installed(self):
         """It is named as not run, and the rest is."""
         self.variables["PIP_INDEX_URL"] = "http://127.0.0.1:9/"
-        self.variables["PIP_RETRIES"] = "0"
-        server = self.server().script(None, solve)
-        out, err = self.tool(server, "--size", "small", "--tasks", "needle", "--runs", "1",
-                             "--peer", "rlms")
-        self.assertRegex(out, r"(?m)^not run: rlms: rlms could not be installed: .+$")
+        out, err = self.compare(1)
+        self.assertRegex(out, r"(?m)^not run: rlms: rlms could not be installed: \S.+$")
         self.assertRegex(out, r"(?m)^rlmd +needle +1/1 ")
         self.assertIn("tools/prompts: rlms is not run: ", err)
         self.assertEqual(list(self.scratch.rglob("*-unfinished")), [])
-        # What is left is the cache's directory, and what pip's own look at the machine made.
-        for place in self.scratch.iterdir():
-            shutil.rmtree(place)
+
+    def test_one_that_does_not_start(self):
+        self.wheel("rlms", {**RLMS, "rlm/__init__.py": "raise OSError('no such luck')"})
+        out, _ = self.compare(1)
+        self.assertIn("\nnot run: rlms: it does not start here: OSError: no such luck\n", out)
+
+    def test_side_by_side(self):
+        """A line for each; what it costs and how it fails as of rlmd itself."""
+        self.wheel("rlms", RLMS)
+        out, err = self.compare(2)
+        self.assertRegex(out, r"(?m)^rlmd +needle +2/2 ")
+        self.assertRegex(out, r"(?m)^rlms +needle +1/2 +0 +2\.0 +21 +[\d.]+ +error 1$")
+        self.assertIn("error (RuntimeError: the second run), 2 turns, ", err)
+        self.assertIn("installing rlms as ", err)
+        _, again = self.compare(1)
+        self.assertNotIn("installing", again)
 
 
 if __name__ == "__main__":

@@ -7,73 +7,37 @@ directory, and asked by peer_driver.py in a process of its own.
 import json
 import os
 import pathlib
-import shutil
-import sys
+import re
+import tempfile
 
-from scoring import children, runs
+from scoring import children, environments, runs
 
 # What pip installs. DSPy's interpreter is a Deno.
 PEERS = {"rlms": ["rlms"], "dspy": ["dspy", "deno"]}
 DRIVER = pathlib.Path(__file__).with_name("peer_driver.py")
-INSTALL_SECONDS = 1800
 TURNS = 20              # where the command line names no other limits
 SECONDS = 300
-UNMADE = "-unfinished"  # the end of the name of an environment that is being made
-
-
-class CannotRun(Exception):
-    """Why a peer cannot be run here, in a sentence."""
-
-
-def cache():
-    """The directory below which everything is kept that is installed on demand."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return pathlib.Path(base, "rlmd")
-
-
-def environment(name, packages):
-    """The directory of a virtual environment with these packages, made where it is not there."""
-    place = cache() / name
-    if (place / "bin/python").exists():
-        return place
-    unmade = place.with_name(place.name + UNMADE)
-    shutil.rmtree(unmade, ignore_errors=True)
-    unmade.parent.mkdir(parents=True, exist_ok=True)
-    print(f"installing {' '.join(packages)} into {place}", file=sys.stderr, flush=True)
-    try:
-        # Programs in bin/ name their interpreter by its path, so python -m is how they are called.
-        for command in ([sys.executable, "-m", "venv", unmade],
-                        [unmade / "bin/python", "-m", "pip", "install", "-q",
-                         "--disable-pip-version-check", *packages]):
-            status, out, err = children.run([str(each) for each in command], INSTALL_SECONDS)
-            if status:
-                last = ((err or out).strip().splitlines() or [f"exit status {status}"])[-1]
-                raise CannotRun(f"{' '.join(packages)} could not be installed: {last}")
-        unmade.rename(place)
-    except children.TooLong as error:
-        raise CannotRun(f"{' '.join(packages)} could not be installed: {error}") from None
-    finally:
-        shutil.rmtree(unmade, ignore_errors=True)
-    return place
+PROBE_SECONDS = 600     # for the first start, which may fetch something
 
 
 def prepare(name, settings):
-    """A function that asks the peer a task; CannotRun where it cannot be installed."""
-    place = environment(f"peer-{name}", PEERS[name])
+    """A function that asks the peer a task; environments.CannotInstall where there is none."""
+    place = environments.environment(f"peer-{name}", PEERS[name])
     limits = {"turns": settings.max_turns or TURNS, "seconds": settings.max_seconds or SECONDS}
+    with tempfile.TemporaryDirectory(prefix="rlmd-prompts-") as directory:
+        try:
+            asked = {"peer": name, "probe": True}
+            status, _, err = drive(place, asked, directory, PROBE_SECONDS)
+        except children.TooLong as error:
+            raise environments.CannotInstall(f"it does not start here: {error}") from None
+    if status:
+        raise environments.CannotInstall(f"it does not start here: {reason(err)}")
 
     def ask(task, directory, keep):
         asked = {"peer": name, "model": settings.model, "baseUrl": settings.base_url,
                  "question": task.question, "context": context(task), **limits}
-        given = pathlib.Path(directory, "asked.json")
-        given.write_text(json.dumps(asked), encoding="utf-8")
-        python = str(place / "bin/python")
-        path = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         try:
-            with open(given, encoding="utf-8") as file:
-                status, out, err = children.run(
-                    [python, str(DRIVER)], limits["seconds"], group=True, stdin=file, cwd=directory,
-                    env={**os.environ, "PATH": path, "TMPDIR": directory, "HOME": directory})
+            status, out, err = drive(place, asked, directory, limits["seconds"])
         except children.TooLong as error:
             return runs.Outcome("budget", str(error), seconds=limits["seconds"])
         if keep is not None:
@@ -81,6 +45,24 @@ def prepare(name, settings):
         return judge(task, status, out, err)
 
     return ask
+
+
+def drive(place, asked, directory, seconds):
+    """Runs the driver in the environment `place`: exit status, output, what it said."""
+    given = pathlib.Path(directory, "asked.json")
+    given.write_text(json.dumps(asked), encoding="utf-8")
+    path = f"{place / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    variables = {"PATH": path, "TMPDIR": directory, "HOME": directory, "NO_COLOR": "1",
+                 "DENO_DIR": str(place / "deno")}
+    with open(given, encoding="utf-8") as file:
+        return children.run([str(place / "bin/python"), str(DRIVER)], seconds, group=True,
+                            stdin=file, cwd=directory, env={**os.environ, **variables})
+
+
+def reason(said):
+    """The line that says most of what a library said when it failed: that with the exception."""
+    lines = said.strip().splitlines() or ["it said nothing"]
+    return next((line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)), lines[-1])
 
 
 def context(task):
@@ -95,8 +77,7 @@ def judge(task, status, out, err):
     try:
         told = json.loads(out.strip().splitlines()[-1])
     except (IndexError, ValueError):
-        last = (err.strip().splitlines() or ["it said nothing"])[-1]
-        return runs.Outcome("error", f"exit status {status} without an answer: {last}")
+        return runs.Outcome("error", f"exit status {status} without an answer: {reason(err)}")
     more = {key: told[key] for key in ("turns", "calls", "tokens", "seconds")}
     if told["error"]:
         return runs.Outcome("error", told["error"], **more)

@@ -14,6 +14,12 @@ def describe(run):
             "blocks": outcome.blocks, "blockErrors": outcome.errors}
 
 
+def known(counts):
+    """The sum of those that are not None, or None where there is none such."""
+    counts = [each for each in counts if each is not None]
+    return sum(counts) if counts else None
+
+
 def summary(outcomes):
     """Successes, means and failures of some runs; None where there are none."""
     if not outcomes:
@@ -25,12 +31,12 @@ def summary(outcomes):
             errors[name] = errors.get(name, 0) + times
     return {"runs": number, "right": sum(each.right() for each in outcomes),
             "forced": sum(each.forced for each in outcomes),
-            "codeAtOnce": sum(each.code_at_once for each in outcomes),
+            "codeAtOnce": known(each.code_at_once for each in outcomes),
             "turns": round(sum(each.turns for each in outcomes) / number, 2),
             "calls": round(sum(each.calls for each in outcomes) / number, 2),
             "tokens": round(sum(each.tokens for each in outcomes) / number),
             "seconds": round(sum(each.seconds for each in outcomes) / number, 3),
-            "blocks": sum(each.blocks for each in outcomes), "blockErrors": errors,
+            "blocks": known(each.blocks for each in outcomes), "blockErrors": errors,
             "failures": {kind: times for kind in runs.FAILURES
                          if (times := sum(each.kind == kind for each in outcomes))}}
 
@@ -59,9 +65,13 @@ HEAD = ("system", "task", "right", "forced", "code at once", "errors", "turns", 
 def row(system, task, found):
     """A line of the table, as texts; `errors` are blocks that an exception ended."""
     failures = ", ".join(f"{kind} {times}" for kind, times in found["failures"].items())
-    return (system, task, f"{found['right']}/{found['runs']}", str(found["forced"]),
-            str(found["codeAtOnce"]), f"{sum(found['blockErrors'].values())}/{found['blocks']}",
-            f"{found['turns']:.1f}", f"{found['tokens']:,}", f"{found['seconds']:.1f}", failures)
+    at_once, blocks = "", ""
+    if found["blocks"] is not None:
+        at_once = str(found["codeAtOnce"])
+        blocks = f"{sum(found['blockErrors'].values())}/{found['blocks']}"
+    return (system, task, f"{found['right']}/{found['runs']}", str(found["forced"]), at_once,
+            blocks, f"{found['turns']:.1f}", f"{found['tokens']:,}", f"{found['seconds']:.1f}",
+            failures)
 
 
 def table(systems, not_run, tasks, made):

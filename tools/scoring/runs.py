@@ -35,7 +35,8 @@ class Outcome:
     """What one run came to: `kind` is "right" or one of FAILURES, `detail` says more in words.
 
     `seconds` and `tokens` are of the whole run, with all calls and sub-runs; `errors` counts the
-    exceptions that blocks of the root run ended with, by their type.
+    exceptions that blocks of the root run ended with, by their type. What is known of rlmd's runs
+    alone, `code_at_once` (the first turn had code) and `blocks`, is None elsewhere.
     """
 
     def __init__(self, kind, detail="", answer=None, **more):
@@ -45,8 +46,8 @@ class Outcome:
         self.calls = more.get("calls", 0)
         self.tokens = more.get("tokens", 0)
         self.seconds = more.get("seconds", 0.0)
-        self.code_at_once = more.get("code_at_once", False)
-        self.blocks = more.get("blocks", 0)
+        self.code_at_once = more.get("code_at_once")
+        self.blocks = more.get("blocks")
         self.errors = more.get("errors", {})
 
     def right(self):
