@@ -3,6 +3,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -87,6 +88,38 @@ class DemoTest(unittest.TestCase):
                   "worker/_rlmd.abi3.so.p/_rlmd.c.o"}
         self.assertEqual(wanted - set(inputs), set())
         self.assertEqual([each for each in inputs if re.match(r"(tests|bench)/", each)], [])
+
+
+class RealServersTest(unittest.TestCase):
+    """The optional suite of real servers, where they are not."""
+
+    def test_what_cannot_be_installed_is_said(self):
+        """By its name; and nothing half made is left, nor a test run."""
+        with tempfile.TemporaryDirectory(prefix="rlmd-test-") as directory:
+            environment = {"PATH": "/usr/bin:/bin", "HOME": directory, "TMPDIR": directory,
+                           "XDG_CACHE_HOME": directory, "PIP_INDEX_URL": "http://127.0.0.1:9/",
+                           "PIP_RETRIES": "0"}
+            done = subprocess.run([tree.ROOT / "tools/real-servers"], env=environment, text=True,
+                                  capture_output=True, stdin=subprocess.DEVNULL,
+                                  timeout=patience.hung())
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertRegex(done.stderr, r"(?m)^tools/real-servers: xllamacpp could not be "
+                                          r"installed: \S.*$")
+            self.assertEqual(list(Path(directory, "rlmd").iterdir()), [])
+
+    def test_it_is_named_when_it_is_not_run(self):
+        environment = {name: value for name, value in os.environ.items()
+                       if name != "RLMD_REAL_SERVERS"}
+        files = sorted((tree.ROOT / "tests/real").glob("test_*.py"))
+        self.assertGreater(len(files), 1)
+        for file in files:
+            with self.subTest(file=file.name):
+                done = subprocess.run([sys.executable, tree.ROOT / "tests/tap.py", file], text=True,
+                                      env=environment, capture_output=True,
+                                      timeout=patience.hung())
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, r"(?m)^ok 1 - .* # SKIP `tools/test --suite real` ")
+                self.assertRegex(done.stdout, r"(?m)^1\.\.1$")
 
 
 class TallyTest(unittest.TestCase):
