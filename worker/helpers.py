@@ -3,6 +3,7 @@
 import variables
 from answers import BudgetExceeded, LLMError
 from arguments import plain
+from calling import public
 from final import Finish, is_answer
 from queries import Queries
 from texts import Texts
@@ -58,11 +59,11 @@ class Helpers:
             queries.budget,
         )
         self.table = self._names.table
-        self.table.update((function.__name__, function) for function in functions)
+        self.table.update((function.__name__, public(function)) for function in functions)
         self.table.update(
-            llm_query_batched=queries.batch_llm_query,
-            llm_batch=queries.batch_llm_query,
-            rlm_query_batched=queries.batch_rlm_query,
+            llm_query_batched=self.table["batch_llm_query"],
+            llm_batch=self.table["batch_llm_query"],
+            rlm_query_batched=self.table["batch_rlm_query"],
             BudgetExceeded=BudgetExceeded,
             LLMError=LLMError,
         )

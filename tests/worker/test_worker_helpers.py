@@ -226,6 +226,38 @@ class Calls(Helpers):
         )
 
 
+class Plain(Helpers):
+    """They are functions like any others: what is said of them names no class and no self."""
+
+    NAMES = ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query", "race_query",
+             "run_plan", "chunk_text", "search_context", "count_matches", "extract_sections",
+             "FINAL", "FINAL_VAR")
+
+    def test_wrong_calls_are_told_the_right_one(self):
+        for name in self.NAMES:
+            for arguments, reason in (
+                ("", "missing a required argument"), ("1, 2, 3, 4, 5, 6, 7", "too many positional"),
+                ("1, colour=2", "'colour'"),
+            ):
+                with self.subTest(name, arguments=arguments):
+                    error = self.worker.run(f"{name}({arguments})")["error"]
+                    self.assertRegex(error, rf"TypeError: {name}\(\): .*{reason}.*{name}\(\w+")
+                    for word in ("Helpers", "Queries", "Texts", "self", "bind", "calling.py"):
+                        self.assertNotIn(word, error)
+        self.assertEqual(self.worker.calls, [])
+
+    def test_help_and_inspect_show_the_call(self):
+        shown = self.worker.run("help(llm_query)")["stdout"]
+        self.assertRegex(shown, r"llm_query\(prompt, model=None")
+        self.assertIn("Asks the model one question", shown)
+        self.assertNotIn("self", shown)
+        self.assert_shows("import inspect\nlist(inspect.signature(count_matches).parameters)",
+                          "['pattern', 'text']")
+        self.assert_shows("llm_query.__name__, llm_query.__qualname__, llm_query.__module__",
+                          "('llm_query', 'llm_query', '__main__')")
+        self.assertNotIn("method", self.worker.run("llm_query")["stdout"])
+
+
 class Texts(Helpers):
     def test_chunk_text(self):
         """LIB-16"""

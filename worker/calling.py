@@ -1,0 +1,49 @@
+"""Functions as the model's code calls them: plain ones, whose errors say how they are called.
+
+Other RLM libraries have other names for the same arguments; those are understood too, where they
+can mean nothing else.
+"""
+
+import functools
+import inspect
+
+
+def public(method, others=None, arrange=None):
+    """A plain function that calls `method` and is called as it is.
+
+    others: {another name of an argument: its name here}.
+    arrange: is given the arguments, a list and a dict with the names of here, before they are
+        looked at, and may put right in them what can only have been meant otherwise.
+    """
+    name = method.__name__
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def function(*given, **named):
+        given, named = list(given), renamed(name, named, others or {})
+        if arrange:
+            arrange(given, named)
+        try:
+            bound = signature.bind(*given, **named)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}. The call is {name}{signature}") from None
+        return method(*bound.args, **bound.kwargs)
+
+    del function.__wrapped__
+    function.__qualname__ = name
+    function.__module__ = "__main__"  # where the user finds it
+    function.__signature__ = signature
+    return function
+
+
+def renamed(function, named, others):
+    """`named` with the names of here; two for one argument are refused."""
+    result, sources = {}, {}
+    for name, value in named.items():
+        own = others.get(name, name)
+        if own in result:
+            raise TypeError(
+                f"{function}(): {sources[own]}= and {name}= mean the same here: give one of them"
+            )
+        result[own], sources[own] = value, name
+    return result
