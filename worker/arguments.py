@@ -18,6 +18,17 @@ def check_text(function, what, value, hint=None):
         raise TypeError(f"{function}(): {what} must be a str, not {type(value).__name__}{hint}")
 
 
+def check_whole(function, what, value, least):
+    """An int; a float will do that is one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{function}(): {what} must be a number, not {type(value).__name__}")
+    if not value >= least or value != value // 1:
+        raise ValueError(
+            f"{function}(): {what} must be a whole number and at least {least}, not {value}"
+        )
+    return int(value)
+
+
 def check_prompt(function, what, value, hint=None):
     check_text(function, what, value, hint)
     if exceeds(plain(value), PROMPTS_MAX):

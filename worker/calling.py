@@ -8,28 +8,39 @@ import functools
 import inspect
 
 
-def public(method, others=None, arrange=None):
-    """A plain function that calls `method` and is called as it is.
+def called(others=None, arrange=None):
+    """A method that public() makes a function of.
 
     others: {another name of an argument: its name here}.
-    arrange: is given the arguments, a list and a dict with the names of here, before they are
-        looked at, and may put right in them what can only have been meant otherwise.
+    arrange: is given self and the arguments, a list and a dict with the names of here, before they
+        are looked at, and may put right in them what can only have been meant otherwise.
     """
+
+    def mark(method):
+        method.others, method.arrange = others or {}, arrange
+        return method
+
+    return mark
+
+
+def public(method):
+    """A plain function that calls the bound method, and is called as it is."""
     name = method.__name__
     signature = inspect.signature(method)
+    others, arrange = getattr(method, "others", {}), getattr(method, "arrange", None)
 
     @functools.wraps(method)
     def function(*given, **named):
-        given, named = list(given), renamed(name, named, others or {})
+        given, named = list(given), renamed(name, named, others)
         if arrange:
-            arrange(given, named)
+            arrange(method.__self__, given, named)
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
             raise TypeError(f"{name}(): {error}. The call is {name}{signature}") from None
         return method(*bound.args, **bound.kwargs)
 
-    del function.__wrapped__
+    function.__dict__.clear()  # as it is wrapped()
     function.__qualname__ = name
     function.__module__ = "__main__"  # where the user finds it
     function.__signature__ = signature

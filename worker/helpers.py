@@ -1,5 +1,6 @@
 """What the model's code finds in its namespace: every name of ours, and what they are."""
 
+import aliases
 import variables
 from answers import BudgetExceeded, LLMError
 from arguments import plain
@@ -67,3 +68,4 @@ class Helpers:
             BudgetExceeded=BudgetExceeded,
             LLMError=LLMError,
         )
+        aliases.install(texts)
