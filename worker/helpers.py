@@ -68,4 +68,4 @@ class Helpers:
             BudgetExceeded=BudgetExceeded,
             LLMError=LLMError,
         )
-        aliases.install(texts)
+        aliases.install(self.table, texts)

@@ -29,6 +29,59 @@ class Conventions(WorkerTest):
                 self.assert_shows(code, shown)
 
 
+class Answers(Conventions):
+    def assert_answers(self, rows):
+        for source, code, *answer in rows:
+            with self.subTest(code, source=source):
+                done = self.worker.run(code)
+                self.assertIsNone(done["error"])
+                self.assertEqual([done["final"], done["answer"]], answer)
+
+    def test_names_and_arguments(self):
+        self.assert_answers((
+            ("dspy: SUBMIT", "SUBMIT(answer='42')", "final_direct", "42"),
+            ("dspy: SUBMIT, several outputs", "SUBMIT(answer='é', score=0.5, why=['a'])",
+             "final_direct", '{"answer": "é", "score": 0.5, "why": ["a"]}'),
+            ("dspy: SUBMIT, no JSON", "SUBMIT(a={1}, b=1j)", "final_direct",
+             '{"a": "{1}", "b": "1j"}'),
+            ("dspy: SUBMIT, one output by place", "SUBMIT('x')", "final_direct", "x"),
+            ("smolagents: final_answer", "final_answer(answer=[1, 2])", "final_direct", "[1, 2]"),
+            ("smolagents: final_answer", "final_answer('Paris')", "final_direct", "Paris"),
+            ("models: FINAL(answer=)", "FINAL(answer='a')", "final_direct", "a"),
+            ("models: FINAL(value=)", "FINAL(value=None)", "final_direct", "None"),
+            ("models: FINAL(a, b)", "FINAL('Total:', 5)", "final_direct", "Total: 5"),
+            ("official: FINAL_VAR", "x = 'v'\nFINAL_VAR(variable_name='x')", "final_var", "v"),
+            ("models: FinalVar", "FinalVar('x')", "final_var", "v"),
+            ("models: FINAL_VAR('answer')", "answer['content'] = 'c'\nFINAL_VAR('answer')",
+             "final_var", "c"),
+        ))
+
+    def test_a_value_given_to_final_var(self):
+        self.worker.run("city = 'Berlin'\nd = {'k': 'Paris'}\nn = 'city'\ndef f(): return 'Rome'")
+        self.assert_answers((
+            ("rlm-cli: the variable", "FINAL_VAR(city)", "final_var", "Berlin"),
+            ("rlm-cli: in the block that sets it", "c = 'Oslo'\nFINAL_VAR(c)", "final_var", "Oslo"),
+            ("rlm-cli: an element", "FINAL_VAR(d['k'])", "final_var", "Paris"),
+            ("rlm-cli: a call", "FINAL_VAR(\n  f()\n)", "final_var", "Rome"),
+            ("rlm-cli: a sum", "FINAL_VAR('Mad' + 'rid')", "final_var", "Madrid"),
+            ("rlm-cli: an f-string", "FINAL_VAR(f'{city}')", "final_var", "Berlin"),
+            ("rlm-cli: in a function", "def end(v): FINAL_VAR(v)\nend('Bonn')", "final_var",
+             "Bonn"),
+            ("rlm-cli: by name", "FINAL_VAR(value=city)", "final_var", "Berlin"),
+            ("a name in a variable", "FINAL_VAR(n)", "final_var", "Berlin"),
+            ("the name", "FINAL_VAR('city')", "final_var", "Berlin"),
+            ("the source is not to be seen", "eval('FINAL_VAR(city)')", "final_var", "Berlin"),
+        ))
+
+    def test_a_name_that_is_none_is_refused(self):
+        """Also where a variable's value is the same text, for it is the same object in Python."""
+        for code in ("FINAL_VAR('reprot')", "kind = 'reprot'\nFINAL_VAR('reprot')",
+                     "FinalVar('reprot')", "FINAL_VAR(name='reprot')",
+                     "eval(\"FINAL_VAR('unknown')\")"):
+            with self.subTest(code):
+                self.assert_refused(code, "NameError", "there is no variable", "FINAL()")
+
+
 class Texts(Conventions):
     def test_names_and_arguments(self):
         self.assert_rows((

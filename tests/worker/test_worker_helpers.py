@@ -231,7 +231,7 @@ class Plain(Helpers):
 
     NAMES = ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query", "race_query",
              "run_plan", "chunk_text", "search_context", "count_matches", "extract_sections",
-             "FINAL", "FINAL_VAR")
+             "FINAL_VAR")
 
     def test_wrong_calls_are_told_the_right_one(self):
         for name in self.NAMES:
@@ -245,6 +245,10 @@ class Plain(Helpers):
                     for word in ("Helpers", "Queries", "Texts", "self", "bind", "calling.py"):
                         self.assertNotIn(word, error)
         self.assertEqual(self.worker.calls, [])
+
+    def test_final(self):
+        self.assert_raises("FINAL()", "TypeError", r"FINAL\(\): .*The call is FINAL\(value\)")
+        self.assert_raises("FINAL(1, colour=2)", "TypeError", r"The call is FINAL\(value\)")
 
     def test_help_and_inspect_show_the_call(self):
         shown = self.worker.run("help(llm_query)")["stdout"]
