@@ -126,6 +126,16 @@ def encode_strings(values, attached):
     return encode_items([encode_string(value, attached) for value in values])
 
 
+def encode_integers(values, attached):
+    return encode_items([encode_integer(value, attached) for value in values])
+
+
+def encode_strings_null(values, attached):
+    return encode_items(
+        ["null" if value is None else encode_string(value, attached) for value in values]
+    )
+
+
 def encode_items(items):
     if len(items) > LIST_MAX:
         raise ProtocolError("too many in one message")
@@ -138,9 +148,12 @@ def or_null(encode):
 
 ENCODERS = {
     "INTEGER": encode_integer,
+    "INTEGER_NULL": or_null(encode_integer),
+    "INTEGERS": encode_integers,
     "STRING": encode_string,
     "STRING_NULL": or_null(encode_string),
     "STRINGS": encode_strings,
+    "STRINGS_NULL": encode_strings_null,
     "TEXT": encode_text,
     "TEXT_NULL": or_null(encode_text),
     "TEXTS": encode_texts,

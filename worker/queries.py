@@ -40,8 +40,7 @@ class Queries:
         hint = "for several prompts use batch_llm_query()"
         check_prompt("llm_query", "the prompt", prompt, hint)
         model = check_model("llm_query", "model", model)
-        fields = {"prompts": [plain(prompt)], "model": model}
-        return self._one("llm_query", "llm_query", fields)
+        return self._one("llm_query", "llm_query", questions_of([prompt], model))
 
     def batch_llm_query(self, prompts, model=None):
         """Asks the model all prompts at the same time; returns the answers in their order.
@@ -60,7 +59,7 @@ class Queries:
             "batch_llm_query",
             "llm_query",
             prompts,
-            lambda some: {"prompts": [plain(prompt) for prompt in some], "model": model},
+            lambda some: questions_of(some, model),
         )
 
     def rlm_query(self, task, ctx=None):
@@ -232,11 +231,24 @@ def lost(results):
     return LLMError(message, kinds.pop() if len(kinds) == 1 else "all_failed")
 
 
+def questions_of(prompts, model):
+    """The fields of a call for them."""
+    return {
+        "prompts": [plain(prompt) for prompt in prompts],
+        "turns": [],
+        "model": model,
+        "system": None,
+        "max_tokens": None,
+        "temperature": None,
+    }
+
+
 def tasks_of(pairs):
     """The fields of a call for them."""
     return {
         "tasks": [plain(task) for task, _context in pairs],
         "contexts": [None if context is None else plain(context) for _task, context in pairs],
+        "models": [None for _pair in pairs],
     }
 
 

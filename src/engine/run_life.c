@@ -142,6 +142,7 @@ void run_start_worker(struct run *run)
 	struct worker_options options = {
 		.inputs = inputs,
 		.input_count = run->context.count,
+		.task = text_from(run->task, run->task_size),
 		.max_output = run->room->config->max_output,
 	};
 

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "wire/limit.h"
 
 enum { NAME_MAX_BYTES = 256 };
 
@@ -45,7 +46,7 @@ static bool read_texts(const struct packet *packet, const char *key, struct call
 {
 	const json_t *array = member(packet, key);
 
-	call->told.count = json_array_size(array);
+	call->told.count = call->told.text_count = json_array_size(array);
 	call->texts = xcalloc(call->told.count + 1, sizeof *call->texts);
 	call->told.texts = call->texts;
 	for (size_t i = 0; i < call->told.count; i++) {
@@ -65,8 +66,68 @@ static bool read_plan(const struct packet *packet, struct call *call, struct err
 {
 	call->texts = xcalloc(1, sizeof *call->texts);
 	call->told.texts = call->texts;
-	call->told.count = 1;
+	call->told.count = call->told.text_count = 1;
 	return read_text(packet, member(packet, "plan"), call->texts, err);
+}
+
+/* Of each conversation the first and the last words are the user's. */
+static bool read_turns(const struct packet *packet, struct call *call, struct error *err)
+{
+	const json_t *array = member(packet, "turns");
+	size_t count = json_array_size(array), left = call->told.text_count;
+
+	if (!count)
+		return true;
+	call->turns = xcalloc(count, sizeof *call->turns);
+	call->told.turns = call->turns;
+	call->told.count = count;
+	for (size_t i = 0; i < count; i++) {
+		json_int_t turns = json_integer_value(json_array_get(array, i));
+
+		if (turns % 2 == 0 || (uint64_t)turns > left)
+			return error_set(err, ERROR_WORKER, "'turns' that are no conversations");
+		call->turns[i] = (size_t)turns;
+		left -= (size_t)turns;
+	}
+	return !left || error_set(err, ERROR_WORKER, "fewer 'turns' than prompts");
+}
+
+static bool read_wishes(const struct packet *packet, struct worker_call *told, struct error *err)
+{
+	const json_t *tokens = member(packet, "max_tokens");
+	const json_t *temperature = member(packet, "temperature");
+
+	told->max_tokens = json_integer_value(tokens);
+	told->temperature = -1;
+	if (!json_is_null(tokens) && (!told->max_tokens || told->max_tokens > ANSWER_TOKENS_MAX))
+		return error_set(err, ERROR_WORKER, "'max_tokens' of %" PRId64, told->max_tokens);
+	if (json_is_null(temperature))
+		return true;
+	if (json_integer_value(temperature) > TEMPERATURE_MAX)
+		return error_set(err, ERROR_WORKER, "a 'temperature' above %d", TEMPERATURE_MAX);
+	told->temperature = (int)json_integer_value(temperature);
+	return true;
+}
+
+static bool read_questions(const struct packet *packet, struct call *call, struct error *err)
+{
+	call->told.model = json_string_value(member(packet, "model"));
+	return read_texts(packet, "prompts", call, err) && read_turns(packet, call, err) &&
+	       read_text(packet, member(packet, "system"), &call->told.system, err) &&
+	       read_wishes(packet, &call->told, err);
+}
+
+static bool read_models(const struct packet *packet, struct call *call, struct error *err)
+{
+	const json_t *array = member(packet, "models");
+
+	if (json_array_size(array) != call->told.count)
+		return error_set(err, ERROR_WORKER, "not as many models as tasks");
+	call->models = xcalloc(call->told.count + 1, sizeof *call->models);
+	call->told.models = call->models;
+	for (size_t i = 0; i < call->told.count; i++)
+		call->models[i] = json_string_value(json_array_get(array, i));
+	return true;
 }
 
 static bool read_context(const struct packet *packet, const json_t *element, struct call *call,
@@ -104,12 +165,12 @@ static bool read_arguments(const struct packet *packet, enum message_type type, 
 {
 	if (type == MESSAGE_LLM_QUERY) {
 		call->told.kind = WORKER_LLM_QUERY;
-		call->told.model = json_string_value(member(packet, "model"));
-		return read_texts(packet, "prompts", call, err);
+		return read_questions(packet, call, err);
 	}
 	if (type == MESSAGE_RLM_QUERY) {
 		call->told.kind = WORKER_RLM_QUERY;
-		return read_texts(packet, "tasks", call, err) && read_contexts(packet, call, err);
+		return read_texts(packet, "tasks", call, err) && read_contexts(packet, call, err) &&
+		       read_models(packet, call, err);
 	}
 	if (type == MESSAGE_RUN_PLAN) {
 		call->told.kind = WORKER_RUN_PLAN;
@@ -131,9 +192,9 @@ static size_t plan_weight(struct text plan)
 
 static size_t call_weight(const struct call *call)
 {
-	size_t weight = call->told.count * SLOT_WEIGHT;
+	size_t weight = call->told.count * SLOT_WEIGHT + TEXT_COPIES * call->told.system.size;
 
-	for (size_t i = 0; i < call->told.count; i++)
+	for (size_t i = 0; i < call->told.text_count; i++)
 		weight += TEXT_COPIES * call->texts[i].size;
 	for (size_t i = 0; i < call->context_count; i++)
 		if (call->contexts[i])
@@ -162,6 +223,8 @@ void call_done(struct call *call)
 		memfile_unref(call->contexts[i]);
 	free(call->contexts);
 	free(call->texts);
+	free(call->turns);
+	free(call->models);
 }
 
 bool block_read(const struct packet *packet, int64_t number, struct worker_block *ret,
@@ -220,6 +283,7 @@ struct frame *start_frame(const struct worker_options *options)
 	frame_json(frame, "names", names);
 	frame_json(frame, "sizes", sizes);
 	frame_json(frame, "indexes", indexes);
+	frame_json(frame, "task", frame_text_value(frame, options->task));
 	frame_integer(frame, "max_output", options->max_output);
 	return frame;
 }
@@ -227,7 +291,7 @@ struct frame *start_frame(const struct worker_options *options)
 /* While Python decodes what is not ASCII it holds the characters twice, beside the bytes. */
 size_t start_memory(const struct worker_options *options)
 {
-	size_t memory = 0;
+	size_t memory = TEXT_COPIES * options->task.size;
 
 	for (size_t i = 0; i < options->input_count; i++) {
 		const struct text_scan *scan = memfile_scan(options->inputs[i].file);

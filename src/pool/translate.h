@@ -19,7 +19,9 @@ struct call {
 	struct text *texts;        /* owned */
 	struct memfile **contexts; /* owned, `context_count` references */
 	size_t context_count;
-	size_t weight; /* about the bytes that it takes here until it is answered */
+	size_t *turns;       /* owned; or NULL */
+	const char **models; /* owned; or NULL */
+	size_t weight;       /* about the bytes that it takes here until it is answered */
 };
 
 /* `type` is one of the four calls. These fail with ERROR_WORKER for a fault of the worker's. */

@@ -30,6 +30,7 @@ struct worker_input {
 struct worker_options {
 	const struct worker_input *inputs; /* lent during worker_start */
 	size_t input_count;
+	struct text task;   /* lent likewise: of the run; any bytes */
 	int64_t max_output; /* characters of one block's output */
 };
 
@@ -39,10 +40,17 @@ enum worker_call_kind { WORKER_LLM_QUERY, WORKER_RLM_QUERY, WORKER_RUN_PLAN, WOR
 struct worker_call {
 	enum worker_call_kind kind;
 	int64_t id;
-	size_t count;             /* of texts, and of slots of the answer; budget: 0, and 1 */
+	size_t count;             /* of slots of the answer; of a budget 1, and 0 here */
 	const struct text *texts; /* prompts, tasks, or one plan as JSON: any bytes */
+	size_t text_count;        /* one for each slot, but where `turns` says otherwise */
+	const size_t *turns; /* prompts only; NULL, or how many texts are the conversation of each
+				slot, the user's and the model's words in turn: odd numbers */
 	struct memfile *const *contexts; /* tasks only: NULL means the caller's own */
-	const char *model;               /* NULL: the one for sub-calls */
+	const char *const *models;       /* tasks only: of each; NULL: the one for sub-calls */
+	const char *model;               /* prompts only: likewise, of all */
+	struct text system;              /* likewise: what it is told first; empty: nothing */
+	int64_t max_tokens;              /* likewise: of each answer; 0: as usual */
+	int temperature;                 /* likewise: thousandths; -1: as usual */
 };
 
 /* What one block did; lent to the callback. */

@@ -22,6 +22,7 @@ static const struct limit limits[] = {
 	{MESSAGE_VALUE, "value", ANSWER_MAX},
 	{MESSAGE_VALUE, "variables", REPORT_MAX},
 	{MESSAGE_LLM_QUERY, "prompts", PROMPTS_MAX},
+	{MESSAGE_LLM_QUERY, "system", PROMPTS_MAX},
 	{MESSAGE_RLM_QUERY, "tasks", PROMPTS_MAX},
 	{MESSAGE_RUN_PLAN, "plan", PROMPTS_MAX},
 };

@@ -20,6 +20,12 @@ enum {
 	PROMPTS_MAX = 64 << 20, /* of all prompts, all tasks, or the plan, of one call */
 };
 
+/* What a call may ask of its answers. */
+enum {
+	ANSWER_TOKENS_MAX = 100000000,
+	TEMPERATURE_MAX = 2000, /* thousandths */
+};
+
 /*
  * `announced` passed message_check() as `type`; `max_output` is what `start`
  * said, in characters. Fails with ERROR_WORKER and which field is too long.

@@ -17,6 +17,7 @@ enum {
 
 enum field_type {
 	FIELD_INTEGER,
+	FIELD_INTEGER_NULL,
 	FIELD_BOOLEAN,
 	FIELD_STRING,
 	FIELD_STRING_NULL,
@@ -134,6 +135,8 @@ static bool check_value(struct check *check, enum field_type type, const json_t 
 	switch (type) {
 	case FIELD_INTEGER:
 		return check_integer(value);
+	case FIELD_INTEGER_NULL:
+		return json_is_null(value) || check_integer(value);
 	case FIELD_BOOLEAN:
 		return json_is_boolean(value);
 	case FIELD_STRING:

@@ -43,6 +43,8 @@ static void call(struct worker *worker, enum worker_call_kind kind, size_t count
 				   .id = ++worker->open,
 				   .count = count,
 				   .texts = texts,
+				   .text_count = count,
+				   .temperature = -1,
 				   .contexts = kind == WORKER_RLM_QUERY ? contexts : NULL};
 
 	worker->fn(worker->owner, &(struct worker_event){.kind = WORKER_CALL, .call = &call});

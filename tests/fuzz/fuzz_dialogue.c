@@ -360,11 +360,14 @@ static void say_bytes(struct sandbox *sandbox, struct input *input, bool framed)
 	input->size -= size;
 }
 
+/* Members of a call that ask nothing of its answers. */
+#define USUAL "\"turns\":[],\"system\":null,\"max_tokens\":null,\"temperature\":null"
+
 static void say_query(struct sandbox *sandbox, unsigned id, unsigned prompts)
 {
 	char json[2048];
 	size_t used = (size_t)snprintf(json, sizeof json,
-				       "{\"type\":\"llm_query\",\"id\":%u,\"model\":null,"
+				       "{\"type\":\"llm_query\",\"id\":%u," USUAL ",\"model\":null,"
 				       "\"prompts\":[",
 				       id);
 
@@ -380,7 +383,7 @@ static void say_attached(struct sandbox *sandbox, unsigned id, unsigned kilobyte
 	char json[256];
 
 	snprintf(json, sizeof json,
-		 "{\"type\":\"llm_query\",\"id\":%u,\"model\":null,\"prompts\":[1,0],"
+		 "{\"type\":\"llm_query\",\"id\":%u," USUAL ",\"model\":null,\"prompts\":[1,0],"
 		 "\"attachments\":[%u,3]}",
 		 id, kilobytes * 1000);
 	say_text(sandbox, json);
@@ -393,13 +396,14 @@ static void say_tasks(struct sandbox *sandbox, unsigned id, unsigned how)
 {
 	char json[256];
 
-	snprintf(json, sizeof json,
-		 "{\"type\":\"rlm_query\",\"id\":%u,\"tasks\":[\"a\",\"b\"],\"contexts\":[%s],"
-		 "\"attachments\":[4]}",
-		 id,
-		 how % 3 == 0   ? "null,0"
-		 : how % 3 == 1 ? "\"text\",0"
-				: "0");
+	snprintf(
+		json, sizeof json,
+		"{\"type\":\"rlm_query\",\"id\":%u,\"tasks\":[\"a\",\"b\"],\"contexts\":[%s],\"models\":[null,\"m\"],"
+		"\"attachments\":[4]}",
+		id,
+		how % 3 == 0   ? "null,0"
+		: how % 3 == 1 ? "\"text\",0"
+			       : "0");
 	say_text(sandbox, json);
 	evbuffer_add(sandbox->unsent, "file", 4);
 }

@@ -12,6 +12,9 @@
 
 enum { SCRIPT_LOST = 42 };
 
+/* Members of `llm_query` that ask nothing of the answers. */
+#define USUAL "\"turns\":[],\"system\":null,\"max_tokens\":null,\"temperature\":null"
+
 void put_bytes(int out, const void *bytes, size_t size);
 void put_length(int out, uint32_t length);
 void say(int out, const char *json); /* a frame */

@@ -119,7 +119,8 @@ static int duplicate_key(int in, int out)
 static int invalid_utf8(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\xff\"],\"model\":null}");
+	say(out,
+	    "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\xff\"]," USUAL ",\"model\":null}");
 	return pause();
 }
 
@@ -179,14 +180,16 @@ static int repeated_id(int in, int out)
 static int null_prompt(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"a\",null],\"model\":null}");
+	say(out,
+	    "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"a\",null]," USUAL ",\"model\":null}");
 	return pause();
 }
 
 static int fewer_contexts(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"a\",\"b\"],\"contexts\":[null]}");
+	say(out,
+	    "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"a\",\"b\"],\"contexts\":[null],\"models\":[null,null]}");
 	return pause();
 }
 
@@ -207,8 +210,8 @@ static int invented_final(int in, int out)
 }
 
 #define ATTACHED(index, sizes)                                                                     \
-	"{\"type\":\"llm_query\",\"id\":1,\"prompts\":[" index                                     \
-	"],\"model\":null,\"attachments\":" sizes "}"
+	"{\"type\":\"llm_query\",\"id\":1,\"prompts\":[" index "]," USUAL                          \
+	",\"model\":null,\"attachments\":" sizes "}"
 
 static int index_outside(int in, int out)
 {
@@ -274,6 +277,11 @@ static int giant_prompt(int in, int out)
 	return pause();
 }
 
+#define WISHES(turns, max_tokens, temperature)                                                     \
+	"{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"x\",\"y\",\"z\"],\"turns\":" turns        \
+	",\"model\":null,\"system\":null,\"max_tokens\":" max_tokens                               \
+	",\"temperature\":" temperature "}"
+
 /* Says what stands in `said`, a row of the table below. */
 static const char *said;
 
@@ -292,8 +300,8 @@ static int says_it_too_early(int in, int out)
 
 static int nul_in_a_name(int in, int out)
 {
-	static const char json[] = "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[],"
-				   "\"model\":\"a\\u0000b\"}";
+	static const char json[] = "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[]," USUAL
+				   ",\"model\":\"a\\u0000b\"}";
 
 	begin_block(in, out);
 	say(out, json);
@@ -457,7 +465,7 @@ static const struct lie lies[] = {
 	{"two_objects", says_it, ERROR_WORKER, "broke the protocol", 1,
 	 "{\"type\":\"budget\",\"id\":1}{}"},
 	{"lone_surrogate", says_it, ERROR_WORKER, "broke the protocol", 1,
-	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\\ud800\"],\"model\":null}"},
+	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\\ud800\"]," USUAL ",\"model\":null}"},
 	{"not_a_number", says_it, ERROR_WORKER, "broke the protocol", 1,
 	 "{\"type\":\"budget\",\"id\":NaN}"},
 	{"infinity", says_it, ERROR_WORKER, "broke the protocol", 1,
@@ -477,9 +485,33 @@ static const struct lie lies[] = {
 	{"prototype", says_it, ERROR_WORKER, "fields that it does not have", 1,
 	 "{\"type\":\"budget\",\"id\":1,\"__proto__\":{}}"},
 	{"a_url", says_it, ERROR_WORKER, "fields that it does not have", 1,
-	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"x\"],\"model\":null,\"base_url\":\"http://127.0.0.1/\"}"},
-	{"many_tokens", says_it, ERROR_WORKER, "fields that it does not have", 1,
-	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"x\"],\"model\":null,\"max_tokens\":1000000000}"},
+	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"x\"]," USUAL
+	 ",\"model\":null,\"base_url\":\"http://127.0.0.1/\"}"},
+	{"many_tokens", says_it, ERROR_WORKER, "'max_tokens' of 100000001", 1,
+	 WISHES("[]", "100000001", "null")},
+	{"no_tokens", says_it, ERROR_WORKER, "'max_tokens' of 0", 1, WISHES("[]", "0", "null")},
+	{"negative_tokens", says_it, ERROR_WORKER, "a wrong 'max_tokens'", 1,
+	 WISHES("[]", "-1", "null")},
+	{"hot", says_it, ERROR_WORKER, "a 'temperature' above 2000", 1,
+	 WISHES("[]", "null", "2001")},
+	{"cold", says_it, ERROR_WORKER, "a wrong 'temperature'", 1, WISHES("[]", "null", "-1")},
+	{"temperature_in_words", says_it, ERROR_WORKER, "a wrong 'temperature'", 1,
+	 WISHES("[]", "null", "\"0.5\"")},
+	{"the_models_turn", says_it, ERROR_WORKER, "'turns' that are no conversations", 1,
+	 WISHES("[2,1]", "null", "null")},
+	{"no_turns", says_it, ERROR_WORKER, "'turns' that are no conversations", 1,
+	 WISHES("[3,0]", "null", "null")},
+	{"more_turns", says_it, ERROR_WORKER, "'turns' that are no conversations", 1,
+	 WISHES("[1,9007199254740991]", "null", "null")},
+	{"fewer_turns", says_it, ERROR_WORKER, "fewer 'turns' than prompts", 1,
+	 WISHES("[1,1]", "null", "null")},
+	{"system_of_a_number", says_it, ERROR_WORKER, "a wrong 'system'", 1,
+	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"x\"],\"turns\":[],\"model\":null,"
+	 "\"system\":7,\"max_tokens\":null,\"temperature\":null}"},
+	{"fewer_models", says_it, ERROR_WORKER, "not as many models as tasks", 1,
+	 "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"contexts\":[null],\"models\":[]}"},
+	{"model_of_a_number", says_it, ERROR_WORKER, "a wrong 'models'", 1,
+	 "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"contexts\":[null],\"models\":[1]}"},
 	{"type_is_null", says_it, ERROR_WORKER, "without a type", 1, "{\"type\":null}"},
 	{"ready_again", says_it, ERROR_WORKER, "'ready' out of turn", 1,
 	 "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}"},

@@ -56,27 +56,30 @@ static struct memfile *file_of(const char *bytes)
 static int checks_start(int in, int out)
 {
 	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
-	expect(in, "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"sizes\":[5,3],"
-		   "\"indexes\":[null,\"[[\\\"a.c\\\",0,1]]\"],\"max_output\":1234}");
+	expect(in,
+	       "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"sizes\":[5,3],"
+	       "\"indexes\":[null,\"[[\\\"a.c\\\",0,1]]\"],\"task\":\"why?\",\"max_output\":1234}");
 	say(out, "{\"type\":\"started\",\"error\":null}");
 	return 0;
 }
 
-/* `start` names the inputs; their memory is asked for: once more where Python must widen them,
- * and once more where they have files. */
+/* `start` names the inputs and the task; their memory is asked for: once more where Python must
+ * widen them, and once more where they have files. */
 static void test_start(void **state)
 {
 	json_t *files = json_loads("[[\"a.c\",0,1]]", 0, NULL);
 	struct worker_input inputs[] = {{"context", file_of("ascii"), NULL},
 					{"tree", file_of("\xe2\x82\xac"), files}};
-	struct worker_options options = {inputs, 2, 1234};
+	struct worker_options options = {
+		.inputs = inputs, .input_count = 2, .task = text_of("why?"), .max_output = 1234};
 
 	(void)state;
 	actor_start(&actor, &stage, checks_start, &options);
 	memfile_unref(inputs[0].file);
 	memfile_unref(inputs[1].file);
 	json_decref(files);
-	assert_int_equal(fake_sandbox_memory(stage.sandbox), (5 + 5 + 80) + (3 + 3 * (2 + 80)));
+	assert_int_equal(fake_sandbox_memory(stage.sandbox),
+			 (5 + 5 + 80) + (3 + 3 * (2 + 80)) + 2 * 4);
 	actor_await(&actor, WORKER_READY, 1);
 }
 
@@ -144,18 +147,26 @@ static void test_blocks(void **state)
 static int calls(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"llm_query\",\"id\":5,\"prompts\":[\"a\",0],\"model\":\"big\","
-		 "\"attachments\":[2]}");
+	say(out,
+	    "{\"type\":\"llm_query\",\"id\":5,\"prompts\":[\"a\",0]," USUAL ",\"model\":\"big\","
+	    "\"attachments\":[2]}");
 	put_bytes(out, "b\xff", 2);
 	expect(in, "{\"type\":\"reply\",\"id\":5,\"values\":[\"A\",null],"
 		   "\"errors\":[null,\"budget\"],\"messages\":[null,\"no money\"],"
 		   "\"degraded\":[\"cut\",null]}");
-	say(out, "{\"type\":\"rlm_query\",\"id\":5,\"tasks\":[\"t\",\"u\",\"v\"],"
-		 "\"contexts\":[null,0,\"in\\u0000line\"],\"attachments\":[3]}");
+	say(out,
+	    "{\"type\":\"rlm_query\",\"id\":5,\"tasks\":[\"t\",\"u\",\"v\"],"
+	    "\"contexts\":[null,0,\"in\\u0000line\"],\"models\":[null,\"m\",null],\"attachments\":[3]}");
 	put_bytes(out, "raw", 3);
 	expect(in, "\"values\":[\"t\",\"u\",\"v\"]");
-	say(out, "{\"type\":\"llm_query\",\"id\":0,\"prompts\":[],\"model\":null}");
+	say(out, "{\"type\":\"llm_query\",\"id\":0,\"prompts\":[]," USUAL ",\"model\":null}");
 	expect(in, "\"values\":[]");
+	say(out,
+	    "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"a\",\"b\",\"c\",\"d\"],\"turns\":[3,1],"
+	    "\"model\":null,\"system\":0,\"max_tokens\":5,\"temperature\":2000,"
+	    "\"attachments\":[3]}");
+	put_bytes(out, "sys", 3);
+	expect(in, "\"values\":[\"a\",\"b\"]");
 	say(out, "{\"type\":\"run_plan\",\"id\":5,\"plan\":0,\"attachments\":[4]}");
 	put_bytes(out, "plan", 4);
 	expect(in, "\"values\":[\"plan\"]");
@@ -188,12 +199,27 @@ static void on_call(struct actor *who, const struct worker_call *call)
 		assert_true(text_equal(memfile_text(call->contexts[1]), "raw"));
 		assert_int_equal(memfile_size(call->contexts[2]), 7);
 		assert_memory_equal(memfile_text(call->contexts[2]).bytes, "in\0line", 7);
+		assert_null(call->models[0]);
+		assert_string_equal(call->models[1], "m");
 		break;
 	case 3:
 		assert_int_equal(call->count, 0);
 		assert_null(call->model);
+		assert_null(call->turns);
+		assert_int_equal(call->system.size, 0);
+		assert_int_equal(call->max_tokens, 0);
+		assert_int_equal(call->temperature, -1);
 		break;
 	case 4:
+		assert_int_equal(call->count, 2);
+		assert_int_equal(call->text_count, 4);
+		assert_int_equal(call->turns[0], 3);
+		assert_int_equal(call->turns[1], 1);
+		assert_true(text_equal(call->system, "sys"));
+		assert_int_equal(call->max_tokens, 5);
+		assert_int_equal(call->temperature, 2000);
+		break;
+	case 5:
 		assert_int_equal(call->kind, WORKER_RUN_PLAN);
 		assert_int_equal(call->count, 1);
 		assert_true(text_equal(call->texts[0], "plan"));
@@ -289,9 +315,10 @@ static int asks_many_times(int in, int out, int prompts, size_t size)
 
 	begin_block(in, out);
 	for (int id = 0; id < 64; id++) {
-		size_t used = (size_t)snprintf(
-			json, sizeof json,
-			"{\"type\":\"llm_query\",\"id\":%d,\"model\":null,\"prompts\":[", id);
+		size_t used = (size_t)snprintf(json, sizeof json,
+					       "{\"type\":\"llm_query\",\"id\":%d," USUAL
+					       ",\"model\":null,\"prompts\":[",
+					       id);
 
 		for (int i = 0; i < prompts; i++) {
 			memcpy(json + used, ",\"", 3);
@@ -375,10 +402,10 @@ static int attaches_much(int in, int out)
 	static char text[100000];
 
 	begin_block(in, out);
-	say(out,
-	    "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[0,1,2,3,4,5,6,7,8,9],\"model\":null,"
-	    "\"attachments\":[300000,300000,300000,300000,300000,300000,300000,300000,"
-	    "300000,300000]}");
+	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[0,1,2,3,4,5,6,7,8,9]," USUAL
+		 ",\"model\":null,"
+		 "\"attachments\":[300000,300000,300000,300000,300000,300000,300000,300000,"
+		 "300000,300000]}");
 	for (int i = 0; i < 30; i++)
 		put_bytes(out, text, sizeof text);
 	return hear(in) != NULL;
@@ -655,8 +682,9 @@ static int waits_for_a_reply(int in, int out, const char *call)
 
 static int waits_for_a_call(int in, int out)
 {
-	return waits_for_a_reply(
-		in, out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\"],\"model\":null}");
+	return waits_for_a_reply(in, out,
+				 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\"]," USUAL
+				 ",\"model\":null}");
 }
 
 static void answer_late(evutil_socket_t fd, short what, void *arg)
@@ -691,7 +719,7 @@ static void test_waiting_is_free(void **state)
 static int computes_beside_a_call(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\"],\"model\":null}");
+	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\"]," USUAL ",\"model\":null}");
 	for (;;)
 		continue;
 	return in;
@@ -803,9 +831,9 @@ static int asks_a_batch(int in, int out)
 	size_t used;
 
 	begin_block(in, out);
-	used = (size_t)snprintf(
-		json, sizeof json,
-		"{\"type\":\"llm_query\",\"id\":1,\"model\":null,\"prompts\":[\"\"");
+	used = (size_t)snprintf(json, sizeof json,
+				"{\"type\":\"llm_query\",\"id\":1," USUAL
+				",\"model\":null,\"prompts\":[\"\"");
 	for (int i = 1; i < 10000; i++)
 		used += (size_t)snprintf(json + used, sizeof json - used, ",\"%d\"", i);
 	snprintf(json + used, sizeof json - used, "]}");

@@ -39,13 +39,14 @@ static bool worker_may(const char *json, enum worker_state state)
 	return good;
 }
 
+#define USUAL "\"turns\":[],\"system\":null,\"max_tokens\":null,\"temperature\":null"
 #define DONE(stdout_value)                                                                         \
 	"{\"type\":\"done\",\"block\":1,\"stdout\":" stdout_value                                  \
 	",\"stderr\":\"\",\"error\":null,"                                                         \
 	"\"final\":null,\"answer\":null}"
 #define BUDGET(id) "{\"type\":\"budget\",\"id\":" id "}"
 #define QUERY(prompts, model)                                                                      \
-	"{\"type\":\"llm_query\",\"id\":1,\"prompts\":" prompts ",\"model\":" model "}"
+	"{\"type\":\"llm_query\",\"id\":1,\"prompts\":" prompts "," USUAL ",\"model\":" model "}"
 
 /* Each message is legal in exactly the states that its row names, and from its side only. */
 static void test_states(void **state)
@@ -131,7 +132,7 @@ static void test_arrays(void **state)
 	assert_false(worker_may(QUERY("[[\"a\"]]", "null"), WORKER_BUSY));
 	for (int count = 10000; count <= 10001; count++) {
 		used = (size_t)snprintf(json, sizeof json,
-					"{\"type\":\"llm_query\",\"id\":1,\"model\":null,"
+					"{\"type\":\"llm_query\",\"id\":1," USUAL ",\"model\":null,"
 					"\"prompts\":[\"\"");
 		for (int i = 1; i < count; i++)
 			used += (size_t)snprintf(json + used, sizeof json - used, ",\"\"");

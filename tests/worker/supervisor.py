@@ -37,7 +37,7 @@ class Gone(Exception):
 
 class Worker:
     def __init__(self, context=b"the context", more=(), indexes=None, max_output=50000,
-                 python=PYTHON):
+                 python=PYTHON, task="the task"):
         inputs = [("context", context), *more] if context is not None else list(more)
         self.files = [memory_file(data) for _name, data in inputs]
         read, self.out = os.pipe()
@@ -60,7 +60,7 @@ class Worker:
         self.ready = self.receive()
         self.send("start", names=[name for name, _data in inputs],
                   sizes=[len(data) for _name, data in inputs],
-                  indexes=indexes or [None] * len(inputs), max_output=max_output)
+                  indexes=indexes or [None] * len(inputs), task=task, max_output=max_output)
         self.started = self.receive()
 
     def __enter__(self):
@@ -97,7 +97,8 @@ class Worker:
             assert value is None or type(value) is str and value.encode() is not None
             return value
 
-        for key in ("stdout", "stderr", "error", "answer", "value", "variables", "plan"):
+        for key in ("stdout", "stderr", "error", "answer", "value", "variables", "plan",
+                    "system"):
             if key in message:
                 message[key] = text(message[key])
         for key in ("stdout", "stderr", "error", "variables", "plan"):
