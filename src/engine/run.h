@@ -29,6 +29,7 @@ struct run_options {
 	int depth;
 	struct text task;              /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
+	const char *model;             /* copied: of its turns; NULL: what its depth has */
 };
 
 /* Lent to the callback. */

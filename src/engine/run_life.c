@@ -257,6 +257,7 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 		.depth = options->depth,
 		.task = text_copy(options->task),
 		.task_size = options->task.size,
+		.model = xstrdup(options->model),
 		.news = evbuffer_new(),
 		.last_news = evbuffer_new(),
 		.source = "error",
@@ -339,6 +340,7 @@ void run_free(struct run *run)
 	run->room->runs_alive[run->depth]--;
 	free(run->look);
 	free(run->task);
+	free(run->model);
 	free(run->answer);
 	free(run);
 }

@@ -55,6 +55,7 @@ struct run {
 	int depth;
 	char *task; /* owned */
 	size_t task_size;
+	char *model;            /* owned: of its turns; NULL: what its depth has */
 	struct context context; /* owned */
 	struct conversation conversation;
 	struct history history;

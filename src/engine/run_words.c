@@ -33,6 +33,8 @@ static struct brief brief_of(const struct run *run)
 
 const char *run_model(const struct run *run)
 {
+	if (run->model)
+		return run->model;
 	return run->depth ? run->room->subcall_model : run->room->model;
 }
 

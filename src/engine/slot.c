@@ -56,6 +56,7 @@ void slot_cancel(struct slot *slot)
 	}
 	seat_leave(&slot->seat);
 	free(take_pointer(&slot->user));
+	free(take_pointer(&slot->messages));
 	if (slot->waiting)
 		wait_over(slot);
 }
@@ -183,9 +184,35 @@ static const char *model_of(const struct slot *slot)
 	return slot->operation->model ? slot->operation->model : slot->errand->caller->model;
 }
 
+static int64_t output_of(const struct slot *slot)
+{
+	const struct room *room = slot->errand->caller->room;
+	int64_t wish = slot->wishes ? slot->wishes->max_tokens : 0;
+	int64_t window = llm_window(room->llm, model_of(slot));
+
+	if (!wish)
+		return request_output(room->llm, room->config, model_of(slot), ASK_TOKENS_QUERY);
+	return wish < window ? wish : window;
+}
+
+/* All that the model sees: the system's words, what was said before, and the user's last. */
+static size_t write_messages(struct slot *slot, struct text system, struct text user)
+{
+	size_t count = 0;
+
+	slot->messages = xcalloc(slot->earlier_count + 2, sizeof *slot->messages);
+	slot->messages[count++] = (struct llm_message){LLM_SYSTEM, system};
+	for (size_t i = 0; i < slot->earlier_count; i++)
+		slot->messages[count++] = (struct llm_message){i % 2 ? LLM_ASSISTANT : LLM_USER,
+							       slot->earlier[i]};
+	slot->messages[count++] = (struct llm_message){LLM_USER, user};
+	return count;
+}
+
 static void slot_ask(struct slot *slot, enum llm_kind kind, struct text system, struct text user)
 {
 	struct caller *caller = slot->errand->caller;
+	size_t message_count = write_messages(slot, system, user);
 	struct ask_options options = {
 		.caller = caller,
 		.number = number_of(slot),
@@ -193,17 +220,18 @@ static void slot_ask(struct slot *slot, enum llm_kind kind, struct text system, 
 		.sent = on_sent,
 		.request = {.model = model_of(slot),
 			    .messages = slot->messages,
-			    .message_count = 2,
-			    .max_tokens = request_output(caller->room->llm, caller->room->config,
-							 model_of(slot), ASK_TOKENS_QUERY),
+			    .message_count = message_count,
+			    .max_tokens = output_of(slot),
 			    .deadline = budget_deadline(caller->budget),
 			    .kind = kind,
 			    .depth = caller->run ? caller->depth : 0,
 			    .turn = caller->run ? run_turn(caller->run) - 1 : 0},
 	};
 
-	slot->messages[0] = (struct llm_message){LLM_SYSTEM, system};
-	slot->messages[1] = (struct llm_message){LLM_USER, user};
+	if (slot->wishes && slot->wishes->with_temperature) {
+		options.request.sampling.with_temperature = true;
+		options.request.sampling.temperature = slot->wishes->temperature;
+	}
 	slot->ask = ask_start(caller->room, &options, on_ask, slot);
 }
 
@@ -282,6 +310,7 @@ static void start_child(struct slot *slot)
 		.depth = caller->depth + 1,
 		.task = slot->input,
 		.context = caller->context,
+		.model = slot->operation->model,
 	};
 
 	if (slot->context) {
@@ -365,6 +394,13 @@ static struct text with_context(struct slot *slot)
 	return text_from(slot->user, size);
 }
 
+static struct text system_of(const struct slot *slot)
+{
+	if (slot->wishes && slot->wishes->system.size)
+		return slot->wishes->system;
+	return brief_query(slot->errand->caller->room->subcall_prompts);
+}
+
 void slot_start(struct slot *slot, struct text input, struct rlmd_call *call)
 {
 	slot->input = input;
@@ -372,6 +408,6 @@ void slot_start(struct slot *slot, struct text input, struct rlmd_call *call)
 	if (slot->operation->mode == RLMD_OPERATION_RUN)
 		start_task(slot);
 	else
-		slot_ask(slot, LLM_QUERY, brief_query(slot->errand->caller->room->subcall_prompts),
+		slot_ask(slot, LLM_QUERY, system_of(slot),
 			 slot->operation->context.bytes ? with_context(slot) : input);
 }

@@ -23,15 +23,27 @@ struct errand;
 struct memfile;
 struct run;
 
-/* Zero, but for the errand, the operation and perhaps a context. */
+/* What code asks of the answers of a call; zero asks nothing. */
+struct wishes {
+	struct text system; /* what the model is told first; empty: what we tell it */
+	int64_t max_tokens; /* 0: as usual */
+	bool with_temperature;
+	double temperature;
+};
+
+/* Zero, but for the errand, the operation and perhaps a context, wishes and earlier turns. */
 struct slot {
 	struct errand *errand;                  /* lent: outlives the slot */
 	const struct rlmd_operation *operation; /* lent, likewise: what is to be done */
 	struct rlmd_call *call;                 /* lent while it is under way: whom to tell */
 	struct memfile *context;                /* referenced; NULL: the operation's, if any */
 	struct text input;                      /* lent while it is under way */
-	struct llm_message messages[2];         /* lent to the ask */
-	char *user;                             /* owned: the second, where we had to write it */
+	const struct wishes *wishes;            /* lent likewise; NULL: none */
+	const struct text *earlier; /* lent likewise: the turns of a conversation before the input,
+				       the user's and the model's */
+	size_t earlier_count;       /* even */
+	struct llm_message *messages; /* owned: lent to the ask */
+	char *user;                   /* owned: the user's last, where we had to write it */
 	enum way way;
 	const char *reason; /* lent: why that is no sub-run */
 	bool wanting;       /* it is a task that counts in the errand's grant */

@@ -13,6 +13,7 @@
 #include "base/memfile.h"
 #include "base/money.h"
 #include "budget/budget.h"
+#include "engine/batch.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
 #include "engine/record.h"
@@ -27,14 +28,6 @@ enum { PLAN_VALUES_MAX = 250000 };
 /* That one worker's code has under way: each may hold its values and as much of inputs. */
 enum { PLANS_MAX = 16 };
 
-/* What a batch is made of; a plan brings its own. */
-struct batch {
-	struct rlmd_operation *operations; /* owned, and their inputs */
-	size_t count;
-	char *model;            /* owned; NULL: the one for sub-calls */
-	struct rlmd_plan *plan; /* owned */
-};
-
 struct subcall {
 	struct subcall_list *list; /* lent: where we stand; the caller owns it */
 	struct caller *caller;     /* lent */
@@ -42,7 +35,7 @@ struct subcall {
 	struct event *posted;      /* owned: answers from the loop */
 	int64_t id;
 	struct errand errand;
-	struct batch batch;
+	struct batch batch;          /* a plan brings its own operations */
 	struct rlmd_plan_file *file; /* owned: where the call is a plan; or NULL */
 	char *asked;                 /* owned: its JSON, where exchanges are kept; or NULL */
 	size_t asked_size;
@@ -52,15 +45,6 @@ struct subcall {
 	bool failed; /* it says why there is none */
 	TAILQ_ENTRY(subcall) entry;
 };
-
-static void batch_done(struct batch *batch)
-{
-	rlmd_plan_free(batch->plan);
-	for (size_t i = 0; i < batch->count; i++)
-		free((char *)batch->operations[i].input.bytes);
-	free(batch->operations);
-	free(batch->model);
-}
 
 static void subcall_free(struct subcall *subcall)
 {
@@ -265,43 +249,21 @@ static void start_plan(struct subcall *subcall, struct text json)
 	errand_start(&subcall->errand, plan, options);
 }
 
-static void take_operations(struct batch *batch, const struct worker_call *call)
-{
-	bool tasks = call->kind == WORKER_RLM_QUERY;
-
-	batch->count = call->count;
-	batch->model = xstrdup(call->model);
-	batch->operations = xcalloc(call->count, sizeof *batch->operations);
-	for (size_t i = 0; i < call->count; i++)
-		batch->operations[i] = (struct rlmd_operation){
-			.mode = tasks ? RLMD_OPERATION_RUN : RLMD_OPERATION_CALL,
-			.input = {text_copy(call->texts[i]), call->texts[i].size},
-			.model = batch->model,
-		};
-}
-
 static void start_batch(struct subcall *subcall, const struct worker_call *call)
 {
 	struct batch *batch = &subcall->batch;
-	struct rlmd_plan_description description = {.strategy = RLMD_PLAN_PARALLEL,
-						    .literal = true};
 	struct rlmd_plan_error err;
 
 	if (!call->count) {
 		post(subcall);
 		return;
 	}
-	take_operations(batch, call);
-	description.operations = batch->operations;
-	description.count = batch->count;
-	batch->plan = rlmd_plan_new(&description, &err);
-	if (!batch->plan) {
+	if (!batch_read(batch, call, &err)) {
 		tell_error(subcall, &err);
 		return;
 	}
 	errand_init(&subcall->errand, subcall->caller, batch->operations, batch->count);
-	for (size_t i = 0; call->contexts && i < batch->count; i++)
-		subcall->errand.slots[i].context = memfile_ref(call->contexts[i]);
+	batch_equip(batch, call, subcall->errand.slots);
 	subcall->open = true;
 	errand_start(&subcall->errand, batch->plan, options_of(subcall, on_batch));
 }

@@ -98,7 +98,6 @@ static bool read_wishes(const struct packet *packet, struct worker_call *told, s
 	const json_t *temperature = member(packet, "temperature");
 
 	told->max_tokens = json_integer_value(tokens);
-	told->temperature = -1;
 	if (!json_is_null(tokens) && (!told->max_tokens || told->max_tokens > ANSWER_TOKENS_MAX))
 		return error_set(err, ERROR_WORKER, "'max_tokens' of %" PRId64, told->max_tokens);
 	if (json_is_null(temperature))
@@ -207,7 +206,7 @@ static size_t call_weight(const struct call *call)
 bool call_read(const struct packet *packet, enum message_type type, struct call *ret,
 	       struct error *err)
 {
-	*ret = (struct call){.weight = packet->weight};
+	*ret = (struct call){.weight = packet->weight, .told.temperature = -1};
 	ret->told.id = json_get_integer(packet->message, "id", 0);
 	if (read_arguments(packet, type, ret, err)) {
 		ret->weight = call_weight(ret);

@@ -188,8 +188,8 @@ static int null_prompt(int in, int out)
 static int fewer_contexts(int in, int out)
 {
 	begin_block(in, out);
-	say(out,
-	    "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"a\",\"b\"],\"contexts\":[null],\"models\":[null,null]}");
+	say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"a\",\"b\"],\"contexts\":[null],"
+		 "\"models\":[null,null]}");
 	return pause();
 }
 

@@ -154,17 +154,17 @@ static int calls(int in, int out)
 	expect(in, "{\"type\":\"reply\",\"id\":5,\"values\":[\"A\",null],"
 		   "\"errors\":[null,\"budget\"],\"messages\":[null,\"no money\"],"
 		   "\"degraded\":[\"cut\",null]}");
-	say(out,
-	    "{\"type\":\"rlm_query\",\"id\":5,\"tasks\":[\"t\",\"u\",\"v\"],"
-	    "\"contexts\":[null,0,\"in\\u0000line\"],\"models\":[null,\"m\",null],\"attachments\":[3]}");
+	say(out, "{\"type\":\"rlm_query\",\"id\":5,\"tasks\":[\"t\",\"u\",\"v\"],"
+		 "\"contexts\":[null,0,\"in\\u0000line\"],"
+		 "\"models\":[null,\"m\",null],\"attachments\":[3]}");
 	put_bytes(out, "raw", 3);
 	expect(in, "\"values\":[\"t\",\"u\",\"v\"]");
 	say(out, "{\"type\":\"llm_query\",\"id\":0,\"prompts\":[]," USUAL ",\"model\":null}");
 	expect(in, "\"values\":[]");
-	say(out,
-	    "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"a\",\"b\",\"c\",\"d\"],\"turns\":[3,1],"
-	    "\"model\":null,\"system\":0,\"max_tokens\":5,\"temperature\":2000,"
-	    "\"attachments\":[3]}");
+	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"a\",\"b\",\"c\",\"d\"],"
+		 "\"turns\":[3,1],"
+		 "\"model\":null,\"system\":0,\"max_tokens\":5,\"temperature\":2000,"
+		 "\"attachments\":[3]}");
 	put_bytes(out, "sys", 3);
 	expect(in, "\"values\":[\"a\",\"b\"]");
 	say(out, "{\"type\":\"run_plan\",\"id\":5,\"plan\":0,\"attachments\":[4]}");

@@ -1,0 +1,94 @@
+#include "engine/batch.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/memfile.h"
+#include "pool/worker.h"
+
+#define THOUSANDTHS 1000.0
+
+static struct text copied(struct text text)
+{
+	return text_from(text_copy(text), text.size);
+}
+
+static size_t turns_of(const struct worker_call *call, size_t slot)
+{
+	return call->turns ? call->turns[slot] : 1;
+}
+
+static const char *model_of(const struct worker_call *call, size_t slot)
+{
+	return call->models ? call->models[slot] : call->model;
+}
+
+static void take_operation(struct batch *batch, const struct worker_call *call, size_t slot,
+			   struct text input)
+{
+	batch->operations[slot] = (struct rlmd_operation){
+		.mode = call->kind == WORKER_RLM_QUERY ? RLMD_OPERATION_RUN : RLMD_OPERATION_CALL,
+		.input = {text_copy(input), input.size},
+		.model = xstrdup(model_of(call, slot)),
+	};
+}
+
+static void take_operations(struct batch *batch, const struct worker_call *call)
+{
+	const struct text *text = call->texts;
+
+	batch->count = call->count;
+	batch->operations = xcalloc(call->count, sizeof *batch->operations);
+	batch->earlier = xcalloc(call->text_count - call->count + 1, sizeof *batch->earlier);
+	for (size_t i = 0; i < call->count; i++) {
+		for (size_t turn = 1; turn < turns_of(call, i); turn++)
+			batch->earlier[batch->earlier_count++] = copied(*text++);
+		take_operation(batch, call, i, *text++);
+	}
+}
+
+bool batch_read(struct batch *batch, const struct worker_call *call, struct rlmd_plan_error *err)
+{
+	struct rlmd_plan_description description = {.strategy = RLMD_PLAN_PARALLEL,
+						    .literal = true};
+
+	*batch = (struct batch){.wishes = {
+					.system = copied(call->system),
+					.max_tokens = call->max_tokens,
+					.with_temperature = call->temperature >= 0,
+					.temperature = call->temperature / THOUSANDTHS,
+				}};
+	take_operations(batch, call);
+	description.operations = batch->operations;
+	description.count = batch->count;
+	batch->plan = rlmd_plan_new(&description, err);
+	return batch->plan;
+}
+
+void batch_equip(const struct batch *batch, const struct worker_call *call, struct slot *slots)
+{
+	const struct text *earlier = batch->earlier;
+
+	for (size_t i = 0; i < batch->count; i++) {
+		slots[i].wishes = &batch->wishes;
+		slots[i].earlier = earlier;
+		slots[i].earlier_count = turns_of(call, i) - 1;
+		earlier += slots[i].earlier_count;
+		if (call->contexts)
+			slots[i].context = memfile_ref(call->contexts[i]);
+	}
+}
+
+void batch_done(struct batch *batch)
+{
+	rlmd_plan_free(batch->plan);
+	for (size_t i = 0; i < batch->count; i++) {
+		free((char *)batch->operations[i].input.bytes);
+		free((char *)batch->operations[i].model);
+	}
+	for (size_t i = 0; i < batch->earlier_count; i++)
+		free((char *)batch->earlier[i].bytes);
+	free(batch->operations);
+	free(batch->earlier);
+	free((char *)batch->wishes.system.bytes);
+}

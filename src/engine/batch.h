@@ -1,0 +1,32 @@
+/*
+ * engine/batch.h - the questions or the tasks of one call, as operations.
+ *
+ * Everything is copied out of the call, which is gone when the answers come.
+ */
+#pragma once
+
+#include <rlmd/plan.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+#include "engine/slot.h"
+
+struct worker_call;
+
+/* Embed it; zero may be freed. */
+struct batch {
+	struct rlmd_operation *operations; /* owned, with their inputs and models */
+	size_t count;
+	struct rlmd_plan *plan; /* owned */
+	struct text *earlier;   /* owned, with the bytes: of conversations all but the last turn */
+	size_t earlier_count;
+	struct wishes wishes; /* its system is owned */
+};
+
+/* The call has at least one slot. */
+bool batch_read(struct batch *, const struct worker_call *, struct rlmd_plan_error *);
+void batch_done(struct batch *);
+
+/* What the slots of the operations need beside those; the batch must outlive them. */
+void batch_equip(const struct batch *, const struct worker_call *, struct slot *slots);
