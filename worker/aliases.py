@@ -1,7 +1,8 @@
 """Names of other RLM libraries for what is here, so that prompts made for them run unchanged.
 
 They are where Python looks last, beside its builtins: an input or a variable of the same name
-is found first, and no listing of the variables shows them.
+is found first, and no listing of the variables shows them. Those that can be awaited are in
+another place.
 """
 
 import builtins
@@ -11,23 +12,41 @@ from calling import public
 
 # Each is called as the function of the prompt is.
 OTHER_NAMES = {
+    "llm_query": "llm call_llm llm_call query_llm",
+    "batch_llm_query": "sub_llm_batch llm_query_batch llm_batch_query batch_llm",
+    "rlm_query": "rlm sub_rlm recursive_llm",
+    "batch_rlm_query": "rlm_query_batch rlm_batch batch_rlm sub_rlm_batch",
+    "search_context": "search",
+    "SHOW_VARS": "show_vars",
     "FINAL": "SUBMIT final_answer FINAL_ANSWER FinalAnswer Final submit_answer",
     "FINAL_VAR": "FinalVar FINALVAR FINAL_var final_var",
 }
 
 
-def install(table, texts):
+def install(table, texts, context, task):
     """`table` has the functions of the prompt."""
-    for name, value in names(table, texts).items():
+    for name, value in names(table, texts, context, task).items():
         if not hasattr(builtins, name):
             setattr(builtins, name, value)
 
 
-def names(table, texts):
+def names(table, texts, context, task):
     """{name: what it stands for}"""
+
+    def sub_llm(task, context=None, **options):
+        """llm_query(), with the text that the task is about as the second argument."""
+        return table["llm_query"](task, context=context, **options)
+
     found = {
         other: table[name] for name, others in OTHER_NAMES.items() for other in others.split()
     }
+    sub_llm.__qualname__, sub_llm.__module__ = "sub_llm", "__main__"
+    found.update(
+        sub_llm=sub_llm,
+        query=task,
+        context_0=context,  # of the contexts that a session was given the first, and here the only
+        history=[],         # of the questions before this one: there are none
+    )
     for helper in (texts.find_line, texts.get_line, texts.count_lines, texts.quote_match,
                    texts.chunk_by_headers, texts.chunk_by_size):
         found[helper.__name__] = public(helper)

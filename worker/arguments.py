@@ -2,7 +2,7 @@
 that say which one of many it was."""
 
 from channel import STRING_MAX, exceeds
-from messages import PROMPTS_MAX
+from messages import PROMPTS_MAX, TEMPERATURE_MAX
 
 CONTEXT_HINT = "make a str of it, for example with json.dumps() or '\\n'.join()"
 
@@ -50,6 +50,7 @@ def check_list(function, what, values):
 
 
 def check_model(function, what, model):
+    """None, and an empty one, for the usual."""
     if model is None:
         return None
     check_text(function, what, model)
@@ -58,23 +59,17 @@ def check_model(function, what, model):
         raise ValueError(f"{function}(): the name of a model has at most {STRING_MAX} bytes")
     if b"\0" in name:
         raise ValueError(f"{function}(): the name of a model has no NUL character")
-    return name.decode()
+    return name.decode() or None
 
 
-def check_task(number, task):
-    """(task, context or None)"""
-    function = "batch_rlm_query"
-    if isinstance(task, dict):
-        unknown = [key for key in task if key not in ("task", "context")]
-        if unknown or "task" not in task:
-            raise ValueError(
-                f'{function}(): task {number} must have "task", may have "context" '
-                f"and nothing else, but has {list(task)!r}"
-            )
-        task, context = task["task"], task.get("context")
-    else:
-        context = None
-    check_prompt(function, f"task {number}", task)
-    if context is not None:
-        check_text(function, f"the context of task {number}", context, CONTEXT_HINT)
-    return task, context
+def check_temperature(function, value):
+    """In thousandths, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{function}(): temperature must be a number, not {type(value).__name__}")
+    if not 0 <= value <= TEMPERATURE_MAX / 1000:
+        raise ValueError(
+            f"{function}(): temperature must be from 0 to {TEMPERATURE_MAX // 1000}, not {value}"
+        )
+    return round(value * 1000)

@@ -44,7 +44,7 @@ class Names:
 class Helpers:
     """`table` has every name of ours, the inputs aside."""
 
-    def __init__(self, channel, inputs, namespace):
+    def __init__(self, channel, inputs, namespace, task):
         context = inputs["context"]
         self._names = Names(namespace, inputs)
         queries, texts, finish = Queries(channel, context), Texts(context), Finish(self._names)
@@ -68,4 +68,4 @@ class Helpers:
             BudgetExceeded=BudgetExceeded,
             LLMError=LLMError,
         )
-        aliases.install(self.table, texts)
+        aliases.install(self.table, texts, context, task)

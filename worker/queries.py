@@ -8,11 +8,16 @@ import json
 
 import plans
 from answers import Answer, BudgetExceeded, LLMError, Notes
-from arguments import (
-    CONTEXT_HINT, check_list, check_model, check_prompt, check_task, check_text, plain,
-)
+from arguments import check_list
+from calling import called
 from channel import BATCH_MAX, Attachment, ProtocolError
 from messages import ATTACHED_MAX, ATTACHMENT_WEIGHT, PROMPTS_MAX
+from questions import (
+    QUESTION, QUESTIONS, TASK, TASKS, options_of, question_of, second_is_no_model,
+    second_is_text, spread, task_of,
+)
+
+CALL_MOST = BATCH_MAX, PROMPTS_MAX, ATTACHED_MAX  # of what weigh() tells
 
 REASONS_MAX = 10  # failures that a lost race tells
 REASON_MAX = 200  # characters of each
@@ -26,47 +31,54 @@ class Queries:
         self._context = context
         self.notes = Notes()
 
-    def llm_query(self, prompt, model=None):
+    @called(QUESTION, second_is_text("llm_query", "prompt", str))
+    def llm_query(self, prompt, model=None, *, context=None, system=None, max_tokens=None,
+                  temperature=None):
         """Asks the model one question and returns its answer, a str.
 
         prompt: a str; the model sees nothing else, so put the text that the
-            question is about into it.
+            question is about into it, or give it as `context`. A list of
+            messages, dicts with "role" and "content", will do too.
         model: the name of another model than the default one for sub-calls.
+        system: what the model is told first.
+        max_tokens, temperature: of the answer, where the usual is not right.
 
         .degraded of the answer is true where it was cut, and .reason says so.
         Raises BudgetExceeded, TimeoutError or LLMError. For several prompts
         batch_llm_query() is faster: they are asked at the same time.
         """
-        hint = "for several prompts use batch_llm_query()"
-        check_prompt("llm_query", "the prompt", prompt, hint)
-        model = check_model("llm_query", "model", model)
-        return self._one("llm_query", "llm_query", questions_of([prompt], model))
+        options = options_of("llm_query", model, system, max_tokens, temperature)
+        question = question_of("llm_query", "the prompt", prompt, context, options, alone=True)
+        return self._one("llm_query", "llm_query", questions_of([question]))
 
-    def batch_llm_query(self, prompts, model=None):
+    @called(QUESTIONS, second_is_text("batch_llm_query", "prompts", (str, list, tuple)))
+    def batch_llm_query(self, prompts, model=None, *, context=None, system=None, max_tokens=None,
+                        temperature=None):
         """Asks the model all prompts at the same time; returns the answers in their order.
 
         prompts: a list of str. An empty one makes no call and gives [].
-        model: as for llm_query().
+        context: a str for all of them, or a list with one for each.
+        model, system, max_tokens, temperature: as for llm_query().
 
         A failed prompt does not lose the others: in its place stands an
         LLMError, which is falsy and whose str() begins with "Error".
         """
         prompts = check_list("batch_llm_query", "prompts", prompts)
-        for number, prompt in enumerate(prompts):
-            check_prompt("batch_llm_query", f"prompt {number}", prompt)
-        model = check_model("batch_llm_query", "model", model)
-        return self._many(
-            "batch_llm_query",
-            "llm_query",
-            prompts,
-            lambda some: questions_of(some, model),
-        )
+        options = options_of("batch_llm_query", model, system, max_tokens, temperature)
+        contexts = spread("batch_llm_query", "context", context, len(prompts))
+        questions = [
+            question_of("batch_llm_query", f"prompt {number}", prompt, beside, options)
+            for number, (prompt, beside) in enumerate(zip(prompts, contexts))
+        ]
+        return self._many("batch_llm_query", "llm_query", questions, questions_of)
 
-    def rlm_query(self, task, ctx=None):
+    @called(TASK, second_is_no_model("rlm_query", "task"))
+    def rlm_query(self, task, ctx=None, model=None):
         """Gives a task to a sub-RLM: a model with a Python session of its own, like this one.
 
         task: what it shall find out, a str.
         ctx: the str that it gets as `context`; without it, it shares yours.
+        model: the name of another model than the default one for sub-calls.
 
         Returns its answer, a str. Its .degraded is true where there was no
         sub-RLM, or it had to answer before it was done; .reason says which.
@@ -74,25 +86,29 @@ class Queries:
         calls: for a simple question about a text that fits into a prompt use
         llm_query().
         """
-        check_prompt("rlm_query", "the task", task, "for several tasks use batch_rlm_query()")
-        if ctx is not None:
-            check_text("rlm_query", "ctx", ctx, CONTEXT_HINT)
-        return self._one("rlm_query", "rlm_query", tasks_of([(task, self._other(ctx))]))
+        asked = task_of("rlm_query", "the task", task, ctx, model, self._context)
+        return self._one("rlm_query", "rlm_query", tasks_of([asked]))
 
-    def batch_rlm_query(self, tasks):
+    @called(TASKS, second_is_no_model("batch_rlm_query", "tasks"))
+    def batch_rlm_query(self, tasks, ctx=None, model=None):
         """Gives several tasks to sub-RLMs at the same time; returns the answers in their order.
 
         tasks: a list; each is a str, or a dict {"task": str, "context": str}
             in which "context" may be left out to share yours. An empty list
             makes no call and gives [].
+        ctx: a str for all of them, or a list with one for each.
+        model: as for rlm_query().
 
         A failed task does not lose the others: in its place stands an
         LLMError, which is falsy and whose str() begins with "Error".
         """
         tasks = check_list("batch_rlm_query", "tasks", tasks)
-        pairs = [check_task(number, task) for number, task in enumerate(tasks)]
-        pairs = [(task, self._other(context)) for task, context in pairs]
-        return self._many("batch_rlm_query", "rlm_query", pairs, tasks_of)
+        contexts = spread("batch_rlm_query", "ctx", ctx, len(tasks))
+        asked = [
+            task_of("batch_rlm_query", f"task {number}", task, context, model, self._context)
+            for number, (task, context) in enumerate(zip(tasks, contexts))
+        ]
+        return self._many("batch_rlm_query", "rlm_query", asked, tasks_of)
 
     def race_query(self, prompts):
         """Asks alternatives at the same time; returns the first answer, a str, cancels the others.
@@ -163,10 +179,6 @@ class Queries:
         reply = self._channel.call("budget", {})
         return json.loads(reply["values"][0])
 
-    def _other(self, context):
-        """None for the caller's own: that one is shared, and not sent."""
-        return None if context is self._context else context
-
     def _answer(self, function, text, reason):
         if reason:
             self.notes.add(function, reason)
@@ -196,16 +208,18 @@ class Queries:
             raise
 
     def _many(self, function, name, items, make_fields):
-        results = []
+        results = [None] * len(items)
         for some in portions(items):
+            asked = [items[place] for place in some]
             try:
-                reply = self._channel.call(name, make_fields(some))
+                reply = self._channel.call(name, make_fields(asked))
             except ProtocolError as error:  # too large, for what is small enough is put together
-                results.extend(LLMError(str(error), "input") for _item in some)
+                for place in some:
+                    results[place] = LLMError(str(error), "input")
                 continue
-            for slot in range(len(some)):
+            for slot, place in enumerate(some):
                 kind = reply["errors"][slot]
-                results.append(
+                results[place] = (
                     self._answer(function, reply["values"][slot], reply["degraded"][slot])
                     if kind is None
                     else LLMError(reply["messages"][slot] or kind, kind)
@@ -231,46 +245,52 @@ def lost(results):
     return LLMError(message, kinds.pop() if len(kinds) == 1 else "all_failed")
 
 
-def questions_of(prompts, model):
-    """The fields of a call for them."""
+def questions_of(questions):
+    """The fields of a call for them; they have the same options."""
+    options = questions[0].options
+    several = any(len(question.texts) > 1 for question in questions)
     return {
-        "prompts": [plain(prompt) for prompt in prompts],
-        "turns": [],
-        "model": model,
-        "system": None,
-        "max_tokens": None,
-        "temperature": None,
+        "prompts": [text for question in questions for text in question.texts],
+        "turns": [len(question.texts) for question in questions] if several else [],
+        **options._asdict(),
     }
 
 
-def tasks_of(pairs):
+def tasks_of(tasks):
     """The fields of a call for them."""
     return {
-        "tasks": [plain(task) for task, _context in pairs],
-        "contexts": [None if context is None else plain(context) for _task, context in pairs],
-        "models": [None for _pair in pairs],
+        "tasks": [task.texts[0] for task in tasks],
+        "contexts": [task.context for task in tasks],
+        "models": [task.model for task in tasks],
     }
 
 
 def portions(items):
-    """The items, prompts or (task, context), in lists that fit into one call each.
+    """The places of the items, in lists that make one call each.
 
-    One that is too large for any call stands alone.
+    Those with the same options go together as far as they fit; one that is too large for any
+    call stands alone.
     """
-    some, words, total = [], 0, 0
-    for item in items:
-        text, context = item if isinstance(item, tuple) else (item, None)
-        size = Attachment(plain(text)).size
-        more = size + ATTACHMENT_WEIGHT
-        if context is not None:
-            more += Attachment(plain(context)).size + ATTACHMENT_WEIGHT
-        if some and (
-            len(some) == BATCH_MAX or words + size > PROMPTS_MAX or total + more > ATTACHED_MAX
-        ):
+    groups = {}
+    for place, item in enumerate(items):
+        groups.setdefault(item.options, []).append(place)
+    for options, places in groups.items():
+        first = weigh(options.system) if options and options.system else (0, 0, 0)
+        some, sums = [], first
+        for place in places:
+            weights = weigh(*items[place].texts, beside=items[place].context)
+            added = tuple(map(sum, zip(sums, weights)))
+            if some and any(a > most for a, most in zip(added, CALL_MOST)):
+                yield some
+                some, added = [], tuple(map(sum, zip(first, weights)))
+            some.append(place)
+            sums = added
+        if some:
             yield some
-            some, words, total = [], 0, 0
-        some.append(item)
-        words += size
-        total += more
-    if some:
-        yield some
+
+
+def weigh(*texts, beside=None):
+    """What they take of a call: their number, the bytes of prompts, and those of all."""
+    sizes = [Attachment(text).size for text in texts]
+    more = Attachment(beside).size + ATTACHMENT_WEIGHT if beside is not None else 0
+    return len(sizes), sum(sizes), sum(sizes) + len(sizes) * ATTACHMENT_WEIGHT + more

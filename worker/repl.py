@@ -63,7 +63,7 @@ def main(read_fd, write_fd, input_fds, layers, native):
     try:
         inputs = read_inputs(start, input_fds, native)
         places.set_inputs(inputs)
-        session = Session(channel, interrupts, inputs, start["max_output"])
+        session = Session(channel, interrupts, inputs, start["max_output"], start["task"])
     except Exception as error:
         channel.send("started", {"error": clean(tracebacks.plain(error))})
         os._exit(1)
@@ -85,7 +85,7 @@ def read_inputs(start, fds, native):
 
 
 class Session:
-    def __init__(self, channel, interrupts, inputs, max_output):
+    def __init__(self, channel, interrupts, inputs, max_output, task):
         self._channel = channel
         self._interrupts = interrupts
         self._max_output = max_output
@@ -101,7 +101,7 @@ class Session:
         sys.modules["__main__"] = module
         sys.argv = [""]
         self._namespace = module.__dict__
-        self._helpers = Helpers(channel, inputs, self._namespace)
+        self._helpers = Helpers(channel, inputs, self._namespace, task)
         self._reserved = Reserved(self._namespace, self._helpers.table, inputs)
         self._namespace["answer"] = new_answer()
         builtins.exit = builtins.quit = leave

@@ -5,6 +5,8 @@ rlm-cli (viplismism/rlm-cli), specification (DwayneWilkes/rlm, of which docs/con
 the specifications), and others by their names.
 """
 
+import builtins
+import keyword
 import unittest
 
 from supervisor import Worker, WorkerTest
@@ -80,6 +82,234 @@ class Answers(Conventions):
                      "eval(\"FINAL_VAR('unknown')\")"):
             with self.subTest(code):
                 self.assert_refused(code, "NameError", "there is no variable", "FINAL()")
+
+
+class Calls(Conventions):
+    USUAL = {"turns": [], "model": None, "system": None, "max_tokens": None, "temperature": None}
+
+    def assert_asks(self, source, code, *calls):
+        """Each of `calls` are the members that are not the usual ones."""
+        with self.subTest(code, source=source):
+            self.worker.calls.clear()
+            done = self.worker.run(code)
+            self.assertIsNone(done["error"])
+            asked = []
+            for call in self.worker.calls:
+                call.pop("id")
+                usual = self.USUAL if call.pop("type") == "llm_query" else {}
+                asked.append({
+                    key: value for key, value in call.items()
+                    if key not in usual or value != usual[key]
+                })
+            self.assertEqual(asked, list(calls))
+
+    def setUp(self):
+        super().setUp()
+        self.worker.answer = lambda call: ["a"] * len(
+            call.get("turns") or call.get("prompts") or call.get("tasks"))
+        self.worker.run("chunk, text = 'one two', 'three four'")
+
+    def test_questions(self):
+        one = {"prompts": ["one two"]}
+        both = {"prompts": ["one two\n\nthree four"]}
+        for source, code, *calls in (
+            ("rlm-cli: llm_query(sub_context, instruction)", "llm_query(chunk, text)", both),
+            ("rlm-cli: by name", "llm_query(sub_context=text, instruction=chunk)", both),
+            ("rlm-cli: no instruction", "llm_query(chunk, '')", one),
+            ("rlm-cli: no instruction", "llm_query(sub_context=chunk, instruction='')", one),
+            ("models: the question last", "llm_query(chunk, 'why?')",
+             {"prompts": ["one two\n\nwhy?"]}),
+            ("models: context=", "llm_query('one two', context=text)", both),
+            ("models: text and question", "llm_query(text=text, question=chunk)", both),
+            ("official: model by place", "llm_query(chunk, 'gpt-5')", {**one, "model": "gpt-5"}),
+            ("openrouter", "llm_query(chunk, 'anthropic/claude-sonnet-4.5')",
+             {**one, "model": "anthropic/claude-sonnet-4.5"}),
+            ("ollama", "llm_query(chunk, 'qwen2.5-coder:1.5b')",
+             {**one, "model": "qwen2.5-coder:1.5b"}),
+            ("a family's name", "llm_query(chunk, 'mistral')", {**one, "model": "mistral"}),
+            ("a model of one's own", "llm_query(chunk, model='local')", {**one, "model": "local"}),
+            ("text and model", "llm_query(chunk, text, 'gpt-5')", {**both, "model": "gpt-5"}),
+            ("no model", "llm_query(chunk, model=None), llm_query(chunk, model='')", one, one),
+            ("openai: options",
+             "llm_query(chunk, system='s', max_tokens=50, temperature=0.25)",
+             {**one, "system": "s", "max_tokens": 50, "temperature": 250}),
+            ("openai: other names", "llm_query(chunk, system_prompt='s', max_output_tokens=50.0)",
+             {**one, "system": "s", "max_tokens": 50}),
+            ("openai: messages", "llm_query([{'role': 'user', 'content': chunk}])", one),
+            ("openai: one message", "llm_query({'role': 'user', 'content': chunk})", one),
+            ("openai: system", "llm_query(messages=[{'role': 'system', 'content': 's'}, "
+             "{'role': 'user', 'content': chunk}, {'role': 'user', 'content': text}])",
+             {**both, "system": "s"}),
+            ("openai: a conversation", "llm_query([{'role': 'user', 'content': 'u'}, "
+             "{'role': 'assistant', 'content': 'a'}, {'role': 'user', 'content': 'v'}])",
+             {"prompts": ["u", "a", "v"], "turns": [3]}),
+            ("anthropic: parts of a content", "llm_query([{'role': 'user', 'content': "
+             "[{'type': 'text', 'text': chunk}, {'type': 'text', 'text': text}]}])", both),
+            ("nano-rlm: a dict", "llm_query({'prompt': chunk, 'model': 'm'})",
+             {**one, "model": "m"}),
+            ("sub_llm(task, context)", "sub_llm(chunk, text), sub_llm(chunk)", both, one),
+            ("sub_llm(task, context): a word", "sub_llm(chunk, 'gpt-5')",
+             {"prompts": ["one two\n\ngpt-5"]}),
+            ("llm", "llm(chunk), call_llm(prompt=chunk)", one, one),
+        ):
+            self.assert_asks(source, code, *calls)
+
+    def test_batches_of_questions(self):
+        two = {"prompts": ["p", "q"]}
+        for source, code, *calls in (
+            ("official: llm_query_batched", "llm_query_batched(prompts=['p', 'q'], model='m')",
+             {**two, "model": "m"}),
+            ("models: one text for all", "batch_llm_query(['p', 'q'], context='c')",
+             {"prompts": ["p\n\nc", "q\n\nc"]}),
+            ("models: a text for each", "batch_llm_query(['p', 'q'], contexts=['c', 'd'])",
+             {"prompts": ["p\n\nc", "q\n\nd"]}),
+            ("models: by place", "batch_llm_query(['p', 'q'], ['c', 'd'])",
+             {"prompts": ["p\n\nc", "q\n\nd"]}),
+            ("models: the question for all", "batch_llm_query(['p', 'q'], 'who is it?')",
+             {"prompts": ["p\n\nwho is it?", "q\n\nwho is it?"]}),
+            ("official: the model by place", "batch_llm_query(['p', 'q'], 'gpt-5')",
+             {**two, "model": "gpt-5"}),
+            ("sub_llm_batch: pairs", "sub_llm_batch([('p', 'c'), ('q', 'd')])",
+             {"prompts": ["p\n\nc", "q\n\nd"]}),
+            ("fast-rlm: dicts", "batch_llm_query([{'query': 'p'}, {'prompt': 'q', 'data': 'd'}])",
+             {"prompts": ["p", "q\n\nd"]}),
+            ("openai: conversations", "batch_llm_query([[{'role': 'user', 'content': 'u'}, "
+             "{'role': 'assistant', 'content': 'a'}, {'role': 'user', 'content': 'v'}], 'q'])",
+             {"prompts": ["u", "a", "v", "q"], "turns": [3, 1]}),
+            ("dicts with options of their own", "batch_llm_query([{'prompt': 'p', 'model': 'm'}, "
+             "'q', {'prompt': 'r', 'model': 'm'}], temperature=0)",
+             {"prompts": ["p", "r"], "model": "m", "temperature": 0},
+             {"prompts": ["q"], "temperature": 0}),
+        ):
+            self.assert_asks(source, code, *calls)
+
+    def test_answers_stand_in_the_order_of_the_prompts(self):
+        self.worker.answer = lambda call: [f"<{text}>" for text in call["prompts"]]
+        self.assert_shows(
+            "batch_llm_query(['p', {'prompt': 'q', 'model': 'm'}, 'r', {'prompt': 's', 'model': 'n'}])",
+            "['<p>', '<q>', '<r>', '<s>']")
+
+    def test_tasks(self):
+        one = {"tasks": ["t"], "contexts": [None], "models": [None]}
+        two = {"tasks": ["t", "u"], "contexts": [None, None], "models": [None, None]}
+        for source, code, *calls in (
+            ("official: model=", "rlm_query('t', model='gpt-5-mini')",
+             {**one, "models": ["gpt-5-mini"]}),
+            ("official: prompt=", "rlm_query(prompt='t')", one),
+            ("models: context=", "rlm_query('t', context='c')", {**one, "contexts": [b"c"]}),
+            ("models: the caller's own", "rlm_query('t', context=context)", one),
+            ("a model's name for a text", "rlm_query('t', ctx='gpt-5-mini')",
+             {**one, "contexts": [b"gpt-5-mini"]}),
+            ("one word for a text", "rlm_query('t', 'France'), rlm_query('t', 'http://a.b/c1')",
+             {**one, "contexts": [b"France"]}, {**one, "contexts": [b"http://a.b/c1"]}),
+            ("recursive-llm", "recursive_llm(sub_query='t', sub_context='c')",
+             {**one, "contexts": [b"c"]}),
+            ("nano-rlm: rlm", "rlm({'prompt': 't'})", one),
+            ("official: rlm_query_batched", "rlm_query_batched(['t', 'u'], model='m')",
+             {**two, "models": ["m", "m"]}),
+            ("fleet: query and context", "batch_rlm_query([{'query': 't', 'context': 'c'}, "
+             "{'prompt': 'u', 'model': 'm'}])",
+             {**two, "contexts": [b"c", None], "models": [None, "m"]}),
+            ("specification: pairs", "batch_rlm_query([('t', 'c'), ('u', context)])",
+             {**two, "contexts": [b"c", None]}),
+            ("models: a text for each", "batch_rlm_query(['t', 'u'], ['c', 'd'])",
+             {**two, "contexts": [b"c", b"d"]}),
+            ("models: one text for all", "batch_rlm_query(['t', 'u'], context='c')",
+             {**two, "contexts": [b"c", b"c"]}),
+        ):
+            self.assert_asks(source, code, *calls)
+
+    def test_what_cannot_be_told_is_refused_with_the_right_call(self):
+        for code, kind, *parts in (
+            ("llm_query(chunk, 'summarize')", "ValueError",
+             "llm_query(prompt, model='summarize')", "llm_query(prompt, context='summarize')"),
+            ("batch_llm_query(['p'], 'summarize')", "ValueError",
+             "batch_llm_query(prompts, context='summarize')"),
+            ("rlm_query('t', 'gpt-5-mini')", "ValueError",
+             "rlm_query(task, model='gpt-5-mini')", "ctx='gpt-5-mini'"),
+            ("batch_rlm_query(['t'], 'claude-haiku-4-5')", "ValueError",
+             "batch_rlm_query(tasks, model='claude-haiku-4-5')"),
+            ("llm_query(chunk, temperature=9)", "ValueError", "from 0 to 2, not 9"),
+            ("llm_query(chunk, temperature=-0.1)", "ValueError", "from 0 to 2"),
+            ("llm_query(chunk, temperature=float('nan'))", "ValueError", "from 0 to 2"),
+            ("llm_query(chunk, temperature='hot')", "TypeError", "must be a number, not str"),
+            ("llm_query(chunk, max_tokens=-1)", "ValueError", "at least 1, not -1"),
+            ("llm_query(chunk, max_tokens=0)", "ValueError", "at least 1"),
+            ("llm_query(chunk, max_tokens=True)", "TypeError", "a number, not bool"),
+            ("llm_query(chunk, max_tokens=10**9)", "ValueError", "at most 100000000"),
+            ("llm_query(chunk, max_tokens=float('inf'))", "ValueError", "whole number"),
+            ("llm_query(chunk, system=['s'])", "TypeError", "system must be a str, not list"),
+            ("llm_query(chunk, timeout=5)", "TypeError", "'timeout'", "llm_query(prompt, model="),
+            ("llm_query(chunk, context={'a': 1})", "TypeError", "json.dumps()"),
+            ("llm_query(prompt=chunk, query=text)", "TypeError", "prompt= and query="),
+            ("llm_query([{'role': 'tool', 'content': 'x'}])", "ValueError", "'tool'"),
+            ("llm_query([{'role': 'assistant', 'content': 'x'}])", "ValueError",
+             "the first message of the prompt must be the user's"),
+            ("llm_query([{'role': 'user', 'content': 'x'}, {'role': 'assistant', 'content': 'y'}])",
+             "ValueError", "the last message of the prompt must be the user's"),
+            ("llm_query([{'role': 'system', 'content': 'x'}])", "ValueError", "the last message"),
+            ("llm_query([{'role': 'user', 'content': [{'type': 'image'}]}])", "TypeError",
+             "the content of message 0"),
+            ("llm_query({'prompt': 'p', 'colour': 1})", "ValueError", "'colour'", "'system'"),
+            ("batch_llm_query([{'role': 'user', 'content': 'x'}])", "TypeError",
+             "prompt 0", "messages"),
+            ("batch_llm_query(['p', 'q'], context=['c'])", "ValueError", "a list of 1",
+             "there are 2 to ask"),
+            ("rlm_query('t', temperature=1)", "TypeError", "'temperature'", "rlm_query(task"),
+        ):
+            with self.subTest(code):
+                self.assert_refused(code, kind, *parts)
+        self.assertEqual(self.worker.calls, [])
+
+
+class Names(Conventions):
+    ALIASES = (
+        "SUBMIT final_answer FinalVar sub_llm llm call_llm sub_llm_batch rlm recursive_llm search "
+        "show_vars find_line get_line count_lines quote_match chunk_by_headers chunk_by_size "
+        "query history context_0"
+    ).split()
+
+    def test_values(self):
+        self.assert_rows((
+            ("official: context_0", "context_0 is context", "True"),
+            ("official: history", "history, len(history)", "([], 0)"),
+            ("minrlm: query", "query", "'the task'"),
+            ("sub_llm's library: search", "search('alpha', top_k=1)[0]['start']", "6"),
+            ("official: show_vars", "show_vars()", str(self.worker.run("SHOW_VARS()")["stdout"])[:-1]),
+        ))
+
+    def test_they_are_not_listed(self):
+        listing = self.worker.get()["variables"] + self.worker.run("SHOW_VARS()")["stdout"]
+        listing += self.worker.run("sorted(globals())")["stdout"]
+        for name in self.ALIASES:
+            self.assertNotIn(f"{name},", listing)
+            self.assertNotIn(f"'{name}'", listing)
+            self.assertIsNone(self.worker.get(name)["value"])
+        self.assert_refused("FINAL_VAR('query')", "NameError", "no variable 'query'")
+
+    def test_a_variable_of_the_users_is_found_first_and_stays(self):
+        for name in self.ALIASES:
+            with self.subTest(name):
+                self.worker.run(f"{name} = 'mine'")
+                self.assert_shows(f"{name}", "'mine'")
+                self.assert_shows(f"def f(): return {name}\nf()", "'mine'")
+                self.assertEqual(self.worker.get(name)["value"], "mine")
+                self.assertEqual(self.worker.run(f"FINAL_VAR('{name}')")["answer"], "mine")
+                self.worker.run(f"del {name}")
+                self.assert_shows(f"{name} != 'mine'", "True")
+
+    def test_an_input_is_found_first(self):
+        names = ["history", "query", "search"]
+        worker = Worker(more=[(name, b"an input") for name in names])
+        self.addCleanup(worker.__exit__)
+        for name in names:
+            with self.subTest(name):
+                self.assertEqual(worker.run(name)["stdout"], "'an input'\n")
+                worker.run(f"{name} = 1")
+                self.assertEqual(worker.run(name)["stdout"], "'an input'\n")
+
+    def test_nothing_of_pythons_is_hidden(self):
+        self.assertEqual(set(self.ALIASES) & {*dir(builtins), *keyword.kwlist}, set())
 
 
 class Texts(Conventions):

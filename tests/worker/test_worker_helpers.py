@@ -205,7 +205,9 @@ class Calls(Helpers):
             ("batch_llm_query(['a', 5])", "TypeError", "prompt 1"),
             ("rlm_query('t', {'a': 1})", "TypeError", "json.dumps"),
             ("batch_rlm_query([{'context': 'x'}])", "ValueError", "task 0"),
-            ("batch_rlm_query([{'task': 't', 'ctx': 'x'}])", "ValueError", "'ctx'"),
+            ("batch_rlm_query([{'task': 't', 'colour': 'x'}])", "ValueError", "'colour'"),
+            ("batch_rlm_query([{'task': 't', 'ctx': 'x', 'context': 'y'}])", "ValueError",
+             "'context' twice"),
             ("batch_rlm_query([{'task': 't', 'context': 3}])", "TypeError", "context of task 0"),
             ("batch_rlm_query({'task': 't'})", "TypeError", "list, not dict"),
         ):
