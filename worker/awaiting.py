@@ -5,15 +5,29 @@ awaits one (block_tree.py finds where), it is called in a thread and the loop
 goes on; so what asyncio gathers is asked at the same time.
 """
 
+import builtins
 import collections
+import functools
 import sys
 import threading
 import types
 
+from block_tree import AWAITED
+
 THREADS_MAX = 100  # of calls at the same time; a worker may have 256
 FUNCTIONS = types.FunctionType, types.MethodType
 # Those of ours that wait for a model; the others have their result at once.
-WAITING = ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query", "race_query", "run_plan")
+WAITING = ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query", "race_query",
+           "run_plan", "sub_llm")
+# What other libraries call them where their calls are always awaited.
+OTHER_NAMES = {
+    "llm_query": "allm_query async_llm_query llm_query_async",
+    "batch_llm_query": "async_batch_llm_query async_llm_query_batched batch_llm_query_async "
+                       "llm_query_batched_async",
+    "rlm_query": "arlm_query async_rlm_query rlm_query_async",
+    "batch_rlm_query": "async_batch_rlm_query async_rlm_query_batched batch_rlm_query_async "
+                       "rlm_query_batched_async",
+}
 
 
 def running_loop():
@@ -41,6 +55,7 @@ def run(coroutine, notes):
             return await coroutine
         except asyncio.CancelledError as cancelled:
             places.append(cancelled.__traceback__)
+            forget_threads(asyncio.get_running_loop())
             raise
         finally:
             left = len(asyncio.all_tasks()) - 1
@@ -59,23 +74,59 @@ def run(coroutine, notes):
         raise interrupt.with_traceback(places[0])
 
 
+def forget_threads(loop):
+    """Of an interrupted block: asyncio.run() would wait for them, with nothing to interrupt it."""
+    executor = getattr(loop, "_default_executor", None)
+    if executor is not None:
+        executor.shutdown(wait=False)
+        loop._default_executor = None
+
+
 class Awaited:
     """__awaited__(): gives a function of ours as one whose result can be awaited."""
 
     def __init__(self, table, interrupts):
-        """table: our names, each with its function."""
+        """table: our names, each with its function; more of ours stand beside Python's builtins."""
+        beside = {
+            name: value for name, value in vars(builtins).items()
+            if isinstance(value, FUNCTIONS) and value.__module__ == "__main__"
+        }
+        ours = {**beside, **table}
         self._functions = frozenset(
-            function for function in table.values() if isinstance(function, FUNCTIONS)
+            function for function in ours.values() if isinstance(function, FUNCTIONS)
         )
-        self._waiting = frozenset(table[name] for name in WAITING)
+        self._waiting = frozenset(ours[name] for name in WAITING if name in ours)
         self._calls = Calls(interrupts)
+        self._plain = {}  # functions of other names -> those that they are called for
+
+    def install(self, table):
+        """Puts this where compiled blocks find it, and the names of other libraries beside it."""
+        setattr(builtins, AWAITED, self)
+        for name, others in OTHER_NAMES.items():
+            for other in others.split():
+                if not hasattr(builtins, other):
+                    setattr(builtins, other, self._make_other(other, table[name]))
+
+    def _make_other(self, name, function):
+        awaited = self(function)
+
+        @functools.wraps(function)
+        def other(*arguments, **options):
+            return (awaited if running_loop() else function)(*arguments, **options)
+
+        other.__name__ = other.__qualname__ = name
+        self._plain[other] = function
+        return other
 
     def is_ours(self, function):
-        return isinstance(function, FUNCTIONS) and function in self._functions
+        return isinstance(function, FUNCTIONS) and (
+            function in self._functions or function in self._plain
+        )
 
     def __call__(self, function):
         if not self.is_ours(function):
             return function  # a variable of the user's that has this name now
+        function = self._plain.get(function, function)
 
         def start(*arguments, **options):
             """Starts the call at once where a loop runs, else where it is awaited."""

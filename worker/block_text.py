@@ -11,9 +11,9 @@ import textwrap
 TAG = re.compile(r"(?:python|py|ipython)[\d.]*|python-repl|pycon|repl|tool_code|code", re.I)
 PROMPT = re.compile(r"[ \t]*>>>(?: |$)?(.*)")
 CONTINUED = re.compile(r"[ \t]*\.\.\.(?: |$)(.*)")
-FENCE = re.compile(r"[ \t]*(?:```+|~~~+)[ \t]*[\w.+-]*[ \t]*$")
+FENCE = re.compile(r"(?:```+|~~~+)[ \t]*[\w.+-]*")  # of a line without the spaces around it
 COMMAND = re.compile(r"([ \t]*)(?:!+|%{1,2})([A-Za-z_]\w*)\b[ \t]*(.*)")
-SHELL = re.compile(r"[ \t]*(?:[\w, \t]+=[ \t]*)?![ \t]*[\w./~$]")
+SHELL = re.compile(r"(?:[\w, \t]+=[ \t]*)?![ \t]*[\w./~$]")  # likewise
 TYPOGRAPHIC = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb\u2033\u2032"
 
 TIMERS = frozenset(("time", "timeit"))  # their line is a statement
@@ -74,7 +74,8 @@ def without_fences(text):
     """Without a fence as its first or last line; None if there is none."""
     lines = lines_of(text)
     full = [number for number, line in enumerate(lines) if line.strip()]
-    found = [number for number in {full[0], full[-1]} if FENCE.match(lines[number])] if full else []
+    ends = {full[0], full[-1]} if full else ()
+    found = [number for number in ends if FENCE.fullmatch(lines[number].strip())]
     for number in found:
         lines[number] = ""
     return "\n".join(lines) if found else None
@@ -122,16 +123,18 @@ def advice(text, error):
     if isinstance(error, TabError):
         return "tabs and spaces are mixed: indent with spaces only, four a level"
     if "triple-quoted" in message:
-        return (f"the text in triple quotes that begins in line {number} has no end: the block was "
-                "cut, or it holds triple quotes itself. Do not paste long texts: what you were "
-                "given is in `context` already")
+        # Before 3.10 the line is that of the end.
+        where = f" that begins in line {number}" if "unterminated" in message else ""
+        return (f"the text in triple quotes{where} has no end: the block was cut, or it holds "
+                "triple quotes itself. Do not paste long texts: what you were given is in "
+                "`context` already")
     if PROMPT.match(line):
         return "write the code alone, without the prompts >>> and without outputs"
-    if FENCE.match(line):
+    if FENCE.fullmatch(line.strip()):
         return (f"line {number} is a fence: a block holds code only, and another one begins in "
                 "fences of its own")
     found = COMMAND.fullmatch(line)
-    if SHELL.match(line) or found and line.lstrip()[0] in "!%":
+    if SHELL.match(line.strip()) or found and line.lstrip()[0] in "!%":
         what = "no other language" if line.lstrip().startswith("%%") else reason(line)
         return f"line {number} is a command of a notebook, not Python: {what}"
     if any(quote in line for quote in TYPOGRAPHIC):

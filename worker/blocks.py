@@ -125,7 +125,10 @@ class Compiler:
         names = usual_names.names_in(block.body)
         if block.last is not None:
             usual_names.names_in(block.last, names)
-        missing = [name for name in names if not self._exists(name)]
+        missing = [
+            name for name in names
+            if not self._exists(name) and usual_names.is_read(name, block.text)
+        ]
         if not missing:
             return
         lines = []

@@ -107,7 +107,7 @@ class Session:
         builtins.exit = builtins.quit = leave
         builtins.help = show_help
         awaited = awaiting.Awaited(self._helpers.table, interrupts)
-        setattr(builtins, block_tree.AWAITED, awaited)
+        awaited.install(self._helpers.table)
         setattr(builtins, block_tree.RETURN, end_block)
         self._compiler = Compiler(self._namespace, awaited.is_ours)
         sys.displayhook = self._echo

@@ -2,6 +2,7 @@
 something."""
 
 import builtins
+import operator
 
 NAMES_MAX = 5  # that one note shows
 DELETED = object()
@@ -16,16 +17,18 @@ class Reserved:
     def __init__(self, namespace, functions, inputs):
         self._namespace = namespace
         self._inputs = inputs
-        self._special = {"__name__": "__main__", "__builtins__": builtins}
         self._ours = {**functions, **inputs}
+        self._all = {"__name__": "__main__", "__builtins__": builtins, **self._ours}
         self._told = set()
 
     def restore(self):
-        self._namespace.update(self._special)
-        self._namespace.update(self._ours)
+        self._namespace.update(self._all)
 
     def undone(self):
         """What is to be said of names that the block gave something else or deleted; once each."""
+        current = map(self._namespace.get, self._ours)
+        if all(map(operator.is_, current, self._ours.values())):
+            return []
         found = {}
         for name, ours in self._ours.items():
             value = self._namespace.get(name, DELETED)

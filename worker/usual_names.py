@@ -1,8 +1,11 @@
 """Names that everybody knows, for code that uses them without their import."""
 
 import importlib
+import re
 import sys
 
+# Where they were loaded before the walls went up: nobody is told that one of these is missing.
+PRELOADED = {"np": "numpy", "numpy": "numpy", "pd": "pandas", "pandas": "pandas"}
 # Imported where every use of the name is of something that the module has.
 MODULES = {name: name for name in """
     argparse array ast asyncio base64 binascii bisect calendar collections contextlib copy csv
@@ -13,9 +16,8 @@ MODULES = {name: name for name in """
     """.split()}
 MODULES.update({
     "concurrent": "concurrent.futures", "urllib": "urllib.parse", "xml": "xml.etree.ElementTree",
-    "np": "numpy", "numpy": "numpy", "pd": "pandas", "pandas": "pandas",
+    **PRELOADED,
 })
-ALIASES = frozenset(("np", "pd"))
 
 # Imported from their module where they cannot be taken for anything else.
 NAMES = {
@@ -52,12 +54,19 @@ def names_in(code, found=None):
     return found
 
 
+def is_read(name, text):
+    """Whether a name can stand in a block's text other than as an attribute."""
+    return re.search(rf"(?<![\w.]){name}\b", text) is not None
+
+
 def find(name, attributes):
     """(what the name stands for, the import that gives it), or None where it is not clear."""
     if name in MODULES and None not in attributes:
         module = load(MODULES[name]) and sys.modules[MODULES[name].partition(".")[0]]
         if module is not None and all(hasattr(module, each) for each in attributes):
-            shown = f"{MODULES[name]} as {name}" if name in ALIASES else MODULES[name]
+            shown = MODULES[name]
+            if name in PRELOADED and name != shown:
+                shown += f" as {name}"
             return module, f"import {shown}"
     if name in NAMES:
         value = getattr(load(NAMES[name]), name, None)
@@ -68,6 +77,8 @@ def find(name, attributes):
 
 
 def load(path):
+    if path in PRELOADED.values():
+        return sys.modules.get(path)
     try:
         return importlib.import_module(path)
     except Exception:

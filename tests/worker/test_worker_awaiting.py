@@ -55,6 +55,12 @@ r = await asyncio.gather(*[ask(p) for p in 'abc'])""",
     "threads": """
 r = await asyncio.gather(*[asyncio.to_thread(llm_query, p) for p in 'abc'])"""
     if hasattr(__import__("asyncio"), "to_thread") else "",
+    "other names": """
+async def start(p): return await async_llm_query(p)
+r = await asyncio.gather(async_llm_query('a'), allm_query('b'), start('c'))""",
+    "a function that gives it on": """
+def start(p): return async_llm_query(p)
+r = await asyncio.gather(*[start(p) for p in 'abc'])""",
     "sub-runs": """
 r = await asyncio.gather(*[rlm_query(p) for p in 'abc'])""",
     "batches": """
@@ -145,6 +151,8 @@ class Answers(Awaiting):
         self.assert_shows("import asyncio\nasync def main(): return await llm_query('a')\n"
                           "asyncio.run(main()), asyncio.run(llm_query('b'))", "('<a>', '<b>')\n")
 
+        self.assert_shows("async_llm_query('a'), asyncio.run(async_llm_query('b'))", "('<a>', '<b>')\n")
+
     def test_functions_that_wait_for_nobody(self):
         self.assert_shows("await chunk_text('abc', 2, 0), await count_matches('context')",
                           "(['ab', 'c'], 1)\n")
@@ -233,9 +241,10 @@ class Top(Awaiting):
     def test_of_an_interrupted_block_nothing_is_left(self):
         for code in ("await asyncio.sleep(999)", "asyncio.run(asyncio.sleep(999))",
                      "await asyncio.gather(*[llm_query(p) for p in 'ab'])",
+                     "import time\nawait asyncio.to_thread(time.sleep, 999)",
                      "async def f():\n    async with asyncio.Lock(): await asyncio.Event().wait()\n"
                      "asyncio.run(f())"):
-            with self.subTest(code):
+            with self.subTest(code), Worker() as self.worker:
                 self.worker.start_block("import asyncio\nkept = 1\nbudget()\n" + code)
                 self.worker.serve(self.worker.receive())
                 late = self.receive_calls(2 if "llm_query" in code else 0)

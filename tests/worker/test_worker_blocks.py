@@ -116,6 +116,7 @@ class UsualNames(Blocks):
             ("from string import digits as re\nre[:2]", "'01'\n"),
             ("class Counter: n = 8\nCounter.n", "8\n"),
             ("[time for time in [9]]", "[9]\n"),
+            ("x = [9]\nx.copy()", "[9]\n"),
             ("try: 1/0\nexcept Exception as csv: print(10)", "10\n"),
         ):
             with self.subTest(code):
