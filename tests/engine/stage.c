@@ -34,11 +34,15 @@ static void on_done(void *owner, const struct engine_result *result)
 	fixture->result = json_incref(result->object);
 }
 
+const char *stage_input;
+
 void begin(struct fixture *fixture, const struct engine_config *config)
 {
 	*fixture = (struct fixture){.base = event_base_new()};
 	fake_events = fake_death = fake_workers_most = fake_calls_most = 0;
 	fake_told[0] = '\0';
+	if (stage_input)
+		assert_true(context_from_text(text_of(stage_input), &fixture->context, NULL));
 	fixture->engine = engine_start(fixture->base, NULL, (struct llm *)fixture->base, config,
 				       text_of("the task"), &fixture->context, NULL, on_done,
 				       fixture);
@@ -49,6 +53,7 @@ void end(struct fixture *fixture)
 	engine_free(fixture->engine);
 	event_base_free(fixture->base);
 	json_decref(fixture->result);
+	context_done(&fixture->context);
 	assert_int_equal(fake_calls, 0);
 	assert_int_equal(fake_workers, 0);
 }

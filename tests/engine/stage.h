@@ -20,6 +20,9 @@ enum { SMALL_PURSE = 12000 }; /* tokens that do not pay for four calls at once *
 
 extern const struct engine_config usual;
 
+/* What the question is about, and every sub-run's; NULL: nothing. */
+extern const char *stage_input;
+
 void begin(struct fixture *, const struct engine_config *);
 void drive(struct fixture *); /* turns until the result, but not longer than a while */
 

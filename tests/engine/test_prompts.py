@@ -53,8 +53,8 @@ class Prompts(unittest.TestCase):
 
     def test_order_of_a_turn(self):
         """Outputs first, then the task, then what to do with both, and the budget last."""
-        for name in TURNS:
-            text = PROMPTS[name]
+        for name, text in [(name, prompts[name]) for prompts in (PROMPTS, {**PROMPTS, **SMALL})
+                           for name in TURNS]:
             places = [text.index("TASK: {{task}}"), text.index("FINAL("),
                       text.index("\nTurn {{turn}} of {{max_turns}}. Left: ")]
             if name != "first_turn_bare":

@@ -61,20 +61,28 @@ static void test_recursion(void **state)
 	end(&fixture);
 }
 
-/* What the sweeps go over: sub-runs side by side and one at a time, calls that wait for others. */
+/* What the sweeps go over: looks at an input, sub-runs side by side and one at a time, calls that
+ * wait for others. */
 static const struct sweep {
 	const char *(*model)(const struct llm_request *);
 	int max_depth, max_workers;
 	int64_t tokens;
-} sweeps[] = {{recursing, 2, 8, 1000000}, {recursing, 2, 1, 1000000},
-	      {deep, 3, 1, 1000000},      {deep, 3, 2, 1000000},
-	      {deep, 3, 8, 1000000},      {recursing, 2, 1, SMALL_PURSE}};
+	const char *input;
+} sweeps[] = {{recursing, 2, 8, 1000000, "a text"},
+	      {deep, 3, 1, 1000000, "a text"},
+	      {recursing, 2, 8, 1000000},
+	      {recursing, 2, 1, 1000000},
+	      {deep, 3, 1, 1000000},
+	      {deep, 3, 2, 1000000},
+	      {deep, 3, 8, 1000000},
+	      {recursing, 2, 1, SMALL_PURSE}};
 
 static struct engine_config config_of(const struct sweep *sweep)
 {
 	struct engine_config config = usual;
 
 	fake_model = sweep->model;
+	stage_input = sweep->input;
 	config.limits.max_depth = sweep->max_depth;
 	config.max_workers = sweep->max_workers;
 	config.limits.tokens = sweep->tokens;
