@@ -16,10 +16,11 @@ from importlib.util import MAGIC_NUMBER
 
 import _rlmd
 
-# Of no use behind the walls: tests, windows, terminals, files of databases, installers.
+# Of no use behind the walls: tests, windows, terminals, files of databases (dbm/sqlite3.py),
+# installers.
 LEFT_OUT = frozenset("""
     __pycache__ __phello__ ensurepip idlelib idle_test lib2to3 site-packages dist-packages
-    test tests tkinter turtledemo turtle.py antigravity.py this.py
+    test tests tkinter turtledemo turtle.py antigravity.py this.py sqlite3.py
     _curses _curses_panel _dbm _gdbm _tkinter nis ossaudiodev readline
     """.split())
 LEFT_OUT_PREFIXES = ("_test", "_xx", "xx", "_ctypes_test", "config-")

@@ -265,6 +265,14 @@ class Tree:
     def fsync(self, descriptor):
         self._raw(descriptor)
 
+    def wrote(self, path):
+        """Whether there is such a file that code wrote."""
+        try:
+            node = self._nodes.get(self._at(path))
+        except (OSError, ValueError):
+            return False
+        return node is not None and node.data is not None
+
     def has(self, descriptor):
         return isinstance(descriptor, int) and descriptor in self._descriptors
 

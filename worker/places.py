@@ -6,14 +6,15 @@ that the code wrote itself be read again (memory_tree.py). So functions are repl
 common place (open() and those of os), and a few others retell the error that they met. What worked
 before works as before.
 
-install() is called once, by the template, when it needs no file any more. Names that other modules
-took with `from os import ...` are replaced in them too; a module that is imported later is seen to
-by imported(), which library.py calls.
+The template calls install() once, early, and close() when it needs no file any more. Names that
+other modules took with `from os import ...` are replaced in them too; a module that is imported
+later is seen to by imported(), which library.py calls.
 """
 
 import builtins
 import errno
 import functools
+import io
 import os
 import sys
 import types
@@ -50,6 +51,11 @@ REFUSED = {
     PROCESSES: "fork forkpty posix_spawn posix_spawnp execv execve pipe pipe2 popen2 openpty",
     FILES: "symlink mkfifo mknod statvfs pathconf memfd_create setxattr getxattr removexattr",
 }
+# Functions of os that a Tree has by another name.
+RENAMED = {
+    "open": "os_open", "unlink": "remove", "replace": "rename", "lchown": "chown",
+    "fdatasync": "fsync",
+}
 # What meets its error by itself and then tells it in our words: module, name, words.
 RETOLD = (
     ("socket", "socket.__init__", NETWORK),
@@ -71,6 +77,7 @@ SILENT = frozenset(
 )
 ASKING = frozenset(["os", "posixpath", "genericpath", "pathlib", "glob"])  # modules they are in
 OURS = frozenset([__name__, memory_tree.__name__])
+KEEPING = frozenset(["pathlib", "glob"])  # modules whose classes keep functions of os
 KERNEL = (posix, _io)  # these modules keep what really asks the kernel
 SHELL_FAILED = 127 << 8  # what os.system() gives where no shell can be started
 LATER, NEVER = -3, -4  # EAI_AGAIN, which asks for another try, and EAI_FAIL
@@ -80,8 +87,8 @@ USER = "user"
 _inputs = {}
 _notes = {}     # subject -> text
 _replaced = {}  # id of a function -> (it, what stands for it)
-_zones = None  # zones.Zones, of length 0 where the machine has no data
-tree = None
+_zones = None    # zones.Zones, of length 0 where the machine has no data
+tree = None      # the files, once there are no others
 
 
 # -- what a session says and asks --
@@ -112,6 +119,11 @@ def explain(error):
 
 
 # -- what is not there --
+
+
+def wrote(path):
+    """Whether the code wrote a file of that path."""
+    return tree is not None and tree.wrote(path)
 
 
 def absent(path, key):
@@ -153,8 +165,8 @@ def asked(path, silent):
         frame = frame.f_back
     if frame is None or not frame.f_code.co_filename.startswith("<block "):
         return
-    if name is not None and name.strip("_") not in SILENT:
-        return
+    if name is not None and not name.startswith("select") and name.strip("_") not in SILENT:
+        return  # (select...: the steps of a glob that is a generator)
     if name is None and not silent:
         return
     place = input_of(os.fsdecode(path))
@@ -169,30 +181,38 @@ def asked(path, silent):
 # -- installation --
 
 
-def install(zones=None):
-    """Replaces what looks for files and processes, in all that is loaded."""
+def install():
+    """Has functions stand for those that look for files and processes, in all that is loaded.
+
+    Until close() they call the real ones. So it is best done early: what is loaded later may keep
+    them wherever it likes.
+    """
+    for words, names in REFUSED.items():
+        for name in names.split():
+            replace(os, name, lambda real, words=words: refusing(real, words))
+    for name in dir(memory_tree.Tree):
+        if not name.startswith("_") and hasattr(os, name) and name != "open":
+            replace(os, name, lambda real, name=name: instead(real, name))
+    for name, method in RENAMED.items():
+        replace(os, name, lambda real, method=method: instead(real, method))
+    replace(os, "system", lambda real: standing(real, system))
+    replace(os, "umask", lambda real: standing(real, lambda _mask: UMASK))
+    replace(os, "getlogin", lambda real: standing(real, lambda: USER))
+    replace(builtins, "open", lambda real: standing(real, open_file))
+    replace(io, "open_code", lambda real: standing(real, lambda path: tree.open(path, "rb")))
+    for module in list(sys.modules.values()):
+        adopt(module)
+        imported(module)
+
+
+def close(zones):
+    """From now on there are no files but those in memory. `zones`: zones.Zones."""
     global tree, _zones
     _zones = zones
     tree = memory_tree.Tree(absent, asked, zones)
     for name in ("USER", "LOGNAME"):
         os.environ[name] = USER
     os.environ["HOME"] = "/"
-    for words, names in REFUSED.items():
-        for name in names.split():
-            replace(os, name, lambda real, words=words: refusing(real, words))
-    for name in dir(memory_tree.Tree):
-        if not name.startswith("_") and hasattr(os, name) and name != "open":
-            replace(os, name, lambda real, name=name: instead(real, getattr(tree, name)))
-    for name, method in (("open", tree.os_open), ("unlink", tree.remove), ("replace", tree.rename),
-                         ("lchown", tree.chown), ("fdatasync", tree.fsync)):
-        replace(os, name, lambda real, method=method: instead(real, method))
-    replace(os, "system", lambda real: functools.wraps(real)(system))
-    replace(os, "umask", lambda real: functools.wraps(real)(lambda mask: UMASK))
-    replace(os, "getlogin", lambda real: functools.wraps(real)(lambda: USER))
-    replace(builtins, "open", opening)
-    for module in list(sys.modules.values()):
-        adopt(module)
-        imported(module)
 
 
 def replace(module, name, make):
@@ -212,40 +232,49 @@ def adopt(module):
         for name, value in list(names.items()):
             if id(value) in _replaced:
                 names[name] = _replaced[id(value)][1]
-    accessor = names.get("_NormalAccessor")  # of pathlib, before Python 3.11
-    if accessor is not None:
-        for name, value in list(vars(accessor).items()):
-            value = getattr(value, "__func__", value)
-            if id(value) in _replaced:
-                setattr(accessor, name, staticmethod(_replaced[id(value)][1]))
+    if module.__name__.partition(".")[0] in KEEPING:
+        for value in names.values():
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                adopt_class(value)
 
 
-def instead(real, ours):
-    """`ours`, but for descriptors, which the kernel knows unless they are the tree's."""
+def adopt_class(holder):
+    for name, value in list(vars(holder).items()):
+        value = getattr(value, "__func__", value)
+        if id(value) in _replaced:
+            setattr(holder, name, staticmethod(_replaced[id(value)][1]))
+
+
+def instead(real, method):
+    """The tree's method, but for descriptors, which the kernel knows unless they are the tree's."""
 
     @functools.wraps(real)
     def call(*arguments, **named):
-        if arguments and isinstance(arguments[0], int) and not tree.has(arguments[0]):
+        known = arguments and isinstance(arguments[0], int)
+        if tree is None or known and not tree.has(arguments[0]):
             return real(*arguments, **named)
-        return ours(*arguments, **named)
+        return getattr(tree, method)(*arguments, **named)
 
     return call
 
 
-def opening(real):
+def standing(real, ours):
     @functools.wraps(real)
     def call(*arguments, **named):
-        return tree.open(*arguments, **named)
+        return (real if tree is None else ours)(*arguments, **named)
 
     return call
 
 
 def refusing(real, words):
-    @functools.wraps(real)
-    def call(*_arguments, **_named):
+    def refuse(*_arguments, **_named):
         raise PermissionError(errno.EPERM, words)
 
-    return call
+    return standing(real, refuse)
+
+
+def open_file(*arguments, **named):
+    return tree.open(*arguments, **named)
 
 
 def system(command):
@@ -399,7 +428,25 @@ def see_to_zones(module):
     module.load_tzdata = load_tzdata
 
 
+def see_to_metadata(module):
+    """Of what was preloaded the version that it tells itself: there is no list of packages."""
+    real = module.version
+
+    @functools.wraps(real)
+    def version(name):
+        try:
+            return real(name)
+        except module.PackageNotFoundError:
+            told = getattr(sys.modules.get(name.replace("-", "_")), "__version__", None)
+            if told is None:
+                raise
+            return told
+
+    module.version = version
+
+
 SPECIAL = {
+    "importlib.metadata": see_to_metadata,
     "mmap": see_to_mmap,
     "multiprocessing.pool": see_to_thread_pools,
     "shutil": see_to_shutil,

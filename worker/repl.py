@@ -35,7 +35,14 @@ from missing import Missing, installed
 from output import NoInput, Output, clean, cut
 from reserved import Reserved
 from source import SourceText
+from written_modules import WrittenModules
 from zones import Zones
+
+
+def install(library):
+    """Called by the template before it loads what is foreign."""
+    library.imported = places.imported
+    places.install()
 
 
 def prepare(library, preloaded):
@@ -43,9 +50,8 @@ def prepare(library, preloaded):
     last = Missing(preloaded, installed())
     zones = Zones(library)
     zones.load()
-    library.imported = places.imported
-    places.install(zones)
-    return [last]
+    places.close(zones)
+    return [WrittenModules(), last]
 
 
 def main(read_fd, write_fd, input_fds, layers, native):

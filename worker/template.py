@@ -129,6 +129,7 @@ def main():
     import repl
 
     sys.path.remove(here)
+    repl.install(library)
     preload(sys.argv[1:], library)
     check_threads()
     finders = repl.prepare(library, sys.argv[1:])

@@ -4,8 +4,11 @@ import os
 import traceback
 
 
-def prepare(library, preloaded):
+def install(library):
     """Nothing stands for the kernel's answers here: they are what the tests ask for."""
+
+
+def prepare(library, preloaded):
     return []
 
 

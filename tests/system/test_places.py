@@ -3,6 +3,7 @@
 Every row of the tables runs in a real worker behind its walls.
 """
 
+import os
 import unittest
 
 from harness import SystemTest, block, turn
@@ -90,6 +91,8 @@ WORKS = (
     ("from pathlib import Path; p = Path('d/e.txt'); p.parent.mkdir(parents=True, exist_ok=True); "
      "p.write_text('hé'); print(p.read_text(), p.stat().st_size, p.exists(), list(p.parent.iterdir()))",
      "hé 3 True [PosixPath('d/e.txt')]"),
+    ("print(sorted(Path('.').rglob('*.txt')), list(Path('d').glob('*')))",
+     "[PosixPath('d/e.txt'), PosixPath('out.txt')] [PosixPath('d/e.txt')]"),
     ("Path('t').touch(); Path('t').rename('u'); Path('u').unlink(); print(Path('u').exists())", "False"),
     ("import csv\nwith open('t.csv', 'w', newline='') as f: csv.writer(f).writerow([1, 'x'])\n"
      "with open('t.csv') as f: print(list(csv.DictReader(f, ['n', 'w'])))", "[{'n': '1', 'w': 'x'}]"),
@@ -124,6 +127,10 @@ WORKS = (
      "print(E.parse('x.xml').getroot().tag)", "a"),
     ("import contextlib, os\nwith open(os.devnull, 'w') as f, contextlib.redirect_stdout(f): print('x')\nprint('y')",
      "y"),
+    ("open('written.py', 'w').write('def f(): return 5'); import written; print(written.f())", "5"),
+    ("os.makedirs('pk'); open('pk/__init__.py', 'w').write('from .a import y'); "
+     "open('pk/a.py', 'w').write('y = 2'); import pk; print(pk.y)", "2"),
+    ("import runpy; print(sorted(runpy.run_path('written.py'))[-1])", "f"),
     ("import linecache; print(linecache.getline('out.txt', 2).strip())", "b"),
     ("os.makedirs('w/x'); os.chdir('w'); print(os.getcwd(), os.listdir()); os.chdir('/')", "/w ['x']"),
     ("from zoneinfo import ZoneInfo\nfrom datetime import datetime\n"
@@ -169,11 +176,13 @@ TWINS = (
 
 
 class Places(SystemTest):
-    def run_rows(self, rows, **more):
+    def run_rows(self, rows):
         """The executions of the rows' code, in one session a table."""
-        more.setdefault("context", "a,b\n1,2\n")
+        arguments = ["--max-iterations", len(rows) + 2]
+        if "RLMD_TEST_PYTHON" in os.environ:  # another interpreter than the usual one
+            arguments += ["--python", os.environ["RLMD_TEST_PYTHON"]]
         executions, self.outcome = self.blocks(
-            *[row[0] for row in rows], arguments=["--max-iterations", len(rows) + 2], **more)
+            *[row[0] for row in rows], arguments=arguments, context="a,b\n1,2\n")
         return zip(rows, executions)
 
     def test_what_is_not_there_says_so(self):
@@ -268,7 +277,7 @@ class Modules(SystemTest):
         self.assertEqual([text for text in outcome.result["warnings"] if "preload" in text], [])
 
     def venv(self):
-        """As of a virtual environment, with two packages in it."""
+        """As of a virtual environment, with two packages in it; one keeps functions from its start."""
         import subprocess
         import sys
         path = self.dir / "venv"
@@ -277,18 +286,23 @@ class Modules(SystemTest):
             self.skipTest("this Python makes no virtual environments: " + made.stderr.decode()[:200])
         packages = next(path.glob("lib/python*/site-packages"))
         (packages / "bigtable").mkdir()
-        (packages / "bigtable/__init__.py").write_text("import os\ndef read(path):\n    return open(path).read()\n")
+        (packages / "bigtable/__init__.py").write_text(
+            "import io\nfrom os import listdir\n__version__ = '1.5'\nkept = {'open': io.open}\n"
+            "loaded = len(listdir(__path__[0])) and bool(open(__file__).read())\n"
+            "def read(path):\n    return open(path).read() + kept['open'](path).read() + listdir()[0]\n")
         (packages / "other.py").write_text("x = 1\n")
         return path / "bin/python3"
 
     def test_what_is_installed_but_not_loaded_is_said(self):
         python = self.venv()
         arguments = ["--json", "--python", python, "--preload", "bigtable"]
-        entries = [turn(block("import bigtable; open('f', 'w').write('mine'); print(bigtable.read('f'))")),
-                   turn(block("import other")), turn(block("bigtable.read('g')")), turn("FINAL(done)")]
+        entries = [turn(block("import bigtable; open('f', 'w').write('mine'); print(bigtable.read('f'), bigtable.loaded)")),
+                   turn(block("import other")), turn(block("bigtable.read('g')")),
+                   turn(block("import importlib.metadata as m; m.version('bigtable')")), turn("FINAL(done)")]
         outcome = self.replay(entries, *arguments, context="x")
-        read, other, missing = outcome.executions()
-        self.assertEqual((read["error"], read["stdout"]), (None, "mine\n"))
+        read, other, missing, version = outcome.executions()
+        self.assertEqual((version["error"], version["stdout"]), (None, "'1.5'\n"))
+        self.assertEqual((read["error"], read["stdout"]), (None, "mineminef True\n"))
         self.assertIn("preloaded: bigtable", other["error"])
         self.assertIn("other is on the machine but was not loaded", other["error"])
         self.assertIn(FILES, missing["error"])
