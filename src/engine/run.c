@@ -7,7 +7,7 @@
  *   SHOW -> ASK         there are none
  *   SHOWN -> ASK        what it printed is noted
  *   ASK -> READ         the model is asked for its next step
- *   ASK -> LIST         the budget is spent
+ *   ASK -> LIST         the budget is spent, or the time for turns
  *   READ -> EXEC        it answered
  *   READ -> LIST        the purse did not afford the question
  *   READ -> READ        it was too long for the model, and is asked in fewer words
@@ -170,7 +170,7 @@ static enum verdict run_ask(struct run *run)
 	const char *blocked;
 
 	close_iteration(run);
-	blocked = budget_iteration_block(run->budget);
+	blocked = run_blocked(run);
 	if (blocked)
 		return exhausted(run, blocked);
 	budget_count_iteration(run->budget);
@@ -204,6 +204,7 @@ static enum verdict run_read(struct run *run)
 
 	if (run->reply_error)
 		return read_error(run, run->reply_error);
+	run_measure(run, reply);
 	if (!reply->usage.estimated && reply->billed == 1)
 		history_learn(&run->history, reply->usage.input);
 	run->cut = reply->finish == LLM_FINISH_LENGTH;

@@ -16,11 +16,6 @@
 #include "engine/run_private.h"
 #include "engine/wanted.h"
 
-enum {
-	CLOSING_MS_MAX = 15000, /* set aside of a run's time for the forced answer */
-	CLOSING_SHARE = 10,     /* a tenth of its time */
-};
-
 void run_warn(struct run *run, const char *text)
 {
 	caller_warn(&run->caller, text);
@@ -201,19 +196,26 @@ void run_interrupt(struct run *run, int64_t deadline)
 	give_up(run, STOP_INTERRUPTED, deadline);
 }
 
-/* The time is over for turns a little before it is over for the run. */
+/* The time is over for turns before it is over for the run. */
 static void set_alarm(struct run *run)
 {
 	int64_t left = budget_remaining_ms(run->budget);
-	int64_t closing = left / CLOSING_SHARE;
-	struct timeval until;
+	struct timeval until = clock_timeval(left - pace_closing(&run->pace));
 
-	if (closing > CLOSING_MS_MAX)
-		closing = CLOSING_MS_MAX;
-	run->alarm = evtimer_new(run->room->base, on_alarm, run);
-	loop_make_urgent(run->alarm);
-	until = clock_timeval(left - closing);
 	evtimer_add(run->alarm, &until);
+}
+
+void run_measure(struct run *run, const struct llm_response *reply)
+{
+	pace_learn(&run->pace, reply->attempt_ms, reply->usage.output);
+	set_alarm(run);
+}
+
+const char *run_blocked(struct run *run)
+{
+	if (pace_too_late(&run->pace, budget_remaining_ms(run->budget)))
+		return stop_words(STOP_MAX_TIME);
+	return budget_iteration_block(run->budget);
 }
 
 static void copy_context(struct context *to, const struct context *from)
@@ -278,6 +280,9 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 	run->deadline = budget_deadline(run->budget);
 	run_say_system(run);
 	reserve_set(&run->reserve, room, run->budget, run_model(run), run_plea_size(run));
+	run->pace.all = budget_remaining_ms(run->budget);
+	run->alarm = evtimer_new(room->base, on_alarm, run);
+	loop_make_urgent(run->alarm);
 	set_alarm(run);
 	if (options->seat)
 		run->seat = seat_take(options->seat);

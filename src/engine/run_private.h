@@ -13,6 +13,7 @@
 #include "engine/caller.h"
 #include "engine/conversation.h"
 #include "engine/history.h"
+#include "engine/pace.h"
 #include "engine/reserve.h"
 #include "engine/response.h"
 #include "engine/room.h"
@@ -50,6 +51,7 @@ struct run {
 	struct caller caller;   /* we, as our calls know us */
 	struct reserve reserve; /* for the forced answer */
 	struct event *alarm;    /* owned: the time for turns is over */
+	struct pace pace;       /* of our turns: when that is */
 	char id[37];
 	char asked[EXCHANGE_ID_SIZE]; /* the last turn's request, where exchanges are kept */
 	int depth;
@@ -158,3 +160,10 @@ void run_on_worker(void *run, const struct worker_event *);
 void run_on_ask(void *run, const struct llm_response *, const struct error *);
 void run_warn(struct run *, const char *text);
 void run_warn_wanted(struct run *, struct text traceback); /* of a module, once */
+
+/* A turn was answered: the time for others is over sooner where that takes long. */
+void run_measure(struct run *, const struct llm_response *);
+
+/* Why there is no further turn: it would take what is kept for the answer, or the budget is spent;
+ * static. NULL: there may be one. */
+const char *run_blocked(struct run *);

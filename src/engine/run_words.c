@@ -3,6 +3,7 @@
  * an answer when it may not go on.
  */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/money.h"
 #include "engine/brief.h"
 #include "engine/record.h"
@@ -303,11 +304,20 @@ bool run_say_plea_for_words(struct run *run, struct text reply)
 	return true;
 }
 
+/* Where the time is what is scarce, no more than comes within it: rather an answer that is cut. */
+static int64_t plea_output(const struct run *run, int64_t usual)
+{
+	bool hurried = run->stop == STOP_MAX_TIME || run->stop == STOP_INTERRUPTED;
+	int64_t in_time = pace_output(&run->pace, run->deadline - clock_ms());
+
+	return hurried && in_time < usual ? in_time : usual;
+}
+
 void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 {
 	bool forced = kind == LLM_FORCED;
 	int64_t most = run->history.window / WINDOW_PART;
-	int64_t wanted = forced ? max_tokens
+	int64_t wanted = forced ? plea_output(run, max_tokens)
 				: request_output(run->room->llm, run->room->config, run_model(run),
 						 max_tokens);
 	struct ask_options options = {

@@ -147,6 +147,7 @@ void call_finish(struct call *call, const struct error *err)
 		.attempts = call->attempts,
 		.billed = call->billed,
 		.duration_ms = clock_ms() - call->started,
+		.attempt_ms = call->attempts ? clock_ms() - call->attempt_started : 0,
 		.model = resolved_model(call),
 		.overlong = call->reply.overlong,
 	};

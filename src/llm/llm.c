@@ -209,6 +209,7 @@ static void on_replayed(evutil_socket_t fd, short what, void *arg)
 		.attempts = 1,
 		.billed = 1,
 		.duration_ms = clock_ms() - call->started,
+		.attempt_ms = clock_ms() - call->started,
 		.model = exchange->model ? exchange->model : call->request.model,
 	};
 

@@ -106,8 +106,9 @@ struct llm_response {
 	int attempts;
 	int billed; /* of these, at most: of several only the sum is known */
 	int64_t duration_ms;
-	const char *model; /* as the provider resolved it, or as asked for */
-	bool overlong;     /* clearly more than max_tokens came: it was cut here, by us */
+	int64_t attempt_ms; /* of it, the last attempt took; without waits before it */
+	const char *model;  /* as the provider resolved it, or as asked for */
+	bool overlong;      /* clearly more than max_tokens came: it was cut here, by us */
 };
 
 /* `err` is NULL on success. A refusal is ERROR_REFUSED. */

@@ -143,5 +143,67 @@ class Waiting(ProviderTest):
                 self.assertNotIn("waiting", again.err)
 
 
+class SlowModels(ProviderTest):
+    """What a call takes is what the forced answer needs. Of the time that a run has each reply takes
+    a fifth here, whatever the machine: a tenth, as is kept for a fast model, would not do."""
+
+    UNIT = 0.4
+
+    def slow(self, unit):
+        """A server that is slow with each step of a run that never ends, and with its last answer."""
+        def reply(request):
+            forced = "No code runs any more" in request.last_user
+            if "TASK: recurse" in request.messages[1][1] and request.turn == 0:
+                return code("print('SUB', rlm_query('sub'))")
+            if "TASK: recurse" in request.messages[1][1]:
+                return final("done")
+            step = code("print(1)", f"# {request.turn}").text
+            return Reply(text="what there is" if forced else step, delay=2 * unit,
+                         usage=(1000, 100))
+
+        return self.serve("ollama").script(None, reply)
+
+    def test_the_forced_answer_has_time(self):
+        unit = patience.seconds(self.UNIT)
+        server = self.slow(unit)
+        result = self.ask(server, "--max-time", f"{int(10000 * unit)}ms").result
+        self.assertEqual(result["trace"]["answerSource"], "forced")
+        self.assertEqual((result["output"], result["stopReason"]), ("what there is", "max_time"))
+        self.assertIn("Time budget exhausted", result["warnings"])
+        # No call is cut off: what was asked for was answered, and the answer is the last.
+        self.assertEqual([request.finished for request in server.requests],
+                         [True] * len(server.requests))
+        self.assertIn("No code runs any more", server.requests[-1].last_user)
+        self.assertIn(len(server.requests), (3, 4))
+
+    def test_it_is_asked_for_no_more_than_comes_in_time(self):
+        """A hundred tokens took two units: what is left allows some hundreds, not thousands."""
+        unit = patience.seconds(self.UNIT)
+        server = self.slow(unit)
+        self.ask(server, "--max-time", f"{int(10000 * unit)}ms")
+        self.assertEqual({request.max_tokens for request in server.requests[:-1]}, {8192})
+        self.assertLess(server.requests[-1].max_tokens, 1000)
+
+    def test_a_sub_run_too(self):
+        """It has its own share of the time, and keeps what its own turns show to be needed."""
+        unit = patience.seconds(self.UNIT)
+        server = self.slow(unit)
+        result = self.ask(server, "--max-time", f"{int(24000 * unit)}ms", task="recurse").result
+        self.assertEqual(result["output"], "done")
+        (sub,) = result["trace"]["subcalls"]
+        self.assertEqual((sub["answerSource"], sub["finalAnswer"]), ("forced", "what there is"))
+        self.assertTrue(all(request.finished for request in server.requests))
+
+    def test_a_fast_model_keeps_no_more_than_before(self):
+        """Turns go on for as long as they fit: many of them."""
+        unit = patience.seconds(1)
+        replies = iter(range(100000))
+        server = self.serve("ollama").script(None, lambda request: (
+            Reply(text="what there is") if "No code runs any more" in request.last_user
+            else code("import time", f"time.sleep({unit / 20})", f"# {next(replies)}")))
+        self.ask(server, "--max-time", f"{int(3000 * unit)}ms", "--max-iterations", "1000")
+        self.assertGreater(len(server.requests), 5)
+
+
 if __name__ == "__main__":
     unittest.main()
