@@ -427,7 +427,7 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	retry_waiting(ask->room, ask->options.caller);
 	ask_learn(ask, response);
 	if (!err && response->finish == LLM_FINISH_LENGTH && !response->overlong && ask->lowered &&
-	    !ask->cut) {
+	    !response->repeating && !ask->cut) {
 		stand_in(ask, NULL);
 		ask->cut = cut_reply_new(response, ask->options.request.max_tokens);
 		ask->settled = (struct budget_amount){0};

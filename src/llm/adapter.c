@@ -10,12 +10,14 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "llm/failure.h"
+#include "llm/repeat.h"
 
 enum {
 	JSON_DEPTH = 64,
 	JSON_VALUES =
-		100000, /* jansson takes tens of milliseconds for them; for their text little */
-	PIECE = 256,    /* bytes after which is looked whether an answer is too long */
+		100000,    /* jansson takes tens of milliseconds for them; for their text little */
+	LOOK_EVERY = 2048, /* bytes after which is looked whether an answer repeats itself */
+	PIECE = 256,       /* bytes after which is looked whether an answer is too long */
 };
 
 static const struct adapter *const adapters[] = {
@@ -107,10 +109,40 @@ static struct text within_asked(struct reply *reply, struct least *least, struct
 	return reply->overlong ? text_clip(text, size) : text;
 }
 
+/* Only the end is looked at, so that no long answer is put into one piece for it again and again.
+ */
+static struct text end_of(struct evbuffer *buffer, char tail[static REPEAT_TAIL])
+{
+	size_t size = evbuffer_get_length(buffer);
+	size_t wanted = size < REPEAT_TAIL ? size : REPEAT_TAIL;
+	struct evbuffer_ptr place;
+
+	evbuffer_ptr_set(buffer, &place, size - wanted, EVBUFFER_PTR_SET);
+	evbuffer_copyout_from(buffer, &place, tail, wanted);
+	return text_from(tail, wanted);
+}
+
+static void end_repetition(struct reply *reply, struct evbuffer *buffer)
+{
+	char tail[REPEAT_TAIL];
+	size_t period = repeat_period(end_of(buffer, tail)), size;
+	auto_free char *whole = NULL;
+	struct text text, kept;
+
+	if (!period)
+		return;
+	reply->repeating = true;
+	whole = text_drain(buffer, &size);
+	text = text_from(whole, size);
+	kept = text_clip(text, repeat_start(text, period));
+	reply->repeated += text_tokens(text_from(whole + kept.size, size - kept.size));
+	evbuffer_add(buffer, kept.bytes, kept.size);
+}
+
 static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least *least,
 		      struct text text, struct error *err)
 {
-	if (reply->overlong)
+	if (reply->overlong || reply->repeating)
 		return true;
 	text = within_asked(reply, least, text);
 	if (text.size > REPLY_TEXT_MAX - evbuffer_get_length(buffer))
@@ -118,7 +150,17 @@ static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least
 				 REPLY_TEXT_MAX >> 20);
 	if (text.size)
 		evbuffer_add(buffer, text.bytes, text.size);
+	if (reply->watched && evbuffer_get_length(buffer) >= reply->looked_at + LOOK_EVERY) {
+		reply->looked_at = evbuffer_get_length(buffer);
+		end_repetition(reply, buffer);
+	}
 	return true;
+}
+
+void reply_end_repetition(struct reply *reply)
+{
+	end_repetition(reply, reply->text);
+	end_repetition(reply, reply->thinking);
 }
 
 bool reply_add_text(struct reply *reply, struct text text, struct error *err)
@@ -188,7 +230,8 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 
 	if (counted && usage.output)
 		return usage;
-	output = text_tokens(text_in(reply->text)) + text_tokens(text_in(reply->thinking));
+	output = text_tokens(text_in(reply->text)) + text_tokens(text_in(reply->thinking)) +
+		 reply->repeated;
 	if (output < reply->text_least.tokens + reply->thinking_least.tokens)
 		output = reply->text_least.tokens + reply->thinking_least.tokens;
 	if (counted && !output)

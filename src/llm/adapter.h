@@ -35,8 +35,12 @@ enum adapter_quirk {
 struct reply {
 	struct evbuffer *text, *thinking;        /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
 	struct least text_least, thinking_least; /* tokens that they are */
-	int64_t asked; /* the max_tokens that were asked for; 0: nobody said */
-	bool overlong; /* clearly more came: what is here ends there, and the rest is dropped */
+	int64_t asked;    /* the max_tokens that were asked for; 0: nobody said */
+	bool overlong;    /* clearly more came: what is here ends there, and the rest is dropped */
+	bool watched;     /* for repetition (llm/repeat.h) */
+	bool repeating;   /* it is what came: what is here ends where that began */
+	int64_t repeated; /* tokens of what was dropped for it, estimated */
+	size_t looked_at; /* of the text or the thinking, whichever grows */
 	struct llm_usage usage; /* as far as reported, 0 where not */
 	bool usage_seen;        /* the provider reported it, all of it */
 	bool usage_absurd;      /* some of what it reported cannot be, and is left out */
@@ -99,6 +103,8 @@ extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
 /* Appends as much as was asked for; ERROR_BAD_REPLY beyond REPLY_TEXT_MAX. */
 bool reply_add_text(struct reply *, struct text, struct error *);
 bool reply_add_thinking(struct reply *, struct text, struct error *);
+/* Drops what the answer repeats at its end, if it does; idempotent. */
+void reply_end_repetition(struct reply *);
 /* Counts output that is of no use here, so that no answer goes on for ever by it. */
 void reply_pass(struct reply *, struct text);
 /* Marks the reply as refused; reasons that come in pieces are joined, as far as they fit. */

@@ -150,6 +150,7 @@ void call_finish(struct call *call, const struct error *err)
 		.attempt_ms = call->attempts ? clock_ms() - call->attempt_started : 0,
 		.model = resolved_model(call),
 		.overlong = call->reply.overlong,
+		.repeating = call->reply.repeating,
 	};
 
 	fn(owner, &response, err);
@@ -172,8 +173,16 @@ static void call_complete(struct call *call)
 {
 	struct error error = {0};
 
-	if (call->reply.overlong)
+	if (provider_is_local(call->provider, call->request->model) &&
+	    call->reply.finish == LLM_FINISH_LENGTH)
+		reply_end_repetition(&call->reply);
+	if (call->reply.overlong || call->reply.repeating)
 		call->reply.finish = LLM_FINISH_LENGTH;
+	if (call->reply.repeating)
+		provider_warn(call->provider,
+			      "model '%.100s' repeated itself without end: its reply was cut where "
+			      "that began",
+			      call->request->model);
 	warn_of_truncation(call);
 	call_close_attempt(call);
 	if (call->reply.refused)
@@ -189,7 +198,7 @@ static bool on_event(void *owner, struct text event, struct text data, struct er
 	if (call->reply.finished)
 		return true;
 	return call->provider->adapter->event(&call->reply, event, data, err) &&
-	       !call->reply.overlong;
+	       !call->reply.overlong && !call->reply.repeating;
 }
 
 /* A server may answer a request for a stream as a whole. A line of NDJSON is both at once. */
@@ -222,7 +231,8 @@ static void call_feed(struct call *call, struct evbuffer *data)
 		return; /* who goes on talking behind the answer's end does not put that off */
 	if (call->reply.finished)
 		call_wait(call, LINGER_MS);
-	else if (call->reply.overlong) /* and may never end: whatever else comes is billed too */
+	else if (call->reply.overlong ||
+		 call->reply.repeating) /* and may never end: whatever else comes is billed too */
 		call_complete(call);
 	else if (!fine && error.kind == ERROR_BAD_REPLY)
 		call_failed_nonsense(call, error.text);
@@ -315,6 +325,7 @@ static void call_send(struct call *call)
 		request.idle_ms = INT64_MAX;
 	provider->adapter->encode(call->request, call->quirks, call->streaming, request.body);
 	call->reply.asked = call->request->max_tokens;
+	call->reply.watched = call->streaming && provider_is_local(provider, call->request->model);
 	call->attempts++;
 	call->attempt_started = clock_ms();
 	call->transfer = http_start(provider->http, &request, on_status, on_data, on_done, call);

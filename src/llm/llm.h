@@ -108,6 +108,7 @@ struct llm_response {
 	int64_t duration_ms;
 	int64_t attempt_ms; /* of it, the last attempt took; without waits before it */
 	const char *model;  /* as the provider resolved it, or as asked for */
+	bool repeating;     /* it was cut, for it repeated itself: another attempt would, too */
 	bool overlong;      /* clearly more than max_tokens came: it was cut here, by us */
 };
 

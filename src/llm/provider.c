@@ -115,6 +115,22 @@ static void provider_make_headers(struct provider *provider)
 	}
 }
 
+/* Loopback, the addresses of private networks (RFC 1918), and names that only those know. */
+static bool is_near(const char *base)
+{
+	static const char *const places[] = {"127.", "10.", "192.168.", "[::1]", "[f"};
+	const char *host = strstr(base, "://") + strlen("://");
+	size_t size = strcspn(host, host[0] == '[' ? "]" : ":/");
+	int second = 0;
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (!strncmp(host, places[i], strlen(places[i])))
+			return true;
+	if (sscanf(host, "172.%d.", &second) == 1)
+		return second >= 16 && second <= 31;
+	return !memchr(host, '.', size) || (size > 6 && !strncasecmp(host + size - 6, ".local", 6));
+}
+
 static bool provider_open(struct provider *provider, const struct llm_config *config,
 			  char *from_environment, struct error *err)
 {
@@ -128,6 +144,7 @@ static bool provider_open(struct provider *provider, const struct llm_config *co
 	}
 	if (!provider_choose_key(provider, config, base, from_environment, err))
 		return false;
+	provider->near = is_near(base);
 	provider->url = xasprintf("%s%s", base, adapter->path);
 	provider_make_headers(provider);
 	provider->gate = gate_new(config->max_retries, config->patience_ms);
@@ -209,6 +226,14 @@ bool provider_price(const struct provider *provider, const char *model, struct p
 		if (tables[i] && price_find(tables[i], provider->name, model, ret))
 			return true;
 	return false;
+}
+
+bool provider_is_local(const struct provider *provider, const char *model)
+{
+	struct price price;
+
+	return provider->adapter->local ||
+	       (provider->near && !provider_price(provider, model, &price));
 }
 
 bool provider_cost(const struct provider *provider, const char *model,

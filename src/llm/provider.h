@@ -30,6 +30,7 @@ struct provider {
 	struct http *http;             /* owned */
 	struct gate *gate;             /* owned */
 	bool no_stream;
+	bool near;                           /* its server is on this machine, or in its network */
 	struct price_table *shipped, *given; /* owned; `given` comes first, may be NULL */
 	json_t *quirks;                      /* owned: model -> bits of enum adapter_quirk */
 	json_t *warnings, *warned;           /* owned: not yet taken; all texts so far, as keys */
@@ -39,6 +40,9 @@ struct provider {
 bool provider_init(struct provider *, struct event_base *, const struct llm_config *,
 		   struct error *);
 void provider_done(struct provider *); /* of a zeroed one too */
+
+/* Whether it may be a small model of one's own, which costs nothing. */
+bool provider_is_local(const struct provider *, const char *model);
 
 /* The row of `model` in the tables; false where there is none. */
 bool provider_price(const struct provider *, const char *model, struct price *ret);

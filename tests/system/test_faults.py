@@ -429,7 +429,7 @@ class Huge(ProviderTest):
 
     def test_a_stream_of_text(self):
         """Each event is small, and all of them are far more than was asked for: it is cut there."""
-        word = "word " * 100
+        word = "".join(f"word{number} " for number in range(200))
         event = {
             "openai": b"data: " + dumps({"choices": [{"delta": {"content": word}}]}) + b"\n\n",
             "anthropic": b"data: "

@@ -18,11 +18,14 @@ AMPLE = ["--max-tokens", "1000000000", "--max-calls", "1000000"]
 
 
 def deltas(size=64 << 10):
-    """Events of a stream with next to nothing in them, `size` bytes of them."""
-    event = b"data: " + dumps({
-        "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
-        "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": None}]}) + b"\n\n"
-    return event * (size // len(event))
+    """Events of a stream with next to nothing in them, `size` bytes of them; no repetition."""
+    def event(number):
+        return b"data: " + dumps({
+            "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": {"content": f"{number:04}"},
+                         "finish_reason": None}]}) + b"\n\n"
+
+    return b"".join(map(event, range(size // len(event(0)))))
 
 
 class EndlessStreams(ProviderTest):

@@ -205,5 +205,82 @@ class SlowModels(ProviderTest):
         self.assertGreater(len(server.requests), 5)
 
 
+class Repetition(ProviderTest):
+    """A model that says the same without end is cut where that began, and told."""
+
+    HEAD = "Let me look at the data.\n"
+    PIECE = "The answer is 42. Let me check again.\n"
+
+    def rambling(self, text, **more):
+        """Its server would say nothing more after a while, for ever."""
+        return Reply(text=text, pieces=100, stall_after=30000, **more)
+
+    def content(self, result, index=0):
+        return result["trace"]["iterations"][index]["response"]["content"]
+
+    def test_a_turn(self):
+        for provider in PROVIDERS:
+            with self.subTest(provider=provider):
+                server = self.serve(provider, self.rambling(self.HEAD + self.PIECE * 1000),
+                                    final("42"))
+                result = self.ask(server).result
+                self.assertEqual(result["output"], "42")
+                self.assertEqual(self.content(result), self.HEAD + self.PIECE)
+                self.assertIn("model 'm' repeated itself without end: its reply was cut where that "
+                              "began", result["warnings"])
+                self.assertIn("length", server.requests[1].last_user)
+                # What came is counted, though it is not kept.
+                self.assertTrue(result["usage"]["estimated"])
+                self.assertGreater(result["usage"]["outputTokens"], 1000)
+
+    def test_in_thoughts(self):
+        server = self.serve("ollama", self.rambling("", thinking=self.PIECE * 1000), final("42"))
+        self.assertEqual(self.ask(server).result["output"], "42")
+
+    def test_in_code(self):
+        """Half a block does not run."""
+        text = "```repl\nprint('begun')\n" + "print(context[:500])\n" * 1000
+        server = self.serve("ollama", self.rambling(text), final("42"))
+        self.assertEqual(self.ask(server).executions(), [])
+
+    def test_a_call(self):
+        """The block is told that the answer is not all of it."""
+        server = self.serve("ollama", code("a = llm_query('x')", "print(len(a), a.degraded, a.reason)"),
+                            self.rambling(self.PIECE * 1000), final("42"))
+        told = self.ask(server).executions()[0]["stdout"]
+        self.assertEqual(told, f"{len(self.PIECE)} True cut at its length limit\n")
+
+    def test_a_model_with_a_price(self):
+        """It is left alone: what was billed for half an answer nobody could know."""
+        text = self.HEAD + self.PIECE * 300
+        server = self.serve("openai", Reply(text=text, pieces=100), final())
+        result = self.ask(server, *self.prices(m=(1, 1))).result
+        self.assertEqual(self.content(result), text)
+        self.assertFalse(result["usage"]["estimated"])
+
+    def test_whole(self):
+        """What was not streamed has been made, but need not be said again; if it was cut at all."""
+        text = self.HEAD + self.PIECE * 300
+        server = self.serve("ollama", Reply(text=text, finish="length"), Reply(text=text), final())
+        result = self.ask(server, "--no-stream").result
+        self.assertEqual(self.content(result), self.HEAD + self.PIECE)
+        self.assertEqual(self.content(result, 1), text)
+
+    def test_what_may_be_meant(self):
+        """Lists, tables, rulers, zeros: all of it arrives."""
+        texts = [
+            "".join(f"- item {i}\n" for i in range(1, 1500)),
+            "| a | b |\n" + "".join(f"| {i * i % 97} | 0 |\n" for i in range(600)),
+            "-" * 80 + "\n" + "A" * 3000 + "\n" + "=" * 3000,
+            "x.append(0)\n" * 300 + "and so on\n",
+        ]
+        for text in texts:
+            with self.subTest(text=text[:20]):
+                server = self.serve("ollama", Reply(text=text, pieces=300), final())
+                result = self.ask(server).result
+                self.assertEqual(self.content(result), text)
+                self.assertNotIn("repeated itself", " ".join(result["warnings"]))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,8 +1,10 @@
 """`rlmd plan`, by the real program over HTTP: docs/plans.md, as its user meets it."""
 
 import json
+import random
 import re
 import signal
+import string
 import threading
 import time
 import unittest
@@ -322,8 +324,9 @@ class Failures(PlanTest):
 
     def test_an_input_that_grew_too_large(self):
         """Beyond 16 MiB it is never sent."""
+        word = "".join(random.Random(1).choices(string.ascii_lowercase, k=100000))
         server = self.serve()
-        server.script("^a", Reply(text="x" * 100000, pieces=1))
+        server.script("^a", Reply(text=word, pieces=1))
         plan = self.file(operation("a"), operation("b", "{{a}}" * 170, ["a"]))
         result = self.run_plan(server, plan, status=3).result
         self.assertEqual(self.kinds(result), {"b": "input"})
