@@ -92,6 +92,13 @@ struct text json_get_text(const json_t *object, const char *key)
 	return json_text(json_object_get(object, key));
 }
 
+const char *json_get_string(const json_t *object, const char *key)
+{
+	const char *string = json_string_value(json_object_get(object, key));
+
+	return string ? string : "";
+}
+
 static void quote_valid(struct text text, struct evbuffer *out)
 {
 	static const char short_escapes[] = "\"\\\b\f\n\r\t", short_names[] = "\"\\bfnrt";

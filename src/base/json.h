@@ -41,6 +41,7 @@ json_t *json_from_text(struct text);
 int64_t json_get_integer(const json_t *object, const char *key, int64_t otherwise);
 bool json_get_bool(const json_t *object, const char *key, bool otherwise);
 struct text json_get_text(const json_t *object, const char *key);
+const char *json_get_string(const json_t *object, const char *key); /* lent; "" where it is none */
 
 /* Appends `text` to `out` as a quoted JSON string; invalid UTF-8 becomes U+FFFD. */
 void json_quote(struct text, struct evbuffer *out);

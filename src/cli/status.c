@@ -195,13 +195,6 @@ void status_free(struct status *status)
 
 /* --- a line an event --------------------------------------------------------- */
 
-static const char *string_of(const json_t *object, const char *key)
-{
-	const char *string = json_string_value(json_object_get(object, key));
-
-	return string ? string : "";
-}
-
 static void tell_call(const json_t *event, const char *what, int64_t in, int64_t out,
 		      const json_t *cost)
 {
@@ -211,8 +204,8 @@ static void tell_call(const json_t *event, const char *what, int64_t in, int64_t
 	figure_count(out, output);
 	figure_cost(cost, money);
 	clock_format(json_get_integer(event, "duration", 0), took);
-	tell("[%.*s] %s: %s, %s tokens in, %s out, %s, %s", ID_SHOWN, string_of(event, "run"), what,
-	     string_of(event, "model"), input, output, money, took);
+	tell("[%.*s] %s: %s, %s tokens in, %s out, %s, %s", ID_SHOWN, json_get_string(event, "run"),
+	     what, json_get_string(event, "model"), input, output, money, took);
 }
 
 /* A text of several lines, at the margin of its run. */
@@ -220,7 +213,7 @@ static void tell_lines(const json_t *event, const char *mark, struct text text)
 {
 	for (size_t at = 0, next; at < text.size; at = next) {
 		next = text_line_end(text, at);
-		tell("[%.*s] %s %.*s", ID_SHOWN, string_of(event, "run"), mark,
+		tell("[%.*s] %s %.*s", ID_SHOWN, json_get_string(event, "run"), mark,
 		     (int)(next - at - (text.bytes[next - 1] == '\n')), text.bytes + at);
 	}
 }
@@ -254,12 +247,13 @@ static void tell_query(const json_t *event)
 	const json_t *error = json_object_get(event, "error");
 
 	if (error)
-		tell("[%.*s] %s failed: %s", ID_SHOWN, string_of(event, "run"),
-		     string_of(event, "kind"), string_of(error, "message"));
+		tell("[%.*s] %s failed: %s", ID_SHOWN, json_get_string(event, "run"),
+		     json_get_string(event, "kind"), json_get_string(error, "message"));
 	else
-		tell_call(
-			event, string_of(event, "kind"), json_get_integer(event, "inputTokens", 0),
-			json_get_integer(event, "outputTokens", 0), json_object_get(event, "cost"));
+		tell_call(event, json_get_string(event, "kind"),
+			  json_get_integer(event, "inputTokens", 0),
+			  json_get_integer(event, "outputTokens", 0),
+			  json_object_get(event, "cost"));
 }
 
 static void tell_block(const json_t *event)
@@ -271,25 +265,25 @@ static void tell_block(const json_t *event)
 
 	clock_format(json_get_integer(event, "duration", 0), took);
 	if (error.size)
-		tell("[%.*s] block: %s, %.*s", ID_SHOWN, string_of(event, "run"), took,
+		tell("[%.*s] block: %s, %.*s", ID_SHOWN, json_get_string(event, "run"), took,
 		     (int)(error.size - before), error.bytes + before);
 	else
-		tell("[%.*s] block: %s, %zu bytes printed", ID_SHOWN, string_of(event, "run"), took,
-		     json_get_text(event, "stdout").size);
+		tell("[%.*s] block: %s, %zu bytes printed", ID_SHOWN, json_get_string(event, "run"),
+		     took, json_get_text(event, "stdout").size);
 }
 
 static void tell_run(const json_t *event)
 {
 	struct text task = text_clip(json_get_text(event, "task"), TASK_SHOWN);
 
-	tell("[%.*s] run at depth %" PRId64 ": %.*s", ID_SHOWN, string_of(event, "run"),
+	tell("[%.*s] run at depth %" PRId64 ": %.*s", ID_SHOWN, json_get_string(event, "run"),
 	     json_get_integer(event, "depth", 0), (int)task.size, task.bytes);
 }
 
 static void tell_end(const json_t *event)
 {
-	tell("[%.*s] run ended: %s", ID_SHOWN, string_of(event, "run"),
-	     string_of(event, "stopReason"));
+	tell("[%.*s] run ended: %s", ID_SHOWN, json_get_string(event, "run"),
+	     json_get_string(event, "stopReason"));
 }
 
 /* Of many calls that wait, and of one that waits for long, a line now and then is enough. */
@@ -299,7 +293,7 @@ static void tell_wait(struct status *status, const json_t *event)
 	bool often = status->options.verbose > 0;
 	char so_far[16], next[16];
 
-	snprintf(status->busy, sizeof status->busy, "%s", string_of(event, "reason"));
+	snprintf(status->busy, sizeof status->busy, "%s", json_get_string(event, "reason"));
 	status->busy_since = now - waited;
 	if (!often && (status->options.live ||
 		       (status->told_busy && now - status->told_busy < BUSY_EVERY_MS)))
@@ -307,8 +301,8 @@ static void tell_wait(struct status *status, const json_t *event)
 	status->told_busy = now;
 	format_elapsed(waited, so_far);
 	clock_format(json_get_integer(event, "next", 0), next);
-	tell("waiting for %s: %s, %s so far, asked again in %s", string_of(event, "model"),
-	     string_of(event, "reason"), so_far, next);
+	tell("waiting for %s: %s, %s so far, asked again in %s", json_get_string(event, "model"),
+	     json_get_string(event, "reason"), so_far, next);
 }
 
 /* What its model answered, or that nobody waits for it any more. */
@@ -329,9 +323,9 @@ static void tell_operation(const json_t *event)
 
 	figure_count(json_get_integer(event, "tokens", 0), tokens);
 	clock_format(json_get_integer(event, "duration", 0), took);
-	tell("[%.*s] %s %s: %s tokens, %s%s%s", ID_SHOWN, string_of(event, "run"),
-	     string_of(event, "id"), string_of(event, "status"), tokens, took,
-	     json_is_object(error) ? "; " : "", string_of(error, "message"));
+	tell("[%.*s] %s %s: %s tokens, %s%s%s", ID_SHOWN, json_get_string(event, "run"),
+	     json_get_string(event, "id"), json_get_string(event, "status"), tokens, took,
+	     json_is_object(error) ? "; " : "", json_get_string(error, "message"));
 }
 
 void status_event(struct status *status, const json_t *event)
@@ -371,7 +365,7 @@ static void tell_isolation(const json_t *sandbox, bool names)
 		evbuffer_add_printf(layers, "%s%s", i ? ", " : " (",
 				    json_string_value(layer) ? json_string_value(layer) : "");
 	list = text_drain(layers, NULL);
-	tell("isolation %s%s%s", string_of(sandbox, "level"), names ? list : "",
+	tell("isolation %s%s%s", json_get_string(sandbox, "level"), names ? list : "",
 	     names && *list ? ")" : "");
 }
 

@@ -23,13 +23,6 @@ struct view {
 	bool whole;
 };
 
-static const char *string_of(const json_t *object, const char *key)
-{
-	const char *string = json_string_value(json_object_get(object, key));
-
-	return string ? string : "";
-}
-
 static void indent(struct view *view, int columns)
 {
 	evbuffer_add_printf(view->out, "%*s", columns, "");
@@ -120,11 +113,11 @@ static void write_turn(struct view *view, const json_t *turn, int column)
 static void write_call(struct view *view, const json_t *call, int column)
 {
 	const json_t *error = json_object_get(call, "error");
-	const char *reason = string_of(call, "reason");
+	const char *reason = json_get_string(call, "reason");
 
 	indent(view, column);
-	evbuffer_add_printf(view->out, "%s%s%s%s: ", string_of(call, "kind"), *reason ? " (" : "",
-			    reason, *reason ? ")" : "");
+	evbuffer_add_printf(view->out, "%s%s%s%s: ", json_get_string(call, "kind"),
+			    *reason ? " (" : "", reason, *reason ? ")" : "");
 	write_price(view, json_get_integer(call, "duration", 0),
 		    json_get_integer(call, "inputTokens", 0),
 		    json_get_integer(call, "outputTokens", 0), json_object_get(call, "cost"));
@@ -140,8 +133,8 @@ static void write_head(struct view *view, const json_t *run, int column)
 
 	indent(view, column);
 	evbuffer_add_printf(view->out, "run %.*s at depth %" PRId64 ", %s: ", ID_SHOWN,
-			    string_of(run, "id"), json_get_integer(run, "depth", 0),
-			    string_of(run, "model"));
+			    json_get_string(run, "id"), json_get_integer(run, "depth", 0),
+			    json_get_string(run, "model"));
 	if (usage)
 		write_price(view, json_get_integer(usage, "duration", NO_DURATION),
 			    json_get_integer(usage, "inputTokens", 0),
@@ -154,10 +147,10 @@ static void write_head(struct view *view, const json_t *run, int column)
 
 static void write_end(struct view *view, const json_t *run, int column)
 {
-	const char *stopped = string_of(run, "stopReason");
+	const char *stopped = json_get_string(run, "stopReason");
 
 	indent(view, column);
-	evbuffer_add_printf(view->out, "%s%s%s%s\n", string_of(run, "answerSource"),
+	evbuffer_add_printf(view->out, "%s%s%s%s\n", json_get_string(run, "answerSource"),
 			    *stopped ? " (" : "", stopped, *stopped ? ")" : "");
 	column += STEP;
 	write_text(view, column, "=", json_get_text(run, "finalAnswer"), LINES_SHOWN);

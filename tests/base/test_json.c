@@ -106,6 +106,9 @@ static void test_accessors(void **state)
 	assert_true(json_get_bool(object, "t", false));
 	assert_true(json_get_bool(object, "n", true));
 	assert_int_equal(json_get_text(object, "i").size, 0);
+	assert_string_equal(json_get_string(object, "s"), "a");
+	assert_string_equal(json_get_string(object, "i"), "");
+	assert_string_equal(json_get_string(NULL, "s"), "");
 	assert_int_equal(json_text(NULL).size, 0);
 	json_decref(object);
 }
