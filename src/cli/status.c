@@ -105,6 +105,16 @@ static void clear_current(void)
 	status_clear(current);
 }
 
+/* Nothing is cut in the middle: of two that do not fit beside each other the cost stays. */
+static void format_least(const char *spent, const char *elapsed, size_t width,
+			 char line[static WIDTH_MAX])
+{
+	if ((size_t)snprintf(line, WIDTH_MAX, "%s | %s", spent, elapsed) > width &&
+	    (size_t)snprintf(line, WIDTH_MAX, "%s", spent) > width &&
+	    (size_t)snprintf(line, WIDTH_MAX, "%.*s", (int)strcspn(spent, " "), spent) > width)
+		*line = '\0';
+}
+
 /*
  * The widest form that fits: cost and time are the last to go, for they are why somebody looks.
  * Columns are bytes here, for the line is ASCII.
@@ -131,7 +141,7 @@ static void format_line(const struct engine_status *now, const char *place, size
 		    width &&
 	    (size_t)snprintf(line, WIDTH_MAX, "%s%.*s | %s | %s", ending, first, place, spent,
 			     elapsed) > width)
-		snprintf(line, width + 1, "%s | %s", spent, elapsed);
+		format_least(spent, elapsed, width, line);
 }
 
 /* Where the work is; or that it waits for a model, and why. */

@@ -570,6 +570,8 @@ class TerminalTest(CommandLineTest):
             (46, r"turn 1 \| depth 0 \| \$0\.00 of \$5\.00 \| \d+s"),
             (32, r"turn 1 \| \$0\.00 of \$5\.00 \| \d+s"),
             (22, r"\$0\.00 of \$5\.00 \| \d+s"),
+            (15, r"\$0\.00 of \$5\.00"),
+            (12, r"\$0\.00"),
         ):
             with self.subTest(columns):
                 seen, status = self.on_terminal(*self.script(slow, ANSWER), "task", columns=columns)
