@@ -63,7 +63,7 @@ static void write_text(struct view *view, int column, const char *mark, struct t
 
 /* "1.2s, 1.2k tokens in, 300 out, $0.0004" */
 static void write_price(struct view *view, int64_t duration, int64_t in, int64_t out,
-			const json_t *cost)
+			const json_t *cost, bool estimated)
 {
 	char took[16], input[24], output[24], money[32];
 
@@ -74,7 +74,8 @@ static void write_price(struct view *view, int64_t duration, int64_t in, int64_t
 		clock_format(duration, took);
 		evbuffer_add_printf(view->out, "%s, ", took);
 	}
-	evbuffer_add_printf(view->out, "%s tokens in, %s out, %s\n", input, output, money);
+	evbuffer_add_printf(view->out, "%s tokens in, %s out, %s%s\n", input, output, money,
+			    estimated ? ", partly estimated" : "");
 }
 
 static void write_execution(struct view *view, const json_t *execution, int column)
@@ -102,7 +103,8 @@ static void write_turn(struct view *view, const json_t *turn, int column)
 			    (uint64_t)json_get_integer(turn, "index", 0) + 1);
 	write_price(view, json_get_integer(turn, "duration", NO_DURATION),
 		    json_get_integer(json_object_get(turn, "prompt"), "tokens", 0),
-		    json_get_integer(response, "tokens", 0), json_object_get(response, "cost"));
+		    json_get_integer(response, "tokens", 0), json_object_get(response, "cost"),
+		    false);
 	if (!json_array_size(executions))
 		write_text(view, column + STEP, "<", json_get_text(response, "content"),
 			   SUMMARY_LINES);
@@ -120,7 +122,8 @@ static void write_call(struct view *view, const json_t *call, int column)
 			    *reason ? " (" : "", reason, *reason ? ")" : "");
 	write_price(view, json_get_integer(call, "duration", 0),
 		    json_get_integer(call, "inputTokens", 0),
-		    json_get_integer(call, "outputTokens", 0), json_object_get(call, "cost"));
+		    json_get_integer(call, "outputTokens", 0), json_object_get(call, "cost"),
+		    false);
 	column += STEP;
 	write_text(view, column, "<", json_get_text(call, "prompt"), SUMMARY_LINES);
 	write_text(view, column, "|", json_get_text(call, "response"), SUMMARY_LINES);
@@ -139,7 +142,8 @@ static void write_head(struct view *view, const json_t *run, int column)
 		write_price(view, json_get_integer(usage, "duration", NO_DURATION),
 			    json_get_integer(usage, "inputTokens", 0),
 			    json_get_integer(usage, "outputTokens", 0),
-			    json_object_get(usage, "cost"));
+			    json_object_get(usage, "cost"),
+			    json_get_bool(usage, "estimated", false));
 	else
 		evbuffer_add_printf(view->out, "it has no end\n");
 	write_text(view, column + STEP, "?", json_get_text(run, "task"), SUMMARY_LINES);

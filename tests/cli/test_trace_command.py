@@ -56,11 +56,26 @@ class FormTest(CommandLineTest):
             r"  \? what is it\?", r"  turn 1: \S+, .* tokens in, \d+ out, .*", r"    block: \S+",
             r"      < print\('look'\)", r"      \| look", r"      ! ZeroDivisionError: .*",
             r"  llm_query: \S+, \d+ tokens in, \d+ out, \$0\.000605", r"    < small\?", r"    \| small",
-            r"  run [0-9a-f]{8} at depth 1, .*\$0\.000605", r"    \? below\?", r"      = down",
+            r"  run [0-9a-f]{8} at depth 1, .*\$0\.000605, partly estimated", r"    \? below\?", r"      = down",
             r"  final_direct \(final\)", r"    = wild .*",
         ):
             self.assertRegex(shown, "(?m)^" + line + "$")
         self.assertLess(shown.index("turn 1:"), shown.index("turn 2:"))
+
+    def test_text_tells_what_is_estimated(self):
+        """A run's usage, and not where the provider told all of it."""
+        told = {"match": {"kind": "turn"}, "response": {
+            "text": "FINAL(x)", "usage": {"input": 7, "output": 3, "estimated": False}}}
+        path = str(self.directory / "t.jsonl")
+        self.call("exec", *self.script(told), "--trace", path, "task")
+        self.assertNotIn("estimated", self.call("trace", "--text", path).stdout)
+        self.assertIn("$0.00, partly estimated\n",
+                      self.call("trace", "--text", self.without_end(path)).stdout)
+
+    def without_end(self, path):
+        lines = Path(path).read_text().splitlines(True)
+        return self.write("cut.jsonl", "".join(line for line in lines
+                                               if json.loads(line)["event"] not in ("end", "result")))
 
     def test_long_texts_show_their_beginning(self):
         code = "\n".join("a%d = 1" % i for i in range(30))
