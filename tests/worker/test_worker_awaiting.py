@@ -58,6 +58,8 @@ r = await asyncio.gather(*[asyncio.to_thread(llm_query, p) for p in 'abc'])"""
     "other names": """
 async def start(p): return await async_llm_query(p)
 r = await asyncio.gather(async_llm_query('a'), allm_query('b'), start('c'))""",
+    "other names of the plain ones": """
+r = await asyncio.gather(llm('a'), sub_llm('b'), rlm('c'))""",
     "a function that gives it on": """
 def start(p): return async_llm_query(p)
 r = await asyncio.gather(*[start(p) for p in 'abc'])""",
@@ -156,8 +158,10 @@ class Answers(Awaiting):
     def test_functions_that_wait_for_nobody(self):
         self.assert_shows("await chunk_text('abc', 2, 0), await count_matches('context')",
                           "(['ab', 'c'], 1)\n")
-        done = self.worker.run("await FINAL('the end')")
-        self.assertEqual((done["error"], done["answer"]), (None, "the end"))
+        self.assert_shows("await find_line('context') is not None", "True\n")
+        for name in ("FINAL", "SUBMIT"):
+            done = self.worker.run(f"await {name}('the end')")
+            self.assertEqual((done["error"], done["answer"]), (None, "the end"))
 
     def test_a_function_of_the_users_that_has_our_name(self):
         self.assert_shows("import asyncio\nasync def llm_query(p): return p * 2\n"
