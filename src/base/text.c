@@ -325,7 +325,6 @@ static void scan_byte(struct text_scan *scan, uint8_t c)
 	if (++scan->have < scan->need)
 		return;
 	scan->characters++;
-	scan->wide += scan->need >= 2;
 	if (scan->highest < scan->point)
 		scan->highest = scan->point;
 	scan->need = scan->have = 0;
@@ -337,6 +336,7 @@ void text_scan_feed(struct text_scan *scan, struct text text)
 	uint64_t word;
 
 	scan->bytes += text.size;
+	token_scan_feed(&scan->tokens, text);
 	while (at < end) {
 		while (!scan->need && end - at >= 8) {
 			memcpy(&word, at, sizeof word);
@@ -358,22 +358,15 @@ void text_scan_end(struct text_scan *scan)
 
 int64_t text_scan_tokens(const struct text_scan *scan)
 {
-	/*
-	 * English runs to about 4.3 characters a token, source code to 3, and
-	 * CJK to one or two tokens a character.
-	 */
-	size_t narrow = scan->characters - scan->wide;
-
-	return (int64_t)((narrow * 2 + 6) / 7 + scan->wide);
+	return token_estimate(&scan->tokens.counts);
 }
 
 int64_t text_tokens(struct text text)
 {
-	struct text_scan scan = {0};
+	struct token_scan scan = {0};
 
-	text_scan_feed(&scan, text);
-	text_scan_end(&scan);
-	return text_scan_tokens(&scan);
+	token_scan_feed(&scan, text);
+	return token_estimate(&scan.counts);
 }
 
 size_t text_scan_python_size(const struct text_scan *scan)

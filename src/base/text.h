@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/token.h"
+
 struct evbuffer;
 
 struct text {
@@ -60,8 +62,8 @@ struct text_scan {
 	size_t bytes;
 	size_t characters; /* code points */
 	size_t invalid;    /* bytes that are not UTF-8 */
-	size_t wide;       /* characters of three or more UTF-8 bytes: CJK, emoji */
 	uint32_t highest;  /* highest code point */
+	struct token_scan tokens;
 	/* private */
 	uint32_t point;
 	uint8_t need, have, low, high;
@@ -70,7 +72,7 @@ struct text_scan {
 void text_scan_feed(struct text_scan *, struct text);
 void text_scan_end(struct text_scan *);
 
-/* Model tokens, within a factor of two for English, source code and CJK. */
+/* What a text is for a model of which nothing is known yet: token_estimate(). */
 int64_t text_scan_tokens(const struct text_scan *);
 int64_t text_tokens(struct text);
 

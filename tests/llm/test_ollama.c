@@ -24,7 +24,8 @@ static json_t *encoded_with(size_t prompt_size, int64_t max_tokens, bool stream)
 		.model = "m", .messages = messages, .message_count = 2, .max_tokens = max_tokens};
 	json_t *body;
 
-	memset(prompt, 'a', prompt_size);
+	for (size_t i = 0; i < prompt_size; i++)
+		prompt[i] = "word "[i % 5];
 	messages[1].text = text_from(prompt, prompt_size);
 	body = encoded_json(ollama, &request, 0, stream);
 	free(prompt);
@@ -63,10 +64,10 @@ static void the_window_grows_with_the_request(void **state)
 {
 	(void)state;
 	assert_int_equal(window_with(0, 1), 4096);
-	assert_int_equal(window_with(7000, 1000), 4096);
-	assert_int_equal(window_with(7000, 4000), 8192);
-	assert_int_equal(window_with(28000, 1000), 16384);
-	assert_int_equal(window_with(100000, 1000), 65536);
+	assert_int_equal(window_with(9000, 1000), 4096);
+	assert_int_equal(window_with(9000, 4000), 8192);
+	assert_int_equal(window_with(36000, 1000), 16384);
+	assert_int_equal(window_with(140000, 1000), 65536);
 	assert_int_equal(window_with(10 << 20, 1000), 131072);
 	assert_int_equal(window_with(10, INT64_MAX), 131072);
 }

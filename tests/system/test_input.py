@@ -262,14 +262,14 @@ class Measures(InputTest):
         return {context["name"]: context for context in outcome.result["trace"]["contexts"]}
 
     def test_tokens(self):
-        """LIB-8: the estimate is within a factor of two, for English, source code and CJK alike."""
+        """LIB-8: the estimate is within a factor of 1.5, for English, source code and CJK alike."""
         told = self.contexts({name: text for name, (text, *_) in self.SAMPLES.items()})
         for name, (text, *counts) in self.SAMPLES.items():
             with self.subTest(name):
                 self.assertEqual(told[name]["length"], len(text))
                 for count in counts:
-                    self.assertGreaterEqual(told[name]["tokenEstimate"] * 2, count)
-                    self.assertLessEqual(told[name]["tokenEstimate"], count * 2)
+                    self.assertGreaterEqual(told[name]["tokenEstimate"] * 1.5, count)
+                    self.assertLessEqual(told[name]["tokenEstimate"], count * 1.5)
 
     def test_types(self):
         """LIB-8: markdown, code, json or plain."""

@@ -1,0 +1,326 @@
+/*
+ * The estimate of tokens beside what real tokenizers count: token_counts.tsv, made by
+ * tools/token-counts of the texts that token_samples.py writes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <assert.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { SAMPLES_MAX = 256, TOKENIZERS_MAX = 16, LINE_MAX = 512 };
+
+static const double BEFORE = 1.5, LEARNED = 1.15;
+
+/*
+ * What cannot be within these bounds of all: the tokenizers differ by more than the square of it
+ * among themselves, or a story and a report of a few hundred letters do. `claude` is of Claude 2,
+ * the last one that was published; cl100k is of GPT-4.
+ */
+static const struct {
+	const char *kind, *tokenizer; /* NULL: several */
+	double before, learned;       /* 0: the usual bound */
+} exceptions[] = {
+	/* clang-format off */
+	{"numbers-long", NULL, 1.75, 0}, /* twelve digits: four tokens or twelve */
+	{"chinese", NULL, 1.7, 1.25},
+	{"chinese-traditional", NULL, 1.85, 0},
+	{"korean", "claude", 1.6, 0},
+	{"russian", NULL, 1.75, 1.45},
+	{"vietnamese", NULL, 2.1, 1.2},
+	{"greek", NULL, 2.25, 1.25},
+	{"hebrew", NULL, 1.85, 0},
+	{"arabic", NULL, 2, 1.25},
+	{"hindi", NULL, 2.3, 1.25},
+	{"thai", NULL, 3.4, 1.7},
+	{"spanish", NULL, 0, 1.3},
+	{"french", NULL, 0, 1.2},
+	{"german", NULL, 0, 1.2},
+	{"code-sql", NULL, 0, 1.2},
+	{"code-go", NULL, 0, 1.2},
+	{"diff", NULL, 0, 1.2},
+	/* clang-format on */
+};
+
+struct sample {
+	char name[64];
+	char *bytes; /* owned */
+	size_t size;
+	long counts[TOKENIZERS_MAX];
+	struct token_scan scan;
+};
+
+/* What main() has read: the samples, two of each kind, one behind the other. */
+static struct sample samples[SAMPLES_MAX];
+static char tokenizers[TOKENIZERS_MAX][16];
+static size_t sample_count, tokenizer_count;
+
+static size_t exception_of(const char *name, const char *tokenizer)
+{
+	size_t i = 0;
+
+	while (i < COUNT(exceptions) &&
+	       (strlen(exceptions[i].kind) != strcspn(name, ".") ||
+		strncmp(exceptions[i].kind, name, strlen(exceptions[i].kind)) != 0 ||
+		(exceptions[i].tokenizer && strcmp(exceptions[i].tokenizer, tokenizer) != 0)))
+		i++;
+	return i;
+}
+
+static double bound_of(const char *name, const char *tokenizer, bool learned)
+{
+	size_t i = exception_of(name, tokenizer);
+	double bound = i == COUNT(exceptions) ? 0
+		       : learned              ? exceptions[i].learned
+					      : exceptions[i].before;
+
+	return bound > 0 ? bound : learned ? LEARNED : BEFORE;
+}
+
+static double apart(int64_t estimate, long counted)
+{
+	return exp(fabs(log((double)estimate / (double)counted)));
+}
+
+static double fresh(size_t i, size_t tokenizer)
+{
+	return apart(token_estimate(&samples[i].scan.counts), samples[i].counts[tokenizer]);
+}
+
+/* How far the estimate is from what a text is counted as, once another has been billed. Both stand
+ * behind this prompt, if it is not NULL: the second one and what was billed before. */
+static double learned(size_t from, size_t to, size_t tokenizer, const struct sample *prompt)
+{
+	struct token_estimator estimator = {0};
+	struct token_counts counts = samples[from].scan.counts;
+	long billed = samples[from].counts[tokenizer];
+
+	if (prompt) {
+		token_counts_add(&counts, &prompt->scan.counts);
+		billed += prompt->counts[tokenizer];
+	}
+	token_estimator_learn(&estimator, &counts, billed);
+	if (prompt) {
+		token_counts_add(&counts, &samples[to].scan.counts);
+		billed += samples[to].counts[tokenizer];
+	} else {
+		counts = samples[to].scan.counts;
+		billed = samples[to].counts[tokenizer];
+	}
+	return apart(token_estimator_tokens(&estimator, &counts), billed);
+}
+
+static int beyond(size_t i, size_t tokenizer, double is, bool after, const char *how)
+{
+	if (is <= bound_of(samples[i].name, tokenizers[tokenizer], after))
+		return 0;
+	print_message("%s, %s, %s: %.2f times\n", samples[i].name, tokenizers[tokenizer], how, is);
+	return 1;
+}
+
+/* LIB-8: before anything is known of a model. */
+static void test_estimate(void **state)
+{
+	int wrong = 0;
+
+	(void)state;
+	assert_true(sample_count > 80 && tokenizer_count > 5);
+	for (size_t i = 0; i < sample_count; i++)
+		for (size_t j = 0; j < tokenizer_count; j++)
+			wrong += beyond(i, j, fresh(i, j), false, "at first");
+	assert_int_equal(wrong, 0);
+}
+
+/* LIB-8: after the first reply, of the other text of the same kind; alone, and in a conversation
+ * that began with English. */
+static void test_learn(void **state)
+{
+	const struct sample *prompt = NULL;
+	int wrong = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++)
+		if (!strcmp(samples[i].name, "prose-technical.1"))
+			prompt = &samples[i];
+	assert_non_null(prompt);
+	for (size_t i = 0; i < sample_count; i++)
+		for (size_t j = 0; j < tokenizer_count; j++) {
+			wrong += beyond(i, j, learned(i ^ 1, i, j, NULL), true, "learned");
+			wrong += beyond(i, j, learned(i ^ 1, i, j, prompt), true, "talking");
+		}
+	assert_int_equal(wrong, 0);
+}
+
+/* An exception that is none any more is to be taken out. */
+static void test_exceptions(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < COUNT(exceptions); k++) {
+		double before = 0, after = 0;
+
+		for (size_t i = 0; i < sample_count; i++)
+			for (size_t j = 0; j < tokenizer_count; j++)
+				if (exception_of(samples[i].name, tokenizers[j]) == k) {
+					before = fmax(before, fresh(i, j));
+					after = fmax(after, learned(i ^ 1, i, j, NULL));
+				}
+		if ((exceptions[k].before > 0) != (before > BEFORE) ||
+		    (exceptions[k].learned > 0) != (after > LEARNED))
+			fail_msg("%s: %.2f, then %.2f", exceptions[k].kind, before, after);
+	}
+}
+
+/* A bill that cannot be does no lasting harm: no number leaves its bounds. */
+static void test_odd_bills(void **state)
+{
+	static const int64_t bills[] = {1, 0, INT64_MAX, -5, INT64_MIN, 3};
+	const struct token_counts *counts = &samples[0].scan.counts;
+	struct token_estimator estimator = {0};
+	int64_t plain = token_estimate(counts);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(bills); i++) {
+		token_estimator_learn(&estimator, counts, bills[i]);
+		assert_in_range(token_estimator_tokens(&estimator, counts), plain / 4,
+				plain * 4 + 1);
+	}
+	estimator = (struct token_estimator){0};
+	token_estimator_learn(&estimator, counts, 0);
+	token_estimator_learn(&estimator, counts, -1);
+	token_estimator_learn(&estimator, &(struct token_counts){0}, 500);
+	assert_int_equal(token_estimator_tokens(&estimator, counts), plain);
+}
+
+/* In whatever pieces the bytes come. */
+static void test_pieces(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sample_count; i++)
+		for (size_t piece = 1; piece < 8; piece++) {
+			struct token_scan scan = {0};
+
+			for (size_t at = 0; at < samples[i].size; at += piece) {
+				size_t left = samples[i].size - at;
+
+				token_scan_feed(&scan, text_from(samples[i].bytes + at,
+								 left < piece ? left : piece));
+			}
+			assert_memory_equal(&scan.counts, &samples[i].scan.counts,
+					    sizeof scan.counts);
+		}
+}
+
+/* Where only samples are looked at, the estimate goes on as before. */
+static void test_long(void **state)
+{
+	enum { TIMES = 8 };
+
+	(void)state;
+	for (size_t i = 0; i < sample_count; i += 2) {
+		struct token_scan scan = {0};
+		int64_t exact = 0, all;
+
+		while (scan.at < TIMES * (uint64_t)TOKEN_EXACT) {
+			token_scan_feed(&scan, text_from(samples[i].bytes, samples[i].size));
+			if (!exact && scan.at + samples[i].size > TOKEN_EXACT)
+				exact = token_estimate(&scan.counts);
+		}
+		all = token_estimate(&scan.counts);
+		if (all < exact * (TIMES - 1) || all > exact * (TIMES + 1))
+			fail_msg("%s: %ld, then %ld", samples[i].name, (long)exact, (long)all);
+	}
+}
+
+/* Bytes that are no text are counted too, and nothing is nothing. */
+static void test_bytes(void **state)
+{
+	struct token_scan scan = {0};
+
+	(void)state;
+	token_scan_feed(&scan, text_of(""));
+	token_scan_feed(&scan, (struct text){0});
+	assert_int_equal(token_estimate(&scan.counts), 0);
+	token_scan_feed(&scan, text_of("\x80\xff\xbf\xc3(\xe1z\xef\xbc"));
+	assert_in_range(token_estimate(&scan.counts), 4, 9);
+	assert_int_equal(text_tokens(text_of("a")), 1);
+}
+
+static void read_sample(const char *directory, struct sample *sample)
+{
+	char path[LINE_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/%s", directory, sample->name);
+	file = fopen(path, "r");
+	if (!file) {
+		perror(path);
+		exit(1);
+	}
+	sample->bytes = malloc(sample->size + 1);
+	if (fread(sample->bytes, 1, sample->size + 1, file) != sample->size) {
+		fprintf(stderr, "%s has other bytes than were counted: run tools/token-counts\n",
+			path);
+		exit(1);
+	}
+	fclose(file);
+	token_scan_feed(&sample->scan, text_from(sample->bytes, sample->size));
+}
+
+static void read_line(char *line, const char *directory)
+{
+	struct sample *sample = &samples[sample_count];
+	char *rest = line;
+	const char *name = strsep(&rest, "\t"), *size = strsep(&rest, "\t"), *field;
+
+	if (strcmp(name, "sample") != 0) {
+		snprintf(sample->name, sizeof sample->name, "%s", name);
+		sample->size = strtoul(size, NULL, 10);
+	}
+	for (size_t j = 0; (field = strsep(&rest, "\t")) && j < TOKENIZERS_MAX; j++) {
+		if (!sample->name[0])
+			snprintf(tokenizers[tokenizer_count++], sizeof *tokenizers, "%s", field);
+		else
+			sample->counts[j] = strtol(field, NULL, 10);
+	}
+	if (sample->name[0]) {
+		read_sample(directory, sample);
+		sample_count++;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_estimate), cmocka_unit_test(test_exceptions),
+		cmocka_unit_test(test_learn),    cmocka_unit_test(test_odd_bills),
+		cmocka_unit_test(test_pieces),   cmocka_unit_test(test_long),
+		cmocka_unit_test(test_bytes),
+	};
+	char line[LINE_MAX];
+	FILE *table;
+	int failed;
+
+	assert(argc == 3);
+	table = fopen(argv[1], "r");
+	assert(table);
+	while (sample_count < SAMPLES_MAX && fgets(line, sizeof line, table)) {
+		line[strcspn(line, "\n")] = '\0';
+		read_line(line, argv[2]);
+	}
+	fclose(table);
+	failed = cmocka_run_group_tests_name("token", tests, NULL, NULL);
+	for (size_t i = 0; i < sample_count; i++)
+		free(samples[i].bytes);
+	return failed;
+}
