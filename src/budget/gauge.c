@@ -9,8 +9,9 @@ enum {
 	ROOMY = 2,  /* times the last replies' output is a limit that seldom cuts one */
 };
 
-static const double START = 2; /* base/text.h promises its estimate within a factor of two */
+static const double START = 2; /* beyond what base/token.h promises: some scripts take that */
 static const double MARGIN = 1.25;
+static const double LEAST = 1.15; /* an estimate of the next text may be as much too low */
 
 /* Rounded up, saturating. */
 static int64_t times(double factor, int64_t count)
@@ -31,7 +32,7 @@ static double worst_of(const struct gauge *gauge)
 
 int64_t gauge_input(const struct gauge *gauge, int64_t estimate, int64_t bytes, size_t messages)
 {
-	double factor = gauge->bills ? fmax(worst_of(gauge) * MARGIN, 1) : START;
+	double factor = gauge->bills ? fmax(worst_of(gauge) * MARGIN, LEAST) : START;
 	int64_t text = times(gauge->mixed ? fmax(factor, START) : factor, estimate);
 
 	return money_add(text < bytes ? text : bytes, (int64_t)messages * FRAME);
@@ -43,6 +44,22 @@ void gauge_learn_input(struct gauge *gauge, int64_t estimate, int64_t billed)
 		return;
 	/* So that the frames of a few short messages are not taken for a property of their text. */
 	gauge->recent[gauge->bills++ % GAUGE_BILLS] = (double)billed / ((double)estimate + FRAME);
+}
+
+int64_t gauge_estimate(const struct gauge *gauge, const struct token_counts *counts)
+{
+	return token_estimator_tokens(&gauge->estimator, counts);
+}
+
+void gauge_learn_text(struct gauge *gauge, const struct token_counts *counts, int64_t billed)
+{
+	bool first = !gauge->bills;
+	int64_t estimate = gauge_estimate(gauge, counts);
+
+	if (!gauge->mixed)
+		token_estimator_learn(&gauge->estimator, counts, billed);
+	/* The first bill says how the model counts, the others how well that foretold them. */
+	gauge_learn_input(gauge, first ? gauge_estimate(gauge, counts) : estimate, billed);
 }
 
 int64_t gauge_output(const struct gauge *gauge, int64_t max_tokens)

@@ -3,7 +3,8 @@
  *
  * No provider tells its tokenizer, so an estimate is multiplied by a factor: by
  * 2 at first, then by the worst of the last bills, with a quarter as margin, and
- * at least by 1. One gauge serves one model for one question and all its runs.
+ * at least by 1.15. The estimates themselves are corrected by the bills (base/token.h). One gauge
+ * serves one model for one question and all its runs.
  *
  * A bill can still be larger: after English the first text of another kind
  * (base64, a rare script) can take more than a quarter more tokens than it was
@@ -23,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/token.h"
+
 enum { GAUGE_BILLS = 8 }; /* remembered */
 
 enum { GAUGE_LEAST = 64 }; /* tokens: no limit below it is chosen by what was learned */
@@ -32,7 +35,8 @@ enum gauge_use { GAUGE_TURN, GAUGE_CALL, GAUGE_FORCED, GAUGE_USES };
 
 /* Embed it; zero is pessimistic. */
 struct gauge {
-	int64_t bills;              /* learned from so far */
+	int64_t bills; /* learned from so far */
+	struct token_estimator estimator;
 	double recent[GAUGE_BILLS]; /* input billed by estimate, the last in a ring */
 	double overshoot;           /* worst output billed by max_tokens; 0: none was above */
 	struct {
@@ -64,6 +68,13 @@ int64_t gauge_ample(const struct gauge *, enum gauge_use, int64_t most);
  * that are made again over the same purse are the same.
  */
 int64_t gauge_limit(const struct gauge *, enum gauge_use, int64_t fits, int64_t share);
+
+/* What the model will take these for, by what was learned: the estimate for gauge_input(). */
+int64_t gauge_estimate(const struct gauge *, const struct token_counts *);
+
+/* It was billed so many input tokens for these: that corrects the estimates of the next texts, and
+ * what it was beyond the corrected estimate, their margin. */
+void gauge_learn_text(struct gauge *, const struct token_counts *, int64_t billed);
 
 /* A provider reported `billed` input tokens for what was estimated so; and output likewise.
  * What is not positive teaches nothing. */

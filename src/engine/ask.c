@@ -38,7 +38,7 @@ struct ask {
 	int64_t call_started;         /* clock_ms() of the latest one */
 	bool lowered;                 /* more would have been affordable than was sent */
 	struct cut_reply *cut;        /* owned: the attempt that was lowered too far; or NULL */
-	int64_t estimate;             /* of the input's tokens */
+	struct token_counts counts;   /* what the input is made of */
 	int64_t input;                /* the most that they should be billed as */
 	ask_done_fn *done;
 	void *owner;
@@ -56,30 +56,30 @@ static int64_t larger(int64_t a, int64_t b)
 
 /* By what no clock has a part in, or a replay would come to something else; times take little. */
 static int64_t bound(const struct room *room, const char *model, const struct llm_message *messages,
-		     size_t count, int64_t *ret_estimate)
+		     size_t count, struct token_counts *ret_counts)
 {
-	int64_t estimate = 0, bytes = 0;
+	const struct gauge *gauge = gauges_look(&room->gauges, model);
+	int64_t bytes = 0;
 
+	*ret_counts = (struct token_counts){0};
 	for (size_t i = 0; i < count; i++) {
 		bool timed = messages[i].timeless.size;
 		struct text_scan scan = {0};
 
 		text_scan_feed(&scan, timed ? messages[i].timeless : messages[i].text);
 		text_scan_end(&scan);
-		estimate += text_scan_tokens(&scan);
-		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid);
-		bytes += timed ? TIMES_BYTES : 0;
+		token_counts_add(ret_counts, &scan.tokens.counts);
+		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid + timed * TIMES_BYTES);
 	}
-	*ret_estimate = estimate;
-	return gauge_input(gauges_look(&room->gauges, model), estimate, bytes, count);
+	return gauge_input(gauge, gauge_estimate(gauge, ret_counts), bytes, count);
 }
 
 int64_t ask_input_bound(const struct room *room, const char *model,
 			const struct llm_message *messages, size_t count)
 {
-	int64_t estimate;
+	struct token_counts counts;
 
-	return bound(room, model, messages, count, &estimate);
+	return bound(room, model, messages, count, &counts);
 }
 
 /* The most that an attempt should be billed as; false: there is no price for the model. */
@@ -228,7 +228,7 @@ static bool ask_reserve(struct ask *ask, struct error *err)
 
 	settle_reserve(ask);
 	ask->input = bound(ask->room, request->model, request->messages, request->message_count,
-			   &ask->estimate);
+			   &ask->counts);
 	fits = affordable(ask, wanted, budget_remaining(budget));
 	/* What does not fit is taken as it was wanted, so that the account says why not. */
 	request->max_tokens = wanted;
@@ -335,7 +335,7 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 		return;
 	gauge = gauges_learn(&ask->room->gauges, request->model);
 	if (!usage->estimated)
-		gauge_learn_input(gauge, ask->estimate, usage->input);
+		gauge_learn_text(gauge, &ask->counts, usage->input);
 	gauge_learn_output(gauge, use_of(request->kind), request->max_tokens, usage->output);
 	if (usage->output > request->max_tokens)
 		tell_overrun(ask, response);

@@ -311,11 +311,14 @@ void brief_forced(const struct brief *brief, const char *reason, struct text new
 int64_t brief_plea_size(const struct brief *brief)
 {
 	struct telling request = telling_new();
+	struct token_scan scan = {0};
 	int64_t tokens;
 
 	brief_forced(brief, "three turns in a row had neither code nor an answer", text_of(""),
 		     &request);
-	tokens = text_tokens(text_in(request.text));
+	token_scan_feed(&scan, text_in(request.text));
+	tokens = gauge_estimate(gauges_look(&brief->room->gauges, brief->room->model),
+				&scan.counts);
 	telling_free(&request);
 	return tokens + OUTPUTS_TOKENS;
 }

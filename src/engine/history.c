@@ -10,12 +10,11 @@
 #include "engine/brief.h"
 
 enum {
-	SHARE = 50,       /* per cent of the window, beyond which a conversation is cut down ... */
-	TARGET = 25,      /* ... to this much */
-	NEWS = 20,        /* per cent of the window for what one turn tells */
-	SUMMARY = 8,      /* likewise for the summary */
-	PERCENT_MIN = 50, /* estimates are within a factor of two: who counts otherwise lies */
-	PERCENT_MAX = 200,
+	SHARE = 50,  /* per cent of the window, beyond which a conversation is cut down ... */
+	TARGET = 25, /* ... to this much */
+	NEWS = 20,   /* per cent of the window for what one turn tells */
+	SUMMARY = 8, /* likewise for the summary */
+	FRAME = 4,   /* tokens of a message beside its text */
 	RESPONSE_MAX =
 		4000,     /* characters kept of a long response: the first, and at need the last */
 	TURN_MAX = 600,   /* bytes after which a turn's summary takes no further block */
@@ -28,8 +27,7 @@ enum { BARE = 2 }; /* messages before the first response: the system prompt, the
 
 void history_init(struct history *history, const struct prompt_set *prompts, int64_t window)
 {
-	*history = (struct history){
-		.head = BARE, .prompts = prompts, .window = window, .percent = 100};
+	*history = (struct history){.head = BARE, .prompts = prompts, .window = window};
 }
 
 void history_begin(struct history *history, const struct conversation *conversation)
@@ -139,19 +137,37 @@ static int64_t share_of(const struct history *history, int64_t percent)
 	return history->window / 100 * percent;
 }
 
-/* As counted by the model, of a text that tells no time: a recording replays as it was made. */
-static int64_t tokens_of(const struct history *history, const struct conversation *conversation,
-			 size_t first, size_t count)
+/* What messages are made of; of a text that tells no time: a recording replays as it was made. */
+static struct token_counts counts_of(const struct conversation *conversation, size_t first,
+				     size_t count)
 {
-	int64_t tokens = 0;
+	struct token_counts counts = {0};
 
 	for (size_t i = first; i < first + count; i++) {
 		const struct llm_message *message = &conversation->messages[i];
+		struct token_scan scan = {0};
 
-		tokens += 4 +
-			  text_tokens(message->timeless.size ? message->timeless : message->text);
+		token_scan_feed(&scan, message->timeless.size ? message->timeless : message->text);
+		token_counts_add(&counts, &scan.counts);
 	}
-	return tokens * history->percent / 100;
+	return counts;
+}
+
+/* As counted by the model. */
+static int64_t tokens_of(const struct history *history, const struct conversation *conversation,
+			 size_t first, size_t count)
+{
+	struct token_counts counts = counts_of(conversation, first, count);
+
+	return token_estimator_tokens(&history->estimator, &counts) + (int64_t)count * FRAME;
+}
+
+static int64_t tokens_in(const struct history *history, struct text text)
+{
+	struct token_scan scan = {0};
+
+	token_scan_feed(&scan, text);
+	return token_estimator_tokens(&history->estimator, &scan.counts);
 }
 
 static int64_t all_tokens(const struct history *history, const struct conversation *conversation)
@@ -161,29 +177,21 @@ static int64_t all_tokens(const struct history *history, const struct conversati
 
 int64_t history_measure(struct history *history, const struct conversation *conversation)
 {
-	history->estimate = all_tokens(history, conversation);
+	history->counts = counts_of(conversation, 0, conversation->count);
+	history->frames = (int64_t)conversation->count * FRAME;
+	history->estimate = token_estimator_tokens(&history->estimator, &history->counts) +
+			    history->frames;
 	return history->estimate;
 }
 
 void history_learn(struct history *history, int64_t billed)
 {
-	int64_t raw = history->estimate * 100 / history->percent;
-
-	if (billed <= 0 || raw <= 0)
-		return;
-	if (billed > raw * 2)
-		billed = raw * 2;
-	history->percent = billed * 100 / raw;
-	if (history->percent < PERCENT_MIN)
-		history->percent = PERCENT_MIN;
-	if (history->percent > PERCENT_MAX)
-		history->percent = PERCENT_MAX;
+	token_estimator_learn(&history->estimator, &history->counts, billed - history->frames);
 }
 
 void history_clip(const struct history *history, struct text news, struct evbuffer *out)
 {
-	int64_t tokens = text_tokens(news) * history->percent / 100;
-	int64_t most = share_of(history, NEWS);
+	int64_t tokens = tokens_in(history, news), most = share_of(history, NEWS);
 	struct text_scan scan = {0};
 
 	text_scan_feed(&scan, news);
@@ -229,7 +237,7 @@ static void sum_up(const struct history *history, size_t take, struct evbuffer *
 	size_t first = take;
 
 	while (first) {
-		room -= text_tokens(text_in(history->turns[first - 1])) * history->percent / 100;
+		room -= tokens_in(history, text_in(history->turns[first - 1]));
 		if (room < 0)
 			break;
 		first--;

@@ -25,7 +25,9 @@ struct history {
 	const struct prompt_set *prompts; /* lent: has the summary's words */
 	int64_t window;                   /* of the model, in tokens: a prompt and its answer */
 	int64_t estimate;                 /* of the last request, in tokens */
-	int64_t percent;                  /* that requests were counted as, of what was estimated */
+	struct token_counts counts;       /* what that was made of */
+	int64_t frames;                   /* tokens that its messages took beside their texts */
+	struct token_estimator estimator;
 	struct evbuffer **turns; /* owned, each too: what happened in the turns answered so far */
 	size_t count, room;
 	size_t taken; /* turns, from the first on, that only the summary still knows */

@@ -124,8 +124,7 @@ int64_t run_plea_size(const struct run *run)
 /* So that the forced answer can be asked for with all of what is said now. */
 static void expect_plea(struct run *run)
 {
-	run->reserve.whole = money_add(run->reserve.brief,
-				       run->history.estimate * 100 / run->history.percent);
+	run->reserve.whole = money_add(run->reserve.brief, run->history.estimate);
 }
 
 void run_say_turn(struct run *run)

@@ -182,7 +182,7 @@ static void test_one_turn(void **state)
 
 	(void)state;
 	begin(&fixture, 20000);
-	assert_false(step(&fixture, 600, 27000, 1));
+	assert_false(step(&fixture, 600, 25500, 1));
 	assert_false(step(&fixture, 600, 600, 2));
 	assert_true(step(&fixture, 600, 3000, 3));
 	assert_int_equal(fixture.history.taken, 1);
@@ -264,21 +264,21 @@ static void test_clip(void **state)
 static void test_learn(void **state)
 {
 	static const struct {
-		int64_t billed, percent;
-	} cases[] = {{1500, 150}, {700, 70}, {10, 50}, {INT64_MAX / 2, 200}, {0, 100}, {-5, 100}};
+		int64_t billed, least, most; /* per cent of the first estimate */
+	} cases[] = {{150, 140, 155},       {70, 68, 78},  {1, 25, 35},
+		     {100000000, 370, 400}, {0, 100, 100}, {-5, 100, 100}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct history history;
+		struct fixture fixture;
+		int64_t plain, learned;
 
-		history_init(&history, prompt_set_for("m", 128000), 20000);
-		history.estimate = 1000;
-		history_learn(&history, cases[i].billed);
-		assert_int_equal(history.percent, cases[i].percent);
-		history.estimate = 1000 * history.percent / 100;
-		history_learn(&history, 1000);
-		assert_int_equal(history.percent, 100);
-		history_done(&history);
+		begin(&fixture, 20000);
+		plain = history_measure(&fixture.history, &fixture.conversation);
+		history_learn(&fixture.history, plain * cases[i].billed / 100);
+		learned = history_measure(&fixture.history, &fixture.conversation);
+		assert_in_range(learned * 100 / plain, cases[i].least, cases[i].most);
+		end(&fixture);
 	}
 }
 

@@ -1,7 +1,8 @@
 """How much of a small purse can be spent: what is reserved and never billed nobody could use.
 
-The server bills honestly: it cuts what max_tokens does not allow, and counts what it was sent. The
-model goes on for as long as it may, so that all of these runs end for their purse.
+The server bills honestly: it cuts what max_tokens does not allow, and counts what it was sent, of
+words that tokenizers count as it does, four characters each. The model goes on for as long as it
+may, so that all of these runs end for their purse.
 """
 
 import itertools
@@ -35,53 +36,53 @@ def is_sub_run(request):
 
 def step(tokens, *lines):
     """A turn with about so many tokens."""
-    return block("# " + "abcdefg " * (tokens // 2), *lines)
+    return block("# " + "one two " * (tokens // 2), *lines)
 
 
 def turns(request):
-    return step(300, "print('y' * 400)")
+    return step(300, "print('two ' * 100)")
 
 
 def long_turns(request):
-    return step(1500, "print('y' * 400)")
+    return step(1500, "print('two ' * 100)")
 
 
 def queries(request):
     if is_query(request):
-        return "answer " * 600
-    return block("for i in range(1000): llm_query('QUERY ' + 'z' * 800)")
+        return "one two " * 525
+    return block("for i in range(1000): llm_query('QUERY ' + 'one ' * 200)")
 
 
 def short_queries(request):
     if is_query(request):
-        return "answer " * 120
-    return block("for i in range(1000): llm_query('QUERY ' + 'z' * 800)")
+        return "one two " * 105
+    return block("for i in range(1000): llm_query('QUERY ' + 'one ' * 200)")
 
 
 def batches(request):
     if is_query(request):
-        return "answer " * 600
-    return block("batch_llm_query(['QUERY ' + 'z' * 800] * 64)")
+        return "one two " * 525
+    return block("batch_llm_query(['QUERY ' + 'one ' * 200] * 64)")
 
 
 def sub_runs(request):
     if not is_sub_run(request):
         return block("for i in range(100): rlm_query('a part')")
-    return "FINAL(part)" if request.turn > 1 else step(200, "print('y' * 200)")
+    return "FINAL(part)" if request.turn > 1 else step(200, "print('two ' * 50)")
 
 
 def batches_of_sub_runs(request):
     if not is_sub_run(request):
         return block("batch_rlm_query(['a part'] * 8)")
-    return "FINAL(part)" if request.turn > 1 else step(200, "print('y' * 200)")
+    return "FINAL(part)" if request.turn > 1 else step(200, "print('two ' * 50)")
 
 
 def of_all_kinds(request):
     if is_query(request):
-        return "answer " * 300
+        return "one two " * 262
     if is_sub_run(request):
-        return "FINAL(part)" if request.turn > 1 else step(200, "llm_query('QUERY ' + 'z' * 800)")
-    lines = ("llm_query('QUERY ' + 'z' * 400)", "batch_llm_query(['QUERY ' + 'z' * 800] * 3)")
+        return "FINAL(part)" if request.turn > 1 else step(200, "llm_query('QUERY ' + 'one ' * 200)")
+    lines = ("llm_query('QUERY ' + 'one ' * 100)", "batch_llm_query(['QUERY ' + 'one ' * 200] * 3)")
     return step(100, *lines, "rlm_query('a part')", "batch_rlm_query(['a part'] * 3)")
 
 
@@ -243,7 +244,7 @@ class Limit(ProviderTest):
 
         def reply(request):
             if is_query(request):
-                return honest("answer " * 600, request)
+                return honest("one two " * 525, request)
             if request.turn or FORCED in request.last_user:
                 return honest("FINAL(done)", request)
             return honest(block("llm_query('QUERY')", "batch_llm_query(['QUERY'] * 4)"), request)
@@ -251,7 +252,7 @@ class Limit(ProviderTest):
         server = self.serve("openai", prices=PRICES).script(None, reply)
         self.asked(server, "--max-cost", "0.1", "-j", "4")
         sizes = [request.billed_output for request in server.requests if is_query(request)]
-        self.assertEqual(sizes, [count_tokens("answer " * 600)] * 5)
+        self.assertEqual(sizes, [count_tokens("one two " * 525)] * 5)
 
 
 if __name__ == "__main__":
