@@ -1,8 +1,7 @@
 """Names of other RLM libraries for what is here, so that prompts made for them run unchanged.
 
 They are where Python looks last, beside its builtins: an input or a variable of the same name
-is found first, and no listing of the variables shows them. Those that can be awaited are in
-another place.
+is found first, and no listing of the variables shows them.
 """
 
 import builtins
@@ -31,11 +30,12 @@ def install(table, texts, context, task):
 
 
 def names(table, texts, context, task):
-    """{name: what it stands for}"""
-
-    def sub_llm(task, context=None, **options):
-        """llm_query(), with the text that the task is about as the second argument."""
-        return table["llm_query"](task, context=context, **options)
+    def sub_llm(*given, **options):
+        """llm_query(), but the second argument is text, also where it may be a model's name."""
+        if len(given) > 1:
+            options.setdefault("context", given[1] or None)
+            given = given[0], *given[2:]
+        return table["llm_query"](*given, **options)
 
     found = {
         other: table[name] for name, others in OTHER_NAMES.items() for other in others.split()

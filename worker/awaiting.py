@@ -21,7 +21,8 @@ WAITING = ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query", "race
            "run_plan", "sub_llm")
 # What other libraries call them where their calls are always awaited.
 OTHER_NAMES = {
-    "llm_query": "allm_query async_llm_query llm_query_async",
+    "llm_query": "allm_query llm_query_async",
+    "sub_llm": "async_llm_query",  # whose second argument is text
     "batch_llm_query": "async_batch_llm_query async_llm_query_batched batch_llm_query_async "
                        "llm_query_batched_async",
     "rlm_query": "arlm_query async_rlm_query rlm_query_async",
@@ -103,9 +104,10 @@ class Awaited:
         """Puts this where compiled blocks find it, and the names of other libraries beside it."""
         setattr(builtins, AWAITED, self)
         for name, others in OTHER_NAMES.items():
+            function = table[name] if name in table else getattr(builtins, name)
             for other in others.split():
                 if not hasattr(builtins, other):
-                    setattr(builtins, other, self._make_other(other, table[name]))
+                    setattr(builtins, other, self._make_other(other, function))
 
     def _make_other(self, name, function):
         awaited = self(function)

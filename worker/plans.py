@@ -22,7 +22,11 @@ PRIORITY_MAX = 10**9
 TIMEOUT_MAX = 10**12  # milliseconds: the run ends before that
 ID_MAX = 128          # bytes
 
-OTHER_NAMES = {"prompt": "input", "depends_on": "dependsOn"}
+OTHER_NAMES = {
+    **dict.fromkeys("prompt query question task".split(), "input"),
+    **dict.fromkeys("depends_on dependencies depends".split(), "dependsOn"),
+}
+ALTERNATIVE = {"query": "prompt", "question": "prompt", "ctx": "context"}
 REFERENCE = re.compile("{{ *([-A-Za-z0-9_.:/@+\x80-\U0010ffff]+) *}}")
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -159,6 +163,8 @@ def make_alternative(number, given, own_context):
         raise TypeError(
             f"{function}(): {name} must be a str or a dict, not {type(given).__name__}"
         )
+    if not any(key in given and own in given for key, own in ALTERNATIVE.items()):
+        given = {ALTERNATIVE.get(key, key): value for key, value in given.items()}
     made, asked, other = {"id": str(number)}, "prompt", "model"
     if "task" in given:
         made["mode"], asked, other = "rlm", "task", "context"

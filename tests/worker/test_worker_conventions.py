@@ -6,6 +6,7 @@ the specifications), and others by their names.
 """
 
 import builtins
+import json
 import keyword
 import unittest
 
@@ -183,6 +184,43 @@ class Calls(Conventions):
         ):
             self.assert_asks(source, code, *calls)
 
+    def test_calls_that_are_awaited(self):
+        """rlm-cli: all are asked before one is answered, the second argument is the instruction."""
+        self.worker.calls.clear()
+        self.worker.start_block(
+            "import asyncio\n"
+            "await asyncio.gather(async_llm_query(chunk, 'summarize'), sub_llm(chunk), llm(text))")
+        calls = [self.worker.receive() for _ in range(3)]
+        self.assertEqual(sorted(call["prompts"][0] for call in calls),
+                         ["one two", "one two\n\nsummarize", "three four"])
+        for call in calls:
+            self.worker.reply(call["id"], call["prompts"])
+        done = self.worker.until("done")
+        self.assertIsNone(done["error"])
+        self.assertEqual(done["stdout"], "['one two\\n\\nsummarize', 'one two', 'three four']\n")
+        self.assert_asks("rlm-cli: by name", "await async_llm_query(sub_context=text, "
+                         "instruction=chunk)", {"prompts": ["one two\n\nthree four"]})
+        self.assert_asks("fast-rlm", "await async_rlm_query('t')",
+                         {"tasks": ["t"], "contexts": [None], "models": [None]})
+
+    def test_plans_and_races(self):
+        self.worker.calls.clear()
+        self.worker.answer = lambda call: [json.dumps(
+            {"winner": "0", "results": {"0": {"response": "r"}}})]
+        for code, wanted in (
+            ("race_query([{'query': 'p', 'model': 'm'}])", {"input": "p", "model": "m"}),
+            ("race_query([{'task': 't', 'ctx': 'c'}])", {"input": "t", "mode": "rlm",
+                                                         "context": "c"}),
+            ("run_plan([{'id': '0', 'query': 'p', 'dependencies': []}])",
+             {"input": "p", "dependsOn": []}),
+        ):
+            with self.subTest(code):
+                self.assertIsNone(self.worker.run(code)["error"])
+                operation, = json.loads(self.worker.calls[-1]["plan"])["operations"]
+                self.assertEqual(operation, {"id": "0", **wanted})
+        self.assert_refused("run_plan([{'id': '0', 'prompt': 'p', 'query': 'q'}])", "ValueError",
+                            "twice, by two names")
+
     def test_answers_stand_in_the_order_of_the_prompts(self):
         self.worker.answer = lambda call: [f"<{text}>" for text in call["prompts"]]
         self.assert_shows(
@@ -266,7 +304,7 @@ class Names(Conventions):
     ALIASES = (
         "SUBMIT final_answer FinalVar sub_llm llm call_llm sub_llm_batch rlm recursive_llm search "
         "show_vars find_line get_line count_lines quote_match chunk_by_headers chunk_by_size "
-        "query history context_0"
+        "query history context_0 async_llm_query"
     ).split()
 
     def test_values(self):
