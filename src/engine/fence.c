@@ -134,17 +134,52 @@ static bool is_word(char c)
 	       c == '_' || c == '-' || c == '+' || c == '#' || c == '.';
 }
 
+/* The language's name: a word, or Quarto's {python} and Pandoc's {.python}. */
+static struct text name_of(struct text info)
+{
+	size_t start = 0, size;
+
+	while (start < info.size && start < 2 && info.bytes[start] == "{."[start])
+		start++;
+	for (size = start; size < info.size && is_word(info.bytes[size]);)
+		size++;
+	return text_slice(info, start, size);
+}
+
+static bool is_name(struct text name, const char *language)
+{
+	return strlen(language) == name.size && !strncasecmp(name.bytes, language, name.size);
+}
+
+/* python3.11, as prompts name the interpreter that runs */
+static bool is_version(struct text name)
+{
+	static const char python[] = "python3.";
+	size_t at = strlen(python);
+
+	if (name.size <= at || strncasecmp(name.bytes, python, at))
+		return false;
+	while (at < name.size && name.bytes[at] >= '0' && name.bytes[at] <= '9')
+		at++;
+	return at == name.size;
+}
+
 static enum fence_language language_of(struct text info)
 {
-	static const char *const names[] = {"repl", "python", "py", "python3", "py3"};
-	size_t size = 0;
+	static const char *const names[] = {
+		"repl",      "python",   "py",          "python3", "py3",
+		"ipython",   "ipython3", "python-repl", "pycon", /* highlighters' names of sessions
+								  */
+		"tool_code",                                     /* Gemma and Gemini */
+	};
+	struct text name = name_of(info);
 
-	while (size < info.size && is_word(info.bytes[size]))
-		size++;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (strlen(names[i]) == size && !strncasecmp(info.bytes, names[i], size))
+		if (is_name(name, names[i]))
 			return FENCE_PYTHON;
-	return info.size ? FENCE_OTHER : FENCE_BARE;
+	if (is_version(name))
+		return FENCE_PYTHON;
+	return info.size && !is_name(name, "code") ? FENCE_OTHER : FENCE_BARE;
 }
 
 /* How many times there are at least `least` and at most `most` backticks in a row. */
@@ -393,6 +428,18 @@ static struct text outdented(struct text line, size_t columns)
 		at = next;
 	}
 	return text_slice(line, at, line.size);
+}
+
+struct text fence_info(struct text text, const struct fence *fence)
+{
+	struct text line = text_slice(text, fence->whole.start, fence->body.start);
+	size_t at = 0;
+
+	while (at < line.size && line.bytes[at] != '`' && line.bytes[at] != '~')
+		at++;
+	while (at < line.size && (line.bytes[at] == '`' || line.bytes[at] == '~'))
+		at++;
+	return name_of(text_trim(text_slice(line, at, line.size)));
 }
 
 size_t fence_code(struct text text, const struct fence *fence, char *out)

@@ -16,17 +16,25 @@ struct range {
 	size_t start, end; /* offsets of bytes; `end` is not in it */
 };
 
-enum fence_language { FENCE_OTHER, FENCE_BARE, FENCE_PYTHON };
+enum fence_language {
+	FENCE_OTHER,
+	FENCE_BARE, /* it has none, or "code", which says as much */
+	FENCE_PYTHON,
+};
 
 struct fence {
 	struct range whole; /* with both fences; begins at the first, ends with a line */
 	struct range body;  /* the lines between them; the last may have no end */
 	size_t columns;     /* the opening fence's indentation */
 	enum fence_language language;
+	bool is_call; /* the body is a call of a tool in JSON (engine/toolcall.h) */
 };
 
 /* All of them in order, owned. `ret_open`: the text ends inside of the last one. */
 struct fence *fences_read(struct text, size_t *ret_count, bool *ret_open);
+
+/* The language's name as it was written, lent from the text; empty: it has none. */
+struct text fence_info(struct text, const struct fence *);
 
 /*
  * Writes a fence's lines to `out`, which has room for its body: ended by line feeds, without a

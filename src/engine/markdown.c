@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/toolcall.h"
 
 /* Room for one more in an array that doubles whenever its count is a power of two. */
 static void *grown(void *array, size_t count, size_t size)
@@ -95,6 +96,7 @@ void markdown_read(struct text text, struct markdown *ret)
 {
 	*ret = (struct markdown){0};
 	ret->fences = fences_read(text, &ret->fence_count, &ret->open);
+	toolcalls_read(text, ret);
 	read_spans(text, ret);
 }
 

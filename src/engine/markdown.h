@@ -13,7 +13,7 @@
 #include "engine/fence.h"
 
 struct markdown {
-	struct fence *fences; /* owned; in order */
+	struct fence *fences; /* owned; in order; calls of tools and code between tags too */
 	size_t fence_count;
 	struct range *spans; /* owned; in order, never inside a fence; backticks included */
 	size_t span_count;

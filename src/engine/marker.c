@@ -20,11 +20,15 @@
  *    marker of the same rank.
  * 5. A marker within a sentence does not reach into a fenced block; one that
  *    leads its line may hold some, which are then text and not run.
- * 6. An argument of blanks alone, or of dots alone, is talk about the marker.
- *    FINAL("") is the empty answer. FINAL_VAR wants one identifier, in quotes
- *    or not.
+ * 6. An argument of blanks alone, of dots alone, or of the words that stand for
+ *    an answer in our prompts (engine/placeholder.h), is talk about the marker.
+ *    FINAL("") is the empty answer, and in quotes those words are one. FINAL_VAR
+ *    wants one identifier, in quotes or not.
  * 7. A marker that leads its line (behind Markdown's decoration) comes before
  *    one within a sentence; among equals the last counts.
+ *
+ * 8. Other spellings (FinalVar, final_answer) are words of other languages too:
+ *    one counts only where it leads its line and nothing follows it there.
  *
  * To stay linear on any input, ends are not searched for marker by marker: one
  * pass from the back over all parentheses and quotes finds, for each, the next
@@ -38,6 +42,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/placeholder.h"
 
 #define NONE         UINT32_MAX
 #define VARIABLE_MAX 256 /* bytes of an identifier: what a worker can be asked for */
@@ -56,6 +61,12 @@ struct token {
 	bool begins;         /* of quotes: a string may begin here */
 	bool final;          /* of quotes: a string may end here */
 	enum role role;      /* of quotes: what they are within a string of their kind */
+};
+
+struct markers {            /* found so far */
+	struct marker best; /* complete */
+	struct marker open; /* the first that nothing closes: the rest of the text */
+	struct marker form; /* the last that leads its line and has no value: rule 6 */
 };
 
 struct scan {
@@ -236,19 +247,43 @@ static void match_parentheses(struct scan *scan)
 	}
 }
 
-/* Where the next "FINAL" is that rule 1 admits; the text's size where there is none. */
+/* How the marker is written, longest first where one begins like another. */
+static const struct spelling {
+	const char *opening;
+	enum response_answer kind;
+	bool alone; /* rule 8 */
+} spellings[] = {
+	{"FINAL_VAR(", ANSWER_VARIABLE, false}, {"FINAL(", ANSWER_DIRECT, false},
+	{"FinalVar(", ANSWER_VARIABLE, true},   {"FINALVAR(", ANSWER_VARIABLE, true},
+	{"final_var(", ANSWER_VARIABLE, true},  {"Final(", ANSWER_DIRECT, true},
+	{"final_answer(", ANSWER_DIRECT, true}, /* smolagents */
+};
+
+static const struct spelling *spelling_of(struct text text)
+{
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+		if (text_starts(text, spellings[i].opening))
+			return &spellings[i];
+	return NULL;
+}
+
+/* The first from `from` on, whatever stands around it; the text's size: there is none. */
+static size_t find_word(struct text text, size_t from)
+{
+	for (; from < text.size; from++)
+		if (one_of(text.bytes[from], "Ff") &&
+		    spelling_of(text_slice(text, from, text.size)))
+			break;
+	return from;
+}
+
+/* Where the next marker is that rule 1 admits; the text's size where there is none. */
 static size_t next_word(struct scan *scan, size_t from)
 {
 	const struct markdown *md = scan->markdown;
 	struct text text = scan->text;
 
-	for (; from < text.size; from++) {
-		struct text rest = text_from(text.bytes + from, text.size - from);
-		const char *found = text_find(rest, "FINAL");
-
-		if (!found)
-			break;
-		from = (size_t)(found - text.bytes);
+	for (; (from = find_word(text, from)) < text.size; from++) {
 		while (scan->fence < md->fence_count && md->fences[scan->fence].whole.end <= from)
 			scan->fence++;
 		while (scan->span < md->span_count && md->spans[scan->span].end <= from)
@@ -267,6 +302,14 @@ static bool leads_line(struct text text, size_t at)
 	while (at && one_of(text.bytes[at - 1], " \t>*#-+"))
 		at--;
 	return !at || text.bytes[at - 1] == '\n';
+}
+
+/* Rule 8: nothing but a full stop and Markdown's decoration follows on the line. */
+static bool ends_line(struct text text, size_t at)
+{
+	while (one_of(byte_at(text, at), " \t\r.*_"))
+		at++;
+	return !byte_at(text, at) || text.bytes[at] == '\n';
 }
 
 /* FINAL_VAR( ... ) whose parenthesis is open at `at`. */
@@ -302,7 +345,8 @@ static bool set_value(struct marker *marker, struct text text, size_t start, siz
 		dots++;
 	marker->kind = ANSWER_DIRECT;
 	marker->argument = argument;
-	return dots < argument.size && !text_equal(argument, "\xe2\x80\xa6");
+	return dots < argument.size && !text_equal(argument, "\xe2\x80\xa6") &&
+	       !is_placeholder(argument);
 }
 
 /* Whether a fenced block begins between the cursor and `end`. */
@@ -329,56 +373,73 @@ static uint32_t closing(struct scan *scan, size_t open, bool leads)
 	return !leads && holds_fence(scan, end) ? NONE : end;
 }
 
-static void scan_markers(struct scan *scan, bool cut, struct marker *best, struct marker *open)
+/* FINAL( ... ) whose parenthesis is at `at`. True: it is complete. */
+static bool read_direct(struct scan *scan, size_t at, bool cut, struct marker *marker,
+			struct markers *found)
+{
+	struct text text = scan->text;
+	uint32_t end = closing(scan, at, marker->leads);
+
+	if (end != NONE) {
+		marker->whole.end = end + 1U;
+		if (set_value(marker, text, at + 1, end))
+			return true;
+		if (marker->leads)
+			found->form = *marker;
+	} else if (!found->open.kind && !cut && !holds_fence(scan, text.size) &&
+		   set_value(marker, text, at + 1, text.size)) {
+		marker->whole.end = text.size;
+		found->open = *marker;
+	}
+	return false;
+}
+
+static void scan_markers(struct scan *scan, bool cut, struct markers *found)
 {
 	struct text text = scan->text;
 
 	for (size_t at = 0; (at = next_word(scan, at)) < text.size;) {
-		struct text rest = text_from(text.bytes + at, text.size - at);
+		const struct spelling *spelling = spelling_of(text_slice(text, at, text.size));
 		struct marker marker = {.whole = {at, 0}, .leads = leads_line(text, at)};
-		bool complete = false;
+		size_t open = at + strlen(spelling->opening) - 1;
+		bool complete;
 
-		at += strlen("FINAL");
-		if (text_starts(rest, "FINAL_VAR(")) {
-			at += strlen("_VAR(");
+		at = open + 1;
+		if (spelling->alone && !marker.leads)
+			continue;
+		if (spelling->kind == ANSWER_VARIABLE)
 			complete = read_variable(text, at, cut, &marker);
-			if (complete)
-				at = marker.whole.end;
-		} else if (text_starts(rest, "FINAL(")) {
-			uint32_t end = closing(scan, at, marker.leads);
-
-			at++;
-			if (end != NONE) {
-				complete = set_value(&marker, text, at, end);
-				at = marker.whole.end = end + 1U;
-			} else if (!open->kind && !cut && !holds_fence(scan, text.size) &&
-				   set_value(&marker, text, at, text.size)) {
-				marker.whole.end = text.size;
-				*open = marker;
-			}
-		}
-		if (complete && (!best->kind || marker.leads >= best->leads))
-			*best = marker;
+		else
+			complete = read_direct(scan, open, cut || spelling->alone, &marker, found);
+		if (!complete || (spelling->alone && !ends_line(text, marker.whole.end)))
+			continue;
+		at = marker.whole.end;
+		if (!found->best.kind || marker.leads >= found->best.leads)
+			found->best = marker;
 	}
 }
 
-struct marker marker_find(struct text text, const struct markdown *md, bool cut)
+struct marker marker_find(struct text text, const struct markdown *md, bool cut,
+			  struct marker *ret_form)
 {
 	struct scan scan = {.text = text, .markdown = md};
-	struct marker best = {0}, open = {0};
-	const char *first = text_find(text, "FINAL");
+	struct markers found = {0};
+	size_t first = find_word(text, 0);
 
 	assert(text.size < NONE);
-	if (!first)
-		return best;
-	add_token(&scan, (struct token){.kind = '\0'}); /* so that there is an array */
-	scan.count = 0;
-	read_tokens(&scan, (size_t)(first - text.bytes));
-	match_quotes(&scan);
-	match_parentheses(&scan);
-	scan_markers(&scan, cut, &best, &open);
-	free(scan.tokens);
-	return open.kind && (!best.kind || open.leads > best.leads) ? open : best;
+	if (first < text.size) {
+		add_token(&scan, (struct token){.kind = '\0'}); /* so that there is an array */
+		scan.count = 0;
+		read_tokens(&scan, first);
+		match_quotes(&scan);
+		match_parentheses(&scan);
+		scan_markers(&scan, cut, &found);
+		free(scan.tokens);
+	}
+	if (found.open.kind && (!found.best.kind || found.open.leads > found.best.leads))
+		found.best = found.open;
+	*ret_form = found.form;
+	return found.best;
 }
 
 /* Whether all of `text` is one string in quotes, by the rules for strings; how many quotes. */

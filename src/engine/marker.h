@@ -19,8 +19,12 @@ struct marker {
 	bool leads;                /* stands at the start of its line */
 };
 
-/* The one that counts. `cut`: the text was to go on. Linear in the size of the text. */
-struct marker marker_find(struct text, const struct markdown *, bool cut);
+/*
+ * The one that counts. `cut`: the text was to go on. `ret_form`: one that leads its line, but holds
+ * dots, blanks or a placeholder instead of an answer; ANSWER_NONE: there is none. Linear in the
+ * size of the text.
+ */
+struct marker marker_find(struct text, const struct markdown *, bool cut, struct marker *ret_form);
 
 /* Writes the answer to `out`, which has room for the argument. Returns its size. */
 size_t marker_value(const struct marker *, char *out);

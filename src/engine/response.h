@@ -1,8 +1,10 @@
 /*
  * engine/response.h - a model's response, read: code, answer, thinking.
  *
- * ENG-1 to ENG-4. Pure. Fences are found by lines (engine/fence.h), answers by a
- * scan that balances parentheses and quotes; never by a regular expression.
+ * ENG-1 to ENG-4. Pure. In this order: what was thought is taken out (engine/thought.h), what was
+ * invented cut off (engine/echo.h); blocks are found by lines (engine/fence.h, engine/toolcall.h),
+ * answers by a scan that balances parentheses and quotes (engine/marker.h); never by a regular
+ * expression. docs/replies.md has the rules.
  */
 #pragma once
 
@@ -21,13 +23,21 @@ struct response {
 	struct text *blocks; /* owned array; each lent from `memory` */
 	size_t block_count;
 	enum response_answer answer;
-	struct text value;    /* the answer's text, or the variable's name; ends in NUL */
-	struct text thinking; /* all text outside of fences and of the marker that counts */
-	bool only_code;       /* no answer and no words: nothing but blocks of code */
-	bool cut_fence;       /* cut inside a code block, which is not in `blocks` */
-	char *memory;         /* owned */
+	struct text value; /* the answer's text, or the variable's name; ends in NUL */
+	struct text
+		thinking;  /* thoughts; all text outside of fences and of the marker that counts */
+	struct text said;  /* the reply itself, without thoughts and what was invented, trimmed */
+	struct text form;  /* no answer, for it is FINAL(the answer), FINAL() or the like */
+	bool only_code;    /* nothing but code, as the answer too */
+	bool cut_fence;    /* cut inside a code block, which is not in `blocks` */
+	bool invented;     /* it went on with outputs or turns of its own, which were cut off */
+	bool thought_open; /* it ended within a thought */
+	char *memory;      /* owned */
 };
 
 /* `cut`: the provider ended it for its length. Blocks of other languages are left out. */
 void response_read(struct text, bool cut, struct response *ret);
 void response_done(struct response *);
+
+/* Whether it could be the answer as it is: not only code, a thought, or the form of an answer. */
+bool response_has_words(const struct response *);

@@ -17,19 +17,19 @@
  *   RESTART -> RESTART  it is not its turn to have one
  *   RESTART -> EXEC
  *   FEED -> EXEC        what it printed is noted
- *   JUDGE -> ASK        no answer yet
+ *   JUDGE -> ASK        no answer yet, or one that its own code has to confirm
  *   JUDGE -> LOOKUP     FINAL_VAR: the worker renders the variable
  *   JUDGE -> LIST       three turns in a row without code or answer
  *   LOOKUP -> ASK       there is no such variable, and the model is told
  *   LIST -> FORCE       which variables there are
  *   FORCE -> CLOSE      the model is asked for its answer, now
  *   CLOSE -> LOOKUP     it named a variable
- *   CLOSE -> CLOSE      as with READ; or it was only code, and words are asked for
+ *   CLOSE -> CLOSE      as with READ; or it had no words in it, and they are asked for
  *   any -> LIST         the time is over, or somebody wants the answer now
  *
- * Every state may go to FINISH, with an answer or an error. Nothing here blocks; only run_drive()
- * calls a state's function. One that awaits is entered when what it awaits has come: run->event
- * and run->reply are lent for that one drive.
+ * Every state may go to FINISH: an error, an answer, or one that nothing can confirm any more.
+ * Nothing here blocks; only run_drive() calls a state's function. One that awaits is entered when
+ * what it awaits has come: run->event and run->reply are lent for that one drive.
  */
 #include "engine/run.h"
 
@@ -74,7 +74,7 @@ static void give_answer(struct run *run, struct text text, const char *source)
 	run->source = source;
 }
 
-/* ENG-6: it counts, also where code of the same response failed; but that is said. */
+/* It counts, also where code of the same response failed; but that is said. */
 static enum verdict final(struct run *run, struct text text, const char *source)
 {
 	if (run->block_failed)
@@ -83,10 +83,20 @@ static enum verdict final(struct run *run, struct text text, const char *source)
 	return then(run, RUN_FINISH);
 }
 
+/* What was answered before its code had run: nothing can be asked any more. */
+static enum verdict stand(struct run *run)
+{
+	run_warn(run, "The answer stood beside code that had not run, and was not confirmed");
+	run->stop = STOP_FINAL;
+	return final(run, text_from(run->guess, run->guess_size), "final_direct");
+}
+
 static enum verdict fail(struct run *run, const struct error *err)
 {
 	enum stop_reason stop = stop_of_error(err->kind);
 
+	if (run->guess)
+		return stand(run);
 	run->error = *err;
 	run->source = "error";
 	if (stop != STOP_PROVIDER_ERROR || run->stop == STOP_FINAL)
@@ -190,35 +200,12 @@ static enum verdict read_error(struct run *run, const struct error *err)
 	return await(run, RUN_READ);
 }
 
-static bool same_as_before(const struct conversation *conversation, struct text text)
-{
-	const struct llm_message *before = &conversation->messages[conversation->count - 2];
-
-	return before->role == LLM_ASSISTANT && before->text.size == text.size &&
-	       !memcmp(before->text.bytes, text.bytes, text.size);
-}
-
 static enum verdict run_read(struct run *run)
 {
-	const struct llm_response *reply = run->reply;
-
 	if (run->reply_error)
 		return read_error(run, run->reply_error);
-	run_measure(run, reply);
-	if (!reply->usage.estimated && reply->billed == 1)
-		history_learn(&run->history, reply->usage.input);
-	run->cut = reply->finish == LLM_FINISH_LENGTH;
-	run->repeated = same_as_before(&run->conversation, reply->text);
-	response_done(&run->response);
-	response_read(reply->text, run->cut, &run->response);
-	record_response(run->room->trace, run->id, run->turn - 1,
-			run->conversation.messages[run->conversation.count - 1].text, reply,
-			run->response.thinking);
-	/* Providers refuse an empty message; what follows tells the model what it lacked. */
-	conversation_add(&run->conversation, LLM_ASSISTANT,
-			 text_trim(reply->text).size ? reply->text : text_of("(nothing)"),
-			 (struct text){0});
-	history_add_turn(&run->history);
+	run_measure(run, run->reply);
+	run_take_turn(run);
 	run->iteration_open = true;
 	run->next_block = 0;
 	run->block_failed = false;
@@ -279,15 +266,13 @@ static enum verdict run_feed(struct run *run)
 /* Neither an answer nor, perhaps, code: says what to do, and gives up on repetition. */
 static enum verdict judge_further(struct run *run)
 {
-	if (run->response.cut_fence)
-		run_note(run, "cut", text_of(""));
-	if (run->response.block_count && run->repeated)
-		run_note(run, "repeated", text_of(""));
+	run_tell_reply(run);
+	if (run->response.block_count)
+		free(take_pointer(&run->guess));
 	if (run->response.block_count || run->response.cut_fence) {
 		run->idle_turns = 0;
 		return then(run, RUN_ASK);
 	}
-	run_note(run, run->cut ? "cut_text" : "no_code", text_of(""));
 	if (++run->idle_turns < IDLE_TURNS_MAX)
 		return then(run, RUN_ASK);
 	return stop(run, STOP_NO_CODE);
@@ -311,13 +296,28 @@ static enum verdict ask_variable(struct run *run)
 	return then(run, RUN_ASK);
 }
 
+/* ENG-6: beside code it knew nothing of its outputs: these are shown first, where they can be. */
+static enum verdict take_direct(struct run *run)
+{
+	struct text value = run->response.value;
+
+	if (!run->response.block_count || run->guess || run_blocked(run))
+		return final(run, value, "final_direct");
+	run->guess = text_copy(value);
+	run->guess_size = value.size;
+	run_note(run, "confirm", text_of(""));
+	return then(run, RUN_ASK);
+}
+
 static enum verdict run_judge(struct run *run)
 {
+	if (run->response.invented)
+		run_note(run, "invented", text_of(""));
 	switch (run->response.answer) {
 	case ANSWER_NONE:
 		break;
 	case ANSWER_DIRECT:
-		return final(run, run->response.value, "final_direct");
+		return take_direct(run);
 	case ANSWER_VARIABLE:
 		return ask_variable(run);
 	}
@@ -372,6 +372,8 @@ static int64_t listing_ms(const struct run *run)
 static enum verdict run_list(struct run *run)
 {
 	close_iteration(run);
+	if (run->guess)
+		return stand(run);
 	/* Whoever still calls has nobody left to answer; and the listing may cost no time. */
 	if (!TAILQ_EMPTY(&run->subcalls)) {
 		subcalls_free(&run->subcalls);
@@ -412,30 +414,28 @@ static enum verdict close_error(struct run *run, const struct error *err)
 }
 
 /* No code runs any more, so code is no answer: words are asked for, once. */
-static enum verdict close_code(struct run *run, struct text reply)
+static enum verdict close_wordless(struct run *run)
 {
-	if (!run_say_plea_for_words(run, reply))
+	if (run_say_plea_for_words(run, run->reply->text))
+		return plead_again(run);
+	if (run->response.only_code)
 		return fail_forced(run, &(struct error){.text = "it was only code"});
-	return plead_again(run);
+	return fail_forced(run, &(struct error){.text = "it held no answer"});
 }
 
 static enum verdict run_close(struct run *run)
 {
-	const struct llm_response *reply = run->reply;
-
 	if (run->reply_error)
 		return close_error(run, run->reply_error);
-	run->cut = reply->finish == LLM_FINISH_LENGTH;
-	response_done(&run->response);
-	response_read(reply->text, run->cut, &run->response);
-	if (run->response.only_code)
-		return close_code(run, reply->text);
+	run_take_reply(run);
+	if (text_trim(run->reply->text).size && !response_has_words(&run->response))
+		return close_wordless(run);
 	if (run->cut)
 		run_warn(run, "The forced answer was cut at its length limit");
 	if (run->response.answer == ANSWER_DIRECT)
 		return settle(run, run->response.value);
 	if (run->response.answer == ANSWER_NONE)
-		return settle(run, text_trim(reply->text));
+		return settle(run, run->response.said);
 	return run->worker_idle ? look_up(run, LISTING_MS) : settle(run, text_of(""));
 }
 

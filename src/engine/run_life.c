@@ -346,6 +346,7 @@ void run_free(struct run *run)
 	free(run->look);
 	free(run->task);
 	free(run->model);
+	free(run->guess);
 	free(run->answer);
 	free(run);
 }

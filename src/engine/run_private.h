@@ -1,9 +1,9 @@
 /*
- * engine/run_private.h - the inside of a run, for its three files.
+ * engine/run_private.h - the inside of a run, for its four files.
  *
- * run.c tells the story: the states and what each does. run_words.c says what
- * the model is told, run_life.c has the beginning, the end and what comes in
- * from outside. Only run.c reads or sets the state.
+ * run.c tells the story: the states and what each does. run_words.c says what the model is told,
+ * run_reply.c takes what it answers, run_life.c has the beginning, the end and what comes in from
+ * outside. Only run.c reads or sets the state.
  */
 #pragma once
 
@@ -83,7 +83,7 @@ struct run {
 	bool cut;      /* this response, by its length limit */
 	bool repeated; /* it is the one before, word for word */
 	bool forgot;   /* a turn was summed up, and the user was told so */
-	bool worded;   /* the forced answer was only code, and words were asked for */
+	bool worded;   /* the forced answer had no words in it, and they were asked for */
 	int shrunk;    /* how often this request was too long for the model */
 	int turn, idle_turns;
 	int lone_calls;  /* of this block, each made when none was open */
@@ -100,6 +100,8 @@ struct run {
 	const char *reason; /* why an answer is forced; static */
 	int64_t deadline;   /* of what is asked now, on clock_ms() */
 	struct error error;
+	char *guess; /* owned: an answer that the model is asked to confirm; NULL: none */
+	size_t guess_size;
 	char *answer; /* owned; NULL: none */
 	size_t answer_size;
 	const char *source; /* static: answerSource */
@@ -134,7 +136,7 @@ int64_t run_plea_size(const struct run *); /* tokens that the shortest is estima
 bool run_say_less(struct run *);
 bool run_say_short_plea(struct run *);
 
-/* Once more, after a reply that was only code: for words; false: that was done before. */
+/* Once more, after a reply without any: for words; false: that was done before. */
 bool run_say_plea_for_words(struct run *, struct text reply);
 
 /* For the next turn: a note (brief_note()), or that FINAL_VAR named none of these variables. */
@@ -152,6 +154,11 @@ void run_tell_loss(struct run *);
 /* That calls which the block made one after the other could be one batch; once a run. */
 void run_tell_hint(struct run *);
 void run_ask_model(struct run *, enum llm_kind, int64_t max_tokens);
+
+/* run_reply.c: the reply is read; that of a turn is also recorded, and added to the conversation */
+void run_take_reply(struct run *);
+void run_take_turn(struct run *);
+void run_tell_reply(struct run *); /* for the next turn: what of it could not be used */
 
 /* run_life.c */
 void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */

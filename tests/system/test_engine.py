@@ -50,9 +50,13 @@ class Turns(SystemTest):
         self.assertIn("ZeroDivisionError", outcome.executions()[0]["error"])
         self.assertEqual(outcome.executions()[1]["stdout"], "still\n")
 
-    def test_answer_beside_a_failed_block_is_taken_with_a_warning(self):
-        """ENG-6."""
-        outcome = self.replay([turn(block("1/0") + "\nFINAL(x)")], "--json")
+    def test_answer_beside_a_failed_block_is_asked_about(self):
+        """ENG-6: the model sees the error first; where nothing can be asked, there is a warning."""
+        entries = [turn(block("1/0") + "\nFINAL(x)", turn=0), turn("FINAL(y)", turn=1)]
+        outcome = self.replay(entries, "--json")
+        self.assertEqual(outcome.result["output"], "y")
+        self.assertEqual(outcome.result["warnings"], [])
+        outcome = self.replay(entries, "--json", "--max-iterations", "1")
         self.assertEqual(outcome.result["output"], "x")
         self.assertTrue(any("failed" in warning for warning in outcome.result["warnings"]))
 

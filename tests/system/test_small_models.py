@@ -22,6 +22,7 @@ class Habit(ProviderTest):
             server.script(None, reply if callable(reply) else Reply(text=reply), times=1)
         path = self.write("context.txt", "1\n2\n39\n")
         outcome = self.ask(server, "-c", path, *arguments, status=status)
+        self.requests = server.requests
         self.told = [request.last_user for request in server.requests]
         return outcome.result
 
@@ -75,11 +76,10 @@ class Code(Habit):
     def test_code_without_a_fence(self):
         """It is not run: prose could be taken for it. The model is told how to write it."""
         self.learns(WORK + "\nprint(total)", NO_CODE)
-        self.learns("```\n" + WORK + "\nprint(total)\n```", NO_CODE)
 
     def test_a_tool_call_in_json(self):
-        """As models write it that were trained to call tools: no tool is there."""
-        call = '{"name": "python", "arguments": {"code": "print(1)"}}'
+        """As models write it that were trained to call tools: no such tool is there."""
+        call = '{"name": "search", "arguments": {"query": "1"}}'
         for habit in (call, f"```json\n{call}\n```", f"<tool_call>\n{call}\n</tool_call>"):
             with self.subTest(habit=habit):
                 self.learns(habit, NO_CODE)

@@ -1,0 +1,63 @@
+/*
+ * What a run takes from a reply of its model: what was said is kept in the conversation, and what
+ * of it could not be used is told.
+ */
+#include <string.h>
+
+#include "engine/record.h"
+#include "engine/run_private.h"
+
+enum { FORM_MAX = 60 }; /* bytes of the form of an answer that are shown */
+
+void run_take_reply(struct run *run)
+{
+	bool cut = run->reply->finish == LLM_FINISH_LENGTH;
+
+	response_done(&run->response);
+	response_read(run->reply->text, cut, &run->response);
+	run->cut = cut && !run->response.invented;
+}
+
+static bool same_as_before(const struct conversation *conversation, struct text text)
+{
+	const struct llm_message *before = &conversation->messages[conversation->count - 2];
+
+	return before->role == LLM_ASSISTANT && before->text.size == text.size &&
+	       !memcmp(before->text.bytes, text.bytes, text.size);
+}
+
+void run_take_turn(struct run *run)
+{
+	const struct llm_response *reply = run->reply;
+	struct text said;
+
+	if (!reply->usage.estimated && reply->billed == 1)
+		history_learn(&run->history, reply->usage.input);
+	run_take_reply(run);
+	record_response(run->room->trace, run->id, run->turn - 1,
+			run->conversation.messages[run->conversation.count - 1].text, reply,
+			run->response.thinking);
+	said = run->response.said;
+	run->repeated = same_as_before(&run->conversation, said);
+	/* Providers refuse an empty message; what follows tells the model what it lacked. */
+	conversation_add(&run->conversation, LLM_ASSISTANT, said.size ? said : text_of("(nothing)"),
+			 (struct text){0});
+	history_add_turn(&run->history);
+}
+
+void run_tell_reply(struct run *run)
+{
+	const struct response *response = &run->response;
+	const struct text none = text_of("");
+
+	if (response->cut_fence)
+		run_note(run, "cut", none);
+	if (response->block_count && run->repeated)
+		run_note(run, "repeated", none);
+	if (response->form.size)
+		run_note(run, "form", text_clip(response->form, FORM_MAX));
+	else if (response->thought_open && !run->cut)
+		run_note(run, "thought", none);
+	else if (!response->block_count && !response->cut_fence)
+		run_note(run, run->cut ? "cut_text" : "no_code", none);
+}

@@ -1,0 +1,234 @@
+"""Replies as models write them, through the whole program: code runs, what was invented does not.
+
+Each habit stands with its twin, which looks like it and is something else; docs/replies.md has the
+rules.
+"""
+
+import json
+import unittest
+
+from harness import block
+from model import Reply
+from test_small_models import NO_CODE, WORK, Habit
+
+ANSWER = f"{WORK}\nFINAL(total)"
+CALL = json.dumps({"name": "python", "arguments": {"code": ANSWER}})
+CONFIRM = "beside code that had not run yet"
+FORM = "is the form of an answer"
+INVENTED = "what it added was cut off"
+OPEN_THOUGHT = "ended inside of a thought"
+
+
+class Code(Habit):
+    def runs(self, *habits):
+        for habit in habits:
+            with self.subTest(habit=habit):
+                result = self.run_habit(habit)
+                self.assertEqual(result["output"], "42")
+                self.assertEqual(result["usage"]["iterations"], 1)
+
+    def is_not_run(self, habit):
+        result = self.run_habit(habit, "FINAL(42)")
+        self.assertEqual(result["output"], "42")
+        self.assertEqual(result["trace"]["iterations"][0]["codeExecutions"], [])
+        self.assertIn(NO_CODE, self.told[1])
+
+    def test_bare_fences(self):
+        """Correct code in them was ignored, turn after turn."""
+        self.runs(f"```\n{ANSWER}\n```", f"First:\n\n```\npython\n{ANSWER}\n```",
+                  f"```code\n{ANSWER}\n```")
+
+    def test_bare_fences_of_something_else(self):
+        for habit in ("grep -c x context.txt", '{"total": 42}', "the total is 42 (see above)",
+                      "total: 42", "42", "-total = 1\n+total = 2", "const total = sum(context)"):
+            with self.subTest(habit=habit):
+                self.is_not_run(f"```\n{habit}\n```")
+
+    def test_a_tagged_block_wins(self):
+        """What stands in the bare one is what it prints, or is to be seen."""
+        result = self.run_habit(f"{block(WORK)}\n```\nraise SystemExit(total)\n```", "FINAL_VAR(total)")
+        self.assertEqual(result["output"], "42")
+        self.assertEqual(len(result["trace"]["iterations"][0]["codeExecutions"]), 1)
+
+    def test_names_of_languages(self):
+        self.runs(*(f"```{name}\n{ANSWER}\n```" for name in (
+            "tool_code", "ipython", "python-repl", "python3.11", "pycon", "{python}")))
+
+    def test_tool_calls(self):
+        self.runs(CALL, f"```json\n{CALL}\n```", f"<tool_call>\n{CALL}\n</tool_call>",
+                  f"I call it:\n<tool_code>\n{ANSWER}\n</tool_code>",
+                  f"<|python_tag|>{ANSWER}", f"<code>\n{ANSWER}\n</code>",
+                  "<tool_call>\n<function=python>\n<parameter=code>\n"
+                  f"{ANSWER}\n</parameter>\n</function>\n</tool_call>")
+
+    def test_calls_of_another_tool(self):
+        self.is_not_run('<tool_call>\n{"name": "search", "arguments": {"code": "1"}}\n</tool_call>')
+        self.is_not_run('```json\n{"name": "python", "version": "3.11"}\n```')
+
+
+class Thoughts(Habit):
+    def test_are_taken_out(self):
+        """Drafts and answers in them are none; a fence left open there hides nothing."""
+        for habit in (
+            f"<think>\nI could\n```python\n1/0\n</think>\n{block(ANSWER)}",
+            f"<think>FINAL(41)</think>\n{block(ANSWER)}",
+            f"the tag was eaten: FINAL(41)\n</think>\n\n{block(ANSWER)}",
+        ):
+            with self.subTest(habit=habit):
+                result = self.run_habit(habit)
+                self.assertEqual(result["output"], "42")
+                executions = result["trace"]["iterations"][0]["codeExecutions"]
+                self.assertEqual([one["error"] for one in executions], [None])
+
+    def test_an_answer_in_an_open_one_is_none(self):
+        result = self.run_habit("<think>\nPerhaps FINAL(41)\n" + block("FINAL(41)"), "FINAL(42)")
+        self.assertEqual(result["output"], "42")
+        self.assertIn(OPEN_THOUGHT, self.told[1])
+        self.assertNotIn(NO_CODE, self.told[1])
+
+    def test_a_task_about_the_tags(self):
+        for habit, answer in (
+            ("FINAL(It opens with <think> and ends with </think>.)",
+             "It opens with <think> and ends with </think>."),
+            (block("FINAL('''\n<think>\n42\n</think>\n'''.strip())"), "<think>\n42\n</think>"),
+            ("Models write `<think>` first.\nFINAL(42)", "42"),
+        ):
+            with self.subTest(habit=habit):
+                self.assertEqual(self.run_habit(habit)["output"], answer)
+
+
+class Inventions(Habit):
+    def test_end_the_reply(self):
+        """The model plays our part: neither its code nor its answer of then count."""
+        for words in (
+            "Turn 2 of 9. Left: cost 1.00\n\nWhat happened since your last response",
+            "<output>\n[block 1]\n[stdout]\n41\n</output>",
+            "[block 1]\n[stdout]\n41",
+            "**Output:**\n```\n41\n```",
+            "```tool_output\n41\n```",
+            "Observation: 41",
+        ):
+            with self.subTest(words=words):
+                habit = f"{block(WORK)}\n\n{words}\n\n{block('total = 41')}\nFINAL(41)"
+                result = self.run_habit(habit, block("FINAL(total)"))
+                self.assertEqual(result["output"], "42")
+                self.assertIn(INVENTED, self.told[1])
+                kept = [text for role, text in self.requests[1].messages if role == "assistant"]
+                self.assertEqual(kept[-1], block(WORK).strip())
+
+    def test_what_only_looks_like_it(self):
+        for habit, answer in (
+            (f"Turn 1 of 9. Left: cost 1.00\n{block(ANSWER)}", "42"),
+            (block(WORK, "print('''\n<output>\n''')", "FINAL(total)"), "42"),
+            ("I looked.\n\nFINAL(\n[stdout]\n42\n)", "[stdout]\n42"),
+            ("Output:\n\nFINAL(42)", "42"),
+        ):
+            with self.subTest(habit=habit):
+                self.assertEqual(self.run_habit(habit)["output"], answer)
+
+
+class Answers(Habit):
+    def test_our_own_words(self):
+        for form in ("FINAL(the answer)", "FINAL(...)", "FINAL(<your answer>)", "**FINAL(value)**"):
+            with self.subTest(form=form):
+                result = self.run_habit(form, "FINAL(42)")
+                self.assertEqual(result["output"], "42")
+                self.assertIn(FORM, self.told[1])
+                self.assertNotIn(NO_CODE, self.told[1])
+
+    def test_our_own_words_as_an_answer(self):
+        """In quotes they are one, and so is what holds more than them."""
+        self.assertEqual(self.run_habit('FINAL("value")')["output"], "value")
+        self.assertEqual(self.run_habit("FINAL(the answer is 42)")["output"], "the answer is 42")
+
+    def test_other_spellings(self):
+        for habit in ("Final(42)", "final_answer(42)", "**Final(42)**."):
+            with self.subTest(habit=habit):
+                self.assertEqual(self.run_habit(habit)["output"], "42")
+        self.assertEqual(self.run_habit(f"{block(WORK)}\nFinalVar(total)")["output"], "42")
+
+    def test_words_of_that_spelling(self):
+        result = self.run_habit("Final(s) were played in May.", "FINAL(42)")
+        self.assertEqual(result["output"], "42")
+
+
+class Beside(Habit):
+    """FINAL beside code that has not run: the model saw no output of it."""
+
+    GUESS = f"{block(WORK, 'print(total)')}\nFINAL(41)"
+
+    def test_it_is_asked_whether_it_stands(self):
+        """ENG-6: with the output of the code, which it may go by or not."""
+        for second in ("FINAL(42)", block("FINAL(total)")):
+            with self.subTest(second=second):
+                result = self.run_habit(self.GUESS, second)
+                self.assertEqual(result["output"], "42")
+                self.assertIn(CONFIRM, self.told[1])
+                self.assertIn("42", self.told[1])
+                self.assertEqual(result["warnings"], [])
+
+    def test_what_it_then_says_counts(self):
+        """Also where it only says it again, with the code."""
+        for second in ("FINAL(41)", self.GUESS, "Yes, it stands.\n\nFINAL(41)"):
+            with self.subTest(second=second):
+                result = self.run_habit(self.GUESS, second)
+                self.assertEqual(result["output"], "41")
+                self.assertEqual(result["usage"]["iterations"], 2)
+
+    def test_it_is_not_lost(self):
+        """Where nothing can be asked any more it stands, as it would have without the question."""
+        result = self.run_habit(self.GUESS, arguments=["--max-iterations", "1"])
+        self.assertEqual(result["output"], "41")
+        self.assertEqual(result["trace"]["answerSource"], "final_direct")
+        self.assertEqual(result["stopReason"], "final")
+        result = self.run_habit(self.GUESS, lambda _: Reply(error="bad_request"))
+        self.assertEqual(result["output"], "41")
+        self.assertIn("was not confirmed", result["warnings"][0])
+        result = self.run_habit(self.GUESS, *["It stands, I think."] * 3)
+        self.assertEqual(result["output"], "41")
+
+    def test_code_takes_it_back(self):
+        result = self.run_habit(self.GUESS, block("total += 0"), "FINAL_VAR(total)")
+        self.assertEqual(result["output"], "42")
+
+    def test_a_variable_is_computed(self):
+        """FINAL_VAR is no guess: it is read when the code has run."""
+        result = self.run_habit(f"{block(WORK)}\nFINAL_VAR(total)")
+        self.assertEqual(result["output"], "42")
+        self.assertEqual(result["usage"]["iterations"], 1)
+
+
+class Forced(Habit):
+    """No code runs where an answer is forced, so none passes as words."""
+
+    CODE = "print(sum(map(int, context.split())))"
+
+    def force(self, *replies, status=0):
+        arguments = ["--max-iterations", "1"]
+        return self.run_habit(block("1"), *replies, arguments=arguments, status=status)
+
+    def test_code_is_no_answer(self):
+        fence = f"```python\n{self.CODE}\n```"
+        for habit in (
+            f"<think>Let me see.</think>\n{fence}", f"> ```python\n> {self.CODE}\n> ```",
+            f"\u200b{fence}", f"```tool_code\n{self.CODE}\n```", f"<|python_tag|>{self.CODE}",
+            self.CODE, f"FINAL(\n{fence}\n)", f"<tool_call>\n{CALL}\n</tool_call>", "FINAL()",
+            "FINAL(the answer)", "<think>It is 42", "<think>It is 42</think>\n",
+        ):
+            with self.subTest(habit=habit):
+                self.assertEqual(self.force(habit, "It is 42.")["output"], "It is 42.")
+                result = self.force(habit, habit, status=6)
+                self.assertIn("no answer could be forced", result["error"]["message"])
+
+    def test_words_are(self):
+        for words in ("42", "> 42", "The call is `f(x)`.", "f(x)", "x = 42", '{"a": [1]}',
+                      "```json\n[1]\n```", "Models write <think> first."):
+            with self.subTest(words=words):
+                self.assertEqual(self.force(words)["output"], words)
+
+    def test_thoughts_are_no_part_of_it(self):
+        self.assertEqual(self.force("<think>Hm.</think>\n\nIt is 42.")["output"], "It is 42.")
+
+
+if __name__ == "__main__":
+    unittest.main()
