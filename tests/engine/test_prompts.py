@@ -69,6 +69,17 @@ class Prompts(unittest.TestCase):
                 self.assertIn(said, ("FINAL(the answer)", "FINAL(...)", "FINAL_VAR(name)", "FINAL()",
                                      "FINAL(value)", 'FINAL_VAR("name")', "FINAL_VAR({{output}})"), name)
 
+    def test_placeholders_are_no_answers(self):
+        """ENG-2: whatever stands in a prompt in the place of an answer, the parser refuses."""
+        source = (SOURCE / "src/engine/placeholder.c").read_text()
+        table = re.search(r"placeholders\[\] = \{(.*?)\}", source, re.S).group(1)
+        refused = set(re.findall(r'"([^"]*)"', table)) | {"", "..."}
+        shown = set()
+        for name, text in {**PROMPTS, **SMALL}.items():
+            shown |= {(name, said) for said in re.findall(r"\bFINAL\(([^)]*)\)", text)}
+        self.assertIn("the answer", {said for _, said in shown})
+        self.assertEqual({pair for pair in shown if pair[1] not in refused}, set())
+
     def test_endings(self):
         """ENG-23: both ways to end a run, in text and in code."""
         self.assertIn("FINAL(the answer)", PROMPTS["root"])

@@ -28,6 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		total += touch(response.blocks[i]);
 		assert(text_trim(response.blocks[i]).size);
 	}
+	assert(touch(response.said) <= text.size);
+	assert(touch(response.form) <= response.said.size || response.invented);
+	assert(!response.form.size || !response.answer);
+	assert(!response_has_words(&response) || response.answer || response.said.size);
 	/* Nothing is said twice. */
 	assert(total <= text.size);
 	assert(response.answer || !response.value.size);
