@@ -37,7 +37,8 @@ check(len({str(answer) for answer in answers}) == 4, answers)
 GROUP.add("sub_runs_by_the_hundred", "died", """
 # Calls of four sub-runs each, as many as are let through at once: the runner counts the workers.
 for i in range(60):
-    say({"type": "rlm_query", "id": 5000 + i, "tasks": ["task-sleep"] * 4, "contexts": [None] * 4})
+    say({"type": "rlm_query", "id": 5000 + i, "tasks": ["task-sleep"] * 4, "contexts": [None] * 4,
+         "models": [None] * 4})
 time.sleep(2)
 os._exit(0)
 """)

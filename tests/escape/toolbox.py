@@ -144,7 +144,8 @@ def done(stdout="", **more):
 
 
 def query(number, *prompts, **more):
-    return {"type": "llm_query", "id": number, "prompts": list(prompts), "model": None, **more}
+    usual = dict.fromkeys(("model", "system", "max_tokens", "temperature"))
+    return {"type": "llm_query", "id": number, "prompts": list(prompts), "turns": [], **usual, **more}
 
 
 # The own memory

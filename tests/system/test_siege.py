@@ -21,6 +21,7 @@ SHARED_MAX = 350 * MIB
 
 RAW = """
 import json, os
+USUAL = dict.fromkeys(("model", "system", "max_tokens", "temperature"), None) | {"turns": []}
 def frame(message, *attached):
     if attached:
         message = dict(message, attachments=[len(a) for a in attached])
@@ -33,17 +34,18 @@ def put(data):
 """
 ATTACH = RAW + """
 for i in range(10**9):
-    put(frame({"type": "rlm_query", "id": i, "tasks": ["x"] * 8, "contexts": list(range(8))},
+    put(frame({"type": "rlm_query", "id": i, "tasks": ["x"] * 8, "contexts": list(range(8)),
+               "models": [None] * 8},
               *[b"x" * (2 << 20)] * 8))
 """
 MANY_PIECES = RAW + """
 for i in range(10**9):
-    put(frame({"type": "llm_query", "id": i, "prompts": list(range(500)), "model": None},
+    put(frame({"type": "llm_query", "id": i, "prompts": list(range(500)), **USUAL},
               *[b"x" * 70000] * 500))
 """
 MANY_PROMPTS = RAW + """
 for i in range(10**9):
-    put(frame({"type": "llm_query", "id": i, "prompts": ["x"] * 10000, "model": None}))
+    put(frame({"type": "llm_query", "id": i, "prompts": ["x"] * 10000, **USUAL}))
 """
 NEVER_READS = RAW + """
 for i in range(10**9):
@@ -147,7 +149,8 @@ class Memory(SiegeTest):
             resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
         hold = RAW + """
-put(frame({"type": "rlm_query", "id": 1, "tasks": ["wait"] * 45, "contexts": list(range(45))},
+put(frame({"type": "rlm_query", "id": 1, "tasks": ["wait"] * 45, "contexts": list(range(45)),
+           "models": [None] * 45},
           *[b"x" * 70000] * 45))
 import time; time.sleep(3600)
 """

@@ -395,7 +395,8 @@ def done(**more):
     say("done", stdout="forged", stderr="", error=None,
         **{"block": 1, "final": None, "answer": None, **more})
 def ask(*prompts, **more):
-    say("llm_query", id=7, prompts=prompts, model=None, **more)
+    say("llm_query", **{"id": 7, "prompts": prompts, "turns": [], "model": None, "system": None,
+                        "max_tokens": None, "temperature": None, **more})
 """
 
 
