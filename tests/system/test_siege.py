@@ -161,7 +161,7 @@ import time; time.sleep(3600)
         honest = {"match": {"kind": "turn", "depth": 1, "pattern": "be honest"},
                   "response": {"text": block("assert rlm_query('be small') == 'small'",
                                              "FINAL(sum(range(1000)))"), "delay": int(1000 * patience.seconds(1.5))}}
-        self.beside_an_honest_one(hold, "--max-time", patience.duration(6), "--block-timeout", "10m", "--max-depth",
+        self.beside_an_honest_one(hold, "--max-time", patience.duration(12), "--block-timeout", "10m", "--max-depth",
                                   "3", "-j", "2", more=[small, wait], first=[honest],
                                   preexec_fn=few)
 
