@@ -55,7 +55,8 @@ class Prompts(unittest.TestCase):
         """Outputs first, then the task, then what to do with both, and the budget last."""
         for name, text in [(name, prompts[name]) for prompts in (PROMPTS, {**PROMPTS, **SMALL})
                            for name in TURNS]:
-            places = [text.index("TASK: {{task}}"), text.index("FINAL("),
+            asked = "Do not answer yet" if text == SMALL["first_turn"] else "FINAL("
+            places = [text.index("TASK: {{task}}"), text.index(asked),
                       text.index("\nTurn {{turn}} of {{max_turns}}. Left: ")]
             if name != "first_turn_bare":
                 places.insert(0, text.index("{{output}}"))
