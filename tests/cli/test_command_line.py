@@ -29,7 +29,7 @@ USAGE = {
     "maxDepthReached", "cachedTokens", "estimated", "costComplete",
 }
 
-ANSWER = {"match": {"kind": "turn"}, "response": {"text": "FINAL(the answer)"}, "repeat": True}
+ANSWER = {"match": {"kind": "turn"}, "response": {"text": "FINAL('the answer')"}, "repeat": True}
 
 
 def block(code):
@@ -189,7 +189,7 @@ class OutputTest(CommandLineTest):
         for earlier, later in (
             ("< print('one\\ntwo')", "| one"), ("| one", "| two"), ("| two", "| wrong"),
             ("| wrong", "! ZeroDivisionError: division by zero"),
-            ("! ZeroDivisionError: division by zero", "< FINAL(the answer)"),
+            ("! ZeroDivisionError: division by zero", "< FINAL('the answer')"),
         ):
             self.assertLess(told.index(earlier), told.index(later), done.stderr)
         done = self.call("exec", *self.script(blocks, ANSWER), "-v", "task")

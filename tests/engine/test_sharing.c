@@ -28,7 +28,7 @@ json_t *sandbox_report(const struct sandbox *sandbox)
 
 static void say_answer(int out)
 {
-	say(out, "{\"type\":\"done\",\"block\":1,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
+	say(out, "{\"type\":\"done\",\"block\":2,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
 		 "\"final\":\"final_direct\",\"answer\":\"the end\"}");
 }
 
@@ -39,12 +39,15 @@ static int script(int in, int out)
 	const char *exec;
 
 	handshake(in, out);
+	hear(in); /* the look at the input */
+	say_done(out, "");
 	exec = hear(in);
 	if (strstr(exec, "share"))
-		say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"t\"],\"contexts\":[null]}");
+		say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"t\"],"
+			 "\"contexts\":[null],\"models\":[null]}");
 	else if (strstr(exec, "slice"))
 		say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"t\"],"
-			 "\"contexts\":[\"a slice\"]}");
+			 "\"contexts\":[\"a slice\"],\"models\":[null]}");
 	if (strstr(exec, "share") || strstr(exec, "slice"))
 		expect(in, "\"type\":\"reply\"");
 	say_answer(out);

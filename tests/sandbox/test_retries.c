@@ -152,7 +152,7 @@ static void make_mortal(int later)
 			 "    left -= 1\n"
 			 "    if not left: os.kill(os.getpid(), 9)\n"
 			 "os.register_at_fork(before=count)\n"
-			 "main = runpy.run_path('%s')['main']\n",
+			 "globals().update(runpy.run_path('%s'))\n",
 			 later, died, died, getenv("PROBE_REPL"));
 	unlink(repl);
 	unlink(died);

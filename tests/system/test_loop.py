@@ -103,7 +103,8 @@ def reply():
         take(size)
     return message
 def ask(number):
-    put({"type": "llm_query", "id": 1000 + number, "prompts": ["x"] * 9990, "model": "dear"})
+    put({"type": "llm_query", "id": 1000 + number, "prompts": ["x"] * 9990, "turns": [],
+         "model": "dear", "system": None, "max_tokens": None, "temperature": None})
 times = []
 ask(0)
 for number in range(1, 13):
