@@ -440,6 +440,13 @@ static size_t comment_end(const struct scan *scan)
 	return end;
 }
 
+static size_t skip_blanks(const struct scan *scan, size_t at)
+{
+	while (at < scan->text.size && one_of(scan->text.bytes[at], " \t\r"))
+		at++;
+	return at;
+}
+
 /* Goes on by one token, or what stands between two. */
 static bool step(struct scan *scan)
 {
@@ -451,12 +458,9 @@ static bool step(struct scan *scan)
 		scan->at++;
 		return scan->depth || end_line(scan);
 	} else if (c == ';') {
-		struct text rest;
-
-		scan->at++;
-		rest = text_trim(
-			text_slice(scan->text, scan->at, text_line_end(scan->text, scan->at)));
-		return !scan->depth && rest.size && end_line(scan);
+		scan->at = skip_blanks(scan, scan->at + 1);
+		/* Behind the last statement of a line it is another language's. */
+		return !scan->depth && peek(scan, 0) && peek(scan, 0) != '\n' && end_line(scan);
 	} else if (one_of(c, " \t\r")) {
 		scan->at++;
 	} else if (c == '\\' && one_of(peek(scan, 1), "\r\n")) {

@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -174,13 +176,28 @@ static void test_beginnings(void **state)
 	}
 }
 
+/* A quadratic scan of these takes minutes; a linear one milliseconds. */
+static void test_one_long_line(void **state)
+{
+	static const char unit[] = "f();";
+	const size_t size = 4 << 20;
+	char *text = test_malloc(size);
+	clock_t start = clock();
+
+	(void)state;
+	for (size_t i = 0; i < size; i++)
+		text[i] = unit[i % strlen(unit)];
+	assert_int_equal(shape_of(text_from(text, size - 1)), SHAPE_CALLS);
+	assert_in_range(clock() - start, 0, 2 * CLOCKS_PER_SEC);
+	test_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_statements),
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_beginnings),
+		cmocka_unit_test(test_statements),    cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_others),        cmocka_unit_test(test_beginnings),
+		cmocka_unit_test(test_one_long_line),
 	};
 
 	return cmocka_run_group_tests_name("shape", tests, NULL, NULL);
