@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import traceback
+import warnings
 
 _sources = {}
 
@@ -27,6 +28,8 @@ def install():
         if walk is not None:
             setattr(traceback, name, _walk_of_the_users(walk))
     threading.excepthook = _tell_of_thread
+    sys.unraisablehook = _tell_of_ignored
+    warnings.formatwarning = _of_no_file(warnings.formatwarning)
 
 
 def _walk_of_the_users(walk):
@@ -44,6 +47,24 @@ def _tell_of_thread(args):
     if args.exc_type is not SystemExit:
         name = args.thread.name if args.thread else threading.get_ident()
         sys.stderr.write(f"Exception in thread {name}:\n{render(args.exc_value)}")
+
+
+def _tell_of_ignored(args):
+    """What nobody can catch: out of __del__() and the like."""
+    error = args.exc_type() if args.exc_value is None else args.exc_value
+    place = getattr(args.object, "__qualname__", type(args.object).__name__)
+    sys.stderr.write(f"{args.err_msg or 'Exception ignored in'}: {place}\n{render(error)}")
+
+
+def _of_no_file(write):
+    """warnings.formatwarning(), which names a library's module and not where it lies."""
+
+    def formatwarning(message, category, filename, lineno, line=None):
+        if is_foreign(filename):
+            filename, line = os.path.basename(filename), line or ""  # else the file is looked for
+        return write(message, category, filename, lineno, line)
+
+    return formatwarning
 
 
 def render(error):

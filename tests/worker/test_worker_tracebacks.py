@@ -66,6 +66,29 @@ class Tracebacks(unittest.TestCase):
         self.assertIn("IndexError", done["stderr"])
         self.assertNotIn("/", done["stderr"])
 
+    def test_of_what_nobody_can_catch(self):
+        self.worker.run("import json\nclass D:\n    def __del__(self): json.loads('{')")
+        done = self.worker.run("D() and None")
+        self.assertRegex(done["stderr"], "^Exception ignored in: D.__del__\n")
+        self.assert_only(done["stderr"], "def __del__(self): json.loads('{')")
+
+    def test_of_an_interrupt_that_nobody_can_catch(self):
+        self.worker.run("import signal\nclass D:\n    def __del__(self):\n"
+                        "        signal.raise_signal(signal.SIGINT)")
+        done = self.worker.run("D() and None")
+        self.assertIn("its time was up", done["stderr"])
+        self.assert_only(done["stderr"], "signal.raise_signal(signal.SIGINT)")
+
+    def test_warnings_of_libraries_do_not_say_where_they_lie(self):
+        done = self.worker.run(
+            "import ast, warnings\nwarnings.simplefilter('always')\n"
+            "warnings.warn_explicit('w', UserWarning, ast.__file__, 7)\n"
+            "warnings.warn('mine')"
+        )
+        self.assertIn("ast.py:7: UserWarning: w\n", done["stderr"])
+        self.assertIn("<block 1>:4: UserWarning: mine\n  warnings.warn('mine')", done["stderr"])
+        self.assertNotIn("/", done["stderr"])
+
 
 if __name__ == "__main__":
     unittest.main()
