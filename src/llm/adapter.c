@@ -142,18 +142,18 @@ static void end_repetition(struct reply *reply, struct evbuffer *buffer)
 static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least *least,
 		      struct text text, struct error *err)
 {
+	size_t before = evbuffer_get_length(buffer);
+
 	if (reply->overlong || reply->repeating)
 		return true;
 	text = within_asked(reply, least, text);
-	if (text.size > REPLY_TEXT_MAX - evbuffer_get_length(buffer))
+	if (text.size > REPLY_TEXT_MAX - before)
 		return error_set(err, ERROR_BAD_REPLY, "the answer is longer than %d MiB",
 				 REPLY_TEXT_MAX >> 20);
 	if (text.size)
 		evbuffer_add(buffer, text.bytes, text.size);
-	if (reply->watched && evbuffer_get_length(buffer) >= reply->looked_at + LOOK_EVERY) {
-		reply->looked_at = evbuffer_get_length(buffer);
+	if (reply->watched && before / LOOK_EVERY < evbuffer_get_length(buffer) / LOOK_EVERY)
 		end_repetition(reply, buffer);
-	}
 	return true;
 }
 

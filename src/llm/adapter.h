@@ -40,7 +40,6 @@ struct reply {
 	bool watched;     /* for repetition (llm/repeat.h) */
 	bool repeating;   /* it is what came: what is here ends where that began */
 	int64_t repeated; /* tokens of what was dropped for it, estimated */
-	size_t looked_at; /* of the text or the thinking, whichever grows */
 	struct llm_usage usage; /* as far as reported, 0 where not */
 	bool usage_seen;        /* the provider reported it, all of it */
 	bool usage_absurd;      /* some of what it reported cannot be, and is left out */

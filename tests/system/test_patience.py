@@ -237,6 +237,13 @@ class Repetition(ProviderTest):
         server = self.serve("ollama", self.rambling("", thinking=self.PIECE * 1000), final("42"))
         self.assertEqual(self.ask(server).result["output"], "42")
 
+    def test_behind_long_thoughts(self):
+        """They have no part in how soon it is noticed."""
+        thoughts = "".join(f"Step {i} leads to {i * i}.\n" for i in range(500))
+        reply = Reply(text=self.PIECE * 300, thinking=thoughts, pieces=100)
+        result = self.ask(self.serve("ollama", reply, final("42"))).result
+        self.assertEqual((result["output"], self.content(result)), ("42", self.PIECE))
+
     def test_in_code(self):
         """Half a block does not run."""
         text = "```repl\nprint('begun')\n" + "print(context[:500])\n" * 1000
