@@ -296,12 +296,12 @@ static enum verdict ask_variable(struct run *run)
 	return then(run, RUN_ASK);
 }
 
-/* ENG-6: beside code it knew nothing of its outputs: these are shown first, where they can be. */
+/* ENG-6: beside code it knew nothing of its outputs: they are shown, if there is a turn left. */
 static enum verdict take_direct(struct run *run)
 {
 	struct text value = run->response.value;
 
-	if (!run->response.block_count || run->guess || run_blocked(run))
+	if (!run->response.block_count || run->guess)
 		return final(run, value, "final_direct");
 	run->guess = text_copy(value);
 	run->guess_size = value.size;

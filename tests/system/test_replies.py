@@ -181,6 +181,7 @@ class Beside(Habit):
         self.assertEqual(result["output"], "41")
         self.assertEqual(result["trace"]["answerSource"], "final_direct")
         self.assertEqual(result["stopReason"], "final")
+        self.assertIn("was not confirmed", " ".join(result["warnings"]))
         result = self.run_habit(self.GUESS, lambda _: Reply(error="bad_request"))
         self.assertEqual(result["output"], "41")
         self.assertIn("was not confirmed", result["warnings"][0])
