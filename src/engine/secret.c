@@ -24,14 +24,7 @@ static const char *by_last_part(const char *name, struct text text)
 		const char *name, *with, *what;
 	} rows[] = {
 #define SECRET_NAME(how, name, with, what) {how, name, with, what},
-#define SECRET_FOLDER(name, what)
-#define SECRET_TOKEN(prefix, of, least, what)
-#define SECRET_HEADER(first, then, what)
 #include "engine/secrets.def"
-#undef SECRET_HEADER
-#undef SECRET_TOKEN
-#undef SECRET_FOLDER
-#undef SECRET_NAME
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -46,15 +39,8 @@ static const char *by_folder(const char *part, size_t size)
 	static const struct {
 		const char *name, *what;
 	} rows[] = {
-#define SECRET_NAME(how, name, with, what)
 #define SECRET_FOLDER(name, what) {name, what},
-#define SECRET_TOKEN(prefix, of, least, what)
-#define SECRET_HEADER(first, then, what)
 #include "engine/secrets.def"
-#undef SECRET_HEADER
-#undef SECRET_TOKEN
-#undef SECRET_FOLDER
-#undef SECRET_NAME
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -147,15 +133,9 @@ static const char *secret_at(struct text text)
 		const char *then; /* NULL: a token */
 		const char *what;
 	} rows[] = {
-#define SECRET_NAME(how, name, with, what)
-#define SECRET_FOLDER(name, what)
 #define SECRET_TOKEN(prefix, of, least, what) {prefix, of, least, NULL, what},
 #define SECRET_HEADER(first, then, what)      {first, WORD, 0, then, what},
 #include "engine/secrets.def"
-#undef SECRET_HEADER
-#undef SECRET_TOKEN
-#undef SECRET_FOLDER
-#undef SECRET_NAME
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -177,15 +157,9 @@ enum { STARTS = 1, IN_WORD = 2 };
 static void classify(unsigned char classes[static 256])
 {
 	static const char prefixes[][32] = {
-#define SECRET_NAME(how, name, with, what)
-#define SECRET_FOLDER(name, what)
 #define SECRET_TOKEN(prefix, of, least, what) prefix,
 #define SECRET_HEADER(first, then, what)      first,
 #include "engine/secrets.def"
-#undef SECRET_HEADER
-#undef SECRET_TOKEN
-#undef SECRET_FOLDER
-#undef SECRET_NAME
 	};
 
 	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
