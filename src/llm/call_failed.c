@@ -38,11 +38,11 @@ static void count_failure(struct call *call, struct gate_failure *failure, int64
 	failure->waited = now - call->busy_since;
 }
 
-static void tell_wait(const struct call *call, const struct error *error, int64_t now, int64_t at)
+static void tell_wait(const struct call *call, int http_status, int64_t now, int64_t at)
 {
 	struct llm_wait wait = {
 		.reason = call->busy,
-		.http_status = error->http_status,
+		.http_status = http_status,
 		.waited_ms = now - call->busy_since,
 		.next_ms = at - now,
 	};
@@ -80,12 +80,12 @@ void call_failed(struct call *call, const struct error *error, bool retry)
 		failure.retry_after = tokens_reset(call->transfer);
 	again = gate_retry(call->provider->gate, &failure, now, clock_wall_ms(), call_jitter(), &at,
 			   &final);
-	call_close_attempt(call);
+	call_close_attempt(call); /* and with it `error`, where that is the transfer's */
 	if (!again || !may_spend_again(call)) {
 		call_finish(call, &final);
 		return;
 	}
-	tell_wait(call, error, now, at);
+	tell_wait(call, final.http_status, now, at);
 	call_reset_attempt(call);
 	call_wait(call, at - now);
 }
