@@ -21,6 +21,7 @@ struct source {
 	char *name;       /* owned; NULL: part of `context` */
 	const char *path; /* lent */
 	bool directory;
+	struct file_id file; /* zero: standard input or a directory */
 };
 
 static bool is_identifier(const char *string, size_t size)
@@ -89,6 +90,8 @@ static bool parse_source(const char *given, struct source *source, struct error 
 	source->directory = S_ISDIR(st.st_mode);
 	if (!source->directory && !S_ISREG(st.st_mode))
 		return no_file(source->path, err);
+	if (!source->directory)
+		source->file = (struct file_id){st.st_dev, st.st_ino};
 	return true;
 }
 
@@ -153,19 +156,23 @@ static bool build_input(const char *name, const struct source *sources, size_t c
 			const struct context_loading *loading, struct context *context,
 			struct error *err)
 {
+	auto_free struct file_id *files = xcalloc(count, sizeof *files);
 	bool together = false, ok = true;
 	struct loader *loader;
 	size_t found = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		files[i] = sources[i].file;
 		if (name == sources[i].name) {
 			found++;
 			together |= sources[i].directory;
 		}
+	}
 	if (!found)
 		return true;
 	loader = loader_new(name ? name : "context", together || found > 1, loading,
 			    context->notes);
+	loader_set_named(loader, files, count);
 	for (size_t i = 0; ok && i < count; i++)
 		if (name == sources[i].name)
 			ok = add_source(loader, &sources[i], found > 1, err);

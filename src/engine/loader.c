@@ -31,11 +31,13 @@ struct loader {
 	json_t *files;                         /* owned; NULL: a plain text without headers */
 	json_t *notes;                         /* lent */
 	const struct context_loading *loading; /* lent */
-	char *chunk;                           /* owned, CHUNK_SIZE bytes */
-	size_t characters;                     /* in `file` so far; counted only with headers */
-	char *left_out; /* owned; what was skipped so far, without names; or NULL */
-	bool open_line; /* the last entry did not end in a line feed */
-	char *damaged;  /* owned; the first files that are not UTF-8, ready to be shown; or NULL */
+	const struct file_id *named;           /* lent; what is a source itself */
+	size_t named_count;
+	char *chunk;       /* owned, CHUNK_SIZE bytes */
+	size_t characters; /* in `file` so far; counted only with headers */
+	char *left_out;    /* owned; what was skipped so far, without names; or NULL */
+	bool open_line;    /* the last entry did not end in a line feed */
+	char *damaged; /* owned; the first files that are not UTF-8, ready to be shown; or NULL */
 	size_t damaged_count;
 	struct {
 		size_t count;
@@ -55,6 +57,12 @@ struct loader *loader_new(const char *name, bool with_headers,
 	loader->loading = loading;
 	loader->chunk = xcalloc(CHUNK_SIZE, 1);
 	return loader;
+}
+
+void loader_set_named(struct loader *loader, const struct file_id *files, size_t count)
+{
+	loader->named = files;
+	loader->named_count = count;
 }
 
 void loader_free(struct loader *loader)
@@ -283,6 +291,18 @@ static bool search_secrets(struct loader *loader, const char *path, int fd, size
 	return *ret_what || size < CHUNK_SIZE || search_rest(loader, fd, ret_what, err);
 }
 
+static bool is_named(const struct loader *loader, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	for (size_t i = 0; i < loader->named_count; i++)
+		if (loader->named[i].device == st.st_dev && loader->named[i].number == st.st_ino)
+			return true;
+	return false;
+}
+
 /* `path` is that in the directory, `label` what is shown. */
 static bool add_found(struct loader *loader, const char *path, const char *label, int fd,
 		      struct error *err)
@@ -303,7 +323,8 @@ static bool add_found(struct loader *loader, const char *path, const char *label
 	if (!search_secrets(loader, path, fd, size, &secret, err))
 		return error_context(err, "%s", label);
 	if (secret) {
-		skip(loader, SKIP_SECRET, label, secret);
+		if (!is_named(loader, fd))
+			skip(loader, SKIP_SECRET, label, secret);
 		return true;
 	}
 	return add_entry(loader, label, fd, size, err) || error_context(err, "%s", label);

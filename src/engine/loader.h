@@ -10,16 +10,26 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "engine/context.h"
 
 struct loader;
 
+struct file_id {
+	dev_t device;
+	ino_t number;
+};
+
 /* `notes` is lent, as is the loading: what is skipped is added to the notes. All that is added
  * fails at its deadline and after a signal, as file_take_fd() does. */
 struct loader *loader_new(const char *name, bool with_headers, const struct context_loading *,
 			  json_t *notes);
+
+/* These files, lent, are sources themselves: a directory that leaves one out says nothing of it. */
+void loader_set_named(struct loader *, const struct file_id *, size_t count);
 void loader_free(struct loader *); /* NULL is fine */
 
 /* From where the descriptor stands to its end; `label` is the path in the header. */

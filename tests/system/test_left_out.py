@@ -115,7 +115,20 @@ class LeftOut(GuardedTest):
         text, err = self.sent("-c", "tree", "-c", "tree/.env")
         self.assertIn("A=1", text)
         self.assertNotIn(CONTENTS["aws"], text)
-        self.assertIn("skipped 2 files that look like secrets", err)
+        self.assertIn("skipped 1 file that looks like a secret: tree/key", err)
+
+    def test_what_is_sent_is_not_called_left_out(self):
+        """Neither to the user nor to the model, under whatever path or name it is sent."""
+        self.write("tree/.env", "A=1")
+        self.write("tree/main.py", "code")
+        for named in ("tree/.env", "tree/../tree/.env", "settings=tree/.env"):
+            with self.subTest(named):
+                answer = "FINAL(context + globals().get('settings', ''))"
+                outcome = self.replay([turn(block(answer))], "-c", "tree", "-c", named)
+                self.assertIn("A=1", outcome.out)
+                self.assertNotIn("skipped", outcome.err)
+                dry = self.replay([turn("FINAL(x)")], "--dry-run", "-c", "tree", "-c", named)
+                self.assertNotIn("left out", dry.out.partition("first turn")[2] + dry.err)
 
     def test_in_every_form(self):
         """In the result's warnings, before anything is sent (--dry-run), and of a named variable."""
