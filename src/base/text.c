@@ -57,6 +57,15 @@ struct text text_trim(struct text text)
 	return text;
 }
 
+struct text text_last_line(struct text text)
+{
+	const char *feed;
+
+	text = text_trim(text);
+	feed = text.size ? memrchr(text.bytes, '\n', text.size) : NULL;
+	return feed ? text_slice(text, (size_t)(feed - text.bytes) + 1, text.size) : text;
+}
+
 char *text_copy(struct text text)
 {
 	return xstrndup(text.bytes, text.size);

@@ -25,6 +25,7 @@ size_t text_line_end(struct text, size_t start); /* behind the line feed, or the
 bool text_equal(struct text, const char *string);
 bool text_starts(struct text, const char *prefix);
 struct text text_trim(struct text);                     /* without ASCII white space at both ends */
+struct text text_last_line(struct text);                /* of what text_trim() leaves */
 char *text_copy(struct text);                           /* owned, NUL-terminated */
 const char *text_find(struct text, const char *needle); /* first place, or NULL */
 

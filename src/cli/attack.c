@@ -109,16 +109,6 @@ static bool is_refusal(const char *refusals, const char *told)
 	return false;
 }
 
-/* A traceback's last line has the exception. */
-static struct text last_line(struct text text)
-{
-	const char *line;
-
-	text = text_trim(text);
-	line = memrchr(text.bytes, '\n', text.size);
-	return line ? text_from(line + 1, (size_t)(text.bytes + text.size - line - 1)) : text;
-}
-
 /* `stopped`: by an exception or a death, and not by its own will. */
 static void judge(struct assault *assault, bool stopped, struct text told)
 {
@@ -126,7 +116,7 @@ static void judge(struct assault *assault, bool stopped, struct text told)
 	struct attack_result result = {made->name, made->guarantee, made->what, ATTACK_GOT_THROUGH,
 				       ""};
 
-	text_escape(last_line(told), result.detail, sizeof result.detail);
+	text_escape(text_last_line(told), result.detail, sizeof result.detail);
 	if (stopped && is_refusal(made->refusals, result.detail))
 		result.verdict = ATTACK_REFUSED;
 	else if (stopped && strstr(result.detail, "ModuleNotFoundError"))

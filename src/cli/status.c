@@ -268,15 +268,13 @@ static void tell_query(const json_t *event)
 
 static void tell_block(const json_t *event)
 {
-	struct text error = text_trim(json_get_text(event, "error"));
-	const char *last = error.size ? memrchr(error.bytes, '\n', error.size) : NULL;
-	size_t before = last ? (size_t)(last + 1 - error.bytes) : 0;
+	struct text error = text_last_line(json_get_text(event, "error"));
 	char took[16];
 
 	clock_format(json_get_integer(event, "duration", 0), took);
 	if (error.size)
 		tell("[%.*s] block: %s, %.*s", ID_SHOWN, json_get_string(event, "run"), took,
-		     (int)(error.size - before), error.bytes + before);
+		     (int)error.size, error.bytes);
 	else
 		tell("[%.*s] block: %s, %zu bytes printed", ID_SHOWN, json_get_string(event, "run"),
 		     took, json_get_text(event, "stdout").size);

@@ -91,15 +91,6 @@ static size_t lines_of(struct text text)
 	return lines;
 }
 
-static struct text last_line(struct text text)
-{
-	const char *feed;
-
-	text = text_trim(text);
-	feed = text.size ? memrchr(text.bytes, '\n', text.size) : NULL;
-	return feed ? text_from(feed + 1, (size_t)(text.bytes + text.size - feed - 1)) : text;
-}
-
 static void add_output(const char *name, struct text text, struct evbuffer *out)
 {
 	if (!text.size)
@@ -122,7 +113,7 @@ void history_add_block(struct history *history, int64_t number, struct text code
 	add_output("output", block->stdout_text, turn);
 	add_output("standard error", block->stderr_text, turn);
 	if (block->failed)
-		add_output("failed", last_line(block->error), turn);
+		add_output("failed", text_last_line(block->error), turn);
 	if (evbuffer_get_length(turn) > TURN_MAX)
 		evbuffer_add_printf(turn, "- (blocks after it are not listed)\n");
 }

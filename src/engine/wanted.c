@@ -6,19 +6,9 @@ static const char head[] = "ModuleNotFoundError: No module named '";
 static const char tail[] = "': nothing can be installed here";
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
-static struct text last_line(struct text text)
-{
-	size_t start;
-
-	text = text_trim(text);
-	for (start = text.size; start && text.bytes[start - 1] != '\n'; start--)
-		;
-	return text_slice(text, start, text.size);
-}
-
 bool wanted_module(struct text traceback, char ret[WANTED_MAX + 1])
 {
-	struct text line = last_line(traceback), rest;
+	struct text line = text_last_line(traceback), rest;
 	size_t size = 0;
 
 	if (!text_starts(line, head))

@@ -60,6 +60,17 @@ static void test_trim(void **state)
 	assert_int_equal(text_trim(text_from("\0 ", 2)).size, 1);
 }
 
+static void test_last_line(void **state)
+{
+	struct text none = {0};
+
+	(void)state;
+	assert_text(text_last_line(text_of("a\nb\n c \n\n")), " c");
+	assert_text(text_last_line(text_of("one")), "one");
+	assert_text(text_last_line(text_of("\n\n")), "");
+	assert_int_equal(text_last_line(none).size, 0); /* nothing is added to no address */
+}
+
 /* A clip never cuts a character, and never loses more than the one it would have cut. */
 static void test_clip(void **state)
 {
@@ -286,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_compare_and_find),
 		cmocka_unit_test(test_trim),
+		cmocka_unit_test(test_last_line),
 		cmocka_unit_test(test_clip),
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_escape_joined),
