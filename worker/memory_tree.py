@@ -177,7 +177,7 @@ class Tree:
             raise failure(errno.EEXIST, path)
         elif node.data is None:
             raise failure(errno.EISDIR, path)
-        elif writes and node.given:
+        elif node.given and (writes or empties):
             raise failure(errno.EROFS, path)
         elif empties:
             resize(node, 0)
@@ -369,7 +369,7 @@ class Tree:
         self._need(src_dir_fd, dst_dir_fd)
         node, old, new = self._find(src), self._at(src), self._at(dst)
         there = self._nodes.get(new)
-        if node.given:
+        if node.given or self._given.get(new) is not None:
             raise failure(errno.EROFS, src, dst)
         if old == new:
             return

@@ -62,7 +62,7 @@ class Opening(FilesTest):
                         self.assertEqual(step(ours), step(real))
 
     def test_bad_arguments_as_real_files(self):
-        for arguments in (("f", "q"), ("f", "rw"), ("f", ""), ("f", "rbt"), ("f", "w", 0), ("f", 3),
+        for arguments in (("f", "q"), ("f", "rw"), ("f", ""), ("f", "rbt"), (os.devnull, "w", 0), ("f", 3),
                           ("f", "rb", -1, "utf-8"), ("a\0b",), (3.5,), (None,), ("f", "rr")):
             with self.subTest(arguments):
                 with self.assertRaises((TypeError, ValueError)) as real:
@@ -243,9 +243,14 @@ class Names(FilesTest):
         self.assertEqual(tree.listdir("/g"), ["f"])
         for action in (lambda: tree.open("/g/f", "w"), lambda: tree.open("/g/new", "w"),
                        lambda: tree.remove("/g/f"), lambda: tree.rename("/g/f", "x"),
-                       lambda: tree.truncate("/g/f", 0), lambda: tree.open("/g/f", "r+")):
+                       lambda: tree.truncate("/g/f", 0), lambda: tree.open("/g/f", "r+"),
+                       lambda: tree.os_open("/g/f", os.O_RDONLY | os.O_TRUNC)):
             self.assertRaises(OSError, action)
         self.assertEqual(tree.open("/g/f").read(), "data")
+        with tree.open("mine", "w") as file:
+            file.write("kept")
+        self.assertRaises(OSError, tree.rename, "mine", "/g/f")
+        self.assertEqual(tree.open("mine").read(), "kept")
 
 
 class Limits(FilesTest):
