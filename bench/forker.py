@@ -18,7 +18,7 @@ def load(worker_dir, library_path):
     library = template.load_library(worker_dir, _rlmd)
     importlib.import_module("repl")
     bare_fork = ctypes.PyDLL(library_path).bare_fork
-    template.settle(library)
+    template.settle(library, [])
     return bare_fork
 
 
