@@ -122,10 +122,26 @@ static bool opens(const struct mark *mark)
 	       !memchr(mark->info.bytes, '`', mark->info.size);
 }
 
+/* The mark by which a chat template ends a message, where a server has left it in the text. */
+static bool ends_message(struct text info)
+{
+	static const char *const marks[] = {
+		"<|im_end|>",    "<|eot_id|>", "<|eom_id|>",    /* ChatML; Llama 3 */
+		"<|end|>",       "</s>",       "<|endoftext|>", /* Phi; Mistral; GPT-2, Qwen */
+		"<end_of_turn>", "<end_code>",                  /* Gemma; smolagents */
+	};
+
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (text_starts(info, marks[i]))
+			return true;
+	return false;
+}
+
 static bool closes(const struct mark *mark, const struct mark *opening)
 {
 	return mark->character == opening->character && mark->length >= opening->length &&
-	       !mark->info.size && mark->columns <= opening->columns + CLOSING_INDENT_MAX;
+	       (!mark->info.size || ends_message(mark->info)) &&
+	       mark->columns <= opening->columns + CLOSING_INDENT_MAX;
 }
 
 static bool is_word(char c)

@@ -54,6 +54,13 @@ class Code(Habit):
         self.runs(*(f"```{name}\n{ANSWER}\n```" for name in (
             "tool_code", "ipython", "python-repl", "python3.11", "pycon", "{python}")))
 
+    def test_marks_of_chat_templates_behind_a_fence(self):
+        """What a server should have taken off; other words there are no end of a fence."""
+        self.runs(*(f"```python\n{ANSWER}\n```{mark}" for mark in (
+            "<|im_end|>", "</s>", "<end_of_turn>", "<|eot_id|>\n",
+            "<|im_end|>\n<|im_start|>user\n41<|im_end|>\n<|im_start|>assistant\nFINAL(41)")))
+        self.runs('```python\ntext = """\n```<b>\n"""\nFINAL(text.count("<b>") + 41)\n```')
+
     def test_tool_calls(self):
         self.runs(CALL, f"```json\n{CALL}\n```", f"<tool_call>\n{CALL}\n</tool_call>",
                   f"I call it:\n<tool_code>\n{ANSWER}\n</tool_code>",
