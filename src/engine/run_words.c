@@ -158,6 +158,8 @@ void run_note(struct run *run, const char *name, struct text output)
 
 void run_note_unknown(struct run *run, struct text variables)
 {
+	if (!variables.size)
+		variables = text_of("none but the inputs");
 	brief_unknown_variable(run_prompts(run), run->response.value, variables, run->news);
 }
 

@@ -150,6 +150,10 @@ class Answers(Habit):
         self.assertEqual(result["output"], "42")
         self.assertIn("FINAL_VAR(the_total) is no answer", self.told[1])
 
+    def test_a_variable_where_there_is_none(self):
+        self.run_habit("FINAL_VAR(total)", "FINAL(42)")
+        self.assertIn("These variables exist:\nnone but the inputs\nDefine it", self.told[1])
+
     def test_an_expression_in_final_var(self):
         """No variable has such a name; it is not taken for an answer."""
         result = self.run_habit(block(WORK), "FINAL_VAR(total + 1)", "FINAL_VAR(total)")
