@@ -68,7 +68,8 @@ void brief_summary(const struct prompt_set *, int64_t turns, struct text what,
 		   struct evbuffer *out);
 
 /* One of the notes without values: "no_code", "cut", "cut_text", "repeated", "serial", "confirm",
- * "invented", "thought"; or "lost", with why, or "form", with the answer's.
+ * "invented", "thought"; or "lost", with why, or "form" or "expression", with the
+ * answer's.
  */
 void brief_note(const struct prompt_set *, const char *name, struct text output,
 		struct evbuffer *out);

@@ -199,6 +199,27 @@ static void name_bare(struct text text, struct markdown *md, const struct marker
 	}
 }
 
+/* The last line of prose that is FINAL_VAR( ... ) with more than a name in it, whole. */
+static struct text find_expression(struct text text, const struct markdown *md)
+{
+	struct prose prose = {.text = text, .markdown = md};
+	struct text found = {0};
+	struct range line;
+
+	while (prose_line(&prose, &line)) {
+		size_t start = prose_start(text, line);
+		struct text words = text_trim(text_slice(text, start, line.end));
+
+		while (words.size && strchr(" *_#>-", words.bytes[0]))
+			words = text_slice(words, 1, words.size);
+		while (words.size && strchr(" *_.", words.bytes[words.size - 1]))
+			words.size--;
+		if (text_starts(words, "FINAL_VAR(") && words.bytes[words.size - 1] == ')')
+			found = words;
+	}
+	return found;
+}
+
 /* Takes off what is not the reply itself. Returns the size of the thoughts. */
 static size_t read_said(struct text text, struct writer *writer, char *thoughts, bool *cut,
 			struct response *ret)
@@ -241,6 +262,8 @@ void response_read(struct text text, bool cut, struct response *ret)
 	ret->cut_fence = cut && md.open;
 	if (form.kind && !marker.kind)
 		ret->form = text_slice(text, form.whole.start, form.whole.end);
+	else if (!marker.kind)
+		ret->form = find_expression(text, &md);
 	read_blocks(text, &md, &marker, &writer, ret);
 	ret->value = written(&writer, marker_value(&marker, writer.at));
 	read_thinking(text, &md, &marker, text_from(thoughts, thought), &writer, ret);

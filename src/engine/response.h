@@ -27,7 +27,7 @@ struct response {
 	struct text
 		thinking;  /* thoughts; all text outside of fences and of the marker that counts */
 	struct text said;  /* the reply itself, without thoughts and what was invented, trimmed */
-	struct text form;  /* no answer, for it is FINAL(the answer), FINAL() or the like */
+	struct text form;  /* no answer: FINAL(the answer), FINAL(), or FINAL_VAR( of no name */
 	bool only_code;    /* nothing but code, as the answer too */
 	bool cut_fence;    /* cut inside a code block, which is not in `blocks` */
 	bool invented;     /* it went on with outputs or turns of its own, which were cut off */

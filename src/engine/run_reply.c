@@ -54,7 +54,9 @@ void run_tell_reply(struct run *run)
 		run_note(run, "cut", none);
 	if (response->block_count && run->repeated)
 		run_note(run, "repeated", none);
-	if (response->form.size)
+	if (text_starts(response->form, "FINAL_VAR("))
+		run_note(run, "expression", text_clip(response->form, FORM_MAX));
+	else if (response->form.size)
 		run_note(run, "form", text_clip(response->form, FORM_MAX));
 	else if (response->thought_open && !run->cut)
 		run_note(run, "thought", none);

@@ -158,6 +158,13 @@ class Answers(Habit):
         """No variable has such a name; it is not taken for an answer."""
         result = self.run_habit(block(WORK), "FINAL_VAR(total + 1)", "FINAL_VAR(total)")
         self.assertEqual(result["output"], "42")
+        self.assertIn("FINAL_VAR(total + 1) is no answer", self.told[2])
+        self.assertNotIn(NO_CODE, self.told[2])
+        self.learns(block(WORK) + "\n**FINAL_VAR(len(total))**", "takes the name of one variable")
+        for other in ("Then FINAL_VAR(a + b) follows.", "`FINAL_VAR(a + b)`"):
+            with self.subTest(other=other):
+                self.run_habit(other, "FINAL(42)")
+                self.assertIn(NO_CODE, self.told[1])
 
     def test_an_expression_in_final_var_in_code(self):
         """ENG-3: neither; the turn after it is told so."""
