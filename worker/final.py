@@ -74,6 +74,8 @@ class Finish:
         such variable, or it is an expression: its value FINAL() takes.
         """
         value = self._named(name) if isinstance(name, str) else name
+        if is_untouched(value):
+            raise NameError(self._no_variable("answer"))
         if is_answer(value):
             value = value.get("content", "")
         self.final.give("final_var", plain(str(value)))
@@ -89,17 +91,20 @@ class Finish:
         if not literal:
             return text
         if bare.isidentifier():
-            names = ", ".join(self._names.user_names()[:variables.LINES_MAX]) or "none yet"
-            raise NameError(
-                f"FINAL_VAR(): there is no variable {bare!r}. Your variables: {names}. "
-                "To give a text itself as the answer use FINAL()."
-            )
+            raise NameError(self._no_variable(bare))
         if self._names.is_expression(text):
             raise NameError(
                 f"FINAL_VAR(): {text.strip()!r} is an expression, no variable's name. "
                 f"Write FINAL({text.strip()}), or give its value a name first."
             )
         return text
+
+    def _no_variable(self, name):
+        names = ", ".join(self._names.user_names()[:variables.LINES_MAX]) or "none yet"
+        return (
+            f"FINAL_VAR(): there is no variable {name!r}. Your variables: {names}. "
+            "To give a text itself as the answer use FINAL()."
+        )
 
 
 def is_literal(function):
@@ -129,6 +134,14 @@ def is_called(node, function):
 def new_answer():
     """The `answer` of other RLM libraries: setting "ready" ends the run."""
     return {"content": "", "ready": False}
+
+
+def is_untouched(value):
+    """Whether nobody has written to it: then it is no variable of the user's, nor an answer."""
+    return (
+        type(value) is dict and len(value) == 2 and value.get("ready") is False
+        and type(value.get("content")) is str and not value["content"]
+    )
 
 
 def is_answer(value):

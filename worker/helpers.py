@@ -5,7 +5,7 @@ import variables
 from answers import BudgetExceeded, LLMError
 from arguments import plain
 from calling import public
-from final import Finish, is_answer
+from final import Finish, is_answer, is_untouched
 from queries import Queries
 from texts import Texts
 
@@ -27,6 +27,7 @@ class Names:
     def has_variable(self, name):
         return (
             name in self.namespace and name not in self.table and not variables.is_special(name)
+            and not (name == "answer" and is_untouched(self.namespace[name]))
         )
 
     def has_value(self, text):

@@ -275,7 +275,8 @@ class Session:
         listing = variables.listing(self._namespace, self._helpers.user_names())
         value = None
         if self._helpers.has_variable(name):
-            value = variables.whole(self._namespace[name])
+            value = self._namespace[name]
+            value = variables.whole(value.get("content", "") if is_answer(value) else value)
             if exceeds(value, ANSWER_MAX):
                 listing = f"{name} is too large to be told: {len(value)} characters\n{listing}"
                 value = None

@@ -150,6 +150,16 @@ class Answers(Habit):
         self.assertEqual(result["output"], "42")
         self.assertIn("FINAL_VAR(the_total) is no answer", self.told[1])
 
+    def test_an_answer_that_was_never_written(self):
+        """The `answer` that stands ready for code of another library is no variable of theirs."""
+        habit = block("print(sum(map(int, context.split())))") + "\nFINAL_VAR(answer)"
+        self.learns(habit, "FINAL_VAR(answer) is no answer")
+        for call in ("FINAL_VAR(answer)", "FINAL_VAR('answer')"):
+            with self.subTest(call=call):
+                self.learns(block(call), "there is no variable 'answer'")
+        result = self.run_habit(block("answer['content'] = 'Paris'") + "\nFINAL_VAR(answer)")
+        self.assertEqual(result["output"], "Paris")
+
     def test_a_variable_where_there_is_none(self):
         self.run_habit("FINAL_VAR(total)", "FINAL(42)")
         self.assertIn("These variables exist:\nnone but the inputs\nDefine it", self.told[1])
