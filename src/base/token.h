@@ -22,7 +22,9 @@ struct token_counts {
 	int64_t of[TOKEN_CLASSES];
 };
 
-enum { TOKEN_EXACT = 512 << 10 }; /* bytes of a text of which each is looked at */
+/* Bytes of a text of which each is looked at: what a window holds, so that no prompt hides tokens
+ * from the purse. */
+enum { TOKEN_EXACT = 4 << 20 };
 
 /*
  * Counts while a text's bytes pass by, in pieces of any size. Zero is empty. Of what goes beyond

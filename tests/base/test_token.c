@@ -242,6 +242,29 @@ static void test_long(void **state)
 	}
 }
 
+/* A text as long as a window is looked at as a whole: where it is blank now and then, in whatever
+ * places, it is dense all the same. */
+static void test_blank_in_places(void **state)
+{
+	enum { SIZE = 3 << 20, EVERY = 64 << 10, BLANK = 2 << 10, APART = 64 << 10 };
+	char *bytes = malloc(SIZE);
+	struct token_scan whole = {0};
+	int64_t parts = 0;
+
+	(void)state;
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = i % EVERY < BLANK ? ' ' : "a1!B;2?c"[i % 8];
+	token_scan_feed(&whole, text_from(bytes, SIZE));
+	for (size_t at = 0; at < SIZE; at += APART) {
+		struct token_scan part = {0};
+
+		token_scan_feed(&part, text_from(bytes + at, APART));
+		parts += token_estimate(&part.counts);
+	}
+	free(bytes);
+	assert_in_range(token_estimate(&whole.counts), parts * 99 / 100, parts * 101 / 100);
+}
+
 /* Bytes that are no text are counted too, and nothing is nothing. */
 static void test_bytes(void **state)
 {
@@ -302,10 +325,10 @@ static void read_line(char *line, const char *directory)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_estimate), cmocka_unit_test(test_exceptions),
-		cmocka_unit_test(test_learn),    cmocka_unit_test(test_odd_bills),
-		cmocka_unit_test(test_pieces),   cmocka_unit_test(test_long),
-		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_estimate),        cmocka_unit_test(test_exceptions),
+		cmocka_unit_test(test_learn),           cmocka_unit_test(test_odd_bills),
+		cmocka_unit_test(test_pieces),          cmocka_unit_test(test_long),
+		cmocka_unit_test(test_blank_in_places), cmocka_unit_test(test_bytes),
 	};
 	char line[LINE_MAX];
 	FILE *table;
