@@ -14,6 +14,8 @@ enum {
 	 */
 	DELAY_MAX = 120000,
 	LAST_MS = 1000, /* before the end of a call's time no last attempt is worth it */
+	BELIEVED = 20,  /* times that a provider may name whatever wait it likes, after which ... */
+	HURRY = 1000,   /* ... it is asked no sooner, in ms */
 };
 
 struct gate {
@@ -127,6 +129,15 @@ static int64_t cut_short(const struct gate_failure *failure, int64_t now, int64_
 	return told || delay < left || left < 2 * LAST_MS ? delay : left / 2;
 }
 
+/* A provider that says "at once" for ever is not asked as fast as it answers. */
+static int64_t drawn_out(const struct gate_failure *failure, int64_t now, int64_t delay)
+{
+	int64_t half = (failure->deadline - now) / 2;
+	int64_t least = half < HURRY ? half : HURRY;
+
+	return failure->attempt <= BELIEVED || delay > least ? delay : least;
+}
+
 bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t now,
 		int64_t wall_now, double jitter, int64_t *ret_at, struct error *err)
 {
@@ -151,7 +162,7 @@ bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t n
 		return false;
 	}
 	if (patient)
-		delay = cut_short(failure, now, delay);
+		delay = drawn_out(failure, now, cut_short(failure, now, delay));
 	if (shared)
 		gate_slow(gate, failure, now, delay < DELAY_MAX ? delay : DELAY_MAX);
 	judge_count(gate, failure, patient, reason);

@@ -101,6 +101,12 @@ class Waiting(ProviderTest):
         self.assertIn("Loading model", error["message"])
         self.assertGreater(len(server.requests), 3)
 
+    def test_a_provider_that_always_says_at_once(self):
+        """It is not asked hundreds of times a second."""
+        server = self.serve("openai", *[busy(headers={"retry-after-ms": "1"})] * 22, final())
+        outcome = self.ask(server, "--jsonl")
+        self.assertEqual([event["next"] for event in self.waits(outcome)], [1] * 20 + [1000] * 2)
+
     def test_interrupted(self):
         """Ctrl-C does not wait for the model; a second one ends everything at once."""
         server = self.serve("openai", busy(headers={"retry-after-ms": "100000"}), final("so far"))
