@@ -1,5 +1,10 @@
 """What calls of models give to the code: an answer, or why there is none."""
 
+import sys
+
+# By this name pickle finds the classes, when `answers` is a module of the user's.
+sys.modules["_rlmd_answers"] = sys.modules[__name__]
+
 
 class Answer(str):
     """The text of an answer, exactly as it was given: a str.
@@ -9,6 +14,8 @@ class Answer(str):
     when its budget was spent, it was cut at its length limit.
     What is made of it (a slice, a sum) is a plain str.
     """
+
+    __module__ = "_rlmd_answers"
 
     def __new__(cls, text, reason=None):
         answer = super().__new__(cls, text)

@@ -121,6 +121,16 @@ class Library:
         if name not in self._modules:
             self._modules[name] = (kind, path, package, *self.store(data))
 
+    def withdraw(self, directory):
+        """Finds the Python modules of this directory no more; gives their names."""
+        names = [
+            name for name, (kind, path, *_) in self._modules.items()
+            if kind != EXTENSION and os.path.dirname(path) == directory
+        ]
+        for name in names:
+            del self._modules[name]
+        return names
+
     def store(self, data):
         """Keeps bytes of no module; what it gives is for stored()."""
         start, self._size = self._size, self._size + len(data)

@@ -11,6 +11,10 @@ class SourceText(str):
         self._files = Files(text, index)
         return self
 
+    def __reduce__(self):
+        """Pickled, it is its text alone."""
+        return str, (str.__str__(self),)
+
     @property
     def files(self):
         return self._files

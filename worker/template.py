@@ -67,6 +67,12 @@ def load_library(here, native):
     return library
 
 
+def free_names(library, here):
+    """Our modules have each other by now; their names are for modules of the user's."""
+    for name in library.withdraw(here):
+        sys.modules.pop(name, None)
+
+
 def preload(names, library):
     """The operator's modules, and for later imports the rest of their packages."""
     import importlib
@@ -129,6 +135,7 @@ def main():
     import repl
 
     sys.path.remove(here)
+    free_names(library, here)
     repl.install(library)
     preload(sys.argv[1:], library)
     check_threads()

@@ -453,7 +453,7 @@ class Interpreters(InputTest):
         executions, _ = self.blocks("import mine", arguments=python)
         self.assertIn("ModuleNotFoundError: No module named 'mine'", executions[0]["error"])
         for name, status, words in (
-            ("absent", 2, "cannot preload absent: ModuleNotFoundError"),
+            ("missing", 2, "cannot preload missing: ModuleNotFoundError"),
             ("raises", 2, "cannot preload raises: ValueError: oops"),
             ("exits", 2, "cannot preload exits: SystemExit"),
             ("threads", 2, "started threads"),

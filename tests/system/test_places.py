@@ -128,6 +128,9 @@ WORKS = (
     ("import contextlib, os\nwith open(os.devnull, 'w') as f, contextlib.redirect_stdout(f): print('x')\nprint('y')",
      "y"),
     ("open('written.py', 'w').write('def f(): return 5'); import written; print(written.f())", "5"),
+    ("names = 'helpers', 'search', 'answers', 'repl', 'library'\n"
+     "for n in names: open(n + '.py', 'w').write('v = %r' % n)\n"
+     "print([__import__(n).v for n in names] == [*names])", "True"),
     ("os.makedirs('pk'); open('pk/__init__.py', 'w').write('from .a import y'); "
      "open('pk/a.py', 'w').write('y = 2'); import pk; print(pk.y)", "2"),
     ("import runpy; print(sorted(runpy.run_path('written.py'))[-1])", "f"),
