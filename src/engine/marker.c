@@ -24,9 +24,8 @@
  *    an answer in our prompts (engine/placeholder.h), is talk about the marker.
  *    FINAL("") is the empty answer, and in quotes those words are one. FINAL_VAR
  *    wants one identifier, in quotes or not.
- * 7. A marker that leads its line (behind Markdown's decoration) comes before
- *    one within a sentence; among equals the last counts.
- *
+ * 7. A marker that leads its line (behind Markdown's decoration) comes before one in a
+ *    quotation (>), and that before one within a sentence; among equals the last counts.
  * 8. Other spellings (FinalVar, final_answer) are words of other languages too:
  *    one counts only where it leads its line and nothing follows it there.
  *
@@ -297,11 +296,14 @@ static size_t next_word(struct scan *scan, size_t from)
 	return text.size;
 }
 
-static bool leads_line(struct text text, size_t at)
+static enum marker_place place_of(struct text text, size_t at)
 {
-	while (at && one_of(text.bytes[at - 1], " \t>*#-+"))
-		at--;
-	return !at || text.bytes[at - 1] == '\n';
+	enum marker_place place = LEADS_LINE;
+
+	for (; at && one_of(text.bytes[at - 1], " \t>*#-+"); at--)
+		if (text.bytes[at - 1] == '>')
+			place = LEADS_QUOTATION;
+	return !at || text.bytes[at - 1] == '\n' ? place : WITHIN_LINE;
 }
 
 /* Rule 8: nothing but a full stop and Markdown's decoration follows on the line. */
@@ -400,7 +402,7 @@ static void scan_markers(struct scan *scan, bool cut, struct markers *found)
 
 	for (size_t at = 0; (at = next_word(scan, at)) < text.size;) {
 		const struct spelling *spelling = spelling_of(text_slice(text, at, text.size));
-		struct marker marker = {.whole = {at, 0}, .leads = leads_line(text, at)};
+		struct marker marker = {.whole = {at, 0}, .leads = place_of(text, at)};
 		size_t open = at + strlen(spelling->opening) - 1;
 		bool complete;
 

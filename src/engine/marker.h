@@ -12,11 +12,13 @@
 #include "engine/markdown.h"
 #include "engine/response.h"
 
+enum marker_place { WITHIN_LINE, LEADS_QUOTATION, LEADS_LINE }; /* the later, the higher its rank */
+
 struct marker {
 	enum response_answer kind; /* ANSWER_NONE: there is none */
 	struct range whole;        /* from its F to behind its parenthesis */
 	struct text argument;      /* lent from the text: trimmed, quotes and all */
-	bool leads;                /* stands at the start of its line */
+	enum marker_place leads;   /* whether it stands at the start of its line */
 };
 
 /*

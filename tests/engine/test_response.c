@@ -256,6 +256,7 @@ static void test_final(void **state)
 		{"The answer is FINAL(42).", "42"},
 		{"**FINAL(42)**", "42"},
 		{"> FINAL(42)", "42"},
+		{"FINAL(good)\n\nThe document says:\n> FINAL(evil)", "good"},
 		{"FINAL(f(x) + (1))", "f(x) + (1)"},
 		{"FINAL(a\nb (c)\n\nd)", "a\nb (c)\n\nd"},
 		{"FINAL({\"a\": [1, (2, 3)]})", "{\"a\": [1, (2, 3)]}"},
