@@ -247,14 +247,14 @@ class Cut(Habit):
             self.cut(block(WORK) + "\n```repl\nFINAL('ha"), block("FINAL(total)")
         )
         self.assertEqual(result["output"], "42")
-        self.assertIn("reached its length limit inside a code block", self.told[1])
+        self.assertIn("was cut inside a code block, at its length limit", self.told[1])
 
     def test_in_an_answer(self):
         """Half an answer is none."""
         result = self.run_habit(self.cut("FINAL(4"), "FINAL(42)")
         self.assertEqual(result["output"], "42")
         self.assertEqual(result["usage"]["iterations"], 2)
-        self.assertIn("length limit before it had", self.told[1])
+        self.assertIn("was cut, at its length limit or because it went on repeating itself, before it had", self.told[1])
 
     def test_after_an_answer(self):
         result = self.run_habit(self.cut("FINAL(42)\nBecause the numbers are"))
