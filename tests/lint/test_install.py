@@ -1,8 +1,14 @@
 """What `meson install` would put on a system: what its users can use, and nothing else."""
+import importlib.util
 import json
+import marshal
+import os
+import pathlib
 import re
 import shutil
+import struct
 import subprocess
+import tempfile
 import unittest
 
 import tree
@@ -26,6 +32,27 @@ class InstallTest(unittest.TestCase):
                         r"/rlmd/worker/messages\.py$", r"/rlmd/worker/_rlmd\.abi3\.so$"):
             with self.subTest(pattern):
                 self.assertEqual(len(self.those(pattern)), 1, self.places)
+
+    def test_the_session_is_compiled(self):
+        """Each of its modules, in the build tree and where it is installed, and for the paths there."""
+        with tempfile.TemporaryDirectory() as room:
+            subprocess.run([shutil.which("meson"), "install", "--no-rebuild", "--quiet",
+                            "--destdir", room, "-C", str(tree.BUILD)], check=True)
+            (installed,) = pathlib.Path(room).rglob("rlmd/worker")
+            for directory in (tree.BUILD / "worker", installed):
+                modules = list(directory.glob("*.py"))
+                self.assertGreater(len(modules), 20)
+                for module in modules:
+                    with self.subTest(module):
+                        self.assert_compiled(module)
+
+    def assert_compiled(self, module):
+        with open(importlib.util.cache_from_source(module), "rb") as file:
+            header, code = file.read(16), marshal.load(file)
+        status = os.stat(module)
+        self.assertEqual(header[:4], importlib.util.MAGIC_NUMBER)
+        self.assertEqual(struct.unpack("<3I", header[4:]), (0, int(status.st_mtime), status.st_size))
+        self.assertTrue(os.path.isabs(code.co_filename), code.co_filename)
 
     def test_nothing_that_cannot_be_linked(self):
         """A header is of use with a library and the file that tells pkg-config of it, or not."""
