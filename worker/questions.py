@@ -250,6 +250,8 @@ def task_of(function, what, given, context, model, own):
         model = members["model"] if members.get("model") is not None else model
     elif isinstance(given, tuple) and len(given) == 2 and context is None:
         given, context = given
+    if given and given is own and isinstance(context, str):
+        given, context = context, own  # a text beside the whole input is the task
     check_prompt(function, what, given, "for several tasks use batch_rlm_query()"
                  if function == "rlm_query" else None)
     if context is not None:

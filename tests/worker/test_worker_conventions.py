@@ -234,6 +234,7 @@ class Calls(Conventions):
             ("official: model=", "rlm_query('t', model='gpt-5-mini')",
              {**one, "models": ["gpt-5-mini"]}),
             ("official: prompt=", "rlm_query(prompt='t')", one),
+            ("swapped", "rlm_query(context, 'which host?')", {**one, "tasks": ["which host?"]}),
             ("models: context=", "rlm_query('t', context='c')", {**one, "contexts": [b"c"]}),
             ("models: the caller's own", "rlm_query('t', context=context)", one),
             ("a model's name for a text", "rlm_query('t', ctx='gpt-5-mini')",
