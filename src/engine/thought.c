@@ -13,7 +13,7 @@
 
 #include "engine/prose.h"
 
-enum { PARTS_MAX = 32 }; /* thoughts that are looked for, so that no text takes longer */
+enum { PARTS_MAX = 32 }; /* so that no text takes longer: of this one no end is looked for */
 
 static const struct tags {
 	const char *open, *close;
@@ -159,7 +159,9 @@ void thought_split(struct text text, char *said, char *thoughts, struct thought 
 		if (!tag.tags)
 			break;
 		if (tag.opens) {
-			size_t end = find_close(rest, tag.end, rest.size, tag.tags);
+			bool last = part + 1 == PARTS_MAX;
+			size_t end = last ? rest.size
+					  : find_close(rest, tag.end, rest.size, tag.tags);
 
 			add(rest, 0, tag.start, said, &ret->said);
 			add_thought(rest, tag.end, end, thoughts, &ret->thought);

@@ -208,6 +208,24 @@ static void test_thoughts(void **state)
 	ASSERT_ROWS(rows);
 }
 
+/* However many there are, none of them is read as anything else. */
+static void test_many_thoughts(void **state)
+{
+	static const char thought[] = "<think>\nFINAL(1)\n</think>\nso\n";
+	char text[100 * sizeof thought];
+	struct response response;
+
+	(void)state;
+	for (size_t count = 1; count < 100; count++) {
+		size_t size = count * (sizeof thought - 1);
+
+		memcpy(text + size - sizeof thought + 1, thought, sizeof thought - 1);
+		response_read(text_from(text, size), false, &response);
+		assert_int_equal(response.answer, ANSWER_NONE);
+		response_done(&response);
+	}
+}
+
 /* What a model makes up ends its reply. */
 static void test_inventions(void **state)
 {
@@ -315,10 +333,10 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_languages),  cmocka_unit_test(test_bare),
-		cmocka_unit_test(test_calls),      cmocka_unit_test(test_thoughts),
-		cmocka_unit_test(test_inventions), cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_languages),     cmocka_unit_test(test_bare),
+		cmocka_unit_test(test_calls),         cmocka_unit_test(test_thoughts),
+		cmocka_unit_test(test_many_thoughts), cmocka_unit_test(test_inventions),
+		cmocka_unit_test(test_answers),       cmocka_unit_test(test_words),
 	};
 
 	return cmocka_run_group_tests_name("replies", tests, NULL, NULL);
