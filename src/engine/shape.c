@@ -216,7 +216,7 @@ static bool read_word(struct scan *scan)
 		scan->at++;
 	name = text_slice(scan->text, start, scan->at);
 	if (one_of(peek(scan, 0), "'\"") && name.size <= PREFIX_MAX &&
-	    strspn(name.bytes, "rRbBfFuU") >= name.size) {
+	    one_of(name.bytes[0], "rRbBfFuU") && one_of(name.bytes[name.size - 1], "rRbBfFuU")) {
 		scan->line.tokens--;
 		return true; /* belongs to the string behind it */
 	}

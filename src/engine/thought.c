@@ -150,7 +150,7 @@ void thought_split(struct text text, char *said, char *thoughts, struct thought 
 	size_t at = 0;
 
 	*ret = (struct thought){0};
-	for (int part = 0; part < PARTS_MAX; part++) {
+	for (int part = 0; part < PARTS_MAX && at < text.size; part++) {
 		struct text rest = text_slice(text, at, text.size);
 		struct found tag = {0};
 
