@@ -3,6 +3,7 @@
 #include <event2/buffer.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 
@@ -39,6 +40,18 @@ bool text_starts(struct text text, const char *prefix)
 	size_t size = strlen(prefix);
 
 	return text.size >= size && (!size || !memcmp(text.bytes, prefix, size));
+}
+
+bool text_equal_caseless(struct text text, const char *string)
+{
+	return text.size == strlen(string) && text_starts_caseless(text, string);
+}
+
+bool text_starts_caseless(struct text text, const char *prefix)
+{
+	size_t size = strlen(prefix);
+
+	return text.size >= size && (!size || !strncasecmp(text.bytes, prefix, size));
 }
 
 static bool is_space(char c)

@@ -24,6 +24,8 @@ struct text text_slice(struct text, size_t start, size_t end);
 size_t text_line_end(struct text, size_t start); /* behind the line feed, or the text's end */
 bool text_equal(struct text, const char *string);
 bool text_starts(struct text, const char *prefix);
+bool text_equal_caseless(struct text, const char *string); /* letters of ASCII in either case */
+bool text_starts_caseless(struct text, const char *prefix);
 struct text text_trim(struct text);                     /* without ASCII white space at both ends */
 struct text text_last_line(struct text);                /* of what text_trim() leaves */
 char *text_copy(struct text);                           /* owned, NUL-terminated */

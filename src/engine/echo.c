@@ -6,7 +6,6 @@
 #include "engine/echo.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "engine/prose.h"
 
@@ -29,18 +28,6 @@ static const char *const outputs[] = {
 /* Languages of fences that hold outputs. */
 static const char *const languages[] = {"output", "tool_output", "tool_outputs", "stdout"};
 
-static bool starts(struct text text, const char *words)
-{
-	size_t size = strlen(words);
-
-	return text.size >= size && !strncasecmp(text.bytes, words, size);
-}
-
-static bool equals(struct text text, const char *words)
-{
-	return text.size == strlen(words) && starts(text, words);
-}
-
 /* Skips digits from `at` on. */
 static size_t skip_number(struct text text, size_t at)
 {
@@ -54,14 +41,14 @@ static bool is_turn(struct text line)
 {
 	size_t at = strlen("Turn "), end;
 
-	if (!starts(line, "Turn "))
+	if (!text_starts_caseless(line, "Turn "))
 		return false;
 	end = skip_number(line, at);
-	if (end == at || !starts(text_slice(line, end, line.size), " of "))
+	if (end == at || !text_starts_caseless(text_slice(line, end, line.size), " of "))
 		return false;
 	at = end + strlen(" of ");
 	end = skip_number(line, at);
-	return end > at && starts(text_slice(line, end, line.size), ". Left:");
+	return end > at && text_starts_caseless(text_slice(line, end, line.size), ". Left:");
 }
 
 /* "[block 3]", as an output of ours begins. */
@@ -69,7 +56,7 @@ static bool is_block(struct text line)
 {
 	size_t at = strlen("[block "), end;
 
-	if (!starts(line, "[block "))
+	if (!text_starts_caseless(line, "[block "))
 		return false;
 	end = skip_number(line, at);
 	return end > at && end + 1 == line.size && line.bytes[end] == ']';
@@ -80,7 +67,7 @@ static bool is_heading(struct text line)
 	if (is_turn(line))
 		return true;
 	for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
-		if (starts(line, headings[i]))
+		if (text_starts_caseless(line, headings[i]))
 			return true;
 	return false;
 }
@@ -98,10 +85,10 @@ static bool is_output(struct text line)
 {
 	struct text plain = undecorated(line);
 
-	if (is_block(line) || starts(line, "Observation:")) /* ReAct */
+	if (is_block(line) || text_starts_caseless(line, "Observation:")) /* ReAct */
 		return true;
 	for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
-		if (equals(line, outputs[i]) || equals(plain, outputs[i]))
+		if (text_equal_caseless(line, outputs[i]) || text_equal_caseless(plain, outputs[i]))
 			return true;
 	return false;
 }
@@ -115,7 +102,7 @@ static size_t find_fence(struct text text, const struct markdown *md)
 		const struct fence *fence = &md->fences[i];
 
 		for (size_t j = 0; code && j < sizeof languages / sizeof *languages; j++)
-			if (equals(fence_info(text, fence), languages[j]))
+			if (text_equal_caseless(fence_info(text, fence), languages[j]))
 				return fence->whole.start;
 		code |= fence->language != FENCE_OTHER;
 	}

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/alloc.h"
 #include "engine/quoting.h"
@@ -162,18 +161,13 @@ static struct text name_of(struct text info)
 	return text_slice(info, start, size);
 }
 
-static bool is_name(struct text name, const char *language)
-{
-	return strlen(language) == name.size && !strncasecmp(name.bytes, language, name.size);
-}
-
 /* python3.11, as prompts name the interpreter that runs */
 static bool is_version(struct text name)
 {
 	static const char python[] = "python3.";
 	size_t at = strlen(python);
 
-	if (name.size <= at || strncasecmp(name.bytes, python, at))
+	if (name.size <= at || !text_starts_caseless(name, python))
 		return false;
 	while (at < name.size && name.bytes[at] >= '0' && name.bytes[at] <= '9')
 		at++;
@@ -191,11 +185,11 @@ static enum fence_language language_of(struct text info)
 	struct text name = name_of(info);
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (is_name(name, names[i]))
+		if (text_equal_caseless(name, names[i]))
 			return FENCE_PYTHON;
 	if (is_version(name))
 		return FENCE_PYTHON;
-	return info.size && !is_name(name, "code") ? FENCE_OTHER : FENCE_BARE;
+	return info.size && !text_equal_caseless(name, "code") ? FENCE_OTHER : FENCE_BARE;
 }
 
 /* How many times there are at least `least` and at most `most` backticks in a row. */

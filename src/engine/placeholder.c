@@ -1,8 +1,5 @@
 #include "engine/placeholder.h"
 
-#include <string.h>
-#include <strings.h>
-
 /* Those of share/prompts, which tests/engine/test_prompts.py compares, and what models make of
  * them. */
 static const char *const placeholders[] = {
@@ -25,8 +22,7 @@ bool is_placeholder(struct text argument)
 {
 	argument = without_brackets(argument);
 	for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
-		if (argument.size == strlen(placeholders[i]) &&
-		    !strncasecmp(argument.bytes, placeholders[i], argument.size))
+		if (text_equal_caseless(argument, placeholders[i]))
 			return true;
 	return false;
 }

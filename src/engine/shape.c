@@ -7,7 +7,6 @@
 #include "engine/shape.h"
 
 #include <string.h>
-#include <strings.h>
 
 enum { BRACKETS_MAX = 64, PREFIX_MAX = 2, TRIPLE = 3 };
 
@@ -478,8 +477,7 @@ struct text shape_code(struct text text)
 	struct text first = text_trim(text_slice(text, 0, end));
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (first.size == strlen(names[i]) && end < text.size &&
-		    !strncasecmp(first.bytes, names[i], first.size))
+		if (end < text.size && text_equal_caseless(first, names[i]))
 			return text_slice(text, end, text.size);
 	return text;
 }

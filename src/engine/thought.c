@@ -9,7 +9,6 @@
 #include "engine/thought.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "engine/prose.h"
 
@@ -37,13 +36,6 @@ struct found {
 	size_t start, end;
 };
 
-static bool starts(struct text text, const char *tag)
-{
-	size_t size = strlen(tag);
-
-	return text.size >= size && !strncasecmp(text.bytes, tag, size);
-}
-
 static bool is_blank(struct text text, size_t start, size_t end)
 {
 	return !text_trim(text_slice(text, start, end)).size;
@@ -52,7 +44,7 @@ static bool is_blank(struct text text, size_t start, size_t end)
 static bool opens_at(struct text text, size_t at, struct found *ret)
 {
 	for (size_t i = 0; i < TAGS; i++)
-		if (starts(text_slice(text, at, text.size), tags[i].open)) {
+		if (text_starts_caseless(text_slice(text, at, text.size), tags[i].open)) {
 			*ret = (struct found){&tags[i], true, at, at + strlen(tags[i].open)};
 			return true;
 		}
@@ -75,7 +67,7 @@ static size_t find_close(struct text text, size_t at, size_t end, const struct t
 		if (!next)
 			break;
 		at = (size_t)(next - text.bytes);
-		if (starts(text_slice(text, at, end), tag->close) &&
+		if (text_starts_caseless(text_slice(text, at, end), tag->close) &&
 		    (at == from || !is_quote(text.bytes[at - 1])))
 			return at;
 	}
@@ -125,7 +117,8 @@ static bool has_tags(struct text text)
 			struct text rest = text_slice(text, at, text.size);
 
 			for (size_t i = 0; i < TAGS; i++)
-				if (starts(rest, tags[i].open) || starts(rest, tags[i].close))
+				if (text_starts_caseless(rest, tags[i].open) ||
+				    text_starts_caseless(rest, tags[i].close))
 					return true;
 		}
 	return false;

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -366,8 +365,7 @@ static struct text authority_of(struct text url)
 
 static bool is_http(struct text url)
 {
-	return (url.size >= 7 && !strncasecmp(url.bytes, "http://", 7)) ||
-	       (url.size >= 8 && !strncasecmp(url.bytes, "https://", 8));
+	return text_starts_caseless(url, "http://") || text_starts_caseless(url, "https://");
 }
 
 static bool is_clean(struct text url)

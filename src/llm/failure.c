@@ -307,16 +307,11 @@ static bool is_overflow(const struct complaint *complaint)
 	       mentions(complaint->words, overflows, COUNT(overflows));
 }
 
-static bool same_nocase(struct text text, const char *string)
-{
-	return text.size == strlen(string) && !strncasecmp(text.bytes, string, text.size);
-}
-
 static const struct verdict *find_verdict(const struct complaint *complaint)
 {
 	for (size_t i = 0; i < COUNT(codes); i++)
-		if (same_nocase(complaint->code, codes[i].sign) ||
-		    same_nocase(complaint->type, codes[i].sign))
+		if (text_equal_caseless(complaint->code, codes[i].sign) ||
+		    text_equal_caseless(complaint->type, codes[i].sign))
 			return &codes[i];
 	for (size_t i = 0; i < COUNT(phrases); i++)
 		if (strcasestr(complaint->words, phrases[i].sign))

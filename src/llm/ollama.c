@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -145,9 +144,9 @@ static struct text split_scheme(struct text given, struct host *host)
 			*host = (struct host){.scheme = "https", .default_port = "443"};
 		return given;
 	}
-	if (given.size >= 8 && !strncasecmp(given.bytes, "https://", 8))
+	if (text_starts_caseless(given, "https://"))
 		*host = (struct host){.scheme = "https", .default_port = "443"};
-	else if (given.size >= 7 && !strncasecmp(given.bytes, "http://", 7))
+	else if (text_starts_caseless(given, "http://"))
 		host->default_port = "80";
 	else
 		host->scheme = NULL;

@@ -290,22 +290,30 @@ static void test_lines(void **state)
 	assert_int_equal(text_slice(text, 5, 5).size, 0);
 }
 
+static void test_caseless(void **state)
+{
+	(void)state;
+	assert_true(text_equal_caseless(text_of("PyThon3.a"), "python3.A"));
+	assert_true(text_equal_caseless(text_from(NULL, 0), ""));
+	assert_false(text_equal_caseless(text_of("python"), "python3"));
+	assert_false(text_equal_caseless(text_of("python3"), "python"));
+	assert_true(text_starts_caseless(text_of("HTTPS://a"), "https://"));
+	assert_true(text_starts_caseless(text_from(NULL, 0), ""));
+	assert_false(text_starts_caseless(text_from("https", 4), "https"));
+	assert_false(
+		text_starts_caseless(text_of("h[tp"), "h{tp")); /* 0x20 apart, but no letters */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_compare_and_find),
-		cmocka_unit_test(test_trim),
-		cmocka_unit_test(test_last_line),
-		cmocka_unit_test(test_clip),
-		cmocka_unit_test(test_escape),
-		cmocka_unit_test(test_escape_joined),
-		cmocka_unit_test(test_escape_lines),
-		cmocka_unit_test(test_repair),
-		cmocka_unit_test(test_scan),
-		cmocka_unit_test(test_python_size),
-		cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_lines),         cmocka_unit_test(test_caseless),
+		cmocka_unit_test(test_empty),         cmocka_unit_test(test_compare_and_find),
+		cmocka_unit_test(test_trim),          cmocka_unit_test(test_last_line),
+		cmocka_unit_test(test_clip),          cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_escape_joined), cmocka_unit_test(test_escape_lines),
+		cmocka_unit_test(test_repair),        cmocka_unit_test(test_scan),
+		cmocka_unit_test(test_python_size),   cmocka_unit_test(test_copy),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
