@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/number.h"
 #include "budget/gauge.h"
 #include "engine/caller.h"
 #include "engine/cut_reply.h"
@@ -43,16 +44,6 @@ struct ask {
 	ask_done_fn *done;
 	void *owner;
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* By what no clock has a part in, or a replay would come to something else; times take little. */
 static int64_t bound(const struct room *room, const char *model, const struct llm_message *messages,
@@ -129,7 +120,7 @@ static int64_t sensible(const struct ask *ask)
 {
 	int64_t most = llm_max_output(ask->room->llm, ask->options.request.model);
 
-	return larger(smaller(ask->wanted, most), smaller(ask->wanted, ASK_TOKENS_FLOOR));
+	return int64_max(int64_min(ask->wanted, most), int64_min(ask->wanted, ASK_TOKENS_FLOOR));
 }
 
 /* How much output this amount pays for, at most what is wanted. */
@@ -174,8 +165,8 @@ static int64_t floor_of(const struct ask *ask, int64_t wanted)
 	const struct llm_request *request = &ask->options.request;
 
 	if (ask->cut)
-		return smaller(wanted, GROWTH * ask->cut->limit);
-	return smaller(wanted, ask_output_floor(ask->room, request->model, request->kind));
+		return int64_min(wanted, GROWTH * ask->cut->limit);
+	return int64_min(wanted, ask_output_floor(ask->room, request->model, request->kind));
 }
 
 /* While others may give something back, a call waits for enough not to be cut. */
@@ -266,8 +257,8 @@ static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64
 				     billed.tokens - ask->settled.tokens};
 
 	if (cut && usage->estimated && last.tokens) {
-		last.cost = larger(last.cost, ask->charge.amount.cost);
-		last.tokens = larger(last.tokens, ask->charge.amount.tokens);
+		last.cost = int64_max(last.cost, ask->charge.amount.cost);
+		last.tokens = int64_max(last.tokens, ask->charge.amount.tokens);
 		caller_warn_once(ask->options.caller,
 				 "Calls were cut off before their usage was reported: the most "
 				 "that they may have cost is taken from the budget");

@@ -1,5 +1,6 @@
 #include "engine/pace.h"
 
+#include "base/number.h"
 #include "engine/ask.h"
 
 enum {
@@ -9,16 +10,6 @@ enum {
 	MARGIN = 125,         /* per cent: an answer may take a quarter longer than any turn */
 	OUTPUT_MIN = 128,     /* tokens: with fewer there is no answer that is worth having */
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 static int known(const struct pace *pace)
 {
@@ -32,7 +23,7 @@ void pace_learn(struct pace *pace, int64_t ms, int64_t output)
 	if (ms <= 0)
 		return;
 	pace->turns[place].ms = ms;
-	pace->turns[place].output = larger(output, 1);
+	pace->turns[place].output = int64_max(output, 1);
 	pace->count++;
 }
 
@@ -48,11 +39,12 @@ static int64_t likely(const struct pace *pace, int turn)
 
 int64_t pace_closing(const struct pace *pace)
 {
-	int64_t usual = smaller(pace->all / USUAL_SHARE, USUAL_MS_MAX), most = 0;
+	int64_t usual = int64_min(pace->all / USUAL_SHARE, USUAL_MS_MAX), most = 0;
 
 	for (int i = 0; i < known(pace); i++)
-		most = larger(most, likely(pace, i));
-	return smaller(larger(usual, most * MARGIN / 100), larger(usual, pace->all / MOST_SHARE));
+		most = int64_max(most, likely(pace, i));
+	return int64_min(int64_max(usual, most * MARGIN / 100),
+			 int64_max(usual, pace->all / MOST_SHARE));
 }
 
 bool pace_too_late(const struct pace *pace, int64_t left)
@@ -75,5 +67,5 @@ int64_t pace_output(const struct pace *pace, int64_t ms)
 	}
 	if (fastest == 0 || fastest * (double)ms > (double)LLM_COUNT_MAX)
 		return INT64_MAX;
-	return larger((int64_t)(fastest * (double)ms), OUTPUT_MIN);
+	return int64_max((int64_t)(fastest * (double)ms), OUTPUT_MIN);
 }

@@ -1,13 +1,9 @@
 #include "engine/request.h"
 
 #include "base/json.h"
+#include "base/number.h"
 
 enum { WINDOW_PART = 4 }; /* of the model's window, at most, is asked for as a reply */
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
 
 int64_t request_output(const struct llm *llm, const struct engine_config *config, const char *model,
 		       int64_t usual)
@@ -15,7 +11,7 @@ int64_t request_output(const struct llm *llm, const struct engine_config *config
 	int64_t part = llm_window(llm, model) / WINDOW_PART;
 	int64_t most = usual > part ? usual : part;
 
-	return config->max_output_tokens ? smaller(config->max_output_tokens, most) : usual;
+	return config->max_output_tokens ? int64_min(config->max_output_tokens, most) : usual;
 }
 
 void request_use_settings(struct llm_request *request, const struct engine_config *config)
@@ -23,7 +19,7 @@ void request_use_settings(struct llm_request *request, const struct engine_confi
 	struct llm_sampling *sampling = &request->sampling;
 
 	if (config->max_output_tokens)
-		request->max_tokens = smaller(request->max_tokens, config->max_output_tokens);
+		request->max_tokens = int64_min(request->max_tokens, config->max_output_tokens);
 	if (!sampling->with_temperature) {
 		sampling->with_temperature = config->sampling.with_temperature;
 		sampling->temperature = config->sampling.temperature;

@@ -1,6 +1,7 @@
 #include "engine/reserve.h"
 
 #include "base/money.h"
+#include "base/number.h"
 #include "engine/ask.h"
 #include "engine/room.h"
 #include "llm/llm.h"
@@ -13,16 +14,6 @@ enum {
 	OUTPUT = 500, /* ... and of an answer to it that has room */
 	MESSAGES = 2, /* of a short request */
 };
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* Where no answer was forced yet, a turn's response is the nearest to it. */
 int64_t reserve_output(const struct room *room, const char *model, int64_t most)
@@ -69,13 +60,13 @@ static struct budget_amount with_whole(const struct reserve *reserve)
  * conversation is no use for it. */
 static int64_t keep(int64_t purse, int64_t least, int64_t brief, int64_t whole)
 {
-	int64_t most = smaller(least, purse / MOST);
+	int64_t most = int64_min(least, purse / MOST);
 
 	if (purse == BUDGET_UNLIMITED)
 		return 0;
 	if (whole <= purse / WHOLE)
-		most = larger(most, whole);
-	return larger(most, smaller(brief, purse / BRIEF));
+		most = int64_max(most, whole);
+	return int64_max(most, int64_min(brief, purse / BRIEF));
 }
 
 void reserve_adjust(struct reserve *reserve)
@@ -89,9 +80,9 @@ void reserve_adjust(struct reserve *reserve)
 	whole = with_whole(reserve);
 	charge_drop(&reserve->charge);
 	left = budget_remaining(reserve->budget);
-	left.cost = smaller(keep(purse.cost, least.cost, brief.cost, whole.cost), left.cost);
-	left.tokens = smaller(keep(purse.tokens, least.tokens, brief.tokens, whole.tokens),
-			      left.tokens);
+	left.cost = int64_min(keep(purse.cost, least.cost, brief.cost, whole.cost), left.cost);
+	left.tokens = int64_min(keep(purse.tokens, least.tokens, brief.tokens, whole.tokens),
+				left.tokens);
 	charge_take(&reserve->charge, reserve->budget, left, NULL);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/money.h"
+#include "base/number.h"
 #include "llm/adapter.h"
 
 #define COST_MAX 10000.0 /* dollars for one call that anybody would ask */
@@ -26,11 +27,6 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	if (stream && !(quirks & QUIRK_NO_STREAM_OPTIONS))
 		evbuffer_add_printf(out, ",\"stream_options\":{\"include_usage\":true}");
 	evbuffer_add(out, "}", 1);
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* OpenRouter's "cost" is only its own fee where the customer brought a key of the back end. */
@@ -79,8 +75,8 @@ static void take_usage(struct reply *reply, const json_t *usage)
 	check_cached(reply, &seen);
 	reply->usage_seen = whole && !reply->usage_absurd;
 	take_cost(reply, usage);
-	seen.cache_write = smaller(seen.cache_write, seen.input - seen.cache_read);
-	seen.reasoning = smaller(seen.reasoning, seen.output);
+	seen.cache_write = int64_min(seen.cache_write, seen.input - seen.cache_read);
+	seen.reasoning = int64_min(seen.reasoning, seen.output);
 	reply->usage = seen;
 }
 
