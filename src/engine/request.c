@@ -3,12 +3,10 @@
 #include "base/json.h"
 #include "base/number.h"
 
-enum { WINDOW_PART = 4 }; /* of the model's window, at most, is asked for as a reply */
-
 int64_t request_output(const struct llm *llm, const struct engine_config *config, const char *model,
 		       int64_t usual)
 {
-	int64_t part = llm_window(llm, model) / WINDOW_PART;
+	int64_t part = llm_window(llm, model) / REQUEST_WINDOW_PART;
 	int64_t most = usual > part ? usual : part;
 
 	return config->max_output_tokens ? int64_min(config->max_output_tokens, most) : usual;

@@ -9,6 +9,9 @@
 #include "engine/prompt_set.h"
 #include "llm/llm.h"
 
+/* This part of the model's window, at most, is asked for as a reply. */
+enum { REQUEST_WINDOW_PART = 4 };
+
 /*
  * How much output is asked for where the settings do not say: `usual`; else what they say, of a
  * `usual` call and of a turn at most a quarter of the model's window, if that is more.

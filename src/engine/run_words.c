@@ -11,7 +11,6 @@
 #include "engine/run_private.h"
 
 enum {
-	WINDOW_PART = 4, /* of the model's window, at most, is asked for as an answer */
 	LONE_CALLS = 4,  /* of one block, that make a hint worth its tokens */
 	SHRINKS_MAX = 2, /* how often a request that was too long is made smaller */
 };
@@ -317,7 +316,7 @@ static int64_t plea_output(const struct run *run, int64_t usual)
 void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 {
 	bool forced = kind == LLM_FORCED;
-	int64_t most = run->history.window / WINDOW_PART;
+	int64_t most = run->history.window / REQUEST_WINDOW_PART;
 	int64_t wanted = forced ? plea_output(run, max_tokens)
 				: request_output(run->room->llm, run->room->config, run_model(run),
 						 max_tokens);
