@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rlmd/rlmd.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -39,12 +41,6 @@ enum {
 #define RLMD_PLAN_NOBODY     SIZE_MAX  /* no operation's index */
 #define RLMD_PLAN_UNLIMITED  INT64_MAX /* of a budget */
 #define RLMD_PLAN_NO_TIMEOUT (-1)
-
-/* Lends; need not end in NUL. */
-struct rlmd_text {
-	const char *bytes;
-	size_t size;
-};
 
 /* What went wrong. */
 

@@ -330,7 +330,7 @@ void call_release(struct rlmd_call *call)
 
 static char *message_of(const struct rlmd_plan_answer *answer)
 {
-	struct text text = text_of(answer->message);
+	struct rlmd_text text = text_of(answer->message);
 
 	if (!text.size)
 		text = text_of("failed without a word");

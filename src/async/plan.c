@@ -98,7 +98,7 @@ static bool check_name(size_t index, struct rlmd_text id, struct rlmd_plan_error
 	if (id.size > RLMD_PLAN_ID_MAX)
 		return fault_set(err, "operations[%zu].id: is longer than %d bytes", index,
 				 RLMD_PLAN_ID_MAX);
-	if (substitute_id(id) != id.size || !text_is_utf8(text_from(id.bytes, id.size)))
+	if (substitute_id(id) != id.size || !text_is_utf8(id))
 		return fault_set(err,
 				 "operations[%zu].id: \"%s\" has something else than letters, "
 				 "digits and - _ . : / @ +",

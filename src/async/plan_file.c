@@ -403,7 +403,7 @@ static bool load(struct rlmd_plan_file *file, struct rlmd_text text, struct rlmd
 
 	if (!check_size(text, err))
 		return false;
-	file->document = json_read(text_from(text.bytes, text.size), DEPTH_MAX, &why);
+	file->document = json_read(text, DEPTH_MAX, &why);
 	if (!file->document)
 		return fault_set(err, "the plan is %s", why.text);
 	if (!read_document(file, err))

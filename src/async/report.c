@@ -54,7 +54,7 @@ static void add_end(json_t *object, const struct rlmd_plan_result *result)
 static json_t *result_object(const struct rlmd_plan_result *result, const char *name)
 {
 	json_t *object = json_pack("{s:s}", "id", name);
-	struct text response = text_from(result->response.bytes, result->response.size);
+	struct rlmd_text response = result->response;
 
 	json_object_set_new(object, "response",
 			    result->status == RLMD_PLAN_SUCCEEDED ? json_from_text(response)

@@ -98,7 +98,7 @@ bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *re
 }
 
 /* A pipe that is writable takes so much at once, though it be a blocking one. */
-static size_t piece_of(int fd, struct text text)
+static size_t piece_of(int fd, struct rlmd_text text)
 {
 	struct stat st;
 
@@ -130,7 +130,7 @@ static bool await_reader(int fd, int64_t patience_ms, int signals, struct error 
 	return error_set(err, ERROR_INTERNAL, "nobody read for %d s", (int)(patience_ms / 1000));
 }
 
-static bool write_piece(int fd, struct text *text, size_t size, struct error *err)
+static bool write_piece(int fd, struct rlmd_text *text, size_t size, struct error *err)
 {
 	ssize_t written = write(fd, text->bytes, size);
 
@@ -141,7 +141,7 @@ static bool write_piece(int fd, struct text *text, size_t size, struct error *er
 	return true;
 }
 
-static bool feed(int fd, struct text text, int64_t patience_ms, int signals, struct error *err)
+static bool feed(int fd, struct rlmd_text text, int64_t patience_ms, int signals, struct error *err)
 {
 	while (text.size)
 		if (!await_reader(fd, patience_ms, signals, err) ||
@@ -150,12 +150,12 @@ static bool feed(int fd, struct text text, int64_t patience_ms, int signals, str
 	return true;
 }
 
-bool file_write_fd(int fd, struct text text, struct error *err)
+bool file_write_fd(int fd, struct rlmd_text text, struct error *err)
 {
 	return feed(fd, text, WAIT_FOREVER, interrupt_count(), err);
 }
 
-bool file_feed_fd(int fd, struct text text, int64_t patience_ms, struct error *err)
+bool file_feed_fd(int fd, struct rlmd_text text, int64_t patience_ms, struct error *err)
 {
 	return feed(fd, text, patience_ms, 1, err);
 }
@@ -216,7 +216,7 @@ bool file_may_write(const char *path, struct stat *ret, enum error_kind kind, st
 	return true;
 }
 
-bool file_write(const char *path, struct text text, struct error *err)
+bool file_write(const char *path, struct rlmd_text text, struct error *err)
 {
 	auto_free char *temporary = xasprintf("%s.XXXXXX", path);
 	auto_close int fd = mkostemp(temporary, O_CLOEXEC);

@@ -21,7 +21,7 @@ char *file_read(const char *path, size_t limit, size_t *ret_size, struct error *
  * Replaces `path` by `text`, for its owner only: a temporary file beside it is renamed, so that a
  * reader sees the old one or the new one. Not flushed to the disk. ERROR_INPUT with the path.
  */
-bool file_write(const char *path, struct text, struct error *);
+bool file_write(const char *path, struct rlmd_text, struct error *);
 
 /*
  * The next bytes of a descriptor, as many as there are, waiting where there are none yet; 0 at its
@@ -36,11 +36,11 @@ bool file_may_go_on(int64_t deadline, struct error *);
 
 /* All of `text` to a descriptor, waiting where it must, but not on after a signal that comes
  * meanwhile (base/interrupt.h). ERROR_INTERNAL with the reason; ERROR_CANCELLED for a signal. */
-bool file_write_fd(int fd, struct text, struct error *);
+bool file_write_fd(int fd, struct rlmd_text, struct error *);
 
 /* The same while a run goes on, whose own the first signal is, to a reader who may have stopped
  * reading: given up once it took nothing for so long, or when a second signal comes. */
-bool file_feed_fd(int fd, struct text, int64_t patience_ms, struct error *);
+bool file_feed_fd(int fd, struct rlmd_text, int64_t patience_ms, struct error *);
 
 /*
  * Whether nobody else could have written what an open file says: it belongs to us or to root, and

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-struct json_shape json_look(struct text text)
+struct json_shape json_look(struct rlmd_text text)
 {
 	struct json_shape shape = {0};
 	bool in_string = false;
@@ -35,7 +35,7 @@ struct json_shape json_look(struct text text)
 	return shape;
 }
 
-json_t *json_read(struct text text, unsigned max_depth, struct error *err)
+json_t *json_read(struct rlmd_text text, unsigned max_depth, struct error *err)
 {
 	json_error_t error;
 	json_t *value;
@@ -53,14 +53,14 @@ json_t *json_read(struct text text, unsigned max_depth, struct error *err)
 	return value;
 }
 
-struct text json_text(const json_t *value)
+struct rlmd_text json_text(const json_t *value)
 {
 	if (!json_is_string(value))
-		return (struct text){0};
+		return (struct rlmd_text){0};
 	return text_from(json_string_value(value), json_string_length(value));
 }
 
-json_t *json_from_text(struct text text)
+json_t *json_from_text(struct rlmd_text text)
 {
 	json_t *value = json_stringn(text.bytes ? text.bytes : "", text.size);
 	auto_evbuffer struct evbuffer *repaired = NULL;
@@ -87,7 +87,7 @@ bool json_get_bool(const json_t *object, const char *key, bool otherwise)
 	return json_is_boolean(value) ? json_is_true(value) : otherwise;
 }
 
-struct text json_get_text(const json_t *object, const char *key)
+struct rlmd_text json_get_text(const json_t *object, const char *key)
 {
 	return json_text(json_object_get(object, key));
 }
@@ -99,7 +99,7 @@ const char *json_get_string(const json_t *object, const char *key)
 	return string ? string : "";
 }
 
-static void quote_valid(struct text text, struct evbuffer *out)
+static void quote_valid(struct rlmd_text text, struct evbuffer *out)
 {
 	static const char short_escapes[] = "\"\\\b\f\n\r\t", short_names[] = "\"\\bfnrt";
 	size_t start = 0;
@@ -121,7 +121,7 @@ static void quote_valid(struct text text, struct evbuffer *out)
 	evbuffer_add(out, text.bytes + start, text.size - start);
 }
 
-void json_quote(struct text text, struct evbuffer *out)
+void json_quote(struct rlmd_text text, struct evbuffer *out)
 {
 	auto_evbuffer struct evbuffer *repaired = NULL;
 

@@ -26,25 +26,25 @@ struct json_shape {
 };
 
 /* Takes no memory, and a small part of the time that reading takes. */
-struct json_shape json_look(struct text);
+struct json_shape json_look(struct rlmd_text);
 
 /* One JSON value from `text`, new; NULL and ERROR_BAD_REPLY otherwise. */
-json_t *json_read(struct text, unsigned max_depth, struct error *);
+json_t *json_read(struct rlmd_text, unsigned max_depth, struct error *);
 
 /* The bytes of a JSON string, lent while it lives; empty for anything else and NULL. */
-struct text json_text(const json_t *);
+struct rlmd_text json_text(const json_t *);
 
 /* A JSON string of any bytes, new; invalid UTF-8 becomes U+FFFD. */
-json_t *json_from_text(struct text);
+json_t *json_from_text(struct rlmd_text);
 
 /* The member as an integer; `otherwise` where it is missing or no integer. */
 int64_t json_get_integer(const json_t *object, const char *key, int64_t otherwise);
 bool json_get_bool(const json_t *object, const char *key, bool otherwise);
-struct text json_get_text(const json_t *object, const char *key);
+struct rlmd_text json_get_text(const json_t *object, const char *key);
 const char *json_get_string(const json_t *object, const char *key); /* lent; "" where it is none */
 
 /* Appends `text` to `out` as a quoted JSON string; invalid UTF-8 becomes U+FFFD. */
-void json_quote(struct text, struct evbuffer *out);
+void json_quote(struct rlmd_text, struct evbuffer *out);
 
 /* Appends the compact form of `value`; with `sorted` the canonical one. */
 void json_write(const json_t *value, bool sorted, struct evbuffer *out);

@@ -42,7 +42,7 @@ struct memfile *memfile_new_private(const char *name)
 	return file;
 }
 
-static bool write_all(int fd, struct text text)
+static bool write_all(int fd, struct rlmd_text text)
 {
 	while (text.size) {
 		ssize_t written = write(fd, text.bytes, text.size);
@@ -58,8 +58,8 @@ static bool write_all(int fd, struct text text)
 /* Moves to a memory file; the bytes stay where they are lent. */
 static bool spill(struct memfile *file, struct error *err)
 {
-	struct text bytes = file->map ? text_from(file->map, file->scan.bytes)
-				      : text_from(file->heap, file->heap_size);
+	struct rlmd_text bytes = file->map ? text_from(file->map, file->scan.bytes)
+					   : text_from(file->heap, file->heap_size);
 
 	file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file->fd >= 0 && write_all(file->fd, bytes))
@@ -67,7 +67,7 @@ static bool spill(struct memfile *file, struct error *err)
 	return error_errno(err, ERROR_INPUT, "no memory file for %zu bytes", file->scan.bytes);
 }
 
-static void keep_on_heap(struct memfile *file, struct text text)
+static void keep_on_heap(struct memfile *file, struct rlmd_text text)
 {
 	if (file->heap_size + text.size > file->heap_room) {
 		file->heap_room = (file->heap_size + text.size) * 2;
@@ -97,7 +97,7 @@ static bool make_room(struct memfile *file, size_t size)
 	return true;
 }
 
-static bool keep_in_map(struct memfile *file, struct text text, struct error *err)
+static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct error *err)
 {
 	size_t before = file->scan.bytes - text.size;
 
@@ -111,7 +111,7 @@ static bool keep_in_map(struct memfile *file, struct text text, struct error *er
 	return true;
 }
 
-bool memfile_append(struct memfile *file, struct text text, struct error *err)
+bool memfile_append(struct memfile *file, struct rlmd_text text, struct error *err)
 {
 	assert(!file->sealed);
 	text_scan_feed(&file->scan, text);
@@ -214,7 +214,7 @@ const struct text_scan *memfile_scan(const struct memfile *file)
 	return &file->scan;
 }
 
-struct text memfile_text(struct memfile *file)
+struct rlmd_text memfile_text(struct memfile *file)
 {
 	void *map;
 
@@ -223,7 +223,7 @@ struct text memfile_text(struct memfile *file)
 	if (!file->map) {
 		map = mmap(NULL, file->scan.bytes, PROT_READ, MAP_PRIVATE, file->fd, 0);
 		if (map == MAP_FAILED)
-			return (struct text){0};
+			return (struct rlmd_text){0};
 		file->map = map;
 		file->map_room = file->scan.bytes;
 	}

@@ -27,7 +27,7 @@ struct memfile *memfile_new(const char *name);
 struct memfile *memfile_new_private(const char *name);
 
 /* Appends; only before the seal. ERROR_INPUT when there is no memory or descriptor for it. */
-bool memfile_append(struct memfile *, struct text, struct error *);
+bool memfile_append(struct memfile *, struct rlmd_text, struct error *);
 
 /* No more writing, by anybody, ever (F_SEAL_*); the counts are final after it. */
 bool memfile_seal(struct memfile *, struct error *);
@@ -42,4 +42,4 @@ size_t memfile_size(const struct memfile *); /* bytes */
 const struct text_scan *memfile_scan(const struct memfile *);
 
 /* The bytes, mapped read-only at the first call, lent while a reference is held. */
-struct text memfile_text(struct memfile *);
+struct rlmd_text memfile_text(struct memfile *);

@@ -7,47 +7,47 @@
 
 #include "base/alloc.h"
 
-struct text text_of(const char *string)
+struct rlmd_text text_of(const char *string)
 {
-	return (struct text){string, string ? strlen(string) : 0};
+	return (struct rlmd_text){string, string ? strlen(string) : 0};
 }
 
-struct text text_from(const void *bytes, size_t size)
+struct rlmd_text text_from(const void *bytes, size_t size)
 {
-	return (struct text){bytes, size};
+	return (struct rlmd_text){bytes, size};
 }
 
-struct text text_slice(struct text text, size_t start, size_t end)
+struct rlmd_text text_slice(struct rlmd_text text, size_t start, size_t end)
 {
 	return text_from(text.bytes + start, end - start);
 }
 
-size_t text_line_end(struct text text, size_t start)
+size_t text_line_end(struct rlmd_text text, size_t start)
 {
 	const char *feed = memchr(text.bytes + start, '\n', text.size - start);
 
 	return feed ? (size_t)(feed - text.bytes) + 1 : text.size;
 }
 
-bool text_equal(struct text text, const char *string)
+bool text_equal(struct rlmd_text text, const char *string)
 {
 	return text.size == strlen(string) &&
 	       (!text.size || !memcmp(text.bytes, string, text.size));
 }
 
-bool text_starts(struct text text, const char *prefix)
+bool text_starts(struct rlmd_text text, const char *prefix)
 {
 	size_t size = strlen(prefix);
 
 	return text.size >= size && (!size || !memcmp(text.bytes, prefix, size));
 }
 
-bool text_equal_caseless(struct text text, const char *string)
+bool text_equal_caseless(struct rlmd_text text, const char *string)
 {
 	return text.size == strlen(string) && text_starts_caseless(text, string);
 }
 
-bool text_starts_caseless(struct text text, const char *prefix)
+bool text_starts_caseless(struct rlmd_text text, const char *prefix)
 {
 	size_t size = strlen(prefix);
 
@@ -59,7 +59,7 @@ static bool is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-struct text text_trim(struct text text)
+struct rlmd_text text_trim(struct rlmd_text text)
 {
 	while (text.size && is_space(text.bytes[0])) {
 		text.bytes++;
@@ -70,7 +70,7 @@ struct text text_trim(struct text text)
 	return text;
 }
 
-struct text text_last_line(struct text text)
+struct rlmd_text text_last_line(struct rlmd_text text)
 {
 	const char *feed;
 
@@ -79,17 +79,17 @@ struct text text_last_line(struct text text)
 	return feed ? text_slice(text, (size_t)(feed - text.bytes) + 1, text.size) : text;
 }
 
-char *text_copy(struct text text)
+char *text_copy(struct rlmd_text text)
 {
 	return xstrndup(text.bytes, text.size);
 }
 
-const char *text_find(struct text text, const char *needle)
+const char *text_find(struct rlmd_text text, const char *needle)
 {
 	return text.size ? memmem(text.bytes, text.size, needle, strlen(needle)) : NULL;
 }
 
-struct text text_clip(struct text text, size_t size)
+struct rlmd_text text_clip(struct rlmd_text text, size_t size)
 {
 	if (text.size <= size)
 		return text;
@@ -108,7 +108,7 @@ struct text text_clip(struct text text, size_t size)
  * `ret_skip` set to how many bytes to give up (the maximal subpart, as Unicode
  * chapter 3.9 recommends, so that repairs agree with Python's).
  */
-static size_t sequence(struct text text, uint32_t *ret_point, size_t *ret_skip)
+static size_t sequence(struct rlmd_text text, uint32_t *ret_point, size_t *ret_skip)
 {
 	const unsigned char *s = (const unsigned char *)text.bytes;
 	unsigned char low = 0x80, high = 0xbf;
@@ -187,7 +187,7 @@ static void escape_point(uint32_t point, char out[static ESCAPE_ROOM])
 
 /* The escape of the character at the start; returns how many bytes it stands for. `before` is the
  * character before it, and becomes this one. */
-static size_t escape_one(struct text text, uint32_t *before, char out[static ESCAPE_ROOM])
+static size_t escape_one(struct rlmd_text text, uint32_t *before, char out[static ESCAPE_ROOM])
 {
 	uint32_t point = 0;
 	size_t skip;
@@ -203,7 +203,7 @@ static size_t escape_one(struct text text, uint32_t *before, char out[static ESC
 	return size ? size : 1;
 }
 
-void text_escape(struct text text, char *out, size_t out_size)
+void text_escape(struct rlmd_text text, char *out, size_t out_size)
 {
 	size_t used = 0;
 	uint32_t before = 0;
@@ -222,7 +222,7 @@ void text_escape(struct text text, char *out, size_t out_size)
 	out[used] = '\0';
 }
 
-void text_escape_lines(struct text text, struct evbuffer *out)
+void text_escape_lines(struct rlmd_text text, struct evbuffer *out)
 {
 	uint32_t before = 0;
 	char one[ESCAPE_ROOM];
@@ -247,7 +247,7 @@ void text_escape_lines(struct text text, struct evbuffer *out)
 }
 
 /* How many bytes at the start are valid UTF-8; `ret_skip` bytes after them are not. */
-static size_t valid_prefix(struct text text, size_t *ret_skip)
+static size_t valid_prefix(struct rlmd_text text, size_t *ret_skip)
 {
 	size_t i = 0;
 	uint32_t point;
@@ -268,7 +268,7 @@ static size_t valid_prefix(struct text text, size_t *ret_skip)
 	return i;
 }
 
-void text_repair(struct text text, struct evbuffer *out)
+void text_repair(struct rlmd_text text, struct evbuffer *out)
 {
 	while (text.size) {
 		size_t skip;
@@ -281,14 +281,14 @@ void text_repair(struct text text, struct evbuffer *out)
 	}
 }
 
-bool text_is_utf8(struct text text)
+bool text_is_utf8(struct rlmd_text text)
 {
 	size_t skip;
 
 	return valid_prefix(text, &skip) == text.size;
 }
 
-struct text text_in(struct evbuffer *buffer)
+struct rlmd_text text_in(struct evbuffer *buffer)
 {
 	const unsigned char *bytes = evbuffer_pullup(buffer, -1);
 
@@ -352,7 +352,7 @@ static void scan_byte(struct text_scan *scan, uint8_t c)
 	scan->need = scan->have = 0;
 }
 
-void text_scan_feed(struct text_scan *scan, struct text text)
+void text_scan_feed(struct text_scan *scan, struct rlmd_text text)
 {
 	const char *at = text.bytes, *end = at ? at + text.size : at;
 	uint64_t word;
@@ -383,7 +383,7 @@ int64_t text_scan_tokens(const struct text_scan *scan)
 	return token_estimate(&scan->tokens.counts);
 }
 
-int64_t text_tokens(struct text text)
+int64_t text_tokens(struct rlmd_text text)
 {
 	struct token_scan scan = {0};
 

@@ -1,7 +1,7 @@
 /*
  * base/text.h - bytes with a length, UTF-8, and how much of what they hold.
  *
- * A struct text lends: it never owns its bytes, and need not end in NUL.
+ * A struct rlmd_text lends: it never owns its bytes, and need not end in NUL.
  */
 #pragma once
 
@@ -9,47 +9,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rlmd/rlmd.h>
+
 #include "base/token.h"
 
 struct evbuffer;
 
-struct text {
-	const char *bytes;
-	size_t size;
-};
+struct rlmd_text text_of(const char *string); /* NULL gives the empty text */
+struct rlmd_text text_from(const void *bytes, size_t size);
+struct rlmd_text text_slice(struct rlmd_text, size_t start, size_t end);
+size_t text_line_end(struct rlmd_text, size_t start); /* behind the line feed, or the text's end */
+bool text_equal(struct rlmd_text, const char *string);
+bool text_starts(struct rlmd_text, const char *prefix);
 
-struct text text_of(const char *string); /* NULL gives the empty text */
-struct text text_from(const void *bytes, size_t size);
-struct text text_slice(struct text, size_t start, size_t end);
-size_t text_line_end(struct text, size_t start); /* behind the line feed, or the text's end */
-bool text_equal(struct text, const char *string);
-bool text_starts(struct text, const char *prefix);
-bool text_equal_caseless(struct text, const char *string); /* letters of ASCII in either case */
-bool text_starts_caseless(struct text, const char *prefix);
-struct text text_trim(struct text);                     /* without ASCII white space at both ends */
-struct text text_last_line(struct text);                /* of what text_trim() leaves */
-char *text_copy(struct text);                           /* owned, NUL-terminated */
-const char *text_find(struct text, const char *needle); /* first place, or NULL */
+/* Letters of ASCII in either case. */
+bool text_equal_caseless(struct rlmd_text, const char *string);
+bool text_starts_caseless(struct rlmd_text, const char *prefix);
+
+struct rlmd_text text_trim(struct rlmd_text);      /* without ASCII white space at both ends */
+struct rlmd_text text_last_line(struct rlmd_text); /* of what text_trim() leaves */
+char *text_copy(struct rlmd_text);                 /* owned, NUL-terminated */
+const char *text_find(struct rlmd_text, const char *needle); /* first place, or NULL */
 
 /* The longest prefix of at most `size` bytes that does not cut a UTF-8 sequence. */
-struct text text_clip(struct text, size_t size);
+struct rlmd_text text_clip(struct rlmd_text, size_t size);
 
 /*
  * For terminals and logs: what cannot be seen as what it is (base/unseen.def) and invalid bytes
  * become \n, \t, \x1b, \u202e and the like; joiners and variation selectors pass where writing
  * needs them. Always terminates `out`; cuts what does not fit.
  */
-void text_escape(struct text, char *out, size_t out_size);
+void text_escape(struct rlmd_text, char *out, size_t out_size);
 
 /* The same into an evbuffer, line feeds and tabs left as they are. */
-void text_escape_lines(struct text, struct evbuffer *out);
+void text_escape_lines(struct rlmd_text, struct evbuffer *out);
 
 /* Appends `text` to `out`, each invalid UTF-8 sequence replaced by U+FFFD. */
-void text_repair(struct text, struct evbuffer *out);
-bool text_is_utf8(struct text);
+void text_repair(struct rlmd_text, struct evbuffer *out);
+bool text_is_utf8(struct rlmd_text);
 
 /* All of a buffer's bytes, lent until it changes; empty, but not NULL, where there are none. */
-struct text text_in(struct evbuffer *);
+struct rlmd_text text_in(struct evbuffer *);
 
 /*
  * Owned bytes gathered in an evbuffer, as one NUL-terminated string; the
@@ -72,12 +72,12 @@ struct text_scan {
 	uint8_t need, have, low, high;
 };
 
-void text_scan_feed(struct text_scan *, struct text);
+void text_scan_feed(struct text_scan *, struct rlmd_text);
 void text_scan_end(struct text_scan *);
 
 /* What a text is for a model of which nothing is known yet: token_estimate(). */
 int64_t text_scan_tokens(const struct text_scan *);
-int64_t text_tokens(struct text);
+int64_t text_tokens(struct rlmd_text);
 
 /* Bytes that Python needs for it as a str: 1, 2 or 4 a character (PEP 393). */
 size_t text_scan_python_size(const struct text_scan *);

@@ -152,7 +152,7 @@ static enum kind kind_by(struct token_scan *scan, uint8_t c)
 }
 
 /* Each character counts for so many like it. */
-static void look(struct token_scan *scan, struct text text, int64_t weight)
+static void look(struct token_scan *scan, struct rlmd_text text, int64_t weight)
 {
 	for (size_t i = 0; i < text.size; i++) {
 		enum kind kind = kind_by(scan, (uint8_t)text.bytes[i]);
@@ -180,7 +180,7 @@ static size_t stretch(const struct token_scan *scan, int64_t *ret_weight)
 	return place < SAMPLE ? SAMPLE - place : BLOCK - place;
 }
 
-void token_scan_feed(struct token_scan *scan, struct text text)
+void token_scan_feed(struct token_scan *scan, struct rlmd_text text)
 {
 	while (text.size) {
 		int64_t weight;

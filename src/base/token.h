@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-struct text;
+struct rlmd_text;
 
 enum token_class {
 #define TOKEN_CLASS(name, each, doubt, what) TOKEN_##name,
@@ -41,7 +41,7 @@ struct token_scan {
 	uint8_t changes; /* between letters, digits and capitals since the last other character */
 };
 
-void token_scan_feed(struct token_scan *, struct text);
+void token_scan_feed(struct token_scan *, struct rlmd_text);
 
 void token_counts_add(struct token_counts *, const struct token_counts *more);
 

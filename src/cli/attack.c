@@ -110,7 +110,7 @@ static bool is_refusal(const char *refusals, const char *told)
 }
 
 /* `stopped`: by an exception or a death, and not by its own will. */
-static void judge(struct assault *assault, bool stopped, struct text told)
+static void judge(struct assault *assault, bool stopped, struct rlmd_text told)
 {
 	const struct attack *made = &attacks[assault->next++];
 	struct attack_result result = {made->name, made->guarantee, made->what, ATTACK_GOT_THROUGH,

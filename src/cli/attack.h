@@ -29,7 +29,7 @@ struct assault;
 
 struct assault_events {
 	/* First of all: version and path of the interpreter that workers are. */
-	void (*on_python)(void *owner, struct text);
+	void (*on_python)(void *owner, struct rlmd_text);
 	/* Once for each attack, in order. */
 	void (*on_result)(void *owner, const struct attack_result *);
 	/* The end; `err` is NULL where all were tried, and else why there was no worker. */

@@ -5,6 +5,7 @@
  * are, attacked from inside, and only then is told which walls stood.
  */
 #include <event2/event.h>
+#include <rlmd/rlmd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,7 +84,7 @@ static void begin_findings(struct doctor *doctor)
 				     "layers", "attacks", "warnings", "problems");
 }
 
-static void on_python(void *owner, struct text python)
+static void on_python(void *owner, struct rlmd_text python)
 {
 	struct doctor *doctor = owner;
 

@@ -8,7 +8,7 @@
 
 static void add_string(struct evbuffer *out, const char *label, const json_t *string)
 {
-	struct text text = json_text(string);
+	struct rlmd_text text = json_text(string);
 
 	evbuffer_add_printf(out, "%-16s", label);
 	evbuffer_add(out, text.bytes, text.size);
@@ -17,8 +17,8 @@ static void add_string(struct evbuffer *out, const char *label, const json_t *st
 
 static void add_context(struct evbuffer *out, const json_t *context)
 {
-	struct text type = json_get_text(context, "contentType");
-	struct text name = json_get_text(context, "name");
+	struct rlmd_text type = json_get_text(context, "contentType");
+	struct rlmd_text name = json_get_text(context, "name");
 
 	evbuffer_add_printf(
 		out,
@@ -31,7 +31,7 @@ static void add_context(struct evbuffer *out, const json_t *context)
 
 static void add_prompt(struct evbuffer *out, const char *heading, const json_t *prompt)
 {
-	struct text text = json_text(prompt);
+	struct rlmd_text text = json_text(prompt);
 
 	evbuffer_add_printf(out, "\n===== %s =====\n", heading);
 	evbuffer_add(out, text.bytes, text.size);

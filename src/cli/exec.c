@@ -57,7 +57,7 @@ static bool prepare(struct exec *exec, struct error *err)
 	return ok;
 }
 
-static struct text task_of(const struct exec *exec)
+static struct rlmd_text task_of(const struct exec *exec)
 {
 	return text_from(exec->input.task, exec->input.task_size);
 }

@@ -28,7 +28,7 @@ struct output {
 };
 
 /* As a terminal may see it; `safe` holds it where `fd` is one. */
-static struct text presentable(int fd, struct text text, struct evbuffer *safe)
+static struct rlmd_text presentable(int fd, struct rlmd_text text, struct evbuffer *safe)
 {
 	if (!isatty(fd))
 		return text;
@@ -36,7 +36,7 @@ static struct text presentable(int fd, struct text text, struct evbuffer *safe)
 	return text_in(safe);
 }
 
-static void write_trace(struct output *output, struct text line)
+static void write_trace(struct output *output, struct rlmd_text line)
 {
 	auto_evbuffer struct evbuffer *safe = evbuffer_new();
 	struct error err;
@@ -130,7 +130,7 @@ void output_free(struct output *output)
 	free(output);
 }
 
-bool output_text(struct output *output, struct text text, struct error *err)
+bool output_text(struct output *output, struct rlmd_text text, struct error *err)
 {
 	auto_evbuffer struct evbuffer *safe = evbuffer_new();
 
@@ -163,7 +163,7 @@ static bool write_object(struct output *output, json_t *object, struct error *er
 	return output_text(output, text_in(line), err);
 }
 
-static bool write_answer(struct output *output, struct text answer, struct error *err)
+static bool write_answer(struct output *output, struct rlmd_text answer, struct error *err)
 {
 	auto_evbuffer struct evbuffer *line = evbuffer_new();
 
@@ -172,7 +172,8 @@ static bool write_answer(struct output *output, struct text answer, struct error
 	return output_text(output, text_in(line), err);
 }
 
-bool output_result(struct output *output, json_t *object, struct text answer, struct error *err)
+bool output_result(struct output *output, json_t *object, struct rlmd_text answer,
+		   struct error *err)
 {
 	if (!output->result_told) {
 		json_auto_t *event = json_pack("{s:s}", "event", "result");

@@ -29,10 +29,10 @@ bool output_event(struct output *, json_t *event, struct error *);
 
 /* The end. `object` is the result object; `answer` has no bytes (NULL) where there is none. A
  * result that no event has told is told as one. */
-bool output_result(struct output *, json_t *object, struct text answer, struct error *);
+bool output_result(struct output *, json_t *object, struct rlmd_text answer, struct error *);
 
 /* Any other text, escaped for a terminal; then the file is put in its place. */
-bool output_text(struct output *, struct text, struct error *);
+bool output_text(struct output *, struct rlmd_text, struct error *);
 bool output_commit(struct output *, struct error *);
 
 /* After a failure: whoever was to read it has gone, and need not be told. */

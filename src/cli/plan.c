@@ -127,7 +127,7 @@ static void add_notes(const struct plan *plan, json_t *result)
 static void on_event(void *owner, json_t *event)
 {
 	struct plan *plan = owner;
-	struct text name = json_get_text(event, "event"), id = json_get_text(event, "run");
+	struct rlmd_text name = json_get_text(event, "event"), id = json_get_text(event, "run");
 
 	if (!plan->id && text_equal(name, "plan_start"))
 		plan->id = text_copy(id);

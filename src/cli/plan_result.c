@@ -5,7 +5,7 @@
 
 enum { STATUS_SOME_FAILED = 3 };
 
-static enum error_kind kind_named(struct text name)
+static enum error_kind kind_named(struct rlmd_text name)
 {
 #define ERROR(kind, word, exit, meaning)                                                           \
 	if (text_equal(name, word))                                                                \
@@ -18,7 +18,7 @@ static enum error_kind kind_named(struct text name)
 /* What failed with somebody else is no cause. */
 static void count_failure(struct plan_tally *tally, const json_t *operation)
 {
-	struct text kind = json_get_text(json_object_get(operation, "error"), "kind");
+	struct rlmd_text kind = json_get_text(json_object_get(operation, "error"), "kind");
 	enum error_kind known = kind_named(kind);
 	int status = known ? error_exit_status(known) : STATUS_SOME_FAILED;
 
@@ -43,7 +43,7 @@ struct plan_tally plan_tally(const json_t *result)
 	const char *id;
 
 	json_object_foreach (operations, id, operation) {
-		struct text status = json_get_text(operation, "status");
+		struct rlmd_text status = json_get_text(operation, "status");
 
 		tally.succeeded += text_equal(status, "succeeded");
 		tally.cancelled += text_equal(status, "cancelled");
@@ -79,8 +79,8 @@ char *plan_tally_text(const struct plan_tally *tally)
 void plan_tally_error(const struct plan_tally *tally, struct error *err)
 {
 	const json_t *error = json_object_get(tally->first, "error");
-	struct text id = json_get_text(tally->first, "id");
-	struct text message = text_clip(json_get_text(error, "message"), 300);
+	struct rlmd_text id = json_get_text(tally->first, "id");
+	struct rlmd_text message = text_clip(json_get_text(error, "message"), 300);
 
 	error_set(err, ERROR_INTERNAL, "%zu of %zu operation%s failed; the first, '%.*s': %.*s",
 		  tally->failed, tally->count, tally->count == 1 ? "" : "s", (int)id.size, id.bytes,

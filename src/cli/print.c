@@ -1,5 +1,6 @@
 #include "cli/print.h"
 
+#include <rlmd/rlmd.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 #include "cli/tell.h"
 #include "llm/price.h"
 
-int print_text(struct text text)
+int print_text(struct rlmd_text text)
 {
 	struct error err = {0};
 	struct output *output = output_new(OUTPUT_ANSWER, NULL, NULL, &err);

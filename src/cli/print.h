@@ -9,7 +9,7 @@
 
 /* To standard output, escaped for a terminal. Both return the command's exit status, and have
  * said what went wrong. */
-int print_text(struct text);
+int print_text(struct rlmd_text);
 int print_json(const json_t *); /* indented */
 
 /* The version, and which prices it knows. */

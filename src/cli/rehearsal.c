@@ -37,8 +37,8 @@ static int64_t add_worst(struct rehearsal *rehearsal, const struct rlmd_operatio
 			 const char *model)
 {
 	size_t index = (size_t)(operation - rehearsal->plan->operations);
-	struct text input = text_from(operation->input.bytes, operation->input.size);
-	struct text context = text_from(operation->context.bytes, operation->context.size);
+	struct rlmd_text input = operation->input;
+	struct rlmd_text context = operation->context;
 	int64_t tokens = text_tokens(input) + text_tokens(context);
 	int64_t responses = rehearsal->plan->filled[index] ? (int64_t)operation->depends_count : 0;
 	int64_t output = request_output(rehearsal->llm, rehearsal->config, model, ASK_TOKENS_QUERY);
@@ -144,7 +144,7 @@ json_t *rehearsal(struct event_base *base, const struct rlmd_plan_file *file, co
 static void add_operation(struct evbuffer *out, size_t number, const json_t *operation)
 {
 	const json_t *depends = json_object_get(operation, "dependsOn"), *id;
-	struct text mode = json_get_text(operation, "mode");
+	struct rlmd_text mode = json_get_text(operation, "mode");
 	size_t i;
 
 	evbuffer_add_printf(out, "%6zu  %s  %s, %s of %s, about %" PRId64 " tokens", number,

@@ -419,7 +419,7 @@ int session_report(struct session *session, const struct session_result *result)
 	return session->signal ? 128 + session->signal : result->status;
 }
 
-int session_show(struct session *session, const json_t *object, struct text text)
+int session_show(struct session *session, const json_t *object, struct rlmd_text text)
 {
 	const struct config *config = &session->config;
 	auto_evbuffer struct evbuffer *line = evbuffer_new();

@@ -104,9 +104,9 @@ void session_event(struct session *, json_t *event);
 void session_close(struct session *);
 
 struct session_result {
-	json_t *object;     /* lent; NULL: nothing is to be printed */
-	struct text answer; /* what OUTPUT_ANSWER prints; no bytes (NULL): nothing */
-	const char *work;   /* "4 turns", for the summary; NULL: nothing was begun, there is none */
+	json_t *object;          /* lent; NULL: nothing is to be printed */
+	struct rlmd_text answer; /* what OUTPUT_ANSWER prints; no bytes (NULL): nothing */
+	const char *work; /* "4 turns", for the summary; NULL: nothing was begun, there is none */
 	const struct error *failure; /* NULL: none */
 	int status;                  /* the exit status, signals aside */
 };
@@ -116,6 +116,6 @@ int session_report(struct session *, const struct session_result *);
 
 /* What --dry-run shows: the object with --json or --jsonl, the text else. Returns the exit status.
  */
-int session_show(struct session *, const json_t *object, struct text);
+int session_show(struct session *, const json_t *object, struct rlmd_text);
 
 void session_done(struct session *);

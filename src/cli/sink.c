@@ -124,12 +124,12 @@ void sink_free(struct sink *sink)
 	free(sink);
 }
 
-bool sink_write(struct sink *sink, struct text text, struct error *err)
+bool sink_write(struct sink *sink, struct rlmd_text text, struct error *err)
 {
 	return file_write_fd(sink->fd, text, err) || error_context(err, "%s", sink->path);
 }
 
-bool sink_feed(struct sink *sink, struct text text, int64_t patience_ms, struct error *err)
+bool sink_feed(struct sink *sink, struct rlmd_text text, int64_t patience_ms, struct error *err)
 {
 	return file_feed_fd(sink->fd, text, patience_ms, err) ||
 	       error_context(err, "%s", sink->path);

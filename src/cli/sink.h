@@ -23,9 +23,9 @@ struct sink;
 struct sink *sink_new(const char *path, bool confidential, struct error *);
 void sink_free(struct sink *); /* what was not committed is gone; NULL is fine */
 
-bool sink_write(struct sink *, struct text, struct error *);
+bool sink_write(struct sink *, struct rlmd_text, struct error *);
 /* The same while a run goes on, which must not wait for long: see file_feed_fd(). */
-bool sink_feed(struct sink *, struct text, int64_t patience_ms, struct error *);
+bool sink_feed(struct sink *, struct rlmd_text, int64_t patience_ms, struct error *);
 bool sink_commit(struct sink *, struct error *); /* once, at the end */
 
 int sink_fd(const struct sink *);           /* lent: what is written to */

@@ -219,7 +219,7 @@ static void tell_call(const json_t *event, const char *what, int64_t in, int64_t
 }
 
 /* A text of several lines, at the margin of its run. */
-static void tell_lines(const json_t *event, const char *mark, struct text text)
+static void tell_lines(const json_t *event, const char *mark, struct rlmd_text text)
 {
 	for (size_t at = 0, next; at < text.size; at = next) {
 		next = text_line_end(text, at);
@@ -268,7 +268,7 @@ static void tell_query(const json_t *event)
 
 static void tell_block(const json_t *event)
 {
-	struct text error = text_last_line(json_get_text(event, "error"));
+	struct rlmd_text error = text_last_line(json_get_text(event, "error"));
 	char took[16];
 
 	clock_format(json_get_integer(event, "duration", 0), took);
@@ -282,7 +282,7 @@ static void tell_block(const json_t *event)
 
 static void tell_run(const json_t *event)
 {
-	struct text task = text_clip(json_get_text(event, "task"), TASK_SHOWN);
+	struct rlmd_text task = text_clip(json_get_text(event, "task"), TASK_SHOWN);
 
 	tell("[%.*s] run at depth %" PRId64 ": %.*s", ID_SHOWN, json_get_string(event, "run"),
 	     json_get_integer(event, "depth", 0), (int)task.size, task.bytes);
@@ -316,7 +316,7 @@ static void tell_wait(struct status *status, const json_t *event)
 /* What its model answered, or that nobody waits for it any more. */
 static void note_wait(struct status *status, const json_t *event)
 {
-	struct text name = json_get_text(event, "event");
+	struct rlmd_text name = json_get_text(event, "event");
 
 	if (text_equal(name, "waiting"))
 		tell_wait(status, event);
@@ -348,7 +348,7 @@ void status_event(struct status *status, const json_t *event)
 		{"code", 2, tell_block},     {"code", 2, tell_prints},
 		{"end", 1, tell_end},        {"operation_end", 1, tell_operation},
 	};
-	struct text name = json_get_text(event, "event");
+	struct rlmd_text name = json_get_text(event, "event");
 
 	if (status)
 		note_wait(status, event);

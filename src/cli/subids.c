@@ -16,7 +16,7 @@ struct subid_range {
 	uint64_t first, count;
 };
 
-static bool read_line(struct text line, struct subid_range *ret)
+static bool read_line(struct rlmd_text line, struct subid_range *ret)
 {
 	char copy[256];
 	int length = 0;
@@ -39,7 +39,7 @@ static void warn(const char *path, const struct subid_range *range, uint32_t fir
 	json_array_append_new(warnings, json_from_text(text_of(text)));
 }
 
-void subids_check(const char *path, struct text content, uint32_t first, uint32_t count,
+void subids_check(const char *path, struct rlmd_text content, uint32_t first, uint32_t count,
 		  json_t *warnings)
 {
 	while (content.size) {

@@ -29,13 +29,14 @@ static void indent(struct view *view, int columns)
 }
 
 /* Lines behind a mark; `most` of them, unless all are wanted. */
-static void write_text(struct view *view, int column, const char *mark, struct text text, int most)
+static void write_text(struct view *view, int column, const char *mark, struct rlmd_text text,
+		       int most)
 {
 	size_t left = 0, next;
 	int line = 0;
 
 	for (size_t at = 0; at < text.size; at = next) {
-		struct text shown;
+		struct rlmd_text shown;
 
 		next = text_line_end(text, at);
 		shown = text_from(text.bytes + at, next - at - (text.bytes[next - 1] == '\n'));

@@ -8,7 +8,7 @@
 
 #define THOUSANDTHS 1000.0
 
-static struct text copied(struct text text)
+static struct rlmd_text copied(struct rlmd_text text)
 {
 	return text_from(text_copy(text), text.size);
 }
@@ -24,7 +24,7 @@ static const char *model_of(const struct worker_call *call, size_t slot)
 }
 
 static void take_operation(struct batch *batch, const struct worker_call *call, size_t slot,
-			   struct text input)
+			   struct rlmd_text input)
 {
 	batch->operations[slot] = (struct rlmd_operation){
 		.mode = call->kind == WORKER_RLM_QUERY ? RLMD_OPERATION_RUN : RLMD_OPERATION_CALL,
@@ -35,7 +35,7 @@ static void take_operation(struct batch *batch, const struct worker_call *call, 
 
 static void take_operations(struct batch *batch, const struct worker_call *call)
 {
-	const struct text *text = call->texts;
+	const struct rlmd_text *text = call->texts;
 
 	batch->count = call->count;
 	batch->operations = xcalloc(call->count, sizeof *batch->operations);
@@ -67,7 +67,7 @@ bool batch_read(struct batch *batch, const struct worker_call *call, struct rlmd
 
 void batch_equip(const struct batch *batch, const struct worker_call *call, struct slot *slots)
 {
-	const struct text *earlier = batch->earlier;
+	const struct rlmd_text *earlier = batch->earlier;
 
 	for (size_t i = 0; i < batch->count; i++) {
 		slots[i].wishes = &batch->wishes;

@@ -19,7 +19,8 @@ struct batch {
 	struct rlmd_operation *operations; /* owned, with their inputs and models */
 	size_t count;
 	struct rlmd_plan *plan; /* owned */
-	struct text *earlier;   /* owned, with the bytes: of conversations all but the last turn */
+	struct rlmd_text
+		*earlier; /* owned, with the bytes: of conversations all but the last turn */
 	size_t earlier_count;
 	struct wishes wishes; /* its system is owned */
 };

@@ -248,18 +248,18 @@ void brief_first_turn_bare(const struct brief *brief, struct telling *out)
 	prompt_render(brief->prompts, "first_turn_bare", &values, out->text, out->timeless);
 }
 
-struct text brief_query(const struct prompt_set *prompts)
+struct rlmd_text brief_query(const struct prompt_set *prompts)
 {
 	return text_trim(prompt_set_text(prompts, "query"));
 }
 
-struct text brief_direct(const struct prompt_set *prompts)
+struct rlmd_text brief_direct(const struct prompt_set *prompts)
 {
 	return text_trim(prompt_set_text(prompts, "direct"));
 }
 
-bool brief_operation(const struct prompt_set *prompts, struct text input, struct text context,
-		     int64_t max, struct evbuffer *out)
+bool brief_operation(const struct prompt_set *prompts, struct rlmd_text input,
+		     struct rlmd_text context, int64_t max, struct evbuffer *out)
 {
 	auto_evbuffer struct evbuffer *told = evbuffer_new(), *task = evbuffer_new();
 	struct prompt_values values = {0};
@@ -272,7 +272,7 @@ bool brief_operation(const struct prompt_set *prompts, struct text input, struct
 	return evbuffer_get_length(told) < context.size;
 }
 
-static void tell_turn(const struct brief *brief, const char *prompt, struct text news,
+static void tell_turn(const struct brief *brief, const char *prompt, struct rlmd_text news,
 		      struct telling *out)
 {
 	auto_evbuffer struct evbuffer *reminder = evbuffer_new();
@@ -286,17 +286,17 @@ static void tell_turn(const struct brief *brief, const char *prompt, struct text
 	prompt_render(brief->prompts, prompt, &values, out->text, out->timeless);
 }
 
-void brief_first_turn(const struct brief *brief, struct text news, struct telling *out)
+void brief_first_turn(const struct brief *brief, struct rlmd_text news, struct telling *out)
 {
 	tell_turn(brief, "first_turn", news, out);
 }
 
-void brief_turn(const struct brief *brief, struct text news, struct telling *out)
+void brief_turn(const struct brief *brief, struct rlmd_text news, struct telling *out)
 {
 	tell_turn(brief, "turn", news, out);
 }
 
-void brief_forced(const struct brief *brief, const char *reason, struct text news,
+void brief_forced(const struct brief *brief, const char *reason, struct rlmd_text news,
 		  struct telling *out)
 {
 	struct prompt_values values = {0};
@@ -323,7 +323,7 @@ int64_t brief_plea_size(const struct brief *brief)
 	return tokens + OUTPUTS_TOKENS;
 }
 
-void brief_summary(const struct prompt_set *prompts, int64_t turns, struct text what,
+void brief_summary(const struct prompt_set *prompts, int64_t turns, struct rlmd_text what,
 		   struct evbuffer *out)
 {
 	struct prompt_values values = {0};
@@ -333,7 +333,7 @@ void brief_summary(const struct prompt_set *prompts, int64_t turns, struct text 
 	prompt_render(prompts, "summary", &values, out, NULL);
 }
 
-void brief_note(const struct prompt_set *prompts, const char *name, struct text output,
+void brief_note(const struct prompt_set *prompts, const char *name, struct rlmd_text output,
 		struct evbuffer *out)
 {
 	struct prompt_values values = {0};
@@ -343,8 +343,8 @@ void brief_note(const struct prompt_set *prompts, const char *name, struct text 
 	prompt_render(prompts, name, &values, out, NULL);
 }
 
-void brief_unknown_variable(const struct prompt_set *prompts, struct text name,
-			    struct text variables, struct evbuffer *out)
+void brief_unknown_variable(const struct prompt_set *prompts, struct rlmd_text name,
+			    struct rlmd_text variables, struct evbuffer *out)
 {
 	struct prompt_values values = {0};
 
@@ -359,7 +359,7 @@ static bool starts_character(char c)
 }
 
 /* Bytes of the first `characters` of a text, or of the last ones. */
-static size_t head_bytes(struct text text, int64_t characters)
+static size_t head_bytes(struct rlmd_text text, int64_t characters)
 {
 	size_t i = 0;
 
@@ -368,7 +368,7 @@ static size_t head_bytes(struct text text, int64_t characters)
 	return i;
 }
 
-static size_t tail_bytes(struct text text, int64_t characters)
+static size_t tail_bytes(struct rlmd_text text, int64_t characters)
 {
 	size_t i = text.size;
 
@@ -377,7 +377,7 @@ static size_t tail_bytes(struct text text, int64_t characters)
 	return text.size - i;
 }
 
-void brief_clip(struct text text, int64_t max, struct evbuffer *out)
+void brief_clip(struct rlmd_text text, int64_t max, struct evbuffer *out)
 {
 	struct text_scan scan = {0};
 	size_t head, tail;
@@ -397,7 +397,7 @@ void brief_clip(struct text text, int64_t max, struct evbuffer *out)
 	text_repair(text_from(text.bytes + text.size - tail, tail), out);
 }
 
-static void add_section(const char *title, struct text text, int64_t max, struct evbuffer *out)
+static void add_section(const char *title, struct rlmd_text text, int64_t max, struct evbuffer *out)
 {
 	if (!text.size)
 		return;

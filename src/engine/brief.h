@@ -21,7 +21,7 @@ struct brief {
 	const struct prompt_set *prompts;
 	const struct budget *budget;
 	const struct context *context;
-	struct text task;
+	struct rlmd_text task;
 	int depth;
 	int turn; /* the one that is asked for now, from 1 */
 };
@@ -46,39 +46,40 @@ void brief_system(const struct brief *, const struct budget *parent, struct tell
  */
 void brief_opening(const struct brief *, struct telling *out);
 bool brief_demonstration(const struct brief *, struct evbuffer *code, struct telling *out);
-void brief_first_turn(const struct brief *, struct text news, struct telling *out);
+void brief_first_turn(const struct brief *, struct rlmd_text news, struct telling *out);
 void brief_first_turn_bare(const struct brief *, struct telling *out);
 
 /* The system prompts of llm_query and of a direct answer; lent by the set. */
-struct text brief_query(const struct prompt_set *);
-struct text brief_direct(const struct prompt_set *);
+struct rlmd_text brief_query(const struct prompt_set *);
+struct rlmd_text brief_direct(const struct prompt_set *);
 
 /* A prompt and its context, of which at most `max` characters are told; true: it has more. */
-bool brief_operation(const struct prompt_set *, struct text input, struct text context, int64_t max,
-		     struct evbuffer *out);
+bool brief_operation(const struct prompt_set *, struct rlmd_text input, struct rlmd_text context,
+		     int64_t max, struct evbuffer *out);
 
 /* `news` is what happened since the last turn: outputs of blocks, notes. */
-void brief_turn(const struct brief *, struct text news, struct telling *out);
-void brief_forced(const struct brief *, const char *reason, struct text news, struct telling *out);
+void brief_turn(const struct brief *, struct rlmd_text news, struct telling *out);
+void brief_forced(const struct brief *, const char *reason, struct rlmd_text news,
+		  struct telling *out);
 /* Tokens that the shortest of those is estimated at. */
 int64_t brief_plea_size(const struct brief *);
 
 /* In the place of the first `turns` turns, which their conversation has no room for. */
-void brief_summary(const struct prompt_set *, int64_t turns, struct text what,
+void brief_summary(const struct prompt_set *, int64_t turns, struct rlmd_text what,
 		   struct evbuffer *out);
 
 /* One of the notes without values: "no_code", "cut", "cut_text", "repeated", "serial", "confirm",
  * "invented", "thought"; or "lost", with why, or "form" or "expression", with the
  * answer's.
  */
-void brief_note(const struct prompt_set *, const char *name, struct text output,
+void brief_note(const struct prompt_set *, const char *name, struct rlmd_text output,
 		struct evbuffer *out);
-void brief_unknown_variable(const struct prompt_set *, struct text name, struct text variables,
-			    struct evbuffer *out);
+void brief_unknown_variable(const struct prompt_set *, struct rlmd_text name,
+			    struct rlmd_text variables, struct evbuffer *out);
 
 /* What one block did, as its model reads it; texts bounded to `max_output` characters each. */
 void brief_block(int64_t number, const struct worker_block *, int64_t max_output,
 		 struct evbuffer *out);
 
 /* Head and tail of at most `max` characters, with a note of how much was left out; repaired. */
-void brief_clip(struct text, int64_t max, struct evbuffer *out);
+void brief_clip(struct rlmd_text, int64_t max, struct evbuffer *out);

@@ -213,7 +213,7 @@ bool context_load(const char *const *given, size_t count, const struct context_l
 	return ok;
 }
 
-bool context_from_text(struct text text, struct context *ret, struct error *err)
+bool context_from_text(struct rlmd_text text, struct context *ret, struct error *err)
 {
 	struct memfile *file;
 
@@ -258,7 +258,7 @@ void context_done(struct context *context)
 	*context = (struct context){0};
 }
 
-static bool is_json(struct text text)
+static bool is_json(struct rlmd_text text)
 {
 	bool object, ok;
 	json_t *value;
@@ -283,23 +283,23 @@ static bool is_space(char c)
 }
 
 /* The text after `word` and white space, or nothing. */
-static struct text after_word(struct text line, const char *word)
+static struct rlmd_text after_word(struct rlmd_text line, const char *word)
 {
 	size_t size = strlen(word);
 
 	if (!text_starts(line, word) || line.size == size || !is_space(line.bytes[size]))
-		return (struct text){0};
+		return (struct rlmd_text){0};
 	while (size < line.size && is_space(line.bytes[size]))
 		size++;
 	return text_from(line.bytes + size, line.size - size);
 }
 
 /* A line that begins as those of common programming languages do. */
-static bool is_code(struct text line)
+static bool is_code(struct rlmd_text line)
 {
 	static const char *const words[] = {"import", "const", "function",
 					    "class",  "def",   "package"};
-	struct text rest = after_word(line, "from");
+	struct rlmd_text rest = after_word(line, "from");
 	size_t size = 0;
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -313,7 +313,7 @@ static bool is_code(struct text line)
 }
 
 /* A heading or an item of a list. */
-static bool is_markdown(struct text line)
+static bool is_markdown(struct rlmd_text line)
 {
 	size_t size = 0;
 
@@ -327,7 +327,7 @@ static bool is_markdown(struct text line)
 	       is_space(line.bytes[size + 1]);
 }
 
-const char *context_type(struct text text)
+const char *context_type(struct rlmd_text text)
 {
 	bool markdown = false;
 
@@ -338,7 +338,7 @@ const char *context_type(struct text text)
 	while (text.size) {
 		const char *stop = memchr(text.bytes, '\n', text.size);
 		size_t size = stop ? (size_t)(stop - text.bytes) + 1 : text.size;
-		struct text line = text_from(text.bytes, size);
+		struct rlmd_text line = text_from(text.bytes, size);
 
 		if (is_code(line))
 			return "code";

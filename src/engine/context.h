@@ -48,10 +48,10 @@ bool context_load(const char *const *sources, size_t count, const struct context
 		  struct context *ret, struct error *);
 
 /* One text as `context`, for sub-runs and tests. */
-bool context_from_text(struct text, struct context *ret, struct error *);
+bool context_from_text(struct rlmd_text, struct context *ret, struct error *);
 struct context_input context_input_of(const char *name, struct memfile *file); /* references it */
 void context_input_done(struct context_input *);
 void context_done(struct context *);
 
 /* LIB-8's content type of the beginning of a text. */
-const char *context_type(struct text);
+const char *context_type(struct rlmd_text);

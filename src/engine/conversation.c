@@ -5,7 +5,8 @@
 
 #include "base/alloc.h"
 
-static struct llm_message message_of(enum llm_role role, struct text text, struct text timeless)
+static struct llm_message message_of(enum llm_role role, struct rlmd_text text,
+				     struct rlmd_text timeless)
 {
 	return (struct llm_message){
 		.role = role,
@@ -20,8 +21,8 @@ static void message_done(struct llm_message *message)
 	free((char *)message->timeless.bytes);
 }
 
-void conversation_add(struct conversation *conversation, enum llm_role role, struct text text,
-		      struct text timeless)
+void conversation_add(struct conversation *conversation, enum llm_role role, struct rlmd_text text,
+		      struct rlmd_text timeless)
 {
 	if (conversation->count == conversation->room) {
 		conversation->room = conversation->room ? conversation->room * 2 : 8;
@@ -32,10 +33,10 @@ void conversation_add(struct conversation *conversation, enum llm_role role, str
 }
 
 void conversation_replace(struct conversation *conversation, size_t first, size_t count,
-			  enum llm_role role, struct text text)
+			  enum llm_role role, struct rlmd_text text)
 {
 	struct llm_message *at = conversation->messages + first;
-	struct llm_message message = message_of(role, text, (struct text){0});
+	struct llm_message message = message_of(role, text, (struct rlmd_text){0});
 	size_t after = conversation->count - first - count;
 
 	for (size_t i = 0; i < count; i++)

@@ -19,10 +19,11 @@ struct conversation {
 };
 
 /* Copies both; `timeless` is llm_message's, or empty. */
-void conversation_add(struct conversation *, enum llm_role, struct text, struct text timeless);
+void conversation_add(struct conversation *, enum llm_role, struct rlmd_text,
+		      struct rlmd_text timeless);
 
 /* Puts one message, copied, in the place of `count` > 0 of them. */
 void conversation_replace(struct conversation *, size_t first, size_t count, enum llm_role,
-			  struct text);
+			  struct rlmd_text);
 void conversation_drop_last(struct conversation *);
 void conversation_done(struct conversation *);

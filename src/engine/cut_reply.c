@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/money.h"
 
-static struct evbuffer *copy_of(struct text *text)
+static struct evbuffer *copy_of(struct rlmd_text *text)
 {
 	struct evbuffer *copy = evbuffer_new();
 

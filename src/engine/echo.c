@@ -29,7 +29,7 @@ static const char *const outputs[] = {
 static const char *const languages[] = {"output", "tool_output", "tool_outputs", "stdout"};
 
 /* Skips digits from `at` on. */
-static size_t skip_number(struct text text, size_t at)
+static size_t skip_number(struct rlmd_text text, size_t at)
 {
 	while (at < text.size && text.bytes[at] >= '0' && text.bytes[at] <= '9')
 		at++;
@@ -37,7 +37,7 @@ static size_t skip_number(struct text text, size_t at)
 }
 
 /* "Turn 2 of 4. Left:", as turn.txt has it. */
-static bool is_turn(struct text line)
+static bool is_turn(struct rlmd_text line)
 {
 	size_t at = strlen("Turn "), end;
 
@@ -52,7 +52,7 @@ static bool is_turn(struct text line)
 }
 
 /* "[block 3]", as an output of ours begins. */
-static bool is_block(struct text line)
+static bool is_block(struct rlmd_text line)
 {
 	size_t at = strlen("[block "), end;
 
@@ -62,7 +62,7 @@ static bool is_block(struct text line)
 	return end > at && end + 1 == line.size && line.bytes[end] == ']';
 }
 
-static bool is_heading(struct text line)
+static bool is_heading(struct rlmd_text line)
 {
 	if (is_turn(line))
 		return true;
@@ -72,7 +72,7 @@ static bool is_heading(struct text line)
 	return false;
 }
 
-static struct text undecorated(struct text line)
+static struct rlmd_text undecorated(struct rlmd_text line)
 {
 	while (line.size && (line.bytes[0] == '#' || line.bytes[0] == '*' || line.bytes[0] == ' '))
 		line = text_slice(line, 1, line.size);
@@ -81,9 +81,9 @@ static struct text undecorated(struct text line)
 	return line;
 }
 
-static bool is_output(struct text line)
+static bool is_output(struct rlmd_text line)
 {
-	struct text plain = undecorated(line);
+	struct rlmd_text plain = undecorated(line);
 
 	if (is_block(line) || text_starts_caseless(line, "Observation:")) /* ReAct */
 		return true;
@@ -94,7 +94,7 @@ static bool is_output(struct text line)
 }
 
 /* The first fence of an output behind one of code. */
-static size_t find_fence(struct text text, const struct markdown *md)
+static size_t find_fence(struct rlmd_text text, const struct markdown *md)
 {
 	bool code = false;
 
@@ -109,7 +109,7 @@ static size_t find_fence(struct text text, const struct markdown *md)
 	return text.size;
 }
 
-size_t echo_find(struct text text, const struct markdown *md)
+size_t echo_find(struct rlmd_text text, const struct markdown *md)
 {
 	struct prose prose = {.text = text, .markdown = md};
 	size_t end = find_fence(text, md), fence = 0;
@@ -118,7 +118,7 @@ size_t echo_find(struct text text, const struct markdown *md)
 
 	while (prose_line(&prose, &line) && line.start < end) {
 		size_t start = prose_start(text, line);
-		struct text words = text_trim(text_slice(text, start, line.end));
+		struct rlmd_text words = text_trim(text_slice(text, start, line.end));
 
 		for (; fence < md->fence_count && md->fences[fence].whole.start < start; fence++)
 			code |= md->fences[fence].language != FENCE_OTHER;

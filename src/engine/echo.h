@@ -10,4 +10,4 @@
 #include "engine/markdown.h"
 
 /* Where the reply ends; the text's size where it has no such thing. */
-size_t echo_find(struct text, const struct markdown *);
+size_t echo_find(struct rlmd_text, const struct markdown *);

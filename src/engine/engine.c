@@ -91,7 +91,7 @@ static void on_root(void *owner, const struct run_result *run)
 }
 
 struct engine *engine_start(struct event_base *base, struct sandbox *sandbox, struct llm *llm,
-			    const struct engine_config *config, struct text task,
+			    const struct engine_config *config, struct rlmd_text task,
 			    const struct context *context, engine_event_fn *event,
 			    engine_done_fn *done, void *owner)
 {
@@ -210,7 +210,7 @@ static json_t *worst_cost(const struct engine *engine)
 	return result_cost(cost != BUDGET_UNLIMITED, cost);
 }
 
-json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, struct text task,
+json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, struct rlmd_text task,
 		       const struct context *context)
 {
 	struct engine engine = {.config = *config};

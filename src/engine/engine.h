@@ -46,7 +46,8 @@ struct engine_config {
 struct engine_result {
 	enum error_kind failure; /* ERROR_NONE: success */
 	struct error error;      /* where it failed */
-	struct text output; /* the answer; may stand beside a failure (interrupted, --strict) */
+	struct rlmd_text
+		output; /* the answer; may stand beside a failure (interrupted, --strict) */
 	bool forced;
 	json_t *object; /* lent */
 };
@@ -70,8 +71,9 @@ struct engine;
 /* `sandbox` and `llm` are lent and must outlive the engine. The context is lent during the call:
  * its inputs are referenced. */
 struct engine *engine_start(struct event_base *, struct sandbox *, struct llm *,
-			    const struct engine_config *, struct text task, const struct context *,
-			    engine_event_fn *, engine_done_fn *, void *owner);
+			    const struct engine_config *, struct rlmd_text task,
+			    const struct context *, engine_event_fn *, engine_done_fn *,
+			    void *owner);
 void engine_free(struct engine *); /* NULL is fine; cancels whatever is left */
 
 /* No new calls, those in flight are cancelled, an answer is forced within the grace. */
@@ -84,5 +86,5 @@ struct engine_status engine_status(const struct engine *);
 void engine_stop(struct engine *, const struct error *err);
 
 /* What --dry-run shows: the first request, its token and worst-case cost estimate; new. */
-json_t *engine_dry_run(struct llm *, const struct engine_config *, struct text task,
+json_t *engine_dry_run(struct llm *, const struct engine_config *, struct rlmd_text task,
 		       const struct context *);

@@ -41,7 +41,7 @@ static void start(void *owner, const struct rlmd_operation *operation, struct rl
 		  struct rlmd_call *call)
 {
 	(void)owner;
-	slot_start(operation->owner, text_from(input.bytes, input.size), call);
+	slot_start(operation->owner, input, call);
 }
 
 static void cancel(void *owner, const struct rlmd_operation *operation, struct rlmd_call *call,

@@ -17,14 +17,14 @@ enum {
 struct mark {
 	char character;
 	size_t length;
-	size_t columns;    /* in front of it, or of the words that it stands behind */
-	struct text info;  /* behind it, trimmed */
-	size_t at;         /* in its line */
-	bool behind_words; /* a fence perhaps, but inline code, or talk about fences, as well */
+	size_t columns;        /* in front of it, or of the words that it stands behind */
+	struct rlmd_text info; /* behind it, trimmed */
+	size_t at;             /* in its line */
+	bool behind_words;     /* a fence perhaps, but inline code, or talk about fences, as well */
 };
 
 struct reader {
-	struct text text;
+	struct rlmd_text text;
 	struct fence *fences; /* owned */
 	size_t count;
 	bool open;
@@ -39,7 +39,7 @@ struct ending {
 };
 
 /* Skips blanks from `at` on; `columns` moves on by the width that they have. */
-static size_t skip_blanks(struct text line, size_t at, size_t *columns)
+static size_t skip_blanks(struct rlmd_text line, size_t at, size_t *columns)
 {
 	for (; at < line.size; at++)
 		if (line.bytes[at] == ' ')
@@ -52,7 +52,7 @@ static size_t skip_blanks(struct text line, size_t at, size_t *columns)
 }
 
 /* How long the list marker at `at` is; 0 where there is none. */
-static size_t list_marker(struct text line, size_t at)
+static size_t list_marker(struct rlmd_text line, size_t at)
 {
 	size_t end = at;
 
@@ -67,7 +67,7 @@ static size_t list_marker(struct text line, size_t at)
 }
 
 /* The line without its end, be that a line feed or CRLF. */
-static struct text bare(struct text line)
+static struct rlmd_text bare(struct rlmd_text line)
 {
 	if (line.size && line.bytes[line.size - 1] == '\n')
 		line.size--;
@@ -77,7 +77,7 @@ static struct text bare(struct text line)
 }
 
 /* Where the line's content begins, behind blanks and list markers; `columns` as above. */
-static size_t content_start(struct text line, bool in_list, size_t *columns)
+static size_t content_start(struct rlmd_text line, bool in_list, size_t *columns)
 {
 	size_t at = skip_blanks(line, 0, columns), marker;
 
@@ -88,7 +88,7 @@ static size_t content_start(struct text line, bool in_list, size_t *columns)
 	return at;
 }
 
-static size_t run_length(struct text line, size_t at)
+static size_t run_length(struct rlmd_text line, size_t at)
 {
 	size_t end = at;
 
@@ -97,7 +97,7 @@ static size_t run_length(struct text line, size_t at)
 	return end - at;
 }
 
-static bool mark_read(struct text line, bool in_list, struct mark *ret)
+static bool mark_read(struct rlmd_text line, bool in_list, struct mark *ret)
 {
 	size_t columns = 0, at = content_start(line, in_list, &columns), length;
 
@@ -122,7 +122,7 @@ static bool opens(const struct mark *mark)
 }
 
 /* The mark by which a chat template ends a message, where a server has left it in the text. */
-static bool ends_message(struct text info)
+static bool ends_message(struct rlmd_text info)
 {
 	static const char *const marks[] = {
 		"<|im_end|>",    "<|eot_id|>", "<|eom_id|>",    /* ChatML; Llama 3 */
@@ -150,7 +150,7 @@ static bool is_word(char c)
 }
 
 /* The language's name: a word, or Quarto's {python} and Pandoc's {.python}. */
-static struct text name_of(struct text info)
+static struct rlmd_text name_of(struct rlmd_text info)
 {
 	size_t start = 0, size;
 
@@ -162,7 +162,7 @@ static struct text name_of(struct text info)
 }
 
 /* python3.11, as prompts name the interpreter that runs */
-static bool is_version(struct text name)
+static bool is_version(struct rlmd_text name)
 {
 	static const char python[] = "python3.";
 	size_t at = strlen(python);
@@ -174,7 +174,7 @@ static bool is_version(struct text name)
 	return at == name.size;
 }
 
-static enum fence_language language_of(struct text info)
+static enum fence_language language_of(struct rlmd_text info)
 {
 	static const char *const names[] = {
 		"repl",      "python",   "py",          "python3", "py3",
@@ -182,7 +182,7 @@ static enum fence_language language_of(struct text info)
 								  */
 		"tool_code",                                     /* Gemma and Gemini */
 	};
-	struct text name = name_of(info);
+	struct rlmd_text name = name_of(info);
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (text_equal_caseless(name, names[i]))
@@ -193,7 +193,7 @@ static enum fence_language language_of(struct text info)
 }
 
 /* How many times there are at least `least` and at most `most` backticks in a row. */
-static size_t count_runs(struct text line, size_t least, size_t most)
+static size_t count_runs(struct rlmd_text line, size_t least, size_t most)
 {
 	size_t count = 0;
 
@@ -213,7 +213,7 @@ static size_t count_runs(struct text line, size_t least, size_t most)
  * Backticks behind words: the last of the line, with nothing or one word behind them. Not in
  * quotes, in brackets, or escaped, as in talk about them; and no end of inline code.
  */
-static bool mark_read_behind_words(struct text line, struct mark *ret)
+static bool mark_read_behind_words(struct rlmd_text line, struct mark *ret)
 {
 	size_t end = line.size, info, at, columns = 0;
 
@@ -239,7 +239,7 @@ static bool mark_read_behind_words(struct text line, struct mark *ret)
 }
 
 /* A call, an assignment or an import, which words have not. */
-static bool looks_like_code(struct text text)
+static bool looks_like_code(struct rlmd_text text)
 {
 	if (text_starts(text, "import ") || text_starts(text, "from "))
 		return true;
@@ -251,7 +251,7 @@ static bool looks_like_code(struct text text)
 }
 
 /* Whether nothing but a closing fence is left of the line from `at` on. */
-static bool closes_line(struct text line, size_t at, const struct mark *opening)
+static bool closes_line(struct rlmd_text line, size_t at, const struct mark *opening)
 {
 	size_t length = run_length(line, at);
 
@@ -260,7 +260,7 @@ static bool closes_line(struct text line, size_t at, const struct mark *opening)
 }
 
 /* The backticks that the line of a body ends with; its size where there are none. */
-static size_t last_run(struct text line)
+static size_t last_run(struct rlmd_text line)
 {
 	size_t end = line.size, at;
 
@@ -277,7 +277,7 @@ static size_t last_run(struct text line)
  * language they may be anything, so such an end counts only where there is no better one; and
  * behind words there is none, for that would be inline code.
  */
-static void look_for_end(struct text line, const struct mark *opening, struct quoting *quoting,
+static void look_for_end(struct rlmd_text line, const struct mark *opening, struct quoting *quoting,
 			 size_t start, size_t end, struct ending *ret)
 {
 	bool python = language_of(opening->info) == FENCE_PYTHON;
@@ -297,14 +297,14 @@ static void look_for_end(struct text line, const struct mark *opening, struct qu
 
 /* From the line at `at` on. Another fence that begins before this one has ended says that it had
  * ended before, or was none. */
-static struct ending find_end(struct text text, size_t at, const struct mark *opening)
+static struct ending find_end(struct rlmd_text text, size_t at, const struct mark *opening)
 {
 	bool python = language_of(opening->info) == FENCE_PYTHON;
 	struct ending ending = {UNCLOSED, text.size, text.size};
 	struct quoting quoting = {0};
 
 	for (size_t end; at < text.size; at = end) {
-		struct text line;
+		struct rlmd_text line;
 		struct mark mark;
 
 		end = text_line_end(text, at);
@@ -332,7 +332,7 @@ static struct ending find_end(struct text text, size_t at, const struct mark *op
  * Inline code may look the same where no line of its own closes the fence, and so may words about
  * fences where nothing closes it: then its first line must be code.
  */
-static bool is_fence(struct text text, size_t body, const struct mark *opening,
+static bool is_fence(struct rlmd_text text, size_t body, const struct mark *opening,
 		     const struct ending *ending)
 {
 	size_t end = ending->kind == UNCLOSED ? text_line_end(text, body) : ending->body;
@@ -374,7 +374,7 @@ static size_t read_fence(struct reader *reader, size_t start, size_t body,
 /* The end of what begins at the line from `at` to `end`: of a fence, or the line's. */
 static size_t read_line(struct reader *reader, size_t at, size_t end)
 {
-	struct text line = bare(text_slice(reader->text, at, end));
+	struct rlmd_text line = bare(text_slice(reader->text, at, end));
 	struct mark mark;
 	size_t after = 0;
 
@@ -392,7 +392,7 @@ static size_t read_line(struct reader *reader, size_t at, size_t end)
 	return after ? after : end;
 }
 
-struct fence *fences_read(struct text text, size_t *ret_count, bool *ret_open)
+struct fence *fences_read(struct rlmd_text text, size_t *ret_count, bool *ret_open)
 {
 	struct reader reader = {.text = text};
 
@@ -408,14 +408,14 @@ struct fence *fences_read(struct text text, size_t *ret_count, bool *ret_open)
  * those that all lines have in common, for Python refuses a block that is
  * indented as a whole.
  */
-static size_t common_columns(struct text text, const struct fence *fence)
+static size_t common_columns(struct rlmd_text text, const struct fence *fence)
 {
-	struct text body = text_from(text.bytes, fence->body.end);
+	struct rlmd_text body = text_from(text.bytes, fence->body.end);
 	size_t least = SIZE_MAX;
 
 	for (size_t at = fence->body.start, end; at < fence->body.end; at = end) {
 		size_t columns = 0;
-		struct text line;
+		struct rlmd_text line;
 
 		end = text_line_end(body, at);
 		line = bare(text_slice(body, at, end));
@@ -426,7 +426,7 @@ static size_t common_columns(struct text text, const struct fence *fence)
 }
 
 /* Without its first `columns` columns, as far as they are blank; a tab is never split. */
-static struct text outdented(struct text line, size_t columns)
+static struct rlmd_text outdented(struct rlmd_text line, size_t columns)
 {
 	size_t at = 0, width = 0;
 
@@ -440,9 +440,9 @@ static struct text outdented(struct text line, size_t columns)
 	return text_slice(line, at, line.size);
 }
 
-struct text fence_info(struct text text, const struct fence *fence)
+struct rlmd_text fence_info(struct rlmd_text text, const struct fence *fence)
 {
-	struct text line = text_slice(text, fence->whole.start, fence->body.start);
+	struct rlmd_text line = text_slice(text, fence->whole.start, fence->body.start);
 	size_t at = 0;
 
 	while (at < line.size && line.bytes[at] != '`' && line.bytes[at] != '~')
@@ -452,13 +452,13 @@ struct text fence_info(struct text text, const struct fence *fence)
 	return name_of(text_trim(text_slice(line, at, line.size)));
 }
 
-size_t fence_code(struct text text, const struct fence *fence, char *out)
+size_t fence_code(struct rlmd_text text, const struct fence *fence, char *out)
 {
-	struct text body = text_from(text.bytes, fence->body.end);
+	struct rlmd_text body = text_from(text.bytes, fence->body.end);
 	size_t columns = common_columns(text, fence), used = 0;
 
 	for (size_t at = fence->body.start, end; at < fence->body.end; at = end) {
-		struct text line;
+		struct rlmd_text line;
 
 		end = text_line_end(body, at);
 		line = outdented(bare(text_slice(body, at, end)), columns);

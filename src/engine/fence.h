@@ -31,14 +31,14 @@ struct fence {
 };
 
 /* All of them in order, owned. `ret_open`: the text ends inside of the last one. */
-struct fence *fences_read(struct text, size_t *ret_count, bool *ret_open);
+struct fence *fences_read(struct rlmd_text, size_t *ret_count, bool *ret_open);
 
 /* The language's name as it was written, lent from the text; empty: it has none. */
-struct text fence_info(struct text, const struct fence *);
+struct rlmd_text fence_info(struct rlmd_text, const struct fence *);
 
 /*
  * Writes a fence's lines to `out`, which has room for its body: ended by line feeds, without a
  * line feed at the end, and without the indentation that the fence, or all of them, have.
  * Returns how many bytes that were.
  */
-size_t fence_code(struct text, const struct fence *, char *out);
+size_t fence_code(struct rlmd_text, const struct fence *, char *out);

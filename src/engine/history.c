@@ -61,10 +61,10 @@ static bool is_space(char c)
 }
 
 /* The beginning of a text in one line: " | " stands for an end of line. */
-static void add_head(struct text text, size_t max, struct evbuffer *out)
+static void add_head(struct rlmd_text text, size_t max, struct evbuffer *out)
 {
 	auto_evbuffer struct evbuffer *clean = evbuffer_new();
-	struct text head;
+	struct rlmd_text head;
 
 	text = text_trim(text);
 	text_repair(text_clip(text, max), clean);
@@ -82,7 +82,7 @@ static void add_head(struct text text, size_t max, struct evbuffer *out)
 	evbuffer_add_printf(out, "%s\n", text.size > max ? " ..." : "");
 }
 
-static size_t lines_of(struct text text)
+static size_t lines_of(struct rlmd_text text)
 {
 	size_t lines = text.size > 0;
 
@@ -91,7 +91,7 @@ static size_t lines_of(struct text text)
 	return lines;
 }
 
-static void add_output(const char *name, struct text text, struct evbuffer *out)
+static void add_output(const char *name, struct rlmd_text text, struct evbuffer *out)
 {
 	if (!text.size)
 		return;
@@ -99,7 +99,7 @@ static void add_output(const char *name, struct text text, struct evbuffer *out)
 	add_head(text, OUTPUT_MAX, out);
 }
 
-void history_add_block(struct history *history, int64_t number, struct text code,
+void history_add_block(struct history *history, int64_t number, struct rlmd_text code,
 		       const struct worker_block *block)
 {
 	struct evbuffer *turn = history->turns[history->count - 1];
@@ -153,7 +153,7 @@ static int64_t tokens_of(const struct history *history, const struct conversatio
 	return token_estimator_tokens(&history->estimator, &counts) + (int64_t)count * FRAME;
 }
 
-static int64_t tokens_in(const struct history *history, struct text text)
+static int64_t tokens_in(const struct history *history, struct rlmd_text text)
 {
 	struct token_scan scan = {0};
 
@@ -180,7 +180,7 @@ void history_learn(struct history *history, int64_t billed)
 	token_estimator_learn(&history->estimator, &history->counts, billed - history->frames);
 }
 
-void history_clip(const struct history *history, struct text news, struct evbuffer *out)
+void history_clip(const struct history *history, struct rlmd_text news, struct evbuffer *out)
 {
 	int64_t tokens = tokens_in(history, news), most = share_of(history, NEWS);
 	struct text_scan scan = {0};
@@ -236,7 +236,7 @@ static void sum_up(const struct history *history, size_t take, struct evbuffer *
 	if (first)
 		evbuffer_add_printf(out, "Turns 1 to %zu: not listed any more\n", first);
 	for (; first < take; first++) {
-		struct text turn = text_in(history->turns[first]);
+		struct rlmd_text turn = text_in(history->turns[first]);
 
 		evbuffer_add(out, turn.bytes, turn.size);
 	}

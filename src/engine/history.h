@@ -41,7 +41,7 @@ void history_begin(struct history *, const struct conversation *);
 
 /* The model has answered a turn; then what came of it. */
 void history_add_turn(struct history *);
-void history_add_block(struct history *, int64_t number, struct text code,
+void history_add_block(struct history *, int64_t number, struct rlmd_text code,
 		       const struct worker_block *);
 void history_add_note(struct history *, const char *text);
 
@@ -51,7 +51,7 @@ void history_learn(struct history *, int64_t billed);
 
 /* At most so many tokens of what happened since the last turn are told: the texts' head and tail.
  */
-void history_clip(const struct history *, struct text news, struct evbuffer *out);
+void history_clip(const struct history *, struct rlmd_text news, struct evbuffer *out);
 
 /*
  * Cuts the conversation down if it has outgrown its share of the window. Its last message is that

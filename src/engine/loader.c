@@ -81,7 +81,7 @@ void loader_free(struct loader *loader)
 }
 
 /* `scan` counts the characters of one entry; NULL where nobody asks. */
-static bool add_text(struct loader *loader, struct text text, struct text_scan *scan,
+static bool add_text(struct loader *loader, struct rlmd_text text, struct text_scan *scan,
 		     struct error *err)
 {
 	if (text.size > CONTEXT_SIZE_MAX - memfile_size(loader->file))
@@ -283,7 +283,7 @@ static bool search_rest(struct loader *loader, int fd, const char **ret_what, st
 static bool search_secrets(struct loader *loader, const char *path, int fd, size_t size,
 			   const char **ret_what, struct error *err)
 {
-	struct text text = text_from(loader->chunk, size);
+	struct rlmd_text text = text_from(loader->chunk, size);
 
 	*ret_what = secret_by_name(path, text);
 	if (!*ret_what)

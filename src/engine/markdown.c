@@ -25,7 +25,7 @@ struct runs {
 	size_t count, longest, paragraph;
 };
 
-static void read_runs(struct text text, size_t start, size_t end, struct runs *found)
+static void read_runs(struct rlmd_text text, size_t start, size_t end, struct runs *found)
 {
 	while (start < end) {
 		const char *tick = memchr(text.bytes + start, '`', end - start);
@@ -59,7 +59,7 @@ static void pair_runs(struct runs *found)
 	free(last);
 }
 
-static void read_spans(struct text text, struct markdown *md)
+static void read_spans(struct rlmd_text text, struct markdown *md)
 {
 	struct runs found = {0};
 	size_t fence = 0;
@@ -92,7 +92,7 @@ static void read_spans(struct text text, struct markdown *md)
 	free(found.runs);
 }
 
-void markdown_read(struct text text, struct markdown *ret)
+void markdown_read(struct rlmd_text text, struct markdown *ret)
 {
 	*ret = (struct markdown){0};
 	ret->fences = fences_read(text, &ret->fence_count, &ret->open);

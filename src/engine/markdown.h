@@ -20,5 +20,5 @@ struct markdown {
 	bool open; /* the text ends inside of the last fence */
 };
 
-void markdown_read(struct text, struct markdown *ret);
+void markdown_read(struct rlmd_text, struct markdown *ret);
 void markdown_done(struct markdown *);

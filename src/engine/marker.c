@@ -69,7 +69,7 @@ struct markers {            /* found so far */
 };
 
 struct scan {
-	struct text text;
+	struct rlmd_text text;
 	const struct markdown *markdown; /* lent */
 	struct token *tokens;            /* owned; one more than `count`, all NONE */
 	size_t count, room;
@@ -97,19 +97,19 @@ static bool one_of(char c, const char *set)
 	return c && strchr(set, c);
 }
 
-static char byte_at(struct text text, size_t at)
+static char byte_at(struct rlmd_text text, size_t at)
 {
 	return at < text.size ? text.bytes[at] : '\0';
 }
 
-static size_t skip_spaces(struct text text, size_t at)
+static size_t skip_spaces(struct rlmd_text text, size_t at)
 {
 	while (at < text.size && is_space(text.bytes[at]))
 		at++;
 	return at;
 }
 
-static enum role role_of(struct text text, size_t at)
+static enum role role_of(struct rlmd_text text, size_t at)
 {
 	char before = at ? text.bytes[at - 1] : ' ', after = byte_at(text, at + 1);
 
@@ -132,7 +132,7 @@ static void add_token(struct scan *scan, struct token token)
 /* Quotes in a row at `at`. Returns how many; six and more are a string and its end. */
 static size_t add_quotes(struct scan *scan, size_t at, char before)
 {
-	struct text text = scan->text;
+	struct rlmd_text text = scan->text;
 	char quote = text.bytes[at], next;
 	size_t end = at;
 	struct token token = {.begins = one_of(before, "([{,=:+")};
@@ -161,7 +161,7 @@ static size_t add_quotes(struct scan *scan, size_t at, char before)
 
 static void read_tokens(struct scan *scan, size_t from)
 {
-	struct text text = scan->text;
+	struct rlmd_text text = scan->text;
 	const struct markdown *md = scan->markdown;
 	size_t fence = 0, span = 0;
 	char before = '\n'; /* the last byte that is no space */
@@ -258,7 +258,7 @@ static const struct spelling {
 	{"final_answer(", ANSWER_DIRECT, true}, /* smolagents */
 };
 
-static const struct spelling *spelling_of(struct text text)
+static const struct spelling *spelling_of(struct rlmd_text text)
 {
 	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
 		if (text_starts(text, spellings[i].opening))
@@ -267,7 +267,7 @@ static const struct spelling *spelling_of(struct text text)
 }
 
 /* The first from `from` on, whatever stands around it; the text's size: there is none. */
-static size_t find_word(struct text text, size_t from)
+static size_t find_word(struct rlmd_text text, size_t from)
 {
 	for (; from < text.size; from++)
 		if (one_of(text.bytes[from], "Ff") &&
@@ -280,7 +280,7 @@ static size_t find_word(struct text text, size_t from)
 static size_t next_word(struct scan *scan, size_t from)
 {
 	const struct markdown *md = scan->markdown;
-	struct text text = scan->text;
+	struct rlmd_text text = scan->text;
 
 	for (; (from = find_word(text, from)) < text.size; from++) {
 		while (scan->fence < md->fence_count && md->fences[scan->fence].whole.end <= from)
@@ -296,7 +296,7 @@ static size_t next_word(struct scan *scan, size_t from)
 	return text.size;
 }
 
-static enum marker_place place_of(struct text text, size_t at)
+static enum marker_place place_of(struct rlmd_text text, size_t at)
 {
 	enum marker_place place = LEADS_LINE;
 
@@ -307,7 +307,7 @@ static enum marker_place place_of(struct text text, size_t at)
 }
 
 /* Rule 8: nothing but a full stop and Markdown's decoration follows on the line. */
-static bool ends_line(struct text text, size_t at)
+static bool ends_line(struct rlmd_text text, size_t at)
 {
 	while (one_of(byte_at(text, at), " \t\r.*_"))
 		at++;
@@ -315,7 +315,7 @@ static bool ends_line(struct text text, size_t at)
 }
 
 /* FINAL_VAR( ... ) whose parenthesis is open at `at`. */
-static bool read_variable(struct text text, size_t at, bool cut, struct marker *marker)
+static bool read_variable(struct rlmd_text text, size_t at, bool cut, struct marker *marker)
 {
 	size_t start = skip_spaces(text, at), end;
 	char quote = byte_at(text, start);
@@ -338,9 +338,9 @@ static bool read_variable(struct text text, size_t at, bool cut, struct marker *
 	return end < text.size ? text.bytes[end] == ')' : !cut;
 }
 
-static bool set_value(struct marker *marker, struct text text, size_t start, size_t end)
+static bool set_value(struct marker *marker, struct rlmd_text text, size_t start, size_t end)
 {
-	struct text argument = text_trim(text_from(text.bytes + start, end - start));
+	struct rlmd_text argument = text_trim(text_from(text.bytes + start, end - start));
 	size_t dots = 0;
 
 	while (byte_at(argument, dots) == '.')
@@ -379,7 +379,7 @@ static uint32_t closing(struct scan *scan, size_t open, bool leads)
 static bool read_direct(struct scan *scan, size_t at, bool cut, struct marker *marker,
 			struct markers *found)
 {
-	struct text text = scan->text;
+	struct rlmd_text text = scan->text;
 	uint32_t end = closing(scan, at, marker->leads);
 
 	if (end != NONE) {
@@ -398,7 +398,7 @@ static bool read_direct(struct scan *scan, size_t at, bool cut, struct marker *m
 
 static void scan_markers(struct scan *scan, bool cut, struct markers *found)
 {
-	struct text text = scan->text;
+	struct rlmd_text text = scan->text;
 
 	for (size_t at = 0; (at = next_word(scan, at)) < text.size;) {
 		const struct spelling *spelling = spelling_of(text_slice(text, at, text.size));
@@ -421,7 +421,7 @@ static void scan_markers(struct scan *scan, bool cut, struct markers *found)
 	}
 }
 
-struct marker marker_find(struct text text, const struct markdown *md, bool cut,
+struct marker marker_find(struct rlmd_text text, const struct markdown *md, bool cut,
 			  struct marker *ret_form)
 {
 	struct scan scan = {.text = text, .markdown = md};
@@ -445,7 +445,7 @@ struct marker marker_find(struct text text, const struct markdown *md, bool cut,
 }
 
 /* Whether all of `text` is one string in quotes, by the rules for strings; how many quotes. */
-static size_t string_quotes(struct text text)
+static size_t string_quotes(struct rlmd_text text)
 {
 	char quote = byte_at(text, 0);
 	size_t quotes = 0, depth = 1;
@@ -458,7 +458,7 @@ static size_t string_quotes(struct text text)
 		return quotes == 2 * TRIPLE ? TRIPLE : quotes == 2;
 	if (quotes >= TRIPLE) {
 		char fence[TRIPLE + 1] = {quote, quote, quote};
-		struct text inside = text_from(text.bytes + quotes, text.size - quotes);
+		struct rlmd_text inside = text_from(text.bytes + quotes, text.size - quotes);
 		const char *end = text_find(inside, fence);
 
 		if (!end)
@@ -484,7 +484,7 @@ static size_t string_quotes(struct text text)
 
 size_t marker_value(const struct marker *marker, char *out)
 {
-	struct text text = marker->argument;
+	struct rlmd_text text = marker->argument;
 	size_t quotes = marker->kind == ANSWER_DIRECT ? string_quotes(text) : 0;
 	size_t end = text.size - quotes, used = 0;
 

@@ -17,7 +17,7 @@ enum marker_place { WITHIN_LINE, LEADS_QUOTATION, LEADS_LINE }; /* the later, th
 struct marker {
 	enum response_answer kind; /* ANSWER_NONE: there is none */
 	struct range whole;        /* from its F to behind its parenthesis */
-	struct text argument;      /* lent from the text: trimmed, quotes and all */
+	struct rlmd_text argument; /* lent from the text: trimmed, quotes and all */
 	enum marker_place leads;   /* whether it stands at the start of its line */
 };
 
@@ -26,7 +26,8 @@ struct marker {
  * dots, blanks or a placeholder instead of an answer; ANSWER_NONE: there is none. Linear in the
  * size of the text.
  */
-struct marker marker_find(struct text, const struct markdown *, bool cut, struct marker *ret_form);
+struct marker marker_find(struct rlmd_text, const struct markdown *, bool cut,
+			  struct marker *ret_form);
 
 /* Writes the answer to `out`, which has room for the argument. Returns its size. */
 size_t marker_value(const struct marker *, char *out);

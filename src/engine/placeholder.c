@@ -7,7 +7,7 @@ static const char *const placeholders[] = {
 	"your final answer", "value",       "the value", "your answer here",
 };
 
-static struct text without_brackets(struct text text)
+static struct rlmd_text without_brackets(struct rlmd_text text)
 {
 	static const char pairs[] = "<>[]{}";
 
@@ -18,7 +18,7 @@ static struct text without_brackets(struct text text)
 	return text;
 }
 
-bool is_placeholder(struct text argument)
+bool is_placeholder(struct rlmd_text argument)
 {
 	argument = without_brackets(argument);
 	for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)

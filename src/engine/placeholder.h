@@ -11,4 +11,4 @@
  * Whether FINAL's argument, trimmed, is such words and no answer: any letter case, in <>, [] or {}
  * or not. In quotes they are an answer.
  */
-bool is_placeholder(struct text argument);
+bool is_placeholder(struct rlmd_text argument);

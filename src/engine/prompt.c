@@ -16,7 +16,7 @@ static struct prompt_value *add(struct prompt_values *values, const char *name)
 	return &values->values[values->count++];
 }
 
-void prompt_text(struct prompt_values *values, const char *name, struct text text)
+void prompt_text(struct prompt_values *values, const char *name, struct rlmd_text text)
 {
 	add(values, name)->text = text;
 }
@@ -52,7 +52,7 @@ void prompt_estimate(struct prompt_values *values, const char *name, int64_t num
 	values->values[values->count - 1].apart = true;
 }
 
-static void render_value(const struct prompt_values *values, struct text name, bool timeless,
+static void render_value(const struct prompt_values *values, struct rlmd_text name, bool timeless,
 			 struct evbuffer *out)
 {
 	for (size_t i = 0; i < values->count; i++) {
@@ -67,7 +67,7 @@ static void render_value(const struct prompt_values *values, struct text name, b
 	}
 }
 
-static void render(struct text template, const struct prompt_values *values, bool timeless,
+static void render(struct rlmd_text template, const struct prompt_values *values, bool timeless,
 		   struct evbuffer *out)
 {
 	const char *at = template.bytes, *open, *close;
@@ -84,7 +84,7 @@ void prompt_render(const struct prompt_set *set, const char *name,
 		   const struct prompt_values *values, struct evbuffer *out,
 		   struct evbuffer *timeless)
 {
-	struct text template = prompt_set_text(set, name);
+	struct rlmd_text template = prompt_set_text(set, name);
 
 	render(template, values, false, out);
 	if (timeless)

@@ -17,14 +17,14 @@
 struct prompt_values {
 	struct prompt_value {
 		const char *name;
-		struct text text;
+		struct rlmd_text text;
 		char number[32];
 		bool apart; /* no part of what identifies the request: a duration, an estimate */
 	} values[32];
 	size_t count;
 };
 
-void prompt_text(struct prompt_values *, const char *name, struct text);
+void prompt_text(struct prompt_values *, const char *name, struct rlmd_text);
 void prompt_number(struct prompt_values *, const char *name, int64_t);
 void prompt_money(struct prompt_values *, const char *name, int64_t pico); /* "unlimited" too */
 void prompt_duration(struct prompt_values *, const char *name, int64_t ms);

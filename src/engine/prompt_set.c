@@ -55,7 +55,7 @@ static const struct {
 };
 
 /* PROMPT_COUNT: there is none of that name. */
-static size_t find(struct text name)
+static size_t find(struct rlmd_text name)
 {
 	size_t i = 0;
 
@@ -64,7 +64,7 @@ static size_t find(struct text name)
 	return i;
 }
 
-struct text prompt_set_text(const struct prompt_set *set, const char *name)
+struct rlmd_text prompt_set_text(const struct prompt_set *set, const char *name)
 {
 	size_t i = find(text_of(name));
 
@@ -132,7 +132,7 @@ static void list_prompts(struct evbuffer *out)
 		evbuffer_add_printf(out, "%s%s", i ? ", " : "", prompts[i].name);
 }
 
-static bool knows(int values, struct text name)
+static bool knows(int values, struct rlmd_text name)
 {
 	for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
 		if ((values & placeholders[i].value) && text_equal(name, placeholders[i].name))
@@ -140,7 +140,7 @@ static bool knows(int values, struct text name)
 	return false;
 }
 
-static bool unknown_placeholder(size_t prompt, struct text name, struct error *err)
+static bool unknown_placeholder(size_t prompt, struct rlmd_text name, struct error *err)
 {
 	auto_evbuffer struct evbuffer *known = evbuffer_new();
 	auto_free char *list = NULL;
@@ -156,7 +156,7 @@ static bool unknown_placeholder(size_t prompt, struct text name, struct error *e
 }
 
 /* Each {{name}} is one that the prompt may use. */
-static bool check_placeholders(size_t prompt, struct text text, struct error *err)
+static bool check_placeholders(size_t prompt, struct rlmd_text text, struct error *err)
 {
 	const char *at = text.bytes, *open, *close;
 
@@ -171,7 +171,7 @@ static bool check_placeholders(size_t prompt, struct text text, struct error *er
 	return true;
 }
 
-static bool check_text(size_t prompt, struct text text, struct error *err)
+static bool check_text(size_t prompt, struct rlmd_text text, struct error *err)
 {
 	if (memchr(text.bytes, '\0', text.size) || !text_is_utf8(text))
 		return error_set(err, ERROR_USAGE, "it is no text in UTF-8");

@@ -18,8 +18,9 @@ enum prompt_name {
 };
 
 struct prompt_set {
-	const char *name;                /* of the profile, or the directory as it was given */
-	struct text texts[PROMPT_COUNT]; /* NUL-terminated; those of the default one are static */
+	const char *name; /* of the profile, or the directory as it was given */
+	struct rlmd_text
+		texts[PROMPT_COUNT]; /* NUL-terminated; those of the default one are static */
 };
 
 /* The profile of that name, or else the directory. To be freed; NULL: ERROR_USAGE says why. */
@@ -30,4 +31,4 @@ void prompt_set_free(const struct prompt_set *); /* NULL and shipped ones are fi
 const struct prompt_set *prompt_set_for(const char *model, int64_t window);
 
 /* A text of it, by its name (asserted to exist). */
-struct text prompt_set_text(const struct prompt_set *, const char *name);
+struct rlmd_text prompt_set_text(const struct prompt_set *, const char *name);

@@ -4,13 +4,13 @@
 
 enum { TRIES_MAX = 32 }; /* answers that were never closed, so that no text takes longer */
 
-size_t prose_start(struct text text, struct range line)
+size_t prose_start(struct rlmd_text text, struct range line)
 {
 	static const char *const unseen[] = {"\xe2\x80\x8b", "\xe2\x81\xa0", "\xef\xbb\xbf"};
 	size_t at = line.start;
 
 	while (at < line.end) {
-		struct text rest = text_slice(text, at, line.end);
+		struct rlmd_text rest = text_slice(text, at, line.end);
 		size_t before = at;
 
 		at += rest.bytes[0] == ' ' || rest.bytes[0] == '\t';
@@ -24,7 +24,7 @@ size_t prose_start(struct text text, struct range line)
 }
 
 /* Behind the parenthesis that closes the one at `at`; 0: none does. */
-static size_t close_of(struct text text, size_t at)
+static size_t close_of(struct rlmd_text text, size_t at)
 {
 	size_t depth = 0;
 
@@ -39,7 +39,7 @@ static size_t close_of(struct text text, size_t at)
 /* The end of an answer that begins with the line; of the line, where none does. */
 static size_t answer_end(struct prose *prose, struct range line)
 {
-	struct text text = prose->text;
+	struct rlmd_text text = prose->text;
 	size_t at = line.start, end;
 
 	while (at < line.end && strchr(" \t>*#-+", text.bytes[at]) && text.bytes[at])

@@ -10,7 +10,7 @@
 
 /* All zero but for the first two, before the first line. */
 struct prose {
-	struct text text;
+	struct rlmd_text text;
 	const struct markdown *markdown; /* lent */
 	size_t at, fence, span;          /* the first that ends behind `at` */
 	size_t tries;
@@ -23,4 +23,4 @@ struct prose {
 bool prose_line(struct prose *, struct range *ret);
 
 /* Where the line's words begin: behind blanks and what cannot be seen. */
-size_t prose_start(struct text, struct range line);
+size_t prose_start(struct rlmd_text, struct range line);

@@ -2,14 +2,14 @@
 
 enum { TRIPLE = 3 };
 
-static bool has_three(struct text line, size_t at)
+static bool has_three(struct rlmd_text line, size_t at)
 {
 	return line.size - at >= TRIPLE && line.bytes[at + 1] == line.bytes[at] &&
 	       line.bytes[at + 2] == line.bytes[at];
 }
 
 /* Behind the quotes at `at`, which open a string, close the one that is open, or do neither. */
-static size_t pass_quotes(struct quoting *quoting, struct text line, size_t at)
+static size_t pass_quotes(struct quoting *quoting, struct rlmd_text line, size_t at)
 {
 	bool three = has_three(line, at);
 
@@ -24,7 +24,7 @@ static size_t pass_quotes(struct quoting *quoting, struct text line, size_t at)
 	return at;
 }
 
-size_t quoting_backtick(struct quoting *quoting, struct text line)
+size_t quoting_backtick(struct quoting *quoting, struct rlmd_text line)
 {
 	size_t found = line.size, at = 0;
 

@@ -18,4 +18,4 @@ struct quoting {
 
 /* The offset in the next line, without its end, of the first backtick outside of strings and
  * comments; the line's size where it has none. */
-size_t quoting_backtick(struct quoting *, struct text line);
+size_t quoting_backtick(struct quoting *, struct rlmd_text line);

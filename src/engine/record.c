@@ -13,7 +13,7 @@ enum {
 	FAILED_TEXT_MAX = 1000, /* ... and of the prompt of a call that failed */
 };
 
-static json_t *kept(struct trace *trace, struct text text, int64_t max)
+static json_t *kept(struct trace *trace, struct rlmd_text text, int64_t max)
 {
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 
@@ -41,7 +41,7 @@ static json_t *contexts_of(const struct context *context)
 }
 
 void record_run(struct trace *trace, const char *run, const char *parent, int depth,
-		struct text task, const char *model, const char *prompt,
+		struct rlmd_text task, const char *model, const char *prompt,
 		const struct context *context, json_t *sandbox)
 {
 	trace_run(trace, "run", run, "{s:s?, s:i, s:o, s:s, s:o, s:o, s:o*}", "parent", parent,
@@ -50,8 +50,8 @@ void record_run(struct trace *trace, const char *run, const char *parent, int de
 		  contexts_of(context), "sandbox", sandbox);
 }
 
-void record_response(struct trace *trace, const char *run, int index, struct text prompt,
-		     const struct llm_response *reply, struct text thinking)
+void record_response(struct trace *trace, const char *run, int index, struct rlmd_text prompt,
+		     const struct llm_response *reply, struct rlmd_text thinking)
 {
 	auto_evbuffer struct evbuffer *thoughts = evbuffer_new();
 
@@ -70,7 +70,7 @@ void record_response(struct trace *trace, const char *run, int index, struct tex
 		  (json_int_t)reply->duration_ms);
 }
 
-void record_block(struct trace *trace, const char *run, int index, struct text code,
+void record_block(struct trace *trace, const char *run, int index, struct rlmd_text code,
 		  const struct worker_block *block, int64_t max_output)
 {
 	trace_run(trace, "code", run, "{s:i, s:o, s:o, s:o, s:o, s:I}", "index", index, "code",
@@ -80,7 +80,7 @@ void record_block(struct trace *trace, const char *run, int index, struct text c
 		  (json_int_t)block->duration_ms);
 }
 
-void record_demonstration(struct trace *trace, const char *run, struct text code,
+void record_demonstration(struct trace *trace, const char *run, struct rlmd_text code,
 			  const struct worker_block *block, int64_t max_output)
 {
 	trace_run(trace, "demonstration", run, "{s:o, s:o, s:o, s:o, s:I}", "code",
@@ -99,7 +99,7 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 		 const struct llm_request *request, const struct llm_response *reply,
 		 const struct error *err)
 {
-	struct text prompt = request->messages[request->message_count - 1].text;
+	struct rlmd_text prompt = request->messages[request->message_count - 1].text;
 
 	if (!trace_admit_call(trace))
 		return;

@@ -17,14 +17,15 @@
 #include "pool/worker.h"
 
 /* `parent` is NULL for the root. `prompt` is the profile's name. `sandbox` is taken, or NULL. */
-void record_run(struct trace *, const char *run, const char *parent, int depth, struct text task,
-		const char *model, const char *prompt, const struct context *, json_t *sandbox);
-void record_response(struct trace *, const char *run, int index, struct text prompt,
-		     const struct llm_response *, struct text thinking);
-void record_block(struct trace *, const char *run, int index, struct text code,
+void record_run(struct trace *, const char *run, const char *parent, int depth,
+		struct rlmd_text task, const char *model, const char *prompt,
+		const struct context *, json_t *sandbox);
+void record_response(struct trace *, const char *run, int index, struct rlmd_text prompt,
+		     const struct llm_response *, struct rlmd_text thinking);
+void record_block(struct trace *, const char *run, int index, struct rlmd_text code,
 		  const struct worker_block *, int64_t max_output);
 /* The block that looks at the inputs before the first turn. */
-void record_demonstration(struct trace *, const char *run, struct text code,
+void record_demonstration(struct trace *, const char *run, struct rlmd_text code,
 			  const struct worker_block *, int64_t max_output);
 void record_iteration(struct trace *, const char *run, int index);
 

@@ -31,9 +31,9 @@ struct writer {
 	char *at;
 };
 
-static struct text written(struct writer *writer, size_t size)
+static struct rlmd_text written(struct writer *writer, size_t size)
 {
-	struct text text = text_from(writer->at, size);
+	struct rlmd_text text = text_from(writer->at, size);
 
 	writer->at[size] = '\0';
 	writer->at += size + 1;
@@ -45,8 +45,8 @@ static bool within(struct range inner, struct range outer)
 	return inner.start >= outer.start && inner.end <= outer.end;
 }
 
-static void read_blocks(struct text text, const struct markdown *md, const struct marker *marker,
-			struct writer *writer, struct response *ret)
+static void read_blocks(struct rlmd_text text, const struct markdown *md,
+			const struct marker *marker, struct writer *writer, struct response *ret)
 {
 	size_t count = md->fence_count;
 
@@ -55,7 +55,7 @@ static void read_blocks(struct text text, const struct markdown *md, const struc
 	ret->blocks = xcalloc(count, sizeof *ret->blocks);
 	for (size_t i = 0; i < count; i++) {
 		const struct fence *fence = &md->fences[i];
-		struct text code;
+		struct rlmd_text code;
 
 		if (fence->language != FENCE_PYTHON || within(fence->whole, marker->whole))
 			continue;
@@ -67,8 +67,9 @@ static void read_blocks(struct text text, const struct markdown *md, const struc
 }
 
 /* What was thought, and what is left of the text without fences and the marker. */
-static void read_thinking(struct text text, const struct markdown *md, const struct marker *marker,
-			  struct text thoughts, struct writer *writer, struct response *ret)
+static void read_thinking(struct rlmd_text text, const struct markdown *md,
+			  const struct marker *marker, struct rlmd_text thoughts,
+			  struct writer *writer, struct response *ret)
 {
 	size_t fence = 0, at = 0;
 	char *start = writer->at;
@@ -96,9 +97,9 @@ static void read_thinking(struct text text, const struct markdown *md, const str
 }
 
 /* Python, or what has no language; but data is not code, whatever its fence says. */
-static bool is_code(struct text text, const struct fence *fence)
+static bool is_code(struct rlmd_text text, const struct fence *fence)
 {
-	struct text body = text_slice(text, fence->body.start, fence->body.end);
+	struct rlmd_text body = text_slice(text, fence->body.start, fence->body.end);
 	json_t *data;
 
 	if (fence->is_call)
@@ -109,7 +110,7 @@ static bool is_code(struct text text, const struct fence *fence)
 }
 
 /* Whether all of a text is blocks of code; or statements, without any marks. */
-static bool is_all_code(struct text text)
+static bool is_all_code(struct rlmd_text text)
 {
 	struct markdown md;
 	size_t at = 0;
@@ -135,12 +136,12 @@ static bool is_all_code(struct text text)
 }
 
 /* Writes the text without the marks of a quotation to `out`; 0: not all of it is one. */
-static size_t unquoted(struct text text, char *out)
+static size_t unquoted(struct rlmd_text text, char *out)
 {
 	size_t used = 0;
 
 	for (size_t at = 0, end; at < text.size; at = end) {
-		struct text line;
+		struct rlmd_text line;
 
 		end = text_line_end(text, at);
 		line = text_slice(text, at, end);
@@ -157,7 +158,7 @@ static size_t unquoted(struct text text, char *out)
 /* What was said, or what was given for the answer, is nothing but code, quoted or not. */
 static bool is_only_code(const struct response *response)
 {
-	struct text text = response->answer ? text_trim(response->value) : response->said;
+	struct rlmd_text text = response->answer ? text_trim(response->value) : response->said;
 	auto_free char *plain = NULL;
 	size_t size;
 
@@ -182,7 +183,7 @@ static bool has_python(const struct markdown *md, const struct marker *marker)
 
 /* Blocks without a language are Python where none says so and they read as nothing else; beside
  * an answer calls alone may be what it shows. */
-static void name_bare(struct text text, struct markdown *md, const struct marker *marker)
+static void name_bare(struct rlmd_text text, struct markdown *md, const struct marker *marker)
 {
 	enum shape least = marker->kind == ANSWER_DIRECT ? SHAPE_STATEMENTS : SHAPE_CALLS;
 
@@ -190,7 +191,7 @@ static void name_bare(struct text text, struct markdown *md, const struct marker
 		return;
 	for (size_t i = 0; i < md->fence_count; i++) {
 		struct fence *fence = &md->fences[i];
-		struct text body = text_slice(text, fence->body.start, fence->body.end);
+		struct rlmd_text body = text_slice(text, fence->body.start, fence->body.end);
 
 		if (fence->language != FENCE_BARE || shape_of(body) < least)
 			continue;
@@ -200,15 +201,15 @@ static void name_bare(struct text text, struct markdown *md, const struct marker
 }
 
 /* The last line of prose that is FINAL_VAR( ... ) with more than a name in it, whole. */
-static struct text find_expression(struct text text, const struct markdown *md)
+static struct rlmd_text find_expression(struct rlmd_text text, const struct markdown *md)
 {
 	struct prose prose = {.text = text, .markdown = md};
-	struct text found = {0};
+	struct rlmd_text found = {0};
 	struct range line;
 
 	while (prose_line(&prose, &line)) {
 		size_t start = prose_start(text, line);
-		struct text words = text_trim(text_slice(text, start, line.end));
+		struct rlmd_text words = text_trim(text_slice(text, start, line.end));
 
 		while (words.size && strchr(" *_#>-", words.bytes[0]))
 			words = text_slice(words, 1, words.size);
@@ -221,7 +222,7 @@ static struct text find_expression(struct text text, const struct markdown *md)
 }
 
 /* Takes off what is not the reply itself. Returns the size of the thoughts. */
-static size_t read_said(struct text text, struct writer *writer, char *thoughts, bool *cut,
+static size_t read_said(struct rlmd_text text, struct writer *writer, char *thoughts, bool *cut,
 			struct response *ret)
 {
 	struct markdown md;
@@ -240,7 +241,7 @@ static size_t read_said(struct text text, struct writer *writer, char *thoughts,
 	return thought.thought;
 }
 
-void response_read(struct text text, bool cut, struct response *ret)
+void response_read(struct rlmd_text text, bool cut, struct response *ret)
 {
 	struct markdown md;
 	struct marker marker, form;

@@ -20,23 +20,24 @@ enum response_answer {
 };
 
 struct response {
-	struct text *blocks; /* owned array; each lent from `memory` */
+	struct rlmd_text *blocks; /* owned array; each lent from `memory` */
 	size_t block_count;
 	enum response_answer answer;
-	struct text value; /* the answer's text, or the variable's name; ends in NUL */
-	struct text
-		thinking;  /* thoughts; all text outside of fences and of the marker that counts */
-	struct text said;  /* the reply itself, without thoughts and what was invented, trimmed */
-	struct text form;  /* no answer: FINAL(the answer), FINAL(), or FINAL_VAR( of no name */
-	bool only_code;    /* nothing but code, as the answer too */
-	bool cut_fence;    /* cut inside a code block, which is not in `blocks` */
-	bool invented;     /* it went on with outputs or turns of its own, which were cut off */
-	bool thought_open; /* it ended within a thought */
-	char *memory;      /* owned */
+	struct rlmd_text value; /* the answer's text, or the variable's name; ends in NUL */
+	struct rlmd_text
+		thinking; /* thoughts; all text outside of fences and of the marker that counts */
+	struct rlmd_text
+		said; /* the reply itself, without thoughts and what was invented, trimmed */
+	struct rlmd_text form; /* no answer: FINAL(the answer), FINAL(), or FINAL_VAR( of no name */
+	bool only_code;        /* nothing but code, as the answer too */
+	bool cut_fence;        /* cut inside a code block, which is not in `blocks` */
+	bool invented;         /* it went on with outputs or turns of its own, which were cut off */
+	bool thought_open;     /* it ended within a thought */
+	char *memory;          /* owned */
 };
 
 /* `cut`: the provider ended it for its length. Blocks of other languages are left out. */
-void response_read(struct text, bool cut, struct response *ret);
+void response_read(struct rlmd_text, bool cut, struct response *ret);
 void response_done(struct response *);
 
 /* Whether it could be the answer as it is: not only code, a thought, or the form of an answer. */

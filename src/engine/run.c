@@ -64,7 +64,7 @@ static enum verdict await(struct run *run, enum run_state next)
 	return WAIT;
 }
 
-static void give_answer(struct run *run, struct text text, const char *source)
+static void give_answer(struct run *run, struct rlmd_text text, const char *source)
 {
 	auto_evbuffer struct evbuffer *clean = evbuffer_new();
 
@@ -75,7 +75,7 @@ static void give_answer(struct run *run, struct text text, const char *source)
 }
 
 /* It counts, also where code of the same response failed; but that is said. */
-static enum verdict final(struct run *run, struct text text, const char *source)
+static enum verdict final(struct run *run, struct rlmd_text text, const char *source)
 {
 	if (run->block_failed)
 		run_warn(run, "The answer stood beside a code block that failed");
@@ -299,7 +299,7 @@ static enum verdict ask_variable(struct run *run)
 /* ENG-6: beside code it knew nothing of its outputs: they are shown, if there is a turn left. */
 static enum verdict take_direct(struct run *run)
 {
-	struct text value = run->response.value;
+	struct rlmd_text value = run->response.value;
 
 	if (!run->response.block_count || run->guess)
 		return final(run, value, "final_direct");
@@ -334,7 +334,7 @@ static enum verdict fail_forced(struct run *run, const struct error *cause)
 }
 
 /* The forced answer, with what must be said about it; an empty one is none. */
-static enum verdict settle(struct run *run, struct text text)
+static enum verdict settle(struct run *run, struct rlmd_text text)
 {
 	if (!text.size)
 		return fail_forced(run, &(struct error){.text = "it was empty"});

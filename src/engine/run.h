@@ -27,7 +27,7 @@ struct run_options {
 	int64_t among;         /* budget_new_child()'s */
 	struct seat *seat;     /* held; taken */
 	int depth;
-	struct text task;              /* copied */
+	struct rlmd_text task;         /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
 	const char *model;             /* copied: of its turns; NULL: what its depth has */
 };
@@ -35,9 +35,9 @@ struct run_options {
 /* Lent to the callback. */
 struct run_result {
 	enum stop_reason stop;
-	struct error error; /* ERROR_NONE: there is an answer */
-	struct text answer; /* UTF-8; also beside an error, where there is one */
-	bool forced, cut;   /* it was asked for before the run was done; it is not all of it */
+	struct error error;      /* ERROR_NONE: there is an answer */
+	struct rlmd_text answer; /* UTF-8; also beside an error, where there is one */
+	bool forced, cut;        /* it was asked for before the run was done; it is not all of it */
 };
 
 typedef void run_done_fn(void *owner, const struct run_result *);

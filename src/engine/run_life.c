@@ -99,7 +99,7 @@ static void ask_seat(struct run *run)
 	seat_ask(&run->seat, run->room->workers, run->depth, goes_on, on_seat, run);
 }
 
-void run_warn_wanted(struct run *run, struct text traceback)
+void run_warn_wanted(struct run *run, struct rlmd_text traceback)
 {
 	char name[WANTED_MAX + 1], text[4 * WANTED_MAX];
 

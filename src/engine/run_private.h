@@ -137,14 +137,14 @@ bool run_say_less(struct run *);
 bool run_say_short_plea(struct run *);
 
 /* Once more, after a reply without any: for words; false: that was done before. */
-bool run_say_plea_for_words(struct run *, struct text reply);
+bool run_say_plea_for_words(struct run *, struct rlmd_text reply);
 
 /* For the next turn: a note (brief_note()), or that FINAL_VAR named none of these variables. */
-void run_note(struct run *, const char *name, struct text output);
-void run_note_unknown(struct run *, struct text variables);
+void run_note(struct run *, const char *name, struct rlmd_text output);
+void run_note_unknown(struct run *, struct rlmd_text variables);
 
 /* For the first turn: what that look has shown. */
-void run_tell_look(struct run *, struct text code, const struct worker_block *);
+void run_tell_look(struct run *, struct rlmd_text code, const struct worker_block *);
 
 /* For the next turn: what the block has done that is being worked on; that a worker is gone, and
  * with it the variables, once. */
@@ -166,7 +166,7 @@ void run_start_worker(struct run *);
 void run_on_worker(void *run, const struct worker_event *);
 void run_on_ask(void *run, const struct llm_response *, const struct error *);
 void run_warn(struct run *, const char *text);
-void run_warn_wanted(struct run *, struct text traceback); /* of a module, once */
+void run_warn_wanted(struct run *, struct rlmd_text traceback); /* of a module, once */
 
 /* A turn was answered: the time for others is over sooner where that takes long. */
 void run_measure(struct run *, const struct llm_response *);

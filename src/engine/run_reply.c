@@ -18,7 +18,7 @@ void run_take_reply(struct run *run)
 	run->cut = cut && !run->response.invented;
 }
 
-static bool same_as_before(const struct conversation *conversation, struct text text)
+static bool same_as_before(const struct conversation *conversation, struct rlmd_text text)
 {
 	const struct llm_message *before = &conversation->messages[conversation->count - 2];
 
@@ -29,7 +29,7 @@ static bool same_as_before(const struct conversation *conversation, struct text 
 void run_take_turn(struct run *run)
 {
 	const struct llm_response *reply = run->reply;
-	struct text said;
+	struct rlmd_text said;
 
 	if (!reply->usage.estimated && reply->billed == 1)
 		history_learn(&run->history, reply->usage.input);
@@ -41,14 +41,14 @@ void run_take_turn(struct run *run)
 	run->repeated = same_as_before(&run->conversation, said);
 	/* Providers refuse an empty message; what follows tells the model what it lacked. */
 	conversation_add(&run->conversation, LLM_ASSISTANT, said.size ? said : text_of("(nothing)"),
-			 (struct text){0});
+			 (struct rlmd_text){0});
 	history_add_turn(&run->history);
 }
 
 void run_tell_reply(struct run *run)
 {
 	const struct response *response = &run->response;
-	const struct text none = text_of("");
+	const struct rlmd_text none = text_of("");
 
 	if (response->cut_fence)
 		run_note(run, "cut", none);

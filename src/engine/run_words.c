@@ -150,12 +150,12 @@ bool run_say_less(struct run *run)
 	return true;
 }
 
-void run_note(struct run *run, const char *name, struct text output)
+void run_note(struct run *run, const char *name, struct rlmd_text output)
 {
 	brief_note(run_prompts(run), name, output, run->news);
 }
 
-void run_note_unknown(struct run *run, struct text variables)
+void run_note_unknown(struct run *run, struct rlmd_text variables)
 {
 	if (!variables.size)
 		variables = text_of("none but the inputs");
@@ -173,7 +173,7 @@ void run_tell_loss(struct run *run)
 	run->gone.kind = ERROR_NONE;
 }
 
-void run_tell_look(struct run *run, struct text code, const struct worker_block *block)
+void run_tell_look(struct run *run, struct rlmd_text code, const struct worker_block *block)
 {
 	int64_t max = run->room->config->max_output;
 
@@ -263,7 +263,7 @@ static void plead_in_short(struct run *run, size_t size)
 		conversation_add(
 			&run->conversation, LLM_SYSTEM,
 			text_of("Answer from the work done so far. Be brief and complete."),
-			(struct text){0});
+			(struct rlmd_text){0});
 		plead(run, plea_sizes[size]);
 		enough = affords(run, output);
 	} while (!enough && ++size < sizeof plea_sizes / sizeof *plea_sizes);
@@ -284,7 +284,7 @@ bool run_say_short_plea(struct run *run)
 	return true;
 }
 
-bool run_say_plea_for_words(struct run *run, struct text reply)
+bool run_say_plea_for_words(struct run *run, struct rlmd_text reply)
 {
 	struct telling request;
 
@@ -294,7 +294,7 @@ bool run_say_plea_for_words(struct run *run, struct text reply)
 	run->worded = true;
 	run->shrunk = 0;
 	telling_note(&request, run_prompts(run), "only_code");
-	conversation_add(&run->conversation, LLM_ASSISTANT, reply, (struct text){0});
+	conversation_add(&run->conversation, LLM_ASSISTANT, reply, (struct rlmd_text){0});
 	telling_say(&request, LLM_USER, &run->conversation);
 	telling_free(&request);
 	if (history_measure(&run->history, &run->conversation) + ASK_TOKENS_FORCED >

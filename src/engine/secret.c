@@ -17,7 +17,7 @@ static bool is_called(const char *name, enum how how, const char *wanted)
 	return !strncasecmp(how == SUFFIX ? name + size - length : name, wanted, length);
 }
 
-static const char *by_last_part(const char *name, struct text text)
+static const char *by_last_part(const char *name, struct rlmd_text text)
 {
 	static const struct {
 		enum how how;
@@ -49,7 +49,7 @@ static const char *by_folder(const char *part, size_t size)
 	return NULL;
 }
 
-const char *secret_by_name(const char *path, struct text text)
+const char *secret_by_name(const char *path, struct rlmd_text text)
 {
 	const char *slash;
 
@@ -97,7 +97,7 @@ static bool belongs(enum characters of, char c)
 }
 
 /* `text` begins behind the prefix. No more of it is looked at than a token needs. */
-static bool is_token(struct text text, enum characters of, size_t least)
+static bool is_token(struct rlmd_text text, enum characters of, size_t least)
 {
 	bool upper = false, lower = false, digit = false;
 	size_t size = 0;
@@ -111,7 +111,7 @@ static bool is_token(struct text text, enum characters of, size_t least)
 	return size >= least && (of != MIXED || (upper && lower && digit));
 }
 
-static bool is_header(struct text text, const char *then)
+static bool is_header(struct rlmd_text text, const char *then)
 {
 	const char *end;
 
@@ -124,7 +124,7 @@ static bool is_header(struct text text, const char *then)
 }
 
 /* What begins here, at the start of a word. */
-static const char *secret_at(struct text text)
+static const char *secret_at(struct rlmd_text text)
 {
 	static const struct {
 		const char *prefix;
@@ -140,7 +140,7 @@ static const char *secret_at(struct text text)
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		size_t size = strlen(rows[i].prefix);
-		struct text rest = text_from(text.bytes + size, text.size - size);
+		struct rlmd_text rest = text_from(text.bytes + size, text.size - size);
 
 		if (text.bytes[0] != rows[i].prefix[0] || !text_starts(text, rows[i].prefix))
 			continue;
@@ -170,14 +170,14 @@ static void classify(unsigned char classes[static 256])
 }
 
 /* JSON writes the end of a line as a letter behind a backslash: what follows begins anew. */
-static bool ends_escape(struct text text, size_t at)
+static bool ends_escape(struct rlmd_text text, size_t at)
 {
 	char c = text.bytes[at];
 
 	return (c == 'n' || c == 'r' || c == 't') && at && text.bytes[at - 1] == '\\';
 }
 
-const char *secret_in_text(struct text text)
+const char *secret_in_text(struct rlmd_text text)
 {
 	unsigned char classes[256] = {0};
 	bool within = false; /* a word */

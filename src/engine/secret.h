@@ -11,7 +11,7 @@
 enum { SECRET_SPAN = 256 };
 
 /* What a file is by its path ("an SSH key"; static), or NULL. `text` is the beginning of it. */
-const char *secret_by_name(const char *path, struct text text);
+const char *secret_by_name(const char *path, struct rlmd_text text);
 
 /* What is in a text ("a GitHub token"; static), or NULL. */
-const char *secret_in_text(struct text);
+const char *secret_in_text(struct rlmd_text);

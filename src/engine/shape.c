@@ -56,7 +56,7 @@ struct line {
 };
 
 struct scan {
-	struct text text;
+	struct rlmd_text text;
 	size_t at;
 	char brackets[BRACKETS_MAX]; /* that are open: what closes each */
 	bool calls[BRACKETS_MAX];
@@ -140,7 +140,7 @@ static bool read_string(struct scan *scan)
 	return false;
 }
 
-static bool is_doer(struct text name)
+static bool is_doer(struct rlmd_text name)
 {
 	for (size_t i = 0; i < sizeof doers / sizeof *doers; i++)
 		if (text_equal(name, doers[i]))
@@ -148,7 +148,7 @@ static bool is_doer(struct text name)
 	return false;
 }
 
-static enum word word_of(struct text name)
+static enum word word_of(struct rlmd_text name)
 {
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (text_equal(name, words[i].name))
@@ -165,7 +165,7 @@ static bool add_lead(struct line *line, enum word word)
 	return true;
 }
 
-static bool add_keyword(struct scan *scan, enum word word, struct text name)
+static bool add_keyword(struct scan *scan, enum word word, struct rlmd_text name)
 {
 	struct line *line = &scan->line;
 	bool leads = line->tokens == 1;
@@ -209,7 +209,7 @@ static bool add_keyword(struct scan *scan, enum word word, struct text name)
 static bool read_word(struct scan *scan)
 {
 	size_t start = scan->at;
-	struct text name;
+	struct rlmd_text name;
 
 	while (is_word(peek(scan, 0)))
 		scan->at++;
@@ -470,11 +470,11 @@ static bool step(struct scan *scan)
 	return true;
 }
 
-struct text shape_code(struct text text)
+struct rlmd_text shape_code(struct rlmd_text text)
 {
 	static const char *const names[] = {"python", "python3", "repl", "py", "ipython"};
 	size_t end = text_line_end(text, 0);
-	struct text first = text_trim(text_slice(text, 0, end));
+	struct rlmd_text first = text_trim(text_slice(text, 0, end));
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (end < text.size && text_equal_caseless(first, names[i]))
@@ -482,7 +482,7 @@ struct text shape_code(struct text text)
 	return text;
 }
 
-enum shape shape_of(struct text text)
+enum shape shape_of(struct rlmd_text text)
 {
 	struct scan scan = {.text = text_trim(shape_code(text_trim(text)))};
 

@@ -15,7 +15,7 @@ enum shape {
 };
 
 /* A first line that only names the language is passed over. */
-enum shape shape_of(struct text);
+enum shape shape_of(struct rlmd_text);
 
 /* The text behind such a line; all of it where it has none. */
-struct text shape_code(struct text);
+struct rlmd_text shape_code(struct rlmd_text);

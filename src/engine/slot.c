@@ -133,7 +133,7 @@ static void note_fallback(struct slot *slot)
 
 /* The text is the answer's, and nothing else: code reads it. What is said about it stands beside.
  */
-static void slot_answer(struct slot *slot, struct text text)
+static void slot_answer(struct slot *slot, struct rlmd_text text)
 {
 	struct caller *caller = slot->errand->caller;
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
@@ -196,7 +196,7 @@ static int64_t output_of(const struct slot *slot)
 }
 
 /* All that the model sees: the system's words, what was said before, and the user's last. */
-static size_t write_messages(struct slot *slot, struct text system, struct text user)
+static size_t write_messages(struct slot *slot, struct rlmd_text system, struct rlmd_text user)
 {
 	size_t count = 0;
 
@@ -209,7 +209,8 @@ static size_t write_messages(struct slot *slot, struct text system, struct text 
 	return count;
 }
 
-static void slot_ask(struct slot *slot, enum llm_kind kind, struct text system, struct text user)
+static void slot_ask(struct slot *slot, enum llm_kind kind, struct rlmd_text system,
+		     struct rlmd_text user)
 {
 	struct caller *caller = slot->errand->caller;
 	size_t message_count = write_messages(slot, system, user);
@@ -349,8 +350,7 @@ static bool take_context(struct slot *slot, struct error *err)
 	if (slot->context || !context.bytes)
 		return true;
 	slot->context = memfile_new_private("context");
-	return memfile_append(slot->context, text_from(context.bytes, context.size), err) &&
-	       memfile_seal(slot->context, err);
+	return memfile_append(slot->context, context, err) && memfile_seal(slot->context, err);
 }
 
 static void start_task(struct slot *slot)
@@ -377,7 +377,7 @@ static void start_task(struct slot *slot)
 
 /* The prompt and its context in one; of a context that no window holds head and tail, which the
  * prompt and a warning say. */
-static struct text with_context(struct slot *slot)
+static struct rlmd_text with_context(struct slot *slot)
 {
 	struct caller *caller = slot->errand->caller;
 	struct rlmd_text context = slot->operation->context;
@@ -385,8 +385,7 @@ static struct text with_context(struct slot *slot)
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 	size_t size;
 
-	if (brief_operation(caller->room->subcall_prompts, slot->input,
-			    text_from(context.bytes, context.size), max, out))
+	if (brief_operation(caller->room->subcall_prompts, slot->input, context, max, out))
 		caller_warn_once(caller,
 				 "The context of an operation was longer than its model's window, "
 				 "which was given its head and tail");
@@ -394,14 +393,14 @@ static struct text with_context(struct slot *slot)
 	return text_from(slot->user, size);
 }
 
-static struct text system_of(const struct slot *slot)
+static struct rlmd_text system_of(const struct slot *slot)
 {
 	if (slot->wishes && slot->wishes->system.size)
 		return slot->wishes->system;
 	return brief_query(slot->errand->caller->room->subcall_prompts);
 }
 
-void slot_start(struct slot *slot, struct text input, struct rlmd_call *call)
+void slot_start(struct slot *slot, struct rlmd_text input, struct rlmd_call *call)
 {
 	slot->input = input;
 	slot->call = call;

@@ -25,8 +25,8 @@ struct run;
 
 /* What code asks of the answers of a call; zero asks nothing. */
 struct wishes {
-	struct text system; /* what the model is told first; empty: what we tell it */
-	int64_t max_tokens; /* 0: as usual */
+	struct rlmd_text system; /* what the model is told first; empty: what we tell it */
+	int64_t max_tokens;      /* 0: as usual */
 	bool with_temperature;
 	double temperature;
 };
@@ -37,13 +37,13 @@ struct slot {
 	const struct rlmd_operation *operation; /* lent, likewise: what is to be done */
 	struct rlmd_call *call;                 /* lent while it is under way: whom to tell */
 	struct memfile *context;                /* referenced; NULL: the operation's, if any */
-	struct text input;                      /* lent while it is under way */
+	struct rlmd_text input;                 /* lent while it is under way */
 	const struct wishes *wishes;            /* lent likewise; NULL: none */
-	const struct text *earlier; /* lent likewise: the turns of a conversation before the input,
-				       the user's and the model's */
-	size_t earlier_count;       /* even */
-	struct llm_message *messages; /* owned: lent to the ask */
-	char *user;                   /* owned: the user's last, where we had to write it */
+	const struct rlmd_text *earlier; /* lent likewise: the turns of a conversation before the
+				       input, the user's and the model's */
+	size_t earlier_count;            /* even */
+	struct llm_message *messages;    /* owned: lent to the ask */
+	char *user;                      /* owned: the user's last, where we had to write it */
 	enum way way;
 	const char *reason; /* lent: why that is no sub-run */
 	bool wanting;       /* it is a task that counts in the errand's grant */
@@ -64,7 +64,7 @@ struct slot {
 
 /* Ends with errand_on_slot(), once, which may come before this returns, as its last act. Says
  * rlmd_call_started() when its call is sent or its sub-run begins. */
-void slot_start(struct slot *, struct text input, struct rlmd_call *);
+void slot_start(struct slot *, struct rlmd_text input, struct rlmd_call *);
 
 /* Closes the transfer, ends the sub-run; no callback follows. What had only waited may be started
  * again. */

@@ -134,7 +134,8 @@ static void subcall_end(struct subcall *subcall)
 
 /* The answer is JSON of ours. How long things took is in it, so a recording keeps it: the same
  * request, asked the same, is told the same in a replay, and goes on as it did. */
-static void say(struct subcall *subcall, json_t *object, const char *function, struct text asked)
+static void say(struct subcall *subcall, json_t *object, const char *function,
+		struct rlmd_text asked)
 {
 	struct llm *llm = subcall->caller->room->llm;
 	auto_evbuffer struct evbuffer *out = evbuffer_new(), *key = evbuffer_new();
@@ -225,13 +226,13 @@ static bool read_plan(struct subcall *subcall, struct rlmd_text json)
 	return subcall->file;
 }
 
-static void start_plan(struct subcall *subcall, struct text json)
+static void start_plan(struct subcall *subcall, struct rlmd_text json)
 {
 	struct rlmd_execution_options options = options_of(subcall, on_plan);
 	size_t usual = options.config.max_parallel;
 	const struct rlmd_plan *plan;
 
-	if (!read_plan(subcall, (struct rlmd_text){json.bytes, json.size}))
+	if (!read_plan(subcall, json))
 		return;
 	if (llm_keeps(subcall->caller->room->llm)) {
 		subcall->asked = text_copy(json);

@@ -36,12 +36,12 @@ struct found {
 	size_t start, end;
 };
 
-static bool is_blank(struct text text, size_t start, size_t end)
+static bool is_blank(struct rlmd_text text, size_t start, size_t end)
 {
 	return !text_trim(text_slice(text, start, end)).size;
 }
 
-static bool opens_at(struct text text, size_t at, struct found *ret)
+static bool opens_at(struct rlmd_text text, size_t at, struct found *ret)
 {
 	for (size_t i = 0; i < TAGS; i++)
 		if (text_starts_caseless(text_slice(text, at, text.size), tags[i].open)) {
@@ -57,7 +57,7 @@ static bool is_quote(char c)
 }
 
 /* The place of the closing tag from `at` up to `end`; `end`: none. */
-static size_t find_close(struct text text, size_t at, size_t end, const struct tags *tag)
+static size_t find_close(struct rlmd_text text, size_t at, size_t end, const struct tags *tag)
 {
 	size_t from = at;
 
@@ -75,7 +75,7 @@ static size_t find_close(struct text text, size_t at, size_t end, const struct t
 }
 
 /* Rule 3, of one line. */
-static bool closes_on(struct text text, struct range line, struct found *ret)
+static bool closes_on(struct rlmd_text text, struct range line, struct found *ret)
 {
 	for (size_t i = 0; i < TAGS; i++) {
 		size_t at = tags[i].swallowed ? find_close(text, line.start, line.end, &tags[i])
@@ -94,7 +94,7 @@ static bool closes_on(struct text text, struct range line, struct found *ret)
 }
 
 /* The first tag that counts. */
-static struct found find_tag(struct text text, bool first)
+static struct found find_tag(struct rlmd_text text, bool first)
 {
 	struct markdown md;
 	struct prose prose = {.text = text, .markdown = &md};
@@ -110,11 +110,11 @@ static struct found find_tag(struct text text, bool first)
 }
 
 /* Whether there is anything to look for. */
-static bool has_tags(struct text text)
+static bool has_tags(struct rlmd_text text)
 {
 	for (size_t at = 0; at < text.size; at++)
 		if (text.bytes[at] == '<' || text.bytes[at] == '[') {
-			struct text rest = text_slice(text, at, text.size);
+			struct rlmd_text rest = text_slice(text, at, text.size);
 
 			for (size_t i = 0; i < TAGS; i++)
 				if (text_starts_caseless(rest, tags[i].open) ||
@@ -124,13 +124,13 @@ static bool has_tags(struct text text)
 	return false;
 }
 
-static void add(struct text text, size_t start, size_t end, char *out, size_t *size)
+static void add(struct rlmd_text text, size_t start, size_t end, char *out, size_t *size)
 {
 	memcpy(out + *size, text.bytes + start, end - start);
 	*size += end - start;
 }
 
-static void add_thought(struct text text, size_t start, size_t end, char *out, size_t *size)
+static void add_thought(struct rlmd_text text, size_t start, size_t end, char *out, size_t *size)
 {
 	if (is_blank(text, start, end))
 		return;
@@ -138,13 +138,13 @@ static void add_thought(struct text text, size_t start, size_t end, char *out, s
 	out[(*size)++] = '\n';
 }
 
-void thought_split(struct text text, char *said, char *thoughts, struct thought *ret)
+void thought_split(struct rlmd_text text, char *said, char *thoughts, struct thought *ret)
 {
 	size_t at = 0;
 
 	*ret = (struct thought){0};
 	for (int part = 0; part < PARTS_MAX && at < text.size; part++) {
-		struct text rest = text_slice(text, at, text.size);
+		struct rlmd_text rest = text_slice(text, at, text.size);
 		struct found tag = {0};
 
 		if (has_tags(rest))

@@ -18,4 +18,4 @@ struct thought {
 };
 
 /* Writes both, each to room for all of the text. */
-void thought_split(struct text, char *said, char *thoughts, struct thought *ret);
+void thought_split(struct rlmd_text, char *said, char *thoughts, struct thought *ret);

@@ -65,7 +65,7 @@ static const struct tags {
 };
 
 struct search {
-	struct text text;
+	struct rlmd_text text;
 	struct markdown *markdown;
 	struct fence *found; /* owned */
 	size_t count, tries, fence;
@@ -98,8 +98,8 @@ static void add_code(const json_t *arguments, struct evbuffer *out)
 	const json_t *code;
 
 	if (json_is_string(arguments)) {
-		struct text text = text_from(json_string_value(arguments),
-					     json_string_length(arguments));
+		struct rlmd_text text = text_from(json_string_value(arguments),
+						  json_string_length(arguments));
 
 		parsed = json_read(text_trim(text), DEPTH_MAX, NULL);
 		code = json_is_object(parsed) ? MEMBER(parsed, code_keys) : arguments;
@@ -129,7 +129,7 @@ static bool read_call(const json_t *call, struct evbuffer *out)
 }
 
 /* All calls of a text that is nothing but calls of an interpreter, with some code in them. */
-static bool read_calls(struct text text, struct evbuffer *out)
+static bool read_calls(struct rlmd_text text, struct evbuffer *out)
 {
 	json_auto_t *json = NULL;
 	bool calls = true;
@@ -148,14 +148,14 @@ static bool read_calls(struct text text, struct evbuffer *out)
 	return calls && evbuffer_get_length(out);
 }
 
-static bool holds_calls(struct text text)
+static bool holds_calls(struct rlmd_text text)
 {
 	auto_evbuffer struct evbuffer *code = evbuffer_new();
 
 	return read_calls(text, code);
 }
 
-size_t toolcall_code(struct text text, const struct fence *fence, char *out)
+size_t toolcall_code(struct rlmd_text text, const struct fence *fence, char *out)
 {
 	auto_evbuffer struct evbuffer *code = evbuffer_new();
 	size_t size;
@@ -167,7 +167,7 @@ size_t toolcall_code(struct text text, const struct fence *fence, char *out)
 }
 
 /* Skips blanks, and one line end behind them. `ret_alone`: nothing else stood on the line. */
-static size_t skip_line_end(struct text text, size_t at, bool *ret_alone)
+static size_t skip_line_end(struct rlmd_text text, size_t at, bool *ret_alone)
 {
 	size_t end = text_line_end(text, at);
 
@@ -176,18 +176,18 @@ static size_t skip_line_end(struct text text, size_t at, bool *ret_alone)
 }
 
 /* The place of `words` from `at` up to `end`; `end`: none. */
-static size_t place_of(struct text text, size_t at, size_t end, const char *words)
+static size_t place_of(struct rlmd_text text, size_t at, size_t end, const char *words)
 {
-	struct text rest = text_slice(text, at, end);
+	struct rlmd_text rest = text_slice(text, at, end);
 	const char *found = text_find(rest, words);
 
 	return found ? (size_t)(found - text.bytes) : end;
 }
 
 /* <function=NAME> <parameter=NAME> code </parameter>: narrows the body to the code. */
-static bool read_parameter(struct text text, struct range *body)
+static bool read_parameter(struct rlmd_text text, struct range *body)
 {
-	struct text inner = text_trim(text_slice(text, body->start, body->end));
+	struct rlmd_text inner = text_trim(text_slice(text, body->start, body->end));
 	size_t at = (size_t)(inner.bytes - text.bytes), end;
 	char name[32];
 	bool alone;
@@ -210,10 +210,10 @@ static bool read_parameter(struct text text, struct range *body)
 }
 
 /* Whether what stands between the tags is code; narrows the body to it. */
-static bool holds_code(struct text text, const struct tags *tag, bool alone, bool closed,
+static bool holds_code(struct rlmd_text text, const struct tags *tag, bool alone, bool closed,
 		       struct fence *fence)
 {
-	struct text body = text_slice(text, fence->body.start, fence->body.end);
+	struct rlmd_text body = text_slice(text, fence->body.start, fence->body.end);
 
 	switch (tag->content) {
 	case CALL:
@@ -250,7 +250,7 @@ static void add_fence(struct search *search, const struct fence *fence)
 /* Code between tags, of which the first stands at `at`, at the start of a line. */
 static bool read_tags(struct search *search, const struct tags *tag, size_t line, size_t at)
 {
-	struct text text = search->text;
+	struct rlmd_text text = search->text;
 	struct fence fence = {.language = FENCE_PYTHON};
 	bool alone, closed;
 	size_t end;
@@ -285,7 +285,7 @@ static bool read_rest(struct search *search, size_t line)
 static bool read_line(struct search *search, struct range line)
 {
 	size_t at = prose_start(search->text, line);
-	struct text words = text_slice(search->text, at, line.end);
+	struct rlmd_text words = text_slice(search->text, at, line.end);
 
 	if (text_starts(words, "{") || text_starts(words, "[{"))
 		return read_rest(search, line.start) || !++search->tries;
@@ -314,7 +314,7 @@ static void merge(struct search *search)
 	md->fence_count = count;
 }
 
-void toolcalls_read(struct text text, struct markdown *md)
+void toolcalls_read(struct rlmd_text text, struct markdown *md)
 {
 	struct search search = {.text = text, .markdown = md};
 	struct prose prose = {.text = text, .markdown = md};

@@ -13,8 +13,8 @@
  * Adds what it finds to the fences, in order, as blocks of Python, and makes such of those fences
  * that hold a call in JSON.
  */
-void toolcalls_read(struct text, struct markdown *);
+void toolcalls_read(struct rlmd_text, struct markdown *);
 
 /* Writes the code of a fence that `is_call` to `out`, which has room for its body. Returns its
  * size. */
-size_t toolcall_code(struct text, const struct fence *, char *out);
+size_t toolcall_code(struct rlmd_text, const struct fence *, char *out);

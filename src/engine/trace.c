@@ -74,7 +74,7 @@ bool trace_admit_call(struct trace *trace)
 	return trace->calls < CALLS_MAX && ++trace->calls;
 }
 
-static size_t weight(struct text text, int64_t max)
+static size_t weight(struct rlmd_text text, int64_t max)
 {
 	size_t bytes = 0;
 
@@ -83,7 +83,7 @@ static size_t weight(struct text text, int64_t max)
 	return bytes;
 }
 
-int64_t trace_admit_text(struct trace *trace, struct text text, int64_t max)
+int64_t trace_admit_text(struct trace *trace, struct rlmd_text text, int64_t max)
 {
 	if (trace->text_bytes >= TEXTS_MAX)
 		return max < TEXT_SHORT ? max : TEXT_SHORT;

@@ -35,7 +35,7 @@ void trace_run(struct trace *, const char *event, const char *run, const char *f
  * and how many characters of a text, where it would have `max` of them at most.
  */
 bool trace_admit_call(struct trace *);
-int64_t trace_admit_text(struct trace *, struct text, int64_t max);
+int64_t trace_admit_text(struct trace *, struct rlmd_text, int64_t max);
 
 json_t *trace_tree(const struct trace *); /* the root's tree, lent; NULL before it began */
 

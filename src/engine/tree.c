@@ -302,7 +302,7 @@ static void complete_usage(const struct tree *tree, json_t *run)
  * A bad line is forgiven where a run was killed while it wrote it: at the end, without a line feed,
  * and before the first event of the next run that was told to append to the same file.
  */
-static bool feed_lines(struct tree *tree, struct text lines, struct error *err)
+static bool feed_lines(struct tree *tree, struct rlmd_text lines, struct error *err)
 {
 	const char *stop, *at = lines.bytes, *end = lines.bytes + lines.size;
 	struct error bad = {0};
@@ -326,7 +326,7 @@ static bool feed_lines(struct tree *tree, struct text lines, struct error *err)
 	return true;
 }
 
-json_t *tree_from_lines(struct text lines, const char *name, struct error *err)
+json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct error *err)
 {
 	struct tree *tree = tree_new();
 	json_t *root = NULL;

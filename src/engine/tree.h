@@ -27,6 +27,6 @@ json_t *tree_root(const struct tree *);       /* lent; NULL before the root's "r
 json_t *tree_from_file(const char *path, struct error *);
 
 /* The same of a trace that was read already; `name` is for errors. */
-json_t *tree_from_lines(struct text lines, const char *name, struct error *);
+json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct error *);
 
 #define TREE_TRACE_MAX ((size_t)2 << 30) /* bytes of a trace */

@@ -6,9 +6,9 @@ static const char head[] = "ModuleNotFoundError: No module named '";
 static const char tail[] = "': nothing can be installed here";
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
-bool wanted_module(struct text traceback, char ret[WANTED_MAX + 1])
+bool wanted_module(struct rlmd_text traceback, char ret[WANTED_MAX + 1])
 {
-	struct text line = text_last_line(traceback), rest;
+	struct rlmd_text line = text_last_line(traceback), rest;
 	size_t size = 0;
 
 	if (!text_starts(line, head))

@@ -14,4 +14,4 @@ enum { WANTED_MAX = 64 }; /* characters of a module's name */
  * it; false where it ended otherwise. A worker may say what it likes, so this is only good for a
  * hint: the name has letters, digits and underscores, and nothing else.
  */
-bool wanted_module(struct text traceback, char ret[WANTED_MAX + 1]);
+bool wanted_module(struct rlmd_text traceback, char ret[WANTED_MAX + 1]);

@@ -93,7 +93,8 @@ void reply_done(struct reply *reply)
 
 /* How much of the text comes before the point at which the reply is clearly beyond what was asked.
  */
-static struct text within_asked(struct reply *reply, struct least *least, struct text text)
+static struct rlmd_text within_asked(struct reply *reply, struct least *least,
+				     struct rlmd_text text)
 {
 	size_t size = 0;
 
@@ -110,7 +111,7 @@ static struct text within_asked(struct reply *reply, struct least *least, struct
 
 /* Only the end is looked at, so that no long answer is put into one piece for it again and again.
  */
-static struct text end_of(struct evbuffer *buffer, char tail[static REPEAT_TAIL])
+static struct rlmd_text end_of(struct evbuffer *buffer, char tail[static REPEAT_TAIL])
 {
 	size_t size = evbuffer_get_length(buffer);
 	size_t wanted = size < REPEAT_TAIL ? size : REPEAT_TAIL;
@@ -126,7 +127,7 @@ static void end_repetition(struct reply *reply, struct evbuffer *buffer)
 	char tail[REPEAT_TAIL];
 	size_t period = repeat_period(end_of(buffer, tail)), size;
 	auto_free char *whole = NULL;
-	struct text text, kept;
+	struct rlmd_text text, kept;
 
 	if (!period)
 		return;
@@ -139,7 +140,7 @@ static void end_repetition(struct reply *reply, struct evbuffer *buffer)
 }
 
 static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least *least,
-		      struct text text, struct error *err)
+		      struct rlmd_text text, struct error *err)
 {
 	size_t before = evbuffer_get_length(buffer);
 
@@ -162,22 +163,22 @@ void reply_end_repetition(struct reply *reply)
 	end_repetition(reply, reply->thinking);
 }
 
-bool reply_add_text(struct reply *reply, struct text text, struct error *err)
+bool reply_add_text(struct reply *reply, struct rlmd_text text, struct error *err)
 {
 	return reply_add(reply, reply->text, &reply->text_least, text, err);
 }
 
-bool reply_add_thinking(struct reply *reply, struct text text, struct error *err)
+bool reply_add_thinking(struct reply *reply, struct rlmd_text text, struct error *err)
 {
 	return reply_add(reply, reply->thinking, &reply->thinking_least, text, err);
 }
 
-void reply_pass(struct reply *reply, struct text text)
+void reply_pass(struct reply *reply, struct rlmd_text text)
 {
 	within_asked(reply, &reply->thinking_least, text);
 }
 
-void reply_refuse(struct reply *reply, struct text why)
+void reply_refuse(struct reply *reply, struct rlmd_text why)
 {
 	size_t used = strlen(reply->refusal);
 
@@ -188,13 +189,13 @@ void reply_refuse(struct reply *reply, struct text why)
 
 void reply_model(struct reply *reply, const json_t *object)
 {
-	struct text model = json_get_text(object, "model");
+	struct rlmd_text model = json_get_text(object, "model");
 
 	if (model.size)
 		text_escape(model, reply->model, sizeof reply->model);
 }
 
-bool reply_error(struct text body, struct error *err)
+bool reply_error(struct rlmd_text body, struct error *err)
 {
 	struct failure failure;
 
@@ -273,7 +274,7 @@ static void tame_numbers(char *json)
 	}
 }
 
-json_t *reply_json(struct text text, struct error *err)
+json_t *reply_json(struct rlmd_text text, struct error *err)
 {
 	auto_free char *tamed = NULL;
 	json_t *value;
@@ -299,7 +300,7 @@ void adapter_put_model(const struct adapter *adapter, const struct llm_request *
 	json_quote(text_of(given ? request->model : adapter->default_model), out);
 }
 
-void adapter_put_message(const char *role, struct text text, struct evbuffer *out)
+void adapter_put_message(const char *role, struct rlmd_text text, struct evbuffer *out)
 {
 	evbuffer_add_printf(out, "{\"role\":\"%s\",\"content\":", role);
 	json_quote(text, out);
@@ -353,7 +354,7 @@ bool adapter_can_adapt(const struct llm_request *request, unsigned quirk)
 }
 
 /* Host and port of a URL of any scheme, or of none. */
-static struct text authority_of(struct text url)
+static struct rlmd_text authority_of(struct rlmd_text url)
 {
 	const char *mark = text_find(url, "://");
 	const char *start = mark ? mark + 3 : url.bytes;
@@ -363,12 +364,12 @@ static struct text authority_of(struct text url)
 	return text_from(start, slash ? (size_t)(slash - start) : size);
 }
 
-static bool is_http(struct text url)
+static bool is_http(struct rlmd_text url)
 {
 	return text_starts_caseless(url, "http://") || text_starts_caseless(url, "https://");
 }
 
-static bool is_clean(struct text url)
+static bool is_clean(struct rlmd_text url)
 {
 	static const char unfit[] = "\"<>\\^`{|}?#";
 
@@ -378,7 +379,7 @@ static bool is_clean(struct text url)
 	return true;
 }
 
-static struct text without_slashes(struct text url)
+static struct rlmd_text without_slashes(struct rlmd_text url)
 {
 	while (url.bytes[url.size - 1] == '/')
 		url.size--;
@@ -387,8 +388,8 @@ static struct text without_slashes(struct text url)
 
 char *adapter_base_url(const char *given, struct error *err)
 {
-	struct text url = text_trim(text_of(given));
-	struct text authority = authority_of(url);
+	struct rlmd_text url = text_trim(text_of(given));
+	struct rlmd_text authority = authority_of(url);
 
 	/* First of all, so that no other message repeats a password. */
 	if (authority.size && memchr(authority.bytes, '@', authority.size))

@@ -84,9 +84,10 @@ struct adapter {
 	void (*encode)(const struct llm_request *, unsigned quirks, bool stream, struct evbuffer *);
 	/* One event of a stream. `event` is SSE's event field or empty. Unknown events are ignored.
 	 */
-	bool (*event)(struct reply *, struct text event, struct text data, struct error *);
+	bool (*event)(struct reply *, struct rlmd_text event, struct rlmd_text data,
+		      struct error *);
 	/* A whole body with status 200. */
-	bool (*whole)(struct reply *, struct text body, struct error *);
+	bool (*whole)(struct reply *, struct rlmd_text body, struct error *);
 };
 
 const struct adapter *adapter_find(const char *name); /* NULL: unknown */
@@ -100,17 +101,17 @@ extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
 /* What adapters share. */
 
 /* Appends as much as was asked for; ERROR_BAD_REPLY beyond REPLY_TEXT_MAX. */
-bool reply_add_text(struct reply *, struct text, struct error *);
-bool reply_add_thinking(struct reply *, struct text, struct error *);
+bool reply_add_text(struct reply *, struct rlmd_text, struct error *);
+bool reply_add_thinking(struct reply *, struct rlmd_text, struct error *);
 /* Drops what the answer repeats at its end, if it does; idempotent. */
 void reply_end_repetition(struct reply *);
 /* Counts output that is of no use here, so that no answer goes on for ever by it. */
-void reply_pass(struct reply *, struct text);
+void reply_pass(struct reply *, struct rlmd_text);
 /* Marks the reply as refused; reasons that come in pieces are joined, as far as they fit. */
-void reply_refuse(struct reply *, struct text why);
+void reply_refuse(struct reply *, struct rlmd_text why);
 void reply_model(struct reply *, const json_t *object); /* takes the member "model" */
 /* False, with what failure_of_body() makes of it. */
-bool reply_error(struct text body, struct error *);
+bool reply_error(struct rlmd_text body, struct error *);
 /*
  * A number of tokens. False, with 0, where it is missing or null; and for what no provider can mean
  * (negative, broken, no number, beyond LLM_COUNT_MAX), which is noted as absurd.
@@ -126,12 +127,12 @@ struct llm_usage reply_usage(const struct reply *, int64_t input_estimate);
  * the loop; a number too large for it becomes -1, as one count that cannot be is no reason to lose
  * an answer that is paid for.
  */
-json_t *reply_json(struct text, struct error *);
+json_t *reply_json(struct rlmd_text, struct error *);
 
 /* The request's model, or the adapter's default, as "model":"name" */
 void adapter_put_model(const struct adapter *, const struct llm_request *, struct evbuffer *);
 /* {"role":"user","content":"..."} */
-void adapter_put_message(const char *role, struct text, struct evbuffer *);
+void adapter_put_message(const char *role, struct rlmd_text, struct evbuffer *);
 /* "messages":[...], each under its own role */
 void adapter_put_messages(const struct llm_request *, struct evbuffer *);
 /* ,"temperature":0.5,"stop":["..."], with another name for "stop"; what was not asked for, or was

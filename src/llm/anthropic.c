@@ -18,7 +18,7 @@ static bool cached(const struct llm_request *request, unsigned quirks)
 }
 
 /* A breakpoint of its own, because sibling runs share the system prompt and nothing after it. */
-static void put_system(struct text text, bool cache, struct evbuffer *out)
+static void put_system(struct rlmd_text text, bool cache, struct evbuffer *out)
 {
 	evbuffer_add_printf(out, ",\"system\":[{\"type\":\"text\",\"text\":");
 	json_quote(text, out);
@@ -31,7 +31,7 @@ static void put_messages(const struct llm_message *messages, size_t count, struc
 	evbuffer_add_printf(out, ",\"messages\":[");
 	for (size_t i = 0; i < count; i++) {
 		bool assistant = i && messages[i].role == LLM_ASSISTANT;
-		struct text text = messages[i].text;
+		struct rlmd_text text = messages[i].text;
 
 		if (!text_trim(text).size)
 			text = text_of("(empty)");
@@ -108,9 +108,9 @@ static void take_usage(struct reply *reply, const json_t *usage)
 
 static void take_stop(struct reply *reply, const json_t *object)
 {
-	struct text reason = json_get_text(object, "stop_reason");
+	struct rlmd_text reason = json_get_text(object, "stop_reason");
 	const json_t *details = json_object_get(object, "stop_details");
-	struct text why = json_get_text(details, "explanation");
+	struct rlmd_text why = json_get_text(details, "explanation");
 
 	if (!reason.size)
 		return;
@@ -130,7 +130,7 @@ static bool take_block(struct reply *reply, const json_t *block, struct error *e
 
 static bool take_event(struct reply *reply, const json_t *body, struct error *err)
 {
-	struct text type = json_get_text(body, "type");
+	struct rlmd_text type = json_get_text(body, "type");
 	const json_t *message = json_object_get(body, "message");
 
 	if (text_equal(type, "message_start")) {
@@ -152,7 +152,8 @@ static bool take_event(struct reply *reply, const json_t *body, struct error *er
 	return true;
 }
 
-static bool event(struct reply *reply, struct text name, struct text data, struct error *err)
+static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
+		  struct error *err)
 {
 	json_auto_t *body = NULL;
 
@@ -167,7 +168,7 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 	return take_event(reply, body, err);
 }
 
-static bool whole(struct reply *reply, struct text data, struct error *err)
+static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
 {
 	json_auto_t *body = reply_json(data, err);
 	const json_t *content = json_object_get(body, "content");

@@ -191,7 +191,7 @@ static void call_complete(struct call *call)
 	call_finish(call, call->reply.refused ? &error : NULL);
 }
 
-static bool on_event(void *owner, struct text event, struct text data, struct error *err)
+static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data, struct error *err)
 {
 	struct call *call = owner;
 

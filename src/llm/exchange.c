@@ -58,8 +58,8 @@ static json_t *request_json(const struct llm_request *request, bool timeless)
 
 	for (size_t i = 0; i < request->message_count; i++) {
 		const struct llm_message *message = &request->messages[i];
-		struct text text = timeless && message->timeless.size ? message->timeless
-								      : message->text;
+		struct rlmd_text text = timeless && message->timeless.size ? message->timeless
+									   : message->text;
 
 		json_array_append_new(messages,
 				      json_pack("{s:s, s:o}", "role", role_names[message->role],
@@ -179,7 +179,7 @@ static bool read_response(const json_t *response, struct exchange *ret, struct e
 	static const char *const fields[] = {"text", "thinking", "finish", "usage",
 					     "cost", "delay",    "model",  NULL};
 	const json_t *usage = json_object_get(response, "usage");
-	struct text model = json_get_text(response, "model");
+	struct rlmd_text model = json_get_text(response, "model");
 
 	if (!json_is_object(response))
 		return error_set(err, ERROR_INPUT, "\"response\" is no object");
@@ -198,7 +198,7 @@ static bool read_response(const json_t *response, struct exchange *ret, struct e
 
 static bool read_error(const json_t *value, struct error *ret, struct error *err)
 {
-	struct text kind = json_get_text(value, "kind");
+	struct rlmd_text kind = json_get_text(value, "kind");
 	auto_free char *message = text_copy(json_get_text(value, "message"));
 	static const enum error_kind kinds[] = {
 #define ERROR(kind, name, exit, meaning) ERROR_##kind,

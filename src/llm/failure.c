@@ -181,13 +181,13 @@ static const char *const rejections[] = {
 struct complaint {
 	json_t *root; /* owned; NULL where the body is no JSON */
 	int status;
-	struct text code, type, param; /* lent by `root` */
-	int64_t window;                /* in tokens, or 0 */
-	char words[WORDS_SIZE];        /* escaped */
+	struct rlmd_text code, type, param; /* lent by `root` */
+	int64_t window;                     /* in tokens, or 0 */
+	char words[WORDS_SIZE];             /* escaped */
 };
 
 /* FastAPI's list of what is wrong with a request: the first of it. */
-static struct text take_detail(const json_t *detail, struct complaint *complaint)
+static struct rlmd_text take_detail(const json_t *detail, struct complaint *complaint)
 {
 	const json_t *first = json_array_get(detail, 0);
 	const json_t *place = json_object_get(first, "loc");
@@ -199,13 +199,13 @@ static struct text take_detail(const json_t *detail, struct complaint *complaint
 	return json_get_text(first, "msg");
 }
 
-static struct text first_of(struct text a, struct text b)
+static struct rlmd_text first_of(struct rlmd_text a, struct rlmd_text b)
 {
 	return a.size ? a : b;
 }
 
 /* LiteLLM's message is now and then an object, with the words in it. */
-static struct text message_of(const json_t *source)
+static struct rlmd_text message_of(const json_t *source)
 {
 	const json_t *message = json_object_get(source, "message");
 
@@ -220,9 +220,9 @@ static void read_json(const json_t *root, struct complaint *complaint)
 					      "error");
 	const json_t *source = json_is_object(error) ? error : first;
 	/* What a router's back end said, itself often JSON. */
-	struct text raw = json_get_text(json_object_get(source, "metadata"), "raw");
+	struct rlmd_text raw = json_get_text(json_object_get(source, "metadata"), "raw");
 	int64_t status = json_get_integer(source, "code", 0);
-	struct text words;
+	struct rlmd_text words;
 
 	words = first_of(raw, message_of(source));
 	words = first_of(words, json_text(error));
@@ -237,7 +237,7 @@ static void read_json(const json_t *root, struct complaint *complaint)
 }
 
 /* Pages of proxies have nothing to say but their title. */
-static void read_html(struct text body, struct complaint *complaint)
+static void read_html(struct rlmd_text body, struct complaint *complaint)
 {
 	char page[WORDS_SIZE];
 	const char *title, *end;
@@ -252,7 +252,7 @@ static void read_html(struct text body, struct complaint *complaint)
 		    sizeof complaint->words);
 }
 
-static void read_body(struct text body, struct complaint *complaint)
+static void read_body(struct rlmd_text body, struct complaint *complaint)
 {
 	body = text_trim(body);
 	complaint->root = json_read(body, JSON_DEPTH, NULL);
@@ -414,7 +414,7 @@ static void conclude(struct complaint *complaint, struct failure *ret)
 	json_decref(complaint->root);
 }
 
-void failure_of_status(int status, struct text body, struct failure *ret)
+void failure_of_status(int status, struct rlmd_text body, struct failure *ret)
 {
 	struct complaint complaint = {.status = status};
 
@@ -422,7 +422,7 @@ void failure_of_status(int status, struct text body, struct failure *ret)
 	conclude(&complaint, ret);
 }
 
-void failure_of_body(struct text body, struct failure *ret)
+void failure_of_body(struct rlmd_text body, struct failure *ret)
 {
 	struct complaint complaint = {.status = 200};
 

@@ -26,10 +26,10 @@ struct failure {
 
 /* An answer whose status is not 200. `body` may be anything: JSON of any provider, HTML, nothing.
  */
-void failure_of_status(int status, struct text body, struct failure *ret);
+void failure_of_status(int status, struct rlmd_text body, struct failure *ret);
 
 /* An error object inside a stream or a body that came with status 200. */
-void failure_of_body(struct text body, struct failure *ret);
+void failure_of_body(struct rlmd_text body, struct failure *ret);
 
 /* Whether what failed so may succeed later; where nobody said it of this failure. */
 bool failure_passes(enum error_kind kind);

@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <netdb.h>
+#include <rlmd/rlmd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -41,7 +41,7 @@ char *key_read_file(const char *path, struct error *err)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char bytes[KEY_MAX], *key;
-	struct text trimmed;
+	struct rlmd_text trimmed;
 	ssize_t size;
 
 	if (fd < 0) {
@@ -130,9 +130,9 @@ size_t key_redact(const char *key, char *text, size_t size)
 	return size;
 }
 
-struct text key_redact_answer(const char *key, struct evbuffer *answer)
+struct rlmd_text key_redact_answer(const char *key, struct evbuffer *answer)
 {
-	struct text text = text_in(answer);
+	struct rlmd_text text = text_in(answer);
 	size_t length = key ? strlen(key) : 0;
 
 	if (length >= SHORTEST_IN_ANSWER && text.size)

@@ -40,6 +40,6 @@ size_t key_redact(const char *key, char *text, size_t size);
  * A key of fewer than 12 characters is left: "dummy", "ollama" and what else local servers take
  * are words that answers have.
  */
-struct text key_redact_answer(const char *key, struct evbuffer *answer);
+struct rlmd_text key_redact_answer(const char *key, struct evbuffer *answer);
 
 void key_free(char *key); /* wipes; NULL is fine */

@@ -34,7 +34,7 @@ static enum kind kind_of(unsigned char c)
 	return KIND_OTHER;
 }
 
-void least_feed(struct least *least, struct text text)
+void least_feed(struct least *least, struct rlmd_text text)
 {
 	for (size_t i = 0; i < text.size; i++) {
 		unsigned char c = (unsigned char)text.bytes[i];

@@ -21,7 +21,7 @@ struct least {
 	int64_t run; /* what came of that kind, in bytes or characters */
 };
 
-void least_feed(struct least *, struct text); /* pieces of any size */
+void least_feed(struct least *, struct rlmd_text); /* pieces of any size */
 
 /* Whether so many are clearly more than `asked`: a vocabulary that nobody knows may have longer
  * tokens. */

@@ -106,7 +106,7 @@ void llm_free(struct llm *llm)
 	free(llm);
 }
 
-char *llm_told(struct llm *llm, struct text asked, char *words, size_t *size)
+char *llm_told(struct llm *llm, struct rlmd_text asked, char *words, size_t *size)
 {
 	return told_again(llm->told, asked, words, size);
 }
@@ -116,9 +116,9 @@ bool llm_keeps(const struct llm *llm)
 	return llm->recorder || llm->replay;
 }
 
-static struct text copy_text(struct text text, char **place)
+static struct rlmd_text copy_text(struct rlmd_text text, char **place)
 {
-	struct text copy = text_from(*place, text.size);
+	struct rlmd_text copy = text_from(*place, text.size);
 
 	if (text.size)
 		memcpy(*place, text.bytes, text.size);

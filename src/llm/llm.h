@@ -21,10 +21,10 @@ enum llm_role { LLM_SYSTEM, LLM_USER, LLM_ASSISTANT };
 
 struct llm_message {
 	enum llm_role role;
-	struct text text; /* any bytes; sent as UTF-8, repaired */
+	struct rlmd_text text; /* any bytes; sent as UTF-8, repaired */
 	/* The text without what a clock put into it: what a recording is found by. Empty: as text.
 	 */
-	struct text timeless;
+	struct rlmd_text timeless;
 };
 
 /* What the call is for. A script of answers may match by it (docs: rlmd(1), REPLAY). */
@@ -97,8 +97,8 @@ enum llm_finish {
 
 /* Lent to the callback. On failure too usage and cost hold what was billed, all attempts summed. */
 struct llm_response {
-	struct text text;
-	struct text thinking; /* the provider's own reasoning field */
+	struct rlmd_text text;
+	struct rlmd_text thinking; /* the provider's own reasoning field */
 	enum llm_finish finish;
 	struct llm_usage usage;
 	bool cost_known;
@@ -178,7 +178,7 @@ const char *llm_price_date(const struct llm *);    /* "2026-11-01", lent */
  * What code is told that a clock has a part in (llm/told.h): takes the words, and returns those to
  * tell. Whether anything is kept or found so at all.
  */
-char *llm_told(struct llm *, struct text asked, char *words, size_t *size);
+char *llm_told(struct llm *, struct rlmd_text asked, char *words, size_t *size);
 bool llm_keeps(const struct llm *);
 
 /* What a user should be warned of, each text once, as a new array of strings; emptied by this. */

@@ -60,7 +60,8 @@ static void take_end(struct reply *reply, const json_t *body)
 	reply->usage_seen = input && output;
 }
 
-static bool event(struct reply *reply, struct text name, struct text data, struct error *err)
+static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
+		  struct error *err)
 {
 	json_auto_t *body = NULL;
 	const json_t *message;
@@ -83,7 +84,7 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 	return true;
 }
 
-static bool whole(struct reply *reply, struct text data, struct error *err)
+static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
 {
 	if (!event(reply, text_of(""), data, err))
 		return false;
@@ -93,11 +94,11 @@ static bool whole(struct reply *reply, struct text data, struct error *err)
 /* OLLAMA_HOST as the server itself reads it: everything may be missing but the host's address. */
 struct host {
 	const char *scheme;
-	struct text name, port;
+	struct rlmd_text name, port;
 	const char *default_port;
 };
 
-static void split_port(struct text authority, struct host *host)
+static void split_port(struct rlmd_text authority, struct host *host)
 {
 	const char *end = authority.bytes + authority.size;
 	const char *colon = memrchr(authority.bytes, ':', authority.size);
@@ -112,7 +113,7 @@ static void split_port(struct text authority, struct host *host)
 }
 
 /* A server's "all addresses" is no address for a client. */
-static char *client_name(struct text name)
+static char *client_name(struct rlmd_text name)
 {
 	auto_free char *plain = NULL;
 
@@ -134,7 +135,7 @@ static bool port_is_valid(const char *port)
 	return size && size <= 5 && !port[size] && number > 0 && number <= 65535;
 }
 
-static struct text split_scheme(struct text given, struct host *host)
+static struct rlmd_text split_scheme(struct rlmd_text given, struct host *host)
 {
 	const char *mark = text_find(given, "://");
 
@@ -156,11 +157,11 @@ static struct text split_scheme(struct text given, struct host *host)
 static char *base_url(const char *given, struct error *err)
 {
 	struct host host;
-	struct text rest = split_scheme(text_trim(text_of(given)), &host);
+	struct rlmd_text rest = split_scheme(text_trim(text_of(given)), &host);
 	const char *slash = rest.size ? memchr(rest.bytes, '/', rest.size) : NULL;
-	struct text path = slash ? text_from(slash, (size_t)(rest.bytes + rest.size - slash))
-				 : text_of("");
-	struct text authority = text_from(rest.bytes, rest.size - path.size);
+	struct rlmd_text path = slash ? text_from(slash, (size_t)(rest.bytes + rest.size - slash))
+				      : text_of("");
+	struct rlmd_text authority = text_from(rest.bytes, rest.size - path.size);
 	auto_free char *name = NULL, *port = NULL, *url = NULL;
 
 	if (!host.scheme)

@@ -106,8 +106,8 @@ static void pass_tool_calls(struct reply *reply, const json_t *calls)
 /* `message` is a whole one or a delta; both have the same members. */
 static bool take_message(struct reply *reply, const json_t *message, struct error *err)
 {
-	struct text thinking = json_get_text(message, "reasoning_content");
-	struct text refusal = json_get_text(message, "refusal");
+	struct rlmd_text thinking = json_get_text(message, "reasoning_content");
+	struct rlmd_text refusal = json_get_text(message, "refusal");
 
 	if (!thinking.size)
 		thinking = json_get_text(message, "reasoning");
@@ -118,7 +118,7 @@ static bool take_message(struct reply *reply, const json_t *message, struct erro
 	       reply_add_thinking(reply, thinking, err);
 }
 
-static void take_finish(struct reply *reply, struct text reason)
+static void take_finish(struct reply *reply, struct rlmd_text reason)
 {
 	if (!reason.size)
 		return;
@@ -155,7 +155,8 @@ static bool is_error(const json_t *body)
 	       has_error(json_array_get(json_object_get(body, "choices"), 0));
 }
 
-static bool event(struct reply *reply, struct text name, struct text data, struct error *err)
+static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
+		  struct error *err)
 {
 	json_auto_t *body = NULL;
 
@@ -174,7 +175,7 @@ static bool event(struct reply *reply, struct text name, struct text data, struc
 	return take_body(reply, body, "delta", err);
 }
 
-static bool whole(struct reply *reply, struct text data, struct error *err)
+static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
 {
 	json_auto_t *body = reply_json(data, err);
 	const json_t *choices = json_object_get(body, "choices");

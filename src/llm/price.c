@@ -153,7 +153,7 @@ static bool read_price(struct reading *reading, const struct custom *custom, str
 /* By the row's own provider; and should it be Anthropic who bills. */
 static bool read_row(struct reading *reading, struct row *row)
 {
-	struct text provider = json_get_text(reading->row, "litellm_provider");
+	struct rlmd_text provider = json_get_text(reading->row, "litellm_provider");
 	bool own = text_equal(provider, "anthropic");
 
 	return read_price(reading, own ? &of_anthropic : &usual, &row->price) &&
@@ -195,7 +195,7 @@ static bool fill(struct price_table *table, json_t *root, struct error *err)
 
 static char *read_date(const json_t *root)
 {
-	struct text date = json_get_text(json_object_get(root, "sample_spec"), "date");
+	struct rlmd_text date = json_get_text(json_object_get(root, "sample_spec"), "date");
 	char plain[32];
 
 	text_escape(date.size ? date : text_of("unknown"), plain, sizeof plain);

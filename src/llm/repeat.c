@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A byte of the text, counted from its end. */
-static char back(struct text text, size_t place)
+static char back(struct rlmd_text text, size_t place)
 {
 	return text.bytes[text.size - 1 - place];
 }
@@ -13,7 +13,7 @@ static char back(struct text text, size_t place)
  * By the prefix function of the text read backwards (Knuth, Morris, Pratt): what of a prefix is
  * also its end says how far it can be shifted and stay the same.
  */
-size_t repeat_period(struct text text)
+size_t repeat_period(struct rlmd_text text)
 {
 	uint16_t border[REPEAT_TAIL];
 	size_t size = text.size < REPEAT_TAIL ? text.size : REPEAT_TAIL, shared = 0;
@@ -36,7 +36,7 @@ size_t repeat_period(struct text text)
 }
 
 /* The line at which a text is cut is left whole. */
-size_t repeat_start(struct text text, size_t period)
+size_t repeat_start(struct rlmd_text text, size_t period)
 {
 	size_t start = text.size - period, end;
 	const char *line;

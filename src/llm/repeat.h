@@ -18,8 +18,8 @@ enum {
 };
 
 /* The length of the piece that the text's end consists of; 0: of none. Linear in REPEAT_TAIL. */
-size_t repeat_period(struct text);
+size_t repeat_period(struct rlmd_text);
 
 /* How much of a text whose end has this period stands before the second such piece, or to the end
  * of the line in which that begins. */
-size_t repeat_start(struct text, size_t period);
+size_t repeat_start(struct rlmd_text, size_t period);

@@ -234,17 +234,17 @@ void replay_free(struct replay *replay)
 	free(replay);
 }
 
-static struct text last_user_message(const struct llm_request *request)
+static struct rlmd_text last_user_message(const struct llm_request *request)
 {
 	for (size_t i = request->message_count; i-- > 0;)
 		if (request->messages[i].role == LLM_USER)
 			return request->messages[i].text;
-	return (struct text){0};
+	return (struct rlmd_text){0};
 }
 
 static bool entry_matches(const struct entry *entry, const struct llm_request *request)
 {
-	struct text prompt = last_user_message(request);
+	struct rlmd_text prompt = last_user_message(request);
 	regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)prompt.size};
 
 	if ((entry->used && !entry->repeat) ||
@@ -261,7 +261,7 @@ bool replay_find(struct replay *replay, const struct llm_request *request, struc
 {
 	auto_free char *name = next_name(replay->seen, request);
 	auto_free char *path = xasprintf("%s/%s", replay->dir, name);
-	struct text prompt = last_user_message(request);
+	struct rlmd_text prompt = last_user_message(request);
 	char shown[4 * SHOWN + 1];
 
 	if (!access(path, F_OK)) {

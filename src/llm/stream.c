@@ -43,7 +43,7 @@ void stream_free(struct stream *stream)
 
 static bool dispatch(struct stream *stream, struct error *err)
 {
-	struct text data = text_in(stream->data);
+	struct rlmd_text data = text_in(stream->data);
 	bool ok = true;
 
 	if (data.size) {
@@ -55,7 +55,7 @@ static bool dispatch(struct stream *stream, struct error *err)
 	return ok;
 }
 
-static bool take_field(struct stream *stream, struct text name, struct text value,
+static bool take_field(struct stream *stream, struct rlmd_text name, struct rlmd_text value,
 		       struct error *err)
 {
 	if (text_equal(name, "event")) {
@@ -72,10 +72,10 @@ static bool take_field(struct stream *stream, struct text name, struct text valu
 	return true;
 }
 
-static bool take_sse_line(struct stream *stream, struct text line, struct error *err)
+static bool take_sse_line(struct stream *stream, struct rlmd_text line, struct error *err)
 {
 	const char *colon;
-	struct text value;
+	struct rlmd_text value;
 
 	if (!line.size)
 		return dispatch(stream, err);
@@ -91,7 +91,7 @@ static bool take_sse_line(struct stream *stream, struct text line, struct error 
 
 static bool take_line(struct stream *stream, struct error *err)
 {
-	struct text line = text_in(stream->line);
+	struct rlmd_text line = text_in(stream->line);
 	size_t size = line.size;
 	bool ok = true;
 
@@ -112,7 +112,7 @@ static bool take_line(struct stream *stream, struct error *err)
 }
 
 /* How many bytes come before the end of the line. */
-static size_t line_size(const struct stream *stream, struct text text)
+static size_t line_size(const struct stream *stream, struct rlmd_text text)
 {
 	char cr = stream->framing == FRAMING_SSE ? '\r' : '\n';
 	size_t size = 0;
@@ -122,7 +122,7 @@ static size_t line_size(const struct stream *stream, struct text text)
 	return size;
 }
 
-bool stream_feed(struct stream *stream, struct text text, struct error *err)
+bool stream_feed(struct stream *stream, struct rlmd_text text, struct error *err)
 {
 	while (text.size) {
 		size_t size = line_size(stream, text);

@@ -43,7 +43,7 @@ void told_free(struct told *told)
 }
 
 /* A name as an exchange's, so that no script is looked for in it. */
-static char *next_name(struct told *told, struct text asked)
+static char *next_name(struct told *told, struct rlmd_text asked)
 {
 	unsigned char hash[EVP_MAX_MD_SIZE];
 	char id[EXCHANGE_ID_SIZE];
@@ -73,7 +73,7 @@ static char *find(const struct told *told, const char *name, size_t *size)
 	return text_copy(json_text(words));
 }
 
-static void keep(const struct told *told, const char *name, struct text words)
+static void keep(const struct told *told, const char *name, struct rlmd_text words)
 {
 	auto_free char *path = xasprintf("%s/%s", told->record, name);
 	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
@@ -88,7 +88,7 @@ static void keep(const struct told *told, const char *name, struct text words)
 	file_write(path, text_from(start, size), NULL);
 }
 
-char *told_again(struct told *told, struct text asked, char *words, size_t *size)
+char *told_again(struct told *told, struct rlmd_text asked, char *words, size_t *size)
 {
 	auto_free char *name = NULL;
 	char *before;

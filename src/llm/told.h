@@ -21,4 +21,4 @@ void told_free(struct told *); /* NULL is fine */
  * The words to tell, owned, with their size in `size`: `words`, which are taken, or the recorded
  * ones. What cannot be kept is only missed by a replay.
  */
-char *told_again(struct told *, struct text asked, char *words, size_t *size);
+char *told_again(struct told *, struct rlmd_text asked, char *words, size_t *size);

@@ -29,7 +29,7 @@ static const json_t *member(const struct packet *packet, const char *key)
 }
 
 /* An attachment that could not be mapped must not pass for an empty text. */
-static bool read_text(const struct packet *packet, const json_t *value, struct text *ret,
+static bool read_text(const struct packet *packet, const json_t *value, struct rlmd_text *ret,
 		      struct error *err)
 {
 	struct memfile *file;
@@ -133,7 +133,7 @@ static bool read_context(const struct packet *packet, const json_t *element, str
 			 struct memfile **ret_file, struct error *err)
 {
 	struct memfile *attached;
-	struct text text = packet_text(packet, element, &attached);
+	struct rlmd_text text = packet_text(packet, element, &attached);
 
 	if (attached || json_is_null(element)) {
 		*ret_file = memfile_ref(attached);
@@ -180,7 +180,7 @@ static bool read_arguments(const struct packet *packet, enum message_type type, 
 }
 
 /* JSON has no more values than separators; a short text can hold very many. */
-static size_t plan_weight(struct text plan)
+static size_t plan_weight(struct rlmd_text plan)
 {
 	size_t values = 1;
 
@@ -321,7 +321,7 @@ bool start_files(const struct worker_options *options, int *files, struct error 
 	return true;
 }
 
-struct frame *exec_frame(int64_t block, struct text code)
+struct frame *exec_frame(int64_t block, struct rlmd_text code)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_EXEC));
 
@@ -347,7 +347,7 @@ struct frame *reply_frame(int64_t id, const struct worker_slot *slots, size_t co
 
 	for (size_t i = 0; i < count; i++) {
 		const struct worker_slot *slot = &slots[i];
-		struct text message = text_of(slot->message);
+		struct rlmd_text message = text_of(slot->message);
 
 		json_array_append_new(values, slot->failed ? json_null()
 							   : frame_text_value(frame, slot->value));

@@ -16,7 +16,7 @@
 /* A call that was read: `told` lends from the packet and from what stands beside it. */
 struct call {
 	struct worker_call told;
-	struct text *texts;        /* owned */
+	struct rlmd_text *texts;   /* owned */
 	struct memfile **contexts; /* owned, `context_count` references */
 	size_t context_count;
 	size_t *turns;       /* owned; or NULL */
@@ -39,6 +39,6 @@ size_t start_memory(const struct worker_options *); /* bytes that the inputs nee
 int64_t start_ms(const struct worker_options *);    /* the time that it has to load them */
 /* The descriptors of the inputs, lent. */
 bool start_files(const struct worker_options *, int *files, struct error *);
-struct frame *exec_frame(int64_t block, struct text code);
+struct frame *exec_frame(int64_t block, struct rlmd_text code);
 struct frame *get_frame(const char *name);
 struct frame *reply_frame(int64_t id, const struct worker_slot *, size_t count);

@@ -289,7 +289,7 @@ static void on_ready(struct worker *worker)
 static void on_started(struct worker *worker, const struct packet *packet)
 {
 	const json_t *error = json_object_get(packet->message, "error");
-	struct text text = text_clip(packet_text(packet, error, NULL), 400);
+	struct rlmd_text text = text_clip(packet_text(packet, error, NULL), 400);
 	struct worker_event event = {.kind = WORKER_READY};
 	struct error err;
 
@@ -478,7 +478,7 @@ static void begin(struct worker *worker, struct frame *frame, enum worker_state 
 	watch_go(worker);
 }
 
-void worker_exec(struct worker *worker, int64_t block, struct text code, int64_t timeout_ms)
+void worker_exec(struct worker *worker, int64_t block, struct rlmd_text code, int64_t timeout_ms)
 {
 	worker->block = block;
 	begin(worker, exec_frame(block, code), WORKER_BUSY, timeout_ms);

@@ -30,8 +30,8 @@ struct worker_input {
 struct worker_options {
 	const struct worker_input *inputs; /* lent during worker_start */
 	size_t input_count;
-	struct text task;   /* lent likewise: of the run; any bytes */
-	int64_t max_output; /* characters of one block's output */
+	struct rlmd_text task; /* lent likewise: of the run; any bytes */
+	int64_t max_output;    /* characters of one block's output */
 };
 
 enum worker_call_kind { WORKER_LLM_QUERY, WORKER_RLM_QUERY, WORKER_RUN_PLAN, WORKER_BUDGET };
@@ -40,28 +40,28 @@ enum worker_call_kind { WORKER_LLM_QUERY, WORKER_RLM_QUERY, WORKER_RUN_PLAN, WOR
 struct worker_call {
 	enum worker_call_kind kind;
 	int64_t id;
-	size_t count;             /* of slots of the answer; of a budget 1, and 0 here */
-	const struct text *texts; /* prompts, tasks, or one plan as JSON: any bytes */
-	size_t text_count;        /* one for each slot, but where `turns` says otherwise */
+	size_t count;                  /* of slots of the answer; of a budget 1, and 0 here */
+	const struct rlmd_text *texts; /* prompts, tasks, or one plan as JSON: any bytes */
+	size_t text_count;             /* one for each slot, but where `turns` says otherwise */
 	const size_t *turns; /* prompts only; NULL, or how many texts are the conversation of each
 				slot, the user's and the model's words in turn: odd numbers */
 	struct memfile *const *contexts; /* tasks only: NULL means the caller's own */
 	const char *const *models;       /* tasks only: of each; NULL: the one for sub-calls */
 	const char *model;               /* prompts only: likewise, of all */
-	struct text system;              /* likewise: what it is told first; empty: nothing */
+	struct rlmd_text system;         /* likewise: what it is told first; empty: nothing */
 	int64_t max_tokens;              /* likewise: of each answer; 0: as usual */
 	int temperature;                 /* likewise: thousandths; -1: as usual */
 };
 
 /* What one block did; lent to the callback. */
 struct worker_block {
-	struct text stdout_text, stderr_text;
+	struct rlmd_text stdout_text, stderr_text;
 	bool failed;
-	struct text error;   /* the traceback, where `failed` */
-	const char *final;   /* NULL, "final_direct" or "final_var" */
-	struct text answer;  /* where `final` */
-	bool interrupted;    /* it ran out of its time and was interrupted */
-	int64_t duration_ms; /* without the time it waited for its calls */
+	struct rlmd_text error;  /* the traceback, where `failed` */
+	const char *final;       /* NULL, "final_direct" or "final_var" */
+	struct rlmd_text answer; /* where `final` */
+	bool interrupted;        /* it ran out of its time and was interrupted */
+	int64_t duration_ms;     /* without the time it waited for its calls */
 };
 
 enum worker_event_kind {
@@ -77,8 +77,8 @@ struct worker_event {
 	const struct worker_call *call;   /* WORKER_CALL */
 	const struct worker_block *block; /* WORKER_DONE */
 	bool found;                       /* WORKER_VALUE */
-	struct text value;                /* WORKER_VALUE, where found */
-	struct text variables;            /* WORKER_VALUE: what exists, a line each */
+	struct rlmd_text value;           /* WORKER_VALUE, where found */
+	struct rlmd_text variables;       /* WORKER_VALUE: what exists, a line each */
 	const struct error *error;        /* WORKER_GONE: ERROR_SANDBOX before it was ready (the
 					     walls failed), ERROR_INPUT where its inputs did not
 					     fit, ERROR_WORKER after */
@@ -97,7 +97,7 @@ void worker_free(struct worker *); /* NULL is fine; kills; may be called from it
 /* Runs a block; the worker must be idle. Ends with WORKER_DONE or WORKER_GONE: after
  * `timeout_ms` of its own time (waiting for its calls does not count) it is interrupted,
  * and killed where that does not help within a grace of one second. */
-void worker_exec(struct worker *, int64_t block, struct text code, int64_t timeout_ms);
+void worker_exec(struct worker *, int64_t block, struct rlmd_text code, int64_t timeout_ms);
 
 /* Asks for a variable (a Python identifier; "" only lists); answered by WORKER_VALUE. The
  * same timeout rules hold, for rendering runs the user's __str__. */
@@ -106,8 +106,8 @@ void worker_get(struct worker *, const char *name, int64_t timeout_ms);
 /* One slot of an answer to a call; lent during worker_reply(). */
 struct worker_slot {
 	bool failed;
-	struct text value;    /* where not failed */
-	enum error_kind kind; /* where failed */
+	struct rlmd_text value; /* where not failed */
+	enum error_kind kind;   /* where failed */
 	const char *message;
 	const char *degraded; /* why the value is less than what was asked for; NULL: it is not */
 };

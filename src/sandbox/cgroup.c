@@ -85,11 +85,11 @@ static long write_to(const char *directory, const char *name, const char *conten
 	return write(fd, content, strlen(content)) == (ssize_t)strlen(content) ? 0 : -1;
 }
 
-static struct text next_line(struct text *rest)
+static struct rlmd_text next_line(struct rlmd_text *rest)
 {
 	const char *end = rest->size ? memchr(rest->bytes, '\n', rest->size) : NULL;
 	size_t size = end ? (size_t)(end - rest->bytes) : rest->size;
-	struct text line = text_from(rest->bytes, size);
+	struct rlmd_text line = text_from(rest->bytes, size);
 
 	size += end ? 1 : 0;
 	*rest = text_from(rest->bytes + size, rest->size - size);
@@ -108,7 +108,7 @@ static bool lists(const char *list, const char *word)
 }
 
 /* "4:memory:/path"; "0::/path" is the unified one. New, or NULL. */
-static char *membership(const char *controller, struct text memberships, bool *ret_unified)
+static char *membership(const char *controller, struct rlmd_text memberships, bool *ret_unified)
 {
 	char *unified = NULL;
 
@@ -157,7 +157,7 @@ static char *place_in_mount(char *line, const char *controller, const char *path
 	return xasprintf("%s%s", fields[4], strcmp(path, "/") ? path : "");
 }
 
-char *cgroup_place(const char *controller, struct text memberships, struct text mounts,
+char *cgroup_place(const char *controller, struct rlmd_text memberships, struct rlmd_text mounts,
 		   bool *ret_unified)
 {
 	auto_free char *path = membership(controller, memberships, ret_unified);
@@ -293,8 +293,9 @@ static long set_limit(const struct cgroup *cgroup, enum controller which)
 	return 0;
 }
 
-static void open_controller(struct cgroup *cgroup, enum controller which, struct text memberships,
-			    struct text mounts, struct steps *steps)
+static void open_controller(struct cgroup *cgroup, enum controller which,
+			    struct rlmd_text memberships, struct rlmd_text mounts,
+			    struct steps *steps)
 {
 	auto_free char *place = cgroup_place(controllers[which].name, memberships, mounts,
 					     &cgroup->unified[which]);

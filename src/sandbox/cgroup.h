@@ -43,5 +43,5 @@ uint64_t cgroup_memory_limit(const char *place, bool unified);
  * The directory, new, of our own cgroup for a controller, out of /proc/self/cgroup
  * and /proc/self/mountinfo; NULL where there is none.
  */
-char *cgroup_place(const char *controller, struct text memberships, struct text mounts,
+char *cgroup_place(const char *controller, struct rlmd_text memberships, struct rlmd_text mounts,
 		   bool *ret_unified);

@@ -23,7 +23,7 @@ static bool kernel_filters(struct error *err)
 int filter_memfd(const struct filter *filter, struct error *err)
 {
 	auto_close int fd = memfd_create("filter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct text code = text_from(filter->code, filter->size * sizeof filter->code[0]);
+	struct rlmd_text code = text_from(filter->code, filter->size * sizeof filter->code[0]);
 
 	if (!kernel_filters(err))
 		return -1;

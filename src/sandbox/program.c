@@ -161,7 +161,7 @@ void program_complaint(int complaints, char *out, size_t out_size)
 	off_t end = lseek(complaints, 0, SEEK_END);
 	off_t start = end > (off_t)sizeof bytes ? end - (off_t)sizeof bytes : 0;
 	ssize_t got = pread(complaints, bytes, sizeof bytes, start);
-	struct text words = text_trim(text_from(bytes, got > 0 ? (size_t)got : 0));
+	struct rlmd_text words = text_trim(text_from(bytes, got > 0 ? (size_t)got : 0));
 	const char *line = start ? memrchr(words.bytes, '\n', words.size) : NULL;
 
 	if (line)

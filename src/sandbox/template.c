@@ -138,10 +138,10 @@ static bool hear_failed(struct template *template, const json_t *failures)
 }
 
 /* What it says about itself before it serves. */
-static bool hear_text(struct template *template, struct text text)
+static bool hear_text(struct template *template, struct rlmd_text text)
 {
 	json_t *message = json_read(text, 4, NULL);
-	struct text failure = json_get_text(message, "error");
+	struct rlmd_text failure = json_get_text(message, "error");
 	bool usage = text_equal(json_get_text(message, "kind"), "usage");
 	enum template_state heard = STATE_GONE;
 

@@ -102,7 +102,8 @@ void channel_on_announce(struct channel *channel, channel_admit_fn *admit)
 	channel->admit = admit;
 }
 
-struct text packet_text(const struct packet *packet, const json_t *field, struct memfile **ret_file)
+struct rlmd_text packet_text(const struct packet *packet, const json_t *field,
+			     struct memfile **ret_file)
 {
 	struct memfile *file = NULL;
 
@@ -206,7 +207,7 @@ static bool read_sizes(struct channel *channel, const json_t *sizes, struct erro
 }
 
 /* Takes the JSON of a frame; `packet` is what it announces. */
-static bool read_frame(struct channel *channel, struct text text, struct error *err)
+static bool read_frame(struct channel *channel, struct rlmd_text text, struct error *err)
 {
 	struct packet *packet = &channel->packet;
 	json_t *sizes;

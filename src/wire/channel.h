@@ -32,7 +32,7 @@ struct packet {
 
 /* The text that a TEXT field means; empty for null. `file` (may be NULL) gets the
  * attachment that holds it, lent, or NULL where the text stood in the frame. */
-struct text packet_text(const struct packet *, const json_t *field, struct memfile **ret_file);
+struct rlmd_text packet_text(const struct packet *, const json_t *field, struct memfile **ret_file);
 
 struct channel;
 

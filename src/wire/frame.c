@@ -63,12 +63,12 @@ void frame_null(struct frame *frame, const char *key)
 	frame_json(frame, key, json_null());
 }
 
-void frame_text(struct frame *frame, const char *key, struct text text)
+void frame_text(struct frame *frame, const char *key, struct rlmd_text text)
 {
 	frame_json(frame, key, frame_text_value(frame, text));
 }
 
-json_t *frame_text_value(struct frame *frame, struct text text)
+json_t *frame_text_value(struct frame *frame, struct rlmd_text text)
 {
 	size_t before = evbuffer_get_length(frame->attached);
 

@@ -33,9 +33,10 @@ void frame_free(struct frame *); /* NULL is fine */
 void frame_integer(struct frame *, const char *key, int64_t);
 void frame_string(struct frame *, const char *key, const char *); /* NULL: null */
 void frame_json(struct frame *, const char *key, json_t *stolen);
-void frame_text(struct frame *, const char *key, struct text); /* copied; invalid UTF-8 repaired */
+void frame_text(struct frame *, const char *key,
+		struct rlmd_text); /* copied; invalid UTF-8 repaired */
 void frame_null(struct frame *, const char *key);
-json_t *frame_text_value(struct frame *, struct text); /* new: for an element of an array */
+json_t *frame_text_value(struct frame *, struct rlmd_text); /* new: for an element of an array */
 
 /* Appends the bytes that stand for it; done once. */
 void frame_encode(struct frame *, struct evbuffer *out);

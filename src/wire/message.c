@@ -99,7 +99,7 @@ static bool check_integer(const json_t *value)
 /* These become C strings, so a NUL would show two readers two different ones. */
 static bool check_string(const json_t *value)
 {
-	struct text text = json_text(value);
+	struct rlmd_text text = json_text(value);
 
 	return json_is_string(value) && text.size <= STRING_MAX &&
 	       !memchr(text.bytes, '\0', text.size);

@@ -70,7 +70,7 @@ static void test_read(void **state)
 	assert_memory_equal(bytes, "x\0\xff\n", 5);
 	free(bytes);
 	assert_unreadable(path, 3);
-	assert_true(file_write(path, (struct text){0}, NULL));
+	assert_true(file_write(path, (struct rlmd_text){0}, NULL));
 	bytes = file_read(path, 0, NULL, NULL);
 	assert_string_equal(bytes, "");
 	free(bytes);

@@ -15,7 +15,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void assert_refused(struct text text, unsigned depth)
+static void assert_refused(struct rlmd_text text, unsigned depth)
 {
 	struct error err = {0};
 
@@ -53,7 +53,7 @@ static void test_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_refused(text_of(rows[i]), 8);
-	assert_refused((struct text){0}, 8);
+	assert_refused((struct rlmd_text){0}, 8);
 }
 
 /* Depth is limited before jansson recurses; brackets in strings do not count. */
@@ -83,7 +83,7 @@ static void test_shape(void **state)
 	shape = json_look(text_of("{\"a,b:[\": [1, 2, \"\\\",[{\"], \"c\": {}}"));
 	assert_int_equal(shape.depth, 2);
 	assert_int_equal(shape.values, 8); /* three brackets, three commas, two colons */
-	shape = json_look((struct text){0});
+	shape = json_look((struct rlmd_text){0});
 	assert_int_equal(shape.depth, 0);
 	assert_int_equal(shape.values, 0);
 }
@@ -91,8 +91,9 @@ static void test_shape(void **state)
 /* Strings keep NUL; accessors answer for what is missing or of another type. */
 static void test_accessors(void **state)
 {
-	struct text text = text_of("{\"s\": \"a\\u0000b\", \"i\": 9007199254740993, \"t\": true, "
-				   "\"r\": 1.5, \"n\": null}");
+	struct rlmd_text text = text_of(
+		"{\"s\": \"a\\u0000b\", \"i\": 9007199254740993, \"t\": true, "
+		"\"r\": 1.5, \"n\": null}");
 	json_t *object = json_read(text, 4, NULL);
 
 	(void)state;
@@ -136,7 +137,7 @@ static void test_from_text(void **state)
 	assert_int_equal(json_string_length(value), 7);
 	assert_memory_equal(json_string_value(value), "a\0\xef\xbf\xbd\xc3\xa9", 7);
 	json_decref(value);
-	value = json_from_text((struct text){0});
+	value = json_from_text((struct rlmd_text){0});
 	assert_int_equal(json_string_length(value), 0);
 	json_decref(value);
 }
@@ -154,7 +155,7 @@ static void test_quote(void **state)
 {
 	struct evbuffer *out = evbuffer_new();
 	char all[128];
-	struct text written;
+	struct rlmd_text written;
 	json_t *value;
 
 	(void)state;
@@ -162,7 +163,7 @@ static void test_quote(void **state)
 	assert_buffer(out, "\"a\\\"\\\\\\n\\t\\r\\b\\f\\u001b\x7f/\xe2\x82\xac\"");
 	json_quote(text_of("\xff"), out);
 	assert_buffer(out, "\"\xef\xbf\xbd\"");
-	json_quote((struct text){0}, out);
+	json_quote((struct rlmd_text){0}, out);
 	assert_buffer(out, "\"\"");
 	for (size_t i = 0; i < sizeof all; i++)
 		all[i] = (char)i;

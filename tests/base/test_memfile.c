@@ -89,7 +89,7 @@ static void test_private(void **state)
 	struct memfile *file = memfile_new_private("test");
 	static char block[100000];
 	int fd = open("/dev/null", O_RDONLY);
-	struct text text;
+	struct rlmd_text text;
 
 	(void)state;
 	close(fd);

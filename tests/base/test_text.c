@@ -15,7 +15,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void assert_text(struct text text, const char *expected)
+static void assert_text(struct rlmd_text text, const char *expected)
 {
 	if (!text_equal(text, expected))
 		fail_msg("[%.*s] is not [%s]", (int)text.size, text.bytes ? text.bytes : "",
@@ -25,7 +25,7 @@ static void assert_text(struct text text, const char *expected)
 /* The empty text is the same whether it has bytes or not. */
 static void test_empty(void **state)
 {
-	struct text none = {0};
+	struct rlmd_text none = {0};
 
 	(void)state;
 	assert_int_equal(text_of(NULL).size, 0);
@@ -42,7 +42,7 @@ static void test_empty(void **state)
 
 static void test_compare_and_find(void **state)
 {
-	struct text text = text_from("ab\0cd", 5);
+	struct rlmd_text text = text_from("ab\0cd", 5);
 
 	(void)state;
 	assert_false(text_equal(text, "ab"));
@@ -62,7 +62,7 @@ static void test_trim(void **state)
 
 static void test_last_line(void **state)
 {
-	struct text none = {0};
+	struct rlmd_text none = {0};
 
 	(void)state;
 	assert_text(text_last_line(text_of("a\nb\n c \n\n")), " c");
@@ -159,7 +159,7 @@ static void test_escape_lines(void **state)
 	(void)state;
 	text_escape_lines(text_of("a\n\tb\x1b[2J\r\n\xc3\xa9\xff"), out);
 	assert_buffer(out, "a\n\tb\\x1b[2J\\r\n\xc3\xa9\\xff");
-	text_escape_lines((struct text){0}, out);
+	text_escape_lines((struct rlmd_text){0}, out);
 	assert_buffer(out, "");
 	evbuffer_free(out);
 }
@@ -200,7 +200,7 @@ static void test_repair(void **state)
 	evbuffer_free(out);
 }
 
-static struct text_scan scan_of(struct text text, size_t piece)
+static struct text_scan scan_of(struct rlmd_text text, size_t piece)
 {
 	struct text_scan scan = {0};
 
@@ -272,14 +272,14 @@ static void test_copy(void **state)
 	(void)state;
 	assert_memory_equal(copy, "a\0b", 4);
 	free(copy);
-	copy = text_copy((struct text){0});
+	copy = text_copy((struct rlmd_text){0});
 	assert_string_equal(copy, "");
 	free(copy);
 }
 
 static void test_lines(void **state)
 {
-	struct text text = text_of("ab\n\nc");
+	struct rlmd_text text = text_of("ab\n\nc");
 
 	(void)state;
 	assert_int_equal(text_line_end(text, 0), 3);

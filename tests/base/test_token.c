@@ -272,7 +272,7 @@ static void test_bytes(void **state)
 
 	(void)state;
 	token_scan_feed(&scan, text_of(""));
-	token_scan_feed(&scan, (struct text){0});
+	token_scan_feed(&scan, (struct rlmd_text){0});
 	assert_int_equal(token_estimate(&scan.counts), 0);
 	token_scan_feed(&scan, text_of("\x80\xff\xbf\xc3(\xe1z\xef\xbc"));
 	assert_in_range(token_estimate(&scan.counts), 4, 9);

@@ -142,7 +142,7 @@ static void test_no_answer_no_file(void **state)
 	(void)state;
 	assert_true(file_write("out", text_of("older"), NULL));
 	output = output_new(OUTPUT_ANSWER, "out", NULL, NULL);
-	assert_true(output_result(output, object, (struct text){0}, NULL));
+	assert_true(output_result(output, object, (struct rlmd_text){0}, NULL));
 	output_free(output);
 	output = output_new(OUTPUT_JSON, "out", NULL, NULL);
 	output_free(output);

@@ -75,7 +75,7 @@ const char *recursing(const struct llm_request *request)
 	return request->turn ? "FINAL(the end)" : "```repl\nask\n```\n```python\nprint\n```";
 }
 
-struct text output(const struct fixture *fixture)
+struct rlmd_text output(const struct fixture *fixture)
 {
 	return json_get_text(fixture->result, "output");
 }

@@ -30,7 +30,7 @@ void drive(struct fixture *); /* turns until the result, but not longer than a w
  * calls, or stands in line for one; and budget_free(), that of no account anything is reserved. */
 void end(struct fixture *);
 
-struct text output(const struct fixture *);            /* the answer */
+struct rlmd_text output(const struct fixture *);       /* the answer */
 int64_t used(const struct fixture *, const char *key); /* a member of its usage */
 
 /* A root that asks for two answers and two sub-runs, and sub-runs that end at once. */

@@ -96,7 +96,7 @@ static void assert_fails(enum error_kind kind, const char *word, const char *con
 
 static void assert_text(const struct context_input *input, const char *bytes, size_t size)
 {
-	struct text text = memfile_text(input->file);
+	struct rlmd_text text = memfile_text(input->file);
 
 	assert_int_equal(text.size, size);
 	assert_memory_equal(text.bytes ? text.bytes : "", bytes, size);
@@ -170,7 +170,7 @@ static void assert_index(const struct context_input *input, size_t place, const 
 	json_t *entry = json_array_get(input->files, place);
 	size_t first = (size_t)json_integer_value(json_array_get(entry, 1));
 	size_t count = (size_t)json_integer_value(json_array_get(entry, 2));
-	struct text all = memfile_text(input->file);
+	struct rlmd_text all = memfile_text(input->file);
 	struct text_scan scan = {0};
 	size_t start = 0;
 

@@ -122,7 +122,7 @@ static void test_rare(void **state)
 static void test_summary(void **state)
 {
 	struct fixture fixture;
-	struct text summary;
+	struct rlmd_text summary;
 
 	(void)state;
 	begin(&fixture, 20000);
@@ -293,7 +293,7 @@ static void test_odd_bytes(void **state)
 		.error = {"Traceback\n  line\nValueError: x\n", 31},
 	};
 	struct history history;
-	struct text told;
+	struct rlmd_text told;
 
 	(void)state;
 	history_init(&history, prompt_set_for("m", 128000), 1000);

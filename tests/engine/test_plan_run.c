@@ -107,7 +107,7 @@ static void assert_sums(const struct performance *performance)
 static const char *echo(const struct llm_request *request)
 {
 	static char text[400];
-	struct text asked = request->messages[request->message_count - 1].text;
+	struct rlmd_text asked = request->messages[request->message_count - 1].text;
 
 	if (request->kind == LLM_TURN)
 		return "```repl\nfinal\n```";
@@ -357,7 +357,7 @@ static size_t share_count;
 /* Each run's first turn says what it has. */
 static const char *sharing(const struct llm_request *request)
 {
-	struct text said = request->messages[request->message_count - 1].text;
+	struct rlmd_text said = request->messages[request->message_count - 1].text;
 	const char *left = text_find(said, "Left: cost ");
 
 	if (request->kind != LLM_TURN)

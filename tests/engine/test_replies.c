@@ -20,7 +20,7 @@ struct row {
 	const char *input, *code, *answer, *thinking;
 };
 
-static void assert_text(struct text text, const char *expected, const char *input)
+static void assert_text(struct rlmd_text text, const char *expected, const char *input)
 {
 	if (text_equal(text, expected))
 		return;

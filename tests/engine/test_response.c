@@ -13,7 +13,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void assert_text(struct text text, const char *expected, const char *input)
+static void assert_text(struct rlmd_text text, const char *expected, const char *input)
 {
 	if (text_equal(text, expected))
 		return;
@@ -532,7 +532,7 @@ static void test_any_bytes(void **state)
 	assert_memory_equal(response.value.bytes, "b\0\xfd", 3);
 	assert_int_equal(response.thinking.size, 2);
 	response_done(&response);
-	response_read((struct text){0}, false, &response);
+	response_read((struct rlmd_text){0}, false, &response);
 	assert_int_equal(response.block_count, 0);
 	response_done(&response);
 }

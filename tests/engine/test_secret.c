@@ -36,7 +36,7 @@ static void test_cut(void **state)
 		}
 	assert_string_equal(secret_in_text(text_of(wholes[0])), "an AWS key");
 	assert_string_equal(secret_in_text(text_of(wholes[1])), "a private key");
-	assert_null(secret_in_text((struct text){0}));
+	assert_null(secret_in_text((struct rlmd_text){0}));
 }
 
 /* Beginnings that come to nothing, one behind the other: no more is looked at than a token needs.
@@ -59,7 +59,7 @@ static void test_beginnings(void **state)
 
 static void test_names(void **state)
 {
-	struct text none = {0};
+	struct rlmd_text none = {0};
 
 	(void)state;
 	assert_string_equal(secret_by_name(".env", none), "an environment file");

@@ -47,7 +47,7 @@ static void nothing_else_is_a_name(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_false(wanted_module(text_of(others[i]), name));
-	assert_false(wanted_module((struct text){0}, name)); /* a block that did not fail */
+	assert_false(wanted_module((struct rlmd_text){0}, name)); /* a block that did not fail */
 	assert_false(wanted_module(
 		text_from("ModuleNotFoundError: No module named 'a\0b" NOT_HERE,
 			  sizeof "ModuleNotFoundError: No module named 'a\0b" NOT_HERE - 1),

@@ -67,7 +67,7 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	fake_calls--;
 }
 
-char *llm_told(struct llm *llm, struct text asked, char *words, size_t *size)
+char *llm_told(struct llm *llm, struct rlmd_text asked, char *words, size_t *size)
 {
 	(void)llm;
 	(void)asked;

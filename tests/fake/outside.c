@@ -22,9 +22,9 @@ struct worker {
 	worker_event_fn *fn;
 	void *owner;
 	enum worker_event_kind next;
-	int open;          /* calls without an answer */
-	size_t asks, fans; /* slots of the calls that the block makes */
-	struct text plan;  /* lent by the run; empty: none */
+	int open;              /* calls without an answer */
+	size_t asks, fans;     /* slots of the calls that the block makes */
+	struct rlmd_text plan; /* lent by the run; empty: none */
 	bool final;
 };
 
@@ -36,8 +36,9 @@ static void post(struct worker *worker, enum worker_event_kind kind)
 
 static void call(struct worker *worker, enum worker_call_kind kind, size_t count)
 {
-	static const struct text texts[8] = {{"one", 3},  {"two", 3}, {"three", 5}, {"four", 4},
-					     {"five", 4}, {"six", 3}, {"seven", 5}, {"eight", 5}};
+	static const struct rlmd_text texts[8] = {{"one", 3},   {"two", 3},  {"three", 5},
+						  {"four", 4},  {"five", 4}, {"six", 3},
+						  {"seven", 5}, {"eight", 5}};
 	struct memfile *const contexts[8] = {NULL};
 	struct worker_call call = {.kind = kind,
 				   .id = ++worker->open,
@@ -124,7 +125,7 @@ void worker_free(struct worker *worker)
 	fake_workers--;
 }
 
-void worker_exec(struct worker *worker, int64_t block, struct text code, int64_t timeout_ms)
+void worker_exec(struct worker *worker, int64_t block, struct rlmd_text code, int64_t timeout_ms)
 {
 	(void)block;
 	(void)timeout_ms;

@@ -21,14 +21,15 @@ struct fuzz_hearing {
 	struct reply *reply;
 };
 
-static inline bool fuzz_hear(void *owner, struct text event, struct text data, struct error *err)
+static inline bool fuzz_hear(void *owner, struct rlmd_text event, struct rlmd_text data,
+			     struct error *err)
 {
 	struct fuzz_hearing *hearing = owner;
 
 	return hearing->adapter->event(hearing->reply, event, data, err);
 }
 
-static inline bool fuzz_stream(const struct adapter *adapter, struct text bytes, size_t piece,
+static inline bool fuzz_stream(const struct adapter *adapter, struct rlmd_text bytes, size_t piece,
 			       struct reply *reply, struct error *err)
 {
 	struct fuzz_hearing hearing = {adapter, reply};
@@ -73,7 +74,7 @@ static inline int fuzz_adapter(const struct adapter *adapter, const uint8_t *dat
 {
 	struct error err = {0};
 	struct reply reply;
-	struct text bytes;
+	struct rlmd_text bytes;
 	bool ok;
 
 	if (!size)

@@ -30,7 +30,7 @@ static void check(const struct failure *failure)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct failure failure;
-	struct text body;
+	struct rlmd_text body;
 	char *header;
 	int64_t delay;
 

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static volatile char sink;
 
 /* Touches every byte, so that a sanitizer sees one that is not ours. */
-static size_t touch(struct text text)
+static size_t touch(struct rlmd_text text)
 {
 	for (size_t i = 0; i < text.size; i++)
 		sink ^= text.bytes[i];
@@ -18,7 +18,7 @@ static size_t touch(struct text text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct text text = size ? text_from(data + 1, size - 1) : (struct text){0};
+	struct rlmd_text text = size ? text_from(data + 1, size - 1) : (struct rlmd_text){0};
 	struct response response;
 	size_t total;
 

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool on_event(void *owner, struct text event, struct text data, struct error *err)
+static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data, struct error *err)
 {
 	struct evbuffer *events = owner;
 
@@ -24,7 +24,7 @@ static bool on_event(void *owner, struct text event, struct text data, struct er
 	return true;
 }
 
-static char *events_of(enum adapter_framing framing, struct text bytes, size_t piece,
+static char *events_of(enum adapter_framing framing, struct rlmd_text bytes, size_t piece,
 		       size_t *ret_size)
 {
 	struct evbuffer *events = evbuffer_new();
@@ -48,7 +48,7 @@ static char *events_of(enum adapter_framing framing, struct text bytes, size_t p
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	enum adapter_framing framing;
-	struct text bytes;
+	struct rlmd_text bytes;
 	size_t whole_size, cut_size;
 	char *whole, *cut;
 

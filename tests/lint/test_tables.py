@@ -51,6 +51,20 @@ class MessagesTest(unittest.TestCase):
                     self.assertIn(f"`{field}`", section)
 
 
+class VersionTest(unittest.TestCase):
+    """rlmd/rlmd.h against meson.build."""
+
+    def test_macros(self):
+        wanted = re.search(r"version: '([\d.]+)'", tree.read("meson.build")).group(1)
+        header = tree.read("include/rlmd/rlmd.h")
+        parts = [
+            re.search(rf"#define RLMD_VERSION_{part}\s+(\d+)", header).group(1)
+            for part in ("MAJOR", "MINOR", "PATCH")
+        ]
+        self.assertEqual(".".join(parts), wanted)
+        self.assertRegex(header, rf'#define RLMD_VERSION\s+"{re.escape(wanted)}"')
+
+
 class UnseenTest(unittest.TestCase):
     """base/unseen.def against the Unicode Character Database, as Python and Perl have it."""
 

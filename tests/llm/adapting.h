@@ -40,7 +40,8 @@ struct hearing {
 	struct reply *reply;
 };
 
-static inline bool hear(void *owner, struct text event, struct text data, struct error *err)
+static inline bool hear(void *owner, struct rlmd_text event, struct rlmd_text data,
+			struct error *err)
 {
 	struct hearing *hearing = owner;
 
@@ -48,7 +49,7 @@ static inline bool hear(void *owner, struct text event, struct text data, struct
 }
 
 /* A stream that comes in two pieces, copied so that a sanitizer sees every byte read beyond. */
-static inline struct outcome stream_split(const struct adapter *adapter, struct text bytes,
+static inline struct outcome stream_split(const struct adapter *adapter, struct rlmd_text bytes,
 					  size_t split)
 {
 	struct outcome outcome = {0};

@@ -135,8 +135,8 @@ static int teardown(void **state)
 
 static void assert_got(struct asked *asked, const char *expected)
 {
-	struct text text = text_from(evbuffer_pullup(asked->got, -1),
-				     evbuffer_get_length(asked->got));
+	struct rlmd_text text = text_from(evbuffer_pullup(asked->got, -1),
+					  evbuffer_get_length(asked->got));
 
 	assert_true(text_equal(text, expected));
 }

@@ -21,7 +21,7 @@ struct record {
 	size_t count;
 };
 
-static bool on_event(void *owner, struct text event, struct text data, struct error *err)
+static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data, struct error *err)
 {
 	struct record *record = owner;
 
@@ -35,7 +35,8 @@ static bool on_event(void *owner, struct text event, struct text data, struct er
 }
 
 /* Feeds pieces of `step` bytes after a first one of `first`. */
-static char *events_of(enum adapter_framing framing, struct text bytes, size_t first, size_t step)
+static char *events_of(enum adapter_framing framing, struct rlmd_text bytes, size_t first,
+		       size_t step)
 {
 	struct record record = {.events = evbuffer_new()};
 	struct stream *stream = stream_new(framing, on_event, &record);
@@ -59,7 +60,7 @@ static char *events_of(enum adapter_framing framing, struct text bytes, size_t f
 
 static void assert_events(enum adapter_framing framing, const char *bytes, const char *expected)
 {
-	struct text text = text_of(bytes);
+	struct rlmd_text text = text_of(bytes);
 
 	for (size_t first = 0; first <= text.size; first++) {
 		char *events = events_of(framing, text, first, text.size);

@@ -27,7 +27,7 @@ void stage_done(struct stage *stage)
 	event_base_free(stage->base);
 }
 
-static void note(char out[static 64], struct text text)
+static void note(char out[static 64], struct rlmd_text text)
 {
 	snprintf(out, 64, "%.*s", (int)(text.size < 63 ? text.size : 63),
 		 text.bytes ? text.bytes : "");

@@ -74,7 +74,7 @@ int stage_make_directory(void **state)
 	for (size_t i = 0; i < PARTS; i++) {
 		auto_free char *path = xasprintf("%s/%s", stage_directory, parts[i].name);
 
-		if (!file_write(path, (struct text){parts[i].content, parts[i].size}, &err)) {
+		if (!file_write(path, (struct rlmd_text){parts[i].content, parts[i].size}, &err)) {
 			print_error("%s\n", err.text);
 			return -1;
 		}
