@@ -35,28 +35,28 @@ static void values_of_budget(const struct brief *brief, struct prompt_values *va
 	prompt_number(values, "tokens", left.tokens);
 	prompt_duration(values, "time", budget_remaining_ms(brief->budget));
 	prompt_number(values, "iterations", budget_remaining_iterations(brief->budget));
-	prompt_number(values, "max_output", brief->room->config->max_output);
+	prompt_number(values, "max_output", brief->facts.max_output);
 }
 
 static void values_of_calls(const struct brief *brief, struct prompt_values *values)
 {
-	const struct room *room = brief->room;
-	int64_t call_ms = room->call_count ? room->call_ms / room->call_count : CALL_MS;
-	int64_t subrun_ms = room->subrun_count ? room->subrun_ms / room->subrun_count
-					       : SUBRUN_CALLS * call_ms;
+	const struct brief_facts *facts = &brief->facts;
+	int64_t call_ms = facts->call_count ? facts->call_ms / facts->call_count : CALL_MS;
+	int64_t subrun_ms = facts->subrun_count ? facts->subrun_ms / facts->subrun_count
+						: SUBRUN_CALLS * call_ms;
 	int64_t cost;
 
-	prompt_text(values, "model", text_of(room->model));
-	prompt_text(values, "subcall_model", text_of(room->subcall_model));
-	prompt_number(values, "downgrade", room->config->downgrade);
-	prompt_number(values, "parallel", room->config->max_parallel);
+	prompt_text(values, "model", text_of(facts->model));
+	prompt_text(values, "subcall_model", text_of(facts->subcall_model));
+	prompt_number(values, "downgrade", facts->downgrade);
+	prompt_number(values, "parallel", facts->max_parallel);
 	prompt_duration(values, "query_time", call_ms);
 	prompt_duration(values, "subrun_time", subrun_ms);
-	if (llm_price(room->llm, room->subcall_model, CALL_TOKENS, CALL_OUTPUT_TOKENS, &cost)) {
+	if (llm_price(facts->llm, facts->subcall_model, CALL_TOKENS, CALL_OUTPUT_TOKENS, &cost)) {
 		prompt_money(values, "query_cost", cost);
 		prompt_money(values, "subrun_cost",
-			     room->subrun_count ? room->subrun_cost / room->subrun_count
-						: SUBRUN_CALLS * cost);
+			     facts->subrun_count ? facts->subrun_cost / facts->subrun_count
+						 : SUBRUN_CALLS * cost);
 	} else {
 		prompt_text(values, "query_cost", text_of("an unknown price"));
 		prompt_text(values, "subrun_cost", text_of("several times that"));
@@ -119,8 +119,8 @@ void telling_note(struct telling *telling, const struct prompt_set *prompts, con
 /* What a text for one llm_query may measure. Both are rounded down to two digits. */
 static void values_of_pieces(const struct brief *brief, struct prompt_values *values)
 {
-	const struct room *room = brief->room;
-	int64_t piece = llm_window(room->llm, room->subcall_model) / PIECE_SHARE;
+	const struct brief_facts *facts = &brief->facts;
+	int64_t piece = llm_window(facts->llm, facts->subcall_model) / PIECE_SHARE;
 	int64_t tokens = 0, characters = 0;
 
 	for (size_t i = 0; i < brief->context->count; i++) {
@@ -160,7 +160,7 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 	auto_evbuffer struct evbuffer *modules = evbuffer_new();
 	struct prompt_values values = {0};
 
-	list_modules(brief->room->config->preload, modules);
+	list_modules(brief->facts.preload, modules);
 	values_of_budget(brief, &values);
 	values_of_calls(brief, &values);
 	values_of_pieces(brief, &values);
@@ -308,7 +308,7 @@ void brief_forced(const struct brief *brief, const char *reason, struct rlmd_tex
 	prompt_render(brief->prompts, "forced", &values, out->text, out->timeless);
 }
 
-int64_t brief_plea_size(const struct brief *brief)
+int64_t brief_plea_size(const struct brief *brief, const struct gauge *gauge)
 {
 	struct telling request = telling_new();
 	struct token_scan scan = {0};
@@ -317,8 +317,7 @@ int64_t brief_plea_size(const struct brief *brief)
 	brief_forced(brief, "three turns in a row had neither code nor an answer", text_of(""),
 		     &request);
 	token_scan_feed(&scan, text_in(request.text));
-	tokens = gauge_estimate(gauges_look(&brief->room->gauges, brief->room->model),
-				&scan.counts);
+	tokens = gauge_estimate(gauge, &scan.counts);
 	telling_free(&request);
 	return tokens + OUTPUTS_TOKENS;
 }

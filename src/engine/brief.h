@@ -10,14 +10,26 @@
 #include <stdbool.h>
 
 #include "budget/budget.h"
+#include "budget/gauge.h"
 #include "engine/context.h"
 #include "engine/conversation.h"
 #include "engine/prompt_set.h"
-#include "engine/room.h"
 #include "pool/worker.h"
 
+/* What all runs of one question have in common, as far as their models are told. All is lent. */
+struct brief_facts {
+	const struct llm *llm;             /* that knows prices and windows */
+	const char *model, *subcall_model; /* of the root, and of all below */
+	const char *const *preload;        /* workers' modules, up to a NULL; or NULL */
+	int64_t max_output;                /* characters of a block's output */
+	int max_parallel;                  /* model calls at once */
+	int downgrade; /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
+	int64_t call_count, call_ms;                  /* finished llm_query calls and their time */
+	int64_t subrun_count, subrun_ms, subrun_cost; /* likewise of sub-runs */
+};
+
 struct brief {
-	const struct room *room;
+	struct brief_facts facts;
 	const struct prompt_set *prompts;
 	const struct budget *budget;
 	const struct context *context;
@@ -61,8 +73,8 @@ bool brief_operation(const struct prompt_set *, struct rlmd_text input, struct r
 void brief_turn(const struct brief *, struct rlmd_text news, struct telling *out);
 void brief_forced(const struct brief *, const char *reason, struct rlmd_text news,
 		  struct telling *out);
-/* Tokens that the shortest of those is estimated at. */
-int64_t brief_plea_size(const struct brief *);
+/* Tokens that the shortest of those is estimated at, by the gauge of its model. */
+int64_t brief_plea_size(const struct brief *, const struct gauge *);
 
 /* In the place of the first `turns` turns, which their conversation has no room for. */
 void brief_summary(const struct prompt_set *, int64_t turns, struct rlmd_text what,

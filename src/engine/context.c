@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "engine/loader.h"
-#include "pool/worker.h"
 
 enum {
 	TYPE_PROBE = 1 << 20, /* bytes that decide on the type of content */
@@ -110,11 +109,11 @@ static bool parse_sources(const char *const *given, size_t count, struct source 
 			return error_set(err, ERROR_USAGE, "standard input can be read only once");
 		standard_input |= !strcmp(sources[i].path, "-");
 	}
-	if (variables > WORKER_INPUTS_MAX)
+	if (variables > CONTEXT_INPUTS_MAX)
 		return error_set(err, ERROR_USAGE,
 				 "%zu contexts with names of their own; there may be %d (those "
 				 "without a name are one)",
-				 variables, WORKER_INPUTS_MAX);
+				 variables, CONTEXT_INPUTS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		const char *name = sources[i].name;
 		bool twice = name && unnamed && !strcmp(name, "context");

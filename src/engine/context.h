@@ -16,6 +16,8 @@
 
 #include "base/memfile.h"
 
+enum { CONTEXT_INPUTS_MAX = 48 }; /* variables of one run */
+
 #define CONTEXT_SIZE_MAX ((size_t)4 << 30) /* bytes of one variable */
 
 struct context_input {

@@ -154,8 +154,8 @@ void engine_stop(struct engine *engine, const struct error *err)
 }
 
 /* What a run says first, with what it has set aside and counted by then. */
-static void first_request(struct conversation *conversation, const struct brief *brief,
-			  struct budget *budget)
+static void first_request(struct conversation *conversation, const struct room *room,
+			  const struct brief *brief, struct budget *budget)
 {
 	auto_evbuffer struct evbuffer *code = evbuffer_new();
 	struct telling telling = telling_new(), look = telling_new();
@@ -163,7 +163,8 @@ static void first_request(struct conversation *conversation, const struct brief 
 
 	brief_system(brief, NULL, &telling);
 	telling_say(&telling, LLM_SYSTEM, conversation);
-	reserve_set(&reserve, brief->room, budget, brief->room->model, brief_plea_size(brief));
+	reserve_set(&reserve, room, budget, room->model,
+		    brief_plea_size(brief, gauges_look(&room->gauges, room->model)));
 	if (brief_demonstration(brief, code, &look)) {
 		brief_opening(brief, &telling);
 		telling_say(&telling, LLM_USER, conversation);
@@ -216,18 +217,15 @@ json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, stru
 	struct engine engine = {.config = *config};
 	struct budget *budget = budget_new(&config->limits, NULL, NULL);
 	struct conversation conversation = {0};
-	struct brief brief = {.room = &engine.room,
-			      .budget = budget,
-			      .context = context,
-			      .task = task,
-			      .turn = 1};
+	struct brief brief = {.budget = budget, .context = context, .task = task, .turn = 1};
 	json_t *contexts = json_array();
 	int64_t first = 0;
 	json_t *object;
 
 	room_init(&engine.room, NULL, NULL, llm, &engine.config);
+	brief.facts = room_facts(&engine.room);
 	brief.prompts = engine.room.prompts;
-	first_request(&conversation, &brief, budget);
+	first_request(&conversation, &engine.room, &brief, budget);
 	for (size_t i = 0; i < conversation.count; i++)
 		first += text_tokens(conversation.messages[i].text);
 	for (size_t i = 0; i < context->count; i++) {

@@ -154,14 +154,14 @@ void record_warning(struct trace *trace, const char *run, const char *text)
 	trace_run(trace, "warning", run, "{s:o}", "text", json_from_text(text_of(text)));
 }
 
-void record_end(struct trace *trace, const char *run, bool root, const struct run_result *result,
-		const char *source, const struct budget *budget)
+void record_end(struct trace *trace, const char *run, bool root, const struct record_ending *ending,
+		const struct budget *budget)
 {
-	json_t *answer = root ? json_from_text(result->answer)
-			      : kept(trace, result->answer, TEXT_MAX);
+	json_t *answer = root ? json_from_text(ending->answer)
+			      : kept(trace, ending->answer, TEXT_MAX);
 
 	trace_run(trace, "end", run, "{s:o, s:s, s:s, s:o, s:o*}", "finalAnswer", answer,
-		  "answerSource", source, "stopReason", stop_name(result->stop), "usage",
+		  "answerSource", ending->source, "stopReason", stop_name(ending->stop), "usage",
 		  result_usage(budget), "error",
-		  result->error.kind ? result_error(&result->error, NULL) : NULL);
+		  ending->error->kind ? result_error(ending->error, NULL) : NULL);
 }

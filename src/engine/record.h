@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "budget/budget.h"
 #include "engine/context.h"
-#include "engine/run.h"
+#include "engine/stop.h"
 #include "engine/trace.h"
 #include "llm/llm.h"
 #include "pool/worker.h"
@@ -49,5 +49,14 @@ void record_plan(struct trace *, const char *run, const struct rlmd_plan_event *
 void record_compaction(struct trace *, const char *run, int index, int64_t turns, int64_t before,
 		       int64_t after);
 void record_warning(struct trace *, const char *run, const char *text);
-void record_end(struct trace *, const char *run, bool root, const struct run_result *,
-		const char *source, const struct budget *);
+
+/* How a run ended; `source` is where its answer came from. All is lent. */
+struct record_ending {
+	struct rlmd_text answer;
+	const char *source;
+	enum stop_reason stop;
+	const struct error *error; /* of kind ERROR_NONE: there is an answer */
+};
+
+void record_end(struct trace *, const char *run, bool root, const struct record_ending *,
+		const struct budget *);

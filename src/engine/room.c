@@ -40,6 +40,24 @@ const struct prompt_set *room_prompts(const struct room *room, int depth)
 	return depth ? room->subcall_prompts : room->prompts;
 }
 
+struct brief_facts room_facts(const struct room *room)
+{
+	return (struct brief_facts){
+		.llm = room->llm,
+		.model = room->model,
+		.subcall_model = room->subcall_model,
+		.preload = room->config->preload,
+		.max_output = room->config->max_output,
+		.max_parallel = room->config->max_parallel,
+		.downgrade = room->config->downgrade,
+		.call_count = room->call_count,
+		.call_ms = room->call_ms,
+		.subrun_count = room->subrun_count,
+		.subrun_ms = room->subrun_ms,
+		.subrun_cost = room->subrun_cost,
+	};
+}
+
 int room_deepest(const struct room *room)
 {
 	for (int depth = RUN_DEPTH_MAX - 1; depth > 0; depth--)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "engine/brief.h"
 #include "engine/engine.h"
 #include "engine/gauges.h"
 #include "engine/prompt_set.h"
@@ -52,5 +53,7 @@ void room_open(struct room *, bool tree, trace_fn *, void *owner);
 void room_close(struct room *); /* all runs and asks must be gone */
 
 const struct prompt_set *room_prompts(const struct room *, int depth); /* of a run there; lent */
+
+struct brief_facts room_facts(const struct room *); /* lent as the room is */
 
 int room_deepest(const struct room *); /* depth of a run that is alive; 0 where there is none */

@@ -131,6 +131,8 @@ bool run_may_go_on(const struct run *run)
 	return run->children || run->seat.held;
 }
 
+_Static_assert((int)CONTEXT_INPUTS_MAX <= (int)WORKER_INPUTS_MAX, "a worker holds every input");
+
 void run_start_worker(struct run *run)
 {
 	struct worker_input inputs[WORKER_INPUTS_MAX];
@@ -302,12 +304,12 @@ void run_deliver(struct run *run)
 		.forced = !strcmp(run->source, "forced"),
 		.cut = !strcmp(run->source, "forced") && run->cut,
 	};
+	struct record_ending ending = {result.answer, run->source, run->stop, &run->error};
 
 	event_del(run->alarm);
 	subcalls_free(&run->subcalls);
 	worker_free(take_pointer(&run->worker));
-	record_end(run->room->trace, run->id, !run->caller.parent, &result, run->source,
-		   run->budget);
+	record_end(run->room->trace, run->id, !run->caller.parent, &ending, run->budget);
 	run->done(run->owner, &result);
 }
 

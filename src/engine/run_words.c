@@ -21,7 +21,7 @@ static const int64_t plea_sizes[] = {8000, 2000, 400};
 static struct brief brief_of(const struct run *run)
 {
 	return (struct brief){
-		.room = run->room,
+		.facts = room_facts(run->room),
 		.prompts = run_prompts(run),
 		.budget = run->budget,
 		.context = &run->context,
@@ -117,7 +117,7 @@ int64_t run_plea_size(const struct run *run)
 {
 	struct brief brief = brief_of(run);
 
-	return brief_plea_size(&brief);
+	return brief_plea_size(&brief, gauges_look(&run->room->gauges, run->room->model));
 }
 
 /* So that the forced answer can be asked for with all of what is said now. */
