@@ -16,10 +16,10 @@
 #include "async/metrics.h"
 #include "async/semaphore.h"
 #include "async/substitute.h"
-#include "async/timer.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/timer.h"
 
 enum { MESSAGE_MAX = 4096 }; /* bytes of a foreign error's text that are kept */
 

@@ -8,10 +8,10 @@
 
 #include <rlmd/plan.h>
 
+#include "base/stop.h"
 #include "base/text.h"
 #include "budget/budget.h"
 #include "engine/context.h"
-#include "engine/stop.h"
 #include "engine/trace.h"
 #include "llm/llm.h"
 #include "pool/worker.h"

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "base/text.h"
 #include "engine/context.h"
-#include "engine/stop.h"
 
 struct budget;
 struct caller;

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "async/timer.h"
 #include "base/alloc.h"
+#include "base/timer.h"
 
 static void happen(struct stage *stage)
 {

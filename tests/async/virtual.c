@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#include "async/timer.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/timer.h"
 
 struct timer {
 	int64_t at;

@@ -1,7 +1,7 @@
 /*
  * async/virtual.h - time that passes only when nothing else can happen.
  *
- * Implements async/timer.h, and what async needs of base/clock.h, at link time.
+ * Implements base/timer.h, and what async needs of base/clock.h, at link time.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* Real time passes here, a millisecond of it. */
-#include "async/timer.h"
+#include "base/timer.h"
 
 #include <event2/event.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "async/timer.h"
+#include "base/timer.h"
 
 #include <event2/event.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * async/timer.h - a callback after some time, once.
+ * base/timer.h - a callback after some time, once.
  *
  * The one place where this floor waits for time to pass, so that tests can let
  * it pass as they like.

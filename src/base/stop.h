@@ -1,5 +1,5 @@
 /*
- * engine/stop.h - why a run stopped, and what is said about it.
+ * base/stop.h - why a run stopped, and what is said about it.
  *
  * One row a reason: the name that results show, and the sentence that the model and the user are
  * told where an answer is forced for it; of the budget's limits that is the budget's own (LIB-24).

@@ -1,4 +1,4 @@
-#include "engine/stop.h"
+#include "base/stop.h"
 
 #include <stddef.h>
 #include <string.h>
