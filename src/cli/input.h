@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "cli/config.h"
-#include "engine/context.h"
+#include "source/context.h"
 
 #define TASK_SIZE_MAX ((size_t)1 << 20)
 

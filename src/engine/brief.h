@@ -11,10 +11,10 @@
 
 #include "budget/budget.h"
 #include "budget/gauge.h"
-#include "engine/context.h"
 #include "engine/conversation.h"
 #include "engine/prompt_set.h"
 #include "pool/worker.h"
+#include "source/context.h"
 
 /* What all runs of one question have in common, as far as their models are told. All is lent. */
 struct brief_facts {

@@ -17,9 +17,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "budget/budget.h"
-#include "engine/context.h"
 #include "llm/llm.h"
 #include "sandbox/sandbox.h"
+#include "source/context.h"
 
 struct prompt_set;
 

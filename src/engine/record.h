@@ -11,10 +11,10 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "budget/budget.h"
-#include "engine/context.h"
 #include "engine/trace.h"
 #include "llm/llm.h"
 #include "pool/worker.h"
+#include "source/context.h"
 
 /* `parent` is NULL for the root. `prompt` is the profile's name. `sandbox` is taken, or NULL. */
 void record_run(struct trace *, const char *run, const char *parent, int depth,

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "engine/context.h"
+#include "source/context.h"
 
 struct budget;
 struct caller;

@@ -15,13 +15,13 @@
 #include "engine/history.h"
 #include "engine/pace.h"
 #include "engine/reserve.h"
-#include "engine/response.h"
 #include "engine/room.h"
 #include "engine/run.h"
 #include "engine/seat.h"
 #include "engine/subcall.h"
 #include "llm/exchange.h"
 #include "pool/worker.h"
+#include "reply/response.h"
 
 #define RUN_STATES(X)                                                                              \
 	X(ADMIT, admit)     /* get a worker                               */                       \

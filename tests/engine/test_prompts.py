@@ -72,7 +72,7 @@ class Prompts(unittest.TestCase):
 
     def test_placeholders_are_no_answers(self):
         """ENG-2: whatever stands in a prompt in the place of an answer, the parser refuses."""
-        source = (SOURCE / "src/engine/placeholder.c").read_text()
+        source = (SOURCE / "src/reply/placeholder.c").read_text()
         table = re.search(r"placeholders\[\] = \{(.*?)\}", source, re.S).group(1)
         refused = set(re.findall(r'"([^"]*)"', table)) | {"", "..."}
         shown = set()

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "engine/response.h"
+#include "reply/response.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -97,10 +97,10 @@ class UnseenTest(unittest.TestCase):
 
 
 class NamesTest(unittest.TestCase):
-    """engine/names.def against this Python, and against the worker's table."""
+    """source/names.def against this Python, and against the worker's table."""
 
     def test_every_name_is_reserved(self):
-        table = tree.read("src/engine/names.def")
+        table = tree.read("src/source/names.def")
         taken = {kind: set(re.findall(rf'{kind}\("(\w+)"\)', table))
                  for kind in ("KEYWORD", "HELPER", "BUILTIN")}
         builtin = {name for name in dir(builtins) if not name.startswith("_")}

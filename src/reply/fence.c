@@ -1,0 +1,473 @@
+#include "reply/fence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "reply/quoting.h"
+
+enum {
+	TAB_STOP = 4,
+	CLOSING_INDENT_MAX = 3,
+	FENCE_MIN = 3,  /* backticks or tildes */
+	TRIES_MAX = 32, /* fences behind words that were none, so that no text takes longer */
+};
+
+/* Three or more backticks or tildes. */
+struct mark {
+	char character;
+	size_t length;
+	size_t columns;        /* in front of it, or of the words that it stands behind */
+	struct rlmd_text info; /* behind it, trimmed */
+	size_t at;             /* in its line */
+	bool behind_words;     /* a fence perhaps, but inline code, or talk about fences, as well */
+};
+
+struct reader {
+	struct rlmd_text text;
+	struct fence *fences; /* owned */
+	size_t count;
+	bool open;
+	size_t tries;
+	bool in_span; /* a line of this paragraph left three or more backticks open */
+};
+
+/* Where a fence ends. */
+struct ending {
+	enum { NOWHERE, UNCLOSED, ON_CODE, ON_ITS_OWN } kind; /* NOWHERE: it was none */
+	size_t body, whole;
+};
+
+/* Skips blanks from `at` on; `columns` moves on by the width that they have. */
+static size_t skip_blanks(struct rlmd_text line, size_t at, size_t *columns)
+{
+	for (; at < line.size; at++)
+		if (line.bytes[at] == ' ')
+			*columns += 1;
+		else if (line.bytes[at] == '\t')
+			*columns += TAB_STOP - *columns % TAB_STOP;
+		else
+			break;
+	return at;
+}
+
+/* How long the list marker at `at` is; 0 where there is none. */
+static size_t list_marker(struct rlmd_text line, size_t at)
+{
+	size_t end = at;
+
+	while (end < line.size && end - at < 9 && line.bytes[end] >= '0' && line.bytes[end] <= '9')
+		end++;
+	if (end < line.size && memchr(end > at ? ".)" : "-+*", line.bytes[end], end > at ? 2 : 3))
+		end++;
+	else
+		return 0;
+	return end < line.size && (line.bytes[end] == ' ' || line.bytes[end] == '\t') ? end - at
+										      : 0;
+}
+
+/* The line without its end, be that a line feed or CRLF. */
+static struct rlmd_text bare(struct rlmd_text line)
+{
+	if (line.size && line.bytes[line.size - 1] == '\n')
+		line.size--;
+	if (line.size && line.bytes[line.size - 1] == '\r')
+		line.size--;
+	return line;
+}
+
+/* Where the line's content begins, behind blanks and list markers; `columns` as above. */
+static size_t content_start(struct rlmd_text line, bool in_list, size_t *columns)
+{
+	size_t at = skip_blanks(line, 0, columns), marker;
+
+	while (in_list && (marker = list_marker(line, at))) {
+		*columns += marker;
+		at = skip_blanks(line, at + marker, columns);
+	}
+	return at;
+}
+
+static size_t run_length(struct rlmd_text line, size_t at)
+{
+	size_t end = at;
+
+	while (end < line.size && line.bytes[end] == line.bytes[at])
+		end++;
+	return end - at;
+}
+
+static bool mark_read(struct rlmd_text line, bool in_list, struct mark *ret)
+{
+	size_t columns = 0, at = content_start(line, in_list, &columns), length;
+
+	if (at == line.size || (line.bytes[at] != '`' && line.bytes[at] != '~'))
+		return false;
+	length = run_length(line, at);
+	*ret = (struct mark){
+		.character = line.bytes[at],
+		.length = length,
+		.columns = columns,
+		.info = text_trim(text_slice(line, at + length, line.size)),
+		.at = at,
+	};
+	return length >= FENCE_MIN;
+}
+
+/* Backticks behind the fence make the line a paragraph with an inline span. */
+static bool opens(const struct mark *mark)
+{
+	return mark->character == '~' || !mark->info.size ||
+	       !memchr(mark->info.bytes, '`', mark->info.size);
+}
+
+/* The mark by which a chat template ends a message, where a server has left it in the text. */
+static bool ends_message(struct rlmd_text info)
+{
+	static const char *const marks[] = {
+		"<|im_end|>",    "<|eot_id|>", "<|eom_id|>",    /* ChatML; Llama 3 */
+		"<|end|>",       "</s>",       "<|endoftext|>", /* Phi; Mistral; GPT-2, Qwen */
+		"<end_of_turn>", "<end_code>",                  /* Gemma; smolagents */
+	};
+
+	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+		if (text_starts(info, marks[i]))
+			return true;
+	return false;
+}
+
+static bool closes(const struct mark *mark, const struct mark *opening)
+{
+	return mark->character == opening->character && mark->length >= opening->length &&
+	       (!mark->info.size || ends_message(mark->info)) &&
+	       mark->columns <= opening->columns + CLOSING_INDENT_MAX;
+}
+
+static bool is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-' || c == '+' || c == '#' || c == '.';
+}
+
+/* The language's name: a word, or Quarto's {python} and Pandoc's {.python}. */
+static struct rlmd_text name_of(struct rlmd_text info)
+{
+	size_t start = 0, size;
+
+	while (start < info.size && start < 2 && info.bytes[start] == "{."[start])
+		start++;
+	for (size = start; size < info.size && is_word(info.bytes[size]);)
+		size++;
+	return text_slice(info, start, size);
+}
+
+/* python3.11, as prompts name the interpreter that runs */
+static bool is_version(struct rlmd_text name)
+{
+	static const char python[] = "python3.";
+	size_t at = strlen(python);
+
+	if (name.size <= at || !text_starts_caseless(name, python))
+		return false;
+	while (at < name.size && name.bytes[at] >= '0' && name.bytes[at] <= '9')
+		at++;
+	return at == name.size;
+}
+
+static enum fence_language language_of(struct rlmd_text info)
+{
+	static const char *const names[] = {
+		"repl",      "python",   "py",          "python3", "py3",
+		"ipython",   "ipython3", "python-repl", "pycon", /* highlighters' names of sessions
+								  */
+		"tool_code",                                     /* Gemma and Gemini */
+	};
+	struct rlmd_text name = name_of(info);
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (text_equal_caseless(name, names[i]))
+			return FENCE_PYTHON;
+	if (is_version(name))
+		return FENCE_PYTHON;
+	return info.size && !text_equal_caseless(name, "code") ? FENCE_OTHER : FENCE_BARE;
+}
+
+/* How many times there are at least `least` and at most `most` backticks in a row. */
+static size_t count_runs(struct rlmd_text line, size_t least, size_t most)
+{
+	size_t count = 0;
+
+	for (size_t at = 0; at < line.size; at++) {
+		size_t length;
+
+		if (line.bytes[at] != '`')
+			continue;
+		length = run_length(line, at);
+		count += length >= least && length <= most;
+		at += length - 1;
+	}
+	return count;
+}
+
+/*
+ * Backticks behind words: the last of the line, with nothing or one word behind them. Not in
+ * quotes, in brackets, or escaped, as in talk about them; and no end of inline code.
+ */
+static bool mark_read_behind_words(struct rlmd_text line, struct mark *ret)
+{
+	size_t end = line.size, info, at, columns = 0;
+
+	while (end && (line.bytes[end - 1] == ' ' || line.bytes[end - 1] == '\t'))
+		end--;
+	for (info = end; info && is_word(line.bytes[info - 1]);)
+		info--;
+	for (at = info; at && line.bytes[at - 1] == '`';)
+		at--;
+	if (info - at < FENCE_MIN || !at || strchr("\\\"'([{", line.bytes[at - 1]) ||
+	    count_runs(text_from(line.bytes, at), info - at, info - at) % 2)
+		return false;
+	content_start(line, true, &columns);
+	*ret = (struct mark){
+		.character = '`',
+		.length = info - at,
+		.columns = columns,
+		.info = text_slice(line, info, end),
+		.at = at,
+		.behind_words = true,
+	};
+	return true;
+}
+
+/* A call, an assignment or an import, which words have not. */
+static bool looks_like_code(struct rlmd_text text)
+{
+	if (text_starts(text, "import ") || text_starts(text, "from "))
+		return true;
+	for (size_t at = 0; at < text.size; at++)
+		if (text.bytes[at] == '=' ||
+		    (text.bytes[at] == '(' && at && is_word(text.bytes[at - 1])))
+			return true;
+	return false;
+}
+
+/* Whether nothing but a closing fence is left of the line from `at` on. */
+static bool closes_line(struct rlmd_text line, size_t at, const struct mark *opening)
+{
+	size_t length = run_length(line, at);
+
+	return length >= opening->length &&
+	       !text_trim(text_slice(line, at + length, line.size)).size;
+}
+
+/* The backticks that the line of a body ends with; its size where there are none. */
+static size_t last_run(struct rlmd_text line)
+{
+	size_t end = line.size, at;
+
+	while (end && (line.bytes[end - 1] == ' ' || line.bytes[end - 1] == '\t'))
+		end--;
+	for (at = end; at && line.bytes[at - 1] == '`';)
+		at--;
+	return at < end ? at : line.size;
+}
+
+/*
+ * Of a line of the body that is no closing fence: does it end with one? In Python the first
+ * backticks outside of strings and comments do, for they can be nothing else. In another
+ * language they may be anything, so such an end counts only where there is no better one; and
+ * behind words there is none, for that would be inline code.
+ */
+static void look_for_end(struct rlmd_text line, const struct mark *opening, struct quoting *quoting,
+			 size_t start, size_t end, struct ending *ret)
+{
+	bool python = language_of(opening->info) == FENCE_PYTHON;
+	size_t at = python ? quoting_backtick(quoting, line) : last_run(line);
+
+	if (at < line.size && !(opening->behind_words && !python) &&
+	    closes_line(line, at, opening)) {
+		bool alone = !text_trim(text_from(line.bytes, at)).size;
+
+		*ret = (struct ending){ON_CODE, alone ? start : start + at, end};
+		return;
+	}
+	if (opening->behind_words &&
+	    (python ? at < line.size : count_runs(line, opening->length, SIZE_MAX) > 0))
+		ret->kind = NOWHERE;
+}
+
+/* From the line at `at` on. Another fence that begins before this one has ended says that it had
+ * ended before, or was none. */
+static struct ending find_end(struct rlmd_text text, size_t at, const struct mark *opening)
+{
+	bool python = language_of(opening->info) == FENCE_PYTHON;
+	struct ending ending = {UNCLOSED, text.size, text.size};
+	struct quoting quoting = {0};
+
+	for (size_t end; at < text.size; at = end) {
+		struct rlmd_text line;
+		struct mark mark;
+
+		end = text_line_end(text, at);
+		line = bare(text_slice(text, at, end));
+		if (mark_read(line, false, &mark)) {
+			if (closes(&mark, opening))
+				return (struct ending){ON_ITS_OWN, at, end};
+			if (mark.info.size && opens(&mark) && mark.length >= opening->length) {
+				if (opening->behind_words)
+					return (struct ending){0};
+				if (ending.kind == ON_CODE)
+					return ending;
+			}
+		}
+		if (opening->character != '`' || ending.kind == ON_CODE)
+			continue;
+		look_for_end(line, opening, &quoting, at, end, &ending);
+		if (!ending.kind || (python && ending.kind == ON_CODE))
+			return ending;
+	}
+	return ending;
+}
+
+/*
+ * Inline code may look the same where no line of its own closes the fence, and so may words about
+ * fences where nothing closes it: then its first line must be code.
+ */
+static bool is_fence(struct rlmd_text text, size_t body, const struct mark *opening,
+		     const struct ending *ending)
+{
+	size_t end = ending->kind == UNCLOSED ? text_line_end(text, body) : ending->body;
+
+	if (!opening->behind_words || ending->kind == ON_ITS_OWN)
+		return ending->kind != NOWHERE;
+	return ending->kind && language_of(opening->info) == FENCE_PYTHON &&
+	       looks_like_code(text_slice(text, body, end));
+}
+
+/* Room for one more in an array that doubles whenever its count is a power of two. */
+static void *grown(void *array, size_t count, size_t size)
+{
+	if (count & (count - 1))
+		return array;
+	return xreallocarray(array, count ? count * 2 : 1, size);
+}
+
+/* The fence that the line at `start` opens, as far as it goes. Returns its end; 0: it opens none.
+ */
+static size_t read_fence(struct reader *reader, size_t start, size_t body,
+			 const struct mark *opening)
+{
+	struct ending ending = find_end(reader->text, body, opening);
+
+	if (!is_fence(reader->text, body, opening, &ending))
+		return 0;
+	reader->fences = grown(reader->fences, reader->count, sizeof *reader->fences);
+	reader->fences[reader->count++] = (struct fence){
+		.whole = {opening->behind_words ? start + opening->at : start, ending.whole},
+		.body = {body, ending.body},
+		.columns = opening->columns,
+		.language = language_of(opening->info),
+	};
+	reader->open = ending.kind == UNCLOSED;
+	return ending.whole;
+}
+
+/* The end of what begins at the line from `at` to `end`: of a fence, or the line's. */
+static size_t read_line(struct reader *reader, size_t at, size_t end)
+{
+	struct rlmd_text line = bare(text_slice(reader->text, at, end));
+	struct mark mark;
+	size_t after = 0;
+
+	if (mark_read(line, true, &mark) && opens(&mark)) {
+		after = read_fence(reader, at, end, &mark);
+	} else if (!reader->in_span && reader->tries < TRIES_MAX &&
+		   mark_read_behind_words(line, &mark)) {
+		after = read_fence(reader, at, end, &mark);
+		reader->tries += !after;
+	}
+	if (after || !text_trim(line).size)
+		reader->in_span = false;
+	else if (count_runs(line, FENCE_MIN, SIZE_MAX) % 2)
+		reader->in_span = !reader->in_span;
+	return after ? after : end;
+}
+
+struct fence *fences_read(struct rlmd_text text, size_t *ret_count, bool *ret_open)
+{
+	struct reader reader = {.text = text};
+
+	for (size_t at = 0; at < text.size;)
+		at = read_line(&reader, at, text_line_end(text, at));
+	*ret_count = reader.count;
+	*ret_open = reader.open;
+	return reader.fences;
+}
+
+/*
+ * The columns to take off each line: the fence's own, as CommonMark has it; or
+ * those that all lines have in common, for Python refuses a block that is
+ * indented as a whole.
+ */
+static size_t common_columns(struct rlmd_text text, const struct fence *fence)
+{
+	struct rlmd_text body = text_from(text.bytes, fence->body.end);
+	size_t least = SIZE_MAX;
+
+	for (size_t at = fence->body.start, end; at < fence->body.end; at = end) {
+		size_t columns = 0;
+		struct rlmd_text line;
+
+		end = text_line_end(body, at);
+		line = bare(text_slice(body, at, end));
+		if (skip_blanks(line, 0, &columns) < line.size && columns < least)
+			least = columns;
+	}
+	return least == SIZE_MAX || least < fence->columns ? fence->columns : least;
+}
+
+/* Without its first `columns` columns, as far as they are blank; a tab is never split. */
+static struct rlmd_text outdented(struct rlmd_text line, size_t columns)
+{
+	size_t at = 0, width = 0;
+
+	while (at < line.size && width < columns) {
+		size_t next = skip_blanks(text_from(line.bytes, at + 1), at, &width);
+
+		if (next == at || width > columns)
+			break;
+		at = next;
+	}
+	return text_slice(line, at, line.size);
+}
+
+struct rlmd_text fence_info(struct rlmd_text text, const struct fence *fence)
+{
+	struct rlmd_text line = text_slice(text, fence->whole.start, fence->body.start);
+	size_t at = 0;
+
+	while (at < line.size && line.bytes[at] != '`' && line.bytes[at] != '~')
+		at++;
+	while (at < line.size && (line.bytes[at] == '`' || line.bytes[at] == '~'))
+		at++;
+	return name_of(text_trim(text_slice(line, at, line.size)));
+}
+
+size_t fence_code(struct rlmd_text text, const struct fence *fence, char *out)
+{
+	struct rlmd_text body = text_from(text.bytes, fence->body.end);
+	size_t columns = common_columns(text, fence), used = 0;
+
+	for (size_t at = fence->body.start, end; at < fence->body.end; at = end) {
+		struct rlmd_text line;
+
+		end = text_line_end(body, at);
+		line = outdented(bare(text_slice(body, at, end)), columns);
+		if (at > fence->body.start)
+			out[used++] = '\n';
+		memcpy(out + used, line.bytes, line.size);
+		used += line.size;
+	}
+	while (used && out[used - 1] == '\n')
+		used--;
+	return used;
+}

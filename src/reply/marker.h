@@ -1,0 +1,33 @@
+/*
+ * reply/marker.h - the answer in a response's prose: FINAL(value) or FINAL_VAR(name).
+ *
+ * marker.c has the rules, with what they are for.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+#include "reply/markdown.h"
+#include "reply/response.h"
+
+enum marker_place { WITHIN_LINE, LEADS_QUOTATION, LEADS_LINE }; /* the later, the higher its rank */
+
+struct marker {
+	enum response_answer kind; /* ANSWER_NONE: there is none */
+	struct range whole;        /* from its F to behind its parenthesis */
+	struct rlmd_text argument; /* lent from the text: trimmed, quotes and all */
+	enum marker_place leads;   /* whether it stands at the start of its line */
+};
+
+/*
+ * The one that counts. `cut`: the text was to go on. `ret_form`: one that leads its line, but holds
+ * dots, blanks or a placeholder instead of an answer; ANSWER_NONE: there is none. Linear in the
+ * size of the text.
+ */
+struct marker marker_find(struct rlmd_text, const struct markdown *, bool cut,
+			  struct marker *ret_form);
+
+/* Writes the answer to `out`, which has room for the argument. Returns its size. */
+size_t marker_value(const struct marker *, char *out);

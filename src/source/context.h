@@ -1,0 +1,59 @@
+/*
+ * source/context.h - the inputs of a run: from the command line's sources to sealed memory files.
+ *
+ * LIB-8 to LIB-11. Each source becomes one Python variable. A directory, or
+ * several sources without names, become one `context`: the concatenation, each
+ * file under a header line with its path.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include <jansson.h>
+
+#include "base/memfile.h"
+
+enum { CONTEXT_INPUTS_MAX = 48 }; /* variables of one run */
+
+#define CONTEXT_SIZE_MAX ((size_t)4 << 30) /* bytes of one variable */
+
+struct context_input {
+	char *name;           /* owned: the variable's; "context" first */
+	struct memfile *file; /* referenced, sealed */
+	const char *type;     /* "markdown", "code", "json", "plain"; static */
+	json_t *files;        /* owned: [[path, first character, characters], ...], or NULL */
+	char *left_out; /* owned: "2 binary files, 1 link ...", for the model; NULL: nothing */
+};
+
+struct context {
+	struct context_input *inputs; /* owned; there may be none */
+	size_t count;
+	json_t *notes; /* owned array of strings for standard error: what was skipped, and why */
+};
+
+/* How long loading may take, and who hears how far it is. */
+struct context_loading {
+	int64_t deadline; /* on clock_ms(), or WAIT_FOREVER */
+	/* Of one variable, so far; called often, and to be quick. NULL: nobody. */
+	void (*progress)(size_t bytes, size_t files);
+};
+
+/*
+ * Reads every source. A source is a path, "-" (standard input), or NAME=PATH. ERROR_INPUT names
+ * what is missing or unreadable, ERROR_USAGE a bad name or one that is given twice; ERROR_BUDGET
+ * where the deadline comes first, ERROR_CANCELLED after a signal.
+ */
+bool context_load(const char *const *sources, size_t count, const struct context_loading *,
+		  struct context *ret, struct error *);
+
+/* One text as `context`, for sub-runs and tests. */
+bool context_from_text(struct rlmd_text, struct context *ret, struct error *);
+struct context_input context_input_of(const char *name, struct memfile *file); /* references it */
+void context_input_done(struct context_input *);
+void context_done(struct context *);
+
+/* LIB-8's content type of the beginning of a text. */
+const char *context_type(struct rlmd_text);

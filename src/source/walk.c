@@ -1,0 +1,191 @@
+#include "source/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+enum { DEPTH_MAX = 256 }; /* each level holds a descriptor */
+
+struct name {
+	char *text; /* owned; a directory's ends in '/', as it sorts */
+	unsigned char type;
+};
+
+struct level {
+	int fd; /* owned */
+	struct name *names;
+	size_t count, next;
+	size_t path_size; /* of the walk's path, up to this directory */
+};
+
+struct walk {
+	struct level levels[DEPTH_MAX];
+	size_t depth; /* how many are open */
+	char *path;   /* owned: of the entry at hand */
+	walk_fn *fn;
+	void *owner;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
+}
+
+/* What a file system does not tell at once is asked for. */
+static unsigned char type_of(int fd, const struct dirent *entry)
+{
+	struct stat st;
+
+	if (entry->d_type != DT_UNKNOWN)
+		return entry->d_type;
+	if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+		return DT_REG; /* opening it will fail too, and be told */
+	return (unsigned char)IFTODT(st.st_mode);
+}
+
+static void take_name(struct level *level, const struct dirent *entry, size_t *room)
+{
+	struct name *name;
+
+	if (level->count == *room) {
+		*room = *room ? *room * 2 : 64;
+		level->names = xreallocarray(level->names, *room, sizeof *level->names);
+	}
+	name = &level->names[level->count++];
+	name->type = type_of(level->fd, entry);
+	name->text = xasprintf("%s%s", entry->d_name, name->type == DT_DIR ? "/" : "");
+}
+
+static bool list_names(struct level *level)
+{
+	auto_close int again = openat(level->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = again < 0 ? NULL : fdopendir(again);
+	struct dirent *entry;
+	size_t room = 0;
+	int failure;
+
+	if (!directory)
+		return false;
+	take_fd(&again);
+	while ((errno = 0, entry = readdir(directory)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+		    strcmp(entry->d_name, ".git") != 0)
+			take_name(level, entry, &room);
+	failure = errno; /* a part of the names is not what was asked for */
+	closedir(directory);
+	if (level->count)
+		qsort(level->names, level->count, sizeof *level->names, compare_names);
+	errno = failure;
+	return !failure;
+}
+
+static void leave(struct walk *walk)
+{
+	struct level *level = &walk->levels[--walk->depth];
+
+	for (size_t i = 0; i < level->count; i++)
+		free(level->names[i].text);
+	free(level->names);
+	close(level->fd);
+}
+
+/* `fd` is taken. */
+static bool enter(struct walk *walk, int fd)
+{
+	struct level *level = &walk->levels[walk->depth++];
+
+	*level = (struct level){.fd = fd, .path_size = walk->path ? strlen(walk->path) : 0};
+	if (list_names(level))
+		return true;
+	leave(walk);
+	return false;
+}
+
+/* The path of the next entry of the innermost directory. */
+static void step(struct walk *walk, const struct level *level, const char *name)
+{
+	char *path = xasprintf("%.*s%s", (int)level->path_size, walk->path ? walk->path : "", name);
+
+	free(walk->path);
+	walk->path = path;
+}
+
+static bool tell(struct walk *walk, enum walk_kind kind, int fd, struct error *err)
+{
+	const struct walk_entry entry = {.kind = kind, .path = walk->path, .fd = fd};
+
+	return walk->fn(walk->owner, &entry, err);
+}
+
+static bool visit_directory(struct walk *walk, int parent, char *name, struct error *err)
+{
+	size_t size = strlen(name);
+	int fd = -1;
+
+	name[size - 1] = '\0';
+	if (walk->depth < DEPTH_MAX)
+		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return (fd >= 0 && enter(walk, fd)) || tell(walk, WALK_UNREADABLE, -1, err);
+}
+
+/* It may be something else by now. */
+static bool visit_file(struct walk *walk, int parent, const char *name, struct error *err)
+{
+	auto_close int fd = openat(parent, name,
+				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return tell(walk, WALK_UNREADABLE, -1, err);
+	return tell(walk, WALK_FILE, fd, err);
+}
+
+static bool visit(struct walk *walk, struct error *err)
+{
+	struct level *level = &walk->levels[walk->depth - 1];
+	struct name *name = &level->names[level->next++];
+
+	step(walk, level, name->text);
+	switch (name->type) {
+	case DT_DIR:
+		return visit_directory(walk, level->fd, name->text, err);
+	case DT_REG:
+		return visit_file(walk, level->fd, name->text, err);
+	case DT_LNK:
+		return tell(walk, WALK_LINK, -1, err);
+	default: /* the kernel's, not ours */
+		return tell(walk, WALK_SPECIAL, -1, err);
+	}
+}
+
+bool walk_directory(const char *path, walk_fn *fn, void *owner, struct error *err)
+{
+	struct walk *walk = xcalloc(1, sizeof *walk);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool ok = fd >= 0 && enter(walk, fd);
+
+	walk->fn = fn;
+	walk->owner = owner;
+	if (!ok)
+		error_errno(err, ERROR_INPUT, "cannot read the directory %s", path);
+	while (ok && walk->depth) {
+		const struct level *level = &walk->levels[walk->depth - 1];
+
+		if (level->next == level->count)
+			leave(walk);
+		else
+			ok = visit(walk, err);
+	}
+	while (walk->depth)
+		leave(walk);
+	free(walk->path);
+	free(walk);
+	return ok;
+}
