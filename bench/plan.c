@@ -174,7 +174,7 @@ static void compare(struct bench *bench, int times)
 int main(int argc, char **argv)
 {
 	struct bench bench;
-	struct error err;
+	struct rlmd_error err;
 
 	if (argc != 4)
 		measure_fail("usage: plan BASE_URL DELAY_MS COUNT");

@@ -33,7 +33,7 @@ static void await(struct pool *pool, enum worker_event_kind kind)
 
 void pool_init(struct pool *pool, const char *python, const char *worker_dir, const char *without)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	alloc_install();
 	*pool = (struct pool){.base = loop_new()};

@@ -50,7 +50,7 @@ static double run_time(struct event_base *base, struct sandbox *sandbox, struct 
 	};
 	struct context context;
 	struct engine *engine;
-	struct error err;
+	struct rlmd_error err;
 	bool done = false;
 	double start;
 
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	struct event_base *base;
 	struct sandbox *sandbox;
 	struct llm *llm;
-	struct error err;
+	struct rlmd_error err;
 	int count;
 
 	if (argc != 6)

@@ -399,7 +399,7 @@ static bool check_size(struct rlmd_text text, struct rlmd_plan_error *err)
 
 static bool load(struct rlmd_plan_file *file, struct rlmd_text text, struct rlmd_plan_error *err)
 {
-	struct error why;
+	struct rlmd_error why;
 
 	if (!check_size(text, err))
 		return false;

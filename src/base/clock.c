@@ -39,7 +39,7 @@ struct timeval clock_timeval(int64_t ms)
 	return (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
 }
 
-bool clock_parse_duration(const char *string, int64_t *ret_ms, struct error *err)
+bool clock_parse_duration(const char *string, int64_t *ret_ms, struct rlmd_error *err)
 {
 	static const struct {
 		const char *unit;
@@ -54,7 +54,7 @@ bool clock_parse_duration(const char *string, int64_t *ret_ms, struct error *err
 				*ret_ms = llround(fmin(value * units[i].ms, LONGEST_MS));
 				return true;
 			}
-	return error_set(err, ERROR_USAGE, "'%s' is no duration; write 90, 90s, 5m or 250ms",
+	return error_set(err, RLMD_ERROR_USAGE, "'%s' is no duration; write 90, 90s, 5m or 250ms",
 			 string);
 }
 

@@ -12,13 +12,27 @@ static const struct {
 	int exit;
 	const char *meaning;
 } kinds[] = {
-	[ERROR_NONE] = {"none", 0, "no error"},
-#define ERROR(kind, name, exit, meaning) [ERROR_##kind] = {name, exit, meaning},
+	[RLMD_ERROR_NONE] = {"none", 0, "no error"},
+#define ERROR(kind, name, exit, meaning) [RLMD_ERROR_##kind] = {name, exit, meaning},
 #include "base/errors.def"
 #undef ERROR
 };
 
-static void error_write(struct error *err, enum error_kind kind, const char *text)
+/* The public enum is written out; it is this table. */
+enum row {
+	ROW_NONE,
+#define ERROR(kind, name, exit, meaning) ROW_##kind,
+#include "base/errors.def"
+#undef ERROR
+	ROWS
+};
+
+#define ERROR(kind, name, exit, meaning)                                                           \
+	_Static_assert((int)RLMD_ERROR_##kind == (int)ROW_##kind, #kind " is not in its place");
+#include "base/errors.def"
+#undef ERROR
+
+static void error_write(struct rlmd_error *err, enum rlmd_error_kind kind, const char *text)
 {
 	if (!err)
 		return;
@@ -27,7 +41,7 @@ static void error_write(struct error *err, enum error_kind kind, const char *tex
 	text_escape(text_of(text), err->text, sizeof err->text);
 }
 
-bool error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
+bool error_set(struct rlmd_error *err, enum rlmd_error_kind kind, const char *fmt, ...)
 {
 	char text[sizeof err->text];
 	va_list args;
@@ -39,7 +53,7 @@ bool error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
 	return false;
 }
 
-bool error_errno(struct error *err, enum error_kind kind, const char *fmt, ...)
+bool error_errno(struct rlmd_error *err, enum rlmd_error_kind kind, const char *fmt, ...)
 {
 	const char *reason = strerror(errno);
 	char text[sizeof err->text];
@@ -55,7 +69,7 @@ bool error_errno(struct error *err, enum error_kind kind, const char *fmt, ...)
 	return false;
 }
 
-bool error_context(struct error *err, const char *fmt, ...)
+bool error_context(struct rlmd_error *err, const char *fmt, ...)
 {
 	char text[2 * sizeof err->text];
 	va_list args;
@@ -72,17 +86,23 @@ bool error_context(struct error *err, const char *fmt, ...)
 	return false;
 }
 
-const char *error_name(enum error_kind kind)
+/* A caller may have got the number from anywhere. */
+static enum rlmd_error_kind known(enum rlmd_error_kind kind)
 {
-	return kinds[kind].name;
+	return (unsigned)kind < ROWS ? kind : RLMD_ERROR_INTERNAL;
 }
 
-int error_exit_status(enum error_kind kind)
+const char *rlmd_error_name(enum rlmd_error_kind kind)
 {
-	return kinds[kind].exit;
+	return kinds[known(kind)].name;
 }
 
-const char *error_meaning(enum error_kind kind)
+const char *rlmd_error_meaning(enum rlmd_error_kind kind)
 {
-	return kinds[kind].meaning;
+	return kinds[known(kind)].meaning;
+}
+
+int rlmd_error_exit_status(enum rlmd_error_kind kind)
+{
+	return kinds[known(kind)].exit;
 }

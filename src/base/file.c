@@ -17,7 +17,7 @@
 
 enum { PATIENCE_SLICE_MS = 1000 };
 
-char *file_read(const char *path, size_t limit, size_t *ret_size, struct error *err)
+char *file_read(const char *path, size_t limit, size_t *ret_size, struct rlmd_error *err)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	auto_free char *bytes = NULL;
@@ -25,15 +25,15 @@ char *file_read(const char *path, size_t limit, size_t *ret_size, struct error *
 	size_t size = 0;
 
 	if (fd < 0 || fstat(fd, &st)) {
-		error_errno(err, ERROR_INPUT, "cannot read %s", path);
+		error_errno(err, RLMD_ERROR_INPUT, "cannot read %s", path);
 		return NULL;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		error_set(err, ERROR_INPUT, "cannot read %s: not a regular file", path);
+		error_set(err, RLMD_ERROR_INPUT, "cannot read %s: not a regular file", path);
 		return NULL;
 	}
 	if ((size_t)st.st_size > limit) {
-		error_set(err, ERROR_INPUT, "%s is larger than %zu bytes", path, limit);
+		error_set(err, RLMD_ERROR_INPUT, "%s is larger than %zu bytes", path, limit);
 		return NULL;
 	}
 	bytes = xcalloc((size_t)st.st_size + 1, 1);
@@ -43,7 +43,7 @@ char *file_read(const char *path, size_t limit, size_t *ret_size, struct error *
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0) {
-			error_errno(err, ERROR_INPUT, "cannot read %s", path);
+			error_errno(err, RLMD_ERROR_INPUT, "cannot read %s", path);
 			return NULL;
 		}
 		if (!got)
@@ -55,22 +55,22 @@ char *file_read(const char *path, size_t limit, size_t *ret_size, struct error *
 	return take_pointer(&bytes);
 }
 
-static bool give_up(enum wait_end end, struct error *err)
+static bool give_up(enum wait_end end, struct rlmd_error *err)
 {
 	switch (end) {
 	case WAIT_READY:
 		return true;
 	case WAIT_LATE:
-		return error_set(err, ERROR_BUDGET, "the time was over before all was read");
+		return error_set(err, RLMD_ERROR_BUDGET, "the time was over before all was read");
 	case WAIT_INTERRUPTED:
-		return error_set(err, ERROR_CANCELLED, "stopped before all was read");
+		return error_set(err, RLMD_ERROR_CANCELLED, "stopped before all was read");
 	case WAIT_FAILED:
 		break;
 	}
-	return error_errno(err, ERROR_INPUT, "cannot read");
+	return error_errno(err, RLMD_ERROR_INPUT, "cannot read");
 }
 
-bool file_may_go_on(int64_t deadline, struct error *err)
+bool file_may_go_on(int64_t deadline, struct rlmd_error *err)
 {
 	return give_up(interrupt_count()        ? WAIT_INTERRUPTED
 		       : clock_ms() >= deadline ? WAIT_LATE
@@ -79,7 +79,7 @@ bool file_may_go_on(int64_t deadline, struct error *err)
 }
 
 bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *ret_size,
-		  struct error *err)
+		  struct rlmd_error *err)
 {
 	for (;;) {
 		ssize_t got;
@@ -93,7 +93,7 @@ bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *re
 			return true;
 		}
 		if (errno != EAGAIN && errno != EINTR)
-			return error_errno(err, ERROR_INPUT, "cannot read");
+			return error_errno(err, RLMD_ERROR_INPUT, "cannot read");
 	}
 }
 
@@ -109,7 +109,7 @@ static size_t piece_of(int fd, struct rlmd_text text)
 
 /* In slices, so that time for which the program was stopped counts for next to nothing. A reader
  * who is there gets all of it, however many signals have come. */
-static bool await_reader(int fd, int64_t patience_ms, int signals, struct error *err)
+static bool await_reader(int fd, int64_t patience_ms, int signals, struct rlmd_error *err)
 {
 	if (interrupt_wait(fd, POLLOUT, 0, INT_MAX) == WAIT_READY)
 		return true;
@@ -121,27 +121,30 @@ static bool await_reader(int fd, int64_t patience_ms, int signals, struct error 
 		case WAIT_FAILED: /* the write will tell */
 			return true;
 		case WAIT_INTERRUPTED:
-			return error_set(err, ERROR_CANCELLED, "interrupted while nobody read");
+			return error_set(err, RLMD_ERROR_CANCELLED,
+					 "interrupted while nobody read");
 		case WAIT_LATE:
 			if (patience_ms == WAIT_FOREVER)
 				left = patience_ms;
 		}
 	}
-	return error_set(err, ERROR_INTERNAL, "nobody read for %d s", (int)(patience_ms / 1000));
+	return error_set(err, RLMD_ERROR_INTERNAL, "nobody read for %d s",
+			 (int)(patience_ms / 1000));
 }
 
-static bool write_piece(int fd, struct rlmd_text *text, size_t size, struct error *err)
+static bool write_piece(int fd, struct rlmd_text *text, size_t size, struct rlmd_error *err)
 {
 	ssize_t written = write(fd, text->bytes, size);
 
 	if (written < 0 && errno != EAGAIN && errno != EINTR)
-		return error_errno(err, ERROR_INTERNAL, "cannot write");
+		return error_errno(err, RLMD_ERROR_INTERNAL, "cannot write");
 	if (written > 0)
 		*text = text_from(text->bytes + written, text->size - (size_t)written);
 	return true;
 }
 
-static bool feed(int fd, struct rlmd_text text, int64_t patience_ms, int signals, struct error *err)
+static bool feed(int fd, struct rlmd_text text, int64_t patience_ms, int signals,
+		 struct rlmd_error *err)
 {
 	while (text.size)
 		if (!await_reader(fd, patience_ms, signals, err) ||
@@ -150,17 +153,17 @@ static bool feed(int fd, struct rlmd_text text, int64_t patience_ms, int signals
 	return true;
 }
 
-bool file_write_fd(int fd, struct rlmd_text text, struct error *err)
+bool file_write_fd(int fd, struct rlmd_text text, struct rlmd_error *err)
 {
 	return feed(fd, text, WAIT_FOREVER, interrupt_count(), err);
 }
 
-bool file_feed_fd(int fd, struct rlmd_text text, int64_t patience_ms, struct error *err)
+bool file_feed_fd(int fd, struct rlmd_text text, int64_t patience_ms, struct rlmd_error *err)
 {
 	return feed(fd, text, patience_ms, 1, err);
 }
 
-bool file_is_ours(int fd, const char *path, enum error_kind kind, struct error *err)
+bool file_is_ours(int fd, const char *path, enum rlmd_error_kind kind, struct rlmd_error *err)
 {
 	struct stat st;
 
@@ -199,7 +202,8 @@ static bool is_strangers(const struct stat *st)
 	       !S_ISBLK(st->st_mode);
 }
 
-bool file_may_write(const char *path, struct stat *ret, enum error_kind kind, struct error *err)
+bool file_may_write(const char *path, struct stat *ret, enum rlmd_error_kind kind,
+		    struct rlmd_error *err)
 {
 	struct stat name = {0}, target = {0};
 
@@ -216,15 +220,15 @@ bool file_may_write(const char *path, struct stat *ret, enum error_kind kind, st
 	return true;
 }
 
-bool file_write(const char *path, struct rlmd_text text, struct error *err)
+bool file_write(const char *path, struct rlmd_text text, struct rlmd_error *err)
 {
 	auto_free char *temporary = xasprintf("%s.XXXXXX", path);
 	auto_close int fd = mkostemp(temporary, O_CLOEXEC);
 
 	if (fd < 0)
-		return error_errno(err, ERROR_INPUT, "cannot write %s", path);
+		return error_errno(err, RLMD_ERROR_INPUT, "cannot write %s", path);
 	if (file_write_fd(fd, text, err) &&
-	    (!rename(temporary, path) || error_errno(err, ERROR_INPUT, "cannot write")))
+	    (!rename(temporary, path) || error_errno(err, RLMD_ERROR_INPUT, "cannot write")))
 		return true;
 	unlink(temporary);
 	return error_context(err, "%s", path);

@@ -11,42 +11,44 @@
 struct stat;
 
 /*
- * The whole file as a new NUL-terminated string. Fails with ERROR_INPUT and the
+ * The whole file as a new NUL-terminated string. Fails with RLMD_ERROR_INPUT and the
  * path in the text when it is missing, unreadable, no regular file, or larger
  * than `limit` bytes.
  */
-char *file_read(const char *path, size_t limit, size_t *ret_size, struct error *);
+char *file_read(const char *path, size_t limit, size_t *ret_size, struct rlmd_error *);
 
 /*
  * Replaces `path` by `text`, for its owner only: a temporary file beside it is renamed, so that a
- * reader sees the old one or the new one. Not flushed to the disk. ERROR_INPUT with the path.
+ * reader sees the old one or the new one. Not flushed to the disk. RLMD_ERROR_INPUT with the path.
  */
-bool file_write(const char *path, struct rlmd_text, struct error *);
+bool file_write(const char *path, struct rlmd_text, struct rlmd_error *);
 
 /*
  * The next bytes of a descriptor, as many as there are, waiting where there are none yet; 0 at its
- * end. ERROR_INPUT with the reason; ERROR_BUDGET where `deadline` (of clock_ms(), or WAIT_FOREVER)
- * came first, and ERROR_CANCELLED after a signal (base/interrupt.h), though there be more to read.
+ * end. RLMD_ERROR_INPUT with the reason; RLMD_ERROR_BUDGET where `deadline` (of clock_ms(), or
+ * WAIT_FOREVER) came first, and RLMD_ERROR_CANCELLED after a signal (base/interrupt.h), though
+ * there be more to read.
  */
 bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *ret_size,
-		  struct error *);
+		  struct rlmd_error *);
 
 /* Whether what takes long may go on: no signal, and not the deadline. Else as file_take_fd(). */
-bool file_may_go_on(int64_t deadline, struct error *);
+bool file_may_go_on(int64_t deadline, struct rlmd_error *);
 
 /* All of `text` to a descriptor, waiting where it must, but not on after a signal that comes
- * meanwhile (base/interrupt.h). ERROR_INTERNAL with the reason; ERROR_CANCELLED for a signal. */
-bool file_write_fd(int fd, struct rlmd_text, struct error *);
+ * meanwhile (base/interrupt.h). RLMD_ERROR_INTERNAL with the reason; RLMD_ERROR_CANCELLED for a
+ * signal. */
+bool file_write_fd(int fd, struct rlmd_text, struct rlmd_error *);
 
 /* The same while a run goes on, whose own the first signal is, to a reader who may have stopped
  * reading: given up once it took nothing for so long, or when a second signal comes. */
-bool file_feed_fd(int fd, struct rlmd_text, int64_t patience_ms, struct error *);
+bool file_feed_fd(int fd, struct rlmd_text, int64_t patience_ms, struct rlmd_error *);
 
 /*
  * Whether nobody else could have written what an open file says: it belongs to us or to root, and
  * neither its group nor others may write it. The error says what to do.
  */
-bool file_is_ours(int fd, const char *path, enum error_kind, struct error *);
+bool file_is_ours(int fd, const char *path, enum rlmd_error_kind, struct rlmd_error *);
 
 /*
  * Whether we may write to what `path` names, before anything is opened: there is nothing yet, or it
@@ -54,7 +56,7 @@ bool file_is_ours(int fd, const char *path, enum error_kind, struct error *);
  * may what whoever started us opened for us (/dev/stdout, /dev/fd/N). `ret`, zero where there is
  * nothing, is what it leads to. The error says what to do.
  */
-bool file_may_write(const char *path, struct stat *ret, enum error_kind, struct error *);
+bool file_may_write(const char *path, struct stat *ret, enum rlmd_error_kind, struct rlmd_error *);
 
 /* The open descriptor that a path is a name for: 1 of /dev/stdout, 9 of /dev/fd/9; -1: of none. */
 int file_descriptor_of(const char *path);

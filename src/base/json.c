@@ -35,20 +35,20 @@ struct json_shape json_look(struct rlmd_text text)
 	return shape;
 }
 
-json_t *json_read(struct rlmd_text text, unsigned max_depth, struct error *err)
+json_t *json_read(struct rlmd_text text, unsigned max_depth, struct rlmd_error *err)
 {
 	json_error_t error;
 	json_t *value;
 
 	/* jansson recurses, so the depth is counted before it may. */
 	if (json_look(text).depth > max_depth) {
-		error_set(err, ERROR_BAD_REPLY, "JSON nested more than %u deep", max_depth);
+		error_set(err, RLMD_ERROR_BAD_REPLY, "JSON nested more than %u deep", max_depth);
 		return NULL;
 	}
 	value = json_loadb(text.bytes ? text.bytes : "", text.size,
 			   JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
 	if (!value)
-		error_set(err, ERROR_BAD_REPLY, "not JSON: %s (byte %d)", error.text,
+		error_set(err, RLMD_ERROR_BAD_REPLY, "not JSON: %s (byte %d)", error.text,
 			  error.position);
 	return value;
 }

@@ -28,8 +28,8 @@ struct json_shape {
 /* Takes no memory, and a small part of the time that reading takes. */
 struct json_shape json_look(struct rlmd_text);
 
-/* One JSON value from `text`, new; NULL and ERROR_BAD_REPLY otherwise. */
-json_t *json_read(struct rlmd_text, unsigned max_depth, struct error *);
+/* One JSON value from `text`, new; NULL and RLMD_ERROR_BAD_REPLY otherwise. */
+json_t *json_read(struct rlmd_text, unsigned max_depth, struct rlmd_error *);
 
 /* The bytes of a JSON string, lent while it lives; empty for anything else and NULL. */
 struct rlmd_text json_text(const json_t *);

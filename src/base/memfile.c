@@ -56,7 +56,7 @@ static bool write_all(int fd, struct rlmd_text text)
 }
 
 /* Moves to a memory file; the bytes stay where they are lent. */
-static bool spill(struct memfile *file, struct error *err)
+static bool spill(struct memfile *file, struct rlmd_error *err)
 {
 	struct rlmd_text bytes = file->map ? text_from(file->map, file->scan.bytes)
 					   : text_from(file->heap, file->heap_size);
@@ -64,7 +64,7 @@ static bool spill(struct memfile *file, struct error *err)
 	file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file->fd >= 0 && write_all(file->fd, bytes))
 		return true;
-	return error_errno(err, ERROR_INPUT, "no memory file for %zu bytes", file->scan.bytes);
+	return error_errno(err, RLMD_ERROR_INPUT, "no memory file for %zu bytes", file->scan.bytes);
 }
 
 static void keep_on_heap(struct memfile *file, struct rlmd_text text)
@@ -97,12 +97,13 @@ static bool make_room(struct memfile *file, size_t size)
 	return true;
 }
 
-static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct error *err)
+static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
 {
 	size_t before = file->scan.bytes - text.size;
 
 	if (!make_room(file, file->scan.bytes))
-		return error_errno(err, ERROR_INPUT, "no memory for %zu bytes", file->scan.bytes);
+		return error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes",
+				   file->scan.bytes);
 	if (file->heap) {
 		memcpy(file->map, file->heap, before);
 		free(take_pointer(&file->heap));
@@ -111,7 +112,7 @@ static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct erro
 	return true;
 }
 
-bool memfile_append(struct memfile *file, struct rlmd_text text, struct error *err)
+bool memfile_append(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
 {
 	assert(!file->sealed);
 	text_scan_feed(&file->scan, text);
@@ -128,17 +129,18 @@ bool memfile_append(struct memfile *file, struct rlmd_text text, struct error *e
 		file->heap = NULL;
 	}
 	return write_all(file->fd, text) ||
-	       error_errno(err, ERROR_INPUT, "no memory for %zu bytes of input", file->scan.bytes);
+	       error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes of input",
+			   file->scan.bytes);
 }
 
-static bool seal(struct memfile *file, struct error *err)
+static bool seal(struct memfile *file, struct rlmd_error *err)
 {
 	return !fcntl(file->fd, F_ADD_SEALS,
 		      F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ||
-	       error_errno(err, ERROR_INTERNAL, "cannot seal a memory file");
+	       error_errno(err, RLMD_ERROR_INTERNAL, "cannot seal a memory file");
 }
 
-bool memfile_seal(struct memfile *file, struct error *err)
+bool memfile_seal(struct memfile *file, struct rlmd_error *err)
 {
 	text_scan_end(&file->scan);
 	file->sealed = true;
@@ -192,7 +194,7 @@ static void map_in_place(struct memfile *file)
 		abort();
 }
 
-int memfile_fd(struct memfile *file, struct error *err)
+int memfile_fd(struct memfile *file, struct rlmd_error *err)
 {
 	assert(file->sealed);
 	if (file->fd >= 0)

@@ -26,17 +26,18 @@ struct memfile *memfile_new(const char *name);
 /* The same, but of any size it takes no descriptor before memfile_fd(), which copies it once. */
 struct memfile *memfile_new_private(const char *name);
 
-/* Appends; only before the seal. ERROR_INPUT when there is no memory or descriptor for it. */
-bool memfile_append(struct memfile *, struct rlmd_text, struct error *);
+/* Appends; only before the seal. RLMD_ERROR_INPUT when there is no memory or descriptor for it. */
+bool memfile_append(struct memfile *, struct rlmd_text, struct rlmd_error *);
 
 /* No more writing, by anybody, ever (F_SEAL_*); the counts are final after it. */
-bool memfile_seal(struct memfile *, struct error *);
+bool memfile_seal(struct memfile *, struct rlmd_error *);
 
 struct memfile *memfile_ref(struct memfile *); /* NULL gives NULL */
 void memfile_unref(struct memfile *);          /* NULL is fine */
 
-/* The sealed memory file, lent, opened O_CLOEXEC; -1 and ERROR_INPUT where there is no room. */
-int memfile_fd(struct memfile *, struct error *);
+/* The sealed memory file, lent, opened O_CLOEXEC; -1 and RLMD_ERROR_INPUT where there is no room.
+ */
+int memfile_fd(struct memfile *, struct rlmd_error *);
 
 size_t memfile_size(const struct memfile *); /* bytes */
 const struct text_scan *memfile_scan(const struct memfile *);

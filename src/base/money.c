@@ -88,24 +88,25 @@ static bool read_decimal(const char *string, struct decimal *ret)
 	return true;
 }
 
-bool money_parse(const char *string, int64_t *ret_money, struct error *err)
+bool money_parse(const char *string, int64_t *ret_money, struct rlmd_error *err)
 {
 	struct decimal decimal;
 	int64_t money;
 
 	if (!read_decimal(string, &decimal))
-		return error_set(err, ERROR_USAGE,
+		return error_set(err, RLMD_ERROR_USAGE,
 				 "'%s' is no amount of US dollars; write 5 or 0.25", string);
 	money = decimal.digits;
 	decimal.exponent += DECIMALS;
 	if (money && decimal.exponent < 0)
-		return error_set(err, ERROR_USAGE,
+		return error_set(err, RLMD_ERROR_USAGE,
 				 "'%s' has more than %d decimals; write 5 or 0.25", string,
 				 DECIMALS);
 	for (; money && money < MONEY_MAX && decimal.exponent; decimal.exponent--)
 		money = money_times(money, 10);
 	if (money > AMOUNT_MAX)
-		return error_set(err, ERROR_USAGE, "'%s' is more than 9000000 US dollars", string);
+		return error_set(err, RLMD_ERROR_USAGE, "'%s' is more than 9000000 US dollars",
+				 string);
 	*ret_money = money;
 	return true;
 }

@@ -19,8 +19,8 @@ int64_t money_add(int64_t a, int64_t b);
 int64_t money_times(int64_t price, int64_t count); /* price per piece, pieces >= 0 */
 
 /* "5", "0.25", "1e-6" dollars, exactly; not negative, at most 9,000,000, at most 12 decimals;
- * ERROR_USAGE otherwise. */
-bool money_parse(const char *string, int64_t *ret_money, struct error *);
+ * RLMD_ERROR_USAGE otherwise. */
+bool money_parse(const char *string, int64_t *ret_money, struct rlmd_error *);
 int64_t money_from_dollars(double dollars); /* rounded to the nearest unit, saturating */
 double money_to_dollars(int64_t money);     /* for JSON; prints back exactly with 17 digits */
 void money_format(int64_t money, char out[static 32]); /* "$0.214", "$5.00", "$0.000012" */

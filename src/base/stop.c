@@ -29,11 +29,11 @@ enum stop_reason stop_with_words(const char *words)
 	return STOP_FINAL;
 }
 
-enum stop_reason stop_of_error(enum error_kind kind)
+enum stop_reason stop_of_error(enum rlmd_error_kind kind)
 {
-	if (kind == ERROR_REFUSED)
+	if (kind == RLMD_ERROR_REFUSED)
 		return STOP_REFUSED;
-	if (kind == ERROR_SANDBOX || kind == ERROR_WORKER || kind == ERROR_INPUT)
+	if (kind == RLMD_ERROR_SANDBOX || kind == RLMD_ERROR_WORKER || kind == RLMD_ERROR_INPUT)
 		return STOP_SANDBOX_ERROR;
 	return STOP_PROVIDER_ERROR;
 }
@@ -47,9 +47,9 @@ const char *stop_warning(enum stop_reason stop)
 	return "Budget exhausted, answer was forced";
 }
 
-enum error_kind stop_error(enum stop_reason stop)
+enum rlmd_error_kind stop_error(enum stop_reason stop)
 {
 	if (stop == STOP_INTERRUPTED)
-		return ERROR_CANCELLED;
-	return stop == STOP_NO_CODE ? ERROR_NO_ANSWER : ERROR_BUDGET;
+		return RLMD_ERROR_CANCELLED;
+	return stop == STOP_NO_CODE ? RLMD_ERROR_NO_ANSWER : RLMD_ERROR_BUDGET;
 }

@@ -36,8 +36,8 @@ const char *stop_words(enum stop_reason); /* static; NULL: no answer is forced f
 enum stop_reason stop_with_words(const char *words);
 
 /* The reason of a run that ended with an error of this kind. */
-enum stop_reason stop_of_error(enum error_kind);
+enum stop_reason stop_of_error(enum rlmd_error_kind);
 
 /* What is warned of where an answer was forced (ENG-20), and the kind of error where none was. */
 const char *stop_warning(enum stop_reason);
-enum error_kind stop_error(enum stop_reason);
+enum rlmd_error_kind stop_error(enum stop_reason);

@@ -7,6 +7,11 @@
 
 #include "base/alloc.h"
 
+struct rlmd_text rlmd_text(const char *string)
+{
+	return text_of(string);
+}
+
 struct rlmd_text text_of(const char *string)
 {
 	return (struct rlmd_text){string, string ? strlen(string) : 0};

@@ -338,18 +338,18 @@ const char *budget_scarce(const struct budget *budget, int percent)
 	return NULL;
 }
 
-bool budget_admit_call(struct budget *budget, struct error *err)
+bool budget_admit_call(struct budget *budget, struct rlmd_error *err)
 {
 	struct budget *root = root_of(budget);
 
 	if (root->calls >= root->limits.calls)
-		return error_set(err, ERROR_BUDGET, CALLS_REASON);
+		return error_set(err, RLMD_ERROR_BUDGET, CALLS_REASON);
 	root->calls++;
 	return true;
 }
 
 bool charge_take(struct charge *charge, struct budget *budget, struct budget_amount amount,
-		 struct error *err)
+		 struct rlmd_error *err)
 {
 	struct budget_amount left = budget_remaining(budget);
 	const char *reason = overdraft(budget);
@@ -360,7 +360,7 @@ bool charge_take(struct charge *charge, struct budget *budget, struct budget_amo
 	if (!reason && amount.tokens > left.tokens)
 		reason = TOKENS_REASON;
 	if (reason)
-		return error_set(err, ERROR_BUDGET, "%s", reason);
+		return error_set(err, RLMD_ERROR_BUDGET, "%s", reason);
 	hold(charge, budget, amount);
 	return true;
 }

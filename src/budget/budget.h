@@ -89,8 +89,9 @@ const char *budget_subcall_block(struct budget *, int depth);
  * (ENG-14); NULL: none. */
 const char *budget_scarce(const struct budget *, int percent);
 
-/* Counts a call against the tree's limit on calls, for good; ERROR_BUDGET: there was none left. */
-bool budget_admit_call(struct budget *, struct error *);
+/* Counts a call against the tree's limit on calls, for good; RLMD_ERROR_BUDGET: there was none
+ * left. */
+bool budget_admit_call(struct budget *, struct rlmd_error *);
 
 /* A model call's reservation: embed it; zero is empty; every destructor drops it. */
 struct charge {
@@ -98,8 +99,8 @@ struct charge {
 	struct budget_amount amount;
 };
 
-/* Reserves; fails with ERROR_BUDGET and the block reason, and then holds nothing. */
-bool charge_take(struct charge *, struct budget *, struct budget_amount, struct error *);
+/* Reserves; fails with RLMD_ERROR_BUDGET and the block reason, and then holds nothing. */
+bool charge_take(struct charge *, struct budget *, struct budget_amount, struct rlmd_error *);
 
 /* Replaces the reservation by what was billed. More than was reserved is still spent, and counted
  * as overrun; so what two reservations were for is settled with each for itself. While an account

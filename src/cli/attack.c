@@ -140,9 +140,9 @@ static void on_block(struct assault *assault, const struct worker_block *block)
 	attack(assault);
 }
 
-static void on_gone(struct assault *assault, const struct error *err)
+static void on_gone(struct assault *assault, const struct rlmd_error *err)
 {
-	struct error copy = *err;
+	struct rlmd_error copy = *err;
 
 	if (assault->ready && assault->greeted) {
 		judge(assault, true, text_of(copy.text));

@@ -33,7 +33,7 @@ struct assault_events {
 	/* Once for each attack, in order. */
 	void (*on_result)(void *owner, const struct attack_result *);
 	/* The end; `err` is NULL where all were tried, and else why there was no worker. */
-	void (*on_done)(void *owner, const struct error *err);
+	void (*on_done)(void *owner, const struct rlmd_error *err);
 };
 
 /* `memory` is the limit of the sandbox's workers, `events` is lent for good. Never calls back

@@ -87,7 +87,7 @@ static void store(struct config *config, enum option_id id, union option_value v
 }
 
 bool config_set(struct config *config, enum config_layer layer, enum option_id id,
-		const char *string, struct error *err)
+		const char *string, struct rlmd_error *err)
 {
 	union option_value value;
 
@@ -168,7 +168,7 @@ static enum option_id option_of(int code)
 }
 
 /* Whether several options begin like that; the error lists them. */
-static bool ambiguous_option(const char *name, struct error *err)
+static bool ambiguous_option(const char *name, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *candidates = evbuffer_new();
 	auto_free char *list = NULL;
@@ -180,32 +180,32 @@ static bool ambiguous_option(const char *name, struct error *err)
 					    option_table[i].name);
 	list = text_drain(candidates, NULL);
 	if (count > 1)
-		error_set(err, ERROR_USAGE, "--%s may mean %s", name, list);
+		error_set(err, RLMD_ERROR_USAGE, "--%s may mean %s", name, list);
 	return count > 1;
 }
 
 /* getopt_long() says only that something is wrong; what it is stands in the arguments. */
-static bool unknown_option(char **argv, struct error *err)
+static bool unknown_option(char **argv, struct rlmd_error *err)
 {
 	const char *word = argv[optind - 1];
 	char name[NAME_TEXT];
 	const char *near;
 
 	if (optopt && optopt < LONG_OPTION)
-		return error_set(err, ERROR_USAGE, "there is no option -%c", optopt);
+		return error_set(err, RLMD_ERROR_USAGE, "there is no option -%c", optopt);
 	if (optopt)
-		return error_set(err, ERROR_USAGE, "--%s takes no value",
+		return error_set(err, RLMD_ERROR_USAGE, "--%s takes no value",
 				 option_table[optopt - LONG_OPTION].name);
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
 	if (ambiguous_option(name, err))
 		return false;
 	near = option_nearest_name(name);
-	return error_set(err, ERROR_USAGE, "there is no option --%s%s%s%s", name,
+	return error_set(err, RLMD_ERROR_USAGE, "there is no option --%s%s%s%s", name,
 			 near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
 bool config_arguments(struct config *config, int argc, char **argv, int *ret_first,
-		      struct error *err)
+		      struct rlmd_error *err)
 {
 	struct option options[OPTION_COUNT + 1];
 	char letters[2 * OPTION_COUNT + 2];
@@ -220,7 +220,7 @@ bool config_arguments(struct config *config, int argc, char **argv, int *ret_fir
 		if (code == '?')
 			return unknown_option(argv, err);
 		if (code == ':')
-			return error_set(err, ERROR_USAGE, "--%s needs a value: %s",
+			return error_set(err, RLMD_ERROR_USAGE, "--%s needs a value: %s",
 					 option_table[id].name, option_table[id].argument);
 		if (!config_set(config, CONFIG_ARGUMENT, id, optarg ? optarg : "yes", err))
 			return error_context(err, "--%s", option_table[id].name);
@@ -233,7 +233,7 @@ bool config_arguments(struct config *config, int argc, char **argv, int *ret_fir
 
 /* Several values in one string are parted by commas; those that may have any, by line feeds. */
 static bool set_from_string(struct config *config, enum config_layer layer, enum option_id id,
-			    const char *value, struct error *err)
+			    const char *value, struct rlmd_error *err)
 {
 	auto_free char *copy = xstrdup(value);
 	enum option_type type = option_table[id].type;
@@ -255,7 +255,7 @@ static void name_variable(enum option_id id, char name[static NAME_TEXT])
 		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
-bool config_environment(struct config *config, struct error *err)
+bool config_environment(struct config *config, struct rlmd_error *err)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		char name[NAME_TEXT];
@@ -338,7 +338,7 @@ struct reading {
 	FILE *file;            /* lent */
 	enum config_layer layer;
 	unsigned line;
-	struct error error; /* the first one */
+	struct rlmd_error error; /* the first one */
 };
 
 static bool fail_at(struct reading *reading)
@@ -357,7 +357,7 @@ static char *read_line(char *line, int size, void *stream)
 		return NULL;
 	reading->line++;
 	if (!strchr(line, '\n') && !feof(reading->file)) {
-		error_set(&reading->error, ERROR_USAGE, "the line is longer than %d bytes",
+		error_set(&reading->error, RLMD_ERROR_USAGE, "the line is longer than %d bytes",
 			  size - 2);
 		fail_at(reading);
 		return NULL;
@@ -374,17 +374,17 @@ static bool use_setting(struct reading *reading, const char *section, const char
 	const char *near;
 
 	if (*section && strcmp(section, "exec"))
-		return error_set(&reading->error, ERROR_USAGE,
+		return error_set(&reading->error, RLMD_ERROR_USAGE,
 				 "there is no section [%s]; settings need none", section);
 	if (id < OPTION_COUNT && option_table[id].scope == OPTION_SETTING)
 		return set_from_string(reading->config, reading->layer, id, value,
 				       &reading->error) ||
 		       error_context(&reading->error, "%s", name);
 	if (id < OPTION_COUNT)
-		return error_set(&reading->error, ERROR_USAGE,
+		return error_set(&reading->error, RLMD_ERROR_USAGE,
 				 "'%s' can stand on the command line only", name);
 	near = option_nearest_name(name);
-	return error_set(&reading->error, ERROR_USAGE, "there is no setting '%s'%s%s%s", name,
+	return error_set(&reading->error, RLMD_ERROR_USAGE, "there is no setting '%s'%s%s%s", name,
 			 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -398,7 +398,7 @@ static int on_setting(void *owner, const char *section, const char *name, const 
 }
 
 bool config_file(struct config *config, enum config_layer layer, const char *path,
-		 struct error *err)
+		 struct rlmd_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO too */
 	auto_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -407,14 +407,14 @@ bool config_file(struct config *config, enum config_layer layer, const char *pat
 	int bad;
 
 	if (!file || fstat(fileno(file), &st))
-		return error_errno(err, ERROR_USAGE, "cannot read %s", path);
+		return error_errno(err, RLMD_ERROR_USAGE, "cannot read %s", path);
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, ERROR_USAGE, "cannot read %s: not a regular file", path);
-	if (!file_is_ours(fileno(file), path, ERROR_USAGE, err))
+		return error_set(err, RLMD_ERROR_USAGE, "cannot read %s: not a regular file", path);
+	if (!file_is_ours(fileno(file), path, RLMD_ERROR_USAGE, err))
 		return error_context(err, "the configuration");
 	bad = ini_parse_stream(read_line, &reading, on_setting, &reading);
 	if (!reading.error.kind && bad)
-		error_set(&reading.error, ERROR_USAGE,
+		error_set(&reading.error, RLMD_ERROR_USAGE,
 			  "%s:%d: neither 'name = value' nor a comment", path, bad);
 	if (!reading.error.kind)
 		return true;
@@ -423,7 +423,7 @@ bool config_file(struct config *config, enum config_layer layer, const char *pat
 }
 
 static bool config_file_if_there(struct config *config, enum config_layer layer, const char *path,
-				 struct error *err)
+				 struct rlmd_error *err)
 {
 	struct stat st;
 
@@ -432,7 +432,7 @@ static bool config_file_if_there(struct config *config, enum config_layer layer,
 	return config_file(config, layer, path, err);
 }
 
-bool config_files(struct config *config, struct error *err)
+bool config_files(struct config *config, struct rlmd_error *err)
 {
 	const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	auto_free char *user = NULL;

@@ -55,24 +55,24 @@ void config_done(struct config *);
 
 /*
  * The options of a command line; `ret_first` is the first argument that is none, after they were
- * moved to the end. ERROR_USAGE says what is wrong with which.
+ * moved to the end. RLMD_ERROR_USAGE says what is wrong with which.
  */
-bool config_arguments(struct config *, int argc, char **argv, int *ret_first, struct error *);
+bool config_arguments(struct config *, int argc, char **argv, int *ret_first, struct rlmd_error *);
 
 /* RLMD_MODEL and the like: one variable for each setting. An empty one counts as unset. */
-bool config_environment(struct config *, struct error *);
+bool config_environment(struct config *, struct rlmd_error *);
 
 /* A sentence for each variable RLMD_* that is no setting, as a new array of strings: most are
  * mistyped. */
 json_t *config_stray_environment(void);
 
 /* The file of --config, or else the system's and the user's, where they exist. */
-bool config_files(struct config *, struct error *);
-bool config_file(struct config *, enum config_layer, const char *path, struct error *);
+bool config_files(struct config *, struct rlmd_error *);
+bool config_file(struct config *, enum config_layer, const char *path, struct rlmd_error *);
 
 /* One value, as if it were written in that layer; without effect where a higher one gave it. */
 bool config_set(struct config *, enum config_layer, enum option_id, const char *value,
-		struct error *);
+		struct rlmd_error *);
 
 /* Somebody asked for it, wherever. */
 bool config_given(const struct config *, enum option_id);

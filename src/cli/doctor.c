@@ -129,7 +129,7 @@ static void answered(struct doctor *doctor)
 		event_base_loopbreak(doctor->base);
 }
 
-static void on_assault_done(void *owner, const struct error *err)
+static void on_assault_done(void *owner, const struct rlmd_error *err)
 {
 	struct doctor *doctor = owner;
 
@@ -159,7 +159,7 @@ static void on_probe(void *owner, const struct probe_result *result)
 static void find_isolation(struct doctor *doctor)
 {
 	json_auto_t *report = sandbox_report(doctor->sandbox);
-	struct error err;
+	struct rlmd_error err;
 
 	json_object_set(doctor->findings, "level", json_object_get(report, "level"));
 	json_object_set(doctor->findings, "mode", json_object_get(report, "mode"));
@@ -185,7 +185,7 @@ static void find_clashes(struct doctor *doctor)
 static void start_assault(struct doctor *doctor)
 {
 	static const struct assault_events events = {on_python, on_result, on_assault_done};
-	struct error err;
+	struct rlmd_error err;
 
 	doctor->sandbox = isolation_open(doctor->base, &doctor->config, &err);
 	if (!doctor->sandbox && interrupt_count())
@@ -314,7 +314,7 @@ static bool take_policy(int *argc, char **argv)
 	return true;
 }
 
-static bool check_options(const struct config *config, struct error *err)
+static bool check_options(const struct config *config, struct rlmd_error *err)
 {
 	static const enum option_id known[] = {
 		OPTION_provider,  OPTION_model,   OPTION_base_url,      OPTION_key_file,
@@ -329,13 +329,13 @@ static bool check_options(const struct config *config, struct error *err)
 		for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
 			allowed = allowed || known[k] == (enum option_id)i;
 		if (!allowed)
-			return error_set(err, ERROR_USAGE, "doctor has no use for --%s",
+			return error_set(err, RLMD_ERROR_USAGE, "doctor has no use for --%s",
 					 option_table[i].name);
 	}
 	return true;
 }
 
-static bool read_settings(struct doctor *doctor, int argc, char **argv, struct error *err)
+static bool read_settings(struct doctor *doctor, int argc, char **argv, struct rlmd_error *err)
 {
 	struct config *config = &doctor->config;
 	int first;
@@ -343,7 +343,8 @@ static bool read_settings(struct doctor *doctor, int argc, char **argv, struct e
 	if (!config_arguments(config, argc, argv, &first, err) || !check_options(config, err))
 		return false;
 	if (first < argc)
-		return error_set(err, ERROR_USAGE, "doctor takes no argument: '%s'", argv[first]);
+		return error_set(err, RLMD_ERROR_USAGE, "doctor takes no argument: '%s'",
+				 argv[first]);
 	if (config->help)
 		return true;
 	if (!config_environment(config, err) || !config_files(config, err))
@@ -368,12 +369,12 @@ static void warn_of_environment(void)
 static int run(struct doctor *doctor, int argc, char **argv)
 {
 	bool policy = take_policy(&argc, argv), fine;
-	struct error err;
+	struct rlmd_error err;
 	int status;
 
 	if (!read_settings(doctor, argc, argv, &err)) {
 		tell_error("%s; see 'rlmd doctor --help'", err.text);
-		return error_exit_status(err.kind);
+		return rlmd_error_exit_status(err.kind);
 	}
 	if (doctor->config.help)
 		return print_text(text_of(usage));
@@ -386,7 +387,7 @@ static int run(struct doctor *doctor, int argc, char **argv)
 	status = print_findings(doctor);
 	if (interrupt_count())
 		return 128 + interrupt_signal();
-	return fine || status ? status : error_exit_status(ERROR_SANDBOX);
+	return fine || status ? status : rlmd_error_exit_status(RLMD_ERROR_SANDBOX);
 }
 
 int cmd_doctor(int argc, char **argv)

@@ -27,7 +27,7 @@ struct exec {
 	json_t *result;        /* owned; NULL until the engine is done */
 	char *answer;          /* owned; NULL: none */
 	size_t answer_size;
-	struct error error; /* why there is no answer, or none that counts */
+	struct rlmd_error error; /* why there is no answer, or none that counts */
 };
 
 /* --- before the start ----------------------------------------------------------- */
@@ -42,7 +42,7 @@ static void note(struct exec *exec)
 	context->notes = json_incref(exec->session.notes);
 }
 
-static bool prepare(struct exec *exec, struct error *err)
+static bool prepare(struct exec *exec, struct rlmd_error *err)
 {
 	struct session *session = &exec->session;
 	bool ok;
@@ -89,7 +89,7 @@ static void on_done(void *owner, const struct engine_result *result)
 	exec->result = json_incref(result->object);
 	exec->error = result->error;
 	exec->error.kind = result->failure;
-	if (result->failure == ERROR_NONE || result->output.size) {
+	if (result->failure == RLMD_ERROR_NONE || result->output.size) {
 		exec->answer = xstrndup(result->output.bytes, result->output.size);
 		exec->answer_size = result->output.size;
 	}
@@ -115,7 +115,7 @@ static struct engine_status status_of(const void *owner, char place[static STATU
 	return status;
 }
 
-static bool answer_task(struct exec *exec, struct error *err)
+static bool answer_task(struct exec *exec, struct rlmd_error *err)
 {
 	struct session *session = &exec->session;
 	const struct session_work work = {
@@ -147,38 +147,38 @@ static void stop(struct exec *exec)
 
 /* --- the result ------------------------------------------------------------------- */
 
-static const char *stop_reason(const struct exec *exec, enum error_kind kind)
+static const char *stop_reason(const struct exec *exec, enum rlmd_error_kind kind)
 {
 	if (exec->session.signal)
 		return "interrupted";
 	switch (kind) {
-	case ERROR_SANDBOX:
-	case ERROR_WORKER:
+	case RLMD_ERROR_SANDBOX:
+	case RLMD_ERROR_WORKER:
 		return "sandbox_error";
-	case ERROR_NOT_FOUND:
-	case ERROR_AUTH:
-	case ERROR_BILLING:
-	case ERROR_THROTTLED:
-	case ERROR_OVERLOADED:
-	case ERROR_NETWORK:
-	case ERROR_TIMEOUT:
-	case ERROR_BAD_REPLY:
-	case ERROR_BAD_REQUEST:
-	case ERROR_CONTEXT_OVERFLOW:
+	case RLMD_ERROR_NOT_FOUND:
+	case RLMD_ERROR_AUTH:
+	case RLMD_ERROR_BILLING:
+	case RLMD_ERROR_THROTTLED:
+	case RLMD_ERROR_OVERLOADED:
+	case RLMD_ERROR_NETWORK:
+	case RLMD_ERROR_TIMEOUT:
+	case RLMD_ERROR_BAD_REPLY:
+	case RLMD_ERROR_BAD_REQUEST:
+	case RLMD_ERROR_CONTEXT_OVERFLOW:
 		return "provider_error";
-	case ERROR_REFUSED:
+	case RLMD_ERROR_REFUSED:
 		return "refused";
-	case ERROR_NO_ANSWER:
+	case RLMD_ERROR_NO_ANSWER:
 		return "no_code";
-	case ERROR_BUDGET:
+	case RLMD_ERROR_BUDGET:
 		/* Before the engine, which says all else: of --max-cost 0, or in reading. */
 		return clock_ms() < exec->session.time.deadline ? "max_cost" : "max_time";
-	case ERROR_NONE:
-	case ERROR_INTERNAL:
-	case ERROR_USAGE:
-	case ERROR_INPUT:
-	case ERROR_REPLAY:
-	case ERROR_CANCELLED:
+	case RLMD_ERROR_NONE:
+	case RLMD_ERROR_INTERNAL:
+	case RLMD_ERROR_USAGE:
+	case RLMD_ERROR_INPUT:
+	case RLMD_ERROR_REPLAY:
+	case RLMD_ERROR_CANCELLED:
 		break;
 	}
 	return NULL;
@@ -199,21 +199,21 @@ static json_t *no_usage(void)
 }
 
 /* The object of what no run began for. */
-static json_t *failed_result(const struct exec *exec, const struct error *err)
+static json_t *failed_result(const struct exec *exec, const struct rlmd_error *err)
 {
 	return json_pack("{s:b, s:s, s:s?, s:n, s:n, s:o, s:o, s:{s:s, s:o}}", "success", 0,
 			 "output", "", "stopReason", stop_reason(exec, err->kind), "trace",
 			 "sandbox", "usage", no_usage(), "warnings", json_copy(exec->session.notes),
-			 "error", "kind", error_name(err->kind), "message",
+			 "error", "kind", rlmd_error_name(err->kind), "message",
 			 json_from_text(text_of(err->text)));
 }
 
-static int report(struct exec *exec, const struct error *failure)
+static int report(struct exec *exec, const struct rlmd_error *failure)
 {
 	struct session_result result = {
 		.answer = text_from(exec->answer, exec->answer_size),
 		.failure = failure,
-		.status = failure ? error_exit_status(failure->kind) : 0,
+		.status = failure ? rlmd_error_exit_status(failure->kind) : 0,
 	};
 	int64_t turns = json_get_integer(json_object_get(exec->result, "usage"), "iterations", 0);
 	auto_free char *work = xasprintf("%" PRId64 " turn%s", turns, turns == 1 ? "" : "s");
@@ -228,7 +228,7 @@ static int report(struct exec *exec, const struct error *failure)
 
 static int run(struct exec *exec)
 {
-	struct error err;
+	struct rlmd_error err;
 	bool ok = prepare(exec, &err);
 
 	ok = session_check_signals(&exec->session, &err) && ok;
@@ -258,7 +258,7 @@ static const struct session_command command = {
 static int start(struct exec *exec, int argc, char **argv)
 {
 	struct session *session = &exec->session;
-	struct error err;
+	struct rlmd_error err;
 	int first, status;
 
 	if (!session_begin(session, &command, argc, argv, &first, &status))

@@ -37,13 +37,13 @@ static void await_stdin(const char *what, struct input_time time)
 }
 
 /* What to do, where the time was over. */
-static bool explain(const char *what, struct input_time time, struct error *err)
+static bool explain(const char *what, struct input_time time, struct rlmd_error *err)
 {
 	char allowed[16];
 
 	clock_format(time.allowed, allowed);
-	if (err->kind == ERROR_BUDGET)
-		error_set(err, ERROR_BUDGET,
+	if (err->kind == RLMD_ERROR_BUDGET)
+		error_set(err, RLMD_ERROR_BUDGET,
 			  "%s on standard input did not end within %s: give </dev/null where there "
 			  "is none, name a file instead, or allow more with --max-time",
 			  what, allowed);
@@ -51,7 +51,7 @@ static bool explain(const char *what, struct input_time time, struct error *err)
 }
 
 char *input_stdin(const char *what, size_t limit, struct input_time time, size_t *ret_size,
-		  struct error *err)
+		  struct rlmd_error *err)
 {
 	auto_free char *bytes = xcalloc(limit + 2, 1);
 	size_t size = 0, got;
@@ -67,7 +67,7 @@ char *input_stdin(const char *what, size_t limit, struct input_time time, size_t
 		size += got;
 	} while (got && size <= limit);
 	if (size > limit) {
-		error_set(err, ERROR_INPUT, "%s is longer than %zu bytes", what, limit);
+		error_set(err, RLMD_ERROR_INPUT, "%s is longer than %zu bytes", what, limit);
 		return NULL;
 	}
 	*ret_size = size;
@@ -75,24 +75,25 @@ char *input_stdin(const char *what, size_t limit, struct input_time time, size_t
 }
 
 bool input_check_words(const struct config *config, int count, char *const *words,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	if (!config->task_file && !count)
-		return error_set(err, ERROR_USAGE, "there is no task: what shall be answered?");
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "there is no task: what shall be answered?");
 	if (config->task_file && count)
-		return error_set(err, ERROR_USAGE,
+		return error_set(err, RLMD_ERROR_USAGE,
 				 "there are two tasks: '%s' and --task-file; give a context with "
 				 "-c",
 				 words[0]);
 	return count <= 1 ||
-	       error_set(err, ERROR_USAGE,
+	       error_set(err, RLMD_ERROR_USAGE,
 			 "'%s' is one word too many: put the task in quotes, and -c before each "
 			 "context",
 			 words[1]);
 }
 
 bool input_task(struct input *input, const struct config *config, const char *word,
-		struct input_time time, struct error *err)
+		struct input_time time, struct rlmd_error *err)
 {
 	const char *from = config->task_file ? config->task_file : word;
 
@@ -106,7 +107,7 @@ bool input_task(struct input *input, const struct config *config, const char *wo
 	if (!input->task)
 		return false;
 	if (!text_trim(text_from(input->task, input->task_size)).size)
-		return error_set(err, ERROR_USAGE, "the task is empty");
+		return error_set(err, RLMD_ERROR_USAGE, "the task is empty");
 	return true;
 }
 
@@ -128,17 +129,18 @@ static bool stdin_holds_input(void)
 
 /* Whether a source is standard input, which must not be the task too. */
 static bool find_stdin(const struct input *input, const struct config_list *given, bool *ret,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	*ret = false;
 	for (size_t i = 0; i < given->count; i++)
 		*ret |= names_stdin(given->items[i]);
 	return !*ret || !input->task_is_stdin ||
-	       error_set(err, ERROR_USAGE, "standard input cannot be both the task and a context");
+	       error_set(err, RLMD_ERROR_USAGE,
+			 "standard input cannot be both the task and a context");
 }
 
 static bool load(struct input *input, const char *const *sources, size_t count, bool from_stdin,
-		 struct input_time time, struct error *err)
+		 struct input_time time, struct rlmd_error *err)
 {
 	const struct context_loading loading = {.deadline = time.deadline,
 						.progress = progress_loading};
@@ -151,13 +153,13 @@ static bool load(struct input *input, const char *const *sources, size_t count, 
 	if (from_stdin)
 		return explain("a context", time, err);
 	clock_format(time.allowed, allowed);
-	if (err->kind == ERROR_BUDGET)
+	if (err->kind == RLMD_ERROR_BUDGET)
 		error_context(err, "the contexts, within %s (--max-time)", allowed);
 	return false;
 }
 
 bool input_context(struct input *input, const struct config *config, struct input_time time,
-		   struct error *err)
+		   struct rlmd_error *err)
 {
 	static const char *const piped[] = {"-"};
 	const struct config_list *given = &config->contexts;

@@ -30,19 +30,19 @@ struct input_time {
 
 struct input_time input_time_from(int64_t allowed_ms); /* now */
 
-/* Whether `words`, the arguments that are no options, are one task; ERROR_USAGE. */
-bool input_check_words(const struct config *, int count, char *const *words, struct error *);
+/* Whether `words`, the arguments that are no options, are one task; RLMD_ERROR_USAGE. */
+bool input_check_words(const struct config *, int count, char *const *words, struct rlmd_error *);
 
 /*
- * Neither ever waits for a terminal unless `-` says so. ERROR_BUDGET where the time is over before
- * all is read, ERROR_CANCELLED after a signal.
+ * Neither ever waits for a terminal unless `-` says so. RLMD_ERROR_BUDGET where the time is over
+ * before all is read, RLMD_ERROR_CANCELLED after a signal.
  */
 bool input_task(struct input *, const struct config *, const char *word, struct input_time,
-		struct error *);
-bool input_context(struct input *, const struct config *, struct input_time, struct error *);
+		struct rlmd_error *);
+bool input_context(struct input *, const struct config *, struct input_time, struct rlmd_error *);
 void input_done(struct input *);
 
-/* All of standard input, new and NUL-terminated; ERROR_INPUT where it is larger, else as above.
- * `what` is waited for: "the task". */
+/* All of standard input, new and NUL-terminated; RLMD_ERROR_INPUT where it is larger, else as
+ * above. `what` is waited for: "the task". */
 char *input_stdin(const char *what, size_t limit, struct input_time, size_t *ret_size,
-		  struct error *);
+		  struct rlmd_error *);

@@ -7,7 +7,7 @@
 #include "base/file.h"
 
 struct sandbox *isolation_open(struct event_base *base, const struct config *config,
-			       struct error *err)
+			       struct rlmd_error *err)
 {
 	auto_free char *template = file_shipped("worker", "template.py");
 	struct sandbox_config settings = {
@@ -19,7 +19,7 @@ struct sandbox *isolation_open(struct event_base *base, const struct config *con
 	};
 
 	if (access(template, R_OK)) {
-		error_errno(err, ERROR_SANDBOX,
+		error_errno(err, RLMD_ERROR_SANDBOX,
 			    "the worker's files are neither beside the program nor installed: "
 			    "build all targets, or install; %s",
 			    template);
@@ -29,12 +29,12 @@ struct sandbox *isolation_open(struct event_base *base, const struct config *con
 	return sandbox_new(base, &settings, err);
 }
 
-bool isolation_suffices(const json_t *report, const char *level, struct error *err)
+bool isolation_suffices(const json_t *report, const char *level, struct rlmd_error *err)
 {
 	const char *reached = json_string_value(json_object_get(report, "level"));
 
 	if (!level || strcmp(reached ? reached : "", level) >= 0)
 		return true;
-	return error_set(err, ERROR_SANDBOX, "isolation %s is less than --require %s",
+	return error_set(err, RLMD_ERROR_SANDBOX, "isolation %s is less than --require %s",
 			 reached ? reached : "none", level);
 }

@@ -11,8 +11,8 @@
 #include "sandbox/sandbox.h"
 
 /* As sandbox_new(), with what --python, --preload and --worker-memory say. */
-struct sandbox *isolation_open(struct event_base *, const struct config *, struct error *);
+struct sandbox *isolation_open(struct event_base *, const struct config *, struct rlmd_error *);
 
 /* Whether a report of sandbox_report() reaches `level` ("L1" .. "L4"; NULL: any will do);
- * ERROR_SANDBOX where not. */
-bool isolation_suffices(const json_t *report, const char *level, struct error *);
+ * RLMD_ERROR_SANDBOX where not. */
+bool isolation_suffices(const json_t *report, const char *level, struct rlmd_error *);

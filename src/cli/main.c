@@ -93,7 +93,7 @@ static int unknown_command(const char *name)
 		tell_error("there is no command '%s'; 'rlmd --help' lists them, and 'rlmd exec' "
 			   "answers a task",
 			   name);
-	return error_exit_status(ERROR_USAGE);
+	return rlmd_error_exit_status(RLMD_ERROR_USAGE);
 }
 
 static int run_command(int argc, char **argv)
@@ -114,7 +114,7 @@ static int help(int argc, char **argv)
 	if (argc == 2)
 		return run_command(2, arguments);
 	tell_error("help is about one command: '%s' is one word too many", argv[2]);
-	return error_exit_status(ERROR_USAGE);
+	return rlmd_error_exit_status(RLMD_ERROR_USAGE);
 }
 
 int main(int argc, char **argv)
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2) {
 		tell_error("what shall be done? 'rlmd --help' lists the commands");
-		return error_exit_status(ERROR_USAGE);
+		return rlmd_error_exit_status(RLMD_ERROR_USAGE);
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return show_help();

@@ -67,7 +67,7 @@ static const char *zero_advice(const struct option_row *row, int64_t number)
 }
 
 static bool read_count(const struct option_row *row, const char *string, int64_t *ret,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	int64_t number = 0;
 	bool read = read_scaled(string, "KMG", 1000, &number);
@@ -76,7 +76,7 @@ static bool read_count(const struct option_row *row, const char *string, int64_t
 		*ret = number;
 		return true;
 	}
-	return error_set(err, ERROR_USAGE,
+	return error_set(err, RLMD_ERROR_USAGE,
 			 "'%s' is no whole number from %" PRId64 " to %" PRId64 "%s", string,
 			 row->min, row->max,
 			 read ? zero_advice(row, number)
@@ -85,7 +85,7 @@ static bool read_count(const struct option_row *row, const char *string, int64_t
 
 /* Digits with or without a point: no sign, no exponent, nothing that is no number. */
 static bool read_number(const struct option_row *row, const char *string, double *ret,
-			struct error *err)
+			struct rlmd_error *err)
 {
 	size_t size = strspn(string, "0123456789.");
 	char *end;
@@ -96,13 +96,13 @@ static bool read_number(const struct option_row *row, const char *string, double
 		*ret = number;
 		return true;
 	}
-	return error_set(err, ERROR_USAGE,
+	return error_set(err, RLMD_ERROR_USAGE,
 			 "'%s' is no number from %" PRId64 " to %" PRId64 "; write it like 0.7",
 			 string, row->min, row->max);
 }
 
 static bool read_duration(const struct option_row *row, const char *string, int64_t *ret,
-			  struct error *err)
+			  struct rlmd_error *err)
 {
 	char least[16];
 	int64_t ms;
@@ -111,27 +111,27 @@ static bool read_duration(const struct option_row *row, const char *string, int6
 		return false;
 	clock_format(row->min, least);
 	if (ms < row->min || ms > row->max)
-		return error_set(err, ERROR_USAGE, "'%s' is not from %s to %" PRId64 "h%s", string,
-				 least, row->max / HOUR_MS, zero_advice(row, ms));
+		return error_set(err, RLMD_ERROR_USAGE, "'%s' is not from %s to %" PRId64 "h%s",
+				 string, least, row->max / HOUR_MS, zero_advice(row, ms));
 	*ret = ms;
 	return true;
 }
 
 static bool read_text(const struct option_row *row, const char *string, const char **ret,
-		      struct error *err)
+		      struct rlmd_error *err)
 {
 	*ret = string;
 	if (!*string)
-		return error_set(err, ERROR_USAGE, "the %s is empty", row->argument);
+		return error_set(err, RLMD_ERROR_USAGE, "the %s is empty", row->argument);
 	if ((row->type == OPTION_IS_NAME || row->type == OPTION_IS_PHRASES) &&
 	    !text_is_utf8(text_of(string)))
-		return error_set(err, ERROR_USAGE, "'%s' is not UTF-8; write the %s in UTF-8",
+		return error_set(err, RLMD_ERROR_USAGE, "'%s' is not UTF-8; write the %s in UTF-8",
 				 string, row->argument);
 	return true;
 }
 
 bool option_value_read(const struct option_row *row, const char *string, union option_value *ret,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	switch (row->type) {
 	case OPTION_IS_TEXT:
@@ -142,7 +142,8 @@ bool option_value_read(const struct option_row *row, const char *string, union o
 	case OPTION_IS_CHOICE:
 		ret->text = string;
 		return is_choice(string, row->argument) ||
-		       error_set(err, ERROR_USAGE, "'%s' is none of %s", string, row->argument);
+		       error_set(err, RLMD_ERROR_USAGE, "'%s' is none of %s", string,
+				 row->argument);
 	case OPTION_IS_COUNT:
 		return read_count(row, string, &ret->number, err);
 	case OPTION_IS_NUMBER:
@@ -155,13 +156,13 @@ bool option_value_read(const struct option_row *row, const char *string, union o
 		if (read_scaled(string, "KMGT", 1024, &ret->number) && ret->number >= row->min &&
 		    ret->number <= row->max)
 			return true;
-		return error_set(err, ERROR_USAGE,
+		return error_set(err, RLMD_ERROR_USAGE,
 				 "'%s' is no size from %" PRId64 "M to %" PRId64
 				 "M; write 512M, 1G or bytes",
 				 string, row->min >> 20, row->max >> 20);
 	case OPTION_IS_SWITCH:
 		return read_switch(string, &ret->on) ||
-		       error_set(err, ERROR_USAGE, "'%s' is neither yes nor no", string);
+		       error_set(err, RLMD_ERROR_USAGE, "'%s' is neither yes nor no", string);
 	case OPTION_IS_TALLY:
 		ret->number = 1;
 		return true;

@@ -18,6 +18,6 @@ union option_value {
 	bool on;
 };
 
-/* ERROR_USAGE says what the option takes instead. */
+/* RLMD_ERROR_USAGE says what the option takes instead. */
 bool option_value_read(const struct option_row *, const char *string, union option_value *ret,
-		       struct error *);
+		       struct rlmd_error *);

@@ -39,7 +39,7 @@ static struct rlmd_text presentable(int fd, struct rlmd_text text, struct evbuff
 static void write_trace(struct output *output, struct rlmd_text line)
 {
 	auto_evbuffer struct evbuffer *safe = evbuffer_new();
-	struct error err;
+	struct rlmd_error err;
 
 	if (output->trace < 0 ||
 	    file_feed_fd(output->trace, presentable(output->trace, line, safe), PATIENCE_MS, &err))
@@ -61,38 +61,38 @@ static bool ends_within_line(const char *path)
 }
 
 /* A link may lead to a device; to a file it may have been laid by somebody else. */
-static bool open_trace_file(struct output *output, struct error *err)
+static bool open_trace_file(struct output *output, struct rlmd_error *err)
 {
 	const char *path = output->trace_path;
 	int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;
 	struct stat seen, st;
 	bool link;
 
-	if (!file_may_write(path, &seen, ERROR_USAGE, err))
+	if (!file_may_write(path, &seen, RLMD_ERROR_USAGE, err))
 		return error_context(err, "cannot write the trace");
 	output->trace = open(path, flags | O_CREAT | O_NOFOLLOW, TRACE_MODE);
 	link = output->trace < 0 && errno == ELOOP;
 	if (link)
 		output->trace = open(path, flags);
 	if (output->trace < 0 || fstat(output->trace, &st))
-		return error_errno(err, ERROR_USAGE, "cannot write the trace to %s", path);
+		return error_errno(err, RLMD_ERROR_USAGE, "cannot write the trace to %s", path);
 	if (file_descriptor_of(path) >= 0)
 		return true;
 	if (!S_ISREG(st.st_mode))
 		return (seen.st_dev == st.st_dev && seen.st_ino == st.st_ino) ||
-		       error_set(err, ERROR_USAGE,
+		       error_set(err, RLMD_ERROR_USAGE,
 				 "cannot write the trace to %s: it was changed meanwhile", path);
 	if (link)
 		return error_set(
-			err, ERROR_USAGE,
+			err, RLMD_ERROR_USAGE,
 			"cannot write the trace to %s: it is a symbolic link; name the file "
 			"itself",
 			path);
-	return file_is_ours(output->trace, path, ERROR_USAGE, err) ||
+	return file_is_ours(output->trace, path, RLMD_ERROR_USAGE, err) ||
 	       error_context(err, "cannot write the trace");
 }
 
-static bool open_trace(struct output *output, struct error *err)
+static bool open_trace(struct output *output, struct rlmd_error *err)
 {
 	bool cut = ends_within_line(output->trace_path);
 
@@ -104,7 +104,7 @@ static bool open_trace(struct output *output, struct error *err)
 }
 
 struct output *output_new(enum output_form form, const char *path, const char *trace,
-			  struct error *err)
+			  struct rlmd_error *err)
 {
 	struct output *output = xcalloc(1, sizeof *output);
 
@@ -130,14 +130,14 @@ void output_free(struct output *output)
 	free(output);
 }
 
-bool output_text(struct output *output, struct rlmd_text text, struct error *err)
+bool output_text(struct output *output, struct rlmd_text text, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *safe = evbuffer_new();
 
 	return sink_write(output->sink, presentable(sink_fd(output->sink), text, safe), err);
 }
 
-bool output_event(struct output *output, json_t *event, struct error *err)
+bool output_event(struct output *output, json_t *event, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *line = NULL, *safe = NULL;
 
@@ -153,7 +153,7 @@ bool output_event(struct output *output, json_t *event, struct error *err)
 			 PATIENCE_MS, err);
 }
 
-static bool write_object(struct output *output, json_t *object, struct error *err)
+static bool write_object(struct output *output, json_t *object, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *line = evbuffer_new();
 	json_auto_t *copy = json_copy(object);
@@ -163,7 +163,7 @@ static bool write_object(struct output *output, json_t *object, struct error *er
 	return output_text(output, text_in(line), err);
 }
 
-static bool write_answer(struct output *output, struct rlmd_text answer, struct error *err)
+static bool write_answer(struct output *output, struct rlmd_text answer, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *line = evbuffer_new();
 
@@ -173,7 +173,7 @@ static bool write_answer(struct output *output, struct rlmd_text answer, struct 
 }
 
 bool output_result(struct output *output, json_t *object, struct rlmd_text answer,
-		   struct error *err)
+		   struct rlmd_error *err)
 {
 	if (!output->result_told) {
 		json_auto_t *event = json_pack("{s:s}", "event", "result");
@@ -199,7 +199,7 @@ bool output_result(struct output *output, json_t *object, struct rlmd_text answe
 	return output_commit(output, err);
 }
 
-bool output_commit(struct output *output, struct error *err)
+bool output_commit(struct output *output, struct rlmd_error *err)
 {
 	return sink_commit(output->sink, err);
 }

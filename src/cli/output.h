@@ -20,20 +20,21 @@ struct output;
 
 /* `path` NULL: standard output; `trace` NULL: none. Both are opened at once, so that what cannot
  * be written is known before anything is paid for. */
-struct output *output_new(enum output_form, const char *path, const char *trace, struct error *);
+struct output *output_new(enum output_form, const char *path, const char *trace,
+			  struct rlmd_error *);
 void output_free(struct output *); /* NULL is fine */
 
 /* False where the output failed; a trace that fails is warned of once and then left alone. A
  * reader who takes nothing for half a minute counts as a failure in both, for the run waits. */
-bool output_event(struct output *, json_t *event, struct error *);
+bool output_event(struct output *, json_t *event, struct rlmd_error *);
 
 /* The end. `object` is the result object; `answer` has no bytes (NULL) where there is none. A
  * result that no event has told is told as one. */
-bool output_result(struct output *, json_t *object, struct rlmd_text answer, struct error *);
+bool output_result(struct output *, json_t *object, struct rlmd_text answer, struct rlmd_error *);
 
 /* Any other text, escaped for a terminal; then the file is put in its place. */
-bool output_text(struct output *, struct rlmd_text, struct error *);
-bool output_commit(struct output *, struct error *);
+bool output_text(struct output *, struct rlmd_text, struct rlmd_error *);
+bool output_commit(struct output *, struct rlmd_error *);
 
 /* After a failure: whoever was to read it has gone, and need not be told. */
 bool output_reader_gone(const struct output *);

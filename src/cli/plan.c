@@ -27,17 +27,17 @@ struct plan {
 	struct rlmd_plan_file *file; /* owned */
 	struct sink *metrics;        /* owned; NULL: nobody wants them */
 	struct plan_run *run;        /* owned */
-	char *id;           /* owned: what the plan's own events call it; NULL before them */
-	size_t ended;       /* operations so far */
-	json_t *result;     /* owned; NULL until the plan is done */
-	char *counters;     /* owned: the metrics' text; NULL likewise */
-	int64_t tokens;     /* of a plan that was stopped without a result */
-	struct error error; /* why the plan as a whole has no success */
+	char *id;                /* owned: what the plan's own events call it; NULL before them */
+	size_t ended;            /* operations so far */
+	json_t *result;          /* owned; NULL until the plan is done */
+	char *counters;          /* owned: the metrics' text; NULL likewise */
+	int64_t tokens;          /* of a plan that was stopped without a result */
+	struct rlmd_error error; /* why the plan as a whole has no success */
 };
 
 /* --- before the start ----------------------------------------------------------- */
 
-static bool read_plan(struct plan *plan, const char *path, struct error *err)
+static bool read_plan(struct plan *plan, const char *path, struct rlmd_error *err)
 {
 	bool standard = !strcmp(path, "-");
 	size_t size;
@@ -49,11 +49,11 @@ static bool read_plan(struct plan *plan, const char *path, struct error *err)
 	if (!text)
 		return false;
 	plan->file = rlmd_plan_file_new((struct rlmd_text){text, size}, &wrong);
-	return plan->file || error_set(err, ERROR_INPUT, "%s: %s",
+	return plan->file || error_set(err, RLMD_ERROR_INPUT, "%s: %s",
 				       standard ? "standard input" : path, wrong.text);
 }
 
-static bool open_metrics(struct plan *plan, struct error *err)
+static bool open_metrics(struct plan *plan, struct rlmd_error *err)
 {
 	const char *path = plan->session.config.metrics;
 
@@ -74,7 +74,7 @@ static void allow_calls(struct plan *plan)
 		settings->max_parallel = (int)most;
 }
 
-static bool check_models(struct plan *plan, struct error *err)
+static bool check_models(struct plan *plan, struct rlmd_error *err)
 {
 	const struct rlmd_plan *operations = rlmd_plan_file_plan(plan->file);
 
@@ -87,7 +87,7 @@ static bool check_models(struct plan *plan, struct error *err)
 	return true;
 }
 
-static bool prepare(struct plan *plan, const char *path, struct error *err)
+static bool prepare(struct plan *plan, const char *path, struct rlmd_error *err)
 {
 	struct session *session = &plan->session;
 	bool ok;
@@ -175,7 +175,7 @@ static bool has_runs(const struct plan *plan)
 	return false;
 }
 
-static bool carry_out(struct plan *plan, struct error *err)
+static bool carry_out(struct plan *plan, struct rlmd_error *err)
 {
 	struct session *session = &plan->session;
 	const struct session_work work = {
@@ -204,29 +204,29 @@ static void stop(struct plan *plan)
 /* --- the result ------------------------------------------------------------------- */
 
 /* The object of a plan that never came to its end. */
-static json_t *failed_result(const struct plan *plan, const struct error *err)
+static json_t *failed_result(const struct plan *plan, const struct rlmd_error *err)
 {
 	return json_pack("{s:{}, s:I, s:i, s:n, s:[], s:{s:s, s:o}, s:o}", "results", "totalTokens",
 			 (json_int_t)plan->tokens, "duration", 0, "winner", "cancelled", "error",
-			 "kind", error_name(err->kind), "message",
+			 "kind", rlmd_error_name(err->kind), "message",
 			 json_from_text(text_of(err->text)), "warnings",
 			 json_copy(plan->session.notes));
 }
 
-static int report_failure(struct plan *plan, const struct error *err)
+static int report_failure(struct plan *plan, const struct rlmd_error *err)
 {
 	const struct config *config = &plan->session.config;
 	json_auto_t *object = failed_result(plan, err);
 	struct session_result result = {
 		.object = config->json || config->jsonl ? object : NULL,
 		.failure = err,
-		.status = error_exit_status(err->kind),
+		.status = rlmd_error_exit_status(err->kind),
 	};
 
 	return session_report(&plan->session, &result);
 }
 
-static bool write_metrics(struct plan *plan, struct error *err)
+static bool write_metrics(struct plan *plan, struct rlmd_error *err)
 {
 	return !plan->metrics || (sink_write(plan->metrics, text_of(plan->counters), err) &&
 				  sink_commit(plan->metrics, err));
@@ -237,12 +237,12 @@ static int report(struct plan *plan)
 	struct plan_tally tally = plan_tally(plan->result);
 	auto_free char *work = plan_tally_text(&tally);
 	struct session_result result = {.object = plan->result, .work = work};
-	struct error err;
+	struct rlmd_error err;
 	int status;
 
 	result.status = plan_exit_status(&tally);
 	if (!result.status)
-		result.status = error_exit_status(plan->error.kind);
+		result.status = rlmd_error_exit_status(plan->error.kind);
 	else if (tally.first)
 		plan_tally_error(&tally, &plan->error);
 	if (result.status && !plan->session.signal)
@@ -251,12 +251,12 @@ static int report(struct plan *plan)
 	if (write_metrics(plan, &err))
 		return status;
 	tell_error("the metrics: %s", err.text);
-	return status ? status : error_exit_status(err.kind);
+	return status ? status : rlmd_error_exit_status(err.kind);
 }
 
 static int run(struct plan *plan, const char *path)
 {
-	struct error err;
+	struct rlmd_error err;
 	bool ok = prepare(plan, path, &err);
 
 	ok = session_check_signals(&plan->session, &err) && ok;
@@ -286,20 +286,20 @@ static const struct session_command command = {
 	.foreign_count = sizeof foreign / sizeof *foreign,
 };
 
-static bool check_words(int count, char *const *words, struct error *err)
+static bool check_words(int count, char *const *words, struct rlmd_error *err)
 {
 	if (count == 1)
 		return true;
 	if (count)
-		return error_set(err, ERROR_USAGE, "'%s' is one argument too many", words[1]);
-	return error_set(err, ERROR_USAGE,
+		return error_set(err, RLMD_ERROR_USAGE, "'%s' is one argument too many", words[1]);
+	return error_set(err, RLMD_ERROR_USAGE,
 			 "there is no plan: name its file, or '-' for standard input");
 }
 
 static int start(struct plan *plan, int argc, char **argv)
 {
 	struct session *session = &plan->session;
-	struct error err;
+	struct rlmd_error err;
 	int first, status;
 
 	if (!session_begin(session, &command, argc, argv, &first, &status))

@@ -5,22 +5,22 @@
 
 enum { STATUS_SOME_FAILED = 3 };
 
-static enum error_kind kind_named(struct rlmd_text name)
+static enum rlmd_error_kind kind_named(struct rlmd_text name)
 {
 #define ERROR(kind, word, exit, meaning)                                                           \
 	if (text_equal(name, word))                                                                \
-		return ERROR_##kind;
+		return RLMD_ERROR_##kind;
 #include "base/errors.def"
 #undef ERROR
-	return ERROR_NONE;
+	return RLMD_ERROR_NONE;
 }
 
 /* What failed with somebody else is no cause. */
 static void count_failure(struct plan_tally *tally, const json_t *operation)
 {
 	struct rlmd_text kind = json_get_text(json_object_get(operation, "error"), "kind");
-	enum error_kind known = kind_named(kind);
-	int status = known ? error_exit_status(known) : STATUS_SOME_FAILED;
+	enum rlmd_error_kind known = kind_named(kind);
+	int status = known ? rlmd_error_exit_status(known) : STATUS_SOME_FAILED;
 
 	tally->failed++;
 	if (text_equal(kind, "dependency"))
@@ -57,7 +57,8 @@ int plan_exit_status(const struct plan_tally *tally)
 {
 	if (tally->won || !tally->failed)
 		return 0;
-	if (tally->cause == error_exit_status(ERROR_BUDGET) || (tally->cause && !tally->succeeded))
+	if (tally->cause == rlmd_error_exit_status(RLMD_ERROR_BUDGET) ||
+	    (tally->cause && !tally->succeeded))
 		return tally->cause;
 	return STATUS_SOME_FAILED;
 }
@@ -76,13 +77,14 @@ char *plan_tally_text(const struct plan_tally *tally)
 	return xasprintf("%zu operation%s", tally->count, plural);
 }
 
-void plan_tally_error(const struct plan_tally *tally, struct error *err)
+void plan_tally_error(const struct plan_tally *tally, struct rlmd_error *err)
 {
 	const json_t *error = json_object_get(tally->first, "error");
 	struct rlmd_text id = json_get_text(tally->first, "id");
 	struct rlmd_text message = text_clip(json_get_text(error, "message"), 300);
 
-	error_set(err, ERROR_INTERNAL, "%zu of %zu operation%s failed; the first, '%.*s': %.*s",
-		  tally->failed, tally->count, tally->count == 1 ? "" : "s", (int)id.size, id.bytes,
+	error_set(err, RLMD_ERROR_INTERNAL,
+		  "%zu of %zu operation%s failed; the first, '%.*s': %.*s", tally->failed,
+		  tally->count, tally->count == 1 ? "" : "s", (int)id.size, id.bytes,
 		  (int)message.size, message.bytes);
 }

@@ -28,4 +28,4 @@ int plan_exit_status(const struct plan_tally *);
 char *plan_tally_text(const struct plan_tally *);
 
 /* "2 of 12 operations failed; the first, 'x': ..." */
-void plan_tally_error(const struct plan_tally *, struct error *);
+void plan_tally_error(const struct plan_tally *, struct rlmd_error *);

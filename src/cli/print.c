@@ -13,14 +13,14 @@
 
 int print_text(struct rlmd_text text)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	struct output *output = output_new(OUTPUT_ANSWER, NULL, NULL, &err);
 	bool ok = output && output_text(output, text, &err);
 
 	if (!ok && !(output && output_reader_gone(output)))
 		tell_error("%s", err.text);
 	output_free(output);
-	return error_exit_status(err.kind);
+	return rlmd_error_exit_status(err.kind);
 }
 
 int print_json(const json_t *value)

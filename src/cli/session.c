@@ -32,19 +32,19 @@ static int show_help(const struct session_command *command)
 	return print_text(text_in(out));
 }
 
-int session_refuse(const struct session *session, const struct error *err)
+int session_refuse(const struct session *session, const struct rlmd_error *err)
 {
 	const struct session_command *command = session->command;
 
 	tell_error("%s", err->text);
-	if (err->kind == ERROR_USAGE)
+	if (err->kind == RLMD_ERROR_USAGE)
 		fprintf(stderr, "usage: rlmd %s %s; 'rlmd %s --help' lists the options\n",
 			command->name, command->arguments, command->name);
-	return error_exit_status(err->kind);
+	return rlmd_error_exit_status(err->kind);
 }
 
 /* Settings that belong to another command may stand in files and in the environment. */
-static bool check_options(const struct session *session, struct error *err)
+static bool check_options(const struct session *session, struct rlmd_error *err)
 {
 	const struct session_command *command = session->command;
 
@@ -52,8 +52,8 @@ static bool check_options(const struct session *session, struct error *err)
 		enum option_id id = command->foreign[i];
 
 		if (session->config.layers[id] == CONFIG_ARGUMENT)
-			return error_set(err, ERROR_USAGE, "%s has no use for --%s", command->name,
-					 option_table[id].name);
+			return error_set(err, RLMD_ERROR_USAGE, "%s has no use for --%s",
+					 command->name, option_table[id].name);
 	}
 	return true;
 }
@@ -89,7 +89,7 @@ static void use_settings(struct session *session)
 	};
 }
 
-static bool open_prompts(struct session *session, struct error *err)
+static bool open_prompts(struct session *session, struct rlmd_error *err)
 {
 	const char *name = session->config.prompt;
 
@@ -99,7 +99,7 @@ static bool open_prompts(struct session *session, struct error *err)
 	return session->prompts || error_context(err, "--prompt");
 }
 
-static bool read_settings(struct session *session, struct error *err)
+static bool read_settings(struct session *session, struct rlmd_error *err)
 {
 	struct config *config = &session->config;
 	json_auto_t *strays = config_stray_environment();
@@ -127,7 +127,7 @@ bool session_begin(struct session *session, const struct session_command *comman
 		   char **argv, int *ret_first, int *ret_status)
 {
 	struct config *config = &session->config;
-	struct error err;
+	struct rlmd_error err;
 
 	session->command = command;
 	session->notes = json_array();
@@ -147,7 +147,8 @@ bool session_begin(struct session *session, const struct session_command *comman
 
 /* --- open ----------------------------------------------------------------------- */
 
-bool session_open_output(struct session *session, enum output_form otherwise, struct error *err)
+bool session_open_output(struct session *session, enum output_form otherwise,
+			 struct rlmd_error *err)
 {
 	const struct config *config = &session->config;
 	enum output_form form = config->jsonl  ? OUTPUT_JSONL
@@ -155,7 +156,7 @@ bool session_open_output(struct session *session, enum output_form otherwise, st
 					       : otherwise;
 
 	if (config->json && config->jsonl)
-		return error_set(err, ERROR_USAGE, "--json and --jsonl exclude each other");
+		return error_set(err, RLMD_ERROR_USAGE, "--json and --jsonl exclude each other");
 	session->output = output_new(form, config->output, config->trace, err);
 	return session->output;
 }
@@ -166,7 +167,7 @@ static bool unnamed_provider(const struct session *session)
 	return !config_given(&session->config, OPTION_provider) && !session->config.replay;
 }
 
-static bool open_llm(struct session *session, struct error *err)
+static bool open_llm(struct session *session, struct rlmd_error *err)
 {
 	const struct config *config = &session->config;
 	struct llm_config settings = {
@@ -190,7 +191,7 @@ static bool open_llm(struct session *session, struct error *err)
 }
 
 /* A limit that somebody asked for is kept or refused; one that nobody asked for may be lifted. */
-bool session_check_price(struct session *session, const char *model, struct error *err)
+bool session_check_price(struct session *session, const char *model, struct rlmd_error *err)
 {
 	int64_t cost;
 
@@ -199,7 +200,7 @@ bool session_check_price(struct session *session, const char *model, struct erro
 		return true;
 	if (config_given(&session->config, OPTION_max_cost))
 		return error_set(
-			err, ERROR_USAGE,
+			err, RLMD_ERROR_USAGE,
 			"the price of model '%.100s' is not known, so --max-cost cannot be "
 			"kept: leave the limit out, or give --price-table a file like "
 			"{\"%.100s\": {\"input_cost_per_token\": 2e-06, "
@@ -211,20 +212,20 @@ bool session_check_price(struct session *session, const char *model, struct erro
 }
 
 /* With nothing to spend a run cannot so much as begin with a model that has a price. */
-static bool check_free(const struct session *session, const char *model, struct error *err)
+static bool check_free(const struct session *session, const char *model, struct rlmd_error *err)
 {
 	int64_t cost;
 
 	if (session->settings.limits.cost || session->config.dry_run ||
 	    !llm_price(session->llm, model, 1, 1, &cost) || !cost)
 		return true;
-	return error_set(err, ERROR_BUDGET,
+	return error_set(err, RLMD_ERROR_BUDGET,
 			 "model '%.100s' has a price, and --max-cost 0 allows only what is free: "
 			 "choose a local model, or allow an amount",
 			 model);
 }
 
-static bool check_prices(struct session *session, struct error *err)
+static bool check_prices(struct session *session, struct rlmd_error *err)
 {
 	const struct engine_config *settings = &session->settings;
 	const char *root = settings->model ? settings->model : llm_default_model(session->llm);
@@ -234,23 +235,23 @@ static bool check_prices(struct session *session, struct error *err)
 	       session_check_price(session, subcall, err) && check_free(session, root, err);
 }
 
-bool session_open(struct session *session, struct error *err)
+bool session_open(struct session *session, struct rlmd_error *err)
 {
 	session->base = loop_new();
 	if (!session->base)
-		return error_set(err, ERROR_INTERNAL, "cannot make an event loop");
+		return error_set(err, RLMD_ERROR_INTERNAL, "cannot make an event loop");
 	return open_llm(session, err) && check_prices(session, err);
 }
 
-bool session_check_signals(struct session *session, struct error *err)
+bool session_check_signals(struct session *session, struct rlmd_error *err)
 {
 	if (!interrupt_count())
 		return true;
 	session->signal = interrupt_signal();
-	return error_set(err, ERROR_CANCELLED, "stopped before anything was begun");
+	return error_set(err, RLMD_ERROR_CANCELLED, "stopped before anything was begun");
 }
 
-bool session_spend_time(struct session *session, struct error *err)
+bool session_spend_time(struct session *session, struct rlmd_error *err)
 {
 	int64_t left = session->time.deadline - clock_ms();
 	char allowed[16];
@@ -258,14 +259,14 @@ bool session_spend_time(struct session *session, struct error *err)
 	clock_format(session->time.allowed, allowed);
 	session->settings.limits.time_ms = left;
 	return left > 0 ||
-	       error_set(err, ERROR_BUDGET,
+	       error_set(err, RLMD_ERROR_BUDGET,
 			 "reading the input took all of the %s that --max-time allows", allowed);
 }
 
-bool session_open_sandbox(struct session *session, struct error *err)
+bool session_open_sandbox(struct session *session, struct rlmd_error *err)
 {
 	json_auto_t *report = NULL;
-	struct error reason;
+	struct rlmd_error reason;
 
 	progress_show("starting a worker");
 	session->sandbox = isolation_open(session->base, &session->config, err);
@@ -333,7 +334,7 @@ static struct status_options status_options(const struct session *session)
 	};
 }
 
-bool session_wait(struct session *session, const struct session_work *work, struct error *err)
+bool session_wait(struct session *session, const struct session_work *work, struct rlmd_error *err)
 {
 	struct status_options options = status_options(session);
 
@@ -348,9 +349,9 @@ bool session_wait(struct session *session, const struct session_work *work, stru
 	else if (session->over)
 		return true;
 	else if (session->signal)
-		error_set(err, ERROR_CANCELLED, "stopped before there was a result");
+		error_set(err, RLMD_ERROR_CANCELLED, "stopped before there was a result");
 	else
-		error_set(err, ERROR_INTERNAL, "nothing is left to wait for");
+		error_set(err, RLMD_ERROR_INTERNAL, "nothing is left to wait for");
 	return false;
 }
 
@@ -398,7 +399,7 @@ int session_report(struct session *session, const struct session_result *result)
 	struct status_options options = status_options(session);
 
 	if (!printed && output_reader_gone(session->output))
-		return error_exit_status(ERROR_INTERNAL);
+		return rlmd_error_exit_status(RLMD_ERROR_INTERNAL);
 	if (result->work)
 		status_summary(result->object, session->notes,
 			       session->signal   ? "interrupted after"
@@ -407,12 +408,14 @@ int session_report(struct session *session, const struct session_result *result)
 			       result->work, &options);
 	if (!printed) {
 		tell_error("%s", session->broken.text);
-		return session->broken.kind == ERROR_CANCELLED ? 128 + interrupt_signal()
-							       : error_exit_status(ERROR_INTERNAL);
+		return session->broken.kind == RLMD_ERROR_CANCELLED
+			       ? 128 + interrupt_signal()
+			       : rlmd_error_exit_status(RLMD_ERROR_INTERNAL);
 	}
 	if (result->failure)
 		tell_error("%s", result->failure->text);
-	if (result->failure && result->failure->kind == ERROR_NETWORK && unnamed_provider(session))
+	if (result->failure && result->failure->kind == RLMD_ERROR_NETWORK &&
+	    unnamed_provider(session))
 		tell("no provider was named, so %s was asked: -p openai and -p anthropic ask "
 		     "others, with their keys in OPENAI_API_KEY and ANTHROPIC_API_KEY",
 		     session->config.provider);
@@ -423,7 +426,7 @@ int session_show(struct session *session, const json_t *object, struct rlmd_text
 {
 	const struct config *config = &session->config;
 	auto_evbuffer struct evbuffer *line = evbuffer_new();
-	struct error err;
+	struct rlmd_error err;
 
 	json_write_line(object, line);
 	if (output_text(session->output, config->json || config->jsonl ? text_in(line) : text,
@@ -431,7 +434,7 @@ int session_show(struct session *session, const json_t *object, struct rlmd_text
 	    output_commit(session->output, &err))
 		return 0;
 	tell_error("%s", err.text);
-	return error_exit_status(err.kind);
+	return rlmd_error_exit_status(err.kind);
 }
 
 void session_done(struct session *session)

@@ -57,7 +57,7 @@ struct session {
 	struct status *status;            /* owned */
 	int signal;                       /* that ended or shortened the work, or 0 */
 	bool over;                        /* the work told its end */
-	struct error broken;              /* why the output could not be written */
+	struct rlmd_error broken;         /* why the output could not be written */
 };
 
 /*
@@ -68,33 +68,34 @@ bool session_begin(struct session *, const struct session_command *, int argc, c
 		   int *ret_first, int *ret_status);
 
 /* Says what is wrong with the command line or the input; returns the exit status. */
-int session_refuse(const struct session *, const struct error *);
+int session_refuse(const struct session *, const struct rlmd_error *);
 
 /* A result that is always an object is no OUTPUT_ANSWER. */
-bool session_open_output(struct session *, enum output_form otherwise, struct error *);
+bool session_open_output(struct session *, enum output_form otherwise, struct rlmd_error *);
 
 /* The loop and the model, which has to have a price where a limit on the cost was asked for. */
-bool session_open(struct session *, struct error *);
+bool session_open(struct session *, struct rlmd_error *);
 
 /* Likewise of one more model that will be asked. */
-bool session_check_price(struct session *, const char *model, struct error *);
+bool session_check_price(struct session *, const char *model, struct rlmd_error *);
 
-/* ERROR_CANCELLED where a signal came meanwhile. */
-bool session_open_sandbox(struct session *, struct error *);
+/* RLMD_ERROR_CANCELLED where a signal came meanwhile. */
+bool session_open_sandbox(struct session *, struct rlmd_error *);
 
-/* The input is there: what remains of the time is the work's. ERROR_BUDGET where that is none. */
-bool session_spend_time(struct session *, struct error *);
+/* The input is there: what remains of the time is the work's. RLMD_ERROR_BUDGET where that is none.
+ */
+bool session_spend_time(struct session *, struct rlmd_error *);
 
-/* ERROR_CANCELLED where a signal came before there was any work that could be told of it; in place
- * of what that made fail, if anything. Else true. */
-bool session_check_signals(struct session *, struct error *);
+/* RLMD_ERROR_CANCELLED where a signal came before there was any work that could be told of it; in
+ * place of what that made fail, if anything. Else true. */
+bool session_check_signals(struct session *, struct rlmd_error *);
 
 /* Warns of `notes`, and of what the model's settings gave cause for; they are then in its notes. */
 void session_note(struct session *, const json_t *notes);
 
 /* Until session_leave(). False where that did not come: stopped by a second signal, or because
  * nobody reads the output. */
-bool session_wait(struct session *, const struct session_work *, struct error *);
+bool session_wait(struct session *, const struct session_work *, struct rlmd_error *);
 void session_leave(struct session *);
 
 /* One event of the work, to whoever is shown events. */
@@ -107,8 +108,8 @@ struct session_result {
 	json_t *object;          /* lent; NULL: nothing is to be printed */
 	struct rlmd_text answer; /* what OUTPUT_ANSWER prints; no bytes (NULL): nothing */
 	const char *work; /* "4 turns", for the summary; NULL: nothing was begun, there is none */
-	const struct error *failure; /* NULL: none */
-	int status;                  /* the exit status, signals aside */
+	const struct rlmd_error *failure; /* NULL: none */
+	int status;                       /* the exit status, signals aside */
 };
 
 /* Prints it, and says how it went. Returns the exit status. */

@@ -77,7 +77,7 @@ static void take_mode(int fd, const struct stat *old)
 	fchmod(fd, mode);
 }
 
-struct sink *sink_new(const char *path, bool confidential, struct error *err)
+struct sink *sink_new(const char *path, bool confidential, struct rlmd_error *err)
 {
 	bool standard = !path || !strcmp(path, "-");
 	struct sink *sink = xcalloc(1, sizeof *sink);
@@ -87,7 +87,7 @@ struct sink *sink_new(const char *path, bool confidential, struct error *err)
 
 	sink->path = xstrdup(standard ? "standard output" : path);
 	sink->fd = standard ? STDOUT_FILENO : -1;
-	if (!standard && !file_may_write(path, &st, ERROR_USAGE, err)) {
+	if (!standard && !file_may_write(path, &st, RLMD_ERROR_USAGE, err)) {
 		error_context(err, "cannot write");
 		sink_free(sink);
 		return NULL;
@@ -102,7 +102,7 @@ struct sink *sink_new(const char *path, bool confidential, struct error *err)
 	else if (!standard)
 		open_in_place(sink, &st);
 	if (sink->fd < 0) {
-		error_errno(err, ERROR_USAGE, "cannot write %s", path);
+		error_errno(err, RLMD_ERROR_USAGE, "cannot write %s", path);
 		sink_free(sink);
 		return NULL;
 	}
@@ -124,12 +124,13 @@ void sink_free(struct sink *sink)
 	free(sink);
 }
 
-bool sink_write(struct sink *sink, struct rlmd_text text, struct error *err)
+bool sink_write(struct sink *sink, struct rlmd_text text, struct rlmd_error *err)
 {
 	return file_write_fd(sink->fd, text, err) || error_context(err, "%s", sink->path);
 }
 
-bool sink_feed(struct sink *sink, struct rlmd_text text, int64_t patience_ms, struct error *err)
+bool sink_feed(struct sink *sink, struct rlmd_text text, int64_t patience_ms,
+	       struct rlmd_error *err)
 {
 	return file_feed_fd(sink->fd, text, patience_ms, err) ||
 	       error_context(err, "%s", sink->path);
@@ -150,13 +151,13 @@ static bool give_name(struct sink *sink)
 	return true;
 }
 
-bool sink_commit(struct sink *sink, struct error *err)
+bool sink_commit(struct sink *sink, struct rlmd_error *err)
 {
 	if (sink->in_place)
 		return true;
 	if (fsync(sink->fd) || (!sink->temporary && !give_name(sink)) ||
 	    rename(sink->temporary, sink->path))
-		return error_errno(err, ERROR_INTERNAL, "cannot write %s", sink->path);
+		return error_errno(err, RLMD_ERROR_INTERNAL, "cannot write %s", sink->path);
 	free(take_pointer(&sink->temporary));
 	return true;
 }

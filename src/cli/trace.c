@@ -35,7 +35,7 @@ struct options {
 };
 
 /* `options` is zero before it. */
-static bool read_options(int argc, char **argv, struct options *options, struct error *err)
+static bool read_options(int argc, char **argv, struct options *options, struct rlmd_error *err)
 {
 	static const struct option names[] = {{"json", no_argument, NULL, 'j'},
 					      {"text", no_argument, NULL, 't'},
@@ -61,16 +61,16 @@ static bool read_options(int argc, char **argv, struct options *options, struct 
 			options->form = FORM_HELP;
 			return true;
 		default:
-			return error_set(err, ERROR_USAGE, "trace has no option '%s'",
+			return error_set(err, RLMD_ERROR_USAGE, "trace has no option '%s'",
 					 argv[optind - 1]);
 		}
 	if (argc - optind != 1)
-		return error_set(err, ERROR_USAGE, "trace needs one FILE");
+		return error_set(err, RLMD_ERROR_USAGE, "trace needs one FILE");
 	options->path = argv[optind];
 	return true;
 }
 
-static json_t *tree_from_stdin(struct error *err)
+static json_t *tree_from_stdin(struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *lines = evbuffer_new();
 	char piece[1 << 16];
@@ -85,7 +85,7 @@ static json_t *tree_from_stdin(struct error *err)
 	} while (got && evbuffer_get_length(lines) <= TREE_TRACE_MAX);
 	if (!got)
 		return tree_from_lines(text_in(lines), "standard input", err);
-	error_set(err, ERROR_INPUT, "the trace is larger than %zu bytes", TREE_TRACE_MAX);
+	error_set(err, RLMD_ERROR_INPUT, "the trace is larger than %zu bytes", TREE_TRACE_MAX);
 	return NULL;
 }
 
@@ -105,11 +105,11 @@ int cmd_trace(int argc, char **argv)
 {
 	struct options options = {0};
 	json_auto_t *tree = NULL;
-	struct error err;
+	struct rlmd_error err;
 
 	if (!read_options(argc, argv, &options, &err)) {
 		tell_error("%s; see 'rlmd help trace'", err.text);
-		return error_exit_status(err.kind);
+		return rlmd_error_exit_status(err.kind);
 	}
 	if (options.form == FORM_HELP)
 		return print_text(text_of(usage));
@@ -117,7 +117,7 @@ int cmd_trace(int argc, char **argv)
 					 : tree_from_stdin(&err);
 	if (!tree) {
 		tell_error("%s", err.text);
-		return error_exit_status(err.kind);
+		return rlmd_error_exit_status(err.kind);
 	}
 	return show(tree, &options);
 }

@@ -181,7 +181,7 @@ static bool may_wait_for_more(const struct ask *ask, int64_t wanted, int64_t fit
 }
 
 /* The reason why an answer is forced is told already; what the purse lacks for it is not. */
-static void tell_shortage(const struct ask *ask, struct error *err)
+static void tell_shortage(const struct ask *ask, struct rlmd_error *err)
 {
 	struct budget_amount left = budget_remaining(ask->options.caller->budget), needed;
 	char has[32], needs[32];
@@ -190,9 +190,10 @@ static void tell_shortage(const struct ask *ask, struct error *err)
 	money_format(left.cost, has);
 	money_format(needed.cost, needs);
 	if (needed.cost > left.cost)
-		error_set(err, ERROR_BUDGET, "the request may cost %s, and %s is left", needs, has);
+		error_set(err, RLMD_ERROR_BUDGET, "the request may cost %s, and %s is left", needs,
+			  has);
 	else if (needed.tokens > left.tokens)
-		error_set(err, ERROR_BUDGET,
+		error_set(err, RLMD_ERROR_BUDGET,
 			  "the request may take %" PRId64 " tokens, and %" PRId64 " are left",
 			  needed.tokens, left.tokens);
 }
@@ -210,7 +211,7 @@ static void settle_reserve(const struct ask *ask)
 		reserve_adjust(reserve);
 }
 
-static bool ask_reserve(struct ask *ask, struct error *err)
+static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
 {
 	struct llm_request *request = &ask->options.request;
 	struct budget *budget = ask->options.caller->budget;
@@ -228,7 +229,7 @@ static bool ask_reserve(struct ask *ask, struct error *err)
 	ask->lowered = request->max_tokens < fits;
 	if (!most(ask, request->max_tokens, &amount) &&
 	    budget_limits(budget)->cost != BUDGET_UNLIMITED)
-		return error_set(err, ERROR_BUDGET,
+		return error_set(err, RLMD_ERROR_BUDGET,
 				 "the price of model '%s' is not known, so the limit on "
 				 "cost cannot be kept",
 				 request->model);
@@ -239,7 +240,7 @@ static bool ask_reserve(struct ask *ask, struct error *err)
 }
 
 /* A retry is the same call; the forced answer is what the last call is kept for. */
-static bool ask_admit(struct ask *ask, struct error *err)
+static bool ask_admit(struct ask *ask, struct rlmd_error *err)
 {
 	return ask->cut || ask->options.request.kind == LLM_FORCED ||
 	       budget_admit_call(ask->options.caller->budget, err);
@@ -334,7 +335,7 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 
 /* Turns that were answered are recorded by their run; all else that was sent is, here. */
 static void ask_record(const struct ask *ask, const struct llm_response *response,
-		       const struct error *err)
+		       const struct rlmd_error *err)
 {
 	const struct llm_request *request = &ask->options.request;
 
@@ -387,7 +388,8 @@ static void retry_waiting(struct room *room, const struct caller *caller)
 
 /* The end of the call, in whatever way. Of one that was made again the first reply stands, cut as
  * it is, where the second attempt gave none. */
-static void ask_end(struct ask *ask, const struct llm_response *response, const struct error *err)
+static void ask_end(struct ask *ask, const struct llm_response *response,
+		    const struct rlmd_error *err)
 {
 	ask_done_fn *done = ask->done;
 	void *owner = ask->owner;
@@ -408,7 +410,7 @@ static void ask_end(struct ask *ask, const struct llm_response *response, const 
 	cut_reply_free(cut);
 }
 
-static void on_llm(void *owner, const struct llm_response *response, const struct error *err)
+static void on_llm(void *owner, const struct llm_response *response, const struct rlmd_error *err)
 {
 	struct ask *ask = owner;
 
@@ -431,7 +433,7 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 static void on_ticket(void *owner)
 {
 	struct ask *ask = owner;
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	if (ask_reserve(ask, &err) && ask_admit(ask, &err)) {
 		ask->room->calls_in_flight++;
@@ -467,7 +469,7 @@ struct ask *ask_start(struct room *room, const struct ask_options *options, ask_
 
 struct llm_usage ask_cancel(struct ask *ask)
 {
-	struct error err = {.kind = ERROR_CANCELLED, .text = "cancelled"};
+	struct rlmd_error err = {.kind = RLMD_ERROR_CANCELLED, .text = "cancelled"};
 	struct llm_response response = {.cost_known = true};
 	int64_t price;
 

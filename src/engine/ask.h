@@ -45,7 +45,8 @@ struct ask_options {
 enum { ASK_TURN = -1 };
 
 /* `response` is lent and holds usage and cost also where `err` is set. */
-typedef void ask_done_fn(void *owner, const struct llm_response *response, const struct error *err);
+typedef void ask_done_fn(void *owner, const struct llm_response *response,
+			 const struct rlmd_error *err);
 
 /* Never calls back before it returns. */
 struct ask *ask_start(struct room *, const struct ask_options *, ask_done_fn *, void *owner);

@@ -49,11 +49,11 @@ static json_t *warnings_of(struct engine *engine)
 }
 
 static json_t *result_object(struct engine *engine, const struct run_result *run,
-			     const struct error *err)
+			     const struct rlmd_error *err)
 {
 	json_t *object = json_pack(
 		"{s:s, s:b, s:o, s:O, s:o, s:o, s:o, s:s}", "event", "result", "success",
-		err->kind == ERROR_NONE, "output", json_from_text(run->answer), "trace",
+		err->kind == RLMD_ERROR_NONE, "output", json_from_text(run->answer), "trace",
 		trace_tree(engine->room.trace), "usage", result_usage(run_budget(engine->root)),
 		"warnings", warnings_of(engine), "sandbox", sandbox_report(engine->room.sandbox),
 		"stopReason", stop_name(run->stop));
@@ -77,10 +77,10 @@ static void on_root(void *owner, const struct run_result *run)
 	};
 
 	if (run->forced && engine->config.strict && run->stop != STOP_INTERRUPTED) {
-		error_set(&result.error, ERROR_BUDGET,
+		error_set(&result.error, RLMD_ERROR_BUDGET,
 			  "the answer was forced (%s), and --strict takes that for a failure",
 			  stop_name(run->stop));
-		result.failure = ERROR_BUDGET;
+		result.failure = RLMD_ERROR_BUDGET;
 	}
 	result.object = result_object(engine, run, &result.error);
 	result.output = json_get_text(result.object, "output");
@@ -148,7 +148,7 @@ struct engine_status engine_status(const struct engine *engine)
 	return status;
 }
 
-void engine_stop(struct engine *engine, const struct error *err)
+void engine_stop(struct engine *engine, const struct rlmd_error *err)
 {
 	run_stop(engine->root, err);
 }

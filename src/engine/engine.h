@@ -35,7 +35,7 @@ struct engine_config {
 	int max_workers;    /* workers that compute at once; those that wait for a sub-run don't */
 	int downgrade;      /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
 	int64_t grace_ms;   /* for the forced answer after an interruption */
-	bool strict;        /* a forced answer is a failure (ERROR_BUDGET) */
+	bool strict;        /* a forced answer is a failure (RLMD_ERROR_BUDGET) */
 	/* Of one reply, in tokens; 0: as usual (engine/ask.h). */
 	int64_t max_output_tokens;
 	/* Of all calls that bring none; its strings are lent for good. */
@@ -44,8 +44,8 @@ struct engine_config {
 
 /* `object` is the result object of interface (success, output, trace, usage, warnings, ...). */
 struct engine_result {
-	enum error_kind failure; /* ERROR_NONE: success */
-	struct error error;      /* where it failed */
+	enum rlmd_error_kind failure; /* RLMD_ERROR_NONE: success */
+	struct rlmd_error error;      /* where it failed */
 	struct rlmd_text
 		output; /* the answer; may stand beside a failure (interrupted, --strict) */
 	bool forced;
@@ -83,7 +83,7 @@ struct engine_status engine_status(const struct engine *);
 
 /* Ends at once, with no answer: what was used is counted, calls in flight by their estimate. The
  * result, whose error is `err`, comes before this returns. For an engine that has told none. */
-void engine_stop(struct engine *, const struct error *err);
+void engine_stop(struct engine *, const struct rlmd_error *err);
 
 /* What --dry-run shows: the first request, its token and worst-case cost estimate; new. */
 json_t *engine_dry_run(struct llm *, const struct engine_config *, struct rlmd_text task,

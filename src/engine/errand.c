@@ -148,18 +148,18 @@ void errand_done(struct errand *errand)
 }
 
 /* A call that had to end with the account's time is refused by the account. */
-static enum error_kind kind_of(const struct slot *slot)
+static enum rlmd_error_kind kind_of(const struct slot *slot)
 {
 	bool over = !budget_remaining_ms(slot->errand->caller->budget);
 
-	return slot->error == ERROR_TIMEOUT && over ? ERROR_BUDGET : slot->error;
+	return slot->error == RLMD_ERROR_TIMEOUT && over ? RLMD_ERROR_BUDGET : slot->error;
 }
 
-static enum rlmd_plan_error_kind plan_error(enum error_kind kind)
+static enum rlmd_plan_error_kind plan_error(enum rlmd_error_kind kind)
 {
-	if (kind == ERROR_TIMEOUT)
+	if (kind == RLMD_ERROR_TIMEOUT)
 		return RLMD_PLAN_ERROR_TIMEOUT;
-	return kind == ERROR_BUDGET ? RLMD_PLAN_ERROR_BUDGET : RLMD_PLAN_ERROR_OPERATION;
+	return kind == RLMD_ERROR_BUDGET ? RLMD_PLAN_ERROR_BUDGET : RLMD_PLAN_ERROR_OPERATION;
 }
 
 void errand_on_slot(struct slot *slot)
@@ -175,7 +175,7 @@ void errand_on_slot(struct slot *slot)
 	}
 	if (slot->failed) {
 		answer.error = plan_error(kind_of(slot));
-		answer.error_name = error_name(kind_of(slot));
+		answer.error_name = rlmd_error_name(kind_of(slot));
 		answer.message = value;
 	} else {
 		answer.response = (struct rlmd_text){value, slot->value_size};

@@ -23,7 +23,8 @@ struct plan_run {
 	struct errand errand;
 	bool tolerant; /* an operation that fails is no failure of the plan */
 	bool stopped;
-	struct error failed; /* the first operation that did, but for those that it took with it */
+	struct rlmd_error
+		failed; /* the first operation that did, but for those that it took with it */
 	engine_event_fn *event;
 	plan_run_done_fn *done;
 	void *owner;
@@ -52,18 +53,18 @@ static void on_log(void *owner, const struct rlmd_plan_event *event)
 	record_plan(plan_run->room.trace, plan_run->id, event);
 }
 
-static enum error_kind kind_of(const struct rlmd_plan_result *result)
+static enum rlmd_error_kind kind_of(const struct rlmd_plan_result *result)
 {
 	const struct slot *slot = result->operation->owner;
 
 	switch (result->error) {
 	case RLMD_PLAN_ERROR_TIMEOUT:
-		return ERROR_TIMEOUT;
+		return RLMD_ERROR_TIMEOUT;
 	case RLMD_PLAN_ERROR_BUDGET:
-		return ERROR_BUDGET;
+		return RLMD_ERROR_BUDGET;
 	case RLMD_PLAN_ERROR_INPUT:
 	case RLMD_PLAN_ERROR_PLAN:
-		return ERROR_INPUT;
+		return RLMD_ERROR_INPUT;
 	case RLMD_PLAN_ERROR_OPERATION:
 		return slot->error;
 	case RLMD_PLAN_OK:
@@ -72,13 +73,13 @@ static enum error_kind kind_of(const struct rlmd_plan_result *result)
 	case RLMD_PLAN_ERROR_ALL_FAILED:
 		break;
 	}
-	return ERROR_NONE;
+	return RLMD_ERROR_NONE;
 }
 
 static void on_result(void *owner, const struct rlmd_plan_result *result)
 {
 	struct plan_run *plan_run = owner;
-	enum error_kind kind = kind_of(result);
+	enum rlmd_error_kind kind = kind_of(result);
 
 	if (!plan_run->failed.kind && kind)
 		error_set(&plan_run->failed, kind, "operation \"%s\" failed: %s",
@@ -86,13 +87,13 @@ static void on_result(void *owner, const struct rlmd_plan_result *result)
 }
 
 /* One success is enough of alternatives, and where errors are no reason to stop. */
-static struct error failure_of(const struct plan_run *plan_run,
-			       const struct rlmd_plan_summary *summary)
+static struct rlmd_error failure_of(const struct plan_run *plan_run,
+				    const struct rlmd_plan_summary *summary)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	if (summary->error == RLMD_PLAN_ERROR_CANCELLED)
-		error_set(&err, ERROR_CANCELLED, "the plan was cancelled");
+		error_set(&err, RLMD_ERROR_CANCELLED, "the plan was cancelled");
 	else if (summary->error == RLMD_PLAN_ERROR_ALL_FAILED)
 		error_set(&err, plan_run->failed.kind, "%s", summary->message);
 	else if (summary->winner == RLMD_PLAN_NOBODY && !(plan_run->tolerant && summary->succeeded))

@@ -13,8 +13,8 @@
 
 /* `object` is what `rlmd plan` prints: report_execution()'s, with usage, warnings and sandbox. */
 struct plan_run_result {
-	enum error_kind failure;                 /* ERROR_NONE: success; ERROR_CANCELLED: stopped */
-	struct error error;                      /* why the plan as a whole did not succeed */
+	enum rlmd_error_kind failure; /* RLMD_ERROR_NONE: success; RLMD_ERROR_CANCELLED: stopped */
+	struct rlmd_error error;      /* why the plan as a whole did not succeed */
 	const struct rlmd_plan_metrics *metrics; /* lent */
 	json_t *object;                          /* lent */
 };

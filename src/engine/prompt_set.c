@@ -140,7 +140,7 @@ static bool knows(int values, struct rlmd_text name)
 	return false;
 }
 
-static bool unknown_placeholder(size_t prompt, struct rlmd_text name, struct error *err)
+static bool unknown_placeholder(size_t prompt, struct rlmd_text name, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *known = evbuffer_new();
 	auto_free char *list = NULL;
@@ -150,20 +150,20 @@ static bool unknown_placeholder(size_t prompt, struct rlmd_text name, struct err
 			evbuffer_add_printf(known, "%s%s", evbuffer_get_length(known) ? ", " : "",
 					    placeholders[i].name);
 	list = text_drain(known, NULL);
-	return error_set(err, ERROR_USAGE, "there is no {{%.*s}} for it; %s%s",
+	return error_set(err, RLMD_ERROR_USAGE, "there is no {{%.*s}} for it; %s%s",
 			 (int)(name.size < 40 ? name.size : 40), name.bytes,
 			 *list ? "there are " : "it has no placeholders", list);
 }
 
 /* Each {{name}} is one that the prompt may use. */
-static bool check_placeholders(size_t prompt, struct rlmd_text text, struct error *err)
+static bool check_placeholders(size_t prompt, struct rlmd_text text, struct rlmd_error *err)
 {
 	const char *at = text.bytes, *open, *close;
 
 	for (; (open = strstr(at, "{{")); at = close + 2) {
 		close = strstr(open, "}}");
 		if (!close)
-			return error_set(err, ERROR_USAGE, "a {{ has no }} after it");
+			return error_set(err, RLMD_ERROR_USAGE, "a {{ has no }} after it");
 		if (!knows(prompts[prompt].values, text_from(open + 2, (size_t)(close - open - 2))))
 			return unknown_placeholder(
 				prompt, text_from(open + 2, (size_t)(close - open - 2)), err);
@@ -171,27 +171,27 @@ static bool check_placeholders(size_t prompt, struct rlmd_text text, struct erro
 	return true;
 }
 
-static bool check_text(size_t prompt, struct rlmd_text text, struct error *err)
+static bool check_text(size_t prompt, struct rlmd_text text, struct rlmd_error *err)
 {
 	if (memchr(text.bytes, '\0', text.size) || !text_is_utf8(text))
-		return error_set(err, ERROR_USAGE, "it is no text in UTF-8");
+		return error_set(err, RLMD_ERROR_USAGE, "it is no text in UTF-8");
 	return check_placeholders(prompt, text, err);
 }
 
-static bool unknown_file(const char *file, struct error *err)
+static bool unknown_file(const char *file, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *known = evbuffer_new();
 	auto_free char *list = NULL;
 
 	list_prompts(known);
 	list = text_drain(known, NULL);
-	return error_set(err, ERROR_USAGE,
+	return error_set(err, RLMD_ERROR_USAGE,
 			 "it has a file %.60s, which is no prompt; there are %s, each with " SUFFIX
 			 " behind its name",
 			 file, list);
 }
 
-static bool read_file(struct prompt_set *set, const char *file, struct error *err)
+static bool read_file(struct prompt_set *set, const char *file, struct rlmd_error *err)
 {
 	auto_free char *path = xasprintf("%s/%s", set->name, file);
 	size_t stem = strlen(file), prompt, size;
@@ -208,17 +208,17 @@ static bool read_file(struct prompt_set *set, const char *file, struct error *er
 	return check_text(prompt, set->texts[prompt], err) || error_context(err, "%s", file);
 }
 
-static bool read_files(struct prompt_set *set, DIR *directory, struct error *err)
+static bool read_files(struct prompt_set *set, DIR *directory, struct rlmd_error *err)
 {
 	const struct dirent *entry;
 
 	while ((errno = 0, entry = readdir(directory)))
 		if (*entry->d_name != '.' && !read_file(set, entry->d_name, err))
 			return false;
-	return !errno || error_errno(err, ERROR_USAGE, "cannot read it");
+	return !errno || error_errno(err, RLMD_ERROR_USAGE, "cannot read it");
 }
 
-static struct prompt_set *read_directory(const char *path, DIR *directory, struct error *err)
+static struct prompt_set *read_directory(const char *path, DIR *directory, struct rlmd_error *err)
 {
 	struct prompt_set *set = xcalloc(1, sizeof *set);
 
@@ -227,12 +227,12 @@ static struct prompt_set *read_directory(const char *path, DIR *directory, struc
 	if (read_files(set, directory, err))
 		return set;
 	error_context(err, "the prompts in %.200s", path);
-	err->kind = ERROR_USAGE;
+	err->kind = RLMD_ERROR_USAGE;
 	prompt_set_free(set);
 	return NULL;
 }
 
-static bool no_profile(const char *name, struct error *err)
+static bool no_profile(const char *name, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *known = evbuffer_new();
 	auto_free char *list = NULL;
@@ -240,13 +240,13 @@ static bool no_profile(const char *name, struct error *err)
 	for (const struct prompt_set *set = prompt_shipped; set->name; set++)
 		evbuffer_add_printf(known, "%s%s", set == prompt_shipped ? "" : ", ", set->name);
 	list = text_drain(known, NULL);
-	return error_errno(err, ERROR_USAGE,
+	return error_errno(err, RLMD_ERROR_USAGE,
 			   "there is no prompt profile '%.200s' (there are: %s), and no directory "
 			   "of that name can be read",
 			   name, list);
 }
 
-const struct prompt_set *prompt_set_open(const char *name, struct error *err)
+const struct prompt_set *prompt_set_open(const char *name, struct rlmd_error *err)
 {
 	const struct prompt_set *set = prompt_shipped;
 	DIR *directory;

@@ -23,8 +23,8 @@ struct prompt_set {
 		texts[PROMPT_COUNT]; /* NUL-terminated; those of the default one are static */
 };
 
-/* The profile of that name, or else the directory. To be freed; NULL: ERROR_USAGE says why. */
-const struct prompt_set *prompt_set_open(const char *name, struct error *);
+/* The profile of that name, or else the directory. To be freed; NULL: RLMD_ERROR_USAGE says why. */
+const struct prompt_set *prompt_set_open(const char *name, struct rlmd_error *);
 void prompt_set_free(const struct prompt_set *); /* NULL and shipped ones are fine */
 
 /* The shipped one that suits a model with a window of so many tokens. Static. */

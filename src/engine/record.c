@@ -97,7 +97,7 @@ void record_iteration(struct trace *trace, const char *run, int index)
 
 void record_call(struct trace *trace, const char *run, int index, const char *reason,
 		 const struct llm_request *request, const struct llm_response *reply,
-		 const struct error *err)
+		 const struct rlmd_error *err)
 {
 	struct rlmd_text prompt = request->messages[request->message_count - 1].text;
 

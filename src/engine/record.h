@@ -33,7 +33,8 @@ void record_iteration(struct trace *, const char *run, int index);
  * calls in the order they were made; ASK_TURN stands for a turn. `reason` is why it stands in for a
  * sub-run, or NULL. */
 void record_call(struct trace *, const char *run, int index, const char *reason,
-		 const struct llm_request *, const struct llm_response *, const struct error *err);
+		 const struct llm_request *, const struct llm_response *,
+		 const struct rlmd_error *err);
 
 /* A model call waits, for its provider is busy. `index` as above. */
 void record_wait(struct trace *, const char *run, int index, const struct llm_request *,
@@ -55,7 +56,7 @@ struct record_ending {
 	struct rlmd_text answer;
 	const char *source;
 	enum stop_reason stop;
-	const struct error *error; /* of kind ERROR_NONE: there is an answer */
+	const struct rlmd_error *error; /* of kind RLMD_ERROR_NONE: there is an answer */
 };
 
 void record_end(struct trace *, const char *run, bool root, const struct record_ending *,

@@ -30,10 +30,11 @@ json_t *result_usage(const struct budget *budget)
 	return object;
 }
 
-json_t *result_error(const struct error *err, const char *provider)
+json_t *result_error(const struct rlmd_error *err, const char *provider)
 {
-	json_t *object = json_pack("{s:s, s:o, s:s*}", "kind", error_name(err->kind), "message",
-				   json_from_text(text_of(err->text)), "provider", provider);
+	json_t *object = json_pack("{s:s, s:o, s:s*}", "kind", rlmd_error_name(err->kind),
+				   "message", json_from_text(text_of(err->text)), "provider",
+				   provider);
 
 	if (err->http_status)
 		json_object_set_new(object, "httpStatus", json_integer(err->http_status));

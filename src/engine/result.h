@@ -15,4 +15,4 @@ json_t *result_cost(bool known, int64_t pico);
 json_t *result_usage(const struct budget *);
 
 /* The `error` member, new; `provider` is left out where it is NULL. */
-json_t *result_error(const struct error *, const char *provider);
+json_t *result_error(const struct rlmd_error *, const char *provider);

@@ -91,7 +91,7 @@ static enum verdict stand(struct run *run)
 	return final(run, text_from(run->guess, run->guess_size), "final_direct");
 }
 
-static enum verdict fail(struct run *run, const struct error *err)
+static enum verdict fail(struct run *run, const struct rlmd_error *err)
 {
 	enum stop_reason stop = stop_of_error(err->kind);
 
@@ -115,11 +115,11 @@ static enum verdict stop(struct run *run, enum stop_reason reason)
 static enum verdict exhausted(struct run *run, const char *words)
 {
 	enum stop_reason reason = stop_with_words(words);
-	struct error err;
+	struct rlmd_error err;
 
 	if (reason != STOP_FINAL)
 		return stop(run, reason);
-	error_set(&err, ERROR_BUDGET, "%s", words);
+	error_set(&err, RLMD_ERROR_BUDGET, "%s", words);
 	return fail(run, &err);
 }
 
@@ -190,11 +190,11 @@ static enum verdict run_ask(struct run *run)
 	return await(run, RUN_READ);
 }
 
-static enum verdict read_error(struct run *run, const struct error *err)
+static enum verdict read_error(struct run *run, const struct rlmd_error *err)
 {
-	if (err->kind == ERROR_BUDGET)
+	if (err->kind == RLMD_ERROR_BUDGET)
 		return exhausted(run, err->text);
-	if (err->kind != ERROR_CONTEXT_OVERFLOW || !run_say_less(run))
+	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_say_less(run))
 		return fail(run, err);
 	run_ask_model(run, LLM_TURN, ASK_TOKENS_TURN);
 	return await(run, RUN_READ);
@@ -324,9 +324,9 @@ static enum verdict run_judge(struct run *run)
 	return judge_further(run);
 }
 
-static enum verdict fail_forced(struct run *run, const struct error *cause)
+static enum verdict fail_forced(struct run *run, const struct rlmd_error *cause)
 {
-	struct error err = *cause;
+	struct rlmd_error err = *cause;
 
 	error_context(&err, "%s, and no answer could be forced", run->reason);
 	err.kind = stop_error(run->stop);
@@ -337,7 +337,7 @@ static enum verdict fail_forced(struct run *run, const struct error *cause)
 static enum verdict settle(struct run *run, struct rlmd_text text)
 {
 	if (!text.size)
-		return fail_forced(run, &(struct error){.text = "it was empty"});
+		return fail_forced(run, &(struct rlmd_error){.text = "it was empty"});
 	run_warn(run, stop_warning(run->stop));
 	if (run->stop != STOP_INTERRUPTED)
 		run_warn(run, run->reason);
@@ -406,9 +406,9 @@ static enum verdict plead_again(struct run *run)
 	return await(run, RUN_CLOSE);
 }
 
-static enum verdict close_error(struct run *run, const struct error *err)
+static enum verdict close_error(struct run *run, const struct rlmd_error *err)
 {
-	if (err->kind != ERROR_CONTEXT_OVERFLOW || !run_say_short_plea(run))
+	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_say_short_plea(run))
 		return fail_forced(run, err);
 	return plead_again(run);
 }
@@ -419,8 +419,8 @@ static enum verdict close_wordless(struct run *run)
 	if (run_say_plea_for_words(run, run->reply->text))
 		return plead_again(run);
 	if (run->response.only_code)
-		return fail_forced(run, &(struct error){.text = "it was only code"});
-	return fail_forced(run, &(struct error){.text = "it held no answer"});
+		return fail_forced(run, &(struct rlmd_error){.text = "it was only code"});
+	return fail_forced(run, &(struct rlmd_error){.text = "it held no answer"});
 }
 
 static enum verdict run_close(struct run *run)
@@ -496,5 +496,5 @@ void run_give_up(struct run *run, enum stop_reason reason, int64_t deadline)
 void run_force_failed(struct run *run)
 {
 	ask_cancel(take_pointer(&run->ask));
-	fail_forced(run, &(struct error){.text = "its time was over"});
+	fail_forced(run, &(struct rlmd_error){.text = "its time was over"});
 }

@@ -35,7 +35,7 @@ struct run_options {
 /* Lent to the callback. */
 struct run_result {
 	enum stop_reason stop;
-	struct error error;      /* ERROR_NONE: there is an answer */
+	struct rlmd_error error; /* RLMD_ERROR_NONE: there is an answer */
 	struct rlmd_text answer; /* UTF-8; also beside an error, where there is one */
 	bool forced, cut;        /* it was asked for before the run was done; it is not all of it */
 };
@@ -55,7 +55,7 @@ void run_halt(struct run *);
 void run_free(struct run *); /* NULL is fine; no callback follows */
 
 /* Ends like that at once, with what `err` says; the callback comes before this returns. */
-void run_stop(struct run *, const struct error *err);
+void run_stop(struct run *, const struct rlmd_error *err);
 
 struct budget *run_budget(const struct run *);  /* lent */
 const json_t *run_warnings(const struct run *); /* lent array of strings */

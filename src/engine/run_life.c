@@ -26,7 +26,7 @@ static void on_budget_warning(void *owner, const char *text)
 	run_warn(owner, text);
 }
 
-void run_on_ask(void *owner, const struct llm_response *reply, const struct error *err)
+void run_on_ask(void *owner, const struct llm_response *reply, const struct rlmd_error *err)
 {
 	struct run *run = owner;
 
@@ -36,7 +36,7 @@ void run_on_ask(void *owner, const struct llm_response *reply, const struct erro
 	run_drive(run);
 }
 
-static void worker_lost(struct run *run, const struct error *err)
+static void worker_lost(struct run *run, const struct rlmd_error *err)
 {
 	worker_free(take_pointer(&run->worker));
 	run->worker_idle = false;
@@ -61,7 +61,8 @@ void run_on_worker(void *owner, const struct worker_event *event)
 	switch (event->kind) {
 	case WORKER_CALL: /* the block waits for it; we do not */
 		if (run_is_forcing(run)) {
-			worker_lost(run, &(struct error){ERROR_WORKER, 0, "it called too late"});
+			worker_lost(run, &(struct rlmd_error){RLMD_ERROR_WORKER, 0,
+							      "it called too late"});
 			return;
 		}
 		count_call(run, event->call);
@@ -320,7 +321,7 @@ void run_halt(struct run *run)
 	worker_free(take_pointer(&run->worker));
 }
 
-void run_stop(struct run *run, const struct error *err)
+void run_stop(struct run *run, const struct rlmd_error *err)
 {
 	run->stop = STOP_INTERRUPTED;
 	run->error = *err;

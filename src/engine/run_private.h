@@ -69,7 +69,7 @@ struct run {
 	struct worker *worker; /* owned; NULL: none, or not any more */
 	bool worker_idle;
 	bool starting;                /* the worker has not been ready yet */
-	struct error gone;            /* how the last worker ended */
+	struct rlmd_error gone;       /* how the last worker ended */
 	struct ask *ask;              /* owned; the model is being asked */
 	struct subcall_list subcalls; /* owned: the calls of our blocks */
 
@@ -92,14 +92,14 @@ struct run {
 
 	enum run_state state;
 	bool driving;
-	const struct worker_event *event; /* lent while driving, else NULL */
-	const struct llm_response *reply; /* likewise */
-	const struct error *reply_error;  /* likewise; NULL: the call succeeded */
+	const struct worker_event *event;     /* lent while driving, else NULL */
+	const struct llm_response *reply;     /* likewise */
+	const struct rlmd_error *reply_error; /* likewise; NULL: the call succeeded */
 
 	enum stop_reason stop;
 	const char *reason; /* why an answer is forced; static */
 	int64_t deadline;   /* of what is asked now, on clock_ms() */
-	struct error error;
+	struct rlmd_error error;
 	char *guess; /* owned: an answer that the model is asked to confirm; NULL: none */
 	size_t guess_size;
 	char *answer; /* owned; NULL: none */
@@ -164,7 +164,7 @@ void run_tell_reply(struct run *); /* for the next turn: what of it could not be
 void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */
 void run_start_worker(struct run *);
 void run_on_worker(void *run, const struct worker_event *);
-void run_on_ask(void *run, const struct llm_response *, const struct error *);
+void run_on_ask(void *run, const struct llm_response *, const struct rlmd_error *);
 void run_warn(struct run *, const char *text);
 void run_warn_wanted(struct run *, struct rlmd_text traceback); /* of a module, once */
 

@@ -170,7 +170,7 @@ void run_tell_loss(struct run *run)
 	if (run->history.count) /* not of a look that took the worker with it */
 		history_add_note(&run->history,
 				 "the session was lost, and the variables made before");
-	run->gone.kind = ERROR_NONE;
+	run->gone.kind = RLMD_ERROR_NONE;
 }
 
 void run_tell_look(struct run *run, struct rlmd_text code, const struct worker_block *block)

@@ -68,7 +68,7 @@ void slot_done(struct slot *slot)
 	free(take_pointer(&slot->value));
 }
 
-static void slot_fail(struct slot *slot, const struct error *err)
+static void slot_fail(struct slot *slot, const struct rlmd_error *err)
 {
 	slot->failed = true;
 	slot->error = err->kind;
@@ -82,7 +82,7 @@ static void slot_keep(struct slot *slot, struct evbuffer *answer)
 	struct errand *errand = slot->errand;
 	struct caller *caller = errand->caller;
 	size_t size = evbuffer_get_length(answer);
-	struct error err;
+	struct rlmd_error err;
 
 	if (size <= caller->answers_max - caller->answers) {
 		caller->answers += size;
@@ -90,7 +90,7 @@ static void slot_keep(struct slot *slot, struct evbuffer *answer)
 		slot->value = text_drain(answer, &slot->value_size);
 		return;
 	}
-	error_set(&err, ERROR_INPUT,
+	error_set(&err, RLMD_ERROR_INPUT,
 		  "the answers that are waited for may have %zu MiB together, which this one, of "
 		  "%zu bytes, exceeds",
 		  caller->answers_max >> 20, size);
@@ -145,7 +145,7 @@ static void slot_answer(struct slot *slot, struct rlmd_text text)
 				slot->operation->mode == RLMD_OPERATION_RUN, slot->degraded);
 }
 
-static void on_ask(void *owner, const struct llm_response *response, const struct error *err)
+static void on_ask(void *owner, const struct llm_response *response, const struct rlmd_error *err)
 {
 	struct slot *slot = owner;
 	struct room *room = slot->errand->caller->room;
@@ -343,7 +343,7 @@ static void on_seat(void *owner)
 }
 
 /* An operation brings its context as text; a call of code, as a memory file. */
-static bool take_context(struct slot *slot, struct error *err)
+static bool take_context(struct slot *slot, struct rlmd_error *err)
 {
 	struct rlmd_text context = slot->operation->context;
 
@@ -356,7 +356,7 @@ static bool take_context(struct slot *slot, struct error *err)
 static void start_task(struct slot *slot)
 {
 	struct caller *caller = slot->errand->caller;
-	struct error err;
+	struct rlmd_error err;
 
 	if (!take_context(slot, &err)) {
 		slot_fail(slot, &err);

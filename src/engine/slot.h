@@ -57,8 +57,8 @@ struct slot {
 	int64_t started;
 	struct rlmd_plan_usage usage; /* of tokens */
 	bool failed;
-	enum error_kind error; /* where it failed */
-	char *value;           /* owned: the answer, or what went wrong */
+	enum rlmd_error_kind error; /* where it failed */
+	char *value;                /* owned: the answer, or what went wrong */
 	size_t value_size;
 };
 

@@ -87,7 +87,7 @@ static void subcall_answer(struct subcall *subcall)
 {
 	struct worker_slot word = {
 		.failed = subcall->failed,
-		.kind = ERROR_INPUT,
+		.kind = RLMD_ERROR_INPUT,
 		.value = text_from(subcall->word, subcall->word_size),
 		.message = subcall->word,
 	};

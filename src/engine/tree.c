@@ -302,13 +302,13 @@ static void complete_usage(const struct tree *tree, json_t *run)
  * A bad line is forgiven where a run was killed while it wrote it: at the end, without a line feed,
  * and before the first event of the next run that was told to append to the same file.
  */
-static bool feed_lines(struct tree *tree, struct rlmd_text lines, struct error *err)
+static bool feed_lines(struct tree *tree, struct rlmd_text lines, struct rlmd_error *err)
 {
 	const char *stop, *at = lines.bytes, *end = lines.bytes + lines.size;
-	struct error bad = {0};
+	struct rlmd_error bad = {0};
 
 	for (size_t number = 1; (stop = memchr(at, '\n', (size_t)(end - at))); number++) {
-		struct error error = {0};
+		struct rlmd_error error = {0};
 		json_auto_t *event = json_read(text_from(at, (size_t)(stop - at)), EVENT_DEPTH_MAX,
 					       &error);
 
@@ -322,11 +322,11 @@ static bool feed_lines(struct tree *tree, struct rlmd_text lines, struct error *
 		at = stop + 1;
 	}
 	if (bad.kind)
-		return error_set(err, ERROR_INPUT, "%s", bad.text);
+		return error_set(err, RLMD_ERROR_INPUT, "%s", bad.text);
 	return true;
 }
 
-json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct error *err)
+json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct rlmd_error *err)
 {
 	struct tree *tree = tree_new();
 	json_t *root = NULL;
@@ -334,7 +334,7 @@ json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct error *
 	if (!feed_lines(tree, lines, err))
 		error_context(err, "%s", name);
 	else if (!tree->root)
-		error_set(err, ERROR_INPUT, "%s is no trace: it has no \"run\" event", name);
+		error_set(err, RLMD_ERROR_INPUT, "%s is no trace: it has no \"run\" event", name);
 	else
 		root = json_incref(tree->root);
 	if (root)
@@ -343,7 +343,7 @@ json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct error *
 	return root;
 }
 
-json_t *tree_from_file(const char *path, struct error *err)
+json_t *tree_from_file(const char *path, struct rlmd_error *err)
 {
 	size_t size;
 	auto_free char *bytes = file_read(path, TREE_TRACE_MAX, &size, err);

@@ -140,7 +140,7 @@ static void end_repetition(struct reply *reply, struct evbuffer *buffer)
 }
 
 static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least *least,
-		      struct rlmd_text text, struct error *err)
+		      struct rlmd_text text, struct rlmd_error *err)
 {
 	size_t before = evbuffer_get_length(buffer);
 
@@ -148,7 +148,7 @@ static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least
 		return true;
 	text = within_asked(reply, least, text);
 	if (text.size > REPLY_TEXT_MAX - before)
-		return error_set(err, ERROR_BAD_REPLY, "the answer is longer than %d MiB",
+		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer is longer than %d MiB",
 				 REPLY_TEXT_MAX >> 20);
 	if (text.size)
 		evbuffer_add(buffer, text.bytes, text.size);
@@ -163,12 +163,12 @@ void reply_end_repetition(struct reply *reply)
 	end_repetition(reply, reply->thinking);
 }
 
-bool reply_add_text(struct reply *reply, struct rlmd_text text, struct error *err)
+bool reply_add_text(struct reply *reply, struct rlmd_text text, struct rlmd_error *err)
 {
 	return reply_add(reply, reply->text, &reply->text_least, text, err);
 }
 
-bool reply_add_thinking(struct reply *reply, struct rlmd_text text, struct error *err)
+bool reply_add_thinking(struct reply *reply, struct rlmd_text text, struct rlmd_error *err)
 {
 	return reply_add(reply, reply->thinking, &reply->thinking_least, text, err);
 }
@@ -195,13 +195,13 @@ void reply_model(struct reply *reply, const json_t *object)
 		text_escape(model, reply->model, sizeof reply->model);
 }
 
-bool reply_error(struct rlmd_text body, struct error *err)
+bool reply_error(struct rlmd_text body, struct rlmd_error *err)
 {
 	struct failure failure;
 
 	failure_of_body(body, &failure);
 	return error_set(err, failure.kind, "%s",
-			 *failure.message ? failure.message : error_meaning(failure.kind));
+			 *failure.message ? failure.message : rlmd_error_meaning(failure.kind));
 }
 
 bool reply_count(struct reply *reply, const json_t *object, const char *key, int64_t *ret)
@@ -274,13 +274,13 @@ static void tame_numbers(char *json)
 	}
 }
 
-json_t *reply_json(struct rlmd_text text, struct error *err)
+json_t *reply_json(struct rlmd_text text, struct rlmd_error *err)
 {
 	auto_free char *tamed = NULL;
 	json_t *value;
 
 	if (json_look(text).values > JSON_VALUES) {
-		error_set(err, ERROR_BAD_REPLY, "JSON of more than %d values", JSON_VALUES);
+		error_set(err, RLMD_ERROR_BAD_REPLY, "JSON of more than %d values", JSON_VALUES);
 		return NULL;
 	}
 	value = json_read(text, JSON_DEPTH, NULL);
@@ -386,22 +386,23 @@ static struct rlmd_text without_slashes(struct rlmd_text url)
 	return url;
 }
 
-char *adapter_base_url(const char *given, struct error *err)
+char *adapter_base_url(const char *given, struct rlmd_error *err)
 {
 	struct rlmd_text url = text_trim(text_of(given));
 	struct rlmd_text authority = authority_of(url);
 
 	/* First of all, so that no other message repeats a password. */
 	if (authority.size && memchr(authority.bytes, '@', authority.size))
-		error_set(err, ERROR_USAGE, "a base URL must not hold a user name or password");
+		error_set(err, RLMD_ERROR_USAGE,
+			  "a base URL must not hold a user name or password");
 	else if (!is_clean(url))
-		error_set(err, ERROR_USAGE, "'%.100s' has a character that no base URL may have",
-			  given);
+		error_set(err, RLMD_ERROR_USAGE,
+			  "'%.100s' has a character that no base URL may have", given);
 	else if (!is_http(url))
-		error_set(err, ERROR_USAGE, "'%.100s' does not begin with http:// or https://",
+		error_set(err, RLMD_ERROR_USAGE, "'%.100s' does not begin with http:// or https://",
 			  given);
 	else if (!authority.size || *authority.bytes == ':')
-		error_set(err, ERROR_USAGE, "'%.100s' names no host", given);
+		error_set(err, RLMD_ERROR_USAGE, "'%.100s' names no host", given);
 	else
 		return text_copy(without_slashes(url));
 	return NULL;

@@ -78,16 +78,16 @@ struct adapter {
 	enum adapter_framing framing; /* of a stream */
 	/* A base URL as users write it, made one to which `path` can be appended; new. NULL: as it
 	 * is. */
-	char *(*base_url)(const char *given, struct error *);
+	char *(*base_url)(const char *given, struct rlmd_error *);
 	/* The body. Messages stand before everything that may differ between two turns of one
 	 * conversation, so that one request's bytes begin with the last one's. */
 	void (*encode)(const struct llm_request *, unsigned quirks, bool stream, struct evbuffer *);
 	/* One event of a stream. `event` is SSE's event field or empty. Unknown events are ignored.
 	 */
 	bool (*event)(struct reply *, struct rlmd_text event, struct rlmd_text data,
-		      struct error *);
+		      struct rlmd_error *);
 	/* A whole body with status 200. */
-	bool (*whole)(struct reply *, struct rlmd_text body, struct error *);
+	bool (*whole)(struct reply *, struct rlmd_text body, struct rlmd_error *);
 };
 
 const struct adapter *adapter_find(const char *name); /* NULL: unknown */
@@ -100,9 +100,9 @@ extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
 
 /* What adapters share. */
 
-/* Appends as much as was asked for; ERROR_BAD_REPLY beyond REPLY_TEXT_MAX. */
-bool reply_add_text(struct reply *, struct rlmd_text, struct error *);
-bool reply_add_thinking(struct reply *, struct rlmd_text, struct error *);
+/* Appends as much as was asked for; RLMD_ERROR_BAD_REPLY beyond REPLY_TEXT_MAX. */
+bool reply_add_text(struct reply *, struct rlmd_text, struct rlmd_error *);
+bool reply_add_thinking(struct reply *, struct rlmd_text, struct rlmd_error *);
 /* Drops what the answer repeats at its end, if it does; idempotent. */
 void reply_end_repetition(struct reply *);
 /* Counts output that is of no use here, so that no answer goes on for ever by it. */
@@ -111,7 +111,7 @@ void reply_pass(struct reply *, struct rlmd_text);
 void reply_refuse(struct reply *, struct rlmd_text why);
 void reply_model(struct reply *, const json_t *object); /* takes the member "model" */
 /* False, with what failure_of_body() makes of it. */
-bool reply_error(struct rlmd_text body, struct error *);
+bool reply_error(struct rlmd_text body, struct rlmd_error *);
 /*
  * A number of tokens. False, with 0, where it is missing or null; and for what no provider can mean
  * (negative, broken, no number, beyond LLM_COUNT_MAX), which is noted as absurd.
@@ -127,7 +127,7 @@ struct llm_usage reply_usage(const struct reply *, int64_t input_estimate);
  * the loop; a number too large for it becomes -1, as one count that cannot be is no reason to lose
  * an answer that is paid for.
  */
-json_t *reply_json(struct rlmd_text, struct error *);
+json_t *reply_json(struct rlmd_text, struct rlmd_error *);
 
 /* The request's model, or the adapter's default, as "model":"name" */
 void adapter_put_model(const struct adapter *, const struct llm_request *, struct evbuffer *);
@@ -142,4 +142,4 @@ void adapter_put_sampling(const struct llm_request *, unsigned quirks, const cha
 /* Whether a request would be another one by that quirk: what was not sent cannot be left out. */
 bool adapter_can_adapt(const struct llm_request *, unsigned quirk);
 /* http or https, without credentials, query, odd characters or trailing slashes; new. */
-char *adapter_base_url(const char *given, struct error *);
+char *adapter_base_url(const char *given, struct rlmd_error *);

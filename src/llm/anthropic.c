@@ -122,13 +122,13 @@ static void take_stop(struct reply *reply, const json_t *object)
 }
 
 /* A content block or a delta: "text" and "thinking" are named alike in both. */
-static bool take_block(struct reply *reply, const json_t *block, struct error *err)
+static bool take_block(struct reply *reply, const json_t *block, struct rlmd_error *err)
 {
 	return reply_add_text(reply, json_get_text(block, "text"), err) &&
 	       reply_add_thinking(reply, json_get_text(block, "thinking"), err);
 }
 
-static bool take_event(struct reply *reply, const json_t *body, struct error *err)
+static bool take_event(struct reply *reply, const json_t *body, struct rlmd_error *err)
 {
 	struct rlmd_text type = json_get_text(body, "type");
 	const json_t *message = json_object_get(body, "message");
@@ -153,7 +153,7 @@ static bool take_event(struct reply *reply, const json_t *body, struct error *er
 }
 
 static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
-		  struct error *err)
+		  struct rlmd_error *err)
 {
 	json_auto_t *body = NULL;
 
@@ -168,7 +168,7 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 	return take_event(reply, body, err);
 }
 
-static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
+static bool whole(struct reply *reply, struct rlmd_text data, struct rlmd_error *err)
 {
 	json_auto_t *body = reply_json(data, err);
 	const json_t *content = json_object_get(body, "content");
@@ -180,7 +180,7 @@ static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
 	if (text_equal(json_get_text(body, "type"), "error"))
 		return reply_error(data, err);
 	if (!json_is_array(content))
-		return error_set(err, ERROR_BAD_REPLY, "the answer has no content");
+		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer has no content");
 	reply_model(reply, body);
 	take_stop(reply, body);
 	take_usage(reply, json_object_get(body, "usage"));
@@ -192,7 +192,7 @@ static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
 }
 
 /* Both "https://host" and "https://host/v1" are written in the wild. */
-static char *base_url(const char *given, struct error *err)
+static char *base_url(const char *given, struct rlmd_error *err)
 {
 	char *url = adapter_base_url(given, err);
 	size_t size = url ? strlen(url) : 0;

@@ -133,7 +133,7 @@ void call_reset_attempt(struct call *call)
 	call->busy = NULL;
 }
 
-void call_finish(struct call *call, const struct error *err)
+void call_finish(struct call *call, const struct rlmd_error *err)
 {
 	llm_done_fn *fn = call->fn;
 	void *owner = call->owner;
@@ -171,7 +171,7 @@ static void warn_of_truncation(struct call *call)
 
 static void call_complete(struct call *call)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 
 	if (provider_is_local(call->provider, call->request->model) &&
 	    call->reply.finish == LLM_FINISH_LENGTH)
@@ -186,12 +186,14 @@ static void call_complete(struct call *call)
 	warn_of_truncation(call);
 	call_close_attempt(call);
 	if (call->reply.refused)
-		error_set(&error, ERROR_REFUSED, "%s refused to answer%s%s", call->provider->name,
-			  *call->reply.refusal ? ": " : "", call->reply.refusal);
+		error_set(&error, RLMD_ERROR_REFUSED, "%s refused to answer%s%s",
+			  call->provider->name, *call->reply.refusal ? ": " : "",
+			  call->reply.refusal);
 	call_finish(call, call->reply.refused ? &error : NULL);
 }
 
-static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data, struct error *err)
+static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
+		     struct rlmd_error *err)
 {
 	struct call *call = owner;
 
@@ -222,7 +224,7 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 
 static void call_feed(struct call *call, struct evbuffer *data)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	bool whole = call->reply.complete, ended = call->reply.finished;
 	bool fine = stream_feed(call->stream, text_in(data), &error);
 
@@ -234,7 +236,7 @@ static void call_feed(struct call *call, struct evbuffer *data)
 	else if (call->reply.overlong ||
 		 call->reply.repeating) /* and may never end: whatever else comes is billed too */
 		call_complete(call);
-	else if (!fine && error.kind == ERROR_BAD_REPLY)
+	else if (!fine && error.kind == RLMD_ERROR_BAD_REPLY)
 		call_failed_nonsense(call, error.text);
 	else if (!fine)
 		call_failed_in_answer(call, &error);
@@ -268,16 +270,16 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
  * after it, unless it is half a one. An answer that is complete stays so, whatever is missing
  * behind it: the words that end a stream, or the connection.
  */
-static void call_read_end(struct call *call, const struct error *err)
+static void call_read_end(struct call *call, const struct rlmd_error *err)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	bool fine = true;
 
 	if (call->stream)
-		fine = stream_end(call->stream, &error) || error.kind == ERROR_BAD_REPLY;
+		fine = stream_end(call->stream, &error) || error.kind == RLMD_ERROR_BAD_REPLY;
 	else if (!err)
 		fine = call->provider->adapter->whole(&call->reply, text_in(call->body), &error);
-	if (!fine && error.kind == ERROR_BAD_REPLY) {
+	if (!fine && error.kind == RLMD_ERROR_BAD_REPLY) {
 		call_failed_nonsense(call, error.text);
 	} else if (!fine) {
 		call_failed_in_answer(call, &error);
@@ -286,15 +288,15 @@ static void call_read_end(struct call *call, const struct error *err)
 	} else if (err) {
 		call_failed(call, err, failure_passes(err->kind) && !http_hopeless(call->transfer));
 	} else if (*call->reply.model || evbuffer_get_length(call->reply.text)) {
-		error_set(&error, ERROR_NETWORK, "%s closed the connection before its answer's end",
-			  call->provider->name);
+		error_set(&error, RLMD_ERROR_NETWORK,
+			  "%s closed the connection before its answer's end", call->provider->name);
 		call_failed(call, &error, true);
 	} else {
 		call_failed_nonsense(call, "no part of a stream");
 	}
 }
 
-static void on_done(void *owner, struct http_transfer *transfer, const struct error *err)
+static void on_done(void *owner, struct http_transfer *transfer, const struct rlmd_error *err)
 {
 	struct call *call = owner;
 
@@ -334,12 +336,14 @@ static void call_send(struct call *call)
 void call_admit(struct call *call)
 {
 	int64_t now = clock_ms(), at;
-	struct error error = {0};
+	struct rlmd_error error = {0};
 
 	if (!gate_admit(call->provider->gate, now, call_jitter(), &at, &error)) {
 		call_finish(call, &error);
 	} else if (at >= call->request->deadline) {
-		error_set(&error, now >= call->request->deadline ? ERROR_TIMEOUT : ERROR_THROTTLED,
+		error_set(&error,
+			  now >= call->request->deadline ? RLMD_ERROR_TIMEOUT
+							 : RLMD_ERROR_THROTTLED,
 			  "the time for the call was over before %s could be asked%s",
 			  call->provider->name,
 			  now >= call->request->deadline ? "" : ": it limits the rate");

@@ -51,7 +51,7 @@ static void tell_wait(const struct call *call, int http_status, int64_t now, int
 		call->on_wait(call->owner, &wait);
 }
 
-void call_failed(struct call *call, const struct error *error, bool retry)
+void call_failed(struct call *call, const struct rlmd_error *error, bool retry)
 {
 	struct gate_failure failure = {
 		.error = error,
@@ -62,12 +62,12 @@ void call_failed(struct call *call, const struct error *error, bool retry)
 		.deadline = call->request->deadline,
 	};
 	int64_t now = clock_ms(), at;
-	struct error final = *error;
+	struct rlmd_error final = *error;
 	bool again;
 
 	count_failure(call, &failure, now);
-	call->fresh |= error->kind == ERROR_NETWORK;
-	if (error->kind == ERROR_BAD_REPLY) {
+	call->fresh |= error->kind == RLMD_ERROR_NETWORK;
+	if (error->kind == RLMD_ERROR_BAD_REPLY) {
 		failure.retry &= !call->bad_before && call->received <= TWICE_MAX;
 		call->bad_before = true;
 	}
@@ -90,7 +90,7 @@ void call_failed(struct call *call, const struct error *error, bool retry)
 	call_wait(call, at - now);
 }
 
-void call_failed_in_answer(struct call *call, struct error *error)
+void call_failed_in_answer(struct call *call, struct rlmd_error *error)
 {
 	call_redact(call, error->text);
 	call_failed(call, error, failure_passes(error->kind));
@@ -101,7 +101,7 @@ void call_failed_with_status(struct call *call)
 	size_t size = evbuffer_get_length(call->body);
 	char *bytes = size ? (char *)evbuffer_pullup(call->body, -1) : NULL;
 	struct failure failure = {0};
-	struct error error = {0};
+	struct rlmd_error error = {0};
 
 	failure_of_status(call->status, text_from(bytes, size), &failure);
 	if (http_refused_by_proxy(call->transfer, call->status, &error)) {
@@ -132,10 +132,10 @@ void call_failed_nonsense(struct call *call, const char *why)
 {
 	size_t size = call->received < CALL_HEAD_MAX ? call->received : CALL_HEAD_MAX;
 	char shown[4 * CALL_HEAD_MAX + 1];
-	struct error error = {0};
+	struct rlmd_error error = {0};
 
 	text_escape(text_from(call->head, size), shown, sizeof shown);
-	error_set(&error, ERROR_BAD_REPLY,
+	error_set(&error, RLMD_ERROR_BAD_REPLY,
 		  "%s's answer made no sense (%s): %s%s%s; check that the base URL is the "
 		  "provider's API",
 		  call->provider->name, why, size ? "it began '" : "it was empty", shown,

@@ -60,10 +60,10 @@ void call_close_attempt(struct call *);
 void call_reset_attempt(struct call *);
 
 /* NULL: it succeeded. The call is gone then. */
-void call_finish(struct call *, const struct error *);
+void call_finish(struct call *, const struct rlmd_error *);
 
 /* call_failed.c: again later, or that is the call's end. Nothing may follow one of these. */
-void call_failed(struct call *, const struct error *, bool retry);
-void call_failed_in_answer(struct call *, struct error *);
+void call_failed(struct call *, const struct rlmd_error *, bool retry);
+void call_failed_in_answer(struct call *, struct rlmd_error *);
 void call_failed_with_status(struct call *);
 void call_failed_nonsense(struct call *, const char *why);

@@ -87,7 +87,7 @@ void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_
 		snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
-bool exchange_fields(const json_t *object, const char *const *fields, struct error *err)
+bool exchange_fields(const json_t *object, const char *const *fields, struct rlmd_error *err)
 {
 	const char *key;
 	json_t *value;
@@ -98,14 +98,14 @@ bool exchange_fields(const json_t *object, const char *const *fields, struct err
 		while (fields[i] && strcmp(fields[i], key))
 			i++;
 		if (!fields[i])
-			return error_set(err, ERROR_INPUT, "unknown field \"%s\"", key);
+			return error_set(err, RLMD_ERROR_INPUT, "unknown field \"%s\"", key);
 	}
 	return true;
 }
 
 /* A string, or an array of strings that are lines. */
 static bool read_lines(const json_t *value, const char *field, char **ret, size_t *ret_size,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *text = evbuffer_new();
 	json_t *line;
@@ -116,12 +116,12 @@ static bool read_lines(const json_t *value, const char *field, char **ret, size_
 	if (json_is_string(value))
 		evbuffer_add(text, json_string_value(value), json_string_length(value));
 	else if (!json_is_array(value))
-		return error_set(err, ERROR_INPUT, "\"%s\" is no string or array of strings",
+		return error_set(err, RLMD_ERROR_INPUT, "\"%s\" is no string or array of strings",
 				 field);
 	json_array_foreach (value, i, line) {
 		if (!json_is_string(line))
-			return error_set(err, ERROR_INPUT, "\"%s\": line %zu is no string", field,
-					 i + 1);
+			return error_set(err, RLMD_ERROR_INPUT, "\"%s\": line %zu is no string",
+					 field, i + 1);
 		evbuffer_add(text, "\n", i > 0);
 		evbuffer_add(text, json_string_value(line), json_string_length(line));
 	}
@@ -129,17 +129,17 @@ static bool read_lines(const json_t *value, const char *field, char **ret, size_
 	return true;
 }
 
-static bool read_usage(const json_t *usage, struct llm_usage *ret, struct error *err)
+static bool read_usage(const json_t *usage, struct llm_usage *ret, struct rlmd_error *err)
 {
 	if (!json_is_object(usage))
-		return error_set(err, ERROR_INPUT, "\"usage\" is no object");
+		return error_set(err, RLMD_ERROR_INPUT, "\"usage\" is no object");
 	for (size_t i = 0; i < COUNTS; i++) {
 		int64_t value = json_get_integer(usage, counts[i].name, 0);
 
 		if (value < 0 || value > SUM_MAX ||
 		    (json_object_get(usage, counts[i].name) &&
 		     !json_is_integer(json_object_get(usage, counts[i].name))))
-			return error_set(err, ERROR_INPUT,
+			return error_set(err, RLMD_ERROR_INPUT,
 					 "\"usage\".\"%s\" is no whole number from 0 to %" PRId64,
 					 counts[i].name, SUM_MAX);
 		memcpy((char *)ret + counts[i].offset, &value, sizeof value);
@@ -148,33 +148,34 @@ static bool read_usage(const json_t *usage, struct llm_usage *ret, struct error 
 	return true;
 }
 
-static bool read_finish(const json_t *value, enum llm_finish *ret, struct error *err)
+static bool read_finish(const json_t *value, enum llm_finish *ret, struct rlmd_error *err)
 {
 	if (!value || text_equal(json_text(value), "stop"))
 		*ret = LLM_FINISH_STOP;
 	else if (text_equal(json_text(value), "length"))
 		*ret = LLM_FINISH_LENGTH;
 	else
-		return error_set(err, ERROR_INPUT, "\"finish\" is not \"stop\" or \"length\"");
+		return error_set(err, RLMD_ERROR_INPUT, "\"finish\" is not \"stop\" or \"length\"");
 	return true;
 }
 
-static bool read_numbers(const json_t *response, struct exchange *ret, struct error *err)
+static bool read_numbers(const json_t *response, struct exchange *ret, struct rlmd_error *err)
 {
 	const json_t *cost = json_object_get(response, "cost");
 	const json_t *delay = json_object_get(response, "delay");
 
 	if (cost && !json_is_null(cost) && (!json_is_number(cost) || json_number_value(cost) < 0))
-		return error_set(err, ERROR_INPUT, "\"cost\" is no number of dollars");
+		return error_set(err, RLMD_ERROR_INPUT, "\"cost\" is no number of dollars");
 	if (delay && (!json_is_integer(delay) || json_integer_value(delay) < 0))
-		return error_set(err, ERROR_INPUT, "\"delay\" is no whole number of milliseconds");
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "\"delay\" is no whole number of milliseconds");
 	if (json_is_number(cost))
 		ret->cost = money_from_dollars(json_number_value(cost));
 	ret->delay_ms = json_is_integer(delay) ? json_integer_value(delay) : 0;
 	return true;
 }
 
-static bool read_response(const json_t *response, struct exchange *ret, struct error *err)
+static bool read_response(const json_t *response, struct exchange *ret, struct rlmd_error *err)
 {
 	static const char *const fields[] = {"text", "thinking", "finish", "usage",
 					     "cost", "delay",    "model",  NULL};
@@ -182,7 +183,7 @@ static bool read_response(const json_t *response, struct exchange *ret, struct e
 	struct rlmd_text model = json_get_text(response, "model");
 
 	if (!json_is_object(response))
-		return error_set(err, ERROR_INPUT, "\"response\" is no object");
+		return error_set(err, RLMD_ERROR_INPUT, "\"response\" is no object");
 	if (!exchange_fields(response, fields, err))
 		return false;
 	if (model.size)
@@ -196,34 +197,34 @@ static bool read_response(const json_t *response, struct exchange *ret, struct e
 	       read_numbers(response, ret, err) && (!usage || read_usage(usage, &ret->usage, err));
 }
 
-static bool read_error(const json_t *value, struct error *ret, struct error *err)
+static bool read_error(const json_t *value, struct rlmd_error *ret, struct rlmd_error *err)
 {
 	struct rlmd_text kind = json_get_text(value, "kind");
 	auto_free char *message = text_copy(json_get_text(value, "message"));
-	static const enum error_kind kinds[] = {
-#define ERROR(kind, name, exit, meaning) ERROR_##kind,
+	static const enum rlmd_error_kind kinds[] = {
+#define ERROR(kind, name, exit, meaning) RLMD_ERROR_##kind,
 #include "base/errors.def"
 #undef ERROR
 	};
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (text_equal(kind, error_name(kinds[i]))) {
+		if (text_equal(kind, rlmd_error_name(kinds[i]))) {
 			error_set(ret, kinds[i], "%s",
-				  *message ? message : error_meaning(kinds[i]));
+				  *message ? message : rlmd_error_meaning(kinds[i]));
 			ret->http_status = (int)json_get_integer(value, "http_status", 0);
 			return true;
 		}
-	return error_set(err, ERROR_INPUT, "\"error\".\"kind\" is missing or unknown");
+	return error_set(err, RLMD_ERROR_INPUT, "\"error\".\"kind\" is missing or unknown");
 }
 
-bool exchange_read(const json_t *entry, struct exchange *ret, struct error *err)
+bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error *err)
 {
 	const json_t *response = json_object_get(entry, "response");
 	const json_t *error = json_object_get(entry, "error");
 	struct exchange exchange = {.cost = response ? -1 : 0};
 
 	if (!response && !error)
-		return error_set(err, ERROR_INPUT, "neither \"response\" nor \"error\"");
+		return error_set(err, RLMD_ERROR_INPUT, "neither \"response\" nor \"error\"");
 	if ((response && !read_response(response, &exchange, err)) ||
 	    (error && !read_error(error, &exchange.error, err))) {
 		exchange_done(&exchange);
@@ -252,7 +253,7 @@ static json_t *response_json(const struct llm_response *response)
 }
 
 json_t *exchange_write(const struct llm_request *request, const struct llm_response *response,
-		       const struct error *err)
+		       const struct rlmd_error *err)
 {
 	json_t *entry = json_pack("{s:o, s:{s:s, s:i, s:i}, s:o}", "request",
 				  request_json(request, false), "match", "kind",
@@ -261,7 +262,7 @@ json_t *exchange_write(const struct llm_request *request, const struct llm_respo
 
 	if (err)
 		json_object_set_new(entry, "error",
-				    json_pack("{s:s, s:o, s:i}", "kind", error_name(err->kind),
+				    json_pack("{s:s, s:o, s:i}", "kind", rlmd_error_name(err->kind),
 					      "message", json_from_text(text_of(err->text)),
 					      "http_status", err->http_status));
 	return entry;

@@ -25,7 +25,7 @@ struct exchange {
 	bool usage_given;
 	int64_t cost; /* pico-dollars; -1: not given */
 	int64_t delay_ms;
-	struct error error; /* ERROR_NONE: an answer */
+	struct rlmd_error error; /* RLMD_ERROR_NONE: an answer */
 };
 
 void exchange_done(struct exchange *);
@@ -33,12 +33,13 @@ void exchange_done(struct exchange *);
 /* Model, messages and max_tokens, and what there is of sampling, hashed. */
 void exchange_id(const struct llm_request *, char out[static EXCHANGE_ID_SIZE]);
 
-/* Whether `object` has no field but these (NULL-terminated); ERROR_INPUT names one that it has. */
-bool exchange_fields(const json_t *object, const char *const *fields, struct error *);
+/* Whether `object` has no field but these (NULL-terminated); RLMD_ERROR_INPUT names one that it
+ * has. */
+bool exchange_fields(const json_t *object, const char *const *fields, struct rlmd_error *);
 
-/* "response" and "error" of an entry; ERROR_INPUT names the field. */
-bool exchange_read(const json_t *entry, struct exchange *ret, struct error *);
+/* "response" and "error" of an entry; RLMD_ERROR_INPUT names the field. */
+bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error *);
 
 /* A whole recording, new. `err` is NULL for an answer. */
 json_t *exchange_write(const struct llm_request *, const struct llm_response *,
-		       const struct error *err);
+		       const struct rlmd_error *err);

@@ -14,39 +14,39 @@ enum {
 
 struct verdict {
 	const char *sign; /* in any case */
-	enum error_kind kind;
+	enum rlmd_error_kind kind;
 	bool retry;
 };
 
 /* What `code` or `type` of an error object say outright. */
 static const struct verdict codes[] = {
-	{"insufficient_quota", ERROR_BILLING, false},
-	{"billing_error", ERROR_BILLING, false},
-	{"billing_not_active", ERROR_BILLING, false},
-	{"billing_hard_limit_reached", ERROR_BILLING, false},
-	{"payment_required", ERROR_BILLING, false},
-	{"context_length_exceeded", ERROR_CONTEXT_OVERFLOW, false},
-	{"exceed_context_size_error", ERROR_CONTEXT_OVERFLOW, false},
-	{"model_context_window_exceeded", ERROR_CONTEXT_OVERFLOW, false},
-	{"request_too_large", ERROR_CONTEXT_OVERFLOW, false},
-	{"string_above_max_length", ERROR_CONTEXT_OVERFLOW, false},
-	{"content_filter", ERROR_REFUSED, false},
-	{"content_policy_violation", ERROR_REFUSED, false},
-	{"invalid_prompt", ERROR_REFUSED, false},
-	{"rate_limit_exceeded", ERROR_THROTTLED, true},
-	{"rate_limit_error", ERROR_THROTTLED, true},
-	{"resource_exhausted", ERROR_THROTTLED, true},
-	{"requests", ERROR_THROTTLED, true},
-	{"tokens", ERROR_THROTTLED, true},
-	{"overloaded_error", ERROR_OVERLOADED, true},
-	{"api_error", ERROR_OVERLOADED, true},
-	{"timeout_error", ERROR_OVERLOADED, true},
-	{"server_error", ERROR_OVERLOADED, true},
-	{"invalid_api_key", ERROR_AUTH, false},
-	{"authentication_error", ERROR_AUTH, false},
-	{"permission_error", ERROR_AUTH, false},
-	{"model_not_found", ERROR_NOT_FOUND, false},
-	{"not_found_error", ERROR_NOT_FOUND, false},
+	{"insufficient_quota", RLMD_ERROR_BILLING, false},
+	{"billing_error", RLMD_ERROR_BILLING, false},
+	{"billing_not_active", RLMD_ERROR_BILLING, false},
+	{"billing_hard_limit_reached", RLMD_ERROR_BILLING, false},
+	{"payment_required", RLMD_ERROR_BILLING, false},
+	{"context_length_exceeded", RLMD_ERROR_CONTEXT_OVERFLOW, false},
+	{"exceed_context_size_error", RLMD_ERROR_CONTEXT_OVERFLOW, false},
+	{"model_context_window_exceeded", RLMD_ERROR_CONTEXT_OVERFLOW, false},
+	{"request_too_large", RLMD_ERROR_CONTEXT_OVERFLOW, false},
+	{"string_above_max_length", RLMD_ERROR_CONTEXT_OVERFLOW, false},
+	{"content_filter", RLMD_ERROR_REFUSED, false},
+	{"content_policy_violation", RLMD_ERROR_REFUSED, false},
+	{"invalid_prompt", RLMD_ERROR_REFUSED, false},
+	{"rate_limit_exceeded", RLMD_ERROR_THROTTLED, true},
+	{"rate_limit_error", RLMD_ERROR_THROTTLED, true},
+	{"resource_exhausted", RLMD_ERROR_THROTTLED, true},
+	{"requests", RLMD_ERROR_THROTTLED, true},
+	{"tokens", RLMD_ERROR_THROTTLED, true},
+	{"overloaded_error", RLMD_ERROR_OVERLOADED, true},
+	{"api_error", RLMD_ERROR_OVERLOADED, true},
+	{"timeout_error", RLMD_ERROR_OVERLOADED, true},
+	{"server_error", RLMD_ERROR_OVERLOADED, true},
+	{"invalid_api_key", RLMD_ERROR_AUTH, false},
+	{"authentication_error", RLMD_ERROR_AUTH, false},
+	{"permission_error", RLMD_ERROR_AUTH, false},
+	{"model_not_found", RLMD_ERROR_NOT_FOUND, false},
+	{"not_found_error", RLMD_ERROR_NOT_FOUND, false},
 };
 
 /* A single request above the allowance of a whole minute: waiting cannot help it. */
@@ -110,39 +110,39 @@ static const char *const limit_marks[] = {
 /* What the message says where the code says nothing. Never the word "quota" alone: some mean the
  * rate by it; nor "billing" alone: notes on rate limits link to that page. */
 static const struct verdict phrases[] = {
-	{"credit balance is too low", ERROR_BILLING, false},
-	{"check your plan and billing", ERROR_BILLING, false},
-	{"insufficient credit", ERROR_BILLING, false},
-	{"insufficient balance", ERROR_BILLING, false},
-	{"requires more credits", ERROR_BILLING, false},
-	{"out of credits", ERROR_BILLING, false},
-	{"maximum pending requests exceeded", ERROR_THROTTLED, true},
-	{"too many requests", ERROR_THROTTLED, true},
-	{"rate limit reached", ERROR_THROTTLED, true},
-	{"rate limit exceeded", ERROR_THROTTLED, true},
-	{"content management policy", ERROR_REFUSED, false},
-	{"content filtering policy", ERROR_REFUSED, false},
-	{"input was flagged", ERROR_REFUSED, false},
-	{"requires moderation", ERROR_REFUSED, false},
-	{"api key not valid", ERROR_AUTH, false},
-	{"not a valid model", ERROR_NOT_FOUND, false},
-	{"invalid model name", ERROR_NOT_FOUND, false}, /* LiteLLM, with status 400 */
-	{"no models loaded", ERROR_NOT_FOUND, false},   /* LM Studio, likewise */
-	{"requires more system memory", ERROR_OVERLOADED, false},
+	{"credit balance is too low", RLMD_ERROR_BILLING, false},
+	{"check your plan and billing", RLMD_ERROR_BILLING, false},
+	{"insufficient credit", RLMD_ERROR_BILLING, false},
+	{"insufficient balance", RLMD_ERROR_BILLING, false},
+	{"requires more credits", RLMD_ERROR_BILLING, false},
+	{"out of credits", RLMD_ERROR_BILLING, false},
+	{"maximum pending requests exceeded", RLMD_ERROR_THROTTLED, true},
+	{"too many requests", RLMD_ERROR_THROTTLED, true},
+	{"rate limit reached", RLMD_ERROR_THROTTLED, true},
+	{"rate limit exceeded", RLMD_ERROR_THROTTLED, true},
+	{"content management policy", RLMD_ERROR_REFUSED, false},
+	{"content filtering policy", RLMD_ERROR_REFUSED, false},
+	{"input was flagged", RLMD_ERROR_REFUSED, false},
+	{"requires moderation", RLMD_ERROR_REFUSED, false},
+	{"api key not valid", RLMD_ERROR_AUTH, false},
+	{"not a valid model", RLMD_ERROR_NOT_FOUND, false},
+	{"invalid model name", RLMD_ERROR_NOT_FOUND, false}, /* LiteLLM, with status 400 */
+	{"no models loaded", RLMD_ERROR_NOT_FOUND, false},   /* LM Studio, likewise */
+	{"requires more system memory", RLMD_ERROR_OVERLOADED, false},
 };
 
 static const struct {
 	int first, last;
-	enum error_kind kind;
+	enum rlmd_error_kind kind;
 	bool retry;
 } statuses[] = {
-	{300, 399, ERROR_NOT_FOUND, false}, /* a redirect: the base URL is not quite right */
-	{401, 401, ERROR_AUTH, false},      {402, 402, ERROR_BILLING, false},
-	{403, 403, ERROR_AUTH, false},      {404, 404, ERROR_NOT_FOUND, false},
-	{407, 407, ERROR_AUTH, false}, /* by a proxy */
-	{408, 409, ERROR_OVERLOADED, true}, {413, 413, ERROR_CONTEXT_OVERFLOW, false},
-	{429, 429, ERROR_THROTTLED, true},  {400, 499, ERROR_BAD_REQUEST, false},
-	{500, 599, ERROR_OVERLOADED, true},
+	{300, 399, RLMD_ERROR_NOT_FOUND, false}, /* a redirect: the base URL is not quite right */
+	{401, 401, RLMD_ERROR_AUTH, false},      {402, 402, RLMD_ERROR_BILLING, false},
+	{403, 403, RLMD_ERROR_AUTH, false},      {404, 404, RLMD_ERROR_NOT_FOUND, false},
+	{407, 407, RLMD_ERROR_AUTH, false}, /* by a proxy */
+	{408, 409, RLMD_ERROR_OVERLOADED, true}, {413, 413, RLMD_ERROR_CONTEXT_OVERFLOW, false},
+	{429, 429, RLMD_ERROR_THROTTLED, true},  {400, 499, RLMD_ERROR_BAD_REQUEST, false},
+	{500, 599, RLMD_ERROR_OVERLOADED, true},
 };
 
 /* Fields that some models and servers refuse, and what to do without them. */
@@ -321,7 +321,7 @@ static const struct verdict *find_verdict(const struct complaint *complaint)
 
 static void judge_status(int status, struct failure *ret)
 {
-	ret->kind = ERROR_BAD_REPLY;
+	ret->kind = RLMD_ERROR_BAD_REPLY;
 	ret->retry = true;
 	for (size_t i = 0; i < COUNT(statuses); i++)
 		if (status >= statuses[i].first && status <= statuses[i].last) {
@@ -349,9 +349,9 @@ static const char *busy_with(const struct complaint *complaint, const struct fai
 {
 	if (!failure->retry)
 		return NULL;
-	if (failure->kind == ERROR_THROTTLED)
+	if (failure->kind == RLMD_ERROR_THROTTLED)
 		return "its rate is limited";
-	if (failure->kind != ERROR_OVERLOADED)
+	if (failure->kind != RLMD_ERROR_OVERLOADED)
 		return NULL;
 	if (complaint->status >= 500 && is_loading(complaint->words))
 		return "it is being loaded";
@@ -365,9 +365,9 @@ static void judge(const struct complaint *complaint, struct failure *ret)
 	*ret = (struct failure){0};
 	ret->quirk = find_quirk(complaint);
 	if (ret->quirk) {
-		ret->kind = ERROR_BAD_REQUEST;
+		ret->kind = RLMD_ERROR_BAD_REQUEST;
 	} else if (is_overflow(complaint)) {
-		ret->kind = ERROR_CONTEXT_OVERFLOW;
+		ret->kind = RLMD_ERROR_CONTEXT_OVERFLOW;
 	} else if (verdict) {
 		ret->kind = verdict->kind;
 		ret->retry = verdict->retry;
@@ -408,7 +408,7 @@ static void conclude(struct complaint *complaint, struct failure *ret)
 {
 	judge(complaint, ret);
 	ret->busy = busy_with(complaint, ret);
-	if (ret->kind == ERROR_CONTEXT_OVERFLOW)
+	if (ret->kind == RLMD_ERROR_CONTEXT_OVERFLOW)
 		ret->context_limit = find_limit(complaint);
 	text_escape(text_of(complaint->words), ret->message, sizeof ret->message);
 	json_decref(complaint->root);
@@ -433,19 +433,20 @@ void failure_of_body(struct rlmd_text body, struct failure *ret)
 	conclude(&complaint, ret);
 }
 
-bool failure_passes(enum error_kind kind)
+bool failure_passes(enum rlmd_error_kind kind)
 {
-	return kind == ERROR_THROTTLED || kind == ERROR_OVERLOADED || kind == ERROR_NETWORK ||
-	       kind == ERROR_TIMEOUT || kind == ERROR_BAD_REPLY;
+	return kind == RLMD_ERROR_THROTTLED || kind == RLMD_ERROR_OVERLOADED ||
+	       kind == RLMD_ERROR_NETWORK || kind == RLMD_ERROR_TIMEOUT ||
+	       kind == RLMD_ERROR_BAD_REPLY;
 }
 
-const char *failure_advice(enum error_kind kind)
+const char *failure_advice(enum rlmd_error_kind kind)
 {
-	if (kind == ERROR_AUTH)
+	if (kind == RLMD_ERROR_AUTH)
 		return "; check the key and what it may do";
-	if (kind == ERROR_BILLING)
+	if (kind == RLMD_ERROR_BILLING)
 		return "; check the account's balance and limits";
-	if (kind == ERROR_NOT_FOUND)
+	if (kind == RLMD_ERROR_NOT_FOUND)
 		return "; check the model's name and the base URL";
 	return "";
 }

@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 struct failure {
-	enum error_kind kind;
+	enum rlmd_error_kind kind;
 	bool retry; /* the same request may succeed later */
 	/* What it is busy with, where that may take minutes and then be over, said of the model:
 	 * "it is being loaded". Static; NULL: nothing of that kind. */
@@ -32,7 +32,7 @@ void failure_of_status(int status, struct rlmd_text body, struct failure *ret);
 void failure_of_body(struct rlmd_text body, struct failure *ret);
 
 /* Whether what failed so may succeed later; where nobody said it of this failure. */
-bool failure_passes(enum error_kind kind);
+bool failure_passes(enum rlmd_error_kind kind);
 
 /* What a person should look at, to follow the provider's words: "; check ...", or "". */
-const char *failure_advice(enum error_kind kind);
+const char *failure_advice(enum rlmd_error_kind kind);

@@ -21,10 +21,10 @@ enum {
 struct gate {
 	int max_retries;
 	int64_t patience_ms;
-	int64_t open_at;     /* nothing starts before it */
-	int64_t slowed_at;   /* when that was decided */
-	int64_t spread;      /* those who waited start within so many ms after it */
-	struct error broken; /* ERROR_NONE: not broken */
+	int64_t open_at;          /* nothing starts before it */
+	int64_t slowed_at;        /* when that was decided */
+	int64_t spread;           /* those who waited start within so many ms after it */
+	struct rlmd_error broken; /* RLMD_ERROR_NONE: not broken */
 };
 
 struct gate *gate_new(int max_retries, int64_t patience_ms)
@@ -41,7 +41,8 @@ void gate_free(struct gate *gate)
 	free(gate);
 }
 
-bool gate_admit(struct gate *gate, int64_t now, double jitter, int64_t *ret_at, struct error *err)
+bool gate_admit(struct gate *gate, int64_t now, double jitter, int64_t *ret_at,
+		struct rlmd_error *err)
 {
 	if (gate->broken.kind) {
 		if (err)
@@ -54,18 +55,18 @@ bool gate_admit(struct gate *gate, int64_t now, double jitter, int64_t *ret_at, 
 }
 
 /* Ours, or the one for a proxy. A 403 may concern one model only, so it does not break the gate. */
-static bool concerns_key(const struct error *error)
+static bool concerns_key(const struct rlmd_error *error)
 {
-	return error->kind == ERROR_BILLING ||
-	       (error->kind == ERROR_AUTH &&
+	return error->kind == RLMD_ERROR_BILLING ||
+	       (error->kind == RLMD_ERROR_AUTH &&
 		(error->http_status == 401 || error->http_status == 407));
 }
 
 static bool may_retry(const struct gate_failure *failure)
 {
-	enum error_kind kind = failure->error->kind;
+	enum rlmd_error_kind kind = failure->error->kind;
 
-	if (kind == ERROR_BILLING || kind == ERROR_AUTH)
+	if (kind == RLMD_ERROR_BILLING || kind == RLMD_ERROR_AUTH)
 		return false;
 	if (failure->should_retry && !strcmp(failure->should_retry, "true"))
 		return true;
@@ -91,7 +92,7 @@ static void gate_slow(struct gate *gate, const struct gate_failure *failure, int
 
 enum { REASON_SIZE = 120 };
 
-static void give_up(struct error *err, const struct error *why, const char *reason)
+static void give_up(struct rlmd_error *err, const struct rlmd_error *why, const char *reason)
 {
 	char text[sizeof why->text];
 
@@ -139,11 +140,11 @@ static int64_t drawn_out(const struct gate_failure *failure, int64_t now, int64_
 }
 
 bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t now,
-		int64_t wall_now, double jitter, int64_t *ret_at, struct error *err)
+		int64_t wall_now, double jitter, int64_t *ret_at, struct rlmd_error *err)
 {
-	const struct error *error = failure->error;
+	const struct rlmd_error *error = failure->error;
 	bool shared = error->http_status == 429 || error->http_status == 529 ||
-		      error->kind == ERROR_THROTTLED;
+		      error->kind == RLMD_ERROR_THROTTLED;
 	bool patient = failure->busy && gate->patience_ms;
 	char reason[REASON_SIZE] = "";
 	int64_t delay = 0, at;

@@ -27,14 +27,14 @@ void gate_free(struct gate *); /* NULL is fine */
  * May an attempt start? False with the error that broke the gate; else `ret_at` says when: ask
  * again then, unless it is not later than `now`. `jitter` in 0..1 spreads those who wait.
  */
-bool gate_admit(struct gate *, int64_t now, double jitter, int64_t *ret_at, struct error *);
+bool gate_admit(struct gate *, int64_t now, double jitter, int64_t *ret_at, struct rlmd_error *);
 
 /* An attempt that failed. */
 struct gate_failure {
-	const struct error *error; /* what it was; its http_status, 0 where none came */
-	bool retry;                /* as failure.h judged it */
-	bool at_once;              /* nobody is to be spared by a wait */
-	const char *should_retry;  /* x-should-retry, or NULL; lent, as are the next two */
+	const struct rlmd_error *error; /* what it was; its http_status, 0 where none came */
+	bool retry;                     /* as failure.h judged it */
+	bool at_once;                   /* nobody is to be spared by a wait */
+	const char *should_retry;       /* x-should-retry, or NULL; lent, as are the next two */
 	const char *retry_after_ms, *retry_after;
 	int attempt;      /* 1: the first of the call, or the first of those that were busy */
 	bool busy;        /* the provider is, which may be over in minutes */
@@ -48,4 +48,4 @@ struct gate_failure {
  * with the reason why there will be no other. Remembers what concerns other calls.
  */
 bool gate_retry(struct gate *, const struct gate_failure *, int64_t now, int64_t wall_now,
-		double jitter, int64_t *ret_at, struct error *err);
+		double jitter, int64_t *ret_at, struct rlmd_error *err);

@@ -42,7 +42,7 @@ struct http_transfer {
 	bool asked;                  /* the request was on its way */
 	bool lost;                   /* it was to be sent once more */
 	bool status_told, fresh, over, failed, hopeless;
-	struct error error; /* if failed */
+	struct rlmd_error error; /* if failed */
 
 	http_status_fn *on_status;
 	http_data_fn *on_data;
@@ -103,12 +103,12 @@ static void on_over(CURL *easy, CURLcode code)
 	transfer_end(transfer, code);
 }
 
-struct http *http_new(struct event_base *base, struct error *err)
+struct http *http_new(struct event_base *base, struct rlmd_error *err)
 {
 	struct http *http;
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT)) {
-		error_set(err, ERROR_INTERNAL, "libcurl does not start");
+		error_set(err, RLMD_ERROR_INTERNAL, "libcurl does not start");
 		return NULL;
 	}
 	http = xcalloc(1, sizeof *http);
@@ -116,7 +116,7 @@ struct http *http_new(struct event_base *base, struct error *err)
 	http->multi = multi_new(base, on_over);
 	if (http->multi)
 		return http;
-	error_set(err, ERROR_INTERNAL, "libcurl does not start");
+	error_set(err, RLMD_ERROR_INTERNAL, "libcurl does not start");
 	http_free(http);
 	return NULL;
 }
@@ -239,12 +239,12 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
 	}
 	transfer->failed = true;
 	if (now >= transfer->deadline)
-		error_set(&transfer->error, ERROR_TIMEOUT,
+		error_set(&transfer->error, RLMD_ERROR_TIMEOUT,
 			  "%s had not finished its answer when the time for the call was over",
 			  origin);
 	else
-		error_set(&transfer->error, ERROR_TIMEOUT, "%s sent nothing for %" PRId64 " ms",
-			  origin, transfer->idle_ms);
+		error_set(&transfer->error, RLMD_ERROR_TIMEOUT,
+			  "%s sent nothing for %" PRId64 " ms", origin, transfer->idle_ms);
 	transfer_end(transfer, CURLE_OK);
 }
 
@@ -385,7 +385,7 @@ bool http_hopeless(const struct http_transfer *transfer)
 	return transfer->hopeless;
 }
 
-bool http_refused_by_proxy(const struct http_transfer *transfer, int status, struct error *err)
+bool http_refused_by_proxy(const struct http_transfer *transfer, int status, struct rlmd_error *err)
 {
 	if (status != PROXY_AUTH || !transfer_proxied(transfer))
 		return false;

@@ -18,16 +18,16 @@
 #include "base/text.h"
 
 struct http;
-struct http *http_new(struct event_base *, struct error *);
+struct http *http_new(struct event_base *, struct rlmd_error *);
 void http_free(struct http *); /* transfers must be gone */
 
 struct http_request {
 	const char *url;            /* lent during http_start() */
 	const char *const *headers; /* lent likewise, NULL-terminated "Name: value" */
 	struct evbuffer *body;      /* taken; NULL: a GET */
-	int64_t deadline;           /* on clock_ms(): ERROR_TIMEOUT after it */
-	int64_t idle_ms;            /* ERROR_TIMEOUT when no byte came for so long */
-	size_t max_size;            /* of the answer; ERROR_BAD_REPLY beyond it */
+	int64_t deadline;           /* on clock_ms(): RLMD_ERROR_TIMEOUT after it */
+	int64_t idle_ms;            /* RLMD_ERROR_TIMEOUT when no byte came for so long */
+	size_t max_size;            /* of the answer; RLMD_ERROR_BAD_REPLY beyond it */
 	bool fresh;                 /* on a new connection, and none that was kept */
 };
 
@@ -39,7 +39,7 @@ typedef void http_status_fn(void *owner, struct http_transfer *, int status);
  * stay, no more are read: a server that sends faster has to wait. */
 typedef void http_data_fn(void *owner, struct http_transfer *, struct evbuffer *);
 /* The end: err is NULL for a complete answer of any status. */
-typedef void http_done_fn(void *owner, struct http_transfer *, const struct error *err);
+typedef void http_done_fn(void *owner, struct http_transfer *, const struct rlmd_error *err);
 
 /* Never calls back before it returns; callbacks come outside of libcurl's, so that any
  * http function may be called in them. The owner frees the transfer, at any time. */
@@ -62,4 +62,4 @@ bool http_hopeless(const struct http_transfer *);
 
 /* Whether status 407 comes from a proxy that was asked in the server's place; then what it wants.
  */
-bool http_refused_by_proxy(const struct http_transfer *, int status, struct error *);
+bool http_refused_by_proxy(const struct http_transfer *, int status, struct rlmd_error *);

@@ -19,25 +19,27 @@ enum {
 	SHORTEST_IN_ANSWER = 12,
 };
 
-static bool file_is_safe(int fd, const char *path, struct error *err)
+static bool file_is_safe(int fd, const char *path, struct rlmd_error *err)
 {
 	struct stat st;
 
 	if (fstat(fd, &st))
-		return error_errno(err, ERROR_AUTH, "cannot read the key file %s", path);
+		return error_errno(err, RLMD_ERROR_AUTH, "cannot read the key file %s", path);
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, ERROR_AUTH, "the key file %s is not a regular file", path);
-	if (!file_is_ours(fd, path, ERROR_AUTH, err))
+		return error_set(err, RLMD_ERROR_AUTH, "the key file %s is not a regular file",
+				 path);
+	if (!file_is_ours(fd, path, RLMD_ERROR_AUTH, err))
 		return error_context(err, "the key file");
 	if (st.st_mode & 077)
-		return error_set(err, ERROR_AUTH,
+		return error_set(err, RLMD_ERROR_AUTH,
 				 "others may read the key file %s; run: chmod 600 %s", path, path);
 	if (st.st_size > KEY_MAX)
-		return error_set(err, ERROR_AUTH, "the key file %s is too large for a key", path);
+		return error_set(err, RLMD_ERROR_AUTH, "the key file %s is too large for a key",
+				 path);
 	return true;
 }
 
-char *key_read_file(const char *path, struct error *err)
+char *key_read_file(const char *path, struct rlmd_error *err)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char bytes[KEY_MAX], *key;
@@ -45,14 +47,14 @@ char *key_read_file(const char *path, struct error *err)
 	ssize_t size;
 
 	if (fd < 0) {
-		error_errno(err, ERROR_AUTH, "cannot read the key file %s", path);
+		error_errno(err, RLMD_ERROR_AUTH, "cannot read the key file %s", path);
 		return NULL;
 	}
 	if (!file_is_safe(fd, path, err))
 		return NULL;
 	size = read(fd, bytes, sizeof bytes);
 	if (size < 0) {
-		error_errno(err, ERROR_AUTH, "cannot read the key file %s", path);
+		error_errno(err, RLMD_ERROR_AUTH, "cannot read the key file %s", path);
 		return NULL;
 	}
 	trimmed = text_trim(text_from(bytes, (size_t)size));
@@ -61,7 +63,7 @@ char *key_read_file(const char *path, struct error *err)
 	if (strlen(key) == trimmed.size && key_check(key, path, err))
 		return key;
 	if (strlen(key) != trimmed.size)
-		error_set(err, ERROR_AUTH, "the key in %s holds a NUL byte", path);
+		error_set(err, RLMD_ERROR_AUTH, "the key in %s holds a NUL byte", path);
 	key_free(key);
 	return NULL;
 }
@@ -83,13 +85,13 @@ char *key_take_environment(const char *const *names)
 	return key;
 }
 
-bool key_check(const char *key, const char *origin, struct error *err)
+bool key_check(const char *key, const char *origin, struct rlmd_error *err)
 {
 	if (!*key)
-		return error_set(err, ERROR_AUTH, "the key in %s is empty", origin);
+		return error_set(err, RLMD_ERROR_AUTH, "the key in %s is empty", origin);
 	for (const char *c = key; *c; c++)
 		if (*c <= 0x20 || *c >= 0x7f)
-			return error_set(err, ERROR_AUTH,
+			return error_set(err, RLMD_ERROR_AUTH,
 					 "the key in %s holds a space or another character that no "
 					 "key has",
 					 origin);

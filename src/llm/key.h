@@ -15,10 +15,10 @@
 struct evbuffer;
 
 /*
- * The key in a file: a regular one that nobody else may read, ERROR_AUTH otherwise. White space at
- * both ends is not part of it.
+ * The key in a file: a regular one that nobody else may read, RLMD_ERROR_AUTH otherwise. White
+ * space at both ends is not part of it.
  */
-char *key_read_file(const char *path, struct error *);
+char *key_read_file(const char *path, struct rlmd_error *);
 
 /*
  * The first of the NULL-terminated `names` that is set and not empty, or NULL. All of them are
@@ -26,8 +26,9 @@ char *key_read_file(const char *path, struct error *);
  */
 char *key_take_environment(const char *const *names);
 
-/* Whether it may stand in a header: printable ASCII without a space. ERROR_AUTH names `origin`. */
-bool key_check(const char *key, const char *origin, struct error *);
+/* Whether it may stand in a header: printable ASCII without a space. RLMD_ERROR_AUTH names
+ * `origin`. */
+bool key_check(const char *key, const char *origin, struct rlmd_error *);
 
 /*
  * Replaces every occurrence in `text` by "***", a cut one at its end too; returns the new length.

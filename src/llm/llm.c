@@ -69,7 +69,7 @@ const char *llm_default_provider(void)
 	return adapter_default_name();
 }
 
-static bool llm_init(struct llm *llm, const struct llm_config *config, struct error *err)
+static bool llm_init(struct llm *llm, const struct llm_config *config, struct rlmd_error *err)
 {
 	if (!provider_init(&llm->provider, llm->base, config, err))
 		return false;
@@ -84,7 +84,8 @@ static bool llm_init(struct llm *llm, const struct llm_config *config, struct er
 	return !config->record_dir || llm->recorder;
 }
 
-struct llm *llm_new(struct event_base *base, const struct llm_config *config, struct error *err)
+struct llm *llm_new(struct event_base *base, const struct llm_config *config,
+		    struct rlmd_error *err)
 {
 	struct llm *llm = xcalloc(1, sizeof *llm);
 
@@ -162,9 +163,9 @@ static void llm_call_free(struct llm_call *call)
 
 /* The answer, real or replayed, is there. */
 static void llm_call_done(struct llm_call *call, const struct llm_response *response,
-			  const struct error *err)
+			  const struct rlmd_error *err)
 {
-	struct error unwritten;
+	struct rlmd_error unwritten;
 
 	if (call->name && !recorder_write(call->llm->recorder, call->name, &call->request, response,
 					  err, &unwritten))
@@ -174,7 +175,7 @@ static void llm_call_done(struct llm_call *call, const struct llm_response *resp
 	llm_call_free(call);
 }
 
-static void on_call(void *owner, const struct llm_response *response, const struct error *err)
+static void on_call(void *owner, const struct llm_response *response, const struct rlmd_error *err)
 {
 	struct llm_call *call = owner;
 
@@ -239,7 +240,7 @@ static void replay_start(struct llm_call *call)
 	if (delay > left) {
 		exchange_done(exchange);
 		delay = left;
-		error_set(&exchange->error, ERROR_TIMEOUT,
+		error_set(&exchange->error, RLMD_ERROR_TIMEOUT,
 			  "the time for the call was over before its replayed answer came");
 	}
 	wait = clock_timeval(delay);

@@ -112,8 +112,8 @@ struct llm_response {
 	bool overlong;      /* clearly more than max_tokens came: it was cut here, by us */
 };
 
-/* `err` is NULL on success. A refusal is ERROR_REFUSED. */
-typedef void llm_done_fn(void *owner, const struct llm_response *, const struct error *err);
+/* `err` is NULL on success. A refusal is RLMD_ERROR_REFUSED. */
+typedef void llm_done_fn(void *owner, const struct llm_response *, const struct rlmd_error *err);
 
 struct llm_config {
 	const char *provider;    /* "ollama", "openai", "anthropic", "replay"; not NULL */
@@ -139,10 +139,11 @@ struct llm;
 
 /*
  * Everything in `config` is lent during the call. Reads the key (and takes it out of the
- * environment), the price tables and the replay script. Opens no connection. ERROR_USAGE for an
- * unknown provider, ERROR_AUTH for a missing or unsafe key, ERROR_INPUT for bad tables and scripts.
+ * environment), the price tables and the replay script. Opens no connection. RLMD_ERROR_USAGE for
+ * an unknown provider, RLMD_ERROR_AUTH for a missing or unsafe key, RLMD_ERROR_INPUT for bad tables
+ * and scripts.
  */
-struct llm *llm_new(struct event_base *, const struct llm_config *, struct error *);
+struct llm *llm_new(struct event_base *, const struct llm_config *, struct rlmd_error *);
 void llm_free(struct llm *); /* calls must be gone; wipes the keys; NULL is fine */
 
 struct llm_call;

@@ -15,9 +15,9 @@ static const char *os_reason(const struct mishap *mishap)
 	return number ? strerror((int)number) : curl_easy_strerror(mishap->code);
 }
 
-void mishap_at_proxy(const struct route *route, struct error *err)
+void mishap_at_proxy(const struct route *route, struct rlmd_error *err)
 {
-	error_set(err, ERROR_AUTH,
+	error_set(err, RLMD_ERROR_AUTH,
 		  "the proxy %s wants another user name and password (status %d); %s may hold "
 		  "them, as http://USER:PASSWORD@HOST:PORT",
 		  route->proxy, PROXY_AUTH,
@@ -34,7 +34,7 @@ static int tunnel_status(const struct mishap *mishap)
 	return mishap->sent || status / 100 == 2 ? 0 : (int)status;
 }
 
-static bool explain_tunnel(const struct mishap *mishap, int status, struct error *err)
+static bool explain_tunnel(const struct mishap *mishap, int status, struct rlmd_error *err)
 {
 	const struct route *route = mishap->route;
 
@@ -42,7 +42,7 @@ static bool explain_tunnel(const struct mishap *mishap, int status, struct error
 		mishap_at_proxy(route, err);
 		return true;
 	}
-	error_set(err, ERROR_NETWORK,
+	error_set(err, RLMD_ERROR_NETWORK,
 		  "the proxy %s lets nobody through to %s: it answered with status %d; ask whoever "
 		  "runs it, or name the host in no_proxy",
 		  route->proxy, route->origin, status);
@@ -50,83 +50,85 @@ static bool explain_tunnel(const struct mishap *mishap, int status, struct error
 }
 
 /* No connection came about: to the proxy, or to the server itself. */
-static void explain_unreachable(const struct mishap *mishap, const char *why, struct error *err)
+static void explain_unreachable(const struct mishap *mishap, const char *why,
+				struct rlmd_error *err)
 {
 	if (mishap->proxied && mishap->code == CURLE_OPERATION_TIMEDOUT)
-		error_set(err, ERROR_NETWORK, "cannot reach %s by way of the proxy %s: %s",
+		error_set(err, RLMD_ERROR_NETWORK, "cannot reach %s by way of the proxy %s: %s",
 			  mishap->route->origin, mishap->route->proxy, why);
 	else if (mishap->proxied || mishap->code == CURLE_COULDNT_RESOLVE_PROXY)
-		error_set(err, ERROR_NETWORK, "cannot reach the proxy %s: %s; check %s",
+		error_set(err, RLMD_ERROR_NETWORK, "cannot reach the proxy %s: %s; check %s",
 			  mishap->route->proxy, why, mishap->route->variable);
 	else if (mishap->code == CURLE_COULDNT_RESOLVE_HOST)
-		error_set(err, ERROR_NETWORK,
+		error_set(err, RLMD_ERROR_NETWORK,
 			  "cannot reach %s: %s; check the base URL and the network",
 			  mishap->route->origin, why);
 	else
-		error_set(err, ERROR_NETWORK, "cannot reach %s: %s; is the server running?",
+		error_set(err, RLMD_ERROR_NETWORK, "cannot reach %s: %s; is the server running?",
 			  mishap->route->origin, why);
 }
 
-static bool explain_certificate(const struct mishap *mishap, struct error *err)
+static bool explain_certificate(const struct mishap *mishap, struct rlmd_error *err)
 {
 	char words[160], trusted[220];
 
 	text_escape(text_of(mishap->words), words, sizeof words);
 	route_trusted(trusted, sizeof trusted);
 	if (mishap->code == CURLE_SSL_CACERT_BADFILE)
-		error_set(err, ERROR_USAGE, "the certificates to trust, %s, cannot be read",
+		error_set(err, RLMD_ERROR_USAGE, "the certificates to trust, %s, cannot be read",
 			  trusted);
 	else
-		error_set(err, ERROR_NETWORK,
+		error_set(err, RLMD_ERROR_NETWORK,
 			  "the certificate of %s is not trusted (%s); check the base URL, or name "
 			  "a file with its authority's certificate in SSL_CERT_FILE",
 			  mishap->route->origin, words);
 	return true;
 }
 
-static void explain_tls(const struct mishap *mishap, struct error *err)
+static void explain_tls(const struct mishap *mishap, struct rlmd_error *err)
 {
 	char words[160];
 
 	text_escape(text_of(mishap->words), words, sizeof words);
-	error_set(err, ERROR_NETWORK,
+	error_set(err, RLMD_ERROR_NETWORK,
 		  "no TLS connection with %s: %s; check that the base URL is one of https and not "
 		  "of http",
 		  mishap->route->origin, words);
 }
 
 /* What is neither a status nor an answer. */
-static void explain_broken(const struct mishap *mishap, struct error *err)
+static void explain_broken(const struct mishap *mishap, struct rlmd_error *err)
 {
 	const char *by = mishap->proxied ? " by way of the proxy " : "";
 	const char *proxy = mishap->proxied ? mishap->route->proxy : "";
 
 	if (mishap->lost)
-		error_set(err, ERROR_NETWORK,
+		error_set(err, RLMD_ERROR_NETWORK,
 			  "the connection to %s%s%s, kept from an earlier request, broke before "
 			  "its answer",
 			  mishap->route->origin, by, proxy);
 	else
-		error_set(err, ERROR_NETWORK, "the connection to %s%s%s broke: %s",
+		error_set(err, RLMD_ERROR_NETWORK, "the connection to %s%s%s broke: %s",
 			  mishap->route->origin, by, proxy, curl_easy_strerror(mishap->code));
 }
 
-static void explain_no_http(const struct mishap *mishap, struct error *err)
+static void explain_no_http(const struct mishap *mishap, struct rlmd_error *err)
 {
 	if (mishap->sent)
-		error_set(err, ERROR_BAD_REPLY,
+		error_set(err, RLMD_ERROR_BAD_REPLY,
 			  "what %s answered is no HTTP; check that the base URL is the provider's "
 			  "API",
 			  mishap->route->origin);
 	else if (mishap->proxied)
-		error_set(err, ERROR_NETWORK, "what the proxy %s answered is no HTTP; check %s",
-			  mishap->route->proxy, mishap->route->variable);
+		error_set(err, RLMD_ERROR_NETWORK,
+			  "what the proxy %s answered is no HTTP; check %s", mishap->route->proxy,
+			  mishap->route->variable);
 	else
-		error_set(err, ERROR_USAGE, "%s: %s; check the base URL", mishap->route->origin,
-			  curl_easy_strerror(mishap->code));
+		error_set(err, RLMD_ERROR_USAGE, "%s: %s; check the base URL",
+			  mishap->route->origin, curl_easy_strerror(mishap->code));
 }
 
-bool mishap_explain(const struct mishap *mishap, struct error *err)
+bool mishap_explain(const struct mishap *mishap, struct rlmd_error *err)
 {
 	int status = tunnel_status(mishap);
 	char late[64];
@@ -157,7 +159,7 @@ bool mishap_explain(const struct mishap *mishap, struct error *err)
 		explain_no_http(mishap, err);
 		return false;
 	case CURLE_WRITE_ERROR:
-		error_set(err, ERROR_BAD_REPLY, "the answer of %s is larger than %zu bytes",
+		error_set(err, RLMD_ERROR_BAD_REPLY, "the answer of %s is larger than %zu bytes",
 			  mishap->route->origin, mishap->max_size);
 		return false;
 	default:

@@ -23,7 +23,7 @@ struct mishap {
 };
 
 /* Fills the error; says whether the same request would end in the same way again. */
-bool mishap_explain(const struct mishap *, struct error *);
+bool mishap_explain(const struct mishap *, struct rlmd_error *);
 
 /* Status 407, by whom ever it was answered: who wants what, and where to put it. */
-void mishap_at_proxy(const struct route *, struct error *);
+void mishap_at_proxy(const struct route *, struct rlmd_error *);

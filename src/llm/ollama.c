@@ -61,7 +61,7 @@ static void take_end(struct reply *reply, const json_t *body)
 }
 
 static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
-		  struct error *err)
+		  struct rlmd_error *err)
 {
 	json_auto_t *body = NULL;
 	const json_t *message;
@@ -84,11 +84,11 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 	return true;
 }
 
-static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
+static bool whole(struct reply *reply, struct rlmd_text data, struct rlmd_error *err)
 {
 	if (!event(reply, text_of(""), data, err))
 		return false;
-	return reply->finished || error_set(err, ERROR_BAD_REPLY, "the answer is not done");
+	return reply->finished || error_set(err, RLMD_ERROR_BAD_REPLY, "the answer is not done");
 }
 
 /* OLLAMA_HOST as the server itself reads it: everything may be missing but the host's address. */
@@ -154,7 +154,7 @@ static struct rlmd_text split_scheme(struct rlmd_text given, struct host *host)
 	return text_from(mark + 3, (size_t)(given.bytes + given.size - mark - 3));
 }
 
-static char *base_url(const char *given, struct error *err)
+static char *base_url(const char *given, struct rlmd_error *err)
 {
 	struct host host;
 	struct rlmd_text rest = split_scheme(text_trim(text_of(given)), &host);
@@ -172,7 +172,7 @@ static char *base_url(const char *given, struct error *err)
 	name = client_name(host.name);
 	port = host.port.size ? text_copy(host.port) : xstrdup(host.default_port);
 	if (!port_is_valid(port)) {
-		error_set(err, ERROR_USAGE, "'%.100s' is no port", port);
+		error_set(err, RLMD_ERROR_USAGE, "'%.100s' is no port", port);
 		return NULL;
 	}
 	url = xasprintf("%s://%s:%s%.*s", host.scheme, name, port, (int)path.size, path.bytes);

@@ -81,7 +81,7 @@ static void take_usage(struct reply *reply, const json_t *usage)
 }
 
 /* A string, or the text parts of a list, as some servers answer. */
-static bool take_content(struct reply *reply, const json_t *content, struct error *err)
+static bool take_content(struct reply *reply, const json_t *content, struct rlmd_error *err)
 {
 	const json_t *part;
 	size_t i;
@@ -104,7 +104,7 @@ static void pass_tool_calls(struct reply *reply, const json_t *calls)
 }
 
 /* `message` is a whole one or a delta; both have the same members. */
-static bool take_message(struct reply *reply, const json_t *message, struct error *err)
+static bool take_message(struct reply *reply, const json_t *message, struct rlmd_error *err)
 {
 	struct rlmd_text thinking = json_get_text(message, "reasoning_content");
 	struct rlmd_text refusal = json_get_text(message, "refusal");
@@ -130,7 +130,7 @@ static void take_finish(struct reply *reply, struct rlmd_text reason)
 }
 
 static bool take_body(struct reply *reply, const json_t *body, const char *member,
-		      struct error *err)
+		      struct rlmd_error *err)
 {
 	const json_t *choice = json_array_get(json_object_get(body, "choices"), 0);
 
@@ -156,7 +156,7 @@ static bool is_error(const json_t *body)
 }
 
 static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
-		  struct error *err)
+		  struct rlmd_error *err)
 {
 	json_auto_t *body = NULL;
 
@@ -175,7 +175,7 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 	return take_body(reply, body, "delta", err);
 }
 
-static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
+static bool whole(struct reply *reply, struct rlmd_text data, struct rlmd_error *err)
 {
 	json_auto_t *body = reply_json(data, err);
 	const json_t *choices = json_object_get(body, "choices");
@@ -185,7 +185,7 @@ static bool whole(struct reply *reply, struct rlmd_text data, struct error *err)
 	if (is_error(body))
 		return reply_error(data, err);
 	if (!json_is_object(json_object_get(json_array_get(choices, 0), "message")))
-		return error_set(err, ERROR_BAD_REPLY, "the answer has no message");
+		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer has no message");
 	reply->finished = reply->complete = true;
 	return take_body(reply, body, "message", err);
 }

@@ -45,9 +45,9 @@ struct price_table {
 
 /* A row whose prices are being read; the first bad one is the error. */
 struct reading {
-	const char *name;  /* lent */
-	const json_t *row; /* lent */
-	struct error *err; /* lent */
+	const char *name;       /* lent */
+	const json_t *row;      /* lent */
+	struct rlmd_error *err; /* lent */
 	bool ok;
 };
 
@@ -60,7 +60,7 @@ static int64_t read_rate(struct reading *reading, const char *field, int64_t oth
 		return otherwise;
 	if (!json_is_number(value) || !(dollars >= 0) || dollars > RATE_MAX) {
 		if (reading->ok)
-			error_set(reading->err, ERROR_INPUT,
+			error_set(reading->err, RLMD_ERROR_INPUT,
 				  "'%.100s': %s must be dollars a token, 0 to %g", reading->name,
 				  field, RATE_MAX);
 		reading->ok = false;
@@ -172,7 +172,7 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
 }
 
-static bool fill(struct price_table *table, json_t *root, struct error *err)
+static bool fill(struct price_table *table, json_t *root, struct rlmd_error *err)
 {
 	const char *name;
 	json_t *value;
@@ -202,9 +202,9 @@ static char *read_date(const json_t *root)
 	return xstrdup(plain);
 }
 
-struct price_table *price_table_read(const char *path, struct error *err)
+struct price_table *price_table_read(const char *path, struct rlmd_error *err)
 {
-	struct error why = {0};
+	struct rlmd_error why = {0};
 	size_t size;
 	auto_free char *bytes = file_read(path, TABLE_SIZE_MAX, &size, err);
 	json_auto_t *root = NULL;
@@ -214,7 +214,7 @@ struct price_table *price_table_read(const char *path, struct error *err)
 		return NULL;
 	root = json_read(text_from(bytes, size), TABLE_DEPTH_MAX, &why);
 	if (!json_is_object(root)) {
-		error_set(err, ERROR_INPUT, "%s: %s", path,
+		error_set(err, RLMD_ERROR_INPUT, "%s: %s", path,
 			  root ? "a price table is an object of models" : why.text);
 		return NULL;
 	}

@@ -26,8 +26,8 @@ struct price {
 
 struct price_table;
 
-/* The file is read whole; ERROR_INPUT names it and the bad row. */
-struct price_table *price_table_read(const char *path, struct error *);
+/* The file is read whole; RLMD_ERROR_INPUT names it and the bad row. */
+struct price_table *price_table_read(const char *path, struct rlmd_error *);
 void price_table_free(struct price_table *);
 const char *price_table_date(const struct price_table *); /* "sample_spec.date" or "unknown" */
 

@@ -23,7 +23,7 @@ struct probe {
 	struct evbuffer *answer;        /* owned: its beginning */
 	char *url;                      /* owned; NULL: none */
 	int status;
-	struct error error;
+	struct rlmd_error error;
 
 	probe_done_fn *fn;
 	void *owner; /* lent */
@@ -80,7 +80,7 @@ static void explain_status(struct probe *probe)
 		  (int)size, failure.message);
 }
 
-static void on_done(void *owner, struct http_transfer *transfer, const struct error *err)
+static void on_done(void *owner, struct http_transfer *transfer, const struct rlmd_error *err)
 {
 	struct probe *probe = owner;
 
@@ -123,7 +123,7 @@ struct probe *probe_start(struct event_base *base, const struct llm_config *conf
 		return probe;
 	}
 	if (!probe->error.kind)
-		error_set(&probe->error, ERROR_USAGE, "answers come from recordings");
+		error_set(&probe->error, RLMD_ERROR_USAGE, "answers come from recordings");
 	event_active(probe->posted, EV_TIMEOUT, 0);
 	return probe;
 }

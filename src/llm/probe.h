@@ -13,10 +13,11 @@
 #include "llm/llm.h"
 
 struct probe_result {
-	const char *url;           /* lent to the callback; NULL: there is none to ask */
-	bool asked;                /* a request was made */
-	int status;                /* of the answer; 0: none came */
-	const struct error *error; /* why nothing was asked, no answer came, or it was a refusal */
+	const char *url; /* lent to the callback; NULL: there is none to ask */
+	bool asked;      /* a request was made */
+	int status;      /* of the answer; 0: none came */
+	const struct rlmd_error
+		*error; /* why nothing was asked, no answer came, or it was a refusal */
 };
 
 struct probe;

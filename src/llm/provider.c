@@ -46,7 +46,7 @@ static const char *environment_url(const struct adapter *adapter)
 }
 
 /* A base URL as the adapter wants it, without a slash at its end; new. */
-static char *normal_base(const struct adapter *adapter, const char *given, struct error *err)
+static char *normal_base(const struct adapter *adapter, const char *given, struct rlmd_error *err)
 {
 	char *base = adapter->base_url ? adapter->base_url(given, err) : xstrdup(given);
 	auto_free char *origin = NULL;
@@ -60,7 +60,7 @@ static char *normal_base(const struct adapter *adapter, const char *given, struc
 	origin = origin_of(base);
 	if (origin)
 		return base;
-	error_set(err, ERROR_USAGE, "the base URL '%s' is no http or https URL", given);
+	error_set(err, RLMD_ERROR_USAGE, "the base URL '%s' is no http or https URL", given);
 	free(base);
 	return NULL;
 }
@@ -75,7 +75,7 @@ static bool same_origin(const struct adapter *adapter, const char *base, const c
 }
 
 static bool provider_choose_key(struct provider *provider, const struct llm_config *config,
-				const char *base, char *from_environment, struct error *err)
+				const char *base, char *from_environment, struct rlmd_error *err)
 {
 	const struct adapter *adapter = provider->adapter;
 	bool at_home = same_origin(adapter, base, adapter->default_base_url);
@@ -91,8 +91,9 @@ static bool provider_choose_key(struct provider *provider, const struct llm_conf
 	}
 	key_free(from_environment);
 	if (at_home && adapter->key_required)
-		return error_set(err, ERROR_AUTH, "no key for %s; set %s, or give --key-file FILE",
-				 provider->name, adapter->key_env[0]);
+		return error_set(err, RLMD_ERROR_AUTH,
+				 "no key for %s; set %s, or give --key-file FILE", provider->name,
+				 adapter->key_env[0]);
 	return true;
 }
 
@@ -132,7 +133,7 @@ static bool is_near(const char *base)
 }
 
 static bool provider_open(struct provider *provider, const struct llm_config *config,
-			  char *from_environment, struct error *err)
+			  char *from_environment, struct rlmd_error *err)
 {
 	const struct adapter *adapter = provider->adapter;
 	const char *given = config->base_url ? config->base_url : environment_url(adapter);
@@ -152,11 +153,12 @@ static bool provider_open(struct provider *provider, const struct llm_config *co
 	return provider->http;
 }
 
-static bool provider_read_prices(struct provider *provider, const char *given, struct error *err)
+static bool provider_read_prices(struct provider *provider, const char *given,
+				 struct rlmd_error *err)
 {
 	auto_free char *path = file_shipped("share", "prices.json");
 
-	struct error missing = {0};
+	struct rlmd_error missing = {0};
 
 	provider->shipped = price_table_read(path, &missing);
 	if (!provider->shipped)
@@ -167,17 +169,18 @@ static bool provider_read_prices(struct provider *provider, const char *given, s
 }
 
 bool provider_init(struct provider *provider, struct event_base *base,
-		   const struct llm_config *config, struct error *err)
+		   const struct llm_config *config, struct rlmd_error *err)
 {
 	bool replay = !strcmp(config->provider, "replay");
 	const struct adapter *adapter = adapter_find(config->provider);
 	char *key = NULL;
 
 	if (!adapter && !replay)
-		return error_set(err, ERROR_USAGE, "unknown provider '%s'; there are %s, replay",
-				 config->provider, adapter_names());
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "unknown provider '%s'; there are %s, replay", config->provider,
+				 adapter_names());
 	if (replay && !config->replay_dir)
-		return error_set(err, ERROR_USAGE, "provider replay needs --replay DIR");
+		return error_set(err, RLMD_ERROR_USAGE, "provider replay needs --replay DIR");
 	provider->base = base;
 	provider->adapter = adapter;
 	provider->name = adapter ? adapter->name : "replay";

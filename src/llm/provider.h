@@ -38,7 +38,7 @@ struct provider {
 
 /* As llm_new(); with config->replay_dir nothing will ever be opened. */
 bool provider_init(struct provider *, struct event_base *, const struct llm_config *,
-		   struct error *);
+		   struct rlmd_error *);
 void provider_done(struct provider *); /* of a zeroed one too */
 
 /* Whether it may be a small model of one's own, which costs nothing. */

@@ -71,7 +71,7 @@ static int is_json(const struct dirent *file)
 	return file->d_name[0] != '.' && size > 5 && !strcmp(file->d_name + size - 5, ".json");
 }
 
-static bool read_kind(const json_t *match, int *ret, struct error *err)
+static bool read_kind(const json_t *match, int *ret, struct rlmd_error *err)
 {
 	const json_t *kind = json_object_get(match, "kind");
 
@@ -83,22 +83,23 @@ static bool read_kind(const json_t *match, int *ret, struct error *err)
 			*ret = (int)each;
 			return true;
 		}
-	return error_set(err, ERROR_INPUT,
+	return error_set(err, RLMD_ERROR_INPUT,
 			 "\"match\".\"kind\" is none of turn, llm_query, forced, direct");
 }
 
-static bool read_number(const json_t *match, const char *field, int64_t *ret, struct error *err)
+static bool read_number(const json_t *match, const char *field, int64_t *ret,
+			struct rlmd_error *err)
 {
 	const json_t *value = json_object_get(match, field);
 
 	*ret = value ? json_integer_value(value) : -1;
 	if (value && (!json_is_integer(value) || *ret < 0))
-		return error_set(err, ERROR_INPUT, "\"match\".\"%s\" is no whole number from 0 on",
-				 field);
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "\"match\".\"%s\" is no whole number from 0 on", field);
 	return true;
 }
 
-static bool read_pattern(const json_t *match, struct entry *entry, struct error *err)
+static bool read_pattern(const json_t *match, struct entry *entry, struct rlmd_error *err)
 {
 	const json_t *pattern = json_object_get(match, "pattern");
 	char reason[200];
@@ -107,17 +108,17 @@ static bool read_pattern(const json_t *match, struct entry *entry, struct error 
 	if (!pattern)
 		return true;
 	if (!json_is_string(pattern))
-		return error_set(err, ERROR_INPUT, "\"match\".\"pattern\" is no string");
+		return error_set(err, RLMD_ERROR_INPUT, "\"match\".\"pattern\" is no string");
 	failed = regcomp(&entry->pattern, json_string_value(pattern), REG_EXTENDED);
 	if (failed) {
 		regerror(failed, &entry->pattern, reason, sizeof reason);
-		return error_set(err, ERROR_INPUT, "\"match\".\"pattern\": %s", reason);
+		return error_set(err, RLMD_ERROR_INPUT, "\"match\".\"pattern\": %s", reason);
 	}
 	entry->has_pattern = true;
 	return true;
 }
 
-static bool read_entry(json_t *json, struct entry *entry, struct error *err)
+static bool read_entry(json_t *json, struct entry *entry, struct rlmd_error *err)
 {
 	static const char *const fields[] = {"match",  "response", "error",
 					     "repeat", "request",  NULL};
@@ -127,11 +128,11 @@ static bool read_entry(json_t *json, struct entry *entry, struct error *err)
 	struct exchange exchange;
 
 	if (!json_is_object(json))
-		return error_set(err, ERROR_INPUT, "no object");
+		return error_set(err, RLMD_ERROR_INPUT, "no object");
 	if (match && !json_is_object(match))
-		return error_set(err, ERROR_INPUT, "\"match\" is no object");
+		return error_set(err, RLMD_ERROR_INPUT, "\"match\" is no object");
 	if (repeat && !json_is_boolean(repeat))
-		return error_set(err, ERROR_INPUT, "\"repeat\" is not true or false");
+		return error_set(err, RLMD_ERROR_INPUT, "\"repeat\" is not true or false");
 	if (!exchange_fields(json, fields, err) || !exchange_fields(match, match_fields, err) ||
 	    !exchange_read(json, &exchange, err))
 		return false;
@@ -143,7 +144,7 @@ static bool read_entry(json_t *json, struct entry *entry, struct error *err)
 	       read_number(match, "turn", &entry->turn, err) && read_pattern(match, entry, err);
 }
 
-static bool replay_add(struct replay *replay, json_t *json, struct error *err)
+static bool replay_add(struct replay *replay, json_t *json, struct rlmd_error *err)
 {
 	struct entry *entry;
 
@@ -154,20 +155,20 @@ static bool replay_add(struct replay *replay, json_t *json, struct error *err)
 	return read_entry(json, entry, err);
 }
 
-static json_t *read_json(const char *path, struct error *err)
+static json_t *read_json(const char *path, struct rlmd_error *err)
 {
 	size_t size;
 	auto_free char *bytes = file_read(path, FILE_SIZE_MAX, &size, err);
 	json_t *json = bytes ? json_read(text_from(bytes, size), SCRIPT_DEPTH_MAX, err) : NULL;
 
 	if (bytes && !json && err) {
-		err->kind = ERROR_INPUT;
+		err->kind = RLMD_ERROR_INPUT;
 		error_context(err, "%s", path);
 	}
 	return json;
 }
 
-static bool replay_read_script(struct replay *replay, const char *name, struct error *err)
+static bool replay_read_script(struct replay *replay, const char *name, struct rlmd_error *err)
 {
 	auto_free char *path = xasprintf("%s/%s", replay->dir, name);
 	json_auto_t *script = read_json(path, err);
@@ -184,14 +185,14 @@ static bool replay_read_script(struct replay *replay, const char *name, struct e
 	return true;
 }
 
-static bool replay_read(struct replay *replay, struct error *err)
+static bool replay_read(struct replay *replay, struct rlmd_error *err)
 {
 	struct dirent **files = NULL;
 	int count = scandir(replay->dir, &files, is_json, alphasort);
 	bool fine = true;
 
 	if (count < 0)
-		return error_errno(err, ERROR_INPUT, "cannot read the replay directory %s",
+		return error_errno(err, RLMD_ERROR_INPUT, "cannot read the replay directory %s",
 				   replay->dir);
 	for (int i = 0; i < count; i++) {
 		if (fine && !is_recording(files[i]->d_name))
@@ -200,14 +201,14 @@ static bool replay_read(struct replay *replay, struct error *err)
 	}
 	free(files);
 	if (!count)
-		return error_set(err, ERROR_INPUT,
+		return error_set(err, RLMD_ERROR_INPUT,
 				 "the replay directory %s holds no *.json file; make one with "
 				 "--record, or write a script",
 				 replay->dir);
 	return fine;
 }
 
-struct replay *replay_new(const char *dir, struct error *err)
+struct replay *replay_new(const char *dir, struct rlmd_error *err)
 {
 	struct replay *replay = xcalloc(1, sizeof *replay);
 
@@ -257,7 +258,7 @@ static bool entry_matches(const struct entry *entry, const struct llm_request *r
 }
 
 bool replay_find(struct replay *replay, const struct llm_request *request, struct exchange *ret,
-		 struct error *err)
+		 struct rlmd_error *err)
 {
 	auto_free char *name = next_name(replay->seen, request);
 	auto_free char *path = xasprintf("%s/%s", replay->dir, name);
@@ -276,7 +277,7 @@ bool replay_find(struct replay *replay, const struct llm_request *request, struc
 			return exchange_read(replay->entries[i].json, ret, err);
 		}
 	text_escape(text_clip(prompt, SHOWN), shown, sizeof shown);
-	return error_set(err, ERROR_REPLAY,
+	return error_set(err, RLMD_ERROR_REPLAY,
 			 "no answer in %s for the call of kind %s, depth %d, turn %d, whose prompt "
 			 "begins '%s'; give the options of the recording, record it with --record, "
 			 "or add an entry that matches",
@@ -284,17 +285,17 @@ bool replay_find(struct replay *replay, const struct llm_request *request, struc
 			 shown);
 }
 
-struct recorder *recorder_new(const char *dir, const char *key, struct error *err)
+struct recorder *recorder_new(const char *dir, const char *key, struct rlmd_error *err)
 {
 	struct recorder *recorder;
 	struct stat st;
 
 	if ((mkdir(dir, 0700) && errno != EEXIST) || stat(dir, &st) || access(dir, W_OK | X_OK)) {
-		error_errno(err, ERROR_INPUT, "cannot record in %s", dir);
+		error_errno(err, RLMD_ERROR_INPUT, "cannot record in %s", dir);
 		return NULL;
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		error_set(err, ERROR_INPUT, "cannot record in %s: no directory", dir);
+		error_set(err, RLMD_ERROR_INPUT, "cannot record in %s: no directory", dir);
 		return NULL;
 	}
 	recorder = xcalloc(1, sizeof *recorder);
@@ -319,8 +320,8 @@ char *recorder_name(struct recorder *recorder, const struct llm_request *request
 }
 
 bool recorder_write(struct recorder *recorder, const char *name, const struct llm_request *request,
-		    const struct llm_response *response, const struct error *exchange_error,
-		    struct error *err)
+		    const struct llm_response *response, const struct rlmd_error *exchange_error,
+		    struct rlmd_error *err)
 {
 	auto_free char *path = xasprintf("%s/%s", recorder->dir, name);
 	auto_evbuffer struct evbuffer *bytes = evbuffer_new();

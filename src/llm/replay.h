@@ -23,17 +23,18 @@
 
 struct replay;
 
-/* Reads and checks the scripts; ERROR_INPUT names file, entry and field. */
-struct replay *replay_new(const char *dir, struct error *);
+/* Reads and checks the scripts; RLMD_ERROR_INPUT names file, entry and field. */
+struct replay *replay_new(const char *dir, struct rlmd_error *);
 void replay_free(struct replay *); /* NULL is fine */
 
-/* `ret` becomes the caller's. ERROR_REPLAY when nothing matches, and says what was asked. */
-bool replay_find(struct replay *, const struct llm_request *, struct exchange *ret, struct error *);
+/* `ret` becomes the caller's. RLMD_ERROR_REPLAY when nothing matches, and says what was asked. */
+bool replay_find(struct replay *, const struct llm_request *, struct exchange *ret,
+		 struct rlmd_error *);
 
 struct recorder;
 
 /* Makes the directory, for its owner only, where it is missing. `key` is lent, or NULL. */
-struct recorder *recorder_new(const char *dir, const char *key, struct error *);
+struct recorder *recorder_new(const char *dir, const char *key, struct rlmd_error *);
 void recorder_free(struct recorder *); /* NULL is fine */
 
 /* The name under which a request that starts now will be kept; new. */
@@ -41,5 +42,5 @@ char *recorder_name(struct recorder *, const struct llm_request *);
 
 /* Keeps an exchange, all or nothing, with every occurrence of the key replaced. */
 bool recorder_write(struct recorder *, const char *name, const struct llm_request *,
-		    const struct llm_response *, const struct error *exchange_error,
-		    struct error *);
+		    const struct llm_response *, const struct rlmd_error *exchange_error,
+		    struct rlmd_error *);

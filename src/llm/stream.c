@@ -41,7 +41,7 @@ void stream_free(struct stream *stream)
 	free(stream);
 }
 
-static bool dispatch(struct stream *stream, struct error *err)
+static bool dispatch(struct stream *stream, struct rlmd_error *err)
 {
 	struct rlmd_text data = text_in(stream->data);
 	bool ok = true;
@@ -56,7 +56,7 @@ static bool dispatch(struct stream *stream, struct error *err)
 }
 
 static bool take_field(struct stream *stream, struct rlmd_text name, struct rlmd_text value,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	if (text_equal(name, "event")) {
 		value = text_clip(value, sizeof stream->event - 1);
@@ -64,15 +64,15 @@ static bool take_field(struct stream *stream, struct rlmd_text name, struct rlmd
 		stream->event[value.size] = '\0';
 	} else if (text_equal(name, "data")) {
 		if (evbuffer_get_length(stream->data) + value.size >= REPLY_EVENT_MAX)
-			return error_set(err, ERROR_BAD_REPLY, "an event is longer than %d MiB",
-					 REPLY_EVENT_MAX >> 20);
+			return error_set(err, RLMD_ERROR_BAD_REPLY,
+					 "an event is longer than %d MiB", REPLY_EVENT_MAX >> 20);
 		evbuffer_add(stream->data, value.bytes, value.size);
 		evbuffer_add(stream->data, "\n", 1);
 	}
 	return true;
 }
 
-static bool take_sse_line(struct stream *stream, struct rlmd_text line, struct error *err)
+static bool take_sse_line(struct stream *stream, struct rlmd_text line, struct rlmd_error *err)
 {
 	const char *colon;
 	struct rlmd_text value;
@@ -89,7 +89,7 @@ static bool take_sse_line(struct stream *stream, struct rlmd_text line, struct e
 	return take_field(stream, text_from(line.bytes, (size_t)(colon - line.bytes)), value, err);
 }
 
-static bool take_line(struct stream *stream, struct error *err)
+static bool take_line(struct stream *stream, struct rlmd_error *err)
 {
 	struct rlmd_text line = text_in(stream->line);
 	size_t size = line.size;
@@ -122,7 +122,7 @@ static size_t line_size(const struct stream *stream, struct rlmd_text text)
 	return size;
 }
 
-bool stream_feed(struct stream *stream, struct rlmd_text text, struct error *err)
+bool stream_feed(struct stream *stream, struct rlmd_text text, struct rlmd_error *err)
 {
 	while (text.size) {
 		size_t size = line_size(stream, text);
@@ -130,7 +130,7 @@ bool stream_feed(struct stream *stream, struct rlmd_text text, struct error *err
 
 		stream->after_cr = false;
 		if (evbuffer_get_length(stream->line) + size > REPLY_EVENT_MAX)
-			return error_set(err, ERROR_BAD_REPLY, "a line is longer than %d MiB",
+			return error_set(err, RLMD_ERROR_BAD_REPLY, "a line is longer than %d MiB",
 					 REPLY_EVENT_MAX >> 20);
 		evbuffer_add(stream->line, text.bytes, size);
 		text = text_from(text.bytes + size, text.size - size);
@@ -144,7 +144,7 @@ bool stream_feed(struct stream *stream, struct rlmd_text text, struct error *err
 	return true;
 }
 
-bool stream_end(struct stream *stream, struct error *err)
+bool stream_end(struct stream *stream, struct rlmd_error *err)
 {
 	if (evbuffer_get_length(stream->line) && !take_line(stream, err))
 		return false;

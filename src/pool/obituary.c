@@ -23,7 +23,8 @@ static const char *usual_cause(int signal)
 	}
 }
 
-static void write_exit(const struct process_exit *exit, enum error_kind kind, struct error *err)
+static void write_exit(const struct process_exit *exit, enum rlmd_error_kind kind,
+		       struct rlmd_error *err)
 {
 	const char *name;
 
@@ -46,64 +47,64 @@ static void write_exit(const struct process_exit *exit, enum error_kind kind, st
 		  name ? "SIG" : "", name ? name : "real-time", usual_cause(exit->status));
 }
 
-void obituary_write(const struct process_exit *exit, enum obituary_age age, struct error *err)
+void obituary_write(const struct process_exit *exit, enum obituary_age age, struct rlmd_error *err)
 {
 	const char *wall = process_exit_wall(exit);
 
 	switch (age) {
 	case OBITUARY_UNCONFINED:
 		if (wall) {
-			error_set(err, ERROR_SANDBOX, "a wall does not stand: %s", wall);
+			error_set(err, RLMD_ERROR_SANDBOX, "a wall does not stand: %s", wall);
 			return;
 		}
-		write_exit(exit, ERROR_SANDBOX, err);
+		write_exit(exit, RLMD_ERROR_SANDBOX, err);
 		error_context(err, "before its walls stood");
 		return;
 	case OBITUARY_LOADING:
-		write_exit(exit, ERROR_INPUT, err);
+		write_exit(exit, RLMD_ERROR_INPUT, err);
 		error_context(err, "while the inputs were loaded");
 		return;
 	case OBITUARY_GROWN:
-		write_exit(exit, ERROR_WORKER, err);
+		write_exit(exit, RLMD_ERROR_WORKER, err);
 		return;
 	}
 }
 
-void obituary_of_late(enum obituary_age age, int64_t ms, struct error *err)
+void obituary_of_late(enum obituary_age age, int64_t ms, struct rlmd_error *err)
 {
 	char time[16];
 
 	clock_format(ms, time);
 	switch (age) {
 	case OBITUARY_UNCONFINED:
-		error_set(err, ERROR_SANDBOX, "no worker stood after %s", time);
+		error_set(err, RLMD_ERROR_SANDBOX, "no worker stood after %s", time);
 		return;
 	case OBITUARY_LOADING:
-		error_set(err, ERROR_INPUT, "the inputs were not loaded after %s", time);
+		error_set(err, RLMD_ERROR_INPUT, "the inputs were not loaded after %s", time);
 		return;
 	case OBITUARY_GROWN:
-		error_set(err, ERROR_WORKER, "no interrupt ended the code after %s", time);
+		error_set(err, RLMD_ERROR_WORKER, "no interrupt ended the code after %s", time);
 		return;
 	}
 }
 
-void obituary_of_remains(int64_t ms, struct error *err)
+void obituary_of_remains(int64_t ms, struct rlmd_error *err)
 {
 	char time[16];
 
 	clock_format(ms, time);
 	error_set(
-		err, ERROR_WORKER,
+		err, RLMD_ERROR_WORKER,
 		"the worker was killed: threads that a block had left running used more processor "
 		"time than the %s that a block may use; join or stop threads before a block ends",
 		time);
 }
 
-void obituary_of_refused(const struct error *cause, struct error *err)
+void obituary_of_refused(const struct rlmd_error *cause, struct rlmd_error *err)
 {
-	bool its_fault = cause->kind == ERROR_WORKER;
+	bool its_fault = cause->kind == RLMD_ERROR_WORKER;
 
 	*err = *cause;
 	error_context(err, its_fault ? "the worker broke the protocol" : "the worker was ended");
-	err->kind = ERROR_WORKER;
+	err->kind = RLMD_ERROR_WORKER;
 }

@@ -8,19 +8,20 @@
 
 /* How far it had come. */
 enum obituary_age {
-	OBITUARY_UNCONFINED, /* it had not proved its walls; ERROR_SANDBOX */
-	OBITUARY_LOADING,    /* it was loading its inputs; ERROR_INPUT, for they did not fit */
-	OBITUARY_GROWN,      /* it ran blocks; ERROR_WORKER */
+	OBITUARY_UNCONFINED, /* it had not proved its walls; RLMD_ERROR_SANDBOX */
+	OBITUARY_LOADING,    /* it was loading its inputs; RLMD_ERROR_INPUT, for they did not fit */
+	OBITUARY_GROWN,      /* it ran blocks; RLMD_ERROR_WORKER */
 };
 
 /* "the worker was killed by signal 9 (SIGKILL); ...", with the usual cause. */
-void obituary_write(const struct process_exit *, enum obituary_age, struct error *);
+void obituary_write(const struct process_exit *, enum obituary_age, struct rlmd_error *);
 
 /* It was given so long, to come further than this age or to end its block, and did not. */
-void obituary_of_late(enum obituary_age, int64_t ms, struct error *);
+void obituary_of_late(enum obituary_age, int64_t ms, struct rlmd_error *);
 
-/* After a block, what it had left running used up the processor time of one: ERROR_WORKER. */
-void obituary_of_remains(int64_t ms, struct error *err);
+/* After a block, what it had left running used up the processor time of one: RLMD_ERROR_WORKER. */
+void obituary_of_remains(int64_t ms, struct rlmd_error *err);
 
-/* Why we ended it: it broke the protocol (ERROR_WORKER), or we had no room for what it sent. */
-void obituary_of_refused(const struct error *cause, struct error *);
+/* Why we ended it: it broke the protocol (RLMD_ERROR_WORKER), or we had no room for what it sent.
+ */
+void obituary_of_refused(const struct rlmd_error *cause, struct rlmd_error *);

@@ -30,19 +30,19 @@ static const json_t *member(const struct packet *packet, const char *key)
 
 /* An attachment that could not be mapped must not pass for an empty text. */
 static bool read_text(const struct packet *packet, const json_t *value, struct rlmd_text *ret,
-		      struct error *err)
+		      struct rlmd_error *err)
 {
 	struct memfile *file;
 
 	*ret = packet_text(packet, value, &file);
 	if (!file || ret->size == memfile_size(file))
 		return true;
-	return error_set(err, ERROR_INTERNAL, "no room to look at %zu bytes that it sent",
+	return error_set(err, RLMD_ERROR_INTERNAL, "no room to look at %zu bytes that it sent",
 			 memfile_size(file));
 }
 
 static bool read_texts(const struct packet *packet, const char *key, struct call *call,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	const json_t *array = member(packet, key);
 
@@ -53,7 +53,7 @@ static bool read_texts(const struct packet *packet, const char *key, struct call
 		const json_t *element = json_array_get(array, i);
 
 		if (json_is_null(element))
-			return error_set(err, ERROR_WORKER, "null among the '%s'", key);
+			return error_set(err, RLMD_ERROR_WORKER, "null among the '%s'", key);
 		if (!read_text(packet, element, &call->texts[i], err))
 			return false;
 		if (json_is_string(element))
@@ -62,7 +62,7 @@ static bool read_texts(const struct packet *packet, const char *key, struct call
 	return true;
 }
 
-static bool read_plan(const struct packet *packet, struct call *call, struct error *err)
+static bool read_plan(const struct packet *packet, struct call *call, struct rlmd_error *err)
 {
 	call->texts = xcalloc(1, sizeof *call->texts);
 	call->told.texts = call->texts;
@@ -71,7 +71,7 @@ static bool read_plan(const struct packet *packet, struct call *call, struct err
 }
 
 /* Of each conversation the first and the last words are the user's. */
-static bool read_turns(const struct packet *packet, struct call *call, struct error *err)
+static bool read_turns(const struct packet *packet, struct call *call, struct rlmd_error *err)
 {
 	const json_t *array = member(packet, "turns");
 	size_t count = json_array_size(array), left = call->told.text_count;
@@ -85,30 +85,34 @@ static bool read_turns(const struct packet *packet, struct call *call, struct er
 		json_int_t turns = json_integer_value(json_array_get(array, i));
 
 		if (turns % 2 == 0 || (uint64_t)turns > left)
-			return error_set(err, ERROR_WORKER, "'turns' that are no conversations");
+			return error_set(err, RLMD_ERROR_WORKER,
+					 "'turns' that are no conversations");
 		call->turns[i] = (size_t)turns;
 		left -= (size_t)turns;
 	}
-	return !left || error_set(err, ERROR_WORKER, "fewer 'turns' than prompts");
+	return !left || error_set(err, RLMD_ERROR_WORKER, "fewer 'turns' than prompts");
 }
 
-static bool read_wishes(const struct packet *packet, struct worker_call *told, struct error *err)
+static bool read_wishes(const struct packet *packet, struct worker_call *told,
+			struct rlmd_error *err)
 {
 	const json_t *tokens = member(packet, "max_tokens");
 	const json_t *temperature = member(packet, "temperature");
 
 	told->max_tokens = json_integer_value(tokens);
 	if (!json_is_null(tokens) && (!told->max_tokens || told->max_tokens > ANSWER_TOKENS_MAX))
-		return error_set(err, ERROR_WORKER, "'max_tokens' of %" PRId64, told->max_tokens);
+		return error_set(err, RLMD_ERROR_WORKER, "'max_tokens' of %" PRId64,
+				 told->max_tokens);
 	if (json_is_null(temperature))
 		return true;
 	if (json_integer_value(temperature) > TEMPERATURE_MAX)
-		return error_set(err, ERROR_WORKER, "a 'temperature' above %d", TEMPERATURE_MAX);
+		return error_set(err, RLMD_ERROR_WORKER, "a 'temperature' above %d",
+				 TEMPERATURE_MAX);
 	told->temperature = (int)json_integer_value(temperature);
 	return true;
 }
 
-static bool read_questions(const struct packet *packet, struct call *call, struct error *err)
+static bool read_questions(const struct packet *packet, struct call *call, struct rlmd_error *err)
 {
 	call->told.model = json_string_value(member(packet, "model"));
 	return read_texts(packet, "prompts", call, err) && read_turns(packet, call, err) &&
@@ -116,12 +120,12 @@ static bool read_questions(const struct packet *packet, struct call *call, struc
 	       read_wishes(packet, &call->told, err);
 }
 
-static bool read_models(const struct packet *packet, struct call *call, struct error *err)
+static bool read_models(const struct packet *packet, struct call *call, struct rlmd_error *err)
 {
 	const json_t *array = member(packet, "models");
 
 	if (json_array_size(array) != call->told.count)
-		return error_set(err, ERROR_WORKER, "not as many models as tasks");
+		return error_set(err, RLMD_ERROR_WORKER, "not as many models as tasks");
 	call->models = xcalloc(call->told.count + 1, sizeof *call->models);
 	call->told.models = call->models;
 	for (size_t i = 0; i < call->told.count; i++)
@@ -130,7 +134,7 @@ static bool read_models(const struct packet *packet, struct call *call, struct e
 }
 
 static bool read_context(const struct packet *packet, const json_t *element, struct call *call,
-			 struct memfile **ret_file, struct error *err)
+			 struct memfile **ret_file, struct rlmd_error *err)
 {
 	struct memfile *attached;
 	struct rlmd_text text = packet_text(packet, element, &attached);
@@ -144,12 +148,12 @@ static bool read_context(const struct packet *packet, const json_t *element, str
 	return memfile_append(*ret_file, text, err) && memfile_seal(*ret_file, err);
 }
 
-static bool read_contexts(const struct packet *packet, struct call *call, struct error *err)
+static bool read_contexts(const struct packet *packet, struct call *call, struct rlmd_error *err)
 {
 	const json_t *array = member(packet, "contexts");
 
 	if (json_array_size(array) != call->told.count)
-		return error_set(err, ERROR_WORKER, "not as many contexts as tasks");
+		return error_set(err, RLMD_ERROR_WORKER, "not as many contexts as tasks");
 	call->contexts = xcalloc(call->told.count + 1, sizeof *call->contexts);
 	call->context_count = call->told.count;
 	call->told.contexts = call->contexts;
@@ -160,7 +164,7 @@ static bool read_contexts(const struct packet *packet, struct call *call, struct
 }
 
 static bool read_arguments(const struct packet *packet, enum message_type type, struct call *call,
-			   struct error *err)
+			   struct rlmd_error *err)
 {
 	if (type == MESSAGE_LLM_QUERY) {
 		call->told.kind = WORKER_LLM_QUERY;
@@ -204,7 +208,7 @@ static size_t call_weight(const struct call *call)
 }
 
 bool call_read(const struct packet *packet, enum message_type type, struct call *ret,
-	       struct error *err)
+	       struct rlmd_error *err)
 {
 	*ret = (struct call){.weight = packet->weight, .told.temperature = -1};
 	ret->told.id = json_get_integer(packet->message, "id", 0);
@@ -227,18 +231,19 @@ void call_done(struct call *call)
 }
 
 bool block_read(const struct packet *packet, int64_t number, struct worker_block *ret,
-		struct error *err)
+		struct rlmd_error *err)
 {
 	const char *final = json_string_value(member(packet, "final"));
 	int64_t told = json_get_integer(packet->message, "block", -1);
 
 	if (told != number)
-		return error_set(err, ERROR_WORKER, "'done' of block %" PRId64 ", not %" PRId64,
-				 told, number);
+		return error_set(err, RLMD_ERROR_WORKER,
+				 "'done' of block %" PRId64 ", not %" PRId64, told, number);
 	if (!final != json_is_null(member(packet, "answer")))
-		return error_set(err, ERROR_WORKER, "'done' with only one of 'final' and 'answer'");
+		return error_set(err, RLMD_ERROR_WORKER,
+				 "'done' with only one of 'final' and 'answer'");
 	if (final && strcmp(final, "final_direct") != 0 && strcmp(final, "final_var") != 0)
-		return error_set(err, ERROR_WORKER, "'done' with an unknown 'final'");
+		return error_set(err, RLMD_ERROR_WORKER, "'done' with an unknown 'final'");
 	ret->final = final;
 	ret->failed = !json_is_null(member(packet, "error"));
 	return read_text(packet, member(packet, "stdout"), &ret->stdout_text, err) &&
@@ -247,7 +252,7 @@ bool block_read(const struct packet *packet, int64_t number, struct worker_block
 	       read_text(packet, member(packet, "answer"), &ret->answer, err);
 }
 
-bool value_read(const struct packet *packet, struct worker_event *ret, struct error *err)
+bool value_read(const struct packet *packet, struct worker_event *ret, struct rlmd_error *err)
 {
 	ret->found = !json_is_null(member(packet, "value"));
 	return read_text(packet, member(packet, "value"), &ret->value, err) &&
@@ -311,7 +316,7 @@ int64_t start_ms(const struct worker_options *options)
 	return ms;
 }
 
-bool start_files(const struct worker_options *options, int *files, struct error *err)
+bool start_files(const struct worker_options *options, int *files, struct rlmd_error *err)
 {
 	for (size_t i = 0; i < options->input_count; i++) {
 		files[i] = memfile_fd(options->inputs[i].file, err);
@@ -351,8 +356,9 @@ struct frame *reply_frame(int64_t id, const struct worker_slot *slots, size_t co
 
 		json_array_append_new(values, slot->failed ? json_null()
 							   : frame_text_value(frame, slot->value));
-		json_array_append_new(errors, slot->failed ? json_string(error_name(slot->kind))
-							   : json_null());
+		json_array_append_new(errors, slot->failed
+						      ? json_string(rlmd_error_name(slot->kind))
+						      : json_null());
 		json_array_append_new(messages, slot->failed ? frame_text_value(frame, message)
 							     : json_null());
 		json_array_append_new(

@@ -24,21 +24,23 @@ struct call {
 	size_t weight;       /* about the bytes that it takes here until it is answered */
 };
 
-/* `type` is one of the four calls. These fail with ERROR_WORKER for a fault of the worker's. */
-bool call_read(const struct packet *, enum message_type, struct call *ret, struct error *);
+/* `type` is one of the four calls. These fail with RLMD_ERROR_WORKER for a fault of the worker's.
+ */
+bool call_read(const struct packet *, enum message_type, struct call *ret, struct rlmd_error *);
 void call_done(struct call *);
 
 /* The `done` of block `number`, of no other: fills in all but what only a clock knows. */
-bool block_read(const struct packet *, int64_t number, struct worker_block *ret, struct error *);
+bool block_read(const struct packet *, int64_t number, struct worker_block *ret,
+		struct rlmd_error *);
 
 /* A `value`: fills in the members of the event that are about it. */
-bool value_read(const struct packet *, struct worker_event *ret, struct error *);
+bool value_read(const struct packet *, struct worker_event *ret, struct rlmd_error *);
 
 struct frame *start_frame(const struct worker_options *);
 size_t start_memory(const struct worker_options *); /* bytes that the inputs need in the worker */
 int64_t start_ms(const struct worker_options *);    /* the time that it has to load them */
 /* The descriptors of the inputs, lent. */
-bool start_files(const struct worker_options *, int *files, struct error *);
+bool start_files(const struct worker_options *, int *files, struct rlmd_error *);
 struct frame *exec_frame(int64_t block, struct rlmd_text code);
 struct frame *get_frame(const char *name);
 struct frame *reply_frame(int64_t id, const struct worker_slot *, size_t count);

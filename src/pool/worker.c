@@ -56,7 +56,7 @@ struct worker {
 	bool ready;  /* `ready` came: the walls stand */
 	bool exited; /* `exit` is known, or there never was a process */
 	struct process_exit exit;
-	struct error reason;      /* why we ended it ourselves; the first counts */
+	struct rlmd_error reason; /* why we ended it ourselves; the first counts */
 	bool timed_out, lingered; /* lingered: its pipe was closed long before it was over */
 
 	int64_t block;          /* its number */
@@ -89,23 +89,23 @@ static enum obituary_age age(const struct worker *worker)
 /* Tells the owner; the last statement of whoever calls it. */
 static void bury(struct worker *worker)
 {
-	struct error err = worker->reason;
+	struct rlmd_error err = worker->reason;
 	struct worker_event event = {
 		.kind = WORKER_GONE, .error = &err, .timed_out = worker->timed_out};
 
 	event_del(worker->timer);
 	channel_free(take_pointer(&worker->channel)); /* it has nobody left to tell */
-	if (err.kind == ERROR_NONE || (worker->lingered && *worker->exit.reason))
+	if (err.kind == RLMD_ERROR_NONE || (worker->lingered && *worker->exit.reason))
 		obituary_write(&worker->exit, age(worker), &err);
-	if (!worker->ready && err.kind == ERROR_WORKER)
-		err.kind = ERROR_SANDBOX;
+	if (!worker->ready && err.kind == RLMD_ERROR_WORKER)
+		err.kind = RLMD_ERROR_SANDBOX;
 	worker->fn(worker->owner, &event);
 }
 
 /* Ends it for a reason of ours; the last statement likewise. */
-static void condemn(struct worker *worker, const struct error *reason)
+static void condemn(struct worker *worker, const struct rlmd_error *reason)
 {
-	if (worker->reason.kind == ERROR_NONE)
+	if (worker->reason.kind == RLMD_ERROR_NONE)
 		worker->reason = *reason;
 	channel_free(take_pointer(&worker->channel));
 	event_del(worker->timer);
@@ -121,9 +121,9 @@ static void condemn(struct worker *worker, const struct error *reason)
 	wait_for(worker, WAITING_DEATH, DEATH_MS);
 }
 
-static void refuse(struct worker *worker, const struct error *err)
+static void refuse(struct worker *worker, const struct rlmd_error *err)
 {
-	struct error reason;
+	struct rlmd_error reason;
 
 	obituary_of_refused(err, &reason);
 	condemn(worker, &reason);
@@ -131,14 +131,14 @@ static void refuse(struct worker *worker, const struct error *err)
 
 static void violation(struct worker *worker, const char *what)
 {
-	struct error err;
+	struct rlmd_error err;
 
-	error_set(&err, ERROR_WORKER, "%s", what);
+	error_set(&err, RLMD_ERROR_WORKER, "%s", what);
 	refuse(worker, &err);
 }
 
 /* Where the stream just ended, the exit will tell why. */
-static void on_over(void *owner, const struct error *err)
+static void on_over(void *owner, const struct rlmd_error *err)
 {
 	struct worker *worker = owner;
 
@@ -214,7 +214,7 @@ static void end_block(struct worker *worker)
 {
 	int64_t limit = worker->state == WORKER_IDLE ? worker->remains_ms : worker->limit_ms;
 	bool waits = !stopwatch_runs(&worker->watch);
-	struct error err;
+	struct rlmd_error err;
 
 	if (waits)
 		stopwatch_look(&worker->watch, worker->process);
@@ -235,10 +235,10 @@ static void end_block(struct worker *worker)
 
 static void out_of_time(struct worker *worker, int64_t ms)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	obituary_of_late(age(worker), ms, &err);
-	worker->timed_out = worker->state != WORKER_STARTING && worker->reason.kind == ERROR_NONE;
+	worker->timed_out = worker->state != WORKER_STARTING && !worker->reason.kind;
 	condemn(worker, &err);
 }
 
@@ -291,15 +291,15 @@ static void on_started(struct worker *worker, const struct packet *packet)
 	const json_t *error = json_object_get(packet->message, "error");
 	struct rlmd_text text = text_clip(packet_text(packet, error, NULL), 400);
 	struct worker_event event = {.kind = WORKER_READY};
-	struct error err;
+	struct rlmd_error err;
 
 	if (!worker->ready) {
 		violation(worker, "'started' before 'ready'");
 		return;
 	}
 	if (!json_is_null(error)) {
-		error_set(&err, ERROR_INPUT, "the inputs could not be loaded: %.*s", (int)text.size,
-			  text.bytes);
+		error_set(&err, RLMD_ERROR_INPUT, "the inputs could not be loaded: %.*s",
+			  (int)text.size, text.bytes);
 		condemn(worker, &err);
 		return;
 	}
@@ -313,7 +313,7 @@ static void on_done(struct worker *worker, const struct packet *packet)
 {
 	struct worker_block block = {0};
 	struct worker_event event = {.kind = WORKER_DONE, .block = &block};
-	struct error err;
+	struct rlmd_error err;
 
 	if (!block_read(packet, worker->block, &block, &err)) {
 		refuse(worker, &err);
@@ -329,7 +329,7 @@ static void on_done(struct worker *worker, const struct packet *packet)
 static void on_value(struct worker *worker, const struct packet *packet)
 {
 	struct worker_event event = {.kind = WORKER_VALUE};
-	struct error err;
+	struct rlmd_error err;
 
 	if (!value_read(packet, &event, &err)) {
 		refuse(worker, &err);
@@ -343,7 +343,7 @@ static void on_call(struct worker *worker, const struct packet *packet, enum mes
 {
 	struct worker_event event = {.kind = WORKER_CALL};
 	struct call call;
-	struct error err;
+	struct rlmd_error err;
 
 	if (worker->exited)
 		return; /* nobody is left to be answered */
@@ -362,7 +362,7 @@ static void on_call(struct worker *worker, const struct packet *packet, enum mes
 	call_done(&call);
 }
 
-static bool on_announce(void *owner, const struct packet *packet, struct error *err)
+static bool on_announce(void *owner, const struct packet *packet, struct rlmd_error *err)
 {
 	struct worker *worker = owner;
 
@@ -403,7 +403,7 @@ static void on_packet(void *owner, const struct packet *packet)
 	}
 }
 
-static void on_spawn(void *owner, const struct spawned *spawned, const struct error *err)
+static void on_spawn(void *owner, const struct spawned *spawned, const struct rlmd_error *err)
 {
 	struct worker *worker = owner;
 

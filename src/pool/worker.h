@@ -79,10 +79,10 @@ struct worker_event {
 	bool found;                       /* WORKER_VALUE */
 	struct rlmd_text value;           /* WORKER_VALUE, where found */
 	struct rlmd_text variables;       /* WORKER_VALUE: what exists, a line each */
-	const struct error *error;        /* WORKER_GONE: ERROR_SANDBOX before it was ready (the
-					     walls failed), ERROR_INPUT where its inputs did not
-					     fit, ERROR_WORKER after */
-	bool timed_out;                   /* WORKER_GONE: killed because its block did not end */
+	const struct rlmd_error *error; /* WORKER_GONE: RLMD_ERROR_SANDBOX before it was ready (the
+				      walls failed), RLMD_ERROR_INPUT where its inputs did not
+				      fit, RLMD_ERROR_WORKER after */
+	bool timed_out;                 /* WORKER_GONE: killed because its block did not end */
 };
 
 typedef void worker_event_fn(void *owner, const struct worker_event *);
@@ -106,8 +106,8 @@ void worker_get(struct worker *, const char *name, int64_t timeout_ms);
 /* One slot of an answer to a call; lent during worker_reply(). */
 struct worker_slot {
 	bool failed;
-	struct rlmd_text value; /* where not failed */
-	enum error_kind kind;   /* where failed */
+	struct rlmd_text value;    /* where not failed */
+	enum rlmd_error_kind kind; /* where failed */
 	const char *message;
 	const char *degraded; /* why the value is less than what was asked for; NULL: it is not */
 };

@@ -34,4 +34,4 @@ extern const struct filter filter_of_workers;
  * The bytecode in a sealed memory file, for the template to read. -1 where that failed, or
  * where the kernel has no such filters.
  */
-int filter_memfd(const struct filter *, struct error *);
+int filter_memfd(const struct filter *, struct rlmd_error *);

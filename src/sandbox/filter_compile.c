@@ -100,7 +100,7 @@ static void cleanup_seccomp(scmp_filter_ctx *context)
 		seccomp_release(*context);
 }
 
-static bool filter_add(scmp_filter_ctx context, const struct rule *rule, struct error *err)
+static bool filter_add(scmp_filter_ctx context, const struct rule *rule, struct rlmd_error *err)
 {
 	unsigned count = 0;
 	int failure;
@@ -114,11 +114,11 @@ static bool filter_add(scmp_filter_ctx context, const struct rule *rule, struct 
 	if (!failure)
 		return true;
 	errno = -failure;
-	return error_errno(err, ERROR_SANDBOX, "the filter's rule for %s", rule->name);
+	return error_errno(err, RLMD_ERROR_SANDBOX, "the filter's rule for %s", rule->name);
 }
 
 /* Appends to `code` what libseccomp makes of the rules. */
-static bool filter_export(scmp_filter_ctx context, struct filter *filter, struct error *err)
+static bool filter_export(scmp_filter_ctx context, struct filter *filter, struct rlmd_error *err)
 {
 	auto_close int fd = memfd_create("filter", MFD_CLOEXEC);
 	size_t room = sizeof filter->code - filter->size * sizeof filter->code[0];
@@ -126,15 +126,16 @@ static bool filter_export(scmp_filter_ctx context, struct filter *filter, struct
 	int failure;
 
 	if (fd < 0)
-		return error_errno(err, ERROR_SANDBOX, "memfd_create");
+		return error_errno(err, RLMD_ERROR_SANDBOX, "memfd_create");
 	failure = seccomp_export_bpf(context, fd);
 	if (failure) {
 		errno = -failure;
-		return error_errno(err, ERROR_SANDBOX, "the filter cannot be exported");
+		return error_errno(err, RLMD_ERROR_SANDBOX, "the filter cannot be exported");
 	}
 	got = pread(fd, &filter->code[filter->size], room, 0);
 	if (got <= 0 || (size_t)got == room || (size_t)got % sizeof filter->code[0])
-		return error_set(err, ERROR_SANDBOX, "the filter has an impossible size: %zd", got);
+		return error_set(err, RLMD_ERROR_SANDBOX, "the filter has an impossible size: %zd",
+				 got);
 	filter->size += (size_t)got / sizeof filter->code[0];
 	return true;
 }
@@ -147,19 +148,20 @@ static bool filter_set_architecture(scmp_filter_ctx context)
 		!seccomp_arch_remove(context, seccomp_arch_native()));
 }
 
-bool filter_compile(struct filter *filter, struct error *err)
+bool filter_compile(struct filter *filter, struct rlmd_error *err)
 {
 	__attribute__((cleanup(cleanup_seccomp)))
 	scmp_filter_ctx context = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	size_t i;
 
 	if (!context)
-		return error_set(err, ERROR_SANDBOX, "libseccomp does not start");
+		return error_set(err, RLMD_ERROR_SANDBOX, "libseccomp does not start");
 	if (!filter_set_architecture(context))
-		return error_set(err, ERROR_SANDBOX, "libseccomp does not know the architecture");
+		return error_set(err, RLMD_ERROR_SANDBOX,
+				 "libseccomp does not know the architecture");
 	if (seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) ||
 	    seccomp_attr_set(context, SCMP_FLTATR_CTL_OPTIMIZE, 2))
-		return error_set(err, ERROR_SANDBOX, "libseccomp is too old: 2.5 is needed");
+		return error_set(err, RLMD_ERROR_SANDBOX, "libseccomp is too old: 2.5 is needed");
 	for (i = 0; i < sizeof rules / sizeof rules[0]; i++)
 		if (!filter_add(context, &rules[i], err))
 			return false;

@@ -6,4 +6,4 @@
 
 #include "sandbox/filter.h"
 
-bool filter_compile(struct filter *ret_filter, struct error *);
+bool filter_compile(struct filter *ret_filter, struct rlmd_error *);

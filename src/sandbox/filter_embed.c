@@ -12,7 +12,7 @@
 static bool compile(struct filter *filter)
 {
 	static struct filter again;
-	struct error err;
+	struct rlmd_error err;
 
 	if (!filter_compile(filter, &err) || !filter_compile(&again, &err)) {
 		fprintf(stderr, "%s\n", err.text);

@@ -47,7 +47,7 @@ enum failing { FAILS_FOR_GOOD, FAILS_IN_THIS_MODE, FAILS_BY_CHANCE };
 /* Whether a worker of this template has all that its mode promises. */
 static bool try_worker(struct ladder *ladder, struct template *template,
 		       const struct launch_request *usual, uint32_t uid, enum failing *ret_failing,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	struct standing *standing = &ladder->standing;
 	struct launch_request request;
@@ -69,7 +69,8 @@ static bool try_worker(struct ladder *ladder, struct template *template,
 	if (trial.fallen && last(&trial.steps))
 		return standing_error(last(&trial.steps), err);
 	if (trial.fallen)
-		return error_set(err, ERROR_SANDBOX, "a wall does not stand: %s", trial.fallen);
+		return error_set(err, RLMD_ERROR_SANDBOX, "a wall does not stand: %s",
+				 trial.fallen);
 	standing->layers = trial.layers;
 	return true;
 }
@@ -95,7 +96,7 @@ static uint32_t left_to_try(struct ladder *ladder, enum failing failing, enum mo
 
 /* One mode: the best of those that may be tried. `ret_modes` are those left to try. */
 static struct template *climb_once(struct ladder *ladder, const struct launch_request *usual,
-				   uint32_t uid, uint32_t *ret_modes, struct error *err)
+				   uint32_t uid, uint32_t *ret_modes, struct rlmd_error *err)
 {
 	enum failing failing = FAILS_FOR_GOOD;
 	const struct steps *refusals;
@@ -136,7 +137,7 @@ static bool may_not_kill_strangers(const struct standing *standing)
 }
 
 struct template *ladder_climb(struct ladder *ladder, const struct launch_request *usual,
-			      struct error *err)
+			      struct rlmd_error *err)
 {
 	struct standing *standing = &ladder->standing;
 	struct steps steps = {.without = ladder->config->terms.without, .mode = MODE_root};

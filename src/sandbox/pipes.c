@@ -3,14 +3,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-bool pipes_open(int ret_ours[2], int ret_theirs[2], struct error *err)
+bool pipes_open(int ret_ours[2], int ret_theirs[2], struct rlmd_error *err)
 {
 	int to[2], from[2];
 
 	if (pipe2(to, O_CLOEXEC))
-		return error_errno(err, ERROR_SANDBOX, "no pipes for a worker");
+		return error_errno(err, RLMD_ERROR_SANDBOX, "no pipes for a worker");
 	if (pipe2(from, O_CLOEXEC)) {
-		error_errno(err, ERROR_SANDBOX, "no pipes for a worker");
+		error_errno(err, RLMD_ERROR_SANDBOX, "no pipes for a worker");
 		close(to[0]);
 		close(to[1]);
 		return false;

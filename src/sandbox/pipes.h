@@ -5,5 +5,6 @@
 
 #include "base/error.h"
 
-/* Each side gets what it reads from and what it writes to. ERROR_SANDBOX where there are none. */
-bool pipes_open(int ret_ours[2], int ret_theirs[2], struct error *);
+/* Each side gets what it reads from and what it writes to. RLMD_ERROR_SANDBOX where there are none.
+ */
+bool pipes_open(int ret_ours[2], int ret_theirs[2], struct rlmd_error *);

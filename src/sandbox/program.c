@@ -110,7 +110,7 @@ static pid_t split(const struct program *program, int report)
 	return child;
 }
 
-pid_t program_start(const struct program *program, struct error *err)
+pid_t program_start(const struct program *program, struct rlmd_error *err)
 {
 	auto_close int receiving = -1, sending = -1;
 	sigset_t every, before;
@@ -119,7 +119,7 @@ pid_t program_start(const struct program *program, struct error *err)
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC)) {
-		error_errno(err, ERROR_SANDBOX, "pipe");
+		error_errno(err, RLMD_ERROR_SANDBOX, "pipe");
 		return -1;
 	}
 	receiving = ends[0];
@@ -131,7 +131,7 @@ pid_t program_start(const struct program *program, struct error *err)
 	child = split(program, sending);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (child < 0) {
-		error_errno(err, ERROR_SANDBOX, "cannot start %s", program->path);
+		error_errno(err, RLMD_ERROR_SANDBOX, "cannot start %s", program->path);
 		return -1;
 	}
 
@@ -140,17 +140,17 @@ pid_t program_start(const struct program *program, struct error *err)
 		return child;
 	waitpid(child, NULL, 0);
 	errno = report.error;
-	error_errno(err, report.step == STEP_EXEC ? ERROR_USAGE : ERROR_SANDBOX, "%s %s",
+	error_errno(err, report.step == STEP_EXEC ? RLMD_ERROR_USAGE : RLMD_ERROR_SANDBOX, "%s %s",
 		    program->path, step_texts[report.step]);
 	return -1;
 }
 
-int program_complaints(struct error *err)
+int program_complaints(struct rlmd_error *err)
 {
 	int fd = memfd_create("complaints", MFD_CLOEXEC);
 
 	if (fd < 0)
-		error_errno(err, ERROR_SANDBOX, "memfd_create");
+		error_errno(err, RLMD_ERROR_SANDBOX, "memfd_create");
 	return fd;
 }
 

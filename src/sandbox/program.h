@@ -24,10 +24,10 @@ struct program {
 /*
  * Starts it in a session of its own, in "/", with default signals, no core files
  * and no other descriptors; it dies with the thread that called this. -1 where
- * it could not be started: ERROR_USAGE with the path, if that is why.
+ * it could not be started: RLMD_ERROR_USAGE with the path, if that is why.
  */
-pid_t program_start(const struct program *, struct error *);
+pid_t program_start(const struct program *, struct rlmd_error *);
 
 /* A memory file for a program's standard error, and the end of what stands in it. */
-int program_complaints(struct error *);
+int program_complaints(struct rlmd_error *);
 void program_complaint(int complaints, char *out, size_t out_size);

@@ -110,7 +110,7 @@ static bool read_answer(int fd, int64_t patience_ms, char *out, size_t out_size)
 	}
 }
 
-static pid_t start_script(const char *path, int out, int complaints, struct error *err)
+static pid_t start_script(const char *path, int out, int complaints, struct rlmd_error *err)
 {
 	static const char question[] = "import sys; print(sys.executable)";
 	const char *argv[] = {path, "-I", "-S", "-c", question, NULL};
@@ -119,14 +119,15 @@ static pid_t start_script(const char *path, int out, int complaints, struct erro
 	struct program program = {path, argv, envp, {null, out, complaints, -1}};
 
 	if (null < 0) {
-		error_errno(err, ERROR_SANDBOX, "/dev/null");
+		error_errno(err, RLMD_ERROR_SANDBOX, "/dev/null");
 		return -1;
 	}
 	return program_start(&program, err);
 }
 
 /* NULL, and `ret_again` where it was slow or killed: the same script may do better. */
-static char *ask_script(const char *path, int64_t patience_ms, bool *ret_again, struct error *err)
+static char *ask_script(const char *path, int64_t patience_ms, bool *ret_again,
+			struct rlmd_error *err)
 {
 	auto_close int complaints = program_complaints(err), receiving = -1, sending = -1;
 	char answer[PATH_MAX] = "", complaint[256], time[16];
@@ -138,7 +139,7 @@ static char *ask_script(const char *path, int64_t patience_ms, bool *ret_again, 
 	if (complaints < 0)
 		return NULL;
 	if (pipe2(ends, O_CLOEXEC)) {
-		error_errno(err, ERROR_SANDBOX, "pipe");
+		error_errno(err, RLMD_ERROR_SANDBOX, "pipe");
 		return NULL;
 	}
 	receiving = ends[0];
@@ -157,7 +158,7 @@ static char *ask_script(const char *path, int64_t patience_ms, bool *ret_again, 
 	program_complaint(complaints, complaint, sizeof complaint);
 	clock_format(patience_ms, time);
 	*ret_again = !in_time || killed;
-	error_set(err, *ret_again ? ERROR_SANDBOX : ERROR_USAGE,
+	error_set(err, *ret_again ? RLMD_ERROR_SANDBOX : RLMD_ERROR_USAGE,
 		  "%s is a script that %s%s%s%s; use --python PATH", path,
 		  !in_time ? "did not say which Python it is for within "
 		  : killed ? "was killed before it said which Python it is for"
@@ -166,7 +167,7 @@ static char *ask_script(const char *path, int64_t patience_ms, bool *ret_again, 
 	return NULL;
 }
 
-static char *ask_script_twice(const char *path, int64_t patience_ms, struct error *err)
+static char *ask_script_twice(const char *path, int64_t patience_ms, struct rlmd_error *err)
 {
 	bool again = false;
 	char *python = ask_script(path, patience_ms, &again, err);
@@ -174,12 +175,13 @@ static char *ask_script_twice(const char *path, int64_t patience_ms, struct erro
 	return again ? ask_script(path, 2 * patience_ms, &again, err) : python;
 }
 
-char *python_find(const char *name, int64_t patience_ms, struct error *err)
+char *python_find(const char *name, int64_t patience_ms, struct rlmd_error *err)
 {
 	auto_free char *path = strchr(name, '/') ? absolute_path(name) : search_path(name);
 
 	if (!path || !is_program(path)) {
-		error_set(err, ERROR_USAGE, "there is no Python %s %s; name one with --python PATH",
+		error_set(err, RLMD_ERROR_USAGE,
+			  "there is no Python %s %s; name one with --python PATH",
 			  strchr(name, '/') ? "at" : "in PATH by the name of", name);
 		return NULL;
 	}
@@ -191,7 +193,7 @@ char *python_find(const char *name, int64_t patience_ms, struct error *err)
 	case CONTENT_OTHER:
 		break;
 	}
-	error_set(err, ERROR_USAGE,
+	error_set(err, RLMD_ERROR_USAGE,
 		  "%s is not a program for this machine; name one with --python PATH", path);
 	return NULL;
 }

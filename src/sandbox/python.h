@@ -13,8 +13,8 @@
 /*
  * The absolute path, new, of the interpreter that `name` (a path, or a name in
  * PATH) stands for. Links are left as they are, for a virtual environment is
- * known by where its link stands. NULL and ERROR_USAGE where there is none.
+ * known by where its link stands. NULL and RLMD_ERROR_USAGE where there is none.
  * Blocks while a script is asked, for at most `patience_ms`, and where that was not
- * enough, or it was killed, once more for twice as long; then ERROR_SANDBOX.
+ * enough, or it was killed, once more for twice as long; then RLMD_ERROR_SANDBOX.
  */
-char *python_find(const char *name, int64_t patience_ms, struct error *);
+char *python_find(const char *name, int64_t patience_ms, struct rlmd_error *);

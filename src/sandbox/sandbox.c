@@ -19,7 +19,7 @@
 #define ANSWER_TIME_MS 10000
 
 static bool sandbox_configure(struct sandbox *sandbox, const struct sandbox_config *config,
-			      struct error *err)
+			      struct rlmd_error *err)
 {
 	auto_free char *directory = realpath(config->worker_dir, NULL);
 	const char **preload;
@@ -27,7 +27,7 @@ static bool sandbox_configure(struct sandbox *sandbox, const struct sandbox_conf
 
 	sandbox->config.script = xasprintf("%s/template.py", directory ? directory : "");
 	if (!directory || access(sandbox->config.script, R_OK))
-		return error_errno(err, ERROR_SANDBOX, "cannot use %s/template.py",
+		return error_errno(err, RLMD_ERROR_SANDBOX, "cannot use %s/template.py",
 				   config->worker_dir);
 	while (config->preload && config->preload[count])
 		count++;
@@ -43,12 +43,12 @@ static bool sandbox_configure(struct sandbox *sandbox, const struct sandbox_conf
 }
 
 /* Nobody writes to it: its end is all that it tells. */
-static bool open_life(struct sandbox *sandbox, struct error *err)
+static bool open_life(struct sandbox *sandbox, struct rlmd_error *err)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
-		return error_errno(err, ERROR_SANDBOX, "pipe");
+		return error_errno(err, RLMD_ERROR_SANDBOX, "pipe");
 	sandbox->config.life = ends[0];
 	sandbox->life = ends[1];
 	return true;
@@ -85,7 +85,7 @@ static void open_limits(struct sandbox *sandbox, const struct sandbox_config *co
 }
 
 /* Starts the template, and knows what stands. */
-static bool climb(struct sandbox *sandbox, uint64_t without, struct error *err)
+static bool climb(struct sandbox *sandbox, uint64_t without, struct rlmd_error *err)
 {
 	struct ladder ladder = {
 		.base = sandbox->base,
@@ -116,11 +116,11 @@ static bool climb(struct sandbox *sandbox, uint64_t without, struct error *err)
 }
 
 struct sandbox *sandbox_new(struct event_base *base, const struct sandbox_config *config,
-			    struct error *err)
+			    struct rlmd_error *err)
 {
 	struct sandbox *sandbox = xcalloc(1, sizeof *sandbox);
 	struct sigaction action;
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	uint64_t without;
 
 	sandbox->base = base;

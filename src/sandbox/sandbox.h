@@ -45,11 +45,12 @@ struct sandbox;
  * Finds the interpreter, builds the filter, starts the template in the best mode
  * whose walls stand in a worker that was tried, and waits until it is ready. What
  * is killed or slow meanwhile gets a second try with twice the time. NULL and
- * ERROR_USAGE for an interpreter or a preloaded module that will not do,
- * ERROR_SANDBOX where the walls cannot be raised, or not in time. Templates that
+ * RLMD_ERROR_USAGE for an interpreter or a preloaded module that will not do,
+ * RLMD_ERROR_SANDBOX where the walls cannot be raised, or not in time. Templates that
  * take its place later reach the same, or fail.
  */
-struct sandbox *sandbox_new(struct event_base *, const struct sandbox_config *, struct error *);
+struct sandbox *sandbox_new(struct event_base *, const struct sandbox_config *,
+			    struct rlmd_error *);
 void sandbox_free(struct sandbox *); /* ends the template; processes must be freed before */
 
 /*
@@ -87,7 +88,8 @@ struct spawned {
 };
 
 /* All of `spawned` is the receiver's; NULL where it failed, and then `err` says why. */
-typedef void sandbox_spawn_fn(void *owner, const struct spawned *spawned, const struct error *err);
+typedef void sandbox_spawn_fn(void *owner, const struct spawned *spawned,
+			      const struct rlmd_error *err);
 
 struct spawn;
 

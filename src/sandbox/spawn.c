@@ -32,9 +32,9 @@ struct spawn {
 	int fds[LAUNCH_FDS_MAX]; /* owned: its null, in, out while it's sent; files until answered
 				  */
 	size_t fd_count;
-	int ours[2];        /* owned: the other ends of out and in, once it is sent; or -1 */
-	int losses;         /* templates that died with it */
-	struct error error; /* where it failed */
+	int ours[2];             /* owned: the other ends of out and in, once it is sent; or -1 */
+	int losses;              /* templates that died with it */
+	struct rlmd_error error; /* where it failed */
 
 	sandbox_spawn_fn *fn; /* NULL: cancelled */
 	void *owner;
@@ -109,7 +109,7 @@ static void return_uid(struct spawn *spawn)
 	spawn->request.uid = 0;
 }
 
-static void spawn_fail(struct spawn *spawn, const struct error *error)
+static void spawn_fail(struct spawn *spawn, const struct rlmd_error *error)
 {
 	return_uid(spawn);
 	spawn_close(spawn);
@@ -118,7 +118,7 @@ static void spawn_fail(struct spawn *spawn, const struct error *error)
 	event_active(spawn->sandbox->pump, 0, 0);
 }
 
-static void fail_all(struct spawn_list *list, const struct error *error)
+static void fail_all(struct spawn_list *list, const struct rlmd_error *error)
 {
 	struct spawn *spawn;
 
@@ -141,7 +141,7 @@ void spawn_adopt(struct sandbox *sandbox, struct template *template)
 }
 
 /* In the place of one that died. */
-static bool restart_template(struct sandbox *sandbox, struct error *err)
+static bool restart_template(struct sandbox *sandbox, struct rlmd_error *err)
 {
 	struct template *template = template_new(sandbox->base, &sandbox->config, spawn_on_template,
 						 sandbox, err);
@@ -154,16 +154,16 @@ static bool restart_template(struct sandbox *sandbox, struct error *err)
 
 /* What shares a description shares its flags, which is enough to talk: each has a null of its own.
  */
-static bool open_own(struct spawn *spawn, struct error *err)
+static bool open_own(struct spawn *spawn, struct rlmd_error *err)
 {
 	spawn->fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (spawn->fds[0] < 0)
-		return error_errno(err, ERROR_SANDBOX, "/dev/null");
+		return error_errno(err, RLMD_ERROR_SANDBOX, "/dev/null");
 	return pipes_open(spawn->ours, &spawn->fds[1], err);
 }
 
 /* The request as it goes out: with pipes, and with a uid, which is in use from now on. */
-static bool complete(struct sandbox *sandbox, struct spawn *spawn, struct error *err)
+static bool complete(struct sandbox *sandbox, struct spawn *spawn, struct rlmd_error *err)
 {
 	uint32_t promised = standing_promised(sandbox->standing.mode), uid = 0;
 
@@ -190,7 +190,7 @@ static void await_answer(struct sandbox *sandbox)
 static void send_queued(struct sandbox *sandbox)
 {
 	struct spawn *spawn, *other;
-	struct error error;
+	struct rlmd_error error;
 	size_t sent = 0;
 
 	TAILQ_FOREACH (other, &sandbox->sent, entry)
@@ -211,7 +211,7 @@ static void send_queued(struct sandbox *sandbox)
 		case TEMPLATE_FULL:
 			return;
 		case TEMPLATE_FAILED:
-			error_errno(&error, ERROR_SANDBOX, "cannot ask for a worker");
+			error_errno(&error, RLMD_ERROR_SANDBOX, "cannot ask for a worker");
 			spawn_fail(spawn, &error);
 			break;
 		}
@@ -222,7 +222,7 @@ static void deliver_failure(struct sandbox *sandbox)
 {
 	struct spawn *spawn = TAILQ_FIRST(&sandbox->failed);
 	sandbox_spawn_fn *fn;
-	struct error error;
+	struct rlmd_error error;
 	void *owner;
 
 	if (!spawn)
@@ -240,7 +240,7 @@ static void deliver_failure(struct sandbox *sandbox)
 void spawn_pump(evutil_socket_t fd, short what, void *arg)
 {
 	struct sandbox *sandbox = arg;
-	struct error error;
+	struct rlmd_error error;
 
 	(void)fd;
 	(void)what;
@@ -268,7 +268,7 @@ static void on_launched(struct sandbox *sandbox, const struct template_event *ev
 {
 	struct spawn *spawn = TAILQ_FIRST(&sandbox->sent);
 	struct process *process = NULL;
-	struct error error;
+	struct rlmd_error error;
 
 	/* Requests are answered in order; what nobody asked for is not kept. */
 	bool known = spawn && spawn->request.sequence == event->sequence;
@@ -285,7 +285,7 @@ static void on_launched(struct sandbox *sandbox, const struct template_event *ev
 	event_active(sandbox->pump, 0, 0);
 	if (event->error) {
 		errno = event->error;
-		error_errno(&error, ERROR_SANDBOX, "cannot fork a worker");
+		error_errno(&error, RLMD_ERROR_SANDBOX, "cannot fork a worker");
 		spawn_fail(spawn, &error);
 		await_answer(sandbox);
 		return;
@@ -304,7 +304,7 @@ static void on_launched(struct sandbox *sandbox, const struct template_event *ev
  * process that we do not know. That has other pipes, which end now, descriptions of its
  * own for its inputs, and a uid that is not given back.
  */
-static bool renew(struct spawn *spawn, struct error *err)
+static bool renew(struct spawn *spawn, struct rlmd_error *err)
 {
 	size_t i;
 
@@ -315,7 +315,7 @@ static bool renew(struct spawn *spawn, struct error *err)
 		int fd = reopen(spawn->fds[i]);
 
 		if (fd < 0)
-			return error_errno(err, ERROR_SANDBOX, "cannot reopen an input");
+			return error_errno(err, RLMD_ERROR_SANDBOX, "cannot reopen an input");
 		close(spawn->fds[i]);
 		spawn->fds[i] = fd;
 	}
@@ -323,11 +323,12 @@ static bool renew(struct spawn *spawn, struct error *err)
 }
 
 /* Whoever asked the lost template: asks the next one in the same order, unless it lost too many. */
-static void ask_again(struct sandbox *sandbox, struct spawn_list *list, const struct error *reason)
+static void ask_again(struct sandbox *sandbox, struct spawn_list *list,
+		      const struct rlmd_error *reason)
 {
 	struct spawn_list again = TAILQ_HEAD_INITIALIZER(again);
 	struct spawn *spawn;
-	struct error error;
+	struct rlmd_error error;
 
 	while ((spawn = TAILQ_FIRST(list))) {
 		error = *reason;
@@ -348,7 +349,7 @@ static void ask_again(struct sandbox *sandbox, struct spawn_list *list, const st
 }
 
 /* `again`: at its start too it was no fault of what it was told, so that another may do better. */
-static void lose_template(struct sandbox *sandbox, const struct error *reason, bool again)
+static void lose_template(struct sandbox *sandbox, const struct rlmd_error *reason, bool again)
 {
 	if (sandbox->ready)
 		ask_again(sandbox, &sandbox->sent, reason);
@@ -367,14 +368,14 @@ static void on_ready(struct sandbox *sandbox)
 {
 	uint32_t wanted = sandbox->template_layers;
 	uint32_t have = template_layers(sandbox->template) | cgroup_layers(sandbox->config.cgroup);
-	struct error error;
+	struct rlmd_error error;
 
 	if ((have & wanted) == wanted) {
 		sandbox->ready = true;
 		event_active(sandbox->pump, 0, 0);
 		return;
 	}
-	error_set(&error, ERROR_SANDBOX, "the new template has fewer layers than the last");
+	error_set(&error, RLMD_ERROR_SANDBOX, "the new template has fewer layers than the last");
 	lose_template(sandbox, &error, false);
 }
 
@@ -382,11 +383,11 @@ static void on_ready(struct sandbox *sandbox)
 void spawn_overdue(evutil_socket_t fd, short what, void *arg)
 {
 	struct sandbox *sandbox = arg;
-	struct error error;
+	struct rlmd_error error;
 
 	(void)fd;
 	(void)what;
-	error_set(&error, ERROR_SANDBOX, "%s did not fork a worker within %.1f s",
+	error_set(&error, RLMD_ERROR_SANDBOX, "%s did not fork a worker within %.1f s",
 		  sandbox->config.python, sandbox->answer_ms / 1000.0);
 	lose_template(sandbox, &error, true);
 }
@@ -411,18 +412,19 @@ void spawn_on_template(void *owner, const struct template_event *event)
 	}
 }
 
-static bool open_files(struct spawn *spawn, const int *files, size_t file_count, struct error *err)
+static bool open_files(struct spawn *spawn, const int *files, size_t file_count,
+		       struct rlmd_error *err)
 {
 	size_t i;
 
 	if (file_count > LAUNCH_FILES_MAX)
-		return error_set(err, ERROR_INPUT, "%zu inputs; a worker takes at most %d",
+		return error_set(err, RLMD_ERROR_INPUT, "%zu inputs; a worker takes at most %d",
 				 file_count, LAUNCH_FILES_MAX);
 	for (i = 0; i < file_count; i++) {
 		int fd = reopen(files[i]);
 
 		if (fd < 0)
-			return error_errno(err, ERROR_SANDBOX, "cannot reopen an input");
+			return error_errno(err, RLMD_ERROR_SANDBOX, "cannot reopen an input");
 		spawn->fds[spawn->fd_count++] = fd;
 	}
 	return true;
@@ -444,7 +446,7 @@ struct spawn *sandbox_spawn(struct sandbox *sandbox, const int *files, size_t fi
 			    size_t extra_memory, sandbox_spawn_fn *fn, void *owner)
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);
-	struct error error;
+	struct rlmd_error error;
 
 	spawn->sandbox = sandbox;
 	spawn->fd_count = LAUNCH_OWN_FDS;

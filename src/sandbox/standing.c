@@ -53,11 +53,11 @@ void standing_note(struct standing *standing, const struct launch_failure *failu
 			standing->causes[i] = cause;
 }
 
-bool standing_error(const struct launch_failure *failure, struct error *err)
+bool standing_error(const struct launch_failure *failure, struct rlmd_error *err)
 {
 	const char *remedy = steps[failure->step].remedy;
 
-	return error_set(err, ERROR_SANDBOX,
+	return error_set(err, RLMD_ERROR_SANDBOX,
 			 "the walls of mode \"%s\" do not stand: %s failed: %s%s%s",
 			 modes[failure->mode].name, steps[failure->step].call,
 			 strerror(failure->error), *remedy ? "; " : "", remedy);
@@ -111,7 +111,7 @@ static bool find_step(const char *name, size_t length, uint64_t *ret_step)
 	return false;
 }
 
-bool standing_steps(const char *names, uint64_t *ret_steps, struct error *err)
+bool standing_steps(const char *names, uint64_t *ret_steps, struct rlmd_error *err)
 {
 	*ret_steps = 0;
 	while (names && *names) {
@@ -119,7 +119,7 @@ bool standing_steps(const char *names, uint64_t *ret_steps, struct error *err)
 		uint64_t step;
 
 		if (!find_step(names, length, &step))
-			return error_set(err, ERROR_USAGE, "the sandbox has no step \"%.*s\"",
+			return error_set(err, RLMD_ERROR_USAGE, "the sandbox has no step \"%.*s\"",
 					 (int)length, names);
 		*ret_steps |= step;
 		names += length + (names[length] == ',');

@@ -28,10 +28,10 @@ void standing_note(struct standing *, const struct launch_failure *);
 enum layer standing_loss(const struct launch_failure *);
 
 /* Sets `err` to the refusal: mode, call, errno, remedy. False. */
-bool standing_error(const struct launch_failure *, struct error *);
+bool standing_error(const struct launch_failure *, struct rlmd_error *);
 
 const char *standing_level(const struct standing *);
 json_t *standing_report(const struct standing *); /* new; sandbox_report() */
 
-/* The steps by name, separated by commas, as a bit each. ERROR_USAGE for an unknown one. */
-bool standing_steps(const char *names, uint64_t *ret_steps, struct error *);
+/* The steps by name, separated by commas, as a bit each. RLMD_ERROR_USAGE for an unknown one. */
+bool standing_steps(const char *names, uint64_t *ret_steps, struct rlmd_error *);

@@ -29,8 +29,8 @@ struct template
 	int complaints;                       /* owned: its standard error */
 	pid_t pid;                            /* 0 after it was reaped */
 	enum template_state state;
-	struct error reason; /* of its end */
-	bool hapless;        /* it was killed or slow */
+	struct rlmd_error reason; /* of its end */
+	bool hapless;             /* it was killed or slow */
 	enum mode mode;
 	uint32_t layers;
 	struct steps steps; /* what was refused */
@@ -77,7 +77,8 @@ static void template_end(struct template *template)
 	program_complaint(template->complaints, words, sizeof words);
 	/* Who ends by itself before a word was no Python; who is killed may have been one. */
 	template->hapless = WIFSIGNALED(status);
-	error_set(&template->reason, young && !template->hapless ? ERROR_USAGE : ERROR_SANDBOX,
+	error_set(&template->reason,
+		  young && !template->hapless ? RLMD_ERROR_USAGE : RLMD_ERROR_SANDBOX,
 		  "%s ended %s (%s %d)%s%s", python, young ? "at its start" : "unexpectedly",
 		  WIFSIGNALED(status) ? "signal" : "status",
 		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), *words ? ": " : "",
@@ -94,7 +95,7 @@ static void template_gone(struct template *template)
 
 static bool bad_message(struct template *template)
 {
-	return error_set(&template->reason, ERROR_SANDBOX, "the template broke its protocol");
+	return error_set(&template->reason, RLMD_ERROR_SANDBOX, "the template broke its protocol");
 }
 
 static bool hear_refusals(struct template *template, const json_t *list)
@@ -151,8 +152,8 @@ static bool hear_text(struct template *template, struct rlmd_text text)
 		heard = STATE_SERVING;
 
 	if (failure.size)
-		error_set(&template->reason, usage ? ERROR_USAGE : ERROR_SANDBOX, "%s: %.*s",
-			  template->config->python, (int)failure.size, failure.bytes);
+		error_set(&template->reason, usage ? RLMD_ERROR_USAGE : RLMD_ERROR_SANDBOX,
+			  "%s: %.*s", template->config->python, (int)failure.size, failure.bytes);
 	else if (json_object_get(message, "failed"))
 		hear_failed(template, json_object_get(message, "failed"));
 	else if (heard != template->state + 1)
@@ -235,7 +236,7 @@ static bool too_slow(struct template *template, const char *what, int64_t ms)
 
 	clock_format(ms, time);
 	template->hapless = true;
-	return error_set(&template->reason, ERROR_SANDBOX, "%s did not %s within %s",
+	return error_set(&template->reason, RLMD_ERROR_SANDBOX, "%s did not %s within %s",
 			 template->config->python, what, time);
 }
 
@@ -276,7 +277,7 @@ static const char **template_argv(const struct template_config *config)
 }
 
 /* Before it makes anything that should be counted; and its terms, for when it asks for them. */
-static bool template_admit(struct template *template, struct error *err)
+static bool template_admit(struct template *template, struct rlmd_error *err)
 {
 	const struct launch_terms *terms = &template->config->terms;
 
@@ -285,10 +286,10 @@ static bool template_admit(struct template *template, struct error *err)
 	if (send(template->control, terms, sizeof *terms, MSG_NOSIGNAL) == sizeof *terms ||
 	    errno == EPIPE) /* its end is about to be heard */
 		return true;
-	return error_errno(err, ERROR_SANDBOX, "cannot talk to the template");
+	return error_errno(err, RLMD_ERROR_SANDBOX, "cannot talk to the template");
 }
 
-static bool template_start(struct template *template, struct error *err)
+static bool template_start(struct template *template, struct rlmd_error *err)
 {
 	static const char *const envp[] = {LAUNCH_ENVIRONMENT, NULL};
 	auto_free const char **argv = template_argv(template->config);
@@ -300,9 +301,9 @@ static bool template_start(struct template *template, struct error *err)
 	if (template->complaints < 0)
 		return false;
 	if (null < 0)
-		return error_errno(err, ERROR_SANDBOX, "/dev/null");
+		return error_errno(err, RLMD_ERROR_SANDBOX, "/dev/null");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return error_errno(err, ERROR_SANDBOX, "socketpair");
+		return error_errno(err, RLMD_ERROR_SANDBOX, "socketpair");
 	template->control = ends[0];
 	theirs = ends[1];
 	template->pid = program_start(
@@ -318,7 +319,7 @@ static bool template_start(struct template *template, struct error *err)
 }
 
 struct template *template_new(struct event_base *base, const struct template_config *config,
-			      template_event_fn *fn, void *owner, struct error *err)
+			      template_event_fn *fn, void *owner, struct rlmd_error *err)
 {
 	struct template *template = xcalloc(1, sizeof *template);
 	struct timeval limit;
@@ -350,12 +351,12 @@ static bool await_datagram(struct template *template, const char *what, int64_t 
 		return datagram->size > 0;
 	if (errno == ETIMEDOUT)
 		return too_slow(template, what, ms);
-	return error_errno(&template->reason, ERROR_SANDBOX, "%s does not answer",
+	return error_errno(&template->reason, RLMD_ERROR_SANDBOX, "%s does not answer",
 			   template->config->python);
 }
 
 /* Where it ended instead; its reason goes to the caller. */
-static bool template_lost(struct template *template, struct error *err)
+static bool template_lost(struct template *template, struct rlmd_error *err)
 {
 	template_end(template);
 	*err = template->reason;
@@ -371,7 +372,7 @@ static bool await_text(struct template *template, int64_t begun, struct datagram
 	return await_datagram(template, "get ready", begun, loading_ms(template), datagram);
 }
 
-bool template_await(struct template *template, struct error *err)
+bool template_await(struct template *template, struct rlmd_error *err)
 {
 	int64_t begun = clock_ms();
 	struct datagram datagram = {.pidfd = -1, .status = -1, .size = -1};
@@ -390,12 +391,12 @@ bool template_await(struct template *template, struct error *err)
 
 bool template_launch(struct template *template, const struct launch_request *request,
 		     const int *fds, size_t fd_count, struct template_event *ret_launched,
-		     struct error *err)
+		     struct rlmd_error *err)
 {
 	struct datagram datagram = {.pidfd = -1, .status = -1, .size = -1};
 
 	if (template_send(template, request, fds, fd_count) != TEMPLATE_SENT) {
-		error_errno(&template->reason, ERROR_SANDBOX, "cannot ask for a worker");
+		error_errno(&template->reason, RLMD_ERROR_SANDBOX, "cannot ask for a worker");
 		return template_lost(template, err);
 	}
 	if (!await_datagram(template, "fork a worker", clock_ms(), template->config->patience_ms,

@@ -38,13 +38,13 @@ enum template_event_kind {
 
 struct template_event {
 	enum template_event_kind kind;
-	uint64_t sequence;          /* TEMPLATE_LAUNCHED */
-	int error;                  /* TEMPLATE_LAUNCHED: errno, or 0 */
-	pid_t pid;                  /* TEMPLATE_LAUNCHED without an error */
-	int pidfd;                  /* likewise; taken by the receiver */
-	int status;                 /* likewise: of struct footprint, or -1 */
-	const struct error *reason; /* TEMPLATE_GONE; lent */
-	bool again;                 /* TEMPLATE_GONE: see template_may_retry() */
+	uint64_t sequence;               /* TEMPLATE_LAUNCHED */
+	int error;                       /* TEMPLATE_LAUNCHED: errno, or 0 */
+	pid_t pid;                       /* TEMPLATE_LAUNCHED without an error */
+	int pidfd;                       /* likewise; taken by the receiver */
+	int status;                      /* likewise: of struct footprint, or -1 */
+	const struct rlmd_error *reason; /* TEMPLATE_GONE; lent */
+	bool again;                      /* TEMPLATE_GONE: see template_may_retry() */
 };
 
 typedef void template_event_fn(void *owner, const struct template_event *);
@@ -53,16 +53,16 @@ struct template;
 
 /* Starts one; NULL where that fails. Everything later comes as an event. */
 struct template *template_new(struct event_base *, const struct template_config *,
-			      template_event_fn *, void *owner, struct error *);
+			      template_event_fn *, void *owner, struct rlmd_error *);
 void template_free(struct template *); /* NULL is fine; kills it and waits for its end */
 
 /*
  * Without the loop, while no event can come: waits until it is ready; asks for one
  * process and waits for it.
  */
-bool template_await(struct template *, struct error *);
+bool template_await(struct template *, struct rlmd_error *);
 bool template_launch(struct template *, const struct launch_request *, const int *fds,
-		     size_t fd_count, struct template_event *ret_launched, struct error *);
+		     size_t fd_count, struct template_event *ret_launched, struct rlmd_error *);
 
 /* Of one that is ready: its mode, and its layers, a bit each. */
 enum mode template_mode(const struct template *);

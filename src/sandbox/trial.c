@@ -15,15 +15,15 @@
 #include "sandbox/reap.h"
 
 /* That it can be killed is a wall too: it is done even where the process ends of itself. */
-static bool end_process(pid_t pid, int pidfd, struct steps *steps, struct error *err)
+static bool end_process(pid_t pid, int pidfd, struct steps *steps, struct rlmd_error *err)
 {
 	int status;
 
 	STEP_TRY(steps, kill, syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0));
 	if (!reap_child(pid, clock_ms() + REAP_TIME_MS, &status))
-		return error_set(err, ERROR_SANDBOX, "the first worker does not end");
+		return error_set(err, RLMD_ERROR_SANDBOX, "the first worker does not end");
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		return error_set(err, ERROR_SANDBOX, "the first worker died of SIG%s",
+		return error_set(err, RLMD_ERROR_SANDBOX, "the first worker died of SIG%s",
 				 sigabbrev_np(WTERMSIG(status)));
 	return true;
 }
@@ -59,7 +59,7 @@ static bool note_fork(struct trial *trial, const struct launch_request *request,
 }
 
 bool trial_run(struct template *template, const struct launch_request *request, int patience_ms,
-	       struct trial *trial, struct error *err)
+	       struct trial *trial, struct rlmd_error *err)
 {
 	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC), receiving = -1, sending = -1,
 		       pidfd = -1, status = -1;
@@ -74,7 +74,7 @@ bool trial_run(struct template *template, const struct launch_request *request, 
 	trial->steps.count = 0;
 	try.trial = 1;
 	if (null < 0 || pipe2(ends, O_CLOEXEC))
-		return error_errno(err, ERROR_SANDBOX, "no descriptors for the first worker");
+		return error_errno(err, RLMD_ERROR_SANDBOX, "no descriptors for the first worker");
 	receiving = ends[0];
 	sending = ends[1];
 	if (!template_launch(template, &try, (int[]){null, null, sending}, 3, &launched, err))
@@ -95,6 +95,6 @@ bool trial_run(struct template *template, const struct launch_request *request, 
 	if (told)
 		take_report(trial, &report);
 	trial->hapless = !told;
-	return told || error_set(err, ERROR_SANDBOX, "the first worker %s",
+	return told || error_set(err, RLMD_ERROR_SANDBOX, "the first worker %s",
 				 spoke ? "ended without a word" : "is too slow");
 }

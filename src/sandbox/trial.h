@@ -15,4 +15,4 @@ struct trial {
 
 /* Waits for it, without the loop. False where it did not get as far as to tell. */
 bool trial_run(struct template *, const struct launch_request *, int patience_ms, struct trial *,
-	       struct error *);
+	       struct rlmd_error *);

@@ -112,11 +112,12 @@ static bool claim_more(struct uids *uids)
 	return false;
 }
 
-bool uids_take(struct uids *uids, uint32_t *ret_uid, struct error *err)
+bool uids_take(struct uids *uids, uint32_t *ret_uid, struct rlmd_error *err)
 {
 	if (!uids->free_count && !claim_more(uids))
-		return error_errno(err, ERROR_SANDBOX, "no uid is left for a worker (%u to %u)",
-				   uids->first, uids->first + UIDS_COUNT - 1);
+		return error_errno(err, RLMD_ERROR_SANDBOX,
+				   "no uid is left for a worker (%u to %u)", uids->first,
+				   uids->first + UIDS_COUNT - 1);
 	*ret_uid = uids->free[--uids->free_count];
 	return true;
 }

@@ -53,5 +53,5 @@ void uids_done(struct uids *); /* also of one that is all zero */
 #define UIDS_FILE "/run/rlmd-uids"
 int uids_lock(struct uids *, const char *path);
 
-bool uids_take(struct uids *, uint32_t *ret_uid, struct error *); /* errno too */
+bool uids_take(struct uids *, uint32_t *ret_uid, struct rlmd_error *); /* errno too */
 void uids_give(struct uids *, uint32_t uid);

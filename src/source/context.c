@@ -48,27 +48,27 @@ static const struct {
 #undef KEYWORD
 };
 
-static bool check_name(const char *name, struct error *err)
+static bool check_name(const char *name, struct rlmd_error *err)
 {
 	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
 		if (!strcmp(name, taken[i].name))
-			return error_set(err, ERROR_USAGE,
+			return error_set(err, RLMD_ERROR_USAGE,
 					 "a context cannot be named '%s': %s; choose another name",
 					 name, taken[i].what);
 	if (!strncmp(name, "__", 2) || strlen(name) > 200)
-		return error_set(err, ERROR_USAGE, "a context cannot be named '%s'", name);
+		return error_set(err, RLMD_ERROR_USAGE, "a context cannot be named '%s'", name);
 	return true;
 }
 
-static bool no_file(const char *path, struct error *err)
+static bool no_file(const char *path, struct rlmd_error *err)
 {
-	return error_set(err, ERROR_INPUT,
+	return error_set(err, RLMD_ERROR_INPUT,
 			 "cannot read %s: it is no regular file; pipe it into standard input and "
 			 "use -c -",
 			 path);
 }
 
-static bool parse_source(const char *given, struct source *source, struct error *err)
+static bool parse_source(const char *given, struct source *source, struct rlmd_error *err)
 {
 	const char *equals = strchr(given, '=');
 	struct stat st;
@@ -81,11 +81,11 @@ static bool parse_source(const char *given, struct source *source, struct error 
 			return false;
 	}
 	if (!*source->path)
-		return error_set(err, ERROR_USAGE, "a context '%s' names no file", given);
+		return error_set(err, RLMD_ERROR_USAGE, "a context '%s' names no file", given);
 	if (!strcmp(source->path, "-"))
 		return true;
 	if (stat(source->path, &st))
-		return error_errno(err, ERROR_INPUT, "cannot read %s", source->path);
+		return error_errno(err, RLMD_ERROR_INPUT, "cannot read %s", source->path);
 	source->directory = S_ISDIR(st.st_mode);
 	if (!source->directory && !S_ISREG(st.st_mode))
 		return no_file(source->path, err);
@@ -95,7 +95,7 @@ static bool parse_source(const char *given, struct source *source, struct error 
 }
 
 static bool parse_sources(const char *const *given, size_t count, struct source *sources,
-			  struct error *err)
+			  struct rlmd_error *err)
 {
 	bool unnamed = false, standard_input = false;
 	size_t variables = 0;
@@ -106,11 +106,12 @@ static bool parse_sources(const char *const *given, size_t count, struct source 
 		variables += sources[i].name || !unnamed;
 		unnamed |= !sources[i].name;
 		if (!strcmp(sources[i].path, "-") && standard_input)
-			return error_set(err, ERROR_USAGE, "standard input can be read only once");
+			return error_set(err, RLMD_ERROR_USAGE,
+					 "standard input can be read only once");
 		standard_input |= !strcmp(sources[i].path, "-");
 	}
 	if (variables > CONTEXT_INPUTS_MAX)
-		return error_set(err, ERROR_USAGE,
+		return error_set(err, RLMD_ERROR_USAGE,
 				 "%zu contexts with names of their own; there may be %d (those "
 				 "without a name are one)",
 				 variables, CONTEXT_INPUTS_MAX);
@@ -121,13 +122,14 @@ static bool parse_sources(const char *const *given, size_t count, struct source 
 		for (size_t j = 0; name && j < i; j++)
 			twice |= sources[j].name && !strcmp(name, sources[j].name);
 		if (twice)
-			return error_set(err, ERROR_USAGE, "two contexts are named '%s'", name);
+			return error_set(err, RLMD_ERROR_USAGE, "two contexts are named '%s'",
+					 name);
 	}
 	return true;
 }
 
 static bool add_source(struct loader *loader, const struct source *source, bool prefixed,
-		       struct error *err)
+		       struct rlmd_error *err)
 {
 	auto_close int opened = -1;
 	int fd = STDIN_FILENO;
@@ -138,11 +140,11 @@ static bool add_source(struct loader *loader, const struct source *source, bool 
 	if (strcmp(source->path, "-")) {
 		fd = opened = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		if (fd < 0 || fstat(fd, &st))
-			return error_errno(err, ERROR_INPUT, "cannot read %s", source->path);
+			return error_errno(err, RLMD_ERROR_INPUT, "cannot read %s", source->path);
 		if (!S_ISREG(st.st_mode)) /* any more */
 			return no_file(source->path, err);
 		if ((size_t)st.st_size > CONTEXT_SIZE_MAX)
-			return error_set(err, ERROR_INPUT,
+			return error_set(err, RLMD_ERROR_INPUT,
 					 "%s is larger than the %zu GiB that one variable can hold",
 					 source->path, CONTEXT_SIZE_MAX >> 30);
 	}
@@ -153,7 +155,7 @@ static bool add_source(struct loader *loader, const struct source *source, bool 
 /* Builds the variable `name` from the sources that bear it; NULL: from those without a name. */
 static bool build_input(const char *name, const struct source *sources, size_t count,
 			const struct context_loading *loading, struct context *context,
-			struct error *err)
+			struct rlmd_error *err)
 {
 	auto_free struct file_id *files = xcalloc(count, sizeof *files);
 	bool together = false, ok = true;
@@ -184,7 +186,7 @@ static bool build_input(const char *name, const struct source *sources, size_t c
 }
 
 bool context_load(const char *const *given, size_t count, const struct context_loading *loading,
-		  struct context *ret, struct error *err)
+		  struct context *ret, struct rlmd_error *err)
 {
 	struct source *sources = xcalloc(count + 1, sizeof *sources);
 	struct context context = {.notes = json_array()};
@@ -212,12 +214,12 @@ bool context_load(const char *const *given, size_t count, const struct context_l
 	return ok;
 }
 
-bool context_from_text(struct rlmd_text text, struct context *ret, struct error *err)
+bool context_from_text(struct rlmd_text text, struct context *ret, struct rlmd_error *err)
 {
 	struct memfile *file;
 
 	if (text.size > CONTEXT_SIZE_MAX)
-		return error_set(err, ERROR_INPUT, "one variable can hold at most %zu GiB",
+		return error_set(err, RLMD_ERROR_INPUT, "one variable can hold at most %zu GiB",
 				 CONTEXT_SIZE_MAX >> 30);
 	file = memfile_new("rlmd-context");
 	if (!memfile_append(file, text, err) || !memfile_seal(file, err)) {

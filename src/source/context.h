@@ -42,15 +42,15 @@ struct context_loading {
 };
 
 /*
- * Reads every source. A source is a path, "-" (standard input), or NAME=PATH. ERROR_INPUT names
- * what is missing or unreadable, ERROR_USAGE a bad name or one that is given twice; ERROR_BUDGET
- * where the deadline comes first, ERROR_CANCELLED after a signal.
+ * Reads every source. A source is a path, "-" (standard input), or NAME=PATH. RLMD_ERROR_INPUT
+ * names what is missing or unreadable, RLMD_ERROR_USAGE a bad name or one that is given twice;
+ * RLMD_ERROR_BUDGET where the deadline comes first, RLMD_ERROR_CANCELLED after a signal.
  */
 bool context_load(const char *const *sources, size_t count, const struct context_loading *,
-		  struct context *ret, struct error *);
+		  struct context *ret, struct rlmd_error *);
 
 /* One text as `context`, for sub-runs and tests. */
-bool context_from_text(struct rlmd_text, struct context *ret, struct error *);
+bool context_from_text(struct rlmd_text, struct context *ret, struct rlmd_error *);
 struct context_input context_input_of(const char *name, struct memfile *file); /* references it */
 void context_input_done(struct context_input *);
 void context_done(struct context *);

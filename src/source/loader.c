@@ -82,10 +82,10 @@ void loader_free(struct loader *loader)
 
 /* `scan` counts the characters of one entry; NULL where nobody asks. */
 static bool add_text(struct loader *loader, struct rlmd_text text, struct text_scan *scan,
-		     struct error *err)
+		     struct rlmd_error *err)
 {
 	if (text.size > CONTEXT_SIZE_MAX - memfile_size(loader->file))
-		return error_set(err, ERROR_INPUT, "one variable can hold at most %zu GiB",
+		return error_set(err, RLMD_ERROR_INPUT, "one variable can hold at most %zu GiB",
 				 CONTEXT_SIZE_MAX >> 30);
 	if (scan)
 		text_scan_feed(scan, text);
@@ -95,7 +95,7 @@ static bool add_text(struct loader *loader, struct rlmd_text text, struct text_s
 }
 
 /* Fills the chunk as far as the file goes. */
-static bool read_chunk(struct loader *loader, int fd, size_t *ret_size, struct error *err)
+static bool read_chunk(struct loader *loader, int fd, size_t *ret_size, struct rlmd_error *err)
 {
 	size_t size = 0, got;
 
@@ -115,7 +115,7 @@ static bool read_chunk(struct loader *loader, int fd, size_t *ret_size, struct e
 /* `size` bytes of the chunk, and the rest of the file. A chunk that is not full was the last: a
  * terminal would have to be told of the end twice. */
 static bool add_rest(struct loader *loader, int fd, size_t size, struct text_scan *scan,
-		     struct error *err)
+		     struct rlmd_error *err)
 {
 	bool more;
 
@@ -129,7 +129,7 @@ static bool add_rest(struct loader *loader, int fd, size_t size, struct text_sca
 	return true;
 }
 
-static bool add_header(struct loader *loader, const char *label, struct error *err)
+static bool add_header(struct loader *loader, const char *label, struct rlmd_error *err)
 {
 	auto_free char *header = xasprintf("%s===== %s =====\n", loader->open_line ? "\n" : "",
 					   label);
@@ -153,7 +153,7 @@ static void note_damaged(struct loader *loader, const char *label)
 }
 
 static bool add_entry(struct loader *loader, const char *label, int fd, size_t size,
-		      struct error *err)
+		      struct rlmd_error *err)
 {
 	size_t room = strlen(label) * 6 + 1; /* the longest escape of a byte, or of a character */
 	auto_free char *safe = xcalloc(room, 1);
@@ -172,7 +172,7 @@ static bool add_entry(struct loader *loader, const char *label, int fd, size_t s
 	return true;
 }
 
-bool loader_add_fd(struct loader *loader, const char *label, int fd, struct error *err)
+bool loader_add_fd(struct loader *loader, const char *label, int fd, struct rlmd_error *err)
 {
 	size_t size;
 
@@ -262,7 +262,8 @@ struct visit {
 };
 
 /* In what comes behind the chunk; it is read once more then. */
-static bool search_rest(struct loader *loader, int fd, const char **ret_what, struct error *err)
+static bool search_rest(struct loader *loader, int fd, const char **ret_what,
+			struct rlmd_error *err)
 {
 	auto_free char *window = xcalloc(WINDOW_SIZE, 1);
 	off_t offset = CHUNK_SIZE - SECRET_SPAN;
@@ -281,7 +282,7 @@ static bool search_rest(struct loader *loader, int fd, const char **ret_what, st
 
 /* `ret_what`: what secret the file seems to be, or to hold; NULL: none. */
 static bool search_secrets(struct loader *loader, const char *path, int fd, size_t size,
-			   const char **ret_what, struct error *err)
+			   const char **ret_what, struct rlmd_error *err)
 {
 	struct rlmd_text text = text_from(loader->chunk, size);
 
@@ -305,7 +306,7 @@ static bool is_named(const struct loader *loader, int fd)
 
 /* `path` is that in the directory, `label` what is shown. */
 static bool add_found(struct loader *loader, const char *path, const char *label, int fd,
-		      struct error *err)
+		      struct rlmd_error *err)
 {
 	const char *secret;
 	size_t size;
@@ -330,7 +331,7 @@ static bool add_found(struct loader *loader, const char *path, const char *label
 	return add_entry(loader, label, fd, size, err) || error_context(err, "%s", label);
 }
 
-static bool add_visited(void *owner, const struct walk_entry *entry, struct error *err)
+static bool add_visited(void *owner, const struct walk_entry *entry, struct rlmd_error *err)
 {
 	const struct visit *visit = owner;
 	auto_free char *label = xasprintf("%s%s", visit->prefix, entry->path);
@@ -365,15 +366,17 @@ static char *prefix_of(const char *root, bool prefixed)
 }
 
 /* What was skipped may be why: the first note since `noted`. */
-static bool no_file(const struct loader *loader, const char *root, size_t noted, struct error *err)
+static bool no_file(const struct loader *loader, const char *root, size_t noted,
+		    struct rlmd_error *err)
 {
 	const char *why = json_string_value(json_array_get(loader->notes, noted));
 
-	return error_set(err, ERROR_INPUT, "there is no text file in the directory %s%s%s", root,
-			 why ? "; " : "", why ? why : "");
+	return error_set(err, RLMD_ERROR_INPUT, "there is no text file in the directory %s%s%s",
+			 root, why ? "; " : "", why ? why : "");
 }
 
-bool loader_add_directory(struct loader *loader, const char *path, bool prefixed, struct error *err)
+bool loader_add_directory(struct loader *loader, const char *path, bool prefixed,
+			  struct rlmd_error *err)
 {
 	auto_free char *root = xstrdup(path), *prefix = NULL;
 	struct visit visit = {.loader = loader, .root = root};
@@ -391,7 +394,7 @@ bool loader_add_directory(struct loader *loader, const char *path, bool prefixed
 	return ok;
 }
 
-bool loader_finish(struct loader *loader, struct context_input *ret, struct error *err)
+bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd_error *err)
 {
 	size_t invalid;
 

@@ -33,14 +33,14 @@ void loader_set_named(struct loader *, const struct file_id *, size_t count);
 void loader_free(struct loader *); /* NULL is fine */
 
 /* From where the descriptor stands to its end; `label` is the path in the header. */
-bool loader_add_fd(struct loader *, const char *label, int fd, struct error *);
+bool loader_add_fd(struct loader *, const char *label, int fd, struct rlmd_error *);
 
 /*
  * Every regular text file below `path`, in the order of their paths, without ".git" and without
  * following links, and without what looks like a secret (source/secret.h). `prefixed`: the labels
- * begin with `path`. Only with headers. ERROR_INPUT where there is no such file.
+ * begin with `path`. Only with headers. RLMD_ERROR_INPUT where there is no such file.
  */
-bool loader_add_directory(struct loader *, const char *path, bool prefixed, struct error *);
+bool loader_add_directory(struct loader *, const char *path, bool prefixed, struct rlmd_error *);
 
 /* Seals the text; nothing can be added after it. */
-bool loader_finish(struct loader *, struct context_input *ret, struct error *);
+bool loader_finish(struct loader *, struct context_input *ret, struct rlmd_error *);

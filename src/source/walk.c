@@ -117,14 +117,14 @@ static void step(struct walk *walk, const struct level *level, const char *name)
 	walk->path = path;
 }
 
-static bool tell(struct walk *walk, enum walk_kind kind, int fd, struct error *err)
+static bool tell(struct walk *walk, enum walk_kind kind, int fd, struct rlmd_error *err)
 {
 	const struct walk_entry entry = {.kind = kind, .path = walk->path, .fd = fd};
 
 	return walk->fn(walk->owner, &entry, err);
 }
 
-static bool visit_directory(struct walk *walk, int parent, char *name, struct error *err)
+static bool visit_directory(struct walk *walk, int parent, char *name, struct rlmd_error *err)
 {
 	size_t size = strlen(name);
 	int fd = -1;
@@ -136,7 +136,7 @@ static bool visit_directory(struct walk *walk, int parent, char *name, struct er
 }
 
 /* It may be something else by now. */
-static bool visit_file(struct walk *walk, int parent, const char *name, struct error *err)
+static bool visit_file(struct walk *walk, int parent, const char *name, struct rlmd_error *err)
 {
 	auto_close int fd = openat(parent, name,
 				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -147,7 +147,7 @@ static bool visit_file(struct walk *walk, int parent, const char *name, struct e
 	return tell(walk, WALK_FILE, fd, err);
 }
 
-static bool visit(struct walk *walk, struct error *err)
+static bool visit(struct walk *walk, struct rlmd_error *err)
 {
 	struct level *level = &walk->levels[walk->depth - 1];
 	struct name *name = &level->names[level->next++];
@@ -165,7 +165,7 @@ static bool visit(struct walk *walk, struct error *err)
 	}
 }
 
-bool walk_directory(const char *path, walk_fn *fn, void *owner, struct error *err)
+bool walk_directory(const char *path, walk_fn *fn, void *owner, struct rlmd_error *err)
 {
 	struct walk *walk = xcalloc(1, sizeof *walk);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -174,7 +174,7 @@ bool walk_directory(const char *path, walk_fn *fn, void *owner, struct error *er
 	walk->fn = fn;
 	walk->owner = owner;
 	if (!ok)
-		error_errno(err, ERROR_INPUT, "cannot read the directory %s", path);
+		error_errno(err, RLMD_ERROR_INPUT, "cannot read the directory %s", path);
 	while (ok && walk->depth) {
 		const struct level *level = &walk->levels[walk->depth - 1];
 

@@ -25,10 +25,10 @@ struct walk_entry {
 };
 
 /* False ends the walk, with the error of it. */
-typedef bool walk_fn(void *owner, const struct walk_entry *, struct error *);
+typedef bool walk_fn(void *owner, const struct walk_entry *, struct rlmd_error *);
 
 /*
- * `path` may be a link itself. What is called ".git" is passed over. ERROR_INPUT where the
+ * `path` may be a link itself. What is called ".git" is passed over. RLMD_ERROR_INPUT where the
  * directory itself cannot be read.
  */
-bool walk_directory(const char *path, walk_fn *, void *owner, struct error *);
+bool walk_directory(const char *path, walk_fn *, void *owner, struct rlmd_error *);

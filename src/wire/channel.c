@@ -56,7 +56,7 @@ struct channel {
 	bool freed;      /* it was freed in that callback */
 	bool failed;     /* `error` is to be told at the next occasion */
 	bool told;       /* that it is over; everything rests */
-	struct error error;
+	struct rlmd_error error;
 
 	channel_admit_fn *admit; /* or NULL */
 	channel_packet_fn *on_packet;
@@ -152,7 +152,7 @@ bool channel_ended(const struct channel *channel)
 	return channel->ended;
 }
 
-static void fail(struct channel *channel, const struct error *err)
+static void fail(struct channel *channel, const struct rlmd_error *err)
 {
 	if (channel->failed)
 		return;
@@ -160,9 +160,9 @@ static void fail(struct channel *channel, const struct error *err)
 	channel->error = *err;
 }
 
-static void over(struct channel *channel, const struct error *err)
+static void over(struct channel *channel, const struct rlmd_error *err)
 {
-	struct error copy = *err; /* the callback may free the channel */
+	struct rlmd_error copy = *err; /* the callback may free the channel */
 
 	event_del(channel->readable);
 	event_del(channel->writable);
@@ -181,13 +181,13 @@ static void deliver(struct channel *channel)
 	forget_packet(channel);
 }
 
-static bool read_sizes(struct channel *channel, const json_t *sizes, struct error *err)
+static bool read_sizes(struct channel *channel, const json_t *sizes, struct rlmd_error *err)
 {
 	struct packet *packet = &channel->packet;
 
 	if (!json_is_array(sizes) || json_array_size(sizes) > ATTACHMENTS_MAX)
-		return error_set(err, ERROR_WORKER, "'attachments' is no list of at most %d sizes",
-				 ATTACHMENTS_MAX);
+		return error_set(err, RLMD_ERROR_WORKER,
+				 "'attachments' is no list of at most %d sizes", ATTACHMENTS_MAX);
 	channel->sizes = xcalloc(json_array_size(sizes) + 1, sizeof *channel->sizes);
 	packet->sizes = channel->sizes;
 	packet->attachment_count = json_array_size(sizes);
@@ -197,7 +197,7 @@ static bool read_sizes(struct channel *channel, const json_t *sizes, struct erro
 
 		if (!json_is_integer(size) || bytes < 0 || bytes > ATTACHED_MAX ||
 		    (size_t)bytes + ATTACHMENT_WEIGHT > ATTACHED_MAX - packet->weight)
-			return error_set(err, ERROR_WORKER,
+			return error_set(err, RLMD_ERROR_WORKER,
 					 "attachments of a wrong size, or of more than %d bytes",
 					 ATTACHED_MAX);
 		channel->sizes[i] = (size_t)bytes;
@@ -207,16 +207,16 @@ static bool read_sizes(struct channel *channel, const json_t *sizes, struct erro
 }
 
 /* Takes the JSON of a frame; `packet` is what it announces. */
-static bool read_frame(struct channel *channel, struct rlmd_text text, struct error *err)
+static bool read_frame(struct channel *channel, struct rlmd_text text, struct rlmd_error *err)
 {
 	struct packet *packet = &channel->packet;
 	json_t *sizes;
 
 	packet->message = json_read(text, FRAME_DEPTH_MAX, err);
 	if (!packet->message)
-		return error_set(err, ERROR_WORKER, "%s", err->text);
+		return error_set(err, RLMD_ERROR_WORKER, "%s", err->text);
 	if (!json_is_object(packet->message))
-		return error_set(err, ERROR_WORKER, "a frame that is no JSON object");
+		return error_set(err, RLMD_ERROR_WORKER, "a frame that is no JSON object");
 	sizes = json_object_get(packet->message, "attachments");
 	if (sizes && !read_sizes(channel, sizes, err))
 		return false;
@@ -231,7 +231,7 @@ static bool read_frame(struct channel *channel, struct rlmd_text text, struct er
 static bool step_frame(struct channel *channel)
 {
 	size_t available = evbuffer_get_length(channel->input);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	uint32_t length;
 	const char *bytes;
 
@@ -240,8 +240,8 @@ static bool step_frame(struct channel *channel)
 	evbuffer_copyout(channel->input, &length, sizeof length);
 	length = ntohl(length);
 	if (length > FRAME_MAX) {
-		error_set(&err, ERROR_WORKER, "a frame of %u bytes; at most %d are allowed", length,
-			  FRAME_MAX);
+		error_set(&err, RLMD_ERROR_WORKER, "a frame of %u bytes; at most %d are allowed",
+			  length, FRAME_MAX);
 		fail(channel, &err);
 		return false;
 	}
@@ -259,7 +259,7 @@ static bool step_frame(struct channel *channel)
 }
 
 /* Moves what has arrived of the attachment into its memory file. */
-static bool fill(struct channel *channel, struct error *err)
+static bool fill(struct channel *channel, struct rlmd_error *err)
 {
 	struct evbuffer_iovec piece;
 
@@ -279,7 +279,7 @@ static bool fill(struct channel *channel, struct error *err)
 static bool step_attachment(struct channel *channel)
 {
 	struct packet *packet = &channel->packet;
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	if (channel->filled == packet->attachment_count) {
 		deliver(channel);
@@ -334,10 +334,10 @@ static bool half_read(const struct channel *channel)
 
 static void on_end(struct channel *channel)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	if (half_read(channel))
-		error_set(&err, ERROR_WORKER, "the stream ended in the middle of a frame");
+		error_set(&err, RLMD_ERROR_WORKER, "the stream ended in the middle of a frame");
 	over(channel, &err);
 }
 
@@ -388,7 +388,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct channel *channel = arg;
 	struct evbuffer_iovec room;
-	struct error err;
+	struct rlmd_error err;
 	ssize_t size;
 
 	(void)what;
@@ -397,7 +397,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (size < 0) {
-		error_errno(&err, ERROR_WORKER, "cannot read");
+		error_errno(&err, RLMD_ERROR_WORKER, "cannot read");
 		fail(channel, &err);
 	} else {
 		room.iov_len = (size_t)size;
@@ -416,11 +416,11 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 
 static void on_late(evutil_socket_t fd, short what, void *arg)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)fd;
 	(void)what;
-	error_set(&err, ERROR_WORKER, "a frame was begun and not ended in its time");
+	error_set(&err, RLMD_ERROR_WORKER, "a frame was begun and not ended in its time");
 	over(arg, &err);
 }
 
@@ -476,10 +476,10 @@ void channel_send(struct channel *channel, struct frame *frame)
 {
 	size_t unread = evbuffer_get_length(channel->output);
 	size_t size;
-	struct error err;
+	struct rlmd_error err;
 
 	if (unread > UNREAD_MAX + channel->largest && !channel->told) {
-		error_set(&err, ERROR_WORKER, "it does not read what it is sent");
+		error_set(&err, RLMD_ERROR_WORKER, "it does not read what it is sent");
 		fail(channel, &err);
 		event_add(channel->again, &(struct timeval){0});
 	} else if (!channel->deaf && !channel->told) {

@@ -39,11 +39,11 @@ struct channel;
 typedef void channel_packet_fn(void *owner, const struct packet *);
 /* Whether a frame may go on: its JSON is read, its attachments are only announced by their
  * sizes. What is refused with `err` ends the stream. May not free the channel. */
-typedef bool channel_admit_fn(void *owner, const struct packet *announced, struct error *err);
-/* The stream is over: err->kind is ERROR_NONE at an orderly end of file, ERROR_WORKER
+typedef bool channel_admit_fn(void *owner, const struct packet *announced, struct rlmd_error *err);
+/* The stream is over: err->kind is RLMD_ERROR_NONE at an orderly end of file, RLMD_ERROR_WORKER
  * with the reason after a violation, another kind where we ourselves had no room for
  * what came. Comes once; nothing comes after it. */
-typedef void channel_over_fn(void *owner, const struct error *err);
+typedef void channel_over_fn(void *owner, const struct rlmd_error *err);
 
 /* Whether the other side closed its end: then its death, not a lie, is what ended the stream. */
 bool channel_ended(const struct channel *);
@@ -55,7 +55,7 @@ void channel_on_announce(struct channel *, channel_admit_fn *); /* without it: a
 void channel_free(struct channel *); /* closes both; may be called from a callback */
 
 /* Takes the frame. While much of what was sent is unread, no more than one further frame
- * is taken from the other side; beyond a bound channel_over_fn comes with ERROR_WORKER, for
+ * is taken from the other side; beyond a bound channel_over_fn comes with RLMD_ERROR_WORKER, for
  * it does not read at all. Where it closed its end frames vanish: what it said before is
  * still read, then its end comes. */
 void channel_send(struct channel *, struct frame *);

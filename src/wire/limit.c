@@ -45,7 +45,7 @@ static size_t field_bytes(const struct packet *announced, const json_t *field)
 }
 
 bool limit_check(const struct packet *announced, enum message_type type, int64_t max_output,
-		 struct error *err)
+		 struct rlmd_error *err)
 {
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
 		const struct limit *limit = &limits[i];
@@ -57,7 +57,7 @@ bool limit_check(const struct packet *announced, enum message_type type, int64_t
 			continue;
 		bytes = field_bytes(announced, json_object_get(announced->message, limit->key));
 		if (bytes > max)
-			return error_set(err, ERROR_WORKER,
+			return error_set(err, RLMD_ERROR_WORKER,
 					 "'%s' with %zu bytes of '%s'; at most %zu are allowed",
 					 message_name(type), bytes, limit->key, max);
 	}

@@ -28,7 +28,7 @@ enum {
 
 /*
  * `announced` passed message_check() as `type`; `max_output` is what `start`
- * said, in characters. Fails with ERROR_WORKER and which field is too long.
+ * said, in characters. Fails with RLMD_ERROR_WORKER and which field is too long.
  */
 bool limit_check(const struct packet *announced, enum message_type, int64_t max_output,
-		 struct error *);
+		 struct rlmd_error *);

@@ -75,18 +75,18 @@ const char *message_name(enum message_type type)
 	return messages[type].name;
 }
 
-static bool find_type(const json_t *message, enum message_type *ret_type, struct error *err)
+static bool find_type(const json_t *message, enum message_type *ret_type, struct rlmd_error *err)
 {
 	const json_t *type = json_object_get(message, "type");
 
 	if (!json_is_string(type))
-		return error_set(err, ERROR_WORKER, "a message without a type");
+		return error_set(err, RLMD_ERROR_WORKER, "a message without a type");
 	for (size_t i = 0; i < MESSAGE_TYPES; i++)
 		if (text_equal(json_text(type), messages[i].name)) {
 			*ret_type = (enum message_type)i;
 			return true;
 		}
-	return error_set(err, ERROR_WORKER, "no message is called '%.40s'",
+	return error_set(err, RLMD_ERROR_WORKER, "no message is called '%.40s'",
 			 json_string_value(type));
 }
 
@@ -159,7 +159,7 @@ static bool check_value(struct check *check, enum field_type type, const json_t 
 	return false;
 }
 
-static bool check_fields(struct check *check, enum message_type type, struct error *err)
+static bool check_fields(struct check *check, enum message_type type, struct rlmd_error *err)
 {
 	const json_t *message = check->packet->message;
 	size_t members = 1; /* "type" */
@@ -172,20 +172,20 @@ static bool check_fields(struct check *check, enum message_type type, struct err
 		members++;
 		value = json_object_get(message, fields[i].key);
 		if (!value)
-			return error_set(err, ERROR_WORKER, "'%s' without '%s'", message_name(type),
-					 fields[i].key);
+			return error_set(err, RLMD_ERROR_WORKER, "'%s' without '%s'",
+					 message_name(type), fields[i].key);
 		if (!check_value(check, fields[i].type, value))
-			return error_set(err, ERROR_WORKER, "'%s' with a wrong '%s'",
+			return error_set(err, RLMD_ERROR_WORKER, "'%s' with a wrong '%s'",
 					 message_name(type), fields[i].key);
 	}
 	if (json_object_size(message) != members)
-		return error_set(err, ERROR_WORKER, "'%s' with fields that it does not have",
+		return error_set(err, RLMD_ERROR_WORKER, "'%s' with fields that it does not have",
 				 message_name(type));
 	return true;
 }
 
 bool message_check(const struct packet *packet, enum message_sender from, enum worker_state state,
-		   enum message_type *ret_type, struct error *err)
+		   enum message_type *ret_type, struct rlmd_error *err)
 {
 	auto_free bool *used = xcalloc(packet->attachment_count + 1, sizeof *used);
 	struct check check = {packet, used};
@@ -194,14 +194,15 @@ bool message_check(const struct packet *packet, enum message_sender from, enum w
 	if (!find_type(packet->message, &type, err))
 		return false;
 	if (messages[type].from != from)
-		return error_set(err, ERROR_WORKER, "'%s' from the wrong side", message_name(type));
+		return error_set(err, RLMD_ERROR_WORKER, "'%s' from the wrong side",
+				 message_name(type));
 	if (!(messages[type].states & 1U << state))
-		return error_set(err, ERROR_WORKER, "'%s' out of turn", message_name(type));
+		return error_set(err, RLMD_ERROR_WORKER, "'%s' out of turn", message_name(type));
 	if (!check_fields(&check, type, err))
 		return false;
 	if (packet->attachment_count && memchr(used, false, packet->attachment_count))
-		return error_set(err, ERROR_WORKER, "'%s' with an attachment that nothing names",
-				 message_name(type));
+		return error_set(err, RLMD_ERROR_WORKER,
+				 "'%s' with an attachment that nothing names", message_name(type));
 	*ret_type = type;
 	return true;
 }

@@ -34,7 +34,7 @@ const char *message_name(enum message_type);
 /*
  * Whether the packet is a message that `from` may send in `state`, with exactly
  * its fields, each of its type, and every attachment used once. Fails with
- * ERROR_WORKER and what is wrong; a worker that fails here is killed, not told.
+ * RLMD_ERROR_WORKER and what is wrong; a worker that fails here is killed, not told.
  */
 bool message_check(const struct packet *, enum message_sender from, enum worker_state state,
-		   enum message_type *ret_type, struct error *);
+		   enum message_type *ret_type, struct rlmd_error *);

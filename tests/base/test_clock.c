@@ -35,7 +35,7 @@ static void test_parse(void **state)
 		"",    "s",   "-5",  "+5",   " 5",  "5 s",  "5d", "5S", "1e3",
 		"0x5", "inf", "nan", "1..5", "5mm", "1m30", "ms", ".",
 	};
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -49,7 +49,7 @@ static void test_parse(void **state)
 
 		if (clock_parse_duration(bad[i], &ms, &err))
 			fail_msg("'%s' was taken for %lld ms", bad[i], (long long)ms);
-		assert_int_equal(err.kind, ERROR_USAGE);
+		assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 		assert_int_equal(ms, -1);
 	}
 }

@@ -16,48 +16,48 @@
 
 static void test_set(void **state)
 {
-	struct error err = {.http_status = 500};
+	struct rlmd_error err = {.http_status = 500};
 
 	(void)state;
-	assert_false(error_set(&err, ERROR_BUDGET, "no %s left", "money"));
-	assert_int_equal(err.kind, ERROR_BUDGET);
+	assert_false(error_set(&err, RLMD_ERROR_BUDGET, "no %s left", "money"));
+	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
 	assert_int_equal(err.http_status, 0);
 	assert_string_equal(err.text, "no money left");
-	assert_false(error_set(NULL, ERROR_BUDGET, "nobody wants to know"));
+	assert_false(error_set(NULL, RLMD_ERROR_BUDGET, "nobody wants to know"));
 	assert_false(error_context(NULL, "nobody"));
 }
 
 static void test_errno(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	errno = ENOENT;
-	assert_false(error_errno(&err, ERROR_INPUT, "cannot read %s", "x"));
+	assert_false(error_errno(&err, RLMD_ERROR_INPUT, "cannot read %s", "x"));
 	assert_string_equal(err.text, "cannot read x: No such file or directory");
 }
 
 /* Context goes in front; the kind and the status stay as they are. */
 static void test_context(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
-	error_set(&err, ERROR_AUTH, "no key");
+	error_set(&err, RLMD_ERROR_AUTH, "no key");
 	err.http_status = 401;
 	assert_false(error_context(&err, "provider %d", 7));
 	assert_string_equal(err.text, "provider 7: no key");
-	assert_int_equal(err.kind, ERROR_AUTH);
+	assert_int_equal(err.kind, RLMD_ERROR_AUTH);
 	assert_int_equal(err.http_status, 401);
 }
 
 /* Control characters are shown, wherever they come from. */
 static void test_escaped(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
-	error_set(&err, ERROR_INPUT, "bad \x1b[31m\n\xff");
+	error_set(&err, RLMD_ERROR_INPUT, "bad \x1b[31m\n\xff");
 	assert_string_equal(err.text, "bad \\x1b[31m\\n\\xff");
 	error_context(&err, "file \x1b.txt");
 	assert_string_equal(err.text, "file \\x1b.txt: bad \\x1b[31m\\n\\xff");
@@ -66,14 +66,14 @@ static void test_escaped(void **state)
 /* Too long a text is cut, never overflows, and stays UTF-8 where it was. */
 static void test_long(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 	char text[2000];
 
 	(void)state;
 	for (size_t i = 0; i + 1 < sizeof text; i += 2)
 		memcpy(text + i, "\xc3\xa9", 2);
 	text[sizeof text - 1] = '\0';
-	error_set(&err, ERROR_INPUT, "%s", text);
+	error_set(&err, RLMD_ERROR_INPUT, "%s", text);
 	assert_in_range(strlen(err.text), 500, sizeof err.text - 1);
 	error_context(&err, "front");
 	assert_in_range(strlen(err.text), 500, sizeof err.text - 1);
@@ -81,7 +81,7 @@ static void test_long(void **state)
 	error_context(&err, "%s", text);
 	assert_in_range(strlen(err.text), 500, sizeof err.text - 1);
 	errno = EPERM;
-	error_errno(&err, ERROR_INPUT, "%s", text);
+	error_errno(&err, RLMD_ERROR_INPUT, "%s", text);
 	assert_in_range(strlen(err.text), 500, sizeof err.text - 1);
 }
 
@@ -89,36 +89,62 @@ static void test_long(void **state)
 static void test_table(void **state)
 {
 	static const struct {
-		enum error_kind kind;
+		enum rlmd_error_kind kind;
 		const char *name;
 		int exit;
 	} rows[] = {
-		{ERROR_NONE, "none", 0},           {ERROR_INTERNAL, "internal", 1},
-		{ERROR_USAGE, "usage", 2},         {ERROR_AUTH, "auth", 4},
-		{ERROR_THROTTLED, "throttled", 5}, {ERROR_BUDGET, "budget", 6},
-		{ERROR_SANDBOX, "sandbox", 7},     {ERROR_INPUT, "input", 8},
-		{ERROR_REFUSED, "refused", 10},    {ERROR_CANCELLED, "cancelled", 130},
+		{RLMD_ERROR_NONE, "none", 0},           {RLMD_ERROR_INTERNAL, "internal", 1},
+		{RLMD_ERROR_USAGE, "usage", 2},         {RLMD_ERROR_AUTH, "auth", 4},
+		{RLMD_ERROR_THROTTLED, "throttled", 5}, {RLMD_ERROR_BUDGET, "budget", 6},
+		{RLMD_ERROR_SANDBOX, "sandbox", 7},     {RLMD_ERROR_INPUT, "input", 8},
+		{RLMD_ERROR_REFUSED, "refused", 10},    {RLMD_ERROR_CANCELLED, "cancelled", 130},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		assert_string_equal(error_name(rows[i].kind), rows[i].name);
-		assert_int_equal(error_exit_status(rows[i].kind), rows[i].exit);
+		assert_string_equal(rlmd_error_name(rows[i].kind), rows[i].name);
+		assert_int_equal(rlmd_error_exit_status(rows[i].kind), rows[i].exit);
 	}
-	for (int a = ERROR_NONE; a <= ERROR_CANCELLED; a++) {
-		assert_true(strlen(error_meaning((enum error_kind)a)) > 0);
-		for (int b = ERROR_NONE; b < a; b++)
-			assert_string_not_equal(error_name((enum error_kind)a),
-						error_name((enum error_kind)b));
+	for (int a = RLMD_ERROR_NONE; a <= RLMD_ERROR_CANCELLED; a++) {
+		assert_true(strlen(rlmd_error_meaning((enum rlmd_error_kind)a)) > 0);
+		for (int b = RLMD_ERROR_NONE; b < a; b++)
+			assert_string_not_equal(rlmd_error_name((enum rlmd_error_kind)a),
+						rlmd_error_name((enum rlmd_error_kind)b));
 	}
+}
+
+/* Callers may be newer than the library, or wrong. */
+static void test_strange_kinds(void **state)
+{
+	enum rlmd_error_kind strange = (enum rlmd_error_kind)1000;
+
+	(void)state;
+	assert_string_equal(rlmd_error_name(strange), "internal");
+	assert_string_equal(rlmd_error_meaning(strange), "an error of our own");
+	assert_int_equal(rlmd_error_exit_status(strange), 1);
+	assert_string_equal(rlmd_error_name(RLMD_ERROR_NONE), "none");
+}
+
+/* What the library says of itself, its headers and the build. */
+static void test_version(void **state)
+{
+	char numbers[64];
+
+	(void)state;
+	snprintf(numbers, sizeof numbers, "%d.%d.%d", RLMD_VERSION_MAJOR, RLMD_VERSION_MINOR,
+		 RLMD_VERSION_PATCH);
+	assert_string_equal(rlmd_version(), numbers);
+	assert_string_equal(rlmd_version(), RLMD_VERSION);
+	assert_string_equal(rlmd_version(), PROJECT_VERSION);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set),     cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_context), cmocka_unit_test(test_escaped),
-		cmocka_unit_test(test_long),    cmocka_unit_test(test_table),
+		cmocka_unit_test(test_set),           cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_context),       cmocka_unit_test(test_escaped),
+		cmocka_unit_test(test_long),          cmocka_unit_test(test_table),
+		cmocka_unit_test(test_strange_kinds), cmocka_unit_test(test_version),
 	};
 
 	return cmocka_run_group_tests_name("error", tests, NULL, NULL);

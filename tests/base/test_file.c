@@ -47,11 +47,11 @@ static int tear_down(void **state)
 
 static void assert_unreadable(const char *path, size_t limit)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	size_t size = 77;
 
 	assert_null(file_read(path, limit, &size, &err));
-	assert_int_equal(err.kind, ERROR_INPUT);
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	assert_non_null(strstr(err.text, path));
 	assert_int_equal(size, 77);
 }
@@ -115,10 +115,10 @@ static void test_write(void **state)
 static void test_unwritable(void **state)
 {
 	char *path = in(*state, "none/c");
-	struct error err;
+	struct rlmd_error err;
 
 	assert_false(file_write(path, text_of("x"), &err));
-	assert_int_equal(err.kind, ERROR_INPUT);
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	assert_non_null(strstr(err.text, path));
 	assert_false(file_write(((struct place *)*state)->path, text_of("x"), &err));
 	free(path);
@@ -155,7 +155,7 @@ static void test_feed_fd(void **state)
 {
 	enum { SIZE = 1 << 20 };
 	char *bytes = xcalloc(SIZE, 1);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	int fds[2];
 
 	(void)state;
@@ -164,7 +164,7 @@ static void test_feed_fd(void **state)
 	assert_true(file_feed_fd(fds[1], text_from(bytes, 5000), 10, &err));
 	assert_int_equal(read(fds[0], bytes, SIZE), 5000);
 	assert_false(file_feed_fd(fds[1], text_from(bytes, SIZE), 10, &err));
-	assert_int_equal(err.kind, ERROR_INTERNAL);
+	assert_int_equal(err.kind, RLMD_ERROR_INTERNAL);
 	assert_non_null(strstr(err.text, "nobody read"));
 	close(fds[0]);
 	assert_false(file_feed_fd(fds[1], text_from(bytes, SIZE), 60000, &err));
@@ -179,15 +179,15 @@ static void test_ours(void **state)
 	char *path = in(*state, "a");
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	static const mode_t open_modes[] = {0620, 0602, 0666};
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
-	assert_true(file_is_ours(fd, path, ERROR_USAGE, &err));
+	assert_true(file_is_ours(fd, path, RLMD_ERROR_USAGE, &err));
 	assert_int_equal(fchmod(fd, 0644), 0);
-	assert_true(file_is_ours(fd, path, ERROR_USAGE, &err));
+	assert_true(file_is_ours(fd, path, RLMD_ERROR_USAGE, &err));
 	for (size_t i = 0; i < sizeof open_modes / sizeof *open_modes; i++) {
 		assert_int_equal(fchmod(fd, open_modes[i]), 0);
-		assert_false(file_is_ours(fd, path, ERROR_AUTH, &err));
-		assert_int_equal(err.kind, ERROR_AUTH);
+		assert_false(file_is_ours(fd, path, RLMD_ERROR_AUTH, &err));
+		assert_int_equal(err.kind, RLMD_ERROR_AUTH);
 		assert_non_null(strstr(err.text, "chmod go-w"));
 	}
 	close(fd);
@@ -200,16 +200,16 @@ static void test_another_users(void **state)
 {
 	char *path = in(*state, "a");
 	int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
-	assert_true(file_is_ours(fd, "/etc/passwd", ERROR_USAGE, &err));
+	assert_true(file_is_ours(fd, "/etc/passwd", RLMD_ERROR_USAGE, &err));
 	close(fd);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	assert_true(file_is_ours(fd, path, ERROR_USAGE, &err));
+	assert_true(file_is_ours(fd, path, RLMD_ERROR_USAGE, &err));
 	/* Only root can make a file that belongs to neither root nor us. */
 	if (!geteuid()) {
 		assert_int_equal(fchown(fd, 65534, (gid_t)-1), 0);
-		assert_false(file_is_ours(fd, path, ERROR_USAGE, &err));
+		assert_false(file_is_ours(fd, path, RLMD_ERROR_USAGE, &err));
 		assert_non_null(strstr(err.text, "run: chown"));
 	}
 	close(fd);

@@ -17,10 +17,10 @@
 
 static void assert_refused(struct rlmd_text text, unsigned depth)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	assert_null(json_read(text, depth, &err));
-	assert_int_equal(err.kind, ERROR_BAD_REPLY);
+	assert_int_equal(err.kind, RLMD_ERROR_BAD_REPLY);
 	assert_true(err.text[0]);
 }
 

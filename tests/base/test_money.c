@@ -89,7 +89,7 @@ static void test_parse(void **state)
 		{"9000000.000000000001", "more than 9000000"},
 		{"99999999999999999999999999999", "more than 9000000"},
 	};
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -102,7 +102,7 @@ static void test_parse(void **state)
 		int64_t money = -1;
 
 		assert_false(money_parse(bad[i].text, &money, &err));
-		assert_int_equal(err.kind, ERROR_USAGE);
+		assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 		if (!strstr(err.text, bad[i].why))
 			fail_msg("%s", err.text);
 		assert_int_equal(money, -1);

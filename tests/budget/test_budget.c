@@ -64,7 +64,7 @@ static void test_take_settle_drop(void **state)
 {
 	struct budget *budget = budget_new(&defaults, NULL, NULL);
 	struct charge a = {0}, b = {0};
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	assert_true(charge_take(&a, budget, (struct budget_amount){6000, 100}, &err));
@@ -72,7 +72,7 @@ static void test_take_settle_drop(void **state)
 	assert_int_equal(budget_remaining(budget).tokens, 499900);
 	assert_false(charge_take(&b, budget, (struct budget_amount){4001, 1}, &err));
 	assert_null(b.budget);
-	assert_int_equal(err.kind, ERROR_BUDGET);
+	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
 	assert_string_equal(err.text, "Cost budget exhausted");
 	assert_false(charge_take(&b, budget, (struct budget_amount){1, 499901}, &err));
 	assert_string_equal(err.text, "Token budget exhausted");
@@ -268,7 +268,7 @@ static void test_calls_limit(void **state)
 {
 	struct budget_limits limits = defaults;
 	struct budget *root, *pool, *child;
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	limits.calls = 3;
@@ -283,7 +283,7 @@ static void test_calls_limit(void **state)
 	assert_string_equal(budget_iteration_block(child), "Max calls reached");
 	assert_string_equal(budget_subcall_block(root, 0), "Max calls reached");
 	assert_false(budget_admit_call(root, &err));
-	assert_int_equal(err.kind, ERROR_BUDGET);
+	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
 	assert_string_equal(err.text, "Max calls reached");
 	budget_free(child);
 	budget_free(pool);
@@ -380,7 +380,7 @@ static void test_overdraft(void **state)
 	struct budget *child = budget_new_child(pool, 1, 2, NULL, NULL);
 	struct budget *sibling = budget_new_child(pool, 1, 1, NULL, NULL);
 	struct charge charge = {0}, reserve = {0};
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	assert_true(charge_take(&reserve, root, (struct budget_amount){1000, 0}, NULL));
@@ -549,7 +549,7 @@ static void test_spend_nothing(void **state)
 	struct budget_limits limits = defaults;
 	struct budget *budget, *pool, *child;
 	struct charge charge = {0};
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	limits.cost = 0;

@@ -41,7 +41,7 @@ static int leave(void **state)
 	return 0;
 }
 
-static bool parse(const char *const *arguments, int *ret_first, struct error *err)
+static bool parse(const char *const *arguments, int *ret_first, struct rlmd_error *err)
 {
 	char *argv[ARGUMENTS_MAX] = {(char *)"exec"};
 	int argc = 1;
@@ -55,7 +55,7 @@ static bool parse(const char *const *arguments, int *ret_first, struct error *er
 
 static void assert_parses(const char *const *arguments)
 {
-	struct error err;
+	struct rlmd_error err;
 	int first;
 
 	if (!parse(arguments, &first, &err))
@@ -64,11 +64,11 @@ static void assert_parses(const char *const *arguments)
 
 static void assert_refused(const char *words, const char *const *arguments)
 {
-	struct error err;
+	struct rlmd_error err;
 	int first;
 
 	assert_false(parse(arguments, &first, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	if (!strstr(err.text, words))
 		fail_msg("'%s' is not in '%s'", words, err.text);
 }
@@ -84,10 +84,10 @@ static char *write_config(const char *content)
 static void assert_bad_file(const char *words, const char *content)
 {
 	auto_free char *path = write_config(content);
-	struct error err;
+	struct rlmd_error err;
 
 	assert_false(config_file(&config, CONFIG_USER_FILE, path, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	if (!strstr(err.text, words) || !strstr(err.text, path))
 		fail_msg("'%s' is not in '%s'", words, err.text);
 }
@@ -119,7 +119,7 @@ static void test_defaults(void **state)
 /* Options of each type, before and after the task, and what is left over. */
 static void test_arguments(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 	int first;
 
 	(void)state;
@@ -297,7 +297,7 @@ static void test_precedence(void **state)
 /* Every setting has its variable; what belongs to one command line has none. */
 static void test_environment(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	setenv("RLMD_TRACE", "/nowhere/x", 1);
@@ -340,7 +340,7 @@ static void test_bad_files(void **state)
 {
 	auto_free char *lengthy = xcalloc(1000, 1);
 	auto_free char *missing = xasprintf("%s/missing", directory);
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	assert_bad_file(":2: there is no setting 'modle'; did you mean 'model'?",
@@ -366,12 +366,12 @@ static void test_bad_files(void **state)
 static void test_untrusted_file(void **state)
 {
 	auto_free char *path = write_config("model = mine\n");
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	assert_int_equal(chmod(path, 0620), 0);
 	assert_false(config_file(&config, CONFIG_USER_FILE, path, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_non_null(strstr(err.text, "chmod go-w"));
 	assert_null(config.model);
 	assert_int_equal(chmod(path, 0644), 0);

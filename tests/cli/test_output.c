@@ -236,10 +236,10 @@ static void test_modes(void **state)
 
 static void assert_no_trace(const char *path, const char *words)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	assert_null(output_new(OUTPUT_ANSWER, NULL, path, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	if (!strstr(err.text, words) || !strstr(err.text, path))
 		fail_msg("'%s' is not in '%s'", words, err.text);
 }
@@ -291,7 +291,7 @@ static void test_stalled_reader(void **state)
 	json_t *event = json_pack("{s:s}", "event", "run");
 	int reader = full_fifo("fifo");
 	struct output *output;
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	tell_setup(true, false);
@@ -306,7 +306,7 @@ static void test_stalled_reader(void **state)
 	output = output_new(OUTPUT_JSONL, "fifo", NULL, NULL);
 	assert_false(output_event(output, event, &err));
 	assert_int_equal(waits, 60);
-	assert_int_equal(err.kind, ERROR_INTERNAL);
+	assert_int_equal(err.kind, RLMD_ERROR_INTERNAL);
 	assert_non_null(strstr(err.text, "nobody read for 30 s"));
 	output_free(output);
 	close(reader);
@@ -316,16 +316,16 @@ static void test_stalled_reader(void **state)
 /* What cannot be written is known before the first call. */
 static void test_unwritable(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	assert_null(output_new(OUTPUT_ANSWER, "missing/out", NULL, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_non_null(strstr(err.text, "missing/out"));
 	assert_null(output_new(OUTPUT_ANSWER, ".", NULL, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_null(output_new(OUTPUT_ANSWER, NULL, "missing/trace", &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_non_null(strstr(err.text, "missing/trace"));
 }
 
@@ -334,7 +334,7 @@ static void test_full_disk(void **state)
 {
 	json_t *object = result();
 	struct output *output = output_new(OUTPUT_ANSWER, "/dev/full", "/dev/full", NULL);
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	tell_setup(true, false);
@@ -342,7 +342,7 @@ static void test_full_disk(void **state)
 	assert_true(output_event(output, object, &err));
 	assert_true(output_event(output, object, &err));
 	assert_false(output_result(output, object, text_of("42"), &err));
-	assert_int_equal(err.kind, ERROR_INTERNAL);
+	assert_int_equal(err.kind, RLMD_ERROR_INTERNAL);
 	assert_non_null(strstr(err.text, "/dev/full"));
 	assert_false(output_reader_gone(output));
 	output_free(output);

@@ -20,7 +20,7 @@ struct performance {
 	struct rlmd_plan_file *file;
 	struct plan_run *run;
 	int ends;
-	enum error_kind failure;
+	enum rlmd_error_kind failure;
 	char message[512];
 	json_t *object, *events;
 };
@@ -133,7 +133,7 @@ static void test_mixed(void **state)
 	fake_model = echo;
 	raise_curtain(&performance, &usual, mixed);
 	play(&performance);
-	assert_int_equal(performance.failure, ERROR_NONE);
+	assert_int_equal(performance.failure, RLMD_ERROR_NONE);
 	assert_string_equal(response(&performance, "run"), "from code");
 	assert_string_equal(response(&performance, "call"), "m<one\n\nThe context:\n\ntwo\n>");
 	assert_string_equal(response(&performance, "both"),
@@ -174,7 +174,7 @@ static void test_race(void **state)
 	assert_int_equal(fake_calls, 0);
 	assert_int_equal(fake_workers, 0);
 	play(&performance);
-	assert_int_equal(performance.failure, ERROR_NONE);
+	assert_int_equal(performance.failure, RLMD_ERROR_NONE);
 	assert_string_equal(response(&performance, "good"), "fake<good>");
 	assert_true(text_equal(json_get_text(performance.object, "winner"), "good"));
 	late = json_object_get(json_object_get(performance.object, "results"), "late");
@@ -191,11 +191,11 @@ static void test_failures(void **state)
 {
 	static const struct {
 		const char *mode;
-		enum error_kind failure;
+		enum rlmd_error_kind failure;
 		const char *dependent; /* its error */
-	} cases[] = {{"FailDependents", ERROR_OVERLOADED, "dependency"},
-		     {"FailFast", ERROR_OVERLOADED, "cancelled"},
-		     {"ContinueOnError", ERROR_NONE, NULL}};
+	} cases[] = {{"FailDependents", RLMD_ERROR_OVERLOADED, "dependency"},
+		     {"FailFast", RLMD_ERROR_OVERLOADED, "cancelled"},
+		     {"ContinueOnError", RLMD_ERROR_NONE, NULL}};
 	struct performance performance;
 	char plan[400];
 
@@ -253,10 +253,10 @@ static void test_continue_on_error(void **state)
 			snprintf(plan, sizeof plan,
 				 "operation \"%s\" failed: the fake is overloaded",
 				 cases[i].failed);
-			assert_int_equal(performance.failure, ERROR_OVERLOADED);
+			assert_int_equal(performance.failure, RLMD_ERROR_OVERLOADED);
 			assert_string_equal(performance.message, plan);
 		} else {
-			assert_int_equal(performance.failure, ERROR_NONE);
+			assert_int_equal(performance.failure, RLMD_ERROR_NONE);
 		}
 		drop_curtain(&performance);
 	}
@@ -273,7 +273,7 @@ static void test_no_budget(void **state)
 	config.limits.tokens = 100;
 	raise_curtain(&performance, &config, mixed);
 	play(&performance);
-	assert_int_equal(performance.failure, ERROR_BUDGET);
+	assert_int_equal(performance.failure, RLMD_ERROR_BUDGET);
 	assert_string_equal(kind(&performance, "run"), "budget");
 	assert_string_equal(kind(&performance, "call"), "budget");
 	assert_sums(&performance);
@@ -303,7 +303,7 @@ static void test_parallelism(void **state)
 	assert_int_equal(json_get_integer(event, "remaining", 0), 9000);
 	play(&performance);
 	assert_int_equal(events(&performance, "parallelism"), 1);
-	assert_int_equal(performance.failure, ERROR_NONE);
+	assert_int_equal(performance.failure, RLMD_ERROR_NONE);
 	drop_curtain(&performance);
 }
 
@@ -436,7 +436,7 @@ static void test_stop_sweep(void **state)
 				play(&performance);
 				assert_sums(&performance);
 				if (!finished && performance.failure)
-					assert_int_equal(performance.failure, ERROR_CANCELLED);
+					assert_int_equal(performance.failure, RLMD_ERROR_CANCELLED);
 			}
 			drop_curtain(&performance);
 		}

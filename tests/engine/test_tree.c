@@ -12,7 +12,7 @@
 
 static void feed(struct tree *tree, const char *event)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	json_auto_t *object = json_read(text_of(event), 10, &err);
 
 	assert_non_null(object);

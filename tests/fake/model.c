@@ -32,7 +32,7 @@ static void on_call(evutil_socket_t fd, short what, void *owner)
 		.cost = 1000,
 		.duration_ms = 1,
 	};
-	struct error err = {.kind = ERROR_OVERLOADED, .text = "the fake is overloaded"};
+	struct rlmd_error err = {.kind = RLMD_ERROR_OVERLOADED, .text = "the fake is overloaded"};
 
 	(void)fd;
 	(void)what;

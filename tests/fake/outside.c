@@ -79,7 +79,7 @@ static void make_calls(struct worker *worker)
 static void on_worker(evutil_socket_t fd, short what, void *owner)
 {
 	struct worker *worker = owner;
-	struct error gone = {.kind = ERROR_WORKER, .text = "the fake died"};
+	struct rlmd_error gone = {.kind = RLMD_ERROR_WORKER, .text = "the fake died"};
 	struct worker_block block = {
 		.stdout_text = {"out", 3},
 		.final = worker->final ? "final_direct" : NULL,

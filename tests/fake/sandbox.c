@@ -138,11 +138,11 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 	sandbox_spawn_fn *fn = spawn->fn;
 	struct spawned spawned = {spawn->process, spawn->from, spawn->to};
 	void *owner = spawn->owner;
-	struct error err;
+	struct rlmd_error err;
 
 	(void)fd;
 	(void)what;
-	error_set(&err, ERROR_SANDBOX, "this sandbox refuses");
+	error_set(&err, RLMD_ERROR_SANDBOX, "this sandbox refuses");
 	event_free(spawn->event);
 	free(spawn);
 	fn(owner, spawned.process ? &spawned : NULL, &err);
@@ -160,7 +160,7 @@ static void note_file(struct sandbox *sandbox, int file)
 static void fork_spawned(struct spawn *spawn)
 {
 	int ours[2], theirs[2];
-	struct error err;
+	struct rlmd_error err;
 
 	if (!pipes_open(ours, theirs, &err))
 		abort();

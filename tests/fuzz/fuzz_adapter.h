@@ -22,7 +22,7 @@ struct fuzz_hearing {
 };
 
 static inline bool fuzz_hear(void *owner, struct rlmd_text event, struct rlmd_text data,
-			     struct error *err)
+			     struct rlmd_error *err)
 {
 	struct fuzz_hearing *hearing = owner;
 
@@ -30,7 +30,7 @@ static inline bool fuzz_hear(void *owner, struct rlmd_text event, struct rlmd_te
 }
 
 static inline bool fuzz_stream(const struct adapter *adapter, struct rlmd_text bytes, size_t piece,
-			       struct reply *reply, struct error *err)
+			       struct reply *reply, struct rlmd_error *err)
 {
 	struct fuzz_hearing hearing = {adapter, reply};
 	struct stream *stream = stream_new(adapter->framing, fuzz_hear, &hearing);
@@ -53,12 +53,12 @@ static inline void fuzz_require(bool holds)
 		abort();
 }
 
-static inline void fuzz_check(struct reply *reply, bool ok, const struct error *err)
+static inline void fuzz_check(struct reply *reply, bool ok, const struct rlmd_error *err)
 {
 	const struct llm_usage *usage = &reply->usage;
 	size_t size = evbuffer_get_length(reply->text);
 
-	fuzz_require(ok == (err->kind == ERROR_NONE));
+	fuzz_require(ok == (err->kind == RLMD_ERROR_NONE));
 	fuzz_require(usage->input >= 0 && usage->output >= 0 && usage->reasoning >= 0);
 	fuzz_require(usage->cache_read >= 0 && usage->cache_write >= 0);
 	fuzz_require(usage->cache_write_1h >= 0 && usage->reasoning <= usage->output);
@@ -72,7 +72,7 @@ static inline void fuzz_check(struct reply *reply, bool ok, const struct error *
 
 static inline int fuzz_adapter(const struct adapter *adapter, const uint8_t *data, size_t size)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	struct reply reply;
 	struct rlmd_text bytes;
 	bool ok;

@@ -150,7 +150,7 @@ struct spawn *sandbox_spawn(struct sandbox *sandbox, const int *files, size_t fi
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);
 	int ours[2], theirs[2];
-	struct error err;
+	struct rlmd_error err;
 
 	(void)files;
 	(void)file_count;
@@ -281,7 +281,7 @@ static void on_event(void *arg, const struct worker_event *event)
 		owner->state = WORKER_IDLE;
 		break;
 	case WORKER_GONE:
-		assert(event->error->kind != ERROR_NONE && event->error->text[0]);
+		assert(event->error->kind != RLMD_ERROR_NONE && event->error->text[0]);
 		owner->gone = true;
 		break;
 	}
@@ -300,7 +300,7 @@ static void reply(struct owner *owner, size_t which)
 	for (size_t i = 0; i < count; i++)
 		slots[i] = (struct worker_slot){.failed = i % 2,
 						.value = text_of("an answer"),
-						.kind = ERROR_BUDGET,
+						.kind = RLMD_ERROR_BUDGET,
 						.message = "none"};
 	worker_reply(owner->worker, owner->ids[which], slots, count);
 	free(slots);

@@ -17,10 +17,10 @@ static void require(bool holds)
 
 static void check(const struct failure *failure)
 {
-	require(failure->kind != ERROR_NONE);
+	require(failure->kind != RLMD_ERROR_NONE);
 	require(failure->context_limit >= 0);
-	require(!failure->context_limit || failure->kind == ERROR_CONTEXT_OVERFLOW);
-	require(!failure->quirk || failure->kind == ERROR_BAD_REQUEST);
+	require(!failure->context_limit || failure->kind == RLMD_ERROR_CONTEXT_OVERFLOW);
+	require(!failure->quirk || failure->kind == RLMD_ERROR_BAD_REQUEST);
 	require(!failure->retry || !failure->quirk);
 	require(strlen(failure->message) < sizeof failure->message);
 	require(text_is_utf8(text_of(failure->message)));

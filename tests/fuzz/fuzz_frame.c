@@ -29,11 +29,11 @@ static void on_packet(void *owner, const struct packet *packet)
 		assert(fcntl(memfile_fd(packet->attachments[i], NULL), F_GET_SEALS) & F_SEAL_WRITE);
 }
 
-static void on_over(void *owner, const struct error *err)
+static void on_over(void *owner, const struct rlmd_error *err)
 {
 	struct ear *ear = owner;
 
-	assert(err->kind == ERROR_NONE || err->kind == ERROR_WORKER);
+	assert(err->kind == RLMD_ERROR_NONE || err->kind == RLMD_ERROR_WORKER);
 	ear->overs++;
 }
 

@@ -23,7 +23,7 @@ static void read_it(const struct packet *packet, enum message_type type)
 	struct worker_block block = {0};
 	struct worker_event event = {0};
 	struct call call;
-	struct error err;
+	struct rlmd_error err;
 
 	switch (type) {
 	case MESSAGE_LLM_QUERY:
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct memfile *files[FILES];
 	static const size_t sizes[FILES] = {5, 5, 5, 5};
 	struct packet packet = {.sizes = sizes, .attachments = files};
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	enum message_type type;
 
 	for (int i = 0; i < FILES && !files[i]; i++) {
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    limit_check(&packet, type, 100, &err))
 		read_it(&packet, type);
 	else
-		assert(err.kind == ERROR_WORKER && err.text[0]);
+		assert(err.kind == RLMD_ERROR_WORKER && err.text[0]);
 	json_decref(packet.message);
 	return 0;
 }

@@ -12,7 +12,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data, struct error *err)
+static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
+		     struct rlmd_error *err)
 {
 	struct evbuffer *events = owner;
 

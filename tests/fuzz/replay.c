@@ -17,7 +17,7 @@ static bool replay(const char *directory, const char *name)
 {
 	auto_free char *path = xasprintf("%s/%s", directory, name);
 	auto_free char *bytes = NULL;
-	struct error err;
+	struct rlmd_error err;
 	size_t size;
 
 	bytes = file_read(path, 16 << 20, &size, &err);

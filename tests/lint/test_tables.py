@@ -210,7 +210,13 @@ class PromptsTest(unittest.TestCase):
 
 
 class ErrorsTest(unittest.TestCase):
-    """base/errors.def against the manual page."""
+    """base/errors.def against the manual page and the public header."""
+
+    def test_public_header_is_the_table(self):
+        told = re.findall(r"\bRLMD_ERROR_(\w+),\s*/\* (.*?) \*/", tree.read("include/rlmd/rlmd.h"))
+        rows = [(kind, tree.unquoted(meaning))
+                for _, kind, _, _, meaning in tree.rows("src/base/errors.def", "ERROR")]
+        self.assertEqual(told, rows)
 
     def test_manual_lists_every_exit_status(self):
         section = manual_section("EXIT STATUS")

@@ -14,7 +14,7 @@
 /* What became of an answer. */
 struct outcome {
 	bool ok;
-	struct error error;
+	struct rlmd_error error;
 	struct reply reply; /* its buffers are gone */
 	struct llm_usage usage;
 	char *text, *thinking; /* owned */
@@ -41,7 +41,7 @@ struct hearing {
 };
 
 static inline bool hear(void *owner, struct rlmd_text event, struct rlmd_text data,
-			struct error *err)
+			struct rlmd_error *err)
 {
 	struct hearing *hearing = owner;
 
@@ -144,7 +144,7 @@ static inline char *encoded(const struct adapter *adapter, const struct llm_requ
 static inline json_t *encoded_json(const struct adapter *adapter, const struct llm_request *request,
 				   unsigned quirks, bool stream)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	char *body = encoded(adapter, request, quirks, stream);
 	json_t *value = json_read(text_of(body), 32, &error);
 
@@ -196,7 +196,7 @@ static inline const char *string_at(const json_t *object, const char *key)
 static inline void assert_base_url(const struct adapter *adapter, const char *given,
 				   const char *expected)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	char *url = adapter->base_url(given, &error);
 
 	if (!url)
@@ -207,12 +207,12 @@ static inline void assert_base_url(const struct adapter *adapter, const char *gi
 
 static inline void assert_base_url_refused(const struct adapter *adapter, const char *given)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	char *url = adapter->base_url(given, &error);
 
 	if (url)
 		fail_msg("'%s' became '%s'", given, url);
-	assert_int_equal(error.kind, ERROR_USAGE);
+	assert_int_equal(error.kind, RLMD_ERROR_USAGE);
 	assert_true(*error.text);
 	assert_null(strstr(error.text, "secret"));
 }

@@ -256,12 +256,12 @@ static void errors_inside_a_stream(void **state)
 
 	(void)state;
 	assert_false(overloaded.ok);
-	assert_int_equal(overloaded.error.kind, ERROR_OVERLOADED);
+	assert_int_equal(overloaded.error.kind, RLMD_ERROR_OVERLOADED);
 	assert_string_equal(overloaded.error.text, "Overloaded");
 	assert_string_equal(overloaded.text, "te");
 	assert_int_equal(overloaded.reply.usage.input, 1310);
 	assert_false(broken.ok);
-	assert_int_equal(broken.error.kind, ERROR_BAD_REPLY);
+	assert_int_equal(broken.error.kind, RLMD_ERROR_BAD_REPLY);
 	outcome_free(&overloaded);
 	outcome_free(&broken);
 }
@@ -362,10 +362,10 @@ static void nonsense_is_refused(void **state)
 		struct outcome outcome = whole_of(anthropic, bodies[i]);
 
 		assert_false(outcome.ok);
-		assert_int_equal(outcome.error.kind, ERROR_BAD_REPLY);
+		assert_int_equal(outcome.error.kind, RLMD_ERROR_BAD_REPLY);
 		outcome_free(&outcome);
 	}
-	assert_int_equal(error.error.kind, ERROR_THROTTLED);
+	assert_int_equal(error.error.kind, RLMD_ERROR_THROTTLED);
 	outcome_free(&error);
 }
 

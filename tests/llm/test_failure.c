@@ -18,7 +18,7 @@
 struct expectation {
 	int status;
 	const char *body;
-	enum error_kind kind;
+	enum rlmd_error_kind kind;
 	bool retry;
 	int64_t context_limit;
 };
@@ -34,7 +34,7 @@ static void check(const struct expectation *cases, size_t count)
 		if (failure.kind != expected->kind || failure.retry != expected->retry ||
 		    failure.context_limit != expected->context_limit)
 			fail_msg("%d %s: %s, retry %d, limit %lld", expected->status,
-				 expected->body, error_name(failure.kind), failure.retry,
+				 expected->body, rlmd_error_name(failure.kind), failure.retry,
 				 (long long)failure.context_limit);
 		assert_int_equal(failure.quirk, QUIRK_NONE);
 	}
@@ -51,26 +51,26 @@ static void empty_purses(void **state)
 		 "plan "
 		 "and billing details.\",\"type\":\"insufficient_quota\",\"param\":null,"
 		 "\"code\":\"insufficient_quota\"}}",
-		 ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false, 0},
 		{429,
 		 "{\"error\":{\"message\":\"You exceeded your current quota, please check your "
 		 "plan "
 		 "and billing details.\",\"type\":\"insufficient_quota\",\"param\":null,\"code\":"
 		 "null}}",
-		 ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false, 0},
 		{402,
 		 "{\"error\":{\"code\":402,\"message\":\"This request requires more credits\"}}",
-		 ERROR_BILLING, false, 0},
-		{402, "", ERROR_BILLING, false, 0},
-		{402, "{\"error\":{\"message\":\"Insufficient Balance\"}}", ERROR_BILLING, false,
-		 0},
+		 RLMD_ERROR_BILLING, false, 0},
+		{402, "", RLMD_ERROR_BILLING, false, 0},
+		{402, "{\"error\":{\"message\":\"Insufficient Balance\"}}", RLMD_ERROR_BILLING,
+		 false, 0},
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"Your credit balance is too low to access the Anthropic API.\"}}",
-		 ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false, 0},
 		{403,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"x\"}}",
-		 ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false, 0},
 	};
 
 	(void)state;
@@ -84,7 +84,7 @@ static void throttles(void **state)
 		{429,
 		 "{\"status\":429,\"error\":\"INSUFFICIENT QUOTA\",\"message\":\"You exceeded "
 		 "your current limit of concurrent requests.\"}",
-		 ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true, 0},
 		{429,
 		 "{\"error\":{\"message\":\"Rate limit reached for gpt-5.4 on tokens per min "
 		 "(TPM): "
@@ -93,25 +93,25 @@ static void throttles(void **state)
 		 "https://platform.openai.com/account/billing.\",\"type\":\"tokens\",\"param\":"
 		 "null,"
 		 "\"code\":\"rate_limit_exceeded\"}}",
-		 ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true, 0},
 		{429,
 		 "[{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota, please "
 		 "check your plan and billing details. Please retry in 31s.\","
 		 "\"status\":\"RESOURCE_EXHAUSTED\"}}]",
-		 ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true, 0},
 		{429,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"This "
 		 "request would exceed your organization's rate limit: the prompt is too long for "
 		 "it\"}}",
-		 ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true, 0},
 		{503,
 		 "{\"error\":\"server busy, please try again.  maximum pending requests "
 		 "exceeded\"}",
-		 ERROR_THROTTLED, true, 0},
-		{429, "", ERROR_THROTTLED, true, 0},
-		{429, "<html><title>429 Too Many Requests</title></html>", ERROR_THROTTLED, true,
-		 0},
-		{500, "Too many requests", ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true, 0},
+		{429, "", RLMD_ERROR_THROTTLED, true, 0},
+		{429, "<html><title>429 Too Many Requests</title></html>", RLMD_ERROR_THROTTLED,
+		 true, 0},
+		{500, "Too many requests", RLMD_ERROR_THROTTLED, true, 0},
 	};
 
 	(void)state;
@@ -127,11 +127,11 @@ static void too_large_for_any_minute(void **state)
 		 "tokens "
 		 "per min (TPM): Limit 30000, Requested 40000.\",\"type\":\"tokens\","
 		 "\"code\":\"rate_limit_exceeded\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		{413,
 		 "{\"error\":{\"message\":\"Request too large for model `x` on tokens per minute "
 		 "(TPM): Limit 6000, Requested 7000\",\"code\":\"rate_limit_exceeded\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 	};
 
 	(void)state;
@@ -141,25 +141,25 @@ static void too_large_for_any_minute(void **state)
 static void broken_servers(void **state)
 {
 	static const struct expectation cases[] = {
-		{500, "", ERROR_OVERLOADED, true, 0},
+		{500, "", RLMD_ERROR_OVERLOADED, true, 0},
 		{500, "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"x\"}}",
-		 ERROR_OVERLOADED, true, 0},
-		{502, "<html><head><title>502 Bad Gateway</title></head></html>", ERROR_OVERLOADED,
-		 true, 0},
+		 RLMD_ERROR_OVERLOADED, true, 0},
+		{502, "<html><head><title>502 Bad Gateway</title></head></html>",
+		 RLMD_ERROR_OVERLOADED, true, 0},
 		{503, "{\"error\":{\"message\":\"The model is overloaded\",\"type\":null}}",
-		 ERROR_OVERLOADED, true, 0},
-		{504, "upstream request timeout", ERROR_OVERLOADED, true, 0},
+		 RLMD_ERROR_OVERLOADED, true, 0},
+		{504, "upstream request timeout", RLMD_ERROR_OVERLOADED, true, 0},
 		{529,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":"
 		 "\"Overloaded\"}}",
-		 ERROR_OVERLOADED, true, 0},
-		{408, "", ERROR_OVERLOADED, true, 0},
-		{409, "", ERROR_OVERLOADED, true, 0},
-		{524, "error code: 524", ERROR_OVERLOADED, true, 0},
+		 RLMD_ERROR_OVERLOADED, true, 0},
+		{408, "", RLMD_ERROR_OVERLOADED, true, 0},
+		{409, "", RLMD_ERROR_OVERLOADED, true, 0},
+		{524, "error code: 524", RLMD_ERROR_OVERLOADED, true, 0},
 		/* Asking again does not buy memory. */
 		{500,
 		 "{\"error\":\"model requires more system memory (5.6 GiB) than is available\"}",
-		 ERROR_OVERLOADED, false, 0},
+		 RLMD_ERROR_OVERLOADED, false, 0},
 	};
 
 	(void)state;
@@ -172,56 +172,56 @@ static void keys_models_and_requests(void **state)
 		{401,
 		 "{\"error\":{\"message\":\"Incorrect API key provided\",\"code\":"
 		 "\"invalid_api_key\"}}",
-		 ERROR_AUTH, false, 0},
-		{401, "", ERROR_AUTH, false, 0},
-		{403, "{\"type\":\"error\",\"error\":{\"type\":\"permission_error\"}}", ERROR_AUTH,
-		 false, 0},
+		 RLMD_ERROR_AUTH, false, 0},
+		{401, "", RLMD_ERROR_AUTH, false, 0},
+		{403, "{\"type\":\"error\",\"error\":{\"type\":\"permission_error\"}}",
+		 RLMD_ERROR_AUTH, false, 0},
 		{400,
 		 "[{\"error\":{\"code\":400,\"message\":\"API key not valid. Please pass a valid "
 		 "API key.\",\"status\":\"INVALID_ARGUMENT\"}}]",
-		 ERROR_AUTH, false, 0},
+		 RLMD_ERROR_AUTH, false, 0},
 		{404, "{\"error\":\"model \\\"x\\\" not found, try pulling it first\"}",
-		 ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false, 0},
 		{403,
 		 "{\"error\":{\"message\":\"Project p does not have access to model m\","
 		 "\"code\":\"model_not_found\"}}",
-		 ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false, 0},
 		{400, "{\"error\":{\"message\":\"x/y is not a valid model ID\",\"code\":400}}",
-		 ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false, 0},
 		{400,
 		 "{\"error\":{\"message\":\"{'error': '/chat/completions: Invalid model name passed "
 		 "in model=x. Call `/v1/models` to view available models for your key.'}\",\"type\":"
 		 "\"None\",\"param\":\"None\",\"code\":\"400\"}}",
-		 ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false, 0},
 		{400,
 		 "{\"error\":{\"message\":{\"error\":\"/chat/completions: Invalid model name passed "
 		 "in model=x.\"},\"type\":\"None\",\"param\":\"None\",\"code\":\"400\"}}",
-		 ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false, 0},
 		{400,
 		 "{\"error\":{\"message\":\"No models loaded. Please load a model in the developer "
 		 "page or use the 'lms load' command.\",\"type\":\"invalid_request_error\","
 		 "\"param\":\"model\",\"code\":\"model_not_found\"}}",
-		 ERROR_NOT_FOUND, false, 0},
-		{404, "404 page not found", ERROR_NOT_FOUND, false, 0},
-		{301, "<html><title>301 Moved Permanently</title>", ERROR_NOT_FOUND, false, 0},
-		{400, "{\"error\":\"\\\"m\\\" does not support chat\"}", ERROR_BAD_REQUEST, false,
-		 0},
-		{400, "", ERROR_BAD_REQUEST, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false, 0},
+		{404, "404 page not found", RLMD_ERROR_NOT_FOUND, false, 0},
+		{301, "<html><title>301 Moved Permanently</title>", RLMD_ERROR_NOT_FOUND, false, 0},
+		{400, "{\"error\":\"\\\"m\\\" does not support chat\"}", RLMD_ERROR_BAD_REQUEST,
+		 false, 0},
+		{400, "", RLMD_ERROR_BAD_REQUEST, false, 0},
 		{422, "{\"detail\":[{\"loc\":[\"body\",\"messages\"],\"msg\":\"field required\"}]}",
-		 ERROR_BAD_REQUEST, false, 0},
-		{418, "", ERROR_BAD_REQUEST, false, 0},
+		 RLMD_ERROR_BAD_REQUEST, false, 0},
+		{418, "", RLMD_ERROR_BAD_REQUEST, false, 0},
 		/* The value is refused, not the field. */
 		{400,
 		 "{\"error\":{\"message\":\"max_tokens is too large: 100000. This model supports "
 		 "at "
 		 "most 16384 completion tokens\",\"param\":\"max_tokens\",\"code\":"
 		 "\"invalid_value\"}}",
-		 ERROR_BAD_REQUEST, false, 0},
+		 RLMD_ERROR_BAD_REQUEST, false, 0},
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"max_tokens: 100000 > 64000, which is the maximum allowed number of output "
 		 "tokens\"}}",
-		 ERROR_BAD_REQUEST, false, 0},
+		 RLMD_ERROR_BAD_REQUEST, false, 0},
 	};
 
 	(void)state;
@@ -234,16 +234,16 @@ static void refusals(void **state)
 		{400,
 		 "{\"error\":{\"message\":\"The response was filtered due to the prompt triggering "
 		 "Azure OpenAI's content management policy.\",\"code\":\"content_filter\"}}",
-		 ERROR_REFUSED, false, 0},
+		 RLMD_ERROR_REFUSED, false, 0},
 		{403,
 		 "{\"error\":{\"code\":403,\"message\":\"openai/x requires moderation. Your "
 		 "input was "
 		 "flagged for \\\"violence\\\"\",\"metadata\":{\"reasons\":[\"violence\"]}}}",
-		 ERROR_REFUSED, false, 0},
+		 RLMD_ERROR_REFUSED, false, 0},
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"Output blocked by content filtering policy\"}}",
-		 ERROR_REFUSED, false, 0},
+		 RLMD_ERROR_REFUSED, false, 0},
 	};
 
 	(void)state;
@@ -257,89 +257,89 @@ static void overflows(void **state)
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"prompt is too long: 213462 tokens > 200000 maximum\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 200000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 200000},
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, "
 		 "decrease input length or `max_tokens` and try again\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 200000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 200000},
 		{400,
 		 "{\"error\":{\"message\":\"This model's maximum context length is 128000 tokens. "
 		 "However, your messages resulted in 300000 tokens. Please reduce the length of "
 		 "the "
 		 "messages.\",\"type\":\"invalid_request_error\",\"param\":\"messages\","
 		 "\"code\":\"context_length_exceeded\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 128000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 128000},
 		{400,
 		 "{\"error\":{\"message\":\"Your input exceeds the context window of this model.\","
 		 "\"code\":\"context_length_exceeded\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		{400,
 		 "{\"error\":{\"message\":\"Input length (265330) exceeds model's maximum context "
 		 "length (262144).\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 262144},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 262144},
 		{400,
 		 "{\"error\":{\"message\":\"Requested token count exceeds the model's maximum "
 		 "context "
 		 "length of 131,072 tokens.\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 131072},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 131072},
 		{400,
 		 "[{\"error\":{\"code\":400,\"message\":\"The input token count (1196265) "
 		 "exceeds the "
 		 "maximum number of tokens allowed (1048575).\",\"status\":\"INVALID_ARGUMENT\"}}]",
-		 ERROR_CONTEXT_OVERFLOW, false, 1048575},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 1048575},
 		{400,
 		 "{\"error\":{\"message\":\"This model's maximum prompt length is 131072 but the "
 		 "request contains 537812 tokens.\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 131072},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 131072},
 		{400,
 		 "{\"error\":{\"message\":\"The input (9000 tokens) is longer than the model's "
 		 "context length (8192 tokens).\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 8192},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 8192},
 		{400,
 		 "{\"error\":{\"code\":400,\"message\":\"the request exceeds the available context "
 		 "size, try increasing it\",\"type\":\"exceed_context_size_error\","
 		 "\"n_prompt_tokens\":5000,\"n_ctx\":4096}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 4096},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4096},
 		{500,
 		 "{\"error\":{\"message\":\"the request exceeds the available context size (4096 "
 		 "tokens)\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 4096},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4096},
 		{400,
 		 "{\"object\":\"error\",\"message\":\"This model's maximum context length is 4096 "
 		 "tokens. However, you requested 5000 tokens\",\"type\":\"BadRequestError\","
 		 "\"param\":null,\"code\":400}",
-		 ERROR_CONTEXT_OVERFLOW, false, 4096},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4096},
 		{400,
 		 "{\"error\":{\"message\":\"Prompt contains 40000 tokens, too large for model with "
 		 "32768 maximum context length\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 32768},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 32768},
 		{400,
 		 "{\"error\":{\"message\":\"Your request exceeded model token limit: 262144 "
 		 "(requested: 300000)\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 262144},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 262144},
 		{400,
 		 "{\"error\":{\"message\":\"prompt token count of 9 exceeds the limit of 8\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 8},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 8},
 		{400, "{\"error\":\"prompt too long; exceeded max context length by 4 tokens\"}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		{400,
 		 "{\"error\":\"Trying to keep the first 9000 tokens when context overflows: the "
 		 "number "
 		 "of tokens to keep from the initial prompt is greater than the context length\"}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		{400,
 		 "{\"error\":{\"code\":400,\"message\":\"Provider returned error\",\"metadata\":{"
 		 "\"raw\":\"{\\\"error\\\":{\\\"message\\\":\\\"prompt is too long: 5 tokens > 4 "
 		 "maximum\\\"}}\"}}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 4},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4},
 		{413,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":"
 		 "\"Request "
 		 "exceeds the maximum size\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		{413, "<html><title>413 Request Entity Too Large</title></html>",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		/* LiteLLM, around the words of whoever it asked, and by itself */
 		{400,
 		 "{\"error\":{\"message\":\"litellm.BadRequestError: "
@@ -348,44 +348,44 @@ static void overflows(void **state)
 		 "\\\"message\\\":\\\"prompt is too long: 200480 tokens > 200000 maximum\\\"}}"
 		 "\\nReceived Model Group=x\\nAvailable Model Group Fallbacks=None\",\"type\":null,"
 		 "\"param\":null,\"code\":\"400\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 200000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 200000},
 		{400,
 		 "{\"error\":{\"message\":\"litellm.ContextWindowExceededError: "
 		 "litellm.BadRequestError: Context Window exceeded for given call. No models have "
 		 "context window large enough for this call.\",\"type\":null,\"param\":null,"
 		 "\"code\":\"400\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		{400,
 		 "{\"error\":{\"message\":\"litellm.ContextWindowExceededError: OpenAIException - "
 		 "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted "
 		 "in 300012 tokens.\",\"type\":null,\"param\":null,\"code\":\"400\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 272000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 272000},
 		/* llama.cpp, before it begins and while it answers; LM Studio says the latter too
 		 */
 		{400,
 		 "{\"error\":{\"code\":400,\"message\":\"request (9412 tokens) exceeds the "
 		 "available context size (8192 tokens), try increasing it\",\"type\":"
 		 "\"exceed_context_size_error\",\"n_prompt_tokens\":9412,\"n_ctx\":8192}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 8192},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 8192},
 		{500,
 		 "{\"error\":{\"code\":500,\"message\":\"Context size has been exceeded.\","
 		 "\"type\":\"server_error\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		/* vLLM */
 		{400,
 		 "{\"object\":\"error\",\"message\":\"The decoder prompt (length 5951) is longer "
 		 "than the maximum model length of 4096.\",\"type\":\"BadRequestError\",\"param\":"
 		 "null,\"code\":400}",
-		 ERROR_CONTEXT_OVERFLOW, false, 4096},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4096},
 		{400,
 		 "{\"object\":\"error\",\"message\":\"max_tokens must be at least 1, got -186.\","
 		 "\"type\":\"BadRequestError\",\"param\":null,\"code\":400}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 		/* A number that is none says nothing. */
 		{400,
 		 "{\"error\":{\"message\":\"maximum context length is 99999999999999999999 "
 		 "tokens\"}}",
-		 ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
 	};
 
 	(void)state;
@@ -399,8 +399,9 @@ static void no_overflows(void **state)
 		{400,
 		 "{\"message\":\"ThrottlingException: Too many requests, reduce the length of the "
 		 "messages\"}",
-		 ERROR_THROTTLED, true, 0},
-		{503, "Service unavailable: maximum context length", ERROR_OVERLOADED, true, 0},
+		 RLMD_ERROR_THROTTLED, true, 0},
+		{503, "Service unavailable: maximum context length", RLMD_ERROR_OVERLOADED, true,
+		 0},
 	};
 
 	(void)state;
@@ -486,7 +487,7 @@ static void quirks(void **state)
 			fail_msg("%s: %u", cases[i].body, failure.quirk);
 		assert_false(failure.retry && cases[i].status == 400);
 		if (failure.quirk)
-			assert_int_equal(failure.kind, ERROR_BAD_REQUEST);
+			assert_int_equal(failure.kind, RLMD_ERROR_BAD_REQUEST);
 	}
 }
 
@@ -495,15 +496,15 @@ static void errors_after_200(void **state)
 {
 	static const struct expectation cases[] = {
 		{0, "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
-		 ERROR_OVERLOADED, true, 0},
-		{0, "{\"error\":{\"code\":429,\"message\":\"x\"}}", ERROR_THROTTLED, true, 0},
-		{0, "{\"error\":{\"code\":401,\"message\":\"x\"}}", ERROR_AUTH, false, 0},
-		{0, "{\"error\":{\"code\":\"insufficient_quota\"}}", ERROR_BILLING, false, 0},
-		{0, "{\"error\":{\"code\":7,\"message\":\"x\"}}", ERROR_OVERLOADED, true, 0},
-		{0, "{\"error\":\"prompt is too long\"}", ERROR_CONTEXT_OVERFLOW, false, 0},
-		{0, "{\"error\":\"the runner is gone\"}", ERROR_OVERLOADED, true, 0},
-		{0, "<html>", ERROR_BAD_REPLY, true, 0},
-		{0, "", ERROR_BAD_REPLY, true, 0},
+		 RLMD_ERROR_OVERLOADED, true, 0},
+		{0, "{\"error\":{\"code\":429,\"message\":\"x\"}}", RLMD_ERROR_THROTTLED, true, 0},
+		{0, "{\"error\":{\"code\":401,\"message\":\"x\"}}", RLMD_ERROR_AUTH, false, 0},
+		{0, "{\"error\":{\"code\":\"insufficient_quota\"}}", RLMD_ERROR_BILLING, false, 0},
+		{0, "{\"error\":{\"code\":7,\"message\":\"x\"}}", RLMD_ERROR_OVERLOADED, true, 0},
+		{0, "{\"error\":\"prompt is too long\"}", RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		{0, "{\"error\":\"the runner is gone\"}", RLMD_ERROR_OVERLOADED, true, 0},
+		{0, "<html>", RLMD_ERROR_BAD_REPLY, true, 0},
+		{0, "", RLMD_ERROR_BAD_REPLY, true, 0},
 	};
 
 	(void)state;
@@ -512,17 +513,17 @@ static void errors_after_200(void **state)
 
 		failure_of_body(text_of(cases[i].body), &failure);
 		if (failure.kind != cases[i].kind || failure.retry != cases[i].retry)
-			fail_msg("%s: %s", cases[i].body, error_name(failure.kind));
+			fail_msg("%s: %s", cases[i].body, rlmd_error_name(failure.kind));
 	}
 }
 
 static void no_answer_at_all(void **state)
 {
 	static const struct expectation cases[] = {
-		{204, "", ERROR_BAD_REPLY, true, 0},
-		{0, "", ERROR_BAD_REPLY, true, 0},
-		{999, "{}", ERROR_BAD_REPLY, true, 0},
-		{-1, "[]", ERROR_BAD_REPLY, true, 0},
+		{204, "", RLMD_ERROR_BAD_REPLY, true, 0},
+		{0, "", RLMD_ERROR_BAD_REPLY, true, 0},
+		{999, "{}", RLMD_ERROR_BAD_REPLY, true, 0},
+		{-1, "[]", RLMD_ERROR_BAD_REPLY, true, 0},
 	};
 
 	(void)state;
@@ -583,11 +584,11 @@ static void hostile_bodies(void **state)
 		failure_of_status(400, text_of(bodies[i]), &failure);
 		assert_true(failure.context_limit >= 0);
 		failure_of_body(text_of(bodies[i]), &failure);
-		assert_true(failure.kind != ERROR_NONE);
+		assert_true(failure.kind != RLMD_ERROR_NONE);
 	}
 	memset(deep, '[', sizeof deep);
 	failure_of_status(500, text_from(deep, sizeof deep), &failure);
-	assert_int_equal(failure.kind, ERROR_OVERLOADED);
+	assert_int_equal(failure.kind, RLMD_ERROR_OVERLOADED);
 }
 
 /* What is worth waiting for minutes, and what it is; the same words of what never passes are not.

@@ -13,7 +13,7 @@ enum { DEADLINE = 1000000, WALL = 1700000000 };
 
 struct setting {
 	struct gate *gate;
-	struct error error, why;
+	struct rlmd_error error, why;
 	struct gate_failure failure;
 	int64_t at;
 };
@@ -37,7 +37,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static bool fails(struct setting *s, enum error_kind kind, int status, int64_t now, double jitter)
+static bool fails(struct setting *s, enum rlmd_error_kind kind, int status, int64_t now,
+		  double jitter)
 {
 	error_set(&s->error, kind, "the provider's words");
 	s->error.http_status = status;
@@ -49,12 +50,12 @@ static void test_backoff(void **state)
 {
 	struct setting *s = *state;
 
-	assert_true(fails(s, ERROR_OVERLOADED, 500, 100, 0));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 500, 100, 0));
 	assert_int_equal(s->at, 600);
-	assert_true(fails(s, ERROR_OVERLOADED, 500, 100, 1));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 500, 100, 1));
 	assert_int_equal(s->at, 475);
 	s->failure.attempt = 2;
-	assert_true(fails(s, ERROR_OVERLOADED, 500, 100, 0));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 500, 100, 0));
 	assert_int_equal(s->at, 1100);
 }
 
@@ -64,10 +65,10 @@ static void test_at_once(void **state)
 	struct setting *s = *state;
 
 	s->failure.at_once = true;
-	assert_true(fails(s, ERROR_NETWORK, 0, 100, 0));
+	assert_true(fails(s, RLMD_ERROR_NETWORK, 0, 100, 0));
 	assert_int_equal(s->at, 100);
 	s->failure.attempt = 3;
-	assert_false(fails(s, ERROR_NETWORK, 0, 100, 0));
+	assert_false(fails(s, RLMD_ERROR_NETWORK, 0, 100, 0));
 }
 
 /* After the retries are used up the error says how many attempts there were. */
@@ -76,8 +77,8 @@ static void test_gives_up(void **state)
 	struct setting *s = *state;
 
 	s->failure.attempt = 3;
-	assert_false(fails(s, ERROR_NETWORK, 0, 100, 0));
-	assert_int_equal(s->why.kind, ERROR_NETWORK);
+	assert_false(fails(s, RLMD_ERROR_NETWORK, 0, 100, 0));
+	assert_int_equal(s->why.kind, RLMD_ERROR_NETWORK);
 	assert_string_equal(s->why.text, "the provider's words; gave up after 3 attempts");
 }
 
@@ -87,11 +88,11 @@ static void test_should_retry(void **state)
 	struct setting *s = *state;
 
 	s->failure.should_retry = "false";
-	assert_false(fails(s, ERROR_OVERLOADED, 503, 0, 0));
+	assert_false(fails(s, RLMD_ERROR_OVERLOADED, 503, 0, 0));
 	s->failure.should_retry = "true";
 	s->failure.retry = false;
-	assert_true(fails(s, ERROR_BAD_REQUEST, 400, 0, 0));
-	assert_false(fails(s, ERROR_BILLING, 429, 0, 0));
+	assert_true(fails(s, RLMD_ERROR_BAD_REQUEST, 400, 0, 0));
+	assert_false(fails(s, RLMD_ERROR_BILLING, 429, 0, 0));
 }
 
 /* The server's wait is honoured; one that is too long ends the call, and the text says so. */
@@ -100,14 +101,14 @@ static void test_retry_after(void **state)
 	struct setting *s = *state;
 
 	s->failure.retry_after = "7";
-	assert_true(fails(s, ERROR_THROTTLED, 429, 1000, 0));
+	assert_true(fails(s, RLMD_ERROR_THROTTLED, 429, 1000, 0));
 	assert_int_equal(s->at, 8000);
 	s->failure.retry_after_ms = "1500";
-	assert_true(fails(s, ERROR_OVERLOADED, 500, 1000, 0));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 500, 1000, 0));
 	assert_int_equal(s->at, 2500);
 	s->failure.retry_after_ms = NULL;
 	s->failure.retry_after = "3600";
-	assert_false(fails(s, ERROR_THROTTLED, 429, 1000, 0));
+	assert_false(fails(s, RLMD_ERROR_THROTTLED, 429, 1000, 0));
 	assert_non_null(strstr(s->why.text, "longer wait"));
 }
 
@@ -118,8 +119,8 @@ static void test_deadline(void **state)
 
 	s->failure.retry_after = "60";
 	s->failure.deadline = 30000;
-	assert_false(fails(s, ERROR_THROTTLED, 429, 1000, 0));
-	assert_int_equal(s->why.kind, ERROR_THROTTLED);
+	assert_false(fails(s, RLMD_ERROR_THROTTLED, 429, 1000, 0));
+	assert_int_equal(s->why.kind, RLMD_ERROR_THROTTLED);
 	assert_non_null(strstr(s->why.text, "60000 ms"));
 }
 
@@ -131,7 +132,7 @@ static void test_slows_all_once(void **state)
 	int64_t first, at;
 
 	s->failure.started = 900;
-	assert_true(fails(s, ERROR_THROTTLED, 429, 1000, 0));
+	assert_true(fails(s, RLMD_ERROR_THROTTLED, 429, 1000, 0));
 	first = s->at;
 	assert_int_equal(first, 1500);
 	assert_true(gate_admit(s->gate, 1010, 0, &at, NULL));
@@ -140,7 +141,7 @@ static void test_slows_all_once(void **state)
 	assert_int_equal(at, 1625);
 
 	s->failure.started = 950;
-	assert_true(fails(s, ERROR_THROTTLED, 429, 1400, 0));
+	assert_true(fails(s, RLMD_ERROR_THROTTLED, 429, 1400, 0));
 	assert_true(gate_admit(s->gate, 1410, 0, &at, NULL));
 	assert_int_equal(at, first);
 	assert_true(gate_admit(s->gate, first, 0.5, &at, NULL));
@@ -153,10 +154,10 @@ static void test_overload_of_one_call(void **state)
 	struct setting *s = *state;
 	int64_t at;
 
-	assert_true(fails(s, ERROR_OVERLOADED, 500, 1000, 0));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 500, 1000, 0));
 	assert_true(gate_admit(s->gate, 1001, 0, &at, NULL));
 	assert_int_equal(at, 1001);
-	assert_true(fails(s, ERROR_OVERLOADED, 529, 1000, 0));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 529, 1000, 0));
 	assert_true(gate_admit(s->gate, 1001, 0, &at, NULL));
 	assert_int_equal(at, 1500);
 }
@@ -165,24 +166,26 @@ static void test_overload_of_one_call(void **state)
 static void test_breaker(void **state)
 {
 	static const struct {
-		enum error_kind kind;
+		enum rlmd_error_kind kind;
 		int status;
 		bool breaks;
 	} cases[] = {
-		{ERROR_BILLING, 429, true},    {ERROR_BILLING, 400, true}, {ERROR_AUTH, 401, true},
-		{ERROR_AUTH, 403, false}, /* perhaps of one model only */
-		{ERROR_NOT_FOUND, 404, false},
+		{RLMD_ERROR_BILLING, 429, true},
+		{RLMD_ERROR_BILLING, 400, true},
+		{RLMD_ERROR_AUTH, 401, true},
+		{RLMD_ERROR_AUTH, 403, false}, /* perhaps of one model only */
+		{RLMD_ERROR_NOT_FOUND, 404, false},
 	};
 	struct setting *s = *state;
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct error why = {0};
+		struct rlmd_error why = {0};
 		int64_t at;
 
 		s->failure.retry = false;
 		assert_false(fails(s, cases[i].kind, cases[i].status, 0, 0));
 		assert_int_equal(gate_admit(s->gate, 1, 0, &at, &why), !cases[i].breaks);
-		assert_int_equal(why.kind, cases[i].breaks ? cases[i].kind : ERROR_NONE);
+		assert_int_equal(why.kind, cases[i].breaks ? cases[i].kind : RLMD_ERROR_NONE);
 		if (cases[i].breaks)
 			assert_string_equal(why.text, "the provider's words");
 		gate_free(s->gate);
@@ -196,7 +199,7 @@ static void test_long_error(void **state)
 	struct setting *s = *state;
 
 	s->failure.attempt = 3;
-	error_set(&s->error, ERROR_NETWORK, "x");
+	error_set(&s->error, RLMD_ERROR_NETWORK, "x");
 	memset(s->error.text, 'x', sizeof s->error.text - 1);
 	assert_false(gate_retry(s->gate, &s->failure, 0, WALL, 0, &s->at, &s->why));
 	assert_non_null(strstr(s->why.text, "x; gave up after 3 attempts"));
@@ -212,16 +215,16 @@ static void test_busy(void **state)
 	s->failure.busy = true;
 	for (s->failure.attempt = 1; s->failure.attempt < 100; s->failure.attempt++) {
 		s->failure.waited = 599 * s->failure.attempt;
-		assert_true(fails(s, ERROR_OVERLOADED, 503, 1000, 0));
+		assert_true(fails(s, RLMD_ERROR_OVERLOADED, 503, 1000, 0));
 		assert_true(s->at > 1000 && s->at <= 31000);
 	}
 	s->failure.waited = 60000;
-	assert_false(fails(s, ERROR_OVERLOADED, 503, 1000, 0));
+	assert_false(fails(s, RLMD_ERROR_OVERLOADED, 503, 1000, 0));
 	assert_string_equal(s->why.text, "the provider's words; gave up after waiting 1m00s");
 
 	s->failure.waited = 0;
 	s->failure.busy = false;
-	assert_false(fails(s, ERROR_OVERLOADED, 500, 1000, 0));
+	assert_false(fails(s, RLMD_ERROR_OVERLOADED, 500, 1000, 0));
 	assert_non_null(strstr(s->why.text, "gave up after 100 attempts"));
 }
 
@@ -234,16 +237,16 @@ static void test_busy_until_the_end(void **state)
 	s->gate = gate_new(2, 60000);
 	s->failure.busy = true;
 	s->failure.attempt = 50;
-	assert_true(fails(s, ERROR_OVERLOADED, 503, DEADLINE - 20000, 0));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 503, DEADLINE - 20000, 0));
 	assert_int_equal(s->at, DEADLINE - 10000);
-	assert_true(fails(s, ERROR_OVERLOADED, 503, DEADLINE - 2000, 0));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 503, DEADLINE - 2000, 0));
 	assert_int_equal(s->at, DEADLINE - 1000);
-	assert_false(fails(s, ERROR_OVERLOADED, 503, DEADLINE - 1999, 0));
+	assert_false(fails(s, RLMD_ERROR_OVERLOADED, 503, DEADLINE - 1999, 0));
 	assert_non_null(strstr(s->why.text, "the call's time is over"));
 	s->failure.retry_after = "300";
-	assert_true(fails(s, ERROR_OVERLOADED, 503, 1000, 0));
+	assert_true(fails(s, RLMD_ERROR_OVERLOADED, 503, 1000, 0));
 	assert_int_equal(s->at, 301000);
-	assert_false(fails(s, ERROR_OVERLOADED, 503, DEADLINE - 20000, 0));
+	assert_false(fails(s, RLMD_ERROR_OVERLOADED, 503, DEADLINE - 20000, 0));
 }
 
 int main(void)

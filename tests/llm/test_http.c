@@ -27,7 +27,7 @@ static struct http *http;
 struct asked {
 	struct http_transfer *transfer;
 	struct evbuffer *got;
-	struct error error;
+	struct rlmd_error error;
 	int status;
 	size_t datas, dones, most; /* most: bytes in one callback */
 	bool over, failed, keep;   /* keep: leave the bytes in the transfer */
@@ -69,7 +69,7 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 		ask_free(asked);
 }
 
-static void on_done(void *owner, struct http_transfer *transfer, const struct error *err)
+static void on_done(void *owner, struct http_transfer *transfer, const struct rlmd_error *err)
 {
 	struct asked *asked = owner;
 
@@ -270,7 +270,7 @@ static void test_nothing_is_sent_twice(void **state)
 		assert_false(first.failed);
 		ask(&second, body);
 		run_until(base, &second.over);
-		assert_int_equal(second.error.kind, ERROR_NETWORK);
+		assert_int_equal(second.error.kind, RLMD_ERROR_NETWORK);
 		assert_non_null(strstr(second.error.text, "kept from an earlier request"));
 		assert_true(http_sent(second.transfer));
 		assert_true(http_lost(second.transfer));
@@ -317,7 +317,7 @@ static void test_no_http(void **state)
 	server_answer(server, "220 mail.example.org ESMTP\r\n", SERVER_CLOSE, 0);
 	ask(&asked, "x");
 	run_until(base, &asked.over);
-	assert_int_equal(asked.error.kind, ERROR_BAD_REPLY);
+	assert_int_equal(asked.error.kind, RLMD_ERROR_BAD_REPLY);
 	assert_non_null(strstr(asked.error.text, "no HTTP"));
 	assert_true(http_sent(asked.transfer));
 	asked_done(&asked);
@@ -342,7 +342,7 @@ static void test_refused(void **state)
 	snprintf(expected, sizeof expected,
 		 "cannot reach http://127.0.0.1:%d: Connection refused; is the server running?",
 		 ntohs(address.sin_port));
-	assert_int_equal(asked.error.kind, ERROR_NETWORK);
+	assert_int_equal(asked.error.kind, RLMD_ERROR_NETWORK);
 	assert_string_equal(asked.error.text, expected);
 	assert_false(http_sent(asked.transfer));
 	assert_int_equal(asked.status, 0);
@@ -361,7 +361,7 @@ static void test_protocols(void **state)
 
 		ask_url(&asked, urls[i], "", HANGS_MS, HANGS_MS, 1000);
 		run_until(base, &asked.over);
-		assert_int_equal(asked.error.kind, ERROR_USAGE);
+		assert_int_equal(asked.error.kind, RLMD_ERROR_USAGE);
 		asked_done(&asked);
 	}
 }
@@ -378,7 +378,7 @@ static void test_cut(void **state)
 	ask(&asked, "");
 	run_until(base, &asked.over);
 	assert_int_equal(asked.status, 200);
-	assert_int_equal(asked.error.kind, ERROR_NETWORK);
+	assert_int_equal(asked.error.kind, RLMD_ERROR_NETWORK);
 	assert_got(&asked, "data: half");
 	asked_done(&asked);
 }
@@ -393,13 +393,13 @@ static void test_idle_and_deadline(void **state)
 	server_answer(server, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", SERVER_HOLD, 0);
 	ask_url(&silent, server->url, "", HANGS_MS, 60, 1000);
 	run_until(base, &silent.over);
-	assert_int_equal(silent.error.kind, ERROR_TIMEOUT);
+	assert_int_equal(silent.error.kind, RLMD_ERROR_TIMEOUT);
 	assert_non_null(strstr(silent.error.text, "sent nothing for 60 ms"));
 	assert_true(clock_ms() - started >= 60);
 
 	ask_url(&late, server->url, "", 80, HANGS_MS, 1000);
 	run_until(base, &late.over);
-	assert_int_equal(late.error.kind, ERROR_TIMEOUT);
+	assert_int_equal(late.error.kind, RLMD_ERROR_TIMEOUT);
 	assert_non_null(strstr(late.error.text, "time for the call"));
 	asked_done(&silent);
 	asked_done(&late);
@@ -448,7 +448,7 @@ static void test_too_large(void **state)
 	server_json(server, 200, "", "0123456789012345678901234567890123456789");
 	ask_url(&asked, server->url, "", HANGS_MS, HANGS_MS, 39);
 	run_until(base, &asked.over);
-	assert_int_equal(asked.error.kind, ERROR_BAD_REPLY);
+	assert_int_equal(asked.error.kind, RLMD_ERROR_BAD_REPLY);
 	assert_non_null(strstr(asked.error.text, "larger than 39 bytes"));
 	asked_done(&asked);
 }

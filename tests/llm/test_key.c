@@ -44,7 +44,7 @@ static void put(const char *bytes, size_t size)
 /* A key file holds the key; the line feed that an editor adds is not part of it. */
 static void test_file(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 	char *key;
 
 	(void)state;
@@ -57,13 +57,13 @@ static void test_file(void **state)
 /* A key that others could read, or that is no file, is refused with what to do. */
 static void test_unsafe_file(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	put("sk-12345", 8);
 	chmod(path, 0640);
 	assert_null(key_read_file(path, &err));
-	assert_int_equal(err.kind, ERROR_AUTH);
+	assert_int_equal(err.kind, RLMD_ERROR_AUTH);
 	assert_non_null(strstr(err.text, "chmod 600"));
 	chmod(path, 0604);
 	assert_null(key_read_file(path, &err));
@@ -74,7 +74,7 @@ static void test_unsafe_file(void **state)
 	assert_non_null(strstr(err.text, "regular"));
 	assert_null(key_read_file("/tmp", &err));
 	assert_null(key_read_file("/nonexistent/key", &err));
-	assert_int_equal(err.kind, ERROR_AUTH);
+	assert_int_equal(err.kind, RLMD_ERROR_AUTH);
 }
 
 /* What could break out of a header, or is no key at all, is refused; and not shown. */
@@ -89,13 +89,13 @@ static void test_bad_content(void **state)
 		{"secret\0x", 8}, {"secret\xc3\xa9", 8},
 	};
 	static char large[20000];
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		put(cases[i].bytes, cases[i].size);
 		assert_null(key_read_file(path, &err));
-		assert_int_equal(err.kind, ERROR_AUTH);
+		assert_int_equal(err.kind, RLMD_ERROR_AUTH);
 		assert_null(strstr(err.text, "secret"));
 	}
 	memset(large, 'k', sizeof large);

@@ -47,7 +47,7 @@ static char price_path[64], base_url[128];
 struct outcome {
 	struct llm_call *call;
 	bool done;
-	struct error error; /* ERROR_NONE: success */
+	struct rlmd_error error; /* RLMD_ERROR_NONE: success */
 	char text[256];
 	size_t size; /* of the text */
 	bool overlong;
@@ -60,7 +60,8 @@ struct outcome {
 	size_t *finished;
 };
 
-static void on_answer(void *owner, const struct llm_response *response, const struct error *err)
+static void on_answer(void *owner, const struct llm_response *response,
+		      const struct rlmd_error *err)
 {
 	struct outcome *outcome = owner;
 
@@ -93,7 +94,7 @@ static struct llm_config config_of(const char *provider)
 
 static struct llm *new_llm(const struct llm_config *config)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	struct llm *llm = llm_new(base, config, &err);
 
 	if (!llm)
@@ -154,7 +155,7 @@ static int teardown(void **state)
 
 static void assert_hello(const struct outcome *outcome)
 {
-	assert_int_equal(outcome->error.kind, ERROR_NONE);
+	assert_int_equal(outcome->error.kind, RLMD_ERROR_NONE);
 	assert_string_equal(outcome->text, "hello");
 	assert_int_equal(outcome->usage.input, 10);
 	assert_int_equal(outcome->usage.output, 3);
@@ -271,7 +272,7 @@ static void test_gives_up(void **state)
 	(void)state;
 	server_json(server, 503, soon, "{\"error\":{\"message\":\"all busy\"}}");
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_OVERLOADED);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_OVERLOADED);
 	assert_int_equal(outcome.error.http_status, 503);
 	assert_non_null(strstr(outcome.error.text, "all busy"));
 	assert_non_null(strstr(outcome.error.text, "gave up after 3 attempts"));
@@ -292,12 +293,12 @@ static void test_breaker_and_redaction(void **state)
 		    "{\"error\":{\"message\":\"Incorrect API key provided: sk-secret-0123456789, "
 		    "really sk-secret-0123456789.\",\"code\":\"invalid_api_key\"}}");
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_AUTH);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_AUTH);
 	assert_int_equal(outcome.error.http_status, 401);
 	assert_non_null(strstr(outcome.error.text, "provided: ***, really ***."));
 	assert_null(strstr(outcome.error.text, "sk-secret"));
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_AUTH);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_AUTH);
 	assert_int_equal(server->requests, 1);
 	llm_free(llm);
 }
@@ -317,7 +318,7 @@ static void test_redaction_in_stream(void **state)
 		   "\"code\":502}}\n\n",
 		   0);
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_OVERLOADED);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_OVERLOADED);
 	assert_non_null(strstr(outcome.error.text, "upstream refused ***"));
 	llm_free(llm);
 }
@@ -356,7 +357,7 @@ static void test_quirk_without_end(void **state)
 		    "{\"error\":{\"message\":\"Unsupported parameter: 'stream_options'\","
 		    "\"param\":\"stream_options\",\"code\":\"unsupported_parameter\"}}");
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_BAD_REQUEST);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_BAD_REQUEST);
 	assert_int_equal(server->requests, 2);
 	llm_free(llm);
 }
@@ -389,7 +390,7 @@ static void test_nonsense(void **state)
 		llm = new_llm(&config);
 		server_answer(server, raw, SERVER_KEEP, 0);
 		outcome = ask(llm, "hi");
-		assert_int_equal(outcome.error.kind, ERROR_BAD_REPLY);
+		assert_int_equal(outcome.error.kind, RLMD_ERROR_BAD_REPLY);
 		if (!strstr(outcome.error.text, cases[i].shown))
 			fail_msg("%s", outcome.error.text);
 		assert_non_null(strstr(outcome.error.text, "base URL"));
@@ -412,7 +413,7 @@ static void test_huge_nonsense(void **state)
 	memset(huge, 'x', SIZE);
 	server_sse(server, huge, 0);
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_BAD_REPLY);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_BAD_REPLY);
 	assert_int_equal(server->requests, 1);
 	llm_free(llm);
 	free(huge);
@@ -432,7 +433,7 @@ static void test_cut_stream(void **state)
 	server_answer(server, cut, SERVER_CLOSE, 0);
 	server_sse(server, hello_stream, 0);
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
 	assert_string_equal(outcome.text, "hello");
 	assert_int_equal(outcome.attempts, 2);
 	assert_true(outcome.usage.estimated);
@@ -487,7 +488,7 @@ static void test_retry_needs_permission(void **state)
 	(void)state;
 	server_sse(server, half_stream, 0);
 	ask_with_permission(&outcome, llm, false);
-	assert_int_equal(outcome.error.kind, ERROR_NETWORK);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NETWORK);
 	assert_non_null(strstr(outcome.error.text, "before its answer's end"));
 	assert_int_equal(outcome.attempts, 1);
 	assert_int_equal(permission.asked, 1);
@@ -532,7 +533,7 @@ static void test_free_retry_asks_nobody(void **state)
 	server_json(server, 503, soon, "{\"error\":{\"message\":\"busy\"}}");
 	server_sse(server, hello_stream, 0);
 	ask_with_permission(&outcome, llm, false);
-	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
 	assert_int_equal(outcome.attempts, 2);
 	assert_int_equal(permission.asked, 0);
 	llm_free(llm);
@@ -550,7 +551,7 @@ static void test_unfinished_stream(void **state)
 	llm = new_llm(&config);
 	server_sse(server, half_stream, 0);
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_NETWORK);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NETWORK);
 	assert_true(outcome.usage.estimated);
 	assert_true(outcome.usage.output > 0);
 	assert_true(outcome.cost > 0);
@@ -596,7 +597,7 @@ static void test_missing_usage_and_price(void **state)
 		    "\"stop\"}]}");
 	outcome = ask(llm, "hi");
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
 	assert_true(outcome.usage.estimated);
 	assert_true(outcome.usage.input > 0 && outcome.usage.output > 0);
 	assert_false(outcome.cost_known);
@@ -673,7 +674,7 @@ static void test_refused(void **state)
 		    "\"finish_reason\":\"stop\"}],"
 		    "\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":3}}");
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_REFUSED);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_REFUSED);
 	assert_non_null(strstr(outcome.error.text, "I will not."));
 	assert_int_equal(outcome.cost, 16000000);
 	assert_int_equal(server->requests, 1);
@@ -692,7 +693,7 @@ static void test_empty_text(void **state)
 		    "{\"choices\":[{\"message\":{\"content\":null},\"finish_reason\":\"length\"}],"
 		    "\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":100}}");
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
 	assert_string_equal(outcome.text, "");
 	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
 	llm_free(llm);
@@ -817,7 +818,7 @@ static void test_overlong_stream(void **state)
 	bytes = text_drain(raw, NULL);
 	server_answer(server, bytes, SERVER_HOLD, 0);
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
 	assert_int_equal(outcome.attempts, 1);
 	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
 	assert_true(outcome.overlong);
@@ -850,7 +851,7 @@ static void test_overlong_whole(void **state)
 	bytes = text_drain(body, NULL);
 	server_json(server, 200, "", bytes);
 	outcome = ask(llm, "hi");
-	assert_int_equal(outcome.error.kind, ERROR_NONE);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
 	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
 	assert_true(outcome.overlong);
 	assert_in_range(outcome.size, 5 * (100 + 25 + 64), 5 * (100 + 25 + 64) + 256);
@@ -877,7 +878,7 @@ static void test_streams_that_were_cut(void **state)
 
 		server_sse(server, streams[i], 0);
 		outcome = ask(llm, "hi");
-		assert_int_equal(outcome.error.kind, ERROR_NETWORK);
+		assert_int_equal(outcome.error.kind, RLMD_ERROR_NETWORK);
 		assert_non_null(strstr(outcome.error.text, "before its answer's end"));
 	}
 	llm_free(llm);
@@ -960,7 +961,7 @@ static void test_deadline(void **state)
 	server_answer(server, "HTTP/1.1 200 OK\r\n", SERVER_HOLD, 0);
 	outcome.call = llm_start(llm, &request, on_answer, &outcome);
 	run_until(base, &outcome.done);
-	assert_int_equal(outcome.error.kind, ERROR_TIMEOUT);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_TIMEOUT);
 	assert_int_equal(outcome.attempts, 1);
 	assert_true(outcome.usage.estimated);
 	assert_true(outcome.usage.input > 0);
@@ -968,7 +969,7 @@ static void test_deadline(void **state)
 	outcome = (struct outcome){0};
 	outcome.call = llm_start(llm, &request, on_answer, &outcome);
 	run_until(base, &outcome.done);
-	assert_int_equal(outcome.error.kind, ERROR_TIMEOUT);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_TIMEOUT);
 	assert_int_equal(outcome.attempts, 0);
 	llm_free(llm);
 }
@@ -1038,9 +1039,10 @@ static void test_key_is_bound(void **state)
 	unlink(key_path);
 }
 
-static void assert_refused(const struct llm_config *config, enum error_kind kind, const char *words)
+static void assert_refused(const struct llm_config *config, enum rlmd_error_kind kind,
+			   const char *words)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	assert_null(llm_new(base, config, &err));
 	assert_int_equal(err.kind, kind);
@@ -1054,24 +1056,24 @@ static void test_bad_configuration(void **state)
 	struct llm_config config = config_of("opnai");
 
 	(void)state;
-	assert_refused(&config, ERROR_USAGE, "openai");
+	assert_refused(&config, RLMD_ERROR_USAGE, "openai");
 	config.provider = "replay";
-	assert_refused(&config, ERROR_USAGE, "--replay");
+	assert_refused(&config, RLMD_ERROR_USAGE, "--replay");
 	config.provider = "openai";
 	config.base_url = "ftp://example.org";
-	assert_refused(&config, ERROR_USAGE, "ftp://example.org");
+	assert_refused(&config, RLMD_ERROR_USAGE, "ftp://example.org");
 	config.base_url = "not a url";
-	assert_refused(&config, ERROR_USAGE, "not a url");
+	assert_refused(&config, RLMD_ERROR_USAGE, "not a url");
 	config.base_url = NULL;
 	config.key_file = "/nonexistent/key";
-	assert_refused(&config, ERROR_AUTH, "/nonexistent/key");
+	assert_refused(&config, RLMD_ERROR_AUTH, "/nonexistent/key");
 	config.key_file = NULL;
 	unsetenv("OPENAI_API_KEY");
 	unsetenv("OPENAI_BASE_URL");
-	assert_refused(&config, ERROR_AUTH, "OPENAI_API_KEY");
+	assert_refused(&config, RLMD_ERROR_AUTH, "OPENAI_API_KEY");
 	config.price_table = "/nonexistent/prices";
 	setenv("OPENAI_API_KEY", key, 1);
-	assert_refused(&config, ERROR_INPUT, "/nonexistent/prices");
+	assert_refused(&config, RLMD_ERROR_INPUT, "/nonexistent/prices");
 	assert_null(getenv("OPENAI_API_KEY"));
 }
 

@@ -129,10 +129,10 @@ static void errors_inside_a_stream(void **state)
 
 	(void)state;
 	assert_false(outcome.ok);
-	assert_int_equal(outcome.error.kind, ERROR_OVERLOADED);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_OVERLOADED);
 	assert_string_equal(outcome.error.text, "an error was encountered");
 	assert_string_equal(outcome.text, "a");
-	assert_int_equal(busy.error.kind, ERROR_THROTTLED);
+	assert_int_equal(busy.error.kind, RLMD_ERROR_THROTTLED);
 	outcome_free(&outcome);
 	outcome_free(&busy);
 }
@@ -188,7 +188,7 @@ static void nonsense_is_refused(void **state)
 		struct outcome outcome = whole_of(ollama, bodies[i]);
 
 		assert_false(outcome.ok);
-		assert_int_equal(outcome.error.kind, ERROR_BAD_REPLY);
+		assert_int_equal(outcome.error.kind, RLMD_ERROR_BAD_REPLY);
 		outcome_free(&outcome);
 	}
 }
@@ -244,12 +244,12 @@ static void bad_hosts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct error error = {0};
+		struct rlmd_error error = {0};
 		char *url = ollama->base_url(cases[i], &error);
 
 		if (url)
 			fail_msg("'%s' became '%s'", cases[i], url);
-		assert_int_equal(error.kind, ERROR_USAGE);
+		assert_int_equal(error.kind, RLMD_ERROR_USAGE);
 		if (strchr(cases[i], '@'))
 			assert_null(strstr(error.text, "secret"));
 	}

@@ -274,18 +274,19 @@ static void errors_inside_a_stream(void **state)
 {
 	static const struct {
 		const char *stream;
-		enum error_kind kind;
+		enum rlmd_error_kind kind;
 	} cases[] = {
-		{"data: {\"error\":{\"code\":429,\"message\":\"slow down\"}}\n\n", ERROR_THROTTLED},
+		{"data: {\"error\":{\"code\":429,\"message\":\"slow down\"}}\n\n",
+		 RLMD_ERROR_THROTTLED},
 		{"data: {\"error\":{\"code\":502,\"message\":\"slow down\"},\"choices\":[{}]}\n\n",
-		 ERROR_OVERLOADED},
+		 RLMD_ERROR_OVERLOADED},
 		{"data: {\"choices\":[{\"error\":{\"code\":403,\"message\":\"Your input was "
 		 "flagged, "
 		 "slow down\"},\"finish_reason\":\"error\"}]}\n\n",
-		 ERROR_REFUSED},
+		 RLMD_ERROR_REFUSED},
 		{"data: {\"object\":\"error\",\"message\":\"slow down\",\"code\":400}\n\n",
-		 ERROR_BAD_REQUEST},
-		{"data: {\"error\":\"slow down\"}\n\n", ERROR_OVERLOADED},
+		 RLMD_ERROR_BAD_REQUEST},
+		{"data: {\"error\":\"slow down\"}\n\n", RLMD_ERROR_OVERLOADED},
 	};
 
 	(void)state;
@@ -438,7 +439,7 @@ static void parts_of_usage_are_bounded(void **state)
 	outcome_free(&outcome);
 }
 
-/* What is not Chat Completions is ERROR_BAD_REPLY with a reason, and nothing worse. */
+/* What is not Chat Completions is RLMD_ERROR_BAD_REPLY with a reason, and nothing worse. */
 static void nonsense_is_refused(void **state)
 {
 	static const char *const bodies[] = {
@@ -461,7 +462,7 @@ static void nonsense_is_refused(void **state)
 		struct outcome outcome = whole_of(openai, bodies[i]);
 
 		assert_false(outcome.ok);
-		assert_int_equal(outcome.error.kind, ERROR_BAD_REPLY);
+		assert_int_equal(outcome.error.kind, RLMD_ERROR_BAD_REPLY);
 		assert_true(*outcome.error.text);
 		outcome_free(&outcome);
 	}
@@ -472,7 +473,7 @@ static void text_is_bounded(void **state)
 {
 	size_t half = REPLY_TEXT_MAX / 2 + 1;
 	char *letters = xcalloc(half + 1, 1);
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	struct reply reply;
 	char *data;
 
@@ -482,7 +483,7 @@ static void text_is_bounded(void **state)
 	reply_init(&reply);
 	assert_true(openai->event(&reply, text_of(""), text_of(data), &error));
 	assert_false(openai->event(&reply, text_of(""), text_of(data), &error));
-	assert_int_equal(error.kind, ERROR_BAD_REPLY);
+	assert_int_equal(error.kind, RLMD_ERROR_BAD_REPLY);
 	assert_true(evbuffer_get_length(reply.text) <= REPLY_TEXT_MAX);
 	reply_done(&reply);
 	free(letters);

@@ -19,7 +19,7 @@
 static const char *shipped; /* lent: the path of share/prices.json */
 
 /* A table out of JSON, through a file as users give it. */
-static struct price_table *table_of(const char *json, struct error *err)
+static struct price_table *table_of(const char *json, struct rlmd_error *err)
 {
 	char path[] = "/tmp/rlmd-test-price-XXXXXX";
 	int fd = mkstemp(path);
@@ -37,7 +37,7 @@ static struct price_table *table_of(const char *json, struct error *err)
 
 static struct price price_in(const char *json, const char *model)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	struct price_table *table = table_of(json, &error);
 	struct price price = {0};
 
@@ -106,7 +106,7 @@ static void caches_of_anthropic(void **state)
 		{"anthropic", "half", 3000000, 3000000}, {"openai", "half", 3000000, 3000000},
 		{"anthropic", "long", 1250000, 2000000}, {"openai", "long", 1000000, 1000000},
 	};
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	struct price_table *table = table_of(json, &error);
 	struct price price;
 
@@ -189,7 +189,7 @@ static void costs_saturate(void **state)
 /* A table of models whose inputs cost 1, 2, 3 ... pico-dollars a token. */
 static struct price_table *table_of_models(const char *const *models, size_t count)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	struct price_table *table;
 	char *json = NULL;
 	size_t size;
@@ -265,7 +265,7 @@ static void models_are_found(void **state)
 /* LiteLLM's file holds much that is no price of a token: it is passed over. */
 static void other_rows_are_skipped(void **state)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	struct price price;
 	struct price_table *table = table_of(
 		"{\"sample_spec\":{\"date\":\"2026-09-23\",\"input_cost_per_token\":\"text\","
@@ -317,10 +317,10 @@ static void absurd_prices_are_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		char *json = xasprintf("{\"good\":" ROW("1e-6") ",\"the-bad-one\":%s}", rows[i]);
-		struct error error = {0};
+		struct rlmd_error error = {0};
 
 		assert_null(table_of(json, &error));
-		assert_int_equal(error.kind, ERROR_INPUT);
+		assert_int_equal(error.kind, RLMD_ERROR_INPUT);
 		assert_non_null(strstr(error.text, "the-bad-one"));
 		free(json);
 	}
@@ -330,16 +330,16 @@ static void what_is_no_table(void **state)
 {
 	static const char *const files[] = {
 		"", "[]", "7", "{\"a\":1", "{\"a\":1}x", "{\"a\":1,\"a\":2}", "\xff"};
-	struct error error = {0};
+	struct rlmd_error error = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		memset(&error, 0, sizeof error);
 		assert_null(table_of(files[i], &error));
-		assert_int_equal(error.kind, ERROR_INPUT);
+		assert_int_equal(error.kind, RLMD_ERROR_INPUT);
 	}
 	assert_null(price_table_read("/nonexistent/prices.json", &error));
-	assert_int_equal(error.kind, ERROR_INPUT);
+	assert_int_equal(error.kind, RLMD_ERROR_INPUT);
 	assert_null(price_table_read("/", &error));
 	price_table_free(NULL);
 }
@@ -350,7 +350,7 @@ static void large_tables(void **state)
 	char *json = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&json, &size);
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	struct price_table *table;
 	struct price price;
 
@@ -395,7 +395,7 @@ static void the_shipped_table(void **state)
 		{"anthropic", "claude-3-5-haiku-20241022"},
 		{"anthropic", "claude-3-5-haiku-latest"},
 	};
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	struct price_table *table = price_table_read(shipped, &error);
 	struct price price;
 

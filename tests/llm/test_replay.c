@@ -73,7 +73,7 @@ static int teardown(void **state)
 
 struct outcome {
 	bool done;
-	struct error error;
+	struct rlmd_error error;
 	char text[256], thinking[64], model[64];
 	struct llm_usage usage;
 	enum llm_finish finish;
@@ -81,7 +81,8 @@ struct outcome {
 	bool cost_known;
 };
 
-static void on_answer(void *owner, const struct llm_response *response, const struct error *err)
+static void on_answer(void *owner, const struct llm_response *response,
+		      const struct rlmd_error *err)
 {
 	struct outcome *outcome = owner;
 
@@ -132,7 +133,7 @@ static struct outcome ask(struct llm *llm, const char *prompt, enum llm_kind kin
 
 static struct llm *new_llm(struct llm_config config)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	struct llm *llm = llm_new(base, &config, &err);
 
 	if (!llm)
@@ -231,7 +232,7 @@ static void test_errors(void **state)
 		      " \"http_status\": 529}}");
 	llm = new_replay();
 	outcome = ask(llm, "x", LLM_TURN, 0, 0);
-	assert_int_equal(outcome.error.kind, ERROR_OVERLOADED);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_OVERLOADED);
 	assert_int_equal(outcome.error.http_status, 529);
 	assert_string_equal(outcome.error.text, "too much");
 	llm_free(llm);
@@ -249,7 +250,7 @@ static void test_miss(void **state)
 	outcome = ask(llm,
 		      "a prompt with \033 in it and more than sixty characters, so that it is cut",
 		      LLM_QUERY, 2, 3);
-	assert_int_equal(outcome.error.kind, ERROR_REPLAY);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_REPLAY);
 	assert_non_null(strstr(outcome.error.text, "kind llm_query, depth 2, turn 3"));
 	assert_non_null(strstr(outcome.error.text, "'a prompt with \\x1b in it"));
 	assert_null(strstr(outcome.error.text, "it is cut"));
@@ -280,7 +281,7 @@ static void test_delay(void **state)
 	outcome = (struct outcome){0};
 	llm_start(llm, &request, on_answer, &outcome);
 	run_until(base, &outcome.done);
-	assert_int_equal(outcome.error.kind, ERROR_TIMEOUT);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_TIMEOUT);
 
 	call = start(llm, &outcome, "x", LLM_TURN, 0, 0);
 	llm_cancel(call, &usage, NULL);
@@ -324,11 +325,11 @@ static void test_bad_scripts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct error err = {0};
+		struct rlmd_error err = {0};
 
 		put("a.json", cases[i].json);
 		assert_null(replay_new(dir, &err));
-		assert_int_equal(err.kind, ERROR_INPUT);
+		assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 		if (!strstr(err.text, cases[i].words) || !strstr(err.text, "a.json"))
 			fail_msg("%s", err.text);
 	}
@@ -337,13 +338,13 @@ static void test_bad_scripts(void **state)
 /* A directory that is missing or empty is a mistake, not an empty script. */
 static void test_bad_directory(void **state)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	assert_null(replay_new("/nonexistent/replay", &err));
-	assert_int_equal(err.kind, ERROR_INPUT);
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	assert_null(replay_new(dir, &err));
-	assert_int_equal(err.kind, ERROR_INPUT);
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	assert_non_null(strstr(err.text, "--record"));
 }
 
@@ -409,9 +410,9 @@ static void test_record_and_replay(void **state)
 		assert_string_equal(again.text, i == 1 ? "two ***" : live[i].text);
 	}
 	again = ask(llm, "same", LLM_QUERY, 0, 9);
-	assert_int_equal(again.error.kind, ERROR_REPLAY);
+	assert_int_equal(again.error.kind, RLMD_ERROR_REPLAY);
 	again = ask(llm, "other", LLM_QUERY, 0, 0);
-	assert_int_equal(again.error.kind, ERROR_REPLAY);
+	assert_int_equal(again.error.kind, RLMD_ERROR_REPLAY);
 	llm_free(llm);
 	free(url);
 }

@@ -21,7 +21,8 @@ struct record {
 	size_t count;
 };
 
-static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data, struct error *err)
+static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
+		     struct rlmd_error *err)
 {
 	struct record *record = owner;
 
@@ -30,7 +31,7 @@ static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
 	evbuffer_add(record->events, data.bytes, data.size);
 	evbuffer_add(record->events, ";", 1);
 	if (++record->count == record->refuse_at)
-		return error_set(err, ERROR_REFUSED, "enough");
+		return error_set(err, RLMD_ERROR_REFUSED, "enough");
 	return true;
 }
 
@@ -40,7 +41,7 @@ static char *events_of(enum adapter_framing framing, struct rlmd_text bytes, siz
 {
 	struct record record = {.events = evbuffer_new()};
 	struct stream *stream = stream_new(framing, on_event, &record);
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	char *events;
 
 	for (size_t at = 0, size = first; at < bytes.size; at += size, size = step) {
@@ -154,11 +155,11 @@ static void a_refusal_stops(void **state)
 {
 	struct record record = {.events = evbuffer_new(), .refuse_at = 2};
 	struct stream *stream = stream_new(FRAMING_SSE, on_event, &record);
-	struct error error = {0};
+	struct rlmd_error error = {0};
 
 	(void)state;
 	assert_false(stream_feed(stream, text_of("data: a\n\ndata: b\n\ndata: c\n\n"), &error));
-	assert_int_equal(error.kind, ERROR_REFUSED);
+	assert_int_equal(error.kind, RLMD_ERROR_REFUSED);
 	assert_int_equal(record.count, 2);
 	stream_free(stream);
 	evbuffer_free(record.events);
@@ -166,7 +167,7 @@ static void a_refusal_stops(void **state)
 
 /* Feeds `piece` until it is refused or `limit` bytes have gone in; how many went in. */
 static size_t feed_until_refused(enum adapter_framing framing, const char *piece, size_t limit,
-				 struct error *error)
+				 struct rlmd_error *error)
 {
 	struct record record = {.events = evbuffer_new()};
 	struct stream *stream = stream_new(framing, on_event, &record);
@@ -196,7 +197,7 @@ static void events_are_bounded(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct error error = {0};
+		struct rlmd_error error = {0};
 		char filler[1000];
 		char *piece;
 		size_t fed;
@@ -205,7 +206,7 @@ static void events_are_bounded(void **state)
 		piece = xasprintf("%s%.*s%s", cases[i].start, (int)sizeof filler, filler,
 				  cases[i].end);
 		fed = feed_until_refused(cases[i].framing, piece, 2 * REPLY_EVENT_MAX, &error);
-		assert_int_equal(error.kind, ERROR_BAD_REPLY);
+		assert_int_equal(error.kind, RLMD_ERROR_BAD_REPLY);
 		assert_true(fed > REPLY_EVENT_MAX / 2 && fed < REPLY_EVENT_MAX + 100000);
 		free(piece);
 	}
@@ -214,7 +215,7 @@ static void events_are_bounded(void **state)
 /* Long streams of short events, and of comments, are no long event. */
 static void streams_are_not_bounded(void **state)
 {
-	struct error error = {0};
+	struct rlmd_error error = {0};
 	size_t enough = 2 * (size_t)REPLY_EVENT_MAX;
 
 	(void)state;

@@ -19,7 +19,7 @@ struct actor {
 	struct worker *worker;   /* owned */
 	int heard[STAGE_EVENTS]; /* events by kind */
 	int unanswered, unanswered_max;
-	struct error error; /* of WORKER_GONE */
+	struct rlmd_error error; /* of WORKER_GONE */
 	bool timed_out, interrupted, failed, found;
 	int64_t duration_ms;
 	char printed[64], problem[64], final[16], answer[64], value[64], variables[64];

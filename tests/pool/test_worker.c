@@ -90,7 +90,7 @@ static void test_refused(void **state)
 	fake_sandbox_refuse(stage.sandbox, true);
 	actor_start(&actor, &stage, checks_start, NULL);
 	actor_await(&actor, WORKER_GONE, 1);
-	assert_int_equal(actor.error.kind, ERROR_SANDBOX);
+	assert_int_equal(actor.error.kind, RLMD_ERROR_SANDBOX);
 	assert_string_equal(actor.error.text, "this sandbox refuses");
 }
 
@@ -180,7 +180,7 @@ static void on_call(struct actor *who, const struct worker_call *call)
 {
 	struct worker_slot slots[] = {
 		{.value = {"A", 1}, .degraded = "cut"},
-		{.failed = true, .kind = ERROR_BUDGET, .message = "no money"},
+		{.failed = true, .kind = RLMD_ERROR_BUDGET, .message = "no money"},
 	};
 
 	switch (who->heard[WORKER_CALL]) {
@@ -439,7 +439,7 @@ static void test_no_room(void **state)
 	actor_exec(&actor);
 	actor_await(&actor, WORKER_GONE, 1);
 	setrlimit(RLIMIT_DATA, &before);
-	assert_int_equal(actor.error.kind, ERROR_WORKER);
+	assert_int_equal(actor.error.kind, RLMD_ERROR_WORKER);
 	assert_non_null(strstr(actor.error.text, "the worker was ended: no memory for "));
 }
 
@@ -481,7 +481,7 @@ static void test_last_words(void **state)
 	assert_string_equal(actor.printed, "last words");
 	actor_exec(&actor); /* the owner cannot know; it is lost without harm */
 	actor_await(&actor, WORKER_GONE, 1);
-	assert_int_equal(actor.error.kind, ERROR_WORKER);
+	assert_int_equal(actor.error.kind, RLMD_ERROR_WORKER);
 	assert_int_equal(actor.heard[WORKER_DONE], 1);
 }
 
@@ -545,7 +545,7 @@ static void test_kill(void **state)
 		actor_exec(&actor);
 		actor_await(&actor, WORKER_GONE, 1);
 		assert_true(actor.timed_out);
-		assert_int_equal(actor.error.kind, ERROR_WORKER);
+		assert_int_equal(actor.error.kind, RLMD_ERROR_WORKER);
 		assert_string_equal(actor.error.text, "no interrupt ended the code after 1000 ms");
 		actor_done(&actor);
 		fake_clock_speed(1);
@@ -611,14 +611,14 @@ static void test_late_starts(void **state)
 	actor_start(&actor, &stage, says_nothing, NULL);
 	while (!actor.heard[WORKER_GONE])
 		event_base_loop(stage.base, EVLOOP_ONCE);
-	assert_int_equal(actor.error.kind, ERROR_SANDBOX);
+	assert_int_equal(actor.error.kind, RLMD_ERROR_SANDBOX);
 	assert_non_null(strstr(actor.error.text, "no worker stood after"));
 	actor_done(&actor);
 
 	actor_start(&actor, &stage, loads_for_ever, NULL);
 	while (!actor.heard[WORKER_GONE])
 		event_base_loop(stage.base, EVLOOP_ONCE);
-	assert_int_equal(actor.error.kind, ERROR_INPUT);
+	assert_int_equal(actor.error.kind, RLMD_ERROR_INPUT);
 	assert_non_null(strstr(actor.error.text, "the inputs were not loaded after"));
 }
 
@@ -757,7 +757,7 @@ static void test_remains_are_ended(void **state)
 	actor_exec(&actor);
 	actor_await(&actor, WORKER_DONE, 1);
 	actor_await(&actor, WORKER_GONE, 1);
-	assert_int_equal(actor.error.kind, ERROR_WORKER);
+	assert_int_equal(actor.error.kind, RLMD_ERROR_WORKER);
 	assert_non_null(strstr(actor.error.text, "threads that a block had left running"));
 	assert_false(actor.timed_out);
 	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 0);

@@ -18,15 +18,15 @@ static const char question[] =
 	"say(json.dumps({'layers': layers, 'pid': os.getpid(), 'uid': os.getuid(),\n"
 	"    'open': attempt('open(\"/etc/passwd\")')}))";
 
-static json_t *refusal(const struct error *err)
+static json_t *refusal(const struct rlmd_error *err)
 {
-	return json_pack("{s:s, s:s}", "error", err->text, "kind", error_name(err->kind));
+	return json_pack("{s:s, s:s}", "error", err->text, "kind", rlmd_error_name(err->kind));
 }
 
 static json_t *examine(struct stage *stage)
 {
 	auto_free char *heard = NULL;
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	struct cast cast;
 	json_t *answer;
 

@@ -45,7 +45,7 @@ enum { PARTS = sizeof parts / sizeof parts[0], PART_MAX = 16 << 20 };
 
 static void read_parts(void)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	for (size_t i = 0; i < PARTS && !parts[i].content; i++) {
 		bool probe = !strcmp(parts[i].name, "repl.py");
@@ -63,7 +63,7 @@ static void read_parts(void)
 
 int stage_make_directory(void **state)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	alloc_install();
@@ -177,7 +177,7 @@ static char *try_mode(void)
 {
 	struct event_base *base = event_base_new();
 	struct sandbox *sandbox;
-	struct error err;
+	struct rlmd_error err;
 	json_t *report;
 	char *why = NULL;
 
@@ -232,7 +232,7 @@ void stage_enter_mode(const char *name)
 }
 
 struct sandbox *stage_sandbox(struct event_base *base, const char *const *preload,
-			      struct error *err)
+			      struct rlmd_error *err)
 {
 	return sandbox_new(base,
 			   &(struct sandbox_config){
@@ -250,7 +250,7 @@ void stage_reopen(struct stage *stage, const char *without, size_t pool_memory)
 	auto_free char *both = xasprintf("%s%s%s", stage_mode->without ? stage_mode->without : "",
 					 stage_mode->without && without ? "," : "",
 					 without ? without : "");
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	sandbox_free(stage->sandbox);
 	stage->sandbox = sandbox_new(stage->base,
@@ -300,7 +300,7 @@ bool stage_has(const struct stage *stage, const char *layer)
 int stage_open(void **state)
 {
 	struct stage *stage = xcalloc(1, sizeof *stage);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	stage->fds_before = count_fds();
 	stage->base = event_base_new();
@@ -339,7 +339,7 @@ static void on_exit_of(void *owner, const struct process_exit *exit)
 	event_base_loopbreak(cast->stage->base);
 }
 
-static void on_spawn(void *owner, const struct spawned *spawned, const struct error *err)
+static void on_spawn(void *owner, const struct spawned *spawned, const struct rlmd_error *err)
 {
 	struct cast *cast = owner;
 

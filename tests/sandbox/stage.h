@@ -51,7 +51,7 @@ struct cast {
 	struct stage *stage;
 	struct process *process;
 	struct process_exit exit;
-	struct error error;
+	struct rlmd_error error;
 	int spawns, exits;
 	int to, from;
 };
@@ -63,7 +63,7 @@ int stage_remove_directory(void **state);
 int stage_open(void **state);
 int stage_close(void **state);
 
-struct sandbox *stage_sandbox(struct event_base *, const char *const *preload, struct error *);
+struct sandbox *stage_sandbox(struct event_base *, const char *const *preload, struct rlmd_error *);
 
 /* With other settings than those of the mode; NULL for `without` means those of the mode. */
 void stage_reopen(struct stage *, const char *without, size_t pool_memory);

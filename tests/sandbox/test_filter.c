@@ -51,7 +51,7 @@ static struct filter filter;
 
 static int build(void **state)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	return filter_compile(&filter, &err) ? 0 : -1;
@@ -268,7 +268,7 @@ static void write_call(FILE *out, int number)
  * writes it anew; then its diff is what to review. */
 static void every_number_answers_as_the_table_says(void **state)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	auto_free char *expected = file_read(getenv(FILTER_TABLE), 1 << 16, NULL, &err);
 	auto_free char *actual = NULL;
 	size_t size = 0;
@@ -363,7 +363,7 @@ static void the_program_has_it(void **state)
 /* What the template reads cannot be changed after it was built. */
 static void memory_file_is_sealed(void **state)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	auto_close int fd = filter_memfd(&filter, &err);
 	struct sock_filter code[FILTER_CODE_MAX];
 

@@ -537,7 +537,7 @@ static void new_templates_are_as_good(void **state)
 		begin(&second, stage, NULL, 0, 0);
 		event_base_dispatch(stage->base);
 		if (!second.process) {
-			assert_int_equal(second.error.kind, ERROR_SANDBOX);
+			assert_int_equal(second.error.kind, RLMD_ERROR_SANDBOX);
 			refused++;
 		}
 		end(&second);

@@ -47,7 +47,7 @@ static int remove_directory(void **state)
 static char *write_program(const char *name, const char *content)
 {
 	auto_free char *path = xasprintf("%s/%s", directory, name);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	unlink(path);
 	assert_true(file_write(path, text_of(content), &err));
@@ -55,10 +55,10 @@ static char *write_program(const char *name, const char *content)
 	return take_pointer(&path);
 }
 
-static void expect_error(enum error_kind kind, const char *name, int64_t patience_ms,
+static void expect_error(enum rlmd_error_kind kind, const char *name, int64_t patience_ms,
 			 const char *in_text)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	auto_free char *found = python_find(name, patience_ms, &err);
 
 	assert_null(found);
@@ -69,14 +69,14 @@ static void expect_error(enum error_kind kind, const char *name, int64_t patienc
 
 static void expect_usage(const char *name, int64_t patience_ms, const char *in_text)
 {
-	expect_error(ERROR_USAGE, name, patience_ms, in_text);
+	expect_error(RLMD_ERROR_USAGE, name, patience_ms, in_text);
 }
 
 /* A binary is taken as it is named: a virtual environment is known by its link. */
 static void links_stay_links(void **state)
 {
 	auto_free char *link = xasprintf("%s/link", directory);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	auto_free char *found = NULL;
 
 	(void)state;
@@ -90,7 +90,7 @@ static void shim_is_asked(void **state)
 {
 	auto_free char *shim = write_program(
 		"python3", "#!/bin/sh\n[ \"$1$2$3\" = -I-S-c ] && echo /bin/sh\n");
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	auto_free char *found = python_find(shim, PATIENCE_MS, &err);
 
 	(void)state;
@@ -103,7 +103,7 @@ static void shim_gets_no_keys(void **state)
 	auto_free char *shim = write_program(
 		"python3",
 		"#!/bin/sh\n[ -z \"$OPENAI_API_KEY\" ] && [ -n \"$PATH\" ] && echo /bin/sh\n");
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	auto_free char *found = NULL;
 
 	(void)state;
@@ -118,7 +118,7 @@ static void path_is_searched(void **state)
 {
 	auto_free char *before = xstrdup(getenv("PATH"));
 	auto_free char *path = xasprintf("relative::/nonexistent:/etc:%s", directory);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	auto_free char *found = NULL;
 
 	(void)state;
@@ -173,7 +173,8 @@ static void patience_ends(void **state)
 	int64_t begin = clock_ms();
 
 	(void)state;
-	expect_error(ERROR_SANDBOX, shim, 50, "did not say which Python it is for within 100ms");
+	expect_error(RLMD_ERROR_SANDBOX, shim, 50,
+		     "did not say which Python it is for within 100ms");
 	assert_true(clock_ms() - begin < PATIENCE_MS);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
@@ -192,7 +193,7 @@ static void bad_luck_is_forgiven(void **state)
 						 "echo /bin/sh\n",
 						 tried, tried, mishaps[i]);
 		auto_free char *shim = write_program("python3", code);
-		struct error err = {0};
+		struct rlmd_error err = {0};
 		auto_free char *found = NULL;
 
 		unlink(tried);
@@ -208,7 +209,7 @@ static void killed_for_good(void **state)
 	auto_free char *shim = write_program("python3", "#!/bin/sh\nkill -9 $$\n");
 
 	(void)state;
-	expect_error(ERROR_SANDBOX, shim, PATIENCE_MS, "was killed before it said");
+	expect_error(RLMD_ERROR_SANDBOX, shim, PATIENCE_MS, "was killed before it said");
 }
 
 int main(void)

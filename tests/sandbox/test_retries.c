@@ -40,7 +40,7 @@ static char *odd_python(const char *name)
 }
 
 static struct sandbox *start(struct stage *stage, const char *path, int patience_ms,
-			     struct error *err)
+			     struct rlmd_error *err)
 {
 	return sandbox_new(stage->base,
 			   &(struct sandbox_config){
@@ -67,7 +67,7 @@ static int patience(struct stage *stage)
 static void expect_start(struct stage *stage, const char *name, int patience_ms)
 {
 	auto_free char *path = odd_python(name);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	sandbox_free(take_pointer(&stage->sandbox));
 	stage->sandbox = start(stage, path, patience_ms, &err);
@@ -80,10 +80,10 @@ static void expect_refusal(struct stage *stage, const char *name, int patience_m
 			   const char *in_text)
 {
 	auto_free char *path = odd_python(name);
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	assert_null(start(stage, path, patience_ms, &err));
-	assert_int_equal(err.kind, ERROR_SANDBOX);
+	assert_int_equal(err.kind, RLMD_ERROR_SANDBOX);
 	if (!strstr(err.text, in_text) || !strstr(err.text, path))
 		fail_msg("%s: %s", name, err.text);
 }
@@ -142,7 +142,7 @@ static void make_mortal(int later)
 	auto_free char *repl = xasprintf("%s/repl.py", stage_directory);
 	auto_free char *died = xasprintf("%s/died", stage_directory);
 	auto_free char *code = NULL;
-	struct error err;
+	struct rlmd_error err;
 
 	code = xasprintf("import os, runpy\n"
 			 "left = %d if os.path.exists('%s') else 2\n"
@@ -206,7 +206,7 @@ static void templates_die_for_ever(void **state)
 	begin(&cast, stage, NULL, 0, 0);
 	event_base_dispatch(stage->base);
 	assert_null(cast.process);
-	assert_int_equal(cast.error.kind, ERROR_SANDBOX);
+	assert_int_equal(cast.error.kind, RLMD_ERROR_SANDBOX);
 	assert_non_null(strstr(cast.error.text, "ended unexpectedly (signal 9)"));
 	end(&cast);
 	make_immortal();

@@ -256,10 +256,10 @@ static void missing_preload_is_named(void **state)
 {
 	static const char *const preload[] = {"wave", "no_such_module", NULL};
 	struct stage *stage = *state;
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	assert_null(stage_sandbox(stage->base, preload, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_non_null(strstr(err.text, "no_such_module"));
 }
 
@@ -268,22 +268,22 @@ static void useless_interpreters_are_refused(void **state)
 {
 	struct stage *stage = *state;
 	struct sandbox_config config = {.worker_memory = MEMORY, .worker_dir = stage_directory};
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	config.python = "/bin/true";
 	assert_null(sandbox_new(stage->base, &config, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_non_null(strstr(err.text, "/bin/true"));
 
 	config.python = "/bin/ls";
 	assert_null(sandbox_new(stage->base, &config, &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_non_null(strstr(err.text, "utf8")); /* its standard error */
 
 	config.python = "python3";
 	config.worker_dir = "/nonexistent";
 	assert_null(sandbox_new(stage->base, &config, &err));
-	assert_int_equal(err.kind, ERROR_SANDBOX);
+	assert_int_equal(err.kind, RLMD_ERROR_SANDBOX);
 }
 
 int main(int argc, char **argv)

@@ -23,7 +23,7 @@
 static void share_out(const char *file)
 {
 	struct uids one = {0}, other = {0};
-	struct error err;
+	struct rlmd_error err;
 	uint32_t uid, last = 0;
 
 	uids_begin(&one, 0);
@@ -42,7 +42,7 @@ static void share_out(const char *file)
 	assert_int_not_equal((uid - UIDS_FIRST) / UIDS_BLOCK, (last - UIDS_FIRST) / UIDS_BLOCK);
 	while (uids_take(&other, &uid, &err))
 		;
-	assert_int_equal(err.kind, ERROR_SANDBOX);
+	assert_int_equal(err.kind, RLMD_ERROR_SANDBOX);
 	if (file) /* names are taken by others too */
 		assert_int_equal(one.block_count + other.block_count, UIDS_BLOCKS);
 	uids_done(&one);
@@ -72,7 +72,7 @@ static void ranges_may_overlap(void **state)
 	struct uids one = {0}, other = {0};
 	bool taken[2 * UIDS_COUNT] = {false};
 	int file = mkstemp(path);
-	struct error err;
+	struct rlmd_error err;
 	uint32_t uid;
 
 	(void)state;

@@ -40,7 +40,7 @@ static const char *const modes[] = {
 };
 
 /* What stands without a step; NULL and `ret_error` where nothing does. */
-static json_t *report_without(struct stage *stage, const char *step, struct error *ret_error)
+static json_t *report_without(struct stage *stage, const char *step, struct rlmd_error *ret_error)
 {
 	auto_free char *without = xasprintf("%s%s%s",
 					    stage_mode->without ? stage_mode->without : "",
@@ -112,11 +112,11 @@ static bool is_taken(const char *step)
 
 static void expect_loss(struct stage *stage, const json_t *before, int i)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	json_t *after = report_without(stage, steps[i].name, &err);
 
 	if (!after) {
-		assert_int_equal(err.kind, ERROR_SANDBOX);
+		assert_int_equal(err.kind, RLMD_ERROR_SANDBOX);
 		assert_true(steps[i].loss >= LAYER_COUNT); /* a layer less is no reason */
 		if (!strstr(err.text, steps[i].call) || !strstr(err.text, strerror(steps[i].error)))
 			fail_msg("without %s: %s", steps[i].name, err.text);
@@ -159,7 +159,7 @@ static void some_steps_are_never_missed(void **state)
 	static const char *const needed[] = {
 		"privileges",  "keep",    "hide", "fork",       "death_signal", "life", "dup",
 		"close_range", "rlimits", "drop", "undumpable", "filter",       "watch"};
-	struct error err;
+	struct rlmd_error err;
 
 	for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
 		assert_null(report_without(*state, needed[i], &err));
@@ -169,7 +169,7 @@ static void some_steps_are_never_missed(void **state)
 static void the_filter_stands_alone(void **state)
 {
 	struct stage *stage = *state;
-	struct error err;
+	struct rlmd_error err;
 	json_t *report = report_without(
 		stage,
 		"namespaces,user_namespace,uid,uid_lock,landlock,keyring,priority,wx,memory_group,"
@@ -189,10 +189,10 @@ static void the_filter_stands_alone(void **state)
 /* The switch itself knows its names. */
 static void unknown_steps_are_refused(void **state)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	assert_null(report_without(*state, "no_such_step", &err));
-	assert_int_equal(err.kind, ERROR_USAGE);
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_non_null(strstr(err.text, "no_such_step"));
 }
 

@@ -25,7 +25,7 @@ static void expect_worker(void)
 {
 	struct stage stage = {.base = event_base_new()};
 	auto_free char *heard = NULL;
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	struct cast cast;
 	int file;
 
@@ -159,7 +159,7 @@ static void want_of_descriptors_is_named(void **state)
 {
 	struct event_base *base = event_base_new();
 	struct rlimit before;
-	struct error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	getrlimit(RLIMIT_NOFILE, &before);

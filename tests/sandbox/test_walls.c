@@ -256,7 +256,7 @@ static void inputs_are_counted(void **state)
 	event_base_dispatch(cast.stage->base);
 	assert_int_equal(cast.spawns, 1);
 	assert_null(cast.process);
-	assert_int_equal(cast.error.kind, ERROR_INPUT);
+	assert_int_equal(cast.error.kind, RLMD_ERROR_INPUT);
 	end(&cast);
 	close(files[0]);
 }

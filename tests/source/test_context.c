@@ -70,7 +70,7 @@ static void put_string(const char *path, const char *string)
 static struct context load(const char *const *sources)
 {
 	struct context context;
-	struct error err;
+	struct rlmd_error err;
 	size_t count = 0;
 
 	while (sources[count])
@@ -80,10 +80,10 @@ static struct context load(const char *const *sources)
 	return context;
 }
 
-static void assert_fails(enum error_kind kind, const char *word, const char *const *sources)
+static void assert_fails(enum rlmd_error_kind kind, const char *word, const char *const *sources)
 {
 	struct context context;
-	struct error err;
+	struct rlmd_error err;
 	size_t count = 0;
 
 	while (sources[count])
@@ -287,29 +287,29 @@ static void test_bad_names(void **state)
 {
 	(void)state;
 	put_string("a", "A");
-	assert_fails(ERROR_USAGE, "keyword", SOURCES("class=a"));
-	assert_fails(ERROR_USAGE, "llm_query", SOURCES("llm_query=a"));
-	assert_fails(ERROR_USAGE, "__name__", SOURCES("__name__=a"));
-	assert_fails(ERROR_USAGE, "two contexts", SOURCES("x=a", "x=a"));
-	assert_fails(ERROR_USAGE, "two contexts", SOURCES("a", "context=a"));
-	assert_fails(ERROR_USAGE, "only once", SOURCES("-", "x=-"));
-	assert_fails(ERROR_USAGE, "names no file", SOURCES("x="));
-	assert_fails(ERROR_USAGE, "names no file", SOURCES(""));
+	assert_fails(RLMD_ERROR_USAGE, "keyword", SOURCES("class=a"));
+	assert_fails(RLMD_ERROR_USAGE, "llm_query", SOURCES("llm_query=a"));
+	assert_fails(RLMD_ERROR_USAGE, "__name__", SOURCES("__name__=a"));
+	assert_fails(RLMD_ERROR_USAGE, "two contexts", SOURCES("x=a", "x=a"));
+	assert_fails(RLMD_ERROR_USAGE, "two contexts", SOURCES("a", "context=a"));
+	assert_fails(RLMD_ERROR_USAGE, "only once", SOURCES("-", "x=-"));
+	assert_fails(RLMD_ERROR_USAGE, "names no file", SOURCES("x="));
+	assert_fails(RLMD_ERROR_USAGE, "names no file", SOURCES(""));
 }
 
 /* What is missing, unreadable or no file is named, and never waited for. */
 static void test_unreadable(void **state)
 {
 	(void)state;
-	assert_fails(ERROR_INPUT, "nowhere/x", SOURCES("nowhere/x"));
-	assert_fails(ERROR_INPUT, "9=x", SOURCES("9=x"));
+	assert_fails(RLMD_ERROR_INPUT, "nowhere/x", SOURCES("nowhere/x"));
+	assert_fails(RLMD_ERROR_INPUT, "9=x", SOURCES("9=x"));
 	mkfifo("fifo", 0644);
-	assert_fails(ERROR_INPUT, "fifo", SOURCES("fifo"));
-	assert_fails(ERROR_INPUT, "/dev/zero", SOURCES("x=/dev/zero"));
+	assert_fails(RLMD_ERROR_INPUT, "fifo", SOURCES("fifo"));
+	assert_fails(RLMD_ERROR_INPUT, "/dev/zero", SOURCES("x=/dev/zero"));
 	put_string("secret", "x");
 	assert_int_equal(chmod("secret", 0), 0);
 	if (geteuid())
-		assert_fails(ERROR_INPUT, "secret", SOURCES("secret"));
+		assert_fails(RLMD_ERROR_INPUT, "secret", SOURCES("secret"));
 }
 
 /* A file that claims more than a variable can hold is refused before it is read. */
@@ -318,7 +318,7 @@ static void test_too_large(void **state)
 	(void)state;
 	put_string("huge", "x");
 	assert_int_equal(truncate("huge", ((off_t)4 << 30) + 1), 0);
-	assert_fails(ERROR_INPUT, "larger than", SOURCES("huge"));
+	assert_fails(RLMD_ERROR_INPUT, "larger than", SOURCES("huge"));
 }
 
 /* LIB-8: the hints at the type of content. */

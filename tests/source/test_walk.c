@@ -43,7 +43,7 @@ struct told {
 	void (*happens)(void); /* once the walk is there */
 };
 
-static bool note(void *owner, const struct walk_entry *entry, struct error *err)
+static bool note(void *owner, const struct walk_entry *entry, struct rlmd_error *err)
 {
 	static const char kinds[] = "fl*?";
 	struct told *told = owner;
@@ -99,7 +99,7 @@ static int tear_down(void **state)
 
 static void assert_walk(struct told *told, const char *expected)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	if (!walk_directory("tree", note, told, &err))
 		fail_msg("%s", err.text);
@@ -199,7 +199,7 @@ static void test_deep(void **state)
 static void test_half_listed(void **state)
 {
 	struct told told = {0};
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	make("tree/d");

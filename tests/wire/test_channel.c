@@ -27,7 +27,7 @@ struct stage {
 	struct channel *channel;
 	int to, from; /* we write to it, it writes to us */
 	int packets, overs;
-	struct error over;
+	struct rlmd_error over;
 	json_t *last;         /* message of the last packet */
 	struct memfile *file; /* its first attachment */
 	size_t attachment_count;
@@ -57,7 +57,7 @@ static void on_packet(void *owner, const struct packet *packet)
 	}
 }
 
-static void on_over(void *owner, const struct error *err)
+static void on_over(void *owner, const struct rlmd_error *err)
 {
 	struct stage *stage = owner;
 
@@ -98,12 +98,12 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static bool on_announce(void *owner, const struct packet *packet, struct error *err)
+static bool on_announce(void *owner, const struct packet *packet, struct rlmd_error *err)
 {
 	struct stage *stage = owner;
 
 	stage->announced = packet->attachment_count ? packet->sizes[0] : 0;
-	return stage->admits || error_set(err, ERROR_WORKER, "not admitted");
+	return stage->admits || error_set(err, RLMD_ERROR_WORKER, "not admitted");
 }
 
 /* Lets everything happen that can happen now. */
@@ -147,7 +147,7 @@ static void assert_refused(struct stage *stage, const char *why)
 	turn(stage);
 	assert_int_equal(stage->packets, 0);
 	assert_int_equal(stage->overs, 1);
-	assert_int_equal(stage->over.kind, ERROR_WORKER);
+	assert_int_equal(stage->over.kind, RLMD_ERROR_WORKER);
 	if (!strstr(stage->over.text, why))
 		fail_msg("'%s' does not say '%s'", stage->over.text, why);
 }
@@ -181,7 +181,7 @@ static void test_many_in_one_read(void **state)
 	end(stage);
 	assert_int_equal(stage->packets, 1000);
 	assert_int_equal(json_get_integer(stage->last, "n", 0), 1000);
-	assert_int_equal(stage->over.kind, ERROR_NONE);
+	assert_int_equal(stage->over.kind, RLMD_ERROR_NONE);
 	assert_true(channel_ended(stage->channel));
 }
 
@@ -268,7 +268,7 @@ static void test_end_inside(void **state)
 	put(stage, "{\"a", 3);
 	end(stage);
 	assert_int_equal(stage->packets, 1);
-	assert_int_equal(stage->over.kind, ERROR_WORKER);
+	assert_int_equal(stage->over.kind, RLMD_ERROR_WORKER);
 	assert_string_equal(stage->over.text, "the stream ended in the middle of a frame");
 }
 
@@ -281,7 +281,7 @@ static void test_stalled_frame(void **state)
 	put(stage, "\0\0", 2);
 	run(stage);
 	assert_int_equal(stage->overs, 1);
-	assert_int_equal(stage->over.kind, ERROR_WORKER);
+	assert_int_equal(stage->over.kind, RLMD_ERROR_WORKER);
 	assert_non_null(strstr(stage->over.text, "not ended in its time"));
 }
 
@@ -477,7 +477,7 @@ static void test_pause(void **state)
 	channel_pause(stage->channel, false);
 	run(stage);
 	assert_int_equal(stage->packets, 5);
-	assert_int_equal(stage->over.kind, ERROR_NONE);
+	assert_int_equal(stage->over.kind, RLMD_ERROR_NONE);
 }
 
 static struct frame *text_frame(const char *bytes, size_t size)
@@ -568,7 +568,7 @@ static void test_does_not_read(void **state)
 	assert_int_equal(stage->overs, 0);
 	turn(stage);
 	assert_int_equal(stage->overs, 1);
-	assert_int_equal(stage->over.kind, ERROR_WORKER);
+	assert_int_equal(stage->over.kind, RLMD_ERROR_WORKER);
 	assert_non_null(strstr(stage->over.text, "does not read"));
 	channel_send(stage->channel, text_frame(text, size));
 	channel_pause(stage->channel, true);
@@ -610,7 +610,7 @@ static void test_deaf(void **state)
 	end(stage);
 	assert_int_equal(stage->packets, 1);
 	assert_int_equal(stage->overs, 1);
-	assert_int_equal(stage->over.kind, ERROR_NONE);
+	assert_int_equal(stage->over.kind, RLMD_ERROR_NONE);
 }
 
 int main(void)

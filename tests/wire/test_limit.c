@@ -13,7 +13,7 @@
 #include "base/json.h"
 
 static bool within(enum message_type type, const char *json, size_t first, size_t second,
-		   struct error *err)
+		   struct rlmd_error *err)
 {
 	size_t sizes[] = {first, second};
 	struct packet packet = {.message = json_loads(json, 0, NULL), .sizes = sizes};
@@ -40,12 +40,12 @@ static void test_texts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-		struct error err = {0};
+		struct rlmd_error err = {0};
 
 		snprintf(json, sizeof json, "{\"%s\":0}", texts[i].key);
 		assert_true(within(texts[i].type, json, texts[i].max, 0, &err));
 		assert_false(within(texts[i].type, json, texts[i].max + 1, 0, &err));
-		assert_int_equal(err.kind, ERROR_WORKER);
+		assert_int_equal(err.kind, RLMD_ERROR_WORKER);
 		assert_non_null(strstr(err.text, texts[i].key));
 	}
 }
@@ -55,7 +55,7 @@ static void test_inline(void **state)
 {
 	char json[10200] = "{\"stdout\":\"";
 	size_t head = strlen(json);
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	memset(json + head, 'x', 10097);
@@ -70,7 +70,7 @@ static void test_prompts(void **state)
 {
 	const char *query = "{\"prompts\":[\"abc\",1,0]}";
 	const char *tasks = "{\"tasks\":[\"abc\",0],\"contexts\":[null,1]}";
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	assert_true(within(MESSAGE_LLM_QUERY, query, PROMPTS_MAX - 13, 10, &err));

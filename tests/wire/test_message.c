@@ -13,7 +13,7 @@
 
 /* Checks JSON said by `from` in `state`, with `attachments` empty attachments. */
 static bool check(const char *json, enum message_sender from, enum worker_state state,
-		  size_t attachments, struct error *err)
+		  size_t attachments, struct rlmd_error *err)
 {
 	struct memfile *files[4] = {NULL};
 	struct packet packet = {.attachments = files, .attachment_count = attachments};
@@ -32,10 +32,10 @@ static bool check(const char *json, enum message_sender from, enum worker_state 
 
 static bool worker_may(const char *json, enum worker_state state)
 {
-	struct error err = {0};
+	struct rlmd_error err = {0};
 	bool good = check(json, MESSAGE_FROM_WORKER, state, 0, &err);
 
-	assert_int_equal(err.kind, good ? ERROR_NONE : ERROR_WORKER);
+	assert_int_equal(err.kind, good ? RLMD_ERROR_NONE : RLMD_ERROR_WORKER);
 	return good;
 }
 
@@ -51,7 +51,7 @@ static bool worker_may(const char *json, enum worker_state state)
 /* Each message is legal in exactly the states that its row names, and from its side only. */
 static void test_states(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	assert_true(worker_may(DONE("\"\""), WORKER_BUSY));
@@ -69,7 +69,7 @@ static void test_states(void **state)
 /* A type that is missing, no string, or unknown is refused, and named where it can be. */
 static void test_type(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	assert_false(worker_may("{}", WORKER_BUSY));
@@ -144,7 +144,7 @@ static void test_arrays(void **state)
 /* Every attachment is named by exactly one TEXT; no index points outside. */
 static void test_attachments(void **state)
 {
-	struct error err;
+	struct rlmd_error err;
 
 	(void)state;
 	assert_true(check(DONE("0"), MESSAGE_FROM_WORKER, WORKER_BUSY, 1, &err));

@@ -1,0 +1,6 @@
+#include <rlmd/rlmd.h>
+
+const char *rlmd_version(void)
+{
+	return RLMD_VERSION;
+}
