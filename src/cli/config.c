@@ -134,13 +134,15 @@ bool config_given(const struct config *config, enum option_id id)
 
 /* --- arguments ------------------------------------------------------------- */
 
-static void fill_options(struct option *options, char *letters)
+static void fill_options(enum command_id command, struct option *options, char *letters)
 {
 	*letters++ = ':';
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		const struct option_row *row = &option_table[i];
 
-		options[i] = (struct option){
+		if (!option_is_of((enum option_id)i, command))
+			continue;
+		*options++ = (struct option){
 			.name = row->name,
 			.has_arg = row->argument                   ? required_argument
 				   : row->type == OPTION_IS_SWITCH ? optional_argument
@@ -153,29 +155,31 @@ static void fill_options(struct option *options, char *letters)
 				*letters++ = ':';
 		}
 	}
-	options[OPTION_COUNT] = (struct option){0};
+	*options = (struct option){0};
 	*letters = '\0';
 }
 
-static enum option_id option_of(int code)
+/* What getopt_long() found, by the letter or by the name. */
+static enum option_id option_of(enum command_id command, int code)
 {
 	if (code >= LONG_OPTION)
 		return (enum option_id)(code - LONG_OPTION);
 	for (size_t i = 0; i < OPTION_COUNT; i++)
-		if (option_table[i].letter == code)
+		if (option_table[i].letter == code && option_is_of((enum option_id)i, command))
 			return (enum option_id)i;
 	return OPTION_COUNT;
 }
 
 /* Whether several options begin like that; the error lists them. */
-static bool ambiguous_option(const char *name, struct rlmd_error *err)
+static bool ambiguous_option(enum command_id command, const char *name, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *candidates = evbuffer_new();
 	auto_free char *list = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < OPTION_COUNT; i++)
-		if (!strncmp(option_table[i].name, name, strlen(name)))
+		if (option_is_of((enum option_id)i, command) &&
+		    !strncmp(option_table[i].name, name, strlen(name)))
 			evbuffer_add_printf(candidates, "%s--%s", count++ ? ", " : "",
 					    option_table[i].name);
 	list = text_drain(candidates, NULL);
@@ -184,41 +188,55 @@ static bool ambiguous_option(const char *name, struct rlmd_error *err)
 	return count > 1;
 }
 
+/* Whether the option, which the command lacks, is one of others; OPTION_COUNT is none. */
+static bool foreign_option(enum command_id command, enum option_id id, struct rlmd_error *err)
+{
+	return id < OPTION_COUNT && !error_set(err, RLMD_ERROR_USAGE, "%s has no use for --%s",
+					       command_table[command].name, option_table[id].name);
+}
+
+static bool unknown_letter(enum command_id command, char letter, struct rlmd_error *err)
+{
+	return !foreign_option(command, option_of(COMMAND_ANY, letter), err) &&
+	       error_set(err, RLMD_ERROR_USAGE, "there is no option -%c", letter);
+}
+
 /* getopt_long() says only that something is wrong; what it is stands in the arguments. */
-static bool unknown_option(char **argv, struct rlmd_error *err)
+static bool unknown_option(enum command_id command, char **argv, struct rlmd_error *err)
 {
 	const char *word = argv[optind - 1];
 	char name[NAME_TEXT];
 	const char *near;
 
 	if (optopt && optopt < LONG_OPTION)
-		return error_set(err, RLMD_ERROR_USAGE, "there is no option -%c", optopt);
+		return unknown_letter(command, (char)optopt, err);
 	if (optopt)
 		return error_set(err, RLMD_ERROR_USAGE, "--%s takes no value",
 				 option_table[optopt - LONG_OPTION].name);
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	if (ambiguous_option(name, err))
+	if (foreign_option(command, option_find(COMMAND_ANY, name), err) ||
+	    ambiguous_option(command, name, err))
 		return false;
-	near = option_nearest_name(name);
+	near = option_nearest_name(command, name);
 	return error_set(err, RLMD_ERROR_USAGE, "there is no option --%s%s%s%s", name,
 			 near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
-bool config_arguments(struct config *config, int argc, char **argv, int *ret_first,
-		      struct rlmd_error *err)
+bool config_arguments(struct config *config, enum command_id command, int argc, char **argv,
+		      int *ret_first, struct rlmd_error *err)
 {
 	struct option options[OPTION_COUNT + 1];
 	char letters[2 * OPTION_COUNT + 2];
 	int code;
 
-	fill_options(options, letters);
+	fill_options(command, options, letters);
 	opterr = 0;
 	optind = 0; /* start anew, with glibc's own state too */
 	while ((code = getopt_long(argc, argv, letters, options, NULL)) != -1) {
-		enum option_id id = option_of(code == ':' ? optopt : code);
+		enum option_id id = option_of(command, code == ':' ? optopt : code);
 
 		if (code == '?')
-			return unknown_option(argv, err);
+			return unknown_option(command, argv, err);
 		if (code == ':')
 			return error_set(err, RLMD_ERROR_USAGE, "--%s needs a value: %s",
 					 option_table[id].name, option_table[id].argument);
@@ -370,7 +388,7 @@ static char *read_line(char *line, int size, void *stream)
 static bool use_setting(struct reading *reading, const char *section, const char *name,
 			const char *value)
 {
-	enum option_id id = option_find(name);
+	enum option_id id = option_find(COMMAND_ANY, name);
 	const char *near;
 
 	if (*section && strcmp(section, "exec"))
@@ -383,7 +401,7 @@ static bool use_setting(struct reading *reading, const char *section, const char
 	if (id < OPTION_COUNT)
 		return error_set(&reading->error, RLMD_ERROR_USAGE,
 				 "'%s' can stand on the command line only", name);
-	near = option_nearest_name(name);
+	near = option_nearest_name(COMMAND_ANY, name);
 	return error_set(&reading->error, RLMD_ERROR_USAGE, "there is no setting '%s'%s%s%s", name,
 			 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }

@@ -54,10 +54,12 @@ void config_init(struct config *); /* the defaults */
 void config_done(struct config *);
 
 /*
- * The options of a command line; `ret_first` is the first argument that is none, after they were
- * moved to the end. RLMD_ERROR_USAGE says what is wrong with which.
+ * The options of a command's line; `ret_first` is the first argument that is none, after they were
+ * moved to the end. RLMD_ERROR_USAGE says what is wrong with which; an option that only other
+ * commands have is wrong.
  */
-bool config_arguments(struct config *, int argc, char **argv, int *ret_first, struct rlmd_error *);
+bool config_arguments(struct config *, enum command_id, int argc, char **argv, int *ret_first,
+		      struct rlmd_error *);
 
 /* RLMD_MODEL and the like: one variable for each setting. An empty one counts as unset. */
 bool config_environment(struct config *, struct rlmd_error *);

@@ -4,7 +4,6 @@
  * Nothing is concluded from what exists: workers are started as those of runs
  * are, attacked from inside, and only then is told which walls stood.
  */
-#include <event2/event.h>
 #include <rlmd/rlmd.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,15 +17,13 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/json.h"
-#include "base/loop.h"
 #include "cli/attack.h"
-#include "cli/commands.h"
-#include "cli/config.h"
+#include "cli/command.h"
 #include "cli/findings.h"
 #include "cli/isolation.h"
 #include "cli/print.h"
+#include "cli/session.h"
 #include "cli/subids.h"
-#include "cli/tell.h"
 #include "llm/probe.h"
 #include "sandbox/uids.h"
 
@@ -36,28 +33,13 @@ enum {
 };
 
 struct doctor {
-	struct config config;
-	struct event_base *base;   /* owned */
-	struct sandbox *sandbox;   /* owned; NULL: there can be none */
-	struct assault *assault;   /* owned */
-	struct probe *probe;       /* owned */
-	struct event *interrupted; /* owned */
-	int waiting;               /* for the end of the assault, and of the probe */
-	json_t *findings;          /* owned: what --json prints */
-	bool short_of_level;       /* --require asks for more */
+	struct session session;
+	struct assault *assault; /* owned */
+	struct probe *probe;     /* owned */
+	int waiting;             /* for the end of the assault, and of the probe */
+	json_t *findings;        /* owned: what --json prints */
+	bool short_of_level;     /* --require asks for more */
 };
-
-static const char usage[] =
-	"usage: rlmd doctor [OPTIONS]\n\n"
-	"Raises every wall that runs will have, attacks it from inside, and tells what stood,\n"
-	"what this machine lacks, and whether the provider answers. Exit status 0: every\n"
-	"guarantee can be kept; 7: not so.\n\n"
-	"  --json            the findings as one JSON object\n"
-	"  --policy          show what a worker may ask of the kernel, and why; try nothing\n"
-	"  --require LEVEL   find fault with less than L1, L2, L3 or L4\n"
-	"  --python, --preload, --worker-memory, --first-uid\n"
-	"  --provider, --model, --base-url, --key-file, --replay, --config\n"
-	"                    as in 'rlmd exec'\n";
 
 /* --- findings ---------------------------------------------------------------------- */
 
@@ -126,7 +108,7 @@ static void on_result(void *owner, const struct attack_result *result)
 static void answered(struct doctor *doctor)
 {
 	if (!--doctor->waiting)
-		event_base_loopbreak(doctor->base);
+		session_leave(&doctor->session);
 }
 
 static void on_assault_done(void *owner, const struct rlmd_error *err)
@@ -150,7 +132,7 @@ static void on_probe(void *owner, const struct probe_result *result)
 
 	json_object_set_new(doctor->findings, "provider",
 			    json_pack("{s:s, s:s?, s:b, s:b, s:i, s:o}", "name",
-				      doctor->config.provider, "url", result->url, "asked",
+				      doctor->session.config.provider, "url", result->url, "asked",
 				      result->asked, "answers", !result->error, "status",
 				      result->status, "message", json_from_text(text_of(message))));
 	answered(doctor);
@@ -158,13 +140,13 @@ static void on_probe(void *owner, const struct probe_result *result)
 
 static void find_isolation(struct doctor *doctor)
 {
-	json_auto_t *report = sandbox_report(doctor->sandbox);
+	json_auto_t *report = sandbox_report(doctor->session.sandbox);
 	struct rlmd_error err;
 
 	json_object_set(doctor->findings, "level", json_object_get(report, "level"));
 	json_object_set(doctor->findings, "mode", json_object_get(report, "mode"));
 	json_object_set_new(doctor->findings, "layers", findings_layers(report));
-	doctor->short_of_level = !isolation_suffices(report, doctor->config.require, &err);
+	doctor->short_of_level = !isolation_suffices(report, doctor->session.config.require, &err);
 	if (doctor->short_of_level)
 		find_problem(doctor, "%s", err.text);
 }
@@ -174,7 +156,7 @@ static void find_clashes(struct doctor *doctor)
 {
 	struct uids uids = {0};
 
-	uids_begin(&uids, (uint32_t)doctor->config.first_uid);
+	uids_begin(&uids, (uint32_t)doctor->session.config.first_uid);
 	if (!geteuid())
 		subids_check_all(uids.first, UIDS_COUNT,
 				 json_object_get(doctor->findings, "warnings"));
@@ -185,63 +167,63 @@ static void find_clashes(struct doctor *doctor)
 static void start_assault(struct doctor *doctor)
 {
 	static const struct assault_events events = {on_python, on_result, on_assault_done};
+	struct session *session = &doctor->session;
 	struct rlmd_error err;
 
-	doctor->sandbox = isolation_open(doctor->base, &doctor->config, &err);
-	if (!doctor->sandbox && interrupt_count())
-		return; /* which is why */
-	if (!doctor->sandbox) {
-		find_problem(doctor, "no worker: %s", err.text);
+	if (!session_open_sandbox(session, true, &err)) {
+		if (!session->signal)
+			find_problem(doctor, "no worker: %s", err.text);
 		return;
 	}
 	doctor->waiting++;
-	doctor->assault = assault_start(doctor->base, doctor->sandbox,
-					(size_t)doctor->config.worker_memory, &events, doctor);
+	doctor->assault = assault_start(session->base, session->sandbox,
+					(size_t)session->config.worker_memory, &events, doctor);
 }
 
 static void start_probe(struct doctor *doctor)
 {
-	struct llm_config config = {
-		.provider = doctor->config.provider,
-		.model = doctor->config.model,
-		.base_url = doctor->config.base_url,
-		.key_file = doctor->config.key_file,
-		.replay_dir = doctor->config.replay,
+	const struct config *config = &doctor->session.config;
+	struct llm_config settings = {
+		.provider = config->provider,
+		.model = config->model,
+		.base_url = config->base_url,
+		.key_file = config->key_file,
+		.replay_dir = config->replay,
 	};
 
 	doctor->waiting++;
-	doctor->probe = probe_start(doctor->base, &config, PROBE_MS, on_probe, doctor);
+	doctor->probe = probe_start(doctor->session.base, &settings, PROBE_MS, on_probe, doctor);
 }
 
-static void on_signal(evutil_socket_t fd, short what, void *owner)
+static void on_interrupt(void *owner)
 {
 	struct doctor *doctor = owner;
 
-	(void)fd;
-	(void)what;
-	event_base_loopbreak(doctor->base);
+	session_leave(&doctor->session);
 }
 
 /* The loop is not so much as entered where a signal came before it. */
 static void await_end(struct doctor *doctor)
 {
-	doctor->interrupted = event_new(doctor->base, interrupt_fd(), EV_READ, on_signal, doctor);
-	event_add(doctor->interrupted, NULL);
-	if (!interrupt_count())
-		event_base_dispatch(doctor->base);
-	if (interrupt_count())
+	struct session *session = &doctor->session;
+	const struct session_work work = {.interrupt = on_interrupt, .owner = doctor};
+	struct rlmd_error err;
+
+	if (session_check_signals(session, &err) && doctor->waiting)
+		session_wait(session, &work, &err);
+	if (session->signal)
 		find_problem(doctor, "stopped by SIG%s before everything was tried",
-			     sigabbrev_np(interrupt_signal()));
+			     sigabbrev_np(session->signal));
 }
 
 /* Keys leave the environment first, as before a run; something else is left there to be found. */
 static bool examine(struct doctor *doctor)
 {
+	struct rlmd_error err;
 	bool fine;
 
-	doctor->base = loop_new();
-	if (!doctor->base) {
-		find_problem(doctor, "no worker: cannot make an event loop");
+	if (!session_open_loop(&doctor->session, &err)) {
+		find_problem(doctor, "no worker: %s", err.text);
 		return false;
 	}
 	start_probe(doctor);
@@ -258,29 +240,18 @@ static bool examine(struct doctor *doctor)
 
 /* What was started is gone before anything is printed, which may take as long as its reader likes.
  */
-static void close_all(struct doctor *doctor)
+static void stop(struct doctor *doctor)
 {
 	assault_free(take_pointer(&doctor->assault));
 	probe_free(take_pointer(&doctor->probe));
-	sandbox_free(take_pointer(&doctor->sandbox));
-	if (doctor->interrupted)
-		event_free(take_pointer(&doctor->interrupted));
-	if (doctor->base)
-		event_base_free(take_pointer(&doctor->base));
-}
-
-static void stop(struct doctor *doctor)
-{
-	close_all(doctor);
-	json_decref(doctor->findings);
-	config_done(&doctor->config);
+	session_close(&doctor->session);
 }
 
 static int print_findings(struct doctor *doctor)
 {
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 
-	if (doctor->config.json)
+	if (doctor->session.config.json)
 		return print_json(doctor->findings);
 	findings_format(doctor->findings, doctor->short_of_level, out);
 	return print_text(text_in(out));
@@ -289,7 +260,7 @@ static int print_findings(struct doctor *doctor)
 static int show_policy(const struct doctor *doctor)
 {
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	json_auto_t *policy = doctor->config.json ? findings_policy() : NULL;
+	json_auto_t *policy = doctor->session.config.json ? findings_policy() : NULL;
 
 	if (policy)
 		return print_json(policy);
@@ -299,104 +270,46 @@ static int show_policy(const struct doctor *doctor)
 
 /* --- the command line ------------------------------------------------------------------ */
 
-/* The one option that no other command has. */
-static bool take_policy(int *argc, char **argv)
+static int run(struct doctor *doctor)
 {
-	int kept = 1;
-
-	for (int i = 1; i < *argc; i++)
-		if (strcmp(argv[i], "--policy") != 0)
-			argv[kept++] = argv[i];
-	if (kept == *argc)
-		return false;
-	argv[kept] = NULL;
-	*argc = kept;
-	return true;
-}
-
-static bool check_options(const struct config *config, struct rlmd_error *err)
-{
-	static const enum option_id known[] = {
-		OPTION_provider,  OPTION_model,   OPTION_base_url,      OPTION_key_file,
-		OPTION_python,    OPTION_preload, OPTION_worker_memory, OPTION_require,
-		OPTION_json,      OPTION_config,  OPTION_replay,        OPTION_help,
-		OPTION_first_uid,
-	};
-
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		bool allowed = config->layers[i] != CONFIG_ARGUMENT;
-
-		for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
-			allowed = allowed || known[k] == (enum option_id)i;
-		if (!allowed)
-			return error_set(err, RLMD_ERROR_USAGE, "doctor has no use for --%s",
-					 option_table[i].name);
-	}
-	return true;
-}
-
-static bool read_settings(struct doctor *doctor, int argc, char **argv, struct rlmd_error *err)
-{
-	struct config *config = &doctor->config;
-	int first;
-
-	if (!config_arguments(config, argc, argv, &first, err) || !check_options(config, err))
-		return false;
-	if (first < argc)
-		return error_set(err, RLMD_ERROR_USAGE, "doctor takes no argument: '%s'",
-				 argv[first]);
-	if (config->help)
-		return true;
-	if (!config_environment(config, err) || !config_files(config, err))
-		return false;
-	if (!config->provider)
-		config->provider = xstrdup(llm_default_provider());
-	if (config->worker_memory > MEMORY_MAX)
-		config->worker_memory = MEMORY_MAX;
-	return true;
-}
-
-static void warn_of_environment(void)
-{
-	json_auto_t *strays = config_stray_environment();
-	const json_t *stray;
-	size_t i;
-
-	json_array_foreach (strays, i, stray)
-		tell_warning("%s", json_string_value(stray));
-}
-
-static int run(struct doctor *doctor, int argc, char **argv)
-{
-	bool policy = take_policy(&argc, argv), fine;
-	struct rlmd_error err;
+	struct session *session = &doctor->session;
+	bool fine;
 	int status;
 
-	if (!read_settings(doctor, argc, argv, &err)) {
-		tell_error("%s; see 'rlmd doctor --help'", err.text);
-		return rlmd_error_exit_status(err.kind);
-	}
-	if (doctor->config.help)
-		return print_text(text_of(usage));
-	warn_of_environment();
-	if (policy)
+	session_note(session, NULL);
+	if (session->config.policy)
 		return show_policy(doctor);
+	if (session->config.worker_memory > MEMORY_MAX)
+		session->config.worker_memory = MEMORY_MAX;
 	begin_findings(doctor);
 	fine = examine(doctor);
-	close_all(doctor);
+	stop(doctor);
 	status = print_findings(doctor);
 	if (interrupt_count())
 		return 128 + interrupt_signal();
 	return fine || status ? status : rlmd_error_exit_status(RLMD_ERROR_SANDBOX);
 }
 
-int cmd_doctor(int argc, char **argv)
+static int start(struct doctor *doctor, int argc, char **argv)
+{
+	struct rlmd_error err;
+	int first, status;
+
+	if (!session_begin(&doctor->session, COMMAND_DOCTOR, argc, argv, &first, &status))
+		return status;
+	if (first == argc)
+		return run(doctor);
+	error_set(&err, RLMD_ERROR_USAGE, "doctor takes no argument: '%s'", argv[first]);
+	return command_refuse(COMMAND_DOCTOR, &err);
+}
+
+int command_doctor(int argc, char **argv)
 {
 	struct doctor doctor = {0};
-	int status;
+	int status = start(&doctor, argc, argv);
 
-	config_init(&doctor.config);
-	status = run(&doctor, argc, argv);
 	stop(&doctor);
+	session_done(&doctor.session);
+	json_decref(doctor.findings);
 	return status;
 }

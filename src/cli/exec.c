@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/dry_run.h"
 #include "cli/input.h"
 #include "cli/session.h"
@@ -126,7 +126,7 @@ static bool answer_task(struct exec *exec, struct rlmd_error *err)
 		.owner = exec,
 	};
 
-	if (!session_open_sandbox(session, err))
+	if (!session_open_sandbox(session, false, err))
 		return false;
 	exec->engine = engine_start(session->base, session->sandbox, session->llm,
 				    &session->settings, task_of(exec), &exec->input.context,
@@ -243,33 +243,21 @@ static int run(struct exec *exec)
 
 /* --- the command line --------------------------------------------------------------- */
 
-static const enum option_id foreign[] = {OPTION_metrics};
-
-static const struct session_command command = {
-	.name = "exec",
-	.arguments = "[OPTIONS] TASK",
-	.help = "usage: rlmd exec [OPTIONS] [--] TASK\n"
-		"       COMMAND | rlmd exec [OPTIONS] [--] TASK\n\n"
-		"Answers TASK about any amount of input. TASK '-' is read from standard input.\n",
-	.foreign = foreign,
-	.foreign_count = sizeof foreign / sizeof *foreign,
-};
-
 static int start(struct exec *exec, int argc, char **argv)
 {
 	struct session *session = &exec->session;
 	struct rlmd_error err;
 	int first, status;
 
-	if (!session_begin(session, &command, argc, argv, &first, &status))
+	if (!session_begin(session, COMMAND_EXEC, argc, argv, &first, &status))
 		return status;
 	if (!input_check_words(&session->config, argc - first, argv + first, &err))
-		return session_refuse(session, &err);
+		return command_refuse(COMMAND_EXEC, &err);
 	exec->word = argv[first];
 	return run(exec);
 }
 
-int cmd_exec(int argc, char **argv)
+int command_exec(int argc, char **argv)
 {
 	struct exec exec = {0};
 	int status = start(&exec, argc, argv);

@@ -14,24 +14,9 @@
 #include "base/cleanup.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "cli/commands.h"
-#include "cli/option.h"
+#include "cli/command.h"
 #include "cli/print.h"
 #include "cli/tell.h"
-
-static const struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *arguments;
-	const char *help;
-} commands[] = {
-	{"exec", cmd_exec, "[OPTIONS] TASK", "answer one task about any amount of input"},
-	{"plan", cmd_plan, "[OPTIONS] FILE", "carry out a plan of model calls and runs"},
-	{"trace", cmd_trace, "[OPTIONS] FILE", "show a run from its trace"},
-	{"doctor", cmd_doctor, "[OPTIONS]", "try what this machine can confine"},
-};
-
-enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /*
  * A closed descriptor would be given to the next file that is opened, and then be written to.
@@ -73,20 +58,17 @@ static int show_help(void)
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 
 	evbuffer_add_printf(out, "usage: rlmd COMMAND ...\n\n");
-	for (size_t i = 0; i < COMMANDS; i++)
-		evbuffer_add_printf(out, "  rlmd %-6s %-15s %s\n", commands[i].name,
-				    commands[i].arguments, commands[i].help);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		evbuffer_add_printf(out, "  rlmd %-6s %-15s %s\n", command_table[i].name,
+				    command_table[i].arguments, command_table[i].summary);
 	evbuffer_add_printf(out, "\n'rlmd help COMMAND' says more, and so does rlmd(1).\n");
 	return print_text(text_in(out));
 }
 
 static int unknown_command(const char *name)
 {
-	const char *names[COMMANDS], *near;
+	const char *near = command_nearest(name);
 
-	for (size_t i = 0; i < COMMANDS; i++)
-		names[i] = commands[i].name;
-	near = option_nearest(name, names, COMMANDS);
 	if (near)
 		tell_error("there is no command '%s'; did you mean '%s'?", name, near);
 	else
@@ -98,10 +80,9 @@ static int unknown_command(const char *name)
 
 static int run_command(int argc, char **argv)
 {
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (!strcmp(argv[0], commands[i].name))
-			return commands[i].run(argc, argv);
-	return unknown_command(argv[0]);
+	enum command_id id = command_find(argv[0]);
+
+	return id < COMMAND_COUNT ? command_table[id].run(argc, argv) : unknown_command(argv[0]);
 }
 
 /* `rlmd help COMMAND` is `rlmd COMMAND --help`. */

@@ -12,9 +12,17 @@ enum {
 	NAME_MAX_LENGTH = 32, /* longer words are like no name */
 };
 
+enum { /* the words of the table's column */
+#define COMMAND(name, id, ...) id = 1 << COMMAND_##id,
+#include "cli/commands.def"
+#undef COMMAND
+       ALL = (1 << COMMAND_COUNT) - 1,
+};
+
 const struct option_row option_table[OPTION_COUNT] = {
 #define GROUP(heading)
-#define OPTION(field, kind, where, short_name, long_name, takes, otherwise, low, high, text)       \
+#define OPTION(field, kind, where, whose, short_name, long_name, takes, otherwise, low, high,      \
+	       text)                                                                               \
 	[OPTION_##field] = {.name = long_name,                                                     \
 			    .argument = takes,                                                     \
 			    .standard = otherwise,                                                 \
@@ -23,17 +31,24 @@ const struct option_row option_table[OPTION_COUNT] = {
 			    .max = high,                                                           \
 			    .type = OPTION_IS_##kind,                                              \
 			    .scope = OPTION_##where,                                               \
+			    .commands = whose,                                                     \
 			    .letter = short_name},
 #include "cli/options.def"
 #undef OPTION
 #undef GROUP
 };
 
-enum option_id option_find(const char *name)
+bool option_is_of(enum option_id id, enum command_id command)
+{
+	return command == COMMAND_ANY || (option_table[id].commands & 1u << command);
+}
+
+enum option_id option_find(enum command_id command, const char *name)
 {
 	enum option_id id = 0;
 
-	while (id < OPTION_COUNT && strcmp(option_table[id].name, name))
+	while (id < OPTION_COUNT &&
+	       (!option_is_of(id, command) || strcmp(option_table[id].name, name)))
 		id++;
 	return id;
 }
@@ -84,13 +99,15 @@ const char *option_nearest(const char *name, const char *const *names, size_t co
 	return nearest;
 }
 
-const char *option_nearest_name(const char *name)
+const char *option_nearest_name(enum command_id command, const char *name)
 {
 	const char *names[OPTION_COUNT];
+	size_t count = 0;
 
 	for (size_t i = 0; i < OPTION_COUNT; i++)
-		names[i] = option_table[i].name;
-	return option_nearest(name, names, OPTION_COUNT);
+		if (option_is_of((enum option_id)i, command))
+			names[count++] = option_table[i].name;
+	return option_nearest(name, names, count);
 }
 
 /* Words from `column` on, broken before the last one that would not fit. */
@@ -133,22 +150,14 @@ static void add_option(struct evbuffer *out, const struct option_row *row)
 	add_words(out, right, HELP_COLUMN);
 }
 
-bool option_is_in(enum option_id id, const enum option_id *ids, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
-}
-
-void option_help(struct evbuffer *out, const enum option_id *foreign, size_t foreign_count)
+void option_help(struct evbuffer *out, enum command_id command)
 {
 	const char *heading = NULL;
 
 /* A group none of whose options is shown has no heading. */
 #define GROUP(name) heading = name;
 #define OPTION(field, ...)                                                                         \
-	if (!option_is_in(OPTION_##field, foreign, foreign_count)) {                               \
+	if (option_is_of(OPTION_##field, command)) {                                               \
 		if (heading)                                                                       \
 			evbuffer_add_printf(out, "\n%s:\n", heading);                              \
 		heading = NULL;                                                                    \

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/command.h"
+
 struct evbuffer;
 
 enum option_id {
@@ -45,20 +47,21 @@ struct option_row {
 	int64_t min, max;
 	enum option_type type;
 	enum option_scope scope;
-	char letter; /* 0: none */
+	unsigned commands; /* a bit of each that has it, 1u << COMMAND_... */
+	char letter;       /* 0: none */
 };
 
 extern const struct option_row option_table[OPTION_COUNT];
 
-/* The option of that name, or OPTION_COUNT. */
-enum option_id option_find(const char *name);
+/* Whether the command has the option. In all of these COMMAND_ANY has every option. */
+bool option_is_of(enum option_id, enum command_id);
+
+/* The command's option of that name, or OPTION_COUNT. */
+enum option_id option_find(enum command_id, const char *name);
 
 /* The name among `names` that is most like `name`, or NULL where none is near; lent. */
 const char *option_nearest(const char *name, const char *const *names, size_t count);
-const char *option_nearest_name(const char *name);
+const char *option_nearest_name(enum command_id, const char *name);
 
-/* The table as --help shows it, in 80 columns, without the `foreign` ones. */
-void option_help(struct evbuffer *, const enum option_id *foreign, size_t foreign_count);
-
-/* Whether it is one of these. */
-bool option_is_in(enum option_id, const enum option_id *ids, size_t count);
+/* The command's options as --help shows them, in 80 columns. */
+void option_help(struct evbuffer *, enum command_id);

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/input.h"
 #include "cli/plan_result.h"
 #include "cli/rehearsal.h"
@@ -185,7 +185,7 @@ static bool carry_out(struct plan *plan, struct rlmd_error *err)
 		.owner = plan,
 	};
 
-	if (has_runs(plan) && !session_open_sandbox(session, err))
+	if (has_runs(plan) && !session_open_sandbox(session, false, err))
 		return false;
 	plan->run = plan_run_start(session->base, session->sandbox, session->llm,
 				   &session->settings, plan->file, on_event, on_done, plan);
@@ -269,23 +269,6 @@ static int run(struct plan *plan, const char *path)
 
 /* --- the command line --------------------------------------------------------------- */
 
-static const enum option_id foreign[] = {
-	OPTION_contexts,
-	OPTION_task_file,
-	OPTION_strict,
-	OPTION_grace,
-};
-
-static const struct session_command command = {
-	.name = "plan",
-	.arguments = "[OPTIONS] FILE",
-	.help = "usage: rlmd plan [OPTIONS] [--] FILE\n\n"
-		"Carries out the plan in FILE, or on standard input ('-'), and prints what became "
-		"of\nits operations as JSON.\n",
-	.foreign = foreign,
-	.foreign_count = sizeof foreign / sizeof *foreign,
-};
-
 static bool check_words(int count, char *const *words, struct rlmd_error *err)
 {
 	if (count == 1)
@@ -302,14 +285,14 @@ static int start(struct plan *plan, int argc, char **argv)
 	struct rlmd_error err;
 	int first, status;
 
-	if (!session_begin(session, &command, argc, argv, &first, &status))
+	if (!session_begin(session, COMMAND_PLAN, argc, argv, &first, &status))
 		return status;
 	if (!check_words(argc - first, argv + first, &err))
-		return session_refuse(session, &err);
+		return command_refuse(COMMAND_PLAN, &err);
 	return run(plan, argv[first]);
 }
 
-int cmd_plan(int argc, char **argv)
+int command_plan(int argc, char **argv)
 {
 	struct plan plan = {0};
 	int status = start(&plan, argc, argv);

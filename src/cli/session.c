@@ -23,41 +23,6 @@ enum {
 
 /* --- begin ---------------------------------------------------------------------- */
 
-static int show_help(const struct session_command *command)
-{
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-
-	evbuffer_add_printf(out, "%s", command->help);
-	option_help(out, command->foreign, command->foreign_count);
-	return print_text(text_in(out));
-}
-
-int session_refuse(const struct session *session, const struct rlmd_error *err)
-{
-	const struct session_command *command = session->command;
-
-	tell_error("%s", err->text);
-	if (err->kind == RLMD_ERROR_USAGE)
-		fprintf(stderr, "usage: rlmd %s %s; 'rlmd %s --help' lists the options\n",
-			command->name, command->arguments, command->name);
-	return rlmd_error_exit_status(err->kind);
-}
-
-/* Settings that belong to another command may stand in files and in the environment. */
-static bool check_options(const struct session *session, struct rlmd_error *err)
-{
-	const struct session_command *command = session->command;
-
-	for (size_t i = 0; i < command->foreign_count; i++) {
-		enum option_id id = command->foreign[i];
-
-		if (session->config.layers[id] == CONFIG_ARGUMENT)
-			return error_set(err, RLMD_ERROR_USAGE, "%s has no use for --%s",
-					 command->name, option_table[id].name);
-	}
-	return true;
-}
-
 static void use_settings(struct session *session)
 {
 	const struct config *config = &session->config;
@@ -93,7 +58,7 @@ static bool open_prompts(struct session *session, struct rlmd_error *err)
 {
 	const char *name = session->config.prompt;
 
-	if (!name)
+	if (!name || !option_is_of(OPTION_prompt, session->command))
 		return true;
 	session->prompts = prompt_set_open(name, err);
 	return session->prompts || error_context(err, "--prompt");
@@ -105,8 +70,7 @@ static bool read_settings(struct session *session, struct rlmd_error *err)
 	json_auto_t *strays = config_stray_environment();
 
 	json_array_extend(session->notes, strays);
-	if (!check_options(session, err) || !config_environment(config, err) ||
-	    !config_files(config, err))
+	if (!config_environment(config, err) || !config_files(config, err))
 		return false;
 	if (!config->provider)
 		config->provider = xstrdup(llm_default_provider());
@@ -123,25 +87,18 @@ static bool read_settings(struct session *session, struct rlmd_error *err)
 	return true;
 }
 
-bool session_begin(struct session *session, const struct session_command *command, int argc,
-		   char **argv, int *ret_first, int *ret_status)
+bool session_begin(struct session *session, enum command_id command, int argc, char **argv,
+		   int *ret_first, int *ret_status)
 {
-	struct config *config = &session->config;
 	struct rlmd_error err;
 
 	session->command = command;
 	session->notes = json_array();
-	config_init(config);
-	if (!config_arguments(config, argc, argv, ret_first, &err))
-		*ret_status = session_refuse(session, &err);
-	else if (config->help)
-		*ret_status = show_help(command);
-	else if (config->version)
-		*ret_status = print_version();
-	else if (!read_settings(session, &err))
-		*ret_status = session_refuse(session, &err);
-	else
+	if (!command_begin(command, &session->config, argc, argv, ret_first, ret_status))
+		return false;
+	if (read_settings(session, &err))
 		return true;
+	*ret_status = command_refuse(command, &err);
 	return false;
 }
 
@@ -235,12 +192,16 @@ static bool check_prices(struct session *session, struct rlmd_error *err)
 	       session_check_price(session, subcall, err) && check_free(session, root, err);
 }
 
-bool session_open(struct session *session, struct rlmd_error *err)
+bool session_open_loop(struct session *session, struct rlmd_error *err)
 {
 	session->base = loop_new();
-	if (!session->base)
-		return error_set(err, RLMD_ERROR_INTERNAL, "cannot make an event loop");
-	return open_llm(session, err) && check_prices(session, err);
+	return session->base || error_set(err, RLMD_ERROR_INTERNAL, "cannot make an event loop");
+}
+
+bool session_open(struct session *session, struct rlmd_error *err)
+{
+	return session_open_loop(session, err) && open_llm(session, err) &&
+	       check_prices(session, err);
 }
 
 bool session_check_signals(struct session *session, struct rlmd_error *err)
@@ -263,7 +224,7 @@ bool session_spend_time(struct session *session, struct rlmd_error *err)
 			 "reading the input took all of the %s that --max-time allows", allowed);
 }
 
-bool session_open_sandbox(struct session *session, struct rlmd_error *err)
+bool session_open_sandbox(struct session *session, bool any, struct rlmd_error *err)
 {
 	json_auto_t *report = NULL;
 	struct rlmd_error reason;
@@ -273,6 +234,8 @@ bool session_open_sandbox(struct session *session, struct rlmd_error *err)
 	progress_end();
 	if (!session_check_signals(session, err) || !session->sandbox)
 		return false;
+	if (any)
+		return true;
 	report = sandbox_report(session->sandbox);
 	return isolation_suffices(report, session->config.require, &reason) ||
 	       error_set(err, reason.kind,
@@ -310,7 +273,8 @@ static void on_signal(evutil_socket_t fd, short what, void *owner)
 	if (session->signal)
 		return;
 	session->signal = interrupt_signal();
-	tell("%s", session->work->interrupted);
+	if (session->work->interrupted)
+		tell("%s", session->work->interrupted);
 	session->work->interrupt(session->work->owner);
 }
 
@@ -339,7 +303,8 @@ bool session_wait(struct session *session, const struct session_work *work, stru
 	struct status_options options = status_options(session);
 
 	session->work = work;
-	session->status = status_new(session->base, &options, work->status, work->owner);
+	if (work->status)
+		session->status = status_new(session->base, &options, work->status, work->owner);
 	hear_signals(session);
 	if (!session->broken.kind)
 		event_base_dispatch(session->base);

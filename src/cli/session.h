@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "cli/command.h"
 #include "cli/config.h"
 #include "cli/input.h"
 #include "cli/output.h"
@@ -23,27 +24,18 @@
 #include "engine/engine.h"
 #include "engine/prompt_set.h"
 
-/* A command, as its help tells it. All static. */
-struct session_command {
-	const char *name;              /* "exec" */
-	const char *arguments;         /* "[OPTIONS] TASK" */
-	const char *help;              /* stands above the options */
-	const enum option_id *foreign; /* options that it has no use for */
-	size_t foreign_count;
-};
-
 /* The work that a session waits for. */
 struct session_work {
 	void (*interrupt)(void *owner); /* the first signal came: the work has to end soon */
-	const char *interrupted;        /* static: what the user is told then */
-	status_source_fn *status;
-	void *owner; /* lent */
+	const char *interrupted;        /* static: what the user is told then; NULL: nothing */
+	status_source_fn *status;       /* NULL: there is no live line */
+	void *owner;                    /* lent */
 };
 
 /* Zero before session_begin(); a command reads it, and changes only the settings. */
 struct session {
-	const struct session_command *command; /* lent */
-	const struct session_work *work;       /* lent while it is waited for, else NULL */
+	enum command_id command;
+	const struct session_work *work; /* lent while it is waited for, else NULL */
 	struct config config;
 	struct input_time time;           /* since session_begin() */
 	const struct prompt_set *prompts; /* owned; NULL: by model */
@@ -64,14 +56,13 @@ struct session {
  * The settings; `ret_first` is the first argument that is no option. False: there is nothing more
  * to do (help, a version, something wrong), and `ret_status` is the command's exit status.
  */
-bool session_begin(struct session *, const struct session_command *, int argc, char **argv,
-		   int *ret_first, int *ret_status);
-
-/* Says what is wrong with the command line or the input; returns the exit status. */
-int session_refuse(const struct session *, const struct rlmd_error *);
+bool session_begin(struct session *, enum command_id, int argc, char **argv, int *ret_first,
+		   int *ret_status);
 
 /* A result that is always an object is no OUTPUT_ANSWER. */
 bool session_open_output(struct session *, enum output_form otherwise, struct rlmd_error *);
+
+bool session_open_loop(struct session *, struct rlmd_error *);
 
 /* The loop and the model, which has to have a price where a limit on the cost was asked for. */
 bool session_open(struct session *, struct rlmd_error *);
@@ -79,8 +70,9 @@ bool session_open(struct session *, struct rlmd_error *);
 /* Likewise of one more model that will be asked. */
 bool session_check_price(struct session *, const char *model, struct rlmd_error *);
 
-/* RLMD_ERROR_CANCELLED where a signal came meanwhile. */
-bool session_open_sandbox(struct session *, struct rlmd_error *);
+/* RLMD_ERROR_CANCELLED where a signal came meanwhile; RLMD_ERROR_SANDBOX also where it is less than
+ * --require asks for, unless `any` will do. */
+bool session_open_sandbox(struct session *, bool any, struct rlmd_error *);
 
 /* The input is there: what remains of the time is the work's. RLMD_ERROR_BUDGET where that is none.
  */

@@ -2,7 +2,6 @@
  * rlmd trace: the tree of a run, put together again from its trace file.
  */
 #include <event2/buffer.h>
-#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,64 +10,12 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/text.h"
-#include "cli/commands.h"
+#include "cli/command.h"
+#include "cli/config.h"
 #include "cli/print.h"
 #include "cli/tell.h"
 #include "cli/trace_view.h"
 #include "engine/tree.h"
-
-static const char usage[] =
-	"usage: rlmd trace [OPTIONS] FILE\n\n"
-	"Shows the run that wrote FILE (rlmd exec --trace FILE), also where it was killed.\n"
-	"FILE '-' is standard input. Of several runs in one file it shows the last.\n\n"
-	"  -j, --json     its tree as JSON: what a pipe or a file gets by default\n"
-	"  -t, --text     turns, code, calls, costs and times as text: what a terminal gets\n"
-	"  -v, --verbose  whole texts, where --text shows the first lines\n"
-	"  -h, --help     show this\n";
-
-enum form { FORM_BY_OUTPUT, FORM_JSON, FORM_TEXT, FORM_HELP };
-
-struct options {
-	enum form form;
-	bool whole;
-	const char *path; /* lent by the arguments */
-};
-
-/* `options` is zero before it. */
-static bool read_options(int argc, char **argv, struct options *options, struct rlmd_error *err)
-{
-	static const struct option names[] = {{"json", no_argument, NULL, 'j'},
-					      {"text", no_argument, NULL, 't'},
-					      {"verbose", no_argument, NULL, 'v'},
-					      {"help", no_argument, NULL, 'h'},
-					      {0}};
-	int code;
-
-	opterr = 0;
-	optind = 0; /* start anew, with glibc's own state too */
-	while ((code = getopt_long(argc, argv, "jtvh", names, NULL)) != -1)
-		switch (code) {
-		case 'j':
-			options->form = FORM_JSON;
-			break;
-		case 't':
-			options->form = FORM_TEXT;
-			break;
-		case 'v':
-			options->whole = true;
-			break;
-		case 'h':
-			options->form = FORM_HELP;
-			return true;
-		default:
-			return error_set(err, RLMD_ERROR_USAGE, "trace has no option '%s'",
-					 argv[optind - 1]);
-		}
-	if (argc - optind != 1)
-		return error_set(err, RLMD_ERROR_USAGE, "trace needs one FILE");
-	options->path = argv[optind];
-	return true;
-}
 
 static json_t *tree_from_stdin(struct rlmd_error *err)
 {
@@ -89,35 +36,47 @@ static json_t *tree_from_stdin(struct rlmd_error *err)
 	return NULL;
 }
 
-static int show(const json_t *tree, const struct options *options)
+static int show(const json_t *tree, const struct config *config)
 {
 	auto_evbuffer struct evbuffer *out = NULL;
 
-	if (options->form == FORM_JSON ||
-	    (options->form == FORM_BY_OUTPUT && !isatty(STDOUT_FILENO)))
+	if (config->tree_json || (!config->tree_text && !isatty(STDOUT_FILENO)))
 		return print_json(tree);
 	out = evbuffer_new();
-	trace_view_write(tree, options->whole, out);
+	trace_view_write(tree, config->tree_whole, out);
 	return print_text(text_in(out));
 }
 
-int cmd_trace(int argc, char **argv)
+static bool check(const struct config *config, int words, struct rlmd_error *err)
 {
-	struct options options = {0};
+	if (config->tree_json && config->tree_text)
+		return error_set(err, RLMD_ERROR_USAGE, "--json and --text exclude each other");
+	return words == 1 || error_set(err, RLMD_ERROR_USAGE, "trace needs one FILE");
+}
+
+/* No settings are read: what was traced can be looked at whatever they are. */
+static int run(struct config *config, int argc, char **argv)
+{
 	json_auto_t *tree = NULL;
 	struct rlmd_error err;
+	int first, status;
 
-	if (!read_options(argc, argv, &options, &err)) {
-		tell_error("%s; see 'rlmd help trace'", err.text);
-		return rlmd_error_exit_status(err.kind);
-	}
-	if (options.form == FORM_HELP)
-		return print_text(text_of(usage));
-	tree = strcmp(options.path, "-") ? tree_from_file(options.path, &err)
-					 : tree_from_stdin(&err);
-	if (!tree) {
-		tell_error("%s", err.text);
-		return rlmd_error_exit_status(err.kind);
-	}
-	return show(tree, &options);
+	if (!command_begin(COMMAND_TRACE, config, argc, argv, &first, &status))
+		return status;
+	if (!check(config, argc - first, &err))
+		return command_refuse(COMMAND_TRACE, &err);
+	tree = strcmp(argv[first], "-") ? tree_from_file(argv[first], &err) : tree_from_stdin(&err);
+	if (tree)
+		return show(tree, config);
+	tell_error("%s", err.text);
+	return rlmd_error_exit_status(err.kind);
+}
+
+int command_trace(int argc, char **argv)
+{
+	struct config config;
+	int status = run(&config, argc, argv);
+
+	config_done(&config);
+	return status;
 }

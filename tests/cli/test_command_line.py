@@ -379,6 +379,30 @@ class StatusTest(CommandLineTest):
         version = self.call("--version").stdout
         self.assertRegex(version, r"^rlmd \S+ \(prices of \d{4}-\d\d-\d\d\)\n$")
 
+    def test_options_belong_to_commands(self):
+        """What only others have is refused by its name, and no abbreviation names it."""
+        for arguments, told in (
+            (["doctor", "--p"], "--p may mean --provider, --python, --preload, --policy"),
+            (["plan", "--c", "x"], "--c may mean --color, --config\n"),
+            (["plan", "-c", "x", "p.json"], "plan has no use for --context"),
+            (["doctor", "--max-cost", "1"], "doctor has no use for --max-cost"),
+            (["trace", "--model", "x", "t.jsonl"], "trace has no use for --model"),
+            (["exec", "--policy", "task"], "exec has no use for --policy"),
+            (["trace", "--json", "--text", "t.jsonl"], "--json and --text exclude each other"),
+        ):
+            with self.subTest(arguments=arguments):
+                done = self.call(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn("error: " + told, done.stderr)
+                self.assertIn(f"'rlmd {arguments[0]} --help' lists the options", done.stderr)
+
+    def test_settings_of_other_commands(self):
+        """In files and in the environment they are nobody's mistake."""
+        config = self.write("rlmd.conf", "grace = 1s\nstrict = yes\nprompt = no-such-prompt\n")
+        self.environment["RLMD_MAX_COST"] = "1"
+        done = self.call("doctor", "--policy", "--json", "--config", config)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_a_key_names_its_provider(self):
         """Where nobody named one, and exactly one key is set."""
         def provider(*arguments, **environment):

@@ -41,14 +41,20 @@ static int leave(void **state)
 	return 0;
 }
 
-static bool parse(const char *const *arguments, int *ret_first, struct rlmd_error *err)
+static bool parse_for(enum command_id command, const char *const *arguments, int *ret_first,
+		      struct rlmd_error *err)
 {
-	char *argv[ARGUMENTS_MAX] = {(char *)"exec"};
+	char *argv[ARGUMENTS_MAX] = {(char *)command_table[command].name};
 	int argc = 1;
 
 	for (; arguments[argc - 1]; argc++)
 		argv[argc] = (char *)arguments[argc - 1];
-	return config_arguments(&config, argc, argv, ret_first, err);
+	return config_arguments(&config, command, argc, argv, ret_first, err);
+}
+
+static bool parse(const char *const *arguments, int *ret_first, struct rlmd_error *err)
+{
+	return parse_for(COMMAND_EXEC, arguments, ret_first, err);
 }
 
 #define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -62,15 +68,21 @@ static void assert_parses(const char *const *arguments)
 		fail_msg("%s", err.text);
 }
 
-static void assert_refused(const char *words, const char *const *arguments)
+static void assert_refused_by(enum command_id command, const char *words,
+			      const char *const *arguments)
 {
 	struct rlmd_error err;
 	int first;
 
-	assert_false(parse(arguments, &first, &err));
+	assert_false(parse_for(command, arguments, &first, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	if (!strstr(err.text, words))
 		fail_msg("'%s' is not in '%s'", words, err.text);
+}
+
+static void assert_refused(const char *words, const char *const *arguments)
+{
+	assert_refused_by(COMMAND_EXEC, words, arguments);
 }
 
 static char *write_config(const char *content)
@@ -254,6 +266,28 @@ static void test_zero(void **state)
 }
 
 /* What is not in the table is named, with what is near. */
+/* What other commands have is neither taken, nor thought of, nor suggested. */
+static void test_options_of_a_command(void **state)
+{
+	struct rlmd_error err;
+	int first;
+
+	(void)state;
+	assert_refused_by(COMMAND_DOCTOR, "--p may mean --provider, --python, --preload, --policy",
+			  ARGUMENTS("--p"));
+	assert_refused_by(COMMAND_PLAN, "--c may mean --color, --config", ARGUMENTS("--c", "x"));
+	assert_refused_by(COMMAND_PLAN, "plan has no use for --context", ARGUMENTS("-c", "x"));
+	assert_refused_by(COMMAND_PLAN, "plan has no use for --context", ARGUMENTS("--context=x"));
+	assert_refused_by(COMMAND_EXEC, "exec has no use for --metrics", ARGUMENTS("--metrics"));
+	assert_refused_by(COMMAND_TRACE, "there is no option --modle", ARGUMENTS("--modle"));
+	assert_refused_by(COMMAND_TRACE, "trace has no use for --model", ARGUMENTS("-m", "x"));
+	assert_false(parse_for(COMMAND_EXEC, ARGUMENTS("--met"), &first, &err));
+	assert_null(strstr(err.text, "--metrics"));
+	assert_true(parse_for(COMMAND_TRACE, ARGUMENTS("-jv", "--t"), &first, &err));
+	assert_true(config.tree_json && config.tree_whole && config.tree_text);
+	assert_int_equal(config.max_parallel, 4);
+}
+
 static void test_unknown_options(void **state)
 {
 	(void)state;
@@ -408,6 +442,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_scaled_counts, enter, leave),
 		cmocka_unit_test_setup_teardown(test_sampling, enter, leave),
 		cmocka_unit_test_setup_teardown(test_zero, enter, leave),
+		cmocka_unit_test_setup_teardown(test_options_of_a_command, enter, leave),
 		cmocka_unit_test_setup_teardown(test_unknown_options, enter, leave),
 		cmocka_unit_test_setup_teardown(test_precedence, enter, leave),
 		cmocka_unit_test_setup_teardown(test_environment, enter, leave),

@@ -12,19 +12,37 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* Every name and letter stands for one option only. */
+/* To each command every name and letter stands for one option only, in files every name does. */
 static void test_names_differ(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		assert_int_equal(option_find(option_table[i].name), i);
-		for (size_t j = 0; j < i; j++)
-			if (option_table[i].letter)
-				assert_int_not_equal(option_table[i].letter,
-						     option_table[j].letter);
+		const struct option_row *row = &option_table[i];
+
+		assert_true(row->commands);
+		for (size_t j = 0; j < i; j++) {
+			const struct option_row *other = &option_table[j];
+
+			if (row->commands & other->commands) {
+				assert_string_not_equal(row->name, other->name);
+				assert_true(!row->letter || row->letter != other->letter);
+			}
+			if (row->scope == OPTION_SETTING || other->scope == OPTION_SETTING)
+				assert_string_not_equal(row->name, other->name);
+		}
 	}
-	assert_int_equal(option_find("no-such-option"), OPTION_COUNT);
-	assert_int_equal(option_find(""), OPTION_COUNT);
+}
+
+/* The same name may be another option of another command. */
+static void test_find(void **state)
+{
+	(void)state;
+	assert_int_equal(option_find(COMMAND_PLAN, "json"), OPTION_json);
+	assert_int_equal(option_find(COMMAND_TRACE, "json"), OPTION_tree_json);
+	assert_int_equal(option_find(COMMAND_TRACE, "model"), OPTION_COUNT);
+	assert_int_equal(option_find(COMMAND_ANY, "model"), OPTION_model);
+	assert_int_equal(option_find(COMMAND_ANY, "no-such-option"), OPTION_COUNT);
+	assert_int_equal(option_find(COMMAND_ANY, ""), OPTION_COUNT);
 }
 
 /* A typing mistake finds its option; something else finds none. */
@@ -33,11 +51,13 @@ static void test_nearest(void **state)
 	static const char *const names[] = {"exec", "trace"};
 
 	(void)state;
-	assert_string_equal(option_nearest_name("modle"), "model");
-	assert_string_equal(option_nearest_name("max-itertions"), "max-iterations");
-	assert_string_equal(option_nearest_name("contxt"), "context");
-	assert_null(option_nearest_name("zzzzzzzz"));
-	assert_null(option_nearest_name("a-name-that-is-longer-than-any-option-can-be"));
+	assert_string_equal(option_nearest_name(COMMAND_EXEC, "modle"), "model");
+	assert_string_equal(option_nearest_name(COMMAND_EXEC, "max-itertions"), "max-iterations");
+	assert_string_equal(option_nearest_name(COMMAND_EXEC, "contxt"), "context");
+	assert_string_equal(option_nearest_name(COMMAND_PLAN, "contxt"), "config");
+	assert_null(option_nearest_name(COMMAND_EXEC, "zzzzzzzz"));
+	assert_null(
+		option_nearest_name(COMMAND_EXEC, "a-name-that-is-longer-than-any-option-can-be"));
 	assert_string_equal(option_nearest("exce", names, 2), "exec");
 	assert_null(option_nearest("serve", names, 2));
 }
@@ -79,50 +99,29 @@ static size_t count_of(const char *text, const char *part)
 	return count;
 }
 
-/* Each option has its entry, once, and nothing else has one. */
-static void expect_entries(const char *help)
+/* Each option of the command has its entry, once, and nothing else has one. */
+static void expect_entries(enum command_id command, const char *help)
 {
 	auto_free char *line = in_one_line(help);
+	size_t count = 0;
 
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		auto_free char *entry = entry_of(&option_table[i]);
 
+		if (!option_is_of((enum option_id)i, command))
+			continue;
+		count++;
 		if (count_of(line, entry) != 1)
 			fail_msg("%zu times in --help:%s", count_of(line, entry), entry);
 	}
-	assert_int_equal(count_of(help, "\n      --") + count_of(help, "\n  -"), OPTION_COUNT);
+	assert_int_equal(count_of(help, "\n      --") + count_of(help, "\n  -"), count);
 }
 
-/* What is another command's is not shown, and no more than that is missing. */
-static void test_help_of_a_command(void **state)
+static void expect_lines(const char *help)
 {
-	static const enum option_id foreign[] = {OPTION_model, OPTION_contexts};
-	auto_evbuffer struct evbuffer *out = evbuffer_new(), *whole = evbuffer_new();
-	auto_free char *help = NULL, *all = NULL;
+	auto_free char *copy = xstrdup(help);
+	char *rest = copy, *line;
 
-	(void)state;
-	option_help(out, foreign, 2);
-	option_help(whole, NULL, 0);
-	help = text_drain(out, NULL);
-	all = text_drain(whole, NULL);
-	assert_null(strstr(help, "\n  -m, --model"));
-	assert_null(strstr(help, "\n  -c, --context"));
-	assert_int_equal(count_of(help, "\n      --") + count_of(help, "\n  -") + 2,
-			 count_of(all, "\n      --") + count_of(all, "\n  -"));
-}
-
-/* --help fits a terminal of 80 columns and has an entry for each option. */
-static void test_help(void **state)
-{
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	auto_free char *help = NULL;
-	char *rest, *line;
-
-	(void)state;
-	option_help(out, NULL, 0);
-	help = text_drain(out, NULL);
-	expect_entries(help);
-	rest = help;
 	while ((line = strsep(&rest, "\n"))) {
 		if (strlen(line) > 80)
 			fail_msg("longer than 80 columns: %s", line);
@@ -130,13 +129,28 @@ static void test_help(void **state)
 	}
 }
 
+/* --help of each command fits a terminal of 80 columns and has an entry for each of its options. */
+static void test_help(void **state)
+{
+	(void)state;
+	for (enum command_id command = 0; command < COMMAND_COUNT; command++) {
+		auto_evbuffer struct evbuffer *out = evbuffer_new();
+		auto_free char *help = NULL;
+
+		option_help(out, command);
+		help = text_drain(out, NULL);
+		expect_entries(command, help);
+		expect_lines(help);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_differ),
+		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_help_of_a_command),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,7 @@ class FormTest(CommandLineTest):
         for arguments in (("trace", "--tree", "x"), ("trace", "a", "b"), ("trace", "-j")):
             done = self.call(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn("rlmd help trace", done.stderr)
+            self.assertIn("rlmd trace --help", done.stderr)
 
 
 class TerminalTest(CommandLineTest):

@@ -115,51 +115,93 @@ class NamesTest(unittest.TestCase):
 
 
 class OptionsTest(unittest.TestCase):
-    """cli/options.def against the manual page and --help."""
+    """cli/options.def and cli/commands.def against the manual page and --help."""
+
+    # section of the manual -> the command whose options its entries introduce
+    SECTIONS = {"TRACE": "TRACE", "DOCTOR": "DOCTOR"}
 
     def setUp(self):
+        self.commands = {row[2]: row[1] for row in tree.rows("src/cli/commands.def", "COMMAND")}
         self.options = []
         for _, *row in tree.rows("src/cli/options.def", "OPTION"):
-            _, _, _, letter, name, argument, _, _, _, text = row
+            _, _, _, commands, letter, name, argument, _, _, _, text = row
             letter = letter.strip("'") if letter != "0" else None
-            self.options.append((letter, *map(tree.unquoted, (name, argument, text))))
+            commands = set(self.commands) if commands == "ALL" else set(commands.split(" | "))
+            self.options.append((commands, letter, *map(tree.unquoted, (name, argument, text))))
         self.assertGreater(len(self.options), 20)
 
-    def manual_entries(self):
+    def of(self, *commands):
+        """The options that one of the commands has."""
+        return [option for option in self.options if option[0] & set(commands)]
+
+    def names(self, command):
+        return {name for _, _, name, _, _ in self.of(command)}
+
+    def manual_entries(self, section):
         """Long option -> the line of the manual that introduces it."""
         found = {}
-        for line in manual_section("OPTIONS").split("\n"):
+        for line in manual_section(section).split("\n"):
             if line.startswith("*-"):
                 for name in re.findall(r"--([a-z-]+)", line):
                     found[name] = line
         return found
 
-    def test_manual_has_every_option(self):
-        entries = self.manual_entries()
-        for letter, name, argument, _ in self.options:
+    def test_commands_are_known(self):
+        for commands, _, name, _, _ in self.options:
             with self.subTest(option=name):
-                self.assertIn(name, entries)
-                if letter:
-                    self.assertRegex(entries[name], rf"-{letter}\b")
-                if argument:
-                    self.assertIn(argument.replace("|", ""), re.sub(r"[\\|_*]", "", entries[name]))
+                self.assertTrue(commands)
+                self.assertLessEqual(commands, set(self.commands))
 
-    def test_manual_has_no_other_option(self):
-        known = {name for _, name, _, _ in self.options}
-        self.assertEqual(set(self.manual_entries()) - known, set())
+    def test_manual_has_every_option(self):
+        sections = {"OPTIONS": self.of("EXEC", "PLAN"),
+                    **{title: self.of(command) for title, command in self.SECTIONS.items()}}
+        for title, options in sections.items():
+            entries = self.manual_entries(title)
+            self.assertEqual(set(entries), {name for _, _, name, _, _ in options}, title)
+            for _, letter, name, argument, _ in options:
+                as_elsewhere = title != "OPTIONS" and entries[name].count("--") > 1
+                with self.subTest(section=title, option=name):
+                    if letter and not as_elsewhere:
+                        self.assertRegex(entries[name], rf"-{letter}\b")
+                    if argument and not as_elsewhere and title == "OPTIONS":
+                        self.assertIn(argument.replace("|", ""), re.sub(r"[\\|_*]", "", entries[name]))
+
+    def test_manual_tells_how_plans_differ(self):
+        """The section on plans names what it has not of exec's, and what exec has not."""
+        told = re.search(r"The options are those of \*rlmd exec\*, without (.*?), and (.*?)\. ",
+                         manual_section("PLANS"), flags=re.DOTALL)
+        without, beside = (set(re.findall(r"\*--([a-z-]+)\*", part)) for part in told.groups())
+        self.assertEqual(without, self.names("EXEC") - self.names("PLAN"))
+        self.assertEqual(beside, self.names("PLAN") - self.names("EXEC"))
+        self.assertEqual({*self.commands}, {"EXEC", "PLAN", *self.SECTIONS.values()})
+        for name in beside:
+            self.assertRegex(manual_section("OPTIONS"), rf"\*--{name}\*.*\n\tOf \*rlmd plan\* only")
 
     def test_help_has_every_option(self):
-        shown = ""
-        for name in ("exec", "plan"):
-            command = [str(tree.BUILD / "rlmd"), name, "--help"]
-            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-            shown += " ".join(done.stdout.split()) + " "
-        for letter, name, _, text in self.options:
-            with self.subTest(option=name):
-                self.assertRegex(shown, rf"--{name}\b")
-                self.assertIn(" ".join(text.split()), shown)
-                if letter:
-                    self.assertRegex(shown, rf"-{letter}, --{name}\b")
+        for command, word in self.commands.items():
+            run = [str(tree.BUILD / "rlmd"), word, "--help"]
+            done = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60)
+            shown = " ".join(done.stdout.split())
+            heads = re.findall(r"(?m)^  (?:-\w, |    )--([a-z-]+)", done.stdout)
+            self.assertEqual(sorted(heads), sorted(self.names(command)))
+            for _, letter, name, _, text in self.of(command):
+                with self.subTest(command=word, option=name):
+                    self.assertIn(" ".join(text.split()), shown)
+                    if letter:
+                        self.assertIn(f"-{letter}, --{name}", shown)
+
+    def test_manual_names_every_command(self):
+        synopsis = manual_section("SYNOPSIS")
+        for word in self.commands.values():
+            self.assertIn(f"*rlmd {word}*", synopsis)
+
+    def test_settings_page_has_every_setting(self):
+        page = tree.read("docs/man/rlmd.conf.5.scd")
+        section = re.search(r"(?ms)^# SETTINGS\n(.*?)(?=^# )", page).group(1)
+        told = set(re.findall(r"\*([a-z-]+)\*", re.sub(r"(?m)^\t.*", "", section)))
+        settings = {tree.unquoted(row[6]) for row in tree.rows("src/cli/options.def", "OPTION")
+                    if row[3] == "SETTING"}
+        self.assertEqual(settings - told, set())
 
 
 class PromptsTest(unittest.TestCase):
