@@ -1,0 +1,274 @@
+/*
+ * The words of the paper: a flow's start tag is the virtual time at which its next
+ * permit begins, and each permit moves it on by 1/weight. The virtual time of the
+ * flows below one is the start tag of the one that was served last, and a flow that
+ * has something to ask for again begins there, if that is later than its own tag.
+ * Served is the least tag; of equal ones whoever waits longest.
+ *
+ * One event stands for "somebody may start": it is made active whenever a permit
+ * and whoever waits may have come together, and each time it runs it starts one,
+ * as the last thing that it does. So a callback may free any permit, change any
+ * limit or free the scheduler, and nothing here ever recurses.
+ */
+#include "async/scheduler.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/heap.h"
+
+/* Virtual time that a permit takes at weight 1: 2^40 of them before it is over, and what a weight
+ * loses by rounding is less than a thousandth of a thousandth for each of its permits. */
+#define TURN (UINT64_C(1) << 24)
+_Static_assert(TURN / FLOW_WEIGHT_MAX > 10000, "rounding is small beside a turn");
+
+struct permit {
+	struct heap_entry entry; /* in flow->line while it waits */
+	struct flow *flow;       /* lent */
+	int priority;
+	bool held;
+	uint64_t number; /* the order in which they came */
+	permit_fn *fn;
+	void *owner; /* lent: fn's */
+};
+
+struct flow {
+	struct heap_entry entry;     /* in above->ready, where it is ready itself */
+	struct scheduler *scheduler; /* lent */
+	struct flow *above;          /* lent; NULL: it is the scheduler's */
+	unsigned weight;
+	size_t limit, held;    /* permits, with those of the flows below */
+	bool is_ready;         /* somebody waits and may start, as far as this flow goes */
+	uint64_t start;        /* its start tag */
+	uint64_t number;       /* the order in which flows became ready */
+	struct heap line;      /* its own permits that wait */
+	struct heap ready;     /* flows below it that are ready */
+	uint64_t virtual_time; /* of the flows below it */
+	size_t permits, flows; /* its own, and right below it: how many there are */
+};
+
+struct scheduler {
+	struct event *start; /* owned: active when somebody may start */
+	uint64_t numbers;    /* given out so far */
+	struct flow *flow;   /* owned */
+};
+
+static const struct permit *permit_in(const struct heap_entry *entry)
+{
+	return (const struct permit *)entry;
+}
+
+static const struct flow *flow_in(const struct heap_entry *entry)
+{
+	return (const struct flow *)entry;
+}
+
+static bool permit_before(const struct heap_entry *a, const struct heap_entry *b)
+{
+	if (permit_in(a)->priority != permit_in(b)->priority)
+		return permit_in(a)->priority > permit_in(b)->priority;
+	return permit_in(a)->number < permit_in(b)->number;
+}
+
+static bool flow_before(const struct heap_entry *a, const struct heap_entry *b)
+{
+	if (flow_in(a)->start != flow_in(b)->start)
+		return flow_in(a)->start < flow_in(b)->start;
+	return flow_in(a)->number < flow_in(b)->number;
+}
+
+static void join_ready(struct flow *flow)
+{
+	if (flow->start < flow->above->virtual_time)
+		flow->start = flow->above->virtual_time;
+	flow->number = flow->scheduler->numbers++;
+	heap_add(&flow->above->ready, &flow->entry);
+}
+
+/* After any change of who waits or of what is held: up to the top, where it may start somebody. */
+static void refresh(struct flow *flow)
+{
+	for (; flow; flow = flow->above) {
+		bool waits = flow->line.count || flow->ready.count;
+		bool is_ready = waits && flow->held < flow->limit;
+
+		if (flow->above && is_ready && !flow->is_ready)
+			join_ready(flow);
+		else if (flow->above && !is_ready && flow->is_ready)
+			heap_remove(&flow->above->ready, &flow->entry);
+		flow->is_ready = is_ready;
+		if (!flow->above && is_ready)
+			event_active(flow->scheduler->start, 0, 0);
+	}
+}
+
+static void hold(struct permit *permit)
+{
+	permit->held = true;
+	for (struct flow *flow = permit->flow; flow; flow = flow->above)
+		flow->held++;
+}
+
+static void let_go(struct permit *permit)
+{
+	permit->held = false;
+	for (struct flow *flow = permit->flow; flow; flow = flow->above)
+		flow->held--;
+}
+
+/* The flow whose turn it is, of those right below a ready one; it is served by this. */
+static struct flow *serve_next(struct flow *above)
+{
+	struct flow *next = (struct flow *)heap_first(&above->ready);
+
+	above->virtual_time = next->start;
+	next->start += TURN / next->weight;
+	heap_update(&above->ready, &next->entry);
+	return next;
+}
+
+static void on_start(evutil_socket_t fd, short what, void *owner)
+{
+	struct scheduler *scheduler = owner;
+	struct flow *flow = scheduler->flow;
+	struct permit *permit;
+
+	(void)fd;
+	(void)what;
+	if (!flow->is_ready)
+		return;
+	while (flow->ready.count)
+		flow = serve_next(flow);
+	permit = (struct permit *)heap_first(&flow->line);
+	heap_remove(&flow->line, &permit->entry);
+	hold(permit);
+	refresh(flow);
+	permit->fn(permit->owner);
+}
+
+static struct flow *make_flow(struct scheduler *scheduler, struct flow *above, unsigned weight,
+			      size_t limit)
+{
+	struct flow *flow = xcalloc(1, sizeof *flow);
+
+	*flow = (struct flow){
+		.scheduler = scheduler,
+		.above = above,
+		.weight = weight,
+		.limit = limit,
+		.line = {.before = permit_before},
+		.ready = {.before = flow_before},
+	};
+	return flow;
+}
+
+struct scheduler *scheduler_new(struct event_base *base, size_t permits)
+{
+	struct scheduler *scheduler = xcalloc(1, sizeof *scheduler);
+
+	scheduler->flow = make_flow(scheduler, NULL, 1, permits);
+	scheduler->start = event_new(base, -1, 0, on_start, scheduler);
+	return scheduler;
+}
+
+static void drop_flow(struct flow *flow)
+{
+	assert(!flow->permits && !flow->flows);
+	heap_done(&flow->line);
+	heap_done(&flow->ready);
+	free(flow);
+}
+
+void scheduler_free(struct scheduler *scheduler)
+{
+	if (!scheduler)
+		return;
+	drop_flow(scheduler->flow);
+	event_free(scheduler->start);
+	free(scheduler);
+}
+
+struct flow *scheduler_flow(struct scheduler *scheduler)
+{
+	return scheduler->flow;
+}
+
+struct flow *flow_new(struct flow *above, unsigned weight)
+{
+	assert(weight && weight <= FLOW_WEIGHT_MAX && !above->permits);
+	above->flows++;
+	return make_flow(above->scheduler, above, weight, FLOW_UNLIMITED);
+}
+
+void flow_free(struct flow *flow)
+{
+	if (!flow)
+		return;
+	flow->above->flows--;
+	drop_flow(flow);
+}
+
+void flow_set_weight(struct flow *flow, unsigned weight)
+{
+	assert(weight && weight <= FLOW_WEIGHT_MAX);
+	flow->weight = weight;
+}
+
+void flow_set_limit(struct flow *flow, size_t limit)
+{
+	flow->limit = limit;
+	refresh(flow);
+}
+
+static void get_in_line(struct permit *permit)
+{
+	heap_add(&permit->flow->line, &permit->entry);
+	refresh(permit->flow);
+}
+
+struct permit *permit_ask(struct flow *flow, int priority, permit_fn *fn, void *owner)
+{
+	struct permit *permit = xcalloc(1, sizeof *permit);
+
+	assert(!flow->flows);
+	*permit = (struct permit){
+		.flow = flow,
+		.priority = priority,
+		.number = flow->scheduler->numbers++,
+		.fn = fn,
+		.owner = owner,
+	};
+	flow->permits++;
+	get_in_line(permit);
+	return permit;
+}
+
+bool permit_held(const struct permit *permit)
+{
+	return permit && permit->held;
+}
+
+void permit_return(struct permit *permit)
+{
+	assert(permit->held);
+	let_go(permit);
+	get_in_line(permit);
+}
+
+void permit_free(struct permit *permit)
+{
+	struct flow *flow;
+
+	if (!permit)
+		return;
+	flow = permit->flow;
+	if (permit->held)
+		let_go(permit);
+	else
+		heap_remove(&flow->line, &permit->entry);
+	flow->permits--;
+	free(permit);
+	refresh(flow);
+}
