@@ -26,7 +26,7 @@ def main(output, *files):
             rows.append("\t\t[PROMPT_%s] = {%s, sizeof %s - 1},\n" % (name, origin, origin))
         sets.append('\t{"%s", {\n%s\t}},\n' % (profile, "".join(rows)))
     pathlib.Path(output).write_text(
-        '#include "engine/prompt_set.h"\n\n%s\n'
+        '#include "prompt/prompt_set.h"\n\n%s\n'
         "extern const struct prompt_set prompt_shipped[];\n"
         "const struct prompt_set prompt_shipped[] = {\n%s\t{0},\n};\n"
         % ("\n".join(arrays), "".join(sets)),

@@ -22,7 +22,7 @@
 #include "cli/output.h"
 #include "cli/status.h"
 #include "engine/engine.h"
-#include "engine/prompt_set.h"
+#include "prompt/prompt_set.h"
 
 /* The work that a session waits for. */
 struct session_work {

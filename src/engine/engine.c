@@ -8,14 +8,14 @@
 #include "base/json.h"
 #include "base/money.h"
 #include "engine/ask.h"
-#include "engine/brief.h"
-#include "engine/conversation.h"
 #include "engine/request.h"
 #include "engine/reserve.h"
 #include "engine/result.h"
 #include "engine/room.h"
 #include "engine/run.h"
 #include "engine/trace.h"
+#include "prompt/brief.h"
+#include "prompt/conversation.h"
 
 struct engine {
 	struct room room;

@@ -3,8 +3,8 @@
 #include "async/report.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "engine/brief.h"
 #include "engine/result.h"
+#include "prompt/brief.h"
 
 #define WHOLE (INT64_MAX / 2) /* characters: no limit of its own */
 

@@ -6,8 +6,8 @@
 #include <jansson.h>
 
 #include "engine/engine.h"
-#include "engine/prompt_set.h"
 #include "llm/llm.h"
+#include "prompt/prompt_set.h"
 
 /* This part of the model's window, at most, is asked for as a reply. */
 enum { REQUEST_WINDOW_PART = 4 };

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-#include "engine/brief.h"
 #include "engine/engine.h"
 #include "engine/gauges.h"
-#include "engine/prompt_set.h"
 #include "engine/trace.h"
+#include "prompt/brief.h"
+#include "prompt/prompt_set.h"
 
 struct ask;
 struct semaphore;

@@ -11,8 +11,6 @@
 #include "budget/budget.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
-#include "engine/conversation.h"
-#include "engine/history.h"
 #include "engine/pace.h"
 #include "engine/reserve.h"
 #include "engine/room.h"
@@ -21,6 +19,8 @@
 #include "engine/subcall.h"
 #include "llm/exchange.h"
 #include "pool/worker.h"
+#include "prompt/conversation.h"
+#include "prompt/history.h"
 #include "reply/response.h"
 
 #define RUN_STATES(X)                                                                              \

@@ -13,13 +13,13 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "engine/ask.h"
-#include "engine/brief.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
 #include "engine/record.h"
 #include "engine/request.h"
 #include "engine/room.h"
 #include "engine/run.h"
+#include "prompt/brief.h"
 
 enum {
 	FALLBACK_CONTEXT_MAX = 40000, /* bytes of the context in an answer without a sub-run */

@@ -1,6 +1,6 @@
 #include "reply/placeholder.h"
 
-/* Those of share/prompts, which tests/engine/test_prompts.py compares, and what models make of
+/* Those of share/prompts, which tests/prompt/test_prompts.py compares, and what models make of
  * them. */
 static const char *const placeholders[] = {
 	"the answer",        "your answer", "answer",    "final answer",     "the final answer",

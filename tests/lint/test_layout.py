@@ -18,6 +18,7 @@ BELOW = {
     "source": {"base"},
     "reply": {"base"},
 }
+BELOW["prompt"] = {*BELOW}
 BELOW["engine"] = {*BELOW}
 BELOW["cli"] = {*BELOW}
 # A library's header is seen on the floor that wraps it and nowhere else.

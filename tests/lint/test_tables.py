@@ -205,13 +205,13 @@ class OptionsTest(unittest.TestCase):
 
 
 class PromptsTest(unittest.TestCase):
-    """engine/prompts.def against docs/prompts.md, the shipped profiles and what sets the values."""
+    """prompt/prompts.def against docs/prompts.md, the shipped profiles and what sets the values."""
 
     DOCUMENT = "docs/prompts.md"
 
     def setUp(self):
         self.prompts, self.placeholders = {}, {}
-        for macro, name, values, what in tree.rows("src/engine/prompts.def", "PROMPT", "PLACEHOLDER"):
+        for macro, name, values, what in tree.rows("src/prompt/prompts.def", "PROMPT", "PLACEHOLDER"):
             kinds = ", ".join(values.split(" | "))
             rows = self.prompts if macro == "PROMPT" else self.placeholders
             rows[name] = (kinds, tree.unquoted(what))
@@ -246,7 +246,7 @@ class PromptsTest(unittest.TestCase):
 
     def test_each_has_a_value(self):
         """What no code sets would be nothing everywhere."""
-        source = tree.read("src/engine/brief.c")
+        source = tree.read("src/prompt/brief.c")
         given = set(re.findall(r'prompt_(?:text|number|money|duration|estimate)\(&?values, "(\w+)"', source))
         self.assertEqual(given, set(self.placeholders))
 
@@ -295,7 +295,7 @@ class ConformanceTest(unittest.TestCase):
                 required, shown = cells.split(" | ", 1)
                 self.assertGreater(len(required.split()), 2)
                 self.assertNotRegex(required, r"tests?/")
-                self.assertNotIn("tests/engine/test_prompts.py", shown)
+                self.assertNotIn("tests/prompt/test_prompts.py", shown)
 
     def test_cited_tests_exist(self):
         cited = re.findall(r"\btests?/[\w./-]*\w(?:::[\w.]+)?", self.text)

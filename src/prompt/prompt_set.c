@@ -1,4 +1,4 @@
-#include "engine/prompt_set.h"
+#include "prompt/prompt_set.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -43,7 +43,7 @@ static const struct {
 	int values;
 } prompts[] = {
 #define PROMPT(name, values, what) {#name, values},
-#include "engine/prompts.def"
+#include "prompt/prompts.def"
 };
 
 static const struct {
@@ -51,7 +51,7 @@ static const struct {
 	int value;
 } placeholders[] = {
 #define PLACEHOLDER(name, value, what) {#name, value},
-#include "engine/prompts.def"
+#include "prompt/prompts.def"
 };
 
 /* PROMPT_COUNT: there is none of that name. */

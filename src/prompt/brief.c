@@ -1,10 +1,10 @@
-#include "engine/brief.h"
+#include "prompt/brief.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "engine/prompt.h"
+#include "prompt/prompt.h"
 
 enum {
 	SHOWN_WHOLE =

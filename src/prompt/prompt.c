@@ -1,4 +1,4 @@
-#include "engine/prompt.h"
+#include "prompt/prompt.h"
 
 #include <assert.h>
 #include <inttypes.h>

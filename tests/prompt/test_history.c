@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "engine/history.h"
-#include "engine/prompt_set.h"
+#include "prompt/history.h"
+#include "prompt/prompt_set.h"
 
 struct fixture {
 	struct history history;

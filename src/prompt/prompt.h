@@ -1,8 +1,8 @@
 /*
- * engine/prompt.h - values, and their places in the texts that models are told.
+ * prompt/prompt.h - values, and their places in the texts that models are told.
  *
- * The texts are a prompt profile's (engine/prompt_set.h), with {{name}} where a
- * value goes; engine/prompts.def has all names of both.
+ * The texts are a prompt profile's (prompt/prompt_set.h), with {{name}} where a
+ * value goes; prompt/prompts.def has all names of both.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "engine/prompt_set.h"
+#include "prompt/prompt_set.h"
 
 /* The values of one rendering: names and texts, both lent until prompt_render() returned. */
 struct prompt_values {

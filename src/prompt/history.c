@@ -1,4 +1,4 @@
-#include "engine/history.h"
+#include "prompt/history.h"
 
 #include <event2/buffer.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "engine/brief.h"
+#include "prompt/brief.h"
 
 enum {
 	SHARE = 50,  /* per cent of the window, beyond which a conversation is cut down ... */

@@ -1,5 +1,5 @@
 /*
- * engine/prompt_set.h - a prompt profile: all texts that models are told, by name.
+ * prompt/prompt_set.h - a prompt profile: all texts that models are told, by name.
  *
  * The shipped profiles are compiled in from share/prompts/PROFILE/, so that a
  * run never depends on a file that somebody could have moved; --prompt may
@@ -13,7 +13,7 @@
 
 enum prompt_name {
 #define PROMPT(name, values, what) PROMPT_##name,
-#include "engine/prompts.def"
+#include "prompt/prompts.def"
 	PROMPT_COUNT
 };
 

@@ -1,5 +1,5 @@
 /*
- * engine/history.h - what a run may forget of its conversation, and what is said instead.
+ * prompt/history.h - what a run may forget of its conversation, and what is said instead.
  *
  * A conversation that has outgrown half of the model's window is cut down to a
  * quarter of it, so that this is rare and prompt caches hit again afterwards.
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "engine/conversation.h"
 #include "pool/worker.h"
+#include "prompt/conversation.h"
 
 struct evbuffer;
 struct prompt_set;

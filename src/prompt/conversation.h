@@ -1,9 +1,9 @@
 /*
- * engine/conversation.h - what a run and its model have said.
+ * prompt/conversation.h - what a run and its model have said.
  *
  * It is only added to, so that each request begins with the bytes of the one
  * before and the provider's prompt cache hits; but for the rare case that it
- * outgrows the model's window (engine/history.h).
+ * outgrows the model's window (prompt/history.h).
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "engine/conversation.h"
+#include "prompt/conversation.h"
 
 #include <stdlib.h>
 #include <string.h>

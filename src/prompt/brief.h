@@ -1,5 +1,5 @@
 /*
- * engine/brief.h - what a run tells its model, put together from the prompts.
+ * prompt/brief.h - what a run tells its model, put together from the prompts.
  *
  * Pure: a view of the run in, text out. System prompts hold nothing that
  * changes while the run lasts; turns say what is left.
@@ -11,9 +11,9 @@
 
 #include "budget/budget.h"
 #include "budget/gauge.h"
-#include "engine/conversation.h"
-#include "engine/prompt_set.h"
 #include "pool/worker.h"
+#include "prompt/conversation.h"
+#include "prompt/prompt_set.h"
 #include "source/context.h"
 
 /* What all runs of one question have in common, as far as their models are told. All is lent. */
