@@ -2,7 +2,7 @@
  * base/log.h - one line a happening, on standard error.
  *
  * Define LOG_MODULE before including it. What happened in a run (prompts,
- * code, outputs, charges) is not log but trace: engine/trace.h.
+ * code, outputs, charges) is not log but trace: trace/trace.h.
  */
 #pragma once
 

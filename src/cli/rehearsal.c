@@ -9,7 +9,7 @@
 #include "cli/dry_run.h"
 #include "engine/ask.h"
 #include "engine/request.h"
-#include "engine/result.h"
+#include "trace/result.h"
 
 struct rehearsal {
 	const struct rlmd_plan *plan;       /* lent */

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "engine/trace.h"
+#include "trace/trace.h"
 
 struct sink {
 	char *path;      /* owned */

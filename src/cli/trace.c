@@ -15,7 +15,7 @@
 #include "cli/print.h"
 #include "cli/tell.h"
 #include "cli/trace_view.h"
-#include "engine/tree.h"
+#include "trace/tree.h"
 
 static json_t *tree_from_stdin(struct rlmd_error *err)
 {

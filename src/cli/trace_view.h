@@ -10,7 +10,7 @@
 struct evbuffer;
 
 /*
- * Appends the tree (engine/tree.h) as indented lines. Without `whole` a text shows its first lines,
+ * Appends the tree (trace/tree.h) as indented lines. Without `whole` a text shows its first lines,
  * and how many more it has. Nothing is escaped: whoever shows it on a terminal does that.
  */
 void trace_view_write(const json_t *tree, bool whole, struct evbuffer *out);

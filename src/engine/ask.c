@@ -13,9 +13,9 @@
 #include "budget/gauge.h"
 #include "engine/caller.h"
 #include "engine/cut_reply.h"
-#include "engine/record.h"
 #include "engine/request.h"
 #include "engine/reserve.h"
+#include "trace/record.h"
 
 enum {
 	REPAIR_GROWTH = 2, /* bytes more, where an invalid one becomes U+FFFD */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "engine/record.h"
 #include "engine/room.h"
+#include "trace/record.h"
 
 void caller_done(struct caller *caller)
 {

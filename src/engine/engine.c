@@ -10,12 +10,12 @@
 #include "engine/ask.h"
 #include "engine/request.h"
 #include "engine/reserve.h"
-#include "engine/result.h"
 #include "engine/room.h"
 #include "engine/run.h"
-#include "engine/trace.h"
 #include "prompt/brief.h"
 #include "prompt/conversation.h"
+#include "trace/result.h"
+#include "trace/trace.h"
 
 struct engine {
 	struct room room;

@@ -7,9 +7,9 @@
 #include "base/json.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
-#include "engine/record.h"
-#include "engine/result.h"
 #include "engine/room.h"
+#include "trace/record.h"
+#include "trace/result.h"
 
 enum { ANSWERS_MAX = 512 << 20 }; /* bytes of all responses together, which the result holds */
 

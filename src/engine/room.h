@@ -11,9 +11,9 @@
 
 #include "engine/engine.h"
 #include "engine/gauges.h"
-#include "engine/trace.h"
 #include "prompt/brief.h"
 #include "prompt/prompt_set.h"
+#include "trace/trace.h"
 
 struct ask;
 struct semaphore;

@@ -40,8 +40,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "engine/record.h"
 #include "engine/run_private.h"
+#include "trace/record.h"
 
 enum {
 	IDLE_TURNS_MAX = 3, /* without code and answer, before one is asked for */

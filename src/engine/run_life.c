@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
-#include "engine/record.h"
 #include "engine/run_private.h"
 #include "engine/wanted.h"
 #include "prompt/brief.h"
+#include "trace/record.h"
 
 void run_warn(struct run *run, const char *text)
 {

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "engine/record.h"
 #include "engine/run_private.h"
+#include "trace/record.h"
 
 enum { FORM_MAX = 60 }; /* bytes of the form of an answer that are shown */
 

@@ -5,10 +5,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/money.h"
-#include "engine/record.h"
 #include "engine/request.h"
 #include "engine/run_private.h"
 #include "prompt/brief.h"
+#include "trace/record.h"
 
 enum {
 	LONE_CALLS = 4,  /* of one block, that make a hint worth its tokens */

@@ -15,11 +15,11 @@
 #include "engine/ask.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
-#include "engine/record.h"
 #include "engine/request.h"
 #include "engine/room.h"
 #include "engine/run.h"
 #include "prompt/brief.h"
+#include "trace/record.h"
 
 enum {
 	FALLBACK_CONTEXT_MAX = 40000, /* bytes of the context in an answer without a sub-run */

@@ -16,10 +16,10 @@
 #include "engine/batch.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
-#include "engine/record.h"
 #include "engine/room.h"
 #include "engine/run.h"
 #include "pool/worker.h"
+#include "trace/record.h"
 
 /* Of a plan that code orders: 32 MiB once they are read. 10,000 operations with 100,000
  * dependencies have fewer. */

@@ -19,6 +19,7 @@ BELOW = {
     "reply": {"base"},
 }
 BELOW["prompt"] = {*BELOW}
+BELOW["trace"] = {*BELOW}
 BELOW["engine"] = {*BELOW}
 BELOW["cli"] = {*BELOW}
 # A library's header is seen on the floor that wraps it and nowhere else.

@@ -1,5 +1,5 @@
 /*
- * engine/tree.h - trace events, put together to the specification's ExecutionTrace.
+ * trace/tree.h - trace events, put together to the specification's ExecutionTrace.
  *
  * The same code serves a running engine and a trace file of a killed one, so
  * the two cannot differ. Values are shared with the events, not copied.

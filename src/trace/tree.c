@@ -1,4 +1,4 @@
-#include "engine/tree.h"
+#include "trace/tree.h"
 
 #include <stdint.h>
 #include <stdlib.h>

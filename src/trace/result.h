@@ -1,4 +1,4 @@
-/* engine/result.h - what users get: the parts of the result object. */
+/* trace/result.h - what users get: the parts of the result object. */
 #pragma once
 
 #include <jansson.h>

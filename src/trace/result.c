@@ -1,4 +1,4 @@
-#include "engine/result.h"
+#include "trace/result.h"
 
 #include "base/json.h"
 #include "base/money.h"

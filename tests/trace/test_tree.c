@@ -1,5 +1,5 @@
 /* The tree of a trace: what ended in any order stands in the one in which it was asked for. */
-#include "engine/tree.h"
+#include "trace/tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /*
- * engine/record.h - the events that a run's trace is made of.
+ * trace/record.h - the events that a run's trace is made of.
  *
  * The names and members here are what docs/trace.md documents and
- * engine/tree.c puts together again.
+ * trace/tree.c puts together again.
  */
 #pragma once
 
@@ -11,10 +11,10 @@
 #include "base/stop.h"
 #include "base/text.h"
 #include "budget/budget.h"
-#include "engine/trace.h"
 #include "llm/llm.h"
 #include "pool/worker.h"
 #include "source/context.h"
+#include "trace/trace.h"
 
 /* `parent` is NULL for the root. `prompt` is the profile's name. `sandbox` is taken, or NULL. */
 void record_run(struct trace *, const char *run, const char *parent, int depth,

@@ -1,4 +1,4 @@
-#include "engine/trace.h"
+#include "trace/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "engine/tree.h"
+#include "trace/tree.h"
 
 enum {
 	CALLS_MAX = 20000,    /* that the trace takes */

@@ -1,10 +1,10 @@
 /*
- * engine/trace.h - what happened in a run, told while it happens.
+ * trace/trace.h - what happened in a run, told while it happens.
  *
  * Every event is one JSON object: "event", "seq", "ms" since the start, "run"
  * and what belongs to it (docs/trace.md lists them). Whoever listens gets each
  * at once and may write it as a line, so that the file is whole whenever it is
- * read; the specification's tree is built from the same events (engine/tree.h).
+ * read; the specification's tree is built from the same events (trace/tree.h).
  */
 #pragma once
 

@@ -1,10 +1,10 @@
-#include "engine/record.h"
+#include "trace/record.h"
 
 #include "async/report.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "engine/result.h"
 #include "prompt/brief.h"
+#include "trace/result.h"
 
 #define WHOLE (INT64_MAX / 2) /* characters: no limit of its own */
 
