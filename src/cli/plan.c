@@ -15,8 +15,8 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/input.h"
+#include "cli/plan_dry_run.h"
 #include "cli/plan_result.h"
-#include "cli/rehearsal.h"
 #include "cli/session.h"
 #include "cli/sink.h"
 #include "cli/tell.h"
@@ -105,10 +105,10 @@ static int show_dry_run(struct plan *plan)
 {
 	struct session *session = &plan->session;
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	json_auto_t *object = rehearsal(session->base, plan->file, session->llm,
-					&session->settings);
+	json_auto_t *object = plan_dry_run(session->base, plan->file, session->llm,
+					   &session->settings);
 
-	rehearsal_format(object, session->settings.limits.cost, out);
+	plan_dry_run_format(object, session->settings.limits.cost, out);
 	return session_show(session, object, text_in(out));
 }
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/number.h"
-#include "budget/gauge.h"
+#include "budget/estimator.h"
 #include "engine/caller.h"
 #include "engine/cut_reply.h"
 #include "engine/request.h"
@@ -49,7 +49,7 @@ struct ask {
 static int64_t bound(const struct room *room, const char *model, const struct llm_message *messages,
 		     size_t count, struct token_counts *ret_counts)
 {
-	const struct gauge *gauge = gauges_look(&room->gauges, model);
+	const struct estimator *estimator = estimators_look(&room->estimators, model);
 	int64_t bytes = 0;
 
 	*ret_counts = (struct token_counts){0};
@@ -62,7 +62,7 @@ static int64_t bound(const struct room *room, const char *model, const struct ll
 		token_counts_add(ret_counts, &scan.tokens.counts);
 		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid + timed * TIMES_BYTES);
 	}
-	return gauge_input(gauge, gauge_estimate(gauge, ret_counts), bytes, count);
+	return estimator_input(estimator, estimator_tokens(estimator, ret_counts), bytes, count);
 }
 
 int64_t ask_input_bound(const struct room *room, const char *model,
@@ -77,7 +77,8 @@ int64_t ask_input_bound(const struct room *room, const char *model,
 static bool most(const struct ask *ask, int64_t max_tokens, struct budget_amount *ret)
 {
 	const char *model = ask->options.request.model;
-	int64_t output = gauge_output(gauges_look(&ask->room->gauges, model), max_tokens);
+	int64_t output = estimator_output(estimators_look(&ask->room->estimators, model),
+					  max_tokens);
 
 	*ret = (struct budget_amount){.tokens = money_add(ask->input, output)};
 	return llm_price(ask->room->llm, model, ask->input, output, &ret->cost);
@@ -93,18 +94,18 @@ static bool has_sent(const struct room *room, const struct caller *caller)
 	return false;
 }
 
-static enum gauge_use use_of(enum llm_kind kind)
+static enum estimator_use use_of(enum llm_kind kind)
 {
 	switch (kind) {
 	case LLM_TURN:
-		return GAUGE_TURN;
+		return ESTIMATOR_TURN;
 	case LLM_FORCED:
-		return GAUGE_FORCED;
+		return ESTIMATOR_FORCED;
 	case LLM_QUERY:
 	case LLM_DIRECT:
 		break;
 	}
-	return GAUGE_CALL;
+	return ESTIMATOR_CALL;
 }
 
 /* What a reply like the last ones takes, which a floor for replies of any size need not exceed. */
@@ -112,7 +113,8 @@ int64_t ask_output_floor(const struct room *room, const char *model, enum llm_ki
 {
 	if (kind == LLM_FORCED)
 		return reserve_output(room, model, ASK_TOKENS_FLOOR);
-	return gauge_ample(gauges_look(&room->gauges, model), use_of(kind), ASK_TOKENS_FLOOR);
+	return estimator_ample(estimators_look(&room->estimators, model), use_of(kind),
+			       ASK_TOKENS_FLOOR);
 }
 
 /* As much output as the model can give; with less than the floor even a small one is useless. */
@@ -155,8 +157,8 @@ static int64_t limit_of(const struct ask *ask, int64_t wanted, int64_t fits)
 
 	if (request->kind == LLM_FORCED || ask->cut)
 		return fits;
-	return gauge_limit(gauges_look(&ask->room->gauges, request->model), use_of(request->kind),
-			   fits, affordable(ask, wanted, share));
+	return estimator_limit(estimators_look(&ask->room->estimators, request->model),
+			       use_of(request->kind), fits, affordable(ask, wanted, share));
 }
 
 /* With less the call is refused: after a reply that was cut, any that would be cut likewise. */
@@ -173,10 +175,10 @@ static int64_t floor_of(const struct ask *ask, int64_t wanted)
 static bool may_wait_for_more(const struct ask *ask, int64_t wanted, int64_t fits)
 {
 	const struct llm_request *request = &ask->options.request;
-	const struct gauge *gauge = gauges_look(&ask->room->gauges, request->model);
+	const struct estimator *estimator = estimators_look(&ask->room->estimators, request->model);
 
-	return gauge_expected(gauge, use_of(request->kind)) &&
-	       fits < gauge_ample(gauge, use_of(request->kind), wanted) &&
+	return estimator_expected(estimator, use_of(request->kind)) &&
+	       fits < estimator_ample(estimator, use_of(request->kind), wanted) &&
 	       has_sent(ask->room, ask->options.caller);
 }
 
@@ -319,16 +321,17 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 {
 	const struct llm_request *request = &ask->options.request;
 	const struct llm_usage *usage = &response->usage;
-	struct gauge *gauge;
+	struct estimator *estimator;
 
 	if (response->overlong)
 		tell_overrun(ask, response);
 	if (response->billed > 1 || (usage->estimated && !response->overlong))
 		return;
-	gauge = gauges_learn(&ask->room->gauges, request->model);
+	estimator = estimators_learn(&ask->room->estimators, request->model);
 	if (!usage->estimated)
-		gauge_learn_text(gauge, &ask->counts, usage->input);
-	gauge_learn_output(gauge, use_of(request->kind), request->max_tokens, usage->output);
+		estimator_learn_text(estimator, &ask->counts, usage->input);
+	estimator_learn_output(estimator, use_of(request->kind), request->max_tokens,
+			       usage->output);
 	if (usage->output > request->max_tokens)
 		tell_overrun(ask, response);
 }

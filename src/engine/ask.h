@@ -7,7 +7,7 @@
  * account does not afford beside its calls in flight waits for them to end: where
  * the purse is small, calls come one after the other. A retry reserves again.
  * Where the purse is scarce max_tokens is no more than what the model has been
- * producing makes likely (gauge_limit()). A reply that this has cut is asked for
+ * producing makes likely (estimator_limit()). A reply that this has cut is asked for
  * once more, with all that the account affords; the caller sees one call that had
  * two attempts, or the cut reply where there is no second one to be had.
  * Cancelling settles too: what a closed transfer had cost is not forgotten, and

@@ -158,27 +158,27 @@ static void first_request(struct conversation *conversation, const struct room *
 			  const struct brief *brief, struct budget *budget)
 {
 	auto_evbuffer struct evbuffer *code = evbuffer_new();
-	struct telling telling = telling_new(), look = telling_new();
+	struct draft draft = draft_new(), look = draft_new();
 	struct reserve reserve;
 
-	brief_system(brief, NULL, &telling);
-	telling_say(&telling, LLM_SYSTEM, conversation);
+	brief_system(brief, NULL, &draft);
+	draft_say(&draft, LLM_SYSTEM, conversation);
 	reserve_set(&reserve, room, budget, room->model,
-		    brief_plea_size(brief, gauges_look(&room->gauges, room->model)));
+		    brief_forced_size(brief, estimators_look(&room->estimators, room->model)));
 	if (brief_demonstration(brief, code, &look)) {
-		brief_opening(brief, &telling);
-		telling_say(&telling, LLM_USER, conversation);
-		telling_say(&look, LLM_ASSISTANT, conversation);
+		brief_opening(brief, &draft);
+		draft_say(&draft, LLM_USER, conversation);
+		draft_say(&look, LLM_ASSISTANT, conversation);
 		budget_count_iteration(budget);
-		brief_first_turn(brief, text_of("(what the block prints)"), &telling);
+		brief_first_turn(brief, text_of("(what the block prints)"), &draft);
 	} else {
 		budget_count_iteration(budget);
-		brief_first_turn_bare(brief, &telling);
+		brief_first_turn_bare(brief, &draft);
 	}
-	telling_say(&telling, LLM_USER, conversation);
+	draft_say(&draft, LLM_USER, conversation);
 	reserve_drop(&reserve);
-	telling_free(&telling);
-	telling_free(&look);
+	draft_free(&draft);
+	draft_free(&look);
 }
 
 /* All tokens of one kind, asked of one model; false: it has no price. */

@@ -34,7 +34,7 @@ void errand_init(struct errand *errand, struct caller *caller, struct rlmd_opera
 		errand->tasks += slot->wanting;
 	}
 	if (errand->tasks)
-		grant_init(&errand->grant, caller, errand->tasks, count - errand->tasks);
+		admission_init(&errand->admission, caller, errand->tasks, count - errand->tasks);
 }
 
 static void start(void *owner, const struct rlmd_operation *operation, struct rlmd_text input,
@@ -61,8 +61,8 @@ static int64_t remaining(void *owner)
 	const struct budget *budget = errand->caller->budget;
 	int64_t limit;
 
-	if (errand->grant.aside && errand->tasks == errand->count)
-		budget = errand->grant.aside;
+	if (errand->admission.aside && errand->tasks == errand->count)
+		budget = errand->admission.aside;
 	limit = budget_limits(budget)->tokens;
 	return limit == BUDGET_UNLIMITED ? RLMD_PLAN_UNLIMITED
 					 : limit - budget_usage(budget)->tokens;
@@ -84,10 +84,10 @@ static void on_result(void *owner, const struct rlmd_plan_result *result)
 	struct errand *errand = slot->errand;
 
 	if (slot->wanting)
-		grant_decline(&errand->grant);
+		admission_decline(&errand->admission);
 	slot->wanting = false;
-	if (!is_task(result->operation) && errand->grant.calls)
-		errand->grant.calls--;
+	if (!is_task(result->operation) && errand->admission.calls)
+		errand->admission.calls--;
 	if (errand->keep)
 		slot_done(slot);
 	if (errand->on_result)
@@ -130,7 +130,7 @@ json_t *errand_report(const struct errand *errand)
 
 void errand_settle(struct errand *errand)
 {
-	grant_done(&errand->grant);
+	admission_done(&errand->admission);
 }
 
 void errand_done(struct errand *errand)
@@ -140,7 +140,7 @@ void errand_done(struct errand *errand)
 		slot_done(&errand->slots[i]);
 		free(errand->slots[i].degraded); /* which the report of a plan has needed */
 	}
-	grant_done(&errand->grant);
+	admission_done(&errand->admission);
 	if (errand->caller)
 		errand->caller->answers -= errand->answers;
 	free(errand->slots);

@@ -21,7 +21,7 @@ struct errand {
 	struct rlmd_operation *operations; /* lent: their owners are ours */
 	struct slot *slots;                /* owned: one for each operation */
 	size_t count, tasks;               /* operations; those that want a sub-run */
-	struct grant grant;
+	struct admission admission;
 	size_t answers;                   /* bytes so far, which count in the caller's */
 	int64_t ended, tokens;            /* operations that had used some, and how many */
 	struct rlmd_execution *execution; /* owned */

@@ -18,10 +18,10 @@ enum {
 /* Where no answer was forced yet, a turn's response is the nearest to it. */
 int64_t reserve_output(const struct room *room, const char *model, int64_t most)
 {
-	const struct gauge *gauge = gauges_look(&room->gauges, model);
-	bool forced = gauge_expected(gauge, GAUGE_FORCED);
+	const struct estimator *estimator = estimators_look(&room->estimators, model);
+	bool forced = estimator_expected(estimator, ESTIMATOR_FORCED);
 
-	return gauge_ample(gauge, forced ? GAUGE_FORCED : GAUGE_TURN, most);
+	return estimator_ample(estimator, forced ? ESTIMATOR_FORCED : ESTIMATOR_TURN, most);
 }
 
 static struct budget_amount amount_of(const struct reserve *reserve, int64_t input, int64_t output)
@@ -37,22 +37,24 @@ static struct budget_amount amount_of(const struct reserve *reserve, int64_t inp
  * the first bill. */
 static struct budget_amount brief_with(const struct reserve *reserve, int64_t output)
 {
-	const struct gauge *gauge = gauges_look(&reserve->room->gauges, reserve->model);
+	const struct estimator *estimator = estimators_look(&reserve->room->estimators,
+							    reserve->model);
 	int64_t input = INPUT;
 
-	if (gauge->bills)
-		input = gauge_input(gauge, reserve->brief, INT64_MAX, MESSAGES);
+	if (estimator->bills)
+		input = estimator_input(estimator, reserve->brief, INT64_MAX, MESSAGES);
 	return amount_of(reserve, input, output);
 }
 
 static struct budget_amount with_whole(const struct reserve *reserve)
 {
-	const struct gauge *gauge = gauges_look(&reserve->room->gauges, reserve->model);
+	const struct estimator *estimator = estimators_look(&reserve->room->estimators,
+							    reserve->model);
 
-	if (!gauge->bills || !reserve->whole)
+	if (!estimator->bills || !reserve->whole)
 		return (struct budget_amount){reserve->purse.cost / WHOLE,
 					      reserve->purse.tokens / WHOLE};
-	return amount_of(reserve, gauge_input(gauge, reserve->whole, INT64_MAX, MESSAGES),
+	return amount_of(reserve, estimator_input(estimator, reserve->whole, INT64_MAX, MESSAGES),
 			 reserve_output(reserve->room, reserve->model, ASK_TOKENS_FORCED));
 }
 

@@ -31,7 +31,7 @@ void room_close(struct room *room)
 {
 	semaphore_free(room->calls);
 	semaphore_free(room->workers);
-	gauges_done(&room->gauges);
+	estimators_done(&room->estimators);
 	trace_free(room->trace);
 }
 

@@ -10,7 +10,7 @@
 #include <sys/queue.h>
 
 #include "engine/engine.h"
-#include "engine/gauges.h"
+#include "engine/estimators.h"
 #include "prompt/brief.h"
 #include "prompt/prompt_set.h"
 #include "trace/trace.h"
@@ -31,7 +31,7 @@ struct room {
 	struct semaphore *workers;          /* owned: seats (engine/seat.h) */
 	struct ask_list sent;               /* model calls that are under way; lent */
 	struct ask_list waiting;            /* those that wait for what these give back; lent */
-	struct gauges gauges;               /* what models were billed as */
+	struct estimators estimators;       /* what models were billed as */
 	struct trace *trace;                /* owned */
 	const char *model;                  /* of root turns, resolved */
 	const char *subcall_model;          /* of everything below, resolved */

@@ -391,16 +391,14 @@ static enum verdict run_force(struct run *run)
 	bool listed = run->event && run->event->kind == WORKER_VALUE;
 
 	run->worker_idle |= listed;
-	if (listed) {
-		evbuffer_add_printf(run->news, "\n[variables]\n");
-		evbuffer_add(run->news, run->event->variables.bytes, run->event->variables.size);
-	}
-	run_say_plea(run);
+	if (listed)
+		run_tell_variables(run, run->event->variables);
+	run_say_forced(run);
 	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
 	return await(run, RUN_CLOSE);
 }
 
-static enum verdict plead_again(struct run *run)
+static enum verdict force_again(struct run *run)
 {
 	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
 	return await(run, RUN_CLOSE);
@@ -408,16 +406,16 @@ static enum verdict plead_again(struct run *run)
 
 static enum verdict close_error(struct run *run, const struct rlmd_error *err)
 {
-	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_say_short_plea(run))
+	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_say_forced_short(run))
 		return fail_forced(run, err);
-	return plead_again(run);
+	return force_again(run);
 }
 
 /* No code runs any more, so code is no answer: words are asked for, once. */
 static enum verdict close_wordless(struct run *run)
 {
-	if (run_say_plea_for_words(run, run->reply->text))
-		return plead_again(run);
+	if (run_say_forced_for_words(run, run->reply->text))
+		return force_again(run);
 	if (run->response.only_code)
 		return fail_forced(run, &(struct rlmd_error){.text = "it was only code"});
 	return fail_forced(run, &(struct rlmd_error){.text = "it held no answer"});

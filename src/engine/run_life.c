@@ -263,8 +263,8 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 		.task = text_copy(options->task),
 		.task_size = options->task.size,
 		.model = xstrdup(options->model),
-		.news = evbuffer_new(),
-		.last_news = evbuffer_new(),
+		.observations = evbuffer_new(),
+		.last_observations = evbuffer_new(),
 		.source = "error",
 		.done = done,
 		.owner = owner,
@@ -282,7 +282,7 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 		   run->depth ? NULL : sandbox_report(room->sandbox));
 	run->deadline = budget_deadline(run->budget);
 	run_say_system(run);
-	reserve_set(&run->reserve, room, run->budget, run_model(run), run_plea_size(run));
+	reserve_set(&run->reserve, room, run->budget, run_model(run), run_forced_size(run));
 	run->pace.all = budget_remaining_ms(run->budget);
 	run->alarm = evtimer_new(room->base, on_alarm, run);
 	loop_make_urgent(run->alarm);
@@ -342,8 +342,8 @@ void run_free(struct run *run)
 	history_done(&run->history);
 	conversation_done(&run->conversation);
 	context_done(&run->context);
-	evbuffer_free(run->news);
-	evbuffer_free(run->last_news);
+	evbuffer_free(run->observations);
+	evbuffer_free(run->last_observations);
 	caller_done(&run->caller);
 	run->room->runs_alive[run->depth]--;
 	free(run->look);

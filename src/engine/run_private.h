@@ -61,8 +61,9 @@ struct run {
 	struct context context; /* owned */
 	struct conversation conversation;
 	struct history history;
-	struct evbuffer *news;      /* owned: what the model is told next */
-	struct evbuffer *last_news; /* owned: what it was told last, for the forced answer */
+	struct evbuffer *observations; /* owned: what the model is told next */
+	struct evbuffer
+		*last_observations; /* owned: what it was told last, for the forced answer */
 
 	struct seat seat;      /* ours, or we are in line for it; none while we wait for others */
 	int children;          /* sub-runs that we wait for */
@@ -129,19 +130,22 @@ void run_say_turn(struct run *);
 /* That the model has looked at the inputs; `code` gets the block. False: there is nothing to see.
  */
 bool run_say_look(struct run *, struct evbuffer *code);
-void run_say_plea(struct run *);           /* the forced answer's request */
-int64_t run_plea_size(const struct run *); /* tokens that the shortest is estimated at */
+void run_say_forced(struct run *);           /* the forced answer's request */
+int64_t run_forced_size(const struct run *); /* tokens that the shortest is estimated at */
 
 /* The same in fewer words, as the request was too long for the model; false: it cannot be. */
 bool run_say_less(struct run *);
-bool run_say_short_plea(struct run *);
+bool run_say_forced_short(struct run *);
 
 /* Once more, after a reply without any: for words; false: that was done before. */
-bool run_say_plea_for_words(struct run *, struct rlmd_text reply);
+bool run_say_forced_for_words(struct run *, struct rlmd_text reply);
 
 /* For the next turn: a note (brief_note()), or that FINAL_VAR named none of these variables. */
 void run_note(struct run *, const char *name, struct rlmd_text output);
 void run_note_unknown(struct run *, struct rlmd_text variables);
+
+/* For the forced request: what variables there are. */
+void run_tell_variables(struct run *, struct rlmd_text listing);
 
 /* For the first turn: what that look has shown. */
 void run_tell_look(struct run *, struct rlmd_text code, const struct worker_block *);

@@ -1,6 +1,6 @@
 /*
- * What a run says to its model: the system prompt, its turns, and the plea for
- * an answer when it may not go on.
+ * What a run says to its model: the system prompt, its turns, and the forced
+ * request for an answer when it may not go on.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -15,8 +15,9 @@ enum {
 	SHRINKS_MAX = 2, /* how often a request that was too long is made smaller */
 };
 
-/* Characters of the last outputs, of the news and of the listing in a plea: what is affordable. */
-static const int64_t plea_sizes[] = {8000, 2000, 400};
+/* Characters of the last outputs, of the observations and of the listing in a forced request: what
+ * is affordable. */
+static const int64_t forced_sizes[] = {8000, 2000, 400};
 
 static struct brief brief_of(const struct run *run)
 {
@@ -45,13 +46,13 @@ const struct prompt_set *run_prompts(const struct run *run)
 
 void run_say_system(struct run *run)
 {
-	struct telling system = telling_new();
+	struct draft system = draft_new();
 	struct brief brief = brief_of(run);
 
 	history_init(&run->history, brief.prompts, llm_window(run->room->llm, run_model(run)));
 	brief_system(&brief, run->depth ? run->caller.parent->budget : NULL, &system);
-	telling_say(&system, LLM_SYSTEM, &run->conversation);
-	telling_free(&system);
+	draft_say(&system, LLM_SYSTEM, &run->conversation);
+	draft_free(&system);
 }
 
 /* What no longer fits into the model's window is summed up, which the user is told once. */
@@ -69,59 +70,59 @@ static void make_room(struct run *run)
 	run->forgot = true;
 }
 
-static void say_last_news(struct run *run)
+static void say_last_observations(struct run *run)
 {
-	auto_evbuffer struct evbuffer *news = evbuffer_new();
-	struct telling turn = telling_new();
+	auto_evbuffer struct evbuffer *observations = evbuffer_new();
+	struct draft turn = draft_new();
 	struct brief brief = brief_of(run);
 
-	history_clip(&run->history, text_in(run->last_news), news);
+	history_clip(&run->history, text_in(run->last_observations), observations);
 	if (run->turn == 1)
-		brief_first_turn(&brief, text_in(news), &turn);
+		brief_first_turn(&brief, text_in(observations), &turn);
 	else
-		brief_turn(&brief, text_in(news), &turn);
-	telling_say(&turn, LLM_USER, &run->conversation);
-	telling_free(&turn);
+		brief_turn(&brief, text_in(observations), &turn);
+	draft_say(&turn, LLM_USER, &run->conversation);
+	draft_free(&turn);
 	make_room(run);
 }
 
 static void say_bare_turn(struct run *run)
 {
-	struct telling turn = telling_new();
+	struct draft turn = draft_new();
 	struct brief brief = brief_of(run);
 
 	brief_first_turn_bare(&brief, &turn);
-	telling_say(&turn, LLM_USER, &run->conversation);
-	telling_free(&turn);
+	draft_say(&turn, LLM_USER, &run->conversation);
+	draft_free(&turn);
 	history_measure(&run->history, &run->conversation);
 }
 
 bool run_say_look(struct run *run, struct evbuffer *code)
 {
-	struct telling opening = telling_new(), look = telling_new();
+	struct draft opening = draft_new(), look = draft_new();
 	struct brief brief = brief_of(run);
 
 	run->looked = brief_demonstration(&brief, code, &look);
 	if (run->looked) {
 		brief_opening(&brief, &opening);
-		telling_say(&opening, LLM_USER, &run->conversation);
-		telling_say(&look, LLM_ASSISTANT, &run->conversation);
+		draft_say(&opening, LLM_USER, &run->conversation);
+		draft_say(&look, LLM_ASSISTANT, &run->conversation);
 		history_begin(&run->history, &run->conversation);
 	}
-	telling_free(&opening);
-	telling_free(&look);
+	draft_free(&opening);
+	draft_free(&look);
 	return run->looked;
 }
 
-int64_t run_plea_size(const struct run *run)
+int64_t run_forced_size(const struct run *run)
 {
 	struct brief brief = brief_of(run);
 
-	return brief_plea_size(&brief, gauges_look(&run->room->gauges, run->room->model));
+	return brief_forced_size(&brief, estimators_look(&run->room->estimators, run->room->model));
 }
 
 /* So that the forced answer can be asked for with all of what is said now. */
-static void expect_plea(struct run *run)
+static void expect_forced(struct run *run)
 {
 	run->reserve.whole = money_add(run->reserve.brief, run->history.estimate);
 }
@@ -133,11 +134,11 @@ void run_say_turn(struct run *run)
 	if (run->turn == 1 && !run->looked) {
 		say_bare_turn(run);
 	} else {
-		evbuffer_drain(run->last_news, evbuffer_get_length(run->last_news));
-		evbuffer_add_buffer(run->last_news, run->news);
-		say_last_news(run);
+		evbuffer_drain(run->last_observations, evbuffer_get_length(run->last_observations));
+		evbuffer_add_buffer(run->last_observations, run->observations);
+		say_last_observations(run);
 	}
-	expect_plea(run);
+	expect_forced(run);
 }
 
 bool run_say_less(struct run *run)
@@ -146,20 +147,26 @@ bool run_say_less(struct run *run)
 		return false;
 	history_shrink(&run->history);
 	conversation_drop_last(&run->conversation);
-	say_last_news(run);
+	say_last_observations(run);
 	return true;
 }
 
 void run_note(struct run *run, const char *name, struct rlmd_text output)
 {
-	brief_note(run_prompts(run), name, output, run->news);
+	brief_note(run_prompts(run), name, output, run->observations);
 }
 
 void run_note_unknown(struct run *run, struct rlmd_text variables)
 {
 	if (!variables.size)
 		variables = text_of("none but the inputs");
-	brief_unknown_variable(run_prompts(run), run->response.value, variables, run->news);
+	brief_unknown_variable(run_prompts(run), run->response.value, variables, run->observations);
+}
+
+void run_tell_variables(struct run *run, struct rlmd_text listing)
+{
+	evbuffer_add_printf(run->observations, "\n[variables]\n");
+	evbuffer_add(run->observations, listing.bytes, listing.size);
 }
 
 void run_tell_loss(struct run *run)
@@ -178,7 +185,7 @@ void run_tell_look(struct run *run, struct rlmd_text code, const struct worker_b
 	int64_t max = run->room->config->max_output;
 
 	record_demonstration(run->room->trace, run->id, code, block, max);
-	brief_block(run->block_number, block, max, run->news);
+	brief_block(run->block_number, block, max, run->observations);
 }
 
 void run_tell_block(struct run *run, const struct worker_block *block)
@@ -187,7 +194,7 @@ void run_tell_block(struct run *run, const struct worker_block *block)
 
 	record_block(run->room->trace, run->id, run->turn - 1,
 		     run->response.blocks[run->next_block], block, max);
-	brief_block(run->block_number, block, max, run->news);
+	brief_block(run->block_number, block, max, run->observations);
 	history_add_block(&run->history, run->block_number, run->response.blocks[run->next_block],
 			  block);
 	run->block_failed |= block->failed;
@@ -217,21 +224,21 @@ static bool affords(struct run *run, int64_t output)
 	       cost <= left.cost;
 }
 
-static void plead(struct run *run, int64_t max)
+static void say_forced(struct run *run, int64_t max)
 {
-	auto_evbuffer struct evbuffer *news = evbuffer_new();
-	struct telling request = telling_new();
+	auto_evbuffer struct evbuffer *observations = evbuffer_new();
+	struct draft request = draft_new();
 	struct brief brief = brief_of(run);
 
 	if (max > run->room->config->max_output)
 		max = run->room->config->max_output;
-	brief_clip(text_in(run->last_news), max, news);
-	brief_clip(text_in(run->news), max, news);
-	brief_forced(&brief, run->reason, text_in(news), &request);
+	brief_clip(text_in(run->last_observations), max, observations);
+	brief_clip(text_in(run->observations), max, observations);
+	brief_forced(&brief, run->reason, text_in(observations), &request);
 	if (run->worded)
-		telling_note(&request, run_prompts(run), "only_code");
-	telling_say(&request, LLM_USER, &run->conversation);
-	telling_free(&request);
+		draft_note(&request, run_prompts(run), "only_code");
+	draft_say(&request, LLM_USER, &run->conversation);
+	draft_free(&request);
 }
 
 static bool fits(struct run *run)
@@ -243,9 +250,9 @@ static bool fits(struct run *run)
 }
 
 /* The whole conversation, and a request at its end; or of its turns the latest that fit. */
-static bool plead_at_the_end(struct run *run)
+static bool say_forced_at_the_end(struct run *run)
 {
-	plead(run, plea_sizes[0]);
+	say_forced(run, forced_sizes[0]);
 	while (!fits(run))
 		if (!history_forget(&run->history, &run->conversation))
 			return false;
@@ -253,7 +260,7 @@ static bool plead_at_the_end(struct run *run)
 }
 
 /* Without the conversation: the task, and as much of the last outputs as the purse affords. */
-static void plead_in_short(struct run *run, size_t size)
+static void say_forced_in_short(struct run *run, size_t size)
 {
 	int64_t output = reserve_output(run->room, run_model(run), ASK_TOKENS_FORCED / 4);
 	bool enough;
@@ -264,48 +271,48 @@ static void plead_in_short(struct run *run, size_t size)
 			&run->conversation, LLM_SYSTEM,
 			text_of("Answer from the work done so far. Be brief and complete."),
 			(struct rlmd_text){0});
-		plead(run, plea_sizes[size]);
+		say_forced(run, forced_sizes[size]);
 		enough = affords(run, output);
-	} while (!enough && ++size < sizeof plea_sizes / sizeof *plea_sizes);
+	} while (!enough && ++size < sizeof forced_sizes / sizeof *forced_sizes);
 }
 
-void run_say_plea(struct run *run)
+void run_say_forced(struct run *run)
 {
 	run->shrunk = 0;
-	if (!plead_at_the_end(run))
-		plead_in_short(run, 0);
+	if (!say_forced_at_the_end(run))
+		say_forced_in_short(run, 0);
 }
 
-bool run_say_short_plea(struct run *run)
+bool run_say_forced_short(struct run *run)
 {
 	if (run->shrunk++)
 		return false;
-	plead_in_short(run, 1);
+	say_forced_in_short(run, 1);
 	return true;
 }
 
-bool run_say_plea_for_words(struct run *run, struct rlmd_text reply)
+bool run_say_forced_for_words(struct run *run, struct rlmd_text reply)
 {
-	struct telling request;
+	struct draft request;
 
 	if (run->worded)
 		return false;
-	request = telling_new();
+	request = draft_new();
 	run->worded = true;
 	run->shrunk = 0;
-	telling_note(&request, run_prompts(run), "only_code");
+	draft_note(&request, run_prompts(run), "only_code");
 	conversation_add(&run->conversation, LLM_ASSISTANT, reply, (struct rlmd_text){0});
-	telling_say(&request, LLM_USER, &run->conversation);
-	telling_free(&request);
+	draft_say(&request, LLM_USER, &run->conversation);
+	draft_free(&request);
 	if (history_measure(&run->history, &run->conversation) + ASK_TOKENS_FORCED >
 		    run->history.window ||
 	    !affords(run, ASK_TOKENS_FORCED / 4))
-		plead_in_short(run, 0);
+		say_forced_in_short(run, 0);
 	return true;
 }
 
 /* Where the time is what is scarce, no more than comes within it: rather an answer that is cut. */
-static int64_t plea_output(const struct run *run, int64_t usual)
+static int64_t forced_output(const struct run *run, int64_t usual)
 {
 	bool hurried = run->stop == STOP_MAX_TIME || run->stop == STOP_INTERRUPTED;
 	int64_t in_time = pace_output(&run->pace, run->deadline - clock_ms());
@@ -317,7 +324,7 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 {
 	bool forced = kind == LLM_FORCED;
 	int64_t most = run->history.window / REQUEST_WINDOW_PART;
-	int64_t wanted = forced ? plea_output(run, max_tokens)
+	int64_t wanted = forced ? forced_output(run, max_tokens)
 				: request_output(run->room->llm, run->room->config, run_model(run),
 						 max_tokens);
 	struct ask_options options = {

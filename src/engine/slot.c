@@ -1,5 +1,5 @@
 /*
- * A prompt is one ask. A task takes the way that its call's grant gives it: it
+ * A prompt is one ask. A task takes the way that its call's admission gives it: it
  * stands in line for a seat, begins its sub-run when it has one, and asks once
  * more then, for what was left may be gone; or it is answered by one ask.
  */
@@ -255,7 +255,7 @@ static void fall_back(struct slot *slot)
 	size_t size;
 
 	if (slot->wanting) {
-		grant_decline(&slot->errand->grant);
+		admission_decline(&slot->errand->admission);
 		warn_fallback(slot);
 	}
 	slot->wanting = false;
@@ -319,7 +319,7 @@ static void start_child(struct slot *slot)
 		options.context = &own;
 	}
 	slot->wanting = false;
-	grant_share(&slot->errand->grant, &options);
+	admission_share(&slot->errand->admission, &options);
 	budget_count_subcall(caller->budget, options.depth);
 	slot->started = clock_ms();
 	rlmd_call_started(slot->call);
@@ -332,7 +332,7 @@ static void on_seat(void *owner)
 {
 	struct slot *slot = owner;
 
-	slot->way = grant_way(&slot->errand->grant, &slot->reason);
+	slot->way = admission_way(&slot->errand->admission, &slot->reason);
 	if (slot->way == WAY_SUBRUN) {
 		start_child(slot);
 		return;
@@ -364,7 +364,7 @@ static void start_task(struct slot *slot)
 		return;
 	}
 	if (slot->wanting)
-		slot->way = grant_way(&slot->errand->grant, &slot->reason);
+		slot->way = admission_way(&slot->errand->admission, &slot->reason);
 	if (slot->way != WAY_SUBRUN) {
 		fall_back(slot);
 		return;

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "engine/grant.h"
+#include "engine/admission.h"
 #include "engine/seat.h"
 #include "llm/llm.h"
 
@@ -46,7 +46,7 @@ struct slot {
 	char *user;                      /* owned: the user's last, where we had to write it */
 	enum way way;
 	const char *reason; /* lent: why that is no sub-run */
-	bool wanting;       /* it is a task that counts in the errand's grant */
+	bool wanting;       /* it is a task that counts in the errand's admission */
 	bool numbered;      /* it has `number` among the calls of its caller */
 	int number;
 	char *degraded;    /* owned; NULL, or why the answer is less than what was asked for */

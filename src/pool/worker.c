@@ -17,8 +17,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "pool/exit_report.h"
 #include "pool/ledger.h"
-#include "pool/obituary.h"
 #include "pool/stopwatch.h"
 #include "pool/translate.h"
 #include "wire/channel.h"
@@ -79,11 +79,11 @@ static void wait_for(struct worker *worker, enum waiting waiting, int64_t ms)
 	event_add(worker->timer, &delay);
 }
 
-static enum obituary_age age(const struct worker *worker)
+static enum exit_report_age age(const struct worker *worker)
 {
-	return !worker->ready                     ? OBITUARY_UNCONFINED
-	       : worker->state == WORKER_STARTING ? OBITUARY_LOADING
-						  : OBITUARY_GROWN;
+	return !worker->ready                     ? EXIT_REPORT_UNCONFINED
+	       : worker->state == WORKER_STARTING ? EXIT_REPORT_LOADING
+						  : EXIT_REPORT_GROWN;
 }
 
 /* Tells the owner; the last statement of whoever calls it. */
@@ -96,7 +96,7 @@ static void bury(struct worker *worker)
 	event_del(worker->timer);
 	channel_free(take_pointer(&worker->channel)); /* it has nobody left to tell */
 	if (err.kind == RLMD_ERROR_NONE || (worker->lingered && *worker->exit.reason))
-		obituary_write(&worker->exit, age(worker), &err);
+		exit_report_write(&worker->exit, age(worker), &err);
 	if (!worker->ready && err.kind == RLMD_ERROR_WORKER)
 		err.kind = RLMD_ERROR_SANDBOX;
 	worker->fn(worker->owner, &event);
@@ -125,7 +125,7 @@ static void refuse(struct worker *worker, const struct rlmd_error *err)
 {
 	struct rlmd_error reason;
 
-	obituary_of_refused(err, &reason);
+	exit_report_of_refused(err, &reason);
 	condemn(worker, &reason);
 }
 
@@ -223,7 +223,7 @@ static void end_block(struct worker *worker)
 		return;
 	}
 	if (worker->state == WORKER_IDLE) { /* nobody is there to be interrupted */
-		obituary_of_remains(worker->remains_ms, &err);
+		exit_report_of_remains(worker->remains_ms, &err);
 		condemn(worker, &err);
 		return;
 	}
@@ -237,7 +237,7 @@ static void out_of_time(struct worker *worker, int64_t ms)
 {
 	struct rlmd_error err;
 
-	obituary_of_late(age(worker), ms, &err);
+	exit_report_of_late(age(worker), ms, &err);
 	worker->timed_out = worker->state != WORKER_STARTING && !worker->reason.kind;
 	condemn(worker, &err);
 }

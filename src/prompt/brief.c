@@ -19,7 +19,7 @@ enum {
 	PIECE_SHARE = 5,      /* of a model's window, for the text that it is asked about */
 	PIECE_MAX = 50000,    /* tokens; with more models overlook things, whatever their window */
 	TOKEN_CHARACTERS = 4, /* without an input to measure */
-	OUTPUTS_TOKENS = 300, /* that a plea with the shortest of them has for them, about */
+	OUTPUTS_TOKENS = 300, /* that the shortest forced request has for them, about */
 };
 
 static void values_of_budget(const struct brief *brief, struct prompt_values *values)
@@ -93,27 +93,27 @@ static void describe_context(const struct context *context, struct evbuffer *out
 		evbuffer_add_printf(out, "- none: `context` is the empty string\n");
 }
 
-struct telling telling_new(void)
+struct draft draft_new(void)
 {
-	return (struct telling){evbuffer_new(), evbuffer_new()};
+	return (struct draft){evbuffer_new(), evbuffer_new()};
 }
 
-void telling_free(struct telling *telling)
+void draft_free(struct draft *draft)
 {
-	evbuffer_free(telling->text);
-	evbuffer_free(telling->timeless);
+	evbuffer_free(draft->text);
+	evbuffer_free(draft->timeless);
 }
 
-void telling_say(struct telling *telling, enum llm_role role, struct conversation *conversation)
+void draft_say(struct draft *draft, enum llm_role role, struct conversation *conversation)
 {
-	conversation_add(conversation, role, text_in(telling->text), text_in(telling->timeless));
-	evbuffer_drain(telling->text, evbuffer_get_length(telling->text));
-	evbuffer_drain(telling->timeless, evbuffer_get_length(telling->timeless));
+	conversation_add(conversation, role, text_in(draft->text), text_in(draft->timeless));
+	evbuffer_drain(draft->text, evbuffer_get_length(draft->text));
+	evbuffer_drain(draft->timeless, evbuffer_get_length(draft->timeless));
 }
 
-void telling_note(struct telling *telling, const struct prompt_set *prompts, const char *name)
+void draft_note(struct draft *draft, const struct prompt_set *prompts, const char *name)
 {
-	prompt_render(prompts, name, &(struct prompt_values){0}, telling->text, telling->timeless);
+	prompt_render(prompts, name, &(struct prompt_values){0}, draft->text, draft->timeless);
 }
 
 /* What a text for one llm_query may measure. Both are rounded down to two digits. */
@@ -155,7 +155,7 @@ static const struct {
 
 enum { PARTS = sizeof parts / sizeof *parts };
 
-void brief_system(const struct brief *brief, const struct budget *parent, struct telling *out)
+void brief_system(const struct brief *brief, const struct budget *parent, struct draft *out)
 {
 	auto_evbuffer struct evbuffer *modules = evbuffer_new();
 	struct prompt_values values = {0};
@@ -206,7 +206,7 @@ static void add_looks(const struct brief *brief, struct evbuffer *out)
 	}
 }
 
-bool brief_demonstration(const struct brief *brief, struct evbuffer *code, struct telling *out)
+bool brief_demonstration(const struct brief *brief, struct evbuffer *code, struct draft *out)
 {
 	struct prompt_values values = {0};
 
@@ -230,7 +230,7 @@ static void values_of_task(const struct brief *brief, struct evbuffer *contexts,
 	prompt_text(values, "task", brief->task);
 }
 
-void brief_opening(const struct brief *brief, struct telling *out)
+void brief_opening(const struct brief *brief, struct draft *out)
 {
 	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
 	struct prompt_values values = {0};
@@ -239,7 +239,7 @@ void brief_opening(const struct brief *brief, struct telling *out)
 	prompt_render(brief->prompts, "opening", &values, out->text, out->timeless);
 }
 
-void brief_first_turn_bare(const struct brief *brief, struct telling *out)
+void brief_first_turn_bare(const struct brief *brief, struct draft *out)
 {
 	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
 	struct prompt_values values = {0};
@@ -272,8 +272,8 @@ bool brief_operation(const struct prompt_set *prompts, struct rlmd_text input,
 	return evbuffer_get_length(told) < context.size;
 }
 
-static void tell_turn(const struct brief *brief, const char *prompt, struct rlmd_text news,
-		      struct telling *out)
+static void tell_turn(const struct brief *brief, const char *prompt, struct rlmd_text observations,
+		      struct draft *out)
 {
 	auto_evbuffer struct evbuffer *reminder = evbuffer_new();
 	struct prompt_values values = {0};
@@ -282,43 +282,43 @@ static void tell_turn(const struct brief *brief, const char *prompt, struct rlmd
 	values_of_calls(brief, &values);
 	brief_clip(brief->task, REMINDER_MAX, reminder);
 	prompt_text(&values, "task", text_in(reminder));
-	prompt_text(&values, "output", news);
+	prompt_text(&values, "output", observations);
 	prompt_render(brief->prompts, prompt, &values, out->text, out->timeless);
 }
 
-void brief_first_turn(const struct brief *brief, struct rlmd_text news, struct telling *out)
+void brief_first_turn(const struct brief *brief, struct rlmd_text observations, struct draft *out)
 {
-	tell_turn(brief, "first_turn", news, out);
+	tell_turn(brief, "first_turn", observations, out);
 }
 
-void brief_turn(const struct brief *brief, struct rlmd_text news, struct telling *out)
+void brief_turn(const struct brief *brief, struct rlmd_text observations, struct draft *out)
 {
-	tell_turn(brief, "turn", news, out);
+	tell_turn(brief, "turn", observations, out);
 }
 
-void brief_forced(const struct brief *brief, const char *reason, struct rlmd_text news,
-		  struct telling *out)
+void brief_forced(const struct brief *brief, const char *reason, struct rlmd_text observations,
+		  struct draft *out)
 {
 	struct prompt_values values = {0};
 
 	values_of_budget(brief, &values);
 	prompt_text(&values, "task", brief->task);
 	prompt_text(&values, "reason", text_of(reason));
-	prompt_text(&values, "output", news);
+	prompt_text(&values, "output", observations);
 	prompt_render(brief->prompts, "forced", &values, out->text, out->timeless);
 }
 
-int64_t brief_plea_size(const struct brief *brief, const struct gauge *gauge)
+int64_t brief_forced_size(const struct brief *brief, const struct estimator *estimator)
 {
-	struct telling request = telling_new();
+	struct draft request = draft_new();
 	struct token_scan scan = {0};
 	int64_t tokens;
 
 	brief_forced(brief, "three turns in a row had neither code nor an answer", text_of(""),
 		     &request);
 	token_scan_feed(&scan, text_in(request.text));
-	tokens = gauge_estimate(gauge, &scan.counts);
-	telling_free(&request);
+	tokens = estimator_tokens(estimator, &scan.counts);
+	draft_free(&request);
 	return tokens + OUTPUTS_TOKENS;
 }
 

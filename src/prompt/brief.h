@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "budget/budget.h"
-#include "budget/gauge.h"
+#include "budget/estimator.h"
 #include "pool/worker.h"
 #include "prompt/conversation.h"
 #include "prompt/prompt_set.h"
@@ -39,27 +39,27 @@ struct brief {
 };
 
 /* What is told, and the same without what a clock put into it (llm_message). */
-struct telling {
+struct draft {
 	struct evbuffer *text, *timeless; /* owned */
 };
 
-struct telling telling_new(void);
-void telling_free(struct telling *);
+struct draft draft_new(void);
+void draft_free(struct draft *);
 /* Adds a prompt that has no values. */
-void telling_note(struct telling *, const struct prompt_set *, const char *name);
-void telling_say(struct telling *, enum llm_role, struct conversation *); /* and empties it */
+void draft_note(struct draft *, const struct prompt_set *, const char *name);
+void draft_say(struct draft *, enum llm_role, struct conversation *); /* and empties it */
 
-void brief_system(const struct brief *, const struct budget *parent, struct telling *out);
+void brief_system(const struct brief *, const struct budget *parent, struct draft *out);
 
 /*
  * A run that has inputs begins with a message that names them, a look at them which the model is
  * made to have written, and the first turn, which tells what it has shown. `code` gets what is to
  * be run; false: there is nothing to look at, and the first turn is a bare one.
  */
-void brief_opening(const struct brief *, struct telling *out);
-bool brief_demonstration(const struct brief *, struct evbuffer *code, struct telling *out);
-void brief_first_turn(const struct brief *, struct rlmd_text news, struct telling *out);
-void brief_first_turn_bare(const struct brief *, struct telling *out);
+void brief_opening(const struct brief *, struct draft *out);
+bool brief_demonstration(const struct brief *, struct evbuffer *code, struct draft *out);
+void brief_first_turn(const struct brief *, struct rlmd_text observations, struct draft *out);
+void brief_first_turn_bare(const struct brief *, struct draft *out);
 
 /* The system prompts of llm_query and of a direct answer; lent by the set. */
 struct rlmd_text brief_query(const struct prompt_set *);
@@ -69,12 +69,12 @@ struct rlmd_text brief_direct(const struct prompt_set *);
 bool brief_operation(const struct prompt_set *, struct rlmd_text input, struct rlmd_text context,
 		     int64_t max, struct evbuffer *out);
 
-/* `news` is what happened since the last turn: outputs of blocks, notes. */
-void brief_turn(const struct brief *, struct rlmd_text news, struct telling *out);
-void brief_forced(const struct brief *, const char *reason, struct rlmd_text news,
-		  struct telling *out);
-/* Tokens that the shortest of those is estimated at, by the gauge of its model. */
-int64_t brief_plea_size(const struct brief *, const struct gauge *);
+/* `observations` is what happened since the last turn: outputs of blocks, notes. */
+void brief_turn(const struct brief *, struct rlmd_text observations, struct draft *out);
+void brief_forced(const struct brief *, const char *reason, struct rlmd_text observations,
+		  struct draft *out);
+/* Tokens that the shortest of those is estimated at, by the estimator of its model. */
+int64_t brief_forced_size(const struct brief *, const struct estimator *);
 
 /* In the place of the first `turns` turns, which their conversation has no room for. */
 void brief_summary(const struct prompt_set *, int64_t turns, struct rlmd_text what,

@@ -10,11 +10,11 @@
 #include "prompt/brief.h"
 
 enum {
-	SHARE = 50,  /* per cent of the window, beyond which a conversation is cut down ... */
-	TARGET = 25, /* ... to this much */
-	NEWS = 20,   /* per cent of the window for what one turn tells */
-	SUMMARY = 8, /* likewise for the summary */
-	FRAME = 4,   /* tokens of a message beside its text */
+	SHARE = 50,        /* per cent of the window, beyond which a conversation is cut down ... */
+	TARGET = 25,       /* ... to this much */
+	OBSERVATIONS = 20, /* per cent of the window for what one turn tells */
+	SUMMARY = 8,       /* likewise for the summary */
+	FRAME = 4,         /* tokens of a message beside its text */
 	RESPONSE_MAX =
 		4000,     /* characters kept of a long response: the first, and at need the last */
 	TURN_MAX = 600,   /* bytes after which a turn's summary takes no further block */
@@ -180,15 +180,16 @@ void history_learn(struct history *history, int64_t billed)
 	token_estimator_learn(&history->estimator, &history->counts, billed - history->frames);
 }
 
-void history_clip(const struct history *history, struct rlmd_text news, struct evbuffer *out)
+void history_clip(const struct history *history, struct rlmd_text observations,
+		  struct evbuffer *out)
 {
-	int64_t tokens = tokens_in(history, news), most = share_of(history, NEWS);
+	int64_t tokens = tokens_in(history, observations), most = share_of(history, OBSERVATIONS);
 	struct text_scan scan = {0};
 
-	text_scan_feed(&scan, news);
+	text_scan_feed(&scan, observations);
 	text_scan_end(&scan);
-	brief_clip(news, tokens > most ? (int64_t)scan.characters * most / tokens : INT64_MAX / 2,
-		   out);
+	brief_clip(observations,
+		   tokens > most ? (int64_t)scan.characters * most / tokens : INT64_MAX / 2, out);
 }
 
 /* The first response, and behind it the summary, or what it will stand for. From there on the

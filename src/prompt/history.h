@@ -51,7 +51,7 @@ void history_learn(struct history *, int64_t billed);
 
 /* At most so many tokens of what happened since the last turn are told: the texts' head and tail.
  */
-void history_clip(const struct history *, struct rlmd_text news, struct evbuffer *out);
+void history_clip(const struct history *, struct rlmd_text observations, struct evbuffer *out);
 
 /*
  * Cuts the conversation down if it has outgrown its share of the window. Its last message is that

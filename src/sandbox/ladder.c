@@ -7,13 +7,13 @@
 
 #define ALL_MODES ((1U << MODE_COUNT) - 1)
 
-struct launch_request ladder_request(const struct standing *standing,
+struct launch_request ladder_request(const struct layer_status *status,
 				     const struct launch_request *usual, uint32_t uid)
 {
-	uint32_t promised = standing_promised(standing->mode);
+	uint32_t promised = layer_status_promised(status->mode);
 	struct launch_request request = *usual;
 
-	request.layers = (standing->layers | promised) & ~SUPERVISED;
+	request.layers = (status->layers | promised) & ~SUPERVISED;
 	request.uid = promised & BIT(uid) ? uid : 0;
 	request.threads = request.uid ? LAUNCH_THREADS : LAUNCH_THREADS_OF_ALL;
 	/* From within a pid namespace the parent has no pid. */
@@ -21,10 +21,10 @@ struct launch_request ladder_request(const struct standing *standing,
 	return request;
 }
 
-static void note_all(struct standing *standing, const struct steps *steps)
+static void note_all(struct layer_status *status, const struct steps *steps)
 {
 	for (size_t i = 0; i < steps->count; i++)
-		standing_note(standing, &steps->failures[i]);
+		layer_status_note(status, &steps->failures[i]);
 }
 
 static const struct launch_failure *last(const struct steps *steps)
@@ -36,7 +36,7 @@ static const struct launch_failure *last(const struct steps *steps)
 static const struct launch_failure *worst(const struct steps *steps)
 {
 	for (size_t i = steps->count; i; i--)
-		if (standing_loss(&steps->failures[i - 1]) == LAYER_whole_mode)
+		if (layer_status_loss(&steps->failures[i - 1]) == LAYER_whole_mode)
 			return &steps->failures[i - 1];
 	return NULL;
 }
@@ -49,29 +49,29 @@ static bool try_worker(struct ladder *ladder, struct template *template,
 		       const struct launch_request *usual, uint32_t uid, enum failing *ret_failing,
 		       struct rlmd_error *err)
 {
-	struct standing *standing = &ladder->standing;
+	struct layer_status *status = &ladder->status;
 	struct launch_request request;
 	struct trial trial;
 	bool tried;
 
-	standing->layers = template_layers(template);
-	request = ladder_request(standing, usual, uid);
+	status->layers = template_layers(template);
+	request = ladder_request(status, usual, uid);
 	tried = trial_run(template, &request, ladder->config->patience_ms, &trial, err);
-	note_all(standing, &trial.steps);
+	note_all(status, &trial.steps);
 	if (worst(&trial.steps)) {
 		*ret_failing = FAILS_IN_THIS_MODE;
-		return standing_error(worst(&trial.steps), err);
+		return layer_status_error(worst(&trial.steps), err);
 	}
 	if (trial.hapless || template_may_retry(template))
 		*ret_failing = FAILS_BY_CHANCE;
 	if (!tried)
 		return false;
 	if (trial.fallen && last(&trial.steps))
-		return standing_error(last(&trial.steps), err);
+		return layer_status_error(last(&trial.steps), err);
 	if (trial.fallen)
 		return error_set(err, RLMD_ERROR_SANDBOX, "a wall does not stand: %s",
 				 trial.fallen);
-	standing->layers = trial.layers;
+	status->layers = trial.layers;
 	return true;
 }
 
@@ -110,15 +110,15 @@ static struct template *climb_once(struct ladder *ladder, const struct launch_re
 		return NULL;
 	ready = template_await(template, err);
 	refusals = template_refusals(template);
-	note_all(&ladder->standing, refusals);
+	note_all(&ladder->status, refusals);
 	/* Stuck in a mode, the refusal was the last thing that was heard of it. */
-	if (!ready && last(refusals) && standing_loss(last(refusals)) == LAYER_whole_mode)
+	if (!ready && last(refusals) && layer_status_loss(last(refusals)) == LAYER_whole_mode)
 		failing = FAILS_IN_THIS_MODE;
 	else if (!ready && template_may_retry(template))
 		failing = FAILS_BY_CHANCE;
 	mode = failing == FAILS_IN_THIS_MODE ? (enum mode)last(refusals)->mode
 					     : template_mode(template);
-	ladder->standing.mode = mode;
+	ladder->status.mode = mode;
 	if (ready && try_worker(ladder, template, usual, uid, &failing, err)) {
 		ladder->config->terms.modes = 1U << mode;
 		return template;
@@ -129,17 +129,17 @@ static struct template *climb_once(struct ladder *ladder, const struct launch_re
 }
 
 /* Without CAP_KILL, who has another uid than ours is not ours to end. */
-static bool may_not_kill_strangers(const struct standing *standing)
+static bool may_not_kill_strangers(const struct layer_status *status)
 {
-	const struct cause *cause = &standing->causes[LAYER_user];
+	const struct cause *cause = &status->causes[LAYER_user];
 
-	return standing->mode == MODE_userns && cause->error && cause->step == STEP_kill;
+	return status->mode == MODE_userns && cause->error && cause->step == STEP_kill;
 }
 
 struct template *ladder_climb(struct ladder *ladder, const struct launch_request *usual,
 			      struct rlmd_error *err)
 {
-	struct standing *standing = &ladder->standing;
+	struct layer_status *status = &ladder->status;
 	struct steps steps = {.without = ladder->config->terms.without, .mode = MODE_root};
 	uint32_t modes = ALL_MODES, uid = 0, outside;
 	struct template *template = NULL;
@@ -149,19 +149,19 @@ struct template *ladder_climb(struct ladder *ladder, const struct launch_request
 		STEP_TRY(&steps, uid_lock, uids_lock(ladder->uids, UIDS_FILE));
 	if (geteuid() || STEP_TRY(&steps, uid_range, uids_take(ladder->uids, &uid, err) ? 0 : -1))
 		modes &= ~(1U << MODE_root | 1U << MODE_uid);
-	note_all(standing, &steps);
+	note_all(status, &steps);
 	outside = uid;
 	while (!template && modes) {
 		ladder->config->terms.modes = modes;
 		ladder->config->terms.uid = outside;
 		template = climb_once(ladder, usual, uid, &modes, err);
-		if (!template && outside && may_not_kill_strangers(standing)) {
+		if (!template && outside && may_not_kill_strangers(status)) {
 			outside = 0; /* with our own, like an ordinary user's */
 			modes |= 1U << MODE_userns;
 		}
 	}
 	/* In a user namespace the template itself may have it. */
-	if (uid && standing->mode != MODE_userns)
+	if (uid && status->mode != MODE_userns)
 		uids_give(ladder->uids, uid);
 	return template;
 }

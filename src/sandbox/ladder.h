@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "sandbox/standing.h"
+#include "sandbox/layer_status.h"
 #include "sandbox/template.h"
 #include "sandbox/uids.h"
 
@@ -21,7 +21,7 @@ struct ladder {
 	void *owner;
 	bool retried; /* there was a second try, with twice the patience; there is one in all */
 
-	struct standing standing; /* the result; what is noted in it already stays */
+	struct layer_status status; /* the result; what is noted in it already stays */
 };
 
 /* The template, ready, without any process; NULL where not even the last mode stands. */
@@ -29,5 +29,5 @@ struct template *ladder_climb(struct ladder *, const struct launch_request *usua
 			      struct rlmd_error *);
 
 /* What a worker of the mode is asked for, out of what any is. */
-struct launch_request ladder_request(const struct standing *, const struct launch_request *usual,
-				     uint32_t uid);
+struct launch_request ladder_request(const struct layer_status *,
+				     const struct launch_request *usual, uint32_t uid);

@@ -63,10 +63,10 @@ static uint64_t half_of_memory(void)
 	return (ours < machine ? ours : machine) / 2;
 }
 
-static void note_all(struct standing *standing, const struct steps *steps)
+static void note_all(struct layer_status *status, const struct steps *steps)
 {
 	for (size_t i = 0; i < steps->count; i++)
-		standing_note(standing, &steps->failures[i]);
+		layer_status_note(status, &steps->failures[i]);
 }
 
 /* What keeps all workers together within their limits. */
@@ -81,7 +81,7 @@ static void open_limits(struct sandbox *sandbox, const struct sandbox_config *co
 		&steps);
 	sandbox->processes.cgroup = sandbox->config.cgroup;
 	sandbox->processes.ceiling = memory;
-	note_all(&sandbox->standing, &steps);
+	note_all(&sandbox->status, &steps);
 }
 
 /* Starts the template, and knows what stands. */
@@ -93,7 +93,7 @@ static bool climb(struct sandbox *sandbox, uint64_t without, struct rlmd_error *
 		.uids = &sandbox->processes.uids,
 		.fn = spawn_on_template,
 		.owner = sandbox,
-		.standing = sandbox->standing,
+		.status = sandbox->status,
 	};
 	struct launch_request usual = spawn_request(sandbox->worker_memory,
 						    sandbox->processes.cpu_seconds, 0);
@@ -103,13 +103,13 @@ static bool climb(struct sandbox *sandbox, uint64_t without, struct rlmd_error *
 	template = ladder_climb(&ladder, &usual, err);
 	if (!template)
 		return false;
-	sandbox->standing = ladder.standing;
+	sandbox->status = ladder.status;
 	sandbox->template_layers = template_layers(template) |
 				   cgroup_layers(sandbox->config.cgroup);
-	sandbox->standing.layers |= sandbox->template_layers;
+	sandbox->status.layers |= sandbox->template_layers;
 	watch_init(&sandbox->watch, &sandbox->processes);
 	if (sandbox->processes.uids.locked)
-		sandbox->standing.layers |= BIT(uid_lock);
+		sandbox->status.layers |= BIT(uid_lock);
 	spawn_adopt(sandbox, template);
 	sandbox->ready = true;
 	return true;
@@ -140,7 +140,7 @@ struct sandbox *sandbox_new(struct event_base *base, const struct sandbox_config
 	/* Who starts us may have SIGCHLD ignored; the kernel would then reap in our place. */
 	if (!sigaction(SIGCHLD, NULL, &action) && action.sa_handler == SIG_IGN)
 		signal(SIGCHLD, SIG_DFL);
-	if (standing_steps(config->without, &without, &error) &&
+	if (layer_status_steps(config->without, &without, &error) &&
 	    sandbox_configure(sandbox, config, &error) && open_life(sandbox, &error)) {
 		open_limits(sandbox, config, without);
 		if (climb(sandbox, without, &error))
@@ -201,10 +201,10 @@ void sandbox_free(struct sandbox *sandbox)
 
 json_t *sandbox_report(const struct sandbox *sandbox)
 {
-	return standing_report(&sandbox->standing);
+	return layer_status_report(&sandbox->status);
 }
 
 const char *sandbox_level(const struct sandbox *sandbox)
 {
-	return standing_level(&sandbox->standing);
+	return layer_status_level(&sandbox->status);
 }

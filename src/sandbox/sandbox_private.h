@@ -14,14 +14,14 @@ struct sandbox {
 	struct event_base *base;       /* lent */
 	struct template_config config; /* its pointers and descriptors are owned */
 	size_t worker_memory;
-	int life;                  /* owned: hung up when we are gone */
-	struct standing standing;  /* what stands in each worker */
-	uint32_t template_layers;  /* those that are the template's and the cgroup's, a bit each */
-	struct template *template; /* owned; NULL: the next spawn starts one */
-	bool ready;                /* the template is */
-	struct event *pump;        /* owned: something is to be sent, or has failed */
-	struct event *overdue;     /* owned: pending while an answer of the template is */
-	int answer_ms;             /* that it may take */
+	int life;                   /* owned: hung up when we are gone */
+	struct layer_status status; /* what stands in each worker */
+	uint32_t template_layers;   /* those that are the template's and the cgroup's, a bit each */
+	struct template *template;  /* owned; NULL: the next spawn starts one */
+	bool ready;                 /* the template is */
+	struct event *pump;         /* owned: something is to be sent, or has failed */
+	struct event *overdue;      /* owned: pending while an answer of the template is */
+	int answer_ms;              /* that it may take */
 	struct spawn_list queued, sent, failed;
 	struct process_list processes; /* owned by their receivers, and by us when freed */
 	struct watch watch;

@@ -165,7 +165,7 @@ static bool open_own(struct spawn *spawn, struct rlmd_error *err)
 /* The request as it goes out: with pipes, and with a uid, which is in use from now on. */
 static bool complete(struct sandbox *sandbox, struct spawn *spawn, struct rlmd_error *err)
 {
-	uint32_t promised = standing_promised(sandbox->standing.mode), uid = 0;
+	uint32_t promised = layer_status_promised(sandbox->status.mode), uid = 0;
 
 	if (spawn->ours[0] >= 0)
 		return true; /* it did not fit the last time */
@@ -173,7 +173,7 @@ static bool complete(struct sandbox *sandbox, struct spawn *spawn, struct rlmd_e
 		return false;
 	if (promised & BIT(uid) && !uids_take(&sandbox->processes.uids, &uid, err))
 		return false;
-	spawn->request = ladder_request(&sandbox->standing, &spawn->request, uid);
+	spawn->request = ladder_request(&sandbox->status, &spawn->request, uid);
 	return true;
 }
 

@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "sandbox/datagram.h"
+#include "sandbox/layer_status.h"
 #include "sandbox/program.h"
 #include "sandbox/reap.h"
-#include "sandbox/standing.h"
 
 enum template_state { STATE_STARTING, STATE_LOADING, STATE_SERVING, STATE_GONE };
 
@@ -134,8 +134,8 @@ static bool hear_failed(struct template *template, const json_t *failures)
 {
 	if (!hear_refusals(template, failures) || !template->steps.count)
 		return bad_message(template);
-	return standing_error(&template->steps.failures[template->steps.count - 1],
-			      &template->reason);
+	return layer_status_error(&template->steps.failures[template->steps.count - 1],
+				  &template->reason);
 }
 
 /* What it says about itself before it serves. */

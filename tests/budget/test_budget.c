@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/money.h"
-#include "budget/gauge.h"
+#include "budget/estimator.h"
 
 static int64_t now;
 
@@ -701,28 +701,29 @@ static void spend_rest(struct budget *budget, int64_t cost)
 	budget_count_call(budget, &(struct budget_usage){.cost = cost, .cost_complete = true});
 }
 
-static void example_first_turn(struct budget *root, struct gauge *gauge)
+static void example_first_turn(struct budget *root, struct estimator *estimator)
 {
 	struct charge charge = {0};
-	int64_t input = gauge_input(gauge, 4000, 14000, 2);
+	int64_t input = estimator_input(estimator, 4000, 14000, 2);
 
 	assert_int_equal(input, 8032);
-	assert_true(charge_take(&charge, root, price(input, gauge_output(gauge, 8192)), NULL));
+	assert_true(
+		charge_take(&charge, root, price(input, estimator_output(estimator, 8192)), NULL));
 	assert_int_equal(charge.amount.cost, micro(146976));
 	assert_int_equal(budget_remaining(root).cost, micro(753024));
 	bill(&charge, 5000, 3000);
-	gauge_learn_input(gauge, 4000, 5000);
-	gauge_learn_output(gauge, GAUGE_TURN, 8192, 3000);
+	estimator_learn_input(estimator, 4000, 5000);
+	estimator_learn_output(estimator, ESTIMATOR_TURN, 8192, 3000);
 	assert_int_equal(budget_usage(root)->cost, micro(60000));
 	assert_int_equal(budget_remaining(root).cost, micro(840000));
 }
 
-static void example_early(struct budget *child, struct gauge *gauge)
+static void example_early(struct budget *child, struct estimator *estimator)
 {
 	struct charge reserve = {0}, charge = {0};
-	int64_t input = gauge_input(gauge, 1500, 5500, 2), output;
+	int64_t input = estimator_input(estimator, 1500, 5500, 2), output;
 
-	keep(&reserve, child, price(gauge_input(gauge, 943, INT64_MAX, 2), 500).cost);
+	keep(&reserve, child, price(estimator_input(estimator, 943, INT64_MAX, 2), 500).cost);
 	assert_int_equal(reserve.amount.cost, micro(12000));
 	assert_int_equal(input, 2367);
 	assert_false(charge_take(&charge, child, price(input, 8192), NULL));
@@ -732,7 +733,7 @@ static void example_early(struct budget *child, struct gauge *gauge)
 	assert_int_equal(charge.amount.cost, micro(92991));
 	assert_int_equal(budget_remaining(child).cost, micro(9));
 	bill(&charge, 1800, 1040);
-	gauge_learn_input(gauge, 1500, 1800);
+	estimator_learn_input(estimator, 1500, 1800);
 	assert_int_equal(budget_usage(child)->cost, micro(21000));
 	charge_drop(&reserve);
 }
@@ -749,7 +750,7 @@ static void example_forced(struct budget *child)
 	spend_rest(child, micro(9000));
 }
 
-static void example_batch(struct budget *root, struct gauge *gauge)
+static void example_batch(struct budget *root, struct estimator *estimator)
 {
 	struct warnings warnings = {0};
 	struct budget *pool, *children[4];
@@ -763,7 +764,7 @@ static void example_batch(struct budget *root, struct gauge *gauge)
 		assert_int_equal(budget_limits(children[i])->cost, micro(105000));
 		assert_int_equal(budget_limits(children[i])->max_iterations, 15);
 	}
-	example_early(children[0], gauge);
+	example_early(children[0], estimator);
 	budget_free(children[0]);
 	assert_int_equal(budget_remaining(pool).cost, micro(189000));
 	children[3] = budget_new_child(pool, 1, 1, NULL, NULL);
@@ -783,10 +784,11 @@ static void example_batch(struct budget *root, struct gauge *gauge)
 }
 
 /* What is kept becomes what the whole conversation takes. */
-static void example_reserve(struct budget *root, struct gauge *gauge, struct charge *reserve)
+static void example_reserve(struct budget *root, struct estimator *estimator,
+			    struct charge *reserve)
 {
-	int64_t input = gauge_input(gauge, 6000 + 943, INT64_MAX, 2);
-	int64_t output = gauge_ample(gauge, GAUGE_TURN, 4096);
+	int64_t input = estimator_input(estimator, 6000 + 943, INT64_MAX, 2);
+	int64_t output = estimator_ample(estimator, ESTIMATOR_TURN, 4096);
 
 	assert_int_equal(input, 10838);
 	assert_int_equal(output, 3750);
@@ -796,24 +798,25 @@ static void example_reserve(struct budget *root, struct gauge *gauge, struct cha
 	assert_int_equal(budget_remaining(root).cost, micro(594236));
 }
 
-static void example_overrun(struct budget *root, struct gauge *gauge)
+static void example_overrun(struct budget *root, struct estimator *estimator)
 {
 	struct charge charge = {0};
-	int64_t input = gauge_input(gauge, 6000, 21000, 4), share;
+	int64_t input = estimator_input(estimator, 6000, 21000, 4), share;
 
 	assert_int_equal(input, 9402);
 	share = (budget_remaining(root).cost / 8 - price(input, 0).cost) / price(0, 1).cost;
 	assert_int_equal(share, 3071);
-	assert_int_equal(gauge_limit(gauge, GAUGE_TURN, 8192, share), 8192);
-	assert_true(charge_take(&charge, root, price(input, gauge_output(gauge, 8192)), NULL));
+	assert_int_equal(estimator_limit(estimator, ESTIMATOR_TURN, 8192, share), 8192);
+	assert_true(
+		charge_take(&charge, root, price(input, estimator_output(estimator, 8192)), NULL));
 	assert_int_equal(charge.amount.cost, micro(151086));
 	assert_int_equal(budget_remaining(root).cost, micro(443150));
 	bill(&charge, 7000, 10240);
-	gauge_learn_output(gauge, GAUGE_TURN, 8192, 10240);
+	estimator_learn_output(estimator, ESTIMATOR_TURN, 8192, 10240);
 	assert_int_equal(budget_usage(root)->overrun_cost, micro(23514));
 	assert_int_equal(budget_usage(root)->overrun_tokens, 0);
 	assert_int_equal(budget_remaining(root).cost, micro(419636));
-	assert_int_equal(gauge_output(gauge, 8192), 10240);
+	assert_int_equal(estimator_output(estimator, 8192), 10240);
 }
 
 static void test_worked_example(void **state)
@@ -823,15 +826,15 @@ static void test_worked_example(void **state)
 	struct budget *root = budget_new(&limits, NULL, NULL);
 	struct budget *first, *second;
 	struct charge reserve = {0};
-	struct gauge gauge = {0};
+	struct estimator estimator = {0};
 
 	(void)state;
 	keep(&reserve, root, micro(100000));
 	assert_int_equal(budget_remaining(root).cost, micro(900000));
-	example_first_turn(root, &gauge);
-	example_batch(root, &gauge);
-	example_reserve(root, &gauge, &reserve);
-	example_overrun(root, &gauge);
+	example_first_turn(root, &estimator);
+	example_batch(root, &estimator);
+	example_reserve(root, &estimator, &reserve);
+	example_overrun(root, &estimator);
 
 	first = budget_new_pool(root);
 	assert_int_equal(budget_remaining(root).cost, micro(209818));

@@ -2,7 +2,7 @@
  * Random interleavings of all that can happen to a tree of accounts: parallel and
  * recursive calls, retries, failures, cancelled and cut ones, sub-runs that end early
  * or are freed with all below them, a clock that jumps, calls whose limit on output is what
- * the gauge chooses and that are made again where it has cut them. A model of the purse, kept
+ * the estimator chooses and that are made again where it has cut them. A model of the purse, kept
  * beside it by the test and added up anew after every event, says what each account
  * must show. Some worlds have honest providers, others some that bill what they like.
  */
@@ -18,10 +18,15 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "budget/gauge.h"
+#include "budget/estimator.h"
 
 enum { COST, TOKENS, KINDS };
-enum { PRICE = 1000, WANTED = 8192, FLOOR = 256, SHARE = 8 }; /* of calls that a gauge limits */
+enum {
+	PRICE = 1000,
+	WANTED = 8192,
+	FLOOR = 256,
+	SHARE = 8
+}; /* of calls that an estimator limits */
 enum { ACCOUNTS = 40, CALLS = 48, DEPTH_MAX = 5, SEEDS = 60, STEPS = 1500 };
 
 struct account {
@@ -43,7 +48,7 @@ struct call {
 	struct charge charge;
 	int account;
 	int64_t held[KINDS];
-	int64_t limit, fits; /* on output, and what was affordable; 0: no gauge was asked */
+	int64_t limit, fits; /* on output, and what was affordable; 0: no estimator was asked */
 	int64_t input, size; /* most tokens of input, and those of the whole reply */
 	bool again;          /* the reply had been cut by its limit */
 };
@@ -59,7 +64,7 @@ struct world {
 	int64_t settled[KINDS]; /* all that was ever billed */
 	int taken, refused, overdrawn, deepest;
 	int lowered, repeated;
-	struct gauge gauge;
+	struct estimator estimator;
 };
 
 static int64_t now;
@@ -352,7 +357,7 @@ static int64_t output_for(const struct world *world, int64_t input, int64_t cost
 	int64_t room = (cost / PRICE < tokens ? cost / PRICE : tokens) - input;
 	int64_t output = room < WANTED ? room : WANTED;
 
-	while (output > 0 && gauge_output(&world->gauge, output) > room)
+	while (output > 0 && estimator_output(&world->estimator, output) > room)
 		output = output * 3 / 4;
 	return output;
 }
@@ -368,15 +373,15 @@ static void ask(struct world *world, struct call *call, struct account *account,
 	call->fits = output_for(world, call->input, cost, tokens);
 	share = output_for(world, call->input, cost / SHARE, tokens / SHARE);
 	call->limit = 0;
-	if (call->fits < gauge_ample(&world->gauge, GAUGE_CALL, FLOOR))
+	if (call->fits < estimator_ample(&world->estimator, ESTIMATOR_CALL, FLOOR))
 		return;
 	call->limit = again ? call->fits
-			    : gauge_limit(&world->gauge, GAUGE_CALL, call->fits, share);
+			    : estimator_limit(&world->estimator, ESTIMATOR_CALL, call->fits, share);
 	check_most(world, call->limit, call->fits, "limit");
 	check_most(world, 1, call->limit, "no limit");
 	world->lowered += call->limit < call->fits;
 	call->again = again;
-	held[TOKENS] = call->input + gauge_output(&world->gauge, call->limit);
+	held[TOKENS] = call->input + estimator_output(&world->estimator, call->limit);
 	held[COST] = held[TOKENS] * PRICE;
 	reserve(world, call, account, held);
 }
@@ -469,7 +474,7 @@ static void end_call(struct world *world, struct call *call)
 					   });
 	count_bill(world, call, bill, estimated);
 	cover(world, account);
-	gauge_learn_output(&world->gauge, GAUGE_CALL, call->limit, output);
+	estimator_learn_output(&world->estimator, ESTIMATOR_CALL, call->limit, output);
 }
 
 /* A reply that was cut, and need not have been, is asked for once more. */

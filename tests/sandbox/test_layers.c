@@ -529,7 +529,7 @@ static void new_templates_are_as_good(void **state)
 
 		stage_reopen(stage, NULL, 0);
 		enter_idle(&first, stage);
-		assert_true(standing_steps(steps[i], &step, NULL));
+		assert_true(layer_status_steps(steps[i], &step, NULL));
 		stage->sandbox->config.terms.without |= step;
 		kill(getsid(process_pid(first.process)), SIGKILL);
 		await_death(getsid(process_pid(first.process)));
@@ -552,9 +552,9 @@ static void lesser_workers_end(void **state)
 {
 	struct stage *stage = *state;
 	struct cast cast;
-	uint32_t layer = BIT(uid) & ~stage->sandbox->standing.layers;
+	uint32_t layer = BIT(uid) & ~stage->sandbox->status.layers;
 
-	stage->sandbox->standing.layers |= layer ? layer : BIT(user);
+	stage->sandbox->status.layers |= layer ? layer : BIT(user);
 	enter(&cast, stage);
 	await_exit(&cast);
 	assert_false(cast.exit.signaled);

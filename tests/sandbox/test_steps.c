@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "sandbox/launch.h"
-#include "sandbox/standing.h"
+#include "sandbox/layer_status.h"
 #include "stage.h"
 
 static const struct {

@@ -68,10 +68,10 @@ class EveryLimit(ForcedTest):
                 others = ("% of budget", "were cut off")
                 told = [w for w in result["warnings"] if not any(text in w for text in others)]
                 self.assertEqual(told[:2], expected)
-                plea = server.requests[-1].last_user
-                self.assertIn(f"{FORCED}: {reason}.", plea)
-                self.assertIn("TASK: the task", plea)
-                self.assertIn("treasure", plea)
+                forced = server.requests[-1].last_user
+                self.assertIn(f"{FORCED}: {reason}.", forced)
+                self.assertIn("TASK: the task", forced)
+                self.assertIn("treasure", forced)
                 self.assertIn("seen it", "".join(text for _, text in server.requests[-1].messages))
                 usage = result["usage"]
                 if stop == "max_time":
@@ -256,9 +256,9 @@ class Below(ForcedTest):
                 self.assertEqual(result["output"], "done")
                 (sub,) = result["trace"]["subcalls"]
                 self.assertEqual(sub["answerSource"], "forced")
-                plea = next(r for r in server.requests if FORCED in r.last_user)
-                self.assertIn(reason, plea.last_user)
-                self.assertIn("treasure", plea.last_user)
+                forced = next(r for r in server.requests if FORCED in r.last_user)
+                self.assertIn(reason, forced.last_user)
+                self.assertIn("treasure", forced.last_user)
 
     def test_a_failed_one_is_an_error_value(self):
         server = self.nest(STEP, forced=Reply(text=""))

@@ -475,9 +475,9 @@ class Conversation(ProviderTest):
                     provider, Reply(text=block("1")), Reply(text=block("2")), Reply(text="words")
                 )
                 self.ask(server, "--max-iterations", "2")
-                _, before, plea = server.requests
-                self.assertTrue(plea.body.startswith(messages_bytes(before)))
-                self.assertIn("No code runs any more", plea.last_user)
+                _, before, forced = server.requests
+                self.assertTrue(forced.body.startswith(messages_bytes(before)))
+                self.assertIn("No code runs any more", forced.last_user)
 
     def test_roles_alternate(self):
         """Some chat templates refuse anything else."""

@@ -111,10 +111,10 @@ class SystemPrompt(ProviderTest):
             "openai", Reply(text=block("found = ['ada', 'bob']", "print('seen', 17)")), Reply(text="both")
         )
         self.ask(server, "--max-iterations", "1")
-        plea = server.requests[-1].last_user
-        self.assertIn("seen 17", plea)
-        self.assertRegex(plea, r"found.*list.*2.*ada")
-        self.assertIn("TASK: the task", plea)
+        forced = server.requests[-1].last_user
+        self.assertIn("seen 17", forced)
+        self.assertRegex(forced, r"found.*list.*2.*ada")
+        self.assertIn("TASK: the task", forced)
 
 
 if __name__ == "__main__":

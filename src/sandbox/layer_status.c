@@ -1,4 +1,4 @@
-#include "sandbox/standing.h"
+#include "sandbox/layer_status.h"
 
 #include <string.h>
 
@@ -30,19 +30,19 @@ static const struct {
 
 _Static_assert(LAYER_COUNT <= 32 && STEP_COUNT <= 64, "a bit each");
 
-uint32_t standing_promised(enum mode mode)
+uint32_t layer_status_promised(enum mode mode)
 {
 	return modes[mode].layers;
 }
 
-enum layer standing_loss(const struct launch_failure *failure)
+enum layer layer_status_loss(const struct launch_failure *failure)
 {
 	return steps[failure->step].loss;
 }
 
-void standing_note(struct standing *standing, const struct launch_failure *failure)
+void layer_status_note(struct layer_status *status, const struct launch_failure *failure)
 {
-	enum layer loss = standing_loss(failure);
+	enum layer loss = layer_status_loss(failure);
 	struct cause cause = {(enum step)failure->step, failure->error};
 	uint32_t lost = loss < LAYER_COUNT         ? 1U << loss
 			: loss == LAYER_whole_mode ? modes[failure->mode].layers
@@ -50,10 +50,10 @@ void standing_note(struct standing *standing, const struct launch_failure *failu
 
 	for (int i = 0; i < LAYER_COUNT; i++)
 		if (lost >> i & 1)
-			standing->causes[i] = cause;
+			status->causes[i] = cause;
 }
 
-bool standing_error(const struct launch_failure *failure, struct rlmd_error *err)
+bool layer_status_error(const struct launch_failure *failure, struct rlmd_error *err)
 {
 	const char *remedy = steps[failure->step].remedy;
 
@@ -63,9 +63,9 @@ bool standing_error(const struct launch_failure *failure, struct rlmd_error *err
 			 strerror(failure->error), *remedy ? "; " : "", remedy);
 }
 
-const char *standing_level(const struct standing *standing)
+const char *layer_status_level(const struct layer_status *status)
 {
-	uint32_t layers = standing->layers;
+	uint32_t layers = status->layers;
 	bool landlock = layers & BIT(landlock);
 	bool namespaces = (layers & (NAMESPACES)) == (NAMESPACES);
 	bool limited = layers & BIT(memory_group) && layers & BIT(pids_group);
@@ -87,18 +87,18 @@ static json_t *absence(enum layer layer, const struct cause *cause)
 			 steps[cause->step].remedy);
 }
 
-json_t *standing_report(const struct standing *standing)
+json_t *layer_status_report(const struct layer_status *status)
 {
 	json_t *stand = json_array(), *absent = json_array();
 
 	for (int i = 0; i < LAYER_COUNT; i++) {
-		if (standing->layers >> i & 1)
+		if (status->layers >> i & 1)
 			json_array_append_new(stand, json_string(layer_names[i]));
-		else if (standing->causes[i].error)
-			json_array_append_new(absent, absence((enum layer)i, &standing->causes[i]));
+		else if (status->causes[i].error)
+			json_array_append_new(absent, absence((enum layer)i, &status->causes[i]));
 	}
-	return json_pack("{s:s, s:s, s:o, s:o}", "level", standing_level(standing), "mode",
-			 modes[standing->mode].name, "layers", stand, "absent", absent);
+	return json_pack("{s:s, s:s, s:o, s:o}", "level", layer_status_level(status), "mode",
+			 modes[status->mode].name, "layers", stand, "absent", absent);
 }
 
 static bool find_step(const char *name, size_t length, uint64_t *ret_step)
@@ -111,7 +111,7 @@ static bool find_step(const char *name, size_t length, uint64_t *ret_step)
 	return false;
 }
 
-bool standing_steps(const char *names, uint64_t *ret_steps, struct rlmd_error *err)
+bool layer_status_steps(const char *names, uint64_t *ret_steps, struct rlmd_error *err)
 {
 	*ret_steps = 0;
 	while (names && *names) {

@@ -1,5 +1,5 @@
 /*
- * engine/grant.h - which tasks of a call get a sub-run, out of what, and why not.
+ * engine/admission.h - which tasks of a call get a sub-run, out of what, and why not.
  *
  * In this order: a sub-run, out of the purse that is set aside for the call; one
  * call of a model, where little is left (ENG-14); a direct answer, where a limit
@@ -24,7 +24,7 @@ enum way {
 };
 
 /* Zero: there is no task. */
-struct grant {
+struct admission {
 	struct caller *caller; /* lent */
 	struct budget *pool;   /* lent: what sub-runs are granted out of; NULL: there are none */
 	struct budget *aside;  /* owned: the same, where it was set aside for the call; or NULL */
@@ -35,12 +35,12 @@ struct grant {
 };
 
 /* `tasks` want a sub-run, beside `calls` of models. */
-void grant_init(struct grant *, struct caller *, size_t tasks, size_t calls);
-void grant_done(struct grant *); /* the sub-runs must be gone; idempotent */
+void admission_init(struct admission *, struct caller *, size_t tasks, size_t calls);
+void admission_done(struct admission *); /* the sub-runs must be gone; idempotent */
 
 /* The way of the next task, and the reason for it where it is no sub-run (lent). */
-enum way grant_way(const struct grant *, const char **ret_reason);
+enum way admission_way(const struct admission *, const char **ret_reason);
 
 /* Sets the pool and the share of the task that takes its way now. */
-void grant_share(struct grant *, struct run_options *ret);
-void grant_decline(struct grant *); /* that task goes another way, or nowhere */
+void admission_share(struct admission *, struct run_options *ret);
+void admission_decline(struct admission *); /* that task goes another way, or nowhere */

@@ -1,5 +1,5 @@
 /*
- * sandbox/standing.h - which layers stand, and what the kernel said where one does not.
+ * sandbox/layer_status.h - which layers stand, and what the kernel said where one does not.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "sandbox/steps.h"
 
-struct standing {
+struct layer_status {
 	enum mode mode;
 	uint32_t layers; /* a bit each */
 	struct cause {
@@ -19,19 +19,19 @@ struct standing {
 };
 
 /* What a mode promises, a bit each. */
-uint32_t standing_promised(enum mode);
+uint32_t layer_status_promised(enum mode);
 
 /* A step was refused: the layers that it costs now have their cause. */
-void standing_note(struct standing *, const struct launch_failure *);
+void layer_status_note(struct layer_status *, const struct launch_failure *);
 
 /* What the refusal means: a layer, or LAYER_whole_mode, or LAYER_everything. */
-enum layer standing_loss(const struct launch_failure *);
+enum layer layer_status_loss(const struct launch_failure *);
 
 /* Sets `err` to the refusal: mode, call, errno, remedy. False. */
-bool standing_error(const struct launch_failure *, struct rlmd_error *);
+bool layer_status_error(const struct launch_failure *, struct rlmd_error *);
 
-const char *standing_level(const struct standing *);
-json_t *standing_report(const struct standing *); /* new; sandbox_report() */
+const char *layer_status_level(const struct layer_status *);
+json_t *layer_status_report(const struct layer_status *); /* new; sandbox_report() */
 
 /* The steps by name, separated by commas, as a bit each. RLMD_ERROR_USAGE for an unknown one. */
-bool standing_steps(const char *names, uint64_t *ret_steps, struct rlmd_error *);
+bool layer_status_steps(const char *names, uint64_t *ret_steps, struct rlmd_error *);

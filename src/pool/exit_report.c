@@ -1,4 +1,4 @@
-#include "pool/obituary.h"
+#include "pool/exit_report.h"
 
 #include <signal.h>
 #include <string.h>
@@ -47,12 +47,13 @@ static void write_exit(const struct process_exit *exit, enum rlmd_error_kind kin
 		  name ? "SIG" : "", name ? name : "real-time", usual_cause(exit->status));
 }
 
-void obituary_write(const struct process_exit *exit, enum obituary_age age, struct rlmd_error *err)
+void exit_report_write(const struct process_exit *exit, enum exit_report_age age,
+		       struct rlmd_error *err)
 {
 	const char *wall = process_exit_wall(exit);
 
 	switch (age) {
-	case OBITUARY_UNCONFINED:
+	case EXIT_REPORT_UNCONFINED:
 		if (wall) {
 			error_set(err, RLMD_ERROR_SANDBOX, "a wall does not stand: %s", wall);
 			return;
@@ -60,35 +61,35 @@ void obituary_write(const struct process_exit *exit, enum obituary_age age, stru
 		write_exit(exit, RLMD_ERROR_SANDBOX, err);
 		error_context(err, "before its walls stood");
 		return;
-	case OBITUARY_LOADING:
+	case EXIT_REPORT_LOADING:
 		write_exit(exit, RLMD_ERROR_INPUT, err);
 		error_context(err, "while the inputs were loaded");
 		return;
-	case OBITUARY_GROWN:
+	case EXIT_REPORT_GROWN:
 		write_exit(exit, RLMD_ERROR_WORKER, err);
 		return;
 	}
 }
 
-void obituary_of_late(enum obituary_age age, int64_t ms, struct rlmd_error *err)
+void exit_report_of_late(enum exit_report_age age, int64_t ms, struct rlmd_error *err)
 {
 	char time[16];
 
 	clock_format(ms, time);
 	switch (age) {
-	case OBITUARY_UNCONFINED:
+	case EXIT_REPORT_UNCONFINED:
 		error_set(err, RLMD_ERROR_SANDBOX, "no worker stood after %s", time);
 		return;
-	case OBITUARY_LOADING:
+	case EXIT_REPORT_LOADING:
 		error_set(err, RLMD_ERROR_INPUT, "the inputs were not loaded after %s", time);
 		return;
-	case OBITUARY_GROWN:
+	case EXIT_REPORT_GROWN:
 		error_set(err, RLMD_ERROR_WORKER, "no interrupt ended the code after %s", time);
 		return;
 	}
 }
 
-void obituary_of_remains(int64_t ms, struct rlmd_error *err)
+void exit_report_of_remains(int64_t ms, struct rlmd_error *err)
 {
 	char time[16];
 
@@ -100,7 +101,7 @@ void obituary_of_remains(int64_t ms, struct rlmd_error *err)
 		time);
 }
 
-void obituary_of_refused(const struct rlmd_error *cause, struct rlmd_error *err)
+void exit_report_of_refused(const struct rlmd_error *cause, struct rlmd_error *err)
 {
 	bool its_fault = cause->kind == RLMD_ERROR_WORKER;
 

@@ -1,0 +1,102 @@
+#include "engine/admission.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "budget/budget.h"
+#include "budget/estimator.h"
+#include "engine/ask.h"
+#include "engine/caller.h"
+#include "engine/room.h"
+
+enum { SUBRUN_PROMPT = 2000 }; /* tokens of a sub-run's first request, about */
+
+void admission_init(struct admission *admission, struct caller *caller, size_t tasks, size_t calls)
+{
+	int percent = caller->room->config->downgrade;
+	const char *kind;
+
+	*admission = (struct admission){.caller = caller, .wanting = tasks};
+	admission->blocked = budget_subcall_block(caller->budget, caller->depth);
+	if (admission->blocked)
+		return;
+	if (!caller->run) {
+		admission->pool = caller->budget;
+		admission->calls = calls;
+		return;
+	}
+	kind = budget_scarce(caller->budget, percent);
+	if (kind)
+		snprintf(admission->scarce, sizeof admission->scarce, "less than %d %% of %s left",
+			 percent, kind);
+	else
+		admission->pool = admission->aside = budget_new_pool(caller->budget);
+}
+
+void admission_done(struct admission *admission)
+{
+	admission->pool = NULL;
+	budget_free(take_pointer(&admission->aside));
+}
+
+/* Model calls need little, and together they leave the tasks at least half. */
+static int64_t among(const struct admission *admission)
+{
+	return (int64_t)admission->wanting + (admission->calls > 0);
+}
+
+/* A sub-run keeps up to a quarter of its share for its forced answer. */
+static int64_t with_reserve(int64_t amount)
+{
+	return amount + amount / 3;
+}
+
+/* A share that does not pay for one turn buys nothing. */
+static const char *too_small(const struct admission *admission)
+{
+	const struct room *room = admission->caller->room;
+	const char *model = admission->caller->model;
+	struct budget_amount left = budget_remaining(admission->pool);
+	int64_t shares = among(admission);
+	int64_t input = estimator_input(estimators_look(&room->estimators, model), SUBRUN_PROMPT,
+					INT64_MAX, 2);
+	int64_t output = ask_output_floor(room, model, LLM_TURN);
+	int64_t cost;
+
+	if (left.tokens != BUDGET_UNLIMITED && left.tokens / shares < with_reserve(input + output))
+		return "its share of the tokens would not pay for one turn";
+	if (left.cost != BUDGET_UNLIMITED && llm_price(room->llm, model, input, output, &cost) &&
+	    left.cost / shares < with_reserve(cost))
+		return "its share of the cost would not pay for one turn";
+	return NULL;
+}
+
+enum way admission_way(const struct admission *admission, const char **ret_reason)
+{
+	const char *reason = admission->blocked;
+
+	assert(admission->wanting);
+	if (admission->scarce[0]) {
+		*ret_reason = admission->scarce;
+		return WAY_DOWNGRADED;
+	}
+	if (!reason)
+		reason = budget_subcall_block(admission->pool, admission->caller->depth);
+	if (!reason)
+		reason = too_small(admission);
+	*ret_reason = reason;
+	return reason ? WAY_DIRECT : WAY_SUBRUN;
+}
+
+void admission_share(struct admission *admission, struct run_options *ret)
+{
+	ret->pool = admission->pool;
+	ret->among = among(admission);
+	admission->wanting--;
+}
+
+void admission_decline(struct admission *admission)
+{
+	admission->wanting--;
+}
