@@ -57,7 +57,7 @@ enum rlmd_plan_error_kind {
 };
 
 /* "timeout", "cancelled", "dependency", ...; "none" for RLMD_PLAN_OK. Static. */
-const char *rlmd_plan_error_name(enum rlmd_plan_error_kind);
+RLMD_API const char *rlmd_plan_error_name(enum rlmd_plan_error_kind);
 
 /* Filled by functions that fail, untouched by those that succeed; NULL: nobody wants to know. */
 struct rlmd_plan_error {
@@ -119,17 +119,21 @@ struct rlmd_plan_description {
  * substitutions in the inputs. NULL and RLMD_PLAN_ERROR_PLAN for what is no plan. Time and memory
  * grow with operations, dependencies and the sum of the inputs; nothing of them is copied.
  */
-struct rlmd_plan *rlmd_plan_new(const struct rlmd_plan_description *, struct rlmd_plan_error *);
-void rlmd_plan_free(struct rlmd_plan *); /* no execution may need it any more; NULL is fine */
+RLMD_API struct rlmd_plan *rlmd_plan_new(const struct rlmd_plan_description *,
+					 struct rlmd_plan_error *);
 
-size_t rlmd_plan_count(const struct rlmd_plan *);
-const struct rlmd_operation *rlmd_plan_operation(const struct rlmd_plan *, size_t index);
+/* No execution may need it any more; NULL is fine. */
+RLMD_API void rlmd_plan_free(struct rlmd_plan *);
+
+RLMD_API size_t rlmd_plan_count(const struct rlmd_plan *);
+RLMD_API const struct rlmd_operation *rlmd_plan_operation(const struct rlmd_plan *, size_t index);
 
 /*
  * The operations that are not completed and whose dependencies all are, in order. `completed` and
  * `ret_indices` have one place for each operation. Returns how many it wrote.
  */
-size_t rlmd_plan_ready(const struct rlmd_plan *, const bool *completed, size_t *ret_indices);
+RLMD_API size_t rlmd_plan_ready(const struct rlmd_plan *, const bool *completed,
+				size_t *ret_indices);
 
 /* What the execution asks of others. */
 
@@ -166,11 +170,11 @@ struct rlmd_orchestrator {
 
 /* Of an orchestrator that `queues`: it runs from now on. Its time-out counts from here, and so do
  * duration and parallelism. Once is enough; may come from inside start(). */
-void rlmd_call_started(struct rlmd_call *);
+RLMD_API void rlmd_call_started(struct rlmd_call *);
 
 /* The orchestrator's report, once for each start; may come from inside start() as its last act.
  * The execution may be gone when it returns. */
-void rlmd_call_done(struct rlmd_call *, const struct rlmd_plan_answer *);
+RLMD_API void rlmd_call_done(struct rlmd_call *, const struct rlmd_plan_answer *);
 
 /* Zero: nothing is limited. */
 struct rlmd_budget_manager {
@@ -224,12 +228,13 @@ struct rlmd_plan_metrics {
 	int64_t races, races_won;
 };
 
-void rlmd_plan_metrics_add(struct rlmd_plan_metrics *total, const struct rlmd_plan_metrics *);
-double rlmd_plan_metrics_utilisation(const struct rlmd_plan_metrics *); /* 0 to 1 */
-double rlmd_plan_metrics_win_rate(const struct rlmd_plan_metrics *);    /* 0 to 1 */
+RLMD_API void rlmd_plan_metrics_add(struct rlmd_plan_metrics *total,
+				    const struct rlmd_plan_metrics *);
+RLMD_API double rlmd_plan_metrics_utilisation(const struct rlmd_plan_metrics *); /* 0 to 1 */
+RLMD_API double rlmd_plan_metrics_win_rate(const struct rlmd_plan_metrics *);    /* 0 to 1 */
 
 /* In the text format of Prometheus; the caller frees it. */
-char *rlmd_plan_metrics_text(const struct rlmd_plan_metrics *);
+RLMD_API char *rlmd_plan_metrics_text(const struct rlmd_plan_metrics *);
 
 struct rlmd_plan_summary {
 	enum rlmd_plan_error_kind error; /* of the whole: CANCELLED, ALL_FAILED, what failed fast */
@@ -304,42 +309,43 @@ struct rlmd_execution_options {
 };
 
 /* The base and the plan are lent until it is freed. */
-struct rlmd_execution *rlmd_execution_start(struct event_base *, const struct rlmd_plan *,
-					    const struct rlmd_execution_options *);
+RLMD_API struct rlmd_execution *rlmd_execution_start(struct event_base *, const struct rlmd_plan *,
+						     const struct rlmd_execution_options *);
 
 /* Cancels everything under way now, and tells the results from the loop as ever. */
-void rlmd_execution_stop(struct rlmd_execution *);
+RLMD_API void rlmd_execution_stop(struct rlmd_execution *);
 
 /* Cancels what is under way; nobody is told any more. NULL is fine. */
-void rlmd_execution_free(struct rlmd_execution *);
+RLMD_API void rlmd_execution_free(struct rlmd_execution *);
 
 /* At any time; what runs is let run as it began. 0 means the default, as above. */
-void rlmd_execution_set_max_parallel(struct rlmd_execution *, size_t);
-void rlmd_execution_set_timeout(struct rlmd_execution *, int64_t ms);
-void rlmd_execution_set_partial_failure(struct rlmd_execution *, enum rlmd_plan_failure);
+RLMD_API void rlmd_execution_set_max_parallel(struct rlmd_execution *, size_t);
+RLMD_API void rlmd_execution_set_timeout(struct rlmd_execution *, int64_t ms);
+RLMD_API void rlmd_execution_set_partial_failure(struct rlmd_execution *, enum rlmd_plan_failure);
 
 /* How many may run at once at this moment. */
-size_t rlmd_execution_parallelism(const struct rlmd_execution *);
+RLMD_API size_t rlmd_execution_parallelism(const struct rlmd_execution *);
 
 /* As far as it is known now; lent until the next call of the library for this execution. */
-struct rlmd_plan_result rlmd_execution_result(const struct rlmd_execution *, size_t index);
-struct rlmd_plan_summary rlmd_execution_summary(const struct rlmd_execution *);
-const struct rlmd_plan *rlmd_execution_plan(const struct rlmd_execution *);
+RLMD_API struct rlmd_plan_result rlmd_execution_result(const struct rlmd_execution *, size_t index);
+RLMD_API struct rlmd_plan_summary rlmd_execution_summary(const struct rlmd_execution *);
+RLMD_API const struct rlmd_plan *rlmd_execution_plan(const struct rlmd_execution *);
 
 /* JSON. */
 
 /* The file form of a plan, as docs/plans.md has it. The text is not needed any more afterwards. */
-struct rlmd_plan_file *rlmd_plan_file_new(struct rlmd_text, struct rlmd_plan_error *);
-void rlmd_plan_file_free(struct rlmd_plan_file *); /* the plan, too; NULL is fine */
-const struct rlmd_plan *rlmd_plan_file_plan(const struct rlmd_plan_file *);
-const struct rlmd_plan_config *rlmd_plan_file_config(const struct rlmd_plan_file *);
+RLMD_API struct rlmd_plan_file *rlmd_plan_file_new(struct rlmd_text, struct rlmd_plan_error *);
+RLMD_API void rlmd_plan_file_free(struct rlmd_plan_file *); /* the plan, too; NULL is fine */
+RLMD_API const struct rlmd_plan *rlmd_plan_file_plan(const struct rlmd_plan_file *);
+RLMD_API const struct rlmd_plan_config *rlmd_plan_file_config(const struct rlmd_plan_file *);
 
 /* The operations of the plan: their owners may be set. */
-struct rlmd_operation *rlmd_plan_file_operations(struct rlmd_plan_file *);
+RLMD_API struct rlmd_operation *rlmd_plan_file_operations(struct rlmd_plan_file *);
 
-/* One JSON object each, without a line feed; the caller frees it. */
-char *rlmd_execution_json(const struct rlmd_execution *); /* results, total, winner, cancelled */
-char *rlmd_plan_event_json(const struct rlmd_plan_event *);
+/* One JSON object each, without a line feed; the caller frees it. An execution's has `results`,
+ * `total`, `winner`, `cancelled`. */
+RLMD_API char *rlmd_execution_json(const struct rlmd_execution *);
+RLMD_API char *rlmd_plan_event_json(const struct rlmd_plan_event *);
 
 #ifdef __cplusplus
 }

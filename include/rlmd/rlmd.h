@@ -45,7 +45,7 @@ struct rlmd_text {
 };
 
 /* All of a string but its NUL; NULL gives the empty text. */
-RLMD_API struct rlmd_text rlmd_text(const char *string);
+RLMD_API struct rlmd_text rlmd_text_of(const char *string);
 
 enum rlmd_error_kind {
 	RLMD_ERROR_NONE,

@@ -1,9 +1,11 @@
 #include "base/file.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <link.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,18 +236,45 @@ bool file_write(const char *path, struct rlmd_text text, struct rlmd_error *err)
 	return error_context(err, "%s", path);
 }
 
+static const struct room {
+	const char *name, *installed;
+	const char *of_program, *of_library; /* the same, from where that is installed */
+} rooms[] = {
+	{"share", RLMD_SHARE_DIR, RLMD_SHARE_FROM_BIN, RLMD_SHARE_FROM_LIB},
+	{"worker", RLMD_WORKER_DIR, RLMD_WORKER_FROM_BIN, RLMD_WORKER_FROM_LIB},
+};
+
+/* The shared library that this code came in, or else the program; new, NULL: nobody can tell. */
+static char *own_path(bool *ret_library)
+{
+	struct link_map *map = NULL;
+	Dl_info info;
+
+	*ret_library = dladdr1(rooms, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
+		       *map->l_name && strstr(map->l_name, "librlmd.so");
+	return realpath(*ret_library ? map->l_name : "/proc/self/exe", NULL);
+}
+
+/* The first that can be read of a file beside us, and one where it was installed with us. */
+static char *find_shipped(const struct room *room, const char *name)
+{
+	bool library;
+	auto_free char *own = own_path(&library), *place = NULL;
+	const char *directory = own ? dirname(own) : "/";
+
+	place = xasprintf("%s/%s/%s", directory, room->name, name);
+	if (!access(place, R_OK))
+		return take_pointer(&place);
+	free(place);
+	place = xasprintf("%s/%s/%s", directory, library ? room->of_library : room->of_program,
+			  name);
+	return access(place, R_OK) ? NULL : take_pointer(&place);
+}
+
 char *file_shipped(const char *room, const char *name)
 {
-	const char *installed = strcmp(room, "worker") ? RLMD_SHARE_DIR : RLMD_WORKER_DIR;
-	char exe[PATH_MAX];
-	ssize_t size = readlink("/proc/self/exe", exe, sizeof exe - 1);
-	auto_free char *beside = NULL;
+	const struct room *place = &rooms[!strcmp(room, "worker")];
+	char *found = find_shipped(place, name);
 
-	if (size > 0) {
-		exe[size] = '\0';
-		beside = xasprintf("%s/%s/%s", dirname(exe), room, name);
-		if (!access(beside, R_OK))
-			return take_pointer(&beside);
-	}
-	return xasprintf("%s/%s", installed, name);
+	return found ? found : xasprintf("%s/%s", place->installed, name);
 }

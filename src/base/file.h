@@ -62,7 +62,8 @@ bool file_may_write(const char *path, struct stat *ret, enum rlmd_error_kind, st
 int file_descriptor_of(const char *path);
 
 /*
- * The path, new, of a file that comes with the program: `room` is "share" or
- * "worker". In the build tree both stand beside the program itself.
+ * The path, new, of a file that comes with the program and the library: `room` is
+ * "share" or "worker". In the build tree both stand beside them; a tree that was
+ * moved as a whole after it was installed still holds together.
  */
 char *file_shipped(const char *room, const char *name);

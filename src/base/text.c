@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-struct rlmd_text rlmd_text(const char *string)
+struct rlmd_text rlmd_text_of(const char *string)
 {
 	return text_of(string);
 }
