@@ -11,35 +11,29 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/loop.h"
 #include "bench/measure.h"
-#include "engine/plan_run.h"
+#include "engine/job.h"
 
 enum { CALLS = 16 };
 
 struct bench {
-	struct event_base *base;
+	struct rlmd_engine *engine;
 	struct llm *llm;
 	double wait; /* microseconds: the model's shortest */
 };
 
-static void on_event(void *owner, json_t *event)
-{
-	(void)owner, (void)event;
-}
-
-static void on_done(void *owner, const struct plan_run_result *result)
+static void on_end(void *owner, const struct rlmd_result *result)
 {
 	bool *done = owner;
 
-	if (result->failure)
+	if (result->error.kind)
 		measure_fail("the plan failed: %s", result->error.text);
 	*done = true;
 }
 
 static double plan_time(struct bench *bench, const char *text)
 {
-	const struct engine_config config = {
+	const struct job_config config = {
 		.model = "bench",
 		.limits = {.cost = 0,
 			   .tokens = 10000000,
@@ -48,24 +42,25 @@ static double plan_time(struct bench *bench, const char *text)
 			   .calls = BUDGET_UNLIMITED,
 			   .subruns = BUDGET_UNLIMITED},
 		.max_parallel = CALLS,
-		.max_workers = 1,
 	};
 	struct rlmd_plan_error err;
 	struct rlmd_plan_file *file = rlmd_plan_file_new((struct rlmd_text){text, strlen(text)},
 							 &err);
-	struct plan_run *plan;
+	struct job_options options = {.config = config, .plan = file, .end = on_end};
+	struct rlmd_error why;
+	struct rlmd_job *job;
 	bool done = false;
 	double start;
 
 	if (!file)
 		measure_fail("%s", err.text);
 	start = measure_now();
-	plan = plan_run_start(bench->base, NULL, bench->llm, &config, file, on_event, on_done,
-			      &done);
-	while (!done)
-		event_base_loop(bench->base, EVLOOP_ONCE);
+	options.owner = &done;
+	job = rlmd_job_start(bench->engine, &options, &why);
+	if (!job || !rlmd_engine_wait(bench->engine, job, &why) || !done)
+		measure_fail("%s", why.text);
 	start = measure_now() - start;
-	plan_run_free(plan);
+	rlmd_job_free(job);
 	rlmd_plan_file_free(file);
 	return start;
 }
@@ -179,14 +174,16 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		measure_fail("usage: plan BASE_URL DELAY_MS COUNT");
 	alloc_install();
-	bench.base = loop_new();
+	bench.engine = rlmd_engine_new(
+		&(struct engine_options){.max_workers = 1, .max_calls = CALLS}, &err);
 	bench.wait = 1e3 * measure_count(argv[2]);
-	bench.llm = llm_new(bench.base,
+	bench.llm = llm_new(rlmd_engine_base(bench.engine),
 			    &(struct llm_config){.provider = "ollama", .base_url = argv[1]}, &err);
 	if (!bench.llm)
 		measure_fail("%s", err.text);
+	rlmd_engine_add_provider(bench.engine, "ollama", bench.llm, NULL);
 	compare(&bench, measure_count(argv[3]));
 	llm_free(bench.llm);
-	event_base_free(bench.base);
+	rlmd_engine_free(bench.engine);
 	return 0;
 }

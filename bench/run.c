@@ -8,22 +8,16 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/loop.h"
 #include "bench/measure.h"
-#include "engine/engine.h"
+#include "engine/job.h"
 
 enum { WAITS = 6 };
 
-static void on_event(void *owner, json_t *event)
-{
-	(void)owner, (void)event;
-}
-
-static void on_done(void *owner, const struct engine_result *result)
+static void on_end(void *owner, const struct rlmd_result *result)
 {
 	bool *done = owner;
 
-	if (result->failure)
+	if (result->error.kind)
 		measure_fail("the run failed: %s", result->error.text);
 	if (!text_equal(result->output, "done"))
 		measure_fail("the answer is wrong: %.*s", (int)result->output.size,
@@ -31,9 +25,9 @@ static void on_done(void *owner, const struct engine_result *result)
 	*done = true;
 }
 
-static double run_time(struct event_base *base, struct sandbox *sandbox, struct llm *llm)
+static double run_time(struct rlmd_engine *engine, struct sandbox *sandbox)
 {
-	const struct engine_config config = {
+	const struct job_config config = {
 		.model = "bench",
 		.limits = {.cost = 0,
 			   .tokens = 10000000,
@@ -45,11 +39,12 @@ static double run_time(struct event_base *base, struct sandbox *sandbox, struct 
 		.block_timeout_ms = 30000,
 		.max_output = 50000,
 		.max_parallel = 8,
-		.max_workers = 1,
 		.grace_ms = 1000,
 	};
 	struct context context;
-	struct engine *engine;
+	struct job_options options = {
+		.config = config, .sandbox = sandbox, .context = &context, .end = on_end};
+	struct rlmd_job *job;
 	struct rlmd_error err;
 	bool done = false;
 	double start;
@@ -57,12 +52,13 @@ static double run_time(struct event_base *base, struct sandbox *sandbox, struct 
 	if (!context_from_text(text_of("eight parts"), &context, &err))
 		measure_fail("%s", err.text);
 	start = measure_now();
-	engine = engine_start(base, sandbox, llm, &config, text_of("What do the parts say?"),
-			      &context, on_event, on_done, &done);
-	while (!done)
-		event_base_loop(base, EVLOOP_ONCE);
+	options.task = text_of("What do the parts say?");
+	options.owner = &done;
+	job = rlmd_job_start(engine, &options, &err);
+	if (!job || !rlmd_engine_wait(engine, job, &err) || !done)
+		measure_fail("%s", err.text);
 	start = measure_now() - start;
-	engine_free(engine);
+	rlmd_job_free(job);
 	context_done(&context);
 	return start;
 }
@@ -71,6 +67,7 @@ int main(int argc, char **argv)
 {
 	struct samples runs = {.what = "a run: 3 turns, 8 calls at once in each"};
 	struct samples path = {.what = "floor: six waits in a row"};
+	struct rlmd_engine *engine;
 	struct event_base *base;
 	struct sandbox *sandbox;
 	struct llm *llm;
@@ -81,7 +78,8 @@ int main(int argc, char **argv)
 		measure_fail("usage: run PYTHON WORKER_DIR BASE_URL DELAY_MS COUNT");
 	count = measure_count(argv[5]);
 	alloc_install();
-	base = loop_new();
+	engine = rlmd_engine_new(&(struct engine_options){.max_workers = 1, .max_calls = 8}, &err);
+	base = rlmd_engine_base(engine);
 	sandbox = sandbox_new(base,
 			      &(struct sandbox_config){
 				      .python = argv[1],
@@ -94,10 +92,11 @@ int main(int argc, char **argv)
 	llm = llm_new(base, &(struct llm_config){.provider = "ollama", .base_url = argv[3]}, &err);
 	if (!llm)
 		measure_fail("%s", err.text);
+	rlmd_engine_add_provider(engine, "ollama", llm, NULL);
 
-	run_time(base, sandbox, llm); /* the template loads, the connections open */
+	run_time(engine, sandbox); /* the template loads, the connections open */
 	for (int i = 0; i < count; i++) {
-		samples_add(&runs, run_time(base, sandbox, llm));
+		samples_add(&runs, run_time(engine, sandbox));
 		samples_add(&path, WAITS * 1e3 * measure_count(argv[4]));
 	}
 	samples_print(&runs, &path, NULL);
@@ -106,6 +105,6 @@ int main(int argc, char **argv)
 	samples_done(&path);
 	llm_free(llm);
 	sandbox_free(sandbox);
-	event_base_free(base);
+	rlmd_engine_free(engine);
 	return 0;
 }

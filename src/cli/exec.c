@@ -17,15 +17,15 @@
 #include "cli/dry_run.h"
 #include "cli/input.h"
 #include "cli/session.h"
-#include "engine/engine.h"
+#include "engine/job.h"
 
 struct exec {
 	struct session session;
 	const char *word; /* lent: the task, or "-"; NULL with --task-file */
 	struct input input;
-	struct engine *engine; /* owned */
-	json_t *result;        /* owned; NULL until the engine is done */
-	char *answer;          /* owned; NULL: none */
+	struct rlmd_job *job; /* owned */
+	json_t *result;       /* owned; NULL until the job is done */
+	char *answer;         /* owned; NULL: none */
 	size_t answer_size;
 	struct rlmd_error error; /* why there is no answer, or none that counts */
 };
@@ -66,8 +66,12 @@ static int show_dry_run(struct exec *exec)
 {
 	struct session *session = &exec->session;
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	json_auto_t *object = engine_dry_run(session->llm, &session->settings, task_of(exec),
-					     &exec->input.context);
+	const struct job_options options = {
+		.config = session->settings,
+		.task = task_of(exec),
+		.context = &exec->input.context,
+	};
+	json_auto_t *object = rlmd_job_dry_run(session->engine, &options, NULL);
 
 	dry_run_format(object, session->settings.limits.cost, out);
 	return session_show(session, object, text_in(out));
@@ -82,14 +86,13 @@ static void on_event(void *owner, json_t *event)
 	session_event(&exec->session, event);
 }
 
-static void on_done(void *owner, const struct engine_result *result)
+static void on_end(void *owner, const struct rlmd_result *result)
 {
 	struct exec *exec = owner;
 
 	exec->result = json_incref(result->object);
 	exec->error = result->error;
-	exec->error.kind = result->failure;
-	if (result->failure == RLMD_ERROR_NONE || result->output.size) {
+	if (result->error.kind == RLMD_ERROR_NONE || result->output.size) {
 		exec->answer = xstrndup(result->output.bytes, result->output.size);
 		exec->answer_size = result->output.size;
 	}
@@ -100,13 +103,13 @@ static void on_interrupt(void *owner)
 {
 	struct exec *exec = owner;
 
-	engine_interrupt(exec->engine);
+	rlmd_job_interrupt(exec->job);
 }
 
-static struct engine_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
+static struct rlmd_job_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
 {
 	const struct exec *exec = owner;
-	struct engine_status status = engine_status(exec->engine);
+	struct rlmd_job_status status = rlmd_job_status(exec->job);
 
 	if (status.turn)
 		snprintf(place, STATUS_PLACE_MAX, "turn %d | depth %d", status.turn, status.depth);
@@ -126,22 +129,39 @@ static bool answer_task(struct exec *exec, struct rlmd_error *err)
 		.owner = exec,
 	};
 
+	struct job_options options = {
+		.task = task_of(exec),
+		.context = &exec->input.context,
+		.event = on_event,
+		.end = on_end,
+		.owner = exec,
+	};
+
 	if (!session_open_sandbox(session, false, err))
 		return false;
-	exec->engine = engine_start(session->base, session->sandbox, session->llm,
-				    &session->settings, task_of(exec), &exec->input.context,
-				    on_event, on_done, exec);
-	if (!session_wait(session, &work, err))
+	options.config = session->settings;
+	options.sandbox = session->sandbox;
+	exec->job = rlmd_job_start(session->engine, &options, err);
+	if (!exec->job || !session_wait(session, &work, err))
 		return false;
 	if (exec->error.kind)
 		*err = exec->error;
 	return !exec->error.kind;
 }
 
+/* What was left before its end has a result all the same: that it was stopped, and what it had
+ * used by then. */
+static void cancel(struct exec *exec)
+{
+	rlmd_job_cancel(exec->job);
+	while (!exec->result)
+		rlmd_engine_wait(exec->session.engine, exec->job, NULL);
+}
+
 /* Workers, transfers and the live line are gone before the answer is printed. */
 static void stop(struct exec *exec)
 {
-	engine_free(take_pointer(&exec->engine));
+	rlmd_job_free(take_pointer(&exec->job));
 	session_close(&exec->session);
 }
 
@@ -235,8 +255,8 @@ static int run(struct exec *exec)
 	if (ok && exec->session.config.dry_run)
 		return show_dry_run(exec);
 	ok = ok && answer_task(exec, &err);
-	if (exec->engine && !exec->result)
-		engine_stop(exec->engine, &err);
+	if (exec->job && !exec->result)
+		cancel(exec);
 	stop(exec);
 	return report(exec, ok ? NULL : &err);
 }

@@ -20,13 +20,13 @@
 #include "cli/session.h"
 #include "cli/sink.h"
 #include "cli/tell.h"
-#include "engine/plan_run.h"
+#include "engine/job.h"
 
 struct plan {
 	struct session session;
 	struct rlmd_plan_file *file; /* owned */
 	struct sink *metrics;        /* owned; NULL: nobody wants them */
-	struct plan_run *run;        /* owned */
+	struct rlmd_job *job;        /* owned */
 	char *id;                /* owned: what the plan's own events call it; NULL before them */
 	size_t ended;            /* operations so far */
 	json_t *result;          /* owned; NULL until the plan is done */
@@ -66,7 +66,7 @@ static bool open_metrics(struct plan *plan, struct rlmd_error *err)
 /* Calls wait for nothing that the plan lets run, unless somebody said how many there may be. */
 static void allow_calls(struct plan *plan)
 {
-	struct engine_config *settings = &plan->session.settings;
+	struct job_config *settings = &plan->session.settings;
 	size_t most = rlmd_plan_file_config(plan->file)->max_parallel;
 
 	if (!config_given(&plan->session.config, OPTION_max_parallel) &&
@@ -138,14 +138,13 @@ static void on_event(void *owner, json_t *event)
 	session_event(&plan->session, event);
 }
 
-static void on_done(void *owner, const struct plan_run_result *result)
+static void on_end(void *owner, const struct rlmd_result *result)
 {
 	struct plan *plan = owner;
 
 	plan->result = json_incref(result->object);
-	plan->counters = rlmd_plan_metrics_text(result->metrics);
+	plan->counters = rlmd_plan_metrics_text(&result->metrics);
 	plan->error = result->error;
-	plan->error.kind = result->failure;
 	session_leave(&plan->session);
 }
 
@@ -153,16 +152,16 @@ static void on_interrupt(void *owner)
 {
 	struct plan *plan = owner;
 
-	plan_run_stop(plan->run);
+	rlmd_job_interrupt(plan->job);
 }
 
-static struct engine_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
+static struct rlmd_job_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
 {
 	const struct plan *plan = owner;
 
 	snprintf(place, STATUS_PLACE_MAX, "%zu of %zu operations", plan->ended,
 		 rlmd_plan_count(rlmd_plan_file_plan(plan->file)));
-	return plan_run_status(plan->run);
+	return rlmd_job_status(plan->job);
 }
 
 static bool has_runs(const struct plan *plan)
@@ -184,20 +183,27 @@ static bool carry_out(struct plan *plan, struct rlmd_error *err)
 		.status = status_of,
 		.owner = plan,
 	};
+	struct job_options options = {
+		.plan = plan->file,
+		.event = on_event,
+		.end = on_end,
+		.owner = plan,
+	};
 
 	if (has_runs(plan) && !session_open_sandbox(session, false, err))
 		return false;
-	plan->run = plan_run_start(session->base, session->sandbox, session->llm,
-				   &session->settings, plan->file, on_event, on_done, plan);
-	return session_wait(session, &work, err);
+	options.config = session->settings;
+	options.sandbox = session->sandbox;
+	plan->job = rlmd_job_start(session->engine, &options, err);
+	return plan->job && session_wait(session, &work, err);
 }
 
 /* Workers, transfers and the live line are gone before the result is printed. */
 static void stop(struct plan *plan)
 {
-	if (plan->run)
-		plan->tokens = plan_run_status(plan->run).tokens;
-	plan_run_free(take_pointer(&plan->run));
+	if (plan->job)
+		plan->tokens = rlmd_job_status(plan->job).tokens;
+	rlmd_job_free(take_pointer(&plan->job));
 	session_close(&plan->session);
 }
 

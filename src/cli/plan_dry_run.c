@@ -12,12 +12,12 @@
 #include "trace/result.h"
 
 struct plan_dry_run {
-	const struct rlmd_plan *plan;       /* lent */
-	const struct llm *llm;              /* lent */
-	const struct engine_config *config; /* lent */
-	const char *model;                  /* lent: of calls that name none */
-	const char *dearer;                 /* lent: of the two that runs ask */
-	json_t *operations;                 /* owned */
+	const struct rlmd_plan *plan;    /* lent */
+	const struct llm *llm;           /* lent */
+	const struct job_config *config; /* lent */
+	const char *model;               /* lent: of calls that name none */
+	const char *dearer;              /* lent: of the two that runs ask */
+	json_t *operations;              /* owned */
 	size_t runs;
 	int64_t tokens, cost; /* at most; saturating */
 	bool cost_known;
@@ -106,7 +106,7 @@ static const char *dearer_of(const struct llm *llm, const char *one, const char 
 }
 
 json_t *plan_dry_run(struct event_base *base, const struct rlmd_plan_file *file,
-		     const struct llm *llm, const struct engine_config *config)
+		     const struct llm *llm, const struct job_config *config)
 {
 	const struct budget_limits *limits = &config->limits;
 	const char *model = config->model ? config->model : llm_default_model(llm);

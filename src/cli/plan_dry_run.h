@@ -11,12 +11,12 @@
 #include <jansson.h>
 #include <rlmd/plan.h>
 
-#include "engine/engine.h"
+#include "engine/job.h"
 
 /* {"strategy", "operations": [{"id", "type", "mode", "model", "dependsOn", "inputTokens"}],
  * "worstCaseTokens", "worstCaseCost", ...}, new. */
 json_t *plan_dry_run(struct event_base *, const struct rlmd_plan_file *, const struct llm *,
-		     const struct engine_config *);
+		     const struct job_config *);
 
 /* The object for a person to read; `max_cost` is the limit. */
 void plan_dry_run_format(const json_t *, int64_t max_cost, struct evbuffer *out);

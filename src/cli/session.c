@@ -27,7 +27,7 @@ static void use_settings(struct session *session)
 {
 	const struct config *config = &session->config;
 
-	session->settings = (struct engine_config){
+	session->settings = (struct job_config){
 		.model = config->model,
 		.subcall_model = config->subcall_model,
 		.prompts = session->prompts,
@@ -47,7 +47,6 @@ static void use_settings(struct session *session)
 			     .stops = (const char *const *)config->stop.items,
 			     .stop_count = config->stop.count},
 		.max_parallel = (int)config->max_parallel,
-		.max_workers = (int)config->max_workers,
 		.downgrade = (int)config->downgrade,
 		.grace_ms = config->grace,
 		.strict = config->strict,
@@ -142,6 +141,9 @@ static bool open_llm(struct session *session, struct rlmd_error *err)
 	};
 
 	session->llm = llm_new(session->base, &settings, err);
+	if (session->llm &&
+	    !rlmd_engine_add_provider(session->engine, config->provider, session->llm, err))
+		return false;
 	if (session->llm && unnamed_provider(session) && strcmp(config->provider, "ollama"))
 		tell("asking %s, whose key is set; -p names another", config->provider);
 	return session->llm;
@@ -184,7 +186,7 @@ static bool check_free(const struct session *session, const char *model, struct 
 
 static bool check_prices(struct session *session, struct rlmd_error *err)
 {
-	const struct engine_config *settings = &session->settings;
+	const struct job_config *settings = &session->settings;
 	const char *root = settings->model ? settings->model : llm_default_model(session->llm);
 	const char *subcall = settings->subcall_model ? settings->subcall_model : root;
 
@@ -194,8 +196,15 @@ static bool check_prices(struct session *session, struct rlmd_error *err)
 
 bool session_open_loop(struct session *session, struct rlmd_error *err)
 {
-	session->base = loop_new();
-	return session->base || error_set(err, RLMD_ERROR_INTERNAL, "cannot make an event loop");
+	const struct engine_options options = {
+		.max_workers = (size_t)session->config.max_workers,
+		.max_calls = (size_t)session->settings.max_parallel,
+	};
+
+	session->engine = rlmd_engine_new(&options, err);
+	if (session->engine)
+		session->base = rlmd_engine_base(session->engine);
+	return session->engine;
 }
 
 bool session_open(struct session *session, struct rlmd_error *err)
@@ -347,8 +356,8 @@ void session_close(struct session *session)
 	llm_free(take_pointer(&session->llm));
 	if (session->interrupted)
 		event_free(take_pointer(&session->interrupted));
-	if (session->base)
-		event_base_free(take_pointer(&session->base));
+	session->base = NULL;
+	rlmd_engine_free(take_pointer(&session->engine));
 }
 
 static bool print_result(struct session *session, const struct session_result *result)

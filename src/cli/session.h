@@ -22,6 +22,7 @@
 #include "cli/output.h"
 #include "cli/status.h"
 #include "engine/engine.h"
+#include "engine/job.h"
 #include "prompt/prompt_set.h"
 
 /* The work that a session waits for. */
@@ -39,10 +40,11 @@ struct session {
 	struct config config;
 	struct input_time time;           /* since session_begin() */
 	const struct prompt_set *prompts; /* owned; NULL: by model */
-	struct engine_config settings;    /* its strings are lent by the config */
+	struct job_config settings;       /* its strings are lent by the config */
 	json_t *notes;                    /* owned: what was warned of before the start */
 	struct output *output;            /* owned */
-	struct event_base *base;          /* owned */
+	struct rlmd_engine *engine;       /* owned */
+	struct event_base *base;          /* lent: the engine's */
 	struct event *interrupted;        /* owned */
 	struct llm *llm;                  /* owned */
 	struct sandbox *sandbox;          /* owned */

@@ -119,7 +119,7 @@ static void format_least(const char *spent, const char *elapsed, size_t width,
  * The widest form that fits: cost and time are the last to go, for they are why somebody looks.
  * Columns are bytes here, for the line is ASCII.
  */
-static void format_line(const struct engine_status *now, const char *place, size_t width,
+static void format_line(const struct rlmd_job_status *now, const char *place, size_t width,
 			char line[static WIDTH_MAX])
 {
 	const char *finishing = now->interrupted ? "finishing (Ctrl-C stops now) | " : "";
@@ -159,7 +159,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *owner)
 {
 	struct status *status = owner;
 	char place[STATUS_PLACE_MAX], line[WIDTH_MAX];
-	struct engine_status now = status->source(status->owner, place);
+	struct rlmd_job_status now = status->source(status->owner, place);
 	auto_free char *drawn = NULL;
 
 	(void)fd;

@@ -11,15 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/engine.h"
+#include "engine/job.h"
 
 struct status;
 
 enum { STATUS_PLACE_MAX = 48 };
 
 /* How things stand; `place` gets where the work is: "turn 3 | depth 1". */
-typedef struct engine_status status_source_fn(const void *owner,
-					      char place[static STATUS_PLACE_MAX]);
+typedef struct rlmd_job_status status_source_fn(const void *owner,
+						char place[static STATUS_PLACE_MAX]);
 
 struct status_options {
 	bool live; /* the line that is rewritten */

@@ -8,13 +8,13 @@
 #include "budget/estimator.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
-#include "engine/room.h"
+#include "engine/job.h"
 
 enum { SUBRUN_PROMPT = 2000 }; /* tokens of a sub-run's first request, about */
 
 void admission_init(struct admission *admission, struct caller *caller, size_t tasks, size_t calls)
 {
-	int percent = caller->room->config->downgrade;
+	int percent = caller->job->config.downgrade;
 	const char *kind;
 
 	*admission = (struct admission){.caller = caller, .wanting = tasks};
@@ -55,18 +55,18 @@ static int64_t with_reserve(int64_t amount)
 /* A share that does not pay for one turn buys nothing. */
 static const char *too_small(const struct admission *admission)
 {
-	const struct room *room = admission->caller->room;
+	const struct rlmd_job *job = admission->caller->job;
 	const char *model = admission->caller->model;
 	struct budget_amount left = budget_remaining(admission->pool);
 	int64_t shares = among(admission);
-	int64_t input = estimator_input(estimators_look(&room->estimators, model), SUBRUN_PROMPT,
+	int64_t input = estimator_input(estimators_look(job->estimators, model), SUBRUN_PROMPT,
 					INT64_MAX, 2);
-	int64_t output = ask_output_floor(room, model, LLM_TURN);
+	int64_t output = ask_output_floor(job, model, LLM_TURN);
 	int64_t cost;
 
 	if (left.tokens != BUDGET_UNLIMITED && left.tokens / shares < with_reserve(input + output))
 		return "its share of the tokens would not pay for one turn";
-	if (left.cost != BUDGET_UNLIMITED && llm_price(room->llm, model, input, output, &cost) &&
+	if (left.cost != BUDGET_UNLIMITED && llm_price(job->llm, model, input, output, &cost) &&
 	    left.cost / shares < with_reserve(cost))
 		return "its share of the cost would not pay for one turn";
 	return NULL;

@@ -25,10 +25,10 @@ enum {
 };
 
 struct ask {
-	struct room *room; /* lent */
+	struct rlmd_job *job; /* lent */
 	struct ask_options options;
 	struct ticket *ticket; /* owned: our place among the calls at once, or in line for it */
-	struct ask_list *list; /* lent: the one of the room where we stand; NULL: none */
+	struct ask_list *list; /* lent: the one of the job where we stand; NULL: none */
 	TAILQ_ENTRY(ask) entry;
 	struct llm_call *call;        /* owned: once it was sent */
 	struct charge charge;         /* the attempt that is under way */
@@ -46,10 +46,11 @@ struct ask {
 };
 
 /* By what no clock has a part in, or a replay would come to something else; times take little. */
-static int64_t bound(const struct room *room, const char *model, const struct llm_message *messages,
-		     size_t count, struct token_counts *ret_counts)
+static int64_t bound(const struct rlmd_job *job, const char *model,
+		     const struct llm_message *messages, size_t count,
+		     struct token_counts *ret_counts)
 {
-	const struct estimator *estimator = estimators_look(&room->estimators, model);
+	const struct estimator *estimator = estimators_look(job->estimators, model);
 	int64_t bytes = 0;
 
 	*ret_counts = (struct token_counts){0};
@@ -65,30 +66,29 @@ static int64_t bound(const struct room *room, const char *model, const struct ll
 	return estimator_input(estimator, estimator_tokens(estimator, ret_counts), bytes, count);
 }
 
-int64_t ask_input_bound(const struct room *room, const char *model,
+int64_t ask_input_bound(const struct rlmd_job *job, const char *model,
 			const struct llm_message *messages, size_t count)
 {
 	struct token_counts counts;
 
-	return bound(room, model, messages, count, &counts);
+	return bound(job, model, messages, count, &counts);
 }
 
 /* The most that an attempt should be billed as; false: there is no price for the model. */
 static bool most(const struct ask *ask, int64_t max_tokens, struct budget_amount *ret)
 {
 	const char *model = ask->options.request.model;
-	int64_t output = estimator_output(estimators_look(&ask->room->estimators, model),
-					  max_tokens);
+	int64_t output = estimator_output(estimators_look(ask->job->estimators, model), max_tokens);
 
 	*ret = (struct budget_amount){.tokens = money_add(ask->input, output)};
-	return llm_price(ask->room->llm, model, ask->input, output, &ret->cost);
+	return llm_price(ask->job->llm, model, ask->input, output, &ret->cost);
 }
 
-static bool has_sent(const struct room *room, const struct caller *caller)
+static bool has_sent(const struct rlmd_job *job, const struct caller *caller)
 {
 	const struct ask *ask;
 
-	TAILQ_FOREACH (ask, &room->sent, entry)
+	TAILQ_FOREACH (ask, &job->sent, entry)
 		if (ask->options.caller == caller)
 			return true;
 	return false;
@@ -109,18 +109,18 @@ static enum estimator_use use_of(enum llm_kind kind)
 }
 
 /* What a reply like the last ones takes, which a floor for replies of any size need not exceed. */
-int64_t ask_output_floor(const struct room *room, const char *model, enum llm_kind kind)
+int64_t ask_output_floor(const struct rlmd_job *job, const char *model, enum llm_kind kind)
 {
 	if (kind == LLM_FORCED)
-		return reserve_output(room, model, ASK_TOKENS_FLOOR);
-	return estimator_ample(estimators_look(&room->estimators, model), use_of(kind),
+		return reserve_output(job, model, ASK_TOKENS_FLOOR);
+	return estimator_ample(estimators_look(job->estimators, model), use_of(kind),
 			       ASK_TOKENS_FLOOR);
 }
 
 /* As much output as the model can give; with less than the floor even a small one is useless. */
 static int64_t sensible(const struct ask *ask)
 {
-	int64_t most = llm_max_output(ask->room->llm, ask->options.request.model);
+	int64_t most = llm_max_output(ask->job->llm, ask->options.request.model);
 
 	return int64_max(int64_min(ask->wanted, most), int64_min(ask->wanted, ASK_TOKENS_FLOOR));
 }
@@ -157,7 +157,7 @@ static int64_t limit_of(const struct ask *ask, int64_t wanted, int64_t fits)
 
 	if (request->kind == LLM_FORCED || ask->cut)
 		return fits;
-	return estimator_limit(estimators_look(&ask->room->estimators, request->model),
+	return estimator_limit(estimators_look(ask->job->estimators, request->model),
 			       use_of(request->kind), fits, affordable(ask, wanted, share));
 }
 
@@ -168,18 +168,18 @@ static int64_t floor_of(const struct ask *ask, int64_t wanted)
 
 	if (ask->cut)
 		return int64_min(wanted, GROWTH * ask->cut->limit);
-	return int64_min(wanted, ask_output_floor(ask->room, request->model, request->kind));
+	return int64_min(wanted, ask_output_floor(ask->job, request->model, request->kind));
 }
 
 /* While others may give something back, a call waits for enough not to be cut. */
 static bool may_wait_for_more(const struct ask *ask, int64_t wanted, int64_t fits)
 {
 	const struct llm_request *request = &ask->options.request;
-	const struct estimator *estimator = estimators_look(&ask->room->estimators, request->model);
+	const struct estimator *estimator = estimators_look(ask->job->estimators, request->model);
 
 	return estimator_expected(estimator, use_of(request->kind)) &&
 	       fits < estimator_ample(estimator, use_of(request->kind), wanted) &&
-	       has_sent(ask->room, ask->options.caller);
+	       has_sent(ask->job, ask->options.caller);
 }
 
 /* The reason why an answer is forced is told already; what the purse lacks for it is not. */
@@ -221,7 +221,7 @@ static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
 	int64_t fits, wanted = sensible(ask);
 
 	settle_reserve(ask);
-	ask->input = bound(ask->room, request->model, request->messages, request->message_count,
+	ask->input = bound(ask->job, request->model, request->messages, request->message_count,
 			   &ask->counts);
 	fits = affordable(ask, wanted, budget_remaining(budget));
 	/* What does not fit is taken as it was wanted, so that the account says why not. */
@@ -306,9 +306,9 @@ static void tell_overrun(const struct ask *ask, const struct llm_response *respo
 					       : "billed more output than max_tokens (";
 	char text[160];
 
-	if (ask->room->overrun)
+	if (ask->job->overrun)
 		return;
-	ask->room->overrun = true;
+	ask->job->overrun = true;
 	snprintf(text, sizeof text, "The provider %s%" PRId64 " of %" PRId64 " tokens)%s", words,
 		 response->usage.output, ask->options.request.max_tokens,
 		 response->overlong ? ": its answer was cut off there" : "");
@@ -327,7 +327,7 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 		tell_overrun(ask, response);
 	if (response->billed > 1 || (usage->estimated && !response->overlong))
 		return;
-	estimator = estimators_learn(&ask->room->estimators, request->model);
+	estimator = estimators_learn(ask->job->estimators, request->model);
 	if (!usage->estimated)
 		estimator_learn_text(estimator, &ask->counts, usage->input);
 	estimator_learn_output(estimator, use_of(request->kind), request->max_tokens,
@@ -343,7 +343,7 @@ static void ask_record(const struct ask *ask, const struct llm_response *respons
 	const struct llm_request *request = &ask->options.request;
 
 	if (ask->options.number != ASK_TURN || err)
-		record_call(ask->room->trace, ask->options.caller->id, ask->options.number,
+		record_call(ask->job->trace, ask->options.caller->id, ask->options.number,
 			    ask->options.reason, request, response, err);
 }
 
@@ -351,7 +351,7 @@ static void on_wait(void *owner, const struct llm_wait *wait)
 {
 	const struct ask *ask = owner;
 
-	record_wait(ask->room->trace, ask->options.caller->id, ask->options.number,
+	record_wait(ask->job->trace, ask->options.caller->id, ask->options.number,
 		    &ask->options.request, wait);
 }
 
@@ -376,16 +376,16 @@ static void ask_free(struct ask *ask)
 static void on_ticket(void *owner);
 
 /* Those of the same account may be affordable now; they come before whoever comes later. */
-static void retry_waiting(struct room *room, const struct caller *caller)
+static void retry_waiting(struct rlmd_job *job, const struct caller *caller)
 {
 	struct ask *ask, *next;
 
-	for (ask = TAILQ_FIRST(&room->waiting); ask; ask = next) {
+	for (ask = TAILQ_FIRST(&job->waiting); ask; ask = next) {
 		next = TAILQ_NEXT(ask, entry);
 		if (ask->options.caller != caller)
 			continue;
 		stand_in(ask, NULL);
-		ask->ticket = ticket_new(room->calls, 1, on_ticket, ask);
+		ask->ticket = ticket_new(job->calls, 1, on_ticket, ask);
 	}
 }
 
@@ -418,9 +418,9 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	struct ask *ask = owner;
 
 	ask->call = NULL;
-	ask->room->calls_in_flight--;
+	ask->job->calls_in_flight--;
 	ask_settle(ask, &response->usage, response->cost, response->cost_known, err);
-	retry_waiting(ask->room, ask->options.caller);
+	retry_waiting(ask->job, ask->options.caller);
 	ask_learn(ask, response);
 	if (!err && response->finish == LLM_FINISH_LENGTH && !response->overlong && ask->lowered &&
 	    !response->repeating && !ask->cut) {
@@ -439,34 +439,34 @@ static void on_ticket(void *owner)
 	struct rlmd_error err = {0};
 
 	if (ask_reserve(ask, &err) && ask_admit(ask, &err)) {
-		ask->room->calls_in_flight++;
+		ask->job->calls_in_flight++;
 		ask->call_sent = true;
 		ask->call_started = clock_ms();
-		stand_in(ask, &ask->room->sent);
+		stand_in(ask, &ask->job->sent);
 		if (ask->options.sent && !ask->cut)
 			ask->options.sent(ask->owner);
-		ask->call = llm_start(ask->room->llm, &ask->options.request, on_llm, ask);
+		ask->call = llm_start(ask->job->llm, &ask->options.request, on_llm, ask);
 		return;
 	}
-	if (ask->is_short && has_sent(ask->room, ask->options.caller)) {
+	if (ask->is_short && has_sent(ask->job, ask->options.caller)) {
 		ticket_free(take_pointer(&ask->ticket));
-		stand_in(ask, &ask->room->waiting);
+		stand_in(ask, &ask->job->waiting);
 		return;
 	}
 	ask_end(ask, &(struct llm_response){.cost_known = true}, &err);
 }
 
-struct ask *ask_start(struct room *room, const struct ask_options *options, ask_done_fn *done,
+struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, ask_done_fn *done,
 		      void *owner)
 {
 	struct ask *ask = xcalloc(1, sizeof *ask);
 
-	*ask = (struct ask){.room = room, .options = *options, .done = done, .owner = owner};
-	request_use_settings(&ask->options.request, room->config);
+	*ask = (struct ask){.job = job, .options = *options, .done = done, .owner = owner};
+	request_use_settings(&ask->options.request, &job->config);
 	ask->wanted = ask->options.request.max_tokens;
 	ask->options.request.may_retry = may_retry;
 	ask->options.request.on_wait = on_wait;
-	ask->ticket = ticket_new(room->calls, 0, on_ticket, ask);
+	ask->ticket = ticket_new(job->calls, 0, on_ticket, ask);
 	return ask;
 }
 
@@ -479,13 +479,13 @@ struct llm_usage ask_cancel(struct ask *ask)
 	if (!ask)
 		return response.usage;
 	if (ask->call) {
-		ask->room->calls_in_flight--;
+		ask->job->calls_in_flight--;
 		response.duration_ms = clock_ms() - ask->call_started;
 		llm_cancel(ask->call, &response.usage, &response.cost);
-		response.cost_known = llm_price(ask->room->llm, ask->options.request.model, 0, 0,
+		response.cost_known = llm_price(ask->job->llm, ask->options.request.model, 0, 0,
 						&price);
 		ask_settle(ask, &response.usage, response.cost, response.cost_known, true);
-		retry_waiting(ask->room, ask->options.caller);
+		retry_waiting(ask->job, ask->options.caller);
 	}
 	if (ask->cut)
 		cut_reply_add(&response, &ask->cut->response);

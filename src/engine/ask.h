@@ -16,7 +16,7 @@
 #pragma once
 
 #include "budget/budget.h"
-#include "engine/room.h"
+#include "engine/job.h"
 #include "llm/llm.h"
 
 enum {
@@ -49,14 +49,14 @@ typedef void ask_done_fn(void *owner, const struct llm_response *response,
 			 const struct rlmd_error *err);
 
 /* Never calls back before it returns. */
-struct ask *ask_start(struct room *, const struct ask_options *, ask_done_fn *, void *owner);
+struct ask *ask_start(struct rlmd_job *, const struct ask_options *, ask_done_fn *, void *owner);
 
 /* NULL is fine; no callback follows. Returns what it had used of the model, for good. */
 struct llm_usage ask_cancel(struct ask *);
 
 /* The most input tokens that these messages should be billed as, by what was billed so far. */
-int64_t ask_input_bound(const struct room *, const char *model, const struct llm_message *messages,
-			size_t count);
+int64_t ask_input_bound(const struct rlmd_job *, const char *model,
+			const struct llm_message *messages, size_t count);
 
 /* The least max_tokens that a call is made with: less, and its answer would be cut to nothing. */
-int64_t ask_output_floor(const struct room *, const char *model, enum llm_kind);
+int64_t ask_output_floor(const struct rlmd_job *, const char *model, enum llm_kind);

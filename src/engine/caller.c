@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "engine/room.h"
+#include "engine/job.h"
 #include "trace/record.h"
 
 void caller_done(struct caller *caller)
@@ -15,7 +15,7 @@ void caller_done(struct caller *caller)
 void caller_warn(struct caller *caller, const char *text)
 {
 	json_array_append_new(caller->warnings, json_from_text(text_of(text)));
-	record_warning(caller->room->trace, caller->id, text);
+	record_warning(caller->job->trace, caller->id, text);
 }
 
 static bool is_warned(const struct caller *caller, const char *text)

@@ -13,14 +13,14 @@
 struct budget;
 struct context;
 struct reserve;
-struct room;
+struct rlmd_job;
 struct run;
 
 enum { CALLER_ANSWERS_MAX = 64 << 20 }; /* bytes of the answers that a run waits for */
 
 /* Embed it; caller_done() frees what it owns. */
 struct caller {
-	struct room *room;             /* lent */
+	struct rlmd_job *job;          /* lent */
 	struct caller *parent;         /* lent: is warned too; NULL: none */
 	struct run *run;               /* lent; NULL: a plan, which holds no seat */
 	const char *id;                /* lent: in the trace */

@@ -1,258 +1,133 @@
 #include "engine/engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "async/semaphore.h"
 #include "base/alloc.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/json.h"
-#include "base/money.h"
-#include "engine/ask.h"
-#include "engine/request.h"
-#include "engine/reserve.h"
-#include "engine/room.h"
-#include "engine/run.h"
-#include "prompt/brief.h"
-#include "prompt/conversation.h"
-#include "trace/result.h"
-#include "trace/trace.h"
+#include "base/loop.h"
+#include "engine/job.h"
 
-struct engine {
-	struct room room;
-	struct engine_config config; /* its strings are lent */
-	struct run *root;            /* owned; NULL once it has delivered */
-	json_t *notes;               /* owned: what loading the context had to say */
-	engine_event_fn *event;
-	engine_done_fn *done;
-	void *owner;
-	int64_t started;
-	bool interrupted;
-};
-
-static void on_trace(void *owner, json_t *event)
+struct rlmd_engine *rlmd_engine_new(const struct engine_options *options, struct rlmd_error *err)
 {
-	struct engine *engine = owner;
+	struct event_base *base = options->base ? options->base : loop_new();
+	struct rlmd_engine *engine;
 
-	if (engine->event)
-		engine->event(engine->owner, event);
-}
-
-static json_t *warnings_of(struct engine *engine)
-{
-	json_t *warnings = json_copy((json_t *)run_warnings(engine->root));
-	json_t *more = llm_take_warnings(engine->room.llm);
-
-	json_array_extend(warnings, engine->notes);
-	json_array_extend(warnings, more);
-	json_decref(more);
-	return warnings;
-}
-
-static json_t *result_object(struct engine *engine, const struct run_result *run,
-			     const struct rlmd_error *err)
-{
-	json_t *object = json_pack(
-		"{s:s, s:b, s:o, s:O, s:o, s:o, s:o, s:s}", "event", "result", "success",
-		err->kind == RLMD_ERROR_NONE, "output", json_from_text(run->answer), "trace",
-		trace_tree(engine->room.trace), "usage", result_usage(run_budget(engine->root)),
-		"warnings", warnings_of(engine), "sandbox", sandbox_report(engine->room.sandbox),
-		"stopReason", stop_name(run->stop));
-
-	json_object_set_new(object, "model", json_string(engine->room.model));
-	json_object_set_new(object, "provider", json_string(llm_provider(engine->room.llm)));
-	json_object_set_new(object, "priceTable", json_string(llm_price_date(engine->room.llm)));
-	if (err->kind)
-		json_object_set_new(object, "error",
-				    result_error(err, llm_provider(engine->room.llm)));
-	return object;
-}
-
-static void on_root(void *owner, const struct run_result *run)
-{
-	struct engine *engine = owner;
-	struct engine_result result = {
-		.failure = run->error.kind,
-		.error = run->error,
-		.forced = run->forced,
-	};
-
-	if (run->forced && engine->config.strict && run->stop != STOP_INTERRUPTED) {
-		error_set(&result.error, RLMD_ERROR_BUDGET,
-			  "the answer was forced (%s), and --strict takes that for a failure",
-			  stop_name(run->stop));
-		result.failure = RLMD_ERROR_BUDGET;
+	if (!base) {
+		error_set(err, RLMD_ERROR_INTERNAL, "cannot make an event loop");
+		return NULL;
 	}
-	result.object = result_object(engine, run, &result.error);
-	result.output = json_get_text(result.object, "output");
-	run_free(take_pointer(&engine->root));
-	trace_event(engine->room.trace, json_incref(result.object));
-	engine->done(engine->owner, &result);
-	json_decref(result.object);
-}
-
-struct engine *engine_start(struct event_base *base, struct sandbox *sandbox, struct llm *llm,
-			    const struct engine_config *config, struct rlmd_text task,
-			    const struct context *context, engine_event_fn *event,
-			    engine_done_fn *done, void *owner)
-{
-	struct engine *engine = xcalloc(1, sizeof *engine);
-	struct run_options options = {.task = task, .context = context};
-
-	engine->config = *config;
-	engine->event = event;
-	engine->done = done;
-	engine->owner = owner;
-	engine->started = clock_ms();
-	engine->notes = context->notes ? json_copy(context->notes) : json_array();
-	room_init(&engine->room, base, sandbox, llm, &engine->config);
-	room_open(&engine->room, true, on_trace, engine);
-	engine->root = run_start(&engine->room, &options, on_root, engine);
+	engine = xcalloc(1, sizeof *engine);
+	engine->base = base;
+	engine->base_owned = !options->base;
+	engine->calls = semaphore_new(base, options->max_calls);
+	engine->workers = semaphore_new(base, options->max_workers);
+	TAILQ_INIT(&engine->providers);
+	TAILQ_INIT(&engine->jobs);
 	return engine;
 }
 
-void engine_free(struct engine *engine)
+void rlmd_engine_free(struct rlmd_engine *engine)
 {
+	struct engine_provider *provider;
+
 	if (!engine)
 		return;
-	run_free(engine->root);
-	room_close(&engine->room);
-	json_decref(engine->notes);
+	while (!TAILQ_EMPTY(&engine->jobs))
+		job_destroy(TAILQ_FIRST(&engine->jobs));
+	while ((provider = TAILQ_FIRST(&engine->providers))) {
+		TAILQ_REMOVE(&engine->providers, provider, entry);
+		estimators_done(&provider->estimators);
+		free(provider->name);
+		free(provider);
+	}
+	semaphore_free(engine->calls);
+	semaphore_free(engine->workers);
+	if (engine->base_owned)
+		event_base_free(engine->base);
 	free(engine);
 }
 
-void engine_interrupt(struct engine *engine)
+struct event_base *rlmd_engine_base(const struct rlmd_engine *engine)
 {
-	if (engine->interrupted || !engine->root)
-		return;
-	engine->interrupted = true;
-	run_interrupt(engine->root, clock_ms() + engine->config.grace_ms);
+	return engine->base;
 }
 
-struct engine_status engine_status(const struct engine *engine)
+static struct engine_provider *find(const struct rlmd_engine *engine, const char *name)
 {
-	struct engine_status status = {
-		.depth = room_deepest(&engine->room),
-		.calls_in_flight = engine->room.calls_in_flight,
-		.elapsed_ms = clock_ms() - engine->started,
-		.max_cost = engine->config.limits.cost,
-		.interrupted = engine->interrupted,
-	};
+	struct engine_provider *provider;
 
-	if (engine->root) {
-		const struct budget_usage *usage = budget_usage(run_budget(engine->root));
-
-		status.turn = run_turn(engine->root);
-		status.tokens = usage->tokens;
-		status.cost = usage->cost;
-	}
-	return status;
+	TAILQ_FOREACH (provider, &engine->providers, entry)
+		if (!strcmp(provider->name, name))
+			return provider;
+	return NULL;
 }
 
-void engine_stop(struct engine *engine, const struct rlmd_error *err)
+bool rlmd_engine_add_provider(struct rlmd_engine *engine, const char *name, struct llm *llm,
+			      struct rlmd_error *err)
 {
-	run_stop(engine->root, err);
-}
+	struct engine_provider *provider;
 
-/* What a run says first, with what it has set aside and counted by then. */
-static void first_request(struct conversation *conversation, const struct room *room,
-			  const struct brief *brief, struct budget *budget)
-{
-	auto_evbuffer struct evbuffer *code = evbuffer_new();
-	struct draft draft = draft_new(), look = draft_new();
-	struct reserve reserve;
-
-	brief_system(brief, NULL, &draft);
-	draft_say(&draft, LLM_SYSTEM, conversation);
-	reserve_set(&reserve, room, budget, room->model,
-		    brief_forced_size(brief, estimators_look(&room->estimators, room->model)));
-	if (brief_demonstration(brief, code, &look)) {
-		brief_opening(brief, &draft);
-		draft_say(&draft, LLM_USER, conversation);
-		draft_say(&look, LLM_ASSISTANT, conversation);
-		budget_count_iteration(budget);
-		brief_first_turn(brief, text_of("(what the block prints)"), &draft);
-	} else {
-		budget_count_iteration(budget);
-		brief_first_turn_bare(brief, &draft);
-	}
-	draft_say(&draft, LLM_USER, conversation);
-	reserve_drop(&reserve);
-	draft_free(&draft);
-	draft_free(&look);
-}
-
-/* All tokens of one kind, asked of one model; false: it has no price. */
-static bool dearest(const struct engine *engine, const char *model, int64_t tokens,
-		    int64_t *ret_cost)
-{
-	int64_t input;
-
-	if (!llm_price(engine->room.llm, model, tokens, 0, &input) ||
-	    !llm_price(engine->room.llm, model, 0, tokens, ret_cost))
-		return false;
-	if (*ret_cost < input)
-		*ret_cost = input;
+	if (find(engine, name))
+		return error_set(err, RLMD_ERROR_USAGE, "there is a provider '%.100s' already",
+				 name);
+	provider = xcalloc(1, sizeof *provider);
+	provider->name = xstrdup(name);
+	provider->llm = llm;
+	TAILQ_INSERT_TAIL(&engine->providers, provider, entry);
 	return true;
 }
 
-/* The most that the limits allow: code may spend all tokens, on what is the dearest. */
-static json_t *worst_cost(const struct engine *engine)
+struct engine_provider *engine_provider(const struct rlmd_engine *engine, const char *name,
+					struct rlmd_error *err)
 {
-	const struct budget_limits *limits = &engine->config.limits;
-	int64_t cost, calls;
+	struct engine_provider *provider = name ? find(engine, name)
+						: TAILQ_FIRST(&engine->providers);
 
-	if (!dearest(engine, engine->room.model, limits->tokens, &cost) ||
-	    !dearest(engine, engine->room.subcall_model, limits->tokens, &calls))
-		return json_null();
-	if (cost < calls)
-		cost = calls;
-	if (cost > limits->cost)
-		cost = limits->cost;
-	return result_cost(cost != BUDGET_UNLIMITED, cost);
+	if (!provider && name)
+		error_set(err, RLMD_ERROR_USAGE, "no provider is called '%.100s'", name);
+	else if (!provider)
+		error_set(err, RLMD_ERROR_USAGE, "the engine has no provider yet");
+	return provider;
 }
 
-json_t *engine_dry_run(struct llm *llm, const struct engine_config *config, struct rlmd_text task,
-		       const struct context *context)
+static bool is_over(const struct rlmd_engine *engine, bool all)
 {
-	struct engine engine = {.config = *config};
-	struct budget *budget = budget_new(&config->limits, NULL, NULL);
-	struct conversation conversation = {0};
-	struct brief brief = {.budget = budget, .context = context, .task = task, .turn = 1};
-	json_t *contexts = json_array();
-	int64_t first = 0;
-	json_t *object;
+	const struct rlmd_job *job;
 
-	room_init(&engine.room, NULL, NULL, llm, &engine.config);
-	brief.facts = room_facts(&engine.room);
-	brief.prompts = engine.room.prompts;
-	first_request(&conversation, &engine.room, &brief, budget);
-	for (size_t i = 0; i < conversation.count; i++)
-		first += text_tokens(conversation.messages[i].text);
-	for (size_t i = 0; i < context->count; i++) {
-		const struct text_scan *scan = memfile_scan(context->inputs[i].file);
+	if (!all)
+		return !engine->awaited;
+	TAILQ_FOREACH (job, &engine->jobs, entry)
+		if (!job_is_over(job))
+			return false;
+	return true;
+}
 
-		json_array_append_new(contexts, json_pack("{s:s, s:I, s:I, s:I, s:s}", "name",
-							  context->inputs[i].name, "length",
-							  (json_int_t)scan->characters, "bytes",
-							  (json_int_t)scan->bytes, "tokenEstimate",
-							  (json_int_t)text_scan_tokens(scan),
-							  "contentType", context->inputs[i].type));
+static bool turn(struct rlmd_engine *engine, bool all, struct rlmd_error *err)
+{
+	while (!is_over(engine, all)) {
+		if (event_base_loop(engine->base, EVLOOP_ONCE))
+			return error_set(err, RLMD_ERROR_INTERNAL, "nothing is left to wait for");
+		if (event_base_got_break(engine->base) && !is_over(engine, all))
+			return error_set(err, RLMD_ERROR_CANCELLED, "the event loop was left");
 	}
-	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:s}", "provider",
-			   llm_provider(llm), "model", engine.room.model, "subcallModel",
-			   engine.room.subcall_model, "contexts", contexts, "systemPrompt",
-			   json_from_text(conversation.messages[0].text), "firstTurn",
-			   json_from_text(conversation.messages[conversation.count - 1].text),
-			   "firstRequestTokens", (json_int_t)first, "worstCaseCost",
-			   worst_cost(&engine), "priceTable", llm_price_date(llm));
-	request_tell(llm, config, engine.room.model, ASK_TOKENS_TURN, object);
-	if (conversation.count > 2) {
-		json_object_set_new(object, "opening",
-				    json_from_text(conversation.messages[1].text));
-		json_object_set_new(object, "demonstration",
-				    json_from_text(conversation.messages[2].text));
-	}
-	conversation_done(&conversation);
-	budget_free(budget);
-	return object;
+	return true;
+}
+
+bool rlmd_engine_wait(struct rlmd_engine *engine, const struct rlmd_job *job,
+		      struct rlmd_error *err)
+{
+	bool ok;
+
+	if (engine->waiting || event_base_get_running_event(engine->base))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "nobody can wait for a job inside a callback of the event loop");
+	if (job && job_is_over(job))
+		return true;
+	engine->waiting = true;
+	engine->awaited = job;
+	ok = turn(engine, !job, err);
+	engine->awaited = NULL;
+	engine->waiting = false;
+	return ok;
 }

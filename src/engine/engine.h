@@ -1,90 +1,71 @@
 /*
- * engine/engine.h - one question, answered: the face of the engine.
+ * engine/engine.h - the part of a process that all its jobs share.
  *
- * An engine brings together a sandbox, a model and the settings that all runs
- * of one question share. engine_start() starts the root run (engine/run.h);
- * everything comes back through two callbacks: events while it happens, and the
- * result, once.
+ * An engine hosts any number of jobs (engine/job.h) at once, and has what is dear
+ * or has to be one: the event base, the providers with what is known of their
+ * models, the permits for workers and for model calls. Several engines may stand
+ * in one process; nothing here is of the process but what the kernel makes so.
  */
 #pragma once
 
 #include <event2/event.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/error.h"
-#include "base/text.h"
-#include "budget/budget.h"
+#include "engine/estimators.h"
 #include "llm/llm.h"
-#include "sandbox/sandbox.h"
-#include "source/context.h"
 
-struct prompt_set;
+struct rlmd_job;
+struct semaphore;
 
-struct engine_config {
-	const char *model;         /* the root's; NULL: the provider's default. Lent for good. */
-	const char *subcall_model; /* NULL: as `model`. Lent for good. */
-	const struct prompt_set *prompts; /* what models are told; NULL: by model. Lent for good. */
-	const char *const *preload; /* workers' modules, up to a NULL; or NULL. Lent for good. */
-	struct budget_limits limits;
-	int64_t block_timeout_ms;
-	int64_t max_output; /* characters */
-	int max_parallel;   /* model calls in flight at once */
-	int max_workers;    /* workers that compute at once; those that wait for a sub-run don't */
-	int downgrade;      /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
-	int64_t grace_ms;   /* for the forced answer after an interruption */
-	bool strict;        /* a forced answer is a failure (RLMD_ERROR_BUDGET) */
-	/* Of one reply, in tokens; 0: as usual (engine/ask.h). */
-	int64_t max_output_tokens;
-	/* Of all calls that bring none; its strings are lent for good. */
-	struct llm_sampling sampling;
+/* One provider with one key, by a name of its own, and what its models were billed as. */
+struct engine_provider {
+	char *name;      /* owned */
+	struct llm *llm; /* lent */
+	struct estimators estimators;
+	TAILQ_ENTRY(engine_provider) entry;
 };
 
-/* `object` is the result object of interface (success, output, trace, usage, warnings, ...). */
-struct engine_result {
-	enum rlmd_error_kind failure; /* RLMD_ERROR_NONE: success */
-	struct rlmd_error error;      /* where it failed */
-	struct rlmd_text
-		output; /* the answer; may stand beside a failure (interrupted, --strict) */
-	bool forced;
-	json_t *object; /* lent */
+struct rlmd_engine {
+	struct event_base *base; /* lent, or owned */
+	bool base_owned;
+	struct semaphore *calls;   /* owned: model calls at once */
+	struct semaphore *workers; /* owned: seats (engine/seat.h) */
+	TAILQ_HEAD(, engine_provider) providers;
+	TAILQ_HEAD(, rlmd_job) jobs;    /* owned: those that are not freed */
+	const struct rlmd_job *awaited; /* lent: rlmd_engine_wait() waits for it; or NULL */
+	bool waiting;                   /* inside rlmd_engine_wait() */
 };
 
-/* One trace event as it happens, an object with "event", lent. The last is "result". */
-typedef void engine_event_fn(void *owner, json_t *event);
-typedef void engine_done_fn(void *owner, const struct engine_result *);
-
-/* For the status line; counts the whole tree. */
-struct engine_status {
-	int turn;  /* of the root, from 1 */
-	int depth; /* the deepest run that is alive */
-	int calls_in_flight;
-	int64_t tokens, cost, elapsed_ms;
-	int64_t max_cost; /* BUDGET_UNLIMITED: none */
-	bool interrupted;
+struct engine_options {
+	struct event_base *base; /* lent; NULL: one of its own */
+	size_t max_workers;      /* that compute at once, of all jobs; > 0 */
+	size_t max_calls;        /* model calls in flight at once, of all jobs; > 0 */
 };
 
-struct engine;
+/* NULL and RLMD_ERROR_INTERNAL where the system gives no event loop. */
+struct rlmd_engine *rlmd_engine_new(const struct engine_options *, struct rlmd_error *);
 
-/* `sandbox` and `llm` are lent and must outlive the engine. The context is lent during the call:
- * its inputs are referenced. */
-struct engine *engine_start(struct event_base *, struct sandbox *, struct llm *,
-			    const struct engine_config *, struct rlmd_text task,
-			    const struct context *, engine_event_fn *, engine_done_fn *,
-			    void *owner);
-void engine_free(struct engine *); /* NULL is fine; cancels whatever is left */
+/* Frees its jobs, too: what they do is cancelled, and none of them calls back any more. Not from
+ * inside a callback of theirs. NULL is fine. */
+void rlmd_engine_free(struct rlmd_engine *);
 
-/* No new calls, those in flight are cancelled, an answer is forced within the grace. */
-void engine_interrupt(struct engine *);
+struct event_base *rlmd_engine_base(const struct rlmd_engine *); /* lent */
 
-struct engine_status engine_status(const struct engine *);
+/* The first one is that of jobs which name none. The llm is lent until the engine is freed.
+ * RLMD_ERROR_USAGE where the name is taken. */
+bool rlmd_engine_add_provider(struct rlmd_engine *, const char *name, struct llm *,
+			      struct rlmd_error *);
 
-/* Ends at once, with no answer: what was used is counted, calls in flight by their estimate. The
- * result, whose error is `err`, comes before this returns. For an engine that has told none. */
-void engine_stop(struct engine *, const struct rlmd_error *err);
+/* NULL: the first. RLMD_ERROR_USAGE where there is none of that name. Lent. */
+struct engine_provider *engine_provider(const struct rlmd_engine *, const char *name,
+					struct rlmd_error *);
 
-/* What --dry-run shows: the first request, its token and worst-case cost estimate; new. */
-json_t *engine_dry_run(struct llm *, const struct engine_config *, struct rlmd_text task,
-		       const struct context *);
+/*
+ * Runs the loop until `job` has ended and told so; NULL: until all have. False:
+ * RLMD_ERROR_CANCELLED where somebody broke the loop (event_base_loopbreak()), RLMD_ERROR_USAGE
+ * from inside a callback, RLMD_ERROR_INTERNAL where nothing is left that could happen.
+ */
+bool rlmd_engine_wait(struct rlmd_engine *, const struct rlmd_job *, struct rlmd_error *);

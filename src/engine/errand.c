@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "budget/budget.h"
 #include "engine/caller.h"
-#include "engine/room.h"
+#include "engine/job.h"
 
 /* What an operation is taken to cost until one has ended; tokens. */
 enum { CALL_TOKENS = 2500, RUN_TOKENS = 5 * CALL_TOKENS };
@@ -98,7 +98,7 @@ static void on_result(void *owner, const struct rlmd_plan_result *result)
  * where priorities are known. */
 static void limit_calls(const struct errand *errand, struct rlmd_plan_config *config)
 {
-	size_t most = (size_t)errand->caller->room->config->max_parallel;
+	size_t most = (size_t)errand->caller->job->config.max_parallel;
 
 	if (!errand->tasks && config->max_parallel > most)
 		config->max_parallel = most;
@@ -113,7 +113,7 @@ void errand_start(struct errand *errand, const struct rlmd_plan *plan,
 	errand->keep = options.keep;
 	errand->on_result = options.on_result;
 	options.on_result = on_result;
-	errand->execution = rlmd_execution_start(errand->caller->room->base, plan, &options);
+	errand->execution = rlmd_execution_start(errand->caller->job->base, plan, &options);
 }
 
 json_t *errand_report(const struct errand *errand)

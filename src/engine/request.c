@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/number.h"
 
-int64_t request_output(const struct llm *llm, const struct engine_config *config, const char *model,
+int64_t request_output(const struct llm *llm, const struct job_config *config, const char *model,
 		       int64_t usual)
 {
 	int64_t part = llm_window(llm, model) / REQUEST_WINDOW_PART;
@@ -12,7 +12,7 @@ int64_t request_output(const struct llm *llm, const struct engine_config *config
 	return config->max_output_tokens ? int64_min(config->max_output_tokens, most) : usual;
 }
 
-void request_use_settings(struct llm_request *request, const struct engine_config *config)
+void request_use_settings(struct llm_request *request, const struct job_config *config)
 {
 	struct llm_sampling *sampling = &request->sampling;
 
@@ -28,13 +28,13 @@ void request_use_settings(struct llm_request *request, const struct engine_confi
 	}
 }
 
-const struct prompt_set *request_prompts(const struct llm *llm, const struct engine_config *config,
+const struct prompt_set *request_prompts(const struct llm *llm, const struct job_config *config,
 					 const char *model)
 {
 	return config->prompts ? config->prompts : prompt_set_for(model, llm_window(llm, model));
 }
 
-void request_tell(const struct llm *llm, const struct engine_config *config, const char *model,
+void request_tell(const struct llm *llm, const struct job_config *config, const char *model,
 		  int64_t usual, json_t *object)
 {
 	const struct llm_sampling *sampling = &config->sampling;

@@ -3,7 +3,7 @@
 #include "base/money.h"
 #include "base/number.h"
 #include "engine/ask.h"
-#include "engine/room.h"
+#include "engine/job.h"
 #include "llm/llm.h"
 
 enum {
@@ -16,9 +16,9 @@ enum {
 };
 
 /* Where no answer was forced yet, a turn's response is the nearest to it. */
-int64_t reserve_output(const struct room *room, const char *model, int64_t most)
+int64_t reserve_output(const struct rlmd_job *job, const char *model, int64_t most)
 {
-	const struct estimator *estimator = estimators_look(&room->estimators, model);
+	const struct estimator *estimator = estimators_look(job->estimators, model);
 	bool forced = estimator_expected(estimator, ESTIMATOR_FORCED);
 
 	return estimator_ample(estimator, forced ? ESTIMATOR_FORCED : ESTIMATOR_TURN, most);
@@ -29,7 +29,7 @@ static struct budget_amount amount_of(const struct reserve *reserve, int64_t inp
 	struct budget_amount amount = {.tokens = money_add(input, output)};
 
 	/* Without a price there is no limit on cost, or nothing is asked. */
-	llm_price(reserve->room->llm, reserve->model, input, output, &amount.cost);
+	llm_price(reserve->job->llm, reserve->model, input, output, &amount.cost);
 	return amount;
 }
 
@@ -37,7 +37,7 @@ static struct budget_amount amount_of(const struct reserve *reserve, int64_t inp
  * the first bill. */
 static struct budget_amount brief_with(const struct reserve *reserve, int64_t output)
 {
-	const struct estimator *estimator = estimators_look(&reserve->room->estimators,
+	const struct estimator *estimator = estimators_look(reserve->job->estimators,
 							    reserve->model);
 	int64_t input = INPUT;
 
@@ -48,14 +48,14 @@ static struct budget_amount brief_with(const struct reserve *reserve, int64_t ou
 
 static struct budget_amount with_whole(const struct reserve *reserve)
 {
-	const struct estimator *estimator = estimators_look(&reserve->room->estimators,
+	const struct estimator *estimator = estimators_look(reserve->job->estimators,
 							    reserve->model);
 
 	if (!estimator->bills || !reserve->whole)
 		return (struct budget_amount){reserve->purse.cost / WHOLE,
 					      reserve->purse.tokens / WHOLE};
 	return amount_of(reserve, estimator_input(estimator, reserve->whole, INT64_MAX, MESSAGES),
-			 reserve_output(reserve->room, reserve->model, ASK_TOKENS_FORCED));
+			 reserve_output(reserve->job, reserve->model, ASK_TOKENS_FORCED));
 }
 
 /* Nothing can be set aside out of what is unlimited; and what is too little for the whole
@@ -77,7 +77,7 @@ void reserve_adjust(struct reserve *reserve)
 
 	if (!reserve->budget)
 		return;
-	least = brief_with(reserve, reserve_output(reserve->room, reserve->model, OUTPUT));
+	least = brief_with(reserve, reserve_output(reserve->job, reserve->model, OUTPUT));
 	brief = brief_with(reserve, OUTPUT);
 	whole = with_whole(reserve);
 	charge_drop(&reserve->charge);
@@ -88,10 +88,10 @@ void reserve_adjust(struct reserve *reserve)
 	charge_take(&reserve->charge, reserve->budget, left, NULL);
 }
 
-void reserve_set(struct reserve *reserve, const struct room *room, struct budget *budget,
+void reserve_set(struct reserve *reserve, const struct rlmd_job *job, struct budget *budget,
 		 const char *model, int64_t brief)
 {
-	*reserve = (struct reserve){.room = room,
+	*reserve = (struct reserve){.job = job,
 				    .budget = budget,
 				    .model = model,
 				    .brief = brief,

@@ -11,11 +11,11 @@
 
 #include "budget/budget.h"
 
-struct room;
+struct rlmd_job;
 
 /* Embed it; zero keeps nothing. */
 struct reserve {
-	const struct room *room;    /* lent */
+	const struct rlmd_job *job; /* lent */
 	struct budget *budget;      /* lent: of whom it is kept; NULL: of nobody, or not any more */
 	const char *model;          /* lent: who will be asked */
 	struct budget_amount purse; /* what there was when it was set aside */
@@ -24,11 +24,11 @@ struct reserve {
 	struct charge charge;
 };
 
-void reserve_set(struct reserve *, const struct room *, struct budget *, const char *model,
+void reserve_set(struct reserve *, const struct rlmd_job *, struct budget *, const char *model,
 		 int64_t brief);
 void reserve_adjust(struct reserve *);
 void reserve_drop(struct reserve *); /* for good; idempotent */
 
 /* Output that the request needs: such that an answer like those before it is not cut; and so much
  * at least that there is an answer at all. At most `most`, which stands where nothing is known. */
-int64_t reserve_output(const struct room *, const char *model, int64_t most);
+int64_t reserve_output(const struct rlmd_job *, const char *model, int64_t most);

@@ -128,7 +128,7 @@ static void close_iteration(struct run *run)
 	if (!run->iteration_open)
 		return;
 	run->iteration_open = false;
-	record_iteration(run->room->trace, run->id, run->turn - 1);
+	record_iteration(run->job->trace, run->id, run->turn - 1);
 }
 
 static enum verdict run_admit(struct run *run)
@@ -157,7 +157,7 @@ static enum verdict run_show(struct run *run)
 	run->look = text_drain(code, NULL);
 	run->worker_idle = false;
 	worker_exec(run->worker, ++run->block_number, text_of(run->look),
-		    run->room->config->block_timeout_ms);
+		    run->job->config.block_timeout_ms);
 	return await(run, RUN_SHOWN);
 }
 
@@ -222,7 +222,7 @@ static enum verdict run_exec(struct run *run)
 	run->lone_calls = 0;
 	run->overlapped = false;
 	worker_exec(run->worker, ++run->block_number, run->response.blocks[run->next_block],
-		    run->room->config->block_timeout_ms);
+		    run->job->config.block_timeout_ms);
 	return await(run, RUN_FEED);
 }
 
@@ -290,7 +290,7 @@ static enum verdict look_up(struct run *run, int64_t timeout_ms)
 static enum verdict ask_variable(struct run *run)
 {
 	if (run->worker)
-		return look_up(run, run->room->config->block_timeout_ms);
+		return look_up(run, run->job->config.block_timeout_ms);
 	run_tell_loss(run);
 	run_note_unknown(run, text_of(""));
 	return then(run, RUN_ASK);

@@ -16,7 +16,7 @@
 
 struct budget;
 struct caller;
-struct room;
+struct rlmd_job;
 struct run;
 struct seat;
 
@@ -43,7 +43,7 @@ struct run_result {
 typedef void run_done_fn(void *owner, const struct run_result *);
 
 /* Never calls back before it returns. */
-struct run *run_start(struct room *, const struct run_options *, run_done_fn *, void *owner);
+struct run *run_start(struct rlmd_job *, const struct run_options *, run_done_fn *, void *owner);
 
 /* No new calls; what is in flight is cancelled, and an answer is asked for at once, to be there
  * before `deadline` (on clock_ms()). */

@@ -97,7 +97,7 @@ static void ask_seat(struct run *run)
 {
 	bool goes_on = run->turn > 0;
 
-	seat_ask(&run->seat, run->room->workers, run->depth, goes_on, on_seat, run);
+	seat_ask(&run->seat, run->job->workers, run->depth, goes_on, on_seat, run);
 }
 
 void run_warn_wanted(struct run *run, struct rlmd_text traceback)
@@ -141,7 +141,7 @@ void run_start_worker(struct run *run)
 		.inputs = inputs,
 		.input_count = run->context.count,
 		.task = text_from(run->task, run->task_size),
-		.max_output = run->room->config->max_output,
+		.max_output = run->job->config.max_output,
 	};
 
 	for (size_t i = 0; i < run->context.count; i++) {
@@ -151,8 +151,7 @@ void run_start_worker(struct run *run)
 	}
 	run->starting = true;
 	run->worker_idle = false;
-	run->worker = worker_start(run->room->base, run->room->sandbox, &options, run_on_worker,
-				   run);
+	run->worker = worker_start(run->job->base, run->job->sandbox, &options, run_on_worker, run);
 }
 
 /* At `deadline` the forced answer is there, or there is none. */
@@ -221,44 +220,30 @@ const char *run_blocked(struct run *run)
 	return budget_iteration_block(run->budget);
 }
 
-static void copy_context(struct context *to, const struct context *from)
-{
-	to->inputs = xcalloc(from->count, sizeof *to->inputs);
-	to->count = from->count;
-	for (size_t i = 0; i < from->count; i++) {
-		to->inputs[i] = from->inputs[i];
-		to->inputs[i].name = xstrdup(from->inputs[i].name);
-		memfile_ref(to->inputs[i].file);
-		json_incref(to->inputs[i].files);
-		if (to->inputs[i].left_out)
-			to->inputs[i].left_out = xstrdup(to->inputs[i].left_out);
-	}
-}
-
 static struct caller caller_of(struct run *run, struct caller *parent)
 {
 	return (struct caller){
-		.room = run->room,
+		.job = run->job,
 		.parent = parent,
 		.run = run,
 		.id = run->id,
 		.budget = run->budget,
 		.reserve = &run->reserve,
 		.context = &run->context,
-		.model = run->room->subcall_model,
+		.model = run->job->subcall_model,
 		.depth = run->depth,
 		.answers_max = CALLER_ANSWERS_MAX,
 		.warnings = json_array(),
 	};
 }
 
-struct run *run_start(struct room *room, const struct run_options *options, run_done_fn *done,
+struct run *run_start(struct rlmd_job *job, const struct run_options *options, run_done_fn *done,
 		      void *owner)
 {
 	struct run *run = xcalloc(1, sizeof *run);
 
 	*run = (struct run){
-		.room = room,
+		.job = job,
 		.depth = options->depth,
 		.task = text_copy(options->task),
 		.task_size = options->task.size,
@@ -271,20 +256,20 @@ struct run *run_start(struct room *room, const struct run_options *options, run_
 	};
 	TAILQ_INIT(&run->subcalls);
 	trace_uuid(run->id);
-	copy_context(&run->context, options->context);
+	context_share(&run->context, options->context);
 	run->budget = options->pool ? budget_new_child(options->pool, run->depth, options->among,
 						       on_budget_warning, run)
-				    : budget_new(&room->config->limits, on_budget_warning, run);
+				    : budget_new(&job->config.limits, on_budget_warning, run);
 	run->caller = caller_of(run, options->parent);
-	room->runs_alive[run->depth]++;
-	record_run(room->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,
+	job->runs_alive[run->depth]++;
+	record_run(job->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,
 		   options->task, run_model(run), run_prompts(run)->name, &run->context,
-		   run->depth ? NULL : sandbox_report(room->sandbox));
+		   run->depth ? NULL : job_sandbox(job));
 	run->deadline = budget_deadline(run->budget);
 	run_say_system(run);
-	reserve_set(&run->reserve, room, run->budget, run_model(run), run_forced_size(run));
+	reserve_set(&run->reserve, job, run->budget, run_model(run), run_forced_size(run));
 	run->pace.all = budget_remaining_ms(run->budget);
-	run->alarm = evtimer_new(room->base, on_alarm, run);
+	run->alarm = evtimer_new(job->base, on_alarm, run);
 	loop_make_urgent(run->alarm);
 	set_alarm(run);
 	if (options->seat)
@@ -310,7 +295,7 @@ void run_deliver(struct run *run)
 	event_del(run->alarm);
 	subcalls_free(&run->subcalls);
 	worker_free(take_pointer(&run->worker));
-	record_end(run->room->trace, run->id, !run->caller.parent, &ending, run->budget);
+	record_end(run->job->trace, run->id, !run->caller.parent, &ending, run->budget);
 	run->done(run->owner, &result);
 }
 
@@ -345,7 +330,7 @@ void run_free(struct run *run)
 	evbuffer_free(run->observations);
 	evbuffer_free(run->last_observations);
 	caller_done(&run->caller);
-	run->room->runs_alive[run->depth]--;
+	run->job->runs_alive[run->depth]--;
 	free(run->look);
 	free(run->task);
 	free(run->model);

@@ -11,9 +11,9 @@
 #include "budget/budget.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
+#include "engine/job.h"
 #include "engine/pace.h"
 #include "engine/reserve.h"
-#include "engine/room.h"
 #include "engine/run.h"
 #include "engine/seat.h"
 #include "engine/subcall.h"
@@ -46,7 +46,7 @@ enum run_state {
 };
 
 struct run {
-	struct room *room;      /* lent */
+	struct rlmd_job *job;   /* lent */
 	struct budget *budget;  /* owned: our account */
 	struct caller caller;   /* we, as our calls know us */
 	struct reserve reserve; /* for the forced answer */

@@ -34,7 +34,7 @@ void run_take_turn(struct run *run)
 	if (!reply->usage.estimated && reply->billed == 1)
 		history_learn(&run->history, reply->usage.input);
 	run_take_reply(run);
-	record_response(run->room->trace, run->id, run->turn - 1,
+	record_response(run->job->trace, run->id, run->turn - 1,
 			run->conversation.messages[run->conversation.count - 1].text, reply,
 			run->response.thinking);
 	said = run->response.said;

@@ -22,7 +22,7 @@ static const int64_t forced_sizes[] = {8000, 2000, 400};
 static struct brief brief_of(const struct run *run)
 {
 	return (struct brief){
-		.facts = room_facts(run->room),
+		.facts = job_facts(run->job),
 		.prompts = run_prompts(run),
 		.budget = run->budget,
 		.context = &run->context,
@@ -36,12 +36,12 @@ const char *run_model(const struct run *run)
 {
 	if (run->model)
 		return run->model;
-	return run->depth ? run->room->subcall_model : run->room->model;
+	return run->depth ? run->job->subcall_model : run->job->model;
 }
 
 const struct prompt_set *run_prompts(const struct run *run)
 {
-	return room_prompts(run->room, run->depth);
+	return job_prompts(run->job, run->depth);
 }
 
 void run_say_system(struct run *run)
@@ -49,7 +49,7 @@ void run_say_system(struct run *run)
 	struct draft system = draft_new();
 	struct brief brief = brief_of(run);
 
-	history_init(&run->history, brief.prompts, llm_window(run->room->llm, run_model(run)));
+	history_init(&run->history, brief.prompts, llm_window(run->job->llm, run_model(run)));
 	brief_system(&brief, run->depth ? run->caller.parent->budget : NULL, &system);
 	draft_say(&system, LLM_SYSTEM, &run->conversation);
 	draft_free(&system);
@@ -62,7 +62,7 @@ static void make_room(struct run *run)
 
 	if (!history_compact(&run->history, &run->conversation))
 		return;
-	record_compaction(run->room->trace, run->id, run->turn - 1, (int64_t)run->history.taken,
+	record_compaction(run->job->trace, run->id, run->turn - 1, (int64_t)run->history.taken,
 			  before, history_measure(&run->history, &run->conversation));
 	if (!run->forgot)
 		run_warn(run, "The conversation outgrew the model's window, its older turns were "
@@ -118,7 +118,7 @@ int64_t run_forced_size(const struct run *run)
 {
 	struct brief brief = brief_of(run);
 
-	return brief_forced_size(&brief, estimators_look(&run->room->estimators, run->room->model));
+	return brief_forced_size(&brief, estimators_look(run->job->estimators, run->job->model));
 }
 
 /* So that the forced answer can be asked for with all of what is said now. */
@@ -182,18 +182,18 @@ void run_tell_loss(struct run *run)
 
 void run_tell_look(struct run *run, struct rlmd_text code, const struct worker_block *block)
 {
-	int64_t max = run->room->config->max_output;
+	int64_t max = run->job->config.max_output;
 
-	record_demonstration(run->room->trace, run->id, code, block, max);
+	record_demonstration(run->job->trace, run->id, code, block, max);
 	brief_block(run->block_number, block, max, run->observations);
 }
 
 void run_tell_block(struct run *run, const struct worker_block *block)
 {
-	int64_t max = run->room->config->max_output;
+	int64_t max = run->job->config.max_output;
 
-	record_block(run->room->trace, run->id, run->turn - 1,
-		     run->response.blocks[run->next_block], block, max);
+	record_block(run->job->trace, run->id, run->turn - 1, run->response.blocks[run->next_block],
+		     block, max);
 	brief_block(run->block_number, block, max, run->observations);
 	history_add_block(&run->history, run->block_number, run->response.blocks[run->next_block],
 			  block);
@@ -211,7 +211,7 @@ void run_tell_hint(struct run *run)
 static bool affords(struct run *run, int64_t output)
 {
 	const struct conversation *conversation = &run->conversation;
-	int64_t input = ask_input_bound(run->room, run_model(run), conversation->messages,
+	int64_t input = ask_input_bound(run->job, run_model(run), conversation->messages,
 					conversation->count);
 	struct budget_amount left = budget_remaining(run->budget);
 	int64_t cost;
@@ -220,8 +220,7 @@ static bool affords(struct run *run, int64_t output)
 	left.cost = money_add(left.cost, run->reserve.charge.amount.cost);
 	if (left.tokens < input + output)
 		return false;
-	return !llm_price(run->room->llm, run_model(run), input, output, &cost) ||
-	       cost <= left.cost;
+	return !llm_price(run->job->llm, run_model(run), input, output, &cost) || cost <= left.cost;
 }
 
 static void say_forced(struct run *run, int64_t max)
@@ -230,8 +229,8 @@ static void say_forced(struct run *run, int64_t max)
 	struct draft request = draft_new();
 	struct brief brief = brief_of(run);
 
-	if (max > run->room->config->max_output)
-		max = run->room->config->max_output;
+	if (max > run->job->config.max_output)
+		max = run->job->config.max_output;
 	brief_clip(text_in(run->last_observations), max, observations);
 	brief_clip(text_in(run->observations), max, observations);
 	brief_forced(&brief, run->reason, text_in(observations), &request);
@@ -246,7 +245,7 @@ static bool fits(struct run *run)
 	int64_t tokens = history_measure(&run->history, &run->conversation);
 
 	return tokens + ASK_TOKENS_FORCED <= run->history.window &&
-	       affords(run, reserve_output(run->room, run_model(run), ASK_TOKENS_FORCED));
+	       affords(run, reserve_output(run->job, run_model(run), ASK_TOKENS_FORCED));
 }
 
 /* The whole conversation, and a request at its end; or of its turns the latest that fit. */
@@ -262,7 +261,7 @@ static bool say_forced_at_the_end(struct run *run)
 /* Without the conversation: the task, and as much of the last outputs as the purse affords. */
 static void say_forced_in_short(struct run *run, size_t size)
 {
-	int64_t output = reserve_output(run->room, run_model(run), ASK_TOKENS_FORCED / 4);
+	int64_t output = reserve_output(run->job, run_model(run), ASK_TOKENS_FORCED / 4);
 	bool enough;
 
 	do {
@@ -325,7 +324,7 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 	bool forced = kind == LLM_FORCED;
 	int64_t most = run->history.window / REQUEST_WINDOW_PART;
 	int64_t wanted = forced ? forced_output(run, max_tokens)
-				: request_output(run->room->llm, run->room->config, run_model(run),
+				: request_output(run->job->llm, &run->job->config, run_model(run),
 						 max_tokens);
 	struct ask_options options = {
 		.caller = &run->caller,
@@ -340,7 +339,7 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 			    .turn = run->turn ? run->turn - 1 : 0},
 	};
 
-	if (kind == LLM_TURN && llm_keeps(run->room->llm))
+	if (kind == LLM_TURN && llm_keeps(run->job->llm))
 		exchange_id(&options.request, run->asked);
-	run->ask = ask_start(run->room, &options, run_on_ask, run);
+	run->ask = ask_start(run->job, &options, run_on_ask, run);
 }

@@ -15,8 +15,8 @@
 #include "engine/ask.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
+#include "engine/job.h"
 #include "engine/request.h"
-#include "engine/room.h"
 #include "engine/run.h"
 #include "prompt/brief.h"
 #include "trace/record.h"
@@ -141,14 +141,14 @@ static void slot_answer(struct slot *slot, struct rlmd_text text)
 	text_repair(text, out);
 	slot_keep(slot, out);
 	if (slot->degraded && !slot->failed)
-		record_degraded(caller->room->trace, caller->id,
+		record_degraded(caller->job->trace, caller->id,
 				slot->operation->mode == RLMD_OPERATION_RUN, slot->degraded);
 }
 
 static void on_ask(void *owner, const struct llm_response *response, const struct rlmd_error *err)
 {
 	struct slot *slot = owner;
-	struct room *room = slot->errand->caller->room;
+	struct rlmd_job *job = slot->errand->caller->job;
 
 	slot->ask = NULL;
 	slot->usage = usage_of_call(response->usage);
@@ -158,8 +158,8 @@ static void on_ask(void *owner, const struct llm_response *response, const struc
 		note_fallback(slot);
 		note_cut(slot, response->finish == LLM_FINISH_LENGTH);
 		slot_answer(slot, response->text);
-		room->call_count++;
-		room->call_ms += response->duration_ms;
+		job->call_count++;
+		job->call_ms += response->duration_ms;
 	}
 	errand_on_slot(slot);
 }
@@ -186,12 +186,12 @@ static const char *model_of(const struct slot *slot)
 
 static int64_t output_of(const struct slot *slot)
 {
-	const struct room *room = slot->errand->caller->room;
+	const struct rlmd_job *job = slot->errand->caller->job;
 	int64_t wish = slot->wishes ? slot->wishes->max_tokens : 0;
-	int64_t window = llm_window(room->llm, model_of(slot));
+	int64_t window = llm_window(job->llm, model_of(slot));
 
 	if (!wish)
-		return request_output(room->llm, room->config, model_of(slot), ASK_TOKENS_QUERY);
+		return request_output(job->llm, &job->config, model_of(slot), ASK_TOKENS_QUERY);
 	return wish < window ? wish : window;
 }
 
@@ -233,7 +233,7 @@ static void slot_ask(struct slot *slot, enum llm_kind kind, struct rlmd_text sys
 		options.request.sampling.with_temperature = true;
 		options.request.sampling.temperature = slot->wishes->temperature;
 	}
-	slot->ask = ask_start(caller->room, &options, on_ask, slot);
+	slot->ask = ask_start(caller->job, &options, on_ask, slot);
 }
 
 static void warn_fallback(struct slot *slot)
@@ -270,7 +270,7 @@ static void fall_back(struct slot *slot)
 	text_repair(slot->input, user);
 	slot->user = text_drain(user, &size);
 	slot_ask(slot, slot->way == WAY_DIRECT ? LLM_DIRECT : LLM_QUERY,
-		 brief_direct(slot->errand->caller->room->subcall_prompts),
+		 brief_direct(slot->errand->caller->job->subcall_prompts),
 		 text_from(slot->user, size));
 }
 
@@ -278,12 +278,11 @@ static void on_child(void *owner, const struct run_result *result)
 {
 	struct slot *slot = owner;
 	struct caller *caller = slot->errand->caller;
-	struct room *room = caller->room;
+	struct rlmd_job *job = caller->job;
 
-	room->subrun_count++;
-	room->subrun_ms += clock_ms() - slot->started;
-	room->subrun_cost = money_add(room->subrun_cost,
-				      budget_usage(run_budget(slot->child))->cost);
+	job->subrun_count++;
+	job->subrun_ms += clock_ms() - slot->started;
+	job->subrun_cost = money_add(job->subrun_cost, budget_usage(run_budget(slot->child))->cost);
 	slot->usage = usage_of_run(slot->child);
 	if (result->forced) {
 		caller_warn_once(caller, "A sub-run's answer was forced");
@@ -323,7 +322,7 @@ static void start_child(struct slot *slot)
 	budget_count_subcall(caller->budget, options.depth);
 	slot->started = clock_ms();
 	rlmd_call_started(slot->call);
-	slot->child = run_start(caller->room, &options, on_child, slot);
+	slot->child = run_start(caller->job, &options, on_child, slot);
 	if (slot->context)
 		context_input_done(&input);
 }
@@ -372,7 +371,7 @@ static void start_task(struct slot *slot)
 	slot->waiting = true;
 	if (caller->run)
 		run_wait(caller->run);
-	seat_ask(&slot->seat, caller->room->workers, caller->depth + 1, false, on_seat, slot);
+	seat_ask(&slot->seat, caller->job->workers, caller->depth + 1, false, on_seat, slot);
 }
 
 /* The prompt and its context in one; of a context that no window holds head and tail, which the
@@ -381,11 +380,11 @@ static struct rlmd_text with_context(struct slot *slot)
 {
 	struct caller *caller = slot->errand->caller;
 	struct rlmd_text context = slot->operation->context;
-	int64_t max = CONTEXT_PER_TOKEN * llm_window(caller->room->llm, model_of(slot));
+	int64_t max = CONTEXT_PER_TOKEN * llm_window(caller->job->llm, model_of(slot));
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 	size_t size;
 
-	if (brief_operation(caller->room->subcall_prompts, slot->input, context, max, out))
+	if (brief_operation(caller->job->subcall_prompts, slot->input, context, max, out))
 		caller_warn_once(caller,
 				 "The context of an operation was longer than its model's window, "
 				 "which was given its head and tail");
@@ -397,7 +396,7 @@ static struct rlmd_text system_of(const struct slot *slot)
 {
 	if (slot->wishes && slot->wishes->system.size)
 		return slot->wishes->system;
-	return brief_query(slot->errand->caller->room->subcall_prompts);
+	return brief_query(slot->errand->caller->job->subcall_prompts);
 }
 
 void slot_start(struct slot *slot, struct rlmd_text input, struct rlmd_call *call)

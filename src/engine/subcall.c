@@ -16,7 +16,7 @@
 #include "engine/batch.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
-#include "engine/room.h"
+#include "engine/job.h"
 #include "engine/run.h"
 #include "pool/worker.h"
 #include "trace/record.h"
@@ -137,7 +137,7 @@ static void subcall_end(struct subcall *subcall)
 static void say(struct subcall *subcall, json_t *object, const char *function,
 		struct rlmd_text asked)
 {
-	struct llm *llm = subcall->caller->room->llm;
+	struct llm *llm = subcall->caller->job->llm;
 	auto_evbuffer struct evbuffer *out = evbuffer_new(), *key = evbuffer_new();
 
 	json_write(object, false, out);
@@ -173,7 +173,7 @@ static void on_plan_event(void *owner, const struct rlmd_plan_event *event)
 
 	if (event->kind == RLMD_PLAN_EVENT_START || event->kind == RLMD_PLAN_EVENT_WINNER ||
 	    event->kind == RLMD_PLAN_EVENT_END)
-		record_plan(subcall->caller->room->trace, subcall->caller->id, event);
+		record_plan(subcall->caller->job->trace, subcall->caller->id, event);
 }
 
 static void tell_error(struct subcall *subcall, const struct rlmd_plan_error *err)
@@ -187,7 +187,7 @@ static void tell_error(struct subcall *subcall, const struct rlmd_plan_error *er
 static struct rlmd_execution_options options_of(struct subcall *subcall, rlmd_plan_done_fn *done)
 {
 	return (struct rlmd_execution_options){
-		.config = {.max_parallel = (size_t)subcall->caller->room->config->max_parallel,
+		.config = {.max_parallel = (size_t)subcall->caller->job->config.max_parallel,
 			   .timeout_ms = RLMD_PLAN_NO_TIMEOUT},
 		.on_done = done,
 		.owner = subcall,
@@ -234,7 +234,7 @@ static void start_plan(struct subcall *subcall, struct rlmd_text json)
 
 	if (!read_plan(subcall, json))
 		return;
-	if (llm_keeps(subcall->caller->room->llm)) {
+	if (llm_keeps(subcall->caller->job->llm)) {
 		subcall->asked = text_copy(json);
 		subcall->asked_size = json.size;
 	}
@@ -300,7 +300,7 @@ void subcall_start(struct subcall_list *list, struct caller *caller, struct work
 		.list = list,
 		.caller = caller,
 		.worker = worker,
-		.posted = evtimer_new(caller->room->base, on_posted, subcall),
+		.posted = evtimer_new(caller->job->base, on_posted, subcall),
 		.id = call->id,
 	};
 	TAILQ_INSERT_TAIL(list, subcall, entry);

@@ -250,6 +250,20 @@ void context_input_done(struct context_input *input)
 	free(input->left_out);
 }
 
+void context_share(struct context *to, const struct context *from)
+{
+	to->inputs = xcalloc(from->count, sizeof *to->inputs);
+	to->count = from->count;
+	for (size_t i = 0; i < from->count; i++) {
+		to->inputs[i] = from->inputs[i];
+		to->inputs[i].name = xstrdup(from->inputs[i].name);
+		memfile_ref(to->inputs[i].file);
+		json_incref(to->inputs[i].files);
+		if (to->inputs[i].left_out)
+			to->inputs[i].left_out = xstrdup(to->inputs[i].left_out);
+	}
+}
+
 void context_done(struct context *context)
 {
 	for (size_t i = 0; i < context->count; i++)

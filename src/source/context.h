@@ -53,6 +53,9 @@ bool context_load(const char *const *sources, size_t count, const struct context
 bool context_from_text(struct rlmd_text, struct context *ret, struct rlmd_error *);
 struct context_input context_input_of(const char *name, struct memfile *file); /* references it */
 void context_input_done(struct context_input *);
+
+/* The same inputs once more; without notes. `to` is empty. */
+void context_share(struct context *to, const struct context *from);
 void context_done(struct context *);
 
 /* LIB-8's content type of the beginning of a text. */

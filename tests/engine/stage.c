@@ -11,7 +11,7 @@
 #include "base/money.h"
 #include "fake/outside.h"
 
-const struct engine_config usual = {
+const struct job_config usual = {
 	.limits = {.cost = MONEY_DOLLAR,
 		   .tokens = 1000000,
 		   .time_ms = 60000,
@@ -22,11 +22,10 @@ const struct engine_config usual = {
 	.block_timeout_ms = 1000,
 	.max_output = 1000,
 	.max_parallel = 2,
-	.max_workers = 8,
 	.grace_ms = 1000,
 };
 
-static void on_done(void *owner, const struct engine_result *result)
+static void on_end(void *owner, const struct rlmd_result *result)
 {
 	struct fixture *fixture = owner;
 
@@ -35,22 +34,35 @@ static void on_done(void *owner, const struct engine_result *result)
 }
 
 const char *stage_input;
+size_t stage_workers = STAGE_WORKERS;
 
-void begin(struct fixture *fixture, const struct engine_config *config)
+void begin(struct fixture *fixture, const struct job_config *config)
 {
+	struct engine_options options = {.max_workers = stage_workers,
+					 .max_calls = (size_t)config->max_parallel};
+	struct job_options job = {
+		.config = *config,
+		.task = text_of("the task"),
+		.context = &fixture->context,
+		.end = on_end,
+		.owner = fixture,
+	};
+
 	*fixture = (struct fixture){.base = event_base_new()};
 	fake_events = fake_death = fake_workers_most = fake_calls_most = 0;
 	fake_told[0] = '\0';
 	if (stage_input)
 		assert_true(context_from_text(text_of(stage_input), &fixture->context, NULL));
-	fixture->engine = engine_start(fixture->base, NULL, (struct llm *)fixture->base, config,
-				       text_of("the task"), &fixture->context, NULL, on_done,
-				       fixture);
+	options.base = fixture->base;
+	fixture->engine = rlmd_engine_new(&options, NULL);
+	rlmd_engine_add_provider(fixture->engine, "fake", (struct llm *)fixture->base, NULL);
+	fixture->job = rlmd_job_start(fixture->engine, &job, NULL);
+	assert_non_null(fixture->job);
 }
 
 void end(struct fixture *fixture)
 {
-	engine_free(fixture->engine);
+	rlmd_engine_free(fixture->engine);
 	event_base_free(fixture->base);
 	json_decref(fixture->result);
 	context_done(&fixture->context);

@@ -6,11 +6,12 @@
 #include <event2/event.h>
 #include <stdint.h>
 
-#include "engine/engine.h"
+#include "engine/job.h"
 
 struct fixture {
 	struct event_base *base;
-	struct engine *engine;
+	struct rlmd_engine *engine;
+	struct rlmd_job *job;
 	struct context context;
 	json_t *result;
 	int results;
@@ -18,16 +19,22 @@ struct fixture {
 
 enum { SMALL_PURSE = 12000 }; /* tokens that do not pay for four calls at once */
 
-extern const struct engine_config usual;
+extern const struct job_config usual;
+
+/* Workers at once in the engines that begin() makes. */
+enum { STAGE_WORKERS = 8 };
+extern size_t stage_workers;
 
 /* What the question is about, and every sub-run's; NULL: nothing. */
 extern const char *stage_input;
 
-void begin(struct fixture *, const struct engine_config *);
+/* An engine of its own on a base of ours, with a job. */
+void begin(struct fixture *, const struct job_config *);
 void drive(struct fixture *); /* turns until the result, but not longer than a while */
 
-/* Beside what is asserted here, engine_free() asserts that nobody holds a seat or a place among the
- * calls, or stands in line for one; and budget_free(), that of no account anything is reserved. */
+/* Beside what is asserted here, rlmd_engine_free() asserts that nobody holds a seat or a place
+ * among the calls, or stands in line for one; and budget_free(), that of no account anything is
+ * reserved. */
 void end(struct fixture *);
 
 struct rlmd_text output(const struct fixture *);       /* the answer */

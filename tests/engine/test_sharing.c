@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "engine/engine.h"
+#include "engine/job.h"
 #include "fake/model.h"
 #include "fake/sandbox.h"
 #include "pool/script.h"
@@ -64,7 +64,7 @@ static const char *handing_on(const struct llm_request *request)
 	return answer;
 }
 
-static void on_done(void *owner, const struct engine_result *result)
+static void on_done(void *owner, const struct rlmd_result *result)
 {
 	*(bool *)owner = true;
 	assert_true(text_equal(result->output, "the end"));
@@ -82,7 +82,7 @@ static ino_t inode_of(struct memfile *file)
  * into one, which is shared in its turn. */
 static void test_inodes(void **state)
 {
-	static const struct engine_config config = {
+	static const struct job_config config = {
 		.limits = {.cost = BUDGET_UNLIMITED,
 			   .tokens = BUDGET_UNLIMITED,
 			   .time_ms = 600000,
@@ -93,14 +93,13 @@ static void test_inodes(void **state)
 		.block_timeout_ms = 20000,
 		.max_output = 1000,
 		.max_parallel = 1,
-		.max_workers = 1,
 		.grace_ms = 1000,
 	};
 	struct event_base *base = event_base_new();
 	struct sandbox *sandbox = fake_sandbox_new(base);
 	char *bytes = xcalloc(1, CONTEXT_SIZE);
 	struct context context = {0};
-	struct engine *engine;
+	struct rlmd_engine *engine;
 	ino_t whole, slice;
 	bool over = false;
 
@@ -110,8 +109,17 @@ static void test_inodes(void **state)
 	whole = inode_of(context.inputs[0].file);
 	fake_model = handing_on;
 	fake_sandbox_script(sandbox, script);
-	engine = engine_start(base, sandbox, (struct llm *)base, &config, text_of("the task"),
-			      &context, NULL, on_done, &over);
+	engine = rlmd_engine_new(
+		&(struct engine_options){.base = base, .max_workers = 1, .max_calls = 1}, NULL);
+	rlmd_engine_add_provider(engine, "fake", (struct llm *)base, NULL);
+	rlmd_job_start(engine,
+		       &(struct job_options){.config = config,
+					     .task = text_of("the task"),
+					     .context = &context,
+					     .sandbox = sandbox,
+					     .end = on_done,
+					     .owner = &over},
+		       NULL);
 	while (!over)
 		event_base_loop(base, EVLOOP_ONCE);
 	slice = fake_sandbox_file(sandbox, 2);
@@ -120,7 +128,7 @@ static void test_inodes(void **state)
 	assert_true(slice && slice != whole);
 	assert_true(fake_sandbox_file(sandbox, 3) == slice);
 	assert_true(fake_sandbox_file(sandbox, 4) == slice);
-	engine_free(engine);
+	rlmd_engine_free(engine);
 	assert_int_equal(fake_sandbox_living(sandbox), 0);
 	context_done(&context);
 	free(bytes);

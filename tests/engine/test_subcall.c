@@ -23,9 +23,9 @@ static const char *fanning(const struct llm_request *request)
 	return request->depth ? "```repl\nfinal\n```" : "FINAL(the end)";
 }
 
-static struct engine_config fanning_config(int depth, int workers)
+static struct job_config fanning_config(int depth, int workers)
 {
-	struct engine_config config = usual;
+	struct job_config config = usual;
 
 	fake_model = fanning;
 	levels = depth;
@@ -33,7 +33,7 @@ static struct engine_config fanning_config(int depth, int workers)
 	config.limits.max_iterations = 1000;
 	config.limits.max_depth = depth;
 	config.max_parallel = 8;
-	config.max_workers = workers;
+	stage_workers = (size_t)workers;
 	return config;
 }
 
@@ -45,7 +45,7 @@ static void test_seats(void **state)
 
 	(void)state;
 	for (int workers = 1; workers <= 4; workers++) {
-		struct engine_config config = fanning_config(4, workers);
+		struct job_config config = fanning_config(4, workers);
 
 		begin(&fixture, &config);
 		drive(&fixture);
@@ -62,7 +62,7 @@ static void test_seats(void **state)
 /* The bound holds whichever worker dies, and when. */
 static void test_seats_of_the_dead(void **state)
 {
-	struct engine_config config = fanning_config(3, 2);
+	struct job_config config = fanning_config(3, 2);
 	struct fixture fixture;
 	size_t all;
 
@@ -140,7 +140,7 @@ static void test_fallbacks(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct engine_config config = fanning_config(2, 1);
+		struct job_config config = fanning_config(2, 1);
 
 		config.limits.max_depth = cases[i].max_depth;
 		config.limits.subruns = cases[i].subruns;
@@ -161,7 +161,7 @@ static void test_fallbacks(void **state)
 /* A reason far below is told at the root too. */
 static void test_fallback_below(void **state)
 {
-	struct engine_config config = fanning_config(3, 1);
+	struct job_config config = fanning_config(3, 1);
 	struct fixture fixture;
 
 	(void)state;
@@ -176,11 +176,12 @@ static void test_fallback_below(void **state)
 /* What the purse does not afford at once it affords one after the other. */
 static void test_small_purse(void **state)
 {
-	struct engine_config config = usual;
+	struct job_config config = usual;
 	struct fixture fixture;
 
 	(void)state;
 	fake_model = recursing;
+	stage_workers = STAGE_WORKERS;
 	config.limits.tokens = SMALL_PURSE;
 	config.max_parallel = 8;
 	begin(&fixture, &config);
@@ -196,11 +197,12 @@ static void test_small_purse(void **state)
  * forced is exempt, that of a sub-run too. */
 static void test_calls_are_capped(void **state)
 {
-	struct engine_config config = usual;
+	struct job_config config = usual;
 	struct fixture fixture;
 
 	(void)state;
 	fake_model = recursing;
+	stage_workers = STAGE_WORKERS;
 	config.limits.calls = 4;
 	begin(&fixture, &config);
 	drive(&fixture);

@@ -11,14 +11,15 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "engine/plan_run.h"
+#include "engine/job.h"
 #include "engine/stage.h"
 #include "fake/outside.h"
 
 struct performance {
 	struct event_base *base;
 	struct rlmd_plan_file *file;
-	struct plan_run *run;
+	struct rlmd_engine *engine;
+	struct rlmd_job *job;
 	int ends;
 	enum rlmd_error_kind failure;
 	char message[512];
@@ -32,27 +33,35 @@ static void on_event(void *owner, json_t *event)
 	json_array_append(performance->events, event);
 }
 
-static void on_end(void *owner, const struct plan_run_result *result)
+static void on_end(void *owner, const struct rlmd_result *result)
 {
 	struct performance *performance = owner;
 
 	performance->ends++;
-	performance->failure = result->failure;
+	performance->failure = result->error.kind;
 	snprintf(performance->message, sizeof performance->message, "%s", result->error.text);
 	performance->object = json_incref(result->object);
 }
 
-static void raise_curtain(struct performance *performance, const struct engine_config *config,
+static void raise_curtain(struct performance *performance, const struct job_config *config,
 			  const char *plan)
 {
 	struct rlmd_plan_error err;
+	struct engine_options options = {.max_workers = STAGE_WORKERS,
+					 .max_calls = (size_t)config->max_parallel};
+	struct job_options job = {
+		.config = *config, .event = on_event, .end = on_end, .owner = performance};
 
 	*performance = (struct performance){.base = event_base_new(), .events = json_array()};
 	fake_events = fake_death = fake_workers_most = fake_calls_most = 0;
 	performance->file = rlmd_plan_file_new((struct rlmd_text){plan, strlen(plan)}, &err);
 	assert_non_null(performance->file);
-	performance->run = plan_run_start(performance->base, NULL, (struct llm *)performance->base,
-					  config, performance->file, on_event, on_end, performance);
+	options.base = performance->base;
+	job.plan = performance->file;
+	performance->engine = rlmd_engine_new(&options, NULL);
+	rlmd_engine_add_provider(performance->engine, "fake", (struct llm *)performance->base,
+				 NULL);
+	performance->job = rlmd_job_start(performance->engine, &job, NULL);
 }
 
 static void play(struct performance *performance)
@@ -65,7 +74,7 @@ static void play(struct performance *performance)
 /* As with stage.h's end(): whoever holds something is found by the assertions of what holds it. */
 static void drop_curtain(struct performance *performance)
 {
-	plan_run_free(performance->run);
+	rlmd_engine_free(performance->engine);
 	rlmd_plan_file_free(performance->file);
 	event_base_free(performance->base);
 	json_decref(performance->object);
@@ -161,7 +170,7 @@ static void test_race(void **state)
 		"{\"id\":\"run\",\"input\":\"a\",\"mode\":\"rlm\"},"
 		"{\"id\":\"bad\",\"input\":\"bad\"},{\"id\":\"late\",\"input\":\"hang\"},"
 		"{\"id\":\"good\",\"input\":\"good\"}]}";
-	struct engine_config config = usual;
+	struct job_config config = usual;
 	struct performance performance;
 	json_t *late;
 
@@ -265,7 +274,7 @@ static void test_continue_on_error(void **state)
 /* ASY-24: without budget each is refused by itself, with a kind of its own. */
 static void test_no_budget(void **state)
 {
-	struct engine_config config = usual;
+	struct job_config config = usual;
 	struct performance performance;
 
 	(void)state;
@@ -287,7 +296,7 @@ static void test_parallelism(void **state)
 		"{\"maxParallel\":5,\"operations\":[{\"id\":\"a\",\"input\":\"\"},"
 		"{\"id\":\"b\",\"input\":\"\"},{\"id\":\"c\",\"input\":\"\"},"
 		"{\"id\":\"d\",\"input\":\"\"},{\"id\":\"e\",\"input\":\"\"}]}";
-	struct engine_config config = usual;
+	struct job_config config = usual;
 	struct performance performance;
 	const json_t *event;
 
@@ -296,12 +305,12 @@ static void test_parallelism(void **state)
 	config.limits.tokens = 9000;
 	config.max_parallel = 5;
 	raise_curtain(&performance, &config, plan);
+	play(&performance);
 	event = json_array_get(performance.events, 1);
 	assert_true(text_equal(json_get_text(event, "event"), "parallelism"));
 	assert_int_equal(json_get_integer(event, "wanted", 0), 5);
 	assert_int_equal(json_get_integer(event, "parallel", 0), 9000 / 2500);
 	assert_int_equal(json_get_integer(event, "remaining", 0), 9000);
-	play(&performance);
 	assert_int_equal(events(&performance, "parallelism"), 1);
 	assert_int_equal(performance.failure, RLMD_ERROR_NONE);
 	drop_curtain(&performance);
@@ -325,7 +334,7 @@ static void test_mean(void **state)
 				   "{\"id\":\"e\",\"input\":\"\"},{\"id\":\"f\",\"input\":\"\"},"
 				   "{\"id\":\"g\",\"input\":\"\"},{\"id\":\"h\",\"input\":\"\"}]}";
 	static const int64_t estimates[] = {2500, 3000, 2000};
-	struct engine_config config = usual;
+	struct job_config config = usual;
 	struct performance performance;
 	const json_t *event;
 	size_t i, told = 0;
@@ -370,7 +379,7 @@ static const char *sharing(const struct llm_request *request)
 
 static void share(struct performance *performance, const char *plan, size_t runs)
 {
-	struct engine_config config = usual;
+	struct job_config config = usual;
 
 	share_count = 0;
 	fake_model = sharing;
@@ -430,7 +439,9 @@ static void test_stop_sweep(void **state)
 				event_base_loop(performance.base, EVLOOP_NONBLOCK);
 			finished = performance.ends;
 			if (stop) {
-				plan_run_stop(performance.run);
+				rlmd_job_cancel(performance.job);
+				while (!performance.job->yields && !performance.ends)
+					event_base_loop(performance.base, EVLOOP_NONBLOCK);
 				assert_int_equal(fake_calls, 0);
 				assert_int_equal(fake_workers, 0);
 				play(&performance);

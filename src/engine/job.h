@@ -1,0 +1,205 @@
+/*
+ * engine/job.h - one task or one plan, answered.
+ *
+ * A job is what all runs, model calls and operations of one task or plan share:
+ * its settings, its trace, its counters, and through its engine what all jobs
+ * share; they are lent it. What it works on is either a task, which the root run
+ * answers (job_task.c), or a plan (job_plan.c); all else is the same. Whatever it
+ * has to say comes through callbacks from the loop, the end once and last.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <jansson.h>
+#include <rlmd/plan.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "budget/budget.h"
+#include "engine/engine.h"
+#include "prompt/brief.h"
+#include "prompt/prompt_set.h"
+#include "sandbox/sandbox.h"
+#include "source/context.h"
+#include "trace/trace.h"
+
+struct ask;
+struct estimators;
+struct job_plan;
+struct job_work;
+struct rlmd_job;
+struct run;
+
+TAILQ_HEAD(ask_list, ask);
+
+enum { RUN_DEPTH_MAX = 64 }; /* no limit on depth may be set beyond it */
+
+struct job_config {
+	const char *model;         /* the root's; NULL: the provider's default. Lent for good. */
+	const char *subcall_model; /* NULL: as `model`. Lent for good. */
+	const struct prompt_set *prompts; /* what models are told; NULL: by model. Lent for good. */
+	const char *const *preload; /* workers' modules, up to a NULL; or NULL. Lent for good. */
+	struct budget_limits limits;
+	int64_t block_timeout_ms;
+	int64_t max_output; /* characters */
+	int max_parallel;   /* model calls that one call of its code makes at once */
+	int downgrade;      /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
+	int64_t grace_ms;   /* for the forced answer after an interruption */
+	bool strict;        /* a forced answer is a failure (RLMD_ERROR_BUDGET) */
+	/* Of one reply, in tokens; 0: as usual (engine/ask.h). */
+	int64_t max_output_tokens;
+	/* Of all calls that bring none; its strings are lent for good. */
+	struct llm_sampling sampling;
+};
+
+/* What became of it; lent until the job is freed. */
+struct rlmd_result {
+	struct rlmd_error error; /* of kind RLMD_ERROR_NONE: success */
+	struct rlmd_text output; /* the answer; may stand beside an error (interrupted, strict) */
+	bool forced;
+	json_t *object; /* owned: of a task (success, output, trace, usage, warnings, ...), or what
+			   `rlmd plan` prints */
+	struct rlmd_plan_metrics metrics; /* of a plan */
+};
+
+/* One event of the trace as it happens, an object with "event", lent. The last is "result". */
+typedef void job_event_fn(void *owner, json_t *event);
+
+/* Once, last; from inside it the job may be freed. */
+typedef void job_end_fn(void *owner, const struct rlmd_result *);
+
+struct job_options {
+	struct job_config config;
+	struct rlmd_text task;         /* copied; where there is no plan */
+	const struct context *context; /* its inputs are referenced; NULL: none */
+	struct rlmd_plan_file *plan;   /* lent until the job is freed, which sets the owners of its
+					  operations; or NULL */
+	const char *provider;          /* NULL: the engine's first */
+	struct sandbox *sandbox;       /* lent until the job is freed; NULL: nothing has code */
+	job_event_fn *event;           /* or NULL */
+	job_end_fn *end;               /* or NULL */
+	void *owner;                   /* lent: of both */
+};
+
+enum job_state {
+	JOB_NEW,   /* begins from the loop */
+	JOB_WORKS, /* tells events */
+	JOB_ENDED, /* has its result, and will tell it */
+	JOB_OVER,  /* told it */
+};
+
+struct rlmd_job {
+	struct rlmd_engine *engine; /* lent, and what is lent of it: */
+	struct event_base *base;
+	struct semaphore *calls, *workers;
+	struct llm *llm;               /* its provider */
+	struct estimators *estimators; /* what the provider's models were billed as */
+	struct sandbox *sandbox;       /* lent; or NULL */
+
+	struct job_config config;
+	const char *model;                        /* of root turns, resolved */
+	const char *subcall_model;                /* of everything below, resolved */
+	const struct prompt_set *prompts;         /* lent: what the root is told */
+	const struct prompt_set *subcall_prompts; /* likewise all below */
+	char id[37];
+	int64_t started; /* on clock_ms() */
+
+	struct trace *trace;     /* owned */
+	json_t *notes;           /* owned: what was to be warned of before it began */
+	struct ask_list sent;    /* model calls that are under way; lent */
+	struct ask_list waiting; /* those that wait for what these give back; lent */
+	bool overrun;            /* it was warned of output beyond max_tokens */
+	int calls_in_flight;
+	int runs_alive[RUN_DEPTH_MAX]; /* by depth, for the status line */
+	int64_t call_count, call_ms;   /* finished llm_query calls and their time, for prompts */
+	int64_t subrun_count, subrun_ms, subrun_cost; /* likewise of sub-runs */
+
+	const struct job_work *work; /* static: what to do, which is in the next four */
+	char *task;                  /* owned */
+	size_t task_size;
+	struct context context;      /* owned: references */
+	struct run *root;            /* owned; of a task, until its run has ended */
+	struct job_plan *operations; /* owned; of a plan, from its start on */
+	struct rlmd_plan_file *file; /* lent; of a plan */
+
+	enum job_state state;
+	struct event *posted; /* owned: what is due from the loop */
+	bool interrupted;     /* asked for; and done */
+	bool yields;
+	bool cancelled;            /* asked for */
+	bool telling;              /* inside a callback of its owner's */
+	bool doomed;               /* freed from inside one */
+	struct rlmd_result result; /* from its end on */
+	job_event_fn *event;
+	job_end_fn *end;
+	void *owner;
+	TAILQ_ENTRY(rlmd_job) entry;
+};
+
+/*
+ * Copies what is not said to be lent for good. Never calls back before it returns. RLMD_ERROR_USAGE
+ * where there is no such provider. Owned by the engine, and by whoever frees it earlier.
+ */
+struct rlmd_job *rlmd_job_start(struct rlmd_engine *, const struct job_options *,
+				struct rlmd_error *);
+
+/* No new calls; those in flight are cancelled, and an answer is forced within the grace. A plan
+ * ends, with what there is. Takes effect from the loop; may be called from any callback. */
+void rlmd_job_interrupt(struct rlmd_job *);
+
+/* Ends as soon as the loop turns, without an answer (RLMD_ERROR_CANCELLED): what was used is
+ * counted, calls in flight by their estimate. May be called from any callback. */
+void rlmd_job_cancel(struct rlmd_job *);
+
+/* Cancels what it does; no callback follows. May be called from any callback. NULL is fine. */
+void rlmd_job_free(struct rlmd_job *);
+
+/* For the status line; counts the whole tree. */
+struct rlmd_job_status {
+	int turn;  /* of the root, from 1; 0: of a plan, or it has not begun */
+	int depth; /* the deepest run that is alive */
+	int calls_in_flight;
+	int64_t tokens, cost, elapsed_ms;
+	int64_t max_cost; /* BUDGET_UNLIMITED: none */
+	bool interrupted;
+};
+
+struct rlmd_job_status rlmd_job_status(const struct rlmd_job *);
+const struct rlmd_result *rlmd_job_result(const struct rlmd_job *); /* NULL before its end */
+
+/* What --dry-run shows of a task: the first request, its token and worst-case cost estimate; new,
+ * or NULL: RLMD_ERROR_USAGE where there is no such provider. */
+json_t *rlmd_job_dry_run(struct rlmd_engine *, const struct job_options *, struct rlmd_error *);
+
+/* --- for the runs, calls and operations below, and what hosts jobs ----------------- */
+
+/* One of two kinds of work. Not static members: lent the job. */
+struct job_work {
+	void (*start)(struct rlmd_job *);
+	void (*interrupt)(struct rlmd_job *);
+	void (*cancel)(struct rlmd_job *); /* ends with job_end(), now or from the loop */
+	const struct budget *(*account)(const struct rlmd_job *); /* NULL: not any more */
+	void (*free)(struct rlmd_job *); /* what it owns; also where it never began */
+};
+
+extern const struct job_work job_task, job_plan;
+
+/* The work is done: takes `object`, tells it as the last event, and the end from the loop. */
+void job_end(struct rlmd_job *, const struct rlmd_error *, json_t *object);
+
+bool job_is_over(const struct rlmd_job *);
+void job_destroy(struct rlmd_job *); /* at once: not from inside its callbacks */
+
+json_t *job_sandbox(const struct rlmd_job *); /* its report, new; null where there is none */
+
+/* Model and prompts, which settings and provider come to. */
+void job_resolve(struct rlmd_job *, struct engine_provider *, const struct job_config *);
+
+const struct prompt_set *job_prompts(const struct rlmd_job *, int depth); /* of a run there; lent */
+struct brief_facts job_facts(const struct rlmd_job *);                    /* lent as the job is */
+int job_deepest(const struct rlmd_job *); /* depth of a run that is alive; 0 where there is none */

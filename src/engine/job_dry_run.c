@@ -1,0 +1,139 @@
+/* What a task would begin with, and what it could come to at most: nobody is asked. */
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/money.h"
+#include "engine/ask.h"
+#include "engine/job.h"
+#include "engine/request.h"
+#include "engine/reserve.h"
+#include "prompt/brief.h"
+#include "prompt/conversation.h"
+#include "trace/result.h"
+
+/* What a run says first, with what it has set aside and counted by then. */
+static void first_request(struct conversation *conversation, const struct rlmd_job *job,
+			  const struct brief *brief, struct budget *budget)
+{
+	auto_evbuffer struct evbuffer *code = evbuffer_new();
+	struct draft draft = draft_new(), look = draft_new();
+	struct reserve reserve;
+
+	brief_system(brief, NULL, &draft);
+	draft_say(&draft, LLM_SYSTEM, conversation);
+	reserve_set(&reserve, job, budget, job->model,
+		    brief_forced_size(brief, estimators_look(job->estimators, job->model)));
+	if (brief_demonstration(brief, code, &look)) {
+		brief_opening(brief, &draft);
+		draft_say(&draft, LLM_USER, conversation);
+		draft_say(&look, LLM_ASSISTANT, conversation);
+		budget_count_iteration(budget);
+		brief_first_turn(brief, text_of("(what the block prints)"), &draft);
+	} else {
+		budget_count_iteration(budget);
+		brief_first_turn_bare(brief, &draft);
+	}
+	draft_say(&draft, LLM_USER, conversation);
+	reserve_drop(&reserve);
+	draft_free(&draft);
+	draft_free(&look);
+}
+
+/* All tokens of one kind, asked of one model; false: it has no price. */
+static bool dearest(const struct rlmd_job *job, const char *model, int64_t tokens,
+		    int64_t *ret_cost)
+{
+	int64_t input;
+
+	if (!llm_price(job->llm, model, tokens, 0, &input) ||
+	    !llm_price(job->llm, model, 0, tokens, ret_cost))
+		return false;
+	if (*ret_cost < input)
+		*ret_cost = input;
+	return true;
+}
+
+/* The most that the limits allow: code may spend all tokens, on what is the dearest. */
+static json_t *worst_cost(const struct rlmd_job *job)
+{
+	const struct budget_limits *limits = &job->config.limits;
+	int64_t cost, calls;
+
+	if (!dearest(job, job->model, limits->tokens, &cost) ||
+	    !dearest(job, job->subcall_model, limits->tokens, &calls))
+		return json_null();
+	if (cost < calls)
+		cost = calls;
+	if (cost > limits->cost)
+		cost = limits->cost;
+	return result_cost(cost != BUDGET_UNLIMITED, cost);
+}
+
+static json_t *contexts_of(const struct context *context)
+{
+	json_t *contexts = json_array();
+
+	for (size_t i = 0; i < context->count; i++) {
+		const struct text_scan *scan = memfile_scan(context->inputs[i].file);
+
+		json_array_append_new(contexts, json_pack("{s:s, s:I, s:I, s:I, s:s}", "name",
+							  context->inputs[i].name, "length",
+							  (json_int_t)scan->characters, "bytes",
+							  (json_int_t)scan->bytes, "tokenEstimate",
+							  (json_int_t)text_scan_tokens(scan),
+							  "contentType", context->inputs[i].type));
+	}
+	return contexts;
+}
+
+static json_t *object_of(const struct rlmd_job *job, const struct context *context,
+			 const struct conversation *conversation)
+{
+	const struct llm_message *messages = conversation->messages;
+	size_t count = conversation->count;
+	int64_t first = 0;
+	json_t *object;
+
+	for (size_t i = 0; i < count; i++)
+		first += text_tokens(messages[i].text);
+	object = json_pack(
+		"{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:s}", "provider", llm_provider(job->llm),
+		"model", job->model, "subcallModel", job->subcall_model, "contexts",
+		contexts_of(context), "systemPrompt", json_from_text(messages[0].text), "firstTurn",
+		json_from_text(messages[count - 1].text), "firstRequestTokens", (json_int_t)first,
+		"worstCaseCost", worst_cost(job), "priceTable", llm_price_date(job->llm));
+	request_tell(job->llm, &job->config, job->model, ASK_TOKENS_TURN, object);
+	if (count > 2) {
+		json_object_set_new(object, "opening", json_from_text(messages[1].text));
+		json_object_set_new(object, "demonstration", json_from_text(messages[2].text));
+	}
+	return object;
+}
+
+json_t *rlmd_job_dry_run(struct rlmd_engine *engine, const struct job_options *options,
+			 struct rlmd_error *err)
+{
+	struct engine_provider *provider = engine_provider(engine, options->provider, err);
+	static const struct context nothing;
+	const struct context *context = options->context ? options->context : &nothing;
+	struct rlmd_job job = {.engine = engine};
+	struct conversation conversation = {0};
+	struct budget *budget;
+	json_t *object;
+
+	if (!provider)
+		return NULL;
+	job_resolve(&job, provider, &options->config);
+	budget = budget_new(&job.config.limits, NULL, NULL);
+	first_request(&conversation, &job,
+		      &(struct brief){.facts = job_facts(&job),
+				      .prompts = job.prompts,
+				      .budget = budget,
+				      .context = context,
+				      .task = options->task,
+				      .turn = 1},
+		      budget);
+	object = object_of(&job, context, &conversation);
+	conversation_done(&conversation);
+	budget_free(budget);
+	return object;
+}

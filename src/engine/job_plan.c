@@ -1,0 +1,189 @@
+/*
+ * A job that is a plan: operations that are model calls and whole runs.
+ *
+ * One account for all operations, one line for model calls, one trace. Which
+ * operation starts when is src/async's business (rlmd/plan.h).
+ */
+#include <rlmd/plan.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "engine/caller.h"
+#include "engine/errand.h"
+#include "engine/job.h"
+#include "engine/job_result.h"
+#include "trace/record.h"
+#include "trace/result.h"
+
+enum { ANSWERS_MAX = 512 << 20 }; /* bytes of all responses together, which the result holds */
+
+struct job_plan {
+	struct rlmd_job *job; /* lent: whose it is */
+	struct caller caller;
+	struct budget *budget; /* owned */
+	struct errand errand;
+	bool tolerant; /* an operation that fails is no failure of the plan */
+	struct rlmd_error
+		failed; /* the first operation that did, but for those that it took with it */
+};
+
+static void on_budget_warning(void *owner, const char *text)
+{
+	struct job_plan *plan = owner;
+
+	caller_warn(&plan->caller, text);
+}
+
+static void on_log(void *owner, const struct rlmd_plan_event *event)
+{
+	struct job_plan *plan = owner;
+
+	record_plan(plan->job->trace, plan->job->id, event);
+}
+
+static enum rlmd_error_kind kind_of(const struct rlmd_plan_result *result)
+{
+	const struct slot *slot = result->operation->owner;
+
+	switch (result->error) {
+	case RLMD_PLAN_ERROR_TIMEOUT:
+		return RLMD_ERROR_TIMEOUT;
+	case RLMD_PLAN_ERROR_BUDGET:
+		return RLMD_ERROR_BUDGET;
+	case RLMD_PLAN_ERROR_INPUT:
+	case RLMD_PLAN_ERROR_PLAN:
+		return RLMD_ERROR_INPUT;
+	case RLMD_PLAN_ERROR_OPERATION:
+		return slot->error;
+	case RLMD_PLAN_OK:
+	case RLMD_PLAN_ERROR_CANCELLED:
+	case RLMD_PLAN_ERROR_DEPENDENCY:
+	case RLMD_PLAN_ERROR_ALL_FAILED:
+		break;
+	}
+	return RLMD_ERROR_NONE;
+}
+
+static void on_result(void *owner, const struct rlmd_plan_result *result)
+{
+	struct job_plan *plan = owner;
+	enum rlmd_error_kind kind = kind_of(result);
+
+	if (!plan->failed.kind && kind)
+		error_set(&plan->failed, kind, "operation \"%s\" failed: %s", result->operation->id,
+			  result->message);
+}
+
+/* One success is enough of alternatives, and where errors are no reason to stop. */
+static struct rlmd_error failure_of(const struct job_plan *plan,
+				    const struct rlmd_plan_summary *summary)
+{
+	struct rlmd_error err = {0};
+
+	if (summary->error == RLMD_PLAN_ERROR_CANCELLED)
+		error_set(&err, RLMD_ERROR_CANCELLED, "the plan was cancelled");
+	else if (summary->error == RLMD_PLAN_ERROR_ALL_FAILED)
+		error_set(&err, plan->failed.kind, "%s", summary->message);
+	else if (summary->winner == RLMD_PLAN_NOBODY && !(plan->tolerant && summary->succeeded))
+		err = plan->failed;
+	return err;
+}
+
+static json_t *result_object(struct job_plan *plan)
+{
+	json_t *object = errand_report(&plan->errand);
+
+	json_object_set_new(object, "event", json_string("result"));
+	json_object_set_new(object, "usage", result_usage(plan->budget));
+	job_result_add(plan->job, plan->caller.warnings, object);
+	return object;
+}
+
+static void on_done(void *owner, const struct rlmd_plan_summary *summary)
+{
+	struct job_plan *plan = owner;
+	struct rlmd_error err = failure_of(plan, summary);
+
+	errand_settle(&plan->errand);
+	plan->job->result.metrics = summary->metrics;
+	job_end(plan->job, &err, result_object(plan));
+}
+
+static struct caller caller_of(struct job_plan *plan)
+{
+	struct rlmd_job *job = plan->job;
+
+	return (struct caller){
+		.job = job,
+		.id = job->id,
+		.budget = plan->budget,
+		.context = &job->context,
+		.model = job->model,
+		.depth = -1,
+		.answers_max = ANSWERS_MAX,
+		.warnings = json_array(),
+	};
+}
+
+static void carry_out(struct job_plan *plan, struct rlmd_plan_file *file)
+{
+	const struct rlmd_plan *operations = rlmd_plan_file_plan(file);
+	struct rlmd_execution_options options = {
+		.config = *rlmd_plan_file_config(file),
+		.keep = true,
+		.on_result = on_result,
+		.on_log = on_log,
+		.on_done = on_done,
+		.owner = plan,
+	};
+
+	if (!options.config.max_parallel)
+		options.config.max_parallel = (size_t)plan->job->config.max_parallel;
+	plan->tolerant = options.config.partial_failure == RLMD_PLAN_CONTINUE_ON_ERROR;
+	errand_init(&plan->errand, &plan->caller, rlmd_plan_file_operations(file),
+		    rlmd_plan_count(operations));
+	errand_start(&plan->errand, operations, options);
+}
+
+static void start(struct rlmd_job *job)
+{
+	struct job_plan *plan = xcalloc(1, sizeof *plan);
+
+	job->operations = plan;
+	plan->job = job;
+	plan->budget = budget_new(&job->config.limits, on_budget_warning, plan);
+	plan->caller = caller_of(plan);
+	carry_out(plan, job->file);
+}
+
+static void stop(struct rlmd_job *job)
+{
+	rlmd_execution_stop(job->operations->errand.execution);
+}
+
+static const struct budget *account(const struct rlmd_job *job)
+{
+	return job->operations ? job->operations->budget : NULL;
+}
+
+static void free_work(struct rlmd_job *job)
+{
+	struct job_plan *plan = take_pointer(&job->operations);
+
+	if (!plan)
+		return;
+	errand_done(&plan->errand);
+	budget_free(plan->budget);
+	caller_done(&plan->caller);
+	free(plan);
+}
+
+const struct job_work job_plan = {
+	.start = start,
+	.interrupt = stop,
+	.cancel = stop,
+	.account = account,
+	.free = free_work,
+};

@@ -1,0 +1,24 @@
+#include "engine/job_result.h"
+
+#include "base/json.h"
+#include "engine/job.h"
+
+static json_t *warnings_of(struct rlmd_job *job, const json_t *warnings)
+{
+	json_t *all = json_copy((json_t *)warnings);
+	json_t *more = llm_take_warnings(job->llm);
+
+	json_array_extend(all, job->notes);
+	json_array_extend(all, more);
+	json_decref(more);
+	return all;
+}
+
+void job_result_add(struct rlmd_job *job, const json_t *warnings, json_t *object)
+{
+	json_object_set_new(object, "warnings", warnings_of(job, warnings));
+	json_object_set_new(object, "sandbox", job_sandbox(job));
+	json_object_set_new(object, "model", json_from_text(text_of(job->model)));
+	json_object_set_new(object, "provider", json_string(llm_provider(job->llm)));
+	json_object_set_new(object, "priceTable", json_string(llm_price_date(job->llm)));
+}

@@ -1,0 +1,10 @@
+/* engine/job_result.h - what the result objects of all jobs have in common. */
+#pragma once
+
+#include <jansson.h>
+
+struct rlmd_job;
+
+/* Warnings (those that are given, then what else there was to be warned of), sandbox, models,
+ * provider and prices, as members of `object`. */
+void job_result_add(struct rlmd_job *, const json_t *warnings, json_t *object);

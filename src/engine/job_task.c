@@ -1,0 +1,80 @@
+/* A job that is a task: its root run, and what users get of it. */
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/job.h"
+#include "engine/job_result.h"
+#include "engine/run.h"
+#include "trace/result.h"
+
+static json_t *result_object(struct rlmd_job *job, const struct run_result *run,
+			     const struct rlmd_error *err)
+{
+	json_t *object = json_pack("{s:s, s:b, s:o, s:O, s:o, s:s}", "event", "result", "success",
+				   err->kind == RLMD_ERROR_NONE, "output",
+				   json_from_text(run->answer), "trace", trace_tree(job->trace),
+				   "usage", result_usage(run_budget(job->root)), "stopReason",
+				   stop_name(run->stop));
+
+	job_result_add(job, run_warnings(job->root), object);
+	if (err->kind)
+		json_object_set_new(object, "error", result_error(err, llm_provider(job->llm)));
+	return object;
+}
+
+static void on_root(void *owner, const struct run_result *run)
+{
+	struct rlmd_job *job = owner;
+	struct rlmd_error err = run->error;
+	json_t *object;
+
+	job->result.forced = run->forced;
+	if (run->forced && job->config.strict && run->stop != STOP_INTERRUPTED)
+		error_set(&err, RLMD_ERROR_BUDGET,
+			  "the answer was forced (%s), and --strict takes that for a failure",
+			  stop_name(run->stop));
+	object = result_object(job, run, &err);
+	run_free(take_pointer(&job->root));
+	job_end(job, &err, object);
+}
+
+static void start(struct rlmd_job *job)
+{
+	struct run_options options = {
+		.task = text_from(job->task, job->task_size),
+		.context = &job->context,
+	};
+
+	job->root = run_start(job, &options, on_root, job);
+}
+
+static void interrupt(struct rlmd_job *job)
+{
+	run_interrupt(job->root, clock_ms() + job->config.grace_ms);
+}
+
+static void cancel(struct rlmd_job *job)
+{
+	run_stop(job->root, &(struct rlmd_error){.kind = RLMD_ERROR_CANCELLED,
+						 .text = "stopped before there was a result"});
+}
+
+static const struct budget *account(const struct rlmd_job *job)
+{
+	return job->root ? run_budget(job->root) : NULL;
+}
+
+static void free_work(struct rlmd_job *job)
+{
+	run_free(take_pointer(&job->root));
+}
+
+const struct job_work job_task = {
+	.start = start,
+	.interrupt = interrupt,
+	.cancel = cancel,
+	.account = account,
+	.free = free_work,
+};
