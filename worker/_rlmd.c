@@ -127,7 +127,7 @@ static pid_t fork_for_supervisor(bool pid_namespace, int *ret_pidfd)
 static PyObject *layer_names(uint32_t layers)
 {
 	static const char *const names[] = {
-#define LAYER(name, public, meaning) public,
+#define LAYER(name, shown, meaning) shown,
 #include "sandbox/layers.def"
 #undef LAYER
 	};

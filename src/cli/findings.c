@@ -12,7 +12,7 @@ static const char *meaning_of(const char *layer)
 	static const struct {
 		const char *layer, *meaning;
 	} layers[] = {
-#define LAYER(name, public, meaning) {public, meaning},
+#define LAYER(name, shown, meaning) {shown, meaning},
 #include "sandbox/layers.def"
 #undef LAYER
 	};

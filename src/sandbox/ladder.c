@@ -45,7 +45,7 @@ static const struct launch_failure *worst(const struct steps *steps)
 enum failing { FAILS_FOR_GOOD, FAILS_IN_THIS_MODE, FAILS_BY_CHANCE };
 
 /* Whether a worker of this template has all that its mode promises. */
-static bool try_worker(struct ladder *ladder, struct template *template,
+static bool try_worker(struct ladder *ladder, struct template_process *template,
 		       const struct launch_request *usual, uint32_t uid, enum failing *ret_failing,
 		       struct rlmd_error *err)
 {
@@ -95,12 +95,13 @@ static uint32_t left_to_try(struct ladder *ladder, enum failing failing, enum mo
 }
 
 /* One mode: the best of those that may be tried. `ret_modes` are those left to try. */
-static struct template *climb_once(struct ladder *ladder, const struct launch_request *usual,
-				   uint32_t uid, uint32_t *ret_modes, struct rlmd_error *err)
+static struct template_process *climb_once(struct ladder *ladder,
+					   const struct launch_request *usual, uint32_t uid,
+					   uint32_t *ret_modes, struct rlmd_error *err)
 {
 	enum failing failing = FAILS_FOR_GOOD;
 	const struct steps *refusals;
-	struct template *template;
+	struct template_process *template;
 	enum mode mode;
 	bool ready;
 
@@ -136,13 +137,13 @@ static bool may_not_kill_strangers(const struct layer_status *status)
 	return status->mode == MODE_userns && cause->error && cause->step == STEP_kill;
 }
 
-struct template *ladder_climb(struct ladder *ladder, const struct launch_request *usual,
-			      struct rlmd_error *err)
+struct template_process *ladder_climb(struct ladder *ladder, const struct launch_request *usual,
+				      struct rlmd_error *err)
 {
 	struct layer_status *status = &ladder->status;
 	struct steps steps = {.without = ladder->config->terms.without, .mode = MODE_root};
 	uint32_t modes = ALL_MODES, uid = 0, outside;
-	struct template *template = NULL;
+	struct template_process *template = NULL;
 
 	/* Modes for root are nobody else's failure. */
 	if (!geteuid())

@@ -25,8 +25,8 @@ struct ladder {
 };
 
 /* The template, ready, without any process; NULL where not even the last mode stands. */
-struct template *ladder_climb(struct ladder *, const struct launch_request *usual,
-			      struct rlmd_error *);
+struct template_process *ladder_climb(struct ladder *, const struct launch_request *usual,
+				      struct rlmd_error *);
 
 /* What a worker of the mode is asked for, out of what any is. */
 struct launch_request ladder_request(const struct layer_status *,

@@ -37,7 +37,7 @@ enum {
 
 /* A layer's place in layers.def; its bit in sets of them. */
 enum layer {
-#define LAYER(name, public, meaning) LAYER_##name,
+#define LAYER(name, shown, meaning) LAYER_##name,
 #include "sandbox/layers.def"
 #undef LAYER
 	LAYER_COUNT,

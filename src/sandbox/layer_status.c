@@ -4,7 +4,7 @@
 
 /* clang-format off */
 static const char *const layer_names[] = {
-#define LAYER(name, public, meaning) public,
+#define LAYER(name, shown, meaning) shown,
 #include "sandbox/layers.def"
 #undef LAYER
 };

@@ -97,7 +97,7 @@ static bool climb(struct sandbox *sandbox, uint64_t without, struct rlmd_error *
 	};
 	struct launch_request usual = spawn_request(sandbox->worker_memory,
 						    sandbox->processes.cpu_seconds, 0);
-	struct template *template;
+	struct template_process *template;
 
 	sandbox->config.terms.without = without;
 	template = ladder_climb(&ladder, &usual, err);
@@ -177,7 +177,7 @@ void sandbox_free(struct sandbox *sandbox)
 
 	if (!sandbox)
 		return;
-	template_free(sandbox->template);
+	template_free(sandbox->template_process);
 	spawn_free_all(sandbox);
 	process_list_reap(&sandbox->processes, deadline);
 	reap_unknown(sandbox, deadline);

@@ -17,11 +17,11 @@ struct sandbox {
 	int life;                   /* owned: hung up when we are gone */
 	struct layer_status status; /* what stands in each worker */
 	uint32_t template_layers;   /* those that are the template's and the cgroup's, a bit each */
-	struct template *template;  /* owned; NULL: the next spawn starts one */
-	bool ready;                 /* the template is */
-	struct event *pump;         /* owned: something is to be sent, or has failed */
-	struct event *overdue;      /* owned: pending while an answer of the template is */
-	int answer_ms;              /* that it may take */
+	struct template_process *template_process; /* owned; NULL: the next spawn starts one */
+	bool ready;                                /* the template is */
+	struct event *pump;    /* owned: something is to be sent, or has failed */
+	struct event *overdue; /* owned: pending while an answer of the template is */
+	int answer_ms;         /* that it may take */
 	struct spawn_list queued, sent, failed;
 	struct process_list processes; /* owned by their receivers, and by us when freed */
 	struct watch watch;
@@ -34,7 +34,7 @@ struct sandbox {
 void spawn_on_template(void *owner, const struct template_event *);
 
 /* The template is ours from now on, and the children of its session. */
-void spawn_adopt(struct sandbox *, struct template *);
+void spawn_adopt(struct sandbox *, struct template_process *);
 
 /* What any worker is asked for, of whatever mode. */
 struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_t file_count);

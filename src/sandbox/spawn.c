@@ -127,7 +127,7 @@ static void fail_all(struct spawn_list *list, const struct rlmd_error *error)
 }
 
 /* Remembers the session of a new template, and forgets those that are over. */
-void spawn_adopt(struct sandbox *sandbox, struct template *template)
+void spawn_adopt(struct sandbox *sandbox, struct template_process *template)
 {
 	size_t kept = 0, i;
 
@@ -137,14 +137,14 @@ void spawn_adopt(struct sandbox *sandbox, struct template *template)
 	sandbox->sessions = xreallocarray(sandbox->sessions, kept + 1, sizeof *sandbox->sessions);
 	sandbox->sessions[kept] = template_pid(template);
 	sandbox->session_count = kept + 1;
-	sandbox->template = template;
+	sandbox->template_process = template;
 }
 
 /* In the place of one that died. */
 static bool restart_template(struct sandbox *sandbox, struct rlmd_error *err)
 {
-	struct template *template = template_new(sandbox->base, &sandbox->config, spawn_on_template,
-						 sandbox, err);
+	struct template_process *template = template_new(sandbox->base, &sandbox->config,
+							 spawn_on_template, sandbox, err);
 
 	sandbox->ready = false;
 	if (template)
@@ -200,7 +200,7 @@ static void send_queued(struct sandbox *sandbox)
 			spawn_fail(spawn, &error);
 			continue;
 		}
-		switch (template_send(sandbox->template, &spawn->request, spawn->fds,
+		switch (template_send(sandbox->template_process, &spawn->request, spawn->fds,
 				      spawn->fd_count)) {
 		case TEMPLATE_SENT:
 			close_all(spawn->fds, LAUNCH_OWN_FDS);
@@ -244,7 +244,7 @@ void spawn_pump(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!TAILQ_EMPTY(&sandbox->queued) && !sandbox->template &&
+	if (!TAILQ_EMPTY(&sandbox->queued) && !sandbox->template_process &&
 	    !restart_template(sandbox, &error))
 		fail_all(&sandbox->queued, &error);
 	if (sandbox->ready)
@@ -359,7 +359,7 @@ static void lose_template(struct sandbox *sandbox, const struct rlmd_error *reas
 		fail_all(&sandbox->queued, reason);
 	sandbox->ready = false;
 	await_answer(sandbox);
-	template_free(take_pointer(&sandbox->template));
+	template_free(take_pointer(&sandbox->template_process));
 	event_active(sandbox->pump, 0, 0);
 }
 
@@ -367,7 +367,8 @@ static void lose_template(struct sandbox *sandbox, const struct rlmd_error *reas
 static void on_ready(struct sandbox *sandbox)
 {
 	uint32_t wanted = sandbox->template_layers;
-	uint32_t have = template_layers(sandbox->template) | cgroup_layers(sandbox->config.cgroup);
+	uint32_t have = template_layers(sandbox->template_process) |
+			cgroup_layers(sandbox->config.cgroup);
 	struct rlmd_error error;
 
 	if ((have & wanted) == wanted) {

@@ -20,8 +20,7 @@
 
 enum template_state { STATE_STARTING, STATE_LOADING, STATE_SERVING, STATE_GONE };
 
-struct template
-{
+struct template_process {
 	const struct template_config *config; /* lent */
 	struct event *readable, *writable;    /* owned: the control socket */
 	struct event *deadline;               /* owned: for getting ready */
@@ -39,7 +38,7 @@ struct template
 	void *owner;
 };
 
-static void template_emit(struct template *template, const struct template_event *event)
+static void template_emit(struct template_process *template, const struct template_event *event)
 {
 	template->fn(template->owner, event);
 }
@@ -48,7 +47,7 @@ static void template_emit(struct template *template, const struct template_event
  * Ends the process, whatever it was doing. Returns its status as of waitpid(). One that
  * is not ours to kill hears that we are gone, and ends when it listens the next time.
  */
-static int template_reap(struct template *template)
+static int template_reap(struct template_process *template)
 {
 	int status = 0;
 
@@ -61,7 +60,7 @@ static int template_reap(struct template *template)
 }
 
 /* Takes the process out; `reason` was set, or its last words become the reason. */
-static void template_end(struct template *template)
+static void template_end(struct template_process *template)
 {
 	const char *python = template->config->python;
 	bool young = template->state == STATE_STARTING;
@@ -85,7 +84,7 @@ static void template_end(struct template *template)
 		  words);
 }
 
-static void template_gone(struct template *template)
+static void template_gone(struct template_process *template)
 {
 	template_end(template);
 	template_emit(template, &(struct template_event){.kind = TEMPLATE_GONE,
@@ -93,12 +92,12 @@ static void template_gone(struct template *template)
 							 .again = template->hapless});
 }
 
-static bool bad_message(struct template *template)
+static bool bad_message(struct template_process *template)
 {
 	return error_set(&template->reason, RLMD_ERROR_SANDBOX, "the template broke its protocol");
 }
 
-static bool hear_refusals(struct template *template, const json_t *list)
+static bool hear_refusals(struct template_process *template, const json_t *list)
 {
 	const json_t *entry;
 	size_t i;
@@ -117,7 +116,7 @@ static bool hear_refusals(struct template *template, const json_t *list)
 }
 
 /* It walled itself off: what stands now is what all its workers will have. */
-static bool hear_ready(struct template *template, const json_t *message)
+static bool hear_ready(struct template_process *template, const json_t *message)
 {
 	int64_t mode = json_get_integer(message, "mode", MODE_COUNT);
 
@@ -130,7 +129,7 @@ static bool hear_ready(struct template *template, const json_t *message)
 	return true;
 }
 
-static bool hear_failed(struct template *template, const json_t *failures)
+static bool hear_failed(struct template_process *template, const json_t *failures)
 {
 	if (!hear_refusals(template, failures) || !template->steps.count)
 		return bad_message(template);
@@ -139,7 +138,7 @@ static bool hear_failed(struct template *template, const json_t *failures)
 }
 
 /* What it says about itself before it serves. */
-static bool hear_text(struct template *template, struct rlmd_text text)
+static bool hear_text(struct template_process *template, struct rlmd_text text)
 {
 	json_t *message = json_read(text, 4, NULL);
 	struct rlmd_text failure = json_get_text(message, "error");
@@ -164,7 +163,7 @@ static bool hear_text(struct template *template, struct rlmd_text text)
 	return !template->reason.kind;
 }
 
-static bool hear_reply(struct template *template, struct datagram *datagram)
+static bool hear_reply(struct template_process *template, struct datagram *datagram)
 {
 	const struct launch_reply *reply = &datagram->reply;
 
@@ -191,7 +190,7 @@ static struct template_event launched(struct datagram *datagram)
 /* One datagram a call: its event may be the end of us, and the loop brings the next. */
 static void on_readable(evutil_socket_t control, short what, void *arg)
 {
-	struct template *template = arg;
+	struct template_process *template = arg;
 	struct template_event event = {.kind = TEMPLATE_READY};
 	struct datagram datagram;
 	bool sense;
@@ -230,7 +229,7 @@ static void on_writable(evutil_socket_t control, short what, void *arg)
 }
 
 /* What it did not do in time. */
-static bool too_slow(struct template *template, const char *what, int64_t ms)
+static bool too_slow(struct template_process *template, const char *what, int64_t ms)
 {
 	char time[16];
 
@@ -240,14 +239,14 @@ static bool too_slow(struct template *template, const char *what, int64_t ms)
 			 template->config->python, what, time);
 }
 
-static int64_t loading_ms(const struct template *template)
+static int64_t loading_ms(const struct template_process *template)
 {
 	return 2 * (int64_t) template->config->patience_ms;
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
-	struct template *template = arg;
+	struct template_process *template = arg;
 
 	(void)fd;
 	(void)what;
@@ -277,7 +276,7 @@ static const char **template_argv(const struct template_config *config)
 }
 
 /* Before it makes anything that should be counted; and its terms, for when it asks for them. */
-static bool template_admit(struct template *template, struct rlmd_error *err)
+static bool template_admit(struct template_process *template, struct rlmd_error *err)
 {
 	const struct launch_terms *terms = &template->config->terms;
 
@@ -289,7 +288,7 @@ static bool template_admit(struct template *template, struct rlmd_error *err)
 	return error_errno(err, RLMD_ERROR_SANDBOX, "cannot talk to the template");
 }
 
-static bool template_start(struct template *template, struct rlmd_error *err)
+static bool template_start(struct template_process *template, struct rlmd_error *err)
 {
 	static const char *const envp[] = {LAUNCH_ENVIRONMENT, NULL};
 	auto_free const char **argv = template_argv(template->config);
@@ -318,10 +317,10 @@ static bool template_start(struct template *template, struct rlmd_error *err)
 	return template->pid > 0 && template_admit(template, err);
 }
 
-struct template *template_new(struct event_base *base, const struct template_config *config,
-			      template_event_fn *fn, void *owner, struct rlmd_error *err)
+struct template_process *template_new(struct event_base *base, const struct template_config *config,
+				      template_event_fn *fn, void *owner, struct rlmd_error *err)
 {
-	struct template *template = xcalloc(1, sizeof *template);
+	struct template_process *template = xcalloc(1, sizeof *template);
 	struct timeval limit;
 
 	template->config = config;
@@ -344,8 +343,8 @@ struct template *template_new(struct event_base *base, const struct template_con
 }
 
 /* One datagram; false where none came in time, or its end. `what` it is waited for to do. */
-static bool await_datagram(struct template *template, const char *what, int64_t begun, int64_t ms,
-			   struct datagram *datagram)
+static bool await_datagram(struct template_process *template, const char *what, int64_t begun,
+			   int64_t ms, struct datagram *datagram)
 {
 	if (datagram_await(template->control, begun + ms, datagram))
 		return datagram->size > 0;
@@ -356,7 +355,7 @@ static bool await_datagram(struct template *template, const char *what, int64_t 
 }
 
 /* Where it ended instead; its reason goes to the caller. */
-static bool template_lost(struct template *template, struct rlmd_error *err)
+static bool template_lost(struct template_process *template, struct rlmd_error *err)
 {
 	template_end(template);
 	*err = template->reason;
@@ -364,7 +363,7 @@ static bool template_lost(struct template *template, struct rlmd_error *err)
 }
 
 /* The next that it says about itself; a Python says hello before it loads anything. */
-static bool await_text(struct template *template, int64_t begun, struct datagram *datagram)
+static bool await_text(struct template_process *template, int64_t begun, struct datagram *datagram)
 {
 	if (template->state == STATE_STARTING)
 		return await_datagram(template, "start", begun, template->config->patience_ms,
@@ -372,7 +371,7 @@ static bool await_text(struct template *template, int64_t begun, struct datagram
 	return await_datagram(template, "get ready", begun, loading_ms(template), datagram);
 }
 
-bool template_await(struct template *template, struct rlmd_error *err)
+bool template_await(struct template_process *template, struct rlmd_error *err)
 {
 	int64_t begun = clock_ms();
 	struct datagram datagram = {.pidfd = -1, .status = -1, .size = -1};
@@ -389,7 +388,7 @@ bool template_await(struct template *template, struct rlmd_error *err)
 	return true;
 }
 
-bool template_launch(struct template *template, const struct launch_request *request,
+bool template_launch(struct template_process *template, const struct launch_request *request,
 		     const int *fds, size_t fd_count, struct template_event *ret_launched,
 		     struct rlmd_error *err)
 {
@@ -409,33 +408,34 @@ bool template_launch(struct template *template, const struct launch_request *req
 	return true;
 }
 
-enum mode template_mode(const struct template *template)
+enum mode template_mode(const struct template_process *template)
 {
 	return template->mode;
 }
 
-uint32_t template_layers(const struct template *template)
+uint32_t template_layers(const struct template_process *template)
 {
 	return template->layers;
 }
 
-const struct steps *template_refusals(const struct template *template)
+const struct steps *template_refusals(const struct template_process *template)
 {
 	return &template->steps;
 }
 
-bool template_may_retry(const struct template *template)
+bool template_may_retry(const struct template_process *template)
 {
 	return template->hapless;
 }
 
-pid_t template_pid(const struct template *template)
+pid_t template_pid(const struct template_process *template)
 {
 	return template->pid;
 }
 
-enum template_sending template_send(struct template *template, const struct launch_request *request,
-				    const int *fds, size_t fd_count)
+enum template_sending template_send(struct template_process *template,
+				    const struct launch_request *request, const int *fds,
+				    size_t fd_count)
 {
 	while (!datagram_send(template->control, request, fds, fd_count)) {
 		if (errno == EINTR)
@@ -450,7 +450,7 @@ enum template_sending template_send(struct template *template, const struct laun
 	return TEMPLATE_SENT;
 }
 
-void template_free(struct template *template)
+void template_free(struct template_process *template)
 {
 	if (!template)
 		return;

@@ -49,36 +49,36 @@ struct template_event {
 
 typedef void template_event_fn(void *owner, const struct template_event *);
 
-struct template;
+struct template_process;
 
 /* Starts one; NULL where that fails. Everything later comes as an event. */
-struct template *template_new(struct event_base *, const struct template_config *,
-			      template_event_fn *, void *owner, struct rlmd_error *);
-void template_free(struct template *); /* NULL is fine; kills it and waits for its end */
+struct template_process *template_new(struct event_base *, const struct template_config *,
+				      template_event_fn *, void *owner, struct rlmd_error *);
+void template_free(struct template_process *); /* NULL is fine; kills it and waits for its end */
 
 /*
  * Without the loop, while no event can come: waits until it is ready; asks for one
  * process and waits for it.
  */
-bool template_await(struct template *, struct rlmd_error *);
-bool template_launch(struct template *, const struct launch_request *, const int *fds,
+bool template_await(struct template_process *, struct rlmd_error *);
+bool template_launch(struct template_process *, const struct launch_request *, const int *fds,
 		     size_t fd_count, struct template_event *ret_launched, struct rlmd_error *);
 
 /* Of one that is ready: its mode, and its layers, a bit each. */
-enum mode template_mode(const struct template *);
-uint32_t template_layers(const struct template *);
+enum mode template_mode(const struct template_process *);
+uint32_t template_layers(const struct template_process *);
 
 /* What was refused so far, to the template and to us on its behalf. */
-const struct steps *template_refusals(const struct template *);
+const struct steps *template_refusals(const struct template_process *);
 
 /* Of one that ended: it was killed or slow, not unfit, so that another may do better. */
-bool template_may_retry(const struct template *);
+bool template_may_retry(const struct template_process *);
 
 /* The session of the template and of all its workers. */
-pid_t template_pid(const struct template *);
+pid_t template_pid(const struct template_process *);
 
 enum template_sending { TEMPLATE_SENT, TEMPLATE_FULL, TEMPLATE_FAILED };
 
 /* TEMPLATE_FULL: again after TEMPLATE_WRITABLE. TEMPLATE_FAILED: errno says why. */
-enum template_sending template_send(struct template *, const struct launch_request *,
+enum template_sending template_send(struct template_process *, const struct launch_request *,
 				    const int *fds, size_t fd_count);

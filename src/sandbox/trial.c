@@ -58,8 +58,8 @@ static bool note_fork(struct trial *trial, const struct launch_request *request,
 	return true;
 }
 
-bool trial_run(struct template *template, const struct launch_request *request, int patience_ms,
-	       struct trial *trial, struct rlmd_error *err)
+bool trial_run(struct template_process *template, const struct launch_request *request,
+	       int patience_ms, struct trial *trial, struct rlmd_error *err)
 {
 	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC), receiving = -1, sending = -1,
 		       pidfd = -1, status = -1;

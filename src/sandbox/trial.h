@@ -14,5 +14,5 @@ struct trial {
 };
 
 /* Waits for it, without the loop. False where it did not get as far as to tell. */
-bool trial_run(struct template *, const struct launch_request *, int patience_ms, struct trial *,
-	       struct rlmd_error *);
+bool trial_run(struct template_process *, const struct launch_request *, int patience_ms,
+	       struct trial *, struct rlmd_error *);

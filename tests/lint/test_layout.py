@@ -29,6 +29,13 @@ BANNED = (
     "strcpy", "strcat", "sprintf", "vsprintf", "strtok", "atoi", "atol", "atof", "gets", "system",
     "popen", "alloca", "tmpnam", "mktemp",
 )
+KEYWORDS_OF_CXX = """
+    alignas alignof and and_eq asm bitand bitor catch char8_t class co_await co_return co_yield
+    compl concept consteval constexpr constinit const_cast decltype delete dynamic_cast explicit
+    export friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private
+    protected public reinterpret_cast requires static_assert static_cast template this
+    thread_local throw try typeid typename using virtual wchar_t xor xor_eq
+""".split()
 UNFINISHED = re.compile(rf"\b({'|'.join(('TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X', 'HA' + 'CK'))})\b")
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
@@ -81,10 +88,10 @@ class HeaderTest(Case):
     def test_head(self):
         """`#pragma once`, under a comment that opens with the file's name and what it is."""
         complaints = []
-        for path in tree.files(".h", under=("src", "bench", "worker")):
+        for path in tree.files(".h", under=("src", "include", "bench", "worker")):
             text = tree.read(path)
             own = tree.name(path)
-            own = own[len("src/"):] if own.startswith("src/") else own
+            own = re.sub("^(src|include)/", "", own)
             if not re.match(rf"/\*(?:\n \*)? {re.escape(own)} - \S", text):
                 complaints.append(f"{tree.name(path)}: does not open with `/* {own} - what it is`")
             if text.count("#pragma once\n") != 1:
@@ -98,7 +105,7 @@ class HeaderTest(Case):
             ["pkg-config", "--cflags", *packages], check=True, capture_output=True, text=True
         ).stdout.split()
         complaints = []
-        for path in tree.files(".h", under=("src",)):
+        for path in tree.files(".h", under=("src", "include")):
             command = [compiler, "-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", *flags]
             command += ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
             command += [f"-I{tree.ROOT / folder}" for folder in ("src", "include", "")]
@@ -107,6 +114,31 @@ class HeaderTest(Case):
             if done.returncode != 0:
                 complaints.append(f"{tree.name(path)}: {done.stderr}")
         self.assertNone(complaints, "headers that need another one before them")
+
+    def test_public_headers_are_cxx_too(self):
+        compiler = shutil.which("g++") or shutil.which("clang++")
+        if compiler is None:
+            self.skipTest("no compiler of C++ is installed")
+        complaints = []
+        for path in tree.files(".h", under=("include",)):
+            command = [compiler, "-std=c++11", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic"]
+            command += ["-Werror", f"-I{tree.ROOT / 'include'}", "-x", "c++"]
+            command += ["-include", str(path), "/dev/null"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                complaints.append(f"{tree.name(path)}: {done.stderr}")
+        self.assertNone(complaints, "public headers that C++ does not take")
+
+    def test_no_keyword_of_cxx(self):
+        """Whoever reads a header with a tool for C++, or wraps it, finds no name that is one."""
+        keyword = re.compile(rf"\b({'|'.join(KEYWORDS_OF_CXX)})\b")
+        complaints = []
+        for path in tree.files(".h", under=("src", "include")):
+            for number, line in enumerate(tree.without_comments(tree.read(path)).split("\n"), 1):
+                match = None if "#include" in line else keyword.search(line)
+                if match:
+                    complaints.append(f"{tree.name(path)}:{number}: {match.group(1)}")
+        self.assertNone(complaints, "keywords of C++ in headers")
 
     def test_own_header_comes_first(self):
         complaints = []
@@ -124,7 +156,7 @@ class SourceTest(Case):
     def test_no_banned_function(self):
         call = re.compile(rf"(?<![\w.>])({'|'.join(BANNED)})\s*\(")
         complaints = []
-        for path in tree.files(".c", ".h", under=("src", "worker", "bench")):
+        for path in tree.files(".c", ".h", under=("src", "include", "worker", "bench")):
             for number, line in enumerate(tree.without_comments(tree.read(path)).split("\n"), 1):
                 match = call.search(line)
                 if match:
@@ -141,7 +173,7 @@ class SourceTest(Case):
 
     def test_files_are_short(self):
         complaints = []
-        for path in tree.files(".c", ".h", ".py", under=("src", "worker")):
+        for path in tree.files(".c", ".h", ".py", under=("src", "include", "worker")):
             lines = tree.read(path).count("\n")
             if lines > FILE_LINES_MAX:
                 complaints.append(f"{tree.name(path)}: {lines} lines")
@@ -191,7 +223,7 @@ class SourceTest(Case):
         if formatter is None:
             self.skipTest("clang-format is not installed (tools/setup --all installs it)")
         complaints = []
-        for path in tree.files(".c", ".h", under=("src", "worker", "bench", "tests")):
+        for path in tree.files(".c", ".h", under=("src", "include", "worker", "bench", "tests")):
             command = [formatter, "--dry-run", str(path)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             places = len(re.findall(r"-Wclang-format-violations", done.stderr))

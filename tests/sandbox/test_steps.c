@@ -28,7 +28,7 @@ static const struct {
 };
 
 static const char *const layer_names[] = {
-#define LAYER(name, public, meaning) public,
+#define LAYER(name, shown, meaning) shown,
 #include "sandbox/layers.def"
 #undef LAYER
 };
