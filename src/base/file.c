@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic_file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
@@ -224,16 +225,18 @@ bool file_may_write(const char *path, struct stat *ret, enum rlmd_error_kind kin
 
 bool file_write(const char *path, struct rlmd_text text, struct rlmd_error *err)
 {
-	auto_free char *temporary = xasprintf("%s.XXXXXX", path);
-	auto_close int fd = mkostemp(temporary, O_CLOEXEC);
+	struct atomic_file file;
+	bool ok;
 
-	if (fd < 0)
+	if (!atomic_file_open(&file, path, 0600))
 		return error_errno(err, RLMD_ERROR_INPUT, "cannot write %s", path);
-	if (file_write_fd(fd, text, err) &&
-	    (!rename(temporary, path) || error_errno(err, RLMD_ERROR_INPUT, "cannot write")))
-		return true;
-	unlink(temporary);
-	return error_context(err, "%s", path);
+	if (!file_write_fd(file.fd, text, err))
+		ok = error_context(err, "%s", path);
+	else
+		ok = atomic_file_commit(&file, false) ||
+		     error_errno(err, RLMD_ERROR_INPUT, "cannot write %s", path);
+	atomic_file_done(&file);
+	return ok;
 }
 
 static const struct room {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,34 +10,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic_file.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "trace/trace.h"
 
 struct sink {
-	char *path;      /* owned */
-	char *temporary; /* owned; NULL: the file has no name yet */
-	int fd;          /* owned, but for standard output */
+	char *path;              /* owned: as messages call it */
+	struct atomic_file file; /* unless it is written in place */
+	int fd;                  /* the file's; or else owned, but for standard output */
 	bool in_place;
 };
-
-static void open_temporary(struct sink *sink, mode_t mode)
-{
-	auto_free char *copy = xstrdup(sink->path);
-	const char *directory = dirname(copy);
-	char id[37];
-
-	/* A file without a name gets one by its entry in /proc. */
-	if (!access("/proc/self/fd", X_OK))
-		sink->fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-	if (sink->fd >= 0)
-		return;
-	trace_uuid(id);
-	sink->temporary = xasprintf("%s/.rlmd-%s", directory, id);
-	sink->fd = open(sink->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	if (sink->fd < 0)
-		free(take_pointer(&sink->temporary));
-}
 
 /* What was opened for us is used as it stands, not opened again at its beginning. What an exec
  * would close was not: it is one of our own. */
@@ -51,6 +32,12 @@ static int use_descriptor(int fd)
 		return -1;
 	}
 	return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+static void open_file(struct sink *sink, mode_t mode)
+{
+	if (atomic_file_open(&sink->file, sink->path, mode))
+		sink->fd = sink->file.fd;
 }
 
 /* It is still what was looked at, or nothing. */
@@ -98,7 +85,7 @@ struct sink *sink_new(const char *path, bool confidential, struct rlmd_error *er
 	if (given >= 0)
 		sink->fd = use_descriptor(given);
 	else if (!sink->in_place)
-		open_temporary(sink, old || confidential ? 0600 : 0666);
+		open_file(sink, old || confidential ? 0600 : 0666);
 	else if (!standard)
 		open_in_place(sink, &st);
 	if (sink->fd < 0) {
@@ -115,11 +102,10 @@ void sink_free(struct sink *sink)
 {
 	if (!sink)
 		return;
-	if (sink->fd > STDERR_FILENO)
+	if (sink->file.path)
+		atomic_file_done(&sink->file);
+	else if (sink->fd > STDERR_FILENO)
 		close(sink->fd);
-	if (sink->temporary)
-		unlink(sink->temporary);
-	free(sink->temporary);
 	free(sink->path);
 	free(sink);
 }
@@ -136,30 +122,10 @@ bool sink_feed(struct sink *sink, struct rlmd_text text, int64_t patience_ms,
 	       error_context(err, "%s", sink->path);
 }
 
-static bool give_name(struct sink *sink)
-{
-	auto_free char *copy = xstrdup(sink->path);
-	auto_free char *name = NULL;
-	char self[32], id[37];
-
-	trace_uuid(id);
-	name = xasprintf("%s/.rlmd-%s", dirname(copy), id);
-	snprintf(self, sizeof self, "/proc/self/fd/%d", sink->fd);
-	if (linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW))
-		return false;
-	sink->temporary = take_pointer(&name);
-	return true;
-}
-
 bool sink_commit(struct sink *sink, struct rlmd_error *err)
 {
-	if (sink->in_place)
-		return true;
-	if (fsync(sink->fd) || (!sink->temporary && !give_name(sink)) ||
-	    rename(sink->temporary, sink->path))
-		return error_errno(err, RLMD_ERROR_INTERNAL, "cannot write %s", sink->path);
-	free(take_pointer(&sink->temporary));
-	return true;
+	return sink->in_place || atomic_file_commit(&sink->file, true) ||
+	       error_errno(err, RLMD_ERROR_INTERNAL, "cannot write %s", sink->path);
 }
 
 int sink_fd(const struct sink *sink)

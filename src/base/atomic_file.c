@@ -1,0 +1,85 @@
+#include "base/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+static char *directory_of(const char *path)
+{
+	auto_free char *copy = xstrdup(path);
+
+	return xstrdup(dirname(copy));
+}
+
+/* A name beside the path that nobody has, new. */
+static char *name_beside(const char *path)
+{
+	auto_free char *directory = directory_of(path);
+	uint64_t random[2];
+
+	while (getrandom(random, sizeof random, 0) != sizeof random)
+		; /* interrupted */
+	return xasprintf("%s/.rlmd-%016" PRIx64 "%016" PRIx64, directory, random[0], random[1]);
+}
+
+bool atomic_file_open(struct atomic_file *file, const char *path, mode_t mode)
+{
+	auto_free char *directory = directory_of(path);
+	int why;
+
+	*file = (struct atomic_file){.path = xstrdup(path), .fd = -1};
+	/* A file without a name gets one by its entry in /proc. */
+	if (!access("/proc/self/fd", X_OK))
+		file->fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+	if (file->fd >= 0)
+		return true;
+	file->temporary = name_beside(path);
+	file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (file->fd >= 0)
+		return true;
+	why = errno;
+	free(take_pointer(&file->temporary));
+	atomic_file_done(file);
+	errno = why;
+	return false;
+}
+
+static bool give_name(struct atomic_file *file)
+{
+	auto_free char *name = name_beside(file->path);
+	char self[32];
+
+	snprintf(self, sizeof self, "/proc/self/fd/%d", file->fd);
+	if (linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW))
+		return false;
+	file->temporary = take_pointer(&name);
+	return true;
+}
+
+bool atomic_file_commit(struct atomic_file *file, bool durable)
+{
+	if ((durable && fsync(file->fd)) || (!file->temporary && !give_name(file)) ||
+	    rename(file->temporary, file->path))
+		return false;
+	free(take_pointer(&file->temporary));
+	return true;
+}
+
+void atomic_file_done(struct atomic_file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->temporary)
+		unlink(file->temporary);
+	free(file->temporary);
+	free(file->path);
+	*file = (struct atomic_file){.fd = -1};
+}

@@ -1,0 +1,27 @@
+/*
+ * base/atomic_file.h - a file that appears when it is whole, and replaces an older one at once.
+ *
+ * It is written without a name where the file system can do that, so that nothing
+ * is left of it after any end of the program; else under a name of its own beside
+ * the one that it will have.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct atomic_file {
+	char *path;      /* owned */
+	char *temporary; /* owned; NULL: it has no name yet */
+	int fd;          /* owned: written by whoever opened it */
+};
+
+/* False: there can be none there, as errno says, and nothing is to be done. */
+bool atomic_file_open(struct atomic_file *, const char *path, mode_t mode);
+
+/* Gives it its name, once, and before that flushes it to the disk where it is to be `durable`.
+ * False: errno says why. */
+bool atomic_file_commit(struct atomic_file *, bool durable);
+
+/* What was not committed is gone. */
+void atomic_file_done(struct atomic_file *);

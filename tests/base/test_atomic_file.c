@@ -1,0 +1,140 @@
+/* A file that appears when it is whole, whatever file system it is on. */
+#include "base/atomic_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+
+static char directory[] = "/tmp/test_atomic_file.XXXXXX";
+
+static char *in(const char *name)
+{
+	return xasprintf("%s/%s", directory, name);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(strchr(directory, '.'), ".XXXXXX");
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+/* How many names there are. */
+static int count(void)
+{
+	DIR *listing = opendir(directory);
+	int names = 0;
+
+	while (readdir(listing))
+		names++;
+	closedir(listing);
+	return names - 2;
+}
+
+static int tear_down(void **state)
+{
+	auto_free char *path = in("file");
+
+	(void)state;
+	unlink(path);
+	return rmdir(directory); /* fails where something was left */
+}
+
+static void expect(const char *path, const char *content)
+{
+	size_t size;
+	auto_free char *text = file_read(path, 100, &size, NULL);
+
+	assert_string_equal(text, content);
+}
+
+/* Nobody sees it before, and the older one is there until then. */
+static void test_appears_whole(void **state)
+{
+	auto_free char *path = in("file");
+	struct atomic_file file;
+	struct stat st;
+
+	(void)state;
+	for (int round = 0; round < 2; round++) {
+		assert_true(atomic_file_open(&file, path, 0640));
+		assert_int_equal(write(file.fd, round ? "new" : "old", 3), 3);
+		if (round)
+			expect(path, "old");
+		else
+			assert_int_equal(access(path, F_OK), -1);
+		assert_true(atomic_file_commit(&file, round));
+		atomic_file_done(&file);
+		expect(path, round ? "new" : "old");
+		assert_int_equal(count(), 1);
+	}
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+static void test_not_committed(void **state)
+{
+	auto_free char *path = in("file");
+	struct atomic_file file;
+
+	(void)state;
+	assert_true(atomic_file_open(&file, path, 0600));
+	assert_int_equal(write(file.fd, "x", 1), 1);
+	atomic_file_done(&file);
+	assert_int_equal(count(), 0);
+}
+
+static void test_no_such_directory(void **state)
+{
+	auto_free char *path = in("no/where");
+	struct atomic_file file;
+
+	(void)state;
+	errno = 0;
+	assert_false(atomic_file_open(&file, path, 0600));
+	assert_int_equal(errno, ENOENT);
+}
+
+/* A directory is in its place meanwhile: said, and nothing is left. */
+static void test_cannot_be_put_there(void **state)
+{
+	auto_free char *path = in("file");
+	struct atomic_file file;
+
+	(void)state;
+	assert_true(atomic_file_open(&file, path, 0600));
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_false(atomic_file_commit(&file, false));
+	assert_int_equal(errno, EISDIR);
+	atomic_file_done(&file);
+	assert_int_equal(count(), 1);
+	assert_int_equal(rmdir(path), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_appears_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_committed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_such_directory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_cannot_be_put_there, set_up, tear_down),
+	};
+
+	umask(0);
+	alloc_install();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
