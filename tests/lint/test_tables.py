@@ -51,6 +51,39 @@ class MessagesTest(unittest.TestCase):
                     self.assertIn(f"`{field}`", section)
 
 
+class CoverTest(unittest.TestCase):
+    """tests/README.md against src/ and tests/: each source has a test, or a row that names one."""
+
+    ROW = re.compile(r"^\| `(\w+/\w+)\.c` \| (.*) \|$", flags=re.MULTILINE)
+
+    def setUp(self):
+        self.rows = dict(self.ROW.findall(tree.read("tests/README.md")))
+        self.sources = {
+            str(path.relative_to(tree.ROOT / "src").with_suffix(""))
+            for path in tree.files(".c", under=("src",))
+        }
+
+    def test_every_source_is_covered(self):
+        self.assertGreater(len(self.sources), 100)
+        for source in sorted(self.sources - set(self.rows)):
+            floor, name = source.split("/")
+            own = [tree.ROOT / "tests" / floor / f"test_{name}.{end}" for end in ("c", "py")]
+            with self.subTest(source=source):
+                self.assertTrue(
+                    any(path.exists() for path in own),
+                    f"neither tests/{floor}/test_{name}.c or .py, nor a row in tests/README.md",
+                )
+
+    def test_rows_are_true(self):
+        self.assertEqual(set(self.rows) - self.sources, set(), "rows of sources that are not there")
+        for source, cell in self.rows.items():
+            cited = re.findall(r"`([^`]+)`", cell)
+            self.assertTrue(cited, source)
+            for name in cited:
+                with self.subTest(source=source, test=name):
+                    self.assertTrue((tree.ROOT / "tests" / name).is_file(), "no such test")
+
+
 class VersionTest(unittest.TestCase):
     """rlmd/rlmd.h against meson.build."""
 
