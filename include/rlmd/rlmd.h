@@ -71,6 +71,28 @@ enum rlmd_error_kind {
 	RLMD_ERROR_CANCELLED,        /* cancelled from outside */
 };
 
+/* Why a run stopped, or may not go on. Which kind of error is which to a run stands in the source,
+ * base/errors.def. */
+enum rlmd_stop {
+	RLMD_STOP_NONE,           /* of an error: the kind says it all */
+	RLMD_STOP_FINAL,          /* the model gave its answer */
+	RLMD_STOP_MAX_ITERATIONS, /* this and the next ones: that limit was reached */
+	RLMD_STOP_MAX_COST,
+	RLMD_STOP_MAX_TOKENS,
+	RLMD_STOP_MAX_TIME,
+	RLMD_STOP_MAX_CALLS,
+	RLMD_STOP_NO_CODE, /* three turns in a row had neither code nor an answer */
+	RLMD_STOP_INTERRUPTED,
+	RLMD_STOP_PROVIDER_ERROR,
+	RLMD_STOP_SANDBOX_ERROR,
+	RLMD_STOP_REFUSED,
+	RLMD_STOP_MAX_DEPTH, /* why no sub-run was begun, as is the next; no run stops for them */
+	RLMD_STOP_MAX_SUBRUNS,
+};
+
+/* The name in the result object: "max_cost"; NULL for RLMD_STOP_NONE. Static. */
+RLMD_API const char *rlmd_stop_name(enum rlmd_stop);
+
 /*
  * Lives on the caller's stack or inside a result, and needs no freeing. A
  * function that takes one as its last argument fills it when it fails and
@@ -79,8 +101,9 @@ enum rlmd_error_kind {
  */
 struct rlmd_error {
 	enum rlmd_error_kind kind;
-	int http_status; /* of the provider's answer; 0 where there was none */
-	char text[512];  /* UTF-8, control characters escaped, no newline at the end */
+	int http_status;     /* of the provider's answer; 0 where there was none */
+	char text[512];      /* UTF-8, control characters escaped, no newline at the end */
+	enum rlmd_stop stop; /* RLMD_ERROR_BUDGET: which limit was reached; else mostly NONE */
 };
 
 /* The name in the result object: "budget"; "none" for RLMD_ERROR_NONE. Static, as is the next. */

@@ -10,10 +10,12 @@
 static const struct {
 	const char *name;
 	int exit;
+	enum rlmd_stop stop;
 	const char *meaning;
 } kinds[] = {
-	[RLMD_ERROR_NONE] = {"none", 0, "no error"},
-#define ERROR(kind, name, exit, meaning) [RLMD_ERROR_##kind] = {name, exit, meaning},
+	[RLMD_ERROR_NONE] = {"none", 0, RLMD_STOP_NONE, "no error"},
+#define ERROR(kind, name, exit, stop, meaning)                                                     \
+	[RLMD_ERROR_##kind] = {name, exit, RLMD_STOP_##stop, meaning},
 #include "base/errors.def"
 #undef ERROR
 };
@@ -21,16 +23,22 @@ static const struct {
 /* The public enum is written out; it is this table. */
 enum row {
 	ROW_NONE,
-#define ERROR(kind, name, exit, meaning) ROW_##kind,
+#define ERROR(kind, name, exit, stop, meaning) ROW_##kind,
 #include "base/errors.def"
 #undef ERROR
 	ROWS
 };
 
-#define ERROR(kind, name, exit, meaning)                                                           \
+#define ERROR(kind, name, exit, stop, meaning)                                                     \
 	_Static_assert((int)RLMD_ERROR_##kind == (int)ROW_##kind, #kind " is not in its place");
 #include "base/errors.def"
 #undef ERROR
+
+static const enum rlmd_error_kind kinds_of_stops[] = {
+#define STOP(reason, name, error, warning, words) [RLMD_STOP_##reason] = RLMD_ERROR_##error,
+#include "base/stops.def"
+#undef STOP
+};
 
 static void error_write(struct rlmd_error *err, enum rlmd_error_kind kind, const char *text)
 {
@@ -38,6 +46,7 @@ static void error_write(struct rlmd_error *err, enum rlmd_error_kind kind, const
 		return;
 	err->kind = kind;
 	err->http_status = 0;
+	err->stop = RLMD_STOP_NONE;
 	text_escape(text_of(text), err->text, sizeof err->text);
 }
 
@@ -50,6 +59,20 @@ bool error_set(struct rlmd_error *err, enum rlmd_error_kind kind, const char *fm
 	vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
 	error_write(err, kind, text);
+	return false;
+}
+
+bool error_limit(struct rlmd_error *err, enum rlmd_stop limit, const char *fmt, ...)
+{
+	char text[sizeof err->text];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	error_write(err, RLMD_ERROR_BUDGET, text);
+	if (err)
+		err->stop = limit;
 	return false;
 }
 
@@ -105,4 +128,22 @@ const char *rlmd_error_meaning(enum rlmd_error_kind kind)
 int rlmd_error_exit_status(enum rlmd_error_kind kind)
 {
 	return kinds[known(kind)].exit;
+}
+
+enum rlmd_stop error_stop(const struct rlmd_error *err)
+{
+	return err->stop ? err->stop : kinds[known(err->kind)].stop;
+}
+
+enum rlmd_error_kind error_of_stop(enum rlmd_stop stop)
+{
+	return kinds_of_stops[stop];
+}
+
+enum rlmd_error_kind error_named(struct rlmd_text name)
+{
+	for (int kind = RLMD_ERROR_NONE + 1; kind < ROWS; kind++)
+		if (text_equal(name, kinds[kind].name))
+			return (enum rlmd_error_kind)kind;
+	return RLMD_ERROR_NONE;
 }

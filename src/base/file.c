@@ -64,7 +64,8 @@ static bool give_up(enum wait_end end, struct rlmd_error *err)
 	case WAIT_READY:
 		return true;
 	case WAIT_LATE:
-		return error_set(err, RLMD_ERROR_BUDGET, "the time was over before all was read");
+		return error_limit(err, RLMD_STOP_MAX_TIME,
+				   "the time was over before all was read");
 	case WAIT_INTERRUPTED:
 		return error_set(err, RLMD_ERROR_CANCELLED, "stopped before all was read");
 	case WAIT_FAILED:

@@ -1,43 +1,15 @@
 /*
- * base/stop.h - why a run stopped, and what is said about it.
+ * base/stop.h - what is said of why a run stopped, or may not go on.
  *
- * One row a reason: the name that results show, and the sentence that the model and the user are
- * told where an answer is forced for it; of the budget's limits that is the budget's own (LIB-24).
+ * The reasons are rlmd/rlmd.h's, their table is base/stops.def; which reason an error is to a run
+ * is a column of base/errors.def.
  */
 #pragma once
 
-#include <stdbool.h>
+#include <rlmd/rlmd.h>
 
-#include "base/error.h"
+/* The sentence for models and users; NULL where there is none. Static. */
+const char *stop_words(enum rlmd_stop);
 
-#define STOP_REASONS(X)                                                                            \
-	X(FINAL, "final", NULL)                                                                    \
-	X(MAX_ITERATIONS, "max_iterations", "Max iterations reached")                              \
-	X(MAX_COST, "max_cost", "Cost budget exhausted")                                           \
-	X(MAX_TOKENS, "max_tokens", "Token budget exhausted")                                      \
-	X(MAX_TIME, "max_time", "Time budget exhausted")                                           \
-	X(MAX_CALLS, "max_calls", "Max calls reached")                                             \
-	X(NO_CODE, "no_code", "three turns in a row had neither code nor an answer")               \
-	X(INTERRUPTED, "interrupted", "Interrupted")                                               \
-	X(PROVIDER_ERROR, "provider_error", NULL)                                                  \
-	X(SANDBOX_ERROR, "sandbox_error", NULL)                                                    \
-	X(REFUSED, "refused", NULL)
-
-enum stop_reason {
-#define X(reason, name, words) STOP_##reason,
-	STOP_REASONS(X)
-#undef X
-};
-
-const char *stop_name(enum stop_reason);
-const char *stop_words(enum stop_reason); /* static; NULL: no answer is forced for it */
-
-/* The reason with these words; STOP_FINAL where there is none. */
-enum stop_reason stop_with_words(const char *words);
-
-/* The reason of a run that ended with an error of this kind. */
-enum stop_reason stop_of_error(enum rlmd_error_kind);
-
-/* What is warned of where an answer was forced (ENG-20), and the kind of error where none was. */
-const char *stop_warning(enum stop_reason);
-enum rlmd_error_kind stop_error(enum stop_reason);
+/* What is warned of where an answer was forced for it (ENG-20); NULL: none is forced. Static. */
+const char *stop_warning(enum rlmd_stop);

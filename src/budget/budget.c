@@ -21,14 +21,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/money.h"
-
-#define COST_REASON       "Cost budget exhausted"
-#define TOKENS_REASON     "Token budget exhausted"
-#define TIME_REASON       "Time budget exhausted"
-#define ITERATIONS_REASON "Max iterations reached"
-#define DEPTH_REASON      "Max depth reached"
-#define CALLS_REASON      "Max calls reached"
-#define SUBRUNS_REASON    "Max sub-runs reached"
+#include "base/stop.h"
 
 enum { KINDS = BUDGET_TIME + 1 };
 
@@ -270,55 +263,62 @@ static bool exceeds(int64_t limit, int64_t spent, int64_t reserved)
 }
 
 /* What an account above has overdrawn is no longer there for those below to spend. */
-static const char *overdraft(const struct budget *budget)
+static enum rlmd_stop overdraft(const struct budget *budget)
 {
 	for (; budget; budget = budget->parent) {
 		if (exceeds(budget->limits.cost, budget->spent.cost, budget->reserved.cost))
-			return COST_REASON;
+			return RLMD_STOP_MAX_COST;
 		if (exceeds(budget->limits.tokens, budget->spent.tokens, budget->reserved.tokens))
-			return TOKENS_REASON;
+			return RLMD_STOP_MAX_TOKENS;
 	}
-	return NULL;
+	return RLMD_STOP_NONE;
 }
 
 /* A cost limit of zero means "only what is free": it blocks nothing that is. */
-static const char *block_reason(struct budget *budget)
+static enum rlmd_stop block_reason(struct budget *budget)
 {
 	struct budget_amount left = budget_remaining(budget);
-	const char *reason = overdraft(budget);
+	enum rlmd_stop reason = overdraft(budget);
 	const struct budget *root = root_of(budget);
 
 	check_warnings(budget);
 	if (reason)
 		return reason;
 	if (!left.cost && budget->limits.cost > 0)
-		return COST_REASON;
+		return RLMD_STOP_MAX_COST;
 	if (!left.tokens)
-		return TOKENS_REASON;
+		return RLMD_STOP_MAX_TOKENS;
 	if (!budget_remaining_ms(budget))
-		return TIME_REASON;
-	return root->calls >= root->limits.calls ? CALLS_REASON : NULL;
+		return RLMD_STOP_MAX_TIME;
+	return root->calls >= root->limits.calls ? RLMD_STOP_MAX_CALLS : RLMD_STOP_NONE;
 }
 
-const char *budget_iteration_block(struct budget *budget)
+static enum rlmd_stop blocked(enum rlmd_stop reason, struct rlmd_error *err)
 {
-	const char *reason = block_reason(budget);
-
-	if (!reason && !budget_remaining_iterations(budget))
-		reason = ITERATIONS_REASON;
+	if (reason)
+		error_limit(err, reason, "%s", stop_words(reason));
 	return reason;
 }
 
-const char *budget_subcall_block(struct budget *budget, int depth)
+enum rlmd_stop budget_iteration_block(struct budget *budget, struct rlmd_error *err)
 {
-	const char *reason = block_reason(budget);
+	enum rlmd_stop reason = block_reason(budget);
+
+	if (!reason && !budget_remaining_iterations(budget))
+		reason = RLMD_STOP_MAX_ITERATIONS;
+	return blocked(reason, err);
+}
+
+enum rlmd_stop budget_subcall_block(struct budget *budget, int depth, struct rlmd_error *err)
+{
+	enum rlmd_stop reason = block_reason(budget);
 	const struct budget *root = root_of(budget);
 
 	if (!reason && depth >= budget->limits.max_depth - 1)
-		reason = DEPTH_REASON;
+		reason = RLMD_STOP_MAX_DEPTH;
 	if (!reason && root->subruns >= root->limits.subruns)
-		reason = SUBRUNS_REASON;
-	return reason;
+		reason = RLMD_STOP_MAX_SUBRUNS;
+	return blocked(reason, err);
 }
 
 const char *budget_scarce(const struct budget *budget, int percent)
@@ -343,7 +343,7 @@ bool budget_admit_call(struct budget *budget, struct rlmd_error *err)
 	struct budget *root = root_of(budget);
 
 	if (root->calls >= root->limits.calls)
-		return error_set(err, RLMD_ERROR_BUDGET, CALLS_REASON);
+		return !blocked(RLMD_STOP_MAX_CALLS, err);
 	root->calls++;
 	return true;
 }
@@ -352,15 +352,15 @@ bool charge_take(struct charge *charge, struct budget *budget, struct budget_amo
 		 struct rlmd_error *err)
 {
 	struct budget_amount left = budget_remaining(budget);
-	const char *reason = overdraft(budget);
+	enum rlmd_stop reason = overdraft(budget);
 
 	assert(!charge->budget && amount.cost >= 0 && amount.tokens >= 0);
 	if (!reason && amount.cost > left.cost)
-		reason = COST_REASON;
+		reason = RLMD_STOP_MAX_COST;
 	if (!reason && amount.tokens > left.tokens)
-		reason = TOKENS_REASON;
-	if (reason)
-		return error_set(err, RLMD_ERROR_BUDGET, "%s", reason);
+		reason = RLMD_STOP_MAX_TOKENS;
+	if (blocked(reason, err))
+		return false;
 	hold(charge, budget, amount);
 	return true;
 }

@@ -78,19 +78,18 @@ struct budget *budget_new_child(struct budget *pool, int depth, int64_t among, b
 void budget_free(struct budget *);
 
 /*
- * Why not, in the words of LIB-24 ("Cost budget exhausted", "Token budget exhausted", "Time
- * budget exhausted", "Max iterations reached", "Max depth reached") and "Max calls reached", "Max
- * sub-runs reached"; NULL: it may. Checks the warnings too. `depth` is that of the run that asks.
+ * Why not; RLMD_STOP_NONE: it may. The error is RLMD_ERROR_BUDGET then and has the words of LIB-24
+ * (those of base/stops.def). Checks the warnings too. `depth` is that of the run that asks.
  */
-const char *budget_iteration_block(struct budget *);
-const char *budget_subcall_block(struct budget *, int depth);
+enum rlmd_stop budget_iteration_block(struct budget *, struct rlmd_error *);
+enum rlmd_stop budget_subcall_block(struct budget *, int depth, struct rlmd_error *);
 
 /* Which limited kind has less than `percent` of its limit left, as "cost", "tokens" or "time"
  * (ENG-14); NULL: none. */
 const char *budget_scarce(const struct budget *, int percent);
 
-/* Counts a call against the tree's limit on calls, for good; RLMD_ERROR_BUDGET: there was none
- * left. */
+/* Counts a call against the tree's limit on calls, for good; RLMD_ERROR_BUDGET
+ * (RLMD_STOP_MAX_CALLS): there was none left. */
 bool budget_admit_call(struct budget *, struct rlmd_error *);
 
 /* A model call's reservation: embed it; zero is empty; every destructor drops it. */
@@ -99,7 +98,7 @@ struct charge {
 	struct budget_amount amount;
 };
 
-/* Reserves; fails with RLMD_ERROR_BUDGET and the block reason, and then holds nothing. */
+/* Reserves; fails with RLMD_ERROR_BUDGET and why, as above, and then holds nothing. */
 bool charge_take(struct charge *, struct budget *, struct budget_amount, struct rlmd_error *);
 
 /* Replaces the reservation by what was billed. More than was reserved is still spent, and counted

@@ -167,43 +167,6 @@ static void stop(struct exec *exec)
 
 /* --- the result ------------------------------------------------------------------- */
 
-static const char *stop_reason(const struct exec *exec, enum rlmd_error_kind kind)
-{
-	if (exec->session.signal)
-		return "interrupted";
-	switch (kind) {
-	case RLMD_ERROR_SANDBOX:
-	case RLMD_ERROR_WORKER:
-		return "sandbox_error";
-	case RLMD_ERROR_NOT_FOUND:
-	case RLMD_ERROR_AUTH:
-	case RLMD_ERROR_BILLING:
-	case RLMD_ERROR_THROTTLED:
-	case RLMD_ERROR_OVERLOADED:
-	case RLMD_ERROR_NETWORK:
-	case RLMD_ERROR_TIMEOUT:
-	case RLMD_ERROR_BAD_REPLY:
-	case RLMD_ERROR_BAD_REQUEST:
-	case RLMD_ERROR_CONTEXT_OVERFLOW:
-		return "provider_error";
-	case RLMD_ERROR_REFUSED:
-		return "refused";
-	case RLMD_ERROR_NO_ANSWER:
-		return "no_code";
-	case RLMD_ERROR_BUDGET:
-		/* Before the engine, which says all else: of --max-cost 0, or in reading. */
-		return clock_ms() < exec->session.time.deadline ? "max_cost" : "max_time";
-	case RLMD_ERROR_NONE:
-	case RLMD_ERROR_INTERNAL:
-	case RLMD_ERROR_USAGE:
-	case RLMD_ERROR_INPUT:
-	case RLMD_ERROR_REPLAY:
-	case RLMD_ERROR_CANCELLED:
-		break;
-	}
-	return NULL;
-}
-
 static json_t *no_usage(void)
 {
 	static const char *const counts[] = {
@@ -222,7 +185,7 @@ static json_t *no_usage(void)
 static json_t *failed_result(const struct exec *exec, const struct rlmd_error *err)
 {
 	return json_pack("{s:b, s:s, s:s?, s:n, s:n, s:o, s:o, s:{s:s, s:o}}", "success", 0,
-			 "output", "", "stopReason", stop_reason(exec, err->kind), "trace",
+			 "output", "", "stopReason", rlmd_stop_name(error_stop(err)), "trace",
 			 "sandbox", "usage", no_usage(), "warnings", json_copy(exec->session.notes),
 			 "error", "kind", rlmd_error_name(err->kind), "message",
 			 json_from_text(text_of(err->text)));

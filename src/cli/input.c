@@ -43,10 +43,11 @@ static bool explain(const char *what, struct input_time time, struct rlmd_error 
 
 	clock_format(time.allowed, allowed);
 	if (err->kind == RLMD_ERROR_BUDGET)
-		error_set(err, RLMD_ERROR_BUDGET,
-			  "%s on standard input did not end within %s: give </dev/null where there "
-			  "is none, name a file instead, or allow more with --max-time",
-			  what, allowed);
+		error_limit(
+			err, RLMD_STOP_MAX_TIME,
+			"%s on standard input did not end within %s: give </dev/null where there "
+			"is none, name a file instead, or allow more with --max-time",
+			what, allowed);
 	return false;
 }
 

@@ -5,21 +5,11 @@
 
 enum { STATUS_SOME_FAILED = 3 };
 
-static enum rlmd_error_kind kind_named(struct rlmd_text name)
-{
-#define ERROR(kind, word, exit, meaning)                                                           \
-	if (text_equal(name, word))                                                                \
-		return RLMD_ERROR_##kind;
-#include "base/errors.def"
-#undef ERROR
-	return RLMD_ERROR_NONE;
-}
-
 /* What failed with somebody else is no cause. */
 static void count_failure(struct plan_tally *tally, const json_t *operation)
 {
 	struct rlmd_text kind = json_get_text(json_object_get(operation, "error"), "kind");
-	enum rlmd_error_kind known = kind_named(kind);
+	enum rlmd_error_kind known = error_named(kind);
 	int status = known ? rlmd_error_exit_status(known) : STATUS_SOME_FAILED;
 
 	tally->failed++;

@@ -178,10 +178,10 @@ static bool check_free(const struct session *session, const char *model, struct 
 	if (session->settings.limits.cost || session->config.dry_run ||
 	    !llm_price(session->llm, model, 1, 1, &cost) || !cost)
 		return true;
-	return error_set(err, RLMD_ERROR_BUDGET,
-			 "model '%.100s' has a price, and --max-cost 0 allows only what is free: "
-			 "choose a local model, or allow an amount",
-			 model);
+	return error_limit(err, RLMD_STOP_MAX_COST,
+			   "model '%.100s' has a price, and --max-cost 0 allows only what is free: "
+			   "choose a local model, or allow an amount",
+			   model);
 }
 
 static bool check_prices(struct session *session, struct rlmd_error *err)
@@ -229,8 +229,8 @@ bool session_spend_time(struct session *session, struct rlmd_error *err)
 	clock_format(session->time.allowed, allowed);
 	session->settings.limits.time_ms = left;
 	return left > 0 ||
-	       error_set(err, RLMD_ERROR_BUDGET,
-			 "reading the input took all of the %s that --max-time allows", allowed);
+	       error_limit(err, RLMD_STOP_MAX_TIME,
+			   "reading the input took all of the %s that --max-time allows", allowed);
 }
 
 bool session_open_sandbox(struct session *session, bool any, struct rlmd_error *err)

@@ -18,8 +18,7 @@ void admission_init(struct admission *admission, struct caller *caller, size_t t
 	const char *kind;
 
 	*admission = (struct admission){.caller = caller, .wanting = tasks};
-	admission->blocked = budget_subcall_block(caller->budget, caller->depth);
-	if (admission->blocked)
+	if (budget_subcall_block(caller->budget, caller->depth, &admission->blocked))
 		return;
 	if (!caller->run) {
 		admission->pool = caller->budget;
@@ -72,20 +71,24 @@ static const char *too_small(const struct admission *admission)
 	return NULL;
 }
 
-enum way admission_way(const struct admission *admission, const char **ret_reason)
+enum way admission_way(const struct admission *admission,
+		       char ret_reason[static ADMISSION_REASON_SIZE])
 {
-	const char *reason = admission->blocked;
+	struct rlmd_error blocked = admission->blocked;
+	const char *reason = NULL;
 
 	assert(admission->wanting);
 	if (admission->scarce[0]) {
-		*ret_reason = admission->scarce;
+		snprintf(ret_reason, ADMISSION_REASON_SIZE, "%s", admission->scarce);
 		return WAY_DOWNGRADED;
 	}
-	if (!reason)
-		reason = budget_subcall_block(admission->pool, admission->caller->depth);
-	if (!reason)
+	if (blocked.kind ||
+	    budget_subcall_block(admission->pool, admission->caller->depth, &blocked))
+		reason = blocked.text;
+	else
 		reason = too_small(admission);
-	*ret_reason = reason;
+	snprintf(ret_reason, ADMISSION_REASON_SIZE, "%.*s", ADMISSION_REASON_SIZE - 1,
+		 reason ? reason : "");
 	return reason ? WAY_DIRECT : WAY_SUBRUN;
 }
 

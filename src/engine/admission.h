@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "engine/run.h"
 
 struct caller;
@@ -23,6 +24,8 @@ enum way {
 	WAY_DIRECT,     /* the same, because there may be no sub-run */
 };
 
+enum { ADMISSION_REASON_SIZE = 256 };
+
 /* Zero: there is no task. */
 struct admission {
 	struct caller *caller; /* lent */
@@ -30,16 +33,16 @@ struct admission {
 	struct budget *aside;  /* owned: the same, where it was set aside for the call; or NULL */
 	size_t wanting;        /* tasks that have neither sub-run nor answer yet */
 	size_t calls;          /* of models, which are paid out of the same and have not ended */
-	const char *blocked;   /* static: why there is no pool */
-	char scarce[48];       /* likewise, where little is left */
+	struct rlmd_error blocked; /* why there is no pool; RLMD_ERROR_NONE: no limit is */
+	char scarce[48];           /* likewise, where little is left */
 };
 
 /* `tasks` want a sub-run, beside `calls` of models. */
 void admission_init(struct admission *, struct caller *, size_t tasks, size_t calls);
 void admission_done(struct admission *); /* the sub-runs must be gone; idempotent */
 
-/* The way of the next task, and the reason for it where it is no sub-run (lent). */
-enum way admission_way(const struct admission *, const char **ret_reason);
+/* The way of the next task, and the reason for it where it is no sub-run, else "". */
+enum way admission_way(const struct admission *, char ret_reason[static ADMISSION_REASON_SIZE]);
 
 /* Sets the pool and the share of the task that takes its way now. */
 void admission_share(struct admission *, struct run_options *ret);

@@ -192,12 +192,12 @@ static void tell_shortage(const struct ask *ask, struct rlmd_error *err)
 	money_format(left.cost, has);
 	money_format(needed.cost, needs);
 	if (needed.cost > left.cost)
-		error_set(err, RLMD_ERROR_BUDGET, "the request may cost %s, and %s is left", needs,
-			  has);
+		error_limit(err, RLMD_STOP_MAX_COST, "the request may cost %s, and %s is left",
+			    needs, has);
 	else if (needed.tokens > left.tokens)
-		error_set(err, RLMD_ERROR_BUDGET,
-			  "the request may take %" PRId64 " tokens, and %" PRId64 " are left",
-			  needed.tokens, left.tokens);
+		error_limit(err, RLMD_STOP_MAX_TOKENS,
+			    "the request may take %" PRId64 " tokens, and %" PRId64 " are left",
+			    needed.tokens, left.tokens);
 }
 
 /* Gives up what is kept for the last call, for it; before others only what that needs no more. */

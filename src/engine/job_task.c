@@ -12,11 +12,11 @@
 static json_t *result_object(struct rlmd_job *job, const struct run_result *run,
 			     const struct rlmd_error *err)
 {
-	json_t *object = json_pack("{s:s, s:b, s:o, s:O, s:o, s:s}", "event", "result", "success",
+	json_t *object = json_pack("{s:s, s:b, s:o, s:O, s:o, s:s?}", "event", "result", "success",
 				   err->kind == RLMD_ERROR_NONE, "output",
 				   json_from_text(run->answer), "trace", trace_tree(job->trace),
 				   "usage", result_usage(run_budget(job->root)), "stopReason",
-				   stop_name(run->stop));
+				   rlmd_stop_name(run->stop));
 
 	job_result_add(job, run_warnings(job->root), object);
 	if (err->kind)
@@ -31,10 +31,10 @@ static void on_root(void *owner, const struct run_result *run)
 	json_t *object;
 
 	job->result.forced = run->forced;
-	if (run->forced && job->config.strict && run->stop != STOP_INTERRUPTED)
-		error_set(&err, RLMD_ERROR_BUDGET,
-			  "the answer was forced (%s), and --strict takes that for a failure",
-			  stop_name(run->stop));
+	if (run->forced && job->config.strict && run->stop != RLMD_STOP_INTERRUPTED)
+		error_limit(&err, run->stop,
+			    "the answer was forced (%s), and --strict takes that for a failure",
+			    rlmd_stop_name(run->stop));
 	object = result_object(job, run, &err);
 	run_free(take_pointer(&job->root));
 	job_end(job, &err, object);

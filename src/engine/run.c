@@ -38,8 +38,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/stop.h"
 #include "engine/run_private.h"
 #include "trace/record.h"
 
@@ -64,7 +66,7 @@ static enum verdict await(struct run *run, enum run_state next)
 	return WAIT;
 }
 
-static void give_answer(struct run *run, struct rlmd_text text, const char *source)
+static void give_answer(struct run *run, struct rlmd_text text, enum answer_source source)
 {
 	auto_evbuffer struct evbuffer *clean = evbuffer_new();
 
@@ -75,11 +77,12 @@ static void give_answer(struct run *run, struct rlmd_text text, const char *sour
 }
 
 /* It counts, also where code of the same response failed; but that is said. */
-static enum verdict final(struct run *run, struct rlmd_text text, const char *source)
+static enum verdict final(struct run *run, struct rlmd_text text, enum answer_source source)
 {
 	if (run->block_failed)
 		run_warn(run, "The answer stood beside a code block that failed");
 	give_answer(run, text, source);
+	run->stop = RLMD_STOP_FINAL;
 	return then(run, RUN_FINISH);
 }
 
@@ -87,40 +90,31 @@ static enum verdict final(struct run *run, struct rlmd_text text, const char *so
 static enum verdict stand(struct run *run)
 {
 	run_warn(run, "The answer stood beside code that had not run, and was not confirmed");
-	run->stop = STOP_FINAL;
-	return final(run, text_from(run->guess, run->guess_size), "final_direct");
+	return final(run, text_from(run->guess, run->guess_size), ANSWER_FINAL_DIRECT);
 }
 
 static enum verdict fail(struct run *run, const struct rlmd_error *err)
 {
-	enum stop_reason stop = stop_of_error(err->kind);
-
 	if (run->guess)
 		return stand(run);
 	run->error = *err;
-	run->source = "error";
-	if (stop != STOP_PROVIDER_ERROR || run->stop == STOP_FINAL)
-		run->stop = stop;
+	run->source = ANSWER_MISSING;
+	run->stop = error_stop(err);
 	return then(run, RUN_FINISH);
 }
 
-/* An answer is asked for, and the run ends whatever comes. */
-static enum verdict stop(struct run *run, enum stop_reason reason)
+static void force(struct run *run, enum rlmd_stop reason, const char *words)
 {
 	run->stop = reason;
-	run->reason = stop_words(reason);
-	return then(run, RUN_LIST);
+	free(run->reason);
+	run->reason = xstrdup(words);
 }
 
-static enum verdict exhausted(struct run *run, const char *words)
+/* An answer is asked for, and the run ends whatever comes. */
+static enum verdict stop(struct run *run, enum rlmd_stop reason, const char *words)
 {
-	enum stop_reason reason = stop_with_words(words);
-	struct rlmd_error err;
-
-	if (reason != STOP_FINAL)
-		return stop(run, reason);
-	error_set(&err, RLMD_ERROR_BUDGET, "%s", words);
-	return fail(run, &err);
+	force(run, reason, words);
+	return then(run, RUN_LIST);
 }
 
 static void close_iteration(struct run *run)
@@ -177,12 +171,11 @@ static enum verdict run_shown(struct run *run)
 
 static enum verdict run_ask(struct run *run)
 {
-	const char *blocked;
+	struct rlmd_error blocked;
 
 	close_iteration(run);
-	blocked = run_blocked(run);
-	if (blocked)
-		return exhausted(run, blocked);
+	if (run_blocked(run, &blocked))
+		return stop(run, blocked.stop, blocked.text);
 	budget_count_iteration(run->budget);
 	run->turn++;
 	run_say_turn(run);
@@ -192,8 +185,8 @@ static enum verdict run_ask(struct run *run)
 
 static enum verdict read_error(struct run *run, const struct rlmd_error *err)
 {
-	if (err->kind == RLMD_ERROR_BUDGET)
-		return exhausted(run, err->text);
+	if (err->stop) /* a limit was reached */
+		return stop(run, err->stop, err->text);
 	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_say_less(run))
 		return fail(run, err);
 	run_ask_model(run, LLM_TURN, ASK_TOKENS_TURN);
@@ -259,8 +252,7 @@ static enum verdict run_feed(struct run *run)
 	run->next_block++;
 	if (!block->final)
 		return then(run, RUN_EXEC);
-	return final(run, block->answer,
-		     strcmp(block->final, "final_var") ? "final_direct" : "final_var");
+	return final(run, block->answer, block->final);
 }
 
 /* Neither an answer nor, perhaps, code: says what to do, and gives up on repetition. */
@@ -275,7 +267,7 @@ static enum verdict judge_further(struct run *run)
 	}
 	if (++run->idle_turns < IDLE_TURNS_MAX)
 		return then(run, RUN_ASK);
-	return stop(run, STOP_NO_CODE);
+	return stop(run, RLMD_STOP_NO_CODE, stop_words(RLMD_STOP_NO_CODE));
 }
 
 static enum verdict look_up(struct run *run, int64_t timeout_ms)
@@ -302,7 +294,7 @@ static enum verdict take_direct(struct run *run)
 	struct rlmd_text value = run->response.value;
 
 	if (!run->response.block_count || run->guess)
-		return final(run, value, "final_direct");
+		return final(run, value, ANSWER_FINAL_DIRECT);
 	run->guess = text_copy(value);
 	run->guess_size = value.size;
 	run_note(run, "confirm", text_of(""));
@@ -329,7 +321,8 @@ static enum verdict fail_forced(struct run *run, const struct rlmd_error *cause)
 	struct rlmd_error err = *cause;
 
 	error_context(&err, "%s, and no answer could be forced", run->reason);
-	err.kind = stop_error(run->stop);
+	err.kind = error_of_stop(run->stop);
+	err.stop = run->stop;
 	return fail(run, &err);
 }
 
@@ -339,9 +332,9 @@ static enum verdict settle(struct run *run, struct rlmd_text text)
 	if (!text.size)
 		return fail_forced(run, &(struct rlmd_error){.text = "it was empty"});
 	run_warn(run, stop_warning(run->stop));
-	if (run->stop != STOP_INTERRUPTED)
+	if (run->stop != RLMD_STOP_INTERRUPTED)
 		run_warn(run, run->reason);
-	give_answer(run, text, "forced");
+	give_answer(run, text, ANSWER_FORCED);
 	return then(run, RUN_FINISH);
 }
 
@@ -357,7 +350,7 @@ static enum verdict run_lookup(struct run *run)
 	}
 	run->worker_idle = true;
 	if (event->found)
-		return final(run, event->value, "final_var");
+		return final(run, event->value, ANSWER_FINAL_VAR);
 	run_note_unknown(run, event->variables);
 	return then(run, RUN_ASK);
 }
@@ -440,7 +433,7 @@ static enum verdict run_close(struct run *run)
 static enum verdict run_finish(struct run *run)
 {
 	close_iteration(run);
-	budget_iteration_block(run->budget); /* warns of what the last step took */
+	budget_iteration_block(run->budget, NULL); /* warns of what the last step took */
 	return DONE;
 }
 
@@ -481,10 +474,9 @@ bool run_is_forcing(const struct run *run)
 	return run->reason || run->state == RUN_FINISH;
 }
 
-void run_give_up(struct run *run, enum stop_reason reason, int64_t deadline)
+void run_give_up(struct run *run, enum rlmd_stop reason, int64_t deadline)
 {
-	run->stop = reason;
-	run->reason = stop_words(reason);
+	force(run, reason, stop_words(reason));
 	run->deadline = deadline;
 	ask_cancel(take_pointer(&run->ask));
 	subcalls_free(&run->subcalls);

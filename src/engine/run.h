@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/stop.h"
 #include "base/text.h"
 #include "source/context.h"
 
@@ -34,7 +33,7 @@ struct run_options {
 
 /* Lent to the callback. */
 struct run_result {
-	enum stop_reason stop;
+	enum rlmd_stop stop;
 	struct rlmd_error error; /* RLMD_ERROR_NONE: there is an answer */
 	struct rlmd_text answer; /* UTF-8; also beside an error, where there is one */
 	bool forced, cut;        /* it was asked for before the run was done; it is not all of it */

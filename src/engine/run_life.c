@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/stop.h"
 #include "engine/run_private.h"
 #include "engine/wanted.h"
 #include "prompt/brief.h"
@@ -162,7 +163,7 @@ static void set_last_alarm(struct run *run, int64_t deadline)
 	evtimer_add(run->alarm, &until);
 }
 
-static void give_up(struct run *run, enum stop_reason stop, int64_t deadline)
+static void give_up(struct run *run, enum rlmd_stop stop, int64_t deadline)
 {
 	set_last_alarm(run, deadline);
 	if (run_is_forcing(run)) {
@@ -189,13 +190,13 @@ static void on_alarm(evutil_socket_t fd, short what, void *owner)
 		run_force_failed(run);
 		run_drive(run);
 	} else {
-		give_up(run, STOP_MAX_TIME, budget_deadline(run->budget));
+		give_up(run, RLMD_STOP_MAX_TIME, budget_deadline(run->budget));
 	}
 }
 
 void run_interrupt(struct run *run, int64_t deadline)
 {
-	give_up(run, STOP_INTERRUPTED, deadline);
+	give_up(run, RLMD_STOP_INTERRUPTED, deadline);
 }
 
 /* The time is over for turns before it is over for the run. */
@@ -213,11 +214,14 @@ void run_measure(struct run *run, const struct llm_response *reply)
 	set_alarm(run);
 }
 
-const char *run_blocked(struct run *run)
+enum rlmd_stop run_blocked(struct run *run, struct rlmd_error *err)
 {
-	if (pace_too_late(&run->pace, budget_remaining_ms(run->budget)))
-		return stop_words(STOP_MAX_TIME);
-	return budget_iteration_block(run->budget);
+	enum rlmd_stop late = RLMD_STOP_MAX_TIME;
+
+	if (!pace_too_late(&run->pace, budget_remaining_ms(run->budget)))
+		return budget_iteration_block(run->budget, err);
+	error_limit(err, late, "%s", stop_words(late));
+	return late;
 }
 
 static struct caller caller_of(struct run *run, struct caller *parent)
@@ -250,7 +254,6 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 		.model = xstrdup(options->model),
 		.observations = evbuffer_new(),
 		.last_observations = evbuffer_new(),
-		.source = "error",
 		.done = done,
 		.owner = owner,
 	};
@@ -287,8 +290,8 @@ void run_deliver(struct run *run)
 		.stop = run->stop,
 		.error = run->error,
 		.answer = text_from(run->answer, run->answer_size),
-		.forced = !strcmp(run->source, "forced"),
-		.cut = !strcmp(run->source, "forced") && run->cut,
+		.forced = run->source == ANSWER_FORCED,
+		.cut = run->source == ANSWER_FORCED && run->cut,
 	};
 	struct record_ending ending = {result.answer, run->source, run->stop, &run->error};
 
@@ -308,7 +311,7 @@ void run_halt(struct run *run)
 
 void run_stop(struct run *run, const struct rlmd_error *err)
 {
-	run->stop = STOP_INTERRUPTED;
+	run->stop = RLMD_STOP_INTERRUPTED;
 	run->error = *err;
 	run_halt(run);
 	run_deliver(run);
@@ -336,6 +339,7 @@ void run_free(struct run *run)
 	free(run->model);
 	free(run->guess);
 	free(run->answer);
+	free(run->reason);
 	free(run);
 }
 

@@ -97,15 +97,15 @@ struct run {
 	const struct llm_response *reply;     /* likewise */
 	const struct rlmd_error *reply_error; /* likewise; NULL: the call succeeded */
 
-	enum stop_reason stop;
-	const char *reason; /* why an answer is forced; static */
-	int64_t deadline;   /* of what is asked now, on clock_ms() */
+	enum rlmd_stop stop;
+	char *reason;     /* owned: why an answer is forced; NULL: none is */
+	int64_t deadline; /* of what is asked now, on clock_ms() */
 	struct rlmd_error error;
 	char *guess; /* owned: an answer that the model is asked to confirm; NULL: none */
 	size_t guess_size;
 	char *answer; /* owned; NULL: none */
 	size_t answer_size;
-	const char *source; /* static: answerSource */
+	enum answer_source source;
 
 	run_done_fn *done;
 	void *owner;
@@ -118,7 +118,7 @@ bool run_awaits_seat(const struct run *);
 bool run_is_forcing(const struct run *);
 
 /* Gives up what is under way and goes for a forced answer; then drive. */
-void run_give_up(struct run *, enum stop_reason, int64_t deadline);
+void run_give_up(struct run *, enum rlmd_stop, int64_t deadline);
 void run_force_failed(struct run *); /* the forced answer did not come in time; then drive */
 
 /* run_words.c: what is said is added to the conversation */
@@ -175,6 +175,6 @@ void run_warn_wanted(struct run *, struct rlmd_text traceback); /* of a module, 
 /* A turn was answered: the time for others is over sooner where that takes long. */
 void run_measure(struct run *, const struct llm_response *);
 
-/* Why there is no further turn: it would take what is kept for the answer, or the budget is spent;
- * static. NULL: there may be one. */
-const char *run_blocked(struct run *);
+/* Why there is no further turn: it would take what is kept for the answer, or the budget is spent.
+ * RLMD_STOP_NONE: there may be one. */
+enum rlmd_stop run_blocked(struct run *, struct rlmd_error *);

@@ -313,7 +313,7 @@ bool run_say_forced_for_words(struct run *run, struct rlmd_text reply)
 /* Where the time is what is scarce, no more than comes within it: rather an answer that is cut. */
 static int64_t forced_output(const struct run *run, int64_t usual)
 {
-	bool hurried = run->stop == STOP_MAX_TIME || run->stop == STOP_INTERRUPTED;
+	bool hurried = run->stop == RLMD_STOP_MAX_TIME || run->stop == RLMD_STOP_INTERRUPTED;
 	int64_t in_time = pace_output(&run->pace, run->deadline - clock_ms());
 
 	return hurried && in_time < usual ? in_time : usual;

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/stop.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
 #include "engine/errand.h"
@@ -217,7 +218,7 @@ static void slot_ask(struct slot *slot, enum llm_kind kind, struct rlmd_text sys
 	struct ask_options options = {
 		.caller = caller,
 		.number = number_of(slot),
-		.reason = slot->reason,
+		.reason = slot->way == WAY_SUBRUN ? NULL : slot->reason,
 		.sent = on_sent,
 		.request = {.model = model_of(slot),
 			    .messages = slot->messages,
@@ -331,7 +332,7 @@ static void on_seat(void *owner)
 {
 	struct slot *slot = owner;
 
-	slot->way = admission_way(&slot->errand->admission, &slot->reason);
+	slot->way = admission_way(&slot->errand->admission, slot->reason);
 	if (slot->way == WAY_SUBRUN) {
 		start_child(slot);
 		return;
@@ -363,7 +364,7 @@ static void start_task(struct slot *slot)
 		return;
 	}
 	if (slot->wanting)
-		slot->way = admission_way(&slot->errand->admission, &slot->reason);
+		slot->way = admission_way(&slot->errand->admission, slot->reason);
 	if (slot->way != WAY_SUBRUN) {
 		fall_back(slot);
 		return;

@@ -45,9 +45,9 @@ struct slot {
 	struct llm_message *messages;    /* owned: lent to the ask */
 	char *user;                      /* owned: the user's last, where we had to write it */
 	enum way way;
-	const char *reason; /* lent: why that is no sub-run */
-	bool wanting;       /* it is a task that counts in the errand's admission */
-	bool numbered;      /* it has `number` among the calls of its caller */
+	char reason[ADMISSION_REASON_SIZE]; /* why that is no sub-run */
+	bool wanting;                       /* it is a task that counts in the errand's admission */
+	bool numbered;                      /* it has `number` among the calls of its caller */
 	int number;
 	char *degraded;    /* owned; NULL, or why the answer is less than what was asked for */
 	struct ask *ask;   /* owned while it is under way */

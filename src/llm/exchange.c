@@ -201,19 +201,13 @@ static bool read_error(const json_t *value, struct rlmd_error *ret, struct rlmd_
 {
 	struct rlmd_text kind = json_get_text(value, "kind");
 	auto_free char *message = text_copy(json_get_text(value, "message"));
-	static const enum rlmd_error_kind kinds[] = {
-#define ERROR(kind, name, exit, meaning) RLMD_ERROR_##kind,
-#include "base/errors.def"
-#undef ERROR
-	};
+	enum rlmd_error_kind known = error_named(kind);
 
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-		if (text_equal(kind, rlmd_error_name(kinds[i]))) {
-			error_set(ret, kinds[i], "%s",
-				  *message ? message : rlmd_error_meaning(kinds[i]));
-			ret->http_status = (int)json_get_integer(value, "http_status", 0);
-			return true;
-		}
+	if (known) {
+		error_set(ret, known, "%s", *message ? message : rlmd_error_meaning(known));
+		ret->http_status = (int)json_get_integer(value, "http_status", 0);
+		return true;
+	}
 	return error_set(err, RLMD_ERROR_INPUT, "\"error\".\"kind\" is missing or unknown");
 }
 

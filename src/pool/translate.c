@@ -230,10 +230,24 @@ void call_done(struct call *call)
 	free(call->models);
 }
 
+/* Of all sources those that a block can be; the others are not for it to say. */
+static bool final_read(const char *name, enum answer_source *ret)
+{
+	static const enum answer_source finals[] = {ANSWER_FINAL_DIRECT, ANSWER_FINAL_VAR};
+
+	for (size_t i = 0; i < sizeof finals / sizeof *finals; i++)
+		if (!strcmp(name, answer_source_name(finals[i]))) {
+			*ret = finals[i];
+			return true;
+		}
+	return false;
+}
+
 bool block_read(const struct packet *packet, int64_t number, struct worker_block *ret,
 		struct rlmd_error *err)
 {
 	const char *final = json_string_value(member(packet, "final"));
+	enum answer_source source = ANSWER_MISSING;
 	int64_t told = json_get_integer(packet->message, "block", -1);
 
 	if (told != number)
@@ -242,9 +256,9 @@ bool block_read(const struct packet *packet, int64_t number, struct worker_block
 	if (!final != json_is_null(member(packet, "answer")))
 		return error_set(err, RLMD_ERROR_WORKER,
 				 "'done' with only one of 'final' and 'answer'");
-	if (final && strcmp(final, "final_direct") != 0 && strcmp(final, "final_var") != 0)
+	if (final && !final_read(final, &source))
 		return error_set(err, RLMD_ERROR_WORKER, "'done' with an unknown 'final'");
-	ret->final = final;
+	ret->final = source;
 	ret->failed = !json_is_null(member(packet, "error"));
 	return read_text(packet, member(packet, "stdout"), &ret->stdout_text, err) &&
 	       read_text(packet, member(packet, "stderr"), &ret->stderr_text, err) &&

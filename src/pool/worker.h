@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/answer.h"
 #include "base/error.h"
 #include "base/memfile.h"
 #include "base/text.h"
@@ -57,11 +58,11 @@ struct worker_call {
 struct worker_block {
 	struct rlmd_text stdout_text, stderr_text;
 	bool failed;
-	struct rlmd_text error;  /* the traceback, where `failed` */
-	const char *final;       /* NULL, "final_direct" or "final_var" */
-	struct rlmd_text answer; /* where `final` */
-	bool interrupted;        /* it ran out of its time and was interrupted */
-	int64_t duration_ms;     /* without the time it waited for its calls */
+	struct rlmd_text error;   /* the traceback, where `failed` */
+	enum answer_source final; /* ANSWER_MISSING: it gave none */
+	struct rlmd_text answer;  /* where it did */
+	bool interrupted;         /* it ran out of its time and was interrupted */
+	int64_t duration_ms;      /* without the time it waited for its calls */
 };
 
 enum worker_event_kind {

@@ -160,8 +160,8 @@ void record_end(struct trace *trace, const char *run, bool root, const struct re
 	json_t *answer = root ? json_from_text(ending->answer)
 			      : kept(trace, ending->answer, TEXT_MAX);
 
-	trace_run(trace, "end", run, "{s:o, s:s, s:s, s:o, s:o*}", "finalAnswer", answer,
-		  "answerSource", ending->source, "stopReason", stop_name(ending->stop), "usage",
-		  result_usage(budget), "error",
+	trace_run(trace, "end", run, "{s:o, s:s, s:s?, s:o, s:o*}", "finalAnswer", answer,
+		  "answerSource", answer_source_name(ending->source), "stopReason",
+		  rlmd_stop_name(ending->stop), "usage", result_usage(budget), "error",
 		  ending->error->kind ? result_error(ending->error, NULL) : NULL);
 }

@@ -8,7 +8,7 @@
 
 #include <rlmd/plan.h>
 
-#include "base/stop.h"
+#include "base/answer.h"
 #include "base/text.h"
 #include "budget/budget.h"
 #include "llm/llm.h"
@@ -51,11 +51,11 @@ void record_compaction(struct trace *, const char *run, int index, int64_t turns
 		       int64_t after);
 void record_warning(struct trace *, const char *run, const char *text);
 
-/* How a run ended; `source` is where its answer came from. All is lent. */
+/* How a run ended. All is lent. */
 struct record_ending {
 	struct rlmd_text answer;
-	const char *source;
-	enum stop_reason stop;
+	enum answer_source source;
+	enum rlmd_stop stop;
 	const struct rlmd_error *error; /* of kind RLMD_ERROR_NONE: there is an answer */
 };
 

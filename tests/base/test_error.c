@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void test_set(void **state)
@@ -113,38 +115,76 @@ static void test_table(void **state)
 	}
 }
 
-/* Callers may be newer than the library, or wrong. */
-static void test_strange_kinds(void **state)
+/* One mapping only: what a run or a command that ends with this kind stopped for. */
+static void test_stops(void **state)
 {
-	enum rlmd_error_kind strange = (enum rlmd_error_kind)1000;
+	static const enum rlmd_stop stops[] = {
+		[RLMD_ERROR_NONE] = RLMD_STOP_NONE,
+		[RLMD_ERROR_INTERNAL] = RLMD_STOP_NONE,
+		[RLMD_ERROR_USAGE] = RLMD_STOP_NONE,
+		[RLMD_ERROR_NOT_FOUND] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_AUTH] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_BILLING] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_THROTTLED] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_OVERLOADED] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_NETWORK] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_TIMEOUT] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_BAD_REPLY] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_BAD_REQUEST] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_BUDGET] = RLMD_STOP_MAX_COST,
+		[RLMD_ERROR_NO_ANSWER] = RLMD_STOP_NO_CODE,
+		[RLMD_ERROR_SANDBOX] = RLMD_STOP_SANDBOX_ERROR,
+		[RLMD_ERROR_WORKER] = RLMD_STOP_SANDBOX_ERROR,
+		[RLMD_ERROR_INPUT] = RLMD_STOP_NONE,
+		[RLMD_ERROR_CONTEXT_OVERFLOW] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_REFUSED] = RLMD_STOP_REFUSED,
+		[RLMD_ERROR_REPLAY] = RLMD_STOP_PROVIDER_ERROR,
+		[RLMD_ERROR_CANCELLED] = RLMD_STOP_INTERRUPTED,
+	};
 
 	(void)state;
-	assert_string_equal(rlmd_error_name(strange), "internal");
-	assert_string_equal(rlmd_error_meaning(strange), "an error of our own");
-	assert_int_equal(rlmd_error_exit_status(strange), 1);
-	assert_string_equal(rlmd_error_name(RLMD_ERROR_NONE), "none");
+	assert_int_equal(COUNT(stops), RLMD_ERROR_CANCELLED + 1);
+	for (size_t i = 0; i < COUNT(stops); i++) {
+		struct rlmd_error err = {.kind = (enum rlmd_error_kind)i};
+
+		assert_int_equal(error_stop(&err), stops[i]);
+	}
 }
 
-/* What the library says of itself, its headers and the build. */
-static void test_version(void **state)
+/* Which limit was reached stands in the error, until another one takes its place. */
+static void test_limit(void **state)
 {
-	char numbers[64];
+	struct rlmd_error err;
 
 	(void)state;
-	snprintf(numbers, sizeof numbers, "%d.%d.%d", RLMD_VERSION_MAJOR, RLMD_VERSION_MINOR,
-		 RLMD_VERSION_PATCH);
-	assert_string_equal(rlmd_version(), numbers);
-	assert_string_equal(rlmd_version(), RLMD_VERSION);
-	assert_string_equal(rlmd_version(), PROJECT_VERSION);
+	assert_false(error_limit(&err, RLMD_STOP_MAX_TIME, "%s is over", "it"));
+	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
+	assert_int_equal(error_stop(&err), RLMD_STOP_MAX_TIME);
+	assert_string_equal(err.text, "it is over");
+	error_context(&err, "really");
+	assert_int_equal(error_stop(&err), RLMD_STOP_MAX_TIME);
+	error_set(&err, RLMD_ERROR_AUTH, "no key");
+	assert_int_equal(error_stop(&err), RLMD_STOP_PROVIDER_ERROR);
+	assert_false(error_limit(NULL, RLMD_STOP_MAX_TIME, "nobody wants to know"));
+}
+
+static void test_named(void **state)
+{
+	(void)state;
+	for (int i = RLMD_ERROR_NONE + 1; i <= RLMD_ERROR_CANCELLED; i++)
+		assert_int_equal(error_named(text_of(rlmd_error_name((enum rlmd_error_kind)i))), i);
+	assert_int_equal(error_named(text_of("none")), RLMD_ERROR_NONE);
+	assert_int_equal(error_named(text_of("")), RLMD_ERROR_NONE);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set),           cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_context),       cmocka_unit_test(test_escaped),
-		cmocka_unit_test(test_long),          cmocka_unit_test(test_table),
-		cmocka_unit_test(test_strange_kinds), cmocka_unit_test(test_version),
+		cmocka_unit_test(test_set),     cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_context), cmocka_unit_test(test_escaped),
+		cmocka_unit_test(test_long),    cmocka_unit_test(test_table),
+		cmocka_unit_test(test_stops),   cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_named),
 	};
 
 	return cmocka_run_group_tests_name("error", tests, NULL, NULL);

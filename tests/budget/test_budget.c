@@ -95,36 +95,36 @@ static void test_block_reasons(void **state)
 
 	(void)state;
 	use(budget, 9999, 0);
-	assert_null(budget_iteration_block(budget));
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 	use(budget, 1, 0);
-	assert_string_equal(budget_iteration_block(budget), "Cost budget exhausted");
-	assert_string_equal(budget_subcall_block(budget, 0), "Cost budget exhausted");
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_MAX_COST);
+	assert_int_equal(budget_subcall_block(budget, 0, NULL), RLMD_STOP_MAX_COST);
 	budget_free(budget);
 
 	budget = budget_new(&defaults, NULL, NULL);
 	use(budget, 0, 499999);
-	assert_null(budget_iteration_block(budget));
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 	use(budget, 0, 1);
-	assert_string_equal(budget_iteration_block(budget), "Token budget exhausted");
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_MAX_TOKENS);
 	budget_free(budget);
 
 	budget = budget_new(&defaults, NULL, NULL);
 	now += 299999;
-	assert_null(budget_iteration_block(budget));
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 	assert_int_equal(budget_remaining_ms(budget), 1);
 	now += 1;
-	assert_string_equal(budget_iteration_block(budget), "Time budget exhausted");
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_MAX_TIME);
 	assert_int_equal(budget_remaining_ms(budget), 0);
 	budget_free(budget);
 
 	budget = budget_new(&defaults, NULL, NULL);
 	for (int i = 0; i < 30; i++) {
-		assert_null(budget_iteration_block(budget));
+		assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 		assert_int_equal(budget_remaining_iterations(budget), 30 - i);
 		budget_count_iteration(budget);
 	}
-	assert_string_equal(budget_iteration_block(budget), "Max iterations reached");
-	assert_null(budget_subcall_block(budget, 0));
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_MAX_ITERATIONS);
+	assert_int_equal(budget_subcall_block(budget, 0, NULL), RLMD_STOP_NONE);
 	budget_free(budget);
 }
 
@@ -139,12 +139,14 @@ static void test_depth(void **state)
 		struct budget *budget = budget_new(&limits, NULL, NULL);
 
 		for (int caller = 0; caller < 6; caller++) {
-			const char *reason = budget_subcall_block(budget, caller);
+			struct rlmd_error err = {0};
+			enum rlmd_stop reason = budget_subcall_block(budget, caller, &err);
 
 			if (caller + 1 < limits.max_depth)
-				assert_null(reason);
+				assert_int_equal(reason, RLMD_STOP_NONE);
 			else
-				assert_string_equal(reason, "Max depth reached");
+				assert_int_equal(reason, RLMD_STOP_MAX_DEPTH);
+			assert_string_equal(err.text, reason ? "Max depth reached" : "");
 		}
 		budget_free(budget);
 	}
@@ -229,7 +231,7 @@ static void test_batch(void **state)
 	assert_int_equal(budget_limits(children[2])->cost, 1750);
 	assert_int_equal(budget_limits(children[3])->cost, 1750);
 	assert_int_equal(budget_limits(children[2])->tokens, 92500);
-	assert_string_equal(budget_subcall_block(pool, 0), "Cost budget exhausted");
+	assert_int_equal(budget_subcall_block(pool, 0, NULL), RLMD_STOP_MAX_COST);
 	for (int i = 1; i < 4; i++)
 		budget_free(children[i]);
 	budget_free(pool);
@@ -251,15 +253,15 @@ static void test_subruns_limit(void **state)
 	pool = budget_new_pool(root);
 	child = budget_new_child(pool, 1, 1, NULL, NULL);
 	below = budget_new_pool(child);
-	assert_null(budget_subcall_block(child, 1));
+	assert_int_equal(budget_subcall_block(child, 1, NULL), RLMD_STOP_NONE);
 	budget_free(budget_new_child(below, 2, 1, NULL, NULL));
-	assert_string_equal(budget_subcall_block(child, 1), "Max sub-runs reached");
-	assert_string_equal(budget_subcall_block(child, 4), "Max depth reached");
-	assert_null(budget_iteration_block(child));
+	assert_int_equal(budget_subcall_block(child, 1, NULL), RLMD_STOP_MAX_SUBRUNS);
+	assert_int_equal(budget_subcall_block(child, 4, NULL), RLMD_STOP_MAX_DEPTH);
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 	budget_free(below);
 	budget_free(child);
 	budget_free(pool);
-	assert_string_equal(budget_subcall_block(root, 0), "Max sub-runs reached");
+	assert_int_equal(budget_subcall_block(root, 0, NULL), RLMD_STOP_MAX_SUBRUNS);
 	budget_free(root);
 }
 
@@ -278,10 +280,10 @@ static void test_calls_limit(void **state)
 	use(root, 0, 0);
 	assert_true(budget_admit_call(child, &err));
 	assert_true(budget_admit_call(root, &err));
-	assert_null(budget_iteration_block(child));
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 	assert_true(budget_admit_call(child, &err));
-	assert_string_equal(budget_iteration_block(child), "Max calls reached");
-	assert_string_equal(budget_subcall_block(root, 0), "Max calls reached");
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_CALLS);
+	assert_int_equal(budget_subcall_block(root, 0, NULL), RLMD_STOP_MAX_CALLS);
 	assert_false(budget_admit_call(root, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
 	assert_string_equal(err.text, "Max calls reached");
@@ -292,7 +294,7 @@ static void test_calls_limit(void **state)
 
 	limits.calls = 0;
 	root = budget_new(&limits, NULL, NULL);
-	assert_string_equal(budget_iteration_block(root), "Max calls reached");
+	assert_int_equal(budget_iteration_block(root, NULL), RLMD_STOP_MAX_CALLS);
 	budget_free(root);
 }
 
@@ -352,7 +354,7 @@ static void test_overrun(void **state)
 	assert_int_equal(budget_usage(child)->overrun_tokens, 0);
 	assert_int_equal(budget_remaining(child).cost, 400);
 	assert_int_equal(budget_remaining(pool).cost, 2500);
-	assert_null(budget_iteration_block(child));
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 
 	assert_true(charge_take(&charge, child, (struct budget_amount){400, 500}, NULL));
 	charge_settle(&charge, (struct budget_amount){3400, 501});
@@ -361,13 +363,13 @@ static void test_overrun(void **state)
 	assert_int_equal(budget_remaining(root).cost, 4500);
 	assert_int_equal(budget_usage(root)->overrun_cost, 3100);
 	assert_int_equal(budget_usage(pool)->overrun_tokens, 1);
-	assert_string_equal(budget_iteration_block(child), "Cost budget exhausted");
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_COST);
 	budget_free(child);
-	assert_string_equal(budget_subcall_block(pool, 0), "Cost budget exhausted");
+	assert_int_equal(budget_subcall_block(pool, 0, NULL), RLMD_STOP_MAX_COST);
 	budget_free(pool);
 	assert_int_equal(budget_usage(root)->overrun_cost, 3100);
 	assert_int_equal(budget_remaining(root).cost, 4500);
-	assert_null(budget_iteration_block(root));
+	assert_int_equal(budget_iteration_block(root, NULL), RLMD_STOP_NONE);
 	budget_free(root);
 }
 
@@ -385,8 +387,8 @@ static void test_overdraft(void **state)
 	(void)state;
 	assert_true(charge_take(&reserve, root, (struct budget_amount){1000, 0}, NULL));
 	use(root, 4500, 0);
-	assert_string_equal(budget_iteration_block(child), "Cost budget exhausted");
-	assert_string_equal(budget_subcall_block(child, 0), "Cost budget exhausted");
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_COST);
+	assert_int_equal(budget_subcall_block(child, 0, NULL), RLMD_STOP_MAX_COST);
 	assert_int_equal(budget_remaining(child).cost, 2500);
 	assert_false(charge_take(&charge, child, (struct budget_amount){1, 1}, &err));
 	assert_string_equal(err.text, "Cost budget exhausted");
@@ -403,13 +405,13 @@ static void test_overdraft(void **state)
 	use(child, 3100, 0); /* 600 more than it had, 100 more than all that was left */
 	assert_false(charge_take(&charge, root, (struct budget_amount){0, 1}, &err));
 	assert_false(charge_take(&charge, sibling, (struct budget_amount){1, 1}, &err));
-	assert_string_equal(budget_iteration_block(sibling), "Cost budget exhausted");
+	assert_int_equal(budget_iteration_block(sibling, NULL), RLMD_STOP_MAX_COST);
 	budget_free(child);
 	budget_free(sibling);
 	assert_int_equal(budget_remaining(pool).cost, 1900);
-	assert_string_equal(budget_subcall_block(pool, 0), "Cost budget exhausted");
+	assert_int_equal(budget_subcall_block(pool, 0, NULL), RLMD_STOP_MAX_COST);
 	budget_free(pool);
-	assert_null(budget_iteration_block(root));
+	assert_int_equal(budget_iteration_block(root, NULL), RLMD_STOP_NONE);
 	assert_int_equal(budget_remaining(root).cost, 2400);
 	budget_free(root);
 }
@@ -468,12 +470,12 @@ static void test_warnings(void **state)
 	assert_string_equal(warnings.text, "Cost at 84% of budget;"); /* 83.5 */
 	use(budget, 100, 1);
 	now += 249000;
-	assert_null(budget_subcall_block(budget, 0));
+	assert_int_equal(budget_subcall_block(budget, 0, NULL), RLMD_STOP_NONE);
 	assert_string_equal(warnings.text,
 			    "Cost at 84% of budget;Tokens at 80% of budget;Time at 83% of budget;");
 	now += 1000;
 	use(budget, 100, 1000);
-	assert_null(budget_iteration_block(budget));
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 	assert_int_equal(warnings.count, 3);
 	budget_free(budget);
 }
@@ -487,9 +489,9 @@ static void test_warning_of_a_jump(void **state)
 	(void)state;
 	use(budget, 12345, 0);
 	assert_string_equal(warnings.text, "Cost at 123% of budget;");
-	assert_string_equal(budget_iteration_block(budget), "Cost budget exhausted");
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_MAX_COST);
 	now += 600000;
-	assert_string_equal(budget_iteration_block(budget), "Cost budget exhausted");
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_MAX_COST);
 	assert_string_equal(warnings.text, "Cost at 123% of budget;Time at 200% of budget;");
 	budget_free(budget);
 }
@@ -527,17 +529,17 @@ static void test_warning_extremes(void **state)
 
 	(void)state;
 	budget_count_call(budget, &(struct budget_usage){.cost = 1, .tokens = 1});
-	assert_string_equal(budget_iteration_block(budget), "Token budget exhausted");
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_MAX_TOKENS);
 	assert_int_equal(warnings.count, 0);
 	budget_free(budget);
 
 	limits = (struct budget_limits){INT64_MAX - 1, 1, BUDGET_UNLIMITED, 2, 30, 1, 1};
 	budget = budget_new(&limits, on_warning, &warnings);
 	use(budget, INT64_MAX / 10 * 9, 0);
-	assert_null(budget_iteration_block(budget));
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 	assert_string_equal(warnings.text, "Cost at 90% of budget;");
 	use(budget, INT64_MAX, INT64_MAX);
-	assert_non_null(budget_iteration_block(budget));
+	assert_int_not_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 	assert_int_equal(budget_remaining(budget).cost, 0);
 	assert_int_equal(budget_usage(budget)->cost, INT64_MAX);
 	budget_free(budget);
@@ -554,22 +556,22 @@ static void test_spend_nothing(void **state)
 	(void)state;
 	limits.cost = 0;
 	budget = budget_new(&limits, NULL, NULL);
-	assert_null(budget_iteration_block(budget));
-	assert_null(budget_subcall_block(budget, 0));
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
+	assert_int_equal(budget_subcall_block(budget, 0, NULL), RLMD_STOP_NONE);
 	assert_true(charge_take(&charge, budget, (struct budget_amount){0, 1000}, &err));
 	charge_settle(&charge, (struct budget_amount){0, 900});
 	assert_false(charge_take(&charge, budget, (struct budget_amount){1, 1}, &err));
 	assert_string_equal(err.text, "Cost budget exhausted");
 	pool = budget_new_pool(budget);
 	child = budget_new_child(pool, 1, 1, NULL, NULL);
-	assert_null(budget_iteration_block(child));
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 	assert_true(charge_take(&charge, child, (struct budget_amount){0, 1}, &err));
 	charge_drop(&charge);
 	assert_false(charge_take(&charge, child, (struct budget_amount){1, 0}, &err));
 	budget_free(child);
 	budget_free(pool);
 	use(budget, 1, 0);
-	assert_string_equal(budget_iteration_block(budget), "Cost budget exhausted");
+	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_MAX_COST);
 	budget_free(budget);
 }
 
@@ -594,10 +596,10 @@ static void test_unlimited(void **state)
 	charge_settle(&a, (struct budget_amount){INT64_MAX, INT64_MAX});
 	charge_drop(&b);
 	assert_int_equal(budget_usage(root)->overrun_cost, 0);
-	assert_null(budget_iteration_block(child));
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 	budget_free(child);
 	budget_free(pool);
-	assert_null(budget_iteration_block(root));
+	assert_int_equal(budget_iteration_block(root, NULL), RLMD_STOP_NONE);
 	assert_int_equal(budget_remaining(root).tokens, BUDGET_UNLIMITED);
 	budget_free(root);
 }
@@ -618,8 +620,8 @@ static void test_clock_jumps(void **state)
 	assert_int_equal(budget_limits(child)->time_ms, 150000);
 	assert_true(budget_deadline(child) < budget_deadline(root));
 	now = began + 1000000000;
-	assert_string_equal(budget_iteration_block(child), "Time budget exhausted");
-	assert_string_equal(budget_subcall_block(root, 0), "Time budget exhausted");
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_TIME);
+	assert_int_equal(budget_subcall_block(root, 0, NULL), RLMD_STOP_MAX_TIME);
 	budget_free(child);
 	budget_free(pool);
 	pool = budget_new_pool(root);
@@ -638,9 +640,9 @@ static void test_bad_numbers(void **state)
 	struct charge charge = {0};
 
 	(void)state;
-	assert_non_null(budget_iteration_block(root));
-	assert_non_null(budget_subcall_block(root, 0));
-	assert_non_null(budget_iteration_block(child));
+	assert_int_not_equal(budget_iteration_block(root, NULL), RLMD_STOP_NONE);
+	assert_int_not_equal(budget_subcall_block(root, 0, NULL), RLMD_STOP_NONE);
+	assert_int_not_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 	assert_false(charge_take(&charge, root, (struct budget_amount){0}, NULL));
 	assert_int_equal(budget_remaining(child).cost, 0);
 	assert_int_equal(budget_remaining_ms(child), 0);
@@ -745,7 +747,7 @@ static void example_forced(struct budget *child)
 
 	keep(&reserve, child, micro(12000));
 	spend_rest(child, micro(93000));
-	assert_string_equal(budget_iteration_block(child), "Cost budget exhausted");
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_COST);
 	charge_drop(&reserve);
 	spend_rest(child, micro(9000));
 }

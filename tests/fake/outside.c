@@ -82,7 +82,7 @@ static void on_worker(evutil_socket_t fd, short what, void *owner)
 	struct rlmd_error gone = {.kind = RLMD_ERROR_WORKER, .text = "the fake died"};
 	struct worker_block block = {
 		.stdout_text = {"out", 3},
-		.final = worker->final ? "final_direct" : NULL,
+		.final = worker->final ? ANSWER_FINAL_DIRECT : ANSWER_MISSING,
 		.answer = text_of("from code"),
 	};
 	struct worker_event event = {.kind = worker->next, .block = &block, .error = &gone};

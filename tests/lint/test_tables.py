@@ -290,17 +290,24 @@ class ErrorsTest(unittest.TestCase):
     def test_public_header_is_the_table(self):
         told = re.findall(r"\bRLMD_ERROR_(\w+),\s*/\* (.*?) \*/", tree.read("include/rlmd/rlmd.h"))
         rows = [(kind, tree.unquoted(meaning))
-                for _, kind, _, _, meaning in tree.rows("src/base/errors.def", "ERROR")]
+                for _, kind, _, _, _, meaning in tree.rows("src/base/errors.def", "ERROR")]
         self.assertEqual(told, rows)
 
     def test_manual_lists_every_exit_status(self):
         section = manual_section("EXIT STATUS")
         rows = tree.rows("src/base/errors.def", "ERROR")
         self.assertGreater(len(rows), 10)
-        for _, kind, name, status, _ in rows:
+        for _, kind, name, status, _, _ in rows:
             with self.subTest(kind=kind):
                 self.assertRegex(section, rf"\b{status}\b")
                 self.assertIn(tree.unquoted(name), section, "the name that results show")
+
+    def test_manual_lists_every_stop_reason(self):
+        section = manual_section("RESULT").partition("*stopReason*")[2].partition(")\n")[0]
+        rows = tree.rows("src/base/stops.def", "STOP")
+        names = [tree.unquoted(row[2]) for row in rows]
+        never = {"max_depth", "max_subruns"}  # of a run that is not begun
+        self.assertEqual([name for name in names if f"_{name}_" not in section], sorted(never))
 
 
 class ConformanceTest(unittest.TestCase):

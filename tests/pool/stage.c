@@ -38,7 +38,7 @@ static void note_block(struct actor *actor, const struct worker_block *block)
 	note(actor->printed, block->stdout_text);
 	note(actor->problem, block->error);
 	note(actor->answer, block->answer);
-	snprintf(actor->final, sizeof actor->final, "%s", block->final ? block->final : "");
+	actor->final = block->final;
 	actor->failed = block->failed;
 	actor->interrupted = block->interrupted;
 	actor->duration_ms = block->duration_ms;

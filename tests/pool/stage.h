@@ -22,7 +22,8 @@ struct actor {
 	struct rlmd_error error; /* of WORKER_GONE */
 	bool timed_out, interrupted, failed, found;
 	int64_t duration_ms;
-	char printed[64], problem[64], final[16], answer[64], value[64], variables[64];
+	enum answer_source final;
+	char printed[64], problem[64], answer[64], value[64], variables[64];
 	actor_call_fn *on_call; /* NULL: a call is left unanswered */
 	int64_t timeout_ms;     /* of its blocks */
 	int free_at;            /* frees the worker at that event; 0: never */

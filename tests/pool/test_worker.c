@@ -122,13 +122,13 @@ static void test_blocks(void **state)
 	actor_await(&actor, WORKER_DONE, 1);
 	assert_string_equal(actor.printed, "one");
 	assert_false(actor.failed);
-	assert_string_equal(actor.final, "");
+	assert_int_equal(actor.final, ANSWER_MISSING);
 	actor_exec(&actor);
 	actor_await(&actor, WORKER_DONE, 2);
 	assert_string_equal(actor.printed, "two");
 	assert_true(actor.failed);
 	assert_string_equal(actor.problem, "Traceback");
-	assert_string_equal(actor.final, "final_var");
+	assert_int_equal(actor.final, ANSWER_FINAL_VAR);
 	assert_string_equal(actor.answer, "three");
 	assert_false(actor.interrupted);
 	worker_get(actor.worker, "x", 1000000);
