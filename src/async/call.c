@@ -14,7 +14,7 @@
 
 #include "async/execution.h"
 #include "async/metrics.h"
-#include "async/semaphore.h"
+#include "async/scheduler.h"
 #include "async/substitute.h"
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -117,10 +117,10 @@ static void forget_input(struct rlmd_call *call)
 static void put_down(struct rlmd_call *call)
 {
 	timer_free(call->timer);
-	ticket_free(call->ticket);
+	permit_free(call->permit);
 	forget_input(call);
 	call->timer = NULL;
-	call->ticket = NULL;
+	call->permit = NULL;
 }
 
 static void wait_no_more(struct rlmd_call *call)
@@ -192,7 +192,7 @@ void call_put_back(struct rlmd_call *call)
 	wait_no_more(call);
 	forget_input(call);
 	call->state = CALL_LINED;
-	ticket_return(call->ticket);
+	permit_return(call->permit);
 }
 
 void call_drop(struct rlmd_call *call)
@@ -319,7 +319,7 @@ void call_line_up(struct rlmd_call *call)
 	if (execution->plan->strategy == RLMD_PLAN_SEQUENTIAL)
 		priority = -(int)call_index(call);
 	call->state = CALL_LINED;
-	call->ticket = ticket_new(execution->semaphore, priority, on_turn, call);
+	call->permit = permit_ask(scheduler_flow(execution->scheduler), priority, on_turn, call);
 }
 
 void call_release(struct rlmd_call *call)

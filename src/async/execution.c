@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "async/metrics.h"
-#include "async/semaphore.h"
+#include "async/scheduler.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -69,7 +69,7 @@ void execution_open_slots(struct rlmd_execution *execution)
 	size_t under_way = execution->running + execution->waiting;
 	bool full = execution->inputs >= INPUTS_MAX && under_way < execution->limit;
 
-	semaphore_resize(execution->semaphore, full ? under_way : execution->limit);
+	flow_set_limit(scheduler_flow(execution->scheduler), full ? under_way : execution->limit);
 }
 
 /* Those that were asked for when there were more slots, and do not run: the last ones first. */
@@ -325,7 +325,7 @@ struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struc
 		.base = base,
 		.options = *options,
 		.calls = xcalloc(plan->count, sizeof *execution->calls),
-		.semaphore = semaphore_new(base, 0),
+		.scheduler = scheduler_new(base, 0),
 		.open = plan->count,
 		.started = clock_ms(),
 		.summary = {.message = "",
@@ -361,7 +361,7 @@ void rlmd_execution_free(struct rlmd_execution *execution)
 	for (size_t i = 0; i < execution->plan->count; i++)
 		call_drop(&execution->calls[i]);
 	event_free(execution->tell);
-	semaphore_free(execution->semaphore);
+	scheduler_free(execution->scheduler);
 	free(execution->calls);
 	free(execution->message);
 	free(execution);

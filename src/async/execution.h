@@ -11,8 +11,8 @@
 
 #include "async/plan.h"
 
-struct semaphore;
-struct ticket;
+struct permit;
+struct scheduler;
 struct timer;
 
 enum call_state {
@@ -39,7 +39,7 @@ struct rlmd_call {
 	char *input;                 /* owned: with all substitutions, or NULL */
 	char *response;              /* owned: kept for dependents or the caller, or NULL */
 	size_t response_size;
-	struct ticket *ticket;         /* owned */
+	struct permit *permit;         /* owned */
 	struct timer *timer;           /* owned */
 	TAILQ_ENTRY(rlmd_call) entry;  /* in execution->asked or ->untold */
 	SLIST_ENTRY(rlmd_call) fallen; /* in fail_dependents() */
@@ -50,7 +50,7 @@ struct rlmd_execution {
 	struct event_base *base;      /* lent */
 	struct rlmd_execution_options options;
 	struct rlmd_call *calls;     /* owned: as many as operations */
-	struct semaphore *semaphore; /* owned */
+	struct scheduler *scheduler; /* owned */
 	struct event *tell;          /* owned: active when somebody is to be told something */
 	TAILQ_HEAD(asked, rlmd_call) asked; /* lent: in this order */
 	TAILQ_HEAD(, rlmd_call) untold;     /* lent: ended, in this order */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "async/semaphore.h"
+#include "async/scheduler.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -27,7 +27,7 @@ enum {
 struct ask {
 	struct rlmd_job *job; /* lent */
 	struct ask_options options;
-	struct ticket *ticket; /* owned: our place among the calls at once, or in line for it */
+	struct permit *permit; /* owned: our place among the calls at once, or in line for it */
 	struct ask_list *list; /* lent: the one of the job where we stand; NULL: none */
 	TAILQ_ENTRY(ask) entry;
 	struct llm_call *call;        /* owned: once it was sent */
@@ -368,12 +368,12 @@ static void ask_free(struct ask *ask)
 {
 	stand_in(ask, NULL);
 	charge_drop(&ask->charge);
-	ticket_free(ask->ticket);
+	permit_free(ask->permit);
 	cut_reply_free(ask->cut);
 	free(ask);
 }
 
-static void on_ticket(void *owner);
+static void on_permit(void *owner);
 
 /* Those of the same account may be affordable now; they come before whoever comes later. */
 static void retry_waiting(struct rlmd_job *job, const struct caller *caller)
@@ -385,7 +385,7 @@ static void retry_waiting(struct rlmd_job *job, const struct caller *caller)
 		if (ask->options.caller != caller)
 			continue;
 		stand_in(ask, NULL);
-		ask->ticket = ticket_new(job->calls, 1, on_ticket, ask);
+		ask->permit = permits_ask_call(&job->permits, true, on_permit, ask);
 	}
 }
 
@@ -427,13 +427,13 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 		stand_in(ask, NULL);
 		ask->cut = cut_reply_new(response, ask->options.request.max_tokens);
 		ask->settled = (struct budget_amount){0};
-		on_ticket(ask);
+		on_permit(ask);
 		return;
 	}
 	ask_end(ask, response, err);
 }
 
-static void on_ticket(void *owner)
+static void on_permit(void *owner)
 {
 	struct ask *ask = owner;
 	struct rlmd_error err = {0};
@@ -449,7 +449,7 @@ static void on_ticket(void *owner)
 		return;
 	}
 	if (ask->is_short && has_sent(ask->job, ask->options.caller)) {
-		ticket_free(take_pointer(&ask->ticket));
+		permit_free(take_pointer(&ask->permit));
 		stand_in(ask, &ask->job->waiting);
 		return;
 	}
@@ -466,7 +466,7 @@ struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, a
 	ask->wanted = ask->options.request.max_tokens;
 	ask->options.request.may_retry = may_retry;
 	ask->options.request.on_wait = on_wait;
-	ask->ticket = ticket_new(job->calls, 0, on_ticket, ask);
+	ask->permit = permits_ask_call(&job->permits, false, on_permit, ask);
 	return ask;
 }
 

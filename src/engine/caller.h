@@ -22,7 +22,7 @@ enum { CALLER_ANSWERS_MAX = 64 << 20 }; /* bytes of the answers that a run waits
 struct caller {
 	struct rlmd_job *job;          /* lent */
 	struct caller *parent;         /* lent: is warned too; NULL: none */
-	struct run *run;               /* lent; NULL: a plan, which holds no seat */
+	struct run *run;               /* lent; NULL: a plan, which needs no permit */
 	const char *id;                /* lent: in the trace */
 	struct budget *budget;         /* lent: pays */
 	struct reserve *reserve;       /* lent: kept of it for a forced answer; NULL: nothing is */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async/semaphore.h"
+#include "async/scheduler.h"
 #include "base/alloc.h"
 #include "base/loop.h"
 #include "engine/job.h"
@@ -20,8 +20,8 @@ struct rlmd_engine *rlmd_engine_new(const struct engine_options *options, struct
 	engine = xcalloc(1, sizeof *engine);
 	engine->base = base;
 	engine->base_owned = !options->base;
-	engine->calls = semaphore_new(base, options->max_calls);
-	engine->workers = semaphore_new(base, options->max_workers);
+	engine->calls = scheduler_new(base, options->max_calls);
+	engine->workers = scheduler_new(base, options->max_workers);
 	TAILQ_INIT(&engine->providers);
 	TAILQ_INIT(&engine->jobs);
 	return engine;
@@ -41,8 +41,8 @@ void rlmd_engine_free(struct rlmd_engine *engine)
 		free(provider->name);
 		free(provider);
 	}
-	semaphore_free(engine->calls);
-	semaphore_free(engine->workers);
+	scheduler_free(engine->calls);
+	scheduler_free(engine->workers);
 	if (engine->base_owned)
 		event_base_free(engine->base);
 	free(engine);

@@ -18,7 +18,7 @@
 #include "llm/llm.h"
 
 struct rlmd_job;
-struct semaphore;
+struct scheduler;
 
 /* One provider with one key, by a name of its own, and what its models were billed as. */
 struct engine_provider {
@@ -31,8 +31,8 @@ struct engine_provider {
 struct rlmd_engine {
 	struct event_base *base; /* lent, or owned */
 	bool base_owned;
-	struct semaphore *calls;   /* owned: model calls at once */
-	struct semaphore *workers; /* owned: seats (engine/seat.h) */
+	struct scheduler *calls;   /* owned: model calls in flight (engine/permits.h) */
+	struct scheduler *workers; /* owned: workers that compute */
 	TAILQ_HEAD(, engine_provider) providers;
 	TAILQ_HEAD(, rlmd_job) jobs;    /* owned: those that are not freed */
 	const struct rlmd_job *awaited; /* lent: rlmd_engine_wait() waits for it; or NULL */

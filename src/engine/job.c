@@ -119,14 +119,13 @@ struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct job_opt
 	*job = (struct rlmd_job){
 		.engine = engine,
 		.base = engine->base,
-		.calls = engine->calls,
-		.workers = engine->workers,
 		.sandbox = options->sandbox,
 		.started = clock_ms(),
 		.event = options->event,
 		.end = options->end,
 		.owner = options->owner,
 	};
+	permits_init(&job->permits, engine->calls, engine->workers);
 	TAILQ_INIT(&job->sent);
 	TAILQ_INIT(&job->waiting);
 	trace_uuid(job->id);
@@ -157,6 +156,7 @@ void job_destroy(struct rlmd_job *job)
 	leave(job);
 	job->event = NULL;
 	job->work->free(job);
+	permits_done(&job->permits);
 	event_free(job->posted);
 	trace_free(job->trace);
 	context_done(&job->context);

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "budget/budget.h"
 #include "engine/engine.h"
+#include "engine/permits.h"
 #include "prompt/brief.h"
 #include "prompt/prompt_set.h"
 #include "sandbox/sandbox.h"
@@ -96,8 +97,8 @@ enum job_state {
 struct rlmd_job {
 	struct rlmd_engine *engine; /* lent, and what is lent of it: */
 	struct event_base *base;
-	struct semaphore *calls, *workers;
 	struct llm *llm;               /* its provider */
+	struct permits permits;        /* its part of what all jobs share */
 	struct estimators *estimators; /* what the provider's models were billed as */
 	struct sandbox *sandbox;       /* lent; or NULL */
 

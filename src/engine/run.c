@@ -127,7 +127,7 @@ static void close_iteration(struct run *run)
 
 static enum verdict run_admit(struct run *run)
 {
-	if (!run->seat.held)
+	if (!permit_held(run->permit))
 		return await(run, RUN_ADMIT);
 	run_start_worker(run);
 	return await(run, RUN_SHOW);
@@ -221,7 +221,7 @@ static enum verdict run_exec(struct run *run)
 
 static enum verdict run_restart(struct run *run)
 {
-	if (!run->seat.held)
+	if (!permit_held(run->permit))
 		return await(run, RUN_RESTART);
 	run_tell_loss(run);
 	run_start_worker(run);
@@ -464,7 +464,7 @@ bool run_awaits_worker(const struct run *run)
 	return run->state != RUN_READ && run->state != RUN_CLOSE;
 }
 
-bool run_awaits_seat(const struct run *run)
+bool run_awaits_permit(const struct run *run)
 {
 	return run->state == RUN_ADMIT || run->state == RUN_RESTART;
 }

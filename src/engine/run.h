@@ -15,16 +15,16 @@
 
 struct budget;
 struct caller;
+struct permit;
 struct rlmd_job;
 struct run;
-struct seat;
 
-/* The root has neither parent nor pool nor seat. */
+/* The root has neither parent nor pool nor permit. */
 struct run_options {
 	struct caller *parent; /* lent, outlives the run: whose task it is */
 	struct budget *pool;   /* lent, likewise: what its account is granted out of */
 	int64_t among;         /* budget_new_child()'s */
-	struct seat *seat;     /* held; taken */
+	struct permit *permit; /* held, to compute; the run's from now on */
 	int depth;
 	struct rlmd_text task;         /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
@@ -61,7 +61,8 @@ const json_t *run_warnings(const struct run *); /* lent array of strings */
 const char *run_asked(const struct run *); /* its last request's hash (llm/exchange.h), or "" */
 int run_turn(const struct run *);          /* from 1; 0 before the first */
 
-/* While it waits for sub-runs, each time one more or one less, it has no seat (engine/seat.h). */
+/* While it waits for sub-runs, each time one more or one less, it has no
+ * permit to compute (engine/permits.h). */
 void run_wait(struct run *);
 void run_wait_over(struct run *);
-bool run_may_go_on(const struct run *); /* it has a seat, or waits for others anyway */
+bool run_may_go_on(const struct run *); /* it may compute, or waits for others anyway */

@@ -84,21 +84,21 @@ void run_on_worker(void *owner, const struct worker_event *event)
 	run_drive(run);
 }
 
-static void on_seat(void *owner)
+static void on_permit(void *owner)
 {
 	struct run *run = owner;
 
-	if (run_awaits_seat(run))
+	if (run_awaits_permit(run))
 		run_drive(run);
 	else
 		subcalls_reply(&run->subcalls);
 }
 
-static void ask_seat(struct run *run)
+static void ask_permit(struct run *run)
 {
 	bool goes_on = run->turn > 0;
 
-	seat_ask(&run->seat, run->job->workers, run->depth, goes_on, on_seat, run);
+	run->permit = permits_ask_worker(&run->job->permits, run->depth, goes_on, on_permit, run);
 }
 
 void run_warn_wanted(struct run *run, struct rlmd_text traceback)
@@ -118,19 +118,19 @@ void run_wait(struct run *run)
 {
 	if (run->children++)
 		return;
-	seat_leave(&run->seat);
+	permit_free(take_pointer(&run->permit));
 	subcalls_reply(&run->subcalls);
 }
 
 void run_wait_over(struct run *run)
 {
 	if (!--run->children)
-		ask_seat(run);
+		ask_permit(run);
 }
 
 bool run_may_go_on(const struct run *run)
 {
-	return run->children || run->seat.held;
+	return run->children || permit_held(run->permit);
 }
 
 _Static_assert((int)CONTEXT_INPUTS_MAX <= (int)WORKER_INPUTS_MAX, "a worker holds every input");
@@ -275,10 +275,10 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 	run->alarm = evtimer_new(job->base, on_alarm, run);
 	loop_make_urgent(run->alarm);
 	set_alarm(run);
-	if (options->seat)
-		run->seat = seat_take(options->seat);
+	if (options->permit)
+		run->permit = options->permit;
 	else
-		ask_seat(run);
+		ask_permit(run);
 	run_drive(run);
 	return run;
 }
@@ -322,7 +322,7 @@ void run_free(struct run *run)
 	if (!run)
 		return;
 	run_halt(run);
-	seat_leave(&run->seat);
+	permit_free(take_pointer(&run->permit));
 	event_free(run->alarm);
 	reserve_drop(&run->reserve);
 	budget_free(run->budget);

@@ -15,7 +15,6 @@
 #include "engine/pace.h"
 #include "engine/reserve.h"
 #include "engine/run.h"
-#include "engine/seat.h"
 #include "engine/subcall.h"
 #include "llm/exchange.h"
 #include "pool/worker.h"
@@ -65,7 +64,7 @@ struct run {
 	struct evbuffer
 		*last_observations; /* owned: what it was told last, for the forced answer */
 
-	struct seat seat;      /* ours, or we are in line for it; none while we wait for others */
+	struct permit *permit; /* owned: to compute; NULL while we wait for others */
 	int children;          /* sub-runs that we wait for */
 	struct worker *worker; /* owned; NULL: none, or not any more */
 	bool worker_idle;
@@ -114,7 +113,7 @@ struct run {
 /* run.c */
 void run_drive(struct run *); /* the run may be gone after it */
 bool run_awaits_worker(const struct run *);
-bool run_awaits_seat(const struct run *);
+bool run_awaits_permit(const struct run *);
 bool run_is_forcing(const struct run *);
 
 /* Gives up what is under way and goes for a forced answer; then drive. */

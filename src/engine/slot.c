@@ -1,6 +1,6 @@
 /*
  * A prompt is one ask. A task takes the way that its call's admission gives it: it
- * stands in line for a seat, begins its sub-run when it has one, and asks once
+ * waits for a permit to compute, begins its sub-run when it has one, and asks once
  * more then, for what was left may be gone; or it is answered by one ask.
  */
 #include "engine/slot.h"
@@ -55,7 +55,7 @@ void slot_cancel(struct slot *slot)
 		slot->usage = usage_of_run(slot->child);
 		run_free(take_pointer(&slot->child));
 	}
-	seat_leave(&slot->seat);
+	permit_free(take_pointer(&slot->permit));
 	free(take_pointer(&slot->user));
 	free(take_pointer(&slot->messages));
 	if (slot->waiting)
@@ -307,7 +307,7 @@ static void start_child(struct slot *slot)
 	struct context own = {.inputs = &input, .count = 1};
 	struct run_options options = {
 		.parent = caller,
-		.seat = &slot->seat,
+		.permit = take_pointer(&slot->permit),
 		.depth = caller->depth + 1,
 		.task = slot->input,
 		.context = caller->context,
@@ -328,7 +328,7 @@ static void start_child(struct slot *slot)
 		context_input_done(&input);
 }
 
-static void on_seat(void *owner)
+static void on_permit(void *owner)
 {
 	struct slot *slot = owner;
 
@@ -337,7 +337,7 @@ static void on_seat(void *owner)
 		start_child(slot);
 		return;
 	}
-	seat_leave(&slot->seat);
+	permit_free(take_pointer(&slot->permit));
 	wait_over(slot);
 	fall_back(slot);
 }
@@ -372,7 +372,8 @@ static void start_task(struct slot *slot)
 	slot->waiting = true;
 	if (caller->run)
 		run_wait(caller->run);
-	seat_ask(&slot->seat, caller->job->workers, caller->depth + 1, false, on_seat, slot);
+	slot->permit = permits_ask_worker(&caller->job->permits, caller->depth + 1, false,
+					  on_permit, slot);
 }
 
 /* The prompt and its context in one; of a context that no window holds head and tail, which the

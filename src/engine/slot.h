@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/admission.h"
-#include "engine/seat.h"
 #include "llm/llm.h"
 
 struct ask;
@@ -49,11 +48,11 @@ struct slot {
 	bool wanting;                       /* it is a task that counts in the errand's admission */
 	bool numbered;                      /* it has `number` among the calls of its caller */
 	int number;
-	char *degraded;    /* owned; NULL, or why the answer is less than what was asked for */
-	struct ask *ask;   /* owned while it is under way */
-	struct seat seat;  /* likewise, of the sub-run that waits to begin */
-	struct run *child; /* likewise */
-	bool waiting;      /* the caller waits for our sub-run, which began or will */
+	char *degraded;        /* owned; NULL, or why the answer is less than what was asked for */
+	struct ask *ask;       /* owned while it is under way */
+	struct permit *permit; /* likewise: to compute, for the sub-run that waits to begin */
+	struct run *child;     /* likewise */
+	bool waiting;          /* the caller waits for our sub-run, which began or will */
 	int64_t started;
 	struct rlmd_plan_usage usage; /* of tokens */
 	bool failed;

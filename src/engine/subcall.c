@@ -121,7 +121,7 @@ void subcalls_reply(struct subcall_list *list)
 			post(subcall);
 }
 
-/* Who computed while its sub-runs did would take a seat that is not its own. */
+/* Who computed while its sub-runs did would take a permit that is not its own. */
 static void subcall_end(struct subcall *subcall)
 {
 	subcall->open = false;

@@ -32,8 +32,8 @@ extern const char *stage_input;
 void begin(struct fixture *, const struct job_config *);
 void drive(struct fixture *); /* turns until the result, but not longer than a while */
 
-/* Beside what is asserted here, rlmd_engine_free() asserts that nobody holds a seat or a place
- * among the calls, or stands in line for one; and budget_free(), that of no account anything is
+/* Beside what is asserted here, rlmd_engine_free() asserts that nobody holds a permit or stands
+ * in line for one; and budget_free(), that of no account anything is
  * reserved. */
 void end(struct fixture *);
 

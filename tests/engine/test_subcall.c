@@ -1,4 +1,4 @@
-/* Sub-runs: their seats, what stands in for them, and the caps on them and on calls. */
+/* Sub-runs: their permits, what stands in for them, and the caps on them and on calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,9 +37,9 @@ static struct job_config fanning_config(int depth, int workers)
 	return config;
 }
 
-/* Whatever its shape, a tree of runs ends with any number of seats, and has at most
+/* Whatever its shape, a tree of runs ends with any number of permits, and has at most
  * 1 + max_workers * (max_depth - 1) workers at a time. */
-static void test_seats(void **state)
+static void test_permits(void **state)
 {
 	struct fixture fixture;
 
@@ -60,7 +60,7 @@ static void test_seats(void **state)
 }
 
 /* The bound holds whichever worker dies, and when. */
-static void test_seats_of_the_dead(void **state)
+static void test_permits_of_the_dead(void **state)
 {
 	struct job_config config = fanning_config(3, 2);
 	struct fixture fixture;
@@ -217,7 +217,7 @@ static void test_calls_are_capped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_seats),       cmocka_unit_test(test_seats_of_the_dead),
+		cmocka_unit_test(test_permits),     cmocka_unit_test(test_permits_of_the_dead),
 		cmocka_unit_test(test_fallbacks),   cmocka_unit_test(test_fallback_below),
 		cmocka_unit_test(test_small_purse), cmocka_unit_test(test_calls_are_capped),
 	};
