@@ -21,7 +21,7 @@ static const struct {
 };
 
 /* The public enum is written out; it is this table. */
-enum row {
+enum error_row {
 	ROW_NONE,
 #define ERROR(kind, name, exit, stop, meaning) ROW_##kind,
 #include "base/errors.def"

@@ -32,26 +32,26 @@ struct custom {
 
 static const struct custom usual = {100, 0}, of_anthropic = {125, 200};
 
-struct row {
+struct price_row {
 	char *name;                 /* owned */
 	struct price price, custom; /* by whomever; and by Anthropic */
 };
 
 struct price_table {
-	char *date;       /* owned */
-	struct row *rows; /* owned; sorted by name */
+	char *date;             /* owned */
+	struct price_row *rows; /* owned; sorted by name */
 	size_t count;
 };
 
 /* A row whose prices are being read; the first bad one is the error. */
-struct reading {
+struct row_reading {
 	const char *name;       /* lent */
 	const json_t *row;      /* lent */
 	struct rlmd_error *err; /* lent */
 	bool ok;
 };
 
-static int64_t read_rate(struct reading *reading, const char *field, int64_t otherwise)
+static int64_t read_rate(struct row_reading *reading, const char *field, int64_t otherwise)
 {
 	const json_t *value = json_object_get(reading->row, field);
 	double dollars = json_number_value(value);
@@ -96,8 +96,8 @@ static int64_t find_long_prompt(const json_t *row)
 	return INT64_C(1000) * lowest;
 }
 
-static int64_t read_beyond(struct reading *reading, const char *field, const struct price *price,
-			   int64_t otherwise)
+static int64_t read_beyond(struct row_reading *reading, const char *field,
+			   const struct price *price, int64_t otherwise)
 {
 	char longer[FIELD_SIZE_MAX];
 
@@ -108,7 +108,7 @@ static int64_t read_beyond(struct reading *reading, const char *field, const str
 
 /* A price of a cache, and beyond a long prompt; a row that is silent has it in per cent of the
  * input's. One that costs what the input costs goes on doing so. */
-static int64_t read_cache(struct reading *reading, const char *field, const struct price *price,
+static int64_t read_cache(struct row_reading *reading, const char *field, const struct price *price,
 			  int64_t percent, int64_t *ret_beyond)
 {
 	int64_t otherwise = price->input * percent / 100;
@@ -121,7 +121,8 @@ static int64_t read_cache(struct reading *reading, const char *field, const stru
 	return rate;
 }
 
-static bool read_price(struct reading *reading, const struct custom *custom, struct price *price)
+static bool read_price(struct row_reading *reading, const struct custom *custom,
+		       struct price *price)
 {
 	static const char input[] = "input_cost_per_token", output[] = "output_cost_per_token",
 			  cache_read[] = "cache_read_input_token_cost",
@@ -151,7 +152,7 @@ static bool read_price(struct reading *reading, const struct custom *custom, str
 }
 
 /* By the row's own provider; and should it be Anthropic who bills. */
-static bool read_row(struct reading *reading, struct row *row)
+static bool read_row(struct row_reading *reading, struct price_row *row)
 {
 	struct rlmd_text provider = json_get_text(reading->row, "litellm_provider");
 	bool own = text_equal(provider, "anthropic");
@@ -169,7 +170,7 @@ static bool has_price(const json_t *row)
 
 static int compare_rows(const void *a, const void *b)
 {
-	return strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
+	return strcmp(((const struct price_row *)a)->name, ((const struct price_row *)b)->name);
 }
 
 static bool fill(struct price_table *table, json_t *root, struct rlmd_error *err)
@@ -179,8 +180,8 @@ static bool fill(struct price_table *table, json_t *root, struct rlmd_error *err
 
 	table->rows = xcalloc(json_object_size(root) + 1, sizeof *table->rows);
 	json_object_foreach (root, name, value) {
-		struct row *row = &table->rows[table->count];
-		struct reading reading = {.name = name, .row = value, .err = err, .ok = true};
+		struct price_row *row = &table->rows[table->count];
+		struct row_reading reading = {.name = name, .row = value, .err = err, .ok = true};
 
 		if (!strcmp(name, "sample_spec") || !has_price(value))
 			continue;
@@ -244,9 +245,9 @@ const char *price_table_date(const struct price_table *table)
 	return table->date;
 }
 
-static const struct row *find(const struct price_table *table, const char *name)
+static const struct price_row *find(const struct price_table *table, const char *name)
 {
-	struct row key = {.name = (char *)name};
+	struct price_row key = {.name = (char *)name};
 
 	return bsearch(&key, table->rows, table->count, sizeof *table->rows, compare_rows);
 }
@@ -255,7 +256,7 @@ static bool find_either(const struct price_table *table, const char *provider, c
 			struct price *ret)
 {
 	char full[NAME_SIZE_MAX * 2];
-	const struct row *row = find(table, model);
+	const struct price_row *row = find(table, model);
 
 	snprintf(full, sizeof full, "%s/%s", provider, model);
 	if (!row)

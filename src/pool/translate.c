@@ -41,7 +41,7 @@ static bool read_text(const struct packet *packet, const json_t *value, struct r
 			 memfile_size(file));
 }
 
-static bool read_texts(const struct packet *packet, const char *key, struct call *call,
+static bool read_texts(const struct packet *packet, const char *key, struct translated_call *call,
 		       struct rlmd_error *err)
 {
 	const json_t *array = member(packet, key);
@@ -62,7 +62,8 @@ static bool read_texts(const struct packet *packet, const char *key, struct call
 	return true;
 }
 
-static bool read_plan(const struct packet *packet, struct call *call, struct rlmd_error *err)
+static bool read_plan(const struct packet *packet, struct translated_call *call,
+		      struct rlmd_error *err)
 {
 	call->texts = xcalloc(1, sizeof *call->texts);
 	call->told.texts = call->texts;
@@ -71,7 +72,8 @@ static bool read_plan(const struct packet *packet, struct call *call, struct rlm
 }
 
 /* Of each conversation the first and the last words are the user's. */
-static bool read_turns(const struct packet *packet, struct call *call, struct rlmd_error *err)
+static bool read_turns(const struct packet *packet, struct translated_call *call,
+		       struct rlmd_error *err)
 {
 	const json_t *array = member(packet, "turns");
 	size_t count = json_array_size(array), left = call->told.text_count;
@@ -112,7 +114,8 @@ static bool read_wishes(const struct packet *packet, struct worker_call *told,
 	return true;
 }
 
-static bool read_questions(const struct packet *packet, struct call *call, struct rlmd_error *err)
+static bool read_questions(const struct packet *packet, struct translated_call *call,
+			   struct rlmd_error *err)
 {
 	call->told.model = json_string_value(member(packet, "model"));
 	return read_texts(packet, "prompts", call, err) && read_turns(packet, call, err) &&
@@ -120,7 +123,8 @@ static bool read_questions(const struct packet *packet, struct call *call, struc
 	       read_wishes(packet, &call->told, err);
 }
 
-static bool read_models(const struct packet *packet, struct call *call, struct rlmd_error *err)
+static bool read_models(const struct packet *packet, struct translated_call *call,
+			struct rlmd_error *err)
 {
 	const json_t *array = member(packet, "models");
 
@@ -133,8 +137,9 @@ static bool read_models(const struct packet *packet, struct call *call, struct r
 	return true;
 }
 
-static bool read_context(const struct packet *packet, const json_t *element, struct call *call,
-			 struct memfile **ret_file, struct rlmd_error *err)
+static bool read_context(const struct packet *packet, const json_t *element,
+			 struct translated_call *call, struct memfile **ret_file,
+			 struct rlmd_error *err)
 {
 	struct memfile *attached;
 	struct rlmd_text text = packet_text(packet, element, &attached);
@@ -148,7 +153,8 @@ static bool read_context(const struct packet *packet, const json_t *element, str
 	return memfile_append(*ret_file, text, err) && memfile_seal(*ret_file, err);
 }
 
-static bool read_contexts(const struct packet *packet, struct call *call, struct rlmd_error *err)
+static bool read_contexts(const struct packet *packet, struct translated_call *call,
+			  struct rlmd_error *err)
 {
 	const json_t *array = member(packet, "contexts");
 
@@ -163,8 +169,8 @@ static bool read_contexts(const struct packet *packet, struct call *call, struct
 	return true;
 }
 
-static bool read_arguments(const struct packet *packet, enum message_type type, struct call *call,
-			   struct rlmd_error *err)
+static bool read_arguments(const struct packet *packet, enum message_type type,
+			   struct translated_call *call, struct rlmd_error *err)
 {
 	if (type == MESSAGE_LLM_QUERY) {
 		call->told.kind = WORKER_LLM_QUERY;
@@ -193,7 +199,7 @@ static size_t plan_weight(struct rlmd_text plan)
 	return values * VALUE_WEIGHT;
 }
 
-static size_t call_weight(const struct call *call)
+static size_t call_weight(const struct translated_call *call)
 {
 	size_t weight = call->told.count * SLOT_WEIGHT + TEXT_COPIES * call->told.system.size;
 
@@ -207,20 +213,20 @@ static size_t call_weight(const struct call *call)
 	return weight;
 }
 
-bool call_read(const struct packet *packet, enum message_type type, struct call *ret,
-	       struct rlmd_error *err)
+bool translate_call(const struct packet *packet, enum message_type type,
+		    struct translated_call *ret, struct rlmd_error *err)
 {
-	*ret = (struct call){.weight = packet->weight, .told.temperature = -1};
+	*ret = (struct translated_call){.weight = packet->weight, .told.temperature = -1};
 	ret->told.id = json_get_integer(packet->message, "id", 0);
 	if (read_arguments(packet, type, ret, err)) {
 		ret->weight = call_weight(ret);
 		return true;
 	}
-	call_done(ret);
+	translated_call_done(ret);
 	return false;
 }
 
-void call_done(struct call *call)
+void translated_call_done(struct translated_call *call)
 {
 	for (size_t i = 0; i < call->context_count; i++)
 		memfile_unref(call->contexts[i]);
@@ -243,8 +249,8 @@ static bool final_read(const char *name, enum answer_source *ret)
 	return false;
 }
 
-bool block_read(const struct packet *packet, int64_t number, struct worker_block *ret,
-		struct rlmd_error *err)
+bool translate_block(const struct packet *packet, int64_t number, struct worker_block *ret,
+		     struct rlmd_error *err)
 {
 	const char *final = json_string_value(member(packet, "final"));
 	enum answer_source source = ANSWER_MISSING;
@@ -266,7 +272,7 @@ bool block_read(const struct packet *packet, int64_t number, struct worker_block
 	       read_text(packet, member(packet, "answer"), &ret->answer, err);
 }
 
-bool value_read(const struct packet *packet, struct worker_event *ret, struct rlmd_error *err)
+bool translate_value(const struct packet *packet, struct worker_event *ret, struct rlmd_error *err)
 {
 	ret->found = !json_is_null(member(packet, "value"));
 	return read_text(packet, member(packet, "value"), &ret->value, err) &&

@@ -14,7 +14,7 @@
 #include "wire/message.h"
 
 /* A call that was read: `told` lends from the packet and from what stands beside it. */
-struct call {
+struct translated_call {
 	struct worker_call told;
 	struct rlmd_text *texts;   /* owned */
 	struct memfile **contexts; /* owned, `context_count` references */
@@ -26,15 +26,16 @@ struct call {
 
 /* `type` is one of the four calls. These fail with RLMD_ERROR_WORKER for a fault of the worker's.
  */
-bool call_read(const struct packet *, enum message_type, struct call *ret, struct rlmd_error *);
-void call_done(struct call *);
+bool translate_call(const struct packet *, enum message_type, struct translated_call *ret,
+		    struct rlmd_error *);
+void translated_call_done(struct translated_call *);
 
 /* The `done` of block `number`, of no other: fills in all but what only a clock knows. */
-bool block_read(const struct packet *, int64_t number, struct worker_block *ret,
-		struct rlmd_error *);
+bool translate_block(const struct packet *, int64_t number, struct worker_block *ret,
+		     struct rlmd_error *);
 
 /* A `value`: fills in the members of the event that are about it. */
-bool value_read(const struct packet *, struct worker_event *ret, struct rlmd_error *);
+bool translate_value(const struct packet *, struct worker_event *ret, struct rlmd_error *);
 
 struct frame *start_frame(const struct worker_options *);
 size_t start_memory(const struct worker_options *); /* bytes that the inputs need in the worker */

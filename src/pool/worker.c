@@ -315,7 +315,7 @@ static void on_done(struct worker *worker, const struct packet *packet)
 	struct worker_event event = {.kind = WORKER_DONE, .block = &block};
 	struct rlmd_error err;
 
-	if (!block_read(packet, worker->block, &block, &err)) {
+	if (!translate_block(packet, worker->block, &block, &err)) {
 		refuse(worker, &err);
 		return;
 	}
@@ -331,7 +331,7 @@ static void on_value(struct worker *worker, const struct packet *packet)
 	struct worker_event event = {.kind = WORKER_VALUE};
 	struct rlmd_error err;
 
-	if (!value_read(packet, &event, &err)) {
+	if (!translate_value(packet, &event, &err)) {
 		refuse(worker, &err);
 		return;
 	}
@@ -342,12 +342,12 @@ static void on_value(struct worker *worker, const struct packet *packet)
 static void on_call(struct worker *worker, const struct packet *packet, enum message_type type)
 {
 	struct worker_event event = {.kind = WORKER_CALL};
-	struct call call;
+	struct translated_call call;
 	struct rlmd_error err;
 
 	if (worker->exited)
 		return; /* nobody is left to be answered */
-	if (!call_read(packet, type, &call, &err)) {
+	if (!translate_call(packet, type, &call, &err)) {
 		refuse(worker, &err);
 		return;
 	}
@@ -359,7 +359,7 @@ static void on_call(struct worker *worker, const struct packet *packet, enum mes
 	} else {
 		violation(worker, "a call with the number of an unanswered one");
 	}
-	call_done(&call);
+	translated_call_done(&call);
 }
 
 static bool on_announce(void *owner, const struct packet *packet, struct rlmd_error *err)

@@ -23,7 +23,7 @@ struct mark {
 	bool behind_words;     /* a fence perhaps, but inline code, or talk about fences, as well */
 };
 
-struct reader {
+struct fence_reader {
 	struct rlmd_text text;
 	struct fence *fences; /* owned */
 	size_t count;
@@ -353,7 +353,7 @@ static void *grown(void *array, size_t count, size_t size)
 
 /* The fence that the line at `start` opens, as far as it goes. Returns its end; 0: it opens none.
  */
-static size_t read_fence(struct reader *reader, size_t start, size_t body,
+static size_t read_fence(struct fence_reader *reader, size_t start, size_t body,
 			 const struct mark *opening)
 {
 	struct ending ending = find_end(reader->text, body, opening);
@@ -372,7 +372,7 @@ static size_t read_fence(struct reader *reader, size_t start, size_t body,
 }
 
 /* The end of what begins at the line from `at` to `end`: of a fence, or the line's. */
-static size_t read_line(struct reader *reader, size_t at, size_t end)
+static size_t read_line(struct fence_reader *reader, size_t at, size_t end)
 {
 	struct rlmd_text line = bare(text_slice(reader->text, at, end));
 	struct mark mark;
@@ -394,7 +394,7 @@ static size_t read_line(struct reader *reader, size_t at, size_t end)
 
 struct fence *fences_read(struct rlmd_text text, size_t *ret_count, bool *ret_open)
 {
-	struct reader reader = {.text = text};
+	struct fence_reader reader = {.text = text};
 
 	for (size_t at = 0; at < text.size;)
 		at = read_line(&reader, at, text_line_end(text, at));

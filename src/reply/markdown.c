@@ -15,53 +15,53 @@ static void *grown(void *array, size_t count, size_t size)
 }
 
 /* Backticks in a row. Two of one length in one paragraph make a span. */
-struct run {
+struct ticks {
 	size_t at, length, paragraph;
 	size_t partner; /* its index + 1, or 0 */
 };
 
-struct runs {
-	struct run *runs; /* owned */
+struct all_ticks {
+	struct ticks *ticks; /* owned */
 	size_t count, longest, paragraph;
 };
 
-static void read_runs(struct rlmd_text text, size_t start, size_t end, struct runs *found)
+static void read_ticks(struct rlmd_text text, size_t start, size_t end, struct all_ticks *found)
 {
 	while (start < end) {
 		const char *tick = memchr(text.bytes + start, '`', end - start);
-		struct run run = {.paragraph = found->paragraph};
+		struct ticks ticks = {.paragraph = found->paragraph};
 
 		if (!tick)
 			return;
-		run.at = start = (size_t)(tick - text.bytes);
+		ticks.at = start = (size_t)(tick - text.bytes);
 		while (start < end && text.bytes[start] == '`')
 			start++;
-		run.length = start - run.at;
-		if (found->longest < run.length)
-			found->longest = run.length;
-		found->runs = grown(found->runs, found->count, sizeof *found->runs);
-		found->runs[found->count++] = run;
+		ticks.length = start - ticks.at;
+		if (found->longest < ticks.length)
+			found->longest = ticks.length;
+		found->ticks = grown(found->ticks, found->count, sizeof *found->ticks);
+		found->ticks[found->count++] = ticks;
 	}
 }
 
-static void pair_runs(struct runs *found)
+static void pair_ticks(struct all_ticks *found)
 {
 	size_t *last = xcalloc(found->longest + 1, sizeof *last); /* by length: index + 1 */
 
 	for (size_t i = found->count; i--;) {
-		struct run *run = &found->runs[i];
-		size_t next = last[run->length];
+		struct ticks *ticks = &found->ticks[i];
+		size_t next = last[ticks->length];
 
-		if (next && found->runs[next - 1].paragraph == run->paragraph)
-			run->partner = next;
-		last[run->length] = i + 1;
+		if (next && found->ticks[next - 1].paragraph == ticks->paragraph)
+			ticks->partner = next;
+		last[ticks->length] = i + 1;
 	}
 	free(last);
 }
 
 static void read_spans(struct rlmd_text text, struct markdown *md)
 {
-	struct runs found = {0};
+	struct all_ticks found = {0};
 	size_t fence = 0;
 
 	for (size_t at = 0, end; at < text.size; at = end) {
@@ -75,21 +75,21 @@ static void read_spans(struct rlmd_text text, struct markdown *md)
 			end = md->fences[fence].whole.start;
 		if (!text_trim(text_slice(text, at, end)).size)
 			found.paragraph++;
-		read_runs(text, at, end, &found);
+		read_ticks(text, at, end, &found);
 	}
-	pair_runs(&found);
+	pair_ticks(&found);
 	for (size_t i = 0; i < found.count; i++) {
-		const struct run *opening = &found.runs[i], *closing;
+		const struct ticks *opening = &found.ticks[i], *closing;
 
 		if (!opening->partner)
 			continue;
 		i = opening->partner - 1;
-		closing = &found.runs[i];
+		closing = &found.ticks[i];
 		md->spans = grown(md->spans, md->span_count, sizeof *md->spans);
 		md->spans[md->span_count++] = (struct range){opening->at,
 							     closing->at + closing->length};
 	}
-	free(found.runs);
+	free(found.ticks);
 }
 
 void markdown_read(struct rlmd_text text, struct markdown *ret)

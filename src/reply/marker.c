@@ -68,7 +68,7 @@ struct markers {            /* found so far */
 	struct marker form; /* the last that leads its line and has no value: rule 6 */
 };
 
-struct scan {
+struct tokens {
 	struct rlmd_text text;
 	const struct markdown *markdown; /* lent */
 	struct token *tokens;            /* owned; one more than `count`, all NONE */
@@ -120,7 +120,7 @@ static enum role role_of(struct rlmd_text text, size_t at)
 	return CLOSES;
 }
 
-static void add_token(struct scan *scan, struct token token)
+static void add_token(struct tokens *scan, struct token token)
 {
 	if (scan->count + 1 >= scan->room) {
 		scan->room = scan->room ? scan->room * 2 : 64;
@@ -130,7 +130,7 @@ static void add_token(struct scan *scan, struct token token)
 }
 
 /* Quotes in a row at `at`. Returns how many; six and more are a string and its end. */
-static size_t add_quotes(struct scan *scan, size_t at, char before)
+static size_t add_quotes(struct tokens *scan, size_t at, char before)
 {
 	struct rlmd_text text = scan->text;
 	char quote = text.bytes[at], next;
@@ -159,7 +159,7 @@ static size_t add_quotes(struct scan *scan, size_t at, char before)
 	return end - at;
 }
 
-static void read_tokens(struct scan *scan, size_t from)
+static void read_tokens(struct tokens *scan, size_t from)
 {
 	struct rlmd_text text = scan->text;
 	const struct markdown *md = scan->markdown;
@@ -197,7 +197,7 @@ static void read_tokens(struct scan *scan, size_t from)
 }
 
 /* Finds `string_end` of all quotes: rule 3. */
-static void match_quotes(struct scan *scan)
+static void match_quotes(struct tokens *scan)
 {
 	static const char kinds[] = "'\"sd";
 	uint32_t next[sizeof kinds]; /* of each kind, the first that ends a string begun before */
@@ -220,7 +220,7 @@ static void match_quotes(struct scan *scan)
 }
 
 /* Finds `end` and `plain_end` of all tokens: rules 2 and 4. */
-static void match_parentheses(struct scan *scan)
+static void match_parentheses(struct tokens *scan)
 {
 	struct token *tokens = scan->tokens;
 
@@ -277,7 +277,7 @@ static size_t find_word(struct rlmd_text text, size_t from)
 }
 
 /* Where the next marker is that rule 1 admits; the text's size where there is none. */
-static size_t next_word(struct scan *scan, size_t from)
+static size_t next_word(struct tokens *scan, size_t from)
 {
 	const struct markdown *md = scan->markdown;
 	struct rlmd_text text = scan->text;
@@ -352,14 +352,14 @@ static bool set_value(struct marker *marker, struct rlmd_text text, size_t start
 }
 
 /* Whether a fenced block begins between the cursor and `end`. */
-static bool holds_fence(const struct scan *scan, size_t end)
+static bool holds_fence(const struct tokens *scan, size_t end)
 {
 	return scan->fence < scan->markdown->fence_count &&
 	       scan->markdown->fences[scan->fence].whole.start < end;
 }
 
 /* The parenthesis that closes the one at `open`; NONE where none does. */
-static uint32_t closing(struct scan *scan, size_t open, bool leads)
+static uint32_t closing(struct tokens *scan, size_t open, bool leads)
 {
 	const struct token *inside;
 	uint32_t end;
@@ -376,7 +376,7 @@ static uint32_t closing(struct scan *scan, size_t open, bool leads)
 }
 
 /* FINAL( ... ) whose parenthesis is at `at`. True: it is complete. */
-static bool read_direct(struct scan *scan, size_t at, bool cut, struct marker *marker,
+static bool read_direct(struct tokens *scan, size_t at, bool cut, struct marker *marker,
 			struct markers *found)
 {
 	struct rlmd_text text = scan->text;
@@ -396,7 +396,7 @@ static bool read_direct(struct scan *scan, size_t at, bool cut, struct marker *m
 	return false;
 }
 
-static void scan_markers(struct scan *scan, bool cut, struct markers *found)
+static void scan_markers(struct tokens *scan, bool cut, struct markers *found)
 {
 	struct rlmd_text text = scan->text;
 
@@ -424,7 +424,7 @@ static void scan_markers(struct scan *scan, bool cut, struct markers *found)
 struct marker marker_find(struct rlmd_text text, const struct markdown *md, bool cut,
 			  struct marker *ret_form)
 {
-	struct scan scan = {.text = text, .markdown = md};
+	struct tokens scan = {.text = text, .markdown = md};
 	struct markers found = {0};
 	size_t first = find_word(text, 0);
 

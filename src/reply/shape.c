@@ -55,7 +55,7 @@ struct line {
 	bool in; /* a for has it, and what needs none */
 };
 
-struct scan {
+struct lexer {
 	struct rlmd_text text;
 	size_t at;
 	char brackets[BRACKETS_MAX]; /* that are open: what closes each */
@@ -77,9 +77,9 @@ static bool is_word(char c)
 	       (unsigned char)c >= 0x80;
 }
 
-static char peek(const struct scan *scan, size_t ahead)
+static char peek(const struct lexer *lexer, size_t ahead)
 {
-	return scan->at + ahead < scan->text.size ? scan->text.bytes[scan->at + ahead] : '\0';
+	return lexer->at + ahead < lexer->text.size ? lexer->text.bytes[lexer->at + ahead] : '\0';
 }
 
 static bool one_of(char c, const char *set)
@@ -87,53 +87,53 @@ static bool one_of(char c, const char *set)
 	return c && strchr(set, c);
 }
 
-static void begin_line(struct scan *scan)
+static void begin_line(struct lexer *lexer)
 {
-	scan->line = (struct line){.chain = true, .target = true};
+	lexer->line = (struct line){.chain = true, .target = true};
 }
 
 /* Operands do not stand beside each other, but for strings. */
-static bool add_operand(struct scan *scan, bool string)
+static bool add_operand(struct lexer *lexer, bool string)
 {
-	struct line *line = &scan->line;
+	struct line *line = &lexer->line;
 
 	if (line->operand && !(string && line->string))
 		return false;
 	line->operand = true;
 	line->string = string;
 	line->called = false;
-	if (string && !scan->depth)
+	if (string && !lexer->depth)
 		line->target = false;
 	return true;
 }
 
 /* Behind an operator an operand is wanted. */
-static void add_operator(struct scan *scan)
+static void add_operator(struct lexer *lexer)
 {
-	scan->line.operand = scan->line.string = scan->line.called = false;
-	if (!scan->depth)
-		scan->line.chain = scan->line.target = false;
+	lexer->line.operand = lexer->line.string = lexer->line.called = false;
+	if (!lexer->depth)
+		lexer->line.chain = lexer->line.target = false;
 }
 
-static bool read_string(struct scan *scan)
+static bool read_string(struct lexer *lexer)
 {
-	char quote = peek(scan, 0);
-	bool triple = peek(scan, 1) == quote && peek(scan, 2) == quote;
+	char quote = peek(lexer, 0);
+	bool triple = peek(lexer, 1) == quote && peek(lexer, 2) == quote;
 
-	if (!add_operand(scan, true))
+	if (!add_operand(lexer, true))
 		return false;
-	for (scan->at += triple ? TRIPLE : 1; scan->at < scan->text.size; scan->at++) {
-		char c = peek(scan, 0);
+	for (lexer->at += triple ? TRIPLE : 1; lexer->at < lexer->text.size; lexer->at++) {
+		char c = peek(lexer, 0);
 
 		if (c == '\\') {
-			scan->at++;
+			lexer->at++;
 		} else if (c == '\n' && !triple) {
 			return false;
 		} else if (c == quote && !triple) {
-			scan->at++;
+			lexer->at++;
 			return true;
-		} else if (c == quote && peek(scan, 1) == quote && peek(scan, 2) == quote) {
-			scan->at += TRIPLE;
+		} else if (c == quote && peek(lexer, 1) == quote && peek(lexer, 2) == quote) {
+			lexer->at += TRIPLE;
 			return true;
 		}
 	}
@@ -165,21 +165,21 @@ static bool add_lead(struct line *line, enum word word)
 	return true;
 }
 
-static bool add_keyword(struct scan *scan, enum word word, struct rlmd_text name)
+static bool add_keyword(struct lexer *lexer, enum word word, struct rlmd_text name)
 {
-	struct line *line = &scan->line;
+	struct line *line = &lexer->line;
 	bool leads = line->tokens == 1;
 
 	switch (word) {
 	case WORD_NAME:
-		return add_operand(scan, false);
+		return add_operand(lexer, false);
 	case WORD_OPERATOR:
 		line->in |= text_equal(name, "in");
 		/* async def, and await in front of a call */
 		if (leads && text_equal(name, "async"))
 			line->tokens = 0;
 		else if (!leads || !text_equal(name, "await"))
-			add_operator(scan);
+			add_operator(lexer);
 		return true;
 	case WORD_IMPORT:
 		if (!leads && line->lead != WORD_FROM)
@@ -190,7 +190,7 @@ static bool add_keyword(struct scan *scan, enum word word, struct rlmd_text name
 	case WORD_FROM:
 		if (leads)
 			return add_lead(line, word);
-		add_operator(scan);
+		add_operator(lexer);
 		return line->lead == WORD_SIMPLE;
 	case WORD_SIMPLE:
 		return leads && add_lead(line, word);
@@ -199,83 +199,84 @@ static bool add_keyword(struct scan *scan, enum word word, struct rlmd_text name
 		line->in |= leads && !text_equal(name, "for");
 		if (leads)
 			return add_lead(line, word);
-		add_operator(scan); /* within a comprehension, or a choice */
+		add_operator(lexer); /* within a comprehension, or a choice */
 		return text_equal(name, "if") || text_equal(name, "else") ||
-		       (text_equal(name, "for") && scan->depth);
+		       (text_equal(name, "for") && lexer->depth);
 	}
 	return false;
 }
 
-static bool read_word(struct scan *scan)
+static bool read_word(struct lexer *lexer)
 {
-	size_t start = scan->at;
+	size_t start = lexer->at;
 	struct rlmd_text name;
 
-	while (is_word(peek(scan, 0)))
-		scan->at++;
-	name = text_slice(scan->text, start, scan->at);
-	if (one_of(peek(scan, 0), "'\"") && name.size <= PREFIX_MAX &&
+	while (is_word(peek(lexer, 0)))
+		lexer->at++;
+	name = text_slice(lexer->text, start, lexer->at);
+	if (one_of(peek(lexer, 0), "'\"") && name.size <= PREFIX_MAX &&
 	    one_of(name.bytes[0], "rRbBfFuU") && one_of(name.bytes[name.size - 1], "rRbBfFuU")) {
-		scan->line.tokens--;
+		lexer->line.tokens--;
 		return true; /* belongs to the string behind it */
 	}
 	if (is_digit(name.bytes[0])) {
-		while (is_word(peek(scan, 0)) || (peek(scan, 0) == '.' && is_digit(peek(scan, 1))))
-			scan->at++;
-		if (!scan->depth)
-			scan->line.target = scan->line.chain = false;
-		return add_operand(scan, false);
+		while (is_word(peek(lexer, 0)) ||
+		       (peek(lexer, 0) == '.' && is_digit(peek(lexer, 1))))
+			lexer->at++;
+		if (!lexer->depth)
+			lexer->line.target = lexer->line.chain = false;
+		return add_operand(lexer, false);
 	}
-	if (scan->line.tokens == 1 && peek(scan, 0) == '(')
-		scan->line.does = is_doer(name);
-	return add_keyword(scan, word_of(name), name);
+	if (lexer->line.tokens == 1 && peek(lexer, 0) == '(')
+		lexer->line.does = is_doer(name);
+	return add_keyword(lexer, word_of(name), name);
 }
 
-static bool read_open(struct scan *scan)
+static bool read_open(struct lexer *lexer)
 {
-	char c = peek(scan, 0);
-	struct line *line = &scan->line;
+	char c = peek(lexer, 0);
+	struct line *line = &lexer->line;
 	bool behind = line->operand;
-	bool spaced = scan->at && one_of(scan->text.bytes[scan->at - 1], " \t");
+	bool spaced = lexer->at && one_of(lexer->text.bytes[lexer->at - 1], " \t");
 
-	if (scan->depth == BRACKETS_MAX || (behind && (spaced || c == '{')))
+	if (lexer->depth == BRACKETS_MAX || (behind && (spaced || c == '{')))
 		return false;
-	if (!behind && !scan->depth && c != '(')
+	if (!behind && !lexer->depth && c != '(')
 		line->target = line->target && c == '[';
-	if (!behind && !scan->depth)
+	if (!behind && !lexer->depth)
 		line->chain = line->chain && line->tokens == 1;
 	line->works |= behind;
-	scan->calls[scan->depth] = behind && c == '(';
-	scan->brackets[scan->depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
+	lexer->calls[lexer->depth] = behind && c == '(';
+	lexer->brackets[lexer->depth++] = c == '(' ? ')' : c == '[' ? ']' : '}';
 	line->operand = line->string = line->called = false;
-	scan->at++;
+	lexer->at++;
 	return true;
 }
 
-static bool read_close(struct scan *scan)
+static bool read_close(struct lexer *lexer)
 {
-	struct line *line = &scan->line;
+	struct line *line = &lexer->line;
 
-	if (!scan->depth || scan->brackets[scan->depth - 1] != peek(scan, 0))
+	if (!lexer->depth || lexer->brackets[lexer->depth - 1] != peek(lexer, 0))
 		return false;
-	line->called = scan->calls[--scan->depth];
+	line->called = lexer->calls[--lexer->depth];
 	line->operand = true;
 	line->string = false;
-	scan->at++;
+	lexer->at++;
 	return true;
 }
 
 /* A statement's end: is it one that a model writes? */
-static bool end_line(struct scan *scan)
+static bool end_line(struct lexer *lexer)
 {
-	struct line line = scan->line;
-	bool was_loose = scan->loose;
+	struct line line = lexer->line;
+	bool was_loose = lexer->loose;
 	enum shape shape = SHAPE_OTHER;
 
-	begin_line(scan);
+	begin_line(lexer);
 	if (!line.tokens)
 		return true;
-	scan->loose = false;
+	lexer->loose = false;
 	if (line.lead == WORD_BLOCK || line.lead == WORD_DEFINITION) {
 		if (!line.colon || !line.in)
 			return false;
@@ -293,179 +294,179 @@ static bool end_line(struct scan *scan)
 				: call                                    ? SHAPE_CALLS
 									  : SHAPE_OTHER;
 		else
-			scan->loose = !(line.string && line.tokens == 1);
+			lexer->loose = !(line.string && line.tokens == 1);
 	}
-	if (shape > scan->shape)
-		scan->shape = shape;
+	if (shape > lexer->shape)
+		lexer->shape = shape;
 	return !was_loose;
 }
 
-static bool read_colon(struct scan *scan)
+static bool read_colon(struct lexer *lexer)
 {
-	struct line *line = &scan->line;
+	struct line *line = &lexer->line;
 
-	scan->at++;
-	if (peek(scan, 0) == '=') {
-		scan->at++;
-		add_operator(scan);
-		return scan->depth > 0; /* := outside of parentheses is another language's */
+	lexer->at++;
+	if (peek(lexer, 0) == '=') {
+		lexer->at++;
+		add_operator(lexer);
+		return lexer->depth > 0; /* := outside of parentheses is another language's */
 	}
-	if (!scan->depth && line->colon && line->lead == WORD_NAME)
+	if (!lexer->depth && line->colon && line->lead == WORD_NAME)
 		return false;
-	line->colon |= !scan->depth;
+	line->colon |= !lexer->depth;
 	line->operand = line->string = line->called = false;
-	if (!scan->depth && line->lead != WORD_NAME && line->lead != WORD_OPERATOR) {
-		size_t end = scan->at;
+	if (!lexer->depth && line->lead != WORD_NAME && line->lead != WORD_OPERATOR) {
+		size_t end = lexer->at;
 
 		/* What follows on the line is a statement of its own. */
-		while (end < scan->text.size && one_of(scan->text.bytes[end], " \t"))
+		while (end < lexer->text.size && one_of(lexer->text.bytes[end], " \t"))
 			end++;
-		if (end < scan->text.size && !one_of(scan->text.bytes[end], "\r\n#"))
-			return end_line(scan);
+		if (end < lexer->text.size && !one_of(lexer->text.bytes[end], "\r\n#"))
+			return end_line(lexer);
 	}
 	return true;
 }
 
 /* = and the likes of +=: something is assigned, or passed by its name. */
-static bool assign(struct scan *scan)
+static bool assign(struct lexer *lexer)
 {
-	struct line *line = &scan->line;
+	struct line *line = &lexer->line;
 
-	if (!line->operand || (!scan->depth && !line->target))
+	if (!line->operand || (!lexer->depth && !line->target))
 		return false;
 	line->operand = line->string = line->called = false;
-	if (scan->depth)
+	if (lexer->depth)
 		return true;
 	line->assigns = true;
 	line->chain = false;
 	return true;
 }
 
-static bool read_operator(struct scan *scan)
+static bool read_operator(struct lexer *lexer)
 {
-	char c = peek(scan, 0), next = peek(scan, 1);
-	struct line *line = &scan->line;
+	char c = peek(lexer, 0), next = peek(lexer, 1);
+	struct line *line = &lexer->line;
 	bool leads = line->tokens == 1;
 
-	scan->at++;
+	lexer->at++;
 	if (c == '=' && next != '=')
-		return assign(scan);
+		return assign(lexer);
 	if (c == '-' && next == '>') {
-		scan->at++;
-		add_operator(scan);
+		lexer->at++;
+		add_operator(lexer);
 		return line->lead == WORD_DEFINITION;
 	}
 	if (c == '!' && next != '=')
 		return false;
-	while (one_of(peek(scan, 0), "*/<>") && peek(scan, 0) == c)
-		scan->at++;
-	if (peek(scan, 0) == '=') {
-		scan->at++;
+	while (one_of(peek(lexer, 0), "*/<>") && peek(lexer, 0) == c)
+		lexer->at++;
+	if (peek(lexer, 0) == '=') {
+		lexer->at++;
 		if (!line->operand)
 			return false;
-		if (!one_of(c, "<>=!") || scan->text.bytes[scan->at - 2] != c ||
+		if (!one_of(c, "<>=!") || lexer->text.bytes[lexer->at - 2] != c ||
 		    (one_of(c, "<>") && next == c))
-			return assign(scan);
+			return assign(lexer);
 	} else if (!line->operand) {
 		/* What may stand in front of an operand. */
 		line->decorator = c == '@' && leads;
-		if (!line->decorator && !one_of(c, "+-~*") && !(one_of(c, "*/") && scan->depth))
+		if (!line->decorator && !one_of(c, "+-~*") && !(one_of(c, "*/") && lexer->depth))
 			return false;
-		if (c == '*' && !scan->depth) {
+		if (c == '*' && !lexer->depth) {
 			line->chain = false;
 			return true;
 		}
 	}
-	add_operator(scan);
+	add_operator(lexer);
 	return true;
 }
 
-static bool read_dot(struct scan *scan)
+static bool read_dot(struct lexer *lexer)
 {
-	if (peek(scan, 1) == '.' && peek(scan, 2) == '.') {
-		scan->at += 3;
-		return add_operand(scan, true);
+	if (peek(lexer, 1) == '.' && peek(lexer, 2) == '.') {
+		lexer->at += 3;
+		return add_operand(lexer, true);
 	}
-	scan->at++;
-	if (scan->line.lead == WORD_FROM && !scan->line.operand)
+	lexer->at++;
+	if (lexer->line.lead == WORD_FROM && !lexer->line.operand)
 		return true;
-	if (!scan->line.operand)
-		return is_digit(peek(scan, 0));
-	if (!is_word(peek(scan, 0)) || is_digit(peek(scan, 0)))
+	if (!lexer->line.operand)
+		return is_digit(peek(lexer, 0));
+	if (!is_word(peek(lexer, 0)) || is_digit(peek(lexer, 0)))
 		return false;
-	scan->line.operand = scan->line.string = false;
+	lexer->line.operand = lexer->line.string = false;
 	return true;
 }
 
-static bool read_token(struct scan *scan)
+static bool read_token(struct lexer *lexer)
 {
-	char c = peek(scan, 0);
+	char c = peek(lexer, 0);
 
-	scan->line.tokens++;
+	lexer->line.tokens++;
 	if (is_word(c))
-		return read_word(scan);
+		return read_word(lexer);
 	switch (c) {
 	case '"':
 	case '\'':
-		return read_string(scan);
+		return read_string(lexer);
 	case '(':
 	case '[':
 	case '{':
-		return read_open(scan);
+		return read_open(lexer);
 	case ')':
 	case ']':
 	case '}':
-		return read_close(scan);
+		return read_close(lexer);
 	case ':':
-		return read_colon(scan);
+		return read_colon(lexer);
 	case '.':
-		return read_dot(scan);
+		return read_dot(lexer);
 	case ',':
-		scan->at++;
-		scan->line.operand = scan->line.string = scan->line.called = false;
-		scan->line.chain &= scan->depth > 0;
+		lexer->at++;
+		lexer->line.operand = lexer->line.string = lexer->line.called = false;
+		lexer->line.chain &= lexer->depth > 0;
 		return true;
 	default:
-		return one_of(c, "=+-*/%@&|^~<>!") && read_operator(scan);
+		return one_of(c, "=+-*/%@&|^~<>!") && read_operator(lexer);
 	}
 }
 
-static size_t comment_end(const struct scan *scan)
+static size_t comment_end(const struct lexer *lexer)
 {
-	size_t end = scan->at;
+	size_t end = lexer->at;
 
-	while (end < scan->text.size && scan->text.bytes[end] != '\n')
+	while (end < lexer->text.size && lexer->text.bytes[end] != '\n')
 		end++;
 	return end;
 }
 
-static size_t skip_blanks(const struct scan *scan, size_t at)
+static size_t skip_blanks(const struct lexer *lexer, size_t at)
 {
-	while (at < scan->text.size && one_of(scan->text.bytes[at], " \t\r"))
+	while (at < lexer->text.size && one_of(lexer->text.bytes[at], " \t\r"))
 		at++;
 	return at;
 }
 
 /* Goes on by one token, or what stands between two. */
-static bool step(struct scan *scan)
+static bool step(struct lexer *lexer)
 {
-	char c = peek(scan, 0);
+	char c = peek(lexer, 0);
 
 	if (c == '#') {
-		scan->at = comment_end(scan);
+		lexer->at = comment_end(lexer);
 	} else if (c == '\n') {
-		scan->at++;
-		return scan->depth || end_line(scan);
+		lexer->at++;
+		return lexer->depth || end_line(lexer);
 	} else if (c == ';') {
-		scan->at = skip_blanks(scan, scan->at + 1);
+		lexer->at = skip_blanks(lexer, lexer->at + 1);
 		/* Behind the last statement of a line it is another language's. */
-		return !scan->depth && peek(scan, 0) && peek(scan, 0) != '\n' && end_line(scan);
+		return !lexer->depth && peek(lexer, 0) && peek(lexer, 0) != '\n' && end_line(lexer);
 	} else if (one_of(c, " \t\r")) {
-		scan->at++;
-	} else if (c == '\\' && one_of(peek(scan, 1), "\r\n")) {
-		scan->at += peek(scan, 1) == '\r' ? 3 : 2;
+		lexer->at++;
+	} else if (c == '\\' && one_of(peek(lexer, 1), "\r\n")) {
+		lexer->at += peek(lexer, 1) == '\r' ? 3 : 2;
 	} else {
-		return read_token(scan);
+		return read_token(lexer);
 	}
 	return true;
 }
@@ -484,15 +485,15 @@ struct rlmd_text shape_code(struct rlmd_text text)
 
 enum shape shape_of(struct rlmd_text text)
 {
-	struct scan scan = {.text = text_trim(shape_code(text_trim(text)))};
+	struct lexer lexer = {.text = text_trim(shape_code(text_trim(text)))};
 
-	if (text_starts(scan.text, ">>> "))
+	if (text_starts(lexer.text, ">>> "))
 		return SHAPE_CALLS; /* a session that was copied */
-	begin_line(&scan);
-	while (scan.at < scan.text.size)
-		if (!step(&scan))
+	begin_line(&lexer);
+	while (lexer.at < lexer.text.size)
+		if (!step(&lexer))
 			return SHAPE_OTHER;
-	if (scan.depth || !end_line(&scan))
+	if (lexer.depth || !end_line(&lexer))
 		return SHAPE_OTHER;
-	return scan.shape;
+	return lexer.shape;
 }

@@ -25,7 +25,7 @@
 	X(DIRECTORY,    "cannot change to /") \
 	X(EXEC,         "cannot be executed")
 
-enum step {
+enum exec_step {
 #define X(step, text) STEP_##step,
 	STEPS(X)
 #undef X
@@ -39,11 +39,11 @@ static const char *const step_texts[] = {
 /* clang-format on */
 
 struct report {
-	enum step step;
+	enum exec_step step;
 	int error;
 };
 
-static void report_exit(int fd, enum step step)
+static void report_exit(int fd, enum exec_step step)
 {
 	struct report report = {step, errno};
 

@@ -22,7 +22,7 @@ static void read_it(const struct packet *packet, enum message_type type)
 {
 	struct worker_block block = {0};
 	struct worker_event event = {0};
-	struct call call;
+	struct translated_call call;
 	struct rlmd_error err;
 
 	switch (type) {
@@ -30,15 +30,15 @@ static void read_it(const struct packet *packet, enum message_type type)
 	case MESSAGE_RLM_QUERY:
 	case MESSAGE_RUN_PLAN:
 	case MESSAGE_BUDGET:
-		if (call_read(packet, type, &call, &err))
-			call_done(&call);
+		if (translate_call(packet, type, &call, &err))
+			translated_call_done(&call);
 		break;
 	case MESSAGE_DONE:
-		if (block_read(packet, 1, &block, &err))
+		if (translate_block(packet, 1, &block, &err))
 			assert(!block.final || block.answer.bytes);
 		break;
 	case MESSAGE_VALUE:
-		assert(value_read(packet, &event, &err));
+		assert(translate_value(packet, &event, &err));
 		break;
 	case MESSAGE_READY:
 	case MESSAGE_START:

@@ -152,6 +152,21 @@ class HeaderTest(Case):
         self.assertNone(complaints, "sources whose header comes late")
 
 
+class NameTest(Case):
+    def test_a_struct_has_its_name_for_itself(self):
+        """Whoever meets `struct call` in one file must not have learned another one before."""
+        places, complaints = {}, []
+        tag = re.compile(r"^(?:static )?(?:struct|union|enum) (\w+) \{$", flags=re.MULTILINE)
+        for path in tree.files(".c", ".h", under=("src", "include")):
+            for name in tag.findall(tree.without_comments(tree.read(path))):
+                places.setdefault(name, []).append(tree.name(path))
+        self.assertGreater(len(places), 100)
+        for name, where in sorted(places.items()):
+            if len(where) > 1:
+                complaints.append(f"{name}: {', '.join(where)}")
+        self.assertNone(complaints, "names that mean two things")
+
+
 class SourceTest(Case):
     def test_no_banned_function(self):
         call = re.compile(rf"(?<![\w.>])({'|'.join(BANNED)})\s*\(")
