@@ -34,7 +34,7 @@ static void print_start(const struct variant *variant, double microseconds)
 	json_t *report = sandbox_report(variant->pool.sandbox);
 
 	printf("  %-28s %s, mode %-7s ready to serve after %6.1f ms\n", variant->what,
-	       sandbox_level(variant->pool.sandbox),
+	       rlmd_sandbox_level(variant->pool.sandbox),
 	       json_string_value(json_object_get(report, "mode")), microseconds / 1e3);
 	json_decref(report);
 }

@@ -4,13 +4,13 @@
 #include "pool/worker.h"
 
 struct pool {
-	struct event_base *base;     /* owned */
-	struct sandbox *sandbox;     /* owned */
-	struct worker *worker;       /* owned; NULL: none */
-	enum worker_event_kind last; /* of what came last, beside calls */
-	bool answered;               /* `last` is news */
-	worker_event_fn *on_call;    /* hears of each call, or NULL */
-	void *owner;                 /* lent: its */
+	struct event_base *base;      /* owned */
+	struct rlmd_sandbox *sandbox; /* owned */
+	struct worker *worker;        /* owned; NULL: none */
+	enum worker_event_kind last;  /* of what came last, beside calls */
+	bool answered;                /* `last` is news */
+	worker_event_fn *on_call;     /* hears of each call, or NULL */
+	void *owner;                  /* lent: its */
 };
 
 /*

@@ -25,7 +25,7 @@ static void on_end(void *owner, const struct rlmd_result *result)
 	*done = true;
 }
 
-static double run_time(struct rlmd_engine *engine, struct sandbox *sandbox)
+static double run_time(struct rlmd_engine *engine, struct rlmd_sandbox *sandbox)
 {
 	const struct job_config config = {
 		.model = "bench",
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	struct samples path = {.what = "floor: six waits in a row"};
 	struct rlmd_engine *engine;
 	struct event_base *base;
-	struct sandbox *sandbox;
+	struct rlmd_sandbox *sandbox;
 	struct llm *llm;
 	struct rlmd_error err;
 	int count;

@@ -154,3 +154,11 @@ void json_write_line(const json_t *value, struct evbuffer *out)
 	json_write(value, false, out);
 	evbuffer_add(out, "\n", 1);
 }
+
+char *json_to_string(const json_t *value)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	json_write(value, false, out);
+	return text_drain(out, NULL);
+}

@@ -49,5 +49,8 @@ void json_quote(struct rlmd_text, struct evbuffer *out);
 /* Appends the compact form of `value`; with `sorted` the canonical one. */
 void json_write(const json_t *value, bool sorted, struct evbuffer *out);
 
+/* The compact form as a new string. */
+char *json_to_string(const json_t *value);
+
 /* Appends one line: compact JSON and a line feed. */
 void json_write_line(const json_t *value, struct evbuffer *out);

@@ -37,8 +37,8 @@ static const char prelude[] =
 	"%s";
 
 struct assault {
-	struct event_base *base; /* lent */
-	struct sandbox *sandbox; /* lent */
+	struct event_base *base;      /* lent */
+	struct rlmd_sandbox *sandbox; /* lent */
 	size_t memory;
 	struct worker *worker;               /* owned: the one that makes the next attack */
 	bool greeted;                        /* it is known which Python this is */
@@ -59,7 +59,7 @@ static void enlist(struct assault *assault)
 				       assault);
 }
 
-struct assault *assault_start(struct event_base *base, struct sandbox *sandbox, size_t memory,
+struct assault *assault_start(struct event_base *base, struct rlmd_sandbox *sandbox, size_t memory,
 			      const struct assault_events *events, void *owner)
 {
 	struct assault *assault = xcalloc(1, sizeof *assault);

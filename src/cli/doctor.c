@@ -260,11 +260,12 @@ static int print_findings(struct doctor *doctor)
 static int show_policy(const struct doctor *doctor)
 {
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	json_auto_t *policy = doctor->session.config.json ? findings_policy() : NULL;
+	auto_free char *text = rlmd_sandbox_policy();
+	json_auto_t *policy = json_loads(text, 0, NULL);
 
-	if (policy)
+	if (doctor->session.config.json)
 		return print_json(policy);
-	findings_format_policy(out);
+	findings_format_policy(policy, out);
 	return print_text(text_in(out));
 }
 

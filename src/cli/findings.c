@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "sandbox/policy.h"
 
 /* --- layers ---------------------------------------------------------------------- */
 
@@ -159,44 +158,31 @@ void findings_format(const json_t *findings, bool short_of_level, struct evbuffe
 
 /* --- the policy ---------------------------------------------------------------------- */
 
-void findings_format_policy(struct evbuffer *out)
+static void format_rule(const json_t *rule, struct evbuffer *out)
 {
-	size_t count;
-	const struct policy_rule *rules = policy_rules(&count);
+	const json_t *condition;
+	size_t i;
 
-	for (size_t i = 0; i < count; i++) {
-		evbuffer_add_printf(out, "%-7s %-18s %s\n", rules[i].answer, rules[i].call,
-				    rules[i].reason);
-		for (size_t k = 0; k < POLICY_CONDITIONS_MAX && rules[i].conditions[k]; k++)
-			evbuffer_add_printf(out, "%27s%s %s\n", "", k ? "and" : "if",
-					    rules[i].conditions[k]);
-	}
+	evbuffer_add_printf(out, "%-7s %-18s %s\n", member(rule, "answer"), member(rule, "call"),
+			    member(rule, "reason"));
+	json_array_foreach (json_object_get(rule, "conditions"), i, condition)
+		evbuffer_add_printf(out, "%27s%s %s\n", "", i ? "and" : "if",
+				    json_string_value(condition));
+}
+
+void findings_format_policy(const json_t *policy, struct evbuffer *out)
+{
+	const json_t *rule;
+	size_t i;
+
+	json_array_foreach (json_object_get(policy, "rules"), i, rule)
+		format_rule(rule, out);
 	evbuffer_add_printf(out, "%-7s %-18s %s\n", "EPERM", "any other",
 			    "Python raises PermissionError, and the model can go on");
-	evbuffer_add_printf(out, "%-7s above %-12d %s\n", "ENOSYS", policy_newest_call(),
-			    "younger than the policy");
+	evbuffer_add_printf(out, "%-7s above %-12d %s\n", "ENOSYS",
+			    (int)json_get_integer(policy, "newest", 0), "younger than the policy");
 	evbuffer_add_printf(out, "%-7s %-18s %s\n", "kill", "any",
 			    "by another architecture's table");
 	evbuffer_add_printf(out, "\nArguments are counted from 0 and compared as a whole, all 64 "
 				 "bits. Of several rules for a call one must hold.\n");
-}
-
-json_t *findings_policy(void)
-{
-	json_t *array = json_array();
-	size_t count;
-	const struct policy_rule *rules = policy_rules(&count);
-
-	for (size_t i = 0; i < count; i++) {
-		json_t *conditions = json_array();
-
-		for (size_t k = 0; k < POLICY_CONDITIONS_MAX && rules[i].conditions[k]; k++)
-			json_array_append_new(conditions, json_string(rules[i].conditions[k]));
-		json_array_append_new(array,
-				      json_pack("{s:s, s:s, s:o, s:s}", "call", rules[i].call,
-						"answer", rules[i].answer, "conditions", conditions,
-						"reason", rules[i].reason));
-	}
-	return json_pack("{s:o, s:s, s:i, s:s}", "rules", array, "others", "EPERM", "newest",
-			 policy_newest_call(), "younger", "ENOSYS");
 }

@@ -15,6 +15,5 @@ json_t *findings_layers(const json_t *report);
 /* `short_of_level`: a problem is that --require asks for more, which costs no guarantee. */
 void findings_format(const json_t *findings, bool short_of_level, struct evbuffer *out);
 
-/* The table of system calls: as text, and as JSON, new. */
-void findings_format_policy(struct evbuffer *out);
-json_t *findings_policy(void);
+/* The table of system calls (rlmd_sandbox_policy()). */
+void findings_format_policy(const json_t *policy, struct evbuffer *out);

@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 
-struct sandbox *isolation_open(struct event_base *base, const struct config *config,
-			       struct rlmd_error *err)
+struct rlmd_sandbox *isolation_open(struct event_base *base, const struct config *config,
+				    struct rlmd_error *err)
 {
 	auto_free char *template = file_shipped("worker", "template.py");
 	struct sandbox_config settings = {

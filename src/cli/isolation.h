@@ -11,7 +11,8 @@
 #include "sandbox/sandbox.h"
 
 /* As sandbox_new(), with what --python, --preload and --worker-memory say. */
-struct sandbox *isolation_open(struct event_base *, const struct config *, struct rlmd_error *);
+struct rlmd_sandbox *isolation_open(struct event_base *, const struct config *,
+				    struct rlmd_error *);
 
 /* Whether a report of sandbox_report() reaches `level` ("L1" .. "L4"; NULL: any will do);
  * RLMD_ERROR_SANDBOX where not. */

@@ -47,7 +47,7 @@ struct session {
 	struct event_base *base;          /* lent: the engine's */
 	struct event *interrupted;        /* owned */
 	struct llm *llm;                  /* owned */
-	struct sandbox *sandbox;          /* owned */
+	struct rlmd_sandbox *sandbox;     /* owned */
 	struct status *status;            /* owned */
 	int signal;                       /* that ended or shortened the work, or 0 */
 	bool over;                        /* the work told its end */

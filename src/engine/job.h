@@ -81,7 +81,7 @@ struct job_options {
 	struct rlmd_plan_file *plan;   /* lent until the job is freed, which sets the owners of its
 					  operations; or NULL */
 	const char *provider;          /* NULL: the engine's first */
-	struct sandbox *sandbox;       /* lent until the job is freed; NULL: nothing has code */
+	struct rlmd_sandbox *sandbox;  /* lent until the job is freed; NULL: nothing has code */
 	job_event_fn *event;           /* or NULL */
 	job_end_fn *end;               /* or NULL */
 	void *owner;                   /* lent: of both */
@@ -100,7 +100,7 @@ struct rlmd_job {
 	struct llm *llm;               /* its provider */
 	struct permits permits;        /* its part of what all jobs share */
 	struct estimators *estimators; /* what the provider's models were billed as */
-	struct sandbox *sandbox;       /* lent; or NULL */
+	struct rlmd_sandbox *sandbox;  /* lent; or NULL */
 
 	struct job_config config;
 	const char *model;                        /* of root turns, resolved */

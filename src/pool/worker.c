@@ -420,7 +420,7 @@ static void on_spawn(void *owner, const struct spawned *spawned, const struct rl
 	process_on_exit(worker->process, on_exit_of_process, worker);
 }
 
-struct worker *worker_start(struct event_base *base, struct sandbox *sandbox,
+struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbox,
 			    const struct worker_options *options, worker_event_fn *fn, void *owner)
 {
 	struct worker *worker = xcalloc(1, sizeof *worker);

@@ -91,8 +91,8 @@ typedef void worker_event_fn(void *owner, const struct worker_event *);
 struct worker;
 
 /* Never calls back before it returns (so all failures come as WORKER_GONE). */
-struct worker *worker_start(struct event_base *, struct sandbox *, const struct worker_options *,
-			    worker_event_fn *, void *owner);
+struct worker *worker_start(struct event_base *, struct rlmd_sandbox *,
+			    const struct worker_options *, worker_event_fn *, void *owner);
 void worker_free(struct worker *); /* NULL is fine; kills; may be called from its callback */
 
 /* Runs a block; the worker must be idle. Ends with WORKER_DONE or WORKER_GONE: after

@@ -1,7 +1,10 @@
 #include "sandbox/policy.h"
 
+#include <jansson.h>
+#include <rlmd/sandbox.h>
 #include <sys/syscall.h>
 
+#include "base/json.h"
 #include "sandbox/filter.h"
 
 /* Written as an expression of C would be, with the arguments counted as the table counts them. */
@@ -47,4 +50,23 @@ const struct policy_rule *policy_rules(size_t *ret_count)
 int policy_newest_call(void)
 {
 	return NEWEST_CALL;
+}
+
+char *rlmd_sandbox_policy(void)
+{
+	json_t *array = json_array();
+	json_auto_t *policy = json_pack("{s:o, s:s, s:i, s:s}", "rules", array, "others", "EPERM",
+					"newest", NEWEST_CALL, "younger", "ENOSYS");
+
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+		json_t *conditions = json_array();
+
+		for (size_t k = 0; k < POLICY_CONDITIONS_MAX && rules[i].conditions[k]; k++)
+			json_array_append_new(conditions, json_string(rules[i].conditions[k]));
+		json_array_append_new(array,
+				      json_pack("{s:s, s:s, s:o, s:s}", "call", rules[i].call,
+						"answer", rules[i].answer, "conditions", conditions,
+						"reason", rules[i].reason));
+	}
+	return json_to_string(policy);
 }

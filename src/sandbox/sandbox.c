@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "sandbox/filter.h"
 #include "sandbox/python.h"
 #include "sandbox/reap.h"
@@ -18,7 +19,7 @@
 #define CPU_SECONDS    3600  /* of a worker */
 #define ANSWER_TIME_MS 10000
 
-static bool sandbox_configure(struct sandbox *sandbox, const struct sandbox_config *config,
+static bool sandbox_configure(struct rlmd_sandbox *sandbox, const struct sandbox_config *config,
 			      struct rlmd_error *err)
 {
 	auto_free char *directory = realpath(config->worker_dir, NULL);
@@ -43,7 +44,7 @@ static bool sandbox_configure(struct sandbox *sandbox, const struct sandbox_conf
 }
 
 /* Nobody writes to it: its end is all that it tells. */
-static bool open_life(struct sandbox *sandbox, struct rlmd_error *err)
+static bool open_life(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
 {
 	int ends[2];
 
@@ -70,7 +71,7 @@ static void note_all(struct layer_status *status, const struct steps *steps)
 }
 
 /* What keeps all workers together within their limits. */
-static void open_limits(struct sandbox *sandbox, const struct sandbox_config *config,
+static void open_limits(struct rlmd_sandbox *sandbox, const struct sandbox_config *config,
 			uint64_t without)
 {
 	struct steps steps = {.without = without};
@@ -85,7 +86,7 @@ static void open_limits(struct sandbox *sandbox, const struct sandbox_config *co
 }
 
 /* Starts the template, and knows what stands. */
-static bool climb(struct sandbox *sandbox, uint64_t without, struct rlmd_error *err)
+static bool climb(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_error *err)
 {
 	struct ladder ladder = {
 		.base = sandbox->base,
@@ -115,10 +116,10 @@ static bool climb(struct sandbox *sandbox, uint64_t without, struct rlmd_error *
 	return true;
 }
 
-struct sandbox *sandbox_new(struct event_base *base, const struct sandbox_config *config,
-			    struct rlmd_error *err)
+struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_config *config,
+				 struct rlmd_error *err)
 {
-	struct sandbox *sandbox = xcalloc(1, sizeof *sandbox);
+	struct rlmd_sandbox *sandbox = xcalloc(1, sizeof *sandbox);
 	struct sigaction action;
 	struct rlmd_error error = {0};
 	uint64_t without;
@@ -156,7 +157,7 @@ struct sandbox *sandbox_new(struct event_base *base, const struct sandbox_config
  * A template that died between a fork and its reply has left a child that nobody
  * was told of. It is found by its session, which a worker cannot leave.
  */
-static void reap_unknown(const struct sandbox *sandbox, int64_t deadline)
+static void reap_unknown(const struct rlmd_sandbox *sandbox, int64_t deadline)
 {
 	size_t i;
 
@@ -170,7 +171,7 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
-void sandbox_free(struct sandbox *sandbox)
+void sandbox_free(struct rlmd_sandbox *sandbox)
 {
 	int64_t deadline = clock_ms() + REAP_TIME_MS;
 	size_t i;
@@ -199,12 +200,24 @@ void sandbox_free(struct sandbox *sandbox)
 	free(sandbox);
 }
 
-json_t *sandbox_report(const struct sandbox *sandbox)
+json_t *sandbox_report(const struct rlmd_sandbox *sandbox)
 {
 	return layer_status_report(&sandbox->status);
 }
 
-const char *sandbox_level(const struct sandbox *sandbox)
+char *rlmd_sandbox_report(const struct rlmd_sandbox *sandbox)
+{
+	json_auto_t *report = sandbox_report(sandbox);
+
+	return json_to_string(report);
+}
+
+const char *rlmd_sandbox_level(const struct rlmd_sandbox *sandbox)
 {
 	return layer_status_level(&sandbox->status);
+}
+
+const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)
+{
+	return sandbox->config.preload;
 }

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <rlmd/sandbox.h>
+
 #include "base/error.h"
 
 struct sandbox_config {
@@ -39,7 +41,7 @@ struct sandbox_config {
 	const char *without;
 };
 
-struct sandbox;
+struct rlmd_sandbox;
 
 /*
  * Finds the interpreter, builds the filter, starts the template in the best mode
@@ -49,19 +51,19 @@ struct sandbox;
  * RLMD_ERROR_SANDBOX where the walls cannot be raised, or not in time. Templates that
  * take its place later reach the same, or fail.
  */
-struct sandbox *sandbox_new(struct event_base *, const struct sandbox_config *,
-			    struct rlmd_error *);
-void sandbox_free(struct sandbox *); /* ends the template; processes must be freed before */
+struct rlmd_sandbox *sandbox_new(struct event_base *, const struct sandbox_config *,
+				 struct rlmd_error *);
+void sandbox_free(struct rlmd_sandbox *); /* ends the template; processes must be freed before */
 
 /*
  * The `sandbox` of results and traces, new: {"level": "L1".."L4", "mode": "root" or
  * "userns" or "uid" or "plain", "layers": [name...], "absent": [{"layer", "call",
  * "errno", "remedy"}...]}. The tables: layers.def, modes.def, steps.def.
  */
-json_t *sandbox_report(const struct sandbox *);
+json_t *sandbox_report(const struct rlmd_sandbox *);
 
-/* "L1": sealed; "L2": with namespaces or Landlock; "L3": with both; "L4": with cgroups too. */
-const char *sandbox_level(const struct sandbox *);
+/* The modules that workers have loaded, up to a NULL; lent. */
+const char *const *sandbox_preload(const struct rlmd_sandbox *);
 
 /* A process of a worker: exit is told once, with what it used. */
 struct process;
@@ -100,7 +102,7 @@ struct spawn;
  * lost, the next one is asked. The callback comes from the loop, once, unless
  * spawn_cancel() came before it.
  */
-struct spawn *sandbox_spawn(struct sandbox *, const int *files, size_t file_count,
+struct spawn *sandbox_spawn(struct rlmd_sandbox *, const int *files, size_t file_count,
 			    size_t extra_memory, sandbox_spawn_fn *, void *owner);
 void spawn_cancel(
 	struct spawn *); /* kills what was started; NULL is fine; not after the callback */

@@ -10,7 +10,7 @@
 
 TAILQ_HEAD(spawn_list, spawn);
 
-struct sandbox {
+struct rlmd_sandbox {
 	struct event_base *base;       /* lent */
 	struct template_config config; /* its pointers and descriptors are owned */
 	size_t worker_memory;
@@ -34,11 +34,11 @@ struct sandbox {
 void spawn_on_template(void *owner, const struct template_event *);
 
 /* The template is ours from now on, and the children of its session. */
-void spawn_adopt(struct sandbox *, struct template_process *);
+void spawn_adopt(struct rlmd_sandbox *, struct template_process *);
 
 /* What any worker is asked for, of whatever mode. */
 struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_t file_count);
 
 void spawn_pump(evutil_socket_t, short what, void *sandbox);    /* of the event of that name */
 void spawn_overdue(evutil_socket_t, short what, void *sandbox); /* likewise */
-void spawn_free_all(struct sandbox *);                          /* and tells nobody */
+void spawn_free_all(struct rlmd_sandbox *);                     /* and tells nobody */

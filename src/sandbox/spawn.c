@@ -26,8 +26,8 @@ enum {
 
 /* In one of the sandbox's three lists. A cancelled one that was sent stays until it is answered. */
 struct spawn {
-	struct sandbox *sandbox; /* lent */
-	struct spawn_list *list; /* lent: the one that it is in */
+	struct rlmd_sandbox *sandbox; /* lent */
+	struct spawn_list *list;      /* lent: the one that it is in */
 	struct launch_request request;
 	int fds[LAUNCH_FDS_MAX]; /* owned: its null, in, out while it's sent; files until answered
 				  */
@@ -127,7 +127,7 @@ static void fail_all(struct spawn_list *list, const struct rlmd_error *error)
 }
 
 /* Remembers the session of a new template, and forgets those that are over. */
-void spawn_adopt(struct sandbox *sandbox, struct template_process *template)
+void spawn_adopt(struct rlmd_sandbox *sandbox, struct template_process *template)
 {
 	size_t kept = 0, i;
 
@@ -141,7 +141,7 @@ void spawn_adopt(struct sandbox *sandbox, struct template_process *template)
 }
 
 /* In the place of one that died. */
-static bool restart_template(struct sandbox *sandbox, struct rlmd_error *err)
+static bool restart_template(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
 {
 	struct template_process *template = template_new(sandbox->base, &sandbox->config,
 							 spawn_on_template, sandbox, err);
@@ -163,7 +163,7 @@ static bool open_own(struct spawn *spawn, struct rlmd_error *err)
 }
 
 /* The request as it goes out: with pipes, and with a uid, which is in use from now on. */
-static bool complete(struct sandbox *sandbox, struct spawn *spawn, struct rlmd_error *err)
+static bool complete(struct rlmd_sandbox *sandbox, struct spawn *spawn, struct rlmd_error *err)
 {
 	uint32_t promised = layer_status_promised(sandbox->status.mode), uid = 0;
 
@@ -178,7 +178,7 @@ static bool complete(struct sandbox *sandbox, struct spawn *spawn, struct rlmd_e
 }
 
 /* For the answer to the oldest request; they come in order. */
-static void await_answer(struct sandbox *sandbox)
+static void await_answer(struct rlmd_sandbox *sandbox)
 {
 	struct timeval limit = clock_timeval(sandbox->answer_ms);
 
@@ -187,7 +187,7 @@ static void await_answer(struct sandbox *sandbox)
 		event_add(sandbox->overdue, &limit);
 }
 
-static void send_queued(struct sandbox *sandbox)
+static void send_queued(struct rlmd_sandbox *sandbox)
 {
 	struct spawn *spawn, *other;
 	struct rlmd_error error;
@@ -218,7 +218,7 @@ static void send_queued(struct sandbox *sandbox)
 	}
 }
 
-static void deliver_failure(struct sandbox *sandbox)
+static void deliver_failure(struct rlmd_sandbox *sandbox)
 {
 	struct spawn *spawn = TAILQ_FIRST(&sandbox->failed);
 	sandbox_spawn_fn *fn;
@@ -239,7 +239,7 @@ static void deliver_failure(struct sandbox *sandbox)
 
 void spawn_pump(evutil_socket_t fd, short what, void *arg)
 {
-	struct sandbox *sandbox = arg;
+	struct rlmd_sandbox *sandbox = arg;
 	struct rlmd_error error;
 
 	(void)fd;
@@ -254,7 +254,7 @@ void spawn_pump(evutil_socket_t fd, short what, void *arg)
 
 static void deliver(struct spawn *spawn, struct process *process)
 {
-	struct sandbox *sandbox = spawn->sandbox;
+	struct rlmd_sandbox *sandbox = spawn->sandbox;
 	struct spawned spawned = {process, take_fd(&spawn->ours[0]), take_fd(&spawn->ours[1])};
 	sandbox_spawn_fn *fn = spawn->fn;
 	void *owner = spawn->owner;
@@ -264,7 +264,7 @@ static void deliver(struct spawn *spawn, struct process *process)
 	fn(owner, &spawned, NULL);
 }
 
-static void on_launched(struct sandbox *sandbox, const struct template_event *event)
+static void on_launched(struct rlmd_sandbox *sandbox, const struct template_event *event)
 {
 	struct spawn *spawn = TAILQ_FIRST(&sandbox->sent);
 	struct process *process = NULL;
@@ -323,7 +323,7 @@ static bool renew(struct spawn *spawn, struct rlmd_error *err)
 }
 
 /* Whoever asked the lost template: asks the next one in the same order, unless it lost too many. */
-static void ask_again(struct sandbox *sandbox, struct spawn_list *list,
+static void ask_again(struct rlmd_sandbox *sandbox, struct spawn_list *list,
 		      const struct rlmd_error *reason)
 {
 	struct spawn_list again = TAILQ_HEAD_INITIALIZER(again);
@@ -349,7 +349,7 @@ static void ask_again(struct sandbox *sandbox, struct spawn_list *list,
 }
 
 /* `again`: at its start too it was no fault of what it was told, so that another may do better. */
-static void lose_template(struct sandbox *sandbox, const struct rlmd_error *reason, bool again)
+static void lose_template(struct rlmd_sandbox *sandbox, const struct rlmd_error *reason, bool again)
 {
 	if (sandbox->ready)
 		ask_again(sandbox, &sandbox->sent, reason);
@@ -364,7 +364,7 @@ static void lose_template(struct sandbox *sandbox, const struct rlmd_error *reas
 }
 
 /* One that took another's place must be as good: its layers, and its cgroup. */
-static void on_ready(struct sandbox *sandbox)
+static void on_ready(struct rlmd_sandbox *sandbox)
 {
 	uint32_t wanted = sandbox->template_layers;
 	uint32_t have = template_layers(sandbox->template_process) |
@@ -383,7 +383,7 @@ static void on_ready(struct sandbox *sandbox)
 /* Stopped, or stuck: it does not die of itself, and would be waited for in vain. */
 void spawn_overdue(evutil_socket_t fd, short what, void *arg)
 {
-	struct sandbox *sandbox = arg;
+	struct rlmd_sandbox *sandbox = arg;
 	struct rlmd_error error;
 
 	(void)fd;
@@ -395,7 +395,7 @@ void spawn_overdue(evutil_socket_t fd, short what, void *arg)
 
 void spawn_on_template(void *owner, const struct template_event *event)
 {
-	struct sandbox *sandbox = owner;
+	struct rlmd_sandbox *sandbox = owner;
 
 	switch (event->kind) {
 	case TEMPLATE_READY:
@@ -443,7 +443,7 @@ struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_
 	};
 }
 
-struct spawn *sandbox_spawn(struct sandbox *sandbox, const int *files, size_t file_count,
+struct spawn *sandbox_spawn(struct rlmd_sandbox *sandbox, const int *files, size_t file_count,
 			    size_t extra_memory, sandbox_spawn_fn *fn, void *owner)
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);
@@ -484,7 +484,7 @@ static void free_list(struct spawn_list *list)
 		spawn_free(spawn);
 }
 
-void spawn_free_all(struct sandbox *sandbox)
+void spawn_free_all(struct rlmd_sandbox *sandbox)
 {
 	free_list(&sandbox->queued);
 	free_list(&sandbox->sent);

@@ -20,7 +20,7 @@
 
 enum { CONTEXT_SIZE = 200000 }; /* more than lies on the heap */
 
-json_t *sandbox_report(const struct sandbox *sandbox)
+json_t *sandbox_report(const struct rlmd_sandbox *sandbox)
 {
 	(void)sandbox;
 	return json_object();
@@ -96,7 +96,7 @@ static void test_inodes(void **state)
 		.grace_ms = 1000,
 	};
 	struct event_base *base = event_base_new();
-	struct sandbox *sandbox = fake_sandbox_new(base);
+	struct rlmd_sandbox *sandbox = fake_sandbox_new(base);
 	char *bytes = xcalloc(1, CONTEXT_SIZE);
 	struct context context = {0};
 	struct rlmd_engine *engine;

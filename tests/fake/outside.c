@@ -10,7 +10,7 @@
 size_t fake_workers, fake_workers_most, fake_death;
 char fake_told[4096];
 
-json_t *sandbox_report(const struct sandbox *sandbox)
+json_t *sandbox_report(const struct rlmd_sandbox *sandbox)
 {
 	(void)sandbox;
 	return json_object();
@@ -101,7 +101,7 @@ static void on_worker(evutil_socket_t fd, short what, void *owner)
 	worker->fn(worker->owner, &event);
 }
 
-struct worker *worker_start(struct event_base *base, struct sandbox *sandbox,
+struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbox,
 			    const struct worker_options *options, worker_event_fn *fn, void *owner)
 {
 	struct worker *worker = xcalloc(1, sizeof *worker);

@@ -14,7 +14,7 @@
 
 enum { FILES_MAX = 16 };
 
-struct sandbox {
+struct rlmd_sandbox {
 	struct event_base *base; /* lent */
 	fake_script_fn *script;
 	bool refuse, spare;
@@ -25,8 +25,8 @@ struct sandbox {
 };
 
 struct spawn {
-	struct sandbox *sandbox; /* lent */
-	struct process *process; /* owned until the callback, like the pipes */
+	struct rlmd_sandbox *sandbox; /* lent */
+	struct process *process;      /* owned until the callback, like the pipes */
 	int from, to;
 	struct event *event; /* owned */
 	sandbox_spawn_fn *fn;
@@ -34,7 +34,7 @@ struct spawn {
 };
 
 struct process {
-	struct sandbox *sandbox; /* lent */
+	struct rlmd_sandbox *sandbox; /* lent */
 	pid_t pid;
 	int pidfd;           /* owned */
 	struct event *event; /* owned */
@@ -43,55 +43,55 @@ struct process {
 	void *owner; /* lent */
 };
 
-struct sandbox *fake_sandbox_new(struct event_base *base)
+struct rlmd_sandbox *fake_sandbox_new(struct event_base *base)
 {
-	struct sandbox *sandbox = xcalloc(1, sizeof *sandbox);
+	struct rlmd_sandbox *sandbox = xcalloc(1, sizeof *sandbox);
 
 	sandbox->base = base;
 	return sandbox;
 }
 
-void sandbox_free(struct sandbox *sandbox)
+void sandbox_free(struct rlmd_sandbox *sandbox)
 {
 	free(sandbox);
 }
 
-void fake_sandbox_script(struct sandbox *sandbox, fake_script_fn *script)
+void fake_sandbox_script(struct rlmd_sandbox *sandbox, fake_script_fn *script)
 {
 	sandbox->script = script;
 }
 
-void fake_sandbox_refuse(struct sandbox *sandbox, bool refuse)
+void fake_sandbox_refuse(struct rlmd_sandbox *sandbox, bool refuse)
 {
 	sandbox->refuse = refuse;
 }
 
-void fake_sandbox_condemn(struct sandbox *sandbox, const char *why)
+void fake_sandbox_condemn(struct rlmd_sandbox *sandbox, const char *why)
 {
 	sandbox->verdict = why;
 }
 
-void fake_sandbox_spare(struct sandbox *sandbox, bool spare)
+void fake_sandbox_spare(struct rlmd_sandbox *sandbox, bool spare)
 {
 	sandbox->spare = spare;
 }
 
-size_t fake_sandbox_memory(const struct sandbox *sandbox)
+size_t fake_sandbox_memory(const struct rlmd_sandbox *sandbox)
 {
 	return sandbox->memory;
 }
 
-ino_t fake_sandbox_file(const struct sandbox *sandbox, int spawn)
+ino_t fake_sandbox_file(const struct rlmd_sandbox *sandbox, int spawn)
 {
 	return sandbox->files[spawn];
 }
 
-int fake_sandbox_interrupts(const struct sandbox *sandbox)
+int fake_sandbox_interrupts(const struct rlmd_sandbox *sandbox)
 {
 	return sandbox->interrupts;
 }
 
-int fake_sandbox_living(const struct sandbox *sandbox)
+int fake_sandbox_living(const struct rlmd_sandbox *sandbox)
 {
 	return sandbox->living;
 }
@@ -113,7 +113,7 @@ static void on_pidfd(evutil_socket_t fd, short what, void *arg)
 	process->fn(process->owner, &over);
 }
 
-static struct process *fork_process(struct sandbox *sandbox, int in, int out)
+static struct process *fork_process(struct rlmd_sandbox *sandbox, int in, int out)
 {
 	struct process *process = xcalloc(1, sizeof *process);
 
@@ -148,7 +148,7 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 	fn(owner, spawned.process ? &spawned : NULL, &err);
 }
 
-static void note_file(struct sandbox *sandbox, int file)
+static void note_file(struct rlmd_sandbox *sandbox, int file)
 {
 	struct stat stat;
 
@@ -171,7 +171,7 @@ static void fork_spawned(struct spawn *spawn)
 	spawn->to = ours[1];
 }
 
-struct spawn *sandbox_spawn(struct sandbox *sandbox, const int *files, size_t file_count,
+struct spawn *sandbox_spawn(struct rlmd_sandbox *sandbox, const int *files, size_t file_count,
 			    size_t extra_memory, sandbox_spawn_fn *fn, void *owner)
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);

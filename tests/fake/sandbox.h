@@ -18,13 +18,14 @@ enum { FAKE_WALL_EXIT = 99 }; /* exit status of a script that means a wall which
 /* Reads from `in`, writes to `out`; the process ends when it returns, with that status. */
 typedef int fake_script_fn(int in, int out);
 
-struct sandbox *fake_sandbox_new(struct event_base *);
+struct rlmd_sandbox *fake_sandbox_new(struct event_base *);
 
-void fake_sandbox_script(struct sandbox *, fake_script_fn *); /* of the next processes */
-void fake_sandbox_refuse(struct sandbox *, bool refuse);      /* the next spawns fail */
-void fake_sandbox_condemn(struct sandbox *, const char *why); /* lent: of all that are killed */
-void fake_sandbox_spare(struct sandbox *, bool spare);        /* process_kill() does nothing */
-size_t fake_sandbox_memory(const struct sandbox *);           /* extra_memory of the last */
-ino_t fake_sandbox_file(const struct sandbox *, int spawn);   /* the first that one was given */
-int fake_sandbox_interrupts(const struct sandbox *);          /* process_interrupt() so far */
-int fake_sandbox_living(const struct sandbox *);              /* processes not yet freed */
+void fake_sandbox_script(struct rlmd_sandbox *, fake_script_fn *); /* of the next processes */
+void fake_sandbox_refuse(struct rlmd_sandbox *, bool refuse);      /* the next spawns fail */
+void fake_sandbox_condemn(struct rlmd_sandbox *,
+			  const char *why);                      /* lent: of all that are killed */
+void fake_sandbox_spare(struct rlmd_sandbox *, bool spare);      /* process_kill() does nothing */
+size_t fake_sandbox_memory(const struct rlmd_sandbox *);         /* extra_memory of the last */
+ino_t fake_sandbox_file(const struct rlmd_sandbox *, int spawn); /* the first that one was given */
+int fake_sandbox_interrupts(const struct rlmd_sandbox *);        /* process_interrupt() so far */
+int fake_sandbox_living(const struct rlmd_sandbox *);            /* processes not yet freed */

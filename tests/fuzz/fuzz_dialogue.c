@@ -54,7 +54,7 @@ enum step {
 };
 
 /* What stands for the sandbox and its process. */
-struct sandbox {
+struct rlmd_sandbox {
 	struct event_base *base;
 	int in, out;             /* the worker's ends; -1: closed */
 	int from, to;            /* ours, until the callback */
@@ -64,14 +64,14 @@ struct sandbox {
 };
 
 struct spawn {
-	struct sandbox *sandbox;
+	struct rlmd_sandbox *sandbox;
 	struct event *event;
 	sandbox_spawn_fn *fn;
 	void *owner;
 };
 
 struct process {
-	struct sandbox *sandbox;
+	struct rlmd_sandbox *sandbox;
 	struct event *event;
 	struct process_exit exit;
 	bool over, told;
@@ -82,7 +82,7 @@ struct process {
 /* The owner, and what it may hear. */
 struct owner {
 	struct worker *worker;
-	struct sandbox sandbox;
+	struct rlmd_sandbox sandbox;
 	enum worker_state state;
 	int64_t ids[LEDGER_CALLS_MAX];
 	size_t counts[LEDGER_CALLS_MAX], unanswered;
@@ -122,7 +122,7 @@ void clock_format(int64_t ms, char out[static 16])
 
 /* --- the sandbox ------------------------------------------------------------------ */
 
-static void hang_up(struct sandbox *sandbox)
+static void hang_up(struct rlmd_sandbox *sandbox)
 {
 	if (sandbox->out >= 0)
 		close(sandbox->out);
@@ -132,7 +132,7 @@ static void hang_up(struct sandbox *sandbox)
 static void on_spawned(evutil_socket_t fd, short what, void *arg)
 {
 	struct spawn *spawn = arg;
-	struct sandbox *sandbox = spawn->sandbox;
+	struct rlmd_sandbox *sandbox = spawn->sandbox;
 	struct process *process = xcalloc(1, sizeof *process);
 
 	(void)fd;
@@ -145,7 +145,7 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 	free(spawn);
 }
 
-struct spawn *sandbox_spawn(struct sandbox *sandbox, const int *files, size_t file_count,
+struct spawn *sandbox_spawn(struct rlmd_sandbox *sandbox, const int *files, size_t file_count,
 			    size_t extra_memory, sandbox_spawn_fn *fn, void *owner)
 {
 	struct spawn *spawn = xcalloc(1, sizeof *spawn);
@@ -311,13 +311,13 @@ static void reply(struct owner *owner, size_t which)
 
 /* --- the worker ---------------------------------------------------------------------- */
 
-static void flush(struct sandbox *sandbox)
+static void flush(struct rlmd_sandbox *sandbox)
 {
 	if (sandbox->out >= 0 && evbuffer_get_length(sandbox->unsent))
 		evbuffer_write(sandbox->unsent, sandbox->out);
 }
 
-static void listen_to(struct sandbox *sandbox)
+static void listen_to(struct rlmd_sandbox *sandbox)
 {
 	char bytes[4096];
 
@@ -325,7 +325,7 @@ static void listen_to(struct sandbox *sandbox)
 		continue;
 }
 
-static void say(struct sandbox *sandbox, const char *json, size_t size)
+static void say(struct rlmd_sandbox *sandbox, const char *json, size_t size)
 {
 	uint32_t length = htonl((uint32_t)size);
 
@@ -333,7 +333,7 @@ static void say(struct sandbox *sandbox, const char *json, size_t size)
 	evbuffer_add(sandbox->unsent, json, size);
 }
 
-static void say_text(struct sandbox *sandbox, const char *json)
+static void say_text(struct rlmd_sandbox *sandbox, const char *json)
 {
 	say(sandbox, json, strlen(json));
 }
@@ -346,7 +346,7 @@ static unsigned take(struct input *input)
 	return *input->data++;
 }
 
-static void say_bytes(struct sandbox *sandbox, struct input *input, bool framed)
+static void say_bytes(struct rlmd_sandbox *sandbox, struct input *input, bool framed)
 {
 	size_t size = take(input);
 
@@ -363,7 +363,7 @@ static void say_bytes(struct sandbox *sandbox, struct input *input, bool framed)
 /* Members of a call that ask nothing of its answers. */
 #define USUAL "\"turns\":[],\"system\":null,\"max_tokens\":null,\"temperature\":null"
 
-static void say_query(struct sandbox *sandbox, unsigned id, unsigned prompts)
+static void say_query(struct rlmd_sandbox *sandbox, unsigned id, unsigned prompts)
 {
 	char json[2048];
 	size_t used = (size_t)snprintf(json, sizeof json,
@@ -377,7 +377,7 @@ static void say_query(struct sandbox *sandbox, unsigned id, unsigned prompts)
 	say_text(sandbox, json);
 }
 
-static void say_attached(struct sandbox *sandbox, unsigned id, unsigned kilobytes)
+static void say_attached(struct rlmd_sandbox *sandbox, unsigned id, unsigned kilobytes)
 {
 	char *bytes = xcalloc(kilobytes + 1, 1000);
 	char json[256];
@@ -392,7 +392,7 @@ static void say_attached(struct sandbox *sandbox, unsigned id, unsigned kilobyte
 	free(bytes);
 }
 
-static void say_tasks(struct sandbox *sandbox, unsigned id, unsigned how)
+static void say_tasks(struct rlmd_sandbox *sandbox, unsigned id, unsigned how)
 {
 	char json[256];
 
@@ -408,7 +408,7 @@ static void say_tasks(struct sandbox *sandbox, unsigned id, unsigned how)
 	evbuffer_add(sandbox->unsent, "file", 4);
 }
 
-static void say_message(struct sandbox *sandbox, enum step step)
+static void say_message(struct rlmd_sandbox *sandbox, enum step step)
 {
 	static const char *const messages[STEPS] = {
 		[STEP_READY] =
@@ -430,7 +430,7 @@ static void say_message(struct sandbox *sandbox, enum step step)
 
 static void process_step(struct owner *owner, enum step step, struct input *input)
 {
-	struct sandbox *sandbox = &owner->sandbox;
+	struct rlmd_sandbox *sandbox = &owner->sandbox;
 	unsigned number;
 	char json[64];
 

@@ -32,7 +32,7 @@ struct actor {
 
 struct stage {
 	struct event_base *base;
-	struct sandbox *sandbox;
+	struct rlmd_sandbox *sandbox;
 };
 
 void stage_init(struct stage *);

@@ -176,7 +176,7 @@ static char *absence(const json_t *report)
 static char *try_mode(void)
 {
 	struct event_base *base = event_base_new();
-	struct sandbox *sandbox;
+	struct rlmd_sandbox *sandbox;
 	struct rlmd_error err;
 	json_t *report;
 	char *why = NULL;
@@ -231,8 +231,8 @@ void stage_enter_mode(const char *name)
 	free(why);
 }
 
-struct sandbox *stage_sandbox(struct event_base *base, const char *const *preload,
-			      struct rlmd_error *err)
+struct rlmd_sandbox *stage_sandbox(struct event_base *base, const char *const *preload,
+				   struct rlmd_error *err)
 {
 	return sandbox_new(base,
 			   &(struct sandbox_config){

@@ -42,7 +42,7 @@ const char *stage_become(const struct stage_mode *);
 
 struct stage {
 	struct event_base *base;
-	struct sandbox *sandbox;
+	struct rlmd_sandbox *sandbox;
 	int fds_before;
 };
 
@@ -63,7 +63,8 @@ int stage_remove_directory(void **state);
 int stage_open(void **state);
 int stage_close(void **state);
 
-struct sandbox *stage_sandbox(struct event_base *, const char *const *preload, struct rlmd_error *);
+struct rlmd_sandbox *stage_sandbox(struct event_base *, const char *const *preload,
+				   struct rlmd_error *);
 
 /* With other settings than those of the mode; NULL for `without` means those of the mode. */
 void stage_reopen(struct stage *, const char *without, size_t pool_memory);

@@ -373,7 +373,7 @@ static void the_pool_has_a_ceiling(void **state)
 
 	stage_reopen(*state, "memory_group", (size_t)100 << 20);
 	assert_false(stage_has(*state, "memory_cgroup"));
-	assert_string_not_equal(sandbox_level(((struct stage *)*state)->sandbox), "L4");
+	assert_string_not_equal(rlmd_sandbox_level(((struct stage *)*state)->sandbox), "L4");
 	enter_idle(&small, *state);
 	enter_idle(&hog, *state);
 	tell(&hog, fill);
@@ -572,7 +572,7 @@ static void root_is_no_stranger(void **state)
 	stage_reopen(stage, "outer_uid,uid", 0);
 	if (!geteuid() && strcmp(stage_mode->mode, "root")) {
 		assert_false(stage_has(stage, "not_root"));
-		assert_true(strcmp(sandbox_level(stage->sandbox), "L3") < 0);
+		assert_true(strcmp(rlmd_sandbox_level(stage->sandbox), "L3") < 0);
 	} else if (geteuid()) {
 		assert_true(stage_has(stage, "not_root"));
 	}

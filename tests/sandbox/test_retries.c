@@ -39,8 +39,8 @@ static char *odd_python(const char *name)
 	return take_pointer(&path);
 }
 
-static struct sandbox *start(struct stage *stage, const char *path, int patience_ms,
-			     struct rlmd_error *err)
+static struct rlmd_sandbox *start(struct stage *stage, const char *path, int patience_ms,
+				  struct rlmd_error *err)
 {
 	return sandbox_new(stage->base,
 			   &(struct sandbox_config){

@@ -136,7 +136,7 @@ static void expect_loss(struct stage *stage, const json_t *before, int i)
 		assert_int_equal(steps[i].loss, LAYER_whole_mode);
 		assert_true(rank(after) > rank(before));
 	}
-	assert_true(strcmp(sandbox_level(stage->sandbox),
+	assert_true(strcmp(rlmd_sandbox_level(stage->sandbox),
 			   json_string_value(json_object_get(before, "level"))) <= 0);
 	expect_proven(stage, after);
 	json_decref(after);
@@ -177,7 +177,7 @@ static void the_filter_stands_alone(void **state)
 		&err);
 
 	assert_non_null(report);
-	assert_string_equal(sandbox_level(stage->sandbox), "L1");
+	assert_string_equal(rlmd_sandbox_level(stage->sandbox), "L1");
 	assert_string_equal(json_string_value(json_object_get(report, "mode")), "plain");
 	assert_true(report_has(report, "seccomp"));
 	expect_proven(stage, report);
