@@ -13,12 +13,12 @@
 #include "base/cleanup.h"
 #include "bench/measure.h"
 #include "engine/job.h"
+#include "llm/provider.h"
 
 enum { CALLS = 16 };
 
 struct bench {
 	struct rlmd_engine *engine;
-	struct llm *llm;
 	double wait; /* microseconds: the model's shortest */
 };
 
@@ -168,6 +168,7 @@ static void compare(struct bench *bench, int times)
 
 int main(int argc, char **argv)
 {
+	struct rlmd_provider *provider;
 	struct bench bench;
 	struct rlmd_error err;
 
@@ -177,13 +178,12 @@ int main(int argc, char **argv)
 	bench.engine = rlmd_engine_new(
 		&(struct engine_options){.max_workers = 1, .max_calls = CALLS}, &err);
 	bench.wait = 1e3 * measure_count(argv[2]);
-	bench.llm = llm_new(rlmd_engine_base(bench.engine),
-			    &(struct llm_config){.provider = "ollama", .base_url = argv[1]}, &err);
-	if (!bench.llm)
+	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = argv[1]},
+				&err);
+	if (!provider || !rlmd_engine_add_provider(bench.engine, NULL, provider, &err))
 		measure_fail("%s", err.text);
-	rlmd_engine_add_provider(bench.engine, "ollama", bench.llm, NULL);
+	provider_unref(provider);
 	compare(&bench, measure_count(argv[3]));
-	llm_free(bench.llm);
 	rlmd_engine_free(bench.engine);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "bench/measure.h"
 #include "engine/job.h"
+#include "llm/provider.h"
 
 enum { WAITS = 6 };
 
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
 	struct rlmd_engine *engine;
 	struct event_base *base;
 	struct rlmd_sandbox *sandbox;
-	struct llm *llm;
+	struct rlmd_provider *provider;
 	struct rlmd_error err;
 	int count;
 
@@ -89,10 +90,11 @@ int main(int argc, char **argv)
 			      &err);
 	if (!sandbox)
 		measure_fail("%s", err.text);
-	llm = llm_new(base, &(struct llm_config){.provider = "ollama", .base_url = argv[3]}, &err);
-	if (!llm)
+	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = argv[3]},
+				&err);
+	if (!provider || !rlmd_engine_add_provider(engine, NULL, provider, &err))
 		measure_fail("%s", err.text);
-	rlmd_engine_add_provider(engine, "ollama", llm, NULL);
+	provider_unref(provider);
 
 	run_time(engine, sandbox); /* the template loads, the connections open */
 	for (int i = 0; i < count; i++) {
@@ -103,7 +105,6 @@ int main(int argc, char **argv)
 
 	samples_done(&runs);
 	samples_done(&path);
-	llm_free(llm);
 	sandbox_free(sandbox);
 	rlmd_engine_free(engine);
 	return 0;

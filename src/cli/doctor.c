@@ -22,9 +22,11 @@
 #include "cli/findings.h"
 #include "cli/isolation.h"
 #include "cli/print.h"
+#include "cli/providers.h"
 #include "cli/session.h"
 #include "cli/subids.h"
 #include "llm/probe.h"
+#include "llm/provider.h"
 #include "sandbox/uids.h"
 
 enum {
@@ -34,11 +36,12 @@ enum {
 
 struct doctor {
 	struct session session;
-	struct assault *assault; /* owned */
-	struct probe *probe;     /* owned */
-	int waiting;             /* for the end of the assault, and of the probe */
-	json_t *findings;        /* owned: what --json prints */
-	bool short_of_level;     /* --require asks for more */
+	struct assault *assault;        /* owned */
+	struct rlmd_provider *provider; /* owned; NULL: there is none of that name */
+	struct probe *probe;            /* owned */
+	int waiting;                    /* for the end of the assault, and of the probe */
+	json_t *findings;               /* owned: what --json prints */
+	bool short_of_level;            /* --require asks for more */
 };
 
 /* --- findings ---------------------------------------------------------------------- */
@@ -120,9 +123,8 @@ static void on_assault_done(void *owner, const struct rlmd_error *err)
 	answered(doctor);
 }
 
-static void on_probe(void *owner, const struct probe_result *result)
+static void find_provider(struct doctor *doctor, const struct probe_result *result)
 {
-	struct doctor *doctor = owner;
 	const char *what = !result->asked                    ? "not asked:"
 			   : result->error && result->status ? "refuses:"
 			   : result->error                   ? "does not answer:"
@@ -135,7 +137,12 @@ static void on_probe(void *owner, const struct probe_result *result)
 				      doctor->session.config.provider, "url", result->url, "asked",
 				      result->asked, "answers", !result->error, "status",
 				      result->status, "message", json_from_text(text_of(message))));
-	answered(doctor);
+}
+
+static void on_probe(void *owner, const struct probe_result *result)
+{
+	find_provider(owner, result);
+	answered(owner);
 }
 
 static void find_isolation(struct doctor *doctor)
@@ -180,19 +187,23 @@ static void start_assault(struct doctor *doctor)
 					(size_t)session->config.worker_memory, &events, doctor);
 }
 
+/* The keys leave the environment with it, as before a run. */
 static void start_probe(struct doctor *doctor)
 {
 	const struct config *config = &doctor->session.config;
-	struct llm_config settings = {
-		.provider = config->provider,
-		.model = config->model,
-		.base_url = config->base_url,
-		.key_file = config->key_file,
-		.replay_dir = config->replay,
-	};
+	struct rlmd_error err = {0};
 
+	doctor->provider = providers_own(config, &err);
+	providers_forget_keys();
+	if (doctor->provider && config->replay)
+		error_set(&err, RLMD_ERROR_USAGE, "answers come from recordings");
+	if (err.kind) {
+		find_provider(doctor, &(struct probe_result){.error = &err});
+		return;
+	}
 	doctor->waiting++;
-	doctor->probe = probe_start(doctor->session.base, &settings, PROBE_MS, on_probe, doctor);
+	doctor->probe = probe_start(doctor->session.base, doctor->provider, PROBE_MS, on_probe,
+				    doctor);
 }
 
 static void on_interrupt(void *owner)
@@ -244,6 +255,7 @@ static void stop(struct doctor *doctor)
 {
 	assault_free(take_pointer(&doctor->assault));
 	probe_free(take_pointer(&doctor->probe));
+	provider_unref(take_pointer(&doctor->provider));
 	session_close(&doctor->session);
 }
 

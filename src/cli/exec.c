@@ -68,6 +68,7 @@ static int show_dry_run(struct exec *exec)
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 	const struct job_options options = {
 		.config = session->settings,
+		.provider = session->config.provider,
 		.task = task_of(exec),
 		.context = &exec->input.context,
 	};
@@ -132,6 +133,9 @@ static bool answer_task(struct exec *exec, struct rlmd_error *err)
 	struct job_options options = {
 		.task = task_of(exec),
 		.context = &exec->input.context,
+		.provider = session->config.provider,
+		.record_dir = session->config.record,
+		.replay_dir = session->config.replay,
 		.event = on_event,
 		.end = on_end,
 		.owner = exec,

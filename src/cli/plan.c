@@ -81,8 +81,10 @@ static bool check_models(struct plan *plan, struct rlmd_error *err)
 	for (size_t i = 0; i < rlmd_plan_count(operations); i++) {
 		const char *model = rlmd_plan_operation(operations, i)->model;
 
-		if (model && !session_check_price(&plan->session, model, err))
-			return false;
+		if (!llm_allow(plan->session.llm, model, err) ||
+		    (model && !session_check_price(&plan->session, model, err)))
+			return error_context(err, "operation \"%s\"",
+					     rlmd_plan_operation(operations, i)->id);
 	}
 	return true;
 }
@@ -185,6 +187,9 @@ static bool carry_out(struct plan *plan, struct rlmd_error *err)
 	};
 	struct job_options options = {
 		.plan = plan->file,
+		.provider = session->config.provider,
+		.record_dir = session->config.record,
+		.replay_dir = session->config.replay,
 		.event = on_event,
 		.end = on_end,
 		.owner = plan,

@@ -130,8 +130,8 @@ json_t *plan_dry_run(struct event_base *base, const struct rlmd_plan_file *file,
 	if (dry_run.cost > limits->cost)
 		dry_run.cost = limits->cost;
 	object = json_pack(
-		"{s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:o, s:I, s:o}", "provider", llm_provider(llm),
-		"model", json_from_text(text_of(model)), "subcallModel",
+		"{s:s, s:o, s:o, s:s, s:s, s:I, s:I, s:o, s:I, s:o}", "provider",
+		llm_provider(llm, model), "model", json_from_text(text_of(model)), "subcallModel",
 		json_from_text(text_of(subcall)), "priceTable", llm_price_date(llm), "strategy",
 		metrics_strategy_name(dry_run.plan->strategy), "maxParallel",
 		parallel ? parallel : config->max_parallel, "runs", (json_int_t)dry_run.runs,

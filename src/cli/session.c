@@ -14,12 +14,8 @@
 #include "cli/isolation.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/providers.h"
 #include "cli/tell.h"
-
-enum {
-	MAX_RETRIES = 2,
-	PATIENCE_MS = 3600000, /* --max-time ends the wait before, unless it is very long */
-};
 
 /* --- begin ---------------------------------------------------------------------- */
 
@@ -72,7 +68,7 @@ static bool read_settings(struct session *session, struct rlmd_error *err)
 	if (!config_environment(config, err) || !config_files(config, err))
 		return false;
 	if (!config->provider)
-		config->provider = xstrdup(llm_default_provider());
+		config->provider = xstrdup(llm_default_provider(config->model));
 	tell_setup(config->quiet, status_can_color(config->color));
 	progress_setup(!config->quiet && status_can_live(), status_can_color(config->color));
 	log_set_level(config->quiet         ? LOG_ERROR
@@ -123,30 +119,22 @@ static bool unnamed_provider(const struct session *session)
 	return !config_given(&session->config, OPTION_provider) && !session->config.replay;
 }
 
+/* What it asks here are prices; jobs open recordings themselves. */
 static bool open_llm(struct session *session, struct rlmd_error *err)
 {
 	const struct config *config = &session->config;
 	struct llm_config settings = {
 		.provider = config->provider,
 		.model = config->model,
-		.base_url = config->base_url,
-		.key_file = config->key_file,
-		.price_table = config->price_table,
-		.record_dir = config->record,
-		.replay_dir = config->replay,
-		.offline = config->dry_run,
-		.no_stream = config->no_stream,
-		.max_retries = MAX_RETRIES,
-		.patience_ms = PATIENCE_MS,
+		.offline = config->dry_run || config->replay,
 	};
 
-	session->llm = llm_new(session->base, &settings, err);
-	if (session->llm &&
-	    !rlmd_engine_add_provider(session->engine, config->provider, session->llm, err))
+	if (!providers_open(session->engine, config, err))
 		return false;
+	session->llm = llm_new(session->engine->registry, &settings, err);
 	if (session->llm && unnamed_provider(session) && strcmp(config->provider, "ollama"))
 		tell("asking %s, whose key is set; -p names another", config->provider);
-	return session->llm;
+	return session->llm && llm_allow(session->llm, config->subcall_model, err);
 }
 
 /* A limit that somebody asked for is kept or refused; one that nobody asked for may be lifted. */

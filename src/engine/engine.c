@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/loop.h"
 #include "engine/job.h"
+#include "llm/provider.h"
 
 struct rlmd_engine *rlmd_engine_new(const struct engine_options *options, struct rlmd_error *err)
 {
@@ -20,6 +21,7 @@ struct rlmd_engine *rlmd_engine_new(const struct engine_options *options, struct
 	engine = xcalloc(1, sizeof *engine);
 	engine->base = base;
 	engine->base_owned = !options->base;
+	engine->registry = registry_new(base);
 	engine->calls = scheduler_new(base, options->max_calls);
 	engine->workers = scheduler_new(base, options->max_workers);
 	TAILQ_INIT(&engine->providers);
@@ -41,6 +43,7 @@ void rlmd_engine_free(struct rlmd_engine *engine)
 		free(provider->name);
 		free(provider);
 	}
+	registry_free(engine->registry);
 	scheduler_free(engine->calls);
 	scheduler_free(engine->workers);
 	if (engine->base_owned)
@@ -63,18 +66,16 @@ static struct engine_provider *find(const struct rlmd_engine *engine, const char
 	return NULL;
 }
 
-bool rlmd_engine_add_provider(struct rlmd_engine *engine, const char *name, struct llm *llm,
-			      struct rlmd_error *err)
+bool rlmd_engine_add_provider(struct rlmd_engine *engine, const char *name,
+			      struct rlmd_provider *provider, struct rlmd_error *err)
 {
-	struct engine_provider *provider;
+	struct engine_provider *known;
 
-	if (find(engine, name))
-		return error_set(err, RLMD_ERROR_USAGE, "there is a provider '%.100s' already",
-				 name);
-	provider = xcalloc(1, sizeof *provider);
-	provider->name = xstrdup(name);
-	provider->llm = llm;
-	TAILQ_INSERT_TAIL(&engine->providers, provider, entry);
+	if (!registry_add(engine->registry, name, provider, err))
+		return false;
+	known = xcalloc(1, sizeof *known);
+	known->name = xstrdup(provider->name);
+	TAILQ_INSERT_TAIL(&engine->providers, known, entry);
 	return true;
 }
 

@@ -15,15 +15,14 @@
 
 #include "base/error.h"
 #include "engine/estimators.h"
-#include "llm/llm.h"
+#include "llm/registry.h"
 
 struct rlmd_job;
 struct scheduler;
 
-/* One provider with one key, by a name of its own, and what its models were billed as. */
+/* What models were billed as, as jobs of that provider name them. */
 struct engine_provider {
-	char *name;      /* owned */
-	struct llm *llm; /* lent */
+	char *name; /* owned */
 	struct estimators estimators;
 	TAILQ_ENTRY(engine_provider) entry;
 };
@@ -33,6 +32,7 @@ struct rlmd_engine {
 	bool base_owned;
 	struct scheduler *calls;   /* owned: model calls in flight (engine/permits.h) */
 	struct scheduler *workers; /* owned: workers that compute */
+	struct registry *registry; /* owned: the providers */
 	TAILQ_HEAD(, engine_provider) providers;
 	TAILQ_HEAD(, rlmd_job) jobs;    /* owned: those that are not freed */
 	const struct rlmd_job *awaited; /* lent: rlmd_engine_wait() waits for it; or NULL */
@@ -54,9 +54,8 @@ void rlmd_engine_free(struct rlmd_engine *);
 
 struct event_base *rlmd_engine_base(const struct rlmd_engine *); /* lent */
 
-/* The first one is that of jobs which name none. The llm is lent until the engine is freed.
- * RLMD_ERROR_USAGE where the name is taken. */
-bool rlmd_engine_add_provider(struct rlmd_engine *, const char *name, struct llm *,
+/* The first one is that of jobs which name none. As registry_add() (llm/registry.h). */
+bool rlmd_engine_add_provider(struct rlmd_engine *, const char *name, struct rlmd_provider *,
 			      struct rlmd_error *);
 
 /* NULL: the first. RLMD_ERROR_USAGE where there is none of that name. Lent. */

@@ -81,16 +81,41 @@ void job_end(struct rlmd_job *job, const struct rlmd_error *err, json_t *object)
 	post(job);
 }
 
-void job_resolve(struct rlmd_job *job, struct engine_provider *provider,
-		 const struct job_config *config)
+/* The names of a plan are of whoever ordered it, as those of the settings are. */
+static bool allow_models(struct rlmd_job *job, const struct job_options *options,
+			 struct rlmd_error *err)
 {
-	job->llm = provider->llm;
+	const struct rlmd_plan *plan = options->plan ? rlmd_plan_file_plan(options->plan) : NULL;
+
+	for (size_t i = 0; plan && i < rlmd_plan_count(plan); i++)
+		if (!llm_allow(job->llm, rlmd_plan_operation(plan, i)->model, err))
+			return false;
+	return llm_allow(job->llm, options->config.subcall_model, err);
+}
+
+bool job_resolve(struct rlmd_job *job, const struct job_options *options, bool offline,
+		 struct rlmd_error *err)
+{
+	const struct job_config *config = &options->config;
+	struct engine_provider *provider = engine_provider(job->engine, options->provider, err);
+	const struct llm_config settings = {
+		.provider = options->provider,
+		.model = config->model,
+		.record_dir = offline ? NULL : options->record_dir,
+		.replay_dir = offline ? NULL : options->replay_dir,
+		.offline = offline,
+	};
+
+	job->llm = provider ? llm_new(job->engine->registry, &settings, err) : NULL;
+	if (!job->llm || !allow_models(job, options, err))
+		return false;
 	job->estimators = &provider->estimators;
 	job->config = *config;
 	job->model = config->model ? config->model : llm_default_model(job->llm);
 	job->subcall_model = config->subcall_model ? config->subcall_model : job->model;
 	job->prompts = request_prompts(job->llm, config, job->model);
 	job->subcall_prompts = request_prompts(job->llm, config, job->subcall_model);
+	return true;
 }
 
 /* What it is to do; the rest is the same for all. */
@@ -110,12 +135,8 @@ static void take_work(struct rlmd_job *job, const struct job_options *options)
 struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct job_options *options,
 				struct rlmd_error *err)
 {
-	struct engine_provider *provider = engine_provider(engine, options->provider, err);
-	struct rlmd_job *job;
+	struct rlmd_job *job = xcalloc(1, sizeof *job);
 
-	if (!provider)
-		return NULL;
-	job = xcalloc(1, sizeof *job);
 	*job = (struct rlmd_job){
 		.engine = engine,
 		.base = engine->base,
@@ -125,11 +146,15 @@ struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct job_opt
 		.end = options->end,
 		.owner = options->owner,
 	};
+	if (!job_resolve(job, options, false, err)) {
+		llm_free(job->llm);
+		free(job);
+		return NULL;
+	}
 	permits_init(&job->permits, engine->calls, engine->workers);
 	TAILQ_INIT(&job->sent);
 	TAILQ_INIT(&job->waiting);
 	trace_uuid(job->id);
-	job_resolve(job, provider, &options->config);
 	take_work(job, options);
 	job->trace = trace_new(!options->plan, on_trace, job);
 	job->posted = event_new(job->base, -1, 0, on_posted, job);
@@ -159,6 +184,7 @@ void job_destroy(struct rlmd_job *job)
 	permits_done(&job->permits);
 	event_free(job->posted);
 	trace_free(job->trace);
+	llm_free(job->llm);
 	context_done(&job->context);
 	json_decref(job->notes);
 	json_decref(job->result.object);

@@ -81,6 +81,8 @@ struct job_options {
 	struct rlmd_plan_file *plan;   /* lent until the job is freed, which sets the owners of its
 					  operations; or NULL */
 	const char *provider;          /* NULL: the engine's first */
+	const char *record_dir;        /* NULL: nothing is recorded */
+	const char *replay_dir;        /* NULL: providers are asked */
 	struct rlmd_sandbox *sandbox;  /* lent until the job is freed; NULL: nothing has code */
 	job_event_fn *event;           /* or NULL */
 	job_end_fn *end;               /* or NULL */
@@ -97,7 +99,7 @@ enum job_state {
 struct rlmd_job {
 	struct rlmd_engine *engine; /* lent, and what is lent of it: */
 	struct event_base *base;
-	struct llm *llm;               /* its provider */
+	struct llm *llm;               /* owned: whom it asks */
 	struct permits permits;        /* its part of what all jobs share */
 	struct estimators *estimators; /* what the provider's models were billed as */
 	struct rlmd_sandbox *sandbox;  /* lent; or NULL */
@@ -144,7 +146,8 @@ struct rlmd_job {
 
 /*
  * Copies what is not said to be lent for good. Never calls back before it returns. RLMD_ERROR_USAGE
- * where there is no such provider. Owned by the engine, and by whoever frees it earlier.
+ * where there is no such provider, and what else llm_new() and llm_allow() refuse. Owned by the
+ * engine, and by whoever frees it earlier.
  */
 struct rlmd_job *rlmd_job_start(struct rlmd_engine *, const struct job_options *,
 				struct rlmd_error *);
@@ -198,8 +201,8 @@ void job_destroy(struct rlmd_job *); /* at once: not from inside its callbacks *
 
 json_t *job_sandbox(const struct rlmd_job *); /* its report, new; null where there is none */
 
-/* Model and prompts, which settings and provider come to. */
-void job_resolve(struct rlmd_job *, struct engine_provider *, const struct job_config *);
+/* Whom it asks, models and prompts, which settings and providers come to. `offline`: nobody. */
+bool job_resolve(struct rlmd_job *, const struct job_options *, bool offline, struct rlmd_error *);
 
 const struct prompt_set *job_prompts(const struct rlmd_job *, int depth); /* of a run there; lent */
 struct brief_facts job_facts(const struct rlmd_job *);                    /* lent as the job is */

@@ -95,12 +95,13 @@ static json_t *object_of(const struct rlmd_job *job, const struct context *conte
 
 	for (size_t i = 0; i < count; i++)
 		first += text_tokens(messages[i].text);
-	object = json_pack(
-		"{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:s}", "provider", llm_provider(job->llm),
-		"model", job->model, "subcallModel", job->subcall_model, "contexts",
-		contexts_of(context), "systemPrompt", json_from_text(messages[0].text), "firstTurn",
-		json_from_text(messages[count - 1].text), "firstRequestTokens", (json_int_t)first,
-		"worstCaseCost", worst_cost(job), "priceTable", llm_price_date(job->llm));
+	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:s}", "provider",
+			   llm_provider(job->llm, job->model), "model", job->model, "subcallModel",
+			   job->subcall_model, "contexts", contexts_of(context), "systemPrompt",
+			   json_from_text(messages[0].text), "firstTurn",
+			   json_from_text(messages[count - 1].text), "firstRequestTokens",
+			   (json_int_t)first, "worstCaseCost", worst_cost(job), "priceTable",
+			   llm_price_date(job->llm));
 	request_tell(job->llm, &job->config, job->model, ASK_TOKENS_TURN, object);
 	if (count > 2) {
 		json_object_set_new(object, "opening", json_from_text(messages[1].text));
@@ -112,7 +113,6 @@ static json_t *object_of(const struct rlmd_job *job, const struct context *conte
 json_t *rlmd_job_dry_run(struct rlmd_engine *engine, const struct job_options *options,
 			 struct rlmd_error *err)
 {
-	struct engine_provider *provider = engine_provider(engine, options->provider, err);
 	static const struct context nothing;
 	const struct context *context = options->context ? options->context : &nothing;
 	struct rlmd_job job = {.engine = engine};
@@ -120,9 +120,10 @@ json_t *rlmd_job_dry_run(struct rlmd_engine *engine, const struct job_options *o
 	struct budget *budget;
 	json_t *object;
 
-	if (!provider)
+	if (!job_resolve(&job, options, true, err)) {
+		llm_free(job.llm);
 		return NULL;
-	job_resolve(&job, provider, &options->config);
+	}
 	budget = budget_new(&job.config.limits, NULL, NULL);
 	first_request(&conversation, &job,
 		      &(struct brief){.facts = job_facts(&job),
@@ -135,5 +136,6 @@ json_t *rlmd_job_dry_run(struct rlmd_engine *engine, const struct job_options *o
 	object = object_of(&job, context, &conversation);
 	conversation_done(&conversation);
 	budget_free(budget);
+	llm_free(job.llm);
 	return object;
 }

@@ -20,7 +20,8 @@ static json_t *result_object(struct rlmd_job *job, const struct run_result *run,
 
 	job_result_add(job, run_warnings(job->root), object);
 	if (err->kind)
-		json_object_set_new(object, "error", result_error(err, llm_provider(job->llm)));
+		json_object_set_new(object, "error",
+				    result_error(err, llm_provider(job->llm, job->model)));
 	return object;
 }
 

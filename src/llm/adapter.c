@@ -35,6 +35,11 @@ const struct adapter *adapter_find(const char *name)
 	return NULL;
 }
 
+const struct adapter *adapter_at(size_t index)
+{
+	return index < ADAPTER_COUNT ? adapters[index] : NULL;
+}
+
 static bool any_is_set(const char *const *names)
 {
 	for (; names && *names; names++) {
@@ -46,10 +51,21 @@ static bool any_is_set(const char *const *names)
 	return false;
 }
 
-const char *adapter_default_name(void)
+static bool begins_model(const struct adapter *adapter, const char *model)
+{
+	size_t size = strlen(adapter->name);
+
+	return model && !strncmp(model, adapter->name, size) && model[size] == '/' &&
+	       (!adapter->key_required || any_is_set(adapter->key_env));
+}
+
+const char *adapter_default_name(const char *model)
 {
 	const struct adapter *chosen = NULL;
 
+	for (size_t i = 0; i < ADAPTER_COUNT; i++)
+		if (begins_model(adapters[i], model))
+			return adapters[i]->name;
 	for (size_t i = 0; i < ADAPTER_COUNT; i++) {
 		const struct adapter *adapter = adapters[i];
 

@@ -71,6 +71,7 @@ struct adapter {
 	const char *const *key_env;      /* likewise */
 	bool key_required;               /* at the default base URL */
 	bool local;                      /* costs nothing */
+	bool spoken_by_others;           /* many other servers speak it, with models of their own */
 	const char *path;                /* appended to the base URL: "/chat/completions" */
 	const char *probe_path;       /* likewise: a GET of it costs nothing, and needs the key */
 	const char *key_header;       /* printf format with one %s, or NULL */
@@ -91,10 +92,12 @@ struct adapter {
 };
 
 const struct adapter *adapter_find(const char *name); /* NULL: unknown */
-/* The provider that the environment points to: the only one whose key is set (of those that need
- * none: whose address is), else "ollama". */
-const char *adapter_default_name(void);
-const char *adapter_names(void); /* "ollama, openai, anthropic" for messages */
+/* The provider that a model's name begins with, if its key is set or it needs none; else that which
+ * the environment points to: the only one whose key is set (of those that need none: whose address
+ * is), else "ollama". */
+const char *adapter_default_name(const char *model);
+const char *adapter_names(void);                /* "ollama, openai, anthropic" for messages */
+const struct adapter *adapter_at(size_t index); /* each of them; NULL: there are no more */
 
 extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
 

@@ -17,8 +17,8 @@ enum {
 	LINGER_MS = 100,        /* for the body's end after the answer's, to keep the connection */
 	REST_MS = 5000,         /* for the usage and the end after the last of the text */
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
-	ERROR_BODY_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
-	TRUNCATION_CHECK = 200,    /* tokens of a prompt from which on its truncation is told */
+	RLMD_ERROR_BODY_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
+	TRUNCATION_CHECK = 200, /* tokens of a prompt from which on its truncation is told */
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
@@ -44,13 +44,28 @@ void call_wait(struct call *call, int64_t ms)
 	event_add(call->timer, &wait);
 }
 
-struct call *call_start(struct provider *provider, const struct llm_request *request,
-			llm_retry_fn *may_retry, llm_wait_fn *on_wait, llm_done_fn *fn, void *owner)
+/* Whoever asks hears of it, also where another had found it out. */
+void call_tell_quirks(const struct call *call, unsigned quirks)
+{
+	static const unsigned told[] = {QUIRK_NO_STOP, QUIRK_NO_TEMPERATURE};
+
+	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+		if (quirks & told[i] && adapter_can_adapt(call->request, told[i]))
+			warnings_add(call->warnings,
+				     "model '%.100s' refuses %s: it is asked without",
+				     call->request->model,
+				     told[i] == QUIRK_NO_STOP ? "stop texts" : "a temperature");
+}
+
+struct call *call_start(struct rlmd_provider *provider, const struct llm_request *request,
+			struct warnings *warnings, llm_retry_fn *may_retry, llm_wait_fn *on_wait,
+			llm_done_fn *fn, void *owner)
 {
 	struct call *call = xcalloc(1, sizeof *call);
 
 	call->provider = provider;
 	call->request = request;
+	call->warnings = warnings;
 	call->may_retry = may_retry;
 	call->on_wait = on_wait;
 	call->fn = fn;
@@ -61,6 +76,7 @@ struct call *call_start(struct provider *provider, const struct llm_request *req
 	call->started = clock_ms();
 	call->input_estimate = call_input_tokens(request);
 	reply_init(&call->reply);
+	call_tell_quirks(call, call->quirks);
 	event_active(call->timer, EV_TIMEOUT, 0);
 	return call;
 }
@@ -98,12 +114,12 @@ static void call_bill(struct call *call)
 	call->billed++;
 	usage = reply_usage(&call->reply, call->input_estimate);
 	if (call->reply.usage_absurd)
-		provider_warn(call->provider,
-			      "the usage that %s reported was not believable; it was estimated",
-			      call->provider->name);
+		warnings_add(call->warnings,
+			     "the usage that %s reported was not believable; it was estimated",
+			     call->provider->name);
 	llm_usage_add(&call->usage, &usage);
 	if (!provider_charge(call->provider, call->request->model, resolved_model(call),
-			     call->reply.cost_reported, &usage, &cost))
+			     call->reply.cost_reported, &usage, call->warnings, &cost))
 		call->cost_unknown = true;
 	call->cost = money_add(call->cost, cost);
 }
@@ -163,10 +179,10 @@ static void warn_of_truncation(struct call *call)
 
 	if (call->provider->adapter->local && call->reply.usage_seen && counted > 0 &&
 	    call->input_estimate > TRUNCATION_CHECK && counted < call->input_estimate / 2)
-		provider_warn(call->provider,
-			      "%s seems to have cut a prompt: it counted less than half of the "
-			      "tokens sent to %.100s; give the model a larger context window",
-			      call->provider->name, call->request->model);
+		warnings_add(call->warnings,
+			     "%s seems to have cut a prompt: it counted less than half of the "
+			     "tokens sent to %.100s; give the model a larger context window",
+			     call->provider->name, call->request->model);
 }
 
 static void call_complete(struct call *call)
@@ -179,10 +195,10 @@ static void call_complete(struct call *call)
 	if (call->reply.overlong || call->reply.repeating)
 		call->reply.finish = LLM_FINISH_LENGTH;
 	if (call->reply.repeating)
-		provider_warn(call->provider,
-			      "model '%.100s' repeated itself without end: its reply was cut where "
-			      "that began",
-			      call->request->model);
+		warnings_add(call->warnings,
+			     "model '%.100s' repeated itself without end: its reply was cut where "
+			     "that began",
+			     call->request->model);
 	warn_of_truncation(call);
 	call_close_attempt(call);
 	if (call->reply.refused)
@@ -247,7 +263,7 @@ static void call_feed(struct call *call, struct evbuffer *data)
 static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
 {
 	struct call *call = owner;
-	size_t limit = call->status == 200 ? REPLY_WHOLE_MAX : ERROR_BODY_MAX;
+	size_t limit = call->status == 200 ? REPLY_WHOLE_MAX : RLMD_ERROR_BODY_MAX;
 	size_t room = limit - evbuffer_get_length(call->body);
 
 	(void)transfer;
@@ -311,7 +327,7 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct rl
 
 static void call_send(struct call *call)
 {
-	const struct provider *provider = call->provider;
+	const struct rlmd_provider *provider = call->provider;
 	struct http_request request = {
 		.url = provider->url,
 		.headers = (const char *const *)provider->headers,

@@ -17,9 +17,10 @@ struct call;
 /* What the messages of a request count for, estimated. */
 int64_t call_input_tokens(const struct llm_request *);
 
-/* `request` is lent until the callback or call_cancel(); its model is never NULL. */
-struct call *call_start(struct provider *, const struct llm_request *, llm_retry_fn *,
-			llm_wait_fn *, llm_done_fn *, void *owner);
+/* The request and the warnings are lent until the callback or call_cancel(). Its model is the
+ * provider's own name for it, and never NULL. */
+struct call *call_start(struct rlmd_provider *, const struct llm_request *, struct warnings *,
+			llm_retry_fn *, llm_wait_fn *, llm_done_fn *, void *owner);
 
 /* Closes the transfer, frees the call. What it had cost so far, estimated where not reported. */
 void call_cancel(struct call *, struct llm_usage *ret_usage, int64_t *ret_cost);

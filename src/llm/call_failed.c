@@ -114,6 +114,7 @@ void call_failed_with_status(struct call *call)
 		call->tried |= failure.quirk;
 		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
 					      failure.quirk);
+		call_tell_quirks(call, failure.quirk);
 		call_close_attempt(call);
 		call_reset_attempt(call);
 		call_admit(call);

@@ -14,8 +14,9 @@
 enum { CALL_HEAD_MAX = 80 }; /* bytes of nonsense that are shown */
 
 struct call {
-	struct provider *provider;         /* lent */
+	struct rlmd_provider *provider;    /* lent */
 	const struct llm_request *request; /* lent */
+	struct warnings *warnings;         /* lent: of whoever asks */
 	llm_retry_fn *may_retry;
 	llm_wait_fn *on_wait;
 	llm_done_fn *fn;
@@ -51,6 +52,9 @@ struct call {
 double call_jitter(void); /* from 0 to 1 */
 void call_wait(struct call *, int64_t ms);
 void call_admit(struct call *); /* the next attempt, as soon as the gate lets it start */
+
+/* Warns of those by which a request loses something that was wished. */
+void call_tell_quirks(const struct call *, unsigned quirks);
 
 /* What a server says may hold the key that it was sent. */
 void call_redact(const struct call *, char *);

@@ -68,21 +68,15 @@ char *key_read_file(const char *path, struct rlmd_error *err)
 	return NULL;
 }
 
-char *key_take_environment(const char *const *names)
+char *key_from_environment(const char *const *names)
 {
-	char *key = NULL;
+	for (; names && *names; names++) {
+		const char *value = getenv(*names);
 
-	for (; *names; names++) {
-		char *value = getenv(*names);
-
-		if (!value)
-			continue;
-		if (!key && *value)
-			key = xstrdup(value);
-		explicit_bzero(value, strlen(value));
-		unsetenv(*names);
+		if (value && *value)
+			return xstrdup(value);
 	}
-	return key;
+	return NULL;
 }
 
 bool key_check(const char *key, const char *origin, struct rlmd_error *err)
@@ -149,4 +143,30 @@ void key_free(char *key)
 		return;
 	explicit_bzero(key, strlen(key));
 	free(key);
+}
+
+void keys_add(struct keys *keys, const char *key)
+{
+	for (size_t i = 0; key && i < keys->count; i++)
+		if (!strcmp(keys->keys[i], key))
+			return;
+	if (!key)
+		return;
+	keys->keys = xreallocarray(keys->keys, keys->count + 1, sizeof *keys->keys);
+	keys->keys[keys->count++] = xstrdup(key);
+}
+
+size_t keys_redact(const struct keys *keys, char *text, size_t size)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		size = key_redact(keys->keys[i], text, size);
+	return size;
+}
+
+void keys_done(struct keys *keys)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		key_free(keys->keys[i]);
+	free(keys->keys);
+	*keys = (struct keys){0};
 }

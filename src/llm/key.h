@@ -20,11 +20,9 @@ struct evbuffer;
  */
 char *key_read_file(const char *path, struct rlmd_error *);
 
-/*
- * The first of the NULL-terminated `names` that is set and not empty, or NULL. All of them are
- * taken out of the environment, and their bytes wiped where the kernel shows them in /proc.
- */
-char *key_take_environment(const char *const *names);
+/* The first of the NULL-terminated `names` that is set and not empty; NULL: there is none, or no
+ * names. The environment stays as it is. */
+char *key_from_environment(const char *const *names);
 
 /* Whether it may stand in a header: printable ASCII without a space. RLMD_ERROR_AUTH names
  * `origin`. */
@@ -44,3 +42,13 @@ size_t key_redact(const char *key, char *text, size_t size);
 struct rlmd_text key_redact_answer(const char *key, struct evbuffer *answer);
 
 void key_free(char *key); /* wipes; NULL is fine */
+
+/* Several, of which none is to be seen. Zero is none; embed it. */
+struct keys {
+	char **keys; /* owned */
+	size_t count;
+};
+
+void keys_add(struct keys *, const char *key);                    /* a copy, once; NULL is fine */
+size_t keys_redact(const struct keys *, char *text, size_t size); /* as key_redact(), of each */
+void keys_done(struct keys *);                                    /* wipes */

@@ -7,27 +7,28 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "llm/call.h"
+#include "llm/choice.h"
 #include "llm/exchange.h"
 #include "llm/provider.h"
-#include "llm/replay.h"
-#include "llm/told.h"
+#include "llm/recording.h"
 
 /* Of models in no table. A local one gets no more than llm/ollama.c asks its server for. */
 enum { WINDOW_LOCAL = 32768, WINDOW_LOCAL_MAX = 131072, WINDOW_USUAL = 128000 };
 
 struct llm {
-	struct event_base *base;   /* lent */
-	struct provider provider;  /* owned */
-	struct replay *replay;     /* owned; NULL: ask for real */
-	struct recorder *recorder; /* owned; NULL: off */
-	struct told *told;         /* owned */
+	struct event_base *base;     /* lent */
+	struct choices choices;      /* owned */
+	struct recording *recording; /* owned */
+	struct warnings warnings;    /* owned */
+	char *model;                 /* owned: of calls that name none */
 };
 
 struct llm_call {
-	struct llm *llm;            /* lent */
-	struct llm_request request; /* its model and messages are owned, each one allocation */
-	char *bytes;                /* owned: what the messages point to */
-	char *name;                 /* owned: of its recording; NULL: none */
+	struct llm *llm;                /* lent */
+	struct rlmd_provider *provider; /* lent */
+	struct llm_request request;     /* its names and messages are owned */
+	char *bytes;                    /* owned: what the messages point to */
+	char *name;                     /* owned: of its recording; NULL: none */
 	int64_t started;
 	llm_done_fn *fn;
 	llm_retry_fn *may_retry; /* NULL: always */
@@ -64,33 +65,48 @@ void llm_usage_add(struct llm_usage *sum, const struct llm_usage *more)
 	sum->estimated |= more->estimated;
 }
 
-const char *llm_default_provider(void)
+const char *llm_default_provider(const char *model)
 {
-	return adapter_default_name();
+	return adapter_default_name(model);
 }
 
-static bool llm_init(struct llm *llm, const struct llm_config *config, struct rlmd_error *err)
+/* What concerns all who use a provider concerns this one. */
+static void take_notes(struct llm *llm)
 {
-	if (!provider_init(&llm->provider, llm->base, config, err))
-		return false;
-	if (config->replay_dir) {
-		llm->replay = replay_new(config->replay_dir, err);
-		if (!llm->replay)
-			return false;
+	for (size_t i = 0; i < llm->choices.count; i++) {
+		const json_t *note;
+		size_t k;
+
+		json_array_foreach (llm->choices.allowed[i]->notes, k, note)
+			warnings_add(&llm->warnings, "%s", json_string_value(note));
 	}
-	llm->told = told_new(config->replay_dir, config->record_dir, llm->provider.key);
-	if (config->record_dir)
-		llm->recorder = recorder_new(config->record_dir, llm->provider.key, err);
-	return !config->record_dir || llm->recorder;
 }
 
-struct llm *llm_new(struct event_base *base, const struct llm_config *config,
+static bool llm_init(struct llm *llm, struct registry *registry, const struct llm_config *config,
+		     struct rlmd_error *err)
+{
+	bool closed = config->replay_dir || config->offline;
+	const struct rlmd_provider *own;
+
+	warnings_init(&llm->warnings);
+	if (!choices_init(&llm->choices, registry, config->provider, closed, err))
+		return false;
+	own = llm->choices.allowed[0];
+	llm->model = xstrdup(config->model && *config->model ? config->model : own->default_model);
+	if (!llm_allow(llm, config->model, err))
+		return false;
+	take_notes(llm);
+	llm->recording = recording_new(config->record_dir, config->replay_dir, err);
+	return llm->recording;
+}
+
+struct llm *llm_new(struct registry *registry, const struct llm_config *config,
 		    struct rlmd_error *err)
 {
 	struct llm *llm = xcalloc(1, sizeof *llm);
 
-	llm->base = base;
-	if (llm_init(llm, config, err))
+	llm->base = registry_base(registry);
+	if (llm_init(llm, registry, config, err))
 		return llm;
 	llm_free(llm);
 	return NULL;
@@ -100,21 +116,32 @@ void llm_free(struct llm *llm)
 {
 	if (!llm)
 		return;
-	told_free(llm->told);
-	recorder_free(llm->recorder);
-	replay_free(llm->replay);
-	provider_done(&llm->provider);
+	recording_free(llm->recording);
+	choices_done(&llm->choices);
+	warnings_done(&llm->warnings);
+	free(llm->model);
 	free(llm);
+}
+
+bool llm_allow(struct llm *llm, const char *model, struct rlmd_error *err)
+{
+	size_t before = llm->choices.count;
+
+	if (!choices_allow(&llm->choices, model, err))
+		return false;
+	if (llm->choices.count > before)
+		take_notes(llm);
+	return true;
 }
 
 char *llm_told(struct llm *llm, struct rlmd_text asked, char *words, size_t *size)
 {
-	return told_again(llm->told, asked, words, size);
+	return recording_told(llm->recording, asked, words, size);
 }
 
 bool llm_keeps(const struct llm *llm)
 {
-	return llm->recorder || llm->replay;
+	return recording_keeps(llm->recording);
 }
 
 static struct rlmd_text copy_text(struct rlmd_text text, char **place)
@@ -127,11 +154,16 @@ static struct rlmd_text copy_text(struct rlmd_text text, char **place)
 	return copy;
 }
 
+static const char *name_of(const struct llm *llm, const char *model)
+{
+	return model && *model ? model : llm->model;
+}
+
 /* Retries and recordings need the request after llm_start() has returned. */
 static void request_copy(struct llm_call *call, const struct llm_request *request)
 {
-	const char *model = request->model && *request->model ? request->model
-							      : call->llm->provider.default_model;
+	const char *named = name_of(call->llm, request->model);
+	struct choice choice = choices_find(&call->llm->choices, named);
 	struct llm_message *messages = xcalloc(request->message_count + 1, sizeof *messages);
 	size_t size = 0;
 	char *place;
@@ -145,7 +177,9 @@ static void request_copy(struct llm_call *call, const struct llm_request *reques
 		messages[i].timeless = copy_text(request->messages[i].timeless, &place);
 	}
 	call->request = *request;
-	call->request.model = xstrdup(model);
+	call->request.model = xstrdup(choice.model);
+	call->request.named = xstrdup(named);
+	call->provider = choice.provider;
 	call->request.messages = messages;
 }
 
@@ -155,6 +189,7 @@ static void llm_call_free(struct llm_call *call)
 		event_free(call->timer);
 	exchange_done(&call->exchange);
 	free((char *)call->request.model);
+	free((char *)call->request.named);
 	free((struct llm_message *)call->request.messages);
 	free(call->bytes);
 	free(call->name);
@@ -167,10 +202,9 @@ static void llm_call_done(struct llm_call *call, const struct llm_response *resp
 {
 	struct rlmd_error unwritten;
 
-	if (call->name && !recorder_write(call->llm->recorder, call->name, &call->request, response,
-					  err, &unwritten))
-		provider_warn(&call->llm->provider, "this call is not recorded: %s",
-			      unwritten.text);
+	if (call->name && !recording_write(call->llm->recording, call->name, &call->request,
+					   response, err, &unwritten))
+		warnings_add(&call->llm->warnings, "this call is not recorded: %s", unwritten.text);
 	call->fn(call->owner, response, err);
 	llm_call_free(call);
 }
@@ -221,8 +255,8 @@ static void on_replayed(evutil_socket_t fd, short what, void *arg)
 		response.usage.output = text_tokens(response.text) + text_tokens(response.thinking);
 		response.usage.estimated = true;
 	}
-	response.cost_known = provider_charge(&call->llm->provider, call->request.model,
-					      response.model, exchange->cost, &response.usage,
+	response.cost_known = provider_charge(call->provider, call->request.model, response.model,
+					      exchange->cost, &response.usage, &call->llm->warnings,
 					      &response.cost);
 	llm_call_done(call, &response, exchange->error.kind ? &exchange->error : NULL);
 }
@@ -234,7 +268,7 @@ static void replay_start(struct llm_call *call)
 	struct timeval wait;
 
 	call->timer = evtimer_new(call->llm->base, on_replayed, call);
-	if (!replay_find(call->llm->replay, &call->request, exchange, &exchange->error))
+	if (!recording_find(call->llm->recording, &call->request, exchange, &exchange->error))
 		exchange->cost = 0;
 	delay = exchange->delay_ms;
 	if (delay > left) {
@@ -261,13 +295,13 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	call->owner = owner;
 	call->started = clock_ms();
 	request_copy(call, request);
-	if (llm->recorder)
-		call->name = recorder_name(llm->recorder, &call->request);
-	if (llm->replay)
+	recording_hide(llm->recording, call->provider->key);
+	call->name = recording_name(llm->recording, &call->request);
+	if (recording_replays(llm->recording))
 		replay_start(call);
 	else
-		call->call = call_start(&llm->provider, &call->request, on_retry, on_wait, on_call,
-					call);
+		call->call = call_start(call->provider, &call->request, &llm->warnings, on_retry,
+					on_wait, on_call, call);
 	return call;
 }
 
@@ -281,7 +315,7 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	} else {
 		usage = (struct llm_usage){.input = call_input_tokens(&call->request),
 					   .estimated = true};
-		provider_cost(&call->llm->provider, call->request.model, &usage, &cost);
+		provider_cost(call->provider, call->request.model, &usage, &cost);
 	}
 	if (ret_usage)
 		*ret_usage = usage;
@@ -290,36 +324,49 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	llm_call_free(call);
 }
 
+static struct choice find(const struct llm *llm, const char *model)
+{
+	return choices_find(&llm->choices, name_of(llm, model));
+}
+
+static struct price price_of(const struct llm *llm, const char *model)
+{
+	struct choice choice = find(llm, model);
+	struct price price = {0};
+
+	provider_price(choice.provider, choice.model, &price);
+	return price;
+}
+
 bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
 	       int64_t output_tokens, int64_t *ret_cost)
 {
-	const struct provider *provider = &llm->provider;
 	struct llm_usage fresh = {.input = input_tokens, .output = output_tokens};
 	struct llm_usage written = fresh;
+	struct choice choice = find(llm, model);
 	struct price price;
+	int64_t cost;
 
-	/* A prompt may be written to a cache as a whole, at a higher price than its own or not. */
-	if (provider->adapter && !provider->adapter->local &&
-	    provider_price(provider, model && *model ? model : provider->default_model, &price)) {
-		int64_t cost = price_cost(&price, &fresh);
-
-		written.cache_write = input_tokens;
-		*ret_cost = price_cost(&price, &written);
-		if (*ret_cost < cost)
-			*ret_cost = cost;
-		return true;
-	}
 	*ret_cost = 0;
-	return !provider->adapter || provider->adapter->local;
+	if (provider_is_free(choice.provider))
+		return true;
+	if (!provider_price(choice.provider, choice.model, &price))
+		return false;
+	/* A prompt may be written to a cache as a whole, at a higher price than its own or not. */
+	cost = price_cost(&price, &fresh);
+	written.cache_write = input_tokens;
+	*ret_cost = price_cost(&price, &written);
+	if (*ret_cost < cost)
+		*ret_cost = cost;
+	return true;
 }
 
 int64_t llm_window(const struct llm *llm, const char *model)
 {
-	const struct provider *provider = &llm->provider;
-	bool local = provider->adapter && provider->adapter->local;
-	struct price price = {0};
+	const struct adapter *adapter = find(llm, model).provider->adapter;
+	bool local = adapter && adapter->local;
+	struct price price = price_of(llm, model);
 
-	provider_price(provider, model && *model ? model : provider->default_model, &price);
 	if (!price.context_window)
 		return local ? WINDOW_LOCAL : WINDOW_USUAL;
 	if (local && price.context_window > WINDOW_LOCAL_MAX)
@@ -329,39 +376,34 @@ int64_t llm_window(const struct llm *llm, const char *model)
 
 int64_t llm_max_output(const struct llm *llm, const char *model)
 {
-	const struct provider *provider = &llm->provider;
-	struct price price = {0};
+	struct price price = price_of(llm, model);
 
-	provider_price(provider, model && *model ? model : provider->default_model, &price);
 	return price.max_output ? price.max_output : INT64_MAX;
 }
 
 void llm_warn_unpriced(struct llm *llm, const char *model)
 {
-	provider_warn_unpriced(&llm->provider, model);
+	provider_warn_unpriced(model, &llm->warnings);
 }
 
 const char *llm_default_model(const struct llm *llm)
 {
-	return llm->provider.default_model;
+	return llm->model;
 }
 
-const char *llm_provider(const struct llm *llm)
+const char *llm_provider(const struct llm *llm, const char *model)
 {
-	return llm->provider.name;
+	return find(llm, model).provider->name;
 }
 
 const char *llm_price_date(const struct llm *llm)
 {
-	const struct provider *provider = &llm->provider;
+	const struct rlmd_price_table *shipped = llm->choices.allowed[0]->shipped;
 
-	return provider->shipped ? price_table_date(provider->shipped) : "unknown";
+	return shipped ? price_table_date(shipped) : "unknown";
 }
 
 json_t *llm_take_warnings(struct llm *llm)
 {
-	json_t *taken = llm->provider.warnings;
-
-	llm->provider.warnings = json_array();
-	return taken;
+	return warnings_take(&llm->warnings);
 }

@@ -1,10 +1,10 @@
 /*
- * llm/llm.h - ask a model, get its answer: provider, HTTP, retries, prices.
+ * llm/llm.h - ask a model, get its answer.
  *
- * One struct llm serves every run of a process. It owns the keys. Adapters
- * (llm/adapter.h) turn a request into bytes and bytes into a response; what
- * they share is here: transfers over libcurl, the retry gate of a provider and
- * key, the price table, record and replay.
+ * One struct llm serves all runs of one job: it knows which providers that may ask, keeps its
+ * recording, and what it should be warned of. The providers themselves, with their keys, prices
+ * and retry gates, are the process's (llm/registry.h). Every model is named as llm/choice.h has
+ * it, "provider/model" or "model", and this is the one place that takes such names apart.
  */
 #pragma once
 
@@ -63,7 +63,8 @@ struct llm_wait {
 typedef void llm_wait_fn(void *owner, const struct llm_wait *);
 
 struct llm_request {
-	const char *model;                  /* NULL or "": the provider's default */
+	const char *model;                  /* NULL or "": llm_default_model() */
+	const char *named;                  /* the same as recordings have it; not to be set */
 	const struct llm_message *messages; /* lent during llm_start(); system first, if any */
 	size_t message_count;
 	int64_t max_tokens;           /* of output; > 0 */
@@ -116,35 +117,34 @@ struct llm_response {
 typedef void llm_done_fn(void *owner, const struct llm_response *, const struct rlmd_error *err);
 
 struct llm_config {
-	const char *provider;    /* "ollama", "openai", "anthropic", "replay"; not NULL */
-	const char *model;       /* NULL: the provider's default */
-	const char *base_url;    /* NULL: the provider's environment variable, else its own */
-	const char *key_file;    /* NULL: the provider's environment variable */
-	const char *price_table; /* NULL: only the shipped one */
-	const char *record_dir;  /* NULL: off */
-	const char *replay_dir;  /* NULL: off; needed by provider "replay" */
-	bool offline;            /* nothing will be asked: no key is needed */
-	bool no_stream;
-	int max_retries; /* after the first attempt; the SDKs' 2 by default */
-	/* How long a call waits at most, in all, for a provider that is busy; 0: it is tried again
-	 * as after any other failure. */
-	int64_t patience_ms;
+	const char *provider;   /* the own one, by its name; NULL: the registry's first */
+	const char *model;      /* of calls that name none; NULL: the provider's default */
+	const char *record_dir; /* NULL: off */
+	const char *replay_dir; /* NULL: off; nobody is asked then */
+	bool offline;           /* nothing will be asked: no key is needed */
 };
 
-/* Whom somebody means who named no provider: the only one whose key is in the environment, else
- * "ollama"; static. To be asked before llm_new(), which takes the key out of there. */
-const char *llm_default_provider(void);
+/* Whom somebody means who named no provider: the one that the model's name begins with, if its key
+ * is in the environment; else the only one whose key is; else "ollama". Static. */
+const char *llm_default_provider(const char *model);
 
 struct llm;
+struct registry;
 
 /*
- * Everything in `config` is lent during the call. Reads the key (and takes it out of the
- * environment), the price tables and the replay script. Opens no connection. RLMD_ERROR_USAGE for
- * an unknown provider, RLMD_ERROR_AUTH for a missing or unsafe key, RLMD_ERROR_INPUT for bad tables
- * and scripts.
+ * Everything in `config` is lent during the call, the registry for good. Reads the replay script,
+ * opens no connection. RLMD_ERROR_USAGE for an unknown provider and a bad address, RLMD_ERROR_AUTH
+ * for a missing or unsafe key, RLMD_ERROR_INPUT for bad scripts.
  */
-struct llm *llm_new(struct event_base *, const struct llm_config *, struct rlmd_error *);
-void llm_free(struct llm *); /* calls must be gone; wipes the keys; NULL is fine */
+struct llm *llm_new(struct registry *, const struct llm_config *, struct rlmd_error *);
+void llm_free(struct llm *); /* calls must be gone; NULL is fine */
+
+/*
+ * Lets all names of models that follow name the provider that this one does. For names of whoever
+ * ordered the work: those that foreign code gives are not to be allowed. NULL is fine. Errors as of
+ * choices_allow() (llm/choice.h).
+ */
+bool llm_allow(struct llm *, const char *model, struct rlmd_error *);
 
 struct llm_call;
 
@@ -171,9 +171,9 @@ int64_t llm_max_output(const struct llm *, const char *model);
 /* Warns, once, that what the model costs is not counted. */
 void llm_warn_unpriced(struct llm *, const char *model);
 
-const char *llm_default_model(const struct llm *); /* lent */
-const char *llm_provider(const struct llm *);      /* lent */
-const char *llm_price_date(const struct llm *);    /* "2026-11-01", lent */
+const char *llm_default_model(const struct llm *);               /* lent */
+const char *llm_provider(const struct llm *, const char *model); /* whose that is; lent */
+const char *llm_price_date(const struct llm *);                  /* "2026-11-01", lent */
 
 /*
  * What code is told that a clock has a part in (llm/told.h): takes the words, and returns those to
@@ -182,5 +182,5 @@ const char *llm_price_date(const struct llm *);    /* "2026-11-01", lent */
 char *llm_told(struct llm *, struct rlmd_text asked, char *words, size_t *size);
 bool llm_keeps(const struct llm *);
 
-/* What a user should be warned of, each text once, as a new array of strings; emptied by this. */
+/* What the job should be warned of, each text once, as a new array of strings; emptied by this. */
 json_t *llm_take_warnings(struct llm *);

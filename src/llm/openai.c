@@ -197,6 +197,7 @@ const struct adapter adapter_openai = {
 	.base_url_env = (const char *const[]){"OPENAI_BASE_URL", NULL},
 	.key_env = (const char *const[]){"OPENAI_API_KEY", NULL},
 	.key_required = true,
+	.spoken_by_others = true,
 	.path = "/chat/completions",
 	.probe_path = "/models",
 	.key_header = "Authorization: Bearer %s",

@@ -37,7 +37,8 @@ struct price_row {
 	struct price price, custom; /* by whomever; and by Anthropic */
 };
 
-struct price_table {
+struct rlmd_price_table {
+	int references;
 	char *date;             /* owned */
 	struct price_row *rows; /* owned; sorted by name */
 	size_t count;
@@ -173,7 +174,7 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(((const struct price_row *)a)->name, ((const struct price_row *)b)->name);
 }
 
-static bool fill(struct price_table *table, json_t *root, struct rlmd_error *err)
+static bool fill(struct rlmd_price_table *table, json_t *root, struct rlmd_error *err)
 {
 	const char *name;
 	json_t *value;
@@ -203,13 +204,13 @@ static char *read_date(const json_t *root)
 	return xstrdup(plain);
 }
 
-struct price_table *price_table_read(const char *path, struct rlmd_error *err)
+struct rlmd_price_table *price_table_read(const char *path, struct rlmd_error *err)
 {
 	struct rlmd_error why = {0};
 	size_t size;
 	auto_free char *bytes = file_read(path, TABLE_SIZE_MAX, &size, err);
 	json_auto_t *root = NULL;
-	struct price_table *table;
+	struct rlmd_price_table *table;
 
 	if (!bytes)
 		return NULL;
@@ -220,18 +221,25 @@ struct price_table *price_table_read(const char *path, struct rlmd_error *err)
 		return NULL;
 	}
 	table = xcalloc(1, sizeof *table);
+	table->references = 1;
 	table->date = read_date(root);
 	if (!fill(table, root, err)) {
 		error_context(err, "%s", path);
-		price_table_free(table);
+		price_table_unref(table);
 		return NULL;
 	}
 	return table;
 }
 
-void price_table_free(struct price_table *table)
+struct rlmd_price_table *price_table_ref(struct rlmd_price_table *table)
 {
-	if (!table)
+	table->references++;
+	return table;
+}
+
+void price_table_unref(struct rlmd_price_table *table)
+{
+	if (!table || --table->references)
 		return;
 	for (size_t i = 0; i < table->count; i++)
 		free(table->rows[i].name);
@@ -240,20 +248,20 @@ void price_table_free(struct price_table *table)
 	free(table);
 }
 
-const char *price_table_date(const struct price_table *table)
+const char *price_table_date(const struct rlmd_price_table *table)
 {
 	return table->date;
 }
 
-static const struct price_row *find(const struct price_table *table, const char *name)
+static const struct price_row *find(const struct rlmd_price_table *table, const char *name)
 {
 	struct price_row key = {.name = (char *)name};
 
 	return bsearch(&key, table->rows, table->count, sizeof *table->rows, compare_rows);
 }
 
-static bool find_either(const struct price_table *table, const char *provider, const char *model,
-			struct price *ret)
+static bool find_either(const struct rlmd_price_table *table, const char *provider,
+			const char *model, struct price *ret)
 {
 	char full[NAME_SIZE_MAX * 2];
 	const struct price_row *row = find(table, model);
@@ -287,7 +295,7 @@ static bool is_date_suffix(const char *string)
 	       two_digits(day) <= 31;
 }
 
-bool price_find(const struct price_table *table, const char *provider, const char *model,
+bool price_find(const struct rlmd_price_table *table, const char *provider, const char *model,
 		struct price *ret)
 {
 	size_t size = strlen(model);

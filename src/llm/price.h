@@ -24,15 +24,16 @@ struct price {
 	} beyond;
 };
 
-struct price_table;
+struct rlmd_price_table;
 
 /* The file is read whole; RLMD_ERROR_INPUT names it and the bad row. */
-struct price_table *price_table_read(const char *path, struct rlmd_error *);
-void price_table_free(struct price_table *);
-const char *price_table_date(const struct price_table *); /* "sample_spec.date" or "unknown" */
+struct rlmd_price_table *price_table_read(const char *path, struct rlmd_error *);
+struct rlmd_price_table *price_table_ref(struct rlmd_price_table *);
+void price_table_unref(struct rlmd_price_table *);             /* NULL is fine */
+const char *price_table_date(const struct rlmd_price_table *); /* "sample_spec.date" or "unknown" */
 
 /* By the model's name as given, then as "provider/model", then without a date suffix. */
-bool price_find(const struct price_table *, const char *provider, const char *model,
+bool price_find(const struct rlmd_price_table *, const char *provider, const char *model,
 		struct price *ret);
 
 /* Cached and written tokens at their own prices, the rest of the input at the full one. */

@@ -17,7 +17,8 @@ enum {
 };
 
 struct probe {
-	struct provider provider;       /* owned */
+	struct rlmd_provider *provider; /* lent */
+	bool bound;                     /* ... and in our loop */
 	struct http_transfer *transfer; /* owned; NULL: nothing is asked */
 	struct event *posted;           /* owned: the end, from the loop, where nothing is asked */
 	struct evbuffer *answer;        /* owned: its beginning */
@@ -75,7 +76,7 @@ static void explain_status(struct probe *probe)
 	if (http_refused_by_proxy(probe->transfer, probe->status, &probe->error))
 		return;
 	failure_of_status(probe->status, text_in(probe->answer), &failure);
-	size = key_redact(probe->provider.key, failure.message, strlen(failure.message));
+	size = key_redact(probe->provider->key, failure.message, strlen(failure.message));
 	error_set(&probe->error, failure.kind, "HTTP %d%s%.*s", probe->status, size ? ": " : "",
 		  (int)size, failure.message);
 }
@@ -94,37 +95,36 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct rl
 
 static void ask(struct probe *probe, int64_t timeout_ms)
 {
-	const struct adapter *adapter = probe->provider.adapter;
-	size_t base = strlen(probe->provider.url) - strlen(adapter->path);
+	const struct adapter *adapter = probe->provider->adapter;
+	size_t base = strlen(probe->provider->url) - strlen(adapter->path);
 	struct http_request request = {
-		.headers = (const char *const *)probe->provider.headers,
+		.headers = (const char *const *)probe->provider->headers,
 		.deadline = clock_ms() + timeout_ms,
 		.idle_ms = timeout_ms,
 		.max_size = ANSWER_MAX,
 	};
 
-	probe->url = xasprintf("%.*s%s", (int)base, probe->provider.url, adapter->probe_path);
+	probe->url = xasprintf("%.*s%s", (int)base, probe->provider->url, adapter->probe_path);
 	request.url = probe->url;
-	probe->transfer = http_start(probe->provider.http, &request, on_status, on_data, on_done,
+	probe->transfer = http_start(probe->provider->http, &request, on_status, on_data, on_done,
 				     probe);
 }
 
-struct probe *probe_start(struct event_base *base, const struct llm_config *config,
+struct probe *probe_start(struct event_base *base, struct rlmd_provider *provider,
 			  int64_t timeout_ms, probe_done_fn *fn, void *owner)
 {
 	struct probe *probe = xcalloc(1, sizeof *probe);
 
+	probe->provider = provider;
 	probe->fn = fn;
 	probe->owner = owner;
 	probe->answer = evbuffer_new();
 	probe->posted = evtimer_new(base, on_posted, probe);
-	if (provider_init(&probe->provider, base, config, &probe->error) && probe->provider.url) {
+	probe->bound = provider_bind(provider, base, &probe->error);
+	if (probe->bound && provider_open(provider, &probe->error))
 		ask(probe, timeout_ms);
-		return probe;
-	}
-	if (!probe->error.kind)
-		error_set(&probe->error, RLMD_ERROR_USAGE, "answers come from recordings");
-	event_active(probe->posted, EV_TIMEOUT, 0);
+	else
+		event_active(probe->posted, EV_TIMEOUT, 0);
 	return probe;
 }
 
@@ -133,7 +133,8 @@ void probe_free(struct probe *probe)
 	if (!probe)
 		return;
 	http_transfer_free(probe->transfer);
-	provider_done(&probe->provider);
+	if (probe->bound)
+		provider_unbind(probe->provider);
 	event_free(probe->posted);
 	evbuffer_free(probe->answer);
 	free(probe->url);

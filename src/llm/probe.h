@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "llm/llm.h"
+
+struct rlmd_provider;
 
 struct probe_result {
 	const char *url; /* lent to the callback; NULL: there is none to ask */
@@ -24,7 +25,8 @@ struct probe;
 
 typedef void probe_done_fn(void *owner, const struct probe_result *);
 
-/* Takes keys as llm_new() does. Never calls back before it returns. */
-struct probe *probe_start(struct event_base *, const struct llm_config *, int64_t timeout_ms,
+/* Of a provider that no registry has; lent until the probe is gone. What is wrong with its key or
+ * address is a result, too. Never calls back before it returns. */
+struct probe *probe_start(struct event_base *, struct rlmd_provider *, int64_t timeout_ms,
 			  probe_done_fn *, void *owner);
 void probe_free(struct probe *); /* cancels; NULL is fine; may be called in the callback */

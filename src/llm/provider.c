@@ -1,237 +1,208 @@
 #include "llm/provider.h"
 
-#include <curl/curl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "llm/key.h"
+#include "llm/opening.h"
 
-enum { REMEMBERED_MAX = 64 }; /* models are named by foreign code */
+enum {
+	REMEMBERED_MAX = 64, /* models are named by foreign code */
+	NAME_MAX_SIZE = 64,
+};
 
-/* "https://host:port", new; NULL where it is no such URL. */
-static char *origin_of(const char *url)
+bool provider_check_name(const char *name, struct rlmd_error *err)
 {
-	char *scheme = NULL, *host = NULL, *port = NULL, *origin = NULL;
-	CURLU *parsed = curl_url();
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789-_.";
+	size_t size = strlen(name);
 
-	if (parsed && !curl_url_set(parsed, CURLUPART_URL, url, 0) &&
-	    !curl_url_get(parsed, CURLUPART_SCHEME, &scheme, 0) &&
-	    !curl_url_get(parsed, CURLUPART_HOST, &host, 0) &&
-	    !curl_url_get(parsed, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) &&
-	    (!strcmp(scheme, "http") || !strcmp(scheme, "https")))
-		origin = xasprintf("%s://%s:%s", scheme, host, port);
-	curl_free(scheme);
-	curl_free(host);
-	curl_free(port);
-	curl_url_cleanup(parsed);
-	return origin;
+	if (size && size <= NAME_MAX_SIZE && strspn(name, letters) == size)
+		return true;
+	return error_set(err, RLMD_ERROR_USAGE,
+			 "'%.100s' is no name for a provider: 1 to %d letters, digits, - _ and "
+			 "dots",
+			 name, NAME_MAX_SIZE);
 }
 
-static const char *environment_url(const struct adapter *adapter)
+static void add_note(struct rlmd_provider *provider, const char *text)
 {
-	for (const char *const *name = adapter->base_url_env; name && *name; name++) {
-		const char *value = getenv(*name);
-
-		if (value && *value)
-			return value;
-	}
-	return NULL;
+	json_array_append_new(provider->notes, json_from_text(text_of(text)));
 }
 
-/* A base URL as the adapter wants it, without a slash at its end; new. */
-static char *normal_base(const struct adapter *adapter, const char *given, struct rlmd_error *err)
-{
-	char *base = adapter->base_url ? adapter->base_url(given, err) : xstrdup(given);
-	auto_free char *origin = NULL;
-
-	if (!base) {
-		error_context(err, "base URL '%s'", given);
-		return NULL;
-	}
-	for (size_t size = strlen(base); size && base[size - 1] == '/';)
-		base[--size] = '\0';
-	origin = origin_of(base);
-	if (origin)
-		return base;
-	error_set(err, RLMD_ERROR_USAGE, "the base URL '%s' is no http or https URL", given);
-	free(base);
-	return NULL;
-}
-
-static bool same_origin(const struct adapter *adapter, const char *base, const char *other)
-{
-	auto_free char *normal = other ? normal_base(adapter, other, NULL) : NULL;
-	auto_free char *left = origin_of(base);
-	auto_free char *right = normal ? origin_of(normal) : NULL;
-
-	return left && right && !strcasecmp(left, right);
-}
-
-static bool provider_choose_key(struct provider *provider, const struct llm_config *config,
-				const char *base, char *from_environment, struct rlmd_error *err)
-{
-	const struct adapter *adapter = provider->adapter;
-	bool at_home = same_origin(adapter, base, adapter->default_base_url);
-
-	if (config->key_file) {
-		key_free(from_environment);
-		provider->key = key_read_file(config->key_file, err);
-		return provider->key;
-	}
-	if (from_environment && (at_home || same_origin(adapter, base, environment_url(adapter)))) {
-		provider->key = from_environment;
-		return key_check(provider->key, "the environment", err);
-	}
-	key_free(from_environment);
-	if (at_home && adapter->key_required)
-		return error_set(err, RLMD_ERROR_AUTH,
-				 "no key for %s; set %s, or give --key-file FILE", provider->name,
-				 adapter->key_env[0]);
-	return true;
-}
-
-static void provider_make_headers(struct provider *provider)
-{
-	const struct adapter *adapter = provider->adapter;
-	size_t count = 0;
-
-	while (adapter->headers && adapter->headers[count])
-		count++;
-	provider->headers = xcalloc(count + 3, sizeof *provider->headers);
-	for (size_t i = 0; i < count; i++)
-		provider->headers[i] = xstrdup(adapter->headers[i]);
-	provider->headers[count++] = xstrdup("Content-Type: application/json");
-	if (provider->key && adapter->key_header) {
-		const char *place = strstr(adapter->key_header, "%s");
-
-		provider->headers[count] = xasprintf("%.*s%s%s", (int)(place - adapter->key_header),
-						     adapter->key_header, provider->key, place + 2);
-	}
-}
-
-/* Loopback, the addresses of private networks (RFC 1918), and names that only those know. */
-static bool is_near(const char *base)
-{
-	static const char *const places[] = {"127.", "10.", "192.168.", "[::1]", "[f"};
-	const char *host = strstr(base, "://") + strlen("://");
-	size_t size = strcspn(host, host[0] == '[' ? "]" : ":/");
-	int second = 0;
-
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-		if (!strncmp(host, places[i], strlen(places[i])))
-			return true;
-	if (sscanf(host, "172.%d.", &second) == 1)
-		return second >= 16 && second <= 31;
-	return !memchr(host, '.', size) || (size > 6 && !strncasecmp(host + size - 6, ".local", 6));
-}
-
-static bool provider_open(struct provider *provider, const struct llm_config *config,
-			  char *from_environment, struct rlmd_error *err)
-{
-	const struct adapter *adapter = provider->adapter;
-	const char *given = config->base_url ? config->base_url : environment_url(adapter);
-	auto_free char *base = normal_base(adapter, given ? given : adapter->default_base_url, err);
-
-	if (!base) {
-		key_free(from_environment);
-		return false;
-	}
-	if (!provider_choose_key(provider, config, base, from_environment, err))
-		return false;
-	provider->near = is_near(base);
-	provider->url = xasprintf("%s%s", base, adapter->path);
-	provider_make_headers(provider);
-	provider->gate = gate_new(config->max_retries, config->patience_ms);
-	provider->http = http_new(provider->base, err);
-	return provider->http;
-}
-
-static bool provider_read_prices(struct provider *provider, const char *given,
-				 struct rlmd_error *err)
+static bool read_prices(struct rlmd_provider *provider, const struct provider_config *config,
+			struct rlmd_error *err)
 {
 	auto_free char *path = file_shipped("share", "prices.json");
-
 	struct rlmd_error missing = {0};
 
 	provider->shipped = price_table_read(path, &missing);
-	if (!provider->shipped)
-		provider_warn(provider, "prices are unknown: %s", missing.text);
-	if (given)
-		provider->given = price_table_read(given, err);
-	return !given || provider->given;
+	if (!provider->shipped) {
+		error_context(&missing, "prices are unknown");
+		add_note(provider, missing.text);
+	}
+	if (config->prices)
+		provider->given = price_table_ref(config->prices);
+	else if (config->price_table)
+		provider->given = price_table_read(config->price_table, err);
+	return !config->price_table || provider->given;
 }
 
-bool provider_init(struct provider *provider, struct event_base *base,
-		   const struct llm_config *config, struct rlmd_error *err)
+/* A key that was given goes before the environment's; what is empty is none. */
+static void take_key(struct rlmd_provider *provider, const struct provider_config *config)
 {
-	bool replay = !strcmp(config->provider, "replay");
-	const struct adapter *adapter = adapter_find(config->provider);
-	char *key = NULL;
+	const char *const own[] = {config->key_environment, NULL};
+	const char *const *names = config->key_environment ? own : NULL;
 
-	if (!adapter && !replay)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "unknown provider '%s'; there are %s, replay", config->provider,
-				 adapter_names());
-	if (replay && !config->replay_dir)
-		return error_set(err, RLMD_ERROR_USAGE, "provider replay needs --replay DIR");
-	provider->base = base;
-	provider->adapter = adapter;
-	provider->name = adapter ? adapter->name : "replay";
-	provider->no_stream = config->no_stream;
-	provider->quirks = json_object();
-	provider->warnings = json_array();
-	provider->warned = json_object();
+	if (!names && provider->adapter)
+		names = provider->adapter->key_env;
+	provider->given_by_environment = !config->key;
+	provider->given_key = config->key ? xstrdup(config->key) : key_from_environment(names);
+}
+
+static void take_settings(struct rlmd_provider *provider, const struct provider_config *config)
+{
+	const struct adapter *adapter = provider->adapter;
+	const char *model = adapter ? adapter->default_model : "replay";
+
 	if (config->model && *config->model)
-		provider->default_model = xstrdup(config->model);
-	else
-		provider->default_model = xstrdup(adapter ? adapter->default_model : "replay");
-	if (adapter && adapter->key_env)
-		key = key_take_environment(adapter->key_env);
-	if (!provider_read_prices(provider, config->price_table, err)) {
-		key_free(key);
-		return false;
+		model = config->model;
+	provider->default_model = xstrdup(model);
+	provider->name = xstrdup(config->name ? config->name : config->kind);
+	provider->base_url = xstrdup(config->base_url);
+	provider->key_file = xstrdup(config->key_file);
+	provider->max_retries = config->max_retries;
+	provider->patience_ms = config->patience_ms;
+	provider->no_stream = config->no_stream;
+	take_key(provider, config);
+	provider->at_home = adapter && opening_at_home(provider);
+}
+
+struct rlmd_provider *provider_new(const struct provider_config *config, struct rlmd_error *err)
+{
+	const struct adapter *adapter = adapter_find(config->kind);
+	struct rlmd_provider *provider;
+
+	if (!adapter && strcmp(config->kind, "replay") != 0) {
+		error_set(err, RLMD_ERROR_USAGE, "unknown provider '%.100s'; there are %s, replay",
+			  config->kind, adapter_names());
+		return NULL;
 	}
-	if (!config->replay_dir && !config->offline)
-		return provider_open(provider, config, key, err);
-	key_free(key);
+	if (config->name && !provider_check_name(config->name, err))
+		return NULL;
+	provider = xcalloc(1, sizeof *provider);
+	provider->references = 1;
+	provider->adapter = adapter;
+	provider->quirks = json_object();
+	provider->notes = json_array();
+	take_settings(provider, config);
+	if (read_prices(provider, config, err))
+		return provider;
+	provider_unref(provider);
+	return NULL;
+}
+
+struct rlmd_provider *provider_ref(struct rlmd_provider *provider)
+{
+	provider->references++;
+	return provider;
+}
+
+void provider_unref(struct rlmd_provider *provider)
+{
+	if (!provider || --provider->references)
+		return;
+	provider_unbind(provider);
+	key_free(provider->given_key);
+	free(provider->name);
+	free(provider->default_model);
+	free(provider->base_url);
+	free(provider->key_file);
+	price_table_unref(provider->shipped);
+	price_table_unref(provider->given);
+	json_decref(provider->quirks);
+	json_decref(provider->notes);
+	free(provider);
+}
+
+void provider_rename(struct rlmd_provider *provider, const char *name)
+{
+	char *before = provider->name;
+
+	provider->name = xstrdup(name);
+	free(before);
+}
+
+bool provider_bind(struct rlmd_provider *provider, struct event_base *base, struct rlmd_error *err)
+{
+	if (provider->base)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "provider '%s' is in use already: make one for each engine",
+				 provider->name);
+	provider->base = base;
+	provider->gate = gate_new(provider->max_retries, provider->patience_ms);
 	return true;
 }
 
-void provider_done(struct provider *provider)
+void provider_unbind(struct rlmd_provider *provider)
 {
-	http_free(provider->http);
-	gate_free(provider->gate);
-	for (char **header = provider->headers; header && *header; header++)
-		key_free(*header);
-	free(provider->headers);
-	key_free(provider->key);
-	free(provider->url);
-	free(provider->default_model);
-	price_table_free(provider->shipped);
-	price_table_free(provider->given);
-	json_decref(provider->quirks);
-	json_decref(provider->warnings);
-	json_decref(provider->warned);
+	http_free(take_pointer(&provider->http));
+	gate_free(take_pointer(&provider->gate));
+	opening_forget(provider);
+	provider->base = NULL;
 }
 
-bool provider_price(const struct provider *provider, const char *model, struct price *ret)
+bool provider_open(struct rlmd_provider *provider, struct rlmd_error *err)
 {
-	const struct price_table *tables[] = {provider->given, provider->shipped};
+	if (provider->url)
+		return true;
+	if (!provider->adapter)
+		return error_set(err, RLMD_ERROR_USAGE, "provider %s needs --replay DIR",
+				 provider->name);
+	if (!opening_find(provider, err))
+		return false;
+	provider->http = http_new(provider->base, err);
+	if (!provider->http)
+		opening_forget(provider);
+	return provider->http;
+}
+
+bool provider_has_key(const struct rlmd_provider *provider)
+{
+	const struct adapter *adapter = provider->adapter;
+
+	return !adapter || !adapter->key_required || provider->key_file || provider->given_key ||
+	       !provider->at_home;
+}
+
+bool provider_is_gateway(const struct rlmd_provider *provider)
+{
+	return provider->adapter && provider->adapter->spoken_by_others && !provider->at_home;
+}
+
+bool provider_price(const struct rlmd_provider *provider, const char *model, struct price *ret)
+{
+	const struct rlmd_price_table *tables[] = {provider->given, provider->shipped};
+	const char *kind = provider->adapter ? provider->adapter->name : provider->name;
+	auto_free char *full = xasprintf("%s/%s", provider->name, model);
 
 	for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-		if (tables[i] && price_find(tables[i], provider->name, model, ret))
+		if (tables[i] && (price_find(tables[i], kind, full, ret) ||
+				  price_find(tables[i], kind, model, ret)))
 			return true;
 	return false;
 }
 
-bool provider_is_local(const struct provider *provider, const char *model)
+bool provider_is_free(const struct rlmd_provider *provider)
+{
+	return !provider->adapter || provider->adapter->local;
+}
+
+bool provider_is_local(const struct rlmd_provider *provider, const char *model)
 {
 	struct price price;
 
@@ -239,13 +210,13 @@ bool provider_is_local(const struct provider *provider, const char *model)
 	       (provider->near && !provider_price(provider, model, &price));
 }
 
-bool provider_cost(const struct provider *provider, const char *model,
+bool provider_cost(const struct rlmd_provider *provider, const char *model,
 		   const struct llm_usage *usage, int64_t *ret_cost)
 {
 	struct price price;
 
 	*ret_cost = 0;
-	if (!provider->adapter || provider->adapter->local)
+	if (provider_is_free(provider))
 		return true;
 	if (!provider_price(provider, model, &price))
 		return false;
@@ -253,8 +224,9 @@ bool provider_cost(const struct provider *provider, const char *model,
 	return true;
 }
 
-bool provider_charge(struct provider *provider, const char *model, const char *resolved,
-		     int64_t reported, const struct llm_usage *usage, int64_t *ret_cost)
+bool provider_charge(const struct rlmd_provider *provider, const char *model, const char *resolved,
+		     int64_t reported, const struct llm_usage *usage, struct warnings *warnings,
+		     int64_t *ret_cost)
 {
 	bool local = provider->adapter && provider->adapter->local;
 
@@ -265,50 +237,32 @@ bool provider_charge(struct provider *provider, const char *model, const char *r
 	if (provider_cost(provider, model, usage, ret_cost) ||
 	    provider_cost(provider, resolved, usage, ret_cost))
 		return true;
-	provider_warn_unpriced(provider, model);
+	provider_warn_unpriced(model, warnings);
 	return false;
 }
 
-void provider_warn_unpriced(struct provider *provider, const char *model)
+void provider_warn_unpriced(const char *model, struct warnings *warnings)
 {
-	provider_warn(provider,
-		      "the price of model '%.100s' is not known: its cost is neither counted nor "
-		      "limited, but --max-tokens and --max-time hold; --price-table can give it",
-		      model);
+	warnings_add(warnings,
+		     "the price of model '%.100s' is not known: its cost is neither counted nor "
+		     "limited, but --max-tokens and --max-time hold; --price-table can give it",
+		     model);
 }
 
-void provider_warn(struct provider *provider, const char *fmt, ...)
-{
-	char text[512];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	if (json_object_size(provider->warned) >= REMEMBERED_MAX ||
-	    json_object_get(provider->warned, text))
-		return;
-	json_object_set_new_nocheck(provider->warned, text, json_true());
-	json_array_append_new(provider->warnings, json_from_text(text_of(text)));
-}
-
-unsigned provider_quirks(const struct provider *provider, const char *model)
+unsigned provider_quirks(const struct rlmd_provider *provider, const char *model)
 {
 	unsigned quirks = (unsigned)json_get_integer(provider->quirks, model, 0);
 
 	return quirks | (provider->no_stream ? QUIRK_NO_STREAM : 0);
 }
 
-unsigned provider_learn(struct provider *provider, const char *model, unsigned quirks,
+unsigned provider_learn(struct rlmd_provider *provider, const char *model, unsigned quirks,
 			unsigned quirk)
 {
 	if (quirk == QUIRK_OLD_MAX_TOKENS)
 		quirks &= ~(unsigned)QUIRK_NEW_MAX_TOKENS;
 	if (quirk == QUIRK_NEW_MAX_TOKENS)
 		quirks &= ~(unsigned)QUIRK_OLD_MAX_TOKENS;
-	if (quirk == QUIRK_NO_TEMPERATURE || quirk == QUIRK_NO_STOP)
-		provider_warn(provider, "model '%.100s' refuses %s: it is asked without", model,
-			      quirk == QUIRK_NO_STOP ? "stop texts" : "a temperature");
 	quirks |= quirk;
 	if (json_object_size(provider->quirks) < REMEMBERED_MAX ||
 	    json_object_get(provider->quirks, model))

@@ -1,9 +1,10 @@
 /*
- * llm/provider.h - one provider as this process uses it: where it is, what opens it, what it costs.
+ * llm/provider.h - one provider with one key: where it is, what opens it, what it costs.
  *
- * All that calls share and that outlives them. The key is bound to a host here: one from the
- * environment goes to the provider's own host, or to the one its environment names, and nowhere
- * else.
+ * All that calls share and that outlives them. Made of its settings alone; it belongs to a loop
+ * from provider_bind() on, and is opened when something is to be asked of it, so that nobody needs
+ * the key of what is never asked. The key is bound to a host: one from the environment goes to the
+ * provider's own host, or to the one its environment names, and nowhere else.
  */
 #pragma once
 
@@ -18,52 +19,103 @@
 #include "llm/http.h"
 #include "llm/llm.h"
 #include "llm/price.h"
+#include "llm/warnings.h"
 
-struct provider {
-	struct event_base *base;       /* lent */
-	const struct adapter *adapter; /* lent; NULL for "replay" */
-	const char *name;              /* lent, static */
-	char *default_model;           /* owned */
-	char *url;                     /* owned; NULL when nothing may be opened */
-	char *key;                     /* owned; NULL: none is sent */
-	char **headers;                /* owned, NULL-terminated */
-	struct http *http;             /* owned */
-	struct gate *gate;             /* owned */
+/* Zero of a member but the kind is what is usual. */
+struct provider_config {
+	const char *kind;     /* "ollama", "openai", "anthropic", "replay" */
+	const char *name;     /* that models' names may begin with; NULL: as the kind */
+	const char *model;    /* what a call asks for that names none; NULL: the kind's */
+	const char *base_url; /* NULL: the kind's environment variable, else its own */
+	const char *key;      /* NULL: that of the file, else of the environment */
+	const char *key_file;
+	const char *key_environment;     /* a variable; NULL: the kind's own; "": none */
+	const char *price_table;         /* a file; NULL: only the shipped one */
+	struct rlmd_price_table *prices; /* likewise, read before; or NULL */
 	bool no_stream;
-	bool near;                           /* its server is on this machine, or in its network */
-	struct price_table *shipped, *given; /* owned; `given` comes first, may be NULL */
-	json_t *quirks;                      /* owned: model -> bits of enum adapter_quirk */
-	json_t *warnings, *warned;           /* owned: not yet taken; all texts so far, as keys */
+	int max_retries; /* after the first attempt; the SDKs' 2 by default */
+	/* How long a call waits at most, in all, for a provider that is busy; 0: it is tried again
+	 * as after any other failure. */
+	int64_t patience_ms;
 };
 
-/* As llm_new(); with config->replay_dir nothing will ever be opened. */
-bool provider_init(struct provider *, struct event_base *, const struct llm_config *,
-		   struct rlmd_error *);
-void provider_done(struct provider *); /* of a zeroed one too */
+struct rlmd_provider {
+	int references;
+	const struct adapter *adapter; /* lent; NULL for "replay" */
+	char *name;                    /* owned */
+	char *default_model;           /* owned */
+	char *base_url;                /* owned; as given, or NULL */
+	char *key_file;                /* owned; NULL: none */
+	char *given_key;               /* owned; NULL: none */
+	bool given_by_environment;     /* the key was: it goes to no other host */
+	bool at_home;                  /* it is asked where its vendor has it */
+	int max_retries;
+	int64_t patience_ms;
+	bool no_stream;
+	struct rlmd_price_table *shipped, *given; /* owned; `given` comes first, may be NULL */
+	json_t *quirks;                           /* owned: model -> bits of enum adapter_quirk */
+	json_t *notes;           /* owned array: what whoever uses it should be warned of */
+	struct event_base *base; /* lent; NULL: it belongs to no loop */
+
+	/* Once it is open. */
+	char *url;         /* owned; NULL: it is not */
+	char *key;         /* owned; NULL: none is sent */
+	char **headers;    /* owned, NULL-terminated */
+	struct http *http; /* owned */
+	struct gate *gate; /* owned */
+	bool near;         /* its server is on this machine, or in its network */
+};
+
+/* All of `config` is lent during the call. Reads the environment and the price tables, and changes
+ * neither. RLMD_ERROR_USAGE for an unknown kind or a bad name, RLMD_ERROR_INPUT for bad tables. */
+struct rlmd_provider *provider_new(const struct provider_config *, struct rlmd_error *);
+struct rlmd_provider *provider_ref(struct rlmd_provider *);
+void provider_unref(struct rlmd_provider *); /* NULL is fine; wipes the key with the last one */
+
+/* A name that a model's may begin with: letters, digits, - _ and dots. RLMD_ERROR_USAGE. */
+bool provider_check_name(const char *name, struct rlmd_error *);
+
+void provider_rename(struct rlmd_provider *, const char *name);
+
+/* Makes it one of this loop, and of no other until it is unbound. RLMD_ERROR_USAGE. */
+bool provider_bind(struct rlmd_provider *, struct event_base *, struct rlmd_error *);
+void provider_unbind(struct rlmd_provider *); /* closes it; calls must be gone */
+
+/* Finds address and key, unless that was done; connects to nobody. RLMD_ERROR_USAGE for a bad base
+ * URL, RLMD_ERROR_AUTH for a missing or unsafe key. */
+bool provider_open(struct rlmd_provider *, struct rlmd_error *);
+
+/* Whether there is a key, or no need of one: what is wrong with it is found when it is opened. */
+bool provider_has_key(const struct rlmd_provider *);
+
+/* Whether it is asked elsewhere than at its vendor's, in a protocol that many servers speak, whose
+ * models may have names that begin like a provider's. */
+bool provider_is_gateway(const struct rlmd_provider *);
 
 /* Whether it may be a small model of one's own, which costs nothing. */
-bool provider_is_local(const struct provider *, const char *model);
+bool provider_is_local(const struct rlmd_provider *, const char *model);
+
+/* Whether all of its models cost nothing. */
+bool provider_is_free(const struct rlmd_provider *);
 
 /* The row of `model` in the tables; false where there is none. */
-bool provider_price(const struct provider *, const char *model, struct price *ret);
+bool provider_price(const struct rlmd_provider *, const char *model, struct price *ret);
 
 /* What usage costs; false and 0 where the model has no price. */
-bool provider_cost(const struct provider *, const char *model, const struct llm_usage *,
+bool provider_cost(const struct rlmd_provider *, const char *model, const struct llm_usage *,
 		   int64_t *ret_cost);
 
 /*
  * What a call is charged: what the provider `reported` (-1: nothing), else by the price of the
  * model as asked for, or as resolved. False and 0, with a warning, where neither has one.
  */
-bool provider_charge(struct provider *, const char *model, const char *resolved, int64_t reported,
-		     const struct llm_usage *, int64_t *ret_cost);
+bool provider_charge(const struct rlmd_provider *, const char *model, const char *resolved,
+		     int64_t reported, const struct llm_usage *, struct warnings *,
+		     int64_t *ret_cost);
 
 /* Warns that the model's calls cost what nobody counts. */
-void provider_warn_unpriced(struct provider *, const char *model);
-
-/* Notes a warning for llm_take_warnings(), each text once. */
-void provider_warn(struct provider *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void provider_warn_unpriced(const char *model, struct warnings *);
 
 /* What `model` was found to refuse; and `quirks` with one more, remembered for later calls. */
-unsigned provider_quirks(const struct provider *, const char *model);
-unsigned provider_learn(struct provider *, const char *model, unsigned quirks, unsigned quirk);
+unsigned provider_quirks(const struct rlmd_provider *, const char *model);
+unsigned provider_learn(struct rlmd_provider *, const char *model, unsigned quirks, unsigned quirk);

@@ -41,9 +41,9 @@ struct replay {
 };
 
 struct recorder {
-	char *dir;       /* owned */
-	const char *key; /* lent, or NULL */
-	json_t *seen;    /* owned: as above */
+	char *dir;               /* owned */
+	const struct keys *keys; /* lent */
+	json_t *seen;            /* owned: as above */
 };
 
 /* How often this request came before, and the name of its file. */
@@ -285,7 +285,7 @@ bool replay_find(struct replay *replay, const struct llm_request *request, struc
 			 shown);
 }
 
-struct recorder *recorder_new(const char *dir, const char *key, struct rlmd_error *err)
+struct recorder *recorder_new(const char *dir, const struct keys *keys, struct rlmd_error *err)
 {
 	struct recorder *recorder;
 	struct stat st;
@@ -300,7 +300,7 @@ struct recorder *recorder_new(const char *dir, const char *key, struct rlmd_erro
 	}
 	recorder = xcalloc(1, sizeof *recorder);
 	recorder->dir = xstrdup(dir);
-	recorder->key = key;
+	recorder->keys = keys;
 	recorder->seen = json_object();
 	return recorder;
 }
@@ -332,6 +332,6 @@ bool recorder_write(struct recorder *recorder, const char *name, const struct ll
 	json_write_line(entry, bytes);
 	size = evbuffer_get_length(bytes);
 	start = (char *)evbuffer_pullup(bytes, -1);
-	size = key_redact(recorder->key, start, size);
+	size = keys_redact(recorder->keys, start, size);
 	return file_write(path, text_from(start, size), err);
 }

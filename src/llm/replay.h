@@ -32,15 +32,16 @@ bool replay_find(struct replay *, const struct llm_request *, struct exchange *r
 		 struct rlmd_error *);
 
 struct recorder;
+struct keys;
 
-/* Makes the directory, for its owner only, where it is missing. `key` is lent, or NULL. */
-struct recorder *recorder_new(const char *dir, const char *key, struct rlmd_error *);
+/* Makes the directory, for its owner only, where it is missing. The keys are lent. */
+struct recorder *recorder_new(const char *dir, const struct keys *, struct rlmd_error *);
 void recorder_free(struct recorder *); /* NULL is fine */
 
 /* The name under which a request that starts now will be kept; new. */
 char *recorder_name(struct recorder *, const struct llm_request *);
 
-/* Keeps an exchange, all or nothing, with every occurrence of the key replaced. */
+/* Keeps an exchange, all or nothing, with every occurrence of a key replaced. */
 bool recorder_write(struct recorder *, const char *name, const struct llm_request *,
 		    const struct llm_response *, const struct rlmd_error *exchange_error,
 		    struct rlmd_error *);

@@ -16,18 +16,18 @@
 enum { FILE_SIZE_MAX = 256 << 20, DEPTH_MAX = 4 };
 
 struct told {
-	char *replay, *record; /* owned; NULL: off */
-	const char *key;       /* lent, or NULL */
-	json_t *seen;          /* owned: id -> how often it was asked */
+	char *replay, *record;   /* owned; NULL: off */
+	const struct keys *keys; /* lent */
+	json_t *seen;            /* owned: id -> how often it was asked */
 };
 
-struct told *told_new(const char *replay_dir, const char *record_dir, const char *key)
+struct told *told_new(const char *replay_dir, const char *record_dir, const struct keys *keys)
 {
 	struct told *told = xcalloc(1, sizeof *told);
 
 	told->replay = replay_dir ? xstrdup(replay_dir) : NULL;
 	told->record = record_dir ? xstrdup(record_dir) : NULL;
-	told->key = key;
+	told->keys = keys;
 	told->seen = json_object();
 	return told;
 }
@@ -84,7 +84,7 @@ static void keep(const struct told *told, const char *name, struct rlmd_text wor
 	json_write_line(kept, bytes);
 	size = evbuffer_get_length(bytes);
 	start = (char *)evbuffer_pullup(bytes, -1);
-	size = key_redact(told->key, start, size);
+	size = keys_redact(told->keys, start, size);
 	file_write(path, text_from(start, size), NULL);
 }
 

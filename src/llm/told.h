@@ -12,9 +12,10 @@
 #include "base/text.h"
 
 struct told;
+struct keys;
 
-/* All may be NULL, and are lent but for the directories. */
-struct told *told_new(const char *replay_dir, const char *record_dir, const char *key);
+/* Either directory may be NULL. The keys, which nothing that is kept may hold, are lent. */
+struct told *told_new(const char *replay_dir, const char *record_dir, const struct keys *);
 void told_free(struct told *); /* NULL is fine */
 
 /*

@@ -55,7 +55,7 @@ void begin(struct fixture *fixture, const struct job_config *config)
 		assert_true(context_from_text(text_of(stage_input), &fixture->context, NULL));
 	options.base = fixture->base;
 	fixture->engine = rlmd_engine_new(&options, NULL);
-	rlmd_engine_add_provider(fixture->engine, "fake", (struct llm *)fixture->base, NULL);
+	fake_provider(fixture->engine);
 	fixture->job = rlmd_job_start(fixture->engine, &job, NULL);
 	assert_non_null(fixture->job);
 }

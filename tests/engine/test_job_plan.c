@@ -59,8 +59,7 @@ static void raise_curtain(struct performance *performance, const struct job_conf
 	options.base = performance->base;
 	job.plan = performance->file;
 	performance->engine = rlmd_engine_new(&options, NULL);
-	rlmd_engine_add_provider(performance->engine, "fake", (struct llm *)performance->base,
-				 NULL);
+	fake_provider(performance->engine);
 	performance->job = rlmd_job_start(performance->engine, &job, NULL);
 }
 

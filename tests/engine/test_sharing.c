@@ -111,7 +111,7 @@ static void test_inodes(void **state)
 	fake_sandbox_script(sandbox, script);
 	engine = rlmd_engine_new(
 		&(struct engine_options){.base = base, .max_workers = 1, .max_calls = 1}, NULL);
-	rlmd_engine_add_provider(engine, "fake", (struct llm *)base, NULL);
+	fake_provider(engine);
 	rlmd_job_start(engine,
 		       &(struct job_options){.config = config,
 					     .task = text_of("the task"),

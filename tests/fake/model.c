@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "engine/engine.h"
+#include "llm/provider.h"
 
 const char *(*fake_model)(const struct llm_request *);
 struct llm_usage (*fake_usage)(const struct llm_request *);
@@ -40,6 +42,37 @@ static void on_call(evutil_socket_t fd, short what, void *owner)
 	event_base_loopbreak(event_get_base(call->event));
 	llm_cancel(call, NULL, NULL);
 	done(above, &response, text ? NULL : &err);
+}
+
+void fake_provider(struct rlmd_engine *engine)
+{
+	const struct provider_config config = {.kind = "replay", .name = "fake"};
+	struct rlmd_provider *provider = provider_new(&config, NULL);
+
+	rlmd_engine_add_provider(engine, NULL, provider, NULL);
+	provider_unref(provider);
+}
+
+/* It stands for nothing but the loop. */
+struct llm *llm_new(struct registry *registry, const struct llm_config *config,
+		    struct rlmd_error *err)
+{
+	(void)config;
+	(void)err;
+	return (struct llm *)registry_base(registry);
+}
+
+void llm_free(struct llm *llm)
+{
+	(void)llm;
+}
+
+bool llm_allow(struct llm *llm, const char *model, struct rlmd_error *err)
+{
+	(void)llm;
+	(void)model;
+	(void)err;
+	return true;
 }
 
 struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, llm_done_fn *done,
@@ -110,9 +143,10 @@ const char *llm_default_model(const struct llm *llm)
 	return "fake";
 }
 
-const char *llm_provider(const struct llm *llm)
+const char *llm_provider(const struct llm *llm, const char *model)
 {
 	(void)llm;
+	(void)model;
 	return "fake";
 }
 

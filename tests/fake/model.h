@@ -10,6 +10,8 @@
 
 #include "llm/llm.h"
 
+struct rlmd_engine;
+
 /* The text of the answer to a request; NULL fails the call. */
 extern const char *(*fake_model)(const struct llm_request *);
 
@@ -21,3 +23,6 @@ extern int fake_attempts;
 /* Calls that are alive, the most that were at once; and how many events happened: the loop is left
  * after each (loopbreak). */
 extern size_t fake_calls, fake_calls_most, fake_events;
+
+/* A provider "fake" for an engine, whose jobs ask the fake. */
+void fake_provider(struct rlmd_engine *);

@@ -104,24 +104,46 @@ static void test_bad_content(void **state)
 	assert_non_null(strstr(err.text, "too large"));
 }
 
-/* A key leaves the environment, and the very bytes that /proc/self/environ shows. */
+/* A key of the environment is read, and stays there: it is not the library's. */
 static void test_environment(void **state)
 {
 	static const char *const names[] = {"RLMD_TEST_KEY", "RLMD_OTHER_KEY", NULL};
-	static char first[] = "RLMD_TEST_KEY=first-secret", other[] = "RLMD_OTHER_KEY=other-secret";
-	char *key;
 
 	(void)state;
-	putenv(first);
-	putenv(other);
-	key = key_take_environment(names);
-	assert_string_equal(key, "first-secret");
-	assert_null(getenv("RLMD_TEST_KEY"));
-	assert_null(getenv("RLMD_OTHER_KEY"));
-	assert_memory_equal(first + strlen("RLMD_TEST_KEY="), "\0\0\0\0\0\0\0\0\0\0\0\0", 12);
-	assert_memory_equal(other + strlen("RLMD_OTHER_KEY="), "\0\0\0\0\0\0\0\0\0\0\0\0", 12);
-	key_free(key);
-	assert_null(key_take_environment(names));
+	setenv("RLMD_TEST_KEY", "first-secret", 1);
+	setenv("RLMD_OTHER_KEY", "other-secret", 1);
+	for (int i = 0; i < 2; i++) {
+		char *key = key_from_environment(names);
+
+		assert_string_equal(key, "first-secret");
+		key_free(key);
+	}
+	assert_string_equal(getenv("RLMD_TEST_KEY"), "first-secret");
+	assert_string_equal(getenv("RLMD_OTHER_KEY"), "other-secret");
+	unsetenv("RLMD_TEST_KEY");
+	unsetenv("RLMD_OTHER_KEY");
+	assert_null(key_from_environment(names));
+	assert_null(key_from_environment(NULL));
+}
+
+/* Of several keys none stays. */
+static void test_several(void **state)
+{
+	char text[] = "sk-12345 and sk-67890";
+	struct keys keys = {0};
+	size_t size;
+
+	(void)state;
+	keys_add(&keys, "sk-12345");
+	keys_add(&keys, NULL);
+	keys_add(&keys, "sk-67890");
+	keys_add(&keys, "sk-12345");
+	assert_int_equal(keys.count, 2);
+	size = keys_redact(&keys, text, strlen(text));
+	assert_int_equal(size, strlen("*** and ***"));
+	assert_memory_equal(text, "*** and ***", size);
+	keys_done(&keys);
+	assert_int_equal(keys.count, 0);
 }
 
 /* An empty variable counts as not set. */
@@ -133,7 +155,7 @@ static void test_empty_variable(void **state)
 	(void)state;
 	setenv("RLMD_TEST_KEY", "", 1);
 	setenv("RLMD_OTHER_KEY", "second", 1);
-	key = key_take_environment(names);
+	key = key_from_environment(names);
 	assert_string_equal(key, "second");
 	key_free(key);
 }
@@ -164,6 +186,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_empty_variable),
 		cmocka_unit_test(test_redact),
+		cmocka_unit_test(test_several),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "one.h"
 #include "server.h"
 
 static const char key[] = "sk-secret-0123456789";
@@ -41,6 +42,7 @@ static const char soon[] = "retry-after-ms: 1\r\n";
 enum { TIME_MS = 100000 }; /* of a call */
 
 static struct event_base *base;
+static struct one one;
 static struct server *server;
 static char price_path[64], base_url[128];
 
@@ -84,22 +86,25 @@ static void on_answer(void *owner, const struct llm_response *response,
 		++*outcome->finished;
 }
 
-static struct llm_config config_of(const char *provider)
+static struct provider_config config_of(const char *provider)
 {
-	return (struct llm_config){.provider = provider,
-				   .model = "gpt-test",
-				   .price_table = price_path,
-				   .max_retries = 2};
+	return (struct provider_config){
+		.kind = provider, .model = "gpt-test", .price_table = price_path, .max_retries = 2};
 }
 
-static struct llm *new_llm(const struct llm_config *config)
+static struct llm *new_llm(const struct provider_config *config)
 {
 	struct rlmd_error err = {0};
-	struct llm *llm = llm_new(base, config, &err);
 
-	if (!llm)
+	if (!one_open(&one, base, config, NULL, &err))
 		fail_msg("%s", err.text);
-	return llm;
+	return one.llm;
+}
+
+static void free_llm(struct llm *llm)
+{
+	assert_ptr_equal(llm, one.llm);
+	one_close(&one);
 }
 
 static void start_prompt(struct outcome *outcome, struct llm *llm, const char *prompt)
@@ -168,7 +173,7 @@ static void assert_hello(const struct outcome *outcome)
 /* A streamed answer, split at every byte: text, usage and exact cost (LIB-20, LIB-21). */
 static void test_stream(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -180,13 +185,13 @@ static void test_stream(void **state)
 	assert_true(text_starts(text_of(server->last), "POST /v1/chat/completions HTTP/1.1\r\n"));
 	assert_non_null(strstr(server->last, "\r\nAuthorization: Bearer sk-secret-0123456789\r\n"));
 	assert_non_null(strstr(server->last, "\"stream\":true"));
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A whole answer, because it was asked for, or because the server answers so anyway. */
 static void test_whole(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct outcome outcome;
 	struct llm *llm;
 
@@ -195,7 +200,7 @@ static void test_whole(void **state)
 	llm = new_llm(&config);
 	outcome = ask(llm, "hi");
 	assert_hello(&outcome);
-	llm_free(llm);
+	free_llm(llm);
 
 	config.no_stream = true;
 	setenv("OPENAI_API_KEY", key, 1);
@@ -203,13 +208,13 @@ static void test_whole(void **state)
 	outcome = ask(llm, "hi");
 	assert_hello(&outcome);
 	assert_null(strstr(server->last, "\"stream\":true"));
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* The other providers' formats and paths; a local model costs nothing (LIB-18, LIB-19). */
 static void test_other_providers(void **state)
 {
-	struct llm_config config = config_of("ollama");
+	struct provider_config config = config_of("ollama");
 	struct outcome outcome;
 	struct llm *llm;
 
@@ -228,9 +233,9 @@ static void test_other_providers(void **state)
 	assert_true(outcome.cost_known);
 	assert_int_equal(outcome.cost, 0);
 	assert_true(text_starts(text_of(server->last), "POST /api/chat HTTP/1.1\r\n"));
-	llm_free(llm);
+	free_llm(llm);
 
-	config.provider = "anthropic";
+	config.kind = "anthropic";
 	server_json(
 		server, 200, "",
 		"{\"type\":\"message\",\"model\":\"gpt-test-1\",\"content\":[{\"type\":\"text\","
@@ -241,13 +246,13 @@ static void test_other_providers(void **state)
 	assert_hello(&outcome);
 	assert_non_null(strstr(server->last, "\r\nx-api-key: sk-secret-0123456789\r\n"));
 	assert_non_null(strstr(server->last, "\r\nanthropic-version: "));
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* An overloaded or throttling server is asked again; the caller sees one call. */
 static void test_retry(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -259,13 +264,13 @@ static void test_retry(void **state)
 	outcome = ask(llm, "hi");
 	assert_hello(&outcome);
 	assert_int_equal(outcome.attempts, 3);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* The last failure is what the caller learns, with status, words, and the number of attempts. */
 static void test_gives_up(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -278,13 +283,13 @@ static void test_gives_up(void **state)
 	assert_non_null(strstr(outcome.error.text, "gave up after 3 attempts"));
 	assert_int_equal(server->requests, 3);
 	assert_int_equal(outcome.usage.input, 0);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A refused key ends this call at once and every later one without a request; it is not shown. */
 static void test_breaker_and_redaction(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -300,13 +305,13 @@ static void test_breaker_and_redaction(void **state)
 	outcome = ask(llm, "hi");
 	assert_int_equal(outcome.error.kind, RLMD_ERROR_AUTH);
 	assert_int_equal(server->requests, 1);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* The key is redacted in an error within a stream, too. */
 static void test_redaction_in_stream(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm;
 	struct outcome outcome;
 
@@ -320,13 +325,13 @@ static void test_redaction_in_stream(void **state)
 	outcome = ask(llm, "hi");
 	assert_int_equal(outcome.error.kind, RLMD_ERROR_OVERLOADED);
 	assert_non_null(strstr(outcome.error.text, "upstream refused ***"));
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A parameter that a model refuses is adapted once, and remembered for the next call. */
 static void test_quirk(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -342,13 +347,13 @@ static void test_quirk(void **state)
 	outcome = ask(llm, "again");
 	assert_int_equal(outcome.attempts, 1);
 	assert_null(strstr(server->last, "stream_options"));
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A server that refuses whatever is sent gets no more than one adaptation of each kind. */
 static void test_quirk_without_end(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -359,7 +364,7 @@ static void test_quirk_without_end(void **state)
 	outcome = ask(llm, "hi");
 	assert_int_equal(outcome.error.kind, RLMD_ERROR_BAD_REQUEST);
 	assert_int_equal(server->requests, 2);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* Nonsense is asked about once more; then the error shows what came and says what to check. */
@@ -378,7 +383,7 @@ static void test_nonsense(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct llm_config config = config_of("openai");
+		struct provider_config config = config_of("openai");
 		size_t before = server->requests;
 		struct outcome outcome;
 		struct llm *llm;
@@ -395,7 +400,7 @@ static void test_nonsense(void **state)
 			fail_msg("%s", outcome.error.text);
 		assert_non_null(strstr(outcome.error.text, "base URL"));
 		assert_int_equal(server->requests - before, 2);
-		llm_free(llm);
+		free_llm(llm);
 		free(raw);
 	}
 }
@@ -404,7 +409,7 @@ static void test_nonsense(void **state)
 static void test_huge_nonsense(void **state)
 {
 	enum { SIZE = 5 << 20 };
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	char *huge = xcalloc(SIZE + 1, 1);
 	struct outcome outcome;
@@ -415,14 +420,14 @@ static void test_huge_nonsense(void **state)
 	outcome = ask(llm, "hi");
 	assert_int_equal(outcome.error.kind, RLMD_ERROR_BAD_REPLY);
 	assert_int_equal(server->requests, 1);
-	llm_free(llm);
+	free_llm(llm);
 	free(huge);
 }
 
 /* A stream cut in the middle is a failure, asked again; what it had cost is estimated and added. */
 static void test_cut_stream(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 	char *cut = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n%s"
@@ -439,7 +444,7 @@ static void test_cut_stream(void **state)
 	assert_true(outcome.usage.estimated);
 	assert_true(outcome.usage.input > 10);
 	assert_true(outcome.usage.output > 3);
-	llm_free(llm);
+	free_llm(llm);
 	free(cut);
 }
 
@@ -481,7 +486,7 @@ static void ask_with_permission(struct outcome *outcome, struct llm *llm, bool a
  * and on a no the call ends with the attempt's error and its bill. */
 static void test_retry_needs_permission(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -497,13 +502,13 @@ static void test_retry_needs_permission(void **state)
 	assert_true(permission.cost > 0);
 	assert_int_equal(permission.cost, outcome.cost);
 	assert_int_equal(permission.so_far.input, outcome.usage.input);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* ... and on a yes the call goes on, its bill the sum. */
 static void test_retry_with_permission(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 	char *cut = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n%s"
@@ -518,14 +523,14 @@ static void test_retry_with_permission(void **state)
 	assert_int_equal(outcome.attempts, 2);
 	assert_int_equal(permission.asked, 1);
 	assert_int_equal(outcome.usage.input, permission.so_far.input + 10);
-	llm_free(llm);
+	free_llm(llm);
 	free(cut);
 }
 
 /* An attempt that cost nothing leaves all of the reservation: nobody is asked. */
 static void test_free_retry_asks_nobody(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -536,13 +541,13 @@ static void test_free_retry_asks_nobody(void **state)
 	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
 	assert_int_equal(outcome.attempts, 2);
 	assert_int_equal(permission.asked, 0);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* ... and so is one that ends properly, but without its end. */
 static void test_unfinished_stream(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct outcome outcome;
 	struct llm *llm;
 
@@ -555,13 +560,13 @@ static void test_unfinished_stream(void **state)
 	assert_true(outcome.usage.estimated);
 	assert_true(outcome.usage.output > 0);
 	assert_true(outcome.cost > 0);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* The end of the answer ends the call, though the connection stays silent after it. */
 static void test_no_end_of_body(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	int64_t started = clock_ms();
 	struct outcome outcome;
@@ -573,7 +578,7 @@ static void test_no_end_of_body(void **state)
 	outcome = ask(llm, "hi");
 	assert_hello(&outcome);
 	assert_true(clock_ms() - started < TIME_MS / 2); /* long before its time is over */
-	llm_free(llm);
+	free_llm(llm);
 	free(raw);
 }
 
@@ -581,7 +586,7 @@ static void test_no_end_of_body(void **state)
  * unknown, never guessed, and said once. */
 static void test_missing_usage_and_price(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct outcome outcome;
 	json_t *warnings;
 	struct llm *llm;
@@ -611,7 +616,7 @@ static void test_missing_usage_and_price(void **state)
 	warnings = llm_take_warnings(llm);
 	assert_int_equal(json_array_size(warnings), 0);
 	json_decref(warnings);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 #define COUNTED(input, output)                                                                     \
@@ -634,7 +639,7 @@ static void test_absurd_usage(void **state)
 		{COUNTED("10", "1e400"), 1},
 		{COUNTED("9223372036854775808", "1000000000000000000"), 1},
 	};
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -657,14 +662,14 @@ static void test_absurd_usage(void **state)
 		warnings = llm_take_warnings(llm);
 		assert_int_equal(json_array_size(warnings), cases[i].warnings);
 		json_decref(warnings);
-		llm_free(llm);
+		free_llm(llm);
 	}
 }
 
 /* A refusal is an error of its own, billed all the same. */
 static void test_refused(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -678,13 +683,13 @@ static void test_refused(void **state)
 	assert_non_null(strstr(outcome.error.text, "I will not."));
 	assert_int_equal(outcome.cost, 16000000);
 	assert_int_equal(server->requests, 1);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* An empty answer is an answer: whoever asked decides what to make of it. */
 static void test_empty_text(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -696,13 +701,13 @@ static void test_empty_text(void **state)
 	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
 	assert_string_equal(outcome.text, "");
 	assert_int_equal(outcome.finish, LLM_FINISH_LENGTH);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A local server that counted far fewer tokens than were sent has cut the prompt: say so. */
 static void test_silent_truncation(void **state)
 {
-	struct llm_config config = config_of("ollama");
+	struct provider_config config = config_of("ollama");
 	struct llm *llm = new_llm(&config);
 	char *prompt = xcalloc(20001, 1);
 	json_t *warnings;
@@ -719,7 +724,7 @@ static void test_silent_truncation(void **state)
 	assert_int_equal(json_array_size(warnings), 1);
 	assert_non_null(strstr(json_string_value(json_array_get(warnings, 0)), "context window"));
 	json_decref(warnings);
-	llm_free(llm);
+	free_llm(llm);
 	free(prompt);
 }
 
@@ -733,7 +738,7 @@ static void test_truncation_of_a_short_prompt(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct llm_config config = config_of("ollama");
+		struct provider_config config = config_of("ollama");
 		struct llm *llm = new_llm(&config);
 		struct evbuffer *prompt = evbuffer_new();
 		char *text, *answer;
@@ -754,7 +759,7 @@ static void test_truncation_of_a_short_prompt(void **state)
 		evbuffer_free(prompt);
 		free(text);
 		free(answer);
-		llm_free(llm);
+		free_llm(llm);
 	}
 }
 
@@ -775,7 +780,7 @@ static void test_streams_without_their_end(void **state)
 		WORDS FINISH "\n\n" USAGE "\n\ndata: [DONE]",
 		WORDS FINISH "\n\n" USAGE "\n\ndata: {\"choi",
 	};
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 
 	(void)state;
@@ -795,7 +800,7 @@ static void test_streams_without_their_end(void **state)
 		assert_int_equal(server->requests - before, 2);
 		free(cut);
 	}
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A model that does not stop where it was told to: clearly beyond it the answer is cut, used as far
@@ -803,7 +808,7 @@ static void test_streams_without_their_end(void **state)
 static void test_overlong_stream(void **state)
 {
 	enum { EVENTS = 300 }; /* of two words each; 100 tokens are asked for */
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct evbuffer *raw = evbuffer_new();
 	struct outcome outcome;
@@ -830,13 +835,13 @@ static void test_overlong_stream(void **state)
 	run_until_count(base, &server->left, 1);
 	evbuffer_free(raw);
 	free(bytes);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A whole answer is paid for as a whole, and handed on as far as it was asked for. */
 static void test_overlong_whole(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct evbuffer *body = evbuffer_new();
 	struct outcome outcome;
@@ -859,7 +864,7 @@ static void test_overlong_whole(void **state)
 	assert_int_equal(outcome.usage.output, 5000);
 	evbuffer_free(body);
 	free(bytes);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* Half a last event is no answer: one that has not said that it is complete is asked for again. */
@@ -867,7 +872,7 @@ static void test_streams_that_were_cut(void **state)
 {
 	static const char *const streams[] = {WORDS,
 					      WORDS "data: {\"choices\":[{\"delta\":{},\"fin"};
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm;
 
 	(void)state;
@@ -881,13 +886,13 @@ static void test_streams_that_were_cut(void **state)
 		assert_int_equal(outcome.error.kind, RLMD_ERROR_NETWORK);
 		assert_non_null(strstr(outcome.error.text, "before its answer's end"));
 	}
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* Cancelling closes the transfer, calls nobody back, and tells what was spent, estimated. */
 static void test_cancel(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome = {0};
 	struct llm_usage usage;
@@ -912,14 +917,14 @@ static void test_cancel(void **state)
 	llm_cancel(outcome.call, &usage, &cost);
 	assert_int_equal(usage.input, 0);
 	assert_int_equal(cost, 0);
-	llm_free(llm);
+	free_llm(llm);
 	free(raw);
 }
 
 /* Cancelled after any number of events, through retries and all, a call leaves nothing. */
 static void test_cancel_sweep(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	bool complete = false;
 
 	(void)state;
@@ -941,14 +946,14 @@ static void test_cancel_sweep(void **state)
 		complete = outcome.done;
 		if (!complete)
 			llm_cancel(outcome.call, NULL, NULL);
-		llm_free(llm);
+		free_llm(llm);
 	}
 }
 
 /* The call's deadline ends it, whatever the server does. */
 static void test_deadline(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome = {0};
 	struct llm_message message = {LLM_USER, text_of("hi")};
@@ -971,7 +976,7 @@ static void test_deadline(void **state)
 	run_until(base, &outcome.done);
 	assert_int_equal(outcome.error.kind, RLMD_ERROR_TIMEOUT);
 	assert_int_equal(outcome.attempts, 0);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* Many calls at once, each with its own answer. */
@@ -979,7 +984,7 @@ static void test_many(void **state)
 {
 	enum { MANY = 300 };
 	static struct outcome outcomes[MANY];
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	size_t finished = 0;
 
@@ -993,14 +998,14 @@ static void test_many(void **state)
 	run_until_count(base, &finished, MANY);
 	for (int i = 0; i < MANY; i++)
 		assert_hello(&outcomes[i]);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* An environment's key goes to the provider, or to where the environment says, and not to a base
  * URL given elsewhere; a key file goes there. */
 static void test_key_is_bound(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct server *other = server_new(base);
 	char key_path[] = "/tmp/rlmd-key-XXXXXX";
 	int fd = mkstemp(key_path);
@@ -1017,16 +1022,16 @@ static void test_key_is_bound(void **state)
 	ask(llm, "hi");
 	assert_null(strstr(other->last, "Authorization"));
 	assert_null(strstr(other->last, "sk-secret"));
-	assert_null(getenv("OPENAI_API_KEY"));
-	llm_free(llm);
+	assert_string_equal(getenv("OPENAI_API_KEY"), key);
+	free_llm(llm);
 
 	config.key_file = key_path;
 	setenv("OPENAI_API_KEY", key, 1);
 	llm = new_llm(&config);
 	ask(llm, "hi");
 	assert_non_null(strstr(other->last, "\r\nAuthorization: Bearer from-the-file\r\n"));
-	assert_null(getenv("OPENAI_API_KEY"));
-	llm_free(llm);
+	assert_string_equal(getenv("OPENAI_API_KEY"), key);
+	free_llm(llm);
 
 	config.key_file = NULL;
 	config.base_url = server->url;
@@ -1034,17 +1039,17 @@ static void test_key_is_bound(void **state)
 	llm = new_llm(&config);
 	ask(llm, "hi");
 	assert_non_null(strstr(server->last, "sk-secret"));
-	llm_free(llm);
+	free_llm(llm);
 	server_free(other);
 	unlink(key_path);
 }
 
-static void assert_refused(const struct llm_config *config, enum rlmd_error_kind kind,
+static void assert_refused(const struct provider_config *config, enum rlmd_error_kind kind,
 			   const char *words)
 {
 	struct rlmd_error err = {0};
 
-	assert_null(llm_new(base, config, &err));
+	assert_false(one_open(&one, base, config, NULL, &err));
 	assert_int_equal(err.kind, kind);
 	if (!strstr(err.text, words))
 		fail_msg("%s", err.text);
@@ -1053,13 +1058,13 @@ static void assert_refused(const struct llm_config *config, enum rlmd_error_kind
 /* What cannot work is said before anything is started, and how to mend it. */
 static void test_bad_configuration(void **state)
 {
-	struct llm_config config = config_of("opnai");
+	struct provider_config config = config_of("opnai");
 
 	(void)state;
 	assert_refused(&config, RLMD_ERROR_USAGE, "openai");
-	config.provider = "replay";
+	config.kind = "replay";
 	assert_refused(&config, RLMD_ERROR_USAGE, "--replay");
-	config.provider = "openai";
+	config.kind = "openai";
 	config.base_url = "ftp://example.org";
 	assert_refused(&config, RLMD_ERROR_USAGE, "ftp://example.org");
 	config.base_url = "not a url";
@@ -1074,13 +1079,13 @@ static void test_bad_configuration(void **state)
 	config.price_table = "/nonexistent/prices";
 	setenv("OPENAI_API_KEY", key, 1);
 	assert_refused(&config, RLMD_ERROR_INPUT, "/nonexistent/prices");
-	assert_null(getenv("OPENAI_API_KEY"));
+	assert_string_equal(getenv("OPENAI_API_KEY"), key);
 }
 
 /* Upper estimates come from the table; local models are free, others unknown. */
 static void test_prices(void **state)
 {
-	struct llm_config config = config_of("openai");
+	struct provider_config config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	int64_t cost = -1;
 
@@ -1096,14 +1101,14 @@ static void test_prices(void **state)
 	assert_int_equal(llm_max_output(llm, NULL), 64000);
 	assert_int_equal(llm_max_output(llm, "nobody-knows"), INT64_MAX);
 	assert_string_equal(llm_default_model(llm), "gpt-test");
-	assert_string_equal(llm_provider(llm), "openai");
-	llm_free(llm);
+	assert_string_equal(llm_provider(llm, NULL), "openai");
+	free_llm(llm);
 
-	config.provider = "ollama";
+	config.kind = "ollama";
 	llm = new_llm(&config);
 	assert_true(llm_price(llm, "nobody-knows", 1000, 100, &cost));
 	assert_int_equal(cost, 0);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 int main(void)

@@ -19,11 +19,11 @@
 static const char *shipped; /* lent: the path of share/prices.json */
 
 /* A table out of JSON, through a file as users give it. */
-static struct price_table *table_of(const char *json, struct rlmd_error *err)
+static struct rlmd_price_table *table_of(const char *json, struct rlmd_error *err)
 {
 	char path[] = "/tmp/rlmd-test-price-XXXXXX";
 	int fd = mkstemp(path);
-	struct price_table *table;
+	struct rlmd_price_table *table;
 
 	assert_true(fd >= 0);
 	assert_true(file_write_fd(fd, text_of(json), NULL));
@@ -38,13 +38,13 @@ static struct price_table *table_of(const char *json, struct rlmd_error *err)
 static struct price price_in(const char *json, const char *model)
 {
 	struct rlmd_error error = {0};
-	struct price_table *table = table_of(json, &error);
+	struct rlmd_price_table *table = table_of(json, &error);
 	struct price price = {0};
 
 	if (!table)
 		fail_msg("%s", error.text);
 	assert_true(price_find(table, "openai", model, &price));
-	price_table_free(table);
+	price_table_unref(table);
 	return price;
 }
 
@@ -107,7 +107,7 @@ static void caches_of_anthropic(void **state)
 		{"anthropic", "long", 1250000, 2000000}, {"openai", "long", 1000000, 1000000},
 	};
 	struct rlmd_error error = {0};
-	struct price_table *table = table_of(json, &error);
+	struct rlmd_price_table *table = table_of(json, &error);
 	struct price price;
 
 	(void)state;
@@ -122,7 +122,7 @@ static void caches_of_anthropic(void **state)
 	assert_int_equal(price.beyond.cache_read, 2000000);
 	assert_int_equal(price.beyond.cache_write, 2500000);
 	assert_int_equal(price.beyond.cache_write_1h, 4000000);
-	price_table_free(table);
+	price_table_unref(table);
 }
 
 /* A7: each kind of token at its own price; reasoning is part of the output. */
@@ -187,10 +187,10 @@ static void costs_saturate(void **state)
 #define ROW(price) "{\"input_cost_per_token\":" price ",\"output_cost_per_token\":0}"
 
 /* A table of models whose inputs cost 1, 2, 3 ... pico-dollars a token. */
-static struct price_table *table_of_models(const char *const *models, size_t count)
+static struct rlmd_price_table *table_of_models(const char *const *models, size_t count)
 {
 	struct rlmd_error error = {0};
-	struct price_table *table;
+	struct rlmd_price_table *table;
 	char *json = NULL;
 	size_t size;
 	FILE *out = open_memstream(&json, &size);
@@ -244,7 +244,7 @@ static void models_are_found(void **state)
 		{"-20260306", 0},
 		{"-2026-03-06", 0},
 	};
-	struct price_table *table = table_of_models(models, sizeof models / sizeof *models);
+	struct rlmd_price_table *table = table_of_models(models, sizeof models / sizeof *models);
 	struct price price = {0};
 	char *endless = xcalloc(10001, 1);
 
@@ -259,7 +259,7 @@ static void models_are_found(void **state)
 	memset(endless, 'a', 10000);
 	assert_false(price_find(table, "openai", endless, &price));
 	free(endless);
-	price_table_free(table);
+	price_table_unref(table);
 }
 
 /* LiteLLM's file holds much that is no price of a token: it is passed over. */
@@ -267,7 +267,7 @@ static void other_rows_are_skipped(void **state)
 {
 	struct rlmd_error error = {0};
 	struct price price;
-	struct price_table *table = table_of(
+	struct rlmd_price_table *table = table_of(
 		"{\"sample_spec\":{\"date\":\"2026-09-23\",\"input_cost_per_token\":\"text\","
 		"\"output_cost_per_token\":\"text\"},\"embed\":{\"input_cost_per_token\":1e-7},"
 		"\"image\":{\"input_cost_per_pixel\":1e-8,\"output_cost_per_pixel\":-1},"
@@ -284,20 +284,20 @@ static void other_rows_are_skipped(void **state)
 	assert_false(price_find(table, "openai", "odd", &price));
 	assert_true(price_find(table, "openai", "free", &price));
 	assert_int_equal(price.input, 0);
-	price_table_free(table);
+	price_table_unref(table);
 }
 
 static void tables_without_a_date(void **state)
 {
-	struct price_table *table = table_of("{}", NULL);
+	struct rlmd_price_table *table = table_of("{}", NULL);
 
 	(void)state;
 	assert_string_equal(price_table_date(table), "unknown");
-	price_table_free(table);
+	price_table_unref(table);
 	table = table_of("{\"sample_spec\":{\"date\":\"\\u001b[31m a date that is far too long\"}}",
 			 NULL);
 	assert_int_equal(strncmp(price_table_date(table), "\\x1b[31m", 8), 0);
-	price_table_free(table);
+	price_table_unref(table);
 }
 
 /* A price that cannot be is refused with its model's name, never taken for something near. */
@@ -341,7 +341,7 @@ static void what_is_no_table(void **state)
 	assert_null(price_table_read("/nonexistent/prices.json", &error));
 	assert_int_equal(error.kind, RLMD_ERROR_INPUT);
 	assert_null(price_table_read("/", &error));
-	price_table_free(NULL);
+	price_table_unref(NULL);
 }
 
 /* A table of LiteLLM's size is read, and searched, while nobody notices. */
@@ -351,7 +351,7 @@ static void large_tables(void **state)
 	size_t size = 0;
 	FILE *out = open_memstream(&json, &size);
 	struct rlmd_error error = {0};
-	struct price_table *table;
+	struct rlmd_price_table *table;
 	struct price price;
 
 	(void)state;
@@ -376,7 +376,7 @@ static void large_tables(void **state)
 		assert_true(price_find(table, "provider", name, &price));
 		assert_int_equal(price.input, i + 1);
 	}
-	price_table_free(table);
+	price_table_unref(table);
 	free(json);
 }
 
@@ -396,7 +396,7 @@ static void the_shipped_table(void **state)
 		{"anthropic", "claude-3-5-haiku-latest"},
 	};
 	struct rlmd_error error = {0};
-	struct price_table *table = price_table_read(shipped, &error);
+	struct rlmd_price_table *table = price_table_read(shipped, &error);
 	struct price price;
 
 	(void)state;
@@ -420,7 +420,7 @@ static void the_shipped_table(void **state)
 	assert_int_equal(price.long_prompt, 200000);
 	assert_int_equal(price.beyond.output, 22500000);
 	assert_false(price_find(table, "openai", "llama3.2", &price));
-	price_table_free(table);
+	price_table_unref(table);
 }
 
 int main(int argc, char **argv)

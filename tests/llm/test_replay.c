@@ -16,10 +16,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "one.h"
 #include "server.h"
 
 static struct event_base *base;
 static char dir[64];
+static struct one opened;
 
 static void put(const char *name, const char *json)
 {
@@ -131,19 +133,27 @@ static struct outcome ask(struct llm *llm, const char *prompt, enum llm_kind kin
 	return outcome;
 }
 
-static struct llm *new_llm(struct llm_config config)
+static struct llm *new_llm(const char *kind, const char *model, const char *replay_dir,
+			   const char *record_dir)
 {
+	struct provider_config config = {.kind = kind, .model = model};
+	struct llm_config job = {.replay_dir = replay_dir, .record_dir = record_dir};
 	struct rlmd_error err = {0};
-	struct llm *llm = llm_new(base, &config, &err);
 
-	if (!llm)
+	if (!one_open(&opened, base, &config, &job, &err))
 		fail_msg("%s", err.text);
-	return llm;
+	return opened.llm;
+}
+
+static void free_llm(struct llm *llm)
+{
+	assert_ptr_equal(llm, opened.llm);
+	one_close(&opened);
 }
 
 static struct llm *new_replay(void)
 {
-	return new_llm((struct llm_config){.provider = "replay", .replay_dir = dir});
+	return new_llm("replay", NULL, dir, NULL);
 }
 
 static void assert_says(struct outcome outcome, const char *text)
@@ -171,7 +181,7 @@ static void test_match(void **state)
 	assert_says(ask(llm, "green  apple", LLM_QUERY, 0, 0), "apple");
 	assert_says(ask(llm, "a green apple", LLM_QUERY, 0, 0), "any\nthing");
 	assert_says(ask(llm, "x", LLM_FORCED, 0, 1), "any\nthing");
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* An entry is used once, in the order of files and entries, unless it repeats. */
@@ -188,7 +198,7 @@ static void test_once_in_order(void **state)
 	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "second");
 	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "third");
 	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "third");
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* All fields of an answer arrive; without usage it is estimated and marked, and costs nothing. */
@@ -218,7 +228,7 @@ static void test_fields(void **state)
 	assert_true(outcome.usage.input > 0 && outcome.usage.output > 0);
 	assert_int_equal(outcome.cost, 0);
 	assert_true(outcome.cost_known);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* Errors of every kind can be scripted. */
@@ -235,7 +245,7 @@ static void test_errors(void **state)
 	assert_int_equal(outcome.error.kind, RLMD_ERROR_OVERLOADED);
 	assert_int_equal(outcome.error.http_status, 529);
 	assert_string_equal(outcome.error.text, "too much");
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A miss is an error that says what was asked for and what to do; nothing is opened. */
@@ -255,7 +265,7 @@ static void test_miss(void **state)
 	assert_non_null(strstr(outcome.error.text, "'a prompt with \\x1b in it"));
 	assert_null(strstr(outcome.error.text, "it is cut"));
 	assert_non_null(strstr(outcome.error.text, "--record"));
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A delay is kept, ends at the call's deadline, and can be cancelled. */
@@ -288,7 +298,7 @@ static void test_delay(void **state)
 	assert_true(usage.estimated);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	assert_false(outcome.done);
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* A bad script is refused when it is read, by file, entry and field. */
@@ -375,7 +385,6 @@ static void test_record_and_replay(void **state)
 		"\"two sk-secret-0123456789\"},\"finish_reason\":\"length\"}],"
 		"\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":4,\"cost\":0.5}}",
 	};
-	struct llm_config config = {.provider = "openai", .model = "m", .record_dir = dir};
 	struct server *server = server_new(base);
 	struct outcome live[3], again;
 	struct llm *llm;
@@ -388,16 +397,15 @@ static void test_record_and_replay(void **state)
 	server_json(server, 200, "", bodies[0]);
 	server_json(server, 200, "", bodies[1]);
 	server_json(server, 404, "", "{\"error\":{\"message\":\"no such model\"}}");
-	llm = new_llm(config);
+	llm = new_llm("openai", "m", NULL, dir);
 	for (int i = 0; i < 3; i++)
 		live[i] = ask(llm, "same", LLM_QUERY, 0, i);
 	assert_int_equal(live[0].cost, 123456789);
-	llm_free(llm);
+	free_llm(llm);
 	server_free(server);
 	assert_int_equal(each_file(check_recording), 3);
 
-	config = (struct llm_config){.provider = "replay", .model = "m", .replay_dir = dir};
-	llm = new_llm(config);
+	llm = new_llm("replay", "m", dir, NULL);
 	for (int i = 0; i < 3; i++) {
 		again = ask(llm, "same", LLM_QUERY, 0, 9);
 		assert_int_equal(again.error.kind, live[i].error.kind);
@@ -413,24 +421,23 @@ static void test_record_and_replay(void **state)
 	assert_int_equal(again.error.kind, RLMD_ERROR_REPLAY);
 	again = ask(llm, "other", LLM_QUERY, 0, 0);
 	assert_int_equal(again.error.kind, RLMD_ERROR_REPLAY);
-	llm_free(llm);
+	free_llm(llm);
 	free(url);
 }
 
 /* A replay can be recorded: so a script becomes a recording. */
 static void test_record_a_replay(void **state)
 {
-	struct llm_config config = {.provider = "replay", .replay_dir = dir, .record_dir = dir};
 	struct llm *llm;
 
 	(void)state;
 	put("a.json", "{\"response\": {\"text\": \"from the script\"}}");
-	llm = new_llm(config);
+	llm = new_llm("replay", NULL, dir, dir);
 	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "from the script");
-	llm_free(llm);
+	free_llm(llm);
 	llm = new_replay();
 	assert_says(ask(llm, "x", LLM_TURN, 5, 5), "from the script");
-	llm_free(llm);
+	free_llm(llm);
 }
 
 /* The identity of a request: its words, model and limit; not what it was for. */

@@ -1,0 +1,26 @@
+/*
+ * cli/providers.h - the providers that the command line may ask.
+ *
+ * The one that the settings are about comes first; beside it stand all others with what the
+ * environment has of them, for models that are named "provider/model".
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "cli/config.h"
+
+struct rlmd_engine;
+struct rlmd_provider;
+
+/* The settings' own; it has read its key. RLMD_ERROR_USAGE, RLMD_ERROR_INPUT. */
+struct rlmd_provider *providers_own(const struct config *, struct rlmd_error *);
+
+/* All, for the jobs of an engine. The keys are taken out of the environment then, whatever comes of
+ * it: no process that is started after this inherits one. */
+bool providers_open(struct rlmd_engine *, const struct config *, struct rlmd_error *);
+
+/* Takes the keys of all providers out of the environment, and wipes the very bytes that the kernel
+ * shows of it in /proc. */
+void providers_forget_keys(void);
