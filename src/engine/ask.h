@@ -1,7 +1,7 @@
 /*
  * engine/ask.h - one model call, in its turn and paid for.
  *
- * Waits for a slot, reserves the most that the call should be billed as (with
+ * Waits for a permit, reserves the most that the call should be billed as (with
  * max_tokens lowered to what the account affords, down to a floor), sends it,
  * settles to what was billed, counts it, learns from it and records it. What the
  * account does not afford beside its calls in flight waits for them to end: where
@@ -29,7 +29,7 @@ enum {
 struct ask;
 struct caller;
 
-/* It has its slot and is paid for: it is sent now. To be noted only; nothing may be freed. */
+/* It has its permit and is paid for: it is sent now. To be noted only; nothing may be freed. */
 typedef void ask_sent_fn(void *owner);
 
 struct ask_options {

@@ -13,23 +13,23 @@ static struct rlmd_text copied(struct rlmd_text text)
 	return text_from(text_copy(text), text.size);
 }
 
-static size_t turns_of(const struct worker_call *call, size_t slot)
+static size_t turns_of(const struct worker_call *call, size_t place)
 {
-	return call->turns ? call->turns[slot] : 1;
+	return call->turns ? call->turns[place] : 1;
 }
 
-static const char *model_of(const struct worker_call *call, size_t slot)
+static const char *model_of(const struct worker_call *call, size_t place)
 {
-	return call->models ? call->models[slot] : call->model;
+	return call->models ? call->models[place] : call->model;
 }
 
-static void take_operation(struct batch *batch, const struct worker_call *call, size_t slot,
+static void take_operation(struct batch *batch, const struct worker_call *call, size_t place,
 			   struct rlmd_text input)
 {
-	batch->operations[slot] = (struct rlmd_operation){
+	batch->operations[place] = (struct rlmd_operation){
 		.mode = call->kind == WORKER_RLM_QUERY ? RLMD_OPERATION_RUN : RLMD_OPERATION_CALL,
 		.input = {text_copy(input), input.size},
-		.model = xstrdup(model_of(call, slot)),
+		.model = xstrdup(model_of(call, place)),
 	};
 }
 
@@ -65,17 +65,18 @@ bool batch_read(struct batch *batch, const struct worker_call *call, struct rlmd
 	return batch->plan;
 }
 
-void batch_equip(const struct batch *batch, const struct worker_call *call, struct slot *slots)
+void batch_equip(const struct batch *batch, const struct worker_call *call,
+		 struct operation *operations)
 {
 	const struct rlmd_text *earlier = batch->earlier;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		slots[i].wishes = &batch->wishes;
-		slots[i].earlier = earlier;
-		slots[i].earlier_count = turns_of(call, i) - 1;
-		earlier += slots[i].earlier_count;
+		operations[i].wishes = &batch->wishes;
+		operations[i].earlier = earlier;
+		operations[i].earlier_count = turns_of(call, i) - 1;
+		earlier += operations[i].earlier_count;
 		if (call->contexts)
-			slots[i].context = memfile_ref(call->contexts[i]);
+			operations[i].context = memfile_ref(call->contexts[i]);
 	}
 }
 

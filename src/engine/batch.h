@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "base/text.h"
-#include "engine/slot.h"
+#include "engine/operation.h"
 
 struct worker_call;
 
@@ -25,9 +25,9 @@ struct batch {
 	struct wishes wishes; /* its system is owned */
 };
 
-/* The call has at least one slot. */
+/* The call has at least one question or task. */
 bool batch_read(struct batch *, const struct worker_call *, struct rlmd_plan_error *);
 void batch_done(struct batch *);
 
-/* What the slots of the operations need beside those; the batch must outlive them. */
-void batch_equip(const struct batch *, const struct worker_call *, struct slot *slots);
+/* What the operations need beside what their plan says; the batch must outlive them. */
+void batch_equip(const struct batch *, const struct worker_call *, struct operation *operations);

@@ -11,9 +11,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "engine/caller.h"
-#include "engine/errand.h"
 #include "engine/job.h"
 #include "engine/job_result.h"
+#include "engine/operation_set.h"
 #include "trace/record.h"
 #include "trace/result.h"
 
@@ -23,7 +23,7 @@ struct job_plan {
 	struct rlmd_job *job; /* lent: whose it is */
 	struct caller caller;
 	struct budget *budget; /* owned */
-	struct errand errand;
+	struct operation_set set;
 	bool tolerant; /* an operation that fails is no failure of the plan */
 	struct rlmd_error
 		failed; /* the first operation that did, but for those that it took with it */
@@ -45,7 +45,7 @@ static void on_log(void *owner, const struct rlmd_plan_event *event)
 
 static enum rlmd_error_kind kind_of(const struct rlmd_plan_result *result)
 {
-	const struct slot *slot = result->operation->owner;
+	const struct operation *operation = result->operation->owner;
 
 	switch (result->error) {
 	case RLMD_PLAN_ERROR_TIMEOUT:
@@ -56,7 +56,7 @@ static enum rlmd_error_kind kind_of(const struct rlmd_plan_result *result)
 	case RLMD_PLAN_ERROR_PLAN:
 		return RLMD_ERROR_INPUT;
 	case RLMD_PLAN_ERROR_OPERATION:
-		return slot->error;
+		return operation->error;
 	case RLMD_PLAN_OK:
 	case RLMD_PLAN_ERROR_CANCELLED:
 	case RLMD_PLAN_ERROR_DEPENDENCY:
@@ -93,7 +93,7 @@ static struct rlmd_error failure_of(const struct job_plan *plan,
 
 static json_t *result_object(struct job_plan *plan)
 {
-	json_t *object = errand_report(&plan->errand);
+	json_t *object = operation_set_report(&plan->set);
 
 	json_object_set_new(object, "event", json_string("result"));
 	json_object_set_new(object, "usage", result_usage(plan->budget));
@@ -106,7 +106,7 @@ static void on_done(void *owner, const struct rlmd_plan_summary *summary)
 	struct job_plan *plan = owner;
 	struct rlmd_error err = failure_of(plan, summary);
 
-	errand_settle(&plan->errand);
+	operation_set_settle(&plan->set);
 	plan->job->result.metrics = summary->metrics;
 	job_end(plan->job, &err, result_object(plan));
 }
@@ -142,9 +142,9 @@ static void carry_out(struct job_plan *plan, struct rlmd_plan_file *file)
 	if (!options.config.max_parallel)
 		options.config.max_parallel = (size_t)plan->job->config.max_parallel;
 	plan->tolerant = options.config.partial_failure == RLMD_PLAN_CONTINUE_ON_ERROR;
-	errand_init(&plan->errand, &plan->caller, rlmd_plan_file_operations(file),
-		    rlmd_plan_count(operations));
-	errand_start(&plan->errand, operations, options);
+	operation_set_init(&plan->set, &plan->caller, rlmd_plan_file_operations(file),
+			   rlmd_plan_count(operations));
+	operation_set_start(&plan->set, operations, options);
 }
 
 static void start(struct rlmd_job *job)
@@ -160,7 +160,7 @@ static void start(struct rlmd_job *job)
 
 static void stop(struct rlmd_job *job)
 {
-	rlmd_execution_stop(job->operations->errand.execution);
+	rlmd_execution_stop(job->operations->set.execution);
 }
 
 static const struct budget *account(const struct rlmd_job *job)
@@ -174,7 +174,7 @@ static void free_work(struct rlmd_job *job)
 
 	if (!plan)
 		return;
-	errand_done(&plan->errand);
+	operation_set_done(&plan->set);
 	budget_free(plan->budget);
 	caller_done(&plan->caller);
 	free(plan);

@@ -15,8 +15,8 @@
 #include "budget/budget.h"
 #include "engine/batch.h"
 #include "engine/caller.h"
-#include "engine/errand.h"
 #include "engine/job.h"
+#include "engine/operation_set.h"
 #include "engine/run.h"
 #include "pool/worker.h"
 #include "trace/record.h"
@@ -34,7 +34,7 @@ struct subcall {
 	struct worker *worker;     /* lent: the list is emptied before it goes */
 	struct event *posted;      /* owned: answers from the loop */
 	int64_t id;
-	struct errand errand;
+	struct operation_set set;
 	struct batch batch;          /* a plan brings its own operations */
 	struct rlmd_plan_file *file; /* owned: where the call is a plan; or NULL */
 	char *asked;                 /* owned: its JSON, where exchanges are kept; or NULL */
@@ -49,7 +49,7 @@ struct subcall {
 static void subcall_free(struct subcall *subcall)
 {
 	TAILQ_REMOVE(subcall->list, subcall, entry);
-	errand_done(&subcall->errand);
+	operation_set_done(&subcall->set);
 	rlmd_plan_file_free(subcall->file);
 	free(subcall->asked);
 	batch_done(&subcall->batch);
@@ -68,17 +68,17 @@ void subcalls_free(struct subcall_list *list)
 
 static void answer_slots(struct subcall *subcall)
 {
-	size_t count = subcall->errand.count;
+	size_t count = subcall->set.count;
 	auto_free struct worker_slot *slots = xcalloc(count, sizeof *slots);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct slot *slot = &subcall->errand.slots[i];
+		const struct operation *operation = &subcall->set.all[i];
 
-		slots[i].failed = slot->failed;
-		slots[i].kind = slot->error;
-		slots[i].value = text_from(slot->value, slot->value_size);
-		slots[i].message = slot->value;
-		slots[i].degraded = slot->degraded;
+		slots[i].failed = operation->failed;
+		slots[i].kind = operation->error;
+		slots[i].value = text_from(operation->value, operation->value_size);
+		slots[i].message = operation->value;
+		slots[i].degraded = operation->degraded;
 	}
 	worker_reply(subcall->worker, subcall->id, slots, count);
 }
@@ -125,8 +125,8 @@ void subcalls_reply(struct subcall_list *list)
 static void subcall_end(struct subcall *subcall)
 {
 	subcall->open = false;
-	errand_settle(&subcall->errand);
-	if (!subcall->errand.tasks)
+	operation_set_settle(&subcall->set);
+	if (!subcall->set.tasks)
 		subcall_answer(subcall);
 	else if (run_may_go_on(subcall->caller->run))
 		post(subcall);
@@ -161,7 +161,7 @@ static void on_plan(void *owner, const struct rlmd_plan_summary *summary)
 	struct subcall *subcall = owner;
 
 	(void)summary;
-	say(subcall, errand_report(&subcall->errand), "run_plan",
+	say(subcall, operation_set_report(&subcall->set), "run_plan",
 	    text_from(subcall->asked, subcall->asked_size));
 	subcall_end(subcall);
 }
@@ -244,10 +244,10 @@ static void start_plan(struct subcall *subcall, struct rlmd_text json)
 		options.config.max_parallel = usual;
 	options.keep = true;
 	options.on_log = on_plan_event;
-	errand_init(&subcall->errand, subcall->caller, rlmd_plan_file_operations(subcall->file),
-		    rlmd_plan_count(plan));
+	operation_set_init(&subcall->set, subcall->caller, rlmd_plan_file_operations(subcall->file),
+			   rlmd_plan_count(plan));
 	subcall->open = true;
-	errand_start(&subcall->errand, plan, options);
+	operation_set_start(&subcall->set, plan, options);
 }
 
 static void start_batch(struct subcall *subcall, const struct worker_call *call)
@@ -263,10 +263,10 @@ static void start_batch(struct subcall *subcall, const struct worker_call *call)
 		tell_error(subcall, &err);
 		return;
 	}
-	errand_init(&subcall->errand, subcall->caller, batch->operations, batch->count);
-	batch_equip(batch, call, subcall->errand.slots);
+	operation_set_init(&subcall->set, subcall->caller, batch->operations, batch->count);
+	batch_equip(batch, call, subcall->set.all);
 	subcall->open = true;
-	errand_start(&subcall->errand, batch->plan, options_of(subcall, on_batch));
+	operation_set_start(&subcall->set, batch->plan, options_of(subcall, on_batch));
 }
 
 static json_t *amount(int64_t value, bool money)

@@ -3,8 +3,9 @@
  *
  * One sub-call is one call of the worker: a model call for each prompt, a
  * sub-run for each task, or a plan of both; a single question is a batch of one.
- * Slots are answered in their order; one that fails does not lose the others
- * (engine/errand.h is how they are done).
+ * Here is what a call asks, as a plan, and what it is answered, in its order; one
+ * operation that fails does not lose the others. How they are done is
+ * engine/operation_set.h.
  */
 #pragma once
 

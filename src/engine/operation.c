@@ -1,0 +1,477 @@
+/*
+ * A prompt is one ask. A task takes the way that its call's admission gives it: it
+ * waits for a permit to compute, begins its sub-run when it has one, and asks once
+ * more then, for what was left may be gone; or it is answered by one ask.
+ */
+#include "engine/operation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/money.h"
+#include "base/stop.h"
+#include "engine/ask.h"
+#include "engine/caller.h"
+#include "engine/job.h"
+#include "engine/operation_set.h"
+#include "engine/request.h"
+#include "engine/run.h"
+#include "prompt/brief.h"
+#include "trace/record.h"
+
+enum {
+	FALLBACK_CONTEXT_MAX = 40000, /* bytes of the context in an answer without a sub-run */
+	CONTEXT_PER_TOKEN = 2, /* characters of a prompt's context for a token of the window */
+};
+
+static void wait_over(struct operation *operation)
+{
+	operation->waiting = false;
+	if (operation->set->caller->run)
+		run_wait_over(operation->set->caller->run);
+}
+
+static struct rlmd_plan_usage usage_of_run(const struct run *run)
+{
+	const struct budget_usage *usage = budget_usage(run_budget(run));
+
+	return (struct rlmd_plan_usage){usage->tokens, usage->estimated};
+}
+
+static struct rlmd_plan_usage usage_of_call(struct llm_usage usage)
+{
+	return (struct rlmd_plan_usage){usage.input + usage.output, usage.estimated};
+}
+
+static void operation_cancel(struct operation *operation)
+{
+	if (operation->ask)
+		operation->usage = usage_of_call(ask_cancel(take_pointer(&operation->ask)));
+	if (operation->child) {
+		run_halt(operation->child);
+		operation->usage = usage_of_run(operation->child);
+		run_free(take_pointer(&operation->child));
+	}
+	permit_free(take_pointer(&operation->permit));
+	free(take_pointer(&operation->user));
+	free(take_pointer(&operation->messages));
+	if (operation->waiting)
+		wait_over(operation);
+}
+
+void operation_done(struct operation *operation)
+{
+	operation_cancel(operation);
+	memfile_unref(take_pointer(&operation->context));
+	free(take_pointer(&operation->value));
+}
+
+static void fail(struct operation *operation, const struct rlmd_error *err)
+{
+	operation->failed = true;
+	operation->error = err->kind;
+	operation->value = xstrdup(err->text);
+	operation->value_size = strlen(operation->value);
+}
+
+/* Answers are in memory until the call is over. */
+static void keep(struct operation *operation, struct evbuffer *answer)
+{
+	struct operation_set *set = operation->set;
+	struct caller *caller = set->caller;
+	size_t size = evbuffer_get_length(answer);
+	struct rlmd_error err;
+
+	if (size <= caller->answers_max - caller->answers) {
+		caller->answers += size;
+		set->answers += size;
+		operation->value = text_drain(answer, &operation->value_size);
+		return;
+	}
+	error_set(&err, RLMD_ERROR_INPUT,
+		  "the answers that are waited for may have %zu MiB together, which this one, of "
+		  "%zu bytes, exceeds",
+		  caller->answers_max >> 20, size);
+	fail(operation, &err);
+}
+
+/* One more way in which the answer is less than what was asked for; takes `why`. */
+static void degrade(struct operation *operation, char *why)
+{
+	char *before = operation->degraded;
+
+	operation->degraded = why;
+	if (!before)
+		return;
+	operation->degraded = xasprintf("%s; %s", before, why);
+	free(before);
+	free(why);
+}
+
+static void note_cut(struct operation *operation, bool cut)
+{
+	if (cut)
+		degrade(operation, xstrdup("cut at its length limit"));
+}
+
+static void note_fallback(struct operation *operation)
+{
+	switch (operation->way) {
+	case WAY_SUBRUN:
+		return;
+	case WAY_DOWNGRADED:
+		degrade(operation, xasprintf("downgraded to llm_query (%s)", operation->reason));
+		return;
+	case WAY_DIRECT:
+		degrade(operation, xasprintf("no sub-RLM was started (%s), answered directly",
+					     operation->reason));
+		return;
+	}
+}
+
+/* The text is the answer's, and nothing else: code reads it. What is said about it stands beside.
+ */
+static void answer(struct operation *operation, struct rlmd_text text)
+{
+	struct caller *caller = operation->set->caller;
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	text_repair(text, out);
+	keep(operation, out);
+	if (operation->degraded && !operation->failed)
+		record_degraded(caller->job->trace, caller->id,
+				operation->spec->mode == RLMD_OPERATION_RUN, operation->degraded);
+}
+
+/* A call that had to end with the account's time is refused by the account. */
+static enum rlmd_error_kind kind_of(const struct operation *operation)
+{
+	bool over = !budget_remaining_ms(operation->set->caller->budget);
+
+	return operation->error == RLMD_ERROR_TIMEOUT && over ? RLMD_ERROR_BUDGET
+							      : operation->error;
+}
+
+static enum rlmd_plan_error_kind plan_error(enum rlmd_error_kind kind)
+{
+	if (kind == RLMD_ERROR_TIMEOUT)
+		return RLMD_PLAN_ERROR_TIMEOUT;
+	return kind == RLMD_ERROR_BUDGET ? RLMD_PLAN_ERROR_BUDGET : RLMD_PLAN_ERROR_OPERATION;
+}
+
+/* It ended of itself. The operation may be gone after this. */
+static void end(struct operation *operation)
+{
+	struct operation_set *set = operation->set;
+	auto_free char *unkept = set->keep ? take_pointer(&operation->value) : NULL;
+	const char *value = set->keep ? unkept : operation->value;
+	struct rlmd_plan_answer answer = {.usage = operation->usage};
+
+	if (operation->usage.tokens) {
+		set->ended++;
+		set->tokens += operation->usage.tokens;
+	}
+	if (operation->failed) {
+		answer.error = plan_error(kind_of(operation));
+		answer.error_name = rlmd_error_name(kind_of(operation));
+		answer.message = value;
+	} else {
+		answer.response = (struct rlmd_text){value, operation->value_size};
+	}
+	rlmd_call_done(operation->call, &answer);
+}
+
+static void on_ask(void *owner, const struct llm_response *response, const struct rlmd_error *err)
+{
+	struct operation *operation = owner;
+	struct rlmd_job *job = operation->set->caller->job;
+
+	operation->ask = NULL;
+	operation->usage = usage_of_call(response->usage);
+	if (err) {
+		fail(operation, err);
+	} else {
+		note_fallback(operation);
+		note_cut(operation, response->finish == LLM_FINISH_LENGTH);
+		answer(operation, response->text);
+		job->call_count++;
+		job->call_ms += response->duration_ms;
+	}
+	end(operation);
+}
+
+static void on_sent(void *owner)
+{
+	struct operation *operation = owner;
+
+	rlmd_call_started(operation->call);
+}
+
+static int number_of(struct operation *operation)
+{
+	if (!operation->numbered)
+		operation->number = operation->set->caller->calls++;
+	operation->numbered = true;
+	return operation->number;
+}
+
+static const char *model_of(const struct operation *operation)
+{
+	return operation->spec->model ? operation->spec->model : operation->set->caller->model;
+}
+
+static int64_t output_of(const struct operation *operation)
+{
+	const struct rlmd_job *job = operation->set->caller->job;
+	int64_t wish = operation->wishes ? operation->wishes->max_tokens : 0;
+	int64_t window = llm_window(job->llm, model_of(operation));
+
+	if (!wish)
+		return request_output(job->llm, &job->config, model_of(operation),
+				      ASK_TOKENS_QUERY);
+	return wish < window ? wish : window;
+}
+
+/* All that the model sees: the system's words, what was said before, and the user's last. */
+static size_t write_messages(struct operation *operation, struct rlmd_text system,
+			     struct rlmd_text user)
+{
+	size_t count = 0;
+
+	operation->messages = xcalloc(operation->earlier_count + 2, sizeof *operation->messages);
+	operation->messages[count++] = (struct llm_message){LLM_SYSTEM, system};
+	for (size_t i = 0; i < operation->earlier_count; i++)
+		operation->messages[count++] = (struct llm_message){
+			i % 2 ? LLM_ASSISTANT : LLM_USER, operation->earlier[i]};
+	operation->messages[count++] = (struct llm_message){LLM_USER, user};
+	return count;
+}
+
+static void ask(struct operation *operation, enum llm_kind kind, struct rlmd_text system,
+		struct rlmd_text user)
+{
+	struct caller *caller = operation->set->caller;
+	size_t message_count = write_messages(operation, system, user);
+	struct ask_options options = {
+		.caller = caller,
+		.number = number_of(operation),
+		.reason = operation->way == WAY_SUBRUN ? NULL : operation->reason,
+		.sent = on_sent,
+		.request = {.model = model_of(operation),
+			    .messages = operation->messages,
+			    .message_count = message_count,
+			    .max_tokens = output_of(operation),
+			    .deadline = budget_deadline(caller->budget),
+			    .kind = kind,
+			    .depth = caller->run ? caller->depth : 0,
+			    .turn = caller->run ? run_turn(caller->run) - 1 : 0},
+	};
+
+	if (operation->wishes && operation->wishes->with_temperature) {
+		options.request.sampling.with_temperature = true;
+		options.request.sampling.temperature = operation->wishes->temperature;
+	}
+	operation->ask = ask_start(caller->job, &options, on_ask, operation);
+}
+
+static void warn_fallback(struct operation *operation)
+{
+	auto_free char *text = xasprintf(
+		operation->way == WAY_DOWNGRADED
+			? "A sub-run was downgraded to llm_query: %s"
+			: "A sub-run was not started and answered directly: %s",
+		operation->reason);
+
+	caller_warn_once(operation->set->caller, text);
+}
+
+/* The model sees the task and what fits of the context, and answers. */
+static void fall_back(struct operation *operation)
+{
+	const struct context *context = operation->set->caller->context;
+	auto_evbuffer struct evbuffer *user = evbuffer_new();
+	struct memfile *file = operation->context;
+	size_t size;
+
+	if (operation->wanting) {
+		admission_decline(&operation->set->admission);
+		warn_fallback(operation);
+	}
+	operation->wanting = false;
+	if (!file && context->count)
+		file = context->inputs[0].file;
+	if (file) {
+		evbuffer_add_printf(user, "Context (%zu bytes in all):\n", memfile_size(file));
+		text_repair(text_clip(memfile_text(file), FALLBACK_CONTEXT_MAX), user);
+		evbuffer_add(user, "\n\n", 2);
+	}
+	evbuffer_add_printf(user, "Task: ");
+	text_repair(operation->input, user);
+	operation->user = text_drain(user, &size);
+	ask(operation, operation->way == WAY_DIRECT ? LLM_DIRECT : LLM_QUERY,
+	    brief_direct(operation->set->caller->job->subcall_prompts),
+	    text_from(operation->user, size));
+}
+
+static void on_child(void *owner, const struct run_result *result)
+{
+	struct operation *operation = owner;
+	struct caller *caller = operation->set->caller;
+	struct rlmd_job *job = caller->job;
+
+	job->subrun_count++;
+	job->subrun_ms += clock_ms() - operation->started;
+	job->subrun_cost = money_add(job->subrun_cost,
+				     budget_usage(run_budget(operation->child))->cost);
+	operation->usage = usage_of_run(operation->child);
+	if (result->forced) {
+		caller_warn_once(caller, "A sub-run's answer was forced");
+		degrade(operation, xasprintf("the sub-RLM's answer was forced (%s)",
+					     stop_words(result->stop)));
+	}
+	note_cut(operation, result->cut);
+	if (result->error.kind)
+		fail(operation, &result->error);
+	else
+		answer(operation, result->answer);
+	run_free(take_pointer(&operation->child));
+	wait_over(operation);
+	end(operation);
+}
+
+static void start_child(struct operation *operation)
+{
+	struct caller *caller = operation->set->caller;
+	struct context_input input;
+	struct context own = {.inputs = &input, .count = 1};
+	struct run_options options = {
+		.parent = caller,
+		.permit = take_pointer(&operation->permit),
+		.depth = caller->depth + 1,
+		.task = operation->input,
+		.context = caller->context,
+		.model = operation->spec->model,
+	};
+
+	if (operation->context) {
+		input = context_input_of("context", operation->context);
+		options.context = &own;
+	}
+	operation->wanting = false;
+	admission_share(&operation->set->admission, &options);
+	budget_count_subcall(caller->budget, options.depth);
+	operation->started = clock_ms();
+	rlmd_call_started(operation->call);
+	operation->child = run_start(caller->job, &options, on_child, operation);
+	if (operation->context)
+		context_input_done(&input);
+}
+
+static void on_permit(void *owner)
+{
+	struct operation *operation = owner;
+
+	operation->way = admission_way(&operation->set->admission, operation->reason);
+	if (operation->way == WAY_SUBRUN) {
+		start_child(operation);
+		return;
+	}
+	permit_free(take_pointer(&operation->permit));
+	wait_over(operation);
+	fall_back(operation);
+}
+
+/* An operation brings its context as text; a call of code, as a memory file. */
+static bool take_context(struct operation *operation, struct rlmd_error *err)
+{
+	struct rlmd_text context = operation->spec->context;
+
+	if (operation->context || !context.bytes)
+		return true;
+	operation->context = memfile_new_private("context");
+	return memfile_append(operation->context, context, err) &&
+	       memfile_seal(operation->context, err);
+}
+
+static void start_task(struct operation *operation)
+{
+	struct caller *caller = operation->set->caller;
+	struct rlmd_error err;
+
+	if (!take_context(operation, &err)) {
+		fail(operation, &err);
+		end(operation);
+		return;
+	}
+	if (operation->wanting)
+		operation->way = admission_way(&operation->set->admission, operation->reason);
+	if (operation->way != WAY_SUBRUN) {
+		fall_back(operation);
+		return;
+	}
+	operation->waiting = true;
+	if (caller->run)
+		run_wait(caller->run);
+	operation->permit = permits_ask_worker(&caller->job->permits, caller->depth + 1, false,
+					       on_permit, operation);
+}
+
+/* The prompt and its context in one; of a context that no window holds head and tail, which the
+ * prompt and a warning say. */
+static struct rlmd_text with_context(struct operation *operation)
+{
+	struct caller *caller = operation->set->caller;
+	struct rlmd_text context = operation->spec->context;
+	int64_t max = CONTEXT_PER_TOKEN * llm_window(caller->job->llm, model_of(operation));
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	size_t size;
+
+	if (brief_operation(caller->job->subcall_prompts, operation->input, context, max, out))
+		caller_warn_once(caller,
+				 "The context of an operation was longer than its model's window, "
+				 "which was given its head and tail");
+	operation->user = text_drain(out, &size);
+	return text_from(operation->user, size);
+}
+
+static struct rlmd_text system_of(const struct operation *operation)
+{
+	if (operation->wishes && operation->wishes->system.size)
+		return operation->wishes->system;
+	return brief_query(operation->set->caller->job->subcall_prompts);
+}
+
+static void start(void *owner, const struct rlmd_operation *spec, struct rlmd_text input,
+		  struct rlmd_call *call)
+{
+	struct operation *operation = spec->owner;
+
+	(void)owner;
+	operation->input = input;
+	operation->call = call;
+	if (spec->mode == RLMD_OPERATION_RUN)
+		start_task(operation);
+	else
+		ask(operation, LLM_QUERY, system_of(operation),
+		    spec->context.bytes ? with_context(operation) : input);
+}
+
+static void cancel(void *owner, const struct rlmd_operation *spec, struct rlmd_call *call,
+		   struct rlmd_plan_usage *ret_usage)
+{
+	struct operation *operation = spec->owner;
+
+	(void)owner;
+	(void)call;
+	operation_cancel(operation);
+	*ret_usage = operation->usage;
+}
+
+const struct rlmd_orchestrator operation_orchestrator = {
+	.start = start,
+	.cancel = cancel,
+	.queues = true,
+};

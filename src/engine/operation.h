@@ -1,0 +1,71 @@
+/*
+ * engine/operation.h - one operation under way: a model call, or a run one level down.
+ *
+ * src/async starts and cancels it by way of `operation_orchestrator`; it ends with
+ * rlmd_call_done(). It is where runs recurse: an operation starts a run, and a run's
+ * blocks start operations.
+ */
+#pragma once
+
+#include <rlmd/plan.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/admission.h"
+#include "llm/llm.h"
+
+struct ask;
+struct memfile;
+struct operation_set;
+struct run;
+
+/* What code asks of the answers of a call; zero asks nothing. */
+struct wishes {
+	struct rlmd_text system; /* what the model is told first; empty: what we tell it */
+	int64_t max_tokens;      /* 0: as usual */
+	bool with_temperature;
+	double temperature;
+};
+
+/* Zero, but for the set, the specification and perhaps a context, wishes and earlier turns. */
+struct operation {
+	struct operation_set *set;         /* lent: outlives the operation */
+	const struct rlmd_operation *spec; /* lent, likewise: what is to be done */
+	struct rlmd_call *call;            /* lent while it is under way: whom to tell */
+	struct memfile *context;           /* referenced; NULL: the specification's, if any */
+	struct rlmd_text input;            /* lent while it is under way */
+	const struct wishes *wishes;       /* lent likewise; NULL: none */
+	const struct rlmd_text *earlier;   /* lent likewise: the turns of a conversation before the
+					 input, the user's and the model's */
+	size_t earlier_count;              /* even */
+	struct llm_message *messages;      /* owned: lent to the ask */
+	char *user;                        /* owned: the user's last, where we had to write it */
+	enum way way;
+	char reason[ADMISSION_REASON_SIZE]; /* why that is no sub-run */
+	bool wanting;                       /* it is a task that counts in the set's admission */
+	bool numbered;                      /* it has `number` among the calls of its caller */
+	int number;
+	char *degraded;        /* owned; NULL, or why the answer is less than what was asked for */
+	struct ask *ask;       /* owned while it is under way */
+	struct permit *permit; /* likewise: to compute, for the sub-run that waits to begin */
+	struct run *child;     /* likewise */
+	bool waiting;          /* the caller waits for our sub-run, which began or will */
+	int64_t started;
+	struct rlmd_plan_usage usage; /* of tokens */
+	bool failed;
+	enum rlmd_error_kind error; /* where it failed */
+	char *value;                /* owned: the answer, or what went wrong */
+	size_t value_size;
+};
+
+/*
+ * Its operations' owners are struct operations. One has started when its call is sent or its
+ * sub-run begins. Cancelling closes the transfer, or ends the sub-run; what had only waited may be
+ * started again.
+ */
+extern const struct rlmd_orchestrator operation_orchestrator;
+
+void operation_done(struct operation *); /* cancels; idempotent */
