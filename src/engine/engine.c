@@ -104,10 +104,21 @@ static bool is_over(const struct rlmd_engine *engine, bool all)
 	return true;
 }
 
+static bool wrong_place(struct rlmd_error *err)
+{
+	return error_set(err, RLMD_ERROR_USAGE,
+			 "nobody can wait for a job inside a callback of the event loop");
+}
+
+/* A loop that is run already, by us or by whoever lent the base, refuses another turn. */
 static bool turn(struct rlmd_engine *engine, bool all, struct rlmd_error *err)
 {
 	while (!is_over(engine, all)) {
-		if (event_base_loop(engine->base, EVLOOP_ONCE))
+		int left = event_base_loop(engine->base, EVLOOP_ONCE);
+
+		if (left < 0)
+			return wrong_place(err);
+		if (left)
 			return error_set(err, RLMD_ERROR_INTERNAL, "nothing is left to wait for");
 		if (event_base_got_break(engine->base) && !is_over(engine, all))
 			return error_set(err, RLMD_ERROR_CANCELLED, "the event loop was left");
@@ -120,9 +131,8 @@ bool rlmd_engine_wait(struct rlmd_engine *engine, const struct rlmd_job *job,
 {
 	bool ok;
 
-	if (engine->waiting || event_base_get_running_event(engine->base))
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "nobody can wait for a job inside a callback of the event loop");
+	if (engine->waiting)
+		return wrong_place(err);
 	if (job && job_is_over(job))
 		return true;
 	engine->waiting = true;
