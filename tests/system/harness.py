@@ -87,7 +87,7 @@ class SystemTest(unittest.TestCase):
             "TMPDIR": str(self.dir),
             "LANG": "C.UTF-8",
         }
-        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "GCOV_PREFIX"):
             if name in os.environ:
                 env[name] = os.environ[name]
         env.update(more)
