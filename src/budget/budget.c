@@ -5,6 +5,9 @@
  * `spent` before it is freed. `usage` is the report: every call and iteration
  * counts there at once, in the account and in all above it.
  *
+ * Accounts above the root are paid where a charge is: each member of the tree
+ * knows the lowest of them. Grants are between members only.
+ *
  * Only a bill beyond its reservation can overdraw an account, that is, make what
  * it has spent and promised more than its limit.
  *
@@ -21,7 +24,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/money.h"
-#include "base/stop.h"
+#include "base/number.h"
+#include "budget/account.h"
+#include "budget/amount.h"
 
 enum { KINDS = BUDGET_TIME + 1 };
 
@@ -29,8 +34,8 @@ struct budget {
 	struct budget *parent; /* lent; NULL: the root */
 	struct charge grant;   /* what the parent holds for us */
 	struct budget_limits limits;
-	struct budget_amount spent;
-	struct budget_amount reserved;
+	struct rlmd_amount spent;
+	struct rlmd_amount reserved;
 	struct budget_usage usage;
 	int64_t started;     /* on clock_ms() */
 	int64_t iterations;  /* our own; those in `usage` are of all below too */
@@ -42,24 +47,15 @@ struct budget {
 	void *owner;           /* lent: fn's */
 };
 
-static int64_t at_least_zero(int64_t value)
+static struct rlmd_amount own_remaining(const struct budget *budget)
 {
-	return value > 0 ? value : 0;
+	return (struct rlmd_amount){
+		amount_rest(budget->limits.cost, budget->spent.cost, budget->reserved.cost),
+		amount_rest(budget->limits.tokens, budget->spent.tokens, budget->reserved.tokens),
+	};
 }
 
-static struct budget_amount amount_add(struct budget_amount a, struct budget_amount b)
-{
-	return (struct budget_amount){money_add(a.cost, b.cost), money_add(a.tokens, b.tokens)};
-}
-
-/* What `amount` is more than `than`. */
-static struct budget_amount amount_beyond(struct budget_amount amount, struct budget_amount than)
-{
-	return (struct budget_amount){at_least_zero(amount.cost - than.cost),
-				      at_least_zero(amount.tokens - than.tokens)};
-}
-
-static void hold(struct charge *charge, struct budget *budget, struct budget_amount amount)
+static void hold(struct charge *charge, struct budget *budget, struct rlmd_amount amount)
 {
 	charge->budget = budget;
 	charge->amount = amount;
@@ -87,8 +83,8 @@ static struct budget *release(struct charge *charge)
 static void cover(struct budget *budget)
 {
 	for (; budget->parent; budget = budget->parent) {
-		struct budget_amount needed = amount_add(budget->spent, budget->reserved);
-		struct budget_amount more = amount_beyond(needed, budget->grant.amount);
+		struct rlmd_amount needed = amount_add(budget->spent, budget->reserved);
+		struct rlmd_amount more = amount_beyond(needed, budget->grant.amount);
 
 		if (!more.cost && !more.tokens)
 			return;
@@ -97,7 +93,7 @@ static void cover(struct budget *budget)
 	}
 }
 
-static void spend(struct charge *charge, struct budget_amount actual)
+static void spend(struct charge *charge, struct rlmd_amount actual)
 {
 	struct budget *budget = release(charge);
 
@@ -110,6 +106,7 @@ struct budget *budget_new(const struct budget_limits *limits, budget_warning_fn 
 	struct budget *budget = xcalloc(1, sizeof *budget);
 
 	budget->limits = *limits;
+	account_ref(limits->above);
 	budget->started = clock_ms();
 	budget->usage.cost_complete = true;
 	budget->fn = fn;
@@ -122,7 +119,7 @@ static struct budget *new_granted(struct budget *parent, const struct budget_lim
 				  budget_warning_fn *fn, void *owner)
 {
 	struct budget *budget = budget_new(limits, fn, owner);
-	struct budget_amount grant = {
+	struct rlmd_amount grant = {
 		.cost = limits->cost == BUDGET_UNLIMITED ? 0 : limits->cost,
 		.tokens = limits->tokens == BUDGET_UNLIMITED ? 0 : limits->tokens,
 	};
@@ -139,7 +136,7 @@ static int64_t part_of(int64_t amount, int64_t parts)
 
 struct budget *budget_new_pool(struct budget *parent)
 {
-	struct budget_amount left = budget_remaining(parent);
+	struct rlmd_amount left = budget_remaining(parent);
 	struct budget_limits limits = parent->limits;
 
 	limits.cost = part_of(left.cost, 2);
@@ -159,7 +156,7 @@ static struct budget *root_of(struct budget *budget)
 struct budget *budget_new_child(struct budget *pool, int depth, int64_t among,
 				budget_warning_fn *fn, void *owner)
 {
-	struct budget_amount left = budget_remaining(pool);
+	struct rlmd_amount left = budget_remaining(pool);
 	struct budget_limits limits = pool->limits;
 	struct budget *child;
 
@@ -180,6 +177,7 @@ void budget_free(struct budget *budget)
 	assert(!budget->outstanding);
 	if (budget->parent)
 		spend(&budget->grant, budget->spent);
+	account_unref(budget->limits.above);
 	free(budget);
 }
 
@@ -257,27 +255,23 @@ static void check_warnings(struct budget *budget)
 	}
 }
 
-static bool exceeds(int64_t limit, int64_t spent, int64_t reserved)
-{
-	return limit != BUDGET_UNLIMITED && money_add(spent, reserved) > limit;
-}
-
 /* What an account above has overdrawn is no longer there for those below to spend. */
 static enum rlmd_stop overdraft(const struct budget *budget)
 {
 	for (; budget; budget = budget->parent) {
-		if (exceeds(budget->limits.cost, budget->spent.cost, budget->reserved.cost))
+		if (amount_exceeds(budget->limits.cost, budget->spent.cost, budget->reserved.cost))
 			return RLMD_STOP_MAX_COST;
-		if (exceeds(budget->limits.tokens, budget->spent.tokens, budget->reserved.tokens))
+		if (amount_exceeds(budget->limits.tokens, budget->spent.tokens,
+				   budget->reserved.tokens))
 			return RLMD_STOP_MAX_TOKENS;
 	}
 	return RLMD_STOP_NONE;
 }
 
 /* A cost limit of zero means "only what is free": it blocks nothing that is. */
-static enum rlmd_stop block_reason(struct budget *budget)
+static enum rlmd_stop block_reason(struct budget *budget, const struct rlmd_account **ret_who)
 {
-	struct budget_amount left = budget_remaining(budget);
+	struct rlmd_amount left = own_remaining(budget);
 	enum rlmd_stop reason = overdraft(budget);
 	const struct budget *root = root_of(budget);
 
@@ -290,35 +284,32 @@ static enum rlmd_stop block_reason(struct budget *budget)
 		return RLMD_STOP_MAX_TOKENS;
 	if (!budget_remaining_ms(budget))
 		return RLMD_STOP_MAX_TIME;
-	return root->calls >= root->limits.calls ? RLMD_STOP_MAX_CALLS : RLMD_STOP_NONE;
-}
-
-static enum rlmd_stop blocked(enum rlmd_stop reason, struct rlmd_error *err)
-{
-	if (reason)
-		error_limit(err, reason, "%s", stop_words(reason));
-	return reason;
+	if (root->calls >= root->limits.calls)
+		return RLMD_STOP_MAX_CALLS;
+	return account_block(budget->limits.above, ret_who);
 }
 
 enum rlmd_stop budget_iteration_block(struct budget *budget, struct rlmd_error *err)
 {
-	enum rlmd_stop reason = block_reason(budget);
+	const struct rlmd_account *who = NULL;
+	enum rlmd_stop reason = block_reason(budget, &who);
 
 	if (!reason && !budget_remaining_iterations(budget))
 		reason = RLMD_STOP_MAX_ITERATIONS;
-	return blocked(reason, err);
+	return account_tell(reason, who, err);
 }
 
 enum rlmd_stop budget_subcall_block(struct budget *budget, int depth, struct rlmd_error *err)
 {
-	enum rlmd_stop reason = block_reason(budget);
+	const struct rlmd_account *who = NULL;
+	enum rlmd_stop reason = block_reason(budget, &who);
 	const struct budget *root = root_of(budget);
 
 	if (!reason && depth >= budget->limits.max_depth - 1)
 		reason = RLMD_STOP_MAX_DEPTH;
 	if (!reason && root->subruns >= root->limits.subruns)
 		reason = RLMD_STOP_MAX_SUBRUNS;
-	return blocked(reason, err);
+	return account_tell(reason, who, err);
 }
 
 const char *budget_scarce(const struct budget *budget, int percent)
@@ -343,15 +334,16 @@ bool budget_admit_call(struct budget *budget, struct rlmd_error *err)
 	struct budget *root = root_of(budget);
 
 	if (root->calls >= root->limits.calls)
-		return !blocked(RLMD_STOP_MAX_CALLS, err);
+		return !account_tell(RLMD_STOP_MAX_CALLS, NULL, err);
 	root->calls++;
 	return true;
 }
 
-bool charge_take(struct charge *charge, struct budget *budget, struct budget_amount amount,
+bool charge_take(struct charge *charge, struct budget *budget, struct rlmd_amount amount,
 		 struct rlmd_error *err)
 {
-	struct budget_amount left = budget_remaining(budget);
+	const struct rlmd_account *who = NULL;
+	struct rlmd_amount left = own_remaining(budget);
 	enum rlmd_stop reason = overdraft(budget);
 
 	assert(!charge->budget && amount.cost >= 0 && amount.tokens >= 0);
@@ -359,19 +351,23 @@ bool charge_take(struct charge *charge, struct budget *budget, struct budget_amo
 		reason = RLMD_STOP_MAX_COST;
 	if (!reason && amount.tokens > left.tokens)
 		reason = RLMD_STOP_MAX_TOKENS;
-	if (blocked(reason, err))
+	if (!reason)
+		reason = account_lacks(budget->limits.above, amount, &who);
+	if (account_tell(reason, who, err))
 		return false;
 	hold(charge, budget, amount);
+	account_hold(budget->limits.above, amount);
 	return true;
 }
 
-void charge_settle(struct charge *charge, struct budget_amount actual)
+void charge_settle(struct charge *charge, struct rlmd_amount actual)
 {
 	struct budget *budget = charge->budget;
-	struct budget_amount overrun;
+	struct rlmd_amount overrun;
 
-	actual = amount_beyond(actual, (struct budget_amount){0});
+	actual = amount_beyond(actual, (struct rlmd_amount){0});
 	overrun = amount_beyond(actual, charge->amount);
+	account_settle(budget->limits.above, charge->amount, actual);
 	spend(charge, actual);
 	for (; budget; budget = budget->parent) {
 		struct budget_usage *usage = &budget->usage;
@@ -383,12 +379,15 @@ void charge_settle(struct charge *charge, struct budget_amount actual)
 
 void charge_drop(struct charge *charge)
 {
-	if (charge->budget)
-		release(charge);
+	if (!charge->budget)
+		return;
+	account_release(charge->budget->limits.above, charge->amount);
+	release(charge);
 }
 
 void budget_count_call(struct budget *budget, const struct budget_usage *call)
 {
+	account_count_calls(budget->limits.above, call->llm_calls, call->estimated);
 	for (; budget; budget = budget->parent) {
 		struct budget_usage *usage = &budget->usage;
 
@@ -420,30 +419,29 @@ void budget_count_subcall(struct budget *budget, int depth)
 	}
 }
 
-static int64_t rest_of(int64_t limit, int64_t spent, int64_t reserved)
+struct rlmd_amount budget_remaining(const struct budget *budget)
 {
-	if (limit == BUDGET_UNLIMITED)
-		return limit;
-	return at_least_zero(limit - money_add(spent, reserved));
+	return amount_least(own_remaining(budget), account_remaining(budget->limits.above));
 }
 
-struct budget_amount budget_remaining(const struct budget *budget)
+struct rlmd_amount budget_unspent(const struct budget *budget)
 {
-	return (struct budget_amount){
-		.cost = rest_of(budget->limits.cost, budget->spent.cost, budget->reserved.cost),
-		.tokens = rest_of(budget->limits.tokens, budget->spent.tokens,
-				  budget->reserved.tokens),
+	struct rlmd_amount own = {
+		amount_rest(budget->limits.cost, budget->usage.cost, 0),
+		amount_rest(budget->limits.tokens, budget->usage.tokens, 0),
 	};
+
+	return amount_least(own, account_unspent(budget->limits.above));
 }
 
 int64_t budget_remaining_ms(const struct budget *budget)
 {
-	return rest_of(budget->limits.time_ms, budget_elapsed_ms(budget), 0);
+	return amount_rest(budget->limits.time_ms, budget_elapsed_ms(budget), 0);
 }
 
 int budget_remaining_iterations(const struct budget *budget)
 {
-	return (int)at_least_zero(budget->limits.max_iterations - budget->iterations);
+	return (int)int64_max(budget->limits.max_iterations - budget->iterations, 0);
 }
 
 const struct budget_limits *budget_limits(const struct budget *budget)
@@ -459,7 +457,7 @@ const struct budget_usage *budget_usage(const struct budget *budget)
 /* Whatever the clock does, no account gets more time than it was given. */
 int64_t budget_elapsed_ms(const struct budget *budget)
 {
-	return at_least_zero(clock_ms() - budget->started);
+	return int64_max(clock_ms() - budget->started, 0);
 }
 
 int64_t budget_deadline(const struct budget *budget)

@@ -7,20 +7,23 @@
  * charge_settle() replaces that by what it did cost, charge_drop() gives it back.
  * What sub-runs may spend is granted out of their parent's account, which holds
  * it as a charge, so that what running siblings hold counts as spent until they
- * end, and a child cannot spend, or see, more than its grant. docs/budget.md has
- * the rules, with an example.
+ * end, and a child cannot spend, or see, more than its grant. Accounts above the
+ * root (rlmd/budget.h) grant nothing: what is reserved and settled anywhere in the
+ * tree is so in each of them at that moment, for others pay out of them, too.
+ * docs/budget.md has the rules, with an example.
  *
  * Arithmetic, texts and defaults are those of specification 004 (LIB-22 to
  * LIB-25), with the readings of docs/conformance.md.
  */
 #pragma once
 
+#include <rlmd/budget.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 
-#define BUDGET_UNLIMITED INT64_MAX
+#define BUDGET_UNLIMITED RLMD_UNLIMITED
 
 struct budget_limits {
 	int64_t cost;    /* pico-dollars; 0: only what is free; BUDGET_UNLIMITED: any */
@@ -28,13 +31,10 @@ struct budget_limits {
 	int64_t time_ms; /* from budget_new() on */
 	int max_depth;   /* absolute: the root is 0; a sub-run's depth is less than this */
 	int max_iterations;
-	int64_t calls;   /* of models, of the whole tree; BUDGET_UNLIMITED: any */
-	int64_t subruns; /* of the whole tree; BUDGET_UNLIMITED: any */
-};
-
-struct budget_amount {
-	int64_t cost; /* pico-dollars */
-	int64_t tokens;
+	int64_t calls;              /* of models, of the whole tree; BUDGET_UNLIMITED: any */
+	int64_t subruns;            /* of the whole tree; BUDGET_UNLIMITED: any */
+	struct rlmd_account *above; /* lent, referenced by the root: what is spent is spent there,
+				       too, and its limits hold; NULL: none */
 };
 
 /* What was really used, by this account and all below it, while it happens. */
@@ -79,7 +79,8 @@ void budget_free(struct budget *);
 
 /*
  * Why not; RLMD_STOP_NONE: it may. The error is RLMD_ERROR_BUDGET then and has the words of LIB-24
- * (those of base/stops.def). Checks the warnings too. `depth` is that of the run that asks.
+ * (those of base/stops.def), and the name of the account above whose limit it was. Checks the
+ * warnings too. `depth` is that of the run that asks.
  */
 enum rlmd_stop budget_iteration_block(struct budget *, struct rlmd_error *);
 enum rlmd_stop budget_subcall_block(struct budget *, int depth, struct rlmd_error *);
@@ -95,16 +96,16 @@ bool budget_admit_call(struct budget *, struct rlmd_error *);
 /* A model call's reservation: embed it; zero is empty; every destructor drops it. */
 struct charge {
 	struct budget *budget; /* lent; NULL when empty */
-	struct budget_amount amount;
+	struct rlmd_amount amount;
 };
 
 /* Reserves; fails with RLMD_ERROR_BUDGET and why, as above, and then holds nothing. */
-bool charge_take(struct charge *, struct budget *, struct budget_amount, struct rlmd_error *);
+bool charge_take(struct charge *, struct budget *, struct rlmd_amount, struct rlmd_error *);
 
 /* Replaces the reservation by what was billed. More than was reserved is still spent, and counted
  * as overrun; so what two reservations were for is settled with each for itself. While an account
  * has spent and promised more than its limit, nothing is taken from it or below it. */
-void charge_settle(struct charge *, struct budget_amount actual);
+void charge_settle(struct charge *, struct rlmd_amount actual);
 void charge_drop(struct charge *); /* idempotent */
 
 /* Counts in the usage of this account and all above it, at once; a call, settled before, checks
@@ -113,8 +114,11 @@ void budget_count_call(struct budget *, const struct budget_usage *one_call);
 void budget_count_iteration(struct budget *);
 void budget_count_subcall(struct budget *, int depth);
 
-/* What is not spent and not reserved; never negative; BUDGET_UNLIMITED stays that. */
-struct budget_amount budget_remaining(const struct budget *);
+/* What is not spent and not reserved, here and in the accounts above the root; never negative;
+ * BUDGET_UNLIMITED stays that. */
+struct rlmd_amount budget_remaining(const struct budget *);
+/* Likewise, but for what is reserved: what nothing has been billed for. */
+struct rlmd_amount budget_unspent(const struct budget *);
 int64_t budget_remaining_ms(const struct budget *);
 int budget_remaining_iterations(const struct budget *);
 const struct budget_limits *budget_limits(const struct budget *);

@@ -56,7 +56,7 @@ static const char *too_small(const struct admission *admission)
 {
 	const struct rlmd_job *job = admission->caller->job;
 	const char *model = admission->caller->model;
-	struct budget_amount left = budget_remaining(admission->pool);
+	struct rlmd_amount left = budget_remaining(admission->pool);
 	int64_t shares = among(admission);
 	int64_t input = estimator_input(estimators_look(job->estimators, model), SUBRUN_PROMPT,
 					INT64_MAX, 2);

@@ -30,17 +30,17 @@ struct ask {
 	struct permit *permit; /* owned: our place among the calls at once, or in line for it */
 	struct ask_list *list; /* lent: the one of the job where we stand; NULL: none */
 	TAILQ_ENTRY(ask) entry;
-	struct llm_call *call;        /* owned: once it was sent */
-	struct charge charge;         /* the attempt that is under way */
-	struct budget_amount settled; /* what the attempts before it were billed */
-	bool is_short;                /* the account could not pay for it */
-	int64_t wanted;               /* max_tokens, as asked for */
-	bool call_sent;               /* at least once: it is recorded */
-	int64_t call_started;         /* clock_ms() of the latest one */
-	bool lowered;                 /* more would have been affordable than was sent */
-	struct cut_reply *cut;        /* owned: the attempt that was lowered too far; or NULL */
-	struct token_counts counts;   /* what the input is made of */
-	int64_t input;                /* the most that they should be billed as */
+	struct llm_call *call;      /* owned: once it was sent */
+	struct charge charge;       /* the attempt that is under way */
+	struct rlmd_amount settled; /* what the attempts before it were billed */
+	bool is_short;              /* the account could not pay for it */
+	int64_t wanted;             /* max_tokens, as asked for */
+	bool call_sent;             /* at least once: it is recorded */
+	int64_t call_started;       /* clock_ms() of the latest one */
+	bool lowered;               /* more would have been affordable than was sent */
+	struct cut_reply *cut;      /* owned: the attempt that was lowered too far; or NULL */
+	struct token_counts counts; /* what the input is made of */
+	int64_t input;              /* the most that they should be billed as */
 	ask_done_fn *done;
 	void *owner;
 };
@@ -75,12 +75,12 @@ int64_t ask_input_bound(const struct rlmd_job *job, const char *model,
 }
 
 /* The most that an attempt should be billed as; false: there is no price for the model. */
-static bool most(const struct ask *ask, int64_t max_tokens, struct budget_amount *ret)
+static bool most(const struct ask *ask, int64_t max_tokens, struct rlmd_amount *ret)
 {
 	const char *model = ask->options.request.model;
 	int64_t output = estimator_output(estimators_look(ask->job->estimators, model), max_tokens);
 
-	*ret = (struct budget_amount){.tokens = money_add(ask->input, output)};
+	*ret = (struct rlmd_amount){.tokens = money_add(ask->input, output)};
 	return llm_price(ask->job->llm, model, ask->input, output, &ret->cost);
 }
 
@@ -126,12 +126,12 @@ static int64_t sensible(const struct ask *ask)
 }
 
 /* How much output this amount pays for, at most what is wanted. */
-static int64_t affordable(const struct ask *ask, int64_t wanted, struct budget_amount left)
+static int64_t affordable(const struct ask *ask, int64_t wanted, struct rlmd_amount left)
 {
 	int64_t fits = 0, beyond = wanted + 1, tokens = wanted;
 
 	while (beyond - fits > 1) {
-		struct budget_amount amount;
+		struct rlmd_amount amount;
 
 		most(ask, tokens, &amount);
 		if (amount.tokens <= left.tokens && amount.cost <= left.cost)
@@ -152,8 +152,8 @@ static int64_t part_of(int64_t amount)
 static int64_t limit_of(const struct ask *ask, int64_t wanted, int64_t fits)
 {
 	const struct llm_request *request = &ask->options.request;
-	struct budget_amount left = budget_remaining(ask->options.caller->budget);
-	struct budget_amount share = {part_of(left.cost), part_of(left.tokens)};
+	struct rlmd_amount left = budget_remaining(ask->options.caller->budget);
+	struct rlmd_amount share = {part_of(left.cost), part_of(left.tokens)};
 
 	if (request->kind == LLM_FORCED || ask->cut)
 		return fits;
@@ -185,7 +185,7 @@ static bool may_wait_for_more(const struct ask *ask, int64_t wanted, int64_t fit
 /* The reason why an answer is forced is told already; what the purse lacks for it is not. */
 static void tell_shortage(const struct ask *ask, struct rlmd_error *err)
 {
-	struct budget_amount left = budget_remaining(ask->options.caller->budget), needed;
+	struct rlmd_amount left = budget_remaining(ask->options.caller->budget), needed;
 	char has[32], needs[32];
 
 	most(ask, floor_of(ask, sensible(ask)), &needed);
@@ -217,7 +217,7 @@ static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
 {
 	struct llm_request *request = &ask->options.request;
 	struct budget *budget = ask->options.caller->budget;
-	struct budget_amount amount;
+	struct rlmd_amount amount;
 	int64_t fits, wanted = sensible(ask);
 
 	settle_reserve(ask);
@@ -230,7 +230,7 @@ static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
 		request->max_tokens = limit_of(ask, wanted, fits);
 	ask->lowered = request->max_tokens < fits;
 	if (!most(ask, request->max_tokens, &amount) &&
-	    budget_limits(budget)->cost != BUDGET_UNLIMITED)
+	    budget_remaining(budget).cost != BUDGET_UNLIMITED)
 		return error_set(err, RLMD_ERROR_BUDGET,
 				 "the price of model '%s' is not known, so the limit on "
 				 "cost cannot be kept",
@@ -255,9 +255,9 @@ static bool ask_admit(struct ask *ask, struct rlmd_error *err)
  */
 static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64_t cost, bool cut)
 {
-	struct budget_amount billed = {cost, usage->input + usage->output};
-	struct budget_amount last = {billed.cost - ask->settled.cost,
-				     billed.tokens - ask->settled.tokens};
+	struct rlmd_amount billed = {cost, usage->input + usage->output};
+	struct rlmd_amount last = {billed.cost - ask->settled.cost,
+				   billed.tokens - ask->settled.tokens};
 
 	if (cut && usage->estimated && last.tokens) {
 		last.cost = int64_max(last.cost, ask->charge.amount.cost);
@@ -274,7 +274,7 @@ static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64
 static bool may_retry(void *owner, const struct llm_usage *usage, int64_t cost)
 {
 	struct ask *ask = owner;
-	struct budget_amount again = ask->charge.amount;
+	struct rlmd_amount again = ask->charge.amount;
 
 	settle_attempt(ask, usage, cost, true);
 	return charge_take(&ask->charge, ask->options.caller->budget, again, NULL);
@@ -426,7 +426,7 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	    !response->repeating && !ask->cut) {
 		stand_in(ask, NULL);
 		ask->cut = cut_reply_new(response, ask->options.request.max_tokens);
-		ask->settled = (struct budget_amount){0};
+		ask->settled = (struct rlmd_amount){0};
 		on_permit(ask);
 		return;
 	}

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "budget/account.h"
 #include "engine/request.h"
 #include "engine/run.h"
 
@@ -155,6 +156,7 @@ struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct job_opt
 	TAILQ_INIT(&job->sent);
 	TAILQ_INIT(&job->waiting);
 	trace_uuid(job->id);
+	account_ref(job->config.limits.above);
 	take_work(job, options);
 	job->trace = trace_new(!options->plan, on_trace, job);
 	job->posted = event_new(job->base, -1, 0, on_posted, job);
@@ -181,6 +183,7 @@ void job_destroy(struct rlmd_job *job)
 	leave(job);
 	job->event = NULL;
 	job->work->free(job);
+	account_unref(job->config.limits.above);
 	permits_done(&job->permits);
 	event_free(job->posted);
 	trace_free(job->trace);

@@ -41,13 +41,10 @@ static int64_t remaining(void *owner)
 {
 	const struct operation_set *set = owner;
 	const struct budget *budget = set->caller->budget;
-	int64_t limit;
 
 	if (set->admission.aside && set->tasks == set->count)
 		budget = set->admission.aside;
-	limit = budget_limits(budget)->tokens;
-	return limit == BUDGET_UNLIMITED ? RLMD_PLAN_UNLIMITED
-					 : limit - budget_usage(budget)->tokens;
+	return budget_unspent(budget).tokens;
 }
 
 static int64_t estimate(void *owner)

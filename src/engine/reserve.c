@@ -24,9 +24,9 @@ int64_t reserve_output(const struct rlmd_job *job, const char *model, int64_t mo
 	return estimator_ample(estimator, forced ? ESTIMATOR_FORCED : ESTIMATOR_TURN, most);
 }
 
-static struct budget_amount amount_of(const struct reserve *reserve, int64_t input, int64_t output)
+static struct rlmd_amount amount_of(const struct reserve *reserve, int64_t input, int64_t output)
 {
-	struct budget_amount amount = {.tokens = money_add(input, output)};
+	struct rlmd_amount amount = {.tokens = money_add(input, output)};
 
 	/* Without a price there is no limit on cost, or nothing is asked. */
 	llm_price(reserve->job->llm, reserve->model, input, output, &amount.cost);
@@ -35,7 +35,7 @@ static struct budget_amount amount_of(const struct reserve *reserve, int64_t inp
 
 /* What the request may be billed with each message as far as it is known; nothing is known before
  * the first bill. */
-static struct budget_amount brief_with(const struct reserve *reserve, int64_t output)
+static struct rlmd_amount brief_with(const struct reserve *reserve, int64_t output)
 {
 	const struct estimator *estimator = estimators_look(reserve->job->estimators,
 							    reserve->model);
@@ -46,14 +46,14 @@ static struct budget_amount brief_with(const struct reserve *reserve, int64_t ou
 	return amount_of(reserve, input, output);
 }
 
-static struct budget_amount with_whole(const struct reserve *reserve)
+static struct rlmd_amount with_whole(const struct reserve *reserve)
 {
 	const struct estimator *estimator = estimators_look(reserve->job->estimators,
 							    reserve->model);
 
 	if (!estimator->bills || !reserve->whole)
-		return (struct budget_amount){reserve->purse.cost / WHOLE,
-					      reserve->purse.tokens / WHOLE};
+		return (struct rlmd_amount){reserve->purse.cost / WHOLE,
+					    reserve->purse.tokens / WHOLE};
 	return amount_of(reserve, estimator_input(estimator, reserve->whole, INT64_MAX, MESSAGES),
 			 reserve_output(reserve->job, reserve->model, ASK_TOKENS_FORCED));
 }
@@ -73,7 +73,7 @@ static int64_t keep(int64_t purse, int64_t least, int64_t brief, int64_t whole)
 
 void reserve_adjust(struct reserve *reserve)
 {
-	struct budget_amount least, brief, whole, left, purse = reserve->purse;
+	struct rlmd_amount least, brief, whole, left, purse = reserve->purse;
 
 	if (!reserve->budget)
 		return;

@@ -18,7 +18,7 @@ struct reserve {
 	const struct rlmd_job *job; /* lent */
 	struct budget *budget;      /* lent: of whom it is kept; NULL: of nobody, or not any more */
 	const char *model;          /* lent: who will be asked */
-	struct budget_amount purse; /* what there was when it was set aside */
+	struct rlmd_amount purse;   /* what there was when it was set aside */
 	int64_t brief;              /* tokens that a short request is estimated at */
 	int64_t whole;              /* likewise of one with the whole conversation; 0: unknown */
 	struct charge charge;

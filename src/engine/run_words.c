@@ -213,7 +213,7 @@ static bool affords(struct run *run, int64_t output)
 	const struct conversation *conversation = &run->conversation;
 	int64_t input = ask_input_bound(run->job, run_model(run), conversation->messages,
 					conversation->count);
-	struct budget_amount left = budget_remaining(run->budget);
+	struct rlmd_amount left = budget_remaining(run->budget);
 	int64_t cost;
 
 	left.tokens = money_add(left.tokens, run->reserve.charge.amount.tokens);

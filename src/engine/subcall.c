@@ -279,7 +279,7 @@ static json_t *amount(int64_t value, bool money)
 static void tell_budget(struct subcall *subcall)
 {
 	const struct budget *budget = subcall->caller->budget;
-	struct budget_amount left = budget_remaining(budget);
+	struct rlmd_amount left = budget_remaining(budget);
 
 	say(subcall,
 	    json_pack("{s:o, s:o, s:I, s:i, s:i, s:i}", "cost", amount(left.cost, true), "tokens",

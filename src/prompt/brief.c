@@ -25,7 +25,7 @@ enum {
 static void values_of_budget(const struct brief *brief, struct prompt_values *values)
 {
 	const struct budget_limits *limits = budget_limits(brief->budget);
-	struct budget_amount left = budget_remaining(brief->budget);
+	struct rlmd_amount left = budget_remaining(brief->budget);
 
 	prompt_number(values, "depth", brief->depth);
 	prompt_number(values, "max_depth", limits->max_depth);
@@ -166,7 +166,7 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 	values_of_pieces(brief, &values);
 	prompt_text(&values, "modules", text_in(modules));
 	if (parent) {
-		struct budget_amount left = budget_remaining(parent);
+		struct rlmd_amount left = budget_remaining(parent);
 
 		prompt_money(&values, "parent_cost", left.cost);
 		prompt_number(&values, "parent_tokens", left.tokens);

@@ -51,8 +51,8 @@ static void use(struct budget *budget, int64_t cost, int64_t tokens)
 {
 	struct charge charge = {0};
 
-	assert_true(charge_take(&charge, budget, (struct budget_amount){0}, NULL));
-	charge_settle(&charge, (struct budget_amount){cost, tokens});
+	assert_true(charge_take(&charge, budget, (struct rlmd_amount){0}, NULL));
+	charge_settle(&charge, (struct rlmd_amount){cost, tokens});
 	budget_count_call(budget, &(struct budget_usage){.cost = cost,
 							 .tokens = tokens,
 							 .llm_calls = 1,
@@ -67,21 +67,21 @@ static void test_take_settle_drop(void **state)
 	struct rlmd_error err = {0};
 
 	(void)state;
-	assert_true(charge_take(&a, budget, (struct budget_amount){6000, 100}, &err));
+	assert_true(charge_take(&a, budget, (struct rlmd_amount){6000, 100}, &err));
 	assert_int_equal(budget_remaining(budget).cost, 4000);
 	assert_int_equal(budget_remaining(budget).tokens, 499900);
-	assert_false(charge_take(&b, budget, (struct budget_amount){4001, 1}, &err));
+	assert_false(charge_take(&b, budget, (struct rlmd_amount){4001, 1}, &err));
 	assert_null(b.budget);
 	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
 	assert_string_equal(err.text, "Cost budget exhausted");
-	assert_false(charge_take(&b, budget, (struct budget_amount){1, 499901}, &err));
+	assert_false(charge_take(&b, budget, (struct rlmd_amount){1, 499901}, &err));
 	assert_string_equal(err.text, "Token budget exhausted");
-	assert_true(charge_take(&b, budget, (struct budget_amount){4000, 499900}, &err));
+	assert_true(charge_take(&b, budget, (struct rlmd_amount){4000, 499900}, &err));
 
 	charge_drop(&b);
 	charge_drop(&b);
 	assert_int_equal(budget_remaining(budget).cost, 4000);
-	charge_settle(&a, (struct budget_amount){1500, 80});
+	charge_settle(&a, (struct rlmd_amount){1500, 80});
 	assert_null(a.budget);
 	assert_int_equal(budget_remaining(budget).cost, 8500);
 	assert_int_equal(budget_remaining(budget).tokens, 499920);
@@ -309,7 +309,7 @@ static void test_scarce(void **state)
 	use(budget, 8000, 300000);
 	assert_null(budget_scarce(budget, 20));
 	assert_string_equal(budget_scarce(budget, 21), "cost");
-	assert_true(charge_take(&charge, budget, (struct budget_amount){1, 100001}, NULL));
+	assert_true(charge_take(&charge, budget, (struct rlmd_amount){1, 100001}, NULL));
 	assert_string_equal(budget_scarce(budget, 20), "cost");
 	assert_null(budget_scarce(budget, 0));
 	charge_drop(&charge);
@@ -348,16 +348,16 @@ static void test_overrun(void **state)
 	struct charge charge = {0};
 
 	(void)state;
-	assert_true(charge_take(&charge, child, (struct budget_amount){2000, 500}, NULL));
-	charge_settle(&charge, (struct budget_amount){2100, 400});
+	assert_true(charge_take(&charge, child, (struct rlmd_amount){2000, 500}, NULL));
+	charge_settle(&charge, (struct rlmd_amount){2100, 400});
 	assert_int_equal(budget_usage(child)->overrun_cost, 100);
 	assert_int_equal(budget_usage(child)->overrun_tokens, 0);
 	assert_int_equal(budget_remaining(child).cost, 400);
 	assert_int_equal(budget_remaining(pool).cost, 2500);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 
-	assert_true(charge_take(&charge, child, (struct budget_amount){400, 500}, NULL));
-	charge_settle(&charge, (struct budget_amount){3400, 501});
+	assert_true(charge_take(&charge, child, (struct rlmd_amount){400, 500}, NULL));
+	charge_settle(&charge, (struct rlmd_amount){3400, 501});
 	assert_int_equal(budget_remaining(child).cost, 0);
 	assert_int_equal(budget_remaining(pool).cost, 0);
 	assert_int_equal(budget_remaining(root).cost, 4500);
@@ -385,26 +385,26 @@ static void test_overdraft(void **state)
 	struct rlmd_error err = {0};
 
 	(void)state;
-	assert_true(charge_take(&reserve, root, (struct budget_amount){1000, 0}, NULL));
+	assert_true(charge_take(&reserve, root, (struct rlmd_amount){1000, 0}, NULL));
 	use(root, 4500, 0);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_COST);
 	assert_int_equal(budget_subcall_block(child, 0, NULL), RLMD_STOP_MAX_COST);
 	assert_int_equal(budget_remaining(child).cost, 2500);
-	assert_false(charge_take(&charge, child, (struct budget_amount){1, 1}, &err));
+	assert_false(charge_take(&charge, child, (struct rlmd_amount){1, 1}, &err));
 	assert_string_equal(err.text, "Cost budget exhausted");
-	assert_false(charge_take(&charge, child, (struct budget_amount){0}, &err));
-	assert_false(charge_take(&charge, root, (struct budget_amount){0}, &err));
+	assert_false(charge_take(&charge, child, (struct rlmd_amount){0}, &err));
+	assert_false(charge_take(&charge, root, (struct rlmd_amount){0}, &err));
 
 	charge_drop(&reserve); /* the answer that it was kept for may take what is left of it */
 	assert_int_equal(budget_remaining(root).cost, 500);
-	assert_true(charge_take(&charge, root, (struct budget_amount){500, 1}, &err));
+	assert_true(charge_take(&charge, root, (struct rlmd_amount){500, 1}, &err));
 	charge_drop(&charge);
-	assert_true(charge_take(&charge, child, (struct budget_amount){2500, 1}, &err));
+	assert_true(charge_take(&charge, child, (struct rlmd_amount){2500, 1}, &err));
 	charge_drop(&charge);
 
 	use(child, 3100, 0); /* 600 more than it had, 100 more than all that was left */
-	assert_false(charge_take(&charge, root, (struct budget_amount){0, 1}, &err));
-	assert_false(charge_take(&charge, sibling, (struct budget_amount){1, 1}, &err));
+	assert_false(charge_take(&charge, root, (struct rlmd_amount){0, 1}, &err));
+	assert_false(charge_take(&charge, sibling, (struct rlmd_amount){1, 1}, &err));
 	assert_int_equal(budget_iteration_block(sibling, NULL), RLMD_STOP_MAX_COST);
 	budget_free(child);
 	budget_free(sibling);
@@ -558,16 +558,16 @@ static void test_spend_nothing(void **state)
 	budget = budget_new(&limits, NULL, NULL);
 	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 	assert_int_equal(budget_subcall_block(budget, 0, NULL), RLMD_STOP_NONE);
-	assert_true(charge_take(&charge, budget, (struct budget_amount){0, 1000}, &err));
-	charge_settle(&charge, (struct budget_amount){0, 900});
-	assert_false(charge_take(&charge, budget, (struct budget_amount){1, 1}, &err));
+	assert_true(charge_take(&charge, budget, (struct rlmd_amount){0, 1000}, &err));
+	charge_settle(&charge, (struct rlmd_amount){0, 900});
+	assert_false(charge_take(&charge, budget, (struct rlmd_amount){1, 1}, &err));
 	assert_string_equal(err.text, "Cost budget exhausted");
 	pool = budget_new_pool(budget);
 	child = budget_new_child(pool, 1, 1, NULL, NULL);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
-	assert_true(charge_take(&charge, child, (struct budget_amount){0, 1}, &err));
+	assert_true(charge_take(&charge, child, (struct rlmd_amount){0, 1}, &err));
 	charge_drop(&charge);
-	assert_false(charge_take(&charge, child, (struct budget_amount){1, 0}, &err));
+	assert_false(charge_take(&charge, child, (struct rlmd_amount){1, 0}, &err));
 	budget_free(child);
 	budget_free(pool);
 	use(budget, 1, 0);
@@ -590,10 +590,10 @@ static void test_unlimited(void **state)
 	assert_int_equal(budget_limits(child)->time_ms, BUDGET_UNLIMITED);
 	assert_int_equal(budget_deadline(child), INT64_MAX);
 	assert_int_equal(budget_remaining_ms(child), BUDGET_UNLIMITED);
-	assert_true(charge_take(&a, child, (struct budget_amount){INT64_MAX, INT64_MAX}, NULL));
-	assert_true(charge_take(&b, child, (struct budget_amount){INT64_MAX, 5}, NULL));
+	assert_true(charge_take(&a, child, (struct rlmd_amount){INT64_MAX, INT64_MAX}, NULL));
+	assert_true(charge_take(&b, child, (struct rlmd_amount){INT64_MAX, 5}, NULL));
 	assert_int_equal(budget_remaining(root).cost, BUDGET_UNLIMITED);
-	charge_settle(&a, (struct budget_amount){INT64_MAX, INT64_MAX});
+	charge_settle(&a, (struct rlmd_amount){INT64_MAX, INT64_MAX});
 	charge_drop(&b);
 	assert_int_equal(budget_usage(root)->overrun_cost, 0);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
@@ -643,7 +643,7 @@ static void test_bad_numbers(void **state)
 	assert_int_not_equal(budget_iteration_block(root, NULL), RLMD_STOP_NONE);
 	assert_int_not_equal(budget_subcall_block(root, 0, NULL), RLMD_STOP_NONE);
 	assert_int_not_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
-	assert_false(charge_take(&charge, root, (struct budget_amount){0}, NULL));
+	assert_false(charge_take(&charge, root, (struct rlmd_amount){0}, NULL));
 	assert_int_equal(budget_remaining(child).cost, 0);
 	assert_int_equal(budget_remaining_ms(child), 0);
 	assert_int_equal(budget_remaining_iterations(child), 0);
@@ -652,8 +652,8 @@ static void test_bad_numbers(void **state)
 	budget_free(root);
 
 	root = budget_new(&defaults, NULL, NULL);
-	assert_true(charge_take(&charge, root, (struct budget_amount){100, 100}, NULL));
-	charge_settle(&charge, (struct budget_amount){INT64_MIN, -1});
+	assert_true(charge_take(&charge, root, (struct rlmd_amount){100, 100}, NULL));
+	charge_settle(&charge, (struct rlmd_amount){INT64_MIN, -1});
 	assert_int_equal(budget_remaining(root).cost, 10000);
 	assert_int_equal(budget_remaining(root).tokens, 500000);
 	assert_int_equal(budget_usage(root)->overrun_cost, 0);
@@ -669,19 +669,19 @@ static int64_t micro(int64_t dollars)
 	return dollars * (MONEY_DOLLAR / 1000000);
 }
 
-static struct budget_amount price(int64_t input, int64_t output)
+static struct rlmd_amount price(int64_t input, int64_t output)
 {
-	return (struct budget_amount){micro(3 * input + 15 * output), input + output};
+	return (struct rlmd_amount){micro(3 * input + 15 * output), input + output};
 }
 
 static void keep(struct charge *reserve, struct budget *budget, int64_t cost)
 {
-	assert_true(charge_take(reserve, budget, (struct budget_amount){.cost = cost}, NULL));
+	assert_true(charge_take(reserve, budget, (struct rlmd_amount){.cost = cost}, NULL));
 }
 
 static void bill(struct charge *charge, int64_t input, int64_t output)
 {
-	struct budget_amount amount = price(input, output);
+	struct rlmd_amount amount = price(input, output);
 	struct budget *budget = charge->budget;
 
 	charge_settle(charge, amount);
@@ -698,8 +698,8 @@ static void spend_rest(struct budget *budget, int64_t cost)
 {
 	struct charge charge = {0};
 
-	assert_true(charge_take(&charge, budget, (struct budget_amount){.cost = cost}, NULL));
-	charge_settle(&charge, (struct budget_amount){.cost = cost});
+	assert_true(charge_take(&charge, budget, (struct rlmd_amount){.cost = cost}, NULL));
+	charge_settle(&charge, (struct rlmd_amount){.cost = cost});
 	budget_count_call(budget, &(struct budget_usage){.cost = cost, .cost_complete = true});
 }
 

@@ -100,7 +100,7 @@ static int64_t draw(struct world *world, int64_t below)
 	return (int64_t)((*random * UINT64_C(0x2545f4914f6cdd1d) >> 1) % (uint64_t)below);
 }
 
-static int64_t kind_of(struct budget_amount amount, int kind)
+static int64_t kind_of(struct rlmd_amount amount, int kind)
 {
 	return kind == COST ? amount.cost : amount.tokens;
 }
@@ -311,7 +311,7 @@ static bool reserve(struct world *world, struct call *call, struct account *acco
 	for (int kind = 0; kind < KINDS; kind++)
 		fits = fits && held[kind] <= left_of(account, kind);
 	taken = charge_take(&call->charge, account->budget,
-			    (struct budget_amount){held[COST], held[TOKENS]}, NULL);
+			    (struct rlmd_amount){held[COST], held[TOKENS]}, NULL);
 	check(world, taken, fits && !overdraft(world, account), "take");
 	check(world, call->charge.budget != NULL, taken, "charge");
 	if (!taken) {
@@ -459,7 +459,7 @@ static void end_call(struct world *world, struct call *call)
 		bill[kind] = choose_bill(world, call, kind);
 	if (call->limit)
 		choose_output(world, call, bill, &output);
-	charge_settle(&call->charge, (struct budget_amount){bill[COST], bill[TOKENS]});
+	charge_settle(&call->charge, (struct rlmd_amount){bill[COST], bill[TOKENS]});
 	budget_count_call(account->budget, &(struct budget_usage){
 						   .cost = bill[COST],
 						   .tokens = bill[TOKENS],
@@ -533,7 +533,7 @@ static void set_reserve(struct account *account)
 		if (account->limit[kind] != BUDGET_UNLIMITED)
 			account->kept[kind] = account->limit[kind] / 10;
 	if (!charge_take(&account->reserve, account->budget,
-			 (struct budget_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
+			 (struct rlmd_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
 		memset(account->kept, 0, sizeof account->kept);
 }
 
@@ -550,7 +550,7 @@ static void adjust_reserve(struct world *world, struct account *account)
 			account->kept[kind] = draw(world, left / 4 + 1);
 	}
 	if (!charge_take(&account->reserve, account->budget,
-			 (struct budget_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
+			 (struct rlmd_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
 		memset(account->kept, 0, sizeof account->kept);
 }
 

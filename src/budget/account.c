@@ -1,0 +1,342 @@
+#include "budget/account.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/stop.h"
+#include "base/text.h"
+#include "budget/amount.h"
+
+struct rlmd_account {
+	char *name;                 /* owned */
+	struct rlmd_account *above; /* referenced; NULL: none */
+	size_t references;          /* its maker's, jobs', reservations', of accounts below */
+	struct rlmd_amount limit, spent, reserved, overrun;
+	int64_t calls;
+	bool estimated;
+};
+
+struct rlmd_charge {
+	struct rlmd_account *account; /* referenced */
+	struct rlmd_amount held;
+};
+
+static struct rlmd_amount rest_of(const struct rlmd_account *account)
+{
+	return (struct rlmd_amount){
+		amount_rest(account->limit.cost, account->spent.cost, account->reserved.cost),
+		amount_rest(account->limit.tokens, account->spent.tokens, account->reserved.tokens),
+	};
+}
+
+static enum rlmd_stop overdraft(const struct rlmd_account *account)
+{
+	if (amount_exceeds(account->limit.cost, account->spent.cost, account->reserved.cost))
+		return RLMD_STOP_MAX_COST;
+	if (amount_exceeds(account->limit.tokens, account->spent.tokens, account->reserved.tokens))
+		return RLMD_STOP_MAX_TOKENS;
+	return RLMD_STOP_NONE;
+}
+
+static enum rlmd_stop blocks(const struct rlmd_account *account)
+{
+	struct rlmd_amount left = rest_of(account);
+	enum rlmd_stop reason = overdraft(account);
+
+	if (!reason && !left.cost && account->limit.cost)
+		reason = RLMD_STOP_MAX_COST;
+	if (!reason && !left.tokens)
+		reason = RLMD_STOP_MAX_TOKENS;
+	return reason;
+}
+
+enum rlmd_stop account_block(const struct rlmd_account *account,
+			     const struct rlmd_account **ret_who)
+{
+	for (; account; account = account->above) {
+		enum rlmd_stop reason = blocks(account);
+
+		if (reason) {
+			*ret_who = account;
+			return reason;
+		}
+	}
+	return RLMD_STOP_NONE;
+}
+
+static enum rlmd_stop lacks(const struct rlmd_account *account, struct rlmd_amount amount)
+{
+	struct rlmd_amount left = rest_of(account);
+	enum rlmd_stop reason = overdraft(account);
+
+	if (!reason && amount.cost > left.cost)
+		reason = RLMD_STOP_MAX_COST;
+	if (!reason && amount.tokens > left.tokens)
+		reason = RLMD_STOP_MAX_TOKENS;
+	return reason;
+}
+
+enum rlmd_stop account_lacks(const struct rlmd_account *account, struct rlmd_amount amount,
+			     const struct rlmd_account **ret_who)
+{
+	for (; account; account = account->above) {
+		enum rlmd_stop reason = lacks(account, amount);
+
+		if (reason) {
+			*ret_who = account;
+			return reason;
+		}
+	}
+	return RLMD_STOP_NONE;
+}
+
+enum rlmd_stop account_tell(enum rlmd_stop reason, const struct rlmd_account *who,
+			    struct rlmd_error *err)
+{
+	if (reason && who)
+		error_limit(err, reason, "%s (the limit of %s)", stop_words(reason), who->name);
+	else if (reason)
+		error_limit(err, reason, "%s", stop_words(reason));
+	return reason;
+}
+
+void account_hold(struct rlmd_account *account, struct rlmd_amount amount)
+{
+	for (; account; account = account->above)
+		account->reserved = amount_add(account->reserved, amount);
+}
+
+/* Not below zero: a sum that had saturated was too small. */
+void account_release(struct rlmd_account *account, struct rlmd_amount held)
+{
+	for (; account; account = account->above)
+		account->reserved = amount_beyond(account->reserved, held);
+}
+
+void account_settle(struct rlmd_account *account, struct rlmd_amount held,
+		    struct rlmd_amount actual)
+{
+	struct rlmd_amount overrun = amount_beyond(actual, held);
+
+	account_release(account, held);
+	for (; account; account = account->above) {
+		account->spent = amount_add(account->spent, actual);
+		account->overrun = amount_add(account->overrun, overrun);
+	}
+}
+
+void account_count_calls(struct rlmd_account *account, int64_t calls, bool estimated)
+{
+	for (; account; account = account->above) {
+		account->calls = money_add(account->calls, calls);
+		account->estimated |= estimated;
+	}
+}
+
+struct rlmd_amount account_remaining(const struct rlmd_account *account)
+{
+	struct rlmd_amount least = {RLMD_UNLIMITED, RLMD_UNLIMITED};
+
+	for (; account; account = account->above)
+		least = amount_least(least, rest_of(account));
+	return least;
+}
+
+struct rlmd_amount account_unspent(const struct rlmd_account *account)
+{
+	struct rlmd_amount least = {RLMD_UNLIMITED, RLMD_UNLIMITED};
+
+	for (; account; account = account->above) {
+		least.cost = int64_min(least.cost,
+				       amount_rest(account->limit.cost, account->spent.cost, 0));
+		least.tokens = int64_min(
+			least.tokens, amount_rest(account->limit.tokens, account->spent.tokens, 0));
+	}
+	return least;
+}
+
+struct rlmd_account *account_ref(struct rlmd_account *account)
+{
+	if (account)
+		account->references++;
+	return account;
+}
+
+/* Iterative, for who knows how many stand above each other. */
+void account_unref(struct rlmd_account *account)
+{
+	while (account && !--account->references) {
+		struct rlmd_account *above = account->above;
+
+		free(account->name);
+		free(account);
+		account = above;
+	}
+}
+
+/* --- rlmd/budget.h --------------------------------------------------------------------- */
+
+static bool read_limit(int64_t given, int64_t *ret)
+{
+	if (given < RLMD_NOTHING)
+		return false;
+	*ret = given == RLMD_NOTHING ? 0 : given ? given : RLMD_UNLIMITED;
+	return true;
+}
+
+static bool read_limits(const struct rlmd_account_limits *limits, struct rlmd_amount *ret,
+			struct rlmd_error *err)
+{
+	*ret = (struct rlmd_amount){RLMD_UNLIMITED, RLMD_UNLIMITED};
+	if (!limits)
+		return true;
+	if (limits->size < sizeof *limits)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "the limits of an account are %zu bytes: set `size`",
+				 limits->size);
+	if (!read_limit(limits->cost, &ret->cost) || !read_limit(limits->tokens, &ret->tokens))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "a limit of an account is negative: RLMD_NOTHING allows nothing, "
+				 "0 or RLMD_UNLIMITED anything");
+	return true;
+}
+
+static bool check_name(const char *name, struct rlmd_error *err)
+{
+	if (!name || !*name || strlen(name) > RLMD_ACCOUNT_NAME_MAX || !text_is_utf8(text_of(name)))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "the name of an account must have 1 to %d bytes of UTF-8",
+				 RLMD_ACCOUNT_NAME_MAX);
+	return true;
+}
+
+struct rlmd_account *rlmd_account_new(const char *name, const struct rlmd_account_limits *limits,
+				      struct rlmd_account *above, struct rlmd_error *err)
+{
+	struct rlmd_amount limit;
+	struct rlmd_account *account;
+
+	if (!check_name(name, err) || !read_limits(limits, &limit, err))
+		return NULL;
+	account = xcalloc(1, sizeof *account);
+	account->name = xstrdup(name);
+	account->above = account_ref(above);
+	account->references = 1;
+	account->limit = limit;
+	return account;
+}
+
+void rlmd_account_free(struct rlmd_account *account)
+{
+	account_unref(account);
+}
+
+const char *rlmd_account_name(const struct rlmd_account *account)
+{
+	return account ? account->name : "";
+}
+
+struct rlmd_amount rlmd_account_remaining(const struct rlmd_account *account)
+{
+	return account ? account_remaining(account) : (struct rlmd_amount){0};
+}
+
+struct rlmd_charge *rlmd_account_reserve(struct rlmd_account *account, struct rlmd_amount most,
+					 struct rlmd_error *err)
+{
+	const struct rlmd_account *who = NULL;
+	struct rlmd_charge *charge;
+	enum rlmd_stop reason;
+
+	if (!account || most.cost < 0 || most.tokens < 0) {
+		error_set(err, RLMD_ERROR_USAGE,
+			  "what is reserved needs an account, and must not "
+			  "be negative");
+		return NULL;
+	}
+	reason = account_lacks(account, most, &who);
+	if (account_tell(reason, who, err))
+		return NULL;
+	charge = xcalloc(1, sizeof *charge);
+	*charge = (struct rlmd_charge){account_ref(account), most};
+	account_hold(account, most);
+	return charge;
+}
+
+static void end_charge(struct rlmd_charge *charge)
+{
+	account_unref(charge->account);
+	free(charge);
+}
+
+void rlmd_charge_settle(struct rlmd_charge *charge, struct rlmd_amount actual)
+{
+	if (!charge)
+		return;
+	account_settle(charge->account, charge->held,
+		       amount_beyond(actual, (struct rlmd_amount){0}));
+	account_count_calls(charge->account, 1, false);
+	end_charge(charge);
+}
+
+void rlmd_charge_drop(struct rlmd_charge *charge)
+{
+	if (!charge)
+		return;
+	account_release(charge->account, charge->held);
+	end_charge(charge);
+}
+
+bool rlmd_account_save(const struct rlmd_account *account, struct rlmd_spending *ret,
+		       struct rlmd_error *err)
+{
+	if (!account || !ret || ret->size < sizeof *ret)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "no account to save, or nothing to save it in: set `size`");
+	*ret = (struct rlmd_spending){
+		.size = ret->size,
+		.cost = account->spent.cost,
+		.tokens = account->spent.tokens,
+		.calls = account->calls,
+		.reserved_cost = account->reserved.cost,
+		.reserved_tokens = account->reserved.tokens,
+		.overrun_cost = account->overrun.cost,
+		.overrun_tokens = account->overrun.tokens,
+		.estimated = account->estimated,
+	};
+	return true;
+}
+
+static bool is_fresh(const struct rlmd_account *account)
+{
+	return !account->spent.cost && !account->spent.tokens && !account->reserved.cost &&
+	       !account->reserved.tokens && !account->calls;
+}
+
+static bool is_possible(const struct rlmd_spending *saved)
+{
+	return saved->size >= sizeof *saved && saved->cost >= 0 && saved->tokens >= 0 &&
+	       saved->calls >= 0 && saved->reserved_cost >= 0 && saved->reserved_tokens >= 0 &&
+	       saved->overrun_cost >= 0 && saved->overrun_tokens >= 0;
+}
+
+bool rlmd_account_restore(struct rlmd_account *account, const struct rlmd_spending *saved,
+			  struct rlmd_error *err)
+{
+	if (!account || !saved || !is_possible(saved))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "no account to restore, or nothing that can have been spent");
+	if (!is_fresh(account))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "%s cannot be restored: it has been used already", account->name);
+	account->spent.cost = money_add(saved->cost, saved->reserved_cost);
+	account->spent.tokens = money_add(saved->tokens, saved->reserved_tokens);
+	account->overrun.cost = saved->overrun_cost;
+	account->overrun.tokens = saved->overrun_tokens;
+	account->calls = saved->calls;
+	account->estimated = saved->estimated || saved->reserved_cost || saved->reserved_tokens;
+	return true;
+}

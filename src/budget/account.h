@@ -1,0 +1,32 @@
+/*
+ * budget/account.h - the accounts of rlmd/budget.h, as those pay out of them who are inside.
+ *
+ * What they hold and settle they remember themselves (budget/budget.h). NULL stands for no account
+ * everywhere: it limits nothing.
+ */
+#pragma once
+
+#include <rlmd/budget.h>
+
+struct rlmd_account *account_ref(struct rlmd_account *);
+void account_unref(struct rlmd_account *);
+
+/* The first account, upwards from this one, that has nothing left; RLMD_STOP_NONE: none is so. A
+ * limit of nothing does not count, for what is free may go on. */
+enum rlmd_stop account_block(const struct rlmd_account *, const struct rlmd_account **ret_who);
+
+/* The first one that has less than that left, or is overdrawn; likewise. */
+enum rlmd_stop account_lacks(const struct rlmd_account *, struct rlmd_amount,
+			     const struct rlmd_account **ret_who);
+
+/* In this and all above. What was held is released by either of the other two. */
+void account_hold(struct rlmd_account *, struct rlmd_amount);
+void account_release(struct rlmd_account *, struct rlmd_amount held);
+void account_settle(struct rlmd_account *, struct rlmd_amount held, struct rlmd_amount actual);
+void account_count_calls(struct rlmd_account *, int64_t calls, bool estimated);
+
+struct rlmd_amount account_remaining(const struct rlmd_account *); /* NULL: RLMD_UNLIMITED */
+struct rlmd_amount account_unspent(const struct rlmd_account *);   /* what is reserved is there */
+
+/* A limit was reached: RLMD_ERROR_BUDGET, and whose it is; NULL: the job's own. Returns it. */
+enum rlmd_stop account_tell(enum rlmd_stop, const struct rlmd_account *who, struct rlmd_error *);

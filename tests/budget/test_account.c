@@ -1,0 +1,329 @@
+/* Accounts above a job: limits that several share, whose they are, and what is kept of them. */
+#include "budget/account.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "budget/budget.h"
+
+static const struct budget_limits unlimited = {
+	.cost = BUDGET_UNLIMITED,
+	.tokens = BUDGET_UNLIMITED,
+	.time_ms = BUDGET_UNLIMITED,
+	.max_depth = 3,
+	.max_iterations = 30,
+	.calls = BUDGET_UNLIMITED,
+	.subruns = BUDGET_UNLIMITED,
+};
+
+int64_t clock_ms(void)
+{
+	return 1000;
+}
+
+static struct rlmd_account *account(const char *name, int64_t cost, int64_t tokens,
+				    struct rlmd_account *above)
+{
+	const struct rlmd_account_limits limits = {sizeof limits, cost, tokens};
+	struct rlmd_account *made = rlmd_account_new(name, &limits, above, NULL);
+
+	assert_non_null(made);
+	return made;
+}
+
+static struct budget *job_below(struct rlmd_account *above)
+{
+	struct budget_limits limits = unlimited;
+
+	limits.above = above;
+	return budget_new(&limits, NULL, NULL);
+}
+
+static struct rlmd_spending saved(const struct rlmd_account *of)
+{
+	struct rlmd_spending spending = {.size = sizeof spending};
+
+	assert_true(rlmd_account_save(of, &spending, NULL));
+	return spending;
+}
+
+/* What is reserved anywhere is reserved everywhere above, and so is what is settled. */
+static void test_levels(void **state)
+{
+	struct rlmd_account *day = account("today", 10000, 0, NULL);
+	struct rlmd_account *tenant = account("tenant a", 0, 500, day);
+	struct rlmd_account *batch = account("batch 7", 6000, 0, tenant);
+	struct rlmd_charge *charge;
+
+	(void)state;
+	assert_int_equal(rlmd_account_remaining(batch).cost, 6000);
+	assert_int_equal(rlmd_account_remaining(batch).tokens, 500);
+	assert_true(rlmd_account_remaining(day).tokens == RLMD_UNLIMITED);
+	charge = rlmd_account_reserve(batch, (struct rlmd_amount){4000, 200}, NULL);
+	assert_non_null(charge);
+	assert_int_equal(rlmd_account_remaining(batch).cost, 2000);
+	assert_int_equal(rlmd_account_remaining(tenant).tokens, 300);
+	assert_int_equal(rlmd_account_remaining(tenant).cost, 6000); /* today's rest */
+	rlmd_charge_settle(charge, (struct rlmd_amount){1000, 50});
+	assert_int_equal(rlmd_account_remaining(batch).cost, 5000);
+	assert_int_equal(rlmd_account_remaining(day).cost, 9000);
+	assert_int_equal(rlmd_account_remaining(tenant).tokens, 450);
+	assert_int_equal(saved(day).cost, 1000);
+	assert_int_equal(saved(day).tokens, 50);
+	assert_int_equal(saved(day).calls, 1);
+	rlmd_charge_drop(rlmd_account_reserve(batch, (struct rlmd_amount){5000, 450}, NULL));
+	assert_int_equal(rlmd_account_remaining(batch).cost, 5000);
+	rlmd_account_free(batch);
+	rlmd_account_free(tenant);
+	rlmd_account_free(day);
+}
+
+/* Whoever was short is named, in words and as a value, and nothing is held anywhere. */
+static void test_who_was_short(void **state)
+{
+	struct rlmd_account *day = account("today", 100, 0, NULL);
+	struct rlmd_account *batch = account("batch 7", 1000, 20, day);
+	struct rlmd_error err = {0};
+
+	(void)state;
+	assert_null(rlmd_account_reserve(batch, (struct rlmd_amount){1, 21}, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
+	assert_int_equal(err.stop, RLMD_STOP_MAX_TOKENS);
+	assert_string_equal(err.text, "Token budget exhausted (the limit of batch 7)");
+	assert_null(rlmd_account_reserve(batch, (struct rlmd_amount){101, 20}, &err));
+	assert_int_equal(err.stop, RLMD_STOP_MAX_COST);
+	assert_string_equal(err.text, "Cost budget exhausted (the limit of today)");
+	assert_int_equal(saved(batch).reserved_cost, 0);
+	assert_int_equal(saved(day).reserved_tokens, 0);
+	rlmd_account_free(day);
+	assert_string_equal(rlmd_account_name(batch), "batch 7");
+	rlmd_account_free(batch);
+}
+
+static void use(struct budget *budget, int64_t cost, int64_t tokens)
+{
+	struct charge charge = {0};
+
+	assert_true(charge_take(&charge, budget, (struct rlmd_amount){cost, tokens}, NULL));
+	charge_settle(&charge, (struct rlmd_amount){cost, tokens});
+	budget_count_call(budget, &(struct budget_usage){.cost = cost,
+							 .tokens = tokens,
+							 .llm_calls = 1,
+							 .cost_complete = true});
+}
+
+/* Two jobs of one batch: neither sees more than is left of it, and the words say whose it was. */
+static void test_jobs(void **state)
+{
+	struct rlmd_account *batch = account("batch 7", 1000, 0, NULL);
+	struct budget *one = job_below(batch), *other = job_below(batch);
+	struct charge charge = {0};
+	struct rlmd_error err = {0};
+
+	(void)state;
+	assert_int_equal(budget_remaining(one).cost, 1000);
+	assert_true(charge_take(&charge, one, (struct rlmd_amount){600, 1}, NULL));
+	assert_int_equal(budget_remaining(other).cost, 400);
+	assert_int_equal(budget_unspent(other).cost, 1000);
+	charge_drop(&charge);
+	charge_drop(&charge);
+	assert_int_equal(budget_remaining(other).cost, 1000);
+	use(one, 700, 10);
+	assert_int_equal(budget_iteration_block(other, &err), RLMD_STOP_NONE);
+	assert_false(charge_take(&charge, other, (struct rlmd_amount){301, 0}, &err));
+	assert_string_equal(err.text, "Cost budget exhausted (the limit of batch 7)");
+	assert_null(charge.budget);
+	use(other, 300, 10);
+	assert_int_equal(budget_iteration_block(one, &err), RLMD_STOP_MAX_COST);
+	assert_string_equal(err.text, "Cost budget exhausted (the limit of batch 7)");
+	assert_int_equal(budget_subcall_block(other, 0, &err), RLMD_STOP_MAX_COST);
+	assert_int_equal(saved(batch).calls, 2);
+	assert_int_equal(budget_usage(one)->llm_calls, 1); /* counts stay with the job */
+	budget_free(one);
+	budget_free(other);
+	rlmd_account_free(batch);
+}
+
+/* A sub-run reserves in the accounts above, too; what is granted to it does not. */
+static void test_sub_runs(void **state)
+{
+	struct rlmd_account *batch = account("batch 7", 1000, 0, NULL);
+	struct budget *root = job_below(batch), *pool = budget_new_pool(root);
+	struct budget *child = budget_new_child(pool, 1, 1, NULL, NULL);
+
+	(void)state;
+	assert_int_equal(budget_limits(child)->cost, 500); /* half of what there was */
+	assert_int_equal(saved(batch).reserved_cost, 0);
+	use(child, 200, 5);
+	assert_int_equal(saved(batch).cost, 200);
+	use(root, 700, 5); /* of the batch, not of a purse of its own */
+	assert_int_equal(budget_remaining(child).cost, 100);
+	use(child, 100, 5);
+	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_COST);
+	rlmd_account_free(batch); /* the job still pays out of it */
+	budget_free(child);
+	budget_free(pool);
+	assert_int_equal(saved(budget_limits(root)->above).cost, 1000);
+	budget_free(root);
+}
+
+/* What was billed beyond its reservation blocks everybody, until it is made good. */
+static void test_overrun(void **state)
+{
+	struct rlmd_account *batch = account("batch 7", 1000, 0, NULL);
+	struct budget *job = job_below(batch);
+	struct charge charge = {0}, held = {0};
+	struct rlmd_error err = {0};
+
+	(void)state;
+	assert_true(charge_take(&held, job, (struct rlmd_amount){400, 0}, NULL));
+	assert_true(charge_take(&charge, job, (struct rlmd_amount){500, 0}, NULL));
+	charge_settle(&charge, (struct rlmd_amount){800, 0});
+	assert_int_equal(saved(batch).overrun_cost, 300);
+	assert_int_equal(rlmd_account_remaining(batch).cost, 0);
+	assert_null(rlmd_account_reserve(batch, (struct rlmd_amount){0, 0}, &err));
+	assert_string_equal(err.text, "Cost budget exhausted (the limit of batch 7)");
+	charge_drop(&held);
+	assert_int_equal(rlmd_account_remaining(batch).cost, 200);
+	rlmd_charge_drop(rlmd_account_reserve(batch, (struct rlmd_amount){200, 0}, &err));
+	budget_free(job);
+	rlmd_account_free(batch);
+}
+
+/* LIB-25 of an account: what is free goes on, what has a price does not. */
+static void test_spend_nothing(void **state)
+{
+	struct rlmd_account *none = account("tenant b", RLMD_NOTHING, RLMD_UNLIMITED, NULL);
+	struct budget *job = job_below(none);
+	struct charge charge = {0};
+
+	(void)state;
+	use(job, 0, 1000);
+	assert_int_equal(budget_iteration_block(job, NULL), RLMD_STOP_NONE);
+	assert_false(charge_take(&charge, job, (struct rlmd_amount){1, 1}, NULL));
+	budget_free(job);
+	rlmd_account_free(none);
+}
+
+/* A later process goes on where this one was; what nobody heard of any more is spent. */
+static void test_restore(void **state)
+{
+	struct rlmd_account *batch = account("batch 7", 1000, 0, NULL), *later;
+	struct budget *job = job_below(batch);
+	struct charge charge = {0};
+	struct rlmd_spending spending;
+	struct rlmd_error err = {0};
+
+	(void)state;
+	use(job, 300, 30);
+	assert_true(charge_take(&charge, job, (struct rlmd_amount){100, 7}, NULL));
+	spending = saved(batch);
+	assert_int_equal(spending.reserved_cost, 100);
+	assert_false(spending.estimated);
+	later = account("batch 7", 1000, 0, NULL);
+	assert_true(rlmd_account_restore(later, &spending, &err));
+	assert_int_equal(saved(later).cost, 400);
+	assert_int_equal(saved(later).tokens, 37);
+	assert_int_equal(saved(later).calls, 1);
+	assert_true(saved(later).estimated);
+	assert_int_equal(rlmd_account_remaining(later).cost, 600);
+	assert_false(rlmd_account_restore(later, &spending, &err)); /* it would count twice */
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	rlmd_account_free(later);
+
+	spending.reserved_cost = spending.reserved_tokens = 0; /* known: it came to nothing */
+	later = account("batch 7", 200, 0, NULL);              /* and less is allowed by now */
+	assert_true(rlmd_account_restore(later, &spending, NULL));
+	assert_int_equal(rlmd_account_remaining(later).cost, 0);
+	assert_null(rlmd_account_reserve(later, (struct rlmd_amount){0, 0}, NULL));
+	rlmd_account_free(later);
+	charge_drop(&charge);
+	budget_free(job);
+	rlmd_account_free(batch);
+}
+
+/* LIB-26: what cannot be is refused, and nothing aborts. */
+static void test_bad_arguments(void **state)
+{
+	struct rlmd_account_limits limits = {.size = sizeof limits};
+	struct rlmd_account *good = account("good", 0, 0, NULL);
+	struct rlmd_spending spending = {.size = sizeof spending};
+	struct rlmd_error err = {0};
+	char longest[RLMD_ACCOUNT_NAME_MAX + 2] = "";
+
+	(void)state;
+	memset(longest, 'x', RLMD_ACCOUNT_NAME_MAX + 1);
+	assert_null(rlmd_account_new(NULL, NULL, NULL, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	assert_null(rlmd_account_new("", NULL, NULL, NULL));
+	assert_null(rlmd_account_new("\xff", NULL, NULL, NULL));
+	assert_null(rlmd_account_new(longest, NULL, NULL, NULL));
+	limits.cost = -2;
+	assert_null(rlmd_account_new("x", &limits, NULL, &err));
+	assert_non_null(strstr(err.text, "negative"));
+	limits = (struct rlmd_account_limits){.size = 4};
+	assert_null(rlmd_account_new("x", &limits, NULL, NULL));
+	rlmd_account_free(NULL);
+	assert_string_equal(rlmd_account_name(NULL), "");
+	assert_int_equal(rlmd_account_remaining(NULL).cost, 0);
+	assert_null(rlmd_account_reserve(NULL, (struct rlmd_amount){0}, &err));
+	assert_null(rlmd_account_reserve(good, (struct rlmd_amount){-1, 0}, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	rlmd_charge_settle(NULL, (struct rlmd_amount){0});
+	rlmd_charge_drop(NULL);
+	rlmd_charge_settle(rlmd_account_reserve(good, (struct rlmd_amount){5, 5}, NULL),
+			   (struct rlmd_amount){-7, -7});
+	assert_int_equal(saved(good).cost, 0);
+	assert_false(rlmd_account_save(NULL, &spending, NULL));
+	assert_false(rlmd_account_save(good, NULL, NULL));
+	spending.size = 8;
+	assert_false(rlmd_account_save(good, &spending, &err));
+	assert_false(rlmd_account_restore(NULL, &spending, NULL));
+	assert_false(rlmd_account_restore(good, NULL, NULL));
+	assert_false(rlmd_account_restore(good, &spending, NULL));
+	rlmd_account_free(good);
+}
+
+/* Sums saturate, and a saturated sum gives back no more than it had. */
+static void test_huge(void **state)
+{
+	struct rlmd_account *huge = account("huge", RLMD_UNLIMITED - 1, 0, NULL);
+	struct rlmd_amount most = {INT64_MAX - 1, INT64_MAX};
+	struct rlmd_charge *one = rlmd_account_reserve(huge, most, NULL);
+	struct rlmd_account *later = account("later", 5, 5, NULL);
+	struct rlmd_spending spending = {.size = sizeof spending,
+					 .cost = INT64_MAX,
+					 .reserved_cost = INT64_MAX,
+					 .tokens = INT64_MAX,
+					 .reserved_tokens = 1};
+
+	(void)state;
+	assert_non_null(one);
+	assert_null(rlmd_account_reserve(huge, (struct rlmd_amount){1, 0}, NULL));
+	rlmd_charge_settle(one, (struct rlmd_amount){INT64_MAX, INT64_MAX});
+	assert_int_equal(rlmd_account_remaining(huge).cost, 0);
+	assert_true(rlmd_account_restore(later, &spending, NULL));
+	assert_true(saved(later).cost == INT64_MAX);
+	assert_int_equal(rlmd_account_remaining(later).tokens, 0);
+	rlmd_account_free(later);
+	rlmd_account_free(huge);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_levels),  cmocka_unit_test(test_who_was_short),
+		cmocka_unit_test(test_jobs),    cmocka_unit_test(test_sub_runs),
+		cmocka_unit_test(test_overrun), cmocka_unit_test(test_spend_nothing),
+		cmocka_unit_test(test_restore), cmocka_unit_test(test_bad_arguments),
+		cmocka_unit_test(test_huge),
+	};
+
+	return cmocka_run_group_tests_name("account", tests, NULL, NULL);
+}
