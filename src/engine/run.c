@@ -28,8 +28,8 @@
  *   any -> LIST         the time is over, or somebody wants the answer now
  *
  * Every state may go to FINISH: an error, an answer, or one that nothing can confirm any more.
- * Nothing here blocks; only run_drive() calls a state's function. One that awaits is entered when
- * what it awaits has come: run->event and run->reply are lent for that one drive.
+ * Nothing here blocks; only run_drive() calls a state's function. One that was awaited is entered
+ * by what RUN_STATES says wakes it: run->event and run->reply are lent for that one drive.
  */
 #include "engine/run.h"
 
@@ -60,8 +60,20 @@ static enum verdict then(struct run *run, enum run_state next)
 	return MORE;
 }
 
+static const enum run_wake wakes[] = {
+#define X(name, fn, wake) [RUN_##name] = WAKE_##wake,
+	RUN_STATES(X)
+#undef X
+};
+
+bool run_waits_for(const struct run *run, enum run_wake wake)
+{
+	return wakes[run->state] == wake;
+}
+
 static enum verdict await(struct run *run, enum run_state next)
 {
+	assert(wakes[next] != WAKE_NOTHING);
 	run->state = next;
 	return WAIT;
 }
@@ -437,16 +449,16 @@ static enum verdict run_finish(struct run *run)
 	return DONE;
 }
 
-void run_drive(struct run *run)
+void run_drive(struct run *run, enum run_wake wake)
 {
 	static enum verdict (*const enter[])(struct run *) = {
-#define X(name, fn) [RUN_##name] = run_##fn,
+#define X(name, fn, wake) [RUN_##name] = run_##fn,
 		RUN_STATES(X)
 #undef X
 	};
 	enum verdict verdict;
 
-	assert(!run->driving);
+	assert(!run->driving && run_waits_for(run, wake));
 	run->driving = true;
 	do
 		verdict = enter[run->state](run);
@@ -457,16 +469,6 @@ void run_drive(struct run *run)
 	run->reply_error = NULL;
 	if (verdict == DONE)
 		run_deliver(run);
-}
-
-bool run_awaits_worker(const struct run *run)
-{
-	return run->state != RUN_READ && run->state != RUN_CLOSE;
-}
-
-bool run_awaits_permit(const struct run *run)
-{
-	return run->state == RUN_ADMIT || run->state == RUN_RESTART;
 }
 
 bool run_is_forcing(const struct run *run)

@@ -34,7 +34,7 @@ void run_on_ask(void *owner, const struct llm_response *reply, const struct rlmd
 	run->ask = NULL;
 	run->reply = reply;
 	run->reply_error = err;
-	run_drive(run);
+	run_drive(run, WAKE_MODEL);
 }
 
 static void worker_lost(struct run *run, const struct rlmd_error *err)
@@ -43,8 +43,8 @@ static void worker_lost(struct run *run, const struct rlmd_error *err)
 	run->worker_idle = false;
 	run->gone = *err;
 	subcalls_free(&run->subcalls);
-	if (run_awaits_worker(run))
-		run_drive(run);
+	if (run_waits_for(run, WAKE_WORKER))
+		run_drive(run, WAKE_WORKER);
 }
 
 static void count_call(struct run *run, const struct worker_call *call)
@@ -81,15 +81,15 @@ void run_on_worker(void *owner, const struct worker_event *event)
 		break;
 	}
 	run->event = event;
-	run_drive(run);
+	run_drive(run, WAKE_WORKER);
 }
 
 static void on_permit(void *owner)
 {
 	struct run *run = owner;
 
-	if (run_awaits_permit(run))
-		run_drive(run);
+	if (run_waits_for(run, WAKE_PERMIT))
+		run_drive(run, WAKE_PERMIT);
 	else
 		subcalls_reply(&run->subcalls);
 }
@@ -175,7 +175,7 @@ static void give_up(struct run *run, enum rlmd_stop stop, int64_t deadline)
 	if (!run->worker_idle || !TAILQ_EMPTY(&run->subcalls))
 		worker_free(take_pointer(&run->worker));
 	run_give_up(run, stop, deadline);
-	run_drive(run);
+	run_drive(run, WAKE_NOTHING);
 }
 
 static void on_alarm(evutil_socket_t fd, short what, void *owner)
@@ -188,7 +188,7 @@ static void on_alarm(evutil_socket_t fd, short what, void *owner)
 		set_last_alarm(run, run->deadline);
 	} else if (run_is_forcing(run)) {
 		run_force_failed(run);
-		run_drive(run);
+		run_drive(run, WAKE_NOTHING);
 	} else {
 		give_up(run, RLMD_STOP_MAX_TIME, budget_deadline(run->budget));
 	}
@@ -279,7 +279,7 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 		run->permit = options->permit;
 	else
 		ask_permit(run);
-	run_drive(run);
+	run_drive(run, WAKE_PERMIT);
 	return run;
 }
 

@@ -22,24 +22,32 @@
 #include "prompt/history.h"
 #include "reply/response.h"
 
+/* What a state waits for, which enters it: one of them, and nothing else. */
+enum run_wake {
+	WAKE_NOTHING, /* it is entered at once, from another state */
+	WAKE_PERMIT,
+	WAKE_WORKER,
+	WAKE_MODEL,
+};
+
 #define RUN_STATES(X)                                                                              \
-	X(ADMIT, admit)     /* get a worker                               */                       \
-	X(SHOW, show)       /* look at the inputs, as if the model had    */                       \
-	X(SHOWN, shown)     /* note what was seen                         */                       \
-	X(ASK, ask)         /* send the conversation to the model         */                       \
-	X(READ, read)       /* find the code and the answer in its words  */                       \
-	X(EXEC, exec)       /* give the next block to the worker          */                       \
-	X(RESTART, restart) /* get another worker                         */                       \
-	X(FEED, feed)       /* note what the block did                    */                       \
-	X(JUDGE, judge)     /* is there an answer?                        */                       \
-	X(LOOKUP, lookup)   /* take the answer out of a variable          */                       \
-	X(LIST, list)       /* ask the worker which variables exist       */                       \
-	X(FORCE, force)     /* ask for an answer from what there is       */                       \
-	X(CLOSE, close)     /* take the forced answer                     */                       \
-	X(FINISH, finish)   /* hand over the answer, or the error         */
+	X(ADMIT, admit, PERMIT)     /* get a worker                               */               \
+	X(SHOW, show, WORKER)       /* look at the inputs, as if the model had    */               \
+	X(SHOWN, shown, WORKER)     /* note what was seen                         */               \
+	X(ASK, ask, NOTHING)        /* send the conversation to the model         */               \
+	X(READ, read, MODEL)        /* find the code and the answer in its words  */               \
+	X(EXEC, exec, WORKER)       /* give the next block to the worker          */               \
+	X(RESTART, restart, PERMIT) /* get another worker                         */               \
+	X(FEED, feed, WORKER)       /* note what the block did                    */               \
+	X(JUDGE, judge, NOTHING)    /* is there an answer?                        */               \
+	X(LOOKUP, lookup, WORKER)   /* take the answer out of a variable          */               \
+	X(LIST, list, NOTHING)      /* ask the worker which variables exist       */               \
+	X(FORCE, force, WORKER)     /* ask for an answer from what there is       */               \
+	X(CLOSE, close, MODEL)      /* take the forced answer                     */               \
+	X(FINISH, finish, NOTHING)  /* hand over the answer, or the error         */
 
 enum run_state {
-#define X(name, fn) RUN_##name,
+#define X(name, fn, wake) RUN_##name,
 	RUN_STATES(X)
 #undef X
 };
@@ -111,9 +119,8 @@ struct run {
 };
 
 /* run.c */
-void run_drive(struct run *); /* the run may be gone after it */
-bool run_awaits_worker(const struct run *);
-bool run_awaits_permit(const struct run *);
+bool run_waits_for(const struct run *, enum run_wake);
+void run_drive(struct run *, enum run_wake); /* asserts that; the run may be gone after it */
 bool run_is_forcing(const struct run *);
 
 /* Gives up what is under way and goes for a forced answer; then drive. */

@@ -19,11 +19,11 @@ def load():
     drawn = set(re.findall(r"^ \*\s+(any|[A-Z_]+) -> ([A-Z_]+)\b", head, flags=re.MULTILINE))
     macro = r"#define RUN_STATES\(X\)(.*?[^\\])\n"
     table = re.search(macro, tree.read(TABLE), flags=re.DOTALL).group(1)
-    states = dict(re.findall(r"\bX\((\w+),\s*(\w+)\)", table))
+    rows = re.findall(r"\bX\((\w+),\s*(\w+),\s*(\w+)\)", table)
     bodies = {}
     for name, _, _, body in tree.functions(tree.without_comments(source)):
         bodies[name] = body
-    return drawn, states, bodies
+    return drawn, rows, bodies
 
 
 def steps(body):
@@ -46,7 +46,9 @@ def reached(name, bodies, entries, seen):
 
 class StatesTest(unittest.TestCase):
     def setUp(self):
-        self.drawn, self.states, self.bodies = load()
+        self.drawn, rows, self.bodies = load()
+        self.states = {state: function for state, function, _ in rows}
+        self.wakes = {state: wake for state, _, wake in rows}
         self.entries = {f"run_{function}" for function in self.states.values()}
         helpers = {"then", "await", "run_drive"}
         bodies = {name: body for name, body in self.bodies.items() if name not in helpers}
@@ -69,6 +71,12 @@ class StatesTest(unittest.TestCase):
     def test_every_arrow_is_a_step(self):
         arrows = {(state, to) for state, to in self.drawn if state != "any"}
         self.assertEqual(arrows - self.done, set(), "arrows that no code takes")
+
+    def test_what_is_awaited_says_what_wakes_it(self):
+        source = tree.without_comments(tree.read(SOURCE))
+        awaited = set(re.findall(r"\bawait\(run,\s*RUN_(\w+)\)", source))
+        woken = {state for state, wake in self.wakes.items() if wake != "NOTHING"}
+        self.assertEqual(awaited, woken)
 
     def test_only_steps_and_drawn_jumps_change_the_state(self):
         """run->state is written by then() and await(); elsewhere only for a drawn `any -> X`."""
