@@ -18,6 +18,7 @@
 #include "cli/input.h"
 #include "cli/session.h"
 #include "engine/job.h"
+#include "source/context.h"
 
 struct exec {
 	struct session session;
@@ -35,7 +36,7 @@ struct exec {
 /* What there is to warn of before the start goes into the result too. */
 static void note(struct exec *exec)
 {
-	struct context *context = &exec->input.context;
+	struct context *context = &exec->input.context->context;
 
 	session_note(&exec->session, context->notes);
 	json_decref(context->notes);
@@ -70,7 +71,7 @@ static int show_dry_run(struct exec *exec)
 		.config = session->settings,
 		.provider = session->config.provider,
 		.task = task_of(exec),
-		.context = &exec->input.context,
+		.context = context_of(exec->input.context),
 	};
 	json_auto_t *object = rlmd_job_dry_run(session->engine, &options, NULL);
 
@@ -132,7 +133,7 @@ static bool answer_task(struct exec *exec, struct rlmd_error *err)
 
 	struct job_options options = {
 		.task = task_of(exec),
-		.context = &exec->input.context,
+		.context = context_of(exec->input.context),
 		.provider = session->config.provider,
 		.record_dir = session->config.record,
 		.replay_dir = session->config.replay,

@@ -143,13 +143,18 @@ static bool find_stdin(const struct input *input, const struct config_list *give
 static bool load(struct input *input, const char *const *sources, size_t count, bool from_stdin,
 		 struct input_time time, struct rlmd_error *err)
 {
-	const struct context_loading loading = {.deadline = time.deadline,
-						.progress = progress_loading};
-	bool loaded = context_load(sources, count, &loading, &input->context, err);
+	int64_t left = time.deadline - clock_ms();
+	const struct rlmd_context_options options = {
+		.size = sizeof options,
+		.timeout_ms = left > 0 ? left : 1,
+		.progress = progress_loading,
+	};
 	char allowed[16];
 
+	rlmd_context_unref(input->context);
+	input->context = rlmd_context_load(sources, count, &options, err);
 	progress_end();
-	if (loaded)
+	if (input->context)
 		return true;
 	if (from_stdin)
 		return explain("a context", time, err);
@@ -164,6 +169,7 @@ bool input_context(struct input *input, const struct config *config, struct inpu
 {
 	static const char *const piped[] = {"-"};
 	const struct config_list *given = &config->contexts;
+	struct rlmd_context_input read = {.size = sizeof read};
 	bool from_stdin;
 
 	if (!find_stdin(input, given, &from_stdin, err))
@@ -176,15 +182,14 @@ bool input_context(struct input *input, const struct config *config, struct inpu
 	await_stdin("a context", time);
 	if (!load(input, piped, 1, true, time, err))
 		return false;
-	if (memfile_size(input->context.inputs[0].file))
+	if (rlmd_context_get_input(input->context, 0, &read) && read.content.size)
 		return true;
-	context_done(&input->context);
 	return load(input, NULL, 0, false, time, err);
 }
 
 void input_done(struct input *input)
 {
 	free(input->task);
-	context_done(&input->context);
+	rlmd_context_unref(input->context);
 	*input = (struct input){0};
 }

@@ -6,12 +6,12 @@
  */
 #pragma once
 
+#include <rlmd/context.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "cli/config.h"
-#include "source/context.h"
 
 #define TASK_SIZE_MAX ((size_t)1 << 20)
 
@@ -19,7 +19,7 @@ struct input {
 	char *task; /* owned */
 	size_t task_size;
 	bool task_is_stdin;
-	struct context context;
+	struct rlmd_context *context; /* owned */
 };
 
 /* How long anything may be waited for: what --max-time says, since the command began. */

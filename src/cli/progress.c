@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "cli/figure.h"
 #include "cli/tell.h"
 
@@ -36,7 +37,7 @@ void progress_show(const char *what)
 	drawn_ms = clock_ms();
 }
 
-void progress_loading(size_t bytes, size_t files)
+static void show_loading(size_t bytes, size_t files)
 {
 	char line[80], size[24], count[24];
 
@@ -50,6 +51,13 @@ void progress_loading(size_t bytes, size_t files)
 	else
 		snprintf(line, sizeof line, "reading: %sB", size);
 	progress_show(line);
+}
+
+bool progress_loading(void *owner, size_t bytes, size_t files)
+{
+	(void)owner;
+	show_loading(bytes, files);
+	return !interrupt_count();
 }
 
 void progress_end(void)

@@ -15,7 +15,8 @@ void progress_setup(bool live, bool color);
 
 void progress_show(const char *what);
 
-/* How far loading is, as context_loading wants it: redrawn a few times a second at most. */
-void progress_loading(size_t bytes, size_t files);
+/* How far loading is, as rlmd_context_options wants it: redrawn a few times a second at most. A
+ * signal ends it. */
+bool progress_loading(void *owner, size_t bytes, size_t files);
 
 void progress_end(void);

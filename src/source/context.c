@@ -1,220 +1,20 @@
 #include "source/context.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/json.h"
-#include "source/loader.h"
+#include "source/sources.h"
 
 enum {
 	TYPE_PROBE = 1 << 20, /* bytes that decide on the type of content */
 	TYPE_JSON_DEPTH = 512,
 };
 
-struct source {
-	char *name;       /* owned; NULL: part of `context` */
-	const char *path; /* lent */
-	bool directory;
-	struct file_id file; /* zero: standard input or a directory */
-};
-
-static bool is_identifier(const char *string, size_t size)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-
-	if (!size || !memchr(letters, string[0], sizeof letters - 1))
-		return false;
-	for (size_t i = 1; i < size; i++)
-		if (!memchr(letters, string[i], sizeof letters - 1) &&
-		    !(string[i] >= '0' && string[i] <= '9'))
-			return false;
-	return true;
-}
-
-static const struct {
-	const char *name, *what;
-} taken[] = {
-#define KEYWORD(name) {name, "a keyword of Python"},
-#define HELPER(name)  {name, "a function of the worker"},
-#define BUILTIN(name) {name, "a builtin of Python, which the code needs"},
-#include "source/names.def"
-#undef BUILTIN
-#undef HELPER
-#undef KEYWORD
-};
-
-static bool check_name(const char *name, struct rlmd_error *err)
-{
-	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-		if (!strcmp(name, taken[i].name))
-			return error_set(err, RLMD_ERROR_USAGE,
-					 "a context cannot be named '%s': %s; choose another name",
-					 name, taken[i].what);
-	if (!strncmp(name, "__", 2) || strlen(name) > 200)
-		return error_set(err, RLMD_ERROR_USAGE, "a context cannot be named '%s'", name);
-	return true;
-}
-
-static bool no_file(const char *path, struct rlmd_error *err)
-{
-	return error_set(err, RLMD_ERROR_INPUT,
-			 "cannot read %s: it is no regular file; pipe it into standard input and "
-			 "use -c -",
-			 path);
-}
-
-static bool parse_source(const char *given, struct source *source, struct rlmd_error *err)
-{
-	const char *equals = strchr(given, '=');
-	struct stat st;
-
-	source->path = given;
-	if (equals && is_identifier(given, (size_t)(equals - given))) {
-		source->name = xstrndup(given, (size_t)(equals - given));
-		source->path = equals + 1;
-		if (!check_name(source->name, err))
-			return false;
-	}
-	if (!*source->path)
-		return error_set(err, RLMD_ERROR_USAGE, "a context '%s' names no file", given);
-	if (!strcmp(source->path, "-"))
-		return true;
-	if (stat(source->path, &st))
-		return error_errno(err, RLMD_ERROR_INPUT, "cannot read %s", source->path);
-	source->directory = S_ISDIR(st.st_mode);
-	if (!source->directory && !S_ISREG(st.st_mode))
-		return no_file(source->path, err);
-	if (!source->directory)
-		source->file = (struct file_id){st.st_dev, st.st_ino};
-	return true;
-}
-
-static bool parse_sources(const char *const *given, size_t count, struct source *sources,
-			  struct rlmd_error *err)
-{
-	bool unnamed = false, standard_input = false;
-	size_t variables = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!parse_source(given[i], &sources[i], err))
-			return false;
-		variables += sources[i].name || !unnamed;
-		unnamed |= !sources[i].name;
-		if (!strcmp(sources[i].path, "-") && standard_input)
-			return error_set(err, RLMD_ERROR_USAGE,
-					 "standard input can be read only once");
-		standard_input |= !strcmp(sources[i].path, "-");
-	}
-	if (variables > CONTEXT_INPUTS_MAX)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "%zu contexts with names of their own; there may be %d (those "
-				 "without a name are one)",
-				 variables, CONTEXT_INPUTS_MAX);
-	for (size_t i = 0; i < count; i++) {
-		const char *name = sources[i].name;
-		bool twice = name && unnamed && !strcmp(name, "context");
-
-		for (size_t j = 0; name && j < i; j++)
-			twice |= sources[j].name && !strcmp(name, sources[j].name);
-		if (twice)
-			return error_set(err, RLMD_ERROR_USAGE, "two contexts are named '%s'",
-					 name);
-	}
-	return true;
-}
-
-static bool add_source(struct loader *loader, const struct source *source, bool prefixed,
-		       struct rlmd_error *err)
-{
-	auto_close int opened = -1;
-	int fd = STDIN_FILENO;
-	struct stat st;
-
-	if (source->directory)
-		return loader_add_directory(loader, source->path, prefixed, err);
-	if (strcmp(source->path, "-")) {
-		fd = opened = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0 || fstat(fd, &st))
-			return error_errno(err, RLMD_ERROR_INPUT, "cannot read %s", source->path);
-		if (!S_ISREG(st.st_mode)) /* any more */
-			return no_file(source->path, err);
-		if ((size_t)st.st_size > CONTEXT_SIZE_MAX)
-			return error_set(err, RLMD_ERROR_INPUT,
-					 "%s is larger than the %zu GiB that one variable can hold",
-					 source->path, CONTEXT_SIZE_MAX >> 30);
-	}
-	return loader_add_fd(loader, source->path, fd, err) ||
-	       error_context(err, "%s", fd == STDIN_FILENO ? "standard input" : source->path);
-}
-
-/* Builds the variable `name` from the sources that bear it; NULL: from those without a name. */
-static bool build_input(const char *name, const struct source *sources, size_t count,
-			const struct context_loading *loading, struct context *context,
-			struct rlmd_error *err)
-{
-	auto_free struct file_id *files = xcalloc(count, sizeof *files);
-	bool together = false, ok = true;
-	struct loader *loader;
-	size_t found = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		files[i] = sources[i].file;
-		if (name == sources[i].name) {
-			found++;
-			together |= sources[i].directory;
-		}
-	}
-	if (!found)
-		return true;
-	loader = loader_new(name ? name : "context", together || found > 1, loading,
-			    context->notes);
-	loader_set_named(loader, files, count);
-	for (size_t i = 0; ok && i < count; i++)
-		if (name == sources[i].name)
-			ok = add_source(loader, &sources[i], found > 1, err);
-	if (ok && loader_finish(loader, &context->inputs[context->count], err))
-		context->count++;
-	else
-		ok = false;
-	loader_free(loader);
-	return ok;
-}
-
-bool context_load(const char *const *given, size_t count, const struct context_loading *loading,
-		  struct context *ret, struct rlmd_error *err)
-{
-	struct source *sources = xcalloc(count + 1, sizeof *sources);
-	struct context context = {.notes = json_array()};
-	bool ok = parse_sources(given, count, sources, err);
-
-	context.inputs = xcalloc(count + 1, sizeof *context.inputs);
-	ok = ok && build_input(NULL, sources, count, loading, &context, err);
-	for (size_t i = 0; ok && i < count; i++)
-		if (sources[i].name)
-			ok = build_input(sources[i].name, sources, count, loading, &context, err);
-	for (size_t i = 1; ok && i < context.count; i++)
-		if (!strcmp(context.inputs[i].name, "context")) {
-			struct context_input first = context.inputs[i];
-
-			memmove(context.inputs + 1, context.inputs, i * sizeof first);
-			context.inputs[0] = first;
-		}
-	for (size_t i = 0; i < count; i++)
-		free(sources[i].name);
-	free(sources);
-	if (ok)
-		*ret = context;
-	else
-		context_done(&context);
-	return ok;
-}
-
-bool context_from_text(struct rlmd_text text, struct context *ret, struct rlmd_error *err)
+/* `name` is a good one. */
+static bool from_text(const char *name, struct rlmd_text text, struct context *ret,
+		      struct rlmd_error *err)
 {
 	struct memfile *file;
 
@@ -228,9 +28,95 @@ bool context_from_text(struct rlmd_text text, struct context *ret, struct rlmd_e
 	}
 	*ret = (struct context){.count = 1, .notes = json_array()};
 	ret->inputs = xcalloc(1, sizeof *ret->inputs);
-	ret->inputs[0] = context_input_of("context", file);
+	ret->inputs[0] = context_input_of(name, file);
 	memfile_unref(file);
 	return true;
+}
+
+bool context_from_text(struct rlmd_text text, struct context *ret, struct rlmd_error *err)
+{
+	return from_text("context", text, ret, err);
+}
+
+struct rlmd_context *rlmd_context_from_text(const char *name, struct rlmd_text text,
+					    struct rlmd_error *err)
+{
+	struct context context;
+
+	if (text.size && !text.bytes) {
+		error_set(err, RLMD_ERROR_USAGE, "a text of %zu bytes is NULL", text.size);
+		return NULL;
+	}
+	if ((name && !source_check_name(name, err)) ||
+	    !from_text(name ? name : "context", text, &context, err))
+		return NULL;
+	return context_publish(&context);
+}
+
+struct rlmd_context *context_publish(struct context *context)
+{
+	struct rlmd_context *published = xcalloc(1, sizeof *published);
+
+	published->references = 1;
+	published->context = *context;
+	*context = (struct context){0};
+	return published;
+}
+
+const struct context *context_of(const struct rlmd_context *published)
+{
+	return published ? &published->context : NULL;
+}
+
+struct rlmd_context *rlmd_context_ref(struct rlmd_context *published)
+{
+	if (published)
+		published->references++;
+	return published;
+}
+
+void rlmd_context_unref(struct rlmd_context *published)
+{
+	if (!published || --published->references)
+		return;
+	context_done(&published->context);
+	free(published);
+}
+
+size_t rlmd_context_count(const struct rlmd_context *published)
+{
+	return published ? published->context.count : 0;
+}
+
+bool rlmd_context_get_input(const struct rlmd_context *published, size_t index,
+			    struct rlmd_context_input *ret)
+{
+	const struct context_input *input;
+	const struct text_scan *scan;
+
+	if (index >= rlmd_context_count(published) || !ret || ret->size < sizeof *ret)
+		return false;
+	input = &published->context.inputs[index];
+	scan = memfile_scan(input->file);
+	*ret = (struct rlmd_context_input){
+		.size = ret->size,
+		.name = input->name,
+		.content = memfile_text(input->file),
+		.characters = scan->characters,
+		.invalid_bytes = scan->invalid,
+		.tokens = text_scan_tokens(scan),
+		.type = input->type,
+		.files = json_array_size(input->files),
+		.left_out = input->left_out,
+	};
+	return true;
+}
+
+const char *rlmd_context_note(const struct rlmd_context *published, size_t index)
+{
+	const json_t *notes = published ? published->context.notes : NULL;
+
+	return json_string_value(json_array_get(notes, index));
 }
 
 struct context_input context_input_of(const char *name, struct memfile *file)

@@ -13,10 +13,11 @@
 
 #include "base/error.h"
 #include <jansson.h>
+#include <rlmd/context.h>
 
 #include "base/memfile.h"
 
-enum { CONTEXT_INPUTS_MAX = 48 }; /* variables of one run */
+enum { CONTEXT_INPUTS_MAX = RLMD_CONTEXT_INPUTS_MAX };
 
 #define CONTEXT_SIZE_MAX ((size_t)4 << 30) /* bytes of one variable */
 
@@ -34,20 +35,14 @@ struct context {
 	json_t *notes; /* owned array of strings for standard error: what was skipped, and why */
 };
 
-/* How long loading may take, and who hears how far it is. */
-struct context_loading {
-	int64_t deadline; /* on clock_ms(), or WAIT_FOREVER */
-	/* Of one variable, so far; called often, and to be quick. NULL: nobody. */
-	void (*progress)(size_t bytes, size_t files);
+/* What a caller of the library holds: the same, for as long as somebody refers to it. */
+struct rlmd_context {
+	unsigned references;
+	struct context context; /* owned */
 };
 
-/*
- * Reads every source. A source is a path, "-" (standard input), or NAME=PATH. RLMD_ERROR_INPUT
- * names what is missing or unreadable, RLMD_ERROR_USAGE a bad name or one that is given twice;
- * RLMD_ERROR_BUDGET where the deadline comes first, RLMD_ERROR_CANCELLED after a signal.
- */
-bool context_load(const char *const *sources, size_t count, const struct context_loading *,
-		  struct context *ret, struct rlmd_error *);
+struct rlmd_context *context_publish(struct context *);        /* takes what is in it */
+const struct context *context_of(const struct rlmd_context *); /* lent; NULL gives NULL */
 
 /* One text as `context`, for sub-runs and tests. */
 bool context_from_text(struct rlmd_text, struct context *ret, struct rlmd_error *);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "source/secret.h"
 #include "source/walk.h"
@@ -26,14 +27,14 @@ enum {
 enum skip { SKIP_SECRET, SKIP_BINARY, SKIP_SPECIAL, SKIP_LINK, SKIP_UNREADABLE, SKIP_KINDS };
 
 struct loader {
-	char *name;                            /* owned */
-	struct memfile *file;                  /* owned */
-	json_t *files;                         /* owned; NULL: a plain text without headers */
-	json_t *notes;                         /* lent */
-	const struct context_loading *loading; /* lent */
-	const struct file_id *named;           /* lent; what is a source itself */
+	char *name;                  /* owned */
+	struct memfile *file;        /* owned */
+	json_t *files;               /* owned; NULL: a plain text without headers */
+	json_t *notes;               /* lent */
+	const struct file_id *named; /* lent; what is a source itself */
 	size_t named_count;
 	char *chunk;       /* owned, CHUNK_SIZE bytes */
+	size_t filled;     /* of it */
 	size_t characters; /* in `file` so far; counted only with headers */
 	char *left_out;    /* owned; what was skipped so far, without names; or NULL */
 	bool open_line;    /* the last entry did not end in a line feed */
@@ -43,10 +44,22 @@ struct loader {
 		size_t count;
 		char *names; /* owned; the first few, ready to be shown */
 	} skipped[SKIP_KINDS];
+
+	/* What is under way. */
+	enum { WALKS, READS_FIRST, SEARCHES, READS } stage;
+	int fd;      /* lent */
+	char *path;  /* owned: of the file in its directory; NULL: it is a source itself */
+	char *label; /* owned: as it is shown; escaped, where it has a header */
+	bool first;  /* nothing of the file was taken yet */
+	struct text_scan scan; /* of the file */
+	off_t searched;        /* SEARCHES: where the next look begins */
+	struct walk *walk;     /* owned; NULL: no directory */
+	char *root;   /* owned: of the walk, without a slash at its end, unless it is all */
+	char *prefix; /* owned: of the labels: empty, or the root and a slash */
+	size_t files_before, notes_before; /* the directory */
 };
 
-struct loader *loader_new(const char *name, bool with_headers,
-			  const struct context_loading *loading, json_t *notes)
+struct loader *loader_new(const char *name, bool with_headers, json_t *notes)
 {
 	struct loader *loader = xcalloc(1, sizeof *loader);
 
@@ -54,7 +67,6 @@ struct loader *loader_new(const char *name, bool with_headers,
 	loader->file = memfile_new("rlmd-context");
 	loader->files = with_headers ? json_array() : NULL;
 	loader->notes = notes;
-	loader->loading = loading;
 	loader->chunk = xcalloc(CHUNK_SIZE, 1);
 	return loader;
 }
@@ -71,6 +83,11 @@ void loader_free(struct loader *loader)
 		return;
 	for (size_t i = 0; i < SKIP_KINDS; i++)
 		free(loader->skipped[i].names);
+	walk_free(loader->walk);
+	free(loader->root);
+	free(loader->prefix);
+	free(loader->path);
+	free(loader->label);
 	memfile_unref(loader->file);
 	json_decref(loader->files);
 	free(loader->left_out);
@@ -94,41 +111,6 @@ static bool add_text(struct loader *loader, struct rlmd_text text, struct text_s
 	return memfile_append(loader->file, text, err);
 }
 
-/* Fills the chunk as far as the file goes. */
-static bool read_chunk(struct loader *loader, int fd, size_t *ret_size, struct rlmd_error *err)
-{
-	size_t size = 0, got;
-
-	if (loader->loading->progress)
-		loader->loading->progress(memfile_size(loader->file),
-					  json_array_size(loader->files));
-	do {
-		if (!file_take_fd(fd, loader->chunk + size, CHUNK_SIZE - size,
-				  loader->loading->deadline, &got, err))
-			return false;
-		size += got;
-	} while (got && size < CHUNK_SIZE);
-	*ret_size = size;
-	return true;
-}
-
-/* `size` bytes of the chunk, and the rest of the file. A chunk that is not full was the last: a
- * terminal would have to be told of the end twice. */
-static bool add_rest(struct loader *loader, int fd, size_t size, struct text_scan *scan,
-		     struct rlmd_error *err)
-{
-	bool more;
-
-	do {
-		if (!add_text(loader, text_from(loader->chunk, size), scan, err))
-			return false;
-		more = size == CHUNK_SIZE;
-		if (more && !read_chunk(loader, fd, &size, err))
-			return false;
-	} while (more);
-	return true;
-}
-
 static bool add_header(struct loader *loader, const char *label, struct rlmd_error *err)
 {
 	auto_free char *header = xasprintf("%s===== %s =====\n", loader->open_line ? "\n" : "",
@@ -150,38 +132,6 @@ static void note_damaged(struct loader *loader, const char *label)
 
 	loader->damaged = xasprintf("%s%s%s", before ? before : "", before && shown ? ", " : "",
 				    shown ? label : "");
-}
-
-static bool add_entry(struct loader *loader, const char *label, int fd, size_t size,
-		      struct rlmd_error *err)
-{
-	size_t room = strlen(label) * 6 + 1; /* the longest escape of a byte, or of a character */
-	auto_free char *safe = xcalloc(room, 1);
-	struct text_scan scan = {0};
-
-	text_escape(text_of(label), safe, room);
-	if (!add_header(loader, safe, err) || !add_rest(loader, fd, size, &scan, err))
-		return false;
-	text_scan_end(&scan);
-	if (scan.invalid)
-		note_damaged(loader, safe);
-	json_array_append_new(loader->files,
-			      json_pack("[s, I, I]", safe, (json_int_t)loader->characters,
-					(json_int_t)scan.characters));
-	loader->characters += scan.characters;
-	return true;
-}
-
-bool loader_add_fd(struct loader *loader, const char *label, int fd, struct rlmd_error *err)
-{
-	size_t size;
-
-	if (!read_chunk(loader, fd, &size, err))
-		return false;
-	if (loader->files)
-		return add_entry(loader, label, fd, size, err);
-	note_damaged(loader, strcmp(label, "-") ? label : "standard input"); /* if it is */
-	return add_rest(loader, fd, size, NULL, err);
 }
 
 static const struct {
@@ -254,42 +204,24 @@ static bool link_stays(const char *path, const char *root)
 	return !strcmp(top, "/") || (!strncmp(target, top, size) && target[size] == '/');
 }
 
-/* One walk through a directory. All lent. */
-struct visit {
-	struct loader *loader;
-	const char *root;   /* without a slash at its end, unless it is all */
-	const char *prefix; /* of the paths that are shown: empty, or the root and a slash */
-};
-
-/* In what comes behind the chunk; it is read once more then. */
-static bool search_rest(struct loader *loader, int fd, const char **ret_what,
-			struct rlmd_error *err)
+/* In what comes behind the chunk, once more read for that: one window. False: there is more. */
+static bool search_window(struct loader *loader, const char **ret_what)
 {
-	auto_free char *window = xcalloc(WINDOW_SIZE, 1);
-	off_t offset = CHUNK_SIZE - SECRET_SPAN;
-	ssize_t got;
+	char window[WINDOW_SIZE];
+	ssize_t got = pread(loader->fd, window, sizeof window, loader->searched);
 
-	do {
-		if (!file_may_go_on(loader->loading->deadline, err))
-			return false;
-		got = pread(fd, window, WINDOW_SIZE, offset);
-		if (got > 0)
-			*ret_what = secret_in_text(text_from(window, (size_t)got));
-		offset += WINDOW_SIZE - SECRET_SPAN;
-	} while (got == WINDOW_SIZE && !*ret_what);
-	return true;
+	*ret_what = got > 0 ? secret_in_text(text_from(window, (size_t)got)) : NULL;
+	loader->searched += WINDOW_SIZE - SECRET_SPAN;
+	return *ret_what || got < WINDOW_SIZE;
 }
 
-/* `ret_what`: what secret the file seems to be, or to hold; NULL: none. */
-static bool search_secrets(struct loader *loader, const char *path, int fd, size_t size,
-			   const char **ret_what, struct rlmd_error *err)
+/* What secret the file seems to be, or its beginning to hold; NULL: none. */
+static const char *search_chunk(const struct loader *loader)
 {
-	struct rlmd_text text = text_from(loader->chunk, size);
+	struct rlmd_text text = text_from(loader->chunk, loader->filled);
+	const char *what = secret_by_name(loader->path, text);
 
-	*ret_what = secret_by_name(path, text);
-	if (!*ret_what)
-		*ret_what = secret_in_text(text);
-	return *ret_what || size < CHUNK_SIZE || search_rest(loader, fd, ret_what, err);
+	return what ? what : secret_in_text(text);
 }
 
 static bool is_named(const struct loader *loader, int fd)
@@ -304,55 +236,206 @@ static bool is_named(const struct loader *loader, int fd)
 	return false;
 }
 
-/* `path` is that in the directory, `label` what is shown. */
-static bool add_found(struct loader *loader, const char *path, const char *label, int fd,
-		      struct rlmd_error *err)
+/* `label` and `path` are taken. */
+static void begin_file(struct loader *loader, int fd, char *label, char *path)
 {
-	const char *secret;
-	size_t size;
-
-	if (!file_may_go_on(loader->loading->deadline, err))
-		return false;
-	if (!read_chunk(loader, fd, &size, NULL)) {
-		skip(loader, SKIP_UNREADABLE, label, NULL);
-		return true;
-	}
-	if (memchr(loader->chunk, '\0', size < BINARY_PROBE ? size : BINARY_PROBE)) {
-		skip(loader, SKIP_BINARY, label, NULL);
-		return true;
-	}
-	if (!search_secrets(loader, path, fd, size, &secret, err))
-		return error_context(err, "%s", label);
-	if (secret) {
-		if (!is_named(loader, fd))
-			skip(loader, SKIP_SECRET, label, secret);
-		return true;
-	}
-	return add_entry(loader, label, fd, size, err) || error_context(err, "%s", label);
+	free(loader->label);
+	free(loader->path);
+	loader->label = label;
+	loader->path = path;
+	loader->fd = fd;
+	loader->filled = 0;
+	loader->first = true;
+	loader->scan = (struct text_scan){0};
+	loader->stage = path ? READS_FIRST : READS;
 }
 
-static bool add_visited(void *owner, const struct walk_entry *entry, struct rlmd_error *err)
+/* The next of the directory's, or what comes after one source. */
+static enum loader_end end_file(struct loader *loader)
 {
-	const struct visit *visit = owner;
-	auto_free char *label = xasprintf("%s%s", visit->prefix, entry->path);
-	auto_free char *path = NULL;
+	loader->stage = WALKS;
+	return loader->walk ? LOADER_GOES_ON : LOADER_DONE;
+}
 
-	switch (entry->kind) {
-	case WALK_FILE:
-		return add_found(visit->loader, entry->path, label, entry->fd, err);
-	case WALK_LINK:
-		path = xasprintf("%s/%s", visit->root, entry->path);
-		if (!link_stays(path, visit->root))
-			skip(visit->loader, SKIP_LINK, label, NULL);
-		return true;
-	case WALK_SPECIAL:
-		skip(visit->loader, SKIP_SPECIAL, label, NULL);
-		return true;
-	case WALK_UNREADABLE:
-		skip(visit->loader, SKIP_UNREADABLE, label, NULL);
+static enum loader_end end_entry(struct loader *loader)
+{
+	text_scan_end(&loader->scan);
+	if (!loader->files)
+		return end_file(loader);
+	if (loader->scan.invalid)
+		note_damaged(loader, loader->label);
+	json_array_append_new(loader->files,
+			      json_pack("[s, I, I]", loader->label, (json_int_t)loader->characters,
+					(json_int_t)loader->scan.characters));
+	loader->characters += loader->scan.characters;
+	return end_file(loader);
+}
+
+static bool begin_entry(struct loader *loader, struct rlmd_error *err)
+{
+	size_t room = strlen(loader->label) * 6 + 1; /* the longest escape of a byte or character */
+	char *safe;
+
+	loader->first = false;
+	if (!loader->files) {
+		note_damaged(loader, /* if it is */
+			     strcmp(loader->label, "-") ? loader->label : "standard input");
 		return true;
 	}
-	return true;
+	safe = xcalloc(room, 1);
+	text_escape(text_of(loader->label), safe, room);
+	free(loader->label);
+	loader->label = safe;
+	return add_header(loader, safe, err);
+}
+
+/* A chunk that is not full was the last: a terminal would have to be told of the end twice. */
+static enum loader_end take_chunk(struct loader *loader, struct rlmd_error *err)
+{
+	size_t size = loader->filled;
+
+	loader->filled = 0;
+	loader->stage = READS;
+	if ((loader->first && !begin_entry(loader, err)) ||
+	    !add_text(loader, text_from(loader->chunk, size), loader->files ? &loader->scan : NULL,
+		      err)) {
+		if (loader->path)
+			error_context(err, "%s", loader->label);
+		return LOADER_FAILED;
+	}
+	return size == CHUNK_SIZE ? LOADER_GOES_ON : end_entry(loader);
+}
+
+static enum loader_end pass_over(struct loader *loader, enum skip kind, const char *why)
+{
+	skip(loader, kind, loader->label, why);
+	return end_file(loader);
+}
+
+static enum loader_end pass_over_secret(struct loader *loader, const char *what)
+{
+	return is_named(loader, loader->fd) ? end_file(loader)
+					    : pass_over(loader, SKIP_SECRET, what);
+}
+
+/* The beginning of a file of a directory says whether it is wanted. */
+static enum loader_end judge(struct loader *loader, struct rlmd_error *err)
+{
+	size_t probe = loader->filled < BINARY_PROBE ? loader->filled : BINARY_PROBE;
+	const char *secret;
+
+	if (memchr(loader->chunk, '\0', probe))
+		return pass_over(loader, SKIP_BINARY, NULL);
+	secret = search_chunk(loader);
+	if (secret)
+		return pass_over_secret(loader, secret);
+	if (loader->filled < CHUNK_SIZE)
+		return take_chunk(loader, err);
+	loader->searched = CHUNK_SIZE - SECRET_SPAN;
+	loader->stage = SEARCHES;
+	return LOADER_GOES_ON;
+}
+
+static enum loader_end search_on(struct loader *loader, struct rlmd_error *err)
+{
+	const char *secret;
+
+	if (!search_window(loader, &secret))
+		return LOADER_GOES_ON;
+	return secret ? pass_over_secret(loader, secret) : take_chunk(loader, err);
+}
+
+static enum loader_end fail_to_read(struct loader *loader, struct rlmd_error *err)
+{
+	if (loader->stage == READS_FIRST)
+		return pass_over(loader, SKIP_UNREADABLE, NULL);
+	error_errno(err, RLMD_ERROR_INPUT, "cannot read");
+	if (loader->path)
+		error_context(err, "%s", loader->label);
+	return LOADER_FAILED;
+}
+
+/* As much as is there, up to a chunk. */
+static enum loader_end read_on(struct loader *loader, struct rlmd_error *err)
+{
+	ssize_t got;
+
+	if (interrupt_wait(loader->fd, POLLIN, 0, INT_MAX) == WAIT_LATE)
+		return LOADER_WAITS;
+	got = read(loader->fd, loader->chunk + loader->filled, CHUNK_SIZE - loader->filled);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return LOADER_GOES_ON;
+	if (got < 0)
+		return fail_to_read(loader, err);
+	loader->filled += (size_t)got;
+	if (got && loader->filled < CHUNK_SIZE)
+		return LOADER_GOES_ON;
+	return loader->stage == READS_FIRST ? judge(loader, err) : take_chunk(loader, err);
+}
+
+/* What was skipped may be why: the first note of the directory. */
+static enum loader_end end_directory(struct loader *loader, struct rlmd_error *err)
+{
+	const char *why;
+
+	walk_free(take_pointer(&loader->walk));
+	note_skipped(loader, loader->root);
+	if (json_array_size(loader->files) > loader->files_before)
+		return LOADER_DONE;
+	why = json_string_value(json_array_get(loader->notes, loader->notes_before));
+	error_set(err, RLMD_ERROR_INPUT, "there is no text file in the directory %s%s%s",
+		  loader->root, why ? "; " : "", why ? why : "");
+	return LOADER_FAILED;
+}
+
+static enum loader_end walk_on(struct loader *loader, struct rlmd_error *err)
+{
+	auto_free char *label = NULL, *path = NULL;
+	struct walk_entry entry;
+
+	if (!loader->walk)
+		return LOADER_DONE;
+	if (!walk_next(loader->walk, &entry))
+		return end_directory(loader, err);
+	label = xasprintf("%s%s", loader->prefix, entry.path);
+	switch (entry.kind) {
+	case WALK_FILE:
+		begin_file(loader, entry.fd, take_pointer(&label), xstrdup(entry.path));
+		break;
+	case WALK_LINK:
+		path = xasprintf("%s/%s", loader->root, entry.path);
+		if (!link_stays(path, loader->root))
+			skip(loader, SKIP_LINK, label, NULL);
+		break;
+	case WALK_SPECIAL:
+		skip(loader, SKIP_SPECIAL, label, NULL);
+		break;
+	case WALK_UNREADABLE:
+		skip(loader, SKIP_UNREADABLE, label, NULL);
+		break;
+	case WALK_DIRECTORY:
+		break;
+	}
+	return LOADER_GOES_ON;
+}
+
+enum loader_end loader_step(struct loader *loader, struct rlmd_error *err)
+{
+	switch (loader->stage) {
+	case WALKS:
+		return walk_on(loader, err);
+	case READS_FIRST:
+	case READS:
+		return read_on(loader, err);
+	case SEARCHES:
+		return search_on(loader, err);
+	}
+	return LOADER_DONE;
+}
+
+void loader_begin_fd(struct loader *loader, const char *label, int fd)
+{
+	begin_file(loader, fd, xstrdup(label), NULL);
 }
 
 /* Before the paths in a directory: nothing, or its own. */
@@ -365,33 +448,32 @@ static char *prefix_of(const char *root, bool prefixed)
 	return xasprintf("%s%s", root, strcmp(root, "/") ? "/" : "");
 }
 
-/* What was skipped may be why: the first note since `noted`. */
-static bool no_file(const struct loader *loader, const char *root, size_t noted,
-		    struct rlmd_error *err)
+bool loader_begin_directory(struct loader *loader, const char *path, bool prefixed,
+			    struct rlmd_error *err)
 {
-	const char *why = json_string_value(json_array_get(loader->notes, noted));
+	size_t size = strlen(path);
 
-	return error_set(err, RLMD_ERROR_INPUT, "there is no text file in the directory %s%s%s",
-			 root, why ? "; " : "", why ? why : "");
+	free(loader->root);
+	free(loader->prefix);
+	loader->root = xstrdup(path);
+	while (size > 1 && loader->root[size - 1] == '/')
+		loader->root[--size] = '\0';
+	loader->prefix = prefix_of(loader->root, prefixed);
+	loader->files_before = json_array_size(loader->files);
+	loader->notes_before = json_array_size(loader->notes);
+	loader->stage = WALKS;
+	loader->walk = walk_new(loader->root, err);
+	return loader->walk;
 }
 
-bool loader_add_directory(struct loader *loader, const char *path, bool prefixed,
-			  struct rlmd_error *err)
+size_t loader_bytes(const struct loader *loader)
 {
-	auto_free char *root = xstrdup(path), *prefix = NULL;
-	struct visit visit = {.loader = loader, .root = root};
-	size_t before = json_array_size(loader->files), noted = json_array_size(loader->notes);
-	size_t size = strlen(root);
-	bool ok;
+	return memfile_size(loader->file);
+}
 
-	while (size > 1 && root[size - 1] == '/')
-		root[--size] = '\0';
-	visit.prefix = prefix = prefix_of(root, prefixed);
-	ok = walk_directory(root, add_visited, &visit, err);
-	note_skipped(loader, root);
-	if (ok && json_array_size(loader->files) == before)
-		return no_file(loader, root, noted, err);
-	return ok;
+size_t loader_files(const struct loader *loader)
+{
+	return json_array_size(loader->files);
 }
 
 bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd_error *err)

@@ -23,24 +23,37 @@ struct file_id {
 	ino_t number;
 };
 
-/* `notes` is lent, as is the loading: what is skipped is added to the notes. All that is added
- * fails at its deadline and after a signal, as file_take_fd() does. */
-struct loader *loader_new(const char *name, bool with_headers, const struct context_loading *,
-			  json_t *notes);
+/* `notes` is lent: what is skipped is added to them. */
+struct loader *loader_new(const char *name, bool with_headers, json_t *notes);
+void loader_free(struct loader *); /* NULL is fine */
 
 /* These files, lent, are sources themselves: a directory that leaves one out says nothing of it. */
 void loader_set_named(struct loader *, const struct file_id *, size_t count);
-void loader_free(struct loader *); /* NULL is fine */
 
-/* From where the descriptor stands to its end; `label` is the path in the header. */
-bool loader_add_fd(struct loader *, const char *label, int fd, struct rlmd_error *);
+/* What loader_step() goes on with: from where the descriptor, lent, stands to its end. `label` is
+ * the path in the header. */
+void loader_begin_fd(struct loader *, const char *label, int fd);
 
 /*
- * Every regular text file below `path`, in the order of their paths, without ".git" and without
- * following links, and without what looks like a secret (source/secret.h). `prefixed`: the labels
- * begin with `path`. Only with headers. RLMD_ERROR_INPUT where there is no such file.
+ * Likewise every regular text file below `path`, in the order of their paths, without ".git" and
+ * without following links, and without what looks like a secret (source/secret.h). `prefixed`: the
+ * labels begin with `path`. Only with headers. RLMD_ERROR_INPUT where it cannot be read.
  */
-bool loader_add_directory(struct loader *, const char *path, bool prefixed, struct rlmd_error *);
+bool loader_begin_directory(struct loader *, const char *path, bool prefixed, struct rlmd_error *);
+
+enum loader_end {
+	LOADER_GOES_ON,
+	LOADER_WAITS,  /* for what comes through the descriptor */
+	LOADER_DONE,   /* with what was begun */
+	LOADER_FAILED, /* RLMD_ERROR_INPUT, as where a directory has no text file */
+};
+
+/* Never waits, and takes in so many bytes at most. */
+enum { LOADER_STEP_MAX = 1 << 20 };
+enum loader_end loader_step(struct loader *, struct rlmd_error *);
+
+size_t loader_bytes(const struct loader *); /* so far, of the variable */
+size_t loader_files(const struct loader *);
 
 /* Seals the text; nothing can be added after it. */
 bool loader_finish(struct loader *, struct context_input *ret, struct rlmd_error *);

@@ -29,8 +29,7 @@ struct walk {
 	struct level levels[DEPTH_MAX];
 	size_t depth; /* how many are open */
 	char *path;   /* owned: of the entry at hand */
-	walk_fn *fn;
-	void *owner;
+	int fd;       /* owned: likewise; or -1 */
 };
 
 static int compare_names(const void *a, const void *b)
@@ -117,14 +116,7 @@ static void step(struct walk *walk, const struct level *level, const char *name)
 	walk->path = path;
 }
 
-static bool tell(struct walk *walk, enum walk_kind kind, int fd, struct rlmd_error *err)
-{
-	const struct walk_entry entry = {.kind = kind, .path = walk->path, .fd = fd};
-
-	return walk->fn(walk->owner, &entry, err);
-}
-
-static bool visit_directory(struct walk *walk, int parent, char *name, struct rlmd_error *err)
+static void visit_directory(struct walk *walk, int parent, char *name, struct walk_entry *entry)
 {
 	size_t size = strlen(name);
 	int fd = -1;
@@ -132,60 +124,85 @@ static bool visit_directory(struct walk *walk, int parent, char *name, struct rl
 	name[size - 1] = '\0';
 	if (walk->depth < DEPTH_MAX)
 		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return (fd >= 0 && enter(walk, fd)) || tell(walk, WALK_UNREADABLE, -1, err);
+	entry->kind = fd >= 0 && enter(walk, fd) ? WALK_DIRECTORY : WALK_UNREADABLE;
 }
 
 /* It may be something else by now. */
-static bool visit_file(struct walk *walk, int parent, const char *name, struct rlmd_error *err)
+static void visit_file(struct walk *walk, int parent, const char *name, struct walk_entry *entry)
 {
 	auto_close int fd = openat(parent, name,
 				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return tell(walk, WALK_UNREADABLE, -1, err);
-	return tell(walk, WALK_FILE, fd, err);
+		return;
+	entry->kind = WALK_FILE;
+	entry->fd = walk->fd = take_fd(&fd);
 }
 
-static bool visit(struct walk *walk, struct rlmd_error *err)
+static void visit(struct walk *walk, struct walk_entry *entry)
 {
 	struct level *level = &walk->levels[walk->depth - 1];
 	struct name *name = &level->names[level->next++];
 
 	step(walk, level, name->text);
+	*entry = (struct walk_entry){.kind = WALK_UNREADABLE, .path = walk->path, .fd = -1};
 	switch (name->type) {
 	case DT_DIR:
-		return visit_directory(walk, level->fd, name->text, err);
+		visit_directory(walk, level->fd, name->text, entry);
+		return;
 	case DT_REG:
-		return visit_file(walk, level->fd, name->text, err);
+		visit_file(walk, level->fd, name->text, entry);
+		return;
 	case DT_LNK:
-		return tell(walk, WALK_LINK, -1, err);
+		entry->kind = WALK_LINK;
+		return;
 	default: /* the kernel's, not ours */
-		return tell(walk, WALK_SPECIAL, -1, err);
+		entry->kind = WALK_SPECIAL;
 	}
 }
 
-bool walk_directory(const char *path, walk_fn *fn, void *owner, struct rlmd_error *err)
+struct walk *walk_new(const char *path, struct rlmd_error *err)
 {
 	struct walk *walk = xcalloc(1, sizeof *walk);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool ok = fd >= 0 && enter(walk, fd);
 
-	walk->fn = fn;
-	walk->owner = owner;
-	if (!ok)
-		error_errno(err, RLMD_ERROR_INPUT, "cannot read the directory %s", path);
-	while (ok && walk->depth) {
+	walk->fd = -1;
+	if (fd >= 0 && enter(walk, fd))
+		return walk;
+	error_errno(err, RLMD_ERROR_INPUT, "cannot read the directory %s", path);
+	walk_free(walk);
+	return NULL;
+}
+
+static void close_file(struct walk *walk)
+{
+	if (walk->fd >= 0)
+		close(take_fd(&walk->fd));
+}
+
+bool walk_next(struct walk *walk, struct walk_entry *ret)
+{
+	close_file(walk);
+	while (walk->depth) {
 		const struct level *level = &walk->levels[walk->depth - 1];
 
-		if (level->next == level->count)
-			leave(walk);
-		else
-			ok = visit(walk, err);
+		if (level->next < level->count) {
+			visit(walk, ret);
+			return true;
+		}
+		leave(walk);
 	}
+	return false;
+}
+
+void walk_free(struct walk *walk)
+{
+	if (!walk)
+		return;
+	close_file(walk);
 	while (walk->depth)
 		leave(walk);
 	free(walk->path);
 	free(walk);
-	return ok;
 }

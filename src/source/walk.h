@@ -16,19 +16,24 @@ enum walk_kind {
 	WALK_LINK,       /* a symbolic link; it was not followed */
 	WALK_SPECIAL,    /* a socket, a device or a FIFO */
 	WALK_UNREADABLE, /* could not be opened or listed, or is too deep down */
+	WALK_DIRECTORY,  /* what is in it comes next */
 };
 
+/* All lent until the next step. */
 struct walk_entry {
 	enum walk_kind kind;
-	const char *path; /* lent to the callback: from the directory on, without "./" */
-	int fd;           /* lent to the callback: a WALK_FILE's; else -1 */
+	const char *path; /* from the directory on, without "./" */
+	int fd;           /* a WALK_FILE's; else -1 */
 };
 
-/* False ends the walk, with the error of it. */
-typedef bool walk_fn(void *owner, const struct walk_entry *, struct rlmd_error *);
+struct walk;
 
 /*
- * `path` may be a link itself. What is called ".git" is passed over. RLMD_ERROR_INPUT where the
- * directory itself cannot be read.
+ * `path` may be a link itself. What is called ".git" is passed over. NULL and RLMD_ERROR_INPUT
+ * where the directory itself cannot be read.
  */
-bool walk_directory(const char *path, walk_fn *, void *owner, struct rlmd_error *);
+struct walk *walk_new(const char *path, struct rlmd_error *);
+
+/* One step, which lists one directory at most; false: there is nothing more. */
+bool walk_next(struct walk *, struct walk_entry *ret);
+void walk_free(struct walk *); /* NULL is fine */

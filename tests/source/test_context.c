@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "base/interrupt.h"
 #include "base/json.h"
 
 /* Each test runs in a directory of its own, which is empty at first. */
@@ -60,7 +59,19 @@ static void put(const char *path, const char *bytes, size_t size)
 	close(fd);
 }
 
-static const struct context_loading for_ever = {.deadline = WAIT_FOREVER};
+/* With what is loaded as the floors above see it. */
+static bool context_load(const char *const *sources, size_t count, struct context *ret,
+			 struct rlmd_error *err)
+{
+	struct rlmd_context *context = rlmd_context_load(sources, count, NULL, err);
+
+	if (!context)
+		return false;
+	*ret = context->context;
+	context->context = (struct context){0};
+	rlmd_context_unref(context);
+	return true;
+}
 
 static void put_string(const char *path, const char *string)
 {
@@ -75,7 +86,7 @@ static struct context load(const char *const *sources)
 
 	while (sources[count])
 		count++;
-	if (!context_load(sources, count, &for_ever, &context, &err))
+	if (!context_load(sources, count, &context, &err))
 		fail_msg("%s", err.text);
 	return context;
 }
@@ -88,7 +99,7 @@ static void assert_fails(enum rlmd_error_kind kind, const char *word, const char
 
 	while (sources[count])
 		count++;
-	assert_false(context_load(sources, count, &for_ever, &context, &err));
+	assert_false(context_load(sources, count, &context, &err));
 	assert_int_equal(err.kind, kind);
 	if (!strstr(err.text, word))
 		fail_msg("'%s' is not in '%s'", word, err.text);
@@ -158,7 +169,7 @@ static void test_nothing(void **state)
 	struct context context;
 
 	(void)state;
-	assert_true(context_load(NULL, 0, &for_ever, &context, NULL));
+	assert_true(context_load(NULL, 0, &context, NULL));
 	assert_int_equal(context.count, 0);
 	context_done(&context);
 }

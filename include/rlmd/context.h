@@ -1,0 +1,95 @@
+/*
+ * rlmd/context.h - the inputs of a task: texts, files and directories, each a variable of its code.
+ *
+ * A context is sealed once it is made: nobody can change it, any number of jobs
+ * may use it, and none copies it. Nothing of a file is looked at after it was
+ * loaded.
+ */
+#pragma once
+
+#include <rlmd/rlmd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct event_base;
+struct rlmd_context;
+struct rlmd_context_loading;
+
+enum { RLMD_CONTEXT_INPUTS_MAX = 48 }; /* variables of one context; each holds up to 4 GiB */
+
+struct rlmd_context_options {
+	size_t size;        /* sizeof(struct rlmd_context_options) */
+	int64_t timeout_ms; /* of all of it; 0: none */
+	/* How much was read so far of one variable, and how many files; comes often, and a few
+	 * times a second where something is waited for. False: no more of it. NULL: nobody. */
+	bool (*progress)(void *owner, size_t bytes, size_t files);
+	void *owner; /* lent: of the progress */
+};
+
+/*
+ * Reads every source. A source is a path, "-" (standard input), or NAME=PATH; those without a name
+ * are one variable, `context`. Several of them, and a directory, are put together, each file under
+ * a line "===== PATH =====". Of a directory, ".git", links that lead out of it, binary files and
+ * what looks like a secret are left out (rlmd_context_note()). `options` may be NULL.
+ *
+ * NULL: RLMD_ERROR_INPUT names what is missing, unreadable or too large, RLMD_ERROR_USAGE a bad
+ * name or one that is given twice; RLMD_ERROR_BUDGET where the time was over first,
+ * RLMD_ERROR_CANCELLED where progress() said so.
+ */
+RLMD_API struct rlmd_context *rlmd_context_load(const char *const *sources, size_t count,
+						const struct rlmd_context_options *options,
+						struct rlmd_error *);
+
+/* Once. `context` is the receiver's, to be unreferenced; NULL: `err` says why, as above. */
+typedef void rlmd_context_done_fn(void *owner, struct rlmd_context *context,
+				  const struct rlmd_error *err);
+
+/*
+ * The same in small steps on the loop of `base`, which is lent: nothing is waited for, and no step
+ * takes in more than a megabyte. Neither callback comes before it returns. NULL for what is wrong
+ * with the sources themselves. The loading is gone when done() is called.
+ */
+RLMD_API struct rlmd_context_loading *rlmd_context_load_start(
+	struct event_base *base, const char *const *sources, size_t count,
+	const struct rlmd_context_options *options, rlmd_context_done_fn *done, void *owner,
+	struct rlmd_error *);
+
+/* No callback follows. From inside progress(), too. NULL is fine. */
+RLMD_API void rlmd_context_load_cancel(struct rlmd_context_loading *);
+
+/* One text, any bytes, copied. `name` of the variable; NULL: "context". Errors as above. */
+RLMD_API struct rlmd_context *rlmd_context_from_text(const char *name, struct rlmd_text,
+						     struct rlmd_error *);
+
+RLMD_API struct rlmd_context *rlmd_context_ref(struct rlmd_context *); /* NULL gives NULL */
+RLMD_API void rlmd_context_unref(struct rlmd_context *);               /* NULL is fine */
+
+/* What is known of a variable. All is lent as long as the context is held. */
+struct rlmd_context_input {
+	size_t size; /* sizeof(struct rlmd_context_input); all else is filled in */
+	const char *name;
+	struct rlmd_text content;
+	size_t characters;    /* code points; a byte that is not UTF-8 counts as one */
+	size_t invalid_bytes; /* that are not UTF-8 */
+	int64_t tokens;       /* estimate, for a model of which nothing is known */
+	const char *type;     /* "markdown", "code", "json", "plain"; static */
+	size_t files;         /* that it was put together from; 0: it is one text */
+	const char *left_out; /* "2 binary files, ..."; NULL: nothing was */
+};
+
+RLMD_API size_t rlmd_context_count(const struct rlmd_context *);
+
+/* False: there is no such input, or `ret->size` is not set. `context` comes first. */
+RLMD_API bool rlmd_context_get_input(const struct rlmd_context *, size_t index,
+				     struct rlmd_context_input *ret);
+
+/* What was left out, and why, a sentence each; NULL behind the last. */
+RLMD_API const char *rlmd_context_note(const struct rlmd_context *, size_t index);
+
+#ifdef __cplusplus
+}
+#endif

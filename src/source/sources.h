@@ -1,0 +1,30 @@
+/*
+ * source/sources.h - what inputs are made of, as it is named: PATH, "-" or NAME=PATH.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "source/loader.h"
+
+struct source {
+	char *name;       /* owned; NULL: part of `context` */
+	const char *path; /* lent: of what was given */
+	bool directory;
+	struct file_id file; /* zero: standard input or a directory */
+};
+
+/* `sources`, zero, has room for all. RLMD_ERROR_USAGE for bad names and paths, RLMD_ERROR_INPUT for
+ * what is no file. To be ended with sources_done() in any case. */
+bool sources_parse(const char *const *given, size_t count, struct source *sources,
+		   struct rlmd_error *err);
+void sources_done(struct source *sources, size_t count);
+
+/* Whether a variable may be called that; RLMD_ERROR_USAGE. */
+bool source_check_name(const char *name, struct rlmd_error *);
+
+/* Of no directory; -1: the error says why. Standard input is its own descriptor. */
+int source_open(const struct source *, struct rlmd_error *);
+void source_close(int fd); /* standard input stays open */
