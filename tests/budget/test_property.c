@@ -5,6 +5,10 @@
  * the estimator chooses and that are made again where it has cut them. A model of the purse, kept
  * beside it by the test and added up anew after every event, says what each account
  * must show. Some worlds have honest providers, others some that bill what they like.
+ *
+ * Above the root stand accounts that others pay out of, too. A world ends in a crash, at any
+ * moment: what is left of it is what its accounts were saved as, and the next one goes on from
+ * there.
  */
 #include "budget/budget.h"
 
@@ -13,11 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "budget/estimator.h"
 
 enum { COST, TOKENS, KINDS };
@@ -27,6 +33,7 @@ enum {
 	FLOOR = 256,
 	SHARE = 8
 }; /* of calls that an estimator limits */
+enum { UPPERS = 3, OTHERS = 6, LIVES = 3 };
 enum { ACCOUNTS = 40, CALLS = 48, DEPTH_MAX = 5, SEEDS = 60, STEPS = 1500 };
 
 struct account {
@@ -53,7 +60,24 @@ struct call {
 	bool again;          /* the reply had been cut by its limit */
 };
 
+/* An account above the root; the first is the topmost one. */
+struct upper {
+	struct rlmd_account *account;
+	int64_t limit[KINDS], spent[KINDS], overrun[KINDS];
+	int64_t reserved[KINDS]; /* added up anew by recount() */
+	int64_t calls;
+};
+
+/* Somebody else pays out of that one. */
+struct other {
+	struct rlmd_charge *charge;
+	int upper;
+	int64_t held[KINDS];
+};
+
 struct world {
+	struct upper uppers[UPPERS];
+	struct other others[OTHERS];
 	struct account accounts[ACCOUNTS];
 	struct call calls[CALLS];
 	struct budget_limits limits;
@@ -64,6 +88,7 @@ struct world {
 	int64_t settled[KINDS]; /* all that was ever billed */
 	int taken, refused, overdrawn, deepest;
 	int lowered, repeated;
+	int short_above; /* reservations that only an account above the root refused */
 	struct estimator estimator;
 };
 
@@ -112,12 +137,31 @@ static void on_warning(void *owner, const char *text)
 	account->warnings[*text == 'C' ? COST : text[1] == 'o' ? TOKENS : KINDS]++;
 }
 
+/* Every reservation but a grant is one in all accounts above the root. */
+static void recount_above(struct world *world, int kind)
+{
+	int64_t below = 0;
+
+	for (int i = 0; i < ACCOUNTS; i++)
+		below += world->accounts[i].kept[kind];
+	for (int i = 0; i < CALLS; i++)
+		if (world->calls[i].charge.budget)
+			below += world->calls[i].held[kind];
+	for (int i = 0; i < UPPERS; i++) {
+		world->uppers[i].reserved[kind] = below;
+		for (int j = 0; j < OTHERS; j++)
+			if (world->others[j].charge && world->others[j].upper >= i)
+				world->uppers[i].reserved[kind] += world->others[j].held[kind];
+	}
+}
+
 static void recount(struct world *world)
 {
 	for (int i = 0; i < ACCOUNTS; i++)
 		memcpy(world->accounts[i].reserved, world->accounts[i].kept,
 		       sizeof world->accounts[i].reserved);
 	for (int kind = 0; kind < KINDS; kind++) {
+		recount_above(world, kind);
 		for (int i = 0; i < CALLS; i++)
 			if (world->calls[i].charge.budget)
 				world->accounts[world->calls[i].account].reserved[kind] +=
@@ -134,13 +178,69 @@ static struct account *above(struct world *world, const struct account *account)
 	return account->parent < 0 ? NULL : &world->accounts[account->parent];
 }
 
-static int64_t left_of(const struct account *account, int kind)
+static int64_t left_above(const struct upper *upper, int kind)
+{
+	int64_t left = upper->limit[kind] - upper->spent[kind] - upper->reserved[kind];
+
+	if (upper->limit[kind] == RLMD_UNLIMITED)
+		return RLMD_UNLIMITED;
+	return left > 0 ? left : 0;
+}
+
+/* What the least of the accounts up from this one has. */
+static int64_t least_above(const struct world *world, int lowest, int kind)
+{
+	int64_t least = RLMD_UNLIMITED;
+
+	for (int i = 0; i <= lowest; i++)
+		least = int64_min(least, left_above(&world->uppers[i], kind));
+	return least;
+}
+
+static bool overdrawn_above(const struct world *world, int lowest)
+{
+	for (int i = 0; i <= lowest; i++)
+		for (int kind = 0; kind < KINDS; kind++) {
+			const struct upper *upper = &world->uppers[i];
+
+			if (upper->limit[kind] != RLMD_UNLIMITED &&
+			    upper->spent[kind] + upper->reserved[kind] > upper->limit[kind])
+				return true;
+		}
+	return false;
+}
+
+/* The lowest account that has nothing left says so first. */
+static enum rlmd_stop block_above(const struct world *world)
+{
+	static const enum rlmd_stop reasons[KINDS] = {RLMD_STOP_MAX_COST, RLMD_STOP_MAX_TOKENS};
+
+	for (int i = UPPERS - 1; i >= 0; i--) {
+		const struct upper *upper = &world->uppers[i];
+
+		for (int kind = 0; kind < KINDS; kind++)
+			if (upper->limit[kind] != RLMD_UNLIMITED &&
+			    upper->spent[kind] + upper->reserved[kind] > upper->limit[kind])
+				return reasons[kind];
+		for (int kind = 0; kind < KINDS; kind++)
+			if (!left_above(upper, kind) && (kind == TOKENS || upper->limit[kind]))
+				return reasons[kind];
+	}
+	return RLMD_STOP_NONE;
+}
+
+static int64_t own_left(const struct account *account, int kind)
 {
 	int64_t left = account->limit[kind] - account->spent[kind] - account->reserved[kind];
 
 	if (account->limit[kind] == BUDGET_UNLIMITED)
 		return BUDGET_UNLIMITED;
 	return left > 0 ? left : 0;
+}
+
+static int64_t left_of(const struct world *world, const struct account *account, int kind)
+{
+	return int64_min(own_left(account, kind), least_above(world, UPPERS - 1, kind));
 }
 
 static int64_t ms_left(const struct account *account)
@@ -170,14 +270,16 @@ static enum rlmd_stop expected_block(struct world *world, const struct account *
 
 	if (reason)
 		return reason;
-	if (account->limit[COST] > 0 && !left_of(account, COST))
+	if (account->limit[COST] > 0 && !own_left(account, COST))
 		return RLMD_STOP_MAX_COST;
-	if (!left_of(account, TOKENS))
+	if (!own_left(account, TOKENS))
 		return RLMD_STOP_MAX_TOKENS;
 	if (!ms_left(account))
 		return RLMD_STOP_MAX_TIME;
 	if (world->admitted >= world->limits.calls)
 		return RLMD_STOP_MAX_CALLS;
+	if (block_above(world))
+		return block_above(world);
 	if (account->iterations >= budget_limits(account->budget)->max_iterations)
 		return RLMD_STOP_MAX_ITERATIONS;
 	return RLMD_STOP_NONE;
@@ -209,7 +311,7 @@ static void check_account(struct world *world, struct account *account)
 	for (int kind = 0; kind < KINDS; kind++) {
 		int64_t left = kind_of(budget_remaining(account->budget), kind);
 
-		check(world, left, left_of(account, kind), "left");
+		check(world, left, left_of(world, account, kind), "left");
 		check_most(world, 0, left, "below zero");
 		check(world, used[kind], account->total[kind], "usage");
 		check(world, overrun[kind], account->overrun[kind], "overrun");
@@ -217,7 +319,9 @@ static void check_account(struct world *world, struct account *account)
 			continue;
 		check_most(world, used[kind], account->limit[kind] + overrun[kind], "spent");
 		if (!account->overrun[kind])
-			check(world, left + account->reserved[kind] + account->spent[kind],
+			check(world,
+			      own_left(account, kind) + account->reserved[kind] +
+				      account->spent[kind],
 			      account->limit[kind], "left, reserved and spent");
 	}
 	check(world, usage->llm_calls, account->calls, "calls");
@@ -228,11 +332,39 @@ static void check_account(struct world *world, struct account *account)
 			   budget_deadline(above(world, account)->budget), "deadline");
 }
 
+static void check_above(struct world *world)
+{
+	for (int i = 0; i < UPPERS; i++) {
+		const struct upper *upper = &world->uppers[i];
+		struct rlmd_amount left = rlmd_account_remaining(upper->account);
+		struct rlmd_spending saved = {.size = sizeof saved};
+
+		assert_true(rlmd_account_save(upper->account, &saved, NULL));
+		check(world, saved.cost, upper->spent[COST], "cost above");
+		check(world, saved.tokens, upper->spent[TOKENS], "tokens above");
+		check(world, saved.reserved_cost, upper->reserved[COST], "cost reserved above");
+		check(world, saved.reserved_tokens, upper->reserved[TOKENS],
+		      "tokens reserved above");
+		check(world, saved.overrun_cost, upper->overrun[COST], "cost overrun above");
+		check(world, saved.overrun_tokens, upper->overrun[TOKENS], "tokens overrun above");
+		check(world, saved.calls, upper->calls, "calls above");
+		for (int kind = 0; kind < KINDS; kind++) {
+			check(world, kind_of(left, kind), least_above(world, i, kind),
+			      "left above");
+			if (upper->limit[kind] != RLMD_UNLIMITED)
+				check_most(world, upper->spent[kind] + upper->reserved[kind],
+					   upper->limit[kind] + upper->overrun[kind],
+					   "spent above");
+		}
+	}
+}
+
 static void check_world(struct world *world)
 {
 	int64_t spent[KINDS] = {0};
 
 	recount(world);
+	check_above(world);
 	for (int i = 0; i < ACCOUNTS; i++) {
 		struct account *account = &world->accounts[i];
 
@@ -305,14 +437,19 @@ static int64_t choose_amount(struct world *world, int64_t left)
 static bool reserve(struct world *world, struct call *call, struct account *account,
 		    const int64_t held[KINDS])
 {
-	bool fits = true, taken;
+	bool fits = true, refused, short_above, taken;
 
 	recount(world);
+	refused = overdraft(world, account);
+	short_above = overdrawn_above(world, UPPERS - 1);
 	for (int kind = 0; kind < KINDS; kind++)
-		fits = fits && held[kind] <= left_of(account, kind);
+		fits = fits && held[kind] <= own_left(account, kind);
+	for (int kind = 0; kind < KINDS; kind++)
+		short_above |= held[kind] > least_above(world, UPPERS - 1, kind);
 	taken = charge_take(&call->charge, account->budget,
 			    (struct rlmd_amount){held[COST], held[TOKENS]}, NULL);
-	check(world, taken, fits && !overdraft(world, account), "take");
+	check(world, taken, fits && !refused && !short_above, "take");
+	world->short_above += fits && !refused && short_above;
 	check(world, call->charge.budget != NULL, taken, "charge");
 	if (!taken) {
 		world->refused++;
@@ -342,7 +479,7 @@ static void begin_call(struct world *world, struct account *account, bool exempt
 	}
 	recount(world);
 	for (int kind = 0; kind < KINDS; kind++)
-		held[kind] = choose_amount(world, left_of(account, kind));
+		held[kind] = choose_amount(world, left_of(world, account, kind));
 	reserve(world, call, account, held);
 }
 
@@ -363,8 +500,8 @@ static void ask(struct world *world, struct call *call, struct account *account,
 	int64_t cost, tokens, share, held[KINDS];
 
 	recount(world);
-	cost = left_of(account, COST);
-	tokens = left_of(account, TOKENS);
+	cost = left_of(world, account, COST);
+	tokens = left_of(world, account, TOKENS);
 	call->fits = output_for(world, call->input, cost, tokens);
 	share = output_for(world, call->input, cost / SHARE, tokens / SHARE);
 	call->limit = 0;
@@ -415,6 +552,21 @@ static int64_t choose_bill(struct world *world, const struct call *call, int kin
 	return dice == 0 ? 0 : dice == 1 ? held : draw(world, held + 1);
 }
 
+static void bill_above(struct world *world, int lowest, const int64_t held[KINDS],
+		       const int64_t bill[KINDS])
+{
+	for (int i = 0; i <= lowest; i++) {
+		struct upper *upper = &world->uppers[i];
+
+		upper->calls++;
+		for (int kind = 0; kind < KINDS; kind++) {
+			upper->spent[kind] += bill[kind];
+			if (bill[kind] > held[kind])
+				upper->overrun[kind] += bill[kind] - held[kind];
+		}
+	}
+}
+
 static void count_bill(struct world *world, struct call *call, const int64_t bill[KINDS],
 		       bool estimated)
 {
@@ -424,6 +576,7 @@ static void count_bill(struct world *world, struct call *call, const int64_t bil
 		account->spent[kind] += bill[kind];
 		world->settled[kind] += bill[kind];
 	}
+	bill_above(world, UPPERS - 1, call->held, bill);
 	for (; account; account = above(world, account)) {
 		account->calls++;
 		account->estimated |= estimated;
@@ -517,7 +670,7 @@ static void granted(struct world *world, struct account *account, int64_t parts)
 	const int64_t given[KINDS] = {limits->cost, limits->tokens};
 
 	for (int kind = 0; kind < KINDS; kind++) {
-		int64_t left = left_of(parent, kind);
+		int64_t left = left_of(world, parent, kind);
 
 		account->limit[kind] = left == BUDGET_UNLIMITED ? left : left / parts;
 		account->grant[kind] = left == BUDGET_UNLIMITED ? 0 : left / parts;
@@ -544,7 +697,7 @@ static void adjust_reserve(struct world *world, struct account *account)
 	memset(account->kept, 0, sizeof account->kept);
 	recount(world);
 	for (int kind = 0; kind < KINDS; kind++) {
-		int64_t left = left_of(account, kind);
+		int64_t left = left_of(world, account, kind);
 
 		if (account->limit[kind] != BUDGET_UNLIMITED)
 			account->kept[kind] = draw(world, left / 4 + 1);
@@ -618,6 +771,46 @@ static void force_answer(struct world *world, struct account *account)
 	begin_call(world, account, true);
 }
 
+static void end_other(struct world *world, struct other *other)
+{
+	int64_t bill[KINDS];
+
+	for (int kind = 0; kind < KINDS; kind++)
+		bill[kind] = draw(world, other->held[kind] + 1);
+	if (draw(world, 4)) {
+		rlmd_charge_settle(other->charge, (struct rlmd_amount){bill[COST], bill[TOKENS]});
+		bill_above(world, other->upper, other->held, bill);
+	} else {
+		rlmd_charge_drop(other->charge);
+	}
+	other->charge = NULL;
+}
+
+/* Another job, or whoever else pays out of one of the accounts above. */
+static void act_above(struct world *world)
+{
+	struct other *other = &world->others[draw(world, OTHERS)];
+	bool fits;
+
+	if (other->charge) {
+		end_other(world, other);
+		return;
+	}
+	other->upper = (int)draw(world, UPPERS);
+	recount(world);
+	fits = !overdrawn_above(world, other->upper);
+	for (int kind = 0; kind < KINDS; kind++) {
+		int64_t left = least_above(world, other->upper, kind);
+
+		other->held[kind] = choose_amount(world, left);
+		fits = fits && other->held[kind] <= left;
+	}
+	other->charge = rlmd_account_reserve(
+		world->uppers[other->upper].account,
+		(struct rlmd_amount){other->held[COST], other->held[TOKENS]}, NULL);
+	check(world, other->charge != NULL, fits, "reserved by another");
+}
+
 static void jump_clock(struct world *world)
 {
 	int64_t dice = draw(world, 40);
@@ -632,6 +825,8 @@ static void step(struct world *world)
 	struct call *call = pick_call(world, true);
 
 	jump_clock(world);
+	if (draw(world, 12) == 0)
+		act_above(world);
 	if (dice < 25)
 		begin_call(world, run, false);
 	else if (dice < 35)
@@ -660,6 +855,34 @@ static void step(struct world *world)
 	}
 }
 
+static void open_above(struct world *world, int index, const struct upper *as)
+{
+	static const char *const names[UPPERS] = {"the day", "the tenant", "the batch"};
+	const struct rlmd_account_limits limits = {
+		.size = sizeof limits,
+		.cost = as->limit[COST] ? as->limit[COST] : RLMD_NOTHING,
+		.tokens = as->limit[TOKENS],
+	};
+	struct upper *upper = &world->uppers[index];
+
+	*upper = *as;
+	upper->account = rlmd_account_new(names[index], &limits,
+					  index ? world->uppers[index - 1].account : NULL, NULL);
+	assert_non_null(upper->account);
+}
+
+static void open_all_above(struct world *world)
+{
+	static const int64_t costs[] = {RLMD_UNLIMITED, 3000000000000, 900, RLMD_UNLIMITED,
+					INT64_MAX / 64};
+	static const int64_t tokens[] = {RLMD_UNLIMITED, 900000, 80000000, RLMD_UNLIMITED};
+
+	for (int i = 0; i < UPPERS; i++)
+		open_above(
+			world, i,
+			&(struct upper){.limit = {costs[draw(world, 5)], tokens[draw(world, 4)]}});
+}
+
 static void open_world(struct world *world)
 {
 	static const int64_t costs[] = {1000000000000, 300, INT64_MAX / 64, 0, BUDGET_UNLIMITED};
@@ -675,6 +898,7 @@ static void open_world(struct world *world)
 		.max_iterations = 30,
 		.calls = draw(world, 4) ? BUDGET_UNLIMITED : 200,
 		.subruns = draw(world, 4) ? BUDGET_UNLIMITED : 60,
+		.above = world->uppers[UPPERS - 1].account,
 	};
 	*root = (struct account){.parent = -1,
 				 .began = now,
@@ -684,25 +908,92 @@ static void open_world(struct world *world)
 	set_reserve(root);
 }
 
-static void run_world(struct world *world)
+static void close_world(struct world *world)
 {
 	struct account *root = &world->accounts[0];
 
+	close_account(world, root);
+	for (int i = 0; i < OTHERS; i++)
+		if (world->others[i].charge)
+			end_other(world, &world->others[i]);
+	check_world(world);
+	for (int kind = 0; kind < KINDS; kind++) {
+		check(world, root->reserved[kind], 0, "outstanding at the end");
+		check(world, world->uppers[0].reserved[kind], 0, "outstanding above at the end");
+	}
+	budget_free(root->budget);
+	root->budget = NULL;
+}
+
+/*
+ * What the accounts were saved as outlives the process; nobody hears how the calls under way ended.
+ * That they were billed is known to the provider alone, and an honest one billed no more than
+ * counts as spent from now on.
+ */
+static void crash(struct world *world)
+{
+	struct upper before[UPPERS];
+	char *saved[UPPERS];
+
+	recount(world);
+	memcpy(before, world->uppers, sizeof before);
+	for (int i = 0; i < UPPERS; i++) {
+		struct rlmd_spending spending = {.size = sizeof spending};
+
+		assert_true(rlmd_account_save(before[i].account, &spending, NULL));
+		saved[i] = rlmd_spending_json(&spending);
+	}
+	close_world(world);
+	for (int i = 0; i < UPPERS; i++) {
+		struct upper after = world->uppers[i];
+		struct rlmd_spending spending = {.size = sizeof spending};
+
+		for (int kind = 0; kind < KINDS; kind++) {
+			before[i].spent[kind] += before[i].reserved[kind];
+			before[i].reserved[kind] = 0;
+			if (world->honest)
+				check_most(world, after.spent[kind], before[i].spent[kind],
+					   "billed after all");
+		}
+		rlmd_account_free(after.account);
+		open_above(world, i, &before[i]);
+		assert_true(rlmd_spending_from_json((struct rlmd_text){saved[i], strlen(saved[i])},
+						    &spending, NULL));
+		assert_true(rlmd_account_restore(world->uppers[i].account, &spending, NULL));
+		free(saved[i]);
+	}
+	check_above(world);
+}
+
+static void live(struct world *world, int steps)
+{
+	memset(world->accounts, 0, sizeof world->accounts);
+	memset(world->settled, 0, sizeof world->settled);
+	world->admitted = world->subruns = 0;
 	open_world(world);
-	for (world->step = 0; world->step < STEPS; world->step++) {
+	for (int i = 0; i < steps; i++, world->step++) {
 		step(world);
 		check_world(world);
 	}
-	close_account(world, root);
-	check_world(world);
-	for (int kind = 0; kind < KINDS; kind++)
-		check(world, root->reserved[kind], 0, "outstanding at the end");
-	budget_free(root->budget);
+}
+
+static void run_world(struct world *world)
+{
+	open_all_above(world);
+	for (int life = 1; life < LIVES; life++) {
+		live(world, (int)draw(world, STEPS));
+		crash(world);
+	}
+	live(world, STEPS);
+	close_world(world);
+	for (int i = 0; i < UPPERS; i++)
+		rlmd_account_free(world->uppers[i].account);
 }
 
 static void run_worlds(bool honest)
 {
 	int taken = 0, refused = 0, overdrawn = 0, deepest = 0, lowered = 0, repeated = 0;
+	int short_above = 0;
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct world world = {.seed = seed, .random = seed * 0x9e3779b9, .honest = honest};
@@ -713,13 +1004,15 @@ static void run_worlds(bool honest)
 		overdrawn += world.overdrawn;
 		lowered += world.lowered;
 		repeated += world.repeated;
+		short_above += world.short_above;
 		deepest = world.deepest > deepest ? world.deepest : deepest;
 	}
 	print_message("# %d worlds of %d events; reservations: %d taken, %d refused; limits: %d "
-		      "lowered, %d of them too far\n",
-		      SEEDS, STEPS, taken, refused, lowered, repeated);
+		      "lowered, %d of them too far; %d refused above\n",
+		      SEEDS, STEPS, taken, refused, lowered, repeated, short_above);
 	assert_int_equal(deepest, DEPTH_MAX);
 	assert_true(taken > SEEDS * 100 && refused > SEEDS * 10);
+	assert_true(short_above > SEEDS);
 	assert_true(lowered > SEEDS && repeated > SEEDS / 10);
 	assert_int_equal(overdrawn > 0, !honest);
 }
