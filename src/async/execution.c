@@ -76,7 +76,7 @@ void execution_open_slots(struct rlmd_execution *execution)
 static void put_back(struct rlmd_execution *execution)
 {
 	while (execution->waiting && execution->running + execution->waiting > execution->limit)
-		call_put_back(TAILQ_LAST(&execution->asked, asked));
+		dispatch_put_back(TAILQ_LAST(&execution->asked, asked));
 }
 
 static void set_limit(struct rlmd_execution *execution)
@@ -113,7 +113,7 @@ static void set_limit(struct rlmd_execution *execution)
 static void cancel_all(struct rlmd_execution *execution, const char *why)
 {
 	for (size_t i = 0; i < execution->plan->count; i++)
-		call_stop(&execution->calls[i], why);
+		dispatch_stop(&execution->calls[i], why);
 }
 
 /* Why the plan as a whole has no success. `message` is owned by the execution from now on. */
@@ -129,12 +129,12 @@ static void blame(struct rlmd_execution *execution, enum rlmd_plan_error_kind er
 static void win(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
-	struct rlmd_plan_result result = call_result(call);
-	char name[CALL_LABEL_MAX], why[CALL_LABEL_MAX + 16];
+	struct rlmd_plan_result result = dispatch_result(call);
+	char name[DISPATCH_LABEL_MAX], why[DISPATCH_LABEL_MAX + 16];
 
 	execution->summary.winner = result.index;
 	execution->summary.metrics.races_won++;
-	snprintf(why, sizeof why, "%s won the race", call_label(call, name));
+	snprintf(why, sizeof why, "%s won the race", dispatch_label(call, name));
 	cancel_all(execution, why);
 	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_WINNER,
 							  .index = result.index,
@@ -144,10 +144,10 @@ static void win(struct rlmd_call *call)
 
 static void fail_fast(struct rlmd_call *call)
 {
-	struct rlmd_plan_result result = call_result(call);
-	char name[CALL_LABEL_MAX], why[CALL_LABEL_MAX + 16];
+	struct rlmd_plan_result result = dispatch_result(call);
+	char name[DISPATCH_LABEL_MAX], why[DISPATCH_LABEL_MAX + 16];
 
-	call_label(call, name);
+	dispatch_label(call, name);
 	blame(call->execution, result.error, result.error_name,
 	      xasprintf("%s failed: %s", name, result.message));
 	snprintf(why, sizeof why, "%s failed", name);
@@ -160,24 +160,24 @@ static void fail_dependents(struct rlmd_call *failed)
 {
 	struct rlmd_execution *execution = failed->execution;
 	SLIST_HEAD(, rlmd_call) fallen = SLIST_HEAD_INITIALIZER(fallen);
-	char name[CALL_LABEL_MAX];
+	char name[DISPATCH_LABEL_MAX];
 	size_t count;
 
 	SLIST_INSERT_HEAD(&fallen, failed, fallen);
 	while (!SLIST_EMPTY(&fallen)) {
 		struct rlmd_call *call = SLIST_FIRST(&fallen);
 		const uint32_t *dependents = plan_others(&execution->plan->dependents,
-							 call_index(call), &count);
+							 dispatch_index(call), &count);
 
 		SLIST_REMOVE_HEAD(&fallen, fallen);
-		call_label(call, name);
+		dispatch_label(call, name);
 		for (size_t i = 0; i < count; i++) {
 			struct rlmd_call *dependent = &execution->calls[dependents[i]];
 
-			if (dependent->state != CALL_WAITING)
+			if (dependent->state != DISPATCH_WAITING)
 				continue;
-			call_end(dependent, RLMD_PLAN_FAILED, RLMD_PLAN_ERROR_DEPENDENCY,
-				 xasprintf("its dependency %s failed", name));
+			dispatch_end(dependent, RLMD_PLAN_FAILED, RLMD_PLAN_ERROR_DEPENDENCY,
+				     xasprintf("its dependency %s failed", name));
 			SLIST_INSERT_HEAD(&fallen, dependent, fallen);
 		}
 	}
@@ -187,11 +187,11 @@ static void release_dependents(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
 	size_t count;
-	const uint32_t *dependents = plan_others(&execution->plan->dependents, call_index(call),
+	const uint32_t *dependents = plan_others(&execution->plan->dependents, dispatch_index(call),
 						 &count);
 
 	for (size_t i = 0; i < count; i++)
-		call_release(&execution->calls[dependents[i]]);
+		dispatch_release(&execution->calls[dependents[i]]);
 }
 
 static void on_failure(struct rlmd_call *call)
@@ -201,7 +201,7 @@ static void on_failure(struct rlmd_call *call)
 		fail_fast(call);
 		return;
 	case RLMD_PLAN_CONTINUE_ON_ERROR:
-		call_respond_with_error(call);
+		dispatch_respond_with_error(call);
 		release_dependents(call);
 		return;
 	case RLMD_PLAN_FAIL_DEPENDENTS:
@@ -219,12 +219,12 @@ static void conclude(struct rlmd_execution *execution)
 static void lose(struct rlmd_call *last)
 {
 	struct rlmd_execution *execution = last->execution;
-	char name[CALL_LABEL_MAX];
+	char name[DISPATCH_LABEL_MAX];
 
 	blame(execution, RLMD_PLAN_ERROR_ALL_FAILED,
 	      rlmd_plan_error_name(RLMD_PLAN_ERROR_ALL_FAILED),
 	      xasprintf("all %zu alternatives failed; the last, %s: %s", execution->plan->count,
-			call_label(last, name), last->message));
+			dispatch_label(last, name), last->message));
 }
 
 static void post(struct rlmd_execution *execution)
@@ -283,7 +283,7 @@ static void on_tell(evutil_socket_t fd, short what, void *owner)
 	(void)what;
 	if (call) {
 		TAILQ_REMOVE(&execution->untold, call, entry);
-		result = call_result(call);
+		result = dispatch_result(call);
 		execution_tell(execution, &result);
 	} else if (execution->finished && !execution->told) {
 		tell_end(execution);
@@ -312,7 +312,7 @@ static void begin(struct rlmd_execution *execution)
 	set_limit(execution);
 	for (size_t i = 0; i < execution->plan->count; i++)
 		if (!execution->calls[i].missing)
-			call_line_up(&execution->calls[i]);
+			dispatch_line_up(&execution->calls[i]);
 }
 
 struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struct rlmd_plan *plan,
@@ -338,7 +338,7 @@ struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struc
 	TAILQ_INIT(&execution->asked);
 	TAILQ_INIT(&execution->untold);
 	for (size_t i = 0; i < plan->count; i++)
-		call_init(&execution->calls[i], execution);
+		dispatch_init(&execution->calls[i], execution);
 	begin(execution);
 	return execution;
 }
@@ -359,7 +359,7 @@ void rlmd_execution_free(struct rlmd_execution *execution)
 	if (!execution)
 		return;
 	for (size_t i = 0; i < execution->plan->count; i++)
-		call_drop(&execution->calls[i]);
+		dispatch_drop(&execution->calls[i]);
 	event_free(execution->tell);
 	scheduler_free(execution->scheduler);
 	free(execution->calls);
@@ -394,7 +394,7 @@ size_t rlmd_execution_parallelism(const struct rlmd_execution *execution)
 
 struct rlmd_plan_result rlmd_execution_result(const struct rlmd_execution *execution, size_t index)
 {
-	return call_result(&execution->calls[index]);
+	return dispatch_result(&execution->calls[index]);
 }
 
 struct rlmd_plan_summary rlmd_execution_summary(const struct rlmd_execution *execution)

@@ -1,7 +1,7 @@
 /*
- * async/execution.h - what execution.c and call.c share: a plan under way.
+ * async/execution.h - what execution.c and dispatch.c share: a plan under way.
  *
- * call.c is the story of one operation, execution.c what the end of one means for
+ * dispatch.c is the story of one operation, execution.c what the end of one means for
  * the others, and who is told.
  */
 #pragma once
@@ -15,18 +15,19 @@ struct permit;
 struct scheduler;
 struct timer;
 
-enum call_state {
-	CALL_WAITING, /* for its dependencies */
-	CALL_LINED,   /* for a slot of the execution */
-	CALL_ASKED,   /* the orchestrator has it, and waits for something of its own */
-	CALL_RUNNING,
-	CALL_ENDED,
+enum dispatch_state {
+	DISPATCH_WAITING, /* for its dependencies */
+	DISPATCH_LINED,   /* for a slot of the execution */
+	DISPATCH_ASKED,   /* the orchestrator has it, and waits for something of its own */
+	DISPATCH_RUNNING,
+	DISPATCH_ENDED,
 };
 
-/* One operation under way; the plan has the operation itself, at the same index. */
+/* One operation on its way, which its orchestrator knows by this name; the plan has the operation
+ * itself, at the same index. */
 struct rlmd_call {
 	struct rlmd_execution *execution; /* lent: it owns us */
-	enum call_state state;
+	enum dispatch_state state;
 	enum rlmd_plan_status status;
 	enum rlmd_plan_error_kind error;
 	const char *error_name; /* static */
@@ -65,39 +66,40 @@ struct rlmd_execution {
 	struct rlmd_plan_summary summary;
 };
 
-enum { CALL_LABEL_MAX = RLMD_PLAN_ID_MAX + 3 };
+enum { DISPATCH_LABEL_MAX = RLMD_PLAN_ID_MAX + 3 };
 
-static inline size_t call_index(const struct rlmd_call *call)
+static inline size_t dispatch_index(const struct rlmd_call *call)
 {
 	return (size_t)(call - call->execution->calls);
 }
 
-static inline const struct rlmd_operation *call_operation(const struct rlmd_call *call)
+static inline const struct rlmd_operation *dispatch_operation(const struct rlmd_call *call)
 {
-	return &call->execution->plan->operations[call_index(call)];
+	return &call->execution->plan->operations[dispatch_index(call)];
 }
 
-/* call.c */
+/* dispatch.c */
 
-void call_init(struct rlmd_call *, struct rlmd_execution *);
-void call_drop(struct rlmd_call *); /* cancels it, where it runs; nobody is told */
+void dispatch_init(struct rlmd_call *, struct rlmd_execution *);
+void dispatch_drop(struct rlmd_call *); /* cancels it, where it runs; nobody is told */
 
 /* How an error names the operation. */
-const char *call_label(const struct rlmd_call *, char out[static CALL_LABEL_MAX]);
+const char *dispatch_label(const struct rlmd_call *, char out[static DISPATCH_LABEL_MAX]);
 
-struct rlmd_plan_result call_result(const struct rlmd_call *);
-void call_line_up(struct rlmd_call *);
+struct rlmd_plan_result dispatch_result(const struct rlmd_call *);
+void dispatch_line_up(struct rlmd_call *);
 
 /* One dependency ended. */
-void call_release(struct rlmd_call *);
+void dispatch_release(struct rlmd_call *);
 
 /* Whatever it was doing. `message` is owned by the call from now on; NULL where it succeeded. */
-void call_end(struct rlmd_call *, enum rlmd_plan_status, enum rlmd_plan_error_kind, char *message);
-void call_stop(struct rlmd_call *, const char *why);
-void call_put_back(struct rlmd_call *); /* asked for, it stands in line again */
+void dispatch_end(struct rlmd_call *, enum rlmd_plan_status, enum rlmd_plan_error_kind,
+		  char *message);
+void dispatch_stop(struct rlmd_call *, const char *why);
+void dispatch_put_back(struct rlmd_call *); /* asked for, it stands in line again */
 
 /* It failed, and dependents are to find its error in place of a response. */
-void call_respond_with_error(struct rlmd_call *);
+void dispatch_respond_with_error(struct rlmd_call *);
 
 /* execution.c */
 

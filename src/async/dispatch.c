@@ -23,37 +23,37 @@
 
 enum { MESSAGE_MAX = 4096 }; /* bytes of a foreign error's text that are kept */
 
-void call_init(struct rlmd_call *call, struct rlmd_execution *execution)
+void dispatch_init(struct rlmd_call *call, struct rlmd_execution *execution)
 {
 	const struct rlmd_plan *plan = execution->plan;
 	size_t needs, dependents;
 
 	call->execution = execution;
-	plan_others(&plan->dependencies, call_index(call), &needs);
-	plan_others(&plan->dependents, call_index(call), &dependents);
+	plan_others(&plan->dependencies, dispatch_index(call), &needs);
+	plan_others(&plan->dependents, dispatch_index(call), &dependents);
 	call->missing = plan->ordered ? (uint32_t)needs : 0;
 	call->holders = (uint32_t)dependents;
 }
 
-const char *call_label(const struct rlmd_call *call, char out[static CALL_LABEL_MAX])
+const char *dispatch_label(const struct rlmd_call *call, char out[static DISPATCH_LABEL_MAX])
 {
-	const char *id = call_operation(call)->id;
+	const char *id = dispatch_operation(call)->id;
 
 	if (id)
-		snprintf(out, CALL_LABEL_MAX, "\"%s\"", id);
+		snprintf(out, DISPATCH_LABEL_MAX, "\"%s\"", id);
 	else
-		snprintf(out, CALL_LABEL_MAX, "operations[%zu]", call_index(call));
+		snprintf(out, DISPATCH_LABEL_MAX, "operations[%zu]", dispatch_index(call));
 	return out;
 }
 
-struct rlmd_plan_result call_result(const struct rlmd_call *call)
+struct rlmd_plan_result dispatch_result(const struct rlmd_call *call)
 {
 	bool has_response = call->status == RLMD_PLAN_SUCCEEDED && call->response;
 	const char *name = call->error_name;
 
 	return (struct rlmd_plan_result){
-		.operation = call_operation(call),
-		.index = call_index(call),
+		.operation = dispatch_operation(call),
+		.index = dispatch_index(call),
 		.status = call->status,
 		.error = call->error,
 		.error_name = name ? name : rlmd_plan_error_name(call->error),
@@ -77,7 +77,7 @@ static void let_go(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
 	size_t count;
-	const uint32_t *needs = plan_others(&execution->plan->dependencies, call_index(call),
+	const uint32_t *needs = plan_others(&execution->plan->dependencies, dispatch_index(call),
 					    &count);
 
 	if (!execution->plan->ordered)
@@ -125,25 +125,25 @@ static void put_down(struct rlmd_call *call)
 
 static void wait_no_more(struct rlmd_call *call)
 {
-	if (call->state != CALL_ASKED)
+	if (call->state != DISPATCH_ASKED)
 		return;
 	TAILQ_REMOVE(&call->execution->asked, call, entry);
 	call->execution->waiting--;
 }
 
-void call_end(struct rlmd_call *call, enum rlmd_plan_status status, enum rlmd_plan_error_kind error,
-	      char *message)
+void dispatch_end(struct rlmd_call *call, enum rlmd_plan_status status,
+		  enum rlmd_plan_error_kind error, char *message)
 {
 	struct rlmd_execution *execution = call->execution;
 	struct rlmd_plan_result result;
 
 	execution_pass_time(execution);
-	if (call->state == CALL_RUNNING) {
+	if (call->state == DISPATCH_RUNNING) {
 		call->duration = clock_ms() - call->started;
 		execution->running--;
 	}
 	wait_no_more(call);
-	call->state = CALL_ENDED;
+	call->state = DISPATCH_ENDED;
 	call->status = status;
 	call->error = error;
 	call->message = message;
@@ -151,7 +151,7 @@ void call_end(struct rlmd_call *call, enum rlmd_plan_status status, enum rlmd_pl
 	let_go(call);
 	execution->open--;
 	TAILQ_INSERT_TAIL(&execution->untold, call, entry);
-	result = call_result(call);
+	result = dispatch_result(call);
 	count_end(execution, &result);
 }
 
@@ -170,32 +170,32 @@ static void withdraw(struct rlmd_call *call)
 	const struct rlmd_orchestrator *orchestrator = &execution->options.orchestrator;
 	struct rlmd_plan_usage usage = {0};
 
-	if (call->state != CALL_RUNNING && call->state != CALL_ASKED)
+	if (call->state != DISPATCH_RUNNING && call->state != DISPATCH_ASKED)
 		return;
 	execution->deaf = true;
-	orchestrator->cancel(orchestrator->owner, call_operation(call), call, &usage);
+	orchestrator->cancel(orchestrator->owner, dispatch_operation(call), call, &usage);
 	execution->deaf = false;
 	take_usage(call, usage);
 }
 
-void call_stop(struct rlmd_call *call, const char *why)
+void dispatch_stop(struct rlmd_call *call, const char *why)
 {
-	if (call->state == CALL_ENDED)
+	if (call->state == DISPATCH_ENDED)
 		return;
 	withdraw(call);
-	call_end(call, RLMD_PLAN_CANCELLED, RLMD_PLAN_ERROR_CANCELLED, xstrdup(why));
+	dispatch_end(call, RLMD_PLAN_CANCELLED, RLMD_PLAN_ERROR_CANCELLED, xstrdup(why));
 }
 
-void call_put_back(struct rlmd_call *call)
+void dispatch_put_back(struct rlmd_call *call)
 {
 	withdraw(call);
 	wait_no_more(call);
 	forget_input(call);
-	call->state = CALL_LINED;
+	call->state = DISPATCH_LINED;
 	permit_return(call->permit);
 }
 
-void call_drop(struct rlmd_call *call)
+void dispatch_drop(struct rlmd_call *call)
 {
 	withdraw(call);
 	put_down(call);
@@ -203,9 +203,9 @@ void call_drop(struct rlmd_call *call)
 	free(call->message);
 }
 
-void call_respond_with_error(struct rlmd_call *call)
+void dispatch_respond_with_error(struct rlmd_call *call)
 {
-	if (!call->holders || !call->execution->plan->wanted[call_index(call)])
+	if (!call->holders || !call->execution->plan->wanted[dispatch_index(call)])
 		return;
 	call->response = xasprintf("Error: %s", call->message);
 	call->response_size = strlen(call->response);
@@ -213,7 +213,7 @@ void call_respond_with_error(struct rlmd_call *call)
 
 static void fail(struct rlmd_call *call, enum rlmd_plan_error_kind error, char *message)
 {
-	call_end(call, RLMD_PLAN_FAILED, error, message);
+	dispatch_end(call, RLMD_PLAN_FAILED, error, message);
 	execution_on_end(call);
 }
 
@@ -222,7 +222,7 @@ static bool admit(struct rlmd_call *call)
 	const struct rlmd_budget_manager *budget = &call->execution->options.budget;
 	const char *reason = NULL;
 
-	if (!budget->admit || budget->admit(budget->owner, call_operation(call), &reason))
+	if (!budget->admit || budget->admit(budget->owner, dispatch_operation(call), &reason))
 		return true;
 	fail(call, RLMD_PLAN_ERROR_BUDGET, xstrdup(reason ? reason : "the budget is exhausted"));
 	return false;
@@ -241,8 +241,8 @@ static bool fill_in(struct rlmd_call *call)
 	struct rlmd_execution *execution = call->execution;
 	size_t max = execution->options.config.input_max, size;
 
-	call->input_text = call_operation(call)->input;
-	if (!execution->plan->filled[call_index(call)])
+	call->input_text = dispatch_operation(call)->input;
+	if (!execution->plan->filled[dispatch_index(call)])
 		return true;
 	call->input = substitute(call->input_text, max, response_to, execution, &size);
 	if (call->input) {
@@ -269,7 +269,7 @@ static void ask(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
 
-	call->state = CALL_ASKED;
+	call->state = DISPATCH_ASKED;
 	execution->waiting++;
 	TAILQ_INSERT_TAIL(&execution->asked, call, entry);
 	execution_open_slots(execution);
@@ -279,13 +279,13 @@ void rlmd_call_started(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
 	struct rlmd_plan_metrics *metrics = &execution->summary.metrics;
-	int64_t own = call_operation(call)->timeout_ms;
+	int64_t own = dispatch_operation(call)->timeout_ms;
 
-	if (call->state != CALL_ASKED || execution->deaf)
+	if (call->state != DISPATCH_ASKED || execution->deaf)
 		return;
 	execution_pass_time(execution);
 	wait_no_more(call);
-	call->state = CALL_RUNNING;
+	call->state = DISPATCH_RUNNING;
 	call->started = clock_ms();
 	call->timeout = own ? own : execution->options.config.timeout_ms;
 	if (call->timeout > 0)
@@ -294,8 +294,8 @@ void rlmd_call_started(struct rlmd_call *call)
 	if (metrics->parallel_highest < (int64_t)execution->running)
 		metrics->parallel_highest = (int64_t)execution->running;
 	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_OPERATION_START,
-							  .index = call_index(call),
-							  .id = call_operation(call)->id});
+							  .index = dispatch_index(call),
+							  .id = dispatch_operation(call)->id});
 }
 
 static void on_turn(void *owner)
@@ -308,24 +308,24 @@ static void on_turn(void *owner)
 	ask(call);
 	if (!orchestrator->queues)
 		rlmd_call_started(call);
-	orchestrator->start(orchestrator->owner, call_operation(call), call->input_text, call);
+	orchestrator->start(orchestrator->owner, dispatch_operation(call), call->input_text, call);
 }
 
-void call_line_up(struct rlmd_call *call)
+void dispatch_line_up(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
-	int priority = call_operation(call)->priority;
+	int priority = dispatch_operation(call)->priority;
 
 	if (execution->plan->strategy == RLMD_PLAN_SEQUENTIAL)
-		priority = -(int)call_index(call);
-	call->state = CALL_LINED;
+		priority = -(int)dispatch_index(call);
+	call->state = DISPATCH_LINED;
 	call->permit = permit_ask(scheduler_flow(execution->scheduler), priority, on_turn, call);
 }
 
-void call_release(struct rlmd_call *call)
+void dispatch_release(struct rlmd_call *call)
 {
-	if (!--call->missing && call->state == CALL_WAITING)
-		call_line_up(call);
+	if (!--call->missing && call->state == DISPATCH_WAITING)
+		dispatch_line_up(call);
 }
 
 static char *message_of(const struct rlmd_plan_answer *answer)
@@ -342,7 +342,7 @@ static void keep_response(struct rlmd_call *call, struct rlmd_text response)
 	const struct rlmd_execution *execution = call->execution;
 
 	if (!execution->options.keep &&
-	    !(call->holders && execution->plan->wanted[call_index(call)]))
+	    !(call->holders && execution->plan->wanted[dispatch_index(call)]))
 		return;
 	call->response = xstrndup(response.bytes, response.size);
 	call->response_size = response.size;
@@ -353,19 +353,19 @@ void rlmd_call_done(struct rlmd_call *call, const struct rlmd_plan_answer *answe
 	struct rlmd_execution *execution = call->execution;
 	struct rlmd_plan_result result;
 
-	if ((call->state != CALL_RUNNING && call->state != CALL_ASKED) || execution->deaf)
+	if ((call->state != DISPATCH_RUNNING && call->state != DISPATCH_ASKED) || execution->deaf)
 		return;
 	take_usage(call, answer->usage);
 	if (answer->error) {
 		call->error_name = answer->error_name;
-		call_end(call, RLMD_PLAN_FAILED, answer->error, message_of(answer));
+		dispatch_end(call, RLMD_PLAN_FAILED, answer->error, message_of(answer));
 	} else {
 		keep_response(call, answer->response);
-		call_end(call, RLMD_PLAN_SUCCEEDED, RLMD_PLAN_OK, NULL);
+		dispatch_end(call, RLMD_PLAN_SUCCEEDED, RLMD_PLAN_OK, NULL);
 	}
 	execution_on_end(call);
 	TAILQ_REMOVE(&execution->untold, call, entry);
-	result = call_result(call);
+	result = dispatch_result(call);
 	if (!answer->error)
 		result.response = answer->response;
 	execution_tell(execution, &result);
