@@ -318,11 +318,11 @@ static enum verdict run_judge(struct run *run)
 	if (run->response.invented)
 		run_note(run, "invented", text_of(""));
 	switch (run->response.answer) {
-	case ANSWER_NONE:
+	case RLMD_ANSWER_NONE:
 		break;
-	case ANSWER_DIRECT:
+	case RLMD_ANSWER_DIRECT:
 		return take_direct(run);
-	case ANSWER_VARIABLE:
+	case RLMD_ANSWER_VARIABLE:
 		return ask_variable(run);
 	}
 	return judge_further(run);
@@ -435,9 +435,9 @@ static enum verdict run_close(struct run *run)
 		return close_wordless(run);
 	if (run->cut)
 		run_warn(run, "The forced answer was cut at its length limit");
-	if (run->response.answer == ANSWER_DIRECT)
+	if (run->response.answer == RLMD_ANSWER_DIRECT)
 		return settle(run, run->response.value);
-	if (run->response.answer == ANSWER_NONE)
+	if (run->response.answer == RLMD_ANSWER_NONE)
 		return settle(run, run->response.said);
 	return run->worker_idle ? look_up(run, LISTING_MS) : settle(run, text_of(""));
 }

@@ -249,13 +249,13 @@ static void match_parentheses(struct tokens *scan)
 /* How the marker is written, longest first where one begins like another. */
 static const struct spelling {
 	const char *opening;
-	enum response_answer kind;
+	enum rlmd_answer_kind kind;
 	bool alone; /* rule 8 */
 } spellings[] = {
-	{"FINAL_VAR(", ANSWER_VARIABLE, false}, {"FINAL(", ANSWER_DIRECT, false},
-	{"FinalVar(", ANSWER_VARIABLE, true},   {"FINALVAR(", ANSWER_VARIABLE, true},
-	{"final_var(", ANSWER_VARIABLE, true},  {"Final(", ANSWER_DIRECT, true},
-	{"final_answer(", ANSWER_DIRECT, true}, /* smolagents */
+	{"FINAL_VAR(", RLMD_ANSWER_VARIABLE, false}, {"FINAL(", RLMD_ANSWER_DIRECT, false},
+	{"FinalVar(", RLMD_ANSWER_VARIABLE, true},   {"FINALVAR(", RLMD_ANSWER_VARIABLE, true},
+	{"final_var(", RLMD_ANSWER_VARIABLE, true},  {"Final(", RLMD_ANSWER_DIRECT, true},
+	{"final_answer(", RLMD_ANSWER_DIRECT, true}, /* smolagents */
 };
 
 static const struct spelling *spelling_of(struct rlmd_text text)
@@ -333,7 +333,7 @@ static bool read_variable(struct rlmd_text text, size_t at, bool cut, struct mar
 		end = skip_spaces(text, end + 1);
 	else
 		return false;
-	marker->kind = ANSWER_VARIABLE;
+	marker->kind = RLMD_ANSWER_VARIABLE;
 	marker->whole.end = end < text.size ? end + 1 : end;
 	return end < text.size ? text.bytes[end] == ')' : !cut;
 }
@@ -345,7 +345,7 @@ static bool set_value(struct marker *marker, struct rlmd_text text, size_t start
 
 	while (byte_at(argument, dots) == '.')
 		dots++;
-	marker->kind = ANSWER_DIRECT;
+	marker->kind = RLMD_ANSWER_DIRECT;
 	marker->argument = argument;
 	return dots < argument.size && !text_equal(argument, "\xe2\x80\xa6") &&
 	       !is_placeholder(argument);
@@ -409,7 +409,7 @@ static void scan_markers(struct tokens *scan, bool cut, struct markers *found)
 		at = open + 1;
 		if (spelling->alone && !marker.leads)
 			continue;
-		if (spelling->kind == ANSWER_VARIABLE)
+		if (spelling->kind == RLMD_ANSWER_VARIABLE)
 			complete = read_variable(text, at, cut, &marker);
 		else
 			complete = read_direct(scan, open, cut || spelling->alone, &marker, found);
@@ -485,7 +485,7 @@ static size_t string_quotes(struct rlmd_text text)
 size_t marker_value(const struct marker *marker, char *out)
 {
 	struct rlmd_text text = marker->argument;
-	size_t quotes = marker->kind == ANSWER_DIRECT ? string_quotes(text) : 0;
+	size_t quotes = marker->kind == RLMD_ANSWER_DIRECT ? string_quotes(text) : 0;
 	size_t end = text.size - quotes, used = 0;
 
 	for (size_t i = quotes; i < end; i++) {

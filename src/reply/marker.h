@@ -15,16 +15,16 @@
 enum marker_place { WITHIN_LINE, LEADS_QUOTATION, LEADS_LINE }; /* the later, the higher its rank */
 
 struct marker {
-	enum response_answer kind; /* ANSWER_NONE: there is none */
-	struct range whole;        /* from its F to behind its parenthesis */
-	struct rlmd_text argument; /* lent from the text: trimmed, quotes and all */
-	enum marker_place leads;   /* whether it stands at the start of its line */
+	enum rlmd_answer_kind kind; /* RLMD_ANSWER_NONE: there is none */
+	struct range whole;         /* from its F to behind its parenthesis */
+	struct rlmd_text argument;  /* lent from the text: trimmed, quotes and all */
+	enum marker_place leads;    /* whether it stands at the start of its line */
 };
 
 /*
  * The one that counts. `cut`: the text was to go on. `ret_form`: one that leads its line, but holds
- * dots, blanks or a placeholder instead of an answer; ANSWER_NONE: there is none. Linear in the
- * size of the text.
+ * dots, blanks or a placeholder instead of an answer; RLMD_ANSWER_NONE: there is none. Linear in
+ * the size of the text.
  */
 struct marker marker_find(struct rlmd_text, const struct markdown *, bool cut,
 			  struct marker *ret_form);

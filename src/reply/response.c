@@ -162,7 +162,7 @@ static bool is_only_code(const struct response *response)
 	auto_free char *plain = NULL;
 	size_t size;
 
-	if (response->answer == ANSWER_VARIABLE)
+	if (response->answer == RLMD_ANSWER_VARIABLE)
 		return false;
 	if (!text.size || text.bytes[0] != '>')
 		return is_all_code(text);
@@ -185,7 +185,7 @@ static bool has_python(const struct markdown *md, const struct marker *marker)
  * an answer calls alone may be what it shows. */
 static void name_bare(struct rlmd_text text, struct markdown *md, const struct marker *marker)
 {
-	enum shape least = marker->kind == ANSWER_DIRECT ? SHAPE_STATEMENTS : SHAPE_CALLS;
+	enum shape least = marker->kind == RLMD_ANSWER_DIRECT ? SHAPE_STATEMENTS : SHAPE_CALLS;
 
 	if (has_python(md, marker))
 		return;

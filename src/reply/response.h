@@ -8,21 +8,16 @@
  */
 #pragma once
 
+#include <rlmd/parser.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/text.h"
 
-enum response_answer {
-	ANSWER_NONE,
-	ANSWER_DIRECT,   /* FINAL(value) */
-	ANSWER_VARIABLE, /* FINAL_VAR(name) */
-};
-
 struct response {
 	struct rlmd_text *blocks; /* owned array; each lent from `memory` */
 	size_t block_count;
-	enum response_answer answer;
+	enum rlmd_answer_kind answer;
 	struct rlmd_text value; /* the answer's text, or the variable's name; ends in NUL */
 	struct rlmd_text
 		thinking; /* thoughts; all text outside of fences and of the marker that counts */

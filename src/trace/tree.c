@@ -1,5 +1,6 @@
 #include "trace/tree.h"
 
+#include <rlmd/trace.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -349,4 +350,21 @@ json_t *tree_from_file(const char *path, struct rlmd_error *err)
 	auto_free char *bytes = file_read(path, TREE_TRACE_MAX, &size, err);
 
 	return bytes ? tree_from_lines(text_from(bytes, size), path, err) : NULL;
+}
+
+char *rlmd_trace_tree(struct rlmd_text lines, const char *name, struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *out = NULL;
+	json_auto_t *tree = NULL;
+
+	if (lines.size && !lines.bytes)
+		error_set(err, RLMD_ERROR_USAGE, "a trace of %zu bytes is NULL", lines.size);
+	else
+		tree = tree_from_lines(lines.bytes ? lines : text_of(""), name ? name : "the trace",
+				       err);
+	if (!tree)
+		return NULL;
+	out = evbuffer_new();
+	json_write(tree, false, out);
+	return text_drain(out, NULL);
 }

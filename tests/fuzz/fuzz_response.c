@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Nothing is said twice. */
 	assert(total <= text.size);
 	assert(response.answer || !response.value.size);
-	assert(response.answer != ANSWER_VARIABLE || response.value.size);
+	assert(response.answer != RLMD_ANSWER_VARIABLE || response.value.size);
 	assert(!response.cut_fence || data[0] % 2);
 	response_done(&response);
 	return 0;

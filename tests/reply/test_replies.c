@@ -221,7 +221,7 @@ static void test_many_thoughts(void **state)
 
 		memcpy(text + size - sizeof thought + 1, thought, sizeof thought - 1);
 		response_read(text_from(text, size), false, &response);
-		assert_int_equal(response.answer, ANSWER_NONE);
+		assert_int_equal(response.answer, RLMD_ANSWER_NONE);
 		response_done(&response);
 	}
 }

@@ -37,7 +37,7 @@ static void assert_code(const char *input, bool cut, const char *expected)
 	response_done(&response);
 }
 
-static void assert_answer(const char *input, bool cut, enum response_answer kind,
+static void assert_answer(const char *input, bool cut, enum rlmd_answer_kind kind,
 			  const char *expected)
 {
 	struct response response;
@@ -227,14 +227,14 @@ static void test_cut_fence(void **state)
 	response_read(text_of("x\n```repl\nprint('FINAL(1)"), true, &response);
 	assert_true(response.cut_fence);
 	assert_int_equal(response.block_count, 0);
-	assert_int_equal(response.answer, ANSWER_NONE);
+	assert_int_equal(response.answer, RLMD_ANSWER_NONE);
 	assert_text(response.thinking, "x", "cut");
 	response_done(&response);
 
 	response_read(text_of("Sure: ```repl\nprint('FINAL(1)"), true, &response);
 	assert_true(response.cut_fence);
 	assert_int_equal(response.block_count, 0);
-	assert_int_equal(response.answer, ANSWER_NONE);
+	assert_int_equal(response.answer, RLMD_ANSWER_NONE);
 	response_done(&response);
 
 	response_read(text_of("```repl\na\n```\nand then"), true, &response);
@@ -312,17 +312,17 @@ static void test_final(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
-		assert_answer(rows[i].input, false, ANSWER_DIRECT, rows[i].expected);
+		assert_answer(rows[i].input, false, RLMD_ANSWER_DIRECT, rows[i].expected);
 }
 
 /* ENG-2: FINAL("") is the empty answer, FINAL() is none. */
 static void test_empty_answer(void **state)
 {
 	(void)state;
-	assert_answer("FINAL(\"\")", false, ANSWER_DIRECT, "");
-	assert_answer("FINAL('')", false, ANSWER_DIRECT, "");
-	assert_answer("FINAL(\"\"\"\"\"\")", false, ANSWER_DIRECT, "");
-	assert_answer("FINAL( \n)", false, ANSWER_NONE, "");
+	assert_answer("FINAL(\"\")", false, RLMD_ANSWER_DIRECT, "");
+	assert_answer("FINAL('')", false, RLMD_ANSWER_DIRECT, "");
+	assert_answer("FINAL(\"\"\"\"\"\")", false, RLMD_ANSWER_DIRECT, "");
+	assert_answer("FINAL( \n)", false, RLMD_ANSWER_NONE, "");
 }
 
 /* ENG-2: talk about the marker, and what only looks like it. */
@@ -355,51 +355,51 @@ static void test_no_final(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
-		assert_answer(rows[i], false, ANSWER_NONE, "");
+		assert_answer(rows[i], false, RLMD_ANSWER_NONE, "");
 }
 
 /* A code span does not reach beyond its paragraph. */
 static void test_span_paragraph(void **state)
 {
 	(void)state;
-	assert_answer("a ` tick\n\nFINAL(3)\n\nanother ` tick", false, ANSWER_DIRECT, "3");
-	assert_answer("a ` tick\n```\n```\nFINAL(3) ` x", false, ANSWER_DIRECT, "3");
-	assert_answer("a `` FINAL(3) ` x", false, ANSWER_DIRECT, "3");
+	assert_answer("a ` tick\n\nFINAL(3)\n\nanother ` tick", false, RLMD_ANSWER_DIRECT, "3");
+	assert_answer("a ` tick\n```\n```\nFINAL(3) ` x", false, RLMD_ANSWER_DIRECT, "3");
+	assert_answer("a `` FINAL(3) ` x", false, RLMD_ANSWER_DIRECT, "3");
 }
 
 /* ENG-2: the start of a line wins over a sentence; among equals the last. */
 static void test_precedence(void **state)
 {
 	(void)state;
-	assert_answer("FINAL(1)\nFINAL(2)", false, ANSWER_DIRECT, "2");
-	assert_answer("a FINAL(1) b FINAL(2)", false, ANSWER_DIRECT, "2");
-	assert_answer("FINAL(1)\nor perhaps FINAL(2)", false, ANSWER_DIRECT, "1");
-	assert_answer("so FINAL(1)\n  FINAL(2)\nsee FINAL(3)", false, ANSWER_DIRECT, "2");
-	assert_answer("FINAL(1)\nFINAL_VAR(x)", false, ANSWER_VARIABLE, "x");
-	assert_answer("FINAL_VAR(x)\nFINAL(1)", false, ANSWER_DIRECT, "1");
-	assert_answer("FINAL_VAR(x)\nor FINAL(1)", false, ANSWER_VARIABLE, "x");
-	assert_answer("FINAL(1)\nFINAL()", false, ANSWER_DIRECT, "1");
-	assert_answer("FINAL(1)\nFINAL_VAR(1)", false, ANSWER_DIRECT, "1");
-	assert_answer("- FINAL(1)\nso FINAL(2)", false, ANSWER_DIRECT, "1");
-	assert_answer("FINAL(a `FINAL(b)` c)", false, ANSWER_DIRECT, "a `FINAL(b)` c");
+	assert_answer("FINAL(1)\nFINAL(2)", false, RLMD_ANSWER_DIRECT, "2");
+	assert_answer("a FINAL(1) b FINAL(2)", false, RLMD_ANSWER_DIRECT, "2");
+	assert_answer("FINAL(1)\nor perhaps FINAL(2)", false, RLMD_ANSWER_DIRECT, "1");
+	assert_answer("so FINAL(1)\n  FINAL(2)\nsee FINAL(3)", false, RLMD_ANSWER_DIRECT, "2");
+	assert_answer("FINAL(1)\nFINAL_VAR(x)", false, RLMD_ANSWER_VARIABLE, "x");
+	assert_answer("FINAL_VAR(x)\nFINAL(1)", false, RLMD_ANSWER_DIRECT, "1");
+	assert_answer("FINAL_VAR(x)\nor FINAL(1)", false, RLMD_ANSWER_VARIABLE, "x");
+	assert_answer("FINAL(1)\nFINAL()", false, RLMD_ANSWER_DIRECT, "1");
+	assert_answer("FINAL(1)\nFINAL_VAR(1)", false, RLMD_ANSWER_DIRECT, "1");
+	assert_answer("- FINAL(1)\nso FINAL(2)", false, RLMD_ANSWER_DIRECT, "1");
+	assert_answer("FINAL(a `FINAL(b)` c)", false, RLMD_ANSWER_DIRECT, "a `FINAL(b)` c");
 }
 
 /* ENG-2: an unclosed one at the very end takes the rest, unless the response was cut. */
 static void test_unclosed(void **state)
 {
 	(void)state;
-	assert_answer("FINAL(42", false, ANSWER_DIRECT, "42");
-	assert_answer("The answer is FINAL(42 (maybe\nmore\n", false, ANSWER_DIRECT,
+	assert_answer("FINAL(42", false, RLMD_ANSWER_DIRECT, "42");
+	assert_answer("The answer is FINAL(42 (maybe\nmore\n", false, RLMD_ANSWER_DIRECT,
 		      "42 (maybe\nmore");
-	assert_answer("FINAL(\"42\"", false, ANSWER_DIRECT, "42");
-	assert_answer("FINAL(42", true, ANSWER_NONE, "");
-	assert_answer("FINAL_VAR(x", false, ANSWER_VARIABLE, "x");
-	assert_answer("FINAL_VAR(x", true, ANSWER_NONE, "");
-	assert_answer("FINAL(42)", true, ANSWER_DIRECT, "42");
-	assert_answer("FINAL((\nFINAL(42)", false, ANSWER_DIRECT, "42");
-	assert_answer("FINAL(( as in FINAL(41)", false, ANSWER_DIRECT, "( as in FINAL(41)");
-	assert_answer("so FINAL(1)\nFINAL(2 (", false, ANSWER_DIRECT, "2 (");
-	assert_answer("FINAL(1)\nwritten as FINAL( that is", false, ANSWER_DIRECT, "1");
+	assert_answer("FINAL(\"42\"", false, RLMD_ANSWER_DIRECT, "42");
+	assert_answer("FINAL(42", true, RLMD_ANSWER_NONE, "");
+	assert_answer("FINAL_VAR(x", false, RLMD_ANSWER_VARIABLE, "x");
+	assert_answer("FINAL_VAR(x", true, RLMD_ANSWER_NONE, "");
+	assert_answer("FINAL(42)", true, RLMD_ANSWER_DIRECT, "42");
+	assert_answer("FINAL((\nFINAL(42)", false, RLMD_ANSWER_DIRECT, "42");
+	assert_answer("FINAL(( as in FINAL(41)", false, RLMD_ANSWER_DIRECT, "( as in FINAL(41)");
+	assert_answer("so FINAL(1)\nFINAL(2 (", false, RLMD_ANSWER_DIRECT, "2 (");
+	assert_answer("FINAL(1)\nwritten as FINAL( that is", false, RLMD_ANSWER_DIRECT, "1");
 }
 
 /* ENG-3: FINAL_VAR names one Python identifier. */
@@ -425,9 +425,9 @@ static void test_final_var(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
-		assert_answer(rows[i].input, false, ANSWER_VARIABLE, rows[i].expected);
+		assert_answer(rows[i].input, false, RLMD_ANSWER_VARIABLE, rows[i].expected);
 	for (size_t i = 0; i < COUNT(none); i++)
-		assert_answer(none[i], false, ANSWER_NONE, "");
+		assert_answer(none[i], false, RLMD_ANSWER_NONE, "");
 }
 
 /* A name that no worker can be asked for is no name. */
@@ -438,10 +438,10 @@ static void test_long_name(void **state)
 	(void)state;
 	memset(input + 10, 'a', 256);
 	strcpy(input + 266, ")");
-	assert_answer(input, false, ANSWER_VARIABLE, (input[266] = '\0', input + 10));
+	assert_answer(input, false, RLMD_ANSWER_VARIABLE, (input[266] = '\0', input + 10));
 	memset(input + 10, 'a', 257);
 	strcpy(input + 267, ")");
-	assert_answer(input, false, ANSWER_NONE, "");
+	assert_answer(input, false, RLMD_ANSWER_NONE, "");
 }
 
 /* ENG-4: thinking is what is outside of fences and of the marker that counts. */
@@ -481,7 +481,7 @@ static void test_code_and_answer(void **state)
 	(void)state;
 	assert_code(input, false, "x = 1\n--\nz");
 	response_read(text_of(input), false, &response);
-	assert_int_equal(response.answer, ANSWER_DIRECT);
+	assert_int_equal(response.answer, RLMD_ANSWER_DIRECT);
 	assert_text(response.value, "See:\n```python\ny\n```", input);
 	response_done(&response);
 }

@@ -1,10 +1,13 @@
 /* The tree of a trace: what ended in any order stands in the one in which it was asked for. */
 #include "trace/tree.h"
 
+#include <rlmd/trace.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -77,11 +80,37 @@ static void test_runs_between_each_other(void **state)
 	tree_free(tree);
 }
 
+/* rlmd/trace.h: the same out of lines, the last of which was cut. */
+static void test_public(void **state)
+{
+	struct rlmd_error err = {0};
+	char *tree = rlmd_trace_tree(
+		rlmd_text_of("{\"event\":\"run\",\"seq\":0,\"run\":\"r\",\"parent\":null,"
+			     "\"depth\":0,\"task\":\"t\"}\n{\"event\":\"resp"),
+		NULL, &err);
+	json_auto_t *object = tree ? json_read(text_of(tree), 10, &err) : NULL;
+
+	(void)state;
+	if (!object)
+		fail_msg("%s", err.text);
+	assert_string_equal(json_get_string(object, "answerSource"), "error");
+	assert_string_equal(json_get_string(object, "task"), "t");
+	assert_null(rlmd_trace_tree(rlmd_text_of("no JSON\n"), "mine", &err));
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
+	assert_non_null(strstr(err.text, "mine: line 1"));
+	assert_null(rlmd_trace_tree((struct rlmd_text){NULL, 0}, NULL, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
+	assert_null(rlmd_trace_tree((struct rlmd_text){NULL, 9}, NULL, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	free(tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_of_calls),
 		cmocka_unit_test(test_runs_between_each_other),
+		cmocka_unit_test(test_public),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,26 @@
+/*
+ * rlmd/trace.h - what a task left behind, put together again from its trace.
+ *
+ * A trace is lines of JSON, one an event, as the hook `event` of a job has them
+ * (docs/trace.md in the source). The same lines give the same tree, whether
+ * their run ended or was killed.
+ */
+#pragma once
+
+#include <rlmd/rlmd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * The tree of the last root run in the lines: a JSON object as the member `trace` of a result, new;
+ * the caller frees it. A last line that was cut is passed over. A run without an end has the
+ * answerSource "error" and the usage that its events add up to. `name` is for errors, or NULL.
+ * NULL: RLMD_ERROR_INPUT with what is no trace, and in which line.
+ */
+RLMD_API char *rlmd_trace_tree(struct rlmd_text lines, const char *name, struct rlmd_error *);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,63 @@
+/*
+ * rlmd/parser.h: a response on the heap.
+ */
+#include <rlmd/parser.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "reply/response.h"
+
+struct rlmd_reply {
+	struct response response;
+};
+
+struct rlmd_reply *rlmd_reply_parse(struct rlmd_text text, bool cut)
+{
+	struct rlmd_reply *reply = xcalloc(1, sizeof *reply);
+
+	response_read(text.bytes ? text : text_of(""), cut, &reply->response);
+	return reply;
+}
+
+void rlmd_reply_free(struct rlmd_reply *reply)
+{
+	if (!reply)
+		return;
+	response_done(&reply->response);
+	free(reply);
+}
+
+size_t rlmd_reply_block_count(const struct rlmd_reply *reply)
+{
+	return reply->response.block_count;
+}
+
+struct rlmd_text rlmd_reply_block(const struct rlmd_reply *reply, size_t index)
+{
+	return index < reply->response.block_count ? reply->response.blocks[index] : text_of("");
+}
+
+bool rlmd_reply_cut_code(const struct rlmd_reply *reply)
+{
+	return reply->response.cut_fence;
+}
+
+enum rlmd_answer_kind rlmd_reply_answer(const struct rlmd_reply *reply)
+{
+	return reply->response.answer;
+}
+
+struct rlmd_text rlmd_reply_answer_text(const struct rlmd_reply *reply)
+{
+	return reply->response.answer == RLMD_ANSWER_NONE ? text_of("") : reply->response.value;
+}
+
+struct rlmd_text rlmd_reply_thinking(const struct rlmd_reply *reply)
+{
+	return reply->response.thinking;
+}
+
+bool rlmd_reply_invented(const struct rlmd_reply *reply)
+{
+	return reply->response.invented;
+}
