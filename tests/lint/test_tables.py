@@ -84,6 +84,22 @@ class CoverTest(unittest.TestCase):
                     self.assertTrue((tree.ROOT / "tests" / name).is_file(), "no such test")
 
 
+class GlossaryTest(unittest.TestCase):
+    """The glossary of docs/architecture.md against the tree."""
+
+    def test_terms_stand_in_order_and_have_a_place(self):
+        glossary = tree.read("docs/architecture.md").partition("## Glossary")[2]
+        rows = re.findall(r"^\| ([\w -]+) \| (.+) \| `(\w+/\w+)` \|$", glossary, flags=re.MULTILINE)
+        self.assertGreater(len(rows), 40)
+        self.assertEqual(len(rows), glossary.count("\n| ") - 1, "rows of another form")
+        terms = [term for term, _, _ in rows]
+        self.assertEqual(terms, sorted(set(terms)))
+        for term, _, place in rows:
+            with self.subTest(term=term):
+                found = list((tree.ROOT / "src").glob(place + ".*"))
+                self.assertTrue(found, f"there is no src/{place}")
+
+
 class VersionTest(unittest.TestCase):
     """rlmd/rlmd.h against meson.build."""
 
