@@ -25,7 +25,6 @@
 #include "cli/providers.h"
 #include "cli/session.h"
 #include "cli/subids.h"
-#include "llm/probe.h"
 #include "llm/provider.h"
 #include "sandbox/uids.h"
 
@@ -38,7 +37,7 @@ struct doctor {
 	struct session session;
 	struct assault *assault;        /* owned */
 	struct rlmd_provider *provider; /* owned; NULL: there is none of that name */
-	struct probe *probe;            /* owned */
+	struct rlmd_probe *probe;       /* owned */
 	int waiting;                    /* for the end of the assault, and of the probe */
 	json_t *findings;               /* owned: what --json prints */
 	bool short_of_level;            /* --require asks for more */
@@ -123,7 +122,7 @@ static void on_assault_done(void *owner, const struct rlmd_error *err)
 	answered(doctor);
 }
 
-static void find_provider(struct doctor *doctor, const struct probe_result *result)
+static void find_provider(struct doctor *doctor, const struct rlmd_probe_result *result)
 {
 	const char *what = !result->asked                    ? "not asked:"
 			   : result->error && result->status ? "refuses:"
@@ -139,7 +138,7 @@ static void find_provider(struct doctor *doctor, const struct probe_result *resu
 				      result->status, "message", json_from_text(text_of(message))));
 }
 
-static void on_probe(void *owner, const struct probe_result *result)
+static void on_probe(void *owner, const struct rlmd_probe_result *result)
 {
 	find_provider(owner, result);
 	answered(owner);
@@ -198,12 +197,12 @@ static void start_probe(struct doctor *doctor)
 	if (doctor->provider && config->replay)
 		error_set(&err, RLMD_ERROR_USAGE, "answers come from recordings");
 	if (err.kind) {
-		find_provider(doctor, &(struct probe_result){.error = &err});
+		find_provider(doctor, &(struct rlmd_probe_result){.error = &err});
 		return;
 	}
 	doctor->waiting++;
-	doctor->probe = probe_start(doctor->session.base, doctor->provider, PROBE_MS, on_probe,
-				    doctor);
+	doctor->probe = rlmd_probe_start(doctor->session.base, doctor->provider, PROBE_MS, on_probe,
+					 doctor, NULL);
 }
 
 static void on_interrupt(void *owner)
@@ -254,7 +253,7 @@ static bool examine(struct doctor *doctor)
 static void stop(struct doctor *doctor)
 {
 	assault_free(take_pointer(&doctor->assault));
-	probe_free(take_pointer(&doctor->probe));
+	rlmd_probe_free(take_pointer(&doctor->probe));
 	provider_unref(take_pointer(&doctor->provider));
 	session_close(&doctor->session);
 }

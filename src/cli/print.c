@@ -37,8 +37,9 @@ int print_version(void)
 	auto_free char *path = file_shipped("share", "prices.json");
 	struct rlmd_price_table *prices = price_table_read(path, NULL);
 	auto_free char *line = xasprintf("rlmd %s (prices of %s)\n", RLMD_VERSION,
-					 prices ? price_table_date(prices) : "no date: none found");
+					 prices ? rlmd_price_table_date(prices)
+						: "no date: none found");
 
-	price_table_unref(prices);
+	rlmd_price_table_unref(prices);
 	return print_text(text_of(line));
 }

@@ -84,6 +84,7 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 static void call_free(struct call *call)
 {
 	http_transfer_free(call->transfer);
+	custom_free(call->custom);
 	stream_free(call->stream);
 	reply_done(&call->reply);
 	evbuffer_free(call->body);
@@ -99,6 +100,8 @@ static const char *resolved_model(const struct call *call)
 /* An error costs nothing; what broke after the request had left may have been worked on. */
 static bool attempt_billed(const struct call *call)
 {
+	if (call->custom)
+		return custom_billed(call->custom);
 	if (call->status)
 		return call->status == 200;
 	return call->transfer && http_sent(call->transfer);
@@ -135,6 +138,7 @@ void call_close_attempt(struct call *call)
 	call_redact(call, call->reply.model);
 	call_redact(call, call->reply.refusal);
 	http_transfer_free(take_pointer(&call->transfer));
+	custom_free(take_pointer(&call->custom));
 	stream_free(take_pointer(&call->stream));
 	evbuffer_drain(call->body, evbuffer_get_length(call->body));
 	event_del(call->timer);
@@ -147,6 +151,7 @@ void call_reset_attempt(struct call *call)
 	call->status = 0;
 	call->received = 0;
 	call->busy = NULL;
+	call->retry_after_ms = 0;
 }
 
 void call_finish(struct call *call, const struct rlmd_error *err)
@@ -177,7 +182,9 @@ static void warn_of_truncation(struct call *call)
 {
 	int64_t counted = call->reply.usage.input;
 
-	if (call->provider->adapter->local && call->reply.usage_seen && counted > 0 &&
+	const struct adapter *adapter = call->provider->adapter;
+
+	if (adapter && adapter->local && call->reply.usage_seen && counted > 0 &&
 	    call->input_estimate > TRUNCATION_CHECK && counted < call->input_estimate / 2)
 		warnings_add(call->warnings,
 			     "%s seems to have cut a prompt: it counted less than half of the "
@@ -325,6 +332,31 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct rl
 		call_read_end(call, err);
 }
 
+static void on_more(void *owner)
+{
+	(void)owner;
+}
+
+static void on_custom(void *owner, const struct rlmd_error *err, int64_t retry_after_ms)
+{
+	struct call *call = owner;
+
+	call->retry_after_ms = retry_after_ms;
+	if (err)
+		call_failed_custom(call, err);
+	else
+		call_complete(call);
+}
+
+static void call_hand_over(struct call *call)
+{
+	call->reply.asked = call->request->max_tokens;
+	call->attempts++;
+	call->attempt_started = clock_ms();
+	call->custom = custom_start(call->provider, call->request, &call->reply, on_more, on_custom,
+				    call);
+}
+
 static void call_send(struct call *call)
 {
 	const struct rlmd_provider *provider = call->provider;
@@ -366,6 +398,8 @@ void call_admit(struct call *call)
 		call_finish(call, &error);
 	} else if (at > now) {
 		call_wait(call, at - now);
+	} else if (call->provider->custom.ask) {
+		call_hand_over(call);
 	} else {
 		call_send(call);
 	}

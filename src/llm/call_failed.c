@@ -1,6 +1,8 @@
 /*
  * An attempt that failed: what that means, whether there is another one, and when.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -63,6 +65,7 @@ void call_failed(struct call *call, const struct rlmd_error *error, bool retry)
 	};
 	int64_t now = clock_ms(), at;
 	struct rlmd_error final = *error;
+	char wish[24];
 	bool again;
 
 	count_failure(call, &failure, now);
@@ -75,6 +78,10 @@ void call_failed(struct call *call, const struct rlmd_error *error, bool retry)
 		failure.should_retry = http_header(call->transfer, "x-should-retry");
 		failure.retry_after_ms = http_header(call->transfer, "retry-after-ms");
 		failure.retry_after = http_header(call->transfer, "retry-after");
+	}
+	if (call->retry_after_ms) {
+		snprintf(wish, sizeof wish, "%" PRId64, call->retry_after_ms);
+		failure.retry_after_ms = wish;
 	}
 	if (call->status == 429 && !failure.retry_after)
 		failure.retry_after = tokens_reset(call->transfer);
@@ -142,4 +149,11 @@ void call_failed_nonsense(struct call *call, const char *why)
 		  call->provider->name, why, size ? "it began '" : "it was empty", shown,
 		  size ? "'" : "");
 	call_failed_in_answer(call, &error);
+}
+
+/* A host says what it was by the kind of the error; the words are its own. */
+void call_failed_custom(struct call *call, const struct rlmd_error *err)
+{
+	call->busy = failure_busy(err->kind, err->http_status);
+	call_failed(call, err, failure_passes(err->kind));
 }

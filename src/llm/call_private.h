@@ -9,6 +9,7 @@
 #include <event2/buffer.h>
 
 #include "llm/call.h"
+#include "llm/custom.h"
 #include "llm/stream.h"
 
 enum { CALL_HEAD_MAX = 80 }; /* bytes of nonsense that are shown */
@@ -24,6 +25,7 @@ struct call {
 
 	struct event *timer;            /* owned: the gate opens, or a linger is over */
 	struct http_transfer *transfer; /* owned; NULL between attempts */
+	struct custom_request *custom;  /* owned, in its place; NULL likewise */
 	struct stream *stream;          /* owned; NULL while whole */
 	struct reply reply;             /* owned: of this attempt */
 	struct evbuffer *body;          /* owned: whole, or of an error */
@@ -36,12 +38,13 @@ struct call {
 	unsigned quirks;          /* enum adapter_quirk, in force */
 	unsigned tried;           /* likewise, adapted to during this call */
 	int64_t started, attempt_started, input_estimate;
-	int billed;         /* of the attempts */
-	int attempts;       /* begun */
-	int failures;       /* of them; without those that only taught a quirk, or were busy */
-	int busy_attempts;  /* of them */
-	int64_t busy_since; /* the end of the first of these */
-	const char *busy;   /* what this attempt's provider is busy with; or NULL */
+	int billed;             /* of the attempts */
+	int attempts;           /* begun */
+	int failures;           /* of them; without those that only taught a quirk, or were busy */
+	int busy_attempts;      /* of them */
+	int64_t busy_since;     /* the end of the first of these */
+	const char *busy;       /* what this attempt's provider is busy with; or NULL */
+	int64_t retry_after_ms; /* that a host wishes; 0: nothing */
 
 	struct llm_usage usage; /* of the attempts that are over */
 	int64_t cost;
@@ -71,3 +74,4 @@ void call_failed(struct call *, const struct rlmd_error *, bool retry);
 void call_failed_in_answer(struct call *, struct rlmd_error *);
 void call_failed_with_status(struct call *);
 void call_failed_nonsense(struct call *, const char *why);
+void call_failed_custom(struct call *, const struct rlmd_error *);

@@ -345,17 +345,23 @@ static bool is_loading(const char *words)
 	       strcasestr(words, "- loading model") || mentions(words, loading, COUNT(loading));
 }
 
+const char *failure_busy(enum rlmd_error_kind kind, int status)
+{
+	if (kind == RLMD_ERROR_THROTTLED)
+		return "its rate is limited";
+	if (kind == RLMD_ERROR_OVERLOADED && (status == 503 || status == 529))
+		return "it is overloaded";
+	return NULL;
+}
+
 static const char *busy_with(const struct complaint *complaint, const struct failure *failure)
 {
 	if (!failure->retry)
 		return NULL;
-	if (failure->kind == RLMD_ERROR_THROTTLED)
-		return "its rate is limited";
-	if (failure->kind != RLMD_ERROR_OVERLOADED)
-		return NULL;
-	if (complaint->status >= 500 && is_loading(complaint->words))
+	if (failure->kind == RLMD_ERROR_OVERLOADED && complaint->status >= 500 &&
+	    is_loading(complaint->words))
 		return "it is being loaded";
-	return complaint->status == 503 || complaint->status == 529 ? "it is overloaded" : NULL;
+	return failure_busy(failure->kind, complaint->status);
 }
 
 static void judge(const struct complaint *complaint, struct failure *ret)

@@ -34,5 +34,8 @@ void failure_of_body(struct rlmd_text body, struct failure *ret);
 /* Whether what failed so may succeed later; where nobody said it of this failure. */
 bool failure_passes(enum rlmd_error_kind kind);
 
+/* What a provider is busy with that failed so, as in struct failure; NULL: with nothing. */
+const char *failure_busy(enum rlmd_error_kind kind, int status);
+
 /* What a person should look at, to follow the provider's words: "; check ...", or "". */
 const char *failure_advice(enum rlmd_error_kind kind);

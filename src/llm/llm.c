@@ -348,7 +348,7 @@ bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
 	int64_t cost;
 
 	*ret_cost = 0;
-	if (provider_is_free(choice.provider))
+	if (choice.provider->free)
 		return true;
 	if (!provider_price(choice.provider, choice.model, &price))
 		return false;
@@ -363,10 +363,12 @@ bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
 
 int64_t llm_window(const struct llm *llm, const char *model)
 {
-	const struct adapter *adapter = find(llm, model).provider->adapter;
-	bool local = adapter && adapter->local;
+	const struct rlmd_provider *provider = find(llm, model).provider;
+	bool local = provider->adapter && provider->adapter->local;
 	struct price price = price_of(llm, model);
 
+	if (provider->window)
+		return provider->window;
 	if (!price.context_window)
 		return local ? WINDOW_LOCAL : WINDOW_USUAL;
 	if (local && price.context_window > WINDOW_LOCAL_MAX)
@@ -400,7 +402,7 @@ const char *llm_price_date(const struct llm *llm)
 {
 	const struct rlmd_price_table *shipped = llm->choices.allowed[0]->shipped;
 
-	return shipped ? price_table_date(shipped) : "unknown";
+	return shipped ? rlmd_price_table_date(shipped) : "unknown";
 }
 
 json_t *llm_take_warnings(struct llm *llm)

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/money.h"
+#include "base/sized.h"
 
 enum {
 	TABLE_SIZE_MAX = 32 << 20,
@@ -20,17 +21,18 @@ enum {
 
 #define RATE_MAX   1.0  /* dollars a token: who writes more means a million tokens */
 #define TOKENS_MAX 1e12 /* of a window or an answer */
+#define COUNT_MAX  INT64_C(1000000000000000) /* tokens whose cost somebody asks for */
 
 /*
  * What writing to a cache costs where a row does not say, in per cent of the input; for an hour it
  * is never less. Reading is taken for as dear as any input: how much less it is differs from model
  * to model.
  */
-struct custom {
+struct write_custom {
 	int64_t write, write_1h;
 };
 
-static const struct custom usual = {100, 0}, of_anthropic = {125, 200};
+static const struct write_custom usual = {100, 0}, of_anthropic = {125, 200};
 
 struct price_row {
 	char *name;                 /* owned */
@@ -122,7 +124,7 @@ static int64_t read_cache(struct row_reading *reading, const char *field, const 
 	return rate;
 }
 
-static bool read_price(struct row_reading *reading, const struct custom *custom,
+static bool read_price(struct row_reading *reading, const struct write_custom *custom,
 		       struct price *price)
 {
 	static const char input[] = "input_cost_per_token", output[] = "output_cost_per_token",
@@ -225,7 +227,7 @@ struct rlmd_price_table *price_table_read(const char *path, struct rlmd_error *e
 	table->date = read_date(root);
 	if (!fill(table, root, err)) {
 		error_context(err, "%s", path);
-		price_table_unref(table);
+		rlmd_price_table_unref(table);
 		return NULL;
 	}
 	return table;
@@ -237,7 +239,7 @@ struct rlmd_price_table *price_table_ref(struct rlmd_price_table *table)
 	return table;
 }
 
-void price_table_unref(struct rlmd_price_table *table)
+void rlmd_price_table_unref(struct rlmd_price_table *table)
 {
 	if (!table || --table->references)
 		return;
@@ -248,7 +250,7 @@ void price_table_unref(struct rlmd_price_table *table)
 	free(table);
 }
 
-const char *price_table_date(const struct rlmd_price_table *table)
+const char *rlmd_price_table_date(const struct rlmd_price_table *table)
 {
 	return table->date;
 }
@@ -329,4 +331,70 @@ int64_t price_cost(const struct price *price, const struct llm_usage *usage)
 	cost = money_add(cost, money_times(rates.cache_write, usage->cache_write));
 	cost = money_add(cost, money_times(rates.cache_write_1h, usage->cache_write_1h));
 	return money_add(cost, money_times(rates.output, usage->output));
+}
+
+/* --- rlmd/price.h ---------------------------------------------------------------------- */
+
+struct rlmd_price_table *rlmd_price_table_open(const char *path, struct rlmd_error *err)
+{
+	auto_free char *shipped = path ? NULL : file_shipped("share", "prices.json");
+
+	return price_table_read(path ? path : shipped, err);
+}
+
+static bool look_up(const struct rlmd_price_table *table, const char *provider, const char *model,
+		    struct price *ret)
+{
+	return table && provider && model && price_find(table, provider, model, ret);
+}
+
+bool rlmd_price_find(const struct rlmd_price_table *table, const char *provider, const char *model,
+		     struct rlmd_price *ret)
+{
+	struct price price;
+	struct rlmd_price found;
+
+	if (!look_up(table, provider, model, &price))
+		return false;
+	found = (struct rlmd_price){
+		.input = price.input,
+		.output = price.output,
+		.cache_read = price.cache_read,
+		.cache_write = price.cache_write,
+		.cache_write_1h = price.cache_write_1h,
+		.long_prompt = price.long_prompt,
+		.context_window = price.context_window,
+		.max_output = price.max_output,
+	};
+	return sized_give(ret, &found, sizeof found, sizeof found);
+}
+
+static bool is_count(int64_t count)
+{
+	return count >= 0 && count <= COUNT_MAX;
+}
+
+bool rlmd_price_cost(const struct rlmd_price_table *table, const char *provider, const char *model,
+		     const struct rlmd_tokens *given, int64_t *ret_cost)
+{
+	struct rlmd_tokens tokens;
+	struct price price;
+
+	if (!ret_cost)
+		return false;
+	*ret_cost = 0;
+	if (!given ||
+	    !sized_take(&tokens, sizeof tokens, given, sizeof tokens, "rlmd_tokens", NULL) ||
+	    !is_count(tokens.input) || !is_count(tokens.output) || !is_count(tokens.cache_read) ||
+	    !is_count(tokens.cache_write) || !is_count(tokens.cache_write_1h) ||
+	    !look_up(table, provider, model, &price))
+		return false;
+	*ret_cost = price_cost(&price, &(struct llm_usage){
+					       .input = tokens.input,
+					       .output = tokens.output,
+					       .cache_read = tokens.cache_read,
+					       .cache_write = tokens.cache_write,
+					       .cache_write_1h = tokens.cache_write_1h,
+				       });
+	return true;
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <rlmd/price.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,13 +25,9 @@ struct price {
 	} beyond;
 };
 
-struct rlmd_price_table;
-
 /* The file is read whole; RLMD_ERROR_INPUT names it and the bad row. */
 struct rlmd_price_table *price_table_read(const char *path, struct rlmd_error *);
 struct rlmd_price_table *price_table_ref(struct rlmd_price_table *);
-void price_table_unref(struct rlmd_price_table *);             /* NULL is fine */
-const char *price_table_date(const struct rlmd_price_table *); /* "sample_spec.date" or "unknown" */
 
 /* By the model's name as given, then as "provider/model", then without a date suffix. */
 bool price_find(const struct rlmd_price_table *, const char *provider, const char *model,

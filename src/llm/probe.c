@@ -1,5 +1,6 @@
-#include "llm/probe.h"
-
+/* Whether a provider answers: one request that costs nothing, for its list of models. */
+#include <event2/event.h>
+#include <rlmd/provider.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,9 +17,8 @@ enum {
 	COMPLAINT_MAX = 16 << 10, /* bytes kept of an answer, for what it complains of */
 };
 
-struct probe {
-	struct rlmd_provider *provider; /* lent */
-	bool bound;                     /* ... and in our loop */
+struct rlmd_probe {
+	struct rlmd_provider *provider; /* a reference; in our loop */
 	struct http_transfer *transfer; /* owned; NULL: nothing is asked */
 	struct event *posted;           /* owned: the end, from the loop, where nothing is asked */
 	struct evbuffer *answer;        /* owned: its beginning */
@@ -26,13 +26,14 @@ struct probe {
 	int status;
 	struct rlmd_error error;
 
-	probe_done_fn *fn;
+	rlmd_probe_done_fn *fn;
 	void *owner; /* lent */
 };
 
-static void finish(struct probe *probe)
+static void finish(struct rlmd_probe *probe)
 {
-	struct probe_result result = {
+	struct rlmd_probe_result result = {
+		.size = sizeof result,
 		.url = probe->url,
 		.asked = probe->transfer,
 		.status = probe->status,
@@ -51,7 +52,7 @@ static void on_posted(evutil_socket_t fd, short what, void *arg)
 
 static void on_status(void *owner, struct http_transfer *transfer, int status)
 {
-	struct probe *probe = owner;
+	struct rlmd_probe *probe = owner;
 
 	(void)transfer;
 	probe->status = status;
@@ -59,7 +60,7 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 
 static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
 {
-	struct probe *probe = owner;
+	struct rlmd_probe *probe = owner;
 	size_t room = COMPLAINT_MAX - evbuffer_get_length(probe->answer);
 
 	(void)transfer;
@@ -68,7 +69,7 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 }
 
 /* The provider's own words may quote the key. */
-static void explain_status(struct probe *probe)
+static void explain_status(struct rlmd_probe *probe)
 {
 	struct failure failure;
 	size_t size;
@@ -83,7 +84,7 @@ static void explain_status(struct probe *probe)
 
 static void on_done(void *owner, struct http_transfer *transfer, const struct rlmd_error *err)
 {
-	struct probe *probe = owner;
+	struct rlmd_probe *probe = owner;
 
 	(void)transfer;
 	if (err)
@@ -93,7 +94,7 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct rl
 	finish(probe);
 }
 
-static void ask(struct probe *probe, int64_t timeout_ms)
+static void ask(struct rlmd_probe *probe, int64_t timeout_ms)
 {
 	const struct adapter *adapter = probe->provider->adapter;
 	size_t base = strlen(probe->provider->url) - strlen(adapter->path);
@@ -110,31 +111,42 @@ static void ask(struct probe *probe, int64_t timeout_ms)
 				     probe);
 }
 
-struct probe *probe_start(struct event_base *base, struct rlmd_provider *provider,
-			  int64_t timeout_ms, probe_done_fn *fn, void *owner)
+struct rlmd_probe *rlmd_probe_start(struct event_base *base, struct rlmd_provider *provider,
+				    int64_t timeout_ms, rlmd_probe_done_fn *fn, void *owner,
+				    struct rlmd_error *err)
 {
-	struct probe *probe = xcalloc(1, sizeof *probe);
+	struct rlmd_probe *probe;
 
-	probe->provider = provider;
+	if (!base || !provider || !fn) {
+		error_set(err, RLMD_ERROR_USAGE, "a probe needs a loop, a provider and a callback");
+		return NULL;
+	}
+	if (!provider_bind(provider, base, err))
+		return NULL;
+	probe = xcalloc(1, sizeof *probe);
+	probe->provider = provider_ref(provider);
 	probe->fn = fn;
 	probe->owner = owner;
 	probe->answer = evbuffer_new();
 	probe->posted = evtimer_new(base, on_posted, probe);
-	probe->bound = provider_bind(provider, base, &probe->error);
-	if (probe->bound && provider_open(provider, &probe->error))
+	if (provider_open(provider, &probe->error) && provider->url) {
 		ask(probe, timeout_ms);
-	else
-		event_active(probe->posted, EV_TIMEOUT, 0);
+		return probe;
+	}
+	if (!probe->error.kind)
+		error_set(&probe->error, RLMD_ERROR_USAGE, "%s is asked by the host alone",
+			  provider->name);
+	event_active(probe->posted, EV_TIMEOUT, 0);
 	return probe;
 }
 
-void probe_free(struct probe *probe)
+void rlmd_probe_free(struct rlmd_probe *probe)
 {
 	if (!probe)
 		return;
 	http_transfer_free(probe->transfer);
-	if (probe->bound)
-		provider_unbind(probe->provider);
+	provider_unbind(probe->provider);
+	provider_unref(probe->provider);
 	event_free(probe->posted);
 	evbuffer_free(probe->answer);
 	free(probe->url);

@@ -60,6 +60,8 @@ static void take_key(struct rlmd_provider *provider, const struct provider_confi
 
 	if (!names && provider->adapter)
 		names = provider->adapter->key_env;
+	if (config->custom.ask)
+		return;
 	provider->given_by_environment = !config->key;
 	provider->given_key = config->key ? xstrdup(config->key) : key_from_environment(names);
 }
@@ -67,7 +69,7 @@ static void take_key(struct rlmd_provider *provider, const struct provider_confi
 static void take_settings(struct rlmd_provider *provider, const struct provider_config *config)
 {
 	const struct adapter *adapter = provider->adapter;
-	const char *model = adapter ? adapter->default_model : "replay";
+	const char *model = adapter ? adapter->default_model : config->kind;
 
 	if (config->model && *config->model)
 		model = config->model;
@@ -78,16 +80,19 @@ static void take_settings(struct rlmd_provider *provider, const struct provider_
 	provider->max_retries = config->max_retries;
 	provider->patience_ms = config->patience_ms;
 	provider->no_stream = config->no_stream;
+	provider->free = config->custom.ask ? config->costs_nothing : !adapter || adapter->local;
+	provider->custom = config->custom;
+	provider->window = config->window;
 	take_key(provider, config);
 	provider->at_home = adapter && opening_at_home(provider);
 }
 
 struct rlmd_provider *provider_new(const struct provider_config *config, struct rlmd_error *err)
 {
-	const struct adapter *adapter = adapter_find(config->kind);
+	const struct adapter *adapter = config->custom.ask ? NULL : adapter_find(config->kind);
 	struct rlmd_provider *provider;
 
-	if (!adapter && strcmp(config->kind, "replay") != 0) {
+	if (!adapter && !config->custom.ask && strcmp(config->kind, "replay") != 0) {
 		error_set(err, RLMD_ERROR_USAGE, "unknown provider '%.100s'; there are %s, replay",
 			  config->kind, adapter_names());
 		return NULL;
@@ -117,13 +122,14 @@ void provider_unref(struct rlmd_provider *provider)
 	if (!provider || --provider->references)
 		return;
 	provider_unbind(provider);
+	custom_done(&provider->custom);
 	key_free(provider->given_key);
 	free(provider->name);
 	free(provider->default_model);
 	free(provider->base_url);
 	free(provider->key_file);
-	price_table_unref(provider->shipped);
-	price_table_unref(provider->given);
+	rlmd_price_table_unref(provider->shipped);
+	rlmd_price_table_unref(provider->given);
 	json_decref(provider->quirks);
 	json_decref(provider->notes);
 	free(provider);
@@ -158,7 +164,7 @@ void provider_unbind(struct rlmd_provider *provider)
 
 bool provider_open(struct rlmd_provider *provider, struct rlmd_error *err)
 {
-	if (provider->url)
+	if (provider->url || provider->custom.ask)
 		return true;
 	if (!provider->adapter)
 		return error_set(err, RLMD_ERROR_USAGE, "provider %s needs --replay DIR",
@@ -197,16 +203,11 @@ bool provider_price(const struct rlmd_provider *provider, const char *model, str
 	return false;
 }
 
-bool provider_is_free(const struct rlmd_provider *provider)
-{
-	return !provider->adapter || provider->adapter->local;
-}
-
 bool provider_is_local(const struct rlmd_provider *provider, const char *model)
 {
 	struct price price;
 
-	return provider->adapter->local ||
+	return (provider->adapter && provider->adapter->local) ||
 	       (provider->near && !provider_price(provider, model, &price));
 }
 
@@ -216,7 +217,7 @@ bool provider_cost(const struct rlmd_provider *provider, const char *model,
 	struct price price;
 
 	*ret_cost = 0;
-	if (provider_is_free(provider))
+	if (provider->free)
 		return true;
 	if (!provider_price(provider, model, &price))
 		return false;
@@ -228,7 +229,7 @@ bool provider_charge(const struct rlmd_provider *provider, const char *model, co
 		     int64_t reported, const struct llm_usage *usage, struct warnings *warnings,
 		     int64_t *ret_cost)
 {
-	bool local = provider->adapter && provider->adapter->local;
+	bool local = provider->free && provider->adapter;
 
 	if (reported >= 0 && !local) {
 		*ret_cost = reported;

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "llm/adapter.h"
+#include "llm/custom.h"
 #include "llm/gate.h"
 #include "llm/http.h"
 #include "llm/llm.h"
@@ -23,7 +24,7 @@
 
 /* Zero of a member but the kind is what is usual. */
 struct provider_config {
-	const char *kind;     /* "ollama", "openai", "anthropic", "replay" */
+	const char *kind;     /* "ollama", "openai", "anthropic", "replay"; or `custom` */
 	const char *name;     /* that models' names may begin with; NULL: as the kind */
 	const char *model;    /* what a call asks for that names none; NULL: the kind's */
 	const char *base_url; /* NULL: the kind's environment variable, else its own */
@@ -37,11 +38,15 @@ struct provider_config {
 	/* How long a call waits at most, in all, for a provider that is busy; 0: it is tried again
 	 * as after any other failure. */
 	int64_t patience_ms;
+	struct custom custom; /* what the host calls; copied. Zero: the kind */
+	bool costs_nothing;   /* likewise */
+	int64_t window;       /* likewise; 0: by the tables */
 };
 
 struct rlmd_provider {
 	int references;
-	const struct adapter *adapter; /* lent; NULL for "replay" */
+	const struct adapter *adapter; /* lent; NULL for "replay", and the host's own */
+	struct custom custom;          /* owned: of the host's own */
 	char *name;                    /* owned */
 	char *default_model;           /* owned */
 	char *base_url;                /* owned; as given, or NULL */
@@ -52,6 +57,8 @@ struct rlmd_provider {
 	int max_retries;
 	int64_t patience_ms;
 	bool no_stream;
+	bool free;                                /* all of its models cost nothing */
+	int64_t window;                           /* of all its models; 0: by the tables */
 	struct rlmd_price_table *shipped, *given; /* owned; `given` comes first, may be NULL */
 	json_t *quirks;                           /* owned: model -> bits of enum adapter_quirk */
 	json_t *notes;           /* owned array: what whoever uses it should be warned of */
@@ -66,8 +73,9 @@ struct rlmd_provider {
 	bool near;         /* its server is on this machine, or in its network */
 };
 
-/* All of `config` is lent during the call. Reads the environment and the price tables, and changes
- * neither. RLMD_ERROR_USAGE for an unknown kind or a bad name, RLMD_ERROR_INPUT for bad tables. */
+/* Its public face is rlmd_provider_new(). All of `config` is lent during the call. Reads the
+ * environment and the price tables, and changes neither. RLMD_ERROR_USAGE for an unknown kind or a
+ * bad name, RLMD_ERROR_INPUT for bad tables. */
 struct rlmd_provider *provider_new(const struct provider_config *, struct rlmd_error *);
 struct rlmd_provider *provider_ref(struct rlmd_provider *);
 void provider_unref(struct rlmd_provider *); /* NULL is fine; wipes the key with the last one */
@@ -94,9 +102,6 @@ bool provider_is_gateway(const struct rlmd_provider *);
 
 /* Whether it may be a small model of one's own, which costs nothing. */
 bool provider_is_local(const struct rlmd_provider *, const char *model);
-
-/* Whether all of its models cost nothing. */
-bool provider_is_free(const struct rlmd_provider *);
 
 /* The row of `model` in the tables; false where there is none. */
 bool provider_price(const struct rlmd_provider *, const char *model, struct price *ret);

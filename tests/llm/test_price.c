@@ -44,7 +44,7 @@ static struct price price_in(const char *json, const char *model)
 	if (!table)
 		fail_msg("%s", error.text);
 	assert_true(price_find(table, "openai", model, &price));
-	price_table_unref(table);
+	rlmd_price_table_unref(table);
 	return price;
 }
 
@@ -122,7 +122,7 @@ static void caches_of_anthropic(void **state)
 	assert_int_equal(price.beyond.cache_read, 2000000);
 	assert_int_equal(price.beyond.cache_write, 2500000);
 	assert_int_equal(price.beyond.cache_write_1h, 4000000);
-	price_table_unref(table);
+	rlmd_price_table_unref(table);
 }
 
 /* A7: each kind of token at its own price; reasoning is part of the output. */
@@ -259,7 +259,7 @@ static void models_are_found(void **state)
 	memset(endless, 'a', 10000);
 	assert_false(price_find(table, "openai", endless, &price));
 	free(endless);
-	price_table_unref(table);
+	rlmd_price_table_unref(table);
 }
 
 /* LiteLLM's file holds much that is no price of a token: it is passed over. */
@@ -276,7 +276,7 @@ static void other_rows_are_skipped(void **state)
 
 	(void)state;
 	assert_non_null(table);
-	assert_string_equal(price_table_date(table), "2026-09-23");
+	assert_string_equal(rlmd_price_table_date(table), "2026-09-23");
 	assert_false(price_find(table, "openai", "sample_spec", &price));
 	assert_false(price_find(table, "openai", "embed", &price));
 	assert_false(price_find(table, "openai", "image", &price));
@@ -284,7 +284,7 @@ static void other_rows_are_skipped(void **state)
 	assert_false(price_find(table, "openai", "odd", &price));
 	assert_true(price_find(table, "openai", "free", &price));
 	assert_int_equal(price.input, 0);
-	price_table_unref(table);
+	rlmd_price_table_unref(table);
 }
 
 static void tables_without_a_date(void **state)
@@ -292,12 +292,12 @@ static void tables_without_a_date(void **state)
 	struct rlmd_price_table *table = table_of("{}", NULL);
 
 	(void)state;
-	assert_string_equal(price_table_date(table), "unknown");
-	price_table_unref(table);
+	assert_string_equal(rlmd_price_table_date(table), "unknown");
+	rlmd_price_table_unref(table);
 	table = table_of("{\"sample_spec\":{\"date\":\"\\u001b[31m a date that is far too long\"}}",
 			 NULL);
-	assert_int_equal(strncmp(price_table_date(table), "\\x1b[31m", 8), 0);
-	price_table_unref(table);
+	assert_int_equal(strncmp(rlmd_price_table_date(table), "\\x1b[31m", 8), 0);
+	rlmd_price_table_unref(table);
 }
 
 /* A price that cannot be is refused with its model's name, never taken for something near. */
@@ -341,7 +341,7 @@ static void what_is_no_table(void **state)
 	assert_null(price_table_read("/nonexistent/prices.json", &error));
 	assert_int_equal(error.kind, RLMD_ERROR_INPUT);
 	assert_null(price_table_read("/", &error));
-	price_table_unref(NULL);
+	rlmd_price_table_unref(NULL);
 }
 
 /* A table of LiteLLM's size is read, and searched, while nobody notices. */
@@ -376,7 +376,7 @@ static void large_tables(void **state)
 		assert_true(price_find(table, "provider", name, &price));
 		assert_int_equal(price.input, i + 1);
 	}
-	price_table_unref(table);
+	rlmd_price_table_unref(table);
 	free(json);
 }
 
@@ -402,7 +402,7 @@ static void the_shipped_table(void **state)
 	(void)state;
 	if (!table)
 		fail_msg("%s", error.text);
-	assert_int_equal(strlen(price_table_date(table)), strlen("2026-11-01"));
+	assert_int_equal(strlen(rlmd_price_table_date(table)), strlen("2026-11-01"));
 	for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
 		if (!price_find(table, models[i][0], models[i][1], &price))
 			fail_msg("%s has no price", models[i][1]);
@@ -420,7 +420,7 @@ static void the_shipped_table(void **state)
 	assert_int_equal(price.long_prompt, 200000);
 	assert_int_equal(price.beyond.output, 22500000);
 	assert_false(price_find(table, "openai", "llama3.2", &price));
-	price_table_unref(table);
+	rlmd_price_table_unref(table);
 }
 
 int main(int argc, char **argv)

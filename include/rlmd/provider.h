@@ -1,0 +1,192 @@
+/*
+ * rlmd/provider.h - who is asked for a model's words, and under which key.
+ *
+ * A provider is a server that this library can speak to ("openai" is for all that
+ * speak its Chat Completions API), or the host's own: a function that takes a
+ * request and answers it later. Both are asked through one gate, which retries and
+ * waits, and are recorded, replayed and paid for alike. A process may have several,
+ * also of one kind, each by a name of its own; models are named "provider/model".
+ *
+ * Everything happens in the thread of the engine that the provider is added to
+ * (rlmd/engine.h); before that, in one thread at a time.
+ */
+#pragma once
+
+#include <rlmd/rlmd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct event_base;
+struct rlmd_price_table;
+struct rlmd_probe;
+struct rlmd_provider;
+
+enum rlmd_role {
+	RLMD_ROLE_SYSTEM, /* only first, if at all */
+	RLMD_ROLE_USER,
+	RLMD_ROLE_ASSISTANT,
+};
+
+struct rlmd_message {
+	enum rlmd_role role;
+	struct rlmd_text text; /* any bytes: what programs have printed, too */
+};
+
+/* What a provider of the host's is asked; all of it is lent until it is answered or cancelled. */
+struct rlmd_model_request {
+	size_t size;       /* of the library's version of this */
+	uint64_t id;       /* names the request; never used again */
+	const char *model; /* without the provider's name */
+	const struct rlmd_message *messages;
+	size_t message_count;
+	int64_t max_tokens; /* of output; what is clearly beyond it is cut off */
+	bool with_temperature;
+	double temperature;       /* from 0 to 2, if with_temperature */
+	const char *const *stops; /* the reply ends before the first of these */
+	size_t stop_count;
+	int64_t time_left_ms; /* then it is cancelled */
+};
+
+/*
+ * Starts what answers the request: with rlmd_provider_answer() or rlmd_provider_fail(), from
+ * inside this call or at any time later, until it is cancelled.
+ */
+typedef void rlmd_model_ask_fn(void *owner, const struct rlmd_model_request *);
+
+/*
+ * Nobody waits for that request any more, which has not been answered: its time is over, its job
+ * was cancelled, or more than enough came. It is paid for by an estimate. Answers that come
+ * nevertheless are not taken.
+ */
+typedef void rlmd_model_cancel_fn(void *owner, uint64_t request);
+
+struct rlmd_provider_options {
+	size_t size;
+	const char
+		*kind; /* "openai", "anthropic", "ollama"; "replay": only recordings; NULL: `ask` */
+	const char *name;  /* 1 to 64 of letters, digits, - _ and dots; NULL: as the kind */
+	const char *model; /* for whoever names none; NULL: the kind's */
+
+	/* Of the kinds: */
+	const char *base_url; /* NULL: of the kind's variable (OPENAI_BASE_URL), or its own */
+	const char *key;      /* NULL: that of the file, else of the environment */
+	const char *key_file; /* nobody else may read it; read when it is first needed */
+	const char *key_environment; /* a variable; NULL: the kind's own (OPENAI_API_KEY); "": none.
+					Its key goes to the kind's own host or to that of its
+					variable, and to no other base_url */
+	bool no_stream;              /* whole answers only */
+
+	/* Of all: */
+	const char *price_table;         /* a file (rlmd/price.h) over the one that is shipped */
+	struct rlmd_price_table *prices; /* the same, opened before, referenced; or NULL */
+	int max_retries;                 /* of an attempt that failed; 0: 2; negative: none */
+	int64_t patience_ms; /* that a call waits at most, in all, for a provider which is busy;
+				0: it is tried again as after any other failure */
+
+	/* Of the host's own. No callback comes once the engine is freed. From inside of them may be
+	   called: rlmd_provider_delta(), rlmd_provider_answer() and rlmd_provider_fail(). */
+	rlmd_model_ask_fn *ask;
+	rlmd_model_cancel_fn *cancel; /* or NULL */
+	void *owner;                  /* lent: of both */
+	bool costs_nothing;           /* whatever the model; else by the price tables and answers */
+	int64_t window; /* tokens of a prompt and its answer together; 0: by the tables, or 128,000
+			 */
+};
+
+/*
+ * One reference, for the caller. Reads the environment and the price tables, opens no connection;
+ * a key is missed when the first job may ask (rlmd_job_start()). NULL with RLMD_ERROR_USAGE:
+ * unknown kind, bad name, neither kind nor `ask`, or both; RLMD_ERROR_INPUT: a bad price table.
+ */
+RLMD_API struct rlmd_provider *rlmd_provider_new(const struct rlmd_provider_options *,
+						 struct rlmd_error *);
+RLMD_API struct rlmd_provider *rlmd_provider_ref(struct rlmd_provider *);
+RLMD_API void rlmd_provider_unref(
+	struct rlmd_provider *); /* NULL is fine; the last wipes the key */
+RLMD_API const char *rlmd_provider_name(const struct rlmd_provider *);
+
+/* "ollama", "openai", "anthropic"; NULL: there are no more. Static. */
+RLMD_API const char *rlmd_provider_kind(size_t index);
+
+/* The environment's variables that a key of the kind is looked for in; NULL: there are no more, or
+ * no such kind. Static. */
+RLMD_API const char *rlmd_provider_key_variable(const char *kind, size_t index);
+
+/*
+ * The kind that somebody means who named none: the one that `model` (or NULL) begins with
+ * ("openai/..."), if its key is in the environment; else the only one whose key is; else "ollama".
+ * Static.
+ */
+RLMD_API const char *rlmd_provider_default(const char *model);
+
+/* --- answers of the host's own ------------------------------------------------------ */
+
+/*
+ * More of the reply, in order. False, and nothing is taken: there is no such request any more (it
+ * was answered, cancelled, or has enough), or `provider` is none of the host's own.
+ */
+RLMD_API bool rlmd_provider_delta(struct rlmd_provider *, uint64_t request, struct rlmd_text);
+
+struct rlmd_model_answer {
+	size_t size;
+	struct rlmd_text text; /* what is left of the reply behind the deltas; UTF-8, repaired */
+	struct rlmd_text thinking; /* reasoning that is no part of it */
+	bool cut;                  /* it ends where max_tokens made it end */
+	int64_t input_tokens;      /* all of the prompt; with output_tokens 0: both are estimated */
+	int64_t output_tokens;
+	int64_t cached_tokens; /* of the input, if they cost less */
+	bool with_cost;
+	int64_t cost;      /* pico-dollars, if with_cost; else by the price tables */
+	const char *model; /* that answered; NULL: as it was asked for */
+};
+
+/* The end of the reply. False, and nothing is taken: as rlmd_provider_delta(); NULL; no size. */
+RLMD_API bool rlmd_provider_answer(struct rlmd_provider *, uint64_t request,
+				   const struct rlmd_model_answer *);
+
+struct rlmd_model_failure {
+	size_t size;
+	enum rlmd_error_kind kind; /* decides whether it is tried again: THROTTLED, OVERLOADED,
+				      NETWORK and TIMEOUT are; AUTH with status 401 and BILLING end
+				      all calls of the provider; NONE is taken for INTERNAL */
+	const char *message;       /* what happened, for people; NULL: what the kind means */
+	int http_status;           /* 0: there was none */
+	int64_t retry_after_ms;    /* no sooner; 0: by rule */
+};
+
+/* No reply, and nothing to pay. False: as rlmd_provider_answer(). */
+RLMD_API bool rlmd_provider_fail(struct rlmd_provider *, uint64_t request,
+				 const struct rlmd_model_failure *);
+
+/* --- whether it answers --------------------------------------------------------------- */
+
+struct rlmd_probe_result {
+	size_t size;     /* of the library's version of this */
+	const char *url; /* that was asked; NULL: none. Lent to the callback, as is the error */
+	bool asked;      /* a request was made */
+	int status;      /* of the answer; 0: none came */
+	const struct rlmd_error *error; /* why nothing was asked, no answer came, or it was a
+					   refusal; NULL: it answers */
+};
+
+/* Once, from the loop; from inside it the probe may be freed. */
+typedef void rlmd_probe_done_fn(void *owner, const struct rlmd_probe_result *);
+
+/*
+ * Asks a provider that belongs to no engine for its list of models, which needs the key and costs
+ * nothing. The provider is referenced, the base lent. NULL with RLMD_ERROR_USAGE where it is in
+ * use; all else that is wrong is a result.
+ */
+RLMD_API struct rlmd_probe *rlmd_probe_start(struct event_base *, struct rlmd_provider *,
+					     int64_t timeout_ms, rlmd_probe_done_fn *, void *owner,
+					     struct rlmd_error *);
+RLMD_API void rlmd_probe_free(struct rlmd_probe *); /* cancels; NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
