@@ -3,8 +3,6 @@
  * Its shape is checked here, member by member, and every complaint says where;
  * what operations mean to each other is rlmd_plan_new()'s business.
  */
-#include "async/plan_file.h"
-
 #include <event2/buffer.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,25 +363,6 @@ static bool read_document(struct rlmd_plan_file *file, struct rlmd_plan_error *e
 	return file->operations || fault_set(err, "operations: is missing");
 }
 
-/* JSON has no more values than it has separators. */
-size_t plan_file_values(struct rlmd_text text)
-{
-	bool in_string = false;
-	size_t values = 0;
-
-	for (size_t i = 0; i < text.size; i++) {
-		char c = text.bytes[i];
-
-		if (c == '"')
-			in_string = !in_string;
-		else if (in_string && c == '\\')
-			i++;
-		else if (!in_string && (c == ',' || c == '[' || c == '{' || c == ':'))
-			values++;
-	}
-	return values;
-}
-
 /* So that what is read takes memory in proportion to what a plan may hold. */
 static bool check_size(struct rlmd_text text, struct rlmd_plan_error *err)
 {
@@ -392,7 +371,7 @@ static bool check_size(struct rlmd_text text, struct rlmd_plan_error *err)
 	if (text.size > RLMD_PLAN_TEXT_MAX)
 		return fault_set(err, "the plan has %zu bytes; the most is %d", text.size,
 				 RLMD_PLAN_TEXT_MAX);
-	values = plan_file_values(text);
+	values = json_look(text).values;
 	return values <= VALUES_MAX ||
 	       fault_set(err, "the plan has %zu values; the most is %d", values, VALUES_MAX);
 }

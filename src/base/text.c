@@ -59,18 +59,18 @@ bool text_starts_caseless(struct rlmd_text text, const char *prefix)
 	return text.size >= size && (!size || !strncasecmp(text.bytes, prefix, size));
 }
 
-static bool is_space(char c)
+bool text_is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 struct rlmd_text text_trim(struct rlmd_text text)
 {
-	while (text.size && is_space(text.bytes[0])) {
+	while (text.size && text_is_space(text.bytes[0])) {
 		text.bytes++;
 		text.size--;
 	}
-	while (text.size && is_space(text.bytes[text.size - 1]))
+	while (text.size && text_is_space(text.bytes[text.size - 1]))
 		text.size--;
 	return text;
 }

@@ -26,6 +26,7 @@ bool text_starts(struct rlmd_text, const char *prefix);
 bool text_equal_caseless(struct rlmd_text, const char *string);
 bool text_starts_caseless(struct rlmd_text, const char *prefix);
 
+bool text_is_space(char);                          /* ASCII white space */
 struct rlmd_text text_trim(struct rlmd_text);      /* without ASCII white space at both ends */
 struct rlmd_text text_last_line(struct rlmd_text); /* of what text_trim() leaves */
 char *text_copy(struct rlmd_text);                 /* owned, NUL-terminated */

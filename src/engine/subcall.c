@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async/plan_file.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -206,7 +205,7 @@ static size_t plans_under_way(const struct subcall_list *list)
 
 static bool read_plan(struct subcall *subcall, struct rlmd_text json)
 {
-	size_t values = plan_file_values(json);
+	size_t values = json_look(json).values;
 	struct rlmd_plan_error err;
 
 	if (plans_under_way(subcall->list) == PLANS_MAX)

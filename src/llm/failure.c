@@ -89,24 +89,6 @@ static const char *const overflow_guards[] = {
 	"service unavailable",
 };
 
-/* What stands before the size of the window. */
-static const char *const limit_marks[] = {
-	"maximum context length is ",
-	"maximum context length of ",
-	"maximum context length (",
-	"maximum prompt length is ",
-	"maximum allowed input length of ",
-	"maximum number of tokens allowed (",
-	"model's context length (",
-	"available context size (",
-	"too large for model with ",
-	"model token limit: ",
-	"exceeds the limit of ",
-	"configured limit of ",
-	"maximum model length of ",
-	"> ",
-};
-
 /* What the message says where the code says nothing. Never the word "quota" alone: some mean the
  * rate by it; nor "billing" alone: notes on rate limits link to that page. */
 static const struct verdict phrases[] = {
@@ -182,7 +164,6 @@ struct complaint {
 	json_t *root; /* owned; NULL where the body is no JSON */
 	int status;
 	struct rlmd_text code, type, param; /* lent by `root` */
-	int64_t window;                     /* in tokens, or 0 */
 	char words[WORDS_SIZE];             /* escaped */
 };
 
@@ -231,7 +212,6 @@ static void read_json(const json_t *root, struct complaint *complaint)
 	complaint->code = first_of(json_get_text(source, "code"), complaint->code);
 	complaint->type = first_of(json_get_text(source, "type"), json_get_text(source, "status"));
 	complaint->param = first_of(json_get_text(source, "param"), complaint->param);
-	complaint->window = json_get_integer(source, "n_ctx", 0);
 	if (complaint->status == 200 && status >= 400 && status <= 599)
 		complaint->status = (int)status;
 }
@@ -382,40 +362,10 @@ static void judge(const struct complaint *complaint, struct failure *ret)
 	}
 }
 
-/* Digits, perhaps with commas between thousands; 0 where there are none. */
-static int64_t read_number(const char *digits)
-{
-	int64_t number = 0;
-
-	for (; (*digits >= '0' && *digits <= '9') || *digits == ','; digits++) {
-		if (number > INT64_C(1000000000000))
-			return 0;
-		if (*digits != ',')
-			number = number * 10 + (*digits - '0');
-	}
-	return number;
-}
-
-static int64_t find_limit(const struct complaint *complaint)
-{
-	if (complaint->window > 0)
-		return complaint->window;
-	for (size_t i = 0; i < COUNT(limit_marks); i++) {
-		const char *place = strcasestr(complaint->words, limit_marks[i]);
-		int64_t number = place ? read_number(place + strlen(limit_marks[i])) : 0;
-
-		if (number)
-			return number;
-	}
-	return 0;
-}
-
 static void conclude(struct complaint *complaint, struct failure *ret)
 {
 	judge(complaint, ret);
 	ret->busy = busy_with(complaint, ret);
-	if (ret->kind == RLMD_ERROR_CONTEXT_OVERFLOW)
-		ret->context_limit = find_limit(complaint);
 	text_escape(text_of(complaint->words), ret->message, sizeof ret->message);
 	json_decref(complaint->root);
 }

@@ -18,10 +18,8 @@ struct failure {
 	/* What it is busy with, where that may take minutes and then be over, said of the model:
 	 * "it is being loaded". Static; NULL: nothing of that kind. */
 	const char *busy;
-	unsigned quirk;        /* enum adapter_quirk: adapt by this and retry once; 0: none */
-	int64_t context_limit; /* CONTEXT_OVERFLOW: the model's window where the text names it, or 0
-				*/
-	char message[256];     /* the provider's own words, escaped; never more than it sent */
+	unsigned quirk;    /* enum adapter_quirk: adapt by this and retry once; 0: none */
+	char message[256]; /* the provider's own words, escaped; never more than it sent */
 };
 
 /* An answer whose status is not 200. `body` may be anything: JSON of any provider, HTML, nothing.

@@ -55,11 +55,6 @@ void history_add_turn(struct history *history)
 	history->count++;
 }
 
-static bool is_space(char c)
-{
-	return c == '\n' || c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* The beginning of a text in one line: " | " stands for an end of line. */
 static void add_head(struct rlmd_text text, size_t max, struct evbuffer *out)
 {
@@ -70,9 +65,10 @@ static void add_head(struct rlmd_text text, size_t max, struct evbuffer *out)
 	text_repair(text_clip(text, max), clean);
 	head = text_in(clean);
 	for (size_t i = 0, next; i < head.size; i = next) {
-		bool space = is_space(head.bytes[i]), line = head.bytes[i] == '\n';
+		bool space = text_is_space(head.bytes[i]), line = head.bytes[i] == '\n';
 
-		for (next = i + 1; next < head.size && is_space(head.bytes[next]) == space; next++)
+		for (next = i + 1; next < head.size && text_is_space(head.bytes[next]) == space;
+		     next++)
 			line |= head.bytes[next] == '\n';
 		if (space)
 			evbuffer_add_printf(out, "%s", line ? " | " : " ");

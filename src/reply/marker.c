@@ -76,11 +76,6 @@ struct tokens {
 	size_t fence, span, token; /* cursors: the first that ends behind where we are */
 };
 
-static bool is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static bool is_ascii_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -104,7 +99,7 @@ static char byte_at(struct rlmd_text text, size_t at)
 
 static size_t skip_spaces(struct rlmd_text text, size_t at)
 {
-	while (at < text.size && is_space(text.bytes[at]))
+	while (at < text.size && text_is_space(text.bytes[at]))
 		at++;
 	return at;
 }
@@ -115,7 +110,7 @@ static enum role role_of(struct rlmd_text text, size_t at)
 
 	if (is_word(before) && is_word(after))
 		return APOSTROPHE;
-	if (is_word(after) && (is_space(before) || one_of(before, "([{'\"")))
+	if (is_word(after) && (text_is_space(before) || one_of(before, "([{'\"")))
 		return OPENS_WITHIN;
 	return CLOSES;
 }
@@ -189,7 +184,7 @@ static void read_tokens(struct tokens *scan, size_t from)
 		}
 		if (c == '\\' && before == '\\')
 			c = '/'; /* an escaped backslash escapes nothing */
-		if (!is_space(c))
+		if (!text_is_space(c))
 			before = c;
 		else if (before == '\\')
 			before = '/';

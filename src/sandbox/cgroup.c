@@ -394,10 +394,9 @@ static bool enter(struct cgroup *cgroup, const char *directory, const char *numb
 	return make_again(cgroup, directory) && !write_to(directory, "cgroup.procs", number);
 }
 
-bool cgroup_join(struct cgroup *cgroup, pid_t pid, struct steps *steps)
+void cgroup_join(struct cgroup *cgroup, pid_t pid, struct steps *steps)
 {
 	auto_free char *number = xasprintf("%d", pid);
-	bool joined = true;
 
 	for (int i = 0; i < CONTROLLERS; i++) {
 		enum step join = controllers[i].join;
@@ -408,9 +407,7 @@ bool cgroup_join(struct cgroup *cgroup, pid_t pid, struct steps *steps)
 			continue;
 		steps_note(steps, join, -1);
 		cgroup->limiting[i] = false;
-		joined = false;
 	}
-	return joined;
 }
 
 uint32_t cgroup_layers(const struct cgroup *cgroup)

@@ -26,8 +26,8 @@ struct cgroup;
 struct cgroup *cgroup_new(const struct cgroup_limits *, struct steps *);
 void cgroup_free(struct cgroup *); /* when no process is in it any more; NULL is fine */
 
-/* Moves a process in, before it makes others. False where a controller refused it. */
-bool cgroup_join(struct cgroup *, pid_t, struct steps *);
+/* Moves a process in, before it makes others. Which controller refused it is in `steps`. */
+void cgroup_join(struct cgroup *, pid_t, struct steps *);
 
 uint32_t cgroup_layers(const struct cgroup *); /* a bit each */
 

@@ -21,12 +21,6 @@ struct launch_request ladder_request(const struct layer_status *status,
 	return request;
 }
 
-static void note_all(struct layer_status *status, const struct steps *steps)
-{
-	for (size_t i = 0; i < steps->count; i++)
-		layer_status_note(status, &steps->failures[i]);
-}
-
 static const struct launch_failure *last(const struct steps *steps)
 {
 	return steps->count ? &steps->failures[steps->count - 1] : NULL;
@@ -57,7 +51,7 @@ static bool try_worker(struct ladder *ladder, struct template_process *template,
 	status->layers = template_layers(template);
 	request = ladder_request(status, usual, uid);
 	tried = trial_run(template, &request, ladder->config->patience_ms, &trial, err);
-	note_all(status, &trial.steps);
+	layer_status_note_all(status, &trial.steps);
 	if (worst(&trial.steps)) {
 		*ret_failing = FAILS_IN_THIS_MODE;
 		return layer_status_error(worst(&trial.steps), err);
@@ -111,7 +105,7 @@ static struct template_process *climb_once(struct ladder *ladder,
 		return NULL;
 	ready = template_await(template, err);
 	refusals = template_refusals(template);
-	note_all(&ladder->status, refusals);
+	layer_status_note_all(&ladder->status, refusals);
 	/* Stuck in a mode, the refusal was the last thing that was heard of it. */
 	if (!ready && last(refusals) && layer_status_loss(last(refusals)) == LAYER_whole_mode)
 		failing = FAILS_IN_THIS_MODE;
@@ -150,7 +144,7 @@ struct template_process *ladder_climb(struct ladder *ladder, const struct launch
 		STEP_TRY(&steps, uid_lock, uids_lock(ladder->uids, UIDS_FILE));
 	if (geteuid() || STEP_TRY(&steps, uid_range, uids_take(ladder->uids, &uid, err) ? 0 : -1))
 		modes &= ~(1U << MODE_root | 1U << MODE_uid);
-	note_all(status, &steps);
+	layer_status_note_all(status, &steps);
 	outside = uid;
 	while (!template && modes) {
 		ladder->config->terms.modes = modes;

@@ -53,6 +53,12 @@ void layer_status_note(struct layer_status *status, const struct launch_failure 
 			status->causes[i] = cause;
 }
 
+void layer_status_note_all(struct layer_status *status, const struct steps *tried)
+{
+	for (size_t i = 0; i < tried->count; i++)
+		layer_status_note(status, &tried->failures[i]);
+}
+
 bool layer_status_error(const struct launch_failure *failure, struct rlmd_error *err)
 {
 	const char *remedy = steps[failure->step].remedy;

@@ -83,7 +83,6 @@ static bool process_reap(struct process *process, struct process_exit *ret_exit)
 		.signaled = !failed && info.si_code != CLD_EXITED,
 		.status = failed ? -1 : info.si_status, /* somebody else has reaped our child */
 		.cpu_ms = milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime),
-		.max_rss = (int64_t)usage.ru_maxrss * 1024,
 	};
 	explain(process, ret_exit);
 	return true;

@@ -64,12 +64,6 @@ static uint64_t half_of_memory(void)
 	return (ours < machine ? ours : machine) / 2;
 }
 
-static void note_all(struct layer_status *status, const struct steps *steps)
-{
-	for (size_t i = 0; i < steps->count; i++)
-		layer_status_note(status, &steps->failures[i]);
-}
-
 /* What keeps all workers together within their limits. */
 static void open_limits(struct rlmd_sandbox *sandbox, const struct sandbox_config *config,
 			uint64_t without)
@@ -82,7 +76,7 @@ static void open_limits(struct rlmd_sandbox *sandbox, const struct sandbox_confi
 		&steps);
 	sandbox->processes.cgroup = sandbox->config.cgroup;
 	sandbox->processes.ceiling = memory;
-	note_all(&sandbox->status, &steps);
+	layer_status_note_all(&sandbox->status, &steps);
 }
 
 /* Starts the template, and knows what stands. */

@@ -74,7 +74,6 @@ struct process_exit {
 	bool signaled;
 	int status;                       /* exit status, or the signal's number */
 	int64_t cpu_ms;                   /* user and system */
-	int64_t max_rss;                  /* bytes */
 	char reason[PROCESS_REASON_SIZE]; /* the limit that it was killed for, or "" */
 };
 

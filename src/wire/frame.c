@@ -58,11 +58,6 @@ void frame_string(struct frame *frame, const char *key, const char *string)
 	frame_json(frame, key, string ? json_from_text(text_of(string)) : json_null());
 }
 
-void frame_null(struct frame *frame, const char *key)
-{
-	frame_json(frame, key, json_null());
-}
-
 void frame_text(struct frame *frame, const char *key, struct rlmd_text text)
 {
 	frame_json(frame, key, frame_text_value(frame, text));

@@ -34,8 +34,7 @@ void frame_integer(struct frame *, const char *key, int64_t);
 void frame_string(struct frame *, const char *key, const char *); /* NULL: null */
 void frame_json(struct frame *, const char *key, json_t *stolen);
 void frame_text(struct frame *, const char *key,
-		struct rlmd_text); /* copied; invalid UTF-8 repaired */
-void frame_null(struct frame *, const char *key);
+		struct rlmd_text);                          /* copied; invalid UTF-8 repaired */
 json_t *frame_text_value(struct frame *, struct rlmd_text); /* new: for an element of an array */
 
 /* Appends the bytes that stand for it; done once. */

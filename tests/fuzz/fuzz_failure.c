@@ -18,8 +18,6 @@ static void require(bool holds)
 static void check(const struct failure *failure)
 {
 	require(failure->kind != RLMD_ERROR_NONE);
-	require(failure->context_limit >= 0);
-	require(!failure->context_limit || failure->kind == RLMD_ERROR_CONTEXT_OVERFLOW);
 	require(!failure->quirk || failure->kind == RLMD_ERROR_BAD_REQUEST);
 	require(!failure->retry || !failure->quirk);
 	require(strlen(failure->message) < sizeof failure->message);

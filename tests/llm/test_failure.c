@@ -20,7 +20,6 @@ struct expectation {
 	const char *body;
 	enum rlmd_error_kind kind;
 	bool retry;
-	int64_t context_limit;
 };
 
 static void check(const struct expectation *cases, size_t count)
@@ -31,11 +30,9 @@ static void check(const struct expectation *cases, size_t count)
 
 		memset(&failure, 0xa5, sizeof failure);
 		failure_of_status(expected->status, text_of(expected->body), &failure);
-		if (failure.kind != expected->kind || failure.retry != expected->retry ||
-		    failure.context_limit != expected->context_limit)
-			fail_msg("%d %s: %s, retry %d, limit %lld", expected->status,
-				 expected->body, rlmd_error_name(failure.kind), failure.retry,
-				 (long long)failure.context_limit);
+		if (failure.kind != expected->kind || failure.retry != expected->retry)
+			fail_msg("%d %s: %s, retry %d", expected->status, expected->body,
+				 rlmd_error_name(failure.kind), failure.retry);
 		assert_int_equal(failure.quirk, QUIRK_NONE);
 	}
 }
@@ -51,26 +48,26 @@ static void empty_purses(void **state)
 		 "plan "
 		 "and billing details.\",\"type\":\"insufficient_quota\",\"param\":null,"
 		 "\"code\":\"insufficient_quota\"}}",
-		 RLMD_ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false},
 		{429,
 		 "{\"error\":{\"message\":\"You exceeded your current quota, please check your "
 		 "plan "
 		 "and billing details.\",\"type\":\"insufficient_quota\",\"param\":null,\"code\":"
 		 "null}}",
-		 RLMD_ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false},
 		{402,
 		 "{\"error\":{\"code\":402,\"message\":\"This request requires more credits\"}}",
-		 RLMD_ERROR_BILLING, false, 0},
-		{402, "", RLMD_ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false},
+		{402, "", RLMD_ERROR_BILLING, false},
 		{402, "{\"error\":{\"message\":\"Insufficient Balance\"}}", RLMD_ERROR_BILLING,
-		 false, 0},
+		 false},
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"Your credit balance is too low to access the Anthropic API.\"}}",
-		 RLMD_ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false},
 		{403,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"x\"}}",
-		 RLMD_ERROR_BILLING, false, 0},
+		 RLMD_ERROR_BILLING, false},
 	};
 
 	(void)state;
@@ -84,7 +81,7 @@ static void throttles(void **state)
 		{429,
 		 "{\"status\":429,\"error\":\"INSUFFICIENT QUOTA\",\"message\":\"You exceeded "
 		 "your current limit of concurrent requests.\"}",
-		 RLMD_ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true},
 		{429,
 		 "{\"error\":{\"message\":\"Rate limit reached for gpt-5.4 on tokens per min "
 		 "(TPM): "
@@ -93,25 +90,25 @@ static void throttles(void **state)
 		 "https://platform.openai.com/account/billing.\",\"type\":\"tokens\",\"param\":"
 		 "null,"
 		 "\"code\":\"rate_limit_exceeded\"}}",
-		 RLMD_ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true},
 		{429,
 		 "[{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota, please "
 		 "check your plan and billing details. Please retry in 31s.\","
 		 "\"status\":\"RESOURCE_EXHAUSTED\"}}]",
-		 RLMD_ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true},
 		{429,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\",\"message\":\"This "
 		 "request would exceed your organization's rate limit: the prompt is too long for "
 		 "it\"}}",
-		 RLMD_ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true},
 		{503,
 		 "{\"error\":\"server busy, please try again.  maximum pending requests "
 		 "exceeded\"}",
-		 RLMD_ERROR_THROTTLED, true, 0},
-		{429, "", RLMD_ERROR_THROTTLED, true, 0},
+		 RLMD_ERROR_THROTTLED, true},
+		{429, "", RLMD_ERROR_THROTTLED, true},
 		{429, "<html><title>429 Too Many Requests</title></html>", RLMD_ERROR_THROTTLED,
-		 true, 0},
-		{500, "Too many requests", RLMD_ERROR_THROTTLED, true, 0},
+		 true},
+		{500, "Too many requests", RLMD_ERROR_THROTTLED, true},
 	};
 
 	(void)state;
@@ -127,11 +124,11 @@ static void too_large_for_any_minute(void **state)
 		 "tokens "
 		 "per min (TPM): Limit 30000, Requested 40000.\",\"type\":\"tokens\","
 		 "\"code\":\"rate_limit_exceeded\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{413,
 		 "{\"error\":{\"message\":\"Request too large for model `x` on tokens per minute "
 		 "(TPM): Limit 6000, Requested 7000\",\"code\":\"rate_limit_exceeded\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 	};
 
 	(void)state;
@@ -141,25 +138,25 @@ static void too_large_for_any_minute(void **state)
 static void broken_servers(void **state)
 {
 	static const struct expectation cases[] = {
-		{500, "", RLMD_ERROR_OVERLOADED, true, 0},
+		{500, "", RLMD_ERROR_OVERLOADED, true},
 		{500, "{\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"x\"}}",
-		 RLMD_ERROR_OVERLOADED, true, 0},
+		 RLMD_ERROR_OVERLOADED, true},
 		{502, "<html><head><title>502 Bad Gateway</title></head></html>",
-		 RLMD_ERROR_OVERLOADED, true, 0},
+		 RLMD_ERROR_OVERLOADED, true},
 		{503, "{\"error\":{\"message\":\"The model is overloaded\",\"type\":null}}",
-		 RLMD_ERROR_OVERLOADED, true, 0},
-		{504, "upstream request timeout", RLMD_ERROR_OVERLOADED, true, 0},
+		 RLMD_ERROR_OVERLOADED, true},
+		{504, "upstream request timeout", RLMD_ERROR_OVERLOADED, true},
 		{529,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":"
 		 "\"Overloaded\"}}",
-		 RLMD_ERROR_OVERLOADED, true, 0},
-		{408, "", RLMD_ERROR_OVERLOADED, true, 0},
-		{409, "", RLMD_ERROR_OVERLOADED, true, 0},
-		{524, "error code: 524", RLMD_ERROR_OVERLOADED, true, 0},
+		 RLMD_ERROR_OVERLOADED, true},
+		{408, "", RLMD_ERROR_OVERLOADED, true},
+		{409, "", RLMD_ERROR_OVERLOADED, true},
+		{524, "error code: 524", RLMD_ERROR_OVERLOADED, true},
 		/* Asking again does not buy memory. */
 		{500,
 		 "{\"error\":\"model requires more system memory (5.6 GiB) than is available\"}",
-		 RLMD_ERROR_OVERLOADED, false, 0},
+		 RLMD_ERROR_OVERLOADED, false},
 	};
 
 	(void)state;
@@ -172,56 +169,56 @@ static void keys_models_and_requests(void **state)
 		{401,
 		 "{\"error\":{\"message\":\"Incorrect API key provided\",\"code\":"
 		 "\"invalid_api_key\"}}",
-		 RLMD_ERROR_AUTH, false, 0},
-		{401, "", RLMD_ERROR_AUTH, false, 0},
+		 RLMD_ERROR_AUTH, false},
+		{401, "", RLMD_ERROR_AUTH, false},
 		{403, "{\"type\":\"error\",\"error\":{\"type\":\"permission_error\"}}",
-		 RLMD_ERROR_AUTH, false, 0},
+		 RLMD_ERROR_AUTH, false},
 		{400,
 		 "[{\"error\":{\"code\":400,\"message\":\"API key not valid. Please pass a valid "
 		 "API key.\",\"status\":\"INVALID_ARGUMENT\"}}]",
-		 RLMD_ERROR_AUTH, false, 0},
+		 RLMD_ERROR_AUTH, false},
 		{404, "{\"error\":\"model \\\"x\\\" not found, try pulling it first\"}",
-		 RLMD_ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false},
 		{403,
 		 "{\"error\":{\"message\":\"Project p does not have access to model m\","
 		 "\"code\":\"model_not_found\"}}",
-		 RLMD_ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false},
 		{400, "{\"error\":{\"message\":\"x/y is not a valid model ID\",\"code\":400}}",
-		 RLMD_ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false},
 		{400,
 		 "{\"error\":{\"message\":\"{'error': '/chat/completions: Invalid model name passed "
 		 "in model=x. Call `/v1/models` to view available models for your key.'}\",\"type\":"
 		 "\"None\",\"param\":\"None\",\"code\":\"400\"}}",
-		 RLMD_ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false},
 		{400,
 		 "{\"error\":{\"message\":{\"error\":\"/chat/completions: Invalid model name passed "
 		 "in model=x.\"},\"type\":\"None\",\"param\":\"None\",\"code\":\"400\"}}",
-		 RLMD_ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false},
 		{400,
 		 "{\"error\":{\"message\":\"No models loaded. Please load a model in the developer "
 		 "page or use the 'lms load' command.\",\"type\":\"invalid_request_error\","
 		 "\"param\":\"model\",\"code\":\"model_not_found\"}}",
-		 RLMD_ERROR_NOT_FOUND, false, 0},
-		{404, "404 page not found", RLMD_ERROR_NOT_FOUND, false, 0},
-		{301, "<html><title>301 Moved Permanently</title>", RLMD_ERROR_NOT_FOUND, false, 0},
+		 RLMD_ERROR_NOT_FOUND, false},
+		{404, "404 page not found", RLMD_ERROR_NOT_FOUND, false},
+		{301, "<html><title>301 Moved Permanently</title>", RLMD_ERROR_NOT_FOUND, false},
 		{400, "{\"error\":\"\\\"m\\\" does not support chat\"}", RLMD_ERROR_BAD_REQUEST,
-		 false, 0},
-		{400, "", RLMD_ERROR_BAD_REQUEST, false, 0},
+		 false},
+		{400, "", RLMD_ERROR_BAD_REQUEST, false},
 		{422, "{\"detail\":[{\"loc\":[\"body\",\"messages\"],\"msg\":\"field required\"}]}",
-		 RLMD_ERROR_BAD_REQUEST, false, 0},
-		{418, "", RLMD_ERROR_BAD_REQUEST, false, 0},
+		 RLMD_ERROR_BAD_REQUEST, false},
+		{418, "", RLMD_ERROR_BAD_REQUEST, false},
 		/* The value is refused, not the field. */
 		{400,
 		 "{\"error\":{\"message\":\"max_tokens is too large: 100000. This model supports "
 		 "at "
 		 "most 16384 completion tokens\",\"param\":\"max_tokens\",\"code\":"
 		 "\"invalid_value\"}}",
-		 RLMD_ERROR_BAD_REQUEST, false, 0},
+		 RLMD_ERROR_BAD_REQUEST, false},
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"max_tokens: 100000 > 64000, which is the maximum allowed number of output "
 		 "tokens\"}}",
-		 RLMD_ERROR_BAD_REQUEST, false, 0},
+		 RLMD_ERROR_BAD_REQUEST, false},
 	};
 
 	(void)state;
@@ -234,16 +231,16 @@ static void refusals(void **state)
 		{400,
 		 "{\"error\":{\"message\":\"The response was filtered due to the prompt triggering "
 		 "Azure OpenAI's content management policy.\",\"code\":\"content_filter\"}}",
-		 RLMD_ERROR_REFUSED, false, 0},
+		 RLMD_ERROR_REFUSED, false},
 		{403,
 		 "{\"error\":{\"code\":403,\"message\":\"openai/x requires moderation. Your "
 		 "input was "
 		 "flagged for \\\"violence\\\"\",\"metadata\":{\"reasons\":[\"violence\"]}}}",
-		 RLMD_ERROR_REFUSED, false, 0},
+		 RLMD_ERROR_REFUSED, false},
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"Output blocked by content filtering policy\"}}",
-		 RLMD_ERROR_REFUSED, false, 0},
+		 RLMD_ERROR_REFUSED, false},
 	};
 
 	(void)state;
@@ -257,89 +254,89 @@ static void overflows(void **state)
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"prompt is too long: 213462 tokens > 200000 maximum\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 200000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"
 		 "\"input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, "
 		 "decrease input length or `max_tokens` and try again\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 200000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"This model's maximum context length is 128000 tokens. "
 		 "However, your messages resulted in 300000 tokens. Please reduce the length of "
 		 "the "
 		 "messages.\",\"type\":\"invalid_request_error\",\"param\":\"messages\","
 		 "\"code\":\"context_length_exceeded\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 128000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"Your input exceeds the context window of this model.\","
 		 "\"code\":\"context_length_exceeded\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"Input length (265330) exceeds model's maximum context "
 		 "length (262144).\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 262144},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"Requested token count exceeds the model's maximum "
 		 "context "
 		 "length of 131,072 tokens.\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 131072},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "[{\"error\":{\"code\":400,\"message\":\"The input token count (1196265) "
 		 "exceeds the "
 		 "maximum number of tokens allowed (1048575).\",\"status\":\"INVALID_ARGUMENT\"}}]",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 1048575},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"This model's maximum prompt length is 131072 but the "
 		 "request contains 537812 tokens.\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 131072},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"The input (9000 tokens) is longer than the model's "
 		 "context length (8192 tokens).\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 8192},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"code\":400,\"message\":\"the request exceeds the available context "
 		 "size, try increasing it\",\"type\":\"exceed_context_size_error\","
 		 "\"n_prompt_tokens\":5000,\"n_ctx\":4096}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4096},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{500,
 		 "{\"error\":{\"message\":\"the request exceeds the available context size (4096 "
 		 "tokens)\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4096},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"object\":\"error\",\"message\":\"This model's maximum context length is 4096 "
 		 "tokens. However, you requested 5000 tokens\",\"type\":\"BadRequestError\","
 		 "\"param\":null,\"code\":400}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4096},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"Prompt contains 40000 tokens, too large for model with "
 		 "32768 maximum context length\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 32768},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"Your request exceeded model token limit: 262144 "
 		 "(requested: 300000)\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 262144},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"prompt token count of 9 exceeds the limit of 8\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 8},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400, "{\"error\":\"prompt too long; exceeded max context length by 4 tokens\"}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":\"Trying to keep the first 9000 tokens when context overflows: the "
 		 "number "
 		 "of tokens to keep from the initial prompt is greater than the context length\"}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"code\":400,\"message\":\"Provider returned error\",\"metadata\":{"
 		 "\"raw\":\"{\\\"error\\\":{\\\"message\\\":\\\"prompt is too long: 5 tokens > 4 "
 		 "maximum\\\"}}\"}}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{413,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":"
 		 "\"Request "
 		 "exceeds the maximum size\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{413, "<html><title>413 Request Entity Too Large</title></html>",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		/* LiteLLM, around the words of whoever it asked, and by itself */
 		{400,
 		 "{\"error\":{\"message\":\"litellm.BadRequestError: "
@@ -348,44 +345,44 @@ static void overflows(void **state)
 		 "\\\"message\\\":\\\"prompt is too long: 200480 tokens > 200000 maximum\\\"}}"
 		 "\\nReceived Model Group=x\\nAvailable Model Group Fallbacks=None\",\"type\":null,"
 		 "\"param\":null,\"code\":\"400\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 200000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"litellm.ContextWindowExceededError: "
 		 "litellm.BadRequestError: Context Window exceeded for given call. No models have "
 		 "context window large enough for this call.\",\"type\":null,\"param\":null,"
 		 "\"code\":\"400\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"error\":{\"message\":\"litellm.ContextWindowExceededError: OpenAIException - "
 		 "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted "
 		 "in 300012 tokens.\",\"type\":null,\"param\":null,\"code\":\"400\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 272000},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		/* llama.cpp, before it begins and while it answers; LM Studio says the latter too
 		 */
 		{400,
 		 "{\"error\":{\"code\":400,\"message\":\"request (9412 tokens) exceeds the "
 		 "available context size (8192 tokens), try increasing it\",\"type\":"
 		 "\"exceed_context_size_error\",\"n_prompt_tokens\":9412,\"n_ctx\":8192}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 8192},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{500,
 		 "{\"error\":{\"code\":500,\"message\":\"Context size has been exceeded.\","
 		 "\"type\":\"server_error\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		/* vLLM */
 		{400,
 		 "{\"object\":\"error\",\"message\":\"The decoder prompt (length 5951) is longer "
 		 "than the maximum model length of 4096.\",\"type\":\"BadRequestError\",\"param\":"
 		 "null,\"code\":400}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 4096},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		{400,
 		 "{\"object\":\"error\",\"message\":\"max_tokens must be at least 1, got -186.\","
 		 "\"type\":\"BadRequestError\",\"param\":null,\"code\":400}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 		/* A number that is none says nothing. */
 		{400,
 		 "{\"error\":{\"message\":\"maximum context length is 99999999999999999999 "
 		 "tokens\"}}",
-		 RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
+		 RLMD_ERROR_CONTEXT_OVERFLOW, false},
 	};
 
 	(void)state;
@@ -399,9 +396,8 @@ static void no_overflows(void **state)
 		{400,
 		 "{\"message\":\"ThrottlingException: Too many requests, reduce the length of the "
 		 "messages\"}",
-		 RLMD_ERROR_THROTTLED, true, 0},
-		{503, "Service unavailable: maximum context length", RLMD_ERROR_OVERLOADED, true,
-		 0},
+		 RLMD_ERROR_THROTTLED, true},
+		{503, "Service unavailable: maximum context length", RLMD_ERROR_OVERLOADED, true},
 	};
 
 	(void)state;
@@ -496,15 +492,15 @@ static void errors_after_200(void **state)
 {
 	static const struct expectation cases[] = {
 		{0, "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
-		 RLMD_ERROR_OVERLOADED, true, 0},
-		{0, "{\"error\":{\"code\":429,\"message\":\"x\"}}", RLMD_ERROR_THROTTLED, true, 0},
-		{0, "{\"error\":{\"code\":401,\"message\":\"x\"}}", RLMD_ERROR_AUTH, false, 0},
-		{0, "{\"error\":{\"code\":\"insufficient_quota\"}}", RLMD_ERROR_BILLING, false, 0},
-		{0, "{\"error\":{\"code\":7,\"message\":\"x\"}}", RLMD_ERROR_OVERLOADED, true, 0},
-		{0, "{\"error\":\"prompt is too long\"}", RLMD_ERROR_CONTEXT_OVERFLOW, false, 0},
-		{0, "{\"error\":\"the runner is gone\"}", RLMD_ERROR_OVERLOADED, true, 0},
-		{0, "<html>", RLMD_ERROR_BAD_REPLY, true, 0},
-		{0, "", RLMD_ERROR_BAD_REPLY, true, 0},
+		 RLMD_ERROR_OVERLOADED, true},
+		{0, "{\"error\":{\"code\":429,\"message\":\"x\"}}", RLMD_ERROR_THROTTLED, true},
+		{0, "{\"error\":{\"code\":401,\"message\":\"x\"}}", RLMD_ERROR_AUTH, false},
+		{0, "{\"error\":{\"code\":\"insufficient_quota\"}}", RLMD_ERROR_BILLING, false},
+		{0, "{\"error\":{\"code\":7,\"message\":\"x\"}}", RLMD_ERROR_OVERLOADED, true},
+		{0, "{\"error\":\"prompt is too long\"}", RLMD_ERROR_CONTEXT_OVERFLOW, false},
+		{0, "{\"error\":\"the runner is gone\"}", RLMD_ERROR_OVERLOADED, true},
+		{0, "<html>", RLMD_ERROR_BAD_REPLY, true},
+		{0, "", RLMD_ERROR_BAD_REPLY, true},
 	};
 
 	(void)state;
@@ -520,10 +516,10 @@ static void errors_after_200(void **state)
 static void no_answer_at_all(void **state)
 {
 	static const struct expectation cases[] = {
-		{204, "", RLMD_ERROR_BAD_REPLY, true, 0},
-		{0, "", RLMD_ERROR_BAD_REPLY, true, 0},
-		{999, "{}", RLMD_ERROR_BAD_REPLY, true, 0},
-		{-1, "[]", RLMD_ERROR_BAD_REPLY, true, 0},
+		{204, "", RLMD_ERROR_BAD_REPLY, true},
+		{0, "", RLMD_ERROR_BAD_REPLY, true},
+		{999, "{}", RLMD_ERROR_BAD_REPLY, true},
+		{-1, "[]", RLMD_ERROR_BAD_REPLY, true},
 	};
 
 	(void)state;
@@ -582,7 +578,6 @@ static void hostile_bodies(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
 		failure_of_status(400, text_of(bodies[i]), &failure);
-		assert_true(failure.context_limit >= 0);
 		failure_of_body(text_of(bodies[i]), &failure);
 		assert_true(failure.kind != RLMD_ERROR_NONE);
 	}
