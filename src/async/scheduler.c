@@ -222,6 +222,11 @@ void flow_set_limit(struct flow *flow, size_t limit)
 	refresh(flow);
 }
 
+size_t flow_limit(const struct flow *flow)
+{
+	return flow->limit;
+}
+
 static void get_in_line(struct permit *permit)
 {
 	heap_add(&permit->flow->line, &permit->entry);

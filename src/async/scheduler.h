@@ -48,6 +48,7 @@ void flow_set_weight(struct flow *, unsigned weight); /* from its next permit on
 /* So many permits of it and of the flows below it at once; those that are held are not taken back.
  */
 void flow_set_limit(struct flow *, size_t limit);
+size_t flow_limit(const struct flow *);
 
 /* Gets in line; the callback comes from the loop, once, never before this returns. */
 struct permit *permit_ask(struct flow *, int priority, permit_fn *, void *owner);

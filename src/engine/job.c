@@ -152,7 +152,8 @@ struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct job_opt
 		free(job);
 		return NULL;
 	}
-	permits_init(&job->permits, engine->calls, engine->workers);
+	permits_init(&job->permits, job->base, engine->calls, engine->workers,
+		     options->weight ? options->weight : 1);
 	TAILQ_INIT(&job->sent);
 	TAILQ_INIT(&job->waiting);
 	trace_uuid(job->id);

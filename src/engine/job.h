@@ -38,8 +38,6 @@ struct run;
 
 TAILQ_HEAD(ask_list, ask);
 
-enum { RUN_DEPTH_MAX = 64 }; /* no limit on depth may be set beyond it */
-
 struct job_config {
 	const char *model;         /* the root's; NULL: the provider's default. Lent for good. */
 	const char *subcall_model; /* NULL: as `model`. Lent for good. */
@@ -83,6 +81,7 @@ struct job_options {
 	const char *provider;          /* NULL: the engine's first */
 	const char *record_dir;        /* NULL: nothing is recorded */
 	const char *replay_dir;        /* NULL: providers are asked */
+	unsigned weight;               /* of its turns, beside those of other jobs; 0: 1 */
 	struct rlmd_sandbox *sandbox;  /* lent until the job is freed; NULL: nothing has code */
 	job_event_fn *event;           /* or NULL */
 	job_end_fn *end;               /* or NULL */

@@ -1,7 +1,8 @@
 /*
  * A prompt is one ask. A task takes the way that its call's admission gives it: it
- * waits for a permit to compute, begins its sub-run when it has one, and asks once
- * more then, for what was left may be gone; or it is answered by one ask.
+ * waits for permits to be alive and to compute, and when it has both it asks once
+ * more, for what was left may be gone, and begins its sub-run; or it is answered by
+ * one ask.
  */
 #include "engine/operation.h"
 
@@ -27,11 +28,10 @@ enum {
 	CONTEXT_PER_TOKEN = 2, /* characters of a prompt's context for a token of the window */
 };
 
-static void wait_over(struct operation *operation)
+static void drop_permits(struct operation *operation)
 {
-	operation->waiting = false;
-	if (operation->set->caller->run)
-		run_wait_over(operation->set->caller->run);
+	permit_free(take_pointer(&operation->permit));
+	permit_free(take_pointer(&operation->alive));
 }
 
 static struct rlmd_plan_usage usage_of_run(const struct run *run)
@@ -55,11 +55,9 @@ static void operation_cancel(struct operation *operation)
 		operation->usage = usage_of_run(operation->child);
 		run_free(take_pointer(&operation->child));
 	}
-	permit_free(take_pointer(&operation->permit));
+	drop_permits(operation);
 	free(take_pointer(&operation->user));
 	free(take_pointer(&operation->messages));
-	if (operation->waiting)
-		wait_over(operation);
 }
 
 void operation_done(struct operation *operation)
@@ -338,7 +336,6 @@ static void on_child(void *owner, const struct run_result *result)
 	else
 		answer(operation, result->answer);
 	run_free(take_pointer(&operation->child));
-	wait_over(operation);
 	end(operation);
 }
 
@@ -349,6 +346,7 @@ static void start_child(struct operation *operation)
 	struct context own = {.inputs = &input, .count = 1};
 	struct run_options options = {
 		.parent = caller,
+		.alive = take_pointer(&operation->alive),
 		.permit = take_pointer(&operation->permit),
 		.depth = caller->depth + 1,
 		.task = operation->input,
@@ -379,9 +377,17 @@ static void on_permit(void *owner)
 		start_child(operation);
 		return;
 	}
-	permit_free(take_pointer(&operation->permit));
-	wait_over(operation);
+	drop_permits(operation);
 	fall_back(operation);
+}
+
+static void on_alive(void *owner)
+{
+	struct operation *operation = owner;
+	struct caller *caller = operation->set->caller;
+
+	operation->permit = permits_ask_worker(&caller->job->permits, caller->depth + 1, false,
+					       on_permit, operation);
 }
 
 /* An operation brings its context as text; a call of code, as a memory file. */
@@ -412,11 +418,8 @@ static void start_task(struct operation *operation)
 		fall_back(operation);
 		return;
 	}
-	operation->waiting = true;
-	if (caller->run)
-		run_wait(caller->run);
-	operation->permit = permits_ask_worker(&caller->job->permits, caller->depth + 1, false,
-					       on_permit, operation);
+	operation->alive = permits_ask_alive(&caller->job->permits, caller->depth + 1, on_alive,
+					     operation);
 }
 
 /* The prompt and its context in one; of a context that no window holds head and tail, which the

@@ -50,9 +50,9 @@ struct operation {
 	int number;
 	char *degraded;        /* owned; NULL, or why the answer is less than what was asked for */
 	struct ask *ask;       /* owned while it is under way */
-	struct permit *permit; /* likewise: to compute, for the sub-run that waits to begin */
+	struct permit *alive;  /* likewise: for the sub-run that waits to begin */
+	struct permit *permit; /* likewise: to compute */
 	struct run *child;     /* likewise */
-	bool waiting;          /* the caller waits for our sub-run, which began or will */
 	int64_t started;
 	struct rlmd_plan_usage usage; /* of tokens */
 	bool failed;

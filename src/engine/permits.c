@@ -1,15 +1,26 @@
 #include "engine/permits.h"
 
-void permits_init(struct permits *permits, struct scheduler *calls, struct scheduler *workers)
+static size_t limit_of(struct scheduler *scheduler)
+{
+	return flow_limit(scheduler_flow(scheduler));
+}
+
+void permits_init(struct permits *permits, struct event_base *base, struct scheduler *calls,
+		  struct scheduler *workers, unsigned weight)
 {
 	*permits = (struct permits){
-		.calls = flow_new(scheduler_flow(calls), 1),
-		.workers = flow_new(scheduler_flow(workers), 1),
+		.calls = flow_new(scheduler_flow(calls), weight),
+		.workers = flow_new(scheduler_flow(workers), weight),
+		.alive = scheduler_new(base, FLOW_UNLIMITED),
+		.alive_max = limit_of(calls) + limit_of(workers),
 	};
 }
 
 void permits_done(struct permits *permits)
 {
+	for (int depth = 0; depth < RUN_DEPTH_MAX; depth++)
+		flow_free(permits->alive_at[depth]);
+	scheduler_free(permits->alive);
 	flow_free(permits->calls);
 	flow_free(permits->workers);
 	*permits = (struct permits){0};
@@ -24,4 +35,15 @@ struct permit *permits_ask_worker(struct permits *permits, int depth, bool goes_
 				  void *owner)
 {
 	return permit_ask(permits->workers, 2 * depth + goes_on, fn, owner);
+}
+
+struct permit *permits_ask_alive(struct permits *permits, int depth, permit_fn *fn, void *owner)
+{
+	struct flow **flow = &permits->alive_at[depth];
+
+	if (!*flow) {
+		*flow = flow_new(scheduler_flow(permits->alive), 1);
+		flow_set_limit(*flow, permits->alive_max);
+	}
+	return permit_ask(*flow, 0, fn, owner);
 }

@@ -12,8 +12,10 @@
  *   READ -> LIST        the purse did not afford the question
  *   READ -> READ        it was too long for the model, and is asked in fewer words
  *   EXEC -> FEED        the next block runs, and its calls are served
+ *   EXEC -> QUEUE       it is not its turn to compute
  *   EXEC -> RESTART     there is no worker any more: another one
  *   EXEC -> JUDGE       no block is left
+ *   QUEUE -> EXEC       it is
  *   RESTART -> RESTART  it is not its turn to have one
  *   RESTART -> EXEC
  *   FEED -> EXEC        what it printed is noted
@@ -78,22 +80,12 @@ static enum verdict await(struct run *run, enum run_state next)
 	return WAIT;
 }
 
-static void give_answer(struct run *run, struct rlmd_text text, enum answer_source source)
-{
-	auto_evbuffer struct evbuffer *clean = evbuffer_new();
-
-	text_repair(text, clean);
-	free(run->answer);
-	run->answer = text_drain(clean, &run->answer_size);
-	run->source = source;
-}
-
 /* It counts, also where code of the same response failed; but that is said. */
 static enum verdict final(struct run *run, struct rlmd_text text, enum answer_source source)
 {
 	if (run->block_failed)
 		run_warn(run, "The answer stood beside a code block that failed");
-	give_answer(run, text, source);
+	run_give_answer(run, text, source);
 	run->stop = RLMD_STOP_FINAL;
 	return then(run, RUN_FINISH);
 }
@@ -139,7 +131,7 @@ static void close_iteration(struct run *run)
 
 static enum verdict run_admit(struct run *run)
 {
-	if (!permit_held(run->permit))
+	if (!run_may_compute(run))
 		return await(run, RUN_ADMIT);
 	run_start_worker(run);
 	return await(run, RUN_SHOW);
@@ -217,8 +209,17 @@ static enum verdict run_read(struct run *run)
 	return then(run, RUN_EXEC);
 }
 
+/* For the next block, or for the variable that is the answer. */
+static bool needs_worker(const struct run *run)
+{
+	return run->next_block < run->response.block_count ||
+	       run->response.answer == RLMD_ANSWER_VARIABLE;
+}
+
 static enum verdict run_exec(struct run *run)
 {
+	if (run->worker && needs_worker(run) && !run_may_compute(run))
+		return await(run, RUN_QUEUE);
 	if (run->next_block == run->response.block_count)
 		return then(run, RUN_JUDGE);
 	if (!run->worker)
@@ -231,9 +232,14 @@ static enum verdict run_exec(struct run *run)
 	return await(run, RUN_FEED);
 }
 
+static enum verdict run_queue(struct run *run)
+{
+	return then(run, RUN_EXEC);
+}
+
 static enum verdict run_restart(struct run *run)
 {
-	if (!permit_held(run->permit))
+	if (!run_may_compute(run))
 		return await(run, RUN_RESTART);
 	run_tell_loss(run);
 	run_start_worker(run);
@@ -346,7 +352,7 @@ static enum verdict settle(struct run *run, struct rlmd_text text)
 	run_warn(run, stop_warning(run->stop));
 	if (run->stop != RLMD_STOP_INTERRUPTED)
 		run_warn(run, run->reason);
-	give_answer(run, text, ANSWER_FORCED);
+	run_give_answer(run, text, ANSWER_FORCED);
 	return then(run, RUN_FINISH);
 }
 

@@ -19,12 +19,13 @@ struct permit;
 struct rlmd_job;
 struct run;
 
-/* The root has neither parent nor pool nor permit. */
+/* The root has neither parent nor pool nor permits. */
 struct run_options {
 	struct caller *parent; /* lent, outlives the run: whose task it is */
 	struct budget *pool;   /* lent, likewise: what its account is granted out of */
 	int64_t among;         /* budget_new_child()'s */
-	struct permit *permit; /* held, to compute; the run's from now on */
+	struct permit *alive;  /* held (engine/permits.h); the run's from now on */
+	struct permit *permit; /* likewise: to compute */
 	int depth;
 	struct rlmd_text task;         /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
@@ -61,8 +62,8 @@ const json_t *run_warnings(const struct run *); /* lent array of strings */
 const char *run_asked(const struct run *); /* its last request's hash (llm/exchange.h), or "" */
 int run_turn(const struct run *);          /* from 1; 0 before the first */
 
-/* While it waits for sub-runs, each time one more or one less, it has no
- * permit to compute (engine/permits.h). */
+/* Its code waits for one call more, or one less: while it waits for any, the run has no permit to
+ * compute (engine/permits.h). False: it is in line for one, and subcalls_reply() comes when it may
+ * hear the answer. */
 void run_wait(struct run *);
-void run_wait_over(struct run *);
-bool run_may_go_on(const struct run *); /* it may compute, or waits for others anyway */
+bool run_wait_over(struct run *);

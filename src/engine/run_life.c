@@ -68,6 +68,8 @@ void run_on_worker(void *owner, const struct worker_event *event)
 		}
 		count_call(run, event->call);
 		subcall_start(&run->subcalls, &run->caller, run->worker, event->call);
+		if (run->open_calls && run_waits_for(run, WAKE_PERMIT))
+			run_drive(run, WAKE_PERMIT); /* it needs none any more */
 		return;
 	case WORKER_GONE:
 		worker_lost(run, event->error);
@@ -88,10 +90,9 @@ static void on_permit(void *owner)
 {
 	struct run *run = owner;
 
+	subcalls_reply(&run->subcalls);
 	if (run_waits_for(run, WAKE_PERMIT))
 		run_drive(run, WAKE_PERMIT);
-	else
-		subcalls_reply(&run->subcalls);
 }
 
 static void ask_permit(struct run *run)
@@ -114,23 +115,34 @@ void run_warn_wanted(struct run *run, struct rlmd_text traceback)
 	caller_warn_once(&run->caller, text);
 }
 
-void run_wait(struct run *run)
+bool run_may_compute(struct run *run)
 {
-	if (run->children++)
-		return;
+	if (run->open_calls || permit_held(run->permit))
+		return true;
+	if (!run->permit)
+		ask_permit(run);
+	return false;
+}
+
+/* Answers that waited for it are given without. */
+void run_yield(struct run *run)
+{
 	permit_free(take_pointer(&run->permit));
 	subcalls_reply(&run->subcalls);
 }
 
-void run_wait_over(struct run *run)
+void run_wait(struct run *run)
 {
-	if (!--run->children)
-		ask_permit(run);
+	if (!run->open_calls++)
+		run_yield(run);
 }
 
-bool run_may_go_on(const struct run *run)
+bool run_wait_over(struct run *run)
 {
-	return run->children || permit_held(run->permit);
+	bool in_block = run->worker && !run->worker_idle;
+
+	run->open_calls--;
+	return !in_block || run_may_compute(run);
 }
 
 _Static_assert((int)CONTEXT_INPUTS_MAX <= (int)WORKER_INPUTS_MAX, "a worker holds every input");
@@ -275,10 +287,8 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 	run->alarm = evtimer_new(job->base, on_alarm, run);
 	loop_make_urgent(run->alarm);
 	set_alarm(run);
-	if (options->permit)
-		run->permit = options->permit;
-	else
-		ask_permit(run);
+	run->alive = options->alive;
+	run->permit = options->permit;
 	run_drive(run, WAKE_PERMIT);
 	return run;
 }
@@ -322,7 +332,8 @@ void run_free(struct run *run)
 	if (!run)
 		return;
 	run_halt(run);
-	permit_free(take_pointer(&run->permit));
+	permit_free(run->permit);
+	permit_free(run->alive);
 	event_free(run->alarm);
 	reserve_drop(&run->reserve);
 	budget_free(run->budget);

@@ -37,6 +37,7 @@ enum run_wake {
 	X(ASK, ask, NOTHING)        /* send the conversation to the model         */               \
 	X(READ, read, MODEL)        /* find the code and the answer in its words  */               \
 	X(EXEC, exec, WORKER)       /* give the next block to the worker          */               \
+	X(QUEUE, queue, PERMIT)     /* get a turn to compute                      */               \
 	X(RESTART, restart, PERMIT) /* get another worker                         */               \
 	X(FEED, feed, WORKER)       /* note what the block did                    */               \
 	X(JUDGE, judge, NOTHING)    /* is there an answer?                        */               \
@@ -72,8 +73,9 @@ struct run {
 	struct evbuffer
 		*last_observations; /* owned: what it was told last, for the forced answer */
 
-	struct permit *permit; /* owned: to compute; NULL while we wait for others */
-	int children;          /* sub-runs that we wait for */
+	struct permit *alive;  /* owned: held; NULL: the root of a task needs none */
+	struct permit *permit; /* owned: to compute, held or in line; NULL: we wait for others */
+	int open_calls;        /* calls of our blocks that wait for models or sub-runs */
 	struct worker *worker; /* owned; NULL: none, or not any more */
 	bool worker_idle;
 	bool starting;                /* the worker has not been ready yet */
@@ -169,12 +171,17 @@ void run_ask_model(struct run *, enum llm_kind, int64_t max_tokens);
 void run_take_reply(struct run *);
 void run_take_turn(struct run *);
 void run_tell_reply(struct run *); /* for the next turn: what of it could not be used */
+void run_give_answer(struct run *, struct rlmd_text, enum answer_source);
 
 /* run_life.c */
 void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */
 void run_start_worker(struct run *);
 void run_on_worker(void *run, const struct worker_event *);
 void run_on_ask(void *run, const struct llm_response *, const struct rlmd_error *);
+
+/* Its worker may compute. False: it is in line for a permit, and is driven when it has one. */
+bool run_may_compute(struct run *);
+void run_yield(struct run *); /* it waits for a model, and others may compute */
 void run_warn(struct run *, const char *text);
 void run_warn_wanted(struct run *, struct rlmd_text traceback); /* of a module, once */
 

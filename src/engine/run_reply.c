@@ -2,8 +2,10 @@
  * What a run takes from a reply of its model: what was said is kept in the conversation, and what
  * of it could not be used is told.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "engine/run_private.h"
 #include "trace/record.h"
 
@@ -62,4 +64,14 @@ void run_tell_reply(struct run *run)
 		run_note(run, "thought", none);
 	else if (!response->block_count && !response->cut_fence)
 		run_note(run, run->cut ? "cut_text" : "no_code", none);
+}
+
+void run_give_answer(struct run *run, struct rlmd_text text, enum answer_source source)
+{
+	auto_evbuffer struct evbuffer *clean = evbuffer_new();
+
+	text_repair(text, clean);
+	free(run->answer);
+	run->answer = text_drain(clean, &run->answer_size);
+	run->source = source;
 }

@@ -341,5 +341,6 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 
 	if (kind == LLM_TURN && llm_keeps(run->job->llm))
 		exchange_id(&options.request, run->asked);
+	run_yield(run);
 	run->ask = ask_start(run->job, &options, run_on_ask, run);
 }

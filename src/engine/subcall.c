@@ -38,7 +38,7 @@ struct subcall {
 	struct rlmd_plan_file *file; /* owned: where the call is a plan; or NULL */
 	char *asked;                 /* owned: its JSON, where exchanges are kept; or NULL */
 	size_t asked_size;
-	bool open;  /* operations are under way */
+	bool open;  /* operations are under way, for which the caller waits */
 	char *word; /* owned: the whole answer, where it is one of ours */
 	size_t word_size;
 	bool failed; /* it says why there is none */
@@ -49,6 +49,8 @@ static void subcall_free(struct subcall *subcall)
 {
 	TAILQ_REMOVE(subcall->list, subcall, entry);
 	operation_set_done(&subcall->set);
+	if (subcall->open)
+		run_wait_over(subcall->caller->run);
 	rlmd_plan_file_free(subcall->file);
 	free(subcall->asked);
 	batch_done(&subcall->batch);
@@ -120,15 +122,19 @@ void subcalls_reply(struct subcall_list *list)
 			post(subcall);
 }
 
-/* Who computed while its sub-runs did would take a permit that is not its own. */
+static void subcall_open(struct subcall *subcall)
+{
+	subcall->open = true;
+	run_wait(subcall->caller->run);
+}
+
+/* Who hears of it goes on to compute, with a permit of its own. */
 static void subcall_end(struct subcall *subcall)
 {
 	subcall->open = false;
 	operation_set_settle(&subcall->set);
-	if (!subcall->set.tasks)
+	if (run_wait_over(subcall->caller->run))
 		subcall_answer(subcall);
-	else if (run_may_go_on(subcall->caller->run))
-		post(subcall);
 }
 
 /* The answer is JSON of ours. How long things took is in it, so a recording keeps it: the same
@@ -245,7 +251,7 @@ static void start_plan(struct subcall *subcall, struct rlmd_text json)
 	options.on_log = on_plan_event;
 	operation_set_init(&subcall->set, subcall->caller, rlmd_plan_file_operations(subcall->file),
 			   rlmd_plan_count(plan));
-	subcall->open = true;
+	subcall_open(subcall);
 	operation_set_start(&subcall->set, plan, options);
 }
 
@@ -264,7 +270,7 @@ static void start_batch(struct subcall *subcall, const struct worker_call *call)
 	}
 	operation_set_init(&subcall->set, subcall->caller, batch->operations, batch->count);
 	batch_equip(batch, call, subcall->set.all);
-	subcall->open = true;
+	subcall_open(subcall);
 	operation_set_start(&subcall->set, batch->plan, options_of(subcall, on_batch));
 }
 

@@ -49,7 +49,8 @@ void begin(struct fixture *fixture, const struct job_config *config)
 	};
 
 	*fixture = (struct fixture){.base = event_base_new()};
-	fake_events = fake_death = fake_workers_most = fake_calls_most = 0;
+	fake_events = fake_death = fake_calls_most = 0;
+	fake_workers_most = fake_computing_most = 0;
 	fake_told[0] = '\0';
 	if (stage_input)
 		assert_true(context_from_text(text_of(stage_input), &fixture->context, NULL));

@@ -53,7 +53,8 @@ static void raise_curtain(struct performance *performance, const struct job_conf
 		.config = *config, .event = on_event, .end = on_end, .owner = performance};
 
 	*performance = (struct performance){.base = event_base_new(), .events = json_array()};
-	fake_events = fake_death = fake_workers_most = fake_calls_most = 0;
+	fake_events = fake_death = fake_calls_most = 0;
+	fake_workers_most = fake_computing_most = 0;
 	performance->file = rlmd_plan_file_new((struct rlmd_text){plan, strlen(plan)}, &err);
 	assert_non_null(performance->file);
 	options.base = performance->base;

@@ -37,8 +37,8 @@ static struct job_config fanning_config(int depth, int workers)
 	return config;
 }
 
-/* Whatever its shape, a tree of runs ends with any number of permits, and has at most
- * 1 + max_workers * (max_depth - 1) workers at a time. */
+/* Whatever its shape, a tree of runs ends with any number of permits. No more compute than may, and
+ * those that wait keep their workers: at most 1 + (max_workers + max_calls) * (max_depth - 1). */
 static void test_permits(void **state)
 {
 	struct fixture fixture;
@@ -52,9 +52,8 @@ static void test_permits(void **state)
 		assert_int_equal(fixture.results, 1);
 		assert_true(text_equal(output(&fixture), "the end"));
 		assert_int_equal(used(&fixture, "subcalls"), 8 + 64 + 512);
-		assert_true(fake_workers_most <= (size_t)(1 + workers * 3));
-		/* Those that wait for their sub-runs keep their workers, and count no more. */
-		assert_true(fake_workers_most >= (size_t)(workers + 2));
+		assert_in_range(fake_computing_most, 1, workers);
+		assert_in_range(fake_workers_most, workers + 2, 1 + (workers + 8) * 3);
 		end(&fixture);
 	}
 }
@@ -76,7 +75,8 @@ static void test_permits_of_the_dead(void **state)
 		fake_death = death;
 		drive(&fixture);
 		assert_int_equal(fixture.results, 1);
-		assert_true(fake_workers_most <= 1 + 2 * 2);
+		assert_true(fake_workers_most <= 1 + (2 + 8) * 2);
+		assert_true(fake_computing_most <= 2);
 		end(&fixture);
 	}
 }

@@ -7,7 +7,9 @@
 #include "base/alloc.h"
 #include "pool/worker.h"
 
-size_t fake_workers, fake_workers_most, fake_death;
+size_t fake_workers, fake_workers_most, fake_computing_most, fake_death;
+
+static size_t computing;
 char fake_told[4096];
 
 json_t *sandbox_report(const struct rlmd_sandbox *sandbox)
@@ -26,10 +28,22 @@ struct worker {
 	size_t asks, fans;     /* slots of the calls that the block makes */
 	struct rlmd_text plan; /* lent by the run; empty: none */
 	bool final;
+	bool computes;
 };
+
+/* While it starts, and from an order of ours to its end, but for the time it waits for calls. */
+static void compute(struct worker *worker, bool computes)
+{
+	if (computes && !worker->computes && ++computing > fake_computing_most)
+		fake_computing_most = computing;
+	if (!computes && worker->computes)
+		computing--;
+	worker->computes = computes;
+}
 
 static void post(struct worker *worker, enum worker_event_kind kind)
 {
+	compute(worker, true);
 	worker->next = kind;
 	event_active(worker->event, EV_TIMEOUT, 1);
 }
@@ -48,6 +62,7 @@ static void call(struct worker *worker, enum worker_call_kind kind, size_t count
 				   .temperature = -1,
 				   .contexts = kind == WORKER_RLM_QUERY ? contexts : NULL};
 
+	compute(worker, false);
 	worker->fn(worker->owner, &(struct worker_event){.kind = WORKER_CALL, .call = &call});
 }
 
@@ -56,6 +71,7 @@ static void call_plan(struct worker *worker)
 	struct worker_call call = {
 		.kind = WORKER_RUN_PLAN, .id = ++worker->open, .count = 1, .texts = &worker->plan};
 
+	compute(worker, false);
 	worker->fn(worker->owner, &(struct worker_event){.kind = WORKER_CALL, .call = &call});
 }
 
@@ -96,6 +112,7 @@ static void on_worker(evutil_socket_t fd, short what, void *owner)
 		make_calls(worker);
 		return;
 	}
+	compute(worker, false);
 	event.found = event.kind == WORKER_VALUE;
 	event.value = event.variables = text_of("a value");
 	worker->fn(worker->owner, &event);
@@ -120,6 +137,7 @@ void worker_free(struct worker *worker)
 {
 	if (!worker)
 		return;
+	compute(worker, false);
 	event_free(worker->event);
 	free(worker);
 	fake_workers--;
@@ -134,6 +152,7 @@ void worker_exec(struct worker *worker, int64_t block, struct rlmd_text code, in
 	worker->plan = text_starts(code, "plan") ? text_from(code.bytes + 4, code.size - 4)
 						 : text_of("");
 	worker->final = text_starts(code, "final");
+	compute(worker, true);
 	if (!text_starts(code, "hang"))
 		post(worker, WORKER_DONE);
 }

@@ -15,6 +15,8 @@
 
 extern size_t fake_workers, fake_workers_most; /* that are alive; and the most that were at once */
 
+extern size_t fake_computing_most; /* that computed at once, and did not wait for calls */
+
 /* The worker that makes its n-th event dies instead; 0: none does. */
 extern size_t fake_death;
 

@@ -235,7 +235,7 @@ class Others(SiegeTest):
             dict(turn(block(f"import time; time.sleep({patience.seconds(0.2)})", "FINAL(1)"), depth=1), repeat=True),
         ]
         process = self.start("exec", "-p", "replay", "--replay", self.script(*entries), "-q",
-                             "-j", "3", "--", "the task")
+                             "-j", "1", "--max-workers", "2", "--", "the task")
         most = 0
         while process.poll() is None:
             most = max(most, self.children(process.pid))
