@@ -67,9 +67,8 @@ typedef void rlmd_model_cancel_fn(void *owner, uint64_t request);
 
 struct rlmd_provider_options {
 	size_t size;
-	const char
-		*kind; /* "openai", "anthropic", "ollama"; "replay": only recordings; NULL: `ask` */
-	const char *name;  /* 1 to 64 of letters, digits, - _ and dots; NULL: as the kind */
+	const char *kind; /* "openai", "anthropic", "ollama", "replay" (asks nobody); NULL: `ask` */
+	const char *name; /* 1 to 64 of letters, digits, - _ and dots; NULL: as the kind */
 	const char *model; /* for whoever names none; NULL: the kind's */
 
 	/* Of the kinds: */
@@ -94,8 +93,7 @@ struct rlmd_provider_options {
 	rlmd_model_cancel_fn *cancel; /* or NULL */
 	void *owner;                  /* lent: of both */
 	bool costs_nothing;           /* whatever the model; else by the price tables and answers */
-	int64_t window; /* tokens of a prompt and its answer together; 0: by the tables, or 128,000
-			 */
+	int64_t window; /* tokens of prompt and answer together; 0: by the tables, or 128,000 */
 };
 
 /*
@@ -106,8 +104,8 @@ struct rlmd_provider_options {
 RLMD_API struct rlmd_provider *rlmd_provider_new(const struct rlmd_provider_options *,
 						 struct rlmd_error *);
 RLMD_API struct rlmd_provider *rlmd_provider_ref(struct rlmd_provider *);
-RLMD_API void rlmd_provider_unref(
-	struct rlmd_provider *); /* NULL is fine; the last wipes the key */
+/* The last one wipes the key. NULL is fine. */
+RLMD_API void rlmd_provider_unref(struct rlmd_provider *);
 RLMD_API const char *rlmd_provider_name(const struct rlmd_provider *);
 
 /* "ollama", "openai", "anthropic"; NULL: there are no more. Static. */

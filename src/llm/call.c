@@ -66,6 +66,7 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 	call->provider = provider;
 	call->request = request;
 	call->warnings = warnings;
+	call->delta = (struct delta){request->on_delta, owner, provider->key, 0};
 	call->may_retry = may_retry;
 	call->on_wait = on_wait;
 	call->fn = fn;
@@ -146,6 +147,7 @@ void call_close_attempt(struct call *call)
 
 void call_reset_attempt(struct call *call)
 {
+	delta_again(&call->delta);
 	reply_done(&call->reply);
 	reply_init(&call->reply);
 	call->status = 0;
@@ -206,6 +208,7 @@ static void call_complete(struct call *call)
 			     "model '%.100s' repeated itself without end: its reply was cut where "
 			     "that began",
 			     call->request->model);
+	delta_tell(&call->delta, call->reply.text, true);
 	warn_of_truncation(call);
 	call_close_attempt(call);
 	if (call->reply.refused)
@@ -252,6 +255,7 @@ static void call_feed(struct call *call, struct evbuffer *data)
 	bool fine = stream_feed(call->stream, text_in(data), &error);
 
 	evbuffer_drain(data, evbuffer_get_length(data));
+	delta_tell(&call->delta, call->reply.text, false);
 	if (ended)
 		return; /* who goes on talking behind the answer's end does not put that off */
 	if (call->reply.finished)
@@ -334,7 +338,9 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct rl
 
 static void on_more(void *owner)
 {
-	(void)owner;
+	struct call *call = owner;
+
+	delta_tell(&call->delta, call->reply.text, false);
 }
 
 static void on_custom(void *owner, const struct rlmd_error *err, int64_t retry_after_ms)

@@ -10,6 +10,7 @@
 
 #include "llm/call.h"
 #include "llm/custom.h"
+#include "llm/delta.h"
 #include "llm/stream.h"
 
 enum { CALL_HEAD_MAX = 80 }; /* bytes of nonsense that are shown */
@@ -28,6 +29,7 @@ struct call {
 	struct custom_request *custom;  /* owned, in its place; NULL likewise */
 	struct stream *stream;          /* owned; NULL while whole */
 	struct reply reply;             /* owned: of this attempt */
+	struct delta delta;             /* what was told of it */
 	struct evbuffer *body;          /* owned: whole, or of an error */
 	int status;                     /* of this attempt; 0: none came */
 	bool streaming;

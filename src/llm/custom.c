@@ -16,6 +16,8 @@ struct custom_request {
 	struct rlmd_message *messages; /* owned; its texts are lent */
 	struct reply *reply;           /* lent */
 	struct event *posted;          /* owned: the end, from the loop; or its time is over */
+	int64_t deadline;              /* on clock_ms() */
+	bool fresh;                    /* more has come that is not told yet */
 	bool over;                     /* the host said how it ended, or enough has come */
 	bool failed;                   /* ... that there is no reply */
 	struct rlmd_error error;
@@ -65,10 +67,19 @@ static void shut(struct custom_request *request)
 static void on_posted(evutil_socket_t fd, short what, void *owner)
 {
 	struct custom_request *request = owner;
+	int64_t left = request->deadline - clock_ms();
+	struct timeval wait = clock_timeval(left);
 	struct rlmd_error err = request->error;
 
 	(void)fd;
 	(void)what;
+	if (request->fresh)
+		request->more(request->owner);
+	request->fresh = false;
+	if (!request->over && left > 0) {
+		event_add(request->posted, &wait);
+		return;
+	}
 	if (!request->over)
 		error_set(&err, RLMD_ERROR_TIMEOUT,
 			  "the time for the call was over before %s answered",
@@ -125,6 +136,7 @@ struct custom_request *custom_start(struct rlmd_provider *provider, const struct
 		.id = ++custom->last,
 		.messages = messages_of(asked),
 		.reply = reply,
+		.deadline = asked->deadline,
 		.more = more,
 		.end = end,
 		.owner = owner,
@@ -198,7 +210,8 @@ bool rlmd_provider_delta(struct rlmd_provider *provider, uint64_t id, struct rlm
 	if (!request)
 		return false;
 	take(request, reply_add_text, text);
-	request->more(request->owner);
+	request->fresh = true;
+	event_active(request->posted, EV_TIMEOUT, 1);
 	return true;
 }
 

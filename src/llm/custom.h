@@ -33,7 +33,7 @@ void custom_done(struct custom *); /* requests must be gone; of a zeroed one too
  * what the host wishes, or 0.
  */
 typedef void custom_end_fn(void *owner, const struct rlmd_error *err, int64_t retry_after_ms);
-/* More of it has come; from inside the host's call: to be noted only. */
+/* More of it has come, from the loop. Must not free the request. */
 typedef void custom_more_fn(void *owner);
 
 /* Asks the host. Never calls back before it returns. The request is lent until the end; so is the

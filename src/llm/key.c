@@ -137,6 +137,27 @@ struct rlmd_text key_redact_answer(const char *key, struct evbuffer *answer)
 	return text;
 }
 
+size_t key_redact_piece(const char *key, struct rlmd_text piece, bool whole, struct evbuffer *out)
+{
+	size_t length = key && strlen(key) >= SHORTEST_IN_ANSWER ? strlen(key) : 0;
+	size_t kept = whole || !length ? 0 : length - 1, done = 0;
+	const char *found;
+
+	while (length && (found = memmem(piece.bytes + done, piece.size - done, key, length))) {
+		evbuffer_add(out, piece.bytes + done, (size_t)(found - piece.bytes) - done);
+		evbuffer_add(out, stars, sizeof stars);
+		done = (size_t)(found - piece.bytes) + length;
+	}
+	if (piece.size > done + kept) {
+		struct rlmd_text rest = text_slice(piece, done, piece.size);
+		struct rlmd_text told = text_clip(rest, rest.size - kept);
+
+		evbuffer_add(out, told.bytes, told.size);
+		done += told.size;
+	}
+	return done;
+}
+
 void key_free(char *key)
 {
 	if (!key)

@@ -41,6 +41,13 @@ size_t key_redact(const char *key, char *text, size_t size);
  */
 struct rlmd_text key_redact_answer(const char *key, struct evbuffer *answer);
 
+/*
+ * As much of a piece of an answer as can be told before what follows is known, with every whole
+ * occurrence replaced likewise, to `out`; all of it where nothing follows. Returns how many bytes
+ * of the piece that were: the others are to be handed in again, with what follows.
+ */
+size_t key_redact_piece(const char *key, struct rlmd_text piece, bool whole, struct evbuffer *out);
+
 void key_free(char *key); /* wipes; NULL is fine */
 
 /* Several, of which none is to be seen. Zero is none; embed it. */

@@ -62,6 +62,10 @@ struct llm_wait {
 };
 typedef void llm_wait_fn(void *owner, const struct llm_wait *);
 
+/* More of the reply's text, UTF-8; empty: the call is tried again, and what came before is void.
+ * Together they are the response's text, but where that is cut for repetition. */
+typedef void llm_delta_fn(void *owner, struct rlmd_text more);
+
 struct llm_request {
 	const char *model;                  /* NULL or "": llm_default_model() */
 	const char *named;                  /* the same as recordings have it; not to be set */
@@ -75,6 +79,7 @@ struct llm_request {
 	int turn;                /* of that run, from 0 */
 	llm_retry_fn *may_retry; /* asked once something was billed; NULL: always */
 	llm_wait_fn *on_wait;    /* told of each wait; must not cancel the call; NULL: nobody */
+	llm_delta_fn *on_delta;  /* told of the reply as it comes; likewise */
 };
 
 /* More tokens than any model takes or gives in one call: nobody is believed who counts more. */

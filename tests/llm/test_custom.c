@@ -122,7 +122,18 @@ struct outcome {
 	int64_t cost;
 	int attempts;
 	size_t *count;
+	char seen[64]; /* as it came */
 };
+
+static void on_delta(void *owner, struct rlmd_text more)
+{
+	struct outcome *outcome = owner;
+	size_t used = strlen(outcome->seen);
+
+	assert_false(outcome->done);
+	snprintf(outcome->seen + used, sizeof outcome->seen - used, "%.*s|", (int)more.size,
+		 more.bytes);
+}
 
 static void on_answer(void *owner, const struct llm_response *response,
 		      const struct rlmd_error *err)
@@ -157,7 +168,8 @@ static void start_until(struct outcome *outcome, int64_t time_ms)
 				      .message_count = 2,
 				      .max_tokens = 100,
 				      .sampling = {true, 0.5, stops, 1},
-				      .deadline = clock_ms() + time_ms};
+				      .deadline = clock_ms() + time_ms,
+				      .on_delta = on_delta};
 
 	outcome->call = llm_start(llm, &request, on_answer, outcome);
 	assert_false(outcome->done);
@@ -271,12 +283,15 @@ static void test_later(void **state)
 	start(&outcome);
 	run_until_count(base, &host.asked, 1);
 	assert_true(rlmd_provider_delta(provider, host.ids[0], rlmd_text_of("he")));
+	assert_string_equal(outcome.seen, ""); /* from inside of that nobody is called */
 	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_string_equal(outcome.seen, "he|");
 	assert_true(rlmd_provider_delta(provider, host.ids[0], rlmd_text_of("ll")));
 	assert_true(say(host.ids[0], "o"));
 	assert_false(outcome.done);
 	run_until(base, &outcome.done);
 	assert_hello(&outcome);
+	assert_string_equal(outcome.seen, "he|llo|");
 }
 
 /* Whatever else the answer says. */
