@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "effort.h"
 #include "prompt/history.h"
 #include "prompt/prompt_set.h"
 
@@ -73,7 +74,7 @@ static bool same(const struct llm_message *a, const char *b)
 static void test_any_sizes(void **state)
 {
 	(void)state;
-	for (unsigned seed = 1; seed <= 200; seed++) {
+	for (unsigned seed = 1; seed <= effort(200, 20); seed++) {
 		struct fixture fixture;
 		auto_free char *system = filled(3000, 0), *first = filled(500, 0);
 		const struct llm_message *messages;

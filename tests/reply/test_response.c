@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "effort.h"
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void assert_text(struct rlmd_text text, const char *expected, const char *input)
@@ -605,8 +607,8 @@ static void test_linear(void **state)
 		"\n",
 		"\t",
 	};
-	static char input[1 << 20];
-	const size_t size = sizeof input;
+	static char input[1 << 18];
+	const size_t size = effort(sizeof input, sizeof input / 16);
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(units); i++) {
