@@ -3,6 +3,7 @@
  * and results while they run; each is then ended, by stop or by free, from inside
  * a callback after every number of events.
  */
+#include "effort.h"
 #include "stage.h"
 
 #include <setjmp.h>
@@ -147,16 +148,16 @@ static void test_random_plans(void **state)
 	int events = 0;
 
 	(void)state;
-	for (uint32_t number = 0; number < 10 * PLANS; number++)
+	for (uint32_t number = 0; number < 10 * effort(PLANS, PLANS / 10); number++)
 		events += play(number, -1, false);
-	assert_true(events > 10 * PLANS);
+	assert_true((size_t)events > 10 * effort(PLANS, PLANS / 10));
 }
 
 /* Whenever it is stopped, everything ends at once and is told. */
 static void test_stop_sweep(void **state)
 {
 	(void)state;
-	for (uint32_t number = 0; number < PLANS; number++)
+	for (uint32_t number = 0; number < effort(PLANS, PLANS / 10); number++)
 		for (int until = 0, events = until; until <= events; until++)
 			events = play(number, until, false);
 }
@@ -165,7 +166,7 @@ static void test_stop_sweep(void **state)
 static void test_free_sweep(void **state)
 {
 	(void)state;
-	for (uint32_t number = 0; number < PLANS; number++) {
+	for (uint32_t number = 0; number < effort(PLANS, PLANS / 10); number++) {
 		int all = play(number, -1, false);
 
 		for (int until = 0; until <= all; until++)
