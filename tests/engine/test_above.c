@@ -1,0 +1,109 @@
+/* Jobs that pay out of an account above them: what they are told where that one is short. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "engine/stage.h"
+#include "fake/model.h"
+
+enum { TOKENS = 12000 }; /* of the batch: a second turn is more than it has left */
+
+static const char *brief(const struct llm_request *request)
+{
+	if (request->kind == LLM_FORCED)
+		return "forced words";
+	return request->turn ? "FINAL(the end)" : "```repl\nprint\n```";
+}
+
+/* Five times what was estimated, so that the next turn is too dear. */
+static struct llm_usage dear(const struct llm_request *request)
+{
+	int64_t tokens = 0;
+
+	for (size_t i = 0; i < request->message_count; i++)
+		tokens += text_tokens(request->messages[i].text);
+	return (struct llm_usage){.input = 5 * tokens, .output = 5};
+}
+
+static bool warned(const struct fixture *fixture, const char *words)
+{
+	const json_t *warning;
+	size_t i;
+
+	json_array_foreach (json_object_get(fixture->result, "warnings"), i, warning)
+		if (!strcmp(json_string_value(warning), words))
+			return true;
+	return false;
+}
+
+static const char *member(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	return value ? value : "";
+}
+
+static int64_t spent(const struct rlmd_account *account)
+{
+	struct rlmd_spending spending = {.size = sizeof spending};
+
+	assert_true(rlmd_account_save(account, &spending, NULL));
+	assert_int_equal(spending.reserved_tokens, 0);
+	return spending.tokens;
+}
+
+/* The first job of a batch gets as far as the batch's tokens do, and the second one nowhere, while
+ * somebody else holds their rest; neither has a limit of its own. */
+static void test_a_batch_is_spent(void **state)
+{
+	const struct rlmd_account_limits limits = {sizeof limits, 0, TOKENS};
+	struct rlmd_account *batch = rlmd_account_new("batch 7", &limits, NULL, NULL);
+	struct job_config config = usual;
+	struct fixture fixture;
+	struct rlmd_charge *rest;
+	int64_t first;
+
+	(void)state;
+	fake_model = brief;
+	fake_usage = dear;
+	fake_attempts = 1;
+	config.limits.cost = config.limits.tokens = BUDGET_UNLIMITED;
+	config.limits.above = batch;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_string_equal(member(fixture.result, "stopReason"), "max_tokens");
+	assert_true(text_equal(output(&fixture), "forced words"));
+	assert_true(warned(&fixture, "Budget exhausted, answer was forced"));
+	assert_true(warned(&fixture, "Token budget exhausted (the limit of batch 7)"));
+	first = used(&fixture, "tokens");
+	end(&fixture);
+	assert_true(first > 0);
+	assert_int_equal(spent(batch), first);
+
+	rest = rlmd_account_reserve(batch, rlmd_account_remaining(batch), NULL);
+	assert_non_null(rest);
+	begin(&fixture, &config);
+	rlmd_account_free(batch); /* the job has it */
+	drive(&fixture);
+	assert_string_equal(member(fixture.result, "stopReason"), "max_tokens");
+	assert_non_null(strstr(member(json_object_get(fixture.result, "error"), "message"),
+			       "Token budget exhausted (the limit of batch 7)"));
+	assert_int_equal(used(&fixture, "tokens"), 0);
+	rlmd_charge_drop(rest);
+	assert_int_equal(spent(batch), first);
+	end(&fixture);
+	fake_usage = NULL;
+	fake_attempts = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_batch_is_spent)};
+
+	return cmocka_run_group_tests_name("above", tests, NULL, NULL);
+}
