@@ -122,6 +122,12 @@ def encode_raw(values, attached):
     )
 
 
+def encode_boolean(value, attached):
+    if type(value) is not bool:
+        raise ProtocolError("neither true nor false")
+    return "true" if value else "false"
+
+
 def encode_strings(values, attached):
     return encode_items([encode_string(value, attached) for value in values])
 
@@ -147,6 +153,7 @@ def or_null(encode):
 
 
 ENCODERS = {
+    "BOOLEAN": encode_boolean,
     "INTEGER": encode_integer,
     "INTEGER_NULL": or_null(encode_integer),
     "INTEGERS": encode_integers,

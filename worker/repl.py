@@ -71,9 +71,10 @@ def main(read_fd, write_fd, input_fds, layers, native):
         places.set_inputs(inputs)
         session = Session(channel, interrupts, inputs, start["max_output"], start["task"])
     except Exception as error:
-        channel.send("started", {"error": clean(tracebacks.plain(error))})
+        no_memory = isinstance(error, MemoryError)
+        channel.send("started", {"error": clean(tracebacks.plain(error)), "no_memory": no_memory})
         os._exit(1)
-    channel.send("started", {"error": None})
+    channel.send("started", {"error": None, "no_memory": False})
     try:
         session.serve()
     except BaseException as error:

@@ -139,7 +139,7 @@ static enum verdict run_admit(struct run *run)
 
 static enum verdict fail_to_start(struct run *run)
 {
-	if (strstr(run->gone.text, "MemoryError"))
+	if (run->exit == WORKER_EXIT_NO_MEMORY)
 		error_context(&run->gone, "no room for the input (--worker-memory gives more)");
 	return fail(run, &run->gone);
 }

@@ -37,11 +37,12 @@ void run_on_ask(void *owner, const struct llm_response *reply, const struct rlmd
 	run_drive(run, WAKE_MODEL);
 }
 
-static void worker_lost(struct run *run, const struct rlmd_error *err)
+static void worker_lost(struct run *run, const struct rlmd_error *err, enum worker_exit exit)
 {
 	worker_free(take_pointer(&run->worker));
 	run->worker_idle = false;
 	run->gone = *err;
+	run->exit = exit;
 	subcalls_free(&run->subcalls);
 	if (run_waits_for(run, WAKE_WORKER))
 		run_drive(run, WAKE_WORKER);
@@ -62,8 +63,10 @@ void run_on_worker(void *owner, const struct worker_event *event)
 	switch (event->kind) {
 	case WORKER_CALL: /* the block waits for it; we do not */
 		if (run_is_forcing(run)) {
-			worker_lost(run, &(struct rlmd_error){RLMD_ERROR_WORKER, 0,
-							      "it called too late"});
+			worker_lost(run,
+				    &(struct rlmd_error){RLMD_ERROR_WORKER, 0, "it called too late",
+							 RLMD_STOP_NONE},
+				    WORKER_EXIT_DIED);
 			return;
 		}
 		count_call(run, event->call);
@@ -72,7 +75,7 @@ void run_on_worker(void *owner, const struct worker_event *event)
 			run_drive(run, WAKE_PERMIT); /* it needs none any more */
 		return;
 	case WORKER_GONE:
-		worker_lost(run, event->error);
+		worker_lost(run, event->error, event->exit);
 		return;
 	case WORKER_READY:
 		run->starting = false;

@@ -80,6 +80,7 @@ struct run {
 	bool worker_idle;
 	bool starting;                /* the worker has not been ready yet */
 	struct rlmd_error gone;       /* how the last worker ended */
+	enum worker_exit exit;        /* of which kind that was */
 	struct ask *ask;              /* owned; the model is being asked */
 	struct subcall_list subcalls; /* owned: the calls of our blocks */
 

@@ -2,8 +2,8 @@
  * A worker's life: a process is asked for, it says `ready`, is told its inputs
  * by `start`, says `started`, and then runs blocks until it dies:
  *
- *   STARTING --started--> IDLE --exec--> BUSY  --done---> IDLE
- *                              --get---> ASKED --value--> IDLE
+ *   STARTING --ready--> LOADING --started--> IDLE --exec--> BUSY  --done---> IDLE
+ *                                                 --get---> ASKED --value--> IDLE
  *
  * It is gone when two things are known, in whichever order they come: the
  * process is over, and everything that it said has been read. Until then the
@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "pool/exit_report.h"
 #include "pool/ledger.h"
 #include "pool/stopwatch.h"
@@ -53,11 +54,11 @@ struct worker {
 	enum worker_state state;
 	enum message_type arriving; /* the message that was let in */
 	int64_t max_output;
-	bool ready;  /* `ready` came: the walls stand */
 	bool exited; /* `exit` is known, or there never was a process */
 	struct process_exit exit;
 	struct rlmd_error reason; /* why we ended it ourselves; the first counts */
-	bool timed_out, lingered; /* lingered: its pipe was closed long before it was over */
+	bool lingered;            /* its pipe was closed long before it was over */
+	enum worker_exit kind;    /* of its end */
 
 	int64_t block;          /* its number */
 	int64_t limit_ms;       /* own time of it, or of what was asked since */
@@ -81,24 +82,24 @@ static void wait_for(struct worker *worker, enum waiting waiting, int64_t ms)
 
 static enum exit_report_age age(const struct worker *worker)
 {
-	return !worker->ready                     ? EXIT_REPORT_UNCONFINED
-	       : worker->state == WORKER_STARTING ? EXIT_REPORT_LOADING
-						  : EXIT_REPORT_GROWN;
+	return worker->state == WORKER_STARTING  ? EXIT_REPORT_UNCONFINED
+	       : worker->state == WORKER_LOADING ? EXIT_REPORT_LOADING
+						 : EXIT_REPORT_GROWN;
 }
 
 /* Tells the owner; the last statement of whoever calls it. */
 static void bury(struct worker *worker)
 {
 	struct rlmd_error err = worker->reason;
-	struct worker_event event = {
-		.kind = WORKER_GONE, .error = &err, .timed_out = worker->timed_out};
+	struct worker_event event = {.kind = WORKER_GONE, .error = &err, .exit = worker->kind};
 
 	event_del(worker->timer);
 	channel_free(take_pointer(&worker->channel)); /* it has nobody left to tell */
 	if (err.kind == RLMD_ERROR_NONE || (worker->lingered && *worker->exit.reason))
 		exit_report_write(&worker->exit, age(worker), &err);
-	if (!worker->ready && err.kind == RLMD_ERROR_WORKER)
+	if (worker->state == WORKER_STARTING && err.kind == RLMD_ERROR_WORKER)
 		err.kind = RLMD_ERROR_SANDBOX;
+	err.stop = RLMD_STOP_SANDBOX_ERROR; /* of a run that had no other chance */
 	worker->fn(worker->owner, &event);
 }
 
@@ -200,9 +201,9 @@ static void watch_stop(struct worker *worker)
 
 static void watch_go(struct worker *worker)
 {
-	bool idle = worker->state == WORKER_STARTING || worker->state == WORKER_IDLE;
+	bool computes = worker->state == WORKER_BUSY || worker->state == WORKER_ASKED;
 
-	if (idle || worker->unanswered.count || stopwatch_runs(&worker->watch))
+	if (!computes || worker->unanswered.count || stopwatch_runs(&worker->watch))
 		return;
 	stopwatch_go(&worker->watch, worker->process);
 	if (!worker->interrupted && !worker->exited && worker->channel)
@@ -238,7 +239,8 @@ static void out_of_time(struct worker *worker, int64_t ms)
 	struct rlmd_error err;
 
 	exit_report_of_late(age(worker), ms, &err);
-	worker->timed_out = worker->state != WORKER_STARTING && !worker->reason.kind;
+	if (age(worker) == EXIT_REPORT_GROWN && !worker->reason.kind)
+		worker->kind = WORKER_EXIT_LATE;
 	condemn(worker, &err);
 }
 
@@ -278,11 +280,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 static void on_ready(struct worker *worker)
 {
-	if (worker->ready) {
-		violation(worker, "'ready' twice");
-		return;
-	}
-	worker->ready = true;
+	worker->state = WORKER_LOADING;
 	channel_send(worker->channel, take_pointer(&worker->start));
 }
 
@@ -293,11 +291,9 @@ static void on_started(struct worker *worker, const struct packet *packet)
 	struct worker_event event = {.kind = WORKER_READY};
 	struct rlmd_error err;
 
-	if (!worker->ready) {
-		violation(worker, "'started' before 'ready'");
-		return;
-	}
 	if (!json_is_null(error)) {
+		if (json_get_bool(packet->message, "no_memory", false))
+			worker->kind = WORKER_EXIT_NO_MEMORY;
 		error_set(&err, RLMD_ERROR_INPUT, "the inputs could not be loaded: %.*s",
 			  (int)text.size, text.bytes);
 		condemn(worker, &err);

@@ -73,6 +73,12 @@ enum worker_event_kind {
 	WORKER_GONE,  /* dead, or never lived; calls are void; only worker_free() may follow */
 };
 
+enum worker_exit {
+	WORKER_EXIT_DIED,      /* by itself, or killed for what it did or used */
+	WORKER_EXIT_NO_MEMORY, /* its inputs did not fit in the memory that it may use */
+	WORKER_EXIT_LATE,      /* killed: its block, or rendering a variable, did not end */
+};
+
 struct worker_event {
 	enum worker_event_kind kind;
 	const struct worker_call *call;   /* WORKER_CALL */
@@ -83,7 +89,7 @@ struct worker_event {
 	const struct rlmd_error *error; /* WORKER_GONE: RLMD_ERROR_SANDBOX before it was ready (the
 				      walls failed), RLMD_ERROR_INPUT where its inputs did not
 				      fit, RLMD_ERROR_WORKER after */
-	bool timed_out;                 /* WORKER_GONE: killed because its block did not end */
+	enum worker_exit exit;          /* WORKER_GONE: what kind of end that was */
 };
 
 typedef void worker_event_fn(void *owner, const struct worker_event *);

@@ -18,6 +18,7 @@ enum {
 enum field_type {
 	FIELD_INTEGER,
 	FIELD_INTEGER_NULL,
+	FIELD_BOOLEAN,
 	FIELD_STRING,
 	FIELD_STRING_NULL,
 	FIELD_TEXT,
@@ -136,6 +137,8 @@ static bool check_value(struct check *check, enum field_type type, const json_t 
 		return check_integer(value);
 	case FIELD_INTEGER_NULL:
 		return json_is_null(value) || check_integer(value);
+	case FIELD_BOOLEAN:
+		return json_is_boolean(value);
 	case FIELD_STRING:
 		return check_string(value);
 	case FIELD_STRING_NULL:

@@ -23,7 +23,8 @@ enum message_sender { MESSAGE_FROM_SUPERVISOR, MESSAGE_FROM_WORKER };
 
 /* What a worker is doing, as far as its messages tell. */
 enum worker_state {
-	WORKER_STARTING, /* before `started` */
+	WORKER_STARTING, /* before `ready`: nothing is known of its walls */
+	WORKER_LOADING,  /* before `started` */
 	WORKER_IDLE,     /* waits for a block */
 	WORKER_BUSY,     /* runs one */
 	WORKER_ASKED,    /* renders a variable */

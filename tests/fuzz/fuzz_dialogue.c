@@ -413,8 +413,9 @@ static void say_message(struct rlmd_sandbox *sandbox, enum step step)
 	static const char *const messages[STEPS] = {
 		[STEP_READY] =
 			"{\"type\":\"ready\",\"python\":\"3.11.2\",\"layers\":[\"seccomp\"]}",
-		[STEP_STARTED] = "{\"type\":\"started\",\"error\":null}",
-		[STEP_NOT_STARTED] = "{\"type\":\"started\",\"error\":\"MemoryError\"}",
+		[STEP_STARTED] = "{\"type\":\"started\",\"error\":null,\"no_memory\":false}",
+		[STEP_NOT_STARTED] =
+			"{\"type\":\"started\",\"error\":\"MemoryError\",\"no_memory\":true}",
 		[STEP_DONE] = "{\"type\":\"done\",\"block\":1,\"stdout\":\"out\",\"stderr\":\"\","
 			      "\"error\":\"E\",\"final\":null,\"answer\":null}",
 		[STEP_FINAL] =

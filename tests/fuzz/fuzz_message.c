@@ -57,9 +57,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct memfile *files[FILES];
 	static const size_t sizes[FILES] = {5, 5, 5, 5};
+	static const enum worker_state states[] = {WORKER_STARTING, WORKER_IDLE, WORKER_BUSY,
+						   WORKER_ASKED};
 	struct packet packet = {.sizes = sizes, .attachments = files};
 	struct rlmd_error err = {0};
 	enum message_type type;
+	enum worker_state state;
 
 	for (int i = 0; i < FILES && !files[i]; i++) {
 		files[i] = memfile_new("fuzz");
@@ -68,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (!size)
 		return 0;
+	state = data[0] & 0x80 ? WORKER_LOADING : states[data[0] >> 1 & 3];
 	packet.attachment_count = data[0] >> 3 & (FILES - 1);
 	packet.message = json_read(text_from(data + 1, size - 1), FRAME_DEPTH_MAX, &err);
 	if (!json_is_object(packet.message)) {
@@ -75,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	if (message_check(&packet, data[0] & 1 ? MESSAGE_FROM_WORKER : MESSAGE_FROM_SUPERVISOR,
-			  (enum worker_state)(data[0] >> 1 & 3), &type, &err) &&
+			  state, &type, &err) &&
 	    limit_check(&packet, type, 100, &err))
 		read_it(&packet, type);
 	else

@@ -69,7 +69,7 @@ void handshake(int in, int out)
 {
 	say(out, "{\"type\":\"ready\",\"python\":\"3.11.2\",\"layers\":[\"seccomp\"]}");
 	expect(in, "\"type\":\"start\"");
-	say(out, "{\"type\":\"started\",\"error\":null}");
+	say(out, "{\"type\":\"started\",\"error\":null,\"no_memory\":false}");
 }
 
 void begin_block(int in, int out)

@@ -70,7 +70,7 @@ static void on_event(void *owner, const struct worker_event *event)
 		break;
 	case WORKER_GONE:
 		actor->error = *event->error;
-		actor->timed_out = event->timed_out;
+		actor->exit = event->exit;
 		break;
 	}
 	if (actor->events == actor->free_at) {

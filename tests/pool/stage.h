@@ -20,7 +20,8 @@ struct actor {
 	int heard[STAGE_EVENTS]; /* events by kind */
 	int unanswered, unanswered_max;
 	struct rlmd_error error; /* of WORKER_GONE */
-	bool timed_out, interrupted, failed, found;
+	enum worker_exit exit;
+	bool interrupted, failed, found;
 	int64_t duration_ms;
 	enum answer_source final;
 	char printed[64], problem[64], answer[64], value[64], variables[64];

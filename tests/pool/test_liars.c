@@ -43,7 +43,7 @@ static int lacks_a_wall(int in, int out)
 
 static int starts_unasked(int in, int out)
 {
-	say(out, "{\"type\":\"started\",\"error\":null}");
+	say(out, "{\"type\":\"started\",\"error\":null,\"no_memory\":false}");
 	return pause() + in;
 }
 
@@ -66,7 +66,7 @@ static int cannot_load(int in, int out)
 {
 	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
 	expect(in, "start");
-	say(out, "{\"type\":\"started\",\"error\":\"MemoryError\"}");
+	say(out, "{\"type\":\"started\",\"error\":\"MemoryError\",\"no_memory\":true}");
 	return pause();
 }
 
@@ -409,9 +409,9 @@ static const struct lie lies[] = {
 	 "itself (exit status 3)",
 	 1},
 	{"lacks_a_wall", lacks_a_wall, RLMD_ERROR_SANDBOX, "the wall of this fake", 1},
-	{"starts_unasked", starts_unasked, RLMD_ERROR_SANDBOX, "'started' before 'ready'", 1},
+	{"starts_unasked", starts_unasked, RLMD_ERROR_SANDBOX, "'started' out of turn", 1},
 	{"is_never_ready", is_never_ready, RLMD_ERROR_SANDBOX, "no worker stood after", 100},
-	{"is_ready_twice", is_ready_twice, RLMD_ERROR_WORKER, "'ready' twice", 1},
+	{"is_ready_twice", is_ready_twice, RLMD_ERROR_WORKER, "'ready' out of turn", 1},
 	{"cannot_load", cannot_load, RLMD_ERROR_INPUT, "could not be loaded: MemoryError", 1},
 	{"dies_while_loading", dies_while_loading, RLMD_ERROR_INPUT,
 	 "while the inputs were loaded: the worker was killed by signal 9", 1},
@@ -523,7 +523,7 @@ static const struct lie lies[] = {
 	{"ready_again", says_it, RLMD_ERROR_WORKER, "'ready' out of turn", 1,
 	 "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}"},
 	{"started_again", says_it, RLMD_ERROR_WORKER, "'started' out of turn", 1,
-	 "{\"type\":\"started\",\"error\":null}"},
+	 "{\"type\":\"started\",\"error\":null,\"no_memory\":false}"},
 	{"gives_orders", says_it, RLMD_ERROR_WORKER, "'exec' from the wrong side", 1,
 	 "{\"type\":\"exec\",\"block\":1,\"code\":\"1\"}"},
 	{"calls_before_it_stands", says_it_too_early, RLMD_ERROR_SANDBOX, "'budget' out of turn", 1,
@@ -558,7 +558,9 @@ static void test_lie(void **state)
 	assert_int_equal(liar.error.kind, lie->kind);
 	if (!strstr(liar.error.text, lie->text))
 		fail_msg("'%s' does not say '%s'", liar.error.text, lie->text);
-	assert_false(liar.timed_out);
+	assert_int_equal(liar.exit,
+			 lie->script == cannot_load ? WORKER_EXIT_NO_MEMORY : WORKER_EXIT_DIED);
+	assert_int_equal(error_stop(&liar.error), RLMD_STOP_SANDBOX_ERROR);
 	actor_done(&liar);
 
 	fake_clock_speed(1);

@@ -59,7 +59,7 @@ static int checks_start(int in, int out)
 	expect(in,
 	       "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"sizes\":[5,3],"
 	       "\"indexes\":[null,\"[[\\\"a.c\\\",0,1]]\"],\"task\":\"why?\",\"max_output\":1234}");
-	say(out, "{\"type\":\"started\",\"error\":null}");
+	say(out, "{\"type\":\"started\",\"error\":null,\"no_memory\":false}");
 	return 0;
 }
 
@@ -375,7 +375,7 @@ static void test_never_reads(void **state)
 	actor.timeout_ms = 3000; /* in which a busy machine moves ten megabytes */
 	actor_exec(&actor);
 	actor_await(&actor, WORKER_GONE, 1);
-	assert_true(actor.timed_out);
+	assert_int_equal(actor.exit, WORKER_EXIT_LATE);
 	assert_in_range(actor.heard[WORKER_CALL], 9, 11);
 }
 
@@ -544,7 +544,7 @@ static void test_kill(void **state)
 		actor.timeout_ms = 1000;
 		actor_exec(&actor);
 		actor_await(&actor, WORKER_GONE, 1);
-		assert_true(actor.timed_out);
+		assert_int_equal(actor.exit, WORKER_EXIT_LATE);
 		assert_int_equal(actor.error.kind, RLMD_ERROR_WORKER);
 		assert_string_equal(actor.error.text, "no interrupt ended the code after 1000 ms");
 		actor_done(&actor);
@@ -562,7 +562,7 @@ static void test_no_kill(void **state)
 	actor.timeout_ms = 1000;
 	actor_exec(&actor);
 	actor_await(&actor, WORKER_GONE, 1);
-	assert_true(actor.timed_out);
+	assert_int_equal(actor.exit, WORKER_EXIT_LATE);
 	assert_string_equal(actor.error.text, "no interrupt ended the code after 1000 ms");
 	assert_int_equal(fake_sandbox_living(stage.sandbox), 0); /* the sandbox has it back */
 	fake_sandbox_spare(stage.sandbox, false);
@@ -649,7 +649,7 @@ static void test_grace(void **state)
 	assert_int_equal(fake_clock_asked(), 1000);
 	assert_int_equal(actor.heard[WORKER_GONE], 0);
 	actor_await(&actor, WORKER_GONE, 1);
-	assert_true(actor.timed_out);
+	assert_int_equal(actor.exit, WORKER_EXIT_LATE);
 }
 
 static int renders_for_ever(int in, int out)
@@ -668,7 +668,7 @@ static void test_kill_in_get(void **state)
 	fake_clock_speed(20);
 	worker_get(actor.worker, "evil", 1000);
 	actor_await(&actor, WORKER_GONE, 1);
-	assert_true(actor.timed_out);
+	assert_int_equal(actor.exit, WORKER_EXIT_LATE);
 }
 
 static int waits_for_a_reply(int in, int out, const char *call)
@@ -759,7 +759,7 @@ static void test_remains_are_ended(void **state)
 	actor_await(&actor, WORKER_GONE, 1);
 	assert_int_equal(actor.error.kind, RLMD_ERROR_WORKER);
 	assert_non_null(strstr(actor.error.text, "threads that a block had left running"));
-	assert_false(actor.timed_out);
+	assert_int_equal(actor.exit, WORKER_EXIT_DIED);
 	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 0);
 }
 

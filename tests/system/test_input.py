@@ -329,7 +329,8 @@ class Large(InputTest):
         """Where not even the context fits, it is to blame; exit 8."""
         limit = 900 << 20  # of address space, for the program and each process that it starts
         self.refused(
-            8, "the inputs could not be loaded: MemoryError", "-c", self.sparse(500 << 20),
+            8, "no room for the input (--worker-memory gives more): the inputs could not be loaded: "
+            "MemoryError", "-c", self.sparse(500 << 20),
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
 
 

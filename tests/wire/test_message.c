@@ -44,6 +44,8 @@ static bool worker_may(const char *json, enum worker_state state)
 	"{\"type\":\"done\",\"block\":1,\"stdout\":" stdout_value                                  \
 	",\"stderr\":\"\",\"error\":null,"                                                         \
 	"\"final\":null,\"answer\":null}"
+#define READY      "{\"type\":\"ready\",\"python\":\"3.11.2\",\"layers\":[]}"
+#define STARTED    "{\"type\":\"started\",\"error\":null,\"no_memory\":false}"
 #define BUDGET(id) "{\"type\":\"budget\",\"id\":" id "}"
 #define QUERY(prompts, model)                                                                      \
 	"{\"type\":\"llm_query\",\"id\":1,\"prompts\":" prompts "," USUAL ",\"model\":" model "}"
@@ -54,6 +56,11 @@ static void test_states(void **state)
 	struct rlmd_error err;
 
 	(void)state;
+	assert_true(worker_may(READY, WORKER_STARTING));
+	assert_false(worker_may(READY, WORKER_LOADING)); /* twice */
+	assert_false(worker_may(STARTED, WORKER_STARTING));
+	assert_true(worker_may(STARTED, WORKER_LOADING));
+	assert_false(worker_may(STARTED, WORKER_IDLE));
 	assert_true(worker_may(DONE("\"\""), WORKER_BUSY));
 	assert_false(worker_may(DONE("\"\""), WORKER_IDLE));
 	assert_false(worker_may(DONE("\"\""), WORKER_ASKED));

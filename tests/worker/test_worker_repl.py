@@ -152,6 +152,7 @@ class Inputs(unittest.TestCase):
     def test_input_that_cannot_be_read_is_told(self):
         with Worker(context=b"abc", indexes=["not JSON"]) as worker:
             self.assertRegex(worker.started["error"], "^JSONDecodeError: ")
+            self.assertIs(worker.started["no_memory"], False)
             with self.assertRaises(Gone):
                 worker.receive()
 
