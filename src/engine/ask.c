@@ -436,6 +436,7 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 static void on_permit(void *owner)
 {
 	struct ask *ask = owner;
+	const struct llm_request *request = &ask->options.request;
 	struct rlmd_error err = {0};
 
 	if (ask_reserve(ask, &err) && ask_admit(ask, &err)) {
@@ -445,7 +446,9 @@ static void on_permit(void *owner)
 		stand_in(ask, &ask->job->sent);
 		if (ask->options.sent && !ask->cut)
 			ask->options.sent(ask->owner);
-		ask->call = llm_start(ask->job->llm, &ask->options.request, on_llm, ask);
+		if (ask->cut && request->on_delta)
+			request->on_delta(request->delta_owner, (struct rlmd_text){0});
+		ask->call = llm_start(ask->job->llm, request, on_llm, ask);
 		return;
 	}
 	if (ask->is_short && has_sent(ask->job, ask->options.caller)) {

@@ -66,7 +66,7 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 	call->provider = provider;
 	call->request = request;
 	call->warnings = warnings;
-	call->delta = (struct delta){request->on_delta, owner, provider->key, 0};
+	call->delta = (struct delta){request->on_delta, request->delta_owner, provider->key, 0};
 	call->may_retry = may_retry;
 	call->on_wait = on_wait;
 	call->fn = fn;

@@ -32,7 +32,6 @@ struct llm_call {
 	int64_t started;
 	llm_done_fn *fn;
 	llm_retry_fn *may_retry; /* NULL: always */
-	llm_delta_fn *on_delta;  /* NULL: nobody */
 	void *owner;             /* lent */
 
 	struct call *call;        /* owned; NULL in a replay */
@@ -225,13 +224,6 @@ static bool on_retry(void *owner, const struct llm_usage *so_far, int64_t cost_s
 	return !call->may_retry || call->may_retry(call->owner, so_far, cost_so_far);
 }
 
-static void on_delta(void *owner, struct rlmd_text more)
-{
-	struct llm_call *call = owner;
-
-	call->on_delta(call->owner, more);
-}
-
 static void on_wait(void *owner, const struct llm_wait *wait)
 {
 	struct llm_call *call = owner;
@@ -266,8 +258,8 @@ static void on_replayed(evutil_socket_t fd, short what, void *arg)
 	response.cost_known = provider_charge(call->provider, call->request.model, response.model,
 					      exchange->cost, &response.usage, &call->llm->warnings,
 					      &response.cost);
-	if (call->on_delta && response.text.size && !exchange->error.kind)
-		call->on_delta(call->owner, response.text);
+	if (call->request.on_delta && response.text.size && !exchange->error.kind)
+		call->request.on_delta(call->request.delta_owner, response.text);
 	llm_call_done(call, &response, exchange->error.kind ? &exchange->error : NULL);
 }
 
@@ -302,12 +294,9 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	call->llm = llm;
 	call->fn = fn;
 	call->may_retry = request->may_retry;
-	call->on_delta = request->on_delta;
 	call->owner = owner;
 	call->started = clock_ms();
 	request_copy(call, request);
-	if (call->on_delta)
-		call->request.on_delta = on_delta;
 	recording_hide(llm->recording, call->provider->key);
 	call->name = recording_name(llm->recording, &call->request);
 	if (recording_replays(llm->recording))

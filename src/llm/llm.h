@@ -80,6 +80,7 @@ struct llm_request {
 	llm_retry_fn *may_retry; /* asked once something was billed; NULL: always */
 	llm_wait_fn *on_wait;    /* told of each wait; must not cancel the call; NULL: nobody */
 	llm_delta_fn *on_delta;  /* told of the reply as it comes; likewise */
+	void *delta_owner;       /* lent until the call is over: of on_delta alone */
 };
 
 /* More tokens than any model takes or gives in one call: nobody is believed who counts more. */

@@ -169,7 +169,8 @@ static void start_until(struct outcome *outcome, int64_t time_ms)
 				      .max_tokens = 100,
 				      .sampling = {true, 0.5, stops, 1},
 				      .deadline = clock_ms() + time_ms,
-				      .on_delta = on_delta};
+				      .on_delta = on_delta,
+				      .delta_owner = outcome};
 
 	outcome->call = llm_start(llm, &request, on_answer, outcome);
 	assert_false(outcome->done);

@@ -118,7 +118,8 @@ static void ask(struct event_base *base, struct llm *llm)
 					.message_count = 1,
 					.max_tokens = 100,
 					.deadline = clock_ms() + 100000,
-					.on_delta = on_delta},
+					.on_delta = on_delta,
+					.delta_owner = &seen},
 		  on_answer, &seen);
 	run_until_count(base, &seen.pieces, 1000);
 }
