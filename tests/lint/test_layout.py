@@ -178,6 +178,17 @@ class SourceTest(Case):
                     complaints.append(f"{tree.name(path)}:{number}: {match.group(1)}()")
         self.assertNone(complaints, "functions without a bound")
 
+    def test_the_library_leaves_the_environment_as_it_is(self):
+        call = re.compile(r"\b(setenv|unsetenv|putenv|clearenv)\s*\(")
+        complaints = []
+        for path in tree.files(".c", ".h", under=("src",)):
+            if "cli" in path.relative_to(tree.ROOT / "src").parts:
+                continue
+            for number, line in enumerate(tree.without_comments(tree.read(path)).split("\n"), 1):
+                if call.search(line):
+                    complaints.append(f"{tree.name(path)}:{number}: {line.strip()}")
+        self.assertNone(complaints, "changes of the environment below the command line")
+
     def test_nothing_is_marked_unfinished(self):
         complaints = []
         for path in tree.files(".c", ".h", ".def", ".py", ".build", ""):

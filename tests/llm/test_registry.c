@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "llm/llm.h"
 #include "llm/provider.h"
@@ -228,6 +229,157 @@ static void test_quirk_of_another(void **state)
 	server_free(server);
 }
 
+/* A key of the environment is there for whoever comes later, too. */
+static void test_environment_twice(void **state)
+{
+	struct server *server = server_new(base);
+	char *url = xasprintf("%s/v1", server->url);
+	struct outcome outcome = {0};
+	size_t count = 0;
+
+	(void)state;
+	outcome.count = &count;
+	server_json(server, 200, "", hello);
+	setenv("OPENAI_API_KEY", "key-of-the-environment", 1);
+	setenv("OPENAI_BASE_URL", url, 1);
+	for (size_t i = 1; i <= 3; i++) {
+		struct llm *llm;
+
+		registry_free(registry);
+		registry = registry_new(base);
+		add((struct provider_config){.kind = "openai"});
+		llm = job((struct llm_config){.model = "m"});
+		start(llm, NULL, &outcome);
+		run_until_count(base, &count, i);
+		assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
+		assert_non_null(strstr(server->last, "Bearer key-of-the-environment"));
+		llm_free(llm);
+	}
+	assert_string_equal(getenv("OPENAI_API_KEY"), "key-of-the-environment");
+	unsetenv("OPENAI_API_KEY");
+	unsetenv("OPENAI_BASE_URL");
+	server_free(server);
+	free(url);
+}
+
+enum { SERVERS = 4, HOSTS = 4, JOBS = 64, CALLS = 3 };
+
+static struct rlmd_provider *hosts[HOSTS];
+
+/* Answers with the name of the provider that was asked, and the model's. */
+static void on_host(void *owner, const struct rlmd_model_request *request)
+{
+	struct rlmd_provider **host = owner;
+	char *words = xasprintf("%s %s", rlmd_provider_name(*host), request->model);
+
+	rlmd_provider_answer(*host, request->id,
+			     &(struct rlmd_model_answer){
+				     .size = sizeof(struct rlmd_model_answer),
+				     .text = rlmd_text_of(words),
+			     });
+	free(words);
+}
+
+struct exchange_of {
+	char wanted[64];
+	size_t *count;
+};
+
+static void on_words(void *owner, const struct llm_response *response, const struct rlmd_error *err)
+{
+	struct exchange_of *exchange = owner;
+
+	if (err)
+		fail_msg("%s", err->text);
+	if (!text_equal(response->text, exchange->wanted))
+		fail_msg("'%.*s', wanted '%s'", (int)response->text.size, response->text.bytes,
+			 exchange->wanted);
+	++*exchange->count;
+}
+
+/* Each of 64 jobs asks two of eight providers at once, and gets what it asked for from whom it
+ * asked; each server sees its own key only. */
+static void test_many_jobs(void **state)
+{
+	static struct exchange_of exchanges[JOBS * CALLS];
+	struct server *servers[SERVERS];
+	struct llm *jobs[JOBS];
+	size_t count = 0;
+
+	(void)state;
+	for (int i = 0; i < SERVERS; i++) {
+		char *name = xasprintf("s%d", i), *key = xasprintf("the-key-of-s%d", i);
+		char *body = xasprintf("{\"choices\":[{\"message\":{\"content\":\"s%d\"},"
+				       "\"finish_reason\":\"stop\"}]}",
+				       i);
+
+		servers[i] = server_new(base);
+		server_json(servers[i], 200, "", body);
+		add((struct provider_config){
+			.kind = "openai", .name = name, .base_url = servers[i]->url, .key = key});
+		free(name);
+		free(key);
+		free(body);
+	}
+	for (int i = 0; i < HOSTS; i++) {
+		char *name = xasprintf("h%d", i);
+
+		hosts[i] = rlmd_provider_new(
+			&(struct rlmd_provider_options){
+				.size = sizeof(struct rlmd_provider_options),
+				.name = name,
+				.ask = on_host,
+				.owner = &hosts[i]},
+			NULL);
+		assert_true(registry_add(registry, NULL, hosts[i], NULL));
+		free(name);
+	}
+	for (int i = 0; i < JOBS; i++) {
+		char own[8], other[32];
+
+		snprintf(own, sizeof own, i % 8 < SERVERS ? "s%d" : "h%d", i % 4);
+		snprintf(other, sizeof other, i % 8 < SERVERS ? "h%d/m-%d" : "s%d/m-%d", i / 8 % 4,
+			 i);
+		jobs[i] = job((struct llm_config){.provider = own, .model = "m"});
+		assert_true(llm_allow(jobs[i], other, NULL));
+		for (int k = 0; k < CALLS; k++) {
+			struct exchange_of *exchange = &exchanges[i * CALLS + k];
+			const char *model = k % 2 ? other : "m";
+			const char *name = k % 2 ? other : own;
+
+			exchange->count = &count;
+			snprintf(exchange->wanted, sizeof exchange->wanted,
+				 *name == 's' ? "%.2s" : "%.2s %s", name,
+				 k % 2 ? strchr(other, '/') + 1 : "m");
+			llm_start(
+				jobs[i],
+				&(struct llm_request){
+					.model = model,
+					.messages = &(struct llm_message){LLM_USER, text_of("hi")},
+					.message_count = 1,
+					.max_tokens = 10,
+					.deadline = clock_ms() + 100000},
+				on_words, exchange);
+		}
+	}
+	run_until_count(base, &count, JOBS * CALLS);
+	for (int i = 0; i < SERVERS; i++) {
+		char *key = xasprintf("Bearer the-key-of-s%d\r\n", i);
+
+		assert_non_null(strstr(servers[i]->last, key));
+		assert_int_equal(servers[i]->requests, JOBS * CALLS / 8);
+		free(key);
+	}
+	for (int i = 0; i < JOBS; i++)
+		llm_free(jobs[i]);
+	for (int i = 0; i < HOSTS; i++)
+		rlmd_provider_unref(hosts[i]);
+	registry_free(registry);
+	registry = NULL;
+	for (int i = 0; i < SERVERS; i++)
+		server_free(servers[i]);
+}
+
 /* The price of a model under a provider's name goes before that of its kind's. */
 static void test_price_by_name(void **state)
 {
@@ -261,10 +413,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_names),
-		TEST(test_several),
-		TEST(test_quirk_of_another),
-		TEST(test_price_by_name),
+		TEST(test_names),         TEST(test_several),           TEST(test_quirk_of_another),
+		TEST(test_price_by_name), TEST(test_environment_twice), TEST(test_many_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

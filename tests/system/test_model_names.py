@@ -99,6 +99,12 @@ class ExecTest(NamesTest):
         self.assertIn("OPENAI_API_KEY", outcome.err)
         self.assertEqual(self.anthropic.requests, [])
 
+    def test_what_is_wrong_with_a_provider_that_nobody_asks(self):
+        """It has no part in this: neither its key nor its address is looked at."""
+        self.anthropic.replies(final("done"))
+        outcome = self.run_both(OPENAI_API_KEY="two words", OPENAI_BASE_URL="no address")
+        self.assertEqual(outcome.result["output"], "done")
+
     def test_no_model(self):
         outcome = self.run_both("--subcall-model", "openai/", status=2)
         self.assertIn("no model", outcome.err)
