@@ -6,14 +6,18 @@
 #include "async/scheduler.h"
 #include "base/alloc.h"
 #include "base/loop.h"
+#include "engine/ceiling.h"
 #include "engine/job.h"
 #include "llm/provider.h"
 
 struct rlmd_engine *rlmd_engine_new(const struct engine_options *options, struct rlmd_error *err)
 {
-	struct event_base *base = options->base ? options->base : loop_new();
+	struct event_base *base;
 	struct rlmd_engine *engine;
 
+	if (!ceiling_check(options->max_workers, options->max_calls, err))
+		return NULL;
+	base = options->base ? options->base : loop_new();
 	if (!base) {
 		error_set(err, RLMD_ERROR_INTERNAL, "cannot make an event loop");
 		return NULL;

@@ -45,7 +45,8 @@ struct engine_options {
 	size_t max_calls;        /* model calls in flight at once, of all jobs; > 0 */
 };
 
-/* NULL and RLMD_ERROR_INTERNAL where the system gives no event loop. */
+/* NULL: RLMD_ERROR_USAGE where the machine cannot have so many workers or calls at once, and
+ * RLMD_ERROR_INTERNAL where it gives no event loop. */
 struct rlmd_engine *rlmd_engine_new(const struct engine_options *, struct rlmd_error *);
 
 /* Frees its jobs, too: what they do is cancelled, and none of them calls back any more. Not from

@@ -4,6 +4,7 @@ what is accepted is kept to the last unit."""
 import json
 import os
 import re
+import resource
 import unittest
 
 import leaks
@@ -18,8 +19,8 @@ COUNTS = {  # and what each takes at least and at most
     "max-depth": (0, 16),
     "max-calls": (1, 10**9),
     "max-subruns": (0, 10**9),
-    "max-workers": (1, 256),
-    "max-parallel": (1, 1000),
+    "max-workers": (1, 10**6),
+    "max-parallel": (1, 10**6),
     "downgrade": (0, 100),
 }
 NO_COUNT = ("-1", "+1", "1.5", "1e9", "inf", "nan", "NaN", "1,000", "0x1", "1x", "many", "20%")
@@ -190,11 +191,53 @@ class Cost(ProviderTest):
         server = self.serve("openai", asking, Reply(text="said"), final())
         arguments = ["--max-cost", "9000000", "--max-time", "720h", "--grace", "1h"]
         for name, (_, most) in COUNTS.items():
-            arguments += [f"--{name}", str(most)]
+            if name not in ("max-workers", "max-parallel"):  # the machine has a say there
+                arguments += [f"--{name}", str(most)]
         result = self.ask(server, *self.prices(m=(1000000, 2000000)), *arguments).result
         billed = sum(r.billed_input * 1000000 + r.billed_output * 2000000 for r in server.requests)
         self.assertEqual(pico(result["usage"]["cost"]), billed)
         self.assertEqual(result["warnings"], [])
+
+
+class Machine(ProviderTest):
+    """Of workers and calls at once there may be as many as the machine can have."""
+
+    def limited(self, name, count, soft, hard, status=2):
+        """With so many descriptors."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+        server = self.serve("openai", final())
+        return self.ask(server, f"--{name}", str(count), status=status, preexec_fn=limit)
+
+    def ask(self, server, *arguments, status=0, **more):
+        outcome = self.rlmd(*self.arguments(server, *arguments),
+                            env=self.environment(**server.environment()), **more)
+        self.assertEqual(outcome.status, status, outcome.err + outcome.out[:2000])
+        return outcome
+
+    def test_descriptors(self):
+        """What is in the way is named, and what is said to be possible is."""
+        for name, most in (("max-workers", 28), ("max-parallel", 112)):
+            with self.subTest(name):
+                outcome = self.limited(name, most + 1, 128, 128)
+                self.assertIn(f"(--{name}) are more than there can be here: at most {most}, for a "
+                              "process may have 128 open files (ulimit -n)", outcome.err)
+                self.limited(name, most, 128, 128, status=0)
+
+    def test_the_hard_limit_counts(self):
+        self.limited("max-workers", 100, 64, 512, status=0)
+
+    def test_what_no_machine_has(self):
+        """No number of ours stands in the way of what is less than that."""
+        server = self.serve("openai", final(), final())
+        err = self.ask(server, "--max-workers", "1000000", status=2).err
+        self.assertRegex(err, r"1000000 workers at once \(--max-workers\) are more than there can be here: "
+                              r"at most \d+, for .* \d+ \w+")
+        most = re.search(r"at most (\d+)", err).group(1)
+        self.assertGreater(int(most), 256)
+        self.ask(server, "--max-workers", most)
+        self.ask(server, "--max-parallel", "2000")
 
 
 class Counts(SystemTest):
