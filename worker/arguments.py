@@ -1,8 +1,8 @@
 """What the functions of the namespace were given: taken as it is, or refused in words
 that say which one of many it was."""
 
-from channel import STRING_MAX, exceeds
-from messages import PROMPTS_MAX, TEMPERATURE_MAX
+from channel import exceeds
+from messages import PROMPTS_MAX, STRING_MAX, TEMPERATURE_MAX
 
 CONTEXT_HINT = "make a str of it, for example with json.dumps() or '\\n'.join()"
 

@@ -17,12 +17,10 @@ import select
 import threading
 
 from messages import (
-    ATTACHED_MAX, ATTACHMENT_WEIGHT, ATTACHMENTS_MAX, FRAME_MAX, MESSAGES, TEXT_INLINE_MAX,
+    ATTACHED_MAX, ATTACHMENT_WEIGHT, ATTACHMENTS_MAX, ELEMENTS_MAX, FRAME_MAX, INTEGER_MAX,
+    MESSAGES, STRING_MAX, TEXT_INLINE_MAX,
 )
 
-INTEGER_MAX = 1 << 53
-STRING_MAX = 256            # bytes
-LIST_MAX = 10000            # elements of an array
 BATCH_MAX = 4000            # of a call: room for a task and a context each
 INLINE_TOTAL = FRAME_MAX // 4  # bytes of JSON that the texts of one array may take
 SLICE = 64 << 10            # characters encoded at once
@@ -143,7 +141,7 @@ def encode_strings_null(values, attached):
 
 
 def encode_items(items):
-    if len(items) > LIST_MAX:
+    if len(items) > ELEMENTS_MAX:
         raise ProtocolError("too many in one message")
     return "[" + ",".join(items) + "]"
 

@@ -14,7 +14,8 @@ STRING = r'"(?:[^"\\]|\\.)*"'
 MESSAGE = re.compile(r'MESSAGE\((\w+),\s*"(\w+)",\s*(WORKER|SUPERVISOR),[^"]*,\s*%s\)' % STRING)
 FIELD = re.compile(r"FIELD\((\w+),\s*(\w+),\s*(\w+),\s*%s\)" % STRING)
 CONSTANT = re.compile(
-    r"^\s+([A-Z_]+) = (\d+)(?: << (\d+))?,", re.MULTILINE
+    r"^(?:\s+([A-Z_]+) = (\d+)(?: << (\d+))?,|#define ([A-Z_]+) \(INT64_C\((\d+)\) << (\d+)\))",
+    re.MULTILINE,
 )
 
 TYPES = {
@@ -23,7 +24,8 @@ TYPES = {
 }
 CONSTANTS = (
     "FRAME_MAX", "ATTACHMENTS_MAX", "ATTACHMENT_WEIGHT", "ATTACHED_MAX", "TEXT_INLINE_MAX",
-    "ANSWER_MAX", "PROMPTS_MAX", "ANSWER_TOKENS_MAX", "TEMPERATURE_MAX",
+    "ANSWER_MAX", "PROMPTS_MAX", "ANSWER_TOKENS_MAX", "TEMPERATURE_MAX", "STRING_MAX",
+    "ELEMENTS_MAX", "INTEGER_MAX",
 )
 
 
@@ -45,9 +47,10 @@ def read_messages(table):
 
 
 def read_constants(headers):
-    found = {
-        name: int(value) << int(shift or 0) for name, value, shift in CONSTANT.findall(headers)
-    }
+    found = {}
+    for match in CONSTANT.finditer(headers):
+        name, value, shift = match.groups()[:3] if match.group(1) else match.groups()[3:]
+        found[name] = int(value) << int(shift or 0)
     missing = [name for name in CONSTANTS if name not in found]
     if missing:
         sys.exit("generate_messages.py: not found: " + ", ".join(missing))

@@ -10,8 +10,7 @@ import re
 from arguments import (
     CONTEXT_HINT, check_model, check_prompt, check_temperature, check_text, check_whole, plain,
 )
-from channel import STRING_MAX
-from messages import ANSWER_TOKENS_MAX
+from messages import ANSWER_TOKENS_MAX, STRING_MAX
 
 # What others call the arguments.
 ASKED = "query question instruction input message sub_query user_prompt"

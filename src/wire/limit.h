@@ -15,10 +15,14 @@
 #include "wire/message.h"
 
 enum {
+	STRING_MAX = 256,       /* bytes of a STRING */
+	ELEMENTS_MAX = 10000,   /* of an array */
 	ANSWER_MAX = 16 << 20,  /* bytes of an answer, or of a variable's value */
 	REPORT_MAX = 1 << 20,   /* of a list of variables, or why they could not be made */
 	PROMPTS_MAX = 64 << 20, /* of all prompts, all tasks, or the plan, of one call */
 };
+
+#define INTEGER_MAX (INT64_C(1) << 53) /* what JSON readers of all kinds keep exactly */
 
 /* What a call may ask of its answers. */
 enum {

@@ -7,13 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-
-#define INTEGER_MAX ((int64_t)1 << 53)
-
-enum {
-	STRING_MAX = 256,
-	ELEMENTS_MAX = 10000,
-};
+#include "wire/limit.h"
 
 enum field_type {
 	FIELD_INTEGER,
