@@ -12,7 +12,7 @@ import sys
 
 STRING = r'"(?:[^"\\]|\\.)*"'
 MESSAGE = re.compile(r'MESSAGE\((\w+),\s*"(\w+)",\s*(WORKER|SUPERVISOR),[^"]*,\s*%s\)' % STRING)
-FIELD = re.compile(r"FIELD\((\w+),\s*(\w+),\s*(\w+),\s*%s\)" % STRING)
+FIELD = re.compile(r"FIELD\((\w+),\s*(\w+),\s*(\w+),\s*\w+,\s*%s\)" % STRING)
 CONSTANT = re.compile(
     r"^(?:\s+([A-Z_]+) = (\d+)(?: << (\d+))?,|#define ([A-Z_]+) \(INT64_C\((\d+)\) << (\d+)\))",
     re.MULTILINE,

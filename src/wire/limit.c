@@ -7,25 +7,40 @@ enum {
 	OUTPUT_NOTE = 4 << 10, /* bytes for what is said about the part left out */
 };
 
+enum bound { BOUND_FRAME, BOUND_OUTPUT, BOUND_REPORT, BOUND_ANSWER, BOUND_PROMPTS };
+
 struct limit {
 	enum message_type message;
 	const char *key;
-	size_t max; /* bytes of all texts of the field; 0: what `max_output` makes */
+	enum bound bound;
 };
 
+/* clang-format off */
 static const struct limit limits[] = {
-	{MESSAGE_STARTED, "error", REPORT_MAX},
-	{MESSAGE_DONE, "stdout", 0},
-	{MESSAGE_DONE, "stderr", 0},
-	{MESSAGE_DONE, "error", 0},
-	{MESSAGE_DONE, "answer", ANSWER_MAX},
-	{MESSAGE_VALUE, "value", ANSWER_MAX},
-	{MESSAGE_VALUE, "variables", REPORT_MAX},
-	{MESSAGE_LLM_QUERY, "prompts", PROMPTS_MAX},
-	{MESSAGE_LLM_QUERY, "system", PROMPTS_MAX},
-	{MESSAGE_RLM_QUERY, "tasks", PROMPTS_MAX},
-	{MESSAGE_RUN_PLAN, "plan", PROMPTS_MAX},
+#define MESSAGE(name, wire, from, states, meaning)
+#define FIELD(message, key, type, bound, meaning) {MESSAGE_##message, #key, BOUND_##bound},
+#include "wire/messages.def"
+#undef MESSAGE
+#undef FIELD
 };
+/* clang-format on */
+
+static size_t most(enum bound bound, int64_t max_output)
+{
+	switch (bound) {
+	case BOUND_FRAME:
+		break;
+	case BOUND_OUTPUT:
+		return (size_t)max_output * OUTPUT_CHARACTER + OUTPUT_NOTE;
+	case BOUND_REPORT:
+		return REPORT_MAX;
+	case BOUND_ANSWER:
+		return ANSWER_MAX;
+	case BOUND_PROMPTS:
+		return PROMPTS_MAX;
+	}
+	return SIZE_MAX;
+}
 
 static size_t text_bytes(const struct packet *announced, const json_t *text)
 {
@@ -49,11 +64,9 @@ bool limit_check(const struct packet *announced, enum message_type type, int64_t
 {
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
 		const struct limit *limit = &limits[i];
-		size_t max = limit->max ? limit->max
-					: (size_t)max_output * OUTPUT_CHARACTER + OUTPUT_NOTE;
-		size_t bytes;
+		size_t max = most(limit->bound, max_output), bytes;
 
-		if (limit->message != type)
+		if (limit->message != type || limit->bound == BOUND_FRAME)
 			continue;
 		bytes = field_bytes(announced, json_object_get(announced->message, limit->key));
 		if (bytes > max)

@@ -40,7 +40,7 @@ static const struct message messages[] = {
 #define IN(state) (1U << WORKER_##state)
 #define MESSAGE(name, wire, from, states, meaning) \
 	[MESSAGE_##name] = {wire, MESSAGE_FROM_##from, states},
-#define FIELD(message, key, type, meaning)
+#define FIELD(message, key, type, bound, meaning)
 #include "wire/messages.def"
 #undef MESSAGE
 #undef FIELD
@@ -49,7 +49,7 @@ static const struct message messages[] = {
 
 static const struct field fields[] = {
 #define MESSAGE(name, wire, from, states, meaning)
-#define FIELD(message, key, type, meaning) {MESSAGE_##message, #key, FIELD_##type},
+#define FIELD(message, key, type, bound, meaning) {MESSAGE_##message, #key, FIELD_##type},
 #include "wire/messages.def"
 #undef MESSAGE
 #undef FIELD

@@ -12,7 +12,7 @@
 
 enum message_type {
 #define MESSAGE(name, wire, from, states, meaning) MESSAGE_##name,
-#define FIELD(message, key, type, meaning)
+#define FIELD(message, key, type, bound, meaning)
 #include "wire/messages.def"
 #undef MESSAGE
 #undef FIELD

@@ -33,6 +33,16 @@ class MessagesTest(unittest.TestCase):
             else:
                 self.fields[names[row_name]].append(rest[0])
 
+    def test_what_a_worker_says_has_bounds(self):
+        """Of its texts only contexts are as long as frames may be: they go into memory files."""
+        sender, unbounded = None, []
+        for macro, name, *rest in tree.rows("src/wire/messages.def", "MESSAGE", "FIELD"):
+            if macro == "MESSAGE":
+                sender = rest[1]
+            elif sender == "WORKER" and rest[1].startswith("TEXT") and rest[2] == "FRAME":
+                unbounded.append((name, rest[0]))
+        self.assertEqual(unbounded, [("RLM_QUERY", "contexts")])
+
     def section(self, message):
         """The part of the document under the heading of a message."""
         text = tree.read(PROTOCOL)

@@ -43,8 +43,8 @@ class Messages(unittest.TestCase):
 
     def test_what_is_not_understood_fails_the_build(self):
         for row in ('MESSAGE(X, "x", NOBODY, IN(IDLE), "")',
-                    'FIELD(READY, x, STRING, "not in its place")',
-                    "OTHER(X)", 'MESSAGE(X, "x", WORKER, IN(IDLE), "")\n  FIELD(X, y, FLOAT, "")'):
+                    'FIELD(READY, x, STRING, FRAME, "not in its place")',
+                    "OTHER(X)", 'MESSAGE(X, "x", WORKER, IN(IDLE), "")\n  FIELD(X, y, FLOAT, FRAME, "")'):
             with self.subTest(row):
                 result, output = self.generate(TABLE.read_text() + row + "\n")
                 self.assertNotEqual(result.returncode, 0)
