@@ -78,6 +78,7 @@ bool error_limit(struct rlmd_error *err, enum rlmd_stop limit, const char *fmt, 
 
 bool error_errno(struct rlmd_error *err, enum rlmd_error_kind kind, const char *fmt, ...)
 {
+	const char *remedy = errno == EMFILE ? " (ulimit -n allows no more)" : "";
 	const char *reason = strerror(errno);
 	char text[sizeof err->text];
 	va_list args;
@@ -87,7 +88,7 @@ bool error_errno(struct rlmd_error *err, enum rlmd_error_kind kind, const char *
 	used = vsnprintf(text, sizeof text, fmt, args);
 	va_end(args);
 	if (used >= 0 && (size_t)used < sizeof text)
-		snprintf(text + used, sizeof text - (size_t)used, ": %s", reason);
+		snprintf(text + used, sizeof text - (size_t)used, ": %s%s", reason, remedy);
 	error_write(err, kind, text);
 	return false;
 }

@@ -37,6 +37,9 @@ static void test_errno(void **state)
 	errno = ENOENT;
 	assert_false(error_errno(&err, RLMD_ERROR_INPUT, "cannot read %s", "x"));
 	assert_string_equal(err.text, "cannot read x: No such file or directory");
+	errno = EMFILE;
+	assert_false(error_errno(&err, RLMD_ERROR_SANDBOX, "no pipes"));
+	assert_string_equal(err.text, "no pipes: Too many open files (ulimit -n allows no more)");
 }
 
 /* Context goes in front; the kind and the status stay as they are. */
