@@ -22,7 +22,7 @@ struct rlmd_price_table;
 RLMD_API struct rlmd_price_table *rlmd_price_table_open(const char *path, struct rlmd_error *);
 RLMD_API void rlmd_price_table_unref(struct rlmd_price_table *); /* NULL is fine */
 
-/* "2026-11-01", or "unknown". Lent. */
+/* "2026-11-01", or "unknown", also of NULL. Lent. */
 RLMD_API const char *rlmd_price_table_date(const struct rlmd_price_table *);
 
 struct rlmd_price {

@@ -252,7 +252,7 @@ void rlmd_price_table_unref(struct rlmd_price_table *table)
 
 const char *rlmd_price_table_date(const struct rlmd_price_table *table)
 {
-	return table->date;
+	return table ? table->date : "unknown";
 }
 
 static const struct price_row *find(const struct rlmd_price_table *table, const char *name)

@@ -680,6 +680,7 @@ static void test_price_table(void **state)
 	assert_false(rlmd_price_find(table, "mine", "m", &price));
 	rlmd_price_table_unref(table);
 	rlmd_price_table_unref(NULL);
+	assert_string_equal(rlmd_price_table_date(NULL), "unknown");
 	assert_null(rlmd_price_table_open("/nonexistent/prices", &err));
 	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	assert_non_null(strstr(err.text, "/nonexistent/prices"));
