@@ -1,54 +1,116 @@
 #include "base/log.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/text.h"
+enum { FIELDS_MAX = 32, MESSAGE_MAX = 1024 };
 
-static enum log_level threshold = LOG_WARNING;
-static void (*interlude)(void);
+/* clang-format off */
+static const struct {
+	enum rlmd_log_level level;
+	const char *subject, *name;
+} events[LOG_EVENT_COUNT] = {
+#define LOG_EVENT(id, level, subject, name, when) [LOG_##id] = {RLMD_LOG_##level, subject, name},
+#include "base/log.def"
+#undef LOG_EVENT
+};
+/* clang-format on */
 
-void log_write(enum log_level level, const char *module, const char *fmt, ...)
+struct log log_root(enum rlmd_log_level level, rlmd_log_fn *fn, void *owner)
 {
-	static const char *const names[] = {"error", "warning", "info", "debug"};
-	char text[1024], safe[2048];
+	return (struct log){.fn = fn, .owner = owner, .level = level ? level : RLMD_LOG_WARNING};
+}
+
+struct log log_child(const struct log *parent)
+{
+	return (struct log){.parent = parent};
+}
+
+static void add(struct log *log, struct rlmd_log_field field)
+{
+	assert(log->count < LOG_OWN_MAX);
+	log->fields[log->count++] = field;
+}
+
+void log_add_text(struct log *log, const char *name, const char *text)
+{
+	add(log, (struct rlmd_log_field)LOG_TEXT(name, text));
+}
+
+void log_add_number(struct log *log, const char *name, int64_t number)
+{
+	add(log, (struct rlmd_log_field)LOG_NUMBER(name, number));
+}
+
+/* What is of a whole engine stands before what is of one of its workers. */
+static size_t gather(const struct log *log, struct rlmd_log_field *fields)
+{
+	size_t count = log->parent ? gather(log->parent, fields) : 0;
+
+	for (size_t i = 0; i < log->count && count < FIELDS_MAX; i++)
+		fields[count++] = log->fields[i];
+	return count;
+}
+
+void log_write(const struct log *log, enum log_event event, const struct rlmd_log_field *more,
+	       const char *fmt, ...)
+{
+	const struct log *root = log;
+	struct rlmd_log_field fields[FIELDS_MAX];
+	char message[MESSAGE_MAX];
+	struct rlmd_log_record record = {.size = sizeof record,
+					 .level = events[event].level,
+					 .subject = events[event].subject,
+					 .event = events[event].name,
+					 .message = message,
+					 .fields = fields};
 	va_list args;
 
-	if (level > threshold)
+	while (root && root->parent)
+		root = root->parent;
+	if (!root || !root->fn || record.level > root->level)
 		return;
 	va_start(args, fmt);
-	vsnprintf(text, sizeof text, fmt, args);
+	vsnprintf(message, sizeof message, fmt, args);
 	va_end(args);
-	text_escape(text_of(text), safe, sizeof safe);
-	if (interlude)
-		interlude();
-	fprintf(stderr, "rlmd: %s: %s: %s\n", names[level], module, safe);
+	record.field_count = gather(log, fields);
+	for (; more && more->name && record.field_count < FIELDS_MAX; more++)
+		if (!more->text || *more->text)
+			fields[record.field_count++] = *more;
+	root->fn(root->owner, &record);
 }
 
-void log_set_level(enum log_level level)
+const char *log_level_name(enum rlmd_log_level level)
 {
-	threshold = level;
+	switch (level) {
+	case RLMD_LOG_ERROR:
+		return "error";
+	case RLMD_LOG_DEFAULT:
+	case RLMD_LOG_WARNING:
+		return "warning";
+	case RLMD_LOG_NOTICE:
+		return "notice";
+	case RLMD_LOG_INFO:
+		return "info";
+	case RLMD_LOG_DEBUG:
+		return "debug";
+	}
+	return "unknown";
 }
 
-void log_set_interlude(void (*before)(void))
-{
-	interlude = before;
-}
+static const struct log *of_libevent;
 
 static void on_libevent(int severity, const char *message)
 {
-	static const enum log_level levels[] = {
-		[EVENT_LOG_DEBUG] = LOG_DEBUG,
-		[EVENT_LOG_MSG] = LOG_INFO,
-		[EVENT_LOG_WARN] = LOG_WARNING,
-		[EVENT_LOG_ERR] = LOG_ERROR,
-	};
+	bool trouble = severity == EVENT_LOG_WARN || severity == EVENT_LOG_ERR;
 
-	log_write(levels[severity & 3], "libevent", "%s", message);
+	log_write(of_libevent, trouble ? LOG_LOOP_TROUBLE : LOG_LOOP_NOTE, NULL, "%s", message);
 }
 
-void log_install(void)
+void log_take_libevent(const struct log *log)
 {
-	event_set_log_callback(on_libevent);
+	of_libevent = log;
+	event_set_log_callback(log ? on_libevent : NULL);
 }

@@ -1,32 +1,61 @@
 /*
- * base/log.h - one line a happening, on standard error.
+ * base/log.h - one record for each thing that happens to the machinery, with its ids.
  *
- * Define LOG_MODULE before including it. What happened in a run (prompts,
- * code, outputs, charges) is not log but trace: trace/trace.h.
+ * A struct log is where to write, and the ids of whoever writes: an engine's, a
+ * job's, a run's, a worker's each have the one above as parent, and add their own.
+ * Only a root knows who listens, which the host says; with nobody, nothing is even
+ * formatted. The table of all that is logged is base/log.def. What happened in a
+ * run (prompts, code, outputs, charges) is not log but trace: trace/trace.h.
  */
 #pragma once
 
-enum log_level {
-	LOG_ERROR,
-	LOG_WARNING, /* the default */
-	LOG_INFO,
-	LOG_DEBUG,
+#include <rlmd/log.h>
+#include <stdbool.h>
+
+enum log_event {
+#define LOG_EVENT(id, ...) LOG_##id,
+#include "base/log.def"
+#undef LOG_EVENT
+	LOG_EVENT_COUNT
 };
 
-#ifndef LOG_MODULE
-#define LOG_MODULE "rlmd"
-#endif
+enum { LOG_OWN_MAX = 3 };
 
-#define LOG(level, ...) log_write(level, LOG_MODULE, __VA_ARGS__)
+/* Plain data, to be embedded; all zero is one that nobody hears. */
+struct log {
+	const struct log *parent; /* lent; NULL: a root */
+	rlmd_log_fn *fn;          /* of a root: who listens; NULL: nobody */
+	void *owner;              /* lent */
+	enum rlmd_log_level level;
+	struct rlmd_log_field fields[LOG_OWN_MAX]; /* lent names and texts */
+	size_t count;
+};
 
-/* Everything is escaped, so that what a model or a worker wrote cannot steer a terminal. */
-void log_write(enum log_level, const char *module, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+struct log log_root(enum rlmd_log_level, rlmd_log_fn *, void *owner);
+struct log log_child(const struct log *parent); /* lent; NULL: nobody hears */
 
-void log_set_level(enum log_level);
+/* What it writes from now on is of this; the strings are lent for as long as it writes. */
+void log_add_text(struct log *, const char *name, const char *text);
+void log_add_number(struct log *, const char *name, int64_t number);
 
-/* Called before a line is written, so that a status line can step aside. NULL: nobody. */
-void log_set_interlude(void (*before)(void));
+/* The fields of one record, up to one without a name. */
+#define LOG_FIELDS(...) ((const struct rlmd_log_field[]){__VA_ARGS__, {.name = NULL}})
+#define LOG_TEXT(title, string)                                                                    \
+	{                                                                                          \
+		.name = (title), .text = (string)                                                  \
+	}
+#define LOG_NUMBER(title, amount)                                                                  \
+	{                                                                                          \
+		.name = (title), .number = (amount)                                                \
+	}
 
-/* Lets libevent's own messages join; call it once. */
-void log_install(void);
+/* `log` NULL: nobody hears. A field whose text is empty is left out. */
+void log_write(const struct log *, enum log_event, const struct rlmd_log_field *fields,
+	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* "warning" */
+const char *log_level_name(enum rlmd_log_level);
+
+/* Libevent has one log for the whole process: where a host wants it, it joins this one, lent until
+ * somebody else's takes its place; NULL: libevent's own again. */
+void log_take_libevent(const struct log *);

@@ -46,8 +46,8 @@ int command_refuse(enum command_id command, const struct rlmd_error *err)
 
 	tell_error("%s", err->text);
 	if (err->kind == RLMD_ERROR_USAGE)
-		fprintf(stderr, "usage: rlmd %s %s; 'rlmd %s --help' lists the options\n",
-			row->name, row->arguments, row->name);
+		tell_hint("usage: rlmd %s %s; 'rlmd %s --help' lists the options", row->name,
+			  row->arguments, row->name);
 	return rlmd_error_exit_status(err->kind);
 }
 

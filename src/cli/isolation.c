@@ -7,7 +7,7 @@
 #include "base/file.h"
 
 struct rlmd_sandbox *isolation_open(struct event_base *base, const struct config *config,
-				    struct rlmd_error *err)
+				    const struct log *log, struct rlmd_error *err)
 {
 	auto_free char *template = file_shipped("worker", "template.py");
 	struct sandbox_config settings = {
@@ -16,6 +16,7 @@ struct rlmd_sandbox *isolation_open(struct event_base *base, const struct config
 		.worker_memory = (size_t)config->worker_memory,
 		.first_uid = (uint32_t)config->first_uid,
 		.worker_dir = template,
+		.log = log,
 	};
 
 	if (access(template, R_OK)) {

@@ -10,8 +10,10 @@
 #include "cli/config.h"
 #include "sandbox/sandbox.h"
 
-/* As sandbox_new(), with what --python, --preload and --worker-memory say. */
-struct rlmd_sandbox *isolation_open(struct event_base *, const struct config *,
+/* As sandbox_new(), with what --python, --preload and --worker-memory say. The log is lent for
+ * good.
+ */
+struct rlmd_sandbox *isolation_open(struct event_base *, const struct config *, const struct log *,
 				    struct rlmd_error *);
 
 /* Whether a report of sandbox_report() reaches `level` ("L1" .. "L4"; NULL: any will do);

@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/interrupt.h"
-#include "base/log.h"
 #include "cli/command.h"
 #include "cli/print.h"
 #include "cli/tell.h"
@@ -108,7 +107,6 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	alloc_install();
-	log_install();
 
 	if (argc < 2) {
 		tell_error("what shall be done? 'rlmd --help' lists the commands");

@@ -59,6 +59,29 @@ static bool open_prompts(struct session *session, struct rlmd_error *err)
 	return session->prompts || error_context(err, "--prompt");
 }
 
+/* A line that is rewritten is for a person. */
+static bool is_live(const struct config *config)
+{
+	return !config->quiet && log_format_of(config->log_format) == LOG_FORMAT_TEXT &&
+	       status_can_live();
+}
+
+/* Libevent's own words join: nobody else has this process. */
+static void open_log(struct session *session)
+{
+	const struct config *config = &session->config;
+	bool color = status_can_color(config->color);
+	enum rlmd_log_level most = config->quiet         ? RLMD_LOG_ERROR
+				   : config->verbose > 1 ? RLMD_LOG_DEBUG
+				   : config->verbose     ? RLMD_LOG_INFO
+							 : RLMD_LOG_NOTICE;
+
+	tell_setup(most, log_format_of(config->log_format), color);
+	progress_setup(is_live(config), color);
+	session->log = log_root(most, tell_log, NULL);
+	log_take_libevent(&session->log);
+}
+
 static bool read_settings(struct session *session, struct rlmd_error *err)
 {
 	struct config *config = &session->config;
@@ -69,12 +92,7 @@ static bool read_settings(struct session *session, struct rlmd_error *err)
 		return false;
 	if (!config->provider)
 		config->provider = xstrdup(llm_default_provider(config->model));
-	tell_setup(config->quiet, status_can_color(config->color));
-	progress_setup(!config->quiet && status_can_live(), status_can_color(config->color));
-	log_set_level(config->quiet         ? LOG_ERROR
-		      : config->verbose > 2 ? LOG_DEBUG
-		      : config->verbose > 0 ? LOG_INFO
-					    : LOG_WARNING);
+	open_log(session);
 	if (!open_prompts(session, err))
 		return false;
 	use_settings(session);
@@ -185,6 +203,7 @@ static bool check_prices(struct session *session, struct rlmd_error *err)
 bool session_open_loop(struct session *session, struct rlmd_error *err)
 {
 	const struct engine_options options = {
+		.log = &session->log,
 		.max_workers = (size_t)session->config.max_workers,
 		.max_calls = (size_t)session->settings.max_parallel,
 	};
@@ -227,7 +246,7 @@ bool session_open_sandbox(struct session *session, bool any, struct rlmd_error *
 	struct rlmd_error reason;
 
 	progress_show("starting a worker");
-	session->sandbox = isolation_open(session->base, &session->config, err);
+	session->sandbox = isolation_open(session->base, &session->config, &session->log, err);
 	progress_end();
 	if (!session_check_signals(session, err) || !session->sandbox)
 		return false;
@@ -288,7 +307,7 @@ static struct status_options status_options(const struct session *session)
 	const struct config *config = &session->config;
 
 	return (struct status_options){
-		.live = !config->quiet && status_can_live(),
+		.live = is_live(config),
 		.color = status_can_color(config->color),
 		.verbose = (int)config->verbose,
 		.max_cost = session->settings.limits.cost,
@@ -406,4 +425,5 @@ void session_done(struct session *session)
 	prompt_set_free(session->prompts);
 	json_decref(session->notes);
 	config_done(&session->config);
+	log_take_libevent(NULL);
 }

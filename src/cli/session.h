@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "cli/command.h"
 #include "cli/config.h"
 #include "cli/input.h"
@@ -38,6 +39,7 @@ struct session {
 	enum command_id command;
 	const struct session_work *work; /* lent while it is waited for, else NULL */
 	struct config config;
+	struct log log;                   /* what happens below, to standard error */
 	struct input_time time;           /* since session_begin() */
 	const struct prompt_set *prompts; /* owned; NULL: by model */
 	struct job_config settings;       /* its strings are lent by the config */

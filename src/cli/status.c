@@ -21,7 +21,6 @@ enum {
 	REFRESH_MS = 100,
 	WIDTH_MAX = 256,
 	WIDTH_UNKNOWN = 80,
-	ID_SHOWN = 8,     /* characters of a run's id */
 	TASK_SHOWN = 100, /* bytes of a sub-run's task */
 	BUSY_MAX = 24,
 	BUSY_EVERY_MS = 20000, /* between two lines about calls that wait, at least */
@@ -205,6 +204,11 @@ void status_free(struct status *status)
 
 /* --- a line an event --------------------------------------------------------- */
 
+/* For -v, and for -vv. */
+#define narrate(level, event, ...)                                                                 \
+	tell_event(level, json_get_string(event, "event"), json_get_string(event, "run"),          \
+		   __VA_ARGS__)
+
 static void tell_call(const json_t *event, const char *what, int64_t in, int64_t out,
 		      const json_t *cost)
 {
@@ -214,8 +218,8 @@ static void tell_call(const json_t *event, const char *what, int64_t in, int64_t
 	figure_count(out, output);
 	figure_cost(cost, money);
 	clock_format(json_get_integer(event, "duration", 0), took);
-	tell("[%.*s] %s: %s, %s tokens in, %s out, %s, %s", ID_SHOWN, json_get_string(event, "run"),
-	     what, json_get_string(event, "model"), input, output, money, took);
+	narrate(RLMD_LOG_INFO, event, "%s: %s, %s tokens in, %s out, %s, %s", what,
+		json_get_string(event, "model"), input, output, money, took);
 }
 
 /* A text of several lines, at the margin of its run. */
@@ -223,8 +227,8 @@ static void tell_lines(const json_t *event, const char *mark, struct rlmd_text t
 {
 	for (size_t at = 0, next; at < text.size; at = next) {
 		next = text_line_end(text, at);
-		tell("[%.*s] %s %.*s", ID_SHOWN, json_get_string(event, "run"), mark,
-		     (int)(next - at - (text.bytes[next - 1] == '\n')), text.bytes + at);
+		narrate(RLMD_LOG_DEBUG, event, "%s %.*s", mark,
+			(int)(next - at - (text.bytes[next - 1] == '\n')), text.bytes + at);
 	}
 }
 
@@ -252,14 +256,14 @@ static void tell_response(const json_t *event)
 		  json_get_integer(response, "tokens", 0), json_object_get(response, "cost"));
 }
 
+/* What failed is in the log, with more about it, unless it was us who ended it. */
 static void tell_query(const json_t *event)
 {
 	const json_t *error = json_object_get(event, "error");
 
-	if (error)
-		tell("[%.*s] %s failed: %s", ID_SHOWN, json_get_string(event, "run"),
-		     json_get_string(event, "kind"), json_get_string(error, "message"));
-	else
+	if (error && text_equal(json_get_text(error, "kind"), "cancelled"))
+		narrate(RLMD_LOG_INFO, event, "%s was cancelled", json_get_string(event, "kind"));
+	else if (!error)
 		tell_call(event, json_get_string(event, "kind"),
 			  json_get_integer(event, "inputTokens", 0),
 			  json_get_integer(event, "outputTokens", 0),
@@ -273,38 +277,37 @@ static void tell_block(const json_t *event)
 
 	clock_format(json_get_integer(event, "duration", 0), took);
 	if (error.size)
-		tell("[%.*s] block: %s, %.*s", ID_SHOWN, json_get_string(event, "run"), took,
-		     (int)error.size, error.bytes);
+		narrate(RLMD_LOG_DEBUG, event, "block: %s, %.*s", took, (int)error.size,
+			error.bytes);
 	else
-		tell("[%.*s] block: %s, %zu bytes printed", ID_SHOWN, json_get_string(event, "run"),
-		     took, json_get_text(event, "stdout").size);
+		narrate(RLMD_LOG_DEBUG, event, "block: %s, %zu bytes printed", took,
+			json_get_text(event, "stdout").size);
 }
 
 static void tell_run(const json_t *event)
 {
 	struct rlmd_text task = text_clip(json_get_text(event, "task"), TASK_SHOWN);
 
-	tell("[%.*s] run at depth %" PRId64 ": %.*s", ID_SHOWN, json_get_string(event, "run"),
-	     json_get_integer(event, "depth", 0), (int)task.size, task.bytes);
+	narrate(RLMD_LOG_INFO, event, "run at depth %" PRId64 ": %.*s",
+		json_get_integer(event, "depth", 0), (int)task.size, task.bytes);
 }
 
 static void tell_end(const json_t *event)
 {
-	tell("[%.*s] run ended: %s", ID_SHOWN, json_get_string(event, "run"),
-	     json_get_string(event, "stopReason"));
+	narrate(RLMD_LOG_INFO, event, "run ended: %s", json_get_string(event, "stopReason"));
 }
 
-/* Of many calls that wait, and of one that waits for long, a line now and then is enough. */
+/* Of many calls that wait, and of one that waits for long, a line now and then is enough; with -v
+ * the log has one for each. */
 static void tell_wait(struct status *status, const json_t *event)
 {
 	int64_t waited = json_get_integer(event, "waited", 0), now = clock_ms();
-	bool often = status->options.verbose > 0;
 	char so_far[16], next[16];
 
 	snprintf(status->busy, sizeof status->busy, "%s", json_get_string(event, "reason"));
 	status->busy_since = now - waited;
-	if (!often && (status->options.live ||
-		       (status->told_busy && now - status->told_busy < BUSY_EVERY_MS)))
+	if (status->options.verbose || status->options.live ||
+	    (status->told_busy && now - status->told_busy < BUSY_EVERY_MS))
 		return;
 	status->told_busy = now;
 	format_elapsed(waited, so_far);
@@ -331,9 +334,9 @@ static void tell_operation(const json_t *event)
 
 	figure_count(json_get_integer(event, "tokens", 0), tokens);
 	clock_format(json_get_integer(event, "duration", 0), took);
-	tell("[%.*s] %s %s: %s tokens, %s%s%s", ID_SHOWN, json_get_string(event, "run"),
-	     json_get_string(event, "id"), json_get_string(event, "status"), tokens, took,
-	     json_is_object(error) ? "; " : "", json_get_string(error, "message"));
+	narrate(RLMD_LOG_INFO, event, "%s %s: %s tokens, %s%s%s", json_get_string(event, "id"),
+		json_get_string(event, "status"), tokens, took, json_is_object(error) ? "; " : "",
+		json_get_string(error, "message"));
 }
 
 void status_event(struct status *status, const json_t *event)

@@ -1,52 +1,72 @@
 #include "cli/tell.h"
 
+#include <event2/buffer.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/log.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 
-enum { LINE_MAX_BYTES = 4096 };
+enum { MESSAGE_MAX = 4096 };
 
-static bool quietly, colored;
+static enum rlmd_log_level most = RLMD_LOG_NOTICE;
+static enum log_format format = LOG_FORMAT_TEXT;
+static bool colored;
 static void (*interlude)(void);
 
-void tell_setup(bool quiet, bool color)
+void tell_setup(enum rlmd_log_level level, enum log_format form, bool color)
 {
-	quietly = quiet;
+	most = level;
+	format = form;
 	colored = color;
 }
 
 void tell_interlude(void (*before)(void))
 {
 	interlude = before;
-	log_set_interlude(before);
 }
 
-/* `color` is a parameter of SGR, "31" for red; `word` stands before the text, or is empty. */
-__attribute__((format(printf, 3, 0))) static void say(const char *color, const char *word,
-						      const char *fmt, va_list args)
+void tell_log(void *owner, const struct rlmd_log_record *record)
 {
-	char text[LINE_MAX_BYTES], safe[2 * LINE_MAX_BYTES];
+	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	struct rlmd_text text;
 
-	vsnprintf(text, sizeof text, fmt, args);
-	text_escape(text_of(text), safe, sizeof safe);
+	(void)owner;
+	if (record->level > most)
+		return;
+	log_format_write(format, record, colored, line);
+	text = text_in(line);
 	if (interlude)
 		interlude();
-	if (colored && *word)
-		fprintf(stderr, "rlmd: \033[%sm%s:\033[0m %s\n", color, word, safe);
-	else
-		fprintf(stderr, "rlmd: %s%s%s\n", word, *word ? ": " : "", safe);
+	fwrite(text.bytes, 1, text.size, stderr);
+}
+
+__attribute__((format(printf, 4, 0))) static void say(enum rlmd_log_level level, const char *event,
+						      const char *run, const char *fmt,
+						      va_list args)
+{
+	char message[MESSAGE_MAX];
+	struct rlmd_log_field field = {.name = "run", .text = run};
+	struct rlmd_log_record record = {.size = sizeof record,
+					 .level = level,
+					 .subject = run ? "run" : "rlmd",
+					 .event = event,
+					 .message = message,
+					 .fields = &field,
+					 .field_count = run ? 1 : 0};
+
+	if (level > most)
+		return;
+	vsnprintf(message, sizeof message, fmt, args);
+	tell_log(NULL, &record);
 }
 
 void tell(const char *fmt, ...)
 {
 	va_list args;
 
-	if (quietly)
-		return;
 	va_start(args, fmt);
-	say("", "", fmt, args);
+	say(RLMD_LOG_NOTICE, "notice", NULL, fmt, args);
 	va_end(args);
 }
 
@@ -54,10 +74,8 @@ void tell_warning(const char *fmt, ...)
 {
 	va_list args;
 
-	if (quietly)
-		return;
 	va_start(args, fmt);
-	say("33", "warning", fmt, args);
+	say(RLMD_LOG_WARNING, "warning", NULL, fmt, args);
 	va_end(args);
 }
 
@@ -66,6 +84,29 @@ void tell_error(const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	say("31", "error", fmt, args);
+	say(RLMD_LOG_ERROR, "error", NULL, fmt, args);
+	va_end(args);
+}
+
+void tell_hint(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	if (format == LOG_FORMAT_TEXT)
+		vfprintf(stderr, fmt, args);
+	else
+		say(RLMD_LOG_ERROR, "hint", NULL, fmt, args);
+	if (format == LOG_FORMAT_TEXT)
+		fputc('\n', stderr);
+	va_end(args);
+}
+
+void tell_event(enum rlmd_log_level level, const char *event, const char *run, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say(level, event, run, fmt, args);
 	va_end(args);
 }

@@ -1,20 +1,33 @@
 /*
- * cli/tell.h - what the program says to its user: one line each, on standard error.
+ * cli/tell.h - what the program says on standard error: one line each, of ours and of the log.
  *
  * Everything is escaped on its way, for much of it was written by models and
- * servers. Errors are always said; the rest is not where the user wants quiet.
+ * servers. What is above the level that the user asked for is not said.
  */
 #pragma once
 
+#include <rlmd/log.h>
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "cli/log_format.h"
 
-void tell_setup(bool quiet, bool color);
+/* Before it: text without colours, and no more than what nobody has to ask for. */
+void tell_setup(enum rlmd_log_level most, enum log_format, bool color);
 
 void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void tell_warning(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void tell_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Called before a line is written, this module's and the log's. NULL: nobody. */
+/* After an error, what the user could do; as it stands. */
+void tell_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Of a run: what its trace calls `event`. */
+void tell_event(enum rlmd_log_level, const char *event, const char *run, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* For struct log. */
+void tell_log(void *owner, const struct rlmd_log_record *);
+
+/* Called before a line is written, so that a status line can step aside. NULL: nobody. */
 void tell_interlude(void (*before)(void));

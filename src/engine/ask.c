@@ -27,6 +27,7 @@ enum {
 struct ask {
 	struct rlmd_job *job; /* lent */
 	struct ask_options options;
+	struct log log;        /* its caller's, with its number and kind */
 	struct permit *permit; /* owned: our place among the calls at once, or in line for it */
 	struct ask_list *list; /* lent: the one of the job where we stand; NULL: none */
 	TAILQ_ENTRY(ask) entry;
@@ -143,17 +144,12 @@ static int64_t affordable(const struct ask *ask, int64_t wanted, struct rlmd_amo
 	return fits;
 }
 
-static int64_t part_of(int64_t amount)
-{
-	return amount == BUDGET_UNLIMITED ? amount : amount / SHARE;
-}
-
 /* The last call of a run, and one that was cut for its low limit, have all that there is. */
 static int64_t limit_of(const struct ask *ask, int64_t wanted, int64_t fits)
 {
 	const struct llm_request *request = &ask->options.request;
 	struct rlmd_amount left = budget_remaining(ask->options.caller->budget);
-	struct rlmd_amount share = {part_of(left.cost), part_of(left.tokens)};
+	struct rlmd_amount share = {left.cost / SHARE, left.tokens / SHARE};
 
 	if (request->kind == LLM_FORCED || ask->cut)
 		return fits;
@@ -463,12 +459,15 @@ struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, a
 		      void *owner)
 {
 	struct ask *ask = xcalloc(1, sizeof *ask);
+	struct llm_request *request = &ask->options.request;
 
 	*ask = (struct ask){.job = job, .options = *options, .done = done, .owner = owner};
-	request_use_settings(&ask->options.request, &job->config);
-	ask->wanted = ask->options.request.max_tokens;
-	ask->options.request.may_retry = may_retry;
-	ask->options.request.on_wait = on_wait;
+	ask->log = caller_call_log(options->caller, options->number, request);
+	request_use_settings(request, &job->config);
+	ask->wanted = request->max_tokens;
+	request->may_retry = may_retry;
+	request->on_wait = on_wait;
+	request->log = &ask->log;
 	ask->permit = permits_ask_call(&job->permits, false, on_permit, ask);
 	return ask;
 }

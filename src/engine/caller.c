@@ -3,13 +3,26 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "engine/job.h"
+#include "engine/ask.h"
 #include "trace/record.h"
 
 void caller_done(struct caller *caller)
 {
 	json_decref(caller->warnings);
 	caller->warnings = NULL;
+}
+
+struct log caller_call_log(const struct caller *caller, int number,
+			   const struct llm_request *request)
+{
+	struct log log = log_child(&caller->log);
+
+	log_add_text(&log, "kind", llm_kind_name(request->kind));
+	if (number == ASK_TURN)
+		log_add_number(&log, "turn", request->turn);
+	else
+		log_add_number(&log, "call", number);
+	return log;
 }
 
 void caller_warn(struct caller *caller, const char *text)

@@ -10,8 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/log.h"
+
 struct budget;
 struct context;
+struct llm_request;
 struct reserve;
 struct rlmd_job;
 struct run;
@@ -24,6 +27,7 @@ struct caller {
 	struct caller *parent;         /* lent: is warned too; NULL: none */
 	struct run *run;               /* lent; NULL: a plan, which needs no permit */
 	const char *id;                /* lent: in the trace */
+	struct log log;                /* the job's, with the id */
 	struct budget *budget;         /* lent: pays */
 	struct reserve *reserve;       /* lent: kept of it for a forced answer; NULL: nothing is */
 	const struct context *context; /* lent: that of tasks without one of their own */
@@ -35,6 +39,9 @@ struct caller {
 };
 
 void caller_done(struct caller *);
+
+/* Of one of its calls, with its number as in the trace, or its turn (ASK_TURN). */
+struct log caller_call_log(const struct caller *, int number, const struct llm_request *);
 
 void caller_warn(struct caller *, const char *text);      /* in the result and in the trace */
 void caller_warn_once(struct caller *, const char *text); /* likewise, and in all above it */

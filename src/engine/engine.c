@@ -24,6 +24,7 @@ struct rlmd_engine *rlmd_engine_new(const struct engine_options *options, struct
 	}
 	engine = xcalloc(1, sizeof *engine);
 	engine->base = base;
+	engine->log = log_child(options->log);
 	engine->base_owned = !options->base;
 	engine->registry = registry_new(base);
 	engine->calls = scheduler_new(base, options->max_calls);

@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/estimators.h"
 #include "llm/registry.h"
 
@@ -30,6 +31,7 @@ struct engine_provider {
 struct rlmd_engine {
 	struct event_base *base; /* lent, or owned */
 	bool base_owned;
+	struct log log;
 	struct scheduler *calls;   /* owned: model calls in flight (engine/permits.h) */
 	struct scheduler *workers; /* owned: workers that compute */
 	struct registry *registry; /* owned: the providers */
@@ -41,6 +43,7 @@ struct rlmd_engine {
 
 struct engine_options {
 	struct event_base *base; /* lent; NULL: one of its own */
+	const struct log *log;   /* lent until the engine is freed; NULL: nobody hears */
 	size_t max_workers;      /* that compute at once, of all jobs; > 0 */
 	size_t max_calls;        /* model calls in flight at once, of all jobs; > 0 */
 };

@@ -158,6 +158,8 @@ struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct job_opt
 	TAILQ_INIT(&job->waiting);
 	trace_uuid(job->id);
 	account_ref(job->config.limits.above);
+	job->log = log_child(&engine->log);
+	log_add_text(&job->log, "job", job->id);
 	take_work(job, options);
 	job->trace = trace_new(!options->plan, on_trace, job);
 	job->posted = event_new(job->base, -1, 0, on_posted, job);

@@ -109,6 +109,7 @@ struct rlmd_job {
 	const struct prompt_set *prompts;         /* lent: what the root is told */
 	const struct prompt_set *subcall_prompts; /* likewise all below */
 	char id[37];
+	struct log log;  /* its engine's, with its id */
 	int64_t started; /* on clock_ms() */
 
 	struct trace *trace;     /* owned */

@@ -118,6 +118,7 @@ static struct caller caller_of(struct job_plan *plan)
 	return (struct caller){
 		.job = job,
 		.id = job->id,
+		.log = log_child(&job->log),
 		.budget = plan->budget,
 		.context = &job->context,
 		.model = job->model,

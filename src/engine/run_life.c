@@ -158,6 +158,7 @@ void run_start_worker(struct run *run)
 		.input_count = run->context.count,
 		.task = text_from(run->task, run->task_size),
 		.max_output = run->job->config.max_output,
+		.log = &run->caller.log,
 	};
 
 	for (size_t i = 0; i < run->context.count; i++) {
@@ -246,6 +247,7 @@ static struct caller caller_of(struct run *run, struct caller *parent)
 		.parent = parent,
 		.run = run,
 		.id = run->id,
+		.log = log_child(&run->job->log),
 		.budget = run->budget,
 		.reserve = &run->reserve,
 		.context = &run->context,
@@ -279,6 +281,7 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 						       on_budget_warning, run)
 				    : budget_new(&job->config.limits, on_budget_warning, run);
 	run->caller = caller_of(run, options->parent);
+	log_add_text(&run->caller.log, "run", run->id);
 	job->runs_alive[run->depth]++;
 	record_run(job->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,
 		   options->task, run_model(run), run_prompts(run)->name, &run->context,

@@ -172,6 +172,7 @@ void call_finish(struct call *call, const struct rlmd_error *err)
 		.duration_ms = clock_ms() - call->started,
 		.attempt_ms = call->attempts ? clock_ms() - call->attempt_started : 0,
 		.model = resolved_model(call),
+		.broken_at = err && call_broke_off(call, err) ? call->received : 0,
 		.overlong = call->reply.overlong,
 		.repeating = call->reply.repeating,
 	};
@@ -403,6 +404,11 @@ void call_admit(struct call *call)
 			  now >= call->request->deadline ? "" : ": it limits the rate");
 		call_finish(call, &error);
 	} else if (at > now) {
+		log_write(call->request->log, LOG_CALL_HELD,
+			  LOG_FIELDS(LOG_TEXT("provider", call->provider->name),
+				     LOG_TEXT("model", call->request->model),
+				     LOG_NUMBER("wait_ms", at - now)),
+			  "%s limits the rate: the call has to wait", call->provider->name);
 		call_wait(call, at - now);
 	} else if (call->provider->custom.ask) {
 		call_hand_over(call);

@@ -53,6 +53,36 @@ static void tell_wait(const struct call *call, int http_status, int64_t now, int
 		call->on_wait(call->owner, &wait);
 }
 
+bool call_broke_off(const struct call *call, const struct rlmd_error *err)
+{
+	return (err->kind == RLMD_ERROR_NETWORK || err->kind == RLMD_ERROR_TIMEOUT) &&
+	       call->status == 200 && call->received;
+}
+
+/* The end of the last attempt is logged as that of the call (llm.c). */
+static void log_retry(const struct call *call, const struct rlmd_error *err, int64_t next_ms)
+{
+	bool cut = call_broke_off(call, err);
+	enum log_event event = cut ? LOG_CALL_CUT : call->busy ? LOG_CALL_WAITS : LOG_CALL_RETRIED;
+	struct rlmd_log_field fields[] = {
+		LOG_TEXT("provider", call->provider->name),
+		LOG_TEXT("model", call->request->model),
+		LOG_NUMBER("attempt", call->attempts),
+		LOG_TEXT("error", rlmd_error_name(err->kind)),
+		LOG_NUMBER("http_status", call->status),
+		LOG_NUMBER("next_ms", next_ms),
+		LOG_NUMBER(cut ? "bytes" : "waited_ms",
+			   cut ? (int64_t)call->received : clock_ms() - call->busy_since),
+		{.name = NULL},
+	};
+	char next[16];
+
+	if (event == LOG_CALL_RETRIED)
+		fields[6].name = NULL;
+	clock_format(next_ms, next);
+	log_write(call->request->log, event, fields, "%s; asked again in %s", err->text, next);
+}
+
 void call_failed(struct call *call, const struct rlmd_error *error, bool retry)
 {
 	struct gate_failure failure = {
@@ -92,6 +122,7 @@ void call_failed(struct call *call, const struct rlmd_error *error, bool retry)
 		call_finish(call, &final);
 		return;
 	}
+	log_retry(call, &final, at - now);
 	tell_wait(call, final.http_status, now, at);
 	call_reset_attempt(call);
 	call_wait(call, at - now);

@@ -71,6 +71,9 @@ void call_reset_attempt(struct call *);
 /* NULL: it succeeded. The call is gone then. */
 void call_finish(struct call *, const struct rlmd_error *);
 
+/* call_failed.c: whether the error is that of an answer that had begun. */
+bool call_broke_off(const struct call *, const struct rlmd_error *);
+
 /* call_failed.c: again later, or that is the call's end. Nothing may follow one of these. */
 void call_failed(struct call *, const struct rlmd_error *, bool retry);
 void call_failed_in_answer(struct call *, struct rlmd_error *);

@@ -196,6 +196,28 @@ static void llm_call_free(struct llm_call *call)
 	free(call);
 }
 
+/* With what the attempts before it had; of a replayed one there were none. */
+static void log_failure(const struct llm_call *call, const struct llm_response *response,
+			const struct rlmd_error *err)
+{
+	enum log_event event = err->kind == RLMD_ERROR_REPLAY ? LOG_REPLAY_MISSED
+			       : response->broken_at          ? LOG_CALL_CUT
+							      : LOG_CALL_FAILED;
+	struct rlmd_log_field fields[] = {
+		LOG_TEXT("provider", llm_provider(call->llm, call->request.model)),
+		LOG_TEXT("model", call->request.model),
+		LOG_NUMBER("attempt", response->attempts),
+		LOG_TEXT("error", rlmd_error_name(err->kind)),
+		LOG_NUMBER("http_status", err->http_status),
+		LOG_NUMBER("bytes", (int64_t)response->broken_at),
+		{.name = NULL},
+	};
+
+	if (!response->broken_at)
+		fields[5].name = NULL;
+	log_write(call->request.log, event, fields, "%s", err->text);
+}
+
 /* The answer, real or replayed, is there. */
 static void llm_call_done(struct llm_call *call, const struct llm_response *response,
 			  const struct rlmd_error *err)
@@ -205,6 +227,8 @@ static void llm_call_done(struct llm_call *call, const struct llm_response *resp
 	if (call->name && !recording_write(call->llm->recording, call->name, &call->request,
 					   response, err, &unwritten))
 		warnings_add(&call->llm->warnings, "this call is not recorded: %s", unwritten.text);
+	if (err)
+		log_failure(call, response, err);
 	call->fn(call->owner, response, err);
 	llm_call_free(call);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 
 enum llm_role { LLM_SYSTEM, LLM_USER, LLM_ASSISTANT };
@@ -81,6 +82,7 @@ struct llm_request {
 	llm_wait_fn *on_wait;    /* told of each wait; must not cancel the call; NULL: nobody */
 	llm_delta_fn *on_delta;  /* told of the reply as it comes; likewise */
 	void *delta_owner;       /* lent until the call is over: of on_delta alone */
+	const struct log *log;   /* lent until the call is over: whose it is; NULL: nobody hears */
 };
 
 /* More tokens than any model takes or gives in one call: nobody is believed who counts more. */
@@ -116,7 +118,8 @@ struct llm_response {
 	int64_t attempt_ms; /* of it, the last attempt took; without waits before it */
 	const char *model;  /* as the provider resolved it, or as asked for */
 	bool repeating;     /* it was cut, for it repeated itself: another attempt would, too */
-	bool overlong;      /* clearly more than max_tokens came: it was cut here, by us */
+	size_t broken_at; /* bytes after which the last attempt's answer broke off; 0: it did not */
+	bool overlong;    /* clearly more than max_tokens came: it was cut here, by us */
 };
 
 /* `err` is NULL on success. A refusal is RLMD_ERROR_REFUSED. */

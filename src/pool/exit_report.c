@@ -109,3 +109,19 @@ void exit_report_of_refused(const struct rlmd_error *cause, struct rlmd_error *e
 	error_context(err, its_fault ? "the worker broke the protocol" : "the worker was ended");
 	err->kind = RLMD_ERROR_WORKER;
 }
+
+void exit_report_log(const struct log *log, const struct process_exit *exit, int64_t block,
+		     const struct rlmd_error *err)
+{
+	struct rlmd_log_field fields[] = {
+		LOG_TEXT("error", rlmd_error_name(err->kind)),
+		LOG_NUMBER("block", block),
+		LOG_NUMBER(exit->signaled ? "signal" : "status", exit->status),
+		LOG_NUMBER("cpu_ms", exit->cpu_ms),
+		{.name = NULL},
+	};
+
+	if (!exit->status && !exit->cpu_ms)
+		fields[2].name = NULL;
+	log_write(log, LOG_WORKER_DIED, fields, "%s", err->text);
+}

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "sandbox/sandbox.h"
 
 /* How far it had come. */
@@ -25,3 +26,7 @@ void exit_report_of_remains(int64_t ms, struct rlmd_error *err);
 /* Why we ended it: it broke the protocol (RLMD_ERROR_WORKER), or we had no room for what it sent.
  */
 void exit_report_of_refused(const struct rlmd_error *cause, struct rlmd_error *);
+
+/* Logs it; an exit that is all zeros is not known. `block` is the last that was begun, or 0. */
+void exit_report_log(const struct log *, const struct process_exit *, int64_t block,
+		     const struct rlmd_error *);

@@ -67,6 +67,7 @@ struct worker {
 	bool interrupted;
 
 	struct ledger unanswered;
+	struct log log; /* its run's, with its pid */
 
 	worker_event_fn *fn;
 	void *owner; /* lent */
@@ -100,6 +101,7 @@ static void bury(struct worker *worker)
 	if (worker->state == WORKER_STARTING && err.kind == RLMD_ERROR_WORKER)
 		err.kind = RLMD_ERROR_SANDBOX;
 	err.stop = RLMD_STOP_SANDBOX_ERROR; /* of a run that had no other chance */
+	exit_report_log(&worker->log, &worker->exit, worker->block, &err);
 	worker->fn(worker->owner, &event);
 }
 
@@ -413,6 +415,8 @@ static void on_spawn(void *owner, const struct spawned *spawned, const struct rl
 				      on_packet, on_over, worker);
 	channel_on_announce(worker->channel, on_announce);
 	worker->process = spawned->process;
+	log_add_number(&worker->log, "pid", process_pid(worker->process));
+	log_write(&worker->log, LOG_WORKER_STARTED, NULL, "a worker was started");
 	process_on_exit(worker->process, on_exit_of_process, worker);
 }
 
@@ -422,8 +426,7 @@ struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbo
 	struct worker *worker = xcalloc(1, sizeof *worker);
 	auto_free int *files = xcalloc(options->input_count + 1, sizeof *files);
 
-	worker->fn = fn;
-	worker->owner = owner;
+	*worker = (struct worker){.fn = fn, .owner = owner, .log = log_child(options->log)};
 	worker->timer = evtimer_new(base, on_timer, worker);
 	worker->start = start_frame(options);
 	worker->max_output = options->max_output;

@@ -16,6 +16,7 @@
 
 #include "base/answer.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memfile.h"
 #include "base/text.h"
 #include "sandbox/sandbox.h"
@@ -33,6 +34,7 @@ struct worker_options {
 	size_t input_count;
 	struct rlmd_text task; /* lent likewise: of the run; any bytes */
 	int64_t max_output;    /* characters of one block's output */
+	const struct log *log; /* lent for the worker's life: its run's; NULL: nobody hears */
 };
 
 enum worker_call_kind { WORKER_LLM_QUERY, WORKER_RLM_QUERY, WORKER_RUN_PLAN, WORKER_BUDGET };

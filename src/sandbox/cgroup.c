@@ -212,15 +212,23 @@ static bool is_a_name(const char *name)
 	       (!name[length] || !strcmp(name + length, ASIDE));
 }
 
+static void tell_swept(const char *place, const char *name, const struct log *log)
+{
+	auto_free char *path = xasprintf("%s/%s", place, name);
+
+	log_write(log, LOG_LEFTOVERS_SWEPT, LOG_FIELDS(LOG_TEXT("path", path)),
+		  "a cgroup was removed that a killed rlmd had left");
+}
+
 /* What killed ones of us have left; the kernel keeps those that are not empty. */
-static void sweep(const char *place)
+static void sweep(const char *place, const struct log *log)
 {
 	DIR *directory = opendir(place);
 	struct dirent *entry;
 
 	while (directory && (entry = readdir(directory)))
-		if (is_a_name(entry->d_name))
-			claim_sweep(dirfd(directory), entry->d_name);
+		if (is_a_name(entry->d_name) && claim_sweep(dirfd(directory), entry->d_name))
+			tell_swept(place, entry->d_name, log);
 	if (directory)
 		closedir(directory);
 }
@@ -303,7 +311,7 @@ static void open_controller(struct cgroup *cgroup, enum controller which,
 
 	errno = ENOENT;
 	if (place)
-		sweep(place);
+		sweep(place, cgroup->limits.log);
 	if (steps_break(steps, group) || !place || !make_directory(cgroup, which, place)) {
 		steps_note(steps, group, -1);
 		return;

@@ -12,12 +12,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "sandbox/steps.h"
 
 struct cgroup_limits {
-	uint64_t memory;  /* bytes */
-	uint64_t threads; /* and processes */
+	uint64_t memory;       /* bytes */
+	uint64_t threads;      /* and processes */
+	const struct log *log; /* lent for the cgroup's life: hears of what was swept; or NULL */
 };
 
 struct cgroup;

@@ -30,6 +30,13 @@ static const struct {
 
 _Static_assert(LAYER_COUNT <= 32 && STEP_COUNT <= 64, "a bit each");
 
+static const char *errno_name(int error)
+{
+	const char *name = strerrorname_np(error);
+
+	return name ? name : "unknown";
+}
+
 uint32_t layer_status_promised(enum mode mode)
 {
 	return modes[mode].layers;
@@ -51,6 +58,32 @@ void layer_status_note(struct layer_status *status, const struct launch_failure 
 	for (int i = 0; i < LAYER_COUNT; i++)
 		if (lost >> i & 1)
 			status->causes[i] = cause;
+	if (loss == LAYER_whole_mode)
+		log_write(status->log, LOG_MODE_REFUSED,
+			  LOG_FIELDS(LOG_TEXT("mode", modes[failure->mode].name),
+				     LOG_TEXT("step", steps[failure->step].call),
+				     LOG_TEXT("errno", errno_name(failure->error)),
+				     LOG_TEXT("remedy", steps[failure->step].remedy)),
+			  "mode \"%s\" of the sandbox is refused: %s failed: %s",
+			  modes[failure->mode].name, steps[failure->step].call,
+			  strerror(failure->error));
+}
+
+void layer_status_tell(const struct layer_status *status)
+{
+	for (int i = 0; i < LAYER_COUNT; i++) {
+		const struct cause *cause = &status->causes[i];
+
+		if (status->layers >> i & 1 || !cause->error)
+			continue;
+		log_write(status->log, LOG_LAYER_ABSENT,
+			  LOG_FIELDS(LOG_TEXT("layer", layer_names[i]),
+				     LOG_TEXT("step", steps[cause->step].call),
+				     LOG_TEXT("errno", errno_name(cause->error)),
+				     LOG_TEXT("remedy", steps[cause->step].remedy)),
+			  "the layer \"%s\" does not stand: %s failed: %s", layer_names[i],
+			  steps[cause->step].call, strerror(cause->error));
+	}
 }
 
 void layer_status_note_all(struct layer_status *status, const struct steps *tried)
@@ -67,6 +100,11 @@ bool layer_status_error(const struct launch_failure *failure, struct rlmd_error 
 			 "the walls of mode \"%s\" do not stand: %s failed: %s%s%s",
 			 modes[failure->mode].name, steps[failure->step].call,
 			 strerror(failure->error), *remedy ? "; " : "", remedy);
+}
+
+const char *layer_status_mode(const struct layer_status *status)
+{
+	return modes[status->mode].name;
 }
 
 const char *layer_status_level(const struct layer_status *status)
@@ -86,10 +124,8 @@ const char *layer_status_level(const struct layer_status *status)
 
 static json_t *absence(enum layer layer, const struct cause *cause)
 {
-	const char *name = strerrorname_np(cause->error);
-
 	return json_pack("{s:s, s:s, s:s, s:s}", "layer", layer_names[layer], "call",
-			 steps[cause->step].call, "errno", name ? name : "unknown", "remedy",
+			 steps[cause->step].call, "errno", errno_name(cause->error), "remedy",
 			 steps[cause->step].remedy);
 }
 

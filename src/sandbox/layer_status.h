@@ -7,9 +7,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "sandbox/steps.h"
 
 struct layer_status {
+	const struct log *log; /* lent: hears of refused modes; NULL: nobody */
 	enum mode mode;
 	uint32_t layers; /* a bit each */
 	struct cause {
@@ -31,6 +33,10 @@ enum layer layer_status_loss(const struct launch_failure *);
 /* Sets `err` to the refusal: mode, call, errno, remedy. False. */
 bool layer_status_error(const struct launch_failure *, struct rlmd_error *);
 
+/* Logs each layer that was refused. */
+void layer_status_tell(const struct layer_status *);
+
+const char *layer_status_mode(const struct layer_status *); /* "root"; static */
 const char *layer_status_level(const struct layer_status *);
 json_t *layer_status_report(const struct layer_status *); /* new; sandbox_report() */
 

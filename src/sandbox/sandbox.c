@@ -72,11 +72,30 @@ static void open_limits(struct rlmd_sandbox *sandbox, const struct sandbox_confi
 	uint64_t memory = config->pool_memory ? config->pool_memory : half_of_memory();
 
 	sandbox->config.cgroup = cgroup_new(
-		&(struct cgroup_limits){.memory = memory, .threads = LAUNCH_THREADS_OF_ALL},
+		&(struct cgroup_limits){
+			.memory = memory, .threads = LAUNCH_THREADS_OF_ALL, .log = sandbox->log},
 		&steps);
 	sandbox->processes.cgroup = sandbox->config.cgroup;
 	sandbox->processes.ceiling = memory;
 	layer_status_note_all(&sandbox->status, &steps);
+}
+
+void sandbox_adopt(struct rlmd_sandbox *sandbox, struct template_process *template)
+{
+	size_t kept = 0, i;
+
+	for (i = 0; i < sandbox->session_count; i++)
+		if (reap_session_lives(sandbox->sessions[i]))
+			sandbox->sessions[kept++] = sandbox->sessions[i];
+	sandbox->sessions = xreallocarray(sandbox->sessions, kept + 1, sizeof *sandbox->sessions);
+	sandbox->sessions[kept] = template_pid(template);
+	sandbox->session_count = kept + 1;
+	sandbox->template_process = template;
+}
+
+pid_t sandbox_template_pid(const struct rlmd_sandbox *sandbox)
+{
+	return sandbox->session_count ? sandbox->sessions[sandbox->session_count - 1] : 0;
 }
 
 /* Starts the template, and knows what stands. */
@@ -105,8 +124,14 @@ static bool climb(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_er
 	watch_init(&sandbox->watch, &sandbox->processes);
 	if (sandbox->processes.uids.locked)
 		sandbox->status.layers |= BIT(uid_lock);
-	spawn_adopt(sandbox, template);
+	sandbox_adopt(sandbox, template);
 	sandbox->ready = true;
+	layer_status_tell(&sandbox->status);
+	log_write(sandbox->log, LOG_TEMPLATE_READY,
+		  LOG_FIELDS(LOG_NUMBER("pid", template_pid(template)),
+			     LOG_TEXT("mode", layer_status_mode(&sandbox->status)),
+			     LOG_TEXT("isolation", layer_status_level(&sandbox->status))),
+		  "workers can be started");
 	return true;
 }
 
@@ -119,6 +144,7 @@ struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_c
 	uint64_t without;
 
 	sandbox->base = base;
+	sandbox->log = sandbox->status.log = config->log;
 	sandbox->worker_memory = config->worker_memory;
 	sandbox->config.filter = sandbox->config.life = sandbox->life = -1;
 	sandbox->pump = event_new(base, -1, 0, spawn_pump, sandbox);

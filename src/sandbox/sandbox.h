@@ -19,6 +19,7 @@
 #include <rlmd/sandbox.h>
 
 #include "base/error.h"
+#include "base/log.h"
 
 struct sandbox_config {
 	const char *python;         /* lent during _new: a path or a name in PATH */
@@ -27,6 +28,7 @@ struct sandbox_config {
 	size_t pool_memory; /* bytes for all workers together; 0: half of what there is for us */
 	const char *worker_dir; /* lent during _new: where template.py is */
 	uint32_t first_uid;     /* of those for workers, as root; 0: UIDS_FIRST of uids.h */
+	const struct log *log;  /* lent for good; NULL: nobody hears */
 
 	/*
 	 * For tests: how long each word of the template, of the first worker and of a script

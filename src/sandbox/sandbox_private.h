@@ -12,6 +12,7 @@ TAILQ_HEAD(spawn_list, spawn);
 
 struct rlmd_sandbox {
 	struct event_base *base;       /* lent */
+	const struct log *log;         /* lent, or NULL */
 	struct template_config config; /* its pointers and descriptors are owned */
 	size_t worker_memory;
 	int life;                   /* owned: hung up when we are gone */
@@ -33,8 +34,12 @@ struct rlmd_sandbox {
 /* For template_new(): it is told what happens to the template. */
 void spawn_on_template(void *owner, const struct template_event *);
 
-/* The template is ours from now on, and the children of its session. */
-void spawn_adopt(struct rlmd_sandbox *, struct template_process *);
+/* The template is ours from now on, and the children of its session; those that are over are
+ * forgotten. */
+void sandbox_adopt(struct rlmd_sandbox *, struct template_process *);
+
+/* Its pid, also after it was reaped; 0: there was none. */
+pid_t sandbox_template_pid(const struct rlmd_sandbox *);
 
 /* What any worker is asked for, of whatever mode. */
 struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_t file_count);

@@ -126,20 +126,6 @@ static void fail_all(struct spawn_list *list, const struct rlmd_error *error)
 		spawn_fail(spawn, error);
 }
 
-/* Remembers the session of a new template, and forgets those that are over. */
-void spawn_adopt(struct rlmd_sandbox *sandbox, struct template_process *template)
-{
-	size_t kept = 0, i;
-
-	for (i = 0; i < sandbox->session_count; i++)
-		if (reap_session_lives(sandbox->sessions[i]))
-			sandbox->sessions[kept++] = sandbox->sessions[i];
-	sandbox->sessions = xreallocarray(sandbox->sessions, kept + 1, sizeof *sandbox->sessions);
-	sandbox->sessions[kept] = template_pid(template);
-	sandbox->session_count = kept + 1;
-	sandbox->template_process = template;
-}
-
 /* In the place of one that died. */
 static bool restart_template(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
 {
@@ -148,7 +134,7 @@ static bool restart_template(struct rlmd_sandbox *sandbox, struct rlmd_error *er
 
 	sandbox->ready = false;
 	if (template)
-		spawn_adopt(sandbox, template);
+		sandbox_adopt(sandbox, template);
 	return template;
 }
 
@@ -348,9 +334,25 @@ static void ask_again(struct rlmd_sandbox *sandbox, struct spawn_list *list,
 	}
 }
 
+static void tell_lost(const struct rlmd_sandbox *sandbox, const struct rlmd_error *reason)
+{
+	const struct spawn *spawn;
+	int64_t waiting = 0;
+
+	TAILQ_FOREACH (spawn, &sandbox->sent, entry)
+		waiting++;
+	TAILQ_FOREACH (spawn, &sandbox->queued, entry)
+		waiting++;
+	log_write(sandbox->log, LOG_TEMPLATE_LOST,
+		  LOG_FIELDS(LOG_NUMBER("pid", sandbox_template_pid(sandbox)),
+			     LOG_NUMBER("waiting", waiting)),
+		  "the python3 that workers are forked from was lost: %s", reason->text);
+}
+
 /* `again`: at its start too it was no fault of what it was told, so that another may do better. */
 static void lose_template(struct rlmd_sandbox *sandbox, const struct rlmd_error *reason, bool again)
 {
+	tell_lost(sandbox, reason);
 	if (sandbox->ready)
 		ask_again(sandbox, &sandbox->sent, reason);
 	else if (again)
@@ -372,6 +374,9 @@ static void on_ready(struct rlmd_sandbox *sandbox)
 	struct rlmd_error error;
 
 	if ((have & wanted) == wanted) {
+		log_write(sandbox->log, LOG_TEMPLATE_RESTARTED,
+			  LOG_FIELDS(LOG_NUMBER("pid", sandbox_template_pid(sandbox))),
+			  "another template takes the place of the one that was lost");
 		sandbox->ready = true;
 		event_active(sandbox->pump, 0, 0);
 		return;

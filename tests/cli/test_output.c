@@ -294,7 +294,7 @@ static void test_stalled_reader(void **state)
 	struct rlmd_error err = {0};
 
 	(void)state;
-	tell_setup(true, false);
+	tell_setup(RLMD_LOG_ERROR, LOG_FORMAT_TEXT, false);
 	output = output_new(OUTPUT_ANSWER, NULL, "fifo", NULL);
 	waits = 0;
 	assert_true(output_event(output, event, NULL));
@@ -337,7 +337,7 @@ static void test_full_disk(void **state)
 	struct rlmd_error err;
 
 	(void)state;
-	tell_setup(true, false);
+	tell_setup(RLMD_LOG_ERROR, LOG_FORMAT_TEXT, false);
 	assert_non_null(output);
 	assert_true(output_event(output, object, &err));
 	assert_true(output_event(output, object, &err));

@@ -310,6 +310,31 @@ class PromptsTest(unittest.TestCase):
         self.assertEqual(given, set(self.placeholders))
 
 
+class LogTest(unittest.TestCase):
+    """base/log.def against docs/log.md, the source, and what every JSON line has."""
+
+    def setUp(self):
+        self.events = {}
+        for _, name, level, _, event, when in tree.rows("src/base/log.def", "LOG_EVENT"):
+            self.events[name] = (tree.unquoted(event), level.lower(), tree.unquoted(when))
+        self.assertGreater(len(self.events), 10)
+
+    def test_the_document_has_these_rows(self):
+        rows = [f"| `{event}` | {level} | {when} |" for event, level, when in self.events.values()]
+        section = tree.read("docs/log.md").split("## What is logged")[1]
+        self.assertEqual(re.findall(r"(?m)^\| `.*", section), rows)
+
+    def test_each_is_written(self):
+        """With the fields that the table names."""
+        sources = [path.read_text("utf-8") for path in tree.files(".c") if "src" in path.parts]
+        for name, (event, _, when) in self.events.items():
+            with self.subTest(event=event):
+                self.assertTrue(any(re.search(rf"\bLOG_{name}\b", source) for source in sources))
+                for field in re.findall(r"`(\w+)`", when):
+                    self.assertTrue(any(f'"{field}"' in source for source in sources), field)
+                    self.assertNotIn(field, ("time", "level", "subject", "event", "message"))
+
+
 class ErrorsTest(unittest.TestCase):
     """base/errors.def against the manual page and the public header."""
 
