@@ -275,6 +275,12 @@ static const char **template_argv(const struct template_config *config)
 	return argv;
 }
 
+/* Its end is about to be heard. A connection is reset, once, where it left something unread. */
+static bool is_its_end(int error)
+{
+	return error == EPIPE || error == ECONNRESET;
+}
+
 /* Before it makes anything that should be counted; and its terms, for when it asks for them. */
 static bool template_admit(struct template_process *template, struct rlmd_error *err)
 {
@@ -283,7 +289,7 @@ static bool template_admit(struct template_process *template, struct rlmd_error 
 	template->steps.without = terms->without;
 	cgroup_join(template->config->cgroup, template->pid, &template->steps);
 	if (send(template->control, terms, sizeof *terms, MSG_NOSIGNAL) == sizeof *terms ||
-	    errno == EPIPE) /* its end is about to be heard */
+	    is_its_end(errno))
 		return true;
 	return error_errno(err, RLMD_ERROR_SANDBOX, "cannot talk to the template");
 }
@@ -440,8 +446,8 @@ enum template_sending template_send(struct template_process *template,
 	while (!datagram_send(template->control, request, fds, fd_count)) {
 		if (errno == EINTR)
 			continue;
-		if (errno == EPIPE)
-			return TEMPLATE_FULL; /* its end is about to be heard */
+		if (is_its_end(errno))
+			return TEMPLATE_FULL;
 		if (errno != EAGAIN)
 			return TEMPLATE_FAILED;
 		event_add(template->writable, NULL);

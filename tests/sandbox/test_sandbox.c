@@ -160,6 +160,33 @@ static void spawns_survive_a_dying_template(void **state)
 	}
 }
 
+/* One that died with requests unread resets the connection: whoever asks next hears it first. */
+static void the_dead_are_asked(void **state)
+{
+	struct stage *stage = *state;
+	struct cast first, casts[2];
+	pid_t template;
+
+	enter(&first, stage);
+	template = getsid(process_pid(first.process));
+	kill(template, SIGSTOP);
+	begin(&casts[0], stage, NULL, 0, 0);
+	while (TAILQ_EMPTY(&stage->sandbox->sent))
+		event_base_loop(stage->base, EVLOOP_ONCE);
+	kill(template, SIGKILL);
+	await_death(template);
+	begin(&casts[1], stage, NULL, 0, 0);
+	for (int i = 0; i < 2; i++) {
+		while (!casts[i].spawns)
+			event_base_loop(stage->base, EVLOOP_ONCE);
+		if (!casts[i].process)
+			fail_msg("%s", casts[i].error.text);
+		expect_line(&casts[i], "here");
+		end(&casts[i]);
+	}
+	end(&first);
+}
+
 /* Cancelled after any number of events, a spawn leaves nothing and calls nobody. */
 static void spawns_may_be_cancelled(void **state)
 {
@@ -295,6 +322,7 @@ int main(int argc, char **argv)
 		TEST(template_may_die),
 		TEST(template_may_stop),
 		TEST(spawns_survive_a_dying_template),
+		TEST(the_dead_are_asked),
 		TEST(spawns_may_be_cancelled),
 		TEST(sandbox_may_go_any_time),
 		cmocka_unit_test(supervisor_takes_all_along),
