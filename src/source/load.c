@@ -47,11 +47,12 @@ static int64_t soon(const struct rlmd_context_loading *load)
 static bool may_go_on(const struct rlmd_context_loading *load, struct rlmd_error *err)
 {
 	const struct rlmd_context_options *options = &load->options;
+	int64_t deadline = load->deadline; /* the callback may cancel, and it is gone */
 
 	if (options->progress && !options->progress(options->owner, loading_bytes(load->loading),
 						    loading_files(load->loading)))
 		return error_set(err, RLMD_ERROR_CANCELLED, "stopped before all was read");
-	return clock_ms() < load->deadline ||
+	return clock_ms() < deadline ||
 	       error_set(err, RLMD_ERROR_BUDGET, "the time was over before all was read");
 }
 
