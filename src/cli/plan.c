@@ -116,15 +116,6 @@ static int show_dry_run(struct plan *plan)
 
 /* --- the plan ---------------------------------------------------------------------- */
 
-/* What was warned of before the start belongs into the result too. */
-static void add_notes(const struct plan *plan, json_t *result)
-{
-	json_t *warnings = json_copy(plan->session.notes);
-
-	json_array_extend(warnings, json_object_get(result, "warnings"));
-	json_object_set_new(result, "warnings", warnings);
-}
-
 /* The code of a run in the plan may carry out plans of its own: the first that starts is ours. */
 static void on_event(void *owner, json_t *event)
 {
@@ -135,8 +126,6 @@ static void on_event(void *owner, json_t *event)
 		plan->id = text_copy(id);
 	if (text_equal(name, "operation_end") && plan->id && text_equal(id, plan->id))
 		plan->ended++;
-	if (text_equal(name, "result"))
-		add_notes(plan, event);
 	session_event(&plan->session, event);
 }
 
@@ -185,8 +174,11 @@ static bool carry_out(struct plan *plan, struct rlmd_error *err)
 		.status = status_of,
 		.owner = plan,
 	};
+	/* What was warned of before the start belongs into the result too. */
+	struct context notes = {.notes = session->notes};
 	struct job_options options = {
 		.plan = plan->file,
+		.context = &notes,
 		.provider = session->config.provider,
 		.record_dir = session->config.record,
 		.replay_dir = session->config.replay,
