@@ -86,8 +86,11 @@ def forget_threads(loop):
 class Awaited:
     """__awaited__(): gives a function of ours as one whose result can be awaited."""
 
-    def __init__(self, table, interrupts):
-        """table: our names, each with its function; more of ours stand beside Python's builtins."""
+    def __init__(self, table, interrupts, foreign=()):
+        """table: our names, each with its function; more of ours stand beside Python's builtins.
+
+        foreign: names of functions of the host's, which have to be waited for too.
+        """
         beside = {
             name: value for name, value in vars(builtins).items()
             if isinstance(value, FUNCTIONS) and value.__module__ == "__main__"
@@ -96,7 +99,7 @@ class Awaited:
         self._functions = frozenset(
             function for function in ours.values() if isinstance(function, FUNCTIONS)
         )
-        self._waiting = frozenset(ours[name] for name in WAITING if name in ours)
+        self._waiting = frozenset(ours[name] for name in (*WAITING, *foreign) if name in ours)
         self._calls = Calls(interrupts)
         self._plain = {}  # functions of other names -> those that they are called for
 

@@ -1,6 +1,7 @@
 """What the model's code finds in its namespace: every name of ours, and what they are."""
 
 import aliases
+from functions import make as make_functions
 import variables
 from answers import BudgetExceeded, LLMError
 from arguments import plain
@@ -45,7 +46,7 @@ class Names:
 class Helpers:
     """`table` has every name of ours, the inputs aside."""
 
-    def __init__(self, channel, inputs, namespace, task):
+    def __init__(self, channel, inputs, namespace, task, foreign):
         context = inputs["context"]
         self._names = Names(namespace, inputs)
         queries, texts, finish = Queries(channel, context), Texts(context), Finish(self._names)
@@ -69,4 +70,5 @@ class Helpers:
             BudgetExceeded=BudgetExceeded,
             LLMError=LLMError,
         )
+        self.table.update(make_functions(channel, foreign))
         aliases.install(self.table, texts, context, task)

@@ -20,6 +20,7 @@ import types
 import awaiting
 import block_text
 import block_tree
+import functions
 import places
 import tracebacks
 import variables
@@ -69,7 +70,8 @@ def main(read_fd, write_fd, input_fds, layers, native):
     try:
         inputs = read_inputs(start, input_fds, native)
         places.set_inputs(inputs)
-        session = Session(channel, interrupts, inputs, start["max_output"], start["task"])
+        session = Session(channel, interrupts, inputs, start["max_output"], start["task"],
+                          functions.read(start["functions"]))
     except Exception as error:
         no_memory = isinstance(error, MemoryError)
         channel.send("started", {"error": clean(tracebacks.plain(error)), "no_memory": no_memory})
@@ -92,7 +94,7 @@ def read_inputs(start, fds, native):
 
 
 class Session:
-    def __init__(self, channel, interrupts, inputs, max_output, task):
+    def __init__(self, channel, interrupts, inputs, max_output, task, foreign):
         self._channel = channel
         self._interrupts = interrupts
         self._max_output = max_output
@@ -108,12 +110,14 @@ class Session:
         sys.modules["__main__"] = module
         sys.argv = [""]
         self._namespace = module.__dict__
-        self._helpers = Helpers(channel, inputs, self._namespace, task)
+        self._helpers = Helpers(channel, inputs, self._namespace, task, foreign)
         self._reserved = Reserved(self._namespace, self._helpers.table, inputs)
         self._namespace["answer"] = new_answer()
         builtins.exit = builtins.quit = leave
         builtins.help = show_help
-        awaited = awaiting.Awaited(self._helpers.table, interrupts)
+        awaited = awaiting.Awaited(
+            self._helpers.table, interrupts, [function["name"] for function in foreign]
+        )
         awaited.install(self._helpers.table)
         setattr(builtins, block_tree.RETURN, end_block)
         self._compiler = Compiler(self._namespace, awaited.is_ours)

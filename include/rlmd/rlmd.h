@@ -69,6 +69,7 @@ enum rlmd_error_kind {
 	RLMD_ERROR_REFUSED,          /* the model or a content filter refused */
 	RLMD_ERROR_REPLAY,           /* no recorded exchange matches the request */
 	RLMD_ERROR_CANCELLED,        /* cancelled from outside */
+	RLMD_ERROR_FUNCTION,         /* a function of the host's failed */
 };
 
 /* Why a run stopped, or may not go on. Which kind of error is which to a run stands in the source,

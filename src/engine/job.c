@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "budget/account.h"
+#include "engine/function_set.h"
 #include "engine/request.h"
 #include "engine/run.h"
 
@@ -147,8 +148,11 @@ struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct job_opt
 		.end = options->end,
 		.owner = options->owner,
 	};
-	if (!job_resolve(job, options, false, err)) {
+	job->functions = function_set_new(options->functions, options->function_count,
+					  options->context, err);
+	if (!job->functions || !job_resolve(job, options, false, err)) {
 		llm_free(job->llm);
+		function_set_free(job->functions);
 		free(job);
 		return NULL;
 	}
@@ -192,6 +196,7 @@ void job_destroy(struct rlmd_job *job)
 	trace_free(job->trace);
 	llm_free(job->llm);
 	context_done(&job->context);
+	function_set_free(job->functions);
 	json_decref(job->notes);
 	json_decref(job->result.object);
 	free(job->task);
@@ -249,6 +254,7 @@ struct brief_facts job_facts(const struct rlmd_job *job)
 		.model = job->model,
 		.subcall_model = job->subcall_model,
 		.preload = job->config.preload,
+		.functions = function_set_described(job->functions),
 		.max_output = job->config.max_output,
 		.max_parallel = job->config.max_parallel,
 		.downgrade = job->config.downgrade,

@@ -30,6 +30,8 @@
 #include "trace/trace.h"
 
 struct ask;
+struct function_set;
+struct rlmd_function;
 struct estimators;
 struct job_plan;
 struct job_work;
@@ -74,18 +76,20 @@ typedef void job_end_fn(void *owner, const struct rlmd_result *);
 
 struct job_options {
 	struct job_config config;
-	struct rlmd_text task;         /* copied; where there is no plan */
-	const struct context *context; /* its inputs are referenced; NULL: none */
-	struct rlmd_plan_file *plan;   /* lent until the job is freed, which sets the owners of its
-					  operations; or NULL */
-	const char *provider;          /* NULL: the engine's first */
-	const char *record_dir;        /* NULL: nothing is recorded */
-	const char *replay_dir;        /* NULL: providers are asked */
-	unsigned weight;               /* of its turns, beside those of other jobs; 0: 1 */
-	struct rlmd_sandbox *sandbox;  /* lent until the job is freed; NULL: nothing has code */
-	job_event_fn *event;           /* or NULL */
-	job_end_fn *end;               /* or NULL */
-	void *owner;                   /* lent: of both */
+	struct rlmd_text task;                 /* copied; where there is no plan */
+	const struct context *context;         /* its inputs are referenced; NULL: none */
+	const struct rlmd_function *functions; /* of the host's, that code may call */
+	size_t function_count;
+	struct rlmd_plan_file *plan;  /* lent until the job is freed, which sets the owners of its
+					 operations; or NULL */
+	const char *provider;         /* NULL: the engine's first */
+	const char *record_dir;       /* NULL: nothing is recorded */
+	const char *replay_dir;       /* NULL: providers are asked */
+	unsigned weight;              /* of its turns, beside those of other jobs; 0: 1 */
+	struct rlmd_sandbox *sandbox; /* lent until the job is freed; NULL: nothing has code */
+	job_event_fn *event;          /* or NULL */
+	job_end_fn *end;              /* or NULL */
+	void *owner;                  /* lent: of both */
 };
 
 enum job_state {
@@ -125,10 +129,11 @@ struct rlmd_job {
 	const struct job_work *work; /* static: what to do, which is in the next four */
 	char *task;                  /* owned */
 	size_t task_size;
-	struct context context;      /* owned: references */
-	struct run *root;            /* owned; of a task, until its run has ended */
-	struct job_plan *operations; /* owned; of a plan, from its start on */
-	struct rlmd_plan_file *file; /* lent; of a plan */
+	struct context context;         /* owned: references */
+	struct function_set *functions; /* owned: of the host's */
+	struct run *root;               /* owned; of a task, until its run has ended */
+	struct job_plan *operations;    /* owned; of a plan, from its start on */
+	struct rlmd_plan_file *file;    /* lent; of a plan */
 
 	enum job_state state;
 	struct event *posted; /* owned: what is due from the loop */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/stop.h"
+#include "engine/function_set.h"
 #include "engine/run_private.h"
 #include "engine/wanted.h"
 #include "prompt/brief.h"
@@ -159,6 +160,8 @@ void run_start_worker(struct run *run)
 		.task = text_from(run->task, run->task_size),
 		.max_output = run->job->config.max_output,
 		.log = &run->caller.log,
+		.functions = function_set_told(run->job->functions),
+		.function_names = function_set_names(run->job->functions),
 	};
 
 	for (size_t i = 0; i < run->context.count; i++) {

@@ -8,12 +8,15 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/memfile.h"
 #include "base/money.h"
 #include "budget/budget.h"
 #include "engine/batch.h"
 #include "engine/caller.h"
+#include "engine/function_call.h"
+#include "engine/function_set.h"
 #include "engine/job.h"
 #include "engine/operation_set.h"
 #include "engine/run.h"
@@ -41,7 +44,11 @@ struct subcall {
 	bool open;  /* operations are under way, for which the caller waits */
 	char *word; /* owned: the whole answer, where it is one of ours */
 	size_t word_size;
-	bool failed; /* it says why there is none */
+	bool failed; /* it says why there is none, in a way of this kind */
+	enum rlmd_error_kind kind;
+	struct rlmd_function_call *function; /* owned, until it has answered; or NULL */
+	const char *name;                    /* lent: the function's */
+	int64_t started;                     /* likewise, on clock_ms() */
 	TAILQ_ENTRY(subcall) entry;
 };
 
@@ -49,6 +56,7 @@ static void subcall_free(struct subcall *subcall)
 {
 	TAILQ_REMOVE(subcall->list, subcall, entry);
 	operation_set_done(&subcall->set);
+	function_call_cancel(subcall->function);
 	if (subcall->open)
 		run_wait_over(subcall->caller->run);
 	rlmd_plan_file_free(subcall->file);
@@ -88,7 +96,7 @@ static void subcall_answer(struct subcall *subcall)
 {
 	struct worker_slot word = {
 		.failed = subcall->failed,
-		.kind = RLMD_ERROR_INPUT,
+		.kind = subcall->kind,
 		.value = text_from(subcall->word, subcall->word_size),
 		.message = subcall->word,
 	};
@@ -181,11 +189,17 @@ static void on_plan_event(void *owner, const struct rlmd_plan_event *event)
 		record_plan(subcall->caller->job->trace, subcall->caller->id, event);
 }
 
-static void tell_error(struct subcall *subcall, const struct rlmd_plan_error *err)
+static void fail(struct subcall *subcall, enum rlmd_error_kind kind, const char *why)
 {
 	subcall->failed = true;
-	subcall->word = xstrdup(err->text);
-	subcall->word_size = strlen(err->text);
+	subcall->kind = kind;
+	subcall->word = xstrdup(why);
+	subcall->word_size = strlen(why);
+}
+
+static void tell_error(struct subcall *subcall, const struct rlmd_plan_error *err)
+{
+	fail(subcall, RLMD_ERROR_INPUT, err->text);
 	post(subcall);
 }
 
@@ -296,6 +310,110 @@ static void tell_budget(struct subcall *subcall)
 	post(subcall);
 }
 
+static void key_of_function(const struct subcall *subcall, struct evbuffer *key)
+{
+	evbuffer_add_printf(key, "%s function %s ", run_asked(subcall->caller->run), subcall->name);
+	evbuffer_add(key, subcall->asked, subcall->asked_size);
+}
+
+/* What the host says is no more in our hands than what a provider says: a recording keeps it. */
+static void keep_outcome(struct subcall *subcall)
+{
+	struct llm *llm = subcall->caller->job->llm;
+	auto_evbuffer struct evbuffer *key = evbuffer_new(), *words = evbuffer_new();
+	json_auto_t *outcome = json_object();
+	size_t size;
+
+	key_of_function(subcall, key);
+	if (subcall->failed)
+		json_object_set_new(outcome, "kind", json_integer(subcall->kind));
+	json_object_set_new(outcome, "word",
+			    json_from_text(text_from(subcall->word, subcall->word_size)));
+	json_write(outcome, false, words);
+	free(llm_told(llm, text_in(key), text_drain(words, &size), &size));
+}
+
+/* In a replay the host is not asked: what it said then is said again. */
+static void replay_function(struct subcall *subcall)
+{
+	struct llm *llm = subcall->caller->job->llm;
+	auto_evbuffer struct evbuffer *key = evbuffer_new();
+	json_auto_t *outcome = NULL;
+	const json_t *word, *kind;
+	char *words;
+	size_t size = 2;
+
+	key_of_function(subcall, key);
+	words = llm_told(llm, text_in(key), xstrdup("{}"), &size);
+	outcome = json_read(text_from(words, size), 2, NULL);
+	free(words);
+	word = json_object_get(outcome, "word");
+	kind = json_object_get(outcome, "kind");
+	if (!json_is_string(word)) {
+		fail(subcall, RLMD_ERROR_REPLAY, "no recorded call of this function matches");
+	} else {
+		subcall->word = text_copy(json_text(word));
+		subcall->word_size = json_text(word).size;
+		subcall->failed = kind != NULL;
+		subcall->kind = (enum rlmd_error_kind)json_integer_value(kind);
+	}
+	post(subcall);
+}
+
+static void end_function(struct subcall *subcall)
+{
+	record_function(subcall->caller->job->trace, subcall->caller->id,
+			&(struct record_function){
+				.name = subcall->name,
+				.arguments = text_from(subcall->asked, subcall->asked_size),
+				.answer = text_from(subcall->word, subcall->word_size),
+				.error = subcall->failed ? subcall->kind : RLMD_ERROR_NONE,
+				.duration_ms = clock_ms() - subcall->started,
+			});
+}
+
+static void on_function(void *owner, struct rlmd_text json, const struct rlmd_error *err)
+{
+	struct subcall *subcall = owner;
+
+	subcall->function = NULL;
+	if (err) {
+		fail(subcall, err->kind, err->text);
+	} else {
+		subcall->word = text_copy(json);
+		subcall->word_size = json.size;
+	}
+	end_function(subcall);
+	if (llm_keeps(subcall->caller->job->llm))
+		keep_outcome(subcall);
+	subcall_end(subcall);
+}
+
+/* The worker calls only what there is. */
+static void start_function(struct subcall *subcall, const struct worker_call *call)
+{
+	struct rlmd_job *job = subcall->caller->job;
+	struct function *function = function_set_find(job->functions, call->function);
+	struct rlmd_error err;
+
+	subcall->name = function->told.name;
+	subcall->asked = text_copy(call->texts[0]);
+	subcall->asked_size = call->texts[0].size;
+	subcall->started = clock_ms();
+	if (!budget_admit_call(subcall->caller->budget, &err)) {
+		fail(subcall, err.kind, err.text);
+		end_function(subcall);
+		post(subcall);
+	} else if (llm_replays(job->llm)) {
+		replay_function(subcall);
+		end_function(subcall);
+	} else {
+		subcall_open(subcall);
+		subcall->function = function_call_start(job->base, function, call->texts[0],
+							on_function, subcall);
+	}
+}
+
 void subcall_start(struct subcall_list *list, struct caller *caller, struct worker *worker,
 		   const struct worker_call *call)
 {
@@ -319,6 +437,9 @@ void subcall_start(struct subcall_list *list, struct caller *caller, struct work
 		return;
 	case WORKER_BUDGET:
 		tell_budget(subcall);
+		return;
+	case WORKER_FUNCTION:
+		start_function(subcall, call);
 		return;
 	}
 }

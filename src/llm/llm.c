@@ -139,6 +139,11 @@ char *llm_told(struct llm *llm, struct rlmd_text asked, char *words, size_t *siz
 	return recording_told(llm->recording, asked, words, size);
 }
 
+bool llm_replays(const struct llm *llm)
+{
+	return recording_replays(llm->recording);
+}
+
 bool llm_keeps(const struct llm *llm)
 {
 	return recording_keeps(llm->recording);

@@ -190,6 +190,7 @@ const char *llm_price_date(const struct llm *);                  /* "2026-11-01"
  */
 char *llm_told(struct llm *, struct rlmd_text asked, char *words, size_t *size);
 bool llm_keeps(const struct llm *);
+bool llm_replays(const struct llm *); /* nobody is asked */
 
 /* What the job should be warned of, each text once, as a new array of strings; emptied by this. */
 json_t *llm_take_warnings(struct llm *);

@@ -71,6 +71,37 @@ static bool read_plan(const struct packet *packet, struct translated_call *call,
 	return read_text(packet, member(packet, "plan"), call->texts, err);
 }
 
+/* An honest worker keeps to all of it: what cannot be read as arguments are lies. */
+static bool read_function(const struct packet *packet, struct translated_call *call,
+			  struct rlmd_error *err)
+{
+	json_auto_t *arguments = NULL;
+	struct json_shape shape;
+
+	call->told.function = json_string_value(member(packet, "name"));
+	call->texts = xcalloc(1, sizeof *call->texts);
+	call->told.texts = call->texts;
+	call->told.count = call->told.text_count = 1;
+	if (!read_text(packet, member(packet, "arguments"), call->texts, err))
+		return false;
+	shape = json_look(*call->texts);
+	if (shape.depth > ARGUMENTS_DEPTH || shape.values > ARGUMENTS_VALUES)
+		return error_set(err, RLMD_ERROR_WORKER, "'arguments' of %zu values, %u deep",
+				 shape.values, shape.depth);
+	arguments = json_read(*call->texts, ARGUMENTS_DEPTH, NULL);
+	return json_is_object(arguments) ||
+	       error_set(err, RLMD_ERROR_WORKER, "'arguments' that are no JSON object");
+}
+
+/* What is not there is not called either. */
+static bool check_function(const char *name, const char *const *functions, struct rlmd_error *err)
+{
+	for (; functions && *functions; functions++)
+		if (!strcmp(*functions, name))
+			return true;
+	return error_set(err, RLMD_ERROR_WORKER, "a call of '%.40s', which is no function", name);
+}
+
 /* Of each conversation the first and the last words are the user's. */
 static bool read_turns(const struct packet *packet, struct translated_call *call,
 		       struct rlmd_error *err)
@@ -185,6 +216,10 @@ static bool read_arguments(const struct packet *packet, enum message_type type,
 		call->told.kind = WORKER_RUN_PLAN;
 		return read_plan(packet, call, err);
 	}
+	if (type == MESSAGE_FUNCTION) {
+		call->told.kind = WORKER_FUNCTION;
+		return read_function(packet, call, err);
+	}
 	call->told.kind = WORKER_BUDGET;
 	return true;
 }
@@ -208,17 +243,19 @@ static size_t call_weight(const struct translated_call *call)
 	for (size_t i = 0; i < call->context_count; i++)
 		if (call->contexts[i])
 			weight += CONTEXT_WEIGHT + memfile_size(call->contexts[i]);
-	if (call->told.kind == WORKER_RUN_PLAN)
+	if (call->told.kind == WORKER_RUN_PLAN || call->told.kind == WORKER_FUNCTION)
 		weight += plan_weight(call->texts[0]);
 	return weight;
 }
 
 bool translate_call(const struct packet *packet, enum message_type type,
-		    struct translated_call *ret, struct rlmd_error *err)
+		    const char *const *functions, struct translated_call *ret,
+		    struct rlmd_error *err)
 {
 	*ret = (struct translated_call){.weight = packet->weight, .told.temperature = -1};
 	ret->told.id = json_get_integer(packet->message, "id", 0);
-	if (read_arguments(packet, type, ret, err)) {
+	if (read_arguments(packet, type, ret, err) &&
+	    (!ret->told.function || check_function(ret->told.function, functions, err))) {
 		ret->weight = call_weight(ret);
 		return true;
 	}
@@ -309,6 +346,9 @@ struct frame *start_frame(const struct worker_options *options)
 	frame_json(frame, "indexes", indexes);
 	frame_json(frame, "task", frame_text_value(frame, options->task));
 	frame_integer(frame, "max_output", options->max_output);
+	frame_json(frame, "functions",
+		   frame_text_value(frame,
+				    options->functions.size ? options->functions : text_of("[]")));
 	return frame;
 }
 

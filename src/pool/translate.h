@@ -24,10 +24,10 @@ struct translated_call {
 	size_t weight;       /* about the bytes that it takes here until it is answered */
 };
 
-/* `type` is one of the four calls. These fail with RLMD_ERROR_WORKER for a fault of the worker's.
- */
-bool translate_call(const struct packet *, enum message_type, struct translated_call *ret,
-		    struct rlmd_error *);
+/* `type` is one of the five calls, `functions` which there are, up to a NULL, or NULL. These fail
+ * with RLMD_ERROR_WORKER for a fault of the worker's. */
+bool translate_call(const struct packet *, enum message_type, const char *const *functions,
+		    struct translated_call *ret, struct rlmd_error *);
 void translated_call_done(struct translated_call *);
 
 /* The `done` of block `number`, of no other: fills in all but what only a clock knows. */

@@ -54,7 +54,8 @@ struct worker {
 	enum worker_state state;
 	enum message_type arriving; /* the message that was let in */
 	int64_t max_output;
-	bool exited; /* `exit` is known, or there never was a process */
+	const char *const *functions; /* lent: the names of those that it may call; or NULL */
+	bool exited;                  /* `exit` is known, or there never was a process */
 	struct process_exit exit;
 	struct rlmd_error reason; /* why we ended it ourselves; the first counts */
 	bool lingered;            /* its pipe was closed long before it was over */
@@ -65,7 +66,6 @@ struct worker {
 	int64_t remains_ms;     /* processor time of what it left running: as much as one had */
 	struct stopwatch watch; /* stands still while a call is unanswered */
 	bool interrupted;
-
 	struct ledger unanswered;
 	struct log log; /* its run's, with its pid */
 
@@ -271,8 +271,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		worker->lingered = true;
 		violation(worker, "it closed its pipe and lived on");
 		return;
-	case WAITING_DEATH:
-		/* The kernel is in no hurry, or does not let us kill it. */
+	case WAITING_DEATH: /* the kernel is in no hurry, or does not let us kill it */
 		process_free(take_pointer(&worker->process));
 		worker->exited = true;
 		bury(worker);
@@ -345,7 +344,7 @@ static void on_call(struct worker *worker, const struct packet *packet, enum mes
 
 	if (worker->exited)
 		return; /* nobody is left to be answered */
-	if (!translate_call(packet, type, &call, &err)) {
+	if (!translate_call(packet, type, worker->functions, &call, &err)) {
 		refuse(worker, &err);
 		return;
 	}
@@ -389,6 +388,7 @@ static void on_packet(void *owner, const struct packet *packet)
 	case MESSAGE_RLM_QUERY:
 	case MESSAGE_RUN_PLAN:
 	case MESSAGE_BUDGET:
+	case MESSAGE_FUNCTION:
 		on_call(worker, packet, worker->arriving);
 		return;
 	case MESSAGE_START:
@@ -430,6 +430,7 @@ struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbo
 	worker->timer = evtimer_new(base, on_timer, worker);
 	worker->start = start_frame(options);
 	worker->max_output = options->max_output;
+	worker->functions = options->function_names;
 	worker->start_ms = start_ms(options);
 	if (!start_files(options, files, &worker->reason)) {
 		worker->exited = true;

@@ -32,20 +32,29 @@ struct worker_input {
 struct worker_options {
 	const struct worker_input *inputs; /* lent during worker_start */
 	size_t input_count;
-	struct rlmd_text task; /* lent likewise: of the run; any bytes */
-	int64_t max_output;    /* characters of one block's output */
-	const struct log *log; /* lent for the worker's life: its run's; NULL: nobody hears */
+	struct rlmd_text task;      /* lent likewise: of the run; any bytes */
+	int64_t max_output;         /* characters of one block's output */
+	const struct log *log;      /* lent for the worker's life: its run's; NULL: nobody hears */
+	struct rlmd_text functions; /* lent likewise: as `start` tells them; empty: none */
+	const char *const *function_names; /* theirs, up to a NULL; lent while it lives; or NULL */
 };
 
-enum worker_call_kind { WORKER_LLM_QUERY, WORKER_RLM_QUERY, WORKER_RUN_PLAN, WORKER_BUDGET };
+enum worker_call_kind {
+	WORKER_LLM_QUERY,
+	WORKER_RLM_QUERY,
+	WORKER_RUN_PLAN,
+	WORKER_BUDGET,
+	WORKER_FUNCTION
+};
 
 /* A call out of the worker's code; everything in it is lent to the callback. */
 struct worker_call {
 	enum worker_call_kind kind;
 	int64_t id;
-	size_t count;                  /* of slots of the answer; of a budget 1, and 0 here */
-	const struct rlmd_text *texts; /* prompts, tasks, or one plan as JSON: any bytes */
-	size_t text_count;             /* one for each slot, but where `turns` says otherwise */
+	size_t count; /* of slots of the answer; of a budget 1, and 0 here */
+	const struct rlmd_text
+		*texts;      /* prompts, tasks, or one plan or the arguments as JSON: any bytes */
+	size_t text_count;   /* one for each slot, but where `turns` says otherwise */
 	const size_t *turns; /* prompts only; NULL, or how many texts are the conversation of each
 				slot, the user's and the model's words in turn: odd numbers */
 	struct memfile *const *contexts; /* tasks only: NULL means the caller's own */
@@ -54,6 +63,7 @@ struct worker_call {
 	struct rlmd_text system;         /* likewise: what it is told first; empty: nothing */
 	int64_t max_tokens;              /* likewise: of each answer; 0: as usual */
 	int temperature;                 /* likewise: thousandths; -1: as usual */
+	const char *function;            /* a function only: its name, one of the worker's */
 };
 
 /* What one block did; lent to the callback. */

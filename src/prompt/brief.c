@@ -149,8 +149,8 @@ static const struct {
 	const char *prompt;
 	enum { BOTH, ROOT, SUBRUN } who;
 } parts[] = {
-	{"root", BOTH},  {"subrun", SUBRUN},       {"this_run", BOTH},
-	{"grant", ROOT}, {"subrun_grant", SUBRUN},
+	{"root", BOTH},      {"subrun", SUBRUN}, {"this_run", BOTH},
+	{"functions", BOTH}, {"grant", ROOT},    {"subrun_grant", SUBRUN},
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -172,8 +172,11 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 		prompt_number(&values, "parent_tokens", left.tokens);
 		prompt_number(&values, "parent_iterations", budget_remaining_iterations(parent));
 	}
+	prompt_text(&values, "functions", brief->facts.functions);
 	for (size_t i = 0; i < PARTS; i++)
-		if (parts[i].who == BOTH || parts[i].who == (parent ? SUBRUN : ROOT))
+		if (!brief->facts.functions.size && !strcmp(parts[i].prompt, "functions"))
+			continue;
+		else if (parts[i].who == BOTH || parts[i].who == (parent ? SUBRUN : ROOT))
 			prompt_render(brief->prompts, parts[i].prompt, &values, out->text,
 				      out->timeless);
 }

@@ -21,6 +21,7 @@ struct brief_facts {
 	const struct llm *llm;             /* that knows prices and windows */
 	const char *model, *subcall_model; /* of the root, and of all below */
 	const char *const *preload;        /* workers' modules, up to a NULL; or NULL */
+	struct rlmd_text functions;        /* of the host's, a line each; empty: none */
 	int64_t max_output;                /* characters of a block's output */
 	int max_parallel;                  /* model calls at once */
 	int downgrade; /* per cent of a limit: with less left a sub-run is one call (ENG-14) */

@@ -36,6 +36,7 @@ enum {
 	VARIABLES = 1 << 7,
 	TURNS = 1 << 8,
 	INPUT = 1 << 9,
+	FUNCTIONS = 1 << 10,
 };
 
 static const struct {

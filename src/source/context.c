@@ -47,7 +47,7 @@ struct rlmd_context *rlmd_context_from_text(const char *name, struct rlmd_text t
 		error_set(err, RLMD_ERROR_USAGE, "a text of %zu bytes is NULL", text.size);
 		return NULL;
 	}
-	if ((name && !source_check_name(name, err)) ||
+	if ((name && !source_check_name("context", name, err)) ||
 	    !from_text(name ? name : "context", text, &context, err))
 		return NULL;
 	return context_publish(&context);

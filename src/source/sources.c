@@ -34,15 +34,20 @@ static const struct {
 #undef KEYWORD
 };
 
-bool source_check_name(const char *name, struct rlmd_error *err)
+bool source_is_identifier(const char *name)
+{
+	return is_identifier(name, strlen(name));
+}
+
+bool source_check_name(const char *what, const char *name, struct rlmd_error *err)
 {
 	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
 		if (!strcmp(name, taken[i].name))
 			return error_set(err, RLMD_ERROR_USAGE,
-					 "a context cannot be named '%s': %s; choose another name",
+					 "a %s cannot be named '%s': %s; choose another name", what,
 					 name, taken[i].what);
 	if (!is_identifier(name, strlen(name)) || !strncmp(name, "__", 2) || strlen(name) > 200)
-		return error_set(err, RLMD_ERROR_USAGE, "a context cannot be named '%s'", name);
+		return error_set(err, RLMD_ERROR_USAGE, "a %s cannot be named '%s'", what, name);
 	return true;
 }
 
@@ -63,7 +68,7 @@ static bool parse_source(const char *given, struct source *source, struct rlmd_e
 	if (equals && is_identifier(given, (size_t)(equals - given))) {
 		source->name = xstrndup(given, (size_t)(equals - given));
 		source->path = equals + 1;
-		if (!source_check_name(source->name, err))
+		if (!source_check_name("context", source->name, err))
 			return false;
 	}
 	if (!*source->path)

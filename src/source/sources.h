@@ -22,8 +22,9 @@ bool sources_parse(const char *const *given, size_t count, struct source *source
 		   struct rlmd_error *err);
 void sources_done(struct source *sources, size_t count);
 
-/* Whether a variable may be called that; RLMD_ERROR_USAGE. */
-bool source_check_name(const char *name, struct rlmd_error *);
+/* Whether something ("context") may be called that in the session; RLMD_ERROR_USAGE. */
+bool source_check_name(const char *what, const char *name, struct rlmd_error *);
+bool source_is_identifier(const char *name); /* of ASCII; a keyword is one too */
 
 /* Of no directory; -1: the error says why. Standard input is its own descriptor. */
 int source_open(const struct source *, struct rlmd_error *);

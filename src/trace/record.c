@@ -133,6 +133,16 @@ void record_degraded(struct trace *trace, const char *run, bool task, const char
 			  task ? "rlm_query" : "llm_query", "reason", reason);
 }
 
+void record_function(struct trace *trace, const char *run, const struct record_function *call)
+{
+	if (!trace_admit_call(trace))
+		return;
+	trace_run(trace, "function", run, "{s:s, s:o, s:o, s:I, s:s?}", "name", call->name,
+		  "arguments", kept(trace, call->arguments, TEXT_MAX), "answer",
+		  kept(trace, call->answer, TEXT_MAX), "duration", (json_int_t)call->duration_ms,
+		  "error", call->error ? rlmd_error_name(call->error) : NULL);
+}
+
 void record_plan(struct trace *trace, const char *run, const struct rlmd_plan_event *event)
 {
 	json_t *object = report_event(event);

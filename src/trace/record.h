@@ -43,6 +43,17 @@ void record_wait(struct trace *, const char *run, int index, const struct llm_re
 /* An answer that code was given is less than what it had asked for. */
 void record_degraded(struct trace *, const char *run, bool task, const char *reason);
 
+/* A call of a function of the host's has ended. All is lent. */
+struct record_function {
+	const char *name;
+	struct rlmd_text arguments; /* JSON */
+	struct rlmd_text answer;    /* JSON; or why there is none */
+	enum rlmd_error_kind error; /* RLMD_ERROR_NONE: there is one */
+	int64_t duration_ms;
+};
+
+void record_function(struct trace *, const char *run, const struct record_function *);
+
 /* Of a plan that a block or the command line has ordered (docs/plans.md); `run` is whose. */
 void record_plan(struct trace *, const char *run, const struct rlmd_plan_event *);
 

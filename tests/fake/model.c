@@ -108,6 +108,12 @@ char *llm_told(struct llm *llm, struct rlmd_text asked, char *words, size_t *siz
 	return words;
 }
 
+bool llm_replays(const struct llm *llm)
+{
+	(void)llm;
+	return false;
+}
+
 bool llm_keeps(const struct llm *llm)
 {
 	(void)llm;

@@ -20,6 +20,7 @@ enum { FILES = 4 };
 
 static void read_it(const struct packet *packet, enum message_type type)
 {
+	static const char *const functions[] = {"lookup", NULL};
 	struct worker_block block = {0};
 	struct worker_event event = {0};
 	struct translated_call call;
@@ -30,7 +31,8 @@ static void read_it(const struct packet *packet, enum message_type type)
 	case MESSAGE_RLM_QUERY:
 	case MESSAGE_RUN_PLAN:
 	case MESSAGE_BUDGET:
-		if (translate_call(packet, type, &call, &err))
+	case MESSAGE_FUNCTION:
+		if (translate_call(packet, type, functions, &call, &err))
 			translated_call_done(&call);
 		break;
 	case MESSAGE_DONE:

@@ -403,6 +403,11 @@ struct lie {
 	const char *said;
 };
 
+/* A call of a function; "lookup" there is. */
+#define CALLS(name, arguments)                                                                     \
+	"{\"type\":\"function\",\"id\":1,\"name\":" name ",\"arguments\":" arguments "}"
+#define DEEP "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}"
+
 static const struct lie lies[] = {
 	{"exits_at_once", exits_at_once, RLMD_ERROR_SANDBOX,
 	 "before its walls stood: the worker ended "
@@ -519,6 +524,20 @@ static const struct lie lies[] = {
 	 "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"contexts\":[null],\"models\":[]}"},
 	{"model_of_a_number", says_it, RLMD_ERROR_WORKER, "a wrong 'models'", 1,
 	 "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"contexts\":[null],\"models\":[1]}"},
+	{"function_that_is_not", says_it, RLMD_ERROR_WORKER, "'other', which is no function", 1,
+	 CALLS("\"other\"", "\"{}\"")},
+	{"function_of_a_number", says_it, RLMD_ERROR_WORKER, "a wrong 'name'", 1,
+	 CALLS("7", "\"{}\"")},
+	{"arguments_of_a_list", says_it, RLMD_ERROR_WORKER, "no JSON object", 1,
+	 CALLS("\"lookup\"", "\"[]\"")},
+	{"arguments_of_an_object", says_it, RLMD_ERROR_WORKER, "a wrong 'arguments'", 1,
+	 CALLS("\"lookup\"", "{}")},
+	{"arguments_twice", says_it, RLMD_ERROR_WORKER, "no JSON object", 1,
+	 CALLS("\"lookup\"", "\"{\\\"a\\\":1,\\\"a\\\":2}\"")},
+	{"arguments_cut", says_it, RLMD_ERROR_WORKER, "no JSON object", 1,
+	 CALLS("\"lookup\"", "\"{\"")},
+	{"arguments_too_deep", says_it, RLMD_ERROR_WORKER, "33 deep", 1,
+	 CALLS("\"lookup\"", "\"{\\\"a\\\":" DEEP "\"")},
 	{"type_is_null", says_it, RLMD_ERROR_WORKER, "without a type", 1, "{\"type\":null}"},
 	{"ready_again", says_it, RLMD_ERROR_WORKER, "'ready' out of turn", 1,
 	 "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}"},

@@ -58,7 +58,7 @@ static int checks_start(int in, int out)
 	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
 	expect(in,
 	       "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"sizes\":[5,3],"
-	       "\"indexes\":[null,\"[[\\\"a.c\\\",0,1]]\"],\"task\":\"why?\",\"max_output\":1234}");
+	       "\"indexes\":[null,\"[[\\\"a.c\\\",0,1]]\"],\"task\":\"why?\",\"max_output\":1234,\"functions\":\"[]\"}");
 	say(out, "{\"type\":\"started\",\"error\":null,\"no_memory\":false}");
 	return 0;
 }

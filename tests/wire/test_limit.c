@@ -31,10 +31,15 @@ static void test_texts(void **state)
 		const char *key;
 		size_t max;
 	} texts[] = {
-		{MESSAGE_STARTED, "error", REPORT_MAX},   {MESSAGE_DONE, "stdout", 10096},
-		{MESSAGE_DONE, "stderr", 10096},          {MESSAGE_DONE, "error", 10096},
-		{MESSAGE_DONE, "answer", ANSWER_MAX},     {MESSAGE_VALUE, "value", ANSWER_MAX},
-		{MESSAGE_VALUE, "variables", REPORT_MAX}, {MESSAGE_RUN_PLAN, "plan", PROMPTS_MAX},
+		{MESSAGE_STARTED, "error", REPORT_MAX},
+		{MESSAGE_DONE, "stdout", 10096},
+		{MESSAGE_DONE, "stderr", 10096},
+		{MESSAGE_DONE, "error", 10096},
+		{MESSAGE_DONE, "answer", ANSWER_MAX},
+		{MESSAGE_VALUE, "value", ANSWER_MAX},
+		{MESSAGE_VALUE, "variables", REPORT_MAX},
+		{MESSAGE_RUN_PLAN, "plan", PROMPTS_MAX},
+		{MESSAGE_FUNCTION, "arguments", ARGUMENTS_MAX},
 	};
 	char json[64];
 

@@ -37,7 +37,7 @@ class Gone(Exception):
 
 class Worker:
     def __init__(self, context=b"the context", more=(), indexes=None, max_output=50000,
-                 python=PYTHON, task="the task"):
+                 python=PYTHON, task="the task", functions=()):
         inputs = [("context", context), *more] if context is not None else list(more)
         self.files = [memory_file(data) for _name, data in inputs]
         read, self.out = os.pipe()
@@ -60,7 +60,8 @@ class Worker:
         self.ready = self.receive()
         self.send("start", names=[name for name, _data in inputs],
                   sizes=[len(data) for _name, data in inputs],
-                  indexes=indexes or [None] * len(inputs), task=task, max_output=max_output)
+                  indexes=indexes or [None] * len(inputs), task=task, max_output=max_output,
+                  functions=json.dumps(functions))
         self.started = self.receive()
 
     def __enter__(self):
