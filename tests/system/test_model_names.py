@@ -158,6 +158,16 @@ class PlanTest(NamesTest):
         self.assertEqual(self.models(self.anthropic), ["m"])
         self.assertEqual(self.models(self.openai), ["gpt-5-mini"])
 
+    def test_warnings_come_once(self):
+        """Found before the plan began, and again by its calls: told once."""
+        self.anthropic.replies(Reply(text="one"))
+        plan = self.plan({"id": "a", "input": "x"})
+        outcome = self.rlmd("plan", "-p", "anthropic", "-m", "nobody-knows", "--json", plan,
+                            env=self.environment(**self.both()))
+        warnings = outcome.result["warnings"]
+        self.assertEqual(len(warnings), len(set(warnings)), warnings)
+        self.assertIn("nobody-knows", "".join(warnings))
+
     def test_missing_key(self):
         plan = self.plan({"id": "b", "input": "y", "model": "openai/gpt-5-mini"})
         outcome = self.rlmd("plan", "-p", "anthropic", "-m", "m", "--json", plan,
