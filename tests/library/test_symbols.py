@@ -32,6 +32,19 @@ class SymbolsTest(unittest.TestCase):
         for line in told.splitlines():
             self.assertRegex(line, r"@@RLMD_\d+\.\d+$| A RLMD_0\.1$")
 
+    def test_what_it_asks_of_the_c_library(self):
+        """Nothing that ends the process, prints on standard output or changes the environment.
+
+        What tells that memory is out writes to standard error, just before abort(). _exit() is
+        called between vfork() and exec() only, in a child.
+        """
+        asked = set(symbols("--undefined-only"))
+        forbidden = {"exit", "_Exit", "quick_exit", "setenv", "unsetenv", "putenv", "clearenv",
+                     "stdout", "printf", "__printf_chk", "puts", "putchar", "perror", "setlocale",
+                     "umask", "atexit", "system"}
+        self.assertEqual(asked & forbidden, set())
+        self.assertIn("abort", asked, "the test reads what it should")
+
     def test_name(self):
         """The one that programs ask for changes with the ABI, not with each release."""
         told = subprocess.run(["readelf", "-d", str(LIBRARY)], check=True, capture_output=True,
