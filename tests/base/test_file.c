@@ -17,6 +17,9 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "child.h"
 
 /* A directory of its own for each test. */
 struct place {
@@ -138,7 +141,7 @@ static void test_write_fd(void **state)
 	pid = fork();
 	if (!pid) {
 		close(fds[0]);
-		_exit(!file_write_fd(fds[1], text_from(bytes, SIZE), NULL));
+		child_exit(!file_write_fd(fds[1], text_from(bytes, SIZE), NULL));
 	}
 	close(fds[1]);
 	fcntl(fds[0], F_SETFL, 0);
@@ -171,6 +174,76 @@ static void test_feed_fd(void **state)
 	assert_non_null(strstr(err.text, strerror(EPIPE)));
 	close(fds[1]);
 	free(bytes);
+}
+
+/* Bytes are waited for until a deadline; the end is none, and no error. */
+static void test_take_fd(void **state)
+{
+	struct rlmd_error err = {0};
+	char bytes[8];
+	size_t size = 9;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_false(file_take_fd(fds[0], bytes, sizeof bytes, clock_ms() + 10, &size, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
+	assert_non_null(strstr(err.text, "the time was over"));
+	assert_int_equal(size, 9);
+	assert_int_equal(write(fds[1], "abc", 3), 3);
+	assert_true(file_take_fd(fds[0], bytes, sizeof bytes, WAIT_FOREVER, &size, &err));
+	assert_int_equal(size, 3);
+	assert_memory_equal(bytes, "abc", 3);
+	close(fds[1]);
+	assert_true(file_take_fd(fds[0], bytes, sizeof bytes, WAIT_FOREVER, &size, &err));
+	assert_int_equal(size, 0);
+	close(fds[0]);
+	fds[0] = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_false(file_take_fd(fds[0], bytes, sizeof bytes, clock_ms() + 1000, &size, &err));
+	assert_non_null(strstr(err.text, strerror(EISDIR)));
+	close(fds[0]);
+}
+
+/* A name of a descriptor, in each of the ways that there are. */
+static void test_descriptor_of(void **state)
+{
+	static const struct {
+		const char *path;
+		int fd;
+	} cases[] = {{"/dev/stdin", 0},        {"/dev/stdout", 1},     {"/dev/stderr", 2},
+		     {"/dev/fd/63", 63},       {"/dev/fd/", -1},       {"/dev/fd/1x", -1},
+		     {"/dev/fd/99999999", -1}, {"/proc/self/fd/5", 5}, {"/tmp/1", -1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(file_descriptor_of(cases[i].path), cases[i].fd);
+}
+
+/* What is written to may be ours or not there; not a stranger's, nor a link of his. */
+static void test_may_write(void **state)
+{
+	char *path = in(*state, "a"), *link = in(*state, "link");
+	struct rlmd_error err = {0};
+	struct stat st;
+
+	assert_true(file_may_write(path, &st, RLMD_ERROR_USAGE, &err));
+	assert_int_equal(st.st_ino, 0);
+	assert_true(file_write(path, text_of("x"), &err));
+	assert_true(file_may_write(path, &st, RLMD_ERROR_USAGE, &err));
+	assert_int_equal(st.st_size, 1);
+	assert_true(file_may_write("/dev/null", &st, RLMD_ERROR_USAGE, &err));
+	if (!geteuid()) { /* only root can make what belongs to a stranger */
+		assert_int_equal(chown(path, 65534, (gid_t)-1), 0);
+		assert_false(file_may_write(path, &st, RLMD_ERROR_USAGE, &err));
+		assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+		assert_non_null(strstr(err.text, "another user"));
+		assert_int_equal(symlink(path, link), 0);
+		assert_false(file_may_write(link, &st, RLMD_ERROR_USAGE, &err));
+		unlink(link);
+	}
+	unlink(path);
+	free(path);
+	free(link);
 }
 
 /* Whoever else can write a file can put words into our mouth; the error says what to do. */
@@ -235,6 +308,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_read),       TEST(test_unreadable),    TEST(test_write),
 		TEST(test_unwritable), TEST(test_write_fd),      TEST(test_feed_fd),
+		TEST(test_take_fd),    TEST(test_descriptor_of), TEST(test_may_write),
 		TEST(test_ours),       TEST(test_another_users), TEST(test_shipped),
 	};
 

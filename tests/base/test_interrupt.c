@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "child.h"
 
 static void test_ends(void **state)
 {
@@ -73,7 +74,7 @@ static void test_signals(void **state)
 	child = fork();
 	assert_true(child >= 0);
 	if (!child)
-		_exit(in_child(ends[0]));
+		child_exit(in_child(ends[0]));
 	while (sigtimedwait(&ready, NULL, &soon) < 0 && waitpid(child, &status, WNOHANG) == 0)
 		;
 	kill(child, SIGINT);

@@ -105,12 +105,62 @@ static void test_public(void **state)
 	free(tree);
 }
 
+/* A run that was killed did not tell what it used: its events do, and those of the runs below. */
+static void test_usage_of_the_killed(void **state)
+{
+	static const char lines[] =
+		"{\"event\":\"run\",\"seq\":0,\"ms\":5,\"run\":\"r\",\"parent\":null,\"depth\":0}\n"
+		"{\"event\":\"response\",\"ms\":20,\"run\":\"r\",\"index\":0,\"cachedTokens\":4,"
+		"\"prompt\":{\"tokens\":100},\"response\":{\"tokens\":10,\"cost\":0.25}}\n"
+		"{\"event\":\"llm_call\",\"run\":\"r\",\"index\":1,\"kind\":\"llm_query\","
+		"\"inputTokens\":30,\"outputTokens\":3,\"cost\":0.5}\n"
+		"{\"event\":\"run\",\"run\":\"s\",\"parent\":\"r\",\"depth\":1}\n"
+		"{\"event\":\"llm_call\",\"run\":\"s\",\"index\":0,\"kind\":\"turn\","
+		"\"inputTokens\":7,\"outputTokens\":2,\"cost\":null}\n"
+		"{\"event\":\"warning\",\"ms\":105,\"run\":\"r\",\"text\":\"w\"}\n";
+	static const struct {
+		const char *name;
+		int value;
+	} figures[] = {{"inputTokens", 137}, {"outputTokens", 15}, {"tokens", 152},
+		       {"iterations", 2},    {"subcalls", 1},      {"llmCalls", 3},
+		       {"cachedTokens", 4},  {"duration", 100},    {"maxDepthReached", 1}};
+	struct rlmd_error err = {0};
+	json_auto_t *tree = tree_from_lines(text_of(lines), "lines", &err);
+	const json_t *usage = json_object_get(tree, "usage");
+
+	(void)state;
+	if (!tree)
+		fail_msg("%s", err.text);
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+		if (json_get_integer(usage, figures[i].name, -1) != figures[i].value)
+			fail_msg("%s: %lld", figures[i].name,
+				 (long long)json_get_integer(usage, figures[i].name, -1));
+	assert_true(json_number_value(json_object_get(usage, "cost")) == 0.75);
+	assert_true(json_is_true(json_object_get(usage, "estimated")));
+	assert_true(json_is_false(json_object_get(usage, "costComplete"))); /* one had none */
+}
+
+/* What is no trace is refused with its name; a file that is not there, too. */
+static void test_no_trace(void **state)
+{
+	struct rlmd_error err = {0};
+
+	(void)state;
+	assert_null(tree_from_lines(text_of("{\"event\":\"end\",\"run\":\"r\"}\n"), "it", &err));
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
+	assert_non_null(strstr(err.text, "it is no trace"));
+	assert_null(tree_from_file("/no such file", &err));
+	assert_non_null(strstr(err.text, "/no such file"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_of_calls),
 		cmocka_unit_test(test_runs_between_each_other),
 		cmocka_unit_test(test_public),
+		cmocka_unit_test(test_usage_of_the_killed),
+		cmocka_unit_test(test_no_trace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
