@@ -22,44 +22,32 @@ struct bench {
 	double wait; /* microseconds: the model's shortest */
 };
 
-static void on_end(void *owner, const struct rlmd_result *result)
-{
-	bool *done = owner;
-
-	if (result->error.kind)
-		measure_fail("the plan failed: %s", result->error.text);
-	*done = true;
-}
-
 static double plan_time(struct bench *bench, const char *text)
 {
-	const struct job_config config = {
+	const struct rlmd_limits limits = {
+		.size = sizeof limits, .cost = RLMD_NOTHING, .tokens = 10000000, .time_ms = 60000};
+	struct rlmd_plan_error err;
+	struct rlmd_plan_file *file = rlmd_plan_file_new(text_of(text), &err);
+	struct rlmd_job_options options = {
+		.size = sizeof options,
 		.model = "bench",
-		.limits = {.cost = 0,
-			   .tokens = 10000000,
-			   .time_ms = 60000,
-			   .max_iterations = 1,
-			   .calls = BUDGET_UNLIMITED,
-			   .subruns = BUDGET_UNLIMITED},
+		.limits = &limits,
+		.plan = file,
 		.max_parallel = CALLS,
 	};
-	struct rlmd_plan_error err;
-	struct rlmd_plan_file *file = rlmd_plan_file_new((struct rlmd_text){text, strlen(text)},
-							 &err);
-	struct job_options options = {.config = config, .plan = file, .end = on_end};
 	struct rlmd_error why;
 	struct rlmd_job *job;
-	bool done = false;
 	double start;
 
 	if (!file)
 		measure_fail("%s", err.text);
 	start = measure_now();
-	options.owner = &done;
 	job = rlmd_job_start(bench->engine, &options, &why);
-	if (!job || !rlmd_engine_wait(bench->engine, job, &why) || !done)
+	if (!job || !rlmd_engine_wait(bench->engine, job, &why))
 		measure_fail("%s", why.text);
 	start = measure_now() - start;
+	if (!rlmd_result_success(rlmd_job_result(job)))
+		measure_fail("the plan failed: %s", rlmd_result_error(rlmd_job_result(job))->text);
 	rlmd_job_free(job);
 	rlmd_plan_file_free(file);
 	return start;
@@ -176,7 +164,7 @@ int main(int argc, char **argv)
 		measure_fail("usage: plan BASE_URL DELAY_MS COUNT");
 	alloc_install();
 	bench.engine = rlmd_engine_new(
-		&(struct engine_options){.max_workers = 1, .max_calls = CALLS}, &err);
+		&(struct rlmd_engine_options){.size = sizeof(struct rlmd_engine_options)}, &err);
 	bench.wait = 1e3 * measure_count(argv[2]);
 	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = argv[1]},
 				&err);

@@ -14,53 +14,36 @@
 
 enum { WAITS = 6 };
 
-static void on_end(void *owner, const struct rlmd_result *result)
-{
-	bool *done = owner;
-
-	if (result->error.kind)
-		measure_fail("the run failed: %s", result->error.text);
-	if (!text_equal(result->output, "done"))
-		measure_fail("the answer is wrong: %.*s", (int)result->output.size,
-			     result->output.bytes);
-	*done = true;
-}
-
 static double run_time(struct rlmd_engine *engine, struct rlmd_sandbox *sandbox)
 {
-	const struct job_config config = {
+	const struct rlmd_limits limits = {
+		.size = sizeof limits, .cost = RLMD_NOTHING, .tokens = 10000000, .time_ms = 60000};
+	struct rlmd_job_options options = {
+		.size = sizeof options,
 		.model = "bench",
-		.limits = {.cost = 0,
-			   .tokens = 10000000,
-			   .time_ms = 60000,
-			   .max_depth = 2,
-			   .max_iterations = 30,
-			   .calls = BUDGET_UNLIMITED,
-			   .subruns = BUDGET_UNLIMITED},
-		.block_timeout_ms = 30000,
-		.max_output = 50000,
+		.sandbox = sandbox,
+		.limits = &limits,
 		.max_parallel = 8,
-		.grace_ms = 1000,
 	};
-	struct context context;
-	struct job_options options = {
-		.config = config, .sandbox = sandbox, .context = &context, .end = on_end};
+	struct rlmd_error err = {.text = "it has no context"};
+	struct rlmd_context *context = rlmd_context_from_text(NULL, text_of("eight parts"), &err);
+	double start = measure_now();
+	struct rlmd_text answer;
 	struct rlmd_job *job;
-	struct rlmd_error err;
-	bool done = false;
-	double start;
 
-	if (!context_from_text(text_of("eight parts"), &context, &err))
-		measure_fail("%s", err.text);
-	start = measure_now();
+	options.context = context;
 	options.task = text_of("What do the parts say?");
-	options.owner = &done;
 	job = rlmd_job_start(engine, &options, &err);
-	if (!job || !rlmd_engine_wait(engine, job, &err) || !done)
+	if (!job || !rlmd_engine_wait(engine, job, &err))
 		measure_fail("%s", err.text);
 	start = measure_now() - start;
+	answer = rlmd_result_output(rlmd_job_result(job));
+	if (!rlmd_result_success(rlmd_job_result(job)))
+		measure_fail("the run failed: %s", rlmd_result_error(rlmd_job_result(job))->text);
+	if (!text_equal(answer, "done"))
+		measure_fail("the answer is wrong: %.*s", (int)answer.size, answer.bytes);
 	rlmd_job_free(job);
-	context_done(&context);
+	rlmd_context_unref(context);
 	return start;
 }
 
@@ -79,7 +62,10 @@ int main(int argc, char **argv)
 		measure_fail("usage: run PYTHON WORKER_DIR BASE_URL DELAY_MS COUNT");
 	count = measure_count(argv[5]);
 	alloc_install();
-	engine = rlmd_engine_new(&(struct engine_options){.max_workers = 1, .max_calls = 8}, &err);
+	engine = rlmd_engine_new(
+		&(struct rlmd_engine_options){.size = sizeof(struct rlmd_engine_options),
+					      .max_workers = 1},
+		&err);
 	base = rlmd_engine_base(engine);
 	sandbox = sandbox_new(base,
 			      &(struct sandbox_config){

@@ -20,7 +20,6 @@
 #include "cli/attack.h"
 #include "cli/command.h"
 #include "cli/findings.h"
-#include "cli/isolation.h"
 #include "cli/print.h"
 #include "cli/providers.h"
 #include "cli/session.h"
@@ -146,15 +145,17 @@ static void on_probe(void *owner, const struct rlmd_probe_result *result)
 
 static void find_isolation(struct doctor *doctor)
 {
-	json_auto_t *report = sandbox_report(doctor->session.sandbox);
-	struct rlmd_error err;
+	auto_free char *text = rlmd_sandbox_report(doctor->session.sandbox);
+	json_auto_t *report = session_read(text_of(text));
+	const char *level = json_get_string(report, "level");
+	const char *require = doctor->session.config.require;
 
 	json_object_set(doctor->findings, "level", json_object_get(report, "level"));
 	json_object_set(doctor->findings, "mode", json_object_get(report, "mode"));
 	json_object_set_new(doctor->findings, "layers", findings_layers(report));
-	doctor->short_of_level = !isolation_suffices(report, doctor->session.config.require, &err);
+	doctor->short_of_level = require && strcmp(level, require) < 0;
 	if (doctor->short_of_level)
-		find_problem(doctor, "%s", err.text);
+		find_problem(doctor, "isolation %s is less than --require %s", level, require);
 }
 
 /* An ordinary user's workers have none of those ids. */
@@ -232,7 +233,7 @@ static bool examine(struct doctor *doctor)
 	struct rlmd_error err;
 	bool fine;
 
-	if (!session_open_loop(&doctor->session, &err)) {
+	if (!session_open_engine(&doctor->session, &err)) {
 		find_problem(doctor, "no worker: %s", err.text);
 		return false;
 	}
@@ -288,7 +289,7 @@ static int run(struct doctor *doctor)
 	bool fine;
 	int status;
 
-	session_note(session, NULL);
+	session_note_strays(session);
 	if (session->config.policy)
 		return show_policy(doctor);
 	if (session->config.worker_memory > MEMORY_MAX)

@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "base/money.h"
-#include "budget/budget.h"
 
 static void add_string(struct evbuffer *out, const char *label, const json_t *string)
 {
@@ -57,17 +56,26 @@ void dry_run_format_request(const json_t *object, struct evbuffer *out)
 	}
 }
 
-void dry_run_format(const json_t *object, int64_t max_cost, struct evbuffer *out)
+static void format_money(const json_t *cost, char out[static 32])
 {
-	const json_t *cost = json_object_get(object, "worstCaseCost");
+	if (json_is_number(cost))
+		money_format(money_from_dollars(json_number_value(cost)), out);
+}
+
+void dry_run_format_cost(const json_t *object, struct evbuffer *out)
+{
 	char worst[32] = "unknown", limit[32] = "none";
+
+	format_money(json_object_get(object, "worstCaseCost"), worst);
+	format_money(json_object_get(object, "maxCost"), limit);
+	evbuffer_add_printf(out, "%-16s%s at most (limit: %s)\n", "cost", worst, limit);
+}
+
+void dry_run_format(const json_t *object, struct evbuffer *out)
+{
 	const json_t *context;
 	size_t i;
 
-	if (json_is_number(cost))
-		money_format(money_from_dollars(json_number_value(cost)), worst);
-	if (max_cost != BUDGET_UNLIMITED)
-		money_format(max_cost, limit);
 	add_string(out, "provider", json_object_get(object, "provider"));
 	add_string(out, "model", json_object_get(object, "model"));
 	add_string(out, "subcall model", json_object_get(object, "subcallModel"));
@@ -76,7 +84,7 @@ void dry_run_format(const json_t *object, int64_t max_cost, struct evbuffer *out
 		add_context(out, context);
 	evbuffer_add_printf(out, "%-16sabout %" PRId64 " tokens\n", "first request",
 			    json_get_integer(object, "firstRequestTokens", 0));
-	evbuffer_add_printf(out, "%-16s%s at most (limit: %s)\n", "cost", worst, limit);
+	dry_run_format_cost(object, out);
 	dry_run_format_request(object, out);
 	add_prompt(out, "system prompt", json_object_get(object, "systemPrompt"));
 	if (json_object_get(object, "demonstration")) {

@@ -5,10 +5,10 @@
 
 #include <event2/buffer.h>
 #include <jansson.h>
-#include <stdint.h>
 
-/* The object of engine_dry_run() for a person to read; `max_cost` is the limit. */
-void dry_run_format(const json_t *, int64_t max_cost, struct evbuffer *out);
+/* The object of rlmd_job_dry_run() for a person to read, of a task. */
+void dry_run_format(const json_t *, struct evbuffer *out);
 
-/* Of it, and of a plan's: what request_tell() added. */
+/* Of it, and of a plan's: the cost, with its limit, behind a label; and what one request is. */
+void dry_run_format_cost(const json_t *, struct evbuffer *out);
 void dry_run_format_request(const json_t *, struct evbuffer *out);

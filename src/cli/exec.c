@@ -6,6 +6,8 @@
  * is printed.
  */
 #include <inttypes.h>
+#include <rlmd/context.h>
+#include <rlmd/job.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,8 +19,6 @@
 #include "cli/dry_run.h"
 #include "cli/input.h"
 #include "cli/session.h"
-#include "engine/job.h"
-#include "source/context.h"
 
 struct exec {
 	struct session session;
@@ -28,34 +28,29 @@ struct exec {
 	json_t *result;       /* owned; NULL until the job is done */
 	char *answer;         /* owned; NULL: none */
 	size_t answer_size;
+	int64_t max_cost;
 	struct rlmd_error error; /* why there is no answer, or none that counts */
 };
 
 /* --- before the start ----------------------------------------------------------- */
 
-/* What there is to warn of before the start goes into the result too. */
 static void note(struct exec *exec)
 {
-	struct context *context = &exec->input.context->context;
+	const char *warning;
 
-	session_note(&exec->session, context->notes);
-	json_decref(context->notes);
-	context->notes = json_incref(exec->session.notes);
+	session_note_strays(&exec->session);
+	for (size_t i = 0; (warning = rlmd_context_note(exec->input.context, i)); i++)
+		session_note(&exec->session, warning);
 }
 
-static bool prepare(struct exec *exec, struct rlmd_error *err)
+static bool read_input(struct exec *exec, struct rlmd_error *err)
 {
 	struct session *session = &exec->session;
-	bool ok;
 
-	if (!session_open_output(session, OUTPUT_ANSWER, err) ||
-	    !input_task(&exec->input, &session->config, exec->word, session->time, err) ||
-	    !input_context(&exec->input, &session->config, session->time, err) ||
-	    !session_spend_time(session, err))
-		return false;
-	ok = session_open(session, err);
-	note(exec);
-	return ok;
+	return session_open_output(session, OUTPUT_ANSWER, err) &&
+	       input_task(&exec->input, &session->config, exec->word, session->time, err) &&
+	       input_context(&exec->input, &session->config, session->time, err) &&
+	       session_spend_time(session, err);
 }
 
 static struct rlmd_text task_of(const struct exec *exec)
@@ -63,40 +58,59 @@ static struct rlmd_text task_of(const struct exec *exec)
 	return text_from(exec->input.task, exec->input.task_size);
 }
 
+static struct rlmd_job_options options_of(const struct exec *exec)
+{
+	struct rlmd_job_options options = session_job(&exec->session);
+
+	options.task = task_of(exec);
+	options.context = exec->input.context;
+	return options;
+}
+
+static bool prepare(struct exec *exec, struct rlmd_error *err)
+{
+	struct rlmd_job_options options;
+	bool ok = read_input(exec, err);
+
+	note(exec);
+	if (!ok || !session_open(&exec->session, err))
+		return false;
+	options = options_of(exec);
+	return exec->session.config.dry_run || rlmd_job_check(exec->session.engine, &options, err);
+}
+
 static int show_dry_run(struct exec *exec)
 {
-	struct session *session = &exec->session;
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	const struct job_options options = {
-		.config = session->settings,
-		.provider = session->config.provider,
-		.task = task_of(exec),
-		.context = context_of(exec->input.context),
-	};
-	json_auto_t *object = rlmd_job_dry_run(session->engine, &options, NULL);
+	const struct rlmd_job_options options = options_of(exec);
 
-	dry_run_format(object, session->settings.limits.cost, out);
-	return session_show(session, object, text_in(out));
+	return session_show_job(&exec->session, &options, dry_run_format);
 }
 
 /* --- the run ---------------------------------------------------------------------- */
 
-static void on_event(void *owner, json_t *event)
+static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text event)
 {
 	struct exec *exec = owner;
 
+	(void)job;
 	session_event(&exec->session, event);
 }
 
-static void on_end(void *owner, const struct rlmd_result *result)
+static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
 {
+	const struct rlmd_error *error = rlmd_result_error(result);
+	struct rlmd_text answer = rlmd_result_output(result);
+	struct rlmd_job_status status = {.size = sizeof status};
 	struct exec *exec = owner;
 
-	exec->result = json_incref(result->object);
-	exec->error = result->error;
-	if (result->error.kind == RLMD_ERROR_NONE || result->output.size) {
-		exec->answer = xstrndup(result->output.bytes, result->output.size);
-		exec->answer_size = result->output.size;
+	rlmd_job_get_status(job, &status);
+	exec->max_cost = status.max_cost;
+	exec->result = session_read(rlmd_result_json(result));
+	if (error)
+		exec->error = *error;
+	if (!error || answer.size) {
+		exec->answer = xstrndup(answer.bytes, answer.size);
+		exec->answer_size = answer.size;
 	}
 	session_leave(&exec->session);
 }
@@ -111,18 +125,35 @@ static void on_interrupt(void *owner)
 static struct rlmd_job_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
 {
 	const struct exec *exec = owner;
-	struct rlmd_job_status status = rlmd_job_status(exec->job);
+	struct rlmd_job_status status = {.size = sizeof status};
 
+	rlmd_job_get_status(exec->job, &status);
 	if (status.turn)
-		snprintf(place, STATUS_PLACE_MAX, "turn %d | depth %d", status.turn, status.depth);
+		snprintf(place, STATUS_PLACE_MAX, "turn %" PRId64 " | depth %" PRId64, status.turn,
+			 status.depth);
 	else
-		snprintf(place, STATUS_PLACE_MAX, "starting | depth %d", status.depth);
+		snprintf(place, STATUS_PLACE_MAX, "starting | depth %" PRId64, status.depth);
 	return status;
+}
+
+static bool start_job(struct exec *exec, struct rlmd_error *err)
+{
+	const struct rlmd_hooks hooks = {
+		.size = sizeof hooks,
+		.event = on_event,
+		.end = on_end,
+		.owner = exec,
+	};
+	struct rlmd_job_options options = options_of(exec);
+
+	options.hooks = &hooks;
+	exec->job = rlmd_job_start(exec->session.engine, &options, err);
+	session_note_job(&exec->session, exec->job);
+	return exec->job;
 }
 
 static bool answer_task(struct exec *exec, struct rlmd_error *err)
 {
-	struct session *session = &exec->session;
 	const struct session_work work = {
 		.interrupt = on_interrupt,
 		.interrupted = "interrupted: an answer is made of what there is; once more stops "
@@ -131,23 +162,8 @@ static bool answer_task(struct exec *exec, struct rlmd_error *err)
 		.owner = exec,
 	};
 
-	struct job_options options = {
-		.task = task_of(exec),
-		.context = context_of(exec->input.context),
-		.provider = session->config.provider,
-		.record_dir = session->config.record,
-		.replay_dir = session->config.replay,
-		.event = on_event,
-		.end = on_end,
-		.owner = exec,
-	};
-
-	if (!session_open_sandbox(session, false, err))
-		return false;
-	options.config = session->settings;
-	options.sandbox = session->sandbox;
-	exec->job = rlmd_job_start(session->engine, &options, err);
-	if (!exec->job || !session_wait(session, &work, err))
+	if (!session_open_sandbox(&exec->session, false, err) || !start_job(exec, err) ||
+	    !session_wait(&exec->session, &work, err))
 		return false;
 	if (exec->error.kind)
 		*err = exec->error;
@@ -202,6 +218,7 @@ static int report(struct exec *exec, const struct rlmd_error *failure)
 		.answer = text_from(exec->answer, exec->answer_size),
 		.failure = failure,
 		.status = failure ? rlmd_error_exit_status(failure->kind) : 0,
+		.max_cost = exec->max_cost,
 	};
 	int64_t turns = json_get_integer(json_object_get(exec->result, "usage"), "iterations", 0);
 	auto_free char *work = xasprintf("%" PRId64 " turn%s", turns, turns == 1 ? "" : "s");

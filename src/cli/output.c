@@ -137,16 +137,22 @@ bool output_text(struct output *output, struct rlmd_text text, struct rlmd_error
 	return sink_write(output->sink, presentable(sink_fd(output->sink), text, safe), err);
 }
 
-bool output_event(struct output *output, json_t *event, struct rlmd_error *err)
+static bool is_result(struct rlmd_text event)
+{
+	return text_starts(event, "{\"event\":\"result\"");
+}
+
+bool output_event(struct output *output, struct rlmd_text event, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *line = NULL, *safe = NULL;
 
-	output->result_told |= text_equal(json_get_text(event, "event"), "result");
+	output->result_told |= is_result(event);
 	if (output->trace < 0 && output->form != OUTPUT_JSONL)
 		return true;
 	line = evbuffer_new();
 	safe = evbuffer_new();
-	json_write_line(event, line);
+	evbuffer_add(line, event.bytes, event.size);
+	evbuffer_add(line, "\n", 1);
 	write_trace(output, text_in(line));
 	return output->form != OUTPUT_JSONL ||
 	       sink_feed(output->sink, presentable(sink_fd(output->sink), text_in(line), safe),
@@ -177,9 +183,11 @@ bool output_result(struct output *output, json_t *object, struct rlmd_text answe
 {
 	if (!output->result_told) {
 		json_auto_t *event = json_pack("{s:s}", "event", "result");
+		auto_free char *line = NULL;
 
 		json_object_update(event, object);
-		if (!output_event(output, event, err))
+		line = json_to_string(event);
+		if (!output_event(output, text_of(line), err))
 			return false;
 	}
 	switch (output->form) {

@@ -26,7 +26,7 @@ void output_free(struct output *); /* NULL is fine */
 
 /* False where the output failed; a trace that fails is warned of once and then left alone. A
  * reader who takes nothing for half a minute counts as a failure in both, for the run waits. */
-bool output_event(struct output *, json_t *event, struct rlmd_error *);
+bool output_event(struct output *, struct rlmd_text event, struct rlmd_error *);
 
 /* The end. `object` is the result object; `answer` has no bytes (NULL) where there is none. A
  * result that no event has told is told as one. */

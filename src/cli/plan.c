@@ -5,6 +5,9 @@
  * whatever became of the operations; a plan that never began has one only
  * where --json or --jsonl asks for it.
  */
+#include <inttypes.h>
+#include <rlmd/job.h>
+#include <rlmd/plan.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,19 +23,17 @@
 #include "cli/session.h"
 #include "cli/sink.h"
 #include "cli/tell.h"
-#include "engine/job.h"
 
 struct plan {
 	struct session session;
 	struct rlmd_plan_file *file; /* owned */
 	struct sink *metrics;        /* owned; NULL: nobody wants them */
 	struct rlmd_job *job;        /* owned */
-	char *id;                /* owned: what the plan's own events call it; NULL before them */
-	size_t ended;            /* operations so far */
-	json_t *result;          /* owned; NULL until the plan is done */
-	char *counters;          /* owned: the metrics' text; NULL likewise */
-	int64_t tokens;          /* of a plan that was stopped without a result */
-	struct rlmd_error error; /* why the plan as a whole has no success */
+	json_t *result;              /* owned; NULL until the plan is done */
+	char *counters;              /* owned: the metrics' text; NULL likewise */
+	int64_t tokens;              /* of a plan that was stopped without a result */
+	int64_t max_cost;            /* RLMD_UNLIMITED: none */
+	struct rlmd_error error;     /* why the plan as a whole has no success */
 };
 
 /* --- before the start ----------------------------------------------------------- */
@@ -63,79 +64,59 @@ static bool open_metrics(struct plan *plan, struct rlmd_error *err)
 	return plan->metrics || error_context(err, "the metrics");
 }
 
-/* Calls wait for nothing that the plan lets run, unless somebody said how many there may be. */
-static void allow_calls(struct plan *plan)
+static struct rlmd_job_options options_of(const struct plan *plan)
 {
-	struct job_config *settings = &plan->session.settings;
-	size_t most = rlmd_plan_file_config(plan->file)->max_parallel;
+	struct rlmd_job_options options = session_job(&plan->session);
 
-	if (!config_given(&plan->session.config, OPTION_max_parallel) &&
-	    settings->max_parallel < (int)most)
-		settings->max_parallel = (int)most;
-}
-
-static bool check_models(struct plan *plan, struct rlmd_error *err)
-{
-	const struct rlmd_plan *operations = rlmd_plan_file_plan(plan->file);
-
-	for (size_t i = 0; i < rlmd_plan_count(operations); i++) {
-		const char *model = rlmd_plan_operation(operations, i)->model;
-
-		if (!llm_allow(plan->session.llm, model, err) ||
-		    (model && !session_check_price(&plan->session, model, err)))
-			return error_context(err, "operation \"%s\"",
-					     rlmd_plan_operation(operations, i)->id);
-	}
-	return true;
+	options.plan = plan->file;
+	options.strict = false;
+	return options;
 }
 
 static bool prepare(struct plan *plan, const char *path, struct rlmd_error *err)
 {
 	struct session *session = &plan->session;
-	bool ok;
+	struct rlmd_job_options options;
 
+	session_note_strays(session);
 	if (!session_open_output(session, OUTPUT_JSON, err) || !open_metrics(plan, err) ||
 	    !read_plan(plan, path, err) || !session_spend_time(session, err))
 		return false;
-	allow_calls(plan);
-	ok = session_open(session, err) && check_models(plan, err);
-	session_note(session, NULL);
-	return ok;
+	if (!config_given(&session->config, OPTION_max_parallel))
+		session->max_calls = (int64_t)rlmd_plan_file_config(plan->file)->max_parallel;
+	if (!session_open(session, err))
+		return false;
+	options = options_of(plan);
+	return session->config.dry_run || rlmd_job_check(session->engine, &options, err);
 }
 
 static int show_dry_run(struct plan *plan)
 {
-	struct session *session = &plan->session;
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	json_auto_t *object = plan_dry_run(session->base, plan->file, session->llm,
-					   &session->settings);
+	const struct rlmd_job_options options = options_of(plan);
 
-	plan_dry_run_format(object, session->settings.limits.cost, out);
-	return session_show(session, object, text_in(out));
+	return session_show_job(&plan->session, &options, plan_dry_run_format);
 }
 
 /* --- the plan ---------------------------------------------------------------------- */
 
-/* The code of a run in the plan may carry out plans of its own: the first that starts is ours. */
-static void on_event(void *owner, json_t *event)
+static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text event)
 {
 	struct plan *plan = owner;
-	struct rlmd_text name = json_get_text(event, "event"), id = json_get_text(event, "run");
 
-	if (!plan->id && text_equal(name, "plan_start"))
-		plan->id = text_copy(id);
-	if (text_equal(name, "operation_end") && plan->id && text_equal(id, plan->id))
-		plan->ended++;
+	(void)job;
 	session_event(&plan->session, event);
 }
 
-static void on_end(void *owner, const struct rlmd_result *result)
+static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
 {
+	const struct rlmd_error *error = rlmd_result_error(result);
 	struct plan *plan = owner;
 
-	plan->result = json_incref(result->object);
-	plan->counters = rlmd_plan_metrics_text(&result->metrics);
-	plan->error = result->error;
+	(void)job;
+	plan->result = session_read(rlmd_result_json(result));
+	plan->counters = rlmd_plan_metrics_text(rlmd_result_metrics(result));
+	if (error)
+		plan->error = *error;
 	session_leave(&plan->session);
 }
 
@@ -146,13 +127,21 @@ static void on_interrupt(void *owner)
 	rlmd_job_interrupt(plan->job);
 }
 
+static struct rlmd_job_status status_now(const struct plan *plan)
+{
+	struct rlmd_job_status status = {.size = sizeof status};
+
+	rlmd_job_get_status(plan->job, &status);
+	return status;
+}
+
 static struct rlmd_job_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
 {
-	const struct plan *plan = owner;
+	struct rlmd_job_status status = status_now(owner);
 
-	snprintf(place, STATUS_PLACE_MAX, "%zu of %zu operations", plan->ended,
-		 rlmd_plan_count(rlmd_plan_file_plan(plan->file)));
-	return rlmd_job_status(plan->job);
+	snprintf(place, STATUS_PLACE_MAX, "%" PRId64 " of %" PRId64 " operations",
+		 status.operations_ended, status.operations);
+	return status;
 }
 
 static bool has_runs(const struct plan *plan)
@@ -165,6 +154,22 @@ static bool has_runs(const struct plan *plan)
 	return false;
 }
 
+static bool start_job(struct plan *plan, struct rlmd_error *err)
+{
+	const struct rlmd_hooks hooks = {
+		.size = sizeof hooks,
+		.event = on_event,
+		.end = on_end,
+		.owner = plan,
+	};
+	struct rlmd_job_options options = options_of(plan);
+
+	options.hooks = &hooks;
+	plan->job = rlmd_job_start(plan->session.engine, &options, err);
+	session_note_job(&plan->session, plan->job);
+	return plan->job;
+}
+
 static bool carry_out(struct plan *plan, struct rlmd_error *err)
 {
 	struct session *session = &plan->session;
@@ -174,32 +179,19 @@ static bool carry_out(struct plan *plan, struct rlmd_error *err)
 		.status = status_of,
 		.owner = plan,
 	};
-	/* What was warned of before the start belongs into the result too. */
-	struct context notes = {.notes = session->notes};
-	struct job_options options = {
-		.plan = plan->file,
-		.context = &notes,
-		.provider = session->config.provider,
-		.record_dir = session->config.record,
-		.replay_dir = session->config.replay,
-		.event = on_event,
-		.end = on_end,
-		.owner = plan,
-	};
 
 	if (has_runs(plan) && !session_open_sandbox(session, false, err))
 		return false;
-	options.config = session->settings;
-	options.sandbox = session->sandbox;
-	plan->job = rlmd_job_start(session->engine, &options, err);
-	return plan->job && session_wait(session, &work, err);
+	return start_job(plan, err) && session_wait(session, &work, err);
 }
 
 /* Workers, transfers and the live line are gone before the result is printed. */
 static void stop(struct plan *plan)
 {
-	if (plan->job)
-		plan->tokens = rlmd_job_status(plan->job).tokens;
+	if (plan->job) {
+		plan->tokens = status_now(plan).tokens;
+		plan->max_cost = status_now(plan).max_cost;
+	}
 	rlmd_job_free(take_pointer(&plan->job));
 	session_close(&plan->session);
 }
@@ -239,7 +231,8 @@ static int report(struct plan *plan)
 {
 	struct plan_tally tally = plan_tally(plan->result);
 	auto_free char *work = plan_tally_text(&tally);
-	struct session_result result = {.object = plan->result, .work = work};
+	struct session_result result = {
+		.object = plan->result, .work = work, .max_cost = plan->max_cost};
 	struct rlmd_error err;
 	int status;
 
@@ -306,6 +299,5 @@ int command_plan(int argc, char **argv)
 	sink_free(plan.metrics);
 	json_decref(plan.result);
 	free(plan.counters);
-	free(plan.id);
 	return status;
 }

@@ -1,7 +1,10 @@
 #include "cli/session.h"
 
 #include <event2/event.h>
+#include <rlmd/plan.h>
+#include <rlmd/provider.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,7 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "cli/isolation.h"
+#include "base/number.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/providers.h"
@@ -19,44 +22,16 @@
 
 /* --- begin ---------------------------------------------------------------------- */
 
-static void use_settings(struct session *session)
+static void take_strays(struct session *session)
 {
-	const struct config *config = &session->config;
+	const json_t *stray;
+	size_t i;
 
-	session->settings = (struct job_config){
-		.model = config->model,
-		.subcall_model = config->subcall_model,
-		.prompts = session->prompts,
-		.preload = (const char *const *)config->preload.items,
-		.limits = {.cost = config->max_cost,
-			   .tokens = config->max_tokens,
-			   .time_ms = config->max_time,
-			   .max_depth = (int)config->max_depth,
-			   .max_iterations = (int)config->max_iterations,
-			   .calls = config->max_calls,
-			   .subruns = config->max_subruns},
-		.block_timeout_ms = config->block_timeout,
-		.max_output = config->max_output,
-		.max_output_tokens = config->max_output_tokens,
-		.sampling = {.with_temperature = config_given(config, OPTION_temperature),
-			     .temperature = config->temperature,
-			     .stops = (const char *const *)config->stop.items,
-			     .stop_count = config->stop.count},
-		.max_parallel = (int)config->max_parallel,
-		.downgrade = (int)config->downgrade,
-		.grace_ms = config->grace,
-		.strict = config->strict,
-	};
-}
-
-static bool open_prompts(struct session *session, struct rlmd_error *err)
-{
-	const char *name = session->config.prompt;
-
-	if (!name || !option_is_of(OPTION_prompt, session->command))
-		return true;
-	session->prompts = prompt_set_open(name, err);
-	return session->prompts || error_context(err, "--prompt");
+	session->strays = config_stray_environment();
+	session->warnings = xcalloc(json_array_size(session->strays) + 1,
+				    sizeof *session->warnings);
+	json_array_foreach (session->strays, i, stray)
+		session->warnings[i] = json_string_value(stray);
 }
 
 /* A line that is rewritten is for a person. */
@@ -78,6 +53,7 @@ static void open_log(struct session *session)
 
 	tell_setup(most, log_format_of(config->log_format), color);
 	progress_setup(is_live(config), color);
+	session->log_level = most;
 	session->log = log_root(most, tell_log, NULL);
 	log_take_libevent(&session->log);
 }
@@ -85,17 +61,13 @@ static void open_log(struct session *session)
 static bool read_settings(struct session *session, struct rlmd_error *err)
 {
 	struct config *config = &session->config;
-	json_auto_t *strays = config_stray_environment();
 
-	json_array_extend(session->notes, strays);
+	take_strays(session);
 	if (!config_environment(config, err) || !config_files(config, err))
 		return false;
 	if (!config->provider)
-		config->provider = xstrdup(llm_default_provider(config->model));
+		config->provider = xstrdup(rlmd_provider_default(config->model));
 	open_log(session);
-	if (!open_prompts(session, err))
-		return false;
-	use_settings(session);
 	session->time = input_time_from(config->max_time);
 	return true;
 }
@@ -137,87 +109,67 @@ static bool unnamed_provider(const struct session *session)
 	return !config_given(&session->config, OPTION_provider) && !session->config.replay;
 }
 
-/* What it asks here are prices; jobs open recordings themselves. */
-static bool open_llm(struct session *session, struct rlmd_error *err)
+bool session_open_engine(struct session *session, struct rlmd_error *err)
 {
 	const struct config *config = &session->config;
-	struct llm_config settings = {
-		.provider = config->provider,
-		.model = config->model,
-		.offline = config->dry_run || config->replay,
-	};
-
-	if (!providers_open(session->engine, config, err))
-		return false;
-	session->llm = llm_new(session->engine->registry, &settings, err);
-	if (session->llm && unnamed_provider(session) && strcmp(config->provider, "ollama"))
-		tell("asking %s, whose key is set; -p names another", config->provider);
-	return session->llm && llm_allow(session->llm, config->subcall_model, err);
-}
-
-/* A limit that somebody asked for is kept or refused; one that nobody asked for may be lifted. */
-bool session_check_price(struct session *session, const char *model, struct rlmd_error *err)
-{
-	int64_t cost;
-
-	if (session->settings.limits.cost == BUDGET_UNLIMITED ||
-	    llm_price(session->llm, model, 1, 1, &cost))
-		return true;
-	if (config_given(&session->config, OPTION_max_cost))
-		return error_set(
-			err, RLMD_ERROR_USAGE,
-			"the price of model '%.100s' is not known, so --max-cost cannot be "
-			"kept: leave the limit out, or give --price-table a file like "
-			"{\"%.100s\": {\"input_cost_per_token\": 2e-06, "
-			"\"output_cost_per_token\": 8e-06}}",
-			model, model);
-	session->settings.limits.cost = BUDGET_UNLIMITED;
-	llm_warn_unpriced(session->llm, model);
-	return true;
-}
-
-/* With nothing to spend a run cannot so much as begin with a model that has a price. */
-static bool check_free(const struct session *session, const char *model, struct rlmd_error *err)
-{
-	int64_t cost;
-
-	if (session->settings.limits.cost || session->config.dry_run ||
-	    !llm_price(session->llm, model, 1, 1, &cost) || !cost)
-		return true;
-	return error_limit(err, RLMD_STOP_MAX_COST,
-			   "model '%.100s' has a price, and --max-cost 0 allows only what is free: "
-			   "choose a local model, or allow an amount",
-			   model);
-}
-
-static bool check_prices(struct session *session, struct rlmd_error *err)
-{
-	const struct job_config *settings = &session->settings;
-	const char *root = settings->model ? settings->model : llm_default_model(session->llm);
-	const char *subcall = settings->subcall_model ? settings->subcall_model : root;
-
-	return session_check_price(session, root, err) &&
-	       session_check_price(session, subcall, err) && check_free(session, root, err);
-}
-
-bool session_open_loop(struct session *session, struct rlmd_error *err)
-{
-	const struct engine_options options = {
-		.log = &session->log,
-		.max_workers = (size_t)session->config.max_workers,
-		.max_calls = (size_t)session->settings.max_parallel,
+	const struct rlmd_engine_options options = {
+		.size = sizeof options,
+		.log = tell_log,
+		.log_level = session->log_level,
+		.max_workers = (size_t)config->max_workers,
+		.max_calls = (size_t)int64_max(session->max_calls, config->max_parallel),
 	};
 
 	session->engine = rlmd_engine_new(&options, err);
-	if (session->engine)
-		session->base = rlmd_engine_base(session->engine);
+	session->base = rlmd_engine_base(session->engine);
 	return session->engine;
 }
 
 bool session_open(struct session *session, struct rlmd_error *err)
 {
-	return session_open_loop(session, err) && open_llm(session, err) &&
-	       check_prices(session, err);
+	const char *provider = session->config.provider;
+
+	if (!session_open_engine(session, err) ||
+	    !providers_open(session->engine, &session->config, err))
+		return false;
+	if (unnamed_provider(session) && strcmp(provider, "ollama"))
+		tell("asking %s, whose key is set; -p names another", provider);
+	return true;
+}
+
+/* Zero means the default to a job. */
+static int64_t given(int64_t value)
+{
+	return value ? value : RLMD_NOTHING;
+}
+
+struct rlmd_job_options session_job(const struct session *session)
+{
+	const struct config *config = &session->config;
+
+	return (struct rlmd_job_options){
+		.size = sizeof(struct rlmd_job_options),
+		.provider = config->provider,
+		.model = config->model,
+		.subcall_model = config->subcall_model,
+		.sandbox = session->sandbox,
+		.limits = &session->limits,
+		.block_timeout_ms = config->block_timeout,
+		.max_output = config->max_output,
+		.max_output_tokens = config->max_output_tokens,
+		.grace_ms = given(config->grace),
+		.max_parallel = config_given(config, OPTION_max_parallel) ? config->max_parallel
+									  : 0,
+		.downgrade = given(config->downgrade),
+		.strict = config->strict,
+		.with_temperature = config_given(config, OPTION_temperature),
+		.temperature = config->temperature,
+		.stops = (const char *const *)config->stop.items,
+		.prompt = config->prompt,
+		.record_dir = config->record,
+		.replay_dir = config->replay,
+		.warnings = session->warnings,
+	};
 }
 
 bool session_check_signals(struct session *session, struct rlmd_error *err)
@@ -230,11 +182,21 @@ bool session_check_signals(struct session *session, struct rlmd_error *err)
 
 bool session_spend_time(struct session *session, struct rlmd_error *err)
 {
+	const struct config *config = &session->config;
 	int64_t left = session->time.deadline - clock_ms();
 	char allowed[16];
 
 	clock_format(session->time.allowed, allowed);
-	session->settings.limits.time_ms = left;
+	session->limits = (struct rlmd_limits){
+		.size = sizeof session->limits,
+		.cost = config_given(config, OPTION_max_cost) ? given(config->max_cost) : 0,
+		.tokens = config->max_tokens,
+		.time_ms = left,
+		.max_depth = given(config->max_depth),
+		.max_iterations = config->max_iterations,
+		.calls = config->max_calls,
+		.subruns = given(config->max_subruns),
+	};
 	return left > 0 ||
 	       error_limit(err, RLMD_STOP_MAX_TIME,
 			   "reading the input took all of the %s that --max-time allows", allowed);
@@ -242,34 +204,53 @@ bool session_spend_time(struct session *session, struct rlmd_error *err)
 
 bool session_open_sandbox(struct session *session, bool any, struct rlmd_error *err)
 {
-	json_auto_t *report = NULL;
-	struct rlmd_error reason;
+	const struct config *config = &session->config;
+	const struct rlmd_sandbox_options options = {
+		.size = sizeof options,
+		.python = config->python,
+		.preload = (const char *const *)config->preload.items,
+		.worker_memory = (size_t)config->worker_memory,
+		.first_uid = (uint32_t)config->first_uid,
+		.require = any ? NULL : config->require,
+	};
 
 	progress_show("starting a worker");
-	session->sandbox = isolation_open(session->base, &session->config, &session->log, err);
+	session->sandbox = rlmd_engine_sandbox(session->engine, &options, err);
 	progress_end();
-	if (!session_check_signals(session, err) || !session->sandbox)
-		return false;
-	if (any)
-		return true;
-	report = sandbox_report(session->sandbox);
-	return isolation_suffices(report, session->config.require, &reason) ||
-	       error_set(err, reason.kind,
-			 "%s; 'rlmd doctor' tells which layers are missing, and what would add "
-			 "them",
-			 reason.text);
+	return session_check_signals(session, err) && session->sandbox;
 }
 
-void session_note(struct session *session, const json_t *notes)
+static bool is_noted(const struct session *session, const char *warning)
 {
-	json_auto_t *warnings = session->llm ? llm_take_warnings(session->llm) : NULL;
 	const json_t *note;
 	size_t i;
 
-	json_array_extend(session->notes, (json_t *)notes);
-	json_array_extend(session->notes, warnings);
 	json_array_foreach (session->notes, i, note)
-		tell_warning("%s", json_string_value(note));
+		if (!strcmp(json_string_value(note), warning))
+			return true;
+	return false;
+}
+
+void session_note(struct session *session, const char *warning)
+{
+	if (is_noted(session, warning))
+		return;
+	json_array_append_new(session->notes, json_from_text(text_of(warning)));
+	tell_warning("%s", warning);
+}
+
+void session_note_strays(struct session *session)
+{
+	for (size_t i = 0; session->warnings[i]; i++)
+		session_note(session, session->warnings[i]);
+}
+
+void session_note_job(struct session *session, const struct rlmd_job *job)
+{
+	const char *warning;
+
+	for (size_t i = 0; (warning = rlmd_job_warning(job, i)); i++)
+		session_note(session, warning);
 }
 
 /* --- wait ------------------------------------------------------------------------ */
@@ -310,7 +291,6 @@ static struct status_options status_options(const struct session *session)
 		.live = is_live(config),
 		.color = status_can_color(config->color),
 		.verbose = (int)config->verbose,
-		.max_cost = session->settings.limits.cost,
 	};
 }
 
@@ -342,7 +322,7 @@ void session_leave(struct session *session)
 	event_base_loopbreak(session->base);
 }
 
-void session_event(struct session *session, json_t *event)
+void session_event(struct session *session, struct rlmd_text event)
 {
 	if (session->config.jsonl)
 		status_clear(session->status);
@@ -358,12 +338,10 @@ void session_event(struct session *session, json_t *event)
 void session_close(struct session *session)
 {
 	status_free(take_pointer(&session->status));
-	if (session->sandbox)
-		sandbox_free(take_pointer(&session->sandbox));
-	llm_free(take_pointer(&session->llm));
 	if (session->interrupted)
 		event_free(take_pointer(&session->interrupted));
 	session->base = NULL;
+	session->sandbox = NULL;
 	rlmd_engine_free(take_pointer(&session->engine));
 }
 
@@ -386,7 +364,7 @@ int session_report(struct session *session, const struct session_result *result)
 			       session->signal   ? "interrupted after"
 			       : result->failure ? "failed after"
 						 : "done in",
-			       result->work, &options);
+			       result->work, result->max_cost, &options);
 	if (!printed) {
 		tell_error("%s", session->broken.text);
 		return session->broken.kind == RLMD_ERROR_CANCELLED
@@ -418,12 +396,38 @@ int session_show(struct session *session, const json_t *object, struct rlmd_text
 	return rlmd_error_exit_status(err.kind);
 }
 
+int session_show_job(struct session *session, const struct rlmd_job_options *options,
+		     void (*format)(const json_t *, struct evbuffer *out))
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	struct rlmd_error err;
+	auto_free char *text = rlmd_job_dry_run(session->engine, options, &err);
+	json_auto_t *object = text ? session_read(text_of(text)) : NULL;
+	const json_t *warning;
+	size_t i;
+
+	if (!object) {
+		tell_error("%s", err.text);
+		return rlmd_error_exit_status(err.kind);
+	}
+	json_array_foreach (json_object_get(object, "warnings"), i, warning)
+		session_note(session, json_string_value(warning));
+	format(object, out);
+	return session_show(session, object, text_in(out));
+}
+
 void session_done(struct session *session)
 {
 	session_close(session);
 	output_free(session->output);
-	prompt_set_free(session->prompts);
+	json_decref(session->strays);
+	free(session->warnings);
 	json_decref(session->notes);
 	config_done(&session->config);
 	log_take_libevent(NULL);
+}
+
+json_t *session_read(struct rlmd_text json)
+{
+	return json_loadb(json.bytes, json.size, JSON_ALLOW_NUL, NULL);
 }

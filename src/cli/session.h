@@ -12,7 +12,10 @@
  */
 #pragma once
 
+#include <event2/buffer.h>
 #include <jansson.h>
+#include <rlmd/engine.h>
+#include <rlmd/job.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -22,9 +25,6 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/status.h"
-#include "engine/engine.h"
-#include "engine/job.h"
-#include "prompt/prompt_set.h"
 
 /* The work that a session waits for. */
 struct session_work {
@@ -39,21 +39,23 @@ struct session {
 	enum command_id command;
 	const struct session_work *work; /* lent while it is waited for, else NULL */
 	struct config config;
-	struct log log;                   /* what happens below, to standard error */
-	struct input_time time;           /* since session_begin() */
-	const struct prompt_set *prompts; /* owned; NULL: by model */
-	struct job_config settings;       /* its strings are lent by the config */
-	json_t *notes;                    /* owned: what was warned of before the start */
-	struct output *output;            /* owned */
-	struct rlmd_engine *engine;       /* owned */
-	struct event_base *base;          /* lent: the engine's */
-	struct event *interrupted;        /* owned */
-	struct llm *llm;                  /* owned */
-	struct rlmd_sandbox *sandbox;     /* owned */
-	struct status *status;            /* owned */
-	int signal;                       /* that ended or shortened the work, or 0 */
-	bool over;                        /* the work told its end */
-	struct rlmd_error broken;         /* why the output could not be written */
+	struct log log; /* libevent's own words, to standard error */
+	enum rlmd_log_level log_level;
+	struct input_time time;       /* since session_begin() */
+	int64_t max_calls;            /* of models at once, that the work itself asks for; or 0 */
+	struct rlmd_limits limits;    /* of its work */
+	json_t *strays;               /* owned: what is odd about the environment */
+	const char **warnings;        /* owned: the same, up to a NULL */
+	json_t *notes;                /* owned: what was warned of before the start */
+	struct output *output;        /* owned */
+	struct rlmd_engine *engine;   /* owned */
+	struct event_base *base;      /* lent: the engine's */
+	struct event *interrupted;    /* owned */
+	struct rlmd_sandbox *sandbox; /* lent: the engine's */
+	struct status *status;        /* owned */
+	int signal;                   /* that ended or shortened the work, or 0 */
+	bool over;                    /* the work told its end */
+	struct rlmd_error broken;     /* why the output could not be written */
 };
 
 /*
@@ -66,13 +68,12 @@ bool session_begin(struct session *, enum command_id, int argc, char **argv, int
 /* A result that is always an object is no OUTPUT_ANSWER. */
 bool session_open_output(struct session *, enum output_form otherwise, struct rlmd_error *);
 
-bool session_open_loop(struct session *, struct rlmd_error *);
-
-/* The loop and the model, which has to have a price where a limit on the cost was asked for. */
+/* The engine, without anybody to ask; and with all providers. */
+bool session_open_engine(struct session *, struct rlmd_error *);
 bool session_open(struct session *, struct rlmd_error *);
 
-/* Likewise of one more model that will be asked. */
-bool session_check_price(struct session *, const char *model, struct rlmd_error *);
+/* The settings, for a job: whoever starts it adds its work and its hooks. Lent by the session. */
+struct rlmd_job_options session_job(const struct session *);
 
 /* RLMD_ERROR_CANCELLED where a signal came meanwhile; RLMD_ERROR_SANDBOX also where it is less than
  * --require asks for, unless `any` will do. */
@@ -86,16 +87,20 @@ bool session_spend_time(struct session *, struct rlmd_error *);
  * place of what that made fail, if anything. Else true. */
 bool session_check_signals(struct session *, struct rlmd_error *);
 
-/* Warns of `notes`, and of what the model's settings gave cause for; they are then in its notes. */
-void session_note(struct session *, const json_t *notes);
+/* Warns of it, once; it is then in the notes. What is odd about the environment, first of all. */
+void session_note(struct session *, const char *warning);
+void session_note_strays(struct session *);
+
+/* What there was to warn of before a job began. */
+void session_note_job(struct session *, const struct rlmd_job *);
 
 /* Until session_leave(). False where that did not come: stopped by a second signal, or because
  * nobody reads the output. */
 bool session_wait(struct session *, const struct session_work *, struct rlmd_error *);
 void session_leave(struct session *);
 
-/* One event of the work, to whoever is shown events. */
-void session_event(struct session *, json_t *event);
+/* One event of the work, a line of JSON, to whoever is shown events. */
+void session_event(struct session *, struct rlmd_text event);
 
 /* Workers, transfers and the live line are gone afterwards; the work must be. */
 void session_close(struct session *);
@@ -106,6 +111,7 @@ struct session_result {
 	const char *work; /* "4 turns", for the summary; NULL: nothing was begun, there is none */
 	const struct rlmd_error *failure; /* NULL: none */
 	int status;                       /* the exit status, signals aside */
+	int64_t max_cost;                 /* RLMD_UNLIMITED: none */
 };
 
 /* Prints it, and says how it went. Returns the exit status. */
@@ -114,5 +120,12 @@ int session_report(struct session *, const struct session_result *);
 /* What --dry-run shows: the object with --json or --jsonl, the text else. Returns the exit status.
  */
 int session_show(struct session *, const json_t *object, struct rlmd_text);
+
+/* A dry run of that job, likewise; `format` makes it readable. */
+int session_show_job(struct session *, const struct rlmd_job_options *,
+		     void (*format)(const json_t *, struct evbuffer *out));
+
+/* A result object of the library's, new. */
+json_t *session_read(struct rlmd_text json);
 
 void session_done(struct session *);

@@ -71,7 +71,7 @@ static void format_spent(int64_t cost, int64_t max_cost, char out[static 80])
 
 	money_format(cost, spent);
 	money_format(max_cost, most);
-	if (max_cost == BUDGET_UNLIMITED)
+	if (max_cost == RLMD_UNLIMITED)
 		snprintf(out, 80, "%s", spent);
 	else
 		snprintf(out, 80, "%s of %s", spent, most);
@@ -126,7 +126,7 @@ static void format_line(const struct rlmd_job_status *now, const char *place, si
 	const char *plural = now->calls_in_flight == 1 ? "" : "s";
 	const char *bar = strstr(place, " | ");
 	int first = (int)(bar ? (size_t)(bar - place) : strlen(place));
-	int calls = now->calls_in_flight;
+	int calls = (int)now->calls_in_flight;
 	char tokens[24], spent[80], elapsed[16];
 
 	figure_count(now->tokens, tokens);
@@ -339,7 +339,15 @@ static void tell_operation(const json_t *event)
 		json_get_string(error, "message"));
 }
 
-void status_event(struct status *status, const json_t *event)
+/* The name stands first in each: what nobody wants to see is not read. */
+static bool is_wanted(const struct status *status, struct rlmd_text event)
+{
+	static const char waiting[] = "{\"event\":\"waiting\"";
+
+	return status->options.verbose > 0 || *status->busy || text_starts(event, waiting);
+}
+
+static void show_event(struct status *status, const json_t *event)
 {
 	static const struct {
 		const char *event;
@@ -353,11 +361,20 @@ void status_event(struct status *status, const json_t *event)
 	};
 	struct rlmd_text name = json_get_text(event, "event");
 
-	if (status)
-		note_wait(status, event);
-	for (size_t i = 0; status && i < sizeof lines / sizeof *lines; i++)
+	note_wait(status, event);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
 		if (status->options.verbose >= lines[i].verbose && text_equal(name, lines[i].event))
 			lines[i].tell(event);
+}
+
+void status_event(struct status *status, struct rlmd_text line)
+{
+	json_auto_t *event = NULL;
+
+	if (!status || !is_wanted(status, line))
+		return;
+	event = json_loadb(line.bytes, line.size, JSON_ALLOW_NUL, NULL);
+	show_event(status, event);
 }
 
 /* --- the end ------------------------------------------------------------------ */
@@ -392,7 +409,7 @@ static bool holds(const json_t *strings, const json_t *wanted)
 }
 
 void status_summary(const json_t *result, const json_t *told, const char *verb, const char *work,
-		    const struct status_options *options)
+		    int64_t max_cost, const struct status_options *options)
 {
 	const json_t *usage = json_object_get(result, "usage");
 	int64_t calls = json_get_integer(usage, "llmCalls", 0);
@@ -405,7 +422,7 @@ void status_summary(const json_t *result, const json_t *told, const char *verb, 
 		figure_count(json_get_integer(usage, "inputTokens", 0), input);
 		figure_count(json_get_integer(usage, "outputTokens", 0), output);
 		format_spent(money_from_dollars(json_number_value(json_object_get(usage, "cost"))),
-			     options->max_cost, spent);
+			     max_cost, spent);
 		tell("%s %s: %s, %" PRId64 " call%s, %s tokens in, %s out, %s%s%s", verb, took,
 		     work, calls, calls == 1 ? "" : "s", input, output, spent,
 		     json_get_bool(usage, "costComplete", true) ? "" : " and calls without a price",

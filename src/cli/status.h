@@ -8,10 +8,9 @@
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <rlmd/job.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "engine/job.h"
 
 struct status;
 
@@ -27,7 +26,6 @@ struct status_options {
 	/* 1: a line for what a turn, a call, a run or an operation came to, and the layers of
 	 * isolation at the end; 2: blocks, what the model wrote and what its code printed */
 	int verbose;
-	int64_t max_cost; /* BUDGET_UNLIMITED: none */
 };
 
 /* The source is asked until status_free(). At most one status exists. */
@@ -36,13 +34,13 @@ struct status *status_new(struct event_base *, const struct status_options *, st
 void status_free(struct status *); /* clears the line; NULL is fine */
 
 /* NULL is fine in both: there is no status before an engine. */
-void status_event(struct status *, const json_t *event);
+void status_event(struct status *, struct rlmd_text event); /* a line of JSON */
 void status_clear(struct status *);
 
 /* What it came to, from a result object: two lines, and the warnings that are not in `told`. It
  * begins "VERB 2.7s: WORK, 8 calls". The layers of isolation are named where `verbose` is set. */
 void status_summary(const json_t *result, const json_t *told, const char *verb, const char *work,
-		    const struct status_options *);
+		    int64_t max_cost, const struct status_options *);
 
 /* Whether standard error is a terminal that can rewrite a line, and whether to colour it:
  * `when` is the value of --color. */

@@ -1,36 +1,59 @@
 #include "engine/engine.h"
 
+#include <rlmd/repl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "async/scheduler.h"
 #include "base/alloc.h"
 #include "base/loop.h"
+#include "base/sized.h"
 #include "engine/ceiling.h"
 #include "engine/job.h"
 #include "llm/provider.h"
 
-struct rlmd_engine *rlmd_engine_new(const struct engine_options *options, struct rlmd_error *err)
-{
-	struct event_base *base;
-	struct rlmd_engine *engine;
+enum {
+	WORKERS_USUAL = 8,
+	CALLS_USUAL = 64,
+};
 
-	if (!ceiling_check(options->max_workers, options->max_calls, err))
+static bool read_options(struct rlmd_engine_options *ret, const struct rlmd_engine_options *given,
+			 struct rlmd_error *err)
+{
+	if (!sized_take(ret, sizeof *ret, given, sizeof *ret, "rlmd_engine_options", err))
+		return false;
+	if (!ret->max_workers)
+		ret->max_workers = WORKERS_USUAL;
+	if (!ret->max_calls)
+		ret->max_calls = CALLS_USUAL;
+	return ceiling_check(ret->max_workers, ret->max_calls, err);
+}
+
+struct rlmd_engine *rlmd_engine_new(const struct rlmd_engine_options *given, struct rlmd_error *err)
+{
+	struct rlmd_engine_options options;
+	struct rlmd_engine *engine;
+	struct event_base *base;
+
+	if (!read_options(&options, given, err))
 		return NULL;
-	base = options->base ? options->base : loop_new();
+	base = options.base ? options.base : loop_new();
+
 	if (!base) {
 		error_set(err, RLMD_ERROR_INTERNAL, "cannot make an event loop");
 		return NULL;
 	}
 	engine = xcalloc(1, sizeof *engine);
 	engine->base = base;
-	engine->log = log_child(options->log);
-	engine->base_owned = !options->base;
+	engine->log = log_root(options.log_level, options.log, options.log_owner);
+	engine->base_owned = !options.base;
 	engine->registry = registry_new(base);
-	engine->calls = scheduler_new(base, options->max_calls);
-	engine->workers = scheduler_new(base, options->max_workers);
+	engine->calls = scheduler_new(base, options.max_calls);
+	engine->workers = scheduler_new(base, options.max_workers);
 	TAILQ_INIT(&engine->providers);
+	TAILQ_INIT(&engine->sandboxes);
 	TAILQ_INIT(&engine->jobs);
+	LIST_INIT(&engine->repls);
 	return engine;
 }
 
@@ -42,6 +65,9 @@ void rlmd_engine_free(struct rlmd_engine *engine)
 		return;
 	while (!TAILQ_EMPTY(&engine->jobs))
 		job_destroy(TAILQ_FIRST(&engine->jobs));
+	while (!LIST_EMPTY(&engine->repls))
+		rlmd_repl_free(LIST_FIRST(&engine->repls));
+	engine_close_sandboxes(engine);
 	while ((provider = TAILQ_FIRST(&engine->providers))) {
 		TAILQ_REMOVE(&engine->providers, provider, entry);
 		estimators_done(&provider->estimators);
@@ -58,7 +84,7 @@ void rlmd_engine_free(struct rlmd_engine *engine)
 
 struct event_base *rlmd_engine_base(const struct rlmd_engine *engine)
 {
-	return engine->base;
+	return engine ? engine->base : NULL;
 }
 
 static struct engine_provider *find(const struct rlmd_engine *engine, const char *name)
@@ -76,6 +102,9 @@ bool rlmd_engine_add_provider(struct rlmd_engine *engine, const char *name,
 {
 	struct engine_provider *known;
 
+	if (!engine || !provider)
+		return error_set(err, RLMD_ERROR_USAGE, "there is no %s to add",
+				 engine ? "provider" : "engine");
 	if (!registry_add(engine->registry, name, provider, err))
 		return false;
 	known = xcalloc(1, sizeof *known);

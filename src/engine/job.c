@@ -10,8 +10,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "budget/account.h"
+#include "base/sized.h"
 #include "engine/function_set.h"
+#include "engine/job_options.h"
 #include "engine/request.h"
 #include "engine/run.h"
 
@@ -22,13 +23,7 @@ static void post(struct rlmd_job *job)
 
 static void on_trace(void *owner, json_t *event)
 {
-	struct rlmd_job *job = owner;
-	bool telling = job->telling;
-
-	job->telling = true;
-	if (job->event)
-		job->event(job->owner, event);
-	job->telling = telling;
+	job_tell_event(owner, event);
 }
 
 bool job_is_over(const struct rlmd_job *job)
@@ -46,8 +41,7 @@ static void tell_end(struct rlmd_job *job)
 {
 	job->state = JOB_OVER;
 	leave(job);
-	if (job->end)
-		job->end(job->owner, &job->result);
+	job_tell_end(job);
 }
 
 /* As its last act it may free the job. */
@@ -83,103 +77,101 @@ void job_end(struct rlmd_job *job, const struct rlmd_error *err, json_t *object)
 	post(job);
 }
 
-/* The names of a plan are of whoever ordered it, as those of the settings are. */
-static bool allow_models(struct rlmd_job *job, const struct job_options *options,
-			 struct rlmd_error *err)
+static bool needs_sandbox(const struct rlmd_job *job)
 {
-	const struct rlmd_plan *plan = options->plan ? rlmd_plan_file_plan(options->plan) : NULL;
+	const struct rlmd_plan *plan = job->file ? rlmd_plan_file_plan(job->file) : NULL;
 
 	for (size_t i = 0; plan && i < rlmd_plan_count(plan); i++)
-		if (!llm_allow(job->llm, rlmd_plan_operation(plan, i)->model, err))
-			return false;
-	return llm_allow(job->llm, options->config.subcall_model, err);
+		if (rlmd_plan_operation(plan, i)->mode == RLMD_OPERATION_RUN)
+			return true;
+	return !plan;
 }
 
-bool job_resolve(struct rlmd_job *job, const struct job_options *options, bool offline,
-		 struct rlmd_error *err)
+static bool find_sandbox(struct rlmd_job *job, struct rlmd_error *err)
 {
-	const struct job_config *config = &options->config;
-	struct engine_provider *provider = engine_provider(job->engine, options->provider, err);
-	const struct llm_config settings = {
-		.provider = options->provider,
-		.model = config->model,
-		.record_dir = offline ? NULL : options->record_dir,
-		.replay_dir = offline ? NULL : options->replay_dir,
-		.offline = offline,
-	};
-
-	job->llm = provider ? llm_new(job->engine->registry, &settings, err) : NULL;
-	if (!job->llm || !allow_models(job, options, err))
-		return false;
-	job->estimators = &provider->estimators;
-	job->config = *config;
-	job->model = config->model ? config->model : llm_default_model(job->llm);
-	job->subcall_model = config->subcall_model ? config->subcall_model : job->model;
-	job->prompts = request_prompts(job->llm, config, job->model);
-	job->subcall_prompts = request_prompts(job->llm, config, job->subcall_model);
-	return true;
+	if (job->sandbox || !needs_sandbox(job))
+		return true;
+	job->sandbox = rlmd_engine_sandbox(job->engine, NULL, err);
+	return job->sandbox;
 }
 
-/* What it is to do; the rest is the same for all. */
-static void take_work(struct rlmd_job *job, const struct job_options *options)
+/* What of it is to be known before it begins is among the notes. */
+static void set_up(struct rlmd_job *job)
 {
-	const struct context *context = options->context;
+	struct rlmd_engine *engine = job->engine;
+	json_t *warnings = llm_take_warnings(job->llm);
 
-	job->work = options->plan ? &job_plan : &job_task;
-	job->file = options->plan;
-	job->task = text_copy(options->task);
-	job->task_size = options->task.size;
-	job->notes = context && context->notes ? json_copy(context->notes) : json_array();
-	if (context)
-		context_share(&job->context, context);
-}
-
-struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct job_options *options,
-				struct rlmd_error *err)
-{
-	struct rlmd_job *job = xcalloc(1, sizeof *job);
-
-	*job = (struct rlmd_job){
-		.engine = engine,
-		.base = engine->base,
-		.sandbox = options->sandbox,
-		.started = clock_ms(),
-		.event = options->event,
-		.end = options->end,
-		.owner = options->owner,
-	};
-	job->functions = function_set_new(options->functions, options->function_count,
-					  options->context, err);
-	if (!job->functions || !job_resolve(job, options, false, err)) {
-		llm_free(job->llm);
-		function_set_free(job->functions);
-		free(job);
-		return NULL;
-	}
-	permits_init(&job->permits, job->base, engine->calls, engine->workers,
-		     options->weight ? options->weight : 1);
+	json_array_extend(job->notes, warnings);
+	json_decref(warnings);
+	permits_init(&job->permits, job->base, engine->calls, engine->workers, job->weight,
+		     (size_t)job->config.max_parallel);
 	TAILQ_INIT(&job->sent);
 	TAILQ_INIT(&job->waiting);
 	trace_uuid(job->id);
-	account_ref(job->config.limits.above);
 	job->log = log_child(&engine->log);
 	log_add_text(&job->log, "job", job->id);
-	take_work(job, options);
-	job->trace = trace_new(!options->plan, on_trace, job);
+	job->trace = trace_new(!job->file, on_trace, job);
 	job->posted = event_new(job->base, -1, 0, on_posted, job);
 	TAILQ_INSERT_TAIL(&engine->jobs, job, entry);
+}
+
+static struct rlmd_job *job_new(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+				enum job_purpose purpose, struct rlmd_error *err)
+{
+	struct rlmd_job *job;
+
+	if (!engine) {
+		error_set(err, RLMD_ERROR_USAGE, "a job needs an engine");
+		return NULL;
+	}
+	job = xcalloc(1, sizeof *job);
+	job->engine = engine;
+	job->base = engine->base;
+	job->started = clock_ms();
+	if (job_take_options(job, options, purpose, err) &&
+	    (purpose == JOB_TO_CHECK || find_sandbox(job, err)))
+		return job;
+	job_drop_options(job);
+	free(job);
+	return NULL;
+}
+
+struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+				struct rlmd_error *err)
+{
+	struct rlmd_job *job = job_new(engine, options, JOB_TO_RUN, err);
+
+	if (!job)
+		return NULL;
+	set_up(job);
 	post(job);
 	return job;
 }
 
+bool rlmd_job_check(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+		    struct rlmd_error *err)
+{
+	struct rlmd_job *job = job_new(engine, options, JOB_TO_CHECK, err);
+
+	if (!job)
+		return false;
+	job_drop_options(job);
+	free(job);
+	return true;
+}
+
 void rlmd_job_interrupt(struct rlmd_job *job)
 {
+	if (!job || job->state > JOB_WORKS)
+		return;
 	job->interrupted = true;
 	post(job);
 }
 
 void rlmd_job_cancel(struct rlmd_job *job)
 {
+	if (!job || job->state > JOB_WORKS)
+		return;
 	job->cancelled = true;
 	post(job);
 }
@@ -188,18 +180,15 @@ void job_destroy(struct rlmd_job *job)
 {
 	TAILQ_REMOVE(&job->engine->jobs, job, entry);
 	leave(job);
-	job->event = NULL;
+	job->hooks.of = (struct rlmd_hooks){0};
 	job->work->free(job);
-	account_unref(job->config.limits.above);
 	permits_done(&job->permits);
 	event_free(job->posted);
 	trace_free(job->trace);
-	llm_free(job->llm);
-	context_done(&job->context);
-	function_set_free(job->functions);
-	json_decref(job->notes);
+	job_hooks_done(&job->hooks);
+	job_drop_options(job);
 	json_decref(job->result.object);
-	free(job->task);
+	free(job->result.json);
 	free(job);
 }
 
@@ -212,34 +201,33 @@ void rlmd_job_free(struct rlmd_job *job)
 		return;
 	}
 	job->doomed = true;
-	job->event = NULL;
-	job->end = NULL;
+	job->hooks.of = (struct rlmd_hooks){0};
 	leave(job);
 	post(job);
 }
 
-struct rlmd_job_status rlmd_job_status(const struct rlmd_job *job)
+bool rlmd_job_get_status(const struct rlmd_job *job, struct rlmd_job_status *ret)
 {
-	const struct budget *account = job->work->account(job);
-	struct rlmd_job_status status = {
-		.turn = job->root ? run_turn(job->root) : 0,
-		.depth = job_deepest(job),
-		.calls_in_flight = job->calls_in_flight,
-		.elapsed_ms = clock_ms() - job->started,
-		.max_cost = job->config.limits.cost,
-		.interrupted = job->interrupted || job->cancelled,
-	};
+	const struct budget *account = job ? job->work->account(job) : NULL;
+	struct rlmd_job_status status = {0};
 
-	if (account) {
-		status.tokens = budget_usage(account)->tokens;
-		status.cost = budget_usage(account)->cost;
-	}
-	return status;
+	if (!job)
+		return false;
+	status.turn = job->root ? run_turn(job->root) : 0;
+	status.depth = job_deepest(job);
+	status.calls_in_flight = job->calls_in_flight;
+	status.elapsed_ms = clock_ms() - job->started;
+	status.max_cost = job->config.limits.cost;
+	status.interrupted = job->interrupted || job->cancelled;
+	status.tokens = account ? budget_usage(account)->tokens : job->result.usage.tokens;
+	status.cost = account ? budget_usage(account)->cost : job->result.usage.cost;
+	job->work->count(job, &status.operations, &status.operations_ended);
+	return sized_give(ret, &status, sizeof status, sizeof status);
 }
 
-const struct rlmd_result *rlmd_job_result(const struct rlmd_job *job)
+const char *rlmd_job_warning(const struct rlmd_job *job, size_t index)
 {
-	return job->state == JOB_ENDED || job->state == JOB_OVER ? &job->result : NULL;
+	return job ? json_string_value(json_array_get(job->notes, index)) : NULL;
 }
 
 const struct prompt_set *job_prompts(const struct rlmd_job *job, int depth)

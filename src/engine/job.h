@@ -1,16 +1,17 @@
 /*
- * engine/job.h - one task or one plan, answered.
+ * engine/job.h - one task or one plan: the inside of rlmd/job.h.
  *
  * A job is what all runs, model calls and operations of one task or plan share:
  * its settings, its trace, its counters, and through its engine what all jobs
  * share; they are lent it. What it works on is either a task, which the root run
- * answers (job_task.c), or a plan (job_plan.c); all else is the same. Whatever it
- * has to say comes through callbacks from the loop, the end once and last.
+ * answers (job_task.c), or a plan (job_plan.c); all else is the same: its options
+ * (job_options.h), what it tells (job_hooks.h) and what comes of it (job_result.h).
  */
 #pragma once
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <rlmd/job.h>
 #include <rlmd/plan.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@
 #include "base/text.h"
 #include "budget/budget.h"
 #include "engine/engine.h"
+#include "engine/job_hooks.h"
 #include "engine/permits.h"
 #include "prompt/brief.h"
 #include "prompt/prompt_set.h"
@@ -41,55 +43,34 @@ struct run;
 TAILQ_HEAD(ask_list, ask);
 
 struct job_config {
-	const char *model;         /* the root's; NULL: the provider's default. Lent for good. */
-	const char *subcall_model; /* NULL: as `model`. Lent for good. */
-	const struct prompt_set *prompts; /* what models are told; NULL: by model. Lent for good. */
-	const char *const *preload; /* workers' modules, up to a NULL; or NULL. Lent for good. */
+	char *model;                      /* owned: the root's; NULL: the provider's default */
+	char *subcall_model;              /* owned; NULL: as `model` */
+	const struct prompt_set *prompts; /* owned: what models are told; NULL: by model */
+	const char *const *preload;       /* lent: workers' modules, up to a NULL; or NULL */
 	struct budget_limits limits;
 	int64_t block_timeout_ms;
 	int64_t max_output; /* characters */
-	int max_parallel;   /* model calls that one call of its code makes at once */
+	int max_parallel;   /* model calls at once */
 	int downgrade;      /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
 	int64_t grace_ms;   /* for the forced answer after an interruption */
 	bool strict;        /* a forced answer is a failure (RLMD_ERROR_BUDGET) */
 	/* Of one reply, in tokens; 0: as usual (engine/ask.h). */
 	int64_t max_output_tokens;
-	/* Of all calls that bring none; its strings are lent for good. */
-	struct llm_sampling sampling;
+	struct llm_sampling sampling; /* of all calls that bring none; its texts are these: */
+	char **stops;                 /* owned, up to a NULL */
 };
 
-/* What became of it; lent until the job is freed. */
 struct rlmd_result {
 	struct rlmd_error error; /* of kind RLMD_ERROR_NONE: success */
 	struct rlmd_text output; /* the answer; may stand beside an error (interrupted, strict) */
+	enum rlmd_stop stop;
 	bool forced;
+	struct budget_usage usage;
+	int64_t duration_ms;
 	json_t *object; /* owned: of a task (success, output, trace, usage, warnings, ...), or what
 			   `rlmd plan` prints */
+	char *json;     /* owned: the same, once somebody has asked for it */
 	struct rlmd_plan_metrics metrics; /* of a plan */
-};
-
-/* One event of the trace as it happens, an object with "event", lent. The last is "result". */
-typedef void job_event_fn(void *owner, json_t *event);
-
-/* Once, last; from inside it the job may be freed. */
-typedef void job_end_fn(void *owner, const struct rlmd_result *);
-
-struct job_options {
-	struct job_config config;
-	struct rlmd_text task;                 /* copied; where there is no plan */
-	const struct context *context;         /* its inputs are referenced; NULL: none */
-	const struct rlmd_function *functions; /* of the host's, that code may call */
-	size_t function_count;
-	struct rlmd_plan_file *plan;  /* lent until the job is freed, which sets the owners of its
-					 operations; or NULL */
-	const char *provider;         /* NULL: the engine's first */
-	const char *record_dir;       /* NULL: nothing is recorded */
-	const char *replay_dir;       /* NULL: providers are asked */
-	unsigned weight;              /* of its turns, beside those of other jobs; 0: 1 */
-	struct rlmd_sandbox *sandbox; /* lent until the job is freed; NULL: nothing has code */
-	job_event_fn *event;          /* or NULL */
-	job_end_fn *end;              /* or NULL */
-	void *owner;                  /* lent: of both */
 };
 
 enum job_state {
@@ -104,6 +85,7 @@ struct rlmd_job {
 	struct event_base *base;
 	struct llm *llm;               /* owned: whom it asks */
 	struct permits permits;        /* its part of what all jobs share */
+	unsigned weight;               /* how large that is */
 	struct estimators *estimators; /* what the provider's models were billed as */
 	struct rlmd_sandbox *sandbox;  /* lent; or NULL */
 
@@ -143,56 +125,20 @@ struct rlmd_job {
 	bool telling;              /* inside a callback of its owner's */
 	bool doomed;               /* freed from inside one */
 	struct rlmd_result result; /* from its end on */
-	job_event_fn *event;
-	job_end_fn *end;
-	void *owner;
+	struct job_hooks hooks;
 	TAILQ_ENTRY(rlmd_job) entry;
 };
 
-/*
- * Copies what is not said to be lent for good. Never calls back before it returns. RLMD_ERROR_USAGE
- * where there is no such provider, and what else llm_new() and llm_allow() refuse. Owned by the
- * engine, and by whoever frees it earlier.
- */
-struct rlmd_job *rlmd_job_start(struct rlmd_engine *, const struct job_options *,
-				struct rlmd_error *);
-
-/* No new calls; those in flight are cancelled, and an answer is forced within the grace. A plan
- * ends, with what there is. Takes effect from the loop; may be called from any callback. */
-void rlmd_job_interrupt(struct rlmd_job *);
-
-/* Ends as soon as the loop turns, without an answer (RLMD_ERROR_CANCELLED): what was used is
- * counted, calls in flight by their estimate. May be called from any callback. */
-void rlmd_job_cancel(struct rlmd_job *);
-
-/* Cancels what it does; no callback follows. May be called from any callback. NULL is fine. */
-void rlmd_job_free(struct rlmd_job *);
-
-/* For the status line; counts the whole tree. */
-struct rlmd_job_status {
-	int turn;  /* of the root, from 1; 0: of a plan, or it has not begun */
-	int depth; /* the deepest run that is alive */
-	int calls_in_flight;
-	int64_t tokens, cost, elapsed_ms;
-	int64_t max_cost; /* BUDGET_UNLIMITED: none */
-	bool interrupted;
-};
-
-struct rlmd_job_status rlmd_job_status(const struct rlmd_job *);
-const struct rlmd_result *rlmd_job_result(const struct rlmd_job *); /* NULL before its end */
-
-/* What --dry-run shows of a task: the first request, its token and worst-case cost estimate; new,
- * or NULL: RLMD_ERROR_USAGE where there is no such provider. */
-json_t *rlmd_job_dry_run(struct rlmd_engine *, const struct job_options *, struct rlmd_error *);
-
 /* --- for the runs, calls and operations below, and what hosts jobs ----------------- */
 
-/* One of two kinds of work. Not static members: lent the job. */
+/* One of two kinds of work. */
 struct job_work {
 	void (*start)(struct rlmd_job *);
 	void (*interrupt)(struct rlmd_job *);
 	void (*cancel)(struct rlmd_job *); /* ends with job_end(), now or from the loop */
 	const struct budget *(*account)(const struct rlmd_job *); /* NULL: not any more */
+	void (*count)(const struct rlmd_job *, int64_t *ret_all, int64_t *ret_ended); /* of its
+									operations */
 	void (*free)(struct rlmd_job *); /* what it owns; also where it never began */
 };
 
@@ -205,9 +151,6 @@ bool job_is_over(const struct rlmd_job *);
 void job_destroy(struct rlmd_job *); /* at once: not from inside its callbacks */
 
 json_t *job_sandbox(const struct rlmd_job *); /* its report, new; null where there is none */
-
-/* Whom it asks, models and prompts, which settings and providers come to. `offline`: nobody. */
-bool job_resolve(struct rlmd_job *, const struct job_options *, bool offline, struct rlmd_error *);
 
 const struct prompt_set *job_prompts(const struct rlmd_job *, int depth); /* of a run there; lent */
 struct brief_facts job_facts(const struct rlmd_job *);                    /* lent as the job is */

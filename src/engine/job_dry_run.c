@@ -4,6 +4,8 @@
 #include "base/money.h"
 #include "engine/ask.h"
 #include "engine/job.h"
+#include "engine/job_options.h"
+#include "engine/job_plan_dry_run.h"
 #include "engine/request.h"
 #include "engine/reserve.h"
 #include "prompt/brief.h"
@@ -110,32 +112,53 @@ static json_t *object_of(const struct rlmd_job *job, const struct context *conte
 	return object;
 }
 
-json_t *rlmd_job_dry_run(struct rlmd_engine *engine, const struct job_options *options,
-			 struct rlmd_error *err)
+static json_t *show_task(const struct rlmd_job *job)
 {
-	static const struct context nothing;
-	const struct context *context = options->context ? options->context : &nothing;
-	struct rlmd_job job = {.engine = engine};
 	struct conversation conversation = {0};
-	struct budget *budget;
+	struct budget *budget = budget_new(&job->config.limits, NULL, NULL);
+	struct brief brief = {
+		.facts = job_facts(job),
+		.prompts = job->prompts,
+		.budget = budget,
+		.context = &job->context,
+		.task = text_from(job->task, job->task_size),
+		.turn = 1,
+	};
 	json_t *object;
 
-	if (!job_resolve(&job, options, true, err)) {
-		llm_free(job.llm);
-		return NULL;
-	}
-	budget = budget_new(&job.config.limits, NULL, NULL);
-	first_request(&conversation, &job,
-		      &(struct brief){.facts = job_facts(&job),
-				      .prompts = job.prompts,
-				      .budget = budget,
-				      .context = context,
-				      .task = options->task,
-				      .turn = 1},
-		      budget);
-	object = object_of(&job, context, &conversation);
+	first_request(&conversation, job, &brief, budget);
+	object = object_of(job, &job->context, &conversation);
 	conversation_done(&conversation);
 	budget_free(budget);
-	llm_free(job.llm);
 	return object;
+}
+
+static void add_common(struct rlmd_job *job, json_t *object)
+{
+	json_auto_t *warnings = llm_take_warnings(job->llm);
+
+	json_object_set_new(
+		object, "maxCost",
+		result_cost(job->config.limits.cost != BUDGET_UNLIMITED, job->config.limits.cost));
+	json_array_extend(job->notes, warnings);
+	if (json_array_size(job->notes))
+		json_object_set(object, "warnings", job->notes);
+}
+
+char *rlmd_job_dry_run(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+		       struct rlmd_error *err)
+{
+	struct rlmd_job job = {.engine = engine};
+	json_auto_t *object = NULL;
+
+	if (!engine) {
+		error_set(err, RLMD_ERROR_USAGE, "a job needs an engine");
+		return NULL;
+	}
+	if (job_take_options(&job, options, JOB_TO_SHOW, err))
+		object = job.file ? job_plan_show(&job, err) : show_task(&job);
+	if (object)
+		add_common(&job, object);
+	job_drop_options(&job);
+	return object ? json_to_string(object) : NULL;
 }

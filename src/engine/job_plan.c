@@ -24,6 +24,7 @@ struct job_plan {
 	struct caller caller;
 	struct budget *budget; /* owned */
 	struct operation_set set;
+	int64_t ended; /* operations so far */
 	bool tolerant; /* an operation that fails is no failure of the plan */
 	struct rlmd_error
 		failed; /* the first operation that did, but for those that it took with it */
@@ -34,6 +35,7 @@ static void on_budget_warning(void *owner, const char *text)
 	struct job_plan *plan = owner;
 
 	caller_warn(&plan->caller, text);
+	job_tell_budget_warning(plan->job, text);
 }
 
 static void on_log(void *owner, const struct rlmd_plan_event *event)
@@ -71,6 +73,8 @@ static void on_result(void *owner, const struct rlmd_plan_result *result)
 	struct job_plan *plan = owner;
 	enum rlmd_error_kind kind = kind_of(result);
 
+	plan->ended++;
+
 	if (!plan->failed.kind && kind)
 		error_set(&plan->failed, kind, "operation \"%s\" failed: %s", result->operation->id,
 			  result->message);
@@ -97,7 +101,7 @@ static json_t *result_object(struct job_plan *plan)
 
 	json_object_set_new(object, "event", json_string("result"));
 	json_object_set_new(object, "usage", result_usage(plan->budget));
-	job_result_add(plan->job, plan->caller.warnings, object);
+	job_result_add(plan->job, plan->budget, plan->caller.warnings, object);
 	return object;
 }
 
@@ -169,6 +173,12 @@ static const struct budget *account(const struct rlmd_job *job)
 	return job->operations ? job->operations->budget : NULL;
 }
 
+static void count(const struct rlmd_job *job, int64_t *ret_all, int64_t *ret_ended)
+{
+	*ret_all = (int64_t)rlmd_plan_count(rlmd_plan_file_plan(job->file));
+	*ret_ended = job->operations ? job->operations->ended : 0;
+}
+
 static void free_work(struct rlmd_job *job)
 {
 	struct job_plan *plan = take_pointer(&job->operations);
@@ -186,5 +196,6 @@ const struct job_work job_plan = {
 	.interrupt = stop,
 	.cancel = stop,
 	.account = account,
+	.count = count,
 	.free = free_work,
 };

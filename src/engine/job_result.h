@@ -3,8 +3,10 @@
 
 #include <jansson.h>
 
+struct budget;
 struct rlmd_job;
 
 /* Warnings (those that are given, then what else there was to be warned of), sandbox, models,
- * provider and prices, as members of `object`. */
-void job_result_add(struct rlmd_job *, const json_t *warnings, json_t *object);
+ * provider and prices, as members of `object`; what was used, for the getters. */
+void job_result_add(struct rlmd_job *, const struct budget *account, const json_t *warnings,
+		    json_t *object);

@@ -18,7 +18,8 @@ static json_t *result_object(struct rlmd_job *job, const struct run_result *run,
 				   "usage", result_usage(run_budget(job->root)), "stopReason",
 				   rlmd_stop_name(run->stop));
 
-	job_result_add(job, run_warnings(job->root), object);
+	job_result_add(job, run_budget(job->root), run_warnings(job->root), object);
+	job->result.stop = run->stop;
 	if (err->kind)
 		json_object_set_new(object, "error",
 				    result_error(err, llm_provider(job->llm, job->model)));
@@ -67,6 +68,12 @@ static const struct budget *account(const struct rlmd_job *job)
 	return job->root ? run_budget(job->root) : NULL;
 }
 
+static void count(const struct rlmd_job *job, int64_t *ret_all, int64_t *ret_ended)
+{
+	(void)job;
+	*ret_all = *ret_ended = 0;
+}
+
 static void free_work(struct rlmd_job *job)
 {
 	run_free(take_pointer(&job->root));
@@ -77,5 +84,6 @@ const struct job_work job_task = {
 	.interrupt = interrupt,
 	.cancel = cancel,
 	.account = account,
+	.count = count,
 	.free = free_work,
 };

@@ -6,14 +6,16 @@ static size_t limit_of(struct scheduler *scheduler)
 }
 
 void permits_init(struct permits *permits, struct event_base *base, struct scheduler *calls,
-		  struct scheduler *workers, unsigned weight)
+		  struct scheduler *workers, unsigned weight, size_t max_calls)
 {
 	*permits = (struct permits){
 		.calls = flow_new(scheduler_flow(calls), weight),
 		.workers = flow_new(scheduler_flow(workers), weight),
 		.alive = scheduler_new(base, FLOW_UNLIMITED),
-		.alive_max = limit_of(calls) + limit_of(workers),
+		.alive_max = limit_of(workers) +
+			     (max_calls < limit_of(calls) ? max_calls : limit_of(calls)),
 	};
+	flow_set_limit(permits->calls, max_calls);
 }
 
 void permits_done(struct permits *permits)

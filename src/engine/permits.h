@@ -40,9 +40,10 @@ struct permits {
 	size_t alive_max;                     /* at each depth */
 };
 
-/* Both are lent until permits_done(). `weight` is the job's, beside those of others. */
+/* Both are lent until permits_done(). `weight` is the job's, beside those of others; `max_calls`
+ * how many of its calls there may be at once. */
 void permits_init(struct permits *, struct event_base *, struct scheduler *calls,
-		  struct scheduler *workers, unsigned weight);
+		  struct scheduler *workers, unsigned weight, size_t max_calls);
 void permits_done(struct permits *); /* all permits must be gone; idempotent */
 
 /* For a model call, or for one `again` that had to wait for what others might give back. */

@@ -153,9 +153,7 @@ static enum verdict run_show(struct run *run)
 	if (!run_say_look(run, code))
 		return then(run, RUN_ASK);
 	run->look = text_drain(code, NULL);
-	run->worker_idle = false;
-	worker_exec(run->worker, ++run->block_number, text_of(run->look),
-		    run->job->config.block_timeout_ms);
+	run_execute(run, text_of(run->look));
 	return await(run, RUN_SHOWN);
 }
 
@@ -224,11 +222,9 @@ static enum verdict run_exec(struct run *run)
 		return then(run, RUN_JUDGE);
 	if (!run->worker)
 		return run->starting ? fail_to_start(run) : then(run, RUN_RESTART);
-	run->worker_idle = false;
 	run->lone_calls = 0;
 	run->overlapped = false;
-	worker_exec(run->worker, ++run->block_number, run->response.blocks[run->next_block],
-		    run->job->config.block_timeout_ms);
+	run_execute(run, run->response.blocks[run->next_block]);
 	return await(run, RUN_FEED);
 }
 

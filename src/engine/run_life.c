@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "base/stop.h"
 #include "engine/function_set.h"
+#include "engine/inputs.h"
 #include "engine/run_private.h"
 #include "engine/wanted.h"
 #include "prompt/brief.h"
@@ -25,7 +26,10 @@ void run_warn(struct run *run, const char *text)
 
 static void on_budget_warning(void *owner, const char *text)
 {
-	run_warn(owner, text);
+	struct run *run = owner;
+
+	run_warn(run, text);
+	job_tell_budget_warning(run->job, text);
 }
 
 void run_on_ask(void *owner, const struct llm_response *reply, const struct rlmd_error *err)
@@ -149,14 +153,12 @@ bool run_wait_over(struct run *run)
 	return !in_block || run_may_compute(run);
 }
 
-_Static_assert((int)CONTEXT_INPUTS_MAX <= (int)WORKER_INPUTS_MAX, "a worker holds every input");
-
 void run_start_worker(struct run *run)
 {
 	struct worker_input inputs[WORKER_INPUTS_MAX];
 	struct worker_options options = {
 		.inputs = inputs,
-		.input_count = run->context.count,
+		.input_count = inputs_of(&run->context, inputs),
 		.task = text_from(run->task, run->task_size),
 		.max_output = run->job->config.max_output,
 		.log = &run->caller.log,
@@ -164,14 +166,16 @@ void run_start_worker(struct run *run)
 		.function_names = function_set_names(run->job->functions),
 	};
 
-	for (size_t i = 0; i < run->context.count; i++) {
-		const struct context_input *input = &run->context.inputs[i];
-
-		inputs[i] = (struct worker_input){input->name, input->file, input->files};
-	}
 	run->starting = true;
 	run->worker_idle = false;
 	run->worker = worker_start(run->job->base, run->job->sandbox, &options, run_on_worker, run);
+}
+
+void run_execute(struct run *run, struct rlmd_text block)
+{
+	run->worker_idle = false;
+	job_tell_code(run->job, run->id, run->depth, run->turn, block);
+	worker_exec(run->worker, ++run->block_number, block, run->job->config.block_timeout_ms);
 }
 
 /* At `deadline` the forced answer is there, or there is none. */

@@ -177,6 +177,7 @@ void run_give_answer(struct run *, struct rlmd_text, enum answer_source);
 /* run_life.c */
 void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */
 void run_start_worker(struct run *);
+void run_execute(struct run *, struct rlmd_text block); /* by the worker, which is idle */
 void run_on_worker(void *run, const struct worker_event *);
 void run_on_ask(void *run, const struct llm_response *, const struct rlmd_error *);
 

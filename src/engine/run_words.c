@@ -319,6 +319,11 @@ static int64_t forced_output(const struct run *run, int64_t usual)
 	return hurried && in_time < usual ? in_time : usual;
 }
 
+static void on_delta(void *owner, struct rlmd_text more)
+{
+	job_tell_delta(owner, more);
+}
+
 void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 {
 	bool forced = kind == LLM_FORCED;
@@ -339,6 +344,10 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 			    .turn = run->turn ? run->turn - 1 : 0},
 	};
 
+	if (!run->depth && run->job->hooks.of.delta) {
+		options.request.on_delta = on_delta;
+		options.request.delta_owner = run->job;
+	}
 	if (kind == LLM_TURN && llm_keeps(run->job->llm))
 		exchange_id(&options.request, run->asked);
 	run_yield(run);

@@ -19,7 +19,16 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "cli/tell.h"
+
+static bool put_event(struct output *output, const json_t *event, struct rlmd_error *err)
+{
+	auto_free char *line = json_to_string(event);
+
+	return output_event(output, text_of(line), err);
+}
 
 /* Each test runs in a directory of its own, which is empty at first. */
 static char *directory;
@@ -160,7 +169,7 @@ static void test_json(void **state)
 	(void)state;
 	assert_true(file_write("out", text_of("older"), NULL));
 	output = output_new(OUTPUT_JSON, "out", NULL, NULL);
-	assert_true(output_event(output, object, NULL));
+	assert_true(put_event(output, object, NULL));
 	assert_true(output_result(output, object, text_of("42"), NULL));
 	output_free(output);
 	assert_content("out", "{\"success\":true,\"output\":\"42\"}\n");
@@ -177,9 +186,9 @@ static void test_jsonl(void **state)
 	for (int told = 0; told < 2; told++) {
 		struct output *output = output_new(OUTPUT_JSONL, "out", NULL, NULL);
 
-		assert_true(output_event(output, event, NULL));
+		assert_true(put_event(output, event, NULL));
 		if (told)
-			assert_true(output_event(output, object, NULL));
+			assert_true(put_event(output, object, NULL));
 		assert_true(output_result(output, object, text_of("42"), NULL));
 		output_free(output);
 		assert_content("out", "{\"event\":\"run\"}\n{\"event\":\"result\",\"success\":true,"
@@ -198,11 +207,11 @@ static void test_trace(void **state)
 
 	(void)state;
 	output = output_new(OUTPUT_ANSWER, NULL, "trace", NULL);
-	assert_true(output_event(output, event, NULL));
+	assert_true(put_event(output, event, NULL));
 	assert_content("trace", "{\"event\":\"run\"}\n");
 	output_free(output);
 	output = output_new(OUTPUT_ANSWER, NULL, "trace", NULL);
-	assert_true(output_event(output, event, NULL));
+	assert_true(put_event(output, event, NULL));
 	output_free(output);
 	assert_content("trace", "{\"event\":\"run\"}\n{\"event\":\"run\"}\n");
 	assert_int_equal(stat("trace", &st), 0);
@@ -273,7 +282,7 @@ static void test_named_trace(void **state)
 	assert_int_equal(chmod("log", 0666), 0);
 	output = output_new(OUTPUT_ANSWER, NULL, path, NULL);
 	assert_non_null(output);
-	assert_true(output_event(output, event, NULL));
+	assert_true(put_event(output, event, NULL));
 	output_free(output);
 	assert_content("log", "{\"event\":\"run\"}\n");
 	close(fd);
@@ -297,14 +306,14 @@ static void test_stalled_reader(void **state)
 	tell_setup(RLMD_LOG_ERROR, LOG_FORMAT_TEXT, false);
 	output = output_new(OUTPUT_ANSWER, NULL, "fifo", NULL);
 	waits = 0;
-	assert_true(output_event(output, event, NULL));
+	assert_true(put_event(output, event, NULL));
 	assert_int_equal(waits, 30);
-	assert_true(output_event(output, event, NULL));
+	assert_true(put_event(output, event, NULL));
 	assert_int_equal(waits, 30);
 	output_free(output);
 
 	output = output_new(OUTPUT_JSONL, "fifo", NULL, NULL);
-	assert_false(output_event(output, event, &err));
+	assert_false(put_event(output, event, &err));
 	assert_int_equal(waits, 60);
 	assert_int_equal(err.kind, RLMD_ERROR_INTERNAL);
 	assert_non_null(strstr(err.text, "nobody read for 30 s"));
@@ -339,8 +348,8 @@ static void test_full_disk(void **state)
 	(void)state;
 	tell_setup(RLMD_LOG_ERROR, LOG_FORMAT_TEXT, false);
 	assert_non_null(output);
-	assert_true(output_event(output, object, &err));
-	assert_true(output_event(output, object, &err));
+	assert_true(put_event(output, object, &err));
+	assert_true(put_event(output, object, &err));
 	assert_false(output_result(output, object, text_of("42"), &err));
 	assert_int_equal(err.kind, RLMD_ERROR_INTERNAL);
 	assert_non_null(strstr(err.text, "/dev/full"));
@@ -364,7 +373,7 @@ static void test_reader_gone(void **state)
 	fflush(stdout);
 	dup2(ends[1], STDOUT_FILENO);
 	output = output_new(OUTPUT_JSONL, NULL, NULL, NULL);
-	written = output_event(output, object, NULL);
+	written = put_event(output, object, NULL);
 	gone = output_reader_gone(output);
 	output_free(output);
 	dup2(old, STDOUT_FILENO);

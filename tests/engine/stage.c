@@ -11,7 +11,7 @@
 #include "base/money.h"
 #include "fake/outside.h"
 
-const struct job_config usual = {
+const struct stage_config usual = {
 	.limits = {.cost = MONEY_DOLLAR,
 		   .tokens = 1000000,
 		   .time_ms = 60000,
@@ -25,10 +25,37 @@ const struct job_config usual = {
 	.grace_ms = 1000,
 };
 
-static void on_end(void *owner, const struct rlmd_result *result)
+static int64_t given(int64_t value)
+{
+	return value ? value : RLMD_NOTHING;
+}
+
+struct rlmd_job_options stage_options(const struct stage_config *config, struct rlmd_limits *limits)
+{
+	*limits = config->limits;
+	limits->size = sizeof *limits;
+	limits->cost = given(limits->cost);
+	limits->max_depth = given(limits->max_depth);
+	limits->subruns = given(limits->subruns);
+	return (struct rlmd_job_options){
+		.size = sizeof(struct rlmd_job_options),
+		.sandbox = fake_outside_sandbox,
+		.limits = limits,
+		.block_timeout_ms = config->block_timeout_ms,
+		.max_output = config->max_output,
+		.max_parallel = config->max_parallel,
+		.downgrade = given(config->downgrade),
+		.grace_ms = given(config->grace_ms),
+		.strict = config->strict,
+		.account = config->account,
+	};
+}
+
+static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
 {
 	struct fixture *fixture = owner;
 
+	(void)job;
 	fixture->results++;
 	fixture->result = json_incref(result->object);
 }
@@ -36,25 +63,23 @@ static void on_end(void *owner, const struct rlmd_result *result)
 const char *stage_input;
 size_t stage_workers = STAGE_WORKERS;
 
-void begin(struct fixture *fixture, const struct job_config *config)
+void begin(struct fixture *fixture, const struct stage_config *config)
 {
-	struct engine_options options = {.max_workers = stage_workers,
-					 .max_calls = (size_t)config->max_parallel};
-	struct job_options job = {
-		.config = *config,
-		.task = text_of("the task"),
-		.context = &fixture->context,
-		.end = on_end,
-		.owner = fixture,
-	};
+	struct rlmd_engine_options options = {.size = sizeof options, .max_workers = stage_workers};
+	const struct rlmd_hooks hooks = {.size = sizeof hooks, .end = on_end, .owner = fixture};
+	struct rlmd_limits limits;
+	struct rlmd_job_options job = stage_options(config, &limits);
 
 	*fixture = (struct fixture){.base = event_base_new()};
 	fake_events = fake_death = fake_calls_most = 0;
 	fake_workers_most = fake_computing_most = 0;
 	fake_told[0] = '\0';
 	if (stage_input)
-		assert_true(context_from_text(text_of(stage_input), &fixture->context, NULL));
+		fixture->context = rlmd_context_from_text(NULL, text_of(stage_input), NULL);
 	options.base = fixture->base;
+	job.task = text_of("the task");
+	job.context = fixture->context;
+	job.hooks = &hooks;
 	fixture->engine = rlmd_engine_new(&options, NULL);
 	fake_provider(fixture->engine);
 	fixture->job = rlmd_job_start(fixture->engine, &job, NULL);
@@ -66,7 +91,7 @@ void end(struct fixture *fixture)
 	rlmd_engine_free(fixture->engine);
 	event_base_free(fixture->base);
 	json_decref(fixture->result);
-	context_done(&fixture->context);
+	rlmd_context_unref(fixture->context);
 	assert_int_equal(fake_calls, 0);
 	assert_int_equal(fake_workers, 0);
 }

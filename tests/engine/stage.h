@@ -12,14 +12,25 @@ struct fixture {
 	struct event_base *base;
 	struct rlmd_engine *engine;
 	struct rlmd_job *job;
-	struct context context;
+	struct rlmd_context *context;
 	json_t *result;
 	int results;
 };
 
 enum { SMALL_PURSE = 12000 }; /* tokens that do not pay for four calls at once */
 
-extern const struct job_config usual;
+/* What tests change of a job's options, with zero meaning zero. */
+struct stage_config {
+	struct rlmd_limits limits;
+	int64_t block_timeout_ms, max_output, max_parallel, downgrade, grace_ms;
+	bool strict;
+	struct rlmd_account *account; /* lent; NULL: none */
+};
+
+extern const struct stage_config usual;
+
+/* The same as options, without work and hooks; `limits` is filled, and lent. */
+struct rlmd_job_options stage_options(const struct stage_config *, struct rlmd_limits *limits);
 
 /* Workers at once in the engines that begin() makes. */
 enum { STAGE_WORKERS = 8 };
@@ -29,7 +40,7 @@ extern size_t stage_workers;
 extern const char *stage_input;
 
 /* An engine of its own on a base of ours, with a job. */
-void begin(struct fixture *, const struct job_config *);
+void begin(struct fixture *, const struct stage_config *);
 void drive(struct fixture *); /* turns until the result, but not longer than a while */
 
 /* Beside what is asserted here, rlmd_engine_free() asserts that nobody holds a permit or stands

@@ -63,7 +63,7 @@ static void test_a_batch_is_spent(void **state)
 {
 	const struct rlmd_account_limits limits = {sizeof limits, 0, TOKENS};
 	struct rlmd_account *batch = rlmd_account_new("batch 7", &limits, NULL, NULL);
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct fixture fixture;
 	struct rlmd_charge *rest;
 	int64_t first;
@@ -73,7 +73,7 @@ static void test_a_batch_is_spent(void **state)
 	fake_usage = dear;
 	fake_attempts = 1;
 	config.limits.cost = config.limits.tokens = BUDGET_UNLIMITED;
-	config.limits.above = batch;
+	config.account = batch;
 	begin(&fixture, &config);
 	drive(&fixture);
 	assert_string_equal(member(fixture.result, "stopReason"), "max_tokens");

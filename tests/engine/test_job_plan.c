@@ -26,31 +26,34 @@ struct performance {
 	json_t *object, *events;
 };
 
-static void on_event(void *owner, json_t *event)
+static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text event)
 {
 	struct performance *performance = owner;
 
-	json_array_append(performance->events, event);
+	(void)job;
+	json_array_append_new(performance->events, json_loadb(event.bytes, event.size, 0, NULL));
 }
 
-static void on_end(void *owner, const struct rlmd_result *result)
+static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
 {
 	struct performance *performance = owner;
 
+	(void)job;
 	performance->ends++;
 	performance->failure = result->error.kind;
 	snprintf(performance->message, sizeof performance->message, "%s", result->error.text);
 	performance->object = json_incref(result->object);
 }
 
-static void raise_curtain(struct performance *performance, const struct job_config *config,
+static void raise_curtain(struct performance *performance, const struct stage_config *config,
 			  const char *plan)
 {
 	struct rlmd_plan_error err;
-	struct engine_options options = {.max_workers = STAGE_WORKERS,
-					 .max_calls = (size_t)config->max_parallel};
-	struct job_options job = {
-		.config = *config, .event = on_event, .end = on_end, .owner = performance};
+	struct rlmd_engine_options options = {.size = sizeof options, .max_workers = STAGE_WORKERS};
+	const struct rlmd_hooks hooks = {
+		.size = sizeof hooks, .event = on_event, .end = on_end, .owner = performance};
+	struct rlmd_limits limits;
+	struct rlmd_job_options job = stage_options(config, &limits);
 
 	*performance = (struct performance){.base = event_base_new(), .events = json_array()};
 	fake_events = fake_death = fake_calls_most = 0;
@@ -59,6 +62,7 @@ static void raise_curtain(struct performance *performance, const struct job_conf
 	assert_non_null(performance->file);
 	options.base = performance->base;
 	job.plan = performance->file;
+	job.hooks = &hooks;
 	performance->engine = rlmd_engine_new(&options, NULL);
 	fake_provider(performance->engine);
 	performance->job = rlmd_job_start(performance->engine, &job, NULL);
@@ -170,7 +174,7 @@ static void test_race(void **state)
 		"{\"id\":\"run\",\"input\":\"a\",\"mode\":\"rlm\"},"
 		"{\"id\":\"bad\",\"input\":\"bad\"},{\"id\":\"late\",\"input\":\"hang\"},"
 		"{\"id\":\"good\",\"input\":\"good\"}]}";
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct performance performance;
 	json_t *late;
 
@@ -274,7 +278,7 @@ static void test_continue_on_error(void **state)
 /* ASY-24: without budget each is refused by itself, with a kind of its own. */
 static void test_no_budget(void **state)
 {
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct performance performance;
 
 	(void)state;
@@ -296,7 +300,7 @@ static void test_parallelism(void **state)
 		"{\"maxParallel\":5,\"operations\":[{\"id\":\"a\",\"input\":\"\"},"
 		"{\"id\":\"b\",\"input\":\"\"},{\"id\":\"c\",\"input\":\"\"},"
 		"{\"id\":\"d\",\"input\":\"\"},{\"id\":\"e\",\"input\":\"\"}]}";
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct performance performance;
 	const json_t *event;
 
@@ -334,7 +338,7 @@ static void test_mean(void **state)
 				   "{\"id\":\"e\",\"input\":\"\"},{\"id\":\"f\",\"input\":\"\"},"
 				   "{\"id\":\"g\",\"input\":\"\"},{\"id\":\"h\",\"input\":\"\"}]}";
 	static const int64_t estimates[] = {2500, 3000, 2000};
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct performance performance;
 	const json_t *event;
 	size_t i, told = 0;
@@ -379,7 +383,7 @@ static const char *sharing(const struct llm_request *request)
 
 static void share(struct performance *performance, const char *plan, size_t runs)
 {
-	struct job_config config = usual;
+	struct stage_config config = usual;
 
 	share_count = 0;
 	fake_model = sharing;

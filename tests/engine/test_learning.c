@@ -37,7 +37,7 @@ static struct llm_usage doubled(const struct llm_request *request)
 
 static bool forgets(int attempts, bool is_estimated)
 {
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct fixture fixture;
 
 	memset(long_turn, 'w', LONG);
@@ -86,7 +86,7 @@ static struct llm_usage dear(const struct llm_request *request)
 
 static const char *source(int attempts, bool is_estimated)
 {
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct fixture fixture;
 	const char *stop;
 

@@ -77,9 +77,9 @@ static const struct sweep {
 	      {deep, 3, 8, 1000000},
 	      {recursing, 2, 1, SMALL_PURSE}};
 
-static struct job_config config_of(const struct sweep *sweep)
+static struct stage_config config_of(const struct sweep *sweep)
 {
-	struct job_config config = usual;
+	struct stage_config config = usual;
 
 	fake_model = sweep->model;
 	stage_input = sweep->input;
@@ -101,7 +101,7 @@ static void test_cancel_sweep(void **state)
 	(void)state;
 	FOR_EACH_SWEEP(sweep)
 	{
-		struct job_config config = config_of(sweep);
+		struct stage_config config = config_of(sweep);
 		int n = 0;
 
 		do {
@@ -124,7 +124,7 @@ static void test_interrupt_sweep(void **state)
 	(void)state;
 	FOR_EACH_SWEEP(sweep)
 	{
-		struct job_config config = config_of(sweep);
+		struct stage_config config = config_of(sweep);
 		bool finished = false;
 
 		for (int n = 0; !finished; n++) {
@@ -158,7 +158,7 @@ static void test_death_sweep(void **state)
 	(void)state;
 	FOR_EACH_SWEEP(sweep)
 	{
-		struct job_config config = config_of(sweep);
+		struct stage_config config = config_of(sweep);
 		size_t all;
 
 		begin(&fixture, &config);
@@ -180,7 +180,7 @@ static void test_death_sweep(void **state)
 static void test_forced(void **state)
 {
 	struct fixture fixture;
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	json_t *warnings;
 
 	(void)state;

@@ -64,8 +64,9 @@ static const char *handing_on(const struct llm_request *request)
 	return answer;
 }
 
-static void on_done(void *owner, const struct rlmd_result *result)
+static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
 {
+	(void)job;
 	*(bool *)owner = true;
 	assert_true(text_equal(result->output, "the end"));
 }
@@ -82,44 +83,46 @@ static ino_t inode_of(struct memfile *file)
  * into one, which is shared in its turn. */
 static void test_inodes(void **state)
 {
-	static const struct job_config config = {
-		.limits = {.cost = BUDGET_UNLIMITED,
-			   .tokens = BUDGET_UNLIMITED,
-			   .time_ms = 600000,
-			   .max_depth = 5,
-			   .max_iterations = 100,
-			   .calls = BUDGET_UNLIMITED,
-			   .subruns = BUDGET_UNLIMITED},
-		.block_timeout_ms = 20000,
-		.max_output = 1000,
-		.max_parallel = 1,
-		.grace_ms = 1000,
+	static const struct rlmd_limits limits = {
+		.size = sizeof limits,
+		.cost = RLMD_UNLIMITED,
+		.tokens = RLMD_UNLIMITED,
+		.time_ms = 600000,
+		.max_depth = 5,
+		.max_iterations = 100,
+		.calls = RLMD_UNLIMITED,
+		.subruns = RLMD_UNLIMITED,
 	};
 	struct event_base *base = event_base_new();
 	struct rlmd_sandbox *sandbox = fake_sandbox_new(base);
 	char *bytes = xcalloc(1, CONTEXT_SIZE);
-	struct context context = {0};
+	struct rlmd_context *context;
+	bool over = false;
+	const struct rlmd_engine_options options = {
+		.size = sizeof options, .base = base, .max_workers = 1};
+	const struct rlmd_hooks hooks = {.size = sizeof hooks, .end = on_end, .owner = &over};
+	struct rlmd_job_options job = {.size = sizeof job,
+				       .task = text_of("the task"),
+				       .limits = &limits,
+				       .block_timeout_ms = 20000,
+				       .max_output = 1000,
+				       .max_parallel = 1,
+				       .grace_ms = 1000};
 	struct rlmd_engine *engine;
 	ino_t whole, slice;
-	bool over = false;
 
 	(void)state;
 	memset(bytes, 'x', CONTEXT_SIZE);
-	assert_true(context_from_text(text_from(bytes, CONTEXT_SIZE), &context, NULL));
-	whole = inode_of(context.inputs[0].file);
+	context = rlmd_context_from_text(NULL, text_from(bytes, CONTEXT_SIZE), NULL);
+	whole = inode_of(context_of(context)->inputs[0].file);
 	fake_model = handing_on;
 	fake_sandbox_script(sandbox, script);
-	engine = rlmd_engine_new(
-		&(struct engine_options){.base = base, .max_workers = 1, .max_calls = 1}, NULL);
+	engine = rlmd_engine_new(&options, NULL);
 	fake_provider(engine);
-	rlmd_job_start(engine,
-		       &(struct job_options){.config = config,
-					     .task = text_of("the task"),
-					     .context = &context,
-					     .sandbox = sandbox,
-					     .end = on_done,
-					     .owner = &over},
-		       NULL);
+	job.context = context;
+	job.sandbox = sandbox;
+	job.hooks = &hooks;
+	assert_non_null(rlmd_job_start(engine, &job, NULL));
 	while (!over)
 		event_base_loop(base, EVLOOP_ONCE);
 	slice = fake_sandbox_file(sandbox, 2);
@@ -130,7 +133,7 @@ static void test_inodes(void **state)
 	assert_true(fake_sandbox_file(sandbox, 4) == slice);
 	rlmd_engine_free(engine);
 	assert_int_equal(fake_sandbox_living(sandbox), 0);
-	context_done(&context);
+	rlmd_context_unref(context);
 	free(bytes);
 	sandbox_free(sandbox);
 	event_base_free(base);

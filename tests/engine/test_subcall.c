@@ -24,9 +24,9 @@ static const char *fanning(const struct llm_request *request)
 	return request->depth ? "```repl\nfinal\n```" : "FINAL(the end)";
 }
 
-static struct job_config fanning_config(int depth, int workers)
+static struct stage_config fanning_config(int depth, int workers)
 {
-	struct job_config config = usual;
+	struct stage_config config = usual;
 
 	fake_model = fanning;
 	levels = depth;
@@ -46,7 +46,7 @@ static void test_permits(void **state)
 
 	(void)state;
 	for (int workers = 1; workers <= 4; workers++) {
-		struct job_config config = fanning_config(4, workers);
+		struct stage_config config = fanning_config(4, workers);
 
 		begin(&fixture, &config);
 		drive(&fixture);
@@ -62,7 +62,7 @@ static void test_permits(void **state)
 /* The bound holds whichever worker dies, and when. */
 static void test_permits_of_the_dead(void **state)
 {
-	struct job_config config = fanning_config(3, 2);
+	struct stage_config config = fanning_config(3, 2);
 	struct fixture fixture;
 	size_t all;
 
@@ -141,7 +141,7 @@ static void test_fallbacks(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct job_config config = fanning_config(2, 1);
+		struct stage_config config = fanning_config(2, 1);
 
 		config.limits.max_depth = cases[i].max_depth;
 		config.limits.subruns = cases[i].subruns;
@@ -162,7 +162,7 @@ static void test_fallbacks(void **state)
 /* A reason far below is told at the root too. */
 static void test_fallback_below(void **state)
 {
-	struct job_config config = fanning_config(3, 1);
+	struct stage_config config = fanning_config(3, 1);
 	struct fixture fixture;
 
 	(void)state;
@@ -177,7 +177,7 @@ static void test_fallback_below(void **state)
 /* What the purse does not afford at once it affords one after the other. */
 static void test_small_purse(void **state)
 {
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct fixture fixture;
 
 	(void)state;
@@ -198,7 +198,7 @@ static void test_small_purse(void **state)
  * forced is exempt, that of a sub-run too. */
 static void test_calls_are_capped(void **state)
 {
-	struct job_config config = usual;
+	struct stage_config config = usual;
 	struct fixture fixture;
 
 	(void)state;

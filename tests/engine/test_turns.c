@@ -44,8 +44,9 @@ static struct rlmd_plan_file *plan_of(const char *input, int count)
 	return file;
 }
 
-static void on_end(void *owner, const struct rlmd_result *result)
+static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
 {
+	(void)job;
 	assert_int_equal(result->error.kind, RLMD_ERROR_NONE);
 	++*(int *)owner;
 }
@@ -53,18 +54,25 @@ static void on_end(void *owner, const struct rlmd_result *result)
 static void start(struct rlmd_engine *engine, struct rlmd_plan_file *plan, unsigned weight,
 		  int *ends)
 {
-	struct job_options options = {
-		.config = usual, .plan = plan, .weight = weight, .end = on_end, .owner = ends};
+	const struct rlmd_hooks hooks = {.size = sizeof hooks, .end = on_end, .owner = ends};
+	struct stage_config config = usual;
+	struct rlmd_limits limits;
+	struct rlmd_job_options options;
 
-	options.config.limits.cost = options.config.limits.tokens = BUDGET_UNLIMITED;
-	options.config.limits.calls = BUDGET_UNLIMITED;
-	options.config.max_parallel = MANY;
+	config.limits.cost = config.limits.tokens = RLMD_UNLIMITED;
+	config.limits.calls = RLMD_UNLIMITED;
+	config.max_parallel = MANY;
+	options = stage_options(&config, &limits);
+	options.plan = plan;
+	options.weight = weight;
+	options.hooks = &hooks;
 	assert_non_null(rlmd_job_start(engine, &options, NULL));
 }
 
 static struct rlmd_engine *open_engine(struct event_base *base)
 {
-	const struct engine_options options = {.base = base, .max_workers = 1, .max_calls = 1};
+	const struct rlmd_engine_options options = {
+		.size = sizeof options, .base = base, .max_workers = 1, .max_calls = 1};
 	struct rlmd_engine *engine = rlmd_engine_new(&options, NULL);
 
 	fake_model = answering;

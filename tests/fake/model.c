@@ -33,6 +33,7 @@ static void on_call(evutil_socket_t fd, short what, void *owner)
 		.cost_known = true,
 		.cost = 1000,
 		.duration_ms = 1,
+		.model = call->request.model ? call->request.model : "fake",
 	};
 	struct rlmd_error err = {.kind = RLMD_ERROR_OVERLOADED, .text = "the fake is overloaded"};
 
@@ -180,4 +181,10 @@ void llm_usage_add(struct llm_usage *sum, const struct llm_usage *more)
 	sum->input += more->input;
 	sum->output += more->output;
 	sum->estimated |= more->estimated;
+}
+
+void llm_warn_unpriced(struct llm *llm, const char *model)
+{
+	(void)llm;
+	(void)model;
 }

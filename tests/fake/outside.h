@@ -13,6 +13,10 @@
 
 #include "fake/model.h"
 
+struct rlmd_sandbox;
+
+extern struct rlmd_sandbox *const fake_outside_sandbox; /* for jobs: there is nothing in it */
+
 extern size_t fake_workers, fake_workers_most; /* that are alive; and the most that were at once */
 
 extern size_t fake_computing_most; /* that computed at once, and did not wait for calls */

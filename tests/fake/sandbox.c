@@ -259,3 +259,24 @@ int64_t process_cpu_ms(const struct process *process)
 		return -1;
 	return ((int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000);
 }
+
+struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_config *config,
+				 struct rlmd_error *err)
+{
+	(void)base;
+	(void)config;
+	error_set(err, RLMD_ERROR_SANDBOX, "there is but the fake one");
+	return NULL;
+}
+
+const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)
+{
+	(void)sandbox;
+	return NULL;
+}
+
+const char *rlmd_sandbox_level(const struct rlmd_sandbox *sandbox)
+{
+	(void)sandbox;
+	return "L1";
+}

@@ -1,0 +1,140 @@
+/* The sandboxes of an engine: one for each set of options that somebody has asked for. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/sized.h"
+#include "engine/engine.h"
+#include "sandbox/sandbox.h"
+
+#define MEMORY_USUAL ((size_t)1 << 30)
+
+struct engine_sandbox {
+	struct rlmd_sandbox *sandbox; /* owned */
+	char *python;                 /* owned */
+	size_t worker_memory, pool_memory;
+	uint32_t first_uid;
+	TAILQ_ENTRY(engine_sandbox) entry;
+};
+
+static bool same_modules(const char *const *one, const char *const *other)
+{
+	static const char *const none[] = {NULL};
+
+	one = one ? one : none;
+	other = other ? other : none;
+	while (*one && *other && !strcmp(*one, *other))
+		one++, other++;
+	return !*one && !*other;
+}
+
+static struct engine_sandbox *find(const struct rlmd_engine *engine,
+				   const struct sandbox_config *config)
+{
+	struct engine_sandbox *known;
+
+	TAILQ_FOREACH (known, &engine->sandboxes, entry)
+		if (!strcmp(known->python, config->python) &&
+		    known->worker_memory == config->worker_memory &&
+		    known->pool_memory == config->pool_memory &&
+		    known->first_uid == config->first_uid &&
+		    same_modules(sandbox_preload(known->sandbox), config->preload))
+			return known;
+	return NULL;
+}
+
+static struct engine_sandbox *open_one(struct rlmd_engine *engine,
+				       const struct sandbox_config *config, struct rlmd_error *err)
+{
+	auto_free char *template = file_shipped("worker", "template.py");
+	struct sandbox_config settings = *config;
+	struct engine_sandbox *opened;
+	struct rlmd_sandbox *sandbox;
+
+	if (access(template, R_OK)) {
+		error_errno(err, RLMD_ERROR_SANDBOX,
+			    "the worker's files are neither beside the program nor installed: "
+			    "build all targets, or install; %s",
+			    template);
+		return NULL;
+	}
+	*strrchr(template, '/') = '\0';
+	settings.worker_dir = template;
+	settings.log = &engine->log;
+	sandbox = sandbox_new(engine->base, &settings, err);
+	if (!sandbox)
+		return NULL;
+	opened = xcalloc(1, sizeof *opened);
+	opened->sandbox = sandbox;
+	opened->python = xstrdup(config->python);
+	opened->worker_memory = config->worker_memory;
+	opened->pool_memory = config->pool_memory;
+	opened->first_uid = config->first_uid;
+	TAILQ_INSERT_TAIL(&engine->sandboxes, opened, entry);
+	return opened;
+}
+
+static bool is_level(const char *level)
+{
+	return level[0] == 'L' && level[1] >= '1' && level[1] <= '4' && !level[2];
+}
+
+static bool suffices(const struct rlmd_sandbox *sandbox, const char *require,
+		     struct rlmd_error *err)
+{
+	const char *level = rlmd_sandbox_level(sandbox);
+
+	if (!require || strcmp(level, require) >= 0)
+		return true;
+	return error_set(
+		err, RLMD_ERROR_SANDBOX,
+		"isolation %s is less than --require %s; 'rlmd doctor' tells which layers are "
+		"missing, and what would add them",
+		level, require);
+}
+
+struct rlmd_sandbox *rlmd_engine_sandbox(struct rlmd_engine *engine,
+					 const struct rlmd_sandbox_options *given,
+					 struct rlmd_error *err)
+{
+	struct rlmd_sandbox_options options;
+	struct sandbox_config config;
+	struct engine_sandbox *found;
+
+	if (!sized_take(&options, sizeof options, given, sizeof options, "rlmd_sandbox_options",
+			err))
+		return NULL;
+	if (options.require && !is_level(options.require)) {
+		error_set(err, RLMD_ERROR_USAGE, "'%.20s' is no level of isolation: L1 to L4 are",
+			  options.require);
+		return NULL;
+	}
+	config = (struct sandbox_config){
+		.python = options.python ? options.python : "python3",
+		.preload = options.preload,
+		.worker_memory = options.worker_memory ? options.worker_memory : MEMORY_USUAL,
+		.pool_memory = options.pool_memory,
+		.first_uid = options.first_uid,
+	};
+	found = find(engine, &config);
+	if (!found)
+		found = open_one(engine, &config, err);
+	if (!found || !suffices(found->sandbox, options.require, err))
+		return NULL;
+	return found->sandbox;
+}
+
+void engine_close_sandboxes(struct rlmd_engine *engine)
+{
+	struct engine_sandbox *opened;
+
+	while ((opened = TAILQ_FIRST(&engine->sandboxes))) {
+		TAILQ_REMOVE(&engine->sandboxes, opened, entry);
+		sandbox_free(opened->sandbox);
+		free(opened->python);
+		free(opened);
+	}
+}
