@@ -5,7 +5,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-pid_t bare_fork(int out);
+__attribute__((visibility("default"))) pid_t bare_fork(int out);
 
 /* The child writes one byte and is gone. */
 pid_t bare_fork(int out)
