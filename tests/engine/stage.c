@@ -60,6 +60,7 @@ static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *
 	fixture->result = json_incref(result->object);
 }
 
+const struct rlmd_function *stage_function;
 const char *stage_input;
 size_t stage_workers = STAGE_WORKERS;
 
@@ -71,6 +72,8 @@ void begin(struct fixture *fixture, const struct stage_config *config)
 	struct rlmd_job_options job = stage_options(config, &limits);
 
 	*fixture = (struct fixture){.base = event_base_new()};
+	job.functions = stage_function;
+	job.function_count = stage_function != NULL;
 	fake_events = fake_death = fake_calls_most = 0;
 	fake_workers_most = fake_computing_most = 0;
 	fake_told[0] = '\0';

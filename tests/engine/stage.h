@@ -39,6 +39,9 @@ extern size_t stage_workers;
 /* What the question is about, and every sub-run's; NULL: nothing. */
 extern const char *stage_input;
 
+/* Of the host's, that its code may call; NULL: none. */
+extern const struct rlmd_function *stage_function;
+
 /* An engine of its own on a base of ours, with a job. */
 void begin(struct fixture *, const struct stage_config *);
 void drive(struct fixture *); /* turns until the result, but not longer than a while */

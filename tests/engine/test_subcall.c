@@ -1,4 +1,5 @@
 /* Sub-runs: their permits, what stands in for them, and the caps on them and on calls. */
+#include <rlmd/function.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -215,12 +216,77 @@ static void test_calls_are_capped(void **state)
 	end(&fixture);
 }
 
+/* --- functions of the host's ---------------------------------------------------------- */
+
+static bool told_of_it;
+static int looked_up;
+
+static const char *looking_up(const struct llm_request *request)
+{
+	if (text_find(request->messages[0].text, "- lookup(key: string): Looks a customer up."))
+		told_of_it = true;
+	return request->turn ? "FINAL(the end)" : "```repl\nfunction\n```";
+}
+
+static void look_up(void *owner, struct rlmd_function_call *call, struct rlmd_text arguments)
+{
+	looked_up++;
+	if (owner && text_equal(arguments, "{\"key\":\"x\"}"))
+		rlmd_function_reply(call, rlmd_text_of(owner));
+	else
+		rlmd_function_fail(call, "it is closed");
+}
+
+static void run_with_function(const char *answer, int64_t calls)
+{
+	const struct rlmd_function function = {
+		.size = sizeof function,
+		.name = "lookup",
+		.doc = "Looks a customer up.",
+		.schema = "{\"properties\":{\"key\":{\"type\":\"string\"}},\"required\":[\"key\"]}",
+		.call = look_up,
+		.owner = (void *)(uintptr_t)answer,
+	};
+	struct stage_config config = usual;
+	struct fixture fixture;
+
+	fake_model = looking_up;
+	looked_up = 0;
+	told_of_it = false;
+	config.limits.calls = calls;
+	stage_function = &function;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_int_equal(fixture.results, 1);
+	end(&fixture);
+	stage_function = NULL;
+	assert_true(told_of_it);
+}
+
+/* Code calls it, is told what it said, and the call is one of those that the limit counts. */
+static void test_functions(void **state)
+{
+	(void)state;
+	run_with_function("[1, 2]", 10);
+	assert_int_equal(looked_up, 1);
+	assert_string_equal(fake_told, "[1, 2]|");
+	run_with_function(NULL, 10);
+	assert_true(strstr(fake_told, "it is closed") != NULL);
+	run_with_function("1", 1);
+	assert_int_equal(looked_up, 0);
+	assert_int_equal(fake_told[0], '!');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_permits),     cmocka_unit_test(test_permits_of_the_dead),
-		cmocka_unit_test(test_fallbacks),   cmocka_unit_test(test_fallback_below),
-		cmocka_unit_test(test_small_purse), cmocka_unit_test(test_calls_are_capped),
+		cmocka_unit_test(test_permits),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_permits_of_the_dead),
+		cmocka_unit_test(test_fallbacks),
+		cmocka_unit_test(test_fallback_below),
+		cmocka_unit_test(test_small_purse),
+		cmocka_unit_test(test_calls_are_capped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

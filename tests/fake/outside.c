@@ -57,6 +57,7 @@ struct worker {
 	size_t asks, fans;     /* slots of the calls that the block makes */
 	struct rlmd_text plan; /* lent by the run; empty: none */
 	bool final;
+	bool calls; /* a function */
 	bool computes;
 };
 
@@ -104,6 +105,20 @@ static void call_plan(struct worker *worker)
 	worker->fn(worker->owner, &(struct worker_event){.kind = WORKER_CALL, .call = &call});
 }
 
+static void call_function(struct worker *worker)
+{
+	static const struct rlmd_text arguments = {"{\"key\":\"x\"}", 11};
+	struct worker_call call = {.kind = WORKER_FUNCTION,
+				   .id = ++worker->open,
+				   .count = 1,
+				   .texts = &arguments,
+				   .text_count = 1,
+				   .function = "lookup"};
+
+	compute(worker, false);
+	worker->fn(worker->owner, &(struct worker_event){.kind = WORKER_CALL, .call = &call});
+}
+
 static void make_calls(struct worker *worker)
 {
 	bool plan = worker->plan.size;
@@ -118,6 +133,9 @@ static void make_calls(struct worker *worker)
 		call(worker, WORKER_RLM_QUERY, fans);
 	if (plan)
 		call_plan(worker);
+	if (worker->calls)
+		call_function(worker);
+	worker->calls = false;
 	worker->plan.size = 0;
 }
 
@@ -137,7 +155,7 @@ static void on_worker(evutil_socket_t fd, short what, void *owner)
 	event_base_loopbreak(worker->base);
 	if (++fake_events == fake_death)
 		event.kind = WORKER_GONE;
-	else if (worker->asks || worker->fans || worker->plan.size) {
+	else if (worker->asks || worker->fans || worker->plan.size || worker->calls) {
 		make_calls(worker);
 		return;
 	}
@@ -180,6 +198,7 @@ void worker_exec(struct worker *worker, int64_t block, struct rlmd_text code, in
 	worker->fans = text_starts(code, "fan") ? 8 : 0;
 	worker->plan = text_starts(code, "plan") ? text_from(code.bytes + 4, code.size - 4)
 						 : text_of("");
+	worker->calls = text_starts(code, "function");
 	worker->final = text_starts(code, "final");
 	compute(worker, true);
 	if (!text_starts(code, "hang"))

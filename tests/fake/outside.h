@@ -2,10 +2,10 @@
  * fake/outside.h - workers that answer from the event loop, for tests of the engine.
  *
  * Implements pool/worker.h at link time, beside fake/model.h. A worker
- * understands six blocks: "print", "ask" (a call of two llm_query slots and one of two rlm_query
+ * understands seven blocks: "print", "ask" (a call of two llm_query slots and one of two rlm_query
  * slots, then ends), "fan" (a call of eight rlm_query slots), "plan" (the rest of
  * the block as JSON, in a call of run_plan), "final" (FINAL("from code")), and
- * "hang" (never ends).
+ * "function" (a call of lookup({"key": "x"})), "hang" (never ends).
  */
 #pragma once
 
