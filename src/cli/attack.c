@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "pool/worker.h"
 
 enum { OUTPUT_MAX = 1000, GREETING_MS = 20000 };
 
@@ -37,10 +36,10 @@ static const char prelude[] =
 	"%s";
 
 struct assault {
-	struct event_base *base;      /* lent */
+	struct rlmd_engine *engine;   /* lent */
 	struct rlmd_sandbox *sandbox; /* lent */
 	size_t memory;
-	struct worker *worker;               /* owned: the one that makes the next attack */
+	struct rlmd_repl *repl;              /* owned: the one that makes the next attack */
 	bool greeted;                        /* it is known which Python this is */
 	bool ready;                          /* the worker stood */
 	size_t next;                         /* attack */
@@ -48,28 +47,38 @@ struct assault {
 	void *owner;                         /* lent */
 };
 
-static void on_worker(void *owner, const struct worker_event *event);
+static void on_ready(void *owner, struct rlmd_repl *);
+static void on_block(void *owner, struct rlmd_repl *, const struct rlmd_repl_block *);
+static void on_gone(void *owner, struct rlmd_repl *, const struct rlmd_error *);
 
-static void enlist(struct assault *assault)
+static bool enlist(struct assault *assault, struct rlmd_error *err)
 {
-	struct worker_options options = {.max_output = OUTPUT_MAX};
+	const struct rlmd_repl_hooks hooks = {
+		.size = sizeof hooks,
+		.ready = on_ready,
+		.done = on_block,
+		.gone = on_gone,
+		.owner = assault,
+	};
+	const struct rlmd_repl_options options = {
+		.size = sizeof options, .max_output = OUTPUT_MAX, .hooks = &hooks};
 
 	assault->ready = false;
-	assault->worker = worker_start(assault->base, assault->sandbox, &options, on_worker,
-				       assault);
+	assault->repl = rlmd_repl_start(assault->engine, assault->sandbox, &options, err);
+	return assault->repl;
 }
 
-struct assault *assault_start(struct event_base *base, struct rlmd_sandbox *sandbox, size_t memory,
-			      const struct assault_events *events, void *owner)
+struct assault *assault_start(struct rlmd_engine *engine, struct rlmd_sandbox *sandbox,
+			      size_t memory, const struct assault_events *events, void *owner)
 {
 	struct assault *assault = xcalloc(1, sizeof *assault);
 
-	*assault = (struct assault){.base = base,
+	*assault = (struct assault){.engine = engine,
 				    .sandbox = sandbox,
 				    .memory = memory,
 				    .events = events,
 				    .owner = owner};
-	enlist(assault);
+	enlist(assault, NULL); /* the sandbox stands */
 	return assault;
 }
 
@@ -77,15 +86,15 @@ void assault_free(struct assault *assault)
 {
 	if (!assault)
 		return;
-	worker_free(assault->worker);
+	rlmd_repl_free(assault->repl);
 	free(assault);
 }
 
 static void greet(struct assault *assault)
 {
-	worker_exec(assault->worker, 1,
-		    text_of("import sys\nprint(sys.version.split()[0], sys.executable)\n"),
-		    GREETING_MS);
+	rlmd_repl_execute(assault->repl,
+			  text_of("import sys\nprint(sys.version.split()[0], sys.executable)\n"),
+			  GREETING_MS, NULL);
 }
 
 static void attack(struct assault *assault)
@@ -95,7 +104,7 @@ static void attack(struct assault *assault)
 					 SYS_ptrace, SYS_io_uring_setup, SYS_clock_gettime,
 					 SYS_sched_getaffinity, SYS_futex, next->code);
 
-	worker_exec(assault->worker, 2, text_of(code), next->ms);
+	rlmd_repl_execute(assault->repl, text_of(code), next->ms, NULL);
 }
 
 static bool is_refusal(const char *refusals, const char *told)
@@ -116,63 +125,58 @@ static void judge(struct assault *assault, bool stopped, struct rlmd_text told)
 	struct attack_result result = {made->name, made->guarantee, made->what, ATTACK_GOT_THROUGH,
 				       ""};
 
+	struct rlmd_error err;
+
 	text_escape(text_last_line(told), result.detail, sizeof result.detail);
 	if (stopped && is_refusal(made->refusals, result.detail))
 		result.verdict = ATTACK_REFUSED;
 	else if (stopped && strstr(result.detail, "ModuleNotFoundError"))
 		result.verdict = ATTACK_UNTRIED;
-	worker_free(take_pointer(&assault->worker));
+	rlmd_repl_free(take_pointer(&assault->repl));
 	assault->events->on_result(assault->owner, &result);
-	if (assault->next < ATTACKS)
-		enlist(assault);
-	else
+	if (assault->next == ATTACKS)
 		assault->events->on_done(assault->owner, NULL);
+	else if (!enlist(assault, &err))
+		assault->events->on_done(assault->owner, &err);
 }
 
-static void on_block(struct assault *assault, const struct worker_block *block)
+static void on_block(void *owner, struct rlmd_repl *repl, const struct rlmd_repl_block *block)
 {
+	struct assault *assault = owner;
+
+	(void)repl;
 	if (assault->greeted) {
-		judge(assault, block->failed, block->failed ? block->error : block->stdout_text);
+		judge(assault, block->failed,
+		      block->failed ? block->error : block->standard_output);
 		return;
 	}
 	assault->greeted = true;
-	assault->events->on_python(assault->owner, text_trim(block->stdout_text));
+	assault->events->on_python(assault->owner, text_trim(block->standard_output));
 	attack(assault);
 }
 
-static void on_gone(struct assault *assault, const struct rlmd_error *err)
+static void on_gone(void *owner, struct rlmd_repl *repl, const struct rlmd_error *err)
 {
+	struct assault *assault = owner;
 	struct rlmd_error copy = *err;
 
+	(void)repl;
 	if (assault->ready && assault->greeted) {
 		judge(assault, true, text_of(copy.text));
 		return;
 	}
-	worker_free(take_pointer(&assault->worker));
+	rlmd_repl_free(take_pointer(&assault->repl));
 	assault->events->on_done(assault->owner, &copy);
 }
 
-static void on_worker(void *owner, const struct worker_event *event)
+static void on_ready(void *owner, struct rlmd_repl *repl)
 {
 	struct assault *assault = owner;
 
-	switch (event->kind) {
-	case WORKER_READY:
-		assault->ready = true;
-		if (assault->greeted)
-			attack(assault);
-		else
-			greet(assault);
-		return;
-	case WORKER_DONE:
-		on_block(assault, event->block);
-		return;
-	case WORKER_GONE:
-		on_gone(assault, event->error);
-		return;
-	case WORKER_CALL:
-	case WORKER_VALUE:
-		judge(assault, false, text_of("it said what it was not asked for"));
-		return;
-	}
+	(void)repl;
+	assault->ready = true;
+	if (assault->greeted)
+		attack(assault);
+	else
+		greet(assault);
 }

@@ -6,12 +6,11 @@
  */
 #pragma once
 
-#include <event2/event.h>
+#include <rlmd/repl.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sandbox/sandbox.h"
 
 enum attack_verdict {
 	ATTACK_REFUSED,
@@ -38,6 +37,6 @@ struct assault_events {
 
 /* `memory` is the limit of the sandbox's workers, `events` is lent for good. Never calls back
  * before it returns. */
-struct assault *assault_start(struct event_base *, struct rlmd_sandbox *, size_t memory,
+struct assault *assault_start(struct rlmd_engine *, struct rlmd_sandbox *, size_t memory,
 			      const struct assault_events *events, void *owner);
 void assault_free(struct assault *); /* not in on_python and on_result; NULL is fine */

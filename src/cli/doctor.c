@@ -183,7 +183,7 @@ static void start_assault(struct doctor *doctor)
 		return;
 	}
 	doctor->waiting++;
-	doctor->assault = assault_start(session->base, session->sandbox,
+	doctor->assault = assault_start(session->engine, session->sandbox,
 					(size_t)session->config.worker_memory, &events, doctor);
 }
 
