@@ -11,8 +11,10 @@
  * overdrawn by it refuses everything until others have given back as much.
  *
  * A job pays out of an account that it is given (rlmd/job.h), beside limits of
- * its own; with rlmd_account_reserve() anybody else can. How many calls, runs
- * and turns there may be, how deep and how long, is limited by each job alone.
+ * its own; its calls wait while what is short is held by other jobs' calls in
+ * flight, for most of that comes back. With rlmd_account_reserve() anybody else can
+ * pay out of one. How many calls, runs and turns there may be, how deep and how
+ * long, is limited by each job alone.
  *
  * Money is an integer of 10^-12 US dollars (pico-dollars), so that sums are
  * exact. They saturate at INT64_MAX, 9.2 million dollars.

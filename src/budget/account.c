@@ -17,6 +17,8 @@ struct rlmd_account {
 	struct rlmd_amount limit, spent, reserved, overrun;
 	int64_t calls;
 	bool estimated;
+	size_t in_flight;                     /* calls that will give back of what is reserved */
+	TAILQ_HEAD(, account_waiter) waiters; /* lent: for the end of these, in order */
 };
 
 struct rlmd_charge {
@@ -29,6 +31,15 @@ static struct rlmd_amount rest_of(const struct rlmd_account *account)
 	return (struct rlmd_amount){
 		amount_rest(account->limit.cost, account->spent.cost, account->reserved.cost),
 		amount_rest(account->limit.tokens, account->spent.tokens, account->reserved.tokens),
+	};
+}
+
+/* What is reserved is there. */
+static struct rlmd_amount unspent_of(const struct rlmd_account *account)
+{
+	return (struct rlmd_amount){
+		amount_rest(account->limit.cost, account->spent.cost, 0),
+		amount_rest(account->limit.tokens, account->spent.tokens, 0),
 	};
 }
 
@@ -46,6 +57,10 @@ static enum rlmd_stop blocks(const struct rlmd_account *account)
 	struct rlmd_amount left = rest_of(account);
 	enum rlmd_stop reason = overdraft(account);
 
+	if (account->in_flight) {
+		left = unspent_of(account);
+		reason = RLMD_STOP_NONE;
+	}
 	if (!reason && !left.cost && account->limit.cost)
 		reason = RLMD_STOP_MAX_COST;
 	if (!reason && !left.tokens)
@@ -136,6 +151,48 @@ void account_count_calls(struct rlmd_account *account, int64_t calls, bool estim
 	}
 }
 
+void account_begin_call(struct rlmd_account *account)
+{
+	for (; account; account = account->above)
+		account->in_flight++;
+}
+
+void account_end_call(struct rlmd_account *account)
+{
+	for (; account; account = account->above) {
+		struct account_waiter *waiter;
+
+		account->in_flight--;
+		while ((waiter = TAILQ_FIRST(&account->waiters))) {
+			account_wait_no_more(waiter);
+			waiter->fn(waiter->owner);
+		}
+	}
+}
+
+struct rlmd_account *account_awaited(struct rlmd_account *account, struct rlmd_amount amount)
+{
+	while (account && !lacks(account, amount))
+		account = account->above;
+	return account && account->in_flight ? account : NULL;
+}
+
+void account_wait(struct rlmd_account *account, struct account_waiter *waiter,
+		  void (*fn)(void *owner), void *owner)
+{
+	waiter->account = account;
+	waiter->fn = fn;
+	waiter->owner = owner;
+	TAILQ_INSERT_TAIL(&account->waiters, waiter, entry);
+}
+
+void account_wait_no_more(struct account_waiter *waiter)
+{
+	if (waiter->account)
+		TAILQ_REMOVE(&waiter->account->waiters, waiter, entry);
+	waiter->account = NULL;
+}
+
 struct rlmd_amount account_remaining(const struct rlmd_account *account)
 {
 	struct rlmd_amount least = {RLMD_UNLIMITED, RLMD_UNLIMITED};
@@ -149,12 +206,8 @@ struct rlmd_amount account_unspent(const struct rlmd_account *account)
 {
 	struct rlmd_amount least = {RLMD_UNLIMITED, RLMD_UNLIMITED};
 
-	for (; account; account = account->above) {
-		least.cost = int64_min(least.cost,
-				       amount_rest(account->limit.cost, account->spent.cost, 0));
-		least.tokens = int64_min(
-			least.tokens, amount_rest(account->limit.tokens, account->spent.tokens, 0));
-	}
+	for (; account; account = account->above)
+		least = amount_least(least, unspent_of(account));
 	return least;
 }
 
@@ -226,6 +279,7 @@ struct rlmd_account *rlmd_account_new(const char *name, const struct rlmd_accoun
 	account->above = account_ref(above);
 	account->references = 1;
 	account->limit = limit;
+	TAILQ_INIT(&account->waiters);
 	return account;
 }
 

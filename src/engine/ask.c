@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/number.h"
+#include "budget/account.h"
 #include "budget/estimator.h"
 #include "engine/caller.h"
 #include "engine/cut_reply.h"
@@ -18,10 +19,8 @@
 #include "trace/record.h"
 
 enum {
-	REPAIR_GROWTH = 2, /* bytes more, where an invalid one becomes U+FFFD */
-	SHARE = 8,         /* an eighth of what is left is no scarcity for the other calls */
-	GROWTH = 2,        /* times the limit that cut a reply */
-	TIMES_BYTES = 96,  /* of all times in a message, at most */
+	SHARE = 8,  /* an eighth of what is left is no scarcity for the other calls */
+	GROWTH = 2, /* times the limit that cut a reply */
 };
 
 struct ask {
@@ -31,49 +30,21 @@ struct ask {
 	struct permit *permit; /* owned: our place among the calls at once, or in line for it */
 	struct ask_list *list; /* lent: the one of the job where we stand; NULL: none */
 	TAILQ_ENTRY(ask) entry;
-	struct llm_call *call;      /* owned: once it was sent */
-	struct charge charge;       /* the attempt that is under way */
-	struct rlmd_amount settled; /* what the attempts before it were billed */
-	bool is_short;              /* the account could not pay for it */
-	int64_t wanted;             /* max_tokens, as asked for */
-	bool call_sent;             /* at least once: it is recorded */
-	int64_t call_started;       /* clock_ms() of the latest one */
-	bool lowered;               /* more would have been affordable than was sent */
-	struct cut_reply *cut;      /* owned: the attempt that was lowered too far; or NULL */
-	struct token_counts counts; /* what the input is made of */
-	int64_t input;              /* the most that they should be billed as */
+	struct account_waiter waiter; /* for what calls of other jobs give back */
+	struct llm_call *call;        /* owned: once it was sent */
+	struct charge charge;         /* the attempt that is under way */
+	struct rlmd_amount settled;   /* what the attempts before it were billed */
+	bool is_short;                /* the account could not pay for it */
+	int64_t wanted;               /* max_tokens, as asked for */
+	bool call_sent;               /* at least once: it is recorded */
+	int64_t call_started;         /* clock_ms() of the latest one */
+	bool lowered;                 /* more would have been affordable than was sent */
+	struct cut_reply *cut;        /* owned: the attempt that was lowered too far; or NULL */
+	struct token_counts counts;   /* what the input is made of */
+	int64_t input;                /* the most that they should be billed as */
 	ask_done_fn *done;
 	void *owner;
 };
-
-/* By what no clock has a part in, or a replay would come to something else; times take little. */
-static int64_t bound(const struct rlmd_job *job, const char *model,
-		     const struct llm_message *messages, size_t count,
-		     struct token_counts *ret_counts)
-{
-	const struct estimator *estimator = estimators_look(job->estimators, model);
-	int64_t bytes = 0;
-
-	*ret_counts = (struct token_counts){0};
-	for (size_t i = 0; i < count; i++) {
-		bool timed = messages[i].timeless.size;
-		struct text_scan scan = {0};
-
-		text_scan_feed(&scan, timed ? messages[i].timeless : messages[i].text);
-		text_scan_end(&scan);
-		token_counts_add(ret_counts, &scan.tokens.counts);
-		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid + timed * TIMES_BYTES);
-	}
-	return estimator_input(estimator, estimator_tokens(estimator, ret_counts), bytes, count);
-}
-
-int64_t ask_input_bound(const struct rlmd_job *job, const char *model,
-			const struct llm_message *messages, size_t count)
-{
-	struct token_counts counts;
-
-	return bound(job, model, messages, count, &counts);
-}
 
 /* The most that an attempt should be billed as; false: there is no price for the model. */
 static bool most(const struct ask *ask, int64_t max_tokens, struct rlmd_amount *ret)
@@ -95,26 +66,12 @@ static bool has_sent(const struct rlmd_job *job, const struct caller *caller)
 	return false;
 }
 
-static enum estimator_use use_of(enum llm_kind kind)
-{
-	switch (kind) {
-	case LLM_TURN:
-		return ESTIMATOR_TURN;
-	case LLM_FORCED:
-		return ESTIMATOR_FORCED;
-	case LLM_QUERY:
-	case LLM_DIRECT:
-		break;
-	}
-	return ESTIMATOR_CALL;
-}
-
 /* What a reply like the last ones takes, which a floor for replies of any size need not exceed. */
 int64_t ask_output_floor(const struct rlmd_job *job, const char *model, enum llm_kind kind)
 {
 	if (kind == LLM_FORCED)
 		return reserve_output(job, model, ASK_TOKENS_FLOOR);
-	return estimator_ample(estimators_look(job->estimators, model), use_of(kind),
+	return estimator_ample(estimators_look(job->estimators, model), estimators_use(kind),
 			       ASK_TOKENS_FLOOR);
 }
 
@@ -154,7 +111,7 @@ static int64_t limit_of(const struct ask *ask, int64_t wanted, int64_t fits)
 	if (request->kind == LLM_FORCED || ask->cut)
 		return fits;
 	return estimator_limit(estimators_look(ask->job->estimators, request->model),
-			       use_of(request->kind), fits, affordable(ask, wanted, share));
+			       estimators_use(request->kind), fits, affordable(ask, wanted, share));
 }
 
 /* With less the call is refused: after a reply that was cut, any that would be cut likewise. */
@@ -173,8 +130,8 @@ static bool may_wait_for_more(const struct ask *ask, int64_t wanted, int64_t fit
 	const struct llm_request *request = &ask->options.request;
 	const struct estimator *estimator = estimators_look(ask->job->estimators, request->model);
 
-	return estimator_expected(estimator, use_of(request->kind)) &&
-	       fits < estimator_ample(estimator, use_of(request->kind), wanted) &&
+	return estimator_expected(estimator, estimators_use(request->kind)) &&
+	       fits < estimator_ample(estimator, estimators_use(request->kind), wanted) &&
 	       has_sent(ask->job, ask->options.caller);
 }
 
@@ -217,8 +174,8 @@ static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
 	int64_t fits, wanted = sensible(ask);
 
 	settle_reserve(ask);
-	ask->input = bound(ask->job, request->model, request->messages, request->message_count,
-			   &ask->counts);
+	ask->input = estimators_bound(ask->job->estimators, request->model, request->messages,
+				      request->message_count, &ask->counts);
 	fits = affordable(ask, wanted, budget_remaining(budget));
 	/* What does not fit is taken as it was wanted, so that the account says why not. */
 	request->max_tokens = wanted;
@@ -326,7 +283,7 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 	estimator = estimators_learn(ask->job->estimators, request->model);
 	if (!usage->estimated)
 		estimator_learn_text(estimator, &ask->counts, usage->input);
-	estimator_learn_output(estimator, use_of(request->kind), request->max_tokens,
+	estimator_learn_output(estimator, estimators_use(request->kind), request->max_tokens,
 			       usage->output);
 	if (usage->output > request->max_tokens)
 		tell_overrun(ask, response);
@@ -363,6 +320,7 @@ static void stand_in(struct ask *ask, struct ask_list *list)
 static void ask_free(struct ask *ask)
 {
 	stand_in(ask, NULL);
+	account_wait_no_more(&ask->waiter);
 	charge_drop(&ask->charge);
 	permit_free(ask->permit);
 	cut_reply_free(ask->cut);
@@ -371,18 +329,52 @@ static void ask_free(struct ask *ask)
 
 static void on_permit(void *owner);
 
-/* Those of the same account may be affordable now; they come before whoever comes later. */
+/* It may be affordable now; it comes before whoever comes later. */
+static void retry(void *owner)
+{
+	struct ask *ask = owner;
+
+	stand_in(ask, NULL);
+	ask->permit = permits_ask_call(&ask->job->permits, true, on_permit, ask);
+}
+
+static struct rlmd_account *account_above(const struct caller *caller)
+{
+	return budget_limits(caller->budget)->above;
+}
+
+/* A call in flight has ended, and is settled: whoever waited for that tries again. */
 static void retry_waiting(struct rlmd_job *job, const struct caller *caller)
 {
 	struct ask *ask, *next;
 
 	for (ask = TAILQ_FIRST(&job->waiting); ask; ask = next) {
 		next = TAILQ_NEXT(ask, entry);
-		if (ask->options.caller != caller)
-			continue;
-		stand_in(ask, NULL);
-		ask->permit = permits_ask_call(&job->permits, true, on_permit, ask);
+		if (ask->options.caller == caller)
+			retry(ask);
 	}
+	account_end_call(account_above(caller));
+}
+
+/* What others hold of the account, or of one above the job, mostly comes back with the end of their
+ * calls. False: none is in flight. */
+static bool wait_for_others(struct ask *ask)
+{
+	struct caller *caller = ask->options.caller;
+	struct rlmd_account *account = NULL;
+	struct rlmd_amount least;
+
+	if (has_sent(ask->job, caller)) {
+		stand_in(ask, &ask->job->waiting);
+	} else {
+		most(ask, floor_of(ask, sensible(ask)), &least);
+		account = account_awaited(account_above(caller), least);
+		if (!account)
+			return false;
+		account_wait(account, &ask->waiter, retry, ask);
+	}
+	permit_free(take_pointer(&ask->permit));
+	return true;
 }
 
 /* The end of the call, in whatever way. Of one that was made again the first reply stands, cut as
@@ -437,6 +429,7 @@ static void on_permit(void *owner)
 
 	if (ask_reserve(ask, &err) && ask_admit(ask, &err)) {
 		ask->job->calls_in_flight++;
+		account_begin_call(account_above(ask->options.caller));
 		ask->call_sent = true;
 		ask->call_started = clock_ms();
 		stand_in(ask, &ask->job->sent);
@@ -447,11 +440,8 @@ static void on_permit(void *owner)
 		ask->call = llm_start(ask->job->llm, request, on_llm, ask);
 		return;
 	}
-	if (ask->is_short && has_sent(ask->job, ask->options.caller)) {
-		permit_free(take_pointer(&ask->permit));
-		stand_in(ask, &ask->job->waiting);
+	if (ask->is_short && wait_for_others(ask))
 		return;
-	}
 	ask_end(ask, &(struct llm_response){.cost_known = true}, &err);
 }
 

@@ -4,9 +4,9 @@
  * Waits for a permit, reserves the most that the call should be billed as (with
  * max_tokens lowered to what the account affords, down to a floor), sends it,
  * settles to what was billed, counts it, learns from it and records it. What the
- * account does not afford beside its calls in flight waits for them to end: where
- * the purse is small, calls come one after the other. A retry reserves again.
- * Where the purse is scarce max_tokens is no more than what the model has been
+ * account, or one above the job, does not afford beside calls in flight waits for
+ * them to end: where the purse is small, calls come one after the other. A retry
+ * reserves again. Where the purse is scarce max_tokens is no more than what the model has been
  * producing makes likely (estimator_limit()). A reply that this has cut is asked for
  * once more, with all that the account affords; the caller sees one call that had
  * two attempts, or the cut reply where there is no second one to be had.
@@ -53,10 +53,6 @@ struct ask *ask_start(struct rlmd_job *, const struct ask_options *, ask_done_fn
 
 /* NULL is fine; no callback follows. Returns what it had used of the model, for good. */
 struct llm_usage ask_cancel(struct ask *);
-
-/* The most input tokens that these messages should be billed as, by what was billed so far. */
-int64_t ask_input_bound(const struct rlmd_job *, const char *model,
-			const struct llm_message *messages, size_t count);
 
 /* The least max_tokens that a call is made with: less, and its answer would be cut to nothing. */
 int64_t ask_output_floor(const struct rlmd_job *, const char *model, enum llm_kind);

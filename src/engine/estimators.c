@@ -5,6 +5,11 @@
 
 #include "base/alloc.h"
 
+enum {
+	REPAIR_GROWTH = 2, /* bytes more, where an invalid one becomes U+FFFD */
+	TIMES_BYTES = 96,  /* of all times in a message, at most */
+};
+
 void estimators_done(struct estimators *estimators)
 {
 	for (size_t i = 0; i < estimators->count; i++)
@@ -28,6 +33,41 @@ const struct estimator *estimators_look(const struct estimators *estimators, con
 	if (place == ESTIMATORS_MAX)
 		return &estimators->others;
 	return place < estimators->count ? &estimators->of[place].estimator : &pessimistic;
+}
+
+enum estimator_use estimators_use(enum llm_kind kind)
+{
+	switch (kind) {
+	case LLM_TURN:
+		return ESTIMATOR_TURN;
+	case LLM_FORCED:
+		return ESTIMATOR_FORCED;
+	case LLM_QUERY:
+	case LLM_DIRECT:
+		break;
+	}
+	return ESTIMATOR_CALL;
+}
+
+/* By what no clock has a part in, or a replay would come to something else; times take little. */
+int64_t estimators_bound(const struct estimators *estimators, const char *model,
+			 const struct llm_message *messages, size_t count,
+			 struct token_counts *ret_counts)
+{
+	const struct estimator *estimator = estimators_look(estimators, model);
+	int64_t bytes = 0;
+
+	*ret_counts = (struct token_counts){0};
+	for (size_t i = 0; i < count; i++) {
+		bool timed = messages[i].timeless.size;
+		struct text_scan scan = {0};
+
+		text_scan_feed(&scan, timed ? messages[i].timeless : messages[i].text);
+		text_scan_end(&scan);
+		token_counts_add(ret_counts, &scan.tokens.counts);
+		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid + timed * TIMES_BYTES);
+	}
+	return estimator_input(estimator, estimator_tokens(estimator, ret_counts), bytes, count);
 }
 
 struct estimator *estimators_learn(struct estimators *estimators, const char *model)

@@ -1,11 +1,12 @@
 /*
- * engine/estimators.h - the estimators of one question: one for each model that it asks.
+ * engine/estimators.h - the estimators of a provider: one for each model that is asked.
  */
 #pragma once
 
 #include <stddef.h>
 
 #include "budget/estimator.h"
+#include "llm/llm.h"
 
 enum { ESTIMATORS_MAX = 16 }; /* code may name any model: those beyond it share one */
 
@@ -23,6 +24,14 @@ void estimators_done(struct estimators *);
 
 /* The model's estimator as it stands; lent until the next one is learned. */
 const struct estimator *estimators_look(const struct estimators *, const char *model);
+
+/* Replies of which kind are alike in their length. */
+enum estimator_use estimators_use(enum llm_kind);
+
+/* The most input tokens that these messages should be billed as, and what they are made of. */
+int64_t estimators_bound(const struct estimators *, const char *model,
+			 const struct llm_message *messages, size_t count,
+			 struct token_counts *ret_counts);
 
 /* The one to learn with. */
 struct estimator *estimators_learn(struct estimators *, const char *model);

@@ -211,8 +211,9 @@ void run_tell_hint(struct run *run)
 static bool affords(struct run *run, int64_t output)
 {
 	const struct conversation *conversation = &run->conversation;
-	int64_t input = ask_input_bound(run->job, run_model(run), conversation->messages,
-					conversation->count);
+	struct token_counts counts;
+	int64_t input = estimators_bound(run->job->estimators, run_model(run),
+					 conversation->messages, conversation->count, &counts);
 	struct rlmd_amount left = budget_remaining(run->budget);
 	int64_t cost;
 

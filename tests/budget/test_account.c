@@ -315,14 +315,59 @@ static void test_huge(void **state)
 	rlmd_account_free(huge);
 }
 
+static void note(void *owner)
+{
+	++*(int *)owner;
+}
+
+/* What calls in flight have reserved blocks nobody, and may be waited for, wherever it is short. */
+static void test_waiting(void **state)
+{
+	struct rlmd_account *day = account("today", 0, 100, NULL);
+	struct rlmd_account *one = account("one", 0, 0, day), *other = account("other", 0, 0, day);
+	struct rlmd_charge *all = rlmd_account_reserve(one, (struct rlmd_amount){0, 90}, NULL);
+	const struct rlmd_amount much = {0, 11};
+	const struct rlmd_account *who = NULL;
+	struct account_waiter waiter = {0}, gone = {0};
+	int told = 0;
+
+	(void)state;
+	assert_null(account_awaited(other, much)); /* nobody will give it back */
+	account_begin_call(one);
+	assert_null(account_awaited(other, (struct rlmd_amount){0, 10}));
+	assert_ptr_equal(account_awaited(other, much), day);
+	account_hold(other, (struct rlmd_amount){0, 10});
+	assert_int_equal(account_block(other, &who), RLMD_STOP_NONE);
+	account_wait(day, &waiter, note, &told);
+	account_wait(day, &gone, note, &told);
+	account_wait_no_more(&gone);
+	account_wait_no_more(&gone);
+	rlmd_charge_drop(all);
+	assert_int_equal(told, 0); /* the call's end is what counts */
+	account_end_call(one);
+	assert_int_equal(told, 1);
+	assert_null(waiter.account);
+	account_release(other, (struct rlmd_amount){0, 10});
+
+	account_begin_call(one);
+	account_settle(one, (struct rlmd_amount){0}, (struct rlmd_amount){0, 100});
+	assert_int_equal(account_block(other, &who), RLMD_STOP_MAX_TOKENS); /* spent is spent */
+	assert_ptr_equal(who, day);
+	account_end_call(one);
+	assert_int_equal(told, 1);
+	rlmd_account_free(one);
+	rlmd_account_free(other);
+	rlmd_account_free(day);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_levels),  cmocka_unit_test(test_who_was_short),
-		cmocka_unit_test(test_jobs),    cmocka_unit_test(test_sub_runs),
-		cmocka_unit_test(test_overrun), cmocka_unit_test(test_spend_nothing),
-		cmocka_unit_test(test_restore), cmocka_unit_test(test_bad_arguments),
-		cmocka_unit_test(test_huge),
+		cmocka_unit_test(test_levels),        cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_who_was_short), cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_sub_runs),      cmocka_unit_test(test_overrun),
+		cmocka_unit_test(test_spend_nothing), cmocka_unit_test(test_restore),
+		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_huge),
 	};
 
 	return cmocka_run_group_tests_name("account", tests, NULL, NULL);

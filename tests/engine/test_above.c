@@ -101,9 +101,110 @@ static void test_a_batch_is_spent(void **state)
 	fake_attempts = 0;
 }
 
+static const char * final(const struct llm_request *request)
+{
+	(void)request;
+	return "FINAL(the end)";
+}
+
+/* Until there is nothing to do but to wait. */
+static void turns(struct fixture *fixture)
+{
+	for (int i = 0; i < 1000; i++)
+		event_base_loop(fixture->base, EVLOOP_NONBLOCK);
+}
+
+/* Each in an engine of its own, so that one stands still while the other goes on. */
+struct pair {
+	struct fixture first, second;
+};
+
+/* The first job's call is in flight and has reserved what there is; the second job has nothing left
+ * to do but to wait for it. */
+static void begin_pair(struct pair *pair)
+{
+	const struct rlmd_account_limits limits = {sizeof limits, 0, TOKENS};
+	struct rlmd_account *batch = rlmd_account_new("batch 7", &limits, NULL, NULL);
+	struct stage_config config = usual;
+
+	fake_model = final;
+	config.limits.cost = config.limits.tokens = BUDGET_UNLIMITED;
+	config.account = batch;
+	begin(&pair->first, &config);
+	fake_holds = true;
+	turns(&pair->first);
+	assert_int_equal(fake_calls, 1);
+	fake_holds = false;
+	begin(&pair->second, &config);
+	turns(&pair->second);
+	assert_int_equal(rlmd_account_remaining(batch).tokens, 0);
+	assert_int_equal(pair->second.results, 0);
+	assert_int_equal(fake_calls, 1);
+	rlmd_account_free(batch);
+}
+
+static void end_pair(struct pair *pair)
+{
+	assert_int_equal(pair->first.results, 1);
+	assert_int_equal(pair->second.results, 1);
+	end(&pair->first);
+	end(&pair->second);
+}
+
+/* Most of what a call in flight has reserved comes back: so that of another job waits for its end,
+ * whichever that is, as calls of one job do. */
+static void test_a_call_waits_for_other_jobs(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	begin_pair(&pair);
+	fake_answer_held();
+	drive(&pair.first);
+	drive(&pair.second);
+	assert_true(text_equal(output(&pair.first), "the end"));
+	assert_true(text_equal(output(&pair.second), "the end"));
+	assert_string_equal(member(pair.second.result, "stopReason"), "final");
+	end_pair(&pair);
+
+	begin_pair(&pair);
+	rlmd_job_cancel(pair.first.job);
+	drive(&pair.first);
+	drive(&pair.second);
+	assert_true(text_equal(output(&pair.second), "the end"));
+	end_pair(&pair);
+}
+
+static void test_what_waits_for_other_jobs_may_end(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	begin_pair(&pair);
+	rlmd_job_cancel(pair.second.job);
+	drive(&pair.second);
+	assert_int_equal(fake_calls, 1);
+	fake_answer_held();
+	drive(&pair.first);
+	assert_true(text_equal(output(&pair.first), "the end"));
+	end_pair(&pair);
+
+	begin_pair(&pair);
+	rlmd_job_free(pair.second.job);
+	fake_answer_held();
+	drive(&pair.first);
+	assert_true(text_equal(output(&pair.first), "the end"));
+	end(&pair.first);
+	end(&pair.second);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_batch_is_spent)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_batch_is_spent),
+		cmocka_unit_test(test_a_call_waits_for_other_jobs),
+		cmocka_unit_test(test_what_waits_for_other_jobs_may_end),
+	};
 
 	return cmocka_run_group_tests_name("above", tests, NULL, NULL);
 }

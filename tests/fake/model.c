@@ -9,6 +9,7 @@
 const char *(*fake_model)(const struct llm_request *);
 struct llm_usage (*fake_usage)(const struct llm_request *);
 int fake_attempts;
+bool fake_holds;
 size_t fake_calls, fake_calls_most, fake_events;
 
 struct llm_call {
@@ -17,6 +18,13 @@ struct llm_call {
 	llm_done_fn *done;
 	void *owner;
 };
+
+static struct llm_call *held; /* the last one that was */
+
+void fake_answer_held(void)
+{
+	event_active(held->event, EV_TIMEOUT, 1);
+}
 
 static void on_call(evutil_socket_t fd, short what, void *owner)
 {
@@ -83,7 +91,9 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 
 	*call = (struct llm_call){.request = *request, .done = done, .owner = owner};
 	call->event = event_new((struct event_base *)llm, -1, 0, on_call, call);
-	if (!text_starts(request->messages[request->message_count - 1].text, "hang"))
+	if (fake_holds)
+		held = call;
+	else if (!text_starts(request->messages[request->message_count - 1].text, "hang"))
 		event_active(call->event, EV_TIMEOUT, 1);
 	if (++fake_calls > fake_calls_most)
 		fake_calls_most = fake_calls;

@@ -20,6 +20,10 @@ extern const char *(*fake_model)(const struct llm_request *);
 extern struct llm_usage (*fake_usage)(const struct llm_request *);
 extern int fake_attempts;
 
+/* While it is set, calls are answered only when that is said of the last one. */
+extern bool fake_holds;
+void fake_answer_held(void);
+
 /* Calls that are alive, the most that were at once; and how many events happened: the loop is left
  * after each (loopbreak). */
 extern size_t fake_calls, fake_calls_most, fake_events;
