@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "base/stop.h"
 #include "base/text.h"
 #include "budget/amount.h"
@@ -240,17 +241,14 @@ static bool read_limit(int64_t given, int64_t *ret)
 	return true;
 }
 
-static bool read_limits(const struct rlmd_account_limits *limits, struct rlmd_amount *ret,
+static bool read_limits(const struct rlmd_account_limits *given, struct rlmd_amount *ret,
 			struct rlmd_error *err)
 {
-	*ret = (struct rlmd_amount){RLMD_UNLIMITED, RLMD_UNLIMITED};
-	if (!limits)
-		return true;
-	if (limits->size < sizeof *limits)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "the limits of an account are %zu bytes: set `size`",
-				 limits->size);
-	if (!read_limit(limits->cost, &ret->cost) || !read_limit(limits->tokens, &ret->tokens))
+	struct rlmd_account_limits limits;
+
+	if (!sized_take(&limits, sizeof limits, given, sizeof limits, "rlmd_account_limits", err))
+		return false;
+	if (!read_limit(limits.cost, &ret->cost) || !read_limit(limits.tokens, &ret->tokens))
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "a limit of an account is negative: RLMD_NOTHING allows nothing, "
 				 "0 or RLMD_UNLIMITED anything");
@@ -347,11 +345,11 @@ void rlmd_charge_drop(struct rlmd_charge *charge)
 bool rlmd_account_save(const struct rlmd_account *account, struct rlmd_spending *ret,
 		       struct rlmd_error *err)
 {
-	if (!account || !ret || ret->size < sizeof *ret)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "no account to save, or nothing to save it in: set `size`");
-	*ret = (struct rlmd_spending){
-		.size = ret->size,
+	struct rlmd_spending spending;
+
+	if (!account)
+		return error_set(err, RLMD_ERROR_USAGE, "there is no account to save");
+	spending = (struct rlmd_spending){
 		.cost = account->spent.cost,
 		.tokens = account->spent.tokens,
 		.calls = account->calls,
@@ -361,7 +359,8 @@ bool rlmd_account_save(const struct rlmd_account *account, struct rlmd_spending 
 		.overrun_tokens = account->overrun.tokens,
 		.estimated = account->estimated,
 	};
-	return true;
+	return sized_give(ret, &spending, sizeof spending, sizeof spending) ||
+	       error_set(err, RLMD_ERROR_USAGE, "nothing to save an account in: set `size`");
 }
 
 static bool is_fresh(const struct rlmd_account *account)
@@ -372,15 +371,20 @@ static bool is_fresh(const struct rlmd_account *account)
 
 static bool is_possible(const struct rlmd_spending *saved)
 {
-	return saved->size >= sizeof *saved && saved->cost >= 0 && saved->tokens >= 0 &&
-	       saved->calls >= 0 && saved->reserved_cost >= 0 && saved->reserved_tokens >= 0 &&
+	return saved->cost >= 0 && saved->tokens >= 0 && saved->calls >= 0 &&
+	       saved->reserved_cost >= 0 && saved->reserved_tokens >= 0 &&
 	       saved->overrun_cost >= 0 && saved->overrun_tokens >= 0;
 }
 
-bool rlmd_account_restore(struct rlmd_account *account, const struct rlmd_spending *saved,
+bool rlmd_account_restore(struct rlmd_account *account, const struct rlmd_spending *given,
 			  struct rlmd_error *err)
 {
-	if (!account || !saved || !is_possible(saved))
+	struct rlmd_spending taken;
+	const struct rlmd_spending *saved = &taken;
+
+	if (!sized_take(&taken, sizeof taken, given, sizeof taken, "rlmd_spending", err))
+		return false;
+	if (!account || !given || !is_possible(saved))
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "no account to restore, or nothing that can have been spent");
 	if (!is_fresh(account))

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/sized.h"
 
 enum { VERSION = 1 };
 
@@ -33,9 +34,9 @@ char *rlmd_spending_json(const struct rlmd_spending *given)
 	json_t *object;
 	char *text;
 
-	if (!given || given->size < sizeof *given)
+	if (!given ||
+	    !sized_take(&spending, sizeof spending, given, sizeof spending, "rlmd_spending", NULL))
 		return NULL;
-	spending = *given;
 	object = json_pack("{s:i}", "version", VERSION);
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		json_object_set_new(object, numbers[i].name,
@@ -89,7 +90,8 @@ bool rlmd_spending_from_json(struct rlmd_text json, struct rlmd_spending *ret,
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "nothing to read a saved account into: "
 				 "set `size`");
-	spending.size = ret->size;
+	if (json.size && !json.bytes)
+		return error_set(err, RLMD_ERROR_USAGE, "a text of %zu bytes is NULL", json.size);
 	object = json_read(json, 8, err);
 	if (!object) {
 		if (err)
@@ -98,7 +100,5 @@ bool rlmd_spending_from_json(struct rlmd_text json, struct rlmd_spending *ret,
 	}
 	ok = read_object(object, &spending, err);
 	json_decref(object);
-	if (ok)
-		*ret = spending;
-	return ok;
+	return ok && sized_give(ret, &spending, sizeof spending, sizeof spending);
 }

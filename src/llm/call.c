@@ -17,7 +17,7 @@ enum {
 	LINGER_MS = 100,        /* for the body's end after the answer's, to keep the connection */
 	REST_MS = 5000,         /* for the usage and the end after the last of the text */
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
-	RLMD_ERROR_BODY_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
+	FAILURE_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
 	TRUNCATION_CHECK = 200, /* tokens of a prompt from which on its truncation is told */
 };
 
@@ -275,7 +275,7 @@ static void call_feed(struct call *call, struct evbuffer *data)
 static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
 {
 	struct call *call = owner;
-	size_t limit = call->status == 200 ? REPLY_WHOLE_MAX : RLMD_ERROR_BODY_MAX;
+	size_t limit = call->status == 200 ? REPLY_WHOLE_MAX : FAILURE_MAX;
 	size_t room = limit - evbuffer_get_length(call->body);
 
 	(void)transfer;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "llm/failure.h"
 #include "llm/http.h"
 #include "llm/key.h"
@@ -15,6 +16,7 @@
 enum {
 	ANSWER_MAX = 4 << 20,     /* bytes of a list of models */
 	COMPLAINT_MAX = 16 << 10, /* bytes kept of an answer, for what it complains of */
+	TIMEOUT_MAX = 86400000,   /* ms: nobody waits longer for a list */
 };
 
 struct rlmd_probe {
@@ -125,6 +127,7 @@ struct rlmd_probe *rlmd_probe_start(struct event_base *base, struct rlmd_provide
 		return NULL;
 	probe = xcalloc(1, sizeof *probe);
 	probe->provider = provider_ref(provider);
+	timeout_ms = int64_max(int64_min(timeout_ms, TIMEOUT_MAX), 0);
 	probe->fn = fn;
 	probe->owner = owner;
 	probe->answer = evbuffer_new();

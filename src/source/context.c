@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "source/sources.h"
 
 enum {
@@ -93,13 +94,13 @@ bool rlmd_context_get_input(const struct rlmd_context *published, size_t index,
 {
 	const struct context_input *input;
 	const struct text_scan *scan;
+	struct rlmd_context_input told;
 
-	if (index >= rlmd_context_count(published) || !ret || ret->size < sizeof *ret)
+	if (index >= rlmd_context_count(published))
 		return false;
 	input = &published->context.inputs[index];
 	scan = memfile_scan(input->file);
-	*ret = (struct rlmd_context_input){
-		.size = ret->size,
+	told = (struct rlmd_context_input){
 		.name = input->name,
 		.content = memfile_text(input->file),
 		.characters = scan->characters,
@@ -109,7 +110,7 @@ bool rlmd_context_get_input(const struct rlmd_context *published, size_t index,
 		.files = json_array_size(input->files),
 		.left_out = input->left_out,
 	};
-	return true;
+	return sized_give(ret, &told, sizeof told, sizeof told);
 }
 
 const char *rlmd_context_note(const struct rlmd_context *published, size_t index)

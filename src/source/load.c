@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/sized.h"
 #include "source/loading.h"
 
 enum {
@@ -28,12 +29,11 @@ struct rlmd_context_loading {
 	bool *cancelled; /* lent: where somebody is to be told that it is gone */
 };
 
-static void set_up(struct rlmd_context_loading *load, const struct rlmd_context_options *options)
+static void start_clock(struct rlmd_context_loading *load)
 {
-	if (options)
-		load->options = *options;
-	load->deadline = load->options.timeout_ms > 0 ? clock_ms() + load->options.timeout_ms
-						      : WAIT_FOREVER;
+	int64_t now = clock_ms(), time = load->options.timeout_ms;
+
+	load->deadline = time > 0 && time < WAIT_FOREVER - now ? now + time : WAIT_FOREVER;
 }
 
 /* When to ask again whether to go on. */
@@ -64,12 +64,13 @@ static struct rlmd_context *take(struct loading *loading)
 	return context_publish(&context);
 }
 
-static bool refuse_options(const char *const *sources, size_t count,
-			   const struct rlmd_context_options *options, struct rlmd_error *err)
+/* False where they, or the sources, cannot be. */
+static bool take_options(const char *const *sources, size_t count,
+			 const struct rlmd_context_options *given, struct rlmd_context_options *ret,
+			 struct rlmd_error *err)
 {
-	if (options && options->size < sizeof *options)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "the options of a context have no size: set it to their sizeof");
+	if (!sized_take(ret, sizeof *ret, given, sizeof *ret, "rlmd_context_options", err))
+		return false;
 	for (size_t i = 0; i < count; i++)
 		if (!sources || !sources[i])
 			return error_set(err, RLMD_ERROR_USAGE, "source %zu of a context is NULL",
@@ -85,12 +86,12 @@ struct rlmd_context *rlmd_context_load(const char *const *sources, size_t count,
 	struct rlmd_context *context = NULL;
 	enum loader_end end = LOADER_GOES_ON;
 
-	if (!refuse_options(sources, count, options, err))
+	if (!take_options(sources, count, options, &load.options, err))
 		return NULL;
 	load.loading = loading_new(sources, count, err);
 	if (!load.loading)
 		return NULL;
-	set_up(&load, options);
+	start_clock(&load);
 	while (end == LOADER_GOES_ON || end == LOADER_WAITS) {
 		if (!may_go_on(&load, err)) {
 			loading_blame(load.loading, err);
@@ -192,9 +193,10 @@ struct rlmd_context_loading *rlmd_context_load_start(struct event_base *base,
 						     rlmd_context_done_fn *done, void *owner,
 						     struct rlmd_error *err)
 {
+	struct rlmd_context_options taken;
 	struct rlmd_context_loading *load;
 
-	if (!refuse_options(sources, count, options, err))
+	if (!take_options(sources, count, options, &taken, err))
 		return NULL;
 	if (!base || !done) {
 		error_set(err, RLMD_ERROR_USAGE, "loading needs an event base and a callback");
@@ -206,7 +208,8 @@ struct rlmd_context_loading *rlmd_context_load_start(struct event_base *base,
 		free(load);
 		return NULL;
 	}
-	set_up(load, options);
+	load->options = taken;
+	start_clock(load);
 	load->done = done;
 	load->owner = owner;
 	load->next = evtimer_new(base, on_next, load);

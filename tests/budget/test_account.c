@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -290,6 +291,40 @@ static void test_bad_arguments(void **state)
 	rlmd_account_free(good);
 }
 
+/* A later version's limit that is not known here would not be kept: it is refused. */
+static void test_later_version(void **state)
+{
+	struct {
+		struct rlmd_account_limits limits;
+		int64_t calls;
+	} later = {.limits = {.size = sizeof later, .cost = 10}};
+	struct {
+		struct rlmd_spending spending;
+		int64_t more;
+	} spending = {.spending = {.size = sizeof spending}, .more = 7};
+	struct rlmd_account *good;
+	struct rlmd_error err = {0};
+	char *json;
+
+	(void)state;
+	good = rlmd_account_new("good", &later.limits, NULL, NULL);
+	assert_int_equal(rlmd_account_remaining(good).cost, 10);
+	later.calls = 3;
+	assert_null(rlmd_account_new("bad", &later.limits, NULL, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	assert_false(rlmd_account_restore(good, &spending.spending, NULL));
+	assert_true(rlmd_account_save(good, &spending.spending, NULL));
+	assert_int_equal(spending.more, 0);
+	assert_int_equal(spending.spending.size, sizeof spending);
+	json = rlmd_spending_json(&spending.spending);
+	assert_non_null(json);
+	assert_false(
+		rlmd_spending_from_json((struct rlmd_text){NULL, 5}, &spending.spending, &err));
+	assert_true(rlmd_spending_from_json(rlmd_text_of(json), &spending.spending, NULL));
+	free(json);
+	rlmd_account_free(good);
+}
+
 /* Sums saturate, and a saturated sum gives back no more than it had. */
 static void test_huge(void **state)
 {
@@ -367,7 +402,8 @@ int main(void)
 		cmocka_unit_test(test_who_was_short), cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_sub_runs),      cmocka_unit_test(test_overrun),
 		cmocka_unit_test(test_spend_nothing), cmocka_unit_test(test_restore),
-		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_huge),
+		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_later_version),
+		cmocka_unit_test(test_huge),
 	};
 
 	return cmocka_run_group_tests_name("account", tests, NULL, NULL);

@@ -409,12 +409,40 @@ static void test_price_by_name(void **state)
 	remove(path);
 }
 
+static void on_probe(void *owner, const struct rlmd_probe_result *result)
+{
+	*(enum rlmd_error_kind *)owner = result->error ? result->error->kind : RLMD_ERROR_NONE;
+}
+
+/* However much time there is: it is not over at once. */
+static void test_patient_probe(void **state)
+{
+	const struct rlmd_provider_options options = {
+		.size = sizeof options,
+		.kind = "openai",
+		.key = "sk-a",
+		.base_url = "http://127.0.0.1:1", /* nobody's, and refused at once */
+	};
+	struct rlmd_provider *provider = rlmd_provider_new(&options, NULL);
+	enum rlmd_error_kind kind = RLMD_ERROR_INTERNAL;
+	struct rlmd_probe *probe;
+
+	(void)state;
+	probe = rlmd_probe_start(base, provider, INT64_MAX, on_probe, &kind, NULL);
+	while (kind == RLMD_ERROR_INTERNAL)
+		event_base_loop(base, EVLOOP_ONCE);
+	assert_int_equal(kind, RLMD_ERROR_NETWORK);
+	rlmd_probe_free(probe);
+	rlmd_provider_unref(provider);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_names),         TEST(test_several),           TEST(test_quirk_of_another),
 		TEST(test_price_by_name), TEST(test_environment_twice), TEST(test_many_jobs),
+		TEST(test_patient_probe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

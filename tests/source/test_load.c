@@ -101,6 +101,29 @@ static void test_text(void **state)
 	rlmd_context_unref(context);
 }
 
+/* Of a later version, which asks for something that this one would silently leave undone. */
+struct later {
+	struct rlmd_context_options options;
+	int64_t more;
+};
+
+static void test_options(void **state)
+{
+	const char *const sources[] = {"one"};
+	struct later later = {.options = {.size = sizeof later}};
+	struct rlmd_error err = {0};
+
+	(void)state;
+	put("one", "1");
+	later.options.timeout_ms = INT64_MAX;
+	rlmd_context_unref(rlmd_context_load(sources, 1, &later.options, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_NONE);
+	later.more = 1;
+	assert_null(rlmd_context_load(sources, 1, &later.options, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	assert_non_null(strstr(err.text, "rlmd_context_options asks for something"));
+}
+
 static void test_bad_arguments(void **state)
 {
 	struct rlmd_context_input input = {.size = 0};
@@ -363,7 +386,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_text),         TEST(test_bad_arguments), TEST(test_files),
 		TEST(test_loop_goes_on), TEST(test_pipe),          TEST(test_timeout),
-		TEST(test_cancelled),    TEST(test_missing),
+		TEST(test_cancelled),    TEST(test_missing),       TEST(test_options),
 	};
 
 	return cmocka_run_group_tests_name("load", tests, NULL, NULL);
