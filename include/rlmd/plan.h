@@ -6,11 +6,13 @@
  * orchestrator, what may be spent that of a budget manager: the caller gives
  * both. docs/plans.md in the source tells the semantics at length.
  *
- * Everything happens in one thread. No function here calls back before it
- * returns but rlmd_call_done(), and where something is cancelled the
- * orchestrator's cancel(). From inside start(), on_result and on_done any function
+ * Everything happens in one thread. on_log, the budget manager's functions and,
+ * where something is cancelled, the orchestrator's cancel() may come from inside
+ * any function here, rlmd_execution_start() too. All else comes from the loop, or
+ * out of rlmd_call_done(). From inside start(), on_result and on_done any function
  * may be called, rlmd_execution_free() too; the other callbacks may call nothing
- * here. What is lent stays the lender's.
+ * here. What is lent stays the lender's. NULL in the place of a plan, an execution
+ * or a call is one of nothing: it has no operations, no texts, and nothing to do.
  */
 #pragma once
 
@@ -159,7 +161,7 @@ struct rlmd_orchestrator {
 		      struct rlmd_call *);
 	/* Ends it at once and says what it had used; no rlmd_call_done() for it may follow. Where
 	 * it waits, and the budget allows less than it did, it is only put back: it will start
-	 * again. */
+	 * again. NULL: nothing goes on that could be ended. */
 	void (*cancel)(void *owner, const struct rlmd_operation *, struct rlmd_call *,
 		       struct rlmd_plan_usage *ret_usage);
 	void *owner; /* lent */
@@ -308,7 +310,8 @@ struct rlmd_execution_options {
 	void *owner; /* lent: of the three */
 };
 
-/* The base and the plan are lent until it is freed. */
+/* The base and the plan are lent until it is freed. NULL where one of the three, or the
+ * orchestrator's start(), is missing. */
 RLMD_API struct rlmd_execution *rlmd_execution_start(struct event_base *, const struct rlmd_plan *,
 						     const struct rlmd_execution_options *);
 
@@ -326,7 +329,8 @@ RLMD_API void rlmd_execution_set_partial_failure(struct rlmd_execution *, enum r
 /* How many may run at once at this moment. */
 RLMD_API size_t rlmd_execution_parallelism(const struct rlmd_execution *);
 
-/* As far as it is known now; lent until the next call of the library for this execution. */
+/* As far as it is known now; lent until the next call of the library for this execution. Of an
+ * index that there is not, RLMD_PLAN_NOBODY's. */
 RLMD_API struct rlmd_plan_result rlmd_execution_result(const struct rlmd_execution *, size_t index);
 RLMD_API struct rlmd_plan_summary rlmd_execution_summary(const struct rlmd_execution *);
 RLMD_API const struct rlmd_plan *rlmd_execution_plan(const struct rlmd_execution *);

@@ -173,7 +173,8 @@ static void withdraw(struct rlmd_call *call)
 	if (call->state != DISPATCH_RUNNING && call->state != DISPATCH_ASKED)
 		return;
 	execution->deaf = true;
-	orchestrator->cancel(orchestrator->owner, dispatch_operation(call), call, &usage);
+	if (orchestrator->cancel)
+		orchestrator->cancel(orchestrator->owner, dispatch_operation(call), call, &usage);
 	execution->deaf = false;
 	take_usage(call, usage);
 }
@@ -277,12 +278,14 @@ static void ask(struct rlmd_call *call)
 
 void rlmd_call_started(struct rlmd_call *call)
 {
-	struct rlmd_execution *execution = call->execution;
-	struct rlmd_plan_metrics *metrics = &execution->summary.metrics;
-	int64_t own = dispatch_operation(call)->timeout_ms;
+	struct rlmd_execution *execution = call ? call->execution : NULL;
+	struct rlmd_plan_metrics *metrics;
+	int64_t own;
 
-	if (call->state != DISPATCH_ASKED || execution->deaf)
+	if (!call || call->state != DISPATCH_ASKED || execution->deaf)
 		return;
+	metrics = &execution->summary.metrics;
+	own = dispatch_operation(call)->timeout_ms;
 	execution_pass_time(execution);
 	wait_no_more(call);
 	call->state = DISPATCH_RUNNING;
@@ -350,10 +353,14 @@ static void keep_response(struct rlmd_call *call, struct rlmd_text response)
 
 void rlmd_call_done(struct rlmd_call *call, const struct rlmd_plan_answer *answer)
 {
-	struct rlmd_execution *execution = call->execution;
+	static const struct rlmd_plan_answer none = {.error = RLMD_PLAN_ERROR_OPERATION};
+	struct rlmd_execution *execution = call ? call->execution : NULL;
 	struct rlmd_plan_result result;
 
-	if ((call->state != DISPATCH_RUNNING && call->state != DISPATCH_ASKED) || execution->deaf)
+	if (!answer || (!answer->response.bytes && answer->response.size))
+		answer = &none;
+	if (!call || (call->state != DISPATCH_RUNNING && call->state != DISPATCH_ASKED) ||
+	    execution->deaf)
 		return;
 	take_usage(call, answer->usage);
 	if (answer->error) {

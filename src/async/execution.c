@@ -318,8 +318,11 @@ static void begin(struct rlmd_execution *execution)
 struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struct rlmd_plan *plan,
 					    const struct rlmd_execution_options *options)
 {
-	struct rlmd_execution *execution = xcalloc(1, sizeof *execution);
+	struct rlmd_execution *execution;
 
+	if (!base || !plan || !options || !options->orchestrator.start)
+		return NULL;
+	execution = xcalloc(1, sizeof *execution);
 	*execution = (struct rlmd_execution){
 		.plan = plan,
 		.base = base,
@@ -345,7 +348,7 @@ struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struc
 
 void rlmd_execution_stop(struct rlmd_execution *execution)
 {
-	if (execution->finished)
+	if (!execution || execution->finished)
 		return;
 	blame(execution, RLMD_PLAN_ERROR_CANCELLED, rlmd_plan_error_name(RLMD_PLAN_ERROR_CANCELLED),
 	      xstrdup("cancelled"));
@@ -369,6 +372,8 @@ void rlmd_execution_free(struct rlmd_execution *execution)
 
 void rlmd_execution_set_max_parallel(struct rlmd_execution *execution, size_t max_parallel)
 {
+	if (!execution)
+		return;
 	execution->options.config.max_parallel = max_parallel;
 	execution->options.config = with_defaults(execution->options.config);
 	if (!execution->finished)
@@ -377,6 +382,8 @@ void rlmd_execution_set_max_parallel(struct rlmd_execution *execution, size_t ma
 
 void rlmd_execution_set_timeout(struct rlmd_execution *execution, int64_t ms)
 {
+	if (!execution)
+		return;
 	execution->options.config.timeout_ms = ms;
 	execution->options.config = with_defaults(execution->options.config);
 }
@@ -384,23 +391,34 @@ void rlmd_execution_set_timeout(struct rlmd_execution *execution, int64_t ms)
 void rlmd_execution_set_partial_failure(struct rlmd_execution *execution,
 					enum rlmd_plan_failure partial_failure)
 {
-	execution->options.config.partial_failure = partial_failure;
+	if (execution)
+		execution->options.config.partial_failure = partial_failure;
 }
 
 size_t rlmd_execution_parallelism(const struct rlmd_execution *execution)
 {
-	return execution->limit;
+	return execution ? execution->limit : 0;
 }
 
 struct rlmd_plan_result rlmd_execution_result(const struct rlmd_execution *execution, size_t index)
 {
+	if (!execution || index >= execution->plan->count)
+		return (struct rlmd_plan_result){
+			.index = RLMD_PLAN_NOBODY,
+			.error_name = rlmd_plan_error_name(RLMD_PLAN_OK),
+			.message = "",
+		};
 	return dispatch_result(&execution->calls[index]);
 }
 
 struct rlmd_plan_summary rlmd_execution_summary(const struct rlmd_execution *execution)
 {
-	struct rlmd_plan_summary summary = execution->summary;
+	struct rlmd_plan_summary summary = {.message = "", .winner = RLMD_PLAN_NOBODY};
 
+	summary.error_name = rlmd_plan_error_name(RLMD_PLAN_OK);
+	if (!execution)
+		return summary;
+	summary = execution->summary;
 	if (!execution->finished)
 		summary.duration_ms = clock_ms() - execution->started;
 	return summary;
@@ -408,5 +426,5 @@ struct rlmd_plan_summary rlmd_execution_summary(const struct rlmd_execution *exe
 
 const struct rlmd_plan *rlmd_execution_plan(const struct rlmd_execution *execution)
 {
-	return execution->plan;
+	return execution ? execution->plan : NULL;
 }

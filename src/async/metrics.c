@@ -42,6 +42,8 @@ void metrics_pass(struct rlmd_plan_metrics *metrics, int64_t ms, size_t running,
 
 void rlmd_plan_metrics_add(struct rlmd_plan_metrics *total, const struct rlmd_plan_metrics *one)
 {
+	if (!total || !one)
+		return;
 	for (int type = 0; type < RLMD_OPERATION_TYPES; type++)
 		for (int outcome = 0; outcome < RLMD_PLAN_OUTCOMES; outcome++)
 			total->operations[type][outcome] += one->operations[type][outcome];
@@ -64,12 +66,12 @@ static double ratio(int64_t part, int64_t whole)
 
 double rlmd_plan_metrics_utilisation(const struct rlmd_plan_metrics *metrics)
 {
-	return ratio(metrics->busy_ms, metrics->slot_ms);
+	return metrics ? ratio(metrics->busy_ms, metrics->slot_ms) : 0;
 }
 
 double rlmd_plan_metrics_win_rate(const struct rlmd_plan_metrics *metrics)
 {
-	return ratio(metrics->races_won, metrics->races);
+	return metrics ? ratio(metrics->races_won, metrics->races) : 0;
 }
 
 const char *metrics_type_name(enum rlmd_operation_type type)
@@ -139,8 +141,11 @@ static void gauge(struct evbuffer *out, const char *name, const char *help, doub
 
 char *rlmd_plan_metrics_text(const struct rlmd_plan_metrics *metrics)
 {
+	static const struct rlmd_plan_metrics none;
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 
+	if (!metrics)
+		metrics = &none;
 	head(out, "operations_total", "counter", "Operations that ended, by type and outcome.");
 	for (int type = 0; type < RLMD_OPERATION_TYPES; type++)
 		for (int outcome = 0; outcome < RLMD_PLAN_OUTCOMES; outcome++)

@@ -71,11 +71,31 @@ static struct rlmd_text text_of_id(const char *id)
 	return (struct rlmd_text){id, strlen(id)};
 }
 
+static bool has_bytes(struct rlmd_text text)
+{
+	return text.bytes || !text.size;
+}
+
+/* What is lent must be there. */
+static bool check_lent(size_t index, const struct rlmd_operation *operation,
+		       struct rlmd_plan_error *err)
+{
+	if (!has_bytes(operation->input) || !has_bytes(operation->context) ||
+	    !has_bytes(operation->metadata))
+		return fault_set(err, "operations[%zu]: a text of it is NULL", index);
+	if (operation->depends_count && !operation->depends_on)
+		return fault_set(err, "operations[%zu].dependsOn: is NULL", index);
+	for (size_t d = 0; d < operation->depends_count; d++)
+		if (!operation->depends_on[d])
+			return fault_set(err, "operations[%zu].dependsOn[%zu]: is NULL", index, d);
+	return true;
+}
+
 static bool check_sizes(const struct rlmd_plan *plan, struct rlmd_plan_error *err)
 {
 	size_t dependencies = 0;
 
-	if (!plan->count)
+	if (!plan->count || !plan->operations)
 		return fault_set(err, "operations: there are none");
 	if (plan->count > RLMD_PLAN_OPERATIONS_MAX)
 		return fault_set(err, "operations: %zu are too many, the most are %d", plan->count,
@@ -87,6 +107,8 @@ static bool check_sizes(const struct rlmd_plan *plan, struct rlmd_plan_error *er
 					 "most are %d in all",
 					 i, RLMD_PLAN_DEPENDENCIES_MAX);
 		dependencies += plan->operations[i].depends_count;
+		if (!check_lent(i, &plan->operations[i], err))
+			return false;
 	}
 	return true;
 }
@@ -314,8 +336,13 @@ static bool check_inputs(struct rlmd_plan *plan, struct rlmd_plan_error *err)
 struct rlmd_plan *rlmd_plan_new(const struct rlmd_plan_description *description,
 				struct rlmd_plan_error *err)
 {
-	struct rlmd_plan *plan = xcalloc(1, sizeof *plan);
+	struct rlmd_plan *plan;
 
+	if (!description) {
+		fault_set(err, "operations: there are none");
+		return NULL;
+	}
+	plan = xcalloc(1, sizeof *plan);
 	*plan = (struct rlmd_plan){
 		.operations = description->operations,
 		.count = description->count,
@@ -350,19 +377,19 @@ void rlmd_plan_free(struct rlmd_plan *plan)
 
 size_t rlmd_plan_count(const struct rlmd_plan *plan)
 {
-	return plan->count;
+	return plan ? plan->count : 0;
 }
 
 const struct rlmd_operation *rlmd_plan_operation(const struct rlmd_plan *plan, size_t index)
 {
-	return index < plan->count ? &plan->operations[index] : NULL;
+	return index < rlmd_plan_count(plan) ? &plan->operations[index] : NULL;
 }
 
 size_t rlmd_plan_ready(const struct rlmd_plan *plan, const bool *completed, size_t *ret_indices)
 {
 	size_t ready = 0, count;
 
-	for (size_t i = 0; i < plan->count; i++) {
+	for (size_t i = 0; completed && ret_indices && i < rlmd_plan_count(plan); i++) {
 		const uint32_t *needs = plan_others(&plan->dependencies, i, &count);
 		size_t met = plan->ordered ? 0 : count;
 

@@ -368,6 +368,8 @@ static bool check_size(struct rlmd_text text, struct rlmd_plan_error *err)
 {
 	size_t values;
 
+	if (text.size && !text.bytes)
+		return fault_set(err, "the plan has %zu bytes and is NULL", text.size);
 	if (text.size > RLMD_PLAN_TEXT_MAX)
 		return fault_set(err, "the plan has %zu bytes; the most is %d", text.size,
 				 RLMD_PLAN_TEXT_MAX);
@@ -417,15 +419,15 @@ void rlmd_plan_file_free(struct rlmd_plan_file *file)
 
 const struct rlmd_plan *rlmd_plan_file_plan(const struct rlmd_plan_file *file)
 {
-	return file->plan;
+	return file ? file->plan : NULL;
 }
 
 const struct rlmd_plan_config *rlmd_plan_file_config(const struct rlmd_plan_file *file)
 {
-	return &file->config;
+	return file ? &file->config : NULL;
 }
 
 struct rlmd_operation *rlmd_plan_file_operations(struct rlmd_plan_file *file)
 {
-	return file->operations;
+	return file ? file->operations : NULL;
 }

@@ -188,10 +188,12 @@ static char *write_out(json_t *object)
 
 char *rlmd_execution_json(const struct rlmd_execution *execution)
 {
-	return write_out(report_execution(execution));
+	return execution ? write_out(report_execution(execution)) : NULL;
 }
 
 char *rlmd_plan_event_json(const struct rlmd_plan_event *event)
 {
+	if (!event || (event->kind >= RLMD_PLAN_EVENT_END && !event->summary))
+		return NULL;
 	return write_out(report_event(event));
 }

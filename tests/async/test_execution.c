@@ -613,6 +613,87 @@ static void test_metrics(void **state)
 	assert_true(rlmd_plan_metrics_win_rate(&(struct rlmd_plan_metrics){0}) == 0);
 }
 
+/* What rlmd/plan.h says of callbacks: the log may come before the start has returned, and nothing
+ * else does (the stage asserts that). */
+static void test_what_comes_at_once(void **state)
+{
+	static struct part parts[] = {{.id = "a", .ms = 10}, {.id = "b", .ms = 10}};
+	struct stage *stage = *state;
+
+	stage->price = stage->purse = 1;
+	stage_start(stage, RLMD_PLAN_PARALLEL, parts, COUNT(parts), NULL);
+	assert_non_null(strstr(stage->log, "\"plan_start\""));
+	assert_non_null(strstr(stage->log, "\"parallelism\""));
+	assert_int_equal(stage->events, 0);
+	rlmd_execution_stop(stage->execution);
+	assert_int_equal(stage->results + stage->dones, 0);
+	stage_run(stage);
+	assert_int_equal(stage->dones, 1);
+}
+
+static void answer_nothing(void *owner, const struct rlmd_operation *operation,
+			   struct rlmd_text input, struct rlmd_call *call)
+{
+	(void)owner, (void)operation, (void)input;
+	rlmd_call_done(call, NULL);
+}
+
+static void hang(void *owner, const struct rlmd_operation *operation, struct rlmd_text input,
+		 struct rlmd_call *call)
+{
+	(void)owner, (void)operation, (void)input, (void)call;
+}
+
+/* LIB-26: what is missing is refused, or nothing, and nothing aborts. */
+static void test_missing_arguments(void **state)
+{
+	const struct rlmd_operation operation = {.id = "a"};
+	const struct rlmd_plan_description description = {.operations = &operation, .count = 1};
+	struct rlmd_execution_options options = {0};
+	struct rlmd_plan *plan = rlmd_plan_new(&description, NULL);
+	struct event_base *base = ((struct stage *)*state)->base;
+	struct rlmd_execution *execution;
+	char *text;
+
+	assert_null(rlmd_execution_start(base, plan, NULL));
+	assert_null(rlmd_execution_start(base, plan, &options));
+	options.orchestrator.start = answer_nothing;
+	assert_null(rlmd_execution_start(NULL, plan, &options));
+	assert_null(rlmd_execution_start(base, NULL, &options));
+	execution = rlmd_execution_start(base, plan, &options);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_int_equal(rlmd_execution_result(execution, 0).error, RLMD_PLAN_ERROR_OPERATION);
+	assert_null(rlmd_execution_result(execution, 1).operation);
+	assert_true(rlmd_execution_result(execution, 1).index == RLMD_PLAN_NOBODY);
+	rlmd_execution_free(execution);
+	options.orchestrator.start = hang;
+	execution = rlmd_execution_start(base, plan, &options);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	rlmd_execution_stop(execution);
+	assert_int_equal(rlmd_execution_summary(execution).cancelled, 1);
+	rlmd_execution_free(execution);
+	rlmd_plan_free(plan);
+
+	rlmd_execution_stop(NULL);
+	rlmd_execution_set_max_parallel(NULL, 1);
+	rlmd_execution_set_timeout(NULL, 1);
+	rlmd_execution_set_partial_failure(NULL, RLMD_PLAN_FAIL_FAST);
+	assert_int_equal(rlmd_execution_parallelism(NULL), 0);
+	assert_int_equal(rlmd_execution_result(NULL, 0).status, RLMD_PLAN_PENDING);
+	assert_string_equal(rlmd_execution_summary(NULL).error_name, "none");
+	assert_null(rlmd_execution_plan(NULL));
+	assert_null(rlmd_execution_json(NULL));
+	assert_null(rlmd_plan_event_json(NULL));
+	assert_null(rlmd_plan_event_json(&(struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_END}));
+	rlmd_call_started(NULL);
+	rlmd_call_done(NULL, NULL);
+	rlmd_plan_metrics_add(NULL, NULL);
+	assert_true(rlmd_plan_metrics_utilisation(NULL) + rlmd_plan_metrics_win_rate(NULL) == 0);
+	text = rlmd_plan_metrics_text(NULL);
+	assert_non_null(strstr(text, "rlmd_plan_tokens_total 0"));
+	free(text);
+}
+
 /* Slots that dependencies keep empty count as not used. */
 static void test_utilisation(void **state)
 {
@@ -629,6 +710,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	static const struct CMUnitTest tests[] = {
 		TEST(test_parallel),
+		TEST(test_what_comes_at_once),
+		TEST(test_missing_arguments),
 		TEST(test_parallel_ignores_dependencies),
 		TEST(test_dependencies),
 		TEST(test_sequential),

@@ -129,6 +129,34 @@ static void test_literal(void **state)
 	rlmd_plan_free(plan);
 }
 
+/* LIB-26: what is lent must be there. */
+static void test_missing(void **state)
+{
+	const struct rlmd_text nothing = {NULL, 5};
+	const char *nobody[] = {NULL};
+	struct rlmd_operation operation = {.id = "a", .input = nothing};
+	struct rlmd_plan_error err = {0};
+	bool completed[1] = {false};
+	size_t ready[1];
+
+	(void)state;
+	assert_null(rlmd_plan_new(NULL, &err));
+	assert_int_equal(err.kind, RLMD_PLAN_ERROR_PLAN);
+	refuse("operations: there are none", RLMD_PLAN_PARALLEL, NULL, 1);
+	refuse("operations[0]: a text of it is NULL", RLMD_PLAN_PARALLEL, &operation, 1);
+	operation = (struct rlmd_operation){.depends_count = 1};
+	refuse("operations[0].dependsOn: is NULL", RLMD_PLAN_PARALLEL, &operation, 1);
+	operation.depends_on = nobody;
+	refuse("operations[0].dependsOn[0]: is NULL", RLMD_PLAN_PARALLEL, &operation, 1);
+	assert_int_equal(rlmd_plan_count(NULL), 0);
+	assert_null(rlmd_plan_operation(NULL, 0));
+	assert_int_equal(rlmd_plan_ready(NULL, completed, ready), 0);
+	assert_null(rlmd_plan_file_new(nothing, NULL));
+	assert_null(rlmd_plan_file_plan(NULL));
+	assert_null(rlmd_plan_file_config(NULL));
+	assert_null(rlmd_plan_file_operations(NULL));
+}
+
 /* Limits hold before anything is allocated. */
 static void test_limits(void **state)
 {
@@ -259,8 +287,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),         cmocka_unit_test(test_dependencies),
 		cmocka_unit_test(test_substitutions), cmocka_unit_test(test_literal),
-		cmocka_unit_test(test_limits),        cmocka_unit_test(test_ready),
-		cmocka_unit_test(test_long_cycle),    cmocka_unit_test(test_large),
+		cmocka_unit_test(test_missing),       cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_ready),         cmocka_unit_test(test_long_cycle),
+		cmocka_unit_test(test_large),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
