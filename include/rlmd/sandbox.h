@@ -38,6 +38,15 @@ RLMD_API char *rlmd_sandbox_report(const struct rlmd_sandbox *);
  * Static. */
 RLMD_API const char *rlmd_sandbox_level(const struct rlmd_sandbox *);
 
+/* What a layer of the report is good for, as a clause; NULL: there is none of that name. Static. */
+RLMD_API const char *rlmd_sandbox_meaning(const char *layer);
+
+/*
+ * The uids that workers get where we are root, of a sandbox with that `first_uid`: so many from
+ * that one on, which begins a block of 64. Nobody else should have any of them.
+ */
+RLMD_API void rlmd_sandbox_uids(uint32_t first_uid, uint32_t *ret_first, uint32_t *ret_count);
+
 /* What a worker may ask of the kernel, and why: one line of JSON. The caller frees it. */
 RLMD_API char *rlmd_sandbox_policy(void);
 

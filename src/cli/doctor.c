@@ -4,7 +4,9 @@
  * Nothing is concluded from what exists: workers are started as those of runs
  * are, attacked from inside, and only then is told which walls stood.
  */
+#include <rlmd/provider.h>
 #include <rlmd/rlmd.h>
+#include <rlmd/sandbox.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,8 +26,6 @@
 #include "cli/providers.h"
 #include "cli/session.h"
 #include "cli/subids.h"
-#include "llm/provider.h"
-#include "sandbox/uids.h"
 
 enum {
 	PROBE_MS = 5000,
@@ -161,12 +161,11 @@ static void find_isolation(struct doctor *doctor)
 /* An ordinary user's workers have none of those ids. */
 static void find_clashes(struct doctor *doctor)
 {
-	struct uids uids = {0};
+	uint32_t first, count;
 
-	uids_begin(&uids, (uint32_t)doctor->session.config.first_uid);
+	rlmd_sandbox_uids((uint32_t)doctor->session.config.first_uid, &first, &count);
 	if (!geteuid())
-		subids_check_all(uids.first, UIDS_COUNT,
-				 json_object_get(doctor->findings, "warnings"));
+		subids_check_all(first, count, json_object_get(doctor->findings, "warnings"));
 }
 
 /* --- the examination ----------------------------------------------------------------- */
@@ -255,7 +254,7 @@ static void stop(struct doctor *doctor)
 {
 	assault_free(take_pointer(&doctor->assault));
 	rlmd_probe_free(take_pointer(&doctor->probe));
-	provider_unref(take_pointer(&doctor->provider));
+	rlmd_provider_unref(take_pointer(&doctor->provider));
 	session_close(&doctor->session);
 }
 

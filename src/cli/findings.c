@@ -1,26 +1,11 @@
 #include "cli/findings.h"
 
+#include <rlmd/sandbox.h>
 #include <string.h>
 
 #include "base/json.h"
 
 /* --- layers ---------------------------------------------------------------------- */
-
-static const char *meaning_of(const char *layer)
-{
-	static const struct {
-		const char *layer, *meaning;
-	} layers[] = {
-#define LAYER(name, shown, meaning) {shown, meaning},
-#include "sandbox/layers.def"
-#undef LAYER
-	};
-
-	for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
-		if (!strcmp(layers[i].layer, layer))
-			return layers[i].meaning;
-	return "";
-}
 
 static bool stands(const json_t *layers, const char *name)
 {
@@ -36,8 +21,9 @@ static bool stands(const json_t *layers, const char *name)
 
 static json_t *add_layer(json_t *layers, const char *name, const char *state)
 {
+	const char *meaning = rlmd_sandbox_meaning(name);
 	json_t *layer = json_pack("{s:s, s:s, s:s}", "layer", name, "state", state, "meaning",
-				  meaning_of(name));
+				  meaning ? meaning : "");
 
 	json_array_append_new(layers, layer);
 	return layer;

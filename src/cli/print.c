@@ -1,15 +1,14 @@
 #include "cli/print.h"
 
+#include <rlmd/price.h>
 #include <rlmd/rlmd.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "cli/output.h"
 #include "cli/tell.h"
-#include "llm/price.h"
 
 int print_text(struct rlmd_text text)
 {
@@ -34,8 +33,7 @@ int print_json(const json_t *value)
 
 int print_version(void)
 {
-	auto_free char *path = file_shipped("share", "prices.json");
-	struct rlmd_price_table *prices = price_table_read(path, NULL);
+	struct rlmd_price_table *prices = rlmd_price_table_open(NULL, NULL);
 	auto_free char *line = xasprintf("rlmd %s (prices of %s)\n", RLMD_VERSION,
 					 prices ? rlmd_price_table_date(prices)
 						: "no date: none found");

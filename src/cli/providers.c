@@ -1,83 +1,102 @@
 #include "cli/providers.h"
 
+#include <rlmd/engine.h>
+#include <rlmd/price.h>
+#include <rlmd/provider.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine.h"
-#include "llm/provider.h"
+enum { PATIENCE_MS = 3600000 }; /* --max-time ends the wait before, unless it is very long */
 
-enum {
-	MAX_RETRIES = 2,
-	PATIENCE_MS = 3600000, /* --max-time ends the wait before, unless it is very long */
-};
-
-static struct provider_config usual(const struct config *config, const char *kind)
+static struct rlmd_provider_options usual(const struct config *config, const char *kind)
 {
-	return (struct provider_config){
+	return (struct rlmd_provider_options){
+		.size = sizeof(struct rlmd_provider_options),
 		.kind = kind,
 		.no_stream = config->no_stream,
-		.max_retries = MAX_RETRIES,
 		.patience_ms = PATIENCE_MS,
 	};
 }
 
+static struct rlmd_provider_options own(const struct config *config)
+{
+	struct rlmd_provider_options options = usual(config, config->provider);
+
+	options.base_url = config->base_url;
+	options.key_file = config->key_file;
+	return options;
+}
+
 struct rlmd_provider *providers_own(const struct config *config, struct rlmd_error *err)
 {
-	struct provider_config settings = usual(config, config->provider);
+	struct rlmd_provider_options options = own(config);
 
-	settings.base_url = config->base_url;
-	settings.key_file = config->key_file;
-	settings.price_table = config->price_table;
-	return provider_new(&settings, err);
+	options.price_table = config->price_table;
+	return rlmd_provider_new(&options, err);
 }
 
-/* Of one kind, but the own; the own's price table is read once. */
-static bool add_other(struct rlmd_engine *engine, const struct config *config, const char *kind,
-		      const struct rlmd_provider *own, struct rlmd_error *err)
+static bool add(struct rlmd_engine *engine, struct rlmd_provider_options options,
+		struct rlmd_price_table *prices, struct rlmd_error *err)
 {
-	struct provider_config settings = usual(config, kind);
-	struct rlmd_provider *other;
+	struct rlmd_provider *provider;
 	bool added;
 
-	if (!strcmp(kind, own->name))
-		return true;
-	settings.prices = own->given;
-	other = provider_new(&settings, err);
-	added = other && rlmd_engine_add_provider(engine, NULL, other, err);
-	provider_unref(other);
+	options.prices = prices;
+	provider = rlmd_provider_new(&options, err);
+	added = provider && rlmd_engine_add_provider(engine, NULL, provider, err);
+	rlmd_provider_unref(provider);
 	return added;
 }
 
-static bool add_all(struct rlmd_engine *engine, const struct config *config, struct rlmd_error *err)
+/* The own comes first. */
+static bool add_all(struct rlmd_engine *engine, const struct config *config,
+		    struct rlmd_price_table *prices, struct rlmd_error *err)
 {
-	struct rlmd_provider *own = providers_own(config, err);
-	const struct adapter *adapter;
-	bool added = own && rlmd_engine_add_provider(engine, NULL, own, err);
+	const char *kind;
+	bool added = add(engine, own(config), prices, err);
 
-	for (size_t i = 0; added && (adapter = adapter_at(i)); i++)
-		added = add_other(engine, config, adapter->name, own, err);
-	provider_unref(own);
+	for (size_t i = 0; added && (kind = rlmd_provider_kind(i)); i++)
+		if (strcmp(kind, config->provider) != 0)
+			added = add(engine, usual(config, kind), prices, err);
 	return added;
+}
+
+/* One table for all of them. */
+static bool open_all(struct rlmd_engine *engine, const struct config *config,
+		     struct rlmd_error *err)
+{
+	struct rlmd_price_table *prices = NULL;
+	bool opened;
+
+	if (config->price_table)
+		prices = rlmd_price_table_open(config->price_table, err);
+	opened = (prices || !config->price_table) && add_all(engine, config, prices, err);
+	rlmd_price_table_unref(prices);
+	return opened;
 }
 
 bool providers_open(struct rlmd_engine *engine, const struct config *config, struct rlmd_error *err)
 {
-	bool added = add_all(engine, config, err);
+	bool opened = open_all(engine, config, err);
 
 	providers_forget_keys();
-	return added;
+	return opened;
+}
+
+static void forget(const char *variable)
+{
+	char *value = getenv(variable);
+
+	if (value)
+		explicit_bzero(value, strlen(value));
+	unsetenv(variable);
 }
 
 void providers_forget_keys(void)
 {
-	const struct adapter *adapter;
+	const char *kind, *variable;
 
-	for (size_t i = 0; (adapter = adapter_at(i)); i++)
-		for (const char *const *name = adapter->key_env; name && *name; name++) {
-			char *value = getenv(*name);
-
-			if (value)
-				explicit_bzero(value, strlen(value));
-			unsetenv(*name);
-		}
+	for (size_t i = 0; (kind = rlmd_provider_kind(i)); i++)
+		for (size_t j = 0; (variable = rlmd_provider_key_variable(kind, j)); j++)
+			forget(variable);
 }

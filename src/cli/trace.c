@@ -2,6 +2,7 @@
  * rlmd trace: the tree of a run, put together again from its trace file.
  */
 #include <event2/buffer.h>
+#include <rlmd/trace.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,13 +10,30 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/config.h"
 #include "cli/print.h"
 #include "cli/tell.h"
 #include "cli/trace_view.h"
-#include "trace/tree.h"
+
+#define TRACE_MAX ((size_t)2 << 30) /* bytes of a trace */
+
+static json_t *tree_of(struct rlmd_text lines, const char *name, struct rlmd_error *err)
+{
+	auto_free char *tree = rlmd_trace_tree(lines, name, err);
+
+	return tree ? json_loads(tree, JSON_ALLOW_NUL, NULL) : NULL;
+}
+
+static json_t *tree_from_file(const char *path, struct rlmd_error *err)
+{
+	size_t size;
+	auto_free char *bytes = file_read(path, TRACE_MAX, &size, err);
+
+	return bytes ? tree_of(text_from(bytes, size), path, err) : NULL;
+}
 
 static json_t *tree_from_stdin(struct rlmd_error *err)
 {
@@ -29,10 +47,10 @@ static json_t *tree_from_stdin(struct rlmd_error *err)
 			return NULL;
 		}
 		evbuffer_add(lines, piece, got);
-	} while (got && evbuffer_get_length(lines) <= TREE_TRACE_MAX);
+	} while (got && evbuffer_get_length(lines) <= TRACE_MAX);
 	if (!got)
-		return tree_from_lines(text_in(lines), "standard input", err);
-	error_set(err, RLMD_ERROR_INPUT, "the trace is larger than %zu bytes", TREE_TRACE_MAX);
+		return tree_of(text_in(lines), "standard input", err);
+	error_set(err, RLMD_ERROR_INPUT, "the trace is larger than %zu bytes", TRACE_MAX);
 	return NULL;
 }
 

@@ -1,10 +1,13 @@
 #include "sandbox/layer_status.h"
 
+#include <rlmd/sandbox.h>
 #include <string.h>
 
 /* clang-format off */
-static const char *const layer_names[] = {
-#define LAYER(name, shown, meaning) shown,
+static const struct {
+	const char *name, *meaning;
+} layer_table[] = {
+#define LAYER(name, shown, meaning) {shown, meaning},
 #include "sandbox/layers.def"
 #undef LAYER
 };
@@ -35,6 +38,14 @@ static const char *errno_name(int error)
 	const char *name = strerrorname_np(error);
 
 	return name ? name : "unknown";
+}
+
+const char *rlmd_sandbox_meaning(const char *layer)
+{
+	for (size_t i = 0; layer && i < LAYER_COUNT; i++)
+		if (!strcmp(layer_table[i].name, layer))
+			return layer_table[i].meaning;
+	return NULL;
 }
 
 uint32_t layer_status_promised(enum mode mode)
@@ -77,11 +88,11 @@ void layer_status_tell(const struct layer_status *status)
 		if (status->layers >> i & 1 || !cause->error)
 			continue;
 		log_write(status->log, LOG_LAYER_ABSENT,
-			  LOG_FIELDS(LOG_TEXT("layer", layer_names[i]),
+			  LOG_FIELDS(LOG_TEXT("layer", layer_table[i].name),
 				     LOG_TEXT("step", steps[cause->step].call),
 				     LOG_TEXT("errno", errno_name(cause->error)),
 				     LOG_TEXT("remedy", steps[cause->step].remedy)),
-			  "the layer \"%s\" does not stand: %s failed: %s", layer_names[i],
+			  "the layer \"%s\" does not stand: %s failed: %s", layer_table[i].name,
 			  steps[cause->step].call, strerror(cause->error));
 	}
 }
@@ -124,7 +135,7 @@ const char *layer_status_level(const struct layer_status *status)
 
 static json_t *absence(enum layer layer, const struct cause *cause)
 {
-	return json_pack("{s:s, s:s, s:s, s:s}", "layer", layer_names[layer], "call",
+	return json_pack("{s:s, s:s, s:s, s:s}", "layer", layer_table[layer].name, "call",
 			 steps[cause->step].call, "errno", errno_name(cause->error), "remedy",
 			 steps[cause->step].remedy);
 }
@@ -135,7 +146,7 @@ json_t *layer_status_report(const struct layer_status *status)
 
 	for (int i = 0; i < LAYER_COUNT; i++) {
 		if (status->layers >> i & 1)
-			json_array_append_new(stand, json_string(layer_names[i]));
+			json_array_append_new(stand, json_string(layer_table[i].name));
 		else if (status->causes[i].error)
 			json_array_append_new(absent, absence((enum layer)i, &status->causes[i]));
 	}

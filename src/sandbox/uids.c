@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <rlmd/sandbox.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -18,6 +19,17 @@ void uids_begin(struct uids *uids, uint32_t first)
 	if (!first)
 		first = UIDS_FIRST;
 	uids->first = (first + UIDS_BLOCK - 1) / UIDS_BLOCK * UIDS_BLOCK;
+}
+
+void rlmd_sandbox_uids(uint32_t first_uid, uint32_t *ret_first, uint32_t *ret_count)
+{
+	struct uids uids = {0};
+
+	uids_begin(&uids, first_uid);
+	if (ret_first)
+		*ret_first = uids.first;
+	if (ret_count)
+		*ret_count = UIDS_COUNT;
 }
 
 void uids_done(struct uids *uids)

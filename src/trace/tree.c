@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/money.h"
 
@@ -342,14 +341,6 @@ json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct rlmd_er
 		complete_usage(tree, root);
 	tree_free(tree);
 	return root;
-}
-
-json_t *tree_from_file(const char *path, struct rlmd_error *err)
-{
-	size_t size;
-	auto_free char *bytes = file_read(path, TREE_TRACE_MAX, &size, err);
-
-	return bytes ? tree_from_lines(text_from(bytes, size), path, err) : NULL;
 }
 
 char *rlmd_trace_tree(struct rlmd_text lines, const char *name, struct rlmd_error *err)

@@ -20,13 +20,8 @@ void tree_feed(struct tree *, json_t *event); /* lent; unknown events are passed
 json_t *tree_root(const struct tree *);       /* lent; NULL before the root's "run" event */
 
 /*
- * The tree of the last root run in a trace file, new. A run's last line may have been cut; any
- * other bad line is RLMD_ERROR_INPUT with its number. A run without an end gets answerSource
- * "error", and the usage that its events add up to.
+ * The tree of the last root run in a trace, new; `name` is for errors. A run's last line may have
+ * been cut; any other bad line is RLMD_ERROR_INPUT with its number. A run without an end gets
+ * answerSource "error", and the usage that its events add up to.
  */
-json_t *tree_from_file(const char *path, struct rlmd_error *);
-
-/* The same of a trace that was read already; `name` is for errors. */
 json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct rlmd_error *);
-
-#define TREE_TRACE_MAX ((size_t)2 << 30) /* bytes of a trace */

@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <poll.h>
 #include <pthread.h>
+#include <rlmd/sandbox.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -580,6 +581,14 @@ static void root_is_no_stranger(void **state)
 	assert_true(stage_has(stage, "not_root"));
 }
 
+static void layers_have_meanings(void **state)
+{
+	(void)state;
+	assert_string_equal(rlmd_sandbox_meaning("seccomp"), "the sealed filter");
+	assert_null(rlmd_sandbox_meaning("filter")); /* that is our own name of it */
+	assert_null(rlmd_sandbox_meaning(NULL));
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
@@ -594,6 +603,7 @@ int main(int argc, char **argv)
 		TEST(threads_are_limited),
 		TEST(nobody_hides_behind_a_dead_thread),
 		cmocka_unit_test(the_dead_do_not_hide),
+		cmocka_unit_test(layers_have_meanings),
 		TEST(the_first_verdict_stays),
 		TEST(hidden_memory_is_found),
 		TEST(the_pool_has_a_ceiling),

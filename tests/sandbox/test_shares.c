@@ -2,6 +2,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <rlmd/sandbox.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,6 +64,19 @@ static void uids_are_shared_out(void **state)
 	share_out(path); /* both are over: all is free again */
 	close(file);
 	unlink(path);
+}
+
+/* Whoever gives out ids can be told which are taken. */
+static void the_range_is_told(void **state)
+{
+	uint32_t first, count;
+
+	(void)state;
+	rlmd_sandbox_uids(0, &first, &count);
+	assert_int_equal(first, UIDS_FIRST);
+	assert_int_equal(count, UIDS_COUNT);
+	rlmd_sandbox_uids(70000, &first, NULL);
+	assert_int_equal(first, 70016);
 }
 
 /* Ranges of one's own choice: where they overlap, nobody gets what the other one has. */
@@ -204,7 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(uids_are_shared_out),    cmocka_unit_test(ranges_may_overlap),
 		cmocka_unit_test(locks_are_ours_alone),   cmocka_unit_test(places_are_found),
-		cmocka_unit_test(limits_above_are_found),
+		cmocka_unit_test(limits_above_are_found), cmocka_unit_test(the_range_is_told),
 	};
 
 	alloc_install();
