@@ -8,7 +8,7 @@
  * A plan is operations that are model calls and runs (rlmd/plan.h).
  *
  *     struct rlmd_job_options options = {.size = sizeof options};
- *     options.task = rlmd_text("Which host failed first?");
+ *     options.task = rlmd_text_of("Which host failed first?");
  *     options.context = context;
  *     job = rlmd_job_start(engine, &options, &err);
  *     if (!job || !rlmd_engine_wait(engine, job, &err)) ...

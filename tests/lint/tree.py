@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(os.environ.get("RLMD_SOURCE_ROOT", Path(__file__).parents[2]))
 BUILD = Path(os.environ.get("RLMD_BUILD_ROOT", ROOT / "build"))
-DIRECTORIES = (".ci", "bench", "include", "seccomp", "src", "tests", "tools", "worker")
+DIRECTORIES = (".ci", "bench", "examples", "include", "seccomp", "src", "tests", "tools", "worker")
 
 
 def files(*suffixes, under=DIRECTORIES):
