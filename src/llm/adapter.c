@@ -78,15 +78,14 @@ const char *adapter_default_name(const char *model)
 	return chosen ? chosen->name : adapter_ollama.name;
 }
 
-const char *adapter_names(void)
+const char *adapter_names(char out[static ADAPTER_NAMES_MAX])
 {
-	static char names[64];
 	size_t used = 0;
 
 	for (size_t i = 0; i < ADAPTER_COUNT; i++)
-		used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-					 adapters[i]->name);
-	return names;
+		used += (size_t)snprintf(out + used, ADAPTER_NAMES_MAX - used, "%s%s",
+					 i ? ", " : "", adapters[i]->name);
+	return out;
 }
 
 void reply_init(struct reply *reply)

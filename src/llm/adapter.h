@@ -96,7 +96,10 @@ const struct adapter *adapter_find(const char *name); /* NULL: unknown */
  * the environment points to: the only one whose key is set (of those that need none: whose address
  * is), else "ollama". */
 const char *adapter_default_name(const char *model);
-const char *adapter_names(void);                /* "ollama, openai, anthropic" for messages */
+
+/* "ollama, openai, anthropic", for messages. */
+enum { ADAPTER_NAMES_MAX = 64 };
+const char *adapter_names(char out[static ADAPTER_NAMES_MAX]);
 const struct adapter *adapter_at(size_t index); /* each of them; NULL: there are no more */
 
 extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;

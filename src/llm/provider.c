@@ -91,10 +91,11 @@ struct rlmd_provider *provider_new(const struct provider_config *config, struct 
 {
 	const struct adapter *adapter = config->custom.ask ? NULL : adapter_find(config->kind);
 	struct rlmd_provider *provider;
+	char names[ADAPTER_NAMES_MAX];
 
 	if (!adapter && !config->custom.ask && strcmp(config->kind, "replay") != 0) {
 		error_set(err, RLMD_ERROR_USAGE, "unknown provider '%.100s'; there are %s, replay",
-			  config->kind, adapter_names());
+			  config->kind, adapter_names(names));
 		return NULL;
 	}
 	if (config->name && !provider_check_name(config->name, err))

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -359,7 +360,7 @@ struct cgroup *cgroup_new(const struct cgroup_limits *limits, struct steps *step
 	auto_free char *memberships = read_small("/proc/self/cgroup", MEMBERSHIPS_MAX);
 	auto_free char *mounts = read_small("/proc/self/mountinfo", MOUNTS_MAX);
 	struct cgroup *cgroup = xcalloc(1, sizeof *cgroup);
-	static unsigned count;
+	static atomic_uint count; /* engines of several threads */
 
 	cgroup->number = count++;
 	cgroup->limits = *limits;

@@ -522,7 +522,8 @@ static void the_table_of_adapters(void **state)
 	assert_ptr_equal(adapter_find("anthropic"), &adapter_anthropic);
 	assert_ptr_equal(adapter_find("ollama"), &adapter_ollama);
 	assert_null(adapter_find("OpenAI"));
-	assert_string_equal(adapter_names(), "ollama, openai, anthropic");
+	assert_string_equal(adapter_names((char[ADAPTER_NAMES_MAX]){0}),
+			    "ollama, openai, anthropic");
 }
 
 int main(void)
