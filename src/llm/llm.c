@@ -65,11 +65,6 @@ void llm_usage_add(struct llm_usage *sum, const struct llm_usage *more)
 	sum->estimated |= more->estimated;
 }
 
-const char *llm_default_provider(const char *model)
-{
-	return adapter_default_name(model);
-}
-
 /* What concerns all who use a provider concerns this one. */
 static void take_notes(struct llm *llm)
 {

@@ -133,10 +133,6 @@ struct llm_config {
 	bool offline;           /* nothing will be asked: no key is needed */
 };
 
-/* Whom somebody means who named no provider: the one that the model's name begins with, if its key
- * is in the environment; else the only one whose key is; else "ollama". Static. */
-const char *llm_default_provider(const char *model);
-
 struct llm;
 struct registry;
 
