@@ -126,7 +126,7 @@ RLMD_API const char *rlmd_provider_default(const char *model);
 
 /*
  * More of the reply, in order. False, and nothing is taken: there is no such request any more (it
- * was answered, cancelled, or has enough), or `provider` is none of the host's own.
+ * was answered, cancelled, or has enough), `provider` is none of the host's own, or bytes are NULL.
  */
 RLMD_API bool rlmd_provider_delta(struct rlmd_provider *, uint64_t request, struct rlmd_text);
 

@@ -203,11 +203,16 @@ static void take(struct custom_request *request, add_fn *add, struct rlmd_text t
 		post(request);
 }
 
+static bool has_bytes(struct rlmd_text text)
+{
+	return text.bytes || !text.size;
+}
+
 bool rlmd_provider_delta(struct rlmd_provider *provider, uint64_t id, struct rlmd_text text)
 {
 	struct custom_request *request = open_request(provider, id);
 
-	if (!request)
+	if (!request || !has_bytes(text))
 		return false;
 	take(request, reply_add_text, text);
 	request->fresh = true;
@@ -245,7 +250,8 @@ bool rlmd_provider_answer(struct rlmd_provider *provider, uint64_t id,
 	struct reply *reply;
 
 	if (!request || !given ||
-	    !sized_take(&answer, sizeof answer, given, sizeof answer, "rlmd_model_answer", NULL))
+	    !sized_take(&answer, sizeof answer, given, sizeof answer, "rlmd_model_answer", NULL) ||
+	    !has_bytes(answer.text) || !has_bytes(answer.thinking))
 		return false;
 	reply = request->reply;
 	shut(request);

@@ -364,6 +364,10 @@ static void test_harmless(void **state)
 	start(&outcome);
 	run_until_count(base, &host.asked, 1);
 	id = host.ids[0];
+	assert_false(rlmd_provider_delta(provider, id, (struct rlmd_text){NULL, 5}));
+	assert_false(rlmd_provider_answer(
+		provider, id,
+		&(struct rlmd_model_answer){.size = sizeof answer, .text = {NULL, 5}}));
 	assert_false(rlmd_provider_answer(provider, id, NULL));
 	assert_false(rlmd_provider_fail(provider, id, NULL));
 	assert_false(rlmd_provider_answer(provider, id, &(struct rlmd_model_answer){.size = 3}));
