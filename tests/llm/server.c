@@ -39,6 +39,8 @@ struct server_private {
 	struct evconnlistener *listener;
 	struct answer answers[32];
 	size_t count, used;
+	server_respond_fn *respond;
+	void *owner; /* lent: respond's */
 	TAILQ_HEAD(, connection) connections;
 };
 
@@ -84,6 +86,20 @@ static void on_next(evutil_socket_t fd, short what, void *arg)
 		connection->server->holding++;
 }
 
+static void respond(struct connection *connection)
+{
+	const struct server_private *private = connection->server->private;
+	char *body = private->respond(private->owner, connection->server->last);
+	bool stream = !strncmp(body, "data:", 5);
+	int status = strstr(body, "\"error\":") ? 400 : 200;
+
+	evbuffer_add_printf(bufferevent_get_output(connection->io),
+			    "HTTP/1.1 %d X\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s",
+			    status, stream ? "text/event-stream" : "application/json", strlen(body),
+			    body);
+	free(body);
+}
+
 static void on_read(struct bufferevent *io, void *arg)
 {
 	struct connection *connection = arg;
@@ -109,6 +125,10 @@ static void on_read(struct bufferevent *io, void *arg)
 	free(server->last);
 	server->last = bytes;
 	server->requests++;
+	if (private->respond) {
+		respond(connection);
+		return;
+	}
 	connection->answer = &private->answers[private->used];
 	connection->sent = 0;
 	if (private->used + 1 < private->count)
@@ -205,6 +225,12 @@ void server_json(struct server *server, int status, const char *headers, const c
 
 	server_answer(server, raw, SERVER_KEEP, 0);
 	free(raw);
+}
+
+void server_respond(struct server *server, server_respond_fn *fn, void *owner)
+{
+	server->private->respond = fn;
+	server->private->owner = owner;
 }
 
 void server_sse(struct server *server, const char *events, size_t piece)

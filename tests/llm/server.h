@@ -40,6 +40,12 @@ void server_json(struct server *, int status, const char *headers, const char *b
 void server_sse(struct server *, const char *events, size_t piece);
 void server_stream(struct server *, const char *type, const char *bytes, size_t piece);
 
+/* In place of all of these: the body of the answer to each request, which the server frees: JSON
+ * (with a member "error" it is a refusal, 400), or, where it begins with "data:", events. `request`
+ * is head and body. */
+typedef char *server_respond_fn(void *owner, const char *request);
+void server_respond(struct server *, server_respond_fn *, void *owner);
+
 /* Runs the loop until `*flag`; fails the test when it hangs. */
 void run_until(struct event_base *, const bool *flag);
 /* ... until `*count` is at least `wanted`. */
