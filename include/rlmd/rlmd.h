@@ -8,7 +8,10 @@
  *
  * One thread at a time may use an engine and all that belongs to it; several
  * engines may be used by several threads. The library installs no signal
- * handler, never exits, prints nothing, and changes nothing of the environment.
+ * handler and changes no disposition, never exits, prints nothing, and changes
+ * nothing of the environment. Where the program ignores SIGCHLD, or waits for
+ * children that it has not started, all works but one thing: of a worker that
+ * dies by itself nobody knows how, and its error says so.
  * Bad arguments are refused with RLMD_ERROR_USAGE. Where there is no memory for
  * a small allocation the process is aborted, as GLib does; what a stranger can
  * size (inputs, replies) is limited and refused instead.

@@ -106,6 +106,9 @@ int main(int argc, char **argv)
 	/* A write that nobody reads, or that ulimit -f forbids, fails like any other. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	/* Who started us may have it ignored: the kernel would reap workers, and nobody knew how
+	 * they ended. */
+	signal(SIGCHLD, SIG_DFL);
 	alloc_install();
 
 	if (argc < 2) {

@@ -28,7 +28,14 @@ static void write_exit(const struct process_exit *exit, enum rlmd_error_kind kin
 {
 	const char *name;
 
-	if (!exit->signaled) {
+	if (exit->unknown && !*exit->reason) {
+		error_set(
+			err, kind,
+			"the worker has ended, and how is not known: this program ignores SIGCHLD, "
+			"or waits for children that it has not started");
+		return;
+	}
+	if (!exit->signaled && !exit->unknown) {
 		error_set(err, kind, "the worker ended itself (exit status %d)", exit->status);
 		return;
 	}
@@ -121,7 +128,7 @@ void exit_report_log(const struct log *log, const struct process_exit *exit, int
 		{.name = NULL},
 	};
 
-	if (!exit->status && !exit->cpu_ms)
+	if (exit->unknown || (!exit->status && !exit->cpu_ms))
 		fields[2].name = NULL;
 	log_write(log, LOG_WORKER_DIED, fields, "%s", err->text);
 }

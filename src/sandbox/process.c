@@ -48,7 +48,7 @@ static void explain(struct process *process, struct process_exit *exit)
 	int64_t cpu_ms = (int64_t)list->cpu_seconds * 1000;
 	char time[16];
 
-	if (!exit->signaled || exit->status != SIGKILL)
+	if (!exit->unknown && (!exit->signaled || exit->status != SIGKILL))
 		return;
 	if (*process->verdict) {
 		snprintf(exit->reason, sizeof exit->reason, "%s", process->verdict);
@@ -79,9 +79,11 @@ static bool process_reap(struct process *process, struct process_exit *ret_exit)
 	if (!failed && !info.si_pid)
 		return false;
 	process->reaped = true;
+	/* Where the host ignores SIGCHLD the kernel reaps, and where it waits for any child, it. */
 	*ret_exit = (struct process_exit){
+		.unknown = failed,
 		.signaled = !failed && info.si_code != CLD_EXITED,
-		.status = failed ? -1 : info.si_status, /* somebody else has reaped our child */
+		.status = failed ? 0 : info.si_status,
 		.cpu_ms = milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime),
 	};
 	explain(process, ret_exit);
@@ -203,7 +205,9 @@ const char *process_exit_wall(const struct process_exit *exit)
 	};
 	int place = exit->status - WALL_EXIT;
 
-	return !exit->signaled && place >= 0 && place < WALL_COUNT ? meanings[place] : NULL;
+	return !exit->unknown && !exit->signaled && place >= 0 && place < WALL_COUNT
+		       ? meanings[place]
+		       : NULL;
 }
 
 void process_list_reap(struct process_list *list, int64_t deadline)

@@ -13,19 +13,30 @@
 
 enum { LOOK_MS = 5 }; /* between two looks, where no event tells of the end */
 
+static int end(pid_t child, int pidfd)
+{
+	return pidfd < 0 ? kill(child, SIGKILL) : pidfd_send_signal(pidfd, SIGKILL, NULL, 0);
+}
+
 bool reap_child(pid_t child, int64_t deadline, int *ret_status)
 {
 	auto_close int pidfd = pidfd_open(child, 0); /* without one, poll() only sleeps */
 	struct pollfd over = {.fd = pidfd, .events = POLLIN};
-	bool refused = kill(child, SIGKILL) && errno == EPERM;
+	bool killed = false, refused = false;
 
-	*ret_status = 0;
+	*ret_status = REAP_UNKNOWN;
 	for (;;) {
 		pid_t got = waitpid(child, ret_status, WNOHANG);
 		int64_t left = deadline - clock_ms();
 
 		if (got == child || (got < 0 && errno != EINTR))
 			return true;
+		/* Only now is it known to be ours, and so not a stranger that got its number. */
+		if (!got && !killed) {
+			refused = end(child, pidfd) && errno == EPERM;
+			killed = true;
+			continue;
+		}
 		if (left <= 0)
 			break;
 		poll(&over, 1, pidfd < 0 ? LOOK_MS : (int)left);

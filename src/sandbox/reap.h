@@ -12,11 +12,13 @@
 #include <sys/types.h>
 
 enum { REAP_TIME_MS = 10000 }; /* for all that is ended together */
+enum { REAP_UNKNOWN = -1 };    /* no status that waitpid() tells, and no signal in it */
 
 /*
  * Kills a child that nobody has reaped yet, and reaps it. False and EPERM or
  * ETIMEDOUT where it lives on at `deadline` (of clock_ms()); `ret_status` is as
- * waitpid() tells it, and 0 where somebody else has reaped it.
+ * waitpid() tells it, and REAP_UNKNOWN where somebody else has reaped it: the host, or
+ * the kernel where the host ignores SIGCHLD.
  */
 bool reap_child(pid_t, int64_t deadline, int *ret_status);
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -139,7 +138,6 @@ struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_c
 				 struct rlmd_error *err)
 {
 	struct rlmd_sandbox *sandbox = xcalloc(1, sizeof *sandbox);
-	struct sigaction action;
 	struct rlmd_error error = {0};
 	uint64_t without;
 
@@ -157,10 +155,6 @@ struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_c
 	sandbox->processes.base = base;
 	sandbox->processes.cpu_seconds = CPU_SECONDS;
 	uids_begin(&sandbox->processes.uids, config->first_uid);
-
-	/* Who starts us may have SIGCHLD ignored; the kernel would then reap in our place. */
-	if (!sigaction(SIGCHLD, NULL, &action) && action.sa_handler == SIG_IGN)
-		signal(SIGCHLD, SIG_DFL);
 	if (layer_status_steps(config->without, &without, &error) &&
 	    sandbox_configure(sandbox, config, &error) && open_life(sandbox, &error)) {
 		open_limits(sandbox, config, without);

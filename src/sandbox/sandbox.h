@@ -73,6 +73,7 @@ struct process;
 #define PROCESS_REASON_SIZE 128
 
 struct process_exit {
+	bool unknown; /* somebody else has reaped it: how it ended and what it used is lost */
 	bool signaled;
 	int status;                       /* exit status, or the signal's number */
 	int64_t cpu_ms;                   /* user and system */

@@ -59,6 +59,15 @@ static int template_reap(struct template_process *template)
 	return status;
 }
 
+static const char *write_status(int status, char out[static 32])
+{
+	if (status == REAP_UNKNOWN)
+		return "how is not known";
+	snprintf(out, 32, "%s %d", WIFSIGNALED(status) ? "signal" : "status",
+		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return out;
+}
+
 /* Takes the process out; `reason` was set, or its last words become the reason. */
 static void template_end(struct template_process *template)
 {
@@ -66,6 +75,7 @@ static void template_end(struct template_process *template)
 	bool young = template->state == STATE_STARTING;
 	char words[sizeof template->reason.text - 128];
 	int status = template_reap(template);
+	char how[32];
 
 	template->state = STATE_GONE;
 	event_del(template->readable);
@@ -78,10 +88,8 @@ static void template_end(struct template_process *template)
 	template->hapless = WIFSIGNALED(status);
 	error_set(&template->reason,
 		  young && !template->hapless ? RLMD_ERROR_USAGE : RLMD_ERROR_SANDBOX,
-		  "%s ended %s (%s %d)%s%s", python, young ? "at its start" : "unexpectedly",
-		  WIFSIGNALED(status) ? "signal" : "status",
-		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), *words ? ": " : "",
-		  words);
+		  "%s ended %s (%s)%s%s", python, young ? "at its start" : "unexpectedly",
+		  write_status(status, how), *words ? ": " : "", words);
 }
 
 static void template_gone(struct template_process *template)

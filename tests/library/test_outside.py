@@ -205,6 +205,16 @@ class OutsideTest(unittest.TestCase):
         program = self.build(ROOT / "tests/library/manners.c")
         self.assertEqual(self.run_program(program, str(ROOT / "examples")), (0, "", ""))
 
+    def test_children_that_the_kernel_reaps(self):
+        """A host that ignores SIGCHLD goes on doing so, and workers run and end for it, too."""
+        program = self.build(ROOT / "tests/library/children.c", "libevent_core")
+        status, out, err = self.run_program(program)
+        self.assertEqual((status, err), (0, ""))
+        said, *rest = out.splitlines()
+        self.assertEqual(said, "42")
+        self.assertEqual(len(rest), 1, rest)
+        self.assertRegex(rest[0], "^worker: the worker has ended, and how is not known: .*SIGCHLD")
+
 
 if __name__ == "__main__":
     unittest.main()
