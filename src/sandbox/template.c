@@ -137,12 +137,20 @@ static bool hear_ready(struct template_process *template, const json_t *message)
 	return true;
 }
 
+/* Stuck in a mode that it was not to try, it would be stuck there again and again. */
 static bool hear_failed(struct template_process *template, const json_t *failures)
 {
+	const struct launch_failure *last;
+
 	if (!hear_refusals(template, failures) || !template->steps.count)
 		return bad_message(template);
-	return layer_status_error(&template->steps.failures[template->steps.count - 1],
-				  &template->reason);
+	last = &template->steps.failures[template->steps.count - 1];
+	if (layer_status_loss(last) == LAYER_whole_mode &&
+	    !(template->config->terms.modes >> last->mode & 1)) {
+		template->steps.count = 0;
+		return bad_message(template);
+	}
+	return layer_status_error(last, &template->reason);
 }
 
 /* What it says about itself before it serves. */
