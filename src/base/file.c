@@ -16,7 +16,7 @@
 #include "base/atomic_file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
+#include "base/wait.h"
 
 enum { PATIENCE_SLICE_MS = 1000 };
 
@@ -76,7 +76,7 @@ static bool give_up(enum wait_end end, struct rlmd_error *err)
 
 bool file_may_go_on(int64_t deadline, struct rlmd_error *err)
 {
-	return give_up(interrupt_count()        ? WAIT_INTERRUPTED
+	return give_up(wait_interrupted()       ? WAIT_INTERRUPTED
 		       : clock_ms() >= deadline ? WAIT_LATE
 						: WAIT_READY,
 		       err);
@@ -89,7 +89,7 @@ bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *re
 		ssize_t got;
 
 		if (!file_may_go_on(deadline, err) ||
-		    !give_up(interrupt_wait(fd, POLLIN, deadline, 0), err))
+		    !give_up(wait_for(fd, POLLIN, deadline, 0), err))
 			return false;
 		got = read(fd, bytes, room);
 		if (got >= 0) {
@@ -115,12 +115,12 @@ static size_t piece_of(int fd, struct rlmd_text text)
  * who is there gets all of it, however many signals have come. */
 static bool await_reader(int fd, int64_t patience_ms, int signals, struct rlmd_error *err)
 {
-	if (interrupt_wait(fd, POLLOUT, 0, INT_MAX) == WAIT_READY)
+	if (wait_for(fd, POLLOUT, 0, INT_MAX) == WAIT_READY)
 		return true;
 	for (int64_t left = patience_ms; left > 0; left -= PATIENCE_SLICE_MS) {
 		int64_t slice = left < PATIENCE_SLICE_MS ? left : PATIENCE_SLICE_MS;
 
-		switch (interrupt_wait(fd, POLLOUT, clock_ms() + slice, signals)) {
+		switch (wait_for(fd, POLLOUT, clock_ms() + slice, signals)) {
 		case WAIT_READY:
 		case WAIT_FAILED: /* the write will tell */
 			return true;
@@ -159,7 +159,7 @@ static bool feed(int fd, struct rlmd_text text, int64_t patience_ms, int signals
 
 bool file_write_fd(int fd, struct rlmd_text text, struct rlmd_error *err)
 {
-	return feed(fd, text, WAIT_FOREVER, interrupt_count(), err);
+	return feed(fd, text, WAIT_FOREVER, wait_interrupted(), err);
 }
 
 bool file_feed_fd(int fd, struct rlmd_text text, int64_t patience_ms, struct rlmd_error *err)

@@ -26,7 +26,7 @@ bool file_write(const char *path, struct rlmd_text, struct rlmd_error *);
 /*
  * The next bytes of a descriptor, as many as there are, waiting where there are none yet; 0 at its
  * end. RLMD_ERROR_INPUT with the reason; RLMD_ERROR_BUDGET where `deadline` (of clock_ms(), or
- * WAIT_FOREVER) came first, and RLMD_ERROR_CANCELLED after a signal (base/interrupt.h), though
+ * WAIT_FOREVER) came first, and RLMD_ERROR_CANCELLED after a signal (base/wait.h), though
  * there be more to read.
  */
 bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *ret_size,
@@ -36,7 +36,7 @@ bool file_take_fd(int fd, char *bytes, size_t room, int64_t deadline, size_t *re
 bool file_may_go_on(int64_t deadline, struct rlmd_error *);
 
 /* All of `text` to a descriptor, waiting where it must, but not on after a signal that comes
- * meanwhile (base/interrupt.h). RLMD_ERROR_INTERNAL with the reason; RLMD_ERROR_CANCELLED for a
+ * meanwhile (base/wait.h). RLMD_ERROR_INTERNAL with the reason; RLMD_ERROR_CANCELLED for a
  * signal. */
 bool file_write_fd(int fd, struct rlmd_text, struct rlmd_error *);
 

@@ -17,11 +17,11 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/interrupt.h"
 #include "base/json.h"
 #include "cli/attack.h"
 #include "cli/command.h"
 #include "cli/findings.h"
+#include "cli/interrupt.h"
 #include "cli/print.h"
 #include "cli/providers.h"
 #include "cli/session.h"

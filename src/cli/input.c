@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/interrupt.h"
 #include "base/text.h"
+#include "base/wait.h"
 #include "cli/progress.h"
 #include "cli/tell.h"
 
@@ -28,7 +28,7 @@ static void await_stdin(const char *what, struct input_time time)
 	int64_t soon = clock_ms() + PATIENCE_MS;
 	char allowed[16];
 
-	if (soon > time.deadline || interrupt_wait(STDIN_FILENO, POLLIN, soon, 0) != WAIT_LATE)
+	if (soon > time.deadline || wait_for(STDIN_FILENO, POLLIN, soon, 0) != WAIT_LATE)
 		return;
 	clock_format(time.allowed, allowed);
 	tell("waiting for %s on standard input, for at most %s (--max-time); </dev/null where "

@@ -12,8 +12,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/interrupt.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/print.h"
 #include "cli/tell.h"
 

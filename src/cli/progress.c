@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "cli/figure.h"
+#include "cli/interrupt.h"
 #include "cli/tell.h"
 
 enum { REFRESH_MS = 100 };

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
+#include "base/wait.h"
 
 void datagram_drop(struct datagram *datagram)
 {
@@ -63,7 +63,7 @@ void datagram_receive(int control, struct datagram *datagram)
 bool datagram_await(int control, int64_t deadline, struct datagram *datagram)
 {
 	for (;;) {
-		switch (interrupt_wait(control, POLLIN, deadline, 0)) {
+		switch (wait_for(control, POLLIN, deadline, 0)) {
 		case WAIT_READY:
 			break;
 		case WAIT_LATE:

@@ -9,6 +9,7 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,7 +75,7 @@ static bool arrange_descriptors(const struct program *program, int *report)
 static void become(const struct program *program, pid_t parent, int report)
 {
 	const struct rlimit none = {0, 0};
-	struct sigaction action = {.sa_handler = SIG_DFL};
+	const unsigned long usual[16] = {0}; /* the kernel's struct sigaction, of SIG_DFL */
 	sigset_t empty;
 	int signal;
 
@@ -85,7 +86,7 @@ static void become(const struct program *program, pid_t parent, int report)
 	if (setsid() < 0)
 		report_exit(report, STEP_SESSION);
 	for (signal = 1; signal < NSIG; signal++)
-		sigaction(signal, &action, NULL); /* fails for SIGKILL, SIGSTOP and glibc's own */
+		syscall(SYS_rt_sigaction, signal, usual, NULL, NSIG / 8); /* not glibc's: of all */
 	if (personality(PER_LINUX) < 0)
 		report_exit(report, STEP_PERSONALITY);
 	if (setrlimit(RLIMIT_CORE, &none))

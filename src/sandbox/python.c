@@ -15,8 +15,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/text.h"
+#include "base/wait.h"
 #include "sandbox/program.h"
 #include "sandbox/reap.h"
 
@@ -96,7 +96,7 @@ static bool read_answer(int fd, int64_t patience_ms, char *out, size_t out_size)
 	for (;;) {
 		ssize_t got;
 
-		if (interrupt_wait(fd, POLLIN, deadline, 0) != WAIT_READY)
+		if (wait_for(fd, POLLIN, deadline, 0) != WAIT_READY)
 			return false;
 		got = read(fd, out + have, out_size - 1 - have);
 		if (got < 0 && errno == EINTR)

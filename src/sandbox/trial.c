@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
+#include "base/wait.h"
 #include "sandbox/footprint.h"
 #include "sandbox/reap.h"
 
@@ -84,7 +84,7 @@ bool trial_run(struct template_process *template, const struct launch_request *r
 	pidfd = launched.pidfd;
 	status = launched.status;
 	close(take_fd(&sending));
-	spoke = interrupt_wait(receiving, POLLIN, clock_ms() + patience_ms, 0) == WAIT_READY;
+	spoke = wait_for(receiving, POLLIN, clock_ms() + patience_ms, 0) == WAIT_READY;
 	told = spoke && read(receiving, &report, sizeof report) == sizeof report;
 	/* Tried here too: it is we who will look. Where it could not open it, it says so itself. */
 	if (status >= 0 &&

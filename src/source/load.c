@@ -9,8 +9,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
 #include "base/sized.h"
+#include "base/wait.h"
 #include "source/loading.h"
 
 enum {
@@ -98,7 +98,7 @@ struct rlmd_context *rlmd_context_load(const char *const *sources, size_t count,
 			break;
 		}
 		if (end == LOADER_WAITS)
-			interrupt_wait(loading_fd(load.loading), POLLIN, soon(&load), 0);
+			wait_for(loading_fd(load.loading), POLLIN, soon(&load), 0);
 		end = loading_step(load.loading, err);
 	}
 	if (end == LOADER_DONE)

@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/interrupt.h"
 #include "base/json.h"
+#include "base/wait.h"
 #include "source/secret.h"
 #include "source/walk.h"
 
@@ -360,7 +360,7 @@ static enum loader_end read_on(struct loader *loader, struct rlmd_error *err)
 {
 	ssize_t got;
 
-	if (interrupt_wait(loader->fd, POLLIN, 0, INT_MAX) == WAIT_LATE)
+	if (wait_for(loader->fd, POLLIN, 0, INT_MAX) == WAIT_LATE)
 		return LOADER_WAITS;
 	got = read(loader->fd, loader->chunk + loader->filled, CHUNK_SIZE - loader->filled);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))

@@ -18,7 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/interrupt.h"
+#include "base/wait.h"
 #include "child.h"
 
 /* A directory of its own for each test. */

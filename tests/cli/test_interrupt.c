@@ -1,8 +1,5 @@
-/*
- * base/interrupt: signals that are counted and wake whoever waits, and the order in which a wait's
- * ends are told.
- */
-#include "base/interrupt.h"
+/* cli/interrupt: signals that are counted and wake whoever waits. */
+#include "cli/interrupt.h"
 
 #include <poll.h>
 #include <setjmp.h>
@@ -16,22 +13,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/wait.h"
 #include "child.h"
-
-static void test_ends(void **state)
-{
-	int ends[2];
-
-	(void)state;
-	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(interrupt_wait(ends[0], POLLIN, clock_ms() + 10, 0), WAIT_LATE);
-	assert_int_equal(interrupt_wait(ends[0], POLLIN, 0, 0), WAIT_LATE);
-	assert_int_equal(interrupt_wait(ends[1], POLLOUT, 0, 0), WAIT_READY);
-	assert_int_equal(write(ends[1], "x", 1), 1);
-	assert_int_equal(interrupt_wait(ends[0], POLLIN, WAIT_FOREVER, 0), WAIT_READY);
-	close(ends[0]);
-	close(ends[1]);
-}
 
 /* In a child, for what it has counted cannot be taken back. Each step that fails has its number. */
 static int in_child(int reader)
@@ -44,17 +27,17 @@ static int in_child(int reader)
 	raise(SIGTERM);
 	if (interrupt_count() != 1 || interrupt_signal() != SIGTERM)
 		return 2;
-	if (interrupt_wait(reader, POLLIN, WAIT_FOREVER, 0) != WAIT_INTERRUPTED)
+	if (wait_for(reader, POLLIN, WAIT_FOREVER, 0) != WAIT_INTERRUPTED)
 		return 3;
-	if (interrupt_wait(reader, POLLIN, clock_ms() + 10, 1) != WAIT_LATE)
+	if (wait_for(reader, POLLIN, clock_ms() + 10, 1) != WAIT_LATE)
 		return 4;
-	if (interrupt_wait(interrupt_fd(), POLLIN, 0, 1) != WAIT_READY)
+	if (wait_for(interrupt_fd(), POLLIN, 0, 1) != WAIT_READY)
 		return 5;
 	interrupt_clear();
-	if (interrupt_wait(interrupt_fd(), POLLIN, 0, 1) != WAIT_LATE)
+	if (wait_for(interrupt_fd(), POLLIN, 0, 1) != WAIT_LATE)
 		return 6;
 	kill(getppid(), SIGUSR1); /* now another comes, while we wait for ever */
-	if (interrupt_wait(reader, POLLIN, WAIT_FOREVER, 1) != WAIT_INTERRUPTED)
+	if (wait_for(reader, POLLIN, WAIT_FOREVER, 1) != WAIT_INTERRUPTED)
 		return 7;
 	return interrupt_count() == 2 && interrupt_signal() == SIGTERM ? 0 : 8;
 }
@@ -88,7 +71,6 @@ static void test_signals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_signals),
 	};
 
