@@ -15,6 +15,7 @@
 #include "async/scheduler.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/loop.h"
 
 enum {
 	PARALLEL_DEFAULT = 4,
@@ -230,7 +231,7 @@ static void lose(struct rlmd_call *last)
 static void post(struct rlmd_execution *execution)
 {
 	if (!execution->told && (!TAILQ_EMPTY(&execution->untold) || execution->finished))
-		event_active(execution->tell, 0, 0);
+		loop_post(execution->tell);
 }
 
 void execution_on_end(struct rlmd_call *call)

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/heap.h"
+#include "base/loop.h"
 
 /* Virtual time that a permit takes at weight 1: 2^40 of them before it is over, and what a weight
  * loses by rounding is less than a thousandth of a thousandth for each of its permits. */
@@ -100,7 +101,7 @@ static void refresh(struct flow *flow)
 			heap_remove(&flow->above->ready, &flow->entry);
 		flow->is_ready = is_ready;
 		if (!flow->above && is_ready)
-			event_active(flow->scheduler->start, 0, 0);
+			loop_post(flow->scheduler->start);
 	}
 }
 

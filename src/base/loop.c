@@ -27,6 +27,13 @@ struct event_base *loop_new(void)
 	return base;
 }
 
+void loop_post(struct event *event)
+{
+	static const struct timeval now = {0};
+
+	event_add(event, &now);
+}
+
 void loop_make_urgent(struct event *event)
 {
 	event_priority_set(event, URGENT);

@@ -14,6 +14,13 @@ struct event_base;
 /* Owned by the caller: event_base_free(); NULL where the system gives none. */
 struct event_base *loop_new(void);
 
+/*
+ * Makes an event due at the loop's next turn, however often it is said before. Its callback gets
+ * EV_TIMEOUT; what time it was to wait for is forgotten. Not event_active(): on a loop of another
+ * make, which may be the host's, events that make each other active keep it from ever looking up.
+ */
+void loop_post(struct event *);
+
 /* For signals, limits of time, and whatever else ends what others do. Before it is added;
  * on a loop of another make it comes first among its priorities. */
 void loop_make_urgent(struct event *);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "engine/function_program.h"
 #include "engine/function_set.h"
 #include "wire/limit.h"
@@ -81,8 +82,7 @@ static void end(struct rlmd_function_call *call)
 static void post(struct rlmd_function_call *call)
 {
 	call->answered = true;
-	event_del(call->due);
-	event_active(call->due, EV_TIMEOUT, 1);
+	loop_post(call->due);
 }
 
 /* What is not JSON, or no such answer, is the host's mistake. */
@@ -212,6 +212,6 @@ struct rlmd_function_call *function_call_start(struct event_base *base, struct f
 	call->done = done;
 	call->owner = owner;
 	call->due = evtimer_new(base, on_due, call);
-	event_active(call->due, EV_TIMEOUT, 1);
+	loop_post(call->due);
 	return call;
 }

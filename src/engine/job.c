@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "base/sized.h"
 #include "engine/function_set.h"
 #include "engine/job_options.h"
@@ -18,7 +19,7 @@
 
 static void post(struct rlmd_job *job)
 {
-	event_active(job->posted, EV_TIMEOUT, 1);
+	loop_post(job->posted);
 }
 
 static void on_trace(void *owner, json_t *event)

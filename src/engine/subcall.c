@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "base/memfile.h"
 #include "base/money.h"
 #include "budget/budget.h"
@@ -118,7 +119,7 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 
 static void post(struct subcall *subcall)
 {
-	event_active(subcall->posted, EV_TIMEOUT, 1);
+	loop_post(subcall->posted);
 }
 
 void subcalls_reply(struct subcall_list *list)

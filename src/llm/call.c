@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/money.h"
 #include "llm/call_private.h"
 #include "llm/failure.h"
@@ -78,7 +79,7 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 	call->input_estimate = call_input_tokens(request);
 	reply_init(&call->reply);
 	call_tell_quirks(call, call->quirks);
-	event_active(call->timer, EV_TIMEOUT, 0);
+	loop_post(call->timer);
 	return call;
 }
 

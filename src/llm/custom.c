@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/number.h"
 #include "base/sized.h"
 #include "llm/provider.h"
@@ -185,8 +186,7 @@ static struct custom_request *open_request(const struct rlmd_provider *provider,
 static void post(struct custom_request *request)
 {
 	request->over = true;
-	event_del(request->posted);
-	event_active(request->posted, EV_TIMEOUT, 1);
+	loop_post(request->posted);
 }
 
 typedef bool add_fn(struct reply *, struct rlmd_text, struct rlmd_error *);
@@ -216,7 +216,7 @@ bool rlmd_provider_delta(struct rlmd_provider *provider, uint64_t id, struct rlm
 		return false;
 	take(request, reply_add_text, text);
 	request->fresh = true;
-	event_active(request->posted, EV_TIMEOUT, 1);
+	loop_post(request->posted);
 	return true;
 }
 

@@ -69,7 +69,7 @@ static bool transfer_proxied(const struct http_transfer *transfer)
 
 static void transfer_post(struct http_transfer *transfer)
 {
-	event_active(transfer->post, EV_TIMEOUT, 0);
+	loop_post(transfer->post);
 }
 
 static void transfer_end(struct http_transfer *transfer, CURLcode code)

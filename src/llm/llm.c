@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "llm/call.h"
 #include "llm/choice.h"
 #include "llm/exchange.h"
@@ -307,7 +308,7 @@ static void replay_start(struct llm_call *call)
 	if (delay > 0)
 		event_add(call->timer, &wait);
 	else
-		event_active(call->timer, EV_TIMEOUT, 0);
+		loop_post(call->timer);
 }
 
 struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, llm_done_fn *fn,

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/number.h"
 #include "llm/failure.h"
 #include "llm/http.h"
@@ -139,7 +140,7 @@ struct rlmd_probe *rlmd_probe_start(struct event_base *base, struct rlmd_provide
 	if (!probe->error.kind)
 		error_set(&probe->error, RLMD_ERROR_USAGE, "%s is asked by the host alone",
 			  provider->name);
-	event_active(probe->posted, EV_TIMEOUT, 0);
+	loop_post(probe->posted);
 	return probe;
 }
 

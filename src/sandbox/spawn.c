@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "sandbox/pipes.h"
 #include "sandbox/reap.h"
 
@@ -115,7 +116,7 @@ static void spawn_fail(struct spawn *spawn, const struct rlmd_error *error)
 	spawn_close(spawn);
 	spawn->error = *error;
 	spawn_move(spawn, &spawn->sandbox->failed);
-	event_active(spawn->sandbox->pump, 0, 0);
+	loop_post(spawn->sandbox->pump);
 }
 
 static void fail_all(struct spawn_list *list, const struct rlmd_error *error)
@@ -218,7 +219,7 @@ static void deliver_failure(struct rlmd_sandbox *sandbox)
 	error = spawn->error;
 	spawn_free(spawn);
 	if (!TAILQ_EMPTY(&sandbox->failed))
-		event_active(sandbox->pump, 0, 0);
+		loop_post(sandbox->pump);
 	if (fn)
 		fn(owner, NULL, &error);
 }
@@ -268,7 +269,7 @@ static void on_launched(struct rlmd_sandbox *sandbox, const struct template_even
 		return;
 	}
 	watch_wake(&sandbox->watch);
-	event_active(sandbox->pump, 0, 0);
+	loop_post(sandbox->pump);
 	if (event->error) {
 		errno = event->error;
 		error_errno(&error, RLMD_ERROR_SANDBOX, "cannot fork a worker");
@@ -362,7 +363,7 @@ static void lose_template(struct rlmd_sandbox *sandbox, const struct rlmd_error 
 	sandbox->ready = false;
 	await_answer(sandbox);
 	template_free(take_pointer(&sandbox->template_process));
-	event_active(sandbox->pump, 0, 0);
+	loop_post(sandbox->pump);
 }
 
 /* One that took another's place must be as good: its layers, and its cgroup. */
@@ -378,7 +379,7 @@ static void on_ready(struct rlmd_sandbox *sandbox)
 			  LOG_FIELDS(LOG_NUMBER("pid", sandbox_template_pid(sandbox))),
 			  "another template takes the place of the one that was lost");
 		sandbox->ready = true;
-		event_active(sandbox->pump, 0, 0);
+		loop_post(sandbox->pump);
 		return;
 	}
 	error_set(&error, RLMD_ERROR_SANDBOX, "the new template has fewer layers than the last");
@@ -407,7 +408,7 @@ void spawn_on_template(void *owner, const struct template_event *event)
 		on_ready(sandbox);
 		break;
 	case TEMPLATE_WRITABLE:
-		event_active(sandbox->pump, 0, 0);
+		loop_post(sandbox->pump);
 		break;
 	case TEMPLATE_LAUNCHED:
 		on_launched(sandbox, event);
@@ -465,7 +466,7 @@ struct spawn *sandbox_spawn(struct rlmd_sandbox *sandbox, const int *files, size
 	spawn_move(spawn, &sandbox->queued);
 	if (!open_files(spawn, files, file_count, &error))
 		spawn_fail(spawn, &error);
-	event_active(sandbox->pump, 0, 0);
+	loop_post(sandbox->pump);
 	return spawn;
 }
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/sized.h"
 #include "base/wait.h"
 #include "source/loading.h"
@@ -118,22 +119,13 @@ static void end_with(struct rlmd_context_loading *load, struct rlmd_context *con
 	done(owner, context, err);
 }
 
-/* As a time that has come, not as an event that is active: a loop that is not ours would do nothing
- * else until there is no more of those. */
-static void post(struct rlmd_context_loading *load)
-{
-	static const struct timeval now = {0};
-
-	event_add(load->next, &now);
-}
-
 static void on_arrival(evutil_socket_t fd, short what, void *owner)
 {
 	struct rlmd_context_loading *load = owner;
 
 	(void)fd;
 	(void)what;
-	post(load);
+	loop_post(load->next);
 }
 
 /* What somebody sends is waited for, and now and then it is asked whether to go on. */
@@ -183,7 +175,7 @@ static void on_next(evutil_socket_t fd, short what, void *owner)
 	} else if (end == LOADER_WAITS) {
 		await(load);
 	} else {
-		post(load);
+		loop_post(load->next);
 	}
 }
 
@@ -214,7 +206,7 @@ struct rlmd_context_loading *rlmd_context_load_start(struct event_base *base,
 	load->owner = owner;
 	load->next = evtimer_new(base, on_next, load);
 	load->arrive = evtimer_new(base, on_arrival, load);
-	post(load);
+	loop_post(load->next);
 	return load;
 }
 

@@ -90,7 +90,7 @@ static void resize(struct hall *hall, size_t permits)
 
 static void run(struct hall *hall)
 {
-	event_base_loop(hall->base, EVLOOP_NONBLOCK);
+	event_base_dispatch(hall->base);
 }
 
 static int set_up(void **state)

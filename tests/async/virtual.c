@@ -53,7 +53,7 @@ bool virtual_step(struct event_base *base)
 {
 	struct timer *timer;
 
-	while (event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE))
+	while (event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE | EVENT_BASE_COUNT_ADDED))
 		event_base_loop(base, EVLOOP_NONBLOCK);
 	timer = TAILQ_FIRST(&timers);
 	if (!timer)

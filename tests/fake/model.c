@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/loop.h"
 #include "engine/engine.h"
 #include "llm/provider.h"
 
@@ -23,7 +24,7 @@ static struct llm_call *held; /* the last one that was */
 
 void fake_answer_held(void)
 {
-	event_active(held->event, EV_TIMEOUT, 1);
+	loop_post(held->event);
 }
 
 static void on_call(evutil_socket_t fd, short what, void *owner)
@@ -94,7 +95,7 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	if (fake_holds)
 		held = call;
 	else if (!text_starts(request->messages[request->message_count - 1].text, "hang"))
-		event_active(call->event, EV_TIMEOUT, 1);
+		loop_post(call->event);
 	if (++fake_calls > fake_calls_most)
 		fake_calls_most = fake_calls;
 	return call;

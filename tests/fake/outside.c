@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/loop.h"
 #include "pool/worker.h"
 
 size_t fake_workers, fake_workers_most, fake_computing_most, fake_death;
@@ -75,7 +76,7 @@ static void post(struct worker *worker, enum worker_event_kind kind)
 {
 	compute(worker, true);
 	worker->next = kind;
-	event_active(worker->event, EV_TIMEOUT, 1);
+	loop_post(worker->event);
 }
 
 static void call(struct worker *worker, enum worker_call_kind kind, size_t count)

@@ -215,6 +215,11 @@ class OutsideTest(unittest.TestCase):
         self.assertEqual(len(rest), 1, rest)
         self.assertRegex(rest[0], "^worker: the worker has ended, and how is not known: .*SIGCHLD")
 
+    def test_a_lent_base(self):
+        """The host's own events have their turns; calls in flight are as many as the job may."""
+        program = self.build(ROOT / "tests/library/lent_base.c", "libevent_core")
+        self.assertEqual(self.run_program(program), (0, "", ""))
+
 
 if __name__ == "__main__":
     unittest.main()
