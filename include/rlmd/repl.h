@@ -38,8 +38,8 @@ struct rlmd_repl_hooks {
 	void (*ready)(void *owner, struct rlmd_repl *); /* its walls stand: once, first */
 	void (*done)(void *owner, struct rlmd_repl *, const struct rlmd_repl_block *);
 
-	/* What rlmd_repl_get() asked for. `variables` are all that there are, one a
-	 * line. */
+	/* What rlmd_repl_get() asked for. `variables` are those that there are, one a line:
+	 * name, type, and the beginning of the value. */
 	void (*value)(void *owner, struct rlmd_repl *, bool found, struct rlmd_text value,
 		      struct rlmd_text variables);
 

@@ -200,10 +200,34 @@ class OutsideTest(unittest.TestCase):
         for system in told:
             self.assertIn("- look_up(number: integer): The customer of the order", system)
 
+    def test_repl(self):
+        """Begin with inputs, execute, read a variable, end; and what is told where one fails."""
+        program = self.example("repl", "libevent_core")
+        for code_text, variable, expected in (
+                ("names = context.split()\nprint(len(names))", "names",
+                 (0, '3\nnames = ["alpha", "beta", "gamma"]\n', "")),
+                ("x = 7", "y", (0, "there is no y, but:\nx, int, 7\n", "")),
+                ("x = 7", "not a name", (2, "", "repl: 'not a name' is no variable's name\n")),
+                ("import os; os._exit(3)", "x",
+                 (7, "", "repl: the worker ended itself (exit status 3)\n"))):
+            with self.subTest(code=code_text, variable=variable):
+                self.assertEqual(self.run_program(program, code_text, variable, "hosts.txt"),
+                                 expected)
+        status, out, err = self.run_program(program, "x = 1\n1 / 0", "x", "hosts.txt")
+        self.assertEqual((status, out), (0, "x = 1\n"))
+        self.assertIn("ZeroDivisionError", err)
+
     def test_manners(self):
-        """No handler, no output, no change of the environment; two providers find one key."""
+        """No handler, output, process, open file or change of the environment is left.
+
+        In between a job ran in a sandbox and asked two providers, which found one key.
+        """
         program = self.build(ROOT / "tests/library/manners.c")
-        self.assertEqual(self.run_program(program, str(ROOT / "examples")), (0, "", ""))
+        server = self.serve("openai", code("print(llm_query('?'))"), Reply(text="7"), final("7"))
+        self.assertEqual(self.run_program(program, str(ROOT / "examples"), servers=[server]),
+                         (0, "", ""))
+        self.assertEqual([(each.model, each.key) for each in server.requests],
+                         [(model, server.key) for model in ("gpt-5.4", "gpt-5-mini", "gpt-5.4")])
 
     def test_children_that_the_kernel_reaps(self):
         """A host that ignores SIGCHLD goes on doing so, and workers run and end for it, too."""
