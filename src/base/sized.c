@@ -3,6 +3,9 @@
 #include <rlmd/rlmd.h>
 #include <string.h>
 
+/* What is larger was never set: no struct is, nor will be. */
+enum { SIZE_SANE = 4096 };
+
 static size_t size_of(const void *theirs)
 {
 	size_t size;
@@ -28,7 +31,7 @@ bool sized_take(void *ours, size_t our_size, const void *theirs, size_t least, c
 	if (!theirs)
 		return true;
 	size = size_of(theirs);
-	if (size < least)
+	if (size < least || size > SIZE_SANE)
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "the size of struct %s is %zu: set it to sizeof(struct %s), and "
 				 "the rest to zero first",
@@ -45,7 +48,7 @@ bool sized_give(void *theirs, const void *ours, size_t our_size, size_t least)
 {
 	size_t size;
 
-	if (!theirs || size_of(theirs) < least)
+	if (!theirs || size_of(theirs) < least || size_of(theirs) > SIZE_SANE)
 		return false;
 	size = size_of(theirs);
 	memset(theirs, 0, size);
