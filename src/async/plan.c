@@ -107,6 +107,12 @@ static bool check_sizes(const struct rlmd_plan *plan, struct rlmd_plan_error *er
 					 "most are %d in all",
 					 i, RLMD_PLAN_DEPENDENCIES_MAX);
 		dependencies += plan->operations[i].depends_count;
+		if ((unsigned)plan->operations[i].type >= RLMD_OPERATION_TYPES ||
+		    (unsigned)plan->operations[i].mode > RLMD_OPERATION_RUN)
+			return fault_set(err,
+					 "operations[%zu]: its type or its mode is none of those "
+					 "that there are",
+					 i);
 		if (!check_lent(i, &plan->operations[i], err))
 			return false;
 	}

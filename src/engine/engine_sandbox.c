@@ -104,6 +104,10 @@ struct rlmd_sandbox *rlmd_engine_sandbox(struct rlmd_engine *engine,
 	struct sandbox_config config;
 	struct engine_sandbox *found;
 
+	if (!engine) {
+		error_set(err, RLMD_ERROR_USAGE, "a sandbox needs an engine");
+		return NULL;
+	}
 	if (!sized_take(&options, sizeof options, given, sizeof options, "rlmd_sandbox_options",
 			err))
 		return NULL;

@@ -29,35 +29,35 @@ void rlmd_reply_free(struct rlmd_reply *reply)
 
 size_t rlmd_reply_block_count(const struct rlmd_reply *reply)
 {
-	return reply->response.block_count;
+	return reply ? reply->response.block_count : 0;
 }
 
 struct rlmd_text rlmd_reply_block(const struct rlmd_reply *reply, size_t index)
 {
-	return index < reply->response.block_count ? reply->response.blocks[index] : text_of("");
+	return index < rlmd_reply_block_count(reply) ? reply->response.blocks[index] : text_of("");
 }
 
 bool rlmd_reply_cut_code(const struct rlmd_reply *reply)
 {
-	return reply->response.cut_fence;
+	return reply && reply->response.cut_fence;
 }
 
 enum rlmd_answer_kind rlmd_reply_answer(const struct rlmd_reply *reply)
 {
-	return reply->response.answer;
+	return reply ? reply->response.answer : RLMD_ANSWER_NONE;
 }
 
 struct rlmd_text rlmd_reply_answer_text(const struct rlmd_reply *reply)
 {
-	return reply->response.answer == RLMD_ANSWER_NONE ? text_of("") : reply->response.value;
+	return rlmd_reply_answer(reply) == RLMD_ANSWER_NONE ? text_of("") : reply->response.value;
 }
 
 struct rlmd_text rlmd_reply_thinking(const struct rlmd_reply *reply)
 {
-	return reply->response.thinking;
+	return reply ? reply->response.thinking : text_of("");
 }
 
 bool rlmd_reply_invented(const struct rlmd_reply *reply)
 {
-	return reply->response.invented;
+	return reply && reply->response.invented;
 }

@@ -221,14 +221,14 @@ json_t *sandbox_report(const struct rlmd_sandbox *sandbox)
 
 char *rlmd_sandbox_report(const struct rlmd_sandbox *sandbox)
 {
-	json_auto_t *report = sandbox_report(sandbox);
+	json_auto_t *report = sandbox ? sandbox_report(sandbox) : NULL;
 
-	return json_to_string(report);
+	return report ? json_to_string(report) : NULL;
 }
 
 const char *rlmd_sandbox_level(const struct rlmd_sandbox *sandbox)
 {
-	return layer_status_level(&sandbox->status);
+	return sandbox ? layer_status_level(&sandbox->status) : NULL;
 }
 
 const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)
