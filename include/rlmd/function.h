@@ -42,7 +42,8 @@ struct rlmd_function {
 	void (*call)(void *owner, struct rlmd_function_call *call, struct rlmd_text arguments);
 
 	/* An answer is not wanted any more: its time is over, or its run is. The call is gone when
-	 * this returns. NULL: an answer is still to be given, which nobody gets. */
+	 * this returns. NULL: an answer is still to be given, which nobody gets. A job that is
+	 * freed inside of this goes when the loop turns. */
 	void (*cancel)(void *owner, struct rlmd_function_call *call);
 	void *owner; /* lent: of both */
 

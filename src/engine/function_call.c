@@ -43,13 +43,25 @@ static void drop(struct rlmd_function_call *call)
 	free(call);
 }
 
+/* From inside of it the host may free the job, which goes later. */
+static void tell_cancel(struct rlmd_function_call *call)
+{
+	const struct rlmd_function *told = &call->function->told;
+	bool *telling = call->function->telling;
+	bool before = telling && *telling;
+
+	if (telling)
+		*telling = true;
+	told->cancel(told->owner, call);
+	if (telling)
+		*telling = before;
+}
+
 /* The host may answer whenever it likes; what else there is of the call goes now. */
 static void leave_to_host(struct rlmd_function_call *call)
 {
-	const struct rlmd_function *told = &call->function->told;
-
-	if (call->with_host && told->cancel)
-		told->cancel(told->owner, call);
+	if (call->with_host && call->function->told.cancel)
+		tell_cancel(call);
 	else if (call->with_host) {
 		event_free(take_pointer(&call->due));
 		free(take_pointer(&call->arguments));

@@ -268,6 +268,12 @@ void function_set_free(struct function_set *set)
 	free(set);
 }
 
+void function_set_guard(struct function_set *set, bool *telling)
+{
+	for (size_t i = 0; set && i < set->count; i++)
+		set->functions[i].telling = telling;
+}
+
 struct function *function_set_find(struct function_set *set, const char *name)
 {
 	for (size_t i = 0; set && i < set->count; i++)

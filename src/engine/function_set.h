@@ -18,6 +18,7 @@ struct function {
 	struct rlmd_function told; /* copied, with all strings */
 	json_t *schema;            /* owned: an object */
 	int64_t calls;             /* so far */
+	bool *telling;             /* lent: set while the host is told to cancel; or NULL */
 };
 
 /* Copies all. RLMD_ERROR_USAGE for a function that makes no sense, or has a name that another one
@@ -25,6 +26,9 @@ struct function {
 struct function_set *function_set_new(const struct rlmd_function *, size_t count,
 				      const struct context *, struct rlmd_error *);
 void function_set_free(struct function_set *); /* NULL is fine */
+
+/* Lends what is true while the host is told to cancel a call: then its job is not to be freed. */
+void function_set_guard(struct function_set *, bool *telling); /* NULL is fine */
 
 struct function *function_set_find(struct function_set *, const char *name); /* lent; or NULL */
 

@@ -181,6 +181,7 @@ void job_destroy(struct rlmd_job *job)
 {
 	TAILQ_REMOVE(&job->engine->jobs, job, entry);
 	leave(job);
+	job->telling = true; /* whoever frees it in a callback of its end frees nothing more */
 	job->hooks.of = (struct rlmd_hooks){0};
 	job->work->free(job);
 	permits_done(&job->permits);

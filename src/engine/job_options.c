@@ -140,6 +140,7 @@ static bool take_functions(struct rlmd_job *job, const struct rlmd_job_options *
 {
 	job->functions = function_set_new(options->functions, options->function_count,
 					  context_of(options->context), err);
+	function_set_guard(job->functions, &job->telling);
 	return job->functions;
 }
 
@@ -165,7 +166,7 @@ static bool take_work(struct rlmd_job *job, const struct rlmd_job_options *optio
 	if (options->plan && (options->task.size || context))
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "a job is a task or a plan: a plan has its own inputs");
-	if (!options->plan && !options->task.size)
+	if (!options->plan && (!options->task.size || !options->task.bytes))
 		return error_set(err, RLMD_ERROR_USAGE, "the job has neither a task nor a plan");
 	if (options->task.size > TASK_MAX)
 		return error_set(err, RLMD_ERROR_USAGE,

@@ -196,7 +196,7 @@ static void take(struct custom_request *request, add_fn *add, struct rlmd_text t
 {
 	auto_evbuffer struct evbuffer *clean = evbuffer_new();
 
-	if (request->over || !text.size)
+	if (request->over || !text.size || !text.bytes)
 		return;
 	text_repair(text, clean);
 	if (!add(request->reply, text_in(clean), &request->error) || request->reply->overlong)

@@ -20,6 +20,7 @@ struct story {
 	const char *reply, *failure;     /* what the host says at once; NULL: nothing */
 	struct rlmd_function_call *held; /* what it has not answered */
 	int asked, cancelled, done;
+	bool telling, guarded; /* as the job has it; while a call was cancelled */
 	char arguments[64], json[256];
 	struct rlmd_error err;
 };
@@ -46,6 +47,7 @@ static void on_cancel(void *owner, struct rlmd_function_call *call)
 	assert_ptr_equal(call, story->held);
 	story->held = NULL;
 	story->cancelled++;
+	story->guarded = story->telling;
 }
 
 static void on_done(void *owner, struct rlmd_text json, const struct rlmd_error *err)
@@ -148,7 +150,9 @@ static void test_timeout(void **state)
 
 	(void)state;
 	begin(&told, (struct rlmd_function){.timeout_ms = 5, .cancel = on_cancel}, "{}");
+	function_set_guard(told.set, &told.telling);
 	event_base_dispatch(told.base);
+	assert_true(told.guarded && !told.telling); /* it may not free what still is used */
 	assert_int_equal(told.err.kind, RLMD_ERROR_TIMEOUT);
 	assert_int_equal(told.cancelled, 1);
 	end(&told);

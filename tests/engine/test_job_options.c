@@ -166,6 +166,8 @@ static void test_nothing(void **state)
 
 	(void)state;
 	refuses(NULL, "a job needs options");
+	refuses(&(struct rlmd_job_options){.size = sizeof options, .task = {NULL, 7}},
+		"neither a task nor a plan");
 	assert_null(rlmd_job_start(NULL, &options, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_false(rlmd_engine_add_provider(engine, NULL, NULL, NULL));
