@@ -97,9 +97,10 @@ static struct rlmd_error failure_of(const struct job_plan *plan,
 
 static json_t *result_object(struct job_plan *plan)
 {
-	json_t *object = operation_set_report(&plan->set);
+	json_t *object = json_pack("{s:s}", "event", "result"); /* first, as in every event */
+	json_auto_t *report = operation_set_report(&plan->set);
 
-	json_object_set_new(object, "event", json_string("result"));
+	json_object_update(object, report);
 	json_object_set_new(object, "usage", result_usage(plan->budget));
 	job_result_add(plan->job, plan->budget, plan->caller.warnings, object);
 	return object;
