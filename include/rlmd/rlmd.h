@@ -50,6 +50,16 @@ struct rlmd_text {
 /* All of a string but its NUL; NULL gives the empty text. */
 RLMD_API struct rlmd_text rlmd_text_of(const char *string);
 
+/*
+ * For a host whose user may end it by signals: `count` says how many a handler of its own has
+ * counted; from the first one on, nothing in the library waits any longer for a python3 to start or
+ * for an input that is a pipe (RLMD_ERROR_CANCELLED, or what failed for it). `signals`, up to a 0,
+ * are blocked but for the waits themselves, so that none is missed just before. For the whole
+ * process, before anything else; NULL `count`: nobody counts, as by default. Jobs and the loop are
+ * left to the host.
+ */
+RLMD_API void rlmd_heed_signals(int (*count)(void), const int *signals);
+
 enum rlmd_error_kind {
 	RLMD_ERROR_NONE,
 	RLMD_ERROR_INTERNAL,    /* an error of our own */

@@ -1,6 +1,7 @@
 #include "cli/interrupt.h"
 
 #include <errno.h>
+#include <rlmd/rlmd.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,9 +10,9 @@
 
 #include "base/wait.h"
 
-static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, 0};
 
-enum { NUMBERS = sizeof numbers / sizeof *numbers };
+enum { NUMBERS = sizeof numbers / sizeof *numbers - 1 };
 
 static volatile sig_atomic_t count, first;
 static int notice = -1;
@@ -41,6 +42,7 @@ void interrupt_install(void)
 		sigaddset(&action.sa_mask, numbers[i]);
 	interruptions.signals = action.sa_mask;
 	wait_heed(&interruptions);
+	rlmd_heed_signals(interrupt_count, numbers); /* the library has waits of its own */
 	for (size_t i = 0; i < NUMBERS; i++)
 		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/loop.h"
 #include "base/sized.h"
+#include "base/wait.h"
 #include "engine/ceiling.h"
 #include "engine/job.h"
 #include "llm/provider.h"
@@ -179,4 +180,15 @@ bool rlmd_engine_wait(struct rlmd_engine *engine, const struct rlmd_job *job,
 	engine->awaited = NULL;
 	engine->waiting = false;
 	return ok;
+}
+
+void rlmd_heed_signals(int (*count)(void), const int *signals)
+{
+	static struct wait_interruptions interruptions;
+
+	interruptions.count = count;
+	sigemptyset(&interruptions.signals);
+	while (signals && *signals)
+		sigaddset(&interruptions.signals, *signals++);
+	wait_heed(count ? &interruptions : NULL);
 }

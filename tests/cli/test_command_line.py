@@ -241,10 +241,13 @@ class OutputTest(CommandLineTest):
                 self.assertEqual(json.loads(done.stdout)["stopReason"], reason, done.stderr)
 
     def test_a_program_without_its_files(self):
-        """What is missing, and what to do: the program alone was built or copied."""
-        alone = shutil.copy(RLMD, self.directory / "alone")
+        """What is missing, and what to do: the program and its library alone were built or copied."""
+        for part in ("rlmd", "librlmd.so.0"):
+            shutil.copy(Path(RLMD).with_name(part), self.directory)
+        alone = self.directory / "rlmd"
         done = subprocess.run(
-            [alone, "exec", "--json", *self.script(ANSWER), "task"], env=self.environment,
+            [alone, "exec", "--json", *self.script(ANSWER), "task"],
+            env={**self.environment, "LD_LIBRARY_PATH": ""},
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patience.hung(),
         )
         self.assertEqual(done.returncode, 7, done.stderr)

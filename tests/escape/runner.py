@@ -148,7 +148,8 @@ class Stage:
         self.program = RLMD
         if self.mode.user != os.getuid():
             self.program = self.dir / "rlmd"
-            shutil.copy(RLMD, self.program)
+            for part in ("rlmd", "librlmd.so.0"):
+                shutil.copy(RLMD.with_name(part), self.dir)
             for part in ("worker", "share"):
                 ignored = shutil.ignore_patterns("*.p")
                 shutil.copytree(RLMD.parent / part, self.dir / part, ignore=ignored)

@@ -29,7 +29,8 @@ class InstallTest(unittest.TestCase):
 
     def test_the_program_and_its_files(self):
         for pattern in (r"/bin/rlmd$", r"/rlmd/prices\.json$", r"/rlmd/worker/repl\.py$",
-                        r"/rlmd/worker/messages\.py$", r"/rlmd/worker/_rlmd\.abi3\.so$"):
+                        r"/rlmd/worker/messages\.py$", r"/rlmd/worker/_rlmd\.abi3\.so$",
+                        r"/librlmd\.so\.\d+\.\d+\.\d+$"):
             with self.subTest(pattern):
                 self.assertEqual(len(self.those(pattern)), 1, self.places)
 
@@ -45,6 +46,25 @@ class InstallTest(unittest.TestCase):
                 for module in modules:
                     with self.subTest(module):
                         self.assert_compiled(module)
+
+    def test_the_program_finds_its_library(self):
+        """Where it is installed, wherever that whole tree is moved to, and by nothing around it."""
+        with tempfile.TemporaryDirectory() as room:
+            there = pathlib.Path(room, "there")
+            subprocess.run([shutil.which("meson"), "install", "--no-rebuild", "--quiet",
+                            "--destdir", there, "-C", str(tree.BUILD)], check=True)
+            for _ in range(2):
+                (program,) = there.rglob("bin/rlmd")
+                (library,) = there.rglob("librlmd.so.0")
+                told = subprocess.run([shutil.which("ldd"), str(program)], check=True,
+                                      capture_output=True, text=True, cwd="/").stdout
+                found = re.search(r"librlmd\.so\.0 => (\S+)", told)
+                self.assertIsNotNone(found, told)
+                self.assertTrue(os.path.samefile(found.group(1), library), told)
+                version = subprocess.run([program, "--version"], check=True, capture_output=True,
+                                         text=True, cwd="/", env={}).stdout
+                self.assertRegex(version, r"^rlmd \S+ \(prices of \d{4}-")
+                there = there.rename(there.with_name("elsewhere" + there.name))
 
     def assert_compiled(self, module):
         with open(importlib.util.cache_from_source(module), "rb") as file:

@@ -111,7 +111,8 @@ class SystemTest(unittest.TestCase):
     def program_for_others(self):
         """A copy where any user can start it: what was built may be in a closed directory."""
         room = pathlib.Path(tempfile.mkdtemp(prefix="program-", dir=self.dir))
-        shutil.copy(RLMD, room)
+        for part in ("rlmd", "librlmd.so.0"):
+            shutil.copy(pathlib.Path(RLMD).with_name(part), room)
         for part in ("worker", "share"):
             shutil.copytree(os.path.join(os.path.dirname(RLMD), part), room / part,
                             ignore=shutil.ignore_patterns("*.p"))

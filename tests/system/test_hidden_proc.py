@@ -55,7 +55,8 @@ class ProcTest(GuardedTest):
         for part in ("worker", "share"):
             shutil.copytree(pathlib.Path(RLMD).parent / part, self.room / part,
                             ignore=shutil.ignore_patterns("*.p"))
-        shutil.copy(RLMD, self.room / "rlmd")
+        for part in ("rlmd", "librlmd.so.0"):
+            shutil.copy(pathlib.Path(RLMD).with_name(part), self.room)
         for directory in (self.dir, self.scratch):
             os.chmod(directory, 0o755)
         reached = subprocess.run([*AS_USER, "/usr/bin/python3", "-c", ""], cwd="/", stderr=subprocess.DEVNULL)

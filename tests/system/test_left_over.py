@@ -349,7 +349,8 @@ class LeftOver(GuardedTest):
         room = pathlib.Path(self.dir / "context-room")
         shutil.copytree(pathlib.Path(RLMD).parent / "worker", room / "worker", ignore=shutil.ignore_patterns("*.p"))
         shutil.copytree(pathlib.Path(RLMD).parent / "share", room / "share", ignore=shutil.ignore_patterns("*.p"))
-        shutil.copy(RLMD, room / "rlmd")
+        for part in ("rlmd", "librlmd.so.0"):
+            shutil.copy(pathlib.Path(RLMD).with_name(part), room)
         script = pathlib.Path(self.script(turn(block(SLEEP))))
         for path in (self.dir, self.scratch, script):
             os.chmod(path, 0o755)
