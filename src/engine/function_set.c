@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/sized.h"
 #include "source/context.h"
 #include "source/sources.h"
 
@@ -138,14 +139,14 @@ static const char *const *copy_argv(const char *const *argv)
 	return (const char *const *)copy;
 }
 
-static bool add(struct function_set *set, const struct rlmd_function *given,
+static bool add(struct function_set *set, const struct rlmd_function *theirs,
 		const struct context *context, struct rlmd_error *err)
 {
 	struct function *function = &set->functions[set->count];
+	struct rlmd_function ours, *given = &ours;
 
-	if (given->size < sizeof *given)
-		return refuse(err, given, "has no size: set it to sizeof(struct rlmd_function)");
-	if (!check_name(set, given, context, err) || !check_way(given, err))
+	if (!sized_take(given, sizeof *given, theirs, sizeof *given, "rlmd_function", err) ||
+	    !check_name(set, given, context, err) || !check_way(given, err))
 		return false;
 	function->told = *given;
 	function->told.name = xstrdup(given->name);
@@ -222,6 +223,7 @@ static void write_described(struct function_set *set)
 struct function_set *function_set_new(const struct rlmd_function *given, size_t count,
 				      const struct context *context, struct rlmd_error *err)
 {
+	const char *each = (const char *)given;
 	struct function_set *set;
 
 	if (count > RLMD_FUNCTIONS_MAX || (count && !given)) {
@@ -232,8 +234,9 @@ struct function_set *function_set_new(const struct rlmd_function *given, size_t 
 	set = xcalloc(1, sizeof *set);
 	set->functions = xcalloc(count, sizeof *set->functions);
 	set->names = xcalloc(count + 1, sizeof *set->names);
-	for (size_t i = 0; i < count; i++)
-		if (!add(set, &given[i], context, err)) {
+	/* They lie as far apart as the caller's version of them is long. */
+	for (size_t i = 0; i < count; i++, each += given->size)
+		if (!add(set, (const struct rlmd_function *)(const void *)each, context, err)) {
 			function_set_free(set);
 			return NULL;
 		}

@@ -65,6 +65,29 @@ static void assert_refused(struct rlmd_function function, const char *why)
 		fail_msg("'%s' is not in '%s'", why, err.text);
 }
 
+/* Of a later version: taken where they ask for nothing that is not known, and wherever they lie. */
+static void test_later_versions(void **state)
+{
+	struct {
+		struct rlmd_function known;
+		long more;
+	} later[] = {{lookup, 0}, {lookup, 0}};
+	struct function_set *set;
+	struct rlmd_error err = {0};
+
+	(void)state;
+	later[0].known.size = later[1].known.size = sizeof later[0];
+	later[1].known.name = "other";
+	set = function_set_new(&later[0].known, 2, NULL, &err);
+	assert_non_null(set);
+	assert_non_null(function_set_find(set, "other"));
+	function_set_free(set);
+	later[1].more = 1;
+	assert_null(function_set_new(&later[0].known, 2, NULL, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	assert_non_null(strstr(err.text, "struct rlmd_function asks for something"));
+}
+
 static void test_refused(void **state)
 {
 	static const char *const relative[] = {"cat", NULL};
@@ -101,7 +124,7 @@ static void test_refused(void **state)
 	}
 	function = lookup;
 	function.size = 0;
-	assert_refused(function, "no size");
+	assert_refused(function, "the size of struct rlmd_function is 0");
 	function = lookup;
 	function.doc = " ";
 	assert_refused(function, "what it does");
@@ -163,9 +186,8 @@ static void test_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_told),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_names_are_one_things),
+		cmocka_unit_test(test_told),           cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_later_versions), cmocka_unit_test(test_names_are_one_things),
 		cmocka_unit_test(test_arguments),
 	};
 
