@@ -226,9 +226,13 @@ struct function_set *function_set_new(const struct rlmd_function *given, size_t 
 	const char *each = (const char *)given;
 	struct function_set *set;
 
-	if (count > RLMD_FUNCTIONS_MAX || (count && !given)) {
-		error_set(err, RLMD_ERROR_USAGE, "%zu functions: there may be %d", count,
-			  RLMD_FUNCTIONS_MAX);
+	if (count && !given) {
+		error_set(err, RLMD_ERROR_USAGE, "%zu functions are NULL", count);
+		return NULL;
+	}
+	if (count > RLMD_FUNCTIONS_MAX) {
+		error_set(err, RLMD_ERROR_USAGE, "%zu functions are too many, the most are %d",
+			  count, RLMD_FUNCTIONS_MAX);
 		return NULL;
 	}
 	set = xcalloc(1, sizeof *set);

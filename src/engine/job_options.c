@@ -42,7 +42,7 @@ static bool number(int64_t given, struct bounds bounds, int64_t *ret, struct rlm
 		return true;
 	return error_set(err, RLMD_ERROR_USAGE,
 			 "%s is %" PRId64 ", and may be from %" PRId64 " to %" PRId64 "%s",
-			 bounds.name, value, bounds.least, bounds.most,
+			 bounds.name, given, bounds.least, bounds.most,
 			 bounds.unlimited ? ", or RLMD_UNLIMITED" : "");
 }
 
@@ -166,7 +166,10 @@ static bool take_work(struct rlmd_job *job, const struct rlmd_job_options *optio
 	if (options->plan && (options->task.size || context))
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "a job is a task or a plan: a plan has its own inputs");
-	if (!options->plan && (!options->task.size || !options->task.bytes))
+	if (options->task.size && !options->task.bytes)
+		return error_set(err, RLMD_ERROR_USAGE, "the task of %zu bytes is NULL",
+				 options->task.size);
+	if (!options->plan && !options->task.size)
 		return error_set(err, RLMD_ERROR_USAGE, "the job has neither a task nor a plan");
 	if (options->task.size > TASK_MAX)
 		return error_set(err, RLMD_ERROR_USAGE,

@@ -183,6 +183,8 @@ bool rlmd_repl_execute(struct rlmd_repl *repl, struct rlmd_text code, int64_t ti
 {
 	if (!is_idle(repl, err))
 		return false;
+	if (!code.bytes && code.size)
+		return error_set(err, RLMD_ERROR_USAGE, "a block of %zu bytes is NULL", code.size);
 	repl->state = REPL_BUSY;
 	worker_exec(repl->worker, ++repl->blocks, code, timeout_ms > 0 ? timeout_ms : TIMEOUT_MS);
 	return true;

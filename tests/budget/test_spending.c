@@ -102,6 +102,9 @@ static void test_bad_sizes(void **state)
 	assert_false(rlmd_spending_from_json((struct rlmd_text){"{}", 2}, &small, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_false(rlmd_spending_from_json((struct rlmd_text){"{}", 2}, NULL, NULL));
+	small.size = sizeof small;
+	assert_false(rlmd_spending_from_json((struct rlmd_text){NULL, 2}, &small, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 }
 
 int main(void)

@@ -64,7 +64,7 @@ static void test_numbers(void **state)
 		const char *why;
 	} rows[] = {
 		{{.cost = -5}, "limits.cost is -5, and may be from 0"},
-		{{.tokens = RLMD_NOTHING}, "limits.tokens is 0, and may be from 1"},
+		{{.tokens = RLMD_NOTHING}, "limits.tokens is -1, and may be from 1"},
 		{{.time_ms = RLMD_UNLIMITED}, "limits.time_ms is"},
 		{{.max_depth = 17}, "limits.max_depth is 17, and may be from 0 to 16"},
 		{{.max_iterations = -2}, "limits.max_iterations is -2"},
@@ -88,6 +88,7 @@ static void test_numbers(void **state)
 	refuses(&options, why)
 
 	REFUSES(block_timeout_ms, -3, "block_timeout_ms is -3");
+	REFUSES(block_timeout_ms, RLMD_NOTHING, "block_timeout_ms is -1, and may be from 1");
 	REFUSES(max_output, 99, "max_output is 99, and may be from 100");
 	REFUSES(max_output_tokens, -2, "max_output_tokens is -2");
 	REFUSES(grace_ms, 3600001, "grace_ms is 3600001");
@@ -108,6 +109,11 @@ static void test_work(void **state)
 	(void)state;
 	options.task = text_of("");
 	refuses(&options, "neither a task nor a plan");
+	options.task = (struct rlmd_text){NULL, 7};
+	refuses(&options, "the task of 7 bytes is NULL");
+	options = good();
+	options.function_count = 3;
+	refuses(&options, "3 functions are NULL");
 	options = good();
 	options.plan = plan;
 	refuses(&options, "a task or a plan");
@@ -166,8 +172,6 @@ static void test_nothing(void **state)
 
 	(void)state;
 	refuses(NULL, "a job needs options");
-	refuses(&(struct rlmd_job_options){.size = sizeof options, .task = {NULL, 7}},
-		"neither a task nor a plan");
 	assert_null(rlmd_job_start(NULL, &options, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_false(rlmd_engine_add_provider(engine, NULL, NULL, NULL));
