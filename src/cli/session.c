@@ -58,6 +58,24 @@ static void open_log(struct session *session)
 	log_take_libevent(&session->log);
 }
 
+static bool model_names(const struct config *config, const char *kind)
+{
+	size_t size = strlen(kind);
+
+	return config->model && !strncmp(config->model, kind, size) && config->model[size] == '/';
+}
+
+/* Who gives a key for "anthropic/..." means that provider, whose key then need not be set. */
+static const char *provider_meant(const struct config *config)
+{
+	const char *kind;
+
+	for (size_t i = 0; config->key_file && (kind = rlmd_provider_kind(i)); i++)
+		if (!config->base_url && model_names(config, kind))
+			return kind;
+	return rlmd_provider_default(config->model);
+}
+
 static bool read_settings(struct session *session, struct rlmd_error *err)
 {
 	struct config *config = &session->config;
@@ -66,7 +84,7 @@ static bool read_settings(struct session *session, struct rlmd_error *err)
 	if (!config_environment(config, err) || !config_files(config, err))
 		return false;
 	if (!config->provider)
-		config->provider = xstrdup(rlmd_provider_default(config->model));
+		config->provider = xstrdup(provider_meant(config));
 	open_log(session);
 	session->time = input_time_from(config->max_time);
 	return true;
@@ -106,7 +124,10 @@ bool session_open_output(struct session *session, enum output_form otherwise,
 /* Nobody said whom to ask. */
 static bool unnamed_provider(const struct session *session)
 {
-	return !config_given(&session->config, OPTION_provider) && !session->config.replay;
+	const struct config *config = &session->config;
+
+	return !config_given(config, OPTION_provider) && !config->replay &&
+	       !model_names(config, config->provider);
 }
 
 bool session_open_engine(struct session *session, struct rlmd_error *err)

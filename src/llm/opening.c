@@ -111,9 +111,10 @@ static bool choose_key(struct rlmd_provider *provider, const char *base, struct 
 				 err);
 	}
 	if (adapter->key_required && same_origin(adapter, base, adapter->default_base_url))
-		return error_set(err, RLMD_ERROR_AUTH,
-				 "no key for %s; set %s, or give --key-file FILE", provider->name,
-				 adapter->key_env[0]);
+		return error_set(
+			err, RLMD_ERROR_AUTH,
+			"no key for %s; set %s, or give --key-file FILE with --provider %s",
+			provider->name, adapter->key_env[0], adapter->name);
 	return true;
 }
 

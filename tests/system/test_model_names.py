@@ -1,6 +1,7 @@
 """Models of several providers in one job: "provider/model", wherever a model is named."""
 
 import json
+import os
 import unittest
 
 from model import Reply
@@ -97,6 +98,7 @@ class ExecTest(NamesTest):
                             "--json", "task", env=self.environment(**self.anthropic.environment()))
         self.assertEqual(outcome.status, 4, outcome.err)
         self.assertIn("OPENAI_API_KEY", outcome.err)
+        self.assertIn("with --provider openai", outcome.err)
         self.assertEqual(self.anthropic.requests, [])
 
     def test_what_is_wrong_with_a_provider_that_nobody_asks(self):
@@ -104,6 +106,18 @@ class ExecTest(NamesTest):
         self.anthropic.replies(final("done"))
         outcome = self.run_both(OPENAI_API_KEY="two words", OPENAI_BASE_URL="no address")
         self.assertEqual(outcome.result["output"], "done")
+
+    def test_key_file(self):
+        """It is the key of the provider that the model's name begins with, whatever else is set."""
+        key = self.write("key", "sk-" "of-a-file")
+        os.chmod(key, 0o600)
+        self.anthropic.replies(final("done"))
+        address = {"ANTHROPIC_BASE_URL": self.anthropic.environment()["ANTHROPIC_BASE_URL"]}
+        outcome = self.rlmd("exec", "-m", "anthropic/m", "--key-file", key, "--json", "task",
+                            env=self.environment(**self.openai.environment(), **address))
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(self.anthropic.requests[0].key, "sk-" "of-a-file")
+        self.assertEqual(self.openai.requests, [])
 
     def test_no_model(self):
         outcome = self.run_both("--subcall-model", "openai/", status=2)
