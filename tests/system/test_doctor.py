@@ -107,6 +107,22 @@ class Machine(DoctorTest):
             self.assertRegex(text, rf"(?m)^  refused +{attack['guarantee']} +{what}")
         self.assertTrue(text.endswith("\nE" + EVERY[1:]))
 
+    def test_code_that_no_interrupt_ends(self):
+        """It was killed for it, which is a refusal, too: a worker may be too busy to be asked."""
+        room = self.dir / "venv"
+        if subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(room)]).returncode:
+            self.skipTest("no environment can be made")
+        (next(room.glob("lib/python3*/site-packages")) / "deaf.py").write_text(
+            "import sys, time\n"
+            "def monotonic(ask=time.monotonic):\n"
+            "    if sys._getframe(1).f_code.co_filename.startswith('<block'): sum(range(10**12))\n"
+            "    return ask()\n"
+            "time.monotonic = monotonic\n")
+        findings = self.findings("--python", str(room / "bin/python3"), "--preload", "deaf")
+        (found,) = [attack for attack in findings["attacks"] if attack["name"] == "res_time"]
+        self.assertEqual(found["verdict"], "refused")
+        self.assertIn("no interrupt ended the code", found["detail"])
+
     def test_attacks_that_cannot_be_tried(self):
         """What was not seen to hold is a problem: each attack that this Python cannot make is named."""
         room = self.dir / "venv"
