@@ -71,9 +71,9 @@ RLMD_API struct rlmd_sandbox *rlmd_engine_sandbox(struct rlmd_engine *,
 /*
  * Runs the loop until `job` has ended and told so; NULL: until all jobs have.
  * False: RLMD_ERROR_CANCELLED where somebody left the loop
- * (event_base_loopbreak()), RLMD_ERROR_USAGE from inside a callback,
- * RLMD_ERROR_INTERNAL where nothing is left that could happen. That a job
- * failed is its result, and no failure of waiting.
+ * (event_base_loopbreak()), RLMD_ERROR_USAGE from inside a callback, unless
+ * `job` has ended already, RLMD_ERROR_INTERNAL where nothing is left that could
+ * happen. That a job failed is its result, and no failure of waiting.
  */
 RLMD_API bool rlmd_engine_wait(struct rlmd_engine *, const struct rlmd_job *, struct rlmd_error *);
 

@@ -170,10 +170,10 @@ bool rlmd_engine_wait(struct rlmd_engine *engine, const struct rlmd_job *job,
 		return error_set(err, RLMD_ERROR_USAGE, "there is no engine to wait for");
 	if (job && job->engine != engine)
 		return error_set(err, RLMD_ERROR_USAGE, "the job is one of another engine");
-	if (engine->waiting)
-		return wrong_place(err);
 	if (job && job_is_over(job))
 		return true;
+	if (engine->waiting)
+		return wrong_place(err);
 	engine->waiting = true;
 	engine->awaited = job;
 	ok = turn(engine, !job, err);
