@@ -6,13 +6,14 @@
  * orchestrator, what may be spent that of a budget manager: the caller gives
  * both. docs/plans.md in the source tells the semantics at length.
  *
- * Everything happens in one thread. on_log, the budget manager's functions and,
- * where something is cancelled, the orchestrator's cancel() may come from inside
- * any function here, rlmd_execution_start() too. All else comes from the loop, or
- * out of rlmd_call_done(). From inside start(), on_result and on_done any function
- * may be called, rlmd_execution_free() too; the other callbacks may call nothing
- * here. What is lent stays the lender's. NULL in the place of a plan, an execution
- * or a call is one of nothing: it has no operations, no texts, and nothing to do.
+ * Everything happens in one thread, and what is told comes from the loop: nothing
+ * calls back before it returns, but what an orchestrator reports by
+ * rlmd_call_started() and rlmd_call_done(), and cancel() of what
+ * rlmd_execution_stop() and rlmd_execution_free() end. From inside start(),
+ * on_result and on_done any function may be called, rlmd_execution_free() too; the
+ * other callbacks may call nothing here. What is lent stays the lender's. NULL in
+ * the place of a plan, an execution or a call is one of nothing: it has no
+ * operations, no texts, and nothing to do.
  */
 #pragma once
 
@@ -321,12 +322,13 @@ RLMD_API void rlmd_execution_stop(struct rlmd_execution *);
 /* Cancels what is under way; nobody is told any more. NULL is fine. */
 RLMD_API void rlmd_execution_free(struct rlmd_execution *);
 
-/* At any time; what runs is let run as it began. 0 means the default, as above. */
+/* At any time; what runs is let run as it began. 0 means the default, as above. A new parallelism
+ * holds from the loop's next turn on. */
 RLMD_API void rlmd_execution_set_max_parallel(struct rlmd_execution *, size_t);
 RLMD_API void rlmd_execution_set_timeout(struct rlmd_execution *, int64_t ms);
 RLMD_API void rlmd_execution_set_partial_failure(struct rlmd_execution *, enum rlmd_plan_failure);
 
-/* How many may run at once at this moment. */
+/* How many may run at once at this moment; 0: it has not begun. */
 RLMD_API size_t rlmd_execution_parallelism(const struct rlmd_execution *);
 
 /* As far as it is known now; lent until the next call of the library for this execution. Of an

@@ -100,10 +100,6 @@ static void count_end(struct rlmd_execution *execution, const struct rlmd_plan_r
 	summary->usage.tokens = metrics_sum(summary->usage.tokens, result->usage.tokens);
 	summary->usage.estimated |= result->usage.estimated;
 	metrics_count(&summary->metrics, result);
-	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_OPERATION_END,
-							  .index = result->index,
-							  .id = result->operation->id,
-							  .result = result});
 }
 
 static void forget_input(struct rlmd_call *call)
@@ -153,6 +149,9 @@ void dispatch_end(struct rlmd_call *call, enum rlmd_plan_status status,
 	TAILQ_INSERT_TAIL(&execution->untold, call, entry);
 	result = dispatch_result(call);
 	count_end(execution, &result);
+	call->unlogged = execution->quiet;
+	if (!call->unlogged)
+		execution_log_end(execution, &result);
 }
 
 static void take_usage(struct rlmd_call *call, struct rlmd_plan_usage usage)

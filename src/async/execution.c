@@ -2,8 +2,8 @@
  * What the end of an operation means for the others (dependents that start or
  * fail, a race that is won, a smaller budget) happens before anybody is told.
  * An answer is told at once, while it is lent; everything else from the loop,
- * one result at a time and always as the last thing done, because whoever is
- * told may free us.
+ * the beginning and a new limit too, one result at a time and always as the last
+ * thing done, because whoever is told may free us.
  */
 #include "async/execution.h"
 
@@ -32,6 +32,15 @@ void execution_say(const struct rlmd_execution *execution, struct rlmd_plan_even
 	event.count = execution->plan->count;
 	event.elapsed_ms = clock_ms() - execution->started;
 	execution->options.on_log(execution->options.owner, &event);
+}
+
+void execution_log_end(const struct rlmd_execution *execution,
+		       const struct rlmd_plan_result *result)
+{
+	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_OPERATION_END,
+							  .index = result->index,
+							  .id = result->operation->id,
+							  .result = result});
 }
 
 void execution_pass_time(struct rlmd_execution *execution)
@@ -274,6 +283,31 @@ static void tell_end(struct rlmd_execution *execution)
 		execution->options.on_done(execution->options.owner, &summary);
 }
 
+static void begin(struct rlmd_execution *execution)
+{
+	execution->begun = true;
+	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_START,
+							  .wanted = wanted_parallelism(execution)});
+	if (execution->finished)
+		return;
+	set_limit(execution);
+	for (size_t i = 0; i < execution->plan->count; i++)
+		if (!execution->calls[i].missing)
+			dispatch_line_up(&execution->calls[i]);
+}
+
+/* What functions of the header have put off, for nobody is called before they return. */
+static void catch_up(struct rlmd_execution *execution)
+{
+	bool resized = execution->resized && execution->begun && !execution->finished;
+
+	execution->resized = false;
+	if (!execution->begun)
+		begin(execution);
+	else if (resized)
+		set_limit(execution);
+}
+
 static void on_tell(evutil_socket_t fd, short what, void *owner)
 {
 	struct rlmd_execution *execution = owner;
@@ -282,9 +316,12 @@ static void on_tell(evutil_socket_t fd, short what, void *owner)
 
 	(void)fd;
 	(void)what;
+	catch_up(execution);
 	if (call) {
 		TAILQ_REMOVE(&execution->untold, call, entry);
 		result = dispatch_result(call);
+		if (call->unlogged)
+			execution_log_end(execution, &result);
 		execution_tell(execution, &result);
 	} else if (execution->finished && !execution->told) {
 		tell_end(execution);
@@ -300,20 +337,6 @@ static struct rlmd_plan_config with_defaults(struct rlmd_plan_config config)
 	if (!config.input_max)
 		config.input_max = INPUT_MAX_DEFAULT;
 	return config;
-}
-
-static void begin(struct rlmd_execution *execution)
-{
-	struct rlmd_plan_metrics *metrics = &execution->summary.metrics;
-
-	metrics->executions[execution->plan->strategy] = 1;
-	metrics->races = execution->plan->strategy == RLMD_PLAN_SPECULATIVE;
-	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_START,
-							  .wanted = wanted_parallelism(execution)});
-	set_limit(execution);
-	for (size_t i = 0; i < execution->plan->count; i++)
-		if (!execution->calls[i].missing)
-			dispatch_line_up(&execution->calls[i]);
 }
 
 struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struct rlmd_plan *plan,
@@ -343,7 +366,9 @@ struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struc
 	TAILQ_INIT(&execution->untold);
 	for (size_t i = 0; i < plan->count; i++)
 		dispatch_init(&execution->calls[i], execution);
-	begin(execution);
+	execution->summary.metrics.executions[plan->strategy] = 1;
+	execution->summary.metrics.races = plan->strategy == RLMD_PLAN_SPECULATIVE;
+	event_active(execution->tell, 0, 0);
 	return execution;
 }
 
@@ -353,7 +378,9 @@ void rlmd_execution_stop(struct rlmd_execution *execution)
 		return;
 	blame(execution, RLMD_PLAN_ERROR_CANCELLED, rlmd_plan_error_name(RLMD_PLAN_ERROR_CANCELLED),
 	      xstrdup("cancelled"));
+	execution->quiet = true;
 	cancel_all(execution, execution->message);
+	execution->quiet = false;
 	conclude(execution);
 	post(execution);
 }
@@ -377,8 +404,10 @@ void rlmd_execution_set_max_parallel(struct rlmd_execution *execution, size_t ma
 		return;
 	execution->options.config.max_parallel = max_parallel;
 	execution->options.config = with_defaults(execution->options.config);
-	if (!execution->finished)
-		set_limit(execution);
+	if (execution->finished)
+		return;
+	execution->resized = true;
+	event_active(execution->tell, 0, 0);
 }
 
 void rlmd_execution_set_timeout(struct rlmd_execution *execution, int64_t ms)

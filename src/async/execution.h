@@ -40,6 +40,7 @@ struct rlmd_call {
 	char *input;                 /* owned: with all substitutions, or NULL */
 	char *response;              /* owned: kept for dependents or the caller, or NULL */
 	size_t response_size;
+	bool unlogged;                 /* its end is logged when its result is told */
 	struct permit *permit;         /* owned */
 	struct timer *timer;           /* owned */
 	TAILQ_ENTRY(rlmd_call) entry;  /* in execution->asked or ->untold */
@@ -60,6 +61,9 @@ struct rlmd_execution {
 	size_t inputs;                 /* bytes of the inputs under way with responses put in */
 	int64_t started, changed;      /* when; when `running` or `limit` last did */
 	bool deaf;                     /* cancelling: no answer counts meanwhile */
+	bool quiet;                    /* nobody is told before a function has returned */
+	bool begun;                    /* its start was told */
+	bool resized;                  /* the limit is to be found anew */
 	bool finished;                 /* all have ended */
 	bool told;                     /* on_done was called */
 	char *message;                 /* owned: the summary's */
@@ -104,6 +108,8 @@ void dispatch_respond_with_error(struct rlmd_call *);
 /* execution.c */
 
 void execution_say(const struct rlmd_execution *, struct rlmd_plan_event);
+
+void execution_log_end(const struct rlmd_execution *, const struct rlmd_plan_result *);
 
 /* To be called before `running` or `limit` changes. */
 void execution_pass_time(struct rlmd_execution *);

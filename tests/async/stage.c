@@ -108,7 +108,7 @@ static void start(void *owner, const struct rlmd_operation *operation, struct rl
 	struct stage *stage = owner;
 	struct part *part = operation->owner;
 
-	assert_false(stage->starting);
+	assert_false(stage->quiet);
 	assert_int_equal(part->starts++, 0);
 	assert_int_equal(part->results, 0);
 	check_needs(stage, part);
@@ -151,6 +151,7 @@ static int64_t remaining(void *owner)
 {
 	const struct stage *stage = owner;
 
+	assert_false(stage->quiet);
 	return stage->purse;
 }
 
@@ -158,6 +159,7 @@ static int64_t estimate(void *owner)
 {
 	const struct stage *stage = owner;
 
+	assert_false(stage->quiet);
 	return stage->price;
 }
 
@@ -166,6 +168,7 @@ static bool admit(void *owner, const struct rlmd_operation *operation, const cha
 	struct stage *stage = owner;
 
 	(void)operation;
+	assert_false(stage->quiet);
 	if (stage->purse >= stage->admitted_from)
 		return true;
 	stage->refusals++;
@@ -178,7 +181,7 @@ static void on_result(void *owner, const struct rlmd_plan_result *result)
 	struct stage *stage = owner;
 	struct part *part = result->operation->owner;
 
-	assert_false(stage->starting);
+	assert_false(stage->quiet);
 	assert_int_equal(part->results++, 0);
 	assert_int_equal(stage->dones, 0);
 	assert_false(part->running || part->waiting);
@@ -197,6 +200,7 @@ static void on_done(void *owner, const struct rlmd_plan_summary *summary)
 {
 	struct stage *stage = owner;
 
+	assert_false(stage->quiet);
 	assert_int_equal(stage->results, stage->count);
 	assert_int_equal(stage->dones++, 0);
 	stage->summary = *summary;
@@ -209,6 +213,7 @@ static void on_log(void *owner, const struct rlmd_plan_event *event)
 	struct stage *stage = owner;
 	char *line = rlmd_plan_event_json(event);
 
+	assert_false(stage->quiet);
 	assert_non_null(strstr(line, "\"event\":"));
 	if (!strstr(line, "\"event\":\"operation_"))
 		add_word(&stage->log, line);
@@ -218,6 +223,20 @@ static void on_log(void *owner, const struct rlmd_plan_event *event)
 void stage_open(struct stage *stage)
 {
 	*stage = (struct stage){.base = event_base_new()};
+}
+
+void stage_stop(struct stage *stage)
+{
+	stage->quiet = true;
+	rlmd_execution_stop(stage->execution);
+	stage->quiet = false;
+}
+
+void stage_set_max_parallel(struct stage *stage, size_t max_parallel)
+{
+	stage->quiet = true;
+	rlmd_execution_set_max_parallel(stage->execution, max_parallel);
+	stage->quiet = false;
 }
 
 void stage_drop(struct stage *stage)
@@ -289,9 +308,9 @@ void stage_start(struct stage *stage, enum rlmd_plan_strategy strategy, struct p
 	stage->plan = rlmd_plan_new(&description, &err);
 	if (!stage->plan)
 		fail_msg("%s", err.text);
-	stage->starting = true;
+	stage->quiet = true;
 	stage->execution = rlmd_execution_start(stage->base, stage->plan, &options);
-	stage->starting = false;
+	stage->quiet = false;
 }
 
 void stage_run(struct stage *stage)

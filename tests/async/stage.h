@@ -66,7 +66,7 @@ struct stage {
 	bool forgetful; /* the execution is not to keep responses */
 	bool ordered;   /* dependencies are followed */
 	bool queues;    /* the orchestrator: parts wait in its line before they run */
-	bool starting;  /* rlmd_execution_start() has not returned */
+	bool quiet;     /* a function has not returned that calls nobody back before it does */
 
 	void (*on_event)(struct stage *); /* at each start, result and end; may free all */
 	void (*on_result)(struct stage *, struct part *);
@@ -81,6 +81,10 @@ void stage_start(struct stage *, enum rlmd_plan_strategy, struct part *, size_t 
 
 /* Until nothing happens any more. */
 void stage_run(struct stage *);
+
+/* As the functions of their names, which call nobody back before they return, but cancel(). */
+void stage_stop(struct stage *);
+void stage_set_max_parallel(struct stage *, size_t);
 
 /* Frees the execution, as a callback may. */
 void stage_drop(struct stage *);

@@ -370,7 +370,7 @@ static void test_race_without_winner(void **state)
 static void stop_at_three(struct stage *stage)
 {
 	if (stage->events == 3)
-		rlmd_execution_stop(stage->execution);
+		stage_stop(stage);
 }
 
 /* Cancellation reaches everything at once, and still tells every result (ASY-35). */
@@ -390,8 +390,26 @@ static void test_stop(void **state)
 	assert_int_equal(stage->summary.duration_ms, 0);
 	assert_int_equal(stage->summary.usage.tokens, 5);
 	assert_int_equal(stage->summary.error, RLMD_PLAN_ERROR_CANCELLED);
-	rlmd_execution_stop(stage->execution);
+	stage_stop(stage);
 	assert_false(virtual_step(stage->base));
+}
+
+/* Before the loop has turned: nothing was asked for, and all is told as ever. */
+static void test_stop_before_it_begins(void **state)
+{
+	static struct part parts[] = {{.id = "a"}, {.id = "b", .needs = {"a"}}};
+	struct stage *stage = *state;
+
+	stage_start(stage, RLMD_PLAN_DEPENDENCY_AWARE, parts, COUNT(parts), NULL);
+	stage_set_max_parallel(stage, 2);
+	stage_stop(stage);
+	assert_null(stage->log);
+	stage_run(stage);
+	assert_int_equal(stage->dones, 1);
+	assert_int_equal(stage->summary.cancelled, 2);
+	assert_int_equal(parts[0].starts + parts[1].starts, 0);
+	assert_non_null(strstr(stage->log, "plan_start"));
+	assert_non_null(strstr(stage->log, "plan_end"));
 }
 
 /* What the purse affords limits the parallelism, again after each end (ASY-3, ASY-22, ASY-23). */
@@ -407,6 +425,8 @@ static void test_budget(void **state)
 	stage->price = 10;
 	stage_start(stage, RLMD_PLAN_PARALLEL, parts, 8,
 		    &(struct rlmd_plan_config){.max_parallel = 10});
+	assert_int_equal(rlmd_execution_parallelism(stage->execution), 0);
+	event_base_loop(stage->base, EVLOOP_NONBLOCK);
 	assert_int_equal(rlmd_execution_parallelism(stage->execution), 7);
 	virtual_step(stage->base);
 	assert_int_equal(stage->running, 6);
@@ -472,7 +492,7 @@ static void change_course(struct stage *stage)
 {
 	if (stage->results != 1)
 		return;
-	rlmd_execution_set_max_parallel(stage->execution, 3);
+	stage_set_max_parallel(stage, 3);
 	rlmd_execution_set_timeout(stage->execution, 5);
 	rlmd_execution_set_partial_failure(stage->execution, RLMD_PLAN_FAIL_FAST);
 }
@@ -497,7 +517,7 @@ static void test_reconfiguration(void **state)
 	assert_string_equal(parts[1].message, "timed out after 5 ms");
 	assert_status(&parts[3], RLMD_PLAN_CANCELLED, "cancelled");
 	assert_int_equal(stage->summary.duration_ms, 15);
-	rlmd_execution_set_max_parallel(stage->execution, 0);
+	stage_set_max_parallel(stage, 0); /* too late */
 	assert_int_equal(rlmd_execution_parallelism(stage->execution), 3);
 }
 
@@ -613,8 +633,9 @@ static void test_metrics(void **state)
 	assert_true(rlmd_plan_metrics_win_rate(&(struct rlmd_plan_metrics){0}) == 0);
 }
 
-/* What rlmd/plan.h says of callbacks: the log may come before the start has returned, and nothing
- * else does (the stage asserts that). */
+/* What rlmd/plan.h says of callbacks: all that is told comes from the loop, and neither the log nor
+ * the budget manager is heard before a start, a stop or a change has returned (the stage asserts
+ * that). */
 static void test_what_comes_at_once(void **state)
 {
 	static struct part parts[] = {{.id = "a", .ms = 10}, {.id = "b", .ms = 10}};
@@ -622,10 +643,12 @@ static void test_what_comes_at_once(void **state)
 
 	stage->price = stage->purse = 1;
 	stage_start(stage, RLMD_PLAN_PARALLEL, parts, COUNT(parts), NULL);
+	assert_null(stage->log);
+	event_base_loop(stage->base, EVLOOP_NONBLOCK);
 	assert_non_null(strstr(stage->log, "\"plan_start\""));
 	assert_non_null(strstr(stage->log, "\"parallelism\""));
-	assert_int_equal(stage->events, 0);
-	rlmd_execution_stop(stage->execution);
+	stage_set_max_parallel(stage, 1);
+	stage_stop(stage);
 	assert_int_equal(stage->results + stage->dones, 0);
 	stage_run(stage);
 	assert_int_equal(stage->dones, 1);
@@ -727,6 +750,7 @@ int main(void)
 		TEST(test_race),
 		TEST(test_race_without_winner),
 		TEST(test_stop),
+		TEST(test_stop_before_it_begins),
 		TEST(test_budget),
 		TEST(test_exhausted),
 		TEST(test_budget_without_limits),

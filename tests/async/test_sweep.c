@@ -71,7 +71,7 @@ static void on_event(struct stage *stage)
 	if (scene.by_free)
 		stage_drop(stage);
 	else
-		rlmd_execution_stop(stage->execution);
+		stage_stop(stage);
 }
 
 static void set_scene(uint32_t number)
