@@ -1,5 +1,6 @@
 #include "sandbox/trial.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -14,12 +15,18 @@
 #include "sandbox/footprint.h"
 #include "sandbox/reap.h"
 
+/* Where the host ignores SIGCHLD a worker that has ended is gone at once, and refuses nothing. */
+static long unless_gone(long failed)
+{
+	return failed && errno == ESRCH ? 0 : failed;
+}
+
 /* That it can be killed is a wall too: it is done even where the process ends of itself. */
 static bool end_process(pid_t pid, int pidfd, struct steps *steps, struct rlmd_error *err)
 {
 	int status;
 
-	STEP_TRY(steps, kill, syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0));
+	STEP_TRY(steps, kill, unless_gone(syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0)));
 	if (!reap_child(pid, clock_ms() + REAP_TIME_MS, &status))
 		return error_set(err, RLMD_ERROR_SANDBOX, "the first worker does not end");
 	if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
@@ -87,8 +94,8 @@ bool trial_run(struct template_process *template, const struct launch_request *r
 	spoke = wait_for(receiving, POLLIN, clock_ms() + patience_ms, 0) == WAIT_READY;
 	told = spoke && read(receiving, &report, sizeof report) == sizeof report;
 	/* Tried here too: it is we who will look. Where it could not open it, it says so itself. */
-	if (status >= 0 &&
-	    !STEP_TRY(&trial->steps, watch, footprint_read(status, &footprint) ? 0 : -1))
+	if (status >= 0 && !STEP_TRY(&trial->steps, watch,
+				     unless_gone(footprint_read(status, &footprint) ? 0 : -1)))
 		trial->layers = BIT(watch);
 	if (!end_process(launched.pid, pidfd, &trial->steps, err))
 		return false;

@@ -269,11 +269,13 @@ static void ignored_children_are_heard(void **state)
 {
 	struct stage *stage = *state;
 	struct process_exit exit;
+	struct rlmd_error err = {0};
 
 	sandbox_free(stage->sandbox);
 	signal(SIGCHLD, SIG_IGN);
-	stage->sandbox = stage_sandbox(stage->base, NULL, NULL);
-	assert_non_null(stage->sandbox);
+	stage->sandbox = stage_sandbox(stage->base, NULL, &err);
+	if (!stage->sandbox)
+		fail_msg("%s", err.text);
 	free(perform(stage, "os._exit(7)", &exit));
 	assert_true(exit.unknown);
 	assert_false(exit.signaled);
