@@ -309,6 +309,8 @@ static int start(struct doctor *doctor, int argc, char **argv)
 
 	if (!session_begin(&doctor->session, COMMAND_DOCTOR, argc, argv, &first, &status))
 		return status;
+	if (!doctor->session.config.verbose) /* workers are meant to die of attacks */
+		doctor->session.log_level = RLMD_LOG_ERROR;
 	if (first == argc)
 		return run(doctor);
 	error_set(&err, RLMD_ERROR_USAGE, "doctor takes no argument: '%s'", argv[first]);
