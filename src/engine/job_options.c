@@ -230,7 +230,7 @@ static bool take_prompts(struct rlmd_job *job, const char *name, struct rlmd_err
 	struct job_config *config = &job->config;
 
 	if (name && !(config->prompts = prompt_set_open(name, err)))
-		return error_context(err, "the prompts");
+		return false;
 	job->prompts = request_prompts(job->llm, config, job->model);
 	job->subcall_prompts = request_prompts(job->llm, config, job->subcall_model);
 	return true;

@@ -413,7 +413,7 @@ class Profiles(ProviderTest):
             with self.subTest(name=name, text=text[:10]):
                 self.write(f"bad/{name}", text)
                 told_now = self.refused("--prompt", "bad")
-                self.assertRegex(told_now, "--prompt: the prompts in bad: ")
+                self.assertRegex(told_now, "error: the prompts in bad: ")
                 self.assertRegex(told_now, told)
                 shutil.rmtree(self.dir / "bad")
 
