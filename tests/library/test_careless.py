@@ -1,5 +1,6 @@
 """librlmd, as a careless program calls it: nothing is there, or it cannot be."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -105,10 +106,12 @@ class CarelessTest(unittest.TestCase):
         text = "".join(f"#include <rlmd/{header.name}>\n" for header in HEADERS) + HEAD + PLANS
         text += "int main(void)\n{\nint count = 0;\n" + "".join(f"TRY({line});\n" for line in lines)
         text += NO_PLANS + 'printf("%d\\n", count);\n}\n'
+        sanitized = b"__asan_init" in (BUILD / "librlmd.so").read_bytes()
         with tempfile.TemporaryDirectory() as room:
             program = pathlib.Path(room) / "careless"
             done = subprocess.run(
-                ["cc", "-w", f"-I{ROOT / 'include'}", "-x", "c", "-", "-o", program,
+                [os.environ.get("CC", "cc"), "-w",
+                 *(["-fsanitize=address,undefined"] if sanitized else []), f"-I{ROOT / 'include'}", "-x", "c", "-", "-o", program,
                  f"-L{BUILD}", "-lrlmd", f"-Wl,-rpath,{BUILD}", "-Wl,--allow-shlib-undefined"],
                 input=text, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
