@@ -117,28 +117,30 @@ static void take_answer(struct rlmd_function_call *call, struct rlmd_text json)
 	call->answer_size = json.size;
 }
 
-void rlmd_function_reply(struct rlmd_function_call *call, struct rlmd_text json)
+/* The host has answered, which it may do once; false: nobody waits for it any more. */
+static bool take_back(struct rlmd_function_call *call)
 {
 	if (!call)
-		return;
+		return false;
 	call->with_host = false;
-	if (!call->function) {
-		free(call);
+	if (call->function)
+		return true;
+	free(call);
+	return false;
+}
+
+void rlmd_function_reply(struct rlmd_function_call *call, struct rlmd_text json)
+{
+	if (!take_back(call))
 		return;
-	}
 	take_answer(call, json);
 	post(call);
 }
 
 void rlmd_function_fail(struct rlmd_function_call *call, const char *message)
 {
-	if (!call)
+	if (!take_back(call))
 		return;
-	call->with_host = false;
-	if (!call->function) {
-		free(call);
-		return;
-	}
 	error_set(&call->error, RLMD_ERROR_FUNCTION, "%s", message ? message : "it failed");
 	post(call);
 }
