@@ -1,5 +1,6 @@
 """The trace while it is written, and whole after whatever kills a part of the program."""
 
+import contextlib
 import json
 import os
 import random
@@ -28,6 +29,14 @@ def whole_events(path):
     """The events of all lines but one that was cut."""
     lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
     return [json.loads(line) for line in lines[:-1]]
+
+
+def session_of(pid):
+    """The session that a process is in; None if it is gone meanwhile."""
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def shape(run):
@@ -98,9 +107,9 @@ class TraceTest(GuardedTest):
             for (pid, start), (parent, state, _) in leaks.processes().items()
             if parent == process.pid and state not in "ZX"
         ]
-        pids = [pid for _, pid in sorted(found)]
-        template = [pid for pid in pids if os.getsid(pid) == pid]
-        return template, [pid for pid in pids if pid not in template]
+        sessions = [(pid, session_of(pid)) for _, pid in sorted(found)]
+        return ([pid for pid, session in sessions if session == pid],
+                [pid for pid, session in sessions if session not in (pid, None)])
 
 
 class Growing(TraceTest):
@@ -277,8 +286,9 @@ class Killed(TraceTest):
         kills = 0
         while process.poll() is None:
             for pid in self.children(process)[0]:
-                os.kill(pid, signal.SIGKILL)
-                kills += 1
+                with contextlib.suppress(ProcessLookupError):  # somebody was faster
+                    os.kill(pid, signal.SIGKILL)
+                    kills += 1
             time.sleep(random.uniform(0, 0.3))
         outcome = self.finish(process)
         self.assertEqual((outcome.status, outcome.result["output"]), (0, "done"), outcome.err)
