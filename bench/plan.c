@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "bench/measure.h"
+#include "bench/server.h"
 #include "engine/job.h"
 #include "llm/provider.h"
 
@@ -139,15 +140,12 @@ static void compare(struct bench *bench, int times)
 		 0},
 	};
 	enum { ROWS = sizeof rows / sizeof *rows };
-	double slow;
-
 	plan_time(bench, eight); /* the connections open */
 	measure(bench, rows, ROWS, times);
 	for (size_t k = 0; k < ROWS; k++)
 		samples_print(&rows[k].samples, &rows[k].ideal, NULL);
-	slow = samples_median(&rows[0].samples);
-	printf("  4 at once: %.2f times as fast as one after the other; 8 at once: %.2f times\n",
-	       slow / samples_median(&rows[1].samples), slow / samples_median(&rows[2].samples));
+	measure_at_least("16", &rows[1].samples, &rows[0].samples, 2.8);
+	measure_at_least("16", &rows[2].samples, &rows[0].samples, 4);
 	for (size_t k = 0; k < ROWS; k++) {
 		samples_done(&rows[k].samples);
 		samples_done(&rows[k].ideal);
@@ -157,21 +155,24 @@ static void compare(struct bench *bench, int times)
 int main(int argc, char **argv)
 {
 	struct rlmd_provider *provider;
+	struct server model;
 	struct bench bench;
 	struct rlmd_error err;
 
 	if (argc != 4)
-		measure_fail("usage: plan BASE_URL DELAY_MS COUNT");
+		measure_fail("usage: plan MODEL DELAY_MS COUNT");
+	model = server_start(argv[1], argv[2], NULL);
 	alloc_install();
 	bench.engine = rlmd_engine_new(
 		&(struct rlmd_engine_options){.size = sizeof(struct rlmd_engine_options)}, &err);
 	bench.wait = 1e3 * measure_count(argv[2]);
-	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = argv[1]},
+	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = model.url},
 				&err);
 	if (!provider || !rlmd_engine_add_provider(bench.engine, NULL, provider, &err))
 		measure_fail("%s", err.text);
 	provider_unref(provider);
 	compare(&bench, measure_count(argv[3]));
 	rlmd_engine_free(bench.engine);
-	return 0;
+	server_stop(&model);
+	return measure_end();
 }

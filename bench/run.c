@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "bench/measure.h"
+#include "bench/server.h"
 #include "engine/job.h"
 #include "llm/provider.h"
 
@@ -55,12 +56,14 @@ int main(int argc, char **argv)
 	struct event_base *base;
 	struct rlmd_sandbox *sandbox;
 	struct rlmd_provider *provider;
+	struct server model;
 	struct rlmd_error err;
 	int count;
 
 	if (argc != 6)
-		measure_fail("usage: run PYTHON WORKER_DIR BASE_URL DELAY_MS COUNT");
+		measure_fail("usage: run PYTHON WORKER_DIR MODEL DELAY_MS COUNT");
 	count = measure_count(argv[5]);
+	model = server_start(argv[3], argv[4], NULL);
 	alloc_install();
 	engine = rlmd_engine_new(
 		&(struct rlmd_engine_options){.size = sizeof(struct rlmd_engine_options),
@@ -76,7 +79,7 @@ int main(int argc, char **argv)
 			      &err);
 	if (!sandbox)
 		measure_fail("%s", err.text);
-	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = argv[3]},
+	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = model.url},
 				&err);
 	if (!provider || !rlmd_engine_add_provider(engine, NULL, provider, &err))
 		measure_fail("%s", err.text);
@@ -87,11 +90,12 @@ int main(int argc, char **argv)
 		samples_add(&runs, run_time(engine, sandbox));
 		samples_add(&path, WAITS * 1e3 * measure_count(argv[4]));
 	}
-	samples_print(&runs, &path, NULL);
+	measure_at_most("10", &runs, &path, 1.05);
 
 	samples_done(&runs);
 	samples_done(&path);
 	sandbox_free(sandbox);
 	rlmd_engine_free(engine);
-	return 0;
+	server_stop(&model);
+	return measure_end();
 }

@@ -114,12 +114,12 @@ int main(int argc, char **argv)
 		pool_exec(&pool, "for _ in range(20):\n    llm_query('x' * 200)");
 	}
 	samples_print(&block, &floor, NULL);
-	samples_print(&calls.samples, &floor, NULL);
+	measure_at_most("5", &calls.samples, &floor, 5);
 
 	samples_done(&block);
 	samples_done(&floor);
 	samples_done(&calls.samples);
 	pool_done(&pool);
 	echo_stop(&echo);
-	return 0;
+	return measure_end();
 }

@@ -102,12 +102,13 @@ int main(int argc, char **argv)
 		samples_add(&python, fork_python);
 		samples_add(&bare, fork_bare);
 	}
-	samples_print(&ready, &python, &bare, NULL);
+	measure_at_most("1", &ready, &python, 2);
+	measure_at_most("1", &ready, &bare, 4);
 
 	samples_done(&ready);
 	samples_done(&python);
 	samples_done(&bare);
 	pool_done(&pool);
 	forker_stop(&forker);
-	return 0;
+	return measure_end();
 }
