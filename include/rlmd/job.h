@@ -128,6 +128,10 @@ struct rlmd_hooks {
 	 * of JSON, without its line feed. */
 	void (*event)(void *owner, struct rlmd_job *, struct rlmd_text json);
 
+	/* The names of those that are told, up to a NULL; NULL: all. The others are
+	 * not even made, but have their numbers ("seq"). Lent to rlmd_job_start(). */
+	const char *const *events;
+
 	/* Once, last. The result is lent until the job is freed. */
 	void (*end)(void *owner, struct rlmd_job *, const struct rlmd_result *);
 	void *owner; /* lent until the job is freed */
@@ -160,6 +164,8 @@ struct rlmd_job_options {
 	int64_t downgrade;         /* per cent of a limit: with less left a sub-run is one
 				      call; 0: 20; or    RLMD_NOTHING */
 	bool strict;               /* a forced answer is a failure, RLMD_ERROR_BUDGET */
+	bool without_tree;         /* the result of a task has no "trace", which takes
+				      time and memory with each call */
 	bool with_temperature;
 	double temperature; /* from 0 to 2, if it is to be set */
 	const char *const

@@ -113,7 +113,7 @@ json_t *report_execution(const struct rlmd_execution *execution)
 			 "metrics", metrics_object(&summary.metrics));
 }
 
-static const char *event_name(enum rlmd_plan_event_kind kind)
+const char *report_event_name(enum rlmd_plan_event_kind kind)
 {
 	switch (kind) {
 	case RLMD_PLAN_EVENT_START:
@@ -145,7 +145,7 @@ static void add_summary(json_t *object, const struct rlmd_plan_summary *summary)
 
 json_t *report_event(const struct rlmd_plan_event *event)
 {
-	json_t *object = json_pack("{s:s, s:I}", "event", event_name(event->kind), "ms",
+	json_t *object = json_pack("{s:s, s:I}", "event", report_event_name(event->kind), "ms",
 				   (json_int_t)event->elapsed_ms);
 	char out[NAME_MAX_SIZE];
 

@@ -63,6 +63,8 @@ static struct rlmd_job_options options_of(const struct exec *exec)
 	struct rlmd_job_options options = session_job(&exec->session);
 
 	options.task = task_of(exec);
+	options.without_tree = !exec->session.config.json &&
+			       !output_has_events(exec->session.output);
 	options.context = exec->input.context;
 	return options;
 }
@@ -141,6 +143,7 @@ static bool start_job(struct exec *exec, struct rlmd_error *err)
 	const struct rlmd_hooks hooks = {
 		.size = sizeof hooks,
 		.event = on_event,
+		.events = session_events(&exec->session),
 		.end = on_end,
 		.owner = exec,
 	};

@@ -142,12 +142,17 @@ static bool is_result(struct rlmd_text event)
 	return text_starts(event, "{\"event\":\"result\"");
 }
 
+bool output_has_events(const struct output *output)
+{
+	return output->trace >= 0 || output->form == OUTPUT_JSONL;
+}
+
 bool output_event(struct output *output, struct rlmd_text event, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *line = NULL, *safe = NULL;
 
 	output->result_told |= is_result(event);
-	if (output->trace < 0 && output->form != OUTPUT_JSONL)
+	if (!output_has_events(output))
 		return true;
 	line = evbuffer_new();
 	safe = evbuffer_new();
@@ -181,7 +186,7 @@ static bool write_answer(struct output *output, struct rlmd_text answer, struct 
 bool output_result(struct output *output, json_t *object, struct rlmd_text answer,
 		   struct rlmd_error *err)
 {
-	if (!output->result_told) {
+	if (!output->result_told && output_has_events(output)) {
 		json_auto_t *event = json_pack("{s:s}", "event", "result");
 		auto_free char *line = NULL;
 

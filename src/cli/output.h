@@ -24,6 +24,9 @@ struct output *output_new(enum output_form, const char *path, const char *trace,
 			  struct rlmd_error *);
 void output_free(struct output *); /* NULL is fine */
 
+/* Whether anybody reads events. */
+bool output_has_events(const struct output *);
+
 /* False where the output failed; a trace that fails is warned of once and then left alone. A
  * reader who takes nothing for half a minute counts as a failure in both, for the run waits. */
 bool output_event(struct output *, struct rlmd_text event, struct rlmd_error *);

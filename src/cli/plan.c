@@ -159,6 +159,7 @@ static bool start_job(struct plan *plan, struct rlmd_error *err)
 	const struct rlmd_hooks hooks = {
 		.size = sizeof hooks,
 		.event = on_event,
+		.events = session_events(&plan->session),
 		.end = on_end,
 		.owner = plan,
 	};

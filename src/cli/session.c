@@ -343,6 +343,15 @@ void session_leave(struct session *session)
 	event_base_loopbreak(session->base);
 }
 
+const char *const *session_events(const struct session *session)
+{
+	const struct status_options options = status_options(session);
+
+	if (output_has_events(session->output))
+		return NULL;
+	return session->config.quiet ? status_events(NULL) : status_events(&options);
+}
+
 void session_event(struct session *session, struct rlmd_text event)
 {
 	if (session->config.jsonl)

@@ -102,6 +102,9 @@ void session_leave(struct session *);
 /* One event of the work, a line of JSON, to whoever is shown events. */
 void session_event(struct session *, struct rlmd_text event);
 
+/* What session_event() needs of them, for struct rlmd_hooks; static. */
+const char *const *session_events(const struct session *);
+
 /* Workers, transfers and the live line are gone afterwards; the work must be. */
 void session_close(struct session *);
 

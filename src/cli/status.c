@@ -367,6 +367,18 @@ static void show_event(struct status *status, const json_t *event)
 			lines[i].tell(event);
 }
 
+const char *const *status_events(const struct status_options *options)
+{
+	static const char *const none[] = {NULL}, *const waits[] = {"waiting", NULL};
+	static const char *const live[] = {"waiting", "response", "llm_call", NULL};
+
+	if (!options)
+		return none;
+	if (options->verbose)
+		return NULL;
+	return options->live ? live : waits;
+}
+
 void status_event(struct status *status, struct rlmd_text line)
 {
 	json_auto_t *event = NULL;

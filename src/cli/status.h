@@ -33,6 +33,10 @@ struct status *status_new(struct event_base *, const struct status_options *, st
 			  const void *owner);
 void status_free(struct status *); /* clears the line; NULL is fine */
 
+/* The names of the events that are shown with these options, up to a NULL; static. NULL: where
+ * nothing is shown. A NULL is returned where all are. */
+const char *const *status_events(const struct status_options *);
+
 /* NULL is fine in both: there is no status before an engine. */
 void status_event(struct status *, struct rlmd_text event); /* a line of JSON */
 void status_clear(struct status *);

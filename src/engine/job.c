@@ -22,9 +22,9 @@ static void post(struct rlmd_job *job)
 	loop_post(job->posted);
 }
 
-static void on_trace(void *owner, json_t *event)
+static void on_trace(void *owner, enum trace_kind kind, json_t *event)
 {
-	job_tell_event(owner, event);
+	job_tell_event(owner, kind, event);
 }
 
 bool job_is_over(const struct rlmd_job *job)
@@ -73,7 +73,7 @@ void job_end(struct rlmd_job *job, const struct rlmd_error *err, json_t *object)
 	job->result.error = *err;
 	job->result.object = object;
 	job->result.output = json_get_text(object, "output");
-	trace_event(job->trace, json_incref(object));
+	trace_event(job->trace, TRACE_RESULT, json_incref(object));
 	job->state = JOB_ENDED;
 	post(job);
 }
@@ -111,7 +111,8 @@ static void set_up(struct rlmd_job *job)
 	trace_uuid(job->id);
 	job->log = log_child(&engine->log);
 	log_add_text(&job->log, "job", job->id);
-	job->trace = trace_new(!job->file, on_trace, job);
+	job->trace = trace_new(!job->file && !job->config.without_tree,
+			       job->hooks.lines | job->hooks.structs, on_trace, job);
 	job->posted = event_new(job->base, -1, 0, on_posted, job);
 	TAILQ_INSERT_TAIL(&engine->jobs, job, entry);
 }

@@ -53,6 +53,7 @@ struct job_config {
 	int max_parallel;   /* model calls at once */
 	int downgrade;      /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
 	int64_t grace_ms;   /* for the forced answer after an interruption */
+	bool without_tree;  /* the result of a task has none */
 	bool strict;        /* a forced answer is a failure (RLMD_ERROR_BUDGET) */
 	/* Of one reply, in tokens; 0: as usual (engine/ask.h). */
 	int64_t max_output_tokens;

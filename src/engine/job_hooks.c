@@ -1,5 +1,6 @@
 #include "engine/job_hooks.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,14 +27,12 @@ struct told_run {
 	size_t task_size;
 	int64_t depth, began; /* milliseconds of the trace */
 	bool is_subcall;      /* code or a plan has asked for it */
-	LIST_ENTRY(told_run) entry;
 };
 
-static void told_run_free(struct told_run *run)
+static void told_run_free(void *freed)
 {
-	if (!run)
-		return;
-	LIST_REMOVE(run, entry);
+	struct told_run *run = freed;
+
 	free(run->id);
 	free(run->model);
 	free(run->task);
@@ -42,19 +41,22 @@ static void told_run_free(struct told_run *run)
 
 void job_hooks_done(struct job_hooks *hooks)
 {
-	while (!LIST_EMPTY(&hooks->runs))
-		told_run_free(LIST_FIRST(&hooks->runs));
+	tdestroy(hooks->runs, told_run_free);
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct told_run *a = left, *b = right;
+
+	return strcmp(a->id, b->id);
 }
 
 static struct told_run *find(const struct rlmd_job *job, const json_t *event)
 {
-	const char *id = json_get_string(event, "run");
-	struct told_run *run;
+	struct told_run key = {.id = (char *)json_get_string(event, "run")};
+	struct told_run *const *found = tfind(&key, &job->hooks.runs, compare);
 
-	LIST_FOREACH(run, &job->hooks.runs, entry)
-	if (!strcmp(run->id, id))
-		return run;
-	return NULL;
+	return found ? *found : NULL;
 }
 
 static int64_t depth_of(const struct rlmd_job *job, const json_t *event)
@@ -85,7 +87,7 @@ static void on_run(struct rlmd_job *job, const json_t *event)
 		.began = json_get_integer(event, "ms", 0),
 		.is_subcall = json_is_string(json_object_get(event, "parent")),
 	};
-	LIST_INSERT_HEAD(&job->hooks.runs, run, entry);
+	tsearch(run, &job->hooks.runs, compare);
 }
 
 static void on_response(struct rlmd_job *job, const json_t *event)
@@ -173,36 +175,73 @@ static void on_end(struct rlmd_job *job, const json_t *event)
 	subcall.error = error_in(event);
 	if (run->is_subcall)
 		TELL(job, subcall, &subcall);
+	tdelete(run, &job->hooks.runs, compare);
 	told_run_free(run);
 }
 
-static void tell_line(struct rlmd_job *job, const json_t *event)
+/* Of a run that asks for sub-runs the hook of sub-calls is told at its end. */
+static void (*const tellers[TRACE_KINDS])(struct rlmd_job *, const json_t *) = {
+	[TRACE_RUN] = on_run,       [TRACE_RESPONSE] = on_response,
+	[TRACE_CODE] = on_code,     [TRACE_DEMONSTRATION] = on_code,
+	[TRACE_LLM_CALL] = on_call, [TRACE_END] = on_end,
+};
+
+/* Of which the hook `event` hears. */
+static trace_kinds lines_of(const struct rlmd_hooks *hooks)
+{
+	trace_kinds kinds = 0;
+
+	if (!hooks->event || !hooks->events)
+		return hooks->event ? TRACE_ALL : 0;
+	for (const char *const *name = hooks->events; *name; name++)
+		kinds |= trace_only(trace_kind_of(*name));
+	return kinds;
+}
+
+/* Of which the others are made; and the beginnings and ends of runs, whose depths they are told. */
+static trace_kinds structs_of(const struct rlmd_hooks *hooks)
+{
+	trace_kinds kinds = 0;
+
+	if (hooks->iteration)
+		kinds |= trace_only(TRACE_RESPONSE);
+	if (hooks->output)
+		kinds |= trace_only(TRACE_CODE) | trace_only(TRACE_DEMONSTRATION);
+	if (hooks->subcall)
+		kinds |= trace_only(TRACE_LLM_CALL);
+	return kinds ? kinds | trace_only(TRACE_RUN) | trace_only(TRACE_END) : 0;
+}
+
+bool job_hooks_begin(struct job_hooks *hooks, struct rlmd_error *err)
+{
+	for (const char *const *name = hooks->of.events; name && *name; name++)
+		if (trace_kind_of(*name) == TRACE_KINDS)
+			return error_set(err, RLMD_ERROR_USAGE,
+					 "rlmd_hooks.events names \"%s\", which is none of the "
+					 "trace's events (docs/trace.md lists them)",
+					 *name);
+	hooks->lines = lines_of(&hooks->of);
+	hooks->structs = structs_of(&hooks->of);
+	hooks->of.events = NULL; /* was lent */
+	return true;
+}
+
+static void tell_line(struct rlmd_job *job, enum trace_kind kind, const json_t *event)
 {
 	auto_evbuffer struct evbuffer *line = NULL;
 
-	if (!job->hooks.of.event)
+	if (!job->hooks.of.event || !(job->hooks.lines & trace_only(kind)))
 		return;
 	line = evbuffer_new();
 	json_write(event, false, line);
 	TELL(job, event, text_in(line));
 }
 
-void job_tell_event(struct rlmd_job *job, const json_t *event)
+void job_tell_event(struct rlmd_job *job, enum trace_kind kind, const json_t *event)
 {
-	static const struct {
-		const char *name;
-		void (*tell)(struct rlmd_job *, const json_t *);
-	} events[] = {
-		{"run", on_run},       {"response", on_response},
-		{"code", on_code},     {"demonstration", on_code},
-		{"llm_call", on_call}, {"end", on_end},
-	};
-	const char *name = json_get_string(event, "event");
-
-	tell_line(job, event);
-	for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-		if (!strcmp(name, events[i].name))
-			events[i].tell(job, event);
+	tell_line(job, kind, event);
+	if (job->hooks.structs & trace_only(kind) && tellers[kind])
+		tellers[kind](job, event);
 }
 
 void job_tell_code(struct rlmd_job *job, const char *run, int depth, int iteration,

@@ -8,20 +8,23 @@
 
 #include <jansson.h>
 #include <rlmd/job.h>
-#include <sys/queue.h>
 
-struct told_run;
+#include "trace/trace.h"
 
 /* Embed it; zero tells nobody. */
 struct job_hooks {
-	struct rlmd_hooks of;       /* its owner's */
-	LIST_HEAD(, told_run) runs; /* owned: those that have begun and not ended */
+	struct rlmd_hooks of; /* its owner's */
+	trace_kinds lines;    /* that the hook `event` is told */
+	trace_kinds structs;  /* that the other hooks are told as structs */
+	void *runs;           /* owned tree (tsearch) of those that have begun and not ended */
 };
 
+/* By `of`, which is set: RLMD_ERROR_USAGE where it asks for events that there are none of. */
+bool job_hooks_begin(struct job_hooks *, struct rlmd_error *);
 void job_hooks_done(struct job_hooks *);
 
 /* An event of the trace, to the hooks whose it is. */
-void job_tell_event(struct rlmd_job *, const json_t *event);
+void job_tell_event(struct rlmd_job *, enum trace_kind, const json_t *event);
 
 /* A block begins to run; `iteration` is 0 before the first. */
 void job_tell_code(struct rlmd_job *, const char *run, int depth, int iteration,

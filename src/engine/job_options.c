@@ -148,7 +148,8 @@ static bool take_hooks(struct rlmd_job *job, const struct rlmd_job_options *opti
 		       struct rlmd_error *err)
 {
 	return sized_take(&job->hooks.of, sizeof job->hooks.of, options->hooks,
-			  sizeof job->hooks.of, "rlmd_hooks", err);
+			  sizeof job->hooks.of, "rlmd_hooks", err) &&
+	       job_hooks_begin(&job->hooks, err);
 }
 
 /* What it is to do; the rest is the same for all. */
@@ -248,6 +249,7 @@ static bool take_shares(struct rlmd_job *job, const struct rlmd_job_options *opt
 		return false;
 	job->weight = (unsigned)weight;
 	job->config.strict = options->strict;
+	job->config.without_tree = options->without_tree;
 	job->config.limits.above = options->account;
 	account_ref(options->account);
 	return true;

@@ -12,7 +12,7 @@
 static json_t *result_object(struct rlmd_job *job, const struct run_result *run,
 			     const struct rlmd_error *err)
 {
-	json_t *object = json_pack("{s:s, s:b, s:o, s:O, s:o, s:s?}", "event", "result", "success",
+	json_t *object = json_pack("{s:s, s:b, s:o, s:O?, s:o, s:s?}", "event", "result", "success",
 				   err->kind == RLMD_ERROR_NONE, "output",
 				   json_from_text(run->answer), "trace", trace_tree(job->trace),
 				   "usage", result_usage(run_budget(job->root)), "stopReason",

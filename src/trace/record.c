@@ -44,7 +44,11 @@ void record_run(struct trace *trace, const char *run, const char *parent, int de
 		struct rlmd_text task, const char *model, const char *prompt,
 		const struct context *context, json_t *sandbox)
 {
-	trace_run(trace, "run", run, "{s:s?, s:i, s:o, s:s, s:o, s:o, s:o*}", "parent", parent,
+	if (!trace_hears(trace, TRACE_RUN)) {
+		json_decref(sandbox);
+		return;
+	}
+	trace_run(trace, TRACE_RUN, run, "{s:s?, s:i, s:o, s:s, s:o, s:o, s:o*}", "parent", parent,
 		  "depth", depth, "task", kept(trace, task, parent ? TEXT_MAX : WHOLE), "model",
 		  model, "promptProfile", json_from_text(text_of(prompt)), "contexts",
 		  contexts_of(context), "sandbox", sandbox);
@@ -53,13 +57,16 @@ void record_run(struct trace *trace, const char *run, const char *parent, int de
 void record_response(struct trace *trace, const char *run, int index, struct rlmd_text prompt,
 		     const struct llm_response *reply, struct rlmd_text thinking)
 {
-	auto_evbuffer struct evbuffer *thoughts = evbuffer_new();
+	auto_evbuffer struct evbuffer *thoughts = NULL;
 
+	if (!trace_hears(trace, TRACE_RESPONSE))
+		return;
+	thoughts = evbuffer_new();
 	text_repair(reply->thinking, thoughts);
 	if (reply->thinking.size && thinking.size)
 		evbuffer_add(thoughts, "\n", 1);
 	text_repair(thinking, thoughts);
-	trace_run(trace, "response", run,
+	trace_run(trace, TRACE_RESPONSE, run,
 		  "{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:I, s:I}", "index", index,
 		  "prompt", "content", kept(trace, prompt, WHOLE), "tokens",
 		  (json_int_t)reply->usage.input, "response", "content",
@@ -73,7 +80,9 @@ void record_response(struct trace *trace, const char *run, int index, struct rlm
 void record_block(struct trace *trace, const char *run, int index, struct rlmd_text code,
 		  const struct worker_block *block, int64_t max_output)
 {
-	trace_run(trace, "code", run, "{s:i, s:o, s:o, s:o, s:o, s:I}", "index", index, "code",
+	if (!trace_hears(trace, TRACE_CODE))
+		return;
+	trace_run(trace, TRACE_CODE, run, "{s:i, s:o, s:o, s:o, s:o, s:I}", "index", index, "code",
 		  kept(trace, code, WHOLE), "stdout", kept(trace, block->stdout_text, max_output),
 		  "stderr", kept(trace, block->stderr_text, max_output), "error",
 		  block->failed ? kept(trace, block->error, max_output) : json_null(), "duration",
@@ -83,7 +92,9 @@ void record_block(struct trace *trace, const char *run, int index, struct rlmd_t
 void record_demonstration(struct trace *trace, const char *run, struct rlmd_text code,
 			  const struct worker_block *block, int64_t max_output)
 {
-	trace_run(trace, "demonstration", run, "{s:o, s:o, s:o, s:o, s:I}", "code",
+	if (!trace_hears(trace, TRACE_DEMONSTRATION))
+		return;
+	trace_run(trace, TRACE_DEMONSTRATION, run, "{s:o, s:o, s:o, s:o, s:I}", "code",
 		  kept(trace, code, WHOLE), "stdout", kept(trace, block->stdout_text, max_output),
 		  "stderr", kept(trace, block->stderr_text, max_output), "error",
 		  block->failed ? kept(trace, block->error, max_output) : json_null(), "duration",
@@ -92,7 +103,8 @@ void record_demonstration(struct trace *trace, const char *run, struct rlmd_text
 
 void record_iteration(struct trace *trace, const char *run, int index)
 {
-	trace_run(trace, "iteration", run, "{s:i}", "index", index);
+	if (trace_hears(trace, TRACE_ITERATION))
+		trace_run(trace, TRACE_ITERATION, run, "{s:i}", "index", index);
 }
 
 void record_call(struct trace *trace, const char *run, int index, const char *reason,
@@ -101,9 +113,9 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 {
 	struct rlmd_text prompt = request->messages[request->message_count - 1].text;
 
-	if (!trace_admit_call(trace))
+	if (!trace_hears(trace, TRACE_LLM_CALL) || !trace_admit_call(trace))
 		return;
-	trace_run(trace, "llm_call", run,
+	trace_run(trace, TRACE_LLM_CALL, run,
 		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:o*}", "index",
 		  index, "kind", llm_kind_name(request->kind), "reason", reason, "model",
 		  reply->model ? reply->model : request->model, "prompt",
@@ -119,8 +131,8 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 void record_wait(struct trace *trace, const char *run, int index, const struct llm_request *request,
 		 const struct llm_wait *wait)
 {
-	if (trace_admit_call(trace))
-		trace_run(trace, "waiting", run, "{s:i, s:s, s:s, s:s, s:i, s:I, s:I}", "index",
+	if (trace_hears(trace, TRACE_WAITING) && trace_admit_call(trace))
+		trace_run(trace, TRACE_WAITING, run, "{s:i, s:s, s:s, s:s, s:i, s:I, s:I}", "index",
 			  index, "kind", llm_kind_name(request->kind), "model", request->model,
 			  "reason", wait->reason, "httpStatus", wait->http_status, "waited",
 			  (json_int_t)wait->waited_ms, "next", (json_int_t)wait->next_ms);
@@ -128,16 +140,16 @@ void record_wait(struct trace *trace, const char *run, int index, const struct l
 
 void record_degraded(struct trace *trace, const char *run, bool task, const char *reason)
 {
-	if (trace_admit_call(trace))
-		trace_run(trace, "degraded", run, "{s:s, s:s}", "call",
+	if (trace_hears(trace, TRACE_DEGRADED) && trace_admit_call(trace))
+		trace_run(trace, TRACE_DEGRADED, run, "{s:s, s:s}", "call",
 			  task ? "rlm_query" : "llm_query", "reason", reason);
 }
 
 void record_function(struct trace *trace, const char *run, const struct record_function *call)
 {
-	if (!trace_admit_call(trace))
+	if (!trace_hears(trace, TRACE_FUNCTION) || !trace_admit_call(trace))
 		return;
-	trace_run(trace, "function", run, "{s:s, s:o, s:o, s:I, s:s?}", "name", call->name,
+	trace_run(trace, TRACE_FUNCTION, run, "{s:s, s:o, s:o, s:I, s:s?}", "name", call->name,
 		  "arguments", kept(trace, call->arguments, TEXT_MAX), "answer",
 		  kept(trace, call->answer, TEXT_MAX), "duration", (json_int_t)call->duration_ms,
 		  "error", call->error ? rlmd_error_name(call->error) : NULL);
@@ -145,32 +157,42 @@ void record_function(struct trace *trace, const char *run, const struct record_f
 
 void record_plan(struct trace *trace, const char *run, const struct rlmd_plan_event *event)
 {
-	json_t *object = report_event(event);
+	enum trace_kind kind = trace_kind_of(report_event_name(event->kind));
+	json_t *object;
 
+	if (!trace_hears(trace, kind))
+		return;
+	object = report_event(event);
 	json_object_set_new(object, "run", json_string(run));
-	trace_event(trace, object);
+	trace_event(trace, kind, object);
 }
 
 void record_compaction(struct trace *trace, const char *run, int index, int64_t turns,
 		       int64_t before, int64_t after)
 {
-	trace_run(trace, "compaction", run, "{s:i, s:I, s:I, s:I}", "index", index, "turns",
+	if (!trace_hears(trace, TRACE_COMPACTION))
+		return;
+	trace_run(trace, TRACE_COMPACTION, run, "{s:i, s:I, s:I, s:I}", "index", index, "turns",
 		  (json_int_t)turns, "tokensBefore", (json_int_t)before, "tokensAfter",
 		  (json_int_t)after);
 }
 
 void record_warning(struct trace *trace, const char *run, const char *text)
 {
-	trace_run(trace, "warning", run, "{s:o}", "text", json_from_text(text_of(text)));
+	if (trace_hears(trace, TRACE_WARNING))
+		trace_run(trace, TRACE_WARNING, run, "{s:o}", "text",
+			  json_from_text(text_of(text)));
 }
 
 void record_end(struct trace *trace, const char *run, bool root, const struct record_ending *ending,
 		const struct budget *budget)
 {
-	json_t *answer = root ? json_from_text(ending->answer)
-			      : kept(trace, ending->answer, TEXT_MAX);
+	json_t *answer;
 
-	trace_run(trace, "end", run, "{s:o, s:s, s:s?, s:o, s:o*}", "finalAnswer", answer,
+	if (!trace_hears(trace, TRACE_END))
+		return;
+	answer = root ? json_from_text(ending->answer) : kept(trace, ending->answer, TEXT_MAX);
+	trace_run(trace, TRACE_END, run, "{s:o, s:s, s:s?, s:o, s:o*}", "finalAnswer", answer,
 		  "answerSource", answer_source_name(ending->source), "stopReason",
 		  rlmd_stop_name(ending->stop), "usage", result_usage(budget), "error",
 		  ending->error->kind ? result_error(ending->error, NULL) : NULL);

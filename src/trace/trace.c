@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/alloc.h"
@@ -16,6 +17,8 @@ enum {
 };
 
 struct trace {
+	trace_kinds told; /* to `fn` */
+	trace_kinds made; /* for it and the tree */
 	trace_fn *fn;
 	void *owner;
 	int64_t start;
@@ -24,10 +27,27 @@ struct trace {
 	struct tree *tree; /* owned; NULL: nobody wants it */
 };
 
-struct trace *trace_new(bool tree, trace_fn *fn, void *owner)
+static const char *const names[] = {
+#define TRACE_EVENT(id, name) [TRACE_##id] = (name),
+#include "trace/events.def"
+#undef TRACE_EVENT
+};
+
+enum trace_kind trace_kind_of(const char *name)
+{
+	enum trace_kind kind = 0;
+
+	while (kind < TRACE_KINDS && strcmp(names[kind], name) != 0)
+		kind++;
+	return kind;
+}
+
+struct trace *trace_new(bool tree, trace_kinds kinds, trace_fn *fn, void *owner)
 {
 	struct trace *trace = xcalloc(1, sizeof *trace);
 
+	trace->told = kinds;
+	trace->made = kinds | (tree ? tree_kinds() : 0);
 	trace->fn = fn;
 	trace->owner = owner;
 	trace->start = clock_ms();
@@ -43,20 +63,28 @@ void trace_free(struct trace *trace)
 	free(trace);
 }
 
-void trace_event(struct trace *trace, json_t *event)
+bool trace_hears(struct trace *trace, enum trace_kind kind)
+{
+	bool heard = trace->made & trace_only(kind);
+
+	trace->seq += !heard;
+	return heard;
+}
+
+void trace_event(struct trace *trace, enum trace_kind kind, json_t *event)
 {
 	json_object_set_new(event, "seq", json_integer(trace->seq++));
 	json_object_set_new(event, "ms", json_integer(clock_ms() - trace->start));
 	if (trace->tree)
 		tree_feed(trace->tree, event);
-	if (trace->fn)
-		trace->fn(trace->owner, event);
+	if (trace->told & trace_only(kind))
+		trace->fn(trace->owner, kind, event);
 	json_decref(event);
 }
 
-void trace_run(struct trace *trace, const char *event, const char *run, const char *fmt, ...)
+void trace_run(struct trace *trace, enum trace_kind kind, const char *run, const char *fmt, ...)
 {
-	json_t *object = json_pack("{s:s, s:s}", "event", event, "run", run);
+	json_t *object = json_pack("{s:s, s:s}", "event", names[kind], "run", run);
 	json_error_t error;
 	json_t *members;
 	va_list args;
@@ -66,7 +94,7 @@ void trace_run(struct trace *trace, const char *event, const char *run, const ch
 	va_end(args);
 	json_object_update_missing(object, members);
 	json_decref(members);
-	trace_event(trace, object);
+	trace_event(trace, kind, object);
 }
 
 bool trace_admit_call(struct trace *trace)
@@ -93,7 +121,7 @@ int64_t trace_admit_text(struct trace *trace, struct rlmd_text text, int64_t max
 
 json_t *trace_tree(const struct trace *trace)
 {
-	return tree_root(trace->tree);
+	return trace->tree ? tree_root(trace->tree) : NULL;
 }
 
 void trace_uuid(char out[static 37])

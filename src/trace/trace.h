@@ -5,6 +5,7 @@
  * and what belongs to it (docs/trace.md lists them). Whoever listens gets each
  * at once and may write it as a line, so that the file is whole whenever it is
  * read; the specification's tree is built from the same events (trace/tree.h).
+ * Most runs have no such reader: an event that nobody listens for is only counted.
  */
 #pragma once
 
@@ -18,17 +19,43 @@
 struct trace;
 struct tree;
 
-typedef void trace_fn(void *owner, json_t *event); /* lent */
+enum trace_kind {
+#define TRACE_EVENT(id, name) TRACE_##id,
+#include "trace/events.def"
+#undef TRACE_EVENT
+	TRACE_KINDS
+};
 
-/* `tree` keeps the specification's tree of it, too. */
-struct trace *trace_new(bool tree, trace_fn *, void *owner);
+/* A set of kinds: bits, 1 << kind. */
+typedef uint32_t trace_kinds;
+_Static_assert(TRACE_KINDS <= 32, "a bit for each");
+
+#define TRACE_ALL (UINT32_MAX >> (32 - TRACE_KINDS))
+
+static inline trace_kinds trace_only(enum trace_kind kind)
+{
+	return (trace_kinds)1 << kind;
+}
+
+/* TRACE_KINDS: no event has this name. */
+enum trace_kind trace_kind_of(const char *name);
+
+typedef void trace_fn(void *owner, enum trace_kind, json_t *event); /* lent */
+
+/* It is told of events of these kinds. `tree` keeps the specification's tree, too, which needs
+ * kinds of its own. */
+struct trace *trace_new(bool tree, trace_kinds, trace_fn *, void *owner);
 void trace_free(struct trace *);
 
+/* To be asked before an event is made. False: nobody listens for it; it has its number all the
+ * same. */
+bool trace_hears(struct trace *, enum trace_kind);
+
 /* Numbers the event, adds it to the tree and tells it; takes the reference. */
-void trace_event(struct trace *, json_t *event);
+void trace_event(struct trace *, enum trace_kind, json_t *event);
 
 /* An event of a run: json_pack's format and arguments for the members beside event and run. */
-void trace_run(struct trace *, const char *event, const char *run, const char *fmt, ...);
+void trace_run(struct trace *, enum trace_kind, const char *run, const char *fmt, ...);
 
 /*
  * Foreign code may make calls and print texts without end. Whether the trace takes one more call;
@@ -37,7 +64,7 @@ void trace_run(struct trace *, const char *event, const char *run, const char *f
 bool trace_admit_call(struct trace *);
 int64_t trace_admit_text(struct trace *, struct rlmd_text, int64_t max);
 
-json_t *trace_tree(const struct trace *); /* the root's tree, lent; NULL before it began */
+json_t *trace_tree(const struct trace *); /* the root's, lent; NULL: none is kept yet */
 
 /* 36 characters of a random UUID (RFC 4122, version 4) and a NUL. */
 void trace_uuid(char out[static 37]);

@@ -177,21 +177,31 @@ static void note_cached(json_t *seen, const json_t *event)
 		json_object_set_new(seen, "cached", json_integer(cached));
 }
 
+/* How each adds itself to its run; NULL: it does not. */
+static void (*const adders[TRACE_KINDS])(json_t *run, const json_t *event) = {
+	[TRACE_DEMONSTRATION] = add_demonstration,
+	[TRACE_RESPONSE] = add_response,
+	[TRACE_CODE] = add_execution,
+	[TRACE_LLM_CALL] = add_call,
+	[TRACE_DEGRADED] = add_degraded,
+	[TRACE_END] = end_run,
+};
+
+trace_kinds tree_kinds(void)
+{
+	trace_kinds kinds = trace_only(TRACE_RUN);
+
+	for (enum trace_kind kind = 0; kind < TRACE_KINDS; kind++)
+		if (adders[kind])
+			kinds |= trace_only(kind);
+	return kinds;
+}
+
 void tree_feed(struct tree *tree, json_t *event)
 {
-	static const struct {
-		const char *name;
-		void (*add)(json_t *run, const json_t *event);
-	} kinds[] = {
-		{"demonstration", add_demonstration},
-		{"response", add_response},
-		{"code", add_execution},
-		{"llm_call", add_call},
-		{"degraded", add_degraded},
-		{"end", end_run},
-	};
 	const char *name = json_string_value(json_object_get(event, "event"));
 	const char *id = json_string_value(json_object_get(event, "run"));
+	enum trace_kind kind;
 	json_int_t ms;
 	json_t *run;
 
@@ -204,9 +214,9 @@ void tree_feed(struct tree *tree, json_t *event)
 		begin_run(tree, event);
 	run = json_object_get(tree->runs, id);
 	note_cached(json_object_get(tree->seen, id), event);
-	for (size_t i = 0; run && i < sizeof kinds / sizeof *kinds; i++)
-		if (!strcmp(name, kinds[i].name))
-			kinds[i].add(run, event);
+	kind = trace_kind_of(name);
+	if (run && kind < TRACE_KINDS && adders[kind])
+		adders[kind](run, event);
 }
 
 /* What was used, of a run that did not come to tell it, and of all below it. */

@@ -11,8 +11,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "trace/trace.h"
 
 struct tree;
+
+trace_kinds tree_kinds(void); /* of the events that it is made of */
 
 struct tree *tree_new(void);
 void tree_free(struct tree *);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -286,12 +287,109 @@ static void test_budget_warning(void **state)
 	close_watch(&watch);
 }
 
+static void add_line(void *owner, struct rlmd_job *job, struct rlmd_text json)
+{
+	json_t *event = json_loadb(json.bytes, json.size, 0, NULL);
+
+	(void)job;
+	assert_non_null(event);
+	json_array_append_new(owner, event);
+}
+
+/* All that one job tells of events, of which it is asked for some; new. */
+static json_t *lines_of(const char *const *names, bool without_tree, char **ret_result)
+{
+	json_t *lines = json_array();
+	const struct rlmd_hooks hooks = {
+		.size = sizeof hooks, .event = add_line, .events = names, .owner = lines};
+	const struct rlmd_engine_options engine_options = {.size = sizeof engine_options};
+	struct rlmd_limits limits;
+	struct rlmd_job_options options = stage_options(&usual, &limits);
+	struct watch watch = {.engine = rlmd_engine_new(&engine_options, NULL)};
+
+	fake_model = recursing;
+	fake_provider(watch.engine);
+	options.task = text_of("the task");
+	options.hooks = &hooks;
+	options.without_tree = without_tree;
+	watch.job = rlmd_job_start(watch.engine, &options, NULL);
+	assert_non_null(watch.job);
+	play(&watch);
+	*ret_result = text_copy(rlmd_result_json(rlmd_job_result(watch.job)));
+	close_watch(&watch);
+	return lines;
+}
+
+/* Events that were not asked for are not told; those that are have the numbers that they have among
+ * all, and the result is the same. */
+static void test_some_events(void **state)
+{
+	static const char *const names[] = {"response", "end", NULL};
+	char *all_result, *some_result;
+	json_t *all = lines_of(NULL, false, &all_result), *event;
+	json_t *some = lines_of(names, false, &some_result);
+	json_t *result = json_loads(all_result, 0, NULL), *same = json_loads(some_result, 0, NULL);
+	size_t i, place = 0;
+
+	(void)state;
+	json_array_foreach (all, i, event) {
+		const char *name = json_get_string(event, "event");
+		const json_t *other = json_array_get(some, place);
+
+		assert_int_equal(json_get_integer(event, "seq", -1), i);
+		if (strcmp(name, "response") && strcmp(name, "end"))
+			continue;
+		assert_string_equal(json_get_string(other, "event"), name);
+		assert_int_equal(json_get_integer(other, "seq", -1), i);
+		place++;
+	}
+	assert_int_equal(json_array_size(some), place);
+	assert_true(place > 2);
+	assert_int_equal(json_get_integer(result, "seq", -1), json_get_integer(same, "seq", -2));
+	assert_int_equal(
+		json_array_size(json_object_get(json_object_get(same, "trace"), "subcalls")), 2);
+	json_decref(all);
+	json_decref(some);
+	json_decref(result);
+	json_decref(same);
+	free(all_result);
+	free(some_result);
+}
+
+static void test_without_tree(void **state)
+{
+	static const char *const none[] = {NULL}, *const wrong[] = {"end", "ends", NULL};
+	const struct rlmd_hooks hooks = {.size = sizeof hooks, .events = wrong};
+	const struct rlmd_engine_options engine_options = {.size = sizeof engine_options};
+	struct rlmd_limits limits;
+	struct rlmd_job_options options = stage_options(&usual, &limits);
+	struct rlmd_engine *engine = rlmd_engine_new(&engine_options, NULL);
+	struct rlmd_error err = {0};
+	char *text;
+	json_t *lines = lines_of(none, true, &text), *result = json_loads(text, 0, NULL);
+
+	(void)state;
+	assert_int_equal(json_array_size(lines), 0);
+	assert_true(json_is_null(json_object_get(result, "trace")));
+	assert_true(text_equal(json_get_text(result, "output"), "the end"));
+	fake_provider(engine);
+	options.task = text_of("the task");
+	options.hooks = &hooks;
+	assert_null(rlmd_job_start(engine, &options, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	assert_non_null(strstr(err.text, "\"ends\""));
+	rlmd_engine_free(engine);
+	json_decref(lines);
+	json_decref(result);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_are_told),
-		cmocka_unit_test(test_from_inside),
-		cmocka_unit_test(test_budget_warning),
+		cmocka_unit_test(test_all_are_told),   cmocka_unit_test(test_from_inside),
+		cmocka_unit_test(test_budget_warning), cmocka_unit_test(test_some_events),
+		cmocka_unit_test(test_without_tree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,6 +310,22 @@ class PromptsTest(unittest.TestCase):
         self.assertEqual(given, set(self.placeholders))
 
 
+class TraceTest(unittest.TestCase):
+    """trace/events.def against docs/trace.md, and docs/plans.md for those of plans."""
+
+    def test_each_is_documented(self):
+        names = [tree.unquoted(name) for _, _, name in tree.rows("src/trace/events.def", "TRACE_EVENT")]
+        self.assertGreater(len(names), 10)
+        trace, plans = (self.named_in(path) for path in ("docs/trace.md", "docs/plans.md"))
+        self.assertEqual(set(names) - trace - plans, set())
+        self.assertEqual(trace - set(names), set())
+
+    def named_in(self, path):
+        """What the first column of its tables names."""
+        cells = re.findall(r"(?m)^\| ((?:`\w+`(?:, )?)+)", tree.read(path))
+        return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+
 class LogTest(unittest.TestCase):
     """base/log.def against docs/log.md, the source, and what every JSON line has."""
 

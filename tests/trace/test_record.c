@@ -19,10 +19,11 @@ struct fixture {
 	json_t *events; /* owned: all that were told */
 };
 
-static void on_event(void *owner, json_t *event)
+static void on_event(void *owner, enum trace_kind kind, json_t *event)
 {
 	struct fixture *fixture = owner;
 
+	assert_int_equal(trace_kind_of(json_get_string(event, "event")), kind);
 	json_array_append(fixture->events, event);
 }
 
@@ -39,7 +40,7 @@ static void begin(struct fixture *fixture)
 	};
 
 	fixture->events = json_array();
-	fixture->trace = trace_new(true, on_event, fixture);
+	fixture->trace = trace_new(true, TRACE_ALL, on_event, fixture);
 	fixture->budget = budget_new(&limits, NULL, NULL);
 }
 
@@ -240,6 +241,87 @@ static void test_bounds(void **state)
 	end(&fixture);
 }
 
+static size_t json_blocks;
+
+static void *count_block(size_t size)
+{
+	json_blocks++;
+	return malloc(size);
+}
+
+/* One event of most kinds. */
+static void record_some(struct fixture *fixture)
+{
+	const struct llm_message message = {LLM_USER, text_of("a prompt"), {0}};
+	const struct llm_request request = {
+		.model = "m", .messages = &message, .message_count = 1, .kind = LLM_QUERY};
+	const struct llm_response reply = {.text = text_of("yes"), .model = "m"};
+	const struct worker_block block = {.stdout_text = text_of("1\n")};
+	const struct llm_wait wait = {.reason = "it is overloaded"};
+	const struct rlmd_plan_event plan = {.kind = RLMD_PLAN_EVENT_START};
+	const struct record_function function = {.name = "f"};
+	struct rlmd_error none = {0};
+	struct record_ending ending = {.answer = text_of("42"), .error = &none};
+
+	record_demonstration(fixture->trace, "r", text_of("look()"), &block, 100);
+	record_response(fixture->trace, "r", 0, text_of("do it"), &reply, text_of("hm"));
+	record_block(fixture->trace, "r", 0, text_of("1"), &block, 100);
+	record_call(fixture->trace, "r", 0, NULL, &request, &reply, NULL);
+	record_wait(fixture->trace, "r", 1, &request, &wait);
+	record_degraded(fixture->trace, "r", false, "cut");
+	record_function(fixture->trace, "r", &function);
+	record_plan(fixture->trace, "r", &plan);
+	record_compaction(fixture->trace, "r", 1, 2, 3, 4);
+	record_warning(fixture->trace, "r", "a warning");
+	record_iteration(fixture->trace, "r", 0);
+	record_end(fixture->trace, "r", true, &ending, fixture->budget);
+}
+
+/* What nobody listens for is not made, but has its number. */
+static void test_not_made(void **state)
+{
+	struct fixture fixture;
+	json_malloc_t usual_malloc;
+	json_free_t usual_free;
+
+	(void)state;
+	begin(&fixture);
+	trace_free(fixture.trace);
+	fixture.trace = trace_new(false, trace_only(TRACE_WAITING), on_event, &fixture);
+	record_some(&fixture);
+	assert_int_equal(json_array_size(fixture.events), 1);
+	expect(last(&fixture), "event", "\"waiting\"");
+	expect(last(&fixture), "seq", "4");
+	assert_null(trace_tree(fixture.trace));
+	trace_free(fixture.trace);
+	fixture.trace = trace_new(false, 0, NULL, NULL);
+	json_get_alloc_funcs(&usual_malloc, &usual_free);
+	json_set_alloc_funcs(count_block, free);
+	record_some(&fixture);
+	json_set_alloc_funcs(usual_malloc, usual_free);
+	assert_int_equal(json_blocks, 0);
+	end(&fixture);
+}
+
+/* The tree is whole where nobody listens. */
+static void test_tree_alone(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	begin(&fixture);
+	trace_free(fixture.trace);
+	fixture.trace = trace_new(true, 0, NULL, NULL);
+	open_run(&fixture, "r", NULL, 0);
+	record_some(&fixture);
+	expect(trace_tree(fixture.trace), "finalAnswer", "\"42\"");
+	assert_int_equal(json_array_size(json_object_get(trace_tree(fixture.trace), "llmCalls")),
+			 1);
+	assert_int_equal(json_array_size(json_object_get(trace_tree(fixture.trace), "iterations")),
+			 1);
+	end(&fixture);
+}
+
 static void test_uuid(void **state)
 {
 	char one[37], other[37];
@@ -256,9 +338,10 @@ static void test_uuid(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_run),    cmocka_unit_test(test_turn),
-		cmocka_unit_test(test_call),   cmocka_unit_test(test_others),
-		cmocka_unit_test(test_bounds), cmocka_unit_test(test_uuid),
+		cmocka_unit_test(test_not_made), cmocka_unit_test(test_tree_alone),
+		cmocka_unit_test(test_run),      cmocka_unit_test(test_turn),
+		cmocka_unit_test(test_call),     cmocka_unit_test(test_others),
+		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_uuid),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
