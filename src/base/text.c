@@ -148,6 +148,14 @@ static size_t sequence(struct rlmd_text text, uint32_t *ret_point, size_t *ret_s
 	return need + 1;
 }
 
+size_t text_sequence(struct rlmd_text text)
+{
+	uint32_t point;
+	size_t skip;
+
+	return sequence(text, &point, &skip);
+}
+
 static bool is_unseen(uint32_t point)
 {
 	static const struct {

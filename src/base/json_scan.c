@@ -1,0 +1,459 @@
+/*
+ * A scan is where it stands in the text, and the levels that are open around that. Strings are gone
+ * through eight bytes at a time, because they are nearly all of any text that is long.
+ */
+#include "base/json_scan.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/block.h"
+
+enum {
+	INTEGER_DIGITS = 18, /* of any 64-bit integer; one more may be one, too */
+	REAL_BYTES = 300,    /* no real number of so many without an exponent is too large */
+};
+
+void json_scan_init(struct json_scan *scan, struct rlmd_text text,
+		    const struct json_scan_bounds *bounds)
+{
+	assert(bounds->depth <= JSON_SCAN_DEPTH);
+	scan->start = scan->at = text.bytes ? text.bytes : "";
+	scan->end = scan->start + text.size;
+	scan->error = NULL;
+	scan->values = 0;
+	scan->max_values = bounds->values ? bounds->values : SIZE_MAX;
+	scan->depth = 0;
+	scan->max_depth = bounds->depth;
+	scan->any_number = bounds->any_number;
+	scan->due = true;
+	json_keys_init(&scan->keys);
+}
+
+/* The first error is the one that is told; nothing is read behind it. */
+static bool fail(struct json_scan *scan, const char *error)
+{
+	if (!scan->error)
+		scan->error = error;
+	scan->due = false;
+	return false;
+}
+
+/* The next byte that is no space, or NUL at the end, which no text may have there either. */
+static char peek(struct json_scan *scan)
+{
+	while (scan->at < scan->end &&
+	       (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\r' || *scan->at == '\t'))
+		scan->at++;
+	return scan->at < scan->end ? *scan->at : '\0';
+}
+
+static bool count_value(struct json_scan *scan)
+{
+	return ++scan->values <= scan->max_values || fail(scan, "too many values");
+}
+
+static struct rlmd_text rest_of(const struct json_scan *scan)
+{
+	return text_from(scan->at, (size_t)(scan->end - scan->at));
+}
+
+/* What the string cannot have as it is, which is next. False also at its end. */
+static bool take_special(struct json_scan *scan, bool *ret_escaped)
+{
+	uint32_t point;
+	size_t size;
+
+	if ((unsigned char)*scan->at >= 0x80) {
+		size = text_sequence(rest_of(scan));
+		if (!size)
+			return fail(scan, "invalid UTF-8");
+	} else if (*scan->at == '\\') {
+		size = json_view_escape(rest_of(scan), &point);
+		*ret_escaped = true;
+		if (!size)
+			return fail(scan, "invalid escape");
+	} else {
+		return *scan->at != '"' && fail(scan, "control character in a string");
+	}
+	scan->at += size;
+	return true;
+}
+
+static const char *skip_plain(const char *at, const char *end)
+{
+	for (; end - at >= BLOCK; at += BLOCK) {
+		uint64_t mask = block_not_plain(block_load(at));
+
+		if (mask)
+			return at + block_first(mask);
+	}
+	while (at < end && *at >= 0x20 && *at != '"' && *at != '\\')
+		at++;
+	return at;
+}
+
+static bool take_string(struct json_scan *scan, struct json_view *ret)
+{
+	const char *start = ++scan->at;
+	bool escaped = false;
+
+	do
+		scan->at = skip_plain(scan->at, scan->end);
+	while (scan->at < scan->end && take_special(scan, &escaped));
+	if (scan->error)
+		return false;
+	if (scan->at == scan->end)
+		return fail(scan, "a string without an end");
+	*ret = (struct json_view){JSON_VIEW_STRING, escaped,
+				  text_from(start, (size_t)(scan->at - start))};
+	scan->at++;
+	return true;
+}
+
+static size_t take_digits(struct json_scan *scan)
+{
+	const char *start = scan->at;
+
+	while (scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9')
+		scan->at++;
+	return (size_t)(scan->at - start);
+}
+
+static bool is_next(const struct json_scan *scan, char c)
+{
+	return scan->at < scan->end && *scan->at == c;
+}
+
+static bool take_exponent(struct json_scan *scan)
+{
+	scan->at++;
+	if (is_next(scan, '+') || is_next(scan, '-'))
+		scan->at++;
+	return take_digits(scan) > 0;
+}
+
+/* 19 digits may be too many. */
+static bool fits(const struct json_view *number, size_t digits)
+{
+	const char *most = *number->text.bytes == '-' ? "9223372036854775808"
+						      : "9223372036854775807";
+	const char *first = number->text.bytes + number->text.size - digits;
+
+	return digits <= INTEGER_DIGITS ||
+	       (digits == strlen(most) && memcmp(first, most, digits) <= 0);
+}
+
+static bool is_finite(const struct json_view *number, bool exponent)
+{
+	double value;
+
+	if (!exponent && number->text.size <= REAL_BYTES)
+		return true;
+	return json_view_number(number, &value) && value - value == 0;
+}
+
+/* The syntax of a number; `ret_digits` are those before its point. */
+static bool take_number_text(struct json_scan *scan, size_t *ret_digits, bool *ret_real,
+			     bool *ret_exponent)
+{
+	bool zero;
+
+	if (is_next(scan, '-'))
+		scan->at++;
+	zero = is_next(scan, '0');
+	*ret_digits = take_digits(scan);
+	if (!*ret_digits || (zero && *ret_digits > 1))
+		return false;
+	*ret_real = is_next(scan, '.');
+	if (*ret_real) {
+		scan->at++;
+		if (!take_digits(scan))
+			return false;
+	}
+	*ret_exponent = is_next(scan, 'e') || is_next(scan, 'E');
+	return !*ret_exponent || take_exponent(scan);
+}
+
+static bool take_number(struct json_scan *scan, struct json_view *ret)
+{
+	struct json_view number = {.text.bytes = scan->at};
+	bool real, exponent, fine;
+	size_t digits;
+
+	if (!take_number_text(scan, &digits, &real, &exponent))
+		return fail(scan, "invalid number");
+	number.text.size = (size_t)(scan->at - number.text.bytes);
+	number.kind = real || exponent ? JSON_VIEW_REAL : JSON_VIEW_INTEGER;
+	if (number.kind == JSON_VIEW_REAL)
+		fine = is_finite(&number, exponent);
+	else
+		fine = fits(&number, digits);
+	if (!fine && !scan->any_number)
+		return fail(scan, "a number that is too large");
+	*ret = number;
+	ret->kind = fine ? number.kind : JSON_VIEW_REAL;
+	return true;
+}
+
+static bool take_word(struct json_scan *scan, const char *word, enum json_view_kind kind,
+		      struct json_view *ret)
+{
+	if (!text_starts(rest_of(scan), word))
+		return fail(scan, "invalid token");
+	*ret = (struct json_view){.kind = kind, .text = text_from(scan->at, strlen(word))};
+	scan->at += ret->text.size;
+	return true;
+}
+
+enum json_view_kind json_scan_kind(struct json_scan *scan)
+{
+	char c = scan->due ? peek(scan) : '\0';
+
+	switch (c) {
+	case '{':
+		return JSON_VIEW_OBJECT;
+	case '[':
+		return JSON_VIEW_ARRAY;
+	case '"':
+		return JSON_VIEW_STRING;
+	case 't':
+		return JSON_VIEW_TRUE;
+	case 'f':
+		return JSON_VIEW_FALSE;
+	case 'n':
+		return JSON_VIEW_NULL;
+	default:
+		return c == '-' || (c >= '0' && c <= '9') ? JSON_VIEW_REAL : JSON_VIEW_NONE;
+	}
+}
+
+static bool enter(struct json_scan *scan, enum json_view_kind kind)
+{
+	if (scan->depth == scan->max_depth)
+		return fail(scan, "nested too deep");
+	if (!count_value(scan))
+		return false;
+	scan->levels[scan->depth++] = (struct json_scan_level){
+		.keys = scan->keys.count,
+		.is_object = kind == JSON_VIEW_OBJECT,
+	};
+	scan->at++;
+	scan->due = false;
+	return true;
+}
+
+bool json_scan_enter(struct json_scan *scan, enum json_view_kind kind)
+{
+	return json_scan_kind(scan) == kind && enter(scan, kind);
+}
+
+static bool leave(struct json_scan *scan)
+{
+	const struct json_scan_level *level = &scan->levels[--scan->depth];
+
+	scan->at++;
+	if (level->is_object && json_keys_close(&scan->keys, level->keys, level->escaped))
+		fail(scan, "duplicate object key");
+	return false;
+}
+
+static bool take_key(struct json_scan *scan, struct json_view *ret)
+{
+	if (peek(scan) != '"')
+		return fail(scan, "no key");
+	if (!take_string(scan, ret))
+		return false;
+	/* As jansson, whose keys are C strings. */
+	if (ret->escaped && json_view_has_nul(ret))
+		return fail(scan, "NUL byte in object key");
+	scan->levels[scan->depth - 1].escaped |= ret->escaped;
+	json_keys_add(&scan->keys, ret->text);
+	if (peek(scan) != ':')
+		return fail(scan, "no colon behind a key");
+	scan->at++;
+	return count_value(scan);
+}
+
+/* Goes to the next value of the level that is open; false at its end. */
+static bool next(struct json_scan *scan, struct json_view *ret_key)
+{
+	struct json_scan_level *level = &scan->levels[scan->depth - 1];
+	char c = peek(scan);
+
+	if (scan->error)
+		return false;
+	if (c == (level->is_object ? '}' : ']'))
+		return leave(scan);
+	if (level->begun) {
+		if (c != ',')
+			return fail(scan, "no comma and no end");
+		scan->at++;
+		if (!count_value(scan))
+			return false;
+	}
+	level->begun = true;
+	if (level->is_object && !take_key(scan, ret_key))
+		return false;
+	scan->due = true;
+	return true;
+}
+
+/* What was entered here, and all in it. */
+static void skip_level(struct json_scan *scan)
+{
+	unsigned around = scan->depth - 1;
+	struct json_view ignored;
+
+	while (!scan->error && scan->depth > around) {
+		enum json_view_kind kind;
+
+		if (!next(scan, &ignored))
+			continue;
+		kind = json_scan_kind(scan);
+		if (kind == JSON_VIEW_OBJECT || kind == JSON_VIEW_ARRAY)
+			enter(scan, kind);
+		else
+			json_scan_value(scan, &ignored);
+	}
+}
+
+static bool take_level(struct json_scan *scan, enum json_view_kind kind, struct json_view *ret)
+{
+	const char *start = scan->at;
+
+	if (!enter(scan, kind))
+		return false;
+	skip_level(scan);
+	*ret = (struct json_view){.kind = kind,
+				  .text = text_from(start, (size_t)(scan->at - start))};
+	return !scan->error;
+}
+
+static bool take_value(struct json_scan *scan, struct json_view *ret)
+{
+	enum json_view_kind kind = json_scan_kind(scan);
+
+	scan->due = false;
+	switch (kind) {
+	case JSON_VIEW_NONE:
+		break;
+	case JSON_VIEW_OBJECT:
+	case JSON_VIEW_ARRAY:
+		return take_level(scan, kind, ret);
+	case JSON_VIEW_STRING:
+		return take_string(scan, ret);
+	case JSON_VIEW_INTEGER:
+	case JSON_VIEW_REAL:
+		return take_number(scan, ret);
+	case JSON_VIEW_TRUE:
+		return take_word(scan, "true", kind, ret);
+	case JSON_VIEW_FALSE:
+		return take_word(scan, "false", kind, ret);
+	case JSON_VIEW_NULL:
+		return take_word(scan, "null", kind, ret);
+	}
+	return fail(scan, "invalid token");
+}
+
+bool json_scan_value(struct json_scan *scan, struct json_view *ret)
+{
+	return scan->due && take_value(scan, ret);
+}
+
+static bool next_in(struct json_scan *scan, struct json_view *ret_key)
+{
+	struct json_view ignored;
+
+	if (scan->due)
+		take_value(scan, &ignored);
+	return !scan->error && next(scan, ret_key);
+}
+
+bool json_scan_member(struct json_scan *scan, struct json_view *ret_key)
+{
+	assert(scan->error || scan->levels[scan->depth - 1].is_object);
+	return next_in(scan, ret_key);
+}
+
+bool json_scan_element(struct json_scan *scan)
+{
+	struct json_view none;
+
+	assert(scan->error || !scan->levels[scan->depth - 1].is_object);
+	return next_in(scan, &none);
+}
+
+bool json_scan_end(struct json_scan *scan, struct rlmd_error *err)
+{
+	struct json_view ignored;
+
+	if (scan->due)
+		take_value(scan, &ignored);
+	if (!scan->error && (peek(scan) || scan->at < scan->end))
+		fail(scan, "end of file expected");
+	json_keys_done(&scan->keys);
+	assert(scan->error || !scan->depth);
+	return !scan->error || error_set(err, RLMD_ERROR_BAD_REPLY, "not JSON: %s (byte %zu)",
+					 scan->error, (size_t)(scan->at - scan->start));
+}
+
+static void scan_fields(struct json_scan *, const struct json_scan_field *, struct json_view *);
+
+/* Nothing, where the value is of another kind than the table has something for. */
+static bool scan_inside(struct json_scan *scan, const struct json_scan_field *field,
+			struct json_view *views)
+{
+	if (field->inside && json_scan_enter(scan, JSON_VIEW_OBJECT)) {
+		scan_fields(scan, field->inside, views);
+		return true;
+	}
+	if (!field->first || !json_scan_enter(scan, JSON_VIEW_ARRAY))
+		return false;
+	if (json_scan_element(scan)) {
+		if (json_scan_enter(scan, JSON_VIEW_OBJECT))
+			scan_fields(scan, field->first, views);
+		while (json_scan_element(scan))
+			;
+	}
+	return true;
+}
+
+static void scan_field(struct json_scan *scan, const struct json_scan_field *field,
+		       struct json_view *views)
+{
+	enum json_view_kind kind = json_scan_kind(scan);
+	const char *start = scan->at;
+
+	if (scan_inside(scan, field, views))
+		views[field->view] = (struct json_view){
+			.kind = kind, .text = text_from(start, (size_t)(scan->at - start))};
+	else
+		json_scan_value(scan, &views[field->view]);
+}
+
+static void scan_fields(struct json_scan *scan, const struct json_scan_field *fields,
+			struct json_view *views)
+{
+	struct json_view key;
+
+	while (json_scan_member(scan, &key))
+		for (const struct json_scan_field *field = fields; field->name; field++)
+			if (json_view_equal(&key, field->name)) {
+				scan_field(scan, field, views);
+				break;
+			}
+}
+
+bool json_scan_fields(struct rlmd_text text, const struct json_scan_bounds *bounds,
+		      const struct json_scan_field *fields, struct json_view *views,
+		      size_t view_count, struct rlmd_error *err)
+{
+	struct json_scan scan;
+
+	memset(views, 0, view_count * sizeof *views);
+	json_scan_init(&scan, text, bounds);
+	if (json_scan_enter(&scan, JSON_VIEW_OBJECT))
+		scan_fields(&scan, fields, views);
+	return json_scan_end(&scan, err);
+}

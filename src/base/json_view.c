@@ -1,0 +1,221 @@
+#include "base/json_view.h"
+
+#include <event2/buffer.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { POINT_MAX = 4 }; /* bytes of a character */
+
+static bool hex4(struct rlmd_text text, uint32_t *ret)
+{
+	uint32_t value = 0;
+
+	if (text.size < 4)
+		return false;
+	for (size_t i = 0; i < 4; i++) {
+		unsigned char c = (unsigned char)text.bytes[i];
+		unsigned char letter = c | 0x20;
+
+		if (c >= '0' && c <= '9')
+			value = value << 4 | (c - '0');
+		else if (letter >= 'a' && letter <= 'f')
+			value = value << 4 | (letter - 'a' + 10U);
+		else
+			return false;
+	}
+	*ret = value;
+	return true;
+}
+
+/* \uXXXX, or two of them that are a surrogate pair. */
+static size_t unicode_escape(struct rlmd_text text, uint32_t *ret_point)
+{
+	uint32_t high, low;
+
+	if (text.size < 6 || !hex4(text_slice(text, 2, text.size), &high))
+		return 0;
+	*ret_point = high;
+	if (high < 0xd800 || high > 0xdfff)
+		return 6;
+	if (high > 0xdbff || text.size < 12 || text.bytes[6] != '\\' || text.bytes[7] != 'u' ||
+	    !hex4(text_slice(text, 8, text.size), &low) || low < 0xdc00 || low > 0xdfff)
+		return 0;
+	*ret_point = 0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00));
+	return 12;
+}
+
+size_t json_view_escape(struct rlmd_text text, uint32_t *ret_point)
+{
+	static const char names[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
+	const char *known;
+
+	if (text.size < 2)
+		return 0;
+	if (text.bytes[1] == 'u')
+		return unicode_escape(text, ret_point);
+	known = memchr(names, text.bytes[1], sizeof names - 1);
+	if (!known)
+		return 0;
+	*ret_point = (unsigned char)means[known - names];
+	return 2;
+}
+
+static size_t encode(uint32_t point, char out[static POINT_MAX])
+{
+	size_t size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+	static const unsigned char leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+	for (size_t i = size - 1; i; i--) {
+		out[i] = (char)(0x80 | (point & 0x3f));
+		point >>= 6;
+	}
+	out[0] = (char)(leads[size] | point);
+	return size;
+}
+
+/*
+ * Takes the next part of a string: what comes before its next escape, or that escape, which `room`
+ * then holds.
+ */
+static struct rlmd_text take_part(struct rlmd_text *rest, char room[static POINT_MAX])
+{
+	const char *escape = rest->size ? memchr(rest->bytes, '\\', rest->size) : NULL;
+	size_t plain = escape ? (size_t)(escape - rest->bytes) : rest->size;
+	struct rlmd_text part = text_slice(*rest, 0, plain);
+	uint32_t point = 0;
+
+	if (!plain && escape) {
+		plain = json_view_escape(*rest, &point);
+		part = text_from(room, encode(point, room));
+	}
+	*rest = text_slice(*rest, plain, rest->size);
+	return part;
+}
+
+bool json_view_is_true(const struct json_view *view)
+{
+	return view->kind == JSON_VIEW_TRUE;
+}
+
+int64_t json_view_integer(const struct json_view *view, int64_t otherwise)
+{
+	bool negative = view->kind == JSON_VIEW_INTEGER && *view->text.bytes == '-';
+	int64_t value = 0;
+
+	if (view->kind != JSON_VIEW_INTEGER)
+		return otherwise;
+	/* Below zero there is one more. */
+	for (size_t i = negative; i < view->text.size; i++)
+		value = value * 10 - (view->text.bytes[i] - '0');
+	return negative ? value : -value;
+}
+
+bool json_view_number(const struct json_view *view, double *ret)
+{
+	json_auto_t *number = NULL;
+
+	if (view->kind != JSON_VIEW_INTEGER && view->kind != JSON_VIEW_REAL)
+		return false;
+	/* What a double makes of the digits is jansson's to say, in any locale. */
+	number = json_loadb(view->text.bytes, view->text.size, JSON_DECODE_ANY, NULL);
+	if (number)
+		*ret = json_number_value(number);
+	else
+		*ret = *view->text.bytes == '-' ? -HUGE_VAL : HUGE_VAL;
+	return true;
+}
+
+bool json_view_equal(const struct json_view *view, const char *string)
+{
+	struct rlmd_text rest = view->text, part;
+	size_t left = strlen(string);
+	char room[POINT_MAX];
+
+	if (view->kind != JSON_VIEW_STRING)
+		return false;
+	if (!view->escaped)
+		return rest.size == left && !memcmp(rest.bytes, string, left);
+	while (rest.size) {
+		part = take_part(&rest, room);
+		if (part.size > left || memcmp(part.bytes, string, part.size) != 0)
+			return false;
+		string += part.size;
+		left -= part.size;
+	}
+	return !left;
+}
+
+bool json_view_has_nul(const struct json_view *view)
+{
+	struct rlmd_text rest = view->text;
+	bool found = false;
+	char room[POINT_MAX];
+
+	if (view->kind != JSON_VIEW_STRING || !view->escaped)
+		return false; /* as it is NUL stands in no string */
+	while (rest.size && !found) {
+		struct rlmd_text part = take_part(&rest, room);
+
+		found = part.size == 1 && !*part.bytes;
+	}
+	return found;
+}
+
+size_t json_view_size(const struct json_view *view)
+{
+	struct rlmd_text rest = view->text;
+	size_t size = 0;
+	char room[POINT_MAX];
+
+	if (view->kind != JSON_VIEW_STRING)
+		return 0;
+	if (!view->escaped)
+		return rest.size;
+	while (rest.size)
+		size += take_part(&rest, room).size;
+	return size;
+}
+
+size_t json_view_copy(const struct json_view *view, char *out)
+{
+	struct rlmd_text rest = view->kind == JSON_VIEW_STRING ? view->text : text_of("");
+	size_t size = 0;
+
+	while (rest.size) {
+		char room[POINT_MAX];
+		struct rlmd_text part = take_part(&rest, room);
+
+		memcpy(out + size, part.bytes, part.size);
+		size += part.size;
+	}
+	return size;
+}
+
+void json_view_append(const struct json_view *view, struct evbuffer *out)
+{
+	struct evbuffer_iovec room;
+
+	if (view->kind != JSON_VIEW_STRING || !view->text.size)
+		return;
+	if (!view->escaped) {
+		evbuffer_add(out, view->text.bytes, view->text.size);
+		return;
+	}
+	evbuffer_reserve_space(out, (ev_ssize_t)view->text.size, &room, 1);
+	room.iov_len = json_view_copy(view, room.iov_base);
+	evbuffer_commit_space(out, &room, 1);
+}
+
+struct rlmd_text json_view_text(const struct json_view *view, char **ret_owned)
+{
+	*ret_owned = NULL;
+	if (view->kind != JSON_VIEW_STRING)
+		return (struct rlmd_text){0};
+	if (!view->escaped)
+		return view->text;
+	*ret_owned = xcalloc(view->text.size + 1, 1);
+	return text_from(*ret_owned, json_view_copy(view, *ret_owned));
+}

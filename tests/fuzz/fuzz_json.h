@@ -1,0 +1,153 @@
+/*
+ * Reading by base/json_scan.h is reading by jansson: both take a text or both refuse it, and what
+ * they make of it is the same tree.
+ */
+#pragma once
+
+#include <event2/buffer.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/json_scan.h"
+
+enum { SCAN_DEPTH = 16 };
+
+static json_t *tree_of(struct json_scan *, unsigned depth);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+/* All ways to a string's bytes lead to the same ones. */
+static json_t *tree_of_string(const struct json_view *view)
+{
+	auto_free char *owned = NULL, *room = malloc(view->text.size + 1);
+	auto_evbuffer struct evbuffer *appended = evbuffer_new();
+	struct rlmd_text text = json_view_text(view, &owned);
+	size_t size = json_view_size(view);
+	json_t *string = json_stringn(text.bytes, text.size);
+
+	json_view_append(view, appended);
+	require(string && text.size == size && json_view_copy(view, room) == size);
+	require(!size || !memcmp(room, text.bytes, size));
+	require(text_in(appended).size == size);
+	require(!size || !memcmp(text_in(appended).bytes, text.bytes, size));
+	require(json_view_has_nul(view) == (size && memchr(text.bytes, 0, size)));
+	require(json_view_has_nul(view) || json_view_equal(view, json_string_value(string)));
+	return string;
+}
+
+static json_t *tree_of_number(const struct json_view *view)
+{
+	double number;
+
+	require(json_view_number(view, &number));
+	if (view->kind == JSON_VIEW_REAL)
+		return json_real(number);
+	require((double)json_view_integer(view, 7) == number);
+	return json_integer(json_view_integer(view, 7));
+}
+
+static json_t *tree_of_scalar(const struct json_view *view)
+{
+	switch (view->kind) {
+	case JSON_VIEW_STRING:
+		return tree_of_string(view);
+	case JSON_VIEW_INTEGER:
+	case JSON_VIEW_REAL:
+		return tree_of_number(view);
+	case JSON_VIEW_TRUE:
+	case JSON_VIEW_FALSE:
+		return json_boolean(json_view_is_true(view));
+	case JSON_VIEW_NULL:
+		return json_null();
+	case JSON_VIEW_NONE:
+	case JSON_VIEW_OBJECT:
+	case JSON_VIEW_ARRAY:
+		break;
+	}
+	abort();
+}
+
+static json_t *tree_of_object(struct json_scan *scan, unsigned depth)
+{
+	json_t *object = json_object();
+	struct json_view key;
+
+	while (json_scan_member(scan, &key)) {
+		auto_free char *owned = NULL;
+		struct rlmd_text name = json_view_text(&key, &owned);
+		auto_free char *string = text_copy(name);
+		json_t *value = tree_of(scan, depth + 1);
+
+		if (value)
+			json_object_set_new(object, string, value);
+	}
+	return object;
+}
+
+static json_t *tree_of_array(struct json_scan *scan, unsigned depth)
+{
+	json_t *array = json_array();
+
+	while (json_scan_element(scan)) {
+		json_t *value = tree_of(scan, depth + 1);
+
+		if (value)
+			json_array_append_new(array, value);
+	}
+	return array;
+}
+
+/* NULL where nothing can be read; then the scan has failed. */
+static json_t *tree_of(struct json_scan *scan, unsigned depth)
+{
+	struct json_view view;
+
+	require(depth <= SCAN_DEPTH);
+	if (json_scan_enter(scan, JSON_VIEW_OBJECT))
+		return tree_of_object(scan, depth);
+	if (json_scan_enter(scan, JSON_VIEW_ARRAY))
+		return tree_of_array(scan, depth);
+	return json_scan_value(scan, &view) ? tree_of_scalar(&view) : NULL;
+}
+
+/* The text taken as one value, nothing of it looked at. */
+static bool skips(struct rlmd_text text, const struct json_scan_bounds *bounds)
+{
+	struct json_scan scan;
+	struct json_view view;
+	bool taken;
+
+	json_scan_init(&scan, text, bounds);
+	taken = json_scan_value(&scan, &view);
+	if (!json_scan_end(&scan, NULL))
+		return false;
+	require(taken && view.kind && view.text.bytes >= text.bytes &&
+		view.text.bytes + view.text.size <= text.bytes + text.size);
+	return true;
+}
+
+/* Whether the text is JSON, which both readers have to say. */
+static bool read_by_both(struct rlmd_text text)
+{
+	static const struct json_scan_bounds bounds = {.depth = SCAN_DEPTH};
+	json_auto_t *expected = json_read(text, SCAN_DEPTH, NULL), *tree = NULL;
+	struct rlmd_error err = {0};
+	struct json_scan scan;
+	bool whole;
+
+	json_scan_init(&scan, text, &bounds);
+	tree = tree_of(&scan, 0);
+	whole = json_scan_end(&scan, &err);
+	/* jansson overlooks a NUL behind a number or a word; nobody means one. */
+	require(whole == (expected != NULL) || (!whole && memchr(text.bytes, '\0', text.size)));
+	require(whole ? tree && json_equal(tree, expected)
+		      : err.kind == RLMD_ERROR_BAD_REPLY && *err.text);
+	require(skips(text, &bounds) == whole);
+	return whole;
+}
