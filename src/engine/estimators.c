@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "prompt/conversation.h"
 
 enum {
 	REPAIR_GROWTH = 2, /* bytes more, where an invalid one becomes U+FFFD */
@@ -60,10 +61,8 @@ int64_t estimators_bound(const struct estimators *estimators, const char *model,
 	*ret_counts = (struct token_counts){0};
 	for (size_t i = 0; i < count; i++) {
 		bool timed = messages[i].timeless.size;
-		struct text_scan scan = {0};
+		struct text_scan scan = conversation_scan(&messages[i]);
 
-		text_scan_feed(&scan, timed ? messages[i].timeless : messages[i].text);
-		text_scan_end(&scan);
 		token_counts_add(ret_counts, &scan.tokens.counts);
 		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid + timed * TIMES_BYTES);
 	}

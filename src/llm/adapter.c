@@ -236,14 +236,24 @@ bool reply_count(struct reply *reply, const json_t *object, const char *key, int
 	return true;
 }
 
+/* Some servers count in every event of a stream: of one that was cut, that was not all. */
+static bool counted_input(const struct reply *reply)
+{
+	return reply->usage_seen && reply->usage.input && reply->complete;
+}
+
+bool reply_counted(const struct reply *reply)
+{
+	return counted_input(reply) && reply->usage.output;
+}
+
 struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 {
 	struct llm_usage usage = reply->usage;
-	/* Some servers count in every event of a stream: of one that was cut, that was not all. */
-	bool counted = reply->usage_seen && usage.input && reply->complete;
+	bool counted = counted_input(reply);
 	int64_t output;
 
-	if (counted && usage.output)
+	if (reply_counted(reply))
 		return usage;
 	output = text_tokens(text_in(reply->text)) + text_tokens(text_in(reply->thinking)) +
 		 reply->repeated;

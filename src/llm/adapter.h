@@ -127,6 +127,8 @@ bool reply_count(struct reply *, const json_t *object, const char *key, int64_t 
  * What the provider will bill: its own word, or an estimate, marked. A server that does not count
  * says zero: no prompt is that, and no text.
  */
+/* `input_estimate` counts where the provider did not say all, which reply_counted() tells. */
+bool reply_counted(const struct reply *);
 struct llm_usage reply_usage(const struct reply *, int64_t input_estimate);
 /*
  * The JSON of an answer, as json_read(), but of so many values at most as are read without holding

@@ -76,7 +76,6 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 	call->body = evbuffer_new();
 	call->quirks = provider_quirks(provider, request->model);
 	call->started = clock_ms();
-	call->input_estimate = call_input_tokens(request);
 	reply_init(&call->reply);
 	call_tell_quirks(call, call->quirks);
 	loop_post(call->timer);
@@ -109,6 +108,14 @@ static bool attempt_billed(const struct call *call)
 	return call->transfer && http_sent(call->transfer);
 }
 
+/* Counted where it is asked for: most providers say it. */
+static int64_t input_estimate(struct call *call)
+{
+	if (!call->input_estimate)
+		call->input_estimate = call_input_tokens(call->request);
+	return call->input_estimate;
+}
+
 static void call_bill(struct call *call)
 {
 	struct llm_usage usage;
@@ -117,7 +124,7 @@ static void call_bill(struct call *call)
 	if (!attempt_billed(call))
 		return;
 	call->billed++;
-	usage = reply_usage(&call->reply, call->input_estimate);
+	usage = reply_usage(&call->reply, reply_counted(&call->reply) ? 0 : input_estimate(call));
 	if (call->reply.usage_absurd)
 		warnings_add(call->warnings,
 			     "the usage that %s reported was not believable; it was estimated",
@@ -189,7 +196,7 @@ static void warn_of_truncation(struct call *call)
 	const struct adapter *adapter = call->provider->adapter;
 
 	if (adapter && adapter->local && call->reply.usage_seen && counted > 0 &&
-	    call->input_estimate > TRUNCATION_CHECK && counted < call->input_estimate / 2)
+	    input_estimate(call) > TRUNCATION_CHECK && counted < input_estimate(call) / 2)
 		warnings_add(call->warnings,
 			     "%s seems to have cut a prompt: it counted less than half of the "
 			     "tokens sent to %.100s; give the model a larger context window",

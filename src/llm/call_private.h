@@ -39,7 +39,8 @@ struct call {
 	size_t received;          /* of the answer, by this attempt */
 	unsigned quirks;          /* enum adapter_quirk, in force */
 	unsigned tried;           /* likewise, adapted to during this call */
-	int64_t started, attempt_started, input_estimate;
+	int64_t started, attempt_started;
+	int64_t input_estimate; /* 0: not counted yet */
 	int billed;             /* of the attempts */
 	int attempts;           /* begun */
 	int failures;           /* of them; without those that only taught a quirk, or were busy */

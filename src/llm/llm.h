@@ -26,6 +26,8 @@ struct llm_message {
 	/* The text without what a clock put into it: what a recording is found by. Empty: as text.
 	 */
 	struct rlmd_text timeless;
+	/* Of the timeless text, whoever has made it already; lent, or NULL. */
+	const struct text_scan *scan;
 };
 
 /* What the call is for. A script of answers may match by it (docs: rlmd(1), REPLAY). */

@@ -11,6 +11,7 @@ enum {
 		2000, /* characters of an input that is shown whole, and of all but the first */
 	SHOWN_FIRST = 700,   /* of a longer first one */
 	SHOWN_MORE = 500,    /* of each of the others */
+	NOTE_MAX = 100,      /* characters that a text may have beyond its limit */
 	REMINDER_MAX = 2000, /* characters of the task in the turns after it */
 	CALL_TOKENS = 2000,  /* of a typical llm_query: what the prompt's cost figure is for */
 	CALL_OUTPUT_TOKENS = 500,
@@ -384,10 +385,13 @@ void brief_clip(struct rlmd_text text, int64_t max, struct evbuffer *out)
 	struct text_scan scan = {0};
 	size_t head, tail;
 
-	text_scan_feed(&scan, text);
-	text_scan_end(&scan);
-	/* A worker cuts its output itself and says so: its note may stand beyond the limit. */
-	if ((int64_t)scan.characters <= max + 100) {
+	/* A worker cuts its output itself and says so: its note may stand beyond the limit. What
+	 * has few enough bytes need not be counted. */
+	if ((int64_t)text.size > max + NOTE_MAX) {
+		text_scan_feed(&scan, text);
+		text_scan_end(&scan);
+	}
+	if ((int64_t)scan.characters <= max + NOTE_MAX) {
 		text_repair(text, out);
 		return;
 	}

@@ -5,20 +5,37 @@
 
 #include "base/alloc.h"
 
+struct text_scan conversation_scan(const struct llm_message *message)
+{
+	struct text_scan scan = {0};
+
+	if (message->scan)
+		return *message->scan;
+	text_scan_feed(&scan, message->timeless.size ? message->timeless : message->text);
+	text_scan_end(&scan);
+	return scan;
+}
+
 static struct llm_message message_of(enum llm_role role, struct rlmd_text text,
 				     struct rlmd_text timeless)
 {
-	return (struct llm_message){
+	struct llm_message message = {
 		.role = role,
 		.text = text_from(text_copy(text), text.size),
 		.timeless = text_from(text_copy(timeless), timeless.size),
 	};
+	struct text_scan *scan = xcalloc(1, sizeof *scan);
+
+	*scan = conversation_scan(&message);
+	message.scan = scan;
+	return message;
 }
 
 static void message_done(struct llm_message *message)
 {
 	free((char *)message->text.bytes);
 	free((char *)message->timeless.bytes);
+	free((struct text_scan *)message->scan);
 }
 
 void conversation_add(struct conversation *conversation, enum llm_role role, struct rlmd_text text,

@@ -18,9 +18,14 @@ struct conversation {
 	size_t count, room;
 };
 
-/* Copies both; `timeless` is llm_message's, or empty. */
+/* Copies both; `timeless` is llm_message's, or empty. What the message is made of is counted
+ * here, once: it is asked for with every later request. */
 void conversation_add(struct conversation *, enum llm_role, struct rlmd_text,
 		      struct rlmd_text timeless);
+
+/* Of what tells no time in a message, so that a recording replays as it was made; as kept in it, or
+ * made now. */
+struct text_scan conversation_scan(const struct llm_message *);
 
 /* Puts one message, copied, in the place of `count` > 0 of them. */
 void conversation_replace(struct conversation *, size_t first, size_t count, enum llm_role,

@@ -124,18 +124,16 @@ static int64_t share_of(const struct history *history, int64_t percent)
 	return history->window / 100 * percent;
 }
 
-/* What messages are made of; of a text that tells no time: a recording replays as it was made. */
+/* What messages are made of. */
 static struct token_counts counts_of(const struct conversation *conversation, size_t first,
 				     size_t count)
 {
 	struct token_counts counts = {0};
 
 	for (size_t i = first; i < first + count; i++) {
-		const struct llm_message *message = &conversation->messages[i];
-		struct token_scan scan = {0};
+		struct text_scan scan = conversation_scan(&conversation->messages[i]);
 
-		token_scan_feed(&scan, message->timeless.size ? message->timeless : message->text);
-		token_counts_add(&counts, &scan.counts);
+		token_counts_add(&counts, &scan.tokens.counts);
 	}
 	return counts;
 }
@@ -179,11 +177,12 @@ void history_learn(struct history *history, int64_t billed)
 void history_clip(const struct history *history, struct rlmd_text observations,
 		  struct evbuffer *out)
 {
-	int64_t tokens = tokens_in(history, observations), most = share_of(history, OBSERVATIONS);
+	int64_t tokens, most = share_of(history, OBSERVATIONS);
 	struct text_scan scan = {0};
 
 	text_scan_feed(&scan, observations);
 	text_scan_end(&scan);
+	tokens = token_estimator_tokens(&history->estimator, &scan.tokens.counts);
 	brief_clip(observations,
 		   tokens > most ? (int64_t)scan.characters * most / tokens : INT64_MAX / 2, out);
 }

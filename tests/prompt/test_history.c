@@ -306,20 +306,46 @@ static void test_odd_bytes(void **state)
 	history_done(&history);
 }
 
+/* What a message is made of is counted when it is said, and is what its text is made of, also where
+ * turns were taken out and responses cut; of one that tells a time, the text without it. */
+static void test_counted_once(void **state)
+{
+	struct fixture fixture;
+	struct llm_message fresh;
+	struct text_scan scan;
+	bool cut = false;
+
+	(void)state;
+	begin(&fixture, 20000);
+	for (int i = 1; i <= 12; i++)
+		cut |= step(&fixture, 9000, 9000, i);
+	assert_true(cut);
+	conversation_add(&fixture.conversation, LLM_USER, text_of("12.5 s \xff left"),
+			 text_of("s \xff left"));
+	for (size_t i = 0; i < fixture.conversation.count; i++) {
+		fresh = fixture.conversation.messages[i];
+		assert_non_null(fresh.scan);
+		fresh.scan = NULL;
+		scan = conversation_scan(&fresh);
+		assert_memory_equal(&scan.tokens.counts,
+				    &fixture.conversation.messages[i].scan->tokens.counts,
+				    sizeof scan.tokens.counts);
+		assert_int_equal(scan.bytes, fixture.conversation.messages[i].scan->bytes);
+	}
+	assert_int_equal(scan.bytes, strlen("s \xff left"));
+	assert_int_equal(scan.invalid, 1);
+	end(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_sizes),
-		cmocka_unit_test(test_rare),
-		cmocka_unit_test(test_summary),
-		cmocka_unit_test(test_long_responses),
-		cmocka_unit_test(test_nothing_to_cut),
-		cmocka_unit_test(test_clip),
-		cmocka_unit_test(test_forget),
-		cmocka_unit_test(test_one_turn),
-		cmocka_unit_test(test_no_more_than_needed),
-		cmocka_unit_test(test_learn),
-		cmocka_unit_test(test_odd_bytes),
+		cmocka_unit_test(test_counted_once),   cmocka_unit_test(test_any_sizes),
+		cmocka_unit_test(test_rare),           cmocka_unit_test(test_summary),
+		cmocka_unit_test(test_long_responses), cmocka_unit_test(test_nothing_to_cut),
+		cmocka_unit_test(test_clip),           cmocka_unit_test(test_forget),
+		cmocka_unit_test(test_one_turn),       cmocka_unit_test(test_no_more_than_needed),
+		cmocka_unit_test(test_learn),          cmocka_unit_test(test_odd_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
