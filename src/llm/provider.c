@@ -104,6 +104,7 @@ struct rlmd_provider *provider_new(const struct provider_config *config, struct 
 	provider->references = 1;
 	provider->adapter = adapter;
 	provider->quirks = json_object();
+	provider->priced = xcalloc(1, sizeof *provider->priced);
 	provider->notes = json_array();
 	take_settings(provider, config);
 	if (read_prices(provider, config, err))
@@ -116,6 +117,12 @@ struct rlmd_provider *provider_ref(struct rlmd_provider *provider)
 {
 	provider->references++;
 	return provider;
+}
+
+static void forget_prices(struct rlmd_provider *provider)
+{
+	for (size_t i = 0; i < PRICED_MAX; i++)
+		free(take_pointer(&provider->priced->of[i].model));
 }
 
 void provider_unref(struct rlmd_provider *provider)
@@ -131,6 +138,8 @@ void provider_unref(struct rlmd_provider *provider)
 	free(provider->key_file);
 	rlmd_price_table_unref(provider->shipped);
 	rlmd_price_table_unref(provider->given);
+	forget_prices(provider);
+	free(provider->priced);
 	json_decref(provider->quirks);
 	json_decref(provider->notes);
 	free(provider);
@@ -142,6 +151,7 @@ void provider_rename(struct rlmd_provider *provider, const char *name)
 
 	provider->name = xstrdup(name);
 	free(before);
+	forget_prices(provider); /* rows may be named by it */
 }
 
 bool provider_bind(struct rlmd_provider *provider, struct event_base *base, struct rlmd_error *err)
@@ -191,7 +201,7 @@ bool provider_is_gateway(const struct rlmd_provider *provider)
 	return provider->adapter && provider->adapter->spoken_by_others && !provider->at_home;
 }
 
-bool provider_price(const struct rlmd_provider *provider, const char *model, struct price *ret)
+static bool find_price(const struct rlmd_provider *provider, const char *model, struct price *ret)
 {
 	const struct rlmd_price_table *tables[] = {provider->given, provider->shipped};
 	const char *kind = provider->adapter ? provider->adapter->name : provider->name;
@@ -202,6 +212,32 @@ bool provider_price(const struct rlmd_provider *provider, const char *model, str
 				  price_find(tables[i], kind, model, ret)))
 			return true;
 	return false;
+}
+
+/* Where it is kept, from now on at least. */
+static size_t price_place(const struct rlmd_provider *provider, const char *model)
+{
+	struct priced *priced = provider->priced;
+	size_t place;
+
+	for (place = 0; place < PRICED_MAX; place++)
+		if (priced->of[place].model && !strcmp(priced->of[place].model, model))
+			return place;
+	place = priced->next;
+	priced->next = (place + 1) % PRICED_MAX;
+	free(priced->of[place].model);
+	priced->of[place].model = xstrdup(model);
+	priced->of[place].known = find_price(provider, model, &priced->of[place].price);
+	return place;
+}
+
+bool provider_price(const struct rlmd_provider *provider, const char *model, struct price *ret)
+{
+	size_t place = price_place(provider, model);
+
+	if (provider->priced->of[place].known)
+		*ret = provider->priced->of[place].price;
+	return provider->priced->of[place].known;
 }
 
 bool provider_is_local(const struct rlmd_provider *provider, const char *model)

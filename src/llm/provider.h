@@ -43,6 +43,18 @@ struct provider_config {
 	int64_t window;       /* likewise; 0: by the tables */
 };
 
+enum { PRICED_MAX = 4 }; /* models: those of a job's depths */
+
+/* What the tables say of the models asked for last: a call asks a dozen times. */
+struct priced {
+	struct {
+		char *model; /* owned; NULL: nothing is kept here */
+		bool known;
+		struct price price;
+	} of[PRICED_MAX];
+	size_t next; /* to be forgotten */
+};
+
 struct rlmd_provider {
 	int references;
 	const struct adapter *adapter; /* lent; NULL for "replay", and the host's own */
@@ -60,6 +72,7 @@ struct rlmd_provider {
 	bool free;                                /* all of its models cost nothing */
 	int64_t window;                           /* of all its models; 0: by the tables */
 	struct rlmd_price_table *shipped, *given; /* owned; `given` comes first, may be NULL */
+	struct priced *priced;                    /* owned */
 	json_t *quirks;                           /* owned: model -> bits of enum adapter_quirk */
 	json_t *notes;           /* owned array: what whoever uses it should be warned of */
 	struct event_base *base; /* lent; NULL: it belongs to no loop */

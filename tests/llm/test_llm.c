@@ -18,7 +18,9 @@
 #include "server.h"
 
 static const char key[] = "sk-secret-0123456789";
-static const char prices[] = "{\"gpt-test\": {\"input_cost_per_token\": 1e-6, "
+static const char prices[] = "{\"openai/other/named\": {\"input_cost_per_token\": 1e-6, "
+			     "\"output_cost_per_token\": 2e-6, \"max_output_tokens\": 7}, "
+			     "\"gpt-test\": {\"input_cost_per_token\": 1e-6, "
 			     "\"output_cost_per_token\": 2e-6, \"max_output_tokens\": 64000}, "
 			     "\"gpt-cached\": {\"input_cost_per_token\": 1e-6, "
 			     "\"output_cost_per_token\": 2e-6, "
@@ -1111,10 +1113,40 @@ static void test_prices(void **state)
 	free_llm(llm);
 }
 
+/* More models than prices are kept of, again and again; and rows that are named by a provider's
+ * name hold for that name only. */
+static void test_many_prices(void **state)
+{
+	struct provider_config config = config_of("openai");
+	struct rlmd_provider *provider = provider_new(&config, NULL);
+	struct price price;
+	char model[32];
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		assert_true(provider_price(provider, "gpt-test", &price));
+		assert_int_equal(price.max_output, 64000);
+		for (int i = 0; i < 2 * PRICED_MAX; i++) {
+			snprintf(model, sizeof model, "nobody-knows-%d", i);
+			assert_false(provider_price(provider, model, &price));
+			assert_true(provider_price(provider, "gpt-cached", &price));
+			assert_int_equal(price.max_output, 0);
+		}
+	}
+	assert_false(provider_price(provider, "named", &price));
+	provider_rename(provider, "other");
+	assert_true(provider_price(provider, "named", &price));
+	assert_int_equal(price.max_output, 7);
+	provider_rename(provider, "third");
+	assert_false(provider_price(provider, "named", &price));
+	provider_unref(provider);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {TEST(test_stream),
+					   TEST(test_many_prices),
 					   TEST(test_whole),
 					   TEST(test_other_providers),
 					   TEST(test_retry),
