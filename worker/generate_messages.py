@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes worker/messages.py out of src/wire/messages.def, and of frame.h and limit.h beside it.
+"""Makes worker/messages.py out of src/wire/messages.def, and of bounds.h beside it.
 
 So both ends of the pipe check against one table. Whatever this program does
 not understand in the table fails the build.
 
-usage: generate_messages.py messages.def frame.h limit.h OUTPUT
+usage: generate_messages.py messages.def bounds.h OUTPUT
 """
 
 import re
@@ -47,9 +47,9 @@ def read_messages(table):
     return messages
 
 
-def read_constants(headers):
+def read_constants(header):
     found = {}
-    for match in CONSTANT.finditer(headers):
+    for match in CONSTANT.finditer(header):
         name, value, shift = match.groups()[:3] if match.group(1) else match.groups()[3:]
         found[name] = int(value) << int(shift or 0)
     missing = [name for name in CONSTANTS if name not in found]
@@ -58,13 +58,13 @@ def read_constants(headers):
     return {name: found[name] for name in CONSTANTS}
 
 
-def main(table, frame, limit, output):
+def main(table, bounds, output):
     with open(table, encoding="utf-8") as file:
         messages = read_messages(file.read())
-    with open(frame, encoding="utf-8") as first, open(limit, encoding="utf-8") as second:
-        constants = read_constants(first.read() + second.read())
+    with open(bounds, encoding="utf-8") as file:
+        constants = read_constants(file.read())
     with open(output, "w", encoding="utf-8") as file:
-        file.write('"""Made from messages.def, frame.h and limit.h: generate_messages.py."""\n\n')
+        file.write('"""Made from messages.def and bounds.h: generate_messages.py."""\n\n')
         for name, value in constants.items():
             file.write(f"{name} = {value}\n")
         file.write("\n# wire name: (sender, {key: type})\nMESSAGES = {\n")

@@ -11,19 +11,11 @@
 #include <stdint.h>
 
 #include "base/text.h"
+#include "wire/bounds.h"
 
 struct evbuffer;
 
-enum {
-	FRAME_MAX = 1 << 20, /* bytes of JSON in one frame */
-	FRAME_DEPTH_MAX = 8,
-	ATTACHMENTS_MAX = 10000,    /* in one frame */
-	TEXT_INLINE_MAX = 16 << 10, /* longer texts travel as attachments */
-
-	/* What attachments weigh: their bytes, and so much more each, for what is kept of it. */
-	ATTACHMENT_WEIGHT = 8 << 10,
-	ATTACHED_MAX = 128 << 20, /* weight after one frame, and of what one worker has under way */
-};
+enum { FRAME_DEPTH_MAX = 8 };
 
 struct frame;
 

@@ -11,31 +11,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "wire/bounds.h"
 #include "wire/channel.h"
 #include "wire/message.h"
-
-enum {
-	STRING_MAX = 256,        /* bytes of a STRING */
-	ELEMENTS_MAX = 10000,    /* of an array */
-	ANSWER_MAX = 16 << 20,   /* bytes of an answer, or of a variable's value */
-	REPORT_MAX = 1 << 20,    /* of a list of variables, or why they could not be made */
-	PROMPTS_MAX = 64 << 20,  /* of all prompts, all tasks, or the plan, of one call */
-	ARGUMENTS_MAX = 1 << 20, /* of the arguments of one call of a function: a REPORT */
-};
-
-/* What those arguments may be, as JSON. */
-enum {
-	ARGUMENTS_DEPTH = 32,
-	ARGUMENTS_VALUES = 100000, /* members and elements */
-};
-
-#define INTEGER_MAX (INT64_C(1) << 53) /* what JSON readers of all kinds keep exactly */
-
-/* What a call may ask of its answers. */
-enum {
-	ANSWER_TOKENS_MAX = 100000000,
-	TEMPERATURE_MAX = 2000, /* thousandths */
-};
 
 /*
  * `announced` passed message_check() as `type`; `max_output` is what `start`

@@ -11,7 +11,7 @@ from pathlib import Path
 SOURCE = Path(os.environ["RLMD_SOURCE_ROOT"])
 BUILT = Path(os.environ["RLMD_BUILD_ROOT"]) / "worker"
 TABLE = SOURCE / "src/wire/messages.def"
-HEADERS = [SOURCE / "src/wire/frame.h", SOURCE / "src/wire/limit.h"]
+BOUNDS = SOURCE / "src/wire/bounds.h"
 
 sys.path.insert(0, str(BUILT))
 
@@ -22,7 +22,7 @@ class Messages(unittest.TestCase):
             source, output = Path(folder, "messages.def"), Path(folder, "messages.py")
             source.write_text(table)
             result = subprocess.run(
-                [sys.executable, SOURCE / "worker/generate_messages.py", source, *HEADERS, output],
+                [sys.executable, SOURCE / "worker/generate_messages.py", source, BOUNDS, output],
                 stderr=subprocess.PIPE, text=True,
             )
             return result, output.read_text() if output.exists() else None
