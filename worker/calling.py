@@ -28,12 +28,15 @@ def public(method):
     name = method.__name__
     signature = inspect.signature(method)
     others, arrange = getattr(method, "others", {}), getattr(method, "arrange", None)
+    fitting = fitting_counts(signature)
 
     @functools.wraps(method)
     def function(*given, **named):
-        given, named = list(given), renamed(name, named, others)
+        given, named = list(given), named and renamed(name, named, others)
         if arrange:
             arrange(method.__self__, given, named)
+        if not named and len(given) in fitting:  # bind() takes longer than all the rest
+            return method(*given)
         try:
             bound = signature.bind(*given, **named)
         except TypeError as error:
@@ -45,6 +48,16 @@ def public(method):
     function.__module__ = "__main__"  # where the user finds it
     function.__signature__ = signature
     return function
+
+
+def fitting_counts(signature):
+    """How many arguments, all without their names, are a call as it should be."""
+    parameters = signature.parameters.values()
+    plain = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    needed = sum(each.default is each.empty for each in plain)
+    if any(each.default is each.empty for each in parameters if each not in plain):
+        return range(0)
+    return range(needed, len(plain) + 1)
 
 
 def renamed(function, named, others):
