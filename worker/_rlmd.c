@@ -1,5 +1,6 @@
 /*
  * worker/_rlmd.c - forks workers for the supervisor, as an extension module.
+ * The functions for what workers say are in codec.h.
  *
  * Of the limited API, so that one build serves every Python from 3.8 on. The
  * template calls prepare() first, enclose() when everything is loaded (enclose.h),
@@ -23,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "codec.h"
 #include "walls.h"
 
 #define FIRST_FILE (LAUNCH_CONTROL + 2) /* the descriptor of a worker's first input */
@@ -375,6 +377,13 @@ static PyMethodDef methods[] = {
 	 "Forks workers on request. Returns (in, out, files, layers) in each, None at the end."},
 	{"decode", decode, METH_VARARGS,
 	 "decode(fd, size): the text of a memory file, surrogateescape for what is not UTF-8."},
+	{"encode", codec_encode, METH_VARARGS,
+	 "encode(name, fields, attach): a message's (frame, attachments); attach(text) makes one."},
+	{"message", codec_decode, METH_O,
+	 "message(bytes): fields of the first one, sizes of attachments or None, bytes taken; or "
+	 "None, where it is not all there."},
+	{"place", codec_place, METH_VARARGS,
+	 "place(fields, texts): the fields with the texts of the attachments in place."},
 	{NULL, NULL, 0, NULL},
 };
 
@@ -390,5 +399,11 @@ PyMODINIT_FUNC PyInit__rlmd(void); /* no header has it: the importer looks it up
 
 PyMODINIT_FUNC PyInit__rlmd(void)
 {
-	return PyModule_Create(&definition);
+	PyObject *module = PyModule_Create(&definition);
+
+	if (module && !codec_init(module)) {
+		Py_DECREF(module);
+		return NULL;
+	}
+	return module;
 }

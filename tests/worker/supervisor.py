@@ -87,7 +87,7 @@ class Worker:
     def receive(self):
         """The next message, its texts in place; what may be any bytes is bytes if attached."""
         size, = struct.unpack(">I", self.take(4))
-        message = json.loads(self.take(size).decode("ascii"), parse_constant=refuse)
+        message = json.loads(self.take(size).decode("utf-8"), parse_constant=refuse)
         attached = [self.take(size) for size in message.pop("attachments", [])]
         used = []
 
