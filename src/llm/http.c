@@ -3,7 +3,6 @@
 #include <curl/curl.h>
 #include <inttypes.h>
 #include <netdb.h>
-#include <rlmd/rlmd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,35 +11,34 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "llm/easy.h"
 #include "llm/intake.h"
 #include "llm/mishap.h"
 #include "llm/multi.h"
-#include "llm/route.h"
 
 enum { CONNECT_MS = 5000, PROXY_AUTH = 407 };
 
 struct http {
 	struct event_base *base; /* lent */
 	struct multi *multi;     /* owned */
+	struct easies *easies;   /* owned */
 };
 
 struct http_transfer {
-	struct shard *shard;        /* lent: where libcurl has it */
-	CURL *easy;                 /* owned */
-	struct curl_slist *headers; /* owned */
-	struct evbuffer *body;      /* owned: libcurl reads it from here */
-	struct intake intake;       /* what the owner has not drained yet */
-	struct event *post;         /* owned: the next callback is due */
-	struct event *watch;        /* owned: deadline and silence */
+	struct http *http;     /* lent */
+	struct shard *shard;   /* lent: where libcurl has it */
+	struct easy *easy;     /* owned */
+	struct evbuffer *body; /* owned: libcurl reads it from here */
+	struct intake intake;  /* what the owner has not drained yet */
+	struct event *post;    /* owned: the next callback is due */
+	struct event *watch;   /* owned: deadline and silence */
 	int64_t deadline, idle_ms, moved_ms;
 	curl_off_t uploaded; /* when last looked at */
-	struct route route;
-	long port;                   /* of whom was connected to; 0: not known */
-	long size_before;            /* bytes sent before the request: to a proxy */
-	char words[CURL_ERROR_SIZE]; /* libcurl's, about a failure */
-	bool attached;               /* the multi handle knows it */
-	bool asked;                  /* the request was on its way */
-	bool lost;                   /* it was to be sent once more */
+	long port;           /* of whom was connected to; 0: not known */
+	long size_before;    /* bytes sent before the request: to a proxy */
+	bool attached;       /* the multi handle knows it */
+	bool asked;          /* the request was on its way */
+	bool lost;           /* it was to be sent once more */
 	bool status_told, fresh, over, failed, hopeless;
 	struct rlmd_error error; /* if failed */
 
@@ -55,7 +53,7 @@ static void transfer_detach(struct http_transfer *transfer)
 	if (!transfer->attached)
 		return;
 	transfer->attached = false;
-	multi_remove(transfer->shard, transfer->easy);
+	multi_remove(transfer->shard, transfer->easy->curl);
 	event_del(transfer->watch);
 }
 
@@ -63,8 +61,8 @@ static bool transfer_proxied(const struct http_transfer *transfer)
 {
 	long port = 0;
 
-	curl_easy_getinfo(transfer->easy, CURLINFO_PRIMARY_PORT, &port);
-	return route_is_proxied(&transfer->route, port ? port : transfer->port);
+	curl_easy_getinfo(transfer->easy->curl, CURLINFO_PRIMARY_PORT, &port);
+	return route_is_proxied(&transfer->easy->route, port ? port : transfer->port);
 }
 
 static void transfer_post(struct http_transfer *transfer)
@@ -75,10 +73,10 @@ static void transfer_post(struct http_transfer *transfer)
 static void transfer_end(struct http_transfer *transfer, CURLcode code)
 {
 	struct mishap mishap = {
-		.easy = transfer->easy,
+		.easy = transfer->easy->curl,
 		.code = code,
-		.words = transfer->words,
-		.route = &transfer->route,
+		.words = transfer->easy->words,
+		.route = &transfer->easy->route,
 		.proxied = transfer_proxied(transfer),
 		.sent = http_sent(transfer),
 		.lost = transfer->lost,
@@ -113,6 +111,7 @@ struct http *http_new(struct event_base *base, struct rlmd_error *err)
 	}
 	http = xcalloc(1, sizeof *http);
 	http->base = base;
+	http->easies = easies_new();
 	http->multi = multi_new(base, on_over);
 	if (http->multi)
 		return http;
@@ -126,6 +125,7 @@ void http_free(struct http *http)
 	if (!http)
 		return;
 	multi_free(http->multi);
+	easies_free(http->easies);
 	free(http);
 	curl_global_cleanup();
 }
@@ -161,7 +161,7 @@ static int on_curl_ask(void *arg, char *ip, char *local_ip, int port, int local_
 		return CURL_PREREQFUNC_ABORT;
 	}
 	transfer->asked = true;
-	curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &transfer->size_before);
+	curl_easy_getinfo(transfer->easy->curl, CURLINFO_REQUEST_SIZE, &transfer->size_before);
 	return CURL_PREREQFUNC_OK;
 }
 
@@ -190,7 +190,7 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 	if (!transfer->status_told && (transfer->fresh || !transfer->failed)) {
 		long status = 0;
 
-		curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+		curl_easy_getinfo(transfer->easy->curl, CURLINFO_RESPONSE_CODE, &status);
 		transfer->status_told = true;
 		transfer_post(transfer);
 		transfer->on_status(transfer->owner, transfer, (int)status);
@@ -204,7 +204,7 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 		transfer->on_done(transfer->owner, transfer,
 				  transfer->failed ? &transfer->error : NULL);
 	} else {
-		intake_resume(&transfer->intake, transfer->easy);
+		intake_resume(&transfer->intake, transfer->easy->curl);
 	}
 }
 
@@ -224,12 +224,12 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
 {
 	struct http_transfer *transfer = arg;
 	int64_t now = clock_ms();
-	const char *origin = transfer->route.origin;
+	const char *origin = transfer->easy->route.origin;
 	curl_off_t uploaded = 0;
 
 	(void)fd;
 	(void)what;
-	curl_easy_getinfo(transfer->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
+	curl_easy_getinfo(transfer->easy->curl, CURLINFO_SIZE_UPLOAD_T, &uploaded);
 	if (uploaded != transfer->uploaded)
 		transfer->moved_ms = now;
 	transfer->uploaded = uploaded;
@@ -248,34 +248,9 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
 	transfer_end(transfer, CURLE_OK);
 }
 
-static void *must(void *allocated)
-{
-	if (!allocated)
-		abort();
-	return allocated;
-}
-
-static struct curl_slist *headers_copy(const char *const *headers)
-{
-	/* Without it libcurl waits up to a second for "100 Continue" before larger bodies. */
-	struct curl_slist *list = must(curl_slist_append(NULL, "Expect:"));
-
-	while (*headers)
-		list = must(curl_slist_append(list, *headers++));
-	return list;
-}
-
-/* One of them may hold a key. */
-static void headers_free(struct curl_slist *list)
-{
-	for (struct curl_slist *each = list; each; each = each->next)
-		explicit_bzero(each->data, strlen(each->data));
-	curl_slist_free_all(list);
-}
-
 static void transfer_set_body(struct http_transfer *transfer)
 {
-	CURL *easy = transfer->easy;
+	CURL *easy = transfer->easy->curl;
 	size_t size = evbuffer_get_length(transfer->body);
 	const unsigned char *body = evbuffer_pullup(transfer->body, -1);
 
@@ -284,27 +259,17 @@ static void transfer_set_body(struct http_transfer *transfer)
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body ? (const char *)body : "");
 }
 
-static void transfer_configure(struct http_transfer *transfer, const char *url)
+/* What is this request's own. */
+static void transfer_configure(struct http_transfer *transfer)
 {
-	CURL *easy = transfer->easy;
+	CURL *easy = transfer->easy->curl;
 
 	curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
-	curl_easy_setopt(easy, CURLOPT_URL, url);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	/* libcurl 7.88 loses requests on reused HTTP/2 connections; and we need no multiplexing. */
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-	/* A cancelled transfer must not wait for the resolver's thread. */
-	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, "rlmd/" RLMD_VERSION);
-	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer->headers);
 	if (transfer->body)
 		transfer_set_body(transfer);
-	route_trust(easy);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->words);
+	else
+		curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_curl_open);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_curl_ask);
@@ -319,8 +284,8 @@ struct http_transfer *http_start(struct http *http, struct http_request *request
 {
 	struct http_transfer *transfer = xcalloc(1, sizeof *transfer);
 
-	transfer->easy = must(curl_easy_init());
-	transfer->headers = headers_copy(request->headers);
+	transfer->http = http;
+	transfer->easy = easies_take(http->easies, request->url, request->headers);
 	transfer->body = take_pointer(&request->body);
 	intake_init(&transfer->intake, request->max_size);
 	transfer->post = event_new(http->base, -1, 0, on_post, transfer);
@@ -334,11 +299,10 @@ struct http_transfer *http_start(struct http *http, struct http_request *request
 	transfer->on_done = on_done;
 	transfer->owner = owner;
 
-	route_init(&transfer->route, request->url);
-	transfer_configure(transfer, request->url);
-	curl_easy_setopt(transfer->easy, CURLOPT_FRESH_CONNECT, (long)request->fresh);
+	transfer_configure(transfer);
+	curl_easy_setopt(transfer->easy->curl, CURLOPT_FRESH_CONNECT, (long)request->fresh);
 	transfer->attached = true;
-	transfer->shard = multi_add(http->multi, transfer->easy);
+	transfer->shard = multi_add(http->multi, transfer->easy->curl);
 	transfer_watch(transfer, transfer->moved_ms);
 	return transfer;
 }
@@ -348,8 +312,7 @@ void http_transfer_free(struct http_transfer *transfer)
 	if (!transfer)
 		return;
 	transfer_detach(transfer);
-	curl_easy_cleanup(transfer->easy);
-	headers_free(transfer->headers);
+	easies_give(transfer->http->easies, transfer->easy);
 	event_free(transfer->post);
 	event_free(transfer->watch);
 	intake_done(&transfer->intake);
@@ -362,7 +325,7 @@ const char *http_header(const struct http_transfer *transfer, const char *name)
 {
 	struct curl_header *header;
 
-	if (curl_easy_header(transfer->easy, name, 0, CURLH_HEADER, -1, &header))
+	if (curl_easy_header(transfer->easy->curl, name, 0, CURLH_HEADER, -1, &header))
 		return NULL;
 	return header->value;
 }
@@ -371,7 +334,7 @@ bool http_sent(const struct http_transfer *transfer)
 {
 	long size = 0;
 
-	curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &size);
+	curl_easy_getinfo(transfer->easy->curl, CURLINFO_REQUEST_SIZE, &size);
 	return transfer->asked && size != transfer->size_before;
 }
 
@@ -389,6 +352,6 @@ bool http_refused_by_proxy(const struct http_transfer *transfer, int status, str
 {
 	if (status != PROXY_AUTH || !transfer_proxied(transfer))
 		return false;
-	mishap_at_proxy(&transfer->route, err);
+	mishap_at_proxy(&transfer->easy->route, err);
 	return true;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "llm/trust.h"
 
 enum { PROXY_AUTH = 407, SERVER_ERROR = 500 };
 
@@ -73,7 +74,7 @@ static bool explain_certificate(const struct mishap *mishap, struct rlmd_error *
 	char words[160], trusted[220];
 
 	text_escape(text_of(mishap->words), words, sizeof words);
-	route_trusted(trusted, sizeof trusted);
+	trust_name(trusted, sizeof trusted);
 	if (mishap->code == CURLE_SSL_CACERT_BADFILE)
 		error_set(err, RLMD_ERROR_USAGE, "the certificates to trust, %s, cannot be read",
 			  trusted);

@@ -4,11 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-
 enum { PROXY_PORT = 1080, PROXY_TLS_PORT = 443 }; /* libcurl's defaults */
-
-static const char *const bundle_variables[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE"};
 
 static const char *environment(const char *name)
 {
@@ -80,42 +76,4 @@ void route_init(struct route *route, const char *url)
 bool route_is_proxied(const struct route *route, long port)
 {
 	return *route->proxy && port == route->proxy_port;
-}
-
-static const char *find_bundle(const char **ret_variable)
-{
-	for (size_t i = 0; i < sizeof bundle_variables / sizeof *bundle_variables; i++)
-		if (environment(bundle_variables[i])) {
-			*ret_variable = bundle_variables[i];
-			return environment(bundle_variables[i]);
-		}
-	return NULL;
-}
-
-void route_trust(CURL *easy)
-{
-	const char *directory = environment("SSL_CERT_DIR"), *variable;
-	const char *bundle = find_bundle(&variable);
-
-	if (bundle) {
-		curl_easy_setopt(easy, CURLOPT_CAINFO, bundle);
-		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, bundle);
-	}
-	if (directory) {
-		curl_easy_setopt(easy, CURLOPT_CAPATH, directory);
-		curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, directory);
-	}
-}
-
-void route_trusted(char *out, size_t size)
-{
-	const char *variable, *bundle = find_bundle(&variable);
-	char path[200];
-
-	if (!bundle) {
-		snprintf(out, size, "the system's");
-		return;
-	}
-	text_escape(text_of(bundle), path, sizeof path);
-	snprintf(out, size, "%s=%s", variable, path);
 }

@@ -1,5 +1,5 @@
 /*
- * llm/route.h - the way to a server, as the environment has it: a proxy, and whose word counts.
+ * llm/route.h - the way to a server, as the environment has it: a proxy.
  *
  * libcurl reads the variables of proxies itself, and decides by no_proxy. What stands here is for
  * messages: who is at the other end of a connection that failed.
@@ -22,9 +22,3 @@ void route_init(struct route *, const char *url);
 
 /* Whether a connection to this port goes to the proxy, and not by it to the server itself. */
 bool route_is_proxied(const struct route *, long port);
-
-/* CURL_CA_BUNDLE, SSL_CERT_FILE and SSL_CERT_DIR, which libcurl leaves to its callers. */
-void route_trust(CURL *);
-
-/* "SSL_CERT_FILE=/path", as far as it fits; where none is set, "the system's". */
-void route_trusted(char *out, size_t size);

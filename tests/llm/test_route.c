@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "llm/trust.h"
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const names[] = {"http_proxy",     "HTTP_PROXY",    "https_proxy",
@@ -84,13 +86,13 @@ static void certificates(void **state)
 	char told[220];
 
 	(void)state;
-	route_trusted(told, sizeof told);
+	trust_name(told, sizeof told);
 	assert_string_equal(told, "the system's");
 	setenv("SSL_CERT_FILE", "/a/\033[2J.pem", 1);
-	route_trusted(told, sizeof told);
+	trust_name(told, sizeof told);
 	assert_string_equal(told, "SSL_CERT_FILE=/a/\\x1b[2J.pem");
 	setenv("CURL_CA_BUNDLE", "/b.pem", 1);
-	route_trusted(told, sizeof told);
+	trust_name(told, sizeof told);
 	assert_string_equal(told, "CURL_CA_BUNDLE=/b.pem");
 }
 

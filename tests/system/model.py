@@ -492,6 +492,8 @@ class Connection(asyncio.Protocol):
         self.transport = transport
         self.server.connections.add(self)
         self.server.connection_count += 1
+        tls = transport.get_extra_info("ssl_object")
+        self.server.resumed += bool(tls and tls.session_reused)
 
     def connection_lost(self, exc):
         self.server.connections.discard(self)
@@ -613,6 +615,7 @@ class ModelServer:
         self.in_flight = self.peak = 0
         self.accepted = 0                  # connections, also those that failed in TLS
         self.connection_count = 0
+        self.resumed = 0                   # of them, TLS sessions that a client had kept
         self.sent = 0                      # bytes of bodies that were not sent at once
         self.connections = set()
         self.rules: List[list] = []

@@ -246,6 +246,14 @@ class Certificates(NetworkTest):
         server = self.serve("openai", final(), tls=self.context)
         self.assertEqual(self.ask(server, SSL_CERT_DIR=str(directory)).result["output"], "ok")
 
+    def test_a_session_is_taken_up_again(self):
+        """By the next connection: a full handshake costs both sides several times as much."""
+        close = {"headers": {"connection": "close"}}
+        replies = [code(ASKS, **close), *[Reply(text="x", **close)] * CALLS, final()]
+        server = self.serve("openai", *replies, tls=self.context)
+        self.assertEqual(self.ask(server, SSL_CERT_FILE=self.certificate).result["output"], "ok")
+        self.assertEqual((server.connection_count, server.resumed), (CALLS + 2, CALLS + 1))
+
     def test_a_file_that_is_not_there(self):
         for name in ("SSL_CERT_FILE", "CURL_CA_BUNDLE"):
             with self.subTest(name):

@@ -1,0 +1,36 @@
+/*
+ * llm/easy.h - libcurl's easy handles, kept for the next request.
+ *
+ * All requests of a provider go to the same address with the same headers: a handle that is used
+ * again has them already, and what was found out about the way there. A new one for each request
+ * cost a sixth of a small call.
+ */
+#pragma once
+
+#include <curl/curl.h>
+
+#include "llm/route.h"
+
+struct trust;
+
+/* One request's handle. */
+struct easy {
+	CURL *curl;                  /* owned; its private pointer is nobody's */
+	struct route route;          /* to its URL */
+	char words[CURL_ERROR_SIZE]; /* libcurl's, about a failure */
+
+	char *url;                  /* owned */
+	struct curl_slist *headers; /* owned; wiped, for one of them may hold a key */
+	struct easy *next;          /* owned: of those that nobody uses */
+};
+
+struct easies;
+struct easies *easies_new(void);
+void easies_free(struct easies *); /* all must be back; NULL is fine */
+
+/* Set up with all that requests have in common; `url` and `headers` (NULL-terminated) are copied.
+ */
+struct easy *easies_take(struct easies *, const char *url, const char *const *headers);
+
+/* No multi handle may know it any more. */
+void easies_give(struct easies *, struct easy *);
