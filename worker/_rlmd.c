@@ -30,6 +30,7 @@
 #define FIRST_FILE (LAUNCH_CONTROL + 2) /* the descriptor of a worker's first input */
 
 static struct enclosure enclosure; /* this template's */
+static struct launch_terms terms;  /* the supervisor's, for it */
 
 static bool take_descriptors(struct msghdr *message, struct launch *launch)
 {
@@ -251,7 +252,10 @@ static PyObject *prepare(PyObject *module, PyObject *args)
 		PyErr_SetString(PyExc_RuntimeError, wrong);
 		return NULL;
 	}
-	Py_RETURN_NONE;
+	if (recv(LAUNCH_CONTROL, &terms, sizeof terms, 0) != sizeof terms)
+		return PyErr_SetFromErrno(PyExc_OSError);
+	return Py_BuildValue("NN", PyBool_FromLong(terms.archive == LAUNCH_ARCHIVE_GIVEN),
+			     PyBool_FromLong(terms.archive == LAUNCH_ARCHIVE_WANTED));
 }
 
 static PyObject *list_failures(const struct steps *steps)
@@ -273,14 +277,11 @@ static PyObject *list_failures(const struct steps *steps)
 
 static PyObject *enclose_template(PyObject *module, PyObject *args)
 {
-	struct launch_terms terms;
 	PyObject *failures;
 	bool entered;
 
 	(void)module;
 	(void)args;
-	if (recv(LAUNCH_CONTROL, &terms, sizeof terms, 0) != sizeof terms)
-		return PyErr_SetFromErrno(PyExc_OSError);
 	entered = enclose(&enclosure, &terms);
 	failures = list_failures(&enclosure.steps);
 	return failures ? Py_BuildValue("iiIN", entered, enclosure.mode, enclosure.layers, failures)
@@ -304,16 +305,7 @@ static PyObject *serve(PyObject *module, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-/* Python's own os.memfd_create and seals are missing where it was built on an old system. */
-static PyObject *memory_file(PyObject *module, PyObject *args)
-{
-	int fd = memfd_create("library", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	(void)module;
-	(void)args;
-	return fd < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(fd);
-}
-
+/* Python's own seals are missing where it was built on an old system. */
 static PyObject *seal(PyObject *module, PyObject *args)
 {
 	int fd;
@@ -367,10 +359,10 @@ static PyObject *decode(PyObject *module, PyObject *args)
 
 static PyMethodDef methods[] = {
 	{"prepare", prepare, METH_NOARGS,
-	 "Checks the environment and takes the filter; the template's first call."},
+	 "Checks the environment, takes the filter and hears the terms; the template's first call. "
+	 "Returns whether ARCHIVE is to be used, and whether one is to be made."},
 	{"enclose", enclose_template, METH_NOARGS,
 	 "Walls the template off. Returns (whether it stands, mode, layers, failures)."},
-	{"memory_file", memory_file, METH_NOARGS, "A new memory file's descriptor."},
 	{"seal", seal, METH_VARARGS, "seal(fd): makes a memory file unchangeable."},
 	{"load", load, METH_VARARGS, "load(path): a shared object, for imports behind the walls."},
 	{"serve", serve, METH_NOARGS,

@@ -40,8 +40,9 @@ from written_modules import WrittenModules
 from zones import Zones
 
 
-def install(library):
-    """Called by the template before it loads what is foreign."""
+def install(library, stamps=None):
+    """Called by the template before it loads what is foreign, with the stamps for an archive."""
+    Zones(library).load(stamps)
     library.imported = places.imported
     places.install()
 

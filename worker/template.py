@@ -1,20 +1,19 @@
 """The template: a Python that has loaded all it can, and forks workers on request.
 
-Started by the supervisor (src/sandbox/template.c) with the modules to preload
-as arguments and the control socket as descriptor 3; says hello, loads,
-walls itself off, says ready, serves (src/sandbox/launch.h). It runs no foreign
-code and stays of one thread. What runs in a worker is repl.main().
+Started by the supervisor (src/sandbox/template.c) through start.py, which has
+said hello, with the modules to preload as arguments and the control socket as
+descriptor 3; loads, walls itself off, says ready, serves (src/sandbox/launch.h).
+It runs no foreign code and stays of one thread. What runs in a worker is repl.main().
 """
 
 import os
 import sys
 
 CONTROL = 3
-OLDEST = (3, 8)
+STORE, ARCHIVE = 6, 7  # descriptors for the library
 
 
 def end(text, kind):
-    """Python 2 and the first of 3 must get this far to be told that they are too old."""
     text = "".join(c if " " <= c < "\x7f" and c not in '"\\' else " " for c in text[:1000])
     message = '{"error": "%s", "kind": "%s"}' % (text, kind)
     os.write(CONTROL, message.encode("ascii"))
@@ -25,37 +24,46 @@ def describe(error):
     return "%s: %s" % (type(error).__name__, error)
 
 
-def greet():
-    version = ".".join(str(part) for part in sys.version_info[:3])
-    if sys.version_info < OLDEST:
-        end("Python %s is too old: 3.8 or later is needed" % version, "usage")
-    os.write(CONTROL, ('{"hello": "%s"}' % version).encode("ascii"))
-
-
 def load_native():
     try:
         import _rlmd
 
-        _rlmd.prepare()
+        return _rlmd, _rlmd.prepare()
     except Exception as error:
         end("the native half of the worker does not load: " + describe(error), "sandbox")
-    return _rlmd
 
 
-def load_library(here, native):
-    """The standard library, and our own modules beside this file."""
+def gather(library, here):
+    """The standard library, and our own modules beside this file, from their files."""
+    from gather import Gatherer, useless
+
+    gatherer = Gatherer(library)
+    gatherer.add(here)
+    gatherer.add(os.path.dirname(os.__file__), left_out=useless)
+    for directory in sys.path:
+        if os.path.basename(directory) == "lib-dynload":
+            gatherer.add(directory, left_out=useless)
+    return gatherer
+
+
+def open_library(here, archived):
+    """The library, found by imports; and what it was gathered with, where it was."""
+    from library import Library
+
+    library = Library(STORE)
+    gatherer = None
+    if not archived or not library.take_archive(ARCHIVE):
+        gatherer = gather(library, here)
+    sys.meta_path.insert(2, library)  # after what is built in and frozen, before the files
+    return library, gatherer
+
+
+def load_library(library, native):
     import contextlib
     import importlib
 
-    from library import USUAL, Library, useless
+    from library import USUAL
 
-    library = Library()
-    library.add(here)
-    library.add(os.path.dirname(os.__file__), left_out=useless)
-    for directory in sys.path:
-        if os.path.basename(directory) == "lib-dynload":
-            library.add(directory, left_out=useless)
-    sys.meta_path.insert(2, library)  # after what is built in and frozen, before the files
     # What this Python was built without, or the machine lacks a library for, is not there.
     # libgcc: what pthread_exit(3) opens when the first thread ends, too late in a worker.
     for path in ["libgcc_s.so.1", *library.extensions()]:
@@ -64,7 +72,6 @@ def load_library(here, native):
     for name in USUAL:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-    return library
 
 
 def free_names(library, here):
@@ -73,7 +80,7 @@ def free_names(library, here):
         sys.modules.pop(name, None)
 
 
-def preload(names, library):
+def preload(names, gatherer):
     """The operator's modules, and for later imports the rest of their packages."""
     import importlib
 
@@ -84,7 +91,7 @@ def preload(names, library):
             end("cannot preload %s: %s" % (name, describe(error)), "usage")
         package = name.partition(".")[0]
         for directory in getattr(sys.modules[package], "__path__", []):
-            library.add(directory, package + ".")
+            gatherer.add(directory, package + ".")
 
 
 def check_threads():
@@ -126,26 +133,27 @@ def enclose(native, count):
     return entered
 
 
-def main():
-    greet()
-    here = os.path.dirname(os.path.abspath(__file__))
-    sys.path.insert(0, here)
-    native = load_native()
-    library = load_library(here, native)
+def main(here):
+    names = sys.argv[1:]
+    native, (archived, to_archive) = load_native()
+    library, gatherer = open_library(here, archived)
+    load_library(library, native)
     import repl
 
+    repl.install(library, gatherer and gatherer.stamps)
+    if gatherer and to_archive:
+        gatherer.write_archive()
+    elif names:
+        from gather import Gatherer
+
+        gatherer = Gatherer(library)
     sys.path.remove(here)
     free_names(library, here)
-    repl.install(library)
-    preload(sys.argv[1:], library)
+    preload(names, gatherer)
     check_threads()
-    finders = repl.prepare(library, sys.argv[1:])
+    finders = repl.prepare(library, names)
     settle(library, finders)
     worker = native.serve() if enclose(native, len(library)) else None
     if worker is not None:
         repl.main(*worker, native)
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -27,12 +27,20 @@ class Zones:
         self._folders = {}  # path -> names
         self._nodes = {}
 
-    def load(self):
-        data = bytearray()
-        self._load(self._root, data)
-        self._start, _end = self._library.store(data)
+    def load(self, stamps=None):
+        """From the archive, or from the files, of which `stamps` are taken (gather.py)."""
+        kept = self._library.kept.get(self._root)
+        if kept is None:
+            data = bytearray()
+            self._load(self._root, data, stamps)
+            self._start, _end = self._library.store(data)
+            kept = self._start, self._places, self._links, self._folders
+            self._library.kept[self._root] = kept
+        self._start, self._places, self._links, self._folders = kept
 
-    def _load(self, folder, data):
+    def _load(self, folder, data, stamps):
+        if stamps:
+            stamps.note(folder)
         try:
             entries = list(os.scandir(folder))
         except OSError:
@@ -45,13 +53,15 @@ class Zones:
             if entry.is_symlink():
                 self._links[path] = posixpath.normpath(posixpath.join(folder, os.readlink(path)))
             elif entry.is_dir():
-                self._load(path, data)
-            elif not self._read(path, data):
+                self._load(path, data, stamps)
+            elif not self._read(path, data, stamps):
                 continue
             names.append(name)
         self._folders[folder] = names
 
-    def _read(self, path, data):
+    def _read(self, path, data, stamps):
+        if stamps:
+            stamps.note(path)
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:

@@ -46,10 +46,21 @@ static struct engine_sandbox *find(const struct rlmd_engine *engine,
 	return NULL;
 }
 
+/* The user's directory for caches, new; NULL where there is none. */
+static char *cache_directory(void)
+{
+	const char *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+
+	if (xdg && *xdg == '/')
+		return xstrdup(xdg);
+	return home && *home == '/' ? xasprintf("%s/.cache", home) : NULL;
+}
+
 static struct engine_sandbox *open_one(struct rlmd_engine *engine,
 				       const struct sandbox_config *config, struct rlmd_error *err)
 {
-	auto_free char *template = file_shipped("worker", "template.py");
+	auto_free char *template = file_shipped("worker", "start.py");
+	auto_free char *cache = cache_directory();
 	struct sandbox_config settings = *config;
 	struct engine_sandbox *opened;
 	struct rlmd_sandbox *sandbox;
@@ -63,6 +74,7 @@ static struct engine_sandbox *open_one(struct rlmd_engine *engine,
 	}
 	*strrchr(template, '/') = '\0';
 	settings.worker_dir = template;
+	settings.cache = cache;
 	settings.log = &engine->log;
 	sandbox = sandbox_new(engine->base, &settings, err);
 	if (!sandbox)

@@ -4,8 +4,8 @@
  * With sandbox/steps.h all that worker/ shares with the supervisor. The control
  * socket is of SOCK_SEQPACKET, one message a datagram:
  *
- *   supervisor  struct launch_terms
  *   template    {"hello": version}                   it is a Python that will do
+ *   supervisor  struct launch_terms
  *   template    {"ready": modules, "mode": number, "layers": bits, "failures": [...]}
  *               or {"failed": failures} where it is stuck in a mode that does not stand,
  *               or {"error": text, "kind": name}
@@ -23,7 +23,9 @@
 enum {
 	LAUNCH_CONTROL = 3, /* descriptors of a template that was just started */
 	LAUNCH_FILTER = 4,
-	LAUNCH_LIFE = 5, /* a pipe that nobody writes to; hung up when the supervisor is gone */
+	LAUNCH_LIFE = 5,    /* a pipe that nobody writes to; hung up when the supervisor is gone */
+	LAUNCH_STORE = 6,   /* an empty memory file, for modules that are not in the archive */
+	LAUNCH_ARCHIVE = 7, /* where there is one: a file of modules (sandbox/archive.h) */
 	LAUNCH_REPLY_FDS = 2, /* of a reply: pidfd, status */
 	LAUNCH_FILES_MAX = 64,
 	LAUNCH_OWN_FDS = 3, /* descriptors before the files: null, in, out */
@@ -81,10 +83,28 @@ struct launch_failure {
 	int32_t error; /* errno */
 };
 
+/* What a template does with LAUNCH_ARCHIVE. */
+enum {
+	LAUNCH_ARCHIVE_NONE,   /* nothing */
+	LAUNCH_ARCHIVE_WANTED, /* nothing, but it makes an archive of what is in LAUNCH_STORE */
+	LAUNCH_ARCHIVE_GIVEN,  /* it is sound, and to be used */
+};
+
+#define LAUNCH_ARCHIVE_MAGIC "rlmdlib1" /* without the NUL */
+
+/* How an archive begins; each part ends where the next begins (worker/library.py). */
+struct launch_archive {
+	char magic[8];
+	uint64_t size; /* of all of it, the checksum that stands behind it aside */
+	uint64_t index, stamps;
+};
+
 struct launch_terms {
 	uint64_t without; /* steps that are to fail, a bit each */
 	uint32_t modes;   /* that may be tried, a bit each */
 	uint32_t uid;     /* one of the supervisor's range, or 0 */
+	uint32_t archive; /* LAUNCH_ARCHIVE_* */
+	uint32_t unused;
 };
 
 struct launch_request {

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-#define PROGRAM_FDS 6
+#define PROGRAM_FDS 8
 
 struct program {
 	const char *path;        /* lent: absolute */

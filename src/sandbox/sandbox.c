@@ -25,9 +25,9 @@ static bool sandbox_configure(struct rlmd_sandbox *sandbox, const struct sandbox
 	const char **preload;
 	size_t count = 0;
 
-	sandbox->config.script = xasprintf("%s/template.py", directory ? directory : "");
+	sandbox->config.script = xasprintf("%s/start.py", directory ? directory : "");
 	if (!directory || access(sandbox->config.script, R_OK))
-		return error_errno(err, RLMD_ERROR_SANDBOX, "cannot use %s/template.py",
+		return error_errno(err, RLMD_ERROR_SANDBOX, "cannot use %s/start.py",
 				   config->worker_dir);
 	while (config->preload && config->preload[count])
 		count++;
@@ -38,6 +38,8 @@ static bool sandbox_configure(struct rlmd_sandbox *sandbox, const struct sandbox
 	sandbox->config.python = python_find(config->python, sandbox->config.patience_ms, err);
 	if (!sandbox->config.python)
 		return false;
+	sandbox->config.archive = archive_new(config->cache, sandbox->config.python,
+					      sandbox->config.script, config->log);
 	sandbox->config.filter = filter_memfd(&filter_of_workers, err);
 	return sandbox->config.filter >= 0;
 }
@@ -97,6 +99,12 @@ pid_t sandbox_template_pid(const struct rlmd_sandbox *sandbox)
 	return sandbox->session_count ? sandbox->sessions[sandbox->session_count - 1] : 0;
 }
 
+static const char *modules_from(const struct rlmd_sandbox *sandbox)
+{
+	return archive_verdict(sandbox->config.archive) == LAUNCH_ARCHIVE_GIVEN ? "archive"
+										: "files";
+}
+
 /* Starts the template, and knows what stands. */
 static bool climb(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_error *err)
 {
@@ -129,7 +137,8 @@ static bool climb(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_er
 	log_write(sandbox->log, LOG_TEMPLATE_READY,
 		  LOG_FIELDS(LOG_NUMBER("pid", template_pid(template)),
 			     LOG_TEXT("mode", layer_status_mode(&sandbox->status)),
-			     LOG_TEXT("isolation", layer_status_level(&sandbox->status))),
+			     LOG_TEXT("isolation", layer_status_level(&sandbox->status)),
+			     LOG_TEXT("modules", modules_from(sandbox))),
 		  "workers can be started");
 	return true;
 }
@@ -192,6 +201,8 @@ void sandbox_free(struct rlmd_sandbox *sandbox)
 
 	if (!sandbox)
 		return;
+	if (sandbox->config.archive)
+		archive_keep(sandbox->config.archive);
 	template_free(sandbox->template_process);
 	spawn_free_all(sandbox);
 	process_list_reap(&sandbox->processes, deadline);
@@ -208,6 +219,7 @@ void sandbox_free(struct rlmd_sandbox *sandbox)
 	for (i = 0; sandbox->config.preload && sandbox->config.preload[i]; i++)
 		free((char *)sandbox->config.preload[i]);
 	free((char **)sandbox->config.preload);
+	archive_free(sandbox->config.archive);
 	free((char *)sandbox->config.python);
 	free((char *)sandbox->config.script);
 	free(sandbox->sessions);

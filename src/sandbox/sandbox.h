@@ -28,6 +28,7 @@ struct sandbox_config {
 	size_t pool_memory; /* bytes for all workers together; 0: half of what there is for us */
 	const char *worker_dir; /* lent during _new: where template.py is */
 	uint32_t first_uid;     /* of those for workers, as root; 0: UIDS_FIRST of uids.h */
+	const char *cache;      /* lent during _new: for caches, absolute; NULL: nothing is kept */
 	const struct log *log;  /* lent for good; NULL: nobody hears */
 
 	/*

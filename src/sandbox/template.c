@@ -300,11 +300,12 @@ static bool is_its_end(int error)
 /* Before it makes anything that should be counted; and its terms, for when it asks for them. */
 static bool template_admit(struct template_process *template, struct rlmd_error *err)
 {
-	const struct launch_terms *terms = &template->config->terms;
+	struct launch_terms terms = template->config->terms;
 
-	template->steps.without = terms->without;
+	template->steps.without = terms.without;
 	cgroup_join(template->config->cgroup, template->pid, &template->steps);
-	if (send(template->control, terms, sizeof *terms, MSG_NOSIGNAL) == sizeof *terms ||
+	terms.archive = archive_judge(template->config->archive); /* while Python starts */
+	if (send(template->control, &terms, sizeof terms, MSG_NOSIGNAL) == sizeof terms ||
 	    is_its_end(errno))
 		return true;
 	return error_errno(err, RLMD_ERROR_SANDBOX, "cannot talk to the template");
@@ -327,13 +328,16 @@ static bool template_start(struct template_process *template, struct rlmd_error 
 		return error_errno(err, RLMD_ERROR_SANDBOX, "socketpair");
 	template->control = ends[0];
 	theirs = ends[1];
+	if (!archive_begin(template->config->archive, err))
+		return false;
 	template->pid = program_start(
 		&(struct program){
 			.path = template->config->python,
 			.argv = argv,
 			.envp = envp,
 			.fds = {null, null, template->complaints, theirs, template->config->filter,
-				template->config->life},
+				template->config->life, archive_store(template->config->archive),
+				archive_file(template->config->archive)},
 		},
 		err);
 	return template->pid > 0 && template_admit(template, err);

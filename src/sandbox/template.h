@@ -14,17 +14,19 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "sandbox/archive.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/launch.h"
 #include "sandbox/steps.h"
 
 struct template_config {
 	const char *python;         /* lent for the template's life, like all that follows */
-	const char *script;         /* template.py, absolute */
+	const char *script;         /* start.py, absolute */
 	const char *const *preload; /* NULL-terminated, or NULL */
 	int filter;                 /* of filter_memfd() */
 	int life;                   /* the reading end of a pipe that lives as long as we */
 	struct cgroup *cgroup;      /* for it and its workers */
+	struct archive *archive;    /* of what it loads */
 	struct launch_terms terms;
 	int patience_ms; /* for each word that it has to say; to load it may take as long again */
 };

@@ -4,7 +4,7 @@ import os
 import traceback
 
 
-def install(library):
+def install(library, stamps=None):
     """Nothing stands for the kernel's answers here: they are what the tests ask for."""
 
 

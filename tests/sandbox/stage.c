@@ -36,10 +36,8 @@ static struct part {
 	const char *name;
 	char *content; /* owned */
 	size_t size;
-} parts[] = {{.name = "_rlmd.abi3.so"},
-	     {.name = "library.py"},
-	     {.name = "template.py"},
-	     {.name = "repl.py"}};
+} parts[] = {{.name = "_rlmd.abi3.so"}, {.name = "start.py"},    {.name = "gather.py"},
+	     {.name = "library.py"},    {.name = "template.py"}, {.name = "repl.py"}};
 
 enum { PARTS = sizeof parts / sizeof parts[0], PART_MAX = 16 << 20 };
 

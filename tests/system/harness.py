@@ -87,7 +87,8 @@ class SystemTest(unittest.TestCase):
             "TMPDIR": str(self.dir),
             "LANG": "C.UTF-8",
         }
-        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "GCOV_PREFIX"):
+        for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "GCOV_PREFIX",
+                     "XDG_CACHE_HOME"):
             if name in os.environ:
                 env[name] = os.environ[name]
         env.update(more)

@@ -27,7 +27,7 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE_SECONDS = 3.0
 
 # Where a program may leave temporary files, and what would lead it to a real provider.
-PLACES = ("TMPDIR", "TMP", "TEMP", "HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+PLACES = ("TMPDIR", "TMP", "TEMP", "HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME")
 PROVIDERS = ("_API_KEY", "_BASE_URL", "_HOST")
 
 

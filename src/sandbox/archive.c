@@ -1,0 +1,337 @@
+#include "sandbox/archive.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic_file.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "sandbox/launch.h"
+
+#define ARCHIVE_MAX  ((uint64_t)256 << 20) /* bytes; the standard library has 12 MiB */
+#define ARCHIVES_MAX 8                     /* in a cache: of so many interpreters */
+#define NAME_START   "library-"
+#define ABSENT       UINT64_MAX /* in a stamp: the size of what is not there */
+
+struct archive {
+	const struct log *log; /* lent, or NULL */
+	char *directory;       /* owned; NULL: nothing is kept */
+	char *path;            /* owned, likewise */
+	int file;              /* owned: the archive, if there is one that is ours; else -1 */
+	int store;             /* owned: of the last template */
+	uint32_t verdict;      /* on the file: LAUNCH_ARCHIVE_* */
+};
+
+/* --- where it is ------------------------------------------------------------------- */
+
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+	const unsigned char *byte = bytes;
+
+	while (size--)
+		hash = (hash ^ *byte++) * 0x100000001b3; /* FNV-1a */
+	return hash;
+}
+
+/* Of which interpreter: an upgrade makes another one of it. */
+static uint64_t interpreter_hash(const char *python, const char *script)
+{
+	uint64_t hash = hash_bytes(0xcbf29ce484222325, python, strlen(python) + 1);
+	struct stat st;
+
+	hash = hash_bytes(hash, script, strlen(script) + 1);
+	if (!stat(python, &st)) {
+		hash = hash_bytes(hash, &st.st_dev, sizeof st.st_dev);
+		hash = hash_bytes(hash, &st.st_ino, sizeof st.st_ino);
+		hash = hash_bytes(hash, &st.st_size, sizeof st.st_size);
+		hash = hash_bytes(hash, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
+		hash = hash_bytes(hash, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec);
+	}
+	return hash;
+}
+
+/* Whether nobody else can put a file there, or take it for his own. */
+static bool is_ours(const struct archive *archive, int fd, const char *path)
+{
+	struct rlmd_error why;
+
+	if (file_is_ours(fd, path, RLMD_ERROR_SANDBOX, &why))
+		return true;
+	log_write(archive->log, LOG_CACHE_REFUSED, LOG_FIELDS(LOG_TEXT("path", path)),
+		  "modules are loaded one by one: %s", why.text);
+	return false;
+}
+
+/* The directory, made where it is missing; -1 where there can be none, or others may write there.
+ */
+static int open_directory(const struct archive *archive, int above, const char *name,
+			  const char *path)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (above == AT_FDCWD ? 0 : O_NOFOLLOW);
+	auto_close int fd = openat(above, name, flags);
+
+	if (fd < 0 && errno == ENOENT && !mkdirat(above, name, 0700))
+		fd = openat(above, name, flags);
+	return fd >= 0 && is_ours(archive, fd, path) ? take_fd(&fd) : -1;
+}
+
+static void find_place(struct archive *archive, const char *cache, uint64_t hash)
+{
+	auto_close int above = open_directory(archive, AT_FDCWD, cache, cache), fd = -1;
+	auto_free char *directory = xasprintf("%s/rlmd", cache);
+
+	if (above < 0)
+		return;
+	fd = open_directory(archive, above, "rlmd", directory);
+	if (fd < 0)
+		return;
+	archive->path = xasprintf("%s/" NAME_START "%016" PRIx64, directory, hash);
+	archive->directory = take_pointer(&directory);
+}
+
+struct archive *archive_new(const char *cache, const char *python, const char *script,
+			    const struct log *log)
+{
+	struct archive *archive = xcalloc(1, sizeof *archive);
+
+	archive->log = log;
+	archive->file = archive->store = -1;
+	if (cache)
+		find_place(archive, cache, interpreter_hash(python, script));
+	return archive;
+}
+
+static void close_both(struct archive *archive)
+{
+	if (archive->file >= 0)
+		close(take_fd(&archive->file));
+	if (archive->store >= 0)
+		close(take_fd(&archive->store));
+}
+
+void archive_free(struct archive *archive)
+{
+	if (!archive)
+		return;
+	close_both(archive);
+	free(archive->directory);
+	free(archive->path);
+	free(archive);
+}
+
+static int open_file(const struct archive *archive)
+{
+	auto_close int fd = open(archive->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+	    !is_ours(archive, fd, archive->path))
+		return -1;
+	return take_fd(&fd);
+}
+
+bool archive_begin(struct archive *archive, struct rlmd_error *err)
+{
+	close_both(archive);
+	archive->verdict = LAUNCH_ARCHIVE_NONE;
+	archive->store = memfd_create("library", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (archive->store < 0)
+		return error_errno(err, RLMD_ERROR_SANDBOX, "memfd_create");
+	if (archive->path)
+		archive->file = open_file(archive);
+	return true;
+}
+
+int archive_store(const struct archive *archive)
+{
+	return archive->store;
+}
+
+int archive_file(const struct archive *archive)
+{
+	return archive->file;
+}
+
+/* --- what it is worth ---------------------------------------------------------------- */
+
+/*
+ * Of bytes that are damaged, not forged: four sums beside each other, for it is made of
+ * all that is read, at each start (12 MiB in 2 ms).
+ */
+static uint64_t checksum(const char *bytes, size_t size)
+{
+	static const uint64_t prime = 0x9e3779b185ebca87;
+	uint64_t sums[4] = {1, 2, 3, 4}, sum = size, word;
+	size_t i;
+
+	for (; size >= sizeof sums; bytes += sizeof sums, size -= sizeof sums)
+		for (i = 0; i < 4; i++) {
+			memcpy(&word, bytes + i * sizeof word, sizeof word);
+			sums[i] = (sums[i] ^ word) * prime;
+			sums[i] ^= sums[i] >> 29;
+		}
+	for (i = 0; i < 4; i++)
+		sum = (sum ^ sums[i]) * prime, sum ^= sum >> 32;
+	return hash_bytes(sum, bytes, size);
+}
+
+/* Its head, where `bytes` are those of an archive, be they more. */
+static bool read_head(const char *bytes, uint64_t size, struct launch_archive *head)
+{
+	if (size < sizeof *head)
+		return false;
+	memcpy(head, bytes, sizeof *head);
+	return !memcmp(head->magic, LAUNCH_ARCHIVE_MAGIC, sizeof head->magic) &&
+	       head->size <= size && head->stamps <= head->size && head->index <= head->stamps;
+}
+
+static bool is_current(const char *path, uint64_t written, uint64_t size)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return size == ABSENT;
+	return size == (uint64_t)st.st_size &&
+	       written == (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+/* Each: when it was written, how large it is, its path up to a NUL (worker/gather.py). */
+static bool are_current(const char *stamp, const char *end)
+{
+	while (stamp < end) {
+		uint64_t facts[2];
+		const char *path = stamp + sizeof facts, *nul;
+
+		if (end - stamp < (ptrdiff_t)sizeof facts)
+			return false;
+		memcpy(facts, stamp, sizeof facts);
+		nul = memchr(path, '\0', (size_t)(end - path));
+		if (!nul || !is_current(path, facts[0], facts[1]))
+			return false;
+		stamp = nul + 1;
+	}
+	return true;
+}
+
+static bool is_sound(const char *bytes, uint64_t size)
+{
+	struct launch_archive head;
+	uint64_t sum;
+
+	if (size < sizeof sum || !read_head(bytes, size - sizeof sum, &head) ||
+	    head.size != size - sizeof sum)
+		return false;
+	memcpy(&sum, bytes + head.size, sizeof sum);
+	return sum == checksum(bytes, head.size) &&
+	       are_current(bytes + head.stamps, bytes + head.size);
+}
+
+/* NULL where it is none that could be an archive; unmapped by its size. */
+static char *map(int fd, uint64_t *ret_size)
+{
+	struct stat st;
+	char *bytes;
+
+	if (fstat(fd, &st) || st.st_size <= 0 || (uint64_t)st.st_size > ARCHIVE_MAX)
+		return NULL;
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	*ret_size = (uint64_t)st.st_size;
+	return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+uint32_t archive_judge(struct archive *archive)
+{
+	uint64_t size;
+	char *bytes = archive->file < 0 ? NULL : map(archive->file, &size);
+
+	archive->verdict = archive->path ? LAUNCH_ARCHIVE_WANTED : LAUNCH_ARCHIVE_NONE;
+	if (bytes) {
+		if (is_sound(bytes, size))
+			archive->verdict = LAUNCH_ARCHIVE_GIVEN;
+		munmap(bytes, size);
+	}
+	return archive->verdict;
+}
+
+uint32_t archive_verdict(const struct archive *archive)
+{
+	return archive->verdict;
+}
+
+/* --- how it comes about ----------------------------------------------------------------- */
+
+static void write_archive(const struct archive *archive, const char *bytes, uint64_t size)
+{
+	uint64_t sum = checksum(bytes, size);
+	struct atomic_file file;
+	struct rlmd_error err;
+
+	if (!atomic_file_open(&file, archive->path, 0600))
+		return;
+	if (file_write_fd(file.fd, text_from(bytes, size), &err) &&
+	    file_write_fd(file.fd, text_from((const char *)&sum, sizeof sum), &err))
+		atomic_file_commit(&file, false); /* what a crash damages is noticed */
+	atomic_file_done(&file);
+}
+
+/* One was added, so one goes: the oldest, of an interpreter that there may be no more. */
+static void forget_oldest(const struct archive *archive)
+{
+	DIR *directory = opendir(archive->directory);
+	auto_free char *oldest = NULL;
+	struct timespec time = {0};
+	const struct dirent *entry;
+	int count = 0;
+
+	while (directory && (entry = readdir(directory))) {
+		struct stat st;
+
+		if (strncmp(entry->d_name, NAME_START, strlen(NAME_START)) ||
+		    fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			continue;
+		if (!count++ || st.st_mtim.tv_sec < time.tv_sec) {
+			time = st.st_mtim;
+			free(oldest);
+			oldest = xstrdup(entry->d_name);
+		}
+	}
+	if (count > ARCHIVES_MAX)
+		unlinkat(dirfd(directory), oldest, 0);
+	if (directory)
+		closedir(directory);
+}
+
+/* Sealed, it is what the template gathered before its walls went up, and nothing else since. */
+static bool is_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && seals & F_SEAL_WRITE && seals & F_SEAL_SHRINK;
+}
+
+void archive_keep(struct archive *archive)
+{
+	struct launch_archive head;
+	uint64_t size;
+	char *bytes;
+
+	if (archive->verdict != LAUNCH_ARCHIVE_WANTED || !is_sealed(archive->store))
+		return;
+	archive->verdict = LAUNCH_ARCHIVE_NONE;
+	bytes = map(archive->store, &size);
+	if (!bytes)
+		return;
+	if (read_head(bytes, size, &head)) {
+		write_archive(archive, bytes, head.size);
+		forget_oldest(archive);
+	}
+	munmap(bytes, size);
+}

@@ -1,0 +1,265 @@
+"""What a start does once and keeps: bytecode in the user's cache, and what it never believes there."""
+
+import json
+import marshal
+import os
+import pathlib
+import shutil
+import stat
+import sys
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "worker"))
+from harness import RLMD, SystemTest, turn  # noqa: E402
+from test_worker_interpreters import interpreters  # noqa: E402
+
+
+class Cached(SystemTest):
+    """A cache of its own, and a program of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.cache = self.dir / "cache"
+        self.rooms = self.cache / "rlmd"
+        self.answers = self.script(turn("FINAL('right')"))
+
+    def archives(self):
+        return sorted(self.rooms.glob("*")) if self.rooms.is_dir() else []
+
+    def archive(self):
+        archives = self.archives()
+        self.assertEqual(len(archives), 1, archives)
+        return archives[0]
+
+    def begin(self, *options, program=RLMD, env=None):
+        env = env or self.environment(XDG_CACHE_HOME=str(self.cache))
+        return self.start("exec", "-vv", "--log-format", "json", "-p", "replay",
+                          "--replay", self.answers, *options, "task", program=program, env=env)
+
+    def records(self, process):
+        """What it logged, after it answered."""
+        out, err = process.communicate()
+        self.assertEqual((process.returncode, out), (0, b"right\n"), err)
+        return [json.loads(line) for line in err.splitlines()]
+
+    def modules(self, *options, **more):
+        """Where a start had its modules from."""
+        records = self.records(self.begin(*options, **more))
+        ready, = (record for record in records if record["event"] == "template_ready")
+        return ready["modules"]
+
+    def refused(self):
+        records = self.records(self.begin())
+        return [record["path"] for record in records if record["event"] == "cache_refused"]
+
+
+class Kept(Cached):
+    def test_what_was_gathered_once_is_loaded_as_one_archive(self):
+        self.assertEqual(self.modules(), "files")
+        kept = self.cache, self.rooms, self.archive()
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in kept]
+        self.assertEqual(modes, [0o700, 0o700, 0o600])
+        before = self.archive().stat()
+        self.assertEqual(self.modules(), "archive")
+        self.assertEqual(self.archive().stat().st_mtime_ns, before.st_mtime_ns)
+
+    def test_without_a_word_about_it_the_cache_is_below_home(self):
+        env = self.environment()
+        env.pop("XDG_CACHE_HOME", None)
+        self.assertEqual([self.modules(env=env) for _ in range(2)], ["files", "archive"])
+        self.rooms = self.dir / ".cache" / "rlmd"
+        self.archive()
+
+    def test_each_interpreter_has_one_of_its_own(self):
+        found = interpreters()
+        for python in found.values():
+            kept = len(self.archives())
+            with self.subTest(python):
+                self.assertEqual(self.modules("--python", python), "files")
+                self.assertEqual(self.modules("--python", python), "archive")
+                self.assertEqual(len(self.archives()), kept + 1)
+
+    def test_what_has_no_bytecode_is_compiled_once(self):
+        program = self.program_for_others()
+        shutil.rmtree(pathlib.Path(program).parent / "worker" / "__pycache__")
+        self.assertEqual(self.modules(program=program), "files")
+        self.assertEqual(self.modules(program=program), "archive")
+        data = self.archive().read_bytes()
+        index, stamps = (int.from_bytes(data[at:at + 8], sys.byteorder) for at in (16, 24))
+        _interpreter, modules, _kept = marshal.loads(data[index:stamps])
+        code, source = 0, 1
+        ours = {kind for kind, path, *_ in modules.values() if path.startswith(self.dir.as_posix())}
+        self.assertIn(code, ours)
+        self.assertNotIn(source, {modules[name][0] for name in ("repl", "channel", "template")})
+
+    def test_of_starts_at_once_each_answers_and_one_archive_is_left(self):
+        for process in [self.begin() for _ in range(4)]:
+            self.records(process)
+        self.archive()
+        self.assertEqual(self.modules(), "archive")
+
+    def test_old_interpreters_are_forgotten(self):
+        self.modules()
+        for number in range(8):
+            path = self.rooms / f"library-{number}"
+            path.write_bytes(b"")
+            os.utime(path, (number, number))
+        self.archive_of = [path for path in self.archives() if path.stat().st_size]
+        self.archive_of[0].unlink()
+        self.modules()
+        names = {path.name for path in self.archives()}
+        self.assertEqual(len(names), 8)
+        self.assertNotIn("library-0", names)
+        self.assertIn(self.archive_of[0].name, names)
+
+
+class Damaged(Cached):
+    """It is made again, and the run does not notice."""
+
+    def check(self, spoil):
+        self.modules()
+        spoil(self.archive())
+        self.assertEqual(self.modules(), "files")
+        self.assertEqual(self.modules(), "archive")
+
+    def test_every_kind_of_damage(self):
+        def write(change):
+            return lambda path: path.write_bytes(change(path.read_bytes()))
+
+        def flip(place):
+            def change(data):
+                at = place(data)
+                return data[:at] + bytes([data[at] ^ 4]) + data[at + 1:]
+
+            return write(change)
+
+        kinds = {
+            "empty": write(lambda data: b""),
+            "its beginning": write(lambda data: data[:31]),
+            "half": write(lambda data: data[: len(data) // 2]),
+            "longer": write(lambda data: data + b"\0" * 8),
+            "zeros": write(lambda data: bytes(len(data))),
+            "a page of zeros": write(lambda data: data[:40960] + bytes(4096) + data[45056:]),
+            "a bit of the code": flip(lambda data: len(data) // 2),
+            "a bit of the head": flip(lambda data: 17),
+            "a bit of the checksum": flip(lambda data: len(data) - 1),
+        }
+        for kind, spoil in kinds.items():
+            with self.subTest(kind):
+                self.check(spoil)
+
+    def test_what_it_was_made_of_has_changed(self):
+        program = self.program_for_others()
+        worker = pathlib.Path(program).parent / "worker"
+        self.assertEqual(self.modules(program=program), "files")
+        for change in (
+            lambda: (worker / "texts.py").write_bytes((worker / "texts.py").read_bytes() + b"\n"),
+            lambda: (worker / "one_more.py").write_bytes(b""),
+            lambda: (worker / "one_more.py").unlink(),
+        ):
+            change()
+            self.assertEqual(self.modules(program=program), "files")
+            self.assertEqual(self.modules(program=program), "archive")
+
+
+class Strangers(Cached):
+    """What others could have written is not believed, and what is not there is not missed."""
+
+    def test_an_archive_that_others_may_write_is_replaced(self):
+        self.modules()
+        for mode in (0o620, 0o602):
+            self.archive().chmod(mode)
+            self.assertEqual(self.refused(), [str(self.archive())])
+            self.assertEqual(stat.S_IMODE(self.archive().stat().st_mode), 0o600)
+            self.assertEqual(self.modules(), "archive")
+
+    def test_a_link_is_not_followed(self):
+        self.modules()
+        elsewhere = self.dir / "elsewhere"
+        path = self.archive()
+        path.rename(elsewhere)
+        path.symlink_to(elsewhere)
+        self.assertEqual(self.modules(), "files")
+        self.assertFalse(path.is_symlink())
+
+    def test_a_directory_that_others_may_write_is_left_alone(self):
+        self.modules()
+        self.archive().unlink()
+        for directory in (self.rooms, self.cache):
+            directory.chmod(0o777)
+            self.assertEqual(self.refused(), [str(directory)])
+            self.assertEqual(self.archives(), [])
+            directory.chmod(0o700)
+
+    @unittest.skipIf(os.geteuid(), "only root can give files away")
+    def test_what_belongs_to_another_user(self):
+        self.modules()
+        os.chown(self.archive(), 65534, -1)
+        self.assertEqual(self.refused(), [str(self.archive())])
+        self.assertEqual(self.archive().stat().st_uid, 0)
+        for directory in (self.rooms, self.cache):
+            self.archive().unlink()
+            os.chown(directory, 65534, -1)
+            self.assertEqual(self.refused(), [str(directory)])
+            self.assertEqual(self.archives(), [])
+            os.chown(directory, 0, -1)
+            self.modules()
+
+    def test_where_nothing_can_be_kept(self):
+        (self.dir / "file").write_text("")
+        for place in ("/dev/null", str(self.dir / "file"), "/proc/nothing", "relative"):
+            env = self.environment(XDG_CACHE_HOME=place, HOME="/dev/null")
+            for _ in range(2):
+                self.assertEqual(self.modules(env=env), "files", place)
+        env = self.environment()
+        del env["HOME"]
+        env.pop("XDG_CACHE_HOME", None)
+        self.assertEqual(self.modules(env=env), "files")
+        self.assertEqual((self.dir / "file").read_text(), "")
+
+
+class Nothing(Cached):
+    """What needs no worker starts none, and looks at no cache."""
+
+    def setUp(self):
+        super().setUp()
+        self.started = self.dir / "started"
+        self.python = self.dir / "python"
+        self.python.write_text(f"#!/bin/sh\n: > {self.started}\nexit 1\n")
+        self.python.chmod(0o755)
+
+    def check(self, status, *arguments, started=False):
+        env = self.environment(XDG_CACHE_HOME=str(self.cache), RLMD_PYTHON=str(self.python),
+                               OPENAI_BASE_URL="http://127.0.0.1:9")
+        process = self.start(*arguments, env=env)
+        out, err = process.communicate()
+        with self.subTest(arguments):
+            self.assertEqual(process.returncode, status, err)
+            self.assertEqual(self.started.exists(), started)
+            self.assertFalse(self.cache.exists())
+
+    def test_what_only_tells(self):
+        for arguments in (["--version"], ["--help"], ["help"], ["help", "exec"], ["exec", "--help"],
+                          ["plan", "--help"], ["doctor", "--help"]):
+            self.check(0, *arguments)
+
+    def test_what_is_refused(self):
+        replay = ["-p", "replay", "--replay", self.answers]
+        plan = self.write("plan.json", "{}")
+        for arguments in (
+            [], ["nothing"], ["exec"], ["exec", "--no-such-option", "task"], ["exec", "a", "b"],
+            ["exec", *replay, "--max-depth", "-1", "task"], ["exec", *replay, "--json", "--jsonl", "task"],
+            ["exec", *replay, "--provider", "nobody", "task"], ["exec", *replay, "--worker-memory", "1", "task"],
+            ["plan"],
+        ):
+            self.check(2, *arguments)
+        self.check(8, "plan", *replay, plan)
+        self.check(8, "exec", *replay, "-c", "missing", "task")
+
+    def test_a_run_starts_it(self):
+        """So that the others can fail."""
+        self.check(2, "exec", "-p", "replay", "--replay", self.answers, "task", started=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
