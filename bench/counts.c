@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_quote.h"
 #include "base/loop.h"
 #include "bench/measure.h"
 #include "budget/budget.h"

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <endian.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -46,6 +47,14 @@ static inline uint64_t block_equal(uint64_t block, char c)
 static inline size_t block_first(uint64_t mask)
 {
 	return (size_t)__builtin_ctzll(mask) / 8;
+}
+
+/* What a string of JSON has as it is, and is ASCII. */
+static inline bool block_is_plain(char c)
+{
+	unsigned char byte = (unsigned char)c;
+
+	return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
 /* What a string of JSON cannot have as it is, or must be looked at for being UTF-8. */

@@ -99,43 +99,6 @@ const char *json_get_string(const json_t *object, const char *key)
 	return string ? string : "";
 }
 
-static void quote_valid(struct rlmd_text text, struct evbuffer *out)
-{
-	static const char short_escapes[] = "\"\\\b\f\n\r\t", short_names[] = "\"\\bfnrt";
-	size_t start = 0;
-
-	for (size_t i = 0; i < text.size; i++) {
-		unsigned char c = (unsigned char)text.bytes[i];
-		const char *known;
-
-		if (c >= 0x20 && c != '"' && c != '\\')
-			continue;
-		evbuffer_add(out, text.bytes + start, i - start);
-		start = i + 1;
-		known = c ? strchr(short_escapes, c) : NULL;
-		if (known)
-			evbuffer_add_printf(out, "\\%c", short_names[known - short_escapes]);
-		else
-			evbuffer_add_printf(out, "\\u%04x", c);
-	}
-	evbuffer_add(out, text.bytes + start, text.size - start);
-}
-
-void json_quote(struct rlmd_text text, struct evbuffer *out)
-{
-	auto_evbuffer struct evbuffer *repaired = NULL;
-
-	if (!text_is_utf8(text)) {
-		repaired = evbuffer_new();
-		text_repair(text, repaired);
-		text = text_in(repaired);
-	}
-	evbuffer_add(out, "\"", 1);
-	if (text.size)
-		quote_valid(text, out);
-	evbuffer_add(out, "\"", 1);
-}
-
 static int append(const char *bytes, size_t size, void *out)
 {
 	return evbuffer_add(out, bytes, size);

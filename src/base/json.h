@@ -43,9 +43,6 @@ bool json_get_bool(const json_t *object, const char *key, bool otherwise);
 struct rlmd_text json_get_text(const json_t *object, const char *key);
 const char *json_get_string(const json_t *object, const char *key); /* lent; "" where it is none */
 
-/* Appends `text` to `out` as a quoted JSON string; invalid UTF-8 becomes U+FFFD. */
-void json_quote(struct rlmd_text, struct evbuffer *out);
-
 /* Appends the compact form of `value`; with `sorted` the canonical one. */
 void json_write(const json_t *value, bool sorted, struct evbuffer *out);
 

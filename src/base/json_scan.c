@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/block.h"
+#include "base/utf8.h"
 
 enum {
 	INTEGER_DIGITS = 18, /* of any 64-bit integer; one more may be one, too */
@@ -65,7 +66,7 @@ static bool take_special(struct json_scan *scan, bool *ret_escaped)
 	size_t size;
 
 	if ((unsigned char)*scan->at >= 0x80) {
-		size = text_sequence(rest_of(scan));
+		size = utf8_sequence(scan->at, (size_t)(scan->end - scan->at));
 		if (!size)
 			return fail(scan, "invalid UTF-8");
 	} else if (*scan->at == '\\') {
@@ -88,7 +89,7 @@ static const char *skip_plain(const char *at, const char *end)
 		if (mask)
 			return at + block_first(mask);
 	}
-	while (at < end && *at >= 0x20 && *at != '"' && *at != '\\')
+	while (at < end && block_is_plain(*at))
 		at++;
 	return at;
 }

@@ -6,6 +6,8 @@
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "base/block.h"
+#include "base/utf8.h"
 
 struct rlmd_text rlmd_text_of(const char *string)
 {
@@ -148,12 +150,12 @@ static size_t sequence(struct rlmd_text text, uint32_t *ret_point, size_t *ret_s
 	return need + 1;
 }
 
-size_t text_sequence(struct rlmd_text text)
+size_t text_invalid(struct rlmd_text text)
 {
 	uint32_t point;
 	size_t skip;
 
-	return sequence(text, &point, &skip);
+	return sequence(text, &point, &skip) ? 0 : skip;
 }
 
 static bool is_unseen(uint32_t point)
@@ -259,46 +261,42 @@ void text_escape_lines(struct rlmd_text text, struct evbuffer *out)
 	}
 }
 
-/* How many bytes at the start are valid UTF-8; `ret_skip` bytes after them are not. */
-static size_t valid_prefix(struct rlmd_text text, size_t *ret_skip)
+/* How many bytes at the start are valid UTF-8. */
+static size_t valid_prefix(struct rlmd_text text)
 {
-	size_t i = 0;
-	uint32_t point;
+	const char *at = text.bytes, *end = at ? at + text.size : at;
+	size_t size = 1;
 
-	while (i < text.size) {
-		size_t size;
-
-		if ((unsigned char)text.bytes[i] < 0x80) {
-			i++;
-			continue;
+	while (at < end && size) {
+		while (end - at >= BLOCK && !block_beyond_ascii(block_load(at)))
+			at += BLOCK;
+		for (; at < end && (unsigned char)*at < 0x80; at++)
+			;
+		while (at < end && (unsigned char)*at >= 0x80 && size) {
+			size = utf8_sequence(at, (size_t)(end - at));
+			at += size;
 		}
-		size = sequence(text_from(text.bytes + i, text.size - i), &point, ret_skip);
-		if (!size)
-			return i;
-		i += size;
 	}
-	*ret_skip = 0;
-	return i;
+	return text.size - (size_t)(end - at);
 }
 
 void text_repair(struct rlmd_text text, struct evbuffer *out)
 {
 	while (text.size) {
-		size_t skip;
-		size_t valid = valid_prefix(text, &skip);
+		size_t valid = valid_prefix(text);
 
 		evbuffer_add(out, text.bytes, valid);
-		if (skip)
+		text = text_slice(text, valid, text.size);
+		if (text.size) {
 			evbuffer_add(out, "\xef\xbf\xbd", 3);
-		text = text_from(text.bytes + valid + skip, text.size - valid - skip);
+			text = text_slice(text, text_invalid(text), text.size);
+		}
 	}
 }
 
 bool text_is_utf8(struct rlmd_text text)
 {
-	size_t skip;
-
-	return valid_prefix(text, &skip) == text.size;
+	return valid_prefix(text) == text.size;
 }
 
 struct rlmd_text text_in(struct evbuffer *buffer)
@@ -365,21 +363,49 @@ static void scan_byte(struct text_scan *scan, uint8_t c)
 	scan->need = scan->have = 0;
 }
 
+static uint32_t point_of(const char *at, size_t size)
+{
+	uint32_t point = (unsigned char)*at & (0x7f >> size);
+
+	for (size_t i = 1; i < size; i++)
+		point = point << 6 | ((unsigned char)at[i] & 0x3f);
+	return point;
+}
+
+/* Takes whole characters; returns where there is something else, or the end. */
+static const char *scan_characters(struct text_scan *scan, const char *at, const char *end)
+{
+	while (at < end) {
+		size_t size = 1;
+
+		for (; end - at >= BLOCK && !block_beyond_ascii(block_load(at)); at += BLOCK)
+			scan->characters += BLOCK;
+		if (at < end && (unsigned char)*at >= 0x80) {
+			uint32_t point;
+
+			size = utf8_sequence(at, (size_t)(end - at));
+			if (!size)
+				break;
+			point = point_of(at, size);
+			scan->highest = scan->highest < point ? point : scan->highest;
+		}
+		if (at < end) {
+			scan->characters++;
+			at += size;
+		}
+	}
+	return at;
+}
+
 void text_scan_feed(struct text_scan *scan, struct rlmd_text text)
 {
 	const char *at = text.bytes, *end = at ? at + text.size : at;
-	uint64_t word;
 
 	scan->bytes += text.size;
 	token_scan_feed(&scan->tokens, text);
 	while (at < end) {
-		while (!scan->need && end - at >= 8) {
-			memcpy(&word, at, sizeof word);
-			if (word & UINT64_C(0x8080808080808080))
-				break;
-			scan->characters += 8;
-			at += 8;
-		}
+		if (!scan->need)
+			at = scan_characters(scan, at, end);
 		if (at < end)
 			scan_byte(scan, (uint8_t)*at++);
 	}

@@ -49,8 +49,8 @@ void text_escape_lines(struct rlmd_text, struct evbuffer *out);
 void text_repair(struct rlmd_text, struct evbuffer *out);
 bool text_is_utf8(struct rlmd_text);
 
-/* The bytes of the UTF-8 sequence at the start, which has one byte at least; 0: it is not valid. */
-size_t text_sequence(struct rlmd_text);
+/* Of a text that begins with what is not UTF-8: how many bytes one U+FFFD stands for. */
+size_t text_invalid(struct rlmd_text);
 
 /* All of a buffer's bytes, lent until it changes; empty, but not NULL, where there are none. */
 struct rlmd_text text_in(struct evbuffer *);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/json_quote.h"
 #include "base/money.h"
 
 static void add_string(struct evbuffer *out, const char *label, const json_t *string)

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_quote.h"
 #include "llm/failure.h"
 #include "llm/repeat.h"
 

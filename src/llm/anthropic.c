@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_quote.h"
 #include "llm/adapter.h"
 
 #define CACHE_CONTROL "\"cache_control\":{\"type\":\"ephemeral\"}"

@@ -150,33 +150,6 @@ static void assert_buffer(struct evbuffer *buffer, const char *expected)
 	free(string);
 }
 
-/* What json_quote() writes reads back as the text, for every byte there is. */
-static void test_quote(void **state)
-{
-	struct evbuffer *out = evbuffer_new();
-	char all[128];
-	struct rlmd_text written;
-	json_t *value;
-
-	(void)state;
-	json_quote(text_of("a\"\\\n\t\r\b\f\x1b\x7f/\xe2\x82\xac"), out);
-	assert_buffer(out, "\"a\\\"\\\\\\n\\t\\r\\b\\f\\u001b\x7f/\xe2\x82\xac\"");
-	json_quote(text_of("\xff"), out);
-	assert_buffer(out, "\"\xef\xbf\xbd\"");
-	json_quote((struct rlmd_text){0}, out);
-	assert_buffer(out, "\"\"");
-	for (size_t i = 0; i < sizeof all; i++)
-		all[i] = (char)i;
-	json_quote(text_from(all, sizeof all), out);
-	written = text_from(evbuffer_pullup(out, -1), evbuffer_get_length(out));
-	value = json_read(written, 1, NULL);
-	assert_non_null(value);
-	assert_int_equal(json_text(value).size, sizeof all);
-	assert_memory_equal(json_text(value).bytes, all, sizeof all);
-	json_decref(value);
-	evbuffer_free(out);
-}
-
 /* Compact, in the order of insertion or sorted; one line is one line. */
 static void test_write(void **state)
 {
@@ -202,7 +175,7 @@ int main(void)
 		cmocka_unit_test(test_refused),   cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_shape),     cmocka_unit_test(test_accessors),
 		cmocka_unit_test(test_any_value), cmocka_unit_test(test_from_text),
-		cmocka_unit_test(test_quote),     cmocka_unit_test(test_write),
+		cmocka_unit_test(test_write),
 	};
 
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);

@@ -1,0 +1,26 @@
+/*
+ * base/json_quote.h - texts as strings of JSON, whole or as much at a time as there is room for.
+ *
+ * Invalid UTF-8 becomes U+FFFD. Plain bytes are copied eight at a time; a text takes about as long
+ * as twice its copying.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/text.h"
+
+struct evbuffer;
+
+enum { JSON_QUOTE_ROOM = 8 }; /* bytes without which json_quote_some() may write nothing */
+
+/* Appends `text` to `out`, quoted. */
+void json_quote(struct rlmd_text, struct evbuffer *out);
+
+/* Writes as much of `rest` as fits into `room` bytes, without the quotes around it, and leaves in
+ * `rest` what did not. Returns how many bytes it wrote; at most `room`. */
+size_t json_quote_some(struct rlmd_text *rest, char *out, size_t room);
+
+/* What all of `text` takes, without the quotes. Of two halves of a text it is the sum, if
+ * text_clip() made the first. */
+size_t json_quoted_size(struct rlmd_text);
