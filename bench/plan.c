@@ -144,8 +144,6 @@ static void compare(struct bench *bench, int times)
 	measure(bench, rows, ROWS, times);
 	for (size_t k = 0; k < ROWS; k++)
 		samples_print(&rows[k].samples, &rows[k].ideal, NULL);
-	measure_at_least("16", &rows[1].samples, &rows[0].samples, 2.8);
-	measure_at_least("16", &rows[2].samples, &rows[0].samples, 4);
 	for (size_t k = 0; k < ROWS; k++) {
 		samples_done(&rows[k].samples);
 		samples_done(&rows[k].ideal);

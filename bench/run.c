@@ -1,7 +1,8 @@
 /*
  * Whole runs against bench/model: three turns, each a model call and a block
- * with eight model calls at once. Nothing can be faster than the six waits in
- * a row that this makes. The template is warm; each run has a worker of its own.
+ * with eight model calls. Where they are made at once nothing can be faster than
+ * the six waits in a row that this makes; four at a time and one after the other
+ * stand beside that. The template is warm; each run has a worker of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,9 @@
 #include "engine/job.h"
 #include "llm/provider.h"
 
-enum { WAITS = 6 };
+enum { WAITS = 6, SLOW_EACH = 4 /* runs with all at once, for one run with fewer */ };
 
-static double run_time(struct rlmd_engine *engine, struct rlmd_sandbox *sandbox)
+static double run_time(struct rlmd_engine *engine, struct rlmd_sandbox *sandbox, size_t at_once)
 {
 	const struct rlmd_limits limits = {
 		.size = sizeof limits, .cost = RLMD_NOTHING, .tokens = 10000000, .time_ms = 60000};
@@ -24,7 +25,7 @@ static double run_time(struct rlmd_engine *engine, struct rlmd_sandbox *sandbox)
 		.model = "bench",
 		.sandbox = sandbox,
 		.limits = &limits,
-		.max_parallel = 8,
+		.max_parallel = at_once,
 	};
 	struct rlmd_error err = {.text = "it has no context"};
 	struct rlmd_context *context = rlmd_context_from_text(NULL, text_of("eight parts"), &err);
@@ -52,6 +53,8 @@ int main(int argc, char **argv)
 {
 	struct samples runs = {.what = "a run: 3 turns, 8 calls at once in each"};
 	struct samples path = {.what = "floor: six waits in a row"};
+	struct samples four = {.what = "the same, 4 calls at once"};
+	struct samples one = {.what = "the same, one call after the other"};
 	struct rlmd_engine *engine;
 	struct event_base *base;
 	struct rlmd_sandbox *sandbox;
@@ -85,15 +88,23 @@ int main(int argc, char **argv)
 		measure_fail("%s", err.text);
 	provider_unref(provider);
 
-	run_time(engine, sandbox); /* the template loads, the connections open */
+	run_time(engine, sandbox, 8); /* the template loads, the connections open */
 	for (int i = 0; i < count; i++) {
-		samples_add(&runs, run_time(engine, sandbox));
+		samples_add(&runs, run_time(engine, sandbox, 8));
 		samples_add(&path, WAITS * 1e3 * measure_count(argv[4]));
+		if (i % SLOW_EACH)
+			continue;
+		samples_add(&four, run_time(engine, sandbox, 4));
+		samples_add(&one, run_time(engine, sandbox, 1));
 	}
 	measure_at_most("10", &runs, &path, 1.05);
+	measure_at_least("16", &runs, &one, 4);
+	measure_at_least("16", &four, &one, 2.8);
 
 	samples_done(&runs);
 	samples_done(&path);
+	samples_done(&four);
+	samples_done(&one);
 	sandbox_free(sandbox);
 	rlmd_engine_free(engine);
 	server_stop(&model);
