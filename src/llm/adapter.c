@@ -107,6 +107,36 @@ void reply_done(struct reply *reply)
 	reply->text = reply->thinking = NULL;
 }
 
+bool reply_scan(struct rlmd_text text, const struct json_scan_field *fields,
+		struct json_view *views, size_t view_count, struct rlmd_error *err)
+{
+	static const struct json_scan_bounds bounds = {
+		.depth = JSON_DEPTH, .values = JSON_VALUES, .any_number = true};
+
+	return json_scan_fields(text, &bounds, fields, views, view_count, err);
+}
+
+bool reply_scan_each(struct reply *reply, const struct json_view *array,
+		     const struct json_scan_field *fields, struct json_view *views,
+		     size_t view_count, reply_element_fn *fn, struct rlmd_error *err)
+{
+	static const struct json_scan_bounds bounds = {.depth = JSON_DEPTH, .any_number = true};
+	struct json_scan scan;
+	struct json_view element;
+	bool ok = true;
+
+	if (array->kind != JSON_VIEW_ARRAY)
+		return true;
+	json_scan_init(&scan, array->text, &bounds);
+	json_scan_enter(&scan, JSON_VIEW_ARRAY);
+	while (ok && json_scan_element(&scan) && json_scan_value(&scan, &element))
+		ok = reply_scan(element.text, fields, views, view_count, err) &&
+		     fn(reply, views, err);
+	/* Which says what is already known: it is JSON. */
+	json_scan_end(&scan, NULL);
+	return ok;
+}
+
 /* How much of the text comes before the point at which the reply is clearly beyond what was asked.
  */
 static struct rlmd_text within_asked(struct reply *reply, struct least *least,
@@ -189,26 +219,46 @@ bool reply_add_thinking(struct reply *reply, struct rlmd_text text, struct rlmd_
 	return reply_add(reply, reply->thinking, &reply->thinking_least, text, err);
 }
 
-void reply_pass(struct reply *reply, struct rlmd_text text)
+bool reply_take_text(struct reply *reply, const struct json_view *view, struct rlmd_error *err)
 {
-	within_asked(reply, &reply->thinking_least, text);
+	auto_free char *owned = NULL;
+
+	return reply_add_text(reply, json_view_text(view, &owned), err);
 }
 
-void reply_refuse(struct reply *reply, struct rlmd_text why)
+bool reply_take_thinking(struct reply *reply, const struct json_view *view, struct rlmd_error *err)
+{
+	auto_free char *owned = NULL;
+
+	return reply_add_thinking(reply, json_view_text(view, &owned), err);
+}
+
+void reply_pass(struct reply *reply, const struct json_view *view)
+{
+	auto_free char *owned = NULL;
+
+	within_asked(reply, &reply->thinking_least, json_view_text(view, &owned));
+}
+
+void reply_refuse(struct reply *reply, const struct json_view *why)
 {
 	size_t used = strlen(reply->refusal);
+	auto_free char *owned = NULL;
 
 	reply_pass(reply, why);
 	reply->refused = true;
-	text_escape(why, reply->refusal + used, sizeof reply->refusal - used);
+	text_escape(json_view_text(why, &owned), reply->refusal + used,
+		    sizeof reply->refusal - used);
 }
 
-void reply_model(struct reply *reply, const json_t *object)
+/* All events of a stream name it, and most of them as the one before. */
+void reply_take_model(struct reply *reply, const struct json_view *view)
 {
-	struct rlmd_text model = json_get_text(object, "model");
+	bool same = !view->escaped && text_equal(view->text, reply->model);
+	auto_free char *owned = NULL;
 
-	if (model.size)
-		text_escape(model, reply->model, sizeof reply->model);
+	if (view->kind == JSON_VIEW_STRING && view->text.size && !same)
+		text_escape(json_view_text(view, &owned), reply->model, sizeof reply->model);
 }
 
 bool reply_error(struct rlmd_text body, struct rlmd_error *err)
@@ -220,16 +270,25 @@ bool reply_error(struct rlmd_text body, struct rlmd_error *err)
 			 *failure.message ? failure.message : rlmd_error_meaning(failure.kind));
 }
 
-bool reply_count(struct reply *reply, const json_t *object, const char *key, int64_t *ret)
+static double number_of(const struct json_view *view)
 {
-	const json_t *value = json_object_get(object, key);
-	double count = json_number_value(value);
+	double number = -1;
+
+	if (view->kind == JSON_VIEW_INTEGER)
+		return (double)json_view_integer(view, 0);
+	json_view_number(view, &number);
+	return number;
+}
+
+bool reply_count(struct reply *reply, const struct json_view *view, int64_t *ret)
+{
+	double count;
 
 	*ret = 0;
-	if (!value || json_is_null(value))
+	if (view->kind == JSON_VIEW_NONE || view->kind == JSON_VIEW_NULL)
 		return false;
-	if (!json_is_number(value) || !(count >= 0 && count <= LLM_COUNT_MAX) ||
-	    count != floor(count)) {
+	count = number_of(view);
+	if (!(count >= 0 && count <= LLM_COUNT_MAX) || count != floor(count)) {
 		reply->usage_absurd = true;
 		return false;
 	}
@@ -268,53 +327,6 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 		usage.output = output;
 	usage.estimated = true;
 	return usage;
-}
-
-/* Where the number that begins here is beyond what JSON is read into, blanks it out. */
-static char *tame_number(char *number)
-{
-	double value = strtod(number, NULL);
-	size_t size = strspn(number, "+-.0123456789Ee");
-
-	if (!(fabs(value) < 0x1p63)) {
-		memset(number, ' ', size);
-		memcpy(number, "-1", 2);
-	}
-	return number + size;
-}
-
-static void tame_numbers(char *json)
-{
-	bool in_string = false;
-
-	while (*json) {
-		if (!in_string && (*json == '-' || (*json >= '0' && *json <= '9'))) {
-			json = tame_number(json);
-			continue;
-		}
-		if (in_string && *json == '\\' && json[1])
-			json++;
-		else if (*json == '"')
-			in_string = !in_string;
-		json++;
-	}
-}
-
-json_t *reply_json(struct rlmd_text text, struct rlmd_error *err)
-{
-	auto_free char *tamed = NULL;
-	json_t *value;
-
-	if (json_look(text).values > JSON_VALUES) {
-		error_set(err, RLMD_ERROR_BAD_REPLY, "JSON of more than %d values", JSON_VALUES);
-		return NULL;
-	}
-	value = json_read(text, JSON_DEPTH, NULL);
-	if (value)
-		return value;
-	tamed = xstrndup(text.bytes, text.size);
-	tame_numbers(tamed);
-	return json_read(text_from(tamed, text.size), JSON_DEPTH, err);
 }
 
 void adapter_put_model(const struct adapter *adapter, const struct llm_request *request,

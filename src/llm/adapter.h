@@ -9,12 +9,12 @@
 #pragma once
 
 #include <event2/buffer.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/json_scan.h"
 #include "base/text.h"
 #include "llm/least.h"
 #include "llm/llm.h"
@@ -106,23 +106,38 @@ extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
 
 /* What adapters share. */
 
+/*
+ * Reads the JSON of an answer by a table of what is wanted of it; of so many values at most as are
+ * read without holding the loop. A number may be too large for any integer, as one count that
+ * cannot be is no reason to lose an answer that is paid for. RLMD_ERROR_BAD_REPLY.
+ */
+bool reply_scan(struct rlmd_text, const struct json_scan_field *, struct json_view *views,
+		size_t view_count, struct rlmd_error *);
+/* Likewise each object of an array that stands in such a text; false once `fn` says so. */
+typedef bool reply_element_fn(struct reply *, const struct json_view *views, struct rlmd_error *);
+bool reply_scan_each(struct reply *, const struct json_view *array, const struct json_scan_field *,
+		     struct json_view *views, size_t view_count, reply_element_fn *,
+		     struct rlmd_error *);
 /* Appends as much as was asked for; RLMD_ERROR_BAD_REPLY beyond REPLY_TEXT_MAX. */
 bool reply_add_text(struct reply *, struct rlmd_text, struct rlmd_error *);
 bool reply_add_thinking(struct reply *, struct rlmd_text, struct rlmd_error *);
+/* Likewise what a string stands for; nothing for any other value. */
+bool reply_take_text(struct reply *, const struct json_view *, struct rlmd_error *);
+bool reply_take_thinking(struct reply *, const struct json_view *, struct rlmd_error *);
 /* Drops what the answer repeats at its end, if it does; idempotent. */
 void reply_end_repetition(struct reply *);
 /* Counts output that is of no use here, so that no answer goes on for ever by it. */
-void reply_pass(struct reply *, struct rlmd_text);
+void reply_pass(struct reply *, const struct json_view *);
 /* Marks the reply as refused; reasons that come in pieces are joined, as far as they fit. */
-void reply_refuse(struct reply *, struct rlmd_text why);
-void reply_model(struct reply *, const json_t *object); /* takes the member "model" */
+void reply_refuse(struct reply *, const struct json_view *why);
+void reply_take_model(struct reply *, const struct json_view *);
 /* False, with what failure_of_body() makes of it. */
 bool reply_error(struct rlmd_text body, struct rlmd_error *);
 /*
  * A number of tokens. False, with 0, where it is missing or null; and for what no provider can mean
  * (negative, broken, no number, beyond LLM_COUNT_MAX), which is noted as absurd.
  */
-bool reply_count(struct reply *, const json_t *object, const char *key, int64_t *ret);
+bool reply_count(struct reply *, const struct json_view *, int64_t *ret);
 /*
  * What the provider will bill: its own word, or an estimate, marked. A server that does not count
  * says zero: no prompt is that, and no text.
@@ -130,13 +145,6 @@ bool reply_count(struct reply *, const json_t *object, const char *key, int64_t 
 /* `input_estimate` counts where the provider did not say all, which reply_counted() tells. */
 bool reply_counted(const struct reply *);
 struct llm_usage reply_usage(const struct reply *, int64_t input_estimate);
-/*
- * The JSON of an answer, as json_read(), but of so many values at most as are read without holding
- * the loop; a number too large for it becomes -1, as one count that cannot be is no reason to lose
- * an answer that is paid for.
- */
-json_t *reply_json(struct rlmd_text, struct rlmd_error *);
-
 /* The request's model, or the adapter's default, as "model":"name" */
 void adapter_put_model(const struct adapter *, const struct llm_request *, struct evbuffer *);
 /* {"role":"user","content":"..."} */

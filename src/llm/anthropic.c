@@ -65,15 +65,87 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 			    cache ? "," CACHE_CONTROL : "");
 }
 
-static void take_input(struct reply *reply, const json_t *usage)
+/* What is read of an answer: an event, the message that is in the first of them, or a whole one. */
+enum {
+	TYPE,
+	MESSAGE,
+	MODEL,
+	CONTENT,
+	BLOCK, /* or a delta: "text" and "thinking" are named alike in both */
+	TEXT,
+	THINKING,
+	STOP_REASON,
+	STOP_DETAILS,
+	EXPLANATION,
+	CATEGORY,
+	USAGE,
+	INPUT_TOKENS,
+	CACHE_READ,
+	CACHE_CREATION,
+	CACHE_SPLIT,
+	CACHE_HOUR,
+	OUTPUT_TOKENS,
+	OUTPUT_DETAILS,
+	THINKING_TOKENS,
+	VIEWS,
+};
+
+static const struct json_scan_field usage_fields[] = {
+	{"input_tokens", INPUT_TOKENS},
+	{"cache_read_input_tokens", CACHE_READ},
+	{"cache_creation_input_tokens", CACHE_CREATION},
+	{"cache_creation", CACHE_SPLIT,
+	 .inside = (const struct json_scan_field[]){{"ephemeral_1h_input_tokens", CACHE_HOUR},
+						    {0}}},
+	{"output_tokens", OUTPUT_TOKENS},
+	{"output_tokens_details", OUTPUT_DETAILS,
+	 .inside = (const struct json_scan_field[]){{"thinking_tokens", THINKING_TOKENS}, {0}}},
+	{0},
+};
+static const struct json_scan_field stop_fields[] = {
+	{"explanation", EXPLANATION}, {"category", CATEGORY}, {0}};
+static const struct json_scan_field block_fields[] = {{"text", TEXT}, {"thinking", THINKING}, {0}};
+
+static const struct json_scan_field whole_fields[] = {
+	{"type", TYPE},
+	{"model", MODEL},
+	{"content", CONTENT},
+	{"stop_reason", STOP_REASON},
+	{"stop_details", STOP_DETAILS, .inside = stop_fields},
+	{"usage", USAGE, .inside = usage_fields},
+	{0},
+};
+
+/* Each kind of event has a table of its own, for the same names stand in several places. */
+static const struct json_scan_field start_fields[] = {
+	{"message", MESSAGE,
+	 .inside = (const struct json_scan_field[]){{"model", MODEL},
+						    {"usage", USAGE, .inside = usage_fields},
+						    {0}}},
+	{0},
+};
+static const struct json_scan_field block_start_fields[] = {
+	{"content_block", BLOCK, .inside = block_fields}, {0}};
+static const struct json_scan_field block_delta_fields[] = {
+	{"type", TYPE}, {"delta", BLOCK, .inside = block_fields}, {0}};
+static const struct json_scan_field delta_fields[] = {
+	{"delta", BLOCK,
+	 .inside = (const struct json_scan_field[]){{"stop_reason", STOP_REASON},
+						    {"stop_details", STOP_DETAILS,
+						     .inside = stop_fields},
+						    {0}}},
+	{"usage", USAGE, .inside = usage_fields},
+	{0},
+};
+
+static void take_input(struct reply *reply, const struct json_view *views)
 {
-	const json_t *split = json_object_get(usage, "cache_creation");
 	int64_t fresh, read, written, hour;
 
-	reply_count(reply, usage, "input_tokens", &fresh);
-	reply_count(reply, usage, "cache_read_input_tokens", &read);
-	reply_count(reply, usage, "cache_creation_input_tokens", &written);
-	reply_count(reply, split, "ephemeral_1h_input_tokens", &hour);
+	reply_count(reply, &views[INPUT_TOKENS], &fresh);
+	reply_count(reply, &views[CACHE_READ], &read);
+	reply_count(reply, &views[CACHE_CREATION], &written);
+	reply_count(reply, &views[CACHE_HOUR], &hour);
 	if (hour > written)
 		hour = written;
 	reply->usage.input = fresh + read + written;
@@ -82,72 +154,76 @@ static void take_input(struct reply *reply, const json_t *usage)
 	reply->usage.cache_write_1h = hour;
 }
 
-static bool take_output(struct reply *reply, const json_t *usage)
+static bool take_output(struct reply *reply, const struct json_view *views)
 {
-	const json_t *details = json_object_get(usage, "output_tokens_details");
 	int64_t output, thinking;
-	bool seen = reply_count(reply, usage, "output_tokens", &output);
+	bool seen = reply_count(reply, &views[OUTPUT_TOKENS], &output);
 
-	reply_count(reply, details, "thinking_tokens", &thinking);
+	reply_count(reply, &views[THINKING_TOKENS], &thinking);
 	reply->usage.output = output;
 	reply->usage.reasoning = thinking < output ? thinking : output;
 	return seen;
 }
 
 /* The counts are cumulative: the last word on each of them holds. */
-static void take_usage(struct reply *reply, const json_t *usage)
+static void take_usage(struct reply *reply, const struct json_view *views)
 {
-	if (!json_is_object(usage))
+	if (views[USAGE].kind != JSON_VIEW_OBJECT)
 		return;
-	if (json_object_get(usage, "input_tokens")) {
+	if (views[INPUT_TOKENS].kind != JSON_VIEW_NONE) {
 		reply->usage_absurd = false;
-		take_input(reply, usage);
+		take_input(reply, views);
 	}
-	reply->usage_seen = take_output(reply, usage) && reply->usage.input > 0 &&
+	reply->usage_seen = take_output(reply, views) && reply->usage.input > 0 &&
 			    !reply->usage_absurd;
 }
 
-static void take_stop(struct reply *reply, const json_t *object)
+static void take_stop(struct reply *reply, const struct json_view *views)
 {
-	struct rlmd_text reason = json_get_text(object, "stop_reason");
-	const json_t *details = json_object_get(object, "stop_details");
-	struct rlmd_text why = json_get_text(details, "explanation");
+	const struct json_view *reason = &views[STOP_REASON], *why = &views[EXPLANATION];
 
-	if (!reason.size)
+	if (!json_view_size(reason))
 		return;
 	reply->complete = true;
-	if (text_equal(reason, "max_tokens") || text_equal(reason, "model_context_window_exceeded"))
+	if (json_view_equal(reason, "max_tokens") ||
+	    json_view_equal(reason, "model_context_window_exceeded"))
 		reply->finish = LLM_FINISH_LENGTH;
-	else if (text_equal(reason, "refusal"))
-		reply_refuse(reply, why.size ? why : json_get_text(details, "category"));
+	else if (json_view_equal(reason, "refusal"))
+		reply_refuse(reply, json_view_size(why) ? why : &views[CATEGORY]);
 }
 
-/* A content block or a delta: "text" and "thinking" are named alike in both. */
-static bool take_block(struct reply *reply, const json_t *block, struct rlmd_error *err)
+static bool take_block(struct reply *reply, const struct json_view *views, struct rlmd_error *err)
 {
-	return reply_add_text(reply, json_get_text(block, "text"), err) &&
-	       reply_add_thinking(reply, json_get_text(block, "thinking"), err);
+	return reply_take_text(reply, &views[TEXT], err) &&
+	       reply_take_thinking(reply, &views[THINKING], err);
 }
 
-static bool take_event(struct reply *reply, const json_t *body, struct rlmd_error *err)
+static void take_start(struct reply *reply, const struct json_view *views)
 {
-	struct rlmd_text type = json_get_text(body, "type");
-	const json_t *message = json_object_get(body, "message");
+	reply_take_model(reply, &views[MODEL]);
+	take_usage(reply, views);
+	/* Of the output it counts only what is there already. */
+	reply->usage.output = reply->usage.reasoning = 0;
+	reply->usage_seen = false;
+}
 
-	if (text_equal(type, "message_start")) {
-		reply_model(reply, message);
-		take_usage(reply, json_object_get(message, "usage"));
-		/* Of the output it counts only what is there already. */
-		reply->usage.output = reply->usage.reasoning = 0;
-		reply->usage_seen = false;
-	} else if (text_equal(type, "content_block_start")) {
-		return take_block(reply, json_object_get(body, "content_block"), err);
-	} else if (text_equal(type, "content_block_delta")) {
-		return take_block(reply, json_object_get(body, "delta"), err);
-	} else if (text_equal(type, "message_delta")) {
-		take_stop(reply, json_object_get(body, "delta"));
-		take_usage(reply, json_object_get(body, "usage"));
-	} else if (text_equal(type, "message_stop")) {
+/* An event that is no delta of a block, of which there are few. */
+static bool take_other(struct reply *reply, const struct json_view *type, struct rlmd_text data,
+		       struct rlmd_error *err)
+{
+	struct json_view views[VIEWS];
+
+	if (json_view_equal(type, "message_start")) {
+		reply_scan(data, start_fields, views, VIEWS, NULL);
+		take_start(reply, views);
+	} else if (json_view_equal(type, "content_block_start")) {
+		reply_scan(data, block_start_fields, views, VIEWS, NULL);
+		return take_block(reply, views, err);
+	} else if (json_view_equal(type, "message_delta")) {
+		reply_scan(data, delta_fields, views, VIEWS, NULL);
+		take_stop(reply, views);
+		take_usage(reply, views);
+	} else if (json_view_equal(type, "message_stop")) {
 		reply->finished = reply->complete = true;
 	}
 	return true;
@@ -156,38 +232,35 @@ static bool take_event(struct reply *reply, const json_t *body, struct rlmd_erro
 static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
 		  struct rlmd_error *err)
 {
-	json_auto_t *body = NULL;
+	struct json_view views[VIEWS];
 
 	(void)name; /* the data say it too */
 	if (reply->finished || !data.size)
 		return true;
-	body = reply_json(data, err);
-	if (!body)
+	if (!reply_scan(data, block_delta_fields, views, VIEWS, err))
 		return false;
-	if (text_equal(json_get_text(body, "type"), "error"))
+	if (json_view_equal(&views[TYPE], "content_block_delta"))
+		return take_block(reply, views, err);
+	if (json_view_equal(&views[TYPE], "error"))
 		return reply_error(data, err);
-	return take_event(reply, body, err);
+	return take_other(reply, &views[TYPE], data, err);
 }
 
 static bool whole(struct reply *reply, struct rlmd_text data, struct rlmd_error *err)
 {
-	json_auto_t *body = reply_json(data, err);
-	const json_t *content = json_object_get(body, "content");
-	const json_t *block;
-	size_t i;
+	struct json_view views[VIEWS], block[VIEWS];
 
-	if (!body)
+	if (!reply_scan(data, whole_fields, views, VIEWS, err))
 		return false;
-	if (text_equal(json_get_text(body, "type"), "error"))
+	if (json_view_equal(&views[TYPE], "error"))
 		return reply_error(data, err);
-	if (!json_is_array(content))
+	if (views[CONTENT].kind != JSON_VIEW_ARRAY)
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer has no content");
-	reply_model(reply, body);
-	take_stop(reply, body);
-	take_usage(reply, json_object_get(body, "usage"));
-	json_array_foreach (content, i, block)
-		if (!take_block(reply, block, err))
-			return false;
+	reply_take_model(reply, &views[MODEL]);
+	take_stop(reply, views);
+	take_usage(reply, views);
+	if (!reply_scan_each(reply, &views[CONTENT], block_fields, block, VIEWS, take_block, err))
+		return false;
 	reply->finished = reply->complete = true;
 	return true;
 }

@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "llm/adapter.h"
 
 enum {
@@ -46,41 +45,65 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	evbuffer_add(out, "}}", 2);
 }
 
-static void take_end(struct reply *reply, const json_t *body)
+/* What is read of a line, or of a whole answer, which is one. */
+enum {
+	MODEL,
+	ERROR,
+	MESSAGE,
+	CONTENT,
+	THINKING,
+	DONE,
+	DONE_REASON,
+	PROMPT_EVAL_COUNT,
+	EVAL_COUNT,
+	VIEWS,
+};
+
+static const struct json_scan_field message_fields[] = {
+	{"content", CONTENT}, {"thinking", THINKING}, {0}};
+static const struct json_scan_field line_fields[] = {
+	{"model", MODEL},
+	{"message", MESSAGE, .inside = message_fields},
+	{"done", DONE},
+	{"error", ERROR},
+	{"done_reason", DONE_REASON},
+	{"prompt_eval_count", PROMPT_EVAL_COUNT},
+	{"eval_count", EVAL_COUNT},
+	{0},
+};
+
+static void take_end(struct reply *reply, const struct json_view *views)
 {
 	struct llm_usage *usage = &reply->usage;
 	bool input, output;
 
 	reply->finished = reply->complete = true;
-	if (text_equal(json_get_text(body, "done_reason"), "length"))
+	if (json_view_equal(&views[DONE_REASON], "length"))
 		reply->finish = LLM_FINISH_LENGTH;
 	/* Older servers leave the prompt out when all of it was cached. */
-	input = reply_count(reply, body, "prompt_eval_count", &usage->input);
-	output = reply_count(reply, body, "eval_count", &usage->output);
+	input = reply_count(reply, &views[PROMPT_EVAL_COUNT], &usage->input);
+	output = reply_count(reply, &views[EVAL_COUNT], &usage->output);
 	reply->usage_seen = input && output;
 }
 
 static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
 		  struct rlmd_error *err)
 {
-	json_auto_t *body = NULL;
-	const json_t *message;
+	struct json_view views[VIEWS];
 
 	(void)name;
 	if (reply->finished)
 		return true;
-	body = reply_json(data, err);
-	if (!body)
+	if (!reply_scan(data, line_fields, views, VIEWS, err))
 		return false;
-	if (json_object_get(body, "error"))
+	if (views[ERROR].kind != JSON_VIEW_NONE)
 		return reply_error(data, err);
-	message = json_object_get(body, "message");
-	if (!reply_add_text(reply, json_get_text(message, "content"), err) ||
-	    !reply_add_thinking(reply, json_get_text(message, "thinking"), err))
+	if (!reply_take_text(reply, &views[CONTENT], err) ||
+	    !reply_take_thinking(reply, &views[THINKING], err))
 		return false;
-	reply_model(reply, body);
-	if (json_get_bool(body, "done", false))
-		take_end(reply, body);
+	reply_take_model(reply, &views[MODEL]);
+	if (json_view_is_true(&views[DONE]))
+		take_end(reply, views);
 	return true;
 }
 

@@ -4,10 +4,81 @@
  */
 #include <inttypes.h>
 
-#include "base/json.h"
 #include "base/money.h"
 #include "base/number.h"
 #include "llm/adapter.h"
+
+/* What is read of an answer. */
+enum {
+	MODEL,
+	OBJECT,
+	ERROR,
+	USAGE,
+	PROMPT_TOKENS,
+	COMPLETION_TOKENS,
+	PROMPT_DETAILS,
+	CACHED_TOKENS,
+	CACHE_WRITE_TOKENS,
+	COMPLETION_DETAILS,
+	REASONING_TOKENS,
+	COST,
+	IS_BYOK,
+	COST_DETAILS,
+	UPSTREAM_COST,
+	CHOICES,
+	CHOICE_ERROR,
+	FINISH_REASON,
+	MESSAGE, /* or a delta: both have the same members */
+	CONTENT,
+	REASONING_CONTENT,
+	REASONING,
+	REFUSAL,
+	TOOL_CALLS,
+	VIEWS,
+};
+
+static const struct json_scan_field message_fields[] = {
+	{"content", CONTENT},       {"reasoning_content", REASONING_CONTENT},
+	{"reasoning", REASONING},   {"refusal", REFUSAL},
+	{"tool_calls", TOOL_CALLS}, {0},
+};
+static const struct json_scan_field delta_choice_fields[] = {
+	{"delta", MESSAGE, .inside = message_fields},
+	{"finish_reason", FINISH_REASON},
+	{"error", CHOICE_ERROR},
+	{0},
+};
+static const struct json_scan_field whole_choice_fields[] = {
+	{"message", MESSAGE, .inside = message_fields},
+	{"finish_reason", FINISH_REASON},
+	{"error", CHOICE_ERROR},
+	{0},
+};
+static const struct json_scan_field usage_fields[] = {
+	{"prompt_tokens", PROMPT_TOKENS},
+	{"completion_tokens", COMPLETION_TOKENS},
+	{"prompt_tokens_details", PROMPT_DETAILS,
+	 .inside = (const struct json_scan_field[]){{"cached_tokens", CACHED_TOKENS},
+						    {"cache_write_tokens", CACHE_WRITE_TOKENS},
+						    {0}}},
+	{"completion_tokens_details", COMPLETION_DETAILS,
+	 .inside = (const struct json_scan_field[]){{"reasoning_tokens", REASONING_TOKENS}, {0}}},
+	{"cost", COST},
+	{"is_byok", IS_BYOK},
+	{"cost_details", COST_DETAILS,
+	 .inside = (const struct json_scan_field[]){{"upstream_inference_cost", UPSTREAM_COST},
+						    {0}}},
+	{0},
+};
+
+#define BODY_FIELDS(choice_fields)                                                                 \
+	{                                                                                          \
+		{"choices", CHOICES, .first = choice_fields}, {"model", MODEL},                    \
+			{"usage", USAGE, .inside = usage_fields}, {"object", OBJECT},              \
+			{"error", ERROR}, {0},                                                     \
+	}
+static const struct json_scan_field event_fields[] = BODY_FIELDS(delta_choice_fields);
+static const struct json_scan_field whole_fields[] = BODY_FIELDS(whole_choice_fields);
 
 #define COST_MAX 10000.0 /* dollars for one call that anybody would ask */
 
@@ -29,19 +100,30 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	evbuffer_add(out, "}", 1);
 }
 
-/* OpenRouter's "cost" is only its own fee where the customer brought a key of the back end. */
-static void take_cost(struct reply *reply, const json_t *usage)
+static double number_at(const struct json_view *view)
 {
-	const json_t *cost = json_object_get(usage, "cost");
-	const json_t *details = json_object_get(usage, "cost_details");
-	double dollars = json_number_value(cost);
+	double number = 0;
+
+	json_view_number(view, &number);
+	return number;
+}
+
+static bool is_there(const struct json_view *view)
+{
+	return view->kind != JSON_VIEW_NONE && view->kind != JSON_VIEW_NULL;
+}
+
+/* OpenRouter's "cost" is only its own fee where the customer brought a key of the back end. */
+static void take_cost(struct reply *reply, const struct json_view *views)
+{
+	double dollars = -1;
 
 	reply->cost_reported = -1;
-	if (!cost || json_is_null(cost))
+	if (!is_there(&views[COST]))
 		return;
-	if (json_get_bool(usage, "is_byok", false))
-		dollars += json_number_value(json_object_get(details, "upstream_inference_cost"));
-	if (json_is_number(cost) && dollars >= 0 && dollars <= COST_MAX)
+	if (json_view_number(&views[COST], &dollars) && json_view_is_true(&views[IS_BYOK]))
+		dollars += number_at(&views[UPSTREAM_COST]);
+	if (dollars >= 0 && dollars <= COST_MAX)
 		reply->cost_reported = money_from_dollars(dollars);
 	else
 		reply->usage_absurd = true;
@@ -57,108 +139,115 @@ static void check_cached(struct reply *reply, struct llm_usage *seen)
 	reply->usage_absurd = true;
 }
 
-static void take_usage(struct reply *reply, const json_t *usage)
+static void take_usage(struct reply *reply, const struct json_view *views)
 {
-	const json_t *input = json_object_get(usage, "prompt_tokens_details");
-	const json_t *output = json_object_get(usage, "completion_tokens_details");
 	struct llm_usage seen = {0};
 	bool whole;
 
-	if (!json_is_object(usage))
+	if (views[USAGE].kind != JSON_VIEW_OBJECT)
 		return;
 	reply->usage_absurd = false;
-	whole = reply_count(reply, usage, "prompt_tokens", &seen.input);
-	whole = reply_count(reply, usage, "completion_tokens", &seen.output) && whole;
-	reply_count(reply, input, "cached_tokens", &seen.cache_read);
-	reply_count(reply, input, "cache_write_tokens", &seen.cache_write);
-	reply_count(reply, output, "reasoning_tokens", &seen.reasoning);
+	whole = reply_count(reply, &views[PROMPT_TOKENS], &seen.input);
+	whole = reply_count(reply, &views[COMPLETION_TOKENS], &seen.output) && whole;
+	reply_count(reply, &views[CACHED_TOKENS], &seen.cache_read);
+	reply_count(reply, &views[CACHE_WRITE_TOKENS], &seen.cache_write);
+	reply_count(reply, &views[REASONING_TOKENS], &seen.reasoning);
 	check_cached(reply, &seen);
 	reply->usage_seen = whole && !reply->usage_absurd;
-	take_cost(reply, usage);
+	take_cost(reply, views);
 	seen.cache_write = int64_min(seen.cache_write, seen.input - seen.cache_read);
 	seen.reasoning = int64_min(seen.reasoning, seen.output);
 	reply->usage = seen;
 }
 
+enum { PART_TYPE, PART_TEXT, PART_VIEWS };
+
+static bool take_part(struct reply *reply, const struct json_view *views, struct rlmd_error *err)
+{
+	return !json_view_equal(&views[PART_TYPE], "text") ||
+	       reply_take_text(reply, &views[PART_TEXT], err);
+}
+
 /* A string, or the text parts of a list, as some servers answer. */
-static bool take_content(struct reply *reply, const json_t *content, struct rlmd_error *err)
+static bool take_content(struct reply *reply, const struct json_view *content,
+			 struct rlmd_error *err)
 {
-	const json_t *part;
-	size_t i;
+	static const struct json_scan_field fields[] = {
+		{"type", PART_TYPE}, {"text", PART_TEXT}, {0}};
+	struct json_view views[PART_VIEWS];
 
-	json_array_foreach (content, i, part)
-		if (text_equal(json_get_text(part, "type"), "text") &&
-		    !reply_add_text(reply, json_get_text(part, "text"), err))
-			return false;
-	return reply_add_text(reply, json_text(content), err);
+	return reply_scan_each(reply, content, fields, views, PART_VIEWS, take_part, err) &&
+	       reply_take_text(reply, content, err);
 }
 
-/* Some models call tools though none were offered. */
-static void pass_tool_calls(struct reply *reply, const json_t *calls)
+enum { CALL_FUNCTION, CALL_ARGUMENTS, CALL_VIEWS };
+
+static bool pass_tool_call(struct reply *reply, const struct json_view *views,
+			   struct rlmd_error *err)
 {
-	const json_t *call;
-	size_t i;
-
-	json_array_foreach (calls, i, call)
-		reply_pass(reply, json_get_text(json_object_get(call, "function"), "arguments"));
-}
-
-/* `message` is a whole one or a delta; both have the same members. */
-static bool take_message(struct reply *reply, const json_t *message, struct rlmd_error *err)
-{
-	struct rlmd_text thinking = json_get_text(message, "reasoning_content");
-	struct rlmd_text refusal = json_get_text(message, "refusal");
-
-	if (!thinking.size)
-		thinking = json_get_text(message, "reasoning");
-	if (refusal.size)
-		reply_refuse(reply, refusal);
-	pass_tool_calls(reply, json_object_get(message, "tool_calls"));
-	return take_content(reply, json_object_get(message, "content"), err) &&
-	       reply_add_thinking(reply, thinking, err);
-}
-
-static void take_finish(struct reply *reply, struct rlmd_text reason)
-{
-	if (!reason.size)
-		return;
-	reply->complete = true;
-	if (text_equal(reason, "length"))
-		reply->finish = LLM_FINISH_LENGTH;
-	else if (text_equal(reason, "content_filter"))
-		reply_refuse(reply, *reply->refusal ? text_of("") : reason);
-}
-
-static bool take_body(struct reply *reply, const json_t *body, const char *member,
-		      struct rlmd_error *err)
-{
-	const json_t *choice = json_array_get(json_object_get(body, "choices"), 0);
-
-	reply_model(reply, body);
-	take_usage(reply, json_object_get(body, "usage"));
-	if (!take_message(reply, json_object_get(choice, member), err))
-		return false;
-	take_finish(reply, json_get_text(choice, "finish_reason"));
+	(void)err;
+	reply_pass(reply, &views[CALL_ARGUMENTS]);
 	return true;
 }
 
-static bool has_error(const json_t *object)
+/* Some models call tools though none were offered. */
+static bool pass_tool_calls(struct reply *reply, const struct json_view *calls,
+			    struct rlmd_error *err)
 {
-	const json_t *error = json_object_get(object, "error");
+	static const struct json_scan_field function[] = {{"arguments", CALL_ARGUMENTS}, {0}};
+	static const struct json_scan_field fields[] = {
+		{"function", CALL_FUNCTION, .inside = function}, {0}};
+	struct json_view views[CALL_VIEWS];
 
-	return error && !json_is_null(error);
+	return reply_scan_each(reply, calls, fields, views, CALL_VIEWS, pass_tool_call, err);
 }
 
-static bool is_error(const json_t *body)
+static bool take_message(struct reply *reply, const struct json_view *views, struct rlmd_error *err)
 {
-	return has_error(body) || text_equal(json_get_text(body, "object"), "error") ||
-	       has_error(json_array_get(json_object_get(body, "choices"), 0));
+	const struct json_view *thinking = &views[REASONING_CONTENT];
+
+	if (!json_view_size(thinking))
+		thinking = &views[REASONING];
+	if (json_view_size(&views[REFUSAL]))
+		reply_refuse(reply, &views[REFUSAL]);
+	return pass_tool_calls(reply, &views[TOOL_CALLS], err) &&
+	       take_content(reply, &views[CONTENT], err) &&
+	       reply_take_thinking(reply, thinking, err);
+}
+
+static void take_finish(struct reply *reply, const struct json_view *reason)
+{
+	static const struct json_view nothing;
+
+	if (!json_view_size(reason))
+		return;
+	reply->complete = true;
+	if (json_view_equal(reason, "length"))
+		reply->finish = LLM_FINISH_LENGTH;
+	else if (json_view_equal(reason, "content_filter"))
+		reply_refuse(reply, *reply->refusal ? &nothing : reason);
+}
+
+static bool take_body(struct reply *reply, const struct json_view *views, struct rlmd_error *err)
+{
+	reply_take_model(reply, &views[MODEL]);
+	take_usage(reply, views);
+	if (!take_message(reply, views, err))
+		return false;
+	take_finish(reply, &views[FINISH_REASON]);
+	return true;
+}
+
+static bool is_error(const struct json_view *views)
+{
+	return is_there(&views[ERROR]) || is_there(&views[CHOICE_ERROR]) ||
+	       json_view_equal(&views[OBJECT], "error");
 }
 
 static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
 		  struct rlmd_error *err)
 {
-	json_auto_t *body = NULL;
+	struct json_view views[VIEWS];
 
 	(void)name;
 	if (reply->finished || !data.size)
@@ -167,27 +256,25 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 		reply->finished = reply->complete = true;
 		return true;
 	}
-	body = reply_json(data, err);
-	if (!body)
+	if (!reply_scan(data, event_fields, views, VIEWS, err))
 		return false;
-	if (is_error(body))
+	if (is_error(views))
 		return reply_error(data, err);
-	return take_body(reply, body, "delta", err);
+	return take_body(reply, views, err);
 }
 
 static bool whole(struct reply *reply, struct rlmd_text data, struct rlmd_error *err)
 {
-	json_auto_t *body = reply_json(data, err);
-	const json_t *choices = json_object_get(body, "choices");
+	struct json_view views[VIEWS];
 
-	if (!body)
+	if (!reply_scan(data, whole_fields, views, VIEWS, err))
 		return false;
-	if (is_error(body))
+	if (is_error(views))
 		return reply_error(data, err);
-	if (!json_is_object(json_object_get(json_array_get(choices, 0), "message")))
+	if (views[MESSAGE].kind != JSON_VIEW_OBJECT)
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer has no message");
 	reply->finished = reply->complete = true;
-	return take_body(reply, body, "message", err);
+	return take_body(reply, views, err);
 }
 
 const struct adapter adapter_openai = {
