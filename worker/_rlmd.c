@@ -162,9 +162,7 @@ static PyObject *describe(const struct launch *launch, uint32_t layers)
 			return NULL;
 		Py_DECREF(fd);
 	}
-	return files && names
-		       ? Py_BuildValue("iiNN", LAUNCH_CONTROL, LAUNCH_CONTROL + 1, files, names)
-		       : NULL;
+	return files && names ? Py_BuildValue("NN", files, names) : NULL;
 }
 
 /* In a pid namespace of its own, where the mode has them. -1 and errno. */
@@ -366,7 +364,7 @@ static PyMethodDef methods[] = {
 	{"seal", seal, METH_VARARGS, "seal(fd): makes a memory file unchangeable."},
 	{"load", load, METH_VARARGS, "load(path): a shared object, for imports behind the walls."},
 	{"serve", serve, METH_NOARGS,
-	 "Forks workers on request. Returns (in, out, files, layers) in each, None at the end."},
+	 "Forks workers on request. Returns (files, layers) in each, None at the end."},
 	{"decode", decode, METH_VARARGS,
 	 "decode(fd, size): the text of a memory file, surrogateescape for what is not UTF-8."},
 	{"encode", codec_encode, METH_VARARGS,

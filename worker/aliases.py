@@ -22,14 +22,15 @@ OTHER_NAMES = {
 }
 
 
-def install(table, texts, context, task):
-    """`table` has the functions of the prompt."""
-    for name, value in names(table, texts, context, task).items():
+def install(names):
+    for name, value in names.items():
         if not hasattr(builtins, name):
             setattr(builtins, name, value)
 
 
-def names(table, texts, context, task):
+def functions(table, texts):
+    """`table` has the functions of the prompt."""
+
     def sub_llm(*given, **options):
         """llm_query(), but the second argument is text, also where it may be a model's name."""
         if len(given) > 1:
@@ -41,13 +42,16 @@ def names(table, texts, context, task):
         other: table[name] for name, others in OTHER_NAMES.items() for other in others.split()
     }
     sub_llm.__qualname__, sub_llm.__module__ = "sub_llm", "__main__"
-    found.update(
-        sub_llm=sub_llm,
-        query=task,
-        context_0=context,  # of the contexts that a session was given the first, and here the only
-        history=[],         # of the questions before this one: there are none
-    )
+    found["sub_llm"] = sub_llm
     for helper in (texts.find_line, texts.get_line, texts.count_lines, texts.quote_match,
                    texts.chunk_by_headers, texts.chunk_by_size):
         found[helper.__name__] = public(helper)
     return found
+
+
+def values(context, task):
+    return {
+        "query": task,
+        "context_0": context,  # of the contexts that a session was given; here the only
+        "history": [],         # of the questions before this one: there are none
+    }

@@ -86,22 +86,24 @@ def forget_threads(loop):
 class Awaited:
     """__awaited__(): gives a function of ours as one whose result can be awaited."""
 
-    def __init__(self, table, interrupts, foreign=()):
-        """table: our names, each with its function; more of ours stand beside Python's builtins.
-
-        foreign: names of functions of the host's, which have to be waited for too.
-        """
+    def __init__(self, table, interrupts):
+        """table: our names, each with its function; more of ours stand beside Python's builtins."""
         beside = {
             name: value for name, value in vars(builtins).items()
             if isinstance(value, FUNCTIONS) and value.__module__ == "__main__"
         }
         ours = {**beside, **table}
-        self._functions = frozenset(
+        self._functions = {
             function for function in ours.values() if isinstance(function, FUNCTIONS)
-        )
-        self._waiting = frozenset(ours[name] for name in (*WAITING, *foreign) if name in ours)
+        }
+        self._waiting = {ours[name] for name in WAITING if name in ours}
         self._calls = Calls(interrupts)
         self._plain = {}  # functions of other names -> those that they are called for
+
+    def add(self, theirs):
+        """The host's functions by their names, which have to be waited for too."""
+        self._functions.update(theirs.values())
+        self._waiting.update(theirs.values())
 
     def install(self, table):
         """Puts this where compiled blocks find it, and the names of other libraries beside it."""

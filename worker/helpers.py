@@ -1,7 +1,6 @@
 """What the model's code finds in its namespace: every name of ours, and what they are."""
 
 import aliases
-from functions import make as make_functions
 import variables
 from answers import BudgetExceeded, LLMError
 from arguments import plain
@@ -14,9 +13,9 @@ from texts import Texts
 class Names:
     """The namespace, and which of its names are ours (`table`, the inputs) or the user's."""
 
-    def __init__(self, namespace, inputs):
+    def __init__(self, namespace):
         self.namespace = namespace
-        self.inputs = inputs
+        self.inputs = {}
         self.table = {}
 
     def user_names(self):
@@ -46,10 +45,11 @@ class Names:
 class Helpers:
     """`table` has every name of ours, the inputs aside."""
 
-    def __init__(self, channel, inputs, namespace, task, foreign):
-        context = inputs["context"]
-        self._names = Names(namespace, inputs)
-        queries, texts, finish = Queries(channel, context), Texts(context), Finish(self._names)
+    def __init__(self, channel, namespace):
+        self._names = Names(namespace)
+        self._queries = queries = Queries(channel)
+        self._texts = texts = Texts()
+        finish = Finish(self._names)
         self.final = finish.final
         self.notes = queries.notes
         self.user_names = self._names.user_names
@@ -70,5 +70,12 @@ class Helpers:
             BudgetExceeded=BudgetExceeded,
             LLMError=LLMError,
         )
-        self.table.update(make_functions(channel, foreign))
-        aliases.install(self.table, texts, context, task)
+        aliases.install(aliases.functions(self.table, texts))
+
+    def begin(self, inputs, task, theirs):
+        """What the run brings; theirs: the host's functions by their names."""
+        context = inputs["context"]
+        self._names.inputs = inputs
+        self._queries.context = self._texts.context = context
+        self.table.update(theirs)
+        aliases.install(aliases.values(context, task))

@@ -26,9 +26,9 @@ REASON_MAX = 200  # characters of each
 class Queries:
     """`context` is what a sub-RLM shares that has none of its own."""
 
-    def __init__(self, channel, context):
+    def __init__(self, channel):
         self._channel = channel
-        self._context = context
+        self.context = ""
         self.notes = Notes()
 
     @called(QUESTION, second_is_text("llm_query", "prompt", str))
@@ -86,7 +86,7 @@ class Queries:
         calls: for a simple question about a text that fits into a prompt use
         llm_query().
         """
-        asked = task_of("rlm_query", "the task", task, ctx, model, self._context)
+        asked = task_of("rlm_query", "the task", task, ctx, model, self.context)
         return self._one("rlm_query", "rlm_query", tasks_of([asked]))
 
     @called(TASKS, second_is_no_model("batch_rlm_query", "tasks"))
@@ -105,7 +105,7 @@ class Queries:
         tasks = check_list("batch_rlm_query", "tasks", tasks)
         contexts = spread("batch_rlm_query", "ctx", ctx, len(tasks))
         asked = [
-            task_of("batch_rlm_query", f"task {number}", task, context, model, self._context)
+            task_of("batch_rlm_query", f"task {number}", task, context, model, self.context)
             for number, (task, context) in enumerate(zip(tasks, contexts))
         ]
         return self._many("batch_rlm_query", "rlm_query", asked, tasks_of)
@@ -121,7 +121,7 @@ class Queries:
         raises LLMError with the reason of each; BudgetExceeded or TimeoutError
         where that was everybody's reason.
         """
-        result = self._run("race_query", plans.make_race(prompts, self._context))
+        result = self._run("race_query", plans.make_race(prompts, self.context))
         if result["winner"] is None:
             raise lost(result["results"])
         winner = result["results"][result["winner"]]
@@ -164,7 +164,7 @@ class Queries:
         the plan; BudgetExceeded, TimeoutError and LLMError that it was not run.
         """
         plan = plans.make_plan(
-            operations, strategy, failure, max_parallel, timeout, self._context
+            operations, strategy, failure, max_parallel, timeout, self.context
         )
         result = self._run("run_plan", plan)
         for each in result["results"].values():

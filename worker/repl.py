@@ -1,9 +1,9 @@
 """One run's Python session, inside a sealed worker.
 
-The template imports this module and forks; after the walls stand it calls
-main(), which never returns. Nothing is imported, opened or read from files
-after that. What the supervisor may say, and what is answered, stands in
-src/wire/messages.def.
+The template makes the Session, all of it that no run has a part in, and forks;
+after the walls stand the worker calls its main(), which never returns. Nothing
+is imported, opened or read from files after that. What the supervisor may say,
+and what is answered, stands in src/wire/messages.def.
 
 Code of a block runs in the namespace of `__main__`. It may do anything to
 this process; what is put right before the next block is what it may do by
@@ -56,32 +56,7 @@ def prepare(library, preloaded):
     return [WrittenModules(), last]
 
 
-def main(read_fd, write_fd, input_fds, layers, native):
-    """Serves one run and ends the process.
-
-    native.decode(fd, size) gives the text of a memory file.
-    """
-    interrupts = Interrupts()
-    interrupts.install()
-    interrupts.spare(Session._guarded)
-    channel = Channel(read_fd, write_fd, interrupts)
-    version = "{}.{}.{}".format(*sys.version_info)
-    channel.send("ready", {"python": version, "layers": list(layers)})
-    start = channel.command()
-    try:
-        inputs = read_inputs(start, input_fds, native)
-        places.set_inputs(inputs)
-        session = Session(channel, interrupts, inputs, start["max_output"], start["task"],
-                          functions.read(start["functions"]))
-    except Exception as error:
-        no_memory = isinstance(error, MemoryError)
-        channel.send("started", {"error": clean(tracebacks.plain(error)), "no_memory": no_memory})
-        os._exit(1)
-    channel.send("started", {"error": None, "no_memory": False})
-    try:
-        session.serve()
-    except BaseException as error:
-        end(1, "the worker cannot go on: " + tracebacks.plain(error))
+VERSION = "{}.{}.{}".format(*sys.version_info)
 
 
 def read_inputs(start, fds, native):
@@ -95,38 +70,73 @@ def read_inputs(start, fds, native):
 
 
 class Session:
-    def __init__(self, channel, interrupts, inputs, max_output, task, foreign):
-        self._channel = channel
-        self._interrupts = interrupts
-        self._max_output = max_output
+    """Made once for all workers: in each it meets what its run alone has, in _begin()."""
+
+    def __init__(self, read_fd, write_fd):
+        """The pipes of the worker that is to be; they need not be there yet."""
+        self._interrupts = interrupts = Interrupts()
+        interrupts.install()
+        interrupts.spare(Session._guarded)
+        self._channel = Channel(read_fd, write_fd, interrupts)
+        self._max_output = 0
         self._notes = []  # what the block is told at its end
         self._stdin = NoInput()
         self._stdout = Output("<stdout>", interrupts)
         self._stderr = Output("<stderr>", interrupts)
-        self._stdout.set_limit(max_output)
-        self._stderr.set_limit(max_output)
 
-        # The real module, so that what looks classes up by their module finds them.
-        module = types.ModuleType("__main__")
-        sys.modules["__main__"] = module
         sys.argv = [""]
-        self._namespace = module.__dict__
-        self._helpers = Helpers(channel, inputs, self._namespace, task, foreign)
-        self._reserved = Reserved(self._namespace, self._helpers.table, inputs)
+        # The real module, so that what looks classes up by their module finds them.
+        self._module = types.ModuleType("__main__")
+        self._namespace = self._module.__dict__
+        self._helpers = Helpers(self._channel, self._namespace)
+        self._reserved = Reserved(self._namespace, self._helpers.table)
         self._namespace["answer"] = new_answer()
         builtins.exit = builtins.quit = leave
         builtins.help = show_help
-        awaited = awaiting.Awaited(
-            self._helpers.table, interrupts, [function["name"] for function in foreign]
-        )
-        awaited.install(self._helpers.table)
+        self._awaited = awaiting.Awaited(self._helpers.table, interrupts)
+        self._awaited.install(self._helpers.table)
         setattr(builtins, block_tree.RETURN, end_block)
-        self._compiler = Compiler(self._namespace, awaited.is_ours)
-        sys.displayhook = self._echo
+        self._compiler = Compiler(self._namespace, self._awaited.is_ours)
         tracebacks.install()
+
+    def main(self, input_fds, layers, native):
+        """Serves one run and ends the process.
+
+        native.decode(fd, size) gives the text of a memory file.
+        """
+        self._channel.send("ready", {"python": VERSION, "layers": layers})
+        start = self._channel.command()
+        try:
+            inputs = read_inputs(start, input_fds, native)
+            self._begin(inputs, start["max_output"], start["task"],
+                        functions.read(start["functions"]))
+        except Exception as error:
+            self._channel.send("started", {
+                "error": clean(tracebacks.plain(error)),
+                "no_memory": isinstance(error, MemoryError),
+            })
+            os._exit(1)
+        self._channel.send("started", {"error": None, "no_memory": False})
+        try:
+            self._serve()
+        except BaseException as error:
+            end(1, "the worker cannot go on: " + tracebacks.plain(error))
+
+    def _begin(self, inputs, max_output, task, foreign):
+        """What is this run's, and what the template has for itself until it forks."""
+        self._max_output = max_output
+        self._stdout.set_limit(max_output)
+        self._stderr.set_limit(max_output)
+        theirs = functions.make(self._channel, foreign)
+        places.set_inputs(inputs)
+        self._helpers.begin(inputs, task, theirs)
+        self._reserved.add(inputs, theirs)
+        self._awaited.add(theirs)
+        sys.modules["__main__"] = self._module
+        sys.displayhook = self._echo
         self._restore()
 
-    def serve(self):
+    def _serve(self):
         while True:
             message = self._channel.command()
             if message["type"] == "exec":

@@ -14,12 +14,20 @@ NAME = "is a name of this session and means that", "are names of this session an
 
 
 class Reserved:
-    def __init__(self, namespace, functions, inputs):
+    def __init__(self, namespace, functions):
         self._namespace = namespace
-        self._inputs = inputs
-        self._ours = {**functions, **inputs}
-        self._all = {"__name__": "__main__", "__builtins__": builtins, **self._ours}
+        self._inputs = {}
+        self._ours = dict(functions)
+        self._all = {"__name__": "__main__", "__builtins__": builtins, **functions}
         self._told = set()
+        self.restore()
+
+    def add(self, inputs, functions):
+        """What a run brings."""
+        self._inputs = inputs
+        for names in (functions, inputs):
+            self._ours.update(names)
+            self._all.update(names)
 
     def restore(self):
         self._namespace.update(self._all)

@@ -3,7 +3,8 @@
 Started by the supervisor (src/sandbox/template.c) through start.py, which has
 said hello, with the modules to preload as arguments and the control socket as
 descriptor 3; loads, walls itself off, says ready, serves (src/sandbox/launch.h).
-It runs no foreign code and stays of one thread. What runs in a worker is repl.main().
+It runs no foreign code and stays of one thread. What runs in a worker is main() of
+repl.Session.
 """
 
 import os
@@ -114,7 +115,6 @@ def settle(library, finders):
     sys.path[:] = []
     sys.path_hooks[:] = []
     sys.path_importer_cache.clear()
-    sys.argv[:] = [""]
     threading.stack_size(1 << 20)
     gc.collect()
     gc.freeze()
@@ -152,8 +152,9 @@ def main(here):
     preload(names, gatherer)
     check_threads()
     finders = repl.prepare(library, names)
+    session = repl.Session(CONTROL, CONTROL + 1)
     settle(library, finders)
     worker = native.serve() if enclose(native, len(library)) else None
     if worker is not None:
-        repl.main(*worker, native)
+        session.main(*worker, native)
     os._exit(0)

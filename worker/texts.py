@@ -67,14 +67,14 @@ def lines_of(text):
 
 
 class Texts:
-    def __init__(self, context):
-        self._context = context
+    def __init__(self):
+        self.context = ""
 
     def is_searched(self, text, other):
         """Whether of two the first is the text, and the other one the pattern."""
-        if isinstance(text, re.Pattern) or other is self._context:
+        if isinstance(text, re.Pattern) or other is self.context:
             return False
-        if text is self._context or isinstance(other, re.Pattern):
+        if text is self.context or isinstance(other, re.Pattern):
             return True
         if not isinstance(text, str) or not isinstance(other, str) or len(text) <= len(other):
             return False
@@ -176,7 +176,7 @@ class Texts:
     def count_lines(self, pattern=None, text=None):
         """How many lines there are, or how many match, letters in any case."""
         if text is None and isinstance(pattern, str) and (
-            pattern is self._context or "\n" in pattern
+            pattern is self.context or "\n" in pattern
         ):
             pattern, text = None, pattern
         if pattern is None:
@@ -227,14 +227,14 @@ class Texts:
 
     def _given(self, function, text):
         if text is None:
-            return self._context
+            return self.context
         check_text(function, "text", text)
         return text
 
     def _searched(self, function, pattern, text):
         """The text, once both are what they should be."""
         right = f"{function}(pattern, text=...), without text= in `context`"
-        if pattern is self._context and pattern and text is None:
+        if pattern is self.context and pattern and text is None:
             raise ValueError(f"{function}(): the pattern is missing. The call is {right}")
         if not isinstance(pattern, (str, re.Pattern)):
             hint = ': one for several words is "|".join(words)' if isinstance(

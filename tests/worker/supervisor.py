@@ -27,7 +27,7 @@ class native:
             data += os.pread(fd, size - len(data), len(data))
         return data.decode("utf-8", "surrogateescape")
 fds = [int(fd) for fd in sys.argv[2:]]
-repl.main(fds[0], fds[1], fds[2:], ["fake"], native)
+repl.Session(fds[0], fds[1]).main(fds[2:], ["fake"], native)
 """
 
 
