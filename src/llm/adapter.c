@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/json_quote.h"
 #include "llm/failure.h"
 #include "llm/repeat.h"
 
@@ -330,22 +329,22 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 }
 
 void adapter_put_model(const struct adapter *adapter, const struct llm_request *request,
-		       struct evbuffer *out)
+		       struct body *out)
 {
 	bool given = request->model && *request->model;
 
-	evbuffer_add_printf(out, "\"model\":");
-	json_quote(text_of(given ? request->model : adapter->default_model), out);
+	body_add(out, "\"model\":");
+	body_quote(out, text_of(given ? request->model : adapter->default_model));
 }
 
-void adapter_put_message(const char *role, struct rlmd_text text, struct evbuffer *out)
+void adapter_put_message(const char *role, struct rlmd_text text, struct body *out)
 {
-	evbuffer_add_printf(out, "{\"role\":\"%s\",\"content\":", role);
-	json_quote(text, out);
-	evbuffer_add(out, "}", 1);
+	body_printf(out, "{\"role\":\"%s\",\"content\":", role);
+	body_quote(out, text);
+	body_add(out, "}");
 }
 
-void adapter_put_messages(const struct llm_request *request, struct evbuffer *out)
+void adapter_put_messages(const struct llm_request *request, struct body *out)
 {
 	static const char *const roles[] = {
 		[LLM_SYSTEM] = "system",
@@ -353,33 +352,33 @@ void adapter_put_messages(const struct llm_request *request, struct evbuffer *ou
 		[LLM_ASSISTANT] = "assistant",
 	};
 
-	evbuffer_add_printf(out, "\"messages\":[");
+	body_add(out, "\"messages\":[");
 	for (size_t i = 0; i < request->message_count; i++) {
 		if (i)
-			evbuffer_add(out, ",", 1);
+			body_add(out, ",");
 		adapter_put_message(roles[request->messages[i].role], request->messages[i].text,
 				    out);
 	}
-	evbuffer_add(out, "]", 1);
+	body_add(out, "]");
 }
 
 void adapter_put_sampling(const struct llm_request *request, unsigned quirks, const char *stop,
-			  struct evbuffer *out)
+			  struct body *out)
 {
 	const struct llm_sampling *sampling = &request->sampling;
 	size_t stops = quirks & QUIRK_NO_STOP ? 0 : sampling->stop_count;
 
 	if (sampling->with_temperature && !(quirks & QUIRK_NO_TEMPERATURE))
-		evbuffer_add_printf(out, ",\"temperature\":%g", sampling->temperature);
+		body_printf(out, ",\"temperature\":%g", sampling->temperature);
 	for (size_t i = 0; i < stops; i++) {
 		if (i)
-			evbuffer_add(out, ",", 1);
+			body_add(out, ",");
 		else
-			evbuffer_add_printf(out, ",\"%s\":[", stop);
-		json_quote(text_of(sampling->stops[i]), out);
+			body_printf(out, ",\"%s\":[", stop);
+		body_quote(out, text_of(sampling->stops[i]));
 	}
 	if (stops)
-		evbuffer_add(out, "]", 1);
+		body_add(out, "]");
 }
 
 bool adapter_can_adapt(const struct llm_request *request, unsigned quirk)

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/json_scan.h"
 #include "base/text.h"
+#include "llm/body.h"
 #include "llm/least.h"
 #include "llm/llm.h"
 
@@ -82,7 +83,7 @@ struct adapter {
 	char *(*base_url)(const char *given, struct rlmd_error *);
 	/* The body. Messages stand before everything that may differ between two turns of one
 	 * conversation, so that one request's bytes begin with the last one's. */
-	void (*encode)(const struct llm_request *, unsigned quirks, bool stream, struct evbuffer *);
+	void (*encode)(const struct llm_request *, unsigned quirks, bool stream, struct body *);
 	/* One event of a stream. `event` is SSE's event field or empty. Unknown events are ignored.
 	 */
 	bool (*event)(struct reply *, struct rlmd_text event, struct rlmd_text data,
@@ -146,15 +147,15 @@ bool reply_count(struct reply *, const struct json_view *, int64_t *ret);
 bool reply_counted(const struct reply *);
 struct llm_usage reply_usage(const struct reply *, int64_t input_estimate);
 /* The request's model, or the adapter's default, as "model":"name" */
-void adapter_put_model(const struct adapter *, const struct llm_request *, struct evbuffer *);
+void adapter_put_model(const struct adapter *, const struct llm_request *, struct body *);
 /* {"role":"user","content":"..."} */
-void adapter_put_message(const char *role, struct rlmd_text, struct evbuffer *);
+void adapter_put_message(const char *role, struct rlmd_text, struct body *);
 /* "messages":[...], each under its own role */
-void adapter_put_messages(const struct llm_request *, struct evbuffer *);
+void adapter_put_messages(const struct llm_request *, struct body *);
 /* ,"temperature":0.5,"stop":["..."], with another name for "stop"; what was not asked for, or was
  * refused, is left out. */
 void adapter_put_sampling(const struct llm_request *, unsigned quirks, const char *stop,
-			  struct evbuffer *);
+			  struct body *);
 /* Whether a request would be another one by that quirk: what was not sent cannot be left out. */
 bool adapter_can_adapt(const struct llm_request *, unsigned quirk);
 /* http or https, without credentials, query, odd characters or trailing slashes; new. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/json_quote.h"
 #include "llm/adapter.h"
 
 #define CACHE_CONTROL "\"cache_control\":{\"type\":\"ephemeral\"}"
@@ -19,17 +18,17 @@ static bool cached(const struct llm_request *request, unsigned quirks)
 }
 
 /* A breakpoint of its own, because sibling runs share the system prompt and nothing after it. */
-static void put_system(struct rlmd_text text, bool cache, struct evbuffer *out)
+static void put_system(struct rlmd_text text, bool cache, struct body *out)
 {
-	evbuffer_add_printf(out, ",\"system\":[{\"type\":\"text\",\"text\":");
-	json_quote(text, out);
-	evbuffer_add_printf(out, "%s}]", cache ? "," CACHE_CONTROL : "");
+	body_add(out, ",\"system\":[{\"type\":\"text\",\"text\":");
+	body_quote(out, text);
+	body_printf(out, "%s}]", cache ? "," CACHE_CONTROL : "");
 }
 
 /* The API wants a user to speak first, and refuses texts that are nothing but space. */
-static void put_messages(const struct llm_message *messages, size_t count, struct evbuffer *out)
+static void put_messages(const struct llm_message *messages, size_t count, struct body *out)
 {
-	evbuffer_add_printf(out, ",\"messages\":[");
+	body_add(out, ",\"messages\":[");
 	for (size_t i = 0; i < count; i++) {
 		bool assistant = i && messages[i].role == LLM_ASSISTANT;
 		struct rlmd_text text = messages[i].text;
@@ -37,20 +36,20 @@ static void put_messages(const struct llm_message *messages, size_t count, struc
 		if (!text_trim(text).size)
 			text = text_of("(empty)");
 		if (i)
-			evbuffer_add(out, ",", 1);
+			body_add(out, ",");
 		adapter_put_message(assistant ? "assistant" : "user", text, out);
 	}
-	evbuffer_add(out, "]", 1);
+	body_add(out, "]");
 }
 
 static void encode(const struct llm_request *request, unsigned quirks, bool stream,
-		   struct evbuffer *out)
+		   struct body *out)
 {
 	const struct llm_message *messages = request->messages;
 	size_t count = request->message_count;
 	bool cache = cached(request, quirks);
 
-	evbuffer_add(out, "{", 1);
+	body_add(out, "{");
 	adapter_put_model(&adapter_anthropic, request, out);
 	if (count > 1 && messages->role == LLM_SYSTEM) {
 		if (text_trim(messages->text).size)
@@ -59,10 +58,10 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 		count--;
 	}
 	put_messages(messages, count, out);
-	evbuffer_add_printf(out, ",\"max_tokens\":%" PRId64, request->max_tokens);
+	body_printf(out, ",\"max_tokens\":%" PRId64, request->max_tokens);
 	adapter_put_sampling(request, quirks, "stop_sequences", out);
-	evbuffer_add_printf(out, ",\"stream\":%s%s}", stream ? "true" : "false",
-			    cache ? "," CACHE_CONTROL : "");
+	body_printf(out, ",\"stream\":%s%s}", stream ? "true" : "false",
+		    cache ? "," CACHE_CONTROL : "");
 }
 
 /* What is read of an answer: an event, the message that is in the first of them, or a whole one. */

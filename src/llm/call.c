@@ -20,6 +20,7 @@ enum {
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
 	FAILURE_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
 	TRUNCATION_CHECK = 200, /* tokens of a prompt from which on its truncation is told */
+	MEASURED_AT_ONCE = 1 << 20, /* bytes of a prompt: about a millisecond */
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
@@ -85,6 +86,7 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 static void call_free(struct call *call)
 {
 	http_transfer_free(call->transfer);
+	body_free(call->outgoing);
 	custom_free(call->custom);
 	stream_free(call->stream);
 	reply_done(&call->reply);
@@ -378,22 +380,36 @@ static void call_send(struct call *call)
 	struct http_request request = {
 		.url = provider->url,
 		.headers = (const char *const *)provider->headers,
-		.body = evbuffer_new(),
+		.body = take_pointer(&call->outgoing),
 		.deadline = call->request->deadline,
-		.idle_ms = IDLE_MS,
+		.idle_ms = call->streaming ? IDLE_MS : INT64_MAX,
 		.max_size = STREAM_MAX,
 		.fresh = call->fresh,
 	};
 
-	call->streaming = !(call->quirks & QUIRK_NO_STREAM);
-	if (!call->streaming)
-		request.idle_ms = INT64_MAX;
-	provider->adapter->encode(call->request, call->quirks, call->streaming, request.body);
 	call->reply.asked = call->request->max_tokens;
 	call->reply.watched = call->streaming && provider_is_local(provider, call->request->model);
 	call->attempts++;
 	call->attempt_started = clock_ms();
 	call->transfer = http_start(provider->http, &request, on_status, on_data, on_done, call);
+}
+
+/* A part in each turn of the loop, so that a long prompt holds up nobody else. */
+static void call_measure(struct call *call)
+{
+	if (body_measure(call->outgoing, MEASURED_AT_ONCE))
+		call_send(call);
+	else
+		loop_post(call->timer);
+}
+
+static void call_encode(struct call *call)
+{
+	call->streaming = !(call->quirks & QUIRK_NO_STREAM);
+	call->outgoing = body_new();
+	call->provider->adapter->encode(call->request, call->quirks, call->streaming,
+					call->outgoing);
+	call_measure(call);
 }
 
 void call_admit(struct call *call)
@@ -421,11 +437,12 @@ void call_admit(struct call *call)
 	} else if (call->provider->custom.ask) {
 		call_hand_over(call);
 	} else {
-		call_send(call);
+		call_encode(call);
 	}
 }
 
-/* The gate opens; or the answer is there, and its end or its connection's does not come. */
+/* The gate opens; the body is being measured; or the answer is there, and its end or its
+ * connection's does not come. */
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct call *call = arg;
@@ -434,6 +451,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (call->transfer)
 		call_complete(call);
+	else if (call->outgoing)
+		call_measure(call);
 	else
 		call_admit(call);
 }

@@ -25,6 +25,7 @@ struct call {
 	void *owner; /* lent */
 
 	struct event *timer;            /* owned: the gate opens, or a linger is over */
+	struct body *outgoing;          /* owned: while it is measured, before the transfer */
 	struct http_transfer *transfer; /* owned; NULL between attempts */
 	struct custom_request *custom;  /* owned, in its place; NULL likewise */
 	struct stream *stream;          /* owned; NULL while whole */

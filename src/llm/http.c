@@ -25,13 +25,13 @@ struct http {
 };
 
 struct http_transfer {
-	struct http *http;     /* lent */
-	struct shard *shard;   /* lent: where libcurl has it */
-	struct easy *easy;     /* owned */
-	struct evbuffer *body; /* owned: libcurl reads it from here */
-	struct intake intake;  /* what the owner has not drained yet */
-	struct event *post;    /* owned: the next callback is due */
-	struct event *watch;   /* owned: deadline and silence */
+	struct http *http;    /* lent */
+	struct shard *shard;  /* lent: where libcurl has it */
+	struct easy *easy;    /* owned */
+	struct body *body;    /* owned: libcurl reads it from here */
+	struct intake intake; /* what the owner has not drained yet */
+	struct event *post;   /* owned: the next callback is due */
+	struct event *watch;  /* owned: deadline and silence */
 	int64_t deadline, idle_ms, moved_ms;
 	curl_off_t uploaded; /* when last looked at */
 	long port;           /* of whom was connected to; 0: not known */
@@ -248,15 +248,37 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
 	transfer_end(transfer, CURLE_OK);
 }
 
+static size_t on_curl_read(char *bytes, size_t one, size_t size, void *arg)
+{
+	struct http_transfer *transfer = arg;
+
+	(void)one;
+	return body_read(transfer->body, bytes, size);
+}
+
+/* Asked for where a kept connection had died before anything was sent. */
+static int on_curl_seek(void *arg, curl_off_t offset, int origin)
+{
+	struct http_transfer *transfer = arg;
+
+	if (offset || origin != SEEK_SET)
+		return CURL_SEEKFUNC_CANTSEEK;
+	body_rewind(transfer->body);
+	return CURL_SEEKFUNC_OK;
+}
+
+/* Without POSTFIELDS libcurl asks for each piece; with them a short request leaves as one. */
 static void transfer_set_body(struct http_transfer *transfer)
 {
 	CURL *easy = transfer->easy->curl;
-	size_t size = evbuffer_get_length(transfer->body);
-	const unsigned char *body = evbuffer_pullup(transfer->body, -1);
 
 	curl_easy_setopt(easy, CURLOPT_POST, 1L);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body ? (const char *)body : "");
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body_size(transfer->body));
+	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body_whole(transfer->body).bytes);
+	curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_curl_read);
+	curl_easy_setopt(easy, CURLOPT_READDATA, transfer);
+	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_curl_seek);
+	curl_easy_setopt(easy, CURLOPT_SEEKDATA, transfer);
 }
 
 /* What is this request's own. */
@@ -316,8 +338,7 @@ void http_transfer_free(struct http_transfer *transfer)
 	event_free(transfer->post);
 	event_free(transfer->watch);
 	intake_done(&transfer->intake);
-	if (transfer->body)
-		evbuffer_free(transfer->body);
+	body_free(transfer->body);
 	free(transfer);
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "llm/body.h"
 
 struct http;
 struct http *http_new(struct event_base *, struct rlmd_error *);
@@ -24,7 +25,7 @@ void http_free(struct http *); /* transfers must be gone */
 struct http_request {
 	const char *url;            /* lent during http_start() */
 	const char *const *headers; /* lent likewise, NULL-terminated "Name: value" */
-	struct evbuffer *body;      /* taken; NULL: a GET */
+	struct body *body;          /* taken, and measured; NULL: a GET */
 	int64_t deadline;           /* on clock_ms(): RLMD_ERROR_TIMEOUT after it */
 	int64_t idle_ms;            /* RLMD_ERROR_TIMEOUT when no byte came for so long */
 	size_t max_size;            /* of the answer; RLMD_ERROR_BAD_REPLY beyond it */

@@ -31,18 +31,18 @@ static int64_t window_for(const struct llm_request *request)
 }
 
 static void encode(const struct llm_request *request, unsigned quirks, bool stream,
-		   struct evbuffer *out)
+		   struct body *out)
 {
-	evbuffer_add(out, "{", 1);
+	body_add(out, "{");
 	adapter_put_model(&adapter_ollama, request, out);
-	evbuffer_add(out, ",", 1);
+	body_add(out, ",");
 	adapter_put_messages(request, out);
-	evbuffer_add_printf(out,
-			    ",\"stream\":%s,\"truncate\":false,\"shift\":false"
-			    ",\"options\":{\"num_ctx\":%" PRId64 ",\"num_predict\":%" PRId64,
-			    stream ? "true" : "false", window_for(request), request->max_tokens);
+	body_printf(out,
+		    ",\"stream\":%s,\"truncate\":false,\"shift\":false"
+		    ",\"options\":{\"num_ctx\":%" PRId64 ",\"num_predict\":%" PRId64,
+		    stream ? "true" : "false", window_for(request), request->max_tokens);
 	adapter_put_sampling(request, quirks, "stop", out);
-	evbuffer_add(out, "}}", 2);
+	body_add(out, "}}");
 }
 
 /* What is read of a line, or of a whole answer, which is one. */

@@ -83,21 +83,21 @@ static const struct json_scan_field whole_fields[] = BODY_FIELDS(whole_choice_fi
 #define COST_MAX 10000.0 /* dollars for one call that anybody would ask */
 
 static void encode(const struct llm_request *request, unsigned quirks, bool stream,
-		   struct evbuffer *out)
+		   struct body *out)
 {
 	bool old = (quirks & QUIRK_OLD_MAX_TOKENS) && !(quirks & QUIRK_NEW_MAX_TOKENS);
 
-	evbuffer_add(out, "{", 1);
+	body_add(out, "{");
 	adapter_put_model(&adapter_openai, request, out);
-	evbuffer_add(out, ",", 1);
+	body_add(out, ",");
 	adapter_put_messages(request, out);
-	evbuffer_add_printf(out, ",\"%s\":%" PRId64, old ? "max_tokens" : "max_completion_tokens",
-			    request->max_tokens);
+	body_printf(out, ",\"%s\":%" PRId64, old ? "max_tokens" : "max_completion_tokens",
+		    request->max_tokens);
 	adapter_put_sampling(request, quirks, "stop", out);
-	evbuffer_add_printf(out, ",\"stream\":%s", stream ? "true" : "false");
+	body_printf(out, ",\"stream\":%s", stream ? "true" : "false");
 	if (stream && !(quirks & QUIRK_NO_STREAM_OPTIONS))
-		evbuffer_add_printf(out, ",\"stream_options\":{\"include_usage\":true}");
-	evbuffer_add(out, "}", 1);
+		body_add(out, ",\"stream_options\":{\"include_usage\":true}");
+	body_add(out, "}");
 }
 
 static double number_at(const struct json_view *view)

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_quote.h"
 #include "base/text.h"
 #include "llm/adapter.h"
 #include "llm/stream.h"
@@ -132,12 +133,17 @@ static inline void check_splits(const struct adapter *adapter, const char *bytes
 static inline char *encoded(const struct adapter *adapter, const struct llm_request *request,
 			    unsigned quirks, bool stream)
 {
-	struct evbuffer *out = evbuffer_new();
+	struct body *out = body_new();
+	size_t size;
 	char *body;
 
 	adapter->encode(request, quirks, stream, out);
-	body = text_drain(out, NULL);
-	evbuffer_free(out);
+	while (!body_measure(out, 1 << 20))
+		;
+	body = xcalloc(body_size(out) + JSON_QUOTE_ROOM, 1);
+	size = body_read(out, body, body_size(out) + JSON_QUOTE_ROOM - 1);
+	assert_int_equal(size, body_size(out));
+	body_free(out);
 	return body;
 }
 

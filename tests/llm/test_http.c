@@ -32,6 +32,7 @@ struct asked {
 	size_t datas, dones, most; /* most: bytes in one callback */
 	bool over, failed, keep;   /* keep: leave the bytes in the transfer */
 	bool free_in_status, free_in_data, fresh;
+	bool quoted; /* the body is a text, made while it is sent */
 	size_t *finished;
 };
 
@@ -90,14 +91,18 @@ static void ask_url(struct asked *asked, const char *url, const char *body, int6
 	struct http_request request = {
 		.url = url,
 		.headers = headers,
-		.body = evbuffer_new(),
+		.body = body_new(),
 		.deadline = clock_ms() + deadline_ms,
 		.idle_ms = idle_ms,
 		.max_size = max_size,
 		.fresh = asked->fresh,
 	};
 
-	evbuffer_add(request.body, body, strlen(body));
+	if (asked->quoted)
+		body_quote(request.body, text_of(body));
+	else
+		body_add(request.body, body);
+	assert_true(body_measure(request.body, SIZE_MAX));
 	asked->got = evbuffer_new();
 	asked->transfer = http_start(http, &request, on_status, on_data, on_done, asked);
 	assert_null(request.body);
@@ -253,15 +258,20 @@ static void test_keep_alive_of_a_burst(void **state)
  * to a server that has read it. Whoever asks again gets a connection of its own. */
 static void test_nothing_is_sent_twice(void **state)
 {
-	static const size_t sizes[] = {1, 1000, 200 << 10};
+	static const struct {
+		size_t size;
+		bool quoted; /* so that its bytes are made while they are sent */
+	} bodies[] = {{1, false}, {1000, false}, {200 << 10, false}, {200 << 10, true}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
 		size_t requests = server->requests, connections = server->connections;
-		struct asked first = {0}, second = {0}, third = {.fresh = true};
-		char *body = xcalloc(sizes[i] + 1, 1);
+		struct asked first = {.quoted = bodies[i].quoted};
+		struct asked second = {.quoted = bodies[i].quoted};
+		struct asked third = {.quoted = bodies[i].quoted, .fresh = true};
+		char *body = xcalloc(bodies[i].size + 1, 1);
 
-		memset(body, 'b', sizes[i]);
+		memset(body, 'b', bodies[i].size);
 		server_json(server, 200, "", "{}");
 		server_answer(server, "", SERVER_CLOSE, 0);
 		server_json(server, 200, "", "{}");
@@ -538,22 +548,31 @@ static void test_many(void **state)
 		asked_done(&asked[i]);
 }
 
-/* A large body reaches the server whole. */
+/* A large body reaches the server whole, also one that is made while it is sent. */
 static void test_large_body(void **state)
 {
 	enum { SIZE = 3 << 20 };
 	char *body = xcalloc(SIZE + 1, 1);
-	struct asked asked = {0};
+	struct asked plain = {0}, quoted = {.quoted = true};
 
 	(void)state;
 	memset(body, 'b', SIZE);
 	server_json(server, 200, "", "{}");
-	ask(&asked, body);
-	run_until(base, &asked.over);
-	assert_false(asked.failed);
+	ask(&plain, body);
+	run_until(base, &plain.over);
+	assert_false(plain.failed);
 	assert_string_equal(strstr(server->last, "\r\n\r\n") + 4, body);
+	ask(&quoted, body);
+	run_until(base, &quoted.over);
+	assert_false(quoted.failed);
+	assert_string_equal(strstr(server->last, "Content-Length: "),
+			    strstr(server->last, "Content-Length: 3145730\r\n"));
+	assert_memory_equal(strstr(server->last, "\r\n\r\n") + 4, "\"bbb", 4);
+	assert_int_equal(strlen(strstr(server->last, "\r\n\r\n") + 4), SIZE + 2);
+	assert_memory_equal(strstr(server->last, "\"bbb") + 1, body, SIZE);
 	free(body);
-	asked_done(&asked);
+	asked_done(&plain);
+	asked_done(&quoted);
 }
 
 int main(void)
