@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/json.h"
+#include "base/json_scan.h"
 #include "wire/limit.h"
 
 enum { NAME_MAX_BYTES = 256 };
@@ -23,14 +23,9 @@ enum {
 	VALUE_WEIGHT = 128,        /* a value of a plan's JSON, once it is read */
 };
 
-static const json_t *member(const struct packet *packet, const char *key)
-{
-	return json_object_get(packet->message, key);
-}
-
 /* An attachment that could not be mapped must not pass for an empty text. */
-static bool read_text(const struct packet *packet, const json_t *value, struct rlmd_text *ret,
-		      struct rlmd_error *err)
+static bool read_text(const struct packet *packet, const struct packet_value *value,
+		      struct rlmd_text *ret, struct rlmd_error *err)
 {
 	struct memfile *file;
 
@@ -44,19 +39,19 @@ static bool read_text(const struct packet *packet, const json_t *value, struct r
 static bool read_texts(const struct packet *packet, const char *key, struct translated_call *call,
 		       struct rlmd_error *err)
 {
-	const json_t *array = member(packet, key);
+	const struct packet_value *array = packet_field(packet, key);
 
-	call->told.count = call->told.text_count = json_array_size(array);
+	call->told.count = call->told.text_count = array->count;
 	call->texts = xcalloc(call->told.count + 1, sizeof *call->texts);
 	call->told.texts = call->texts;
 	for (size_t i = 0; i < call->told.count; i++) {
-		const json_t *element = json_array_get(array, i);
+		const struct packet_value *element = packet_element(packet, array, i);
 
-		if (json_is_null(element))
+		if (element->kind == JSON_VIEW_NULL)
 			return error_set(err, RLMD_ERROR_WORKER, "null among the '%s'", key);
 		if (!read_text(packet, element, &call->texts[i], err))
 			return false;
-		if (json_is_string(element))
+		if (element->kind == JSON_VIEW_STRING)
 			call->weight += call->texts[i].size;
 	}
 	return true;
@@ -68,28 +63,32 @@ static bool read_plan(const struct packet *packet, struct translated_call *call,
 	call->texts = xcalloc(1, sizeof *call->texts);
 	call->told.texts = call->texts;
 	call->told.count = call->told.text_count = 1;
-	return read_text(packet, member(packet, "plan"), call->texts, err);
+	return read_text(packet, packet_field(packet, "plan"), call->texts, err);
 }
 
 /* An honest worker keeps to all of it: what cannot be read as arguments are lies. */
 static bool read_function(const struct packet *packet, struct translated_call *call,
 			  struct rlmd_error *err)
 {
-	json_auto_t *arguments = NULL;
-	struct json_shape shape;
+	const struct json_scan_bounds bounds = {
+		.depth = ARGUMENTS_DEPTH,
+		.values = ARGUMENTS_VALUES,
+	};
+	struct json_scan scan;
+	struct rlmd_error wrong;
+	bool is_object;
 
-	call->told.function = json_string_value(member(packet, "name"));
+	call->told.function = packet_string(packet, "name");
 	call->texts = xcalloc(1, sizeof *call->texts);
 	call->told.texts = call->texts;
 	call->told.count = call->told.text_count = 1;
-	if (!read_text(packet, member(packet, "arguments"), call->texts, err))
+	if (!read_text(packet, packet_field(packet, "arguments"), call->texts, err))
 		return false;
-	shape = json_look(*call->texts);
-	if (shape.depth > ARGUMENTS_DEPTH || shape.values > ARGUMENTS_VALUES)
-		return error_set(err, RLMD_ERROR_WORKER, "'arguments' of %zu values, %u deep",
-				 shape.values, shape.depth);
-	arguments = json_read(*call->texts, ARGUMENTS_DEPTH, NULL);
-	return json_is_object(arguments) ||
+	json_scan_init(&scan, *call->texts, &bounds);
+	is_object = json_scan_kind(&scan) == JSON_VIEW_OBJECT;
+	if (!json_scan_end(&scan, &wrong))
+		return error_set(err, RLMD_ERROR_WORKER, "'arguments': %s", wrong.text);
+	return is_object ||
 	       error_set(err, RLMD_ERROR_WORKER, "'arguments' that are no JSON object");
 }
 
@@ -106,8 +105,8 @@ static bool check_function(const char *name, const char *const *functions, struc
 static bool read_turns(const struct packet *packet, struct translated_call *call,
 		       struct rlmd_error *err)
 {
-	const json_t *array = member(packet, "turns");
-	size_t count = json_array_size(array), left = call->told.text_count;
+	const struct packet_value *array = packet_field(packet, "turns");
+	size_t count = array->count, left = call->told.text_count;
 
 	if (!count)
 		return true;
@@ -115,7 +114,7 @@ static bool read_turns(const struct packet *packet, struct translated_call *call
 	call->told.turns = call->turns;
 	call->told.count = count;
 	for (size_t i = 0; i < count; i++) {
-		json_int_t turns = json_integer_value(json_array_get(array, i));
+		int64_t turns = packet_element(packet, array, i)->integer;
 
 		if (turns % 2 == 0 || (uint64_t)turns > left)
 			return error_set(err, RLMD_ERROR_WORKER,
@@ -129,53 +128,59 @@ static bool read_turns(const struct packet *packet, struct translated_call *call
 static bool read_wishes(const struct packet *packet, struct worker_call *told,
 			struct rlmd_error *err)
 {
-	const json_t *tokens = member(packet, "max_tokens");
-	const json_t *temperature = member(packet, "temperature");
+	int64_t temperature = packet_integer(packet, "temperature");
 
-	told->max_tokens = json_integer_value(tokens);
-	if (!json_is_null(tokens) && (!told->max_tokens || told->max_tokens > ANSWER_TOKENS_MAX))
+	told->max_tokens = packet_integer(packet, "max_tokens");
+	if (!packet_is_null(packet, "max_tokens") &&
+	    (!told->max_tokens || told->max_tokens > ANSWER_TOKENS_MAX))
 		return error_set(err, RLMD_ERROR_WORKER, "'max_tokens' of %" PRId64,
 				 told->max_tokens);
-	if (json_is_null(temperature))
+	if (packet_is_null(packet, "temperature"))
 		return true;
-	if (json_integer_value(temperature) > TEMPERATURE_MAX)
+	if (temperature > TEMPERATURE_MAX)
 		return error_set(err, RLMD_ERROR_WORKER, "a 'temperature' above %d",
 				 TEMPERATURE_MAX);
-	told->temperature = (int)json_integer_value(temperature);
+	told->temperature = (int)temperature;
 	return true;
 }
 
 static bool read_questions(const struct packet *packet, struct translated_call *call,
 			   struct rlmd_error *err)
 {
-	call->told.model = json_string_value(member(packet, "model"));
+	call->told.model = packet_string(packet, "model");
 	return read_texts(packet, "prompts", call, err) && read_turns(packet, call, err) &&
-	       read_text(packet, member(packet, "system"), &call->told.system, err) &&
+	       read_text(packet, packet_field(packet, "system"), &call->told.system, err) &&
 	       read_wishes(packet, &call->told, err);
+}
+
+/* NULL where it is null. */
+static const char *string_of(const struct packet_value *value)
+{
+	return value->kind == JSON_VIEW_STRING ? value->text.bytes : NULL;
 }
 
 static bool read_models(const struct packet *packet, struct translated_call *call,
 			struct rlmd_error *err)
 {
-	const json_t *array = member(packet, "models");
+	const struct packet_value *array = packet_field(packet, "models");
 
-	if (json_array_size(array) != call->told.count)
+	if (array->count != call->told.count)
 		return error_set(err, RLMD_ERROR_WORKER, "not as many models as tasks");
 	call->models = xcalloc(call->told.count + 1, sizeof *call->models);
 	call->told.models = call->models;
 	for (size_t i = 0; i < call->told.count; i++)
-		call->models[i] = json_string_value(json_array_get(array, i));
+		call->models[i] = string_of(packet_element(packet, array, i));
 	return true;
 }
 
-static bool read_context(const struct packet *packet, const json_t *element,
+static bool read_context(const struct packet *packet, const struct packet_value *element,
 			 struct translated_call *call, struct memfile **ret_file,
 			 struct rlmd_error *err)
 {
 	struct memfile *attached;
 	struct rlmd_text text = packet_text(packet, element, &attached);
 
-	if (attached || json_is_null(element)) {
+	if (attached || element->kind == JSON_VIEW_NULL) {
 		*ret_file = memfile_ref(attached);
 		return true;
 	}
@@ -187,15 +192,16 @@ static bool read_context(const struct packet *packet, const json_t *element,
 static bool read_contexts(const struct packet *packet, struct translated_call *call,
 			  struct rlmd_error *err)
 {
-	const json_t *array = member(packet, "contexts");
+	const struct packet_value *array = packet_field(packet, "contexts");
 
-	if (json_array_size(array) != call->told.count)
+	if (array->count != call->told.count)
 		return error_set(err, RLMD_ERROR_WORKER, "not as many contexts as tasks");
 	call->contexts = xcalloc(call->told.count + 1, sizeof *call->contexts);
 	call->context_count = call->told.count;
 	call->told.contexts = call->contexts;
 	for (size_t i = 0; i < call->context_count; i++)
-		if (!read_context(packet, json_array_get(array, i), call, &call->contexts[i], err))
+		if (!read_context(packet, packet_element(packet, array, i), call,
+				  &call->contexts[i], err))
 			return false;
 	return true;
 }
@@ -253,7 +259,7 @@ bool translate_call(const struct packet *packet, enum message_type type,
 		    struct rlmd_error *err)
 {
 	*ret = (struct translated_call){.weight = packet->weight, .told.temperature = -1};
-	ret->told.id = json_get_integer(packet->message, "id", 0);
+	ret->told.id = packet_integer(packet, "id");
 	if (read_arguments(packet, type, ret, err) &&
 	    (!ret->told.function || check_function(ret->told.function, functions, err))) {
 		ret->weight = call_weight(ret);
@@ -289,66 +295,66 @@ static bool final_read(const char *name, enum answer_source *ret)
 bool translate_block(const struct packet *packet, int64_t number, struct worker_block *ret,
 		     struct rlmd_error *err)
 {
-	const char *final = json_string_value(member(packet, "final"));
+	const char *final = packet_string(packet, "final");
 	enum answer_source source = ANSWER_MISSING;
-	int64_t told = json_get_integer(packet->message, "block", -1);
+	int64_t told = packet_integer(packet, "block");
 
 	if (told != number)
 		return error_set(err, RLMD_ERROR_WORKER,
 				 "'done' of block %" PRId64 ", not %" PRId64, told, number);
-	if (!final != json_is_null(member(packet, "answer")))
+	if (!final != packet_is_null(packet, "answer"))
 		return error_set(err, RLMD_ERROR_WORKER,
 				 "'done' with only one of 'final' and 'answer'");
 	if (final && !final_read(final, &source))
 		return error_set(err, RLMD_ERROR_WORKER, "'done' with an unknown 'final'");
 	ret->final = source;
-	ret->failed = !json_is_null(member(packet, "error"));
-	return read_text(packet, member(packet, "stdout"), &ret->stdout_text, err) &&
-	       read_text(packet, member(packet, "stderr"), &ret->stderr_text, err) &&
-	       read_text(packet, member(packet, "error"), &ret->error, err) &&
-	       read_text(packet, member(packet, "answer"), &ret->answer, err);
+	ret->failed = !packet_is_null(packet, "error");
+	return read_text(packet, packet_field(packet, "stdout"), &ret->stdout_text, err) &&
+	       read_text(packet, packet_field(packet, "stderr"), &ret->stderr_text, err) &&
+	       read_text(packet, packet_field(packet, "error"), &ret->error, err) &&
+	       read_text(packet, packet_field(packet, "answer"), &ret->answer, err);
 }
 
 bool translate_value(const struct packet *packet, struct worker_event *ret, struct rlmd_error *err)
 {
-	ret->found = !json_is_null(member(packet, "value"));
-	return read_text(packet, member(packet, "value"), &ret->value, err) &&
-	       read_text(packet, member(packet, "variables"), &ret->variables, err);
+	ret->found = !packet_is_null(packet, "value");
+	return read_text(packet, packet_field(packet, "value"), &ret->value, err) &&
+	       read_text(packet, packet_field(packet, "variables"), &ret->variables, err);
 }
 
-static json_t *index_text(struct frame *frame, const json_t *files)
+static void add_index(struct frame *frame, const json_t *files)
 {
 	char *dump;
-	json_t *value;
 
-	if (!files)
-		return json_null();
+	if (!files) {
+		frame_null(frame, NULL);
+		return;
+	}
 	dump = json_dumps(files, JSON_COMPACT);
-	value = frame_text_value(frame, text_of(dump));
+	frame_text(frame, NULL, text_of(dump));
 	free(dump);
-	return value;
 }
 
 struct frame *start_frame(const struct worker_options *options)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_START));
-	json_t *names = json_array(), *sizes = json_array(), *indexes = json_array();
 
-	for (size_t i = 0; i < options->input_count; i++) {
-		const struct worker_input *input = &options->inputs[i];
-
-		json_array_append_new(names, json_from_text(text_of(input->name)));
-		json_array_append_new(sizes, json_integer((json_int_t)memfile_size(input->file)));
-		json_array_append_new(indexes, index_text(frame, input->files));
-	}
-	frame_json(frame, "names", names);
-	frame_json(frame, "sizes", sizes);
-	frame_json(frame, "indexes", indexes);
-	frame_json(frame, "task", frame_text_value(frame, options->task));
+	frame_array(frame, "names");
+	for (size_t i = 0; i < options->input_count; i++)
+		frame_string(frame, NULL, text_of(options->inputs[i].name));
+	frame_array_end(frame);
+	frame_array(frame, "sizes");
+	for (size_t i = 0; i < options->input_count; i++)
+		frame_integer(frame, NULL, (int64_t)memfile_size(options->inputs[i].file));
+	frame_array_end(frame);
+	frame_array(frame, "indexes");
+	for (size_t i = 0; i < options->input_count; i++)
+		add_index(frame, options->inputs[i].files);
+	frame_array_end(frame);
+	frame_text(frame, "task", options->task);
 	frame_integer(frame, "max_output", options->max_output);
-	frame_json(frame, "functions",
-		   frame_text_value(frame,
-				    options->functions.size ? options->functions : text_of("[]")));
+	frame_text(frame, "functions",
+		   options->functions.size ? options->functions : text_of("[]"));
 	return frame;
 }
 
@@ -400,37 +406,47 @@ struct frame *get_frame(const char *name)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_GET));
 
-	frame_string(frame, "name", strlen(name) <= NAME_MAX_BYTES ? name : "");
+	frame_string(frame, "name", text_of(strlen(name) <= NAME_MAX_BYTES ? name : ""));
 	return frame;
+}
+
+static void add_degraded(struct frame *frame, const struct worker_slot *slot)
+{
+	if (slot->degraded && !slot->failed)
+		frame_string(frame, NULL, text_clip(text_of(slot->degraded), NAME_MAX_BYTES));
+	else
+		frame_null(frame, NULL);
 }
 
 struct frame *reply_frame(int64_t id, const struct worker_slot *slots, size_t count)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_REPLY));
-	json_t *values = json_array(), *errors = json_array(), *messages = json_array();
-	json_t *degraded = json_array();
 
-	for (size_t i = 0; i < count; i++) {
-		const struct worker_slot *slot = &slots[i];
-		struct rlmd_text message = text_of(slot->message);
-
-		json_array_append_new(values, slot->failed ? json_null()
-							   : frame_text_value(frame, slot->value));
-		json_array_append_new(errors, slot->failed
-						      ? json_string(rlmd_error_name(slot->kind))
-						      : json_null());
-		json_array_append_new(messages, slot->failed ? frame_text_value(frame, message)
-							     : json_null());
-		json_array_append_new(
-			degraded,
-			slot->degraded && !slot->failed
-				? json_from_text(text_clip(text_of(slot->degraded), NAME_MAX_BYTES))
-				: json_null());
-	}
 	frame_integer(frame, "id", id);
-	frame_json(frame, "values", values);
-	frame_json(frame, "errors", errors);
-	frame_json(frame, "messages", messages);
-	frame_json(frame, "degraded", degraded);
+	frame_array(frame, "values");
+	for (size_t i = 0; i < count; i++)
+		if (slots[i].failed)
+			frame_null(frame, NULL);
+		else
+			frame_text(frame, NULL, slots[i].value);
+	frame_array_end(frame);
+	frame_array(frame, "errors");
+	for (size_t i = 0; i < count; i++)
+		if (slots[i].failed)
+			frame_string(frame, NULL, text_of(rlmd_error_name(slots[i].kind)));
+		else
+			frame_null(frame, NULL);
+	frame_array_end(frame);
+	frame_array(frame, "messages");
+	for (size_t i = 0; i < count; i++)
+		if (slots[i].failed)
+			frame_text(frame, NULL, text_of(slots[i].message));
+		else
+			frame_null(frame, NULL);
+	frame_array_end(frame);
+	frame_array(frame, "degraded");
+	for (size_t i = 0; i < count; i++)
+		add_degraded(frame, &slots[i]);
+	frame_array_end(frame);
 	return frame;
 }

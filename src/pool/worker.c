@@ -17,7 +17,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "pool/exit_report.h"
 #include "pool/ledger.h"
 #include "pool/stopwatch.h"
@@ -287,13 +286,13 @@ static void on_ready(struct worker *worker)
 
 static void on_started(struct worker *worker, const struct packet *packet)
 {
-	const json_t *error = json_object_get(packet->message, "error");
+	const struct packet_value *error = packet_field(packet, "error");
 	struct rlmd_text text = text_clip(packet_text(packet, error, NULL), 400);
 	struct worker_event event = {.kind = WORKER_READY};
 	struct rlmd_error err;
 
-	if (!json_is_null(error)) {
-		if (json_get_bool(packet->message, "no_memory", false))
+	if (error->kind != JSON_VIEW_NULL) {
+		if (packet_field(packet, "no_memory")->kind == JSON_VIEW_TRUE)
 			worker->kind = WORKER_EXIT_NO_MEMORY;
 		error_set(&err, RLMD_ERROR_INPUT, "the inputs could not be loaded: %.*s",
 			  (int)text.size, text.bytes);

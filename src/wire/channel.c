@@ -19,7 +19,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/json.h"
 
 enum {
 	READ_MAX = 64 << 10,
@@ -39,10 +38,10 @@ struct channel {
 	struct evbuffer *input;  /* owned: less than one frame, and one read */
 	struct evbuffer *output; /* owned */
 
-	struct packet packet; /* owned: the frame whose attachments are coming; `message` or NULL */
-	size_t *sizes;        /* owned: those of `packet` */
-	size_t filled;        /* attachments that are whole */
-	size_t missing;       /* bytes of the attachment that is being filled */
+	struct packet packet; /* owned: the frame whose attachments are coming, if `announced` */
+	bool announced;
+	size_t filled;           /* attachments that are whole */
+	size_t missing;          /* bytes of the attachment that is being filled */
 	struct memfile *filling; /* owned, or NULL between two */
 	size_t largest;          /* bytes of the largest frame sent */
 	size_t allowance;        /* what attachments may weigh */
@@ -102,27 +101,10 @@ void channel_on_announce(struct channel *channel, channel_admit_fn *admit)
 	channel->admit = admit;
 }
 
-struct rlmd_text packet_text(const struct packet *packet, const json_t *field,
-			     struct memfile **ret_file)
-{
-	struct memfile *file = NULL;
-
-	if (json_is_integer(field))
-		file = packet->attachments[json_integer_value(field)];
-	if (ret_file)
-		*ret_file = file;
-	return file ? memfile_text(file) : json_text(field);
-}
-
 static void forget_packet(struct channel *channel)
 {
-	json_decref(channel->packet.message);
-	for (size_t i = 0; i < channel->filled; i++)
-		memfile_unref(channel->packet.attachments[i]);
-	free(channel->packet.attachments);
-	free(channel->sizes);
-	channel->packet = (struct packet){0};
-	channel->sizes = NULL;
+	packet_done(&channel->packet);
+	channel->announced = false;
 	channel->filled = 0;
 }
 
@@ -181,50 +163,14 @@ static void deliver(struct channel *channel)
 	forget_packet(channel);
 }
 
-static bool read_sizes(struct channel *channel, const json_t *sizes, struct rlmd_error *err)
-{
-	struct packet *packet = &channel->packet;
-
-	if (!json_is_array(sizes) || json_array_size(sizes) > ATTACHMENTS_MAX)
-		return error_set(err, RLMD_ERROR_WORKER,
-				 "'attachments' is no list of at most %d sizes", ATTACHMENTS_MAX);
-	channel->sizes = xcalloc(json_array_size(sizes) + 1, sizeof *channel->sizes);
-	packet->sizes = channel->sizes;
-	packet->attachment_count = json_array_size(sizes);
-	for (size_t i = 0; i < json_array_size(sizes); i++) {
-		const json_t *size = json_array_get(sizes, i);
-		json_int_t bytes = json_integer_value(size);
-
-		if (!json_is_integer(size) || bytes < 0 || bytes > ATTACHED_MAX ||
-		    (size_t)bytes + ATTACHMENT_WEIGHT > ATTACHED_MAX - packet->weight)
-			return error_set(err, RLMD_ERROR_WORKER,
-					 "attachments of a wrong size, or of more than %d bytes",
-					 ATTACHED_MAX);
-		channel->sizes[i] = (size_t)bytes;
-		packet->weight += (size_t)bytes + ATTACHMENT_WEIGHT;
-	}
-	return true;
-}
-
 /* Takes the JSON of a frame; `packet` is what it announces. */
 static bool read_frame(struct channel *channel, struct rlmd_text text, struct rlmd_error *err)
 {
 	struct packet *packet = &channel->packet;
-	json_t *sizes;
 
-	packet->message = json_read(text, FRAME_DEPTH_MAX, err);
-	if (!packet->message)
-		return error_set(err, RLMD_ERROR_WORKER, "%s", err->text);
-	if (!json_is_object(packet->message))
-		return error_set(err, RLMD_ERROR_WORKER, "a frame that is no JSON object");
-	sizes = json_object_get(packet->message, "attachments");
-	if (sizes && !read_sizes(channel, sizes, err))
-		return false;
-	json_object_del(packet->message, "attachments");
-	if (channel->admit && !channel->admit(channel->owner, packet, err))
-		return false;
-	packet->attachments = xcalloc(packet->attachment_count + 1, sizeof(struct memfile *));
-	return true;
+	channel->announced = true;
+	return packet_read(packet, text, err) &&
+	       (!channel->admit || channel->admit(channel->owner, packet, err));
 }
 
 /* A step says whether there may be another. */
@@ -302,7 +248,7 @@ static bool step_attachment(struct channel *channel)
 /* Its attachments weigh more than they may now. */
 static bool held_back(const struct channel *channel)
 {
-	return channel->packet.message && !channel->allowed &&
+	return channel->announced && !channel->allowed &&
 	       channel->packet.weight > channel->allowance;
 }
 
@@ -316,7 +262,7 @@ static void set_time(struct channel *channel)
 
 static bool step(struct channel *channel)
 {
-	if (!channel->packet.message)
+	if (!channel->announced)
 		return step_frame(channel);
 	if (held_back(channel))
 		return false;
@@ -329,7 +275,7 @@ static bool step(struct channel *channel)
 
 static bool half_read(const struct channel *channel)
 {
-	return channel->packet.message || evbuffer_get_length(channel->input);
+	return channel->announced || evbuffer_get_length(channel->input);
 }
 
 static void on_end(struct channel *channel)

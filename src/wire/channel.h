@@ -12,30 +12,16 @@
 #pragma once
 
 #include <event2/event.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
-#include "base/memfile.h"
-#include "base/text.h"
 #include "wire/frame.h"
-
-/* A frame that arrived. Lent to the callback; to keep an attachment, reference it. */
-struct packet {
-	json_t *message;              /* an object, without "attachments" */
-	const size_t *sizes;          /* of the attachments, in bytes */
-	struct memfile **attachments; /* sealed */
-	size_t attachment_count;
-	size_t weight; /* of the attachments, see wire/frame.h */
-};
-
-/* The text that a TEXT field means; empty for null. `file` (may be NULL) gets the
- * attachment that holds it, lent, or NULL where the text stood in the frame. */
-struct rlmd_text packet_text(const struct packet *, const json_t *field, struct memfile **ret_file);
+#include "wire/packet.h"
 
 struct channel;
 
+/* A frame that arrived. The packet is lent to the callback; to keep an attachment, reference it. */
 typedef void channel_packet_fn(void *owner, const struct packet *);
 /* Whether a frame may go on: its JSON is read, its attachments are only announced by their
  * sizes. What is refused with `err` ends the stream. May not free the channel. */

@@ -3,11 +3,14 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <event2/buffer.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/json.h"
+#include "base/json_quote.h"
 
 /*
  * All texts inside one frame. JSON needs up to six bytes for one of theirs, and
@@ -16,20 +19,47 @@
 enum { INLINE_MAX = 64 << 10 };
 
 struct frame {
-	json_t *message;           /* owned */
-	json_t *sizes;             /* owned: of the attachments */
-	struct evbuffer *attached; /* owned: their bytes */
+	struct evbuffer *json;     /* owned: the object, as far as it was written */
+	struct evbuffer *sizes;    /* owned: of the attachments, as JSON; NULL: there are none */
+	struct evbuffer *attached; /* owned: their bytes; or NULL */
+	size_t attachment_count;
 	size_t inline_size;
+	bool first; /* what comes next is its array's first element */
 };
+
+static void put(struct evbuffer *out, const char *string)
+{
+	evbuffer_add(out, string, strlen(string));
+}
+
+static void put_integer(struct evbuffer *out, int64_t value)
+{
+	char digits[24];
+
+	evbuffer_add(out, digits, (size_t)snprintf(digits, sizeof digits, "%" PRId64, value));
+}
+
+/* Of a member, or what parts an element from the one before. */
+static void put_key(struct frame *frame, const char *key)
+{
+	if (!frame->first)
+		put(frame->json, ",");
+	frame->first = false;
+	if (!key)
+		return;
+	put(frame->json, "\"");
+	put(frame->json, key);
+	put(frame->json, "\":");
+}
 
 struct frame *frame_new(const char *type)
 {
 	struct frame *frame = xcalloc(1, sizeof *frame);
 
-	frame->message = json_object();
-	frame->sizes = json_array();
-	frame->attached = evbuffer_new();
-	frame_string(frame, "type", type);
+	frame->json = evbuffer_new();
+	frame->first = true;
+	put(frame->json, "{");
+	frame_string(frame, "type", text_of(type));
 	return frame;
 }
 
@@ -37,60 +67,87 @@ void frame_free(struct frame *frame)
 {
 	if (!frame)
 		return;
-	json_decref(frame->message);
-	json_decref(frame->sizes);
-	evbuffer_free(frame->attached);
+	evbuffer_free(frame->json);
+	if (frame->attached) {
+		evbuffer_free(frame->sizes);
+		evbuffer_free(frame->attached);
+	}
 	free(frame);
-}
-
-void frame_json(struct frame *frame, const char *key, json_t *stolen)
-{
-	json_object_set_new(frame->message, key, stolen);
 }
 
 void frame_integer(struct frame *frame, const char *key, int64_t value)
 {
-	frame_json(frame, key, json_integer(value));
+	put_key(frame, key);
+	put_integer(frame->json, value);
 }
 
-void frame_string(struct frame *frame, const char *key, const char *string)
+void frame_null(struct frame *frame, const char *key)
 {
-	frame_json(frame, key, string ? json_from_text(text_of(string)) : json_null());
+	put_key(frame, key);
+	put(frame->json, "null");
+}
+
+void frame_string(struct frame *frame, const char *key, struct rlmd_text string)
+{
+	put_key(frame, key);
+	json_quote(string, frame->json);
+}
+
+static void attach(struct frame *frame, struct rlmd_text text)
+{
+	size_t before;
+
+	if (!frame->attached) {
+		frame->attached = evbuffer_new();
+		frame->sizes = evbuffer_new();
+	}
+	before = evbuffer_get_length(frame->attached);
+	text_repair(text, frame->attached);
+	put(frame->sizes, frame->attachment_count ? "," : "");
+	put_integer(frame->sizes, (int64_t)(evbuffer_get_length(frame->attached) - before));
+	put_integer(frame->json, (int64_t)frame->attachment_count++);
 }
 
 void frame_text(struct frame *frame, const char *key, struct rlmd_text text)
 {
-	frame_json(frame, key, frame_text_value(frame, text));
-}
-
-json_t *frame_text_value(struct frame *frame, struct rlmd_text text)
-{
-	size_t before = evbuffer_get_length(frame->attached);
-
+	put_key(frame, key);
 	if (text.size <= TEXT_INLINE_MAX && frame->inline_size + text.size <= INLINE_MAX &&
 	    text_is_utf8(text)) {
 		frame->inline_size += text.size;
-		return json_from_text(text);
+		json_quote(text, frame->json);
+	} else {
+		attach(frame, text);
 	}
-	text_repair(text, frame->attached);
-	json_array_append_new(
-		frame->sizes,
-		json_integer((json_int_t)(evbuffer_get_length(frame->attached) - before)));
-	return json_integer((json_int_t)json_array_size(frame->sizes) - 1);
+}
+
+void frame_array(struct frame *frame, const char *key)
+{
+	put_key(frame, key);
+	put(frame->json, "[");
+	frame->first = true;
+}
+
+void frame_array_end(struct frame *frame)
+{
+	put(frame->json, "]");
+	frame->first = false;
 }
 
 void frame_encode(struct frame *frame, struct evbuffer *out)
 {
-	auto_evbuffer struct evbuffer *json = evbuffer_new();
 	uint32_t length;
 
-	if (json_array_size(frame->sizes))
-		json_object_set(frame->message, "attachments", frame->sizes);
-	json_write(frame->message, false, json);
-	assert(evbuffer_get_length(json) <= FRAME_MAX);
-	length = htonl((uint32_t)evbuffer_get_length(json));
+	if (frame->attached) {
+		put(frame->json, ",\"attachments\":[");
+		evbuffer_add_buffer(frame->json, frame->sizes);
+		put(frame->json, "]");
+	}
+	put(frame->json, "}");
+	assert(evbuffer_get_length(frame->json) <= FRAME_MAX);
+	length = htonl((uint32_t)evbuffer_get_length(frame->json));
 	evbuffer_add(out, &length, sizeof length);
 	/* Copied, so that many small frames take no more memory than their bytes. */
-	evbuffer_add(out, text_in(json).bytes, text_in(json).size);
-	evbuffer_add_buffer(out, frame->attached);
+	evbuffer_add(out, text_in(frame->json).bytes, text_in(frame->json).size);
+	if (frame->attached)
+		evbuffer_add_buffer(out, frame->attached);
 }

@@ -1,7 +1,5 @@
 #include "wire/limit.h"
 
-#include "base/json.h"
-
 enum {
 	OUTPUT_CHARACTER = 6,  /* bytes: a lone surrogate is written out as six characters */
 	OUTPUT_NOTE = 4 << 10, /* bytes for what is said about the part left out */
@@ -42,20 +40,23 @@ static size_t most(enum bound bound, int64_t max_output)
 	return SIZE_MAX;
 }
 
-static size_t text_bytes(const struct packet *announced, const json_t *text)
+static size_t text_bytes(const struct packet *announced, const struct packet_value *text)
 {
-	return json_is_integer(text) ? announced->sizes[json_integer_value(text)]
-				     : json_text(text).size;
+	if (text->kind == JSON_VIEW_INTEGER)
+		return announced->sizes[text->integer];
+	return text->kind == JSON_VIEW_STRING ? text->text.size : 0;
 }
 
-static size_t field_bytes(const struct packet *announced, const json_t *field)
+static size_t field_bytes(const struct packet *announced, const struct packet_value *field)
 {
 	size_t bytes = 0;
 
-	if (!json_is_array(field))
+	if (!field)
+		return 0;
+	if (field->kind != JSON_VIEW_ARRAY)
 		return text_bytes(announced, field);
-	for (size_t i = 0; i < json_array_size(field); i++)
-		bytes += text_bytes(announced, json_array_get(field, i));
+	for (size_t i = 0; i < field->count; i++)
+		bytes += text_bytes(announced, packet_element(announced, field, i));
 	return bytes;
 }
 
@@ -68,7 +69,7 @@ bool limit_check(const struct packet *announced, enum message_type type, int64_t
 
 		if (limit->message != type || limit->bound == BOUND_FRAME)
 			continue;
-		bytes = field_bytes(announced, json_object_get(announced->message, limit->key));
+		bytes = field_bytes(announced, packet_field(announced, limit->key));
 		if (bytes > max)
 			return error_set(err, RLMD_ERROR_WORKER,
 					 "'%s' with %zu bytes of '%s'; at most %zu are allowed",

@@ -6,8 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/json.h"
-#include "wire/limit.h"
+#include "wire/bounds.h"
 
 enum field_type {
 	FIELD_INTEGER,
@@ -69,78 +68,76 @@ const char *message_name(enum message_type type)
 	return messages[type].name;
 }
 
-static bool find_type(const json_t *message, enum message_type *ret_type, struct rlmd_error *err)
+static bool find_type(const struct packet *packet, enum message_type *ret_type,
+		      struct rlmd_error *err)
 {
-	const json_t *type = json_object_get(message, "type");
+	const struct packet_value *type = packet_field(packet, "type");
 
-	if (!json_is_string(type))
+	if (!type || type->kind != JSON_VIEW_STRING)
 		return error_set(err, RLMD_ERROR_WORKER, "a message without a type");
 	for (size_t i = 0; i < MESSAGE_TYPES; i++)
-		if (text_equal(json_text(type), messages[i].name)) {
+		if (text_equal(type->text, messages[i].name)) {
 			*ret_type = (enum message_type)i;
 			return true;
 		}
-	return error_set(err, RLMD_ERROR_WORKER, "no message is called '%.40s'",
-			 json_string_value(type));
+	return error_set(err, RLMD_ERROR_WORKER, "no message is called '%.40s'", type->text.bytes);
 }
 
-static bool check_integer(const json_t *value)
+static bool check_integer(const struct packet_value *value)
 {
-	return json_is_integer(value) && json_integer_value(value) >= 0 &&
-	       json_integer_value(value) <= INTEGER_MAX;
+	return value->kind == JSON_VIEW_INTEGER && value->integer >= 0 &&
+	       value->integer <= INTEGER_MAX;
 }
 
 /* These become C strings, so a NUL would show two readers two different ones. */
-static bool check_string(const json_t *value)
+static bool check_string(const struct packet_value *value)
 {
-	struct rlmd_text text = json_text(value);
-
-	return json_is_string(value) && text.size <= STRING_MAX &&
-	       !memchr(text.bytes, '\0', text.size);
+	return value->kind == JSON_VIEW_STRING && value->text.size <= STRING_MAX &&
+	       !memchr(value->text.bytes, '\0', value->text.size);
 }
 
-static bool check_text(struct check *check, const json_t *value)
+static bool check_text(struct check *check, const struct packet_value *value)
 {
-	json_int_t index = json_integer_value(value);
-
-	if (json_is_string(value))
+	if (value->kind == JSON_VIEW_STRING)
 		return true;
-	if (!json_is_integer(value) || index < 0 ||
-	    (uint64_t)index >= check->packet->attachment_count || check->used[index])
+	if (value->kind != JSON_VIEW_INTEGER || value->integer < 0 ||
+	    (uint64_t)value->integer >= check->packet->attachment_count ||
+	    check->used[value->integer])
 		return false;
-	check->used[index] = true;
+	check->used[value->integer] = true;
 	return true;
 }
 
-static bool check_value(struct check *, enum field_type, const json_t *);
+static bool check_value(struct check *, enum field_type, const struct packet_value *);
 
-static bool check_elements(struct check *check, enum field_type type, const json_t *array)
+static bool check_elements(struct check *check, enum field_type type,
+			   const struct packet_value *array)
 {
-	if (!json_is_array(array) || json_array_size(array) > ELEMENTS_MAX)
+	if (array->kind != JSON_VIEW_ARRAY)
 		return false;
-	for (size_t i = 0; i < json_array_size(array); i++)
-		if (!check_value(check, type, json_array_get(array, i)))
+	for (size_t i = 0; i < array->count; i++)
+		if (!check_value(check, type, packet_element(check->packet, array, i)))
 			return false;
 	return true;
 }
 
-static bool check_value(struct check *check, enum field_type type, const json_t *value)
+static bool check_value(struct check *check, enum field_type type, const struct packet_value *value)
 {
 	switch (type) {
 	case FIELD_INTEGER:
 		return check_integer(value);
 	case FIELD_INTEGER_NULL:
-		return json_is_null(value) || check_integer(value);
+		return value->kind == JSON_VIEW_NULL || check_integer(value);
 	case FIELD_BOOLEAN:
-		return json_is_boolean(value);
+		return value->kind == JSON_VIEW_TRUE || value->kind == JSON_VIEW_FALSE;
 	case FIELD_STRING:
 		return check_string(value);
 	case FIELD_STRING_NULL:
-		return json_is_null(value) || check_string(value);
+		return value->kind == JSON_VIEW_NULL || check_string(value);
 	case FIELD_TEXT:
 		return check_text(check, value);
 	case FIELD_TEXT_NULL:
-		return json_is_null(value) || check_text(check, value);
+		return value->kind == JSON_VIEW_NULL || check_text(check, value);
 	case FIELD_TEXTS:
 		return check_elements(check, FIELD_TEXT_NULL, value);
 	case FIELD_STRINGS:
@@ -155,16 +152,15 @@ static bool check_value(struct check *check, enum field_type type, const json_t 
 
 static bool check_fields(struct check *check, enum message_type type, struct rlmd_error *err)
 {
-	const json_t *message = check->packet->message;
 	size_t members = 1; /* "type" */
 
 	for (size_t i = 0; i < field_count; i++) {
-		const json_t *value;
+		const struct packet_value *value;
 
 		if (fields[i].message != type)
 			continue;
 		members++;
-		value = json_object_get(message, fields[i].key);
+		value = packet_field(check->packet, fields[i].key);
 		if (!value)
 			return error_set(err, RLMD_ERROR_WORKER, "'%s' without '%s'",
 					 message_name(type), fields[i].key);
@@ -172,7 +168,7 @@ static bool check_fields(struct check *check, enum message_type type, struct rlm
 			return error_set(err, RLMD_ERROR_WORKER, "'%s' with a wrong '%s'",
 					 message_name(type), fields[i].key);
 	}
-	if (json_object_size(message) != members)
+	if (check->packet->member_count != members)
 		return error_set(err, RLMD_ERROR_WORKER, "'%s' with fields that it does not have",
 				 message_name(type));
 	return true;
@@ -185,7 +181,7 @@ bool message_check(const struct packet *packet, enum message_sender from, enum w
 	struct check check = {packet, used};
 	enum message_type type = MESSAGE_TYPES;
 
-	if (!find_type(packet->message, &type, err))
+	if (!find_type(packet, &type, err))
 		return false;
 	if (messages[type].from != from)
 		return error_set(err, RLMD_ERROR_WORKER, "'%s' from the wrong side",

@@ -22,8 +22,8 @@ static void on_packet(void *owner, const struct packet *packet)
 
 	assert(!ear->overs);
 	ear->packets++;
-	assert(json_is_object(packet->message));
-	assert(!json_object_get(packet->message, "attachments"));
+	assert(packet->member_count <= PACKET_MEMBERS_MAX);
+	assert(!packet_field(packet, "attachments"));
 	assert(packet->attachment_count <= ATTACHMENTS_MAX);
 	for (size_t i = 0; i < packet->attachment_count; i++)
 		assert(fcntl(memfile_fd(packet->attachments[i], NULL), F_GET_SEALS) & F_SEAL_WRITE);

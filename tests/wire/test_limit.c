@@ -10,16 +10,18 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-
 static bool within(enum message_type type, const char *json, size_t first, size_t second,
 		   struct rlmd_error *err)
 {
 	size_t sizes[] = {first, second};
-	struct packet packet = {.message = json_loads(json, 0, NULL), .sizes = sizes};
-	bool good = limit_check(&packet, type, 1000, err);
+	struct packet packet = {0};
+	bool good;
 
-	json_decref(packet.message);
+	assert_true(packet_read(&packet, text_of(json), err));
+	packet.sizes = sizes;
+	good = limit_check(&packet, type, 1000, err);
+	packet.sizes = NULL;
+	packet_done(&packet);
 	return good;
 }
 

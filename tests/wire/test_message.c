@@ -9,24 +9,21 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
-
 /* Checks JSON said by `from` in `state`, with `attachments` empty attachments. */
 static bool check(const char *json, enum message_sender from, enum worker_state state,
 		  size_t attachments, struct rlmd_error *err)
 {
-	struct memfile *files[4] = {NULL};
-	struct packet packet = {.attachments = files, .attachment_count = attachments};
+	struct packet packet = {0};
 	enum message_type type;
 	bool good;
 
-	packet.message = json_read(text_of(json), FRAME_DEPTH_MAX, err);
-	assert_non_null(packet.message);
-	good = message_check(&packet, from, state, &type, err);
+	good = packet_read(&packet, text_of(json), err);
+	packet.attachment_count = attachments;
+	good = good && message_check(&packet, from, state, &type, err);
 	if (good)
-		assert_string_equal(message_name(type),
-				    json_string_value(json_object_get(packet.message, "type")));
-	json_decref(packet.message);
+		assert_string_equal(message_name(type), packet_string(&packet, "type"));
+	packet.attachment_count = 0;
+	packet_done(&packet);
 	return good;
 }
 
@@ -102,6 +99,7 @@ static void test_integers(void **state)
 	assert_true(worker_may(BUDGET("0"), WORKER_BUSY));
 	assert_true(worker_may(BUDGET("9007199254740992"), WORKER_BUSY));
 	assert_false(worker_may(BUDGET("9007199254740993"), WORKER_BUSY));
+	assert_false(worker_may(BUDGET("9223372036854775807"), WORKER_BUSY));
 	assert_false(worker_may(BUDGET("-1"), WORKER_BUSY));
 	assert_false(worker_may(BUDGET("1.0"), WORKER_BUSY));
 	assert_false(worker_may(BUDGET("true"), WORKER_BUSY));
