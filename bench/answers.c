@@ -5,7 +5,8 @@
  * It prints its port. Where it is named a file, it speaks TLS, with a certificate of its own making
  * that it writes there. What is answered stands in the last message: "events=N" is a text of N
  * pieces, which a stream has an event and a chunk each for, and "writes=N" in how many pieces the
- * stream is written.
+ * stream is written. A task with "turns=N" is one of a run: each of its turns is answered by a
+ * block that asks eight questions at once, the last one with the final answer beside it.
  */
 #include <arpa/inet.h>
 #include <event2/buffer.h>
@@ -33,6 +34,9 @@ enum { EVENTS_MAX = 100000, DAY = 24 * 60 * 60, BACKLOG = 8192, ALLOWED_OPEN = 1
 	"{\"id\":\"chatcmpl-Bq7nzVt0dYx5JcKqkdyLr3pmuWl2O\",\"object\":\"chat.completion.chunk\"," \
 	"\"created\":1760000000,\"model\":\"bench\",\"system_fingerprint\":\"fp_07871e2ad8\","     \
 	"\"choices\":["
+#define BLOCK                                                                                      \
+	"I ask about each part.\\n```repl\\nprint(len(batch_llm_query(['part %d' % i for i in "    \
+	"range(8)])))\\n```\\n"
 #define USAGE "\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":%d,\"total_tokens\":%d}"
 
 struct server {
@@ -62,12 +66,19 @@ static void put_chunk(struct evbuffer *out, const char *event)
 	evbuffer_add_printf(out, "%zx\r\ndata: %s\n\n\r\n", strlen(event) + 8, event);
 }
 
-static void put_stream(struct evbuffer *out, int events)
+/* Words that need no quoting in JSON, in the first event; then pieces in one each. */
+static void put_stream(struct evbuffer *out, const char *words, int events)
 {
-	char last[512];
+	char first[1024], last[512];
 
 	evbuffer_add_printf(out, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 				 "Transfer-Encoding: chunked\r\n\r\n");
+	snprintf(first, sizeof first,
+		 CHUNK_START "{\"index\":0,\"delta\":{\"content\":\"%s\"},\"logprobs\":null,"
+			     "\"finish_reason\":null}],\"usage\":null}",
+		 words);
+	if (*words)
+		put_chunk(out, first);
 	for (int i = 0; i < events; i++)
 		put_chunk(out, CHUNK_START
 			  "{\"index\":0,\"delta\":{\"content\":\" token\"},\"logprobs\":null,"
@@ -80,14 +91,16 @@ static void put_stream(struct evbuffer *out, int events)
 	evbuffer_add_printf(out, "0\r\n\r\n");
 }
 
-static void put_whole(struct evbuffer *out, int events)
+static void put_whole(struct evbuffer *out, const char *words, int events)
 {
 	auto_evbuffer struct evbuffer *body = evbuffer_new();
 
-	evbuffer_add_printf(body, "{\"id\":\"chatcmpl-Bq7nzVt0dYx5JcKqkdyLr3pmuWl2O\","
-				  "\"object\":\"chat.completion\",\"created\":1760000000,"
-				  "\"model\":\"bench\",\"choices\":[{\"index\":0,\"message\":"
-				  "{\"role\":\"assistant\",\"content\":\"");
+	evbuffer_add_printf(body,
+			    "{\"id\":\"chatcmpl-Bq7nzVt0dYx5JcKqkdyLr3pmuWl2O\","
+			    "\"object\":\"chat.completion\",\"created\":1760000000,"
+			    "\"model\":\"bench\",\"choices\":[{\"index\":0,\"message\":"
+			    "{\"role\":\"assistant\",\"content\":\"%s",
+			    words);
 	for (int i = 0; i < events; i++)
 		evbuffer_add_printf(body, " token");
 	evbuffer_add_printf(body, "\"},\"logprobs\":null,\"finish_reason\":\"stop\"}]," USAGE "}",
@@ -108,14 +121,31 @@ static int number_of(struct rlmd_text request, const char *name, int otherwise)
 	return number > 0 && number <= EVENTS_MAX ? number : otherwise;
 }
 
+/* A run has said something before its first turn, so that what it has said counts its turns. */
+static const char *words_of(struct rlmd_text request, int turns)
+{
+	static const char said[] = "\"role\":\"assistant\"";
+	int turn = 0;
+
+	for (const char *at = text_find(request, said); at; turn++) {
+		request = text_slice(request, (size_t)(at - request.bytes) + strlen(said),
+				     request.size);
+		at = text_find(request, said);
+	}
+	return turn < turns ? BLOCK : BLOCK "FINAL(done)";
+}
+
 static void answer(struct connection *connection, struct rlmd_text request)
 {
-	int events = number_of(request, "events=", 1), writes = number_of(request, "writes=", 1);
+	int turns = number_of(request, "turns=", 0);
+	int events = number_of(request, "events=", !turns);
+	int writes = number_of(request, "writes=", 1);
+	const char *words = turns ? words_of(request, turns) : "";
 
 	if (text_find(request, "\"stream\":true"))
-		put_stream(connection->answer, events);
+		put_stream(connection->answer, words, events);
 	else
-		put_whole(connection->answer, events);
+		put_whole(connection->answer, words, events);
 	connection->piece = evbuffer_get_length(connection->answer) / (size_t)writes + 1;
 	event_add(connection->timer, &connection->server->delay);
 }
