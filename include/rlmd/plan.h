@@ -35,10 +35,10 @@ struct rlmd_plan_file;
 
 enum {
 	RLMD_PLAN_OPERATIONS_MAX = 100000,
-	RLMD_PLAN_DEPENDENCIES_MAX = 1000000, /* of all operations together */
-	RLMD_PLAN_ID_MAX = 128,               /* bytes */
-	RLMD_PLAN_PARALLEL_MAX = 1000,        /* in a plan file */
-	RLMD_PLAN_TEXT_MAX = 64 << 20,        /* bytes of a plan file */
+	RLMD_PLAN_DEPENDENCIES_MAX = 1000000,              /* of all operations together */
+	RLMD_PLAN_ID_MAX = 128,                            /* bytes */
+	RLMD_PLAN_PARALLEL_MAX = RLMD_PLAN_OPERATIONS_MAX, /* all of them */
+	RLMD_PLAN_TEXT_MAX = 64 << 20,                     /* bytes of a plan file */
 };
 
 #define RLMD_PLAN_NOBODY     SIZE_MAX  /* no operation's index */

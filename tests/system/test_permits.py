@@ -1,5 +1,7 @@
 """Who may compute, and who waits: runs that wait for models leave their permit to others."""
 
+import json
+import resource
 import unittest
 
 from model import Reply
@@ -70,6 +72,36 @@ class Overlap(ProviderTest):
              "print(sorted(told))"],
             ["FINAL(llm_query('e') + llm_query('f'))"], many=1)
         self.assertEqual(self.stdout(server), "['<a>', '<b>', '<c>', '<d>', '<e><f>']\n")
+
+
+class Many(ProviderTest):
+    CALLS = 1200
+
+    def test_as_many_as_a_plan_wants(self):
+        """No call is answered before all of them are in flight."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < 2 * self.CALLS:
+            self.skipTest(f"a process may have only {hard} open files (ulimit -Hn)")
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (2 * self.CALLS, hard))
+        server = self.serve("openai")
+        seen = []
+
+        def reply(request):
+            seen.append(request.last_user)
+            return Reply(text=f"<{request.last_user}>", until=lambda: len(seen) >= self.CALLS)
+
+        server.script(None, reply)
+        plan = {"maxParallel": self.CALLS, "strategy": "Parallel", "timeoutPerOp": 3600000,
+                "operations": [{"id": f"o{i}", "input": f"q{i}"} for i in range(self.CALLS)]}
+        outcome = self.rlmd(
+            "plan", "-p", server.provider, "-m", "m", "--max-tokens", "1000000000", "-q",
+            self.write("plan.json", json.dumps(plan)),
+            env=self.environment(**server.environment()))
+        self.assertEqual(outcome.status, 0, outcome.err)
+        told = {name: each["response"] for name, each in outcome.result["results"].items()}
+        self.assertEqual(told, {f"o{i}": f"<q{i}>" for i in range(self.CALLS)})
+        self.assertEqual(server.peak, self.CALLS)
 
 
 class Trees(ProviderTest):

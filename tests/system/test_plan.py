@@ -428,7 +428,7 @@ class Bad(PlanTest):
             "strategy": ({"strategy": "Sideways"}, "Sequential"),
             "partialFailure": ({"partialFailure": "Never"}, "FailFast"),
             "maxParallel": ({"maxParallel": 0}, "1"),
-            "maxParallel: ": ({"maxParallel": 10**6}, "1000"),
+            "maxParallel: ": ({"maxParallel": 10**6}, "100000"),
             "timeoutPerOp": ({"timeoutPerOp": -1}, "positive"),
             "timeoutPerOp: ": ({"timeoutPerOp": 0.5}, "whole"),
             "retries": ({"retries": 1}, "not a member"),
