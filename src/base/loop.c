@@ -30,8 +30,9 @@ struct event_base *loop_new(void)
 void loop_post(struct event *event)
 {
 	static const struct timeval now = {0};
+	const struct timeval *line = event_base_init_common_timeout(event_get_base(event), &now);
 
-	event_add(event, &now);
+	event_add(event, line ? line : &now);
 }
 
 void loop_make_urgent(struct event *event)

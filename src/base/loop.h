@@ -16,8 +16,10 @@ struct event_base *loop_new(void);
 
 /*
  * Makes an event due at the loop's next turn, however often it is said before. Its callback gets
- * EV_TIMEOUT; what time it was to wait for is forgotten. Not event_active(): on a loop of another
- * make, which may be the host's, events that make each other active keep it from ever looking up.
+ * EV_TIMEOUT; what time it was to wait for is forgotten. What is posted stands in one line, in the
+ * order in which it came, which libevent's heap does not keep among equal times.
+ * Not event_active(): on a loop of another make, which may be the host's, events that make each
+ * other active keep it from ever looking up.
  */
 void loop_post(struct event *);
 

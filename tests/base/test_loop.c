@@ -130,10 +130,48 @@ static void test_urgent_comes_first(void **state)
 	event_base_free(base);
 }
 
+static int in_order[MANY], ran;
+
+static void on_post(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	in_order[ran++] = *(int *)owner;
+}
+
+/* What is posted at the same time comes in the order in which it was posted, on a loop of any make.
+ */
+static void test_posts_stand_in_line(void **state)
+{
+	static int numbers[MANY];
+	struct event_base *bases[] = {loop_new(), event_base_new()};
+	struct event *events[MANY];
+
+	(void)state;
+	for (size_t b = 0; b < 2; b++) {
+		ran = 0;
+		for (int i = 0; i < MANY; i++) {
+			numbers[i] = i;
+			events[i] = event_new(bases[b], -1, 0, on_post, &numbers[i]);
+			loop_post(events[i]);
+		}
+		for (int i = 0; i < MANY; i += 3)
+			event_del(events[i]);
+		event_base_dispatch(bases[b]);
+		assert_int_equal(ran, MANY - (MANY + 2) / 3);
+		for (int i = 1; i < ran; i++)
+			assert_true(in_order[i - 1] < in_order[i]);
+		for (int i = 0; i < MANY; i++)
+			event_free(events[i]);
+		event_base_free(bases[b]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_posts_take_turns),
+		cmocka_unit_test(test_posts_stand_in_line),
 		cmocka_unit_test(test_long_turns),
 		cmocka_unit_test(test_urgent_comes_first),
 	};
