@@ -6,9 +6,10 @@
  * Served is the least tag; of equal ones whoever waits longest.
  *
  * One event stands for "somebody may start": it is made active whenever a permit
- * and whoever waits may have come together, and each time it runs it starts one,
- * as the last thing that it does. So a callback may free any permit, change any
- * limit or free the scheduler, and nothing here ever recurses.
+ * and whoever waits may have come together, and each time it runs it starts a few,
+ * one after the other: as many as a turn of the loop has callbacks. Between two of
+ * them it knows nothing but itself. So a callback may free any permit, change any limit
+ * or free the scheduler, and nothing here ever recurses.
  */
 #include "async/scheduler.h"
 
@@ -19,6 +20,8 @@
 #include "base/alloc.h"
 #include "base/heap.h"
 #include "base/loop.h"
+
+enum { STARTS = 8 };
 
 /* Virtual time that a permit takes at weight 1: 2^40 of them before it is over, and what a weight
  * loses by rounding is less than a thousandth of a thousandth for each of its permits. */
@@ -51,9 +54,10 @@ struct flow {
 };
 
 struct scheduler {
+	bool starting;       /* it goes on after the callback: only then it is gone */
 	struct event *start; /* owned: active when somebody may start */
 	uint64_t numbers;    /* given out so far */
-	struct flow *flow;   /* owned */
+	struct flow *flow;   /* owned; NULL: it was freed by a callback */
 };
 
 static const struct permit *permit_in(const struct heap_entry *entry)
@@ -130,16 +134,10 @@ static struct flow *serve_next(struct flow *above)
 	return next;
 }
 
-static void on_start(evutil_socket_t fd, short what, void *owner)
+static void start_next(struct flow *flow)
 {
-	struct scheduler *scheduler = owner;
-	struct flow *flow = scheduler->flow;
 	struct permit *permit;
 
-	(void)fd;
-	(void)what;
-	if (!flow->is_ready)
-		return;
 	while (flow->ready.count)
 		flow = serve_next(flow);
 	permit = (struct permit *)heap_first(&flow->line);
@@ -147,6 +145,29 @@ static void on_start(evutil_socket_t fd, short what, void *owner)
 	hold(permit);
 	refresh(flow);
 	permit->fn(permit->owner);
+}
+
+/* Nobody has left the loop, or freed the scheduler. */
+static bool may_go_on(const struct scheduler *scheduler)
+{
+	return scheduler->flow && scheduler->flow->is_ready &&
+	       !event_base_got_break(event_get_base(scheduler->start));
+}
+
+static void on_start(evutil_socket_t fd, short what, void *owner)
+{
+	struct scheduler *scheduler = owner;
+
+	(void)fd;
+	(void)what;
+	scheduler->starting = true;
+	for (int i = 0; i < STARTS && may_go_on(scheduler); i++)
+		start_next(scheduler->flow);
+	scheduler->starting = false;
+	if (!scheduler->flow)
+		free(scheduler);
+	else if (!scheduler->flow->is_ready)
+		event_del(scheduler->start);
 }
 
 static struct flow *make_flow(struct scheduler *scheduler, struct flow *above, unsigned weight,
@@ -188,7 +209,9 @@ void scheduler_free(struct scheduler *scheduler)
 		return;
 	drop_flow(scheduler->flow);
 	event_free(scheduler->start);
-	free(scheduler);
+	scheduler->flow = NULL;
+	if (!scheduler->starting)
+		free(scheduler);
 }
 
 struct flow *scheduler_flow(struct scheduler *scheduler)

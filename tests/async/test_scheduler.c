@@ -273,6 +273,33 @@ static void test_close_in_callback(void **state)
 	assert_null(hall->scheduler);
 }
 
+/* Permits that are free are given out several to a turn of the loop, in order; and never so many
+ * that others on it wait for all of them. */
+static void test_several_a_turn(void **state)
+{
+	enum { MANY = 40 };
+	struct hall *hall = *state;
+	struct waiter waiters[MANY];
+	size_t before, turns = 0;
+
+	resize(hall, MANY);
+	for (int i = 0; i < MANY; i++) {
+		waiters[i] = (struct waiter){0};
+		come(hall, &waiters[i], (char)('A' + i), 0);
+	}
+	while (strlen(hall->started) < MANY) {
+		before = strlen(hall->started);
+		event_base_loop(hall->base, EVLOOP_ONCE);
+		assert_in_range(strlen(hall->started) - before, 1, 8);
+		turns++;
+	}
+	assert_in_range(turns, 2, MANY / 4);
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(hall->started[i], 'A' + i);
+		leave(&waiters[i]);
+	}
+}
+
 static void count_and_leave(struct waiter *waiter)
 {
 	waiter->hall->started[0] = '\0';
@@ -387,6 +414,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_permits),
+		TEST(test_several_a_turn),
 		TEST(test_priority),
 		TEST(test_resize),
 		TEST(test_return),
