@@ -286,18 +286,48 @@ static PyObject *enclose_template(PyObject *module, PyObject *args)
 			: NULL;
 }
 
+/* Whether somebody asks for what does not wait for the rest: a trial, the first worker, our end. */
+static bool is_urgent(bool served)
+{
+	struct launch_request request;
+	ssize_t got = recv(LAUNCH_CONTROL, &request, sizeof request, MSG_PEEK | MSG_DONTWAIT);
+
+	return !got || (got > 0 && (request.trial || !served));
+}
+
+/* All that is left, one step after another; false where a step failed. */
+static bool take_step(PyObject **left)
+{
+	PyObject *step = PyIter_Next(*left);
+
+	if (!step)
+		*left = NULL;
+	Py_XDECREF(step);
+	return step || !PyErr_Occurred();
+}
+
 static PyObject *serve(PyObject *module, PyObject *args)
 {
-	struct launch launch;
+	struct launch launch = {.request.trial = 1};
+	bool heard = true, served = false;
+	PyObject *left;
 	uint32_t layers;
-	bool heard = true;
-	int got;
+	int got = 1;
 
 	(void)module;
-	(void)args;
-	while (heard && (got = receive(&launch)) > 0)
-		if (serve_one(&launch, &layers, &heard))
+	if (!PyArg_ParseTuple(args, "O", &left))
+		return NULL;
+	while (heard && got > 0) {
+		if (left && !is_urgent(served)) {
+			if (!take_step(&left))
+				return NULL;
+			continue;
+		}
+		got = receive(&launch);
+		if (got > 0 && serve_one(&launch, &layers, &heard))
 			return describe(&launch, layers);
+		served |= !launch.request.trial;
+	}
 	if (heard && got < 0)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	Py_RETURN_NONE;
@@ -363,8 +393,10 @@ static PyMethodDef methods[] = {
 	 "Walls the template off. Returns (whether it stands, mode, layers, failures)."},
 	{"seal", seal, METH_VARARGS, "seal(fd): makes a memory file unchangeable."},
 	{"load", load, METH_VARARGS, "load(path): a shared object, for imports behind the walls."},
-	{"serve", serve, METH_NOARGS,
-	 "Forks workers on request. Returns (files, layers) in each, None at the end."},
+	{"serve", serve, METH_VARARGS,
+	 "serve(left): forks workers on request, and goes through the iterator `left` while nobody "
+	 "asks, or before the second worker. Returns (files, layers) in each worker, None at the "
+	 "end."},
 	{"decode", decode, METH_VARARGS,
 	 "decode(fd, size): the text of a memory file, surrogateescape for what is not UTF-8."},
 	{"encode", codec_encode, METH_VARARGS,

@@ -7,6 +7,7 @@ It runs no foreign code and stays of one thread. What runs in a worker is main()
 repl.Session.
 """
 
+import gc
 import os
 import sys
 
@@ -59,20 +60,46 @@ def open_library(here, archived):
     return library, gatherer
 
 
-def load_library(library, native):
+def load_extensions(library, native):
     import contextlib
-    import importlib
-
-    from library import USUAL
 
     # What this Python was built without, or the machine lacks a library for, is not there.
     # libgcc: what pthread_exit(3) opens when the first thread ends, too late in a worker.
     for path in ["libgcc_s.so.1", *library.extensions()]:
         with contextlib.suppress(OSError):
             native.load(path)
-    for name in USUAL:
+
+
+def initialise():
+    """What behind the walls could not be: ctypes makes executable memory, OpenSSL reads its
+    configuration."""
+    import contextlib
+
+    with contextlib.suppress(Exception):
+        import ctypes
+    with contextlib.suppress(Exception):
+        import _ssl
+
+        _ssl._SSLContext(_ssl.PROTOCOL_TLS_CLIENT)
+
+
+def load_modules(names):
+    """One a step."""
+    import contextlib
+    import importlib
+
+    for name in names:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+        yield name
+
+
+def load_rest(names):
+    """While the first worker is at work already."""
+    yield from load_modules(names)
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def free_names(library, here):
@@ -107,7 +134,6 @@ def check_threads():
 
 def settle(library, finders):
     """Leaves nothing that looks for files, and a heap that forks share for long."""
-    import gc
     import threading
 
     library.close()
@@ -116,7 +142,7 @@ def settle(library, finders):
     sys.path_hooks[:] = []
     sys.path_importer_cache.clear()
     threading.stack_size(1 << 20)
-    gc.collect()
+    gc.enable()
     gc.freeze()
 
 
@@ -134,10 +160,17 @@ def enclose(native, count):
 
 
 def main(here):
+    gc.disable()  # nearly all that is made stays
     names = sys.argv[1:]
     native, (archived, to_archive) = load_native()
     library, gatherer = open_library(here, archived)
-    load_library(library, native)
+    load_extensions(library, native)
+    initialise()
+    from library import USUAL
+
+    # What there is an archive of needs no file: it can wait until the first worker is at work.
+    for _ in load_modules(USUAL if gatherer else []):
+        pass
     import repl
 
     repl.install(library, gatherer and gatherer.stamps)
@@ -154,7 +187,7 @@ def main(here):
     finders = repl.prepare(library, names)
     session = repl.Session(CONTROL, CONTROL + 1)
     settle(library, finders)
-    worker = native.serve() if enclose(native, len(library)) else None
+    worker = native.serve(load_rest(USUAL)) if enclose(native, len(library)) else None
     if worker is not None:
         session.main(*worker, native)
     os._exit(0)

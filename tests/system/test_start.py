@@ -4,13 +4,14 @@ import json
 import marshal
 import os
 import pathlib
+import re
 import shutil
 import stat
 import sys
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "worker"))
-from harness import RLMD, SystemTest, turn  # noqa: E402
+from harness import RLMD, SystemTest, block, turn  # noqa: E402
 from test_worker_interpreters import interpreters  # noqa: E402
 
 
@@ -111,6 +112,62 @@ class Kept(Cached):
         self.assertEqual(len(names), 8)
         self.assertNotIn("library-0", names)
         self.assertIn(self.archive_of[0].name, names)
+
+
+EVERYTHING = """
+import importlib, sys
+names = '''%s'''.split()
+loaded = [name in sys.modules for name in names]
+for name in names:
+    importlib.import_module(name)
+"""
+TRIES = """
+import ctypes, decimal, hashlib, locale, random, ssl, uuid
+from concurrent.futures import ThreadPoolExecutor
+ctypes.c_int(5), decimal.Decimal(1) / 3
+random.random(), hashlib.sha256(b'').hexdigest(), uuid.uuid4(), locale.localeconv()
+ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).get_ciphers()
+with ThreadPoolExecutor() as pool:
+    list(pool.map(str, range(9)))
+"""
+
+
+class FirstWorker(Cached):
+    """It is forked before all is loaded, and misses nothing."""
+
+    def setUp(self):
+        super().setUp()
+        text = pathlib.Path(os.environ["RLMD_SOURCE_ROOT"], "worker", "library.py").read_text()
+        names, = re.findall(r'USUAL = """(.*?)"""', text, re.DOTALL)
+        self.everything = EVERYTHING % " ".join(names.split())
+
+    def run_twice(self, *entries, python):
+        """From files, then from the archive: the answers."""
+        options = ["--json", "--python", python, "-p", "replay", "--replay", self.script(*entries)]
+        env = self.environment(XDG_CACHE_HOME=str(self.cache))
+        found = []
+        for _ in range(2):
+            outcome = self.rlmd("exec", *options, "task", env=env)
+            self.assertEqual(outcome.status, 0, outcome.err + outcome.out[:2000])
+            found.append(outcome.result["output"])
+        return found
+
+    def test_it_imports_what_the_template_has_not_yet(self):
+        end = "FINAL(f'{sys.version_info[:3]} {len(names)}')"
+        script = turn(block(self.everything, TRIES, end)), turn("FINAL('no')", turn=1)
+        for version, python in interpreters().items():
+            with self.subTest(version):
+                one, other = self.run_twice(*script, python=python)
+                self.assertEqual(one, other)
+                self.assertIn(str(version), one)
+
+    def test_the_second_finds_all_of_it(self):
+        script = (
+            turn(block(self.everything, "FINAL(rlm_query('sub'))"), depth=0),
+            turn(block(self.everything, "FINAL(all(loaded))"), depth=1),
+        )
+        python = shutil.which("python3")
+        self.assertEqual(self.run_twice(*script, python=python), ["True", "True"])
 
 
 class Damaged(Cached):
