@@ -22,6 +22,7 @@ struct memfile {
 	bool private; /* what outgrows the heap goes to `map` */
 	bool sealed;
 	struct text_scan scan;
+	struct fixed_width *copy; /* owned: its characters, once a worker was to have them */
 };
 
 struct memfile *memfile_new(const char *name)
@@ -175,6 +176,7 @@ void memfile_unref(struct memfile *file)
 	if (file->map)
 		munmap(file->map, file->map_room);
 	close_file(file);
+	fixed_width_free(file->copy);
 	free(file->heap);
 	free(file);
 }
@@ -204,6 +206,53 @@ int memfile_fd(struct memfile *file, struct rlmd_error *err)
 	else if (file->map)
 		map_in_place(file);
 	return file->fd;
+}
+
+enum text_form memfile_form(const struct memfile *file)
+{
+	enum text_form form = text_form_of(file->scan.highest);
+
+	assert(file->sealed);
+	if (file->scan.bytes <= MEMFILE_HEAP_MAX || (file->private && form != TEXT_ASCII))
+		return TEXT_UTF8;
+	return form;
+}
+
+size_t memfile_form_size(const struct memfile *file, enum text_form form)
+{
+	return form == TEXT_UTF8 ? file->scan.bytes : file->scan.characters * text_form_width(form);
+}
+
+static bool has_own_bytes(enum text_form form)
+{
+	return form == TEXT_UTF8 || form == TEXT_ASCII;
+}
+
+bool memfile_prepare(struct memfile *file, enum text_form form, size_t bytes, bool *ret_done,
+		     struct rlmd_error *err)
+{
+	struct rlmd_text text;
+
+	*ret_done = has_own_bytes(form) || (file->copy && fixed_width_done(file->copy));
+	if (*ret_done)
+		return true;
+	if (!file->copy)
+		file->copy = fixed_width_new(form, err);
+	text = memfile_text(file);
+	if (!file->copy || !text.bytes)
+		return file->copy && error_set(err, RLMD_ERROR_INPUT,
+					       "no room to look at %zu bytes", file->scan.bytes);
+	if (!fixed_width_go_on(file->copy, text, bytes, err)) {
+		fixed_width_free(take_pointer(&file->copy)); /* what it has may be half a step */
+		return false;
+	}
+	*ret_done = fixed_width_done(file->copy);
+	return true;
+}
+
+int memfile_form_fd(struct memfile *file, enum text_form form, struct rlmd_error *err)
+{
+	return has_own_bytes(form) ? memfile_fd(file, err) : fixed_width_fd(file->copy);
 }
 
 size_t memfile_size(const struct memfile *file)

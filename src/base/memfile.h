@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/fixed_width.h"
 #include "base/text.h"
 
 enum { MEMFILE_HEAP_MAX = 64 << 10 }; /* bytes: up to here it lies on the heap */
@@ -38,6 +39,24 @@ void memfile_unref(struct memfile *);          /* NULL is fine */
 /* The sealed memory file, lent, opened O_CLOEXEC; -1 and RLMD_ERROR_INPUT where there is no room.
  */
 int memfile_fd(struct memfile *, struct rlmd_error *);
+
+/*
+ * Of a sealed file: the form that a worker may have it in, where it can map texts. A small one
+ * stays as it is, UTF-8. What is not ASCII takes a copy, made once for all workers, and what
+ * a stranger sent (memfile_new_private()) gets none, for it would be our memory.
+ */
+enum text_form memfile_form(const struct memfile *);
+size_t memfile_form_size(const struct memfile *, enum text_form); /* bytes of it in that form */
+
+/*
+ * Goes on with the copy, by some `bytes` of the file, where the form takes one; several may do
+ * so in turn. Gives whether there is no more to do. False and RLMD_ERROR_INPUT for want of memory.
+ */
+bool memfile_prepare(struct memfile *, enum text_form, size_t bytes, bool *ret_done,
+		     struct rlmd_error *);
+
+/* memfile_fd(), of what was prepared. */
+int memfile_form_fd(struct memfile *, enum text_form, struct rlmd_error *);
 
 size_t memfile_size(const struct memfile *); /* bytes */
 const struct text_scan *memfile_scan(const struct memfile *);

@@ -141,12 +141,93 @@ static void test_references(void **state)
 	memfile_unref(NULL);
 }
 
+/* A file of `size` bytes: `mark` and as many dots as it takes. */
+static struct memfile *filled(struct memfile *file, const char *mark, size_t size)
+{
+	char dots[4096];
+
+	memset(dots, '.', sizeof dots);
+	assert_true(memfile_append(file, text_of(mark), NULL));
+	while (memfile_size(file) < size) {
+		size_t left = size - memfile_size(file);
+
+		assert_true(memfile_append(
+			file, text_from(dots, left < sizeof dots ? left : sizeof dots), NULL));
+	}
+	assert_true(memfile_seal(file, NULL));
+	return file;
+}
+
+/* What is large goes to workers as Python keeps it; what a stranger sent takes no copy for that. */
+static void test_forms(void **state)
+{
+	static const struct {
+		const char *mark;
+		enum text_form form, private;
+	} rows[] = {
+		{"", TEXT_ASCII, TEXT_ASCII},
+		{"\xc3\xbc", TEXT_LATIN1, TEXT_UTF8},
+		{"\xe2\x82\xac", TEXT_UCS2, TEXT_UTF8},
+		{"\xff", TEXT_UCS2, TEXT_UTF8},
+		{"\xf0\x9f\x99\x82", TEXT_UCS4, TEXT_UTF8},
+	};
+	size_t row, large = MEMFILE_HEAP_MAX + 1;
+
+	(void)state;
+	for (row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+		struct memfile *file = filled(memfile_new("test"), rows[row].mark, large);
+		struct memfile *small = filled(memfile_new("test"), rows[row].mark, large - 1);
+		struct memfile *private = filled(memfile_new_private("test"), rows[row].mark,
+						 large);
+
+		assert_int_equal(memfile_form(file), rows[row].form);
+		assert_int_equal(memfile_form(small), TEXT_UTF8);
+		assert_int_equal(memfile_form(private), rows[row].private);
+		memfile_unref(file);
+		memfile_unref(small);
+		memfile_unref(private);
+	}
+}
+
+/* The characters are copied once, in steps; the bytes stay what they are. */
+static void test_prepare(void **state)
+{
+	struct memfile *file = filled(memfile_new("test"), "\xe2\x82\xac", 100000);
+	uint16_t first[2];
+	bool done;
+	int steps = 0, fd;
+
+	(void)state;
+	assert_true(memfile_prepare(file, TEXT_ASCII, 1, &done, NULL));
+	assert_true(done);
+	assert_int_equal(memfile_form_fd(file, TEXT_ASCII, NULL), memfile_fd(file, NULL));
+	do {
+		assert_true(memfile_prepare(file, TEXT_UCS2, 10000, &done, NULL));
+		steps++;
+	} while (!done);
+	assert_in_range(steps, 5, 10);
+	fd = memfile_form_fd(file, TEXT_UCS2, NULL);
+	assert_int_not_equal(fd, memfile_fd(file, NULL));
+	assert_int_equal(lseek(fd, 0, SEEK_END), memfile_form_size(file, TEXT_UCS2));
+	assert_int_equal(memfile_form_size(file, TEXT_UCS2), 2 * (100000 - 2));
+	assert_int_equal(pread(fd, first, sizeof first, 0), sizeof first);
+	assert_int_equal(first[0], 0x20ac);
+	assert_int_equal(first[1], '.');
+	assert_true(memfile_prepare(file, TEXT_UCS2, 1, &done, NULL));
+	assert_true(done);
+	assert_int_equal(memfile_form_fd(file, TEXT_UCS2, NULL), fd);
+	assert_int_equal(memfile_form_size(file, TEXT_UTF8), 100000);
+	memfile_unref(file);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_append),     cmocka_unit_test(test_seal),
 		cmocka_unit_test(test_heap),       cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_references), cmocka_unit_test(test_private),
+		cmocka_unit_test(test_forms),      cmocka_unit_test(test_prepare),
 	};
 
 	return cmocka_run_group_tests_name("memfile", tests, NULL, NULL);
