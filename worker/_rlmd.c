@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "codec.h"
+#include "mapped_text.h"
 #include "walls.h"
 
 #define FIRST_FILE (LAUNCH_CONTROL + 2) /* the descriptor of a worker's first input */
@@ -385,6 +386,26 @@ static PyObject *decode(PyObject *module, PyObject *args)
 	return text;
 }
 
+static PyObject *map_text(PyObject *module, PyObject *args)
+{
+	unsigned highest;
+	Py_ssize_t size;
+	PyObject *type;
+	int fd;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "inIO!", &fd, &size, &highest, &PyType_Type, &type))
+		return NULL;
+	return mapped_text(fd, (size_t)size, highest, (PyTypeObject *)type);
+}
+
+static PyObject *can_map(PyObject *module, PyObject *args)
+{
+	(void)module;
+	(void)args;
+	return PyBool_FromLong(mapped_text_works());
+}
+
 static PyMethodDef methods[] = {
 	{"prepare", prepare, METH_NOARGS,
 	 "Checks the environment, takes the filter and hears the terms; the template's first call. "
@@ -406,6 +427,9 @@ static PyMethodDef methods[] = {
 	 "None, where it is not all there."},
 	{"place", codec_place, METH_VARARGS,
 	 "place(fields, texts): the fields with the texts of the attachments in place."},
+	{"map", map_text, METH_VARARGS,
+	 "map(fd, size, highest, type): the text of a memory file, where it lies; mapped_text.h."},
+	{"can_map", can_map, METH_NOARGS, "Whether this interpreter can have such texts."},
 	{NULL, NULL, 0, NULL},
 };
 

@@ -12,7 +12,6 @@ mistake: to our names and to sys.stdout.
 
 import builtins
 import io
-import json
 import os
 import sys
 import types
@@ -30,12 +29,12 @@ from blocks import Compiler, Returned, end_block, is_coroutine
 from channel import Channel, end, exceeds
 from final import is_answer, new_answer
 from helpers import Helpers
+from inputs import read_inputs
 from interrupts import Interrupts
 from messages import ANSWER_MAX
 from missing import Missing, installed
 from output import NoInput, Output, clean, cut
 from reserved import Reserved
-from source import SourceText
 from written_modules import WrittenModules
 from zones import Zones
 
@@ -57,16 +56,6 @@ def prepare(library, preloaded):
 
 
 VERSION = "{}.{}.{}".format(*sys.version_info)
-
-
-def read_inputs(start, fds, native):
-    inputs = {}
-    for name, fd, size, index in zip(start["names"], fds, start["sizes"], start["indexes"]):
-        text = native.decode(fd, size)
-        os.close(fd)
-        inputs[name] = text if index is None else SourceText(text, json.loads(index))
-    inputs.setdefault("context", "")
-    return inputs
 
 
 class Session:
@@ -100,10 +89,7 @@ class Session:
         tracebacks.install()
 
     def main(self, input_fds, layers, native):
-        """Serves one run and ends the process.
-
-        native.decode(fd, size) gives the text of a memory file.
-        """
+        """Serves one run and ends the process; native as for read_inputs()."""
         self._channel.send("ready", {"python": VERSION, "layers": layers})
         start = self._channel.command()
         try:

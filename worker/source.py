@@ -6,10 +6,12 @@ from collections.abc import Mapping
 class SourceText(str):
     """A str; `.files` is an ordered mapping of path -> text of that file."""
 
-    def __new__(cls, text, index):
-        self = super().__new__(cls, text)
-        self._files = Files(text, index)
-        return self
+    __slots__ = ()  # what lies in a memory file has no room for a field: mapped_text.c
+    _files = {}  # of each instance, by its id: an input lives as long as its session
+
+    def set_index(self, index):
+        """index: [[path, first character, characters], ...]"""
+        self._files[id(self)] = Files(self, index)
 
     def __reduce__(self):
         """Pickled, it is its text alone."""
@@ -17,7 +19,10 @@ class SourceText(str):
 
     @property
     def files(self):
-        return self._files
+        files = self._files.get(id(self))
+        if files is None:
+            raise AttributeError("only an input that was made of files has them")
+        return files
 
 
 class Files(Mapping):

@@ -148,11 +148,12 @@ def settle(library, finders):
 
 def enclose(native, count):
     """From here on there is no file. What stands, and what the kernel refused, goes up."""
+    maps = "true" if native.can_map() else "false"
     entered, mode, layers, failures = native.enclose()
     refused = ",".join("[%d,%d,%d]" % failure for failure in failures)
     if entered:
-        ready = '{"ready":%d,"mode":%d,"layers":%d,"failures":[%s]}'
-        message = ready % (count, mode, layers, refused)
+        ready = '{"ready":%d,"mode":%d,"layers":%d,"maps":%s,"failures":[%s]}'
+        message = ready % (count, mode, layers, maps, refused)
     else:
         message = '{"failed":[%s]}' % refused
     os.write(CONTROL, message.encode("ascii"))

@@ -343,9 +343,15 @@ struct frame *start_frame(const struct worker_options *options)
 	for (size_t i = 0; i < options->input_count; i++)
 		frame_string(frame, NULL, text_of(options->inputs[i].name));
 	frame_array_end(frame);
+	frame_array(frame, "forms");
+	for (size_t i = 0; i < options->input_count; i++)
+		frame_string(frame, NULL, text_of(text_form_name(options->inputs[i].form)));
+	frame_array_end(frame);
 	frame_array(frame, "sizes");
 	for (size_t i = 0; i < options->input_count; i++)
-		frame_integer(frame, NULL, (int64_t)memfile_size(options->inputs[i].file));
+		frame_integer(frame, NULL,
+			      (int64_t)memfile_form_size(options->inputs[i].file,
+							 options->inputs[i].form));
 	frame_array_end(frame);
 	frame_array(frame, "indexes");
 	for (size_t i = 0; i < options->input_count; i++)
@@ -358,7 +364,10 @@ struct frame *start_frame(const struct worker_options *options)
 	return frame;
 }
 
-/* While Python decodes what is not ASCII it holds the characters twice, beside the bytes. */
+/*
+ * What is mapped is not the worker's memory. While Python decodes what is not ASCII it holds the
+ * characters twice, beside the bytes.
+ */
 size_t start_memory(const struct worker_options *options)
 {
 	size_t memory = TEXT_COPIES * options->task.size;
@@ -368,6 +377,8 @@ size_t start_memory(const struct worker_options *options)
 		/* Decoding may widen what it has; a `str` with files is a copy of one without. */
 		size_t copies = 1 + (scan->highest >= 0x80) + (options->inputs[i].files != NULL);
 
+		if (options->inputs[i].form != TEXT_UTF8)
+			continue;
 		memory += scan->bytes + text_scan_python_size(scan) * copies;
 	}
 	return memory;
@@ -380,16 +391,6 @@ int64_t start_ms(const struct worker_options *options)
 	for (size_t i = 0; i < options->input_count; i++)
 		ms += (int64_t)(memfile_size(options->inputs[i].file) / START_BYTES_PER_MS);
 	return ms;
-}
-
-bool start_files(const struct worker_options *options, int *files, struct rlmd_error *err)
-{
-	for (size_t i = 0; i < options->input_count; i++) {
-		files[i] = memfile_fd(options->inputs[i].file, err);
-		if (files[i] < 0)
-			return false;
-	}
-	return true;
 }
 
 struct frame *exec_frame(int64_t block, struct rlmd_text code)

@@ -40,8 +40,6 @@ bool translate_value(const struct packet *, struct worker_event *ret, struct rlm
 struct frame *start_frame(const struct worker_options *);
 size_t start_memory(const struct worker_options *); /* bytes that the inputs need in the worker */
 int64_t start_ms(const struct worker_options *);    /* the time that it has to load them */
-/* The descriptors of the inputs, lent. */
-bool start_files(const struct worker_options *, int *files, struct rlmd_error *);
 struct frame *exec_frame(int64_t block, struct rlmd_text code);
 struct frame *get_frame(const char *name);
 struct frame *reply_frame(int64_t id, const struct worker_slot *, size_t count);

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "pool/boot.h"
 #include "pool/exit_report.h"
 #include "pool/ledger.h"
 #include "pool/stopwatch.h"
@@ -42,9 +43,9 @@ enum waiting {
 };
 
 struct worker {
-	struct spawn *spawn;     /* owned, until it answered */
+	struct boot *boot;       /* owned, until it answered */
 	struct process *process; /* owned */
-	struct channel *channel; /* owned, from `spawn` until the stream is over */
+	struct channel *channel; /* owned, from `boot` until the stream is over */
 	struct frame *start;     /* owned, until `ready` came */
 	struct event *timer;     /* owned */
 	enum waiting waiting;
@@ -111,8 +112,8 @@ static void condemn(struct worker *worker, const struct rlmd_error *reason)
 		worker->reason = *reason;
 	channel_free(take_pointer(&worker->channel));
 	event_del(worker->timer);
-	if (worker->spawn) {
-		spawn_cancel(take_pointer(&worker->spawn));
+	if (worker->boot) {
+		boot_cancel(take_pointer(&worker->boot));
 		worker->exited = true;
 	}
 	if (worker->exited) {
@@ -404,7 +405,7 @@ static void on_spawn(void *owner, const struct spawned *spawned, const struct rl
 {
 	struct worker *worker = owner;
 
-	worker->spawn = NULL;
+	worker->boot = NULL;
 	if (!spawned) {
 		worker->exited = true;
 		condemn(worker, err);
@@ -423,21 +424,18 @@ struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbo
 			    const struct worker_options *options, worker_event_fn *fn, void *owner)
 {
 	struct worker *worker = xcalloc(1, sizeof *worker);
-	auto_free int *files = xcalloc(options->input_count + 1, sizeof *files);
+	struct worker_input inputs[WORKER_INPUTS_MAX];
+	struct worker_options chosen = *options;
 
 	*worker = (struct worker){.fn = fn, .owner = owner, .log = log_child(options->log)};
 	worker->timer = evtimer_new(base, on_timer, worker);
-	worker->start = start_frame(options);
+	boot_choose(sandbox, options, inputs);
+	chosen.inputs = inputs;
+	worker->start = start_frame(&chosen);
 	worker->max_output = options->max_output;
 	worker->functions = options->function_names;
 	worker->start_ms = start_ms(options);
-	if (!start_files(options, files, &worker->reason)) {
-		worker->exited = true;
-		wait_for(worker, WAITING_END, 0);
-		return worker;
-	}
-	worker->spawn = sandbox_spawn(sandbox, files, options->input_count, start_memory(options),
-				      on_spawn, worker);
+	worker->boot = boot_start(base, sandbox, &chosen, on_spawn, worker);
 	wait_for(worker, WAITING_START, worker->start_ms);
 	return worker;
 }
@@ -446,7 +444,7 @@ void worker_free(struct worker *worker)
 {
 	if (!worker)
 		return;
-	spawn_cancel(worker->spawn);
+	boot_cancel(worker->boot);
 	process_free(worker->process);
 	channel_free(worker->channel);
 	frame_free(worker->start);

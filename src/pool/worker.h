@@ -27,6 +27,7 @@ struct worker_input {
 	const char *name;     /* of the variable; copied */
 	struct memfile *file; /* sealed; referenced */
 	const json_t *files;  /* [[path, first character, characters], ...], or NULL */
+	enum text_form form;  /* worker_start() chooses it */
 };
 
 struct worker_options {

@@ -6,7 +6,8 @@
  *
  *   template    {"hello": version}                   it is a Python that will do
  *   supervisor  struct launch_terms
- *   template    {"ready": modules, "mode": number, "layers": bits, "failures": [...]}
+ *   template    {"ready": modules, "mode": number, "layers": bits, "maps": whether its workers
+ *               can map texts, "failures": [...]}
  *               or {"failed": failures} where it is stuck in a mode that does not stand,
  *               or {"error": text, "kind": name}
  *   supervisor  struct launch_request and the descriptors: null, in, out, files...

@@ -125,6 +125,7 @@ static bool climb(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_er
 	if (!template)
 		return false;
 	sandbox->status = ladder.status;
+	sandbox->maps_texts = template_maps_texts(template);
 	sandbox->template_layers = template_layers(template) |
 				   cgroup_layers(sandbox->config.cgroup);
 	sandbox->status.layers |= sandbox->template_layers;
@@ -241,6 +242,11 @@ char *rlmd_sandbox_report(const struct rlmd_sandbox *sandbox)
 const char *rlmd_sandbox_level(const struct rlmd_sandbox *sandbox)
 {
 	return sandbox ? layer_status_level(&sandbox->status) : NULL;
+}
+
+size_t sandbox_map_max(const struct rlmd_sandbox *sandbox)
+{
+	return sandbox->maps_texts ? (size_t)sandbox->processes.ceiling : 0;
 }
 
 const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)

@@ -18,6 +18,7 @@ struct rlmd_sandbox {
 	int life;                   /* owned: hung up when we are gone */
 	struct layer_status status; /* what stands in each worker */
 	uint32_t template_layers;   /* those that are the template's and the cgroup's, a bit each */
+	bool maps_texts;            /* its workers can: sandbox_map_max() */
 	struct template_process *template_process; /* owned; NULL: the next spawn starts one */
 	bool ready;                                /* the template is */
 	struct event *pump;    /* owned: something is to be sent, or has failed */

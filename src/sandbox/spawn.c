@@ -7,8 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,6 +16,7 @@
 #include "base/loop.h"
 #include "sandbox/pipes.h"
 #include "sandbox/reap.h"
+#include "sandbox/reopen.h"
 
 #define GIB ((uint64_t)1 << 30)
 
@@ -71,35 +71,6 @@ static void spawn_free(struct spawn *spawn)
 	spawn_move(spawn, NULL);
 	spawn_close(spawn);
 	free(spawn);
-}
-
-/* Where there is no /proc to open it by, all of it once more. */
-static int copy_file(int file)
-{
-	auto_close int copy = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	off_t from = 0;
-	ssize_t copied = copy < 0 ? -1 : 1;
-
-	while (copied > 0)
-		copied = sendfile(copy, file, &from, 1 << 30);
-	if (copied < 0 ||
-	    fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL))
-		return -1;
-	return take_fd(&copy);
-}
-
-/*
- * A description of its own for each worker, read-only: those that share an
- * input must not share its position and flags.
- */
-static int reopen(int file)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 && errno == ENOENT ? copy_file(file) : fd;
 }
 
 /* Where no process came of it. */
@@ -429,10 +400,13 @@ static bool open_files(struct spawn *spawn, const int *files, size_t file_count,
 				 file_count, LAUNCH_FILES_MAX);
 	for (i = 0; i < file_count; i++) {
 		int fd = reopen(files[i]);
+		struct stat file;
 
 		if (fd < 0)
 			return error_errno(err, RLMD_ERROR_SANDBOX, "cannot reopen an input");
 		spawn->fds[spawn->fd_count++] = fd;
+		if (!fstat(fd, &file)) /* it may be mapped */
+			spawn->request.address_limit += (uint64_t)file.st_size;
 	}
 	return true;
 }

@@ -32,6 +32,7 @@ struct template_process {
 	bool hapless;             /* it was killed or slow */
 	enum mode mode;
 	uint32_t layers;
+	bool maps_texts;
 	struct steps steps; /* what was refused */
 
 	template_event_fn *fn;
@@ -133,6 +134,7 @@ static bool hear_ready(struct template_process *template, const json_t *message)
 		return bad_message(template);
 	template->mode = (enum mode)mode;
 	template->layers = (uint32_t)json_get_integer(message, "layers", 0);
+	template->maps_texts = json_get_bool(message, "maps", false);
 	template->steps.mode = (uint16_t)mode;
 	return true;
 }
@@ -156,7 +158,7 @@ static bool hear_failed(struct template_process *template, const json_t *failure
 /* What it says about itself before it serves. */
 static bool hear_text(struct template_process *template, struct rlmd_text text)
 {
-	json_t *message = json_read(text, 4, NULL);
+	json_auto_t *message = json_read(text, 4, NULL);
 	struct rlmd_text failure = json_get_text(message, "error");
 	bool usage = text_equal(json_get_text(message, "kind"), "usage");
 	enum template_state heard = STATE_GONE;
@@ -165,7 +167,6 @@ static bool hear_text(struct template_process *template, struct rlmd_text text)
 		heard = STATE_LOADING;
 	else if (json_is_integer(json_object_get(message, "ready")))
 		heard = STATE_SERVING;
-
 	if (failure.size)
 		error_set(&template->reason, usage ? RLMD_ERROR_USAGE : RLMD_ERROR_SANDBOX,
 			  "%s: %.*s", template->config->python, (int)failure.size, failure.bytes);
@@ -175,7 +176,6 @@ static bool hear_text(struct template_process *template, struct rlmd_text text)
 		bad_message(template);
 	else if (heard == STATE_LOADING || hear_ready(template, message))
 		template->state = heard;
-	json_decref(message);
 	return !template->reason.kind;
 }
 
@@ -442,6 +442,11 @@ enum mode template_mode(const struct template_process *template)
 uint32_t template_layers(const struct template_process *template)
 {
 	return template->layers;
+}
+
+bool template_maps_texts(const struct template_process *template)
+{
+	return template->maps_texts;
 }
 
 const struct steps *template_refusals(const struct template_process *template)

@@ -70,6 +70,9 @@ bool template_launch(struct template_process *, const struct launch_request *, c
 enum mode template_mode(const struct template_process *);
 uint32_t template_layers(const struct template_process *);
 
+/* Of one that is ready: its workers can have a str that lies in a memory file. */
+bool template_maps_texts(const struct template_process *);
+
 /* What was refused so far, to the template and to us on its behalf. */
 const struct steps *template_refusals(const struct template_process *);
 

@@ -19,7 +19,7 @@ struct rlmd_sandbox {
 	fake_script_fn *script;
 	bool refuse, spare;
 	const char *verdict; /* lent, or NULL */
-	size_t memory;
+	size_t memory, map_max;
 	int interrupts, living, spawns;
 	ino_t files[FILES_MAX]; /* the first of each of the first processes */
 };
@@ -79,6 +79,11 @@ void fake_sandbox_spare(struct rlmd_sandbox *sandbox, bool spare)
 size_t fake_sandbox_memory(const struct rlmd_sandbox *sandbox)
 {
 	return sandbox->memory;
+}
+
+void fake_sandbox_map(struct rlmd_sandbox *sandbox, size_t max)
+{
+	sandbox->map_max = max;
 }
 
 ino_t fake_sandbox_file(const struct rlmd_sandbox *sandbox, int spawn)
@@ -267,6 +272,11 @@ struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_c
 	(void)config;
 	error_set(err, RLMD_ERROR_SANDBOX, "there is but the fake one");
 	return NULL;
+}
+
+size_t sandbox_map_max(const struct rlmd_sandbox *sandbox)
+{
+	return sandbox->map_max;
 }
 
 const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)

@@ -145,6 +145,12 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 	free(spawn);
 }
 
+size_t sandbox_map_max(const struct rlmd_sandbox *sandbox)
+{
+	(void)sandbox;
+	return 0;
+}
+
 struct spawn *sandbox_spawn(struct rlmd_sandbox *sandbox, const int *files, size_t file_count,
 			    size_t extra_memory, sandbox_spawn_fn *fn, void *owner)
 {

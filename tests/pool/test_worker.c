@@ -57,7 +57,7 @@ static int checks_start(int in, int out)
 {
 	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
 	expect(in,
-	       "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"sizes\":[5,3],"
+	       "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"forms\":[\"utf-8\",\"utf-8\"],\"sizes\":[5,3],"
 	       "\"indexes\":[null,\"[[\\\"a.c\\\",0,1]]\"],\"task\":\"why?\",\"max_output\":1234,\"functions\":\"[]\"}");
 	say(out, "{\"type\":\"started\",\"error\":null,\"no_memory\":false}");
 	return 0;
@@ -78,9 +78,9 @@ static void test_start(void **state)
 	memfile_unref(inputs[0].file);
 	memfile_unref(inputs[1].file);
 	json_decref(files);
+	actor_await(&actor, WORKER_READY, 1);
 	assert_int_equal(fake_sandbox_memory(stage.sandbox),
 			 (5 + 5 + 80) + (3 + 3 * (2 + 80)) + 2 * 4);
-	actor_await(&actor, WORKER_READY, 1);
 }
 
 /* A sandbox that gives no process, as one that gives no pipe: told from the loop. */

@@ -18,16 +18,9 @@ PYTHON = os.environ.get("RLMD_TEST_PYTHON", sys.executable)
 BOOT = """
 import sys, os
 sys.path.insert(0, sys.argv[1])
-import repl
-class native:
-    @staticmethod
-    def decode(fd, size):
-        data = b""
-        while len(data) < size:
-            data += os.pread(fd, size - len(data), len(data))
-        return data.decode("utf-8", "surrogateescape")
+import _rlmd, repl
 fds = [int(fd) for fd in sys.argv[2:]]
-repl.Session(fds[0], fds[1]).main(fds[2:], ["fake"], native)
+repl.Session(fds[0], fds[1]).main(fds[2:], ["fake"], _rlmd)
 """
 
 
@@ -36,7 +29,7 @@ class Gone(Exception):
 
 
 class Worker:
-    def __init__(self, context=b"the context", more=(), indexes=None, max_output=50000,
+    def __init__(self, context=b"the context", more=(), forms=None, indexes=None, max_output=50000,
                  python=PYTHON, task="the task", functions=()):
         inputs = [("context", context), *more] if context is not None else list(more)
         self.files = [memory_file(data) for _name, data in inputs]
@@ -59,6 +52,7 @@ class Worker:
         self.answer = lambda call: [f"<{text}>" for text in call.get("prompts", call.get("tasks"))]
         self.ready = self.receive()
         self.send("start", names=[name for name, _data in inputs],
+                  forms=forms or ["utf-8"] * len(inputs),
                   sizes=[len(data) for _name, data in inputs],
                   indexes=indexes or [None] * len(inputs), task=task, max_output=max_output,
                   functions=json.dumps(functions))

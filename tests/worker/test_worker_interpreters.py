@@ -44,7 +44,8 @@ class Interpreters(unittest.TestCase):
         found = interpreters()
         self.assertTrue(found)
         for version, python in sorted(found.items()):
-            with self.subTest(version), Worker(context=b"the context", python=python) as worker:
+            with self.subTest(version), Worker(context=b"the context", forms=["ascii"],
+                                               python=python) as worker:
                 self.assertEqual(worker.ready["python"].split("+")[0], ".".join(map(str, version)))
                 done = worker.run(CODE)
                 self.assertEqual(done["stdout"], "['<0>', '<1>', '<2>', '<3>'] <async> 1\n", done)

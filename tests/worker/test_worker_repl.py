@@ -1,10 +1,18 @@
 """Blocks in the session of worker/repl.py: what they print, raise, keep, lose and answer."""
 
 import json
+import os
 import re
+import sys
 import unittest
 
 from supervisor import Gone, Worker
+
+# Forms of a memory file that is mapped: a character that needs it, and how it is written there.
+MAPPED = {"ascii": "a", "latin-1": "é", "ucs-2": "€", "ucs-4": "🙂"}
+ORDER = "-le" if sys.byteorder == "little" else "-be"
+ENCODINGS = {"ascii": "ascii", "latin-1": "latin-1", "ucs-2": "utf-16" + ORDER,
+             "ucs-4": "utf-32" + ORDER}
 
 
 class Blocks(unittest.TestCase):
@@ -106,6 +114,41 @@ class Inputs(unittest.TestCase):
             with self.subTest(data[:10]):
                 self.assertEqual(self.read_back(data), data)
 
+    def test_context_that_is_mapped(self):
+        """It lies in its file, and is the str that decoding would have made."""
+        page = os.sysconf("SC_PAGE_SIZE")
+        for form, character in MAPPED.items():
+            for length in (1, page - 1, page, 3 * page + 1):
+                text = (character + "bc") * length
+                with self.subTest(form, length=length), Worker(
+                    context=text.encode(ENCODINGS[form]), forms=[form, "utf-8"],
+                    more=[("decoded", text.encode())],
+                ) as worker:
+                    told = worker.run(
+                        "type(context) is str, len(context), context == decoded,"
+                        "hash(context) == hash(decoded), context.upper() == decoded.upper(),"
+                        "(context + 'x')[-3:] == 'bcx', context.count('bc'), context[0]"
+                    )
+                    self.assertIsNone(told["error"])
+                    self.assertEqual(told["stdout"].strip(), str(
+                        (True, 3 * length, True, True, True, True, length, character)))
+                    worker.run("del context\nimport gc; gc.collect()")
+                    worker.run("context += 'more'")
+                    self.assertEqual(worker.run("context == decoded")["stdout"], "True\n")
+
+    def test_mapped_text_is_read_only(self):
+        """Not by Python's ways: code that writes where it lies dies, and changes nothing."""
+        with Worker(context=b"abc" * 5000, forms=["ascii"]) as worker:
+            worker.run("import ctypes, sys")
+            with self.assertRaises(Gone):
+                worker.run("ctypes.memset(id(context) + sys.getsizeof('') - 1, 88, 1)")
+
+    def test_file_that_cannot_be_mapped(self):
+        """Shorter than it was said to be: told, not touched."""
+        for data, form in ((b"", "ascii"), (b"abc", "ucs-2")):
+            with self.subTest(form), Worker(context=data, forms=[form]) as worker:
+                self.assertRegex(worker.started["error"], "^ValueError: ")
+
     def test_context_is_a_plain_str(self):
         with Worker(context=b"abc") as worker:
             self.assertEqual(worker.run("type(context) is str")["stdout"], "True\n")
@@ -121,9 +164,14 @@ class Inputs(unittest.TestCase):
 
     def test_directory(self):
         """A str subclass that has the files, in order, as slices."""
+        for form in ("utf-8", "latin-1"):
+            with self.subTest(form):
+                self.check_directory(form)
+
+    def check_directory(self, form):
         text = "== b.c\nüber\n== a.c\nx\n"
         index = json.dumps([["b.c", 7, 5], ["a.c", 19, 2]])
-        with Worker(context=text.encode(), indexes=[index]) as worker:
+        with Worker(context=text.encode(form), forms=[form], indexes=[index]) as worker:
             for code, shown in (
                 ("isinstance(context, str), len(context)", "(True, 21)"),
                 ("context == str(context), type(str(context))", "(True, <class 'str'>)"),
@@ -133,6 +181,10 @@ class Inputs(unittest.TestCase):
                 ("context.files", "<files: 2 texts by path: 'b.c', 'a.c'>"),
                 ("type(context[:3]) is str, context[:4]", "(True, '== b')"),
                 ("count_matches('==')", "2"),
+                ("import gc, copy, pickle\ngc.collect() >= 0, copy.copy(context) == context",
+                 "(True, True)"),
+                ("type(pickle.loads(pickle.dumps(context)))", "<class 'str'>"),
+                ("hasattr(type(context)('x'), 'files')", "False"),
                 ("context.replace('x', 'y').count('y')", "1"),
             ):
                 with self.subTest(code):

@@ -1,0 +1,35 @@
+"""What a run is given: memory files, which become variables.
+
+A file of UTF-8 is decoded, into memory of this process. A large one comes with all its characters
+in the same number of bytes, as Python itself keeps them: it is mapped and becomes a `str` where it
+lies, so that all workers of a run and of its sub-runs have one text in memory, once.
+"""
+
+import json
+import os
+
+from source import SourceText
+
+# The forms of a memory file that can be mapped, and the highest character of each.
+HIGHEST = {"ascii": 0x7F, "latin-1": 0xFF, "ucs-2": 0xFFFF, "ucs-4": 0x10FFFF}
+
+
+def read_inputs(start, fds, native):
+    """{name: text}, in order; closes the files.
+
+    native.decode(fd, size) and native.map(fd, size, highest, type) give the text of one.
+    """
+    inputs = {}
+    described = zip(start["names"], start["forms"], start["sizes"], start["indexes"])
+    for fd, (name, form, size, index) in zip(fds, described):
+        kind = str if index is None else SourceText
+        if form in HIGHEST:
+            text = native.map(fd, size, HIGHEST[form], kind)
+        else:
+            text = kind(native.decode(fd, size))
+        os.close(fd)
+        if index is not None:
+            text.set_index(json.loads(index))
+        inputs[name] = text
+    inputs.setdefault("context", "")
+    return inputs

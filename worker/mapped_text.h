@@ -1,0 +1,24 @@
+/*
+ * worker/mapped_text.h - a Python str whose characters lie in a memory file.
+ *
+ * A memory file that has every character in as many bytes as the highest of them
+ * needs has it as Python keeps it (PEP 393). So a str can be put in front of the
+ * mapped file: nothing is decoded or copied, whatever its size, and all processes
+ * that map the file share its pages.
+ */
+#pragma once
+
+#include <Python.h>
+
+#include <stdbool.h>
+
+/*
+ * `size` bytes of `fd`, sealed, as an instance of `type`, which is str or a subclass
+ * without a field of its own. `highest` is 0x7f, 0xff, 0xffff or 0x10ffff, and no
+ * character is beyond it. Lives as long as the process. NULL with an exception; a
+ * ValueError where this interpreter's str is not laid out like that.
+ */
+PyObject *mapped_text(int fd, size_t size, Py_UCS4 highest, PyTypeObject *type);
+
+/* Whether this interpreter can have such texts at all: by making some, which are gone then. */
+bool mapped_text_works(void);
