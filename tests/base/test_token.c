@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "effort.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -207,7 +208,7 @@ static void test_pieces(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sample_count; i++)
-		for (size_t piece = 1; piece < 8; piece++) {
+		for (size_t piece = 1; piece < 8; piece += effort(1, 4)) {
 			struct token_scan scan = {0};
 
 			for (size_t at = 0; at < samples[i].size; at += piece) {
@@ -227,7 +228,7 @@ static void test_long(void **state)
 	enum { TIMES = 8 };
 
 	(void)state;
-	for (size_t i = 0; i < sample_count; i += 2) {
+	for (size_t i = 0; i < sample_count; i += effort(2, 16)) {
 		struct token_scan scan = {0};
 		int64_t exact = 0, all;
 
