@@ -14,7 +14,7 @@ GROUP.each(
     doubling_string="text = 'x' * 1000\nwhile True: text += text",
     doubling_list="items = [0]\nwhile True: items += items",
     nested_dictionaries="held = {}\nwhile True: held = {i: held for i in range(1000)}",
-    unpacking="import zlib\npacker = zlib.compressobj()\npacked = b''.join(packer.compress(bytes(1 << 20)) for _ in range(300)) + packer.flush()\nzlib.decompress(packed)",
+    unpacking="import zlib\npacker = zlib.compressobj()\npacked = b''.join(packer.compress(bytes(1 << 20)) for _ in range(150)) + packer.flush()\nzlib.decompress(packed)",
     shifted_integer="1 << (1 << 34)",
     formatted="'%*d' % (1 << 30, 1)",
     repeated_pattern="import re\nre.compile('(?:' + 'a?' * (1 << 24) + ')')",

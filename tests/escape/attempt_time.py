@@ -2,7 +2,7 @@
 
 from attempts import Group
 
-GROUP = Group("time", "--block-timeout", "500ms", "--max-output", "2000", "--worker-memory", "256M")
+GROUP = Group("time", "--block-timeout", "300ms", "--max-output", "2000", "--worker-memory", "256M")
 
 GROUP.each(
     "time",
