@@ -112,6 +112,18 @@ static bool take_string(struct json_scan *scan, struct json_view *ret)
 	return true;
 }
 
+bool json_scan_string(struct rlmd_text text, struct json_view *ret)
+{
+	struct json_scan scan;
+
+	if (!text.size || *text.bytes != '"')
+		return false;
+	scan.at = text.bytes;
+	scan.end = text.bytes + text.size;
+	scan.error = NULL;
+	return take_string(&scan, ret);
+}
+
 static size_t take_digits(struct json_scan *scan)
 {
 	const char *start = scan->at;

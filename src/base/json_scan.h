@@ -77,6 +77,10 @@ bool json_scan_element(struct json_scan *);
  */
 bool json_scan_end(struct json_scan *, struct rlmd_error *);
 
+/* The string that `text` begins with, whatever stands behind it; false where it begins with none.
+ */
+bool json_scan_string(struct rlmd_text text, struct json_view *ret);
+
 /* A member that is wanted. A table of them ends with a row without a name. */
 struct json_scan_field {
 	const char *name;

@@ -104,6 +104,7 @@ void reply_done(struct reply *reply)
 	if (reply->thinking)
 		evbuffer_free(reply->thinking);
 	reply->text = reply->thinking = NULL;
+	likeness_done(&reply->like);
 }
 
 bool reply_scan(struct rlmd_text text, const struct json_scan_field *fields,
@@ -230,6 +231,30 @@ bool reply_take_thinking(struct reply *reply, const struct json_view *view, stru
 	auto_free char *owned = NULL;
 
 	return reply_add_thinking(reply, json_view_text(view, &owned), err);
+}
+
+void reply_expect(struct reply *reply, struct rlmd_text event, bool alone,
+		  const struct json_view *text, const struct json_view *thinking,
+		  const struct json_view *idle)
+{
+	bool thinks = json_view_size(thinking) > 0;
+
+	likeness_forget(&reply->like);
+	reply->like_thinking = thinks;
+	if (alone && !(thinks && json_view_size(text)))
+		likeness_keep(&reply->like, event, thinks ? thinking : text, idle);
+}
+
+bool reply_take_expected(struct reply *reply, struct rlmd_text event, bool *ret_ok,
+			 struct rlmd_error *err)
+{
+	struct json_view string;
+
+	if (!likeness_find(&reply->like, event, &string))
+		return false;
+	*ret_ok = reply->like_thinking ? reply_take_thinking(reply, &string, err)
+				       : reply_take_text(reply, &string, err);
+	return true;
 }
 
 void reply_pass(struct reply *reply, const struct json_view *view)

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "llm/body.h"
 #include "llm/least.h"
+#include "llm/likeness.h"
 #include "llm/llm.h"
 
 /* What a model was found to refuse; learned from its 400s, one retry each, then remembered. */
@@ -51,6 +52,8 @@ struct reply {
 	char refusal[256];     /* why, where the provider says */
 	int64_t cost_reported; /* pico-dollars from the provider itself, or -1 */
 	char model[128];       /* as the provider resolved it, or "" */
+	struct likeness like;  /* owned: the last event that gave nothing but text, or thinking */
+	bool like_thinking;    /* it gave that */
 };
 
 enum {
@@ -125,6 +128,16 @@ bool reply_add_thinking(struct reply *, struct rlmd_text, struct rlmd_error *);
 /* Likewise what a string stands for; nothing for any other value. */
 bool reply_take_text(struct reply *, const struct json_view *, struct rlmd_error *);
 bool reply_take_thinking(struct reply *, const struct json_view *, struct rlmd_error *);
+/*
+ * To be told of each event that is read: where all that came of it was one of these strings
+ * (`alone`), the next ones are compared with it. `idle` differs from event to event, and is of no
+ * interest.
+ */
+void reply_expect(struct reply *, struct rlmd_text event, bool alone, const struct json_view *text,
+		  const struct json_view *thinking, const struct json_view *idle);
+/* Whether an event is the one that was expected, which then needs no reading: its string is taken.
+ */
+bool reply_take_expected(struct reply *, struct rlmd_text event, bool *ret_ok, struct rlmd_error *);
 /* Drops what the answer repeats at its end, if it does; idempotent. */
 void reply_end_repetition(struct reply *);
 /* Counts output that is of no use here, so that no answer goes on for ever by it. */

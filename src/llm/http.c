@@ -172,7 +172,7 @@ static size_t on_curl_write(char *bytes, size_t one, size_t size, void *arg)
 
 	(void)one;
 	size = intake_add(&transfer->intake, bytes, size, &taken);
-	if (!taken)
+	if (!taken || transfer->fresh) /* of several pieces in a row, one has to be told */
 		return size;
 	transfer->moved_ms = clock_ms();
 	transfer->fresh = true;

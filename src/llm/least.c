@@ -25,30 +25,30 @@ static bool continues(unsigned char c)
 
 static enum kind kind_of(unsigned char c)
 {
-	if (c >= '0' && c <= '9')
-		return KIND_NUMBER;
-	if (c >= 0xe3 && c <= 0xed) /* U+3000 to U+DFFF */
-		return KIND_WIDE;
-	if (c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+	if ((unsigned char)((c | 0x20) - 'a') < 26)
 		return KIND_WORD;
-	return KIND_OTHER;
+	if (c < 0x80)
+		return (unsigned char)(c - '0') < 10 ? KIND_NUMBER : KIND_OTHER;
+	return c >= 0xe3 && c <= 0xed ? KIND_WIDE : KIND_WORD; /* U+3000 to U+DFFF */
 }
 
+/* Each byte of an answer comes by here: no more is done for it than has to be. */
 void least_feed(struct least *least, struct rlmd_text text)
 {
 	for (size_t i = 0; i < text.size; i++) {
 		unsigned char c = (unsigned char)text.bytes[i];
 		enum kind kind = continues(c) ? (enum kind)least->kind : kind_of(c);
-		int64_t beyond;
 
 		if (continues(c) && kind == KIND_WIDE)
 			continue;
 		if (kind != (enum kind)least->kind)
 			least->run = 0;
 		least->kind = (int)kind;
-		beyond = least->run++ - rules[kind].free;
-		if (beyond >= 0 && beyond % rules[kind].longest == 0)
+		if (least->run == rules[kind].free)
 			least->tokens++;
+		least->run++;
+		if (least->run == rules[kind].free + rules[kind].longest)
+			least->run = rules[kind].free;
 	}
 }
 

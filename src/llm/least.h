@@ -18,7 +18,7 @@ struct least {
 	int64_t tokens;
 	/* private */
 	int kind;
-	int64_t run; /* what came of that kind, in bytes or characters */
+	int64_t run; /* what came of that kind since its last token, in bytes or characters */
 };
 
 void least_feed(struct least *, struct rlmd_text); /* pieces of any size */

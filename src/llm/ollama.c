@@ -48,6 +48,7 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 /* What is read of a line, or of a whole answer, which is one. */
 enum {
 	MODEL,
+	CREATED_AT,
 	ERROR,
 	MESSAGE,
 	CONTENT,
@@ -63,6 +64,7 @@ static const struct json_scan_field message_fields[] = {
 	{"content", CONTENT}, {"thinking", THINKING}, {0}};
 static const struct json_scan_field line_fields[] = {
 	{"model", MODEL},
+	{"created_at", CREATED_AT},
 	{"message", MESSAGE, .inside = message_fields},
 	{"done", DONE},
 	{"error", ERROR},
@@ -90,14 +92,19 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 		  struct rlmd_error *err)
 {
 	struct json_view views[VIEWS];
+	bool ok;
 
 	(void)name;
 	if (reply->finished)
 		return true;
+	if (reply_take_expected(reply, data, &ok, err))
+		return ok;
 	if (!reply_scan(data, line_fields, views, VIEWS, err))
 		return false;
 	if (views[ERROR].kind != JSON_VIEW_NONE)
 		return reply_error(data, err);
+	reply_expect(reply, data, !json_view_is_true(&views[DONE]), &views[CONTENT],
+		     &views[THINKING], &views[CREATED_AT]);
 	if (!reply_take_text(reply, &views[CONTENT], err) ||
 	    !reply_take_thinking(reply, &views[THINKING], err))
 		return false;

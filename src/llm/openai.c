@@ -34,6 +34,7 @@ enum {
 	REASONING,
 	REFUSAL,
 	TOOL_CALLS,
+	OBFUSCATION, /* noise, so that nobody sees how long a text is */
 	VIEWS,
 };
 
@@ -75,7 +76,7 @@ static const struct json_scan_field usage_fields[] = {
 	{                                                                                          \
 		{"choices", CHOICES, .first = choice_fields}, {"model", MODEL},                    \
 			{"usage", USAGE, .inside = usage_fields}, {"object", OBJECT},              \
-			{"error", ERROR}, {0},                                                     \
+			{"error", ERROR}, {"obfuscation", OBFUSCATION}, {0},                       \
 	}
 static const struct json_scan_field event_fields[] = BODY_FIELDS(delta_choice_fields);
 static const struct json_scan_field whole_fields[] = BODY_FIELDS(whole_choice_fields);
@@ -202,17 +203,18 @@ static bool pass_tool_calls(struct reply *reply, const struct json_view *calls,
 	return reply_scan_each(reply, calls, fields, views, CALL_VIEWS, pass_tool_call, err);
 }
 
+static const struct json_view *thinking_of(const struct json_view *views)
+{
+	return &views[json_view_size(&views[REASONING_CONTENT]) ? REASONING_CONTENT : REASONING];
+}
+
 static bool take_message(struct reply *reply, const struct json_view *views, struct rlmd_error *err)
 {
-	const struct json_view *thinking = &views[REASONING_CONTENT];
-
-	if (!json_view_size(thinking))
-		thinking = &views[REASONING];
 	if (json_view_size(&views[REFUSAL]))
 		reply_refuse(reply, &views[REFUSAL]);
 	return pass_tool_calls(reply, &views[TOOL_CALLS], err) &&
 	       take_content(reply, &views[CONTENT], err) &&
-	       reply_take_thinking(reply, thinking, err);
+	       reply_take_thinking(reply, thinking_of(views), err);
 }
 
 static void take_finish(struct reply *reply, const struct json_view *reason)
@@ -244,14 +246,25 @@ static bool is_error(const struct json_view *views)
 	       json_view_equal(&views[OBJECT], "error");
 }
 
+/* Whether an event gave no more than a piece of text or of thinking. */
+static bool gave_no_more(const struct json_view *views)
+{
+	return !json_view_size(&views[REFUSAL]) && !json_view_size(&views[FINISH_REASON]) &&
+	       views[TOOL_CALLS].kind != JSON_VIEW_ARRAY && views[USAGE].kind != JSON_VIEW_OBJECT &&
+	       !(json_view_size(&views[REASONING_CONTENT]) && json_view_size(&views[REASONING]));
+}
+
 static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
 		  struct rlmd_error *err)
 {
 	struct json_view views[VIEWS];
+	bool ok;
 
 	(void)name;
 	if (reply->finished || !data.size)
 		return true;
+	if (reply_take_expected(reply, data, &ok, err))
+		return ok;
 	if (text_equal(data, "[DONE]")) {
 		reply->finished = reply->complete = true;
 		return true;
@@ -260,6 +273,8 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 		return false;
 	if (is_error(views))
 		return reply_error(data, err);
+	reply_expect(reply, data, gave_no_more(views), &views[CONTENT], thinking_of(views),
+		     &views[OBFUSCATION]);
 	return take_body(reply, views, err);
 }
 

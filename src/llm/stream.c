@@ -13,6 +13,7 @@ struct stream {
 	void *owner;           /* lent */
 	struct evbuffer *line; /* owned: the line that has not ended yet */
 	struct evbuffer *data; /* owned: SSE's data lines so far, each ended by a line feed */
+	struct rlmd_text only; /* lent while feeding: SSE's data, of one line that needs no copy */
 	char event[64];        /* SSE's event field; a longer one is unknown to us anyway */
 	bool begun;            /* the first line is over: no byte order mark any more */
 	bool after_cr;         /* a line feed now belongs to the carriage return before it */
@@ -43,36 +44,60 @@ void stream_free(struct stream *stream)
 
 static bool dispatch(struct stream *stream, struct rlmd_error *err)
 {
-	struct rlmd_text data = text_in(stream->data);
+	size_t size = evbuffer_get_length(stream->data);
 	bool ok = true;
 
-	if (data.size) {
-		data.size--; /* the last line's line feed */
-		ok = stream->fn(stream->owner, text_of(stream->event), data, err);
-		evbuffer_drain(stream->data, data.size + 1);
+	if (stream->only.bytes) {
+		ok = stream->fn(stream->owner, text_of(stream->event), stream->only, err);
+		stream->only = (struct rlmd_text){0};
+	} else if (size) {
+		ok = stream->fn(stream->owner, text_of(stream->event),
+				text_slice(text_in(stream->data), 0, size - 1), err);
+		evbuffer_drain(stream->data, size);
 	}
 	stream->event[0] = '\0';
 	return ok;
 }
 
-static bool take_field(struct stream *stream, struct rlmd_text name, struct rlmd_text value,
-		       struct rlmd_error *err)
+/* Nearly all events come in one piece, and have one line: these are not copied. */
+static void keep_only(struct stream *stream)
 {
+	if (!stream->only.bytes)
+		return;
+	evbuffer_add(stream->data, stream->only.bytes, stream->only.size);
+	evbuffer_add(stream->data, "\n", 1);
+	stream->only = (struct rlmd_text){0};
+}
+
+static bool take_data(struct stream *stream, struct rlmd_text value, bool stays,
+		      struct rlmd_error *err)
+{
+	keep_only(stream);
+	if (evbuffer_get_length(stream->data) + value.size >= REPLY_EVENT_MAX)
+		return error_set(err, RLMD_ERROR_BAD_REPLY, "an event is longer than %d MiB",
+				 REPLY_EVENT_MAX >> 20);
+	stream->only = value;
+	if (!stays || evbuffer_get_length(stream->data))
+		keep_only(stream);
+	return true;
+}
+
+/* `stays`: the line is there until the feeding is over. */
+static bool take_field(struct stream *stream, struct rlmd_text name, struct rlmd_text value,
+		       bool stays, struct rlmd_error *err)
+{
+	if (text_equal(name, "data"))
+		return take_data(stream, value, stays, err);
 	if (text_equal(name, "event")) {
 		value = text_clip(value, sizeof stream->event - 1);
 		memcpy(stream->event, value.bytes, value.size);
 		stream->event[value.size] = '\0';
-	} else if (text_equal(name, "data")) {
-		if (evbuffer_get_length(stream->data) + value.size >= REPLY_EVENT_MAX)
-			return error_set(err, RLMD_ERROR_BAD_REPLY,
-					 "an event is longer than %d MiB", REPLY_EVENT_MAX >> 20);
-		evbuffer_add(stream->data, value.bytes, value.size);
-		evbuffer_add(stream->data, "\n", 1);
 	}
 	return true;
 }
 
-static bool take_sse_line(struct stream *stream, struct rlmd_text line, struct rlmd_error *err)
+static bool take_sse_line(struct stream *stream, struct rlmd_text line, bool stays,
+			  struct rlmd_error *err)
 {
 	const char *colon;
 	struct rlmd_text value;
@@ -81,72 +106,104 @@ static bool take_sse_line(struct stream *stream, struct rlmd_text line, struct r
 		return dispatch(stream, err);
 	colon = memchr(line.bytes, ':', line.size);
 	if (!colon)
-		return take_field(stream, line, text_from("", 0), err);
+		return take_field(stream, line, text_from("", 0), false, err);
 	value = text_from(colon + 1, (size_t)(line.bytes + line.size - colon - 1));
 	if (value.size && *value.bytes == ' ')
 		value = text_from(value.bytes + 1, value.size - 1);
 	/* A comment is a field without a name, and so of no interest. */
-	return take_field(stream, text_from(line.bytes, (size_t)(colon - line.bytes)), value, err);
+	return take_field(stream, text_from(line.bytes, (size_t)(colon - line.bytes)), value, stays,
+			  err);
 }
 
-static bool take_line(struct stream *stream, struct rlmd_error *err)
+static bool take_line(struct stream *stream, struct rlmd_text line, bool stays,
+		      struct rlmd_error *err)
 {
-	struct rlmd_text line = text_in(stream->line);
-	size_t size = line.size;
-	bool ok = true;
-
 	if (!stream->begun && line.size >= 3 && !memcmp(line.bytes, BOM, 3))
 		line = text_from(line.bytes + 3, line.size - 3);
 	stream->begun = true;
-	switch (stream->framing) {
-	case FRAMING_SSE:
-		ok = take_sse_line(stream, line, err);
-		break;
-	case FRAMING_NDJSON:
-		line = text_trim(line);
-		ok = !line.size || stream->fn(stream->owner, text_of(""), line, err);
-		break;
-	}
-	evbuffer_drain(stream->line, size);
+	if (stream->framing == FRAMING_SSE)
+		return take_sse_line(stream, line, stays, err);
+	line = text_trim(line);
+	return !line.size || stream->fn(stream->owner, text_of(""), line, err);
+}
+
+/* The line whose beginning came before. */
+static bool take_kept_line(struct stream *stream, struct rlmd_error *err)
+{
+	struct rlmd_text line = text_in(stream->line);
+	bool ok = take_line(stream, line, false, err);
+
+	evbuffer_drain(stream->line, line.size);
 	return ok;
 }
 
-/* How many bytes come before the end of the line. */
-static size_t line_size(const struct stream *stream, struct rlmd_text text)
-{
-	char cr = stream->framing == FRAMING_SSE ? '\r' : '\n';
-	size_t size = 0;
+/* Where lines end, which of SSE may be at either of two; each is looked for once. */
+struct ends {
+	const char *lf, *cr, *end;
+	bool sse;
+};
 
-	while (size < text.size && text.bytes[size] != '\n' && text.bytes[size] != cr)
-		size++;
-	return size;
+static void find_ends(struct ends *ends, const char *at)
+{
+	size_t left = (size_t)(ends->end - at);
+
+	if (!ends->lf || ends->lf < at) {
+		ends->lf = memchr(at, '\n', left);
+		ends->lf = ends->lf ? ends->lf : ends->end;
+	}
+	if (!ends->cr || ends->cr < at) {
+		ends->cr = ends->sse ? memchr(at, '\r', left) : NULL;
+		ends->cr = ends->cr ? ends->cr : ends->end;
+	}
 }
 
-bool stream_feed(struct stream *stream, struct rlmd_text text, struct rlmd_error *err)
+/* A line that has ended: `rest` of it, after what came before. */
+static bool end_line(struct stream *stream, struct rlmd_text rest, struct rlmd_error *err)
 {
-	while (text.size) {
-		size_t size = line_size(stream, text);
-		bool paired = stream->after_cr && *text.bytes == '\n';
+	if (!evbuffer_get_length(stream->line))
+		return take_line(stream, rest, true, err);
+	evbuffer_add(stream->line, rest.bytes, rest.size);
+	return take_kept_line(stream, err);
+}
 
+static bool feed(struct stream *stream, struct rlmd_text text, struct rlmd_error *err)
+{
+	const char *at = text.bytes, *end = at + text.size, *stop;
+	struct ends ends = {NULL, NULL, end, stream->framing == FRAMING_SSE};
+
+	for (; at < end; at = stop + 1) {
+		bool paired = stream->after_cr && *at == '\n';
+		struct rlmd_text rest;
+
+		find_ends(&ends, at);
+		stop = ends.lf < ends.cr ? ends.lf : ends.cr;
+		rest = text_from(at, (size_t)(stop - at));
 		stream->after_cr = false;
-		if (evbuffer_get_length(stream->line) + size > REPLY_EVENT_MAX)
+		if (evbuffer_get_length(stream->line) + rest.size > REPLY_EVENT_MAX)
 			return error_set(err, RLMD_ERROR_BAD_REPLY, "a line is longer than %d MiB",
 					 REPLY_EVENT_MAX >> 20);
-		evbuffer_add(stream->line, text.bytes, size);
-		text = text_from(text.bytes + size, text.size - size);
-		if (!text.size)
+		if (stop == end) {
+			evbuffer_add(stream->line, rest.bytes, rest.size);
 			return true;
-		stream->after_cr = *text.bytes == '\r';
-		text = text_from(text.bytes + 1, text.size - 1);
-		if (!paired && !take_line(stream, err))
+		}
+		stream->after_cr = *stop == '\r';
+		if (!paired && !end_line(stream, rest, err))
 			return false;
 	}
 	return true;
 }
 
+bool stream_feed(struct stream *stream, struct rlmd_text text, struct rlmd_error *err)
+{
+	bool ok = !text.size || feed(stream, text, err);
+
+	keep_only(stream);
+	return ok;
+}
+
 bool stream_end(struct stream *stream, struct rlmd_error *err)
 {
-	if (evbuffer_get_length(stream->line) && !take_line(stream, err))
+	if (evbuffer_get_length(stream->line) && !take_kept_line(stream, err))
 		return false;
 	return dispatch(stream, err);
 }

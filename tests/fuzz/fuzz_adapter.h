@@ -1,39 +1,75 @@
 /*
  * tests/fuzz/fuzz_adapter.h - what holds for the answer of any adapter to any bytes.
  *
- * The first byte of the input chooses: a whole body, or a stream cut into pieces of that size.
+ * The first byte of the input chooses: a whole body, or a stream cut into pieces of that size. A
+ * stream is read twice: as it is, with its words taken out of jansson's trees beside; and with each
+ * event by itself, none of which is told by the one before it (llm/likeness.h).
  */
 #pragma once
 
 #include <event2/buffer.h>
+#include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "llm/adapter.h"
 #include "llm/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What an event says, by its tree. */
+typedef void fuzz_words_fn(const json_t *event, struct evbuffer *text, struct evbuffer *thinking);
+
 struct fuzz_hearing {
 	const struct adapter *adapter;
 	struct reply *reply;
+	bool apart;                       /* each event by itself */
+	fuzz_words_fn *words;             /* or NULL */
+	struct evbuffer *text, *thinking; /* what it took */
+	bool unread;                      /* an event that jansson does not take: a huge number */
 };
+
+static inline void fuzz_put(struct evbuffer *out, const json_t *string)
+{
+	struct rlmd_text text = json_text(string);
+
+	if (text.size)
+		evbuffer_add(out, text.bytes, text.size);
+}
+
+static inline void fuzz_compare_words(struct fuzz_hearing *hearing, struct rlmd_text data)
+{
+	json_auto_t *event = json_loadb(data.bytes, data.size,
+					JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
+					NULL);
+
+	hearing->unread |= !event && !text_equal(data, "[DONE]") && data.size;
+	if (event)
+		hearing->words(event, hearing->text, hearing->thinking);
+}
 
 static inline bool fuzz_hear(void *owner, struct rlmd_text event, struct rlmd_text data,
 			     struct rlmd_error *err)
 {
 	struct fuzz_hearing *hearing = owner;
+	bool over = hearing->reply->finished, ok;
 
-	return hearing->adapter->event(hearing->reply, event, data, err);
+	if (hearing->apart)
+		likeness_forget(&hearing->reply->like);
+	ok = hearing->adapter->event(hearing->reply, event, data, err);
+	if (ok && !over && hearing->words)
+		fuzz_compare_words(hearing, data);
+	return ok;
 }
 
-static inline bool fuzz_stream(const struct adapter *adapter, struct rlmd_text bytes, size_t piece,
-			       struct reply *reply, struct rlmd_error *err)
+static inline bool fuzz_feed(struct fuzz_hearing *hearing, struct rlmd_text bytes, size_t piece,
+			     struct rlmd_error *err)
 {
-	struct fuzz_hearing hearing = {adapter, reply};
-	struct stream *stream = stream_new(adapter->framing, fuzz_hear, &hearing);
+	struct stream *stream = stream_new(hearing->adapter->framing, fuzz_hear, hearing);
 	bool ok = true;
 
 	while (ok && bytes.size) {
@@ -70,7 +106,51 @@ static inline void fuzz_check(struct reply *reply, bool ok, const struct rlmd_er
 	fuzz_require(text_is_utf8(text_of(reply->refusal)) && text_is_utf8(text_of(reply->model)));
 }
 
-static inline int fuzz_adapter(const struct adapter *adapter, const uint8_t *data, size_t size)
+static inline void fuzz_same_text(struct evbuffer *one, struct evbuffer *other)
+{
+	struct rlmd_text a = text_in(one), b = text_in(other);
+
+	fuzz_require(a.size == b.size && !memcmp(a.bytes, b.bytes, a.size));
+}
+
+static inline void fuzz_same(const struct reply *a, const struct reply *b)
+{
+	fuzz_same_text(a->text, b->text);
+	fuzz_same_text(a->thinking, b->thinking);
+	fuzz_require(!memcmp(&a->text_least, &b->text_least, sizeof a->text_least));
+	fuzz_require(!memcmp(&a->usage, &b->usage, sizeof a->usage));
+	fuzz_require(a->usage_seen == b->usage_seen && a->usage_absurd == b->usage_absurd);
+	fuzz_require(a->finished == b->finished && a->complete == b->complete);
+	fuzz_require(a->finish == b->finish && a->refused == b->refused);
+	fuzz_require(a->cost_reported == b->cost_reported);
+	fuzz_require(!strcmp(a->refusal, b->refusal) && !strcmp(a->model, b->model));
+}
+
+static inline bool fuzz_stream(const struct adapter *adapter, fuzz_words_fn *words,
+			       struct rlmd_text bytes, size_t piece, struct reply *reply,
+			       struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *text = evbuffer_new(), *thinking = evbuffer_new();
+	struct fuzz_hearing hearing = {adapter, reply, false, words, text, thinking, false};
+	struct rlmd_error apart_err = {0};
+	struct reply apart;
+	bool ok = fuzz_feed(&hearing, bytes, piece, err);
+
+	if (ok && !hearing.unread) {
+		fuzz_same_text(reply->text, text);
+		fuzz_same_text(reply->thinking, thinking);
+	}
+	reply_init(&apart);
+	hearing = (struct fuzz_hearing){.adapter = adapter, .reply = &apart, .apart = true};
+	fuzz_require(fuzz_feed(&hearing, bytes, piece, &apart_err) == ok);
+	fuzz_require(!strcmp(err->text, apart_err.text));
+	fuzz_same(reply, &apart);
+	reply_done(&apart);
+	return ok;
+}
+
+static inline int fuzz_adapter(const struct adapter *adapter, fuzz_words_fn *words,
+			       const uint8_t *data, size_t size)
 {
 	struct rlmd_error err = {0};
 	struct reply reply;
@@ -82,7 +162,7 @@ static inline int fuzz_adapter(const struct adapter *adapter, const uint8_t *dat
 	bytes = text_from(data + 1, size - 1);
 	reply_init(&reply);
 	if (*data)
-		ok = fuzz_stream(adapter, bytes, *data, &reply, &err);
+		ok = fuzz_stream(adapter, words, bytes, *data, &reply, &err);
 	else
 		ok = adapter->whole(&reply, bytes, &err);
 	fuzz_check(&reply, ok, &err);

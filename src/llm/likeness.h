@@ -1,0 +1,41 @@
+/*
+ * llm/likeness.h - events of a stream that are as the one before, but for their text.
+ *
+ * Nearly all are the same bytes around another piece of text. Such a one needs no reading: what
+ * stands around the text was read before, and means the same. That is a comparison and a look at
+ * the string, a twentieth of what a scan of the event takes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/json_view.h"
+#include "base/text.h"
+
+enum { LIKENESS_HOLES = 2 };
+
+/* The event that others are compared with. Embed it; zero is none. */
+struct likeness {
+	char *event; /* owned */
+	size_t size, room;
+	struct likeness_hole {
+		size_t start, end; /* of a string, without its quotes */
+	} holes[LIKENESS_HOLES];
+	size_t count; /* of them; 0: there is no event */
+	size_t text;  /* which of them */
+};
+
+void likeness_done(struct likeness *);
+
+/*
+ * Keeps an event, as which others are to be taken: one that does nothing but give its `text`, and
+ * would do no more were it given again. `idle` is another string of it that nobody reads, and that
+ * may differ too; or no string. Both are views of the event.
+ */
+void likeness_keep(struct likeness *, struct rlmd_text event, const struct json_view *text,
+		   const struct json_view *idle);
+void likeness_forget(struct likeness *);
+
+/* Whether an event is JSON as the one that was kept, but for these strings; then its text. */
+bool likeness_find(const struct likeness *, struct rlmd_text event, struct json_view *ret_text);
