@@ -97,8 +97,10 @@ static bool reply(uint64_t sequence, pid_t pid, const int *fds, int error)
 }
 
 /*
- * A fork whose child is the supervisor's, not ours: CLONE_PARENT. glibc does not
- * hear of it, so what its fork() does for a process of one thread is done here:
+ * A fork whose child is the supervisor's, not ours: CLONE_PARENT. Neither glibc nor
+ * Python hears of it. Python's part is about other threads, of which there are none,
+ * and the hooks of modules, which fork_hooks.py calls. What glibc's fork() does for a
+ * process of one thread is done here:
  * the thread id that it caches is written by the kernel, where the kernel tells
  * its address (without, the cached one is the template's: only recursive locks
  * look at it, and a constant serves them), and the list of robust locks is
@@ -217,16 +219,12 @@ static bool serve_one(struct launch *launch, uint32_t *ret_layers, bool *ret_hea
 	int handover[2] = {-1, -1}, fds[LAUNCH_REPLY_FDS] = {-1, -1}, error;
 	long child = -1;
 
-	PyOS_BeforeFork();
 	if (!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, handover))
 		child = fork_worker(launch, &fds[0]);
 	if (!child) {
 		close(handover[0]);
 		launch->handover = handover[1];
-		/* The walls first: what Python and its modules do after a fork may start a thread.
-		 */
 		*ret_layers = walls_raise(launch, &enclosure);
-		PyOS_AfterFork_Child();
 		return true;
 	}
 	error = child < 0 ? errno : 0;
@@ -234,7 +232,6 @@ static bool serve_one(struct launch *launch, uint32_t *ret_layers, bool *ret_hea
 	if (child > 0)
 		fds[1] = await_status(handover[0]);
 	*ret_heard = reply(launch->request.sequence, (pid_t)child, fds, error);
-	PyOS_AfterFork_Parent();
 	close_all(handover, 1);
 	close_all(fds, LAUNCH_REPLY_FDS);
 	close_all(launch->fds, launch->fd_count);

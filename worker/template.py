@@ -161,8 +161,12 @@ def enclose(native, count):
 
 
 def main(here):
+    from fork_hooks import ForkHooks
+
     gc.disable()  # nearly all that is made stays
     names = sys.argv[1:]
+    hooks = ForkHooks()
+    hooks.gather()
     native, (archived, to_archive) = load_native()
     library, gatherer = open_library(here, archived)
     load_extensions(library, native)
@@ -190,5 +194,6 @@ def main(here):
     settle(library, finders)
     worker = native.serve(load_rest(USUAL)) if enclose(native, len(library)) else None
     if worker is not None:
+        hooks.run()
         session.main(*worker, native)
     os._exit(0)

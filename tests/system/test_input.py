@@ -443,7 +443,8 @@ class Interpreters(InputTest):
         thread = "threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()"
         (packages,) = (self.dir / "venv" / "lib").glob("python3*/site-packages")
         for name, content in (
-            ("mine/__init__.py", ""),
+            ("mine/__init__.py", "import os\nforked = []\nos.register_at_fork(before=lambda: "
+             "forked.append('before'), after_in_child=lambda: forked.append('child'))"),
             ("mine/late.py", "value = 5"),
             ("raises.py", "raise ValueError('oops')"),
             ("exits.py", "raise SystemExit(3)"),
@@ -454,6 +455,8 @@ class Interpreters(InputTest):
         python = ["--python", self.dir / "venv" / "bin" / "python"]
         told, _ = self.ask("__import__('mine.late').late.value", *python, "--preload", "mine")
         self.assertEqual(told, "5")
+        told, _ = self.ask("__import__('mine').forked", *python, "--preload", "mine")
+        self.assertEqual(told, "['before', 'child']")  # what it wants done after a fork
         executions, _ = self.blocks("import mine", arguments=python)
         self.assertIn("ModuleNotFoundError: No module named 'mine'", executions[0]["error"])
         for name, status, words in (
