@@ -16,6 +16,12 @@ COMMAND = re.compile(r"([ \t]*)(?:!+|%{1,2})([A-Za-z_]\w*)\b[ \t]*(.*)")
 SHELL = re.compile(r"(?:[\w, \t]+=[ \t]*)?![ \t]*[\w./~$]")  # likewise
 TYPOGRAPHIC = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb\u2033\u2032"
 
+# Of a line that is not indented: it goes on with the statement before it, ...
+GOES_ON = re.compile(r"[)\]}#]|(?:else|elif|except|finally)\b")
+# ... or begins one that has no value.
+NO_VALUE = re.compile(r"(?:for|while|if|with|def|class|try|import|from|del|pass|raise|assert)\b"
+                      r"|(?!lambda\b)[\w.,\[\]'\" ]+(?:[-+*/%&|^@]|//|>>|<<|\*\*)?=(?!=)")
+
 TIMERS = frozenset(("time", "timeit"))  # their line is a statement
 # Of a notebook, and nothing is lost without them.
 SETTINGS = frozenset("""
@@ -37,6 +43,24 @@ def dedent(text):
     """A block that is indented as a whole, as in a list of a model's answer, moves left."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return textwrap.dedent(text) if first[:1] in (" ", "\t") else text
+
+
+def parts_of(text):
+    """(all before its last statement, that statement, whether it may be a value), or None.
+
+    A look at the lines, which strings and brackets can deceive: it is so if both parts compile
+    by themselves. None where it takes a parser.
+    """
+    if "\r" in text or ";" in text:
+        return None
+    end = len(text)
+    while end >= 0:
+        start = text.rfind("\n", 0, end) + 1
+        line = text[start:end]
+        if line.strip() and not line[0].isspace() and not GOES_ON.match(line):
+            return text[:start], text[start:], not NO_VALUE.match(line)
+        end = start - 1
+    return None
 
 
 def without_tag(text, exists):

@@ -4,6 +4,7 @@ import ast
 
 RETURN = "__return__"    # builtins of ours that changed code calls
 AWAITED = "__awaited__"
+SHOW = "__show__"
 
 # Functions of asyncio that await what they are given; the second ones of any task group or loop.
 COLLECTORS = frozenset(("as_completed", "ensure_future", "gather", "run", "shield", "wait",
@@ -18,10 +19,11 @@ SCOPES = ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 
 def call(name, argument, place):
     """name(argument), at the place of a node."""
-    made = ast.Call(ast.Name(name, ast.Load()), [argument], [])
-    ast.copy_location(made, place)
-    ast.copy_location(made.func, place)
-    return made
+    where = {
+        "lineno": place.lineno, "col_offset": place.col_offset,
+        "end_lineno": place.end_lineno, "end_col_offset": place.end_col_offset,
+    }
+    return ast.Call(ast.Name(name, ast.Load(), **where), [argument], [], **where)
 
 
 def nodes_of(scope):
@@ -37,6 +39,16 @@ def nodes_of(scope):
             found.append(node)
             waiting.extend(ast.iter_child_nodes(node))
     return found, inner
+
+
+# A value at the end
+
+
+def show_last(tree):
+    """Lets the last statement, where it is an expression, show its value."""
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr) and not isinstance(last.value, ast.Starred):
+        last.value = call(SHOW, last.value, last.value)
 
 
 # A `return` outside of any function

@@ -8,14 +8,13 @@ import block_text
 import block_tree
 import usual_names
 
-FEATURES = [getattr(__future__, name) for name in __future__.all_feature_names]
 COROUTINE = 0x80  # inspect.CO_COROUTINE
 REPAIRS_MAX = 50  # each parses the block again
+TREE_WORDS = "await", "async", "__future__"  # what is changed in a tree, or changes its compilation
 
-
-def is_coroutine(code):
-    """Whether running it gives a coroutine: it awaits."""
-    return bool(code.co_flags & COROUTINE)
+FEATURES = 0  # what a block can import from __future__
+for feature in __future__.all_feature_names:
+    FEATURES |= getattr(__future__, feature).compiler_flag
 
 
 class Returned(BaseException):
@@ -32,16 +31,15 @@ def end_block(value):
 
 
 class Block:
-    """Its code: all statements, and the last one where it is an expression."""
-
     def __init__(self, text):
         self.text = text   # as it is run; its lines are those that were written
         self.notes = []
-        self.body = self.last = None
+        self.codes = []    # to be run one after the other; the value of each is shown
 
     @property
     def awaits(self):
-        return is_coroutine(self.body) or self.last is not None and is_coroutine(self.last)
+        """Whether running it gives a coroutine; there is but one code then."""
+        return bool(self.codes[0].co_flags & COROUTINE)
 
 
 class Compiler:
@@ -58,6 +56,31 @@ class Compiler:
 
     def compile(self, block, filename):
         """Gives a Block its code; raises what ast.parse() and compile() raise."""
+        if not self._compile_text(block, filename):
+            self._compile_tree(block, filename)
+
+    def _compile_text(self, block, filename):
+        """Without a tree, which takes as long again; false where it takes one."""
+        parts = None
+        if not any(word in block.text for word in TREE_WORDS):
+            parts = block_text.parts_of(block.text)
+        if parts is None:
+            return False
+        before, last, is_value = parts
+        codes = []
+        try:
+            lines = "\n" * before.count("\n")
+            mode = "eval" if is_value else "exec"
+            codes.append(compile(lines + last, filename, mode, self._flags, dont_inherit=True))
+            if before:
+                codes.insert(0, compile(before, filename, "exec", self._flags, dont_inherit=True))
+        except Exception:
+            return False
+        block.codes = codes
+        self._import_usual(block, filename)
+        return True
+
+    def _compile_tree(self, block, filename):
         dialogue, tree = self._parse(block, filename)
         if "await" in block.text or "asyncio" in block.text:
             block_tree.mark_awaited(tree, lambda name: self._is_ours(self._look_up(name)))
@@ -69,7 +92,7 @@ class Compiler:
             tree = self._parse(block, filename)[1]
             block_tree.end_at_returns(tree)
             self._make_code(block, tree, filename, dialogue)
-        self._import_usual(block, tree)
+        self._import_usual(block, filename)
 
     def _parse(self, block, filename):
         """Whether it was a dialogue, and its tree; what is no Python is mended first."""
@@ -104,27 +127,20 @@ class Compiler:
         return True
 
     def _make_code(self, block, tree, filename, dialogue):
-        last = None
         if dialogue:
             # Each expression is shown, as where it was copied from.
-            body = compile(ast.Interactive(tree.body), filename, "single", self._flags,
-                           dont_inherit=True)
+            tree, mode = ast.Interactive(tree.body), "single"
         else:
-            if tree.body and isinstance(tree.body[-1], ast.Expr):
-                last = tree.body.pop()
-            body = compile(tree, filename, "exec", self._flags, dont_inherit=True)
-        for feature in FEATURES:
-            self._flags |= body.co_flags & feature.compiler_flag
-        if last is not None:
-            tree.body.append(last)
-            last = compile(ast.Expression(last.value), filename, "eval", self._flags,
-                           dont_inherit=True)
-        block.body, block.last = body, last
+            mode = "exec"
+            block_tree.show_last(tree)
+        code = compile(tree, filename, mode, self._flags, dont_inherit=True)
+        self._flags |= code.co_flags & FEATURES
+        block.codes = [code]
 
-    def _import_usual(self, block, tree):
-        names = usual_names.names_in(block.body)
-        if block.last is not None:
-            usual_names.names_in(block.last, names)
+    def _import_usual(self, block, filename):
+        names = set()
+        for code in block.codes:
+            usual_names.names_in(code, names)
         missing = [
             name for name in names
             if not self._exists(name) and usual_names.is_read(name, block.text)
@@ -132,6 +148,7 @@ class Compiler:
         if not missing:
             return
         lines = []
+        tree = ast.parse(block.text, filename)
         for name, attributes in block_tree.unbound(tree, sorted(missing, key=str.lower)).items():
             found = usual_names.find(name, attributes)
             if found:

@@ -25,7 +25,7 @@ import tracebacks
 import variables
 from answers import Answer
 from arguments import plain
-from blocks import Compiler, Returned, end_block, is_coroutine
+from blocks import Compiler, Returned, end_block
 from channel import Channel, end, exceeds
 from final import is_answer, new_answer
 from helpers import Helpers
@@ -85,6 +85,7 @@ class Session:
         self._awaited = awaiting.Awaited(self._helpers.table, interrupts)
         self._awaited.install(self._helpers.table)
         setattr(builtins, block_tree.RETURN, end_block)
+        setattr(builtins, block_tree.SHOW, self._echo)
         self._compiler = Compiler(self._namespace, self._awaited.is_ours)
         tracebacks.install()
 
@@ -192,11 +193,10 @@ class Session:
             return error
         try:
             if block.awaits:
-                awaiting.run(self._run_awaiting(block), self._notes)
+                awaiting.run(eval(block.codes[0], self._namespace), self._notes)
             else:
-                exec(block.body, self._namespace)
-                if block.last is not None:
-                    self._echo(eval(block.last, self._namespace))
+                for code in block.codes:
+                    self._echo(eval(code, self._namespace))
         except SystemExit as leaving:
             self._note_exit(leaving.code)
         except Returned as returned:
@@ -216,14 +216,6 @@ class Session:
         if block.text != before:
             tracebacks.remember(filename, block.text)
         return told
-
-    async def _run_awaiting(self, block):
-        body = eval(block.body, self._namespace)
-        if is_coroutine(block.body):
-            await body
-        if block.last is not None:
-            value = eval(block.last, self._namespace)
-            self._echo(await value if is_coroutine(block.last) else value)
 
     def _echo(self, value):
         if value is None:

@@ -1,10 +1,15 @@
 """worker/block_text.py: a block as models write it, and the Python that it means."""
 
+import ast
 import os
+import random
 import sys
 import unittest
+from pathlib import Path
 
 from supervisor import ROOT
+
+WORKER = Path(ROOT, "worker")
 
 sys.path.insert(0, os.path.join(ROOT, "worker"))
 
@@ -125,6 +130,58 @@ class Advice(unittest.TestCase):
                 self.assertNotIn("notebook", said or "")
                 if "\u201d" not in text:
                     self.assertIsNone(said)
+
+
+class Parts(unittest.TestCase):
+    """A block in two parts, where both compile, is the block: nothing of it is lost or shown."""
+
+    def compare(self, text):
+        """Whether it was taken apart, and then into what the parser has."""
+        parts = block_text.parts_of(text)
+        if parts is None:
+            return False
+        before, last, is_value = parts
+        self.assertEqual(before + last, text)
+        try:
+            first, second = ast.parse(before).body, ast.parse(last).body
+            compile(last, "last", "eval" if is_value else "exec")
+        except (SyntaxError, ValueError):
+            return False
+        whole = ast.parse(text).body
+        self.assertEqual(list(map(ast.dump, first + second)), list(map(ast.dump, whole)), text)
+        self.assertEqual(len(second), 1, text)
+        self.assertEqual(isinstance(second[0], ast.Expr), is_value, text)
+        return True
+
+    def test_how_blocks_end(self):
+        for text in ("x = 1", "x", "print(x)\n\n", "x = 1\nx", "x += 1", "x[0] = y == 1", "x == 1",
+                     "f(\n  1,\n)", "for a in b:\n    print(a)\nelse:\n    c\n", "x  # y\n# z\n",
+                     "try:\n    a\nexcept B:\n    c\nfinally:\n    d", "if a:\n  b\nelif c:\n  d", "[\n  1\n]",
+                     "x = (\n  1\n)", "'a' 'b'", "a = '''\nb\n'''\na", "import a\nimport b", "a if b else c",
+                     "def f():\n    return 1\nf()", "x = {\n'a': 1,\n}\nx['a']", "x, y = 1, 2", "not x", "-x"):
+            with self.subTest(text):
+                self.assertTrue(self.compare(text))
+
+    def test_what_takes_a_parser(self):
+        for text in ("", "# a", "x = 1; x", "x\r\ny", "x: int = 5", "lambda x=3: x", "@a\ndef f(): pass",
+                     "a = '''\nb\n'''", "f(a,\nb)", "x = '''\nfor a\n  b'''", "  x", "return x", "x = 1 \\\n+ 2",
+                     "with a: pass\nx = ", "x = 'a\n", "*x", "[a\nfor a in b]",
+                     "f(\n1)"):
+            with self.subTest(text):
+                taken = self.compare(text)
+                self.assertEqual(taken, text == "lambda x=3: x")
+
+    def test_pieces_of_real_code(self):
+        """Any lines of our own modules: most end in the midst of something."""
+        dice = random.Random(3)
+        taken = 0
+        for path in sorted(WORKER.glob("*.py")):
+            lines = path.read_text().splitlines(keepends=True)
+            for _ in range(60):
+                start = dice.randrange(len(lines))
+                text = "".join(lines[start:start + dice.randint(1, 40)])
+                taken += self.compare(block_text.dedent(text))
+        self.assertGreater(taken, 200)
 
 
 if __name__ == "__main__":
