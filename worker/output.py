@@ -72,6 +72,7 @@ class Output(io.TextIOBase):
         self._interrupts = interrupts
         self._folding = threading.Lock()
         self._parts = []
+        self._folded = False  # something that is in no part was printed since take()
         self._room = GATHER
         self._limit = 0
         self._kept = HeadAndTail(0)
@@ -99,7 +100,10 @@ class Output(io.TextIOBase):
 
     def take(self):
         """What was printed since the last time, cut."""
+        if not self._parts and not self._folded:
+            return ""
         self._fold(blocking=True)
+        self._folded = False
         kept, self._kept = self._kept, HeadAndTail(self._limit)
         return clean(kept.text())
 
@@ -108,6 +112,7 @@ class Output(io.TextIOBase):
         try:
             if self._folding.acquire(blocking):
                 try:
+                    self._folded = True
                     self._room = GATHER
                     parts = self._parts[:]
                     del self._parts[:len(parts)]
