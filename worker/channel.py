@@ -21,6 +21,7 @@ BATCH_MAX = 4000            # of a call: room for a task and a context each
 SLICE = 64 << 10            # characters encoded at once
 READ_SIZE = 64 << 10        # what a pipe holds
 READ_AHEAD = 4 << 10        # a small frame comes with one read
+WRITE_SIZE = 64 << 10       # bytes that are gathered for one write
 HEADER = 4                  # bytes of a frame's length
 
 EXIT_VIOLATION = 70
@@ -43,6 +44,11 @@ class Attachment:
             self.size = sum(map(len, self.slices()))
 
     def slices(self):
+        if len(self._text) <= SLICE:
+            return [self._text.encode("utf-8", self._errors)]
+        return self._cut()
+
+    def _cut(self):
         for start in range(0, len(self._text), SLICE):
             yield self._text[start:start + SLICE].encode("utf-8", self._errors)
 
@@ -207,10 +213,15 @@ class Channel:
     def _write(self, frame, attached):
         with self._writing:
             try:
-                self._write_all(frame)
+                parts, size = [frame], len(frame)
                 for attachment in attached:
                     for part in attachment.slices():
-                        self._write_all(part)
+                        parts.append(part)
+                        size += len(part)
+                        if size >= WRITE_SIZE:
+                            self._write_all(b"".join(parts))
+                            parts, size = [], 0
+                self._write_all(b"".join(parts))
             except BaseException as error:  # half a frame: nothing can follow it
                 end(EXIT_VIOLATION, f"cannot write to the supervisor: {error!r}")
 

@@ -10,9 +10,10 @@
 
 /* Of a frame. */
 enum {
-	FRAME_MAX = 1 << 20,        /* bytes of JSON */
-	ATTACHMENTS_MAX = 10000,    /* behind it */
-	TEXT_INLINE_MAX = 16 << 10, /* longer texts travel as attachments */
+	FRAME_MAX = 1 << 20,     /* bytes of JSON */
+	ATTACHMENTS_MAX = 10000, /* behind it */
+	/* Longer texts travel as attachments: from here on that costs less than quoting them. */
+	TEXT_INLINE_MAX = 1 << 10,
 
 	/* What attachments weigh: their bytes, and so much more each, for what is kept of it. */
 	ATTACHMENT_WEIGHT = 8 << 10,

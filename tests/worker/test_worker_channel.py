@@ -22,9 +22,9 @@ class Channel(unittest.TestCase):
 
 class Texts(Channel):
     def test_lengths_around_the_limit_go_and_come(self):
-        """Inline up to 16 KiB of UTF-8, attached beyond."""
+        """Inline up to 1 KiB of UTF-8, attached beyond."""
         self.worker.answer = lambda call: call["prompts"]
-        for length in (0, 1, 16383, 16384, 16385, 65536, 3_000_001):
+        for length in (0, 1, 1023, 1024, 1025, 16384, 65536, 65537, 3_000_001):
             for letter in ("a", "é", "\0", "🙂"):
                 with self.subTest(length=length, letter=letter):
                     size = length * len(letter.encode())
@@ -33,7 +33,7 @@ class Texts(Channel):
                         "True\n",
                     )
                     prompt, = self.worker.calls[-1]["prompts"]
-                    self.assertEqual(type(prompt), bytes if size > 16384 else str)
+                    self.assertEqual(type(prompt), bytes if size > 1024 else str)
 
     def test_lone_surrogates(self):
         """The bytes they stand for, and a ? where they stand for none."""
