@@ -149,9 +149,11 @@ class Session:
         ]
         error = "\n".join(filter(None, errors))
         self._notes += self._reserved.undone()
-        self._stderr.write("".join(f"[note] {note}\n" for note in self._notes))
+        told = "".join(f"[note] {note}\n" for note in self._notes)
+        told += self._helpers.notes.take() + places.take_notes()
         self._notes.clear()
-        self._stderr.write(self._helpers.notes.take() + places.take_notes())
+        if told:
+            self._stderr.write(told)
         final, answer = self._helpers.final.take()
         self._channel.send(
             "done",
