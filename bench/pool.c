@@ -58,7 +58,9 @@ void pool_done(struct pool *pool)
 
 void pool_start_worker(struct pool *pool)
 {
-	static const struct worker_options options = {.max_output = 50000};
+	const struct worker_input input = {.name = "context", .file = pool->context};
+	const struct worker_options options = {
+		.max_output = 50000, .inputs = &input, .input_count = pool->context ? 1 : 0};
 
 	pool->worker = worker_start(pool->base, pool->sandbox, &options, on_event, pool);
 	await(pool, WORKER_READY);

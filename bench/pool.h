@@ -9,8 +9,9 @@ struct pool {
 	struct worker *worker;        /* owned; NULL: none */
 	enum worker_event_kind last;  /* of what came last, beside calls */
 	bool answered;                /* `last` is news */
-	worker_event_fn *on_call;     /* hears of each call, or NULL */
-	void *owner;                  /* lent: its */
+	struct memfile *context;  /* lent: of the workers that are started; NULL: they have none */
+	worker_event_fn *on_call; /* hears of each call, or NULL */
+	void *owner;              /* lent: its */
 };
 
 /*

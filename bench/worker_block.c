@@ -1,7 +1,7 @@
 /*
- * A trivial block in a live worker, and one call out of a block with 200 bytes
- * each way, beside a byte that two C programs hand each other over pipes. The
- * three are taken in turn.
+ * A trivial block in a live worker, beside one that a python3 runs in itself; and
+ * one call out of a block with 200 bytes each way, beside a byte that two C
+ * programs hand each other over pipes. The four are taken in turn.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "bench/measure.h"
 #include "bench/pool.h"
+#include "bench/python.h"
 
 /* A child that sends every byte back. */
 struct echo {
@@ -85,16 +86,19 @@ static void on_call(void *owner, const struct worker_event *event)
 int main(int argc, char **argv)
 {
 	struct samples block = {.what = "a trivial block in a live worker"};
+	struct samples in_process = {.what = "floor: in the process that wants it, no walls"};
 	struct samples floor = {.what = "floor: one byte to and fro, C to C, pipes"};
 	struct calls calls = {.samples = {.what = "one call of 200 bytes each way, no model"}};
+	struct python python;
 	struct echo echo;
 	struct pool pool;
 	int count;
 
-	if (argc != 4)
-		measure_fail("usage: worker_block PYTHON WORKER_DIR COUNT");
-	count = measure_count(argv[3]);
+	if (argc != 5)
+		measure_fail("usage: worker_block PYTHON WORKER_DIR IN_PROCESS COUNT");
+	count = measure_count(argv[4]);
 	echo = echo_start();
+	python = python_start(argv[1], argv[3]);
 	pool_init(&pool, argv[1], argv[2], NULL);
 	pool.on_call = on_call;
 	pool.owner = &calls;
@@ -103,23 +107,27 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 20; i++) { /* warming up */
 		pool_exec(&pool, "x = 1 + 1");
 		echo_time(&echo);
+		python_time(&python, "x = 1 + 1");
 	}
 	for (int i = 0; i < count; i++) {
 		double start = measure_now();
 
 		pool_exec(&pool, "x = 1 + 1");
 		samples_add(&block, measure_now() - start);
+		samples_add(&in_process, python_time(&python, "x = 1 + 1"));
 		samples_add(&floor, echo_time(&echo));
 		calls.last = 0;
 		pool_exec(&pool, "for _ in range(20):\n    llm_query('x' * 200)");
 	}
-	samples_print(&block, &floor, NULL);
+	measure_at_most("4", &block, &in_process, 2);
 	measure_at_most("5", &calls.samples, &floor, 5);
 
 	samples_done(&block);
+	samples_done(&in_process);
 	samples_done(&floor);
 	samples_done(&calls.samples);
 	pool_done(&pool);
 	echo_stop(&echo);
+	python_stop(&python);
 	return measure_end();
 }
