@@ -31,7 +31,7 @@ struct client {
 struct load {
 	struct client *client;
 	struct llm *llm;
-	const char *prompt;
+	struct llm_message message; /* what all of them ask */
 	int left, flying;
 };
 
@@ -40,9 +40,8 @@ static void on_answer(void *owner, const struct llm_response *response,
 
 static void start_one(struct load *load)
 {
-	const struct llm_message message = {LLM_USER, text_of(load->prompt), {0}};
 	const struct llm_request request = {
-		.messages = &message,
+		.messages = &load->message,
 		.message_count = 1,
 		.max_tokens = 100000,
 		.deadline = clock_ms() + PATIENCE_MS,
@@ -74,7 +73,7 @@ static void on_answer(void *owner, const struct llm_response *response,
 static double cost(struct client *client, struct llm *llm, const char *prompt, int calls,
 		   int at_once)
 {
-	struct load load = {client, llm, prompt, calls, 0};
+	struct load load = {client, llm, {LLM_USER, text_of(prompt), {0}, NULL}, calls, 0};
 	double start = measure_cpu();
 
 	while (load.left && load.flying < at_once)

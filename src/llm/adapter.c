@@ -353,6 +353,11 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 	return usage;
 }
 
+int64_t adapter_message_tokens(const struct llm_message *message)
+{
+	return message->scan ? text_scan_tokens(message->scan) : text_tokens(message->text);
+}
+
 void adapter_put_model(const struct adapter *adapter, const struct llm_request *request,
 		       struct body *out)
 {

@@ -159,6 +159,9 @@ bool reply_count(struct reply *, const struct json_view *, int64_t *ret);
 /* `input_estimate` counts where the provider did not say all, which reply_counted() tells. */
 bool reply_counted(const struct reply *);
 struct llm_usage reply_usage(const struct reply *, int64_t input_estimate);
+/* What a message counts for, estimated, whatever the model is. */
+int64_t adapter_message_tokens(const struct llm_message *);
+
 /* The request's model, or the adapter's default, as "model":"name" */
 void adapter_put_model(const struct adapter *, const struct llm_request *, struct body *);
 /* {"role":"user","content":"..."} */

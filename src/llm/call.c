@@ -35,7 +35,7 @@ int64_t call_input_tokens(const struct llm_request *request)
 	int64_t tokens = 0;
 
 	for (size_t i = 0; i < request->message_count; i++)
-		tokens += text_tokens(request->messages[i].text) + 4;
+		tokens += adapter_message_tokens(&request->messages[i]) + 4;
 	return tokens;
 }
 

@@ -28,7 +28,6 @@ struct llm_call {
 	struct llm *llm;                /* lent */
 	struct rlmd_provider *provider; /* lent */
 	struct llm_request request;     /* its names and messages are owned */
-	char *bytes;                    /* owned: what the messages point to */
 	char *name;                     /* owned: of its recording; NULL: none */
 	int64_t started;
 	llm_done_fn *fn;
@@ -145,43 +144,21 @@ bool llm_keeps(const struct llm *llm)
 	return recording_keeps(llm->recording);
 }
 
-static struct rlmd_text copy_text(struct rlmd_text text, char **place)
-{
-	struct rlmd_text copy = text_from(*place, text.size);
-
-	if (text.size)
-		memcpy(*place, text.bytes, text.size);
-	*place += text.size;
-	return copy;
-}
-
 static const char *name_of(const struct llm *llm, const char *model)
 {
 	return model && *model ? model : llm->model;
 }
 
-/* Retries and recordings need the request after llm_start() has returned. */
-static void request_copy(struct llm_call *call, const struct llm_request *request)
+/* The model is asked for by the provider's own name. */
+static void take_request(struct llm_call *call, const struct llm_request *request)
 {
 	const char *named = name_of(call->llm, request->model);
 	struct choice choice = choices_find(&call->llm->choices, named);
-	struct llm_message *messages = xcalloc(request->message_count + 1, sizeof *messages);
-	size_t size = 0;
-	char *place;
 
-	for (size_t i = 0; i < request->message_count; i++)
-		size += request->messages[i].text.size + request->messages[i].timeless.size;
-	call->bytes = place = xcalloc(size + 1, 1);
-	for (size_t i = 0; i < request->message_count; i++) {
-		messages[i].role = request->messages[i].role;
-		messages[i].text = copy_text(request->messages[i].text, &place);
-		messages[i].timeless = copy_text(request->messages[i].timeless, &place);
-	}
 	call->request = *request;
 	call->request.model = xstrdup(choice.model);
 	call->request.named = xstrdup(named);
 	call->provider = choice.provider;
-	call->request.messages = messages;
 }
 
 static void llm_call_free(struct llm_call *call)
@@ -191,8 +168,6 @@ static void llm_call_free(struct llm_call *call)
 	exchange_done(&call->exchange);
 	free((char *)call->request.model);
 	free((char *)call->request.named);
-	free((struct llm_message *)call->request.messages);
-	free(call->bytes);
 	free(call->name);
 	free(call);
 }
@@ -321,7 +296,7 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	call->may_retry = request->may_retry;
 	call->owner = owner;
 	call->started = clock_ms();
-	request_copy(call, request);
+	take_request(call, request);
 	recording_hide(llm->recording, call->provider->key);
 	call->name = recording_name(llm->recording, &call->request);
 	if (recording_replays(llm->recording))

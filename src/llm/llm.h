@@ -72,7 +72,7 @@ typedef void llm_delta_fn(void *owner, struct rlmd_text more);
 struct llm_request {
 	const char *model;                  /* NULL or "": llm_default_model() */
 	const char *named;                  /* the same as recordings have it; not to be set */
-	const struct llm_message *messages; /* lent during llm_start(); system first, if any */
+	const struct llm_message *messages; /* lent until the call is over; system first, if any */
 	size_t message_count;
 	int64_t max_tokens;           /* of output; > 0 */
 	struct llm_sampling sampling; /* its strings are lent until the call is over */

@@ -23,7 +23,7 @@ static int64_t window_for(const struct llm_request *request)
 	int64_t tokens = 0, window = WINDOW_MIN;
 
 	for (size_t i = 0; i < request->message_count; i++)
-		tokens += text_tokens(request->messages[i].text) + MESSAGE_TOKENS;
+		tokens += adapter_message_tokens(&request->messages[i]) + MESSAGE_TOKENS;
 	tokens = tokens * 13 / 10;
 	while (window < WINDOW_MAX && window - request->max_tokens < tokens)
 		window *= 2;

@@ -162,8 +162,7 @@ static void on_answer(void *owner, const struct llm_response *response,
 static void start_until(struct outcome *outcome, int64_t time_ms)
 {
 	static const char *const stops[] = {"END"};
-	struct llm_message messages[] = {{LLM_SYSTEM, rlmd_text_of("be brief")},
-					 {LLM_USER, rlmd_text_of("hi")}};
+	static struct llm_message messages[2]; /* for as long as the call lasts */
 	struct llm_request request = {.messages = messages,
 				      .message_count = 2,
 				      .max_tokens = 100,
@@ -172,6 +171,8 @@ static void start_until(struct outcome *outcome, int64_t time_ms)
 				      .on_delta = on_delta,
 				      .delta_owner = outcome};
 
+	messages[0] = (struct llm_message){LLM_SYSTEM, rlmd_text_of("be brief")};
+	messages[1] = (struct llm_message){LLM_USER, rlmd_text_of("hi")};
 	outcome->call = llm_start(llm, &request, on_answer, outcome);
 	assert_false(outcome->done);
 }

@@ -110,8 +110,9 @@ static void on_answer(void *owner, const struct llm_response *response,
 
 static void ask(struct event_base *base, struct llm *llm)
 {
-	struct llm_message message = {LLM_USER, text_of("hi")};
+	static struct llm_message message; /* for as long as the call lasts */
 
+	message = (struct llm_message){LLM_USER, text_of("hi")};
 	memset(&seen, 0, sizeof seen);
 	llm_start(llm,
 		  &(struct llm_request){.messages = &message,

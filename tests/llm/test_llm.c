@@ -62,6 +62,7 @@ struct outcome {
 	int attempts;
 	char model[64];
 	size_t *finished;
+	struct llm_message messages[2]; /* of the request */
 };
 
 static void on_answer(void *owner, const struct llm_response *response,
@@ -111,14 +112,14 @@ static void free_llm(struct llm *llm)
 
 static void start_prompt(struct outcome *outcome, struct llm *llm, const char *prompt)
 {
-	struct llm_message messages[] = {{LLM_SYSTEM, text_of("be brief")},
-					 {LLM_USER, text_of(prompt)}};
-	struct llm_request request = {.messages = messages,
+	struct llm_request request = {.messages = outcome->messages,
 				      .message_count = 2,
 				      .max_tokens = 100,
 				      .deadline = clock_ms() + TIME_MS,
 				      .kind = LLM_QUERY};
 
+	outcome->messages[0] = (struct llm_message){LLM_SYSTEM, text_of("be brief")};
+	outcome->messages[1] = (struct llm_message){LLM_USER, text_of(prompt)};
 	outcome->call = llm_start(llm, &request, on_answer, outcome);
 	assert_false(outcome->done);
 }

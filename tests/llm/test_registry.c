@@ -118,8 +118,9 @@ static void on_answer(void *owner, const struct llm_response *response,
 
 static void start(struct llm *llm, const char *model, struct outcome *outcome)
 {
-	struct llm_message message = {LLM_USER, text_of("hi")};
+	static struct llm_message message; /* for as long as the call lasts */
 
+	message = (struct llm_message){LLM_USER, text_of("hi")};
 	llm_start(llm,
 		  &(struct llm_request){.model = model,
 					.messages = &message,
@@ -304,6 +305,7 @@ static void test_many_jobs(void **state)
 	static struct exchange_of exchanges[JOBS * CALLS];
 	struct server *servers[SERVERS];
 	struct llm *jobs[JOBS];
+	struct llm_message message = {LLM_USER, text_of("hi")};
 	size_t count = 0;
 
 	(void)state;
@@ -351,15 +353,13 @@ static void test_many_jobs(void **state)
 			snprintf(exchange->wanted, sizeof exchange->wanted,
 				 *name == 's' ? "%.2s" : "%.2s %s", name,
 				 k % 2 ? strchr(other, '/') + 1 : "m");
-			llm_start(
-				jobs[i],
-				&(struct llm_request){
-					.model = model,
-					.messages = &(struct llm_message){LLM_USER, text_of("hi")},
-					.message_count = 1,
-					.max_tokens = 10,
-					.deadline = clock_ms() + 100000},
-				on_words, exchange);
+			llm_start(jobs[i],
+				  &(struct llm_request){.model = model,
+							.messages = &message,
+							.message_count = 1,
+							.max_tokens = 10,
+							.deadline = clock_ms() + 100000},
+				  on_words, exchange);
 		}
 	}
 	run_until_count(base, &count, JOBS * CALLS);

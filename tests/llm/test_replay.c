@@ -81,6 +81,7 @@ struct outcome {
 	enum llm_finish finish;
 	int64_t cost;
 	bool cost_known;
+	struct llm_message messages[2]; /* of the request */
 };
 
 static void on_answer(void *owner, const struct llm_response *response,
@@ -108,9 +109,7 @@ static void on_answer(void *owner, const struct llm_response *response,
 static struct llm_call *start(struct llm *llm, struct outcome *outcome, const char *prompt,
 			      enum llm_kind kind, int depth, int turn)
 {
-	struct llm_message messages[] = {{LLM_SYSTEM, text_of("system words")},
-					 {LLM_USER, text_of(prompt)}};
-	struct llm_request request = {.messages = messages,
+	struct llm_request request = {.messages = outcome->messages,
 				      .message_count = 2,
 				      .max_tokens = 100,
 				      .deadline = clock_ms() + 100000,
@@ -119,6 +118,8 @@ static struct llm_call *start(struct llm *llm, struct outcome *outcome, const ch
 				      .turn = turn};
 
 	*outcome = (struct outcome){0};
+	outcome->messages[0] = (struct llm_message){LLM_SYSTEM, text_of("system words")};
+	outcome->messages[1] = (struct llm_message){LLM_USER, text_of(prompt)};
 	return llm_start(llm, &request, on_answer, outcome);
 }
 
