@@ -13,6 +13,19 @@ static struct rlmd_text copied(struct rlmd_text text)
 	return text_from(text_copy(text), text.size);
 }
 
+/* What is long lies in a memory file, which is kept in its place. */
+static struct rlmd_text take_text(struct batch *batch, const struct worker_call *call, size_t place)
+{
+	struct batch_text *taken = &batch->texts[place];
+
+	if (call->files && call->files[place]) {
+		taken->file = memfile_ref(call->files[place]);
+		return call->texts[place];
+	}
+	taken->copy = text_copy(call->texts[place]);
+	return text_from(taken->copy, call->texts[place].size);
+}
+
 static size_t turns_of(const struct worker_call *call, size_t place)
 {
 	return call->turns ? call->turns[place] : 1;
@@ -28,22 +41,24 @@ static void take_operation(struct batch *batch, const struct worker_call *call, 
 {
 	batch->operations[place] = (struct rlmd_operation){
 		.mode = call->kind == WORKER_RLM_QUERY ? RLMD_OPERATION_RUN : RLMD_OPERATION_CALL,
-		.input = {text_copy(input), input.size},
+		.input = input,
 		.model = xstrdup(model_of(call, place)),
 	};
 }
 
 static void take_operations(struct batch *batch, const struct worker_call *call)
 {
-	const struct rlmd_text *text = call->texts;
+	size_t text = 0;
 
 	batch->count = call->count;
+	batch->texts = xcalloc(call->text_count, sizeof *batch->texts);
+	batch->text_count = call->text_count;
 	batch->operations = xcalloc(call->count, sizeof *batch->operations);
 	batch->earlier = xcalloc(call->text_count - call->count + 1, sizeof *batch->earlier);
 	for (size_t i = 0; i < call->count; i++) {
 		for (size_t turn = 1; turn < turns_of(call, i); turn++)
-			batch->earlier[batch->earlier_count++] = copied(*text++);
-		take_operation(batch, call, i, *text++);
+			batch->earlier[batch->earlier_count++] = take_text(batch, call, text++);
+		take_operation(batch, call, i, take_text(batch, call, text++));
 	}
 }
 
@@ -69,8 +84,12 @@ void batch_equip(const struct batch *batch, const struct worker_call *call,
 		 struct operation *operations)
 {
 	const struct rlmd_text *earlier = batch->earlier;
+	const struct batch_text *text = batch->texts;
 
 	for (size_t i = 0; i < batch->count; i++) {
+		text += turns_of(call, i);
+		if (text[-1].file)
+			operations[i].scan = memfile_scan(text[-1].file);
 		operations[i].wishes = &batch->wishes;
 		operations[i].earlier = earlier;
 		operations[i].earlier_count = turns_of(call, i) - 1;
@@ -83,12 +102,13 @@ void batch_equip(const struct batch *batch, const struct worker_call *call,
 void batch_done(struct batch *batch)
 {
 	rlmd_plan_free(batch->plan);
-	for (size_t i = 0; i < batch->count; i++) {
-		free((char *)batch->operations[i].input.bytes);
+	for (size_t i = 0; i < batch->count; i++)
 		free((char *)batch->operations[i].model);
+	for (size_t i = 0; i < batch->text_count; i++) {
+		memfile_unref(batch->texts[i].file);
+		free(batch->texts[i].copy);
 	}
-	for (size_t i = 0; i < batch->earlier_count; i++)
-		free((char *)batch->earlier[i].bytes);
+	free(batch->texts);
 	free(batch->operations);
 	free(batch->earlier);
 	free((char *)batch->wishes.system.bytes);

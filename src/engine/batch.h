@@ -1,7 +1,8 @@
 /*
  * engine/batch.h - the questions or the tasks of one call, as operations.
  *
- * Everything is copied out of the call, which is gone when the answers come.
+ * Everything is taken out of the call, which is gone when the answers come; long texts are not
+ * copied for that.
  */
 #pragma once
 
@@ -14,13 +15,20 @@
 
 struct worker_call;
 
+/* What holds one of the call's texts: a memory file that is shared, or a copy. */
+struct batch_text {
+	struct memfile *file; /* referenced, or NULL */
+	char *copy;           /* owned, or NULL */
+};
+
 /* Embed it; zero may be freed. */
 struct batch {
-	struct rlmd_operation *operations; /* owned, with their inputs and models */
+	struct batch_text *texts; /* owned */
+	size_t text_count;
+	struct rlmd_operation *operations; /* owned, with their models */
 	size_t count;
-	struct rlmd_plan *plan; /* owned */
-	struct rlmd_text
-		*earlier; /* owned, with the bytes: of conversations all but the last turn */
+	struct rlmd_plan *plan;    /* owned */
+	struct rlmd_text *earlier; /* owned: of conversations all but the last turn */
 	size_t earlier_count;
 	struct wishes wishes; /* its system is owned */
 };

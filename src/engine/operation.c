@@ -244,8 +244,10 @@ static size_t write_messages(struct operation *operation, struct rlmd_text syste
 	for (size_t i = 0; i < operation->earlier_count; i++)
 		operation->messages[count++] = (struct llm_message){
 			i % 2 ? LLM_ASSISTANT : LLM_USER, operation->earlier[i]};
-	operation->messages[count++] = (struct llm_message){LLM_USER, user};
-	return count;
+	operation->messages[count] = (struct llm_message){LLM_USER, user};
+	if (user.bytes == operation->input.bytes)
+		operation->messages[count].scan = operation->scan;
+	return count + 1;
 }
 
 static void ask(struct operation *operation, enum llm_kind kind, struct rlmd_text system,

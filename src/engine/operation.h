@@ -30,13 +30,15 @@ struct wishes {
 	double temperature;
 };
 
-/* Zero, but for the set, the specification and perhaps a context, wishes and earlier turns. */
+/* Zero, but for the set, the specification and perhaps a context, a scan, wishes and earlier turns.
+ */
 struct operation {
 	struct operation_set *set;         /* lent: outlives the operation */
 	const struct rlmd_operation *spec; /* lent, likewise: what is to be done */
 	struct rlmd_call *call;            /* lent while it is under way: whom to tell */
 	struct memfile *context;           /* referenced; NULL: the specification's, if any */
 	struct rlmd_text input;            /* lent while it is under way */
+	const struct text_scan *scan;      /* lent likewise: of the input; NULL: nobody made it */
 	const struct wishes *wishes;       /* lent likewise; NULL: none */
 	const struct rlmd_text *earlier;   /* lent likewise: the turns of a conversation before the
 					 input, the user's and the model's */

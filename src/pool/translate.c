@@ -24,16 +24,23 @@ enum {
 };
 
 /* An attachment that could not be mapped must not pass for an empty text. */
+static bool read_text_and_file(const struct packet *packet, const struct packet_value *value,
+			       struct rlmd_text *ret, struct memfile **ret_file,
+			       struct rlmd_error *err)
+{
+	*ret = packet_text(packet, value, ret_file);
+	if (!*ret_file || ret->size == memfile_size(*ret_file))
+		return true;
+	return error_set(err, RLMD_ERROR_INTERNAL, "no room to look at %zu bytes that it sent",
+			 memfile_size(*ret_file));
+}
+
 static bool read_text(const struct packet *packet, const struct packet_value *value,
 		      struct rlmd_text *ret, struct rlmd_error *err)
 {
 	struct memfile *file;
 
-	*ret = packet_text(packet, value, &file);
-	if (!file || ret->size == memfile_size(file))
-		return true;
-	return error_set(err, RLMD_ERROR_INTERNAL, "no room to look at %zu bytes that it sent",
-			 memfile_size(file));
+	return read_text_and_file(packet, value, ret, &file, err);
 }
 
 static bool read_texts(const struct packet *packet, const char *key, struct translated_call *call,
@@ -43,13 +50,15 @@ static bool read_texts(const struct packet *packet, const char *key, struct tran
 
 	call->told.count = call->told.text_count = array->count;
 	call->texts = xcalloc(call->told.count + 1, sizeof *call->texts);
+	call->files = xcalloc(call->told.count + 1, sizeof *call->files);
 	call->told.texts = call->texts;
+	call->told.files = call->files;
 	for (size_t i = 0; i < call->told.count; i++) {
 		const struct packet_value *element = packet_element(packet, array, i);
 
 		if (element->kind == JSON_VIEW_NULL)
 			return error_set(err, RLMD_ERROR_WORKER, "null among the '%s'", key);
-		if (!read_text(packet, element, &call->texts[i], err))
+		if (!read_text_and_file(packet, element, &call->texts[i], &call->files[i], err))
 			return false;
 		if (element->kind == JSON_VIEW_STRING)
 			call->weight += call->texts[i].size;
@@ -275,6 +284,7 @@ void translated_call_done(struct translated_call *call)
 		memfile_unref(call->contexts[i]);
 	free(call->contexts);
 	free(call->texts);
+	free(call->files);
 	free(call->turns);
 	free(call->models);
 }

@@ -17,6 +17,7 @@
 struct translated_call {
 	struct worker_call told;
 	struct rlmd_text *texts;   /* owned */
+	struct memfile **files;    /* owned, what it holds lent; or NULL */
 	struct memfile **contexts; /* owned, `context_count` references */
 	size_t context_count;
 	size_t *turns;       /* owned; or NULL */

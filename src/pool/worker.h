@@ -54,8 +54,9 @@ struct worker_call {
 	int64_t id;
 	size_t count; /* of slots of the answer; of a budget 1, and 0 here */
 	const struct rlmd_text
-		*texts;      /* prompts, tasks, or one plan or the arguments as JSON: any bytes */
-	size_t text_count;   /* one for each slot, but where `turns` says otherwise */
+		*texts; /* prompts, tasks, or one plan or the arguments as JSON: any bytes */
+	struct memfile *const *files; /* where each of these lies; NULL: not in one. Or NULL */
+	size_t text_count;            /* one for each slot, but where `turns` says otherwise */
 	const size_t *turns; /* prompts only; NULL, or how many texts are the conversation of each
 				slot, the user's and the model's words in turn: odd numbers */
 	struct memfile *const *contexts; /* tasks only: NULL means the caller's own */
