@@ -23,6 +23,7 @@ import functions
 import places
 import tracebacks
 import variables
+import warming
 from answers import Answer
 from arguments import plain
 from blocks import Compiler, Returned, end_block
@@ -53,6 +54,11 @@ def prepare(library, preloaded):
     zones.load()
     places.close(zones)
     return [WrittenModules(), last]
+
+
+def warm_up():
+    """Called by the template once, between forks."""
+    warming.warm_up(Session)
 
 
 VERSION = "{}.{}.{}".format(*sys.version_info)
@@ -91,6 +97,15 @@ class Session:
 
     def main(self, input_fds, layers, native):
         """Serves one run and ends the process; native as for read_inputs()."""
+        self.start(input_fds, layers, native)
+        try:
+            while True:
+                self.serve_one()
+        except BaseException as error:
+            end(1, "the worker cannot go on: " + tracebacks.plain(error))
+
+    def start(self, input_fds, layers, native):
+        """Gets ready for the run that the supervisor tells of."""
         self._channel.send("ready", {"python": VERSION, "layers": layers})
         start = self._channel.command()
         try:
@@ -104,10 +119,6 @@ class Session:
             })
             os._exit(1)
         self._channel.send("started", {"error": None, "no_memory": False})
-        try:
-            self._serve()
-        except BaseException as error:
-            end(1, "the worker cannot go on: " + tracebacks.plain(error))
 
     def _begin(self, inputs, max_output, task, foreign):
         """What is this run's, and what the template has for itself until it forks."""
@@ -123,15 +134,15 @@ class Session:
         sys.displayhook = self._echo
         self._restore()
 
-    def _serve(self):
-        while True:
-            message = self._channel.command()
-            if message["type"] == "exec":
-                self._exec(message["block"], message["code"])
-            elif message["type"] == "get":
-                self._get(message["name"])
-            else:
-                os._exit(0)
+    def serve_one(self):
+        """The next message, which may be the last."""
+        message = self._channel.command()
+        if message["type"] == "exec":
+            self._exec(message["block"], message["code"])
+        elif message["type"] == "get":
+            self._get(message["name"])
+        else:
+            os._exit(0)
 
     def _restore(self):
         self._reserved.restore()

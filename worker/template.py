@@ -94,9 +94,11 @@ def load_modules(names):
         yield name
 
 
-def load_rest(names):
+def load_rest(names, repl):
     """While the first worker is at work already."""
     yield from load_modules(names)
+    repl.warm_up()
+    yield "warm"
     gc.unfreeze()
     gc.collect()
     gc.freeze()
@@ -192,7 +194,7 @@ def main(here):
     finders = repl.prepare(library, names)
     session = repl.Session(CONTROL, CONTROL + 1)
     settle(library, finders)
-    worker = native.serve(load_rest(USUAL)) if enclose(native, len(library)) else None
+    worker = native.serve(load_rest(USUAL, repl)) if enclose(native, len(library)) else None
     if worker is not None:
         hooks.run()
         session.main(*worker, native)

@@ -16,6 +16,12 @@ def remember(filename, source):
     linecache.cache[filename] = _sources[filename] = (len(source), None, lines, filename)
 
 
+def forget():
+    """What remember() was told."""
+    _sources.clear()
+    linecache.clearcache()
+
+
 def is_foreign(filename):
     """Whether code is not the user's: ours and the libraries' has the whole path of a file."""
     return filename.startswith(("/", "<frozen "))

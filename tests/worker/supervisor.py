@@ -19,8 +19,12 @@ BOOT = """
 import sys, os
 sys.path.insert(0, sys.argv[1])
 import _rlmd, repl
-fds = [int(fd) for fd in sys.argv[2:]]
-repl.Session(fds[0], fds[1]).main(fds[2:], ["fake"], _rlmd)
+warmth, *fds = sys.argv[2:]
+fds = [int(fd) for fd in fds]
+session = repl.Session(fds[0], fds[1])
+if warmth == "warm":
+    repl.warm_up()
+session.main(fds[2:], ["fake"], _rlmd)
 """
 
 
@@ -30,7 +34,7 @@ class Gone(Exception):
 
 class Worker:
     def __init__(self, context=b"the context", more=(), forms=None, indexes=None, max_output=50000,
-                 python=PYTHON, task="the task", functions=()):
+                 python=PYTHON, task="the task", functions=(), warm=False):
         inputs = [("context", context), *more] if context is not None else list(more)
         self.files = [memory_file(data) for _name, data in inputs]
         read, self.out = os.pipe()
@@ -38,6 +42,7 @@ class Worker:
         fds = [read, write, *self.files]
         self.process = subprocess.Popen(
             [python, "-I", "-S", "-E", "-B", "-c", BOOT, os.path.join(ROOT, "worker"),
+             "warm" if warm else "cold",
              *map(str, fds)],
             pass_fds=fds, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

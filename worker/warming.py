@@ -1,0 +1,97 @@
+"""What every worker does first is done once in the template, before workers are forked.
+
+A session is begun, blocks are run, a batch is asked and answered. Python then has specialised the
+bytecode that this runs and has found the attributes that it looks up. A worker that had to do so
+itself would write into pages that it now shares with all others: 110 of 710, and a sixth of the
+processor time of a short life.
+
+The session that did it is dropped, and what it left in modules put back. It met nothing of any
+run, and no worker can see that it was there: tests/worker/test_worker_warm.py looks everywhere.
+"""
+
+import _signal
+import gc
+import json
+import posix
+import signal
+import sys
+import types
+
+import tracebacks
+from output import GATHER
+
+ROUNDS = 4  # more of them save nothing more
+PARTS = 8
+BLOCKS = (
+    "y = 1 + 1\nprint(y)",
+    f"answers = batch_llm_query([f'part {{i}}' for i in range({PARTS})])\nlen(answers)",
+)
+START = {"names": [], "forms": [], "sizes": [], "indexes": [], "task": "", "max_output": GATHER,
+         "functions": "[]"}
+
+
+def warm_up(make_session):
+    """make_session(read_fd, write_fd): a new Session."""
+    before = Snapshot()
+    to_read, answering = posix.pipe()
+    told, to_write = posix.pipe()
+    try:
+        use(make_session(to_read, to_write), Supervisor(answering, told))
+    finally:
+        before.restore()
+        for fd in (to_read, answering, told, to_write):
+            posix.close(fd)
+        gc.collect()
+
+
+def use(session, supervisor):
+    supervisor.say("start", START)
+    session.start([], [], None)
+    numbers = iter(range(1, ROUNDS + 1))
+    for block in BLOCKS * ROUNDS:
+        supervisor.say("exec", {"block": 0, "code": block})
+        if "query" in block:
+            nothing = [None] * PARTS
+            supervisor.say("reply", {"id": next(numbers), "values": ["an answer"] * PARTS,
+                                     "errors": nothing, "messages": nothing, "degraded": nothing})
+        session.serve_one()
+        supervisor.hear()
+
+
+class Supervisor:
+    """The other side, as far as it says the same to every worker."""
+
+    def __init__(self, write_fd, read_fd):
+        self._out, self._in = write_fd, read_fd
+
+    def say(self, kind, fields):
+        body = json.dumps({"type": kind, **fields}).encode()
+        posix.write(self._out, len(body).to_bytes(4, "big") + body)
+
+    def hear(self):
+        """So that the pipe is never full; what it was does not matter."""
+        posix.read(self._in, 1 << 16)
+
+
+class Snapshot:
+    """What all modules have, to be put back."""
+
+    def __init__(self):
+        self._modules = dict(sys.modules)
+        seen = {id(module): module for module in (*self._modules.values(), tracebacks)}
+        self._names = [
+            (vars(module), dict(vars(module)))
+            for module in seen.values() if isinstance(module, types.ModuleType)
+        ]
+        self._handler = signal.getsignal(signal.SIGINT)
+
+    def restore(self):
+        for name in sys.modules.keys() - self._modules.keys():
+            del sys.modules[name]
+        sys.modules.update(self._modules)
+        for now, before in self._names:
+            for name in now.keys() - before.keys():
+                del now[name]
+            now.update(before)
+        _signal.signal(signal.SIGINT, self._handler)
+        tracebacks.forget()
