@@ -151,11 +151,42 @@ static enum kind kind_by(struct token_scan *scan, uint8_t c)
 	return kind == M ? C : kind == C ? Y : kind;
 }
 
+/* What most bytes are: whole characters, which end one that was cut short. */
+static enum kind ascii_kind(struct token_scan *scan, uint8_t c)
+{
+	scan->lead = scan->rest = 0;
+	return kinds[c];
+}
+
+/* Small letters behind a letter are most of most texts: counted together, as letter() would one by
+ * one. Returns how many there are. */
+static size_t look_within(struct token_scan *scan, const char *at, const char *end, int64_t weight)
+{
+	size_t size = 0, inside, length = scan->length;
+
+	while (at + size < end && (uint8_t)(at[size] - 'a') < 26)
+		size++;
+	inside = length < LONG ? LONG - length : 0;
+	inside = inside < size ? inside : size;
+	if (scan->changes >= JUMBLED) {
+		scan->counts.of[TOKEN_JUMBLE] += (int64_t)size * weight;
+	} else {
+		scan->counts.of[TOKEN_INSIDE] += (int64_t)inside * weight;
+		scan->counts.of[TOKEN_LONG] += (int64_t)(size - inside) * weight;
+	}
+	scan->length = (uint8_t)(length + size < UINT8_MAX ? length + size : UINT8_MAX);
+	scan->before = size ? L : scan->before;
+	return size;
+}
+
 /* Each character counts for so many like it. */
 static void look(struct token_scan *scan, struct rlmd_text text, int64_t weight)
 {
-	for (size_t i = 0; i < text.size; i++) {
-		enum kind kind = kind_by(scan, (uint8_t)text.bytes[i]);
+	const char *at = text.bytes, *end = at + text.size;
+
+	while (at < end) {
+		uint8_t c = (uint8_t)*at++;
+		enum kind kind = c < 0x80 ? ascii_kind(scan, c) : kind_by(scan, c);
 
 		if (kind == C)
 			continue;
@@ -164,6 +195,8 @@ static void look(struct token_scan *scan, struct rlmd_text text, int64_t weight)
 			scan->counts.of[letter(scan, kind)] += weight;
 		scan->counts.of[class_of(scan, kind)] += weight;
 		scan->before = (uint8_t)kind;
+		if (kind == L || kind == U)
+			at += look_within(scan, at, end, weight);
 	}
 }
 

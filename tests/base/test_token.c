@@ -222,6 +222,28 @@ static void test_pieces(void **state)
 		}
 }
 
+/* What is counted together comes to what is counted byte by byte, whatever stands beside it. */
+static void test_any_bytes(void **state)
+{
+	static const char some[] =
+		"aazzmmAZ19  \n\t;_\x80\xbf\xc3\xb8\xd0\xe1\xb9\xe4\xef\xbc\xf0\xff";
+	char bytes[64];
+
+	(void)state;
+	srand(1);
+	for (unsigned i = 0; i < effort(20000, 1000); i++) {
+		struct token_scan whole = {0}, single = {0};
+		size_t choice = i % 2 ? 8 : sizeof some - 1; /* words only, or all */
+
+		for (size_t k = 0; k < sizeof bytes; k++) {
+			bytes[k] = some[(size_t)rand() % choice];
+			token_scan_feed(&single, text_from(bytes + k, 1));
+		}
+		token_scan_feed(&whole, text_from(bytes, sizeof bytes));
+		assert_memory_equal(&whole, &single, sizeof whole);
+	}
+}
+
 /* Where only samples are looked at, the estimate goes on as before. */
 static void test_long(void **state)
 {
@@ -326,10 +348,11 @@ static void read_line(char *line, const char *directory)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_estimate),        cmocka_unit_test(test_exceptions),
-		cmocka_unit_test(test_learn),           cmocka_unit_test(test_odd_bills),
-		cmocka_unit_test(test_pieces),          cmocka_unit_test(test_long),
-		cmocka_unit_test(test_blank_in_places), cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_estimate), cmocka_unit_test(test_exceptions),
+		cmocka_unit_test(test_learn),    cmocka_unit_test(test_odd_bills),
+		cmocka_unit_test(test_pieces),   cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_long),     cmocka_unit_test(test_blank_in_places),
+		cmocka_unit_test(test_bytes),
 	};
 	char line[LINE_MAX];
 	FILE *table;
