@@ -33,6 +33,7 @@ RLMD = pathlib.Path(os.environ.get("RLMD", BUILD / "rlmd"))
 USER = 65534
 LONG = 150           # seconds of an idle machine that a run may take
 AT_ONCE = 3          # runs of attempts at the same time
+LARGE = "." * 100_000  # makes a context one that workers map and share, in the place of decoding it
 SUPERVISOR_MAX = 256 << 20  # bytes that a supervisor may ever need
 WORKERS_MAX = 300    # that it may ever have at once
 
@@ -267,7 +268,7 @@ class Stage:
         listed = list(group.attempts.values())
         process = self.start(
             script_of(group, self.facts()),
-            "-c", self.write(f"context-{group.name}", f"canary-{self.salt}-in-the-context"),
+            "-c", self.write(f"context-{group.name}", f"canary-{self.salt}-in-the-context{LARGE}"),
             "-c", "tools=" + self.tools,
             "-c", "facts=" + self.write(f"facts-{group.name}", self.facts()),
             "--key-file", self.key_file, "--max-iterations", "1000", "--max-calls", "1000000000",
@@ -306,14 +307,14 @@ class Stage:
                 self.honest_runs = neighbour.result()
 
     def neighbour(self, stop):
-        context = self.write("context", f"neighbour-{self.salt}-context")
+        context = self.write("context", f"neighbour-{self.salt}-context{LARGE}")
         count = 0
         while not stop.is_set():
             code = "import time; time.sleep(0.05); total = globals().get('total', 0) + len(llm_query('quick'))"
             script = [turn(i, code) for i in range(10)]
             script += [turn(10, "FINAL(f'{total} {len(context)}')"), *ANSWERS]
             result = self.finish(self.start(script, "-c", context))
-            wanted = f"{10 * len('quick answer')} {len(f'neighbour-{self.salt}-context')}"
+            wanted = f"{10 * len('quick answer')} {len(f'neighbour-{self.salt}-context{LARGE}')}"
             if result["output"] != wanted or len(result["trace"]["iterations"]) != 11:
                 raise AssertionError(f"{result['output']!r}, not {wanted!r}: {result.get('error')}")
             count += 1
@@ -407,6 +408,7 @@ FINAL(f"mine {mine > 0} other {others > 0}")"""
     lie = "import os, time\nos.write(4, b'\\0\\0\\0\\1x')\ntime.sleep(3600)"
     script = [turn(0, code, 1, f"task-{name}", True) for name, code in (
         ("search", search),
+        ("context", "FINAL(context[:6])"),
         ("die", "import os; os._exit(3)"),
         ("live", "import time; time.sleep(0.3); FINAL('alive')"),
         ("lie", lie),
