@@ -43,7 +43,7 @@ struct ground {
 };
 
 /* callgrind names functions: these may not become part of main(). */
-#define OPERATION __attribute__((noinline, noclone, noipa)) static
+#define OPERATION __attribute__((noinline)) static
 
 OPERATION void count_frame(struct ground *ground, int times)
 {
