@@ -26,10 +26,10 @@ def load(worker_dir, library_path=None):
     os.dup2(os.memfd_create("modules", os.MFD_ALLOW_SEALING), template.STORE)
     library, _ = template.open_library(worker_dir, False)
     template.load_extensions(library, _rlmd)
-    importlib.import_module("repl")
+    repl = importlib.import_module("repl")
     bare_fork = ctypes.PyDLL(library_path).bare_fork
     template.settle(library, [])
-    for _ in template.load_rest(USUAL):
+    for _ in template.load_rest(USUAL, repl):
         pass
     return bare_fork
 
