@@ -49,9 +49,11 @@ static char peek(struct json_scan *scan)
 	return scan->at < scan->end ? *scan->at : '\0';
 }
 
+static const char too_many[] = "too many values";
+
 static bool count_value(struct json_scan *scan)
 {
-	return ++scan->values <= scan->max_values || fail(scan, "too many values");
+	return ++scan->values <= scan->max_values || fail(scan, too_many);
 }
 
 static struct rlmd_text rest_of(const struct json_scan *scan)
@@ -407,6 +409,9 @@ bool json_scan_end(struct json_scan *scan, struct rlmd_error *err)
 		fail(scan, "end of file expected");
 	json_keys_done(&scan->keys);
 	assert(scan->error || !scan->depth);
+	if (scan->error == too_many) /* which is a bound of ours, and may be JSON */
+		return error_set(err, RLMD_ERROR_BAD_REPLY, "JSON of more than %zu values",
+				 scan->max_values);
 	return !scan->error || error_set(err, RLMD_ERROR_BAD_REPLY, "not JSON: %s (byte %zu)",
 					 scan->error, (size_t)(scan->at - scan->start));
 }

@@ -404,13 +404,14 @@ class Huge(ProviderTest):
         """To read them would take seconds, in which nothing else is looked at: they are counted."""
         for provider in PROVIDERS:
             answer = b'{"x":[' + b"0," * MIB + b"0]," + (WHOLE[provider] % b"FINAL(x)")[1:]
-            bodies = {
-                ("--no-stream",): answer,
-                (): (b"" if provider == "ollama" else b"data: ") + answer + b"\n\n",
+            event = (b"" if provider == "ollama" else b"data: ") + answer + b"\n\n"
+            replies = {
+                ("--no-stream",): Reply(body=answer),
+                (): Reply(body=event, content_type="text/event-stream"),
             }
-            for option, body in bodies.items():
+            for option, reply in replies.items():
                 with self.subTest(provider=provider, option=option):
-                    told = self.check(provider, Reply(body=body), *option)
+                    told = self.check(provider, reply, *option)
                     self.assertIn("more than 100000 values", told)
 
     def test_a_stream_of_what_is_of_no_use(self):
