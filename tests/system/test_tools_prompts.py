@@ -396,6 +396,7 @@ class Peers(PromptsTest):
     def setUp(self):
         super().setUp()
         self.variables["PIP_RETRIES"] = "0"
+        self.variables["XDG_CACHE_HOME"] = str(self.scratch)  # each installs what it has made
         self.addCleanup(self.forget)
 
     def forget(self):
