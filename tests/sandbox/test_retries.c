@@ -134,39 +134,50 @@ static void slow_or_killed_later(void **state)
 }
 
 /*
- * Templates that die while they fork: the first at its second request (the trial is its first),
- * those after it at the request of that number.
+ * Templates that die of a request for a worker: all that take the first one's place, each at its
+ * first or second request. They look at it before it is served, see serve() in worker/_rlmd.c.
  */
-static void make_mortal(int later)
+static void make_mortal(int number)
 {
 	auto_free char *repl = xasprintf("%s/repl.py", stage_directory);
-	auto_free char *died = xasprintf("%s/died", stage_directory);
+	auto_free char *began = xasprintf("%s/began", stage_directory);
 	auto_free char *code = NULL;
 	struct rlmd_error err;
 
-	code = xasprintf("import os, runpy\n"
-			 "left = %d if os.path.exists('%s') else 2\n"
-			 "open('%s', 'w').close()\n"
-			 "def count():\n"
+	code = xasprintf("import os, runpy, socket, _rlmd\n"
+			 "serve, control, left = _rlmd.serve, socket.socket(fileno=3), %d\n"
+			 "def look():\n"
 			 "    global left\n"
-			 "    left -= 1\n"
+			 "    left -= bool(control.recv(1, socket.MSG_PEEK))\n"
 			 "    if not left: os.kill(os.getpid(), 9)\n"
-			 "os.register_at_fork(before=count)\n"
+			 "    return True\n"
+			 "if os.path.exists('%s'):\n"
+			 "    _rlmd.serve = lambda rest: look() and serve(iter(look, None))\n"
+			 "open('%s', 'w').close()\n"
 			 "globals().update(runpy.run_path('%s'))\n",
-			 later, died, died, getenv("PROBE_REPL"));
+			 number, began, began, getenv("PROBE_REPL"));
 	unlink(repl);
-	unlink(died);
+	unlink(began);
 	assert_true(file_write(repl, text_of(code), &err));
 }
 
 static void make_immortal(void)
 {
 	auto_free char *repl = xasprintf("%s/repl.py", stage_directory);
-	auto_free char *died = xasprintf("%s/died", stage_directory);
+	auto_free char *began = xasprintf("%s/began", stage_directory);
 
-	unlink(died);
+	unlink(began);
 	unlink(repl);
 	assert_int_equal(symlink(getenv("PROBE_REPL"), repl), 0);
+}
+
+/* Loses the first template to a signal, so that the next request has to do with mortal ones. */
+static void begin_mortal(struct stage *stage, int number)
+{
+	make_mortal(number);
+	stage_reopen(stage, NULL, 0);
+	expect(stage, "say('alive')", "alive\n");
+	kill(sandbox_template_pid(stage->sandbox), SIGKILL);
 }
 
 /* Each spawn kills a template and has its worker from the next; its input is read from its start.
@@ -175,23 +186,24 @@ static void templates_die_of_requests(void **state)
 {
 	struct stage *stage = *state;
 	struct cast cast;
+	pid_t template;
 	int file, i;
 
-	make_mortal(2);
-	stage_reopen(stage, NULL, 0);
+	begin_mortal(stage, 2);
 	for (i = 0; i < 4; i++) {
+		template = sandbox_template_pid(stage->sandbox);
 		file = memory_file("input");
 		begin(&cast, stage, &file, 1, 0);
 		close(file);
 		event_base_dispatch(stage->base);
 		if (!cast.process)
 			fail_msg("%s", cast.error.text);
+		assert_int_not_equal(sandbox_template_pid(stage->sandbox), template);
 		tell(&cast, "say(os.read(inputs[0], 100))");
 		expect_line(&cast, "here");
 		expect_line(&cast, "b'input'");
 		end(&cast);
 	}
-	assert_true(stage->sandbox->session_count > 0);
 	make_immortal();
 }
 
@@ -201,14 +213,13 @@ static void templates_die_for_ever(void **state)
 	struct stage *stage = *state;
 	struct cast cast;
 
-	make_mortal(1);
-	stage_reopen(stage, NULL, 0);
+	begin_mortal(stage, 1);
 	begin(&cast, stage, NULL, 0, 0);
 	event_base_dispatch(stage->base);
+	end(&cast);
 	assert_null(cast.process);
 	assert_int_equal(cast.error.kind, RLMD_ERROR_SANDBOX);
 	assert_non_null(strstr(cast.error.text, "ended unexpectedly (signal 9)"));
-	end(&cast);
 	make_immortal();
 }
 
