@@ -444,8 +444,10 @@ static void of_another_owner(void **state)
 	struct place *place = *state;
 	auto_free char *path = keep_one(place);
 
-	if (geteuid())
-		skip(); /* only root can make what belongs to a stranger */
+	if (geteuid()) {
+		print_message("# skipped: only root can make what belongs to a stranger\n");
+		skip();
+	}
 	assert_false(chown(path, NOBODY, (gid_t)-1));
 	expect_refusal(place, LAUNCH_ARCHIVE_WANTED, "belongs to another user");
 	assert_false(chown(path, 0, (gid_t)-1));
