@@ -112,13 +112,23 @@ static void put_whole(struct evbuffer *out, const char *words, int events)
 	evbuffer_add_buffer(out, body);
 }
 
-/* The number behind `name` in a request; `otherwise` where there is none. */
+/* The number behind the first `name` in a text, which ends without a NUL; 0 where there is none. */
+static size_t number_behind(struct rlmd_text text, const char *name)
+{
+	const char *at = text_find(text, name), *end = text.bytes + text.size;
+	size_t number = 0;
+
+	for (at = at ? at + strlen(name) : end; at < end && *at >= '0' && *at <= '9'; at++)
+		number = number * 10 + (size_t)(*at - '0');
+	return number;
+}
+
+/* The number behind `name` in a request; `otherwise` where there is none that is sensible. */
 static int number_of(struct rlmd_text request, const char *name, int otherwise)
 {
-	const char *found = text_find(request, name);
-	int number = found ? (int)strtol(found + strlen(name), NULL, 10) : otherwise;
+	size_t number = number_behind(request, name);
 
-	return number > 0 && number <= EVENTS_MAX ? number : otherwise;
+	return number > 0 && number <= EVENTS_MAX ? (int)number : otherwise;
 }
 
 /* A run has said something before its first turn, so that what it has said counts its turns. */
@@ -164,17 +174,16 @@ static void on_timer(evutil_socket_t fd, short what, void *owner)
 
 static void on_read(struct bufferevent *stream, void *owner)
 {
-	static const char end[] = "\r\n\r\n", length[] = "Content-Length: ";
+	static const char end[] = "\r\n\r\n";
 	struct evbuffer *in = bufferevent_get_input(stream);
 	struct rlmd_text request = text_in(in);
-	const char *head_end = text_find(request, end), *found;
+	const char *head_end = text_find(request, end);
 	size_t size;
 
 	if (!head_end)
 		return;
 	size = (size_t)(head_end - request.bytes) + strlen(end);
-	found = text_find(text_clip(request, size), length);
-	size += found ? strtoul(found + strlen(length), NULL, 10) : 0;
+	size += number_behind(text_clip(request, size), "Content-Length: ");
 	if (request.size < size)
 		return;
 	answer(owner, text_clip(request, size));
