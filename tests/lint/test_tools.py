@@ -138,6 +138,19 @@ class TallyTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 1 failed")
 
+    def test_programs_that_skip_all_of_themselves(self):
+        """The reason is the last thing that they say; one without a reason has failed."""
+        with tempfile.TemporaryDirectory() as directory:
+            log = os.path.join(directory, "log")
+            with open(log + ".json", "w") as file:
+                for more in ({"stderr": "first\nfor want of bwrap\n"}, {}):
+                    print(json.dumps({"name": "s / a", "result": "SKIP", "returncode": 77, **more}),
+                          file=file)
+            Path(log + ".junit.xml").write_text("<testsuites/>")
+            done = subprocess.run([tree.ROOT / "tools/tally", log], stdout=subprocess.PIPE, text=True)
+        self.assertIn("\nskipped: s / a: for want of bwrap\n", done.stdout)
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed, 1 skipped")
+
 
 if __name__ == "__main__":
     unittest.main()
