@@ -31,7 +31,11 @@ class ForkHooks:
 
     def run(self):
         """In the child, once. One that fails is passed over, as Python does."""
+        import threading
+
         os.register_at_fork = self._register
+        # The template's is the number of a process outside, and of no thread in here.
+        threading.main_thread()._set_native_id()
         for function in self._functions:
             try:
                 function()

@@ -55,6 +55,14 @@ class Together(ProviderTest):
         self.assertIn("\nBudgetExceeded: ", execution["error"])
 
 
+class Threads(SystemTest):
+    def test_the_main_thread_has_its_own_number_not_the_templates(self):
+        (execution,), _run = self.blocks(
+            "import threading\n"
+            "print(threading.main_thread().native_id == threading.get_native_id())")
+        self.assertEqual(execution["stdout"], "True\n")
+
+
 class Blocks(SystemTest):
     def run_blocks(self, *blocks):
         return self.blocks(*blocks)[0]
