@@ -27,7 +27,7 @@ static void interrupt_then_kill(void **state)
 	tell(&cast, "import time\n"
 		    "try:\n"
 		    "    say('sleeping')\n"
-		    "    time.sleep(1000)\n"
+		    "    while True: time.sleep(0.1)\n" /* a signal may come right before it */
 		    "except KeyboardInterrupt:\n"
 		    "    say('interrupted')\n"
 		    "while True: pass\n");
