@@ -19,12 +19,15 @@ GROUP.each(
     formatted="'%*d' % (1 << 30, 1)",
     generator_of_threads_memory="""
 held = [[] for _ in range(8)]
+started = threading.Barrier(9)  # start() waits for ever for a thread that has no memory to say so
 def grow(mine):
+    started.wait()
     while True:
         mine.append(bytearray(1 << 20))
 threads = [threading.Thread(target=grow, args=(mine,), daemon=True) for mine in held]
 for thread in threads:
     thread.start()
+started.wait()
 for thread in threads:
     thread.join()
 bytearray(1 << 30)

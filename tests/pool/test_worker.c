@@ -372,7 +372,7 @@ static void test_never_reads(void **state)
 	(void)state;
 	perform(never_reads);
 	actor.on_call = answer_megabyte;
-	actor.timeout_ms = 3000; /* in which a busy machine moves ten megabytes */
+	actor.timeout_ms = 1500; /* in which a busy machine moves ten megabytes */
 	actor_exec(&actor);
 	actor_await(&actor, WORKER_GONE, 1);
 	assert_int_equal(actor.exit, WORKER_EXIT_LATE);
@@ -490,11 +490,23 @@ static void on_interrupt(int signal)
 	(void)signal;
 }
 
+/* As a block that does nothing until it is interrupted, at whatever moment of it that comes. */
+static void begin_block_and_wait(int in, int out)
+{
+	sigset_t interrupts, none;
+
+	sigemptyset(&none);
+	sigemptyset(&interrupts);
+	sigaddset(&interrupts, SIGINT);
+	sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
+	sigprocmask(SIG_BLOCK, &interrupts, NULL);
+	begin_block(in, out);
+	sigsuspend(&none);
+}
+
 static int heeds_the_interrupt(int in, int out)
 {
-	sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
-	begin_block(in, out);
-	pause();
+	begin_block_and_wait(in, out);
 	say_done(out, "interrupted");
 	expect(in, "exec");
 	say_done(out, "alive");
@@ -753,7 +765,7 @@ static void test_remains_are_ended(void **state)
 	(void)state;
 	perform(leaves_a_thread);
 	fake_clock_speed(10);
-	actor.timeout_ms = 300;
+	actor.timeout_ms = 1500;
 	actor_exec(&actor);
 	actor_await(&actor, WORKER_DONE, 1);
 	actor_await(&actor, WORKER_GONE, 1);
@@ -765,8 +777,7 @@ static void test_remains_are_ended(void **state)
 
 static int waits_between_blocks(int in, int out)
 {
-	begin_block(in, out);
-	pause();
+	begin_block_and_wait(in, out);
 	say_done(out, "interrupted");
 	expect(in, "exec");
 	say_done(out, "alive");
@@ -788,7 +799,6 @@ static void test_waiting_between_blocks(void **state)
 	struct event *late = evtimer_new(stage.base, exec_again, NULL);
 
 	(void)state;
-	sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
 	perform(waits_between_blocks);
 	fake_clock_speed(20);
 	actor.timeout_ms = 1000;
