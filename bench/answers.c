@@ -6,7 +6,8 @@
  * that it writes there. What is answered stands in the last message: "events=N" is a text of N
  * pieces, which a stream has an event and a chunk each for, and "writes=N" in how many pieces the
  * stream is written. A task with "turns=N" is one of a run: each of its turns is answered by a
- * block that asks eight questions at once, the last one with the final answer beside it.
+ * block that asks eight questions at once, the last of which sets the final answer. The official
+ * library runs the same blocks.
  */
 #include <arpa/inet.h>
 #include <event2/buffer.h>
@@ -35,9 +36,11 @@ enum { EVENTS_MAX = 100000, DAY = 24 * 60 * 60, BACKLOG = 8192, ALLOWED_OPEN = 1
 	"\"created\":1760000000,\"model\":\"bench\",\"system_fingerprint\":\"fp_07871e2ad8\","     \
 	"\"choices\":["
 #define BLOCK                                                                                      \
-	"I ask about each part.\\n```repl\\nprint(len(batch_llm_query(['part %d' % i for i in "    \
-	"range(8)])))\\n```\\n"
-#define USAGE "\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":%d,\"total_tokens\":%d}"
+	"I ask about each part.\\n```repl\\nprint(len(llm_query_batched(['part %d' % i for i in "  \
+	"range(8)])))\\n"
+#define BLOCK_END "```\\n"
+#define ANSWER    "answer['content'] = 'done'\\nanswer['ready'] = True\\n"
+#define USAGE     "\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":%d,\"total_tokens\":%d}"
 
 struct server {
 	struct event_base *base;
@@ -142,7 +145,7 @@ static const char *words_of(struct rlmd_text request, int turns)
 				     request.size);
 		at = text_find(request, said);
 	}
-	return turn < turns ? BLOCK : BLOCK "FINAL(done)";
+	return turn < turns ? BLOCK BLOCK_END : BLOCK ANSWER BLOCK_END;
 }
 
 static void answer(struct connection *connection, struct rlmd_text request)

@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		measure_fail("usage: context PYTHON WORKER_DIR IN_PROCESS COUNT");
 	count = measure_count(argv[4]);
-	python = python_start(argv[1], argv[3]);
+	python = python_start_in_process(argv[1], argv[3]);
 	pool_init(&pool, argv[1], argv[2], NULL);
 	measure_memory(&pool, count);
 	measure_time(&pool, &python, count);

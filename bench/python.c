@@ -9,9 +9,8 @@
 #include "bench/measure.h"
 #include "sandbox/launch.h"
 
-struct python python_start(const char *path, const char *script)
+struct python python_start(const char *const *argv)
 {
-	const char *argv[] = {path, "-I", "-S", "-B", "-X", "utf8", script, NULL};
 	const char *envp[] = {LAUNCH_ENVIRONMENT, NULL};
 	posix_spawn_file_actions_t actions;
 	struct python python;
@@ -22,14 +21,19 @@ struct python python_start(const char *path, const char *script)
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-	if (posix_spawnp(&python.pid, path, &actions, NULL, (char **)argv, (char **)envp))
-		measure_fail("%s did not start", path);
+	if (posix_spawnp(&python.pid, *argv, &actions, NULL, (char **)argv, (char **)envp))
+		measure_fail("%s did not start", *argv);
 	posix_spawn_file_actions_destroy(&actions);
 	close(in[0]);
 	close(out[1]);
 	python.in = fdopen(in[1], "w");
 	python.out = fdopen(out[0], "r");
 	return python;
+}
+
+struct python python_start_in_process(const char *path, const char *script)
+{
+	return python_start((const char *[]){path, "-I", "-S", "-B", "-X", "utf8", script, NULL});
 }
 
 double python_time(const struct python *python, const char *code)
@@ -41,7 +45,7 @@ double python_time(const struct python *python, const char *code)
 	fputs("\n", python->in);
 	fflush(python->in);
 	if (fscanf(python->out, "%lf", &took) != 1)
-		measure_fail("in_process.py failed");
+		measure_fail("what runs blocks beside ours failed");
 	return took;
 }
 

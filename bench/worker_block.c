@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 		measure_fail("usage: worker_block PYTHON WORKER_DIR IN_PROCESS COUNT");
 	count = measure_count(argv[4]);
 	echo = echo_start();
-	python = python_start(argv[1], argv[3]);
+	python = python_start_in_process(argv[1], argv[3]);
 	pool_init(&pool, argv[1], argv[2], NULL);
 	pool.on_call = on_call;
 	pool.owner = &calls;
