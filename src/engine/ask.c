@@ -454,7 +454,7 @@ struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, a
 	*ask = (struct ask){.job = job, .options = *options, .done = done, .owner = owner};
 	ask->log = caller_call_log(options->caller, options->number, request);
 	request_use_settings(request, &job->config);
-	ask->wanted = request->max_tokens;
+	ask->wanted = request->asked_tokens = request->max_tokens;
 	request->may_retry = may_retry;
 	request->on_wait = on_wait;
 	request->log = &ask->log;

@@ -8,7 +8,7 @@
 
 enum {
 	REPAIR_GROWTH = 2, /* bytes more, where an invalid one becomes U+FFFD */
-	TIMES_BYTES = 96,  /* of all times in a message, at most */
+	APART_BYTES = 192, /* of all that stands apart in a message, at most */
 };
 
 void estimators_done(struct estimators *estimators)
@@ -50,7 +50,8 @@ enum estimator_use estimators_use(enum llm_kind kind)
 	return ESTIMATOR_CALL;
 }
 
-/* By what no clock has a part in, or a replay would come to something else; times take little. */
+/* By what no clock and no purse has a part in, or a replay would come to something else; that takes
+ * little. */
 int64_t estimators_bound(const struct estimators *estimators, const char *model,
 			 const struct llm_message *messages, size_t count,
 			 struct token_counts *ret_counts)
@@ -64,7 +65,7 @@ int64_t estimators_bound(const struct estimators *estimators, const char *model,
 		struct text_scan scan = conversation_scan(&messages[i]);
 
 		token_counts_add(ret_counts, &scan.tokens.counts);
-		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid + timed * TIMES_BYTES);
+		bytes += (int64_t)(scan.bytes + REPAIR_GROWTH * scan.invalid + timed * APART_BYTES);
 	}
 	return estimator_input(estimator, estimator_tokens(estimator, ret_counts), bytes, count);
 }

@@ -67,7 +67,9 @@ static json_t *request_json(const struct llm_request *request, bool timeless)
 	}
 	return json_pack("{s:o, s:o, s:I, s:o*, s:o*}", "model",
 			 json_from_text(text_of(request->named ? request->named : request->model)),
-			 "messages", messages, "max_tokens", (json_int_t)request->max_tokens,
+			 "messages", messages, "max_tokens",
+			 (json_int_t)(timeless && request->asked_tokens ? request->asked_tokens
+									: request->max_tokens),
 			 "temperature",
 			 sampling->with_temperature ? json_real(sampling->temperature) : NULL,
 			 "stop", stops_json(sampling));

@@ -30,7 +30,8 @@ struct exchange {
 
 void exchange_done(struct exchange *);
 
-/* Model, messages and max_tokens, and what there is of sampling, hashed. */
+/* Model, messages, the asked tokens and what there is of sampling, hashed: nothing that a clock or
+ * a purse has a part in. */
 void exchange_id(const struct llm_request *, char out[static EXCHANGE_ID_SIZE]);
 
 /* Whether `object` has no field but these (NULL-terminated); RLMD_ERROR_INPUT names one that it

@@ -23,8 +23,8 @@ enum llm_role { LLM_SYSTEM, LLM_USER, LLM_ASSISTANT };
 struct llm_message {
 	enum llm_role role;
 	struct rlmd_text text; /* any bytes; sent as UTF-8, repaired */
-	/* The text without what a clock put into it: what a recording is found by. Empty: as text.
-	 */
+	/* The text without what a clock put into it, and what is left of a budget: what a recording
+	 * is found by. Empty: as text. */
 	struct rlmd_text timeless;
 	/* Of the timeless text, whoever has made it already; lent, or NULL. */
 	const struct text_scan *scan;
@@ -74,7 +74,9 @@ struct llm_request {
 	const char *named;                  /* the same as recordings have it; not to be set */
 	const struct llm_message *messages; /* lent until the call is over; system first, if any */
 	size_t message_count;
-	int64_t max_tokens;           /* of output; > 0 */
+	int64_t max_tokens;   /* of output; > 0 */
+	int64_t asked_tokens; /* the same before a purse lowered it, which identifies the request;
+				 0: as max_tokens */
 	struct llm_sampling sampling; /* its strings are lent until the call is over */
 	int64_t deadline;             /* on clock_ms(): no attempt or wait goes beyond it */
 	enum llm_kind kind;

@@ -30,12 +30,12 @@ static void values_of_budget(const struct brief *brief, struct prompt_values *va
 
 	prompt_number(values, "depth", brief->depth);
 	prompt_number(values, "max_depth", limits->max_depth);
-	prompt_number(values, "max_turns", limits->max_iterations);
+	prompt_number_left(values, "max_turns", limits->max_iterations);
 	prompt_number(values, "turn", brief->turn);
-	prompt_money(values, "cost", left.cost);
-	prompt_number(values, "tokens", left.tokens);
+	prompt_money_left(values, "cost", left.cost);
+	prompt_number_left(values, "tokens", left.tokens);
 	prompt_duration(values, "time", budget_remaining_ms(brief->budget));
-	prompt_number(values, "iterations", budget_remaining_iterations(brief->budget));
+	prompt_number_left(values, "iterations", budget_remaining_iterations(brief->budget));
 	prompt_number(values, "max_output", brief->facts.max_output);
 }
 
@@ -55,9 +55,9 @@ static void values_of_calls(const struct brief *brief, struct prompt_values *val
 	prompt_duration(values, "subrun_time", subrun_ms);
 	if (llm_price(facts->llm, facts->subcall_model, CALL_TOKENS, CALL_OUTPUT_TOKENS, &cost)) {
 		prompt_money(values, "query_cost", cost);
-		prompt_money(values, "subrun_cost",
-			     facts->subrun_count ? facts->subrun_cost / facts->subrun_count
-						 : SUBRUN_CALLS * cost);
+		prompt_money_left(values, "subrun_cost",
+				  facts->subrun_count ? facts->subrun_cost / facts->subrun_count
+						      : SUBRUN_CALLS * cost);
 	} else {
 		prompt_text(values, "query_cost", text_of("an unknown price"));
 		prompt_text(values, "subrun_cost", text_of("several times that"));
@@ -169,9 +169,10 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 	if (parent) {
 		struct rlmd_amount left = budget_remaining(parent);
 
-		prompt_money(&values, "parent_cost", left.cost);
-		prompt_number(&values, "parent_tokens", left.tokens);
-		prompt_number(&values, "parent_iterations", budget_remaining_iterations(parent));
+		prompt_money_left(&values, "parent_cost", left.cost);
+		prompt_number_left(&values, "parent_tokens", left.tokens);
+		prompt_number_left(&values, "parent_iterations",
+				   budget_remaining_iterations(parent));
 	}
 	prompt_text(&values, "functions", brief->facts.functions);
 	for (size_t i = 0; i < PARTS; i++)

@@ -39,7 +39,7 @@ struct brief {
 	int turn; /* the one that is asked for now, from 1 */
 };
 
-/* What is told, and the same without what a clock put into it (llm_message). */
+/* What is told, and the same without what a clock or a purse put into it (llm_message). */
 struct draft {
 	struct evbuffer *text, *timeless; /* owned */
 };

@@ -52,6 +52,17 @@ void prompt_estimate(struct prompt_values *values, const char *name, int64_t num
 	values->values[values->count - 1].apart = true;
 }
 
+void prompt_number_left(struct prompt_values *values, const char *name, int64_t number)
+{
+	prompt_estimate(values, name, number);
+}
+
+void prompt_money_left(struct prompt_values *values, const char *name, int64_t pico)
+{
+	prompt_money(values, name, pico);
+	values->values[values->count - 1].apart = true;
+}
+
 static void render_value(const struct prompt_values *values, struct rlmd_text name, bool timeless,
 			 struct evbuffer *out)
 {

@@ -19,7 +19,7 @@ struct prompt_values {
 		const char *name;
 		struct rlmd_text text;
 		char number[32];
-		bool apart; /* no part of what identifies the request: a duration, an estimate */
+		bool apart; /* no part of what identifies the request */
 	} values[32];
 	size_t count;
 };
@@ -30,10 +30,13 @@ void prompt_money(struct prompt_values *, const char *name, int64_t pico); /* "u
 void prompt_duration(struct prompt_values *, const char *name, int64_t ms);
 void prompt_estimate(struct prompt_values *, const char *name, int64_t); /* of a model's window */
 
+/* What is left of a budget, and what differs with it: the request is the same one without. */
+void prompt_number_left(struct prompt_values *, const char *name, int64_t);
+void prompt_money_left(struct prompt_values *, const char *name, int64_t pico);
+
 /*
  * Appends the set's text of that name (asserted to exist); a name without a value renders as "".
- * `timeless`, where it is not NULL, gets the same with durations and estimates left out:
- * llm_message's.
+ * `timeless`, where it is not NULL, gets the same without what stands apart: llm_message's.
  */
 void prompt_render(const struct prompt_set *, const char *name, const struct prompt_values *,
 		   struct evbuffer *out, struct evbuffer *timeless);

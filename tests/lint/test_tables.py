@@ -306,7 +306,8 @@ class PromptsTest(unittest.TestCase):
     def test_each_has_a_value(self):
         """What no code sets would be nothing everywhere."""
         source = tree.read("src/prompt/brief.c")
-        given = set(re.findall(r'prompt_(?:text|number|money|duration|estimate)\(&?values, "(\w+)"', source))
+        kinds = "text|number|money|duration|estimate|number_left|money_left"
+        given = set(re.findall(rf'prompt_(?:{kinds})\(&?values, "(\w+)"', source))
         self.assertEqual(given, set(self.placeholders))
 
 

@@ -144,6 +144,32 @@ static void test_timeless(void **state)
 	end(&fixture);
 }
 
+/* Nor does what is left of a budget: with more spent, and as a sub-run of another grant, the
+ * request is the same one. */
+static void test_timeless_in_any_budget(void **state)
+{
+	auto_free char *before = NULL, *after = NULL, *told_before = NULL, *told_after = NULL;
+	struct charge charge = {0};
+	struct fixture fixture;
+
+	(void)state;
+	begin(&fixture, "some input");
+	brief_system(&fixture.brief, fixture.budget, &fixture.draft);
+	brief_turn(&fixture.brief, text_of("1"), &fixture.draft);
+	told_before = told(fixture.draft.text);
+	before = told(fixture.draft.timeless);
+	assert_true(charge_take(&charge, fixture.budget, (struct rlmd_amount){1000, 1000}, NULL));
+	charge_settle(&charge, (struct rlmd_amount){1000, 1000});
+	budget_count_iteration(fixture.budget);
+	brief_system(&fixture.brief, fixture.budget, &fixture.draft);
+	brief_turn(&fixture.brief, text_of("1"), &fixture.draft);
+	told_after = told(fixture.draft.text);
+	after = told(fixture.draft.timeless);
+	assert_string_not_equal(told_before, told_after);
+	assert_string_equal(before, after);
+	end(&fixture);
+}
+
 /* A short input is shown whole, a long one its beginning, an empty one not at all. */
 static void test_look(void **state)
 {
@@ -337,11 +363,17 @@ static void test_clip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_system), cmocka_unit_test(test_timeless),
-		cmocka_unit_test(test_look),   cmocka_unit_test(test_first_messages),
-		cmocka_unit_test(test_turn),   cmocka_unit_test(test_forced),
-		cmocka_unit_test(test_notes),  cmocka_unit_test(test_operation),
-		cmocka_unit_test(test_block),  cmocka_unit_test(test_clip),
+		cmocka_unit_test(test_system),
+		cmocka_unit_test(test_timeless),
+		cmocka_unit_test(test_timeless_in_any_budget),
+		cmocka_unit_test(test_look),
+		cmocka_unit_test(test_first_messages),
+		cmocka_unit_test(test_turn),
+		cmocka_unit_test(test_forced),
+		cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_operation),
+		cmocka_unit_test(test_block),
+		cmocka_unit_test(test_clip),
 	};
 
 	return cmocka_run_group_tests_name("brief", tests, NULL, NULL);

@@ -128,6 +128,15 @@ class Replay(RecordTest):
         server = self.serve("ollama", code("print(1)", delay=1.2), final())
         self.same(self.record(server), self.again())
 
+    def test_another_budget(self):
+        """What is left stands in prompts and lowers max_tokens, and identifies no request."""
+        table = self.prices(m=(1000000, 2000000))
+        server = self.serve("openai", code("print(llm_query('q'))"), Reply(text="a"), final())
+        first = self.record(server, *table, "--max-cost", "5", "--max-iterations", "20")
+        again = self.again(*table, "--max-cost", "0.02", "--max-tokens", "15000",
+                           "--max-iterations", "9", provider="openai")
+        self.assertEqual(again.result["output"], first.result["output"])
+
     def test_same_prompt_several_times(self):
         """Each occurrence has its own answer, in the order in which they were asked."""
         server = self.serve(
