@@ -27,6 +27,7 @@
 extern "C" {
 #endif
 
+struct rlmd_check;
 struct rlmd_context;
 struct rlmd_function;
 struct rlmd_job;
@@ -135,7 +136,25 @@ struct rlmd_hooks {
 	/* Once, last. The result is lent until the job is freed. */
 	void (*end)(void *owner, struct rlmd_job *, const struct rlmd_result *);
 	void *owner; /* lent until the job is freed */
+
+	/*
+	 * Of a task: whether this answer will do, before it is taken. To be said by
+	 * rlmd_check_accept() or rlmd_check_reject(), now or later, once, also where
+	 * the job has ended meanwhile. NULL: every answer will.
+	 */
+	void (*check)(void *owner, struct rlmd_job *, struct rlmd_text answer, struct rlmd_check *);
 };
+
+/* The answer is taken. The check is gone, as after the next. */
+RLMD_API void rlmd_check_accept(struct rlmd_check *);
+
+/*
+ * It is not: the model is told what is wrong, and tries again with the turns that
+ * it has left, and once more where its answer was forced. If none is accepted, the
+ * job fails with RLMD_ERROR_SCHEMA. `wrong` is for the model: what, where, and how
+ * it is to be; a few lines.
+ */
+RLMD_API void rlmd_check_reject(struct rlmd_check *, const char *wrong);
 
 /* Either a task or a plan. What is not said to be lent is copied, or
  * referenced. */

@@ -83,6 +83,7 @@ enum rlmd_error_kind {
 	RLMD_ERROR_REPLAY,           /* no recorded exchange matches the request */
 	RLMD_ERROR_CANCELLED,        /* cancelled from outside */
 	RLMD_ERROR_FUNCTION,         /* a function of the host's failed */
+	RLMD_ERROR_SCHEMA,           /* no answer had the form that was asked for */
 };
 
 /* Why a run stopped, or may not go on. Which kind of error is which to a run stands in the source,
@@ -100,6 +101,7 @@ enum rlmd_stop {
 	RLMD_STOP_PROVIDER_ERROR,
 	RLMD_STOP_SANDBOX_ERROR,
 	RLMD_STOP_REFUSED,
+	RLMD_STOP_SCHEMA,    /* no answer had the form that was asked for */
 	RLMD_STOP_MAX_DEPTH, /* why no sub-run was begun, as is the next; no run stops for them */
 	RLMD_STOP_MAX_SUBRUNS,
 };

@@ -268,6 +268,11 @@ void job_tell_delta(struct rlmd_job *job, struct rlmd_text words)
 	TELL(job, delta, words);
 }
 
+void job_tell_check(struct rlmd_job *job, struct rlmd_text answer, struct rlmd_check *check)
+{
+	TELL(job, check, answer, check);
+}
+
 void job_tell_end(struct rlmd_job *job)
 {
 	if (job->hooks.of.end)

@@ -32,5 +32,8 @@ void job_tell_code(struct rlmd_job *, const char *run, int depth, int iteration,
 void job_tell_budget_warning(struct rlmd_job *, const char *text);
 void job_tell_delta(struct rlmd_job *, struct rlmd_text words);
 
+/* There is that hook. */
+void job_tell_check(struct rlmd_job *, struct rlmd_text answer, struct rlmd_check *);
+
 /* As its last act it may free the job. */
 void job_tell_end(struct rlmd_job *);

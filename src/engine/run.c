@@ -27,7 +27,10 @@
  *   FORCE -> CLOSE      the model is asked for its answer, now
  *   CLOSE -> LOOKUP     it named a variable
  *   CLOSE -> CLOSE      as with READ; or it had no words in it, and they are asked for
+ *   CHECK -> ASK        it will not do, and the model is told why
+ *   CHECK -> CLOSE      likewise of a forced one, once
  *   any -> LIST         the time is over, or somebody wants the answer now
+ *   any -> CHECK        an answer, which somebody wants to see before it is taken
  *
  * Every state may go to FINISH: an error, an answer, or one that nothing can confirm any more.
  * Nothing here blocks; only run_drive() calls a state's function. One that was awaited is entered
@@ -49,9 +52,7 @@
 
 enum {
 	IDLE_TURNS_MAX = 3, /* without code and answer, before one is asked for */
-	LISTING_MS = 500,   /* at most, for the variables or one of them, before a forced answer */
-	LISTING_SHARE = 8,  /* and no more than this part of the time that is left */
-	LISTING_MS_MIN = 5, /* with less there is none */
+	LISTING_MS_MIN = 5, /* with less the variables are not listed */
 };
 
 enum verdict { MORE, WAIT, DONE };
@@ -80,14 +81,16 @@ static enum verdict await(struct run *run, enum run_state next)
 	return WAIT;
 }
 
-/* It counts, also where code of the same response failed; but that is said. */
+static enum verdict take(struct run *run)
+{
+	run_take_answer(run);
+	return then(run, RUN_FINISH);
+}
+
 static enum verdict final(struct run *run, struct rlmd_text text, enum answer_source source)
 {
-	if (run->block_failed)
-		run_warn(run, "The answer stood beside a code block that failed");
 	run_give_answer(run, text, source);
-	run->stop = RLMD_STOP_FINAL;
-	return then(run, RUN_FINISH);
+	return run_ask_check(run) ? await(run, RUN_CHECK) : take(run);
 }
 
 /* What was answered before its code had run: nothing can be asked any more. */
@@ -99,12 +102,10 @@ static enum verdict stand(struct run *run)
 
 static enum verdict fail(struct run *run, const struct rlmd_error *err)
 {
-	if (run->guess)
-		return stand(run);
 	run->error = *err;
 	run->source = ANSWER_MISSING;
 	run->stop = error_stop(err);
-	return then(run, RUN_FINISH);
+	return run->guess ? stand(run) : then(run, RUN_FINISH);
 }
 
 static void force(struct run *run, enum rlmd_stop reason, const char *words)
@@ -119,14 +120,6 @@ static enum verdict stop(struct run *run, enum rlmd_stop reason, const char *wor
 {
 	force(run, reason, words);
 	return then(run, RUN_LIST);
-}
-
-static void close_iteration(struct run *run)
-{
-	if (!run->iteration_open)
-		return;
-	run->iteration_open = false;
-	record_iteration(run->job->trace, run->id, run->turn - 1);
 }
 
 static enum verdict run_admit(struct run *run)
@@ -175,7 +168,7 @@ static enum verdict run_ask(struct run *run)
 {
 	struct rlmd_error blocked;
 
-	close_iteration(run);
+	run_close_iteration(run);
 	if (run_blocked(run, &blocked))
 		return stop(run, blocked.stop, blocked.text);
 	budget_count_iteration(run->budget);
@@ -207,16 +200,9 @@ static enum verdict run_read(struct run *run)
 	return then(run, RUN_EXEC);
 }
 
-/* For the next block, or for the variable that is the answer. */
-static bool needs_worker(const struct run *run)
-{
-	return run->next_block < run->response.block_count ||
-	       run->response.answer == RLMD_ANSWER_VARIABLE;
-}
-
 static enum verdict run_exec(struct run *run)
 {
-	if (run->worker && needs_worker(run) && !run_may_compute(run))
+	if (run->worker && run_needs_worker(run) && !run_may_compute(run))
 		return await(run, RUN_QUEUE);
 	if (run->next_block == run->response.block_count)
 		return then(run, RUN_JUDGE);
@@ -332,24 +318,17 @@ static enum verdict run_judge(struct run *run)
 
 static enum verdict fail_forced(struct run *run, const struct rlmd_error *cause)
 {
-	struct rlmd_error err = *cause;
+	struct rlmd_error err = run_explain_forced(run, cause);
 
-	error_context(&err, "%s, and no answer could be forced", run->reason);
-	err.kind = error_of_stop(run->stop);
-	err.stop = run->stop;
 	return fail(run, &err);
 }
 
-/* The forced answer, with what must be said about it; an empty one is none. */
+/* An empty answer is none. */
 static enum verdict settle(struct run *run, struct rlmd_text text)
 {
 	if (!text.size)
 		return fail_forced(run, &(struct rlmd_error){.text = "it was empty"});
-	run_warn(run, stop_warning(run->stop));
-	if (run->stop != RLMD_STOP_INTERRUPTED)
-		run_warn(run, run->reason);
-	run_give_answer(run, text, ANSWER_FORCED);
-	return then(run, RUN_FINISH);
+	return final(run, text, ANSWER_FORCED);
 }
 
 static enum verdict run_lookup(struct run *run)
@@ -369,16 +348,9 @@ static enum verdict run_lookup(struct run *run)
 	return then(run, RUN_ASK);
 }
 
-static int64_t listing_ms(const struct run *run)
-{
-	int64_t share = (run->deadline - clock_ms()) / LISTING_SHARE;
-
-	return share < LISTING_MS ? share : LISTING_MS;
-}
-
 static enum verdict run_list(struct run *run)
 {
-	close_iteration(run);
+	run_close_iteration(run);
 	if (run->guess)
 		return stand(run);
 	/* Whoever still calls has nobody left to answer; and the listing may cost no time. */
@@ -386,10 +358,10 @@ static enum verdict run_list(struct run *run)
 		subcalls_free(&run->subcalls);
 		worker_free(take_pointer(&run->worker));
 	}
-	if (!run->worker || !run->worker_idle || listing_ms(run) < LISTING_MS_MIN)
+	if (!run->worker || !run->worker_idle || run_listing_ms(run) < LISTING_MS_MIN)
 		return then(run, RUN_FORCE);
 	run->worker_idle = false;
-	worker_get(run->worker, "", listing_ms(run));
+	worker_get(run->worker, "", run_listing_ms(run));
 	return await(run, RUN_FORCE);
 }
 
@@ -441,12 +413,32 @@ static enum verdict run_close(struct run *run)
 		return settle(run, run->response.value);
 	if (run->response.answer == RLMD_ANSWER_NONE)
 		return settle(run, run->response.said);
-	return run->worker_idle ? look_up(run, LISTING_MS) : settle(run, text_of(""));
+	return run->worker_idle ? look_up(run, RUN_LISTING_MS) : settle(run, text_of(""));
+}
+
+/* Where it will not do there is another turn, a forced answer, that once more, or an error. */
+static enum verdict run_check(struct run *run)
+{
+	const struct answer_verdict *verdict = run->verdict;
+	bool forced = run->source == ANSWER_FORCED;
+
+	if (!verdict->error && !verdict->wrong.size) {
+		run_give_answer(run, verdict->answer, run->source);
+		return take(run);
+	}
+	run_reject(run);
+	if (verdict->error)
+		return fail(run, verdict->error);
+	if (run->error.kind)
+		return then(run, RUN_FINISH);
+	if (!forced)
+		return then(run, run->reason ? RUN_LIST : RUN_ASK);
+	return run_say_forced_for_form(run) ? force_again(run) : fail_forced(run, &run->error);
 }
 
 static enum verdict run_finish(struct run *run)
 {
-	close_iteration(run);
+	run_close_iteration(run);
 	budget_iteration_block(run->budget, NULL); /* warns of what the last step took */
 	return DONE;
 }
@@ -469,6 +461,7 @@ void run_drive(struct run *run, enum run_wake wake)
 	run->event = NULL;
 	run->reply = NULL;
 	run->reply_error = NULL;
+	run->verdict = NULL;
 	if (verdict == DONE)
 		run_deliver(run);
 }
@@ -483,6 +476,7 @@ void run_give_up(struct run *run, enum rlmd_stop reason, int64_t deadline)
 	force(run, reason, stop_words(reason));
 	run->deadline = deadline;
 	ask_cancel(take_pointer(&run->ask));
+	answer_check_cancel(take_pointer(&run->check));
 	subcalls_free(&run->subcalls);
 	run->state = RUN_LIST;
 }
@@ -490,5 +484,6 @@ void run_give_up(struct run *run, enum rlmd_stop reason, int64_t deadline)
 void run_force_failed(struct run *run)
 {
 	ask_cancel(take_pointer(&run->ask));
+	answer_check_cancel(take_pointer(&run->check));
 	fail_forced(run, &(struct rlmd_error){.text = "its time was over"});
 }

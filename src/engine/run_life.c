@@ -19,6 +19,8 @@
 #include "prompt/brief.h"
 #include "trace/record.h"
 
+enum { LISTING_SHARE = 8 }; /* of the time that is left, to list the variables */
+
 void run_warn(struct run *run, const char *text)
 {
 	caller_warn(&run->caller, text);
@@ -153,6 +155,12 @@ bool run_wait_over(struct run *run)
 	return !in_block || run_may_compute(run);
 }
 
+bool run_needs_worker(const struct run *run)
+{
+	return run->next_block < run->response.block_count ||
+	       run->response.answer == RLMD_ANSWER_VARIABLE;
+}
+
 void run_start_worker(struct run *run)
 {
 	struct worker_input inputs[WORKER_INPUTS_MAX];
@@ -237,6 +245,13 @@ void run_measure(struct run *run, const struct llm_response *reply)
 	set_alarm(run);
 }
 
+int64_t run_listing_ms(const struct run *run)
+{
+	int64_t share = (run->deadline - clock_ms()) / LISTING_SHARE;
+
+	return share < RUN_LISTING_MS ? share : RUN_LISTING_MS;
+}
+
 enum rlmd_stop run_blocked(struct run *run, struct rlmd_error *err)
 {
 	enum rlmd_stop late = RLMD_STOP_MAX_TIME;
@@ -306,6 +321,14 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 	return run;
 }
 
+void run_close_iteration(struct run *run)
+{
+	if (!run->iteration_open)
+		return;
+	run->iteration_open = false;
+	record_iteration(run->job->trace, run->id, run->turn - 1);
+}
+
 /* Ends what the run started and tells the end; the run is gone after this. */
 void run_deliver(struct run *run)
 {
@@ -328,6 +351,7 @@ void run_deliver(struct run *run)
 void run_halt(struct run *run)
 {
 	ask_cancel(take_pointer(&run->ask));
+	answer_check_cancel(take_pointer(&run->check));
 	subcalls_free(&run->subcalls);
 	worker_free(take_pointer(&run->worker));
 }
@@ -363,6 +387,7 @@ void run_free(struct run *run)
 	free(run->model);
 	free(run->guess);
 	free(run->answer);
+	free(run->wrong);
 	free(run->reason);
 	free(run);
 }

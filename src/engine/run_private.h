@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "budget/budget.h"
+#include "engine/answer_check.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
 #include "engine/job.h"
@@ -28,6 +29,7 @@ enum run_wake {
 	WAKE_PERMIT,
 	WAKE_WORKER,
 	WAKE_MODEL,
+	WAKE_CHECK,
 };
 
 #define RUN_STATES(X)                                                                              \
@@ -45,6 +47,7 @@ enum run_wake {
 	X(LIST, list, NOTHING)      /* ask the worker which variables exist       */               \
 	X(FORCE, force, WORKER)     /* ask for an answer from what there is       */               \
 	X(CLOSE, close, MODEL)      /* take the forced answer                     */               \
+	X(CHECK, check, CHECK)      /* hear whether the answer will do            */               \
 	X(FINISH, finish, NOTHING)  /* hand over the answer, or the error         */
 
 enum run_state {
@@ -82,6 +85,7 @@ struct run {
 	struct rlmd_error gone;       /* how the last worker ended */
 	enum worker_exit exit;        /* of which kind that was */
 	struct ask *ask;              /* owned; the model is being asked */
+	struct answer_check *check;   /* owned; whether the answer will do is being asked */
 	struct subcall_list subcalls; /* owned: the calls of our blocks */
 
 	struct response response; /* the one that is being worked on */
@@ -95,6 +99,7 @@ struct run {
 	bool repeated; /* it is the one before, word for word */
 	bool forgot;   /* a turn was summed up, and the user was told so */
 	bool worded;   /* the forced answer had no words in it, and they were asked for */
+	bool formed;   /* it had not the form that was asked for, which was told */
 	int shrunk;    /* how often this request was too long for the model */
 	int turn, idle_turns;
 	int lone_calls;  /* of this block, each made when none was open */
@@ -106,6 +111,7 @@ struct run {
 	const struct worker_event *event;     /* lent while driving, else NULL */
 	const struct llm_response *reply;     /* likewise */
 	const struct rlmd_error *reply_error; /* likewise; NULL: the call succeeded */
+	const struct answer_verdict *verdict; /* likewise */
 
 	enum rlmd_stop stop;
 	char *reason;     /* owned: why an answer is forced; NULL: none is */
@@ -116,6 +122,7 @@ struct run {
 	char *answer; /* owned; NULL: none */
 	size_t answer_size;
 	enum answer_source source;
+	char *wrong; /* owned: with the last answer that would not do; NULL: there was none */
 
 	run_done_fn *done;
 	void *owner;
@@ -148,6 +155,7 @@ bool run_say_forced_short(struct run *);
 
 /* Once more, after a reply without any: for words; false: that was done before. */
 bool run_say_forced_for_words(struct run *, struct rlmd_text reply);
+bool run_say_forced_for_form(struct run *); /* likewise, of what was wrong with it */
 
 /* For the next turn: a note (brief_note()), or that FINAL_VAR named none of these variables. */
 void run_note(struct run *, const char *name, struct rlmd_text output);
@@ -173,10 +181,21 @@ void run_take_reply(struct run *);
 void run_take_turn(struct run *);
 void run_tell_reply(struct run *); /* for the next turn: what of it could not be used */
 void run_give_answer(struct run *, struct rlmd_text, enum answer_source);
+bool run_ask_check(struct run *); /* whether that will do; false: nobody wants to see it */
+void run_reject(struct run *);    /* it will not: it is none, and the model is told why */
+
+/* It will: a model's own counts, also where code of the same response failed; a forced one counts
+ * with what must be said about it. */
+void run_take_answer(struct run *);
+
+/* Why there is not even a forced answer, of which `cause` tells the last. */
+struct rlmd_error run_explain_forced(const struct run *, const struct rlmd_error *cause);
 
 /* run_life.c */
 void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */
 void run_start_worker(struct run *);
+bool run_needs_worker(const struct run *); /* for the next block, or the answer's variable */
+void run_close_iteration(struct run *);    /* the trace has all of it */
 void run_execute(struct run *, struct rlmd_text block); /* by the worker, which is idle */
 void run_on_worker(void *run, const struct worker_event *);
 void run_on_ask(void *run, const struct llm_response *, const struct rlmd_error *);
@@ -186,6 +205,10 @@ bool run_may_compute(struct run *);
 void run_yield(struct run *); /* it waits for a model, and others may compute */
 void run_warn(struct run *, const char *text);
 void run_warn_wanted(struct run *, struct rlmd_text traceback); /* of a module, once */
+
+/* How long listing the variables may take before a forced answer, at most; and now. */
+enum { RUN_LISTING_MS = 500 };
+int64_t run_listing_ms(const struct run *);
 
 /* A turn was answered: the time for others is over sooner where that takes long. */
 void run_measure(struct run *, const struct llm_response *);

@@ -6,10 +6,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/stop.h"
 #include "engine/run_private.h"
 #include "trace/record.h"
 
-enum { FORM_MAX = 60 }; /* bytes of the form of an answer that are shown */
+enum {
+	FORM_MAX = 60,   /* bytes of the form of an answer that are shown */
+	WRONG_MAX = 300, /* bytes of the first thing that is wrong with one, in an error */
+};
 
 void run_take_reply(struct run *run)
 {
@@ -74,4 +78,71 @@ void run_give_answer(struct run *run, struct rlmd_text text, enum answer_source 
 	free(run->answer);
 	run->answer = text_drain(clean, &run->answer_size);
 	run->source = source;
+}
+
+static void on_verdict(void *owner, const struct answer_verdict *verdict)
+{
+	struct run *run = owner;
+
+	run->check = NULL;
+	run->verdict = verdict;
+	run_drive(run, WAKE_CHECK);
+}
+
+/* Of the root alone: answers of what code asked for are that code's business. */
+bool run_ask_check(struct run *run)
+{
+	struct rlmd_text answer = text_from(run->answer, run->answer_size);
+
+	if (run->caller.parent || !answer_check_wanted(run->job))
+		return false;
+	run_yield(run);
+	run->check = answer_check_start(run->job, answer, on_verdict, run);
+	return true;
+}
+
+void run_reject(struct run *run)
+{
+	struct rlmd_text wrong = run->verdict->wrong;
+
+	free(take_pointer(&run->guess));
+	free(take_pointer(&run->answer));
+	run->answer_size = 0;
+	run->source = ANSWER_MISSING;
+	if (!wrong.size)
+		return;
+	free(run->wrong);
+	run->wrong = text_copy(
+		text_clip(text_from(wrong.bytes, strcspn(wrong.bytes, "\n")), WRONG_MAX));
+	run_note(run, "rejected", wrong);
+}
+
+void run_take_answer(struct run *run)
+{
+	run->error.kind = RLMD_ERROR_NONE;
+	if (run->source == ANSWER_FORCED) {
+		run_warn(run, stop_warning(run->stop));
+		if (run->stop != RLMD_STOP_INTERRUPTED)
+			run_warn(run, run->reason);
+		return;
+	}
+	if (run->block_failed)
+		run_warn(run, "The answer stood beside a code block that failed");
+	run->stop = RLMD_STOP_FINAL;
+}
+
+struct rlmd_error run_explain_forced(const struct run *run, const struct rlmd_error *cause)
+{
+	struct rlmd_error err = *cause;
+
+	if (run->wrong && run->stop != RLMD_STOP_INTERRUPTED) {
+		error_set(&err, RLMD_ERROR_SCHEMA, "%s, and no answer was accepted: %s",
+			  run->reason, run->wrong);
+		err.stop = RLMD_STOP_SCHEMA;
+		return err;
+	}
+	error_context(&err, "%s, and no answer could be forced", run->reason);
+	err.kind = error_of_stop(run->stop);
+	err.stop = run->stop;
+	return err;
 }

@@ -291,23 +291,42 @@ bool run_say_forced_short(struct run *run)
 	return true;
 }
 
+/* At the end of the conversation, if that is affordable; takes `request`. */
+static void say_forced_again(struct run *run, struct rlmd_text reply, struct draft *request)
+{
+	run->shrunk = 0;
+	conversation_add(&run->conversation, LLM_ASSISTANT, reply, (struct rlmd_text){0});
+	draft_say(request, LLM_USER, &run->conversation);
+	draft_free(request);
+	if (history_measure(&run->history, &run->conversation) + ASK_TOKENS_FORCED >
+		    run->history.window ||
+	    !affords(run, ASK_TOKENS_FORCED / 4))
+		say_forced_in_short(run, 0);
+}
+
 bool run_say_forced_for_words(struct run *run, struct rlmd_text reply)
 {
 	struct draft request;
 
 	if (run->worded)
 		return false;
-	request = draft_new();
 	run->worded = true;
-	run->shrunk = 0;
+	request = draft_new();
 	draft_note(&request, run_prompts(run), "only_code");
-	conversation_add(&run->conversation, LLM_ASSISTANT, reply, (struct rlmd_text){0});
-	draft_say(&request, LLM_USER, &run->conversation);
-	draft_free(&request);
-	if (history_measure(&run->history, &run->conversation) + ASK_TOKENS_FORCED >
-		    run->history.window ||
-	    !affords(run, ASK_TOKENS_FORCED / 4))
-		say_forced_in_short(run, 0);
+	say_forced_again(run, reply, &request);
+	return true;
+}
+
+bool run_say_forced_for_form(struct run *run)
+{
+	struct draft request;
+
+	if (run->formed)
+		return false;
+	run->formed = true;
+	request = draft_new();
+	brief_note(run_prompts(run), "rejected", run->verdict->wrong, request.text);
+	say_forced_again(run, run->response.said, &request);
 	return true;
 }
 

@@ -1,0 +1,127 @@
+/*
+ * A check begins from the loop and is told from the loop, whenever the host answers. Whom the host
+ * has not answered when nobody waits any more stays as a stub that takes the verdict and is gone.
+ */
+#include "engine/answer_check.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "engine/job.h"
+
+/* What the host owes. */
+struct rlmd_check {
+	struct answer_check *waits; /* lent; NULL: nobody does */
+};
+
+struct answer_check {
+	struct rlmd_job *job;     /* lent */
+	struct event *due;        /* owned: the beginning, then the verdict */
+	struct rlmd_check *check; /* the host's, until it has answered; or NULL */
+	char *answer;             /* owned */
+	size_t answer_size;
+	char *wrong; /* owned; NULL: nothing is */
+	size_t wrong_size;
+	bool begun;
+	answer_verdict_fn *tell;
+	void *owner; /* lent */
+};
+
+bool answer_check_wanted(const struct rlmd_job *job)
+{
+	return job->hooks.of.check;
+}
+
+void answer_check_cancel(struct answer_check *check)
+{
+	if (!check)
+		return;
+	if (check->check)
+		check->check->waits = NULL;
+	event_free(check->due);
+	free(check->answer);
+	free(check->wrong);
+	free(check);
+}
+
+/* C3: it is gone when it is heard of. */
+static void tell(struct answer_check *check)
+{
+	auto_free char *answer = take_pointer(&check->answer);
+	auto_free char *wrong = take_pointer(&check->wrong);
+	const struct answer_verdict verdict = {
+		.wrong = text_from(wrong, check->wrong_size),
+		.answer = text_from(answer, check->answer_size),
+	};
+	answer_verdict_fn *heard = check->tell;
+	void *owner = check->owner;
+
+	answer_check_cancel(check);
+	heard(owner, &verdict);
+}
+
+static void begin(struct answer_check *check)
+{
+	check->begun = true;
+	check->check = xcalloc(1, sizeof *check->check);
+	check->check->waits = check;
+	job_tell_check(check->job, text_from(check->answer, check->answer_size), check->check);
+}
+
+static void on_due(evutil_socket_t fd, short what, void *owner)
+{
+	struct answer_check *check = owner;
+
+	(void)fd;
+	(void)what;
+	if (check->begun)
+		tell(check);
+	else
+		begin(check);
+}
+
+/* The host has answered, which it may do once; NULL: nobody waits for it any more. */
+static struct answer_check *take_back(struct rlmd_check *check)
+{
+	struct answer_check *waits = check ? check->waits : NULL;
+
+	free(check);
+	if (waits) {
+		waits->check = NULL;
+		loop_post(waits->due);
+	}
+	return waits;
+}
+
+void rlmd_check_accept(struct rlmd_check *check)
+{
+	take_back(check);
+}
+
+void rlmd_check_reject(struct rlmd_check *check, const char *wrong)
+{
+	struct answer_check *waits = take_back(check);
+
+	if (!waits)
+		return;
+	waits->wrong = xstrdup(wrong && *wrong ? wrong : "It is not what was asked for.");
+	waits->wrong_size = text_of(waits->wrong).size;
+}
+
+struct answer_check *answer_check_start(struct rlmd_job *job, struct rlmd_text answer,
+					answer_verdict_fn *heard, void *owner)
+{
+	struct answer_check *check = xcalloc(1, sizeof *check);
+
+	check->job = job;
+	check->answer = text_copy(answer);
+	check->answer_size = answer.size;
+	check->tell = heard;
+	check->owner = owner;
+	check->due = event_new(job->base, -1, 0, on_due, check);
+	loop_post(check->due);
+	return check;
+}
