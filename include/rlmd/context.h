@@ -87,6 +87,27 @@ RLMD_API size_t rlmd_context_count(const struct rlmd_context *);
 RLMD_API bool rlmd_context_get_input(const struct rlmd_context *, size_t index,
 				     struct rlmd_context_input *ret);
 
+/* A file of an input that was put together from files; lent as long as the context is held. */
+struct rlmd_context_file {
+	size_t size;           /* sizeof(struct rlmd_context_file); all else is filled in */
+	const char *path;      /* the key in `context.files`: escaped where it is not UTF-8 */
+	struct rlmd_text text; /* its place in the content of the input, without the header */
+	const char *status;    /* of a comparison: "added", "modified", ...; NULL: not compared */
+};
+
+/* False: there is no such input or file, or `ret->size` is not set. In the order of the text. */
+RLMD_API bool rlmd_context_get_file(const struct rlmd_context *, size_t input, size_t index,
+				    struct rlmd_context_file *ret);
+
+/*
+ * The changes of a comparison, lent: a JSON array of objects in the order of their paths, with
+ * `path`, `status` ("added", "modified", "deleted", "untracked") and `hunks`. A hunk has `text` (as
+ * git writes it, from "@@" on), `start` and `end`, the lines of the new file that it shows, and
+ * `changed`, an array of pairs [first, last] of those that are new in it, both from 1 and
+ * inclusive; `end` is `start` - 1 where it shows none. Empty where nothing was compared.
+ */
+RLMD_API struct rlmd_text rlmd_context_changes(const struct rlmd_context *, size_t input);
+
 /* What was left out, and why, a sentence each; NULL behind the last. */
 RLMD_API const char *rlmd_context_note(const struct rlmd_context *, size_t index);
 

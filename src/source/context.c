@@ -113,6 +113,37 @@ bool rlmd_context_get_input(const struct rlmd_context *published, size_t index,
 	return sized_give(ret, &told, sizeof told, sizeof told);
 }
 
+bool rlmd_context_get_file(const struct rlmd_context *published, size_t index, size_t file,
+			   struct rlmd_context_file *ret)
+{
+	const struct context_input *input;
+	const struct context_place *place;
+	struct rlmd_context_file told;
+
+	if (index >= rlmd_context_count(published))
+		return false;
+	input = &published->context.inputs[index];
+	if (!input->places || file >= json_array_size(input->files))
+		return false;
+	place = &input->places[file];
+	told = (struct rlmd_context_file){
+		.path = json_string_value(json_array_get(json_array_get(input->files, file), 0)),
+		.text = text_slice(memfile_text(input->file), place->start,
+				   place->start + place->size),
+		.status = place->status,
+	};
+	return sized_give(ret, &told, sizeof told, sizeof told);
+}
+
+struct rlmd_text rlmd_context_changes(const struct rlmd_context *published, size_t index)
+{
+	struct memfile *changes = NULL;
+
+	if (index < rlmd_context_count(published))
+		changes = published->context.inputs[index].changes;
+	return changes ? memfile_text(changes) : text_of("");
+}
+
 const char *rlmd_context_note(const struct rlmd_context *published, size_t index)
 {
 	const json_t *notes = published ? published->context.notes : NULL;
@@ -134,6 +165,8 @@ void context_input_done(struct context_input *input)
 	free(input->name);
 	memfile_unref(input->file);
 	json_decref(input->files);
+	free(input->places);
+	memfile_unref(input->changes);
 	free(input->left_out);
 }
 
@@ -146,6 +179,8 @@ void context_share(struct context *to, const struct context *from)
 		to->inputs[i].name = xstrdup(from->inputs[i].name);
 		memfile_ref(to->inputs[i].file);
 		json_incref(to->inputs[i].files);
+		to->inputs[i].places = NULL;
+		memfile_ref(to->inputs[i].changes);
 		if (to->inputs[i].left_out)
 			to->inputs[i].left_out = xstrdup(to->inputs[i].left_out);
 	}

@@ -14,22 +14,22 @@
 #include "base/json.h"
 #include "base/wait.h"
 #include "source/secret.h"
+#include "source/skipped.h"
 #include "source/walk.h"
 
 enum {
-	CHUNK_SIZE = 1 << 20, /* read at once */
-	BINARY_PROBE = 8000,  /* a NUL within so many bytes makes a file binary, as git has it */
-	NAMES_SHOWN = 5,      /* of skipped files, of one kind */
-	SECRETS_SHOWN = 20,
+	CHUNK_SIZE = 1 << 20,  /* read at once */
+	BINARY_PROBE = 8000,   /* a NUL within so many bytes makes a file binary, as git has it */
+	NAMES_SHOWN = 5,       /* of files that are not UTF-8 */
 	WINDOW_SIZE = 1 << 16, /* of a large file, searched at once */
 };
 
-enum skip { SKIP_SECRET, SKIP_BINARY, SKIP_SPECIAL, SKIP_LINK, SKIP_UNREADABLE, SKIP_KINDS };
-
 struct loader {
-	char *name;                  /* owned */
-	struct memfile *file;        /* owned */
-	json_t *files;               /* owned; NULL: a plain text without headers */
+	char *name;                   /* owned */
+	struct memfile *file;         /* owned */
+	json_t *files;                /* owned; NULL: a plain text without headers */
+	struct context_place *places; /* owned: of each file */
+	size_t places_room;
 	json_t *notes;               /* lent */
 	const struct file_id *named; /* lent; what is a source itself */
 	size_t named_count;
@@ -40,17 +40,15 @@ struct loader {
 	bool open_line;    /* the last entry did not end in a line feed */
 	char *damaged; /* owned; the first files that are not UTF-8, ready to be shown; or NULL */
 	size_t damaged_count;
-	struct {
-		size_t count;
-		char *names; /* owned; the first few, ready to be shown */
-	} skipped[SKIP_KINDS];
+	struct skipped skipped;
 
 	/* What is under way. */
 	enum { WALKS, READS_FIRST, SEARCHES, READS } stage;
-	int fd;      /* lent */
-	char *path;  /* owned: of the file in its directory; NULL: it is a source itself */
-	char *label; /* owned: as it is shown; escaped, where it has a header */
-	bool first;  /* nothing of the file was taken yet */
+	int fd;       /* lent */
+	char *path;   /* owned: of the file in its directory; NULL: it is a source itself */
+	char *label;  /* owned: as it is shown; escaped, where it has a header */
+	bool first;   /* nothing of the file was taken yet */
+	size_t start; /* of its text in `file` */
 	struct text_scan scan; /* of the file */
 	off_t searched;        /* SEARCHES: where the next look begins */
 	struct walk *walk;     /* owned; NULL: no directory */
@@ -81,8 +79,7 @@ void loader_free(struct loader *loader)
 {
 	if (!loader)
 		return;
-	for (size_t i = 0; i < SKIP_KINDS; i++)
-		free(loader->skipped[i].names);
+	skipped_done(&loader->skipped);
 	walk_free(loader->walk);
 	free(loader->root);
 	free(loader->prefix);
@@ -90,6 +87,7 @@ void loader_free(struct loader *loader)
 	free(loader->label);
 	memfile_unref(loader->file);
 	json_decref(loader->files);
+	free(loader->places);
 	free(loader->left_out);
 	free(loader->damaged);
 	free(loader->chunk);
@@ -132,63 +130,6 @@ static void note_damaged(struct loader *loader, const char *label)
 
 	loader->damaged = xasprintf("%s%s%s", before ? before : "", before && shown ? ", " : "",
 				    shown ? label : "");
-}
-
-static const struct {
-	const char *one, *many, *advice;
-	size_t shown; /* names, at most */
-} skips[] = {
-	[SKIP_SECRET] = {"file that looks like a secret", "files that look like secrets",
-			 "; to send one, name it itself with -c", SECRETS_SHOWN},
-	[SKIP_BINARY] = {"binary file", "binary files", "", NAMES_SHOWN},
-	[SKIP_SPECIAL] = {"socket, device or FIFO", "sockets, devices or FIFOs", "", NAMES_SHOWN},
-	[SKIP_LINK] = {"link that leads out of it or nowhere",
-		       "links that lead out of it or nowhere", "", NAMES_SHOWN},
-	[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read", "",
-			     NAMES_SHOWN},
-};
-
-/* `why` may be NULL. */
-static void skip(struct loader *loader, enum skip kind, const char *label, const char *why)
-{
-	char **names = &loader->skipped[kind].names;
-	size_t count = loader->skipped[kind].count++;
-	char safe[256];
-	char *longer;
-
-	if (count >= skips[kind].shown)
-		return;
-	text_escape(text_of(label), safe, sizeof safe);
-	longer = xasprintf("%s%s%s%s%s%s", *names ? *names : "", *names ? ", " : "", safe,
-			   why ? " (" : "", why ? why : "", why ? ")" : "");
-	free(*names);
-	*names = longer;
-}
-
-static void leave_out(struct loader *loader, size_t count, const char *what)
-{
-	auto_free char *before = take_pointer(&loader->left_out);
-
-	loader->left_out = xasprintf("%s%s%zu %s", before ? before : "", before ? ", " : "", count,
-				     what);
-}
-
-static void note_skipped(struct loader *loader, const char *directory)
-{
-	for (size_t i = 0; i < SKIP_KINDS; i++) {
-		size_t count = loader->skipped[i].count;
-		auto_free char *names = take_pointer(&loader->skipped[i].names);
-		auto_free char *note = NULL;
-
-		loader->skipped[i].count = 0;
-		if (!count)
-			continue;
-		note = xasprintf("%s: skipped %zu %s: %s%s%s", directory, count,
-				 count == 1 ? skips[i].one : skips[i].many, names,
-				 count > skips[i].shown ? ", ..." : "", skips[i].advice);
-		json_array_append_new(loader->notes, json_from_text(text_of(note)));
-		leave_out(loader, count, count == 1 ? skips[i].one : skips[i].many);
-	}
 }
 
 /* A link to what is in the directory needs no mention: its target is read itself. Nothing is
@@ -257,6 +198,21 @@ static enum loader_end end_file(struct loader *loader)
 	return loader->walk ? LOADER_GOES_ON : LOADER_DONE;
 }
 
+static void note_place(struct loader *loader)
+{
+	size_t count = json_array_size(loader->files);
+
+	if (count == loader->places_room) {
+		loader->places_room = count ? count * 2 : 16;
+		loader->places = xreallocarray(loader->places, loader->places_room,
+					       sizeof *loader->places);
+	}
+	loader->places[count] = (struct context_place){
+		.start = loader->start,
+		.size = memfile_size(loader->file) - loader->start,
+	};
+}
+
 static enum loader_end end_entry(struct loader *loader)
 {
 	text_scan_end(&loader->scan);
@@ -264,6 +220,7 @@ static enum loader_end end_entry(struct loader *loader)
 		return end_file(loader);
 	if (loader->scan.invalid)
 		note_damaged(loader, loader->label);
+	note_place(loader);
 	json_array_append_new(loader->files,
 			      json_pack("[s, I, I]", loader->label, (json_int_t)loader->characters,
 					(json_int_t)loader->scan.characters));
@@ -286,7 +243,10 @@ static bool begin_entry(struct loader *loader, struct rlmd_error *err)
 	text_escape(text_of(loader->label), safe, room);
 	free(loader->label);
 	loader->label = safe;
-	return add_header(loader, safe, err);
+	if (!add_header(loader, safe, err))
+		return false;
+	loader->start = memfile_size(loader->file);
+	return true;
 }
 
 /* A chunk that is not full was the last: a terminal would have to be told of the end twice. */
@@ -308,7 +268,7 @@ static enum loader_end take_chunk(struct loader *loader, struct rlmd_error *err)
 
 static enum loader_end pass_over(struct loader *loader, enum skip kind, const char *why)
 {
-	skip(loader, kind, loader->label, why);
+	skipped_add(&loader->skipped, kind, loader->label, why);
 	return end_file(loader);
 }
 
@@ -379,7 +339,7 @@ static enum loader_end end_directory(struct loader *loader, struct rlmd_error *e
 	const char *why;
 
 	walk_free(take_pointer(&loader->walk));
-	note_skipped(loader, loader->root);
+	skipped_tell(&loader->skipped, loader->root, loader->notes, &loader->left_out);
 	if (json_array_size(loader->files) > loader->files_before)
 		return LOADER_DONE;
 	why = json_string_value(json_array_get(loader->notes, loader->notes_before));
@@ -405,13 +365,13 @@ static enum loader_end walk_on(struct loader *loader, struct rlmd_error *err)
 	case WALK_LINK:
 		path = xasprintf("%s/%s", loader->root, entry.path);
 		if (!link_stays(path, loader->root))
-			skip(loader, SKIP_LINK, label, NULL);
+			skipped_add(&loader->skipped, SKIP_LINK, label, NULL);
 		break;
 	case WALK_SPECIAL:
-		skip(loader, SKIP_SPECIAL, label, NULL);
+		skipped_add(&loader->skipped, SKIP_SPECIAL, label, NULL);
 		break;
 	case WALK_UNREADABLE:
-		skip(loader, SKIP_UNREADABLE, label, NULL);
+		skipped_add(&loader->skipped, SKIP_UNREADABLE, label, NULL);
 		break;
 	case WALK_DIRECTORY:
 		break;
@@ -494,6 +454,7 @@ bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd
 	}
 	*ret = context_input_of(loader->name, loader->file);
 	ret->files = json_incref(loader->files);
+	ret->places = take_pointer(&loader->places);
 	ret->left_out = take_pointer(&loader->left_out);
 	return true;
 }

@@ -77,6 +77,18 @@ static void assert_input(const struct rlmd_context *context, size_t index, const
 	assert_memory_equal(input.content.bytes, content, strlen(content));
 }
 
+static void assert_file(const struct rlmd_context *context, size_t index, const char *path,
+			const char *text)
+{
+	struct rlmd_context_file file = {.size = sizeof file};
+
+	assert_true(rlmd_context_get_file(context, 0, index, &file));
+	assert_string_equal(file.path, path);
+	assert_int_equal(file.text.size, strlen(text));
+	assert_memory_equal(file.text.bytes, text, strlen(text));
+	assert_null(file.status);
+}
+
 static void test_text(void **state)
 {
 	struct rlmd_context_input input = {.size = sizeof input};
@@ -156,6 +168,34 @@ static void test_bad_arguments(void **state)
 	rlmd_context_load_cancel(NULL);
 }
 
+/* Each file's own bytes, whatever stands before them; and none of a text that is no files. */
+static void test_places(void **state)
+{
+	const char *const sources[] = {"tree", "two", "text=two"};
+	struct rlmd_context_file file = {.size = sizeof file};
+	struct rlmd_context *context;
+
+	(void)state;
+	assert_int_equal(mkdir("tree", 0700), 0);
+	put("tree/a\n\xff", "\xc3\xa4\xff"); /* of which the characters are others than the bytes */
+	put("tree/b", "");
+	put("tree/c", "no line feed");
+	put("two", "2\n");
+	context = rlmd_context_load(sources, 3, NULL, NULL);
+	assert_non_null(context);
+	assert_file(context, 0, "tree/a\\n\\xff", "\xc3\xa4\xff");
+	assert_file(context, 1, "tree/b", "");
+	assert_file(context, 2, "tree/c", "no line feed");
+	assert_file(context, 3, "two", "2\n");
+	assert_false(rlmd_context_get_file(context, 0, 4, &file));
+	assert_false(rlmd_context_get_file(context, 1, 0, &file));
+	assert_false(rlmd_context_get_file(context, 2, 0, &file));
+	assert_false(rlmd_context_get_file(NULL, 0, 0, &file));
+	assert_int_equal(rlmd_context_changes(context, 0).size, 0);
+	assert_int_equal(rlmd_context_changes(context, 2).size, 0);
+	rlmd_context_unref(context);
+}
+
 static void test_files(void **state)
 {
 	const char *const sources[] = {"tree", "more=one"};
@@ -170,6 +210,7 @@ static void test_files(void **state)
 	context = rlmd_context_load(sources, 2, NULL, NULL);
 	assert_non_null(context);
 	assert_int_equal(rlmd_context_count(context), 2);
+	assert_file(context, 0, "a", "first\n");
 	assert_input(context, 0, "context", "===== a =====\nfirst\n");
 	assert_input(context, 1, "more", "whole");
 	assert_true(rlmd_context_get_input(context, 0, &input));
@@ -384,9 +425,10 @@ static void test_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_text),         TEST(test_bad_arguments), TEST(test_files),
-		TEST(test_loop_goes_on), TEST(test_pipe),          TEST(test_timeout),
-		TEST(test_cancelled),    TEST(test_missing),       TEST(test_options),
+		TEST(test_text),    TEST(test_bad_arguments), TEST(test_places),
+		TEST(test_files),   TEST(test_loop_goes_on),  TEST(test_pipe),
+		TEST(test_timeout), TEST(test_cancelled),     TEST(test_missing),
+		TEST(test_options),
 	};
 
 	return cmocka_run_group_tests_name("load", tests, NULL, NULL);

@@ -1,0 +1,74 @@
+#include "source/skipped.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text.h"
+
+enum {
+	NAMES_SHOWN = 5, /* of one kind */
+	SECRETS_SHOWN = 20,
+};
+
+static const struct {
+	const char *one, *many, *advice;
+	size_t shown; /* names, at most */
+} kinds[] = {
+	[SKIP_SECRET] = {"file that looks like a secret", "files that look like secrets",
+			 "; to send one, name it itself with -c", SECRETS_SHOWN},
+	[SKIP_BINARY] = {"binary file", "binary files", "", NAMES_SHOWN},
+	[SKIP_SPECIAL] = {"socket, device or FIFO", "sockets, devices or FIFOs", "", NAMES_SHOWN},
+	[SKIP_LINK] = {"link that leads out of it or nowhere",
+		       "links that lead out of it or nowhere", "", NAMES_SHOWN},
+	[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read", "",
+			     NAMES_SHOWN},
+};
+
+void skipped_add(struct skipped *skipped, enum skip kind, const char *label, const char *why)
+{
+	char **names = &skipped->of[kind].names;
+	size_t count = skipped->of[kind].count++;
+	char safe[256];
+	char *longer;
+
+	if (count >= kinds[kind].shown)
+		return;
+	text_escape(text_of(label), safe, sizeof safe);
+	longer = xasprintf("%s%s%s%s%s%s", *names ? *names : "", *names ? ", " : "", safe,
+			   why ? " (" : "", why ? why : "", why ? ")" : "");
+	free(*names);
+	*names = longer;
+}
+
+static void leave_out(char **left_out, size_t count, const char *what)
+{
+	auto_free char *before = take_pointer(left_out);
+
+	*left_out = xasprintf("%s%s%zu %s", before ? before : "", before ? ", " : "", count, what);
+}
+
+void skipped_tell(struct skipped *skipped, const char *directory, json_t *notes, char **left_out)
+{
+	for (size_t i = 0; i < SKIP_KINDS; i++) {
+		size_t count = skipped->of[i].count;
+		auto_free char *names = take_pointer(&skipped->of[i].names);
+		const char *what = count == 1 ? kinds[i].one : kinds[i].many;
+		auto_free char *note = NULL;
+
+		skipped->of[i].count = 0;
+		if (!count)
+			continue;
+		note = xasprintf("%s: skipped %zu %s: %s%s%s", directory, count, what, names,
+				 count > kinds[i].shown ? ", ..." : "", kinds[i].advice);
+		json_array_append_new(notes, json_from_text(text_of(note)));
+		leave_out(left_out, count, what);
+	}
+}
+
+void skipped_done(struct skipped *skipped)
+{
+	for (size_t i = 0; i < SKIP_KINDS; i++)
+		free(skipped->of[i].names);
+}

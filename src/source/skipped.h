@@ -1,0 +1,25 @@
+/*
+ * source/skipped.h - what is left out of a directory, by kind: how many, and the names of the
+ * first.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+enum skip { SKIP_SECRET, SKIP_BINARY, SKIP_SPECIAL, SKIP_LINK, SKIP_UNREADABLE, SKIP_KINDS };
+
+/* Embedded; zero: nothing yet. */
+struct skipped {
+	struct {
+		size_t count;
+		char *names; /* owned: ready to be shown */
+	} of[SKIP_KINDS];
+};
+
+void skipped_add(struct skipped *, enum skip, const char *label, const char *why); /* or NULL */
+
+/* A sentence of each kind for `notes`, with names, and for `left_out`, owned, a phrase without;
+ * what follows is counted anew. */
+void skipped_tell(struct skipped *, const char *directory, json_t *notes, char **left_out);
+void skipped_done(struct skipped *);
