@@ -1,6 +1,6 @@
 /*
- * A worker's life: a process is asked for, it says `ready`, is told its inputs
- * by `start`, says `started`, and then runs blocks until it dies:
+ * A worker's life: a process is asked for, finds in its pipe what its inputs are
+ * (`start`), says `ready`, then `started`, and then runs blocks until it dies:
  *
  *   STARTING --ready--> LOADING --started--> IDLE --exec--> BUSY  --done---> IDLE
  *                                                 --get---> ASKED --value--> IDLE
@@ -46,7 +46,7 @@ struct worker {
 	struct boot *boot;       /* owned, until it answered */
 	struct process *process; /* owned */
 	struct channel *channel; /* owned, from `boot` until the stream is over */
-	struct frame *start;     /* owned, until `ready` came */
+	struct frame *start;     /* owned, until there is a channel */
 	struct event *timer;     /* owned */
 	enum waiting waiting;
 	int64_t start_ms;
@@ -279,12 +279,6 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-static void on_ready(struct worker *worker)
-{
-	worker->state = WORKER_LOADING;
-	channel_send(worker->channel, take_pointer(&worker->start));
-}
-
 static void on_started(struct worker *worker, const struct packet *packet)
 {
 	const struct packet_value *error = packet_field(packet, "error");
@@ -373,7 +367,7 @@ static void on_packet(void *owner, const struct packet *packet)
 
 	switch (worker->arriving) {
 	case MESSAGE_READY:
-		on_ready(worker);
+		worker->state = WORKER_LOADING;
 		return;
 	case MESSAGE_STARTED:
 		on_started(worker, packet);
@@ -401,6 +395,10 @@ static void on_packet(void *owner, const struct packet *packet)
 	}
 }
 
+/*
+ * `start` lies in its pipe before it is there to read it: so neither side waits for the other
+ * once more. It says no more than the descriptors that the process was forked with hold.
+ */
 static void on_spawn(void *owner, const struct spawned *spawned, const struct rlmd_error *err)
 {
 	struct worker *worker = owner;
@@ -418,6 +416,7 @@ static void on_spawn(void *owner, const struct spawned *spawned, const struct rl
 	log_add_number(&worker->log, "pid", process_pid(worker->process));
 	log_write(&worker->log, LOG_WORKER_STARTED, NULL, "a worker was started");
 	process_on_exit(worker->process, on_exit_of_process, worker);
+	channel_send(worker->channel, take_pointer(&worker->start));
 }
 
 struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbox,

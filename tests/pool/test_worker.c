@@ -53,12 +53,13 @@ static struct memfile *file_of(const char *bytes)
 	return file;
 }
 
+/* It is there before the walls stand. */
 static int checks_start(int in, int out)
 {
-	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
 	expect(in,
 	       "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"forms\":[\"utf-8\",\"utf-8\"],\"sizes\":[5,3],"
 	       "\"indexes\":[null,\"[[\\\"a.c\\\",0,1]]\"],\"task\":\"why?\",\"max_output\":1234,\"functions\":\"[]\"}");
+	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
 	say(out, "{\"type\":\"started\",\"error\":null,\"no_memory\":false}");
 	return 0;
 }
