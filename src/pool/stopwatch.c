@@ -18,7 +18,8 @@ void stopwatch_go(struct stopwatch *watch, const struct process *process)
 {
 	if (watch->since_us)
 		return;
-	stopwatch_look(watch, process);
+	if (watch->cpu_ms) /* it stood still before */
+		stopwatch_look(watch, process);
 	watch->since_us = clock_us();
 }
 
@@ -38,6 +39,17 @@ void stopwatch_look(struct stopwatch *watch, const struct process *process)
 	if (watch->cpu_ms && now > watch->cpu_ms)
 		watch->spent_us += (now - watch->cpu_ms) * 1000;
 	watch->cpu_ms = now;
+}
+
+int64_t stopwatch_end(struct stopwatch *watch, const struct process *process)
+{
+	bool ran = stopwatch_runs(watch);
+	int64_t ms;
+
+	stopwatch_stop(watch, process);
+	ms = stopwatch_ms(watch);
+	*watch = (struct stopwatch){.cpu_ms = ran ? watch->cpu_ms : cpu_ms(process)};
+	return ms;
 }
 
 int64_t stopwatch_ms(const struct stopwatch *watch)

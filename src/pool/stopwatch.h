@@ -24,4 +24,6 @@ bool stopwatch_runs(const struct stopwatch *);
 void stopwatch_go(struct stopwatch *, const struct process *);
 void stopwatch_stop(struct stopwatch *, const struct process *);
 void stopwatch_look(struct stopwatch *, const struct process *); /* only where it stands still */
-int64_t stopwatch_ms(const struct stopwatch *);                  /* up to its last stop or look */
+/* Stands still at zero from now on; returns what stopwatch_ms() would. */
+int64_t stopwatch_end(struct stopwatch *, const struct process *);
+int64_t stopwatch_ms(const struct stopwatch *); /* up to its last stop or look */

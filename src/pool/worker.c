@@ -182,14 +182,16 @@ static void on_exit_of_process(void *owner, const struct process_exit *exit)
 	}
 }
 
-/* Threads that a block leaves behind may compute as long as one, until the next begins. */
-static void watch_end(struct worker *worker)
+/* Threads that a block leaves behind may compute as long as one, until the next begins. Returns the
+ * time that was its own. */
+static int64_t watch_end(struct worker *worker)
 {
+	int64_t ms = stopwatch_end(&worker->watch, worker->process);
+
 	worker->state = WORKER_IDLE;
-	worker->watch = (struct stopwatch){0};
-	stopwatch_look(&worker->watch, worker->process);
 	if (!worker->exited)
 		wait_for(worker, WAITING_BLOCK, LOOK_MS);
+	return ms;
 }
 
 static void watch_stop(struct worker *worker)
@@ -310,10 +312,8 @@ static void on_done(struct worker *worker, const struct packet *packet)
 		refuse(worker, &err);
 		return;
 	}
-	stopwatch_stop(&worker->watch, worker->process);
-	block.duration_ms = stopwatch_ms(&worker->watch);
+	block.duration_ms = watch_end(worker);
 	block.interrupted = worker->interrupted;
-	watch_end(worker);
 	worker->fn(worker->owner, &event);
 }
 

@@ -17,7 +17,7 @@
 #define NAME  "rlmd-%d-ns%llu-%llu-%u"
 #define ASIDE ".supervisor"
 
-enum { MEMBERSHIPS_MAX = 16 << 10, MOUNTS_MAX = 4 << 20 };
+enum { MEMBERSHIPS_MAX = 16 << 10, MOUNTS_MAX = 4 << 20, EVENTS_MAX = 4096 };
 enum controller { MEMORY, PIDS, CPU, CONTROLLERS };
 
 static const struct {
@@ -55,6 +55,7 @@ struct cgroup {
 	bool unified[CONTROLLERS];
 	bool limiting[CONTROLLERS]; /* it stands; a directory that does not goes with the others */
 	struct cgroup_limits limits;
+	int kills;       /* owned: where the memory's kills are counted, or -1 */
 	unsigned number; /* which of this process's */
 	char *own;       /* owned: the unified one that we were in when we moved out, or NULL */
 	char *aside;     /* owned: the one that we are in since then */
@@ -364,7 +365,7 @@ struct cgroup *cgroup_new(const struct cgroup_limits *limits, struct steps *step
 
 	cgroup->number = count++;
 	cgroup->limits = *limits;
-	cgroup->hold = -1;
+	cgroup->hold = cgroup->kills = -1;
 	for (int i = 0; i < CONTROLLERS; i++)
 		cgroup->claims[i] = -1;
 	for (int i = 0; i < CONTROLLERS; i++)
@@ -403,6 +404,19 @@ static bool enter(struct cgroup *cgroup, const char *directory, const char *numb
 	return make_again(cgroup, directory) && !write_to(directory, "cgroup.procs", number);
 }
 
+/* Of the directory that a process is in now, and that stays for that. */
+static void open_kills(struct cgroup *cgroup)
+{
+	auto_free char *path = NULL;
+
+	release(&cgroup->kills);
+	if (!cgroup->limiting[MEMORY])
+		return;
+	path = xasprintf("%s/%s", cgroup->directories[MEMORY],
+			 cgroup->unified[MEMORY] ? "memory.events" : "memory.oom_control");
+	cgroup->kills = open(path, O_RDONLY | O_CLOEXEC);
+}
+
 void cgroup_join(struct cgroup *cgroup, pid_t pid, struct steps *steps)
 {
 	auto_free char *number = xasprintf("%d", pid);
@@ -417,6 +431,7 @@ void cgroup_join(struct cgroup *cgroup, pid_t pid, struct steps *steps)
 		steps_note(steps, join, -1);
 		cgroup->limiting[i] = false;
 	}
+	open_kills(cgroup);
 }
 
 uint32_t cgroup_layers(const struct cgroup *cgroup)
@@ -431,14 +446,11 @@ uint32_t cgroup_layers(const struct cgroup *cgroup)
 
 int64_t cgroup_kills(const struct cgroup *cgroup)
 {
-	auto_free char *path = NULL, *events = NULL;
+	char events[EVENTS_MAX + 1];
+	ssize_t size = cgroup->kills < 0 ? 0 : pread(cgroup->kills, events, EVENTS_MAX, 0);
 	const char *kills;
 
-	if (!cgroup->limiting[MEMORY])
-		return 0;
-	path = xasprintf("%s/%s", cgroup->directories[MEMORY],
-			 cgroup->unified[MEMORY] ? "memory.events" : "memory.oom_control");
-	events = read_small(path, 4096);
+	events[size > 0 ? size : 0] = '\0';
 	kills = strstr(events, "oom_kill ");
 	return kills ? strtoll(kills + strlen("oom_kill "), NULL, 10) : 0;
 }
@@ -468,6 +480,7 @@ void cgroup_free(struct cgroup *cgroup)
 		release(&cgroup->claims[i]);
 		free(cgroup->directories[i]);
 	}
+	release(&cgroup->kills);
 	if (cgroup->own)
 		step_back(cgroup);
 	free(cgroup->own);

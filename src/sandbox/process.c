@@ -17,6 +17,8 @@
 #include "sandbox/launch.h"
 #include "sandbox/reap.h"
 
+enum { NO_CLOCK = CLOCK_REALTIME }; /* 0, and no process's */
+
 /* The uid of one that was not reaped is in use still, and nobody gets it again. */
 static void process_destroy(struct process *process)
 {
@@ -124,6 +126,8 @@ struct process *process_new(struct process_list *list, pid_t pid, int pidfd, int
 	/* Of its own it has nothing yet: it was not told what to run. */
 	footprint_read(status, &born);
 	process->inherited = born.memory;
+	if (clock_getcpuclockid(pid, &process->clock))
+		process->clock = NO_CLOCK;
 	process->exit = event_new(list->base, pidfd, EV_READ | EV_PERSIST, on_exit_readable,
 				  process);
 	TAILQ_INSERT_TAIL(&list->queue, process, entry);
@@ -188,10 +192,8 @@ pid_t process_pid(const struct process *process)
 int64_t process_cpu_ms(const struct process *process)
 {
 	struct timespec used;
-	clockid_t clock;
 
-	if (process->reaped || clock_getcpuclockid(process->pid, &clock) ||
-	    clock_gettime(clock, &used))
+	if (process->reaped || process->clock == NO_CLOCK || clock_gettime(process->clock, &used))
 		return -1;
 	return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
 }

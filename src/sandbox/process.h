@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <sys/queue.h>
+#include <time.h>
 
 #include "sandbox/cgroup.h"
 #include "sandbox/footprint.h"
@@ -21,6 +22,7 @@ struct process {
 	int pidfd;                 /* owned */
 	int status;                /* owned: of footprint_read(), or -1 */
 	pid_t pid;
+	clockid_t clock;                   /* of its processor time; 0: not known */
 	uint32_t uid;                      /* its own, until it is reaped; or 0 */
 	uint64_t memory;                   /* bytes that it may use */
 	int64_t inherited;                 /* bytes that it has from its template */
