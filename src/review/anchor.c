@@ -1,0 +1,156 @@
+#include "review/anchor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+/* The quote's lines, trimmed, without empty ones at both ends. */
+struct quote {
+	struct rlmd_text *lines; /* owned; their bytes are lent */
+	size_t count;
+};
+
+static struct quote quote_of(struct rlmd_text text)
+{
+	struct quote quote = {0};
+	size_t lines = 1;
+
+	text = text_trim(text);
+	for (size_t i = 0; i < text.size; i++)
+		lines += text.bytes[i] == '\n';
+	quote.lines = xcalloc(lines, sizeof *quote.lines);
+	for (size_t at = 0, end; at < text.size; at = end) {
+		end = text_line_end(text, at);
+		quote.lines[quote.count++] = text_trim(text_slice(text, at, end));
+	}
+	return quote;
+}
+
+static bool same(struct rlmd_text a, struct rlmd_text b)
+{
+	return a.size == b.size && !memcmp(a.bytes, b.bytes, a.size);
+}
+
+/* Of letters beyond ASCII none is told from another sign: all of them make words. */
+static bool in_word(char c)
+{
+	unsigned char byte = (unsigned char)c;
+
+	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+	       (byte >= 'A' && byte <= 'Z') || byte == '_' || byte >= 0x80;
+}
+
+/* Whether no word goes on over that place of a line. */
+static bool parts_words(struct rlmd_text line, size_t at)
+{
+	return !at || at == line.size || !in_word(line.bytes[at - 1]) || !in_word(line.bytes[at]);
+}
+
+static bool matches_whole(const struct code_file *file, size_t line, const struct quote *quote)
+{
+	for (size_t i = 0; i < quote->count; i++)
+		if (!same(code_line_trimmed(file, line + i), quote->lines[i]))
+			return false;
+	return true;
+}
+
+static bool has_part(struct rlmd_text line, struct rlmd_text part)
+{
+	size_t at = 0;
+	const char *found;
+
+	while (part.size &&
+	       (found = memmem(line.bytes + at, line.size - at, part.bytes, part.size))) {
+		at = (size_t)(found - line.bytes);
+		if (parts_words(line, at) && parts_words(line, at + part.size))
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static bool ends_with(struct rlmd_text line, struct rlmd_text part)
+{
+	size_t at = line.size - part.size;
+
+	return line.size >= part.size && same(text_slice(line, at, line.size), part) &&
+	       parts_words(line, at);
+}
+
+static bool begins_with(struct rlmd_text line, struct rlmd_text part)
+{
+	return line.size >= part.size && same(text_slice(line, 0, part.size), part) &&
+	       parts_words(line, part.size);
+}
+
+/* The first line may be the end of one, the last the beginning of one. */
+static bool matches_part(const struct code_file *file, size_t line, const struct quote *quote)
+{
+	size_t last = quote->count - 1;
+
+	if (!last)
+		return has_part(code_line_trimmed(file, line), quote->lines[0]);
+	for (size_t i = 1; i < last; i++)
+		if (!same(code_line_trimmed(file, line + i), quote->lines[i]))
+			return false;
+	return ends_with(code_line_trimmed(file, line), quote->lines[0]) &&
+	       begins_with(code_line_trimmed(file, line + last), quote->lines[last]);
+}
+
+static size_t distance(size_t line, int64_t hint)
+{
+	size_t named = (size_t)hint;
+
+	return line > named ? line - named : named - line;
+}
+
+static void note(struct finding *finding, size_t line)
+{
+	bool better = !finding->occurrences++ ||
+		      (finding->hint &&
+		       distance(line, finding->hint) < distance(finding->first, finding->hint));
+
+	if (better)
+		finding->first = line;
+}
+
+/* Every line that has the quote's first one in it is tried once. */
+static void search(struct finding *finding, const struct quote *quote, bool whole)
+{
+	const struct code_file *file = finding->file;
+	struct rlmd_text text = file->text, first = quote->lines[0];
+	const char *found;
+	size_t at = 0;
+
+	while (at < text.size &&
+	       (found = memmem(text.bytes + at, text.size - at, first.bytes, first.size))) {
+		size_t line = code_line_of(file, (size_t)(found - text.bytes));
+
+		if (line + quote->count - 1 > file->lines)
+			return;
+		if (whole ? matches_whole(file, line, quote) : matches_part(file, line, quote))
+			note(finding, line);
+		at = file->starts[line];
+	}
+}
+
+void anchor_find(struct code *code, struct finding *finding)
+{
+	struct quote quote = quote_of(text_of(finding->quote));
+	auto_free struct rlmd_text *lines = quote.lines;
+
+	(void)lines;
+	finding->file = code_find(code, text_of(finding->path));
+	finding->place = finding->file ? FINDING_NO_QUOTE : FINDING_NO_FILE;
+	if (!finding->file || !quote.count)
+		return;
+	search(finding, &quote, true);
+	if (!finding->occurrences)
+		search(finding, &quote, false);
+	if (!finding->occurrences)
+		return;
+	finding->place = FINDING_ANCHORED;
+	finding->last = finding->first + quote.count - 1;
+}

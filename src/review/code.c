@@ -1,0 +1,196 @@
+#include "review/code.h"
+
+#include <event2/buffer.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+
+enum { CHANGES_DEPTH_MAX = 8 };
+
+void code_add(struct code *code, struct rlmd_text path, struct rlmd_text text)
+{
+	if (code->count == code->room) {
+		code->room = 2 * code->room + 16;
+		code->files = xreallocarray(code->files, code->room, sizeof *code->files);
+	}
+	code->files[code->count] = (struct code_file){
+		.path = text_copy(path), .text = text, .rank = code->count};
+	code->count++;
+}
+
+static void file_done(struct code_file *file)
+{
+	free(file->path);
+	free(file->repaired);
+	free(file->starts);
+	free(file->changes);
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct code_file *a = left, *b = right;
+	int by = strcmp(a->path, b->path);
+
+	return by ? by : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+void code_seal(struct code *code)
+{
+	size_t kept = 0;
+
+	if (code->count)
+		qsort(code->files, code->count, sizeof *code->files, compare);
+	for (size_t i = 0; i < code->count; i++) {
+		if (i + 1 < code->count && !strcmp(code->files[i].path, code->files[i + 1].path))
+			file_done(&code->files[i]);
+		else
+			code->files[kept++] = code->files[i];
+	}
+	code->count = kept;
+}
+
+static struct code_file *search(struct code *code, const char *path)
+{
+	size_t low = 0, high = code->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int by = strcmp(code->files[middle].path, path);
+
+		if (!by)
+			return &code->files[middle];
+		if (by < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* --- lines ---------------------------------------------------------------------------- */
+
+static void repair(struct code_file *file)
+{
+	auto_evbuffer struct evbuffer *repaired = NULL;
+	size_t size;
+
+	if (text_is_utf8(file->text))
+		return;
+	repaired = evbuffer_new();
+	text_repair(file->text, repaired);
+	file->repaired = text_drain(repaired, &size);
+	file->text = text_from(file->repaired, size);
+}
+
+static void count_lines(struct code_file *file)
+{
+	size_t lines = 0;
+
+	for (size_t at = 0; at < file->text.size; at = text_line_end(file->text, at))
+		lines++;
+	file->starts = xcalloc(lines + 1, sizeof *file->starts);
+	for (size_t at = 0; at < file->text.size; at = text_line_end(file->text, at))
+		file->starts[file->lines++] = at;
+	file->starts[file->lines] = file->text.size;
+}
+
+const struct code_file *code_find(struct code *code, struct rlmd_text path)
+{
+	auto_free char *name = text_copy(path);
+	struct code_file *file = search(code, name);
+
+	if (!file && !strncmp(name, "./", 2))
+		file = search(code, name + 2);
+	if (file && !file->starts) {
+		repair(file);
+		count_lines(file);
+	}
+	return file;
+}
+
+struct rlmd_text code_line(const struct code_file *file, size_t number)
+{
+	return text_slice(file->text, file->starts[number - 1], file->starts[number]);
+}
+
+struct rlmd_text code_line_trimmed(const struct code_file *file, size_t number)
+{
+	struct rlmd_text line = code_line(file, number);
+
+	if (number == 1 && text_starts(line, "\xef\xbb\xbf"))
+		line = text_slice(line, 3, line.size);
+	return text_trim(line);
+}
+
+size_t code_line_of(const struct code_file *file, size_t byte)
+{
+	size_t low = 0, high = file->lines;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (file->starts[middle] <= byte)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low + 1;
+}
+
+/* --- changes -------------------------------------------------------------------------- */
+
+static void add_change(struct code_file *file, const json_t *pair)
+{
+	json_int_t first = json_integer_value(json_array_get(pair, 0));
+	json_int_t last = json_integer_value(json_array_get(pair, 1));
+
+	if (first < 1 || last < first)
+		return;
+	file->changes = xreallocarray(file->changes, file->change_count + 1, sizeof *file->changes);
+	file->changes[file->change_count++] = (struct code_range){.first = (size_t)first,
+								  .last = (size_t)last};
+}
+
+static void set_changes(struct code_file *file, const json_t *change)
+{
+	const json_t *hunk, *pair;
+	size_t i, k;
+
+	json_array_foreach (json_object_get(change, "hunks"), i, hunk)
+		json_array_foreach (json_object_get(hunk, "changed"), k, pair)
+			add_change(file, pair);
+}
+
+void code_set_changes(struct code *code, struct rlmd_text json)
+{
+	json_auto_t *changes = json.size ? json_read(json, CHANGES_DEPTH_MAX, NULL) : NULL;
+	const json_t *change;
+	size_t i;
+
+	json_array_foreach (changes, i, change) {
+		struct code_file *file = search(code, json_get_string(change, "path"));
+
+		if (file)
+			set_changes(file, change);
+	}
+}
+
+bool code_changed(const struct code_file *file, size_t first, size_t last)
+{
+	for (size_t i = 0; i < file->change_count; i++)
+		if (file->changes[i].first <= last && file->changes[i].last >= first)
+			return true;
+	return false;
+}
+
+void code_done(struct code *code)
+{
+	for (size_t i = 0; i < code->count; i++)
+		file_done(&code->files[i]);
+	free(code->files);
+	*code = (struct code){0};
+}

@@ -1,0 +1,51 @@
+/*
+ * review/code.h - the files of a review by their paths, and their lines.
+ *
+ * A line ends with a line feed and with nothing else; lines count from 1.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+struct code_range {
+	size_t first, last;
+};
+
+struct code_file {
+	char *path;            /* owned */
+	struct rlmd_text text; /* lent, or in `repaired` */
+	char *repaired;        /* owned: the text with U+FFFD for what is not UTF-8; or NULL */
+	size_t *starts;        /* owned: where lines begin, and the end; NULL: nobody asked */
+	size_t lines;
+	size_t rank;                /* in which it was added */
+	struct code_range *changes; /* owned: lines that were added or changed */
+	size_t change_count;
+};
+
+struct code {
+	struct code_file *files; /* owned, sorted by path once code_seal() was called */
+	size_t count, room;
+};
+
+/* One more file; the text is lent. Of several with a path the last one counts. */
+void code_add(struct code *, struct rlmd_text path, struct rlmd_text text);
+void code_seal(struct code *);
+
+/* The changed lines, as rlmd_context_changes() tells them. */
+void code_set_changes(struct code *, struct rlmd_text json);
+void code_done(struct code *);
+
+/* NULL: there is none of that path. Its lines are known then. */
+const struct code_file *code_find(struct code *, struct rlmd_text path);
+
+/* A line with what ends it, and without that and white space at both ends. */
+struct rlmd_text code_line(const struct code_file *, size_t number);
+struct rlmd_text code_line_trimmed(const struct code_file *, size_t number);
+size_t code_line_of(const struct code_file *, size_t byte);
+
+/* Whether any of these lines was changed. */
+bool code_changed(const struct code_file *, size_t first, size_t last);

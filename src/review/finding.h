@@ -1,0 +1,78 @@
+/*
+ * review/finding.h - findings as a model returns them, read strictly.
+ *
+ *     {"findings": [{"rule", "severity": "error|warning|note", "confidence": 0..1, "message",
+ *                    "path", "quote", "line" (a hint only), "patch" (a unified diff, or null)}]}
+ *
+ * Where they belong to is added afterwards: lines by review/anchor.h, patches by review/patch.h,
+ * fingerprints by review/fingerprint.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/text.h"
+
+struct code_file;
+struct evbuffer;
+
+enum {
+	FINDINGS_MAX = 5000,         /* of one answer: what the services take in */
+	FINDING_RULE_MAX = 200,      /* bytes */
+	FINDING_TEXT_MAX = 64 << 10, /* bytes of a message, a quote, a patch */
+	FINDING_PATH_MAX = 4096,     /* bytes */
+};
+
+enum severity { SEVERITY_NONE, SEVERITY_NOTE, SEVERITY_WARNING, SEVERITY_ERROR };
+
+/* "error"; static. */
+const char *severity_name(enum severity);
+bool severity_parse(struct rlmd_text name, enum severity *ret); /* "none", too */
+
+enum finding_place {
+	FINDING_ANCHORED,
+	FINDING_NO_FILE,      /* its path is none that was loaded */
+	FINDING_NO_QUOTE,     /* its quote stands nowhere in that file */
+	FINDING_OUT_OF_SCOPE, /* its rule is not for that path */
+};
+
+/* All texts are as the model wrote them. */
+struct finding {
+	char *rule, *message, *path, *quote; /* owned */
+	char *patch;                         /* owned; NULL: none */
+	char *no_patch;                      /* owned: why the one that was given was dropped */
+	enum severity severity;
+	double confidence;
+	int64_t hint; /* the line that it named; 0: none */
+
+	enum finding_place place;
+	const struct code_file *file; /* lent; NULL: none was found */
+	size_t first, last;           /* lines from 1 */
+	size_t occurrences;           /* of the quote */
+	size_t reports;               /* that were merged into it, itself included */
+	bool unchanged_lines; /* none of its lines was changed, under --only-changed-lines */
+	bool known;           /* to the baseline */
+	char fingerprint[DIGEST_SIZE], surroundings[DIGEST_SIZE];
+};
+
+struct findings {
+	struct finding *items; /* owned */
+	size_t count;
+};
+
+/*
+ * `ret`, empty, gets what `answer` has: an object as above, which may stand in a fence. False: it
+ * is none, and `wrong` gets a line for each of the first things to mend, by place and reason, for
+ * the model; `ret` stays empty.
+ */
+bool findings_parse(struct rlmd_text answer, struct findings *ret, struct evbuffer *wrong);
+void findings_done(struct findings *);
+
+void finding_done(struct finding *);
+
+/* By path and lines, and then by severity, the worst first; what has no place comes last. */
+void findings_sort(struct findings *);

@@ -1,0 +1,261 @@
+/* review/finding, merge, fingerprint: what is read, what is told back, what is known again. */
+#include "review/finding.h"
+
+#include <event2/buffer.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "review/anchor.h"
+#include "review/fingerprint.h"
+#include "review/merge.h"
+
+#define GOOD                                                                                       \
+	"\"rule\":\"r\",\"severity\":\"error\",\"confidence\":0.5,\"message\":\"m\","              \
+	"\"path\":\"a.c\",\"quote\":\"q\""
+
+static void assert_told(const char *answer, const char *told)
+{
+	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
+	struct findings findings = {0};
+	auto_free char *text = NULL;
+
+	assert_false(findings_parse(text_of(answer), &findings, wrong));
+	assert_null(findings.items);
+	text = text_drain(wrong, NULL);
+	if (!strstr(text, told))
+		fail_msg("told of %s: %s", answer, text);
+}
+
+static void test_bad(void **state)
+{
+	static const char *const table[][2] = {
+		{"", "not JSON"},
+		{"no findings", "not JSON"},
+		{"[]", "must be an object"},
+		{"{}", "findings: is missing"},
+		{"{\"findings\":{}}", "findings: must be an array"},
+		{"{\"findings\":[1]}", "findings[0]: must be an object"},
+		{"{\"findings\":[{}]}", "findings[0].rule: is missing"},
+		{"{\"findings\":[{}]}", "findings[0].quote: is missing"},
+		{"{\"findings\":[{" GOOD "},{\"rule\":1}]}", "findings[1].rule: must be a string"},
+		{"{\"findings\":[{" GOOD ",\"patch\":1}]}", "patch: must be a string or null"},
+		{"{\"findings\":[{" GOOD ",\"line\":\"3\"}]}", "line: must be a line's number"},
+		{"{\"findings\":[{" GOOD ",\"line\":-3}]}", "line: must be a line's number"},
+		{"{\"findings\":[{" GOOD ",\"rule\":\"r\"}]}", "not JSON"},
+		{"{\"findings\":[{\"severity\":\"fatal\"}]}", "severity: must be \"error\""},
+		{"{\"findings\":[{\"severity\":\"none\"}]}", "severity: must be \"error\""},
+		{"{\"findings\":[{\"confidence\":1.5}]}", "confidence: must be a number"},
+		{"{\"findings\":[{\"confidence\":\"1\"}]}", "confidence: must be a number"},
+		{"{\"findings\":[{\"path\":\"a\\u0000b\"}]}", "path: has a NUL"},
+		{"{\"findings\":[{\"message\":\" \"}]}", "message: is empty"},
+		{"{\"findings\":[{},{},{}]}", "and 8 more"},
+		{"{\"findings\":[]} and more", "not JSON"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		assert_told(table[i][0], table[i][1]);
+}
+
+static void test_sizes(void **state)
+{
+	auto_evbuffer struct evbuffer *many = evbuffer_new();
+	auto_free char *text = NULL;
+
+	(void)state;
+	evbuffer_add_printf(many, "{\"findings\":[0");
+	for (size_t i = 0; i < FINDINGS_MAX; i++)
+		evbuffer_add_printf(many, ",0");
+	evbuffer_add_printf(many, "]}");
+	text = text_drain(many, NULL);
+	assert_told(text, "more than 5000");
+	evbuffer_add_printf(many, "{\"findings\":[{\"rule\":\"%0*d\"}]}", FINDING_RULE_MAX + 1, 0);
+	free(text);
+	text = text_drain(many, NULL);
+	assert_told(text, "rule: is longer than 200 bytes");
+}
+
+static void parse(const char *answer, struct findings *ret)
+{
+	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
+
+	assert_true(findings_parse(text_of(answer), ret, wrong));
+	assert_int_equal(evbuffer_get_length(wrong), 0);
+}
+
+static void test_good(void **state)
+{
+	static const char *const wholes[] = {
+		"{\"findings\":[{" GOOD ",\"line\":7,\"patch\":\"-a\\n+b\\n\",\"more\":1}]}",
+		"```json\n{\"findings\":[{" GOOD ",\"line\":7,\"patch\":\"-a\\n+b\\n\"}]}\n```\n",
+	};
+	struct findings findings = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wholes / sizeof *wholes; i++) {
+		parse(wholes[i], &findings);
+		assert_int_equal(findings.count, 1);
+		assert_string_equal(findings.items[0].rule, "r");
+		assert_string_equal(findings.items[0].message, "m");
+		assert_string_equal(findings.items[0].path, "a.c");
+		assert_string_equal(findings.items[0].quote, "q");
+		assert_string_equal(findings.items[0].patch, "-a\n+b\n");
+		assert_int_equal(findings.items[0].severity, SEVERITY_ERROR);
+		assert_true(findings.items[0].confidence == 0.5);
+		assert_int_equal(findings.items[0].hint, 7);
+		findings_done(&findings);
+	}
+	parse("{\"findings\":[{" GOOD ",\"line\":null,\"patch\":null}]}", &findings);
+	assert_null(findings.items[0].patch);
+	assert_int_equal(findings.items[0].hint, 0);
+	findings_done(&findings);
+	parse("{\"findings\":[]}", &findings);
+	assert_int_equal(findings.count, 0);
+	findings_done(&findings);
+}
+
+/* --- merging and fingerprints ------------------------------------------------------------ */
+
+struct row {
+	const char *rule, *path, *quote, *severity, *message;
+	double confidence;
+};
+
+static void review(const struct row *rows, size_t count, struct code *code, struct findings *ret)
+{
+	json_t *list = json_array();
+	json_auto_t *object = json_pack("{s:o}", "findings", list);
+	auto_free char *text = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:f}", "rule",
+						      rows[i].rule, "path", rows[i].path, "quote",
+						      rows[i].quote, "severity", rows[i].severity,
+						      "message", rows[i].message, "confidence",
+						      rows[i].confidence));
+	text = json_to_string(object);
+	parse(text, ret);
+	for (size_t i = 0; i < ret->count; i++)
+		anchor_find(code, &ret->items[i]);
+	findings_sort(ret);
+	findings_merge(ret);
+	fingerprint_all(ret);
+}
+
+static void test_merge(void **state)
+{
+	static const struct row rows[] = {
+		{"r", "a.c", "two", "note", "first", 0.2},
+		{"r", "./a.c", "  two  ", "error", "second", 0.9},
+		{"s", "a.c", "two", "note", "another rule", 0.2},
+		{"r", "a.c", "one\ntwo", "warning", "more lines", 0.1},
+		{"r", "a.c", "three", "note", "another line", 0.2},
+		{"r", "b.c", "gone", "note", "no file", 0.2},
+		{"r", "b.c", "gone", "note", "no file", 0.2},
+	};
+	struct findings findings = {0};
+	struct code code = {0};
+
+	(void)state;
+	code_add(&code, text_of("a.c"), text_of("one\ntwo\nthree\n"));
+	code_seal(&code);
+	review(rows, sizeof rows / sizeof *rows, &code, &findings);
+	assert_int_equal(findings.count, 4);
+	assert_int_equal(findings.items[0].reports, 3);
+	assert_int_equal(findings.items[0].severity, SEVERITY_ERROR);
+	assert_string_equal(findings.items[0].message, "second");
+	assert_string_equal(findings.items[1].rule, "s");
+	assert_int_equal(findings.items[2].first, 3);
+	assert_int_equal(findings.items[3].place, FINDING_NO_FILE);
+	assert_int_equal(findings.items[3].reports, 2);
+	findings_done(&findings);
+	code_done(&code);
+}
+
+/* The fingerprints of a finding of `quote` in a file of that text. */
+static struct finding known_by(const char *path, const char *text, const char *rule,
+			       const char *quote)
+{
+	const struct row row = {rule, path, quote, "note", "m", 0.5};
+	struct findings findings = {0};
+	struct finding first;
+	struct code code = {0};
+
+	code_add(&code, text_of(path), text_of(text));
+	code_seal(&code);
+	review(&row, 1, &code, &findings);
+	assert_int_equal(findings.items[0].place, FINDING_ANCHORED);
+	first = findings.items[0];
+	findings_done(&findings);
+	code_done(&code);
+	return first;
+}
+
+#define BODY "int f(void)\n{\n\tint x;\n\n\tbad(x);\n\treturn x;\n}\n"
+
+static void test_fingerprints(void **state)
+{
+	struct finding at = known_by("a.c", BODY, "r", "bad(x);"), other;
+
+	(void)state;
+	assert_int_equal(strlen(at.fingerprint), 64);
+	other = known_by("a.c", "new();\n\n" BODY, "r", "x)"); /* the line moved; a shorter quote */
+	assert_string_equal(at.fingerprint, other.fingerprint);
+	other = known_by("a.c", "  bad(x);\r\n", "r", "bad(x);"); /* another indentation */
+	assert_string_equal(at.fingerprint, other.fingerprint);
+	assert_string_not_equal(at.surroundings, other.surroundings);
+	other = known_by("b/c.c", "new();\n" BODY "more();\n", "r", "bad(x);"); /* another file */
+	assert_string_not_equal(at.fingerprint, other.fingerprint);
+	assert_string_not_equal(at.surroundings, other.surroundings);
+	other = known_by("b/c.c", "1\n2\n3\n" BODY "4\n9\n", "r", "return x;");
+	assert_string_equal(known_by("a.c", "2\n3\n" BODY "4\n9\n", "r", "return x;").surroundings,
+			    other.surroundings);
+	other = known_by("a.c", BODY, "s", "bad(x);"); /* another rule */
+	assert_string_not_equal(at.fingerprint, other.fingerprint);
+	assert_string_not_equal(at.surroundings, other.surroundings);
+	other = known_by("a.c", BODY, "r", "return x;");
+	assert_string_not_equal(at.fingerprint, other.fingerprint);
+}
+
+static void test_ordinals(void **state)
+{
+	static const struct row rows[] = {
+		{"r", "a.c", "same();\nx", "note", "m", 0.2},
+		{"r", "a.c", "same();\ny", "note", "m", 0.2},
+	};
+	struct findings findings = {0};
+	struct code code = {0};
+
+	(void)state;
+	code_add(&code, text_of("a.c"), text_of("same();\nx\nsame();\ny\n"));
+	code_seal(&code);
+	review(rows, 2, &code, &findings);
+	assert_int_equal(findings.count, 2);
+	assert_string_not_equal(findings.items[0].fingerprint, findings.items[1].fingerprint);
+	findings.items[0].last = 1;
+	findings.items[1].last = 3;
+	fingerprint_all(&findings);
+	assert_string_not_equal(findings.items[0].fingerprint, findings.items[1].fingerprint);
+	assert_string_equal(findings.items[0].fingerprint,
+			    known_by("a.c", "same();\n", "r", "same();").fingerprint);
+	findings_done(&findings);
+	code_done(&code);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bad),          cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_good),         cmocka_unit_test(test_merge),
+		cmocka_unit_test(test_fingerprints), cmocka_unit_test(test_ordinals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
