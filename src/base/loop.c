@@ -2,9 +2,14 @@
 
 #include <event2/event.h>
 
+/*
+ * The time is what bounds a turn. The count is for callbacks that are next to nothing: each look at
+ * the kernel goes over all that is ready, which with thousands of sockets is most of the work (a
+ * call of 5,000 in flight: 190 us of CPU with 8, 102 with 64, 86 with 256).
+ */
 enum {
-	TURN_US = 2000,     /* after so long, ... */
-	TURN_CALLBACKS = 8, /* ... or so many callbacks, the kernel is asked again */
+	TURN_US = 2000,       /* after so long, ... */
+	TURN_CALLBACKS = 256, /* ... or so many callbacks, the kernel is asked again */
 };
 
 /* libevent's priorities: the lowest number comes first, and new events get the middle one. */

@@ -1,7 +1,7 @@
 /*
  * base/loop.h - an event loop that nobody can keep from looking up.
  *
- * After a few callbacks, or a few milliseconds, the loop asks the kernel what else
+ * After a few milliseconds, or some hundred callbacks, the loop asks the kernel what else
  * is ready, also where each callback makes the next one due: what is posted takes
  * its turn behind what others wait for. What was made urgent comes before all
  * else that is due then. A callback still has to be short: nothing interrupts it.
