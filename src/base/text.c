@@ -218,6 +218,18 @@ static size_t escape_one(struct rlmd_text text, uint32_t *before, char out[stati
 	return size ? size : 1;
 }
 
+/* What is most of most texts: bytes at the start that stay as they are. */
+static size_t plain_prefix(struct rlmd_text text, bool lines)
+{
+	size_t size = 0;
+
+	while (size < text.size &&
+	       ((text.bytes[size] >= 0x20 && text.bytes[size] < 0x7f) ||
+		(lines && (text.bytes[size] == '\n' || text.bytes[size] == '\t'))))
+		size++;
+	return size;
+}
+
 void text_escape(struct rlmd_text text, char *out, size_t out_size)
 {
 	size_t used = 0;
@@ -225,13 +237,20 @@ void text_escape(struct rlmd_text text, char *out, size_t out_size)
 	char one[ESCAPE_ROOM];
 
 	while (text.size) {
-		size_t taken = escape_one(text, &before, one);
-		size_t size = strlen(one);
+		struct rlmd_text next = text_from(text.bytes, plain_prefix(text, false));
+		size_t taken = next.size;
 
-		if (used + size >= out_size)
+		if (taken) {
+			next.size = next.size < out_size - used ? next.size : out_size - used - 1;
+			before = 0;
+		} else {
+			taken = escape_one(text, &before, one);
+			next = text_of(one);
+		}
+		if (used + next.size >= out_size)
 			break;
-		memcpy(out + used, one, size);
-		used += size;
+		memcpy(out + used, next.bytes, next.size);
+		used += next.size;
 		text = text_from(text.bytes + taken, text.size - taken);
 	}
 	out[used] = '\0';
@@ -243,12 +262,8 @@ void text_escape_lines(struct rlmd_text text, struct evbuffer *out)
 	char one[ESCAPE_ROOM];
 
 	while (text.size) {
-		size_t plain = 0;
+		size_t plain = plain_prefix(text, true);
 
-		while (plain < text.size &&
-		       ((text.bytes[plain] >= 0x20 && text.bytes[plain] < 0x7f) ||
-			text.bytes[plain] == '\n' || text.bytes[plain] == '\t'))
-			plain++;
 		evbuffer_add(out, text.bytes, plain);
 		before = plain ? 0 : before;
 		text = text_from(text.bytes + plain, text.size - plain);
