@@ -22,6 +22,8 @@ struct http {
 	struct event_base *base; /* lent */
 	struct multi *multi;     /* owned */
 	struct easies *easies;   /* owned */
+
+	struct http_transfer *due; /* lent: told once libcurl has acted; NULL: none */
 };
 
 struct http_transfer {
@@ -30,7 +32,7 @@ struct http_transfer {
 	struct easy *easy;    /* owned */
 	struct body *body;    /* owned: libcurl reads it from here */
 	struct intake intake; /* what the owner has not drained yet */
-	struct event *post;   /* owned: the next callback is due */
+	struct event *post;   /* owned: a callback is due, and no act of libcurl's ends before it */
 	struct event *watch;  /* owned: deadline and silence */
 	int64_t deadline, idle_ms, moved_ms;
 	curl_off_t uploaded; /* when last looked at */
@@ -40,6 +42,7 @@ struct http_transfer {
 	bool asked;          /* the request was on its way */
 	bool lost;           /* it was to be sent once more */
 	bool status_told, fresh, over, failed, hopeless;
+	bool *gone;              /* lent: set where the owner frees it in a callback */
 	struct rlmd_error error; /* if failed */
 
 	http_status_fn *on_status;
@@ -65,9 +68,16 @@ static bool transfer_proxied(const struct http_transfer *transfer)
 	return route_is_proxied(&transfer->easy->route, port ? port : transfer->port);
 }
 
+/* Something is to be told. One transfer, which nearly always is all that has news, needs no turn of
+ * the loop for it. */
 static void transfer_post(struct http_transfer *transfer)
 {
-	loop_post(transfer->post);
+	struct http *http = transfer->http;
+
+	if (multi_is_acting(http->multi) && (!http->due || http->due == transfer))
+		http->due = transfer;
+	else
+		loop_post(transfer->post);
 }
 
 static void transfer_end(struct http_transfer *transfer, CURLcode code)
@@ -101,6 +111,58 @@ static void on_over(CURL *easy, CURLcode code)
 	transfer_end(transfer, code);
 }
 
+static void tell_status(struct http_transfer *transfer)
+{
+	long status = 0;
+
+	curl_easy_getinfo(transfer->easy->curl, CURLINFO_RESPONSE_CODE, &status);
+	transfer->status_told = true;
+	transfer->on_status(transfer->owner, transfer, (int)status);
+}
+
+static void tell_end(struct http_transfer *transfer)
+{
+	transfer->over = false;
+	transfer->on_done(transfer->owner, transfer, transfer->failed ? &transfer->error : NULL);
+}
+
+/* What there is to tell, one after the other; the owner may free the transfer in each. */
+static void transfer_tell(struct http_transfer *transfer)
+{
+	bool gone = false;
+
+	transfer->gone = &gone;
+	if (!transfer->status_told && (transfer->fresh || !transfer->failed))
+		tell_status(transfer);
+	if (!gone && transfer->fresh) {
+		transfer->fresh = false;
+		transfer->on_data(transfer->owner, transfer, transfer->intake.bytes);
+	}
+	if (!gone && transfer->over)
+		tell_end(transfer);
+	if (gone)
+		return;
+	transfer->gone = NULL;
+	if (transfer->attached) /* may have more come at once, which is for another turn */
+		intake_resume(&transfer->intake, transfer->easy->curl);
+}
+
+static void on_post(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	transfer_tell(arg);
+}
+
+static void on_acted(void *owner)
+{
+	struct http *http = owner;
+	struct http_transfer *due = take_pointer(&http->due);
+
+	if (due)
+		transfer_tell(due);
+}
+
 struct http *http_new(struct event_base *base, struct rlmd_error *err)
 {
 	struct http *http;
@@ -112,7 +174,7 @@ struct http *http_new(struct event_base *base, struct rlmd_error *err)
 	http = xcalloc(1, sizeof *http);
 	http->base = base;
 	http->easies = easies_new();
-	http->multi = multi_new(base, on_over);
+	http->multi = multi_new(base, on_over, on_acted, http);
 	if (http->multi)
 		return http;
 	error_set(err, RLMD_ERROR_INTERNAL, "libcurl does not start");
@@ -178,34 +240,6 @@ static size_t on_curl_write(char *bytes, size_t one, size_t size, void *arg)
 	transfer->fresh = true;
 	transfer_post(transfer);
 	return size;
-}
-
-/* One callback at a time, as the last thing done here: the owner may free the transfer in it. */
-static void on_post(evutil_socket_t fd, short what, void *arg)
-{
-	struct http_transfer *transfer = arg;
-
-	(void)fd;
-	(void)what;
-	if (!transfer->status_told && (transfer->fresh || !transfer->failed)) {
-		long status = 0;
-
-		curl_easy_getinfo(transfer->easy->curl, CURLINFO_RESPONSE_CODE, &status);
-		transfer->status_told = true;
-		transfer_post(transfer);
-		transfer->on_status(transfer->owner, transfer, (int)status);
-	} else if (transfer->fresh) {
-		transfer->fresh = false;
-		if (transfer->over || transfer->intake.held)
-			transfer_post(transfer);
-		transfer->on_data(transfer->owner, transfer, transfer->intake.bytes);
-	} else if (transfer->over) {
-		transfer->over = false;
-		transfer->on_done(transfer->owner, transfer,
-				  transfer->failed ? &transfer->error : NULL);
-	} else {
-		intake_resume(&transfer->intake, transfer->easy->curl);
-	}
 }
 
 static void transfer_watch(struct http_transfer *transfer, int64_t now)
@@ -333,6 +367,10 @@ void http_transfer_free(struct http_transfer *transfer)
 {
 	if (!transfer)
 		return;
+	if (transfer->gone)
+		*transfer->gone = true;
+	if (transfer->http->due == transfer)
+		transfer->http->due = NULL;
 	transfer_detach(transfer);
 	easies_give(transfer->http->easies, transfer->easy);
 	event_free(transfer->post);

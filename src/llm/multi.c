@@ -1,6 +1,7 @@
 #include "llm/multi.h"
 
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -10,45 +11,76 @@ enum {
 	SHARD_TRANSFERS = 250, /* libcurl scans a handle's connections at each request */
 };
 
+/* A descriptor that libcurl waits for; or one of those that nobody uses. */
+struct socket_watch {
+	struct event *event; /* owned */
+	SLIST_ENTRY(socket_watch) entry;
+};
+
 struct shard {
-	CURLM *multi;            /* owned */
-	struct event *timer;     /* owned: libcurl's own */
-	struct event_base *base; /* lent */
-	multi_over_fn *fn;
+	struct multi *all;   /* lent */
+	CURLM *multi;        /* owned */
+	struct event *timer; /* owned: libcurl's own */
 	size_t transfers;
 };
 
 struct multi {
 	struct event_base *base; /* lent */
-	multi_over_fn *fn;
-	struct shard *shards[SHARDS_MAX]; /* owned */
+	multi_over_fn *over;
+	multi_acted_fn *acted;
+	void *owner; /* lent */
+	bool acting;
+	SLIST_HEAD(socket_watches, socket_watch) spare; /* owned */
+	struct shard *shards[SHARDS_MAX];               /* owned */
 	size_t count;
 };
 
 static void on_socket(evutil_socket_t fd, short what, void *arg);
 static void on_timer(evutil_socket_t fd, short what, void *arg);
 
-/* libcurl wants to know when `fd` is ready; `watch` is what we kept there before. */
-static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *watch)
+static struct socket_watch *socket_watch_take(struct multi *multi)
+{
+	struct socket_watch *watch = SLIST_FIRST(&multi->spare);
+
+	if (watch) {
+		SLIST_REMOVE_HEAD(&multi->spare, entry);
+		return watch;
+	}
+	watch = xcalloc(1, sizeof *watch);
+	watch->event = event_new(multi->base, -1, 0, on_socket, NULL);
+	return watch;
+}
+
+/*
+ * libcurl wants to know when `fd` is ready; `arg_watch` is what we kept there before. An event is
+ * used again, for another descriptor too. It is not left waiting between the requests of a
+ * connection, though that would save two system calls: libcurl closes some sockets without a word,
+ * and whoever got the number next would wait on a dead one's event.
+ */
+static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *arg_watch)
 {
 	struct shard *shard = arg;
+	struct socket_watch *watch = arg_watch;
 	short events = EV_PERSIST;
-	struct event *event;
 
 	(void)easy;
 	if (watch)
-		event_free(watch);
+		event_del(watch->event);
 	if (what == CURL_POLL_REMOVE) {
 		curl_multi_assign(shard->multi, fd, NULL);
+		if (watch)
+			SLIST_INSERT_HEAD(&shard->all->spare, watch, entry);
 		return 0;
 	}
+	if (!watch)
+		watch = socket_watch_take(shard->all);
 	if (what & CURL_POLL_IN)
 		events |= EV_READ;
 	if (what & CURL_POLL_OUT)
 		events |= EV_WRITE;
-	event = event_new(shard->base, fd, events, on_socket, shard);
-	event_add(event, NULL);
-	curl_multi_assign(shard->multi, fd, event);
+	event_assign(watch->event, shard->all->base, fd, events, on_socket, shard);
+	event_add(watch->event, NULL);
+	curl_multi_assign(shard->multi, fd, watch);
 	return 0;
 }
 
@@ -76,13 +108,12 @@ static void shard_free(struct shard *shard)
 	free(shard);
 }
 
-static struct shard *shard_new(struct event_base *base, multi_over_fn *fn)
+static struct shard *shard_new(struct multi *all)
 {
 	struct shard *shard = xcalloc(1, sizeof *shard);
 
-	shard->base = base;
-	shard->fn = fn;
-	shard->timer = evtimer_new(base, on_timer, shard);
+	shard->all = all;
+	shard->timer = evtimer_new(all->base, on_timer, shard);
 	shard->multi = curl_multi_init();
 	if (!shard->multi) {
 		shard_free(shard);
@@ -97,13 +128,17 @@ static struct shard *shard_new(struct event_base *base, multi_over_fn *fn)
 	return shard;
 }
 
-struct multi *multi_new(struct event_base *base, multi_over_fn *fn)
+struct multi *multi_new(struct event_base *base, multi_over_fn *over, multi_acted_fn *acted,
+			void *owner)
 {
 	struct multi *multi = xcalloc(1, sizeof *multi);
 
 	multi->base = base;
-	multi->fn = fn;
-	multi->shards[0] = shard_new(base, fn);
+	multi->over = over;
+	multi->acted = acted;
+	multi->owner = owner;
+	SLIST_INIT(&multi->spare);
+	multi->shards[0] = shard_new(multi);
 	if (!multi->shards[0]) {
 		multi_free(multi);
 		return NULL;
@@ -114,10 +149,17 @@ struct multi *multi_new(struct event_base *base, multi_over_fn *fn)
 
 void multi_free(struct multi *multi)
 {
+	struct socket_watch *watch;
+
 	if (!multi)
 		return;
 	for (size_t i = 0; i < multi->count; i++)
 		shard_free(multi->shards[i]);
+	while ((watch = SLIST_FIRST(&multi->spare))) {
+		SLIST_REMOVE_HEAD(&multi->spare, entry);
+		event_free(watch->event);
+		free(watch);
+	}
 	free(multi);
 }
 
@@ -130,7 +172,7 @@ static struct shard *least_loaded(struct multi *multi)
 			least = multi->shards[i];
 	if (least->transfers < SHARD_TRANSFERS || multi->count == SHARDS_MAX)
 		return least;
-	grown = shard_new(multi->base, multi->fn);
+	grown = shard_new(multi);
 	if (!grown)
 		return least;
 	return multi->shards[multi->count++] = grown;
@@ -151,15 +193,24 @@ void multi_remove(struct shard *shard, CURL *easy)
 	curl_multi_remove_handle(shard->multi, easy);
 }
 
+bool multi_is_acting(const struct multi *multi)
+{
+	return multi->acting;
+}
+
 /* Lets libcurl act, then takes up what it finished: nothing of ours runs inside of it. */
 static void shard_act(struct shard *shard, curl_socket_t fd, int ready)
 {
+	struct multi *all = shard->all;
 	CURLMsg *message;
 	int count;
 
+	all->acting = true;
 	curl_multi_socket_action(shard->multi, fd, ready, &count);
 	while ((message = curl_multi_info_read(shard->multi, &count)))
-		shard->fn(message->easy_handle, message->data.result);
+		all->over(message->easy_handle, message->data.result);
+	all->acting = false;
+	all->acted(all->owner);
 }
 
 static void on_socket(evutil_socket_t fd, short what, void *arg)

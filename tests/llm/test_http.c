@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "server.h"
@@ -34,6 +35,7 @@ struct asked {
 	bool free_in_status, free_in_data, fresh;
 	bool quoted; /* the body is a text, made while it is sent */
 	size_t *finished;
+	struct event *turn; /* made due by the status; NULL: none */
 };
 
 static void ask_free(struct asked *asked)
@@ -50,6 +52,8 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 	assert_int_equal(asked->status, 0);
 	assert_int_equal(asked->datas, 0);
 	asked->status = status;
+	if (asked->turn)
+		event_active(asked->turn, 0, 0);
 	if (asked->free_in_status)
 		ask_free(asked);
 }
@@ -168,6 +172,32 @@ static void test_post(void **state)
 	assert_null(strstr(server->last, "Expect:"));
 	assert_null(strstr(server->last, "Accept-Encoding:"));
 	assert_non_null(strstr(server->last, "\r\n\r\nthe body"));
+	asked_done(&asked);
+}
+
+static void on_turn(evutil_socket_t fd, short what, void *owner)
+{
+	struct asked *asked = owner;
+
+	(void)fd;
+	(void)what;
+	assert_int_equal(asked->datas, 1);
+	assert_true(asked->over);
+	event_free(take_pointer(&asked->turn));
+}
+
+/* An answer that came at once is told at once: nobody else has a turn before its end. */
+static void test_told_in_one_turn(void **state)
+{
+	struct asked asked = {0};
+
+	(void)state;
+	server_json(server, 200, "", "{}");
+	asked.turn = event_new(base, -1, 0, on_turn, &asked);
+	ask(&asked, "x");
+	run_until(base, &asked.over);
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_null(asked.turn);
 	asked_done(&asked);
 }
 
@@ -580,6 +610,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_post),
+		TEST(test_told_in_one_turn),
 		TEST(test_stream_split_at_every_byte),
 		TEST(test_empty),
 		TEST(test_no_redirect),
