@@ -59,13 +59,19 @@ class Library:
     # -- what it is filled with --
 
     def take_archive(self, fd):
-        """Has all that is in there, and says so; an archive of another interpreter has nothing."""
-        view = mapped(fd)
-        os.close(fd)
-        size, index, stamps = (
-            int.from_bytes(view[at : at + 8], sys.byteorder) for at in range(len(MAGIC), HEADER, 8)
-        )
-        interpreter, modules, kept = marshal.loads(view[index:stamps])
+        """Has all that is in there, and says so; an archive of another interpreter has nothing,
+        nor has one that was cut short after the supervisor had looked at it."""
+        try:
+            view = mapped(fd)
+            size, index, stamps = (
+                int.from_bytes(view[at : at + 8], sys.byteorder)
+                for at in range(len(MAGIC), HEADER, 8)
+            )
+            interpreter, modules, kept = marshal.loads(view[index:stamps])
+        except (ValueError, EOFError, TypeError):
+            return False
+        finally:
+            os.close(fd)
         if interpreter != INTERPRETER:
             return False
         self.modules, self.kept = modules, kept

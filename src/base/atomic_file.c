@@ -30,19 +30,20 @@ static char *name_beside(const char *path)
 	return xasprintf("%s/.rlmd-%016" PRIx64 "%016" PRIx64, directory, random[0], random[1]);
 }
 
-bool atomic_file_open(struct atomic_file *file, const char *path, mode_t mode)
+bool atomic_file_open_in(struct atomic_file *file, int directory, const char *name, mode_t mode)
 {
-	auto_free char *directory = directory_of(path);
+	auto_free char *place = directory_of(name);
 	int why;
 
-	*file = (struct atomic_file){.path = xstrdup(path), .fd = -1};
+	*file = (struct atomic_file){.directory = directory, .path = xstrdup(name), .fd = -1};
 	/* A file without a name gets one by its entry in /proc. */
 	if (!access("/proc/self/fd", X_OK))
-		file->fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+		file->fd = openat(directory, place, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 	if (file->fd >= 0)
 		return true;
-	file->temporary = name_beside(path);
-	file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	file->temporary = name_beside(name);
+	file->fd = openat(directory, file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			  mode);
 	if (file->fd >= 0)
 		return true;
 	why = errno;
@@ -52,13 +53,18 @@ bool atomic_file_open(struct atomic_file *file, const char *path, mode_t mode)
 	return false;
 }
 
+bool atomic_file_open(struct atomic_file *file, const char *path, mode_t mode)
+{
+	return atomic_file_open_in(file, AT_FDCWD, path, mode);
+}
+
 static bool give_name(struct atomic_file *file)
 {
 	auto_free char *name = name_beside(file->path);
 	char self[32];
 
 	snprintf(self, sizeof self, "/proc/self/fd/%d", file->fd);
-	if (linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW))
+	if (linkat(AT_FDCWD, self, file->directory, name, AT_SYMLINK_FOLLOW))
 		return false;
 	file->temporary = take_pointer(&name);
 	return true;
@@ -67,7 +73,7 @@ static bool give_name(struct atomic_file *file)
 bool atomic_file_commit(struct atomic_file *file, bool durable)
 {
 	if ((durable && fsync(file->fd)) || (!file->temporary && !give_name(file)) ||
-	    rename(file->temporary, file->path))
+	    renameat(file->directory, file->temporary, file->directory, file->path))
 		return false;
 	free(take_pointer(&file->temporary));
 	return true;
@@ -78,7 +84,7 @@ void atomic_file_done(struct atomic_file *file)
 	if (file->fd >= 0)
 		close(file->fd);
 	if (file->temporary)
-		unlink(file->temporary);
+		unlinkat(file->directory, file->temporary, 0);
 	free(file->temporary);
 	free(file->path);
 	*file = (struct atomic_file){.fd = -1};

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct atomic_file {
+	int directory;   /* lent: what the two paths start from, where they are relative */
 	char *path;      /* owned */
 	char *temporary; /* owned; NULL: it has no name yet */
 	int fd;          /* owned: written by whoever opened it */
@@ -18,6 +19,10 @@ struct atomic_file {
 
 /* False: there can be none there, as errno says, and nothing is to be done. */
 bool atomic_file_open(struct atomic_file *, const char *path, mode_t mode);
+
+/* The same in a directory that is held open, whatever has its name by now; it is lent until the
+ * end. */
+bool atomic_file_open_in(struct atomic_file *, int directory, const char *name, mode_t mode);
 
 /* Gives it its name, once, and before that flushes it to the disk where it is to be `durable`.
  * False: errno says why. */

@@ -19,12 +19,16 @@
 #define ARCHIVE_MAX  ((uint64_t)256 << 20) /* bytes; the standard library has 12 MiB */
 #define ARCHIVES_MAX 8                     /* in a cache: of so many interpreters */
 #define NAME_START   "library-"
+#define BLOCK        ((size_t)64 << 10) /* bytes read at once; a multiple of 32 */
+#define SUM_PRIME    UINT64_C(0x9e3779b185ebca87)
 #define ABSENT       UINT64_MAX /* in a stamp: the size of what is not there */
 
 struct archive {
 	const struct log *log; /* lent, or NULL */
-	char *directory;       /* owned; NULL: nothing is kept */
-	char *path;            /* owned, likewise */
+	int directory;         /* owned: the one that was found to be ours, whatever has its name
+				* by now; -1: nothing is kept */
+	char *path;            /* owned: of the file, for people; NULL likewise */
+	const char *name;      /* lent: its end, the file in the directory */
 	int file;              /* owned: the archive, if there is one that is ours; else -1 */
 	int store;             /* owned: of the last template */
 	uint32_t verdict;      /* on the file: LAUNCH_ARCHIVE_* */
@@ -85,16 +89,16 @@ static int open_directory(const struct archive *archive, int above, const char *
 
 static void find_place(struct archive *archive, const char *cache, uint64_t hash)
 {
-	auto_close int above = open_directory(archive, AT_FDCWD, cache, cache), fd = -1;
-	auto_free char *directory = xasprintf("%s/rlmd", cache);
+	auto_close int above = open_directory(archive, AT_FDCWD, cache, cache);
+	auto_free char *path = xasprintf("%s/rlmd", cache);
 
 	if (above < 0)
 		return;
-	fd = open_directory(archive, above, "rlmd", directory);
-	if (fd < 0)
+	archive->directory = open_directory(archive, above, "rlmd", path);
+	if (archive->directory < 0)
 		return;
-	archive->path = xasprintf("%s/" NAME_START "%016" PRIx64, directory, hash);
-	archive->directory = take_pointer(&directory);
+	archive->path = xasprintf("%s/" NAME_START "%016" PRIx64, path, hash);
+	archive->name = archive->path + strlen(path) + 1;
 }
 
 struct archive *archive_new(const char *cache, const char *python, const char *script,
@@ -103,7 +107,7 @@ struct archive *archive_new(const char *cache, const char *python, const char *s
 	struct archive *archive = xcalloc(1, sizeof *archive);
 
 	archive->log = log;
-	archive->file = archive->store = -1;
+	archive->directory = archive->file = archive->store = -1;
 	if (cache)
 		find_place(archive, cache, interpreter_hash(python, script));
 	return archive;
@@ -122,14 +126,16 @@ void archive_free(struct archive *archive)
 	if (!archive)
 		return;
 	close_both(archive);
-	free(archive->directory);
+	if (archive->directory >= 0)
+		close(archive->directory);
 	free(archive->path);
 	free(archive);
 }
 
 static int open_file(const struct archive *archive)
 {
-	auto_close int fd = open(archive->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	static const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	auto_close int fd = openat(archive->directory, archive->name, flags);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
@@ -166,21 +172,34 @@ int archive_file(const struct archive *archive)
  * Of bytes that are damaged, not forged: four sums beside each other, for it is made of
  * all that is read, at each start (12 MiB in 2 ms).
  */
-static uint64_t checksum(const char *bytes, size_t size)
+struct checksum {
+	uint64_t sums[4], size;
+};
+#define CHECKSUM_EMPTY ((struct checksum){{1, 2, 3, 4}, 0})
+
+/* Some more of the bytes: a multiple of 32, where they are not the last. */
+static void checksum_add(struct checksum *checksum, const char *bytes, size_t size)
 {
-	static const uint64_t prime = 0x9e3779b185ebca87;
-	uint64_t sums[4] = {1, 2, 3, 4}, sum = size, word;
+	uint64_t word, *sums = checksum->sums;
 	size_t i;
 
-	for (; size >= sizeof sums; bytes += sizeof sums, size -= sizeof sums)
-		for (i = 0; i < 4; i++) {
-			memcpy(&word, bytes + i * sizeof word, sizeof word);
-			sums[i] = (sums[i] ^ word) * prime;
+	checksum->size += size;
+	for (; size >= sizeof checksum->sums; size -= sizeof checksum->sums)
+		for (i = 0; i < 4; i++, bytes += sizeof word) {
+			memcpy(&word, bytes, sizeof word);
+			sums[i] = (sums[i] ^ word) * SUM_PRIME;
 			sums[i] ^= sums[i] >> 29;
 		}
-	for (i = 0; i < 4; i++)
-		sum = (sum ^ sums[i]) * prime, sum ^= sum >> 32;
-	return hash_bytes(sum, bytes, size);
+	sums[0] = hash_bytes(sums[0], bytes, size);
+}
+
+static uint64_t checksum_end(const struct checksum *checksum)
+{
+	uint64_t sum = checksum->size;
+
+	for (int i = 0; i < 4; i++)
+		sum = (sum ^ checksum->sums[i]) * SUM_PRIME, sum ^= sum >> 32;
+	return sum;
 }
 
 /* Its head, where `bytes` are those of an archive, be they more. */
@@ -221,43 +240,56 @@ static bool are_current(const char *stamp, const char *end)
 	return true;
 }
 
-static bool is_sound(const char *bytes, uint64_t size)
+/*
+ * Into memory of ours: of a file that is mapped, what somebody cuts off meanwhile kills whoever
+ * reads it.
+ */
+static bool read_at(int fd, void *to, size_t size, uint64_t offset)
 {
-	struct launch_archive head;
-	uint64_t sum;
-
-	if (size < sizeof sum || !read_head(bytes, size - sizeof sum, &head) ||
-	    head.size != size - sizeof sum)
-		return false;
-	memcpy(&sum, bytes + head.size, sizeof sum);
-	return sum == checksum(bytes, head.size) &&
-	       are_current(bytes + head.stamps, bytes + head.size);
+	return pread(fd, to, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* NULL where it is none that could be an archive; unmapped by its size. */
-static char *map(int fd, uint64_t *ret_size)
+static bool is_whole(int fd, uint64_t size)
 {
-	struct stat st;
-	char *bytes;
+	auto_free char *block = xcalloc(1, BLOCK);
+	struct checksum checksum = CHECKSUM_EMPTY;
+	uint64_t at, sum;
+	size_t part;
 
-	if (fstat(fd, &st) || st.st_size <= 0 || (uint64_t)st.st_size > ARCHIVE_MAX)
-		return NULL;
-	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
-	*ret_size = (uint64_t)st.st_size;
-	return bytes == MAP_FAILED ? NULL : bytes;
+	for (at = 0; at < size; at += part) {
+		part = size - at < BLOCK ? size - at : BLOCK;
+		if (!read_at(fd, block, part, at))
+			return false;
+		checksum_add(&checksum, block, part);
+	}
+	return read_at(fd, &sum, sizeof sum, size) && sum == checksum_end(&checksum);
+}
+
+static bool is_sound(int fd)
+{
+	char start[sizeof(struct launch_archive)];
+	auto_free char *stamps = NULL;
+	struct launch_archive head;
+	uint64_t size;
+	struct stat st;
+
+	if (fstat(fd, &st) || (uint64_t)st.st_size > ARCHIVE_MAX ||
+	    st.st_size < (off_t)(sizeof start + sizeof(uint64_t)))
+		return false;
+	size = (uint64_t)st.st_size - sizeof(uint64_t);
+	if (!read_at(fd, start, sizeof start, 0) || !read_head(start, size, &head) ||
+	    head.size != size || !is_whole(fd, size))
+		return false;
+	size -= head.stamps;
+	stamps = xcalloc(1, size + 1);
+	return read_at(fd, stamps, size, head.stamps) && are_current(stamps, stamps + size);
 }
 
 uint32_t archive_judge(struct archive *archive)
 {
-	uint64_t size;
-	char *bytes = archive->file < 0 ? NULL : map(archive->file, &size);
-
 	archive->verdict = archive->path ? LAUNCH_ARCHIVE_WANTED : LAUNCH_ARCHIVE_NONE;
-	if (bytes) {
-		if (is_sound(bytes, size))
-			archive->verdict = LAUNCH_ARCHIVE_GIVEN;
-		munmap(bytes, size);
-	}
+	if (archive->file >= 0 && is_sound(archive->file))
+		archive->verdict = LAUNCH_ARCHIVE_GIVEN;
 	return archive->verdict;
 }
 
@@ -270,11 +302,14 @@ uint32_t archive_verdict(const struct archive *archive)
 
 static void write_archive(const struct archive *archive, const char *bytes, uint64_t size)
 {
-	uint64_t sum = checksum(bytes, size);
+	struct checksum checksum = CHECKSUM_EMPTY;
 	struct atomic_file file;
+	uint64_t sum;
 	struct rlmd_error err;
 
-	if (!atomic_file_open(&file, archive->path, 0600))
+	checksum_add(&checksum, bytes, size);
+	sum = checksum_end(&checksum);
+	if (!atomic_file_open_in(&file, archive->directory, archive->name, 0600))
 		return;
 	if (file_write_fd(file.fd, text_from(bytes, size), &err) &&
 	    file_write_fd(file.fd, text_from((const char *)&sum, sizeof sum), &err))
@@ -285,7 +320,8 @@ static void write_archive(const struct archive *archive, const char *bytes, uint
 /* One was added, so one goes: the oldest, of an interpreter that there may be no more. */
 static void forget_oldest(const struct archive *archive)
 {
-	DIR *directory = opendir(archive->directory);
+	int fd = openat(archive->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd); /* which takes it, or has no memory */
 	auto_free char *oldest = NULL;
 	struct timespec time = {0};
 	const struct dirent *entry;
@@ -307,6 +343,8 @@ static void forget_oldest(const struct archive *archive)
 		unlinkat(dirfd(directory), oldest, 0);
 	if (directory)
 		closedir(directory);
+	else if (fd >= 0)
+		close(fd);
 }
 
 /* Sealed, it is what the template gathered before its walls went up, and nothing else since. */
@@ -315,6 +353,20 @@ static bool is_sealed(int fd)
 	int seals = fcntl(fd, F_GET_SEALS);
 
 	return seals >= 0 && seals & F_SEAL_WRITE && seals & F_SEAL_SHRINK;
+}
+
+/* NULL where it is none that could be an archive; unmapped by its size. Sealed, so that nobody
+ * cuts it short. */
+static char *map(int fd, uint64_t *ret_size)
+{
+	struct stat st;
+	char *bytes;
+
+	if (fstat(fd, &st) || st.st_size <= 0 || (uint64_t)st.st_size > ARCHIVE_MAX)
+		return NULL;
+	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	*ret_size = (uint64_t)st.st_size;
+	return bytes == MAP_FAILED ? NULL : bytes;
 }
 
 void archive_keep(struct archive *archive)

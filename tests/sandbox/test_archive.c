@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,6 +27,7 @@
 
 #define NOBODY 65534
 #define ABSENT UINT64_MAX
+#define LARGE  ((size_t)2 << 20)
 
 /* A cache in a directory of its own, and sources that archives are made of. */
 struct place {
@@ -42,12 +46,17 @@ static void on_record(void *owner, const struct rlmd_log_record *record)
 	snprintf(place->refusal, sizeof place->refusal, "%s", record->message);
 }
 
-static void write_text(const char *path, const char *text)
+static void write_file(const char *path, const char *bytes, size_t size)
 {
 	struct rlmd_error err = {0};
 
-	if (!file_write(path, text_of(text), &err))
+	if (!file_write(path, text_from(bytes, size), &err))
 		fail_msg("%s", err.text);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	write_file(path, text, strlen(text));
 }
 
 static int place_open(void **state)
@@ -360,6 +369,43 @@ static void truncated_or_longer(void **state)
 	keep(place); /* another takes its place */
 }
 
+/* Until it is killed. */
+static void truncate_and_restore(const char *path, const char *bytes, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		if (ftruncate(fd, 100) || pwrite(fd, bytes, size, 0) < 0)
+			_exit(1);
+}
+
+/* What is read of a mapping beyond the end of its file ends a process by SIGBUS. */
+static void truncated_while_it_is_read(void **state)
+{
+	struct place *place = *state;
+	auto_free char *path = keep_one(place), *bytes = xcalloc(1, LARGE);
+	struct launch_archive head = {.magic = LAUNCH_ARCHIVE_MAGIC, .size = LARGE - 8};
+	struct rlmd_error err = {0};
+	struct archive *archive;
+	pid_t child;
+	int i;
+
+	memcpy(bytes, &head, sizeof head);
+	write_file(path, bytes, LARGE);
+	child = fork();
+	if (!child)
+		truncate_and_restore(path, bytes, LARGE);
+	archive = open_archive(place);
+	for (i = 0; i < 200; i++) {
+		assert_true(archive_begin(archive, &err));
+		assert_int_equal(archive_judge(archive), LAUNCH_ARCHIVE_WANTED);
+	}
+	archive_free(archive);
+	assert_false(kill(child, SIGKILL));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* Sources that were written, or came, or went. */
 static void stale(void **state)
 {
@@ -482,6 +528,43 @@ static void links_and_other_things(void **state)
 	expect_verdict(place, LAUNCH_ARCHIVE_NONE);
 }
 
+/*
+ * Between the look at the directory and its use another one, or a link, is put in its place: what
+ * was looked at is read and written to, and the other one is not.
+ */
+static void directory_swapped_after_the_check(void **state)
+{
+	struct place *place = *state;
+	auto_free char *path = keep_one(place), *aside = xasprintf("%s/aside", place->cache);
+	auto_free char *kept = xasprintf("%s%s", aside, path + strlen(place->rlmd));
+	struct archive *archive;
+	struct rlmd_error err = {0};
+	struct stat ours, theirs;
+
+	assert_false(stat(path, &ours));
+	for (int by_link = 0; by_link < 2; by_link++) {
+		archive = open_archive(place);
+		assert_false(rename(place->rlmd, aside));
+		assert_false(by_link ? symlink(place->root, place->rlmd)
+				     : mkdir(place->rlmd, 0777));
+		assert_true(archive_begin(archive, &err));
+		assert_false(fstat(archive_file(archive), &theirs));
+		assert_int_equal(theirs.st_ino, ours.st_ino);
+		assert_int_equal(archive_judge(archive), LAUNCH_ARCHIVE_GIVEN);
+
+		assert_false(unlink(kept));
+		assert_true(archive_begin(archive, &err));
+		assert_int_equal(archive_judge(archive), LAUNCH_ARCHIVE_WANTED);
+		fill(place, archive_store(archive));
+		seal(archive_store(archive));
+		end(archive);
+		assert_false(stat(kept, &ours));
+		assert_int_equal(by_link ? unlink(place->rlmd) : rmdir(place->rlmd), 0); /* empty */
+		assert_false(rename(aside, place->rlmd));
+	}
+	expect_verdict(place, LAUNCH_ARCHIVE_GIVEN);
+}
+
 /* A link in the place of the cache itself is the user's own business. */
 static void cache_may_be_a_link(void **state)
 {
@@ -572,11 +655,13 @@ int main(void)
 		TEST(not_kept),
 		TEST(damaged),
 		TEST(truncated_or_longer),
+		TEST(truncated_while_it_is_read),
 		TEST(stale),
 		TEST(stamps_cut_short),
 		TEST(writable_by_others),
 		TEST(of_another_owner),
 		TEST(links_and_other_things),
+		TEST(directory_swapped_after_the_check),
 		TEST(cache_may_be_a_link),
 		TEST(of_another_interpreter),
 		TEST(too_many),
