@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "codec.h"
+#include "hand_over.h"
 #include "mapped_text.h"
 #include "walls.h"
 
@@ -74,26 +75,10 @@ static int receive(struct launch *launch)
 /* `fds`: the pidfd, and the status or -1; neither where there is an error. */
 static bool reply(uint64_t sequence, pid_t pid, const int *fds, int error)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(LAUNCH_REPLY_FDS * sizeof(int))] = {0};
-	size_t size = (fds[1] < 0 ? 1 : 2) * sizeof(int);
 	struct launch_reply answer = {sequence, pid, error};
-	struct iovec bytes = {&answer, sizeof answer};
-	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-	struct cmsghdr *header;
+	size_t count = error ? 0 : fds[1] < 0 ? 1 : 2;
 
-	if (!error) {
-		message.msg_control = space;
-		message.msg_controllen = CMSG_SPACE(size);
-		header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(size);
-		memcpy(CMSG_DATA(header), fds, size);
-	}
-	while (sendmsg(LAUNCH_CONTROL, &message, MSG_NOSIGNAL) < 0)
-		if (errno != EINTR)
-			return false;
-	return true;
+	return hand_over(LAUNCH_CONTROL, &answer, sizeof answer, fds, count);
 }
 
 /*

@@ -20,6 +20,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hand_over.h"
+
 #ifndef PR_SET_MDWE /* of Linux 6.3 */
 #define PR_SET_MDWE              65
 #define PR_GET_MDWE              66
@@ -102,26 +104,6 @@ static enum standing stands(bool condition)
 	return condition ? STANDS : FALLEN;
 }
 
-static bool hand_over(int socket, int fd)
-{
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof fd)] = {0};
-	char byte = 0;
-	struct iovec bytes = {&byte, 1};
-	struct msghdr message = {
-		.msg_iov = &bytes,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof space,
-	};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof fd);
-	memcpy(CMSG_DATA(header), &fd, sizeof fd);
-	return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
-}
-
 /* While it may still open files: where /proc is mounted with hidepid, nobody else may. */
 static enum standing raise_watched(const struct raising *raising)
 {
@@ -131,7 +113,7 @@ static enum standing raise_watched(const struct raising *raising)
 	errno = ENOENT;
 	status = (int)STEP_TRY(raising->steps, watch,
 			       proc < 0 ? -1 : openat(proc, "self/status", O_RDONLY | O_CLOEXEC));
-	told = status >= 0 && hand_over(raising->launch->handover, status);
+	told = status >= 0 && hand_over(raising->launch->handover, "", 1, &status, 1);
 	close(raising->launch->handover);
 	if (status >= 0)
 		close(status);

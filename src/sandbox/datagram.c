@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/wait.h"
 
 void datagram_drop(struct datagram *datagram)
@@ -101,4 +102,25 @@ bool datagram_send(int control, const struct launch_request *request, const int 
 	header->cmsg_len = CMSG_LEN(fd_count * sizeof *fds);
 	memcpy(CMSG_DATA(header), fds, fd_count * sizeof *fds);
 	return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+bool datagram_send_by(int control, int64_t deadline, const struct launch_request *request,
+		      const int *fds, size_t fd_count)
+{
+	while (!datagram_send(control, request, fds, fd_count)) {
+		if (errno != EINTR && (errno != ETOOMANYREFS || clock_ms() >= deadline))
+			return false;
+		poll(NULL, 0, DATAGRAM_AGAIN_MS);
+	}
+	return true;
+}
+
+bool datagram_refused(struct rlmd_error *err)
+{
+	if (errno == ETOOMANYREFS)
+		return error_set(err, RLMD_ERROR_SANDBOX,
+				 "cannot ask for a worker: processes of this user keep more "
+				 "descriptors on their way to each other than one of them may "
+				 "have open; end them, or raise the limit: ulimit -n");
+	return error_errno(err, RLMD_ERROR_SANDBOX, "cannot ask for a worker");
 }

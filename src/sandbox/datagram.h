@@ -8,7 +8,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "sandbox/launch.h"
+
+/* Milliseconds until it is worth a try to send descriptors again. */
+#define DATAGRAM_AGAIN_MS 5
 
 /* With the descriptors that came along, or -1. */
 struct datagram {
@@ -31,5 +35,16 @@ void datagram_receive(int control, struct datagram *);
  * the program is asked to end. */
 bool datagram_await(int control, int64_t deadline, struct datagram *);
 
-/* False and errno; EAGAIN where there is no room. */
+/*
+ * False and errno; EAGAIN where there is no room; ETOOMANYREFS where processes of this user have
+ * too many descriptors on their way to each other, unix(7), which they soon take.
+ */
 bool datagram_send(int control, const struct launch_request *, const int *fds, size_t fd_count);
+
+/* The same, but waits for others' descriptors; ETOOMANYREFS where they are not taken before the
+ * deadline. */
+bool datagram_send_by(int control, int64_t deadline, const struct launch_request *, const int *fds,
+		      size_t fd_count);
+
+/* Where a request cannot be sent, as errno says. False. */
+bool datagram_refused(struct rlmd_error *);

@@ -24,6 +24,8 @@ struct rlmd_sandbox {
 	struct event *pump;    /* owned: something is to be sent, or has failed */
 	struct event *overdue; /* owned: pending while an answer of the template is */
 	int answer_ms;         /* that it may take */
+	int64_t crowded_until; /* ms: so long others' descriptors are waited for; 0: they need not
+				* be */
 	struct spawn_list queued, sent, failed;
 	struct process_list processes; /* owned by their receivers, and by us when freed */
 	struct watch watch;

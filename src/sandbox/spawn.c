@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "sandbox/datagram.h"
 #include "sandbox/pipes.h"
 #include "sandbox/reap.h"
 #include "sandbox/reopen.h"
@@ -145,6 +146,20 @@ static void await_answer(struct rlmd_sandbox *sandbox)
 		event_add(sandbox->overdue, &limit);
 }
 
+/* While others' descriptors are in the way of ours. False: for too long. */
+static bool await_room(struct rlmd_sandbox *sandbox)
+{
+	struct timeval soon = clock_timeval(DATAGRAM_AGAIN_MS);
+	int64_t now = clock_ms();
+
+	if (!sandbox->crowded_until)
+		sandbox->crowded_until = now + sandbox->answer_ms;
+	if (now >= sandbox->crowded_until)
+		return false;
+	event_add(sandbox->pump, &soon);
+	return true;
+}
+
 static void send_queued(struct rlmd_sandbox *sandbox)
 {
 	struct spawn *spawn, *other;
@@ -163,13 +178,21 @@ static void send_queued(struct rlmd_sandbox *sandbox)
 		case TEMPLATE_SENT:
 			close_all(spawn->fds, LAUNCH_OWN_FDS);
 			spawn_move(spawn, &sandbox->sent);
+			sandbox->crowded_until = 0;
 			if (!sent++)
 				await_answer(sandbox);
 			break;
 		case TEMPLATE_FULL:
 			return;
+		case TEMPLATE_CROWDED:
+			if (await_room(sandbox))
+				return;
+			datagram_refused(&error);
+			fail_all(&sandbox->queued, &error);
+			sandbox->crowded_until = 0;
+			break;
 		case TEMPLATE_FAILED:
-			error_errno(&error, RLMD_ERROR_SANDBOX, "cannot ask for a worker");
+			datagram_refused(&error);
 			spawn_fail(spawn, &error);
 			break;
 		}

@@ -419,13 +419,13 @@ bool template_launch(struct template_process *template, const struct launch_requ
 		     struct rlmd_error *err)
 {
 	struct datagram datagram = {.pidfd = -1, .status = -1, .size = -1};
+	int patience = template->config->patience_ms;
 
-	if (template_send(template, request, fds, fd_count) != TEMPLATE_SENT) {
-		error_errno(&template->reason, RLMD_ERROR_SANDBOX, "cannot ask for a worker");
+	if (!datagram_send_by(template->control, clock_ms() + patience, request, fds, fd_count)) {
+		datagram_refused(&template->reason);
 		return template_lost(template, err);
 	}
-	if (!await_datagram(template, "fork a worker", clock_ms(), template->config->patience_ms,
-			    &datagram) ||
+	if (!await_datagram(template, "fork a worker", clock_ms(), patience, &datagram) ||
 	    !hear_reply(template, &datagram)) {
 		datagram_drop(&datagram);
 		return template_lost(template, err);
@@ -474,7 +474,7 @@ enum template_sending template_send(struct template_process *template,
 		if (is_its_end(errno))
 			return TEMPLATE_FULL;
 		if (errno != EAGAIN)
-			return TEMPLATE_FAILED;
+			return errno == ETOOMANYREFS ? TEMPLATE_CROWDED : TEMPLATE_FAILED;
 		event_add(template->writable, NULL);
 		return TEMPLATE_FULL;
 	}

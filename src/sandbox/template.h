@@ -82,8 +82,9 @@ bool template_may_retry(const struct template_process *);
 /* The session of the template and of all its workers. */
 pid_t template_pid(const struct template_process *);
 
-enum template_sending { TEMPLATE_SENT, TEMPLATE_FULL, TEMPLATE_FAILED };
+enum template_sending { TEMPLATE_SENT, TEMPLATE_FULL, TEMPLATE_CROWDED, TEMPLATE_FAILED };
 
-/* TEMPLATE_FULL: again after TEMPLATE_WRITABLE. TEMPLATE_FAILED: errno says why. */
+/* TEMPLATE_FULL: again after TEMPLATE_WRITABLE. TEMPLATE_CROWDED: again after DATAGRAM_AGAIN_MS,
+ * for some time. Else datagram_refused() says why. */
 enum template_sending template_send(struct template_process *, const struct launch_request *,
 				    const int *fds, size_t fd_count);

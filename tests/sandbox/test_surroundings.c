@@ -7,12 +7,15 @@
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,15 +24,6 @@
 #include "base/cleanup.h"
 #include "sandbox/sandbox_private.h"
 #include "stage.h"
-
-/*
- * Whether it failed for what other processes of this user are sending each other: descriptors on
- * their way count against a limit that is low in here, unix(7). They arrive.
- */
-static bool others_send(const struct rlmd_error *error)
-{
-	return strstr(error->text, strerror(ETOOMANYREFS)) && poll(NULL, 0, 10) == 0;
-}
 
 /* A worker with an input; it finds that, and nothing else. */
 static void expect_worker(void)
@@ -40,16 +34,12 @@ static void expect_worker(void)
 	struct cast cast;
 	int file;
 
-	do
-		stage.sandbox = stage_sandbox(stage.base, NULL, &err);
-	while (!stage.sandbox && others_send(&err));
+	stage.sandbox = stage_sandbox(stage.base, NULL, &err);
 	if (!stage.sandbox)
 		fail_msg("%s", err.text);
 	file = memory_file("input");
-	do {
-		begin(&cast, &stage, &file, 1, 0);
-		event_base_dispatch(stage.base);
-	} while (!cast.process && others_send(&cast.error));
+	begin(&cast, &stage, &file, 1, 0);
+	event_base_dispatch(stage.base);
 	if (!cast.process)
 		fail_msg("%s", cast.error.text);
 	tell(&cast, "say(native.decode(5, 5), attempt('os.write(5, b\"x\")'))\n"
@@ -150,6 +140,100 @@ static const char *nothing_writable(void)
 		       : NULL;
 }
 
+/* As many as are in flight of this user's at most, and some more: see unix(7). */
+static void send_descriptors(int socket)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(30 * sizeof(int))] = {0};
+	struct iovec byte = {(char[]){'!'}, 1};
+	struct msghdr message = {
+		.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof space,
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(30 * sizeof(int));
+	for (int i = 0; i < 30; i++)
+		memcpy(CMSG_DATA(header) + i * sizeof socket, &socket, sizeof socket);
+	while (sendmsg(socket, &message, MSG_DONTWAIT) == 1)
+		;
+}
+
+/* Without taking them: they are let go. */
+static void receive_descriptors(int socket)
+{
+	char byte;
+
+	while (read(socket, &byte, 1) == 1)
+		;
+}
+
+/* They are in flight most of the time, while ours are to be. */
+static void keep_sending(const int *ends)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		send_descriptors(ends[0]);
+		poll(NULL, 0, 20);
+		receive_descriptors(ends[1]);
+		poll(NULL, 0, 1);
+	}
+}
+
+/*
+ * Another process of this user has as many descriptors in flight as may be, most of the time: the
+ * supervisor, the template and the worker each have to wait for theirs.
+ */
+static const char *others_send(void)
+{
+	const char *problem = few_descriptors();
+	int ends[2];
+
+	if (problem || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
+		return problem ? problem : "no sockets";
+	if (!fork())
+		keep_sending(ends);
+	close(ends[0]);
+	close(ends[1]);
+	for (int i = 0; i < 4; i++)
+		expect_worker();
+	return NULL;
+}
+
+/* For longer than anybody waits: who asked is told what to do, and asks again later. */
+static const char *others_keep_sending(void)
+{
+	struct stage stage = {.base = event_base_new()};
+	struct rlmd_error err = {0};
+	struct cast cast;
+	int ends[2];
+
+	if (few_descriptors() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends))
+		return "no sockets";
+	stage.sandbox = stage_sandbox(stage.base, NULL, &err);
+	if (!stage.sandbox)
+		fail_msg("%s", err.text);
+	stage.sandbox->answer_ms = 50;
+	send_descriptors(ends[0]);
+	begin(&cast, &stage, NULL, 0, 0);
+	event_base_dispatch(stage.base);
+	assert_null(cast.process);
+	if (!strstr(cast.error.text, "ulimit -n"))
+		fail_msg("%s", cast.error.text);
+	receive_descriptors(ends[1]);
+	stage.sandbox->answer_ms = SOON;
+	enter(&cast, &stage);
+	end(&cast);
+	sandbox_free(stage.sandbox);
+	event_base_free(stage.base);
+	close(ends[0]);
+	close(ends[1]);
+	return NULL;
+}
+
 /* RLIMIT_NOFILE of 64, no standard descriptors, a thousand others. */
 static void descriptors_do_not_matter(void **state)
 {
@@ -157,6 +241,14 @@ static void descriptors_do_not_matter(void **state)
 	assert_true(passes(few_descriptors));
 	assert_true(passes(none_of_the_first));
 	assert_true(passes(a_thousand_inherited));
+}
+
+static void descriptors_in_flight_are_waited_for(void **state)
+{
+	(void)state;
+	if (stage_mode->who == AS_NOBODY) /* the kernel does not count root's, nor a container's */
+		assert_true(passes(others_keep_sending));
+	assert_true(passes(others_send));
 }
 
 /* No /proc, no /sys, nothing that could be written to. */
@@ -189,11 +281,13 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(descriptors_do_not_matter),
+		cmocka_unit_test(descriptors_in_flight_are_waited_for),
 		cmocka_unit_test(want_of_descriptors_is_named),
 	};
 	const struct CMUnitTest for_root[] = {
 		/* nobody else can mount */
 		cmocka_unit_test(descriptors_do_not_matter),
+		cmocka_unit_test(descriptors_in_flight_are_waited_for),
 		cmocka_unit_test(mounts_do_not_matter),
 		cmocka_unit_test(want_of_descriptors_is_named),
 	};
