@@ -30,6 +30,7 @@
 #include "walls.h"
 
 #define FIRST_FILE (LAUNCH_CONTROL + 2) /* the descriptor of a worker's first input */
+#define VIEW_READS 0x100 /* PyBUF_READ, which the limited API has from 3.11 on only */
 
 static struct enclosure enclosure; /* this template's */
 static struct launch_terms terms;  /* the supervisor's, for it */
@@ -368,6 +369,26 @@ static PyObject *decode(PyObject *module, PyObject *args)
 	return text;
 }
 
+/* For the life of the process. */
+static PyObject *view(PyObject *module, PyObject *args)
+{
+	Py_ssize_t size;
+	void *bytes;
+	int fd;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "in", &fd, &size))
+		return NULL;
+	if (size <= 0 || lseek(fd, 0, SEEK_END) < size) {
+		PyErr_SetString(PyExc_ValueError, "the file is shorter than announced");
+		return NULL;
+	}
+	bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return PyErr_SetFromErrno(PyExc_OSError);
+	return PyMemoryView_FromMemory(bytes, size, VIEW_READS);
+}
+
 static PyObject *map_text(PyObject *module, PyObject *args)
 {
 	unsigned highest;
@@ -411,6 +432,8 @@ static PyMethodDef methods[] = {
 	 "place(fields, texts): the fields with the texts of the attachments in place."},
 	{"map", map_text, METH_VARARGS,
 	 "map(fd, size, highest, type): the text of a memory file, where it lies; mapped_text.h."},
+	{"view", view, METH_VARARGS,
+	 "view(fd, size): a memoryview of a memory file, where it lies."},
 	{"can_map", can_map, METH_NOARGS, "Whether this interpreter can have such texts."},
 	{NULL, NULL, 0, NULL},
 };

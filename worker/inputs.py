@@ -5,9 +5,9 @@ in the same number of bytes, as Python itself keeps them: it is mapped and becom
 lies, so that all workers of a run and of its sub-runs have one text in memory, once.
 """
 
-import json
 import os
 
+from file_index import FileIndex
 from source import SourceText
 
 # The forms of a memory file that can be mapped, and the highest character of each.
@@ -17,19 +17,23 @@ HIGHEST = {"ascii": 0x7F, "latin-1": 0xFF, "ucs-2": 0xFFFF, "ucs-4": 0x10FFFF}
 def read_inputs(start, fds, native):
     """{name: text}, in order; closes the files.
 
-    native.decode(fd, size) and native.map(fd, size, highest, type) give the text of one.
+    native.decode(fd, size) and native.map(fd, size, highest, type) give the text of one,
+    native.view(fd, size) a memoryview. Indexes come behind the inputs.
     """
     inputs = {}
+    indexes = iter(fds[len(start["names"]):])
     described = zip(start["names"], start["forms"], start["sizes"], start["indexes"])
     for fd, (name, form, size, index) in zip(fds, described):
-        kind = str if index is None else SourceText
+        kind = SourceText if index else str
         if form in HIGHEST:
             text = native.map(fd, size, HIGHEST[form], kind)
         else:
             text = kind(native.decode(fd, size))
         os.close(fd)
-        if index is not None:
-            text.set_index(json.loads(index))
+        if index:
+            index_fd = next(indexes)
+            text.set_index(FileIndex(native.view(index_fd, index)))
+            os.close(index_fd)
         inputs[name] = text
     inputs.setdefault("context", "")
     return inputs

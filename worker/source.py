@@ -10,7 +10,7 @@ class SourceText(str):
     _files = {}  # of each instance, by its id: an input lives as long as its session
 
     def set_index(self, index):
-        """index: [[path, first character, characters], ...]"""
+        """index: a FileIndex"""
         self._files[id(self)] = Files(self, index)
 
     def __reduce__(self):
@@ -30,22 +30,25 @@ class Files(Mapping):
 
     def __init__(self, text, index):
         self._text = text
-        self._places = {path: (first, first + length) for path, first, length in index}
+        self._index = index
 
     def __getitem__(self, path):
-        first, end = self._places[path]
+        place = self._index.place(path) if isinstance(path, str) else None
+        if place is None:
+            raise KeyError(path)
+        first, end = self._index.span(place)
         return self._text[first:end]
 
     def __iter__(self):
-        return iter(self._places)
+        return map(self._index.path, range(len(self._index)))
 
     def __contains__(self, path):
-        return path in self._places
+        return isinstance(path, str) and self._index.place(path) is not None
 
     def __len__(self):
-        return len(self._places)
+        return len(self._index)
 
     def __repr__(self):
-        shown = ", ".join(map(repr, list(self._places)[:10]))
-        more = ", ..." if len(self._places) > 10 else ""
-        return f"<files: {len(self._places)} texts by path: {shown}{more}>"
+        shown = ", ".join(repr(self._index.path(place)) for place in range(min(10, len(self))))
+        more = ", ..." if len(self) > 10 else ""
+        return f"<files: {len(self)} texts by path: {shown}{more}>"

@@ -7,7 +7,11 @@ size_t inputs_of(const struct context *context, struct worker_input ret[static W
 	for (size_t i = 0; i < context->count; i++) {
 		const struct context_input *input = &context->inputs[i];
 
-		ret[i] = (struct worker_input){input->name, input->file, input->files};
+		ret[i] = (struct worker_input){
+			.name = input->name,
+			.file = input->file,
+			.index = input->files ? file_index_file(input->files) : NULL,
+		};
 	}
 	return context->count;
 }

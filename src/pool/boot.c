@@ -13,9 +13,9 @@ struct boot {
 	struct rlmd_sandbox *sandbox; /* lent */
 	struct event *posted;         /* owned: the next step is due */
 	struct spawn *spawn;          /* owned, from when the inputs are ready */
-	struct memfile **files;       /* owned, `count` references */
+	struct memfile **files;       /* owned, `count` references: inputs, then indexes */
 	enum text_form *forms;        /* owned */
-	size_t count, ready;          /* inputs in all; of them ready, the first ones */
+	size_t count, ready;          /* files in all; of them ready, the first ones */
 	size_t memory;
 	sandbox_spawn_fn *fn;
 	void *owner; /* lent */
@@ -105,24 +105,31 @@ static void on_posted(evutil_socket_t fd, short what, void *arg)
 		deliver(boot, NULL, &err);
 }
 
+static void add_file(struct boot *boot, struct memfile *file, enum text_form form)
+{
+	boot->files[boot->count] = memfile_ref(file);
+	boot->forms[boot->count++] = form;
+}
+
 struct boot *boot_start(struct event_base *base, struct rlmd_sandbox *sandbox,
 			const struct worker_options *options, sandbox_spawn_fn *fn, void *owner)
 {
 	struct boot *boot = xcalloc(1, sizeof *boot);
+	size_t most = 2 * options->input_count + 1, i;
 
 	*boot = (struct boot){
 		.sandbox = sandbox,
-		.count = options->input_count,
-		.files = xcalloc(options->input_count + 1, sizeof *boot->files),
-		.forms = xcalloc(options->input_count + 1, sizeof *boot->forms),
+		.files = xcalloc(most, sizeof *boot->files),
+		.forms = xcalloc(most, sizeof *boot->forms),
 		.memory = start_memory(options),
 		.fn = fn,
 		.owner = owner,
 	};
-	for (size_t i = 0; i < boot->count; i++) {
-		boot->files[i] = memfile_ref(options->inputs[i].file);
-		boot->forms[i] = options->inputs[i].form;
-	}
+	for (i = 0; i < options->input_count; i++)
+		add_file(boot, options->inputs[i].file, options->inputs[i].form);
+	for (i = 0; i < options->input_count; i++)
+		if (options->inputs[i].index)
+			add_file(boot, options->inputs[i].index, TEXT_UTF8);
 	boot->posted = evtimer_new(base, on_posted, boot);
 	loop_post(boot->posted);
 	return boot;

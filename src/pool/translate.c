@@ -332,19 +332,6 @@ bool translate_value(const struct packet *packet, struct worker_event *ret, stru
 	       read_text(packet, packet_field(packet, "variables"), &ret->variables, err);
 }
 
-static void add_index(struct frame *frame, const json_t *files)
-{
-	char *dump;
-
-	if (!files) {
-		frame_null(frame, NULL);
-		return;
-	}
-	dump = json_dumps(files, JSON_COMPACT);
-	frame_text(frame, NULL, text_of(dump));
-	free(dump);
-}
-
 struct frame *start_frame(const struct worker_options *options)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_START));
@@ -365,7 +352,10 @@ struct frame *start_frame(const struct worker_options *options)
 	frame_array_end(frame);
 	frame_array(frame, "indexes");
 	for (size_t i = 0; i < options->input_count; i++)
-		add_index(frame, options->inputs[i].files);
+		frame_integer(frame, NULL,
+			      options->inputs[i].index
+				      ? (int64_t)memfile_size(options->inputs[i].index)
+				      : 0);
 	frame_array_end(frame);
 	frame_text(frame, "task", options->task);
 	frame_integer(frame, "max_output", options->max_output);
@@ -385,7 +375,7 @@ size_t start_memory(const struct worker_options *options)
 	for (size_t i = 0; i < options->input_count; i++) {
 		const struct text_scan *scan = memfile_scan(options->inputs[i].file);
 		/* Decoding may widen what it has; a `str` with files is a copy of one without. */
-		size_t copies = 1 + (scan->highest >= 0x80) + (options->inputs[i].files != NULL);
+		size_t copies = 1 + (scan->highest >= 0x80) + (options->inputs[i].index != NULL);
 
 		if (options->inputs[i].form != TEXT_UTF8)
 			continue;

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <event2/event.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +25,9 @@ enum { WORKER_INPUTS_MAX = 48 }; /* inputs of one worker; the descriptors it may
 struct worker_input {
 	const char *name;     /* of the variable; copied */
 	struct memfile *file; /* sealed; referenced */
-	const json_t *files;  /* [[path, first character, characters], ...], or NULL */
-	enum text_form form;  /* worker_start() chooses it */
+	struct memfile
+		*index; /* sealed; referenced: the files in it (source/file_index.h), or NULL */
+	enum text_form form; /* worker_start() chooses it */
 };
 
 struct worker_options {

@@ -85,7 +85,7 @@ static void describe_context(const struct context *context, struct evbuffer *out
 				    text_scan_tokens(scan));
 		if (input->files)
 			evbuffer_add_printf(out, "; %zu files in `%s.files` (path -> text)",
-					    json_array_size(input->files), input->name);
+					    file_index_count(input->files), input->name);
 		if (input->left_out)
 			evbuffer_add_printf(out, "; left out: %s", input->left_out);
 		evbuffer_add(out, "\n", 1);

@@ -27,9 +27,9 @@ enum {
 	LAUNCH_LIFE = 5,    /* a pipe that nobody writes to; hung up when the supervisor is gone */
 	LAUNCH_STORE = 6,   /* an empty memory file, for modules that are not in the archive */
 	LAUNCH_ARCHIVE = 7, /* where there is one: a file of modules (sandbox/archive.h) */
-	LAUNCH_REPLY_FDS = 2, /* of a reply: pidfd, status */
-	LAUNCH_FILES_MAX = 64,
-	LAUNCH_OWN_FDS = 3, /* descriptors before the files: null, in, out */
+	LAUNCH_REPLY_FDS = 2,  /* of a reply: pidfd, status */
+	LAUNCH_FILES_MAX = 96, /* 48 inputs, and the index of each */
+	LAUNCH_OWN_FDS = 3,    /* descriptors before the files: null, in, out */
 	LAUNCH_FDS_MAX = LAUNCH_OWN_FDS + LAUNCH_FILES_MAX,
 	LAUNCH_TEXT_MAX = 4096,        /* bytes of a JSON message */
 	LAUNCH_FAILURES_MAX = 24,      /* in one message */

@@ -107,7 +107,7 @@ bool rlmd_context_get_input(const struct rlmd_context *published, size_t index,
 		.invalid_bytes = scan->invalid,
 		.tokens = text_scan_tokens(scan),
 		.type = input->type,
-		.files = json_array_size(input->files),
+		.files = file_index_count(input->files),
 		.left_out = input->left_out,
 	};
 	return sized_give(ret, &told, sizeof told, sizeof told);
@@ -117,31 +117,31 @@ bool rlmd_context_get_file(const struct rlmd_context *published, size_t index, s
 			   struct rlmd_context_file *ret)
 {
 	const struct context_input *input;
-	const struct context_place *place;
 	struct rlmd_context_file told;
+	struct file_entry entry;
 
 	if (index >= rlmd_context_count(published))
 		return false;
 	input = &published->context.inputs[index];
-	if (!input->places || file >= json_array_size(input->files))
+	if (file >= file_index_count(input->files))
 		return false;
-	place = &input->places[file];
+	entry = file_index_get(input->files, file);
 	told = (struct rlmd_context_file){
-		.path = json_string_value(json_array_get(json_array_get(input->files, file), 0)),
-		.text = text_slice(memfile_text(input->file), place->start,
-				   place->start + place->size),
-		.status = place->status,
+		.path = entry.path.bytes,
+		.text = text_slice(memfile_text(input->file), entry.first_byte,
+				   entry.first_byte + entry.bytes),
+		.status = entry.status,
 	};
 	return sized_give(ret, &told, sizeof told, sizeof told);
 }
 
 struct rlmd_text rlmd_context_changes(const struct rlmd_context *published, size_t index)
 {
-	struct memfile *changes = NULL;
+	const struct file_index *files = NULL;
 
 	if (index < rlmd_context_count(published))
-		changes = published->context.inputs[index].changes;
-	return changes ? memfile_text(changes) : text_of("");
+		files = published->context.inputs[index].files;
+	return files ? file_index_changes(files) : text_of("");
 }
 
 const char *rlmd_context_note(const struct rlmd_context *published, size_t index)
@@ -164,9 +164,7 @@ void context_input_done(struct context_input *input)
 {
 	free(input->name);
 	memfile_unref(input->file);
-	json_decref(input->files);
-	free(input->places);
-	memfile_unref(input->changes);
+	file_index_unref(input->files);
 	free(input->left_out);
 }
 
@@ -178,9 +176,7 @@ void context_share(struct context *to, const struct context *from)
 		to->inputs[i] = from->inputs[i];
 		to->inputs[i].name = xstrdup(from->inputs[i].name);
 		memfile_ref(to->inputs[i].file);
-		json_incref(to->inputs[i].files);
-		to->inputs[i].places = NULL;
-		memfile_ref(to->inputs[i].changes);
+		file_index_ref(to->inputs[i].files);
 		if (to->inputs[i].left_out)
 			to->inputs[i].left_out = xstrdup(to->inputs[i].left_out);
 	}

@@ -16,24 +16,17 @@
 #include <rlmd/context.h>
 
 #include "base/memfile.h"
+#include "source/file_index.h"
 
 enum { CONTEXT_INPUTS_MAX = RLMD_CONTEXT_INPUTS_MAX };
 
 #define CONTEXT_SIZE_MAX ((size_t)4 << 30) /* bytes of one variable */
 
-/* Where a file lies in the bytes of its input. */
-struct context_place {
-	size_t start, size;
-	const char *status; /* of its change, static; NULL: it was not compared */
-};
-
 struct context_input {
-	char *name;           /* owned: the variable's; "context" first */
-	struct memfile *file; /* referenced, sealed */
-	const char *type;     /* "markdown", "code", "json", "plain"; static */
-	json_t *files;        /* owned: [[path, first character, characters], ...], or NULL */
-	struct context_place *places; /* owned: of each of `files`; NULL in what is shared */
-	struct memfile *changes;      /* referenced, sealed: rlmd_context_changes(); NULL: none */
+	char *name;               /* owned: the variable's; "context" first */
+	struct memfile *file;     /* referenced, sealed */
+	const char *type;         /* "markdown", "code", "json", "plain"; static */
+	struct file_index *files; /* referenced, sealed: what it was made of; or NULL */
 	char *left_out; /* owned: "2 binary files, 1 link ...", for the model; NULL: nothing */
 };
 

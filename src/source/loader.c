@@ -25,11 +25,9 @@ enum {
 };
 
 struct loader {
-	char *name;                   /* owned */
-	struct memfile *file;         /* owned */
-	json_t *files;                /* owned; NULL: a plain text without headers */
-	struct context_place *places; /* owned: of each file */
-	size_t places_room;
+	char *name;                  /* owned */
+	struct memfile *file;        /* owned */
+	struct file_index *files;    /* owned; NULL: a plain text without headers */
 	json_t *notes;               /* lent */
 	const struct file_id *named; /* lent; what is a source itself */
 	size_t named_count;
@@ -63,7 +61,7 @@ struct loader *loader_new(const char *name, bool with_headers, json_t *notes)
 
 	loader->name = xstrdup(name);
 	loader->file = memfile_new("rlmd-context");
-	loader->files = with_headers ? json_array() : NULL;
+	loader->files = with_headers ? file_index_new() : NULL;
 	loader->notes = notes;
 	loader->chunk = xcalloc(CHUNK_SIZE, 1);
 	return loader;
@@ -86,8 +84,7 @@ void loader_free(struct loader *loader)
 	free(loader->path);
 	free(loader->label);
 	memfile_unref(loader->file);
-	json_decref(loader->files);
-	free(loader->places);
+	file_index_unref(loader->files);
 	free(loader->left_out);
 	free(loader->damaged);
 	free(loader->chunk);
@@ -198,21 +195,6 @@ static enum loader_end end_file(struct loader *loader)
 	return loader->walk ? LOADER_GOES_ON : LOADER_DONE;
 }
 
-static void note_place(struct loader *loader)
-{
-	size_t count = json_array_size(loader->files);
-
-	if (count == loader->places_room) {
-		loader->places_room = count ? count * 2 : 16;
-		loader->places = xreallocarray(loader->places, loader->places_room,
-					       sizeof *loader->places);
-	}
-	loader->places[count] = (struct context_place){
-		.start = loader->start,
-		.size = memfile_size(loader->file) - loader->start,
-	};
-}
-
 static enum loader_end end_entry(struct loader *loader)
 {
 	text_scan_end(&loader->scan);
@@ -220,10 +202,8 @@ static enum loader_end end_entry(struct loader *loader)
 		return end_file(loader);
 	if (loader->scan.invalid)
 		note_damaged(loader, loader->label);
-	note_place(loader);
-	json_array_append_new(loader->files,
-			      json_pack("[s, I, I]", loader->label, (json_int_t)loader->characters,
-					(json_int_t)loader->scan.characters));
+	file_index_add(loader->files, loader->label, loader->start, loader->characters,
+		       &loader->scan, NULL);
 	loader->characters += loader->scan.characters;
 	return end_file(loader);
 }
@@ -340,7 +320,7 @@ static enum loader_end end_directory(struct loader *loader, struct rlmd_error *e
 
 	walk_free(take_pointer(&loader->walk));
 	skipped_tell(&loader->skipped, loader->root, loader->notes, &loader->left_out);
-	if (json_array_size(loader->files) > loader->files_before)
+	if (file_index_count(loader->files) > loader->files_before)
 		return LOADER_DONE;
 	why = json_string_value(json_array_get(loader->notes, loader->notes_before));
 	error_set(err, RLMD_ERROR_INPUT, "there is no text file in the directory %s%s%s",
@@ -419,7 +399,7 @@ bool loader_begin_directory(struct loader *loader, const char *path, bool prefix
 	while (size > 1 && loader->root[size - 1] == '/')
 		loader->root[--size] = '\0';
 	loader->prefix = prefix_of(loader->root, prefixed);
-	loader->files_before = json_array_size(loader->files);
+	loader->files_before = file_index_count(loader->files);
 	loader->notes_before = json_array_size(loader->notes);
 	loader->stage = WALKS;
 	loader->walk = walk_new(loader->root, err);
@@ -433,14 +413,15 @@ size_t loader_bytes(const struct loader *loader)
 
 size_t loader_files(const struct loader *loader)
 {
-	return json_array_size(loader->files);
+	return file_index_count(loader->files);
 }
 
 bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd_error *err)
 {
 	size_t invalid;
 
-	if (!memfile_seal(loader->file, err))
+	if (!memfile_seal(loader->file, err) ||
+	    (loader->files && !file_index_seal(loader->files, err)))
 		return false;
 	invalid = memfile_scan(loader->file)->invalid;
 	if (invalid) {
@@ -453,8 +434,7 @@ bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd
 		json_array_append_new(loader->notes, json_from_text(text_of(note)));
 	}
 	*ret = context_input_of(loader->name, loader->file);
-	ret->files = json_incref(loader->files);
-	ret->places = take_pointer(&loader->places);
+	ret->files = file_index_ref(loader->files);
 	ret->left_out = take_pointer(&loader->left_out);
 	return true;
 }

@@ -35,7 +35,7 @@ static json_t *contexts_of(const struct context *context)
 					    "bytes", (json_int_t)scan->bytes, "tokenEstimate",
 					    (json_int_t)text_scan_tokens(scan), "contentType",
 					    input->type, "invalidBytes", (json_int_t)scan->invalid,
-					    "files", (json_int_t)json_array_size(input->files)));
+					    "files", (json_int_t)file_index_count(input->files)));
 	}
 	return contexts;
 }

@@ -58,7 +58,7 @@ static int checks_start(int in, int out)
 {
 	expect(in,
 	       "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"forms\":[\"utf-8\",\"utf-8\"],\"sizes\":[5,3],"
-	       "\"indexes\":[null,\"[[\\\"a.c\\\",0,1]]\"],\"task\":\"why?\",\"max_output\":1234,\"functions\":\"[]\"}");
+	       "\"indexes\":[0,5],\"task\":\"why?\",\"max_output\":1234,\"functions\":\"[]\"}");
 	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
 	say(out, "{\"type\":\"started\",\"error\":null,\"no_memory\":false}");
 	return 0;
@@ -68,9 +68,8 @@ static int checks_start(int in, int out)
  * widen them, and once more where they have files. */
 static void test_start(void **state)
 {
-	json_t *files = json_loads("[[\"a.c\",0,1]]", 0, NULL);
 	struct worker_input inputs[] = {{"context", file_of("ascii"), NULL},
-					{"tree", file_of("\xe2\x82\xac"), files}};
+					{"tree", file_of("\xe2\x82\xac"), file_of("index")}};
 	struct worker_options options = {
 		.inputs = inputs, .input_count = 2, .task = text_of("why?"), .max_output = 1234};
 
@@ -78,7 +77,7 @@ static void test_start(void **state)
 	actor_start(&actor, &stage, checks_start, &options);
 	memfile_unref(inputs[0].file);
 	memfile_unref(inputs[1].file);
-	json_decref(files);
+	memfile_unref(inputs[1].index);
 	actor_await(&actor, WORKER_READY, 1);
 	assert_int_equal(fake_sandbox_memory(stage.sandbox),
 			 (5 + 5 + 80) + (3 + 3 * (2 + 80)) + 2 * 4);

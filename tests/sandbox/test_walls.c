@@ -249,7 +249,7 @@ static void inputs_are_counted(void **state)
 	assert_non_null(cast.process);
 	tell(&cast, "say(len(inputs), inputs[-1], os.read(inputs[-1], 1))");
 	heard = hear(&cast, false);
-	assert_string_equal(heard, "here\n64 68 b'x'\n");
+	assert_string_equal(heard, "here\n96 100 b'x'\n");
 	end(&cast);
 
 	begin(&cast, *state, files, LAUNCH_FILES_MAX + 1, 0);

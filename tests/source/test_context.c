@@ -178,24 +178,24 @@ static void test_nothing(void **state)
 static void assert_index(const struct context_input *input, size_t place, const char *path,
 			 const char *text)
 {
-	json_t *entry = json_array_get(input->files, place);
-	size_t first = (size_t)json_integer_value(json_array_get(entry, 1));
-	size_t count = (size_t)json_integer_value(json_array_get(entry, 2));
+	struct file_entry entry = file_index_get(input->files, place);
 	struct rlmd_text all = memfile_text(input->file);
-	struct text_scan scan = {0};
-	size_t start = 0;
+	struct text_scan before = {0}, scan = {0};
+	size_t found;
 
-	assert_string_equal(json_string_value(json_array_get(entry, 0)), path);
-	for (; start < all.size; start++) {
-		if (((unsigned char)all.bytes[start] & 0xc0) == 0x80)
-			continue;
-		if (!first--)
-			break;
-	}
-	assert_memory_equal(all.bytes + start, text, strlen(text));
+	assert_true(text_equal(entry.path, path));
+	assert_true(file_index_find(input->files, text_of(path), &found));
+	assert_int_equal(found, place);
+	assert_int_equal(entry.bytes, strlen(text));
+	assert_memory_equal(all.bytes + entry.first_byte, text, strlen(text));
+	text_scan_feed(&before, text_from(all.bytes, entry.first_byte));
+	text_scan_end(&before);
+	assert_int_equal(entry.first_character, before.characters);
 	text_scan_feed(&scan, text_of(text));
 	text_scan_end(&scan);
-	assert_int_equal(count, scan.characters);
+	assert_int_equal(entry.characters, scan.characters);
+	assert_int_equal(entry.tokens, text_scan_tokens(&scan));
+	assert_int_equal(entry.highest, scan.highest);
 }
 
 /* Several sources are one text, each under its header; a missing line feed belongs to no file. */
@@ -213,7 +213,7 @@ static void test_several_are_put_together(void **state)
 	context = load(SOURCES("ä.txt", "b", "d/"));
 	assert_int_equal(context.count, 1);
 	assert_text(&context.inputs[0], expected, sizeof expected - 1);
-	assert_int_equal(json_array_size(context.inputs[0].files), 3);
+	assert_int_equal(file_index_count(context.inputs[0].files), 3);
 	assert_index(&context.inputs[0], 0, "ä.txt", "ä\xe2\x82\xac");
 	assert_index(&context.inputs[0], 1, "b", "b\n");
 	assert_index(&context.inputs[0], 2, "d/c", "c");
@@ -239,7 +239,7 @@ static void test_directory(void **state)
 	put("t/binary", "x\0y", 3);
 	context = load(SOURCES("t"));
 	assert_text(&context.inputs[0], expected, sizeof expected - 1);
-	assert_int_equal(json_array_size(context.inputs[0].files), 4);
+	assert_int_equal(file_index_count(context.inputs[0].files), 4);
 	assert_int_equal(json_array_size(context.notes), 1);
 	assert_true(noted(&context, "t: skipped 1 binary file: binary"));
 	context_done(&context);
@@ -263,7 +263,7 @@ static void test_directory_skips(void **state)
 		assert_int_equal(mkfifo(path, 0644), 0);
 	}
 	context = load(SOURCES("t"));
-	assert_int_equal(json_array_size(context.inputs[0].files), 1);
+	assert_int_equal(file_index_count(context.inputs[0].files), 1);
 	assert_true(noted(&context, "skipped 3 links that lead out of it or nowhere: leaves, "
 				    "loop, self"));
 	assert_true(noted(&context, "skipped 7 sockets, devices or FIFOs: fifo0, fifo1, fifo2, "

@@ -36,7 +36,9 @@ class Worker:
     def __init__(self, context=b"the context", more=(), forms=None, indexes=None, max_output=50000,
                  python=PYTHON, task="the task", functions=(), warm=False):
         inputs = [("context", context), *more] if context is not None else list(more)
+        indexes = indexes or [b""] * len(inputs)
         self.files = [memory_file(data) for _name, data in inputs]
+        self.files += [memory_file(index) for index in indexes if index]
         read, self.out = os.pipe()
         self.into, write = os.pipe()
         fds = [read, write, *self.files]
@@ -59,7 +61,7 @@ class Worker:
         self.send("start", names=[name for name, _data in inputs],
                   forms=forms or ["utf-8"] * len(inputs),
                   sizes=[len(data) for _name, data in inputs],
-                  indexes=indexes or [None] * len(inputs), task=task, max_output=max_output,
+                  indexes=[len(index) for index in indexes], task=task, max_output=max_output,
                   functions=json.dumps(functions))
         self.started = self.receive()
 
@@ -196,6 +198,20 @@ def reply_frame(number, slots):
         messages.append(slot[1] if failed else None)
     return frame("reply", attached, id=number, values=values, errors=errors, messages=messages,
                  degraded=degraded)
+
+
+def index_of(entries, changes=""):
+    """The index of files as src/source/file_index.c writes it: of (path, first, characters)."""
+    records, paths = b"", b""
+    for path, first, characters in entries:
+        name = path.encode()
+        records += struct.pack("10Q", first, characters, first, characters, len(paths), len(name),
+                               characters // 3, 0, 0x7F, 0)
+        paths += name + b"\0"
+    order = sorted(range(len(entries)), key=lambda place: entries[place][0].encode())
+    changes = changes.encode()
+    return (struct.pack("3Q", len(entries), len(paths), len(changes)) + records
+            + struct.pack(f"{len(order)}I", *order) + paths + changes)
 
 
 def memory_file(data):

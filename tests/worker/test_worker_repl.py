@@ -6,7 +6,7 @@ import re
 import sys
 import unittest
 
-from supervisor import Gone, Worker
+from supervisor import Gone, Worker, index_of
 
 # Forms of a memory file that is mapped: a character that needs it, and how it is written there.
 MAPPED = {"ascii": "a", "latin-1": "é", "ucs-2": "€", "ucs-4": "🙂"}
@@ -170,7 +170,7 @@ class Inputs(unittest.TestCase):
 
     def check_directory(self, form):
         text = "== b.c\nüber\n== a.c\nx\n"
-        index = json.dumps([["b.c", 7, 5], ["a.c", 19, 2]])
+        index = index_of([("b.c", 7, 5), ("a.c", 19, 2)])
         with Worker(context=text.encode(form), forms=[form], indexes=[index]) as worker:
             for code, shown in (
                 ("isinstance(context, str), len(context)", "(True, 21)"),
@@ -196,14 +196,19 @@ class Inputs(unittest.TestCase):
             self.assertNotIn("source.py", error)
             self.assertIsNotNone(worker.run("context.files['a.c'] = 'z'")["error"])
 
-    def test_index_that_is_an_attachment(self):
-        index = json.dumps([[f"file{n}", n, 1] for n in range(5000)])
-        with Worker(context=b"x" * 5000, indexes=[index]) as worker:
-            self.assertEqual(worker.run("len(context.files)")["stdout"], "5000\n")
+    def test_many_files_are_found_in_any_order(self):
+        index = index_of([(f"file{4999 - n}", n, 1) for n in range(5000)])
+        with Worker(context=bytes(range(48, 58)) * 500, indexes=[index]) as worker:
+            shown = worker.run(
+                "print(len(context.files), list(context.files)[:2], context.files['file4999'],\n"
+                "      context.files['file0'], 'file5000' in context.files, 3 in context.files,\n"
+                "      [context.files[f'file{n}'] for n in range(20)])")["stdout"]
+            self.assertEqual(shown, "5000 ['file4999', 'file4998'] 0 9 False False "
+                             f"{[str(9 - n % 10) for n in range(20)]}\n")
 
     def test_input_that_cannot_be_read_is_told(self):
-        with Worker(context=b"abc", indexes=["not JSON"]) as worker:
-            self.assertRegex(worker.started["error"], "^JSONDecodeError: ")
+        with Worker(context=b"abc", indexes=[b"no index"]) as worker:
+            self.assertRegex(worker.started["error"], "^ValueError: ")
             self.assertIs(worker.started["no_memory"], False)
             with self.assertRaises(Gone):
                 worker.receive()

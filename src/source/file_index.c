@@ -1,0 +1,289 @@
+/*
+ * The memory file, in the machine's order, as worker/source.py reads it:
+ *
+ *   struct head
+ *   struct record   one for each file, in the order of their texts
+ *   uint32_t        the places of the records in the order of their paths, byte by byte
+ *   bytes           the paths, a NUL behind each
+ *   bytes           the JSON of what was changed
+ */
+#include "source/file_index.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+struct head {
+	uint64_t count, paths, changes; /* records; bytes of the two */
+};
+
+struct record {
+	uint64_t first_character, characters, first_byte, bytes, path, path_size, tokens, invalid,
+		highest, status;
+};
+
+struct file_index {
+	int references;
+	struct record *records; /* owned before the seal; then lent by the file */
+	size_t count, room;
+	char *paths; /* likewise */
+	size_t paths_size, paths_room;
+	char *changes; /* owned, before the seal */
+	size_t changes_size;
+	const uint32_t *sorted; /* lent by the file */
+	struct memfile *file;   /* owned: from the seal on */
+};
+
+struct file_index *file_index_new(void)
+{
+	struct file_index *index = xcalloc(1, sizeof *index);
+
+	index->references = 1;
+	return index;
+}
+
+struct file_index *file_index_ref(struct file_index *index)
+{
+	if (index)
+		index->references++;
+	return index;
+}
+
+static void free_parts(struct file_index *index)
+{
+	free(take_pointer(&index->records));
+	free(take_pointer(&index->paths));
+	free(take_pointer(&index->changes));
+}
+
+void file_index_unref(struct file_index *index)
+{
+	if (!index || --index->references)
+		return;
+	if (index->file)
+		memfile_unref(index->file);
+	else
+		free_parts(index);
+	free(index);
+}
+
+static void *grow(void *array, size_t *room, size_t wanted, size_t size)
+{
+	if (wanted <= *room)
+		return array;
+	*room = wanted * 2;
+	return xreallocarray(array, *room, size);
+}
+
+/* Of a record; 0: there was no comparison. */
+static const char *const statuses[] = {NULL, "added", "modified", "deleted", "untracked"};
+
+enum { STATUSES = sizeof statuses / sizeof *statuses };
+
+static size_t status_number(const char *status)
+{
+	size_t number = 0;
+
+	if (!status)
+		return 0;
+	while (++number < STATUSES)
+		if (!strcmp(statuses[number], status))
+			return number;
+	abort();
+}
+
+void file_index_add(struct file_index *index, const char *path, size_t first_byte,
+		    size_t first_character, const struct text_scan *scan, const char *status)
+{
+	size_t size = strlen(path);
+
+	assert(!index->file);
+	index->records = grow(index->records, &index->room, index->count + 1,
+			      sizeof *index->records);
+	index->records[index->count++] = (struct record){
+		.first_character = first_character,
+		.characters = scan->characters,
+		.first_byte = first_byte,
+		.bytes = scan->bytes,
+		.path = index->paths_size,
+		.path_size = size,
+		.tokens = (uint64_t)text_scan_tokens(scan),
+		.invalid = scan->invalid,
+		.highest = scan->highest,
+		.status = status_number(status),
+	};
+	index->paths = grow(index->paths, &index->paths_room, index->paths_size + size + 1, 1);
+	memcpy(index->paths + index->paths_size, path, size + 1);
+	index->paths_size += size + 1;
+}
+
+void file_index_set_changes(struct file_index *index, struct rlmd_text json)
+{
+	assert(!index->file && !index->changes);
+	index->changes = text_copy(json);
+	index->changes_size = json.size;
+}
+
+static struct rlmd_text path_of(const struct file_index *index, const struct record *record)
+{
+	return text_from(index->paths + record->path, record->path_size);
+}
+
+static int compare_texts(struct rlmd_text a, struct rlmd_text b)
+{
+	size_t size = a.size < b.size ? a.size : b.size;
+	int order = size ? memcmp(a.bytes, b.bytes, size) : 0;
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+struct named {
+	struct rlmd_text path;
+	uint32_t place;
+};
+
+/* Of the same path the later one comes later. */
+static int compare_named(const void *a, const void *b)
+{
+	const struct named *one = a, *other = b;
+	int order = compare_texts(one->path, other->path);
+
+	return order ? order : (one->place > other->place) - (one->place < other->place);
+}
+
+static struct named *sort(const struct file_index *index)
+{
+	struct named *named = xcalloc(index->count + 1, sizeof *named);
+
+	for (size_t i = 0; i < index->count; i++)
+		named[i] = (struct named){path_of(index, &index->records[i]), (uint32_t)i};
+	if (index->count)
+		qsort(named, index->count, sizeof *named, compare_named);
+	return named;
+}
+
+/* What the same path hides goes; `named` and the records are fewer then. */
+static void drop_hidden(struct file_index *index, struct named *named)
+{
+	auto_free uint32_t *moved = xcalloc(index->count + 1, sizeof *moved);
+	size_t kept = 0, left = 0, i;
+
+	for (i = 0; i < index->count; i++)
+		if (i + 1 < index->count && !compare_texts(named[i].path, named[i + 1].path))
+			moved[named[i].place] = UINT32_MAX;
+		else
+			named[kept++] = named[i];
+	for (i = 0; i < index->count; i++)
+		if (moved[i] != UINT32_MAX) {
+			index->records[left] = index->records[i];
+			moved[i] = (uint32_t)left++;
+		}
+	for (i = 0; i < kept; i++)
+		named[i].place = moved[named[i].place];
+	index->count = kept;
+}
+
+static bool write_parts(const struct file_index *index, const struct named *named,
+			struct memfile *file, struct rlmd_error *err)
+{
+	struct head head = {index->count, index->paths_size, index->changes_size};
+	auto_free uint32_t *sorted = xcalloc(index->count + 1, sizeof *sorted);
+
+	for (size_t i = 0; i < index->count; i++)
+		sorted[i] = named[i].place;
+	return memfile_append(file, text_from(&head, sizeof head), err) &&
+	       memfile_append(file,
+			      text_from(index->records, index->count * sizeof *index->records),
+			      err) &&
+	       memfile_append(file, text_from(sorted, index->count * sizeof *sorted), err) &&
+	       memfile_append(file, text_from(index->paths, index->paths_size), err) &&
+	       memfile_append(file, text_from(index->changes, index->changes_size), err) &&
+	       memfile_seal(file, err);
+}
+
+bool file_index_seal(struct file_index *index, struct rlmd_error *err)
+{
+	struct memfile *file = memfile_new("rlmd-files");
+	auto_free struct named *named = sort(index);
+	struct rlmd_text all;
+
+	drop_hidden(index, named);
+	if (!write_parts(index, named, file, err)) {
+		memfile_unref(file);
+		return false;
+	}
+	all = memfile_text(file);
+	if (!all.bytes) {
+		memfile_unref(file);
+		return error_set(err, RLMD_ERROR_INPUT, "no memory for the list of %zu files",
+				 index->count);
+	}
+	free_parts(index);
+	index->file = file;
+	index->records = (struct record *)(uintptr_t)(all.bytes + sizeof(struct head));
+	index->sorted = (const uint32_t *)(const void *)(index->records + index->count);
+	index->paths = (char *)(uintptr_t)(index->sorted + index->count);
+	return true;
+}
+
+size_t file_index_count(const struct file_index *index)
+{
+	return index ? index->count : 0;
+}
+
+struct file_entry file_index_get(const struct file_index *index, size_t place)
+{
+	const struct record *record = &index->records[place];
+
+	assert(index->file && place < index->count);
+	return (struct file_entry){
+		.path = path_of(index, record),
+		.first_byte = record->first_byte,
+		.bytes = record->bytes,
+		.first_character = record->first_character,
+		.characters = record->characters,
+		.invalid = record->invalid,
+		.highest = (uint32_t)record->highest,
+		.tokens = (int64_t)record->tokens,
+		.status = statuses[record->status],
+	};
+}
+
+bool file_index_find(const struct file_index *index, struct rlmd_text path, size_t *ret_place)
+{
+	size_t first = 0, end = index->count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+		size_t place = index->sorted[middle];
+		int order = compare_texts(path_of(index, &index->records[place]), path);
+
+		if (!order) {
+			*ret_place = place;
+			return true;
+		}
+		if (order < 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return false;
+}
+
+struct rlmd_text file_index_changes(const struct file_index *index)
+{
+	return text_from(index->paths + index->paths_size, index->changes_size);
+}
+
+struct memfile *file_index_file(const struct file_index *index)
+{
+	return index->file;
+}
+
+size_t file_index_header(size_t path_size)
+{
+	return strlen("===== ") + path_size + strlen(" =====\n");
+}
