@@ -1,0 +1,54 @@
+/*
+ * review/ruleset.h - rules of one's own: what to look for, where, and how bad it is.
+ *
+ * A directory of Markdown files, each with a head and what to look for, in words for the
+ * model; `where` has patterns as review/glob.h reads them, with commas between:
+ *
+ *     ---
+ *     id: no-strcpy
+ *     severity: error
+ *     where: lib/, *.h
+ *     ---
+ *     Calls of strcpy() and strcat(), whose ...
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "review/finding.h"
+
+enum {
+	RULES_MAX = 500,
+	RULE_SIZE_MAX = 64 << 10, /* bytes of a file */
+};
+
+struct review_rule {
+	char *id;               /* owned: of the head, or the file's name without ".md" */
+	enum severity severity; /* SEVERITY_NONE: the model says */
+	char **where;           /* owned: patterns (review/glob.h), any of which is enough */
+	size_t where_count;     /* 0: everywhere */
+	char *text;             /* owned: what to look for */
+};
+
+struct ruleset {
+	struct review_rule *rules; /* owned, sorted by id */
+	size_t count;
+};
+
+/* Every file *.md of the directory; no link is followed. RLMD_ERROR_INPUT names file and line. */
+bool ruleset_read(const char *directory, struct ruleset *ret, struct rlmd_error *);
+void ruleset_done(struct ruleset *);
+
+const struct review_rule *ruleset_find(const struct ruleset *, const char *id); /* or NULL */
+
+/* One rule of a text, whose `name` is that of its file. */
+bool rule_parse(const char *name, struct rlmd_text, struct review_rule *ret, struct rlmd_error *);
+void rule_done(struct review_rule *);
+
+/* Appends the rules, for the model. */
+void ruleset_describe(const struct ruleset *, struct evbuffer *out);
+
+/* Gives a finding its rule's severity, and none of its place where the rule is not for that. */
+void ruleset_apply(const struct ruleset *, struct finding *);

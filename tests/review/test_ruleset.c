@@ -1,0 +1,281 @@
+/* review/ruleset, glob, baseline: what is read of files of one's own, and what it is good for. */
+#include "review/ruleset.h"
+
+#include <event2/buffer.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "review/baseline.h"
+#include "review/code.h"
+#include "review/glob.h"
+
+static void test_globs(void **state)
+{
+	static const struct {
+		const char *pattern, *path;
+		bool matches;
+	} table[] = {
+		{"*.c", "a.c", true},
+		{"*.c", "src/deep/a.c", true},
+		{"*.c", "a.cc", false},
+		{"src/*.c", "src/a.c", true},
+		{"src/*.c", "src/net/a.c", false},
+		{"src/**/*.c", "src/a.c", true},
+		{"src/**/*.c", "src/net/tls/a.c", true},
+		{"src/**/*.c", "test/src/a.c", false},
+		{"**/a.c", "a.c", true},
+		{"**/a.c", "x/y/a.c", true},
+		{"**/a.c", "ba.c", false},
+		{"src/", "src/x/y", true},
+		{"src/", "srcs/x", false},
+		{"/a.c", "a.c", true},
+		{"/a.c", "x/a.c", false},
+		{"src/**", "src/x/y", true},
+		{"?.c", "a.c", true},
+		{"?.c", "ab.c", false},
+		{"src?a.c", "src/a.c", false},
+		{"[a-c].c", "b.c", true},
+		{"[!a-c].c", "b.c", false},
+		{"[!a-c].c", "d.c", true},
+		{"[.c", "[.c", true},
+		{"\\*.c", "*.c", true},
+		{"\\*.c", "a.c", false},
+		{"**", "any/thing", true},
+		{"", "a", false},
+		{"*a*a*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (glob_matches(table[i].pattern, text_of(table[i].path)) != table[i].matches)
+			fail_msg("%s and %s", table[i].pattern, table[i].path);
+}
+
+static struct review_rule parsed(const char *name, const char *text)
+{
+	struct review_rule rule = {0};
+	struct rlmd_error err = {0};
+
+	if (!rule_parse(name, text_of(text), &rule, &err))
+		fail_msg("%s", err.text);
+	return rule;
+}
+
+static void test_rules(void **state)
+{
+	struct review_rule rule = parsed("no-strcpy.md", "Look for strcpy().\n");
+
+	(void)state;
+	assert_string_equal(rule.id, "no-strcpy");
+	assert_int_equal(rule.severity, SEVERITY_NONE);
+	assert_int_equal(rule.where_count, 0);
+	assert_string_equal(rule.text, "Look for strcpy().");
+	rule_done(&rule);
+	rule = parsed("x.md", "---\r\nid: \"copies\"\r\n# a comment\r\nseverity: error\r\n"
+			      "where: [src/**, 'lib/*.c']\r\n---\r\n\r\n# Copies\n\ntext\n");
+	assert_string_equal(rule.id, "copies");
+	assert_int_equal(rule.severity, SEVERITY_ERROR);
+	assert_int_equal(rule.where_count, 2);
+	assert_string_equal(rule.where[0], "src/**");
+	assert_string_equal(rule.where[1], "lib/*.c");
+	assert_string_equal(rule.text, "# Copies\n\ntext");
+	rule_done(&rule);
+	rule = parsed("x.md", "---\nwhere:\n  - a/\n  - \"b/\"\nid: y\n---\ntext\n");
+	assert_int_equal(rule.where_count, 2);
+	assert_string_equal(rule.where[1], "b/");
+	assert_string_equal(rule.id, "y");
+	rule_done(&rule);
+}
+
+static void test_bad_rules(void **state)
+{
+	static const char *const table[][2] = {
+		{"", "line 0: nothing is said"},
+		{"---\nid: x\n---\n \n", "line 3: nothing is said"},
+		{"---\nid: x\n", "line 2: the head has no end"},
+		{"---\nseverity: fatal\n---\ntext", "line 2: severity is error, warning or note"},
+		{"---\nseverity: none\n---\ntext", "line 2: severity is error"},
+		{"---\nlevel: error\n---\ntext", "line 2: is no 'id:'"},
+		{"---\nnothing\n---\ntext", "line 2: is no 'id:'"},
+		{"---\nid:\n---\ntext", "the id is empty"},
+		{"caf\xe9", "is not UTF-8"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		struct review_rule rule = {0};
+		struct rlmd_error err = {0};
+
+		assert_false(rule_parse("x.md", text_of(table[i][0]), &rule, &err));
+		assert_int_equal(err.kind, RLMD_ERROR_INPUT);
+		if (!strstr(err.text, table[i][1]))
+			fail_msg("%s", err.text);
+	}
+}
+
+/* --- a directory -------------------------------------------------------------------------- */
+
+struct room {
+	char path[32];
+};
+
+static void room_put(const struct room *room, const char *name, const char *text)
+{
+	auto_free char *path = xasprintf("%s/%s", room->path, name);
+
+	assert_true(file_write(path, text_of(text), NULL));
+}
+
+static void room_drop(const struct room *room, const char *name)
+{
+	auto_free char *path = xasprintf("%s/%s", room->path, name);
+
+	assert_int_equal(unlink(path), 0);
+}
+
+static void assert_refused(const struct room *room, const char *why)
+{
+	struct ruleset set = {0};
+	struct rlmd_error err = {0};
+
+	assert_false(ruleset_read(room->path, &set, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
+	if (!strstr(err.text, why))
+		fail_msg("%s", err.text);
+}
+
+static void test_directory(void **state)
+{
+	struct room room = {"/tmp/rlmd-test-rules-XXXXXX"};
+	auto_evbuffer struct evbuffer *words = evbuffer_new();
+	auto_free char *link = NULL, *text = NULL;
+	struct ruleset set = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(room.path));
+	assert_refused(&room, "it has no rules");
+	room_put(&room, "b.md", "---\nseverity: note\nwhere: src/, *.h\n---\nlook at b\n");
+	room_put(&room, "a.md", "look at a\n");
+	room_put(&room, ".c.md", "");
+	room_put(&room, "README", "");
+	assert_true(ruleset_read(room.path, &set, NULL));
+	assert_int_equal(set.count, 2);
+	ruleset_describe(&set, words);
+	text = text_drain(words, NULL);
+	assert_string_equal(text,
+			    "Rule \"a\":\nlook at a\n\nRule \"b\", severity \"note\", only in "
+			    "files that match src/, *.h:\nlook at b\n");
+	assert_non_null(ruleset_find(&set, "b"));
+	assert_null(ruleset_find(&set, "c"));
+	ruleset_done(&set);
+	room_put(&room, "d.md", "---\nid: a\n---\ntwice\n");
+	assert_refused(&room, "two rules have the id 'a'");
+	room_drop(&room, "d.md");
+	link = xasprintf("%s/d.md", room.path);
+	assert_int_equal(symlink("/etc/passwd", link), 0);
+	assert_refused(&room, "the rule d.md");
+	room_drop(&room, "d.md");
+	room_drop(&room, "a.md");
+	room_drop(&room, "b.md");
+	room_drop(&room, ".c.md");
+	room_drop(&room, "README");
+	assert_int_equal(rmdir(room.path), 0);
+	assert_refused(&room, "--rules /tmp/");
+}
+
+static void test_apply(void **state)
+{
+	struct review_rule rule = parsed("r.md", "---\nseverity: note\nwhere: src/\n---\ntext\n");
+	struct ruleset set = {.rules = &rule, .count = 1};
+	struct code_file inside = {.path = (char[]){"src/a.c"}},
+			 outside = {.path = (char[]){"a.c"}};
+	struct finding finding = {
+		.rule = (char[]){"r"}, .severity = SEVERITY_ERROR, .file = &inside};
+
+	(void)state;
+	ruleset_apply(&set, &finding);
+	assert_int_equal(finding.severity, SEVERITY_NOTE);
+	assert_int_equal(finding.place, FINDING_ANCHORED);
+	finding.file = &outside;
+	ruleset_apply(&set, &finding);
+	assert_int_equal(finding.place, FINDING_OUT_OF_SCOPE);
+	rule_done(&rule);
+}
+
+/* --- the baseline ------------------------------------------------------------------------- */
+
+#define SARIF(results) "{\"version\":\"2.1.0\",\"runs\":[{\"results\":[" results "]}]}"
+#define RESULT(print, around)                                                                      \
+	"{\"partialFingerprints\":{\"rlmdFinding/v1\":\"" print                                    \
+	"\",\"rlmdSurroundings/v1\":\"" around "\"}}"
+
+static void test_baseline(void **state)
+{
+	static const struct {
+		const char *print, *around;
+		bool known;
+	} rows[] = {
+		{"1", "a", true},  /* as it was */
+		{"9", "b", true},  /* moved to another file */
+		{"8", "b", false}, /* once more, beside it */
+		{"7", "a", false}, /* a copy of one that is still there */
+		{"6", "c", false},
+	};
+	struct finding items[5] = {0};
+	struct findings findings = {.items = items, .count = 5};
+	struct baseline baseline = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		snprintf(items[i].fingerprint, DIGEST_SIZE, "%s", rows[i].print);
+		snprintf(items[i].surroundings, DIGEST_SIZE, "%s", rows[i].around);
+	}
+	assert_true(baseline_parse(text_of(SARIF(RESULT("1", "a") "," RESULT("2", "b") ",{}")),
+				   &baseline, NULL));
+	baseline_apply(&baseline, &findings);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(items[i].known, rows[i].known);
+	baseline_done(&baseline);
+}
+
+static void test_bad_baseline(void **state)
+{
+	static const char *const table[] = {"", "{}", "[]", "{\"version\":\"2.0.0\",\"runs\":[]}",
+					    "{\"version\":\"2.1.0\"}"};
+	struct baseline baseline = {0};
+	struct rlmd_error err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		assert_false(baseline_parse(text_of(table[i]), &baseline, &err));
+		assert_int_equal(err.kind, RLMD_ERROR_INPUT);
+	}
+	assert_false(baseline_read("/nowhere/x.sarif", &baseline, &err));
+	assert_non_null(strstr(err.text, "/nowhere/x.sarif"));
+	assert_true(
+		baseline_parse(text_of(SARIF("1, {\"partialFingerprints\": 3}")), &baseline, &err));
+	baseline_done(&baseline);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_globs),        cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_bad_rules),    cmocka_unit_test(test_directory),
+		cmocka_unit_test(test_apply),        cmocka_unit_test(test_baseline),
+		cmocka_unit_test(test_bad_baseline),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
