@@ -259,13 +259,28 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 		call->stream = stream_new(call->provider->adapter->framing, on_event, call);
 }
 
+/* In the pieces in which it lies there. */
+static bool feed_pieces(struct stream *stream, struct evbuffer *data, struct rlmd_error *err)
+{
+	bool fine = true;
+	size_t size;
+
+	while (fine && (size = evbuffer_get_contiguous_space(data))) {
+		const char *bytes = (const char *)evbuffer_pullup(data, (ssize_t)size);
+
+		fine = stream_feed(stream, text_from(bytes, size), err);
+		evbuffer_drain(data, size);
+	}
+	evbuffer_drain(data, evbuffer_get_length(data));
+	return fine;
+}
+
 static void call_feed(struct call *call, struct evbuffer *data)
 {
 	struct rlmd_error error = {0};
 	bool whole = call->reply.complete, ended = call->reply.finished;
-	bool fine = stream_feed(call->stream, text_in(data), &error);
+	bool fine = feed_pieces(call->stream, data, &error);
 
-	evbuffer_drain(data, evbuffer_get_length(data));
 	delta_tell(&call->delta, call->reply.text, false);
 	if (ended)
 		return; /* who goes on talking behind the answer's end does not put that off */

@@ -32,23 +32,41 @@ static enum kind kind_of(unsigned char c)
 	return c >= 0xe3 && c <= 0xed ? KIND_WIDE : KIND_WORD; /* U+3000 to U+DFFF */
 }
 
-/* Each byte of an answer comes by here: no more is done for it than has to be. */
+/* Goes on with a run by `size` bytes or characters: a token begins with the first one that is not
+ * free, and wherever the longest one has ended. */
+static void go_on(struct least *least, enum kind kind, int64_t size)
+{
+	int64_t longest = rules[kind].longest;
+	int64_t begun = least->run - rules[kind].free, end = begun + size; /* of what is not free */
+
+	if (end < longest) { /* as nearly always: without a division */
+		least->tokens += begun <= 0 && end > 0;
+		least->run += size;
+		return;
+	}
+	least->tokens += (end + longest - 1) / longest - (begun > 0);
+	least->run = rules[kind].free + end % longest;
+}
+
+/* Each byte of an answer comes by here: those of a word, which are most, are taken together. */
 void least_feed(struct least *least, struct rlmd_text text)
 {
-	for (size_t i = 0; i < text.size; i++) {
+	size_t i = 0;
+
+	while (i < text.size) {
 		unsigned char c = (unsigned char)text.bytes[i];
 		enum kind kind = continues(c) ? (enum kind)least->kind : kind_of(c);
+		size_t start = i++;
 
 		if (continues(c) && kind == KIND_WIDE)
 			continue;
 		if (kind != (enum kind)least->kind)
 			least->run = 0;
 		least->kind = (int)kind;
-		if (least->run == rules[kind].free)
-			least->tokens++;
-		least->run++;
-		if (least->run == rules[kind].free + rules[kind].longest)
-			least->run = rules[kind].free;
+		while (kind == KIND_WORD && i < text.size &&
+		       (unsigned char)((text.bytes[i] | 0x20) - 'a') < 26)
+			i++;
+		go_on(least, kind, (int64_t)(i - start));
 	}
 }
 

@@ -5,7 +5,9 @@
 
 #include "base/alloc.h"
 
-#define BOM "\xef\xbb\xbf"
+#define BOM  "\xef\xbb\xbf"
+#define DATA "data: "
+enum { DATA_SIZE = sizeof DATA - 1 };
 
 struct stream {
 	enum adapter_framing framing;
@@ -166,6 +168,16 @@ static bool end_line(struct stream *stream, struct rlmd_text rest, struct rlmd_e
 	return take_kept_line(stream, err);
 }
 
+/* What nearly all of a stream is: one line of data, and the empty one that ends its event. Nothing
+ * of it has to be kept until then. */
+static bool is_plain_event(const struct stream *stream, struct rlmd_text line, const char *next)
+{
+	return line.size >= DATA_SIZE && line.size < REPLY_EVENT_MAX && *next == '\n' &&
+	       !memcmp(line.bytes, DATA, DATA_SIZE) && stream->begun && !*stream->event &&
+	       !stream->after_cr && !stream->only.bytes && !evbuffer_get_length(stream->line) &&
+	       !evbuffer_get_length(stream->data);
+}
+
 static bool feed(struct stream *stream, struct rlmd_text text, struct rlmd_error *err)
 {
 	const char *at = text.bytes, *end = at + text.size, *stop;
@@ -178,6 +190,14 @@ static bool feed(struct stream *stream, struct rlmd_text text, struct rlmd_error
 		find_ends(&ends, at);
 		stop = ends.lf < ends.cr ? ends.lf : ends.cr;
 		rest = text_from(at, (size_t)(stop - at));
+		if (ends.sse && ends.lf < ends.cr && stop + 1 < end &&
+		    is_plain_event(stream, rest, stop + 1)) {
+			rest = text_from(at + DATA_SIZE, rest.size - DATA_SIZE);
+			if (!stream->fn(stream->owner, (struct rlmd_text){"", 0}, rest, err))
+				return false;
+			stop++;
+			continue;
+		}
 		stream->after_cr = false;
 		if (evbuffer_get_length(stream->line) + rest.size > REPLY_EVENT_MAX)
 			return error_set(err, RLMD_ERROR_BAD_REPLY, "a line is longer than %d MiB",

@@ -86,6 +86,56 @@ static void runs(void **state)
 	}
 }
 
+/* The rule as it reads, a byte at a time: for "a", "7", "," and a Chinese character. */
+static int64_t least_by_the_rule(const char *text, size_t size)
+{
+	static const struct {
+		int64_t free, longest;
+	} rules[] = {['a'] = {0, 32}, ['7'] = {0, 16}, [','] = {2, 128}, ['\xe4' & 0x7f] = {0, 4}};
+	int64_t tokens = 0, run = 0;
+	int before = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		int kind = text[i] & 0x7f;
+
+		if ((text[i] & 0xc0) == 0x80)
+			continue;
+		run = kind == before ? run : 0;
+		before = kind;
+		if (run == rules[kind].free)
+			tokens++;
+		if (++run == rules[kind].free + rules[kind].longest)
+			run = rules[kind].free;
+	}
+	return tokens;
+}
+
+/* Runs of all lengths beside each other, in pieces of all sizes. */
+static void runs_in_any_order(void **state)
+{
+	static const char *const units[] = {"a", "7", ",", "\xe4\xb8\xad"};
+	enum { RUNS = 400, LONGEST = 150, UNIT = 3 };
+	char *text = xcalloc(RUNS * LONGEST * UNIT + 1, 1);
+	size_t size = 0;
+	uint32_t random = 1;
+	int64_t expected;
+
+	(void)state;
+	for (int i = 0; i < RUNS; i++) {
+		const char *unit = units[(random = random * 1664525 + 1013904223) >> 30];
+
+		for (uint32_t left = (random >> 8) % LONGEST; left; left--) {
+			memcpy(text + size, unit, strlen(unit));
+			size += strlen(unit);
+		}
+	}
+	expected = least_by_the_rule(text, size);
+	for (size_t step = 1; step < 100; step += 7)
+		assert_int_equal(least_of(text, step), expected);
+	assert_int_equal(least_of(text, size), expected);
+	free(text);
+}
+
 /* Nothing that any run was asked for is cut for a few tokens more. */
 static void beyond(void **state)
 {
@@ -103,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_bound_of_real_texts),
 		cmocka_unit_test(runs),
+		cmocka_unit_test(runs_in_any_order),
 		cmocka_unit_test(beyond),
 	};
 
