@@ -40,6 +40,7 @@ enum { EVENTS_MAX = 100000, DAY = 24 * 60 * 60, BACKLOG = 8192, ALLOWED_OPEN = 1
 	"range(8)])))\\n"
 #define BLOCK_END "```\\n"
 #define ANSWER    "answer['content'] = 'done'\\nanswer['ready'] = True\\n"
+#define PIECE     " piece %d" /* another one each time: who repeats himself is cut off */
 #define USAGE     "\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":%d,\"total_tokens\":%d}"
 
 struct server {
@@ -82,10 +83,14 @@ static void put_stream(struct evbuffer *out, const char *words, int events)
 		 words);
 	if (*words)
 		put_chunk(out, first);
-	for (int i = 0; i < events; i++)
-		put_chunk(out, CHUNK_START
-			  "{\"index\":0,\"delta\":{\"content\":\" token\"},\"logprobs\":null,"
-			  "\"finish_reason\":null}],\"usage\":null}");
+	for (int i = 0; i < events; i++) {
+		snprintf(first, sizeof first,
+			 CHUNK_START "{\"index\":0,\"delta\":{\"content\":\"" PIECE
+				     "\"},\"logprobs\":null,"
+				     "\"finish_reason\":null}],\"usage\":null}",
+			 i);
+		put_chunk(out, first);
+	}
 	put_chunk(out, CHUNK_START "{\"index\":0,\"delta\":{},\"logprobs\":null,"
 				   "\"finish_reason\":\"stop\"}],\"usage\":null}");
 	snprintf(last, sizeof last, CHUNK_START "]," USAGE "}", events, events + 40);
@@ -105,7 +110,7 @@ static void put_whole(struct evbuffer *out, const char *words, int events)
 			    "{\"role\":\"assistant\",\"content\":\"%s",
 			    words);
 	for (int i = 0; i < events; i++)
-		evbuffer_add_printf(body, " token");
+		evbuffer_add_printf(body, PIECE, i);
 	evbuffer_add_printf(body, "\"},\"logprobs\":null,\"finish_reason\":\"stop\"}]," USAGE "}",
 			    events, events + 40);
 	evbuffer_add_printf(out,

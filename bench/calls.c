@@ -13,13 +13,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "bench/bare_curl.h"
 #include "bench/measure.h"
 #include "bench/server.h"
 #include "llm/llm.h"
 #include "llm/provider.h"
 #include "llm/registry.h"
 
-enum { PATIENCE_MS = 60000, ALLOWED_OPEN = 11000 };
+enum { PATIENCE_MS = 60000, ALLOWED_OPEN = 11000, ALONE = 30 };
 
 struct client {
 	struct event_base *base;
@@ -132,6 +133,33 @@ static void measure(struct client *client, struct row *row, int times)
 	samples_done(&row->floor);
 }
 
+/* Microseconds that a stream adds to the same text as a whole, by libcurl alone. */
+static double bare_added(const char *url)
+{
+	static const char stream[] =
+		"{\"messages\":[{\"content\":\"events=300\"}],\"stream\":true}";
+	static const char whole[] = "{\"messages\":[{\"content\":\"events=300\"}]}";
+
+	return bare_curl_cost(url, stream, ALONE) - bare_curl_cost(url, whole, ALONE);
+}
+
+/* One call at a time: as many events come at once, and as few, as the server sends. */
+static void compare_added(struct client *client, const char *base_url, int times)
+{
+	struct samples ours = {.what = "what 300 events add to a call, CPU"};
+	struct samples floor = {.what = "what they add to libcurl alone"};
+	auto_free char *url = xasprintf("%s/v1/chat/completions", base_url);
+
+	for (int i = 0; i < times; i++) {
+		samples_add(&ours, cost(client, client->plain, "events=300", ALONE, 1) -
+					   cost(client, client->whole, "events=300", ALONE, 1));
+		samples_add(&floor, bare_added(url));
+	}
+	measure_at_most("11s", &ours, &floor, 1.2);
+	samples_done(&ours);
+	samples_done(&floor);
+}
+
 static void compare(struct client *client, int times)
 {
 	static const char few[] = "events=300", many[] = "events=1000", tiny[] = "events=1";
@@ -231,10 +259,12 @@ int main(int argc, char **argv)
 	client.plain = llm_at(&client, "plain", &plain, false);
 	client.whole = llm_at(&client, "whole", &plain, true);
 	client.tls = llm_at(&client, "tls", &tls, true);
-	if (argc == 4)
+	if (argc == 4) {
 		compare(&client, measure_count(argv[3]));
-	else
+		compare_added(&client, plain.url, measure_count(argv[3]));
+	} else {
 		repeat(&client, argv + 3);
+	}
 	llm_free(client.plain);
 	llm_free(client.whole);
 	llm_free(client.tls);
