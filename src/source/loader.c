@@ -13,9 +13,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/wait.h"
+#include "source/listing.h"
 #include "source/secret.h"
 #include "source/skipped.h"
-#include "source/walk.h"
 
 enum {
 	CHUNK_SIZE = 1 << 20,  /* read at once */
@@ -47,9 +47,9 @@ struct loader {
 	char *label;  /* owned: as it is shown; escaped, where it has a header */
 	bool first;   /* nothing of the file was taken yet */
 	size_t start; /* of its text in `file` */
-	struct text_scan scan; /* of the file */
-	off_t searched;        /* SEARCHES: where the next look begins */
-	struct walk *walk;     /* owned; NULL: no directory */
+	struct text_scan scan;   /* of the file */
+	off_t searched;          /* SEARCHES: where the next look begins */
+	struct listing *listing; /* owned; NULL: no directory */
 	char *root;   /* owned: of the walk, without a slash at its end, unless it is all */
 	char *prefix; /* owned: of the labels: empty, or the root and a slash */
 	size_t files_before, notes_before; /* the directory */
@@ -78,7 +78,7 @@ void loader_free(struct loader *loader)
 	if (!loader)
 		return;
 	skipped_done(&loader->skipped);
-	walk_free(loader->walk);
+	listing_free(loader->listing);
 	free(loader->root);
 	free(loader->prefix);
 	free(loader->path);
@@ -127,19 +127,6 @@ static void note_damaged(struct loader *loader, const char *label)
 
 	loader->damaged = xasprintf("%s%s%s", before ? before : "", before && shown ? ", " : "",
 				    shown ? label : "");
-}
-
-/* A link to what is in the directory needs no mention: its target is read itself. Nothing is
- * opened for this. */
-static bool link_stays(const char *path, const char *root)
-{
-	auto_free char *target = realpath(path, NULL);
-	auto_free char *top = realpath(root, NULL);
-	size_t size = top ? strlen(top) : 0;
-
-	if (!target || !top)
-		return false;
-	return !strcmp(top, "/") || (!strncmp(target, top, size) && target[size] == '/');
 }
 
 /* In what comes behind the chunk, once more read for that: one window. False: there is more. */
@@ -192,7 +179,7 @@ static void begin_file(struct loader *loader, int fd, char *label, char *path)
 static enum loader_end end_file(struct loader *loader)
 {
 	loader->stage = WALKS;
-	return loader->walk ? LOADER_GOES_ON : LOADER_DONE;
+	return loader->listing ? LOADER_GOES_ON : LOADER_DONE;
 }
 
 static enum loader_end end_entry(struct loader *loader)
@@ -318,7 +305,7 @@ static enum loader_end end_directory(struct loader *loader, struct rlmd_error *e
 {
 	const char *why;
 
-	walk_free(take_pointer(&loader->walk));
+	listing_free(take_pointer(&loader->listing));
 	skipped_tell(&loader->skipped, loader->root, loader->notes, &loader->left_out);
 	if (file_index_count(loader->files) > loader->files_before)
 		return LOADER_DONE;
@@ -328,34 +315,43 @@ static enum loader_end end_directory(struct loader *loader, struct rlmd_error *e
 	return LOADER_FAILED;
 }
 
-static enum loader_end walk_on(struct loader *loader, struct rlmd_error *err)
+static enum skip skip_of(enum listing_kind kind)
 {
-	auto_free char *label = NULL, *path = NULL;
-	struct walk_entry entry;
-
-	if (!loader->walk)
-		return LOADER_DONE;
-	if (!walk_next(loader->walk, &entry))
-		return end_directory(loader, err);
-	label = xasprintf("%s%s", loader->prefix, entry.path);
-	switch (entry.kind) {
-	case WALK_FILE:
-		begin_file(loader, entry.fd, take_pointer(&label), xstrdup(entry.path));
-		break;
-	case WALK_LINK:
-		path = xasprintf("%s/%s", loader->root, entry.path);
-		if (!link_stays(path, loader->root))
-			skipped_add(&loader->skipped, SKIP_LINK, label, NULL);
-		break;
-	case WALK_SPECIAL:
-		skipped_add(&loader->skipped, SKIP_SPECIAL, label, NULL);
-		break;
-	case WALK_UNREADABLE:
-		skipped_add(&loader->skipped, SKIP_UNREADABLE, label, NULL);
-		break;
-	case WALK_DIRECTORY:
+	switch (kind) {
+	case LISTING_LINK:
+		return SKIP_LINK;
+	case LISTING_SPECIAL:
+		return SKIP_SPECIAL;
+	case LISTING_GENERATED:
+		return SKIP_GENERATED;
+	case LISTING_VENDORED:
+		return SKIP_VENDORED;
+	case LISTING_SUBMODULE:
+		return SKIP_SUBMODULE;
+	case LISTING_PASSED:
+	case LISTING_FILE:
+	case LISTING_UNREADABLE:
 		break;
 	}
+	return SKIP_UNREADABLE;
+}
+
+static enum loader_end walk_on(struct loader *loader, struct rlmd_error *err)
+{
+	auto_free char *label = NULL;
+	struct listing_entry entry;
+
+	if (!loader->listing)
+		return LOADER_DONE;
+	if (!listing_next(loader->listing, &entry))
+		return end_directory(loader, err);
+	if (entry.kind == LISTING_PASSED)
+		return LOADER_GOES_ON;
+	label = xasprintf("%s%s", loader->prefix, entry.path);
+	if (entry.kind == LISTING_FILE)
+		begin_file(loader, entry.fd, take_pointer(&label), xstrdup(entry.path));
+	else
+		skipped_add(&loader->skipped, skip_of(entry.kind), label, NULL);
 	return LOADER_GOES_ON;
 }
 
@@ -391,6 +387,7 @@ static char *prefix_of(const char *root, bool prefixed)
 bool loader_begin_directory(struct loader *loader, const char *path, bool prefixed,
 			    struct rlmd_error *err)
 {
+	const struct listing_options options = {.recurse_submodules = false};
 	size_t size = strlen(path);
 
 	free(loader->root);
@@ -402,8 +399,8 @@ bool loader_begin_directory(struct loader *loader, const char *path, bool prefix
 	loader->files_before = file_index_count(loader->files);
 	loader->notes_before = json_array_size(loader->notes);
 	loader->stage = WALKS;
-	loader->walk = walk_new(loader->root, err);
-	return loader->walk;
+	loader->listing = listing_new(loader->root, &options, loader->notes, err);
+	return loader->listing;
 }
 
 size_t loader_bytes(const struct loader *loader)

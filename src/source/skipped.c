@@ -20,10 +20,13 @@ static const struct {
 			 "; to send one, name it itself with -c", SECRETS_SHOWN},
 	[SKIP_BINARY] = {"binary file", "binary files", "", NAMES_SHOWN},
 	[SKIP_SPECIAL] = {"socket, device or FIFO", "sockets, devices or FIFOs", "", NAMES_SHOWN},
-	[SKIP_LINK] = {"link that leads out of it or nowhere",
-		       "links that lead out of it or nowhere", "", NAMES_SHOWN},
+	[SKIP_LINK] = {"symbolic link", "symbolic links", "", NAMES_SHOWN},
 	[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read", "",
 			     NAMES_SHOWN},
+	[SKIP_GENERATED] = {"generated file", "generated files", "", NAMES_SHOWN},
+	[SKIP_VENDORED] = {"vendored file", "vendored files", "", NAMES_SHOWN},
+	[SKIP_SUBMODULE] = {"repository of its own", "repositories of their own",
+			    "; to send submodules, give --recurse-submodules", NAMES_SHOWN},
 };
 
 void skipped_add(struct skipped *skipped, enum skip kind, const char *label, const char *why)

@@ -7,7 +7,17 @@
 #include <jansson.h>
 #include <stddef.h>
 
-enum skip { SKIP_SECRET, SKIP_BINARY, SKIP_SPECIAL, SKIP_LINK, SKIP_UNREADABLE, SKIP_KINDS };
+enum skip {
+	SKIP_SECRET,
+	SKIP_BINARY,
+	SKIP_SPECIAL,
+	SKIP_LINK,
+	SKIP_UNREADABLE,
+	SKIP_GENERATED,
+	SKIP_VENDORED,
+	SKIP_SUBMODULE,
+	SKIP_KINDS
+};
 
 /* Embedded; zero: nothing yet. */
 struct skipped {

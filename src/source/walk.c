@@ -29,7 +29,7 @@ struct walk {
 	struct level levels[DEPTH_MAX];
 	size_t depth; /* how many are open */
 	char *path;   /* owned: of the entry at hand */
-	int fd;       /* owned: likewise; or -1 */
+	int fd;       /* owned: its file; or -1 */
 };
 
 static int compare_names(const void *a, const void *b)
@@ -116,50 +116,68 @@ static void step(struct walk *walk, const struct level *level, const char *name)
 	walk->path = path;
 }
 
-static void visit_directory(struct walk *walk, int parent, char *name, struct walk_entry *entry)
+/* The last part of the path at hand, in the innermost directory. */
+static const char *name_at_hand(const struct walk *walk)
 {
-	size_t size = strlen(name);
-	int fd = -1;
+	return walk->path + walk->levels[walk->depth - 1].path_size;
+}
 
-	name[size - 1] = '\0';
-	if (walk->depth < DEPTH_MAX)
-		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	entry->kind = fd >= 0 && enter(walk, fd) ? WALK_DIRECTORY : WALK_UNREADABLE;
+bool walk_enter(struct walk *walk)
+{
+	auto_free char *name = NULL;
+	int fd;
+
+	if (walk->depth == DEPTH_MAX)
+		return false;
+	name = xstrdup(name_at_hand(walk));
+	name[strlen(name) - 1] = '\0';
+	fd = openat(walk_directory(walk), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && enter(walk, fd);
+}
+
+void walk_leave(struct walk *walk)
+{
+	leave(walk);
 }
 
 /* It may be something else by now. */
-static void visit_file(struct walk *walk, int parent, const char *name, struct walk_entry *entry)
+int walk_open(struct walk *walk)
 {
-	auto_close int fd = openat(parent, name,
+	auto_close int fd = openat(walk_directory(walk), name_at_hand(walk),
 				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return;
-	entry->kind = WALK_FILE;
-	entry->fd = walk->fd = take_fd(&fd);
+		return -1;
+	return walk->fd = take_fd(&fd);
+}
+
+int walk_directory(const struct walk *walk)
+{
+	return walk->levels[walk->depth - 1].fd;
+}
+
+static enum walk_kind kind_of(unsigned char type)
+{
+	switch (type) {
+	case DT_DIR:
+		return WALK_DIRECTORY;
+	case DT_REG:
+		return WALK_FILE;
+	case DT_LNK:
+		return WALK_LINK;
+	default: /* the kernel's, not ours */
+		return WALK_SPECIAL;
+	}
 }
 
 static void visit(struct walk *walk, struct walk_entry *entry)
 {
 	struct level *level = &walk->levels[walk->depth - 1];
-	struct name *name = &level->names[level->next++];
+	const struct name *name = &level->names[level->next++];
 
 	step(walk, level, name->text);
-	*entry = (struct walk_entry){.kind = WALK_UNREADABLE, .path = walk->path, .fd = -1};
-	switch (name->type) {
-	case DT_DIR:
-		visit_directory(walk, level->fd, name->text, entry);
-		return;
-	case DT_REG:
-		visit_file(walk, level->fd, name->text, entry);
-		return;
-	case DT_LNK:
-		entry->kind = WALK_LINK;
-		return;
-	default: /* the kernel's, not ours */
-		entry->kind = WALK_SPECIAL;
-	}
+	*entry = (struct walk_entry){kind_of(name->type), walk->path, walk->depth};
 }
 
 struct walk *walk_new(const char *path, struct rlmd_error *err)

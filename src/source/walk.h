@@ -12,18 +12,17 @@
 #include "base/error.h"
 
 enum walk_kind {
-	WALK_FILE,       /* a regular one, open for reading */
-	WALK_LINK,       /* a symbolic link; it was not followed */
-	WALK_SPECIAL,    /* a socket, a device or a FIFO */
-	WALK_UNREADABLE, /* could not be opened or listed, or is too deep down */
-	WALK_DIRECTORY,  /* what is in it comes next */
+	WALK_FILE,      /* a regular one: walk_open() */
+	WALK_LINK,      /* a symbolic link; it is not followed */
+	WALK_SPECIAL,   /* a socket, a device or a FIFO */
+	WALK_DIRECTORY, /* walk_enter(), or what is in it is passed over */
 };
 
-/* All lent until the next step. */
+/* What it is by the directory's own account; it may be something else by now. */
 struct walk_entry {
 	enum walk_kind kind;
-	const char *path; /* from the directory on, without "./" */
-	int fd;           /* a WALK_FILE's; else -1 */
+	const char *path; /* from the directory on, without "./"; lent until the next step */
+	size_t depth;     /* how many directories are open; 1: it is in the first */
 };
 
 struct walk;
@@ -34,6 +33,19 @@ struct walk;
  */
 struct walk *walk_new(const char *path, struct rlmd_error *);
 
-/* One step, which lists one directory at most; false: there is nothing more. */
+/* One step; false: there is nothing more. */
 bool walk_next(struct walk *, struct walk_entry *ret);
+
+/* Of the entry at hand, and once. The file, lent until the next step; -1: it cannot be opened, or
+ * is none. */
+int walk_open(struct walk *);
+
+/* Lists the directory at hand: what is in it comes next. False: it cannot be, or is too deep. */
+bool walk_enter(struct walk *);
+
+/* What is left in that directory is passed over after all. */
+void walk_leave(struct walk *);
+
+/* The innermost that was entered, lent until the next step. */
+int walk_directory(const struct walk *);
 void walk_free(struct walk *); /* NULL is fine */

@@ -43,18 +43,26 @@ struct told {
 	void (*happens)(void); /* once the walk is there */
 };
 
-static void note(struct told *told, const struct walk_entry *entry)
+/* As a caller has it who wants all of it. */
+static void note(struct told *told, struct walk *walk, const struct walk_entry *entry)
 {
-	static const char kinds[] = "fl*?";
+	static const char kinds[] = "fl*";
 	size_t used = strlen(told->text);
-	char bytes[32] = "";
+	char bytes[32] = "", kind = '?';
+	int fd;
 
-	if (entry->kind == WALK_DIRECTORY)
+	if (entry->kind == WALK_DIRECTORY && walk_enter(walk))
 		return;
-	if (entry->fd >= 0)
-		assert_true(read(entry->fd, bytes, sizeof bytes - 1) >= 0);
-	snprintf(told->text + used, sizeof told->text - used, "%c %s %s\n", kinds[entry->kind],
-		 entry->path, bytes);
+	if (entry->kind == WALK_FILE && (fd = walk_open(walk)) >= 0)
+		assert_true(read(fd, bytes, sizeof bytes - 1) >= 0);
+	else if (entry->kind == WALK_FILE || entry->kind == WALK_DIRECTORY)
+		fd = -1;
+	else
+		fd = 0;
+	if (fd >= 0)
+		kind = kinds[entry->kind];
+	snprintf(told->text + used, sizeof told->text - used, "%c %s %s\n", kind, entry->path,
+		 bytes);
 	if (told->at && !strcmp(told->at, entry->path))
 		told->happens();
 }
@@ -67,7 +75,7 @@ static bool walk_all(struct told *told, struct rlmd_error *err)
 	if (!walk)
 		return false;
 	while (walk_next(walk, &entry))
-		note(told, &entry);
+		note(told, walk, &entry);
 	walk_free(walk);
 	return true;
 }
@@ -226,12 +234,33 @@ static void test_half_listed(void **state)
 	healthy = -1;
 }
 
+/* What nobody wants is not entered: neither listed nor opened. */
+static void test_passed_over(void **state)
+{
+	struct walk_entry entry;
+	struct walk *walk;
+
+	(void)state;
+	make("tree/a");
+	put("tree/a/x", "1");
+	put("tree/b", "2");
+	walk = walk_new("tree", NULL);
+	assert_true(walk_next(walk, &entry));
+	assert_string_equal(entry.path, "a/");
+	assert_int_equal(entry.depth, 1);
+	assert_true(walk_next(walk, &entry));
+	assert_string_equal(entry.path, "b");
+	assert_false(walk_next(walk, &entry));
+	walk_free(walk);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_order),         TEST(test_swapped_before), TEST(test_swapped_within),
 		TEST(test_swapped_files), TEST(test_deep),           TEST(test_half_listed),
+		TEST(test_passed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,7 +105,7 @@ class Files(InputTest):
         for words in (
             "skipped 1 binary file: binary",
             "skipped 2 sockets, devices or FIFOs: a/socket, fifo",
-            "skipped 5 links that lead out of it or nowhere: a/root, dangling, loop, out, up",
+            "skipped 6 symbolic links: a/root, dangling, inside, loop, out, ...",
             "skipped 1 entry that cannot be read: unreadable",
             "context: 1 byte is not UTF-8, in a/bad\\n\\x1b[31m; ",
         ):

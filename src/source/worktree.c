@@ -1,0 +1,163 @@
+#include "source/worktree.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "source/beneath.h"
+
+struct tree_level {
+	size_t ignores, attributes; /* how deep the rules were before it */
+	bool ignored;
+};
+
+struct worktree {
+	struct repository *repository; /* owned */
+	git_index *index;              /* owned */
+	struct rules *ignores;         /* owned */
+	struct rules *attributes;      /* owned: of the directories */
+	struct rules *own_attributes;  /* owned: of the repository itself, which come first */
+	struct tree_level *levels;
+	size_t depth, room;
+};
+
+typedef void add_fn(struct rules *, const char *base, struct rlmd_text);
+
+static void add_file(struct rules *rules, add_fn *add, const char *base, int directory,
+		     const char *name)
+{
+	size_t size;
+	auto_free char *bytes = beneath_read(directory, name, RULES_FILE_MAX, &size);
+
+	if (bytes)
+		add(rules, base, text_from(bytes, size));
+}
+
+/* The user's own, wherever it is and whatever it is. */
+static void add_users(struct rules *rules, add_fn *add, const char *path)
+{
+	auto_close int directory = -1;
+	auto_free char *real = path ? realpath(path, NULL) : NULL;
+	char *slash = real ? strrchr(real, '/') : NULL;
+
+	if (!slash)
+		return;
+	*slash = '\0';
+	directory = open(*real ? real : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory >= 0)
+		add_file(rules, add, "", directory, slash + 1);
+}
+
+struct worktree *worktree_new(struct repository *repository, struct rlmd_error *err)
+{
+	struct worktree *tree = xcalloc(1, sizeof *tree);
+	auto_close int common = open(repository->common, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	tree->repository = repository;
+	tree->ignores = rules_new(repository->fold);
+	tree->attributes = rules_new(repository->fold);
+	tree->own_attributes = rules_new(repository->fold);
+	add_users(tree->ignores, rules_add_ignores, repository->excludes);
+	add_file(tree->ignores, rules_add_ignores, "", common, "info/exclude");
+	add_users(tree->attributes, rules_add_attributes, repository->attributes);
+	add_file(tree->own_attributes, rules_add_attributes, "", common, "info/attributes");
+	tree->index = repository_index(repository, err);
+	if (tree->index)
+		return tree;
+	worktree_free(tree);
+	return NULL;
+}
+
+void worktree_free(struct worktree *tree)
+{
+	if (!tree)
+		return;
+	git_index_free(tree->index);
+	repository_free(tree->repository);
+	rules_free(tree->ignores);
+	rules_free(tree->attributes);
+	rules_free(tree->own_attributes);
+	free(tree->levels);
+	free(tree);
+}
+
+const struct repository *worktree_repository(const struct worktree *tree)
+{
+	return tree->repository;
+}
+
+static bool is_ignored_here(const struct worktree *tree)
+{
+	return tree->depth && tree->levels[tree->depth - 1].ignored;
+}
+
+/* Rules in a directory that is ignored are not looked at, as git has it. */
+void worktree_enter(struct worktree *tree, const char *path, int directory, bool ignored)
+{
+	ignored |= is_ignored_here(tree);
+	if (tree->depth == tree->room) {
+		tree->room = tree->room ? tree->room * 2 : 16;
+		tree->levels = xreallocarray(tree->levels, tree->room, sizeof *tree->levels);
+	}
+	tree->levels[tree->depth++] = (struct tree_level){
+		.ignores = rules_depth(tree->ignores),
+		.attributes = rules_depth(tree->attributes),
+		.ignored = ignored,
+	};
+	if (!ignored)
+		add_file(tree->ignores, rules_add_ignores, path, directory, ".gitignore");
+	add_file(tree->attributes, rules_add_attributes, path, directory, ".gitattributes");
+}
+
+void worktree_leave(struct worktree *tree)
+{
+	const struct tree_level *level = &tree->levels[--tree->depth];
+
+	rules_cut(tree->ignores, level->ignores);
+	rules_cut(tree->attributes, level->attributes);
+}
+
+bool worktree_lists(const struct worktree *tree, const char *path)
+{
+	size_t at;
+
+	return !git_index_find(&at, tree->index, path) ||
+	       (!is_ignored_here(tree) && !rules_ignore(tree->ignores, path, false));
+}
+
+static bool is_submodule(const struct worktree *tree, const char *name)
+{
+	const git_index_entry *entry;
+	size_t at;
+
+	if (git_index_find(&at, tree->index, name))
+		return false;
+	entry = git_index_get_byindex(tree->index, at);
+	return entry && entry->mode == GIT_FILEMODE_COMMIT;
+}
+
+enum worktree_directory worktree_directory(const struct worktree *tree, const char *path)
+{
+	auto_free char *name = xstrndup(path, strlen(path) - 1);
+	size_t at;
+	bool ignored, tracked;
+
+	if (is_submodule(tree, name))
+		return WORKTREE_SUBMODULE;
+	ignored = is_ignored_here(tree) || rules_ignore(tree->ignores, name, true);
+	tracked = !git_index_find_prefix(&at, tree->index, path);
+	if (tracked)
+		return ignored ? WORKTREE_TRACKED : WORKTREE_ENTER;
+	return ignored ? WORKTREE_PASS : WORKTREE_OTHER;
+}
+
+enum rules_mark worktree_mark(const struct worktree *tree, const char *path,
+			      enum rules_attribute attribute)
+{
+	enum rules_mark mark = rules_mark(tree->own_attributes, path, attribute);
+
+	return mark ? mark : rules_mark(tree->attributes, path, attribute);
+}
