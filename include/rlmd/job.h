@@ -54,8 +54,9 @@ struct rlmd_usage {
 	int64_t tokens, input_tokens, output_tokens, cached_tokens;
 	int64_t duration_ms;
 	int64_t iterations, subcalls, llm_calls, max_depth_reached;
-	bool estimated;     /* some of it was never reported by a provider */
-	bool cost_complete; /* false: the price of some call is unknown */
+	bool estimated;       /* some of it was never reported by a provider */
+	bool cost_complete;   /* false: the price of some call is unknown */
+	int64_t cached_calls; /* of llm_calls: answered before, at no cost */
 };
 
 /*
@@ -195,6 +196,11 @@ struct rlmd_job_options {
 	const char *const *warnings;    /* what its user was warned of before, up to a
 					   NULL: for the    result; or NULL */
 	const struct rlmd_hooks *hooks; /* NULL: none */
+	const char *cache_dir; /* answers that were had before come from there, and new ones are
+				  kept; NULL: off, as with replay_dir */
+	int64_t cache_age_ms;  /* what is older is asked for again; 0: seven days */
+	int64_t cache_size;    /* bytes that it may hold; 0: a gigabyte */
+	const char *tenant;    /* whose it is: what a cache has of others is not for it; or NULL */
 };
 
 /*

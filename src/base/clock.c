@@ -44,7 +44,8 @@ bool clock_parse_duration(const char *string, int64_t *ret_ms, struct rlmd_error
 	static const struct {
 		const char *unit;
 		double ms;
-	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+	} units[] = {{"", 1000},   {"ms", 1},      {"s", 1000},
+		     {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
 	char *end;
 	double value = strtod(string, &end);
 
@@ -54,8 +55,8 @@ bool clock_parse_duration(const char *string, int64_t *ret_ms, struct rlmd_error
 				*ret_ms = llround(fmin(value * units[i].ms, LONGEST_MS));
 				return true;
 			}
-	return error_set(err, RLMD_ERROR_USAGE, "'%s' is no duration; write 90, 90s, 5m or 250ms",
-			 string);
+	return error_set(err, RLMD_ERROR_USAGE,
+			 "'%s' is no duration; write 90, 90s, 5m, 7d or 250ms", string);
 }
 
 void clock_format(int64_t ms, char out[static 16])

@@ -12,7 +12,7 @@ int64_t clock_us(void);                   /* the same in microseconds, for measu
 int64_t clock_wall_ms(void);              /* since 1970, for people */
 struct timeval clock_timeval(int64_t ms); /* for event_add; negative gives zero */
 
-/* "90", "90s", "5m", "1.5h", "250ms"; a bare number means seconds. 10^15 ms at most. */
+/* "90", "90s", "5m", "1.5h", "7d", "250ms"; a bare number means seconds. 10^15 ms at most. */
 bool clock_parse_duration(const char *string, int64_t *ret_ms, struct rlmd_error *);
 
 /* "850ms", "4.1s", "41s", "2m03s": for status lines. */

@@ -397,6 +397,7 @@ void budget_count_call(struct budget *budget, const struct budget_usage *call)
 		usage->output_tokens = money_add(usage->output_tokens, call->output_tokens);
 		usage->cached_tokens = money_add(usage->cached_tokens, call->cached_tokens);
 		usage->llm_calls += call->llm_calls;
+		usage->cached_calls += call->cached_calls;
 		usage->estimated |= call->estimated;
 		usage->cost_complete &= call->cost_complete;
 		check_warnings(budget);

@@ -41,6 +41,7 @@ struct budget_limits {
 struct budget_usage {
 	int64_t cost, tokens, input_tokens, output_tokens, cached_tokens;
 	int64_t iterations, subcalls, llm_calls;
+	int64_t cached_calls;                 /* of llm_calls: answered before, at no cost */
 	int64_t overrun_cost, overrun_tokens; /* billed beyond what had been reserved */
 	int max_depth_reached;
 	bool estimated;     /* some of it was never reported by a provider */

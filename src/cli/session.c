@@ -189,6 +189,9 @@ struct rlmd_job_options session_job(const struct session *session)
 		.prompt = config->prompt,
 		.record_dir = config->record,
 		.replay_dir = config->replay,
+		.cache_dir = config->cache,
+		.cache_age_ms = config->cache_age,
+		.cache_size = config->cache_size,
 		.warnings = session->warnings,
 	};
 }

@@ -218,8 +218,12 @@ static void tell_call(const json_t *event, const char *what, int64_t in, int64_t
 	figure_count(out, output);
 	figure_cost(cost, money);
 	clock_format(json_get_integer(event, "duration", 0), took);
-	narrate(RLMD_LOG_INFO, event, "%s: %s, %s tokens in, %s out, %s, %s", what,
-		json_get_string(event, "model"), input, output, money, took);
+	if (json_get_bool(event, "cached", false))
+		narrate(RLMD_LOG_INFO, event, "%s: %s, answered before, from the cache", what,
+			json_get_string(event, "model"));
+	else
+		narrate(RLMD_LOG_INFO, event, "%s: %s, %s tokens in, %s out, %s, %s", what,
+			json_get_string(event, "model"), input, output, money, took);
 }
 
 /* A text of several lines, at the margin of its run. */
@@ -425,7 +429,8 @@ void status_summary(const json_t *result, const json_t *told, const char *verb, 
 {
 	const json_t *usage = json_object_get(result, "usage");
 	int64_t calls = json_get_integer(usage, "llmCalls", 0);
-	char took[16], input[24], output[24], spent[80];
+	int64_t cached = json_get_integer(usage, "cachedCalls", 0);
+	char took[16], input[24], output[24], spent[80], before[48] = "";
 	const json_t *warning;
 	size_t i;
 
@@ -435,8 +440,10 @@ void status_summary(const json_t *result, const json_t *told, const char *verb, 
 		figure_count(json_get_integer(usage, "outputTokens", 0), output);
 		format_spent(money_from_dollars(json_number_value(json_object_get(usage, "cost"))),
 			     max_cost, spent);
-		tell("%s %s: %s, %" PRId64 " call%s, %s tokens in, %s out, %s%s%s", verb, took,
-		     work, calls, calls == 1 ? "" : "s", input, output, spent,
+		if (cached)
+			snprintf(before, sizeof before, " (%" PRId64 " from the cache)", cached);
+		tell("%s %s: %s, %" PRId64 " call%s%s, %s tokens in, %s out, %s%s%s", verb, took,
+		     work, calls, calls == 1 ? "" : "s", before, input, output, spent,
 		     json_get_bool(usage, "costComplete", true) ? "" : " and calls without a price",
 		     json_get_bool(usage, "estimated", false) ? ", partly estimated" : "");
 	}

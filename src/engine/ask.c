@@ -37,6 +37,7 @@ struct ask {
 	bool is_short;                /* the account could not pay for it */
 	int64_t wanted;               /* max_tokens, as asked for */
 	bool call_sent;               /* at least once: it is recorded */
+	bool cached;                  /* its answer was had before */
 	int64_t call_started;         /* clock_ms() of the latest one */
 	bool lowered;                 /* more would have been affordable than was sent */
 	struct cut_reply *cut;        /* owned: the attempt that was lowered too far; or NULL */
@@ -243,6 +244,7 @@ static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t c
 		.output_tokens = usage->output,
 		.cached_tokens = usage->cache_read,
 		.llm_calls = !ask->cut,
+		.cached_calls = ask->cached,
 		.estimated = usage->estimated,
 		.cost_complete = cost_known,
 	};
@@ -278,7 +280,7 @@ static void ask_learn(struct ask *ask, const struct llm_response *response)
 
 	if (response->overlong)
 		tell_overrun(ask, response);
-	if (response->billed > 1 || (usage->estimated && !response->overlong))
+	if (response->cached || response->billed > 1 || (usage->estimated && !response->overlong))
 		return;
 	estimator = estimators_learn(ask->job->estimators, request->model);
 	if (!usage->estimated)
@@ -324,6 +326,7 @@ static void ask_free(struct ask *ask)
 	charge_drop(&ask->charge);
 	permit_free(ask->permit);
 	cut_reply_free(ask->cut);
+	llm_recall_free((struct llm_recall *)ask->options.request.recall);
 	free(ask);
 }
 
@@ -385,6 +388,7 @@ static void ask_end(struct ask *ask, const struct llm_response *response,
 	ask_done_fn *done = ask->done;
 	void *owner = ask->owner;
 	struct cut_reply *cut = take_pointer(&ask->cut);
+	struct llm_recall *recall = take_pointer(&ask->options.request.recall); /* its answer */
 	struct llm_response whole = *response;
 
 	if (cut && err) {
@@ -399,6 +403,7 @@ static void ask_end(struct ask *ask, const struct llm_response *response,
 	ask_free(ask);
 	done(owner, &whole, err);
 	cut_reply_free(cut);
+	llm_recall_free(recall);
 }
 
 static void on_llm(void *owner, const struct llm_response *response, const struct rlmd_error *err)
@@ -407,6 +412,7 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 
 	ask->call = NULL;
 	ask->job->calls_in_flight--;
+	ask->cached = response->cached;
 	ask_settle(ask, &response->usage, response->cost, response->cost_known, err);
 	retry_waiting(ask->job, ask->options.caller);
 	ask_learn(ask, response);
@@ -424,10 +430,12 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 static void on_permit(void *owner)
 {
 	struct ask *ask = owner;
-	const struct llm_request *request = &ask->options.request;
+	struct llm_request *request = &ask->options.request;
 	struct rlmd_error err = {0};
 
-	if (ask_reserve(ask, &err) && ask_admit(ask, &err)) {
+	if (!request->recall)
+		request->recall = llm_recall(ask->job->llm, request, ask->options.caller->id);
+	if ((llm_recalled(request->recall) || ask_reserve(ask, &err)) && ask_admit(ask, &err)) {
 		ask->job->calls_in_flight++;
 		account_begin_call(account_above(ask->options.caller));
 		ask->call_sent = true;

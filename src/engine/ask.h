@@ -10,6 +10,7 @@
  * producing makes likely (estimator_limit()). A reply that this has cut is asked for
  * once more, with all that the account affords; the caller sees one call that had
  * two attempts, or the cut reply where there is no second one to be had.
+ * What was answered before (llm_recall()) is no part of that: nothing is reserved for it.
  * Cancelling settles too: what a closed transfer had cost is not forgotten, and
  * where nobody has told what that was, all that was reserved is spent.
  */

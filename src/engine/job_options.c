@@ -202,12 +202,28 @@ static bool allow_models(struct rlmd_job *job, struct rlmd_error *err)
 	return llm_allow(job->llm, job->config.subcall_model, err);
 }
 
+#define CACHE_SIZE_MAX (INT64_C(1) << 40)
+#define CACHE_AGE_MAX  INT64_C(31536000000) /* a year */
+
+static bool take_cache(struct llm_config *settings, const struct rlmd_job_options *options,
+		       struct rlmd_error *err)
+{
+	settings->cache_dir = options->cache_dir;
+	settings->tenant = options->tenant;
+	return number(options->cache_age_ms,
+		      (struct bounds){"cache_age_ms", INT64_C(604800000), 1, CACHE_AGE_MAX, false},
+		      &settings->cache_age_ms, err) &&
+	       number(options->cache_size,
+		      (struct bounds){"cache_size", 1 << 30, 1, CACHE_SIZE_MAX, false},
+		      &settings->cache_size, err);
+}
+
 static bool take_models(struct rlmd_job *job, const struct rlmd_job_options *options,
 			enum job_purpose purpose, struct rlmd_error *err)
 {
 	struct job_config *config = &job->config;
 	struct engine_provider *provider = engine_provider(job->engine, options->provider, err);
-	const struct llm_config settings = {
+	struct llm_config settings = {
 		.provider = options->provider,
 		.model = options->model,
 		.record_dir = purpose == JOB_TO_RUN ? options->record_dir : NULL,
@@ -215,6 +231,8 @@ static bool take_models(struct rlmd_job *job, const struct rlmd_job_options *opt
 		.offline = purpose == JOB_TO_SHOW,
 	};
 
+	if (!take_cache(&settings, options, err))
+		return false;
 	config->model = xstrdup(options->model);
 	config->subcall_model = xstrdup(options->subcall_model);
 	job->llm = provider ? llm_new(job->engine->registry, &settings, err) : NULL;

@@ -92,6 +92,7 @@ bool rlmd_result_usage(const struct rlmd_result *result, struct rlmd_usage *ret)
 		.max_depth_reached = used->max_depth_reached,
 		.estimated = used->estimated,
 		.cost_complete = used->cost_complete,
+		.cached_calls = used->cached_calls,
 	};
 	return sized_give(ret, &usage, sizeof usage, sizeof usage);
 }

@@ -195,8 +195,8 @@ static void on_ask(void *owner, const struct llm_response *response, const struc
 		note_fallback(operation);
 		note_cut(operation, response->finish == LLM_FINISH_LENGTH);
 		answer(operation, response->text);
-		job->call_count++;
-		job->call_ms += response->duration_ms;
+		job->call_count += !response->cached; /* it tells nothing of how long calls take */
+		job->call_ms += response->cached ? 0 : response->duration_ms;
 	}
 	end(operation);
 }

@@ -241,7 +241,8 @@ static void set_alarm(struct run *run)
 
 void run_measure(struct run *run, const struct llm_response *reply)
 {
-	pace_learn(&run->pace, reply->attempt_ms, reply->usage.output);
+	if (!reply->cached)
+		pace_learn(&run->pace, reply->attempt_ms, reply->usage.output);
 	set_alarm(run);
 }
 

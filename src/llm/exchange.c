@@ -180,8 +180,8 @@ static bool read_numbers(const json_t *response, struct exchange *ret, struct rl
 
 static bool read_response(const json_t *response, struct exchange *ret, struct rlmd_error *err)
 {
-	static const char *const fields[] = {"text", "thinking", "finish", "usage",
-					     "cost", "delay",    "model",  NULL};
+	static const char *const fields[] = {"text",  "thinking", "finish", "usage", "cost",
+					     "delay", "model",    "cached", NULL};
 	const json_t *usage = json_object_get(response, "usage");
 	struct rlmd_text model = json_get_text(response, "model");
 
@@ -192,6 +192,7 @@ static bool read_response(const json_t *response, struct exchange *ret, struct r
 	if (model.size)
 		ret->model = text_copy(model);
 	ret->usage_given = usage;
+	ret->cached = json_get_bool(response, "cached", false);
 	return read_lines(json_object_get(response, "text"), "text", &ret->text, &ret->text_size,
 			  err) &&
 	       read_lines(json_object_get(response, "thinking"), "thinking", &ret->thinking,
@@ -242,11 +243,17 @@ static json_t *response_json(const struct llm_response *response)
 		json_object_set_new(usage, counts[i].name, json_integer(value));
 	}
 	return json_pack(
-		"{s:o, s:o, s:s, s:o, s:o, s:o}", "text", json_from_text(response->text),
+		"{s:o, s:o, s:s, s:o, s:o, s:o, s:o*}", "text", json_from_text(response->text),
 		"thinking", json_from_text(response->thinking), "finish",
 		response->finish == LLM_FINISH_LENGTH ? "length" : "stop", "usage", usage, "cost",
 		response->cost_known ? json_real(money_to_dollars(response->cost)) : json_null(),
-		"model", json_from_text(text_of(response->model)));
+		"model", json_from_text(text_of(response->model)), "cached",
+		response->cached ? json_true() : NULL);
+}
+
+json_t *exchange_answer(const struct llm_response *response)
+{
+	return json_pack("{s:o}", "response", response_json(response));
 }
 
 json_t *exchange_write(const struct llm_request *request, const struct llm_response *response,

@@ -23,6 +23,7 @@ struct exchange {
 	enum llm_finish finish;
 	struct llm_usage usage;
 	bool usage_given;
+	bool cached;  /* it was taken from a cache (llm/cache.h), at no cost */
 	int64_t cost; /* pico-dollars; -1: not given */
 	int64_t delay_ms;
 	struct rlmd_error error; /* RLMD_ERROR_NONE: an answer */
@@ -40,6 +41,9 @@ bool exchange_fields(const json_t *object, const char *const *fields, struct rlm
 
 /* "response" and "error" of an entry; RLMD_ERROR_INPUT names the field. */
 bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error *);
+
+/* An entry with nothing but an answer, new. */
+json_t *exchange_answer(const struct llm_response *);
 
 /* A whole recording, new. `err` is NULL for an answer. */
 json_t *exchange_write(const struct llm_request *, const struct llm_response *,

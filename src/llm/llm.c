@@ -11,6 +11,7 @@
 #include "llm/choice.h"
 #include "llm/exchange.h"
 #include "llm/provider.h"
+#include "llm/recall.h"
 #include "llm/recording.h"
 
 /* Of models in no table. A local one gets no more than llm/ollama.c asks its server for. */
@@ -20,6 +21,7 @@ struct llm {
 	struct event_base *base;     /* lent */
 	struct choices choices;      /* owned */
 	struct recording *recording; /* owned */
+	struct recalls recalls;      /* owned */
 	struct warnings warnings;    /* owned */
 	char *model;                 /* owned: of calls that name none */
 };
@@ -34,8 +36,8 @@ struct llm_call {
 	llm_retry_fn *may_retry; /* NULL: always */
 	void *owner;             /* lent */
 
-	struct call *call;        /* owned; NULL in a replay */
-	struct event *timer;      /* owned: when the replayed answer comes; NULL otherwise */
+	struct call *call;        /* owned; NULL in a replay, and where it is recalled */
+	struct event *timer;      /* owned: when such an answer comes; NULL otherwise */
 	struct exchange exchange; /* owned: the replayed answer */
 };
 
@@ -77,6 +79,19 @@ static void take_notes(struct llm *llm)
 	}
 }
 
+static bool open_cache(struct llm *llm, struct registry *registry, const struct llm_config *config,
+		       struct rlmd_error *err)
+{
+	struct cache *cache;
+
+	if (!config->cache_dir || config->replay_dir || config->offline)
+		return true;
+	cache = registry_cache(registry, config->cache_dir, config->cache_size, err);
+	if (cache)
+		recalls_init(&llm->recalls, cache, config->cache_age_ms, config->tenant);
+	return cache;
+}
+
 static bool llm_init(struct llm *llm, struct registry *registry, const struct llm_config *config,
 		     struct rlmd_error *err)
 {
@@ -92,7 +107,7 @@ static bool llm_init(struct llm *llm, struct registry *registry, const struct ll
 		return false;
 	take_notes(llm);
 	llm->recording = recording_new(config->record_dir, config->replay_dir, err);
-	return llm->recording;
+	return llm->recording && open_cache(llm, registry, config, err);
 }
 
 struct llm *llm_new(struct registry *registry, const struct llm_config *config,
@@ -111,6 +126,7 @@ void llm_free(struct llm *llm)
 {
 	if (!llm)
 		return;
+	recalls_done(&llm->recalls);
 	recording_free(llm->recording);
 	choices_done(&llm->choices);
 	warnings_done(&llm->warnings);
@@ -194,7 +210,16 @@ static void log_failure(const struct llm_call *call, const struct llm_response *
 	log_write(call->request.log, event, fields, "%s", err->text);
 }
 
-/* The answer, real or replayed, is there. */
+/* What a cache cannot take is only asked for again. */
+static void keep(struct llm_call *call, const struct llm_response *response)
+{
+	struct rlmd_error err;
+
+	if (call->request.recall && !recall_keep(call->request.recall, response, &err))
+		warnings_add(&call->llm->warnings, "an answer is not kept: %s", err.text);
+}
+
+/* The answer, real or replayed or recalled, is there. */
 static void llm_call_done(struct llm_call *call, const struct llm_response *response,
 			  const struct rlmd_error *err)
 {
@@ -205,6 +230,8 @@ static void llm_call_done(struct llm_call *call, const struct llm_response *resp
 		warnings_add(&call->llm->warnings, "this call is not recorded: %s", unwritten.text);
 	if (err)
 		log_failure(call, response, err);
+	else
+		keep(call, response);
 	call->fn(call->owner, response, err);
 	llm_call_free(call);
 }
@@ -242,7 +269,8 @@ static void on_replayed(evutil_socket_t fd, short what, void *arg)
 		.finish = exchange->finish,
 		.usage = exchange->usage,
 		.attempts = 1,
-		.billed = 1,
+		.billed = !exchange->cached,
+		.cached = exchange->cached,
 		.duration_ms = clock_ms() - call->started,
 		.attempt_ms = clock_ms() - call->started,
 		.model = exchange->model ? exchange->model : call->request.model,
@@ -261,6 +289,36 @@ static void on_replayed(evutil_socket_t fd, short what, void *arg)
 	if (call->request.on_delta && response.text.size && !exchange->error.kind)
 		call->request.on_delta(call->request.delta_owner, response.text);
 	llm_call_done(call, &response, exchange->error.kind ? &exchange->error : NULL);
+}
+
+static void on_recalled(evutil_socket_t fd, short what, void *arg)
+{
+	struct llm_call *call = arg;
+	struct llm_response response = recall_response(call->request.recall);
+
+	(void)fd;
+	(void)what;
+	response.duration_ms = clock_ms() - call->started;
+	if (!response.model)
+		response.model = call->request.model;
+	if (call->request.on_delta)
+		call->request.on_delta(call->request.delta_owner, response.text);
+	llm_call_done(call, &response, NULL);
+}
+
+static void recall_start(struct llm_call *call)
+{
+	call->timer = evtimer_new(call->llm->base, on_recalled, call);
+	loop_post(call->timer);
+}
+
+struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *given, const char *asker)
+{
+	struct choice choice = choices_find(&llm->choices, name_of(llm, given->model));
+	struct llm_request request = *given;
+
+	request.model = choice.model;
+	return recall_new(&llm->recalls, choice.provider, &request, asker);
 }
 
 static void replay_start(struct llm_call *call)
@@ -301,6 +359,8 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	call->name = recording_name(llm->recording, &call->request);
 	if (recording_replays(llm->recording))
 		replay_start(call);
+	else if (llm_recalled(call->request.recall))
+		recall_start(call);
 	else
 		call->call = call_start(call->provider, &call->request, &llm->warnings, on_retry,
 					on_wait, on_call, call);
@@ -314,7 +374,7 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 
 	if (call->call) {
 		call_cancel(call->call, &usage, &cost);
-	} else {
+	} else if (!llm_recalled(call->request.recall)) {
 		usage = (struct llm_usage){.input = call_input_tokens(&call->request),
 					   .estimated = true};
 		provider_cost(call->provider, call->request.model, &usage, &cost);

@@ -39,6 +39,7 @@ enum llm_kind {
 };
 const char *llm_kind_name(enum llm_kind);
 
+struct llm_recall;
 struct llm_usage;
 
 /*
@@ -87,6 +88,7 @@ struct llm_request {
 	llm_delta_fn *on_delta;  /* told of the reply as it comes; likewise */
 	void *delta_owner;       /* lent until the call is over: of on_delta alone */
 	const struct log *log;   /* lent until the call is over: whose it is; NULL: nobody hears */
+	const struct llm_recall *recall; /* likewise: llm_recall()'s; NULL: no cache is looked at */
 };
 
 /* More tokens than any model takes or gives in one call: nobody is believed who counts more. */
@@ -124,6 +126,7 @@ struct llm_response {
 	bool repeating;     /* it was cut, for it repeated itself: another attempt would, too */
 	size_t broken_at; /* bytes after which the last attempt's answer broke off; 0: it did not */
 	bool overlong;    /* clearly more than max_tokens came: it was cut here, by us */
+	bool cached;      /* it was had before: nobody was asked, and nothing is billed */
 };
 
 /* `err` is NULL on success. A refusal is RLMD_ERROR_REFUSED. */
@@ -133,8 +136,12 @@ struct llm_config {
 	const char *provider;   /* the own one, by its name; NULL: the registry's first */
 	const char *model;      /* of calls that name none; NULL: the provider's default */
 	const char *record_dir; /* NULL: off */
-	const char *replay_dir; /* NULL: off; nobody is asked then */
-	bool offline;           /* nothing will be asked: no key is needed */
+	const char *replay_dir; /* NULL: off; nobody is asked then, and no cache is looked at */
+	const char *cache_dir;  /* NULL: off */
+	int64_t cache_age_ms, cache_size;
+	const char
+		*tenant; /* whose the calls are: a cache has nothing for others; NULL: nobody's */
+	bool offline;    /* nothing will be asked: no key is needed */
 };
 
 struct llm;
@@ -155,9 +162,19 @@ void llm_free(struct llm *); /* calls must be gone; NULL is fine */
  */
 bool llm_allow(struct llm *, const char *model, struct rlmd_error *);
 
+/*
+ * Looks for a request's answer among those that were had before (llm/cache.h); to be asked once for
+ * each call. What `asker`, a name, asks for the second time is looked for as such: whoever asks the
+ * same twice wants two answers. NULL: there is no cache.
+ */
+struct llm_recall *llm_recall(struct llm *, const struct llm_request *, const char *asker);
+bool llm_recalled(const struct llm_recall *); /* it is there; NULL is fine */
+void llm_recall_free(struct llm_recall *);    /* NULL is fine */
+
 struct llm_call;
 
-/* Never calls back before it returns. */
+/* Answers from what was recalled; else asks, and keeps an answer that is whole. Never calls back
+ * before it returns. */
 struct llm_call *llm_start(struct llm *, const struct llm_request *, llm_done_fn *, void *owner);
 
 /*

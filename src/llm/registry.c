@@ -4,6 +4,7 @@
 #include <sys/queue.h>
 
 #include "base/alloc.h"
+#include "llm/cache.h"
 #include "llm/provider.h"
 
 struct registered {
@@ -11,9 +12,15 @@ struct registered {
 	TAILQ_ENTRY(registered) entry;
 };
 
+struct kept {
+	struct cache *cache; /* owned */
+	TAILQ_ENTRY(kept) entry;
+};
+
 struct registry {
 	struct event_base *base; /* lent */
 	TAILQ_HEAD(, registered) providers;
+	TAILQ_HEAD(, kept) caches;
 };
 
 struct registry *registry_new(struct event_base *base)
@@ -22,15 +29,22 @@ struct registry *registry_new(struct event_base *base)
 
 	registry->base = base;
 	TAILQ_INIT(&registry->providers);
+	TAILQ_INIT(&registry->caches);
 	return registry;
 }
 
 void registry_free(struct registry *registry)
 {
 	struct registered *registered;
+	struct kept *kept;
 
 	if (!registry)
 		return;
+	while ((kept = TAILQ_FIRST(&registry->caches))) {
+		TAILQ_REMOVE(&registry->caches, kept, entry);
+		cache_free(kept->cache);
+		free(kept);
+	}
 	while ((registered = TAILQ_FIRST(&registry->providers))) {
 		TAILQ_REMOVE(&registry->providers, registered, entry);
 		provider_unbind(registered->provider);
@@ -63,6 +77,24 @@ bool registry_add(struct registry *registry, const char *name, struct rlmd_provi
 	registered->provider = provider_ref(provider);
 	TAILQ_INSERT_TAIL(&registry->providers, registered, entry);
 	return true;
+}
+
+struct cache *registry_cache(struct registry *registry, const char *dir, int64_t size,
+			     struct rlmd_error *err)
+{
+	struct cache *cache;
+	struct kept *kept;
+
+	TAILQ_FOREACH (kept, &registry->caches, entry)
+		if (cache_is(kept->cache, dir, size))
+			return kept->cache;
+	cache = cache_new(registry->base, dir, size, err);
+	if (!cache)
+		return NULL;
+	kept = xcalloc(1, sizeof *kept);
+	kept->cache = cache;
+	TAILQ_INSERT_TAIL(&registry->caches, kept, entry);
+	return cache;
 }
 
 struct rlmd_provider *registry_find(const struct registry *registry, struct rlmd_text name)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+struct cache;
 struct registry;
 struct rlmd_provider;
 
@@ -26,6 +27,10 @@ struct event_base *registry_base(const struct registry *); /* lent */
  * already.
  */
 bool registry_add(struct registry *, const char *name, struct rlmd_provider *, struct rlmd_error *);
+
+/* The cache in that directory, of so many bytes, which all jobs of the process share; lent. Errors
+ * as of cache_new() (llm/cache.h). */
+struct cache *registry_cache(struct registry *, const char *dir, int64_t size, struct rlmd_error *);
 
 /* Lent; NULL: there is none of that name. An empty name is that of the one that was added first. */
 struct rlmd_provider *registry_find(const struct registry *, struct rlmd_text name);

@@ -21,6 +21,9 @@ json_t *result_usage(const struct budget *budget)
 		"cachedTokens", (json_int_t)usage->cached_tokens, "estimated", usage->estimated,
 		"costComplete", usage->cost_complete);
 
+	if (usage->cached_calls)
+		json_object_set_new(object, "cachedCalls",
+				    json_integer((json_int_t)usage->cached_calls));
 	if (usage->overrun_cost)
 		json_object_set_new(object, "overrunCost",
 				    json_real(money_to_dollars(usage->overrun_cost)));

@@ -92,8 +92,8 @@ static void begin_run(struct tree *tree, const json_t *event)
 
 static void add_response(json_t *run, const json_t *event)
 {
-	static const char *const keys[] = {"index", "prompt",   "response",
-					   "model", "duration", NULL};
+	static const char *const keys[] = {"index",    "prompt", "response", "model",
+					   "duration", "cached", NULL};
 	json_t *iteration = json_object();
 
 	copy(iteration, event, keys);
@@ -128,7 +128,7 @@ static void add_call(json_t *run, const json_t *event)
 {
 	static const char *const keys[] = {
 		"index",       "kind",         "reason", "model",    "prompt", "response", "tokens",
-		"inputTokens", "outputTokens", "cost",   "duration", "error",  NULL};
+		"inputTokens", "outputTokens", "cost",   "duration", "error",  "cached",   NULL};
 	json_t *calls = json_object_get(run, "llmCalls");
 	int64_t index = json_get_integer(event, "index", 0);
 	size_t place = json_array_size(calls);
@@ -222,7 +222,7 @@ void tree_feed(struct tree *tree, json_t *event)
 /* What was used, of a run that did not come to tell it, and of all below it. */
 struct tally {
 	int64_t cost;
-	json_int_t input, output, cached, iterations, subcalls, calls, depth;
+	json_int_t input, output, cached, iterations, subcalls, calls, cached_calls, depth;
 	bool complete; /* every cost is known */
 };
 
@@ -240,6 +240,7 @@ static void tally_turn(struct tally *tally, const json_t *iteration)
 	add_to(&tally->output, response, "tokens");
 	tally->iterations++;
 	tally->calls++;
+	tally->cached_calls += json_get_bool(iteration, "cached", false);
 	tally_cost(tally, json_object_get(response, "cost"));
 }
 
@@ -249,6 +250,7 @@ static void tally_call(struct tally *tally, const json_t *call)
 	add_to(&tally->output, call, "outputTokens");
 	tally->iterations += text_equal(json_get_text(call, "kind"), "turn");
 	tally->calls++;
+	tally->cached_calls += json_get_bool(call, "cached", false);
 	tally_cost(tally, json_object_get(call, "cost"));
 }
 
@@ -263,6 +265,7 @@ static void tally_below(struct tally *tally, const json_t *usage)
 	tally->subcalls = money_add(tally->subcalls, 1);
 	add_to(&tally->subcalls, usage, "subcalls");
 	add_to(&tally->calls, usage, "llmCalls");
+	add_to(&tally->cached_calls, usage, "cachedCalls");
 	tally->depth = depth > tally->depth ? depth : tally->depth;
 	tally->complete &= json_get_bool(usage, "costComplete", false);
 	tally->cost = money_add(
@@ -271,13 +274,15 @@ static void tally_below(struct tally *tally, const json_t *usage)
 
 static json_t *tally_usage(const struct tally *tally, json_int_t duration)
 {
-	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "cost",
-			 money_to_dollars(tally->cost), "tokens",
+	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o*}",
+			 "cost", money_to_dollars(tally->cost), "tokens",
 			 (json_int_t)money_add(tally->input, tally->output), "inputTokens",
 			 tally->input, "outputTokens", tally->output, "duration", duration,
 			 "iterations", tally->iterations, "subcalls", tally->subcalls, "llmCalls",
 			 tally->calls, "maxDepthReached", tally->depth, "cachedTokens",
-			 tally->cached, "estimated", true, "costComplete", tally->complete);
+			 tally->cached, "estimated", true, "costComplete", tally->complete,
+			 "cachedCalls",
+			 tally->cached_calls ? json_integer(tally->cached_calls) : NULL);
 }
 
 /* Gives a run without an end, and those below it, the usage that their events add up to. What was

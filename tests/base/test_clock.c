@@ -32,7 +32,7 @@ static void test_parse(void **state)
 		{"99999999999999h", 1000000000000000},
 	};
 	static const char *const bad[] = {
-		"",    "s",   "-5",  "+5",   " 5",  "5 s",  "5d", "5S", "1e3",
+		"",    "s",   "-5",  "+5",   " 5",  "5 s",  "5w", "5S", "1e3",
 		"0x5", "inf", "nan", "1..5", "5mm", "1m30", "ms", ".",
 	};
 	struct rlmd_error err;

@@ -275,7 +275,7 @@ static void test_options_of_a_command(void **state)
 	(void)state;
 	assert_refused_by(COMMAND_DOCTOR, "--p may mean --provider, --python, --preload, --policy",
 			  ARGUMENTS("--p"));
-	assert_refused_by(COMMAND_PLAN, "--c may mean --color, --config", ARGUMENTS("--c", "x"));
+	assert_refused_by(COMMAND_PLAN, "--co may mean --color, --config", ARGUMENTS("--co", "x"));
 	assert_refused_by(COMMAND_PLAN, "plan has no use for --context", ARGUMENTS("-c", "x"));
 	assert_refused_by(COMMAND_PLAN, "plan has no use for --context", ARGUMENTS("--context=x"));
 	assert_refused_by(COMMAND_EXEC, "exec has no use for --metrics", ARGUMENTS("--metrics"));

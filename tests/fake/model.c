@@ -120,6 +120,24 @@ char *llm_told(struct llm *llm, struct rlmd_text asked, char *words, size_t *siz
 	return words;
 }
 
+struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *request, const char *asker)
+{
+	(void)llm;
+	(void)request;
+	(void)asker;
+	return NULL;
+}
+
+bool llm_recalled(const struct llm_recall *recall)
+{
+	return recall;
+}
+
+void llm_recall_free(struct llm_recall *recall)
+{
+	(void)recall;
+}
+
 bool llm_replays(const struct llm *llm)
 {
 	(void)llm;

@@ -25,7 +25,7 @@ COUNTS = {  # and what each takes at least and at most
 }
 NO_COUNT = ("-1", "+1", "1.5", "1e9", "inf", "nan", "NaN", "1,000", "0x1", "1x", "many", "20%")
 NO_COST = ("-1", "-0.01", "inf", "nan", "1,50", "$5", "5 USD", "0x5", "1.2.3", "e5", "five")
-NO_TIME = ("-5s", "5 parsecs", "inf", "nan", "1e3", "5d", "1m30", "s", "0x5")
+NO_TIME = ("-5s", "5 parsecs", "inf", "nan", "1e3", "5w", "1m30", "s", "0x5")
 ANSWER = dict(turn("FINAL(ok)"), repeat=True)
 ENDLESS = dict(turn(block("print(1)")), repeat=True)
 

@@ -1,0 +1,326 @@
+#include "llm/cache.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/loop.h"
+#include "llm/cache_sweep.h"
+#include "llm/key.h"
+#include "llm/provider.h"
+
+enum {
+	HASH_SIZE = 32,
+	HEX_SIZE = 2 * HASH_SIZE + 1,
+	ENTRY_MAX = 64 << 20, /* bytes */
+	HEAD_MAX = 128,       /* bytes of an entry's first line */
+	DEPTH_MAX = 8,        /* of its JSON */
+	PARTS = 16,           /* of the size: after so much was written the rest is looked at */
+	AHEAD_MS = 60000,     /* that another machine's clock may go before ours */
+};
+
+static const char format[] = "rlmd-cache-1";
+
+struct cache {
+	char *dir; /* owned */
+	int fd;    /* owned: the directory */
+	int64_t size;
+	int64_t written;     /* bytes, since it was looked at */
+	struct sweep *sweep; /* owned; NULL: it is not looked at */
+	struct event *timer; /* owned: the next step of that */
+};
+
+/* --- the directory -------------------------------------------------------------- */
+
+static bool is_safe(int fd, const char *dir, struct rlmd_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return error_errno(err, RLMD_ERROR_INPUT, "cannot use the cache %s", dir);
+	if (st.st_uid != geteuid())
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "the cache %s belongs to uid %ju and not to us (%ju), who could "
+				 "put answers there: name a directory of your own",
+				 dir, (uintmax_t)st.st_uid, (uintmax_t)geteuid());
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "others may write to the cache %s, and could put answers there: "
+				 "chmod 700 %s",
+				 dir, dir);
+	return true;
+}
+
+static int open_dir(const char *dir, struct rlmd_error *err)
+{
+	auto_close int fd = -1;
+
+	if (mkdir(dir, 0700) && errno != EEXIST) {
+		error_errno(err, RLMD_ERROR_INPUT, "cannot make the cache %s", dir);
+		return -1;
+	}
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		error_errno(err, RLMD_ERROR_INPUT,
+			    "cannot use the cache %s, which has to be a directory and no link",
+			    dir);
+		return -1;
+	}
+	return is_safe(fd, dir, err) ? take_fd(&fd) : -1;
+}
+
+/* The next step, until it is within its size. */
+static void on_sweep(evutil_socket_t fd, short what, void *arg)
+{
+	struct cache *cache = arg;
+
+	(void)fd;
+	(void)what;
+	if (sweep_step(cache->sweep))
+		sweep_free(take_pointer(&cache->sweep));
+	else
+		loop_post(cache->timer);
+}
+
+struct cache *cache_new(struct event_base *base, const char *dir, int64_t size,
+			struct rlmd_error *err)
+{
+	int fd = open_dir(dir, err);
+	struct cache *cache;
+
+	if (fd < 0)
+		return NULL;
+	cache = xcalloc(1, sizeof *cache);
+	cache->dir = xstrdup(dir);
+	cache->fd = fd;
+	cache->size = size;
+	cache->timer = evtimer_new(base, on_sweep, cache);
+	return cache;
+}
+
+void cache_free(struct cache *cache)
+{
+	if (!cache)
+		return;
+	if (cache->written && !cache->sweep)
+		cache->sweep = sweep_new(cache->fd, cache->size);
+	while (cache->sweep && !sweep_step(cache->sweep))
+		;
+	sweep_free(cache->sweep);
+	event_free(cache->timer);
+	close(cache->fd);
+	free(cache->dir);
+	free(cache);
+}
+
+bool cache_is(const struct cache *cache, const char *dir, int64_t size)
+{
+	return cache->size == size && !strcmp(cache->dir, dir);
+}
+
+/* --- places ---------------------------------------------------------------------- */
+
+static void hex(const unsigned char hash[static HASH_SIZE], char out[static HEX_SIZE])
+{
+	for (size_t i = 0; i < HASH_SIZE; i++)
+		snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+static void hash_of(const struct evbuffer *bytes, unsigned char out[static HASH_SIZE])
+{
+	struct evbuffer *whole = (struct evbuffer *)bytes;
+
+	if (!EVP_Digest(evbuffer_pullup(whole, -1), evbuffer_get_length(whole), out, NULL,
+			EVP_sha256(), NULL))
+		abort();
+}
+
+static void code_of(const unsigned char secret[static CACHE_SECRET_SIZE], struct rlmd_text text,
+		    char out[static HEX_SIZE])
+{
+	unsigned char hash[HASH_SIZE];
+
+	if (!HMAC(EVP_sha256(), secret, CACHE_SECRET_SIZE, (const unsigned char *)text.bytes,
+		  text.size, hash, NULL))
+		abort();
+	hex(hash, out);
+}
+
+/* Each with its length before it, so that no two lists are the same bytes. */
+static void add(struct evbuffer *out, const char *text)
+{
+	evbuffer_add_printf(out, "%zu ", text ? strlen(text) : 0);
+	evbuffer_add(out, text ? text : "", text ? strlen(text) : 0);
+}
+
+void cache_place_init(struct cache_place *place, const struct rlmd_provider *provider,
+		      const char *tenant, const struct llm_request *request)
+{
+	auto_evbuffer struct evbuffer *whose = evbuffer_new(), *what = evbuffer_new();
+	struct llm_request plain = *request;
+	char id[EXCHANGE_ID_SIZE];
+
+	add(whose, format);
+	add(whose, tenant);
+	add(whose, provider->key);
+	hash_of(whose, place->secret);
+	OPENSSL_cleanse(evbuffer_pullup(whose, -1), evbuffer_get_length(whose));
+
+	plain.named = NULL; /* the provider's own name for the model counts, and not ours for it */
+	exchange_id(&plain, id);
+	add(what, provider->adapter ? provider->adapter->name : "custom");
+	add(what, provider->url ? provider->url : provider->name);
+	add(what, id);
+	code_of(place->secret,
+		text_from((char *)evbuffer_pullup(what, -1), evbuffer_get_length(what)),
+		place->name);
+	place->key = provider->key;
+	cache_place_number(place, 0);
+}
+
+void cache_place_number(struct cache_place *place, int64_t n)
+{
+	snprintf(place->name + HEX_SIZE - 1, sizeof place->name - (HEX_SIZE - 1), "-%" PRId64, n);
+}
+
+/* --- entries ---------------------------------------------------------------------- */
+
+/* What the code vouches for: which exchange it is, when it was had, and all of the answer. */
+static void entry_code(const struct cache_place *place, int64_t created, struct rlmd_text body,
+		       char out[static HEX_SIZE])
+{
+	auto_evbuffer struct evbuffer *all = evbuffer_new();
+
+	evbuffer_add_printf(all, "%s %s %" PRId64 "\n", format, place->name, created);
+	evbuffer_add(all, body.bytes, body.size);
+	code_of(place->secret,
+		text_from((char *)evbuffer_pullup(all, -1), evbuffer_get_length(all)), out);
+}
+
+/* The bytes of an entry that may be one, new; NULL: it is none. */
+static char *read_entry(int fd, size_t *ret_size)
+{
+	struct stat st;
+	auto_free char *bytes = NULL;
+	size_t size = 0;
+	ssize_t n = 1;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_mode & (S_IWGRP | S_IWOTH) || st.st_size <= 0 || st.st_size > ENTRY_MAX)
+		return NULL;
+	bytes = xcalloc(1, (size_t)st.st_size + 1);
+	while (size < (size_t)st.st_size && n > 0) {
+		n = read(fd, bytes + size, (size_t)st.st_size - size);
+		size += n > 0 ? (size_t)n : 0;
+	}
+	*ret_size = size;
+	return take_pointer(&bytes);
+}
+
+static bool is_ours(const struct cache_place *place, struct rlmd_text entry, int64_t age_ms,
+		    struct rlmd_text *ret_body)
+{
+	const char *end = memchr(entry.bytes, '\n', entry.size < HEAD_MAX ? entry.size : HEAD_MAX);
+	int64_t created, now = clock_wall_ms();
+	char given[HEX_SIZE], real[HEX_SIZE];
+
+	if (!end ||
+	    sscanf(entry.bytes, "rlmd-cache-1 %" SCNd64 " %64[0-9a-f]", &created, given) != 2)
+		return false;
+	*ret_body = text_from(end + 1, entry.size - (size_t)(end + 1 - entry.bytes));
+	entry_code(place, created, *ret_body, real);
+	return strlen(given) == HEX_SIZE - 1 && !CRYPTO_memcmp(given, real, HEX_SIZE - 1) &&
+	       created <= now + AHEAD_MS && now - created <= age_ms;
+}
+
+bool cache_find(struct cache *cache, const struct cache_place *place, int64_t age_ms,
+		struct exchange *ret)
+{
+	auto_close int fd = openat(cache->fd, place->name,
+				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	const struct timespec used[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+	size_t size;
+	auto_free char *bytes = fd >= 0 ? read_entry(fd, &size) : NULL;
+	json_auto_t *json = NULL;
+	struct rlmd_text body;
+
+	if (!bytes || !is_ours(place, text_from(bytes, size), age_ms, &body))
+		return false;
+	json = json_read(body, DEPTH_MAX, NULL);
+	if (!json || !exchange_read(json, ret, NULL))
+		return false;
+	futimens(fd, used); /* what cannot be marked as used only goes earlier */
+	return true;
+}
+
+static void count_written(struct cache *cache, size_t size)
+{
+	cache->written += (int64_t)size;
+	if (cache->sweep || cache->written < cache->size / PARTS)
+		return;
+	cache->written = 0;
+	cache->sweep = sweep_new(cache->fd, cache->size);
+	loop_post(cache->timer);
+}
+
+/* A name of its own until it is whole: whoever is killed before leaves it to be swept. */
+static bool write_entry(struct cache *cache, const char *name, struct rlmd_text text,
+			struct rlmd_error *err)
+{
+	char temporary[64];
+	auto_close int fd = -1;
+
+	snprintf(temporary, sizeof temporary, "%s%ju-%08x", SWEEP_TEMPORARY, (uintmax_t)getpid(),
+		 arc4random());
+	fd = openat(cache->fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    0600);
+	if (fd < 0)
+		return error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s",
+				   cache->dir);
+	if (file_write_fd(fd, text, err) && !renameat(cache->fd, temporary, cache->fd, name))
+		return true;
+	error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s", cache->dir);
+	unlinkat(cache->fd, temporary, 0);
+	return false;
+}
+
+bool cache_keep(struct cache *cache, const struct cache_place *place,
+		const struct llm_response *response, struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *body = evbuffer_new(), *entry = evbuffer_new();
+	json_auto_t *json = exchange_answer(response);
+	int64_t created = clock_wall_ms();
+	char code[HEX_SIZE];
+	size_t size;
+	char *bytes;
+
+	json_write_line(json, body);
+	size = evbuffer_get_length(body);
+	bytes = (char *)evbuffer_pullup(body, -1);
+	size = key_redact(place->key, bytes, size);
+	entry_code(place, created, text_from(bytes, size), code);
+	evbuffer_add_printf(entry, "%s %" PRId64 " %s\n", format, created, code);
+	evbuffer_add(entry, bytes, size);
+	size = evbuffer_get_length(entry);
+	if ((int64_t)size > cache->size || size > ENTRY_MAX)
+		return true;
+	if (!write_entry(cache, place->name, text_from((char *)evbuffer_pullup(entry, -1), size),
+			 err))
+		return false;
+	count_written(cache, size);
+	return true;
+}

@@ -1,0 +1,59 @@
+/*
+ * llm/cache.h - answers of models that were had before, in a directory that processes share.
+ *
+ * One file an exchange, which holds the answer and no request. Its name is made of the request, of
+ * whom it was sent to, and of a secret that a tenant and a provider's key make; so is the code by
+ * which an entry is known to be whole and ours. Who does not have both finds nothing there, learns
+ * of no key, and can plant nothing: what is torn, forged, too old or no entry at all is not there.
+ *
+ * Files appear whole and are replaced at once, so that any number of processes may use a directory.
+ * Each keeps it within its size: after a part of that was written, in the loop's steps, and when it
+ * closes it. What was not used for the longest goes first.
+ */
+#pragma once
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "llm/exchange.h"
+#include "llm/llm.h"
+
+enum { CACHE_NAME_SIZE = EXCHANGE_ID_SIZE + 24, CACHE_SECRET_SIZE = 32 };
+
+struct cache;
+struct rlmd_provider;
+
+/*
+ * Makes the directory, for its owner only, where it is missing. RLMD_ERROR_INPUT for one that
+ * belongs to somebody else, that others may write, or that is a link.
+ */
+struct cache *cache_new(struct event_base *, const char *dir, int64_t size, struct rlmd_error *);
+void cache_free(struct cache *); /* within its size; NULL is fine */
+
+/* Of this directory and size. */
+bool cache_is(const struct cache *, const char *dir, int64_t size);
+
+/* Where an exchange stands. The key is lent by its provider. */
+struct cache_place {
+	char name[CACHE_NAME_SIZE];
+	unsigned char secret[CACHE_SECRET_SIZE];
+	const char *key; /* that no entry may hold; NULL: none */
+};
+
+/* The place of a request to that provider; `tenant` may be NULL. All that identifies the request
+ * (exchange_id()) is in its name. */
+void cache_place_init(struct cache_place *, const struct rlmd_provider *, const char *tenant,
+		      const struct llm_request *);
+
+/* The same for the request's n-th time, from 0. */
+void cache_place_number(struct cache_place *, int64_t n);
+
+/* False: it is not there, or older. `ret` becomes the caller's. */
+bool cache_find(struct cache *, const struct cache_place *, int64_t age_ms, struct exchange *ret);
+
+/* In the place of what stood there; RLMD_ERROR_INPUT where that cannot be written. What is larger
+ * than the cache may be is not kept, which is no error. */
+bool cache_keep(struct cache *, const struct cache_place *, const struct llm_response *,
+		struct rlmd_error *);

@@ -1,0 +1,260 @@
+#include "llm/cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "llm/provider.h"
+
+enum { DAY_MS = 86400000 };
+
+static struct event_base *base;
+static char dir[64];
+static struct rlmd_provider *provider;
+static struct llm_message message = {.role = LLM_USER};
+static struct llm_request request = {
+	.model = "m", .messages = &message, .message_count = 1, .max_tokens = 100};
+
+static int setup(void **state)
+{
+	static const struct provider_config config = {.kind = "ollama"};
+
+	(void)state;
+	strcpy(dir, "/tmp/rlmd-cache-XXXXXX");
+	base = event_base_new();
+	provider = provider_new(&config, NULL);
+	message.text = text_of("a question");
+	return !mkdtemp(dir) || !provider;
+}
+
+/* Each file of the directory; how many there are. */
+static int each(void (*visit)(int dir_fd, const char *name))
+{
+	DIR *files = opendir(dir);
+	const struct dirent *file;
+	int count = 0;
+
+	while ((file = readdir(files)))
+		if (file->d_name[0] != '.') {
+			visit(dirfd(files), file->d_name);
+			count++;
+		}
+	closedir(files);
+	return count;
+}
+
+static void remove_file(int dir_fd, const char *name)
+{
+	assert_int_equal(unlinkat(dir_fd, name, 0), 0);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	each(remove_file);
+	provider_unref(provider);
+	event_base_free(base);
+	return rmdir(dir);
+}
+
+static struct cache *open_cache(int64_t size)
+{
+	struct rlmd_error err;
+	struct cache *cache = cache_new(base, dir, size, &err);
+
+	if (!cache)
+		fail_msg("%s", err.text);
+	return cache;
+}
+
+static struct cache_place place_of(const char *tenant, int64_t n)
+{
+	struct cache_place place;
+
+	cache_place_init(&place, provider, tenant, &request);
+	cache_place_number(&place, n);
+	return place;
+}
+
+static void keep(struct cache *cache, const struct cache_place *place, const char *text)
+{
+	struct llm_response response = {.text = text_of(text), .model = "m-resolved"};
+
+	assert_true(cache_keep(cache, place, &response, NULL));
+}
+
+/* "" where there is none. */
+static const char *find(struct cache *cache, const struct cache_place *place, int64_t age_ms)
+{
+	static char text[64];
+	struct exchange exchange;
+
+	*text = '\0';
+	if (cache_find(cache, place, age_ms, &exchange)) {
+		snprintf(text, sizeof text, "%.40s", exchange.text);
+		assert_string_equal(exchange.model, "m-resolved");
+		exchange_done(&exchange);
+	}
+	return text;
+}
+
+static void test_found_again(void **state)
+{
+	struct cache *cache = open_cache(1 << 20), *other = open_cache(1 << 20);
+	struct cache_place first = place_of(NULL, 0), second = place_of(NULL, 1);
+
+	(void)state;
+	assert_string_equal(find(cache, &first, DAY_MS), "");
+	keep(cache, &first, "one");
+	assert_string_equal(find(other, &first, DAY_MS), "one");
+	assert_string_equal(find(other, &second, DAY_MS), "");
+	keep(other, &first, "two");
+	assert_string_equal(find(cache, &first, DAY_MS), "two");
+	assert_string_equal(find(cache, &first, -1), "");
+	cache_free(cache);
+	cache_free(other);
+}
+
+/* What identifies a request does, and nothing else. */
+static void test_places(void **state)
+{
+	struct cache_place plain = place_of(NULL, 0), same;
+	char stop[] = "end", *stops[] = {stop, NULL};
+
+	(void)state;
+	request.deadline = 5;
+	request.asked_tokens = 100;
+	request.max_tokens = 64;
+	request.turn = 3;
+	message.text = text_of("with 3s left");
+	message.timeless = text_of("a question");
+	same = place_of(NULL, 0);
+	assert_string_equal(plain.name, same.name);
+	request.asked_tokens = 99;
+	same = place_of(NULL, 0);
+	assert_string_not_equal(plain.name, same.name);
+	request.asked_tokens = 100;
+	request.sampling.stops = (const char *const *)stops;
+	request.sampling.stop_count = 1;
+	same = place_of(NULL, 0);
+	assert_string_not_equal(plain.name, same.name);
+	request.sampling = (struct llm_sampling){0};
+	message.role = LLM_SYSTEM;
+	same = place_of(NULL, 0);
+	assert_string_not_equal(plain.name, same.name);
+	message = (struct llm_message){.role = LLM_USER};
+	request.asked_tokens = 0;
+	request.max_tokens = 100;
+}
+
+/* Neither by its name nor with it: who takes a tenant's entry for his own is not believed. */
+static void test_tenants(void **state)
+{
+	struct cache *cache = open_cache(1 << 20);
+	struct cache_place one = place_of("one", 0), two = place_of("two", 0), none;
+	auto_free char *from = NULL, *to = NULL;
+
+	(void)state;
+	none = place_of(NULL, 0);
+	keep(cache, &one, "secret");
+	assert_string_not_equal(one.name, two.name);
+	assert_string_equal(find(cache, &two, DAY_MS), "");
+	assert_string_equal(find(cache, &none, DAY_MS), "");
+	from = xasprintf("%s/%s", dir, one.name);
+	to = xasprintf("%s/%s", dir, two.name);
+	assert_int_equal(link(from, to), 0);
+	assert_string_equal(find(cache, &two, DAY_MS), "");
+	assert_string_equal(find(cache, &one, DAY_MS), "secret");
+	cache_free(cache);
+}
+
+/* Every byte of an entry counts, and its length. */
+static void test_damaged(void **state)
+{
+	struct cache *cache = open_cache(1 << 20);
+	struct cache_place place = place_of(NULL, 0);
+	auto_free char *path = NULL;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	keep(cache, &place, "an answer");
+	path = xasprintf("%s/%s", dir, place.name);
+	fd = open(path, O_RDWR);
+	assert_int_equal(fstat(fd, &st), 0);
+	for (off_t at = 0; at < st.st_size; at++) {
+		char byte, other;
+
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		other = (char)(byte ^ 1);
+		assert_int_equal(pwrite(fd, &other, 1, at), 1);
+		if (*find(cache, &place, DAY_MS))
+			fail_msg("byte %ld does not count", (long)at);
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+	assert_string_equal(find(cache, &place, DAY_MS), "an answer");
+	for (off_t size = st.st_size - 1; size >= 0; size--) {
+		assert_int_equal(ftruncate(fd, size), 0);
+		assert_string_equal(find(cache, &place, DAY_MS), "");
+	}
+	close(fd);
+	cache_free(cache);
+}
+
+static int64_t total;
+
+static void add_size(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(fstatat(dir_fd, name, &st, 0), 0);
+	total += st.st_size;
+}
+
+/* While it is open, in steps of the loop, and when it is closed. */
+static void test_size(void **state)
+{
+	enum { ENTRIES = 400, SIZE = 40000 };
+	struct cache *cache = open_cache(SIZE);
+	struct cache_place last = place_of(NULL, ENTRIES - 1);
+
+	(void)state;
+	for (int i = 0; i < ENTRIES; i++) {
+		struct cache_place place = place_of(NULL, i);
+
+		keep(cache, &place, "forty bytes, or nearly so many, of text");
+		event_base_loop(base, EVLOOP_NONBLOCK);
+	}
+	total = 0;
+	assert_true(each(add_size) < ENTRIES);
+	assert_true(total < 3 * SIZE);
+	assert_string_not_equal(find(cache, &last, DAY_MS), "");
+	cache_free(cache);
+	total = 0;
+	each(add_size);
+	assert_in_range(total, SIZE / 2, SIZE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_found_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_places, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tenants, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_size, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
