@@ -94,13 +94,14 @@ def load_modules(names):
         yield name
 
 
-def load_rest(names, repl):
+def load_rest(names, repl, full_heap):
     """While the first worker is at work already."""
     yield from load_modules(names)
     repl.warm_up()
     yield "warm"
     gc.unfreeze()
     gc.collect()
+    full_heap.fill()
     gc.freeze()
 
 
@@ -178,6 +179,7 @@ def main(here):
     # What there is an archive of needs no file: it can wait until the first worker is at work.
     for _ in load_modules(USUAL if gatherer else []):
         pass
+    import full_heap
     import repl
 
     repl.install(library, gatherer and gatherer.stamps)
@@ -194,7 +196,9 @@ def main(here):
     finders = repl.prepare(library, names)
     session = repl.Session(CONTROL, CONTROL + 1)
     settle(library, finders)
-    worker = native.serve(load_rest(USUAL, repl)) if enclose(native, len(library)) else None
+    worker = None
+    if enclose(native, len(library)):
+        worker = native.serve(load_rest(USUAL, repl, full_heap))
     if worker is not None:
         hooks.run()
         session.main(*worker, native)
