@@ -5,6 +5,7 @@ import variables
 from answers import BudgetExceeded, LLMError
 from arguments import plain
 from calling import public
+from code_base import CodeBase
 from final import Finish, is_answer, is_untouched
 from queries import Queries
 from texts import Texts
@@ -49,6 +50,7 @@ class Helpers:
         self._names = Names(namespace)
         self._queries = queries = Queries(channel)
         self._texts = texts = Texts()
+        self._code_base = code_base = CodeBase()
         finish = Finish(self._names)
         self.final = finish.final
         self.notes = queries.notes
@@ -59,7 +61,8 @@ class Helpers:
             queries.batch_rlm_query, queries.race_query, queries.run_plan,
             texts.chunk_text, texts.search_context, texts.count_matches, texts.extract_json,
             texts.extract_sections, finish.FINAL, finish.FINAL_VAR, self._names.SHOW_VARS,
-            queries.budget,
+            queries.budget, code_base.tree, code_base.find_files, code_base.grep,
+            code_base.read_lines, code_base.outline, code_base.changes,
         )
         self.table = self._names.table
         self.table.update((function.__name__, public(function)) for function in functions)
@@ -75,7 +78,7 @@ class Helpers:
     def begin(self, inputs, task, theirs):
         """What the run brings; theirs: the host's functions by their names."""
         context = inputs["context"]
-        self._names.inputs = inputs
+        self._names.inputs = self._code_base.inputs = inputs
         self._queries.context = self._texts.context = context
         self.table.update(theirs)
         aliases.install(aliases.values(context, task))

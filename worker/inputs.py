@@ -32,7 +32,7 @@ def read_inputs(start, fds, native):
         os.close(fd)
         if index:
             index_fd = next(indexes)
-            text.set_index(FileIndex(native.view(index_fd, index)))
+            text.set_index(FileIndex(native.view(index_fd, index)), len(inputs))
             os.close(index_fd)
         inputs[name] = text
     inputs.setdefault("context", "")

@@ -1,6 +1,27 @@
-"""`context` made of several files: their concatenation, that also knows the files."""
+"""`context` made of several files: their concatenation, that also knows the files.
 
+A part of them is a Subset: a context of its own, which a sub-run gets by a reference to its
+files and not as bytes.
+"""
+
+from bisect import bisect_right
 from collections.abc import Mapping
+
+from globs import matcher
+
+NEAR_MAX = 5          # paths that an error names
+GUESSED_MAX = 3000    # paths that are compared letter by letter for that
+HEADER = len("=====  =====\n")  # characters that stand before a file's text, beside its path
+
+
+class NoSuchFile(KeyError):
+    """Its message as it is, and not as the repr of a key."""
+
+    def __str__(self):
+        return self.args[0]
+
+
+NoSuchFile.__qualname__, NoSuchFile.__module__ = "KeyError", "builtins"
 
 
 class SourceText(str):
@@ -9,9 +30,9 @@ class SourceText(str):
     __slots__ = ()  # what lies in a memory file has no room for a field: mapped_text.c
     _files = {}  # of each instance, by its id: an input lives as long as its session
 
-    def set_index(self, index):
-        """index: a FileIndex"""
-        self._files[id(self)] = Files(self, index)
+    def set_index(self, index, number):
+        """index: a FileIndex; number: which of the inputs it is."""
+        self._files[id(self)] = Files(self, index, number, range(len(index)))
 
     def __reduce__(self):
         """Pickled, it is its text alone."""
@@ -24,31 +45,189 @@ class SourceText(str):
             raise AttributeError("only an input that was made of files has them")
         return files
 
+    def subset(self, *selected):
+        """A part of the files, as a context: "src/net/" (a folder), "a/b.c", "**/*.py", or several.
+
+        Paths stay whole. Use it as rlm_query(task, ctx=context.subset("src/net/")), which shares
+        memory; it is a str too, and has .files and .subset().
+        """
+        return Subset.of(self.files, selected)
+
+
+class Subset(SourceText):
+    """A part of an input's files, put together as the input is."""
+
+    @classmethod
+    def of(cls, files, selected):
+        places = files.select("subset", selected)
+        pieces, firsts, at = [], [], 0
+        for first, count in runs(places):
+            start = files.begin(first)
+            end = files.end(first + count - 1)
+            if pieces and not pieces[-1].endswith("\n"):
+                pieces.append("\n")
+                at += 1
+            firsts += [at + files.begin(each) - start for each in range(first, first + count)]
+            pieces.append(files.whole[start:end])
+            at += end - start
+        subset = str.__new__(cls, "".join(pieces))
+        subset._own = Files(subset, files.index, files.number, places, firsts, files.whole)
+        return subset
+
+    @property
+    def files(self):
+        return self._own
+
+
+def runs(places):
+    """[first, count] of each row of neighbours among ascending places."""
+    found = []
+    for place in places:
+        if found and sum(found[-1]) == place:
+            found[-1][1] += 1
+        else:
+            found.append([place, 1])
+    return found
+
 
 class Files(Mapping):
-    """path -> text, in order; a text is sliced out when it is asked for."""
+    """path -> text, in order; a text is sliced out when it is asked for.
 
-    def __init__(self, text, index):
+    `places`: those of the index that belong to it, ascending; `firsts`: of a part, where each has
+    its header in the text.
+    """
+
+    def __init__(self, text, index, number, places, firsts=None, whole=None):
         self._text = text
-        self._index = index
+        self.index = index
+        self.number = number
+        self.places = places
+        self._firsts = firsts
+        self.whole = text if whole is None else whole
+
+    @property
+    def text(self):
+        return self._text
+
+    def begin(self, place):
+        """Where in the whole input a file's header begins."""
+        return self.index.span(place)[0] - len(self.index.path(place)) - HEADER
+
+    def end(self, place):
+        return self.index.span(place)[1]
+
+    def select(self, function, selected):
+        """The places that folders, paths and globs stand for, ascending."""
+        if len(selected) == 1 and not isinstance(selected[0], str):
+            selected = list(selected[0])
+        if not selected:
+            raise ValueError(f'{function}(): which files? For example {function}("src/")')
+        places = set()
+        for each in selected:
+            if not isinstance(each, str):
+                raise TypeError(f"{function}(): a path or a glob is a str, not "
+                                f"{type(each).__name__}")
+            found = self.matching(each)
+            if not found:
+                raise ValueError(f"{function}(): no file is {each!r} or below it"
+                                 + self.near(each))
+            places.update(found)
+        return sorted(places)
+
+    def matching(self, glob):
+        """The places of the files that a glob, a folder or a path stands for."""
+        match = matcher(glob)
+        path = self.index.path
+        return [place for place in self.places if match(path(place))]
+
+    def spans(self):
+        """(place, first character, the one behind the last) of each, in this text."""
+        if self._firsts is None:
+            for place in self.places:
+                yield place, *self.index.span(place)
+            return
+        for place, first in zip(self.places, self._firsts):
+            yield place, *self._moved(place, first)
+
+    def _moved(self, place, first):
+        start, end = self.index.span(place)
+        first += len(self.index.path(place)) + HEADER
+        return first, first + end - start
+
+    def span(self, path):
+        """(first character, the one behind the last) of a file; None: there is none."""
+        place = self.index.place(path) if isinstance(path, str) else None
+        if place is None:
+            return None
+        if self._firsts is None:
+            return self.index.span(place)
+        at = bisect_right(self.places, place) - 1
+        if at < 0 or self.places[at] != place:
+            return None
+        return self._moved(place, self._firsts[at])
+
+    def near(self, path):
+        """What may have been meant by a path that is not there: words, or nothing."""
+        found = nearest(str(path), list(self))
+        return f"; near it: {', '.join(map(repr, found))}" if found else ""
 
     def __getitem__(self, path):
-        place = self._index.place(path) if isinstance(path, str) else None
-        if place is None:
-            raise KeyError(path)
-        first, end = self._index.span(place)
-        return self._text[first:end]
+        span = self.span(path)
+        if span is None:
+            raise NoSuchFile(f"there is no file {path!r}{self.near(path)}")
+        return self._text[span[0]:span[1]]
+
+    def get(self, path, default=None):
+        return self[path] if path in self else default
 
     def __iter__(self):
-        return map(self._index.path, range(len(self._index)))
+        return map(self.index.path, self.places)
 
     def __contains__(self, path):
-        return isinstance(path, str) and self._index.place(path) is not None
+        return self.span(path) is not None
 
     def __len__(self):
-        return len(self._index)
+        return len(self.places)
 
     def __repr__(self):
-        shown = ", ".join(repr(self._index.path(place)) for place in range(min(10, len(self))))
+        shown = ", ".join(repr(self.index.path(place)) for place in self.places[:10])
         more = ", ..." if len(self) > 10 else ""
         return f"<files: {len(self)} texts by path: {shown}{more}>"
+
+
+def nearest(wanted, paths):
+    """Paths with the same end, the same name, or with similar letters."""
+    wanted = wanted.strip().strip("/")
+    while wanted.startswith("./"):
+        wanted = wanted[2:]
+    name = wanted.rpartition("/")[2].lower()
+    if not name:
+        return []
+    ends = [path for path in paths if path.endswith("/" + wanted) or wanted.endswith("/" + path)]
+    if ends:
+        return ends[:NEAR_MAX]
+    same = [path for path in paths if path.rpartition("/")[2].lower() == name]
+    if same:
+        return sorted(same, key=lambda path: -shared(path, wanted))[:NEAR_MAX]
+    folders = {path[:at] + "/" for path in paths for at in slashes(path)}
+    ends = [folder for folder in folders if f"/{folder}".endswith(f"/{wanted}/")]
+    if ends:
+        return sorted(ends)[:NEAR_MAX]
+    import difflib
+
+    parts = sorted({*paths, *folders}, key=lambda path: -shared(path, wanted))[:GUESSED_MAX]
+    return difflib.get_close_matches(wanted, parts, NEAR_MAX, 0.6)
+
+
+def slashes(path):
+    return [at for at, character in enumerate(path) if character == "/"]
+
+
+def shared(path, wanted):
+    """How many characters they begin with together."""
+    count = 0
+    for one, other in zip(path, wanted):
+        if one != other:
+            break
+        count += 1
+    return count

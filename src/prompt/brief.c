@@ -150,11 +150,31 @@ static const struct {
 	const char *prompt;
 	enum { BOTH, ROOT, SUBRUN } who;
 } parts[] = {
-	{"root", BOTH},      {"subrun", SUBRUN}, {"this_run", BOTH},
-	{"functions", BOTH}, {"grant", ROOT},    {"subrun_grant", SUBRUN},
+	{"root", BOTH},  {"subrun", SUBRUN}, {"this_run", BOTH}, {"functions", BOTH},
+	{"files", BOTH}, {"changes", BOTH},  {"grant", ROOT},    {"subrun_grant", SUBRUN},
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
+
+static bool has_files(const struct context *context, bool compared)
+{
+	for (size_t i = 0; i < context->count; i++) {
+		const struct file_index *files = context->inputs[i].files;
+
+		if (files && (!compared || file_index_changes(files).size))
+			return true;
+	}
+	return false;
+}
+
+static bool is_wanted(const struct brief *brief, const char *prompt)
+{
+	if (!strcmp(prompt, "functions"))
+		return brief->facts.functions.size;
+	if (!strcmp(prompt, "files"))
+		return has_files(brief->context, false);
+	return strcmp(prompt, "changes") != 0 || has_files(brief->context, true);
+}
 
 void brief_system(const struct brief *brief, const struct budget *parent, struct draft *out)
 {
@@ -176,9 +196,8 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 	}
 	prompt_text(&values, "functions", brief->facts.functions);
 	for (size_t i = 0; i < PARTS; i++)
-		if (!brief->facts.functions.size && !strcmp(parts[i].prompt, "functions"))
-			continue;
-		else if (parts[i].who == BOTH || parts[i].who == (parent ? SUBRUN : ROOT))
+		if (is_wanted(brief, parts[i].prompt) &&
+		    (parts[i].who == BOTH || parts[i].who == (parent ? SUBRUN : ROOT)))
 			prompt_render(brief->prompts, parts[i].prompt, &values, out->text,
 				      out->timeless);
 }
@@ -207,6 +226,8 @@ static void add_looks(const struct brief *brief, struct evbuffer *out)
 		prompt_number(&values, "shown", shown);
 		if (input->files)
 			prompt_render(brief->prompts, "look_files", &values, out, NULL);
+		if (input->files && shown < (int64_t)memfile_scan(input->file)->characters)
+			continue; /* how the first file begins says little */
 		prompt_render(brief->prompts, "look", &values, out, NULL);
 	}
 }

@@ -150,7 +150,12 @@ class FirstTurn(ProviderTest):
         for name in ("a.txt", "sub/b.md"):
             self.write(f"tree/{name}", "words")
         request, _ = self.first("-c", "tree")
-        self.assertIn("2 files in context.files: a.txt\nsub/b.md\n", request.last_user)
+        self.assertRegex(request.last_user, r"all: 2 files, 10 B, about \d+ tokens")
+        self.assertRegex(request.last_user, r"\nsub/  1 file, 5 B\n  b.md  5 B\na.txt  5 B\n")
+        self.assertIn("grep(pattern, glob=None, ignore_case=False)", request.system)
+        self.assertNotIn("changes():", request.system)
+        request, _ = self.first("-c", "tree/a.txt")
+        self.assertNotIn("grep(", request.system)
 
     def test_a_sub_run_looks_too(self):
         server = self.serve("openai")

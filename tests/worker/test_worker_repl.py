@@ -192,7 +192,7 @@ class Inputs(unittest.TestCase):
                     self.assertIsNone(done["error"])
                     self.assertEqual(done["stdout"].strip(), shown)
             error = worker.run("context.files['none']")["error"]
-            self.assertTrue(error.endswith("KeyError: 'none'\n"), error)
+            self.assertTrue(error.endswith("KeyError: there is no file 'none'\n"), error)
             self.assertNotIn("source.py", error)
             self.assertIsNotNone(worker.run("context.files['a.c'] = 'z'")["error"])
 
