@@ -28,6 +28,20 @@ struct rlmd_context_options {
 	 * times a second where something is waited for. False: no more of it. NULL: nobody. */
 	bool (*progress)(void *owner, size_t bytes, size_t files);
 	void *owner; /* lent: of the progress */
+
+	/* Which files of directories: pathspecs of git, from the directory on. No include: all. */
+	const char *const *include;
+	size_t include_count;
+	const char *const *exclude;
+	size_t exclude_count;
+	/* Nothing but these files, and what is in these directories; NULL: no list. git's ignore
+	 * rules don't hide a file that is listed. */
+	const char *const *files;
+	size_t file_count;
+	int64_t max_file_size;   /* bytes; larger files of a directory are skipped; 0: no limit */
+	int64_t max_size;        /* bytes of one variable; 0: 4 GiB, which is the most */
+	bool recurse_submodules; /* what is in them, too */
+	bool allow_secrets;      /* what looks like a secret is sent, and told */
 };
 
 /*

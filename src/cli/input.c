@@ -15,7 +15,10 @@
 #include "cli/progress.h"
 #include "cli/tell.h"
 
-enum { PATIENCE_MS = 3000 }; /* before it is said that somebody is waited for */
+enum {
+	LIST_SIZE_MAX = 256 << 20, /* bytes of --files-from */
+	PATIENCE_MS = 3000
+}; /* before it is said that somebody is waited for */
 
 struct input_time input_time_from(int64_t allowed_ms)
 {
@@ -112,6 +115,11 @@ bool input_task(struct input *input, const struct config *config, const char *wo
 	return true;
 }
 
+static bool is_stdin(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
 static bool names_stdin(const char *source)
 {
 	const char *equals = strchr(source, '=');
@@ -129,26 +137,84 @@ static bool stdin_holds_input(void)
 }
 
 /* Whether a source is standard input, which must not be the task too. */
-static bool find_stdin(const struct input *input, const struct config_list *given, bool *ret,
+static bool find_stdin(const struct input *input, const struct config *config, bool *ret,
 		       struct rlmd_error *err)
 {
+	const struct config_list *given = &config->contexts;
+
 	*ret = false;
 	for (size_t i = 0; i < given->count; i++)
 		*ret |= names_stdin(given->items[i]);
+	if (*ret && is_stdin(config->files_from))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "standard input cannot be both --files-from and a context");
 	return !*ret || !input->task_is_stdin ||
 	       error_set(err, RLMD_ERROR_USAGE,
 			 "standard input cannot be both the task and a context");
 }
 
-static bool load(struct input *input, const char *const *sources, size_t count, bool from_stdin,
-		 struct input_time time, struct rlmd_error *err)
+/* Names one a line, or with NULs between where there are any; cut in place. */
+static void cut_list(struct input *input, size_t size)
+{
+	char *bytes = input->list, end = memchr(bytes, '\0', size) ? '\0' : '\n';
+
+	input->files = xcalloc(size + 1, sizeof *input->files);
+	for (size_t at = 0; at < size;) {
+		char *stop = memchr(bytes + at, end, size - at);
+		size_t next = stop ? (size_t)(stop - bytes) : size;
+
+		bytes[next] = '\0';
+		if (next > at)
+			input->files[input->file_count++] = bytes + at;
+		at = next + 1;
+	}
+}
+
+static bool read_list(struct input *input, const struct config *config, struct input_time time,
+		      struct rlmd_error *err)
+{
+	bool standard = is_stdin(config->files_from);
+	size_t size;
+
+	if (!config->files_from)
+		return true;
+	if (standard && input->task_is_stdin)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "standard input cannot be both the task and --files-from");
+	input->list = standard ? input_stdin("--files-from", LIST_SIZE_MAX, time, &size, err)
+			       : file_read(config->files_from, LIST_SIZE_MAX, &size, err);
+	if (!input->list)
+		return false;
+	cut_list(input, size);
+	return true;
+}
+
+static struct rlmd_context_options options_of(const struct input *input,
+					      const struct config *config, struct input_time time)
 {
 	int64_t left = time.deadline - clock_ms();
-	const struct rlmd_context_options options = {
-		.size = sizeof options,
+
+	return (struct rlmd_context_options){
+		.size = sizeof(struct rlmd_context_options),
 		.timeout_ms = left > 0 ? left : 1,
 		.progress = progress_loading,
+		.include = (const char *const *)config->include.items,
+		.include_count = config->include.count,
+		.exclude = (const char *const *)config->exclude.items,
+		.exclude_count = config->exclude.count,
+		.files = input->files,
+		.file_count = input->file_count,
+		.max_file_size = config->max_file_size,
+		.max_size = config->max_context,
+		.recurse_submodules = config->recurse_submodules,
+		.allow_secrets = config->allow_secrets,
 	};
+}
+
+static bool load(struct input *input, const struct config *config, const char *const *sources,
+		 size_t count, bool from_stdin, struct input_time time, struct rlmd_error *err)
+{
+	const struct rlmd_context_options options = options_of(input, config, time);
 	char allowed[16];
 
 	rlmd_context_unref(input->context);
@@ -172,24 +238,27 @@ bool input_context(struct input *input, const struct config *config, struct inpu
 	struct rlmd_context_input read = {.size = sizeof read};
 	bool from_stdin;
 
-	if (!find_stdin(input, given, &from_stdin, err))
+	if (!find_stdin(input, config, &from_stdin, err) || !read_list(input, config, time, err))
 		return false;
 	if (from_stdin)
 		await_stdin("a context", time);
-	if (given->count || input->task_is_stdin || !stdin_holds_input())
-		return load(input, (const char *const *)given->items, given->count, from_stdin,
-			    time, err);
+	if (given->count || input->task_is_stdin || is_stdin(config->files_from) ||
+	    !stdin_holds_input())
+		return load(input, config, (const char *const *)given->items, given->count,
+			    from_stdin, time, err);
 	await_stdin("a context", time);
-	if (!load(input, piped, 1, true, time, err))
+	if (!load(input, config, piped, 1, true, time, err))
 		return false;
 	if (rlmd_context_get_input(input->context, 0, &read) && read.content.size)
 		return true;
-	return load(input, NULL, 0, false, time, err);
+	return load(input, config, NULL, 0, false, time, err);
 }
 
 void input_done(struct input *input)
 {
 	free(input->task);
+	free(input->list);
+	free(input->files);
 	rlmd_context_unref(input->context);
 	*input = (struct input){0};
 }

@@ -19,6 +19,9 @@ struct input {
 	char *task; /* owned */
 	size_t task_size;
 	bool task_is_stdin;
+	char *list;         /* owned: of --files-from */
+	const char **files; /* owned: names in the list */
+	size_t file_count;
 	struct rlmd_context *context; /* owned */
 };
 

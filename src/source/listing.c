@@ -28,6 +28,7 @@ struct listing {
 	struct listing_options options;
 	struct entered *frames; /* owned; as many as the walk has directories open */
 	size_t depth, room;
+	size_t missing; /* listing_missing() */
 };
 
 static void push(struct listing *listing, struct worktree *tree, bool first, size_t base)
@@ -168,6 +169,12 @@ static enum listing_kind enter_tree(struct listing *listing, const char *path)
 	return LISTING_PASSED;
 }
 
+/* Whether the list names something in there, whatever git says of it. */
+static bool is_asked_for(const struct listing *listing, const char *path)
+{
+	return selection_names(listing->options.selection, path);
+}
+
 /* In no work tree; but one may begin there. */
 static enum listing_kind visit_plain(struct listing *listing, const char *path)
 {
@@ -184,7 +191,7 @@ static enum listing_kind visit_submodule(struct listing *listing, const char *pa
 	if (!walk_enter(listing->walk))
 		return LISTING_UNREADABLE;
 	if (repository_begins_at(walk_directory(listing->walk))) {
-		if (listing->options.recurse_submodules)
+		if (listing->options.recurse_submodules || is_asked_for(listing, path))
 			return enter_tree(listing, path);
 		walk_leave(listing->walk);
 		return LISTING_SUBMODULE;
@@ -199,21 +206,25 @@ static enum listing_kind visit_directory(struct listing *listing, const char *pa
 	auto_free char *in_tree = path_in_tree(listing, path);
 	enum worktree_directory how;
 
+	if (!selection_enters(listing->options.selection, path))
+		return LISTING_PASSED;
 	if (!frame->tree)
 		return visit_plain(listing, path);
 	how = worktree_directory(frame->tree, in_tree);
-	if (how == WORKTREE_PASS)
+	if (how == WORKTREE_PASS && !is_asked_for(listing, path))
 		return LISTING_PASSED;
 	if (how == WORKTREE_SUBMODULE)
 		return visit_submodule(listing, path);
 	if (!walk_enter(listing->walk))
 		return LISTING_UNREADABLE;
 	if (how == WORKTREE_OTHER && repository_begins_at(walk_directory(listing->walk))) {
+		if (is_asked_for(listing, path))
+			return enter_tree(listing, path);
 		walk_leave(listing->walk);
 		return LISTING_SUBMODULE;
 	}
 	worktree_enter(frame->tree, in_tree, walk_directory(listing->walk),
-		       how == WORKTREE_TRACKED);
+		       how == WORKTREE_TRACKED || how == WORKTREE_PASS);
 	push(listing, frame->tree, false, frame->base);
 	return LISTING_PASSED;
 }
@@ -258,8 +269,10 @@ static enum listing_kind visit_entry(struct listing *listing, const struct walk_
 	auto_free char *in_tree = path_in_tree(listing, entry->path);
 	enum listing_kind kind;
 
-	if (tree && !worktree_lists(tree, in_tree))
+	if (!selection_wants(listing->options.selection, entry->path) ||
+	    (tree && !worktree_lists(tree, in_tree) && !is_asked_for(listing, entry->path)))
 		return LISTING_PASSED;
+	selection_meet(listing->options.selection, entry->path);
 	if (entry->kind != WALK_FILE)
 		return entry->kind == WALK_LINK ? LISTING_LINK : LISTING_SPECIAL;
 	kind = judge(listing, in_tree);
@@ -267,6 +280,11 @@ static enum listing_kind visit_entry(struct listing *listing, const struct walk_
 		return kind;
 	*ret_fd = walk_open(listing->walk);
 	return *ret_fd < 0 ? LISTING_UNREADABLE : LISTING_FILE;
+}
+
+const char *listing_missing(struct listing *listing)
+{
+	return selection_missing(listing->options.selection, &listing->missing);
 }
 
 bool listing_next(struct listing *listing, struct listing_entry *ret)

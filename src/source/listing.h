@@ -11,8 +11,10 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "source/selection.h"
 
 struct listing_options {
+	struct selection *selection; /* lent: it is told what was met */
 	bool recurse_submodules;
 };
 
@@ -41,6 +43,9 @@ struct listing;
 struct listing *listing_new(const char *path, const struct listing_options *, json_t *notes,
 			    struct rlmd_error *);
 void listing_free(struct listing *); /* NULL is fine */
+
+/* At the end: names of the selection's list that nothing has, one a call; NULL: none. */
+const char *listing_missing(struct listing *);
 
 /* One step, in the order of whole paths; false: there is nothing more. */
 bool listing_next(struct listing *, struct listing_entry *ret);

@@ -4,6 +4,7 @@
 #include <event2/event.h>
 #include <poll.h>
 #include <rlmd/context.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -70,7 +71,8 @@ static bool take_options(const char *const *sources, size_t count,
 			 const struct rlmd_context_options *given, struct rlmd_context_options *ret,
 			 struct rlmd_error *err)
 {
-	if (!sized_take(ret, sizeof *ret, given, sizeof *ret, "rlmd_context_options", err))
+	if (!sized_take(ret, sizeof *ret, given, offsetof(struct rlmd_context_options, include),
+			"rlmd_context_options", err))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (!sources || !sources[i])
@@ -89,7 +91,7 @@ struct rlmd_context *rlmd_context_load(const char *const *sources, size_t count,
 
 	if (!take_options(sources, count, options, &load.options, err))
 		return NULL;
-	load.loading = loading_new(sources, count, err);
+	load.loading = loading_new(sources, count, &load.options, err);
 	if (!load.loading)
 		return NULL;
 	start_clock(&load);
@@ -195,7 +197,7 @@ struct rlmd_context_loading *rlmd_context_load_start(struct event_base *base,
 		return NULL;
 	}
 	load = xcalloc(1, sizeof *load);
-	load->loading = loading_new(sources, count, err);
+	load->loading = loading_new(sources, count, &taken, err);
 	if (!load->loading) {
 		free(load);
 		return NULL;

@@ -25,9 +25,10 @@ enum {
 };
 
 struct loader {
-	char *name;                  /* owned */
-	struct memfile *file;        /* owned */
-	struct file_index *files;    /* owned; NULL: a plain text without headers */
+	char *name;               /* owned */
+	struct memfile *file;     /* owned */
+	struct file_index *files; /* owned; NULL: a plain text without headers */
+	struct loader_options options;
 	json_t *notes;               /* lent */
 	const struct file_id *named; /* lent; what is a source itself */
 	size_t named_count;
@@ -55,13 +56,15 @@ struct loader {
 	size_t files_before, notes_before; /* the directory */
 };
 
-struct loader *loader_new(const char *name, bool with_headers, json_t *notes)
+struct loader *loader_new(const char *name, bool with_headers, const struct loader_options *options,
+			  json_t *notes)
 {
 	struct loader *loader = xcalloc(1, sizeof *loader);
 
 	loader->name = xstrdup(name);
 	loader->file = memfile_new("rlmd-context");
 	loader->files = with_headers ? file_index_new() : NULL;
+	loader->options = *options;
 	loader->notes = notes;
 	loader->chunk = xcalloc(CHUNK_SIZE, 1);
 	return loader;
@@ -96,9 +99,17 @@ void loader_free(struct loader *loader)
 static bool add_text(struct loader *loader, struct rlmd_text text, struct text_scan *scan,
 		     struct rlmd_error *err)
 {
-	if (text.size > CONTEXT_SIZE_MAX - memfile_size(loader->file))
-		return error_set(err, RLMD_ERROR_INPUT, "one variable can hold at most %zu GiB",
-				 CONTEXT_SIZE_MAX >> 30);
+	size_t most = loader->options.max_size, used = memfile_size(loader->file);
+
+	if (used > most || text.size > most - used) {
+		if (most == CONTEXT_SIZE_MAX)
+			return error_set(err, RLMD_ERROR_INPUT,
+					 "one variable can hold at most %zu GiB", most >> 30);
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "the context is larger than %zu bytes (--max-context): allow "
+				 "more, or take less with --include and --exclude",
+				 most);
+	}
 	if (scan)
 		text_scan_feed(scan, text);
 	if (text.size)
@@ -239,10 +250,22 @@ static enum loader_end pass_over(struct loader *loader, enum skip kind, const ch
 	return end_file(loader);
 }
 
-static enum loader_end pass_over_secret(struct loader *loader, const char *what)
+/* Left out; or taken, where somebody insists, and told. */
+static enum loader_end meet_secret(struct loader *loader, const char *what, struct rlmd_error *err)
 {
-	return is_named(loader, loader->fd) ? end_file(loader)
-					    : pass_over(loader, SKIP_SECRET, what);
+	if (is_named(loader, loader->fd))
+		return end_file(loader);
+	if (!loader->options.allow_secrets)
+		return pass_over(loader, SKIP_SECRET, what);
+	skipped_add(&loader->skipped, SENT_SECRET, loader->label, what);
+	return take_chunk(loader, err);
+}
+
+static bool is_too_large(const struct loader *loader)
+{
+	struct stat st;
+
+	return !fstat(loader->fd, &st) && st.st_size > loader->options.max_file_size;
 }
 
 /* The beginning of a file of a directory says whether it is wanted. */
@@ -253,9 +276,11 @@ static enum loader_end judge(struct loader *loader, struct rlmd_error *err)
 
 	if (memchr(loader->chunk, '\0', probe))
 		return pass_over(loader, SKIP_BINARY, NULL);
+	if (is_too_large(loader))
+		return pass_over(loader, SKIP_LARGE, NULL);
 	secret = search_chunk(loader);
 	if (secret)
-		return pass_over_secret(loader, secret);
+		return meet_secret(loader, secret, err);
 	if (loader->filled < CHUNK_SIZE)
 		return take_chunk(loader, err);
 	loader->searched = CHUNK_SIZE - SECRET_SPAN;
@@ -269,7 +294,7 @@ static enum loader_end search_on(struct loader *loader, struct rlmd_error *err)
 
 	if (!search_window(loader, &secret))
 		return LOADER_GOES_ON;
-	return secret ? pass_over_secret(loader, secret) : take_chunk(loader, err);
+	return secret ? meet_secret(loader, secret, err) : take_chunk(loader, err);
 }
 
 static enum loader_end fail_to_read(struct loader *loader, struct rlmd_error *err)
@@ -305,6 +330,8 @@ static enum loader_end end_directory(struct loader *loader, struct rlmd_error *e
 {
 	const char *why;
 
+	while ((why = listing_missing(loader->listing)))
+		skipped_add(&loader->skipped, SKIP_MISSING, why, NULL);
 	listing_free(take_pointer(&loader->listing));
 	skipped_tell(&loader->skipped, loader->root, loader->notes, &loader->left_out);
 	if (file_index_count(loader->files) > loader->files_before)
@@ -387,7 +414,6 @@ static char *prefix_of(const char *root, bool prefixed)
 bool loader_begin_directory(struct loader *loader, const char *path, bool prefixed,
 			    struct rlmd_error *err)
 {
-	const struct listing_options options = {.recurse_submodules = false};
 	size_t size = strlen(path);
 
 	free(loader->root);
@@ -399,7 +425,7 @@ bool loader_begin_directory(struct loader *loader, const char *path, bool prefix
 	loader->files_before = file_index_count(loader->files);
 	loader->notes_before = json_array_size(loader->notes);
 	loader->stage = WALKS;
-	loader->listing = listing_new(loader->root, &options, loader->notes, err);
+	loader->listing = listing_new(loader->root, &loader->options.listing, loader->notes, err);
 	return loader->listing;
 }
 

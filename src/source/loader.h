@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "source/context.h"
+#include "source/listing.h"
 
 struct loader;
 
@@ -23,8 +24,16 @@ struct file_id {
 	ino_t number;
 };
 
+struct loader_options {
+	struct listing_options listing; /* lent what is in it */
+	bool allow_secrets;             /* take what looks like one, and tell */
+	int64_t max_file_size;          /* bytes of a file of a directory */
+	size_t max_size;                /* bytes of the variable */
+};
+
 /* `notes` is lent: what is skipped is added to them. */
-struct loader *loader_new(const char *name, bool with_headers, json_t *notes);
+struct loader *loader_new(const char *name, bool with_headers, const struct loader_options *,
+			  json_t *notes);
 void loader_free(struct loader *); /* NULL is fine */
 
 /* These files, lent, are sources themselves: a directory that leaves one out says nothing of it. */

@@ -17,8 +17,10 @@ struct loading {
 	size_t next;             /* source to be looked at for it */
 	const struct source *at; /* lent: the one that is read; NULL: none */
 	int fd;                  /* owned: its; -1: it is a directory */
-	struct loader *loader;   /* owned: the variable's; NULL: not begun */
-	struct context context;  /* owned: as far as it has come */
+	struct loader_options options; /* the selection of it is owned */
+	struct selection *selection;   /* owned */
+	struct loader *loader;         /* owned: the variable's; NULL: not begun */
+	struct context context;        /* owned: as far as it has come */
 };
 
 static const char *name_of(const struct loading *loading)
@@ -42,14 +44,39 @@ static bool copy_sources(struct loading *loading, const char *const *given, size
 	return true;
 }
 
-struct loading *loading_new(const char *const *given, size_t count, struct rlmd_error *err)
+/* What belongs to files of directories, as the loaders want it. */
+static bool copy_options(struct loading *loading, const struct rlmd_context_options *given,
+			 struct rlmd_error *err)
+{
+	const struct selection_options wanted = {
+		.include = given->include,
+		.include_count = given->include_count,
+		.exclude = given->exclude,
+		.exclude_count = given->exclude_count,
+		.files = given->files,
+		.file_count = given->file_count,
+	};
+	bool limited = given->max_size > 0 && given->max_size < (int64_t)CONTEXT_SIZE_MAX;
+
+	loading->selection = selection_new(&wanted, err);
+	loading->options = (struct loader_options){
+		.listing = {loading->selection, given->recurse_submodules},
+		.allow_secrets = given->allow_secrets,
+		.max_file_size = given->max_file_size > 0 ? given->max_file_size : INT64_MAX,
+		.max_size = limited ? (size_t)given->max_size : CONTEXT_SIZE_MAX,
+	};
+	return loading->selection;
+}
+
+struct loading *loading_new(const char *const *given, size_t count,
+			    const struct rlmd_context_options *options, struct rlmd_error *err)
 {
 	struct loading *loading = xcalloc(1, sizeof *loading);
 
 	loading->fd = -1;
 	loading->context.notes = json_array();
 	loading->context.inputs = xcalloc(count + 1, sizeof *loading->context.inputs);
-	if (copy_sources(loading, given, count, err))
+	if (copy_options(loading, options, err) && copy_sources(loading, given, count, err))
 		return loading;
 	loading_free(loading);
 	return NULL;
@@ -60,6 +87,7 @@ void loading_free(struct loading *loading)
 	if (!loading)
 		return;
 	loader_free(loading->loader);
+	selection_free(loading->selection);
 	source_close(loading->fd);
 	sources_done(loading->sources, loading->count);
 	for (size_t i = 0; i < loading->count; i++)
@@ -96,7 +124,8 @@ static enum loader_end begin_variable(struct loading *loading)
 		loading->variable++;
 		return LOADER_GOES_ON;
 	}
-	loading->loader = loader_new(name ? name : "context", together, loading->context.notes);
+	loading->loader = loader_new(name ? name : "context", together, &loading->options,
+				     loading->context.notes);
 	loader_set_named(loading->loader, loading->named, loading->count);
 	return LOADER_GOES_ON;
 }

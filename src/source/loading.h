@@ -12,8 +12,9 @@
 
 struct loading;
 
-/* The names are copied. NULL: what is wrong with them. */
-struct loading *loading_new(const char *const *sources, size_t count, struct rlmd_error *);
+/* All is copied. NULL: what is wrong with it. */
+struct loading *loading_new(const char *const *sources, size_t count,
+			    const struct rlmd_context_options *, struct rlmd_error *);
 void loading_free(struct loading *); /* NULL is fine */
 
 /* As loader_step(), of all variables; after LOADER_DONE loading_take() is what is left to do. */

@@ -27,6 +27,11 @@ static const struct {
 	[SKIP_VENDORED] = {"vendored file", "vendored files", "", NAMES_SHOWN},
 	[SKIP_SUBMODULE] = {"repository of its own", "repositories of their own",
 			    "; to send submodules, give --recurse-submodules", NAMES_SHOWN},
+	[SKIP_LARGE] = {"large file", "large files", "; to send larger ones, give --max-file-size",
+			NAMES_SHOWN},
+	[SKIP_MISSING] = {"name that no file has", "names that no file has", "", NAMES_SHOWN},
+	[SENT_SECRET] = {"file that looks like a secret", "files that look like secrets",
+			 "; --allow-secrets says so", SECRETS_SHOWN},
 };
 
 void skipped_add(struct skipped *skipped, enum skip kind, const char *label, const char *why)
@@ -63,10 +68,12 @@ void skipped_tell(struct skipped *skipped, const char *directory, json_t *notes,
 		skipped->of[i].count = 0;
 		if (!count)
 			continue;
-		note = xasprintf("%s: skipped %zu %s: %s%s%s", directory, count, what, names,
+		note = xasprintf("%s: %s %zu %s: %s%s%s", directory,
+				 i == SENT_SECRET ? "sends" : "skipped", count, what, names,
 				 count > kinds[i].shown ? ", ..." : "", kinds[i].advice);
 		json_array_append_new(notes, json_from_text(text_of(note)));
-		leave_out(left_out, count, what);
+		if (i != SENT_SECRET)
+			leave_out(left_out, count, what);
 	}
 }
 

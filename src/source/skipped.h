@@ -16,6 +16,9 @@ enum skip {
 	SKIP_GENERATED,
 	SKIP_VENDORED,
 	SKIP_SUBMODULE,
+	SKIP_LARGE,
+	SKIP_MISSING, /* by the list of names */
+	SENT_SECRET,  /* not skipped at all */
 	SKIP_KINDS
 };
 

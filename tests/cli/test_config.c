@@ -297,7 +297,8 @@ static void test_unknown_options(void **state)
 	assert_refused("there is no option -Z", ARGUMENTS("-Z"));
 	assert_refused("there is no option -Z", ARGUMENTS("-qZ"));
 	assert_refused("--max-t may mean --max-tokens, --max-time", ARGUMENTS("--max-t", "1"));
-	assert_refused("--re may mean --require, --record, --replay", ARGUMENTS("--re=x"));
+	assert_refused("--re may mean --recurse-submodules, --require, --record, --replay",
+		       ARGUMENTS("--re=x"));
 	assert_refused("--model needs a value: NAME", ARGUMENTS("--model"));
 	assert_refused("--context needs a value: SRC", ARGUMENTS("-c"));
 	assert_refused("--verbose takes no value", ARGUMENTS("--verbose=2"));

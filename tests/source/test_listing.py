@@ -58,10 +58,11 @@ class ListingTest(unittest.TestCase):
         lines = done.stdout.split(b"\0")[:-1]
         return [(line[:1].decode(), line[2:]) for line in lines], done.stderr.decode()
 
-    def wanted(self, where=None):
+    def wanted(self, where=None, *specs):
         """git's: what is there, and no directory, nor behind a link."""
         where = os.fsencode(where or self.repo)
-        paths = set(self.git("ls-files", "-z", *LISTED, where=where).split(b"\0")) - {b""}
+        listed = self.git("ls-files", "-z", *LISTED, "--", *specs, where=where)
+        paths = set(listed.split(b"\0")) - {b""}
 
         def there(path):
             whole = os.path.join(where, path)
@@ -269,6 +270,44 @@ class AsGit(ListingTest):
                     pass
             with self.subTest(number):
                 self.assert_as_git()
+
+
+class Selected(ListingTest):
+    def setUp(self):
+        super().setUp()
+        self.init()
+        for name in ("src/a.c", "src/net/b.c", "src/net/b.h", "src2/a.c", "README.md", "docs/x.md", "Docs/y.MD",
+                     "src/[x].c", "build/out.c", "build/deep/out.c"):
+            self.write(name)
+        self.write(".gitignore", "build\n")
+        self.commit()
+
+    def paths(self, *options):
+        found, said = self.listed(None, *options)
+        return [path for _, path in found], said
+
+    def test_pathspecs(self):
+        """As git has them, from the directory on."""
+        for specs in (("src",), ("src/",), ("*.c",), (":(glob)src/*.c",), (":(glob)**/*.md",), (":(icase)docs",),
+                      ("src/*",), ("s*", ":!src/net"), (":^*.c",), (":(literal)src/[x].c",), ("src/[x].c",), (".",),
+                      ("./src",), (":(exclude,glob)src/*.c", "src"), (":(top)src",), ("nothing",), ("src/a.c/",)):
+            with self.subTest(specs):
+                found, _ = self.paths(*("-i" + spec for spec in specs))
+                self.assertEqual(found, self.wanted(None, *specs))
+        self.assertEqual(self.paths("-x*.c")[0], self.wanted(None, ".", ":!*.c"))
+        self.assertEqual(self.paths("-isrc", "-xsrc/net", "-x*.h")[0], self.wanted(None, "src", ":!src/net"))
+        for spec in (":(attr:x)a", ":(glob,literal)a", "", ":(glob"):
+            self.assertEqual(self.run_lister(None, "-i" + spec).returncode, 8)
+
+    def test_a_list(self):
+        """Nothing else is listed; what git ignores is, where it is named; what is not there is told."""
+        found, said = self.paths("-fsrc/net", "-fREADME.md", "-f./build/out.c", "-fgone", "-fsrc/net/", "-fsrc/gone")
+        self.assertEqual(found, [b"README.md", b"build/out.c", b"src/net/b.c", b"src/net/b.h"])
+        self.assertEqual(said, "missing gone\nmissing src/gone\n")
+        self.assertEqual(self.paths("-f.")[0], self.wanted())
+        self.assertEqual(self.paths("-f.", "-x*.c")[0], self.wanted(None, ":!*.c"))
+        for name in ("/etc/passwd", "../x", "a/../../x", ".."):
+            self.assertIn(b"not below the directory", self.run_lister(None, "-f" + name).stderr)
 
 
 class Marks(ListingTest):
