@@ -5,6 +5,10 @@
 #include "base/json.h"
 #include "base/json_quote.h"
 #include "base/money.h"
+#include "base/text.h"
+#include "cli/figure.h"
+
+enum { FOLDERS_SHOWN = 20, PATH_SHOWN = 200 /* bytes */ };
 
 static void add_string(struct evbuffer *out, const char *label, const json_t *string)
 {
@@ -27,6 +31,46 @@ static void add_context(struct evbuffer *out, const json_t *context)
 		"context", (int)name.size, name.bytes, json_get_integer(context, "length", 0),
 		json_get_integer(context, "bytes", 0),
 		json_get_integer(context, "tokenEstimate", 0), (int)type.size, type.bytes);
+}
+
+/* The largest: of many files that is where the money goes; --json has all of them. */
+static void add_folders(struct evbuffer *out, const json_t *context)
+{
+	const json_t *folders = json_object_get(context, "folders"), *folder;
+	size_t count = json_array_size(folders), i;
+	char tokens[24], path[PATH_SHOWN];
+
+	if (!count)
+		return;
+	evbuffer_add_printf(out, "%-16s%zu\n", "files",
+			    json_array_size(json_object_get(context, "files")));
+	json_array_foreach (folders, i, folder) {
+		if (i == FOLDERS_SHOWN)
+			break;
+		figure_count(json_get_integer(folder, "tokens", 0), tokens);
+		text_escape(json_get_text(folder, "path"), path, sizeof path);
+		evbuffer_add_printf(out, "%16s%8s tokens %6" PRId64 " files  %s\n", "", tokens,
+				    json_get_integer(folder, "files", 0), *path ? path : "./");
+	}
+	if (count > FOLDERS_SHOWN)
+		evbuffer_add_printf(out, "%16sand %zu folders with less\n", "",
+				    count - FOLDERS_SHOWN);
+}
+
+static void add_reading(struct evbuffer *out, const json_t *object)
+{
+	const json_t *reading = json_object_get(object, "fullReading"), *misfit;
+	char tokens[24], cost[32];
+	size_t i;
+
+	figure_count(json_get_integer(reading, "tokens", 0), tokens);
+	figure_cost(json_object_get(reading, "cost"), cost);
+	evbuffer_add_printf(out, "%-16s%" PRId64 " calls, %s tokens, %s at most\n", "all read once",
+			    json_get_integer(reading, "calls", 0), tokens, cost);
+	if (json_get_bool(object, "fits", false))
+		evbuffer_add_printf(out, "%-16sfits the budget\n", "");
+	json_array_foreach (json_object_get(object, "misfits"), i, misfit)
+		evbuffer_add_printf(out, "%-16sdoes not fit: %s\n", "", json_string_value(misfit));
 }
 
 static void add_prompt(struct evbuffer *out, const char *heading, const json_t *prompt)
@@ -81,11 +125,14 @@ void dry_run_format(const json_t *object, struct evbuffer *out)
 	add_string(out, "model", json_object_get(object, "model"));
 	add_string(out, "subcall model", json_object_get(object, "subcallModel"));
 	add_string(out, "prices of", json_object_get(object, "priceTable"));
-	json_array_foreach (json_object_get(object, "contexts"), i, context)
+	json_array_foreach (json_object_get(object, "contexts"), i, context) {
 		add_context(out, context);
+		add_folders(out, context);
+	}
 	evbuffer_add_printf(out, "%-16sabout %" PRId64 " tokens\n", "first request",
 			    json_get_integer(object, "firstRequestTokens", 0));
 	dry_run_format_cost(object, out);
+	add_reading(out, object);
 	dry_run_format_request(object, out);
 	add_prompt(out, "system prompt", json_object_get(object, "systemPrompt"));
 	if (json_object_get(object, "demonstration")) {

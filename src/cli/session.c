@@ -429,6 +429,18 @@ int session_show(struct session *session, const json_t *object, struct rlmd_text
 	return rlmd_error_exit_status(err.kind);
 }
 
+/* Whether it may begin: with --strict a dry run decides about what costs something. */
+static int gate(const struct session *session, const json_t *object)
+{
+	const json_t *misfits = json_object_get(object, "misfits");
+
+	if (!session->config.strict || !json_array_size(misfits))
+		return 0;
+	tell_error("reading everything once does not fit the budget: %s",
+		   json_string_value(json_array_get(misfits, 0)));
+	return rlmd_error_exit_status(RLMD_ERROR_BUDGET);
+}
+
 int session_show_job(struct session *session, const struct rlmd_job_options *options,
 		     void (*format)(const json_t *, struct evbuffer *out))
 {
@@ -437,6 +449,7 @@ int session_show_job(struct session *session, const struct rlmd_job_options *opt
 	auto_free char *text = rlmd_job_dry_run(session->engine, options, &err);
 	json_auto_t *object = text ? session_read(text_of(text)) : NULL;
 	const json_t *warning;
+	int status;
 	size_t i;
 
 	if (!object) {
@@ -446,7 +459,8 @@ int session_show_job(struct session *session, const struct rlmd_job_options *opt
 	json_array_foreach (json_object_get(object, "warnings"), i, warning)
 		session_note(session, json_string_value(warning));
 	format(object, out);
-	return session_show(session, object, text_in(out));
+	status = session_show(session, object, text_in(out));
+	return status ? status : gate(session, object);
 }
 
 void session_done(struct session *session)

@@ -124,7 +124,8 @@ int session_report(struct session *, const struct session_result *);
  */
 int session_show(struct session *, const json_t *object, struct rlmd_text);
 
-/* A dry run of that job, likewise; `format` makes it readable. */
+/* A dry run of that job, likewise; `format` makes it readable. With --strict what does not fit the
+ * budget is a failure. */
 int session_show_job(struct session *, const struct rlmd_job_options *,
 		     void (*format)(const json_t *, struct evbuffer *out));
 

@@ -1,8 +1,13 @@
 /* What a task would begin with, and what it could come to at most: nobody is asked. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/money.h"
 #include "engine/ask.h"
+#include "engine/dry_run_files.h"
 #include "engine/job.h"
 #include "engine/job_options.h"
 #include "engine/job_plan_dry_run.h"
@@ -70,19 +75,96 @@ static json_t *worst_cost(const struct rlmd_job *job)
 	return result_cost(cost != BUDGET_UNLIMITED, cost);
 }
 
+/* --- whether it fits ------------------------------------------------------------ */
+
+/*
+ * All inputs read once by calls, each a whole reply, between two turns of the root: what somebody
+ * means to pay who has all of his files looked at.
+ */
+struct full_reading {
+	int64_t calls, tokens, cost;
+	bool cost_known;
+};
+
+static void add_calls(struct full_reading *reading, const struct rlmd_job *job, const char *model,
+		      int64_t calls, int64_t input, int64_t output)
+{
+	int64_t cost;
+
+	reading->cost_known &= llm_price(job->llm, model, input, calls * output, &cost);
+	reading->calls += calls;
+	reading->tokens = money_add(reading->tokens, input + calls * output);
+	reading->cost = money_add(reading->cost, cost);
+}
+
+static struct full_reading reading_of(const struct rlmd_job *job, int64_t first)
+{
+	struct full_reading reading = {.cost_known = true};
+	int64_t tokens = 0, piece = brief_piece(job->llm, job->subcall_model);
+
+	for (size_t i = 0; i < job->context.count; i++)
+		tokens += text_scan_tokens(memfile_scan(job->context.inputs[i].file));
+	add_calls(&reading, job, job->model, 2, 2 * first,
+		  request_output(job->llm, &job->config, job->model, ASK_TOKENS_TURN));
+	add_calls(&reading, job, job->subcall_model, (tokens + piece - 1) / piece, tokens,
+		  request_output(job->llm, &job->config, job->subcall_model, ASK_TOKENS_QUERY));
+	return reading;
+}
+
+static void misfit(json_t *misfits, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void misfit(json_t *misfits, const char *fmt, ...)
+{
+	char text[160];
+	va_list arguments;
+
+	va_start(arguments, fmt);
+	vsnprintf(text, sizeof text, fmt, arguments);
+	va_end(arguments);
+	json_array_append_new(misfits, json_string(text));
+}
+
+static void add_reading(const struct rlmd_job *job, int64_t first, json_t *object)
+{
+	const struct budget_limits *limits = &job->config.limits;
+	struct full_reading reading = reading_of(job, first);
+	json_t *misfits = json_array();
+	char cost[32], limit[32];
+
+	money_format(reading.cost, cost);
+	money_format(limits->cost, limit);
+	if (reading.cost > limits->cost)
+		misfit(misfits, "it may cost %s, and --max-cost is %s", cost, limit);
+	if (reading.tokens > limits->tokens)
+		misfit(misfits, "it may take %" PRId64 " tokens, and --max-tokens is %" PRId64,
+		       reading.tokens, limits->tokens);
+	if (reading.calls > limits->calls)
+		misfit(misfits, "it takes %" PRId64 " calls, and --max-calls is %" PRId64,
+		       reading.calls, limits->calls);
+	json_object_set_new(object, "fullReading",
+			    json_pack("{s:I, s:I, s:o}", "calls", (json_int_t)reading.calls,
+				      "tokens", (json_int_t)reading.tokens, "cost",
+				      result_cost(reading.cost_known, reading.cost)));
+	json_object_set_new(object, "fits", json_boolean(!json_array_size(misfits)));
+	json_object_set_new(object, "misfits", misfits);
+}
+
+/* --- what is shown --------------------------------------------------------------- */
+
 static json_t *contexts_of(const struct context *context)
 {
 	json_t *contexts = json_array();
 
 	for (size_t i = 0; i < context->count; i++) {
 		const struct text_scan *scan = memfile_scan(context->inputs[i].file);
+		json_t *input = json_pack(
+			"{s:s, s:I, s:I, s:I, s:s}", "name", context->inputs[i].name, "length",
+			(json_int_t)scan->characters, "bytes", (json_int_t)scan->bytes,
+			"tokenEstimate", (json_int_t)text_scan_tokens(scan), "contentType",
+			context->inputs[i].type);
 
-		json_array_append_new(contexts, json_pack("{s:s, s:I, s:I, s:I, s:s}", "name",
-							  context->inputs[i].name, "length",
-							  (json_int_t)scan->characters, "bytes",
-							  (json_int_t)scan->bytes, "tokenEstimate",
-							  (json_int_t)text_scan_tokens(scan),
-							  "contentType", context->inputs[i].type));
+		dry_run_add_files(input, context->inputs[i].files);
+		json_array_append_new(contexts, input);
 	}
 	return contexts;
 }
@@ -104,6 +186,7 @@ static json_t *object_of(const struct rlmd_job *job, const struct context *conte
 			   json_from_text(messages[count - 1].text), "firstRequestTokens",
 			   (json_int_t)first, "worstCaseCost", worst_cost(job), "priceTable",
 			   llm_price_date(job->llm));
+	add_reading(job, first, object);
 	request_tell(job->llm, &job->config, job->model, ASK_TOKENS_TURN, object);
 	if (count > 2) {
 		json_object_set_new(object, "opening", json_from_text(messages[1].text));

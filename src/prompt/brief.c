@@ -117,11 +117,18 @@ void draft_note(struct draft *draft, const struct prompt_set *prompts, const cha
 	prompt_render(prompts, name, &(struct prompt_values){0}, draft->text, draft->timeless);
 }
 
+int64_t brief_piece(const struct llm *llm, const char *model)
+{
+	int64_t piece = llm_window(llm, model) / PIECE_SHARE;
+
+	return piece < 1 ? 1 : piece < PIECE_MAX ? piece : PIECE_MAX;
+}
+
 /* What a text for one llm_query may measure. Both are rounded down to two digits. */
 static void values_of_pieces(const struct brief *brief, struct prompt_values *values)
 {
 	const struct brief_facts *facts = &brief->facts;
-	int64_t piece = llm_window(facts->llm, facts->subcall_model) / PIECE_SHARE;
+	int64_t piece = brief_piece(facts->llm, facts->subcall_model);
 	int64_t tokens = 0, characters = 0;
 
 	for (size_t i = 0; i < brief->context->count; i++) {
@@ -130,8 +137,6 @@ static void values_of_pieces(const struct brief *brief, struct prompt_values *va
 		characters += (int64_t)scan->characters;
 		tokens += text_scan_tokens(scan);
 	}
-	if (piece > PIECE_MAX)
-		piece = PIECE_MAX;
 	prompt_estimate(values, "piece_tokens", rounded(piece));
 	piece = tokens ? (int64_t)((double)piece * (double)characters / (double)tokens)
 		       : piece * TOKEN_CHARACTERS;

@@ -50,6 +50,9 @@ void draft_free(struct draft *);
 void draft_note(struct draft *, const struct prompt_set *, const char *name);
 void draft_say(struct draft *, enum llm_role, struct conversation *); /* and empties it */
 
+/* Tokens of a text that this model is asked about at a time. */
+int64_t brief_piece(const struct llm *, const char *model);
+
 void brief_system(const struct brief *, const struct budget *parent, struct draft *out);
 
 /*

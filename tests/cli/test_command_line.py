@@ -60,6 +60,7 @@ class CommandLineTest(leaks.LeakGuard, unittest.TestCase):
         return ["-p", "replay", "--replay", str(directory)]
 
     def write(self, name, content):
+        (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
         (self.directory / name).write_text(content)
         return str(self.directory / name)
 
@@ -334,6 +335,51 @@ class OutputTest(CommandLineTest):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertAlmostEqual(json.loads(done.stdout)["worstCaseCost"], cost)
 
+    def gate(self, status, *arguments, model="m"):
+        prices = {"m": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}
+        done = self.call("exec", "--json", "--dry-run", "-p", "openai", "--base-url",
+                         "http://127.0.0.1:9/v1", "-m", model, "--price-table",
+                         self.write("prices.json", json.dumps(prices)), *arguments, "task")
+        self.assertEqual(done.returncode, status, done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    def test_files_and_folders_of_a_dry_run(self):
+        for path in ("a.txt", "src/b.c", "src/net/c.c", "src/net/http/d.c", "src/net/http/e.c"):
+            self.write(f"tree/{path}", "some words of text\n" * (100 if "net" in path else 1))
+        tree = os.path.dirname(self.write("tree/x\x1b[31m/f.txt", "words\n"))
+        tree = os.path.dirname(tree)
+        (context,) = self.gate(0, "-c", tree)[0]["contexts"]
+        self.assertEqual(len(context["files"]), 6)
+        self.assertEqual({folder["path"]: folder["files"] for folder in context["folders"]},
+                         {"": 1, "src/": 1, "src/net/": 3, "x\\x1b[31m/": 1})
+        self.assertEqual(context["folders"][0]["path"], "src/net/")
+        for key in ("bytes", "tokens"):
+            self.assertEqual(sum(folder[key] for folder in context["folders"]),
+                             sum(file[key] for file in context["files"]))
+        text = self.call("exec", "--dry-run", "-c", tree, "task").stdout
+        self.assertRegex(text, r"(?m)^files +6\n +\S+ tokens +3 files  src/net/$")
+        self.assertNotIn("\x1b", text)
+
+    def test_a_gate_before_anything_is_spent(self):
+        """With --strict a dry run fails where not everything can be read once."""
+        large = self.write("large", "some words of text\n" * 100000)
+        for more, misfit in ((["--max-cost", "0.01"], "--max-cost is $0.01"),
+                             (["--max-tokens", "9000"], "--max-tokens is 9000"),
+                             (["--max-calls", "2", "--max-tokens", "3M"], "--max-calls is 2")):
+            with self.subTest(more=more):
+                shown, _ = self.gate(0, "-c", large, *more)
+                self.assertFalse(shown["fits"])
+                self.assertIn(misfit, shown["misfits"][0])
+                shown, told = self.gate(6, "-c", large, "--strict", *more)
+                self.assertIn(misfit, told)
+        shown, _ = self.gate(0, "-c", large, "--strict", "--max-tokens", "3M")
+        reading = shown["fullReading"]
+        self.assertEqual((shown["fits"], shown["misfits"]), (True, []))
+        self.assertGreater(reading["tokens"], shown["contexts"][0]["tokenEstimate"])
+        self.assertGreaterEqual(reading["cost"], reading["tokens"] * 1e-6)
+        self.assertLess(reading["cost"], reading["tokens"] * 2e-6)
+        self.gate(0, "--strict")
+
     def test_a_price_nobody_knows(self):
         """LIB-20: a limit that was asked for is refused, one that was not is lifted."""
         arguments = ["--dry-run", "-p", "openai", "--base-url", "http://127.0.0.1:9/v1"]
@@ -386,7 +432,7 @@ class StatusTest(CommandLineTest):
         """What only others have is refused by its name, and no abbreviation names it."""
         for arguments, told in (
             (["doctor", "--p"], "--p may mean --provider, --python, --preload, --policy"),
-            (["plan", "--c", "x"], "--c may mean --color, --config\n"),
+            (["plan", "--co", "x"], "--co may mean --color, --config\n"),
             (["plan", "-c", "x", "p.json"], "plan has no use for --context"),
             (["doctor", "--max-cost", "1"], "doctor has no use for --max-cost"),
             (["trace", "--model", "x", "t.jsonl"], "trace has no use for --model"),
