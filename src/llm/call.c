@@ -25,9 +25,16 @@ enum {
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
 
+/* Nobody gains by guessing it: the kernel is asked once. */
 double call_jitter(void)
 {
-	return (double)arc4random() / (double)UINT32_MAX;
+	static unsigned short state[3];
+	static bool seeded;
+
+	if (!seeded)
+		arc4random_buf(state, sizeof state);
+	seeded = true;
+	return erand48(state);
 }
 
 int64_t call_input_tokens(const struct llm_request *request)

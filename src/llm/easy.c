@@ -46,6 +46,7 @@ static void easy_free(struct easy *easy)
 {
 	curl_easy_cleanup(easy->curl);
 	headers_free(easy->headers);
+	curl_url_cleanup(easy->parsed);
 	free(easy->url);
 	free(easy);
 }
@@ -105,6 +106,8 @@ static void set_headers(struct easy *easy, const char *const *headers)
 	curl_easy_setopt(easy->curl, CURLOPT_HTTPHEADER, easy->headers);
 }
 
+/* Given as a text, libcurl reads it again for each request. What it cannot read is given as a text
+ * all the same, so that it says why. */
 static void set_url(struct easy *easy, const char *url)
 {
 	if (easy->url && !strcmp(easy->url, url))
@@ -112,7 +115,15 @@ static void set_url(struct easy *easy, const char *url)
 	free(easy->url);
 	easy->url = xstrdup(url);
 	route_init(&easy->route, url);
-	curl_easy_setopt(easy->curl, CURLOPT_URL, url);
+	curl_url_cleanup(easy->parsed);
+	easy->parsed = curl_url();
+	if (curl_url_set(easy->parsed, CURLUPART_URL, url,
+			 CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME)) {
+		curl_url_cleanup(easy->parsed);
+		easy->parsed = NULL;
+	}
+	curl_easy_setopt(easy->curl, CURLOPT_CURLU, easy->parsed);
+	curl_easy_setopt(easy->curl, CURLOPT_URL, easy->parsed ? NULL : url);
 }
 
 struct easy *easies_take(struct easies *easies, const char *url, const char *const *headers)

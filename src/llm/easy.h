@@ -20,6 +20,7 @@ struct easy {
 	char words[CURL_ERROR_SIZE]; /* libcurl's, about a failure */
 
 	char *url;                  /* owned */
+	CURLU *parsed;              /* owned: the same, read once; NULL: libcurl is to complain */
 	struct curl_slist *headers; /* owned; wiped, for one of them may hold a key */
 	struct easy *next;          /* owned: of those that nobody uses */
 };
