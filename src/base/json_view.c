@@ -131,13 +131,14 @@ bool json_view_number(const struct json_view *view, double *ret)
 bool json_view_equal(const struct json_view *view, const char *string)
 {
 	struct rlmd_text rest = view->text, part;
-	size_t left = strlen(string);
 	char room[POINT_MAX];
+	size_t left;
 
 	if (view->kind != JSON_VIEW_STRING)
 		return false;
 	if (!view->escaped)
-		return rest.size == left && !memcmp(rest.bytes, string, left);
+		return text_equal(rest, string);
+	left = strlen(string);
 	while (rest.size) {
 		part = take_part(&rest, room);
 		if (part.size > left || memcmp(part.bytes, string, part.size) != 0)

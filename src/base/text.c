@@ -36,10 +36,12 @@ size_t text_line_end(struct rlmd_text text, size_t start)
 	return feed ? (size_t)(feed - text.bytes) + 1 : text.size;
 }
 
+/* The first byte tells most texts from most strings, whose length need not be counted then. */
 bool text_equal(struct rlmd_text text, const char *string)
 {
-	return text.size == strlen(string) &&
-	       (!text.size || !memcmp(text.bytes, string, text.size));
+	if (!text.size || *text.bytes != *string)
+		return !text.size && !*string;
+	return text.size == strlen(string) && !memcmp(text.bytes, string, text.size);
 }
 
 bool text_starts(struct rlmd_text text, const char *prefix)
