@@ -15,6 +15,8 @@ void estimators_done(struct estimators *estimators)
 {
 	for (size_t i = 0; i < estimators->count; i++)
 		free(estimators->of[i].model);
+	scan_memo_done(&estimators->run_systems);
+	scan_memo_done(&estimators->call_systems);
 }
 
 static size_t place_of(const struct estimators *estimators, const char *model)

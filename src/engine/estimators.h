@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/scan_memo.h"
 #include "budget/estimator.h"
 #include "llm/llm.h"
 
@@ -18,6 +19,8 @@ struct estimators {
 	} of[ESTIMATORS_MAX];
 	size_t count;
 	struct estimator others; /* of all beyond them */
+	/* Not of a model: what runs, and what calls of code, are told first. */
+	struct scan_memo run_systems, call_systems;
 };
 
 void estimators_done(struct estimators *);

@@ -240,7 +240,10 @@ static size_t write_messages(struct operation *operation, struct rlmd_text syste
 	size_t count = 0;
 
 	operation->messages = xcalloc(operation->earlier_count + 2, sizeof *operation->messages);
-	operation->messages[count++] = (struct llm_message){LLM_SYSTEM, system};
+	operation->system = scan_memo_scan(&operation->set->caller->job->estimators->call_systems,
+					   system);
+	operation->messages[count++] = (struct llm_message){LLM_SYSTEM, system,
+							    .scan = &operation->system};
 	for (size_t i = 0; i < operation->earlier_count; i++)
 		operation->messages[count++] = (struct llm_message){
 			i % 2 ? LLM_ASSISTANT : LLM_USER, operation->earlier[i]};

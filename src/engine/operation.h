@@ -44,6 +44,7 @@ struct operation {
 					 input, the user's and the model's */
 	size_t earlier_count;              /* even */
 	struct llm_message *messages;      /* owned: lent to the ask */
+	struct text_scan system;           /* of the first one */
 	char *user;                        /* owned: the user's last, where we had to write it */
 	enum way way;
 	char reason[ADMISSION_REASON_SIZE]; /* why that is no sub-run */

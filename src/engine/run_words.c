@@ -50,6 +50,7 @@ void run_say_system(struct run *run)
 	struct brief brief = brief_of(run);
 
 	history_init(&run->history, brief.prompts, llm_window(run->job->llm, run_model(run)));
+	run->conversation.systems = &run->job->estimators->run_systems;
 	brief_system(&brief, run->depth ? run->caller.parent->budget : NULL, &system);
 	draft_say(&system, LLM_SYSTEM, &run->conversation);
 	draft_free(&system);

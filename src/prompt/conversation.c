@@ -5,28 +5,34 @@
 
 #include "base/alloc.h"
 
+static struct rlmd_text timeless(const struct llm_message *message)
+{
+	return message->timeless.size ? message->timeless : message->text;
+}
+
 struct text_scan conversation_scan(const struct llm_message *message)
 {
 	struct text_scan scan = {0};
 
 	if (message->scan)
 		return *message->scan;
-	text_scan_feed(&scan, message->timeless.size ? message->timeless : message->text);
+	text_scan_feed(&scan, timeless(message));
 	text_scan_end(&scan);
 	return scan;
 }
 
 static struct llm_message message_of(enum llm_role role, struct rlmd_text text,
-				     struct rlmd_text timeless)
+				     struct rlmd_text without_time, struct scan_memo *systems)
 {
 	struct llm_message message = {
 		.role = role,
 		.text = text_from(text_copy(text), text.size),
-		.timeless = text_from(text_copy(timeless), timeless.size),
+		.timeless = text_from(text_copy(without_time), without_time.size),
 	};
 	struct text_scan *scan = xcalloc(1, sizeof *scan);
 
-	*scan = conversation_scan(&message);
+	*scan = role == LLM_SYSTEM && systems ? scan_memo_scan(systems, timeless(&message))
+					      : conversation_scan(&message);
 	message.scan = scan;
 	return message;
 }
@@ -39,21 +45,22 @@ static void message_done(struct llm_message *message)
 }
 
 void conversation_add(struct conversation *conversation, enum llm_role role, struct rlmd_text text,
-		      struct rlmd_text timeless)
+		      struct rlmd_text without_time)
 {
 	if (conversation->count == conversation->room) {
 		conversation->room = conversation->room ? conversation->room * 2 : 8;
 		conversation->messages = xreallocarray(conversation->messages, conversation->room,
 						       sizeof *conversation->messages);
 	}
-	conversation->messages[conversation->count++] = message_of(role, text, timeless);
+	conversation->messages[conversation->count++] = message_of(role, text, without_time,
+								   conversation->systems);
 }
 
 void conversation_replace(struct conversation *conversation, size_t first, size_t count,
 			  enum llm_role role, struct rlmd_text text)
 {
 	struct llm_message *at = conversation->messages + first;
-	struct llm_message message = message_of(role, text, (struct rlmd_text){0});
+	struct llm_message message = message_of(role, text, (struct rlmd_text){0}, NULL);
 	size_t after = conversation->count - first - count;
 
 	for (size_t i = 0; i < count; i++)

@@ -10,12 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/scan_memo.h"
 #include "base/text.h"
 #include "llm/llm.h"
 
 struct conversation {
 	struct llm_message *messages; /* owned, their texts too */
 	size_t count, room;
+	struct scan_memo *systems; /* lent, for messages of the system; or NULL */
 };
 
 /* Copies both; `timeless` is llm_message's, or empty. What the message is made of is counted
