@@ -25,7 +25,7 @@
 
 enum {
 	HASH_SIZE = 32,
-	HEX_SIZE = 2 * HASH_SIZE + 1,
+	HEX_SIZE = EXCHANGE_ID_SIZE,
 	ENTRY_MAX = 64 << 20, /* bytes */
 	HEAD_MAX = 128,       /* bytes of an entry's first line */
 	DEPTH_MAX = 8,        /* of its JSON */
@@ -134,12 +134,6 @@ bool cache_is(const struct cache *cache, const char *dir, int64_t size)
 
 /* --- places ---------------------------------------------------------------------- */
 
-static void hex(const unsigned char hash[static HASH_SIZE], char out[static HEX_SIZE])
-{
-	for (size_t i = 0; i < HASH_SIZE; i++)
-		snprintf(out + 2 * i, 3, "%02x", hash[i]);
-}
-
 static void hash_of(const struct evbuffer *bytes, unsigned char out[static HASH_SIZE])
 {
 	struct evbuffer *whole = (struct evbuffer *)bytes;
@@ -157,7 +151,7 @@ static void code_of(const unsigned char secret[static CACHE_SECRET_SIZE], struct
 	if (!HMAC(EVP_sha256(), secret, CACHE_SECRET_SIZE, (const unsigned char *)text.bytes,
 		  text.size, hash, NULL))
 		abort();
-	hex(hash, out);
+	exchange_hex(hash, out);
 }
 
 /* Each with its length before it, so that no two lists are the same bytes. */

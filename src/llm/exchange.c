@@ -3,7 +3,6 @@
 #include <event2/buffer.h>
 #include <inttypes.h>
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,19 +74,28 @@ static json_t *request_json(const struct llm_request *request, bool timeless)
 			 "stop", stops_json(sampling));
 }
 
+void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_ID_SIZE])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < 32; i++) {
+		out[2 * i] = digits[hash[i] >> 4];
+		out[2 * i + 1] = digits[hash[i] & 15];
+	}
+	out[EXCHANGE_ID_SIZE - 1] = '\0';
+}
+
 void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_SIZE])
 {
 	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
 	json_auto_t *value = request_json(request, true);
 	unsigned char hash[EVP_MAX_MD_SIZE];
-	unsigned int size = 0;
 
 	json_write(value, true, bytes);
-	if (!EVP_Digest(evbuffer_pullup(bytes, -1), evbuffer_get_length(bytes), hash, &size,
+	if (!EVP_Digest(evbuffer_pullup(bytes, -1), evbuffer_get_length(bytes), hash, NULL,
 			EVP_sha256(), NULL))
 		abort();
-	for (unsigned int i = 0; i < size; i++)
-		snprintf(out + 2 * i, 3, "%02x", hash[i]);
+	exchange_hex(hash, out);
 }
 
 bool exchange_fields(const json_t *object, const char *const *fields, struct rlmd_error *err)

@@ -31,6 +31,9 @@ struct exchange {
 
 void exchange_done(struct exchange *);
 
+/* A SHA-256 hash in hexadecimal. */
+void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_ID_SIZE]);
+
 /* Model, messages, the asked tokens and what there is of sampling, hashed: nothing that a clock or
  * a purse has a part in. */
 void exchange_id(const struct llm_request *, char out[static EXCHANGE_ID_SIZE]);
