@@ -102,7 +102,7 @@ static void inputs_may_be_refused(void **state)
 {
 	int files[LAUNCH_FILES_MAX + 1] = {0}, none = -1;
 
-	expect_failure(*state, files, LAUNCH_FILES_MAX + 1, RLMD_ERROR_INPUT, "65 inputs");
+	expect_failure(*state, files, LAUNCH_FILES_MAX + 1, RLMD_ERROR_INPUT, "97 inputs");
 	expect_failure(*state, &none, 1, RLMD_ERROR_SANDBOX, strerror(EBADF));
 	expect(*state, "say('alive')", "alive\n");
 }
