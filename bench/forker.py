@@ -28,8 +28,8 @@ def load(worker_dir, library_path=None):
     template.load_extensions(library, _rlmd)
     repl = importlib.import_module("repl")
     bare_fork = ctypes.PyDLL(library_path).bare_fork
-    template.settle(library, [])
-    for _ in template.load_rest(USUAL, repl):
+    template.settle(library, [], _rlmd)
+    for _ in template.load_rest(USUAL, repl, _rlmd):
         pass
     return bare_fork
 

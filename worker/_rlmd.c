@@ -27,6 +27,7 @@
 #include "codec.h"
 #include "hand_over.h"
 #include "mapped_text.h"
+#include "sharing.h"
 #include "walls.h"
 
 #define FIRST_FILE (LAUNCH_CONTROL + 2) /* the descriptor of a worker's first input */
@@ -434,6 +435,10 @@ static PyMethodDef methods[] = {
 	 "map(fd, size, highest, type): the text of a memory file, where it lies; mapped_text.h."},
 	{"view", view, METH_VARARGS,
 	 "view(fd, size): a memoryview of a memory file, where it lies."},
+	{"tidy", sharing_tidy, METH_NOARGS, "Before a fork: what is free is where it is found."},
+	{"agree", sharing_agree, METH_VARARGS,
+	 "agree(found, wanted): whether the dict has the same objects as the other one, of those "
+	 "that are in there."},
 	{"can_map", can_map, METH_NOARGS, "Whether this interpreter can have such texts."},
 	{NULL, NULL, 0, NULL},
 };

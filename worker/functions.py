@@ -16,7 +16,7 @@ KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 def read(text):
     """What `start` tells of them, a list of dicts with "name", "doc" and "schema"."""
-    return json.loads(text)
+    return [] if text == "[]" else json.loads(text)  # 28 pages of most workers
 
 
 def make(channel, told):

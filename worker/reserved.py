@@ -2,7 +2,8 @@
 something."""
 
 import builtins
-import operator
+
+from _rlmd import agree
 
 NAMES_MAX = 5  # that one note shows
 DELETED = object()
@@ -30,12 +31,12 @@ class Reserved:
             self._all.update(names)
 
     def restore(self):
-        self._namespace.update(self._all)
+        if not agree(self._namespace, self._all):
+            self._namespace.update(self._all)
 
     def undone(self):
         """What is to be said of names that the block gave something else or deleted; once each."""
-        current = map(self._namespace.get, self._ours)
-        if all(map(operator.is_, current, self._ours.values())):
+        if agree(self._namespace, self._ours):
             return []
         found = {}
         for name, ours in self._ours.items():

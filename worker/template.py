@@ -94,15 +94,20 @@ def load_modules(names):
         yield name
 
 
-def load_rest(names, repl, full_heap):
+def load_rest(names, repl, native):
     """While the first worker is at work already."""
     yield from load_modules(names)
     repl.warm_up()
     yield "warm"
     gc.unfreeze()
     gc.collect()
-    full_heap.fill()
+    share(native)
+
+
+def share(native):
+    """What there is by now is shared by forks for long."""
     gc.freeze()
+    native.tidy()
 
 
 def free_names(library, here):
@@ -135,7 +140,7 @@ def check_threads():
         end("a preloaded module has started threads, so it cannot be preloaded", "usage")
 
 
-def settle(library, finders):
+def settle(library, finders, native):
     """Leaves nothing that looks for files, and a heap that forks share for long."""
     import threading
 
@@ -146,7 +151,7 @@ def settle(library, finders):
     sys.path_importer_cache.clear()
     threading.stack_size(1 << 20)
     gc.enable()
-    gc.freeze()
+    share(native)
 
 
 def enclose(native, count):
@@ -179,7 +184,6 @@ def main(here):
     # What there is an archive of needs no file: it can wait until the first worker is at work.
     for _ in load_modules(USUAL if gatherer else []):
         pass
-    import full_heap
     import repl
 
     repl.install(library, gatherer and gatherer.stamps)
@@ -195,10 +199,9 @@ def main(here):
     check_threads()
     finders = repl.prepare(library, names)
     session = repl.Session(CONTROL, CONTROL + 1)
-    settle(library, finders)
-    worker = None
-    if enclose(native, len(library)):
-        worker = native.serve(load_rest(USUAL, repl, full_heap))
+    settle(library, finders, native)
+    rest = load_rest(USUAL, repl, native)
+    worker = native.serve(rest) if enclose(native, len(library)) else None
     if worker is not None:
         hooks.run()
         session.main(*worker, native)

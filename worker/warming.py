@@ -20,7 +20,8 @@ import types
 import tracebacks
 from output import GATHER
 
-ROUNDS = 4  # more of them save nothing more
+STARTS = 10  # of each as many as save something: Python specialises what runs the eighth time
+ROUNDS = 4
 PARTS = 8
 BLOCKS = (
     "y = 1 + 1\nprint(y)",
@@ -45,8 +46,10 @@ def warm_up(make_session):
 
 
 def use(session, supervisor):
-    supervisor.say("start", START)
-    session.start([], [], None)
+    for _ in range(STARTS):
+        supervisor.say("start", START)
+        session.start([], [], None)
+        supervisor.hear()
     numbers = iter(range(1, ROUNDS + 1))
     for block in BLOCKS * ROUNDS:
         supervisor.say("exec", {"block": 0, "code": block})

@@ -38,7 +38,7 @@ static struct part {
 	size_t size;
 } parts[] = {{.name = "_rlmd.abi3.so"}, {.name = "start.py"},    {.name = "gather.py"},
 	     {.name = "library.py"},    {.name = "template.py"}, {.name = "fork_hooks.py"},
-	     {.name = "full_heap.py"},  {.name = "repl.py"}};
+	     {.name = "repl.py"}};
 
 enum { PARTS = sizeof parts / sizeof parts[0], PART_MAX = 16 << 20 };
 

@@ -1,0 +1,121 @@
+"""What lets workers write into few of the pages that they share with their template."""
+
+import os
+import resource
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.environ["RLMD_BUILD_ROOT"], "worker"))
+import _rlmd  # noqa: E402
+
+HOLES = 4000  # more than a pool has, so that they are in many
+PAGE = 4096
+
+
+def pages_of(objects):
+    return {id(each) // PAGE for each in objects}
+
+
+def make_holes():
+    """As a program leaves them that has loaded much: of all sizes, all over the heap."""
+    kept = [bytes(size) for _ in range(HOLES) for size in (40, 150, 400, 700, 2000)]
+    del kept[::3]
+    return kept
+
+
+def work():
+    """New objects of all sizes; how many pages that takes."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    kept = [bytes(size) for size in range(16, 4000, 16)]
+    bytearray(64 << 10)
+    pages = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    return pages if kept else 0
+
+
+def pages_of_a_fork():
+    """That its work takes, in a child."""
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(sending, b"%d" % work())
+        os._exit(0)
+    os.waitpid(child, 0)
+    try:
+        return int(os.read(receiving, 100))
+    finally:
+        os.close(receiving)
+        os.close(sending)
+
+
+class Tidy(unittest.TestCase):
+    def test_a_fork_writes_into_fewer_pages_after_it(self):
+        holes = make_holes()
+        before = pages_of_a_fork()
+        _rlmd.tidy()
+        after = pages_of_a_fork()
+        self.assertLess(after, before, len(holes))
+
+    def test_once_more_it_takes_little_memory(self):
+        def blocks():
+            return sys.getallocatedblocks()
+
+        _rlmd.tidy()
+        first = blocks()
+        for _ in range(20):
+            _rlmd.tidy()
+        self.assertLess(blocks() - first, 20 * 32 * 8)  # of each size a few
+
+
+    def check_together(self, size, count):
+        """Of so many objects every twentieth is freed; others are made before and after."""
+        old = [bytes(size) for _ in range(count)]
+        used = pages_of(old)
+        del old[::20]
+        first = [bytes(size) for _ in range(count // 40)]
+        self.assertGreater(len(pages_of(first) & used), count // 80)  # they lie in the holes
+        _rlmd.tidy()
+        last = [bytes(size) for _ in range(count // 40)]
+        self.assertLessEqual(len(pages_of(last) & used), 1)
+
+    def test_what_is_made_later_lies_together(self):
+        self.check_together(100, 8000)
+        self.check_together(3000, 800)
+
+
+class Agree(unittest.TestCase):
+    def test_the_same_objects(self):
+        one, other = ["one"], ["other"]
+        found = {"a": one, "b": other, "c": 3}
+        self.assertIs(_rlmd.agree(found, {}), True)
+        self.assertIs(_rlmd.agree(found, {"b": other, "a": one}), True)
+        self.assertIs(_rlmd.agree(found, {"a": ["one"]}), False)  # equal is not the same
+        self.assertIs(_rlmd.agree(found, {"d": one}), False)
+        self.assertIs(_rlmd.agree({}, {"a": None}), False)
+
+    def test_what_is_no_dict(self):
+        for given in (([], {}), ({}, None), ({},), ({}, {}, {})):
+            with self.assertRaises(TypeError):
+                _rlmd.agree(*given)
+
+    def test_a_name_that_fails(self):
+        class Name(str):
+            __hash__ = str.__hash__
+
+            def __eq__(self, other):
+                raise ValueError("no")
+
+        wanted = {Name("a"): 1}
+        with self.assertRaises(ValueError):
+            _rlmd.agree({"a": 1, Name("b"): 2}, wanted)
+
+    def test_no_reference_is_counted(self):
+        value = object()
+        found, wanted = {"a": value}, {"a": value}
+        before = sys.getrefcount(value)
+        for _ in range(100):
+            _rlmd.agree(found, wanted)
+        self.assertEqual(sys.getrefcount(value), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
