@@ -37,6 +37,7 @@ enum {
 	TURNS = 1 << 8,
 	INPUT = 1 << 9,
 	FUNCTIONS = 1 << 10,
+	RULES = 1 << 11,
 };
 
 static const struct {

@@ -2,6 +2,7 @@
 
 #include <event2/buffer.h>
 #include <jansson.h>
+#include <rlmd/context.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,6 +186,21 @@ bool code_changed(const struct code_file *file, size_t first, size_t last)
 		if (file->changes[i].first <= last && file->changes[i].last >= first)
 			return true;
 	return false;
+}
+
+/* --- a context ------------------------------------------------------------------------ */
+
+void code_load(struct code *code, const struct rlmd_context *context)
+{
+	for (size_t input = 0; input < rlmd_context_count(context); input++) {
+		struct rlmd_context_file file = {.size = sizeof file};
+
+		for (size_t i = 0; rlmd_context_get_file(context, input, i, &file); i++)
+			code_add(code, text_of(file.path), file.text);
+	}
+	code_seal(code);
+	for (size_t input = 0; input < rlmd_context_count(context); input++)
+		code_set_changes(code, rlmd_context_changes(context, input));
 }
 
 void code_done(struct code *code)

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
+struct rlmd_context;
+
 struct code_range {
 	size_t first, last;
 };
@@ -34,6 +36,9 @@ struct code {
 /* One more file; the text is lent. Of several with a path the last one counts. */
 void code_add(struct code *, struct rlmd_text path, struct rlmd_text text);
 void code_seal(struct code *);
+
+/* All files of a context, lent, with what was changed in them; sealed. */
+void code_load(struct code *, const struct rlmd_context *);
 
 /* The changed lines, as rlmd_context_changes() tells them. */
 void code_set_changes(struct code *, struct rlmd_text json);

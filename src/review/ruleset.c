@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "review/code.h"
-#include "review/glob.h"
+#include "source/wildmatch.h"
 
 /* --- one rule --------------------------------------------------------------------------- */
 
@@ -281,10 +281,24 @@ void ruleset_describe(const struct ruleset *set, struct evbuffer *out)
 	}
 }
 
+/* A pattern without a slash is for names anywhere, one that ends with it for all that is below. */
+static bool matches(const char *pattern, const char *path)
+{
+	size_t size = strlen(pattern);
+	auto_free char *whole = xasprintf("%s%s%s", strchr(pattern, '/') ? "" : "**/",
+					  pattern + (*pattern == '/'),
+					  size && pattern[size - 1] == '/' ? "**" : "");
+	struct wildmatch *match = wildmatch_new(text_of(whole), WILDMATCH_PATH);
+	bool is_match = wildmatch_matches(match, text_of(path));
+
+	wildmatch_free(match);
+	return is_match;
+}
+
 static bool is_for(const struct review_rule *rule, const char *path)
 {
 	for (size_t i = 0; i < rule->where_count; i++)
-		if (glob_matches(rule->where[i], text_of(path)))
+		if (matches(rule->where[i], path))
 			return true;
 	return !rule->where_count;
 }

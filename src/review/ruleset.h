@@ -2,7 +2,7 @@
  * review/ruleset.h - rules of one's own: what to look for, where, and how bad it is.
  *
  * A directory of Markdown files, each with a head and what to look for, in words for the
- * model; `where` has patterns as review/glob.h reads them, with commas between:
+ * model; `where` has patterns as gitignore(5) reads them, with commas between:
  *
  *     ---
  *     id: no-strcpy
@@ -27,7 +27,7 @@ enum {
 struct review_rule {
 	char *id;               /* owned: of the head, or the file's name without ".md" */
 	enum severity severity; /* SEVERITY_NONE: the model says */
-	char **where;           /* owned: patterns (review/glob.h), any of which is enough */
+	char **where;           /* owned: patterns of paths, any of which is enough */
 	size_t where_count;     /* 0: everywhere */
 	char *text;             /* owned: what to look for */
 };

@@ -1,0 +1,84 @@
+/*
+ * rlmd/review.h - reviews of code: a task for a model, and findings that point at real lines.
+ *
+ * A review is a task over a context of files whose answer is findings:
+ *
+ *     {"findings": [{"rule", "severity": "error|warning|note", "confidence": 0..1, "message",
+ *                    "path", "quote", "line" (a hint only), "patch" (unified diff or null)}]}
+ *
+ *     review = rlmd_review_new(&options, &err);
+ *     task = rlmd_review_task(review, context, &err);     of a job over `context`, whose hook
+ *     wrong = rlmd_review_wrong(review, answer);          check() rejects what is no such object
+ *     rlmd_review_take(review, context, answer, &err);
+ *     report = rlmd_review_report(review, RLMD_REVIEW_SARIF, &size);
+ *
+ * Where a finding belongs to is decided by its quote, never by the line that the model named.
+ * Whatever a model or a file wrote is escaped in each report by that report's format.
+ */
+#pragma once
+
+#include <rlmd/rlmd.h>
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct rlmd_context;
+struct rlmd_review;
+
+struct rlmd_review_options {
+	size_t size;           /* sizeof(struct rlmd_review_options) */
+	struct rlmd_text task; /* what to look for; empty: what is usual */
+	const char *prompt;    /* a prompt profile, or a directory with one; NULL: the usual one */
+	const char *rules;     /* a directory of rules (rlmd(1)); NULL: none */
+	const char *baseline;  /* a SARIF file of an earlier review, whose findings are not new;
+				  NULL: none */
+	const char *fail_on;   /* "error", "warning", "note" or "none": what a review fails of;
+				  NULL: "error" */
+	bool only_changed;     /* findings in lines that the context has as changed alone */
+};
+
+/*
+ * Everything is copied, or read at once. NULL: RLMD_ERROR_USAGE for an unknown prompt or level,
+ * RLMD_ERROR_INPUT for rules and a baseline that cannot be read.
+ */
+RLMD_API struct rlmd_review *rlmd_review_new(const struct rlmd_review_options *,
+					     struct rlmd_error *);
+RLMD_API void rlmd_review_free(struct rlmd_review *); /* NULL is fine */
+
+/* The task of the job, lent until the review is freed, or asked again. RLMD_ERROR_INPUT where the
+ * context is not made of files, RLMD_ERROR_USAGE where it does not know what was changed, and that
+ * alone was asked for. */
+RLMD_API bool rlmd_review_task(struct rlmd_review *, const struct rlmd_context *,
+			       struct rlmd_text *ret, struct rlmd_error *);
+
+/* What is wrong with an answer, for the model, a line each; the caller frees it. NULL: nothing. */
+RLMD_API char *rlmd_review_wrong(const struct rlmd_review *, struct rlmd_text answer);
+
+/* Takes the findings out of the answer, once. RLMD_ERROR_SCHEMA where something is wrong with it.
+ * The context is referenced. */
+RLMD_API bool rlmd_review_take(struct rlmd_review *, struct rlmd_context *, struct rlmd_text answer,
+			       struct rlmd_error *);
+
+enum rlmd_review_format {
+	RLMD_REVIEW_TEXT,     /* for people */
+	RLMD_REVIEW_JSON,     /* all that is known of each finding, one object */
+	RLMD_REVIEW_SARIF,    /* SARIF 2.1.0 */
+	RLMD_REVIEW_JUNIT,    /* JUnit XML */
+	RLMD_REVIEW_GITLAB,   /* GitLab Code Quality */
+	RLMD_REVIEW_GITHUB,   /* workflow commands of GitHub, for standard output */
+	RLMD_REVIEW_SUMMARY,  /* a step summary of GitHub */
+	RLMD_REVIEW_MARKDOWN, /* Markdown */
+};
+
+/* After rlmd_review_take(). NUL-terminated; the caller frees it. `ret_size` may be NULL. */
+RLMD_API char *rlmd_review_report(const struct rlmd_review *, enum rlmd_review_format,
+				  size_t *ret_size);
+
+/* How many findings are new, in place, and as bad as `fail_on` says: none, and it has passed. */
+RLMD_API size_t rlmd_review_failing(const struct rlmd_review *);
+
+#ifdef __cplusplus
+}
+#endif

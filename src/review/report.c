@@ -1,0 +1,76 @@
+#include "review/report.h"
+
+#include <event2/buffer.h>
+#include <inttypes.h>
+
+#include "base/alloc.h"
+
+bool report_is_placed(const struct finding *finding)
+{
+	return finding->place == FINDING_ANCHORED && !finding->unchanged_lines;
+}
+
+bool report_is_new(const struct finding *finding)
+{
+	return report_is_placed(finding) && !finding->known;
+}
+
+bool report_fails(const struct review_view *view, const struct finding *finding)
+{
+	return view->fail_on && report_is_new(finding) && finding->severity >= view->fail_on;
+}
+
+const char *report_no_place(const struct finding *finding)
+{
+	switch (finding->place) {
+	case FINDING_ANCHORED:
+		break;
+	case FINDING_NO_FILE:
+		return "no file of that path was loaded";
+	case FINDING_NO_QUOTE:
+		return "its quote stands nowhere in the file";
+	case FINDING_OUT_OF_SCOPE:
+		return "its rule is not for that file";
+	}
+	return "";
+}
+
+char *report_choice(const struct finding *finding)
+{
+	if (finding->occurrences < 2)
+		return NULL;
+	if (!finding->hint)
+		return xasprintf("The quote stands at %zu places; this is the first.",
+				 finding->occurrences);
+	return xasprintf("The quote stands at %zu places; this is the nearest to line %" PRId64
+			 ", which was named.",
+			 finding->occurrences, finding->hint);
+}
+
+static void add_count(struct evbuffer *out, size_t count, const char *what, const char *between)
+{
+	evbuffer_add_printf(out, "%s%zu %s%s", between, count, what, count == 1 ? "" : "s");
+}
+
+void report_tally(const struct review_view *view, struct evbuffer *out)
+{
+	size_t severities[SEVERITY_ERROR + 1] = {0}, known = 0, unchanged = 0, unplaced = 0;
+
+	for (size_t i = 0; i < view->findings->count; i++) {
+		const struct finding *finding = &view->findings->items[i];
+
+		severities[finding->severity] += report_is_new(finding);
+		known += report_is_placed(finding) && finding->known;
+		unchanged += finding->unchanged_lines;
+		unplaced += finding->place != FINDING_ANCHORED;
+	}
+	add_count(out, severities[SEVERITY_ERROR], "error", "");
+	add_count(out, severities[SEVERITY_WARNING], "warning", ", ");
+	add_count(out, severities[SEVERITY_NOTE], "note", " and ");
+	if (known)
+		evbuffer_add_printf(out, "; %zu more known to the baseline", known);
+	if (unchanged)
+		evbuffer_add_printf(out, "; %zu more in lines that were not changed", unchanged);
+	if (unplaced)
+		evbuffer_add_printf(out, "; %zu more without a place in the code", unplaced);
+}

@@ -1,0 +1,49 @@
+/*
+ * review/report.h - what a review found, in the formats that services and people read.
+ *
+ * A report is a function over a view of the findings; review/reports.def lists them. What has no
+ * place in the code, and what the baseline knew, stands apart in each, and what is in lines that
+ * nobody changed is only counted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "review/finding.h"
+#include "review/ruleset.h"
+
+struct evbuffer;
+
+struct review_view {
+	const struct findings *findings; /* lent, sorted */
+	const struct ruleset *rules;     /* lent */
+	enum severity fail_on;
+	bool with_baseline;
+};
+
+typedef void report_fn(const struct review_view *, struct evbuffer *out);
+
+#define REPORT(name, ...) report_fn report_##name;
+#include "review/reports.def"
+#undef REPORT
+
+enum {
+	REPORT_SUMMARY_MAX = 1000000, /* bytes that a step summary of GitHub may have */
+	REPORT_ANNOTATIONS = 10,      /* of each severity, that GitHub shows of a step */
+};
+
+/* Whether it is to be shown at its place; whether it is new there; whether the gate fails of it. */
+bool report_is_placed(const struct finding *);
+bool report_is_new(const struct finding *);
+bool report_fails(const struct review_view *, const struct finding *);
+
+/* "its quote stands nowhere in the file"; static. */
+const char *report_no_place(const struct finding *);
+
+/* "line 12, which is the nearest of 3 places to line 14, which was named"; new, or NULL: only one
+ * place was possible. */
+char *report_choice(const struct finding *);
+
+/* "2 errors, 1 warning and 3 notes; 1 more known to the baseline; ..." */
+void report_tally(const struct review_view *, struct evbuffer *out);

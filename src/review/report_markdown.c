@@ -1,0 +1,133 @@
+/* Markdown, in which a stranger's words are text and code and never links, images or HTML. */
+#include <event2/buffer.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "review/code.h"
+#include "review/escape.h"
+#include "review/report.h"
+
+/* Its lines as they stand in the file. */
+static void add_code(const struct finding *finding, struct evbuffer *out)
+{
+	const struct code_file *file = finding->file;
+	size_t start = file->starts[finding->first - 1], end = file->starts[finding->last];
+	auto_free char *lines = text_copy(text_slice(file->text, start, end));
+	auto_free char *code = escape_code(lines);
+
+	escape_preformatted(code, out);
+}
+
+static void add_notes(const struct finding *finding, struct evbuffer *out)
+{
+	auto_free char *choice = report_choice(finding);
+
+	if (finding->place != FINDING_ANCHORED)
+		evbuffer_add_printf(out, "\nNot anchored: %s.\n", report_no_place(finding));
+	if (choice)
+		evbuffer_add_printf(out, "\n%s\n", choice);
+	if (finding->reports > 1)
+		evbuffer_add_printf(out, "\nReported %zu times.\n", finding->reports);
+	if (finding->no_patch)
+		evbuffer_add_printf(out, "\nIts patch was dropped: %s.\n", finding->no_patch);
+}
+
+static void add_finding(const struct finding *finding, struct evbuffer *out)
+{
+	auto_free char *path = escape_line(finding->path), *rule = escape_line(finding->rule);
+	auto_free char *message = escape_words(finding->message);
+	auto_free char *patch = finding->patch ? escape_code(finding->patch) : NULL;
+
+	evbuffer_add_printf(out, "\n### %s: ", severity_name(finding->severity));
+	escape_span(rule, out);
+	evbuffer_add_printf(out, "\n\n");
+	escape_span(path, out);
+	if (finding->place == FINDING_ANCHORED)
+		evbuffer_add_printf(out, ", line %zu", finding->first);
+	evbuffer_add_printf(out, " (confidence %.2g%s)\n\n", finding->confidence,
+			    finding->known ? ", known to the baseline" : "");
+	escape_markdown(message, out);
+	evbuffer_add_printf(out, "\n");
+	if (finding->place == FINDING_ANCHORED) {
+		evbuffer_add_printf(out, "\n");
+		add_code(finding, out);
+	}
+	add_notes(finding, out);
+	if (patch) {
+		evbuffer_add_printf(out, "\nSuggested:\n\n");
+		escape_preformatted(patch, out);
+	}
+}
+
+enum part { PART_NEW, PART_KNOWN, PART_UNPLACED };
+
+static bool is_in(const struct finding *finding, enum part part)
+{
+	switch (part) {
+	case PART_NEW:
+		return report_is_new(finding);
+	case PART_KNOWN:
+		return report_is_placed(finding) && finding->known;
+	case PART_UNPLACED:
+		return finding->place != FINDING_ANCHORED;
+	}
+	return false;
+}
+
+/* Whole findings, as long as they fit within `max` bytes in all. Returns how many did not. */
+static size_t add_part(const struct review_view *view, enum part part, enum severity severity,
+		       size_t max, struct evbuffer *out)
+{
+	size_t beyond = 0;
+
+	for (size_t i = 0; i < view->findings->count; i++) {
+		auto_evbuffer struct evbuffer *one = evbuffer_new();
+		const struct finding *finding = &view->findings->items[i];
+
+		if (!is_in(finding, part) || finding->severity != severity)
+			continue;
+		add_finding(finding, one);
+		if (beyond || evbuffer_get_length(out) + evbuffer_get_length(one) > max)
+			beyond++;
+		else
+			evbuffer_add_buffer(out, one);
+	}
+	return beyond;
+}
+
+static void write_all(const struct review_view *view, size_t max, struct evbuffer *out)
+{
+	static const char *const heads[] = {[PART_NEW] = NULL,
+					    [PART_KNOWN] = "Known to the baseline",
+					    [PART_UNPLACED] = "Without a place in the code"};
+	size_t beyond = 0;
+
+	evbuffer_add_printf(out, "## Review\n\n");
+	report_tally(view, out);
+	evbuffer_add_printf(out, ".\n");
+	for (enum part part = PART_NEW; part <= PART_UNPLACED; part++) {
+		auto_evbuffer struct evbuffer *body = evbuffer_new();
+		size_t room = max - evbuffer_get_length(out);
+
+		for (enum severity severity = SEVERITY_ERROR; severity > SEVERITY_NONE; severity--)
+			beyond += add_part(view, part, severity, room, body);
+		if (evbuffer_get_length(body) && heads[part])
+			evbuffer_add_printf(out, "\n## %s\n", heads[part]);
+		evbuffer_add_buffer(out, body);
+	}
+	if (beyond)
+		evbuffer_add_printf(out, "\n%zu more did not fit in here.\n", beyond);
+}
+
+void report_markdown(const struct review_view *view, struct evbuffer *out)
+{
+	write_all(view, SIZE_MAX, out);
+}
+
+/* Something is kept for the headings and the last line. */
+void report_summary(const struct review_view *view, struct evbuffer *out)
+{
+	enum { KEPT = 1000 };
+
+	write_all(view, REPORT_SUMMARY_MAX - KEPT, out);
+}

@@ -1,0 +1,165 @@
+/*
+ * SARIF 2.1.0, as GitHub's code scanning takes it: each result has one place, known rules, and our
+ * fingerprints. What has no place is a notification of the tool's.
+ */
+#include <event2/buffer.h>
+#include <jansson.h>
+#include <rlmd/rlmd.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "review/baseline.h"
+#include "review/code.h"
+#include "review/escape.h"
+#include "review/report.h"
+
+static json_t *text_object(const char *text)
+{
+	return json_pack("{s:s}", "text", text);
+}
+
+/* --- rules ---------------------------------------------------------------------------------- */
+
+/* By their ids, each with its number. */
+static json_t *rule_object(const struct review_rule *rule, const struct finding *finding)
+{
+	auto_free char *id = escape_line(rule ? rule->id : finding->rule);
+	auto_free char *text = escape_words(rule ? rule->text
+						 : "A finding of a review by a language model.");
+	enum severity severity = rule && rule->severity ? rule->severity : SEVERITY_WARNING;
+
+	return json_pack("{s:s, s:o, s:o, s:o, s:{s:s}, s:{s:s, s:[s]}}", "id", id,
+			 "shortDescription", text_object(id), "fullDescription", text_object(text),
+			 "help", text_object("Found by a language model: check it by hand."),
+			 "defaultConfiguration", "level", severity_name(severity), "properties",
+			 "precision", "medium", "tags", "review");
+}
+
+static void add_rule(json_t *rules, json_t *numbers, const char *id, json_t *rule)
+{
+	json_object_set_new_nocheck(numbers, id, json_integer((json_int_t)json_array_size(rules)));
+	json_array_append_new(rules, rule);
+}
+
+static json_t *rule_list(const struct review_view *view, json_t *numbers)
+{
+	json_t *rules = json_array();
+
+	for (size_t i = 0; i < view->rules->count; i++)
+		add_rule(rules, numbers, view->rules->rules[i].id,
+			 rule_object(&view->rules->rules[i], NULL));
+	for (size_t i = 0; i < view->findings->count; i++) {
+		const struct finding *finding = &view->findings->items[i];
+
+		if (!json_object_get(numbers, finding->rule))
+			add_rule(rules, numbers, finding->rule, rule_object(NULL, finding));
+	}
+	return rules;
+}
+
+/* --- places ----------------------------------------------------------------------------- */
+
+static size_t characters(struct rlmd_text text)
+{
+	struct text_scan scan = {0};
+
+	text_scan_feed(&scan, text);
+	text_scan_end(&scan);
+	return scan.characters;
+}
+
+/* Columns count from 1; the last is the one behind the text. */
+static json_t *region(const struct finding *finding)
+{
+	struct rlmd_text first = code_line(finding->file, finding->first);
+	struct rlmd_text last = code_line(finding->file, finding->last);
+	struct rlmd_text begin = code_line_trimmed(finding->file, finding->first);
+	struct rlmd_text end = code_line_trimmed(finding->file, finding->last);
+	size_t before = characters(text_slice(first, 0, (size_t)(begin.bytes - first.bytes)));
+	size_t upto = characters(text_slice(last, 0, (size_t)(end.bytes + end.size - last.bytes)));
+
+	return json_pack("{s:I, s:I, s:I, s:I}", "startLine", (json_int_t)finding->first,
+			 "startColumn", (json_int_t)before + 1, "endLine",
+			 (json_int_t)finding->last, "endColumn", (json_int_t)upto + 1);
+}
+
+static json_t *location(const struct finding *finding)
+{
+	auto_evbuffer struct evbuffer *uri = evbuffer_new();
+
+	escape_uri(finding->file->path, uri);
+	return json_pack("{s:{s:{s:o, s:s}, s:o}}", "physicalLocation", "artifactLocation", "uri",
+			 json_from_text(text_in(uri)), "uriBaseId", "%SRCROOT%", "region",
+			 region(finding));
+}
+
+/* --- results ---------------------------------------------------------------------------- */
+
+static json_t *properties(const struct finding *finding)
+{
+	auto_free char *choice = report_choice(finding);
+	json_t *object = json_pack("{s:f, s:I}", "confidence", finding->confidence, "reports",
+				   (json_int_t)finding->reports);
+
+	if (choice)
+		json_object_set_new(object, "choice", json_string(choice));
+	if (finding->patch)
+		json_object_set_new(object, "patch", json_string(finding->patch));
+	if (finding->no_patch)
+		json_object_set_new(object, "patchDropped", json_string(finding->no_patch));
+	return object;
+}
+
+static json_t *result(const struct review_view *view, const struct finding *finding,
+		      const json_t *numbers)
+{
+	auto_free char *id = escape_line(finding->rule);
+	auto_free char *message = escape_words(finding->message);
+	json_t *object = json_pack(
+		"{s:s, s:O, s:s, s:o, s:[o], s:{s:s, s:s}, s:o}", "ruleId", id, "ruleIndex",
+		json_object_get(numbers, finding->rule), "level", severity_name(finding->severity),
+		"message", text_object(message), "locations", location(finding),
+		"partialFingerprints", BASELINE_FINGERPRINT, finding->fingerprint,
+		BASELINE_SURROUNDINGS, finding->surroundings, "properties", properties(finding));
+
+	if (view->with_baseline)
+		json_object_set_new(object, "baselineState",
+				    json_string(finding->known ? "unchanged" : "new"));
+	return object;
+}
+
+static json_t *notification(const struct finding *finding)
+{
+	auto_free char *path = escape_line(finding->path), *rule = escape_line(finding->rule);
+	auto_free char *message = escape_words(finding->message);
+	json_t *text = json_sprintf("%s: %s: %s (not anchored: %s)", path, rule, message,
+				    report_no_place(finding));
+
+	return json_pack("{s:s, s:{s:o}}", "level", "note", "message", "text", text);
+}
+
+void report_sarif(const struct review_view *view, struct evbuffer *out)
+{
+	json_auto_t *numbers = json_object();
+	json_t *results = json_array(), *apart = json_array();
+	json_t *driver = json_pack("{s:s, s:s, s:s, s:o}", "name", "rlmd", "version", RLMD_VERSION,
+				   "semanticVersion", RLMD_VERSION, "rules",
+				   rule_list(view, numbers));
+	json_auto_t *log = json_pack("{s:s, s:s, s:[{s:{s:o}, s:s, s:{s:s}, s:[{s:b, s:o}], s:o}]}",
+				     "$schema", "https://json.schemastore.org/sarif-2.1.0.json",
+				     "version", "2.1.0", "runs", "tool", "driver", driver,
+				     "columnKind", "unicodeCodePoints", "automationDetails", "id",
+				     "rlmd/review/", "invocations", "executionSuccessful", 1,
+				     "toolExecutionNotifications", apart, "results", results);
+
+	for (size_t i = 0; i < view->findings->count; i++) {
+		const struct finding *finding = &view->findings->items[i];
+
+		if (report_is_placed(finding))
+			json_array_append_new(results, result(view, finding, numbers));
+		else if (finding->place != FINDING_ANCHORED)
+			json_array_append_new(apart, notification(finding));
+	}
+	escape_json(log, out);
+}

@@ -1,0 +1,61 @@
+/* The report for people. Each line begins with a word of ours: none can be taken for a command. */
+#include <event2/buffer.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "review/code.h"
+#include "review/escape.h"
+#include "review/report.h"
+
+static void add_lines(const char *text, struct evbuffer *out)
+{
+	while (*text) {
+		size_t size = strcspn(text, "\n");
+
+		evbuffer_add_printf(out, "    | %.*s\n", (int)size, text);
+		text += size + (text[size] == '\n');
+	}
+}
+
+static void add_finding(const struct finding *finding, struct evbuffer *out)
+{
+	auto_free char *path = escape_line(finding->path), *rule = escape_line(finding->rule);
+	auto_free char *message = escape_words(finding->message);
+	auto_free char *choice = report_choice(finding);
+
+	evbuffer_add_printf(out, "%s: %s", severity_name(finding->severity), path);
+	if (finding->place == FINDING_ANCHORED)
+		evbuffer_add_printf(out, ":%zu", finding->first);
+	evbuffer_add_printf(out, ": %s (confidence %.2g%s)\n", rule, finding->confidence,
+			    finding->known ? ", known to the baseline" : "");
+	add_lines(message, out);
+	if (finding->place != FINDING_ANCHORED)
+		evbuffer_add_printf(out, "    not anchored: %s\n", report_no_place(finding));
+	if (choice)
+		evbuffer_add_printf(out, "    %s\n", choice);
+	if (finding->reports > 1)
+		evbuffer_add_printf(out, "    reported %zu times\n", finding->reports);
+	if (finding->patch)
+		evbuffer_add_printf(out, "    has a patch: see --markdown, --sarif or --json\n");
+	if (finding->no_patch)
+		evbuffer_add_printf(out, "    its patch was dropped: %s\n", finding->no_patch);
+}
+
+/* The worst first; those that count before the others. */
+void report_text(const struct review_view *view, struct evbuffer *out)
+{
+	for (enum severity severity = SEVERITY_ERROR; severity > SEVERITY_NONE; severity--)
+		for (size_t i = 0; i < view->findings->count; i++)
+			if (view->findings->items[i].severity == severity &&
+			    report_is_new(&view->findings->items[i]))
+				add_finding(&view->findings->items[i], out);
+	for (size_t i = 0; i < view->findings->count; i++) {
+		const struct finding *finding = &view->findings->items[i];
+
+		if (!report_is_new(finding) && !finding->unchanged_lines)
+			add_finding(finding, out);
+	}
+	evbuffer_add_printf(out, "review: ");
+	report_tally(view, out);
+}

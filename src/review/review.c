@@ -1,0 +1,257 @@
+/* The face of the floor, rlmd/review.h: from a task to findings and reports. */
+#include <event2/buffer.h>
+#include <rlmd/context.h>
+#include <rlmd/review.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/sized.h"
+#include "prompt/prompt.h"
+#include "review/anchor.h"
+#include "review/baseline.h"
+#include "review/code.h"
+#include "review/fingerprint.h"
+#include "review/merge.h"
+#include "review/patch.h"
+#include "review/report.h"
+#include "review/ruleset.h"
+
+struct rlmd_review {
+	const struct prompt_set *prompts; /* owned */
+	char *wanted;                     /* owned: what to look for; NULL: what is usual */
+	size_t wanted_size;
+	char *task; /* owned; NULL: not asked for yet */
+	struct ruleset rules;
+	struct baseline baseline;
+	bool with_baseline, only_changed;
+	enum severity fail_on;
+
+	struct rlmd_context *context; /* referenced, once there are findings */
+	struct code code;
+	struct findings findings;
+};
+
+/* --- before the start --------------------------------------------------------------------- */
+
+static bool read_options(struct rlmd_review *review, const struct rlmd_review_options *options,
+			 struct rlmd_error *err)
+{
+	const char *level = options->fail_on ? options->fail_on : "error";
+
+	if (options->task.size) {
+		review->wanted = text_copy(options->task);
+		review->wanted_size = options->task.size;
+	}
+	review->only_changed = options->only_changed;
+	review->with_baseline = options->baseline;
+	review->prompts = prompt_set_open(options->prompt ? options->prompt : "default", err);
+	if (!review->prompts)
+		return false;
+	if (!severity_parse(text_of(level), &review->fail_on))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "a review fails on error, warning, note or none, not on '%s'",
+				 level);
+	return (!options->rules || ruleset_read(options->rules, &review->rules, err)) &&
+	       (!options->baseline || baseline_read(options->baseline, &review->baseline, err));
+}
+
+struct rlmd_review *rlmd_review_new(const struct rlmd_review_options *options,
+				    struct rlmd_error *err)
+{
+	struct rlmd_review_options known = {0};
+	struct rlmd_review *review;
+
+	if (!sized_take(&known, sizeof known, options, sizeof known, "a review's options", err))
+		return NULL;
+	review = xcalloc(1, sizeof *review);
+	if (read_options(review, &known, err))
+		return review;
+	rlmd_review_free(review);
+	return NULL;
+}
+
+void rlmd_review_free(struct rlmd_review *review)
+{
+	if (!review)
+		return;
+	findings_done(&review->findings);
+	code_done(&review->code);
+	rlmd_context_unref(review->context);
+	baseline_done(&review->baseline);
+	ruleset_done(&review->rules);
+	prompt_set_free(review->prompts);
+	free(review->wanted);
+	free(review->task);
+	free(review);
+}
+
+/* --- the task ------------------------------------------------------------------------------ */
+
+static bool has_files(const struct rlmd_context *context)
+{
+	struct rlmd_context_file file = {.size = sizeof file};
+
+	for (size_t input = 0; context && input < rlmd_context_count(context); input++)
+		if (rlmd_context_get_file(context, input, 0, &file))
+			return true;
+	return false;
+}
+
+static bool has_changes(const struct rlmd_context *context)
+{
+	for (size_t input = 0; input < rlmd_context_count(context); input++)
+		if (rlmd_context_changes(context, input).size)
+			return true;
+	return false;
+}
+
+static void render(const struct rlmd_review *review, bool changes, struct evbuffer *out)
+{
+	auto_evbuffer struct evbuffer *rules = evbuffer_new();
+	const struct prompt_set *prompts = review->prompts;
+	struct prompt_values values = {0};
+
+	ruleset_describe(&review->rules, rules);
+	prompt_text(&values, "task",
+		    review->wanted
+			    ? text_from(review->wanted, review->wanted_size)
+			    : prompt_set_text(prompts, review->rules.count ? "review_by_rules"
+									   : "review_task"));
+	prompt_text(&values, "rules", text_in(rules));
+	prompt_text(&values, "scope",
+		    prompt_set_text(prompts, changes ? "review_changes" : "review_all"));
+	prompt_render(prompts, "review", &values, out, NULL);
+}
+
+bool rlmd_review_task(struct rlmd_review *review, const struct rlmd_context *context,
+		      struct rlmd_text *ret, struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	size_t size;
+
+	if (!has_files(context))
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "there are no files to review: a review is of a directory");
+	if (review->only_changed && !has_changes(context))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "only changed lines were asked for, and it is not known what was "
+				 "changed: --diff BASE says since when");
+	render(review, has_changes(context), out);
+	free(review->task);
+	review->task = text_drain(out, &size);
+	*ret = text_from(review->task, size);
+	return true;
+}
+
+/* --- the answer ---------------------------------------------------------------------------- */
+
+/* With rules of one's own a finding is by one of them. */
+static void check_rules(const struct ruleset *rules, const struct findings *findings,
+			struct evbuffer *wrong)
+{
+	for (size_t i = 0; rules->count && i < findings->count; i++) {
+		if (ruleset_find(rules, findings->items[i].rule))
+			continue;
+		evbuffer_add_printf(wrong, "findings[%zu].rule: is none of", i);
+		for (size_t k = 0; k < rules->count; k++)
+			evbuffer_add_printf(wrong, " \"%s\"", rules->rules[k].id);
+		evbuffer_add_printf(wrong, "\n");
+		return;
+	}
+}
+
+static char *parse(const struct rlmd_review *review, struct rlmd_text answer,
+		   struct findings *findings)
+{
+	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
+
+	if (findings_parse(answer, findings, wrong))
+		check_rules(&review->rules, findings, wrong);
+	if (!evbuffer_get_length(wrong))
+		return NULL;
+	findings_done(findings);
+	return text_drain(wrong, NULL);
+}
+
+char *rlmd_review_wrong(const struct rlmd_review *review, struct rlmd_text answer)
+{
+	struct findings findings = {0};
+	char *wrong = parse(review, answer, &findings);
+
+	findings_done(&findings);
+	return wrong;
+}
+
+static void place(struct rlmd_review *review, struct finding *finding)
+{
+	anchor_find(&review->code, finding);
+	ruleset_apply(&review->rules, finding);
+	finding->unchanged_lines = review->only_changed && finding->place == FINDING_ANCHORED &&
+				   !code_changed(finding->file, finding->first, finding->last);
+	patch_check(&review->code, finding);
+	if (finding->place == FINDING_ANCHORED) {
+		free(finding->path);
+		finding->path = xstrdup(finding->file->path);
+	}
+}
+
+bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
+		      struct rlmd_text answer, struct rlmd_error *err)
+{
+	auto_free char *wrong = NULL;
+
+	if (review->context)
+		return error_set(err, RLMD_ERROR_USAGE, "the review has its findings already");
+	wrong = parse(review, answer, &review->findings);
+	if (wrong)
+		return error_set(err, RLMD_ERROR_SCHEMA, "the findings: %.*s",
+				 (int)strcspn(wrong, "\n"), wrong);
+	review->context = rlmd_context_ref(context);
+	code_load(&review->code, context);
+	for (size_t i = 0; i < review->findings.count; i++)
+		place(review, &review->findings.items[i]);
+	findings_sort(&review->findings);
+	findings_merge(&review->findings);
+	fingerprint_all(&review->findings);
+	baseline_apply(&review->baseline, &review->findings);
+	return true;
+}
+
+/* --- reports ------------------------------------------------------------------------------ */
+
+static struct review_view view_of(const struct rlmd_review *review)
+{
+	return (struct review_view){.findings = &review->findings,
+				    .rules = &review->rules,
+				    .fail_on = review->fail_on,
+				    .with_baseline = review->with_baseline};
+}
+
+static report_fn *const reports[] = {
+#define REPORT(name, id, what) [RLMD_REVIEW_##id] = report_##name,
+#include "review/reports.def"
+#undef REPORT
+};
+
+char *rlmd_review_report(const struct rlmd_review *review, enum rlmd_review_format format,
+			 size_t *ret_size)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	const struct review_view view = view_of(review);
+
+	if ((size_t)format < sizeof reports / sizeof *reports)
+		reports[format](&view, out);
+	return text_drain(out, ret_size);
+}
+
+size_t rlmd_review_failing(const struct rlmd_review *review)
+{
+	const struct review_view view = view_of(review);
+	size_t failing = 0;
+
+	for (size_t i = 0; i < review->findings.count; i++)
+		failing += report_fails(&view, &review->findings.items[i]);
+	return failing;
+}
