@@ -137,7 +137,7 @@ bool output_text(struct output *output, struct rlmd_text text, struct rlmd_error
 	return sink_write(output->sink, presentable(sink_fd(output->sink), text, safe), err);
 }
 
-static bool is_result(struct rlmd_text event)
+bool output_is_result(struct rlmd_text event)
 {
 	return text_starts(event, "{\"event\":\"result\"");
 }
@@ -151,7 +151,7 @@ bool output_event(struct output *output, struct rlmd_text event, struct rlmd_err
 {
 	auto_evbuffer struct evbuffer *line = NULL, *safe = NULL;
 
-	output->result_told |= is_result(event);
+	output->result_told |= output_is_result(event);
 	if (!output_has_events(output))
 		return true;
 	line = evbuffer_new();

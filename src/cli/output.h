@@ -27,6 +27,9 @@ void output_free(struct output *); /* NULL is fine */
 /* Whether anybody reads events. */
 bool output_has_events(const struct output *);
 
+/* Whether this is the last event, which has the result. */
+bool output_is_result(struct rlmd_text event);
+
 /* False where the output failed; a trace that fails is warned of once and then left alone. A
  * reader who takes nothing for half a minute counts as a failure in both, for the run waits. */
 bool output_event(struct output *, struct rlmd_text event, struct rlmd_error *);

@@ -420,7 +420,7 @@ class StatusTest(CommandLineTest):
                 done = self.call(*arguments)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertNotEqual(done.stdout, "")
-        for command in ("exec", "plan", "trace", "doctor"):
+        for command in ("exec", "plan", "review", "trace", "doctor"):
             helped = self.call("help", command)
             self.assertEqual(helped.returncode, 0)
             self.assertEqual(helped.stdout, self.call(command, "--help").stdout)
@@ -434,6 +434,8 @@ class StatusTest(CommandLineTest):
             (["doctor", "--p"], "--p may mean --provider, --python, --preload, --policy"),
             (["plan", "--co", "x"], "--co may mean --color, --config\n"),
             (["plan", "-c", "x", "p.json"], "plan has no use for --context"),
+            (["review", "-c", "x"], "review has no use for --context"),
+            (["exec", "--sarif", "x", "task"], "exec has no use for --sarif"),
             (["doctor", "--max-cost", "1"], "doctor has no use for --max-cost"),
             (["trace", "--model", "x", "t.jsonl"], "trace has no use for --model"),
             (["exec", "--policy", "task"], "exec has no use for --policy"),

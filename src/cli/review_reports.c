@@ -1,0 +1,107 @@
+#include "cli/review_reports.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "cli/sink.h"
+#include "cli/tell.h"
+
+enum { SUMMARY_MODE = 0600 };
+
+/* The options that name files, and what goes there. */
+static const struct {
+	const char *name;
+	size_t path; /* where its member stands in the settings */
+	enum rlmd_review_format format;
+} files[REVIEW_FILES] = {
+	{"--sarif", offsetof(struct config, sarif), RLMD_REVIEW_SARIF},
+	{"--junit", offsetof(struct config, junit), RLMD_REVIEW_JUNIT},
+	{"--gitlab", offsetof(struct config, gitlab), RLMD_REVIEW_GITLAB},
+	{"--markdown", offsetof(struct config, markdown), RLMD_REVIEW_MARKDOWN},
+};
+
+static const char *path_of(const struct config *config, size_t i)
+{
+	return *(char *const *)((const char *)config + files[i].path);
+}
+
+bool review_reports_open(struct review_reports *reports, const struct config *config,
+			 struct rlmd_error *err)
+{
+	for (size_t i = 0; i < REVIEW_FILES; i++) {
+		const char *path = path_of(config, i);
+
+		if (!path)
+			continue;
+		if (!strcmp(path, "-"))
+			return error_set(err, RLMD_ERROR_USAGE,
+					 "%s names a file: standard output has the findings",
+					 files[i].name);
+		reports->sinks[i] = sink_new(path, false, err);
+		if (!reports->sinks[i])
+			return error_context(err, "%s", files[i].name);
+	}
+	return true;
+}
+
+static bool write_file(struct sink *sink, const struct rlmd_review *review,
+		       enum rlmd_review_format format, struct rlmd_error *err)
+{
+	size_t size;
+	auto_free char *text = rlmd_review_report(review, format, &size);
+
+	return sink_write(sink, (struct rlmd_text){text, size}, err) && sink_commit(sink, err);
+}
+
+/* It is the job's file, which its steps add to. */
+static bool add_summary(const char *path, struct rlmd_text text, struct rlmd_error *err)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (!file_may_write(path, &st, RLMD_ERROR_USAGE, err))
+		return false;
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		  SUMMARY_MODE);
+	if (fd < 0)
+		return error_errno(err, RLMD_ERROR_USAGE, "%s", path);
+	return file_write_fd(fd, text, err);
+}
+
+static void write_summary(const struct rlmd_review *review)
+{
+	const char *path = getenv("GITHUB_STEP_SUMMARY");
+	struct rlmd_error err;
+	auto_free char *text = NULL;
+	size_t size;
+
+	if (!path || !*path)
+		return;
+	text = rlmd_review_report(review, RLMD_REVIEW_SUMMARY, &size);
+	if (!add_summary(path, (struct rlmd_text){text, size}, &err))
+		tell_warning("there is no step summary (GITHUB_STEP_SUMMARY): %s", err.text);
+}
+
+bool review_reports_write(struct review_reports *reports, const struct config *config,
+			  const struct rlmd_review *review, struct rlmd_error *err)
+{
+	for (size_t i = 0; i < REVIEW_FILES; i++)
+		if (reports->sinks[i] &&
+		    !write_file(reports->sinks[i], review, files[i].format, err))
+			return error_context(err, "%s", files[i].name);
+	if (config->github)
+		write_summary(review);
+	return true;
+}
+
+void review_reports_done(struct review_reports *reports)
+{
+	for (size_t i = 0; i < REVIEW_FILES; i++)
+		sink_free(reports->sinks[i]);
+	*reports = (struct review_reports){0};
+}
