@@ -26,6 +26,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
+#include <rlmd/sandbox.h>
 #include <seccomp.h>
 
 #include "base/cleanup.h"
@@ -375,6 +377,43 @@ static void memory_file_is_sealed(void **state)
 	assert_int_equal(ftruncate(fd, 0), -1);
 }
 
+/* What people read of it is the table that it was compiled from, rule by rule. */
+static void the_policy_can_be_read(void **state)
+{
+	auto_free char *text = rlmd_sandbox_policy();
+	json_auto_t *policy = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	json_t *told, *rule;
+	const struct policy_rule *rules;
+	const char *call, *answer, *reason;
+	size_t count, i, k;
+
+	(void)state;
+	rules = policy_rules(&count);
+	told = json_object_get(policy, "rules");
+	assert_int_equal(json_array_size(told), count);
+	assert_true(count > 60);
+	assert_int_equal(json_integer_value(json_object_get(policy, "newest")),
+			 policy_newest_call());
+	json_array_foreach (told, i, rule) {
+		json_t *conditions;
+
+		assert_int_equal(json_unpack(rule, "{s:s, s:s, s:o, s:s !}", "call", &call,
+					     "answer", &answer, "conditions", &conditions, "reason",
+					     &reason),
+				 0);
+		assert_string_equal(call, rules[i].call);
+		assert_string_equal(answer, rules[i].answer);
+		assert_string_equal(reason, rules[i].reason);
+		assert_true(*reason);
+		for (k = 0; k < POLICY_CONDITIONS_MAX && rules[i].conditions[k]; k++)
+			assert_string_equal(json_string_value(json_array_get(conditions, k)),
+					    rules[i].conditions[k]);
+		assert_int_equal(json_array_size(conditions), k);
+		/* What is allowed under a condition says so, and nothing else has any. */
+		assert_true(!k || !strcmp(answer, "allow"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +425,7 @@ int main(void)
 		cmocka_unit_test(own_pid_stands_once),
 		cmocka_unit_test(the_program_has_it),
 		cmocka_unit_test(memory_file_is_sealed),
+		cmocka_unit_test(the_policy_can_be_read),
 	};
 
 	return cmocka_run_group_tests_name(FILTER_TABLE, tests, build, NULL);

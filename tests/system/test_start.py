@@ -170,6 +170,35 @@ class FirstWorker(Cached):
         self.assertEqual(self.run_twice(*script, python=python), ["True", "True"])
 
 
+DRAW = """
+import json, os, random, secrets, ssl, tempfile, uuid
+def draw():
+    return {
+        "random": random.random(), "system": random.SystemRandom().random(),
+        "secrets": secrets.token_hex(9), "urandom": os.urandom(9).hex(),
+        "ssl": ssl.RAND_bytes(9).hex(), "uuid1": str(uuid.uuid1()), "uuid4": str(uuid.uuid4()),
+        "tempfile": next(tempfile._get_candidate_names()),
+    }
+"""
+
+
+class Siblings(Cached):
+    """Workers of one template have all that it has loaded."""
+
+    def test_each_draws_numbers_of_its_own(self):
+        answers = self.script(
+            turn(block(DRAW, "subs = [json.loads(rlm_query(name)) for name in ('a', 'b')]",
+                       "FINAL(json.dumps([draw(), *subs]))"), depth=0),
+            *2 * [turn(block(DRAW, "FINAL(json.dumps(draw()))"), depth=1)],
+        )
+        outcome = self.rlmd("exec", "--json", "-p", "replay", "--replay", answers, "task")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        drawn = json.loads(outcome.result["output"])
+        for kind in drawn[0]:
+            with self.subTest(kind):
+                self.assertEqual(len({each[kind] for each in drawn}), 3)
+
+
 class Damaged(Cached):
     """It is made again, and the run does not notice."""
 
