@@ -38,10 +38,15 @@ struct rlmd_context_options {
 	 * rules don't hide a file that is listed. */
 	const char *const *files;
 	size_t file_count;
-	int64_t max_file_size;   /* bytes; larger files of a directory are skipped; 0: no limit */
-	int64_t max_size;        /* bytes of one variable; 0: 4 GiB, which is the most */
-	bool recurse_submodules; /* what is in them, too */
+	int64_t max_file_size; /* bytes; larger files of a directory are skipped; 0: no limit */
+	int64_t max_size;      /* bytes of one variable; 0: 4 GiB, which is the most */
+	/* Only the files of a directory that differ from a revision, BASE; or with BASE..OTHER and
+	 * BASE...OTHER those that OTHER has other than it, or than where the two parted. */
+	const char *diff;
+	bool untracked;          /* of a work tree also what is not in the index */
+	bool recurse_submodules; /* what is in them, too; not of a comparison */
 	bool allow_secrets;      /* what looks like a secret is sent, and told */
+	bool allow_alternates;   /* of revisions: objects elsewhere that a repository names */
 };
 
 /*

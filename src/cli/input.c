@@ -206,7 +206,10 @@ static struct rlmd_context_options options_of(const struct input *input,
 		.file_count = input->file_count,
 		.max_file_size = config->max_file_size,
 		.max_size = config->max_context,
+		.diff = config->diff,
+		.untracked = config->untracked,
 		.recurse_submodules = config->recurse_submodules,
+		.allow_alternates = config->allow_alternates,
 		.allow_secrets = config->allow_secrets,
 	};
 }

@@ -246,40 +246,62 @@ static bool is_lock_file(const char *path)
 	return false;
 }
 
-/* What it is by its name and its attributes. */
-static enum listing_kind judge(const struct listing *listing, const char *in_tree)
+enum listing_kind listing_judge(const char *path, enum rules_mark generated,
+				enum rules_mark vendored)
 {
-	const struct worktree *tree = innermost(listing)->tree;
-	enum rules_mark generated = RULES_UNMARKED;
-
-	if (tree) {
-		generated = worktree_mark(tree, in_tree, RULES_GENERATED);
-		if (worktree_mark(tree, in_tree, RULES_VENDORED) == RULES_TRUE)
-			return LISTING_VENDORED;
-	}
-	if (generated == RULES_TRUE || (generated == RULES_UNMARKED && is_lock_file(in_tree)))
+	if (vendored == RULES_TRUE)
+		return LISTING_VENDORED;
+	if (generated == RULES_TRUE || (generated == RULES_UNMARKED && is_lock_file(path)))
 		return LISTING_GENERATED;
 	return LISTING_FILE;
 }
 
-static enum listing_kind visit_entry(struct listing *listing, const struct walk_entry *entry,
-				     int *ret_fd)
+static enum listing_kind judge(const struct listing *listing, const char *in_tree)
 {
 	const struct worktree *tree = innermost(listing)->tree;
+
+	if (!tree)
+		return listing_judge(in_tree, RULES_UNMARKED, RULES_UNMARKED);
+	return listing_judge(in_tree, worktree_mark(tree, in_tree, RULES_GENERATED),
+			     worktree_mark(tree, in_tree, RULES_VENDORED));
+}
+
+/* Whether the entry is one that is asked for; notes what the index has of it. */
+static bool is_listed(const struct listing *listing, const char *path, const char *in_tree,
+		      struct listing_entry *ret)
+{
+	const struct worktree *tree = innermost(listing)->tree;
+
+	if (!selection_wants(listing->options.selection, path))
+		return false;
+	ret->tracked = tree ? worktree_tracked(tree, in_tree) : NULL;
+	if (ret->tracked || !tree)
+		return true;
+	return !listing->options.tracked_only &&
+	       (worktree_lists(tree, in_tree) || is_asked_for(listing, path));
+}
+
+static enum listing_kind visit_entry(struct listing *listing, const struct walk_entry *entry,
+				     struct listing_entry *ret)
+{
 	auto_free char *in_tree = path_in_tree(listing, entry->path);
 	enum listing_kind kind;
 
-	if (!selection_wants(listing->options.selection, entry->path) ||
-	    (tree && !worktree_lists(tree, in_tree) && !is_asked_for(listing, entry->path)))
+	if (!is_listed(listing, entry->path, in_tree, ret))
 		return LISTING_PASSED;
 	selection_meet(listing->options.selection, entry->path);
 	if (entry->kind != WALK_FILE)
 		return entry->kind == WALK_LINK ? LISTING_LINK : LISTING_SPECIAL;
 	kind = judge(listing, in_tree);
-	if (kind != LISTING_FILE)
+	if (kind != LISTING_FILE && !listing->options.open_all)
 		return kind;
-	*ret_fd = walk_open(listing->walk);
-	return *ret_fd < 0 ? LISTING_UNREADABLE : LISTING_FILE;
+	ret->fd = walk_open(listing->walk);
+	return ret->fd < 0 ? LISTING_UNREADABLE : kind;
+}
+
+const char *listing_root(const struct listing *listing)
+{
+	return listing->root;
 }
 
 const char *listing_missing(struct listing *listing)
@@ -297,6 +319,6 @@ bool listing_next(struct listing *listing, struct listing_entry *ret)
 		pop(listing);
 	*ret = (struct listing_entry){.path = entry.path, .fd = -1};
 	ret->kind = entry.kind == WALK_DIRECTORY ? visit_directory(listing, entry.path)
-						 : visit_entry(listing, &entry, &ret->fd);
+						 : visit_entry(listing, &entry, ret);
 	return true;
 }

@@ -11,11 +11,15 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "source/rules.h"
 #include "source/selection.h"
 
 struct listing_options {
 	struct selection *selection; /* lent: it is told what was met */
 	bool recurse_submodules;
+	bool tracked_only; /* what is in the index */
+	bool open_all;     /* of what is left out, too, a descriptor of what is a file */
 };
 
 enum listing_kind {
@@ -27,14 +31,25 @@ enum listing_kind {
 	LISTING_GENERATED, /* by its attributes, or a lock file */
 	LISTING_VENDORED,
 	LISTING_SUBMODULE, /* whose contents are not asked for */
+	LISTING_LARGE,     /* of a revision: larger than what is read */
+	LISTING_DELETED,   /* of a comparison: it is no more */
 };
 
 /* All lent until the next step. */
 struct listing_entry {
 	enum listing_kind kind;
-	const char *path; /* from the directory on */
-	int fd;           /* a LISTING_FILE's, open for reading; else -1 */
+	const char *path;                      /* from the directory on */
+	int fd;                                /* a file's, open for reading; else -1 */
+	const struct git_index_entry *tracked; /* what the index has of it; or NULL */
+	const struct git_oid *id;              /* of its contents, in a tree; or NULL */
+	struct rlmd_text text;                 /* a LISTING_FILE's without a descriptor */
+	const char *status;                    /* of a comparison, static; or NULL */
+	json_t *hunks;                         /* likewise; or NULL */
 };
+
+/* What a file is by its path and its marks: LISTING_FILE, LISTING_GENERATED or LISTING_VENDORED. */
+enum listing_kind listing_judge(const char *path, enum rules_mark generated,
+				enum rules_mark vendored);
 
 struct listing;
 
@@ -46,6 +61,8 @@ void listing_free(struct listing *); /* NULL is fine */
 
 /* At the end: names of the selection's list that nothing has, one a call; NULL: none. */
 const char *listing_missing(struct listing *);
+
+const char *listing_root(const struct listing *); /* lent: the directory */
 
 /* One step, in the order of whole paths; false: there is nothing more. */
 bool listing_next(struct listing *, struct listing_entry *ret);

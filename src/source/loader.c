@@ -1,27 +1,20 @@
 #include "source/loader.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/wait.h"
-#include "source/listing.h"
+#include "source/change_list.h"
 #include "source/secret.h"
 #include "source/skipped.h"
 
 enum {
-	CHUNK_SIZE = 1 << 20,  /* read at once */
-	BINARY_PROBE = 8000,   /* a NUL within so many bytes makes a file binary, as git has it */
-	NAMES_SHOWN = 5,       /* of files that are not UTF-8 */
-	WINDOW_SIZE = 1 << 16, /* of a large file, searched at once */
+	CHUNK_SIZE = 1 << 20, /* read at once */
+	BINARY_PROBE = 8000,  /* a NUL within so many bytes makes a file binary, as git has it */
+	NAMES_SHOWN = 5,      /* of files that are not UTF-8 */
 };
 
 struct loader {
@@ -43,14 +36,16 @@ struct loader {
 
 	/* What is under way. */
 	enum { WALKS, READS_FIRST, SEARCHES, READS } stage;
-	int fd;       /* lent */
 	char *path;   /* owned: of the file in its directory; NULL: it is a source itself */
 	char *label;  /* owned: as it is shown; escaped, where it has a header */
 	bool first;   /* nothing of the file was taken yet */
 	size_t start; /* of its text in `file` */
-	struct text_scan scan;   /* of the file */
-	off_t searched;          /* SEARCHES: where the next look begins */
-	struct listing *listing; /* owned; NULL: no directory */
+	struct text_scan scan; /* of the file */
+	struct origin *origin; /* owned; NULL: one file alone */
+	struct file_content content;
+	const char *status; /* of the file's change; or NULL */
+	json_t *hunks;      /* lent: of its change; or NULL */
+	struct change_list changes;
 	char *root;   /* owned: of the walk, without a slash at its end, unless it is all */
 	char *prefix; /* owned: of the labels: empty, or the root and a slash */
 	size_t files_before, notes_before; /* the directory */
@@ -81,7 +76,8 @@ void loader_free(struct loader *loader)
 	if (!loader)
 		return;
 	skipped_done(&loader->skipped);
-	listing_free(loader->listing);
+	origin_free(loader->origin);
+	change_list_done(&loader->changes);
 	free(loader->root);
 	free(loader->prefix);
 	free(loader->path);
@@ -130,6 +126,16 @@ static bool add_header(struct loader *loader, const char *label, struct rlmd_err
 	return true;
 }
 
+/* New: a label as it is shown. */
+static char *escape(const char *label)
+{
+	size_t room = strlen(label) * 6 + 1; /* the longest escape of a byte or character */
+	char *safe = xcalloc(room, 1);
+
+	text_escape(text_of(label), safe, room);
+	return safe;
+}
+
 /* The first few are named. */
 static void note_damaged(struct loader *loader, const char *label)
 {
@@ -138,17 +144,6 @@ static void note_damaged(struct loader *loader, const char *label)
 
 	loader->damaged = xasprintf("%s%s%s", before ? before : "", before && shown ? ", " : "",
 				    shown ? label : "");
-}
-
-/* In what comes behind the chunk, once more read for that: one window. False: there is more. */
-static bool search_window(struct loader *loader, const char **ret_what)
-{
-	char window[WINDOW_SIZE];
-	ssize_t got = pread(loader->fd, window, sizeof window, loader->searched);
-
-	*ret_what = got > 0 ? secret_in_text(text_from(window, (size_t)got)) : NULL;
-	loader->searched += WINDOW_SIZE - SECRET_SPAN;
-	return *ret_what || got < WINDOW_SIZE;
 }
 
 /* What secret the file seems to be, or its beginning to hold; NULL: none. */
@@ -160,26 +155,16 @@ static const char *search_chunk(const struct loader *loader)
 	return what ? what : secret_in_text(text);
 }
 
-static bool is_named(const struct loader *loader, int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return false;
-	for (size_t i = 0; i < loader->named_count; i++)
-		if (loader->named[i].device == st.st_dev && loader->named[i].number == st.st_ino)
-			return true;
-	return false;
-}
-
 /* `label` and `path` are taken. */
-static void begin_file(struct loader *loader, int fd, char *label, char *path)
+static void begin_file(struct loader *loader, struct file_content content, char *label, char *path)
 {
 	free(loader->label);
 	free(loader->path);
 	loader->label = label;
 	loader->path = path;
-	loader->fd = fd;
+	loader->content = content;
+	loader->status = NULL;
+	loader->hunks = NULL;
 	loader->filled = 0;
 	loader->first = true;
 	loader->scan = (struct text_scan){0};
@@ -190,7 +175,23 @@ static void begin_file(struct loader *loader, int fd, char *label, char *path)
 static enum loader_end end_file(struct loader *loader)
 {
 	loader->stage = WALKS;
-	return loader->listing ? LOADER_GOES_ON : LOADER_DONE;
+	return loader->origin ? LOADER_GOES_ON : LOADER_DONE;
+}
+
+/* `label` is ready to be shown. */
+static void note_change(struct loader *loader, const char *label, const char *status, json_t *hunks)
+{
+	if (status && loader->changes.changes)
+		change_list_add(&loader->changes, label, status, hunks,
+				loader->options.allow_secrets);
+}
+
+/* Of a file that is not taken itself. */
+static void note_change_alone(struct loader *loader, const char *label, const char *status)
+{
+	auto_free char *shown = escape(label);
+
+	note_change(loader, shown, status, NULL);
 }
 
 static enum loader_end end_entry(struct loader *loader)
@@ -201,14 +202,14 @@ static enum loader_end end_entry(struct loader *loader)
 	if (loader->scan.invalid)
 		note_damaged(loader, loader->label);
 	file_index_add(loader->files, loader->label, loader->start, loader->characters,
-		       &loader->scan, NULL);
+		       &loader->scan, loader->status);
+	note_change(loader, loader->label, loader->status, loader->hunks);
 	loader->characters += loader->scan.characters;
 	return end_file(loader);
 }
 
 static bool begin_entry(struct loader *loader, struct rlmd_error *err)
 {
-	size_t room = strlen(loader->label) * 6 + 1; /* the longest escape of a byte or character */
 	char *safe;
 
 	loader->first = false;
@@ -217,8 +218,7 @@ static bool begin_entry(struct loader *loader, struct rlmd_error *err)
 			     strcmp(loader->label, "-") ? loader->label : "standard input");
 		return true;
 	}
-	safe = xcalloc(room, 1);
-	text_escape(text_of(loader->label), safe, room);
+	safe = escape(loader->label);
 	free(loader->label);
 	loader->label = safe;
 	if (!add_header(loader, safe, err))
@@ -247,25 +247,19 @@ static enum loader_end take_chunk(struct loader *loader, struct rlmd_error *err)
 static enum loader_end pass_over(struct loader *loader, enum skip kind, const char *why)
 {
 	skipped_add(&loader->skipped, kind, loader->label, why);
+	note_change_alone(loader, loader->label, loader->status);
 	return end_file(loader);
 }
 
 /* Left out; or taken, where somebody insists, and told. */
 static enum loader_end meet_secret(struct loader *loader, const char *what, struct rlmd_error *err)
 {
-	if (is_named(loader, loader->fd))
+	if (content_is_one_of(&loader->content, loader->named, loader->named_count))
 		return end_file(loader);
 	if (!loader->options.allow_secrets)
 		return pass_over(loader, SKIP_SECRET, what);
 	skipped_add(&loader->skipped, SENT_SECRET, loader->label, what);
 	return take_chunk(loader, err);
-}
-
-static bool is_too_large(const struct loader *loader)
-{
-	struct stat st;
-
-	return !fstat(loader->fd, &st) && st.st_size > loader->options.max_file_size;
 }
 
 /* The beginning of a file of a directory says whether it is wanted. */
@@ -276,14 +270,13 @@ static enum loader_end judge(struct loader *loader, struct rlmd_error *err)
 
 	if (memchr(loader->chunk, '\0', probe))
 		return pass_over(loader, SKIP_BINARY, NULL);
-	if (is_too_large(loader))
+	if (content_is_larger(&loader->content, loader->options.max_file_size))
 		return pass_over(loader, SKIP_LARGE, NULL);
 	secret = search_chunk(loader);
 	if (secret)
 		return meet_secret(loader, secret, err);
 	if (loader->filled < CHUNK_SIZE)
 		return take_chunk(loader, err);
-	loader->searched = CHUNK_SIZE - SECRET_SPAN;
 	loader->stage = SEARCHES;
 	return LOADER_GOES_ON;
 }
@@ -292,7 +285,7 @@ static enum loader_end search_on(struct loader *loader, struct rlmd_error *err)
 {
 	const char *secret;
 
-	if (!search_window(loader, &secret))
+	if (!content_search(&loader->content, CHUNK_SIZE, &secret))
 		return LOADER_GOES_ON;
 	return secret ? meet_secret(loader, secret, err) : take_chunk(loader, err);
 }
@@ -312,9 +305,10 @@ static enum loader_end read_on(struct loader *loader, struct rlmd_error *err)
 {
 	ssize_t got;
 
-	if (wait_for(loader->fd, POLLIN, 0, INT_MAX) == WAIT_LATE)
+	if (content_waits(&loader->content))
 		return LOADER_WAITS;
-	got = read(loader->fd, loader->chunk + loader->filled, CHUNK_SIZE - loader->filled);
+	got = content_take(&loader->content, loader->chunk + loader->filled,
+			   CHUNK_SIZE - loader->filled);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return LOADER_GOES_ON;
 	if (got < 0)
@@ -330,11 +324,11 @@ static enum loader_end end_directory(struct loader *loader, struct rlmd_error *e
 {
 	const char *why;
 
-	while ((why = listing_missing(loader->listing)))
+	while ((why = origin_missing(loader->origin)))
 		skipped_add(&loader->skipped, SKIP_MISSING, why, NULL);
-	listing_free(take_pointer(&loader->listing));
+	origin_free(take_pointer(&loader->origin));
 	skipped_tell(&loader->skipped, loader->root, loader->notes, &loader->left_out);
-	if (file_index_count(loader->files) > loader->files_before)
+	if (loader->changes.changes || file_index_count(loader->files) > loader->files_before)
 		return LOADER_DONE;
 	why = json_string_value(json_array_get(loader->notes, loader->notes_before));
 	error_set(err, RLMD_ERROR_INPUT, "there is no text file in the directory %s%s%s",
@@ -355,9 +349,12 @@ static enum skip skip_of(enum listing_kind kind)
 		return SKIP_VENDORED;
 	case LISTING_SUBMODULE:
 		return SKIP_SUBMODULE;
+	case LISTING_LARGE:
+		return SKIP_LARGE;
 	case LISTING_PASSED:
 	case LISTING_FILE:
 	case LISTING_UNREADABLE:
+	case LISTING_DELETED:
 		break;
 	}
 	return SKIP_UNREADABLE;
@@ -368,16 +365,23 @@ static enum loader_end walk_on(struct loader *loader, struct rlmd_error *err)
 	auto_free char *label = NULL;
 	struct listing_entry entry;
 
-	if (!loader->listing)
+	if (!loader->origin)
 		return LOADER_DONE;
-	if (!listing_next(loader->listing, &entry))
+	if (!origin_next(loader->origin, &entry))
 		return end_directory(loader, err);
 	if (entry.kind == LISTING_PASSED)
 		return LOADER_GOES_ON;
 	label = xasprintf("%s%s", loader->prefix, entry.path);
-	if (entry.kind == LISTING_FILE)
-		begin_file(loader, entry.fd, take_pointer(&label), xstrdup(entry.path));
-	else
+	if (entry.kind == LISTING_FILE) {
+		begin_file(loader,
+			   entry.fd < 0 ? content_of_text(entry.text) : content_of_fd(entry.fd),
+			   take_pointer(&label), xstrdup(entry.path));
+		loader->status = entry.status;
+		loader->hunks = entry.hunks;
+		return LOADER_GOES_ON;
+	}
+	note_change_alone(loader, label, entry.status);
+	if (entry.kind != LISTING_DELETED)
 		skipped_add(&loader->skipped, skip_of(entry.kind), label, NULL);
 	return LOADER_GOES_ON;
 }
@@ -398,7 +402,7 @@ enum loader_end loader_step(struct loader *loader, struct rlmd_error *err)
 
 void loader_begin_fd(struct loader *loader, const char *label, int fd)
 {
-	begin_file(loader, fd, xstrdup(label), NULL);
+	begin_file(loader, content_of_fd(fd), xstrdup(label), NULL);
 }
 
 /* Before the paths in a directory: nothing, or its own. */
@@ -411,22 +415,31 @@ static char *prefix_of(const char *root, bool prefixed)
 	return xasprintf("%s%s", root, strcmp(root, "/") ? "/" : "");
 }
 
+/* `root` is taken. */
+static void begin_origin(struct loader *loader, char *root, bool prefixed)
+{
+	free(loader->root);
+	free(loader->prefix);
+	loader->root = root;
+	loader->prefix = prefix_of(root, prefixed);
+	loader->files_before = file_index_count(loader->files);
+	loader->notes_before = json_array_size(loader->notes);
+	loader->stage = WALKS;
+}
+
 bool loader_begin_directory(struct loader *loader, const char *path, bool prefixed,
 			    struct rlmd_error *err)
 {
 	size_t size = strlen(path);
+	char *root = xstrdup(path);
 
-	free(loader->root);
-	free(loader->prefix);
-	loader->root = xstrdup(path);
-	while (size > 1 && loader->root[size - 1] == '/')
-		loader->root[--size] = '\0';
-	loader->prefix = prefix_of(loader->root, prefixed);
-	loader->files_before = file_index_count(loader->files);
-	loader->notes_before = json_array_size(loader->notes);
-	loader->stage = WALKS;
-	loader->listing = listing_new(loader->root, &loader->options.listing, loader->notes, err);
-	return loader->listing;
+	while (size > 1 && root[size - 1] == '/')
+		root[--size] = '\0';
+	begin_origin(loader, root, prefixed);
+	if (loader->options.origin.changes.comparison && !loader->changes.changes)
+		loader->changes.changes = json_array();
+	loader->origin = origin_directory(root, &loader->options.origin, loader->notes, err);
+	return loader->origin;
 }
 
 size_t loader_bytes(const struct loader *loader)
@@ -439,10 +452,27 @@ size_t loader_files(const struct loader *loader)
 	return file_index_count(loader->files);
 }
 
+static void tell_changes(struct loader *loader)
+{
+	auto_free char *text = change_list_text(&loader->changes);
+
+	file_index_set_changes(loader->files, text_of(text));
+	if (loader->changes.secrets) {
+		auto_free char *note = xasprintf(
+			"%s: the hunks of %zu changes are left out: what looks like a "
+			"secret stands or stood in them",
+			loader->name, loader->changes.secrets);
+
+		json_array_append_new(loader->notes, json_from_text(text_of(note)));
+	}
+}
+
 bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd_error *err)
 {
 	size_t invalid;
 
+	if (loader->changes.changes)
+		tell_changes(loader);
 	if (!memfile_seal(loader->file, err) ||
 	    (loader->files && !file_index_seal(loader->files, err)))
 		return false;

@@ -11,24 +11,19 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/error.h"
+#include "source/content.h"
 #include "source/context.h"
-#include "source/listing.h"
+#include "source/origin.h"
 
 struct loader;
 
-struct file_id {
-	dev_t device;
-	ino_t number;
-};
-
 struct loader_options {
-	struct listing_options listing; /* lent what is in it */
-	bool allow_secrets;             /* take what looks like one, and tell */
-	int64_t max_file_size;          /* bytes of a file of a directory */
-	size_t max_size;                /* bytes of the variable */
+	struct origin_options origin; /* lent what is in it */
+	bool allow_secrets;           /* take what looks like one, and tell */
+	int64_t max_file_size;        /* bytes of a file of a directory */
+	size_t max_size;              /* bytes of the variable */
 };
 
 /* `notes` is lent: what is skipped is added to them. */

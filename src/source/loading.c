@@ -19,6 +19,7 @@ struct loading {
 	int fd;                  /* owned: its; -1: it is a directory */
 	struct loader_options options; /* the selection of it is owned */
 	struct selection *selection;   /* owned */
+	char *diff;                    /* owned; or NULL */
 	struct loader *loader;         /* owned: the variable's; NULL: not begun */
 	struct context context;        /* owned: as far as it has come */
 };
@@ -59,8 +60,18 @@ static bool copy_options(struct loading *loading, const struct rlmd_context_opti
 	bool limited = given->max_size > 0 && given->max_size < (int64_t)CONTEXT_SIZE_MAX;
 
 	loading->selection = selection_new(&wanted, err);
+	loading->diff = xstrdup(given->diff);
 	loading->options = (struct loader_options){
-		.listing = {loading->selection, given->recurse_submodules},
+		.origin.listing = {loading->selection, given->recurse_submodules, false, false},
+		.origin.changes =
+			{
+				.comparison = loading->diff,
+				.untracked = given->untracked,
+				.alternates = given->allow_alternates,
+				.max_file_size = given->max_file_size > 0
+							 ? (size_t)given->max_file_size
+							 : CONTEXT_SIZE_MAX,
+			},
 		.allow_secrets = given->allow_secrets,
 		.max_file_size = given->max_file_size > 0 ? given->max_file_size : INT64_MAX,
 		.max_size = limited ? (size_t)given->max_size : CONTEXT_SIZE_MAX,
@@ -88,6 +99,7 @@ void loading_free(struct loading *loading)
 		return;
 	loader_free(loading->loader);
 	selection_free(loading->selection);
+	free(loading->diff);
 	source_close(loading->fd);
 	sources_done(loading->sources, loading->count);
 	for (size_t i = 0; i < loading->count; i++)

@@ -283,6 +283,57 @@ bool repository_find(const char *path, struct repository **ret, struct rlmd_erro
 	return !top || open_at(top, ret, err);
 }
 
+/* A repository itself, or a directory in one, which is not ".git"'s; new. */
+static char *find_bare(const char *path)
+{
+	auto_free char *at = realpath(path, NULL);
+
+	while (at) {
+		auto_close int fd = open(at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		char *slash = strrchr(at, '/');
+		struct stat st;
+
+		if (is_repository(fd) && fstatat(fd, "commondir", &st, AT_SYMLINK_NOFOLLOW))
+			return take_pointer(&at);
+		if (!slash || !strcmp(at, "/"))
+			return NULL;
+		slash[slash == at] = '\0';
+	}
+	return NULL;
+}
+
+static bool open_bare(const char *path, struct repository **ret, struct rlmd_error *err)
+{
+	struct repository *repo = xcalloc(1, sizeof *repo);
+	struct user_config user;
+	uid_t owner;
+	bool ok;
+
+	git_libgit2_init();
+	repo->top = xstrdup(path);
+	repo->git = xstrdup(path);
+	repo->common = xstrdup(path);
+	ok = user_config_open(&user, err) &&
+	     (is_ours(path, &owner) || user_config_trusts(&user, path) ||
+	      refuse_owner(path, owner, err));
+	user_config_done(&user);
+	if (ok)
+		*ret = repo;
+	else
+		repository_free(repo);
+	return ok;
+}
+
+bool repository_find_any(const char *path, struct repository **ret, struct rlmd_error *err)
+{
+	auto_free char *bare = NULL;
+
+	if (!repository_find(path, ret, err))
+		return false;
+	bare = *ret ? NULL : find_bare(path);
+	return !bare || open_bare(bare, ret, err);
+}
+
 bool repository_at(const char *path, struct repository **ret, struct rlmd_error *err)
 {
 	auto_free char *top = realpath(path, NULL);

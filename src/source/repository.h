@@ -29,6 +29,9 @@ struct repository {
  */
 bool repository_find(const char *path, struct repository **ret, struct rlmd_error *);
 
+/* Likewise of a repository without a work tree, and from within one; `top` is then its own. */
+bool repository_find_any(const char *path, struct repository **ret, struct rlmd_error *);
+
 /* Likewise, of `path` itself: a submodule, or a work tree in a directory that is none. */
 bool repository_at(const char *path, struct repository **ret, struct rlmd_error *);
 void repository_free(struct repository *); /* NULL is fine */

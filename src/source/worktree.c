@@ -120,22 +120,24 @@ void worktree_leave(struct worktree *tree)
 	rules_cut(tree->attributes, level->attributes);
 }
 
-bool worktree_lists(const struct worktree *tree, const char *path)
+const git_index_entry *worktree_tracked(const struct worktree *tree, const char *path)
 {
 	size_t at;
 
-	return !git_index_find(&at, tree->index, path) ||
+	return git_index_find(&at, tree->index, path) ? NULL
+						      : git_index_get_byindex(tree->index, at);
+}
+
+bool worktree_lists(const struct worktree *tree, const char *path)
+{
+	return worktree_tracked(tree, path) ||
 	       (!is_ignored_here(tree) && !rules_ignore(tree->ignores, path, false));
 }
 
 static bool is_submodule(const struct worktree *tree, const char *name)
 {
-	const git_index_entry *entry;
-	size_t at;
+	const git_index_entry *entry = worktree_tracked(tree, name);
 
-	if (git_index_find(&at, tree->index, name))
-		return false;
-	entry = git_index_get_byindex(tree->index, at);
 	return entry && entry->mode == GIT_FILEMODE_COMMIT;
 }
 

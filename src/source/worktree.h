@@ -29,6 +29,9 @@ void worktree_leave(struct worktree *);
 /* Of what is in the directory that was entered last. */
 bool worktree_lists(const struct worktree *, const char *path); /* a file or a link */
 
+/* What the index has of it; lent, NULL: nothing. */
+const git_index_entry *worktree_tracked(const struct worktree *, const char *path);
+
 enum worktree_directory {
 	WORKTREE_PASS,      /* nothing in it is listed */
 	WORKTREE_ENTER,     /* all of it, by its rules */

@@ -97,5 +97,136 @@ class Directory(GitTest):
         self.assertIn("1 large file: long", err)
 
 
+class Diff(GitTest):
+    def setUp(self):
+        super().setUp()
+        self.lines = [f"line {i}" for i in range(1, 41)]
+        for name in ("same", "edited", "gone", "dir/edited", "staged", "yarn.lock"):
+            self.write("repo/" + name, "\n".join(self.lines) + "\n")
+        self.commit("base")
+        self.git("tag", "base")
+
+    def change(self):
+        edited = [*self.lines]
+        edited[9:10] = ["new a", "new b"]
+        del edited[30:32]
+        for name in ("edited", "dir/edited", "staged", "yarn.lock"):
+            self.write("repo/" + name, "\n".join(edited) + "\n")
+        self.git("add", "staged")
+        (self.repo / "gone").unlink()
+        self.write("repo/new\n\x1b", "brand\nnew\n")
+        self.git("add", "-N", "new\n\x1b")
+        self.write("repo/same", "\n".join(self.lines) + "\n") # touched, not changed
+        self.write("repo/loose", "x\n")
+
+    def compared(self, *arguments):
+        """`context.files`, {path: change}, and what standard error says."""
+        lines = ("import json", "told = changes()",
+                 "FINAL(json.dumps([dict(context.files), told]))")
+        outcome = self.replay([turn(block(*lines))], *arguments, env=self.env)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        files, changes = json.loads(outcome.out)
+        self.assertEqual([change["path"] for change in changes], sorted(change["path"] for change in changes))
+        return files, {change["path"]: change for change in changes}, outcome.err
+
+    def git_says(self, *arguments, where=None):
+        names = {"M": "modified", "A": "added", "D": "deleted"}
+        told = self.git("diff", "--name-status", "--no-renames", "-z", "--relative", *arguments, where=where).split("\0")
+        return {path.replace("\n", "\\n").replace("\x1b", "\\x1b"): names[kind]
+                for kind, path in zip(told[:-1:2], told[1::2])}
+
+    def statuses(self, changes):
+        return {path: change["status"] for path, change in changes.items()}
+
+    def check_hunks(self, change, path, *revisions):
+        """Each hunk as git has it, and its lines of the new file."""
+        wanted = self.git("diff", "--no-color", *revisions, "--", path).partition("@@")
+        text = "".join(hunk["text"] for hunk in change["hunks"])
+        without = [line.partition(" @@")[0] for line in (wanted[1] + wanted[2]).splitlines()]
+        self.assertEqual([line.partition(" @@")[0] for line in text.splitlines()], without)
+
+    def test_work_tree(self):
+        self.change()
+        files, changes, err = self.compared("-c", "repo", "--diff", "base")
+        self.assertEqual(self.statuses(changes), self.git_says("base"))
+        self.assertEqual(set(files), {"edited", "dir/edited", "staged", "new\\n\\x1b"})
+        self.assertEqual(files["edited"], (self.repo / "edited").read_text())
+        self.assertIn("1 generated file: yarn.lock", err)
+        first, second = changes["edited"]["hunks"]
+        self.assertEqual((first["start"], first["end"], first["changed"]), (7, 14, [[10, 11]]))
+        self.assertEqual(second["changed"], [])
+        self.assertEqual(self.lines[27:29], files["edited"].split("\n")[28:30])
+        self.check_hunks(changes["edited"], "edited", "base")
+        self.assertEqual(changes["new\\n\\x1b"]["hunks"][0]["changed"], [[1, 2]])
+        self.assertEqual(changes["gone"]["hunks"], [])
+        files, changes, _ = self.compared("-c", "repo/dir", "--diff", "base")
+        self.assertEqual(self.statuses(changes), self.git_says("base", where=self.repo / "dir"))
+        self.assertEqual(set(files), {"edited"})
+        _, changes, _ = self.compared("-c", "repo", "--diff", "base", "--untracked", "--exclude", "*edited")
+        self.assertEqual(self.statuses(changes), {
+            "gone": "deleted", "staged": "modified", "yarn.lock": "modified", "loose": "untracked",
+            "new\\n\\x1b": "added"})
+
+    def test_revisions(self):
+        """Since the branch began, what is in the work tree does not count; and from commit to commit."""
+        self.git("checkout", "-q", "-b", "topic")
+        self.change()
+        self.commit("topic")
+        self.git("checkout", "-q", "main")
+        self.write("repo/same", "on main\n")
+        self.commit("main")
+        self.git("pack-refs", "--all")
+        self.git("gc", "-q")
+        self.write("repo/edited", "not committed\n")
+        for comparison in ("main...topic", "main..topic", "base..topic", "topic..HEAD", "topic...", "HEAD~1", "main^{commit}"):
+            with self.subTest(comparison):
+                files, changes, _ = self.compared("-c", "repo", "--diff", comparison)
+                self.assertEqual(self.statuses(changes), self.git_says(comparison))
+                for path in files:
+                    if ".." in comparison and "\\" not in path:
+                        self.check_hunks(changes[path], path, comparison)
+        files, _, _ = self.compared("-c", "repo", "--diff", "main...topic")
+        self.assertEqual(files["edited"], self.git("show", "topic:edited"))
+
+    def test_nothing_changed(self):
+        files, changes, _ = self.compared("-c", "repo", "--diff", "HEAD")
+        self.assertEqual((files, changes), ({}, {}))
+
+    def test_sparse_checkout_is_no_deletion(self):
+        self.git("sparse-checkout", "set", "nothing")
+        _, changes, _ = self.compared("-c", "repo", "--diff", "HEAD")
+        self.assertEqual(changes, {})
+
+    def test_a_secret_that_was_taken_out(self):
+        """Stands in no file any more, and still in the hunk."""
+        self.write("repo/same", "key = " + TOKEN + "\n")
+        self.commit()
+        self.write("repo/same", "key = none\n")
+        files, changes, err = self.compared("-c", "repo", "--diff", "HEAD")
+        self.assertEqual((files, changes["same"]["hunks"]), ({"same": "key = none\n"}, []))
+        self.assertIn("the hunks of 1 changes are left out", err)
+        _, changes, _ = self.compared("-c", "repo", "--diff", "HEAD", "--allow-secrets")
+        self.assertIn(TOKEN, changes["same"]["hunks"][0]["text"])
+
+    def test_refused(self):
+        (self.dir / "plain").mkdir()
+        self.refused(8, "plain is in none", "-c", "plain", "--diff", "HEAD")
+        for revision in ("nowhere", "-x", "HEAD:same", "HEAD@{1}", ":/x", "../../x", "a...b"):
+            self.refused(8, "revision", "-c", "repo", "--diff", revision)
+        self.git("checkout", "-q", "--orphan", "other")
+        self.commit()
+        self.refused(8, "merge base", "-c", "repo", "--diff", "main...other")
+
+    def test_alternates(self):
+        """Not read, unless they are allowed."""
+        self.git("clone", "-q", "--shared", self.repo, self.dir / "shared", where=self.dir)
+        self.write("shared/same", "other\n")
+        self.refused(8, "--allow-alternates", "-c", "shared", "--diff", "HEAD")
+        files, changes, _ = self.compared("-c", "shared", "--diff", "HEAD", "--allow-alternates")
+        self.assertEqual((list(files), self.statuses(changes)), (["same"], {"same": "modified"}))
+        os.mkfifo(self.repo / ".git/objects/pack/pack-1.idx")
+        self.refused(8, "links or FIFOs", "-c", "repo", "--diff", "HEAD")
+
+
 if __name__ == "__main__":
     unittest.main()

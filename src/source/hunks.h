@@ -1,0 +1,11 @@
+/*
+ * source/hunks.h - two texts, line by line: what is other in the second.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/text.h"
+
+/* An array, new, as rlmd_context_changes() has it; empty where they are alike, or are no text. */
+json_t *hunks_between(struct rlmd_text before, struct rlmd_text after);
