@@ -89,6 +89,33 @@ class Hits(CacheTest):
         self.assertEqual(len(queries), 1)
         self.assertIn("5.txt", queries[0])
 
+    def test_a_second_review(self):
+        """`rlmd review` of a tree with one changed file pays for little more than that file."""
+        lines = ("import json", "parts = batch_llm_query(['look for mistakes in ' + path + '\\n' + text",
+                 "    for path, text in context.files.items()])",
+                 "FINAL(json.dumps({'findings': [finding for part in parts",
+                 "                               for finding in json.loads(part)]}))")
+        found = {"rule": "x", "severity": "error", "confidence": 1, "message": "Wrong.",
+                 "path": "3.txt", "quote": "text 3", "line": 1, "patch": None}
+        server = self.serve("openai")
+        server.script("^look for mistakes in 3", Reply(text=json.dumps([found])))
+        server.script("^look for", Reply(text="[]"))
+        server.script(None, code(*lines))
+        environment = self.environment(**server.environment())
+        counts = []
+        for changed in ({}, {"f5": "something else\n" * 7}, {"f5": "something else\n" * 7}):
+            self.tree(12, **changed)
+            before = len(server.requests)
+            outcome = self.rlmd("review", "-p", "openai", "-m", "m", "--cache", self.cache,
+                                "--json", *self.prices(m=(1000000, 2000000)), self.dir / "tree",
+                                env=environment)
+            self.assertEqual(outcome.status, 3, outcome.err)
+            self.assertEqual([each["line"] for each in outcome.result["review"]["findings"]], [1])
+            counts.append(len(server.requests) - before)
+        self.assertEqual(counts[0], 13)
+        self.assertLessEqual(counts[1], 2)
+        self.assertEqual(counts[2], 0)
+
     def test_under_another_budget_and_another_clock(self):
         """What is left of cost, tokens, turns and time is no part of what is looked for."""
         server = self.server(reply=lambda request: Reply(text="words", delay=0.05))
