@@ -336,30 +336,6 @@ static enum loader_end end_directory(struct loader *loader, struct rlmd_error *e
 	return LOADER_FAILED;
 }
 
-static enum skip skip_of(enum listing_kind kind)
-{
-	switch (kind) {
-	case LISTING_LINK:
-		return SKIP_LINK;
-	case LISTING_SPECIAL:
-		return SKIP_SPECIAL;
-	case LISTING_GENERATED:
-		return SKIP_GENERATED;
-	case LISTING_VENDORED:
-		return SKIP_VENDORED;
-	case LISTING_SUBMODULE:
-		return SKIP_SUBMODULE;
-	case LISTING_LARGE:
-		return SKIP_LARGE;
-	case LISTING_PASSED:
-	case LISTING_FILE:
-	case LISTING_UNREADABLE:
-	case LISTING_DELETED:
-		break;
-	}
-	return SKIP_UNREADABLE;
-}
-
 static enum loader_end walk_on(struct loader *loader, struct rlmd_error *err)
 {
 	auto_free char *label = NULL;
@@ -415,13 +391,13 @@ static char *prefix_of(const char *root, bool prefixed)
 	return xasprintf("%s%s", root, strcmp(root, "/") ? "/" : "");
 }
 
-/* `root` is taken. */
-static void begin_origin(struct loader *loader, char *root, bool prefixed)
+/* Both are taken. */
+static void begin_origin(struct loader *loader, char *root, char *prefix)
 {
 	free(loader->root);
 	free(loader->prefix);
 	loader->root = root;
-	loader->prefix = prefix_of(root, prefixed);
+	loader->prefix = prefix;
 	loader->files_before = file_index_count(loader->files);
 	loader->notes_before = json_array_size(loader->notes);
 	loader->stage = WALKS;
@@ -435,10 +411,21 @@ bool loader_begin_directory(struct loader *loader, const char *path, bool prefix
 
 	while (size > 1 && root[size - 1] == '/')
 		root[--size] = '\0';
-	begin_origin(loader, root, prefixed);
+	begin_origin(loader, root, prefix_of(root, prefixed));
 	if (loader->options.origin.changes.comparison && !loader->changes.changes)
 		loader->changes.changes = json_array();
 	loader->origin = origin_directory(root, &loader->options.origin, loader->notes, err);
+	return loader->origin;
+}
+
+bool loader_begin_revision(struct loader *loader, const char *revision, bool prefixed,
+			   struct rlmd_error *err)
+{
+	int size = prefixed ? (int)strcspn(revision, ":") + 1 : 0;
+
+	begin_origin(loader, xasprintf("git:%s", revision),
+		     size ? xasprintf("%.*s:", size - 1, revision) : xstrdup(""));
+	loader->origin = origin_revision(revision, &loader->options.origin, loader->notes, err);
 	return loader->origin;
 }
 

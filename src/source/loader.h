@@ -45,6 +45,11 @@ void loader_begin_fd(struct loader *, const char *label, int fd);
  */
 bool loader_begin_directory(struct loader *, const char *path, bool prefixed, struct rlmd_error *);
 
+/* Likewise what a revision has, "REV" or "REV:PATH" of the current directory's repository; the
+ * labels are paths in that. `prefixed`: with "REV:" before them, as git names such a file. */
+bool loader_begin_revision(struct loader *, const char *revision, bool prefixed,
+			   struct rlmd_error *);
+
 enum loader_end {
 	LOADER_GOES_ON,
 	LOADER_WAITS,  /* for what comes through the descriptor */

@@ -160,7 +160,10 @@ static enum loader_end begin_source(struct loading *loading, const struct source
 	bool together;
 	size_t found = count_sources(loading, &together);
 
-	if (source->directory) {
+	if (source->revision) {
+		if (!loader_begin_revision(loading->loader, source->revision, found > 1, err))
+			return LOADER_FAILED;
+	} else if (source->directory) {
 		if (!loader_begin_directory(loading->loader, source->path, found > 1, err))
 			return LOADER_FAILED;
 	} else {

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "source/objects.h"
 #include "source/repository.h"
 #include "source/snapshot.h"
@@ -93,7 +94,6 @@ struct origin *origin_revision(const char *revision, const struct origin_options
 	struct origin *origin = xcalloc(1, sizeof *origin);
 	git_object *object = NULL;
 
-	(void)notes;
 	origin->options = *options;
 	set_prefix(origin, revision);
 	if (open_objects(origin, err))
@@ -102,6 +102,8 @@ struct origin *origin_revision(const char *revision, const struct origin_options
 		origin_free(origin);
 		return NULL;
 	}
+	if (origin->repository->ignored)
+		json_array_append_new(notes, json_from_text(text_of(origin->repository->ignored)));
 	if (git_object_type(object) == GIT_OBJECT_TREE) {
 		free(take_pointer(&origin->name));
 		origin->snapshot = snapshot_new(origin->objects, (git_tree *)object, "",

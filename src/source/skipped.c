@@ -34,6 +34,30 @@ static const struct {
 			 "; --allow-secrets says so", SECRETS_SHOWN},
 };
 
+enum skip skip_of(enum listing_kind kind)
+{
+	switch (kind) {
+	case LISTING_LINK:
+		return SKIP_LINK;
+	case LISTING_SPECIAL:
+		return SKIP_SPECIAL;
+	case LISTING_GENERATED:
+		return SKIP_GENERATED;
+	case LISTING_VENDORED:
+		return SKIP_VENDORED;
+	case LISTING_SUBMODULE:
+		return SKIP_SUBMODULE;
+	case LISTING_LARGE:
+		return SKIP_LARGE;
+	case LISTING_PASSED:
+	case LISTING_FILE:
+	case LISTING_UNREADABLE:
+	case LISTING_DELETED:
+		break;
+	}
+	return SKIP_UNREADABLE;
+}
+
 void skipped_add(struct skipped *skipped, enum skip kind, const char *label, const char *why)
 {
 	char **names = &skipped->of[kind].names;

@@ -7,6 +7,8 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "source/listing.h"
+
 enum skip {
 	SKIP_SECRET,
 	SKIP_BINARY,
@@ -29,6 +31,9 @@ struct skipped {
 		char *names; /* owned: ready to be shown */
 	} of[SKIP_KINDS];
 };
+
+/* Why a listed entry is left out that is no file to be taken. */
+enum skip skip_of(enum listing_kind);
 
 void skipped_add(struct skipped *, enum skip, const char *label, const char *why); /* or NULL */
 

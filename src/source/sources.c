@@ -75,6 +75,14 @@ static bool parse_source(const char *given, struct source *source, struct rlmd_e
 		return error_set(err, RLMD_ERROR_USAGE, "a context '%s' names no file", given);
 	if (!strcmp(source->path, "-"))
 		return true;
+	if (!strncmp(source->path, "git:", 4)) {
+		source->revision = source->path + 4;
+		source->directory = true;
+		return *source->revision || error_set(err, RLMD_ERROR_USAGE,
+						      "'%s' names no revision: git:REV, or "
+						      "git:REV:PATH",
+						      source->path);
+	}
 	if (stat(source->path, &st))
 		return error_errno(err, RLMD_ERROR_INPUT, "cannot read %s", source->path);
 	source->directory = S_ISDIR(st.st_mode);

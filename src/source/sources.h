@@ -1,5 +1,6 @@
 /*
- * source/sources.h - what inputs are made of, as it is named: PATH, "-" or NAME=PATH.
+ * source/sources.h - what inputs are made of, as it is named: PATH, "-", git:REV[:PATH] or NAME=
+ * before it.
  */
 #pragma once
 
@@ -10,10 +11,11 @@
 #include "source/loader.h"
 
 struct source {
-	char *name;       /* owned; NULL: part of `context` */
-	const char *path; /* lent: of what was given */
-	bool directory;
-	struct file_id file; /* zero: standard input or a directory */
+	char *name;           /* owned; NULL: part of `context` */
+	const char *path;     /* lent: of what was given */
+	bool directory;       /* or a revision */
+	const char *revision; /* lent: REV or REV:PATH, of git; NULL: none */
+	struct file_id file;  /* zero: standard input or a directory */
 };
 
 /* `sources`, zero, has room for all. RLMD_ERROR_USAGE for bad names and paths, RLMD_ERROR_INPUT for

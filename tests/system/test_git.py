@@ -97,6 +97,40 @@ class Directory(GitTest):
         self.assertIn("1 large file: long", err)
 
 
+class Revision(GitTest):
+    def test_without_a_work_tree(self):
+        """Of the current directory's repository, bare too: a tree, a directory of it, a file."""
+        for name, text in (("a.c", "1"), ("src/b.c", "2"), ("src/deep/c.c", "3"), ("bin", "\0"), ("yarn.lock", "l"),
+                           ("v/x", "v"), (".gitattributes", "v/* linguist-vendored"), (".env", "S=1")):
+            self.write("repo/" + name, text)
+        os.symlink("a.c", self.repo / "link")
+        self.commit()
+        self.git("tag", "-a", "-m", "x", "one")
+        self.write("repo/a.c", "other")
+        self.commit()
+        self.git("clone", "-q", "--bare", self.repo, self.dir / "bare.git", where=self.dir)
+        for where in (self.repo, self.repo / "src", self.dir / "bare.git"):
+            with self.subTest(where):
+                self.dir, before = where, self.dir
+                try:
+                    files, err = self.files("-c", "git:one")
+                    self.assertEqual(list(files.items()), [
+                        (".gitattributes", "v/* linguist-vendored"), ("a.c", "1"), ("src/b.c", "2"), ("src/deep/c.c", "3")])
+                    for words in ("1 file that looks like a secret: .env", "1 binary file: bin", "1 symbolic link: link",
+                                  "1 generated file: yarn.lock", "1 vendored file: v/x"):
+                        self.assertIn(words, err)
+                    self.assertEqual(self.files("-c", "git:HEAD~1:src")[0], {"src/b.c": "2", "src/deep/c.c": "3"})
+                    self.assertEqual(self.files("-c", "git:one:a.c", "-c", "git:HEAD:a.c")[0], {"one:a.c": "1", "HEAD:a.c": "other"})
+                    self.assertEqual(list(self.files("-c", "git:one", "--include", "*.c", "--exclude", "src/deep")[0]),
+                                     ["a.c", "src/b.c"])
+                    self.refused(8, "the revision nowhere", "-c", "git:nowhere")
+                    self.refused(8, "the revision one:gone", "-c", "git:one:gone")
+                    self.refused(2, "names no revision", "-c", "git:")
+                finally:
+                    self.dir = before
+        self.refused(8, "git:REV is of the current directory's repository", "-c", "git:HEAD")
+
+
 class Diff(GitTest):
     def setUp(self):
         super().setUp()
