@@ -12,6 +12,7 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "worker"))
 from harness import RLMD, SystemTest, block, turn  # noqa: E402
+from providers import ProviderTest, code, final  # noqa: E402
 from test_worker_interpreters import interpreters  # noqa: E402
 
 
@@ -246,6 +247,30 @@ class Damaged(Cached):
             change()
             self.assertEqual(self.modules(program=program), "files")
             self.assertEqual(self.modules(program=program), "archive")
+
+
+class CutShort(ProviderTest):
+    def test_while_workers_have_it_mapped(self):
+        """Whoever reads on is killed; the model is told, the run goes on, and the next start too."""
+        cache = self.dir / "cache"
+        self.ask(self.serve("openai", final()), XDG_CACHE_HOME=str(cache))
+        archive, = (cache / "rlmd").iterdir()
+        size = archive.stat().st_size
+        replies = [code("loaded = 'wave' in __import__('sys').modules"), code("import wave"), final()]
+        server = self.serve("openai")
+
+        def answer(request):
+            if len(replies) == 2:
+                os.truncate(archive, 0)
+            return replies.pop(0)
+
+        server.script(None, answer)
+        result = self.ask(server, XDG_CACHE_HOME=str(cache)).result
+        first, second = (turn["codeExecutions"][0] for turn in result["trace"]["iterations"][:2])
+        self.assertIsNone(first["error"])
+        self.assertIn("SIGBUS", second["error"])
+        self.ask(self.serve("openai", final()), XDG_CACHE_HOME=str(cache))
+        self.assertEqual(archive.stat().st_size, size)
 
 
 class Strangers(Cached):
