@@ -348,25 +348,26 @@ static PyObject *load(PyObject *module, PyObject *args)
 
 static PyObject *decode(PyObject *module, PyObject *args)
 {
-	Py_ssize_t size;
+	Py_ssize_t size, start = 0, before;
 	PyObject *text;
-	void *bytes;
+	char *bytes;
 	int fd;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "in", &fd, &size))
+	if (!PyArg_ParseTuple(args, "in|n", &fd, &size, &start))
 		return NULL;
-	if (size < 0 || lseek(fd, 0, SEEK_END) < size) {
+	if (size < 0 || start < 0 || lseek(fd, 0, SEEK_END) - start < size) {
 		PyErr_SetString(PyExc_ValueError, "the file is shorter than announced");
 		return NULL;
 	}
 	if (!size)
 		return PyUnicode_FromString("");
-	bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+	before = start % (Py_ssize_t)sysconf(_SC_PAGESIZE);
+	bytes = mmap(NULL, (size_t)(before + size), PROT_READ, MAP_PRIVATE, fd, start - before);
 	if (bytes == MAP_FAILED)
 		return PyErr_SetFromErrno(PyExc_OSError);
-	text = PyUnicode_DecodeUTF8(bytes, size, "surrogateescape");
-	munmap(bytes, (size_t)size);
+	text = PyUnicode_DecodeUTF8(bytes + before, size, "surrogateescape");
+	munmap(bytes, (size_t)(before + size));
 	return text;
 }
 
@@ -423,7 +424,8 @@ static PyMethodDef methods[] = {
 	 "asks, or before the second worker. Returns (files, layers) in each worker, None at the "
 	 "end."},
 	{"decode", decode, METH_VARARGS,
-	 "decode(fd, size): the text of a memory file, surrogateescape for what is not UTF-8."},
+	 "decode(fd, size, start=0): the text of a memory file, or of a part of it, "
+	 "surrogateescape for what is not UTF-8."},
 	{"encode", codec_encode, METH_VARARGS,
 	 "encode(name, fields, attach): a message's (frame, attachments); attach(text) makes one."},
 	{"message", codec_decode, METH_O,

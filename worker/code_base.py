@@ -146,7 +146,8 @@ class CodeBase:
 
         "path"; "status": "added", "modified", "deleted" or "untracked"; "hunks": a
         list of dicts with "start" and "end", the lines of the new file that a hunk
-        shows, and its "text", as git writes it. Raises ValueError where nothing was
+        shows, and its "text", as git writes it. Of a part those of its files, and
+        all that were deleted. Raises ValueError where nothing was
         compared.
         """
         files = self._files("changes", ctx)
@@ -154,7 +155,8 @@ class CodeBase:
         if not found:
             raise ValueError("changes(): nothing was compared; the files are all there is "
                              "(find_files, grep), none of them is new or old")
-        return json.loads(found)
+        return [each for each in json.loads(found)
+                if each["status"] == "deleted" or each["path"] in files]
 
     def _files(self, function, ctx):
         """Those of `ctx`, or of the first input that was made of files."""

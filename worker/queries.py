@@ -261,6 +261,7 @@ def tasks_of(tasks):
     return {
         "tasks": [task.texts[0] for task in tasks],
         "contexts": [task.context for task in tasks],
+        "subsets": [task.subset for task in tasks] if any(task.subset for task in tasks) else [],
         "models": [task.model for task in tasks],
     }
 
@@ -278,7 +279,8 @@ def portions(items):
         first = weigh(options.system) if options and options.system else (0, 0, 0)
         some, sums = [], first
         for place in places:
-            weights = weigh(*items[place].texts, beside=items[place].context)
+            item = items[place]
+            weights = weigh(*item.texts, *filter(None, [item.subset]), beside=item.context)
             added = tuple(map(sum, zip(sums, weights)))
             if some and any(a > most for a, most in zip(added, CALL_MOST)):
                 yield some

@@ -11,6 +11,7 @@ from arguments import (
     CONTEXT_HINT, check_model, check_prompt, check_temperature, check_text, check_whole, plain,
 )
 from messages import ANSWER_TOKENS_MAX, STRING_MAX
+from source import reference
 
 # What others call the arguments.
 ASKED = "query question instruction input message sub_query user_prompt"
@@ -62,7 +63,7 @@ class Question:
     """`texts`: the user's words and the model's in turn, the user's first and last."""
 
     __slots__ = "texts", "options"
-    context = None
+    context = subset = None
 
     def __init__(self, texts, options):
         self.texts = texts
@@ -70,14 +71,15 @@ class Question:
 
 
 class Task:
-    """`context`: None for the caller's own."""
+    """`context`: None for the caller's own, or for `subset`, which names a part of it."""
 
-    __slots__ = "texts", "context", "model"
+    __slots__ = "texts", "context", "subset", "model"
     options = None
 
-    def __init__(self, task, context, model):
+    def __init__(self, task, context, subset, model):
         self.texts = (task,)
         self.context = context
+        self.subset = subset
         self.model = model
 
 
@@ -255,8 +257,10 @@ def task_of(function, what, given, context, model, own):
                  if function == "rlm_query" else None)
     if context is not None:
         check_text(function, f"the context of {what}", context, CONTEXT_HINT)
-    context = None if context is None or context is own else plain(context)
-    return Task(plain(given), context, check_model(function, f"the model of {what}", model))
+    subset = None if context is own else reference(context)
+    context = None if context is None or context is own or subset else plain(context)
+    return Task(plain(given), context, subset,
+                check_model(function, f"the model of {what}", model))
 
 
 def spread(function, what, value, count):

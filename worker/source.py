@@ -4,12 +4,14 @@ A part of them is a Subset: a context of its own, which a sub-run gets by a refe
 files and not as bytes.
 """
 
+import json
 from bisect import bisect_right
 from collections.abc import Mapping
 
 from globs import matcher
 
 NEAR_MAX = 5          # paths that an error names
+RUNS_MAX = 200_000    # of neighbours, that may be told
 GUESSED_MAX = 3000    # paths that are compared letter by letter for that
 HEADER = len("=====  =====\n")  # characters that stand before a file's text, beside its path
 
@@ -61,13 +63,11 @@ class Subset(SourceText):
     def of(cls, files, selected):
         places = files.select("subset", selected)
         pieces, firsts, at = [], [], 0
-        for first, count in runs(places):
-            start = files.begin(first)
-            end = files.end(first + count - 1)
+        for start, end, begins in files.stretches(places):
             if pieces and not pieces[-1].endswith("\n"):
                 pieces.append("\n")
                 at += 1
-            firsts += [at + files.begin(each) - start for each in range(first, first + count)]
+            firsts += [at + begin - start for begin in begins]
             pieces.append(files.whole[start:end])
             at += end - start
         subset = str.__new__(cls, "".join(pieces))
@@ -77,6 +77,21 @@ class Subset(SourceText):
     @property
     def files(self):
         return self._own
+
+
+def reference(text):
+    """What the supervisor knows an input with files by, or a part of one: JSON, or None."""
+    if not isinstance(text, SourceText):
+        return None
+    try:
+        files = text.files
+    except AttributeError:
+        return None
+    found = runs(files.places)
+    if not 0 < len(found) <= RUNS_MAX:
+        return None
+    return json.dumps([files.number] + [number for run in found for number in run],
+                      separators=(",", ":"))
 
 
 def runs(places):
@@ -115,6 +130,18 @@ class Files(Mapping):
 
     def end(self, place):
         return self.index.span(place)[1]
+
+    def stretches(self, places):
+        """[start, end, where headers begin] in the whole input of what stands together."""
+        found = []
+        for place in places:
+            begin = self.begin(place)
+            if found and begin <= found[-1][1] + 1:  # a line feed that belongs to no file
+                found[-1][2].append(begin)
+            else:
+                found.append([begin, 0, [begin]])
+            found[-1][1] = self.end(place)
+        return found
 
     def select(self, function, selected):
         """The places that folders, paths and globs stand for, ascending."""

@@ -27,8 +27,8 @@ BLOCKS = (
     "y = 1 + 1\nprint(y)",
     f"answers = batch_llm_query([f'part {{i}}' for i in range({PARTS})])\nlen(answers)",
 )
-START = {"names": [], "forms": [], "sizes": [], "indexes": [], "task": "", "max_output": GATHER,
-         "functions": "[]"}
+START = {"names": [], "forms": [], "sizes": [], "starts": [], "indexes": [], "task": "",
+         "max_output": GATHER, "functions": "[]"}
 
 
 def warm_up(make_session):

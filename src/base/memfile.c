@@ -23,6 +23,8 @@ struct memfile {
 	bool sealed;
 	struct text_scan scan;
 	struct fixed_width *copy; /* owned: its characters, once a worker was to have them */
+	struct memfile *whole;    /* referenced: of a slice, and none itself; or NULL */
+	size_t start, first;      /* byte and character of that where it begins */
 };
 
 struct memfile *memfile_new(const char *name)
@@ -155,6 +157,21 @@ struct memfile *memfile_ref(struct memfile *file)
 	return file;
 }
 
+struct memfile *memfile_slice(struct memfile *whole, size_t start, size_t first,
+			      const struct text_scan *scan)
+{
+	struct memfile *slice = memfile_new(whole->name);
+
+	assert(whole->sealed && start + scan->bytes <= whole->scan.bytes);
+	slice->start = start + whole->start;
+	slice->first = first + whole->first;
+	slice->whole = memfile_ref(whole->whole ? whole->whole : whole);
+	slice->private = whole->private;
+	slice->scan = *scan;
+	slice->sealed = true;
+	return slice;
+}
+
 static size_t page_end(size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -177,6 +194,7 @@ void memfile_unref(struct memfile *file)
 		munmap(file->map, file->map_room);
 	close_file(file);
 	fixed_width_free(file->copy);
+	memfile_unref(file->whole);
 	free(file->heap);
 	free(file);
 }
@@ -199,6 +217,8 @@ static void map_in_place(struct memfile *file)
 int memfile_fd(struct memfile *file, struct rlmd_error *err)
 {
 	assert(file->sealed);
+	if (file->whole)
+		return memfile_fd(file->whole, err);
 	if (file->fd >= 0)
 		return file->fd;
 	if (!spill(file, err) || !seal(file, err))
@@ -228,11 +248,19 @@ static bool has_own_bytes(enum text_form form)
 	return form == TEXT_UTF8 || form == TEXT_ASCII;
 }
 
+/* Whether a slice lies in the copy of the whole; else it takes one of its own. */
+static bool shares_copy(const struct memfile *slice, enum text_form form)
+{
+	return slice->whole && form == text_form_of(slice->whole->scan.highest);
+}
+
 bool memfile_prepare(struct memfile *file, enum text_form form, size_t bytes, bool *ret_done,
 		     struct rlmd_error *err)
 {
 	struct rlmd_text text;
 
+	if (!has_own_bytes(form) && shares_copy(file, form))
+		return memfile_prepare(file->whole, form, bytes, ret_done, err);
 	*ret_done = has_own_bytes(form) || (file->copy && fixed_width_done(file->copy));
 	if (*ret_done)
 		return true;
@@ -250,8 +278,22 @@ bool memfile_prepare(struct memfile *file, enum text_form form, size_t bytes, bo
 	return true;
 }
 
+bool memfile_is_whole(const struct memfile *file)
+{
+	return !file->whole;
+}
+
+size_t memfile_form_start(const struct memfile *file, enum text_form form)
+{
+	if (has_own_bytes(form))
+		return file->start;
+	return shares_copy(file, form) ? file->first * text_form_width(form) : 0;
+}
+
 int memfile_form_fd(struct memfile *file, enum text_form form, struct rlmd_error *err)
 {
+	if (!has_own_bytes(form) && shares_copy(file, form))
+		return memfile_form_fd(file->whole, form, err);
 	return has_own_bytes(form) ? memfile_fd(file, err) : fixed_width_fd(file->copy);
 }
 
@@ -269,6 +311,12 @@ struct rlmd_text memfile_text(struct memfile *file)
 {
 	void *map;
 
+	if (file->whole) {
+		struct rlmd_text all = memfile_text(file->whole);
+
+		return all.bytes ? text_slice(all, file->start, file->start + file->scan.bytes)
+				 : (struct rlmd_text){0};
+	}
 	if (file->scan.bytes <= MEMFILE_HEAP_MAX)
 		return text_from(file->heap, file->scan.bytes);
 	if (!file->map) {

@@ -33,11 +33,18 @@ bool memfile_append(struct memfile *, struct rlmd_text, struct rlmd_error *);
 /* No more writing, by anybody, ever (F_SEAL_*); the counts are final after it. */
 bool memfile_seal(struct memfile *, struct rlmd_error *);
 
+/*
+ * `scan->bytes` of a sealed file from `start` on, which is character `first`: sealed, with one
+ * reference, and not copied. `scan` is believed; it has ended.
+ */
+struct memfile *memfile_slice(struct memfile *, size_t start, size_t first,
+			      const struct text_scan *scan);
+
 struct memfile *memfile_ref(struct memfile *); /* NULL gives NULL */
 void memfile_unref(struct memfile *);          /* NULL is fine */
 
 /* The sealed memory file, lent, opened O_CLOEXEC; -1 and RLMD_ERROR_INPUT where there is no room.
- */
+ * That of a slice is the whole one's. */
 int memfile_fd(struct memfile *, struct rlmd_error *);
 
 /*
@@ -55,8 +62,11 @@ size_t memfile_form_size(const struct memfile *, enum text_form); /* bytes of it
 bool memfile_prepare(struct memfile *, enum text_form, size_t bytes, bool *ret_done,
 		     struct rlmd_error *);
 
+bool memfile_is_whole(const struct memfile *); /* it is no slice */
+
 /* memfile_fd(), of what was prepared. */
 int memfile_form_fd(struct memfile *, enum text_form, struct rlmd_error *);
+size_t memfile_form_start(const struct memfile *, enum text_form); /* where in it it begins */
 
 size_t memfile_size(const struct memfile *); /* bytes */
 const struct text_scan *memfile_scan(const struct memfile *);

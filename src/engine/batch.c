@@ -1,6 +1,7 @@
 #include "engine/batch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/memfile.h"
@@ -62,6 +63,23 @@ static void take_operations(struct batch *batch, const struct worker_call *call)
 	}
 }
 
+static void take_subsets(struct batch *batch, const struct worker_call *call)
+{
+	if (!call->subsets)
+		return;
+	batch->subsets = xcalloc(batch->count, sizeof *batch->subsets);
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct worker_subset *given = &call->subsets[i];
+		size_t *ranges;
+
+		if (!given->ranges)
+			continue;
+		ranges = xreallocarray(NULL, given->count * 2, sizeof *ranges);
+		memcpy(ranges, given->ranges, given->count * 2 * sizeof *ranges);
+		batch->subsets[i] = (struct worker_subset){given->input, ranges, given->count};
+	}
+}
+
 bool batch_read(struct batch *batch, const struct worker_call *call, struct rlmd_plan_error *err)
 {
 	struct rlmd_plan_description description = {.strategy = RLMD_PLAN_PARALLEL,
@@ -74,6 +92,7 @@ bool batch_read(struct batch *batch, const struct worker_call *call, struct rlmd
 					.temperature = call->temperature / THOUSANDTHS,
 				}};
 	take_operations(batch, call);
+	take_subsets(batch, call);
 	description.operations = batch->operations;
 	description.count = batch->count;
 	batch->plan = rlmd_plan_new(&description, err);
@@ -96,6 +115,8 @@ void batch_equip(const struct batch *batch, const struct worker_call *call,
 		earlier += operations[i].earlier_count;
 		if (call->contexts)
 			operations[i].context = memfile_ref(call->contexts[i]);
+		if (batch->subsets && batch->subsets[i].ranges)
+			operations[i].subset = &batch->subsets[i];
 	}
 }
 
@@ -104,6 +125,9 @@ void batch_done(struct batch *batch)
 	rlmd_plan_free(batch->plan);
 	for (size_t i = 0; i < batch->count; i++)
 		free((char *)batch->operations[i].model);
+	for (size_t i = 0; batch->subsets && i < batch->count; i++)
+		free((size_t *)batch->subsets[i].ranges);
+	free(batch->subsets);
 	for (size_t i = 0; i < batch->text_count; i++) {
 		memfile_unref(batch->texts[i].file);
 		free(batch->texts[i].copy);

@@ -30,7 +30,8 @@ struct batch {
 	struct rlmd_plan *plan;    /* owned */
 	struct rlmd_text *earlier; /* owned: of conversations all but the last turn */
 	size_t earlier_count;
-	struct wishes wishes; /* its system is owned */
+	struct wishes wishes;          /* its system is owned */
+	struct worker_subset *subsets; /* owned, with their ranges: of each operation; or NULL */
 };
 
 /* The call has at least one question or task. */

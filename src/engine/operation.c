@@ -16,6 +16,7 @@
 #include "base/stop.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
+#include "engine/inputs.h"
 #include "engine/job.h"
 #include "engine/operation_set.h"
 #include "engine/request.h"
@@ -64,6 +65,7 @@ void operation_done(struct operation *operation)
 {
 	operation_cancel(operation);
 	memfile_unref(take_pointer(&operation->context));
+	file_index_unref(take_pointer(&operation->files));
 	free(take_pointer(&operation->value));
 }
 
@@ -361,6 +363,7 @@ static void start_child(struct operation *operation)
 
 	if (operation->context) {
 		input = context_input_of("context", operation->context);
+		input.files = file_index_ref(operation->files);
 		options.context = &own;
 	}
 	operation->wanting = false;
@@ -400,6 +403,9 @@ static bool take_context(struct operation *operation, struct rlmd_error *err)
 {
 	struct rlmd_text context = operation->spec->context;
 
+	if (operation->subset && !operation->context)
+		return inputs_part(operation->set->caller->context, operation->subset,
+				   &operation->context, &operation->files, err);
 	if (operation->context || !context.bytes)
 		return true;
 	operation->context = memfile_new_private("context");

@@ -18,9 +18,11 @@
 #include "llm/llm.h"
 
 struct ask;
+struct file_index;
 struct memfile;
 struct operation_set;
 struct run;
+struct worker_subset;
 
 /* What code asks of the answers of a call; zero asks nothing. */
 struct wishes {
@@ -33,19 +35,22 @@ struct wishes {
 /* Zero, but for the set, the specification and perhaps a context, a scan, wishes and earlier turns.
  */
 struct operation {
-	struct operation_set *set;         /* lent: outlives the operation */
-	const struct rlmd_operation *spec; /* lent, likewise: what is to be done */
-	struct rlmd_call *call;            /* lent while it is under way: whom to tell */
-	struct memfile *context;           /* referenced; NULL: the specification's, if any */
-	struct rlmd_text input;            /* lent while it is under way */
-	const struct text_scan *scan;      /* lent likewise: of the input; NULL: nobody made it */
-	const struct wishes *wishes;       /* lent likewise; NULL: none */
-	const struct rlmd_text *earlier;   /* lent likewise: the turns of a conversation before the
-					 input, the user's and the model's */
-	size_t earlier_count;              /* even */
-	struct llm_message *messages;      /* owned: lent to the ask */
-	struct text_scan system;           /* of the first one */
-	char *user;                        /* owned: the user's last, where we had to write it */
+	struct operation_set *set;          /* lent: outlives the operation */
+	const struct rlmd_operation *spec;  /* lent, likewise: what is to be done */
+	struct rlmd_call *call;             /* lent while it is under way: whom to tell */
+	struct memfile *context;            /* referenced; NULL: the specification's, if any */
+	const struct worker_subset *subset; /* lent, likewise: which part of the caller's is its
+					       context, from its start on; or NULL */
+	struct file_index *files;           /* referenced: of that part; or NULL */
+	struct rlmd_text input;             /* lent while it is under way */
+	const struct text_scan *scan;       /* lent likewise: of the input; NULL: nobody made it */
+	const struct wishes *wishes;        /* lent likewise; NULL: none */
+	const struct rlmd_text *earlier;    /* lent likewise: the turns of a conversation before the
+					  input, the user's and the model's */
+	size_t earlier_count;               /* even */
+	struct llm_message *messages;       /* owned: lent to the ask */
+	struct text_scan system;            /* of the first one */
+	char *user;                         /* owned: the user's last, where we had to write it */
 	enum way way;
 	char reason[ADMISSION_REASON_SIZE]; /* why that is no sub-run */
 	bool wanting;                       /* it is a task that counts in the set's admission */

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json_scan.h"
+#include "pool/ranges.h"
 #include "wire/limit.h"
 
 enum { NAME_MAX_BYTES = 256 };
@@ -21,6 +22,7 @@ enum {
 	TEXT_COPIES = 2,           /* of a prompt: as it came, and as it is sent on */
 	CONTEXT_WEIGHT = 16 << 10, /* what is kept of it beside the bytes */
 	VALUE_WEIGHT = 128,        /* a value of a plan's JSON, once it is read */
+	SUBSET_WEIGHT = 32,        /* a run of files: twice two numbers */
 };
 
 /* An attachment that could not be mapped must not pass for an empty text. */
@@ -215,6 +217,37 @@ static bool read_contexts(const struct packet *packet, struct translated_call *c
 	return true;
 }
 
+static bool read_subset(const struct packet *packet, const struct packet_value *element,
+			struct worker_subset *ret, struct rlmd_error *err)
+{
+	struct rlmd_text text;
+
+	if (element->kind == JSON_VIEW_NULL)
+		return true;
+	return read_text(packet, element, &text, err) && ranges_read(text, ret, err);
+}
+
+static bool read_subsets(const struct packet *packet, struct translated_call *call,
+			 struct rlmd_error *err)
+{
+	const struct packet_value *array = packet_field(packet, "subsets");
+
+	if (!array->count)
+		return true;
+	if (array->count != call->told.count)
+		return error_set(err, RLMD_ERROR_WORKER, "not as many subsets as tasks");
+	call->subsets = xcalloc(array->count, sizeof *call->subsets);
+	call->told.subsets = call->subsets;
+	for (size_t i = 0; i < array->count; i++) {
+		if (!read_subset(packet, packet_element(packet, array, i), &call->subsets[i], err))
+			return false;
+		if (call->subsets[i].ranges && call->contexts[i])
+			return error_set(err, RLMD_ERROR_WORKER, "a context beside a subset");
+		call->weight += call->subsets[i].count * SUBSET_WEIGHT;
+	}
+	return true;
+}
+
 static bool read_arguments(const struct packet *packet, enum message_type type,
 			   struct translated_call *call, struct rlmd_error *err)
 {
@@ -225,7 +258,7 @@ static bool read_arguments(const struct packet *packet, enum message_type type,
 	if (type == MESSAGE_RLM_QUERY) {
 		call->told.kind = WORKER_RLM_QUERY;
 		return read_texts(packet, "tasks", call, err) && read_contexts(packet, call, err) &&
-		       read_models(packet, call, err);
+		       read_subsets(packet, call, err) && read_models(packet, call, err);
 	}
 	if (type == MESSAGE_RUN_PLAN) {
 		call->told.kind = WORKER_RUN_PLAN;
@@ -280,9 +313,13 @@ bool translate_call(const struct packet *packet, enum message_type type,
 
 void translated_call_done(struct translated_call *call)
 {
-	for (size_t i = 0; i < call->context_count; i++)
+	for (size_t i = 0; i < call->context_count; i++) {
 		memfile_unref(call->contexts[i]);
+		if (call->subsets)
+			free((size_t *)call->subsets[i].ranges);
+	}
 	free(call->contexts);
+	free(call->subsets);
 	free(call->texts);
 	free(call->files);
 	free(call->turns);
@@ -349,6 +386,12 @@ struct frame *start_frame(const struct worker_options *options)
 		frame_integer(frame, NULL,
 			      (int64_t)memfile_form_size(options->inputs[i].file,
 							 options->inputs[i].form));
+	frame_array_end(frame);
+	frame_array(frame, "starts");
+	for (size_t i = 0; i < options->input_count; i++)
+		frame_integer(frame, NULL,
+			      (int64_t)memfile_form_start(options->inputs[i].file,
+							  options->inputs[i].form));
 	frame_array_end(frame);
 	frame_array(frame, "indexes");
 	for (size_t i = 0; i < options->input_count; i++)

@@ -20,9 +20,10 @@ struct translated_call {
 	struct memfile **files;    /* owned, what it holds lent; or NULL */
 	struct memfile **contexts; /* owned, `context_count` references */
 	size_t context_count;
-	size_t *turns;       /* owned; or NULL */
-	const char **models; /* owned; or NULL */
-	size_t weight;       /* about the bytes that it takes here until it is answered */
+	struct worker_subset *subsets; /* owned, `context_count`, with their ranges; or NULL */
+	size_t *turns;                 /* owned; or NULL */
+	const char **models;           /* owned; or NULL */
+	size_t weight;                 /* about the bytes that it takes here until it is answered */
 };
 
 /* `type` is one of the five calls, `functions` which there are, up to a NULL, or NULL. These fail

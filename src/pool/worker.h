@@ -48,6 +48,13 @@ enum worker_call_kind {
 	WORKER_FUNCTION
 };
 
+/* A part of an input of the caller's, by the files that it is made of. */
+struct worker_subset {
+	size_t input;         /* its place among the caller's */
+	const size_t *ranges; /* pairs: the first file, and how many; NULL: it is none */
+	size_t count;         /* of the pairs */
+};
+
 /* A call out of the worker's code; everything in it is lent to the callback. */
 struct worker_call {
 	enum worker_call_kind kind;
@@ -59,13 +66,14 @@ struct worker_call {
 	size_t text_count;            /* one for each slot, but where `turns` says otherwise */
 	const size_t *turns; /* prompts only; NULL, or how many texts are the conversation of each
 				slot, the user's and the model's words in turn: odd numbers */
-	struct memfile *const *contexts; /* tasks only: NULL means the caller's own */
-	const char *const *models;       /* tasks only: of each; NULL: the one for sub-calls */
-	const char *model;               /* prompts only: likewise, of all */
-	struct rlmd_text system;         /* likewise: what it is told first; empty: nothing */
-	int64_t max_tokens;              /* likewise: of each answer; 0: as usual */
-	int temperature;                 /* likewise: thousandths; -1: as usual */
-	const char *function;            /* a function only: its name, one of the worker's */
+	struct memfile *const *contexts;     /* tasks only: NULL means the caller's own */
+	const struct worker_subset *subsets; /* tasks only: of each, before its context; or NULL */
+	const char *const *models;           /* tasks only: of each; NULL: the one for sub-calls */
+	const char *model;                   /* prompts only: likewise, of all */
+	struct rlmd_text system;             /* likewise: what it is told first; empty: nothing */
+	int64_t max_tokens;                  /* likewise: of each answer; 0: as usual */
+	int temperature;                     /* likewise: thousandths; -1: as usual */
+	const char *function;                /* a function only: its name, one of the worker's */
 };
 
 /* What one block did; lent to the callback. */

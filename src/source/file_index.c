@@ -95,29 +95,47 @@ static size_t status_number(const char *status)
 	abort();
 }
 
-void file_index_add(struct file_index *index, const char *path, size_t first_byte,
-		    size_t first_character, const struct text_scan *scan, const char *status)
+void file_index_put(struct file_index *index, const struct file_entry *entry)
 {
-	size_t size = strlen(path);
+	size_t size = entry->path.size;
 
 	assert(!index->file);
 	index->records = grow(index->records, &index->room, index->count + 1,
 			      sizeof *index->records);
 	index->records[index->count++] = (struct record){
-		.first_character = first_character,
-		.characters = scan->characters,
-		.first_byte = first_byte,
-		.bytes = scan->bytes,
+		.first_character = entry->first_character,
+		.characters = entry->characters,
+		.first_byte = entry->first_byte,
+		.bytes = entry->bytes,
 		.path = index->paths_size,
 		.path_size = size,
-		.tokens = (uint64_t)text_scan_tokens(scan),
-		.invalid = scan->invalid,
-		.highest = scan->highest,
-		.status = status_number(status),
+		.tokens = (uint64_t)entry->tokens,
+		.invalid = entry->invalid,
+		.highest = entry->highest,
+		.status = status_number(entry->status),
 	};
 	index->paths = grow(index->paths, &index->paths_room, index->paths_size + size + 1, 1);
-	memcpy(index->paths + index->paths_size, path, size + 1);
+	memcpy(index->paths + index->paths_size, entry->path.bytes, size);
+	index->paths[index->paths_size + size] = '\0';
 	index->paths_size += size + 1;
+}
+
+void file_index_add(struct file_index *index, const char *path, size_t first_byte,
+		    size_t first_character, const struct text_scan *scan, const char *status)
+{
+	struct file_entry entry = {
+		.path = text_of(path),
+		.first_byte = first_byte,
+		.bytes = scan->bytes,
+		.first_character = first_character,
+		.characters = scan->characters,
+		.invalid = scan->invalid,
+		.highest = scan->highest,
+		.tokens = text_scan_tokens(scan),
+		.status = status,
+	};
+
+	file_index_put(index, &entry);
 }
 
 void file_index_set_changes(struct file_index *index, struct rlmd_text json)

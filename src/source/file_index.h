@@ -35,6 +35,9 @@ void file_index_unref(struct file_index *);             /* NULL is fine */
 void file_index_add(struct file_index *, const char *path, size_t first_byte,
 		    size_t first_character, const struct text_scan *scan, const char *status);
 
+/* The same by what is known of it; `invalid` to `status` are those of the entry. */
+void file_index_put(struct file_index *, const struct file_entry *);
+
 /* What changes() gives, as JSON; copied. Before the seal, once; without it there are none. */
 void file_index_set_changes(struct file_index *, struct rlmd_text json);
 

@@ -44,10 +44,10 @@ static int script(int in, int out)
 	exec = hear(in);
 	if (strstr(exec, "share"))
 		say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"t\"],"
-			 "\"contexts\":[null],\"models\":[null]}");
+			 "\"subsets\":[],\"contexts\":[null],\"models\":[null]}");
 	else if (strstr(exec, "slice"))
 		say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"t\"],"
-			 "\"contexts\":[\"a slice\"],\"models\":[null]}");
+			 "\"subsets\":[],\"contexts\":[\"a slice\"],\"models\":[null]}");
 	if (strstr(exec, "share") || strstr(exec, "slice"))
 		expect(in, "\"type\":\"reply\"");
 	say_answer(out);

@@ -408,14 +408,15 @@ static void say_tasks(struct rlmd_sandbox *sandbox, unsigned id, unsigned how)
 {
 	char json[256];
 
-	snprintf(json, sizeof json,
-		 "{\"type\":\"rlm_query\",\"id\":%u,\"tasks\":[\"a\",\"b\"],\"contexts\":[%s],"
-		 "\"models\":[null,\"m\"],"
-		 "\"attachments\":[4]}",
-		 id,
-		 how % 3 == 0   ? "null,0"
-		 : how % 3 == 1 ? "\"text\",0"
-				: "0");
+	snprintf(
+		json, sizeof json,
+		"{\"type\":\"rlm_query\",\"id\":%u,\"tasks\":[\"a\",\"b\"],\"subsets\":[],\"contexts\":[%s],"
+		"\"models\":[null,\"m\"],"
+		"\"attachments\":[4]}",
+		id,
+		how % 3 == 0   ? "null,0"
+		: how % 3 == 1 ? "\"text\",0"
+			       : "0");
 	say_text(sandbox, json);
 	evbuffer_add(sandbox->unsent, "file", 4);
 }

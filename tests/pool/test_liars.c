@@ -185,11 +185,16 @@ static int null_prompt(int in, int out)
 	return pause();
 }
 
+#define SUBSETS(subsets, contexts)                                                                 \
+	"{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"subsets\":[" subsets                 \
+	"],\"contexts\":[" contexts "],\"models\":[null]}"
+
 static int fewer_contexts(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"a\",\"b\"],\"contexts\":[null],"
-		 "\"models\":[null,null]}");
+	say(out,
+	    "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"a\",\"b\"],\"subsets\":[],\"contexts\":[null],"
+	    "\"models\":[null,null]}");
 	return pause();
 }
 
@@ -521,9 +526,26 @@ static const struct lie lies[] = {
 	 "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"x\"],\"turns\":[],\"model\":null,"
 	 "\"system\":7,\"max_tokens\":null,\"temperature\":null}"},
 	{"fewer_models", says_it, RLMD_ERROR_WORKER, "not as many models as tasks", 1,
-	 "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"contexts\":[null],\"models\":[]}"},
+	 "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"subsets\":[],\"contexts\":[null],\"models\":[]}"},
 	{"model_of_a_number", says_it, RLMD_ERROR_WORKER, "a wrong 'models'", 1,
-	 "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"contexts\":[null],\"models\":[1]}"},
+	 "{\"type\":\"rlm_query\",\"id\":1,\"tasks\":[\"x\"],\"subsets\":[],\"contexts\":[null],\"models\":[1]}"},
+	{"subsets_for_others", says_it, RLMD_ERROR_WORKER, "not as many subsets as tasks", 1,
+	 SUBSETS("null,null", "null")},
+	{"subset_of_words", says_it, RLMD_ERROR_WORKER, "no JSON", 1, SUBSETS("\"0,1\"", "null")},
+	{"subset_of_nothing", says_it, RLMD_ERROR_WORKER, "no pairs", 1,
+	 SUBSETS("\"[0]\"", "null")},
+	{"subset_of_half_a_pair", says_it, RLMD_ERROR_WORKER, "no pairs", 1,
+	 SUBSETS("\"[0,1,1,2]\"", "null")},
+	{"subset_below_zero", says_it, RLMD_ERROR_WORKER, "no numbers", 1,
+	 SUBSETS("\"[0,-1,1]\"", "null")},
+	{"subset_beyond_all", says_it, RLMD_ERROR_WORKER, "no numbers", 1,
+	 SUBSETS("\"[0,9007199254740991,1]\"", "null")},
+	{"subset_that_turns_back", says_it, RLMD_ERROR_WORKER, "do not ascend", 1,
+	 SUBSETS("\"[0,5,2,6,1]\"", "null")},
+	{"subset_without_files", says_it, RLMD_ERROR_WORKER, "do not ascend", 1,
+	 SUBSETS("\"[0,5,0]\"", "null")},
+	{"subset_and_context", says_it, RLMD_ERROR_WORKER, "a context beside a subset", 1,
+	 SUBSETS("\"[0,0,1]\"", "\"text\"")},
 	{"function_that_is_not", says_it, RLMD_ERROR_WORKER, "'other', which is no function", 1,
 	 CALLS("\"other\"", "\"{}\"")},
 	{"function_of_a_number", says_it, RLMD_ERROR_WORKER, "a wrong 'name'", 1,

@@ -58,7 +58,7 @@ static int checks_start(int in, int out)
 {
 	expect(in,
 	       "{\"type\":\"start\",\"names\":[\"context\",\"tree\"],\"forms\":[\"utf-8\",\"utf-8\"],\"sizes\":[5,3],"
-	       "\"indexes\":[0,5],\"task\":\"why?\",\"max_output\":1234,\"functions\":\"[]\"}");
+	       "\"starts\":[0,0],\"indexes\":[0,5],\"task\":\"why?\",\"max_output\":1234,\"functions\":\"[]\"}");
 	say(out, "{\"type\":\"ready\",\"python\":\"3\",\"layers\":[]}");
 	say(out, "{\"type\":\"started\",\"error\":null,\"no_memory\":false}");
 	return 0;
@@ -155,7 +155,7 @@ static int calls(int in, int out)
 		   "\"errors\":[null,\"budget\"],\"messages\":[null,\"no money\"],"
 		   "\"degraded\":[\"cut\",null]}");
 	say(out, "{\"type\":\"rlm_query\",\"id\":5,\"tasks\":[\"t\",\"u\",\"v\"],"
-		 "\"contexts\":[null,0,\"in\\u0000line\"],"
+		 "\"subsets\":[\"[2,0,3,7,1]\",null,null],\"contexts\":[null,0,\"in\\u0000line\"],"
 		 "\"models\":[null,\"m\",null],\"attachments\":[3]}");
 	put_bytes(out, "raw", 3);
 	expect(in, "\"values\":[\"t\",\"u\",\"v\"]");
@@ -196,6 +196,11 @@ static void on_call(struct actor *who, const struct worker_call *call)
 		assert_int_equal(call->kind, WORKER_RLM_QUERY);
 		assert_int_equal(call->count, 3);
 		assert_null(call->contexts[0]);
+		assert_int_equal(call->subsets[0].input, 2);
+		assert_int_equal(call->subsets[0].count, 2);
+		assert_int_equal(call->subsets[0].ranges[1], 3);
+		assert_int_equal(call->subsets[0].ranges[2], 7);
+		assert_null(call->subsets[1].ranges);
 		assert_true(text_equal(memfile_text(call->contexts[1]), "raw"));
 		assert_int_equal(memfile_size(call->contexts[2]), 7);
 		assert_memory_equal(memfile_text(call->contexts[2]).bytes, "in\0line", 7);

@@ -60,7 +60,7 @@ class Worker:
         self.ready = self.receive()
         self.send("start", names=[name for name, _data in inputs],
                   forms=forms or ["utf-8"] * len(inputs),
-                  sizes=[len(data) for _name, data in inputs],
+                  sizes=[len(data) for _name, data in inputs], starts=[0] * len(inputs),
                   indexes=[len(index) for index in indexes], task=task, max_output=max_output,
                   functions=json.dumps(functions))
         self.started = self.receive()

@@ -97,7 +97,7 @@ class Calls(Conventions):
             asked = []
             for call in self.worker.calls:
                 call.pop("id")
-                usual = self.USUAL if call.pop("type") == "llm_query" else {}
+                usual = self.USUAL if call.pop("type") == "llm_query" else {"subsets": []}
                 asked.append({
                     key: value for key, value in call.items()
                     if key not in usual or value != usual[key]
