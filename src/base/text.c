@@ -278,6 +278,30 @@ void text_escape_lines(struct rlmd_text text, struct evbuffer *out)
 	}
 }
 
+/* Whether "##" and perhaps a word stand before that place. */
+static bool ends_command(struct rlmd_text text, size_t bracket)
+{
+	size_t at = bracket;
+
+	while (at && ((text.bytes[at - 1] >= 'a' && text.bytes[at - 1] <= 'z') ||
+		      (text.bytes[at - 1] >= 'A' && text.bytes[at - 1] <= 'Z')))
+		at--;
+	return at >= 2 && text.bytes[at - 1] == '#' && text.bytes[at - 2] == '#';
+}
+
+void text_disarm(struct rlmd_text text, const char *bracket, struct evbuffer *out)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < text.size; i++)
+		if (text.bytes[i] == '[' && ends_command(text, i)) {
+			evbuffer_add(out, text.bytes + done, i - done);
+			evbuffer_add(out, bracket, strlen(bracket));
+			done = i + 1;
+		}
+	evbuffer_add(out, text.bytes + done, text.size - done);
+}
+
 /* How many bytes at the start are valid UTF-8. */
 static size_t valid_prefix(struct rlmd_text text)
 {

@@ -45,6 +45,12 @@ void text_escape(struct rlmd_text, char *out, size_t out_size);
 /* The same into an evbuffer, line feeds and tabs left as they are. */
 void text_escape_lines(struct rlmd_text, struct evbuffer *out);
 
+/*
+ * Appends `text` with `bracket` for each "[" that would make a command of what is before it: CI
+ * services look for "##[", "##vso[" and the like anywhere in a line of a log.
+ */
+void text_disarm(struct rlmd_text, const char *bracket, struct evbuffer *out);
+
 /* Appends `text` to `out`, each invalid UTF-8 sequence replaced by U+FFFD. */
 void text_repair(struct rlmd_text, struct evbuffer *out);
 bool text_is_utf8(struct rlmd_text);

@@ -36,6 +36,13 @@ static struct rlmd_text presentable(int fd, struct rlmd_text text, struct evbuff
 	return text_in(safe);
 }
 
+/* JSON says the same with it, and a log of a pipeline has no command in it. */
+static struct rlmd_text disarmed(struct rlmd_text json, struct evbuffer *safe)
+{
+	text_disarm(json, "\\u005b", safe);
+	return text_in(safe);
+}
+
 static void write_trace(struct output *output, struct rlmd_text line)
 {
 	auto_evbuffer struct evbuffer *safe = evbuffer_new();
@@ -149,7 +156,7 @@ bool output_has_events(const struct output *output)
 
 bool output_event(struct output *output, struct rlmd_text event, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *line = NULL, *safe = NULL;
+	auto_evbuffer struct evbuffer *line = NULL, *safe = NULL, *plain = NULL;
 
 	output->result_told |= output_is_result(event);
 	if (!output_has_events(output))
@@ -159,19 +166,22 @@ bool output_event(struct output *output, struct rlmd_text event, struct rlmd_err
 	evbuffer_add(line, event.bytes, event.size);
 	evbuffer_add(line, "\n", 1);
 	write_trace(output, text_in(line));
-	return output->form != OUTPUT_JSONL ||
-	       sink_feed(output->sink, presentable(sink_fd(output->sink), text_in(line), safe),
+	if (output->form != OUTPUT_JSONL)
+		return true;
+	plain = evbuffer_new();
+	return sink_feed(output->sink,
+			 presentable(sink_fd(output->sink), disarmed(text_in(line), plain), safe),
 			 PATIENCE_MS, err);
 }
 
 static bool write_object(struct output *output, json_t *object, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	auto_evbuffer struct evbuffer *line = evbuffer_new(), *plain = evbuffer_new();
 	json_auto_t *copy = json_copy(object);
 
 	json_object_del(copy, "event");
 	json_write_line(copy, line);
-	return output_text(output, text_in(line), err);
+	return output_text(output, disarmed(text_in(line), plain), err);
 }
 
 static bool write_answer(struct output *output, struct rlmd_text answer, struct rlmd_error *err)

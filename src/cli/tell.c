@@ -28,14 +28,15 @@ void tell_interlude(void (*before)(void))
 
 void tell_log(void *owner, const struct rlmd_log_record *record)
 {
-	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	auto_evbuffer struct evbuffer *line = evbuffer_new(), *safe = evbuffer_new();
 	struct rlmd_text text;
 
 	(void)owner;
 	if (record->level > most)
 		return;
 	log_format_write(format, record, colored, line);
-	text = text_in(line);
+	text_disarm(text_in(line), format == LOG_FORMAT_JSON ? "\\u005b" : "\\x5b", safe);
+	text = text_in(safe);
 	if (interlude)
 		interlude();
 	fwrite(text.bytes, 1, text.size, stderr);

@@ -14,28 +14,19 @@
 /* `feed` and `tab`: what stands in their places. */
 static char *escape(const char *text, bool words, const char *feed, const char *tab)
 {
-	auto_evbuffer struct evbuffer *seen = evbuffer_new(), *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *seen = evbuffer_new(), *safe = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
 	struct rlmd_text rest;
 
 	text_escape_lines(text_of(text), seen);
-	rest = text_in(seen);
-	while (rest.size) {
-		size_t taken = 1;
-
-		if (text_starts(rest, "##[")) {
-			evbuffer_add_printf(out, "##\\x5b");
-			taken = 3;
-		} else if (words && text_starts(rest, "](")) {
-			evbuffer_add_printf(out, "] (");
-			taken = 2;
-		} else if (*rest.bytes == '\n' || *rest.bytes == '\t') {
-			const char *instead = *rest.bytes == '\n' ? feed : tab;
-
-			evbuffer_add(out, instead, strlen(instead));
-		} else {
+	text_disarm(text_in(seen), "\\x5b", safe);
+	for (rest = text_in(safe); rest.size; rest = text_slice(rest, 1, rest.size)) {
+		if (*rest.bytes == '\n' || *rest.bytes == '\t')
+			evbuffer_add_printf(out, "%s", *rest.bytes == '\n' ? feed : tab);
+		else
 			evbuffer_add(out, rest.bytes, 1);
-		}
-		rest = text_slice(rest, taken, rest.size);
+		if (words && text_starts(rest, "]("))
+			evbuffer_add_printf(out, " ");
 	}
 	return text_drain(out, NULL);
 }
@@ -158,22 +149,16 @@ void escape_span(const char *text, struct evbuffer *out)
 	evbuffer_add_printf(out, plain ? "`" : "</code>");
 }
 
-/* Whether it is a "[" that would make a command of GitHub's old kind with what is before it. */
-static bool ends_command(struct rlmd_text text, size_t i)
-{
-	return text.bytes[i] == '[' && i > 1 && text.bytes[i - 1] == '#' &&
-	       text.bytes[i - 2] == '#';
-}
-
 void escape_json(const json_t *value, struct evbuffer *out)
 {
-	auto_evbuffer struct evbuffer *json = evbuffer_new();
+	auto_evbuffer struct evbuffer *json = evbuffer_new(), *safe = evbuffer_new();
 	struct rlmd_text text;
 
 	json_write_line(value, json);
-	text = text_in(json);
+	text_disarm(text_in(json), "\\u005b", safe);
+	text = text_in(safe);
 	for (size_t i = 0; i < text.size; i++)
-		if ((text.bytes[i] && strchr("<>&", text.bytes[i])) || ends_command(text, i))
+		if (strchr("<>&", text.bytes[i]))
 			evbuffer_add_printf(out, "\\u%04x", (unsigned)text.bytes[i]);
 		else
 			evbuffer_add(out, text.bytes + i, 1);

@@ -14,8 +14,8 @@ struct evbuffer;
 
 /*
  * New: without control characters and others that nobody sees (base/text.h), line feeds and tabs
- * aside; with no "##[", which is a command in a line of a GitHub log, wherever it stands; of words
- * also with no "](", by which SARIF and Markdown know links and images.
+ * aside; with no command of a CI service that would be one anywhere in a line (text_disarm()); of
+ * words also with no "](", by which SARIF and Markdown know links and images.
  */
 char *escape_words(const char *);
 char *escape_code(const char *);

@@ -13,6 +13,8 @@
 
 #include <event2/buffer.h>
 
+#include "base/cleanup.h"
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void assert_text(struct rlmd_text text, const char *expected)
@@ -304,6 +306,27 @@ static void test_caseless(void **state)
 		text_starts_caseless(text_of("h[tp"), "h{tp")); /* 0x20 apart, but no letters */
 }
 
+static void assert_disarmed(const char *text, const char *wanted)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_free char *got = NULL;
+
+	text_disarm(text_of(text), "(", out);
+	got = text_drain(out, NULL);
+	assert_string_equal(got, wanted);
+}
+
+static void test_disarm(void **state)
+{
+	(void)state;
+	assert_disarmed("", "");
+	assert_disarmed("a[1] # [b] #[c] ## [d]", "a[1] # [b] #[c] ## [d]");
+	assert_disarmed("##[a]##[", "##(a]##(");
+	assert_disarmed("x ##vso[task.x]", "x ##vso(task.x]");
+	assert_disarmed("###Az[1]##a1[", "###Az(1]##a1[");
+	assert_disarmed("[##", "[##");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_escape_joined), cmocka_unit_test(test_escape_lines),
 		cmocka_unit_test(test_repair),        cmocka_unit_test(test_scan),
 		cmocka_unit_test(test_python_size),   cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_disarm),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);

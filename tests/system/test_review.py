@@ -382,7 +382,7 @@ class CommandLineTest(ReviewTest):
 class HostileTest(ReviewTest):
     """Whatever a model or a repository writes does nothing in any report."""
 
-    WORDS = ("First.\n::add-mask::secret\n::set-output name=a::b\n##[set-env name=A]b\n"
+    WORDS = ("First.\n::add-mask::secret\n::set-output name=a::b\n##[set-env name=A]b ##vso[task.setvariable variable=a]b\n"
              "\x1b[2J\x1b]0;title\x07 \u202egnp.exe \x9b31m </script><script>alert(1)</script>\n"
              "![x](http://evil.invalid/leak.png) [y](http://evil.invalid/) <img src=//evil.invalid>\n"
              "@everyone #1 `code` | a | b |\n```\n# heading\n    ::stop-commands::x\n]]>&amp;")
@@ -409,7 +409,7 @@ class HostileTest(ReviewTest):
         for name, text in self.everywhere().items():
             with self.subTest(report=name):
                 self.assertEqual(re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text), [])
-                self.assertNotIn("##[", text)
+                self.assertNotRegex(text, r"##\w*\[")
                 commands = [line for line in text.split("\n") if line.lstrip().startswith("::")]
                 if name == "github":
                     commands = [line for line in commands if not re.match(
@@ -453,7 +453,26 @@ class HostileTest(ReviewTest):
         found = finding(message=self.WORDS)
         outcome = self.review(found, arguments=["--json"])
         self.assertEqual(outcome.out.count("\n"), 1)
+        self.assertNotRegex(outcome.out, r"##\w*\[")
+        self.assertIn(self.WORDS, outcome.result["output"] and json.loads(
+            outcome.result["output"])["findings"][0]["message"])
         self.assertEqual(len(outcome.result["review"]["findings"]), 1)
+
+    def test_standard_error(self):
+        """Every line of it begins with our name, and no command stands anywhere in one."""
+        words = self.WORDS.replace("```", "")
+        entries = [turn(words + "\n" + block("print(%r)" % words, "raise ValueError(%r)" % words),
+                        turn=0),
+                   turn(answer(), turn=1)]
+        for arguments in (["-vv"], ["-vv", "--log-format", "json"]):
+            with self.subTest(arguments=arguments):
+                outcome = self.rlmd("review", "-p", "replay", "--replay", self.script(*entries),
+                                    *arguments, "tree")
+                self.assertEqual(outcome.status, 0, outcome.err)
+                self.assertIn("add-mask::secret", outcome.err)
+                self.assertNotRegex(outcome.err, r"##\w*\[")
+                for line in outcome.err.splitlines():
+                    self.assertRegex(line, r"^(rlmd: |\{)")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,92 @@
+/*
+ * An answer of findings, whatever it says: they are put in their places, their patches are written
+ * anew, and no report has a character in it that nobody sees. The same bytes as a rule and as a
+ * baseline.
+ */
+#include <assert.h>
+#include <event2/buffer.h>
+#include <rlmd/rlmd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "review/anchor.h"
+#include "review/baseline.h"
+#include "review/fingerprint.h"
+#include "review/merge.h"
+#include "review/patch.h"
+#include "review/report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static report_fn *const reports[] = {
+#define REPORT(name, ...) report_##name,
+#include "review/reports.def"
+#undef REPORT
+};
+
+static void check(struct rlmd_text report)
+{
+	assert(text_is_utf8(report));
+	for (size_t i = 0; i < report.size; i++) {
+		unsigned char c = (unsigned char)report.bytes[i];
+
+		assert((c >= 0x20 && c != 0x7f) || c == '\n' || c == '\t');
+	}
+}
+
+static void report_all(const struct findings *findings)
+{
+	const struct ruleset rules = {0};
+	const struct review_view view = {
+		.findings = findings, .rules = &rules, .fail_on = SEVERITY_NOTE};
+
+	for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+		auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+		reports[i](&view, out);
+		check(text_in(out));
+	}
+}
+
+static void review(struct rlmd_text answer, struct baseline *baseline)
+{
+	static const char code_text[] = "int f(void)\n{\n\tg(1);\n\n\tg(1);\r\n}\n\f\nlast";
+	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
+	struct findings findings = {0};
+	struct code code = {0};
+
+	assert(findings_parse(answer, &findings, wrong) == !evbuffer_get_length(wrong));
+	code_add(&code, text_of("a.c"), text_of(code_text));
+	code_add(&code, text_of("src/b c.h"), text_of("x\n"));
+	code_seal(&code);
+	for (size_t i = 0; i < findings.count; i++) {
+		anchor_find(&code, &findings.items[i]);
+		patch_check(&code, &findings.items[i]);
+	}
+	findings_sort(&findings);
+	findings_merge(&findings);
+	fingerprint_all(&findings);
+	baseline_apply(baseline, &findings);
+	report_all(&findings);
+	findings_done(&findings);
+	code_done(&code);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct rlmd_text text = {(const char *)data, size};
+	struct baseline baseline = {0};
+	struct review_rule rule = {0};
+	struct rlmd_error err = {0};
+
+	if (rule_parse("x.md", text, &rule, &err))
+		rule_done(&rule);
+	else
+		assert(err.kind == RLMD_ERROR_INPUT);
+	if (!baseline_parse(text, &baseline, &err))
+		assert(err.kind == RLMD_ERROR_INPUT);
+	review(text, &baseline);
+	baseline_done(&baseline);
+	return 0;
+}
