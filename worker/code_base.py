@@ -58,13 +58,16 @@ class CodeBase:
         if path in files:
             return (f"{path}  {human(len(files[path].encode('utf-8', 'surrogatepass')))}, "
                     f"{language_of(path) or 'unknown language'}; read_lines(), outline() show it")
-        found = [
-            (name, index.word(place, BYTES), index.word(place, TOKENS))
-            for place, name in zip(files.places, files) if name.startswith(base)
-        ]
-        if not found:
+        paths, sizes, tokens = index.paths(), index.column(BYTES), index.column(TOKENS)
+        chosen = files.places
+        if base:
+            chosen = [place for place in chosen if paths[place].startswith(base)]
+        if not chosen:
             raise ValueError(f"tree(): there is no folder {path!r}{files.near(path)}")
-        return tree_text(found, base, depth)
+        if len(chosen) < len(paths):
+            paths, sizes, tokens = ([column[place] for place in chosen]
+                                    for column in (paths, sizes, tokens))
+        return tree_text(paths, sizes, sum(tokens), base, depth)
 
     @called(GLOB)
     def find_files(self, glob, *, ctx=None):

@@ -45,6 +45,17 @@ class FileIndex:
         start = self._words[place * RECORD + PATH]
         return self._paths[start:start + self._words[place * RECORD + PATH_SIZE]]
 
+    def paths(self):
+        """All of them, in order, at once: that takes a fiftieth of one by one."""
+        found = str(self._paths, "utf-8").split("\0")[:-1]
+        if len(found) != self._count:  # some are hidden by others of the same name
+            found = [self.path(place) for place in range(self._count)]
+        return found
+
+    def column(self, what):
+        """One of the words of each file, in order."""
+        return self._words[what::RECORD].tolist()
+
     def place(self, path):
         """The file of that path; None: there is none."""
         wanted = path.encode("utf-8", "surrogatepass")

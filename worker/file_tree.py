@@ -1,45 +1,78 @@
 """A tree of files as text: sizes, languages, what to read first, within so many characters."""
 
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from itertools import accumulate
 
-from languages import entries, language_of
+from languages import OF_NAME, RANK, entries, language_of
 
 ROOM = 3600      # characters of all lines: some 1,200 tokens
+AFTER_SLASH = chr(ord("/") + 1)
 LANGUAGES_MAX = 6
 ENTRIES_MAX = 10
 NAME_MAX = 80    # characters of one name that are shown
+LINE_LEAST = 10  # characters that an entry takes
 FEWEST = 4       # entries of a folder, where it is shown at all
 
 
+class Files:
+    """Paths in the order of their characters, so that what is below a folder stands together.
+
+    There may be very many: what is done for each of them is done in rows, and a folder is
+    looked into only where it is shown.
+    """
+
+    def __init__(self, paths, sizes):
+        self.paths = sorted(paths)
+        if self.paths != paths:
+            size_of = dict(zip(paths, sizes))
+            sizes = [size_of[path] for path in self.paths]
+        self.sizes = sizes
+        self.sums = [0, *accumulate(sizes)]
+
+    def names(self):
+        """Without their folders, in small letters."""
+        return [path[path.rfind("/") + 1:].lower() for path in self.paths]
+
+
 class Folder:
-    def __init__(self, name):
+    """`first` to `end` of the files, whose paths have so many characters up to its own slash."""
+
+    def __init__(self, files, first, end, start, name):
         self.name = name
-        self.folders = {}
-        self.files = []
-        self.count = self.size = 0
+        self._files, self._first, self._end, self._start = files, first, end, start
+        self.count = end - first
+        self.size = files.sums[end] - files.sums[first]
+        self._content = None
 
-    def add(self, parts, size):
-        """A file of so many bytes; `parts` of its path from here."""
-        folder = self
-        for part in parts[:-1]:
-            folder.count += 1
-            folder.size += size
-            folder = folder.folders.setdefault(part, None) or folder.make(part)
-        folder.count += 1
-        folder.size += size
-        folder.files.append((parts[-1], size))
-
-    def make(self, name):
-        self.folders[name] = folder = Folder(name)
-        return folder
+    def content(self):
+        """([its folders], [names of its files], [their sizes])"""
+        if self._content is None:
+            self._content = [], [], []
+            folders, names, sizes = self._content
+            files, at, start = self._files, self._first, self._start
+            while at < self._end:
+                path = files.paths[at]
+                slash = path.find("/", start)
+                if slash < 0:
+                    names.append(path[start:])
+                    sizes.append(files.sizes[at])
+                    at += 1
+                    continue
+                end = bisect_left(files.paths, path[:slash] + AFTER_SLASH, at, self._end)
+                folders.append(Folder(files, at, end, slash + 1, path[start:slash]))
+                at = end
+        return self._content
 
     def shortened(self):
         """This one, or the only folder in it, and so on: (name, folder)"""
         name, folder = self.name, self
-        while len(folder.folders) == 1 and not folder.files:
-            folder = next(iter(folder.folders.values()))
+        while True:
+            folders, names, _sizes = folder.content()
+            if len(folders) != 1 or names:
+                return name, folder
+            folder = folders[0]
             name += "/" + folder.name
-        return name, folder
 
 
 def human(size):
@@ -61,26 +94,39 @@ def shown(name):
     return name if len(name) <= NAME_MAX else name[:NAME_MAX - 3] + "..."
 
 
-def tree_text(files, base, depth):
-    """files: (path, bytes, tokens) of each, whose paths begin with `base`, "" or "folder/"."""
-    root, languages, tokens, paths = Folder(""), Counter(), 0, []
-    for path, size, some in files:
-        root.add(path[len(base):].split("/"), size)
-        languages[language_of(path) or "other"] += size
-        tokens += some
-        paths.append(path)
+def tree_text(paths, sizes, tokens, base, depth):
+    """Of files, whose paths begin with `base`, "" or "folder/"; tokens: of all together."""
+    files = Files(paths, sizes)
+    names = files.names()
+    root = Folder(files, 0, len(paths), len(base), "")
     lines = [
         f"{base or 'all'}: {counted(root.count, 'file')}, {human(root.size)}, "
-        f"about {tokens:,} tokens. {spoken(languages, root.size)}"
+        f"about {tokens:,} tokens. {spoken(languages_of(names, files.sizes), root.size)}"
     ]
-    first = entries(paths, ENTRIES_MAX)
+    known = RANK.keys() & set(names)
+    first = [path for path, name in zip(files.paths, names) if name in known] if known else []
     if first:
-        lines.append("to read first: " + ", ".join(map(shown, first)))
+        lines.append("to read first: " + ", ".join(map(shown, entries(first, ENTRIES_MAX))))
     parts, elided = expand(root, depth, ROOM - sum(map(len, lines)))
     render(root, parts, 0, lines)
     if elided:
         lines.append('(shortened; tree("folder") shows one in full, find_files(glob) lists)')
     return "\n".join(lines)
+
+
+def languages_of(names, sizes):
+    """{language: bytes}"""
+    of_suffix, languages = defaultdict(int), Counter()
+    for suffix, size in zip([name[name.rfind("."):] for name in names], sizes):
+        of_suffix[suffix] += size
+    for suffix, size in of_suffix.items():
+        languages[language_of("x" + suffix) or "other"] += size
+    if not OF_NAME.keys().isdisjoint(names):
+        for name, size in zip(names, sizes):
+            if name in OF_NAME:
+                languages[language_of("x" + name[name.rfind("."):]) or "other"] -= size
+                languages[OF_NAME[name]] += size
+    return languages
 
 
 def spoken(languages, size):
@@ -102,7 +148,7 @@ def expand(root, depth, room):
     for below in range(depth):
         nexts, limit = [], room * 2 // 3 if depth > 1 and below == 0 else room
         room -= limit
-        level.sort(key=lambda each: len(each.folders) + len(each.files))
+        level.sort(key=lambda each: sum(map(len, each.content()[:2])))
         for place, folder in enumerate(level):
             chosen, cost, whole = choose(folder, below, limit // (len(level) - place))
             elided |= not whole
@@ -117,16 +163,17 @@ def expand(root, depth, room):
 
 def choose(folder, below, room):
     """As many entries as there is room for: (folders, files, how many are left out of each)."""
-    folders = [each.shortened() for each in folder.folders.values()]
-    files = folder.files
-    most = len(folders) + len(files)
+    folders, names, sizes = folder.content()
+    largest = sorted(range(len(names)), key=sizes.__getitem__, reverse=True)
+    by_size = sorted(folders, key=lambda each: -each.size)
+    most = min(len(folders) + len(names), max(room // LINE_LEAST, FEWEST))
     while True:
-        kept = sorted(folders, key=lambda each: -each[1].size)[:most]
+        kept = [each.shortened() for each in by_size[:most]]
         rest = max(0, most - len(kept))
-        some = sorted(files, key=lambda each: -each[1])[:rest]
+        some = [(names[place], sizes[place]) for place in largest[:rest]]
         cost = sum(len(shown(name)) + 24 + 2 * below for name, _ in kept)
         cost += sum(len(shown(name)) + 9 + 2 * below for name, _ in some)
-        whole = len(kept) == len(folders) and len(some) == len(files)
+        whole = len(kept) == len(folders) and len(some) == len(names)
         if cost <= room:
             break
         if most <= FEWEST:
@@ -134,7 +181,7 @@ def choose(folder, below, room):
                 return None, 0, False
             break
         most = max(FEWEST, most * 3 // 4)
-    left = len(folders) - len(kept), len(files) - len(some)
+    left = len(folders) - len(kept), len(names) - len(some)
     return (sorted(kept, key=lambda each: each[0]), sorted(some), left), cost, whole
 
 

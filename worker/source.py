@@ -8,6 +8,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Mapping
 
+from file_index import CHARACTERS, FIRST
 from globs import matcher
 
 NEAR_MAX = 5          # paths that an error names
@@ -163,15 +164,15 @@ class Files(Mapping):
 
     def matching(self, glob):
         """The places of the files that a glob, a folder or a path stands for."""
-        match = matcher(glob)
-        path = self.index.path
-        return [place for place in self.places if match(path(place))]
+        match, paths = matcher(glob), self.index.paths()
+        return [place for place in self.places if match(paths[place])]
 
     def spans(self):
         """(place, first character, the one behind the last) of each, in this text."""
         if self._firsts is None:
+            firsts, sizes = self.index.column(FIRST), self.index.column(CHARACTERS)
             for place in self.places:
-                yield place, *self.index.span(place)
+                yield place, firsts[place], firsts[place] + sizes[place]
             return
         for place, first in zip(self.places, self._firsts):
             yield place, *self._moved(place, first)
@@ -195,7 +196,8 @@ class Files(Mapping):
 
     def near(self, path):
         """What may have been meant by a path that is not there: words, or nothing."""
-        found = nearest(str(path), list(self))
+        paths = self.index.paths()
+        found = nearest(str(path), [paths[place] for place in self.places])
         return f"; near it: {', '.join(map(repr, found))}" if found else ""
 
     def __getitem__(self, path):
