@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/dry_run.h"
 #include "cli/input.h"
+#include "cli/no_result.h"
 #include "cli/session.h"
 
 struct exec {
@@ -191,30 +192,6 @@ static void stop(struct exec *exec)
 
 /* --- the result ------------------------------------------------------------------- */
 
-static json_t *no_usage(void)
-{
-	static const char *const counts[] = {
-		"tokens",   "inputTokens", "outputTokens",    "duration",     "iterations",
-		"subcalls", "llmCalls",    "maxDepthReached", "cachedTokens",
-	};
-	json_t *usage = json_pack("{s:f, s:b, s:b}", "cost", 0.0, "estimated", 0, "costComplete",
-				  1);
-
-	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-		json_object_set_new(usage, counts[i], json_integer(0));
-	return usage;
-}
-
-/* The object of what no run began for. */
-static json_t *failed_result(const struct exec *exec, const struct rlmd_error *err)
-{
-	return json_pack("{s:b, s:s, s:s?, s:n, s:n, s:o, s:o, s:{s:s, s:o}}", "success", 0,
-			 "output", "", "stopReason", rlmd_stop_name(error_stop(err)), "trace",
-			 "sandbox", "usage", no_usage(), "warnings", json_copy(exec->session.notes),
-			 "error", "kind", rlmd_error_name(err->kind), "message",
-			 json_from_text(text_of(err->text)));
-}
-
 static int report(struct exec *exec, const struct rlmd_error *failure)
 {
 	struct session_result result = {
@@ -229,7 +206,7 @@ static int report(struct exec *exec, const struct rlmd_error *failure)
 	if (exec->result)
 		result.work = work;
 	if (!exec->result)
-		exec->result = failed_result(exec, failure);
+		exec->result = no_result(exec->session.notes, failure);
 	result.object = exec->result;
 	return session_report(&exec->session, &result);
 }

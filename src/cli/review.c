@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/dry_run.h"
 #include "cli/input.h"
+#include "cli/no_result.h"
 #include "cli/review_reports.h"
 #include "cli/session.h"
 #include "cli/tell.h"
@@ -112,6 +113,8 @@ static bool prepare(struct review_command *command, struct rlmd_error *err)
 	bool ok = read_input(command, err);
 
 	note(command);
+	if (ok && !command->task.size)
+		return true;
 	if (!ok || !session_open(&command->session, err))
 		return false;
 	options = options_of(command);
@@ -253,13 +256,15 @@ static void stop(struct review_command *command)
 static int report_failure(struct review_command *command, const struct rlmd_error *failure)
 {
 	struct session_result result = {
-		.object = command->result,
 		.failure = failure,
 		.status = rlmd_error_exit_status(failure->kind),
 		.max_cost = command->max_cost,
 		.work = command->result ? "a review" : NULL,
 	};
 
+	if (!command->result)
+		command->result = no_result(command->session.notes, failure);
+	result.object = command->result;
 	return session_report(&command->session, &result);
 }
 
@@ -274,7 +279,7 @@ static int report(struct review_command *command)
 		.answer = text_from(text, size),
 		.status = failing ? STATUS_GATE : 0,
 		.max_cost = command->max_cost,
-		.work = "a review",
+		.work = command->task.size ? "a review" : NULL,
 	};
 	struct rlmd_error err;
 
@@ -286,15 +291,26 @@ static int report(struct review_command *command)
 	return session_report(&command->session, &result);
 }
 
+/* Nothing was changed: nobody is asked. */
+static bool take_nothing(struct review_command *command, struct rlmd_error *err)
+{
+	tell("nothing was changed, so there is nothing to review");
+	command->result = no_result(command->session.notes, NULL);
+	take_findings(command, text_of("{\"findings\": []}"));
+	if (command->error.kind)
+		*err = command->error;
+	return !command->error.kind;
+}
+
 static int run(struct review_command *command)
 {
 	struct rlmd_error err;
 	bool ok = prepare(command, &err);
 
 	ok = session_check_signals(&command->session, &err) && ok;
-	if (ok && command->session.config.dry_run)
+	if (ok && command->task.size && command->session.config.dry_run)
 		return show_dry_run(command);
-	ok = ok && carry_out(command, &err);
+	ok = ok && (command->task.size ? carry_out(command, &err) : take_nothing(command, &err));
 	if (command->job && !command->result)
 		cancel(command);
 	stop(command);

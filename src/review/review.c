@@ -129,16 +129,21 @@ bool rlmd_review_task(struct rlmd_review *review, const struct rlmd_context *con
 		      struct rlmd_text *ret, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	bool changes = context && has_changes(context);
 	size_t size;
 
+	if (!has_files(context) && changes) {
+		*ret = text_of(""); /* nothing was changed, or there is nothing left of it */
+		return true;
+	}
 	if (!has_files(context))
 		return error_set(err, RLMD_ERROR_INPUT,
 				 "there are no files to review: a review is of a directory");
-	if (review->only_changed && !has_changes(context))
+	if (review->only_changed && !changes)
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "only changed lines were asked for, and it is not known what was "
 				 "changed: --diff BASE says since when");
-	render(review, has_changes(context), out);
+	render(review, changes, out);
 	free(review->task);
 	review->task = text_drain(out, &size);
 	*ret = text_from(review->task, size);

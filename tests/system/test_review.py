@@ -251,6 +251,63 @@ class BaselineTest(ReviewTest):
                 self.assertIn("old.sarif", outcome.err)
 
 
+class ChangesTest(ReviewTest):
+    """--diff: what was changed since a revision, and findings in that alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.git("init", "-q", ".")
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "first")
+
+    def git(self, *arguments):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.invalid",
+                        "-c", "init.defaultBranch=main", *arguments], cwd=self.dir / "tree",
+                       check=True, env=self.environment())
+
+    def test_changed_lines_alone(self):
+        self.write("tree/src/main.c", CODE.replace("\treturn 0;\n", "\tputs(name);\n\treturn 0;\n"))
+        new = finding(quote="puts(name);", rule="new")
+        diff = ["--diff", "HEAD"]
+        self.assertEqual(self.review(finding(), arguments=diff).status, 3)
+        diff.append("--only-changed-lines")
+        outcome = self.review(finding(), arguments=diff)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertIn("1 more in lines that were not changed", outcome.out)
+        review = self.found(finding(), new, arguments=diff)
+        self.assertEqual([each["rule"] for each in review["findings"]], ["new"])
+        self.assertEqual([each["rule"] for each in review["unchanged"]], ["overflow"])
+        self.assertEqual(review["failing"], 1)
+        two_lines = finding(quote="strcpy(name, argv[1]);\nputs(name);")
+        self.assertEqual(self.review(two_lines, arguments=diff).status, 3)
+
+    def test_the_model_is_told(self):
+        self.write("tree/src/main.c", CODE + "/* more */\n")
+        with ModelServer(provider="openai") as server:
+            server.script(reply=Reply(text=answer()))
+            outcome = self.rlmd("review", "-q", "-p", "openai", "-m", "m", "--diff", "HEAD", "tree",
+                                env=self.environment(**server.environment()))
+            said = server.requests[0].first_turn
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertIn("Only what was changed is to be judged", said)
+
+    def test_nothing_was_changed(self):
+        """And where files are gone, nothing is left of them to be judged. Nobody is asked."""
+        arguments = ["--diff", "HEAD", "--sarif", "s.sarif", "--junit", "j.xml"]
+        for gone in (False, True):
+            with self.subTest(gone=gone):
+                if gone:
+                    self.git("rm", "-q", "src/main.c")
+                outcome = self.rlmd("review", *arguments, "tree")
+                self.assertEqual(outcome.status, 0, outcome.err)
+                self.assertIn("nothing to review", outcome.err)
+                self.assertEqual(outcome.out, "review: 0 errors, 0 warnings and 0 notes\n")
+                self.assertEqual(json.loads(self.report("s.sarif"))["runs"][0]["results"], [])
+        outcome = self.rlmd("review", "--json", "--diff", "HEAD", "tree")
+        self.assertTrue(outcome.result["success"])
+        self.assertEqual(outcome.result["review"]["findings"], [])
+
+
 class ReportsTest(ReviewTest):
     REPORTS = ("--sarif", "s.sarif", "--junit", "j.xml", "--gitlab", "g.json", "--markdown", "m.md")
 
@@ -362,6 +419,11 @@ class CommandLineTest(ReviewTest):
                 self.assertEqual(outcome.status, status, outcome.err)
                 self.assertIn(words, outcome.err)
                 self.assertEqual(outcome.out, "")
+
+    def test_a_failure_is_an_object_too(self):
+        outcome = self.review(arguments=["--json", "--rules", "nowhere"])
+        self.assertEqual(outcome.status, 8)
+        self.assertEqual(outcome.result["error"]["kind"], "input")
 
     def test_no_directory(self):
         outcome = self.rlmd("review", "-p", "replay", "--replay", self.script(), "nowhere")
