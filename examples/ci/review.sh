@@ -1,0 +1,78 @@
+#!/bin/sh
+# review.sh [BASE] - one `rlmd review` in a pipeline: a gate before anything is spent, the review,
+# reports for whatever shows them, and an exit status for the pipeline (docs/ci.md).
+#
+# With BASE what has changed since the merge base of BASE and HEAD is reviewed, and only findings in
+# changed lines can fail; without it the whole tree. Everything else comes from the environment:
+# rlmd's own settings (RLMD_MODEL, RLMD_MAX_COST, RLMD_CACHE, ...: see rlmd.conf(5)), the provider's
+# key (OPENAI_API_KEY, ANTHROPIC_API_KEY), and
+#
+#   REVIEW_DIR        what to review (default: the current directory)
+#   REVIEW_REPORTS    a directory for the reports, made where it is missing (default: rlmd-reports)
+#   REVIEW_FAIL_ON    error, warning, note or none (default: error)
+#   REVIEW_RULES      a directory of rules (default: none)
+#   REVIEW_BASELINE   a SARIF file whose findings are not new (default: none)
+#   REVIEW_GATE       `off` does not ask beforehand whether the review fits its budget
+#   REVIEW_IF_BROKEN  `pass`: a review that could not be made fails nothing (default: fail)
+#   REVIEW_PROGRAM    rlmd (default: the one in PATH)
+set -eu
+
+rlmd=${REVIEW_PROGRAM:-rlmd}
+dir=${REVIEW_DIR:-.}
+reports=${REVIEW_REPORTS:-rlmd-reports}
+base=${1-}
+
+# Neither reports nor cached answers are something to be reviewed.
+keep_out() {
+	mkdir -p -- "$1"
+	printf '*\n' >"$1/.gitignore"
+}
+keep_out "$reports"
+if [ -n "${RLMD_CACHE-}" ]; then
+	keep_out "$RLMD_CACHE"
+	chmod 700 -- "$RLMD_CACHE" # rlmd takes none that others may write, as services leave it
+fi
+
+# What is the same for the gate and for the review.
+set -- --fail-on "${REVIEW_FAIL_ON:-error}"
+[ -z "$base" ] || set -- "$@" --diff "$base...HEAD" --only-changed-lines
+[ -z "${REVIEW_RULES-}" ] || set -- "$@" --rules "$REVIEW_RULES"
+[ -z "${REVIEW_BASELINE-}" ] || set -- "$@" --baseline "$REVIEW_BASELINE"
+
+# A runner of GitHub takes lines of any output for commands; none of a review may be one. What it
+# should take for commands, the annotations, rlmd has escaped: they come last, by themselves.
+commands=
+if [ "${GITHUB_ACTIONS-}" = true ]; then
+	commands=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+	set -- "$@" --github
+fi
+quietly() {
+	[ -z "$commands" ] || echo "::stop-commands::$commands"
+	status=0
+	"$@" >"$reports/output.txt" || status=$?
+	[ -z "$commands" ] || echo "::$commands::"
+}
+
+if [ "${REVIEW_GATE-}" = off ]; then
+	status=0
+else
+	quietly "$rlmd" review --dry-run --strict "$@" -- "$dir"
+fi
+if [ "$status" -eq 0 ]; then
+	quietly "$rlmd" review --sarif "$reports/rlmd.sarif" --junit "$reports/rlmd-junit.xml" \
+		--gitlab "$reports/rlmd-codequality.json" --markdown "$reports/rlmd.md" \
+		"$@" -- "$dir"
+	case "$status" in
+	0 | 3) cat -- "$reports/output.txt" ;;
+	esac
+fi
+
+case "$status" in
+0 | 3) ;; # reviewed; 3: findings that fail
+2 | 130 | 143) ;; # a mistake in the pipeline itself, or it was cancelled
+*)
+	echo "review.sh: there is no review: rlmd ended with status $status (docs/ci.md tells why)" >&2
+	[ "${REVIEW_IF_BROKEN-}" != pass ] || exit 0
+	;;
+esac
+exit "$status"

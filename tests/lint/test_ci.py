@@ -1,0 +1,137 @@
+"""What pipelines copy: action.yml, the templates in examples/ci, and docs/ci.md beside them."""
+import re
+import shutil
+import subprocess
+import unittest
+
+import tree
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+SCRIPTS = ("examples/ci/review.sh", "examples/ci/pre-push")
+
+
+def options():
+    """The long options of `rlmd review`."""
+    return {tree.unquoted(row[6]) for row in tree.rows("src/cli/options.def", "OPTION")
+            if re.search(r"\bREVIEW\b|\bALL\b", row[4])}
+
+
+@unittest.skipUnless(yaml, "python3-yaml is not installed")
+class YamlTest(unittest.TestCase):
+    def setUp(self):
+        self.action = yaml.safe_load(tree.read("action.yml"))
+        self.steps = self.action["runs"]["steps"]
+
+    def test_the_action_is_a_composite_one(self):
+        self.assertEqual(self.action["runs"]["using"], "composite")
+        for step in self.steps:
+            with self.subTest(step["name"]):
+                self.assertEqual("run" in step, "uses" not in step)
+                if "run" in step:
+                    self.assertEqual(step["shell"], "bash")
+
+    def test_no_script_has_an_expression_in_it(self):
+        """What a stranger names (a branch, a directory) would be part of the script."""
+        for step in self.steps:
+            self.assertNotIn("${{", step.get("run", ""))
+
+    def test_every_input_is_used_and_documented(self):
+        text = tree.read("action.yml")
+        used = set(re.findall(r"\binputs\.([\w-]+)", text))
+        self.assertEqual(used, set(self.action["inputs"]))
+        section = tree.read("docs/ci.md").split("## Inputs of the action")[1].split("\n## ")[0]
+        rows = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
+        self.assertEqual(sorted(re.findall(r"`([\w-]+)`", " ".join(rows))),
+                         sorted(self.action["inputs"]))
+        for name in self.action["outputs"]:
+            self.assertIn(f"`{name}`", section)
+
+    def test_outputs_are_written(self):
+        (review,) = [step for step in self.steps if step.get("id") == "review"]
+        for name, output in self.action["outputs"].items():
+            self.assertEqual(output["value"], "${{ steps.review.outputs.%s }}" % name)
+            self.assertIn(f'echo "{name}=', review["run"])
+
+    def test_no_key_for_strangers(self):
+        """pull_request gives forks no secrets; pull_request_target would."""
+        workflow = yaml.safe_load(tree.read("examples/ci/github.yml"))
+        triggers = workflow[True]  # YAML's word for `on`
+        self.assertEqual(set(triggers), {"pull_request"})
+        (job,) = workflow["jobs"].values()
+        self.assertIn("head.repo.full_name == github.repository", job["if"])
+        self.assertEqual(set(workflow["permissions"]), {"contents", "security-events"})
+        self.assertEqual(workflow["permissions"]["contents"], "read")
+        gitlab = yaml.safe_load(tree.read("examples/ci/gitlab.yml"))["rlmd-review"]
+        (rule,) = gitlab["rules"]
+        self.assertIn("$CI_MERGE_REQUEST_SOURCE_PROJECT_ID == $CI_PROJECT_ID", rule["if"])
+
+    def test_the_workflow_gives_what_the_action_takes(self):
+        (job,) = yaml.safe_load(tree.read("examples/ci/github.yml"))["jobs"].values()
+        (step,) = [step for step in job["steps"] if step.get("id") == "review"]
+        self.assertLessEqual(set(step["with"]), set(self.action["inputs"]))
+
+    def test_gitlab_keeps_what_is_written(self):
+        job = yaml.safe_load(tree.read("examples/ci/gitlab.yml"))["rlmd-review"]
+        kept = job["artifacts"]["paths"] + list(job["artifacts"]["reports"].values())
+        written = re.findall(r'"\$reports/([\w.-]+)"', tree.read("examples/ci/review.sh"))
+        for path in kept:
+            self.assertIn(path.partition("/")[2], written)
+
+
+class ScriptsTest(unittest.TestCase):
+    def test_they_parse(self):
+        for script in SCRIPTS:
+            with self.subTest(script):
+                subprocess.run(["sh", "-n", str(tree.ROOT / script)], check=True)
+
+    def test_shellcheck(self):
+        if not shutil.which("shellcheck"):
+            self.skipTest("shellcheck is not installed")
+        subprocess.run(["shellcheck", *(str(tree.ROOT / script) for script in SCRIPTS)], check=True)
+
+    def test_options_that_there_are(self):
+        known = options()
+        for path in (*SCRIPTS, "docs/ci.md"):
+            text = tree.read(path)
+            lines = [line for line in text.split("\n")
+                     if not re.search(r"\bgit\b|docker|\[ ", line)]
+            for option in re.findall(r"(?<![\w-])--([a-z][a-z-]+)", "\n".join(lines)):
+                with self.subTest(path=path, option=option):
+                    self.assertIn(option, known)
+
+    def test_the_head_has_every_variable(self):
+        head, _, body = tree.read("examples/ci/review.sh").partition("set -eu")
+        used = set(re.findall(r"\$\{?(REVIEW_\w+)", body))
+        self.assertEqual(set(re.findall(r"^#   (REVIEW_\w+)", head, flags=re.MULTILINE)), used)
+        self.assertGreater(len(used), 5)
+
+    def test_settings_that_there_are(self):
+        """RLMD_X is a setting of rlmd, which warns of others."""
+        names = {tree.unquoted(row[6]).upper().replace("-", "_")
+                 for row in tree.rows("src/cli/options.def", "OPTION") if row[3] == "SETTING"}
+        for path in ("action.yml", "examples/ci/review.sh", "examples/ci/gitlab.yml",
+                     "examples/ci/Jenkinsfile", "examples/ci/pre-push", "docs/ci.md"):
+            for name in set(re.findall(r"\bRLMD_([A-Z_]+)\b", tree.read(path))) - {"IMAGE"}:
+                with self.subTest(path=path, name=name):
+                    self.assertIn(name, names)
+
+    def test_every_exit_status_is_told(self):
+        section = tree.read("docs/ci.md").split("## Exit status")[1].split("\n## ")[0]
+        told = set()
+        for cell in re.findall(r"^\| ([\d, ]+) \|", section, flags=re.MULTILINE):
+            told |= {int(number) for number in cell.split(",")}
+        known = {int(row[3]) for row in tree.rows("src/base/errors.def", "ERROR")}
+        self.assertLessEqual(known | {3, 130, 143}, told | {0})
+
+    def test_the_pipeline_of_jenkins_is_whole(self):
+        text = tree.read("examples/ci/Jenkinsfile")
+        self.assertEqual(text.count("{"), text.count("}"))
+        self.assertEqual(text.count("'''"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
