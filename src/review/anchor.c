@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
+enum { BYTES_OF_A_LINE = 256 }; /* that are searched in the time that comparing one takes */
+
 /* The quote's lines, trimmed, without empty ones at both ends. */
 struct quote {
 	struct rlmd_text *lines; /* owned; their bytes are lent */
@@ -117,7 +119,8 @@ static void note(struct finding *finding, size_t line)
 }
 
 /* Every line that has the quote's first one in it is tried once. */
-static void search(struct finding *finding, const struct quote *quote, bool whole)
+static void search(struct code *code, struct finding *finding, const struct quote *quote,
+		   bool whole)
 {
 	const struct code_file *file = finding->file;
 	struct rlmd_text text = file->text, first = quote->lines[0];
@@ -128,6 +131,7 @@ static void search(struct finding *finding, const struct quote *quote, bool whol
 	       (found = memmem(text.bytes + at, text.size - at, first.bytes, first.size))) {
 		size_t line = code_line_of(file, (size_t)(found - text.bytes));
 
+		code->work++;
 		if (line + quote->count - 1 > file->lines)
 			return;
 		if (whole ? matches_whole(file, line, quote) : matches_part(file, line, quote))
@@ -146,9 +150,13 @@ void anchor_find(struct code *code, struct finding *finding)
 	finding->place = finding->file ? FINDING_NO_QUOTE : FINDING_NO_FILE;
 	if (!finding->file || !quote.count)
 		return;
-	search(finding, &quote, true);
+	finding->place = code->work > CODE_WORK_MAX ? FINDING_NOT_TRIED : FINDING_NO_QUOTE;
+	if (finding->place == FINDING_NOT_TRIED)
+		return;
+	code->work += finding->file->text.size / BYTES_OF_A_LINE;
+	search(code, finding, &quote, true);
 	if (!finding->occurrences)
-		search(finding, &quote, false);
+		search(code, finding, &quote, false);
 	if (!finding->occurrences)
 		return;
 	finding->place = FINDING_ANCHORED;

@@ -17,6 +17,10 @@ struct code_range {
 	size_t first, last;
 };
 
+/* Lines that are compared for one review: seconds. Answers are a stranger's, and may quote what
+ * stands everywhere, thousands of times. */
+enum { CODE_WORK_MAX = 100000000 };
+
 struct code_file {
 	char *path;            /* owned */
 	struct rlmd_text text; /* lent, or in `repaired` */
@@ -31,6 +35,7 @@ struct code_file {
 struct code {
 	struct code_file *files; /* owned, sorted by path once code_seal() was called */
 	size_t count, room;
+	size_t work; /* lines that were compared so far */
 };
 
 /* One more file; the text is lent. Of several with a path the last one counts. */

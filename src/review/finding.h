@@ -37,6 +37,7 @@ enum finding_place {
 	FINDING_ANCHORED,
 	FINDING_NO_FILE,      /* its path is none that was loaded */
 	FINDING_NO_QUOTE,     /* its quote stands nowhere in that file */
+	FINDING_NOT_TRIED,    /* too much had been looked for before it */
 	FINDING_OUT_OF_SCOPE, /* its rule is not for that path */
 };
 

@@ -231,10 +231,13 @@ static size_t place(const struct patch_reader *reader, const struct patch_file *
 
 	if (finding->place == FINDING_ANCHORED && finding->file == patch->file)
 		near = (struct code_range){finding->first, finding->last};
-	for (; line + hunk->old <= patch->file->lines + 1; line++)
+	for (; line + hunk->old <= patch->file->lines + 1; line++) {
+		if (++reader->code->work > CODE_WORK_MAX)
+			return 0;
 		if (stands_at(patch->file, line, hunk) &&
 		    (!best || distance(line, near) < distance(best, near)))
 			best = line;
+	}
 	return best;
 }
 
@@ -314,7 +317,9 @@ static void read_file(struct patch_reader *reader)
 		if (!hunk.old)
 			drop(reader, "it has lines to add, and none to find their place by");
 		if (!reader->wrong && !(at = place(reader, patch, &hunk, line)))
-			drop(reader, "its old lines do not stand in the file");
+			drop(reader, reader->code->work > CODE_WORK_MAX
+					     ? "there was too much to look for"
+					     : "its old lines do not stand in the file");
 		if (at)
 			line = add_edits(patch, &hunk, at);
 		free(hunk.lines);

@@ -29,6 +29,8 @@ const char *report_no_place(const struct finding *finding)
 		return "no file of that path was loaded";
 	case FINDING_NO_QUOTE:
 		return "its quote stands nowhere in the file";
+	case FINDING_NOT_TRIED:
+		return "there were too many quotes to look for";
 	case FINDING_OUT_OF_SCOPE:
 		return "its rule is not for that file";
 	}

@@ -300,6 +300,26 @@ static void test_files(void **state)
 	code_done(&code);
 }
 
+/* What stands everywhere cannot be looked for without end: what comes too late has no place. */
+static void test_too_much(void **state)
+{
+	struct finding finding = {.path = xstrdup("a.c"), .quote = xstrdup("b")};
+	struct code code = {0};
+
+	(void)state;
+	code_add(&code, text_of("a.c"), text_of("a\nb\nb\nb\n"));
+	code_seal(&code);
+	anchor_find(&code, &finding);
+	assert_int_equal(code.work, 3);
+	assert_int_equal(finding.place, FINDING_ANCHORED);
+	finding.occurrences = finding.first = finding.last = 0;
+	code.work = (size_t)CODE_WORK_MAX + 1;
+	anchor_find(&code, &finding);
+	assert_int_equal(finding.place, FINDING_NOT_TRIED);
+	finding_done(&finding);
+	code_done(&code);
+}
+
 static void test_changes(void **state)
 {
 	const struct code_file *file;
@@ -324,9 +344,8 @@ static void test_changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_thousand),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_a_thousand), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_files),      cmocka_unit_test(test_too_much),
 		cmocka_unit_test(test_changes),
 	};
 
