@@ -20,7 +20,8 @@ TYPOGRAPHIC = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb\u2033\u2032"
 GOES_ON = re.compile(r"[)\]}#]|(?:else|elif|except|finally)\b")
 # ... or begins one that has no value.
 NO_VALUE = re.compile(r"(?:for|while|if|with|def|class|try|import|from|del|pass|raise|assert)\b"
-                      r"|(?!lambda\b)[\w.,\[\]'\" ]+(?:[-+*/%&|^@]|//|>>|<<|\*\*)?=(?!=)")
+                      r"|(?!lambda\b)(?:[\w., ]|\[(?:[\w., ]|'[^'\\]*'|\"[^\"\\]*\")*\])+"
+                      r"(?:[-+*/%&|^@]|//|>>|<<|\*\*)?=(?!=)")
 
 TIMERS = frozenset(("time", "timeit"))  # their line is a statement
 # Of a notebook, and nothing is lost without them.

@@ -158,7 +158,8 @@ class Parts(unittest.TestCase):
                      "f(\n  1,\n)", "for a in b:\n    print(a)\nelse:\n    c\n", "x  # y\n# z\n",
                      "try:\n    a\nexcept B:\n    c\nfinally:\n    d", "if a:\n  b\nelif c:\n  d", "[\n  1\n]",
                      "x = (\n  1\n)", "'a' 'b'", "a = '''\nb\n'''\na", "import a\nimport b", "a if b else c",
-                     "def f():\n    return 1\nf()", "x = {\n'a': 1,\n}\nx['a']", "x, y = 1, 2", "not x", "-x"):
+                     "def f():\n    return 1\nf()", "x = {\n'a': 1,\n}\nx['a']", "x, y = 1, 2", "not x", "-x",
+                     "'a = b',", "x['a = b']", "x['a', 0] = 1"):
             with self.subTest(text):
                 self.assertTrue(self.compare(text))
 
