@@ -411,12 +411,29 @@ void adapter_put_sampling(const struct llm_request *request, unsigned quirks, co
 		body_add(out, "]");
 }
 
+/* What is no object says little, and providers take nothing else. */
+static bool has_schema(const struct llm_request *request)
+{
+	return text_starts(text_trim(request->schema), "{");
+}
+
+void adapter_put_schema(const struct llm_request *request, unsigned quirks, const char *before,
+			const char *after, struct body *out)
+{
+	if (!has_schema(request) || quirks & QUIRK_NO_SCHEMA)
+		return;
+	body_printf(out, "%s%.*s%s", before, (int)request->schema.size, request->schema.bytes,
+		    after);
+}
+
 bool adapter_can_adapt(const struct llm_request *request, unsigned quirk)
 {
 	if (quirk == QUIRK_NO_TEMPERATURE)
 		return request->sampling.with_temperature;
 	if (quirk == QUIRK_NO_STOP)
 		return request->sampling.stop_count;
+	if (quirk == QUIRK_NO_SCHEMA)
+		return has_schema(request);
 	return true;
 }
 

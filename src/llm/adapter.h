@@ -31,6 +31,7 @@ enum adapter_quirk {
 	QUIRK_NO_STREAM = 1 << 4,         /* whole responses only */
 	QUIRK_NO_TEMPERATURE = 1 << 5,    /* without a temperature */
 	QUIRK_NO_STOP = 1 << 6,           /* without texts that end a reply */
+	QUIRK_NO_SCHEMA = 1 << 7,         /* without a schema of the reply */
 };
 
 /* An answer as far as it has come. Zero, with the buffers made by reply_init(). */
@@ -172,6 +173,10 @@ void adapter_put_messages(const struct llm_request *, struct body *);
  * refused, is left out. */
 void adapter_put_sampling(const struct llm_request *, unsigned quirks, const char *stop,
 			  struct body *);
+/* The schema that the reply should satisfy, between these, if there is one and it is not refused.
+ */
+void adapter_put_schema(const struct llm_request *, unsigned quirks, const char *before,
+			const char *after, struct body *);
 /* Whether a request would be another one by that quirk: what was not sent cannot be left out. */
 bool adapter_can_adapt(const struct llm_request *, unsigned quirk);
 /* http or https, without credentials, query, odd characters or trailing slashes; new. */

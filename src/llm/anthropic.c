@@ -60,6 +60,9 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	put_messages(messages, count, out);
 	body_printf(out, ",\"max_tokens\":%" PRId64, request->max_tokens);
 	adapter_put_sampling(request, quirks, "stop_sequences", out);
+	adapter_put_schema(
+		request, quirks,
+		",\"output_config\":{\"format\":{\"type\":\"json_schema\",\"schema\":", "}}", out);
 	body_printf(out, ",\"stream\":%s%s}", stream ? "true" : "false",
 		    cache ? "," CACHE_CONTROL : "");
 }

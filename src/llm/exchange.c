@@ -64,14 +64,15 @@ static json_t *request_json(const struct llm_request *request, bool timeless)
 				      json_pack("{s:s, s:o}", "role", role_names[message->role],
 						"content", json_from_text(text)));
 	}
-	return json_pack("{s:o, s:o, s:I, s:o*, s:o*}", "model",
+	return json_pack("{s:o, s:o, s:I, s:o*, s:o*, s:o*}", "model",
 			 json_from_text(text_of(request->named ? request->named : request->model)),
 			 "messages", messages, "max_tokens",
 			 (json_int_t)(timeless && request->asked_tokens ? request->asked_tokens
 									: request->max_tokens),
 			 "temperature",
 			 sampling->with_temperature ? json_real(sampling->temperature) : NULL,
-			 "stop", stops_json(sampling));
+			 "stop", stops_json(sampling), "schema",
+			 request->schema.size ? json_from_text(request->schema) : NULL);
 }
 
 void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_ID_SIZE])

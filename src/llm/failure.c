@@ -142,6 +142,13 @@ static const struct {
 	{"stop_sequences", "stop_sequences", QUIRK_NO_STOP},
 };
 
+/* How a schema of the reply is sent: where that is complained of, for whatever reason, the request
+ * does without, for the answer is held to it afterwards. */
+static const char *const schema_fields[] = {
+	"response_format", "json_schema", "output_config",
+	"invalid schema",  "'format'",    "invalid format",
+};
+
 /* That a field is refused as such, and not for its value. */
 static const char *const rejections[] = {
 	"unsupported",
@@ -261,6 +268,8 @@ static unsigned find_quirk(const struct complaint *complaint)
 
 	if (complaint->status != 400 && complaint->status != 422)
 		return QUIRK_NONE;
+	if (mentions(complaint->words, schema_fields, COUNT(schema_fields)))
+		return QUIRK_NO_SCHEMA;
 	text_escape(complaint->code, code, sizeof code);
 	if (!mentions(complaint->words, rejections, COUNT(rejections)) &&
 	    !mentions(code, rejections, COUNT(rejections)))

@@ -89,6 +89,9 @@ struct llm_request {
 	void *delta_owner;       /* lent until the call is over: of on_delta alone */
 	const struct log *log;   /* lent until the call is over: whose it is; NULL: nobody hears */
 	const struct llm_recall *recall; /* likewise: llm_recall()'s; NULL: no cache is looked at */
+	/* JSON Schema that the reply should satisfy, for providers that can see to it; lent until
+	 * the call is over; empty: none. It is no promise. */
+	struct rlmd_text schema;
 };
 
 /* More tokens than any model takes or gives in one call: nobody is believed who counts more. */

@@ -37,10 +37,11 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	adapter_put_model(&adapter_ollama, request, out);
 	body_add(out, ",");
 	adapter_put_messages(request, out);
-	body_printf(out,
-		    ",\"stream\":%s,\"truncate\":false,\"shift\":false"
-		    ",\"options\":{\"num_ctx\":%" PRId64 ",\"num_predict\":%" PRId64,
-		    stream ? "true" : "false", window_for(request), request->max_tokens);
+	body_printf(out, ",\"stream\":%s,\"truncate\":false,\"shift\":false",
+		    stream ? "true" : "false");
+	adapter_put_schema(request, quirks, ",\"format\":", "", out);
+	body_printf(out, ",\"options\":{\"num_ctx\":%" PRId64 ",\"num_predict\":%" PRId64,
+		    window_for(request), request->max_tokens);
 	adapter_put_sampling(request, quirks, "stop", out);
 	body_add(out, "}}");
 }

@@ -95,6 +95,10 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	body_printf(out, ",\"%s\":%" PRId64, old ? "max_tokens" : "max_completion_tokens",
 		    request->max_tokens);
 	adapter_put_sampling(request, quirks, "stop", out);
+	adapter_put_schema(request, quirks,
+			   ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":"
+			   "{\"name\":\"answer\",\"schema\":",
+			   "}}", out);
 	body_printf(out, ",\"stream\":%s", stream ? "true" : "false");
 	if (stream && !(quirks & QUIRK_NO_STREAM_OPTIONS))
 		body_add(out, ",\"stream_options\":{\"include_usage\":true}");
