@@ -116,15 +116,24 @@ def free_names(library, here):
         sys.modules.pop(name, None)
 
 
-def preload(names, gatherer):
-    """The operator's modules, and for later imports the rest of their packages."""
+def preload(names, gatherer, here):
+    """The operator's modules, and for later imports the rest of their packages.
+
+    A name that begins with a colon is one of our own, for a helper of the supervisor's."""
     import importlib
 
     for name in names:
+        ours = name.startswith(":")
+        name = name.lstrip(":")
+        if ours:
+            sys.path.append(here)
         try:
             importlib.import_module(name)
         except BaseException as error:
             end("cannot preload %s: %s" % (name, describe(error)), "usage")
+        if ours:
+            sys.path.remove(here)
+            continue
         package = name.partition(".")[0]
         for directory in getattr(sys.modules[package], "__path__", []):
             gatherer.add(directory, package + ".")
@@ -195,7 +204,7 @@ def main(here):
         gatherer = Gatherer(library)
     sys.path.remove(here)
     free_names(library, here)
-    preload(names, gatherer)
+    preload(names, gatherer, here)
     check_threads()
     finders = repl.prepare(library, names)
     session = repl.Session(CONTROL, CONTROL + 1)

@@ -69,6 +69,15 @@ RLMD_API struct rlmd_sandbox *rlmd_engine_sandbox(struct rlmd_engine *,
 						  struct rlmd_error *);
 
 /*
+ * Whether answers can be held to schemas: opens what does it, as a job with a
+ * schema would, with the interpreter and uids of `like`, which may be NULL.
+ * False: RLMD_ERROR_USAGE where Python's jsonschema is missing, with the way to
+ * install it; else as rlmd_engine_sandbox().
+ */
+RLMD_API bool rlmd_engine_validates(struct rlmd_engine *, const struct rlmd_sandbox *like,
+				    struct rlmd_error *);
+
+/*
  * Runs the loop until `job` has ended and told so; NULL: until all jobs have.
  * False: RLMD_ERROR_CANCELLED where somebody left the loop
  * (event_base_loopbreak()), RLMD_ERROR_USAGE from inside a callback, unless

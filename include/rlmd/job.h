@@ -201,6 +201,14 @@ struct rlmd_job_options {
 	int64_t cache_age_ms;  /* what is older is asked for again; 0: seven days */
 	int64_t cache_size;    /* bytes that it may hold; 0: a gigabyte */
 	const char *tenant;    /* whose it is: what a cache has of others is not for it; or NULL */
+
+	/*
+	 * Of a task: a JSON Schema (2020-12), as JSON text of at most 64 KiB, which the
+	 * answer has to satisfy; empty: none. What is wrong with one is told to the model,
+	 * which tries again, as after rlmd_check_reject(). The output is that JSON alone.
+	 * Operations of a plan have schemas of their own.
+	 */
+	struct rlmd_text schema;
 };
 
 /*
@@ -209,7 +217,9 @@ struct rlmd_job_options {
  * or prompt; RLMD_ERROR_AUTH for a provider without its key; RLMD_ERROR_INPUT
  * for recordings that cannot be read; RLMD_ERROR_BUDGET where only what is free
  * is allowed, and the model is not. RLMD_ERROR_SANDBOX, where the default
- * sandbox is started for it. The engine owns it, until it is freed by
+ * sandbox is started for it, and for a schema, what checks answers, which needs
+ * Python's jsonschema. What is no schema is the job's result: it ends with
+ * RLMD_ERROR_USAGE, before anybody is asked. The engine owns it, until it is freed by
  * rlmd_job_free() or with the engine.
  */
 RLMD_API struct rlmd_job *rlmd_job_start(struct rlmd_engine *, const struct rlmd_job_options *,

@@ -98,7 +98,8 @@ struct rlmd_operation {
 	int64_t timeout_ms;        /* 0: the configuration's; negative: none */
 	const char *const *depends_on;
 	size_t depends_count;
-	void *owner; /* of no meaning here */
+	void *owner;             /* of no meaning here */
+	struct rlmd_text schema; /* for the orchestrator: JSON text; empty: none */
 };
 
 enum rlmd_plan_strategy {

@@ -25,7 +25,7 @@ struct rlmd_plan_file {
 	json_t *document;                  /* owned */
 	struct rlmd_operation *operations; /* owned */
 	const char **depends;              /* owned, lending from the document: all lists, joined */
-	char **texts;                      /* owned, as are they: contexts and metadata as JSON */
+	char **texts; /* owned, as are they: contexts, schemas and metadata as JSON */
 	size_t text_count, depends_used;
 	struct rlmd_plan_description description;
 	struct rlmd_plan_config config;
@@ -133,6 +133,15 @@ static bool read_context(const struct reader *reader, const json_t *value,
 	return true;
 }
 
+static bool read_schema(const struct reader *reader, const json_t *value,
+			struct rlmd_operation *operation)
+{
+	if (!json_is_object(value) && !json_is_boolean(value))
+		return complain(reader, "must be a JSON Schema: an object, or true or false");
+	operation->schema = keep_as_text(reader, value);
+	return true;
+}
+
 static bool read_metadata(const struct reader *reader, const json_t *value,
 			  struct rlmd_operation *operation)
 {
@@ -213,6 +222,7 @@ static const struct member members[] = {
 	{"priority", read_priority},
 	{"timeout", read_timeout},
 	{"metadata", read_metadata},
+	{"schema", read_schema},
 	{"dependsOn", read_depends_on},
 };
 
@@ -273,7 +283,7 @@ static bool read_operations(struct rlmd_plan_file *file, const json_t *value,
 	if (!json_is_array(value))
 		return fault_set(err, "operations: must be an array");
 	file->operations = xcalloc(count, sizeof *file->operations);
-	file->texts = xcalloc(2 * count, sizeof *file->texts);
+	file->texts = xcalloc(3 * count, sizeof *file->texts);
 	file->depends = xcalloc(count_dependencies(value), sizeof *file->depends);
 	file->description.operations = file->operations;
 	file->description.count = count;

@@ -168,6 +168,16 @@ static void find_clashes(struct doctor *doctor)
 		subids_check_all(first, count, json_object_get(doctor->findings, "warnings"));
 }
 
+static void find_validator(struct doctor *doctor)
+{
+	const struct session *session = &doctor->session;
+	struct rlmd_error err;
+
+	if (!session->signal && !rlmd_engine_validates(session->engine, session->sandbox, &err))
+		json_array_append_new(json_object_get(doctor->findings, "warnings"),
+				      json_sprintf("--schema cannot be used: %s", err.text));
+}
+
 /* --- the examination ----------------------------------------------------------------- */
 
 static void start_assault(struct doctor *doctor)
@@ -240,8 +250,10 @@ static bool examine(struct doctor *doctor)
 	setenv("RLMD_SECRET", "for an attack to find", 1);
 	start_assault(doctor);
 	await_end(doctor);
-	if (doctor->assault)
+	if (doctor->assault) {
 		find_isolation(doctor);
+		find_validator(doctor);
+	}
 	find_clashes(doctor);
 	fine = !json_array_size(json_object_get(doctor->findings, "problems"));
 	json_object_set_new(doctor->findings, "ok", json_boolean(fine));

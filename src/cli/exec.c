@@ -49,6 +49,7 @@ static bool read_input(struct exec *exec, struct rlmd_error *err)
 	struct session *session = &exec->session;
 
 	return session_open_output(session, OUTPUT_ANSWER, err) &&
+	       input_schema(&exec->input, &session->config, err) &&
 	       input_task(&exec->input, &session->config, exec->word, session->time, err) &&
 	       input_context(&exec->input, &session->config, session->time, err) &&
 	       session_spend_time(session, err);
@@ -67,6 +68,7 @@ static struct rlmd_job_options options_of(const struct exec *exec)
 	options.without_tree = !exec->session.config.json &&
 			       !output_has_events(exec->session.output);
 	options.context = exec->input.context;
+	options.schema = text_from(exec->input.schema, exec->input.schema_size);
 	return options;
 }
 

@@ -257,11 +257,25 @@ bool input_context(struct input *input, const struct config *config, struct inpu
 	return load(input, config, NULL, 0, false, time, err);
 }
 
+bool input_schema(struct input *input, const struct config *config, struct rlmd_error *err)
+{
+	if (!config->schema)
+		return true;
+	input->schema = file_read(config->schema, SCHEMA_SIZE_MAX, &input->schema_size, err);
+	if (!input->schema) {
+		err->kind = RLMD_ERROR_USAGE;
+		return error_context(err, "--schema");
+	}
+	return text_trim(text_from(input->schema, input->schema_size)).size ||
+	       error_set(err, RLMD_ERROR_USAGE, "--schema: %s is empty", config->schema);
+}
+
 void input_done(struct input *input)
 {
 	free(input->task);
 	free(input->list);
 	free(input->files);
+	free(input->schema);
 	rlmd_context_unref(input->context);
 	*input = (struct input){0};
 }

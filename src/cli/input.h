@@ -13,7 +13,8 @@
 #include "base/error.h"
 #include "cli/config.h"
 
-#define TASK_SIZE_MAX ((size_t)1 << 20)
+#define TASK_SIZE_MAX   ((size_t)1 << 20)
+#define SCHEMA_SIZE_MAX ((size_t)64 << 10)
 
 struct input {
 	char *task; /* owned */
@@ -23,6 +24,8 @@ struct input {
 	const char **files; /* owned: names in the list */
 	size_t file_count;
 	struct rlmd_context *context; /* owned */
+	char *schema;                 /* owned; NULL: none */
+	size_t schema_size;
 };
 
 /* How long anything may be waited for: what --max-time says, since the command began. */
@@ -43,6 +46,8 @@ bool input_check_words(const struct config *, int count, char *const *words, str
 bool input_task(struct input *, const struct config *, const char *word, struct input_time,
 		struct rlmd_error *);
 bool input_context(struct input *, const struct config *, struct input_time, struct rlmd_error *);
+/* A file; RLMD_ERROR_USAGE where it cannot be read, or is empty. */
+bool input_schema(struct input *, const struct config *, struct rlmd_error *);
 void input_done(struct input *);
 
 /* All of standard input, new and NUL-terminated; RLMD_ERROR_INPUT where it is larger, else as

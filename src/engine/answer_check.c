@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "engine/job.h"
+#include "engine/validation.h"
 
 /* What the host owes. */
 struct rlmd_check {
@@ -18,10 +19,12 @@ struct rlmd_check {
 };
 
 struct answer_check {
-	struct rlmd_job *job;     /* lent */
-	struct event *due;        /* owned: the beginning, then the verdict */
-	struct rlmd_check *check; /* the host's, until it has answered; or NULL */
-	char *answer;             /* owned */
+	struct rlmd_job *job; /* lent */
+	struct answer_form form;
+	struct event *due;                /* owned: the beginning, then the verdict */
+	struct validation_check *against; /* owned: the schema; NULL: that is not under way */
+	struct rlmd_check *check;         /* the host's, until it has answered; or NULL */
+	char *answer;                     /* owned */
 	size_t answer_size;
 	char *wrong; /* owned; NULL: nothing is */
 	size_t wrong_size;
@@ -30,9 +33,9 @@ struct answer_check {
 	void *owner; /* lent */
 };
 
-bool answer_check_wanted(const struct rlmd_job *job)
+bool answer_form_given(const struct answer_form *form)
 {
-	return job->hooks.of.check;
+	return form->schema.size || form->hook;
 }
 
 void answer_check_cancel(struct answer_check *check)
@@ -41,6 +44,7 @@ void answer_check_cancel(struct answer_check *check)
 		return;
 	if (check->check)
 		check->check->waits = NULL;
+	validation_cancel(check->against);
 	event_free(check->due);
 	free(check->answer);
 	free(check->wrong);
@@ -48,11 +52,12 @@ void answer_check_cancel(struct answer_check *check)
 }
 
 /* C3: it is gone when it is heard of. */
-static void tell(struct answer_check *check)
+static void tell(struct answer_check *check, const struct rlmd_error *err)
 {
 	auto_free char *answer = take_pointer(&check->answer);
 	auto_free char *wrong = take_pointer(&check->wrong);
 	const struct answer_verdict verdict = {
+		.error = err,
 		.wrong = text_from(wrong, check->wrong_size),
 		.answer = text_from(answer, check->answer_size),
 	};
@@ -63,12 +68,51 @@ static void tell(struct answer_check *check)
 	heard(owner, &verdict);
 }
 
-static void begin(struct answer_check *check)
+static void reject(struct answer_check *check, struct rlmd_text wrong)
 {
-	check->begun = true;
+	check->wrong = text_copy(wrong);
+	check->wrong_size = wrong.size;
+}
+
+static void ask_host(struct answer_check *check)
+{
 	check->check = xcalloc(1, sizeof *check->check);
 	check->check->waits = check;
 	job_tell_check(check->job, text_from(check->answer, check->answer_size), check->check);
+}
+
+static void on_validated(void *owner, const struct validation_result *result)
+{
+	struct answer_check *check = owner;
+	struct rlmd_error err;
+
+	check->against = NULL;
+	if (result->error) {
+		err = *result->error;
+		error_context(&err, "the answer");
+		tell(check, &err);
+		return;
+	}
+	if (!result->wrong.size && check->form.hook) {
+		ask_host(check);
+		return;
+	}
+	if (result->wrong.size)
+		reject(check, result->wrong);
+	tell(check, NULL);
+}
+
+/* What stands around the JSON is gone from here on. */
+static void hold_to_schema(struct answer_check *check)
+{
+	struct rlmd_text json = validation_json(text_from(check->answer, check->answer_size));
+	char *answer = text_copy(json);
+
+	free(check->answer);
+	check->answer = answer;
+	check->answer_size = json.size;
+	check->against = validation_check_answer(check->job->validation, check->form.schema,
+						 text_from(answer, json.size), on_validated, check);
 }
 
 static void on_due(evutil_socket_t fd, short what, void *owner)
@@ -77,10 +121,15 @@ static void on_due(evutil_socket_t fd, short what, void *owner)
 
 	(void)fd;
 	(void)what;
-	if (check->begun)
-		tell(check);
+	if (check->begun) {
+		tell(check, NULL);
+		return;
+	}
+	check->begun = true;
+	if (check->form.schema.size)
+		hold_to_schema(check);
 	else
-		begin(check);
+		ask_host(check);
 }
 
 /* The host has answered, which it may do once; NULL: nobody waits for it any more. */
@@ -107,16 +156,17 @@ void rlmd_check_reject(struct rlmd_check *check, const char *wrong)
 
 	if (!waits)
 		return;
-	waits->wrong = xstrdup(wrong && *wrong ? wrong : "It is not what was asked for.");
-	waits->wrong_size = text_of(waits->wrong).size;
+	reject(waits, text_of(wrong && *wrong ? wrong : "It is not what was asked for."));
 }
 
-struct answer_check *answer_check_start(struct rlmd_job *job, struct rlmd_text answer,
-					answer_verdict_fn *heard, void *owner)
+struct answer_check *answer_check_start(struct rlmd_job *job, const struct answer_form *form,
+					struct rlmd_text answer, answer_verdict_fn *heard,
+					void *owner)
 {
 	struct answer_check *check = xcalloc(1, sizeof *check);
 
 	check->job = job;
+	check->form = *form;
 	check->answer = text_copy(answer);
 	check->answer_size = answer.size;
 	check->tell = heard;

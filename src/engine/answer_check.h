@@ -1,9 +1,9 @@
 /*
  * engine/answer_check.h - whether an answer will do, asked before it is taken.
  *
- * Whoever ordered an answer may want it to have a form: the hook `check` of a host
- * says so. A run that has one asks it of each answer, and what is wrong is told to
- * the model, which tries again.
+ * Whoever ordered an answer may want it to have a form: a JSON Schema
+ * (engine/validation.h), the hook `check` of a host, or first the one and then the other.
+ * What is wrong is told to the model, which tries again.
  */
 #pragma once
 
@@ -25,10 +25,15 @@ struct answer_verdict {
 
 typedef void answer_verdict_fn(void *owner, const struct answer_verdict *);
 
-/* Whether anybody wants to see the answers of the job's own run. */
-bool answer_check_wanted(const struct rlmd_job *);
+/* What an answer is held to; zero is nothing. */
+struct answer_form {
+	struct rlmd_text schema; /* lent while it is held to it: the job has looked at it before */
+	bool hook;
+};
+
+bool answer_form_given(const struct answer_form *);
 
 /* Copies the answer. Never calls back before it returns. */
-struct answer_check *answer_check_start(struct rlmd_job *, struct rlmd_text answer,
-					answer_verdict_fn *, void *owner);
+struct answer_check *answer_check_start(struct rlmd_job *, const struct answer_form *,
+					struct rlmd_text answer, answer_verdict_fn *, void *owner);
 void answer_check_cancel(struct answer_check *); /* no callback follows; NULL is fine */

@@ -177,6 +177,7 @@ static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
 	settle_reserve(ask);
 	ask->input = estimators_bound(ask->job->estimators, request->model, request->messages,
 				      request->message_count, &ask->counts);
+	ask->input += text_tokens(request->schema);
 	fits = affordable(ask, wanted, budget_remaining(budget));
 	/* What does not fit is taken as it was wanted, so that the account says why not. */
 	request->max_tokens = wanted;

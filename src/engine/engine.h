@@ -48,4 +48,12 @@ struct rlmd_engine {
 struct engine_provider *engine_provider(const struct rlmd_engine *, const char *name,
 					struct rlmd_error *);
 
+/*
+ * The sandbox of helpers that hold answers to schemas (engine/validation.h), with the interpreter
+ * and the uids of `like`, which may be NULL; or with the system's, if that has no jsonschema.
+ * RLMD_ERROR_USAGE where none has, with the way to install it. Lent.
+ */
+struct rlmd_sandbox *engine_validator(struct rlmd_engine *, const struct rlmd_sandbox *like,
+				      struct rlmd_error *);
+
 void engine_close_sandboxes(struct rlmd_engine *); /* no worker may be left */

@@ -8,9 +8,11 @@
 #include "base/file.h"
 #include "base/sized.h"
 #include "engine/engine.h"
+#include "engine/validation.h"
 #include "sandbox/sandbox.h"
 
-#define MEMORY_USUAL ((size_t)1 << 30)
+#define SYSTEM_PYTHON "/usr/bin/python3"
+#define MEMORY_USUAL  ((size_t)1 << 30)
 
 struct engine_sandbox {
 	struct rlmd_sandbox *sandbox; /* owned */
@@ -141,6 +143,54 @@ struct rlmd_sandbox *rlmd_engine_sandbox(struct rlmd_engine *engine,
 	if (!found || !suffices(found->sandbox, options.require, err))
 		return NULL;
 	return found->sandbox;
+}
+
+static struct rlmd_sandbox *open_validator(struct rlmd_engine *engine, const char *python,
+					   uint32_t first_uid, struct rlmd_error *err)
+{
+	static const char *const modules[] = {":validation", NULL};
+	const struct rlmd_sandbox_options options = {
+		.size = sizeof options,
+		.python = python,
+		.preload = modules,
+		.worker_memory = VALIDATION_MEMORY,
+		.first_uid = first_uid,
+	};
+
+	return rlmd_engine_sandbox(engine, &options, err);
+}
+
+struct rlmd_sandbox *engine_validator(struct rlmd_engine *engine, const struct rlmd_sandbox *like,
+				      struct rlmd_error *err)
+{
+	const struct engine_sandbox *known = NULL, *each;
+	struct rlmd_sandbox *found;
+	struct rlmd_error why;
+	uint32_t first_uid;
+
+	TAILQ_FOREACH (each, &engine->sandboxes, entry)
+		if (each->sandbox == like)
+			known = each;
+	first_uid = known ? known->first_uid : 0;
+	found = open_validator(engine, known ? known->python : NULL, first_uid, &why);
+	if (!found && why.kind == RLMD_ERROR_USAGE)
+		found = open_validator(engine, SYSTEM_PYTHON, first_uid, &why);
+	if (found)
+		return found;
+	if (err)
+		*err = why;
+	if (why.kind == RLMD_ERROR_USAGE)
+		error_context(err, "answers are held to a schema by Python's jsonschema, which is "
+				   "missing (apt install python3-jsonschema)");
+	return NULL;
+}
+
+bool rlmd_engine_validates(struct rlmd_engine *engine, const struct rlmd_sandbox *like,
+			   struct rlmd_error *err)
+{
+	if (!engine)
+		return error_set(err, RLMD_ERROR_USAGE, "a sandbox needs an engine");
+	return engine_validator(engine, like, err);
 }
 
 void engine_close_sandboxes(struct rlmd_engine *engine)

@@ -8,14 +8,18 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/sized.h"
 #include "engine/function_set.h"
 #include "engine/job_options.h"
+#include "engine/job_result.h"
+#include "engine/job_schemas.h"
 #include "engine/request.h"
 #include "engine/run.h"
+#include "engine/validation.h"
 
 static void post(struct rlmd_job *job)
 {
@@ -45,29 +49,6 @@ static void tell_end(struct rlmd_job *job)
 	job_tell_end(job);
 }
 
-/* As its last act it may free the job. */
-static void on_posted(evutil_socket_t fd, short what, void *owner)
-{
-	struct rlmd_job *job = owner;
-
-	(void)fd;
-	(void)what;
-	if (job->state == JOB_NEW && !job->doomed) {
-		job->state = JOB_WORKS;
-		job->work->start(job);
-	}
-	if (job->doomed) {
-		job_destroy(job);
-	} else if (job->state == JOB_ENDED) {
-		tell_end(job);
-	} else if (job->state == JOB_WORKS && job->cancelled) {
-		job->work->cancel(job);
-	} else if (job->state == JOB_WORKS && job->interrupted && !job->yields) {
-		job->yields = true;
-		job->work->interrupt(job);
-	}
-}
-
 void job_end(struct rlmd_job *job, const struct rlmd_error *err, json_t *object)
 {
 	job->result.error = *err;
@@ -76,6 +57,59 @@ void job_end(struct rlmd_job *job, const struct rlmd_error *err, json_t *object)
 	trace_event(job->trace, TRACE_RESULT, json_incref(object));
 	job->state = JOB_ENDED;
 	post(job);
+}
+
+/* Nothing of it was begun. */
+static void refuse(struct rlmd_job *job, const struct rlmd_error *err)
+{
+	job_end(job, err, job_result_none(job, err));
+}
+
+static void work(struct rlmd_job *job)
+{
+	job->state = JOB_WORKS;
+	job->work->start(job);
+}
+
+static void on_schemas(struct rlmd_job *job, const struct rlmd_error *err)
+{
+	if (err)
+		refuse(job, err);
+	else
+		work(job);
+}
+
+static void begin(struct rlmd_job *job)
+{
+	if (job_schemas_check(job, on_schemas))
+		job->state = JOB_CHECKS;
+	else
+		work(job);
+}
+
+/* As its last act it may free the job. */
+static void on_posted(evutil_socket_t fd, short what, void *owner)
+{
+	struct rlmd_job *job = owner;
+
+	(void)fd;
+	(void)what;
+	if (job->state == JOB_NEW && !job->doomed)
+		begin(job);
+	if (job->doomed) {
+		job_destroy(job);
+	} else if (job->state == JOB_ENDED) {
+		tell_end(job);
+	} else if (job->state == JOB_CHECKS && (job->cancelled || job->interrupted)) {
+		validation_free(take_pointer(&job->validation));
+		refuse(job, &(struct rlmd_error){.kind = RLMD_ERROR_CANCELLED,
+						 .text = "stopped before there was a result"});
+	} else if (job->state == JOB_WORKS && job->cancelled) {
+		job->work->cancel(job);
+	} else if (job->state == JOB_WORKS && job->interrupted && !job->yields) {
+		job->yields = true;
+		job->work->interrupt(job);
+	}
 }
 
 static bool needs_sandbox(const struct rlmd_job *job)
@@ -131,7 +165,7 @@ static struct rlmd_job *job_new(struct rlmd_engine *engine, const struct rlmd_jo
 	job->base = engine->base;
 	job->started = clock_ms();
 	if (job_take_options(job, options, purpose, err) &&
-	    (purpose == JOB_TO_CHECK || find_sandbox(job, err)))
+	    (purpose == JOB_TO_CHECK || (find_sandbox(job, err) && job_schemas_open(job, err))))
 		return job;
 	job_drop_options(job);
 	free(job);

@@ -39,6 +39,7 @@ struct job_plan;
 struct job_work;
 struct rlmd_job;
 struct run;
+struct validation;
 
 TAILQ_HEAD(ask_list, ask);
 
@@ -59,6 +60,8 @@ struct job_config {
 	int64_t max_output_tokens;
 	struct llm_sampling sampling; /* of all calls that bring none; its texts are these: */
 	char **stops;                 /* owned, up to a NULL */
+	char *schema;                 /* owned: that the answer of a task satisfies; NULL: none */
+	size_t schema_size;
 };
 
 struct rlmd_result {
@@ -75,10 +78,11 @@ struct rlmd_result {
 };
 
 enum job_state {
-	JOB_NEW,   /* begins from the loop */
-	JOB_WORKS, /* tells events */
-	JOB_ENDED, /* has its result, and will tell it */
-	JOB_OVER,  /* told it */
+	JOB_NEW,    /* begins from the loop */
+	JOB_CHECKS, /* whether its schemas are some */
+	JOB_WORKS,  /* tells events */
+	JOB_ENDED,  /* has its result, and will tell it */
+	JOB_OVER,   /* told it */
 };
 
 struct rlmd_job {
@@ -89,6 +93,8 @@ struct rlmd_job {
 	unsigned weight;               /* how large that is */
 	struct estimators *estimators; /* what the provider's models were billed as */
 	struct rlmd_sandbox *sandbox;  /* lent; or NULL */
+	struct validation *validation; /* owned: holds answers to schemas; NULL: there are none */
+	void (*on_schemas)(struct rlmd_job *, const struct rlmd_error *); /* while JOB_CHECKS */
 
 	struct job_config config;
 	const char *model;                        /* of root turns, resolved */
@@ -141,6 +147,7 @@ struct job_work {
 	void (*count)(const struct rlmd_job *, int64_t *ret_all, int64_t *ret_ended); /* of its
 									operations */
 	void (*free)(struct rlmd_job *); /* what it owns; also where it never began */
+	json_t *(*none)(void);           /* the members of its result that never began, new */
 };
 
 extern const struct job_work job_task, job_plan;

@@ -14,7 +14,9 @@
 #include "engine/function_set.h"
 #include "engine/job.h"
 #include "engine/job_prices.h"
+#include "engine/job_schemas.h"
 #include "engine/request.h"
+#include "engine/validation.h"
 
 enum {
 	STOPS_MAX = 16,
@@ -150,6 +152,20 @@ static bool take_hooks(struct rlmd_job *job, const struct rlmd_job_options *opti
 	return sized_take(&job->hooks.of, sizeof job->hooks.of, options->hooks,
 			  sizeof job->hooks.of, "rlmd_hooks", err) &&
 	       job_hooks_begin(&job->hooks, err);
+}
+
+/* Operations of a plan bring their own. */
+static bool take_schema(struct rlmd_job *job, const struct rlmd_job_options *options,
+			struct rlmd_error *err)
+{
+	if (options->schema.size && options->plan)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "a plan has no schema: each of its operations may have one");
+	if (options->schema.size) {
+		job->config.schema = text_copy(options->schema);
+		job->config.schema_size = options->schema.size;
+	}
+	return job_schemas_read(job, err);
 }
 
 /* What it is to do; the rest is the same for all. */
@@ -292,8 +308,8 @@ bool job_take_options(struct rlmd_job *job, const struct rlmd_job_options *given
 	       take_numbers(&job->config, &options, err) &&
 	       take_sampling(&job->config, &options, err) && take_shares(job, &options, err) &&
 	       take_hooks(job, &options, err) && take_functions(job, &options, err) &&
-	       take_work(job, &options, err) && take_models(job, &options, purpose, err) &&
-	       take_prompts(job, options.prompt, err) &&
+	       take_work(job, &options, err) && take_schema(job, &options, err) &&
+	       take_models(job, &options, purpose, err) && take_prompts(job, options.prompt, err) &&
 	       job_check_prices(job, dear, purpose == JOB_TO_SHOW, err);
 }
 
@@ -307,6 +323,8 @@ void job_drop_options(struct rlmd_job *job)
 	for (size_t i = 0; config->stops && config->stops[i]; i++)
 		free(config->stops[i]);
 	free(config->stops);
+	validation_free(job->validation);
+	free(config->schema);
 	free(config->model);
 	free(config->subcall_model);
 	context_done(&job->context);

@@ -180,6 +180,12 @@ static void count(const struct rlmd_job *job, int64_t *ret_all, int64_t *ret_end
 	*ret_ended = job->operations ? job->operations->ended : 0;
 }
 
+static json_t *none(void)
+{
+	return json_pack("{s:s, s:{}, s:i, s:i, s:n, s:[]}", "event", "result", "results",
+			 "totalTokens", 0, "duration", 0, "winner", "cancelled");
+}
+
 static void free_work(struct rlmd_job *job)
 {
 	struct job_plan *plan = take_pointer(&job->operations);
@@ -199,4 +205,5 @@ const struct job_work job_plan = {
 	.account = account,
 	.count = count,
 	.free = free_work,
+	.none = none,
 };

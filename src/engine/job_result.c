@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/sized.h"
 #include "engine/job.h"
+#include "trace/result.h"
 
 static bool holds(const json_t *texts, const json_t *wanted)
 {
@@ -40,6 +41,19 @@ void job_result_add(struct rlmd_job *job, const struct budget *account, const js
 	json_object_set_new(object, "model", json_from_text(text_of(job->model)));
 	json_object_set_new(object, "provider", json_string(llm_provider(job->llm, job->model)));
 	json_object_set_new(object, "priceTable", json_string(llm_price_date(job->llm)));
+}
+
+json_t *job_result_none(struct rlmd_job *job, const struct rlmd_error *err)
+{
+	struct budget *account = budget_new(&job->config.limits, NULL, NULL);
+	json_auto_t *warnings = json_array();
+	json_t *object = job->work->none();
+
+	json_object_set_new(object, "usage", result_usage(account));
+	job_result_add(job, account, warnings, object);
+	json_object_set_new(object, "error", result_error(err, llm_provider(job->llm, job->model)));
+	budget_free(account);
+	return object;
 }
 
 const struct rlmd_result *rlmd_job_result(const struct rlmd_job *job)

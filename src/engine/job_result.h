@@ -3,6 +3,8 @@
 
 #include <jansson.h>
 
+#include "base/error.h"
+
 struct budget;
 struct rlmd_job;
 
@@ -10,3 +12,6 @@ struct rlmd_job;
  * provider and prices, as members of `object`; what was used, for the getters. */
 void job_result_add(struct rlmd_job *, const struct budget *account, const json_t *warnings,
 		    json_t *object);
+
+/* That of a job whose work never began, new. */
+json_t *job_result_none(struct rlmd_job *, const struct rlmd_error *);

@@ -47,6 +47,8 @@ static void start(struct rlmd_job *job)
 	struct run_options options = {
 		.task = text_from(job->task, job->task_size),
 		.context = &job->context,
+		.form = {text_from(job->config.schema, job->config.schema_size),
+			 job->hooks.of.check != NULL},
 	};
 
 	job->root = run_start(job, &options, on_root, job);
@@ -74,6 +76,12 @@ static void count(const struct rlmd_job *job, int64_t *ret_all, int64_t *ret_end
 	*ret_all = *ret_ended = 0;
 }
 
+static json_t *none(void)
+{
+	return json_pack("{s:s, s:b, s:s, s:n, s:n}", "event", "result", "success", 0, "output", "",
+			 "trace", "stopReason");
+}
+
 static void free_work(struct rlmd_job *job)
 {
 	run_free(take_pointer(&job->root));
@@ -86,4 +94,5 @@ const struct job_work job_task = {
 	.account = account,
 	.count = count,
 	.free = free_work,
+	.none = none,
 };

@@ -18,6 +18,8 @@
 #include "engine/caller.h"
 #include "engine/inputs.h"
 #include "engine/job.h"
+#include "engine/operation_end.h"
+#include "engine/operation_form.h"
 #include "engine/operation_set.h"
 #include "engine/request.h"
 #include "engine/run.h"
@@ -28,6 +30,12 @@ enum {
 	FALLBACK_CONTEXT_MAX = 40000, /* bytes of the context in an answer without a sub-run */
 	CONTEXT_PER_TOKEN = 2, /* characters of a prompt's context for a token of the window */
 };
+
+/* What models are told below the root. */
+static const struct prompt_set *prompts_of(const struct operation *operation)
+{
+	return operation->set->caller->job->subcall_prompts;
+}
 
 static void drop_permits(struct operation *operation)
 {
@@ -42,21 +50,23 @@ static struct rlmd_plan_usage usage_of_run(const struct run *run)
 	return (struct rlmd_plan_usage){usage->tokens, usage->estimated};
 }
 
-static struct rlmd_plan_usage usage_of_call(struct llm_usage usage)
+static void add_usage(struct operation *operation, struct llm_usage usage)
 {
-	return (struct rlmd_plan_usage){usage.input + usage.output, usage.estimated};
+	operation->usage.tokens += usage.input + usage.output;
+	operation->usage.estimated |= usage.estimated;
 }
 
 static void operation_cancel(struct operation *operation)
 {
 	if (operation->ask)
-		operation->usage = usage_of_call(ask_cancel(take_pointer(&operation->ask)));
+		add_usage(operation, ask_cancel(take_pointer(&operation->ask)));
 	if (operation->child) {
 		run_halt(operation->child);
 		operation->usage = usage_of_run(operation->child);
 		run_free(take_pointer(&operation->child));
 	}
 	drop_permits(operation);
+	operation_form_free(take_pointer(&operation->form));
 	free(take_pointer(&operation->user));
 	free(take_pointer(&operation->messages));
 }
@@ -69,138 +79,60 @@ void operation_done(struct operation *operation)
 	free(take_pointer(&operation->value));
 }
 
-static void fail(struct operation *operation, const struct rlmd_error *err)
+/* A negative duration: it took none. */
+static void end_call(struct operation *operation, struct rlmd_text text, bool cut,
+		     int64_t duration_ms)
 {
-	operation->failed = true;
-	operation->error = err->kind;
-	operation->value = xstrdup(err->text);
-	operation->value_size = strlen(operation->value);
+	struct rlmd_job *job = operation->set->caller->job;
+	bool timed = duration_ms >= 0;
+
+	operation_note_fallback(operation);
+	operation_note_cut(operation, cut);
+	operation_answer(operation, text);
+	job->call_count += timed; /* one out of a cache tells nothing of how long calls take */
+	job->call_ms += timed ? duration_ms : 0;
+	operation_end(operation);
 }
 
-/* Answers are in memory until the call is over. */
-static void keep(struct operation *operation, struct evbuffer *answer)
+static void ask_again(struct operation *);
+
+static void on_verdict(void *owner, const struct answer_verdict *verdict)
 {
-	struct operation_set *set = operation->set;
-	struct caller *caller = set->caller;
-	size_t size = evbuffer_get_length(answer);
+	struct operation *operation = owner;
+	struct operation_form *form = operation->form;
 	struct rlmd_error err;
 
-	if (size <= caller->answers_max - caller->answers) {
-		caller->answers += size;
-		set->answers += size;
-		operation->value = text_drain(answer, &operation->value_size);
+	operation_form_heard(form);
+	if (!verdict->error && !verdict->wrong.size) {
+		end_call(operation, verdict->answer, form->cut, form->duration_ms);
 		return;
 	}
-	error_set(&err, RLMD_ERROR_INPUT,
-		  "the answers that are waited for may have %zu MiB together, which this one, of "
-		  "%zu bytes, exceeds",
-		  caller->answers_max >> 20, size);
-	fail(operation, &err);
-}
-
-/* One more way in which the answer is less than what was asked for; takes `why`. */
-static void degrade(struct operation *operation, char *why)
-{
-	char *before = operation->degraded;
-
-	operation->degraded = why;
-	if (!before)
-		return;
-	operation->degraded = xasprintf("%s; %s", before, why);
-	free(before);
-	free(why);
-}
-
-static void note_cut(struct operation *operation, bool cut)
-{
-	if (cut)
-		degrade(operation, xstrdup("cut at its length limit"));
-}
-
-static void note_fallback(struct operation *operation)
-{
-	switch (operation->way) {
-	case WAY_SUBRUN:
-		return;
-	case WAY_DOWNGRADED:
-		degrade(operation, xasprintf("downgraded to llm_query (%s)", operation->reason));
-		return;
-	case WAY_DIRECT:
-		degrade(operation, xasprintf("no sub-RLM was started (%s), answered directly",
-					     operation->reason));
+	if (!verdict->error && operation_form_reject(form, prompts_of(operation), verdict->wrong)) {
+		ask_again(operation);
 		return;
 	}
-}
-
-/* The text is the answer's, and nothing else: code reads it. What is said about it stands beside.
- */
-static void answer(struct operation *operation, struct rlmd_text text)
-{
-	struct caller *caller = operation->set->caller;
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-
-	text_repair(text, out);
-	keep(operation, out);
-	if (operation->degraded && !operation->failed)
-		record_degraded(caller->job->trace, caller->id,
-				operation->spec->mode == RLMD_OPERATION_RUN, operation->degraded);
-}
-
-/* A call that had to end with the account's time is refused by the account. */
-static enum rlmd_error_kind kind_of(const struct operation *operation)
-{
-	bool over = !budget_remaining_ms(operation->set->caller->budget);
-
-	return operation->error == RLMD_ERROR_TIMEOUT && over ? RLMD_ERROR_BUDGET
-							      : operation->error;
-}
-
-static enum rlmd_plan_error_kind plan_error(enum rlmd_error_kind kind)
-{
-	if (kind == RLMD_ERROR_TIMEOUT)
-		return RLMD_PLAN_ERROR_TIMEOUT;
-	return kind == RLMD_ERROR_BUDGET ? RLMD_PLAN_ERROR_BUDGET : RLMD_PLAN_ERROR_OPERATION;
-}
-
-/* It ended of itself. The operation may be gone after this. */
-static void end(struct operation *operation)
-{
-	struct operation_set *set = operation->set;
-	auto_free char *unkept = set->keep ? take_pointer(&operation->value) : NULL;
-	const char *value = set->keep ? unkept : operation->value;
-	struct rlmd_plan_answer answer = {.usage = operation->usage};
-
-	if (operation->usage.tokens) {
-		set->ended++;
-		set->tokens += operation->usage.tokens;
-	}
-	if (operation->failed) {
-		answer.error = plan_error(kind_of(operation));
-		answer.error_name = rlmd_error_name(kind_of(operation));
-		answer.message = value;
-	} else {
-		answer.response = (struct rlmd_text){value, operation->value_size};
-	}
-	rlmd_call_done(operation->call, &answer);
+	error_set(&err, RLMD_ERROR_SCHEMA, "no answer satisfied the schema: %s",
+		  verdict->wrong.bytes);
+	operation_fail(operation, verdict->error ? verdict->error : &err);
+	operation_end(operation);
 }
 
 static void on_ask(void *owner, const struct llm_response *response, const struct rlmd_error *err)
 {
 	struct operation *operation = owner;
-	struct rlmd_job *job = operation->set->caller->job;
 
 	operation->ask = NULL;
-	operation->usage = usage_of_call(response->usage);
+	add_usage(operation, response->usage);
 	if (err) {
-		fail(operation, err);
+		operation_fail(operation, err);
+		operation_end(operation);
+	} else if (operation->form) {
+		operation_form_check(operation->form, operation->set->caller->job, response,
+				     on_verdict, operation);
 	} else {
-		note_fallback(operation);
-		note_cut(operation, response->finish == LLM_FINISH_LENGTH);
-		answer(operation, response->text);
-		job->call_count += !response->cached; /* it tells nothing of how long calls take */
-		job->call_ms += response->cached ? 0 : response->duration_ms;
+		end_call(operation, response->text, response->finish == LLM_FINISH_LENGTH,
+			 response->cached ? -1 : response->duration_ms);
 	}
-	end(operation);
 }
 
 static void on_sent(void *owner)
@@ -255,8 +187,8 @@ static size_t write_messages(struct operation *operation, struct rlmd_text syste
 	return count + 1;
 }
 
-static void ask(struct operation *operation, enum llm_kind kind, struct rlmd_text system,
-		struct rlmd_text user)
+static void send_call(struct operation *operation, enum llm_kind kind, struct rlmd_text system,
+		      struct rlmd_text user)
 {
 	struct caller *caller = operation->set->caller;
 	size_t message_count = write_messages(operation, system, user);
@@ -272,7 +204,8 @@ static void ask(struct operation *operation, enum llm_kind kind, struct rlmd_tex
 			    .deadline = budget_deadline(caller->budget),
 			    .kind = kind,
 			    .depth = caller->run ? caller->depth : 0,
-			    .turn = caller->run ? run_turn(caller->run) - 1 : 0},
+			    .turn = caller->run ? run_turn(caller->run) - 1 : 0,
+			    .schema = operation->spec->schema},
 	};
 
 	if (operation->wishes && operation->wishes->with_temperature) {
@@ -280,6 +213,30 @@ static void ask(struct operation *operation, enum llm_kind kind, struct rlmd_tex
 		options.request.sampling.temperature = operation->wishes->temperature;
 	}
 	operation->ask = ask_start(caller->job, &options, on_ask, operation);
+}
+
+static void ask_again(struct operation *operation)
+{
+	struct operation_form *form = operation->form;
+
+	free(take_pointer(&operation->messages));
+	operation->earlier = form->turns;
+	operation->earlier_count = form->turn_count - 1;
+	operation->numbered = false;
+	send_call(operation, form->kind, text_of(form->system), form->turns[form->turn_count - 1]);
+}
+
+static void ask(struct operation *operation, enum llm_kind kind, struct rlmd_text system,
+		struct rlmd_text user)
+{
+	struct rlmd_text schema = operation->spec->schema;
+
+	if (!schema.size) {
+		send_call(operation, kind, system, user);
+		return;
+	}
+	operation->form = operation_form_new(prompts_of(operation), kind, schema, system, user);
+	ask_again(operation);
 }
 
 static void warn_fallback(struct operation *operation)
@@ -317,8 +274,7 @@ static void fall_back(struct operation *operation)
 	text_repair(operation->input, user);
 	operation->user = text_drain(user, &size);
 	ask(operation, operation->way == WAY_DIRECT ? LLM_DIRECT : LLM_QUERY,
-	    brief_direct(operation->set->caller->job->subcall_prompts),
-	    text_from(operation->user, size));
+	    brief_direct(prompts_of(operation)), text_from(operation->user, size));
 }
 
 static void on_child(void *owner, const struct run_result *result)
@@ -334,16 +290,16 @@ static void on_child(void *owner, const struct run_result *result)
 	operation->usage = usage_of_run(operation->child);
 	if (result->forced) {
 		caller_warn_once(caller, "A sub-run's answer was forced");
-		degrade(operation, xasprintf("the sub-RLM's answer was forced (%s)",
-					     stop_words(result->stop)));
+		operation_degrade(operation, xasprintf("the sub-RLM's answer was forced (%s)",
+						       stop_words(result->stop)));
 	}
-	note_cut(operation, result->cut);
+	operation_note_cut(operation, result->cut);
 	if (result->error.kind)
-		fail(operation, &result->error);
+		operation_fail(operation, &result->error);
 	else
-		answer(operation, result->answer);
+		operation_answer(operation, result->answer);
 	run_free(take_pointer(&operation->child));
-	end(operation);
+	operation_end(operation);
 }
 
 static void start_child(struct operation *operation)
@@ -359,6 +315,7 @@ static void start_child(struct operation *operation)
 		.task = operation->input,
 		.context = caller->context,
 		.model = operation->spec->model,
+		.form = {.schema = operation->spec->schema},
 	};
 
 	if (operation->context) {
@@ -419,8 +376,8 @@ static void start_task(struct operation *operation)
 	struct rlmd_error err;
 
 	if (!take_context(operation, &err)) {
-		fail(operation, &err);
-		end(operation);
+		operation_fail(operation, &err);
+		operation_end(operation);
 		return;
 	}
 	if (operation->wanting)
@@ -443,7 +400,7 @@ static struct rlmd_text with_context(struct operation *operation)
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
 	size_t size;
 
-	if (brief_operation(caller->job->subcall_prompts, operation->input, context, max, out))
+	if (brief_operation(prompts_of(operation), operation->input, context, max, out))
 		caller_warn_once(caller,
 				 "The context of an operation was longer than its model's window, "
 				 "which was given its head and tail");
@@ -455,7 +412,7 @@ static struct rlmd_text system_of(const struct operation *operation)
 {
 	if (operation->wishes && operation->wishes->system.size)
 		return operation->wishes->system;
-	return brief_query(operation->set->caller->job->subcall_prompts);
+	return brief_query(prompts_of(operation));
 }
 
 static void start(void *owner, const struct rlmd_operation *spec, struct rlmd_text input,

@@ -20,6 +20,7 @@
 struct ask;
 struct file_index;
 struct memfile;
+struct operation_form;
 struct operation_set;
 struct run;
 struct worker_subset;
@@ -56,11 +57,12 @@ struct operation {
 	bool wanting;                       /* it is a task that counts in the set's admission */
 	bool numbered;                      /* it has `number` among the calls of its caller */
 	int number;
-	char *degraded;        /* owned; NULL, or why the answer is less than what was asked for */
-	struct ask *ask;       /* owned while it is under way */
-	struct permit *alive;  /* likewise: for the sub-run that waits to begin */
-	struct permit *permit; /* likewise: to compute */
-	struct run *child;     /* likewise */
+	char *degraded; /* owned; NULL, or why the answer is less than what was asked for */
+	struct operation_form *form; /* owned: of a call whose answer has to satisfy a schema */
+	struct ask *ask;             /* owned while it is under way */
+	struct permit *alive;        /* likewise: for the sub-run that waits to begin */
+	struct permit *permit;       /* likewise: to compute */
+	struct run *child;           /* likewise */
 	int64_t started;
 	struct rlmd_plan_usage usage; /* of tokens */
 	bool failed;

@@ -307,6 +307,8 @@ static enum verdict run_judge(struct run *run)
 		run_note(run, "invented", text_of(""));
 	switch (run->response.answer) {
 	case RLMD_ANSWER_NONE:
+		if (run_reply_is_json(run))
+			return final(run, run->response.said, ANSWER_FINAL_DIRECT);
 		break;
 	case RLMD_ANSWER_DIRECT:
 		return take_direct(run);

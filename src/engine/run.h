@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/answer_check.h"
 #include "source/context.h"
 
 struct budget;
@@ -30,6 +31,7 @@ struct run_options {
 	struct rlmd_text task;         /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
 	const char *model;             /* copied: of its turns; NULL: what its depth has */
+	struct answer_form form;       /* that its answer has to have; the schema is lent */
 };
 
 /* Lent to the callback. */

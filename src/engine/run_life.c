@@ -292,6 +292,7 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 		.task = text_copy(options->task),
 		.task_size = options->task.size,
 		.model = xstrdup(options->model),
+		.form = options->form,
 		.observations = evbuffer_new(),
 		.last_observations = evbuffer_new(),
 		.done = done,

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "budget/budget.h"
-#include "engine/answer_check.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
 #include "engine/job.h"
@@ -68,8 +67,9 @@ struct run {
 	int depth;
 	char *task; /* owned */
 	size_t task_size;
-	char *model;            /* owned: of its turns; NULL: what its depth has */
-	struct context context; /* owned */
+	char *model;             /* owned: of its turns; NULL: what its depth has */
+	struct answer_form form; /* that its answer has to have */
+	struct context context;  /* owned */
 	struct conversation conversation;
 	struct history history;
 	struct evbuffer *observations; /* owned: what the model is told next */
@@ -180,8 +180,11 @@ void run_ask_model(struct run *, enum llm_kind, int64_t max_tokens);
 void run_take_reply(struct run *);
 void run_take_turn(struct run *);
 void run_tell_reply(struct run *); /* for the next turn: what of it could not be used */
+
+/* Without code and without the form of an answer, it is JSON, which an answer has to be. */
+bool run_reply_is_json(const struct run *);
 void run_give_answer(struct run *, struct rlmd_text, enum answer_source);
-bool run_ask_check(struct run *); /* whether that will do; false: nobody wants to see it */
+bool run_ask_check(struct run *); /* whether that will do; false: any will */
 void run_reject(struct run *);    /* it will not: it is none, and the model is told why */
 
 /* It will: a model's own counts, also where code of the same response failed; a forced one counts

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/stop.h"
 #include "engine/run_private.h"
+#include "engine/validation.h"
 #include "trace/record.h"
 
 enum {
@@ -70,6 +71,17 @@ void run_tell_reply(struct run *run)
 		run_note(run, run->cut ? "cut_text" : "no_code", none);
 }
 
+bool run_reply_is_json(const struct run *run)
+{
+	const struct response *response = &run->response;
+	struct rlmd_text json;
+
+	if (!run->form.schema.size || response->block_count || response->cut_fence || run->cut)
+		return false;
+	json = validation_json(response->said);
+	return text_starts(json, "{") || text_starts(json, "[");
+}
+
 void run_give_answer(struct run *run, struct rlmd_text text, enum answer_source source)
 {
 	auto_evbuffer struct evbuffer *clean = evbuffer_new();
@@ -89,15 +101,14 @@ static void on_verdict(void *owner, const struct answer_verdict *verdict)
 	run_drive(run, WAKE_CHECK);
 }
 
-/* Of the root alone: answers of what code asked for are that code's business. */
 bool run_ask_check(struct run *run)
 {
 	struct rlmd_text answer = text_from(run->answer, run->answer_size);
 
-	if (run->caller.parent || !answer_check_wanted(run->job))
+	if (!answer_form_given(&run->form))
 		return false;
 	run_yield(run);
-	run->check = answer_check_start(run->job, answer, on_verdict, run);
+	run->check = answer_check_start(run->job, &run->form, answer, on_verdict, run);
 	return true;
 }
 

@@ -29,6 +29,7 @@ static struct brief brief_of(const struct run *run)
 		.task = text_from(run->task, run->task_size),
 		.depth = run->depth,
 		.turn = run->turn,
+		.schema = run->form.schema,
 	};
 }
 
@@ -362,7 +363,8 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 			    .deadline = run->deadline,
 			    .kind = kind,
 			    .depth = run->depth,
-			    .turn = run->turn ? run->turn - 1 : 0},
+			    .turn = run->turn ? run->turn - 1 : 0,
+			    .schema = forced ? run->form.schema : (struct rlmd_text){0}},
 	};
 
 	if (!run->depth && run->job->hooks.of.delta) {

@@ -224,6 +224,23 @@ static size_t plans_under_way(const struct subcall_list *list)
 	return count;
 }
 
+/* Schemas are of whoever ordered the work: what holds answers to them is opened for those alone,
+ * before it begins. */
+static bool has_no_schema(const struct subcall *subcall, struct rlmd_plan_error *err)
+{
+	const struct rlmd_plan *plan = rlmd_plan_file_plan(subcall->file);
+
+	for (size_t i = 0; i < rlmd_plan_count(plan); i++)
+		if (rlmd_plan_operation(plan, i)->schema.size) {
+			snprintf(err->text, sizeof err->text,
+				 "operations[%zu].schema: plans of code have none; say in the "
+				 "input what form the answer should have, and check it",
+				 i);
+			return false;
+		}
+	return true;
+}
+
 static bool read_plan(struct subcall *subcall, struct rlmd_text json)
 {
 	size_t values = json_look(json).values;
@@ -241,9 +258,11 @@ static bool read_plan(struct subcall *subcall, struct rlmd_text json)
 			 values, PLAN_VALUES_MAX);
 	else
 		subcall->file = rlmd_plan_file_new(json, &err);
-	if (!subcall->file)
+	if (!subcall->file || !has_no_schema(subcall, &err)) {
 		tell_error(subcall, &err);
-	return subcall->file;
+		return false;
+	}
+	return true;
 }
 
 static void start_plan(struct subcall *subcall, struct rlmd_text json)

@@ -155,8 +155,9 @@ static const struct {
 	const char *prompt;
 	enum { BOTH, ROOT, SUBRUN } who;
 } parts[] = {
-	{"root", BOTH},  {"subrun", SUBRUN}, {"this_run", BOTH}, {"functions", BOTH},
-	{"files", BOTH}, {"changes", BOTH},  {"grant", ROOT},    {"subrun_grant", SUBRUN},
+	{"root", BOTH},      {"subrun", SUBRUN}, {"this_run", BOTH},
+	{"functions", BOTH}, {"files", BOTH},    {"changes", BOTH},
+	{"schema", BOTH},    {"grant", ROOT},    {"subrun_grant", SUBRUN},
 };
 
 enum { PARTS = sizeof parts / sizeof *parts };
@@ -176,6 +177,8 @@ static bool is_wanted(const struct brief *brief, const char *prompt)
 {
 	if (!strcmp(prompt, "functions"))
 		return brief->facts.functions.size;
+	if (!strcmp(prompt, "schema"))
+		return brief->schema.size;
 	if (!strcmp(prompt, "files"))
 		return has_files(brief->context, false);
 	return strcmp(prompt, "changes") != 0 || has_files(brief->context, true);
@@ -200,6 +203,7 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 				   budget_remaining_iterations(parent));
 	}
 	prompt_text(&values, "functions", brief->facts.functions);
+	prompt_text(&values, "schema", brief->schema);
 	for (size_t i = 0; i < PARTS; i++)
 		if (is_wanted(brief, parts[i].prompt) &&
 		    (parts[i].who == BOTH || parts[i].who == (parent ? SUBRUN : ROOT)))
@@ -279,6 +283,14 @@ void brief_first_turn_bare(const struct brief *brief, struct draft *out)
 	prompt_render(brief->prompts, "first_turn_bare", &values, out->text, out->timeless);
 }
 
+void brief_schema(const struct prompt_set *prompts, struct rlmd_text schema, struct evbuffer *out)
+{
+	struct prompt_values values = {0};
+
+	prompt_text(&values, "schema", schema);
+	prompt_render(prompts, "schema", &values, out, NULL);
+}
+
 struct rlmd_text brief_query(const struct prompt_set *prompts)
 {
 	return text_trim(prompt_set_text(prompts, "query"));
@@ -336,7 +348,10 @@ void brief_forced(const struct brief *brief, const char *reason, struct rlmd_tex
 	prompt_text(&values, "task", brief->task);
 	prompt_text(&values, "reason", text_of(reason));
 	prompt_text(&values, "output", observations);
+	prompt_text(&values, "schema", brief->schema);
 	prompt_render(brief->prompts, "forced", &values, out->text, out->timeless);
+	if (brief->schema.size)
+		prompt_render(brief->prompts, "schema", &values, out->text, out->timeless);
 }
 
 int64_t brief_forced_size(const struct brief *brief, const struct estimator *estimator)

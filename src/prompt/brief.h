@@ -36,7 +36,8 @@ struct brief {
 	const struct context *context;
 	struct rlmd_text task;
 	int depth;
-	int turn; /* the one that is asked for now, from 1 */
+	int turn;                /* the one that is asked for now, from 1 */
+	struct rlmd_text schema; /* that the answer has to satisfy; empty: none */
 };
 
 /* What is told, and the same without what a clock or a purse put into it (llm_message). */
@@ -64,6 +65,9 @@ void brief_opening(const struct brief *, struct draft *out);
 bool brief_demonstration(const struct brief *, struct evbuffer *code, struct draft *out);
 void brief_first_turn(const struct brief *, struct rlmd_text observations, struct draft *out);
 void brief_first_turn_bare(const struct brief *, struct draft *out);
+
+/* Adds that the answer has to satisfy a schema. */
+void brief_schema(const struct prompt_set *, struct rlmd_text schema, struct evbuffer *out);
 
 /* The system prompts of llm_query and of a direct answer; lent by the set. */
 struct rlmd_text brief_query(const struct prompt_set *);

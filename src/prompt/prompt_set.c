@@ -38,6 +38,7 @@ enum {
 	INPUT = 1 << 9,
 	FUNCTIONS = 1 << 10,
 	RULES = 1 << 11,
+	SCHEMA = 1 << 12,
 };
 
 static const struct {

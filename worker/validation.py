@@ -1,0 +1,212 @@
+"""Whether JSON satisfies a JSON Schema: runs in a sealed helper of the supervisor's, not in runs.
+
+Schema and answer are both foreign: a pattern may take for ever and a reference go round in a
+circle. Nothing here guards against that but the helper's limits of time and memory; what it says
+is short whatever it was given. It works with Debian 12's python3-jsonschema and later ones.
+"""
+
+import itertools
+import json
+import re
+from urllib.parse import unquote, urldefrag, urljoin
+
+from jsonschema import FormatChecker, exceptions, validators
+
+SHOWN = 10  # violations that are told
+LINE = 400  # characters of each
+NAME = 60  # of one name in a path
+DRAFTS = {
+    draft.META_SCHEMA.get("$id", draft.META_SCHEMA.get("id")).rstrip("#"): draft
+    for draft in (
+        validators.Draft202012Validator, validators.Draft201909Validator,
+        validators.Draft7Validator, validators.Draft6Validator, validators.Draft4Validator,
+    )
+}
+USUAL = validators.Draft202012Validator
+PATTERNS = FormatChecker(["regex"])
+
+# Keywords whose values are schemas, lists of them, and objects of them.
+ONE = {"additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if",
+       "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
+SEVERAL = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+NAMED = {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties",
+         "properties"}
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def warm_up():
+    """The library reads its vocabularies when they are first needed; behind walls are no files."""
+    for draft in DRAFTS.values():
+        draft(draft.META_SCHEMA, format_checker=PATTERNS).is_valid({"pattern": "a"})
+
+
+warm_up()
+
+
+def shown(path):
+    """A place in JSON, as JSONPath has it: $.findings[0]["a name"]."""
+    text = "$"
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif re.fullmatch(r"[A-Za-z_]\w{,59}", part, re.ASCII):
+            text += f".{part}"
+        else:
+            text += f"[{clipped(json.dumps(part, ensure_ascii=False), NAME)}]"
+    return text
+
+
+def clipped(text, most):
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]}[...]{text[-half:]}"
+
+
+def line(path, reason):
+    """One line, whatever stands in it, and at most so long."""
+    reason = " ".join(clipped(str(reason), LINE).split())
+    return f"{clipped(shown(path), LINE)}: {reason}"
+
+
+def parse(text):
+    """ValueError says why it is no JSON."""
+    try:
+        return json.loads(text, parse_constant=no_number, object_pairs_hook=unique)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def no_number(name):
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def unique(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {clipped(json.dumps(twice), NAME)} occurs twice in one object")
+    return members
+
+
+def draft_of(schema):
+    """The validator's class; None: of a dialect that nobody here knows."""
+    name = schema.get("$schema") if isinstance(schema, dict) else None
+    if name is None:
+        return USUAL
+    return DRAFTS.get(name.rstrip("#")) if isinstance(name, str) else None
+
+
+def told(error):
+    """Of alternatives the one that came nearest says more than that none of them fits."""
+    deepest = exceptions.best_match(iter([error]))
+    return line(deepest.absolute_path, deepest.message)
+
+
+def subschemas(schema):
+    """(path, schema, base) of it and all within it."""
+    stack = [((), schema, "")]
+    while stack:
+        path, found, base = stack.pop()
+        if not isinstance(found, dict):
+            continue
+        if isinstance(found.get("$id"), str):
+            base = urldefrag(urljoin(base, found["$id"])).url
+        yield path, found, base
+        for keyword, value in found.items():
+            here = (*path, keyword)
+            if keyword in NAMED and isinstance(value, dict):
+                stack += [((*here, name), within, base) for name, within in value.items()]
+            elif keyword in SEVERAL and isinstance(value, list):
+                stack += [((*here, i), within, base) for i, within in enumerate(value)]
+            elif keyword in ONE:
+                stack.append((here, value, base))
+
+
+def points(document, pointer):
+    """Whether a JSON pointer leads to something."""
+    for part in unquote(pointer).split("/")[1:]:
+        part = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, list) and part.isdecimal() and int(part) < len(document):
+            document = document[int(part)]
+        elif isinstance(document, dict) and part in document:
+            document = document[part]
+        else:
+            return False
+    return True
+
+
+def wrong_reference(schema):
+    """The first that leads nowhere, or out of the document; None: all stay inside."""
+    found = list(subschemas(schema))
+    documents, anchors = {"": schema}, set()
+    for _path, inside, base in found:
+        if isinstance(inside.get("$id"), str):
+            documents[base] = inside
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(inside.get(keyword), str):
+                anchors.add((base, inside[keyword]))
+    for path, inside, base in found:
+        for keyword in REFERENCES:
+            reference = inside.get(keyword)
+            if not isinstance(reference, str):
+                continue
+            url, fragment = urldefrag(reference)
+            url = urldefrag(urljoin(base, url)).url if url else base
+            if url not in documents:
+                return line((*path, keyword), f"{reference!r} leads out of this schema, and "
+                            "nothing is fetched: put what it names under $defs")
+            is_anchor = fragment and not fragment.startswith("/")
+            if not ((url, fragment) in anchors if is_anchor else points(documents[url], fragment)):
+                return line((*path, keyword), f"{reference!r} leads to nothing")
+    return None
+
+
+def wrong_schema(text):
+    """Why it is no schema that answers can be held to; None: it is one."""
+    try:
+        schema = parse(text)
+    except ValueError as error:
+        return line((), f"this is no JSON: {error}")
+    if not isinstance(schema, (dict, bool)):
+        return line((), "a schema is an object, or true or false")
+    draft = draft_of(schema)
+    if draft is None:
+        return line(("$schema",), f"{schema['$schema']!r} is not known; leave it out for 2020-12")
+    errors = draft(draft.META_SCHEMA, format_checker=PATTERNS).iter_errors(schema)
+    worst = exceptions.best_match(errors)
+    if worst is not None:
+        return line(worst.absolute_path, worst.message)
+    return wrong_reference(schema)
+
+
+def violations(schema_text, text):
+    """A line each; none: the text satisfies the schema."""
+    try:
+        value = parse(text)
+    except ValueError as error:
+        return [line((), f"this is no JSON: {error}")]
+    schema = json.loads(schema_text)
+    errors = draft_of(schema)(schema).iter_errors(value)
+    lines = [told(error) for error in itertools.islice(errors, SHOWN)]
+    if len(lines) == SHOWN:
+        lines.append("... and perhaps more")
+    return lines
+
+
+def tell(result):
+    """The one thing that the supervisor reads; ASCII."""
+    print(json.dumps(result))
+
+
+def check_schemas(texts):
+    """`texts` is JSON, an array of schemas as strings: which is the first bad one, and why."""
+    for index, text in enumerate(json.loads(texts)):
+        wrong = wrong_schema(text)
+        if wrong is not None:
+            tell({"index": index, "wrong": [wrong]})
+            return
+    tell({"wrong": []})
+
+
+def check_answer(schema, text):
+    tell({"wrong": violations(schema, text)})
