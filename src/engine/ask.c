@@ -26,7 +26,8 @@ enum {
 struct ask {
 	struct rlmd_job *job; /* lent */
 	struct ask_options options;
-	struct log log;        /* its caller's, with its number and kind */
+	struct log log; /* its caller's, with its number and kind */
+	char place[CALLER_PLACE_SIZE];
 	struct permit *permit; /* owned: our place among the calls at once, or in line for it */
 	struct ask_list *list; /* lent: the one of the job where we stand; NULL: none */
 	TAILQ_ENTRY(ask) entry;
@@ -299,7 +300,8 @@ static void ask_record(const struct ask *ask, const struct llm_response *respons
 	const struct llm_request *request = &ask->options.request;
 
 	if (ask->options.number != ASK_TURN || err)
-		record_call(ask->job->trace, ask->options.caller->id, ask->options.number,
+		record_call(ask->job->trace, ask->options.caller->id,
+			    response->number ? *response->number : request->number,
 			    ask->options.reason, request, response, err);
 }
 
@@ -464,6 +466,7 @@ struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, a
 	ask->log = caller_call_log(options->caller, options->number, request);
 	request_use_settings(request, &job->config);
 	ask->wanted = request->asked_tokens = request->max_tokens;
+	caller_place(options->caller, options->number, request, ask->place);
 	request->may_retry = may_retry;
 	request->on_wait = on_wait;
 	request->log = &ask->log;

@@ -1,7 +1,11 @@
 #include "engine/caller.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "engine/ask.h"
 #include "trace/record.h"
@@ -10,6 +14,28 @@ void caller_done(struct caller *caller)
 {
 	json_decref(caller->warnings);
 	caller->warnings = NULL;
+}
+
+void caller_name(const struct caller *parent, const struct rlmd_job *job, int number,
+		 char out[static 37])
+{
+	auto_free char *seed = NULL;
+
+	if (!llm_keeps(job->llm)) {
+		trace_uuid(out);
+		return;
+	}
+	seed = xasprintf("%s %d", parent ? parent->id : job->id, number);
+	trace_uuid_of(text_of(seed), out);
+}
+
+void caller_place(const struct caller *caller, int number, struct llm_request *request,
+		  char out[static CALLER_PLACE_SIZE])
+{
+	snprintf(out, CALLER_PLACE_SIZE, "%s %s %d", caller->id, llm_kind_name(request->kind),
+		 number == ASK_TURN ? request->turn : number);
+	request->place = out;
+	request->number = number;
 }
 
 struct log caller_call_log(const struct caller *caller, int number,

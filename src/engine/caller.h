@@ -33,12 +33,24 @@ struct caller {
 	const struct context *context; /* lent: that of tasks without one of their own */
 	const char *model;             /* lent: of calls that name none */
 	int depth;                     /* runs that it starts are one deeper: of a plan -1 */
-	int calls;                     /* made so far: each has its number in this order */
+	int calls;                     /* and runs that it has asked for so far: their numbers */
 	size_t answers, answers_max;   /* bytes of the answers that it has not taken yet */
 	json_t *warnings;              /* owned array of strings */
 };
 
 void caller_done(struct caller *);
+
+/*
+ * The id of a run that `parent` has asked for, as the how manieth; NULL: the root. It is random,
+ * unless exchanges are kept or replayed: then the same work has the same ids.
+ */
+void caller_name(const struct caller *parent, const struct rlmd_job *, int number,
+		 char out[static 37]);
+
+/* Likewise the place and the number of one of its requests, which lends `out`. */
+enum { CALLER_PLACE_SIZE = 80 };
+void caller_place(const struct caller *, int number, struct llm_request *,
+		  char out[static CALLER_PLACE_SIZE]);
 
 /* Of one of its calls, with its number as in the trace, or its turn (ASK_TURN). */
 struct log caller_call_log(const struct caller *, int number, const struct llm_request *);

@@ -130,6 +130,19 @@ static bool find_sandbox(struct rlmd_job *job, struct rlmd_error *err)
 	return job->sandbox;
 }
 
+/* What is kept of it, or comes from there, is the same for the same work. */
+static void name_job(struct rlmd_job *job)
+{
+	const struct rlmd_plan *plan = job->file ? rlmd_plan_file_plan(job->file) : NULL;
+
+	if (!llm_keeps(job->llm))
+		trace_uuid(job->id);
+	else if (plan && rlmd_plan_count(plan))
+		trace_uuid_of(rlmd_plan_operation(plan, 0)->input, job->id);
+	else
+		trace_uuid_of(text_from(job->task, job->task_size), job->id);
+}
+
 /* What of it is to be known before it begins is among the notes. */
 static void set_up(struct rlmd_job *job)
 {
@@ -142,7 +155,7 @@ static void set_up(struct rlmd_job *job)
 		     (size_t)job->config.max_parallel);
 	TAILQ_INIT(&job->sent);
 	TAILQ_INIT(&job->waiting);
-	trace_uuid(job->id);
+	name_job(job);
 	job->log = log_child(&engine->log);
 	log_add_text(&job->log, "job", job->id);
 	job->trace = trace_new(!job->file && !job->config.without_tree,

@@ -142,14 +142,6 @@ static void on_sent(void *owner)
 	rlmd_call_started(operation->call);
 }
 
-static int number_of(struct operation *operation)
-{
-	if (!operation->numbered)
-		operation->number = operation->set->caller->calls++;
-	operation->numbered = true;
-	return operation->number;
-}
-
 static const char *model_of(const struct operation *operation)
 {
 	return operation->spec->model ? operation->spec->model : operation->set->caller->model;
@@ -194,7 +186,7 @@ static void send_call(struct operation *operation, enum llm_kind kind, struct rl
 	size_t message_count = write_messages(operation, system, user);
 	struct ask_options options = {
 		.caller = caller,
-		.number = number_of(operation),
+		.number = operation->number,
 		.reason = operation->way == WAY_SUBRUN ? NULL : operation->reason,
 		.sent = on_sent,
 		.request = {.model = model_of(operation),
@@ -222,7 +214,6 @@ static void ask_again(struct operation *operation)
 	free(take_pointer(&operation->messages));
 	operation->earlier = form->turns;
 	operation->earlier_count = form->turn_count - 1;
-	operation->numbered = false;
 	send_call(operation, form->kind, text_of(form->system), form->turns[form->turn_count - 1]);
 }
 
@@ -312,6 +303,7 @@ static void start_child(struct operation *operation)
 		.alive = take_pointer(&operation->alive),
 		.permit = take_pointer(&operation->permit),
 		.depth = caller->depth + 1,
+		.number = operation->number,
 		.task = operation->input,
 		.context = caller->context,
 		.model = operation->spec->model,

@@ -55,8 +55,7 @@ struct operation {
 	enum way way;
 	char reason[ADMISSION_REASON_SIZE]; /* why that is no sub-run */
 	bool wanting;                       /* it is a task that counts in the set's admission */
-	bool numbered;                      /* it has `number` among the calls of its caller */
-	int number;
+	int number;                         /* among all that its caller has asked for */
 	char *degraded; /* owned; NULL, or why the answer is less than what was asked for */
 	struct operation_form *form; /* owned: of a call whose answer has to satisfy a schema */
 	struct ask *ask;             /* owned while it is under way */

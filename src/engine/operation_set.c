@@ -24,9 +24,11 @@ void operation_set_init(struct operation_set *set, struct caller *caller,
 	set->specs = specs;
 	set->count = count;
 	set->all = xcalloc(count, sizeof *set->all);
+	/* By their places, for they may begin in any order. */
 	for (size_t i = 0; i < count; i++) {
 		struct operation *operation = &set->all[i];
 
+		operation->number = caller->calls++;
 		specs[i].owner = operation;
 		operation->set = set;
 		operation->spec = &specs[i];

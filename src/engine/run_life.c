@@ -299,7 +299,7 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 		.owner = owner,
 	};
 	TAILQ_INIT(&run->subcalls);
-	trace_uuid(run->id);
+	caller_name(options->parent, job, options->number, run->id);
 	context_share(&run->context, options->context);
 	run->budget = options->pool ? budget_new_child(options->pool, run->depth, options->among,
 						       on_budget_warning, run)

@@ -42,8 +42,10 @@ void run_take_turn(struct run *run)
 		history_learn(&run->history, reply->usage.input);
 	run_take_reply(run);
 	record_response(run->job->trace, run->id, run->turn - 1,
-			run->conversation.messages[run->conversation.count - 1].text, reply,
-			run->response.thinking);
+			reply->asked.size
+				? reply->asked
+				: run->conversation.messages[run->conversation.count - 1].text,
+			reply, run->response.thinking);
 	said = run->response.said;
 	run->repeated = same_as_before(&run->conversation, said);
 	/* Providers refuse an empty message; what follows tells the model what it lacked. */

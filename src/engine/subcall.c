@@ -159,7 +159,8 @@ static void say(struct subcall *subcall, json_t *object, const char *function,
 	subcall->word = text_drain(out, &subcall->word_size);
 	if (!llm_keeps(llm))
 		return;
-	evbuffer_add_printf(key, "%s %s ", run_asked(subcall->caller->run), function);
+	evbuffer_add_printf(key, "%s %s %s ", subcall->caller->id, run_asked(subcall->caller->run),
+			    function);
 	evbuffer_add(key, asked.bytes, asked.size);
 	subcall->word = llm_told(llm, text_in(key), subcall->word, &subcall->word_size);
 }
@@ -332,7 +333,8 @@ static void tell_budget(struct subcall *subcall)
 
 static void key_of_function(const struct subcall *subcall, struct evbuffer *key)
 {
-	evbuffer_add_printf(key, "%s function %s ", run_asked(subcall->caller->run), subcall->name);
+	evbuffer_add_printf(key, "%s %s function %s ", subcall->caller->id,
+			    run_asked(subcall->caller->run), subcall->name);
 	evbuffer_add(key, subcall->asked, subcall->asked_size);
 }
 

@@ -37,6 +37,7 @@ void exchange_done(struct exchange *exchange)
 	free(exchange->text);
 	free(exchange->thinking);
 	free(exchange->model);
+	free(exchange->asked);
 	memset(exchange, 0, sizeof *exchange);
 }
 
@@ -57,12 +58,16 @@ static json_t *request_json(const struct llm_request *request, bool timeless)
 
 	for (size_t i = 0; i < request->message_count; i++) {
 		const struct llm_message *message = &request->messages[i];
-		struct rlmd_text text = timeless && message->timeless.size ? message->timeless
-									   : message->text;
+		bool timed = message->timeless.size;
+		bool ends = !i || i + 1 == request->message_count;
+		json_t *object = json_pack(
+			"{s:s, s:o}", "role", role_names[message->role], "content",
+			json_from_text(timeless && timed ? message->timeless : message->text));
 
-		json_array_append_new(messages,
-				      json_pack("{s:s, s:o}", "role", role_names[message->role],
-						"content", json_from_text(text)));
+		/* Of those in between an earlier request has it. */
+		if (!timeless && timed && ends)
+			json_object_set_new(object, "timeless", json_from_text(message->timeless));
+		json_array_append_new(messages, object);
 	}
 	return json_pack("{s:o, s:o, s:I, s:o*, s:o*, s:o*}", "model",
 			 json_from_text(text_of(request->named ? request->named : request->model)),
@@ -86,17 +91,27 @@ void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_
 	out[EXCHANGE_ID_SIZE - 1] = '\0';
 }
 
+json_t *exchange_request(const struct llm_request *request)
+{
+	return request_json(request, false);
+}
+
+void exchange_hash(struct rlmd_text text, char out[static EXCHANGE_ID_SIZE])
+{
+	unsigned char hash[EVP_MAX_MD_SIZE];
+
+	if (!EVP_Digest(text.bytes ? text.bytes : "", text.size, hash, NULL, EVP_sha256(), NULL))
+		abort();
+	exchange_hex(hash, out);
+}
+
 void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_SIZE])
 {
 	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
 	json_auto_t *value = request_json(request, true);
-	unsigned char hash[EVP_MAX_MD_SIZE];
 
 	json_write(value, true, bytes);
-	if (!EVP_Digest(evbuffer_pullup(bytes, -1), evbuffer_get_length(bytes), hash, NULL,
-			EVP_sha256(), NULL))
-		abort();
-	exchange_hex(hash, out);
+	exchange_hash(text_in(bytes), out);
 }
 
 bool exchange_fields(const json_t *object, const char *const *fields, struct rlmd_error *err)
@@ -228,11 +243,22 @@ bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error 
 {
 	const json_t *response = json_object_get(entry, "response");
 	const json_t *error = json_object_get(entry, "error");
-	struct exchange exchange = {.cost = response ? -1 : 0};
+	const json_t *messages = json_object_get(json_object_get(entry, "request"), "messages");
+	const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
+	struct rlmd_text asked = json_get_text(last, "content");
+	struct exchange exchange = {
+		.cost = response ? -1 : 0,
+		.order = json_get_integer(entry, "order", -1),
+		.cancelled = json_get_bool(entry, "cancelled", false),
+		.numbered = json_object_get(entry, "index"),
+		.number = (int)json_get_integer(entry, "index", 0),
+		.asked = asked.size ? text_copy(asked) : NULL,
+		.asked_size = asked.size,
+	};
 
-	if (!response && !error)
-		return error_set(err, RLMD_ERROR_INPUT, "neither \"response\" nor \"error\"");
-	if ((response && !read_response(response, &exchange, err)) ||
+	if ((!response && !error &&
+	     !error_set(err, RLMD_ERROR_INPUT, "neither \"response\" nor \"error\"")) ||
+	    (response && !read_response(response, &exchange, err)) ||
 	    (error && !read_error(error, &exchange.error, err))) {
 		exchange_done(&exchange);
 		return false;
@@ -268,10 +294,10 @@ json_t *exchange_answer(const struct llm_response *response)
 json_t *exchange_write(const struct llm_request *request, const struct llm_response *response,
 		       const struct rlmd_error *err)
 {
-	json_t *entry = json_pack("{s:o, s:{s:s, s:i, s:i}, s:o}", "request",
-				  request_json(request, false), "match", "kind",
-				  llm_kind_name(request->kind), "depth", request->depth, "turn",
-				  request->turn, "response", response_json(response));
+	json_t *entry = json_pack(
+		"{s:o, s:{s:s, s:i, s:i}, s:i, s:o}", "request", request_json(request, false),
+		"match", "kind", llm_kind_name(request->kind), "depth", request->depth, "turn",
+		request->turn, "index", request->number, "response", response_json(response));
 
 	if (err)
 		json_object_set_new(entry, "error",

@@ -26,6 +26,12 @@ struct exchange {
 	bool cached;  /* it was taken from a cache (llm/cache.h), at no cost */
 	int64_t cost; /* pico-dollars; -1: not given */
 	int64_t delay_ms;
+	bool numbered; /* its call had this number */
+	int number;
+	int64_t order;  /* of a recording's: how many had come before; -1: nobody says */
+	bool cancelled; /* it never came: it was not wanted any more */
+	char *asked;    /* owned: the last message that was asked; NULL: nobody says */
+	size_t asked_size;
 	struct rlmd_error error; /* RLMD_ERROR_NONE: an answer */
 };
 
@@ -36,6 +42,12 @@ void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_
 
 /* Model, messages, the asked tokens and what there is of sampling, hashed: nothing that a clock or
  * a purse has a part in. */
+/* Of any text, likewise. */
+void exchange_hash(struct rlmd_text, char out[static EXCHANGE_ID_SIZE]);
+
+/* The request, new, as recordings have it. */
+json_t *exchange_request(const struct llm_request *);
+
 void exchange_id(const struct llm_request *, char out[static EXCHANGE_ID_SIZE]);
 
 /* Whether `object` has no field but these (NULL-terminated); RLMD_ERROR_INPUT names one that it

@@ -13,9 +13,13 @@
 #include "llm/provider.h"
 #include "llm/recall.h"
 #include "llm/recording.h"
+#include "llm/replay_order.h"
 
-/* Of models in no table. A local one gets no more than llm/ollama.c asks its server for. */
-enum { WINDOW_LOCAL = 32768, WINDOW_LOCAL_MAX = 131072, WINDOW_USUAL = 128000 };
+enum {
+	WINDOW_USUAL = 128000, /* of models in no table */
+	WINDOW_LOCAL = 32768,  /* a local one gets no more than llm/ollama.c asks its server for */
+	WINDOW_LOCAL_MAX = 131072,
+};
 
 struct llm {
 	struct event_base *base;     /* lent */
@@ -39,6 +43,7 @@ struct llm_call {
 	struct call *call;        /* owned; NULL in a replay, and where it is recalled */
 	struct event *timer;      /* owned: when such an answer comes; NULL otherwise */
 	struct exchange exchange; /* owned: the replayed answer */
+	struct replay_turn turn;  /* when that comes, among the others of its recording */
 };
 
 const char *llm_kind_name(enum llm_kind kind)
@@ -106,7 +111,7 @@ static bool llm_init(struct llm *llm, struct registry *registry, const struct ll
 	if (!llm_allow(llm, config->model, err))
 		return false;
 	take_notes(llm);
-	llm->recording = recording_new(config->record_dir, config->replay_dir, err);
+	llm->recording = recording_new(llm->base, config->record_dir, config->replay_dir, err);
 	return llm->recording && open_cache(llm, registry, config, err);
 }
 
@@ -181,6 +186,7 @@ static void llm_call_free(struct llm_call *call)
 {
 	if (call->timer)
 		event_free(call->timer);
+	replay_order_leave(&call->turn);
 	exchange_done(&call->exchange);
 	free((char *)call->request.model);
 	free((char *)call->request.named);
@@ -226,7 +232,7 @@ static void llm_call_done(struct llm_call *call, const struct llm_response *resp
 	struct rlmd_error unwritten;
 
 	if (call->name && !recording_write(call->llm->recording, call->name, &call->request,
-					   response, err, &unwritten))
+					   response, false, err, &unwritten))
 		warnings_add(&call->llm->warnings, "this call is not recorded: %s", unwritten.text);
 	if (err)
 		log_failure(call, response, err);
@@ -259,9 +265,9 @@ static void on_wait(void *owner, const struct llm_wait *wait)
 		call->request.on_wait(call->owner, wait);
 }
 
-static void on_replayed(evutil_socket_t fd, short what, void *arg)
+static void replayed(void *owner)
 {
-	struct llm_call *call = arg;
+	struct llm_call *call = owner;
 	struct exchange *exchange = &call->exchange;
 	struct llm_response response = {
 		.text = text_from(exchange->text, exchange->text_size),
@@ -274,10 +280,10 @@ static void on_replayed(evutil_socket_t fd, short what, void *arg)
 		.duration_ms = clock_ms() - call->started,
 		.attempt_ms = clock_ms() - call->started,
 		.model = exchange->model ? exchange->model : call->request.model,
+		.number = exchange->numbered ? &exchange->number : NULL,
+		.asked = text_from(exchange->asked, exchange->asked_size),
 	};
 
-	(void)fd;
-	(void)what;
 	if (!exchange->usage_given && !exchange->error.kind) {
 		response.usage.input = call_input_tokens(&call->request);
 		response.usage.output = text_tokens(response.text) + text_tokens(response.thinking);
@@ -289,6 +295,13 @@ static void on_replayed(evutil_socket_t fd, short what, void *arg)
 	if (call->request.on_delta && response.text.size && !exchange->error.kind)
 		call->request.on_delta(call->request.delta_owner, response.text);
 	llm_call_done(call, &response, exchange->error.kind ? &exchange->error : NULL);
+}
+
+static void on_replayed(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	replayed(owner);
 }
 
 static void on_recalled(evutil_socket_t fd, short what, void *arg)
@@ -328,17 +341,23 @@ static void replay_start(struct llm_call *call)
 	struct timeval wait;
 
 	call->timer = evtimer_new(call->llm->base, on_replayed, call);
+	exchange->order = -1;
 	if (!recording_find(call->llm->recording, &call->request, exchange, &exchange->error))
 		exchange->cost = 0;
 	delay = exchange->delay_ms;
 	if (delay > left) {
 		exchange_done(exchange);
+		exchange->order = -1;
 		delay = left;
 		error_set(&exchange->error, RLMD_ERROR_TIMEOUT,
 			  "the time for the call was over before its replayed answer came");
 	}
 	wait = clock_timeval(delay);
-	if (delay > 0)
+	call->turn = (struct replay_turn){
+		.number = exchange->order, .come = replayed, .owner = call};
+	if (exchange->order >= 0 && !delay)
+		replay_order_wait(recording_order(call->llm->recording), &call->turn);
+	else if (delay > 0)
 		event_add(call->timer, &wait);
 	else
 		loop_post(call->timer);
@@ -374,6 +393,12 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 
 	if (call->call) {
 		call_cancel(call->call, &usage, &cost);
+		if (call->name)
+			recording_cancel(call->llm->recording, call->name, &call->request, &usage,
+					 cost);
+	} else if (call->exchange.cancelled) {
+		usage = call->exchange.usage;
+		cost = call->exchange.cost > 0 ? call->exchange.cost : 0;
 	} else if (!llm_recalled(call->request.recall)) {
 		usage = (struct llm_usage){.input = call_input_tokens(&call->request),
 					   .estimated = true};

@@ -81,8 +81,11 @@ struct llm_request {
 	struct llm_sampling sampling; /* its strings are lent until the call is over */
 	int64_t deadline;             /* on clock_ms(): no attempt or wait goes beyond it */
 	enum llm_kind kind;
-	int depth;               /* of the run that asks */
-	int turn;                /* of that run, from 0 */
+	int depth;         /* of the run that asks */
+	int turn;          /* of that run, from 0 */
+	int number;        /* of the call, as the trace has it */
+	const char *place; /* who asks, and for what: the same in each run of the same work, for
+			      recordings; lent until the call is over; NULL: nobody says */
 	llm_retry_fn *may_retry; /* asked once something was billed; NULL: always */
 	llm_wait_fn *on_wait;    /* told of each wait; must not cancel the call; NULL: nobody */
 	llm_delta_fn *on_delta;  /* told of the reply as it comes; likewise */
@@ -129,7 +132,9 @@ struct llm_response {
 	bool repeating;     /* it was cut, for it repeated itself: another attempt would, too */
 	size_t broken_at; /* bytes after which the last attempt's answer broke off; 0: it did not */
 	bool overlong;    /* clearly more than max_tokens came: it was cut here, by us */
-	bool cached;      /* it was had before: nobody was asked, and nothing is billed */
+	const int *number;      /* of a replay, the call's as it was then; NULL: as it is now */
+	struct rlmd_text asked; /* likewise the last message, with what the clock said; or empty */
+	bool cached;            /* it was had before: nobody was asked, and nothing is billed */
 };
 
 /* `err` is NULL on success. A refusal is RLMD_ERROR_REFUSED. */

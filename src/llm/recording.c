@@ -14,14 +14,14 @@ struct recording {
 	struct keys keys;          /* owned: what is replaced */
 };
 
-struct recording *recording_new(const char *record_dir, const char *replay_dir,
-				struct rlmd_error *err)
+struct recording *recording_new(struct event_base *base, const char *record_dir,
+				const char *replay_dir, struct rlmd_error *err)
 {
 	struct recording *recording = xcalloc(1, sizeof *recording);
 
 	recording->told = told_new(replay_dir, record_dir, &recording->keys);
 	if (replay_dir)
-		recording->replay = replay_new(replay_dir, err);
+		recording->replay = replay_new(base, replay_dir, err);
 	if (record_dir && (!replay_dir || recording->replay))
 		recording->recorder = recorder_new(record_dir, &recording->keys, err);
 	if ((!replay_dir || recording->replay) && (!record_dir || recording->recorder))
@@ -69,9 +69,26 @@ char *recording_name(struct recording *recording, const struct llm_request *requ
 
 bool recording_write(struct recording *recording, const char *name,
 		     const struct llm_request *request, const struct llm_response *response,
-		     const struct rlmd_error *exchange_error, struct rlmd_error *err)
+		     bool cancelled, const struct rlmd_error *exchange_error,
+		     struct rlmd_error *err)
 {
-	return recorder_write(recording->recorder, name, request, response, exchange_error, err);
+	return recorder_write(recording->recorder, name, request, response, cancelled,
+			      exchange_error, err);
+}
+
+void recording_cancel(struct recording *recording, const char *name,
+		      const struct llm_request *request, const struct llm_usage *usage,
+		      int64_t cost)
+{
+	const struct llm_response used = {
+		.usage = *usage, .cost = cost, .cost_known = true, .model = request->model};
+
+	recording_write(recording, name, request, &used, true, NULL, NULL);
+}
+
+struct replay_order *recording_order(const struct recording *recording)
+{
+	return replay_order(recording->replay);
 }
 
 char *recording_told(struct recording *recording, struct rlmd_text asked, char *words, size_t *size)

@@ -13,10 +13,12 @@
 #include "llm/exchange.h"
 #include "llm/llm.h"
 
+struct event_base;
 struct recording;
+struct replay_order;
 
 /* NULL directories: off. RLMD_ERROR_INPUT for a bad script, and a directory that cannot be used. */
-struct recording *recording_new(const char *record_dir, const char *replay_dir,
+struct recording *recording_new(struct event_base *, const char *record_dir, const char *replay_dir,
 				struct rlmd_error *);
 void recording_free(struct recording *); /* NULL is fine */
 
@@ -32,9 +34,17 @@ bool recording_find(struct recording *, const struct llm_request *, struct excha
 
 /* The name under which a request that starts now will be kept, new; NULL: it will not. */
 char *recording_name(struct recording *, const struct llm_request *);
+/* As recorder_write(). */
 bool recording_write(struct recording *, const char *name, const struct llm_request *,
-		     const struct llm_response *, const struct rlmd_error *exchange_error,
-		     struct rlmd_error *);
+		     const struct llm_response *, bool cancelled,
+		     const struct rlmd_error *exchange_error, struct rlmd_error *);
+
+/* It was not wanted any more, and had used that: a replay answers nothing in its place. */
+void recording_cancel(struct recording *, const char *name, const struct llm_request *,
+		      const struct llm_usage *, int64_t cost);
+
+/* Of what recording_find() finds; lent. */
+struct replay_order *recording_order(const struct recording *);
 
 /* As told_again() (llm/told.h). */
 char *recording_told(struct recording *, struct rlmd_text asked, char *words, size_t *size);

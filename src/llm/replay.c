@@ -16,12 +16,16 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "llm/kept_names.h"
 #include "llm/key.h"
+#include "llm/replay_miss.h"
+#include "llm/replay_order.h"
 
 enum {
 	FILE_SIZE_MAX = 64 << 20,
 	SCRIPT_DEPTH_MAX = 16,
-	SHOWN = 60, /* bytes of a prompt in an error */
+	SHOWN = 60,           /* bytes of a prompt in an error */
+	CANCELLED_MS = 10000, /* that what was cancelled when it was recorded is waited for */
 };
 
 struct entry {
@@ -37,32 +41,16 @@ struct replay {
 	char *dir;             /* owned */
 	struct entry *entries; /* owned */
 	size_t entry_count;
-	json_t *seen; /* owned: id -> how often it was asked for */
+	struct kept_names names;    /* owned */
+	struct replay_order *order; /* owned */
 };
 
 struct recorder {
 	char *dir;               /* owned */
 	const struct keys *keys; /* lent */
-	json_t *seen;            /* owned: as above */
+	struct kept_names names; /* owned */
+	int64_t written;         /* answers that have come */
 };
-
-/* How often this request came before, and the name of its file. */
-static char *next_name(json_t *seen, const struct llm_request *request)
-{
-	char id[EXCHANGE_ID_SIZE];
-	int64_t before;
-
-	exchange_id(request, id);
-	before = json_get_integer(seen, id, 0);
-	json_object_set_new_nocheck(seen, id, json_integer(before + 1));
-	return xasprintf("%s-%lld.json", id, (long long)before);
-}
-
-static bool is_recording(const char *name)
-{
-	return strspn(name, "0123456789abcdef") == EXCHANGE_ID_SIZE - 1 &&
-	       name[EXCHANGE_ID_SIZE - 1] == '-';
-}
 
 static int is_json(const struct dirent *file)
 {
@@ -120,8 +108,8 @@ static bool read_pattern(const json_t *match, struct entry *entry, struct rlmd_e
 
 static bool read_entry(json_t *json, struct entry *entry, struct rlmd_error *err)
 {
-	static const char *const fields[] = {"match",  "response", "error",
-					     "repeat", "request",  NULL};
+	static const char *const fields[] = {"match", "response",  "error", "repeat", "request",
+					     "order", "cancelled", "index", NULL};
 	static const char *const match_fields[] = {"kind", "depth", "turn", "pattern", NULL};
 	const json_t *match = json_object_get(json, "match");
 	const json_t *repeat = json_object_get(json, "repeat");
@@ -188,14 +176,14 @@ static bool replay_read_script(struct replay *replay, const char *name, struct r
 static bool replay_read(struct replay *replay, struct rlmd_error *err)
 {
 	struct dirent **files = NULL;
-	int count = scandir(replay->dir, &files, is_json, alphasort);
+	int count = scandir(replay->dir, &files, is_json, versionsort);
 	bool fine = true;
 
 	if (count < 0)
 		return error_errno(err, RLMD_ERROR_INPUT, "cannot read the replay directory %s",
 				   replay->dir);
 	for (int i = 0; i < count; i++) {
-		if (fine && !is_recording(files[i]->d_name))
+		if (!kept_names_add(&replay->names, files[i]->d_name) && fine)
 			fine = replay_read_script(replay, files[i]->d_name, err);
 		free(files[i]);
 	}
@@ -208,12 +196,13 @@ static bool replay_read(struct replay *replay, struct rlmd_error *err)
 	return fine;
 }
 
-struct replay *replay_new(const char *dir, struct rlmd_error *err)
+struct replay *replay_new(struct event_base *base, const char *dir, struct rlmd_error *err)
 {
 	struct replay *replay = xcalloc(1, sizeof *replay);
 
 	replay->dir = xstrdup(dir);
-	replay->seen = json_object();
+	kept_names_init(&replay->names);
+	replay->order = replay_order_new(base);
 	if (replay_read(replay, err))
 		return replay;
 	replay_free(replay);
@@ -231,7 +220,8 @@ void replay_free(struct replay *replay)
 	}
 	free(replay->entries);
 	free(replay->dir);
-	json_decref(replay->seen);
+	kept_names_done(&replay->names);
+	replay_order_free(replay->order);
 	free(replay);
 }
 
@@ -257,32 +247,79 @@ static bool entry_matches(const struct entry *entry, const struct llm_request *r
 	       !regexec(&entry->pattern, prompt.bytes ? prompt.bytes : "", 1, &range, REG_STARTEND);
 }
 
-bool replay_find(struct replay *replay, const struct llm_request *request, struct exchange *ret,
+struct replay_order *replay_order(const struct replay *replay)
+{
+	return replay->order;
+}
+
+/* The entries of scripts are for what no recording has. */
+static struct entry *find_entry(struct replay *replay, const struct llm_request *request)
+{
+	for (size_t i = 0; i < replay->entry_count; i++)
+		if (entry_matches(&replay->entries[i], request))
+			return &replay->entries[i];
+	return NULL;
+}
+
+static bool miss(const struct replay *replay, const struct llm_request *request,
 		 struct rlmd_error *err)
 {
-	auto_free char *name = next_name(replay->seen, request);
-	auto_free char *path = xasprintf("%s/%s", replay->dir, name);
-	struct rlmd_text prompt = last_user_message(request);
-	char shown[4 * SHOWN + 1];
+	const char *near = kept_names_near(&replay->names, request);
+	auto_free char *path = near ? xasprintf("%s/%s", replay->dir, near) : NULL;
+	json_auto_t *recorded = near ? read_json(path, NULL) : NULL;
+	char difference[REPLAY_MISS_SIZE] = "", shown[4 * SHOWN + 1];
 
-	if (!access(path, F_OK)) {
-		json_auto_t *recorded = read_json(path, err);
-
-		return recorded &&
-		       (exchange_read(recorded, ret, err) || error_context(err, "%s", path));
-	}
-	for (size_t i = 0; i < replay->entry_count; i++)
-		if (entry_matches(&replay->entries[i], request)) {
-			replay->entries[i].used = true;
-			return exchange_read(replay->entries[i].json, ret, err);
-		}
-	text_escape(text_clip(prompt, SHOWN), shown, sizeof shown);
+	text_escape(text_clip(last_user_message(request), SHOWN), shown, sizeof shown);
+	if (recorded)
+		replay_miss_explain(request, json_object_get(recorded, "request"), difference);
+	if (difference[0])
+		return error_set(
+			err, RLMD_ERROR_REPLAY,
+			"no answer in %s for the call of kind %s, depth %d, turn %d, which "
+			"is another one than %.8s...: %s; give the options of the "
+			"recording, or record again with --record",
+			replay->dir, llm_kind_name(request->kind), request->depth, request->turn,
+			near, difference);
 	return error_set(err, RLMD_ERROR_REPLAY,
 			 "no answer in %s for the call of kind %s, depth %d, turn %d, whose prompt "
 			 "begins '%s'; give the options of the recording, record it with --record, "
 			 "or add an entry that matches",
 			 replay->dir, llm_kind_name(request->kind), request->depth, request->turn,
 			 shown);
+}
+
+/* It had no answer, for something else was decided first, as it will be again. */
+static void wait_for_cancelled(struct exchange *exchange)
+{
+	if (!exchange->cancelled)
+		return;
+	exchange->delay_ms = CANCELLED_MS;
+	error_set(&exchange->error, RLMD_ERROR_CANCELLED, "it was cancelled when it was recorded");
+}
+
+bool replay_find(struct replay *replay, const struct llm_request *request, struct exchange *ret,
+		 struct rlmd_error *err)
+{
+	const char *name = kept_names_find(&replay->names, request);
+	struct entry *entry;
+
+	if (name) {
+		auto_free char *path = xasprintf("%s/%s", replay->dir, name);
+		json_auto_t *recorded = read_json(path, err);
+
+		if (!recorded || !exchange_read(recorded, ret, err))
+			return recorded && error_context(err, "%s", path);
+		wait_for_cancelled(ret);
+		return true;
+	}
+	entry = find_entry(replay, request);
+	if (!entry)
+		return miss(replay, request, err);
+	entry->used = true;
+	if (!exchange_read(entry->json, ret, err))
+		return false;
+	ret->order = -1; /* it is no recording any more */
+	return true;
 }
 
 struct recorder *recorder_new(const char *dir, const struct keys *keys, struct rlmd_error *err)
@@ -301,7 +338,7 @@ struct recorder *recorder_new(const char *dir, const struct keys *keys, struct r
 	recorder = xcalloc(1, sizeof *recorder);
 	recorder->dir = xstrdup(dir);
 	recorder->keys = keys;
-	recorder->seen = json_object();
+	kept_names_init(&recorder->names);
 	return recorder;
 }
 
@@ -310,18 +347,18 @@ void recorder_free(struct recorder *recorder)
 	if (!recorder)
 		return;
 	free(recorder->dir);
-	json_decref(recorder->seen);
+	kept_names_done(&recorder->names);
 	free(recorder);
 }
 
 char *recorder_name(struct recorder *recorder, const struct llm_request *request)
 {
-	return next_name(recorder->seen, request);
+	return kept_names_next(&recorder->names, request);
 }
 
 bool recorder_write(struct recorder *recorder, const char *name, const struct llm_request *request,
-		    const struct llm_response *response, const struct rlmd_error *exchange_error,
-		    struct rlmd_error *err)
+		    const struct llm_response *response, bool cancelled,
+		    const struct rlmd_error *exchange_error, struct rlmd_error *err)
 {
 	auto_free char *path = xasprintf("%s/%s", recorder->dir, name);
 	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
@@ -329,6 +366,10 @@ bool recorder_write(struct recorder *recorder, const char *name, const struct ll
 	size_t size;
 	char *start;
 
+	if (cancelled)
+		json_object_set_new(entry, "cancelled", json_true());
+	else
+		json_object_set_new(entry, "order", json_integer(recorder->written++));
 	json_write_line(entry, bytes);
 	size = evbuffer_get_length(bytes);
 	start = (char *)evbuffer_pullup(bytes, -1);

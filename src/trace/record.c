@@ -117,7 +117,9 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 		 const struct llm_request *request, const struct llm_response *reply,
 		 const struct rlmd_error *err)
 {
-	struct rlmd_text prompt = request->messages[request->message_count - 1].text;
+	struct rlmd_text prompt = reply->asked.size
+					  ? reply->asked
+					  : request->messages[request->message_count - 1].text;
 
 	if (!trace_hears(trace, TRACE_LLM_CALL) || !trace_admit_call(trace))
 		return;

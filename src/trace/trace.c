@@ -1,5 +1,6 @@
 #include "trace/trace.h"
 
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,15 +125,29 @@ json_t *trace_tree(const struct trace *trace)
 	return trace->tree ? tree_root(trace->tree) : NULL;
 }
 
+static void format_uuid(unsigned char b[static 16], int version, char out[static 37])
+{
+	b[6] = (unsigned char)((b[6] & 0x0f) | version << 4);
+	b[8] = (b[8] & 0x3f) | 0x80;
+	snprintf(out, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+		 b[13], b[14], b[15]);
+}
+
 void trace_uuid(char out[static 37])
 {
 	unsigned char b[16];
 
 	if (getrandom(b, sizeof b, 0) != sizeof b)
 		abort();
-	b[6] = (b[6] & 0x0f) | 0x40;
-	b[8] = (b[8] & 0x3f) | 0x80;
-	snprintf(out, 37, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
-		 b[13], b[14], b[15]);
+	format_uuid(b, 4, out);
+}
+
+void trace_uuid_of(struct rlmd_text text, char out[static 37])
+{
+	unsigned char hash[EVP_MAX_MD_SIZE];
+
+	if (!EVP_Digest(text.bytes, text.size, hash, NULL, EVP_sha256(), NULL))
+		abort();
+	format_uuid(hash, 8, out);
 }

@@ -68,3 +68,6 @@ json_t *trace_tree(const struct trace *); /* the root's, lent; NULL: none is kep
 
 /* 36 characters of a random UUID (RFC 4122, version 4) and a NUL. */
 void trace_uuid(char out[static 37]);
+
+/* The same of a text (version 8), for what has to have the same id again. */
+void trace_uuid_of(struct rlmd_text, char out[static 37]);

@@ -197,6 +197,20 @@ trace_kinds tree_kinds(void)
 	return kinds;
 }
 
+/* A root of the same id: work that is done again from its recording, into the same file. */
+static bool is_again(const struct tree *tree, const json_t *event)
+{
+	return !json_is_string(json_object_get(event, "parent")) &&
+	       json_object_get(tree->seen, json_string_value(json_object_get(event, "run")));
+}
+
+static void forget(struct tree *tree)
+{
+	tree->root = NULL;
+	json_object_clear(tree->runs);
+	json_object_clear(tree->seen);
+}
+
 void tree_feed(struct tree *tree, json_t *event)
 {
 	const char *name = json_string_value(json_object_get(event, "event"));
@@ -210,6 +224,8 @@ void tree_feed(struct tree *tree, json_t *event)
 		tree->now = ms;
 	if (!name || !id)
 		return;
+	if (!strcmp(name, "run") && is_again(tree, event))
+		forget(tree);
 	if (!strcmp(name, "run") && !json_object_get(tree->seen, id) && note_run(tree, event))
 		begin_run(tree, event);
 	run = json_object_get(tree->runs, id);

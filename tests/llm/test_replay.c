@@ -339,7 +339,7 @@ static void test_bad_scripts(void **state)
 		struct rlmd_error err = {0};
 
 		put("a.json", cases[i].json);
-		assert_null(replay_new(dir, &err));
+		assert_null(replay_new(base, dir, &err));
 		assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 		if (!strstr(err.text, cases[i].words) || !strstr(err.text, "a.json"))
 			fail_msg("%s", err.text);
@@ -352,9 +352,9 @@ static void test_bad_directory(void **state)
 	struct rlmd_error err = {0};
 
 	(void)state;
-	assert_null(replay_new("/nonexistent/replay", &err));
+	assert_null(replay_new(base, "/nonexistent/replay", &err));
 	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
-	assert_null(replay_new(dir, &err));
+	assert_null(replay_new(base, dir, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	assert_non_null(strstr(err.text, "--record"));
 }

@@ -213,7 +213,7 @@ class Calls(SystemTest):
         self.assertEqual((sub["depth"], sub["task"], sub["finalAnswer"]), (1, "the part", "ABC"))
         self.assertEqual(sub["parentId"], result["trace"]["id"])
         self.assertRegex(
-            sub["id"], r"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
+            sub["id"], r"^[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
         )
         usage = result["usage"]
         self.assertEqual(

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import random
 import re
 import unittest
 
@@ -190,7 +191,74 @@ class Replay(RecordTest):
         self.same(self.record(server, "--no-stream"), self.again(provider="openai"))
 
 
+class Identical(RecordTest):
+    """With -j 8, from another directory: the same bytes but for what docs/trace.md calls times."""
+
+    TURNS = [
+        code("print(batch_llm_query([f'q{i % 5}' for i in range(16)]))",
+             "print([str(each) for each in batch_rlm_query([f'sub {i % 2}' for i in range(4)])])"),
+        code("from concurrent.futures import ThreadPoolExecutor",
+             "with ThreadPoolExecutor(8) as pool:",
+             "    print(list(pool.map(llm_query, [f't{i}' for i in range(8)])))",
+             "print(race_query(['slow a', 'slow b', 'fast c']))"),
+        code("print(run_plan([{'id': str(i), 'input': f'p{i}', 'dependsOn': [str(i - 3)] if i > 2 else []}",
+             "                for i in range(9)])['results']['8']['response'])"),
+        code("print(budget()['time_ms'], context[:30])"),
+    ]
+
+    def reply(self, request):
+        """Never twice the same, and in any order."""
+        last = request.last_user
+        self.count += 1
+        late = random.random() * 0.05
+        if "TASK: sub" in request.text(1) + last:
+            return (final(f"sub {self.count}", delay=late) if request.turn
+                    else code("print(batch_llm_query(['a', 'b', 'a']))", delay=late))
+        if "\nTurn " in last:
+            return self.TURNS[request.turn] if request.turn < len(self.TURNS) else final("the end")
+        if last.startswith("slow"):
+            return Reply(text="late", delay=3600)
+        return Reply(text=f"{last}: {self.count}", delay=late, usage=(10, 3))
+
+    def run_in(self, place, *arguments, env):
+        place.mkdir(parents=True)
+        for i in range(3):
+            (place / f"{i}.txt").write_text(f"line {i}\n" * 10)
+        outcome = self.rlmd("exec", "-p", "openai", "-m", "m", "--json", "-j", "8",
+                            *self.prices(m=(1000000, 2000000)), "-c", str(place), *arguments, "--",
+                            "the task", env=env)
+        self.assertEqual(outcome.status, 0, outcome.err + outcome.out[:2000])
+        return re.sub(r'"(duration|ms|seq)":\d+', r'"\1":0', outcome.out)
+
+    def test_everything_at_once(self):
+        self.count = 0
+        with ModelServer("openai", prices=(1000000, 2000000)) as server:
+            server.script(None, self.reply)
+            first = self.run_in(self.dir / "one", "--record", str(self.kept),
+                                env=self.environment(**server.environment()))
+        for place in ("two", "three/far/away"):
+            again = self.run_in(self.dir / place, "--replay", str(self.kept),
+                                env=self.environment(OPENAI_BASE_URL="http://127.0.0.1:1"))
+            self.assertEqual(again, first)
+
+    def test_keys_are_not_in_it(self):
+        server = self.serve("openai", code("print(llm_query('k'))"), Reply(text="a"), final())
+        self.record(server, OPENAI_API_KEY="sk-very-secret-0123456789")
+        for path in self.kept.iterdir():
+            self.assertNotIn("sk-very-secret", path.read_text())
+
+
 class Miss(RecordTest):
+    def test_says_where_it_differs(self):
+        """From the request that was recorded in its place: the message, the line, and both texts."""
+        server = self.serve("ollama", code("print('one\\ntwo', len(context))"), final())
+        self.record(server, "-c", self.write("context", "abc"))
+        error = self.again("-c", self.write("context", "abcd"), status=1).result["error"]
+        self.assertIn("is another one than", error["message"])
+        self.assertRegex(error["message"], r"message 2 \(user\), line \d+: '.*4.*' was '.*3")
+        error = self.again("-c", str(self.dir / "context"), "--temperature", "0.5", status=1)
+        self.assertIn("temperature 0.5 was none", error.result["error"]["message"])
+
     def test_says_what_to_do(self):
         """A request that was never recorded: exit status 1, what was asked, and how to go on."""
         server = self.serve("ollama", code("print(1)"), final())
