@@ -59,20 +59,25 @@ static void script_write(struct script *script)
 		write_line(script->lines[i]);
 }
 
+static void copy_line(struct script *script, size_t to, size_t from)
+{
+	snprintf(script->lines[to], sizeof *script->lines, "%s", script->lines[from]);
+}
+
 /* A few lines come in or go before a place. */
 static void script_move(struct script *script)
 {
 	size_t at = roll(LINES / 2), many = 1 + roll(9);
 
 	if (roll(2)) {
-		memmove(script->lines[at + many], script->lines[at],
-			(script->count - at) * sizeof *script->lines);
+		for (size_t i = script->count; i > at; i--)
+			copy_line(script, i - 1 + many, i - 1);
 		for (size_t i = 0; i < many; i++)
 			write_line(script->lines[at + i]);
 		script->count += many;
 	} else {
-		memmove(script->lines[at], script->lines[at + many],
-			(script->count - at - many) * sizeof *script->lines);
+		for (size_t i = at + many; i < script->count; i++)
+			copy_line(script, i - many, i);
 		script->count -= many;
 	}
 }
