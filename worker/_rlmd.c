@@ -394,14 +394,14 @@ static PyObject *view(PyObject *module, PyObject *args)
 static PyObject *map_text(PyObject *module, PyObject *args)
 {
 	unsigned highest;
-	Py_ssize_t size;
+	Py_ssize_t size, start = 0;
 	PyObject *type;
 	int fd;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "inIO!", &fd, &size, &highest, &PyType_Type, &type))
+	if (!PyArg_ParseTuple(args, "inIO!|n", &fd, &size, &highest, &PyType_Type, &type, &start))
 		return NULL;
-	return mapped_text(fd, (size_t)size, highest, (PyTypeObject *)type);
+	return mapped_text(fd, (size_t)start, (size_t)size, highest, (PyTypeObject *)type);
 }
 
 static PyObject *can_map(PyObject *module, PyObject *args)
@@ -434,7 +434,8 @@ static PyMethodDef methods[] = {
 	{"place", codec_place, METH_VARARGS,
 	 "place(fields, texts): the fields with the texts of the attachments in place."},
 	{"map", map_text, METH_VARARGS,
-	 "map(fd, size, highest, type): the text of a memory file, where it lies; mapped_text.h."},
+	 "map(fd, size, highest, type, start=0): the text of a memory file, or of a part of it, "
+	 "where it lies; mapped_text.h."},
 	{"view", view, METH_VARARGS,
 	 "view(fd, size): a memoryview of a memory file, where it lies."},
 	{"tidy", sharing_tidy, METH_NOARGS, "Before a fork: what is free is where it is found."},

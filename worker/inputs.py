@@ -17,8 +17,8 @@ HIGHEST = {"ascii": 0x7F, "latin-1": 0xFF, "ucs-2": 0xFFFF, "ucs-4": 0x10FFFF}
 def read_inputs(start, fds, native):
     """{name: text}, in order; closes the files.
 
-    native.decode(fd, size, start) and native.map(fd, size, highest, type) give the text of one,
-    native.view(fd, size) a memoryview. Indexes come behind the inputs.
+    native.decode(fd, size, start) and native.map(fd, size, highest, type, start) give the text
+    of one, native.view(fd, size) a memoryview. Indexes come behind the inputs.
     """
     inputs = {}
     indexes = iter(fds[len(start["names"]):])
@@ -26,7 +26,7 @@ def read_inputs(start, fds, native):
     for fd, (name, form, size, first, index) in zip(fds, described):
         kind = SourceText if index else str
         if form in HIGHEST:
-            text = native.map(fd, size, HIGHEST[form], kind)
+            text = native.map(fd, size, HIGHEST[form], kind, first)
         else:
             text = kind(native.decode(fd, size, first))
         os.close(fd)

@@ -16,7 +16,7 @@ struct allocator {
 	void *(*realloc)(void *, void *, size_t);
 	void (*free)(void *, void *);
 };
-enum { DOMAIN_OBJECTS = 2 };
+enum { DOMAIN_MEMORY = 1, DOMAIN_OBJECTS = 2 };
 extern void PyMem_GetAllocator(int domain, struct allocator *) __attribute__((weak));
 extern void PyMem_SetAllocator(int domain, struct allocator *) __attribute__((weak));
 extern PyObject *PyUnicode_New(Py_ssize_t size, Py_UCS4 highest) __attribute__((weak));
@@ -138,11 +138,159 @@ static PyObject *map(int fd, size_t size, Py_UCS4 highest, struct place *place)
 	return text;
 }
 
-PyObject *mapped_text(int fd, size_t size, Py_UCS4 highest, PyTypeObject *type)
+/*
+ * A part of a file begins anywhere in a page, so no head can stand right before it. But an instance
+ * of a subclass of str has its characters elsewhere, and a pointer to them. So one is made of
+ * PATTERN characters, and where it has their number and their place it is told others. What
+ * that was is seen: the place by what was asked of the allocator, the number because nothing else
+ * in a head is like it. mapped_text_works() tries it.
+ */
+enum { PATTERN = 4660 };
+
+static struct {
+	struct allocator usual[DOMAIN_OBJECTS + 1];
+	size_t size;
+	void *found;
+} watching;
+
+static void *watch(int domain, size_t size)
+{
+	const struct allocator *usual = &watching.usual[domain];
+	void *memory = usual->malloc(usual->context, size);
+
+	if (size == watching.size)
+		watching.found = memory;
+	return memory;
+}
+
+static void *watch_memory(void *context, size_t size)
+{
+	(void)context;
+	return watch(DOMAIN_MEMORY, size);
+}
+
+static void *watch_objects(void *context, size_t size)
+{
+	(void)context;
+	return watch(DOMAIN_OBJECTS, size);
+}
+
+/* An instance of the class, and where its characters are. */
+static PyObject *make_pattern(PyTypeObject *type, Py_UCS4 highest, void **ret_characters)
+{
+	PyObject *plain = PyUnicode_New(PATTERN, highest), *text = NULL;
+	struct allocator memory, objects;
+	Py_ssize_t i;
+
+	for (i = 0; plain && i < PATTERN; i++)
+		if (PyUnicode_WriteChar(plain, i, highest))
+			Py_CLEAR(plain);
+	if (!plain)
+		return NULL;
+	watching.size = (PATTERN + 1) * width_of(highest);
+	watching.found = NULL;
+	PyMem_GetAllocator(DOMAIN_MEMORY, &watching.usual[DOMAIN_MEMORY]);
+	PyMem_GetAllocator(DOMAIN_OBJECTS, &watching.usual[DOMAIN_OBJECTS]);
+	memory = watching.usual[DOMAIN_MEMORY];
+	objects = watching.usual[DOMAIN_OBJECTS];
+	memory.malloc = watch_memory;
+	objects.malloc = watch_objects;
+	PyMem_SetAllocator(DOMAIN_MEMORY, &memory);
+	PyMem_SetAllocator(DOMAIN_OBJECTS, &objects);
+	text = PyObject_CallFunctionObjArgs((PyObject *)type, plain, NULL);
+	PyMem_SetAllocator(DOMAIN_MEMORY, &watching.usual[DOMAIN_MEMORY]);
+	PyMem_SetAllocator(DOMAIN_OBJECTS, &watching.usual[DOMAIN_OBJECTS]);
+	Py_DECREF(plain);
+	*ret_characters = watching.found;
+	return text;
+}
+
+static size_t head_size(PyTypeObject *type)
+{
+	PyObject *size = PyObject_GetAttrString((PyObject *)type, "__basicsize__");
+	size_t bytes = size ? PyLong_AsSize_t(size) : 0;
+
+	Py_XDECREF(size);
+	PyErr_Clear();
+	return bytes;
+}
+
+/* Of what it has of the pattern nothing stays; false: it is not laid out like that. */
+static bool turn(PyObject *text, size_t head, const void *from, char *to, size_t count)
+{
+	uintptr_t *words = (uintptr_t *)(void *)text;
+	size_t places = 0, counts = 0, i;
+
+	for (i = sizeof(PyObject) / sizeof *words; i < head / sizeof *words; i++) {
+		if (words[i] == (uintptr_t)from) {
+			words[i] = (uintptr_t)to;
+			places++;
+		} else if (words[i] == PATTERN) {
+			words[i] = count;
+			counts++;
+		}
+	}
+	return places && counts;
+}
+
+/* The pages with the part; the character behind it becomes the end of it, for this process. */
+static bool map_part(struct place *place, int fd, size_t start, size_t size, size_t width)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), before = start % page;
+	size_t pages = (before + size + page) / page * page;
+	char *last;
+
+	place->page = page;
+	place->size = pages;
+	place->start = mmap(NULL, pages, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (place->start == MAP_FAILED)
+		return false;
+	last = place->start + (before + size) / page * page;
+	if (mmap(place->start, before + size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
+		 (off_t)(start - before)) != MAP_FAILED &&
+	    !mprotect(last, page, PROT_READ | PROT_WRITE)) {
+		memset(place->start + before + size, 0, width);
+		return true;
+	}
+	munmap(place->start, pages);
+	return false;
+}
+
+/* Never freed either, with the pattern's characters. */
+static PyObject *map_within(int fd, size_t start, size_t size, Py_UCS4 highest, PyTypeObject *type)
+{
+	size_t width = width_of(highest), head = head_size(type);
+	struct place place;
+	PyObject *text;
+	void *from;
+
+	if (type == &PyUnicode_Type || !head || start % width ||
+	    !may_be(fd, start + size, highest)) {
+		PyErr_SetString(PyExc_ValueError, "the file has no such part");
+		return NULL;
+	}
+	if (!map_part(&place, fd, start, size, width))
+		return PyErr_NoMemory();
+	text = make_pattern(type, highest, &from);
+	if (text && from &&
+	    turn(text, head, from, place.start + start % place.page, size / width)) {
+		Py_INCREF(text);
+		return text;
+	}
+	if (!PyErr_Occurred())
+		PyErr_SetString(PyExc_ValueError, "this Python has the characters elsewhere");
+	return NULL; /* what was made is half of something: it stays */
+}
+
+PyObject *mapped_text(int fd, size_t start, size_t size, Py_UCS4 highest, PyTypeObject *type)
 {
 	struct place place;
-	PyObject *text = map(fd, size, highest, &place);
+	PyObject *text;
 
+	if (start)
+		return map_within(fd, start, size, highest, type);
+	text = map(fd, size, highest, &place);
 	if (!text)
 		return NULL;
 	/* As long as it was one of ours: instances of a class count as its references. */
@@ -153,26 +301,31 @@ PyObject *mapped_text(int fd, size_t size, Py_UCS4 highest, PyTypeObject *type)
 	return text;
 }
 
-/* One character and the end of it, in a file of its own; what comes of it is not kept. */
-static bool try_one(Py_UCS4 character, Py_UCS4 highest)
+/* Once as the whole of a file and once as a part of it; what comes of it is not kept. */
+static bool try_one(Py_UCS4 character, Py_UCS4 highest, PyObject *part)
 {
-	uint32_t four = character;
-	uint16_t two = (uint16_t)character;
-	uint8_t one = (uint8_t)character;
+	uint32_t four[] = {character, character, character};
+	uint16_t two[] = {(uint16_t)character, (uint16_t)character, (uint16_t)character};
+	uint8_t one[] = {(uint8_t)character, (uint8_t)character, (uint8_t)character};
 	size_t width = width_of(highest);
-	const void *bytes = width == 1 ? (void *)&one : width == 2 ? (void *)&two : (void *)&four;
+	const void *bytes = width == 1 ? (void *)one : width == 2 ? (void *)two : (void *)four;
 	int order = 0, fd = memfd_create("text", MFD_CLOEXEC);
-	PyObject *wanted = PyUnicode_DecodeUTF32((const char *)&four, sizeof four, NULL, &order);
-	PyObject *text = NULL;
+	PyObject *wanted = PyUnicode_DecodeUTF32((const char *)four, sizeof *four, NULL, &order);
+	PyObject *text = NULL, *within = NULL;
 	struct place place;
 	bool same = false;
 
-	if (fd >= 0 && wanted && write(fd, bytes, width) == (ssize_t)width)
+	if (fd >= 0 && wanted && write(fd, bytes, 3 * width) == (ssize_t)(3 * width)) {
 		text = map(fd, width, highest, &place);
-	if (text) {
-		same = PyUnicode_Compare(text, wanted) == 0 && !PyErr_Occurred();
-		forget(&place);
+		within = map_within(fd, width, width, highest, (PyTypeObject *)part);
 	}
+	if (text && within)
+		same = PyUnicode_Compare(text, wanted) == 0 &&
+		       PyUnicode_Compare(within, wanted) == 0 &&
+		       PyObject_Hash(within) == PyObject_Hash(wanted) &&
+		       PyUnicode_GetLength(within) == 1 && !PyErr_Occurred();
+	if (text)
+		forget(&place);
 	PyErr_Clear();
 	Py_XDECREF(wanted);
 	if (fd >= 0)
@@ -180,9 +333,22 @@ static bool try_one(Py_UCS4 character, Py_UCS4 highest)
 	return same;
 }
 
+/* A subclass of str without fields of its own, as source.py has one. */
+static PyObject *part_type(void)
+{
+	return PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){s()}", "Part", &PyUnicode_Type,
+				     "__slots__");
+}
+
 /* An interpreter for debugging fills what it allocates, and knows of each object that it made. */
 bool mapped_text_works(void)
 {
-	return !PySys_GetObject("gettotalrefcount") && try_one('a', 0x7f) && try_one(0xe9, 0xff) &&
-	       try_one(0x20ac, 0xffff) && try_one(0x1f642, 0x10ffff);
+	PyObject *part = part_type();
+	bool works = part && !PySys_GetObject("gettotalrefcount") && try_one('a', 0x7f, part) &&
+		     try_one(0xe9, 0xff, part) && try_one(0x20ac, 0xffff, part) &&
+		     try_one(0x1f642, 0x10ffff, part);
+
+	PyErr_Clear();
+	Py_XDECREF(part);
+	return works;
 }

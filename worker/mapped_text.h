@@ -13,12 +13,13 @@
 #include <stdbool.h>
 
 /*
- * `size` bytes of `fd`, sealed, as an instance of `type`, which is str or a subclass
- * without a field of its own. `highest` is 0x7f, 0xff, 0xffff or 0x10ffff, and no
- * character is beyond it. Lives as long as the process. NULL with an exception; a
+ * `size` bytes of `fd`, sealed, from the byte `start` on, as an instance of `type`, which is str or
+ * a subclass without a field of its own. `highest` is 0x7f, 0xff, 0xffff or 0x10ffff, and no
+ * character is beyond it, and one is that needs as many bytes. A part that does not begin the
+ * file has to be of a subclass. Lives as long as the process. NULL with an exception; a
  * ValueError where this interpreter's str is not laid out like that.
  */
-PyObject *mapped_text(int fd, size_t size, Py_UCS4 highest, PyTypeObject *type);
+PyObject *mapped_text(int fd, size_t start, size_t size, Py_UCS4 highest, PyTypeObject *type);
 
 /* Whether this interpreter can have such texts at all: by making some, which are gone then. */
 bool mapped_text_works(void);

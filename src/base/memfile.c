@@ -278,11 +278,6 @@ bool memfile_prepare(struct memfile *file, enum text_form form, size_t bytes, bo
 	return true;
 }
 
-bool memfile_is_whole(const struct memfile *file)
-{
-	return !file->whole;
-}
-
 size_t memfile_form_start(const struct memfile *file, enum text_form form)
 {
 	if (has_own_bytes(form))

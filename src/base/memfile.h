@@ -62,8 +62,6 @@ size_t memfile_form_size(const struct memfile *, enum text_form); /* bytes of it
 bool memfile_prepare(struct memfile *, enum text_form, size_t bytes, bool *ret_done,
 		     struct rlmd_error *);
 
-bool memfile_is_whole(const struct memfile *); /* it is no slice */
-
 /* memfile_fd(), of what was prepared. */
 int memfile_form_fd(struct memfile *, enum text_form, struct rlmd_error *);
 size_t memfile_form_start(const struct memfile *, enum text_form); /* where in it it begins */

@@ -31,8 +31,7 @@ void boot_choose(const struct rlmd_sandbox *sandbox, const struct worker_options
 
 		ret[i] = options->inputs[i];
 		ret[i].form = TEXT_UTF8;
-		if (memfile_is_whole(ret[i].file) &&
-		    memfile_form_size(ret[i].file, form) <= largest)
+		if (memfile_form_size(ret[i].file, form) <= largest)
 			ret[i].form = form;
 	}
 }

@@ -11,6 +11,7 @@ from providers import ProviderTest
 
 MIB, GIB = 1 << 20, 1 << 30
 AMPLE = ("--max-tokens", "1000000000000", "--downgrade", "0", "--no-stream")
+LARGE = ("--max-file-size", "1G")
 LOOK = "print(len(context), context[::4096].count('.') > 1000, context[-4:])"  # at every page
 HOLD = "llm_query('hold')"
 
@@ -27,7 +28,7 @@ def available_memory():
 
 
 class SharedContext(ProviderTest):
-    def hold(self, count, look, *sources):
+    def hold(self, count, look, *sources, asks=None):
         """As many sub-runs over one context, each of which has looked at all of it, and waits.
 
         Gives what the template has, and what each of their workers has.
@@ -39,7 +40,7 @@ class SharedContext(ProviderTest):
                 return Reply(text="late", delay=3600)
             if "TASK: look" in request.messages[1][1]:
                 return Reply(text=block(look, HOLD))
-            return Reply(text=block(f"batch_rlm_query(['look'] * {count})"))
+            return Reply(text=block(asks or f"batch_rlm_query(['look'] * {count})"))
 
         server.script(None, reply)
         process = self.start(
@@ -54,6 +55,9 @@ class SharedContext(ProviderTest):
         memory = [memory_of(pid) for pid in children]
         self.assertEqual(len(memory), 1 + 1 + count)  # the template, the root's, theirs
         template = min(memory, key=lambda each: each["RssShmem"])
+        if asks:  # where the root has a copy, it has more of its own than they
+            memory.remove(template)
+            return template, sorted(memory, key=lambda each: each["RssAnon"])[:count]
         workers = sorted(memory, key=lambda each: each["RssShmem"])[-count:]
         return template, workers
 
@@ -90,7 +94,23 @@ class SharedContext(ProviderTest):
         self.fill(self.dir / "tree" / "b.txt", 0, "two")
         look = "print(list(context.files)), print(context.files['b.txt'] == 'two' or 1 / 0)"
         self.assert_shared(
-            *self.hold(6, LOOK + "\n" + look, "-c", self.dir / "tree"), size)
+            *self.hold(6, LOOK + "\n" + look, *LARGE, "-c", self.dir / "tree"), size)
+
+    def test_part_of_a_directory(self):
+        """The files of a folder lie where the caller has them, whatever characters others have."""
+        size = 24 * MIB
+        for part, end in (("a", "\u20ac"), ("b", "end."), ("c", " \u20ac\n."), ("d", "\u2026")):
+            (self.dir / "tree" / part).mkdir(parents=True)
+            self.fill(self.dir / "tree" / part / "one", size // 2, "end.\n")
+            self.fill(self.dir / "tree" / part / "two", size // 2, end)
+        for part, width in (("b", 1), ("c", 2)):
+            with self.subTest(part):
+                asks = (f"part = context.subset('{part}/')\n"
+                        "batch_rlm_query([{'task': 'look', 'context': part}] * 4)")
+                look = f"print(list(context.files) == ['{part}/one', '{part}/two'] or 1 / 0)"
+                self.assert_shared(*self.hold(
+                    4, LOOK + "\n" + look, *LARGE, "-c", self.dir / "tree", asks=asks),
+                    width * size)
 
 
 if __name__ == "__main__":
