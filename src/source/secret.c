@@ -1,6 +1,8 @@
 #include "source/secret.h"
 
+#include <assert.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -123,50 +125,59 @@ static bool is_header(struct rlmd_text text, const char *then)
 	return text_find(text, then);
 }
 
+static const struct token_row {
+	const char *prefix;
+	size_t size; /* of it */
+	enum characters of;
+	size_t least;
+	const char *then; /* NULL: a token */
+	const char *what;
+} token_rows[] = {
+#define SECRET_TOKEN(prefix, of, least, what) {prefix, sizeof(prefix) - 1, of, least, NULL, what},
+#define SECRET_HEADER(first, then, what)      {first, sizeof(first) - 1, WORD, 0, then, what},
+#include "source/secrets.def"
+};
+
+enum { TOKEN_ROWS = sizeof token_rows / sizeof *token_rows };
+
 /* What begins here, at the start of a word. */
 static const char *secret_at(struct rlmd_text text)
 {
-	static const struct {
-		const char *prefix;
-		enum characters of;
-		size_t least;
-		const char *then; /* NULL: a token */
-		const char *what;
-	} rows[] = {
-#define SECRET_TOKEN(prefix, of, least, what) {prefix, of, least, NULL, what},
-#define SECRET_HEADER(first, then, what)      {first, WORD, 0, then, what},
-#include "source/secrets.def"
-	};
+	for (size_t i = 0; i < TOKEN_ROWS; i++) {
+		const struct token_row *row = &token_rows[i];
+		struct rlmd_text rest;
 
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		size_t size = strlen(rows[i].prefix);
-		struct rlmd_text rest = text_from(text.bytes + size, text.size - size);
-
-		if (text.bytes[0] != rows[i].prefix[0] || !text_starts(text, rows[i].prefix))
+		if (text.bytes[1] != row->prefix[1] || text.size < row->size ||
+		    memcmp(text.bytes, row->prefix, row->size) != 0)
 			continue;
-		if (rows[i].then ? is_header(rest, rows[i].then)
-				 : is_token(rest, rows[i].of, rows[i].least))
-			return rows[i].what;
+		rest = text_slice(text, row->size, text.size);
+		if (row->then ? is_header(rest, row->then) : is_token(rest, row->of, row->least))
+			return row->what;
 	}
 	return NULL;
 }
 
-/* What a character is to the search, for most are nothing. */
-enum { STARTS = 1, IN_WORD = 2 };
+/* Which first and which second characters belong together: a bit for each first one. Most pairs of
+ * a text are none, and so most of it is looked at once, a pair at a time. */
+static struct {
+	bool ready;
+	uint32_t first[256], second[256];
+} pairs;
 
-static void classify(unsigned char classes[static 256])
+static void prepare_pairs(void)
 {
-	static const char prefixes[][32] = {
-#define SECRET_TOKEN(prefix, of, least, what) prefix,
-#define SECRET_HEADER(first, then, what)      first,
-#include "source/secrets.def"
-	};
+	unsigned used = 0;
 
-	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-		classes[(unsigned char)prefixes[i][0]] |= STARTS;
-	for (int c = 0; c < 128; c++)
-		if (c != '-' && belongs(WORD, (char)c))
-			classes[c] |= IN_WORD;
+	for (size_t i = 0; i < TOKEN_ROWS; i++) {
+		unsigned char first = (unsigned char)token_rows[i].prefix[0];
+
+		if (!pairs.first[first]) {
+			assert(used < 32);
+			pairs.first[first] = UINT32_C(1) << used++;
+		}
+		pairs.second[(unsigned char)token_rows[i].prefix[1]] |= pairs.first[first];
+	}
+	pairs.ready = true;
 }
 
 /* JSON writes the end of a line as a letter behind a backslash: what follows begins anew. */
@@ -177,22 +188,28 @@ static bool ends_escape(struct rlmd_text text, size_t at)
 	return (c == 'n' || c == 'r' || c == 't') && at && text.bytes[at - 1] == '\\';
 }
 
+static bool is_within_word(struct rlmd_text text, size_t at)
+{
+	char before = at ? text.bytes[at - 1] : ' ';
+
+	return before != '-' && belongs(WORD, before) && !ends_escape(text, at - 1);
+}
+
 const char *secret_in_text(struct rlmd_text text)
 {
-	unsigned char classes[256] = {0};
-	bool within = false; /* a word */
+	const unsigned char *bytes = (const unsigned char *)text.bytes;
 
-	classify(classes);
-	for (size_t i = 0; i < text.size; i++) {
-		unsigned char class = classes[(unsigned char)text.bytes[i]];
+	if (!pairs.ready)
+		prepare_pairs();
+	for (size_t i = 0; i + 1 < text.size; i++) {
+		const char *what;
 
-		if (class & STARTS && !within) {
-			const char *what = secret_at(text_from(text.bytes + i, text.size - i));
-
-			if (what)
-				return what;
-		}
-		within = class & IN_WORD && !ends_escape(text, i);
+		if (!(pairs.first[bytes[i]] & pairs.second[bytes[i + 1]]) ||
+		    is_within_word(text, i))
+			continue;
+		what = secret_at(text_slice(text, i, text.size));
+		if (what)
+			return what;
 	}
 	return NULL;
 }

@@ -1,0 +1,166 @@
+/*
+ * What a repository of 20,000 files and 100 MB costs as a context: the time beside git that lists
+ * the same files and cat that reads them, and the memory that it holds beside the bytes of its
+ * text.
+ */
+#include <rlmd/context.h>
+
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "bench/measure.h"
+
+enum { FOLDERS = 200, LINES_MAX = 200 };
+
+static char room[] = "/tmp/rlmd-bench-XXXXXX";
+
+/* Source code of some 5 kB a file, in folders two levels deep. */
+static void make_files(int files)
+{
+	for (int i = 0; i < files; i++) {
+		auto_free char *folder = xasprintf("%s/part%d", room, i % FOLDERS);
+		auto_free char *path = xasprintf("%s/file%d.c", folder, i);
+		FILE *file;
+
+		mkdir(folder, 0755);
+		file = fopen(path, "we");
+		if (!file)
+			measure_fail("cannot write %s", path);
+		for (int line = 0; line < 60 + i % 2 * LINES_MAX / 5; line++)
+			fprintf(file,
+				"%s_%d_%d(int given) { return given + %d; } /* what it is */\n",
+				"static int value", i, line, line);
+		fclose(file);
+	}
+}
+
+/* A shell, in the directory that is ours. */
+static void run(const char *command)
+{
+	char shell[] = "sh", option[] = "-c";
+	char *arguments[] = {shell, option, (char *)command, NULL};
+	pid_t pid;
+	int status;
+
+	if (posix_spawnp(&pid, "sh", NULL, NULL, arguments, environ) ||
+	    waitpid(pid, &status, 0) != pid || status)
+		measure_fail("failed: %s", command);
+}
+
+static void make_repository(int files)
+{
+	auto_free char *command = NULL;
+
+	if (!mkdtemp(room))
+		measure_fail("no directory for a repository");
+	make_files(files);
+	command = xasprintf("cd %s && git init -q . && git add -A", room);
+	run(command);
+}
+
+static void remove_repository(void)
+{
+	auto_free char *command = xasprintf("rm -rf %s", room);
+
+	run(command);
+}
+
+static double time_of_floor(void)
+{
+	auto_free char *command = xasprintf("cd %s && git ls-files -z --cached --others "
+					    "--exclude-standard | xargs -0 cat >/dev/null",
+					    room);
+	double start = measure_now();
+
+	run(command);
+	return measure_now() - start;
+}
+
+static double anonymous(void)
+{
+	char line[256];
+	double value = 0;
+	FILE *file = fopen("/proc/self/status", "re");
+
+	while (file && fgets(line, sizeof line, file))
+		if (!strncmp(line, "RssAnon:", 8))
+			value = strtod(line + 8, NULL) * 1024;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* Of every memory file that this process has. */
+static double memory_files(void)
+{
+	double sum = 0;
+
+	for (int fd = 3; fd < 256; fd++) {
+		auto_free char *path = xasprintf("/proc/self/fd/%d", fd);
+		char target[64] = "";
+		struct stat st;
+
+		if (readlink(path, target, sizeof target - 1) > 0 &&
+		    !strncmp(target, "/memfd:", 7) && !fstat(fd, &st))
+			sum += (double)st.st_blocks * 512;
+	}
+	return sum;
+}
+
+static double load(struct samples *held, struct samples *bytes)
+{
+	const char *const sources[] = {room};
+	struct rlmd_context_input input = {.size = sizeof input};
+	struct rlmd_error err;
+	double before = anonymous(), start = measure_now(), took;
+	struct rlmd_context *context = rlmd_context_load(sources, 1, NULL, &err);
+
+	if (!context)
+		measure_fail("%s", err.text);
+	took = measure_now() - start;
+	rlmd_context_get_input(context, 0, &input);
+	samples_add(held, (anonymous() - before + memory_files()) / (1 << 20));
+	samples_add(bytes, (double)input.content.size / (1 << 20));
+	rlmd_context_unref(context);
+	return took;
+}
+
+int main(int argc, char **argv)
+{
+	struct samples ours = {.what = "20,000 files of a repository, 100 MB, as a context"};
+	struct samples floor = {.what = "floor: git ls-files, and cat"};
+	struct samples held = {.what = "the memory that it holds", .unit = "MB"};
+	struct samples bytes = {.what = "floor: the bytes of the text", .unit = "MB"};
+	struct samples warming = {0};
+	int count;
+
+	if (argc != 2)
+		measure_fail("usage: tree COUNT");
+	count = measure_count(argv[1]);
+	make_repository(count > 1 ? 20000 : 200);
+	for (int i = -1; i < count; i++) {
+		double took = load(i < 0 ? &warming : &held, i < 0 ? &warming : &bytes);
+		double listed = time_of_floor();
+
+		if (i < 0)
+			continue;
+		samples_add(&ours, took);
+		samples_add(&floor, listed);
+	}
+	remove_repository();
+	measure_at_most("19", &ours, &floor, 1.5);
+	measure_at_most("19", &held, &bytes, 1.2);
+	samples_done(&ours);
+	samples_done(&floor);
+	samples_done(&held);
+	samples_done(&bytes);
+	samples_done(&warming);
+	return measure_end();
+}
