@@ -123,7 +123,8 @@ RLMD_API bool rlmd_context_get_file(const struct rlmd_context *, size_t input, s
  * `path`, `status` ("added", "modified", "deleted", "untracked") and `hunks`. A hunk has `text` (as
  * git writes it, from "@@" on), `start` and `end`, the lines of the new file that it shows, and
  * `changed`, an array of pairs [first, last] of those that are new in it, both from 1 and
- * inclusive; `end` is `start` - 1 where it shows none. Empty where nothing was compared.
+ * inclusive; `end` is `start` - 1 where it shows none. Of a text of more than
+ * 50,000 lines it is one hunk, with an empty text. Empty where nothing was compared.
  */
 RLMD_API struct rlmd_text rlmd_context_changes(const struct rlmd_context *, size_t input);
 

@@ -2,11 +2,15 @@
 
 #include <event2/buffer.h>
 #include <git2.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 
-enum { CONTEXT_LINES = 3 };
+enum {
+	CONTEXT_LINES = 3,
+	LINES_MAX = 50000, /* of either text: comparing them takes a fifth of a second at worst */
+};
 
 /* The lines that are new in a hunk, as pairs; -1 where none is open. */
 struct pairs {
@@ -59,12 +63,73 @@ static json_t *make_hunk(git_patch *patch, size_t index)
 			 json_from_text(text_in(out)), "changed", pairs.array);
 }
 
+static size_t count_lines(struct rlmd_text text)
+{
+	size_t lines = 0;
+
+	for (size_t at = 0; at < text.size; at = text_line_end(text, at))
+		lines++;
+	return lines;
+}
+
+/* How many lines are the same at the beginning; and where that ends. */
+static size_t count_common(struct rlmd_text before, struct rlmd_text after, size_t *ret_end)
+{
+	size_t lines = 0, at = 0;
+
+	while (at < before.size && at < after.size) {
+		size_t end = text_line_end(before, at);
+
+		if (end != text_line_end(after, at) ||
+		    memcmp(before.bytes + at, after.bytes + at, end - at) != 0)
+			break;
+		at = end;
+		lines++;
+	}
+	*ret_end = at;
+	return lines;
+}
+
+/* Lines that are the same at the end. */
+static size_t count_common_end(struct rlmd_text before, struct rlmd_text after)
+{
+	size_t lines = 0;
+
+	while (before.size && after.size &&
+	       before.bytes[before.size - 1] == after.bytes[after.size - 1]) {
+		before.size--;
+		after.size--;
+		lines += (!before.size || before.bytes[before.size - 1] == '\n') &&
+			 (!after.size || after.bytes[after.size - 1] == '\n');
+	}
+	return lines;
+}
+
+/* From the first to the last line that is other, without looking at those between. */
+static json_t *one_hunk(struct rlmd_text before, struct rlmd_text after)
+{
+	size_t end, first = count_common(before, after, &end) + 1;
+	size_t last = count_lines(after) - count_common_end(text_slice(before, end, before.size),
+							    text_slice(after, end, after.size));
+	json_t *changed = json_array();
+
+	if (last >= first)
+		json_array_append_new(changed,
+				      json_pack("[I, I]", (json_int_t)first, (json_int_t)last));
+	return json_pack("[{s: I, s: I, s: s, s: o}]", "start", (json_int_t)first, "end",
+			 (json_int_t)last, "text", "", "changed", changed);
+}
+
 json_t *hunks_between(struct rlmd_text before, struct rlmd_text after)
 {
 	git_diff_options options;
 	git_patch *patch = NULL;
 	json_t *hunks = json_array();
 
+	if (count_lines(before) > LINES_MAX || count_lines(after) > LINES_MAX) {
+		json_decref(hunks);
+		return one_hunk(before, after);
+	}
 	git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
 	options.context_lines = CONTEXT_LINES;
 	if (git_patch_from_buffers(&patch, before.bytes ? before.bytes : "", before.size, NULL,
