@@ -100,10 +100,11 @@ static struct path_rule *add_rule(const struct rules *rules, struct group *group
 	return &group->rules[group->count - 1];
 }
 
-/* The next line without its end; false: there is none. */
+/* The next line without its end, and up to a NUL, as git has it; false: there is none. */
 static bool take_line(struct rlmd_text *file, struct rlmd_text *ret)
 {
 	size_t end = text_line_end(*file, 0);
+	const char *nul;
 
 	if (!file->size)
 		return false;
@@ -113,6 +114,9 @@ static bool take_line(struct rlmd_text *file, struct rlmd_text *ret)
 		ret->size--;
 	if (ret->size && ret->bytes[ret->size - 1] == '\r')
 		ret->size--;
+	nul = memchr(ret->bytes, '\0', ret->size);
+	if (nul)
+		ret->size = (size_t)(nul - ret->bytes);
 	return true;
 }
 

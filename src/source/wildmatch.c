@@ -79,7 +79,7 @@ static int take_character(struct rlmd_text pattern, size_t *at)
 	return *at < pattern.size ? (unsigned char)pattern.bytes[(*at)++] : -1;
 }
 
-/* One character, or a range of them. */
+/* One character, or a range of them, whose first is in it even where the last is before it. */
 static bool add_range(struct wild *token, struct rlmd_text pattern, size_t *at)
 {
 	int first = take_character(pattern, at), last = first;
@@ -88,6 +88,8 @@ static bool add_range(struct wild *token, struct rlmd_text pattern, size_t *at)
 		++*at;
 		last = take_character(pattern, at);
 	}
+	if (first >= 0)
+		token->set[first] = true;
 	for (int c = first; c >= 0 && c <= last; c++)
 		token->set[c] = true;
 	return first >= 0 && last >= 0;

@@ -103,6 +103,14 @@ class AsGit(ListingTest):
         self.assertIn(b"user", found)
         self.assertNotIn(b"UPPER.TXT", found)
 
+    def test_rules_that_are_slips(self):
+        """A range that goes backwards is its first character, and a line ends at a NUL, as git has them."""
+        self.init()
+        for name in ("a", "b", "c", "x.o", "x.c", "kept", "kept2"):
+            self.write(name)
+        self.write(".gitignore", "[b-a]\n*.o \0junk\nke\0\npt\n\0\n")
+        self.assertEqual(self.assert_as_git(), [b".gitignore", b"a", b"c", b"kept", b"kept2", b"x.c"])
+
     def test_tracked(self):
         """What is in the index is listed though it be ignored, also in a directory that is; what is gone is not."""
         self.init()
@@ -245,8 +253,10 @@ class AsGit(ListingTest):
     def test_by_chance(self):
         """Trees and ignore rules that nobody thought of."""
         chance = random.Random(13)
-        parts = ["a", "b", "ab", "a.c", "b.o", "x y", "B"]
-        pieces = ["a", "b", "*", "**", "?", "[ab]", "[!a]", "/", "/", "\\a", ".c", ".o", "x y", "[a-b]*", "[[:upper:]]"]
+        parts = ["a", "b", "ab", "a.c", "b.o", "x y", "B", "a b ", "[a]", "\\a", "!a", "#a", "*", "\xe9", "\udcff", "a-b", "\n"]
+        pieces = ["a", "b", "*", "**", "?", "[ab]", "[!a]", "/", "/", "\\a", ".c", ".o", "x y", "[a-b]*", "[[:upper:]]",
+                  "***", "\\", "\\*", "[]a]", "[^]a]", "[a", "[b-a]", "[[:foo:]]", "[\\a]", "[a\\]b]", "!", "#", "\t",
+                  "  ", "\\ ", "\r", "\xe9", "\udcff", "[a-]", "[-a]", "[/]", "[!/]", "/**/", "[a-\\c]", "[[:a]", "\0"]
         for number in range(25):
             shutil.rmtree(self.repo, ignore_errors=True)
             self.init()
