@@ -126,13 +126,19 @@ static bool add_header(struct loader *loader, const char *label, struct rlmd_err
 	return true;
 }
 
-/* New: a label as it is shown. */
-static char *escape(const char *label)
+/* What stands for a name as a key, new: no two names have the same, so a backslash is doubled. */
+static char *escape(const char *name)
 {
-	size_t room = strlen(label) * 6 + 1; /* the longest escape of a byte or character */
-	char *safe = xcalloc(room, 1);
+	size_t room = strlen(name) * 6 + 1; /* the longest escape of a byte or character */
+	auto_free char *doubled = xcalloc(strlen(name) * 2 + 1, 1);
+	char *safe = xcalloc(room, 1), *out = doubled;
 
-	text_escape(text_of(label), safe, room);
+	for (; *name; name++) {
+		*out++ = *name;
+		if (*name == '\\')
+			*out++ = '\\';
+	}
+	text_escape(text_of(doubled), safe, room);
 	return safe;
 }
 

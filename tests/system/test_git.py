@@ -76,6 +76,16 @@ class Directory(GitTest):
         self.refused(8, "cannot read nowhere", "-c", "repo", "--files-from", "nowhere")
         self.refused(2, "':(x)' is no pathspec", "-c", "repo", "--include", ":(x)")
 
+    def test_names_that_look_alike(self):
+        """Each file has a key of its own, also where one is named as the other is written."""
+        names = (b"a\nb", b"a\\nb", b"\xff", b"\\xff", b"\\\\xff", b"\x1b[1m", b"\\x1b[1m", b"\\")
+        for name in names:
+            self.write(os.path.join(os.fsencode(self.repo), name).decode(errors="surrogateescape"), repr(name))
+        files, _ = self.files("-c", "repo")
+        self.assertEqual(files, {
+            "a\\nb": repr(names[0]), "a\\\\nb": repr(names[1]), "\\xff": repr(names[2]), "\\\\xff": repr(names[3]),
+            "\\\\\\\\xff": repr(names[4]), "\\x1b[1m": repr(names[5]), "\\\\x1b[1m": repr(names[6]), "\\\\": repr(names[7])})
+
     def test_too_much(self):
         self.write("repo/a", "a" * 5000)
         self.refused(8, "larger than 4096 bytes (--max-context)", "-c", "repo", "--max-context", "4K")
