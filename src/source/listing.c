@@ -74,13 +74,14 @@ static void note(struct listing *listing, const char *path, const char *what)
 }
 
 /* The rules of the directories above it hold too. */
-static void enter_from_top(struct worktree *tree, const char *prefix)
+static bool enter_from_top(struct worktree *tree, const char *prefix)
 {
 	const char *top = worktree_repository(tree)->top;
 	auto_close int at = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const char *slash = prefix - 1;
 
-	worktree_enter(tree, "", at, false);
+	if (!worktree_enter(tree, "", at, false))
+		return false;
 	while ((slash = strchr(slash + 1, '/'))) {
 		auto_free char *path = xstrndup(prefix, (size_t)(slash - prefix) + 1);
 		enum worktree_directory how = worktree_directory(tree, path);
@@ -89,8 +90,10 @@ static void enter_from_top(struct worktree *tree, const char *prefix)
 		path[slash - prefix] = '\0';
 		fd = at < 0 ? -1 : beneath_directory(at, path);
 		path[slash - prefix] = '/';
-		worktree_enter(tree, path, fd, how != WORKTREE_ENTER && how != WORKTREE_OTHER);
+		if (!worktree_enter(tree, path, fd, how != WORKTREE_ENTER && how != WORKTREE_OTHER))
+			return false;
 	}
+	return true;
 }
 
 static bool open_tree(struct listing *listing, struct repository *repository,
@@ -108,9 +111,14 @@ static bool open_tree(struct listing *listing, struct repository *repository,
 	tree = worktree_new(repository, err);
 	if (!tree)
 		return false;
-	enter_from_top(tree, listing->prefix);
-	push(listing, tree, true, 0);
-	return true;
+	if (enter_from_top(tree, listing->prefix)) {
+		push(listing, tree, true, 0);
+		return true;
+	}
+	worktree_free(tree);
+	return error_set(err, RLMD_ERROR_INPUT,
+			 "%s: its .gitignore files, with those above it, are more than %d MiB",
+			 listing->root, RULES_MAX >> 20);
 }
 
 struct listing *listing_new(const char *path, const struct listing_options *options, json_t *notes,
@@ -164,7 +172,11 @@ static enum listing_kind enter_tree(struct listing *listing, const char *path)
 		walk_leave(listing->walk);
 		return LISTING_UNREADABLE;
 	}
-	worktree_enter(tree, "", walk_directory(listing->walk), false);
+	if (!worktree_enter(tree, "", walk_directory(listing->walk), false)) {
+		worktree_free(tree);
+		walk_leave(listing->walk);
+		return LISTING_UNRULED;
+	}
 	push(listing, tree, true, strlen(path));
 	return LISTING_PASSED;
 }
@@ -223,8 +235,11 @@ static enum listing_kind visit_directory(struct listing *listing, const char *pa
 		walk_leave(listing->walk);
 		return LISTING_SUBMODULE;
 	}
-	worktree_enter(frame->tree, in_tree, walk_directory(listing->walk),
-		       how == WORKTREE_TRACKED || how == WORKTREE_PASS);
+	if (!worktree_enter(frame->tree, in_tree, walk_directory(listing->walk),
+			    how == WORKTREE_TRACKED || how == WORKTREE_PASS)) {
+		walk_leave(listing->walk);
+		return LISTING_UNRULED;
+	}
 	push(listing, frame->tree, false, frame->base);
 	return LISTING_PASSED;
 }

@@ -28,6 +28,7 @@ enum listing_kind {
 	LISTING_LINK,
 	LISTING_SPECIAL,
 	LISTING_UNREADABLE,
+	LISTING_UNRULED,   /* a directory with too many ignore rules (worktree_enter()) */
 	LISTING_GENERATED, /* by its attributes, or a lock file */
 	LISTING_VENDORED,
 	LISTING_SUBMODULE, /* whose contents are not asked for */

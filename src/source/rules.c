@@ -20,11 +20,13 @@ struct group {
 	char *base; /* owned */
 	struct path_rule *rules;
 	size_t count, room;
+	size_t bytes; /* of its file */
 };
 
 struct rules {
 	struct group *groups; /* owned */
 	size_t count, room;
+	size_t bytes; /* of all of them */
 	bool fold;
 };
 
@@ -57,6 +59,7 @@ void rules_cut(struct rules *rules, size_t depth)
 
 		for (size_t i = 0; i < group->count; i++)
 			wildmatch_free(group->rules[i].match);
+		rules->bytes -= group->bytes;
 		free(group->rules);
 		free(group->base);
 	}
@@ -64,16 +67,20 @@ void rules_cut(struct rules *rules, size_t depth)
 
 /* --- reading ------------------------------------------------------------------------- */
 
-static struct group *add_group(struct rules *rules, const char *base)
+/* NULL: `bytes` more would be too many. */
+static struct group *add_group(struct rules *rules, const char *base, size_t bytes)
 {
 	struct group *group;
 
+	if (bytes > RULES_MAX - rules->bytes)
+		return NULL;
 	if (rules->count == rules->room) {
 		rules->room = rules->room ? rules->room * 2 : 8;
 		rules->groups = xreallocarray(rules->groups, rules->room, sizeof *rules->groups);
 	}
 	group = &rules->groups[rules->count++];
-	*group = (struct group){.base = xstrdup(base)};
+	*group = (struct group){.base = xstrdup(base), .bytes = bytes};
+	rules->bytes += bytes;
 	return group;
 }
 
@@ -140,11 +147,13 @@ static struct rlmd_text trim_end(struct rlmd_text line)
 	return text_slice(line, 0, end);
 }
 
-void rules_add_ignores(struct rules *rules, const char *base, struct rlmd_text file)
+bool rules_add_ignores(struct rules *rules, const char *base, struct rlmd_text file)
 {
-	struct group *group = add_group(rules, base);
+	struct group *group = add_group(rules, base, file.size);
 	struct rlmd_text line;
 
+	if (!group)
+		return false;
 	file = without_mark(file);
 	while (take_line(&file, &line)) {
 		bool negated;
@@ -155,6 +164,7 @@ void rules_add_ignores(struct rules *rules, const char *base, struct rlmd_text f
 		negated = text_starts(line, "!");
 		add_rule(rules, group, text_slice(line, negated, line.size))->negated = negated;
 	}
+	return true;
 }
 
 static struct rlmd_text take_word(struct rlmd_text *line)
@@ -193,11 +203,13 @@ static void take_mark(struct path_rule *rule, struct rlmd_text word)
 	}
 }
 
-void rules_add_attributes(struct rules *rules, const char *base, struct rlmd_text file)
+bool rules_add_attributes(struct rules *rules, const char *base, struct rlmd_text file)
 {
-	struct group *group = add_group(rules, base);
+	struct group *group = add_group(rules, base, file.size);
 	struct rlmd_text line;
 
+	if (!group)
+		return false;
 	file = without_mark(file);
 	while (take_line(&file, &line)) {
 		struct rlmd_text pattern = take_word(&line);
@@ -210,6 +222,7 @@ void rules_add_attributes(struct rules *rules, const char *base, struct rlmd_tex
 		while (line.size)
 			take_mark(rule, take_word(&line));
 	}
+	return true;
 }
 
 /* --- asking -------------------------------------------------------------------------- */

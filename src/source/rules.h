@@ -11,15 +11,18 @@
 
 #include "base/text.h"
 
-enum { RULES_FILE_MAX = 1 << 20 }; /* bytes of one file that are heeded */
+/* Bytes of all files of a stack at once: a tree may be deep, with rules in each directory, and a
+ * rule takes some seventy times of its own bytes. */
+enum { RULES_MAX = 2 << 20 };
 
 struct rules;
 
 struct rules *rules_new(bool fold); /* letters of ASCII are the same in either case */
 void rules_free(struct rules *);    /* NULL is fine */
 
-void rules_add_ignores(struct rules *, const char *base, struct rlmd_text file);
-void rules_add_attributes(struct rules *, const char *base, struct rlmd_text file);
+/* False: it would be more than that, and nothing was added. */
+bool rules_add_ignores(struct rules *, const char *base, struct rlmd_text file);
+bool rules_add_attributes(struct rules *, const char *base, struct rlmd_text file);
 
 /* How many files there are; and to have no more than so many again. */
 size_t rules_depth(const struct rules *);

@@ -23,6 +23,9 @@ static const struct {
 	[SKIP_LINK] = {"symbolic link", "symbolic links", "", NAMES_SHOWN},
 	[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read", "",
 			     NAMES_SHOWN},
+	[SKIP_UNRULED] = {"directory whose .gitignore files are more than 2 MiB",
+			  "directories whose .gitignore files are more than 2 MiB", "",
+			  NAMES_SHOWN},
 	[SKIP_GENERATED] = {"generated file", "generated files", "", NAMES_SHOWN},
 	[SKIP_VENDORED] = {"vendored file", "vendored files", "", NAMES_SHOWN},
 	[SKIP_SUBMODULE] = {"repository of its own", "repositories of their own",
@@ -41,6 +44,8 @@ enum skip skip_of(enum listing_kind kind)
 		return SKIP_LINK;
 	case LISTING_SPECIAL:
 		return SKIP_SPECIAL;
+	case LISTING_UNRULED:
+		return SKIP_UNRULED;
 	case LISTING_GENERATED:
 		return SKIP_GENERATED;
 	case LISTING_VENDORED:

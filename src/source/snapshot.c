@@ -34,7 +34,7 @@ static void add_attributes(struct snapshot *snapshot, const git_tree *tree, cons
 
 	if (!entry || git_tree_entry_filemode(entry) == GIT_FILEMODE_LINK)
 		return;
-	object = objects_read(snapshot->objects, git_tree_entry_id(entry), RULES_FILE_MAX, &size);
+	object = objects_read(snapshot->objects, git_tree_entry_id(entry), RULES_MAX, &size);
 	if (object)
 		rules_add_attributes(snapshot->attributes, base, objects_text(object));
 	git_odb_object_free(object);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -24,31 +25,34 @@ struct worktree {
 	size_t depth, room;
 };
 
-typedef void add_fn(struct rules *, const char *base, struct rlmd_text);
+typedef bool add_fn(struct rules *, const char *base, struct rlmd_text);
 
-static void add_file(struct rules *rules, add_fn *add, const char *base, int directory,
+/* False: it is too large. What is no regular file or cannot be read has no rules. */
+static bool add_file(struct rules *rules, add_fn *add, const char *base, int directory,
 		     const char *name)
 {
 	size_t size;
-	auto_free char *bytes = beneath_read(directory, name, RULES_FILE_MAX, &size);
+	auto_free char *bytes = beneath_read(directory, name, RULES_MAX, &size);
+	struct stat st;
 
 	if (bytes)
-		add(rules, base, text_from(bytes, size));
+		return add(rules, base, text_from(bytes, size));
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+	       st.st_size <= RULES_MAX;
 }
 
 /* The user's own, wherever it is and whatever it is. */
-static void add_users(struct rules *rules, add_fn *add, const char *path)
+static bool add_users(struct rules *rules, add_fn *add, const char *path)
 {
 	auto_close int directory = -1;
 	auto_free char *real = path ? realpath(path, NULL) : NULL;
 	char *slash = real ? strrchr(real, '/') : NULL;
 
 	if (!slash)
-		return;
+		return true;
 	*slash = '\0';
 	directory = open(*real ? real : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory >= 0)
-		add_file(rules, add, "", directory, slash + 1);
+	return directory < 0 || add_file(rules, add, "", directory, slash + 1);
 }
 
 struct worktree *worktree_new(struct repository *repository, struct rlmd_error *err)
@@ -60,12 +64,14 @@ struct worktree *worktree_new(struct repository *repository, struct rlmd_error *
 	tree->ignores = rules_new(repository->fold);
 	tree->attributes = rules_new(repository->fold);
 	tree->own_attributes = rules_new(repository->fold);
-	add_users(tree->ignores, rules_add_ignores, repository->excludes);
-	add_file(tree->ignores, rules_add_ignores, "", common, "info/exclude");
 	add_users(tree->attributes, rules_add_attributes, repository->attributes);
 	add_file(tree->own_attributes, rules_add_attributes, "", common, "info/attributes");
-	tree->index = repository_index(repository, err);
-	if (tree->index)
+	if (!add_users(tree->ignores, rules_add_ignores, repository->excludes) ||
+	    !add_file(tree->ignores, rules_add_ignores, "", common, "info/exclude"))
+		error_set(err, RLMD_ERROR_INPUT,
+			  "%s/info/exclude and core.excludesFile are more than %d MiB",
+			  repository->common, RULES_MAX >> 20);
+	else if ((tree->index = repository_index(repository, err)))
 		return tree;
 	worktree_free(tree);
 	return NULL;
@@ -95,7 +101,7 @@ static bool is_ignored_here(const struct worktree *tree)
 }
 
 /* Rules in a directory that is ignored are not looked at, as git has it. */
-void worktree_enter(struct worktree *tree, const char *path, int directory, bool ignored)
+bool worktree_enter(struct worktree *tree, const char *path, int directory, bool ignored)
 {
 	ignored |= is_ignored_here(tree);
 	if (tree->depth == tree->room) {
@@ -107,9 +113,13 @@ void worktree_enter(struct worktree *tree, const char *path, int directory, bool
 		.attributes = rules_depth(tree->attributes),
 		.ignored = ignored,
 	};
-	if (!ignored)
-		add_file(tree->ignores, rules_add_ignores, path, directory, ".gitignore");
+	if (!ignored &&
+	    !add_file(tree->ignores, rules_add_ignores, path, directory, ".gitignore")) {
+		worktree_leave(tree);
+		return false;
+	}
 	add_file(tree->attributes, rules_add_attributes, path, directory, ".gitattributes");
+	return true;
 }
 
 void worktree_leave(struct worktree *tree)

@@ -9,9 +9,9 @@
 #include "source/listing.h"
 
 static const char kinds[] = {
-	[LISTING_PASSED] = '-',   [LISTING_FILE] = 'f',       [LISTING_LINK] = 'l',
-	[LISTING_SPECIAL] = '*',  [LISTING_UNREADABLE] = '?', [LISTING_GENERATED] = 'g',
-	[LISTING_VENDORED] = 'v', [LISTING_SUBMODULE] = 's',
+	[LISTING_PASSED] = '-',    [LISTING_FILE] = 'f',       [LISTING_LINK] = 'l',
+	[LISTING_SPECIAL] = '*',   [LISTING_UNREADABLE] = '?', [LISTING_UNRULED] = '!',
+	[LISTING_GENERATED] = 'g', [LISTING_VENDORED] = 'v',   [LISTING_SUBMODULE] = 's',
 };
 
 static const char *include[64], *exclude[64], *files[64];

@@ -187,6 +187,22 @@ class AsGit(ListingTest):
         found = [path for _, path in self.listed()[0]]
         self.assertEqual(found, [b".gitattributes", b"a/.gitignore", b"a/file", b"b/.gitignore", b"b/" + b"a" * 200])
 
+    def test_too_many_rules(self):
+        """Where they pile up, or are huge, nothing below is listed, and that is told: what they ignore stays here."""
+        self.init()
+        rules = "# rules\n" * 150000 + "secret\n"
+        for name in ("a/.gitignore", "a/b/.gitignore", "c/.gitignore"):
+            self.write(name, rules)
+        self.write("d/.gitignore", rules * 2)
+        for name in ("a/secret", "a/b/secret", "c/secret", "d/secret", "a/b/file", "c/file", "e"):
+            self.write(name)
+        self.assertEqual(self.listed()[0], [("f", b"a/.gitignore"), ("!", b"a/b/"), ("f", b"c/.gitignore"), ("f", b"c/file"),
+                                            ("!", b"d/"), ("f", b"e")])
+        for where in ("d", "a/b"):
+            self.assertIn(b"more than 2 MiB", self.run_lister(self.repo / where).stderr)
+        self.write(".git/info/exclude", rules * 2)
+        self.assertIn(b"more than 2 MiB", self.run_lister().stderr)
+
     def test_submodules_and_repositories(self):
         """A submodule's contents are listed where that is asked for; a repository that is none of them never."""
         other = self.dir / "other"
