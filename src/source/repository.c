@@ -93,21 +93,44 @@ static bool has_git(const char *directory, dev_t device)
 	       !fstatat(fd, ".git", &st, AT_SYMLINK_NOFOLLOW) && repository_begins_at(fd);
 }
 
+/* A file ".git", whose repository is not there: a work tree, of which nobody knows the rules. */
+static bool refuse_broken(const char *top, dev_t device, struct rlmd_error *err)
+{
+	auto_free char *link = xasprintf("%s/.git", top);
+	struct stat st;
+	char safe[200];
+
+	if (lstat(link, &st) || !S_ISREG(st.st_mode) || st.st_dev != device)
+		return false;
+	text_escape(text_of(link), safe, sizeof safe);
+	error_set(
+		err, RLMD_ERROR_INPUT,
+		"%s leads to no repository, so that nobody knows which files are ignored: mend it "
+		"(git worktree repair), or remove it to have all files",
+		safe);
+	return true;
+}
+
 /* The first directory with a repository, upwards; new, NULL: none in the same file system. */
-static char *find_top(const char *path)
+static bool find_top(const char *path, char **ret, struct rlmd_error *err)
 {
 	auto_free char *at = realpath(path, NULL);
 	struct stat st;
 
+	*ret = NULL;
 	if (!at || stat(at, &st))
-		return NULL;
+		return true;
 	for (;;) {
 		char *slash = strrchr(at, '/');
 
-		if (has_git(at, st.st_dev))
-			return take_pointer(&at);
+		if (has_git(at, st.st_dev)) {
+			*ret = take_pointer(&at);
+			return true;
+		}
+		if (refuse_broken(at, st.st_dev, err))
+			return false;
 		if (!slash || !strcmp(at, "/"))
-			return NULL;
+			return true;
 		slash[slash == at] = '\0';
 	}
 }
@@ -277,10 +300,10 @@ static bool open_at(char *top, struct repository **ret, struct rlmd_error *err)
 
 bool repository_find(const char *path, struct repository **ret, struct rlmd_error *err)
 {
-	char *top = find_top(path);
+	char *top;
 
 	*ret = NULL;
-	return !top || open_at(top, ret, err);
+	return find_top(path, &top, err) && (!top || open_at(top, ret, err));
 }
 
 /* A repository itself, or a directory in one, which is not ".git"'s; new. */

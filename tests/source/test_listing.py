@@ -393,6 +393,24 @@ class Trust(ListingTest):
         self.write("shared/.git/commondir", str(self.repo / ".git"), where=self.dir)
         self.refused("does not say that this is a work tree", self.dir / "shared")
 
+    def test_a_link_to_nowhere(self):
+        """A work tree whose repository was moved, as git has it: nobody knows what it ignores."""
+        self.init()
+        self.commit()
+        tree = self.dir / "tree"
+        self.git("worktree", "add", "-q", tree, "-b", "side")
+        self.write(".gitignore", "*.log\n", where=tree)
+        self.write("sub/x.log", where=tree)
+        self.assert_as_git(tree)
+        self.repo.rename(self.dir / "moved")
+        for where in (tree, tree / "sub"):
+            self.refused(f"{tree}/.git leads to no repository", where)
+        for text in ("gitdir: /etc", "nothing"):
+            (tree / ".git").write_text(text)
+            self.refused("leads to no repository", tree)
+        (tree / ".git").unlink()
+        self.assertIn(("f", b"sub/x.log"), self.listed(tree)[0])
+
     def test_a_repository_elsewhere(self):
         """As git makes it; and once its configuration names the tree."""
         self.git("init", "-q", "--separate-git-dir", self.dir / "elsewhere", self.repo, where=self.dir)
