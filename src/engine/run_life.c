@@ -343,6 +343,9 @@ void run_deliver(struct run *run)
 	};
 	struct record_ending ending = {result.answer, run->source, run->stop, &run->error};
 
+	/* Whoever tries again wants another try, and not the same words once more. */
+	if (run->error.kind == RLMD_ERROR_SCHEMA || run->error.kind == RLMD_ERROR_NO_ANSWER)
+		llm_forget(run->job->llm, run->id);
 	event_del(run->alarm);
 	subcalls_free(&run->subcalls);
 	worker_free(take_pointer(&run->worker));

@@ -261,6 +261,11 @@ bool cache_find(struct cache *cache, const struct cache_place *place, int64_t ag
 	return true;
 }
 
+void cache_forget(struct cache *cache, const char *name)
+{
+	unlinkat(cache->fd, name, 0);
+}
+
 static void count_written(struct cache *cache, size_t size)
 {
 	cache->written += (int64_t)size;

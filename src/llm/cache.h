@@ -53,6 +53,9 @@ void cache_place_number(struct cache_place *, int64_t n);
 /* False: it is not there, or older. `ret` becomes the caller's. */
 bool cache_find(struct cache *, const struct cache_place *, int64_t age_ms, struct exchange *ret);
 
+/* It is not to be found again. */
+void cache_forget(struct cache *, const char *name);
+
 /* In the place of what stood there; RLMD_ERROR_INPUT where that cannot be written. What is larger
  * than the cache may be is not kept, which is no error. */
 bool cache_keep(struct cache *, const struct cache_place *, const struct llm_response *,

@@ -84,19 +84,6 @@ static void take_notes(struct llm *llm)
 	}
 }
 
-static bool open_cache(struct llm *llm, struct registry *registry, const struct llm_config *config,
-		       struct rlmd_error *err)
-{
-	struct cache *cache;
-
-	if (!config->cache_dir || config->replay_dir || config->offline)
-		return true;
-	cache = registry_cache(registry, config->cache_dir, config->cache_size, err);
-	if (cache)
-		recalls_init(&llm->recalls, cache, config->cache_age_ms, config->tenant);
-	return cache;
-}
-
 static bool llm_init(struct llm *llm, struct registry *registry, const struct llm_config *config,
 		     struct rlmd_error *err)
 {
@@ -112,7 +99,7 @@ static bool llm_init(struct llm *llm, struct registry *registry, const struct ll
 		return false;
 	take_notes(llm);
 	llm->recording = recording_new(llm->base, config->record_dir, config->replay_dir, err);
-	return llm->recording && open_cache(llm, registry, config, err);
+	return llm->recording && recalls_open(&llm->recalls, registry, config, err);
 }
 
 struct llm *llm_new(struct registry *registry, const struct llm_config *config,
@@ -332,6 +319,11 @@ struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *given, 
 
 	request.model = choice.model;
 	return recall_new(&llm->recalls, choice.provider, &request, asker);
+}
+
+void llm_forget(struct llm *llm, const char *asker)
+{
+	recalls_forget(&llm->recalls, asker);
 }
 
 static void replay_start(struct llm_call *call)

@@ -179,6 +179,9 @@ struct llm_recall *llm_recall(struct llm *, const struct llm_request *, const ch
 bool llm_recalled(const struct llm_recall *); /* it is there; NULL is fine */
 void llm_recall_free(struct llm_recall *);    /* NULL is fine */
 
+/* What `asker` was answered in its turns led nowhere: the next time it is asked for again. */
+void llm_forget(struct llm *, const char *asker);
+
 struct llm_call;
 
 /* Answers from what was recalled; else asks, and keeps an answer that is whole. Never calls back

@@ -20,12 +20,17 @@ struct recalls {
 	json_t *seen; /* owned: who asked, and what -> how often */
 };
 
-void recalls_init(struct recalls *, struct cache *, int64_t age_ms, const char *tenant);
+/* The cache of the job's settings, where it has one; errors as of cache_new(). */
+bool recalls_open(struct recalls *, struct registry *, const struct llm_config *,
+		  struct rlmd_error *);
 void recalls_done(struct recalls *); /* of a zeroed one too */
 
 /* llm_recall(); the request's model is the provider's own name. */
 struct llm_recall *recall_new(struct recalls *, const struct rlmd_provider *,
 			      const struct llm_request *, const char *asker);
+
+/* llm_forget() */
+void recalls_forget(struct recalls *, const char *asker);
 
 /* What was had before, where llm_recalled(); lent, at no cost. */
 struct llm_response recall_response(const struct llm_recall *);

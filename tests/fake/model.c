@@ -128,6 +128,12 @@ struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *request
 	return NULL;
 }
 
+void llm_forget(struct llm *llm, const char *asker)
+{
+	(void)llm;
+	(void)asker;
+}
+
 bool llm_recalled(const struct llm_recall *recall)
 {
 	return recall;

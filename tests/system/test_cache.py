@@ -247,6 +247,24 @@ class Misses(CacheTest):
                 self.assertEqual(len(self.entries()), 2)
 
 
+    def test_turns_that_led_nowhere_are_forgotten(self):
+        """Of a review without findings in their form: who tries again has another try."""
+        server = self.serve("openai")
+        server.script(None, Reply(text="FINAL(I like it)"))
+        self.tree(2)
+        counts = []
+        for _ in range(2):
+            before = len(server.requests)
+            outcome = self.rlmd("review", "-p", "openai", "-m", "m", "--cache", self.cache,
+                                *self.prices(m=(1000000, 2000000)), self.dir / "tree",
+                                env=self.environment(**server.environment()))
+            self.assertEqual(outcome.status, 9, outcome.err)
+            counts.append(len(server.requests) - before)
+        self.assertGreater(counts[0], 1)
+        self.assertEqual(counts[1], counts[0])
+        self.assertEqual(self.entries(), [])
+
+
 class Directory(CacheTest):
     def test_it_is_made_for_its_owner_alone(self):
         self.once(self.server(), *self.tree(2))
