@@ -50,7 +50,7 @@ GROUP.add("sub_runs_by_the_hundred", "died", """
 # Calls of four sub-runs each, as many as are let through at once: the runner counts the workers.
 for i in range(60):
     say({"type": "rlm_query", "id": 5000 + i, "tasks": ["task-sleep"] * 4, "contexts": [None] * 4,
-         "models": [None] * 4})
+         "subsets": [], "models": [None] * 4})
 time.sleep(2)
 os._exit(0)
 """)

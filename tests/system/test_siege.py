@@ -35,7 +35,7 @@ def put(data):
 ATTACH = RAW + """
 for i in range(10**9):
     put(frame({"type": "rlm_query", "id": i, "tasks": ["x"] * 8, "contexts": list(range(8)),
-               "models": [None] * 8},
+               "subsets": [], "models": [None] * 8},
               *[b"x" * (2 << 20)] * 8))
 """
 MANY_PIECES = RAW + """
@@ -150,7 +150,7 @@ class Memory(SiegeTest):
 
         hold = RAW + """
 put(frame({"type": "rlm_query", "id": 1, "tasks": ["wait"] * 45, "contexts": list(range(45)),
-           "models": [None] * 45},
+           "subsets": [], "models": [None] * 45},
           *[b"x" * 70000] * 45))
 import time; time.sleep(3600)
 """
