@@ -303,12 +303,14 @@ static enum verdict take_direct(struct run *run)
 
 static enum verdict run_judge(struct run *run)
 {
+	struct rlmd_text json;
+
 	if (run->response.invented)
 		run_note(run, "invented", text_of(""));
 	switch (run->response.answer) {
 	case RLMD_ANSWER_NONE:
-		if (run_reply_is_json(run))
-			return final(run, run->response.said, ANSWER_FINAL_DIRECT);
+		if (run_reply_json(run, &json))
+			return final(run, json, ANSWER_FINAL_DIRECT);
 		break;
 	case RLMD_ANSWER_DIRECT:
 		return take_direct(run);

@@ -181,8 +181,9 @@ void run_take_reply(struct run *);
 void run_take_turn(struct run *);
 void run_tell_reply(struct run *); /* for the next turn: what of it could not be used */
 
-/* Without code and without the form of an answer, it is JSON, which an answer has to be. */
-bool run_reply_is_json(const struct run *);
+/* Where an answer has to have a form: without code and without the words for an answer, the reply
+ * is JSON, or words around one fence of it. `ret` is lent from the reply. */
+bool run_reply_json(const struct run *, struct rlmd_text *ret);
 void run_give_answer(struct run *, struct rlmd_text, enum answer_source);
 bool run_ask_check(struct run *); /* whether that will do; false: any will */
 void run_reject(struct run *);    /* it will not: it is none, and the model is told why */

@@ -73,15 +73,15 @@ void run_tell_reply(struct run *run)
 		run_note(run, run->cut ? "cut_text" : "no_code", none);
 }
 
-bool run_reply_is_json(const struct run *run)
+bool run_reply_json(const struct run *run, struct rlmd_text *ret)
 {
 	const struct response *response = &run->response;
-	struct rlmd_text json;
 
-	if (!run->form.schema.size || response->block_count || response->cut_fence || run->cut)
+	if (!answer_form_given(&run->form) || response->block_count || response->cut_fence ||
+	    run->cut)
 		return false;
-	json = validation_json(response->said);
-	return text_starts(json, "{") || text_starts(json, "[");
+	*ret = validation_json(response->said);
+	return text_starts(*ret, "{") || text_starts(*ret, "[");
 }
 
 void run_give_answer(struct run *run, struct rlmd_text text, enum answer_source source)

@@ -100,6 +100,14 @@ class FindingsTest(ReviewTest):
                           for each in review["findings"]],
                          [("overflow", "error", 2), ("x", "error", 1)])
 
+    def test_findings_alone_are_an_answer(self):
+        """As models write what is asked for as JSON: in a fence, without the words for an answer."""
+        found = json.dumps({"findings": [finding()]})
+        for words in (found, f"```json\n{found}\n```", f"What I found:\n\n```json\n{found}\n```\n"):
+            with self.subTest(words):
+                review = self.found(entries=[turn(words, turn=0, depth=0)])
+                self.assertEqual([each["line"] for each in review["findings"]], [7])
+
     def test_sub_runs_and_python(self):
         """As a model does it: in code, with a batch of sub-runs whose findings it puts together."""
         found = json.dumps([finding()])
