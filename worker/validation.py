@@ -102,9 +102,9 @@ def told(error):
     return line(deepest.absolute_path, deepest.message)
 
 
-def subschemas(schema):
+def subschemas(schema, path=(), base=""):
     """(path, schema, base) of it and all within it."""
-    stack = [((), schema, "")]
+    stack = [(path, schema, base)]
     while stack:
         path, found, base = stack.pop()
         if not isinstance(found, dict):
@@ -122,8 +122,11 @@ def subschemas(schema):
                 stack.append((here, value, base))
 
 
-def points(document, pointer):
-    """Whether a JSON pointer leads to something."""
+NOTHING = object()
+
+
+def target(document, pointer):
+    """What a JSON pointer leads to; or NOTHING."""
     for part in unquote(pointer).split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")
         if isinstance(document, list) and part.isdecimal() and int(part) < len(document):
@@ -131,21 +134,29 @@ def points(document, pointer):
         elif isinstance(document, dict) and part in document:
             document = document[part]
         else:
-            return False
-    return True
+            return NOTHING
+    return document
 
 
 def wrong_reference(schema):
     """The first that leads nowhere, or out of the document; None: all stay inside."""
-    found = list(subschemas(schema))
+    found, seen = [], set()
     documents, anchors = {"": schema}, set()
-    for _path, inside, base in found:
-        if isinstance(inside.get("$id"), str):
-            documents[base] = inside
-        for keyword in ("$anchor", "$dynamicAnchor"):
-            if isinstance(inside.get(keyword), str):
-                anchors.add((base, inside[keyword]))
-    for path, inside, base in found:
+
+    def take(*where):
+        for path, inside, base in subschemas(*where):
+            if id(inside) in seen:
+                continue
+            seen.add(id(inside))
+            found.append((path, inside, base))
+            if isinstance(inside.get("$id"), str):
+                documents[base] = inside
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                if isinstance(inside.get(keyword), str):
+                    anchors.add((base, inside[keyword]))
+
+    take(schema)
+    for path, inside, base in found:  # which grows where a pointer leads beside all keywords
         for keyword in REFERENCES:
             reference = inside.get(keyword)
             if not isinstance(reference, str):
@@ -156,8 +167,11 @@ def wrong_reference(schema):
                 return line((*path, keyword), f"{reference!r} leads out of this schema, and "
                             "nothing is fetched: put what it names under $defs")
             is_anchor = fragment and not fragment.startswith("/")
-            if not ((url, fragment) in anchors if is_anchor else points(documents[url], fragment)):
+            meant = NOTHING if is_anchor else target(documents[url], fragment)
+            if meant is NOTHING and (url, fragment) not in anchors:
                 return line((*path, keyword), f"{reference!r} leads to nothing")
+            if id(meant) not in seen:
+                take(meant, (*path, keyword), url)
     return None
 
 

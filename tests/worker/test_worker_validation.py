@@ -14,6 +14,8 @@ NOWHERE = [
     {"items": [1, {"$ref": "//host/x"}][1]}, {"properties": {"const": {"$ref": "x"}}},
     {"dependentSchemas": {"a": {"allOf": [True, {"not": {"$dynamicRef": "y#z"}}]}}},
     {"$id": "https://a.example/s", "$ref": "https://a.example/t"},
+    {"$ref": "#/x", "x": {"$ref": "#/y/0"}, "y": [{"items": {"$ref": "http://127.0.0.1:9/x"}}]},
+    {"items": {"$ref": "#/examples/0"}, "examples": [{"$ref": "file:///etc/passwd"}]},
 ]
 INSIDE = [
     {"$ref": "#"}, {"$defs": {"a b/c": {}}, "$ref": "#/$defs/a%20b~1c"},
@@ -21,6 +23,7 @@ INSIDE = [
     {"$id": "https://a.example/s", "$defs": {"t": {"$id": "t"}}, "items": {"$ref": "t"}},
     {"const": {"$ref": "http://data/"}, "enum": [{"$ref": "x"}], "examples": [{"$ref": "y"}]},
     {"properties": {"$ref": {"type": "string"}}},
+    {"$ref": "#/x", "x": {"$ref": "#/y"}, "y": {"items": {"$ref": "#/x"}}},
     {"prefixItems": [{"type": "string"}], "items": {"$ref": "#/prefixItems/0"}},
 ]
 
