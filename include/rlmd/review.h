@@ -49,9 +49,8 @@ RLMD_API void rlmd_review_free(struct rlmd_review *); /* NULL is fine */
 
 /* The task of the job, lent until the review is freed, or asked again; empty where nothing was
  * changed since what the context begins with: no job is needed, an answer without findings is
- * taken. RLMD_ERROR_INPUT where the
- * context is not made of files, RLMD_ERROR_USAGE where it does not know what was changed, and that
- * alone was asked for. */
+ * taken. RLMD_ERROR_INPUT where the context is not made of files, RLMD_ERROR_USAGE where it does
+ * not know what was changed, and that alone was asked for. */
 RLMD_API bool rlmd_review_task(struct rlmd_review *, const struct rlmd_context *,
 			       struct rlmd_text *ret, struct rlmd_error *);
 

@@ -132,6 +132,8 @@ bool rlmd_review_task(struct rlmd_review *review, const struct rlmd_context *con
 	bool changes = context && has_changes(context);
 	size_t size;
 
+	if (!review || !ret)
+		return error_set(err, RLMD_ERROR_USAGE, "there is no review to have a task");
 	if (!has_files(context) && changes) {
 		*ret = text_of(""); /* nothing was changed, or there is nothing left of it */
 		return true;
@@ -183,7 +185,7 @@ static char *parse(const struct rlmd_review *review, struct rlmd_text answer,
 char *rlmd_review_wrong(const struct rlmd_review *review, struct rlmd_text answer)
 {
 	struct findings findings = {0};
-	char *wrong = parse(review, answer, &findings);
+	char *wrong = review ? parse(review, answer, &findings) : xstrdup("there is no review\n");
 
 	findings_done(&findings);
 	return wrong;
@@ -207,6 +209,9 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 {
 	auto_free char *wrong = NULL;
 
+	if (!review || !context)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "there is no review, or no context, to take findings for");
 	if (review->context)
 		return error_set(err, RLMD_ERROR_USAGE, "the review has its findings already");
 	wrong = parse(review, answer, &review->findings);
@@ -244,19 +249,19 @@ char *rlmd_review_report(const struct rlmd_review *review, enum rlmd_review_form
 			 size_t *ret_size)
 {
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	const struct review_view view = view_of(review);
+	const struct review_view view = review ? view_of(review) : (struct review_view){0};
 
-	if ((size_t)format < sizeof reports / sizeof *reports)
+	if (review && (size_t)format < sizeof reports / sizeof *reports)
 		reports[format](&view, out);
 	return text_drain(out, ret_size);
 }
 
 size_t rlmd_review_failing(const struct rlmd_review *review)
 {
-	const struct review_view view = view_of(review);
+	const struct review_view view = review ? view_of(review) : (struct review_view){0};
 	size_t failing = 0;
 
-	for (size_t i = 0; i < review->findings.count; i++)
+	for (size_t i = 0; review && i < review->findings.count; i++)
 		failing += report_fails(&view, &review->findings.items[i]);
 	return failing;
 }

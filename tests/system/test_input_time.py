@@ -76,7 +76,8 @@ class InputTime(GuardedTest):
 
     def test_a_directory_that_is_large(self):
         self.write("big/a", b"x" * (64 << 20))
-        status, _, err = self.given("exec", "--max-time", "1ms", "-c", "big", "q", stdin=self.pipe())
+        status, _, err = self.given("exec", "--max-time", "1ms", "--max-file-size", "1G", "-c", "big",
+                                    "q", stdin=self.pipe())
         self.assertEqual(status, 6, err)
         self.assertIn("--max-time", err)
 

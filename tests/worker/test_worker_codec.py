@@ -86,7 +86,7 @@ class Encoding(unittest.TestCase):
     def test_what_is_long_is_attached(self):
         """By its bytes; contexts always; and of many short ones those beyond a quarter of a frame."""
         most = messages.TEXT_INLINE_MAX
-        usual = {"tasks": ["t"], "models": [None], "contexts": [None], "id": 1}
+        usual = {"tasks": ["t"], "models": [None], "contexts": [None], "subsets": [], "id": 1}
         for text, attached in (("x" * most, 0), ("x" * (most + 1), 1), ("é" * (most // 2), 0),
                                ("é" * (most // 2 + 1), 1), ("\udcff", 1)):
             frame, found = _rlmd.encode("rlm_query", {**usual, "tasks": [text]}, Attachment)
@@ -111,10 +111,11 @@ class Encoding(unittest.TestCase):
                 _rlmd.encode(name, {"block": 1, "code": ""}, Attachment)
 
     def test_too_much(self):
-        call = {"id": 1, "tasks": [], "models": ["m" * 200] * 6000, "contexts": []}
+        call = {"id": 1, "tasks": [], "models": ["m" * 200] * 6000, "contexts": [], "subsets": []}
         with self.assertRaisesRegex(_rlmd.ProtocolError, "frame too large"):
             _rlmd.encode("rlm_query", call, Attachment)
-        call = {"id": 1, "tasks": ["t"] * 2, "models": [None] * 2, "contexts": ["c" * (65 << 20)] * 2}
+        call = {"id": 1, "tasks": ["t"] * 2, "models": [None] * 2, "subsets": [],
+                "contexts": ["c" * (65 << 20)] * 2}
         with self.assertRaisesRegex(_rlmd.ProtocolError, "more than 128 MiB"):
             _rlmd.encode("rlm_query", call, Attachment)
 
