@@ -144,12 +144,29 @@ static bool fail(const struct objects *objects, const char *revision, const char
 	return false;
 }
 
+/* NULL: there is none. A name is looked up here, for libgit2 1.5 leaks that of a missing object. */
+static git_object *look_up(const struct objects *objects, const char *revision)
+{
+	git_reference *name = NULL;
+	git_object *found = NULL;
+
+	if (*revision == '-')
+		return NULL;
+	if (git_reference_dwim(&name, objects->repository, revision))
+		git_revparse_single(&found, objects->repository, revision);
+	else
+		git_object_lookup(&found, objects->repository, git_reference_target(name),
+				  GIT_OBJECT_ANY);
+	git_reference_free(name);
+	return found;
+}
+
 git_object *objects_find(const struct objects *objects, const char *revision,
 			 struct rlmd_error *err)
 {
-	git_object *found = NULL, *peeled = NULL;
+	git_object *found = look_up(objects, revision), *peeled = NULL;
 
-	if (*revision == '-' || git_revparse_single(&found, objects->repository, revision)) {
+	if (!found) {
 		fail(objects, revision, "in a shallow clone, fetch it first", err);
 		return NULL;
 	}
@@ -164,9 +181,8 @@ git_object *objects_find(const struct objects *objects, const char *revision,
 static bool find_commit(const struct objects *objects, const char *revision, git_oid *ret,
 			struct rlmd_error *err)
 {
-	git_object *found = NULL, *commit = NULL;
-	bool ok = *revision != '-' && !git_revparse_single(&found, objects->repository, revision) &&
-		  !git_object_peel(&commit, found, GIT_OBJECT_COMMIT);
+	git_object *found = look_up(objects, revision), *commit = NULL;
+	bool ok = found && !git_object_peel(&commit, found, GIT_OBJECT_COMMIT);
 
 	if (ok)
 		git_oid_cpy(ret, git_object_id(commit));
