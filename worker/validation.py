@@ -15,14 +15,35 @@ from jsonschema import FormatChecker, exceptions, validators
 SHOWN = 10  # violations that are told
 LINE = 400  # characters of each
 NAME = 60  # of one name in a path
-DRAFTS = {
-    draft.META_SCHEMA.get("$id", draft.META_SCHEMA.get("id")).rstrip("#"): draft
-    for draft in (
-        validators.Draft202012Validator, validators.Draft201909Validator,
-        validators.Draft7Validator, validators.Draft6Validator, validators.Draft4Validator,
-    )
-}
-USUAL = validators.Draft202012Validator
+
+
+def additional_properties(validator, allowed, instance, schema):
+    """The library's own has their names in a set: in another order in each process."""
+    if not validator.is_type(instance, "object"):
+        return
+    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    extras = [name for name in instance
+              if name not in named and not any(re.search(each, name) for each in patterns)]
+    if validator.is_type(allowed, "object"):
+        for name in extras:
+            yield from validator.descend(instance[name], allowed, path=name)
+    elif not allowed and extras:
+        names, verb = ", ".join(map(repr, extras)), "was" if len(extras) == 1 else "were"
+        yield exceptions.ValidationError(
+            f"Additional properties are not allowed ({names} {verb} unexpected)")
+
+
+def by_address(*drafts):
+    """{address: class}."""
+    return {draft.META_SCHEMA.get("$id", draft.META_SCHEMA.get("id")).rstrip("#"):
+            validators.extend(draft, {"additionalProperties": additional_properties})
+            for draft in drafts}
+
+
+DRAFTS = by_address(
+    validators.Draft202012Validator, validators.Draft201909Validator,
+    validators.Draft7Validator, validators.Draft6Validator, validators.Draft4Validator)
+USUAL = DRAFTS[validators.Draft202012Validator.META_SCHEMA["$id"]]
 PATTERNS = FormatChecker(["regex"])
 
 # Keywords whose values are schemas, lists of them, and objects of them.

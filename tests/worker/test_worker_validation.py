@@ -68,6 +68,16 @@ class Answers(unittest.TestCase):
         self.assertEqual(first, """$.a["b c"][1]: 1 is not of type 'null'""")
         self.assertRegex(second, r"""^\$\["x+\[...\]x+"\]\["\\n\\u001b"\]\[0\]: 'é' is not""")
 
+    def test_additional_properties(self):
+        """In the answer's own order, whatever that of a set is in this process."""
+        names = [f"name-{i}" for i in range(20)]
+        schema = {"properties": {"name-3": {}}, "patternProperties": {"1$": {}}, "additionalProperties": False}
+        [line] = self.wrong(schema, json.dumps(dict.fromkeys(names)))
+        self.assertIn(", ".join(map(repr, ["name-0", "name-2", "name-4", "name-5"])), line)
+        [line] = self.wrong(schema, '{"name-1": 1, "other": 2}')
+        self.assertEqual(line, "$: Additional properties are not allowed ('other' was unexpected)")
+        self.assertEqual(self.wrong(schema, '{"name-1": 1, "name-3": 2}'), [])
+
     def test_each_is_short(self):
         schema = {"items": {"type": "null"}}
         lines = self.wrong(schema, json.dumps([["y" * 10**5 + "\r\n\x1b"]] * 20))
