@@ -140,10 +140,13 @@ static const char *nothing_writable(void)
 		       : NULL;
 }
 
-/* As many as are in flight of this user's at most, and some more: see unix(7). */
+enum { MESSAGE_DESCRIPTORS = 250 }; /* the kernel takes 253 */
+
+/* As many as are in flight of this user's at most, and so many more that it stays so when others'
+ * descriptors arrive meanwhile: see unix(7). */
 static void send_descriptors(int socket)
 {
-	_Alignas(struct cmsghdr) char space[CMSG_SPACE(30 * sizeof(int))] = {0};
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(MESSAGE_DESCRIPTORS * sizeof(int))] = {0};
 	struct iovec byte = {(char[]){'!'}, 1};
 	struct msghdr message = {
 		.msg_iov = &byte,
@@ -155,8 +158,8 @@ static void send_descriptors(int socket)
 
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(30 * sizeof(int));
-	for (int i = 0; i < 30; i++)
+	header->cmsg_len = CMSG_LEN(MESSAGE_DESCRIPTORS * sizeof(int));
+	for (int i = 0; i < MESSAGE_DESCRIPTORS; i++)
 		memcpy(CMSG_DATA(header) + i * sizeof socket, &socket, sizeof socket);
 	while (sendmsg(socket, &message, MSG_DONTWAIT) == 1)
 		;
