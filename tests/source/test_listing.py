@@ -24,7 +24,8 @@ class ListingTest(unittest.TestCase):
             "PATH": os.environ["PATH"], "HOME": str(self.dir / "home"), "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.org", "GIT_COMMITTER_NAME": "a",
             "GIT_COMMITTER_EMAIL": "a@example.org", "GIT_CEILING_DIRECTORIES": str(self.dir),
-            **{name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS") if name in os.environ},
+            **{name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "GCOV_PREFIX")
+               if name in os.environ},
         }
         self.repo = self.dir / "repo"
 
