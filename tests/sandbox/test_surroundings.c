@@ -143,8 +143,8 @@ static const char *nothing_writable(void)
 enum { MESSAGE_DESCRIPTORS = 250 }; /* the kernel takes 253 */
 
 /* As many as are in flight of this user's at most, and so many more that it stays so when others'
- * descriptors arrive meanwhile: see unix(7). */
-static void send_descriptors(int socket)
+ * descriptors arrive meanwhile: see unix(7). False: others had as many, and it sent none. */
+static bool send_descriptors(int socket)
 {
 	_Alignas(struct cmsghdr) char space[CMSG_SPACE(MESSAGE_DESCRIPTORS * sizeof(int))] = {0};
 	struct iovec byte = {(char[]){'!'}, 1};
@@ -155,6 +155,7 @@ static void send_descriptors(int socket)
 		.msg_controllen = sizeof space,
 	};
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	bool sent = false;
 
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
@@ -162,7 +163,8 @@ static void send_descriptors(int socket)
 	for (int i = 0; i < MESSAGE_DESCRIPTORS; i++)
 		memcpy(CMSG_DATA(header) + i * sizeof socket, &socket, sizeof socket);
 	while (sendmsg(socket, &message, MSG_DONTWAIT) == 1)
-		;
+		sent = true;
+	return sent;
 }
 
 /* Without taking them: they are let go. */
@@ -220,7 +222,8 @@ static const char *others_keep_sending(void)
 	if (!stage.sandbox)
 		fail_msg("%s", err.text);
 	stage.sandbox->answer_ms = 50;
-	send_descriptors(ends[0]);
+	while (!send_descriptors(ends[0])) /* what others have may arrive at any moment */
+		poll(NULL, 0, 1);
 	begin(&cast, &stage, NULL, 0, 0);
 	event_base_dispatch(stage.base);
 	assert_null(cast.process);
