@@ -390,8 +390,3 @@ bool changes_next(struct changes *changes, struct listing_entry *ret)
 		judge(changes, ret);
 	return true;
 }
-
-const char *changes_missing(struct changes *changes)
-{
-	return changes->listing ? listing_missing(changes->listing) : NULL;
-}

@@ -30,6 +30,3 @@ void changes_free(struct changes *); /* NULL is fine */
 
 /* One step: one file or directory, or one file of the base. */
 bool changes_next(struct changes *, struct listing_entry *ret);
-
-/* As listing_missing(). */
-const char *changes_missing(struct changes *);

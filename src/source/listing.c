@@ -28,7 +28,6 @@ struct listing {
 	struct listing_options options;
 	struct entered *frames; /* owned; as many as the walk has directories open */
 	size_t depth, room;
-	size_t missing; /* listing_missing() */
 };
 
 static void push(struct listing *listing, struct worktree *tree, bool first, size_t base)
@@ -317,11 +316,6 @@ static enum listing_kind visit_entry(struct listing *listing, const struct walk_
 const char *listing_root(const struct listing *listing)
 {
 	return listing->root;
-}
-
-const char *listing_missing(struct listing *listing)
-{
-	return selection_missing(listing->options.selection, &listing->missing);
 }
 
 bool listing_next(struct listing *listing, struct listing_entry *ret)

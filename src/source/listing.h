@@ -60,9 +60,6 @@ struct listing *listing_new(const char *path, const struct listing_options *, js
 			    struct rlmd_error *);
 void listing_free(struct listing *); /* NULL is fine */
 
-/* At the end: names of the selection's list that nothing has, one a call; NULL: none. */
-const char *listing_missing(struct listing *);
-
 const char *listing_root(const struct listing *); /* lent: the directory */
 
 /* One step, in the order of whole paths; false: there is nothing more. */

@@ -31,5 +31,5 @@ void origin_free(struct origin *); /* NULL is fine */
 /* One step; false: there is nothing more. All is lent until the next. */
 bool origin_next(struct origin *, struct listing_entry *ret);
 
-/* As listing_missing(), once there is nothing more. */
+/* At the end: names of the selection's list that nothing has, one a call; NULL: none. */
 const char *origin_missing(struct origin *);

@@ -53,6 +53,7 @@ int main(int argc, char **argv)
 	struct listing *listing;
 	struct rlmd_error err = {0};
 	const char *missing;
+	size_t at = 0;
 
 	alloc_install();
 	take_options(argc, argv, &wanted, &options);
@@ -65,7 +66,7 @@ int main(int argc, char **argv)
 			printf("%c %s%c", kinds[entry.kind], entry.path, '\0');
 	for (size_t i = 0; i < json_array_size(notes); i++)
 		fprintf(stderr, "%s\n", json_string_value(json_array_get(notes, i)));
-	while ((missing = listing_missing(listing)))
+	while ((missing = selection_missing(options.selection, &at)))
 		fprintf(stderr, "missing %s\n", missing);
 	listing_free(listing);
 	selection_free(options.selection);
