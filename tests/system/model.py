@@ -572,6 +572,7 @@ class Connection(asyncio.Protocol):
                 rest = rest[len(piece):]
                 self.transport.write(frame(piece))
                 self.server.sent += len(piece)
+                await asyncio.sleep(0)  # for the other connections: their turn, though it can go on
                 await self.writable.wait()
                 if self.transport.is_closing():
                     return

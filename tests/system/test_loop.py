@@ -18,14 +18,12 @@ AMPLE = ["--max-tokens", "1000000000", "--max-calls", "1000000"]
 
 
 def deltas(size=64 << 10):
-    """Events of a stream with next to nothing in them, `size` bytes of them; no repetition."""
-    def event(number):
-        return b"data: " + dumps({
-            "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
-            "choices": [{"index": 0, "delta": {"content": f"{number:04}"},
-                         "finish_reason": None}]}) + b"\n\n"
-
-    return b"".join(map(event, range(size // len(event(0)))))
+    """Events of a stream, `size` bytes of them, without text: for text that repeats itself, or is
+    more than was asked for, ends an answer."""
+    event = b"data: " + dumps({
+        "id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+        "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": None}]}) + b"\n\n"
+    return event * (size // len(event))
 
 
 class EndlessStreams(ProviderTest):
