@@ -5,30 +5,64 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void absorb(EVP_MD_CTX *hash, struct rlmd_text text)
+#include "base/alloc.h"
+
+struct digest {
+	EVP_MD_CTX *hash; /* owned */
+};
+
+struct digest *digest_new(void)
+{
+	struct digest *digest = xcalloc(1, sizeof *digest);
+
+	digest->hash = EVP_MD_CTX_new();
+	if (!digest->hash || !EVP_DigestInit_ex(digest->hash, EVP_sha256(), NULL))
+		abort();
+	return digest;
+}
+
+void digest_add(struct digest *digest, struct rlmd_text text)
 {
 	unsigned char size[8];
 
 	for (size_t i = 0; i < sizeof size; i++)
 		size[i] = (unsigned char)((uint64_t)text.size >> (8 * i));
-	if (!EVP_DigestUpdate(hash, size, sizeof size) ||
-	    (text.size && !EVP_DigestUpdate(hash, text.bytes, text.size)))
+	if (!EVP_DigestUpdate(digest->hash, size, sizeof size) ||
+	    (text.size && !EVP_DigestUpdate(digest->hash, text.bytes, text.size)))
 		abort();
+}
+
+void digest_end(struct digest *digest, char ret[static DIGEST_SIZE])
+{
+	unsigned char bytes[EVP_MAX_MD_SIZE];
+	unsigned int size = 0;
+
+	if (!EVP_DigestFinal_ex(digest->hash, bytes, &size) || size != DIGEST_BYTES)
+		abort();
+	for (unsigned int i = 0; i < size; i++)
+		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+	digest_free(digest);
+}
+
+void digest_free(struct digest *digest)
+{
+	if (!digest)
+		return;
+	EVP_MD_CTX_free(digest->hash);
+	free(digest);
 }
 
 void digest_texts(const struct rlmd_text *texts, size_t count, char ret[static DIGEST_SIZE])
 {
-	EVP_MD_CTX *hash = EVP_MD_CTX_new();
-	unsigned char bytes[EVP_MAX_MD_SIZE];
-	unsigned int size = 0;
+	struct digest *digest = digest_new();
 
-	if (!hash || !EVP_DigestInit_ex(hash, EVP_sha256(), NULL))
-		abort();
 	for (size_t i = 0; i < count; i++)
-		absorb(hash, texts[i]);
-	if (!EVP_DigestFinal_ex(hash, bytes, &size) || 2 * size != DIGEST_SIZE - 1)
+		digest_add(digest, texts[i]);
+	digest_end(digest, ret);
+}
+
+void digest_bytes(struct rlmd_text text, unsigned char ret[static DIGEST_BYTES])
+{
+	if (!EVP_Digest(text.size ? text.bytes : "", text.size, ret, NULL, EVP_sha256(), NULL))
 		abort();
-	EVP_MD_CTX_free(hash);
-	for (unsigned int i = 0; i < size; i++)
-		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 }
