@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,33 @@ static bool read_duration(const struct option_row *row, const char *string, int6
 	return true;
 }
 
+/* As it would be written: the largest unit that leaves nothing over. */
+static void format_size(int64_t bytes, char out[static 24])
+{
+	static const char units[] = "KMGT";
+	size_t unit = 0;
+
+	while (bytes && bytes % 1024 == 0 && unit < sizeof units - 1) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(out, 24, "%" PRId64 "%.*s", bytes, unit ? 1 : 0, unit ? &units[unit - 1] : "");
+}
+
+static bool read_size(const struct option_row *row, const char *string, int64_t *ret,
+		      struct rlmd_error *err)
+{
+	char least[24], most[24];
+
+	if (read_scaled(string, "KMGT", 1024, ret) && *ret >= row->min && *ret <= row->max)
+		return true;
+	format_size(row->min, least);
+	format_size(row->max, most);
+	return error_set(err, RLMD_ERROR_USAGE,
+			 "'%s' is no size from %s to %s; write 512M, 1G or bytes", string, least,
+			 most);
+}
+
 static bool read_text(const struct option_row *row, const char *string, const char **ret,
 		      struct rlmd_error *err)
 {
@@ -153,13 +181,7 @@ bool option_value_read(const struct option_row *row, const char *string, union o
 	case OPTION_IS_MONEY:
 		return money_parse(string, &ret->number, err);
 	case OPTION_IS_SIZE:
-		if (read_scaled(string, "KMGT", 1024, &ret->number) && ret->number >= row->min &&
-		    ret->number <= row->max)
-			return true;
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "'%s' is no size from %" PRId64 "M to %" PRId64
-				 "M; write 512M, 1G or bytes",
-				 string, row->min >> 20, row->max >> 20);
+		return read_size(row, string, &ret->number, err);
 	case OPTION_IS_SWITCH:
 		return read_switch(string, &ret->on) ||
 		       error_set(err, RLMD_ERROR_USAGE, "'%s' is neither yes nor no", string);

@@ -380,6 +380,12 @@ class OutputTest(CommandLineTest):
         self.assertLess(reading["cost"], reading["tokens"] * 2e-6)
         self.gate(0, "--strict")
 
+    def test_a_size_out_of_bounds(self):
+        """What is told of the bounds can be given."""
+        self.refused(2, "'1K' is no size from 64K to 1T", "--cache-size", "1K", "task")
+        self.refused(2, "'0' is no size from 1 to 4G", "--max-file-size", "0", "task")
+        self.answer("--cache-size", "64K", "task")
+
     def test_a_price_nobody_knows(self):
         """LIB-20: a limit that was asked for is refused, one that was not is lifted."""
         arguments = ["--dry-run", "-p", "openai", "--base-url", "http://127.0.0.1:9/v1"]
