@@ -197,10 +197,11 @@ trace_kinds tree_kinds(void)
 	return kinds;
 }
 
-/* A root of the same id: work that is done again from its recording, into the same file. */
+/* A root of the same id, be it a plan's, whose id is no run's: work that is done again from its
+ * recording, into the same file. */
 static bool is_again(const struct tree *tree, const json_t *event)
 {
-	return !json_is_string(json_object_get(event, "parent")) &&
+	return !json_object_get(tree->seen, json_string_value(json_object_get(event, "parent"))) &&
 	       json_object_get(tree->seen, json_string_value(json_object_get(event, "run")));
 }
 

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 
 static void feed(struct tree *tree, const char *event)
@@ -78,6 +80,32 @@ static void test_runs_between_each_other(void **state)
 	assert_string_equal(json_string_value(json_object_get(sub, "answerSource")),
 			    "final_direct");
 	tree_free(tree);
+}
+
+/* Replayed into the file that the recording was traced to: alone, and as the runs of a plan. */
+static void test_again(void **state)
+{
+	static const char *const parents[] = {"null", "\"plan\""};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct tree *tree = tree_new();
+
+		for (int times = 0; times < 2; times++) {
+			auto_free char *run = xasprintf("{\"event\":\"run\",\"run\":\"a\","
+							"\"parent\":%s,\"depth\":0}",
+							parents[i]);
+
+			feed(tree, run);
+			feed(tree, "{\"event\":\"response\",\"run\":\"a\",\"index\":0}");
+			feed(tree,
+			     "{\"event\":\"run\",\"run\":\"b\",\"parent\":\"a\",\"depth\":1}");
+		}
+		assert_int_equal(json_array_size(json_object_get(tree_root(tree), "iterations")),
+				 1);
+		assert_int_equal(json_array_size(json_object_get(tree_root(tree), "subcalls")), 1);
+		tree_free(tree);
+	}
 }
 
 /* rlmd/trace.h: the same out of lines, the last of which was cut. */
@@ -156,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order_of_calls),
 		cmocka_unit_test(test_runs_between_each_other),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_public),
 		cmocka_unit_test(test_usage_of_the_killed),
 		cmocka_unit_test(test_no_trace),
