@@ -149,8 +149,9 @@ class CodeBase:
 
         "path"; "status": "added", "modified", "deleted" or "untracked"; "hunks": a
         list of dicts with "start" and "end", the lines of the new file that a hunk
-        shows, and its "text", as git writes it. Of a part those of its files, and
-        all that were deleted. Raises ValueError where nothing was
+        shows, and its "text", as git writes it; [] of what was deleted, and of what was
+        left out of the input (lock files, binary ones, secrets). Of a part its own
+        files, and all that have no text here. Raises ValueError where nothing was
         compared.
         """
         files = self._files("changes", ctx)
@@ -158,8 +159,10 @@ class CodeBase:
         if not found:
             raise ValueError("changes(): nothing was compared; the files are all there is "
                              "(find_files, grep), none of them is new or old")
+        # A part knows its own files alone: what has hunks is loaded, be it elsewhere.
         return [each for each in json.loads(found)
-                if each["status"] == "deleted" or each["path"] in files]
+                if each["path"] in files
+                or not each["hunks"] and files.index.place(each["path"]) is None]
 
     def _files(self, function, ctx):
         """Those of `ctx`, or of the first input that was made of files."""

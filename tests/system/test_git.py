@@ -177,7 +177,7 @@ class Diff(GitTest):
         names = {"M": "modified", "A": "added", "D": "deleted"}
         told = self.git("diff", "--name-status", "--no-renames", "-z", "--relative", *arguments, where=where).split("\0")
         return {path.replace("\n", "\\n").replace("\x1b", "\\x1b"): names[kind]
-                for kind, path in zip(told[:-1:2], told[1::2]) if path != "yarn.lock"} # is left out
+                for kind, path in zip(told[:-1:2], told[1::2])}
 
     def statuses(self, changes):
         return {path: change["status"] for path, change in changes.items()}
@@ -203,13 +203,14 @@ class Diff(GitTest):
         self.check_hunks(changes["edited"], "edited", "base")
         self.assertEqual(changes["new\\n\\x1b"]["hunks"][0]["changed"], [[1, 2]])
         self.assertEqual(changes["gone"]["hunks"], [])
+        self.assertEqual(changes["yarn.lock"]["hunks"], []) # left out, and named
         files, changes, _ = self.compared("-c", "repo/dir", "--diff", "base")
         self.assertEqual(self.statuses(changes), self.git_says("base", where=self.repo / "dir"))
         self.assertEqual(set(files), {"edited"})
         _, changes, _ = self.compared("-c", "repo", "--diff", "base", "--untracked", "--exclude", "*edited")
         self.assertEqual(self.statuses(changes), {
             "gone": "deleted", "staged": "modified", "loose": "untracked",
-            "new\\n\\x1b": "added"})
+            "yarn.lock": "modified", "new\\n\\x1b": "added"})
 
     def test_revisions(self):
         """Since the branch began, what is in the work tree does not count; and from commit to commit."""
