@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "review/code.h"
+#include "review/patch_text.h"
 
 enum {
 	DEPTH_MAX = 8,
@@ -197,6 +198,7 @@ void finding_done(struct finding *finding)
 	free(finding->path);
 	free(finding->quote);
 	free(finding->patch);
+	patch_free(finding->edits);
 	free(finding->no_patch);
 	*finding = (struct finding){0};
 }

@@ -19,6 +19,7 @@
 
 struct code_file;
 struct evbuffer;
+struct patch;
 
 enum {
 	FINDINGS_MAX = 5000,         /* of one answer: what the services take in */
@@ -45,6 +46,7 @@ enum finding_place {
 struct finding {
 	char *rule, *message, *path, *quote; /* owned */
 	char *patch;                         /* owned; NULL: none */
+	struct patch *edits;                 /* owned: what that does; NULL likewise */
 	char *no_patch;                      /* owned: why the one that was given was dropped */
 	enum severity severity;
 	double confidence;

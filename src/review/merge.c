@@ -27,6 +27,16 @@ static void swap(char **a, char **b)
 	*b = kept;
 }
 
+static void swap_patches(struct finding *a, struct finding *b)
+{
+	struct patch *kept = a->edits;
+
+	a->edits = b->edits;
+	b->edits = kept;
+	swap(&a->patch, &b->patch);
+	swap(&a->no_patch, &b->no_patch);
+}
+
 /* `other` is freed. */
 static void take_in(struct finding *finding, struct finding *other)
 {
@@ -37,10 +47,8 @@ static void take_in(struct finding *finding, struct finding *other)
 		finding->confidence = other->confidence;
 		swap(&finding->message, &other->message);
 	}
-	if (!finding->patch && other->patch) {
-		swap(&finding->patch, &other->patch);
-		swap(&finding->no_patch, &other->no_patch);
-	}
+	if (!finding->patch && other->patch)
+		swap_patches(finding, other);
 	finding_done(other);
 }
 

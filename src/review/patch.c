@@ -360,6 +360,21 @@ static char *write_patch(struct patch_reader *reader)
 	return reader->wrong ? NULL : text_drain(out, NULL);
 }
 
+/* What is left in the reader has none. */
+static struct patch *take_edits(struct patch_reader *reader)
+{
+	struct patch *patch = xcalloc(1, sizeof *patch);
+
+	patch->files = xcalloc(reader->count, sizeof *patch->files);
+	for (size_t i = 0; i < reader->count; i++) {
+		if (!reader->files[i].count)
+			continue;
+		patch->files[patch->count++] = reader->files[i];
+		reader->files[i] = (struct patch_file){0};
+	}
+	return patch;
+}
+
 void patch_check(struct code *code, struct finding *finding)
 {
 	struct patch_reader reader = {.code = code, .finding = finding};
@@ -372,6 +387,8 @@ void patch_check(struct code *code, struct finding *finding)
 		read_file(&reader);
 	if (!reader.wrong)
 		finding->patch = write_patch(&reader);
+	if (!reader.wrong)
+		finding->edits = take_edits(&reader);
 	if (reader.wrong)
 		finding->no_patch = xstrdup(reader.wrong);
 	for (size_t i = 0; i < reader.count; i++)

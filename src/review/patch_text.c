@@ -27,6 +27,15 @@ void patch_file_done(struct patch_file *patch)
 	*patch = (struct patch_file){0};
 }
 
+void patch_free(struct patch *patch)
+{
+	for (size_t i = 0; patch && i < patch->count; i++)
+		patch_file_done(&patch->files[i]);
+	if (patch)
+		free(patch->files);
+	free(patch);
+}
+
 static size_t count_lines(struct rlmd_text text)
 {
 	size_t lines = 0;

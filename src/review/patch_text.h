@@ -25,6 +25,14 @@ struct patch_file {
 	size_t count;
 };
 
+/* All that one suggested change does. */
+struct patch {
+	struct patch_file *files; /* owned; none without an edit */
+	size_t count;
+};
+
+void patch_free(struct patch *); /* NULL is fine */
+
 void patch_file_add(struct patch_file *, size_t line, size_t removed, struct rlmd_text added);
 void patch_file_done(struct patch_file *);
 

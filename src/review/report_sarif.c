@@ -12,6 +12,7 @@
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/escape.h"
+#include "review/patch_text.h"
 #include "review/report.h"
 
 static json_t *text_object(const char *text)
@@ -84,14 +85,64 @@ static json_t *region(const struct finding *finding)
 			 (json_int_t)finding->last, "endColumn", (json_int_t)upto + 1);
 }
 
-static json_t *location(const struct finding *finding)
+static json_t *artifact(const struct code_file *file)
 {
 	auto_evbuffer struct evbuffer *uri = evbuffer_new();
 
-	escape_uri(finding->file->path, uri);
-	return json_pack("{s:{s:{s:o, s:s}, s:o}}", "physicalLocation", "artifactLocation", "uri",
-			 json_from_text(text_in(uri)), "uriBaseId", "%SRCROOT%", "region",
-			 region(finding));
+	escape_uri(file->path, uri);
+	return json_pack("{s:o, s:s}", "uri", json_from_text(text_in(uri)), "uriBaseId",
+			 "%SRCROOT%");
+}
+
+static json_t *location(const struct finding *finding)
+{
+	return json_pack("{s:{s:o, s:o}}", "physicalLocation", "artifactLocation",
+			 artifact(finding->file), "region", region(finding));
+}
+
+/* --- fixes ------------------------------------------------------------------------------ */
+
+/* Whole lines with what ends them: up to the next one, or, where that one ends nowhere, to the end
+ * of the text. */
+static json_t *deleted_region(const struct code_file *file, const struct patch_edit *edit)
+{
+	size_t end = edit->line + edit->removed, column = 1;
+
+	if (edit->removed && end > file->lines) {
+		struct rlmd_text last = code_line(file, file->lines);
+
+		if (last.bytes[last.size - 1] != '\n') {
+			end = file->lines;
+			column = characters(last) + 1;
+		}
+	}
+	return json_pack("{s:I, s:i, s:I, s:I}", "startLine", (json_int_t)edit->line, "startColumn",
+			 1, "endLine", (json_int_t)end, "endColumn", (json_int_t)column);
+}
+
+static json_t *change(const struct patch_file *patch)
+{
+	json_t *replacements = json_array();
+
+	for (size_t i = 0; i < patch->count; i++)
+		json_array_append_new(replacements,
+				      json_pack("{s:o, s:{s:o}}", "deletedRegion",
+						deleted_region(patch->file, &patch->edits[i]),
+						"insertedContent", "text",
+						json_from_text(text_in(patch->edits[i].added))));
+	return json_pack("{s:o, s:o}", "artifactLocation", artifact(patch->file), "replacements",
+			 replacements);
+}
+
+static json_t *fixes(const struct patch *patch)
+{
+	json_t *changes = json_array();
+
+	for (size_t i = 0; i < patch->count; i++)
+		json_array_append_new(changes, change(&patch->files[i]));
+	return json_pack("[{s:o, s:o}]", "description",
+			 text_object("Suggested by a language model: check it by hand."),
+			 "artifactChanges", changes);
 }
 
 /* --- results ---------------------------------------------------------------------------- */
@@ -123,6 +174,8 @@ static json_t *result(const struct review_view *view, const struct finding *find
 		"partialFingerprints", BASELINE_FINGERPRINT, finding->fingerprint,
 		BASELINE_SURROUNDINGS, finding->surroundings, "properties", properties(finding));
 
+	if (finding->edits)
+		json_object_set_new(object, "fixes", fixes(finding->edits));
 	if (view->with_baseline)
 		json_object_set_new(object, "baselineState",
 				    json_string(finding->known ? "unchanged" : "new"));

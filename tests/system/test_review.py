@@ -352,6 +352,49 @@ class ReportsTest(ReviewTest):
         self.assertEqual(place["region"], {"startLine": 7, "startColumn": 2, "endLine": 7,
                                            "endColumn": 24})
 
+    def test_sarif_fixes(self):
+        """They do what the patch does: within a text, and at its end, however that ends."""
+        cases = {
+            "src/main.c": (CODE, "strcpy(name, argv[1]);", PATCH),
+            "more": ("a\nb\n", "b", "@@ -2 +2,2 @@\n b\n+c\n"),
+            "open": ("a\nb", "b", "@@ -2 +2,2 @@\n b\n+c\n"),
+            "less": ("a\nb", "b", "@@ -1,2 +1 @@\n a\n-b\n"),
+            "both": ("\u00e4\nb\n" + "x\n" * 20 + "y", "b",
+                     "@@ -1,2 +1,2 @@\n-\u00e4\n+o\n b\n@@ -22,2 +22 @@\n x\n-y\n+z\n"),
+        }
+        for path, (text, _, _) in cases.items():
+            self.write("tree/" + path, text)
+        self.review(*(finding(path=path, quote=quote, patch=patch)
+                      for path, (_, quote, patch) in cases.items()), arguments=self.REPORTS)
+        results = json.loads(self.report("s.sarif"))["runs"][0]["results"]
+        self.assertEqual(len(results), len(cases))
+        for result in results:
+            (change,) = result["fixes"][0]["artifactChanges"]
+            path = change["artifactLocation"]["uri"]
+            with self.subTest(path):
+                fixed = self.fixed(cases[path][0], change["replacements"])
+                self.write("p.diff", result["properties"]["patch"])
+                subprocess.run(["git", "apply", "../p.diff"], cwd=self.dir / "tree", check=True)
+                self.assertEqual(fixed, self.report("tree/" + path))
+                self.assertNotEqual(fixed, cases[path][0])
+
+    @staticmethod
+    def fixed(text, replacements):
+        lines = text.splitlines(True)
+        if text.endswith("\n"):
+            lines.append("")
+
+        def place(region, end):
+            line, column = region[end + "Line"], region[end + "Column"]
+            assert line <= len(lines) and column <= len(lines[line - 1]) + 1, region
+            return sum(map(len, lines[:line - 1])) + column - 1
+
+        for each in reversed(replacements):
+            region = each["deletedRegion"]
+            text = (text[:place(region, "start")] + each["insertedContent"]["text"]
+                    + text[place(region, "end"):])
+        return text
+
     def test_junit(self):
         try:
             from lxml import etree
