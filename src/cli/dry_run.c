@@ -57,7 +57,7 @@ static void add_folders(struct evbuffer *out, const json_t *context)
 				    count - FOLDERS_SHOWN);
 }
 
-static void add_reading(struct evbuffer *out, const json_t *object)
+void dry_run_format_reading(const json_t *object, struct evbuffer *out)
 {
 	const json_t *reading = json_object_get(object, "fullReading"), *misfit;
 	char tokens[24], cost[32];
@@ -132,7 +132,7 @@ void dry_run_format(const json_t *object, struct evbuffer *out)
 	evbuffer_add_printf(out, "%-16sabout %" PRId64 " tokens\n", "first request",
 			    json_get_integer(object, "firstRequestTokens", 0));
 	dry_run_format_cost(object, out);
-	add_reading(out, object);
+	dry_run_format_reading(object, out);
 	dry_run_format_request(object, out);
 	add_prompt(out, "system prompt", json_object_get(object, "systemPrompt"));
 	if (json_object_get(object, "demonstration")) {

@@ -266,8 +266,12 @@ static int run(struct plan *plan, const char *path)
 
 /* --- the command line --------------------------------------------------------------- */
 
-static bool check_words(int count, char *const *words, struct rlmd_error *err)
+static bool check_words(const struct config *config, int count, char *const *words,
+			struct rlmd_error *err)
 {
+	if (config->layers[OPTION_strict] == CONFIG_ARGUMENT && config->strict && !config->dry_run)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "plan has no use for --strict but with --dry-run");
 	if (count == 1)
 		return true;
 	if (count)
@@ -284,7 +288,7 @@ static int start(struct plan *plan, int argc, char **argv)
 
 	if (!session_begin(session, COMMAND_PLAN, argc, argv, &first, &status))
 		return status;
-	if (!check_words(argc - first, argv + first, &err))
+	if (!check_words(&session->config, argc - first, argv + first, &err))
 		return command_refuse(COMMAND_PLAN, &err);
 	return run(plan, argv[first]);
 }

@@ -42,6 +42,7 @@ void plan_dry_run_format(const json_t *object, struct evbuffer *out)
 		json_get_integer(object, "runs", 0),
 		json_get_integer(object, "worstCaseTokens", 0));
 	dry_run_format_cost(object, out);
+	dry_run_format_reading(object, out);
 	dry_run_format_request(object, out);
 	evbuffer_add(out, "\n", 1);
 	json_array_foreach (operations, i, operation)

@@ -9,11 +9,14 @@
 #include "base/money.h"
 #include "base/number.h"
 #include "engine/ask.h"
+#include "engine/first_request.h"
+#include "engine/full_reading.h"
 #include "engine/job.h"
 #include "engine/request.h"
 #include "trace/result.h"
 
 struct plan_dry_run {
+	const struct rlmd_job *job;      /* lent */
 	const struct rlmd_plan *plan;    /* lent */
 	const struct llm *llm;           /* lent */
 	const struct job_config *config; /* lent */
@@ -23,6 +26,7 @@ struct plan_dry_run {
 	size_t runs;
 	int64_t tokens, cost; /* at most; saturating */
 	bool cost_known;
+	struct full_reading reading;
 };
 
 static void add_cost(struct plan_dry_run *dry_run, const char *model, int64_t input, int64_t output)
@@ -32,6 +36,22 @@ static void add_cost(struct plan_dry_run *dry_run, const char *model, int64_t in
 	dry_run->cost_known &= llm_price(dry_run->llm, model, input, output, &cost);
 	dry_run->cost = money_add(dry_run->cost, cost);
 	dry_run->tokens = metrics_sum(dry_run->tokens, metrics_sum(input, output));
+}
+
+/* Its context is read once, as that of a run of its own. */
+static void read_once(struct plan_dry_run *dry_run, const struct rlmd_operation *operation)
+{
+	struct conversation conversation = {0};
+	struct context context = {0};
+	struct rlmd_error err;
+
+	if (operation->context.bytes)
+		context_from_text(operation->context, &context, &err);
+	first_request(&conversation, dry_run->job, &context, operation->input);
+	full_reading_run(&dry_run->reading, dry_run->job, first_request_tokens(&conversation),
+			 text_tokens(operation->context));
+	conversation_done(&conversation);
+	context_done(&context);
 }
 
 /* Of a run nobody knows the end but the purse; what is put into an input is an answer at most. */
@@ -48,8 +68,11 @@ static int64_t add_worst(struct plan_dry_run *dry_run, const struct rlmd_operati
 	if (operation->mode == RLMD_OPERATION_RUN) {
 		dry_run->runs++;
 		add_cost(dry_run, dry_run->dearer, 0, dry_run->config->limits.tokens);
+		read_once(dry_run, operation);
 	} else {
 		add_cost(dry_run, model, tokens + responses * output, output);
+		full_reading_calls(&dry_run->reading, dry_run->job, model, 1,
+				   tokens + responses * output, output);
 	}
 	return tokens;
 }
@@ -124,6 +147,7 @@ static json_t *object_of(const struct rlmd_job *job, const struct plan_dry_run *
 
 	if (parallel)
 		json_object_set_new(object, "maxParallel", json_integer(parallel));
+	full_reading_tell(&dry_run->reading, limits, object);
 	request_tell(job->llm, &job->config, job->model, ASK_TOKENS_QUERY, object);
 	return object;
 }
@@ -132,6 +156,7 @@ static json_t *object_of(const struct rlmd_job *job, const struct plan_dry_run *
 json_t *job_plan_show(const struct rlmd_job *job, struct rlmd_error *err)
 {
 	struct plan_dry_run dry_run = {
+		.job = job,
 		.plan = rlmd_plan_file_plan(job->file),
 		.llm = job->llm,
 		.config = &job->config,

@@ -13,5 +13,6 @@
 struct rlmd_job;
 
 /* {"strategy", "operations": [{"id", "type", "mode", "model", "dependsOn", "inputTokens"}],
- * "worstCaseTokens", "worstCaseCost", ...}, new. NULL: the system gives no event loop. */
+ * "worstCaseTokens", "worstCaseCost", "fullReading", "fits", "misfits", ...}, new. NULL: the system
+ * gives no event loop. */
 json_t *job_plan_show(const struct rlmd_job *, struct rlmd_error *);

@@ -487,7 +487,7 @@ class Bad(PlanTest):
         cases = (
             (["plan"], "there is no plan"),
             (["plan", plan, plan], "one argument too many"),
-            (["plan", "--strict", plan], "plan has no use for --strict"),
+            (["plan", "--strict", plan], "plan has no use for --strict but with --dry-run"),
             (["plan", "-c", "x", plan], "plan has no use for --context"),
             (["plan", "--json", "--jsonl", plan], "exclude each other"),
             (["plan", "--metrics", str(self.dir / "no" / "where"), plan], "the metrics: cannot write"),
@@ -587,6 +587,17 @@ class Output(PlanTest):
         shown = self.rlmd(*arguments, "--json", calls).result
         self.assertTrue(3 * 8192 < shown["worstCaseTokens"] < 3 * 8192 + 2000, shown)
         self.assertAlmostEqual(shown["worstCaseCost"], (9192 * 1 + 2 * 8192 * 2) / 1e6, places=3)
+        for context, more, misfit in (
+            ("", [], None), ("", ["--max-calls", "3"], "--max-calls is 3"),
+            ("word " * 400_000, [], "--max-tokens is 500000"),
+        ):
+            with self.subTest(misfit=misfit):
+                plan = self.file(operation("a"), operation("b"),
+                                 operation("run", mode="rlm", context=context))
+                gate = self.rlmd(*arguments, "--json", "--strict", *more, plan)
+                self.assertEqual(gate.status, 6 if misfit else 0, gate.err)
+                self.assertIn(misfit or "", gate.err)
+                self.assertEqual(gate.result["fits"], not misfit)
         self.assertEqual(server.requests, [])
         self.assertEqual(self.rlmd(*arguments, self.file(operation("a", "{{b}}"))).status, 8)
 
