@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "cli/job_log.h"
 #include "cli/sink.h"
 #include "cli/tell.h"
 
@@ -119,7 +120,7 @@ struct output *output_new(enum output_form form, const char *path, const char *t
 	output->trace = -1;
 	output->trace_path = xstrdup(trace);
 	if ((trace && !open_trace(output, err)) ||
-	    !(output->sink = sink_new(path, form != OUTPUT_ANSWER, err))) {
+	    !(output->sink = sink_new(path, form == OUTPUT_JSON || form == OUTPUT_JSONL, err))) {
 		output_free(output);
 		return NULL;
 	}
@@ -137,11 +138,25 @@ void output_free(struct output *output)
 	free(output);
 }
 
-bool output_text(struct output *output, struct rlmd_text text, struct rlmd_error *err)
+static bool write_text(struct output *output, struct rlmd_text text, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *safe = evbuffer_new();
 
 	return sink_write(output->sink, presentable(sink_fd(output->sink), text, safe), err);
+}
+
+bool output_text(struct output *output, struct rlmd_text text, struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *safe = NULL;
+
+	if (!job_log_is(sink_fd(output->sink)))
+		return write_text(output, text, err);
+	safe = evbuffer_new();
+	job_log_disarm(text, safe);
+	if (evbuffer_get_length(safe) != text.size)
+		tell_warning("what a CI service would take for commands is escaped on standard "
+			     "output, with \\x3a and \\x5b; -o FILE gets it as it is");
+	return write_text(output, text_in(safe), err);
 }
 
 bool output_is_result(struct rlmd_text event)
@@ -190,7 +205,8 @@ static bool write_answer(struct output *output, struct rlmd_text answer, struct 
 
 	evbuffer_add(line, answer.bytes, answer.size);
 	evbuffer_add(line, "\n", 1);
-	return output_text(output, text_in(line), err);
+	return output->form == OUTPUT_REPORT ? write_text(output, text_in(line), err)
+					     : output_text(output, text_in(line), err);
 }
 
 bool output_result(struct output *output, json_t *object, struct rlmd_text answer,
@@ -207,6 +223,7 @@ bool output_result(struct output *output, json_t *object, struct rlmd_text answe
 	}
 	switch (output->form) {
 	case OUTPUT_ANSWER:
+	case OUTPUT_REPORT:
 		if (!answer.bytes)
 			return true; /* not even an empty file */
 		if (!write_answer(output, answer, err))

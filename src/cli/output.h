@@ -12,6 +12,7 @@
 
 enum output_form {
 	OUTPUT_ANSWER, /* the answer and a line feed */
+	OUTPUT_REPORT, /* likewise, of an answer of ours, that has a job's commands on purpose */
 	OUTPUT_JSON,   /* the result object */
 	OUTPUT_JSONL,  /* events, the last of them the result */
 };
@@ -38,7 +39,8 @@ bool output_event(struct output *, struct rlmd_text event, struct rlmd_error *);
  * result that no event has told is told as one. */
 bool output_result(struct output *, json_t *object, struct rlmd_text answer, struct rlmd_error *);
 
-/* Any other text, escaped for a terminal; then the file is put in its place. */
+/* Any other text, escaped for a terminal, and for a job's log (cli/job_log.h); then the file is put
+ * in its place. */
 bool output_text(struct output *, struct rlmd_text, struct rlmd_error *);
 bool output_commit(struct output *, struct rlmd_error *);
 

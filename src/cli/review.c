@@ -88,7 +88,7 @@ static bool read_input(struct review_command *command, struct rlmd_error *err)
 {
 	struct session *session = &command->session;
 
-	return session_open_output(session, OUTPUT_ANSWER, err) &&
+	return session_open_output(session, OUTPUT_REPORT, err) &&
 	       review_reports_open(&command->reports, &session->config, err) &&
 	       make_review(command, err) &&
 	       input_context(&command->input, &session->config, session->time, err) &&

@@ -571,6 +571,25 @@ class HostileTest(ReviewTest):
             outcome.result["output"])["findings"][0]["message"])
         self.assertEqual(len(outcome.result["review"]["findings"]), 1)
 
+    def test_an_answer_in_a_job_log(self):
+        """Of rlmd exec: byte for byte, but where a service would obey it; a file has it as it is."""
+        words = ("::add-mask::a\n  \u3000::error::b\rx\r::c::\nstd::string ##[group]d "
+                 "##vso[task.x]e [f]\n\U0001f469\u200d\U0001f4bb \u200b")
+        safe = (words.replace("::add", "\\x3a:add").replace("::error", "\\x3a:error")
+                .replace("\r::c", "\r\\x3a:c").replace("group]", "group]")
+                .replace("##[", "##\\x5b").replace("##vso[", "##vso\\x5b"))
+        for variable, arguments, out, file in (
+                ("GITHUB_ACTIONS", [], safe, None), ("TF_BUILD", [], safe, None),
+                ("GITHUB_ACTIONS", ["-o", "answer"], "", words), ("CI", [], words, None)):
+            with self.subTest(variable=variable, arguments=arguments):
+                outcome = self.replay([turn("FINAL(%s)" % words)], *arguments,
+                                      env=self.environment(**{variable: "true"}))
+                self.assertEqual(outcome.status, 0, outcome.err)
+                self.assertEqual(outcome.raw.decode(), out and out + "\n")
+                self.assertEqual("-o FILE gets it" in outcome.err, out == safe)
+                if file:
+                    self.assertEqual((self.dir / "answer").read_bytes().decode(), words + "\n")
+
     def test_standard_error(self):
         """Every line of it begins with our name, and no command stands anywhere in one."""
         words = self.WORDS.replace("```", "")
