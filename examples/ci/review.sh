@@ -22,12 +22,34 @@ dir=${REVIEW_DIR:-.}
 reports=${REVIEW_REPORTS:-rlmd-reports}
 base=${1-}
 
+# Whether a link of the checkout, whose files are a stranger's, leads somewhere else.
+is_led_away() {
+	path=${1#"$PWD"/}
+	while [ "$path" != / ] && [ "$path" != . ]; do
+		[ ! -L "$path" ] || return 0
+		case "$path" in
+		*/*) path=$(dirname -- "$path") ;;
+		*) path=. ;;
+		esac
+	done
+	return 1
+}
+
 # Neither reports nor cached answers are something to be reviewed.
 keep_out() {
+	if is_led_away "${1%/}"; then
+		echo "review.sh: $1 is a symbolic link, or below one: nothing is written there" >&2
+		exit 8
+	fi
 	mkdir -p -- "$1"
+	rm -rf -- "$1/.gitignore"
 	printf '*\n' >"$1/.gitignore"
 }
 keep_out "$reports"
+# What is there of before, or of the repository's, is no report of this review.
+for report in output.txt rlmd.sarif rlmd-junit.xml rlmd-codequality.json rlmd.md; do
+	rm -rf -- "${reports:?}/$report"
+done
 if [ -n "${RLMD_CACHE-}" ]; then
 	keep_out "$RLMD_CACHE"
 	chmod 700 -- "$RLMD_CACHE" # rlmd takes none that others may write, as services leave it

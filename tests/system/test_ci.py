@@ -137,6 +137,32 @@ class Script(PipelineTest):
         self.review(8, "no-such-branch")
         self.review(2, "origin/main", REVIEW_FAIL_ON="everything", REVIEW_IF_BROKEN="pass")
 
+    def test_what_the_repository_brought_as_reports(self):
+        """It is no report of ours, and leads nothing of ours elsewhere."""
+        own = pathlib.Path(self.write("own", "mine\n"))
+        reports = self.repository / "rlmd-reports"
+        reports.mkdir()
+        for name in (".gitignore", "output.txt", "rlmd.md"):
+            (reports / name).symlink_to(own)
+        (reports / "rlmd-junit.xml").mkdir()
+        (reports / "rlmd.sarif").write_text("forged")
+        self.git("add", "-f", "rlmd-reports")
+        self.git("commit", "-q", "-m", "forge")
+        self.error = "auth"
+        self.review(4, "origin/main")
+        self.assertEqual(sorted(os.listdir(reports)), [".gitignore", "output.txt"])
+        shutil.rmtree(reports)
+        for name, place in (("rlmd-reports", "rlmd-reports"), ("cache", "cache/answers"),
+                            ("reports", str(self.repository / "reports/new"))):
+            (self.repository / name).symlink_to(self.dir)
+            done = self.review(8, "origin/main", REVIEW_REPORTS=place)
+            self.assertIn("is a symbolic link", done.stderr)
+            (self.repository / name).unlink()
+        (self.repository / ".cache").symlink_to(self.dir)
+        self.review(8, "origin/main", RLMD_CACHE=".cache")
+        self.assertFalse((self.dir / ".gitignore").exists())
+        self.assertEqual(own.read_text(), "mine\n")
+
     def test_the_second_time(self):
         """From the cache, which no review takes for a part of the tree."""
         for asked in (1, 1):
