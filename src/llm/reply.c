@@ -1,0 +1,281 @@
+#include "llm/reply.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "llm/failure.h"
+#include "llm/repeat.h"
+
+enum {
+	JSON_DEPTH = 64,
+	JSON_VALUES =
+		100000,    /* jansson takes tens of milliseconds for them; for their text little */
+	LOOK_EVERY = 2048, /* bytes after which is looked whether an answer repeats itself */
+	PIECE = 256,       /* bytes after which is looked whether an answer is too long */
+};
+
+void reply_init(struct reply *reply)
+{
+	*reply = (struct reply){
+		.text = evbuffer_new(),
+		.thinking = evbuffer_new(),
+		.cost_reported = -1,
+	};
+}
+
+void reply_done(struct reply *reply)
+{
+	if (reply->text)
+		evbuffer_free(reply->text);
+	if (reply->thinking)
+		evbuffer_free(reply->thinking);
+	reply->text = reply->thinking = NULL;
+	likeness_done(&reply->like);
+}
+
+bool reply_scan(struct rlmd_text text, const struct json_scan_field *fields,
+		struct json_view *views, size_t view_count, struct rlmd_error *err)
+{
+	static const struct json_scan_bounds bounds = {
+		.depth = JSON_DEPTH, .values = JSON_VALUES, .any_number = true};
+
+	return json_scan_fields(text, &bounds, fields, views, view_count, err);
+}
+
+bool reply_scan_each(struct reply *reply, const struct json_view *array,
+		     const struct json_scan_field *fields, struct json_view *views,
+		     size_t view_count, reply_element_fn *fn, struct rlmd_error *err)
+{
+	static const struct json_scan_bounds bounds = {.depth = JSON_DEPTH, .any_number = true};
+	struct json_scan scan;
+	struct json_view element;
+	bool ok = true;
+
+	if (array->kind != JSON_VIEW_ARRAY)
+		return true;
+	json_scan_init(&scan, array->text, &bounds);
+	json_scan_enter(&scan, JSON_VIEW_ARRAY);
+	while (ok && json_scan_element(&scan) && json_scan_value(&scan, &element))
+		ok = reply_scan(element.text, fields, views, view_count, err) &&
+		     fn(reply, views, err);
+	/* Which says what is already known: it is JSON. */
+	json_scan_end(&scan, NULL);
+	return ok;
+}
+
+/* How much of the text comes before the point at which the reply is clearly beyond what was asked.
+ */
+static struct rlmd_text within_asked(struct reply *reply, struct least *least,
+				     struct rlmd_text text)
+{
+	size_t size = 0;
+
+	while (reply->asked && size < text.size && !reply->overlong) {
+		size_t piece = text.size - size < PIECE ? text.size - size : PIECE;
+
+		least_feed(least, text_from(text.bytes + size, piece));
+		size += piece;
+		reply->overlong = least_is_beyond(
+			reply->text_least.tokens + reply->thinking_least.tokens, reply->asked);
+	}
+	return reply->overlong ? text_clip(text, size) : text;
+}
+
+/* Only the end is looked at, so that no long answer is put into one piece for it again and again.
+ */
+static struct rlmd_text end_of(struct evbuffer *buffer, char tail[static REPEAT_TAIL])
+{
+	size_t size = evbuffer_get_length(buffer);
+	size_t wanted = size < REPEAT_TAIL ? size : REPEAT_TAIL;
+	struct evbuffer_ptr place;
+
+	evbuffer_ptr_set(buffer, &place, size - wanted, EVBUFFER_PTR_SET);
+	evbuffer_copyout_from(buffer, &place, tail, wanted);
+	return text_from(tail, wanted);
+}
+
+static void end_repetition(struct reply *reply, struct evbuffer *buffer)
+{
+	char tail[REPEAT_TAIL];
+	size_t period = repeat_period(end_of(buffer, tail)), size;
+	auto_free char *whole = NULL;
+	struct rlmd_text text, kept;
+
+	if (!period)
+		return;
+	reply->repeating = true;
+	whole = text_drain(buffer, &size);
+	text = text_from(whole, size);
+	kept = text_clip(text, repeat_start(text, period));
+	reply->repeated += text_tokens(text_from(whole + kept.size, size - kept.size));
+	evbuffer_add(buffer, kept.bytes, kept.size);
+}
+
+static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least *least,
+		      struct rlmd_text text, struct rlmd_error *err)
+{
+	size_t before = evbuffer_get_length(buffer);
+
+	if (reply->overlong || reply->repeating)
+		return true;
+	text = within_asked(reply, least, text);
+	if (text.size > REPLY_TEXT_MAX - before)
+		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer is longer than %d MiB",
+				 REPLY_TEXT_MAX >> 20);
+	if (text.size)
+		evbuffer_add(buffer, text.bytes, text.size);
+	if (reply->watched && before / LOOK_EVERY < evbuffer_get_length(buffer) / LOOK_EVERY)
+		end_repetition(reply, buffer);
+	return true;
+}
+
+void reply_end_repetition(struct reply *reply)
+{
+	end_repetition(reply, reply->text);
+	end_repetition(reply, reply->thinking);
+}
+
+bool reply_add_text(struct reply *reply, struct rlmd_text text, struct rlmd_error *err)
+{
+	return reply_add(reply, reply->text, &reply->text_least, text, err);
+}
+
+bool reply_add_thinking(struct reply *reply, struct rlmd_text text, struct rlmd_error *err)
+{
+	return reply_add(reply, reply->thinking, &reply->thinking_least, text, err);
+}
+
+bool reply_take_text(struct reply *reply, const struct json_view *view, struct rlmd_error *err)
+{
+	auto_free char *owned = NULL;
+
+	return reply_add_text(reply, json_view_text(view, &owned), err);
+}
+
+bool reply_take_thinking(struct reply *reply, const struct json_view *view, struct rlmd_error *err)
+{
+	auto_free char *owned = NULL;
+
+	return reply_add_thinking(reply, json_view_text(view, &owned), err);
+}
+
+void reply_expect(struct reply *reply, struct rlmd_text event, bool alone,
+		  const struct json_view *text, const struct json_view *thinking,
+		  const struct json_view *idle)
+{
+	bool thinks = json_view_size(thinking) > 0;
+
+	likeness_forget(&reply->like);
+	reply->like_thinking = thinks;
+	if (alone && !(thinks && json_view_size(text)))
+		likeness_keep(&reply->like, event, thinks ? thinking : text, idle);
+}
+
+bool reply_take_expected(struct reply *reply, struct rlmd_text event, bool *ret_ok,
+			 struct rlmd_error *err)
+{
+	struct json_view string;
+
+	if (!likeness_find(&reply->like, event, &string))
+		return false;
+	*ret_ok = reply->like_thinking ? reply_take_thinking(reply, &string, err)
+				       : reply_take_text(reply, &string, err);
+	return true;
+}
+
+void reply_pass(struct reply *reply, const struct json_view *view)
+{
+	auto_free char *owned = NULL;
+
+	within_asked(reply, &reply->thinking_least, json_view_text(view, &owned));
+}
+
+void reply_refuse(struct reply *reply, const struct json_view *why)
+{
+	size_t used = strlen(reply->refusal);
+	auto_free char *owned = NULL;
+
+	reply_pass(reply, why);
+	reply->refused = true;
+	text_escape(json_view_text(why, &owned), reply->refusal + used,
+		    sizeof reply->refusal - used);
+}
+
+/* All events of a stream name it, and most of them as the one before. */
+void reply_take_model(struct reply *reply, const struct json_view *view)
+{
+	bool same = !view->escaped && text_equal(view->text, reply->model);
+	auto_free char *owned = NULL;
+
+	if (view->kind == JSON_VIEW_STRING && view->text.size && !same)
+		text_escape(json_view_text(view, &owned), reply->model, sizeof reply->model);
+}
+
+bool reply_error(struct rlmd_text body, struct rlmd_error *err)
+{
+	struct failure failure;
+
+	failure_of_body(body, &failure);
+	return error_set(err, failure.kind, "%s",
+			 *failure.message ? failure.message : rlmd_error_meaning(failure.kind));
+}
+
+static double number_of(const struct json_view *view)
+{
+	double number = -1;
+
+	if (view->kind == JSON_VIEW_INTEGER)
+		return (double)json_view_integer(view, 0);
+	json_view_number(view, &number);
+	return number;
+}
+
+bool reply_count(struct reply *reply, const struct json_view *view, int64_t *ret)
+{
+	double count;
+
+	*ret = 0;
+	if (view->kind == JSON_VIEW_NONE || view->kind == JSON_VIEW_NULL)
+		return false;
+	count = number_of(view);
+	if (!(count >= 0 && count <= LLM_COUNT_MAX) || count != floor(count)) {
+		reply->usage_absurd = true;
+		return false;
+	}
+	*ret = (int64_t)count;
+	return true;
+}
+
+/* Some servers count in every event of a stream: of one that was cut, that was not all. */
+static bool counted_input(const struct reply *reply)
+{
+	return reply->usage_seen && reply->usage.input && reply->complete;
+}
+
+bool reply_counted(const struct reply *reply)
+{
+	return counted_input(reply) && reply->usage.output;
+}
+
+struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
+{
+	struct llm_usage usage = reply->usage;
+	bool counted = counted_input(reply);
+	int64_t output;
+
+	if (reply_counted(reply))
+		return usage;
+	output = text_tokens(text_in(reply->text)) + text_tokens(text_in(reply->thinking)) +
+		 reply->repeated;
+	if (output < reply->text_least.tokens + reply->thinking_least.tokens)
+		output = reply->text_least.tokens + reply->thinking_least.tokens;
+	if (counted && !output)
+		return usage;
+	if (!usage.input || (reply->usage_absurd && usage.input < input_estimate))
+		usage.input = input_estimate;
+	if (usage.output < output)
+		usage.output = output;
+	usage.estimated = true;
+	return usage;
+}
