@@ -178,8 +178,8 @@ void call_finish(struct call *call, const struct rlmd_error *err)
 	llm_done_fn *fn = call->fn;
 	void *owner = call->owner;
 	struct llm_response response = {
-		.text = key_redact_answer(call->provider->key, call->reply.text),
-		.thinking = key_redact_answer(call->provider->key, call->reply.thinking),
+		.text = key_redact_answer(call->provider->key, &call->reply.text.bytes),
+		.thinking = key_redact_answer(call->provider->key, &call->reply.thinking.bytes),
 		.finish = call->reply.finish,
 		.usage = call->usage,
 		.cost_known = !call->cost_unknown,
@@ -226,7 +226,7 @@ static void call_complete(struct call *call)
 			     "model '%.100s' repeated itself without end: its reply was cut where "
 			     "that began",
 			     call->request->model);
-	delta_tell(&call->delta, call->reply.text, true);
+	delta_tell(&call->delta, bytes_text(&call->reply.text.bytes), true);
 	warn_of_truncation(call);
 	call_close_attempt(call);
 	if (call->reply.refused)
@@ -288,7 +288,7 @@ static void call_feed(struct call *call, struct evbuffer *data)
 	bool whole = call->reply.complete, ended = call->reply.finished;
 	bool fine = feed_pieces(call->stream, data, &error);
 
-	delta_tell(&call->delta, call->reply.text, false);
+	delta_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
 	if (ended)
 		return; /* who goes on talking behind the answer's end does not put that off */
 	if (call->reply.finished)
@@ -347,7 +347,7 @@ static void call_read_end(struct call *call, const struct rlmd_error *err)
 		call_complete(call);
 	} else if (err) {
 		call_failed(call, err, failure_passes(err->kind) && !http_hopeless(call->transfer));
-	} else if (*call->reply.model || evbuffer_get_length(call->reply.text)) {
+	} else if (*call->reply.model || call->reply.text.bytes.size) {
 		error_set(&error, RLMD_ERROR_NETWORK,
 			  "%s closed the connection before its answer's end", call->provider->name);
 		call_failed(call, &error, true);
@@ -373,7 +373,7 @@ static void on_more(void *owner)
 {
 	struct call *call = owner;
 
-	delta_tell(&call->delta, call->reply.text, false);
+	delta_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
 }
 
 static void on_custom(void *owner, const struct rlmd_error *err, int64_t retry_after_ms)

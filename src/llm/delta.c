@@ -1,28 +1,19 @@
 #include "llm/delta.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <event2/buffer.h>
 
-#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "llm/key.h"
 
-void delta_tell(struct delta *delta, struct evbuffer *reply, bool whole)
+void delta_tell(struct delta *delta, struct rlmd_text reply, bool whole)
 {
-	size_t size = evbuffer_get_length(reply), fresh, done;
 	auto_evbuffer struct evbuffer *out = NULL;
-	auto_free char *bytes = NULL;
-	struct evbuffer_ptr place;
 
-	if (!delta->fn || size <= delta->told)
+	if (!delta->fn || reply.size <= delta->told)
 		return;
 	out = evbuffer_new();
-	fresh = size - delta->told;
-	bytes = xcalloc(fresh, 1);
-	evbuffer_ptr_set(reply, &place, delta->told, EVBUFFER_PTR_SET);
-	evbuffer_copyout_from(reply, &place, bytes, fresh);
-	done = key_redact_piece(delta->key, text_from(bytes, fresh), whole, out);
-	delta->told += done;
+	delta->told += key_redact_piece(delta->key, text_slice(reply, delta->told, reply.size),
+					whole, out);
 	if (evbuffer_get_length(out))
 		delta->fn(delta->owner, text_in(out));
 }

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include <event2/buffer.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,7 +21,7 @@ struct delta {
 };
 
 /* More of it is there, or, `whole`, all. */
-void delta_tell(struct delta *, struct evbuffer *reply, bool whole);
+void delta_tell(struct delta *, struct rlmd_text reply, bool whole);
 
 /* It begins again: what came of it is void. */
 void delta_again(struct delta *);

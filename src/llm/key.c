@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -94,19 +95,26 @@ bool key_check(const char *key, const char *origin, struct rlmd_error *err)
 
 static const char stars[] = {'*', '*', '*'};
 
+/* Nearly always nothing was found before, and the bytes are where they should be. */
+static void move(char *to, const char *from, size_t size)
+{
+	if (to != from)
+		memmove(to, from, size);
+}
+
 /* In place, for the stars are never longer than what they hide; returns the new length. */
 static size_t redact_whole(const char *key, size_t length, char *text, size_t size)
 {
 	char *from = text, *to = text, *end = text + size, *found;
 
 	while ((found = memmem(from, (size_t)(end - from), key, length))) {
-		memmove(to, from, (size_t)(found - from));
+		move(to, from, (size_t)(found - from));
 		to += found - from;
 		memcpy(to, stars, sizeof stars);
 		to += sizeof stars;
 		from = found + length;
 	}
-	memmove(to, from, (size_t)(end - from));
+	move(to, from, (size_t)(end - from));
 	return (size_t)(to - text) + (size_t)(end - from);
 }
 
@@ -126,15 +134,13 @@ size_t key_redact(const char *key, char *text, size_t size)
 	return size;
 }
 
-struct rlmd_text key_redact_answer(const char *key, struct evbuffer *answer)
+struct rlmd_text key_redact_answer(const char *key, struct bytes *answer)
 {
-	struct rlmd_text text = text_in(answer);
 	size_t length = key ? strlen(key) : 0;
 
-	if (length >= SHORTEST_IN_ANSWER && text.size)
-		text.size = redact_whole(key, length, (char *)evbuffer_pullup(answer, -1),
-					 text.size);
-	return text;
+	if (length >= SHORTEST_IN_ANSWER && answer->size)
+		bytes_cut(answer, redact_whole(key, length, answer->at, answer->size));
+	return bytes_text(answer);
 }
 
 size_t key_redact_piece(const char *key, struct rlmd_text piece, bool whole, struct evbuffer *out)

@@ -13,6 +13,7 @@
 #include "base/text.h"
 
 struct evbuffer;
+struct bytes;
 
 /*
  * The key in a file: a regular one that nobody else may read, RLMD_ERROR_AUTH otherwise. White
@@ -35,11 +36,11 @@ bool key_check(const char *key, const char *origin, struct rlmd_error *);
 size_t key_redact(const char *key, char *text, size_t size);
 
 /*
- * All of an answer, lent until the buffer changes, with every whole occurrence replaced likewise.
+ * All of an answer, lent until it changes, with every whole occurrence replaced likewise.
  * A key of fewer than 12 characters is left: "dummy", "ollama" and what else local servers take
  * are words that answers have.
  */
-struct rlmd_text key_redact_answer(const char *key, struct evbuffer *answer);
+struct rlmd_text key_redact_answer(const char *key, struct bytes *answer);
 
 /*
  * As much of a piece of an answer as can be told before what follows is known, with every whole

@@ -13,24 +13,18 @@ enum {
 		100000,    /* jansson takes tens of milliseconds for them; for their text little */
 	LOOK_EVERY = 2048, /* bytes after which is looked whether an answer repeats itself */
 	PIECE = 256,       /* bytes after which is looked whether an answer is too long */
+	COUNT_EVERY = 64 << 10, /* bytes whose tokens are counted together */
 };
 
 void reply_init(struct reply *reply)
 {
-	*reply = (struct reply){
-		.text = evbuffer_new(),
-		.thinking = evbuffer_new(),
-		.cost_reported = -1,
-	};
+	*reply = (struct reply){.cost_reported = -1};
 }
 
 void reply_done(struct reply *reply)
 {
-	if (reply->text)
-		evbuffer_free(reply->text);
-	if (reply->thinking)
-		evbuffer_free(reply->thinking);
-	reply->text = reply->thinking = NULL;
+	bytes_done(&reply->text.bytes);
+	bytes_done(&reply->thinking.bytes);
 	likeness_done(&reply->like);
 }
 
@@ -77,73 +71,85 @@ static struct rlmd_text within_asked(struct reply *reply, struct least *least,
 		least_feed(least, text_from(text.bytes + size, piece));
 		size += piece;
 		reply->overlong = least_is_beyond(
-			reply->text_least.tokens + reply->thinking_least.tokens, reply->asked);
+			reply->text.least.tokens + reply->thinking.least.tokens, reply->asked);
 	}
 	return reply->overlong ? text_clip(text, size) : text;
 }
 
-/* Only the end is looked at, so that no long answer is put into one piece for it again and again.
+/*
+ * Who bills an answer asks for its tokens where the provider counted none, which at the end of
+ * megabytes would hold the loop. So what is long is counted while it comes.
  */
-static struct rlmd_text end_of(struct evbuffer *buffer, char tail[static REPEAT_TAIL])
+static void count_some(struct reply_part *part)
 {
-	size_t size = evbuffer_get_length(buffer);
-	size_t wanted = size < REPEAT_TAIL ? size : REPEAT_TAIL;
-	struct evbuffer_ptr place;
+	struct rlmd_text text = bytes_text(&part->bytes);
 
-	evbuffer_ptr_set(buffer, &place, size - wanted, EVBUFFER_PTR_SET);
-	evbuffer_copyout_from(buffer, &place, tail, wanted);
-	return text_from(tail, wanted);
+	if (text.size - part->counted < COUNT_EVERY)
+		return;
+	token_scan_feed(&part->tokens, text_slice(text, part->counted, text.size));
+	part->counted = text.size;
 }
 
-static void end_repetition(struct reply *reply, struct evbuffer *buffer)
+static int64_t tokens_of(const struct reply_part *part)
 {
-	char tail[REPEAT_TAIL];
-	size_t period = repeat_period(end_of(buffer, tail)), size;
-	auto_free char *whole = NULL;
-	struct rlmd_text text, kept;
+	struct rlmd_text text = bytes_text(&part->bytes);
+	struct token_scan scan = part->tokens;
+
+	token_scan_feed(&scan, text_slice(text, part->counted, text.size));
+	return token_estimate(&scan.counts);
+}
+
+/* Only the end is looked at, so that a long answer is not gone over again and again. */
+static void end_repetition(struct reply *reply, struct reply_part *part)
+{
+	struct rlmd_text text = bytes_text(&part->bytes), kept;
+	size_t before = text.size > REPEAT_TAIL ? text.size - REPEAT_TAIL : 0;
+	size_t period = repeat_period(text_slice(text, before, text.size));
 
 	if (!period)
 		return;
 	reply->repeating = true;
-	whole = text_drain(buffer, &size);
-	text = text_from(whole, size);
 	kept = text_clip(text, repeat_start(text, period));
-	reply->repeated += text_tokens(text_from(whole + kept.size, size - kept.size));
-	evbuffer_add(buffer, kept.bytes, kept.size);
+	reply->repeated += text_tokens(text_slice(text, kept.size, text.size));
+	bytes_cut(&part->bytes, kept.size);
+	if (part->counted > kept.size) {
+		part->tokens = (struct token_scan){0};
+		part->counted = 0;
+	}
 }
 
-static bool reply_add(struct reply *reply, struct evbuffer *buffer, struct least *least,
-		      struct rlmd_text text, struct rlmd_error *err)
+static bool reply_add(struct reply *reply, struct reply_part *part, struct rlmd_text text,
+		      struct rlmd_error *err)
 {
-	size_t before = evbuffer_get_length(buffer);
+	size_t before = part->bytes.size;
 
 	if (reply->overlong || reply->repeating)
 		return true;
-	text = within_asked(reply, least, text);
+	text = within_asked(reply, &part->least, text);
 	if (text.size > REPLY_TEXT_MAX - before)
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer is longer than %d MiB",
 				 REPLY_TEXT_MAX >> 20);
-	if (text.size)
-		evbuffer_add(buffer, text.bytes, text.size);
-	if (reply->watched && before / LOOK_EVERY < evbuffer_get_length(buffer) / LOOK_EVERY)
-		end_repetition(reply, buffer);
+	bytes_add(&part->bytes, text);
+	count_some(part);
+	if (reply->watched && before / LOOK_EVERY < part->bytes.size / LOOK_EVERY)
+		end_repetition(reply, part);
 	return true;
 }
 
 void reply_end_repetition(struct reply *reply)
 {
-	end_repetition(reply, reply->text);
-	end_repetition(reply, reply->thinking);
+	end_repetition(reply, &reply->text);
+	end_repetition(reply, &reply->thinking);
 }
 
 bool reply_add_text(struct reply *reply, struct rlmd_text text, struct rlmd_error *err)
 {
-	return reply_add(reply, reply->text, &reply->text_least, text, err);
+	return reply_add(reply, &reply->text, text, err);
 }
 
 bool reply_add_thinking(struct reply *reply, struct rlmd_text text, struct rlmd_error *err)
 {
-	return reply_add(reply, reply->thinking, &reply->thinking_least, text, err);
+	return reply_add(reply, &reply->thinking, text, err);
 }
 
 bool reply_take_text(struct reply *reply, const struct json_view *view, struct rlmd_error *err)
@@ -188,7 +194,7 @@ void reply_pass(struct reply *reply, const struct json_view *view)
 {
 	auto_free char *owned = NULL;
 
-	within_asked(reply, &reply->thinking_least, json_view_text(view, &owned));
+	within_asked(reply, &reply->thinking.least, json_view_text(view, &owned));
 }
 
 void reply_refuse(struct reply *reply, const struct json_view *why)
@@ -266,10 +272,9 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 
 	if (reply_counted(reply))
 		return usage;
-	output = text_tokens(text_in(reply->text)) + text_tokens(text_in(reply->thinking)) +
-		 reply->repeated;
-	if (output < reply->text_least.tokens + reply->thinking_least.tokens)
-		output = reply->text_least.tokens + reply->thinking_least.tokens;
+	output = tokens_of(&reply->text) + tokens_of(&reply->thinking) + reply->repeated;
+	if (output < reply->text.least.tokens + reply->thinking.least.tokens)
+		output = reply->text.least.tokens + reply->thinking.least.tokens;
 	if (counted && !output)
 		return usage;
 	if (!usage.input || (reply->usage_absurd && usage.input < input_estimate))

@@ -6,11 +6,11 @@
  */
 #pragma once
 
-#include <event2/buffer.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/json_scan.h"
 #include "base/text.h"
@@ -18,10 +18,17 @@
 #include "llm/likeness.h"
 #include "llm/llm.h"
 
-/* An answer as far as it has come. Zero, with the buffers made by reply_init(). */
+/* One of the texts of an answer. Zero is empty. */
+struct reply_part {
+	struct bytes bytes;       /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
+	struct least least;       /* tokens that they are, or more */
+	struct token_scan tokens; /* of the first `counted` bytes of them */
+	size_t counted;
+};
+
+/* An answer as far as it has come; made by reply_init(). */
 struct reply {
-	struct evbuffer *text, *thinking;        /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
-	struct least text_least, thinking_least; /* tokens that they are */
+	struct reply_part text, thinking;
 	int64_t asked;    /* the max_tokens that were asked for; 0: nobody said */
 	bool overlong;    /* clearly more came: what is here ends there, and the rest is dropped */
 	bool watched;     /* for repetition (llm/repeat.h) */

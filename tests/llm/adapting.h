@@ -1,7 +1,6 @@
 /* tests/llm/adapting.h - what the tests of all adapters do with one; after cmocka.h. */
 #pragma once
 
-#include <event2/buffer.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +24,8 @@ struct outcome {
 static inline void outcome_take(struct outcome *outcome, struct reply *reply)
 {
 	outcome->usage = reply_usage(reply, 0);
-	outcome->text = text_drain(reply->text, NULL);
-	outcome->thinking = text_drain(reply->thinking, NULL);
+	outcome->text = text_copy(bytes_text(&reply->text.bytes));
+	outcome->thinking = text_copy(bytes_text(&reply->thinking.bytes));
 	reply_done(reply);
 	outcome->reply = *reply;
 }

@@ -57,33 +57,30 @@ static void test_pieces(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (size_t piece = 1; piece < 40; piece++) {
 			struct delta delta = {on_delta, &seen, key, 0};
-			struct evbuffer *reply = evbuffer_new();
+			struct rlmd_text whole = text_of(cases[i].reply);
 			size_t size = strlen(cases[i].reply);
 
 			memset(&seen, 0, sizeof seen);
 			for (size_t at = 0; at < size; at += piece) {
-				size_t more = size - at < piece ? size - at : piece;
+				size_t come = size - at < piece ? size : at + piece;
 
-				evbuffer_add(reply, cases[i].reply + at, more);
-				delta_tell(&delta, reply, false);
+				delta_tell(&delta, text_slice(whole, 0, come), false);
 				assert_null(strstr(seen.text, "sk-secret-01234567"));
 			}
-			delta_tell(&delta, reply, true);
+			delta_tell(&delta, whole, true);
 			assert_string_equal(seen.text, cases[i].told);
-			evbuffer_free(reply);
 		}
 }
 
 static void test_without_a_key(void **state)
 {
 	struct delta delta = {on_delta, &seen, NULL, 0};
-	struct evbuffer *reply = evbuffer_new();
+	struct rlmd_text reply = text_of("abc");
 
 	(void)state;
 	memset(&seen, 0, sizeof seen);
 	delta_again(&delta);
 	assert_int_equal(seen.agains, 0); /* nothing has come of it yet */
-	evbuffer_add(reply, "abc", 3);
 	delta_tell(&delta, reply, false);
 	assert_string_equal(seen.text, "abc");
 	delta_again(&delta);
@@ -94,7 +91,6 @@ static void test_without_a_key(void **state)
 	delta_tell(&delta, reply, true);
 	delta_again(&delta);
 	assert_int_equal(seen.pieces, 2);
-	evbuffer_free(reply);
 }
 
 static void on_answer(void *owner, const struct llm_response *response,

@@ -484,10 +484,46 @@ static void text_is_bounded(void **state)
 	assert_true(openai->event(&reply, text_of(""), text_of(data), &error));
 	assert_false(openai->event(&reply, text_of(""), text_of(data), &error));
 	assert_int_equal(error.kind, RLMD_ERROR_BAD_REPLY);
-	assert_true(evbuffer_get_length(reply.text) <= REPLY_TEXT_MAX);
+	assert_true(reply.text.bytes.size <= REPLY_TEXT_MAX);
 	reply_done(&reply);
 	free(letters);
 	free(data);
+}
+
+/* A line like no other before it. */
+static size_t print_line(char *out, int number)
+{
+	return (size_t)sprintf(out, "line %d has %x and \xc3\xa9\n", number,
+			       (unsigned)number * 7919);
+}
+
+/* Of a long answer that no provider counts the tokens are counted while it comes, not at its end;
+ * they are those of the text, also where its end is dropped for repeating itself. */
+static void long_texts_are_counted_as_they_come(void **state)
+{
+	enum { LINES = 20000, SOME = 64 << 10 };
+	struct reply reply;
+	char line[64];
+
+	(void)state;
+	for (int repeats = 0; repeats < 2; repeats++) {
+		struct rlmd_error error = {0};
+		struct rlmd_text text;
+
+		reply_init(&reply);
+		reply.watched = true;
+		for (int i = 0; i < LINES && !reply.repeating; i++) {
+			size_t size = print_line(line, repeats && i > LINES / 2 ? 1 : i);
+
+			assert_true(reply_add_text(&reply, text_from(line, size), &error));
+			assert_true(reply.text.bytes.size - reply.text.counted < SOME);
+		}
+		assert_int_equal(reply.repeating, repeats);
+		text = bytes_text(&reply.text.bytes);
+		assert_true(text.size > (repeats ? 2 : 4) * (size_t)SOME);
+		assert_int_equal(reply_usage(&reply, 0).output, text_tokens(text) + reply.repeated);
+		reply_done(&reply);
+	}
 }
 
 static void base_urls(void **state)
@@ -551,6 +587,7 @@ int main(void)
 		cmocka_unit_test(usage_of_a_cut_stream_is_estimated),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(text_is_bounded),
+		cmocka_unit_test(long_texts_are_counted_as_they_come),
 		cmocka_unit_test(base_urls),
 		cmocka_unit_test(the_table_of_adapters),
 	};
