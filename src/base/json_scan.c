@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/block.h"
+#include "base/json_ahead.h"
 #include "base/utf8.h"
 
 enum {
@@ -27,6 +28,7 @@ void json_scan_init(struct json_scan *scan, struct rlmd_text text,
 	scan->depth = 0;
 	scan->max_depth = bounds->depth;
 	scan->any_number = bounds->any_number;
+	scan->ahead = bounds->ahead;
 	scan->due = true;
 	json_keys_init(&scan->keys);
 }
@@ -96,14 +98,21 @@ static const char *skip_plain(const char *at, const char *end)
 	return at;
 }
 
+static inline void take_inside(struct json_scan *scan, bool *ret_escaped)
+{
+	do
+		scan->at = skip_plain(scan->at, scan->end);
+	while (scan->at < scan->end && take_special(scan, ret_escaped));
+}
+
 static bool take_string(struct json_scan *scan, struct json_view *ret)
 {
 	const char *start = ++scan->at;
 	bool escaped = false;
 
-	do
-		scan->at = skip_plain(scan->at, scan->end);
-	while (scan->at < scan->end && take_special(scan, &escaped));
+	if (scan->ahead)
+		scan->at = json_ahead_skip(scan->ahead, start, &escaped);
+	take_inside(scan, &escaped);
 	if (scan->error)
 		return false;
 	if (scan->at == scan->end)
@@ -123,7 +132,19 @@ bool json_scan_string(struct rlmd_text text, struct json_view *ret)
 	scan.at = text.bytes;
 	scan.end = text.bytes + text.size;
 	scan.error = NULL;
+	scan.ahead = NULL;
 	return take_string(&scan, ret);
+}
+
+const char *json_scan_inside(const char *at, const char *end, bool *ret_escaped)
+{
+	struct json_scan scan;
+
+	scan.at = at;
+	scan.end = end;
+	scan.error = NULL;
+	take_inside(&scan, ret_escaped);
+	return scan.at;
 }
 
 static size_t take_digits(struct json_scan *scan)

@@ -33,17 +33,21 @@
 
 enum { JSON_SCAN_DEPTH = 64 }; /* no bound may be larger */
 
+struct json_ahead;
+
 struct json_scan_bounds {
-	unsigned depth;  /* of objects and arrays within each other */
-	size_t values;   /* as json_look() counts them; 0: any number */
-	bool any_number; /* one that is too large is no error */
+	unsigned depth;                 /* of objects and arrays within each other */
+	size_t values;                  /* as json_look() counts them; 0: any number */
+	bool any_number;                /* one that is too large is no error */
+	const struct json_ahead *ahead; /* lent, or NULL: what was checked of the text before */
 };
 
 /* On the stack of who scans. After json_scan_init() json_scan_end() has to come. */
 struct json_scan {
 	/* private */
 	const char *start, *at, *end; /* lent */
-	const char *error;            /* what is wrong at `at`, or NULL */
+	const struct json_ahead *ahead;
+	const char *error; /* what is wrong at `at`, or NULL */
 	size_t values, max_values;
 	unsigned depth, max_depth;
 	bool any_number;
@@ -80,6 +84,10 @@ bool json_scan_end(struct json_scan *, struct rlmd_error *);
 /* The string that `text` begins with, whatever stands behind it; false where it begins with none.
  */
 bool json_scan_string(struct rlmd_text text, struct json_view *ret);
+
+/* Goes over the inside of a string: to the quote that ends it, the end, or what no string has
+ * there. Sets `ret_escaped` at an escape. */
+const char *json_scan_inside(const char *at, const char *end, bool *ret_escaped);
 
 /* A member that is wanted. A table of them ends with a row without a name. */
 struct json_scan_field {

@@ -165,6 +165,11 @@ bool json_view_has_nul(const struct json_view *view)
 	return found;
 }
 
+bool json_view_has_text(const struct json_view *view)
+{
+	return view->kind == JSON_VIEW_STRING && view->text.size;
+}
+
 size_t json_view_size(const struct json_view *view)
 {
 	struct rlmd_text rest = view->text;
@@ -208,6 +213,46 @@ void json_view_append(const struct json_view *view, struct evbuffer *out)
 	evbuffer_reserve_space(out, (ev_ssize_t)view->text.size, &room, 1);
 	room.iov_len = json_view_copy(view, room.iov_base);
 	evbuffer_commit_space(out, &room, 1);
+}
+
+/* What comes before the next escape, of at most so many bytes; nothing where one is next. */
+static struct rlmd_text plain_part(struct rlmd_text rest, size_t size)
+{
+	struct rlmd_text part = text_clip(rest, size);
+	const char *escape = part.size ? memchr(part.bytes, '\\', part.size) : NULL;
+
+	return escape ? text_slice(part, 0, (size_t)(escape - part.bytes)) : part;
+}
+
+static size_t take_escaped(struct json_view *rest, char *room, size_t size)
+{
+	size_t used = 0;
+	char point[POINT_MAX];
+
+	while (rest->text.size && size - used >= POINT_MAX) {
+		struct rlmd_text part = plain_part(rest->text, size - used);
+
+		if (part.size)
+			rest->text = text_slice(rest->text, part.size, rest->text.size);
+		else
+			part = take_part(&rest->text, point);
+		memcpy(room + used, part.bytes, part.size);
+		used += part.size;
+	}
+	return used;
+}
+
+struct rlmd_text json_view_take(struct json_view *rest, char *room, size_t size)
+{
+	struct rlmd_text part = rest->text;
+
+	if (rest->kind != JSON_VIEW_STRING)
+		return (struct rlmd_text){0};
+	if (rest->escaped)
+		return text_from(room, take_escaped(rest, room, size));
+	part = text_clip(part, size);
+	rest->text = text_slice(rest->text, part.size, rest->text.size);
+	return part;
 }
 
 struct rlmd_text json_view_text(const struct json_view *view, char **ret_owned)

@@ -48,12 +48,18 @@ bool json_view_equal(const struct json_view *, const char *string);
 /* Whether it is a string with NUL in it. */
 bool json_view_has_nul(const struct json_view *);
 
+/* Whether it is a string that is not empty, which to count a long one would take too long for. */
+bool json_view_has_text(const struct json_view *);
+
 /* The bytes that a string stands for: how many, none for anything else; */
 size_t json_view_size(const struct json_view *);
 /* ... written to `out`, which has room for text.size, and how many they are; */
 size_t json_view_copy(const struct json_view *, char *out);
 /* ... appended; */
 void json_view_append(const struct json_view *, struct evbuffer *out);
+/* ... or as whole characters, at most `size` bytes of them, which is 4 at least: lent from the text
+ * or from `room`, and gone from `rest`; */
+struct rlmd_text json_view_take(struct json_view *rest, char *room, size_t size);
 /* ... or lent: from the text itself, or where it has escapes from `ret_owned`, which is new. */
 struct rlmd_text json_view_text(const struct json_view *, char **ret_owned);
 

@@ -184,14 +184,14 @@ static void take_stop(struct reply *reply, const struct json_view *views)
 {
 	const struct json_view *reason = &views[STOP_REASON], *why = &views[EXPLANATION];
 
-	if (!json_view_size(reason))
+	if (!json_view_has_text(reason))
 		return;
 	reply->complete = true;
 	if (json_view_equal(reason, "max_tokens") ||
 	    json_view_equal(reason, "model_context_window_exceeded"))
 		reply->finish = LLM_FINISH_LENGTH;
 	else if (json_view_equal(reason, "refusal"))
-		reply_refuse(reply, json_view_size(why) ? why : &views[CATEGORY]);
+		reply_refuse(reply, json_view_has_text(why) ? why : &views[CATEGORY]);
 }
 
 static bool take_block(struct reply *reply, const struct json_view *views, struct rlmd_error *err)
@@ -216,13 +216,13 @@ static bool take_other(struct reply *reply, const struct json_view *type, struct
 	struct json_view views[VIEWS];
 
 	if (json_view_equal(type, "message_start")) {
-		reply_scan(data, start_fields, views, VIEWS, NULL);
+		reply_scan(reply, data, start_fields, views, VIEWS, NULL);
 		take_start(reply, views);
 	} else if (json_view_equal(type, "content_block_start")) {
-		reply_scan(data, block_start_fields, views, VIEWS, NULL);
+		reply_scan(reply, data, block_start_fields, views, VIEWS, NULL);
 		return take_block(reply, views, err);
 	} else if (json_view_equal(type, "message_delta")) {
-		reply_scan(data, delta_fields, views, VIEWS, NULL);
+		reply_scan(reply, data, delta_fields, views, VIEWS, NULL);
 		take_stop(reply, views);
 		take_usage(reply, views);
 	} else if (json_view_equal(type, "message_stop")) {
@@ -243,7 +243,7 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 		return true;
 	if (reply_take_expected(reply, data, &ok, err))
 		return ok;
-	if (!reply_scan(data, block_delta_fields, views, VIEWS, err))
+	if (!reply_scan(reply, data, block_delta_fields, views, VIEWS, err))
 		return false;
 	ok = json_view_equal(&views[TYPE], "content_block_delta");
 	reply_expect(reply, data, ok, &views[TEXT], &views[THINKING], &nothing);
@@ -258,7 +258,7 @@ static bool whole(struct reply *reply, struct rlmd_text data, struct rlmd_error 
 {
 	struct json_view views[VIEWS], block[VIEWS];
 
-	if (!reply_scan(data, whole_fields, views, VIEWS, err))
+	if (!reply_scan(reply, data, whole_fields, views, VIEWS, err))
 		return false;
 	if (json_view_equal(&views[TYPE], "error"))
 		return reply_error(data, err);

@@ -18,7 +18,6 @@ enum {
 	LINGER_MS = 100,        /* for the body's end after the answer's, to keep the connection */
 	REST_MS = 5000,         /* for the usage and the end after the last of the text */
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
-	FAILURE_MAX = 64 << 10, /* bytes looked at where the status is not 200 */
 	TRUNCATION_CHECK = 200, /* tokens of a prompt from which on its truncation is told */
 	MEASURED_AT_ONCE = 1 << 20, /* bytes of a prompt: about a millisecond */
 };
@@ -81,7 +80,6 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 	call->fn = fn;
 	call->owner = owner;
 	call->timer = evtimer_new(provider->base, on_timer, call);
-	call->body = evbuffer_new();
 	call->quirks = provider_quirks(provider, request->model);
 	call->started = clock_ms();
 	reply_init(&call->reply);
@@ -97,7 +95,7 @@ static void call_free(struct call *call)
 	custom_free(call->custom);
 	stream_free(call->stream);
 	reply_done(&call->reply);
-	evbuffer_free(call->body);
+	call_drop_whole(call);
 	event_free(call->timer);
 	free(call);
 }
@@ -158,7 +156,7 @@ void call_close_attempt(struct call *call)
 	http_transfer_free(take_pointer(&call->transfer));
 	custom_free(take_pointer(&call->custom));
 	stream_free(take_pointer(&call->stream));
-	evbuffer_drain(call->body, evbuffer_get_length(call->body));
+	call_drop_whole(call);
 	event_del(call->timer);
 }
 
@@ -307,8 +305,6 @@ static void call_feed(struct call *call, struct evbuffer *data)
 static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
 {
 	struct call *call = owner;
-	size_t limit = call->status == 200 ? REPLY_WHOLE_MAX : FAILURE_MAX;
-	size_t room = limit - evbuffer_get_length(call->body);
 
 	(void)transfer;
 	if (call->received < CALL_HEAD_MAX)
@@ -318,42 +314,50 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 		call_feed(call, data);
 		return;
 	}
-	evbuffer_remove_buffer(data, call->body, room);
+	call_keep(call, data);
 	if (evbuffer_get_length(data) && call->status == 200)
 		call_failed_nonsense(call, "it is too large");
 	else if (evbuffer_get_length(data))
 		call_failed_with_status(call);
 }
 
-/*
- * The body has ended, as it should or by `err`. A stream's last event counts without the blank line
- * after it, unless it is half a one. An answer that is complete stays so, whatever is missing
- * behind it: the words that end a stream, or the connection.
- */
-static void call_read_end(struct call *call, const struct rlmd_error *err)
+/* An answer that is complete stays so, whatever is missing behind it: the words that end a stream,
+ * or the connection. */
+void call_judge(struct call *call, const struct rlmd_error *error, const struct rlmd_error *err)
 {
-	struct rlmd_error error = {0};
-	bool fine = true;
+	struct rlmd_error broken = {0};
 
-	if (call->stream)
-		fine = stream_end(call->stream, &error) || error.kind == RLMD_ERROR_BAD_REPLY;
-	else if (!err)
-		fine = call->provider->adapter->whole(&call->reply, text_in(call->body), &error);
-	if (!fine && error.kind == RLMD_ERROR_BAD_REPLY) {
-		call_failed_nonsense(call, error.text);
-	} else if (!fine) {
-		call_failed_in_answer(call, &error);
+	if (error->kind == RLMD_ERROR_BAD_REPLY) {
+		call_failed_nonsense(call, error->text);
+	} else if (error->kind) {
+		broken = *error;
+		call_failed_in_answer(call, &broken);
 	} else if (call->reply.complete) {
 		call_complete(call);
 	} else if (err) {
 		call_failed(call, err, failure_passes(err->kind) && !http_hopeless(call->transfer));
 	} else if (*call->reply.model || call->reply.text.bytes.size) {
-		error_set(&error, RLMD_ERROR_NETWORK,
+		error_set(&broken, RLMD_ERROR_NETWORK,
 			  "%s closed the connection before its answer's end", call->provider->name);
-		call_failed(call, &error, true);
+		call_failed(call, &broken, true);
 	} else {
 		call_failed_nonsense(call, "no part of a stream");
 	}
+}
+
+/* The body has ended, as it should or by `err`. A stream's last event counts without the blank line
+ * after it, unless it is half a one. */
+static void call_read_end(struct call *call, const struct rlmd_error *err)
+{
+	struct rlmd_error error = {0};
+
+	if (!call->stream && !err) {
+		call_read_whole(call);
+		return;
+	}
+	if (call->stream && !stream_end(call->stream, &error) && error.kind == RLMD_ERROR_BAD_REPLY)
+		error = (struct rlmd_error){0};
+	call_judge(call, &error, err);
 }
 
 static void on_done(void *owner, struct http_transfer *transfer, const struct rlmd_error *err)
@@ -463,15 +467,17 @@ void call_admit(struct call *call)
 	}
 }
 
-/* The gate opens; the body is being measured; or the answer is there, and its end or its
- * connection's does not come. */
+/* The gate opens; the body is being measured; the answer is being taken; or it is there, and its
+ * end or its connection's does not come. */
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct call *call = arg;
 
 	(void)fd;
 	(void)what;
-	if (call->transfer)
+	if (reply_waits(&call->reply))
+		call_take_whole(call);
+	else if (call->transfer)
 		call_complete(call);
 	else if (call->outgoing)
 		call_measure(call);
@@ -481,6 +487,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 void call_cancel(struct call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
 {
+	reply_go_on(&call->reply, SIZE_MAX, NULL); /* it is paid for */
 	call_bill(call);
 	if (ret_usage)
 		*ret_usage = call->usage;

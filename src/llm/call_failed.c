@@ -136,12 +136,10 @@ void call_failed_in_answer(struct call *call, struct rlmd_error *error)
 
 void call_failed_with_status(struct call *call)
 {
-	size_t size = evbuffer_get_length(call->body);
-	char *bytes = size ? (char *)evbuffer_pullup(call->body, -1) : NULL;
 	struct failure failure = {0};
 	struct rlmd_error error = {0};
 
-	failure_of_status(call->status, text_from(bytes, size), &failure);
+	failure_of_status(call->status, bytes_text(&call->body), &failure);
 	if (http_refused_by_proxy(call->transfer, call->status, &error)) {
 		call_failed(call, &error, false);
 		return;

@@ -1,13 +1,15 @@
 /*
- * llm/call_private.h - the inside of a call, for its two files.
+ * llm/call_private.h - the inside of a call, for its three files.
  *
- * call.c tells the story: the attempts, and what comes of them. call_failed.c judges those that
- * failed.
+ * call.c tells the story: the attempts, and what comes of them. call_whole.c reads answers that
+ * are no streams. call_failed.c judges attempts that failed.
  */
 #pragma once
 
 #include <event2/buffer.h>
 
+#include "base/bytes.h"
+#include "base/json_ahead.h"
 #include "llm/call.h"
 #include "llm/custom.h"
 #include "llm/delta.h"
@@ -31,7 +33,8 @@ struct call {
 	struct stream *stream;          /* owned; NULL while whole */
 	struct reply reply;             /* owned: of this attempt */
 	struct delta delta;             /* what was told of it */
-	struct evbuffer *body;          /* owned: whole, or of an error */
+	struct bytes body;              /* owned: whole, or of an error */
+	struct json_ahead ahead;        /* owned: what was checked of it */
 	int status;                     /* of this attempt; 0: none came */
 	bool streaming;
 	bool bad_before; /* an earlier attempt's answer was nonsense */
@@ -72,6 +75,16 @@ void call_reset_attempt(struct call *);
 
 /* NULL: it succeeded. The call is gone then. */
 void call_finish(struct call *, const struct rlmd_error *);
+
+/* An answer was read, with an error or without; `err` is what ended its bytes, or NULL. */
+void call_judge(struct call *, const struct rlmd_error *error, const struct rlmd_error *err);
+
+/* call_whole.c: bytes of a body that is kept. What there is too much of it stays in `data`. */
+void call_keep(struct call *, struct evbuffer *data);
+/* The body of an answer has come: reads it, in as many turns of the loop as that takes. */
+void call_read_whole(struct call *);
+void call_take_whole(struct call *); /* in each of them */
+void call_drop_whole(struct call *);
 
 /* call_failed.c: whether the error is that of an answer that had begun. */
 bool call_broke_off(const struct call *, const struct rlmd_error *);

@@ -100,7 +100,7 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 		return true;
 	if (reply_take_expected(reply, data, &ok, err))
 		return ok;
-	if (!reply_scan(data, line_fields, views, VIEWS, err))
+	if (!reply_scan(reply, data, line_fields, views, VIEWS, err))
 		return false;
 	if (views[ERROR].kind != JSON_VIEW_NONE)
 		return reply_error(data, err);

@@ -209,12 +209,13 @@ static bool pass_tool_calls(struct reply *reply, const struct json_view *calls,
 
 static const struct json_view *thinking_of(const struct json_view *views)
 {
-	return &views[json_view_size(&views[REASONING_CONTENT]) ? REASONING_CONTENT : REASONING];
+	return &views[json_view_has_text(&views[REASONING_CONTENT]) ? REASONING_CONTENT
+								    : REASONING];
 }
 
 static bool take_message(struct reply *reply, const struct json_view *views, struct rlmd_error *err)
 {
-	if (json_view_size(&views[REFUSAL]))
+	if (json_view_has_text(&views[REFUSAL]))
 		reply_refuse(reply, &views[REFUSAL]);
 	return pass_tool_calls(reply, &views[TOOL_CALLS], err) &&
 	       take_content(reply, &views[CONTENT], err) &&
@@ -225,7 +226,7 @@ static void take_finish(struct reply *reply, const struct json_view *reason)
 {
 	static const struct json_view nothing;
 
-	if (!json_view_size(reason))
+	if (!json_view_has_text(reason))
 		return;
 	reply->complete = true;
 	if (json_view_equal(reason, "length"))
@@ -253,9 +254,10 @@ static bool is_error(const struct json_view *views)
 /* Whether an event gave no more than a piece of text or of thinking. */
 static bool gave_no_more(const struct json_view *views)
 {
-	return !json_view_size(&views[REFUSAL]) && !json_view_size(&views[FINISH_REASON]) &&
+	return !json_view_has_text(&views[REFUSAL]) && !json_view_has_text(&views[FINISH_REASON]) &&
 	       views[TOOL_CALLS].kind != JSON_VIEW_ARRAY && views[USAGE].kind != JSON_VIEW_OBJECT &&
-	       !(json_view_size(&views[REASONING_CONTENT]) && json_view_size(&views[REASONING]));
+	       !(json_view_has_text(&views[REASONING_CONTENT]) &&
+		 json_view_has_text(&views[REASONING]));
 }
 
 static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
@@ -273,7 +275,7 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 		reply->finished = reply->complete = true;
 		return true;
 	}
-	if (!reply_scan(data, event_fields, views, VIEWS, err))
+	if (!reply_scan(reply, data, event_fields, views, VIEWS, err))
 		return false;
 	if (is_error(views))
 		return reply_error(data, err);
@@ -286,7 +288,7 @@ static bool whole(struct reply *reply, struct rlmd_text data, struct rlmd_error 
 {
 	struct json_view views[VIEWS];
 
-	if (!reply_scan(data, whole_fields, views, VIEWS, err))
+	if (!reply_scan(reply, data, whole_fields, views, VIEWS, err))
 		return false;
 	if (is_error(views))
 		return reply_error(data, err);

@@ -1,8 +1,10 @@
 #include "llm/reply.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "llm/failure.h"
 #include "llm/repeat.h"
@@ -13,6 +15,7 @@ enum {
 		100000,    /* jansson takes tens of milliseconds for them; for their text little */
 	LOOK_EVERY = 2048, /* bytes after which is looked whether an answer repeats itself */
 	PIECE = 256,       /* bytes after which is looked whether an answer is too long */
+	PART = 4 << 10,    /* bytes of a string that are taken in one go */
 	COUNT_EVERY = 64 << 10, /* bytes whose tokens are counted together */
 };
 
@@ -25,14 +28,18 @@ void reply_done(struct reply *reply)
 {
 	bytes_done(&reply->text.bytes);
 	bytes_done(&reply->thinking.bytes);
+	free(take_pointer(&reply->waiting));
 	likeness_done(&reply->like);
 }
 
-bool reply_scan(struct rlmd_text text, const struct json_scan_field *fields,
-		struct json_view *views, size_t view_count, struct rlmd_error *err)
+bool reply_scan(const struct reply *reply, struct rlmd_text text,
+		const struct json_scan_field *fields, struct json_view *views, size_t view_count,
+		struct rlmd_error *err)
 {
-	static const struct json_scan_bounds bounds = {
-		.depth = JSON_DEPTH, .values = JSON_VALUES, .any_number = true};
+	const struct json_scan_bounds bounds = {.depth = JSON_DEPTH,
+						.values = JSON_VALUES,
+						.any_number = true,
+						.ahead = reply->ahead};
 
 	return json_scan_fields(text, &bounds, fields, views, view_count, err);
 }
@@ -41,7 +48,8 @@ bool reply_scan_each(struct reply *reply, const struct json_view *array,
 		     const struct json_scan_field *fields, struct json_view *views,
 		     size_t view_count, reply_element_fn *fn, struct rlmd_error *err)
 {
-	static const struct json_scan_bounds bounds = {.depth = JSON_DEPTH, .any_number = true};
+	const struct json_scan_bounds bounds = {
+		.depth = JSON_DEPTH, .any_number = true, .ahead = reply->ahead};
 	struct json_scan scan;
 	struct json_view element;
 	bool ok = true;
@@ -51,7 +59,7 @@ bool reply_scan_each(struct reply *reply, const struct json_view *array,
 	json_scan_init(&scan, array->text, &bounds);
 	json_scan_enter(&scan, JSON_VIEW_ARRAY);
 	while (ok && json_scan_element(&scan) && json_scan_value(&scan, &element))
-		ok = reply_scan(element.text, fields, views, view_count, err) &&
+		ok = reply_scan(reply, element.text, fields, views, view_count, err) &&
 		     fn(reply, views, err);
 	/* Which says what is already known: it is JSON. */
 	json_scan_end(&scan, NULL);
@@ -152,29 +160,90 @@ bool reply_add_thinking(struct reply *reply, struct rlmd_text text, struct rlmd_
 	return reply_add(reply, &reply->thinking, text, err);
 }
 
+bool reply_waits(const struct reply *reply)
+{
+	return reply->taken < reply->waiting_count;
+}
+
+static bool take_some(struct reply *reply, struct reply_string *string, struct rlmd_error *err)
+{
+	char room[PART];
+	struct rlmd_text some = json_view_take(&string->rest, room, sizeof room);
+
+	if (string->is_kept)
+		return reply_add(reply, string->part, some, err);
+	within_asked(reply, &string->part->least, some);
+	return true;
+}
+
+static bool take_long(struct reply *reply, struct reply_part *part, bool is_kept,
+		      const struct json_view *view, struct rlmd_error *err)
+{
+	struct reply_string string = {*view, part, is_kept};
+	bool fine = true;
+
+	if (reply->at_once && (view->text.size > reply->at_once || reply_waits(reply))) {
+		reply->waiting = xreallocarray(reply->waiting, reply->waiting_count + 1,
+					       sizeof *reply->waiting);
+		reply->waiting[reply->waiting_count++] = string;
+		return true;
+	}
+	while (fine && string.rest.text.size)
+		fine = take_some(reply, &string, err);
+	return fine;
+}
+
+/* Nearly all are pieces of a stream, of a few bytes. */
+static bool take(struct reply *reply, struct reply_part *part, const struct json_view *view,
+		 struct rlmd_error *err)
+{
+	if (!json_view_has_text(view))
+		return true;
+	if (!view->escaped && view->text.size <= PART && !reply_waits(reply))
+		return reply_add(reply, part, view->text, err);
+	return take_long(reply, part, true, view, err);
+}
+
 bool reply_take_text(struct reply *reply, const struct json_view *view, struct rlmd_error *err)
 {
-	auto_free char *owned = NULL;
-
-	return reply_add_text(reply, json_view_text(view, &owned), err);
+	return take(reply, &reply->text, view, err);
 }
 
 bool reply_take_thinking(struct reply *reply, const struct json_view *view, struct rlmd_error *err)
 {
-	auto_free char *owned = NULL;
+	return take(reply, &reply->thinking, view, err);
+}
 
-	return reply_add_thinking(reply, json_view_text(view, &owned), err);
+void reply_pass(struct reply *reply, const struct json_view *view)
+{
+	if (json_view_has_text(view))
+		take_long(reply, &reply->thinking, false, view, NULL);
+}
+
+bool reply_go_on(struct reply *reply, size_t bytes, struct rlmd_error *err)
+{
+	while (bytes && reply_waits(reply)) {
+		struct reply_string *string = &reply->waiting[reply->taken];
+		size_t before = string->rest.text.size, done;
+
+		if (!take_some(reply, string, err))
+			return false;
+		done = before - string->rest.text.size;
+		bytes -= done < bytes ? done : bytes;
+		reply->taken += done == before;
+	}
+	return true;
 }
 
 void reply_expect(struct reply *reply, struct rlmd_text event, bool alone,
 		  const struct json_view *text, const struct json_view *thinking,
 		  const struct json_view *idle)
 {
-	bool thinks = json_view_size(thinking) > 0;
+	bool thinks = json_view_has_text(thinking);
 
 	likeness_forget(&reply->like);
 	reply->like_thinking = thinks;
-	if (alone && !(thinks && json_view_size(text)))
+	if (alone && !(thinks && json_view_has_text(text)))
 		likeness_keep(&reply->like, event, thinks ? thinking : text, idle);
 }
 
@@ -188,13 +257,6 @@ bool reply_take_expected(struct reply *reply, struct rlmd_text event, bool *ret_
 	*ret_ok = reply->like_thinking ? reply_take_thinking(reply, &string, err)
 				       : reply_take_text(reply, &string, err);
 	return true;
-}
-
-void reply_pass(struct reply *reply, const struct json_view *view)
-{
-	auto_free char *owned = NULL;
-
-	within_asked(reply, &reply->thinking.least, json_view_text(view, &owned));
 }
 
 void reply_refuse(struct reply *reply, const struct json_view *why)

@@ -26,7 +26,14 @@ struct reply_part {
 	size_t counted;
 };
 
-/* An answer as far as it has come; made by reply_init(). */
+/* A string of an answer of which some is left. */
+struct reply_string {
+	struct json_view rest;   /* lent */
+	struct reply_part *part; /* lent: whose it is */
+	bool is_kept;            /* else it is only counted */
+};
+
+/* An answer as far as it has come; made by reply_init(), and not moved then. */
 struct reply {
 	struct reply_part text, thinking;
 	int64_t asked;    /* the max_tokens that were asked for; 0: nobody said */
@@ -46,6 +53,13 @@ struct reply {
 	char model[128];       /* as the provider resolved it, or "" */
 	struct likeness like;  /* owned: the last event that gave nothing but text, or thinking */
 	bool like_thinking;    /* it gave that */
+
+	/* Of a whole answer, whose bytes stay until all of it was taken: */
+	const struct json_ahead *ahead; /* lent, or NULL: what was checked of it before */
+	size_t at_once; /* longer strings, and what is behind them, wait for reply_go_on(); 0: none
+			   does */
+	struct reply_string *waiting; /* owned */
+	size_t waiting_count, taken;  /* of them: those that wait no more */
 };
 
 enum {
@@ -62,8 +76,8 @@ void reply_done(struct reply *);
  * read without holding the loop. A number may be too large for any integer, as one count that
  * cannot be is no reason to lose an answer that is paid for. RLMD_ERROR_BAD_REPLY.
  */
-bool reply_scan(struct rlmd_text, const struct json_scan_field *, struct json_view *views,
-		size_t view_count, struct rlmd_error *);
+bool reply_scan(const struct reply *, struct rlmd_text, const struct json_scan_field *,
+		struct json_view *views, size_t view_count, struct rlmd_error *);
 /* Likewise each object of an array that stands in such a text; false once `fn` says so. */
 typedef bool reply_element_fn(struct reply *, const struct json_view *views, struct rlmd_error *);
 bool reply_scan_each(struct reply *, const struct json_view *array, const struct json_scan_field *,
@@ -72,9 +86,13 @@ bool reply_scan_each(struct reply *, const struct json_view *array, const struct
 /* Appends as much as was asked for; RLMD_ERROR_BAD_REPLY beyond REPLY_TEXT_MAX. */
 bool reply_add_text(struct reply *, struct rlmd_text, struct rlmd_error *);
 bool reply_add_thinking(struct reply *, struct rlmd_text, struct rlmd_error *);
-/* Likewise what a string stands for; nothing for any other value. */
+/* Likewise what a string stands for; nothing for any other value. What is too long to be taken at
+ * once waits. */
 bool reply_take_text(struct reply *, const struct json_view *, struct rlmd_error *);
 bool reply_take_thinking(struct reply *, const struct json_view *, struct rlmd_error *);
+/* Takes about so many bytes of what waits; reply_waits() says whether something is left. */
+bool reply_go_on(struct reply *, size_t bytes, struct rlmd_error *);
+bool reply_waits(const struct reply *);
 /*
  * To be told of each event that is read: where all that came of it was one of these strings
  * (`alone`), the next ones are compared with it. `idle` differs from event to event, and is of no

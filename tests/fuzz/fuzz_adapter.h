@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_ahead.h"
 #include "base/text.h"
 #include "llm/adapter.h"
 #include "llm/stream.h"
@@ -146,6 +147,30 @@ static inline bool fuzz_stream(const struct adapter *adapter, fuzz_words_fn *wor
 	return ok;
 }
 
+/* Read as it comes, and taken in steps, a whole answer is the same. */
+static inline void fuzz_steps(const struct adapter *adapter, struct rlmd_text bytes,
+			      const struct reply *expected, bool fine)
+{
+	struct json_ahead ahead = {0};
+	struct rlmd_error err = {0};
+	struct reply reply;
+	bool ok;
+
+	json_ahead_feed(&ahead, text_slice(bytes, 0, bytes.size / 2));
+	json_ahead_feed(&ahead, bytes);
+	reply_init(&reply);
+	reply.ahead = &ahead;
+	reply.at_once = 1;
+	ok = adapter->whole(&reply, bytes, &err);
+	while (ok && reply_waits(&reply))
+		ok = reply_go_on(&reply, 100, &err);
+	fuzz_require(ok == fine);
+	if (ok)
+		fuzz_same(&reply, expected);
+	reply_done(&reply);
+	json_ahead_done(&ahead);
+}
+
 static inline int fuzz_adapter(const struct adapter *adapter, fuzz_words_fn *words,
 			       const uint8_t *data, size_t size)
 {
@@ -162,6 +187,8 @@ static inline int fuzz_adapter(const struct adapter *adapter, fuzz_words_fn *wor
 		ok = fuzz_stream(adapter, words, bytes, *data, &reply, &err);
 	else
 		ok = adapter->whole(&reply, bytes, &err);
+	if (!*data)
+		fuzz_steps(adapter, bytes, &reply, ok);
 	fuzz_check(&reply, ok, &err);
 	reply_done(&reply);
 	return 0;

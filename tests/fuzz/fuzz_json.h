@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_ahead.h"
 #include "base/json_scan.h"
 
 enum { SCAN_DEPTH = 16 };
@@ -22,16 +23,36 @@ static void require(bool holds)
 		abort();
 }
 
+/* Taken in parts, each of whole characters. */
+static void take_in_parts(const struct json_view *view, size_t most, struct evbuffer *out)
+{
+	struct json_view rest = *view;
+	char *room = malloc(most);
+
+	while (rest.text.size) {
+		struct rlmd_text part = json_view_take(&rest, room, most);
+
+		require(part.size && part.size <= most && text_is_utf8(part));
+		evbuffer_add(out, part.bytes, part.size);
+	}
+	free(room);
+}
+
 /* All ways to a string's bytes lead to the same ones. */
 static json_t *tree_of_string(const struct json_view *view)
 {
 	auto_free char *owned = NULL, *room = malloc(view->text.size + 1);
-	auto_evbuffer struct evbuffer *appended = evbuffer_new();
+	auto_evbuffer struct evbuffer *appended = evbuffer_new(), *parts = evbuffer_new();
 	struct rlmd_text text = json_view_text(view, &owned);
 	size_t size = json_view_size(view);
 	json_t *string = json_stringn(text.bytes, text.size);
 
 	json_view_append(view, appended);
+	take_in_parts(view, 4, parts);
+	take_in_parts(view, 64, parts);
+	require(text_in(parts).size == 2 * size && json_view_has_text(view) == (size > 0));
+	require(!size || !memcmp(text_in(parts).bytes, text.bytes, size));
+	require(!size || !memcmp(text_in(parts).bytes + size, text.bytes, size));
 	require(string && text.size == size && json_view_copy(view, room) == size);
 	require(!size || !memcmp(room, text.bytes, size));
 	require(text_in(appended).size == size);
@@ -132,6 +153,30 @@ static bool skips(struct rlmd_text text, const struct json_scan_bounds *bounds)
 	return true;
 }
 
+/* A text that was checked while it came, in pieces of such a size, is read as any other. */
+static void read_ahead(struct rlmd_text text, size_t piece, const json_t *expected,
+		       const struct rlmd_error *expected_err)
+{
+	struct json_ahead ahead = {0};
+	const struct json_scan_bounds bounds = {.depth = SCAN_DEPTH, .ahead = &ahead};
+	json_auto_t *tree = NULL;
+	struct rlmd_error err = {0};
+	struct json_scan scan;
+
+	for (size_t come = 0; come < text.size;) {
+		come = come + piece < text.size ? come + piece : text.size;
+		json_ahead_feed(&ahead, text_slice(text, 0, come));
+	}
+	if (!text.size)
+		json_ahead_feed(&ahead, text);
+	json_scan_init(&scan, text, &bounds);
+	tree = tree_of(&scan, 0);
+	require(json_scan_end(&scan, &err) == (expected != NULL));
+	require(!strcmp(err.text, expected_err->text));
+	require(!expected || json_equal(tree, expected));
+	json_ahead_done(&ahead);
+}
+
 /* Whether the text is JSON, which both readers have to say. */
 static bool read_by_both(struct rlmd_text text)
 {
@@ -149,5 +194,7 @@ static bool read_by_both(struct rlmd_text text)
 	require(whole ? tree && json_equal(tree, expected)
 		      : err.kind == RLMD_ERROR_BAD_REPLY && *err.text);
 	require(skips(text, &bounds) == whole);
+	read_ahead(text, 1, whole ? expected : NULL, &err);
+	read_ahead(text, 300, whole ? expected : NULL, &err);
 	return whole;
 }

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_ahead.h"
 #include "base/json_quote.h"
 #include "base/text.h"
 #include "effort.h"
@@ -76,14 +77,38 @@ static inline struct outcome stream_of(const struct adapter *adapter, const char
 	return stream_split(adapter, text_of(bytes), 0);
 }
 
-static inline struct outcome whole_of(const struct adapter *adapter, const char *body)
+/* Checked a byte at a time while it comes, and then taken likewise. */
+static inline struct outcome whole_in_steps(const struct adapter *adapter, struct rlmd_text body)
 {
 	struct outcome outcome = {0};
+	struct json_ahead ahead = {0};
+	struct reply reply;
+
+	for (size_t come = 1; come <= body.size; come++)
+		json_ahead_feed(&ahead, text_slice(body, 0, come));
+	reply_init(&reply);
+	reply.ahead = body.size ? &ahead : NULL;
+	reply.at_once = 1;
+	outcome.ok = adapter->whole(&reply, body, &outcome.error);
+	while (outcome.ok && reply_waits(&reply))
+		outcome.ok = reply_go_on(&reply, 1, &outcome.error);
+	outcome_take(&outcome, &reply);
+	json_ahead_done(&ahead);
+	return outcome;
+}
+
+static inline void assert_same(const struct outcome *a, const struct outcome *b);
+
+static inline struct outcome whole_of(const struct adapter *adapter, const char *body)
+{
+	struct outcome outcome = {0}, in_steps = whole_in_steps(adapter, text_of(body));
 	struct reply reply;
 
 	reply_init(&reply);
 	outcome.ok = adapter->whole(&reply, text_of(body), &outcome.error);
 	outcome_take(&outcome, &reply);
+	assert_same(&outcome, &in_steps);
+	outcome_free(&in_steps);
 	return outcome;
 }
 

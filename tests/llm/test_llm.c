@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "one.h"
 #include "server.h"
 
@@ -870,6 +871,80 @@ static void test_overlong_whole(void **state)
 	free_llm(llm);
 }
 
+static struct {
+	struct event *turn;
+	size_t bytes, most, pieces, turns, unturned;
+	bool turned;
+} taken;
+
+static void on_turn(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd, (void)what, (void)owner;
+	taken.turns++;
+	taken.turned = true;
+	loop_post(taken.turn);
+}
+
+static void on_piece(void *owner, struct rlmd_text more)
+{
+	(void)owner;
+	taken.bytes += more.size;
+	taken.most = more.size > taken.most ? more.size : taken.most;
+	taken.pieces++;
+	taken.unturned += !taken.turned;
+	taken.turned = false;
+}
+
+/* What a whole answer of megabytes says is taken in parts, between which others have their turn;
+ * nobody counted its tokens. */
+static void test_large_whole(void **state)
+{
+	enum { LINES = 100000, MOST = 256 << 10 };
+	struct provider_config config = config_of("openai");
+	struct llm_request request = {.message_count = 2,
+				      .deadline = clock_ms() + 6 * (int64_t)TIME_MS,
+				      .on_delta = on_piece,
+				      .kind = LLM_QUERY};
+	struct evbuffer *body = evbuffer_new(), *text = evbuffer_new();
+	struct outcome outcome = {0};
+	struct llm *llm;
+	char *bytes;
+
+	(void)state;
+	evbuffer_add_printf(body, "{\"choices\":[{\"message\":{\"content\":\"");
+	for (int i = 0; i < LINES; i++) {
+		evbuffer_add_printf(body, "line %d of \\\"them\\\"\\n", i);
+		evbuffer_add_printf(text, "line %d of \"them\"\n", i);
+	}
+	evbuffer_add_printf(body, "\"},\"finish_reason\":\"stop\"}]}");
+	bytes = text_drain(body, NULL);
+	server_json(server, 200, "", bytes);
+	config.no_stream = true;
+	llm = new_llm(&config);
+	outcome.messages[0] = (struct llm_message){LLM_SYSTEM, text_of("be brief")};
+	outcome.messages[1] = (struct llm_message){LLM_USER, text_of("hi")};
+	request.messages = outcome.messages;
+	memset(&taken, 0, sizeof taken);
+	taken.turned = true;
+	taken.turn = evtimer_new(base, on_turn, NULL);
+	loop_post(taken.turn);
+	outcome.call = llm_start(llm, &request, on_answer, &outcome);
+	run_until(base, &outcome.done);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_NONE);
+	assert_int_equal(outcome.size, evbuffer_get_length(text));
+	assert_int_equal(taken.bytes, outcome.size);
+	assert_in_range(taken.most, 1, MOST);
+	assert_true(taken.pieces >= outcome.size / MOST);
+	assert_true(taken.unturned <= 1); /* the last one is told with the end */
+	assert_true(outcome.usage.estimated);
+	assert_int_equal(outcome.usage.output, text_tokens(text_in(text)));
+	event_free(taken.turn);
+	evbuffer_free(body);
+	evbuffer_free(text);
+	free(bytes);
+	free_llm(llm);
+}
+
 /* Half a last event is no answer: one that has not said that it is complete is asked for again. */
 static void test_streams_that_were_cut(void **state)
 {
@@ -1174,6 +1249,7 @@ int main(void)
 					   TEST(test_streams_that_were_cut),
 					   TEST(test_overlong_stream),
 					   TEST(test_overlong_whole),
+					   TEST(test_large_whole),
 					   TEST(test_cancel),
 					   TEST(test_cancel_sweep),
 					   TEST(test_deadline),
