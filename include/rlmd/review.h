@@ -37,6 +37,8 @@ struct rlmd_review_options {
 	const char *fail_on;   /* "error", "warning", "note" or "none": what a review fails of;
 				  NULL: "error" */
 	bool only_changed;     /* findings in lines that the context has as changed alone */
+	const char *directory; /* that the context was loaded from: reports and patches name files
+				  by their places in its repository; NULL: as the context does */
 };
 
 /*

@@ -53,6 +53,12 @@ static bool check_words(const struct config *config, int count, char *const *wor
 				       words[1]);
 }
 
+/* A revision's files have their places in the repository anyway. */
+static bool is_directory(const char *source)
+{
+	return strncmp(source, "git:", 4) != 0;
+}
+
 static bool make_review(struct review_command *command, struct rlmd_error *err)
 {
 	const struct config *config = &command->session.config;
@@ -63,6 +69,8 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 		.baseline = config->baseline,
 		.fail_on = config->fail_on,
 		.only_changed = config->only_changed_lines,
+		.directory = is_directory(config->contexts.items[0]) ? config->contexts.items[0]
+								     : NULL,
 	};
 
 	if (config->task_file &&

@@ -20,12 +20,15 @@ void code_add(struct code *code, struct rlmd_text path, struct rlmd_text text)
 	}
 	code->files[code->count] = (struct code_file){
 		.path = text_copy(path), .text = text, .rank = code->count};
+	code->files[code->count].name = xasprintf("%s%s", code->place ? code->place : "",
+						  code->files[code->count].path);
 	code->count++;
 }
 
 static void file_done(struct code_file *file)
 {
 	free(file->path);
+	free(file->name);
 	free(file->repaired);
 	free(file->starts);
 	free(file->changes);
@@ -106,6 +109,8 @@ const struct code_file *code_find(struct code *code, struct rlmd_text path)
 
 	if (!file && !strncmp(name, "./", 2))
 		file = search(code, name + 2);
+	if (!file && code->place && !strncmp(name, code->place, strlen(code->place)))
+		file = search(code, name + strlen(code->place));
 	if (file && !file->starts) {
 		repair(file);
 		count_lines(file);
@@ -208,5 +213,6 @@ void code_done(struct code *code)
 	for (size_t i = 0; i < code->count; i++)
 		file_done(&code->files[i]);
 	free(code->files);
+	free(code->place);
 	*code = (struct code){0};
 }

@@ -22,7 +22,8 @@ struct code_range {
 enum { CODE_WORK_MAX = 100000000 };
 
 struct code_file {
-	char *path;            /* owned */
+	char *path;            /* owned: the context's key */
+	char *name;            /* owned: in reports: its place in the repository */
 	struct rlmd_text text; /* lent, or in `repaired` */
 	char *repaired;        /* owned: the text with U+FFFD for what is not UTF-8; or NULL */
 	size_t *starts;        /* owned: where lines begin, and the end; NULL: nobody asked */
@@ -35,6 +36,7 @@ struct code_file {
 struct code {
 	struct code_file *files; /* owned, sorted by path once code_seal() was called */
 	size_t count, room;
+	char *place; /* owned: of the context in its repository, with a slash; NULL: at its top */
 	size_t work; /* lines that were compared so far */
 };
 

@@ -76,7 +76,7 @@ static struct patch_file *open_file(struct patch_reader *reader, struct rlmd_tex
 
 	if (!file)
 		drop(reader, "it touches a file that was not loaded");
-	else if (!can_stand_in_a_patch(file->path))
+	else if (!can_stand_in_a_patch(file->name))
 		drop(reader, "its file has a name that cannot stand in a patch");
 	else if (file->repaired)
 		drop(reader, "its file is not UTF-8");

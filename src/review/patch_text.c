@@ -96,7 +96,7 @@ static void write_hunk(const struct patch_file *patch, size_t first, size_t end,
 
 void patch_file_write(const struct patch_file *patch, struct evbuffer *out)
 {
-	const char *path = patch->file->path;
+	const char *path = patch->file->name;
 	int64_t shift = 0;
 
 	evbuffer_add_printf(out, "diff --git a/%s b/%s\n--- a/%s%s\n+++ b/%s%s\n", path, path, path,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "review/code.h"
 
 bool report_is_placed(const struct finding *finding)
 {
@@ -18,6 +19,11 @@ bool report_is_new(const struct finding *finding)
 bool report_fails(const struct review_view *view, const struct finding *finding)
 {
 	return view->fail_on && report_is_new(finding) && finding->severity >= view->fail_on;
+}
+
+const char *report_name(const struct finding *finding)
+{
+	return finding->file ? finding->file->name : finding->path;
 }
 
 const char *report_no_place(const struct finding *finding)

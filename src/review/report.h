@@ -38,6 +38,9 @@ bool report_is_placed(const struct finding *);
 bool report_is_new(const struct finding *);
 bool report_fails(const struct review_view *, const struct finding *);
 
+/* Its file as people know it; as the model named it where there is none. Lent. */
+const char *report_name(const struct finding *);
+
 /* "its quote stands nowhere in the file"; static. */
 const char *report_no_place(const struct finding *);
 

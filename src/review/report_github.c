@@ -23,7 +23,7 @@ static const char *const commands[] = {
 static void annotate(const struct finding *finding, struct evbuffer *out)
 {
 	auto_free char *rule = escape_line(finding->rule);
-	auto_free char *path = escape_line(finding->file->path);
+	auto_free char *path = escape_line(finding->file->name);
 	auto_free char *whole = escape_words(finding->message);
 	auto_free char *message = text_copy(text_clip(text_of(whole), MESSAGE_MAX));
 

@@ -18,7 +18,7 @@ static json_t *issue(const struct finding *finding)
 {
 	auto_free char *rule = escape_line(finding->rule);
 	auto_free char *message = escape_flat(finding->message);
-	auto_free char *path = escape_line(finding->file->path);
+	auto_free char *path = escape_line(finding->file->name);
 
 	return json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:{s:I, s:I}}}", "description", message,
 			 "check_name", rule, "fingerprint", finding->fingerprint, "severity",

@@ -33,7 +33,7 @@ static void add_case(const struct review_view *view, const struct finding *findi
 		     struct evbuffer *out)
 {
 	auto_free char *rule = escape_line(finding->rule);
-	auto_free char *path = escape_line(finding->file->path);
+	auto_free char *path = escape_line(finding->file->name);
 	auto_free char *name = xasprintf("%s:%zu", path, finding->first);
 
 	evbuffer_add_printf(out, "    <testcase");

@@ -34,7 +34,8 @@ static void add_notes(const struct finding *finding, struct evbuffer *out)
 
 static void add_finding(const struct finding *finding, struct evbuffer *out)
 {
-	auto_free char *path = escape_line(finding->path), *rule = escape_line(finding->rule);
+	auto_free char *path = escape_line(report_name(finding)),
+		       *rule = escape_line(finding->rule);
 	auto_free char *message = escape_words(finding->message);
 	auto_free char *patch = finding->patch ? escape_code(finding->patch) : NULL;
 

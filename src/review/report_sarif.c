@@ -89,7 +89,7 @@ static json_t *artifact(const struct code_file *file)
 {
 	auto_evbuffer struct evbuffer *uri = evbuffer_new();
 
-	escape_uri(file->path, uri);
+	escape_uri(file->name, uri);
 	return json_pack("{s:o, s:s}", "uri", json_from_text(text_in(uri)), "uriBaseId",
 			 "%SRCROOT%");
 }

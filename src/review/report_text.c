@@ -20,7 +20,8 @@ static void add_lines(const char *text, struct evbuffer *out)
 
 static void add_finding(const struct finding *finding, struct evbuffer *out)
 {
-	auto_free char *path = escape_line(finding->path), *rule = escape_line(finding->rule);
+	auto_free char *path = escape_line(report_name(finding)),
+		       *rule = escape_line(finding->rule);
 	auto_free char *message = escape_words(finding->message);
 	auto_free char *choice = report_choice(finding);
 

@@ -17,6 +17,7 @@
 #include "review/patch.h"
 #include "review/report.h"
 #include "review/ruleset.h"
+#include "source/repository.h"
 
 struct rlmd_review {
 	const struct prompt_set *prompts; /* owned */
@@ -27,6 +28,7 @@ struct rlmd_review {
 	struct baseline baseline;
 	bool with_baseline, only_changed;
 	enum severity fail_on;
+	char *place; /* owned: of what is reviewed in its repository; until there are findings */
 
 	struct rlmd_context *context; /* referenced, once there are findings */
 	struct code code;
@@ -34,6 +36,20 @@ struct rlmd_review {
 };
 
 /* --- before the start --------------------------------------------------------------------- */
+
+/* Whoever reads a report, or applies a patch, begins at the top of the work tree. */
+static char *place_of(const char *directory)
+{
+	struct repository *repository = NULL;
+	struct rlmd_error err;
+	char *place;
+
+	if (!repository_find(directory, &repository, &err) || !repository)
+		return NULL; /* who loads it is told what is wrong */
+	place = repository_place(repository, directory);
+	repository_free(repository);
+	return place;
+}
 
 static bool read_options(struct rlmd_review *review, const struct rlmd_review_options *options,
 			 struct rlmd_error *err)
@@ -46,6 +62,7 @@ static bool read_options(struct rlmd_review *review, const struct rlmd_review_op
 	}
 	review->only_changed = options->only_changed;
 	review->with_baseline = options->baseline;
+	review->place = options->directory ? place_of(options->directory) : NULL;
 	review->prompts = prompt_set_open(options->prompt ? options->prompt : "default", err);
 	if (!review->prompts)
 		return false;
@@ -83,6 +100,7 @@ void rlmd_review_free(struct rlmd_review *review)
 	ruleset_done(&review->rules);
 	prompt_set_free(review->prompts);
 	free(review->wanted);
+	free(review->place);
 	free(review->task);
 	free(review);
 }
@@ -219,6 +237,7 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 		return error_set(err, RLMD_ERROR_SCHEMA, "the findings: %.*s",
 				 (int)strcspn(wrong, "\n"), wrong);
 	review->context = rlmd_context_ref(context);
+	review->code.place = take_pointer(&review->place);
 	code_load(&review->code, context);
 	for (size_t i = 0; i < review->findings.count; i++)
 		place(review, &review->findings.items[i]);

@@ -105,16 +105,6 @@ static bool open_sides(struct changes *changes, const struct sides *sides, const
 	return tree;
 }
 
-/* The directory in its work tree, new: empty, or with a slash at its end. */
-static char *prefix_in(const struct repository *repository, const char *path)
-{
-	auto_free char *real = realpath(path, NULL);
-	const char *below = real ? real + strlen(repository->top) : "";
-
-	below += *below == '/';
-	return xasprintf("%s%s", below, *below ? "/" : "");
-}
-
 static bool open_repository(struct changes *changes, const char *path, struct rlmd_error *err)
 {
 	auto_free char *prefix = NULL;
@@ -129,7 +119,7 @@ static bool open_repository(struct changes *changes, const char *path, struct rl
 	changes->objects = objects_open(changes->repository, changes->options.alternates, err);
 	if (!changes->objects)
 		return false;
-	prefix = prefix_in(changes->repository, path);
+	prefix = repository_place(changes->repository, path);
 	sides = sides_of(changes->options.comparison);
 	ok = open_sides(changes, &sides, prefix, err);
 	free(sides.base);
@@ -347,7 +337,8 @@ static void judge(struct changes *changes, struct listing_entry *entry)
 /* A sparse checkout has it, though it is not in the work tree. */
 static bool is_left_out(struct changes *changes, const char *path)
 {
-	auto_free char *prefix = prefix_in(changes->repository, listing_root(changes->listing));
+	auto_free char *prefix = repository_place(changes->repository,
+						  listing_root(changes->listing));
 	auto_free char *whole = xasprintf("%s%s", prefix, path);
 	const git_index_entry *entry;
 

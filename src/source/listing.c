@@ -98,15 +98,12 @@ static bool enter_from_top(struct worktree *tree, const char *prefix)
 static bool open_tree(struct listing *listing, struct repository *repository,
 		      struct rlmd_error *err)
 {
-	auto_free char *real = realpath(listing->root, NULL);
-	const char *top = repository->top, *below = real ? real + strlen(top) : "";
 	struct worktree *tree;
 
 	if (repository->ignored)
 		note(listing, listing->root, repository->ignored);
-	below += *below == '/';
 	free(listing->prefix);
-	listing->prefix = xasprintf("%s%s", below, *below ? "/" : "");
+	listing->prefix = repository_place(repository, listing->root);
 	tree = worktree_new(repository, err);
 	if (!tree)
 		return false;

@@ -368,6 +368,15 @@ bool repository_at(const char *path, struct repository **ret, struct rlmd_error 
 	return open_at(take_pointer(&top), ret, err);
 }
 
+char *repository_place(const struct repository *repository, const char *path)
+{
+	auto_free char *real = realpath(path, NULL);
+	const char *below = real ? real + strlen(repository->top) : "";
+
+	below += *below == '/';
+	return xasprintf("%s%s", below, *below ? "/" : "");
+}
+
 void repository_free(struct repository *repo)
 {
 	if (!repo)

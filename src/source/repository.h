@@ -36,6 +36,9 @@ bool repository_find_any(const char *path, struct repository **ret, struct rlmd_
 bool repository_at(const char *path, struct repository **ret, struct rlmd_error *);
 void repository_free(struct repository *); /* NULL is fine */
 
+/* Where a directory of its work tree stands in it, new: empty, or with a slash at its end. */
+char *repository_place(const struct repository *, const char *path);
+
 /* Whether a directory that is held open is the top of a work tree, by git's own look at it. */
 bool repository_begins_at(int directory);
 

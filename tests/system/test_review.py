@@ -289,6 +289,29 @@ class ChangesTest(ReviewTest):
         two_lines = finding(quote="strcpy(name, argv[1]);\nputs(name);")
         self.assertEqual(self.review(two_lines, arguments=diff).status, 3)
 
+    def test_a_part_of_a_repository(self):
+        """Services and git take paths from its top; the model knows them from the directory on."""
+        arguments = [*ReportsTest.REPORTS, "-p", "replay", "--diff", "HEAD", "--replay",
+                     self.script({**turn(answer(finding(path="main.c", patch=PATCH.replace(
+                         "src/", "")))), "repeat": True})]
+        self.write("tree/src/main.c", CODE + "\n")
+        for directory in ("tree/src", "tree/src/"):
+            outcome = self.rlmd("review", "-q", *arguments, "--github", directory)
+            self.assertEqual(outcome.status, 3, outcome.err)
+            self.assertIn("::error file=src/main.c,line=7,", outcome.out)
+        outcome = self.rlmd("review", "-q", *arguments, directory)
+        self.assertIn("error: src/main.c:7: ", outcome.out)
+        for name in ReportsTest.REPORTS[1::2]:
+            self.assertIn("src/main.c", self.report(name))
+        (result,) = json.loads(self.report("s.sarif"))["runs"][0]["results"]
+        self.write("p.diff", result["properties"]["patch"])
+        for name, within in (("tree", "../p.diff"), ("tree/src", "../../p.diff")):
+            said = subprocess.run(["git", "apply", "--stat", "--apply", "-R" if within == "../../p.diff"
+                                   else "--verbose", within], cwd=self.dir / name, check=True,
+                                  text=True, capture_output=True, env=self.environment())
+            self.assertIn("main.c", said.stdout)
+            self.assertEqual("snprintf" in self.report("tree/src/main.c"), name == "tree")
+
     def test_the_model_is_told(self):
         self.write("tree/src/main.c", CODE + "/* more */\n")
         with ModelServer(provider="openai") as server:
