@@ -5,12 +5,10 @@
 #include <stddef.h>
 
 #include "base/text.h"
+#include "base/token_block.h"
+#include "base/token_kinds.h"
 
 enum {
-	LONG = 7,    /* letters that a common word has at most */
-	JUMBLED = 3, /* changes within a word that no name in a program has */
-	GROUP = 3,   /* digits that are one token for most models */
-
 	BLOCK = 64 << 10, /* behind what is exact, of so many bytes ... */
 	SAMPLE = 1 << 10, /* ... the first of which are looked at */
 
@@ -19,24 +17,6 @@ enum {
 };
 
 static const double FACTOR_MIN = 0.25, FACTOR_MAX = 4;
-
-/* What a character is, as far as its first byte tells. */
-enum kind {
-	P, /* punctuation, and what else there is in ASCII; also what is before a text */
-	S, /* space */
-	N, /* end of a line */
-	D, /* digit */
-	L, /* small letter */
-	U, /* capital */
-	A, /* Latin letter beyond ASCII */
-	R, /* Cyrillic */
-	X, /* another alphabet */
-	Y, /* symbol, and what is not UTF-8 */
-	K, /* Chinese, Japanese, Korean */
-	E, /* beyond U+FFFF */
-	M, /* the second byte tells */
-	C, /* goes on with a character */
-};
 
 /* clang-format off */
 static const uint8_t kinds[256] = {
@@ -65,11 +45,6 @@ static enum kind kind_among(uint8_t lead, uint8_t second)
 	if (lead == 0xe1)
 		return second >= 0xb8 && second <= 0xbb ? A : X;
 	return second >= 0xbc ? K : Y;
-}
-
-static bool is_letter(uint8_t kind)
-{
-	return kind == L || kind == U || kind == A;
 }
 
 static enum token_class letter(struct token_scan *scan, enum kind kind)
@@ -179,11 +154,9 @@ static size_t look_within(struct token_scan *scan, const char *at, const char *e
 	return size;
 }
 
-/* Each character counts for so many like it. */
-static void look(struct token_scan *scan, struct rlmd_text text, int64_t weight)
+/* One character after the other; each counts for so many like it. */
+static void look_singly(struct token_scan *scan, const char *at, const char *end, int64_t weight)
 {
-	const char *at = text.bytes, *end = at + text.size;
-
 	while (at < end) {
 		uint8_t c = (uint8_t)*at++;
 		enum kind kind = c < 0x80 ? ascii_kind(scan, c) : kind_by(scan, c);
@@ -197,6 +170,20 @@ static void look(struct token_scan *scan, struct rlmd_text text, int64_t weight)
 		scan->before = (uint8_t)kind;
 		if (kind == L || kind == U)
 			at += look_within(scan, at, end, weight);
+	}
+}
+
+static void look(struct token_scan *scan, struct rlmd_text text, int64_t weight)
+{
+	const char *at = text.bytes, *end = at + text.size;
+
+	while (at < end) {
+		const char *stop;
+
+		at = token_block_look(scan, at, end, weight);
+		stop = end - at > TOKEN_BLOCK ? at + TOKEN_BLOCK : end;
+		look_singly(scan, at, stop, weight);
+		at = stop;
 	}
 }
 

@@ -222,25 +222,34 @@ static void test_pieces(void **state)
 		}
 }
 
+static void feed_singly(struct token_scan *scan, const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		token_scan_feed(scan, text_from(bytes + i, 1));
+}
+
 /* What is counted together comes to what is counted byte by byte, whatever stands beside it. */
 static void test_any_bytes(void **state)
 {
 	static const char some[] =
 		"aazzmmAZ19  \n\t;_\x80\xbf\xc3\xb8\xd0\xe1\xb9\xe4\xef\xbc\xf0\xff";
-	char bytes[64];
+	static const size_t choices[] = {8, 10, 16, sizeof some - 1}; /* words only, ..., all */
+	char bytes[300];
 
 	(void)state;
 	srand(1);
-	for (unsigned i = 0; i < effort(20000, 1000); i++) {
+	for (unsigned i = 0; i < effort(4000, 400); i++) {
 		struct token_scan whole = {0}, single = {0};
-		size_t choice = i % 2 ? 8 : sizeof some - 1; /* words only, or all */
+		size_t first = (size_t)rand() % 70, choice = choices[i % COUNT(choices)];
+		size_t same = (size_t)rand() % 90; /* in a row, now and then */
 
-		for (size_t k = 0; k < sizeof bytes; k++) {
-			bytes[k] = some[(size_t)rand() % choice];
-			token_scan_feed(&single, text_from(bytes + k, 1));
-		}
-		token_scan_feed(&whole, text_from(bytes, sizeof bytes));
-		assert_memory_equal(&whole, &single, sizeof whole);
+		for (size_t k = 0; k < sizeof bytes; k++)
+			bytes[k] = k && (size_t)rand() % 100 < same ? bytes[k - 1]
+								    : some[(size_t)rand() % choice];
+		feed_singly(&single, bytes, sizeof bytes);
+		token_scan_feed(&whole, text_from(bytes, first));
+		token_scan_feed(&whole, text_from(bytes + first, sizeof bytes - first));
+		assert_memory_equal(&whole.counts, &single.counts, sizeof whole.counts);
 	}
 }
 
