@@ -147,7 +147,7 @@ static const char *secret_at(struct rlmd_text text)
 		const struct token_row *row = &token_rows[i];
 		struct rlmd_text rest;
 
-		if (text.bytes[1] != row->prefix[1] || text.size < row->size ||
+		if (text.bytes[0] != row->prefix[0] || text.size < row->size ||
 		    memcmp(text.bytes, row->prefix, row->size) != 0)
 			continue;
 		rest = text_slice(text, row->size, text.size);
@@ -157,25 +157,33 @@ static const char *secret_at(struct rlmd_text text)
 	return NULL;
 }
 
-/* Which first and which second characters belong together: a bit for each first one. Most pairs of
- * a text are none, and so most of it is looked at once, a pair at a time. */
+/*
+ * A prefix has three characters at least, and so one pair of them at every other place: there most
+ * of a text is looked at once, and is none. What stands together in a prefix has a bit in common,
+ * one for each first character: the low half for its first two, the high one for the next two.
+ */
 static struct {
 	bool ready;
-	uint32_t first[256], second[256];
+	uint64_t first[256], second[256];
 } pairs;
 
 static void prepare_pairs(void)
 {
-	unsigned used = 0;
+	uint64_t bits[256] = {0}, used = 1;
 
 	for (size_t i = 0; i < TOKEN_ROWS; i++) {
-		unsigned char first = (unsigned char)token_rows[i].prefix[0];
+		const unsigned char *prefix = (const unsigned char *)token_rows[i].prefix;
+		uint64_t *bit = &bits[prefix[0]];
 
-		if (!pairs.first[first]) {
-			assert(used < 32);
-			pairs.first[first] = UINT32_C(1) << used++;
+		if (!*bit) {
+			*bit = used;
+			used <<= 1;
 		}
-		pairs.second[(unsigned char)token_rows[i].prefix[1]] |= pairs.first[first];
+		assert(*bit <= UINT32_MAX && token_rows[i].size >= 3);
+		pairs.first[prefix[0]] |= *bit;
+		pairs.second[prefix[1]] |= *bit;
+		pairs.first[prefix[1]] |= *bit << 32;
+		pairs.second[prefix[2]] |= *bit << 32;
 	}
 	pairs.ready = true;
 }
@@ -195,21 +203,42 @@ static bool is_within_word(struct rlmd_text text, size_t at)
 	return before != '-' && belongs(WORD, before) && !ends_escape(text, at - 1);
 }
 
+static uint64_t look_at_pair(const unsigned char *at)
+{
+	return pairs.first[at[0]] & pairs.second[at[1]];
+}
+
+/* What begins at one of these places, each of which has two more bytes behind it. */
+static const char *secret_among(struct rlmd_text text, size_t from, size_t to)
+{
+	const unsigned char *bytes = (const unsigned char *)text.bytes;
+	uint64_t pair = look_at_pair(bytes + from), next;
+	const char *what = NULL;
+
+	for (size_t i = from; i < to && !what; i++, pair = next) {
+		next = look_at_pair(bytes + i + 1);
+		if ((uint32_t)pair & next >> 32 && !is_within_word(text, i))
+			what = secret_at(text_slice(text, i, text.size));
+	}
+	return what;
+}
+
 const char *secret_in_text(struct rlmd_text text)
 {
 	const unsigned char *bytes = (const unsigned char *)text.bytes;
+	const char *what = NULL;
+	size_t i = 0;
 
 	if (!pairs.ready)
 		prepare_pairs();
-	for (size_t i = 0; i + 1 < text.size; i++) {
-		const char *what;
+	for (; i + 10 <= text.size && !what; i += 8) {
+		const unsigned char *at = bytes + i;
 
-		if (!(pairs.first[bytes[i]] & pairs.second[bytes[i + 1]]) ||
-		    is_within_word(text, i))
-			continue;
-		what = secret_at(text_slice(text, i, text.size));
-		if (what)
-			return what;
+		if (look_at_pair(at) | look_at_pair(at + 2) | look_at_pair(at + 4) |
+		    look_at_pair(at + 6))
+			what = secret_among(text, i - !!i, i + 8);
 	}
-	return NULL;
+	if (!what && text.size > 2)
+		what = secret_among(text, i - !!i, text.size - 2);
+	return what;
 }

@@ -1,5 +1,5 @@
 /*
- * engine/secret: any bytes, and a time that goes with their number. What is a secret and what is
+ * source/secret: any bytes, and a time that goes with their number. What is a secret and what is
  * none stands in tests/system/test_left_out.py.
  */
 #include "source/secret.h"
@@ -58,6 +58,41 @@ static void test_beginnings(void **state)
 	}
 }
 
+/* Every row is found wherever it begins, and with whatever is beside it; not within a word. */
+static void test_places(void **state)
+{
+	static const struct {
+		const char *prefix, *then, *what;
+	} rows[] = {
+#define SECRET_TOKEN(prefix, of, least, what)                                                      \
+	{prefix, #of[0] == 'U' ? "ABCD1234" : "aB3dE6gH", what},
+#define SECRET_HEADER(first, then, what) {first, then, what},
+#include "source/secrets.def"
+	};
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (size_t before = 0; before < 18; before++) {
+			const char *then = rows[i].then;
+			size_t size = before + strlen(rows[i].prefix);
+
+			memset(text, ' ', sizeof text);
+			memcpy(text + before, rows[i].prefix, strlen(rows[i].prefix));
+			while (size + strlen(then) < 128) {
+				memcpy(text + size, then, strlen(then));
+				size += strlen(then);
+			}
+			for (size_t k = 0; k < 12; k++)
+				assert_string_equal(secret_in_text(text_from(text, size + k)),
+						    rows[i].what);
+			if (!before || *text == '-' || *rows[i].prefix == '-')
+				continue;
+			text[before - 1] = 'x';
+			assert_null(secret_in_text(text_from(text, size)));
+		}
+}
+
 static void test_names(void **state)
 {
 	struct rlmd_text none = {0};
@@ -78,6 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_beginnings),
+		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_names),
 	};
 
