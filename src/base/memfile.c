@@ -21,7 +21,8 @@ struct memfile {
 	size_t map_room;
 	bool private; /* what outgrows the heap goes to `map` */
 	bool sealed;
-	struct text_scan scan;
+	size_t size;
+	struct text_scan scan;    /* of all of it, from the seal on */
 	struct fixed_width *copy; /* owned: its characters, once a worker was to have them */
 	struct memfile *whole;    /* referenced: of a slice, and none itself; or NULL */
 	size_t start, first;      /* byte and character of that where it begins */
@@ -61,13 +62,13 @@ static bool write_all(int fd, struct rlmd_text text)
 /* Moves to a memory file; the bytes stay where they are lent. */
 static bool spill(struct memfile *file, struct rlmd_error *err)
 {
-	struct rlmd_text bytes = file->map ? text_from(file->map, file->scan.bytes)
+	struct rlmd_text bytes = file->map ? text_from(file->map, file->size)
 					   : text_from(file->heap, file->heap_size);
 
 	file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file->fd >= 0 && write_all(file->fd, bytes))
 		return true;
-	return error_errno(err, RLMD_ERROR_INPUT, "no memory file for %zu bytes", file->scan.bytes);
+	return error_errno(err, RLMD_ERROR_INPUT, "no memory file for %zu bytes", file->size);
 }
 
 static void keep_on_heap(struct memfile *file, struct rlmd_text text)
@@ -102,11 +103,10 @@ static bool make_room(struct memfile *file, size_t size)
 
 static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
 {
-	size_t before = file->scan.bytes - text.size;
+	size_t before = file->size - text.size;
 
-	if (!make_room(file, file->scan.bytes))
-		return error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes",
-				   file->scan.bytes);
+	if (!make_room(file, file->size))
+		return error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes", file->size);
 	if (file->heap) {
 		memcpy(file->map, file->heap, before);
 		free(take_pointer(&file->heap));
@@ -115,11 +115,11 @@ static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct rlmd
 	return true;
 }
 
-bool memfile_append(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
+bool memfile_append_uncounted(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
 {
 	assert(!file->sealed);
-	text_scan_feed(&file->scan, text);
-	if (file->fd < 0 && file->scan.bytes <= MEMFILE_HEAP_MAX) {
+	file->size += text.size;
+	if (file->fd < 0 && file->size <= MEMFILE_HEAP_MAX) {
 		keep_on_heap(file, text);
 		return true;
 	}
@@ -132,8 +132,19 @@ bool memfile_append(struct memfile *file, struct rlmd_text text, struct rlmd_err
 		file->heap = NULL;
 	}
 	return write_all(file->fd, text) ||
-	       error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes of input",
-			   file->scan.bytes);
+	       error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes of input", file->size);
+}
+
+bool memfile_append(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
+{
+	text_scan_feed(&file->scan, text);
+	return memfile_append_uncounted(file, text, err);
+}
+
+void memfile_count(struct memfile *file, const struct text_scan *scan)
+{
+	assert(!file->sealed);
+	text_scan_add(&file->scan, scan);
 }
 
 static bool seal(struct memfile *file, struct rlmd_error *err)
@@ -146,6 +157,7 @@ static bool seal(struct memfile *file, struct rlmd_error *err)
 bool memfile_seal(struct memfile *file, struct rlmd_error *err)
 {
 	text_scan_end(&file->scan);
+	assert(file->scan.bytes == file->size);
 	file->sealed = true;
 	return file->fd < 0 || seal(file, err);
 }
@@ -162,11 +174,12 @@ struct memfile *memfile_slice(struct memfile *whole, size_t start, size_t first,
 {
 	struct memfile *slice = memfile_new(whole->name);
 
-	assert(whole->sealed && start + scan->bytes <= whole->scan.bytes);
+	assert(whole->sealed && start + scan->bytes <= whole->size);
 	slice->start = start + whole->start;
 	slice->first = first + whole->first;
 	slice->whole = memfile_ref(whole->whole ? whole->whole : whole);
 	slice->private = whole->private;
+	slice->size = scan->bytes;
 	slice->scan = *scan;
 	slice->sealed = true;
 	return slice;
@@ -206,7 +219,7 @@ void memfile_unref(struct memfile *file)
  */
 static void map_in_place(struct memfile *file)
 {
-	size_t size = file->scan.bytes;
+	size_t size = file->size;
 
 	munmap((char *)file->map + page_end(size), file->map_room - page_end(size));
 	file->map_room = page_end(size);
@@ -233,14 +246,14 @@ enum text_form memfile_form(const struct memfile *file)
 	enum text_form form = text_form_of(file->scan.highest);
 
 	assert(file->sealed);
-	if (file->scan.bytes <= MEMFILE_HEAP_MAX || (file->private && form != TEXT_ASCII))
+	if (file->size <= MEMFILE_HEAP_MAX || (file->private && form != TEXT_ASCII))
 		return TEXT_UTF8;
 	return form;
 }
 
 size_t memfile_form_size(const struct memfile *file, enum text_form form)
 {
-	return form == TEXT_UTF8 ? file->scan.bytes : file->scan.characters * text_form_width(form);
+	return form == TEXT_UTF8 ? file->size : file->scan.characters * text_form_width(form);
 }
 
 static bool has_own_bytes(enum text_form form)
@@ -268,8 +281,8 @@ bool memfile_prepare(struct memfile *file, enum text_form form, size_t bytes, bo
 		file->copy = fixed_width_new(form, err);
 	text = memfile_text(file);
 	if (!file->copy || !text.bytes)
-		return file->copy && error_set(err, RLMD_ERROR_INPUT,
-					       "no room to look at %zu bytes", file->scan.bytes);
+		return file->copy &&
+		       error_set(err, RLMD_ERROR_INPUT, "no room to look at %zu bytes", file->size);
 	if (!fixed_width_go_on(file->copy, text, bytes, err)) {
 		fixed_width_free(take_pointer(&file->copy)); /* what it has may be half a step */
 		return false;
@@ -294,7 +307,7 @@ int memfile_form_fd(struct memfile *file, enum text_form form, struct rlmd_error
 
 size_t memfile_size(const struct memfile *file)
 {
-	return file->scan.bytes;
+	return file->size;
 }
 
 const struct text_scan *memfile_scan(const struct memfile *file)
@@ -309,17 +322,17 @@ struct rlmd_text memfile_text(struct memfile *file)
 	if (file->whole) {
 		struct rlmd_text all = memfile_text(file->whole);
 
-		return all.bytes ? text_slice(all, file->start, file->start + file->scan.bytes)
+		return all.bytes ? text_slice(all, file->start, file->start + file->size)
 				 : (struct rlmd_text){0};
 	}
-	if (file->scan.bytes <= MEMFILE_HEAP_MAX)
-		return text_from(file->heap, file->scan.bytes);
+	if (file->size <= MEMFILE_HEAP_MAX)
+		return text_from(file->heap, file->size);
 	if (!file->map) {
-		map = mmap(NULL, file->scan.bytes, PROT_READ, MAP_PRIVATE, file->fd, 0);
+		map = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, file->fd, 0);
 		if (map == MAP_FAILED)
 			return (struct rlmd_text){0};
 		file->map = map;
-		file->map_room = file->scan.bytes;
+		file->map_room = file->size;
 	}
-	return text_from(file->map, file->scan.bytes);
+	return text_from(file->map, file->size);
 }

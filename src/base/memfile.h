@@ -30,6 +30,11 @@ struct memfile *memfile_new_private(const char *name);
 /* Appends; only before the seal. RLMD_ERROR_INPUT when there is no memory or descriptor for it. */
 bool memfile_append(struct memfile *, struct rlmd_text, struct rlmd_error *);
 
+/* The same for who counts what it appends: memfile_count() has to be told of all of it before the
+ * seal, by scans that have ended. */
+bool memfile_append_uncounted(struct memfile *, struct rlmd_text, struct rlmd_error *);
+void memfile_count(struct memfile *, const struct text_scan *);
+
 /* No more writing, by anybody, ever (F_SEAL_*); the counts are final after it. */
 bool memfile_seal(struct memfile *, struct rlmd_error *);
 

@@ -458,6 +458,16 @@ void text_scan_end(struct text_scan *scan)
 		scan_invalid(scan, scan->have + 1U);
 }
 
+void text_scan_add(struct text_scan *scan, const struct text_scan *more)
+{
+	scan->bytes += more->bytes;
+	scan->characters += more->characters;
+	scan->invalid += more->invalid;
+	if (scan->highest < more->highest)
+		scan->highest = more->highest;
+	token_counts_add(&scan->tokens.counts, &more->tokens.counts);
+}
+
 int64_t text_scan_tokens(const struct text_scan *scan)
 {
 	return token_estimate(&scan->tokens.counts);

@@ -85,6 +85,9 @@ struct text_scan {
 void text_scan_feed(struct text_scan *, struct rlmd_text);
 void text_scan_end(struct text_scan *);
 
+/* Adds what another one, which has ended, counted of a text behind this one's. */
+void text_scan_add(struct text_scan *, const struct text_scan *more);
+
 /* What a text is for a model of which nothing is known yet: token_estimate(). */
 int64_t text_scan_tokens(const struct text_scan *);
 int64_t text_tokens(struct rlmd_text);

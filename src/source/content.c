@@ -13,7 +13,15 @@ enum { WINDOW_SIZE = 1 << 16 };
 
 struct file_content content_of_fd(int fd)
 {
-	return (struct file_content){.fd = fd};
+	struct file_content content = {.fd = fd};
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return content;
+	content.regular = S_ISREG(st.st_mode);
+	content.size = st.st_size;
+	content.id = (struct file_id){st.st_dev, st.st_ino};
+	return content;
 }
 
 struct file_content content_of_text(struct rlmd_text text)
@@ -23,38 +31,45 @@ struct file_content content_of_text(struct rlmd_text text)
 
 bool content_waits(const struct file_content *content)
 {
-	return content->fd >= 0 && wait_for(content->fd, POLLIN, 0, INT_MAX) == WAIT_LATE;
+	return content->fd >= 0 && !content->regular &&
+	       wait_for(content->fd, POLLIN, 0, INT_MAX) == WAIT_LATE;
 }
 
-ssize_t content_take(struct file_content *content, char *to, size_t size)
+static ssize_t copy_out(const struct file_content *content, char *to, size_t size)
 {
 	size_t left = content->whole.size - content->taken;
 
-	if (content->fd >= 0)
-		return read(content->fd, to, size);
 	if (size > left)
 		size = left;
 	if (size)
 		memcpy(to, content->whole.bytes + content->taken, size);
-	content->taken += size;
 	return (ssize_t)size;
+}
+
+ssize_t content_take(struct file_content *content, char *to, size_t size)
+{
+	ssize_t got = content->fd >= 0 ? read(content->fd, to, size) : copy_out(content, to, size);
+
+	if (got > 0)
+		content->taken += (size_t)got;
+	return got;
+}
+
+/* A kernel's own file may say that it is empty, and have much. */
+bool content_ends(const struct file_content *content)
+{
+	return content->regular && content->size > 0 && content->taken >= (size_t)content->size;
 }
 
 bool content_is_larger(const struct file_content *content, int64_t size)
 {
-	struct stat st;
-
-	return content->fd >= 0 && !fstat(content->fd, &st) && st.st_size > size;
+	return content->fd >= 0 && content->size > size;
 }
 
 bool content_is_one_of(const struct file_content *content, const struct file_id *ids, size_t count)
 {
-	struct stat st;
-
-	if (content->fd < 0 || fstat(content->fd, &st))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		if (ids[i].device == st.st_dev && ids[i].number == st.st_ino)
+	for (size_t i = 0; content->fd >= 0 && i < count; i++)
+		if (ids[i].device == content->id.device && ids[i].number == content->id.number)
 			return true;
 	return false;
 }

@@ -17,8 +17,11 @@ struct file_id {
 struct file_content {
 	int fd;                 /* lent; -1: it is in memory */
 	struct rlmd_text whole; /* lent: all of it */
-	size_t taken;           /* of that */
-	off_t searched;         /* content_search(): where the next look begins */
+	size_t taken;           /* of all there is */
+	bool regular;           /* the descriptor's: it waits for nobody, and was so large */
+	off_t size;
+	struct file_id id;
+	off_t searched; /* content_search(): where the next look begins */
 };
 
 struct file_content content_of_fd(int fd);
@@ -28,6 +31,9 @@ bool content_waits(const struct file_content *); /* nothing is there yet */
 
 /* As read(2). */
 ssize_t content_take(struct file_content *, char *to, size_t size);
+
+/* What was taken is all that was there when it was opened, and now. */
+bool content_ends(const struct file_content *);
 
 /* Whether it is a file of more than so many bytes, and whether it is one of these. */
 bool content_is_larger(const struct file_content *, int64_t size);

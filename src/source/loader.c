@@ -91,7 +91,7 @@ void loader_free(struct loader *loader)
 	free(loader);
 }
 
-/* `scan` counts the characters of one entry; NULL where nobody asks. */
+/* `scan` counts it: of one entry, or of its header; NULL: the memory file does. */
 static bool add_text(struct loader *loader, struct rlmd_text text, struct text_scan *scan,
 		     struct rlmd_error *err)
 {
@@ -106,11 +106,19 @@ static bool add_text(struct loader *loader, struct rlmd_text text, struct text_s
 				 "more, or take less with --include and --exclude",
 				 most);
 	}
-	if (scan)
-		text_scan_feed(scan, text);
 	if (text.size)
 		loader->open_line = text.bytes[text.size - 1] != '\n';
-	return memfile_append(loader->file, text, err);
+	if (!scan)
+		return memfile_append(loader->file, text, err);
+	text_scan_feed(scan, text);
+	return memfile_append_uncounted(loader->file, text, err);
+}
+
+static void end_scan(struct loader *loader, struct text_scan *scan)
+{
+	text_scan_end(scan);
+	memfile_count(loader->file, scan);
+	loader->characters += scan->characters;
 }
 
 static bool add_header(struct loader *loader, const char *label, struct rlmd_error *err)
@@ -121,8 +129,7 @@ static bool add_header(struct loader *loader, const char *label, struct rlmd_err
 
 	if (!add_text(loader, text_of(header), &scan, err))
 		return false;
-	text_scan_end(&scan);
-	loader->characters += scan.characters;
+	end_scan(loader, &scan);
 	return true;
 }
 
@@ -202,15 +209,16 @@ static void note_change_alone(struct loader *loader, const char *label, const ch
 
 static enum loader_end end_entry(struct loader *loader)
 {
-	text_scan_end(&loader->scan);
+	size_t first = loader->characters;
+
 	if (!loader->files)
 		return end_file(loader);
+	end_scan(loader, &loader->scan);
 	if (loader->scan.invalid)
 		note_damaged(loader, loader->label);
-	file_index_add(loader->files, loader->label, loader->start, loader->characters,
-		       &loader->scan, loader->status);
+	file_index_add(loader->files, loader->label, loader->start, first, &loader->scan,
+		       loader->status);
 	note_change(loader, loader->label, loader->status, loader->hunks);
-	loader->characters += loader->scan.characters;
 	return end_file(loader);
 }
 
@@ -320,7 +328,7 @@ static enum loader_end read_on(struct loader *loader, struct rlmd_error *err)
 	if (got < 0)
 		return fail_to_read(loader, err);
 	loader->filled += (size_t)got;
-	if (got && loader->filled < CHUNK_SIZE)
+	if (got && loader->filled < CHUNK_SIZE && !content_ends(&loader->content))
 		return LOADER_GOES_ON;
 	return loader->stage == READS_FIRST ? judge(loader, err) : take_chunk(loader, err);
 }

@@ -40,6 +40,40 @@ static void test_append(void **state)
 	memfile_unref(file);
 }
 
+/* Who counts the parts himself comes to what the file counts of all of it; a character that the end
+ * of a part cuts short is none. */
+static void test_counted(void **state)
+{
+	static const char *const parts[] = {"h\n", "a\xe2\x82", "\n=", "\xf0\x9f\x98\x80",
+					    "",    "b c\n"};
+	struct memfile *file = memfile_new("test"), *whole = memfile_new("test");
+	const struct text_scan *is, *wanted;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		struct text_scan scan = {0};
+
+		assert_true(memfile_append(whole, text_of(parts[i]), NULL));
+		assert_true(memfile_append_uncounted(file, text_of(parts[i]), NULL));
+		text_scan_feed(&scan, text_of(parts[i]));
+		text_scan_end(&scan);
+		memfile_count(file, &scan);
+	}
+	assert_true(memfile_seal(file, NULL));
+	assert_true(memfile_seal(whole, NULL));
+	is = memfile_scan(file);
+	wanted = memfile_scan(whole);
+	assert_int_equal(is->bytes, wanted->bytes);
+	assert_int_equal(is->characters, wanted->characters);
+	assert_int_equal(is->invalid, wanted->invalid);
+	assert_int_equal(is->invalid, 2);
+	assert_int_equal(is->highest, wanted->highest);
+	assert_in_range(text_scan_tokens(is), text_scan_tokens(wanted) - 2,
+			text_scan_tokens(wanted) + 2);
+	memfile_unref(file);
+	memfile_unref(whole);
+}
+
 /* After the seal nobody writes, grows, shrinks or unseals it: not by any descriptor. */
 static void test_seal(void **state)
 {
@@ -224,10 +258,11 @@ static void test_prepare(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_append),     cmocka_unit_test(test_seal),
-		cmocka_unit_test(test_heap),       cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_references), cmocka_unit_test(test_private),
-		cmocka_unit_test(test_forms),      cmocka_unit_test(test_prepare),
+		cmocka_unit_test(test_append),  cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_seal),    cmocka_unit_test(test_heap),
+		cmocka_unit_test(test_empty),   cmocka_unit_test(test_references),
+		cmocka_unit_test(test_private), cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_prepare),
 	};
 
 	return cmocka_run_group_tests_name("memfile", tests, NULL, NULL);
