@@ -74,6 +74,16 @@ char *user_config_path(const struct user_config *user, const char *key, const ch
 	return path;
 }
 
+/* As git has it: "~/" is the user's own directory. New. */
+static char *expand(const char *value)
+{
+	git_buf buf = {0};
+	char *path = xstrdup(git_config_parse_path(&buf, value) ? value : buf.ptr);
+
+	git_buf_dispose(&buf);
+	return path;
+}
+
 /* git's own rule: an empty one forgets those before it, "*" is any. */
 static bool allows(const char *value, const char *top, bool before)
 {
@@ -96,8 +106,11 @@ bool user_config_trusts(const struct user_config *user, const char *top)
 
 	if (git_config_multivar_iterator_new(&iterator, user->config, "safe.directory", NULL))
 		return false;
-	while (!git_config_next(&entry, iterator))
-		allowed = allows(entry->value ? entry->value : "", top, allowed);
+	while (!git_config_next(&entry, iterator)) {
+		auto_free char *value = expand(entry->value ? entry->value : "");
+
+		allowed = allows(value, top, allowed);
+	}
 	git_config_iterator_free(iterator);
 	return allowed;
 }

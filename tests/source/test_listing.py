@@ -447,12 +447,13 @@ class Trust(ListingTest):
         self.env["SUDO_UID"] = "12345"
         self.assertEqual(self.listed()[0], [("f", b"a")])
         del self.env["SUDO_UID"]
+        self.env["HOME"] = str(self.dir)
         for value, allowed in ((str(self.repo), True), ("", False), ("*", True), ("/elsewhere", True), ("", False),
-                               (f"{self.dir}/*", True)):
+                               (f"{self.dir}/*", True), ("", False), ("~/elsewhere", False), ("~/repo", True)):
             self.git("config", "--global", "--add", "safe.directory", value, where=self.dir)
             with self.subTest(value):
                 self.assertEqual(self.run_lister().returncode, 0 if allowed else 8)
-        self.env["HOME"] = str(self.dir)
+        self.env["HOME"] = str(self.dir / "home")
         self.git("config", "--file", self.repo / ".git/config", "safe.directory", "*", where=self.dir)
         self.refused(words)
 
