@@ -28,7 +28,10 @@ struct listing {
 	struct listing_options options;
 	struct entered *frames; /* owned; as many as the walk has directories open */
 	size_t depth, room;
+	size_t broken; /* repositories below it that were told of */
 };
+
+enum { BROKEN_SHOWN = 5 }; /* all of them are counted as what cannot be read */
 
 static void push(struct listing *listing, struct worktree *tree, bool first, size_t base)
 {
@@ -163,7 +166,7 @@ static enum listing_kind enter_tree(struct listing *listing, const char *path)
 
 	if (!repository_at(place, &repository, &err) || !repository ||
 	    !(tree = worktree_new(repository, &err))) {
-		if (err.kind)
+		if (err.kind && listing->broken++ < BROKEN_SHOWN)
 			note(listing, path, err.text);
 		walk_leave(listing->walk);
 		return LISTING_UNREADABLE;
