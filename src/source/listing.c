@@ -116,7 +116,8 @@ static bool open_tree(struct listing *listing, struct repository *repository,
 	}
 	worktree_free(tree);
 	return error_set(err, RLMD_ERROR_INPUT,
-			 "%s: its .gitignore files, with those above it, are more than %d MiB",
+			 "%s: its .gitignore files, with those above it, are more than %d MiB, or "
+			 "are only in the index and cannot be read there",
 			 listing->root, RULES_MAX >> 20);
 }
 

@@ -23,9 +23,10 @@ static const struct {
 	[SKIP_LINK] = {"symbolic link", "symbolic links", "", NAMES_SHOWN},
 	[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read", "",
 			     NAMES_SHOWN},
-	[SKIP_UNRULED] = {"directory whose .gitignore files are more than 2 MiB",
-			  "directories whose .gitignore files are more than 2 MiB", "",
-			  NAMES_SHOWN},
+	[SKIP_UNRULED] =
+		{"directory whose .gitignore files are more than 2 MiB or cannot be read",
+		 "directories whose .gitignore files are more than 2 MiB or cannot be read", "",
+		 NAMES_SHOWN},
 	[SKIP_GENERATED] = {"generated file", "generated files", "", NAMES_SHOWN},
 	[SKIP_VENDORED] = {"vendored file", "vendored files", "", NAMES_SHOWN},
 	[SKIP_SUBMODULE] = {"repository of its own", "repositories of their own",

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "source/beneath.h"
+#include "source/objects.h"
 
 struct tree_level {
 	size_t ignores, attributes; /* how deep the rules were before it */
@@ -23,6 +24,8 @@ struct worktree {
 	struct rules *own_attributes;  /* owned: of the repository itself, which come first */
 	struct tree_level *levels;
 	size_t depth, room;
+	struct objects *objects; /* owned; NULL: nobody needed any yet, or there are none */
+	bool opened;             /* they were looked for */
 };
 
 typedef bool add_fn(struct rules *, const char *base, struct rlmd_text);
@@ -86,6 +89,7 @@ void worktree_free(struct worktree *tree)
 	rules_free(tree->ignores);
 	rules_free(tree->attributes);
 	rules_free(tree->own_attributes);
+	objects_free(tree->objects);
 	free(tree->levels);
 	free(tree);
 }
@@ -98,6 +102,35 @@ const struct repository *worktree_repository(const struct worktree *tree)
 static bool is_ignored_here(const struct worktree *tree)
 {
 	return tree->depth && tree->levels[tree->depth - 1].ignored;
+}
+
+static git_odb_object *read_object(struct worktree *tree, const git_oid *id)
+{
+	size_t size;
+
+	if (!tree->opened)
+		tree->objects = objects_open(tree->repository, false, NULL);
+	tree->opened = true;
+	return tree->objects ? objects_read(tree->objects, id, RULES_MAX, &size) : NULL;
+}
+
+/* As add_file(); a file that a sparse checkout leaves out holds all the same, as git has it. */
+static bool add_checked_out(struct worktree *tree, struct rules *rules, add_fn *add,
+			    const char *path, int directory, const char *name)
+{
+	auto_free char *whole = xasprintf("%s%s", path, name);
+	const git_index_entry *entry = worktree_tracked(tree, whole);
+	git_odb_object *object;
+	struct stat st;
+	bool ok;
+
+	if (!entry || !(entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) ||
+	    !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW))
+		return add_file(rules, add, path, directory, name);
+	object = read_object(tree, &entry->id);
+	ok = object && add(rules, path, objects_text(object));
+	git_odb_object_free(object);
+	return ok;
 }
 
 /* Rules in a directory that is ignored are not looked at, as git has it. */
@@ -113,12 +146,13 @@ bool worktree_enter(struct worktree *tree, const char *path, int directory, bool
 		.attributes = rules_depth(tree->attributes),
 		.ignored = ignored,
 	};
-	if (!ignored &&
-	    !add_file(tree->ignores, rules_add_ignores, path, directory, ".gitignore")) {
+	if (!ignored && !add_checked_out(tree, tree->ignores, rules_add_ignores, path, directory,
+					 ".gitignore")) {
 		worktree_leave(tree);
 		return false;
 	}
-	add_file(tree->attributes, rules_add_attributes, path, directory, ".gitattributes");
+	add_checked_out(tree, tree->attributes, rules_add_attributes, path, directory,
+			".gitattributes");
 	return true;
 }
 

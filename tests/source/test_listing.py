@@ -256,6 +256,34 @@ class AsGit(ListingTest):
         self.git("update-index", "--split-index")
         self.assertIn(b"git update-index --no-split-index", self.run_lister().stderr)
 
+    def test_rules_that_a_sparse_checkout_leaves_out(self):
+        """They hold all the same; where they cannot be read, nobody knows what is ignored in there."""
+        self.init()
+        for name in ("in/x", "out/x", "out/.gitignore"):
+            self.write(name, "*.o\n")
+        self.write("out/.gitattributes", "*.c linguist-generated\n")
+        self.commit()
+        self.git("sparse-checkout", "set", "--no-cone", "/in/")
+        self.assertFalse((self.repo / "out").exists())
+        for name in ("out/a.o", "out/a.c", "out/deep/a.o"):
+            self.write(name)
+        self.assert_as_git()
+        self.assertEqual(self.listed()[0], [("f", b"in/x"), ("g", b"out/a.c")])
+        self.assertEqual(self.listed(self.repo / "out")[0], [("g", b"a.c")])
+        (self.repo / ".git/objects").rename(self.dir / "objects")
+        (self.repo / ".git/objects").mkdir()
+        self.assertEqual(self.listed()[0], [("f", b"in/x"), ("!", b"out/")])
+        self.assertIn(b"cannot be read", self.run_lister(self.repo / "out").stderr)
+
+    def test_many_broken_repositories(self):
+        """Some are told of, all of them counted."""
+        for number in range(8):
+            self.init(self.dir / "plain" / str(number))
+            self.write(f"{number}/.git/index", "DIRC" + "?" * 100, where=self.dir / "plain")
+        found, said = self.listed(self.dir / "plain")
+        self.assertEqual([kind for kind, _ in found], ["?"] * 8)
+        self.assertEqual(said.count("cannot read the index"), 5)
+
     def test_no_work_tree(self):
         """All there is; and of the repositories in it what each lists."""
         for name in ("plain/a/.gitignore", "plain/a/x.o", "plain/b"):
