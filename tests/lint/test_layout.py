@@ -22,10 +22,12 @@ BELOW["prompt"] = {*BELOW}
 BELOW["review"] = {"base", "source", "prompt"}
 BELOW["trace"] = {*BELOW} - {"review"}
 BELOW["engine"] = {*BELOW} - {"review"}
-BELOW["batch"] = {"base"}  # and the library, by its public headers alone: so is the next
+BELOW["store"] = {"base"}
+BELOW["batch"] = {"base", "store"}  # and the library, by its public headers alone: so is the next
 BELOW["cli"] = {"base", "batch"}
 # A library's header is seen on the floor that wraps it and nowhere else.
-WRAPPED = {"curl/": "llm", "seccomp.h": "sandbox", "openssl/ssl.h": "llm", "ini.h": "cli"}
+WRAPPED = {"curl/": "llm", "seccomp.h": "sandbox", "openssl/ssl.h": "llm", "ini.h": "cli",
+           "sqlite3.h": "store"}
 
 BANNED = (
     "strcpy", "strcat", "sprintf", "vsprintf", "strtok", "atoi", "atol", "atof", "gets", "system",

@@ -1,0 +1,17 @@
+/*
+ * store/database.h - what runs the queries of a store: SQLite or PostgreSQL.
+ *
+ * A database runs queries in the order in which it gets them, each as a transaction, and ends each
+ * with query_end() in the event loop, when what it wrote is durable. One that has a fault already
+ * is ended in its turn, unrun. A query of SCRIPT_OPEN ends when the database can be used, or with
+ * the reason why not; then all others end with the same.
+ */
+#pragma once
+
+#include "store/query.h"
+
+struct database_kind {
+	void *(*open)(struct event_base *, const char *place, const struct store_options *);
+	void (*run)(void *database, struct query *); /* takes the query over */
+	void (*free)(void *database); /* drops the queries that it has; no callback follows */
+};

@@ -1,0 +1,280 @@
+#include "store/result.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "store/query.h"
+
+/* What a script's rows become; NULL: it tells nothing but that it is done. */
+typedef void result_fn(struct query *, struct store_result *);
+
+static void stale(struct query *query)
+{
+	query_fail(query, STORE_REFUSED, "%s", store_fault_meaning(STORE_REFUSED));
+}
+
+/* The one row says that the writer was let in. */
+static void read_done(struct query *query, struct store_result *result)
+{
+	(void)result;
+	if (!query->rows)
+		stale(query);
+}
+
+static struct store_batch *batches_in(const struct query *query)
+{
+	struct store_batch *batches = xcalloc(query->rows + 1, sizeof *batches);
+
+	for (size_t i = 0; i < query->rows; i++)
+		batches[i] = (struct store_batch){
+			.id = query_integer(query, i, 0),
+			.name = query_text(query, i, 1),
+			.digest = query_text(query, i, 2),
+			.ready = query_text(query, i, 2).size,
+			.jobs = query_integer(query, i, 3),
+		};
+	return batches;
+}
+
+static void read_batches(struct query *query, struct store_result *result)
+{
+	result->count = query->rows;
+	result->batches = batches_in(query);
+}
+
+static void read_load(struct query *query, struct store_result *result)
+{
+	read_batches(query, result);
+	result->load = (struct store_load){
+		.batch = result->batches[0].id,
+		.token = query_integer(query, 0, 4),
+		.after = query_integer(query, 0, 5),
+	};
+	if (result->batches[0].ready && !query->params[1].integer)
+		result->load.token = 0;
+}
+
+/* A line is new where its own number stands with its name. */
+static void read_added(struct query *query, struct store_result *result)
+{
+	size_t width = query->width / query->sets;
+	enum store_line_state *lines = xcalloc(query->sets, sizeof *lines);
+
+	result->lines = lines;
+	result->count = query->sets;
+	if (query->rows < query->sets)
+		stale(query);
+	for (size_t i = 0; i < query->rows; i++) {
+		const struct value *set = query->params + query->row_sets[i] * width;
+		struct rlmd_text digest = query_text(query, i, 1);
+
+		if (query_integer(query, i, 0) == set[2].integer)
+			lines[query->row_sets[i]] = STORE_LINE_NEW;
+		else if (digest.size == set[5].text.size && text_starts(digest, set[5].text.bytes))
+			lines[query->row_sets[i]] = STORE_LINE_SAME;
+		else
+			lines[query->row_sets[i]] = STORE_LINE_DIFFERS;
+	}
+}
+
+static void read_compared(struct query *query, struct store_result *result)
+{
+	enum store_line_state *lines = xcalloc(query->sets, sizeof *lines);
+
+	result->lines = lines;
+	result->count = query->sets;
+	for (size_t i = 0; i < query->rows; i++)
+		lines[query->row_sets[i]] = query_integer(query, i, 0) ? STORE_LINE_SAME
+								       : STORE_LINE_DIFFERS;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct store_job *one = a, *other = b;
+
+	return (one->number > other->number) - (one->number < other->number);
+}
+
+/* RETURNING has no order. */
+static void read_claimed(struct query *query, struct store_result *result)
+{
+	struct store_job *jobs = xcalloc(query->rows + 1, sizeof *jobs);
+
+	for (size_t i = 0; i < query->rows; i++)
+		jobs[i] = (struct store_job){
+			.id = query_integer(query, i, 0),
+			.token = query_integer(query, i, 1),
+			.number = query_integer(query, i, 2),
+			.attempts = query_integer(query, i, 3),
+			.custom_id = query_text(query, i, 4),
+			.tenant = query_text(query, i, 5),
+			.line = query_text(query, i, 6),
+			.state = STORE_JOB_RUNNING,
+		};
+	qsort(jobs, query->rows, sizeof *jobs, by_number);
+	result->count = query->rows;
+	result->jobs = jobs;
+}
+
+static void read_results(struct query *query, struct store_result *result)
+{
+	struct store_job *jobs = xcalloc(query->rows + 1, sizeof *jobs);
+
+	for (size_t i = 0; i < query->rows; i++)
+		jobs[i] = (struct store_job){
+			.id = query_integer(query, i, 0),
+			.number = query_integer(query, i, 1),
+			.attempts = query_integer(query, i, 2),
+			.custom_id = query_text(query, i, 3),
+			.tenant = query_text(query, i, 4),
+			.line = query_text(query, i, 5),
+			.state = (enum store_state)query_integer(query, i, 6),
+			.place = query_integer(query, i, 7),
+			.result = query_text(query, i, 8),
+			.error = query_text(query, i, 9),
+			.cost = query_integer(query, i, 10),
+			.tokens = query_integer(query, i, 11),
+		};
+	result->count = query->rows;
+	result->jobs = jobs;
+}
+
+static void read_lost(struct query *query, struct store_result *result)
+{
+	bool *lost = xcalloc(query->sets, sizeof *lost);
+
+	for (size_t i = 0; i < query->sets; i++)
+		lost[i] = true;
+	for (size_t i = 0; i < query->rows; i++)
+		lost[query->row_sets[i]] = false;
+	result->count = query->sets;
+	result->lost = lost;
+}
+
+static void read_exchanges(struct query *query, struct store_result *result)
+{
+	struct store_exchange *exchanges = xcalloc(query->rows + 1, sizeof *exchanges);
+
+	for (size_t i = 0; i < query->rows; i++)
+		exchanges[i] = (struct store_exchange){
+			.id = query_integer(query, i, 0),
+			.key = query_text(query, i, 1),
+			.number = query_integer(query, i, 2),
+			.bytes = query_text(query, i, 3),
+			.cost = query_integer(query, i, 4),
+			.tokens = query_integer(query, i, 5),
+		};
+	result->count = query->rows;
+	result->exchanges = exchanges;
+}
+
+static void read_rerun(struct query *query, struct store_result *result)
+{
+	result->count = query->rows;
+}
+
+static void read_account(struct query *query, struct store_result *result)
+{
+	result->account = (struct store_account){
+		.id = query_integer(query, 0, 0),
+		.spent_cost = query_integer(query, 0, 1),
+		.spent_tokens = query_integer(query, 0, 2),
+		.held_cost = query_integer(query, 0, 3),
+		.held_tokens = query_integer(query, 0, 4),
+		.ends_ms = query_integer(query, 0, 5),
+	};
+}
+
+static void read_lease(struct query *query, struct store_result *result)
+{
+	if (query->rows)
+		result->lease = (struct store_lease){
+			.id = query_integer(query, 0, 0),
+			.cost = query_integer(query, 0, 1),
+			.tokens = query_integer(query, 0, 2),
+		};
+}
+
+static void read_breakers(struct query *query, struct store_result *result)
+{
+	struct store_breaker *breakers = xcalloc(query->rows + 1, sizeof *breakers);
+
+	for (size_t i = 0; i < query->rows; i++)
+		breakers[i] = (struct store_breaker){
+			.tenant = query_text(query, i, 0),
+			.provider = query_text(query, i, 1),
+			.why = query_text(query, i, 2),
+			.since_ms = query_integer(query, i, 3),
+		};
+	result->count = query->rows;
+	result->breakers = breakers;
+}
+
+/* A row for each tenant and state, those of a tenant together. */
+static void read_counts(struct query *query, struct store_result *result)
+{
+	struct store_count *counts = xcalloc(query->rows + 1, sizeof *counts), *count = NULL;
+
+	for (size_t i = 0; i < query->rows; i++) {
+		struct rlmd_text tenant = query_text(query, i, 0);
+		int64_t state = query_integer(query, i, 1), due = query_integer(query, i, 5);
+
+		if (state < 0 || state >= STORE_JOB_STATES)
+			continue;
+		if (!count || tenant.size != count->tenant.size ||
+		    !text_starts(tenant, count->tenant.bytes)) {
+			count = counts + result->count++;
+			*count = (struct store_count){.tenant = tenant, .due_ms = INT64_MAX};
+		}
+		count->jobs[state] = query_integer(query, i, 2);
+		count->cost += query_integer(query, i, 3);
+		count->tokens += query_integer(query, i, 4);
+		if (state <= STORE_JOB_RUNNING && due < count->due_ms)
+			count->due_ms = due;
+	}
+	result->counts = counts;
+}
+
+static result_fn *const readers[SCRIPTS] = {
+	[SCRIPT_LOAD_BEGIN] = read_load,
+	[SCRIPT_LOAD_ADD] = read_added,
+	[SCRIPT_LOAD_END] = read_done,
+	[SCRIPT_COMPARE] = read_compared,
+	[SCRIPT_FIND] = read_batches,
+	[SCRIPT_BATCHES] = read_batches,
+	[SCRIPT_CLAIM] = read_claimed,
+	[SCRIPT_CLAIM_OF] = read_claimed,
+	[SCRIPT_RENEW] = read_lost,
+	[SCRIPT_JOURNAL_ADD] = read_done,
+	[SCRIPT_JOURNAL_READ] = read_exchanges,
+	[SCRIPT_FINISH] = read_done,
+	[SCRIPT_POSTPONE] = read_done,
+	[SCRIPT_RERUN] = read_rerun,
+	[SCRIPT_ACCOUNT] = read_account,
+	[SCRIPT_MONEY_TAKE] = read_lease,
+	[SCRIPT_MONEY_RENEW] = read_lost,
+	[SCRIPT_BREAKERS] = read_breakers,
+	[SCRIPT_COUNTS] = read_counts,
+	[SCRIPT_RESULTS] = read_results,
+	[SCRIPT_RESULTS_SORTED] = read_results,
+};
+
+void result_tell(struct query *query)
+{
+	struct store_result result = {0};
+
+	if (!query->fault && readers[query->script])
+		readers[query->script](query, &result);
+	result.fault = query->fault;
+	result.error = query->error;
+	query->fn(query->owner, &result);
+
+	free((void *)result.batches);
+	free((void *)result.lines);
+	free((void *)result.jobs);
+	free((void *)result.exchanges);
+	free((void *)result.counts);
+	free((void *)result.breakers);
+	free((void *)result.lost);
+}

@@ -1,0 +1,829 @@
+/* What the operations of a store do, whichever database it is. */
+#include "store/store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "asking.h"
+#include "base/loop.h"
+#include "base/text.h"
+#include "where.h"
+
+#define LONG_MS (60 * 60 * 1000)
+
+/* Two that work with the same store, as two processes would. */
+static struct event_base *loop;
+static struct store *store, *other;
+static struct told told;
+
+static struct store *open_at(const char *place, store_news_fn *news)
+{
+	struct store_options options = {.look_ms = 20, .news = news, .owner = &told};
+	struct store *opened;
+
+	told = (struct told){0};
+	opened = store_open(loop, place, &options, on_told, NULL);
+	assert_non_null(opened);
+	assert_int_equal(told.times, 0);
+	await(loop, &told);
+	return opened;
+}
+
+static int set_up(void **state)
+{
+	const char *place = where_fresh();
+
+	(void)state;
+	loop = loop_new();
+	store = open_at(place, NULL);
+	assert_string_equal(told.error, "");
+	other = open_at(place, NULL);
+	assert_string_equal(told.error, "");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	store_free(store);
+	store_free(other);
+	event_base_free(loop);
+	return 0;
+}
+
+static struct rlmd_text text(const char *string)
+{
+	return text_of(string);
+}
+
+#define DO(operation, ...)    ASK(loop, &told, store_##operation, store, __VA_ARGS__)
+#define OTHER(operation, ...) ASK(loop, &told, store_##operation, other, __VA_ARGS__)
+#define FINE()                assert_string_equal(told.error, "")
+#define REFUSED()             assert_int_equal(told.fault, STORE_REFUSED)
+
+/* Lines "a", "b", ... of a tenant, from a number on. */
+static void lines_of(struct store_line *lines, int64_t first, size_t count, const char *tenant)
+{
+	static char names[ASKING_MOST][8];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(names[i], sizeof names[i], "%s%d", tenant, (int)(first + (int64_t)i));
+		lines[i] = (struct store_line){first + (int64_t)i, text(names[i]), text(tenant),
+					       text("digest"), text("{\"line\"\0:1}")};
+	}
+}
+
+/* A batch of so many jobs of tenant t that are ready; its id. */
+static int64_t loaded(const char *name, size_t count)
+{
+	struct store_line lines[ASKING_MOST];
+	struct store_load load;
+
+	lines_of(lines, 1, count, "t");
+	DO(load_begin, text(name), false);
+	FINE();
+	load = told.load;
+	if (count)
+		DO(load_add, &load, lines, count);
+	FINE();
+	DO(load_end, &load, text("file"));
+	FINE();
+	return load.batch;
+}
+
+static struct store_claim claim_one(int64_t batch, int64_t lease_ms)
+{
+	DO(claim, batch, NULL, text("node"), 1, lease_ms);
+	FINE();
+	assert_int_equal(told.count, 1);
+	return (struct store_claim){told.jobs[0].id, told.jobs[0].token};
+}
+
+static void finish(struct store *by, const struct store_claim *claim, const char *result)
+{
+	struct store_outcome outcome = {true, text(result), text(""), 5, 7};
+
+	ASK(loop, &told, store_finish, by, claim, &outcome);
+}
+
+static void test_load(void **state)
+{
+	struct store_line lines[3];
+	struct store_load load;
+
+	(void)state;
+	DO(find, text("batch"));
+	FINE();
+	assert_int_equal(told.count, 0);
+	DO(load_begin, text("batch"), false);
+	FINE();
+	load = told.load;
+	assert_true(load.batch > 0 && load.token > 0);
+	assert_int_equal(load.after, 0);
+	lines_of(lines, 1, 3, "t");
+	DO(load_add, &load, lines, 3);
+	FINE();
+	assert_int_equal(told.count, 3);
+	assert_int_equal(told.states[0], STORE_LINE_NEW);
+	assert_int_equal(told.states[2], STORE_LINE_NEW);
+
+	/* Nothing of it runs, and nobody takes it for ready. */
+	OTHER(claim, load.batch, NULL, text("node"), 10, LONG_MS);
+	FINE();
+	assert_int_equal(told.count, 0);
+	OTHER(find, text("batch"));
+	assert_int_equal(told.count, 1);
+	assert_false(told.ready);
+	ASK(loop, &told, store_batches, other);
+	assert_int_equal(told.count, 0);
+
+	DO(load_end, &load, text("digest of the file"));
+	FINE();
+	OTHER(find, text("batch"));
+	assert_true(told.ready);
+	assert_int_equal(told.jobs_ready, 3);
+	assert_string_equal(told.digest, "digest of the file");
+	OTHER(load_begin, text("batch"), false);
+	FINE();
+	assert_int_equal(told.load.token, 0);
+	assert_string_equal(told.digest, "digest of the file");
+	ASK(loop, &told, store_batches, other);
+	assert_int_equal(told.count, 1);
+}
+
+static void test_lines_that_are_there(void **state)
+{
+	struct store_line lines[4];
+	struct store_load load;
+
+	(void)state;
+	lines_of(lines, 1, 4, "t");
+	lines[1].custom_id = lines[2].custom_id = lines[0].custom_id;
+	lines[2].digest = text("another");
+	DO(load_begin, text("batch"), false);
+	load = told.load;
+	DO(load_add, &load, lines, 4);
+	FINE();
+	assert_int_equal(told.states[0], STORE_LINE_NEW);
+	assert_int_equal(told.states[1], STORE_LINE_SAME);
+	assert_int_equal(told.states[2], STORE_LINE_DIFFERS);
+	assert_int_equal(told.states[3], STORE_LINE_NEW);
+	/* Asked for again, as after an answer that was lost. */
+	DO(load_add, &load, lines, 1);
+	FINE();
+	assert_int_equal(told.states[0], STORE_LINE_NEW);
+	DO(load_end, &load, text("file"));
+	DO(find, text("batch"));
+	assert_int_equal(told.jobs_ready, 2);
+
+	lines_of(lines, 1, 3, "t");
+	lines[0].digest = text("changed");
+	DO(compare, load.batch, lines, 3);
+	FINE();
+	assert_int_equal(told.states[0], STORE_LINE_DIFFERS);
+	assert_int_equal(told.states[1], STORE_LINE_NEW);
+	lines_of(lines, 4, 1, "t");
+	DO(compare, load.batch, lines, 1);
+	assert_int_equal(told.states[0], STORE_LINE_SAME);
+}
+
+static void test_a_load_that_was_left(void **state)
+{
+	struct store_line lines[3];
+	struct store_load first, second;
+
+	(void)state;
+	lines_of(lines, 1, 3, "t");
+	DO(load_begin, text("batch"), false);
+	first = told.load;
+	DO(load_add, &first, lines, 3);
+	OTHER(load_begin, text("batch"), false);
+	second = told.load;
+	assert_true(second.token > first.token);
+	DO(load_add, &first, lines, 3);
+	REFUSED();
+	DO(load_end, &first, text("file"));
+	REFUSED();
+	lines_of(lines, 1, 1, "u");
+	OTHER(load_add, &second, lines, 1);
+	FINE();
+	assert_int_equal(told.states[0], STORE_LINE_NEW);
+	OTHER(load_end, &second, text("file"));
+	FINE();
+	DO(find, text("batch"));
+	assert_int_equal(told.jobs_ready, 1);
+}
+
+static void test_jobs_are_added(void **state)
+{
+	struct store_line lines[3];
+	struct store_load load;
+	int64_t batch;
+
+	(void)state;
+	batch = loaded("batch", 2);
+	DO(load_begin, text("batch"), true);
+	load = told.load;
+	assert_int_equal(load.batch, batch);
+	assert_true(load.token > 0);
+	assert_int_equal(load.after, 2);
+	lines_of(lines, 1, 3, "t");
+	DO(load_add, &load, lines, 3);
+	assert_int_equal(told.states[1], STORE_LINE_SAME);
+	assert_int_equal(told.states[2], STORE_LINE_NEW);
+	DO(claim, batch, NULL, text("node"), 10, LONG_MS);
+	assert_int_equal(told.count, 2);
+	DO(load_end, &load, text("longer file"));
+	FINE();
+	DO(claim, batch, NULL, text("node"), 10, LONG_MS);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.jobs[0].custom_id, "t3");
+	assert_int_equal(told.jobs[0].number, 5);
+}
+
+static void test_a_job_is_claimed_once(void **state)
+{
+	int64_t batch, first;
+
+	(void)state;
+	batch = loaded("batch", 3);
+	DO(claim, batch, NULL, text("node"), 2, LONG_MS);
+	FINE();
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.jobs[0].custom_id, "t1");
+	assert_string_equal(told.jobs[0].tenant, "t");
+	assert_string_equal(told.jobs[0].line, "{\"line\"");
+	assert_string_equal(told.jobs[1].custom_id, "t2");
+	assert_int_equal(told.jobs[0].attempts, 1);
+	first = told.jobs[0].id;
+	OTHER(claim, batch, NULL, text("other"), 2, LONG_MS);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.jobs[0].custom_id, "t3");
+	assert_int_not_equal(told.jobs[0].id, first);
+	OTHER(claim, batch, NULL, text("other"), 2, LONG_MS);
+	assert_int_equal(told.count, 0);
+}
+
+/* Both at once, and neither waits for the other: each job has one of them. */
+static void test_claims_at_once(void **state)
+{
+	struct told tolds[6] = {0};
+	int64_t batch;
+	size_t claimed = 0;
+
+	(void)state;
+	batch = loaded("batch", 40);
+	for (size_t i = 0; i < 6; i++)
+		store_claim(i % 2 ? store : other, batch, NULL, text("node"), 7, LONG_MS, on_told,
+			    &tolds[i]);
+	for (size_t i = 0; i < 6; i++) {
+		await(loop, &tolds[i]);
+		assert_string_equal(tolds[i].error, "");
+		claimed += tolds[i].count;
+		for (size_t j = 0; j < tolds[i].count; j++)
+			for (size_t k = 0; k < i; k++)
+				for (size_t l = 0; l < tolds[k].count; l++)
+					assert_int_not_equal(tolds[i].jobs[j].id,
+							     tolds[k].jobs[l].id);
+	}
+	DO(counts, batch);
+	assert_int_equal(told.counts[0].jobs[STORE_JOB_RUNNING], claimed);
+	DO(claim, batch, NULL, text("node"), 40, LONG_MS);
+	assert_int_equal(claimed + told.count, 40);
+}
+
+static void test_claims_of_a_tenant(void **state)
+{
+	struct rlmd_text tenant = text("u");
+	struct store_line lines[2];
+	struct store_load load;
+
+	(void)state;
+	DO(load_begin, text("batch"), false);
+	load = told.load;
+	lines_of(lines, 1, 2, "t");
+	DO(load_add, &load, lines, 2);
+	lines_of(lines, 3, 2, "u");
+	DO(load_add, &load, lines, 2);
+	DO(load_end, &load, text("file"));
+	DO(claim, load.batch, &tenant, text("node"), 1, LONG_MS);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.jobs[0].custom_id, "u3");
+	DO(counts, load.batch);
+	FINE();
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.tenants[0], "t");
+	assert_int_equal(told.counts[0].jobs[STORE_JOB_PENDING], 2);
+	assert_int_equal(told.counts[0].jobs[STORE_JOB_RUNNING], 0);
+	assert_true(told.counts[0].due_ms <= 0);
+	assert_string_equal(told.tenants[1], "u");
+	assert_int_equal(told.counts[1].jobs[STORE_JOB_PENDING], 1);
+	assert_int_equal(told.counts[1].jobs[STORE_JOB_RUNNING], 1);
+}
+
+/* A lease that is over is another's: whoever had it writes nothing more. */
+static void test_a_stale_claim(void **state)
+{
+	struct store_exchange exchange = {.key = text("k"), .bytes = text("bytes")};
+	struct store_claim stale, fresh;
+	int64_t batch;
+
+	(void)state;
+	batch = loaded("batch", 1);
+	stale = claim_one(batch, 0);
+	OTHER(claim, batch, NULL, text("other"), 1, LONG_MS);
+	assert_int_equal(told.count, 1);
+	assert_int_equal(told.jobs[0].id, stale.job);
+	assert_int_equal(told.jobs[0].attempts, 2);
+	assert_true(told.jobs[0].token > stale.token);
+	fresh = (struct store_claim){told.jobs[0].id, told.jobs[0].token};
+
+	DO(renew, &stale, 1, LONG_MS);
+	FINE();
+	assert_true(told.lost[0]);
+	DO(journal_add, &stale, &exchange, NULL, 0);
+	REFUSED();
+	DO(postpone, &stale, 0, text("network"), true);
+	REFUSED();
+	finish(store, &stale, "stale");
+	REFUSED();
+
+	OTHER(renew, &fresh, 1, LONG_MS);
+	assert_false(told.lost[0]);
+	OTHER(journal_read, fresh.job, 0, 10);
+	assert_int_equal(told.count, 0);
+	finish(other, &fresh, "fresh");
+	FINE();
+	DO(results, batch, 0, 10, false);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.jobs[0].result, "fresh");
+	DO(renew, &fresh, 1, LONG_MS);
+	assert_true(told.lost[0]);
+}
+
+/* As long as nobody took the job, who comes late still has it. */
+static void test_a_late_claim(void **state)
+{
+	struct store_claim claim;
+	int64_t batch;
+
+	(void)state;
+	batch = loaded("batch", 1);
+	claim = claim_one(batch, 0);
+	DO(renew, &claim, 1, LONG_MS);
+	assert_false(told.lost[0]);
+	OTHER(claim, batch, NULL, text("other"), 1, LONG_MS);
+	assert_int_equal(told.count, 0);
+	DO(renew, &claim, 1, 0);
+	finish(store, &claim, "late");
+	FINE();
+	OTHER(claim, batch, NULL, text("other"), 1, LONG_MS);
+	assert_int_equal(told.count, 0);
+}
+
+static void test_finish(void **state)
+{
+	struct store_outcome failure = {false, text("{}"), text("network"), 1, 2};
+	struct store_claim claims[3];
+	int64_t batch;
+
+	(void)state;
+	batch = loaded("batch", 3);
+	for (int i = 0; i < 3; i++)
+		claims[i] = claim_one(batch, LONG_MS);
+	finish(store, &claims[2], "third");
+	FINE();
+	DO(finish, &claims[0], &failure);
+	FINE();
+	/* The same again is what is there already; another end is refused. */
+	finish(store, &claims[2], "third");
+	FINE();
+	finish(store, &claims[0], "after all");
+	REFUSED();
+
+	DO(results, batch, 0, 10, false);
+	FINE();
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.jobs[0].custom_id, "t3");
+	assert_string_equal(told.jobs[0].result, "third");
+	assert_int_equal(told.jobs[0].state, STORE_JOB_SUCCEEDED);
+	assert_int_equal(told.jobs[0].cost, 5);
+	assert_int_equal(told.jobs[0].tokens, 7);
+	assert_int_equal(told.jobs[0].attempts, 1);
+	assert_string_equal(told.jobs[1].error, "network");
+	assert_int_equal(told.jobs[1].state, STORE_JOB_FAILED);
+
+	/* From the last place on there is only what is new. */
+	int64_t place = told.jobs[1].place;
+
+	finish(store, &claims[1], "second");
+	DO(results, batch, place, 10, false);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.jobs[0].custom_id, "t2");
+	DO(results, batch, 0, 2, true);
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.jobs[0].custom_id, "t1");
+	DO(results, batch, 2, 2, true);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.jobs[0].custom_id, "t3");
+
+	DO(counts, batch);
+	assert_int_equal(told.counts[0].jobs[STORE_JOB_SUCCEEDED], 2);
+	assert_int_equal(told.counts[0].jobs[STORE_JOB_FAILED], 1);
+	assert_int_equal(told.counts[0].cost, 11);
+	assert_true(told.counts[0].due_ms == INT64_MAX);
+
+	DO(rerun, batch);
+	FINE();
+	assert_int_equal(told.count, 1);
+	DO(claim, batch, NULL, text("node"), 10, LONG_MS);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.jobs[0].custom_id, "t1");
+	assert_int_equal(told.jobs[0].attempts, 1);
+	finish(store, &claims[0], "of the run before");
+	REFUSED();
+}
+
+static void test_postpone(void **state)
+{
+	struct store_claim claim;
+	int64_t batch;
+
+	(void)state;
+	batch = loaded("batch", 1);
+	claim = claim_one(batch, LONG_MS);
+	DO(postpone, &claim, LONG_MS, text("throttled"), true);
+	FINE();
+	DO(postpone, &claim, LONG_MS, text("throttled"), true);
+	FINE();
+	DO(claim, batch, NULL, text("node"), 1, LONG_MS);
+	assert_int_equal(told.count, 0);
+	DO(counts, batch);
+	assert_int_equal(told.counts[0].jobs[STORE_JOB_PENDING], 1);
+	assert_true(told.counts[0].due_ms > LONG_MS / 2 && told.counts[0].due_ms <= LONG_MS);
+	finish(store, &claim, "given back");
+	REFUSED();
+	DO(renew, &claim, 1, LONG_MS);
+	assert_true(told.lost[0]);
+
+	batch = loaded("other", 1);
+	claim = claim_one(batch, LONG_MS);
+	DO(postpone, &claim, 0, text("billing"), false);
+	FINE();
+	DO(claim, batch, NULL, text("node"), 1, LONG_MS);
+	assert_int_equal(told.count, 1);
+	assert_int_equal(told.jobs[0].attempts, 1);
+}
+
+static void test_journal(void **state)
+{
+	struct store_exchange exchange = {
+		.key = text("k"), .bytes = text_from("a\0b\xff", 4), .cost = 3};
+	struct store_claim claim;
+	int64_t batch, first;
+
+	(void)state;
+	batch = loaded("batch", 1);
+	claim = claim_one(batch, 0);
+	DO(journal_add, &claim, &exchange, NULL, 0);
+	FINE();
+	exchange.number = 1;
+	exchange.bytes = text("second");
+	DO(journal_add, &claim, &exchange, NULL, 0);
+	FINE();
+	exchange.bytes = text("never");
+	DO(journal_add, &claim, &exchange, NULL, 0);
+	FINE();
+	/* It is there for who takes the job over. */
+	OTHER(claim, batch, NULL, text("other"), 1, LONG_MS);
+	claim.token = told.jobs[0].token;
+	OTHER(journal_read, claim.job, 0, 1);
+	FINE();
+	assert_int_equal(told.count, 1);
+	assert_int_equal(told.exchanges[0].size, 4);
+	assert_memory_equal(told.exchanges[0].bytes, "a\0b\xff", 4);
+	assert_int_equal(told.exchanges[0].cost, 3);
+	first = told.exchanges[0].id;
+	OTHER(journal_read, claim.job, first, 10);
+	assert_int_equal(told.count, 1);
+	assert_string_equal(told.exchanges[0].bytes, "second");
+	assert_int_equal(told.exchanges[0].number, 1);
+	finish(other, &claim, "done");
+	FINE();
+	OTHER(journal_read, claim.job, 0, 10);
+	assert_int_equal(told.count, 0);
+}
+
+static struct store_account account_of(int64_t batch, const char *tenant, int64_t cost,
+				       int64_t tokens)
+{
+	DO(account, batch, text(tenant), cost, tokens);
+	FINE();
+	assert_true(told.account.id > 0);
+	return told.account;
+}
+
+static void test_accounts(void **state)
+{
+	struct store_account account, again;
+
+	(void)state;
+	account = account_of(1, "t", 100, INT64_MAX);
+	again = account_of(0, "t", 100, 100);
+	assert_true(again.ends_ms > 0 && again.ends_ms <= 24 * LONG_MS);
+	assert_int_not_equal(again.id, account.id);
+	assert_int_not_equal(account_of(1, "u", 100, 100).id, account.id);
+
+	DO(money_take, account.id, text("node"), 60, 1000, LONG_MS);
+	FINE();
+	assert_true(told.lease.id > 0);
+	assert_int_equal(told.lease.cost, 60);
+	assert_int_equal(told.lease.tokens, 1000);
+	OTHER(money_take, account.id, text("other"), 60, 1000, LONG_MS);
+	assert_int_equal(told.lease.cost, 40);
+	OTHER(money_take, account.id, text("other"), 1, 1, LONG_MS);
+	FINE();
+	assert_int_equal(told.lease.id, 0);
+	OTHER(money_take, account.id, text("other"), 0, 1, LONG_MS);
+	assert_true(told.lease.id > 0);
+
+	/* The limit is whatever was said last. */
+	again = account_of(1, "t", 150, INT64_MAX);
+	assert_int_equal(again.id, account.id);
+	assert_int_equal(again.held_cost, 100);
+	assert_int_equal(again.held_tokens, 2001);
+	DO(money_take, account.id, text("node"), 60, 0, LONG_MS);
+	assert_int_equal(told.lease.cost, 50);
+}
+
+/* What journals show of a lease that is over was spent; who comes later says the rest. */
+static void test_money_of_a_dead_node(void **state)
+{
+	struct store_exchange exchange = {
+		.key = text("k"), .bytes = text("b"), .cost = 30, .tokens = 3};
+	struct store_account account;
+	struct store_claim claim;
+	int64_t batch, leases[3] = {0};
+
+	(void)state;
+	batch = loaded("batch", 1);
+	claim = claim_one(batch, LONG_MS);
+	account = account_of(batch, "t", 100, 100);
+	DO(money_take, account.id, text("dead"), 80, 80, 0);
+	leases[1] = told.lease.id;
+	DO(journal_add, &claim, &exchange, leases, 2);
+	FINE();
+	DO(journal_add, &claim, &exchange, leases, 2); /* counts once */
+	FINE();
+	DO(money_renew, leases + 1, 1, 0);
+	FINE();
+	assert_false(told.lost[0]);
+	OTHER(money_take, account.id, text("node"), 100, 50, LONG_MS);
+	assert_int_equal(told.lease.cost, 70);
+	assert_int_equal(told.lease.tokens, 50);
+	leases[2] = told.lease.id;
+	OTHER(money_renew, leases + 1, 2, LONG_MS);
+	assert_true(told.lost[0]);
+	assert_false(told.lost[1]);
+	account = account_of(batch, "t", 100, 100);
+	assert_int_equal(account.spent_cost, 30);
+	assert_int_equal(account.spent_tokens, 3);
+	assert_int_equal(account.held_cost, 70);
+
+	exchange.number = 1;
+	DO(journal_add, &claim, &exchange, leases, 2);
+	assert_int_equal(account_of(batch, "t", 100, 100).spent_cost, 60);
+	DO(money_settle, leases[1], 65, 7);
+	FINE();
+	DO(money_settle, leases[1], 65, 7);
+	FINE();
+	account = account_of(batch, "t", 100, 100);
+	assert_int_equal(account.spent_cost, 65);
+	assert_int_equal(account.spent_tokens, 7);
+	OTHER(money_settle, leases[2], 10, 0);
+	account = account_of(batch, "t", 100, 100);
+	assert_int_equal(account.spent_cost, 75);
+	assert_int_equal(account.held_cost, 0);
+}
+
+enum { LEASES = 200, LIMIT = 1000 };
+
+/* What an account has to be, whatever happened. */
+static struct {
+	int64_t spent, paid; /* as the store counts, and as nodes have paid */
+	size_t count;
+	struct held {
+		int64_t id, cost, known;
+		bool open, abandoned;
+	} leases[LEASES];
+} model;
+
+static int64_t model_held(void)
+{
+	int64_t held = 0;
+
+	for (size_t i = 0; i < model.count; i++)
+		if (model.leases[i].open)
+			held += model.leases[i].cost;
+	return held;
+}
+
+static void take(int64_t account, bool abandoned)
+{
+	int64_t wanted = rand() % 120, left;
+
+	for (size_t i = 0; i < model.count; i++)
+		if (model.leases[i].open && model.leases[i].abandoned) {
+			model.leases[i].open = false;
+			model.spent += model.leases[i].known;
+		}
+	left = LIMIT - model.spent - model_held();
+	DO(money_take, account, text("node"), wanted, 0, abandoned ? 0 : LONG_MS);
+	FINE();
+	assert_int_equal(told.lease.id != 0, wanted ? left > 0 : left >= 0);
+	assert_int_equal(told.lease.cost, wanted < left ? wanted : left);
+	model.leases[model.count++] = (struct held){told.lease.id, told.lease.cost, 0,
+						    told.lease.id != 0, abandoned};
+}
+
+/* A call is paid from a lease, and kept in the journal; or the node dies in between. */
+static void pay(const struct store_claim *claim, struct held *lease, int number)
+{
+	struct store_exchange exchange = {.key = text("k"), .number = number, .bytes = text("b")};
+
+	if (lease->cost == lease->known)
+		return;
+	exchange.cost = rand() % (lease->cost - lease->known);
+	lease->known += exchange.cost;
+	model.paid += exchange.cost;
+	OTHER(journal_add, claim, &exchange, &lease->id, 1);
+	FINE();
+}
+
+static void settle(struct held *lease)
+{
+	int64_t more = lease->cost > lease->known ? rand() % (lease->cost - lease->known) : 0;
+
+	model.paid += more;
+	model.spent += lease->known + more;
+	lease->open = false;
+	OTHER(money_settle, lease->id, lease->known + more, 0);
+	FINE();
+}
+
+/* However nodes take, pay, give back and die: no more is granted than the limit leaves. */
+static void test_money_is_never_overspent(void **state)
+{
+	struct store_account account;
+	struct store_claim claim;
+
+	(void)state;
+	srand(20);
+	memset(&model, 0, sizeof model);
+	claim = claim_one(loaded("batch", 1), LONG_MS);
+	account = account_of(1, "t", LIMIT, INT64_MAX);
+	for (int i = 0; i < 120; i++) {
+		struct held *lease = model.count ? &model.leases[(size_t)rand() % model.count]
+						 : NULL;
+		int what = rand() % 8;
+
+		if (!lease || !lease->open || what < 3)
+			take(account.id, what == 0);
+		else if (what < 6)
+			pay(&claim, lease, i);
+		else if (!lease->abandoned)
+			settle(lease);
+		account = account_of(1, "t", LIMIT, INT64_MAX);
+		assert_int_equal(account.spent_cost, model.spent);
+		assert_int_equal(account.held_cost, model_held());
+		assert_true(account.spent_cost + account.held_cost <= LIMIT);
+		assert_true(model.paid <= LIMIT);
+	}
+	assert_true(model.paid > LIMIT / 2);
+}
+
+static void test_breakers(void **state)
+{
+	(void)state;
+	DO(breaker_open, 1, text("t"), text("openai"), text("billing"));
+	FINE();
+	DO(breaker_open, 1, text("t"), text("openai"), text("auth"));
+	FINE();
+	DO(breaker_open, 1, text("u"), text("ollama"), text("auth"));
+	OTHER(breakers, 1);
+	FINE();
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.tenants[0], "t");
+	assert_string_equal(told.providers[0], "openai");
+	assert_string_equal(told.whys[0], "auth");
+	OTHER(breaker_close, 1, text("t"), text("openai"));
+	FINE();
+	DO(breakers, 1);
+	assert_int_equal(told.count, 1);
+	DO(breakers, 2);
+	assert_int_equal(told.count, 0);
+}
+
+static void test_arguments(void **state)
+{
+	struct store_load load = {1, 1, 0};
+
+	(void)state;
+	DO(find, text("\xff"));
+	assert_int_equal(told.fault, STORE_USAGE);
+	DO(find, text_from("a\0b", 3));
+	assert_int_equal(told.fault, STORE_USAGE);
+	DO(load_end, &load, text(""));
+	assert_int_equal(told.fault, STORE_USAGE);
+	DO(renew, NULL, 0, 1);
+	assert_int_equal(told.fault, STORE_USAGE);
+	DO(money_take, 1, text("node"), -1, 0, 1);
+	assert_int_equal(told.fault, STORE_USAGE);
+	for (int fault = STORE_FINE; fault <= STORE_FAILED; fault++)
+		assert_true(*store_fault_name(fault) && *store_fault_meaning(fault));
+}
+
+/* What is forgotten is done all the same; what a store that is freed had in line tells nothing. */
+static void test_nobody_is_called_back(void **state)
+{
+	struct told never = {0};
+
+	(void)state;
+	store_forget(
+		store_breaker_open(store, 1, text("t"), text("p"), text("why"), on_told, &never));
+	store_forget(NULL);
+	DO(breakers, 1);
+	assert_int_equal(told.count, 1);
+	for (int i = 0; i < 20; i++)
+		store_counts(store, 1, on_told, &never);
+	store_free(store);
+	store = NULL;
+	OTHER(breakers, 1);
+	assert_int_equal(told.count, 1);
+	assert_int_equal(never.times, 0);
+}
+
+static enum store_news heard;
+static int times_heard;
+
+static void on_news(void *owner, enum store_news news)
+{
+	(void)owner;
+	heard = news;
+	times_heard++;
+}
+
+static void test_news(void **state)
+{
+	const char *place = where_fresh();
+
+	(void)state;
+	tear_down(state);
+	loop = loop_new();
+	times_heard = 0;
+	other = open_at(place, on_news);
+	store = open_at(place, NULL);
+	DO(breaker_open, 1, text("t"), text("p"), text("why"));
+	while (!times_heard)
+		event_base_loop(loop, EVLOOP_ONCE);
+	assert_int_equal(heard, STORE_CHANGED);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(test_load),
+		TEST(test_lines_that_are_there),
+		TEST(test_a_load_that_was_left),
+		TEST(test_jobs_are_added),
+		TEST(test_a_job_is_claimed_once),
+		TEST(test_claims_at_once),
+		TEST(test_claims_of_a_tenant),
+		TEST(test_a_stale_claim),
+		TEST(test_a_late_claim),
+		TEST(test_finish),
+		TEST(test_postpone),
+		TEST(test_journal),
+		TEST(test_accounts),
+		TEST(test_money_of_a_dead_node),
+		TEST(test_money_is_never_overspent),
+		TEST(test_breakers),
+		TEST(test_arguments),
+		TEST(test_nobody_is_called_back),
+		TEST(test_news),
+	};
+	int failed;
+
+	where_begin();
+	failed = cmocka_run_group_tests_name("store", tests, NULL, NULL);
+	where_end();
+	return failed;
+}
