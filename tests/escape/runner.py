@@ -310,7 +310,7 @@ class Stage:
         context = self.write("context", f"neighbour-{self.salt}-context{LARGE}")
         count = 0
         while not stop.is_set():
-            code = "import time; time.sleep(0.05); total = globals().get('total', 0) + len(llm_query('quick'))"
+            code = "import time; time.sleep(0.3); total = globals().get('total', 0) + len(llm_query('quick'))"
             script = [turn(i, code) for i in range(10)]
             script += [turn(10, "FINAL(f'{total} {len(context)}')"), *ANSWERS]
             result = self.finish(self.start(script, "-c", context))
