@@ -9,12 +9,11 @@
 #include "base/cleanup.h"
 #include "base/sized.h"
 #include "prompt/prompt.h"
-#include "review/anchor.h"
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/fingerprint.h"
 #include "review/merge.h"
-#include "review/patch.h"
+#include "review/placing.h"
 #include "review/report.h"
 #include "review/ruleset.h"
 #include "source/repository.h"
@@ -209,19 +208,6 @@ char *rlmd_review_wrong(const struct rlmd_review *review, struct rlmd_text answe
 	return wrong;
 }
 
-static void place(struct rlmd_review *review, struct finding *finding)
-{
-	anchor_find(&review->code, finding);
-	ruleset_apply(&review->rules, finding);
-	finding->unchanged_lines = review->only_changed && finding->place == FINDING_ANCHORED &&
-				   !code_changed(finding->file, finding->first, finding->last);
-	patch_check(&review->code, finding);
-	if (finding->place == FINDING_ANCHORED) {
-		free(finding->path);
-		finding->path = xstrdup(finding->file->path);
-	}
-}
-
 bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 		      struct rlmd_text answer, struct rlmd_error *err)
 {
@@ -239,8 +225,7 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 	review->context = rlmd_context_ref(context);
 	review->code.place = take_pointer(&review->place);
 	code_load(&review->code, context);
-	for (size_t i = 0; i < review->findings.count; i++)
-		place(review, &review->findings.items[i]);
+	findings_place(&review->findings, &review->code, &review->rules, review->only_changed);
 	findings_sort(&review->findings);
 	findings_merge(&review->findings);
 	fingerprint_all(&review->findings);

@@ -303,14 +303,18 @@ static bool is_for(const struct review_rule *rule, const char *path)
 	return !rule->where_count;
 }
 
+void ruleset_rate(const struct ruleset *set, struct finding *finding)
+{
+	const struct review_rule *rule = ruleset_find(set, finding->rule);
+
+	if (rule && rule->severity)
+		finding->severity = rule->severity;
+}
+
 void ruleset_apply(const struct ruleset *set, struct finding *finding)
 {
 	const struct review_rule *rule = ruleset_find(set, finding->rule);
 
-	if (!rule)
-		return;
-	if (rule->severity)
-		finding->severity = rule->severity;
-	if (finding->place == FINDING_ANCHORED && !is_for(rule, finding->file->path))
+	if (rule && finding->place == FINDING_ANCHORED && !is_for(rule, finding->file->path))
 		finding->place = FINDING_OUT_OF_SCOPE;
 }

@@ -50,5 +50,6 @@ void rule_done(struct review_rule *);
 /* Appends the rules, for the model. */
 void ruleset_describe(const struct ruleset *, struct evbuffer *out);
 
-/* Gives a finding its rule's severity, and none of its place where the rule is not for that. */
+/* Gives a finding its rule's severity; takes its place from it where the rule is not for that. */
+void ruleset_rate(const struct ruleset *, struct finding *);
 void ruleset_apply(const struct ruleset *, struct finding *);

@@ -160,10 +160,12 @@ static void test_apply(void **state)
 		.rule = (char[]){"r"}, .severity = SEVERITY_ERROR, .file = &inside};
 
 	(void)state;
+	ruleset_rate(&set, &finding);
 	ruleset_apply(&set, &finding);
 	assert_int_equal(finding.severity, SEVERITY_NOTE);
 	assert_int_equal(finding.place, FINDING_ANCHORED);
 	finding.file = &outside;
+	ruleset_rate(&set, &finding);
 	ruleset_apply(&set, &finding);
 	assert_int_equal(finding.place, FINDING_OUT_OF_SCOPE);
 	rule_done(&rule);
@@ -179,6 +181,7 @@ static bool is_for(const char *pattern, const char *path)
 	struct code_file file = {.path = name};
 	struct finding finding = {.rule = (char[]){"r"}, .file = &file};
 
+	ruleset_rate(&set, &finding);
 	ruleset_apply(&set, &finding);
 	rule_done(&rule);
 	return finding.place == FINDING_ANCHORED;
