@@ -30,6 +30,15 @@ static const char *path_of(const struct config *config, size_t i)
 	return *(char *const *)((const char *)config + files[i].path);
 }
 
+/* What the second would write over. */
+static bool is_named_before(const struct config *config, size_t i, const char *path)
+{
+	for (size_t k = 0; k < i; k++)
+		if (path_of(config, k) && !strcmp(path_of(config, k), path))
+			return true;
+	return config->output && !strcmp(config->output, path);
+}
+
 bool review_reports_open(struct review_reports *reports, const struct config *config,
 			 struct rlmd_error *err)
 {
@@ -42,6 +51,10 @@ bool review_reports_open(struct review_reports *reports, const struct config *co
 			return error_set(err, RLMD_ERROR_USAGE,
 					 "%s names a file: standard output has the findings",
 					 files[i].name);
+		if (is_named_before(config, i, path))
+			return error_set(err, RLMD_ERROR_USAGE,
+					 "%s: %s is the file of another report, too", files[i].name,
+					 path);
 		reports->sinks[i] = sink_new(path, false, err);
 		if (!reports->sinks[i])
 			return error_context(err, "%s", files[i].name);

@@ -484,6 +484,8 @@ class CommandLineTest(ReviewTest):
                 (["--github", "--json"], 2, "-o"),
                 (["--sarif", "-"], 2, "--sarif names a file"),
                 (["--sarif", "nowhere/x.sarif"], 2, "--sarif"),
+                (["--sarif", "x", "--markdown", "x"], 2, "--markdown: x is the file of another"),
+                (["--junit", "x", "-o", "x"], 2, "--junit: x is the file of another"),
                 (["--only-changed-lines"], 2, "--diff"),
                 (["--rules", "nowhere"], 8, "--rules nowhere"),
                 (["--prompt", "nowhere"], 2, "nowhere"),
