@@ -426,10 +426,11 @@ bool json_scan_end(struct json_scan *scan, struct rlmd_error *err)
 
 	if (scan->due)
 		take_value(scan, &ignored);
+	while (!scan->error && scan->depth)
+		skip_level(scan);
 	if (!scan->error && (peek(scan) || scan->at < scan->end))
 		fail(scan, "end of file expected");
 	json_keys_done(&scan->keys);
-	assert(scan->error || !scan->depth);
 	if (scan->error == too_many) /* which is a bound of ours, and may be JSON */
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "JSON of more than %zu values",
 				 scan->max_values);

@@ -69,16 +69,16 @@ enum json_view_kind json_scan_kind(struct json_scan *);
 /* Takes the value that comes next, all of it. False where there is none. */
 bool json_scan_value(struct json_scan *, struct json_view *ret);
 
-/* Goes into the value that comes next, if it is an OBJECT or ARRAY as asked for: then that has to
- * be read to its end with json_scan_member() or json_scan_element(). */
+/* Goes into the value that comes next, if it is an OBJECT or ARRAY as asked for: that is read with
+ * json_scan_member() or json_scan_element(), to its end or as far as it is wanted. */
 bool json_scan_enter(struct json_scan *, enum json_view_kind);
 
 /* The next member, whose value comes next; false at the object's end, which leaves it. */
 bool json_scan_member(struct json_scan *, struct json_view *ret_key);
 bool json_scan_element(struct json_scan *);
 
-/* Checks what is left. False and RLMD_ERROR_BAD_REPLY where the text is not JSON within its bounds.
- */
+/* Checks what is left, also of levels that were not read to their end. False and
+ * RLMD_ERROR_BAD_REPLY where the text is not JSON within its bounds. */
 bool json_scan_end(struct json_scan *, struct rlmd_error *);
 
 /* The string that `text` begins with, whatever stands behind it; false where it begins with none.

@@ -258,6 +258,35 @@ static void test_error(void **state)
 	assert_string_equal(err.text, "not JSON: invalid token (byte 7)");
 }
 
+/* Takes that many values out of the levels that it goes into, and leaves the rest. */
+static bool leave_early(struct rlmd_text text, int values)
+{
+	struct json_scan scan;
+	struct json_view view;
+
+	json_scan_init(&scan, text, &bounds);
+	if (json_scan_enter(&scan, JSON_VIEW_OBJECT))
+		while (values-- > 0 && json_scan_member(&scan, &view))
+			if (json_scan_enter(&scan, JSON_VIEW_ARRAY))
+				while (values-- > 0 && json_scan_element(&scan))
+					json_scan_value(&scan, &view);
+	return json_scan_end(&scan, NULL);
+}
+
+/* What nobody went through is held to be JSON all the same, wherever the text ends. */
+static void test_left(void **state)
+{
+	struct rlmd_text text = text_of("{\"a\": [1, [2], {\"b\": 3}, 44], \"c\": {}}");
+
+	(void)state;
+	for (int values = 0; values < 8; values++) {
+		assert_true(leave_early(text, values));
+		for (size_t size = 0; size < text.size; size++)
+			assert_false(leave_early(text_slice(text, 0, size), values));
+	}
+	assert_false(leave_early(text_of("{\"a\": [1], \"a\": 2}"), 1));
+}
+
 static bool is_within(const char *text, const struct json_scan_bounds *limits)
 {
 	struct json_scan scan;
@@ -340,8 +369,9 @@ int main(void)
 		cmocka_unit_test(test_taken),   cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_blocks),  cmocka_unit_test(test_many_keys),
 		cmocka_unit_test(test_changed), cmocka_unit_test(test_members),
-		cmocka_unit_test(test_error),   cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_deep),    cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_error),   cmocka_unit_test(test_left),
+		cmocka_unit_test(test_bounds),  cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_fields),
 	};
 
 	return cmocka_run_group_tests_name("json_scan", tests, NULL, NULL);

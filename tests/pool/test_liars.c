@@ -18,6 +18,7 @@
 #include "fake/clock.h"
 #include "pool/script.h"
 #include "pool/stage.h"
+#include "wire/bounds.h"
 
 static int honest(int in, int out)
 {
@@ -327,6 +328,20 @@ static int a_million_nodes(int in, int out)
 	return pause();
 }
 
+/* One element more than any array may have, and `said` behind it. */
+static int too_many_nodes(int in, int out)
+{
+	static char json[1 << 16];
+	size_t used = (size_t)snprintf(json, sizeof json, "{\"type\":\"llm_query\",\"prompts\":[");
+
+	for (int i = 0; i < ELEMENTS_MAX; i++, used += 2)
+		memcpy(&json[used], "0,", 2);
+	snprintf(&json[used], sizeof json - used, "0%s", said);
+	begin_block(in, out);
+	say(out, json);
+	return pause();
+}
+
 static int many_keys(int in, int out)
 {
 	static char json[1 << 20];
@@ -571,6 +586,14 @@ static const struct lie lies[] = {
 	 "{\"type\":\"budget\",\"id\":1}"},
 	{"nul_in_a_name", nul_in_a_name, RLMD_ERROR_WORKER, "a wrong 'model'", 1, NULL},
 	{"a_million_nodes", a_million_nodes, RLMD_ERROR_WORKER, "broke the protocol", 1, NULL},
+	{"too_many_nodes", too_many_nodes, RLMD_ERROR_WORKER, "an array of more elements", 1, "]}"},
+	{"too_many_nodes_and_no_end", too_many_nodes, RLMD_ERROR_WORKER,
+	 "an array of more elements", 1, ""},
+	{"too_many_nodes_and_a_comma", too_many_nodes, RLMD_ERROR_WORKER,
+	 "an array of more elements", 1, ","},
+	{"too_many_members_and_no_end", says_it, RLMD_ERROR_WORKER, "a frame with more members", 1,
+	 "{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0,\"i\":0,\"j\":0,"
+	 "\"k\":0,\"l\":0,\"m\":0,\"n\":0,\"o\":0,\"p\":0,\"q\":0"},
 	{"many_keys", many_keys, RLMD_ERROR_WORKER, "broke the protocol", 1, NULL},
 	{"million_digits", million_digits, RLMD_ERROR_WORKER, "broke the protocol", 1, NULL},
 	{"byte_by_byte", byte_by_byte, RLMD_ERROR_WORKER, "not ended in its time", 1000, NULL},
