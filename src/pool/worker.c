@@ -472,6 +472,8 @@ static void begin(struct worker *worker, struct frame *frame, enum worker_state 
 	worker->watch = (struct stopwatch){0};
 	worker->interrupted = false;
 	watch_go(worker);
+	if (!event_pending(worker->timer, EV_TIMEOUT, NULL)) /* a call is open from before */
+		wait_for(worker, WAITING_BLOCK, LOOK_MS);
 }
 
 void worker_exec(struct worker *worker, int64_t block, struct rlmd_text code, int64_t timeout_ms)

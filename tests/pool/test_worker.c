@@ -755,6 +755,29 @@ static void test_computing_is_not_waiting(void **state)
 	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 1);
 }
 
+static int computes_beside_an_earlier_call(int in, int out)
+{
+	handshake(in, out);
+	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\"]," USUAL ",\"model\":null}");
+	expect(in, "exec");
+	for (;;)
+		continue;
+	return in;
+}
+
+/* ... also where the call was there before the first block. */
+static void test_computing_beside_an_earlier_call(void **state)
+{
+	(void)state;
+	perform(computes_beside_an_earlier_call);
+	actor_await(&actor, WORKER_CALL, 1);
+	fake_clock_speed(10);
+	actor.timeout_ms = 300;
+	actor_exec(&actor);
+	actor_await(&actor, WORKER_GONE, 1);
+	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 1);
+}
+
 static int leaves_a_thread(int in, int out)
 {
 	begin_block(in, out);
@@ -896,6 +919,7 @@ int main(void)
 		TEST(test_batch),
 		TEST(test_weight),
 		TEST(test_computing_is_not_waiting),
+		TEST(test_computing_beside_an_earlier_call),
 		TEST(test_every_answer_is_waited_for),
 		TEST(test_remains_are_ended),
 		TEST(test_waiting_between_blocks),
