@@ -27,20 +27,28 @@ def _start_an_interpreter():
     return time.monotonic() - begun
 
 
+def _look_at_the_load():
+    """How many want a processor: on the average of the last minute, and now."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        minute, _, _, running, _ = file.read().split()
+    return float(minute), int(running.split("/")[0])
+
+
 def slowness():
     """How many times longer things take now than on an idle machine; at least 1.
 
     The worst of: what a start of an interpreter takes now, and how many want each processor, now
-    and on the average of the last minute.
+    and on the average of the last minute. Now is before that start and after it: of a process that
+    is killed with all its threads each wants a processor for a moment, and two thousand of them
+    are no reason to wait for minutes.
     """
     now = time.monotonic()
     if now - _measured["at"] > FRESH:
-        with open("/proc/loadavg", encoding="ascii") as file:
-            minute, _, _, running, _ = file.read().split()
-        processors = len(os.sched_getaffinity(0))
-        _measured["slowness"] = max(1.0, _start_an_interpreter() / START,
-                                    float(minute) / processors,
-                                    int(running.split("/")[0]) / processors)
+        _, before = _look_at_the_load()
+        start = _start_an_interpreter()
+        minute, after = _look_at_the_load()
+        wanted = max(minute, min(before, after)) / len(os.sched_getaffinity(0))
+        _measured["slowness"] = max(1.0, start / START, wanted)
         _measured["at"] = time.monotonic()
     return _measured["slowness"]
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import patience
 import tree
@@ -120,6 +121,23 @@ class RealServersTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertRegex(done.stdout, r"(?m)^ok 1 - .* # SKIP `tools/test --suite real` ")
                 self.assertRegex(done.stdout, r"(?m)^1\.\.1$")
+
+
+class PatienceTest(unittest.TestCase):
+    """What tests take for the machine's slowness."""
+
+    def slowness(self, *looks):
+        loads = iter(looks)
+        with mock.patch.multiple(patience, _look_at_the_load=lambda: next(loads),
+                                 _start_an_interpreter=lambda: patience.START,
+                                 _measured={"at": float("-inf"), "slowness": 1.0}):
+            return patience.slowness() * len(os.sched_getaffinity(0))
+
+    def test_who_only_wants_to_end_is_no_load(self):
+        self.assertEqual(self.slowness((0, 2000), (0, 64)), 64)
+        self.assertEqual(self.slowness((0, 64), (0, 2000)), 64)
+        self.assertEqual(self.slowness((0, 100), (0, 100)), 100)
+        self.assertEqual(self.slowness((200, 100), (200, 100)), 200)
 
 
 class TallyTest(unittest.TestCase):

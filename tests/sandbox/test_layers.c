@@ -246,12 +246,12 @@ static void threads_are_limited(void **state)
 		"threading.stack_size(64 << 10)\n"
 		"wait, count = threading.Event(), 0\n"
 		"try:\n"
-		"    while count < 2000:\n"
+		"    while count < 600:\n"
 		"        threading.Thread(target=wait.wait, daemon=True).start()\n"
 		"        count += 1\n"
 		"except RuntimeError as error:\n"
 		"    say(error, count == 255)\n"
-		"time.sleep(0 if count < 2000 else 1000)\n";
+		"time.sleep(0 if count < 600 else 1000)\n";
 	struct cast cast;
 
 	if (stage_has(*state, "own_uid")) {
