@@ -14,7 +14,7 @@
 struct memfile {
 	int references;
 	const char *name; /* lent */
-	char *heap;       /* owned: the bytes while they are few, or NULL */
+	char *heap; /* owned: the bytes while they are few, or the last ones of a file; or NULL */
 	size_t heap_size, heap_room;
 	int fd;    /* owned, or -1 */
 	void *map; /* owned: of the file, or NULL before the first use; or the bytes themselves */
@@ -115,6 +115,32 @@ static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct rlmd
 	return true;
 }
 
+static bool fail_to_write(const struct memfile *file, struct rlmd_error *err)
+{
+	return error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes of input", file->size);
+}
+
+/* What was gathered goes to the file. */
+static bool flush(struct memfile *file, struct rlmd_error *err)
+{
+	struct rlmd_text bytes = text_from(file->heap, file->heap_size);
+
+	file->heap_size = 0;
+	return write_all(file->fd, bytes) || fail_to_write(file, err);
+}
+
+/* Files of a directory and their headers are small: a call to the kernel for each is a tenth of
+ * what they cost. */
+static bool write_on(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
+{
+	if (text.size > MEMFILE_HEAP_MAX - file->heap_size && !flush(file, err))
+		return false;
+	if (text.size > MEMFILE_HEAP_MAX)
+		return write_all(file->fd, text) || fail_to_write(file, err);
+	keep_on_heap(file, text);
+	return true;
+}
+
 bool memfile_append_uncounted(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
 {
 	assert(!file->sealed);
@@ -128,11 +154,9 @@ bool memfile_append_uncounted(struct memfile *file, struct rlmd_text text, struc
 	if (file->fd < 0) {
 		if (!spill(file, err))
 			return false;
-		free(file->heap);
-		file->heap = NULL;
+		file->heap_size = 0;
 	}
-	return write_all(file->fd, text) ||
-	       error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes of input", file->size);
+	return write_on(file, text, err);
 }
 
 bool memfile_append(struct memfile *file, struct rlmd_text text, struct rlmd_error *err)
@@ -159,7 +183,12 @@ bool memfile_seal(struct memfile *file, struct rlmd_error *err)
 	text_scan_end(&file->scan);
 	assert(file->scan.bytes == file->size);
 	file->sealed = true;
-	return file->fd < 0 || seal(file, err);
+	if (file->fd < 0)
+		return true;
+	if (!flush(file, err))
+		return false;
+	free(take_pointer(&file->heap));
+	return seal(file, err);
 }
 
 struct memfile *memfile_ref(struct memfile *file)
@@ -327,6 +356,7 @@ struct rlmd_text memfile_text(struct memfile *file)
 	}
 	if (file->size <= MEMFILE_HEAP_MAX)
 		return text_from(file->heap, file->size);
+	assert(file->sealed); /* else some of it is not in the file yet */
 	if (!file->map) {
 		map = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, file->fd, 0);
 		if (map == MAP_FAILED)

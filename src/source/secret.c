@@ -208,18 +208,21 @@ static uint64_t look_at_pair(const unsigned char *at)
 	return pairs.first[at[0]] & pairs.second[at[1]];
 }
 
-/* What begins at one of these places, each of which has two more bytes behind it. */
-static const char *secret_among(struct rlmd_text text, size_t from, size_t to)
+static const char *secret_from(struct rlmd_text text, size_t at)
+{
+	return is_within_word(text, at) ? NULL : secret_at(text_slice(text, at, text.size));
+}
+
+/* What the pair at this place belongs to: it begins one before it, or there. */
+static const char *secret_around(struct rlmd_text text, size_t at, uint64_t pair)
 {
 	const unsigned char *bytes = (const unsigned char *)text.bytes;
-	uint64_t pair = look_at_pair(bytes + from), next;
 	const char *what = NULL;
 
-	for (size_t i = from; i < to && !what; i++, pair = next) {
-		next = look_at_pair(bytes + i + 1);
-		if ((uint32_t)pair & next >> 32 && !is_within_word(text, i))
-			what = secret_at(text_slice(text, i, text.size));
-	}
+	if (at && pair >> 32 & look_at_pair(bytes + at - 1))
+		what = secret_from(text, at - 1);
+	if (!what && at + 2 < text.size && (uint32_t)pair & look_at_pair(bytes + at + 1) >> 32)
+		what = secret_from(text, at);
 	return what;
 }
 
@@ -227,18 +230,14 @@ const char *secret_in_text(struct rlmd_text text)
 {
 	const unsigned char *bytes = (const unsigned char *)text.bytes;
 	const char *what = NULL;
-	size_t i = 0;
 
 	if (!pairs.ready)
 		prepare_pairs();
-	for (; i + 10 <= text.size && !what; i += 8) {
-		const unsigned char *at = bytes + i;
+	for (size_t i = 0; i + 1 < text.size && !what; i += 2) {
+		uint64_t pair = look_at_pair(bytes + i);
 
-		if (look_at_pair(at) | look_at_pair(at + 2) | look_at_pair(at + 4) |
-		    look_at_pair(at + 6))
-			what = secret_among(text, i - !!i, i + 8);
+		if (pair)
+			what = secret_around(text, i, pair);
 	}
-	if (!what && text.size > 2)
-		what = secret_among(text, i - !!i, text.size - 2);
 	return what;
 }
