@@ -267,7 +267,8 @@ void result_tell(struct query *query)
 	if (!query->fault && readers[query->script])
 		readers[query->script](query, &result);
 	result.fault = query->fault;
-	result.error = query->error;
+	if (query->fault)
+		result.error = query->error;
 	query->fn(query->owner, &result);
 
 	free((void *)result.batches);

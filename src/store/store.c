@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "store/database.h"
+#include "store/postgres.h"
 #include "store/query.h"
 #include "store/sqlite.h"
 
@@ -41,6 +42,8 @@ static const struct database_kind *kind_of(const char **place)
 	struct rlmd_text text = text_of(*place);
 	const char *colon = strstr(*place, "://");
 
+	if (text_starts(text, "postgresql://") || text_starts(text, "postgres://"))
+		return &postgres_kind;
 	if (text_starts(text, "sqlite:"))
 		*place += strlen("sqlite:");
 	else if (colon && !memchr(*place, '/', (size_t)(colon - *place)))
@@ -67,7 +70,8 @@ struct store *store_open(struct event_base *base, const char *place,
 
 	if (!kind) {
 		error_set(err, RLMD_ERROR_USAGE,
-			  "no store is known by '%s': give the path of a file", place);
+			  "no store is known by '%s': give the path of a file, or postgresql://...",
+			  place);
 		return NULL;
 	}
 	if (!ours.patience_ms)

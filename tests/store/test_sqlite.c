@@ -388,7 +388,7 @@ int main(void)
 	};
 	int failed;
 
-	where_begin();
+	where_begin(false);
 	failed = cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
 	where_end();
 	return failed;

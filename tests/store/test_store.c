@@ -14,6 +14,8 @@
 #include "asking.h"
 #include "base/loop.h"
 #include "base/text.h"
+#include "server.h"
+#include "test_postgres.h"
 #include "where.h"
 
 #define LONG_MS (60 * 60 * 1000)
@@ -796,8 +798,11 @@ static void test_news(void **state)
 	assert_int_equal(heard, STORE_CHANGED);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	bool postgres = argc > 1 && !strcmp(argv[1], "postgres");
+	const char *missing = postgres ? server_missing() : NULL;
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_load),
@@ -819,11 +824,23 @@ int main(void)
 		TEST(test_arguments),
 		TEST(test_nobody_is_called_back),
 		TEST(test_news),
+		/* of a server only */
+		TEST(test_many_open_at_once),
+		TEST(test_strange_servers),
+		TEST(test_no_server),
+		TEST(test_locked_out),
+		TEST(test_the_server_is_killed),
 	};
+	size_t count = sizeof tests / sizeof *tests - (postgres ? 0 : 5);
 	int failed;
 
-	where_begin();
-	failed = cmocka_run_group_tests_name("store", tests, NULL, NULL);
+	if (missing) {
+		printf("1..0 # SKIP %s\n", missing);
+		return 0;
+	}
+	where_begin(postgres);
+	failed = _cmocka_run_group_tests(postgres ? "postgres" : "sqlite", tests, count, NULL,
+					 NULL);
 	where_end();
 	return failed;
 }
