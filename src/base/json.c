@@ -80,6 +80,14 @@ int64_t json_get_integer(const json_t *object, const char *key, int64_t otherwis
 	return json_is_integer(value) ? json_integer_value(value) : otherwise;
 }
 
+int64_t json_count(json_t *object, const char *key)
+{
+	int64_t before = json_get_integer(object, key, 0);
+
+	json_object_set_new_nocheck(object, key, json_integer(before + 1));
+	return before;
+}
+
 bool json_get_bool(const json_t *object, const char *key, bool otherwise)
 {
 	const json_t *value = json_object_get(object, key);

@@ -43,6 +43,9 @@ bool json_get_bool(const json_t *object, const char *key, bool otherwise);
 struct rlmd_text json_get_text(const json_t *object, const char *key);
 const char *json_get_string(const json_t *object, const char *key); /* lent; "" where it is none */
 
+/* Adds one to a member that counts; what it was before: 0, where there was none. */
+int64_t json_count(json_t *object, const char *key);
+
 /* Appends the compact form of `value`; with `sorted` the canonical one. */
 void json_write(const json_t *value, bool sorted, struct evbuffer *out);
 

@@ -466,7 +466,7 @@ struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, a
 	ask->log = caller_call_log(options->caller, options->number, request);
 	request_use_settings(request, &job->config);
 	ask->wanted = request->asked_tokens = request->max_tokens;
-	caller_place(options->caller, options->number, request, ask->place);
+	caller_place(options->caller, options->place, options->number, request, ask->place);
 	request->may_retry = may_retry;
 	request->on_wait = on_wait;
 	request->log = &ask->log;

@@ -36,6 +36,7 @@ typedef void ask_sent_fn(void *owner);
 struct ask_options {
 	struct caller *caller; /* lent: who asks, pays and is warned */
 	int number;            /* of the caller's; ASK_TURN: a turn, which its run records */
+	const char *place;     /* of an operation (engine/caller.h), lent to ask_start(); or NULL */
 	const char *reason;    /* lent, or NULL: why it stands in for a sub-run */
 	ask_sent_fn *sent;     /* or NULL; with the owner of ask_start() */
 	/* Its messages and model are lent until the callback. What it has of sampling goes before

@@ -1,13 +1,24 @@
 #include "engine/batch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/memfile.h"
+#include "engine/job.h"
+#include "llm/llm.h"
 #include "pool/worker.h"
 
 #define THOUSANDTHS 1000.0
+
+enum { CONTEXT_MARKED = 4096 }; /* bytes of a context by which its task is known, with its size */
+
+struct batch_number {
+	char digits[24];
+};
 
 static struct rlmd_text copied(struct rlmd_text text)
 {
@@ -97,6 +108,55 @@ bool batch_read(struct batch *batch, const struct worker_call *call, struct rlmd
 	description.count = batch->count;
 	batch->plan = rlmd_plan_new(&description, err);
 	return batch->plan;
+}
+
+/* What a task is about: a context of its own, or a part of its caller's. */
+static size_t add_context(const struct batch *batch, const struct worker_call *call, size_t i,
+			  struct batch_number *number, struct rlmd_text *out)
+{
+	const struct worker_subset *subset = batch->subsets ? &batch->subsets[i] : NULL;
+	struct memfile *context = call->contexts ? call->contexts[i] : NULL;
+	size_t count = 0;
+
+	if (subset && subset->ranges)
+		out[count++] = text_from((const char *)subset->ranges,
+					 2 * subset->count * sizeof *subset->ranges);
+	if (context) {
+		snprintf(number->digits, sizeof number->digits, "%zu", memfile_size(context));
+		out[count++] = text_of(number->digits);
+		out[count++] = text_clip(memfile_text(context), CONTEXT_MARKED);
+	}
+	return count;
+}
+
+static void mark(const struct batch *batch, const struct worker_call *call, struct caller *caller,
+		 char out[static CALLER_MARK_SIZE])
+{
+	auto_free struct rlmd_text *all = xcalloc(call->text_count + 4 * batch->count + 2,
+						  sizeof *all);
+	auto_free struct batch_number *numbers = xcalloc(batch->count, sizeof *numbers);
+	char wishes[64];
+	size_t count = 0;
+
+	snprintf(wishes, sizeof wishes, "%d %" PRId64 " %d", (int)call->kind, call->max_tokens,
+		 call->temperature);
+	all[count++] = text_of(wishes);
+	all[count++] = call->system;
+	for (size_t i = 0; i < call->text_count; i++)
+		all[count++] = call->texts[i];
+	for (size_t i = 0; i < batch->count; i++) {
+		all[count++] = text_of(model_of(call, i));
+		count += add_context(batch, call, i, &numbers[i], all + count);
+	}
+	caller_mark(caller, all, count, out);
+}
+
+void batch_mark(const struct batch *batch, const struct worker_call *call, struct caller *caller,
+		char out[static CALLER_MARK_SIZE])
+{
+	*out = '\0';
+	if (llm_knows_places(caller->job->llm))
+		mark(batch, call, caller, out);
 }
 
 void batch_equip(const struct batch *batch, const struct worker_call *call,

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/text.h"
+#include "engine/caller.h"
 #include "engine/operation.h"
 
 struct worker_call;
@@ -37,6 +38,10 @@ struct batch {
 /* The call has at least one question or task. */
 bool batch_read(struct batch *, const struct worker_call *, struct rlmd_plan_error *);
 void batch_done(struct batch *);
+
+/* caller_mark() of it: of all that it asks; of a context the size and how it begins. */
+void batch_mark(const struct batch *, const struct worker_call *, struct caller *,
+		char out[static CALLER_MARK_SIZE]);
 
 /* What the operations need beside what their plan says; the batch must outlive them. */
 void batch_equip(const struct batch *, const struct worker_call *, struct operation *operations);

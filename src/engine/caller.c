@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/json.h"
 #include "engine/ask.h"
 #include "trace/record.h"
@@ -14,9 +15,26 @@ void caller_done(struct caller *caller)
 {
 	json_decref(caller->warnings);
 	caller->warnings = NULL;
+	json_decref(caller->marks);
+	caller->marks = NULL;
 }
 
-void caller_name(const struct caller *parent, const struct rlmd_job *job, int number,
+void caller_mark(struct caller *caller, const struct rlmd_text *what, size_t count,
+		 char out[static CALLER_MARK_SIZE])
+{
+	char digest[DIGEST_SIZE];
+
+	*out = '\0';
+	if (!llm_knows_places(caller->job->llm))
+		return;
+	digest_texts(what, count, digest);
+	if (!caller->marks)
+		caller->marks = json_object();
+	snprintf(out, CALLER_MARK_SIZE, "%.16s.%lld", digest,
+		 (long long)json_count(caller->marks, digest));
+}
+
+void caller_name(const struct caller *parent, const struct rlmd_job *job, const char *place,
 		 char out[static 37])
 {
 	auto_free char *seed = NULL;
@@ -25,15 +43,31 @@ void caller_name(const struct caller *parent, const struct rlmd_job *job, int nu
 		trace_uuid(out);
 		return;
 	}
-	seed = xasprintf("%s %d", parent ? parent->id : job->id, number);
+	seed = xasprintf("%s %s", parent ? parent->id : job->id, place);
 	trace_uuid_of(text_of(seed), out);
 }
 
-void caller_place(const struct caller *caller, int number, struct llm_request *request,
-		  char out[static CALLER_PLACE_SIZE])
+void caller_set_path(struct caller *caller, const char *place)
 {
-	snprintf(out, CALLER_PLACE_SIZE, "%s %s %d", caller->id, llm_kind_name(request->kind),
-		 number == ASK_TURN ? request->turn : number);
+	const struct rlmd_text parts[] = {text_of(caller->parent ? caller->parent->path : ""),
+					  text_of(place)};
+	char digest[DIGEST_SIZE];
+
+	if (!caller->parent || !llm_knows_places(caller->job->llm))
+		return;
+	digest_texts(parts, 2, digest);
+	snprintf(caller->path, sizeof caller->path, "%.*s", CALLER_PATH_SIZE - 1, digest);
+}
+
+void caller_place(const struct caller *caller, const char *place, int number,
+		  struct llm_request *request, char out[static CALLER_PLACE_SIZE])
+{
+	if (place)
+		snprintf(out, CALLER_PLACE_SIZE, "%s %s %s", caller->path,
+			 llm_kind_name(request->kind), place);
+	else
+		snprintf(out, CALLER_PLACE_SIZE, "%s %s %d", caller->path,
+			 llm_kind_name(request->kind), request->turn);
 	request->place = out;
 	request->number = number;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 struct budget;
 struct context;
@@ -20,6 +21,11 @@ struct rlmd_job;
 struct run;
 
 enum { CALLER_ANSWERS_MAX = 64 << 20 }; /* bytes of the answers that a run waits for */
+enum {
+	CALLER_PATH_SIZE = 33,
+	CALLER_MARK_SIZE = 40,
+	CALLER_PLACE_SIZE = CALLER_PATH_SIZE + CALLER_MARK_SIZE + 40,
+};
 
 /* Embed it; caller_done() frees what it owns. */
 struct caller {
@@ -27,6 +33,8 @@ struct caller {
 	struct caller *parent;         /* lent: is warned too; NULL: none */
 	struct run *run;               /* lent; NULL: a plan, which needs no permit */
 	const char *id;                /* lent: in the trace */
+	char path[CALLER_PATH_SIZE];   /* the same in each attempt at the work; empty: the root's */
+	json_t *marks;                 /* owned: what it asked for -> how often; or NULL */
 	struct log log;                /* the job's, with the id */
 	struct budget *budget;         /* lent: pays */
 	struct reserve *reserve;       /* lent: kept of it for a forced answer; NULL: nothing is */
@@ -41,15 +49,25 @@ struct caller {
 void caller_done(struct caller *);
 
 /*
- * The id of a run that `parent` has asked for, as the how manieth; NULL: the root. It is random,
- * unless exchanges are kept or replayed: then the same work has the same ids.
+ * Who asks, and for what, is known by places that are the same whenever the same work is done: in
+ * recordings and in replays. They are made of what was asked
+ * for, and not of the order, which threads of code have no part in. Where nobody has to be known so
+ * (llm_knows_places()) all of them are empty.
+ *
+ * A mark is that of one call of code: of what it asks for, and how often it has asked that before.
  */
-void caller_name(const struct caller *parent, const struct rlmd_job *, int number,
-		 char out[static 37]);
+void caller_mark(struct caller *, const struct rlmd_text *what, size_t count,
+		 char out[static CALLER_MARK_SIZE]);
 
-/* Likewise the place and the number of one of its requests, which lends `out`. */
-enum { CALLER_PLACE_SIZE = 80 };
-void caller_place(const struct caller *, int number, struct llm_request *,
+/* The id of a run that `parent` has asked for at that place; NULL: the root. It is random, unless
+ * exchanges are recorded or replayed: then the same work has the same ids. And its path. */
+void caller_name(const struct caller *parent, const struct rlmd_job *, const char *place,
+		 char out[static 37]);
+void caller_set_path(struct caller *, const char *place);
+
+/* The place of one of its requests, and its number as the trace has it. `place` is of an operation;
+ * NULL: a turn, or the last answer. The request lends `out`. */
+void caller_place(const struct caller *, const char *place, int number, struct llm_request *,
 		  char out[static CALLER_PLACE_SIZE]);
 
 /* Of one of its calls, with its number as in the trace, or its turn (ASK_TURN). */

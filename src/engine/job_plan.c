@@ -148,6 +148,7 @@ static void carry_out(struct job_plan *plan, struct rlmd_plan_file *file)
 	if (!options.config.max_parallel)
 		options.config.max_parallel = (size_t)plan->job->config.max_parallel;
 	plan->tolerant = options.config.partial_failure == RLMD_PLAN_CONTINUE_ON_ERROR;
+	caller_mark(&plan->caller, NULL, 0, plan->set.mark);
 	operation_set_init(&plan->set, &plan->caller, rlmd_plan_file_operations(file),
 			   rlmd_plan_count(operations));
 	operation_set_start(&plan->set, operations, options);

@@ -6,6 +6,7 @@
  */
 #include "engine/operation.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,14 +180,25 @@ static size_t write_messages(struct operation *operation, struct rlmd_text syste
 	return count + 1;
 }
 
+enum { PLACE_SIZE = CALLER_MARK_SIZE + 24 };
+
+static void place_of(const struct operation *operation, char out[static PLACE_SIZE])
+{
+	const struct operation_set *set = operation->set;
+
+	snprintf(out, PLACE_SIZE, "%s.%zu", set->mark, (size_t)(operation - set->all));
+}
+
 static void send_call(struct operation *operation, enum llm_kind kind, struct rlmd_text system,
 		      struct rlmd_text user)
 {
 	struct caller *caller = operation->set->caller;
 	size_t message_count = write_messages(operation, system, user);
+	char place[PLACE_SIZE];
 	struct ask_options options = {
 		.caller = caller,
 		.number = operation->number,
+		.place = place,
 		.reason = operation->way == WAY_SUBRUN ? NULL : operation->reason,
 		.sent = on_sent,
 		.request = {.model = model_of(operation),
@@ -204,6 +216,7 @@ static void send_call(struct operation *operation, enum llm_kind kind, struct rl
 		options.request.sampling.with_temperature = true;
 		options.request.sampling.temperature = operation->wishes->temperature;
 	}
+	place_of(operation, place);
 	operation->ask = ask_start(caller->job, &options, on_ask, operation);
 }
 
@@ -298,12 +311,13 @@ static void start_child(struct operation *operation)
 	struct caller *caller = operation->set->caller;
 	struct context_input input;
 	struct context own = {.inputs = &input, .count = 1};
+	char place[PLACE_SIZE];
 	struct run_options options = {
 		.parent = caller,
 		.alive = take_pointer(&operation->alive),
 		.permit = take_pointer(&operation->permit),
 		.depth = caller->depth + 1,
-		.number = operation->number,
+		.place = place,
 		.task = operation->input,
 		.context = caller->context,
 		.model = operation->spec->model,
@@ -315,6 +329,7 @@ static void start_child(struct operation *operation)
 		input.files = file_index_ref(operation->files);
 		options.context = &own;
 	}
+	place_of(operation, place);
 	operation->wanting = false;
 	admission_share(&operation->set->admission, &options);
 	budget_count_subcall(caller->budget, options.depth);

@@ -12,13 +12,13 @@
 #include <rlmd/plan.h>
 #include <stdint.h>
 
+#include "engine/caller.h"
 #include "engine/operation.h"
-
-struct caller;
 
 /* Embed it. Zero may be freed. */
 struct operation_set {
 	struct caller *caller;        /* lent */
+	char mark[CALLER_MARK_SIZE];  /* of the call or plan */
 	struct rlmd_operation *specs; /* lent: their owners are ours */
 	struct operation *all;        /* owned: one for each */
 	size_t count, tasks;          /* operations; those that want a sub-run */
@@ -30,6 +30,7 @@ struct operation_set {
 	rlmd_plan_result_fn *on_result; /* may be NULL: the owner of the options' */
 };
 
+/* Its mark, if it is to have one, is set before. */
 void operation_set_init(struct operation_set *, struct caller *, struct rlmd_operation *,
 			size_t count);
 

@@ -28,7 +28,7 @@ struct run_options {
 	struct permit *alive;  /* held (engine/permits.h); the run's from now on */
 	struct permit *permit; /* likewise: to compute */
 	int depth;
-	int number;                    /* among all that `parent` has asked for */
+	const char *place;             /* lent: of the task, among all that `parent` asks for */
 	struct rlmd_text task;         /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
 	const char *model;             /* copied: of its turns; NULL: what its depth has */

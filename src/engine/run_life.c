@@ -299,12 +299,13 @@ struct run *run_start(struct rlmd_job *job, const struct run_options *options, r
 		.owner = owner,
 	};
 	TAILQ_INIT(&run->subcalls);
-	caller_name(options->parent, job, options->number, run->id);
+	caller_name(options->parent, job, options->place ? options->place : "", run->id);
 	context_share(&run->context, options->context);
 	run->budget = options->pool ? budget_new_child(options->pool, run->depth, options->among,
 						       on_budget_warning, run)
 				    : budget_new(&job->config.limits, on_budget_warning, run);
 	run->caller = caller_of(run, options->parent);
+	caller_set_path(&run->caller, options->place);
 	log_add_text(&run->caller.log, "run", run->id);
 	job->runs_alive[run->depth]++;
 	record_run(job->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,

@@ -371,7 +371,7 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 		options.request.on_delta = on_delta;
 		options.request.delta_owner = run->job;
 	}
-	if (kind == LLM_TURN && llm_keeps(run->job->llm))
+	if (kind == LLM_TURN && llm_knows_places(run->job->llm))
 		exchange_id(&options.request, run->asked);
 	run_yield(run);
 	run->ask = ask_start(run->job, &options, run_on_ask, run);

@@ -49,6 +49,7 @@ struct subcall {
 	enum rlmd_error_kind kind;
 	struct rlmd_function_call *function; /* owned, until it has answered; or NULL */
 	const char *name;                    /* lent: the function's */
+	struct llm_told told;                /* what the word is kept as */
 	int64_t started;                     /* likewise, on clock_ms() */
 	TAILQ_ENTRY(subcall) entry;
 };
@@ -146,23 +147,38 @@ static void subcall_end(struct subcall *subcall)
 		subcall_answer(subcall);
 }
 
-/* The answer is JSON of ours. How long things took is in it, so a recording keeps it: the same
- * request, asked the same, is told the same in a replay, and goes on as it did. */
+/* What a clock or the host has a part in is known by who asks for it, after which request. */
+static void name_told(struct subcall *subcall, const char *what, struct rlmd_text asked)
+{
+	const struct caller *caller = subcall->caller;
+	auto_evbuffer struct evbuffer *key = evbuffer_new();
+
+	evbuffer_add_printf(key, "%s %s %s ", caller->path, run_asked(caller->run), what);
+	evbuffer_add(key, asked.bytes, asked.size);
+	llm_told_name(caller->job->llm, text_in(key), &subcall->told);
+}
+
+/* The answer is JSON of ours. How long things took is in it, so it is kept: the same request, asked
+ * the same the next time, is told the same, and goes on as it did. */
 static void say(struct subcall *subcall, json_t *object, const char *function,
 		struct rlmd_text asked)
 {
 	struct llm *llm = subcall->caller->job->llm;
-	auto_evbuffer struct evbuffer *out = evbuffer_new(), *key = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	char *before;
 
 	json_write(object, false, out);
 	json_decref(object);
 	subcall->word = text_drain(out, &subcall->word_size);
-	if (!llm_keeps(llm))
+	if (!llm_knows_places(llm))
 		return;
-	evbuffer_add_printf(key, "%s %s %s ", subcall->caller->id, run_asked(subcall->caller->run),
-			    function);
-	evbuffer_add(key, asked.bytes, asked.size);
-	subcall->word = llm_told(llm, text_in(key), subcall->word, &subcall->word_size);
+	name_told(subcall, function, asked);
+	before = llm_told_find(llm, &subcall->told, &subcall->word_size);
+	if (before) {
+		free(subcall->word);
+		subcall->word = before;
+	}
+	llm_told_keep(llm, &subcall->told, text_from(subcall->word, subcall->word_size));
 }
 
 static void on_batch(void *owner, const struct rlmd_plan_summary *summary)
@@ -274,7 +290,7 @@ static void start_plan(struct subcall *subcall, struct rlmd_text json)
 
 	if (!read_plan(subcall, json))
 		return;
-	if (llm_keeps(subcall->caller->job->llm)) {
+	if (llm_knows_places(subcall->caller->job->llm)) {
 		subcall->asked = text_copy(json);
 		subcall->asked_size = json.size;
 	}
@@ -284,6 +300,7 @@ static void start_plan(struct subcall *subcall, struct rlmd_text json)
 		options.config.max_parallel = usual;
 	options.keep = true;
 	options.on_log = on_plan_event;
+	caller_mark(subcall->caller, &json, 1, subcall->set.mark);
 	operation_set_init(&subcall->set, subcall->caller, rlmd_plan_file_operations(subcall->file),
 			   rlmd_plan_count(plan));
 	subcall_open(subcall);
@@ -303,6 +320,7 @@ static void start_batch(struct subcall *subcall, const struct worker_call *call)
 		tell_error(subcall, &err);
 		return;
 	}
+	batch_mark(batch, call, subcall->caller, subcall->set.mark);
 	operation_set_init(&subcall->set, subcall->caller, batch->operations, batch->count);
 	batch_equip(batch, call, subcall->set.all);
 	subcall_open(subcall);
@@ -331,46 +349,27 @@ static void tell_budget(struct subcall *subcall)
 	post(subcall);
 }
 
-static void key_of_function(const struct subcall *subcall, struct evbuffer *key)
-{
-	evbuffer_add_printf(key, "%s %s function %s ", subcall->caller->id,
-			    run_asked(subcall->caller->run), subcall->name);
-	evbuffer_add(key, subcall->asked, subcall->asked_size);
-}
-
-/* What the host says is no more in our hands than what a provider says: a recording keeps it. */
+/* What the host says is no more in our hands than what a provider says: it is kept likewise. */
 static void keep_outcome(struct subcall *subcall)
 {
-	struct llm *llm = subcall->caller->job->llm;
-	auto_evbuffer struct evbuffer *key = evbuffer_new(), *words = evbuffer_new();
+	auto_evbuffer struct evbuffer *words = evbuffer_new();
 	json_auto_t *outcome = json_object();
-	size_t size;
 
-	key_of_function(subcall, key);
 	if (subcall->failed)
 		json_object_set_new(outcome, "kind", json_integer(subcall->kind));
 	json_object_set_new(outcome, "word",
 			    json_from_text(text_from(subcall->word, subcall->word_size)));
 	json_write(outcome, false, words);
-	free(llm_told(llm, text_in(key), text_drain(words, &size), &size));
+	llm_told_keep(subcall->caller->job->llm, &subcall->told, text_in(words));
 }
 
-/* In a replay the host is not asked: what it said then is said again. */
-static void replay_function(struct subcall *subcall)
+/* The host is not asked: what it said then is said again. */
+static void replay_function(struct subcall *subcall, struct rlmd_text told)
 {
-	struct llm *llm = subcall->caller->job->llm;
-	auto_evbuffer struct evbuffer *key = evbuffer_new();
-	json_auto_t *outcome = NULL;
-	const json_t *word, *kind;
-	char *words;
-	size_t size = 2;
+	json_auto_t *outcome = told.size ? json_read(told, 2, NULL) : NULL;
+	const json_t *word = json_object_get(outcome, "word");
+	const json_t *kind = json_object_get(outcome, "kind");
 
-	key_of_function(subcall, key);
-	words = llm_told(llm, text_in(key), xstrdup("{}"), &size);
-	outcome = json_read(text_from(words, size), 2, NULL);
-	free(words);
-	word = json_object_get(outcome, "word");
-	kind = json_object_get(outcome, "kind");
 	if (!json_is_string(word)) {
 		fail(subcall, RLMD_ERROR_REPLAY, "no recorded call of this function matches");
 	} else {
@@ -378,6 +377,7 @@ static void replay_function(struct subcall *subcall)
 		subcall->word_size = json_text(word).size;
 		subcall->failed = kind != NULL;
 		subcall->kind = (enum rlmd_error_kind)json_integer_value(kind);
+		llm_told_keep(subcall->caller->job->llm, &subcall->told, told);
 	}
 	post(subcall);
 }
@@ -406,7 +406,7 @@ static void on_function(void *owner, struct rlmd_text json, const struct rlmd_er
 		subcall->word_size = json.size;
 	}
 	end_function(subcall);
-	if (llm_keeps(subcall->caller->job->llm))
+	if (llm_knows_places(subcall->caller->job->llm))
 		keep_outcome(subcall);
 	subcall_end(subcall);
 }
@@ -416,18 +416,24 @@ static void start_function(struct subcall *subcall, const struct worker_call *ca
 {
 	struct rlmd_job *job = subcall->caller->job;
 	struct function *function = function_set_find(job->functions, call->function);
+	auto_free char *before = NULL;
+	size_t size = 0;
 	struct rlmd_error err;
 
 	subcall->name = function->told.name;
 	subcall->asked = text_copy(call->texts[0]);
 	subcall->asked_size = call->texts[0].size;
 	subcall->started = clock_ms();
+	if (llm_knows_places(job->llm)) {
+		name_told(subcall, subcall->name, call->texts[0]);
+		before = llm_told_find(job->llm, &subcall->told, &size);
+	}
 	if (!budget_admit_call(subcall->caller->budget, &err)) {
 		fail(subcall, err.kind, err.text);
 		end_function(subcall);
 		post(subcall);
-	} else if (llm_replays(job->llm)) {
-		replay_function(subcall);
+	} else if (before || llm_replays(job->llm)) {
+		replay_function(subcall, text_from(before, size));
 		end_function(subcall);
 	} else {
 		subcall_open(subcall);

@@ -55,8 +55,7 @@ char *kept_names_next(struct kept_names *names, const struct llm_request *reques
 	exchange_id(request, id);
 	hash_place(request, place);
 	key = xasprintf("%s-%s", id, place);
-	before = json_get_integer(names->seen, key, 0);
-	json_object_set_new_nocheck(names->seen, key, json_integer(before + 1));
+	before = json_count(names->seen, key);
 	return xasprintf("%s-%lld.json", key, (long long)before);
 }
 

@@ -14,6 +14,7 @@
 #include "llm/recall.h"
 #include "llm/recording.h"
 #include "llm/replay_order.h"
+#include "llm/told.h"
 
 enum {
 	WINDOW_USUAL = 128000, /* of models in no table */
@@ -137,9 +138,19 @@ bool llm_allow(struct llm *llm, const char *model, struct rlmd_error *err)
 	return true;
 }
 
-char *llm_told(struct llm *llm, struct rlmd_text asked, char *words, size_t *size)
+void llm_told_name(struct llm *llm, struct rlmd_text asked, struct llm_told *ret)
 {
-	return recording_told(llm->recording, asked, words, size);
+	told_name(recording_told(llm->recording), asked, ret);
+}
+
+char *llm_told_find(struct llm *llm, const struct llm_told *name, size_t *ret_size)
+{
+	return told_find(recording_told(llm->recording), name, ret_size);
+}
+
+void llm_told_keep(struct llm *llm, const struct llm_told *name, struct rlmd_text words)
+{
+	told_keep(recording_told(llm->recording), name, words);
 }
 
 bool llm_replays(const struct llm *llm)
@@ -150,6 +161,11 @@ bool llm_replays(const struct llm *llm)
 bool llm_keeps(const struct llm *llm)
 {
 	return recording_keeps(llm->recording);
+}
+
+bool llm_knows_places(const struct llm *llm)
+{
+	return llm_keeps(llm);
 }
 
 static const char *name_of(const struct llm *llm, const char *model)

@@ -213,12 +213,23 @@ const char *llm_provider(const struct llm *, const char *model); /* whose that i
 const char *llm_price_date(const struct llm *);                  /* "2026-11-01", lent */
 
 /*
- * What code is told that a clock has a part in (llm/told.h): takes the words, and returns those to
- * tell. Whether anything is kept or found so at all.
+ * What code is told that a clock or the host has a part in (llm/told.h): named by what had asked
+ * for it, before it is said; looked for, new, or NULL; and kept.
  */
-char *llm_told(struct llm *, struct rlmd_text asked, char *words, size_t *size);
-bool llm_keeps(const struct llm *);
+struct llm_told {
+	char id[65];
+	int64_t number;
+};
+void llm_told_name(struct llm *, struct rlmd_text asked, struct llm_told *ret);
+char *llm_told_find(struct llm *, const struct llm_told *, size_t *ret_size);
+void llm_told_keep(struct llm *, const struct llm_told *, struct rlmd_text words);
+
+bool llm_keeps(const struct llm *);   /* exchanges are recorded, or replayed */
 bool llm_replays(const struct llm *); /* nobody is asked */
+
+/* Whether who asks for what is to be known by a place that is the same the next time
+ * (llm_request.place): exchanges are recorded, or replayed. */
+bool llm_knows_places(const struct llm *);
 
 /* What the job should be warned of, each text once, as a new array of strings; emptied by this. */
 json_t *llm_take_warnings(struct llm *);

@@ -91,7 +91,7 @@ struct replay_order *recording_order(const struct recording *recording)
 	return replay_order(recording->replay);
 }
 
-char *recording_told(struct recording *recording, struct rlmd_text asked, char *words, size_t *size)
+struct told *recording_told(const struct recording *recording)
 {
-	return told_again(recording->told, asked, words, size);
+	return recording->told;
 }

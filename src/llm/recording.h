@@ -16,6 +16,7 @@
 struct event_base;
 struct recording;
 struct replay_order;
+struct told;
 
 /* NULL directories: off. RLMD_ERROR_INPUT for a bad script, and a directory that cannot be used. */
 struct recording *recording_new(struct event_base *, const char *record_dir, const char *replay_dir,
@@ -46,5 +47,5 @@ void recording_cancel(struct recording *, const char *name, const struct llm_req
 /* Of what recording_find() finds; lent. */
 struct replay_order *recording_order(const struct recording *);
 
-/* As told_again() (llm/told.h). */
-char *recording_told(struct recording *, struct rlmd_text asked, char *words, size_t *size);
+/* Words that a clock has a part in (llm/told.h); lent. */
+struct told *recording_told(const struct recording *);

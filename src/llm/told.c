@@ -1,8 +1,6 @@
 #include "llm/told.h"
 
 #include <event2/buffer.h>
-#include <openssl/evp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,66 +40,56 @@ void told_free(struct told *told)
 	free(told);
 }
 
-/* A name as an exchange's, so that no script is looked for in it. */
-static char *next_name(struct told *told, struct rlmd_text asked)
+void told_name(struct told *told, struct rlmd_text asked, struct llm_told *ret)
 {
-	unsigned char hash[EVP_MAX_MD_SIZE];
-	char id[EXCHANGE_ID_SIZE];
-	unsigned int size = 0;
-	int64_t before;
-
-	if (!EVP_Digest(asked.bytes, asked.size, hash, &size, EVP_sha256(), NULL))
-		abort();
-	for (unsigned int i = 0; i < size; i++)
-		snprintf(id + 2 * i, 3, "%02x", hash[i]);
-	before = json_get_integer(told->seen, id, 0);
-	json_object_set_new_nocheck(told->seen, id, json_integer(before + 1));
-	return xasprintf("%s-%lld.json", id, (long long)before);
+	exchange_hash(asked, ret->id);
+	ret->number = json_count(told->seen, ret->id);
 }
 
-static char *find(const struct told *told, const char *name, size_t *size)
+/* As an exchange's, so that no script is looked for in it. */
+static char *path_in(const char *dir, const struct llm_told *name)
 {
-	auto_free char *path = xasprintf("%s/%s", told->replay, name);
-	size_t read = 0;
-	auto_free char *bytes = file_read(path, FILE_SIZE_MAX, &read, NULL);
-	json_auto_t *kept = bytes ? json_read(text_from(bytes, read), DEPTH_MAX, NULL) : NULL;
+	return xasprintf("%s/%s-%lld.json", dir, name->id, (long long)name->number);
+}
+
+char *told_read(const json_t *kept, size_t *ret_size)
+{
 	const json_t *words = json_object_get(kept, "told");
 
 	if (!json_is_string(words))
 		return NULL;
-	*size = json_text(words).size;
+	*ret_size = json_text(words).size;
 	return text_copy(json_text(words));
 }
 
-static void keep(const struct told *told, const char *name, struct rlmd_text words)
+json_t *told_write(struct rlmd_text words)
 {
-	auto_free char *path = xasprintf("%s/%s", told->record, name);
+	return json_pack("{s:o}", "told", json_from_text(words));
+}
+
+char *told_find(const struct told *told, const struct llm_told *name, size_t *ret_size)
+{
+	auto_free char *path = told->replay ? path_in(told->replay, name) : NULL;
+	size_t read = 0;
+	auto_free char *bytes = path ? file_read(path, FILE_SIZE_MAX, &read, NULL) : NULL;
+	json_auto_t *kept = bytes ? json_read(text_from(bytes, read), DEPTH_MAX, NULL) : NULL;
+
+	return told_read(kept, ret_size);
+}
+
+void told_keep(const struct told *told, const struct llm_told *name, struct rlmd_text words)
+{
+	auto_free char *path = told->record ? path_in(told->record, name) : NULL;
 	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
-	json_auto_t *kept = json_pack("{s:o}", "told", json_from_text(words));
+	json_auto_t *kept = told_write(words);
 	size_t size;
 	char *start;
 
+	if (!path)
+		return;
 	json_write_line(kept, bytes);
 	size = evbuffer_get_length(bytes);
 	start = (char *)evbuffer_pullup(bytes, -1);
 	size = keys_redact(told->keys, start, size);
 	file_write(path, text_from(start, size), NULL);
-}
-
-char *told_again(struct told *told, struct rlmd_text asked, char *words, size_t *size)
-{
-	auto_free char *name = NULL;
-	char *before;
-
-	if (!told->replay && !told->record)
-		return words;
-	name = next_name(told, asked);
-	before = told->replay ? find(told, name, size) : NULL;
-	if (before) {
-		free(words);
-		words = before;
-	}
-	if (told->record)
-		keep(told, name, text_from(words, *size));
-	return words;
 }

@@ -7,9 +7,11 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "base/text.h"
+#include "llm/llm.h"
 
 struct told;
 struct keys;
@@ -18,8 +20,15 @@ struct keys;
 struct told *told_new(const char *replay_dir, const char *record_dir, const struct keys *);
 void told_free(struct told *); /* NULL is fine */
 
-/*
- * The words to tell, owned, with their size in `size`: `words`, which are taken, or the recorded
- * ones. What cannot be kept is only missed by a replay.
- */
-char *told_again(struct told *, struct rlmd_text asked, char *words, size_t *size);
+/* Of words that are asked for now: each time another one. */
+void told_name(struct told *, struct rlmd_text asked, struct llm_told *ret);
+
+/* The recorded words, new; NULL: there are none. */
+char *told_find(const struct told *, const struct llm_told *, size_t *ret_size);
+
+/* Where there is a directory for it; what cannot be kept is only missed by a replay. */
+void told_keep(const struct told *, const struct llm_told *, struct rlmd_text words);
+
+/* The JSON that words are kept as, new; and the words of it, new, or NULL. */
+json_t *told_write(struct rlmd_text words);
+char *told_read(const json_t *, size_t *ret_size);

@@ -112,12 +112,26 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	fake_calls--;
 }
 
-char *llm_told(struct llm *llm, struct rlmd_text asked, char *words, size_t *size)
+void llm_told_name(struct llm *llm, struct rlmd_text asked, struct llm_told *ret)
 {
 	(void)llm;
 	(void)asked;
-	(void)size;
-	return words;
+	(void)ret;
+}
+
+char *llm_told_find(struct llm *llm, const struct llm_told *name, size_t *ret_size)
+{
+	(void)llm;
+	(void)name;
+	(void)ret_size;
+	return NULL;
+}
+
+void llm_told_keep(struct llm *llm, const struct llm_told *name, struct rlmd_text words)
+{
+	(void)llm;
+	(void)name;
+	(void)words;
 }
 
 struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *request, const char *asker)
@@ -151,6 +165,12 @@ bool llm_replays(const struct llm *llm)
 }
 
 bool llm_keeps(const struct llm *llm)
+{
+	(void)llm;
+	return false;
+}
+
+bool llm_knows_places(const struct llm *llm)
 {
 	(void)llm;
 	return false;
