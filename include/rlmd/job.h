@@ -31,6 +31,7 @@ struct rlmd_check;
 struct rlmd_context;
 struct rlmd_function;
 struct rlmd_job;
+struct rlmd_journal_entry;
 struct rlmd_plan_file;
 struct rlmd_result;
 
@@ -57,6 +58,9 @@ struct rlmd_usage {
 	bool estimated;       /* some of it was never reported by a provider */
 	bool cost_complete;   /* false: the price of some call is unknown */
 	int64_t cached_calls; /* of llm_calls: answered before, at no cost */
+	/* Of cost, tokens and llm_calls: what earlier attempts have paid, and this one found in its
+	 * journal. The rest is what this one has paid. */
+	int64_t journaled_cost, journaled_tokens, journaled_calls;
 };
 
 /*
@@ -157,6 +161,41 @@ RLMD_API void rlmd_check_accept(struct rlmd_check *);
  */
 RLMD_API void rlmd_check_reject(struct rlmd_check *, const char *wrong);
 
+/*
+ * What a job has had, kept by its host, so that another attempt at the same job
+ * (the same options, in this process or another one, after whatever end of the
+ * first) finds it again and pays only for what it has not had: answers of models
+ * and how calls failed, with what they were billed; what functions of the host's
+ * have returned; what code was told with a time or a rest of the budget in it.
+ *
+ * An entry is known by a key, text of at most 80 of the characters 0-9, a-f and -,
+ * and a number from 0. Its bytes are UTF-8 without meaning for the host, mostly
+ * some kilobytes; their form has a version, and a later library reads them.
+ * A journal is of one job. Who can write to it can have the job believe anything.
+ */
+struct rlmd_journal {
+	size_t size;
+
+	/* Whether an entry is there, and its bytes, which are lent until the loop turns. At once:
+	 * the host has read them before. Comes from the loop. */
+	bool (*look)(void *owner, const char *key, int64_t number, struct rlmd_text *ret);
+
+	/* Keeps one, for good: say that it is by rlmd_journal_kept(), or why not by
+	 * rlmd_journal_failed(), now or later, once, also where the job has ended meanwhile. The
+	 * job uses what it has had only then. Several may be under way, to be kept in any order.
+	 * Key and bytes are lent until it returns. From inside of it the job may be cancelled, but
+	 * not freed. Comes from the loop. */
+	void (*keep)(void *owner, const char *key, int64_t number, struct rlmd_text bytes,
+		     struct rlmd_journal_entry *);
+	void *owner; /* lent until the job is freed */
+};
+
+/* The entry's handle is gone, as after the next. */
+RLMD_API void rlmd_journal_kept(struct rlmd_journal_entry *);
+
+/* The job ends with this error; NULL, or without a kind: with RLMD_ERROR_INTERNAL. */
+RLMD_API void rlmd_journal_failed(struct rlmd_journal_entry *, const struct rlmd_error *);
+
 /* Either a task or a plan. What is not said to be lent is copied, or
  * referenced. */
 struct rlmd_job_options {
@@ -209,6 +248,8 @@ struct rlmd_job_options {
 	 * Operations of a plan have schemas of their own.
 	 */
 	struct rlmd_text schema;
+
+	const struct rlmd_journal *journal; /* NULL: none; off, as with replay_dir */
 };
 
 /*

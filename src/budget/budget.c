@@ -385,9 +385,8 @@ void charge_drop(struct charge *charge)
 	release(charge);
 }
 
-void budget_count_call(struct budget *budget, const struct budget_usage *call)
+static void count(struct budget *budget, const struct budget_usage *call)
 {
-	account_count_calls(budget->limits.above, call->llm_calls, call->estimated);
 	for (; budget; budget = budget->parent) {
 		struct budget_usage *usage = &budget->usage;
 
@@ -398,10 +397,33 @@ void budget_count_call(struct budget *budget, const struct budget_usage *call)
 		usage->cached_tokens = money_add(usage->cached_tokens, call->cached_tokens);
 		usage->llm_calls += call->llm_calls;
 		usage->cached_calls += call->cached_calls;
+		usage->journaled_cost = money_add(usage->journaled_cost, call->journaled_cost);
+		usage->journaled_tokens = money_add(usage->journaled_tokens,
+						    call->journaled_tokens);
+		usage->journaled_calls += call->journaled_calls;
 		usage->estimated |= call->estimated;
 		usage->cost_complete &= call->cost_complete;
 		check_warnings(budget);
 	}
+}
+
+void budget_count_call(struct budget *budget, const struct budget_usage *call)
+{
+	account_count_calls(budget->limits.above, call->llm_calls, call->estimated);
+	count(budget, call);
+}
+
+void budget_count_again(struct budget *budget, const struct budget_usage *had)
+{
+	struct budget_usage used = *had;
+
+	used.journaled_cost = had->cost;
+	used.journaled_tokens = had->tokens;
+	used.journaled_calls = had->llm_calls;
+	budget->spent = amount_add(budget->spent, (struct rlmd_amount){had->cost, had->tokens});
+	cover(budget);
+	root_of(budget)->calls += had->llm_calls;
+	count(budget, &used);
 }
 
 void budget_count_iteration(struct budget *budget)

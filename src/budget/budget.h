@@ -41,7 +41,9 @@ struct budget_limits {
 struct budget_usage {
 	int64_t cost, tokens, input_tokens, output_tokens, cached_tokens;
 	int64_t iterations, subcalls, llm_calls;
-	int64_t cached_calls;                 /* of llm_calls: answered before, at no cost */
+	int64_t cached_calls; /* of llm_calls: answered before, at no cost */
+	int64_t journaled_cost, journaled_tokens, journaled_calls; /* of the same: had by earlier
+								      attempts at the work */
 	int64_t overrun_cost, overrun_tokens; /* billed beyond what had been reserved */
 	int max_depth_reached;
 	bool estimated;     /* some of it was never reported by a provider */
@@ -112,6 +114,12 @@ void charge_drop(struct charge *); /* idempotent */
 /* Counts in the usage of this account and all above it, at once; a call, settled before, checks
  * the warnings of each. */
 void budget_count_call(struct budget *, const struct budget_usage *one_call);
+/*
+ * What an earlier attempt at the same work was billed, or has had: it is spent here again, and
+ * counts as above and against the limit on calls, so that the work has the purse that it would have
+ * had in one go. Never refused. Accounts above the root have paid it, and do not pay again.
+ */
+void budget_count_again(struct budget *, const struct budget_usage *);
 void budget_count_iteration(struct budget *);
 void budget_count_subcall(struct budget *, int depth);
 

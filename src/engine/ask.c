@@ -14,6 +14,7 @@
 #include "budget/estimator.h"
 #include "engine/caller.h"
 #include "engine/cut_reply.h"
+#include "engine/learning.h"
 #include "engine/request.h"
 #include "engine/reserve.h"
 #include "trace/record.h"
@@ -40,7 +41,6 @@ struct ask {
 	bool call_sent;               /* at least once: it is recorded */
 	bool cached;                  /* its answer was had before */
 	int64_t call_started;         /* clock_ms() of the latest one */
-	bool lowered;                 /* more would have been affordable than was sent */
 	struct cut_reply *cut;        /* owned: the attempt that was lowered too far; or NULL */
 	struct token_counts counts;   /* what the input is made of */
 	int64_t input;                /* the most that they should be billed as */
@@ -184,7 +184,7 @@ static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
 	request->max_tokens = wanted;
 	if (fits >= floor_of(ask, wanted) && !may_wait_for_more(ask, wanted, fits))
 		request->max_tokens = limit_of(ask, wanted, fits);
-	ask->lowered = request->max_tokens < fits;
+	request->lowered = request->max_tokens < fits;
 	if (!most(ask, request->max_tokens, &amount) &&
 	    budget_remaining(budget).cost != BUDGET_UNLIMITED)
 		return error_set(err, RLMD_ERROR_BUDGET,
@@ -251,46 +251,13 @@ static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t c
 		.cost_complete = cost_known,
 	};
 
+	if (llm_recalled_paid(ask->options.request.recall)) {
+		budget_count_again(ask->options.caller->budget, &used);
+		return;
+	}
 	if (ask->charge.budget) /* else a retry was refused, and all is settled */
 		settle_attempt(ask, usage, cost, cut);
 	budget_count_call(ask->options.caller->budget, &used);
-}
-
-/* A provider that does not keep to max_tokens; once. */
-static void tell_overrun(const struct ask *ask, const struct llm_response *response)
-{
-	const char *words = response->overlong ? "sent more output than max_tokens (about "
-					       : "billed more output than max_tokens (";
-	char text[160];
-
-	if (ask->job->overrun)
-		return;
-	ask->job->overrun = true;
-	snprintf(text, sizeof text, "The provider %s%" PRId64 " of %" PRId64 " tokens)%s", words,
-		 response->usage.output, ask->options.request.max_tokens,
-		 response->overlong ? ": its answer was cut off there" : "");
-	caller_warn_once(ask->options.caller, text);
-}
-
-/* Of several attempts only the sum is known, and of an estimate nothing is to be learned; but that
- * of an answer that was cut for its length is no more than what came. */
-static void ask_learn(struct ask *ask, const struct llm_response *response)
-{
-	const struct llm_request *request = &ask->options.request;
-	const struct llm_usage *usage = &response->usage;
-	struct estimator *estimator;
-
-	if (response->overlong)
-		tell_overrun(ask, response);
-	if (response->cached || response->billed > 1 || (usage->estimated && !response->overlong))
-		return;
-	estimator = estimators_learn(ask->job->estimators, request->model);
-	if (!usage->estimated)
-		estimator_learn_text(estimator, &ask->counts, usage->input);
-	estimator_learn_output(estimator, estimators_use(request->kind), request->max_tokens,
-			       usage->output);
-	if (usage->output > request->max_tokens)
-		tell_overrun(ask, response);
 }
 
 /* Turns that were answered are recorded by their run; all else that was sent is, here. */
@@ -418,16 +385,48 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	ask->cached = response->cached;
 	ask_settle(ask, &response->usage, response->cost, response->cost_known, err);
 	retry_waiting(ask->job, ask->options.caller);
-	ask_learn(ask, response);
-	if (!err && response->finish == LLM_FINISH_LENGTH && !response->overlong && ask->lowered &&
-	    !response->repeating && !ask->cut) {
+	learning_take(ask->options.caller, &ask->options.request, &ask->counts, response);
+	if (!err && response->lowered && !ask->cut) {
 		stand_in(ask, NULL);
-		ask->cut = cut_reply_new(response, ask->options.request.max_tokens);
+		ask->cut = cut_reply_new(response, response->lowered);
 		ask->settled = (struct rlmd_amount){0};
+		llm_recall_again((struct llm_recall *)ask->options.request.recall);
 		on_permit(ask);
 		return;
 	}
 	ask_end(ask, response, err);
+}
+
+/* What was had before; and what earlier attempts at the job have paid for nothing counts now. */
+static void ask_recall(struct ask *ask)
+{
+	struct llm_request *request = &ask->options.request;
+	struct llm_bill bill;
+
+	if (!request->recall)
+		request->recall = llm_recall(ask->job->llm, request, ask->options.caller->id);
+	bill = llm_recall_bill((struct llm_recall *)request->recall);
+	if (bill.calls)
+		budget_count_again(ask->options.caller->budget,
+				   &(struct budget_usage){
+					   .cost = bill.cost,
+					   .tokens = bill.usage.input + bill.usage.output,
+					   .input_tokens = bill.usage.input,
+					   .output_tokens = bill.usage.output,
+					   .cached_tokens = bill.usage.cache_read,
+					   .llm_calls = bill.calls,
+					   .estimated = bill.usage.estimated,
+					   .cost_complete = !bill.cost_unknown,
+				   });
+}
+
+/* What was paid before is there whatever the purse has. */
+static bool may_be_sent(struct ask *ask, struct rlmd_error *err)
+{
+	const struct llm_recall *recall = ask->options.request.recall;
+
+	return llm_recalled_paid(recall) ||
+	       ((llm_recalled(recall) || ask_reserve(ask, err)) && ask_admit(ask, err));
 }
 
 static void on_permit(void *owner)
@@ -436,9 +435,8 @@ static void on_permit(void *owner)
 	struct llm_request *request = &ask->options.request;
 	struct rlmd_error err = {0};
 
-	if (!request->recall)
-		request->recall = llm_recall(ask->job->llm, request, ask->options.caller->id);
-	if ((llm_recalled(request->recall) || ask_reserve(ask, &err)) && ask_admit(ask, &err)) {
+	ask_recall(ask);
+	if (may_be_sent(ask, &err)) {
 		ask->job->calls_in_flight++;
 		account_begin_call(account_above(ask->options.caller));
 		ask->call_sent = true;

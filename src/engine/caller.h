@@ -50,7 +50,7 @@ void caller_done(struct caller *);
 
 /*
  * Who asks, and for what, is known by places that are the same whenever the same work is done: in
- * recordings and in replays. They are made of what was asked
+ * recordings, in replays, and where a job goes on with its journal. They are made of what was asked
  * for, and not of the order, which threads of code have no part in. Where nobody has to be known so
  * (llm_knows_places()) all of them are empty.
  *

@@ -225,8 +225,16 @@ void rlmd_job_cancel(struct rlmd_job *job)
 	post(job);
 }
 
+void job_break(struct rlmd_job *job, const struct rlmd_error *err)
+{
+	if (!job->broken.kind)
+		job->broken = *err;
+	rlmd_job_cancel(job);
+}
+
 void job_destroy(struct rlmd_job *job)
 {
+	llm_leave_journal(job->llm);
 	TAILQ_REMOVE(&job->engine->jobs, job, entry);
 	leave(job);
 	job->telling = true; /* whoever frees it in a callback of its end frees nothing more */

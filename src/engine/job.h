@@ -125,8 +125,9 @@ struct rlmd_job {
 	struct rlmd_plan_file *file;    /* lent; of a plan */
 
 	enum job_state state;
-	struct event *posted; /* owned: what is due from the loop */
-	bool interrupted;     /* asked for; and done */
+	struct event *posted;     /* owned: what is due from the loop */
+	struct rlmd_error broken; /* it has to end with that; of no kind: it has not */
+	bool interrupted;         /* asked for; and done */
 	bool yields;
 	bool cancelled;            /* asked for */
 	bool telling;              /* inside a callback of its owner's */
@@ -154,6 +155,9 @@ extern const struct job_work job_task, job_plan;
 
 /* The work is done: takes `object`, tells it as the last event, and the end from the loop. */
 void job_end(struct rlmd_job *, const struct rlmd_error *, json_t *object);
+
+/* It ends with this error from the loop, the first one of several. */
+void job_break(struct rlmd_job *, const struct rlmd_error *);
 
 bool job_is_over(const struct rlmd_job *);
 void job_destroy(struct rlmd_job *); /* at once: not from inside its callbacks */

@@ -234,6 +234,11 @@ static bool take_cache(struct llm_config *settings, const struct rlmd_job_option
 		      &settings->cache_size, err);
 }
 
+static void on_journal_broken(void *owner, const struct rlmd_error *err)
+{
+	job_break(owner, err);
+}
+
 static bool take_models(struct rlmd_job *job, const struct rlmd_job_options *options,
 			enum job_purpose purpose, struct rlmd_error *err)
 {
@@ -247,6 +252,11 @@ static bool take_models(struct rlmd_job *job, const struct rlmd_job_options *opt
 		.offline = purpose == JOB_TO_SHOW,
 	};
 
+	if (purpose == JOB_TO_RUN) {
+		settings.journal = options->journal;
+		settings.journal_broken = on_journal_broken;
+		settings.journal_owner = job;
+	}
 	if (!take_cache(&settings, options, err))
 		return false;
 	config->model = xstrdup(options->model);

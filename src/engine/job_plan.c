@@ -109,7 +109,8 @@ static json_t *result_object(struct job_plan *plan)
 static void on_done(void *owner, const struct rlmd_plan_summary *summary)
 {
 	struct job_plan *plan = owner;
-	struct rlmd_error err = failure_of(plan, summary);
+	struct rlmd_error err = plan->job->broken.kind ? plan->job->broken
+						       : failure_of(plan, summary);
 
 	operation_set_settle(&plan->set);
 	plan->job->result.metrics = summary->metrics;

@@ -107,6 +107,9 @@ bool rlmd_result_usage(const struct rlmd_result *result, struct rlmd_usage *ret)
 		.estimated = used->estimated,
 		.cost_complete = used->cost_complete,
 		.cached_calls = used->cached_calls,
+		.journaled_cost = used->journaled_cost,
+		.journaled_tokens = used->journaled_tokens,
+		.journaled_calls = used->journaled_calls,
 	};
 	return sized_give(ret, &usage, sizeof usage, sizeof usage);
 }

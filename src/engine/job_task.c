@@ -29,7 +29,7 @@ static json_t *result_object(struct rlmd_job *job, const struct run_result *run,
 static void on_root(void *owner, const struct run_result *run)
 {
 	struct rlmd_job *job = owner;
-	struct rlmd_error err = run->error;
+	struct rlmd_error err = job->broken.kind ? job->broken : run->error;
 	json_t *object;
 
 	job->result.forced = run->forced;
@@ -61,8 +61,10 @@ static void interrupt(struct rlmd_job *job)
 
 static void cancel(struct rlmd_job *job)
 {
-	run_stop(job->root, &(struct rlmd_error){.kind = RLMD_ERROR_CANCELLED,
-						 .text = "stopped before there was a result"});
+	const struct rlmd_error stopped = {.kind = RLMD_ERROR_CANCELLED,
+					   .text = "stopped before there was a result"};
+
+	run_stop(job->root, job->broken.kind ? &job->broken : &stopped);
 }
 
 static const struct budget *account(const struct rlmd_job *job)

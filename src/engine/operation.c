@@ -132,7 +132,7 @@ static void on_ask(void *owner, const struct llm_response *response, const struc
 				     on_verdict, operation);
 	} else {
 		end_call(operation, response->text, response->finish == LLM_FINISH_LENGTH,
-			 response->cached ? -1 : response->duration_ms);
+			 response->cached || response->journaled ? -1 : response->duration_ms);
 	}
 }
 

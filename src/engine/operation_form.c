@@ -49,7 +49,7 @@ void operation_form_check(struct operation_form *form, struct rlmd_job *job,
 
 	add(form, response->text);
 	form->cut = response->finish == LLM_FINISH_LENGTH;
-	form->duration_ms = response->cached ? -1 : response->duration_ms;
+	form->duration_ms = response->cached || response->journaled ? -1 : response->duration_ms;
 	form->check = answer_check_start(job, &wanted, response->text, heard, owner);
 }
 

@@ -364,6 +364,7 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 			    .kind = kind,
 			    .depth = run->depth,
 			    .turn = run->turn ? run->turn - 1 : 0,
+			    .decides = !run->caller.parent,
 			    .schema = forced ? run->form.schema : (struct rlmd_text){0}},
 	};
 

@@ -178,7 +178,7 @@ static void say(struct subcall *subcall, json_t *object, const char *function,
 		free(subcall->word);
 		subcall->word = before;
 	}
-	llm_told_keep(llm, &subcall->told, text_from(subcall->word, subcall->word_size));
+	llm_told_keep(llm, &subcall->told, text_from(subcall->word, subcall->word_size), before);
 }
 
 static void on_batch(void *owner, const struct rlmd_plan_summary *summary)
@@ -360,7 +360,7 @@ static void keep_outcome(struct subcall *subcall)
 	json_object_set_new(outcome, "word",
 			    json_from_text(text_from(subcall->word, subcall->word_size)));
 	json_write(outcome, false, words);
-	llm_told_keep(subcall->caller->job->llm, &subcall->told, text_in(words));
+	llm_told_keep(subcall->caller->job->llm, &subcall->told, text_in(words), false);
 }
 
 /* The host is not asked: what it said then is said again. */
@@ -377,7 +377,7 @@ static void replay_function(struct subcall *subcall, struct rlmd_text told)
 		subcall->word_size = json_text(word).size;
 		subcall->failed = kind != NULL;
 		subcall->kind = (enum rlmd_error_kind)json_integer_value(kind);
-		llm_told_keep(subcall->caller->job->llm, &subcall->told, told);
+		llm_told_keep(subcall->caller->job->llm, &subcall->told, told, true);
 	}
 	post(subcall);
 }

@@ -301,7 +301,7 @@ bool cache_keep(struct cache *cache, const struct cache_place *place,
 		const struct llm_response *response, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *body = evbuffer_new(), *entry = evbuffer_new();
-	json_auto_t *json = exchange_answer(response);
+	json_auto_t *json = exchange_answer(response, NULL);
 	int64_t created = clock_wall_ms();
 	char code[HEX_SIZE];
 	size_t size;

@@ -250,6 +250,7 @@ bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error 
 		.cost = response ? -1 : 0,
 		.order = json_get_integer(entry, "order", -1),
 		.cancelled = json_get_bool(entry, "cancelled", false),
+		.lowered = json_get_integer(entry, "lowered", 0),
 		.numbered = json_object_get(entry, "index"),
 		.number = (int)json_get_integer(entry, "index", 0),
 		.asked = asked.size ? text_copy(asked) : NULL,
@@ -286,9 +287,23 @@ static json_t *response_json(const struct llm_response *response)
 		response->cached ? json_true() : NULL);
 }
 
-json_t *exchange_answer(const struct llm_response *response)
+static void add_error(json_t *entry, const struct rlmd_error *err)
 {
-	return json_pack("{s:o}", "response", response_json(response));
+	if (err)
+		json_object_set_new(entry, "error",
+				    json_pack("{s:s, s:o, s:i}", "kind", rlmd_error_name(err->kind),
+					      "message", json_from_text(text_of(err->text)),
+					      "http_status", err->http_status));
+}
+
+json_t *exchange_answer(const struct llm_response *response, const struct rlmd_error *err)
+{
+	json_t *entry = json_pack("{s:o}", "response", response_json(response));
+
+	if (response->lowered)
+		json_object_set_new(entry, "lowered", json_integer(response->lowered));
+	add_error(entry, err);
+	return entry;
 }
 
 json_t *exchange_write(const struct llm_request *request, const struct llm_response *response,
@@ -299,10 +314,24 @@ json_t *exchange_write(const struct llm_request *request, const struct llm_respo
 		"match", "kind", llm_kind_name(request->kind), "depth", request->depth, "turn",
 		request->turn, "index", request->number, "response", response_json(response));
 
-	if (err)
-		json_object_set_new(entry, "error",
-				    json_pack("{s:s, s:o, s:i}", "kind", rlmd_error_name(err->kind),
-					      "message", json_from_text(text_of(err->text)),
-					      "http_status", err->http_status));
+	add_error(entry, err);
 	return entry;
+}
+
+struct llm_response exchange_response(const struct exchange *exchange,
+				      const struct llm_request *request)
+{
+	return (struct llm_response){
+		.text = text_from(exchange->text, exchange->text_size),
+		.thinking = text_from(exchange->thinking, exchange->thinking_size),
+		.finish = exchange->finish,
+		.usage = exchange->usage,
+		.attempts = 1,
+		.billed = !exchange->cached,
+		.cached = exchange->cached,
+		.lowered = exchange->lowered,
+		.model = exchange->model ? exchange->model : request->model,
+		.number = exchange->numbered ? &exchange->number : NULL,
+		.asked = text_from(exchange->asked, exchange->asked_size),
+	};
 }

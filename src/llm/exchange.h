@@ -28,9 +28,10 @@ struct exchange {
 	int64_t delay_ms;
 	bool numbered; /* its call had this number */
 	int number;
-	int64_t order;  /* of a recording's: how many had come before; -1: nobody says */
-	bool cancelled; /* it never came: it was not wanted any more */
-	char *asked;    /* owned: the last message that was asked; NULL: nobody says */
+	int64_t order;   /* of a recording's: how many had come before; -1: nobody says */
+	bool cancelled;  /* it never came: it was not wanted any more */
+	int64_t lowered; /* as of a response (llm/llm.h) */
+	char *asked;     /* owned: the last message that was asked; NULL: nobody says */
 	size_t asked_size;
 	struct rlmd_error error; /* RLMD_ERROR_NONE: an answer */
 };
@@ -57,8 +58,11 @@ bool exchange_fields(const json_t *object, const char *const *fields, struct rlm
 /* "response" and "error" of an entry; RLMD_ERROR_INPUT names the field. */
 bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error *);
 
-/* An entry with nothing but an answer, new. */
-json_t *exchange_answer(const struct llm_response *);
+/* An entry with nothing but an answer, or why there is none, new. */
+json_t *exchange_answer(const struct llm_response *, const struct rlmd_error *);
+
+/* What came of it, as if it came now, but for times; lent by both. */
+struct llm_response exchange_response(const struct exchange *, const struct llm_request *);
 
 /* A whole recording, new. `err` is NULL for an answer. */
 json_t *exchange_write(const struct llm_request *, const struct llm_response *,

@@ -46,17 +46,20 @@ static void hash_place(const struct llm_request *request, char out[static PLACE_
 	snprintf(out, PLACE_SIZE, "%.*s", PLACE_SIZE - 1, hash);
 }
 
-char *kept_names_next(struct kept_names *names, const struct llm_request *request)
+char *kept_names_key(const struct llm_request *request)
 {
 	char id[EXCHANGE_ID_SIZE], place[PLACE_SIZE];
-	auto_free char *key = NULL;
-	int64_t before;
 
 	exchange_id(request, id);
 	hash_place(request, place);
-	key = xasprintf("%s-%s", id, place);
-	before = json_count(names->seen, key);
-	return xasprintf("%s-%lld.json", key, (long long)before);
+	return xasprintf("%s-%s", id, place);
+}
+
+char *kept_names_next(struct kept_names *names, const struct llm_request *request)
+{
+	auto_free char *key = kept_names_key(request);
+
+	return xasprintf("%s-%lld.json", key, (long long)json_count(names->seen, key));
 }
 
 static const char *take(struct kept_names *names, size_t i)

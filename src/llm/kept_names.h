@@ -30,6 +30,9 @@ void kept_names_done(struct kept_names *);
 /* Whether a file of a directory may be one; to be given in order. */
 bool kept_names_add(struct kept_names *, const char *name);
 
+/* ID-PLACE of a request, new. */
+char *kept_names_key(const struct llm_request *);
+
 /* For a request that comes now, new. */
 char *kept_names_next(struct kept_names *, const struct llm_request *);
 

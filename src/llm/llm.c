@@ -7,45 +7,13 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/number.h"
 #include "llm/call.h"
-#include "llm/choice.h"
 #include "llm/exchange.h"
+#include "llm/llm_private.h"
 #include "llm/provider.h"
-#include "llm/recall.h"
-#include "llm/recording.h"
 #include "llm/replay_order.h"
 #include "llm/told.h"
-
-enum {
-	WINDOW_USUAL = 128000, /* of models in no table */
-	WINDOW_LOCAL = 32768,  /* a local one gets no more than llm/ollama.c asks its server for */
-	WINDOW_LOCAL_MAX = 131072,
-};
-
-struct llm {
-	struct event_base *base;     /* lent */
-	struct choices choices;      /* owned */
-	struct recording *recording; /* owned */
-	struct recalls recalls;      /* owned */
-	struct warnings warnings;    /* owned */
-	char *model;                 /* owned: of calls that name none */
-};
-
-struct llm_call {
-	struct llm *llm;                /* lent */
-	struct rlmd_provider *provider; /* lent */
-	struct llm_request request;     /* its names and messages are owned */
-	char *name;                     /* owned: of its recording; NULL: none */
-	int64_t started;
-	llm_done_fn *fn;
-	llm_retry_fn *may_retry; /* NULL: always */
-	void *owner;             /* lent */
-
-	struct call *call;        /* owned; NULL in a replay, and where it is recalled */
-	struct event *timer;      /* owned: when such an answer comes; NULL otherwise */
-	struct exchange exchange; /* owned: the replayed answer */
-	struct replay_turn turn;  /* when that comes, among the others of its recording */
-};
 
 const char *llm_kind_name(enum llm_kind kind)
 {
@@ -127,6 +95,11 @@ void llm_free(struct llm *llm)
 	free(llm);
 }
 
+void llm_leave_journal(struct llm *llm)
+{
+	journal_close(llm->recalls.journal);
+}
+
 bool llm_allow(struct llm *llm, const char *model, struct rlmd_error *err)
 {
 	size_t before = llm->choices.count;
@@ -136,21 +109,6 @@ bool llm_allow(struct llm *llm, const char *model, struct rlmd_error *err)
 	if (llm->choices.count > before)
 		take_notes(llm);
 	return true;
-}
-
-void llm_told_name(struct llm *llm, struct rlmd_text asked, struct llm_told *ret)
-{
-	told_name(recording_told(llm->recording), asked, ret);
-}
-
-char *llm_told_find(struct llm *llm, const struct llm_told *name, size_t *ret_size)
-{
-	return told_find(recording_told(llm->recording), name, ret_size);
-}
-
-void llm_told_keep(struct llm *llm, const struct llm_told *name, struct rlmd_text words)
-{
-	told_keep(recording_told(llm->recording), name, words);
 }
 
 bool llm_replays(const struct llm *llm)
@@ -165,12 +123,17 @@ bool llm_keeps(const struct llm *llm)
 
 bool llm_knows_places(const struct llm *llm)
 {
-	return llm_keeps(llm);
+	return llm_keeps(llm) || llm->recalls.journal;
 }
 
 static const char *name_of(const struct llm *llm, const char *model)
 {
 	return model && *model ? model : llm->model;
+}
+
+struct choice llm_find(const struct llm *llm, const char *model)
+{
+	return choices_find(&llm->choices, name_of(llm, model));
 }
 
 /* The model is asked for by the provider's own name. */
@@ -190,6 +153,8 @@ static void llm_call_free(struct llm_call *call)
 	if (call->timer)
 		event_free(call->timer);
 	replay_order_leave(&call->turn);
+	journal_wait_no_more(&call->waiter);
+	journal_forget(call->keep);
 	exchange_done(&call->exchange);
 	free((char *)call->request.model);
 	free((char *)call->request.named);
@@ -228,21 +193,63 @@ static void keep(struct llm_call *call, const struct llm_response *response)
 		warnings_add(&call->llm->warnings, "an answer is not kept: %s", err.text);
 }
 
-/* The answer, real or replayed or recalled, is there. */
-static void llm_call_done(struct llm_call *call, const struct llm_response *response,
-			  const struct rlmd_error *err)
+static void tell(struct llm_call *call, const struct llm_response *response,
+		 const struct rlmd_error *err)
 {
-	struct rlmd_error unwritten;
-
-	if (call->name && !recording_write(call->llm->recording, call->name, &call->request,
-					   response, false, err, &unwritten))
-		warnings_add(&call->llm->warnings, "this call is not recorded: %s", unwritten.text);
-	if (err)
-		log_failure(call, response, err);
-	else
-		keep(call, response);
 	call->fn(call->owner, response, err);
 	llm_call_free(call);
+}
+
+static void on_kept(void *owner)
+{
+	struct llm_call *call = owner;
+	const struct rlmd_error *err = &call->exchange.error;
+
+	call->keep = NULL;
+	tell(call, &call->response, err->kind ? err : NULL);
+}
+
+/* What is used is what the journal has: its words are those that another attempt will find. */
+static void take_over(struct llm_call *call, const struct llm_response *response,
+		      const struct rlmd_error *err)
+{
+	json_auto_t *entry = exchange_answer(response, err);
+	struct llm_response kept;
+
+	exchange_done(&call->exchange);
+	exchange_read(entry, &call->exchange, NULL);
+	kept = exchange_response(&call->exchange, &call->request);
+	call->response = *response;
+	call->response.text = kept.text;
+	call->response.thinking = kept.thinking;
+	call->response.model = kept.model;
+	if (err)
+		call->exchange.error = *err;
+}
+
+/* The answer, real or replayed or recalled, is there; what the job's journal has not, waits to be
+ * kept. */
+void llm_call_done(struct llm_call *call, const struct llm_response *given,
+		   const struct rlmd_error *err)
+{
+	struct llm_response response = *given;
+	struct rlmd_error unwritten;
+
+	if (call->request.lowered && response.finish == LLM_FINISH_LENGTH && !response.overlong &&
+	    !response.repeating)
+		response.lowered = call->request.max_tokens;
+	if (call->name && !recording_write(call->llm->recording, call->name, &call->request,
+					   &response, false, err, &unwritten))
+		warnings_add(&call->llm->warnings, "this call is not recorded: %s", unwritten.text);
+	if (err)
+		log_failure(call, &response, err);
+	else
+		keep(call, &response);
+	call->keep = recall_journal(call->request.recall, &response, err, on_kept, call);
+	if (call->keep)
+		take_over(call, &response, err);
+	else
+		tell(call, &response, err);
 }
 
 static void on_call(void *owner, const struct llm_response *response, const struct rlmd_error *err)
@@ -268,72 +275,13 @@ static void on_wait(void *owner, const struct llm_wait *wait)
 		call->request.on_wait(call->owner, wait);
 }
 
-static void replayed(void *owner)
-{
-	struct llm_call *call = owner;
-	struct exchange *exchange = &call->exchange;
-	struct llm_response response = {
-		.text = text_from(exchange->text, exchange->text_size),
-		.thinking = text_from(exchange->thinking, exchange->thinking_size),
-		.finish = exchange->finish,
-		.usage = exchange->usage,
-		.attempts = 1,
-		.billed = !exchange->cached,
-		.cached = exchange->cached,
-		.duration_ms = clock_ms() - call->started,
-		.attempt_ms = clock_ms() - call->started,
-		.model = exchange->model ? exchange->model : call->request.model,
-		.number = exchange->numbered ? &exchange->number : NULL,
-		.asked = text_from(exchange->asked, exchange->asked_size),
-	};
-
-	if (!exchange->usage_given && !exchange->error.kind) {
-		response.usage.input = call_input_tokens(&call->request);
-		response.usage.output = text_tokens(response.text) + text_tokens(response.thinking);
-		response.usage.estimated = true;
-	}
-	response.cost_known = provider_charge(call->provider, call->request.model, response.model,
-					      exchange->cost, &response.usage, &call->llm->warnings,
-					      &response.cost);
-	if (call->request.on_delta && response.text.size && !exchange->error.kind)
-		call->request.on_delta(call->request.delta_owner, response.text);
-	llm_call_done(call, &response, exchange->error.kind ? &exchange->error : NULL);
-}
-
-static void on_replayed(evutil_socket_t fd, short what, void *owner)
-{
-	(void)fd;
-	(void)what;
-	replayed(owner);
-}
-
-static void on_recalled(evutil_socket_t fd, short what, void *arg)
-{
-	struct llm_call *call = arg;
-	struct llm_response response = recall_response(call->request.recall);
-
-	(void)fd;
-	(void)what;
-	response.duration_ms = clock_ms() - call->started;
-	if (!response.model)
-		response.model = call->request.model;
-	if (call->request.on_delta)
-		call->request.on_delta(call->request.delta_owner, response.text);
-	llm_call_done(call, &response, NULL);
-}
-
-static void recall_start(struct llm_call *call)
-{
-	call->timer = evtimer_new(call->llm->base, on_recalled, call);
-	loop_post(call->timer);
-}
-
 struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *given, const char *asker)
 {
-	struct choice choice = choices_find(&llm->choices, name_of(llm, given->model));
+	struct choice choice = llm_find(llm, given->model);
 	struct llm_request request = *given;
 
 	request.model = choice.model;
+	request.named = name_of(llm, given->model);
 	return recall_new(&llm->recalls, choice.provider, &request, asker);
 }
 
@@ -342,33 +290,42 @@ void llm_forget(struct llm *llm, const char *asker)
 	recalls_forget(&llm->recalls, asker);
 }
 
-static void replay_start(struct llm_call *call)
+static void send_now(struct llm_call *call)
 {
-	struct exchange *exchange = &call->exchange;
-	int64_t delay, left = call->request.deadline - call->started;
-	struct timeval wait;
+	call->call = call_start(call->provider, &call->request, &call->llm->warnings, on_retry,
+				on_wait, on_call, call);
+}
 
-	call->timer = evtimer_new(call->llm->base, on_replayed, call);
-	exchange->order = -1;
-	if (!recording_find(call->llm->recording, &call->request, exchange, &exchange->error))
-		exchange->cost = 0;
-	delay = exchange->delay_ms;
-	if (delay > left) {
-		exchange_done(exchange);
-		exchange->order = -1;
-		delay = left;
-		error_set(&exchange->error, RLMD_ERROR_TIMEOUT,
-			  "the time for the call was over before its replayed answer came");
+static void on_told_kept(void *owner)
+{
+	send_now(owner);
+}
+
+/* Not before what code was told is in the journal: it is in what is sent. */
+static void send_in_turn(struct llm_call *call)
+{
+	call->waiter = (struct journal_waiter){.go = on_told_kept, .owner = call};
+	if (!call->llm->recalls.journal || !journal_wait(call->llm->recalls.journal, &call->waiter))
+		send_now(call);
+}
+
+static void on_patience(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	send_in_turn(owner);
+}
+
+static void ask(struct llm_call *call)
+{
+	struct timeval patience = clock_timeval(recall_patience_ms(call->request.recall));
+
+	if (!recall_patience_ms(call->request.recall)) {
+		send_in_turn(call);
+		return;
 	}
-	wait = clock_timeval(delay);
-	call->turn = (struct replay_turn){
-		.number = exchange->order, .come = replayed, .owner = call};
-	if (exchange->order >= 0 && !delay)
-		replay_order_wait(recording_order(call->llm->recording), &call->turn);
-	else if (delay > 0)
-		event_add(call->timer, &wait);
-	else
-		loop_post(call->timer);
+	call->timer = evtimer_new(call->llm->base, on_patience, call);
+	event_add(call->timer, &patience);
 }
 
 struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, llm_done_fn *fn,
@@ -384,14 +341,19 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	take_request(call, request);
 	recording_hide(llm->recording, call->provider->key);
 	call->name = recording_name(llm->recording, &call->request);
-	if (recording_replays(llm->recording))
-		replay_start(call);
-	else if (llm_recalled(call->request.recall))
-		recall_start(call);
-	else
-		call->call = call_start(call->provider, &call->request, &llm->warnings, on_retry,
-					on_wait, on_call, call);
+	if (!llm_call_known(call))
+		ask(call);
 	return call;
+}
+
+/* Of one that was never sent there is nothing to pay. */
+static void cancel_call(struct llm_call *call, struct llm_usage *usage, int64_t *cost)
+{
+	if (call->call)
+		call_cancel(call->call, usage, cost);
+	if (call->name)
+		recording_cancel(call->llm->recording, call->name, &call->request, usage, *cost);
+	recall_journal_cancelled(call->request.recall, &call->request, usage, *cost);
 }
 
 void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
@@ -399,88 +361,17 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	struct llm_usage usage = {0};
 	int64_t cost = 0;
 
-	if (call->call) {
-		call_cancel(call->call, &usage, &cost);
-		if (call->name)
-			recording_cancel(call->llm->recording, call->name, &call->request, &usage,
-					 cost);
-	} else if (call->exchange.cancelled) {
-		usage = call->exchange.usage;
-		cost = call->exchange.cost > 0 ? call->exchange.cost : 0;
-	} else if (!llm_recalled(call->request.recall)) {
-		usage = (struct llm_usage){.input = call_input_tokens(&call->request),
-					   .estimated = true};
-		provider_cost(call->provider, call->request.model, &usage, &cost);
+	if (call->keep) {
+		usage = call->response.usage;
+		cost = call->response.cost;
+	} else if (!llm_cancel_known(call, &usage, &cost)) {
+		cancel_call(call, &usage, &cost);
 	}
 	if (ret_usage)
 		*ret_usage = usage;
 	if (ret_cost)
 		*ret_cost = cost;
 	llm_call_free(call);
-}
-
-static struct choice find(const struct llm *llm, const char *model)
-{
-	return choices_find(&llm->choices, name_of(llm, model));
-}
-
-static struct price price_of(const struct llm *llm, const char *model)
-{
-	struct choice choice = find(llm, model);
-	struct price price = {0};
-
-	provider_price(choice.provider, choice.model, &price);
-	return price;
-}
-
-bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
-	       int64_t output_tokens, int64_t *ret_cost)
-{
-	struct llm_usage fresh = {.input = input_tokens, .output = output_tokens};
-	struct llm_usage written = fresh;
-	struct choice choice = find(llm, model);
-	struct price price;
-	int64_t cost;
-
-	*ret_cost = 0;
-	if (choice.provider->free)
-		return true;
-	if (!provider_price(choice.provider, choice.model, &price))
-		return false;
-	/* A prompt may be written to a cache as a whole, at a higher price than its own or not. */
-	cost = price_cost(&price, &fresh);
-	written.cache_write = input_tokens;
-	*ret_cost = price_cost(&price, &written);
-	if (*ret_cost < cost)
-		*ret_cost = cost;
-	return true;
-}
-
-int64_t llm_window(const struct llm *llm, const char *model)
-{
-	const struct rlmd_provider *provider = find(llm, model).provider;
-	bool local = provider->adapter && provider->adapter->local;
-	struct price price = price_of(llm, model);
-
-	if (provider->window)
-		return provider->window;
-	if (!price.context_window)
-		return local ? WINDOW_LOCAL : WINDOW_USUAL;
-	if (local && price.context_window > WINDOW_LOCAL_MAX)
-		return WINDOW_LOCAL_MAX;
-	return price.context_window;
-}
-
-int64_t llm_max_output(const struct llm *llm, const char *model)
-{
-	struct price price = price_of(llm, model);
-
-	return price.max_output ? price.max_output : INT64_MAX;
-}
-
-void llm_warn_unpriced(struct llm *llm, const char *model)
-{
-	provider_warn_unpriced(model, &llm->warnings);
 }
 
 const char *llm_default_model(const struct llm *llm)
@@ -490,7 +381,7 @@ const char *llm_default_model(const struct llm *llm)
 
 const char *llm_provider(const struct llm *llm, const char *model)
 {
-	return find(llm, model).provider->name;
+	return llm_find(llm, model).provider->name;
 }
 
 const char *llm_price_date(const struct llm *llm)

@@ -41,6 +41,7 @@ const char *llm_kind_name(enum llm_kind);
 
 struct llm_recall;
 struct llm_usage;
+struct rlmd_journal;
 
 /*
  * May a call try again, after attempts that came to this? Must not cancel the call. Where it says
@@ -78,6 +79,8 @@ struct llm_request {
 	int64_t max_tokens;   /* of output; > 0 */
 	int64_t asked_tokens; /* the same before a purse lowered it, which identifies the request;
 				 0: as max_tokens */
+	bool lowered;         /* by a purse, which would have afforded more */
+	bool decides;         /* if it fails the whole work does: another attempt asks again */
 	struct llm_sampling sampling; /* its strings are lent until the call is over */
 	int64_t deadline;             /* on clock_ms(): no attempt or wait goes beyond it */
 	enum llm_kind kind;
@@ -135,6 +138,8 @@ struct llm_response {
 	const int *number;      /* of a replay, the call's as it was then; NULL: as it is now */
 	struct rlmd_text asked; /* likewise the last message, with what the clock said; or empty */
 	bool cached;            /* it was had before: nobody was asked, and nothing is billed */
+	bool journaled;         /* an earlier attempt at the job has had it, and has paid */
+	int64_t lowered;        /* it was cut by this max_tokens, which a purse had lowered; or 0 */
 };
 
 /* `err` is NULL on success. A refusal is RLMD_ERROR_REFUSED. */
@@ -150,6 +155,10 @@ struct llm_config {
 	const char
 		*tenant; /* whose the calls are: a cache has nothing for others; NULL: nobody's */
 	bool offline;    /* nothing will be asked: no key is needed */
+	const struct rlmd_journal *journal; /* NULL: off; off, too, where a replay answers */
+	/* Of that: the job has to end with this error, from the loop. */
+	void (*journal_broken)(void *owner, const struct rlmd_error *);
+	void *journal_owner; /* lent */
 };
 
 struct llm;
@@ -163,6 +172,9 @@ struct registry;
 struct llm *llm_new(struct registry *, const struct llm_config *, struct rlmd_error *);
 void llm_free(struct llm *); /* calls must be gone; NULL is fine */
 
+/* The host of its journal is told of nothing any more: its job is being freed. */
+void llm_leave_journal(struct llm *);
+
 /*
  * Lets all names of models that follow name the provider that this one does. For names of whoever
  * ordered the work: those that foreign code gives are not to be allowed. NULL is fine. Errors as of
@@ -171,13 +183,28 @@ void llm_free(struct llm *); /* calls must be gone; NULL is fine */
 bool llm_allow(struct llm *, const char *model, struct rlmd_error *);
 
 /*
- * Looks for a request's answer among those that were had before (llm/cache.h); to be asked once for
- * each call. What `asker`, a name, asks for the second time is looked for as such: whoever asks the
- * same twice wants two answers. NULL: there is no cache.
+ * Looks for a request's answer among those that were had before: in the job's journal, else in a
+ * cache (llm/cache.h); to be asked once for each call. What `asker`, a name, asks a cache for the
+ * second time is looked for as such: whoever asks the same twice wants two answers. NULL: there is
+ * neither. A call that is sent once more looks for its next answer in the journal alone.
  */
 struct llm_recall *llm_recall(struct llm *, const struct llm_request *, const char *asker);
+void llm_recall_again(struct llm_recall *);   /* NULL is fine */
 bool llm_recalled(const struct llm_recall *); /* it is there; NULL is fine */
 void llm_recall_free(struct llm_recall *);    /* NULL is fine */
+
+/* An answer that is there was paid by an earlier attempt at the job. NULL is fine. */
+bool llm_recalled_paid(const struct llm_recall *);
+
+/* How often the same was asked by earlier attempts, who have paid for that and got nothing; once.
+ * `cost_known` as of a response. NULL is fine: 0. */
+struct llm_bill {
+	struct llm_usage usage;
+	int64_t cost;
+	bool cost_unknown;
+	int64_t calls;
+};
+struct llm_bill llm_recall_bill(struct llm_recall *);
 
 /* What `asker` was answered in its turns led nowhere: the next time it is asked for again. */
 void llm_forget(struct llm *, const char *asker);
@@ -214,7 +241,8 @@ const char *llm_price_date(const struct llm *);                  /* "2026-11-01"
 
 /*
  * What code is told that a clock or the host has a part in (llm/told.h): named by what had asked
- * for it, before it is said; looked for, new, or NULL; and kept.
+ * for it, before it is said; looked for, new, or NULL; and kept, `found` or not. Nothing is sent to
+ * a model before what was told is in the journal, where there is one.
  */
 struct llm_told {
 	char id[65];
@@ -222,13 +250,13 @@ struct llm_told {
 };
 void llm_told_name(struct llm *, struct rlmd_text asked, struct llm_told *ret);
 char *llm_told_find(struct llm *, const struct llm_told *, size_t *ret_size);
-void llm_told_keep(struct llm *, const struct llm_told *, struct rlmd_text words);
+void llm_told_keep(struct llm *, const struct llm_told *, struct rlmd_text words, bool found);
 
 bool llm_keeps(const struct llm *);   /* exchanges are recorded, or replayed */
 bool llm_replays(const struct llm *); /* nobody is asked */
 
 /* Whether who asks for what is to be known by a place that is the same the next time
- * (llm_request.place): exchanges are recorded, or replayed. */
+ * (llm_request.place): exchanges are kept or found, or the job has a journal. */
 bool llm_knows_places(const struct llm *);
 
 /* What the job should be warned of, each text once, as a new array of strings; emptied by this. */

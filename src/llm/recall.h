@@ -1,7 +1,10 @@
 /*
- * llm/recall.h - what a job knows of a cache: whose exchanges it has there, and how often it asked.
+ * llm/recall.h - what was had before: in the job's journal (llm/journal.h), or in a cache
+ * (llm/cache.h), of which a job knows whose exchanges it has there, and how often it asked.
  *
- * Answers are the whole ones: what failed, was refused, cut or empty is asked for again.
+ * A journal has all of the job, failures too, so that the work goes on as it did: what it has was
+ * paid, and counts. A cache has whole answers of any job, at no cost: what failed, was refused, cut
+ * or empty is asked for again.
  */
 #pragma once
 
@@ -10,17 +13,19 @@
 #include <stdint.h>
 
 #include "llm/cache.h"
+#include "llm/journal.h"
 #include "llm/llm.h"
 
-/* Of a job; embed it. Zero: there is no cache. */
+/* Of a job; embed it. Zero: there is neither. */
 struct recalls {
-	struct cache *cache; /* lent by the registry; NULL: off */
+	struct journal *journal; /* owned; NULL: off */
+	struct cache *cache;     /* lent by the registry; NULL: off */
 	int64_t age_ms;
 	char *tenant; /* owned, or NULL */
-	json_t *seen; /* owned: who asked, and what -> how often */
+	json_t *seen; /* owned: who asked a cache, and what -> how often */
 };
 
-/* The cache of the job's settings, where it has one; errors as of cache_new(). */
+/* As the job's settings have them; errors as of cache_new() and journal_new(). */
 bool recalls_open(struct recalls *, struct registry *, const struct llm_config *,
 		  struct rlmd_error *);
 void recalls_done(struct recalls *); /* of a zeroed one too */
@@ -32,8 +37,20 @@ struct llm_recall *recall_new(struct recalls *, const struct rlmd_provider *,
 /* llm_forget() */
 void recalls_forget(struct recalls *, const char *asker);
 
-/* What was had before, where llm_recalled(); lent, at no cost. */
-struct llm_response recall_response(const struct llm_recall *);
+/* What was had before, where llm_recalled(); lent. */
+const struct exchange *recall_exchange(const struct llm_recall *);
 
-/* Keeps an answer, if it is one that may be asked for again; RLMD_ERROR_INPUT. */
+/* Before it is sent: how long to wait whether it is wanted, for last time it was not, in the end.
+ */
+int64_t recall_patience_ms(const struct llm_recall *);
+
+/* Keeps an answer in the cache, if it is one that may be asked for again; RLMD_ERROR_INPUT. */
 bool recall_keep(const struct llm_recall *, const struct llm_response *, struct rlmd_error *);
+
+/* Keeps in the journal what came of it; NULL: that is not to be done. */
+struct journal_keep *recall_journal(const struct llm_recall *, const struct llm_response *,
+				    const struct rlmd_error *, journal_kept_fn *, void *owner);
+
+/* Likewise what it had used before it was cancelled; nothing waits for that. */
+void recall_journal_cancelled(const struct llm_recall *, const struct llm_request *,
+			      const struct llm_usage *, int64_t cost);

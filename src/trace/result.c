@@ -24,6 +24,14 @@ json_t *result_usage(const struct budget *budget)
 	if (usage->cached_calls)
 		json_object_set_new(object, "cachedCalls",
 				    json_integer((json_int_t)usage->cached_calls));
+	if (usage->journaled_calls) {
+		json_object_set_new(object, "journaledCalls",
+				    json_integer((json_int_t)usage->journaled_calls));
+		json_object_set_new(object, "journaledTokens",
+				    json_integer((json_int_t)usage->journaled_tokens));
+		json_object_set_new(object, "journaledCost",
+				    json_real(money_to_dollars(usage->journaled_cost)));
+	}
 	if (usage->overrun_cost)
 		json_object_set_new(object, "overrunCost",
 				    json_real(money_to_dollars(usage->overrun_cost)));

@@ -127,11 +127,12 @@ char *llm_told_find(struct llm *llm, const struct llm_told *name, size_t *ret_si
 	return NULL;
 }
 
-void llm_told_keep(struct llm *llm, const struct llm_told *name, struct rlmd_text words)
+void llm_told_keep(struct llm *llm, const struct llm_told *name, struct rlmd_text words, bool found)
 {
 	(void)llm;
 	(void)name;
 	(void)words;
+	(void)found;
 }
 
 struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *request, const char *asker)
@@ -146,6 +147,27 @@ void llm_forget(struct llm *llm, const char *asker)
 {
 	(void)llm;
 	(void)asker;
+}
+
+void llm_recall_again(struct llm_recall *recall)
+{
+	(void)recall;
+}
+
+bool llm_recalled_paid(const struct llm_recall *recall)
+{
+	return recall;
+}
+
+struct llm_bill llm_recall_bill(struct llm_recall *recall)
+{
+	(void)recall;
+	return (struct llm_bill){0};
+}
+
+void llm_leave_journal(struct llm *llm)
+{
+	(void)llm;
 }
 
 bool llm_recalled(const struct llm_recall *recall)
