@@ -299,10 +299,10 @@ static int report(struct review_command *command)
 	return session_report(&command->session, &result);
 }
 
-/* Nothing was changed: nobody is asked. */
+/* Nothing was changed, or all of that is gone or left out: nobody is asked. */
 static bool take_nothing(struct review_command *command, struct rlmd_error *err)
 {
-	tell("nothing was changed, so there is nothing to review");
+	tell("nothing to review: nothing was changed, or what was is gone or left out");
 	command->result = no_result(command->session.notes, NULL);
 	take_findings(command, text_of("{\"findings\": []}"));
 	if (command->error.kind)

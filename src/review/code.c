@@ -12,6 +12,11 @@
 
 enum { CHANGES_DEPTH_MAX = 8 };
 
+static char *name_of(const struct code *code, const char *path)
+{
+	return xasprintf("%s%s", code->place ? code->place : "", path);
+}
+
 void code_add(struct code *code, struct rlmd_text path, struct rlmd_text text)
 {
 	if (code->count == code->room) {
@@ -20,8 +25,7 @@ void code_add(struct code *code, struct rlmd_text path, struct rlmd_text text)
 	}
 	code->files[code->count] = (struct code_file){
 		.path = text_copy(path), .text = text, .rank = code->count};
-	code->files[code->count].name = xasprintf("%s%s", code->place ? code->place : "",
-						  code->files[code->count].path);
+	code->files[code->count].name = name_of(code, code->files[code->count].path);
 	code->count++;
 }
 
@@ -171,6 +175,15 @@ static void set_changes(struct code_file *file, const json_t *change)
 			add_change(file, pair);
 }
 
+/* What is gone needs no reading. */
+static void note_unread(struct code *code, const json_t *change)
+{
+	if (text_equal(json_get_text(change, "status"), "deleted"))
+		return;
+	code->unread = xreallocarray(code->unread, code->unread_count + 1, sizeof *code->unread);
+	code->unread[code->unread_count++] = name_of(code, json_get_string(change, "path"));
+}
+
 void code_set_changes(struct code *code, struct rlmd_text json)
 {
 	json_auto_t *changes = json.size ? json_read(json, CHANGES_DEPTH_MAX, NULL) : NULL;
@@ -182,6 +195,8 @@ void code_set_changes(struct code *code, struct rlmd_text json)
 
 		if (file)
 			set_changes(file, change);
+		else
+			note_unread(code, change);
 	}
 }
 
@@ -212,6 +227,9 @@ void code_done(struct code *code)
 {
 	for (size_t i = 0; i < code->count; i++)
 		file_done(&code->files[i]);
+	for (size_t i = 0; i < code->unread_count; i++)
+		free(code->unread[i]);
+	free(code->unread);
 	free(code->files);
 	free(code->place);
 	*code = (struct code){0};

@@ -36,7 +36,9 @@ struct code_file {
 struct code {
 	struct code_file *files; /* owned, sorted by path once code_seal() was called */
 	size_t count, room;
-	char *place; /* owned: of the context in its repository, with a slash; NULL: at its top */
+	char *place;   /* owned: of the context in its repository, with a slash; NULL: at its top */
+	char **unread; /* owned: names of files that were changed and not loaded */
+	size_t unread_count;
 	size_t work; /* lines that were compared so far */
 };
 

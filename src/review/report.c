@@ -81,4 +81,8 @@ void report_tally(const struct review_view *view, struct evbuffer *out)
 		evbuffer_add_printf(out, "; %zu more in lines that were not changed", unchanged);
 	if (unplaced)
 		evbuffer_add_printf(out, "; %zu more without a place in the code", unplaced);
+	if (view->code->unread_count)
+		evbuffer_add_printf(out, "; %zu changed file%s not reviewed",
+				    view->code->unread_count,
+				    view->code->unread_count == 1 ? " was" : "s were");
 }

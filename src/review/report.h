@@ -3,7 +3,8 @@
  *
  * A report is a function over a view of the findings; review/reports.def lists them. What has no
  * place in the code, and what the baseline knew, stands apart in each, and what is in lines that
- * nobody changed is only counted.
+ * nobody changed is only counted. What was changed and is in no file that was loaded is told, too:
+ * by what keeps a file out (a mark, a size, a NUL) nobody gets it past a review unseen.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct evbuffer;
 struct review_view {
 	const struct findings *findings; /* lent, sorted */
 	const struct ruleset *rules;     /* lent */
+	const struct code *code;         /* lent */
 	enum severity fail_on;
 	bool with_baseline;
 };

@@ -61,12 +61,25 @@ static size_t annotate_all(const struct review_view *view, enum severity severit
 	return count > REPORT_ANNOTATIONS ? count - REPORT_ANNOTATIONS : 0;
 }
 
+static void annotate_unread(const struct code *code, struct evbuffer *out)
+{
+	for (size_t i = 0; i < code->unread_count && i < REPORT_ANNOTATIONS; i++) {
+		auto_free char *name = escape_line(code->unread[i]);
+
+		evbuffer_add_printf(out, "::notice file=");
+		escape_property(name, out);
+		evbuffer_add_printf(out, ",title=not reviewed::This file was changed, but left "
+					 "out of the review: see the log.\n");
+	}
+}
+
 void report_github(const struct review_view *view, struct evbuffer *out)
 {
 	size_t beyond = 0;
 
 	for (enum severity severity = SEVERITY_ERROR; severity > SEVERITY_NONE; severity--)
 		beyond += annotate_all(view, severity, out);
+	annotate_unread(view->code, out);
 	evbuffer_add_printf(out, "review: ");
 	report_tally(view, out);
 	if (beyond)

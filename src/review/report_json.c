@@ -44,8 +44,10 @@ static json_t *object_of(const struct review_view *view, const struct finding *f
 void report_json(const struct review_view *view, struct evbuffer *out)
 {
 	json_t *placed = json_array(), *unplaced = json_array(), *unchanged = json_array();
-	json_auto_t *whole = json_pack("{s:o, s:o, s:o, s:s}", "findings", placed, "unanchored",
-				       unplaced, "unchanged", unchanged, "failOn",
+	json_t *unread = json_array();
+	json_auto_t *whole = json_pack("{s:o, s:o, s:o, s:o, s:s}", "findings", placed,
+				       "unanchored", unplaced, "unchanged", unchanged,
+				       "notReviewed", unread, "failOn",
 				       severity_name(view->fail_on));
 	size_t failing = 0;
 
@@ -57,6 +59,11 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 				      : finding->unchanged_lines         ? unchanged
 									 : placed,
 				      object_of(view, finding));
+	}
+	for (size_t i = 0; i < view->code->unread_count; i++) {
+		auto_free char *name = escape_line(view->code->unread[i]);
+
+		json_array_append_new(unread, json_string(name));
 	}
 	json_object_set_new(whole, "failing", json_integer((json_int_t)failing));
 	escape_json(whole, out);

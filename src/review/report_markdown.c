@@ -96,6 +96,23 @@ static size_t add_part(const struct review_view *view, enum part part, enum seve
 	return beyond;
 }
 
+static void add_unread(const struct code *code, size_t max, struct evbuffer *out)
+{
+	if (code->unread_count)
+		evbuffer_add_printf(out, "\n## Changed, but left out of the review\n\n");
+	for (size_t i = 0; i < code->unread_count; i++) {
+		auto_free char *name = escape_line(code->unread[i]);
+
+		if (evbuffer_get_length(out) > max) {
+			evbuffer_add_printf(out, "- and %zu more\n", code->unread_count - i);
+			return;
+		}
+		evbuffer_add_printf(out, "- ");
+		escape_span(name, out);
+		evbuffer_add_printf(out, "\n");
+	}
+}
+
 static void write_all(const struct review_view *view, size_t max, struct evbuffer *out)
 {
 	static const char *const heads[] = {[PART_NEW] = NULL,
@@ -106,6 +123,7 @@ static void write_all(const struct review_view *view, size_t max, struct evbuffe
 	evbuffer_add_printf(out, "## Review\n\n");
 	report_tally(view, out);
 	evbuffer_add_printf(out, ".\n");
+	add_unread(view->code, max / 2, out);
 	for (enum part part = PART_NEW; part <= PART_UNPLACED; part++) {
 		auto_evbuffer struct evbuffer *body = evbuffer_new();
 		size_t room = max - evbuffer_get_length(out);

@@ -192,6 +192,14 @@ static json_t *notification(const struct finding *finding)
 	return json_pack("{s:s, s:{s:o}}", "level", "note", "message", "text", text);
 }
 
+static json_t *unread(const char *path)
+{
+	auto_free char *name = escape_line(path);
+	json_t *text = json_sprintf("%s was changed, but left out of the review", name);
+
+	return json_pack("{s:s, s:{s:o}}", "level", "warning", "message", "text", text);
+}
+
 void report_sarif(const struct review_view *view, struct evbuffer *out)
 {
 	json_auto_t *numbers = json_object();
@@ -214,5 +222,7 @@ void report_sarif(const struct review_view *view, struct evbuffer *out)
 		else if (finding->place != FINDING_ANCHORED)
 			json_array_append_new(apart, notification(finding));
 	}
+	for (size_t i = 0; i < view->code->unread_count; i++)
+		json_array_append_new(apart, unread(view->code->unread[i]));
 	escape_json(log, out);
 }

@@ -57,6 +57,11 @@ void report_text(const struct review_view *view, struct evbuffer *out)
 		if (!report_is_new(finding) && !finding->unchanged_lines)
 			add_finding(finding, out);
 	}
+	for (size_t i = 0; i < view->code->unread_count; i++) {
+		auto_free char *name = escape_line(view->code->unread[i]);
+
+		evbuffer_add_printf(out, "not reviewed: %s: changed, but left out\n", name);
+	}
 	evbuffer_add_printf(out, "review: ");
 	report_tally(view, out);
 }

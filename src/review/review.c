@@ -239,6 +239,7 @@ static struct review_view view_of(const struct rlmd_review *review)
 {
 	return (struct review_view){.findings = &review->findings,
 				    .rules = &review->rules,
+				    .code = &review->code,
 				    .fail_on = review->fail_on,
 				    .with_baseline = review->with_baseline};
 }

@@ -35,11 +35,11 @@ static void check(struct rlmd_text report)
 	}
 }
 
-static void report_all(const struct findings *findings)
+static void report_all(const struct findings *findings, const struct code *code)
 {
 	const struct ruleset rules = {0};
 	const struct review_view view = {
-		.findings = findings, .rules = &rules, .fail_on = SEVERITY_NOTE};
+		.findings = findings, .rules = &rules, .code = code, .fail_on = SEVERITY_NOTE};
 
 	for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
 		auto_evbuffer struct evbuffer *out = evbuffer_new();
@@ -68,7 +68,7 @@ static void review(struct rlmd_text answer, struct baseline *baseline)
 	findings_merge(&findings);
 	fingerprint_all(&findings);
 	baseline_apply(baseline, &findings);
-	report_all(&findings);
+	report_all(&findings, &code);
 	findings_done(&findings);
 	code_done(&code);
 }

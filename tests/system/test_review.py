@@ -289,6 +289,38 @@ class ChangesTest(ReviewTest):
         two_lines = finding(quote="strcpy(name, argv[1]);\nputs(name);")
         self.assertEqual(self.review(two_lines, arguments=diff).status, 3)
 
+    def test_what_was_changed_and_left_out(self):
+        """A branch that has its own change left out, by a mark or a NUL, does not do so unseen."""
+        self.write("tree/.gitattributes", "main.c linguist-generated\n")
+        self.write("tree/nul\n::x.c", b"\0" + CODE.encode())
+        self.write("tree/src/main.c", CODE + "\n")
+        self.git("rm", "-q", "README")
+        self.git("add", "-A")
+        left_out = ["nul\\n::x.c", "src/main.c"]
+        review = self.found(finding(), arguments=["--diff", "HEAD"])
+        self.assertEqual((review["notReviewed"], review["failing"]), (left_out, 0))
+        env = self.environment(GITHUB_STEP_SUMMARY=str(self.dir / "summary.md"))
+        outcome = self.review(arguments=[*ReportsTest.REPORTS, "--diff", "HEAD"], env=env)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(outcome.out.splitlines()[:2],
+                         ["not reviewed: %s: changed, but left out" % path for path in left_out])
+        self.assertTrue(outcome.out.endswith("; 2 changed files were not reviewed\n"))
+        self.assertIn("2 changed files were not reviewed", self.report("j.xml"))
+        self.assertIn("- <code>nul&#92;n&#58;&#58;x.c</code>\n- `src/main.c`\n", self.report("m.md"))
+        (run,) = json.loads(self.report("s.sarif"))["runs"]
+        self.assertEqual([each["message"]["text"] for each in
+                          run["invocations"][0]["toolExecutionNotifications"]],
+                         [path + " was changed, but left out of the review" for path in left_out])
+        outcome = self.review(arguments=["--github", "--diff", "HEAD"], env=env)
+        self.assertEqual(re.findall(r"(?m)^::(\w+) file=(.*?),", outcome.out),
+                         [("notice", "nul\\n%3A%3Ax.c"), ("notice", "src/main.c")])
+        self.assertIn("left out of the review", self.report("summary.md"))
+        self.git("reset", "-q", ".gitattributes")
+        (self.dir / "tree/.gitattributes").unlink()
+        self.write("tree/.git/info/attributes", "*.c linguist-vendored\n")
+        outcome = self.review(arguments=["--diff", "HEAD"])
+        self.assertIn("2 changed files were not reviewed", outcome.out)
+
     def test_a_part_of_a_repository(self):
         """Services and git take paths from its top; the model knows them from the directory on."""
         arguments = [*ReportsTest.REPORTS, "-p", "replay", "--diff", "HEAD", "--replay",
