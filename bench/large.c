@@ -1,7 +1,8 @@
 /*
- * Prompts of megabytes: what a call with one takes beside Python's own http.client and json, and
- * how long the loop is held meanwhile, in CPU time, so that nobody else on the machine counts.
- * Against a server of our own that reads what it is sent and says one word.
+ * Prompts and whole answers of megabytes: what a call with one takes beside Python's own
+ * http.client and json, and how long the loop is held meanwhile, in CPU time, so that nobody else
+ * on the machine counts. Against a server of our own that reads what it is sent and says as much
+ * as the path asks for.
  */
 #include <arpa/inet.h>
 #include <event2/event.h>
@@ -23,20 +24,45 @@
 #include "llm/provider.h"
 #include "llm/registry.h"
 
-enum { MEGABYTE = 1000000, LARGEST = 100 * MEGABYTE, PATIENCE_MS = 60000, HELD_MS = 5 };
+enum { MEGABYTE = 1000000, LARGEST = 100 * MEGABYTE, PATIENCE_MS = 60000, HELD_MS = 5, SIZES = 2 };
+
+static const size_t prompts[SIZES] = {MEGABYTE, 10 * MEGABYTE};
+static const size_t answers[SIZES] = {MEGABYTE, 7 * MEGABYTE};
 
 static const char line[] = "2026-11-22 10:00:01 \"GET /\" 200 fine, as all of them were today\n";
 
-static const char said[] = "{\"choices\":[{\"message\":{\"content\":\"ok\"},\"finish_reason\":"
-			   "\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}";
+/* An answer whose text has so many bytes, as JSON: nobody counts its tokens, so that we do. */
+static void answer(int out, size_t text)
+{
+	static const char quoted[] =
+		"2026-11-22 10:00:01 \\\"GET /\\\" 200 fine, as all of them were today\\n";
+	static const char head[] = "{\"choices\":[{\"message\":{\"content\":\"";
+	static const char tail[] = "\"},\"finish_reason\":\"stop\"}]}";
+	size_t lines = text / (sizeof line - 1), rest = text % (sizeof line - 1);
+	FILE *file = fdopen(dup(out), "w");
+
+	fprintf(file,
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+		"Content-Length: %zu\r\n\r\n%s",
+		sizeof head - 1 + lines * (sizeof quoted - 1) + rest + sizeof tail - 1, head);
+	while (lines--)
+		fwrite(quoted, sizeof quoted - 1, 1, file);
+	fprintf(file, "%.*s%s", (int)rest,
+		"................................................................"
+		"................",
+		tail);
+	fclose(file);
+}
 
 /* One request after the other: all of a body is read, nothing of it is looked at. */
 static void serve(FILE *in, int out)
 {
 	static char room[1 << 18];
-	size_t left = 0;
+	size_t left = 0, asked = 0;
 
 	while (fgets(room, sizeof room, in)) {
+		if (!strncmp(room, "POST /", 6))
+			asked = strtoul(room + 6, NULL, 10);
 		if (!strncmp(room, "Content-Length: ", 16))
 			left = strtoul(room + 16, NULL, 10);
 		if (strcmp(room, "\r\n") != 0)
@@ -48,10 +74,7 @@ static void serve(FILE *in, int out)
 			if (!size)
 				return;
 		}
-		dprintf(out,
-			"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-			"Content-Length: %zu\r\n\r\n%s",
-			sizeof said - 1, said);
+		answer(out, asked);
 	}
 }
 
@@ -88,9 +111,11 @@ static pid_t start_server(int *ret_port)
 
 struct client {
 	struct event_base *base;
-	struct llm *llm;
-	struct event *turn; /* due in each turn of the loop */
-	double last, held;  /* CPU time of ours, milliseconds: at the last turn, most between two */
+	struct registry *registries[1 + SIZES]; /* a provider for each size of an answer: */
+	struct llm *llms[1 + SIZES];            /* 1 byte, and `answers` */
+	size_t wanted;                          /* of the answer that comes */
+	struct event *turn;                     /* due in each turn of the loop */
+	double last, held; /* CPU time of ours, milliseconds: at the last turn, most between two */
 	char *text;
 	struct text_scan scan;
 	FILE *to, *from; /* the floor's process */
@@ -121,41 +146,47 @@ static void on_answer(void *owner, const struct llm_response *response,
 {
 	struct client *client = owner;
 
-	if (err || !text_equal(response->text, "ok"))
+	if (err || response->text.size != client->wanted)
 		measure_fail("%s", err ? err->text : "another answer");
 	event_base_loopbreak(client->base);
 }
 
+static size_t answer_size(size_t which)
+{
+	return which ? answers[which - 1] : 1;
+}
+
 /* Microseconds of one call; with `watched` the loop looks up in each turn, as it does for others.
  */
-static double ask(struct client *client, size_t size, bool watched)
+static double ask(struct client *client, size_t size, size_t which, bool watched)
 {
 	const struct llm_message message = {
 		LLM_USER, text_from(client->text, size), {0}, &client->scan};
 	const struct llm_request request = {
 		.messages = &message,
 		.message_count = 1,
-		.max_tokens = 100,
+		.max_tokens = 10 * MEGABYTE,
 		.deadline = clock_ms() + PATIENCE_MS,
 		.kind = LLM_QUERY,
 	};
 	double start = measure_now();
 
+	client->wanted = answer_size(which);
 	client->held = 0;
 	client->last = thread_ms();
 	if (watched)
 		loop_post(client->turn);
-	llm_start(client->llm, &request, on_answer, client);
+	llm_start(client->llms[which], &request, on_answer, client);
 	event_base_dispatch(client->base);
 	event_del(client->turn);
 	return measure_now() - start;
 }
 
-static double ask_floor(struct client *client, size_t size)
+static double ask_floor(struct client *client, size_t size, size_t which)
 {
 	char answer[64];
 
-	fprintf(client->to, "%zu\n", size);
+	fprintf(client->to, "%zu %zu\n", size, answer_size(which));
 	fflush(client->to);
 	if (!fgets(answer, sizeof answer, client->from))
 		measure_fail("the floor's process ended");
@@ -186,7 +217,7 @@ static void start_floor(struct client *client, const char *python, const char *s
 	client->from = fdopen(from[0], "r");
 }
 
-static struct registry *open_provider(struct client *client, int port)
+static void open_provider(struct client *client, size_t which, int port)
 {
 	struct registry *registry = registry_new(client->base);
 	struct provider_config config = {.kind = "openai",
@@ -199,39 +230,45 @@ static struct registry *open_provider(struct client *client, int port)
 	struct rlmd_error err;
 	char url[64];
 
-	snprintf(url, sizeof url, "http://127.0.0.1:%d/v1", port);
+	snprintf(url, sizeof url, "http://127.0.0.1:%d/%zu", port, answer_size(which));
 	config.base_url = url;
 	provider = provider_new(&config, &err);
 	if (!provider || !registry_add(registry, NULL, provider, &err))
 		measure_fail("%s", err.text);
 	provider_unref(provider);
-	client->llm = llm_new(registry, &job, &err);
-	if (!client->llm)
+	client->registries[which] = registry;
+	client->llms[which] = llm_new(registry, &job, &err);
+	if (!client->llms[which])
 		measure_fail("%s", err.text);
-	return registry;
 }
 
-static void compare(struct client *client, int times)
+/* A prompt of so many bytes and the answer of that number, beside the floor. */
+static void compare(struct client *client, size_t prompt, size_t which, int times)
 {
-	struct samples ours[] = {{.what = "a prompt of 1 MB"}, {.what = "a prompt of 10 MB"}};
-	struct samples floors[] = {{.what = "http.client and json, 1 MB"},
-				   {.what = "http.client and json, 10 MB"}};
-	static const size_t sizes[] = {MEGABYTE, 10 * MEGABYTE};
-	struct samples held = {.what = "the loop, held while 100 MB move, CPU", .unit = "ms"};
+	const char *what = which ? "an answer" : "a prompt";
+	size_t size = (which ? answer_size(which) : prompt) / MEGABYTE;
+	char ours_name[64], floor_name[64];
+	struct samples ours = {.what = ours_name}, floor = {.what = floor_name};
 
-	ask(client, 1, false); /* the connections open */
-	ask_floor(client, 1);
-	for (size_t k = 0; k < 2; k++) {
-		for (int i = 0; i < times; i++) {
-			samples_add(&ours[k], ask(client, sizes[k], false));
-			samples_add(&floors[k], ask_floor(client, sizes[k]));
-		}
-		measure_at_most("6", &ours[k], &floors[k], 1.5);
-		samples_done(&ours[k]);
-		samples_done(&floors[k]);
+	snprintf(ours_name, sizeof ours_name, "%s of %zu MB", what, size);
+	snprintf(floor_name, sizeof floor_name, "http.client and json, %s of %zu MB", what, size);
+	ask(client, 1, which, false); /* the connections open */
+	ask_floor(client, 1, which);
+	for (int i = 0; i < times; i++) {
+		samples_add(&ours, ask(client, prompt, which, false));
+		samples_add(&floor, ask_floor(client, prompt, which));
 	}
-	for (int i = 0; i < times; i++) { /* one sample shows that it runs */
-		ask(client, times > 1 ? LARGEST : LARGEST / 10, true);
+	measure_at_most("6", &ours, &floor, 1.5);
+	samples_done(&ours);
+	samples_done(&floor);
+}
+
+static void hold(struct client *client, const char *what, size_t prompt, size_t which, int times)
+{
+	struct samples held = {.what = what, .unit = "ms"};
+
+	for (int i = 0; i < times; i++) {
+		ask(client, prompt, which, true);
 		samples_add(&held, client->held);
 	}
 	measure_limit("17", &held, HELD_MS);
@@ -241,9 +278,8 @@ static void compare(struct client *client, int times)
 int main(int argc, char **argv)
 {
 	struct client client = {.base = loop_new(), .text = xcalloc(LARGEST, 1)};
-	struct registry *registry;
 	pid_t server;
-	int port;
+	int port, times;
 
 	if (argc != 4)
 		measure_fail("usage: large PYTHON SCRIPT COUNT");
@@ -255,13 +291,24 @@ int main(int argc, char **argv)
 	server = start_server(&port);
 	start_floor(&client, argv[1], argv[2], port);
 	client.turn = evtimer_new(client.base, on_turn, &client);
-	registry = open_provider(&client, port);
-	compare(&client, measure_count(argv[3]));
+	for (size_t i = 0; i <= SIZES; i++)
+		open_provider(&client, i, port);
+	times = measure_count(argv[3]);
+	for (size_t i = 0; i < SIZES; i++)
+		compare(&client, prompts[i], 0, times);
+	for (size_t i = 1; i <= SIZES; i++)
+		compare(&client, 1, i, times);
+	/* One sample shows that it runs. */
+	hold(&client, "the loop, held while 100 MB move, CPU", times > 1 ? LARGEST : LARGEST / 10,
+	     0, times);
+	hold(&client, "... while an answer of 7 MB comes whole, CPU", 1, SIZES, times);
 	fclose(client.to);
 	fclose(client.from);
 	event_free(client.turn);
-	llm_free(client.llm);
-	registry_free(registry);
+	for (size_t i = 0; i <= SIZES; i++) {
+		llm_free(client.llms[i]);
+		registry_free(client.registries[i]);
+	}
 	event_base_free(client.base);
 	free(client.text);
 	kill(server, SIGKILL);
