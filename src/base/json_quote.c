@@ -17,7 +17,7 @@ enum {
 static size_t put_escape(unsigned char c, char *out)
 {
 	static const char names[] = "btn\0fr"; /* from \b on; of \v there is none */
-	static const char digits[] = "0123456789abcdef";
+	static const char digits[] = "0123456789ABCDEF";
 	char name = c >= '\b' && c <= '\r' ? names[c - '\b'] : '\0';
 
 	out[0] = '\\';

@@ -1,8 +1,8 @@
 /*
  * base/json_quote.h - texts as strings of JSON, whole or as much at a time as there is room for.
  *
- * Invalid UTF-8 becomes U+FFFD. Plain bytes are copied eight at a time; a text takes about as long
- * as twice its copying.
+ * As json_write() writes them, to the byte. Invalid UTF-8 becomes U+FFFD. Plain bytes are copied
+ * eight at a time; a text takes about as long as twice its copying.
  */
 #pragma once
 

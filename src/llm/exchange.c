@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/money.h"
 #include "base/text.h"
+#include "llm/body.h"
 
 static const char *const role_names[] = {
 	[LLM_SYSTEM] = "system", [LLM_USER] = "user", [LLM_ASSISTANT] = "assistant"};
@@ -27,7 +28,10 @@ static const struct {
 	{"reasoning", offsetof(struct llm_usage, reasoning)},
 };
 
-enum { COUNTS = sizeof counts / sizeof *counts };
+enum {
+	COUNTS = sizeof counts / sizeof *counts,
+	PIECE = 16 << 10, /* bytes that are hashed at once */
+};
 
 /* Of tokens: the sum of a call's attempts may be more than any of them may come to. */
 #define SUM_MAX (1000 * (int64_t)LLM_COUNT_MAX)
@@ -51,7 +55,7 @@ static json_t *stops_json(const struct llm_sampling *sampling)
 }
 
 /* What was not asked for is no part of it, or older recordings would not be found. */
-static json_t *request_json(const struct llm_request *request, bool timeless)
+static json_t *request_json(const struct llm_request *request)
 {
 	const struct llm_sampling *sampling = &request->sampling;
 	json_t *messages = json_array();
@@ -60,20 +64,17 @@ static json_t *request_json(const struct llm_request *request, bool timeless)
 		const struct llm_message *message = &request->messages[i];
 		bool timed = message->timeless.size;
 		bool ends = !i || i + 1 == request->message_count;
-		json_t *object = json_pack(
-			"{s:s, s:o}", "role", role_names[message->role], "content",
-			json_from_text(timeless && timed ? message->timeless : message->text));
+		json_t *object = json_pack("{s:s, s:o}", "role", role_names[message->role],
+					   "content", json_from_text(message->text));
 
 		/* Of those in between an earlier request has it. */
-		if (!timeless && timed && ends)
+		if (timed && ends)
 			json_object_set_new(object, "timeless", json_from_text(message->timeless));
 		json_array_append_new(messages, object);
 	}
 	return json_pack("{s:o, s:o, s:I, s:o*, s:o*, s:o*}", "model",
 			 json_from_text(text_of(request->named ? request->named : request->model)),
-			 "messages", messages, "max_tokens",
-			 (json_int_t)(timeless && request->asked_tokens ? request->asked_tokens
-									: request->max_tokens),
+			 "messages", messages, "max_tokens", (json_int_t)request->max_tokens,
 			 "temperature",
 			 sampling->with_temperature ? json_real(sampling->temperature) : NULL,
 			 "stop", stops_json(sampling), "schema",
@@ -93,7 +94,7 @@ void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_
 
 json_t *exchange_request(const struct llm_request *request)
 {
-	return request_json(request, false);
+	return request_json(request);
 }
 
 void exchange_hash(struct rlmd_text text, char out[static EXCHANGE_ID_SIZE])
@@ -105,13 +106,62 @@ void exchange_hash(struct rlmd_text text, char out[static EXCHANGE_ID_SIZE])
 	exchange_hex(hash, out);
 }
 
-void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_SIZE])
+static void put_json(json_t *value, const char *before, struct body *out)
 {
 	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
-	json_auto_t *value = request_json(request, true);
 
 	json_write(value, true, bytes);
-	exchange_hash(text_in(bytes), out);
+	evbuffer_add(bytes, "", 1);
+	body_add(out, before);
+	body_add(out, text_in(bytes).bytes);
+	json_decref(value);
+}
+
+/* As json_write() would write it of request_json(), with keys in their order. */
+static void put_timeless(const struct llm_request *request, struct body *out)
+{
+	const struct llm_sampling *sampling = &request->sampling;
+
+	body_printf(out, "{\"max_tokens\":%" PRId64 ",\"messages\":[",
+		    request->asked_tokens ? request->asked_tokens : request->max_tokens);
+	for (size_t i = 0; i < request->message_count; i++) {
+		const struct llm_message *message = &request->messages[i];
+
+		body_add(out, i ? ",{\"content\":" : "{\"content\":");
+		body_quote(out, message->timeless.size ? message->timeless : message->text);
+		body_printf(out, ",\"role\":\"%s\"}", role_names[message->role]);
+	}
+	body_add(out, "],\"model\":");
+	body_quote(out, text_of(request->named ? request->named : request->model));
+	if (request->schema.size) {
+		body_add(out, ",\"schema\":");
+		body_quote(out, request->schema);
+	}
+	if (sampling->stop_count)
+		put_json(stops_json(sampling), ",\"stop\":", out);
+	if (sampling->with_temperature)
+		put_json(json_real(sampling->temperature), ",\"temperature\":", out);
+	body_add(out, "}");
+}
+
+/* Hashed while it is quoted: a prompt of megabytes is neither copied nor made a tree of. */
+void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_SIZE])
+{
+	unsigned char hash[EVP_MAX_MD_SIZE];
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	struct body *body = body_new();
+	char piece[PIECE];
+	size_t size;
+
+	put_timeless(request, body);
+	if (!EVP_DigestInit_ex(context, EVP_sha256(), NULL))
+		abort();
+	while ((size = body_read(body, piece, sizeof piece)))
+		EVP_DigestUpdate(context, piece, size);
+	EVP_DigestFinal_ex(context, hash, NULL);
+	exchange_hex(hash, out);
+	EVP_MD_CTX_free(context);
+	body_free(body);
 }
 
 bool exchange_fields(const json_t *object, const char *const *fields, struct rlmd_error *err)
@@ -310,8 +360,8 @@ json_t *exchange_write(const struct llm_request *request, const struct llm_respo
 		       const struct rlmd_error *err)
 {
 	json_t *entry = json_pack(
-		"{s:o, s:{s:s, s:i, s:i}, s:i, s:o}", "request", request_json(request, false),
-		"match", "kind", llm_kind_name(request->kind), "depth", request->depth, "turn",
+		"{s:o, s:{s:s, s:i, s:i}, s:i, s:o}", "request", request_json(request), "match",
+		"kind", llm_kind_name(request->kind), "depth", request->depth, "turn",
 		request->turn, "index", request->number, "response", response_json(response));
 
 	add_error(entry, err);

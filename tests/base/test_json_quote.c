@@ -32,8 +32,8 @@ static void test_quote(void **state)
 {
 	(void)state;
 	assert_quoted(text_of("a\"\\\n\t\r\b\f\x1b\x7f/\xe2\x82\xac"),
-		      "\"a\\\"\\\\\\n\\t\\r\\b\\f\\u001b\x7f/\xe2\x82\xac\"");
-	assert_quoted(text_from("\0\v\x0e\x1f", 4), "\"\\u0000\\u000b\\u000e\\u001f\"");
+		      "\"a\\\"\\\\\\n\\t\\r\\b\\f\\u001B\x7f/\xe2\x82\xac\"");
+	assert_quoted(text_from("\0\v\x0e\x1f", 4), "\"\\u0000\\u000B\\u000E\\u001F\"");
 	assert_quoted(text_of("\xff"), "\"\xef\xbf\xbd\"");
 	assert_quoted(text_of("\xe2\x82"), "\"\xef\xbf\xbd\"");
 	assert_quoted(text_of("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "one.h"
 #include "server.h"
@@ -472,14 +473,67 @@ static void test_identity(void **state)
 	assert_string_not_equal(first, second);
 }
 
+static void assert_id_of_json(const struct llm_request *request)
+{
+	char id[EXCHANGE_ID_SIZE], expected[EXCHANGE_ID_SIZE];
+	json_t *object = exchange_request(request);
+	struct evbuffer *bytes = evbuffer_new();
+
+	json_write(object, true, bytes);
+	exchange_hash(text_in(bytes), expected);
+	exchange_id(request, id);
+	assert_string_equal(id, expected);
+	evbuffer_free(bytes);
+	json_decref(object);
+}
+
+/* The identity is the hash of the request's JSON, keys in order, though that is never made: names
+ * of recordings and places in caches that were made so stay. */
+static void test_identity_is_of_json(void **state)
+{
+	enum { SIZE = 300000 };
+	static const char odd[] =
+		"\x1b[0m \xff\xe2\x82 \"\\\b\f\v\x7f \xc3\xa9\xf0\x9f\x98\x80\n\0.";
+	static const char *const stops[] = {"a\n", "\"b\""};
+	char *text = xcalloc(SIZE, 1);
+	struct llm_message messages[] = {{LLM_SYSTEM, {odd, sizeof odd}},
+					 {LLM_USER, {text, SIZE}},
+					 {LLM_ASSISTANT, {NULL, 0}},
+					 {LLM_USER, {odd, 9}}};
+	struct llm_request request = {.model = "m", .messages = messages, .max_tokens = 7};
+
+	(void)state;
+	for (size_t i = 0; i < SIZE; i++)
+		text[i] = odd[i % (sizeof odd - 1)];
+	for (; request.message_count <= 4; request.message_count++)
+		assert_id_of_json(&request);
+	request.message_count = 4;
+	request.sampling = (struct llm_sampling){true, 0.7, stops, 2};
+	assert_id_of_json(&request);
+	request.schema = text_of("{\"type\":\"object\"}");
+	request.named = "named/m";
+	assert_id_of_json(&request);
+	request.sampling.temperature = 0;
+	assert_id_of_json(&request);
+	free(text);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_match),           TEST(test_once_in_order), TEST(test_fields),
-		TEST(test_errors),          TEST(test_miss),          TEST(test_delay),
-		TEST(test_bad_scripts),     TEST(test_bad_directory), TEST(test_record_and_replay),
-		TEST(test_record_a_replay), TEST(test_identity),
+		TEST(test_match),
+		TEST(test_once_in_order),
+		TEST(test_fields),
+		TEST(test_errors),
+		TEST(test_miss),
+		TEST(test_delay),
+		TEST(test_bad_scripts),
+		TEST(test_bad_directory),
+		TEST(test_record_and_replay),
+		TEST(test_record_a_replay),
+		TEST(test_identity),
+		TEST(test_identity_is_of_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
