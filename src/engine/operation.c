@@ -19,6 +19,7 @@
 #include "engine/caller.h"
 #include "engine/inputs.h"
 #include "engine/job.h"
+#include "engine/measure.h"
 #include "engine/operation_end.h"
 #include "engine/operation_form.h"
 #include "engine/operation_set.h"
@@ -29,6 +30,7 @@
 
 enum {
 	FALLBACK_CONTEXT_MAX = 40000, /* bytes of the context in an answer without a sub-run */
+	SYSTEM_SHORT = 64 << 10,      /* bytes of a system text that is counted at once */
 	CONTEXT_PER_TOKEN = 2, /* characters of a prompt's context for a token of the window */
 };
 
@@ -36,6 +38,13 @@ enum {
 static const struct prompt_set *prompts_of(const struct operation *operation)
 {
 	return operation->set->caller->job->subcall_prompts;
+}
+
+/* What was asked, which nobody reads any more. */
+static void drop_messages(struct operation *operation)
+{
+	measure_free(take_pointer(&operation->measure));
+	free(take_pointer(&operation->messages));
 }
 
 static void drop_permits(struct operation *operation)
@@ -69,7 +78,7 @@ static void operation_cancel(struct operation *operation)
 	drop_permits(operation);
 	operation_form_free(take_pointer(&operation->form));
 	free(take_pointer(&operation->user));
-	free(take_pointer(&operation->messages));
+	drop_messages(operation);
 }
 
 void operation_done(struct operation *operation)
@@ -161,23 +170,26 @@ static int64_t output_of(const struct operation *operation)
 }
 
 /* All that the model sees: the system's words, what was said before, and the user's last. */
-static size_t write_messages(struct operation *operation, struct rlmd_text system,
-			     struct rlmd_text user)
+static void write_messages(struct operation *operation, struct rlmd_text system,
+			   struct rlmd_text user)
 {
-	size_t count = 0;
+	struct estimators *estimators = operation->set->caller->job->estimators;
+	struct llm_message *message;
 
 	operation->messages = xcalloc(operation->earlier_count + 2, sizeof *operation->messages);
-	operation->system = scan_memo_scan(&operation->set->caller->job->estimators->call_systems,
-					   system);
-	operation->messages[count++] = (struct llm_message){LLM_SYSTEM, system,
-							    .scan = &operation->system};
+	message = operation->messages;
+	*message = (struct llm_message){LLM_SYSTEM, system};
+	if (system.size <= SYSTEM_SHORT) {
+		operation->system = scan_memo_scan(&estimators->call_systems, system);
+		message->scan = &operation->system;
+	}
 	for (size_t i = 0; i < operation->earlier_count; i++)
-		operation->messages[count++] = (struct llm_message){
-			i % 2 ? LLM_ASSISTANT : LLM_USER, operation->earlier[i]};
-	operation->messages[count] = (struct llm_message){LLM_USER, user};
+		*++message = (struct llm_message){i % 2 ? LLM_ASSISTANT : LLM_USER,
+						  operation->earlier[i]};
+	*++message = (struct llm_message){LLM_USER, user};
 	if (user.bytes == operation->input.bytes)
-		operation->messages[count].scan = operation->scan;
-	return count + 1;
+		message->scan = operation->scan;
+	operation->message_count = operation->earlier_count + 2;
 }
 
 enum { PLACE_SIZE = CALLER_MARK_SIZE + 24 };
@@ -189,11 +201,10 @@ static void place_of(const struct operation *operation, char out[static PLACE_SI
 	snprintf(out, PLACE_SIZE, "%s.%zu", set->mark, (size_t)(operation - set->all));
 }
 
-static void send_call(struct operation *operation, enum llm_kind kind, struct rlmd_text system,
-		      struct rlmd_text user)
+static void start_ask(void *owner)
 {
+	struct operation *operation = owner;
 	struct caller *caller = operation->set->caller;
-	size_t message_count = write_messages(operation, system, user);
 	char place[PLACE_SIZE];
 	struct ask_options options = {
 		.caller = caller,
@@ -203,10 +214,10 @@ static void send_call(struct operation *operation, enum llm_kind kind, struct rl
 		.sent = on_sent,
 		.request = {.model = model_of(operation),
 			    .messages = operation->messages,
-			    .message_count = message_count,
+			    .message_count = operation->message_count,
 			    .max_tokens = output_of(operation),
 			    .deadline = budget_deadline(caller->budget),
-			    .kind = kind,
+			    .kind = operation->kind,
 			    .depth = caller->run ? caller->depth : 0,
 			    .turn = caller->run ? run_turn(caller->run) - 1 : 0,
 			    .schema = operation->spec->schema},
@@ -220,11 +231,22 @@ static void send_call(struct operation *operation, enum llm_kind kind, struct rl
 	operation->ask = ask_start(caller->job, &options, on_ask, operation);
 }
 
+static void send_call(struct operation *operation, enum llm_kind kind, struct rlmd_text system,
+		      struct rlmd_text user)
+{
+	operation->kind = kind;
+	write_messages(operation, system, user);
+	operation->measure = measure_start(operation->set->caller->job->base, operation->messages,
+					   operation->message_count, start_ask, operation);
+	if (!operation->measure)
+		start_ask(operation);
+}
+
 static void ask_again(struct operation *operation)
 {
 	struct operation_form *form = operation->form;
 
-	free(take_pointer(&operation->messages));
+	drop_messages(operation);
 	operation->earlier = form->turns;
 	operation->earlier_count = form->turn_count - 1;
 	send_call(operation, form->kind, text_of(form->system), form->turns[form->turn_count - 1]);

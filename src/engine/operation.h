@@ -50,8 +50,11 @@ struct operation {
 					  input, the user's and the model's */
 	size_t earlier_count;               /* even */
 	struct llm_message *messages;       /* owned: lent to the ask */
-	struct text_scan system;            /* of the first one */
-	char *user;                         /* owned: the user's last, where we had to write it */
+	size_t message_count;
+	struct text_scan system; /* of the first one, if that is short */
+	struct measure *measure; /* owned: of those that nobody has counted; or NULL */
+	enum llm_kind kind;      /* of the ask */
+	char *user;              /* owned: the user's last, where we had to write it */
 	enum way way;
 	char reason[ADMISSION_REASON_SIZE]; /* why that is no sub-run */
 	bool wanting;                       /* it is a task that counts in the set's admission */

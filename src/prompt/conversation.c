@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 
-static struct rlmd_text timeless(const struct llm_message *message)
+struct rlmd_text conversation_counted(const struct llm_message *message)
 {
 	return message->timeless.size ? message->timeless : message->text;
 }
@@ -16,7 +16,7 @@ struct text_scan conversation_scan(const struct llm_message *message)
 
 	if (message->scan)
 		return *message->scan;
-	text_scan_feed(&scan, timeless(message));
+	text_scan_feed(&scan, conversation_counted(message));
 	text_scan_end(&scan);
 	return scan;
 }
@@ -31,8 +31,9 @@ static struct llm_message message_of(enum llm_role role, struct rlmd_text text,
 	};
 	struct text_scan *scan = xcalloc(1, sizeof *scan);
 
-	*scan = role == LLM_SYSTEM && systems ? scan_memo_scan(systems, timeless(&message))
-					      : conversation_scan(&message);
+	*scan = role == LLM_SYSTEM && systems
+			? scan_memo_scan(systems, conversation_counted(&message))
+			: conversation_scan(&message);
 	message.scan = scan;
 	return message;
 }

@@ -29,6 +29,9 @@ void conversation_add(struct conversation *, enum llm_role, struct rlmd_text,
  * made now. */
 struct text_scan conversation_scan(const struct llm_message *);
 
+/* What is counted of it: that is, of what tells no time in it. */
+struct rlmd_text conversation_counted(const struct llm_message *);
+
 /* Puts one message, copied, in the place of `count` > 0 of them. */
 void conversation_replace(struct conversation *, size_t first, size_t count, enum llm_role,
 			  struct rlmd_text);

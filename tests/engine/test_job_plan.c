@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "engine/job.h"
 #include "engine/stage.h"
 #include "fake/outside.h"
@@ -153,6 +154,65 @@ static void test_mixed(void **state)
 			    "fake<from code, m<one\n\nThe context:\n\ntwo\n>>");
 	assert_sums(&performance);
 	drop_curtain(&performance);
+}
+
+/* What is long was counted before it is asked, of which nobody else had done it. */
+static const char *counted(const struct llm_request *request)
+{
+	for (size_t i = 0; i < request->message_count; i++) {
+		assert_non_null(request->messages[i].scan);
+		assert_int_equal(request->messages[i].scan->bytes, request->messages[i].text.size);
+	}
+	return "counted";
+}
+
+struct turns {
+	struct event *event;
+	int count;
+};
+
+static void on_turn(evutil_socket_t fd, short what, void *owner)
+{
+	struct turns *turns = owner;
+
+	(void)fd, (void)what;
+	turns->count++;
+	loop_post(turns->event);
+}
+
+static void test_large_prompt(void **state)
+{
+	enum { SIZE = 2 << 20 };
+	char *words = xcalloc(SIZE + 1, 1), *plan;
+	struct performance performance;
+	struct stage_config config = usual;
+	struct turns turns = {0};
+
+	(void)state;
+	memset(words, 'w', SIZE);
+	plan = xasprintf("{\"operations\":[{\"id\":\"large\",\"input\":\"%s\"}]}", words);
+	config.limits.tokens = 10000000;
+	fake_model = counted;
+	raise_curtain(&performance, &config, plan);
+	turns.event = evtimer_new(performance.base, on_turn, &turns);
+	loop_post(turns.event);
+	while (!performance.ends)
+		event_base_loop(performance.base, EVLOOP_ONCE);
+	assert_true(turns.count > SIZE / (256 << 10));
+	event_free(turns.event);
+	assert_int_equal(performance.failure, RLMD_ERROR_NONE);
+	assert_string_equal(response(&performance, "large"), "counted");
+	drop_curtain(&performance);
+
+	raise_curtain(&performance, &config, plan); /* and one that is dropped meanwhile */
+	for (int i = 0; i < 4; i++)
+		event_base_loop(performance.base, EVLOOP_ONCE);
+	assert_int_equal(performance.ends, 0);
+	rlmd_job_cancel(performance.job);
+	play(&performance);
+	drop_curtain(&performance);
+	free(plan);
+	free(words);
 }
 
 static size_t events(const struct performance *performance, const char *name)
@@ -574,13 +634,21 @@ static void test_sweeps_of_a_block(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mixed),           cmocka_unit_test(test_race),
-		cmocka_unit_test(test_failures),        cmocka_unit_test(test_continue_on_error),
-		cmocka_unit_test(test_no_budget),       cmocka_unit_test(test_mean),
-		cmocka_unit_test(test_shares),          cmocka_unit_test(test_share_after_a_call),
-		cmocka_unit_test(test_parallelism),     cmocka_unit_test(test_stop_sweep),
-		cmocka_unit_test(test_of_a_block),      cmocka_unit_test(test_no_plan),
-		cmocka_unit_test(test_too_many_values), cmocka_unit_test(test_sweeps_of_a_block),
+		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_large_prompt),
+		cmocka_unit_test(test_race),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_continue_on_error),
+		cmocka_unit_test(test_no_budget),
+		cmocka_unit_test(test_mean),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_share_after_a_call),
+		cmocka_unit_test(test_parallelism),
+		cmocka_unit_test(test_stop_sweep),
+		cmocka_unit_test(test_of_a_block),
+		cmocka_unit_test(test_no_plan),
+		cmocka_unit_test(test_too_many_values),
+		cmocka_unit_test(test_sweeps_of_a_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
