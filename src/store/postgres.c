@@ -91,6 +91,12 @@ static void on_retry(void *owner)
 	start(pg);
 }
 
+/* Whether a store that was open may be so again. */
+static bool passes(enum store_fault fault)
+{
+	return fault != STORE_NEWER && fault != STORE_CORRUPT && fault != STORE_USAGE;
+}
+
 /* The connection is of no use any more. What was sent is asked for again, in its order. */
 static void lose(struct postgres *pg)
 {
@@ -106,7 +112,7 @@ static void lose(struct postgres *pg)
 	if (!pg->failure.fault)
 		postgres_fail(&pg->failure, pg->was_open ? STORE_AWAY : postgres_why_not(pg->conn),
 			      PQerrorMessage(pg->conn));
-	if (!pg->was_open || pg->failure.fault != STORE_AWAY) {
+	if (!pg->was_open || !passes(pg->failure.fault)) {
 		die(pg);
 		return;
 	}

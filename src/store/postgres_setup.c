@@ -122,6 +122,8 @@ bool postgres_send_setup(PGconn *conn, int64_t patience_ms)
 			    " DO $do$ DECLARE found bigint; BEGIN"
 			    " IF to_regnamespace('rlmd') IS NULL THEN CREATE SCHEMA rlmd; END IF;"
 			    " SET search_path = rlmd;"
+			    " IF current_setting('synchronous_commit') = 'off' THEN"
+			    " SET synchronous_commit = on; END IF;"
 			    " CREATE TABLE IF NOT EXISTS rlmd.version (version bigint NOT NULL);"
 			    " SELECT coalesce(max(version), 0) INTO found FROM rlmd.version;",
 			    (long long)patience_ms);

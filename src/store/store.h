@@ -190,7 +190,7 @@ struct store *store_open(struct event_base *, const char *place, const struct st
 			 store_fn *opened, struct rlmd_error *);
 
 /* No callback comes any more. What was asked for and has not begun is not done; what has begun may
- * or may not be. NULL is fine. */
+ * or may not be: of SQLite, a transaction that goes on is waited for. NULL is fine. */
 void store_free(struct store *);
 
 /*
