@@ -14,6 +14,7 @@
 #include "asking.h"
 #include "base/loop.h"
 #include "base/text.h"
+#include "killed.h"
 #include "server.h"
 #include "test_postgres.h"
 #include "where.h"
@@ -824,6 +825,7 @@ int main(int argc, char **argv)
 		TEST(test_arguments),
 		TEST(test_nobody_is_called_back),
 		TEST(test_news),
+		cmocka_unit_test(test_killed),
 		/* of a server only */
 		TEST(test_many_open_at_once),
 		TEST(test_strange_servers),
