@@ -160,9 +160,9 @@ def target(document, pointer):
 
 
 def wrong_reference(schema):
-    """The first that leads nowhere, or out of the document; None: all stay inside."""
-    found, seen = [], set()
-    documents, anchors = {"": schema}, set()
+    """The first that leads nowhere, out of the document or in a circle; None: all are fine."""
+    found, seen, leads = [], set(), {}
+    documents, anchors = {"": schema}, {}
 
     def take(*where):
         for path, inside, base in subschemas(*where):
@@ -174,7 +174,7 @@ def wrong_reference(schema):
                 documents[base] = inside
             for keyword in ("$anchor", "$dynamicAnchor"):
                 if isinstance(inside.get(keyword), str):
-                    anchors.add((base, inside[keyword]))
+                    anchors[base, inside[keyword]] = inside
 
     take(schema)
     for path, inside, base in found:  # which grows where a pointer leads beside all keywords
@@ -188,12 +188,49 @@ def wrong_reference(schema):
                 return line((*path, keyword), f"{reference!r} leads out of this schema, and "
                             "nothing is fetched: put what it names under $defs")
             is_anchor = fragment and not fragment.startswith("/")
-            meant = NOTHING if is_anchor else target(documents[url], fragment)
-            if meant is NOTHING and (url, fragment) not in anchors:
+            meant = (anchors.get((url, fragment), NOTHING) if is_anchor
+                     else target(documents[url], fragment))
+            if meant is NOTHING:
                 return line((*path, keyword), f"{reference!r} leads to nothing")
+            leads.setdefault(id(inside), []).append(meant)
             if id(meant) not in seen:
                 take(meant, (*path, keyword), url)
+    if circle([inside for _, inside, _ in found], leads):
+        return line((), "its references go round in a circle, so that no check of it would end")
     return None
+
+
+def in_place(schema):
+    """The schemas in it that are about the same value as it is."""
+    found = [schema[keyword] for keyword in ("not", "if", "then", "else") if keyword in schema]
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            found += schema[keyword]
+    if isinstance(schema.get("dependentSchemas"), dict):
+        found += schema["dependentSchemas"].values()
+    return found
+
+
+def circle(found, meant):
+    """Whether a schema comes back to itself without a step into the value: no check of it ends.
+
+    `found`: all schemas; `meant`: by the id of each that has references what they lead to.
+    """
+    open_, done = set(), set()
+    for begin in found:
+        stack = [(begin, False)]
+        while stack:
+            schema, is_left = stack.pop()
+            if is_left:
+                open_.discard(id(schema))
+                done.add(id(schema))
+            elif id(schema) in open_:
+                return True
+            elif id(schema) not in done and isinstance(schema, dict):
+                open_.add(id(schema))
+                stack.append((schema, True))
+                stack += [(each, False) for each in in_place(schema) + meant.get(id(schema), [])]
+    return False
 
 
 def wrong_schema(text):

@@ -161,6 +161,8 @@ class NoSchema(SchemaTest):
             with self.subTest(reference=reference):
                 self.refused({"items": {"$ref": reference}}, f"'{reference}' leads out of this schema")
         self.refused({"$ref": "#/$defs/none"}, "'#/$defs/none' leads to nothing")
+        self.refused({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+                     "its references go round in a circle")
         self.refused({"$id": "https://e.com/r", "items": {"$dynamicRef": "#x"}}, "leads to nothing")
 
     def test_inside_they_are_fine(self):
@@ -214,11 +216,6 @@ class Hostile(SchemaTest):
         message = self.hostile({"properties": {"a": {"pattern": "^(a+)+$"}}},
                                json.dumps({"a": "a" * 64 + "!"}), "--block-timeout", "1s")
         self.assertIn("took more than 1.0s", message)
-
-    def test_references_in_a_circle(self):
-        message = self.hostile({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
-                                "$ref": "#/$defs/a"}, "1")
-        self.assertIn("circle", message)
 
     def test_memory(self):
         """What a schema makes of an answer doubles with each level: the helper ends, nobody else."""

@@ -18,7 +18,7 @@ NOWHERE = [
     {"items": {"$ref": "#/examples/0"}, "examples": [{"$ref": "file:///etc/passwd"}]},
 ]
 INSIDE = [
-    {"$ref": "#"}, {"$defs": {"a b/c": {}}, "$ref": "#/$defs/a%20b~1c"},
+    {"items": {"$ref": "#"}}, {"$defs": {"a b/c": {}}, "$ref": "#/$defs/a%20b~1c"},
     {"$defs": {"a": {"$anchor": "here"}}, "$ref": "#here"},
     {"$id": "https://a.example/s", "$defs": {"t": {"$id": "t"}}, "items": {"$ref": "t"}},
     {"const": {"$ref": "http://data/"}, "enum": [{"$ref": "x"}], "examples": [{"$ref": "y"}]},
@@ -39,6 +39,20 @@ class Schemas(unittest.TestCase):
         for reference in ("#/$defs/a", "#nowhere", "#/items/7"):
             wrong = validation.wrong_schema(json.dumps({"$ref": reference}))
             self.assertIn("leads to nothing", wrong)
+
+    def test_circles(self):
+        """Only what goes round without a step into the value has no end."""
+        tree = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}}
+        same = {"$defs": {"a": {"type": "string"}}, "allOf": [{"$ref": "#/$defs/a"}] * 3,
+                "anyOf": [{"$ref": "#/$defs/a"}, {"not": {"$ref": "#/$defs/a"}}]}
+        node = {"$dynamicAnchor": "node", "items": {"$dynamicRef": "#node"}}
+        for schema in (tree, same, node):
+            self.assertIsNone(validation.wrong_schema(json.dumps(schema)))
+        for schema in ({"$ref": "#"}, {"type": "object", "anyOf": [{"type": "null"}, {"$ref": "#"}]},
+                       {"items": {"$anchor": "a", "then": {"$ref": "#a"}, "if": True}},
+                       {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}}):
+            with self.subTest(schema=schema):
+                self.assertIn("in a circle", validation.wrong_schema(json.dumps(schema)))
 
     def test_what_is_none(self):
         for text, words in (("[]", "an object, or true or false"), ("{", "no JSON"),
