@@ -349,11 +349,12 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 /* Of one that was never sent there is nothing to pay. */
 static void cancel_call(struct llm_call *call, struct llm_usage *usage, int64_t *cost)
 {
-	if (call->call)
+	if (call->call) {
 		call_cancel(call->call, usage, cost);
+		recall_journal_cancelled(call->request.recall, &call->request, usage, *cost);
+	}
 	if (call->name)
 		recording_cancel(call->llm->recording, call->name, &call->request, usage, *cost);
-	recall_journal_cancelled(call->request.recall, &call->request, usage, *cost);
 }
 
 void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret_cost)

@@ -54,10 +54,10 @@ void record_run(struct trace *trace, const char *run, const char *parent, int de
 		  contexts_of(context), "sandbox", sandbox);
 }
 
-/* It was had before: of all others nothing is said. */
-static json_t *cached(const struct llm_response *reply)
+/* Where it is so: of all others nothing is said. */
+static json_t *mark(bool so)
 {
-	return reply->cached ? json_true() : NULL;
+	return so ? json_true() : NULL;
 }
 
 void record_response(struct trace *trace, const char *run, int index, struct rlmd_text prompt,
@@ -73,14 +73,15 @@ void record_response(struct trace *trace, const char *run, int index, struct rlm
 		evbuffer_add(thoughts, "\n", 1);
 	text_repair(thinking, thoughts);
 	trace_run(trace, TRACE_RESPONSE, run,
-		  "{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:I, s:I, s:o*}", "index",
+		  "{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:I, s:I, s:o*, s:o*}", "index",
 		  index, "prompt", "content", kept(trace, prompt, WHOLE), "tokens",
 		  (json_int_t)reply->usage.input, "response", "content",
 		  kept(trace, reply->text, WHOLE), "thinking",
 		  kept(trace, text_in(thoughts), WHOLE), "tokens", (json_int_t)reply->usage.output,
 		  "cost", result_cost(reply->cost_known, reply->cost), "model", reply->model,
 		  "cachedTokens", (json_int_t)reply->usage.cache_read, "duration",
-		  (json_int_t)reply->duration_ms, "cached", cached(reply));
+		  (json_int_t)reply->duration_ms, "cached", mark(reply->cached), "journaled",
+		  mark(reply->journaled));
 }
 
 void record_block(struct trace *trace, const char *run, int index, struct rlmd_text code,
@@ -124,7 +125,7 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 	if (!trace_hears(trace, TRACE_LLM_CALL) || !trace_admit_call(trace))
 		return;
 	trace_run(trace, TRACE_LLM_CALL, run,
-		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:o*, s:o*}",
+		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:o*, s:o*, s:o*}",
 		  "index", index, "kind", llm_kind_name(request->kind), "reason", reason, "model",
 		  reply->model ? reply->model : request->model, "prompt",
 		  kept(trace, prompt, err ? FAILED_TEXT_MAX : TEXT_MAX), "response",
@@ -134,7 +135,7 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 		  "cachedTokens", (json_int_t)reply->usage.cache_read, "cost",
 		  result_cost(reply->cost_known, reply->cost), "duration",
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL,
-		  "cached", cached(reply));
+		  "cached", mark(reply->cached), "journaled", mark(reply->journaled));
 }
 
 void record_wait(struct trace *trace, const char *run, int index, const struct llm_request *request,

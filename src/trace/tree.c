@@ -92,8 +92,8 @@ static void begin_run(struct tree *tree, const json_t *event)
 
 static void add_response(json_t *run, const json_t *event)
 {
-	static const char *const keys[] = {"index",    "prompt", "response", "model",
-					   "duration", "cached", NULL};
+	static const char *const keys[] = {"index",    "prompt", "response",  "model",
+					   "duration", "cached", "journaled", NULL};
 	json_t *iteration = json_object();
 
 	copy(iteration, event, keys);
@@ -126,9 +126,10 @@ static void add_execution(json_t *run, const json_t *event)
 /* Calls end in any order; they stand in the one in which they were made. */
 static void add_call(json_t *run, const json_t *event)
 {
-	static const char *const keys[] = {
-		"index",       "kind",         "reason", "model",    "prompt", "response", "tokens",
-		"inputTokens", "outputTokens", "cost",   "duration", "error",  "cached",   NULL};
+	static const char *const keys[] = {"index",        "kind",      "reason",   "model",
+					   "prompt",       "response",  "tokens",   "inputTokens",
+					   "outputTokens", "cost",      "duration", "error",
+					   "cached",       "journaled", NULL};
 	json_t *calls = json_object_get(run, "llmCalls");
 	int64_t index = json_get_integer(event, "index", 0);
 	size_t place = json_array_size(calls);

@@ -22,7 +22,14 @@
 #include "base/alloc.h"
 #include "library/left.h"
 
-enum { ENTRIES_MAX = 64, HOURS_MS = 3 * 3600 * 1000, COST = 1000000, INPUT = 100, OUTPUT = 7 };
+enum {
+	LONG = 20000,
+	ENTRIES_MAX = 64,
+	HOURS_MS = 3 * 3600 * 1000,
+	COST = 1000000,
+	INPUT = 100,
+	OUTPUT = 7
+};
 
 struct entry {
 	char key[81];
@@ -44,6 +51,8 @@ static struct rlmd_job *job;
 static struct store store;
 
 static size_t asked, calls; /* of the model, and of the function */
+static size_t cut, never;   /* of what was asked: answered in part, and not at all */
+static int64_t purse;       /* tokens; 0: as usual */
 static size_t kept_most;    /* entries that are kept before the job is ended; 0: any */
 static bool full;           /* they are */
 static bool holds;          /* what is to be kept waits for release_held() */
@@ -117,7 +126,8 @@ static void forget_all(void)
 {
 	while (store.count)
 		free(store.entries[--store.count].bytes);
-	asked = calls = 0;
+	asked = calls = cut = never = 0;
+	purse = 0;
 }
 
 static void on_call(void *owner, struct rlmd_function_call *call, struct rlmd_text arguments)
@@ -146,7 +156,7 @@ static const char *words_for(const struct rlmd_model_request *request)
 
 	if (!strcmp(request->model, "root"))
 		return begins ? script : "FINAL_VAR(result)";
-	for (const char *task = "abc"; *task; task++) {
+	for (const char *task = "ab"; *task; task++) {
 		char name[] = "task-?";
 
 		name[5] = *task;
@@ -162,6 +172,26 @@ static const char *words_for(const struct rlmd_model_request *request)
 	return words;
 }
 
+/* Of more words than it may have it gives what it may. */
+static void answer_long(const struct rlmd_model_request *request)
+{
+	static char words[LONG + 1];
+	struct rlmd_model_answer answer = {.size = sizeof answer, .input_tokens = INPUT};
+
+	memset(words, 'x', LONG);
+	answer.cut = request->max_tokens < LONG / 4;
+	answer.output_tokens = answer.cut ? request->max_tokens : LONG / 4;
+	answer.text = (struct rlmd_text){words, (size_t)answer.output_tokens * 4};
+	cut += answer.cut;
+	rlmd_provider_answer(provider, request->id, &answer);
+}
+
+static void on_cancel(void *owner, uint64_t request)
+{
+	(void)owner;
+	(void)request;
+}
+
 static void on_ask(void *owner, const struct rlmd_model_request *request)
 {
 	struct rlmd_model_answer answer = {.size = sizeof answer,
@@ -175,6 +205,14 @@ static void on_ask(void *owner, const struct rlmd_model_request *request)
 
 	(void)owner;
 	asked++;
+	if (holds_text(request->messages[request->message_count - 1].text, "never")) {
+		never++;
+		return;
+	}
+	if (holds_text(request->messages[request->message_count - 1].text, "at length")) {
+		answer_long(request);
+		return;
+	}
 	if (fails_root && !strcmp(request->model, "root"))
 		rlmd_provider_fail(provider, request->id, &failure);
 	else
@@ -183,37 +221,46 @@ static void on_ask(void *owner, const struct rlmd_model_request *request)
 
 /* --- the job ------------------------------------------------------------------------ */
 
-static const char everything[] =
-	"```python\n"
-	"from concurrent.futures import ThreadPoolExecutor\n"
-	"samples = llm_query_batched(['same', 'same', 'other'])\n"
-	"with ThreadPoolExecutor(3) as pool:\n"
-	"    runs = list(pool.map(rlm_query, ['task-a', 'task-b', 'task-c']))\n"
-	"    few = list(pool.map(llm_query, ['one', 'two', 'three']))\n"
-	"result = repr([samples, runs, few, count()])\n"
-	"print(result, budget())\n"
-	"```";
+static const char everything[] = "```python\n"
+				 "from concurrent.futures import ThreadPoolExecutor\n"
+				 "samples = llm_query_batched(['same', 'same', 'other'])\n"
+				 "with ThreadPoolExecutor(2) as pool:\n"
+				 "    runs = list(pool.map(rlm_query, ['task-a', 'task-b']))\n"
+				 "    few = list(pool.map(llm_query, ['one', 'two']))\n"
+				 "result = repr([samples, runs, few, count()])\n"
+				 "print(result, budget())\n"
+				 "```";
 
 static void open_engine(void)
 {
-	const struct rlmd_provider_options options = {
-		.size = sizeof options, .name = "host", .model = "root", .ask = on_ask};
+	const struct rlmd_provider_options options = {.size = sizeof options,
+						      .name = "host",
+						      .model = "root",
+						      .ask = on_ask,
+						      .cancel = on_cancel};
 
 	engine = rlmd_engine_new(NULL, NULL);
 	provider = rlmd_provider_new(&options, NULL);
 	assert_true(rlmd_engine_add_provider(engine, NULL, provider, NULL));
-	script = everything;
 }
 
 static void close_engine(void)
 {
 	rlmd_engine_free(engine);
-	release_held();
 	rlmd_provider_unref(provider);
+}
+
+/* For another test, with the same engine. */
+static void clear(void)
+{
+	rlmd_job_free(job);
+	job = NULL;
+	release_held();
 	forget_all();
 	kept_most = 0;
 	full = holds = refuses = false;
 	fails_root = NULL;
+	script = everything;
 }
 
 static void start(void)
@@ -221,7 +268,8 @@ static void start(void)
 	const struct rlmd_journal journal = {.size = sizeof journal, .look = look, .keep = keep};
 	const struct rlmd_function function = {
 		.size = sizeof function, .name = "count", .doc = "Counts.", .call = on_call};
-	const struct rlmd_limits limits = {.size = sizeof limits, .time_ms = HOURS_MS};
+	const struct rlmd_limits limits = {
+		.size = sizeof limits, .time_ms = HOURS_MS, .tokens = purse};
 	const struct rlmd_job_options options = {.size = sizeof options,
 						 .task = rlmd_text_of("do all of it"),
 						 .functions = &function,
@@ -275,14 +323,13 @@ static char *output(void)
  * again, and the account above the job pays for what each attempt has asked, and nothing twice. */
 static void test_killed_after_each(void **state)
 {
-	size_t descriptors = descriptors_open(), exchanges, entries, others = 0, under_way = 0;
+	size_t exchanges, entries, others = 0, under_way = 0;
 	struct store whole;
 	struct rlmd_spending spent = {.size = sizeof spent};
 	char *expected, *now;
 	struct rlmd_usage used, again;
 
 	(void)state;
-	open_engine();
 	assert_true(run());
 	expected = output();
 	used = usage();
@@ -302,8 +349,7 @@ static void test_killed_after_each(void **state)
 		under_way += held_count - 1; /* asked, and not kept */
 		release_held();
 		if (kept_most % 8 == 0) {
-			rlmd_engine_free(engine);
-			rlmd_provider_unref(provider);
+			close_engine();
 			open_engine();
 		}
 	}
@@ -327,11 +373,9 @@ static void test_killed_after_each(void **state)
 		free(whole.entries[i].bytes);
 	free(expected);
 	free(now);
-	close_engine();
+	clear();
 	rlmd_account_free(account);
 	account = NULL;
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	assert_int_equal(descriptors_open(), descriptors);
 }
 
 static void turn_without_waiting(void)
@@ -349,7 +393,6 @@ static void test_late(void **state)
 	size_t expected[] = {1, 2, 2, 3}, step = 0; /* a turn, a call, what was told, a turn */
 
 	(void)state;
-	open_engine();
 	script = simple;
 	holds = true;
 	for (start(); !rlmd_job_result(job);) {
@@ -364,14 +407,13 @@ static void test_late(void **state)
 	}
 	free(output());
 	assert_int_equal(step, 4);
-	close_engine();
+	clear();
 }
 
 /* Also of something that nobody waits for any more. */
 static void test_said_too_late(void **state)
 {
 	(void)state;
-	open_engine();
 	holds = true;
 	start();
 	while (!held_count)
@@ -386,7 +428,7 @@ static void test_said_too_late(void **state)
 	while (!rlmd_job_result(job))
 		turn();
 	assert_int_equal(rlmd_result_error(rlmd_job_result(job))->kind, RLMD_ERROR_CANCELLED);
-	close_engine();
+	clear();
 }
 
 static void assert_fails(enum rlmd_error_kind kind, const char *words)
@@ -400,16 +442,16 @@ static void assert_fails(enum rlmd_error_kind kind, const char *words)
 	if (!strstr(err->text, words))
 		fail_msg("%s", err->text);
 	rlmd_job_free(job);
+	job = NULL;
 }
 
 static void test_not_kept(void **state)
 {
 	(void)state;
-	open_engine();
 	refuses = true;
 	assert_fails(RLMD_ERROR_INPUT, "the disk is full");
 	assert_int_equal(asked, 1);
-	close_engine();
+	clear();
 }
 
 /* What is there and is not what was kept ends the job: to ask again would be to pay again. */
@@ -419,7 +461,6 @@ static void test_damaged(void **state)
 	struct entry whole, damaged;
 
 	(void)state;
-	open_engine();
 	script = simple;
 	assert_true(run());
 	free(output());
@@ -445,7 +486,7 @@ static void test_damaged(void **state)
 	free(output());
 	assert_int_equal(asked, 3);
 	assert_int_equal(usage().journaled_cost, usage().cost);
-	close_engine();
+	clear();
 }
 
 /* What ended an attempt is asked for again by the next one; what only failed, and was told to code,
@@ -453,7 +494,6 @@ static void test_damaged(void **state)
 static void test_after_a_failure(void **state)
 {
 	(void)state;
-	open_engine();
 	script = simple;
 	fails_root = "no such luck";
 	assert_fails(RLMD_ERROR_BAD_REQUEST, "no such luck");
@@ -465,16 +505,97 @@ static void test_after_a_failure(void **state)
 	assert_int_equal(asked, 5);
 	assert_int_equal(usage().llm_calls, 5);
 	assert_int_equal(usage().journaled_calls, 2);
+	clear();
+}
+
+static const char in_parts[] = "```python\n"
+			       "[llm_query(f'brief {i}') for i in range(3)]\n"
+			       "result = str(len(llm_query('at length')))\n"
+			       "```";
+
+/* What a small purse has cut is asked for once more, and so it is where the attempt that has had
+ * the first part was ended then. */
+static void test_a_reply_that_was_cut(void **state)
+{
+	char *words;
+
+	(void)state;
+	script = in_parts;
+	purse = 30000;
+	kept_most = 5; /* a turn, three short ones, the part */
+	assert_false(run());
+	assert_int_equal(cut, 1);
+	rlmd_job_free(job);
+	release_held();
+	kept_most = 0;
+	assert_true(run());
+	words = output();
+	assert_string_equal(words, "20000");
+	free(words);
+	assert_int_equal(cut, 1);
+	assert_int_equal(asked, 7);
+	assert_int_equal(usage().llm_calls, 6);
+	clear();
+}
+
+static const char racing[] = "```python\nresult = race_query(['quick', 'never'])\n```";
+
+/* What was not wanted any more is not asked again while it is not, and its bill counts once. */
+static void test_a_race(void **state)
+{
+	struct rlmd_usage first, second;
+	struct rlmd_text json;
+
+	(void)state;
+	script = racing;
+	assert_true(run());
+	free(output());
+	first = usage();
+	rlmd_job_free(job);
+	assert_int_equal(never, 1);
+	assert_true(run());
+	second = usage();
+	free(output());
+	assert_int_equal(never, 1);
+	assert_int_equal(asked, 4);
+	assert_int_equal(second.tokens, first.tokens);
+	assert_int_equal(second.journaled_tokens, first.tokens);
+	json = rlmd_result_json(rlmd_job_result(job));
+	assert_true(holds_text(json, "\"journaledCalls\":4"));
+	assert_true(holds_text(json, "\"journaled\":true"));
+	clear();
+}
+
+static size_t descriptors;
+
+static int setup(void **state)
+{
+	(void)state;
+	descriptors = descriptors_open();
+	script = everything;
+	open_engine();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
 	close_engine();
+	return waitpid(-1, NULL, WNOHANG) != -1 || descriptors_open() != descriptors;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_killed_after_each), cmocka_unit_test(test_late),
-		cmocka_unit_test(test_said_too_late),     cmocka_unit_test(test_not_kept),
-		cmocka_unit_test(test_damaged),           cmocka_unit_test(test_after_a_failure),
+		cmocka_unit_test(test_killed_after_each),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_said_too_late),
+		cmocka_unit_test(test_not_kept),
+		cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_after_a_failure),
+		cmocka_unit_test(test_a_reply_that_was_cut),
+		cmocka_unit_test(test_a_race),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, setup, teardown);
 }
