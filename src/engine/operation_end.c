@@ -21,23 +21,23 @@ void operation_fail(struct operation *operation, const struct rlmd_error *err)
 }
 
 /* Answers are in memory until the call is over. */
-static void keep(struct operation *operation, struct evbuffer *answer)
+static void keep(struct operation *operation, struct rlmd_text answer)
 {
 	struct operation_set *set = operation->set;
 	struct caller *caller = set->caller;
-	size_t size = evbuffer_get_length(answer);
 	struct rlmd_error err;
 
-	if (size <= caller->answers_max - caller->answers) {
-		caller->answers += size;
-		set->answers += size;
-		operation->value = text_drain(answer, &operation->value_size);
+	if (answer.size <= caller->answers_max - caller->answers) {
+		caller->answers += answer.size;
+		set->answers += answer.size;
+		operation->value = text_copy(answer);
+		operation->value_size = answer.size;
 		return;
 	}
 	error_set(&err, RLMD_ERROR_INPUT,
 		  "the answers that are waited for may have %zu MiB together, which this one, of "
 		  "%zu bytes, exceeds",
-		  caller->answers_max >> 20, size);
+		  caller->answers_max >> 20, answer.size);
 	operation_fail(operation, &err);
 }
 
@@ -79,10 +79,14 @@ void operation_note_fallback(struct operation *operation)
 void operation_answer(struct operation *operation, struct rlmd_text text)
 {
 	struct caller *caller = operation->set->caller;
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *repaired = NULL;
 
-	text_repair(text, out);
-	keep(operation, out);
+	if (!text_is_utf8(text)) {
+		repaired = evbuffer_new();
+		text_repair(text, repaired);
+		text = text_in(repaired);
+	}
+	keep(operation, text);
 	if (operation->degraded && !operation->failed)
 		record_degraded(caller->job->trace, caller->id,
 				operation->spec->mode == RLMD_OPERATION_RUN, operation->degraded);
