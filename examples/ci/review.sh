@@ -22,10 +22,15 @@ dir=${REVIEW_DIR:-.}
 reports=${REVIEW_REPORTS:-rlmd-reports}
 base=${1-}
 
-# Whether a link of the checkout, whose files are a stranger's, leads somewhere else.
+# Whether a link of the checkout, whose files are a stranger's, leads somewhere else. What lies
+# outside of it is the pipeline's own.
 is_led_away() {
 	path=${1#"$PWD"/}
-	while [ "$path" != / ] && [ "$path" != . ]; do
+	path=${path#"$(pwd -P)"/}
+	case "$path" in
+	/*) return 1 ;;
+	esac
+	while [ "$path" != . ]; do
 		[ ! -L "$path" ] || return 0
 		case "$path" in
 		*/*) path=$(dirname -- "$path") ;;
