@@ -51,6 +51,7 @@ static void report_all(const struct findings *findings, const struct code *code)
 
 static void review(struct rlmd_text answer, struct baseline *baseline)
 {
+	static const char left_out[] = "[{\"path\":\"\\u202e\\n::x.c\",\"status\":\"modified\"}]";
 	static const char code_text[] = "int f(void)\n{\n\tg(1);\n\n\tg(1);\r\n}\n\f\nlast";
 	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
 	struct findings findings = {0};
@@ -60,6 +61,7 @@ static void review(struct rlmd_text answer, struct baseline *baseline)
 	code_add(&code, text_of("a.c"), text_of(code_text));
 	code_add(&code, text_of("src/b c.h"), text_of("x\n"));
 	code_seal(&code);
+	code_set_changes(&code, text_of(left_out));
 	for (size_t i = 0; i < findings.count; i++) {
 		anchor_find(&code, &findings.items[i]);
 		patch_check(&code, &findings.items[i]);
