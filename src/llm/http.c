@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -15,6 +16,7 @@
 #include "llm/intake.h"
 #include "llm/mishap.h"
 #include "llm/multi.h"
+#include "llm/sockets.h"
 
 enum { CONNECT_MS = 5000, PROXY_AUTH = 407 };
 
@@ -22,6 +24,7 @@ struct http {
 	struct event_base *base; /* lent */
 	struct multi *multi;     /* owned */
 	struct easies *easies;   /* owned */
+	struct sockets *sockets; /* owned */
 
 	struct http_transfer *due; /* lent: told once libcurl has acted; NULL: none */
 };
@@ -41,6 +44,7 @@ struct http_transfer {
 	bool attached;       /* the multi handle knows it */
 	bool asked;          /* the request was on its way */
 	bool lost;           /* it was to be sent once more */
+	bool unclean;        /* it was to be sent where an answer was waiting already */
 	bool status_told, fresh, over, failed, hopeless;
 	bool *gone;              /* lent: set where the owner frees it in a callback */
 	struct rlmd_error error; /* if failed */
@@ -90,6 +94,7 @@ static void transfer_end(struct http_transfer *transfer, CURLcode code)
 		.proxied = transfer_proxied(transfer),
 		.sent = http_sent(transfer),
 		.lost = transfer->lost,
+		.unclean = transfer->unclean,
 		.max_size = transfer->intake.max,
 		.connect_ms = CONNECT_MS,
 	};
@@ -174,6 +179,7 @@ struct http *http_new(struct event_base *base, struct rlmd_error *err)
 	http = xcalloc(1, sizeof *http);
 	http->base = base;
 	http->easies = easies_new();
+	http->sockets = sockets_new();
 	http->multi = multi_new(base, on_over, on_acted, http);
 	if (http->multi)
 		return http;
@@ -188,6 +194,7 @@ void http_free(struct http *http)
 		return;
 	multi_free(http->multi);
 	easies_free(http->easies);
+	sockets_free(http->sockets);
 	free(http);
 	curl_global_cleanup();
 }
@@ -197,12 +204,33 @@ static curl_socket_t on_curl_open(void *arg, curlsocktype purpose, struct curl_s
 {
 	struct http_transfer *transfer = arg;
 	char port[NI_MAXSERV];
+	int fd;
 
 	(void)purpose;
 	if (!getnameinfo(&address->addr, address->addrlen, NULL, 0, port, sizeof port,
 			 NI_NUMERICSERV))
 		transfer->port = strtol(port, NULL, 10);
-	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	if (fd >= 0)
+		sockets_add(transfer->http->sockets, fd);
+	return fd;
+}
+
+static int on_curl_close(void *arg, curl_socket_t fd)
+{
+	struct http *http = arg;
+
+	sockets_remove(http->sockets, fd);
+	return close(fd);
+}
+
+/* Whether libcurl is about to take what is no answer to this request for one. */
+static bool finds_answer(const struct http_transfer *transfer, int local_port)
+{
+	long made = 0;
+
+	curl_easy_getinfo(transfer->easy->curl, CURLINFO_NUM_CONNECTS, &made);
+	return !made && sockets_unread(transfer->http->sockets, local_port);
 }
 
 /*
@@ -217,11 +245,10 @@ static int on_curl_ask(void *arg, char *ip, char *local_ip, int port, int local_
 	(void)ip;
 	(void)local_ip;
 	(void)port;
-	(void)local_port;
-	if (http_sent(transfer)) {
-		transfer->lost = true;
+	transfer->lost = http_sent(transfer);
+	transfer->unclean = !transfer->lost && finds_answer(transfer, local_port);
+	if (transfer->lost || transfer->unclean)
 		return CURL_PREREQFUNC_ABORT;
-	}
 	transfer->asked = true;
 	curl_easy_getinfo(transfer->easy->curl, CURLINFO_REQUEST_SIZE, &transfer->size_before);
 	return CURL_PREREQFUNC_OK;
@@ -328,6 +355,8 @@ static void transfer_configure(struct http_transfer *transfer)
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_curl_open);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
+	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_curl_close);
+	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transfer->http);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_curl_ask);
 	curl_easy_setopt(easy, CURLOPT_PREREQDATA, transfer);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_curl_write);
@@ -399,7 +428,7 @@ bool http_sent(const struct http_transfer *transfer)
 
 bool http_lost(const struct http_transfer *transfer)
 {
-	return transfer->lost;
+	return transfer->lost || transfer->unclean;
 }
 
 bool http_hopeless(const struct http_transfer *transfer)

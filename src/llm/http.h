@@ -55,7 +55,8 @@ const char *http_header(const struct http_transfer *, const char *name);
  * a proxy alone, to be let through, is none of it. */
 bool http_sent(const struct http_transfer *);
 
-/* Of one that failed: whether a kept connection died on it, so that a new one may be better. */
+/* Of one that failed: whether a kept connection died on it, or had something on it already, so that
+ * a new one may be better. */
 bool http_lost(const struct http_transfer *);
 
 /* ... and whether it would fail in the same way again, whenever it was tried. */

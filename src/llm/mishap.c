@@ -108,6 +108,12 @@ static void explain_broken(const struct mishap *mishap, struct rlmd_error *err)
 			  "the connection to %s%s%s, kept from an earlier request, broke before "
 			  "its answer",
 			  mishap->route->origin, by, proxy);
+	else if (mishap->unclean)
+		error_set(
+			err, RLMD_ERROR_NETWORK,
+			"on the connection to %s%s%s, kept from an earlier request, was an answer "
+			"that nobody had asked for",
+			mishap->route->origin, by, proxy);
 	else
 		error_set(err, RLMD_ERROR_NETWORK, "the connection to %s%s%s broke: %s",
 			  mishap->route->origin, by, proxy, curl_easy_strerror(mishap->code));

@@ -18,6 +18,7 @@ struct mishap {
 	bool proxied;              /* the connection was one to the proxy */
 	bool sent;                 /* something of the request has left */
 	bool lost;                 /* ... on a kept connection, which then broke unanswered */
+	bool unclean;              /* on a kept connection was what nobody had asked for */
 	size_t max_size;           /* of the answer */
 	int connect_ms;            /* that a connection may take */
 };

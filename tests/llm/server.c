@@ -169,6 +169,15 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	bufferevent_enable(connection->io, EV_READ | EV_WRITE);
 }
 
+void server_say(struct server *server, const char *raw)
+{
+	struct connection *each;
+
+	TAILQ_FOREACH (each, &server->private->connections, entry)
+		assert_int_equal(send(bufferevent_getfd(each->io), raw, strlen(raw), 0),
+				 strlen(raw));
+}
+
 struct server *server_new(struct event_base *base)
 {
 	struct server *server = xcalloc(1, sizeof *server);

@@ -46,6 +46,9 @@ void server_stream(struct server *, const char *type, const char *bytes, size_t 
 typedef char *server_respond_fn(void *owner, const char *request);
 void server_respond(struct server *, server_respond_fn *, void *owner);
 
+/* On every connection at once, whether somebody has asked there or not. */
+void server_say(struct server *, const char *raw);
+
 /* Runs the loop until `*flag`; fails the test when it hangs. */
 void run_until(struct event_base *, const bool *flag);
 /* ... until `*count` is at least `wanted`. */

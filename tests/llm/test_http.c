@@ -348,6 +348,35 @@ static void test_closed_while_idle(void **state)
 	asked_done(&second);
 }
 
+/* What comes on a kept connection while nobody asks is no answer to whoever asks next. */
+static void test_unasked_answer(void **state)
+{
+	struct asked first = {0}, second = {0}, third = {0};
+
+	(void)state;
+	server_json(server, 200, "", "{}");
+	ask(&first, "x");
+	run_until(base, &first.over);
+	server_say(server, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstale");
+	ask(&second, "x");
+	run_until(base, &second.over);
+	assert_true(second.failed);
+	assert_int_equal(second.error.kind, RLMD_ERROR_NETWORK);
+	assert_non_null(strstr(second.error.text, "that nobody had asked for"));
+	assert_false(http_sent(second.transfer));
+	assert_true(http_lost(second.transfer));
+	assert_int_equal(server->requests, 1);
+	ask(&third, "x");
+	run_until(base, &third.over);
+	assert_false(third.failed);
+	assert_int_equal(evbuffer_get_length(third.got), 2);
+	assert_int_equal(server->requests, 2);
+	assert_int_equal(server->connections, 2);
+	asked_done(&first);
+	asked_done(&second);
+	asked_done(&third);
+}
+
 /* What is no HTTP is an answer all the same: whoever gave it may have worked. */
 static void test_no_http(void **state)
 {
@@ -618,6 +647,7 @@ int main(void)
 		TEST(test_keep_alive_of_a_burst),
 		TEST(test_nothing_is_sent_twice),
 		TEST(test_closed_while_idle),
+		TEST(test_unasked_answer),
 		TEST(test_no_http),
 		TEST(test_refused),
 		TEST(test_protocols),

@@ -43,7 +43,7 @@ static int teardown(void **state)
 
 struct row {
 	CURLcode code;
-	bool proxied, sent, lost;
+	bool proxied, sent, lost, unclean;
 	enum rlmd_error_kind kind;
 	bool hopeless;
 	const char *said[3]; /* all of it is in the message; NULL: no more */
@@ -91,6 +91,9 @@ static const struct row rows[] = {
 		  "http://proxy.example:3128 broke: "}},
 	{CURLE_ABORTED_BY_CALLBACK, .sent = true, .lost = true, .kind = RLMD_ERROR_NETWORK,
 	 .said = {"kept from an earlier request, broke before its answer"}},
+	{CURLE_ABORTED_BY_CALLBACK, .unclean = true, .kind = RLMD_ERROR_NETWORK,
+	 .said = {"the connection to http://model.example:8000, kept",
+		  "that nobody had asked for"}},
 };
 
 static void test_each_code(void **state)
@@ -106,6 +109,7 @@ static void test_each_code(void **state)
 					.proxied = rows[i].proxied,
 					.sent = rows[i].sent,
 					.lost = rows[i].lost,
+					.unclean = rows[i].unclean,
 					.max_size = 1000,
 					.connect_ms = 5000};
 
