@@ -91,6 +91,10 @@ static const struct row rows[] = {
 		  "http://proxy.example:3128 broke: "}},
 	{CURLE_ABORTED_BY_CALLBACK, .sent = true, .lost = true, .kind = RLMD_ERROR_NETWORK,
 	 .said = {"kept from an earlier request, broke before its answer"}},
+	{CURLE_ABORTED_BY_CALLBACK, .proxied = true, .sent = true, .lost = true,
+	 .kind = RLMD_ERROR_NETWORK,
+	 .said = {"the connection to http://model.example:8000 by way of the proxy "
+		  "http://proxy.example:3128, kept"}},
 	{CURLE_ABORTED_BY_CALLBACK, .unclean = true, .kind = RLMD_ERROR_NETWORK,
 	 .said = {"the connection to http://model.example:8000, kept",
 		  "that nobody had asked for"}},
@@ -177,7 +181,7 @@ static void test_tunnel(void **state)
 	} tunnels[] = {
 		{407, RLMD_ERROR_AUTH, true, "wants another user name and password"},
 		{403, RLMD_ERROR_NETWORK, true, "it answered with status 403"},
-		{503, RLMD_ERROR_NETWORK, false, "it answered with status 503"},
+		{500, RLMD_ERROR_NETWORK, false, "it answered with status 500"},
 	};
 	int port;
 	pid_t pid = start_proxy(&port);
@@ -201,6 +205,7 @@ static void test_tunnel(void **state)
 		assert_int_equal(error.kind, tunnels[i].kind);
 		assert_non_null(strstr(error.text, tunnels[i].said));
 		assert_non_null(strstr(error.text, route.proxy));
+		assert_int_equal(error.http_status, tunnels[i].status == 407 ? 407 : 0);
 	}
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -227,14 +232,56 @@ static void test_refused(void **state)
 	assert_non_null(strstr(error.text, "Connection refused"));
 }
 
+/* A tunnel that stood is not what failed, nor one that let the request through. */
+static void test_beyond_the_tunnel(void **state)
+{
+	struct mishap mishap = {.easy = easy,
+				.words = "",
+				.route = &route,
+				.proxied = true,
+				.code = CURLE_RECV_ERROR,
+				.sent = true};
+	struct rlmd_error error = {0};
+	int port;
+	pid_t pid = start_proxy(&port);
+	char proxy[64];
+
+	(void)state;
+	snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", port);
+	curl_easy_setopt(easy, CURLOPT_PROXY, proxy);
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, ignore);
+	curl_easy_setopt(easy, CURLOPT_URL, "https://s503.example/");
+	assert_int_not_equal(curl_easy_perform(easy), CURLE_OK);
+	assert_false(mishap_explain(&mishap, &error));
+	assert_non_null(strstr(error.text, "broke: "));
+	curl_easy_setopt(easy, CURLOPT_URL, "https://s200.example/");
+	assert_int_not_equal(curl_easy_perform(easy), CURLE_OK);
+	mishap.sent = false;
+	assert_false(mishap_explain(&mishap, &error));
+	assert_non_null(strstr(error.text, "broke: "));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* libcurl may know of a proxy of which we do not know who named it. */
+static void test_nobodys_proxy(void **state)
+{
+	struct rlmd_error error = {0};
+
+	(void)state;
+	route.variable = NULL;
+	mishap_at_proxy(&route, &error);
+	assert_non_null(strstr(error.text, "the proxy's variable may hold them"));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_each_code),
-		TEST(test_tunnel),
-		TEST(test_refused),
+		TEST(test_each_code),         TEST(test_tunnel),        TEST(test_refused),
+		TEST(test_beyond_the_tunnel), TEST(test_nobodys_proxy),
 	};
 
 	return cmocka_run_group_tests_name("mishap", tests, NULL, NULL);

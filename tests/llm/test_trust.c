@@ -21,7 +21,12 @@
 
 #include <cmocka.h>
 
-enum { DAY = 24 * 60 * 60 };
+#include "fake/clock.h"
+
+enum {
+	DAY = 24 * 60 * 60,
+	A_DAY_LATER = 10000, /* times as fast since the machine was started */
+};
 
 static char directory[64], ours[128], other[128], hashed[128];
 static int port;
@@ -237,8 +242,8 @@ static void test_unreadable(void **state)
 	}
 }
 
-/* What was read is believed: the next connection does not need the file. What could not be read is
- * looked at again. */
+/* What was read is believed for a day: until then no connection needs the file. What could not be
+ * read is looked at again. */
 static void test_read_once(void **state)
 {
 	struct trust *trust = trust_new();
@@ -252,6 +257,12 @@ static void test_read_once(void **state)
 	unlink(ours);
 	assert_int_equal(ask(trust), CURLE_OK);
 	assert_int_equal(ask_once(), CURLE_SSL_CACERT_BADFILE);
+	fake_clock_speed(A_DAY_LATER);
+	assert_int_equal(ask(trust), CURLE_SSL_CACERT_BADFILE);
+	copy_file(hashed, ours);
+	assert_int_equal(ask(trust), CURLE_OK);
+	unlink(ours);
+	fake_clock_speed(1);
 	trust_free(trust);
 	trust_free(NULL);
 }
