@@ -200,6 +200,23 @@ class OutsideTest(unittest.TestCase):
         for system in told:
             self.assertIn("- look_up(number: integer): The customer of the order", system)
 
+    def test_journal(self):
+        """Another process asks for what the first one has not had, and for nothing else."""
+        program = self.example("journal")
+        directory = tempfile.mkdtemp(dir=self.room)
+        server = self.serve("ollama", code("part = llm_query('what?')\nprint(part)"),
+                            Reply("three"), Reply(error="not_found"), final("three"))
+        ask = (program, directory, "How many?")
+        status, out, err = self.run_program(*ask, servers=[server])
+        self.assertEqual((status, out), (2, ""))
+        self.assertEqual(len(server.requests), 3)
+        self.assertEqual(self.run_program(*ask, servers=[server]),
+                         (0, "three\n3 of 4 calls were had before\n", ""))
+        self.assertEqual(len(server.requests), 4)
+        self.assertEqual(self.run_program(*ask, servers=[server]),
+                         (0, "three\n4 of 4 calls were had before\n", ""))
+        self.assertEqual(len(server.requests), 4)
+
     def test_repl(self):
         """Begin with inputs, execute, read a variable, end; and what is told where one fails."""
         program = self.example("repl", "libevent_core")
