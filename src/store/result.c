@@ -251,6 +251,7 @@ static result_fn *const readers[SCRIPTS] = {
 	[SCRIPT_FINISH] = read_done,
 	[SCRIPT_POSTPONE] = read_done,
 	[SCRIPT_RERUN] = read_rerun,
+	[SCRIPT_RERUN_OF] = read_rerun,
 	[SCRIPT_ACCOUNT] = read_account,
 	[SCRIPT_MONEY_TAKE] = read_lease,
 	[SCRIPT_MONEY_RENEW] = read_lost,

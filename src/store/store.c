@@ -254,11 +254,15 @@ struct query *store_postpone(struct store *store, const struct store_claim *clai
 	return run(store, query);
 }
 
-struct query *store_rerun(struct store *store, int64_t batch, store_fn *fn, void *owner)
+struct query *store_rerun(struct store *store, int64_t batch, const struct rlmd_text *error,
+			  bool afresh, store_fn *fn, void *owner)
 {
-	struct query *query = query_new(SCRIPT_RERUN, 1, fn, owner);
+	struct query *query = query_new(error ? SCRIPT_RERUN_OF : SCRIPT_RERUN, 1, fn, owner);
 
 	query_put(query, batch);
+	query_put(query, afresh);
+	if (error)
+		query_put_text(query, *error);
 	return run(store, query);
 }
 

@@ -275,9 +275,13 @@ struct query *store_finish(struct store *, const struct store_claim *, const str
 struct query *store_postpone(struct store *, const struct store_claim *, int64_t delay_ms,
 			     struct rlmd_text error, bool counts, store_fn *, void *owner);
 
-/* Jobs that failed wait again, with no attempt so far and what they have of a journal. Fills count:
- * how many. */
-struct query *store_rerun(struct store *, int64_t batch, store_fn *, void *owner);
+/*
+ * Jobs that failed with this error (NULL: with any) wait again, with no attempt so far. Their
+ * journals go where `afresh` is true: with the same answers some would fail in the same way. Fills
+ * count: how many they are.
+ */
+struct query *store_rerun(struct store *, int64_t batch, const struct rlmd_text *error, bool afresh,
+			  store_fn *, void *owner);
 
 /*
  * The account of a tenant for one batch, or, where `batch` is 0, for the store's day of today;

@@ -443,7 +443,7 @@ static void test_finish(void **state)
 	assert_int_equal(told.counts[0].cost, 11);
 	assert_true(told.counts[0].due_ms == INT64_MAX);
 
-	DO(rerun, batch);
+	DO(rerun, batch, NULL, false);
 	FINE();
 	assert_int_equal(told.count, 1);
 	DO(claim, batch, NULL, text("node"), 10, LONG_MS);
@@ -452,6 +452,36 @@ static void test_finish(void **state)
 	assert_int_equal(told.jobs[0].attempts, 1);
 	finish(store, &claims[0], "of the run before");
 	REFUSED();
+}
+
+/* With what was had before, or without, as the error wants. */
+static void test_rerun(void **state)
+{
+	struct store_exchange exchange = {.key = text("k"), .bytes = text("b")};
+	struct store_outcome network = {false, text(""), text("network"), 0, 0};
+	struct store_outcome schema = {false, text(""), text("schema"), 0, 0};
+	struct rlmd_text errors[] = {text("network"), text("schema")};
+	struct store_claim claims[2];
+	int64_t batch;
+
+	(void)state;
+	batch = loaded("batch", 2);
+	for (int i = 0; i < 2; i++) {
+		claims[i] = claim_one(batch, LONG_MS);
+		DO(journal_add, &claims[i], &exchange, NULL, 0);
+		DO(finish, &claims[i], i ? &schema : &network);
+		FINE();
+	}
+	for (int i = 0; i < 2; i++) {
+		DO(rerun, batch, &errors[i], i == 1);
+		FINE();
+		assert_int_equal(told.count, 1);
+		DO(journal_read, claims[i].job, 0, 10);
+		assert_int_equal(told.count, !i);
+		assert_int_equal(claim_one(batch, LONG_MS).job, claims[i].job);
+	}
+	DO(results, batch, 0, 10, false);
+	assert_int_equal(told.count, 0);
 }
 
 static void test_postpone(void **state)
@@ -816,6 +846,7 @@ int main(int argc, char **argv)
 		TEST(test_a_stale_claim),
 		TEST(test_a_late_claim),
 		TEST(test_finish),
+		TEST(test_rerun),
 		TEST(test_postpone),
 		TEST(test_journal),
 		TEST(test_accounts),
