@@ -425,24 +425,14 @@ static void postgres_run(void *database, struct query *query)
 	loop_post(pg->post);
 }
 
-static void drop(struct query_line *line)
-{
-	struct query *query;
-
-	while ((query = TAILQ_FIRST(line))) {
-		TAILQ_REMOVE(line, query, entry);
-		query_free(query);
-	}
-}
-
 static void postgres_free(void *database)
 {
 	struct postgres *pg = database;
 
 	finish(pg);
-	drop(&pg->waiting);
-	drop(&pg->sent);
-	drop(&pg->ended);
+	query_drop_all(&pg->waiting);
+	query_drop_all(&pg->sent);
+	query_drop_all(&pg->ended);
 	event_free(pg->post);
 	free(pg->place);
 	free(pg);

@@ -151,16 +151,12 @@ void query_end(struct query *query)
 	query_free(query);
 }
 
-void query_end_all(struct query_line *line, enum store_fault fault, const struct rlmd_error *error)
+void query_drop_all(struct query_line *line)
 {
 	struct query *query;
 
 	while ((query = TAILQ_FIRST(line))) {
 		TAILQ_REMOVE(line, query, entry);
-		if (!query->fault) {
-			query->fault = fault;
-			query->error = *error;
-		}
-		query_end(query);
+		query_free(query);
 	}
 }

@@ -66,4 +66,6 @@ struct rlmd_text query_text(const struct query *, size_t row, size_t column);
 
 /* Tells its owner and frees it. */
 void query_end(struct query *);
-void query_end_all(struct query_line *, enum store_fault, const struct rlmd_error *);
+
+/* Frees all of a line; nobody is told. */
+void query_drop_all(struct query_line *);

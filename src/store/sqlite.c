@@ -222,16 +222,6 @@ static void sqlite_run(void *database, struct query *query)
 	pthread_mutex_unlock(&sqlite->mutex);
 }
 
-static void drop(struct query_line *line)
-{
-	struct query *query;
-
-	while ((query = TAILQ_FIRST(line))) {
-		TAILQ_REMOVE(line, query, entry);
-		query_free(query);
-	}
-}
-
 static void sqlite_free(void *database)
 {
 	struct sqlite *sqlite = database;
@@ -242,8 +232,8 @@ static void sqlite_free(void *database)
 	pthread_mutex_unlock(&sqlite->mutex);
 	pthread_join(sqlite->thread, NULL);
 
-	drop(&sqlite->waiting);
-	drop(&sqlite->done);
+	query_drop_all(&sqlite->waiting);
+	query_drop_all(&sqlite->done);
 	timer_free(sqlite->timer);
 	event_free(sqlite->wake);
 	close(sqlite->eventfd);
