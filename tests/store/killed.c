@@ -24,6 +24,7 @@ enum { JOBS = 30, WORKERS = 2, PRICE = 7, LIMIT = 150 };
 static struct event_base *loop;
 static struct told told;
 static char place[256];
+static int leaves[2]; /* a pipe: a byte for each line that workers may say */
 
 /* What workers said before they were killed. */
 static struct {
@@ -52,6 +53,15 @@ static void need(bool true_one)
 {
 	if (!true_one)
 		_exit(3);
+}
+
+/* With leave for each line, so that nobody gets further than whoever kills it wants. */
+static void say(int out, const char *word, int64_t number, int64_t id)
+{
+	char leave;
+
+	need(read(leaves[0], &leave, 1) == 1);
+	dprintf(out, "%s %lld %lld\n", word, (long long)number, (long long)id);
 }
 
 static void load(struct store *store)
@@ -83,7 +93,7 @@ static bool work(struct store *store, int64_t account, int out)
 	struct store_outcome outcome = {true, text_of("done"), text_of(""), PRICE, 1};
 	struct store_claim claim;
 	struct store_lease lease;
-	long long number;
+	int64_t number;
 
 	/* The leases of who was killed are over at once; so are ours, for the other one. */
 	DO(claim, 1, NULL, text_of("node"), 1, 0);
@@ -96,17 +106,17 @@ static bool work(struct store *store, int64_t account, int out)
 	need(!told.fault);
 	lease = told.lease;
 	if (lease.cost == PRICE)
-		dprintf(out, "paid %lld 0\n", number);
+		say(out, "paid", number, 0);
 	exchange.cost = lease.cost == PRICE ? PRICE : 0; /* nothing is had for less */
 	DO(journal_add, &claim, &exchange, &lease.id, 1);
 	if (!told.fault)
-		dprintf(out, "kept %lld %lld\n", number, (long long)claim.job);
+		say(out, "kept", number, claim.job);
 	if (lease.id)
 		DO(money_settle, lease.id, exchange.cost, 0);
 	DO(finish, &claim, &outcome);
 	need(!told.fault || told.fault == STORE_REFUSED);
 	if (!told.fault)
-		dprintf(out, "finished %lld 0\n", number);
+		say(out, "finished", number, 0);
 	return true;
 }
 
@@ -123,7 +133,7 @@ static void run_worker(int out)
 	DO(account, 1, text_of("t"), LIMIT, INT64_MAX);
 	need(!told.fault);
 	account = told.account.id;
-	dprintf(out, "loaded 0 0\n");
+	say(out, "loaded", 0, 0);
 	while (work(store, account, out))
 		;
 	_exit(0);
@@ -150,6 +160,9 @@ static bool run_until_killed(int lines)
 	FILE *in;
 
 	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(pipe(leaves), 0);
+	for (int i = 0; i < lines; i++)
+		assert_int_equal(write(leaves[1], "", 1), 1);
 	for (int i = 0; i < WORKERS; i++)
 		if (!(workers[i] = fork()))
 			run_worker(ends[1]);
@@ -164,6 +177,8 @@ static bool run_until_killed(int lines)
 	       3) /* what was said before counts, too */
 		hear(word, job, id);
 	fclose(in);
+	close(leaves[0]);
+	close(leaves[1]);
 	for (int i = 0; i < WORKERS; i++) {
 		assert_int_equal(waitpid(workers[i], &status, 0), workers[i]);
 		assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
