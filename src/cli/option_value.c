@@ -1,7 +1,5 @@
 #include "cli/option_value.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,35 +7,10 @@
 
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/scaled.h"
 #include "base/text.h"
 
 enum { HOUR_MS = 3600000 };
-
-static bool read_integer(const char *string, int64_t *ret, const char **ret_end)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)*string))
-		return false;
-	errno = 0;
-	*ret = strtoll(string, &end, 10);
-	*ret_end = end;
-	return !errno;
-}
-
-/* A whole number with one of `units` behind it, each `step` times the one before; or none. */
-static bool read_scaled(const char *string, const char *units, int64_t step, int64_t *ret)
-{
-	const char *end, *unit;
-	int64_t number, factor = 1;
-
-	if (!read_integer(string, &number, &end))
-		return false;
-	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
-	for (const char *at = units; unit && at <= unit; at++)
-		factor *= step;
-	return !end[unit ? 1 : 0] && !__builtin_mul_overflow(number, factor, ret);
-}
 
 static bool read_switch(const char *string, bool *ret)
 {
@@ -71,7 +44,7 @@ static bool read_count(const struct option_row *row, const char *string, int64_t
 		       struct rlmd_error *err)
 {
 	int64_t number = 0;
-	bool read = read_scaled(string, "KMG", 1000, &number);
+	bool read = scaled_parse(string, "KMG", 1000, &number);
 
 	if (read && number >= row->min && number <= row->max) {
 		*ret = number;
@@ -136,7 +109,7 @@ static bool read_size(const struct option_row *row, const char *string, int64_t 
 {
 	char least[24], most[24];
 
-	if (read_scaled(string, "KMGT", 1024, ret) && *ret >= row->min && *ret <= row->max)
+	if (scaled_parse(string, "KMGT", 1024, ret) && *ret >= row->min && *ret <= row->max)
 		return true;
 	format_size(row->min, least);
 	format_size(row->max, most);
