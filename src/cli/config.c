@@ -124,6 +124,7 @@ void config_done(struct config *config)
 		if (type == OPTION_IS_LIST || type == OPTION_IS_PHRASES)
 			clear_list(place);
 	}
+	tenants_done(&config->tenants);
 	*config = (struct config){0};
 }
 
@@ -385,15 +386,31 @@ static char *read_line(char *line, int size, void *stream)
 	return line;
 }
 
+/* "[tenant acme]": a section that is more than settings. NULL: it is none. */
+static const char *tenant_of(const char *section)
+{
+	size_t word = strcspn(section, " \t");
+
+	return word == strlen("tenant") && !strncmp(section, "tenant", word)
+		       ? section + word + strspn(section + word, " \t")
+		       : NULL;
+}
+
 static bool use_setting(struct reading *reading, const char *section, const char *name,
 			const char *value)
 {
 	enum option_id id = option_find(COMMAND_ANY, name);
-	const char *near;
+	const char *tenant = tenant_of(section), *near;
 
+	if (tenant)
+		return tenants_set(&reading->config->tenants, tenant, name, value,
+				   &reading->error) ||
+		       error_context(&reading->error, "[%s]", section);
 	if (*section && strcmp(section, "exec"))
 		return error_set(&reading->error, RLMD_ERROR_USAGE,
-				 "there is no section [%s]; settings need none", section);
+				 "there is no section [%s]; settings need none, and tenants have "
+				 "[tenant NAME]",
+				 section);
 	if (id < OPTION_COUNT && option_table[id].scope == OPTION_SETTING)
 		return set_from_string(reading->config, reading->layer, id, value,
 				       &reading->error) ||

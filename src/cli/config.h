@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "batch/tenants.h"
 #include "cli/option.h"
 
 /* Where a value comes from; a later layer wins. */
@@ -48,6 +49,7 @@ struct config {
 #undef OPTION
 #undef GROUP
 	enum config_layer layers[OPTION_COUNT];
+	struct tenants tenants; /* of the files */
 };
 
 void config_init(struct config *); /* the defaults */

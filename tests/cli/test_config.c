@@ -370,6 +370,27 @@ static void test_which_files(void **state)
 	rmdir(rlmd);
 }
 
+/* Tenants have sections of their own, among settings that are for all; a later file wins. */
+static void test_tenants(void **state)
+{
+	auto_free char *path = write_config("model = x\n[tenant acme]\nweight = 3\nmodels = a, b\n"
+					    "[exec]\nmodel = y\n[tenant b]\nrequire = L2\n");
+
+	(void)state;
+	assert_true(config_file(&config, CONFIG_SYSTEM_FILE, path, NULL));
+	assert_string_equal(config.model, "y");
+	assert_int_equal(config.tenants.count, 2);
+	assert_string_equal(config.tenants.items[0].name, "acme");
+	assert_int_equal(config.tenants.items[0].models.count, 2);
+	assert_int_equal(config.tenants.items[1].require, 2);
+	free(path);
+	path = write_config("[tenant acme]\nweight = 4\n");
+	assert_true(config_file(&config, CONFIG_USER_FILE, path, NULL));
+	assert_int_equal(config.tenants.count, 2);
+	assert_int_equal(config.tenants.items[0].weight, 4);
+	assert_int_equal(config.tenants.items[0].models.count, 2);
+}
+
 /* A file with anything wrong in it is refused, with the line. */
 static void test_bad_files(void **state)
 {
@@ -382,6 +403,13 @@ static void test_bad_files(void **state)
 			"# comment\nmodle = x\n");
 	assert_bad_file(":1: 'output' can stand on the command line only", "output = x\n");
 	assert_bad_file(":3: there is no section [batch]", "[exec]\n[batch]\nmodel = x\n");
+	assert_bad_file(":3: there is no section [tenants a]", "\n[tenants a]\nweight = 1\n");
+	assert_bad_file(":2: [tenant a]: weight: '0' is no number", "[tenant a]\nweight = 0\n");
+	assert_bad_file(":2: [tenant a]: a tenant has no 'model'", "[tenant a]\nmodel = x\n");
+	assert_bad_file(":2: [tenant ]: no tenant can be named ''", "[tenant ]\nweight = 1\n");
+	assert_bad_file(
+		":2: [tenant aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]: no tenant can be",
+		"[tenant aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]\nweight = 1\n");
 	assert_bad_file(":2: max-depth: 'deep' is no whole number", "\nmax-depth = deep\n");
 	assert_bad_file(":1: model: 'caf\\xe9' is not UTF-8", "model = caf\xe9\n");
 	assert_bad_file(":1: max-calls: '0' is no whole number", "max-calls = 0\n");
@@ -448,6 +476,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_precedence, enter, leave),
 		cmocka_unit_test_setup_teardown(test_environment, enter, leave),
 		cmocka_unit_test_setup_teardown(test_which_files, enter, leave),
+		cmocka_unit_test_setup_teardown(test_tenants, enter, leave),
 		cmocka_unit_test_setup_teardown(test_bad_files, enter, leave),
 		cmocka_unit_test_setup_teardown(test_untrusted_file, enter, leave),
 	};

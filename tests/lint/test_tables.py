@@ -273,6 +273,14 @@ class OptionsTest(unittest.TestCase):
                     if row[3] == "SETTING"}
         self.assertEqual(settings - told, set())
 
+    def test_settings_page_has_what_tenants_have(self):
+        page = tree.read("docs/man/rlmd.conf.5.scd")
+        section = re.search(r"(?ms)^# TENANTS\n(.*?)(?=^# )", page).group(1)
+        told = {name for line in section.split("\n") if line.startswith("*")
+                for name in re.findall(r"\*([a-z-]+)\*", line)}
+        rows = tree.rows("src/batch/tenants.def", "SETTING")
+        self.assertEqual({tree.unquoted(row[3]) for row in rows}, told)
+
 
 class PromptsTest(unittest.TestCase):
     """prompt/prompts.def against docs/prompts.md, the shipped profiles and what sets the values."""
