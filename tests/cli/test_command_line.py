@@ -426,13 +426,28 @@ class StatusTest(CommandLineTest):
                 done = self.call(*arguments)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertNotEqual(done.stdout, "")
-        for command in ("exec", "plan", "review", "trace", "doctor"):
+        for command in ("exec", "plan", "review", "merge", "trace", "doctor"):
             helped = self.call("help", command)
             self.assertEqual(helped.returncode, 0)
             self.assertEqual(helped.stdout, self.call(command, "--help").stdout)
         self.assertEqual(self.call("help").stdout, self.call("--help").stdout)
         version = self.call("--version").stdout
         self.assertRegex(version, r"^rlmd \S+ \(prices of \d{4}-\d\d-\d\d\)\n$")
+
+    def test_merge(self):
+        for name, text in (("1", '{"custom_id":"a"}\n'), ("2", '{"custom_id":"b"}\n{"custom_id":"a"}\n'),
+                           ("3", '{"custom_id":"a","x":1}\n')):
+            (self.directory / name).write_text(text)
+        files = [str(self.directory / name) for name in ("out", "1", "2", "3")]
+        done = self.call("merge", "-o", *files[:3])
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertIn("out: 2 of 3 lines", done.stderr)
+        self.assertEqual(Path(files[0]).read_text(), '{"custom_id":"a"}\n{"custom_id":"b"}\n')
+        done = self.call("merge", "-q", "-o", *files)
+        self.assertEqual(done.returncode, 8)
+        self.assertIn(f"{files[1]}:1 and {files[3]}:1 have different results of 'a'", done.stderr)
+        self.assertEqual(self.call("merge", *files).returncode, 2)
+        self.assertEqual(self.call("merge", "-o", files[0]).returncode, 2)
 
     def test_options_belong_to_commands(self):
         """What only others have is refused by its name, and no abbreviation names it."""

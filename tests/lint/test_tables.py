@@ -177,7 +177,7 @@ class OptionsTest(unittest.TestCase):
     """cli/options.def and cli/commands.def against the manual page and --help."""
 
     # section of the manual -> the command whose options its entries introduce
-    SECTIONS = {"TRACE": "TRACE", "DOCTOR": "DOCTOR"}
+    SECTIONS = {"MERGE": "MERGE", "TRACE": "TRACE", "DOCTOR": "DOCTOR"}
 
     def setUp(self):
         self.commands = {row[2]: row[1] for row in tree.rows("src/cli/commands.def", "COMMAND")}

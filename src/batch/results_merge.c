@@ -1,0 +1,264 @@
+#include "batch/results_merge.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/atomic_file.h"
+#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/wait.h"
+#include "batch/id_map.h"
+#include "batch/line_reader.h"
+#include "batch/results_line.h"
+
+enum {
+	PLACE_BITS = 48, /* of a line's place: the offset, and above it which file it is */
+	GATHERED = 1 << 20,
+	MODE = 0666,
+};
+
+struct merge {
+	const char *const *paths; /* lent */
+	int *files;               /* owned, -1: not open yet */
+	size_t count;
+	struct id_map *places; /* owned: where the line of each id is */
+	struct atomic_file out;
+	struct evbuffer *written; /* owned: soon */
+	struct results_merge_summary summary;
+	bool open;
+};
+
+static bool flush(struct merge *merge, struct rlmd_error *err)
+{
+	while (evbuffer_get_length(merge->written))
+		if (evbuffer_write(merge->written, merge->out.fd) < 0 && errno != EINTR)
+			return error_errno(err, RLMD_ERROR_INTERNAL, "cannot write %s",
+					   merge->out.path);
+	return file_may_go_on(WAIT_FOREVER, err);
+}
+
+/* --- two lines of one id ------------------------------------------------------------- */
+
+/* The line that begins there, new; and which of its file it is. NULL: it cannot be read. */
+static char *line_at(int file, off_t offset, size_t *ret_size, uint64_t *ret_number)
+{
+	struct line_reader reader = {.limit = RESULTS_LINE_MAX};
+	enum line_status status = LINE_NOT_YET;
+	struct rlmd_text line = {0};
+	char *copy = NULL;
+
+	reader.fd = file;
+	if (lseek(file, 0, SEEK_SET))
+		return NULL;
+	while (status == LINE_NOT_YET || (status == LINE_WHOLE && reader.offset < offset))
+		status = line_reader_next(&reader, &line);
+	if (status == LINE_WHOLE) {
+		copy = text_copy(line);
+		*ret_size = line.size;
+		*ret_number = reader.number;
+	}
+	line_reader_done(&reader);
+	return copy;
+}
+
+/* The line's bytes alone, without going through all before it. */
+static char *bytes_at(int file, off_t offset, size_t size)
+{
+	char *bytes = xcalloc(size + 1, 1);
+	size_t have = 0;
+
+	while (have < size) {
+		ssize_t got = pread(file, bytes + have, size - have, offset + (off_t)have);
+
+		if (got <= 0 && errno != EINTR)
+			break;
+		have += got > 0 ? (size_t)got : 0;
+	}
+	return bytes;
+}
+
+static bool same_json(struct rlmd_text a, struct rlmd_text b)
+{
+	json_auto_t *one = json_read(a, RESULTS_DEPTH_MAX, NULL);
+	json_auto_t *other = json_read(b, RESULTS_DEPTH_MAX, NULL);
+
+	return one && other && json_equal(one, other);
+}
+
+/* The same bytes, or else the same values. */
+static bool is_same(struct merge *merge, uint64_t place, struct rlmd_text line, const char *here,
+		    const char *id, struct rlmd_error *err)
+{
+	size_t file = place >> PLACE_BITS, size = 0;
+	off_t offset = (off_t)(place & ((UINT64_C(1) << PLACE_BITS) - 1));
+	auto_free char *bytes = bytes_at(merge->files[file], offset, line.size + 1);
+	auto_free char *first = NULL;
+	uint64_t number = 0;
+	off_t at;
+
+	if (bytes[line.size] == '\n' && !memcmp(bytes, line.bytes, line.size))
+		return true;
+	at = lseek(merge->files[file], 0, SEEK_CUR);
+	first = line_at(merge->files[file], offset, &size, &number);
+	lseek(merge->files[file], at, SEEK_SET);
+	if (first && same_json(text_from(first, size), line))
+		return true;
+	return error_set(err, RLMD_ERROR_INPUT,
+			 "%s:%" PRIu64
+			 " and %s have different results of '%.100s'; remove one of the "
+			 "lines",
+			 merge->paths[file], number, here, id);
+}
+
+/* --- one file after the other ---------------------------------------------------------- */
+
+static bool take_line(struct merge *merge, size_t file, const struct line_reader *reader,
+		      struct rlmd_text line, struct rlmd_error *err)
+{
+	auto_free char *here = xasprintf("%s:%" PRIu64, merge->paths[file], reader->number);
+	auto_free char *id = NULL;
+	uint64_t mark, *place;
+	bool is_new;
+
+	if (!text_trim(line).size)
+		return true;
+	if (!results_line_read(line, &id, &mark, err))
+		return error_context(err, "%s is no line of results", here);
+	place = id_map_add(merge->places, id, &is_new);
+	if (!is_new) {
+		merge->summary.again++;
+		return is_same(merge, *place, line, here, id, err);
+	}
+	*place = (uint64_t)file << PLACE_BITS | (uint64_t)reader->offset;
+	merge->summary.lines++;
+	evbuffer_add(merge->written, line.bytes, line.size);
+	evbuffer_add(merge->written, "\n", 1);
+	return evbuffer_get_length(merge->written) < GATHERED || flush(merge, err);
+}
+
+static bool not_whole(const struct merge *merge, size_t file, uint64_t number,
+		      struct rlmd_error *err)
+{
+	return error_set(err, RLMD_ERROR_INPUT,
+			 "%s:%" PRIu64
+			 " is not whole: its batch was killed, or still runs; start it "
+			 "again first, which mends the file",
+			 merge->paths[file], number);
+}
+
+static bool take_file(struct merge *merge, size_t file, struct rlmd_error *err)
+{
+	struct line_reader reader = {.fd = merge->files[file], .limit = RESULTS_LINE_MAX};
+	struct rlmd_text line = {0};
+	bool good = true, ended = false;
+
+	while (good && !ended)
+		switch (line_reader_next(&reader, &line)) {
+		case LINE_WHOLE:
+			good = take_line(merge, file, &reader, line, err);
+			break;
+		case LINE_TORN:
+			good = not_whole(merge, file, reader.number, err);
+			break;
+		case LINE_TOO_LONG:
+			good = error_set(err, RLMD_ERROR_INPUT,
+					 "%s:%" PRIu64 " is longer than any result",
+					 merge->paths[file], reader.number);
+			break;
+		case LINE_NOT_YET:
+		case LINE_AWAITED:
+			break;
+		case LINE_END:
+			ended = true;
+			break;
+		case LINE_FAILED:
+			good = error_errno(err, RLMD_ERROR_INPUT, "cannot read %s",
+					   merge->paths[file]);
+			break;
+		}
+	line_reader_done(&reader);
+	return good;
+}
+
+/* All are looked at before anything is written: places in them are read again. */
+static bool open_files(struct merge *merge, struct rlmd_error *err)
+{
+	for (size_t i = 0; i < merge->count; i++) {
+		const char *path = merge->paths[i];
+		struct stat st;
+
+		merge->files[i] = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		if (merge->files[i] < 0 || fstat(merge->files[i], &st))
+			return error_errno(err, RLMD_ERROR_INPUT, "cannot read %s", path);
+		if (!S_ISREG(st.st_mode))
+			return error_set(err, RLMD_ERROR_INPUT,
+					 "cannot read %s: it is no regular file", path);
+	}
+	return true;
+}
+
+static bool open_out(struct merge *merge, const char *path, struct rlmd_error *err)
+{
+	struct stat st;
+	mode_t mask;
+
+	if (!file_may_write(path, &st, RLMD_ERROR_USAGE, err))
+		return false;
+	if (st.st_mode && !S_ISREG(st.st_mode))
+		return error_set(err, RLMD_ERROR_USAGE, "cannot write %s: it is no regular file",
+				 path);
+	merge->open = atomic_file_open(&merge->out, path, 0600);
+	if (!merge->open)
+		return error_errno(err, RLMD_ERROR_USAGE, "cannot write %s", path);
+	mask = umask(0);
+	umask(mask);
+	/* One that takes an older one's place is for whom that was. */
+	return !fchmod(merge->out.fd, st.st_mode ? st.st_mode & 0777 : MODE & ~mask) ||
+	       error_errno(err, RLMD_ERROR_USAGE, "cannot write %s", path);
+}
+
+static bool carry_out(struct merge *merge, const char *out, struct rlmd_error *err)
+{
+	if (!open_files(merge, err) || !open_out(merge, out, err))
+		return false;
+	for (size_t i = 0; i < merge->count; i++)
+		if (!take_file(merge, i, err))
+			return false;
+	return flush(merge, err) && (atomic_file_commit(&merge->out, true) ||
+				     error_errno(err, RLMD_ERROR_INTERNAL, "cannot write %s", out));
+}
+
+bool results_merge(const char *out, const char *const *in, size_t count,
+		   struct results_merge_summary *ret, struct rlmd_error *err)
+{
+	struct merge merge = {.paths = in, .count = count};
+	bool good;
+
+	if (count > RESULTS_MERGE_FILES_MAX)
+		return error_set(err, RLMD_ERROR_USAGE, "at most %d files can be merged at once",
+				 RESULTS_MERGE_FILES_MAX);
+	merge.files = xcalloc(count + 1, sizeof *merge.files);
+	for (size_t i = 0; i < count; i++)
+		merge.files[i] = -1;
+	merge.places = id_map_new();
+	merge.written = evbuffer_new();
+	good = carry_out(&merge, out, err);
+	*ret = merge.summary;
+	for (size_t i = 0; i < count; i++)
+		if (merge.files[i] >= 0)
+			close(merge.files[i]);
+	if (merge.open)
+		atomic_file_done(&merge.out);
+	free(merge.files);
+	id_map_free(merge.places);
+	evbuffer_free(merge.written);
+	return good;
+}
