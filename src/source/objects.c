@@ -18,6 +18,7 @@ struct objects {
 	git_repository *repository; /* owned: with nothing but these two */
 	git_odb *odb;               /* owned */
 	bool has_alternates;        /* which are not read */
+	bool reftable;
 };
 
 /* Only files and directories: what is a link leads elsewhere, and a FIFO would be waited for. */
@@ -105,6 +106,7 @@ struct objects *objects_open(const struct repository *repository, bool alternate
 	objects = xcalloc(1, sizeof *objects);
 	git_libgit2_init();
 	objects->has_alternates = !alternates && !access(names, F_OK);
+	objects->reftable = repository->reftable;
 	if (open_odb(objects, path, alternates) && put_together(objects, repository))
 		return objects;
 	repository_fail(err, "cannot read the repository's objects");
@@ -126,6 +128,9 @@ static void advise(const struct objects *objects, const char *advice, struct rlm
 {
 	size_t size = strlen(err->text);
 
+	if (objects->reftable)
+		advice = "its names are kept in a reftable, which is not read: give the commit's "
+			 "number, or run: git refs migrate --ref-format=files";
 	if (objects->has_alternates)
 		advice = "the repository's alternates are not read: --allow-alternates";
 	if (advice)

@@ -63,10 +63,23 @@ static void note_ignored(struct repo_config *config, const struct setting *setti
 					    safe);
 }
 
+/* Forms of a repository that not everybody reads. */
+static void take_extension(struct repo_config *config, const struct setting *setting)
+{
+	if (!setting->value)
+		return;
+	if (text_equal_caseless(setting->name, "objectformat"))
+		config->sha256 = strcmp(setting->value, "sha1") != 0;
+	if (text_equal_caseless(setting->name, "refstorage"))
+		config->reftable = strcmp(setting->value, "files") != 0;
+}
+
 static void take_setting(struct repo_config *config, const struct setting *setting)
 {
 	if (leads_elsewhere(setting))
 		note_ignored(config, setting);
+	if (text_equal_caseless(setting->section, "extensions"))
+		take_extension(config, setting);
 	if (!text_equal_caseless(setting->section, "core"))
 		return;
 	if (text_equal_caseless(setting->name, "ignorecase"))

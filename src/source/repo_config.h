@@ -14,6 +14,8 @@
 struct repo_config {
 	bool fold;      /* core.ignoreCase */
 	char *worktree; /* owned: core.worktree, as it stands there; or NULL */
+	bool sha256;    /* extensions.objectFormat */
+	bool reftable;  /* extensions.refStorage */
 	char *ignored;  /* owned: names of what is not heeded, parted by ", "; or NULL */
 };
 

@@ -245,13 +245,31 @@ static bool check_link(struct repository *repo, bool direct, struct repo_config 
 
 /* --- the whole -------------------------------------------------------------------------- */
 
-static void note_ignored(struct repository *repo, const struct repo_config *config)
+static bool refuse_sha256(const struct repository *repo, struct rlmd_error *err)
 {
+	char top[200];
+
+	text_escape(text_of(repo->top), top, sizeof top);
+	return error_set(
+		err, RLMD_ERROR_INPUT,
+		"%s is a repository with SHA-256 names, which are not read: give a copy of its "
+		"files (git -C %s archive HEAD | tar -x -C COPY)",
+		top, top);
+}
+
+/* What its configuration says of it; `config` is done with. False: it cannot be read. */
+static bool take_config(struct repository *repo, struct repo_config *config, struct rlmd_error *err)
+{
+	bool sha256 = config->sha256;
+
 	if (config->ignored)
 		repo->ignored = xasprintf("settings of the repository that name other files or "
 					  "programs are not heeded: %s",
 					  config->ignored);
 	repo->fold = config->fold;
+	repo->reftable = config->reftable;
+	repo_config_done(config);
+	return !sha256 || refuse_sha256(repo, err);
 }
 
 static bool settle(struct repository *repo, const struct user_config *user, struct rlmd_error *err)
@@ -260,7 +278,7 @@ static bool settle(struct repository *repo, const struct user_config *user, stru
 	auto_close int top = open(repo->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct repo_config config = {0};
 	struct stat st = {0};
-	bool direct = !lstat(dot, &st) && S_ISDIR(st.st_mode), ok;
+	bool direct = !lstat(dot, &st) && S_ISDIR(st.st_mode);
 
 	repo->git = direct                ? xstrdup(dot)
 		    : S_ISLNK(st.st_mode) ? realpath(dot, NULL)
@@ -270,11 +288,10 @@ static bool settle(struct repository *repo, const struct user_config *user, stru
 		return refuse_link(repo, err);
 	if (!check_owner(repo, user, err))
 		return false;
-	ok = check_link(repo, direct, &config) || refuse_link(repo, err);
-	if (ok)
-		note_ignored(repo, &config);
+	if (check_link(repo, direct, &config))
+		return take_config(repo, &config, err);
 	repo_config_done(&config);
-	return ok;
+	return refuse_link(repo, err);
 }
 
 /* `top` is taken. */
@@ -328,6 +345,7 @@ static char *find_bare(const char *path)
 static bool open_bare(const char *path, struct repository **ret, struct rlmd_error *err)
 {
 	struct repository *repo = xcalloc(1, sizeof *repo);
+	struct repo_config config = {0};
 	struct user_config user;
 	uid_t owner;
 	bool ok;
@@ -340,6 +358,9 @@ static bool open_bare(const char *path, struct repository **ret, struct rlmd_err
 	     (is_ours(path, &owner) || user_config_trusts(&user, path) ||
 	      refuse_owner(path, owner, err));
 	user_config_done(&user);
+	if (ok)
+		read_configs(repo, &config);
+	ok = ok && take_config(repo, &config, err);
 	if (ok)
 		*ret = repo;
 	else

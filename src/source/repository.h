@@ -20,6 +20,7 @@ struct repository {
 	char *attributes; /* owned: likewise, core.attributesFile */
 	char *ignored;    /* owned: settings of its own that are not heeded, for people; or NULL */
 	bool fold;        /* core.ignoreCase */
+	bool reftable;    /* names of revisions are kept in a form that is not read */
 };
 
 /*

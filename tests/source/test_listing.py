@@ -448,6 +448,18 @@ class Trust(ListingTest):
         self.git("config", "core.worktree", self.repo)
         self.assert_as_git()
 
+    def test_forms_that_are_not_read(self):
+        """SHA-256 says so, and what to do instead, which works; with an index and without."""
+        self.git("init", "-q", "--object-format=sha256", self.repo, where=self.dir)
+        self.write("a")
+        self.refused(f"(git -C {self.repo} archive HEAD | tar -x -C COPY)")
+        self.commit()
+        self.refused("SHA-256")
+        (self.dir / "copy").mkdir()
+        with subprocess.Popen(["tar", "-x", "-C", self.dir / "copy"], stdin=subprocess.PIPE) as tar:
+            tar.communicate(self.git("archive", "HEAD"))
+        self.assertEqual(self.listed(self.dir / "copy")[0], [("f", b"a")])
+
     def test_broken(self):
         """An index that is none, that is a FIFO, that is a link."""
         self.init()

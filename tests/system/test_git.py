@@ -278,6 +278,9 @@ class Diff(GitTest):
         self.git("checkout", "-q", "--orphan", "other")
         self.commit()
         self.refused(8, "merge base", "-c", "repo", "--diff", "main...other")
+        with open(self.repo / ".git/config", "a") as config:
+            config.write("[extensions]\nrefStorage = reftable\n")
+        self.refused(8, "git refs migrate --ref-format=files", "-c", "repo", "--diff", "nowhere")
 
     def test_alternates(self):
         """Not read, unless they are allowed."""
