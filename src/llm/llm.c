@@ -15,6 +15,10 @@
 #include "llm/replay_order.h"
 #include "llm/told.h"
 
+/* For whatever had made a call unwanted to come again: half a second, and as many turns of the
+ * loop, also where the machine stood still meanwhile. */
+enum { PATIENCE_STEPS = 10, PATIENCE_STEP_MS = 50 };
+
 const char *llm_kind_name(enum llm_kind kind)
 {
 	switch (kind) {
@@ -309,23 +313,33 @@ static void send_in_turn(struct llm_call *call)
 		send_now(call);
 }
 
+static void be_patient(struct llm_call *call)
+{
+	struct timeval step = clock_timeval(PATIENCE_STEP_MS);
+
+	event_add(call->timer, &step);
+}
+
 static void on_patience(evutil_socket_t fd, short what, void *owner)
 {
+	struct llm_call *call = owner;
+
 	(void)fd;
 	(void)what;
-	send_in_turn(owner);
+	if (++call->patience < PATIENCE_STEPS)
+		be_patient(call);
+	else
+		send_in_turn(call);
 }
 
 static void ask(struct llm_call *call)
 {
-	struct timeval patience = clock_timeval(recall_patience_ms(call->request.recall));
-
-	if (!recall_patience_ms(call->request.recall)) {
+	if (!recall_was_cancelled(call->request.recall)) {
 		send_in_turn(call);
 		return;
 	}
 	call->timer = evtimer_new(call->llm->base, on_patience, call);
-	event_add(call->timer, &patience);
+	be_patient(call);
 }
 
 struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, llm_done_fn *fn,

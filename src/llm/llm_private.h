@@ -41,6 +41,7 @@ struct llm_call {
 	struct event *timer; /* owned: when such an answer comes; or a call that waits begins */
 	struct exchange exchange; /* owned: the replayed answer, or the one that is being kept */
 	struct replay_turn turn;  /* when that comes, among the others of its recording */
+	int patience;             /* steps of it that are over */
 	struct journal_waiter waiter; /* before it is sent */
 	struct journal_keep *keep;    /* owned: of the answer, which waits for that; or NULL */
 	struct llm_response response; /* likewise: of the exchange */

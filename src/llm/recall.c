@@ -11,8 +11,6 @@
 #include "base/number.h"
 #include "llm/registry.h"
 
-enum { PATIENCE_MS = 500 }; /* for whatever had made a call unwanted */
-
 struct llm_recall {
 	struct cache *cache; /* lent; NULL: none */
 	struct cache_place place;
@@ -226,9 +224,9 @@ const struct exchange *recall_exchange(const struct llm_recall *recall)
 	return &recall->exchange;
 }
 
-int64_t recall_patience_ms(const struct llm_recall *recall)
+bool recall_was_cancelled(const struct llm_recall *recall)
 {
-	return recall && recall->cancelled ? PATIENCE_MS : 0;
+	return recall && recall->cancelled;
 }
 
 bool recall_keep(const struct llm_recall *recall, const struct llm_response *response,

@@ -40,9 +40,8 @@ void recalls_forget(struct recalls *, const char *asker);
 /* What was had before, where llm_recalled(); lent. */
 const struct exchange *recall_exchange(const struct llm_recall *);
 
-/* Before it is sent: how long to wait whether it is wanted, for last time it was not, in the end.
- */
-int64_t recall_patience_ms(const struct llm_recall *);
+/* Whether to wait, before it is sent, if it is wanted: last time it was not, in the end. */
+bool recall_was_cancelled(const struct llm_recall *);
 
 /* Keeps an answer in the cache, if it is one that may be asked for again; RLMD_ERROR_INPUT. */
 bool recall_keep(const struct llm_recall *, const struct llm_response *, struct rlmd_error *);
