@@ -31,6 +31,7 @@ struct wildmatch {
 	int flags;
 	unsigned char *now, *next; /* owned: how the text may stand at each place; count + 1 */
 	bool plain;                /* nothing but ONE */
+	size_t least;              /* characters that a text has to have */
 };
 
 static unsigned char fold(const struct wildmatch *match, char c)
@@ -180,8 +181,13 @@ struct wildmatch *wildmatch_new(struct rlmd_text pattern, int flags)
 	match->now = xcalloc(match->count + 1, sizeof *match->now);
 	match->next = xcalloc(match->count + 1, sizeof *match->next);
 	match->plain = true;
-	for (size_t i = 0; i < match->count; i++)
-		match->plain &= match->tokens[i].kind == ONE;
+	for (size_t i = 0; i < match->count; i++) {
+		const struct wild *token = &match->tokens[i];
+
+		match->plain &= token->kind == ONE;
+		match->least += token->kind != STAR && token->kind != FOLDERS;
+		match->least -= token->optional; /* the slash behind it */
+	}
 	return match;
 }
 
@@ -266,6 +272,8 @@ bool wildmatch_matches(const struct wildmatch *match, struct rlmd_text text)
 
 	if (match->plain)
 		return is_same(match, text);
+	if (text.size < match->least)
+		return false;
 	memset(now, 0, (match->count + 1) * sizeof *now);
 	now[0] = CAME;
 	settle(match, now);

@@ -3,7 +3,8 @@
  *
  * "*", "?" and "[...]" as in a shell; where a pattern is of a path these don't match a slash, and
  * "**" between slashes stands for any number of directories. A pattern is a stranger's: matching
- * takes time in proportion to the pattern times the text, whatever they are.
+ * takes time in proportion to the pattern times the text, whatever they are, and none where the
+ * pattern wants more characters than the text has: names are short.
  */
 #pragma once
 
