@@ -94,14 +94,14 @@ static bool read_duration(const struct option_row *row, const char *string, int6
 /* As it would be written: the largest unit that leaves nothing over. */
 static void format_size(int64_t bytes, char out[static 24])
 {
-	static const char units[] = "KMGT";
+	static const char *const units[] = {"", "K", "M", "G", "T"};
 	size_t unit = 0;
 
-	while (bytes && bytes % 1024 == 0 && unit < sizeof units - 1) {
+	while (bytes && bytes % 1024 == 0 && unit < sizeof units / sizeof units[0] - 1) {
 		bytes /= 1024;
 		unit++;
 	}
-	snprintf(out, 24, "%" PRId64 "%.*s", bytes, unit ? 1 : 0, unit ? &units[unit - 1] : "");
+	snprintf(out, 24, "%" PRId64 "%s", bytes, units[unit]);
 }
 
 static bool read_size(const struct option_row *row, const char *string, int64_t *ret,
