@@ -397,10 +397,6 @@ static void count(struct budget *budget, const struct budget_usage *call)
 		usage->cached_tokens = money_add(usage->cached_tokens, call->cached_tokens);
 		usage->llm_calls += call->llm_calls;
 		usage->cached_calls += call->cached_calls;
-		usage->journaled_cost = money_add(usage->journaled_cost, call->journaled_cost);
-		usage->journaled_tokens = money_add(usage->journaled_tokens,
-						    call->journaled_tokens);
-		usage->journaled_calls += call->journaled_calls;
 		usage->estimated |= call->estimated;
 		usage->cost_complete &= call->cost_complete;
 		check_warnings(budget);
@@ -415,15 +411,17 @@ void budget_count_call(struct budget *budget, const struct budget_usage *call)
 
 void budget_count_again(struct budget *budget, const struct budget_usage *had)
 {
-	struct budget_usage used = *had;
-
-	used.journaled_cost = had->cost;
-	used.journaled_tokens = had->tokens;
-	used.journaled_calls = had->llm_calls;
 	budget->spent = amount_add(budget->spent, (struct rlmd_amount){had->cost, had->tokens});
 	cover(budget);
 	root_of(budget)->calls += had->llm_calls;
-	count(budget, &used);
+	for (struct budget *each = budget; each; each = each->parent) {
+		struct budget_usage *usage = &each->usage;
+
+		usage->journaled_cost = money_add(usage->journaled_cost, had->cost);
+		usage->journaled_tokens = money_add(usage->journaled_tokens, had->tokens);
+		usage->journaled_calls += had->llm_calls;
+	}
+	count(budget, had);
 }
 
 void budget_count_iteration(struct budget *budget)
