@@ -169,6 +169,23 @@ class TallyTest(unittest.TestCase):
         self.assertIn("\nskipped: s / a: for want of bwrap\n", done.stdout)
         self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed, 1 skipped")
 
+    def test_what_is_no_test(self):
+        """It is told and counted, whatever the tests did."""
+        with tempfile.TemporaryDirectory() as directory:
+            log = os.path.join(directory, "log")
+            Path(log + ".json").write_text('{"name": "s / a", "result": "OK", "returncode": 0}\n')
+            Path(log + ".junit.xml").write_text("<testsuites/>")
+            for more, status, last in (
+                    ([], 0, "1 passed, 0 failed"),
+                    (["--skipped", "b: too late"], 0, "1 passed, 0 failed, 1 skipped"),
+                    (["--skipped", "b: too late", "--failed", "c"], 1,
+                     "1 passed, 1 failed, 1 skipped")):
+                with self.subTest(more=more):
+                    done = subprocess.run([tree.ROOT / "tools/tally", log, *more],
+                                          stdout=subprocess.PIPE, text=True)
+                    self.assertEqual(done.returncode, status)
+                    self.assertEqual(done.stdout.splitlines()[-1], last)
+
 
 if __name__ == "__main__":
     unittest.main()
