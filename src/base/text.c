@@ -26,7 +26,7 @@ struct rlmd_text text_from(const void *bytes, size_t size)
 
 struct rlmd_text text_slice(struct rlmd_text text, size_t start, size_t end)
 {
-	return text_from(text.bytes + start, end - start);
+	return text_from(start ? text.bytes + start : text.bytes, end - start);
 }
 
 size_t text_line_end(struct rlmd_text text, size_t start)
