@@ -102,6 +102,13 @@ def remember_children():
     return unittest.mock.patch.object(subprocess.Popen, "__init__", start), children
 
 
+def is_ours(path):
+    try:
+        return os.stat(path).st_uid == os.geteuid()
+    except OSError:
+        return False  # removed meanwhile
+
+
 def is_in_use(cgroup):
     try:
         return any(Path(directory, "cgroup.procs").read_text()
@@ -128,7 +135,7 @@ def cgroups_left(children):
             # Not by glob(), which fails where a test beside this one removes its own meanwhile.
             found.update(Path(place, each) for place, below, _ in os.walk(own) for each in below
                          for name in [re.match(r"rlmd-(\d+)-", each)]
-                         if name and int(name[1]) in killed
+                         if name and int(name[1]) in killed and is_ours(Path(place, each))
                          and (not killed[int(name[1])] or is_in_use(Path(place, each))))
     return found
 

@@ -42,13 +42,15 @@ def memory_files(pids=None):
 
 
 def cgroups_of(pids):
-    """The cgroups that these processes made, in every hierarchy: their names begin with the pid."""
+    """The cgroups that these processes made, in every hierarchy: their names begin with the pid,
+    which another user's process may have had before."""
     found = []
     for place, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
             match = re.match(r"rlmd-(\d+)-", name)
-            if match and int(match.group(1)) in pids:
-                found.append(os.path.join(place, name))
+            path = os.path.join(place, name)
+            if match and int(match.group(1)) in pids and leaks.is_ours(path):
+                found.append(path)
     return found
 
 
