@@ -140,6 +140,20 @@ class PatienceTest(unittest.TestCase):
         self.assertEqual(self.slowness((200, 100), (200, 100)), 200)
 
 
+class DemoTest(unittest.TestCase):
+    def test_each_floor_has_an_answer(self):
+        """Of the largest ones the demonstration asks what they are for."""
+        answers = json.loads(tree.read("examples/demo/answers.json"))
+        patterns = [each["match"].get("pattern") for each in answers
+                    if each["match"]["kind"] == "llm_query"]
+        floors = re.findall(r"(?m)^subdir\('(\w+)'\)", tree.read("src/meson.build"))
+        self.assertIn("base", floors)
+        for floor in floors:
+            with self.subTest(floor=floor):
+                self.assertTrue(any(pattern and re.search(pattern, f'the floor "{floor}" for?')
+                                    for pattern in patterns))
+
+
 class TallyTest(unittest.TestCase):
     def test_what_a_failed_test_says_is_no_obstacle(self):
         """Meson writes it as it is into the XML, an ESC or a NUL too."""
