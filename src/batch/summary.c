@@ -1,0 +1,63 @@
+#include "batch/summary.h"
+
+#include <event2/buffer.h>
+#include <inttypes.h>
+
+#include "base/money.h"
+
+enum { STATUS_SOME_FAILED = 3, STATUS_REFUSED = 4, STATUS_UNAVAILABLE = 5, STATUS_PENDING = 6 };
+
+static bool none_was_available(const struct summary *summary)
+{
+	int64_t others = summary->failed;
+
+	for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+		if (rlmd_error_exit_status((enum rlmd_error_kind)kind) == STATUS_UNAVAILABLE)
+			others -= summary->kinds[kind];
+	return summary->failed && !others;
+}
+
+int summary_exit_status(const struct summary *summary)
+{
+	bool alone = !summary->succeeded && !summary->bad;
+
+	if (alone && !summary->failed && summary->refused)
+		return STATUS_REFUSED;
+	if (alone && !summary->refused && none_was_available(summary))
+		return STATUS_UNAVAILABLE;
+	if (summary->failed || summary->refused || summary->bad)
+		return STATUS_SOME_FAILED;
+	return summary->pending ? STATUS_PENDING : 0;
+}
+
+static void write_kinds(const struct summary *summary, struct evbuffer *out)
+{
+	const char *before = " (";
+
+	for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
+		if (!summary->kinds[kind])
+			continue;
+		evbuffer_add_printf(out, "%s%" PRId64 " %s", before, summary->kinds[kind],
+				    rlmd_error_name((enum rlmd_error_kind)kind));
+		before = ", ";
+	}
+	if (*before == ',')
+		evbuffer_add_printf(out, ")");
+}
+
+void summary_write(const struct summary *summary, struct evbuffer *out)
+{
+	int64_t jobs = summary->succeeded + summary->failed + summary->pending;
+	char cost[32];
+
+	money_format(summary->cost, cost);
+	evbuffer_add_printf(out, "%" PRId64 " job%s: %" PRId64 " succeeded, %" PRId64 " failed",
+			    jobs, jobs == 1 ? "" : "s", summary->succeeded, summary->failed);
+	write_kinds(summary, out);
+	if (summary->pending)
+		evbuffer_add_printf(out, ", %" PRId64 " still pending", summary->pending);
+	if (summary->bad)
+		evbuffer_add_printf(out, ", %" PRIu64 " bad line%s passed over", summary->bad,
+				    summary->bad == 1 ? "" : "s");
+	evbuffer_add_printf(out, "; %s, %" PRId64 " tokens", cost, summary->tokens);
+}

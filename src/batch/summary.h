@@ -1,0 +1,29 @@
+/*
+ * batch/summary.h - what became of a batch: in numbers, in words, and as an exit status.
+ */
+#pragma once
+
+#include <rlmd/rlmd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct evbuffer;
+
+enum { SUMMARY_KINDS = RLMD_ERROR_SCHEMA + 1 };
+
+/* Of all jobs of the batch, whenever they ran. */
+struct summary {
+	int64_t succeeded, failed;
+	int64_t kinds[SUMMARY_KINDS]; /* of those that failed, by the kind of their errors */
+	int64_t pending;              /* neither */
+	int64_t cost, tokens;         /* of those that are over */
+	uint64_t bad;                 /* lines that were passed over */
+	bool refused;                 /* a key was: jobs wait for another one */
+};
+
+/* 0: all succeeded. 3: some did not. 4 and 5: none could, as a key was refused, or the provider was
+ * not available. 6: some are still pending. */
+int summary_exit_status(const struct summary *);
+
+/* "300 jobs: 298 succeeded, 2 failed (1 schema, 1 refused); $0.21, 12345 tokens". */
+void summary_write(const struct summary *, struct evbuffer *out);

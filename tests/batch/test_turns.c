@@ -1,0 +1,87 @@
+/* batch/turns: shares by weight, whoever comes and goes. */
+#include "batch/turns.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+
+static struct turn *add(struct turns *turns, const char *tenant, int64_t weight)
+{
+	struct turn *turn = turns_get(turns, text_of(tenant));
+
+	turn->weight = weight;
+	turns_wake(turns, turn);
+	return turn;
+}
+
+static void test_shares(void **state)
+{
+	struct turns turns = {0};
+	struct turn *tenants[3];
+	int had[3] = {0};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		tenants[i] = add(&turns, (const char *const[]){"a", "b", ""}[i], 1 << i);
+	assert_ptr_equal(turns_get(&turns, text_of("b")), tenants[1]);
+	for (int n = 0; n < 700; n++) {
+		struct turn *next = turns_next(&turns);
+
+		for (int i = 0; i < 3; i++)
+			had[i] += next == tenants[i];
+	}
+	for (int i = 0; i < 3; i++)
+		assert_in_range(had[i], (100 << i) - 2, (100 << i) + 2);
+	turns_done(&turns);
+}
+
+static void test_who_was_away_has_no_claim_to_what_was(void **state)
+{
+	struct turns turns = {0};
+	struct turn *a = add(&turns, "a", 1), *b = add(&turns, "b", 1);
+	int had = 0;
+
+	(void)state;
+	b->ready = false;
+	for (int n = 0; n < 100; n++)
+		assert_ptr_equal(turns_next(&turns), a);
+	turns_wake(&turns, b);
+	for (int n = 0; n < 10; n++)
+		had += turns_next(&turns) == b;
+	assert_in_range(had, 4, 6);
+	turns_done(&turns);
+}
+
+static void test_waiting(void **state)
+{
+	struct turns turns = {0};
+	struct turn *a = add(&turns, "a", 1), *b = add(&turns, "b", 1);
+
+	(void)state;
+	a->ready = b->ready = false;
+	a->due_ms = 50;
+	b->due_ms = 70;
+	assert_int_equal(turns_wake_due(&turns, 40), 50);
+	assert_null(turns_next(&turns));
+	assert_int_equal(turns_wake_due(&turns, 50), 70);
+	assert_ptr_equal(turns_next(&turns), a);
+	b->stopped = true;
+	assert_true(turns_wake_due(&turns, 80) == INT64_MAX);
+	assert_ptr_equal(turns_next(&turns), a);
+	turns_done(&turns);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_who_was_away_has_no_claim_to_what_was),
+		cmocka_unit_test(test_waiting),
+	};
+
+	return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
+}
