@@ -232,17 +232,22 @@ class OptionsTest(unittest.TestCase):
         without, beside = (set(re.findall(r"\*--([a-z-]+)\*", part)) for part in told.groups())
         self.assertEqual(without, self.names("EXEC") - self.names("PLAN"))
         self.assertEqual(beside, self.names("PLAN") - self.names("EXEC"))
-        self.assertEqual({*self.commands}, {"EXEC", "PLAN", "REVIEW", *self.SECTIONS.values()})
+        self.assertEqual({*self.commands}, {"EXEC", "PLAN", "REVIEW", "BATCH", *self.SECTIONS.values()})
         for name in beside:
             self.assertRegex(manual_section("OPTIONS"), rf"\*--{name}\*.*\n\tOf \*rlmd plan\* only")
 
-    def test_manual_tells_how_reviews_differ(self):
-        section = manual_section("REVIEW")
-        told = re.search(r"The options are those of \*rlmd exec\*, without (.*?), and these\.", section)
+    def test_manual_tells_how_others_differ(self):
+        for command in ("REVIEW", "BATCH"):
+            with self.subTest(command=command):
+                self.check_difference(command)
+
+    def check_difference(self, command):
+        section = manual_section(command)
+        told = re.search(r"(?s)The options are those of \*rlmd exec\*, without (.*?), and\s+these\.", section)
         without = set(re.findall(r"\*--([a-z-]+)\*", told.group(1)))
-        self.assertEqual(without, self.names("EXEC") - self.names("REVIEW"))
-        entries = self.manual_entries("REVIEW")
-        beside = {option[2]: option for option in self.of("REVIEW") if "EXEC" not in option[0]}
+        self.assertEqual(without, self.names("EXEC") - self.names(command))
+        entries = self.manual_entries(command)
+        beside = {option[2]: option for option in self.of(command) if "EXEC" not in option[0]}
         self.assertEqual(set(entries), set(beside))
         for name, (_, _, _, argument, _) in beside.items():
             self.assertIn(argument or "", entries[name].replace("_", ""))

@@ -1,0 +1,49 @@
+/*
+ * batch/dispatcher.h - so many jobs of a batch at once: claimed, carried out, and what became of
+ * them written.
+ *
+ *   claim ----> journal ----> work ----> finish    succeeded, or failed for good
+ *     ^                         |  `---> postpone  later, with another attempt
+ *     |                         `------> breaker   its tenant waits for another key
+ *     `---- renewed by a timer; one that is lost is stopped, and writes nothing
+ *
+ * Tenants take turns (batch/turns.h). The dispatcher ends when nothing is left that it could begin,
+ * now or later.
+ */
+#pragma once
+
+#include <rlmd/rlmd.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "batch/work.h"
+
+struct dispatcher;
+struct store;
+
+struct dispatcher_options {
+	struct work_setting work;
+	struct store *store; /* lent */
+	int64_t batch;
+	const char *node;           /* lent: who works */
+	int64_t max_jobs;           /* at once */
+	int64_t max_attempts;       /* of one job */
+	int64_t lease_ms;           /* of a claim, renewed thrice as often */
+	void (*wrote)(void *owner); /* a result is in the store */
+	/* A key was refused: the tenant's jobs stay pending. */
+	void (*refused)(void *owner, const char *tenant, const struct rlmd_error *why);
+	/* Once, last. `err`, or NULL: the store failed. The dispatcher may be freed. */
+	void (*end)(void *owner, const struct rlmd_error *err);
+	void *owner;
+};
+
+/* Nothing is told before it returns. */
+struct dispatcher *dispatcher_new(const struct dispatcher_options *);
+void dispatcher_free(struct dispatcher *); /* nothing is told any more; NULL is fine */
+
+/* No job is begun any more; it ends with those that are. */
+void dispatcher_drain(struct dispatcher *);
+
+/* Those that are begun are stopped, too, and wait again as if they had not been. */
+void dispatcher_stop(struct dispatcher *);

@@ -1,0 +1,304 @@
+#include "batch/job_loader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "batch/job_line.h"
+#include "batch/jobs_file.h"
+#include "batch/store_explain.h"
+#include "store/store.h"
+
+enum { CHUNK_JOBS = 256, CHUNK_BYTES = 1 << 20, ID_TOLD_MAX = 80 };
+
+/* A custom_id that is told in an error. */
+struct first {
+	uint64_t count;
+	char id[ID_TOLD_MAX];
+};
+
+struct job_loader {
+	struct job_loader_options options;
+	struct event_base *base;
+	struct store *store;
+	struct jobs_file *file;   /* owned */
+	struct query *query;      /* lent: what the store is asked */
+	struct store_load load;   /* token 0: the jobs are only compared */
+	struct store_batch known; /* what the batch was before; without its texts */
+	struct store_line lines[CHUNK_JOBS];
+	size_t count, bytes;
+	struct first fresh, other; /* jobs that the store does not have, or has otherwise */
+	struct loaded loaded;
+	struct jobs_file_summary summary;
+	bool same;                /* the digest is that of the batch */
+	bool ended;               /* the file was read to its end */
+	char digest[DIGEST_SIZE]; /* of the batch; empty: it was not loaded */
+};
+
+static void finish(struct job_loader *loader, const struct rlmd_error *err)
+{
+	struct loaded loaded = loader->loaded;
+
+	loader->options.end(loader->options.owner, &loaded, err);
+}
+
+/* --- chunks of jobs ------------------------------------------------------------------ */
+
+static struct rlmd_text copy(struct rlmd_text text)
+{
+	return text_from(xstrndup(text.bytes, text.size), text.size);
+}
+
+static void free_text(struct rlmd_text text)
+{
+	free((char *)text.bytes);
+}
+
+static void empty(struct job_loader *loader)
+{
+	for (size_t i = 0; i < loader->count; i++) {
+		free_text(loader->lines[i].custom_id);
+		free_text(loader->lines[i].tenant);
+		free_text(loader->lines[i].digest);
+		free_text(loader->lines[i].line);
+	}
+	loader->count = loader->bytes = 0;
+}
+
+static void note(struct first *first, struct rlmd_text id)
+{
+	if (!first->count++)
+		snprintf(first->id, sizeof first->id, "%.*s", (int)id.size, id.bytes);
+}
+
+static void note_lines(struct job_loader *loader, const enum store_line_state *states, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (states[i] == STORE_LINE_NEW)
+			note(&loader->fresh, loader->lines[i].custom_id);
+		else if (states[i] == STORE_LINE_DIFFERS)
+			note(&loader->other, loader->lines[i].custom_id);
+	}
+}
+
+static void end_load(struct job_loader *loader);
+
+static void on_lines(void *owner, const struct store_result *result)
+{
+	struct job_loader *loader = owner;
+	struct rlmd_error err;
+
+	loader->query = NULL;
+	if (result->fault) {
+		store_explain(result, &err);
+		finish(loader, &err);
+		return;
+	}
+	note_lines(loader, result->lines, result->count);
+	empty(loader);
+	if (loader->ended)
+		end_load(loader);
+	else
+		jobs_file_resume(loader->file);
+}
+
+static void send(struct job_loader *loader)
+{
+	if (loader->load.token)
+		loader->query = store_load_add(loader->store, &loader->load, loader->lines,
+					       loader->count, on_lines, loader);
+	else
+		loader->query = store_compare(loader->store, loader->load.batch, loader->lines,
+					      loader->count, on_lines, loader);
+}
+
+static bool on_job(void *owner, uint64_t number, const struct job_line *job, struct rlmd_text line)
+{
+	struct job_loader *loader = owner;
+
+	loader->lines[loader->count++] = (struct store_line){
+		.number = (int64_t)number,
+		.custom_id = copy(text_of(job->custom_id)),
+		.tenant = copy(text_of(job->tenant)),
+		.digest = copy(text_of(job->digest)),
+		.line = copy(line),
+	};
+	loader->bytes += line.size;
+	if (loader->options.job)
+		loader->options.job(loader->options.owner, job);
+	if (loader->count < CHUNK_JOBS && loader->bytes < CHUNK_BYTES)
+		return true;
+	send(loader);
+	return false;
+}
+
+static void on_bad(void *owner, uint64_t number, const struct rlmd_error *err)
+{
+	struct job_loader *loader = owner;
+
+	(void)number;
+	loader->options.bad(loader->options.owner, err);
+}
+
+/* --- the end of the file ------------------------------------------------------------- */
+
+static bool check_lines(const struct job_loader *loader, struct rlmd_error *err)
+{
+	const struct jobs_file_summary *summary = &loader->summary;
+
+	if (summary->bad && !loader->options.skip_bad)
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "%s: %" PRIu64 " of %" PRIu64
+				 " lines are no jobs, and nothing was run: mend them, or let "
+				 "--skip-bad-lines pass over them",
+				 loader->options.path, summary->bad, summary->lines);
+	if (!summary->jobs)
+		return error_set(err, RLMD_ERROR_INPUT, "%s: there is no job in it",
+				 loader->options.path);
+	return true;
+}
+
+/* An id that is there with another content: in this very file, or in the batch. */
+static bool check_others(const struct job_loader *loader, struct rlmd_error *err)
+{
+	const struct first *other = &loader->other;
+
+	if (!other->count)
+		return true;
+	if (!loader->known.ready)
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "%s: the custom_id '%s' stands there twice with different jobs "
+				 "(of %" PRIu64 " such), and nothing was run",
+				 loader->options.path, other->id, other->count);
+	return error_set(err, RLMD_ERROR_USAGE,
+			 "%s has changed since its batch began: %" PRIu64
+			 " jobs are others now, the first is '%s'; give new jobs new ids, or begin "
+			 "another batch with another results file",
+			 loader->options.path, other->count, other->id);
+}
+
+/* What is compared has to be what the batch has. */
+static bool check_same(const struct job_loader *loader, struct rlmd_error *err)
+{
+	int64_t jobs = (int64_t)loader->summary.jobs;
+
+	if (loader->load.token || loader->same)
+		return true;
+	if (loader->fresh.count)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "%s has changed since its batch began: %" PRIu64
+				 " jobs are new, the first is '%s'; --add takes them in",
+				 loader->options.path, loader->fresh.count, loader->fresh.id);
+	if (jobs < loader->known.jobs)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "%s has changed since its batch began: %" PRId64 " of its %" PRId64
+				 " jobs are gone; put them back, or begin "
+				 "another batch with another results file",
+				 loader->options.path, loader->known.jobs - jobs,
+				 loader->known.jobs);
+	return true;
+}
+
+static void on_end_load(void *owner, const struct store_result *result)
+{
+	struct job_loader *loader = owner;
+	struct rlmd_error err;
+
+	loader->query = NULL;
+	if (result->fault)
+		store_explain(result, &err);
+	finish(loader, result->fault ? &err : NULL);
+}
+
+static void end_load(struct job_loader *loader)
+{
+	struct rlmd_error err;
+
+	loader->loaded.added = loader->load.token ? (int64_t)loader->fresh.count : 0;
+	if (!check_lines(loader, &err) || !check_others(loader, &err) ||
+	    !check_same(loader, &err)) {
+		finish(loader, &err);
+		return;
+	}
+	if (!loader->load.token) {
+		finish(loader, NULL);
+		return;
+	}
+	loader->query = store_load_end(loader->store, &loader->load,
+				       text_of(loader->summary.digest), on_end_load, loader);
+}
+
+static void on_end(void *owner, const struct jobs_file_summary *summary,
+		   const struct rlmd_error *err)
+{
+	struct job_loader *loader = owner;
+
+	loader->summary = *summary;
+	loader->ended = true;
+	loader->same = !strcmp(summary->digest, loader->digest);
+	loader->loaded.jobs = (int64_t)summary->jobs;
+	loader->loaded.bad = summary->bad;
+	loader->loaded.ignored = summary->ignored;
+	loader->loaded.ignored_line = summary->ignored_line;
+	loader->loaded.ignored_lines = summary->ignored_lines;
+	if (err)
+		finish(loader, err);
+	else if (loader->count)
+		send(loader);
+	else
+		end_load(loader);
+}
+
+/* --- the beginning --------------------------------------------------------------------- */
+
+static void on_begin(void *owner, const struct store_result *result)
+{
+	struct job_loader *loader = owner;
+	const struct jobs_file_hooks hooks = {on_job, on_bad, on_end, loader};
+	struct rlmd_error err;
+
+	loader->query = NULL;
+	if (result->fault) {
+		store_explain(result, &err);
+		finish(loader, &err);
+		return;
+	}
+	loader->load = result->load;
+	loader->known = result->batches[0];
+	snprintf(loader->digest, sizeof loader->digest, "%.*s", (int)loader->known.digest.size,
+		 loader->known.digest.bytes);
+	loader->loaded.batch = loader->load.batch;
+	loader->loaded.again = loader->known.ready;
+	loader->file = jobs_file_new(loader->base, loader->options.path,
+				     (struct jobs_file_shard){0}, &hooks, &err);
+	if (!loader->file)
+		finish(loader, &err);
+}
+
+struct job_loader *job_loader_new(struct event_base *base, struct store *store,
+				  const struct job_loader_options *options)
+{
+	struct job_loader *loader = xcalloc(1, sizeof *loader);
+
+	loader->options = *options;
+	loader->base = base;
+	loader->store = store;
+	loader->query = store_load_begin(store, text_of(options->name), options->add, on_begin,
+					 loader);
+	return loader;
+}
+
+void job_loader_free(struct job_loader *loader)
+{
+	if (!loader)
+		return;
+	store_forget(loader->query);
+	jobs_file_free(loader->file);
+	empty(loader);
+	free(loader);
+}

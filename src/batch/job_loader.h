@@ -1,0 +1,47 @@
+/*
+ * batch/job_loader.h - a jobs file, read into a store as a stream: all of it or nothing.
+ *
+ * A batch is known by its name. The first time its jobs are added, and run once the file was read
+ * to its end. The next time the same file is only compared with what the store has, and another
+ * one is refused, with what is different; with `add` what is new in it is added.
+ */
+#pragma once
+
+#include <rlmd/rlmd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_base;
+struct job_line;
+struct job_loader;
+struct store;
+
+struct loaded {
+	int64_t batch;                        /* in the store */
+	int64_t jobs;                         /* of the file, each once */
+	int64_t added;                        /* that the store did not have */
+	uint64_t bad;                         /* lines that are no jobs */
+	uint64_t ignored_line, ignored_lines; /* as struct jobs_file_summary has them */
+	const char *ignored;
+	bool again; /* the batch was there */
+};
+
+struct job_loader_options {
+	const char *path; /* lent; "-" is standard input */
+	const char *name; /* lent: of the batch */
+	bool add;         /* jobs to a batch that is there */
+	bool skip_bad;    /* bad lines are told, and the others run */
+	/* A line that is none, of the first 100; the error has its number. */
+	void (*bad)(void *owner, const struct rlmd_error *);
+	/* Each job of the file, before it is known whether it runs; lent. May be NULL. */
+	void (*job)(void *owner, const struct job_line *);
+	/* Once, last: the loader may be freed. `err`, or NULL: nothing runs. RLMD_ERROR_INPUT: the
+	 * file; RLMD_ERROR_USAGE: it is another one; RLMD_ERROR_INTERNAL: the store. */
+	void (*end)(void *owner, const struct loaded *, const struct rlmd_error *err);
+	void *owner;
+};
+
+/* The store is lent. Nothing is told before it returns. */
+struct job_loader *job_loader_new(struct event_base *, struct store *,
+				  const struct job_loader_options *);
+void job_loader_free(struct job_loader *); /* nothing is told any more; NULL is fine */

@@ -1,0 +1,373 @@
+#include "batch/runner.h"
+
+#include <event2/event.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/loop.h"
+#include "base/text.h"
+#include "batch/collector.h"
+#include "batch/contexts.h"
+#include "batch/dispatcher.h"
+#include "batch/id_map.h"
+#include "batch/job_line.h"
+#include "batch/job_loader.h"
+#include "batch/results_file.h"
+#include "batch/results_line.h"
+#include "batch/store_explain.h"
+#include "store/store.h"
+
+/* Of a claim: how long the next start may have to wait for the jobs of one that was killed. */
+enum { LEASE_MS = 5000, NODE_SIZE = 128 };
+
+struct runner {
+	struct runner_options options;
+	struct event_base *base;
+	struct store *store; /* owned, as are all of these; NULL: not there */
+	struct job_loader *loader;
+	struct id_map *ids; /* the jobs of the file, until the results file is open */
+	struct results_file *results;
+	struct collector *collector;
+	struct contexts *contexts;
+	struct dispatcher *dispatcher; /* NULL: it is not begun, or over */
+	struct event *posted;          /* the end */
+	char *name, *directory;
+	char node[NODE_SIZE];
+	struct query *query; /* lent */
+	int64_t id;
+	struct summary summary;
+	struct rlmd_error error;
+	bool draining, over; /* over: nothing is begun any more, and the last results come */
+};
+
+/* --- the end ------------------------------------------------------------------------ */
+
+static void on_posted(evutil_socket_t fd, short what, void *owner)
+{
+	struct runner *runner = owner;
+	struct summary summary = runner->summary;
+
+	(void)fd;
+	(void)what;
+	if (runner->collector)
+		collector_sum(runner->collector, &summary);
+	runner->options.end(runner->options.owner, &summary,
+			    runner->error.kind ? &runner->error : NULL);
+}
+
+static void finish(struct runner *runner, const struct rlmd_error *err)
+{
+	if (err && !runner->error.kind)
+		runner->error = *err;
+	loop_post(runner->posted);
+}
+
+static bool store_failed(struct runner *runner, const struct store_result *result)
+{
+	struct rlmd_error err;
+
+	runner->query = NULL;
+	if (!result->fault)
+		return false;
+	store_explain(result, &err);
+	finish(runner, &err);
+	return true;
+}
+
+static void on_counts(void *owner, const struct store_result *result)
+{
+	struct runner *runner = owner;
+
+	if (store_failed(runner, result))
+		return;
+	for (size_t i = 0; i < result->count; i++)
+		runner->summary.pending += result->counts[i].jobs[STORE_JOB_PENDING] +
+					   result->counts[i].jobs[STORE_JOB_RUNNING];
+	finish(runner, NULL);
+}
+
+/* --- jobs at work --------------------------------------------------------------------- */
+
+static void on_wrote(void *owner)
+{
+	struct runner *runner = owner;
+
+	collector_look(runner->collector);
+}
+
+static void on_refused(void *owner, const char *tenant, const struct rlmd_error *why)
+{
+	struct runner *runner = owner;
+	auto_free char *text = xasprintf(
+		"%s%s%s: %s; %s jobs stay pending", *tenant ? "tenant '" : "the key", tenant,
+		*tenant ? "'" : "", why->text, *tenant ? "its" : "all such");
+
+	runner->summary.refused = true;
+	runner->options.warn(runner->options.owner, text);
+}
+
+static void on_idle(void *owner, const struct rlmd_error *err)
+{
+	struct runner *runner = owner;
+
+	dispatcher_free(take_pointer(&runner->dispatcher));
+	runner->over = true;
+	if (err && !runner->error.kind)
+		runner->error = *err;
+	collector_look(runner->collector);
+}
+
+static void dispatch(struct runner *runner)
+{
+	struct dispatcher_options options = {
+		.work =
+			{
+				.base = runner->base,
+				.engine = runner->options.engine,
+				.contexts = runner->contexts,
+				.directory = runner->directory,
+				.job = runner->options.job,
+				.limits = runner->options.limits,
+			},
+		.store = runner->store,
+		.batch = runner->id,
+		.node = runner->node,
+		.max_jobs = runner->options.max_jobs,
+		.max_attempts = runner->options.max_attempts,
+		.lease_ms = LEASE_MS,
+		.wrote = on_wrote,
+		.refused = on_refused,
+		.end = on_idle,
+		.owner = runner,
+	};
+	struct rlmd_error err;
+
+	options.work.job.sandbox = runner->options.sandbox(runner->options.owner, &err);
+	if (!options.work.job.sandbox) {
+		finish(runner, &err);
+		return;
+	}
+	runner->dispatcher = dispatcher_new(&options);
+	if (runner->draining)
+		dispatcher_drain(runner->dispatcher);
+}
+
+/* A key that was refused may be another one by now. */
+static void on_breakers(void *owner, const struct store_result *result)
+{
+	struct runner *runner = owner;
+
+	if (store_failed(runner, result))
+		return;
+	for (size_t i = 0; i < result->count; i++)
+		store_breaker_close(runner->store, runner->id, result->breakers[i].tenant,
+				    result->breakers[i].provider, NULL, NULL);
+	dispatch(runner);
+}
+
+static void on_first_counts(void *owner, const struct store_result *result)
+{
+	struct runner *runner = owner;
+	int64_t left = 0;
+
+	if (store_failed(runner, result))
+		return;
+	for (size_t i = 0; i < result->count; i++)
+		left += result->counts[i].jobs[STORE_JOB_PENDING] +
+			result->counts[i].jobs[STORE_JOB_RUNNING];
+	if (left)
+		runner->query = store_breakers(runner->store, runner->id, on_breakers, runner);
+	else
+		finish(runner, NULL);
+}
+
+/* --- results ---------------------------------------------------------------------------- */
+
+static void on_collected(void *owner)
+{
+	struct runner *runner = owner;
+
+	if (runner->dispatcher || runner->query)
+		return;
+	runner->query = store_counts(runner->store, runner->id,
+				     runner->over ? on_counts : on_first_counts, runner);
+}
+
+/* The store has the results all the same, and the next start writes them. */
+static void on_uncollected(void *owner, const struct rlmd_error *err)
+{
+	struct runner *runner = owner;
+
+	dispatcher_free(take_pointer(&runner->dispatcher));
+	finish(runner, err);
+}
+
+static void on_opened(void *owner, uint64_t lines, uint64_t cut, const struct rlmd_error *err)
+{
+	const struct collector_hooks hooks = {on_collected, on_uncollected, owner};
+	struct runner *runner = owner;
+	auto_free char *text = NULL;
+
+	(void)lines;
+	id_map_free(take_pointer(&runner->ids));
+	if (err) {
+		finish(runner, err);
+		return;
+	}
+	if (cut) {
+		text = xasprintf("%s: an unfinished line at its end, of %" PRIu64
+				 " bytes, was taken away",
+				 runner->options.results, cut);
+		runner->options.warn(runner->options.owner, text);
+	}
+	runner->collector = collector_new(runner->store, runner->id, runner->results, &hooks);
+	collector_look(runner->collector);
+}
+
+static void on_kept(void *owner, uint64_t lines, const struct rlmd_error *err)
+{
+	struct runner *runner = owner;
+
+	(void)lines;
+	if (err)
+		on_uncollected(runner, err);
+}
+
+/* --- jobs -------------------------------------------------------------------------------- */
+
+static void on_job(void *owner, const struct job_line *job)
+{
+	struct runner *runner = owner;
+
+	*id_map_add(runner->ids, job->custom_id, NULL) = results_line_mark(job->digest);
+}
+
+static void on_bad(void *owner, const struct rlmd_error *err)
+{
+	struct runner *runner = owner;
+
+	runner->options.warn(runner->options.owner, err->text);
+}
+
+static void warn_of_ignored(struct runner *runner, const struct loaded *loaded)
+{
+	auto_free char *text = NULL;
+
+	if (!loaded->ignored)
+		return;
+	text = xasprintf("line %" PRIu64 ": '%s' has no effect here (%" PRIu64 " such line%s)",
+			 loaded->ignored_line, loaded->ignored, loaded->ignored_lines,
+			 loaded->ignored_lines == 1 ? "" : "s");
+	runner->options.warn(runner->options.owner, text);
+}
+
+static void on_loaded(void *owner, const struct loaded *loaded, const struct rlmd_error *err)
+{
+	const struct results_file_hooks hooks = {on_opened, on_kept, owner};
+	struct runner *runner = owner;
+	struct rlmd_error failure;
+
+	runner->id = loaded->batch;
+	runner->summary.bad = loaded->bad;
+	job_loader_free(take_pointer(&runner->loader));
+	if (err) {
+		finish(runner, err);
+		return;
+	}
+	warn_of_ignored(runner, loaded);
+	runner->results = results_file_new(runner->base, runner->options.results, runner->ids,
+					   &hooks, &failure);
+	if (!runner->results)
+		finish(runner, &failure);
+}
+
+static void on_store(void *owner, const struct store_result *result)
+{
+	struct runner *runner = owner;
+	const struct job_loader_options options = {
+		.path = runner->options.jobs,
+		.name = runner->name,
+		.add = runner->options.add,
+		.skip_bad = runner->options.skip_bad_lines,
+		.bad = on_bad,
+		.job = on_job,
+		.end = on_loaded,
+		.owner = runner,
+	};
+
+	if (!store_failed(runner, result))
+		runner->loader = job_loader_new(runner->base, runner->store, &options);
+}
+
+/* --- its life ------------------------------------------------------------------------------ */
+
+/* dirname() and basename() write to what they are given. */
+static void name_it(struct runner *runner)
+{
+	auto_free char *whole = xstrdup(runner->options.jobs),
+		       *path = xstrdup(runner->options.jobs);
+	char host[64] = "";
+
+	runner->directory = xstrdup(dirname(whole));
+	runner->name = xstrdup(basename(path));
+	gethostname(host, sizeof host - 1);
+	snprintf(runner->node, sizeof runner->node, "%s:%ld", host, (long)getpid());
+}
+
+struct runner *runner_new(struct event_base *base, const struct runner_options *options,
+			  struct rlmd_error *err)
+{
+	struct runner *runner = xcalloc(1, sizeof *runner);
+	const struct store_options store = {.look_ms = -1, .owner = runner};
+
+	runner->options = *options;
+	runner->base = base;
+	runner->ids = id_map_new();
+	runner->contexts = contexts_new(base);
+	runner->posted = event_new(base, -1, 0, on_posted, runner);
+	name_it(runner);
+	runner->store = store_open(base, options->store, &store, on_store, err);
+	if (runner->store)
+		return runner;
+	runner_free(runner);
+	return NULL;
+}
+
+void runner_free(struct runner *runner)
+{
+	if (!runner)
+		return;
+	store_forget(runner->query);
+	dispatcher_free(runner->dispatcher);
+	job_loader_free(runner->loader);
+	collector_free(runner->collector);
+	results_file_free(runner->results);
+	store_free(runner->store);
+	contexts_free(runner->contexts);
+	id_map_free(runner->ids);
+	event_free(runner->posted);
+	free(runner->name);
+	free(runner->directory);
+	free(runner);
+}
+
+void runner_drain(struct runner *runner)
+{
+	runner->draining = true;
+	if (runner->dispatcher)
+		dispatcher_drain(runner->dispatcher);
+}
+
+void runner_stop(struct runner *runner)
+{
+	runner->draining = true;
+	if (runner->dispatcher)
+		dispatcher_stop(runner->dispatcher);
+}

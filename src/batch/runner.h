@@ -1,0 +1,46 @@
+/*
+ * batch/runner.h - a batch on one machine, from its jobs file to its results file.
+ *
+ *   store opened -> jobs loaded -> results file opened, and what the store has written to it
+ *     -> jobs carried out (batch/dispatcher.h), each result added -> the end
+ *
+ * Whatever ends the process in between, the same call goes on from there.
+ */
+#pragma once
+
+#include <rlmd/job.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "batch/summary.h"
+
+struct runner;
+struct event_base;
+
+struct runner_options {
+	const char *jobs, *results; /* lent: paths */
+	const char *store;          /* lent: a place as store_open() has it */
+	bool add, skip_bad_lines;   /* as struct job_loader_options has them */
+	int64_t max_jobs, max_attempts;
+	struct rlmd_engine *engine;  /* lent */
+	struct rlmd_job_options job; /* what lines do not say; lent, as are its texts */
+	struct rlmd_limits limits;   /* likewise */
+	/* Jobs are there, and about to be begun: where their code runs. NULL: `err` says why they
+	 * cannot be. */
+	struct rlmd_sandbox *(*sandbox)(void *owner, struct rlmd_error *err);
+	/* What its user should know; lent. */
+	void (*warn)(void *owner, const char *text);
+	/* Once, last. `err`, or NULL: why it could not go on. The batch may be freed. */
+	void (*end)(void *owner, const struct summary *, const struct rlmd_error *err);
+	void *owner;
+};
+
+/* RLMD_ERROR_USAGE where the store's place is none. Nothing is told before it returns. */
+struct runner *runner_new(struct event_base *, const struct runner_options *, struct rlmd_error *);
+void runner_free(struct runner *); /* nothing is told any more; NULL is fine */
+
+/* No job is begun any more; it ends with those that are. */
+void runner_drain(struct runner *);
+
+/* Jobs that were begun are stopped, too, and wait for the next start. */
+void runner_stop(struct runner *);

@@ -1,0 +1,200 @@
+#include "batch/work.h"
+
+#include <event2/event.h>
+#include <rlmd/context.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/loop.h"
+#include "batch/contexts.h"
+#include "batch/job_line.h"
+
+struct work {
+	const struct work_setting *setting;
+	const struct rlmd_journal *journal; /* lent */
+	work_fn *done;
+	void *owner;
+	struct rlmd_text bytes;     /* owned: the line, which lends `line` its texts */
+	struct job_line line;       /* owned */
+	struct contexts_hold *hold; /* owned */
+	struct rlmd_context *text;  /* owned: a context that the line has itself */
+	struct rlmd_job *job;       /* owned; lent to the engine until its end */
+	struct event *failed;       /* owned: posted where there is no job that could tell */
+	struct rlmd_error error;    /* why there is none */
+};
+
+/* --- the end --------------------------------------------------------------------- */
+
+static json_t *no_result(const struct rlmd_error *err)
+{
+	return json_pack("{s:b, s:s, s:s?, s:n, s:n, s:[], s:{s:s, s:o}}", "success", 0, "output",
+			 "", "stopReason", rlmd_stop_name(error_stop(err)), "trace", "sandbox",
+			 "warnings", "error", "kind", rlmd_error_name(err->kind), "message",
+			 json_from_text(text_of(err->text)));
+}
+
+static void on_failed(evutil_socket_t fd, short what, void *owner)
+{
+	struct work *work = owner;
+	json_auto_t *object = no_result(&work->error);
+	auto_free char *text = json_to_string(object);
+	const struct work_end end = {.error = work->error, .result = text_of(text)};
+
+	(void)fd;
+	(void)what;
+	work->done(work->owner, &end);
+}
+
+/* Told from the loop, as the end of a job would be. */
+static void fail(struct work *work, const struct rlmd_error *err)
+{
+	if (work->error.kind)
+		return;
+	work->error = *err;
+	contexts_release(take_pointer(&work->hold));
+	loop_post(work->failed);
+}
+
+static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
+{
+	const struct rlmd_error *error = rlmd_result_error(result);
+	struct rlmd_usage usage = {.size = sizeof usage};
+	struct work *work = owner;
+	struct work_end end = {.result = rlmd_result_json(result)};
+
+	(void)job;
+	rlmd_result_usage(result, &usage);
+	end.cost = usage.cost > 0 ? usage.cost : 0;
+	end.tokens = usage.tokens;
+	if (error)
+		end.error = *error;
+	work->done(work->owner, &end);
+}
+
+/* --- the job ---------------------------------------------------------------------- */
+
+static int64_t said(int64_t value, int64_t otherwise)
+{
+	if (value == JOB_LINE_UNSAID)
+		return otherwise;
+	return value ? value : RLMD_NOTHING;
+}
+
+static struct rlmd_limits limits_of(const struct work *work)
+{
+	const struct job_line *line = &work->line;
+	struct rlmd_limits limits = work->setting->limits;
+
+	limits.cost = said(line->max_cost, limits.cost);
+	limits.tokens = said(line->max_tokens, limits.tokens);
+	limits.time_ms = said(line->max_time_ms, limits.time_ms);
+	limits.max_iterations = said(line->max_iterations, limits.max_iterations);
+	limits.max_depth = said(line->max_depth, limits.max_depth);
+	return limits;
+}
+
+static void start(struct work *work, const struct rlmd_context *context)
+{
+	static const char *const none[] = {NULL};
+	const struct rlmd_hooks hooks = {
+		.size = sizeof hooks,
+		.events = none,
+		.end = on_end,
+		.owner = work,
+	};
+	const struct rlmd_limits limits = limits_of(work);
+	struct rlmd_job_options options = work->setting->job;
+	struct rlmd_error err;
+
+	options.task = work->line.task;
+	options.context = context;
+	options.schema = work->line.schema;
+	options.limits = &limits;
+	options.hooks = &hooks;
+	options.journal = work->journal;
+	options.tenant = work->line.tenant;
+	options.without_tree = true;
+	if (work->line.model)
+		options.model = work->line.model;
+	work->job = rlmd_job_start(work->setting->engine, &options, &err);
+	if (!work->job)
+		fail(work, &err);
+}
+
+static void on_context(void *owner, struct rlmd_context *context, const struct rlmd_error *err)
+{
+	struct work *work = owner;
+
+	if (!context)
+		fail(work, err);
+	else if (!work->error.kind)
+		start(work, context);
+}
+
+/* Its bytes are copied once, into what every worker maps. */
+static void start_with_text(struct work *work)
+{
+	struct rlmd_error err;
+
+	if (work->line.source == JOB_LINE_TEXT) {
+		work->text = rlmd_context_from_text(NULL, work->line.context, &err);
+		if (!work->text) {
+			fail(work, &err);
+			return;
+		}
+	}
+	start(work, work->text);
+}
+
+struct work *work_new(const struct work_setting *setting, struct rlmd_text line,
+		      const struct rlmd_journal *journal, work_fn *done, void *owner)
+{
+	struct work *work = xcalloc(1, sizeof *work);
+	auto_free char *path = NULL;
+	struct rlmd_error err;
+
+	work->setting = setting;
+	work->journal = journal;
+	work->done = done;
+	work->owner = owner;
+	work->failed = event_new(setting->base, -1, 0, on_failed, work);
+	work->bytes = text_from(xstrndup(line.bytes, line.size), line.size);
+	if (!job_line_read(work->bytes, &work->line, &err)) {
+		fail(work, &err);
+		return work;
+	}
+	path = job_line_path(&work->line, setting->directory);
+	if (path)
+		work->hold = contexts_hold(setting->contexts, path, on_context, work);
+	else
+		start_with_text(work);
+	return work;
+}
+
+void work_cancel(struct work *work)
+{
+	struct rlmd_error err;
+
+	if (work->job) {
+		rlmd_job_cancel(work->job);
+		return;
+	}
+	error_set(&err, RLMD_ERROR_CANCELLED, "stopped before it was begun");
+	fail(work, &err);
+}
+
+void work_free(struct work *work)
+{
+	if (!work)
+		return;
+	rlmd_job_free(work->job);
+	contexts_release(work->hold);
+	rlmd_context_unref(work->text);
+	event_free(work->failed);
+	job_line_done(&work->line);
+	free((char *)work->bytes.bytes);
+	free(work);
+}

@@ -1,0 +1,43 @@
+/*
+ * batch/work.h - one job of a batch, from its line to its result.
+ *
+ *   line -> context (batch/contexts.h) -> a job of the engine -> its result object
+ *
+ * A line whose context cannot be had ends as a job that failed does: with a result object.
+ */
+#pragma once
+
+#include <rlmd/job.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct contexts;
+struct event_base;
+struct work;
+
+/* What all jobs have; lent until the last work is gone. */
+struct work_setting {
+	struct event_base *base;
+	struct rlmd_engine *engine;
+	struct contexts *contexts;
+	const char *directory;       /* of the jobs file */
+	struct rlmd_job_options job; /* what a line does not say */
+	struct rlmd_limits limits;   /* likewise */
+};
+
+struct work_end {
+	struct rlmd_error error; /* kind NONE: there is an answer */
+	struct rlmd_text result; /* the result object; lent until the callback returns */
+	int64_t cost, tokens;    /* pico-dollars */
+};
+
+/* Once, never before work_new() has returned. The work may be freed. */
+typedef void work_fn(void *owner, const struct work_end *);
+
+/* The line is copied, the journal lent until it is freed. */
+struct work *work_new(const struct work_setting *, struct rlmd_text line,
+		      const struct rlmd_journal *, work_fn *, void *owner);
+
+/* It ends soon, with RLMD_ERROR_CANCELLED where it has not ended yet. */
+void work_cancel(struct work *);
+void work_free(struct work *); /* nothing is told any more; NULL is fine */

@@ -1,0 +1,238 @@
+/*
+ * rlmd batch: the tasks of a file, several at once, with a line for each in a file of results.
+ *
+ * What has to outlive this process is in the store (batch/runner.h); here are the settings, the
+ * signals, and what is said at the end.
+ */
+#include "batch/runner.h"
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <rlmd/job.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/session.h"
+#include "cli/tell.h"
+
+struct batch_command {
+	struct session session;
+	const char *jobs;      /* lent: the file */
+	char *store;           /* owned: the place */
+	struct runner *runner; /* owned */
+	struct summary summary;
+	struct rlmd_error error; /* why it did not go on to its end */
+	int64_t began;
+	bool ended;
+};
+
+/* --- before the start ----------------------------------------------------------- */
+
+static bool check_words(const struct batch_command *command, int count, char *const *words,
+			struct rlmd_error *err)
+{
+	const struct config *config = &command->session.config;
+
+	if (count != 1)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "a batch is of one jobs file, and %d were named", count);
+	if (!config->results)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "-o says where the results are to be written, and is missing");
+	if (!strcmp(config->results, "-"))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "the results go to a file that can be gone on with, not to "
+				 "standard output");
+	return strcmp(words[0], "-") != 0 ||
+	       error_set(err, RLMD_ERROR_USAGE,
+			 "the jobs come from a file that can be read again, not from standard "
+			 "input");
+}
+
+static char *place_of(const struct config *config)
+{
+	if (config->store)
+		return xstrdup(config->store);
+	/* Never the name of a kind of store: it is a path. */
+	return xasprintf("sqlite:%s.store", config->results);
+}
+
+/* --- the batch ------------------------------------------------------------------- */
+
+static struct rlmd_sandbox *open_sandbox(void *owner, struct rlmd_error *err)
+{
+	struct batch_command *command = owner;
+	struct session *session = &command->session;
+
+	return session_open_sandbox(session, false, err) ? session->sandbox : NULL;
+}
+
+static void on_warning(void *owner, const char *text)
+{
+	(void)owner;
+	tell_warning("%s", text);
+}
+
+static void on_end(void *owner, const struct summary *summary, const struct rlmd_error *err)
+{
+	struct batch_command *command = owner;
+
+	command->summary = *summary;
+	if (err)
+		command->error = *err;
+	command->ended = true;
+	session_leave(&command->session);
+}
+
+static void on_interrupt(void *owner)
+{
+	struct batch_command *command = owner;
+
+	runner_drain(command->runner);
+}
+
+/* Its time is each job's, from that one's start on. */
+static struct rlmd_limits limits_of(const struct session *session)
+{
+	struct rlmd_limits limits = session->limits;
+
+	limits.time_ms = session->config.max_time;
+	return limits;
+}
+
+static bool begin(struct batch_command *command, struct rlmd_error *err)
+{
+	struct session *session = &command->session;
+	const struct config *config = &session->config;
+	const struct runner_options options = {
+		.jobs = command->jobs,
+		.results = config->results,
+		.store = command->store,
+		.add = config->add,
+		.skip_bad_lines = config->skip_bad_lines,
+		.max_jobs = config->jobs,
+		.max_attempts = config->max_attempts,
+		.engine = session->engine,
+		.job = session_job(session),
+		.limits = limits_of(session),
+		.sandbox = open_sandbox,
+		.warn = on_warning,
+		.end = on_end,
+		.owner = command,
+	};
+
+	command->runner = runner_new(session->base, &options, err);
+	return command->runner;
+}
+
+/* After a second signal, too, the store is told which jobs wait again. */
+static void stop(struct batch_command *command)
+{
+	if (!command->ended)
+		runner_stop(command->runner);
+	while (!command->ended && !event_base_loop(command->session.base, EVLOOP_ONCE))
+		continue;
+}
+
+static bool carry_out(struct batch_command *command, struct rlmd_error *err)
+{
+	const struct session_work work = {
+		.interrupt = on_interrupt,
+		.interrupted = "interrupted: no job is begun any more, those that are go on to "
+			       "their end; once more stops them now, and they wait for the next "
+			       "start",
+		.owner = command,
+	};
+
+	if (!session_spend_time(&command->session, err) || !session_open(&command->session, err) ||
+	    !begin(command, err))
+		return false;
+	session_wait(&command->session, &work, err);
+	stop(command);
+	if (command->error.kind)
+		*err = command->error;
+	return !command->error.kind;
+}
+
+/* --- the end ------------------------------------------------------------------------ */
+
+static void tell_summary(const struct batch_command *command, const char *verb)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_free char *text = NULL;
+	char took[16];
+
+	clock_format(clock_ms() - command->began, took);
+	summary_write(&command->summary, out);
+	text = text_drain(out, NULL);
+	tell("%s %s: %s", verb, took, text);
+}
+
+static int report(struct batch_command *command, const struct rlmd_error *failure)
+{
+	const struct summary *summary = &command->summary;
+	int status = failure ? rlmd_error_exit_status(failure->kind) : summary_exit_status(summary);
+	bool ran = summary->succeeded || summary->failed || summary->pending;
+
+	if (ran)
+		tell_summary(command, command->session.signal ? "interrupted after"
+				      : failure               ? "failed after"
+							      : "done in");
+	if (failure)
+		tell_error("%s", failure->text);
+	else if (status)
+		tell_error("not all jobs have an answer; %s says why",
+			   command->session.config.results);
+	return command->session.signal ? 128 + command->session.signal : status;
+}
+
+/* A file and the environment say it as they do for other commands. */
+static void set_parallel(struct config *config)
+{
+	if (config_given(config, OPTION_batch_parallel) ||
+	    !config_given(config, OPTION_max_parallel))
+		config->max_parallel = config->batch_parallel;
+}
+
+static int run(struct batch_command *command)
+{
+	struct rlmd_error err;
+	bool ok;
+
+	session_note_strays(&command->session);
+	command->store = place_of(&command->session.config);
+	command->began = clock_ms();
+	set_parallel(&command->session.config);
+	ok = session_check_signals(&command->session, &err) && carry_out(command, &err);
+	runner_free(take_pointer(&command->runner));
+	session_close(&command->session);
+	return report(command, ok ? NULL : &err);
+}
+
+static int start(struct batch_command *command, int argc, char **argv)
+{
+	struct session *session = &command->session;
+	struct rlmd_error err;
+	int first, status;
+
+	if (!session_begin(session, COMMAND_BATCH, argc, argv, &first, &status))
+		return status;
+	if (!check_words(command, argc - first, argv + first, &err))
+		return command_refuse(COMMAND_BATCH, &err);
+	command->jobs = argv[first];
+	return run(command);
+}
+
+int command_batch(int argc, char **argv)
+{
+	struct batch_command command = {0};
+	int status = start(&command, argc, argv);
+
+	session_done(&command.session);
+	free(command.store);
+	return status;
+}
