@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 
 struct syncer {
 	syncer_fn *fn;
@@ -70,21 +69,6 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	syncer->fn(syncer->owner, atomic_load(&syncer->error));
 }
 
-/* Signals are the loop's. */
-static bool start_thread(struct syncer *syncer, struct rlmd_error *err)
-{
-	sigset_t all, before;
-	int why;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	why = pthread_create(&syncer->thread, NULL, work, syncer);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	syncer->running = !why;
-	errno = why;
-	return !why || error_errno(err, RLMD_ERROR_INTERNAL, "cannot start a thread");
-}
-
 struct syncer *syncer_new(struct event_base *base, int fd, syncer_fn *fn, void *owner,
 			  struct rlmd_error *err)
 {
@@ -95,7 +79,8 @@ struct syncer *syncer_new(struct event_base *base, int fd, syncer_fn *fn, void *
 	syncer->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (syncer->wanted < 0 || syncer->done < 0)
 		error_errno(err, RLMD_ERROR_INTERNAL, "cannot make an eventfd");
-	else if (start_thread(syncer, err)) {
+	else if (thread_start(&syncer->thread, work, syncer, err)) {
+		syncer->running = true;
 		syncer->answer = event_new(base, syncer->done, EV_READ | EV_PERSIST, on_answer,
 					   syncer);
 		event_add(syncer->answer, NULL);

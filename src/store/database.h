@@ -11,7 +11,9 @@
 #include "store/query.h"
 
 struct database_kind {
-	void *(*open)(struct event_base *, const char *place, const struct store_options *);
+	/* NULL: RLMD_ERROR_INTERNAL, the system has no thread to give. */
+	void *(*open)(struct event_base *, const char *place, const struct store_options *,
+		      struct rlmd_error *);
 	void (*run)(void *database, struct query *); /* takes the query over */
 	void (*free)(void *database); /* drops the queries that it has; no callback follows */
 };

@@ -401,10 +401,11 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 }
 
 static void *postgres_open(struct event_base *base, const char *place,
-			   const struct store_options *options)
+			   const struct store_options *options, struct rlmd_error *err)
 {
 	struct postgres *pg = xcalloc(1, sizeof *pg);
 
+	(void)err;
 	pg->base = base;
 	pg->place = xstrdup(place);
 	pg->options = *options;

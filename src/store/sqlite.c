@@ -1,15 +1,13 @@
 #include "store/sqlite.h"
 
-#include <assert.h>
 #include <event2/event.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "base/timer.h"
 #include "store/sqlite_file.h"
 
@@ -184,12 +182,24 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 		sqlite->options.news(sqlite->options.owner, STORE_CHANGED);
 }
 
+/* The thread has ended, or never began. */
+static void release(struct sqlite *sqlite)
+{
+	query_drop_all(&sqlite->waiting);
+	query_drop_all(&sqlite->done);
+	timer_free(sqlite->timer);
+	event_free(sqlite->wake);
+	close(sqlite->eventfd);
+	pthread_cond_destroy(&sqlite->work);
+	pthread_mutex_destroy(&sqlite->mutex);
+	free(sqlite->path);
+	free(sqlite);
+}
+
 static void *sqlite_open(struct event_base *base, const char *path,
-			 const struct store_options *options)
+			 const struct store_options *options, struct rlmd_error *err)
 {
 	struct sqlite *sqlite = xcalloc(1, sizeof *sqlite);
-	sigset_t all, before;
-	int failed;
 
 	/* Not ":memory:", nor a URI: what we are given is a path. */
 	sqlite->path = xasprintf("%s%s", *path == '/' ? "" : "./", path);
@@ -203,13 +213,10 @@ static void *sqlite_open(struct event_base *base, const char *path,
 	sqlite->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sqlite->wake = event_new(base, sqlite->eventfd, EV_READ | EV_PERSIST, on_wake, sqlite);
 	event_add(sqlite->wake, NULL);
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&sqlite->thread, NULL, work, sqlite);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	assert(!failed);
-	return sqlite;
+	if (thread_start(&sqlite->thread, work, sqlite, err))
+		return sqlite;
+	release(sqlite);
+	return NULL;
 }
 
 static void sqlite_run(void *database, struct query *query)
@@ -231,16 +238,7 @@ static void sqlite_free(void *database)
 	pthread_cond_signal(&sqlite->work);
 	pthread_mutex_unlock(&sqlite->mutex);
 	pthread_join(sqlite->thread, NULL);
-
-	query_drop_all(&sqlite->waiting);
-	query_drop_all(&sqlite->done);
-	timer_free(sqlite->timer);
-	event_free(sqlite->wake);
-	close(sqlite->eventfd);
-	pthread_cond_destroy(&sqlite->work);
-	pthread_mutex_destroy(&sqlite->mutex);
-	free(sqlite->path);
-	free(sqlite);
+	release(sqlite);
 }
 
 const struct database_kind sqlite_kind = {sqlite_open, sqlite_run, sqlite_free};

@@ -80,7 +80,11 @@ struct store *store_open(struct event_base *base, const char *place,
 		ours.look_ms = LOOK_MS;
 	store = xcalloc(1, sizeof *store);
 	store->kind = kind;
-	store->database = kind->open(base, rest, &ours);
+	store->database = kind->open(base, rest, &ours, err);
+	if (!store->database) {
+		free(store);
+		return NULL;
+	}
 	run(store, query_new(SCRIPT_OPEN, 1, opened, options->owner));
 	return store;
 }

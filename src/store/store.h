@@ -183,8 +183,9 @@ struct store_options {
  * permission, no such database). After a failure every operation tells the same. Operations may be
  * asked for at once. Only a store that was open once waits for a server that went away.
  *
- * NULL and RLMD_ERROR_USAGE where the place is none. Owned by the caller. A server's name is looked
- * up while this waits; an address in the URL (hostaddr=) avoids that.
+ * NULL: RLMD_ERROR_USAGE where the place is none, or RLMD_ERROR_INTERNAL where the system has no
+ * thread to give. Owned by the caller. A server's name is looked up while this waits; an address in
+ * the URL (hostaddr=) avoids that.
  */
 struct store *store_open(struct event_base *, const char *place, const struct store_options *,
 			 store_fn *opened, struct rlmd_error *);
