@@ -208,20 +208,15 @@ static bool open_files(struct merge *merge, struct rlmd_error *err)
 static bool open_out(struct merge *merge, const char *path, struct rlmd_error *err)
 {
 	struct stat st;
-	mode_t mask;
 
 	if (!file_may_write(path, &st, RLMD_ERROR_USAGE, err))
 		return false;
 	if (st.st_mode && !S_ISREG(st.st_mode))
 		return error_set(err, RLMD_ERROR_USAGE, "cannot write %s: it is no regular file",
 				 path);
-	merge->open = atomic_file_open(&merge->out, path, 0600);
-	if (!merge->open)
-		return error_errno(err, RLMD_ERROR_USAGE, "cannot write %s", path);
-	mask = umask(0);
-	umask(mask);
-	/* One that takes an older one's place is for whom that was. */
-	return !fchmod(merge->out.fd, st.st_mode ? st.st_mode & 0777 : MODE & ~mask) ||
+	merge->open = atomic_file_open(&merge->out, path, st.st_mode ? st.st_mode & 0777 : MODE);
+	/* One that takes an older one's place is for whom that was, whatever the umask is. */
+	return (merge->open && (!st.st_mode || !fchmod(merge->out.fd, st.st_mode & 0777))) ||
 	       error_errno(err, RLMD_ERROR_USAGE, "cannot write %s", path);
 }
 
