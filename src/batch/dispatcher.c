@@ -156,8 +156,8 @@ static void trip(struct slot *slot, const struct work_end *end)
 	struct turn *turn = slot->turn;
 	const char *provider = options->work.job.provider;
 
-	if (!turn->stopped) {
-		turn->stopped = true;
+	if (turn->stop != TURN_KEY) {
+		turns_stop(&dispatcher->turns, turn, TURN_KEY, INT64_MAX);
 		store_breaker_open(options->store, options->batch, text_of(turn->tenant),
 				   text_of(provider), text_of(end->error.text), NULL, NULL);
 		options->refused(options->owner, turn->tenant, &end->error);
@@ -324,7 +324,7 @@ static void note_count(struct dispatcher *dispatcher, const struct store_count *
 {
 	struct turn *turn = turns_get(&dispatcher->turns, count->tenant);
 
-	if (count->due_ms == INT64_MAX || turn->stopped)
+	if (count->due_ms == INT64_MAX || turn_is_over(turn))
 		return;
 	dispatcher->left = true;
 	turn->due_ms = clock_ms() + (count->due_ms > 0 ? count->due_ms

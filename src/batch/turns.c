@@ -47,6 +47,31 @@ void turns_wake(struct turns *turns, struct turn *turn)
 		turn->passed = turns->now;
 }
 
+void turns_stop(struct turns *turns, struct turn *turn, enum turn_stop stop, int64_t ends_ms)
+{
+	if (turn_is_over(turn) && stop)
+		return;
+	turn->stop = stop;
+	turn->stop_ends_ms = ends_ms;
+	if (stop)
+		turn->ready = false;
+	else
+		turns_wake(turns, turn);
+}
+
+bool turn_is_over(const struct turn *turn)
+{
+	return turn->stop && turn->stop_ends_ms == INT64_MAX;
+}
+
+/* When something changes for it by itself. */
+static int64_t due(const struct turn *turn)
+{
+	if (turn->stop)
+		return turn->stop_ends_ms;
+	return turn->ready ? INT64_MAX : turn->due_ms;
+}
+
 int64_t turns_wake_due(struct turns *turns, int64_t now_ms)
 {
 	int64_t next = INT64_MAX;
@@ -54,12 +79,14 @@ int64_t turns_wake_due(struct turns *turns, int64_t now_ms)
 	for (size_t i = 0; i < turns->count; i++) {
 		struct turn *turn = turns->tenants[i];
 
-		if (turn->stopped || turn->ready)
+		if (due(turn) == INT64_MAX)
 			continue;
-		if (turn->due_ms <= now_ms)
-			turns_wake(turns, turn);
-		else if (turn->due_ms < next)
-			next = turn->due_ms;
+		if (due(turn) > now_ms) {
+			next = due(turn) < next ? due(turn) : next;
+			continue;
+		}
+		turn->stop = TURN_GOES_ON;
+		turns_wake(turns, turn);
 	}
 	return next;
 }
@@ -71,7 +98,7 @@ struct turn *turns_next(struct turns *turns)
 	for (size_t i = 0; i < turns->count; i++) {
 		struct turn *turn = turns->tenants[i];
 
-		if (turn->ready && !turn->stopped && (!first || turn->passed < first->passed))
+		if (turn->ready && !turn->stop && (!first || turn->passed < first->passed))
 			first = turn;
 	}
 	if (!first)

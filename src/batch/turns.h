@@ -12,12 +12,22 @@
 
 #include <rlmd/rlmd.h>
 
+/* Why none of a tenant's jobs is begun any more. */
+enum turn_stop {
+	TURN_GOES_ON,
+	TURN_KEY,    /* its key was refused */
+	TURN_MONEY,  /* what it may spend is spent, or held by others */
+	TURN_HALTED, /* too many of its jobs failed */
+	TURN_UNABLE, /* what it requires cannot be had here */
+};
+
 struct turn {
 	char *tenant;   /* owned; "": nobody's */
 	int64_t weight; /* from 1 */
 	int64_t due_ms; /* of the loop's clock: nothing is to be claimed before */
 	bool ready;     /* it may have jobs that are due */
-	bool stopped;   /* none of its jobs is begun any more */
+	enum turn_stop stop;
+	int64_t stop_ends_ms; /* of the loop's clock; INT64_MAX: never by itself */
 	/* private */
 	uint64_t passed;
 };
@@ -37,8 +47,15 @@ struct turn *turns_get(struct turns *, struct rlmd_text tenant);
 /* From now on it may have jobs. */
 void turns_wake(struct turns *, struct turn *);
 
-/* Those that wait for a time that is over now may have jobs. Returns when the next one's comes;
- * INT64_MAX: none waits. */
+/* None of its jobs is claimed any more until then; one that is stopped for good stays so, for the
+ * first reason. TURN_GOES_ON: it may go on, and may have jobs. */
+void turns_stop(struct turns *, struct turn *, enum turn_stop, int64_t ends_ms);
+
+/* Whether no time will come when it goes on. */
+bool turn_is_over(const struct turn *);
+
+/* Those that wait for a time that is over now may have jobs, and those whose stop is over. Returns
+ * when the next one's comes; INT64_MAX: none waits. */
 int64_t turns_wake_due(struct turns *, int64_t now_ms);
 
 /* The one whose turn it is, which then moves back; NULL: none is ready. Lent. */

@@ -69,9 +69,29 @@ static void test_waiting(void **state)
 	assert_null(turns_next(&turns));
 	assert_int_equal(turns_wake_due(&turns, 50), 70);
 	assert_ptr_equal(turns_next(&turns), a);
-	b->stopped = true;
-	assert_true(turns_wake_due(&turns, 80) == INT64_MAX);
+	turns_done(&turns);
+}
+
+static void test_stops(void **state)
+{
+	struct turns turns = {0};
+	struct turn *a = add(&turns, "a", 1), *b = add(&turns, "b", 1);
+
+	(void)state;
+	turns_stop(&turns, a, TURN_MONEY, 50);
+	turns_stop(&turns, b, TURN_KEY, INT64_MAX);
+	turns_stop(&turns, b, TURN_MONEY, 50);
+	assert_int_equal(b->stop, TURN_KEY);
+	assert_false(turn_is_over(a));
+	assert_true(turn_is_over(b));
+	assert_int_equal(turns_wake_due(&turns, 40), 50);
+	assert_null(turns_next(&turns));
+	assert_true(turns_wake_due(&turns, 50) == INT64_MAX);
 	assert_ptr_equal(turns_next(&turns), a);
+	turns_stop(&turns, a, TURN_MONEY, INT64_MAX);
+	assert_null(turns_next(&turns));
+	turns_stop(&turns, b, TURN_GOES_ON, 0);
+	assert_ptr_equal(turns_next(&turns), b);
 	turns_done(&turns);
 }
 
@@ -81,6 +101,7 @@ int main(void)
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_who_was_away_has_no_claim_to_what_was),
 		cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_stops),
 	};
 
 	return cmocka_run_group_tests_name("turns", tests, NULL, NULL);
