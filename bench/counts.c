@@ -125,6 +125,19 @@ OPERATION void count_quote(struct ground *ground, int times)
 	}
 }
 
+OPERATION void count_tree(struct ground *ground, int times)
+{
+	for (int i = 0; i < times; i++) {
+		json_t *tree = json_pack(
+			"{s:s, s:i, s:o}", "event", "llm_call", "index", i, "response",
+			json_from_text(text_from(ground->text, sizeof ground->text)));
+
+		json_write(tree, false, ground->out);
+		evbuffer_drain(ground->out, evbuffer_get_length(ground->out));
+		json_decref(tree);
+	}
+}
+
 OPERATION void count_stream_event(struct ground *ground, int times)
 {
 	static const char event[] =

@@ -2,9 +2,19 @@
 
 #include <event2/buffer.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/json_quote.h"
+
+enum {
+	GATHERED = 1024,            /* bytes */
+	ESCAPED = 6,                /* of one byte of a text, at most */
+	ROOM = 2 + JSON_QUOTE_ROOM, /* beside them: the quotes, and what quoting wants to have */
+	SHORT = (GATHERED - ROOM) / ESCAPED,
+};
 
 struct json_shape json_look(struct rlmd_text text)
 {
@@ -62,11 +72,10 @@ struct rlmd_text json_text(const json_t *value)
 
 json_t *json_from_text(struct rlmd_text text)
 {
-	json_t *value = json_stringn(text.bytes ? text.bytes : "", text.size);
 	auto_evbuffer struct evbuffer *repaired = NULL;
 
-	if (value)
-		return value;
+	if (text_is_utf8(text)) /* jansson's own check takes ten times as long */
+		return json_stringn_nocheck(text.bytes ? text.bytes : "", text.size);
 	repaired = evbuffer_new();
 	text_repair(text, repaired);
 	return json_stringn_nocheck((char *)evbuffer_pullup(repaired, -1),
@@ -107,17 +116,158 @@ const char *json_get_string(const json_t *object, const char *key)
 	return string ? string : "";
 }
 
-static int append(const char *bytes, size_t size, void *out)
+/* What is being written; gathered before it goes on, for most pieces have a few bytes. */
+struct writing {
+	struct evbuffer *out; /* lent */
+	bool sorted;
+	size_t used;
+	char gathered[GATHERED];
+};
+
+static void flush(struct writing *writing)
 {
-	return evbuffer_add(out, bytes, size);
+	evbuffer_add(writing->out, writing->gathered, writing->used);
+	writing->used = 0;
+}
+
+static void put(struct writing *writing, const char *bytes, size_t size)
+{
+	if (sizeof writing->gathered - writing->used < size)
+		flush(writing);
+	memcpy(writing->gathered + writing->used, bytes, size);
+	writing->used += size;
+}
+
+static void put_word(struct writing *writing, const char *word)
+{
+	put(writing, word, strlen(word));
+}
+
+static void put_text(struct writing *writing, struct rlmd_text text)
+{
+	size_t size;
+
+	if (text.size > SHORT) {
+		flush(writing);
+		json_quote(text, writing->out);
+		return;
+	}
+	if (ESCAPED * text.size + ROOM > sizeof writing->gathered - writing->used)
+		flush(writing);
+	put(writing, "\"", 1);
+	size = json_quote_some(&text, writing->gathered + writing->used,
+			       sizeof writing->gathered - writing->used);
+	writing->used += size;
+	put(writing, "\"", 1);
+}
+
+static int put_dumped(const char *bytes, size_t size, void *writing)
+{
+	put(writing, bytes, size);
+	return 0;
+}
+
+static void put_value(struct writing *, const json_t *);
+
+static void put_array(struct writing *writing, const json_t *array)
+{
+	const json_t *element;
+	size_t i;
+
+	put(writing, "[", 1);
+	json_array_foreach (array, i, element) {
+		if (i)
+			put(writing, ",", 1);
+		put_value(writing, element);
+	}
+	put(writing, "]", 1);
+}
+
+static void put_member(struct writing *writing, bool first, const char *key, const json_t *value)
+{
+	if (!first)
+		put(writing, ",", 1);
+	put_text(writing, text_of(key));
+	put(writing, ":", 1);
+	put_value(writing, value);
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+static void put_sorted(struct writing *writing, json_t *object)
+{
+	auto_free const char **keys = xcalloc(json_object_size(object) + 1, sizeof *keys);
+	const char *key;
+	json_t *value;
+	size_t count = 0;
+
+	json_object_foreach (object, key, value)
+		keys[count++] = key;
+	qsort(keys, count, sizeof *keys, compare_keys);
+	for (size_t i = 0; i < count; i++)
+		put_member(writing, !i, keys[i], json_object_get(object, keys[i]));
+}
+
+static void put_object(struct writing *writing, json_t *object)
+{
+	bool first = true;
+	const char *key;
+	json_t *value;
+
+	put(writing, "{", 1);
+	if (writing->sorted)
+		put_sorted(writing, object);
+	else
+		json_object_foreach (object, key, value) {
+			put_member(writing, first, key, value);
+			first = false;
+		}
+	put(writing, "}", 1);
+}
+
+static void put_value(struct writing *writing, const json_t *value)
+{
+	char digits[24];
+
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		put_object(writing, (json_t *)value);
+		return;
+	case JSON_ARRAY:
+		put_array(writing, value);
+		return;
+	case JSON_STRING:
+		put_text(writing, json_text(value));
+		return;
+	case JSON_INTEGER:
+		snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		put_word(writing, digits);
+		return;
+	case JSON_REAL:
+		json_dump_callback(value, put_dumped, writing,
+				   JSON_ENCODE_ANY | JSON_REAL_PRECISION(JSON_DIGITS));
+		return;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		put_word(writing, json_is_true(value) ? "true" : "false");
+		return;
+	case JSON_NULL:
+		put_word(writing, "null");
+		return;
+	}
 }
 
 void json_write(const json_t *value, bool sorted, struct evbuffer *out)
 {
-	size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(JSON_DIGITS) |
-		       (sorted ? JSON_SORT_KEYS : 0);
+	struct writing writing = {.out = out, .sorted = sorted};
 
-	json_dump_callback(value, append, out, flags);
+	if (!value)
+		return;
+	put_value(&writing, value);
+	flush(&writing);
 }
 
 void json_write_line(const json_t *value, struct evbuffer *out)

@@ -169,13 +169,98 @@ static void test_write(void **state)
 	evbuffer_free(out);
 }
 
+/* --- as jansson writes it, to the byte ------------------------------------------------- */
+
+static unsigned random_state;
+
+static unsigned below(unsigned bound)
+{
+	random_state = random_state * 1103515245 + 12345;
+	return (random_state >> 16) % bound;
+}
+
+/* Of lengths around those at which it is written in another way. */
+static json_t *some_string(void)
+{
+	static const char *const pieces[] = {
+		"plain ", "\"", "\\", "\n", "\x01", "\xc3\xa9", "\xf0\x9f\x98\x80", "\x7f", "/"};
+	static const unsigned lengths[] = {1, 4, 20, 200, 1200, 70000};
+	struct evbuffer *text = evbuffer_new();
+	size_t length = below(lengths[below(COUNT(lengths))]);
+	json_t *string;
+
+	while (evbuffer_get_length(text) < length) {
+		const char *piece = pieces[below(2) ? 0 : below(COUNT(pieces))];
+
+		evbuffer_add(text, piece, strlen(piece));
+	}
+	evbuffer_add(text, "", below(4) == 0);
+	string = json_from_text(text_in(text));
+	evbuffer_free(text);
+	return string;
+}
+
+static json_t *some_value(unsigned depth)
+{
+	char key[16];
+	json_t *value;
+
+	switch (below(depth ? 8 : 6)) {
+	case 0:
+		return json_integer((json_int_t)below(3) * INT64_C(-3074457345618258602));
+	case 1:
+		return json_real(below(1000) / 7.0 * (below(2) ? 1e-9 : 1e20));
+	case 2:
+		return json_boolean(below(2));
+	case 3:
+		return json_null();
+	case 6:
+		value = json_array();
+		for (unsigned i = below(6); i; i--)
+			json_array_append_new(value, some_value(depth - 1));
+		return value;
+	case 7:
+		value = json_object();
+		for (unsigned i = below(6); i; i--) {
+			snprintf(key, sizeof key, "%s%u", below(2) ? "k\"\n" : "", below(1000));
+			json_object_set_new(value, key, some_value(depth - 1));
+		}
+		return value;
+	default:
+		return some_string();
+	}
+}
+
+static void test_as_jansson_does(void **state)
+{
+	(void)state;
+	for (unsigned seed = 0; seed < 500; seed++) {
+		for (int sorted = 0; sorted < 2; sorted++) {
+			struct evbuffer *out = evbuffer_new();
+			json_t *value;
+			char *expected;
+
+			random_state = seed;
+			value = some_value(4);
+			expected = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY |
+							     JSON_REAL_PRECISION(JSON_DIGITS) |
+							     (sorted ? JSON_SORT_KEYS : 0));
+			json_write(value, sorted, out);
+			assert_buffer(out, expected);
+			free(expected);
+			json_decref(value);
+			evbuffer_free(out);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refused),   cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_shape),     cmocka_unit_test(test_accessors),
 		cmocka_unit_test(test_any_value), cmocka_unit_test(test_from_text),
-		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_write),     cmocka_unit_test(test_as_jansson_does),
 	};
 
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
