@@ -7,7 +7,8 @@
  * pieces, which a stream has an event and a chunk each for, and "writes=N" in how many pieces the
  * stream is written. A task with "turns=N" is one of a run: each of its turns is answered by a
  * block that asks eight questions at once, the last of which sets the final answer. The official
- * library runs the same blocks.
+ * library runs the same blocks. With "large=N", too, there is one question instead, to which the
+ * answer is a text of N bytes.
  */
 #include <arpa/inet.h>
 #include <event2/buffer.h>
@@ -39,9 +40,11 @@ enum { EVENTS_MAX = 100000, DAY = 24 * 60 * 60, BACKLOG = 8192, ALLOWED_OPEN = 1
 	"I ask about each part.\\n```repl\\nprint(len(llm_query_batched(['part %d' % i for i in "  \
 	"range(8)])))\\n"
 #define BLOCK_END "```\\n"
-#define ANSWER    "answer['content'] = 'done'\\nanswer['ready'] = True\\n"
-#define PIECE     " piece %d" /* another one each time: who repeats himself is cut off */
-#define USAGE     "\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":%d,\"total_tokens\":%d}"
+#define LARGE_BLOCK                                                                                \
+	"```repl\\ntext = llm_query('bytes=%zu', max_tokens=10000000)\\nprint(len(text))\\n"
+#define ANSWER "answer['content'] = 'done'\\nanswer['ready'] = True\\n"
+#define PIECE  " piece %d" /* another one each time: who repeats himself is cut off */
+#define USAGE  "\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":%d,\"total_tokens\":%d}"
 
 struct server {
 	struct event_base *base;
@@ -153,14 +156,47 @@ static const char *words_of(struct rlmd_text request, int turns)
 	return turn < turns ? BLOCK BLOCK_END : BLOCK ANSWER BLOCK_END;
 }
 
+/* A run's words, with one large question in the place of eight. */
+static void put_words(char words[static 1024], const char *usual, size_t large)
+{
+	bool last = strstr(usual, ANSWER);
+
+	snprintf(words, 1024, "%s", usual);
+	if (large)
+		snprintf(words, 1024, LARGE_BLOCK "%s" BLOCK_END, large, last ? ANSWER : "");
+}
+
+/* Its text is so many bytes of lines, which differ from each other. */
+static void put_large(struct evbuffer *out, size_t bytes)
+{
+	static const char line[] =
+		"line %08zu \\\"GET /\\\" 200 fine, as all of them were today\\n";
+	auto_evbuffer struct evbuffer *body = evbuffer_new();
+
+	evbuffer_add_printf(body, "{\"choices\":[{\"message\":{\"content\":\"");
+	for (size_t i = 0; i * (sizeof line - 5) < bytes; i++)
+		evbuffer_add_printf(body, line, i);
+	evbuffer_add_printf(body, "\"},\"finish_reason\":\"stop\"}]}");
+	evbuffer_add_printf(out,
+			    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+			    "Content-Length: %zu\r\n\r\n",
+			    evbuffer_get_length(body));
+	evbuffer_add_buffer(out, body);
+}
+
 static void answer(struct connection *connection, struct rlmd_text request)
 {
 	int turns = number_of(request, "turns=", 0);
 	int events = number_of(request, "events=", !turns);
 	int writes = number_of(request, "writes=", 1);
-	const char *words = turns ? words_of(request, turns) : "";
+	size_t large = number_behind(request, turns ? "large=" : "bytes=");
+	char words[1024] = "";
 
-	if (text_find(request, "\"stream\":true"))
+	if (turns)
+		put_words(words, words_of(request, turns), large);
+	if (large && !turns)
+		put_large(connection->answer, large);
+	else if (text_find(request, "\"stream\":true"))
 		put_stream(connection->answer, words, events);
 	else
 		put_whole(connection->answer, words, events);
