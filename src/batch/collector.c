@@ -11,6 +11,7 @@
 #include "batch/results_file.h"
 #include "batch/results_line.h"
 #include "batch/store_explain.h"
+#include "batch/traces.h"
 #include "store/store.h"
 
 enum { AT_ONCE = 64 };
@@ -19,6 +20,7 @@ struct collector {
 	struct collector_hooks hooks;
 	struct store *store;
 	struct results_file *file;
+	struct traces *traces;
 	struct query *query; /* lent: under way */
 	int64_t batch;
 	int64_t place; /* of the last result that is in the file */
@@ -53,7 +55,9 @@ static bool add(struct collector *collector, const struct store_job *job, struct
 		.result = job->result,
 	};
 
-	return results_file_add(collector->file, &line, err);
+	return (!job->trace.size || !line.mark ||
+		traces_put(collector->traces, id, job->trace, err)) &&
+	       results_file_add(collector->file, &line, err);
 }
 
 static void count(struct summary *sum, const struct store_job *job)
@@ -108,7 +112,7 @@ static void ask(struct collector *collector)
 }
 
 struct collector *collector_new(struct store *store, int64_t batch, struct results_file *file,
-				const struct collector_hooks *hooks)
+				struct traces *traces, const struct collector_hooks *hooks)
 {
 	struct collector *collector = xcalloc(1, sizeof *collector);
 
@@ -116,6 +120,7 @@ struct collector *collector_new(struct store *store, int64_t batch, struct resul
 	collector->store = store;
 	collector->batch = batch;
 	collector->file = file;
+	collector->traces = traces;
 	return collector;
 }
 

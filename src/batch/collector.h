@@ -2,8 +2,8 @@
  * batch/collector.h - results, from the store into the results file, as they come.
  *
  * The store is the truth: each result that it has is added to the file, from the first on, and the
- * file passes over those that it has already. So a file that was cut, or taken away, is whole
- * again, and no job has two lines.
+ * file passes over those that it has already; so is the trace of each that failed. So a file that
+ * was cut, or taken away, is whole again, and no job has two lines.
  */
 #pragma once
 
@@ -15,6 +15,7 @@
 struct collector;
 struct results_file;
 struct store;
+struct traces;
 
 struct collector_hooks {
 	/* All results that there were when collector_look() was called last are in the file. */
@@ -25,9 +26,9 @@ struct collector_hooks {
 	void *owner;
 };
 
-/* The store and the file, which is open, are lent. */
+/* The store, the file, which is open, and the traces are lent. */
 struct collector *collector_new(struct store *, int64_t batch, struct results_file *,
-				const struct collector_hooks *);
+				struct traces *, const struct collector_hooks *);
 void collector_free(struct collector *); /* nothing is told any more; NULL is fine */
 
 /* There may be more of them. The collector must not be freed from inside done(). */

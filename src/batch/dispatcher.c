@@ -1,6 +1,7 @@
 #include "batch/dispatcher.h"
 
 #include <event2/event.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 #include <sys/random.h>
@@ -48,6 +49,7 @@ struct dispatcher {
 	bool looked;                 /* the store was asked since a job was begun or written last */
 	bool dry;                    /* the last claim gave nothing */
 	bool left;                   /* it said that there is something to wait for */
+	int64_t ended, failed;       /* jobs that are over, of those that it began */
 	bool draining, over;
 };
 
@@ -86,6 +88,23 @@ static void fail(struct dispatcher *dispatcher, const struct store_result *resul
 	proceed(dispatcher);
 }
 
+/* --- when it is enough ---------------------------------------------------------------- */
+
+static void note_end(struct dispatcher *dispatcher, bool succeeded)
+{
+	const struct halt *halt = &dispatcher->options.halt;
+	int64_t failed;
+
+	dispatcher->ended++;
+	dispatcher->failed += !succeeded;
+	failed = dispatcher->failed;
+	if (dispatcher->draining || !halt->failures || failed < halt->failures ||
+	    100 * failed < halt->percent * dispatcher->ended)
+		return;
+	dispatcher->draining = true;
+	dispatcher->options.halted(dispatcher->options.owner, failed, dispatcher->ended);
+}
+
 /* --- what became of a job ------------------------------------------------------------- */
 
 static void on_written(void *owner, const struct store_result *result)
@@ -110,7 +129,7 @@ static void on_finished(void *owner, const struct store_result *result)
 		dispatcher->options.wrote(dispatcher->options.owner);
 }
 
-static void finish(struct slot *slot, const struct work_end *end)
+static void finish(struct slot *slot, const struct work_end *end, bool untried)
 {
 	const struct store_outcome outcome = {
 		.succeeded = !end->error.kind,
@@ -118,8 +137,11 @@ static void finish(struct slot *slot, const struct work_end *end)
 		.error = text_of(end->error.kind ? rlmd_error_name(end->error.kind) : NULL),
 		.cost = end->cost,
 		.tokens = end->tokens,
+		.trace = end->trace,
+		.untried = untried,
 	};
 
+	note_end(slot->dispatcher, !end->error.kind);
 	slot->query = store_finish(slot->dispatcher->options.store, &slot->claim, &outcome,
 				   on_finished, slot);
 }
@@ -141,7 +163,7 @@ static void retry(struct slot *slot, const struct work_end *end)
 	uint32_t random = 0;
 
 	if (slot->attempts >= slot->dispatcher->options.max_attempts) {
-		finish(slot, end);
+		finish(slot, end, false);
 		return;
 	}
 	if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
@@ -175,7 +197,7 @@ static void on_work(void *owner, const struct work_end *end)
 	}
 	switch (disposition_of(end->error.kind)) {
 	case DISPOSITION_FAIL:
-		finish(slot, end);
+		finish(slot, end, false);
 		break;
 	case DISPOSITION_RETRY:
 		retry(slot, end);
@@ -214,6 +236,24 @@ static void on_journal(void *owner, const struct rlmd_error *err)
 	slot->line = (struct rlmd_text){0};
 }
 
+/* Nobody said how its last attempt ended: rlmd or the machine went with it. One such job must not
+ * take down for ever who begins it. */
+static void bury(struct slot *slot)
+{
+	struct work_end end = {.error.kind = RLMD_ERROR_NONE};
+	auto_free char *result = NULL;
+
+	error_set(&end.error, RLMD_ERROR_WORKER,
+		  "begun %" PRId64
+		  " times, and the last time rlmd was ended with it (killed, out of "
+		  "memory, or the machine stopped): it is not begun again, as it may be the cause; "
+		  "--rerun-failed tries it anew",
+		  slot->attempts - 1);
+	result = work_no_result(&end.error);
+	end.result = text_of(result);
+	finish(slot, &end, true);
+}
+
 /* Its lease was over, and it is claimed anew: by this very process, which was held up. */
 static void lose(struct slot *slot)
 {
@@ -242,6 +282,10 @@ static void begin(struct slot *slot, const struct store_job *job)
 	dispatcher->looked = dispatcher->dry = false;
 	slot->claim = (struct store_claim){job->id, job->token};
 	slot->attempts = job->attempts;
+	if (slot->attempts > dispatcher->options.max_attempts) {
+		bury(slot);
+		return;
+	}
 	slot->line = text_from(xstrndup(job->line.bytes, job->line.size), job->line.size);
 	slot->journal = job_journal_new(dispatcher->options.store, &slot->claim, on_journal, slot);
 }

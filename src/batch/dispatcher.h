@@ -22,17 +22,27 @@
 struct dispatcher;
 struct store;
 
+/* No job is begun any more once so many have failed for good, and of those that are over so many in
+ * a hundred; those of earlier starts do not count. */
+struct halt {
+	int64_t failures; /* 0: never */
+	int64_t percent;
+};
+
 struct dispatcher_options {
 	struct work_setting work;
 	struct store *store; /* lent */
 	int64_t batch;
-	const char *node;           /* lent: who works */
-	int64_t max_jobs;           /* at once */
-	int64_t max_attempts;       /* of one job */
-	int64_t lease_ms;           /* of a claim, renewed thrice as often */
+	const char *node;     /* lent: who works */
+	int64_t max_jobs;     /* at once */
+	int64_t max_attempts; /* of one job */
+	int64_t lease_ms;     /* of a claim, renewed thrice as often */
+	struct halt halt;
 	void (*wrote)(void *owner); /* a result is in the store */
 	/* A key was refused: the tenant's jobs stay pending. */
 	void (*refused)(void *owner, const char *tenant, const struct rlmd_error *why);
+	/* It has come to that: so many failed, of so many. It ends as if it was drained. */
+	void (*halted)(void *owner, int64_t failed, int64_t ended);
 	/* Once, last. `err`, or NULL: the store failed. The dispatcher may be freed. */
 	void (*end)(void *owner, const struct rlmd_error *err);
 	void *owner;

@@ -14,6 +14,7 @@ enum disposition disposition_of(enum rlmd_error_kind kind)
 	case RLMD_ERROR_TIMEOUT:
 	case RLMD_ERROR_BAD_REPLY:
 	case RLMD_ERROR_WORKER:
+	case RLMD_ERROR_SANDBOX:
 		return DISPOSITION_RETRY;
 	case RLMD_ERROR_CANCELLED:
 		return DISPOSITION_BACK;
@@ -24,7 +25,6 @@ enum disposition disposition_of(enum rlmd_error_kind kind)
 	case RLMD_ERROR_BAD_REQUEST:
 	case RLMD_ERROR_BUDGET:
 	case RLMD_ERROR_NO_ANSWER:
-	case RLMD_ERROR_SANDBOX:
 	case RLMD_ERROR_INPUT:
 	case RLMD_ERROR_CONTEXT_OVERFLOW:
 	case RLMD_ERROR_REFUSED:

@@ -22,6 +22,7 @@
 #include "batch/results_file.h"
 #include "batch/results_line.h"
 #include "batch/store_explain.h"
+#include "batch/traces.h"
 #include "store/store.h"
 
 /* Of a claim: how long the next start may have to wait for the jobs of one that was killed. */
@@ -34,6 +35,7 @@ struct runner {
 	struct job_loader *loader;
 	struct id_map *ids; /* the jobs of the file, until the results file is open */
 	struct results_file *results;
+	struct traces *traces;
 	struct collector *collector;
 	struct contexts *contexts;
 	struct dispatcher *dispatcher; /* NULL: it is not begun, or over */
@@ -113,6 +115,18 @@ static void on_refused(void *owner, const char *tenant, const struct rlmd_error 
 	runner->options.warn(runner->options.owner, text);
 }
 
+static void on_halted(void *owner, int64_t failed, int64_t ended)
+{
+	struct runner *runner = owner;
+	auto_free char *text = xasprintf("%" PRId64 " of %" PRId64
+					 " jobs that are over have failed: no job is begun any "
+					 "more, and the next start goes on",
+					 failed, ended);
+
+	runner->summary.halted = true;
+	runner->options.warn(runner->options.owner, text);
+}
+
 static void on_idle(void *owner, const struct rlmd_error *err)
 {
 	struct runner *runner = owner;
@@ -142,8 +156,10 @@ static void dispatch(struct runner *runner)
 		.max_jobs = runner->options.max_jobs,
 		.max_attempts = runner->options.max_attempts,
 		.lease_ms = LEASE_MS,
+		.halt = runner->options.halt,
 		.wrote = on_wrote,
 		.refused = on_refused,
+		.halted = on_halted,
 		.end = on_idle,
 		.owner = runner,
 	};
@@ -227,7 +243,8 @@ static void on_opened(void *owner, uint64_t lines, uint64_t cut, const struct rl
 				 runner->options.results, cut);
 		runner->options.warn(runner->options.owner, text);
 	}
-	runner->collector = collector_new(runner->store, runner->id, runner->results, &hooks);
+	runner->collector = collector_new(runner->store, runner->id, runner->results,
+					  runner->traces, &hooks);
 	collector_look(runner->collector);
 }
 
@@ -332,6 +349,7 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 	runner->ids = id_map_new();
 	runner->contexts = contexts_new(base);
 	runner->posted = event_new(base, -1, 0, on_posted, runner);
+	runner->traces = traces_new(options->results);
 	name_it(runner);
 	runner->store = store_open(base, options->store, &store, on_store, err);
 	if (runner->store)
@@ -349,6 +367,7 @@ void runner_free(struct runner *runner)
 	job_loader_free(runner->loader);
 	collector_free(runner->collector);
 	results_file_free(runner->results);
+	traces_free(runner->traces);
 	store_free(runner->store);
 	contexts_free(runner->contexts);
 	id_map_free(runner->ids);

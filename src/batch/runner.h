@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "batch/dispatcher.h"
 #include "batch/summary.h"
 
 struct runner;
@@ -22,6 +23,7 @@ struct runner_options {
 	const char *store;          /* lent: a place as store_open() has it */
 	bool add, skip_bad_lines;   /* as struct job_loader_options has them */
 	int64_t max_jobs, max_attempts;
+	struct halt halt;
 	struct rlmd_engine *engine;  /* lent */
 	struct rlmd_job_options job; /* what lines do not say; lent, as are its texts */
 	struct rlmd_limits limits;   /* likewise */

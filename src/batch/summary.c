@@ -21,6 +21,8 @@ int summary_exit_status(const struct summary *summary)
 {
 	bool alone = !summary->succeeded && !summary->bad;
 
+	if (summary->halted)
+		return STATUS_SOME_FAILED;
 	if (alone && !summary->failed && summary->refused)
 		return STATUS_REFUSED;
 	if (alone && !summary->refused && none_was_available(summary))

@@ -19,10 +19,11 @@ struct summary {
 	int64_t cost, tokens;         /* of those that are over */
 	uint64_t bad;                 /* lines that were passed over */
 	bool refused;                 /* a key was: jobs wait for another one */
+	bool halted;                  /* enough had failed, and the others were not begun */
 };
 
-/* 0: all succeeded. 3: some did not. 4 and 5: none could, as a key was refused, or the provider was
- * not available. 6: some are still pending. */
+/* 0: all succeeded. 3: some did not, or the batch was halted. 4 and 5: none could, as a key was
+ * refused, or the provider was not available. 6: some are still pending. */
 int summary_exit_status(const struct summary *);
 
 /* "300 jobs: 298 succeeded, 2 failed (1 schema, 1 refused); $0.21, 12345 tokens". */

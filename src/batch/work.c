@@ -1,5 +1,6 @@
 #include "batch/work.h"
 
+#include <event2/buffer.h>
 #include <event2/event.h>
 #include <rlmd/context.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/loop.h"
 #include "batch/contexts.h"
 #include "batch/job_line.h"
+#include "batch/trace_buffer.h"
 
 struct work {
 	const struct work_setting *setting;
@@ -22,25 +24,28 @@ struct work {
 	struct contexts_hold *hold; /* owned */
 	struct rlmd_context *text;  /* owned: a context that the line has itself */
 	struct rlmd_job *job;       /* owned; lent to the engine until its end */
+	struct trace_buffer *trace; /* owned */
 	struct event *failed;       /* owned: posted where there is no job that could tell */
 	struct rlmd_error error;    /* why there is none */
 };
 
 /* --- the end --------------------------------------------------------------------- */
 
-static json_t *no_result(const struct rlmd_error *err)
+char *work_no_result(const struct rlmd_error *err)
 {
-	return json_pack("{s:b, s:s, s:s?, s:n, s:n, s:[], s:{s:s, s:o}}", "success", 0, "output",
-			 "", "stopReason", rlmd_stop_name(error_stop(err)), "trace", "sandbox",
-			 "warnings", "error", "kind", rlmd_error_name(err->kind), "message",
-			 json_from_text(text_of(err->text)));
+	json_auto_t *object = json_pack("{s:b, s:s, s:s?, s:n, s:n, s:[], s:{s:s, s:o}}", "success",
+					0, "output", "", "stopReason",
+					rlmd_stop_name(error_stop(err)), "trace", "sandbox",
+					"warnings", "error", "kind", rlmd_error_name(err->kind),
+					"message", json_from_text(text_of(err->text)));
+
+	return json_to_string(object);
 }
 
 static void on_failed(evutil_socket_t fd, short what, void *owner)
 {
 	struct work *work = owner;
-	json_auto_t *object = no_result(&work->error);
-	auto_free char *text = json_to_string(object);
+	auto_free char *text = work_no_result(&work->error);
 	const struct work_end end = {.error = work->error, .result = text_of(text)};
 
 	(void)fd;
@@ -58,8 +63,17 @@ static void fail(struct work *work, const struct rlmd_error *err)
 	loop_post(work->failed);
 }
 
+static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text json)
+{
+	struct work *work = owner;
+
+	(void)job;
+	trace_buffer_add(work->trace, json);
+}
+
 static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
 {
+	auto_evbuffer struct evbuffer *trace = NULL;
 	const struct rlmd_error *error = rlmd_result_error(result);
 	struct rlmd_usage usage = {.size = sizeof usage};
 	struct work *work = owner;
@@ -69,8 +83,12 @@ static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *
 	rlmd_result_usage(result, &usage);
 	end.cost = usage.cost > 0 ? usage.cost : 0;
 	end.tokens = usage.tokens;
-	if (error)
+	if (error) {
+		trace = evbuffer_new();
+		trace_buffer_write(work->trace, trace);
+		end.trace = text_in(trace);
 		end.error = *error;
+	}
 	work->done(work->owner, &end);
 }
 
@@ -98,10 +116,14 @@ static struct rlmd_limits limits_of(const struct work *work)
 
 static void start(struct work *work, const struct rlmd_context *context)
 {
-	static const char *const none[] = {NULL};
+	/* All but the last one, which is the result. */
+	static const char *const events[] = {"run",      "demonstration", "response", "code",
+					     "llm_call", "waiting",       "degraded", "compaction",
+					     "warning",  "end",           NULL};
 	const struct rlmd_hooks hooks = {
 		.size = sizeof hooks,
-		.events = none,
+		.events = events,
+		.event = on_event,
 		.end = on_end,
 		.owner = work,
 	};
@@ -161,6 +183,7 @@ struct work *work_new(const struct work_setting *setting, struct rlmd_text line,
 	work->done = done;
 	work->owner = owner;
 	work->failed = event_new(setting->base, -1, 0, on_failed, work);
+	work->trace = trace_buffer_new();
 	work->bytes = text_from(xstrndup(line.bytes, line.size), line.size);
 	if (!job_line_read(work->bytes, &work->line, &err)) {
 		fail(work, &err);
@@ -191,6 +214,7 @@ void work_free(struct work *work)
 	if (!work)
 		return;
 	rlmd_job_free(work->job);
+	trace_buffer_free(work->trace);
 	contexts_release(work->hold);
 	rlmd_context_unref(work->text);
 	event_free(work->failed);

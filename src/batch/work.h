@@ -28,6 +28,7 @@ struct work_setting {
 struct work_end {
 	struct rlmd_error error; /* kind NONE: there is an answer */
 	struct rlmd_text result; /* the result object; lent until the callback returns */
+	struct rlmd_text trace;  /* likewise: its events where it has no answer, a line each */
 	int64_t cost, tokens;    /* pico-dollars */
 };
 
@@ -37,6 +38,9 @@ typedef void work_fn(void *owner, const struct work_end *);
 /* The line is copied, the journal lent until it is freed. */
 struct work *work_new(const struct work_setting *, struct rlmd_text line,
 		      const struct rlmd_journal *, work_fn *, void *owner);
+
+/* The result object of a job that was never begun, new. */
+char *work_no_result(const struct rlmd_error *);
 
 /* It ends soon, with RLMD_ERROR_CANCELLED where it has not ended yet. */
 void work_cancel(struct work *);

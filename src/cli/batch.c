@@ -21,8 +21,9 @@
 
 struct batch_command {
 	struct session session;
-	const char *jobs;      /* lent: the file */
-	char *store;           /* owned: the place */
+	const char *jobs; /* lent: the file */
+	char *store;      /* owned: the place */
+	struct halt halt;
 	struct runner *runner; /* owned */
 	struct summary summary;
 	struct rlmd_error error; /* why it did not go on to its end */
@@ -51,6 +52,31 @@ static bool check_words(const struct batch_command *command, int count, char *co
 	       error_set(err, RLMD_ERROR_USAGE,
 			 "the jobs come from a file that can be read again, not from standard "
 			 "input");
+}
+
+/* As GNU parallel has it: a few failures are no rate. */
+enum { HALT_FAILURES = 3, PERCENT = 100 };
+
+/* When it is enough: "10%", or 10. */
+static bool read_halt(const struct config *config, struct halt *ret, struct rlmd_error *err)
+{
+	const char *end = config->halt;
+	int64_t percent = 0;
+
+	if (config->fail_fast && config->halt)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--fail-fast and --halt exclude each other");
+	*ret = (struct halt){.failures = config->fail_fast};
+	if (!config->halt)
+		return true;
+	while (*end >= '0' && *end <= '9' && percent <= PERCENT)
+		percent = 10 * percent + *end++ - '0';
+	if (percent < 1 || percent > PERCENT || (*end && strcmp(end, "%")))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--halt takes a percentage of jobs from 1%% to 100%%, not '%s'",
+				 config->halt);
+	*ret = (struct halt){.failures = HALT_FAILURES, .percent = percent};
+	return true;
 }
 
 static char *place_of(const struct config *config)
@@ -116,6 +142,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.skip_bad_lines = config->skip_bad_lines,
 		.max_jobs = config->jobs,
 		.max_attempts = config->max_attempts,
+		.halt = command->halt,
 		.engine = session->engine,
 		.job = session_job(session),
 		.limits = limits_of(session),
@@ -221,7 +248,8 @@ static int start(struct batch_command *command, int argc, char **argv)
 
 	if (!session_begin(session, COMMAND_BATCH, argc, argv, &first, &status))
 		return status;
-	if (!check_words(command, argc - first, argv + first, &err))
+	if (!check_words(command, argc - first, argv + first, &err) ||
+	    !read_halt(&session->config, &command->halt, &err))
 		return command_refuse(COMMAND_BATCH, &err);
 	command->jobs = argv[first];
 	return run(command);

@@ -1,5 +1,6 @@
 #include "store/postgres_setup.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <event2/buffer.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ enum {
 	INT8 = 20, /* types as PostgreSQL numbers them */
 	BYTEA = 17,
 	TEXT = 25,
-	PARAMS = 8,
+	PARAMS = 9,
 };
 
 #define LOCK  "7812460211650027364" /* any number; the same for all who migrate */
@@ -147,6 +148,7 @@ bool postgres_send_statements(PGconn *conn)
 		const char *types = script_types(statements[i].script);
 		size_t width = statement_width(statements[i].sql);
 
+		assert(width <= PARAMS);
 		for (size_t j = 0; j < width; j++)
 			oids[j] = oid_of(types[j]);
 		snprintf(name, sizeof name, "s%zu", i);

@@ -135,6 +135,7 @@ static void read_results(struct query *query, struct store_result *result)
 			.error = query_text(query, i, 9),
 			.cost = query_integer(query, i, 10),
 			.tokens = query_integer(query, i, 11),
+			.trace = query_text(query, i, 12),
 		};
 	result->count = query->rows;
 	result->jobs = jobs;

@@ -275,7 +275,7 @@ void sqlite_file_close(struct sqlite_file *file)
 
 static int bind_values(sqlite3_stmt *statement, const char *types, const struct value *values)
 {
-	static const char *const names[] = {"$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8"};
+	static const char *const names[] = {"$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9"};
 	int code = SQLITE_OK, place;
 
 	assert(strlen(types) <= sizeof names / sizeof *names);

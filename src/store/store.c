@@ -242,6 +242,8 @@ struct query *store_finish(struct store *store, const struct store_claim *claim,
 	query_put_text(query, outcome->result);
 	query_put_text(query, outcome->error);
 	query_put_amount(query, outcome->cost, outcome->tokens);
+	query_put_text(query, outcome->trace);
+	query_put(query, outcome->untried);
 	return run(store, query);
 }
 

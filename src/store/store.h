@@ -94,7 +94,7 @@ struct store_job {
 	/* of results */
 	enum store_state state;
 	int64_t place; /* in the order in which jobs were finished, from 1 */
-	struct rlmd_text result, error;
+	struct rlmd_text result, error, trace;
 	int64_t cost, tokens;
 };
 
@@ -267,6 +267,8 @@ struct store_outcome {
 	struct rlmd_text result; /* a result line, or whatever the caller reads later */
 	struct rlmd_text error;  /* name of its kind; empty where it succeeded */
 	int64_t cost, tokens;
+	struct rlmd_text trace; /* of one that failed: its events, for people; or empty */
+	bool untried;           /* it was claimed, and not begun: that is no attempt */
 };
 
 struct query *store_finish(struct store *, const struct store_claim *, const struct store_outcome *,

@@ -34,6 +34,7 @@ static void copy_jobs(struct told *told, const struct store_result *result)
 		copy(to->tenant, job->tenant);
 		copy(to->line, job->line);
 		copy(to->result, job->result);
+		copy(to->trace, job->trace);
 		copy(to->error, job->error);
 	}
 }

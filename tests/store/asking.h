@@ -26,7 +26,7 @@ struct told {
 		int64_t id, token, number, attempts, place, cost, tokens;
 		int state;
 		char custom_id[ASKING_TEXT], tenant[ASKING_TEXT], line[ASKING_TEXT];
-		char result[ASKING_TEXT], error[ASKING_TEXT];
+		char result[ASKING_TEXT], error[ASKING_TEXT], trace[ASKING_TEXT];
 	} jobs[ASKING_MOST];
 	struct told_exchange {
 		int64_t id, number, cost;

@@ -393,7 +393,8 @@ static void test_a_late_claim(void **state)
 
 static void test_finish(void **state)
 {
-	struct store_outcome failure = {false, text("{}"), text("network"), 1, 2};
+	struct store_outcome failure = {false,        text("{}"), text("network"), 1, 2,
+					text("{}\n"), true};
 	struct store_claim claims[3];
 	int64_t batch;
 
@@ -422,6 +423,8 @@ static void test_finish(void **state)
 	assert_int_equal(told.jobs[0].attempts, 1);
 	assert_string_equal(told.jobs[1].error, "network");
 	assert_int_equal(told.jobs[1].state, STORE_JOB_FAILED);
+	assert_string_equal(told.jobs[1].trace, "{}\n");
+	assert_int_equal(told.jobs[1].attempts, 0);
 
 	/* From the last place on there is only what is new. */
 	int64_t place = told.jobs[1].place;

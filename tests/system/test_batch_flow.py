@@ -1,0 +1,73 @@
+"""rlmd batch: what becomes of jobs that fail, and when jobs are begun."""
+
+import json
+import unittest
+
+from providers import code, final
+from test_batch import BatchTest
+
+from model import Reply
+
+DEADLY = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+
+
+class DeadLettersTest(BatchTest):
+    def test_a_worker_that_its_job_kills(self):
+        """It fails, and its trace is beside the results, whatever its name is."""
+        files = {"../d e": "%2E.%2Fd%20e.jsonl", ".": "%2E.jsonl", "\u00e9" * 40: None}
+        self.server = self.serve("openai").script("live", final()).script(None, code(DEADLY))
+        self.jobs({"custom_id": "good", "task": "live"},
+                  *({"custom_id": id, "task": "die", "budget": {"maxIterations": 2}}
+                    for id in files))
+        outcome = self.command()
+        self.assertEqual(outcome.status, 3, outcome.err)
+        self.assertIn("1 succeeded, 3 failed (3 budget)", outcome.err)
+        self.assertEqual({each["attempts"] for each in self.results().values()}, {1})
+        traces = self.dir / "results.jsonl.traces"
+        names = {path.name for path in traces.iterdir()}
+        self.assertEqual(len(names), 3)
+        self.assertLess({name for name in files.values() if name}, names)
+        shown = self.rlmd("trace", traces / files["."])
+        self.assertEqual(shown.status, 0, shown.err)
+        self.assertIn("SIGKILL", shown.out)
+        self.assertEqual(json.loads(shown.out)["task"], "die")
+
+    def test_rlmd_ends_with_it(self):
+        """A job that was at work when rlmd was killed is not begun for ever."""
+        self.server = self.serve("openai").script(None, Reply(text="", until=lambda: False))
+        self.jobs({"custom_id": "a", "task": "t"})
+        process = self.command("--max-attempts=1", begin=True)
+        self.assertTrue(self.server.wait(lambda server: server.requests))
+        process.kill()
+        process.communicate()
+        outcome = self.command("--max-attempts=1")
+        self.assertEqual(outcome.status, 3, outcome.err)
+        self.assertEqual(len(self.server.requests), 1)
+        result = self.results()["a"]
+        self.assertEqual((result["error"]["kind"], result["attempts"]), ("worker", 1))
+        self.assertIn("begun 1 times", result["error"]["message"])
+
+
+class EnoughTest(BatchTest):
+    def test_fail_fast_and_halt(self):
+        """What has failed before does not count at the next start."""
+        self.server = self.serve("openai").script("good", final())
+        self.server.script(None, Reply(error="bad_request"))
+        words = "good bad good good bad bad bad good bad good".split()
+        self.jobs(*({"custom_id": str(i), "task": word} for i, word in enumerate(words)))
+        for arguments, ended, told in ((["--fail-fast"], 2, "1 of 2 jobs"),
+                                       (["--halt=50%"], 7, "3 of 5 jobs")):
+            outcome = self.command("-j1", *arguments)
+            self.assertEqual(outcome.status, 3, outcome.err)
+            self.assertIn(told, outcome.err)
+            self.assertEqual(set(self.results()), set(map(str, range(ended))))
+        outcome = self.command("-j1", "--halt=90%")
+        self.assertEqual(outcome.status, 3, outcome.err)
+        self.assertEqual(len(self.results()), len(words))
+        for arguments in (["--halt=0"], ["--halt=101%"], ["--halt=1x"],
+                          ["--halt=1%", "--fail-fast"]):
+            self.assertEqual(self.command(*arguments).status, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
