@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/loop.h"
+#include "base/money.h"
 #include "base/text.h"
 #include "batch/collector.h"
 #include "batch/contexts.h"
@@ -25,8 +26,7 @@
 #include "batch/traces.h"
 #include "store/store.h"
 
-/* Of a claim: how long the next start may have to wait for the jobs of one that was killed. */
-enum { LEASE_MS = 5000, NODE_SIZE = 128 };
+enum { NODE_SIZE = 128 };
 
 struct runner {
 	struct runner_options options;
@@ -40,10 +40,13 @@ struct runner {
 	struct contexts *contexts;
 	struct dispatcher *dispatcher; /* NULL: it is not begun, or over */
 	struct event *posted;          /* the end */
-	char *name, *directory;
+	char *name;                    /* NULL: all batches */
+	char *directory;               /* where paths of jobs start from */
 	char node[NODE_SIZE];
 	struct query *query; /* lent */
-	int64_t id;
+	int64_t *batches;    /* owned: those to work on, one after the other */
+	size_t count, begun; /* of `batches` */
+	int64_t id;          /* of the one that is worked on */
 	struct summary summary;
 	struct rlmd_error error;
 	bool draining, over; /* over: nothing is begun any more, and the last results come */
@@ -83,16 +86,35 @@ static bool store_failed(struct runner *runner, const struct store_result *resul
 	return true;
 }
 
+/* What a results file does not tell of a batch, where there is one. */
+static void sum_up(struct runner *runner, const struct store_count *count)
+{
+	struct summary *summary = &runner->summary;
+
+	summary->pending += count->jobs[STORE_JOB_PENDING] + count->jobs[STORE_JOB_RUNNING];
+	if (runner->collector)
+		return;
+	summary->succeeded += count->jobs[STORE_JOB_SUCCEEDED];
+	summary->failed += count->jobs[STORE_JOB_FAILED];
+	summary->cost = money_add(summary->cost, count->cost);
+	summary->tokens += count->tokens;
+}
+
+static void begin_next(struct runner *runner);
+
+static void end_batch(struct runner *runner, const struct store_result *result)
+{
+	for (size_t i = 0; i < result->count; i++)
+		sum_up(runner, &result->counts[i]);
+	begin_next(runner);
+}
+
 static void on_counts(void *owner, const struct store_result *result)
 {
 	struct runner *runner = owner;
 
-	if (store_failed(runner, result))
-		return;
-	for (size_t i = 0; i < result->count; i++)
-		runner->summary.pending += result->counts[i].jobs[STORE_JOB_PENDING] +
-					   result->counts[i].jobs[STORE_JOB_RUNNING];
-	finish(runner, NULL);
+	if (!store_failed(runner, result))
+		end_batch(runner, result);
 }
 
 /* --- jobs at work --------------------------------------------------------------------- */
@@ -101,7 +123,8 @@ static void on_wrote(void *owner)
 {
 	struct runner *runner = owner;
 
-	collector_look(runner->collector);
+	if (runner->collector)
+		collector_look(runner->collector);
 }
 
 static void on_refused(void *owner, const char *tenant, const struct rlmd_error *why)
@@ -135,7 +158,10 @@ static void on_idle(void *owner, const struct rlmd_error *err)
 	runner->over = true;
 	if (err && !runner->error.kind)
 		runner->error = *err;
-	collector_look(runner->collector);
+	if (runner->collector)
+		collector_look(runner->collector);
+	else
+		runner->query = store_counts(runner->store, runner->id, on_counts, runner);
 }
 
 static void dispatch(struct runner *runner)
@@ -155,7 +181,7 @@ static void dispatch(struct runner *runner)
 		.node = runner->node,
 		.max_jobs = runner->options.max_jobs,
 		.max_attempts = runner->options.max_attempts,
-		.lease_ms = LEASE_MS,
+		.lease_ms = runner->options.lease_ms,
 		.halt = runner->options.halt,
 		.wrote = on_wrote,
 		.refused = on_refused,
@@ -198,10 +224,27 @@ static void on_first_counts(void *owner, const struct store_result *result)
 	for (size_t i = 0; i < result->count; i++)
 		left += result->counts[i].jobs[STORE_JOB_PENDING] +
 			result->counts[i].jobs[STORE_JOB_RUNNING];
-	if (left)
+	if (left && !runner->draining)
 		runner->query = store_breakers(runner->store, runner->id, on_breakers, runner);
 	else
+		end_batch(runner, result);
+}
+
+static void begin_next(struct runner *runner)
+{
+	if (runner->begun == runner->count || (runner->draining && runner->begun)) {
 		finish(runner, NULL);
+		return;
+	}
+	runner->id = runner->batches[runner->begun++];
+	runner->query = store_counts(runner->store, runner->id, on_first_counts, runner);
+}
+
+static void add_batch(struct runner *runner, int64_t id)
+{
+	runner->batches = xreallocarray(runner->batches, runner->count + 1,
+					sizeof *runner->batches);
+	runner->batches[runner->count++] = id;
 }
 
 /* --- results ---------------------------------------------------------------------------- */
@@ -212,8 +255,10 @@ static void on_collected(void *owner)
 
 	if (runner->dispatcher || runner->query)
 		return;
-	runner->query = store_counts(runner->store, runner->id,
-				     runner->over ? on_counts : on_first_counts, runner);
+	if (runner->over)
+		runner->query = store_counts(runner->store, runner->id, on_counts, runner);
+	else
+		begin_next(runner);
 }
 
 /* The store has the results all the same, and the next start writes them. */
@@ -243,7 +288,7 @@ static void on_opened(void *owner, uint64_t lines, uint64_t cut, const struct rl
 				 runner->options.results, cut);
 		runner->options.warn(runner->options.owner, text);
 	}
-	runner->collector = collector_new(runner->store, runner->id, runner->results,
+	runner->collector = collector_new(runner->store, runner->batches[0], runner->results,
 					  runner->traces, &hooks);
 	collector_look(runner->collector);
 }
@@ -285,13 +330,21 @@ static void warn_of_ignored(struct runner *runner, const struct loaded *loaded)
 	runner->options.warn(runner->options.owner, text);
 }
 
+static void open_results(struct runner *runner)
+{
+	const struct results_file_hooks hooks = {on_opened, on_kept, runner};
+	struct rlmd_error err;
+
+	runner->results = results_file_new(runner->base, runner->options.results, runner->ids,
+					   &hooks, &err);
+	if (!runner->results)
+		finish(runner, &err);
+}
+
 static void on_loaded(void *owner, const struct loaded *loaded, const struct rlmd_error *err)
 {
-	const struct results_file_hooks hooks = {on_opened, on_kept, owner};
 	struct runner *runner = owner;
-	struct rlmd_error failure;
 
-	runner->id = loaded->batch;
 	runner->summary.bad = loaded->bad;
 	job_loader_free(take_pointer(&runner->loader));
 	if (err) {
@@ -299,15 +352,12 @@ static void on_loaded(void *owner, const struct loaded *loaded, const struct rlm
 		return;
 	}
 	warn_of_ignored(runner, loaded);
-	runner->results = results_file_new(runner->base, runner->options.results, runner->ids,
-					   &hooks, &failure);
-	if (!runner->results)
-		finish(runner, &failure);
+	add_batch(runner, loaded->batch);
+	open_results(runner);
 }
 
-static void on_store(void *owner, const struct store_result *result)
+static void load(struct runner *runner)
 {
-	struct runner *runner = owner;
 	const struct job_loader_options options = {
 		.path = runner->options.jobs,
 		.name = runner->name,
@@ -319,8 +369,42 @@ static void on_store(void *owner, const struct store_result *result)
 		.owner = runner,
 	};
 
-	if (!store_failed(runner, result))
-		runner->loader = job_loader_new(runner->base, runner->store, &options);
+	runner->loader = job_loader_new(runner->base, runner->store, &options);
+}
+
+/* --- batches that others loaded ------------------------------------------------------------ */
+
+static void on_found(void *owner, const struct store_result *result)
+{
+	struct runner *runner = owner;
+	struct rlmd_error err;
+
+	if (store_failed(runner, result))
+		return;
+	for (size_t i = 0; i < result->count; i++)
+		if (result->batches[i].ready)
+			add_batch(runner, result->batches[i].id);
+	if (runner->name && !runner->count) {
+		error_set(&err, RLMD_ERROR_USAGE,
+			  "the store has no batch '%s' that was loaded to its end", runner->name);
+		finish(runner, &err);
+	} else {
+		begin_next(runner);
+	}
+}
+
+static void on_store(void *owner, const struct store_result *result)
+{
+	struct runner *runner = owner;
+
+	if (store_failed(runner, result))
+		return;
+	if (runner->options.jobs)
+		load(runner);
+	else if (runner->name)
+		runner->query = store_find(runner->store, text_of(runner->name), on_found, runner);
+	else
+		runner->query = store_batches(runner->store, on_found, runner);
 }
 
 /* --- its life ------------------------------------------------------------------------------ */
@@ -328,12 +412,14 @@ static void on_store(void *owner, const struct store_result *result)
 /* dirname() and basename() write to what they are given. */
 static void name_it(struct runner *runner)
 {
-	auto_free char *whole = xstrdup(runner->options.jobs),
-		       *path = xstrdup(runner->options.jobs);
+	const struct runner_options *options = &runner->options;
+	const char *jobs = options->jobs ? options->jobs : "/.";
+	auto_free char *whole = xstrdup(jobs), *path = xstrdup(jobs);
 	char host[64] = "";
 
 	runner->directory = xstrdup(dirname(whole));
-	runner->name = xstrdup(basename(path));
+	if (options->batch || options->jobs)
+		runner->name = xstrdup(options->batch ? options->batch : basename(path));
 	gethostname(host, sizeof host - 1);
 	snprintf(runner->node, sizeof runner->node, "%s:%ld", host, (long)getpid());
 }
@@ -372,6 +458,7 @@ void runner_free(struct runner *runner)
 	contexts_free(runner->contexts);
 	id_map_free(runner->ids);
 	event_free(runner->posted);
+	free(runner->batches);
 	free(runner->name);
 	free(runner->directory);
 	free(runner);

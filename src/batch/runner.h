@@ -1,8 +1,11 @@
 /*
- * batch/runner.h - a batch on one machine, from its jobs file to its results file.
+ * batch/runner.h - a process at work on a batch, from its jobs file to its results file; or on
+ * those that others loaded into a store.
  *
  *   store opened -> jobs loaded -> results file opened, and what the store has written to it
- *     -> jobs carried out (batch/dispatcher.h), each result added -> the end
+ *     |                              -> jobs carried out (batch/dispatcher.h), each result added
+ *     |                                   -> the end
+ *     `-> batches found ---------------> jobs carried out, of one batch after the other ---^
  *
  * Whatever ends the process in between, the same call goes on from there.
  */
@@ -19,10 +22,13 @@ struct runner;
 struct event_base;
 
 struct runner_options {
-	const char *jobs, *results; /* lent: paths */
-	const char *store;          /* lent: a place as store_open() has it */
-	bool add, skip_bad_lines;   /* as struct job_loader_options has them */
+	const char *jobs;         /* lent: the path of the file; NULL: others load the jobs */
+	const char *results;      /* lent: the path; NULL: without `jobs` there is none */
+	const char *batch;        /* lent: its name; NULL: that of the jobs file, or all batches */
+	const char *store;        /* lent: a place as store_open() has it */
+	bool add, skip_bad_lines; /* as struct job_loader_options has them */
 	int64_t max_jobs, max_attempts;
+	int64_t lease_ms; /* of a claim: when it is over, others take the job */
 	struct halt halt;
 	struct rlmd_engine *engine;  /* lent */
 	struct rlmd_job_options job; /* what lines do not say; lent, as are its texts */

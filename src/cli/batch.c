@@ -1,10 +1,7 @@
 /*
  * rlmd batch: the tasks of a file, several at once, with a line for each in a file of results.
- *
- * What has to outlive this process is in the store (batch/runner.h); here are the settings, the
- * signals, and what is said at the end.
  */
-#include "batch/runner.h"
+#include "cli/batch.h"
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -15,14 +12,15 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "batch/runner.h"
 #include "cli/command.h"
 #include "cli/session.h"
 #include "cli/tell.h"
 
 struct batch_command {
-	struct session session;
-	const char *jobs; /* lent: the file */
-	char *store;      /* owned: the place */
+	struct session *session; /* lent */
+	const char *jobs;        /* lent: the file; NULL: others load the jobs */
+	char *store;             /* owned: the place */
 	struct halt halt;
 	struct runner *runner; /* owned */
 	struct summary summary;
@@ -31,28 +29,7 @@ struct batch_command {
 	bool ended;
 };
 
-/* --- before the start ----------------------------------------------------------- */
-
-static bool check_words(const struct batch_command *command, int count, char *const *words,
-			struct rlmd_error *err)
-{
-	const struct config *config = &command->session.config;
-
-	if (count != 1)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "a batch is of one jobs file, and %d were named", count);
-	if (!config->results)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "-o says where the results are to be written, and is missing");
-	if (!strcmp(config->results, "-"))
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "the results go to a file that can be gone on with, not to "
-				 "standard output");
-	return strcmp(words[0], "-") != 0 ||
-	       error_set(err, RLMD_ERROR_USAGE,
-			 "the jobs come from a file that can be read again, not from standard "
-			 "input");
-}
+/* --- at work ---------------------------------------------------------------------- */
 
 /* As GNU parallel has it: a few failures are no rate. */
 enum { HALT_FAILURES = 3, PERCENT = 100 };
@@ -87,12 +64,10 @@ static char *place_of(const struct config *config)
 	return xasprintf("sqlite:%s.store", config->results);
 }
 
-/* --- the batch ------------------------------------------------------------------- */
-
 static struct rlmd_sandbox *open_sandbox(void *owner, struct rlmd_error *err)
 {
 	struct batch_command *command = owner;
-	struct session *session = &command->session;
+	struct session *session = command->session;
 
 	return session_open_sandbox(session, false, err) ? session->sandbox : NULL;
 }
@@ -111,7 +86,7 @@ static void on_end(void *owner, const struct summary *summary, const struct rlmd
 	if (err)
 		command->error = *err;
 	command->ended = true;
-	session_leave(&command->session);
+	session_leave(command->session);
 }
 
 static void on_interrupt(void *owner)
@@ -130,18 +105,23 @@ static struct rlmd_limits limits_of(const struct session *session)
 	return limits;
 }
 
+/* Of a claim: how long the next start may have to wait for the jobs of one that was killed. */
+enum { LEASE_MS = 5000 };
+
 static bool begin(struct batch_command *command, struct rlmd_error *err)
 {
-	struct session *session = &command->session;
+	struct session *session = command->session;
 	const struct config *config = &session->config;
 	const struct runner_options options = {
 		.jobs = command->jobs,
 		.results = config->results,
+		.batch = config->batch,
 		.store = command->store,
 		.add = config->add,
 		.skip_bad_lines = config->skip_bad_lines,
 		.max_jobs = config->jobs,
 		.max_attempts = config->max_attempts,
+		.lease_ms = command->jobs ? LEASE_MS : config->lease,
 		.halt = command->halt,
 		.engine = session->engine,
 		.job = session_job(session),
@@ -161,7 +141,7 @@ static void stop(struct batch_command *command)
 {
 	if (!command->ended)
 		runner_stop(command->runner);
-	while (!command->ended && !event_base_loop(command->session.base, EVLOOP_ONCE))
+	while (!command->ended && !event_base_loop(command->session->base, EVLOOP_ONCE))
 		continue;
 }
 
@@ -175,10 +155,10 @@ static bool carry_out(struct batch_command *command, struct rlmd_error *err)
 		.owner = command,
 	};
 
-	if (!session_spend_time(&command->session, err) || !session_open(&command->session, err) ||
+	if (!session_spend_time(command->session, err) || !session_open(command->session, err) ||
 	    !begin(command, err))
 		return false;
-	session_wait(&command->session, &work, err);
+	session_wait(command->session, &work, err);
 	stop(command);
 	if (command->error.kind)
 		*err = command->error;
@@ -199,22 +179,32 @@ static void tell_summary(const struct batch_command *command, const char *verb)
 	tell("%s %s: %s", verb, took, text);
 }
 
+/* Who works on others' jobs has done so also where some failed: their results say it. */
+static int status_of(const struct batch_command *command)
+{
+	struct summary summary = command->summary;
+
+	if (!command->jobs)
+		summary.failed = 0;
+	return summary_exit_status(&summary);
+}
+
 static int report(struct batch_command *command, const struct rlmd_error *failure)
 {
 	const struct summary *summary = &command->summary;
-	int status = failure ? rlmd_error_exit_status(failure->kind) : summary_exit_status(summary);
+	int status = failure ? rlmd_error_exit_status(failure->kind) : status_of(command);
 	bool ran = summary->succeeded || summary->failed || summary->pending;
 
 	if (ran)
-		tell_summary(command, command->session.signal ? "interrupted after"
-				      : failure               ? "failed after"
-							      : "done in");
+		tell_summary(command, command->session->signal ? "interrupted after"
+				      : failure                ? "failed after"
+							       : "done in");
 	if (failure)
 		tell_error("%s", failure->text);
-	else if (status)
+	else if (status && command->jobs)
 		tell_error("not all jobs have an answer; %s says why",
-			   command->session.config.results);
-	return command->session.signal ? 128 + command->session.signal : status;
+			   command->session->config.results);
+	return command->session->signal ? 128 + command->session->signal : status;
 }
 
 /* A file and the environment say it as they do for other commands. */
@@ -225,42 +215,68 @@ static void set_parallel(struct config *config)
 		config->max_parallel = config->batch_parallel;
 }
 
-static int run(struct batch_command *command)
+int batch_run(struct session *session, const char *jobs)
 {
+	struct batch_command command = {
+		.session = session,
+		.jobs = jobs,
+		.began = clock_ms(),
+	};
 	struct rlmd_error err;
 	bool ok;
+	int status;
 
-	session_note_strays(&command->session);
-	command->store = place_of(&command->session.config);
-	command->began = clock_ms();
-	set_parallel(&command->session.config);
-	ok = session_check_signals(&command->session, &err) && carry_out(command, &err);
-	runner_free(take_pointer(&command->runner));
-	session_close(&command->session);
-	return report(command, ok ? NULL : &err);
+	if (!read_halt(&session->config, &command.halt, &err))
+		return command_refuse(session->command, &err);
+	command.store = place_of(&session->config);
+	session_note_strays(session);
+	set_parallel(&session->config);
+	ok = session_check_signals(session, &err) && carry_out(&command, &err);
+	runner_free(take_pointer(&command.runner));
+	session_close(session);
+	status = report(&command, ok ? NULL : &err);
+	free(command.store);
+	return status;
 }
 
-static int start(struct batch_command *command, int argc, char **argv)
+/* --- rlmd batch ----------------------------------------------------------------------- */
+
+static bool check_words(const struct config *config, int count, char *const *words,
+			struct rlmd_error *err)
 {
-	struct session *session = &command->session;
+	if (count != 1)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "a batch is of one jobs file, and %d were named", count);
+	if (!config->results)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "-o says where the results are to be written, and is missing");
+	if (!strcmp(config->results, "-"))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "the results go to a file that can be gone on with, not to "
+				 "standard output");
+	return strcmp(words[0], "-") != 0 ||
+	       error_set(err, RLMD_ERROR_USAGE,
+			 "the jobs come from a file that can be read again, not from standard "
+			 "input");
+}
+
+static int start(struct session *session, int argc, char **argv)
+{
 	struct rlmd_error err;
 	int first, status;
 
 	if (!session_begin(session, COMMAND_BATCH, argc, argv, &first, &status))
 		return status;
-	if (!check_words(command, argc - first, argv + first, &err) ||
-	    !read_halt(&session->config, &command->halt, &err))
+	if (!check_words(&session->config, argc - first, argv + first, &err))
 		return command_refuse(COMMAND_BATCH, &err);
-	command->jobs = argv[first];
-	return run(command);
+	return batch_run(session, argv[first]);
 }
 
 int command_batch(int argc, char **argv)
 {
-	struct batch_command command = {0};
-	int status = start(&command, argc, argv);
+	struct session session = {0};
+	int status = start(&session, argc, argv);
 
-	session_done(&command.session);
-	free(command.store);
+	session_done(&session);
 	return status;
 }

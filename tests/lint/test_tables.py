@@ -178,6 +178,8 @@ class OptionsTest(unittest.TestCase):
 
     # section of the manual -> the command whose options its entries introduce
     SECTIONS = {"MERGE": "MERGE", "TRACE": "TRACE", "DOCTOR": "DOCTOR"}
+    # command -> the one whose options its section tells the differences from
+    OTHERS = {"REVIEW": "EXEC", "BATCH": "EXEC", "WORK": "BATCH"}
 
     def setUp(self):
         self.commands = {row[2]: row[1] for row in tree.rows("src/cli/commands.def", "COMMAND")}
@@ -232,22 +234,22 @@ class OptionsTest(unittest.TestCase):
         without, beside = (set(re.findall(r"\*--([a-z-]+)\*", part)) for part in told.groups())
         self.assertEqual(without, self.names("EXEC") - self.names("PLAN"))
         self.assertEqual(beside, self.names("PLAN") - self.names("EXEC"))
-        self.assertEqual({*self.commands}, {"EXEC", "PLAN", "REVIEW", "BATCH", *self.SECTIONS.values()})
+        self.assertEqual({*self.commands}, {"EXEC", "PLAN", *self.OTHERS, *self.SECTIONS.values()})
         for name in beside:
             self.assertRegex(manual_section("OPTIONS"), rf"\*--{name}\*.*\n\tOf \*rlmd plan\* only")
 
     def test_manual_tells_how_others_differ(self):
-        for command in ("REVIEW", "BATCH"):
+        for command, like in self.OTHERS.items():
             with self.subTest(command=command):
-                self.check_difference(command)
+                self.check_difference(command, like)
 
-    def check_difference(self, command):
+    def check_difference(self, command, like):
         section = manual_section(command)
-        told = re.search(r"(?s)The options are those of \*rlmd exec\*, without (.*?), and\s+these\.", section)
+        told = re.search(rf"(?s)The options are those of \*rlmd {like.lower()}\*, without (.*?), and\s+these\.", section)
         without = set(re.findall(r"\*--([a-z-]+)\*", told.group(1)))
-        self.assertEqual(without, self.names("EXEC") - self.names(command))
+        self.assertEqual(without, self.names(like) - self.names(command))
         entries = self.manual_entries(command)
-        beside = {option[2]: option for option in self.of(command) if "EXEC" not in option[0]}
+        beside = {option[2]: option for option in self.of(command) if like not in option[0]}
         self.assertEqual(set(entries), set(beside))
         for name, (_, _, _, argument, _) in beside.items():
             self.assertIn(argument or "", entries[name].replace("_", ""))

@@ -194,9 +194,22 @@ class EndTest(BatchTest):
             _, err = process.communicate()
             self.assertEqual(process.returncode, 130, err)
             self.assertEqual(len(self.results()), 0 if signals == 2 else self.AT_ONCE)
+        self.others_work()
+        asked = len(self.server.requests)
         outcome = self.command("-j", self.AT_ONCE)
         self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(len(self.server.requests), asked)
         self.check_all()
+
+    def others_work(self):
+        env = self.environment(**self.server.environment())
+        settings = ["-p", "openai", "-m", "m", "--store", "results.jsonl.store"]
+        outcome = self.rlmd("work", *settings, "--batch", "another", env=env)
+        self.assertEqual(outcome.status, 2, outcome.err)
+        self.assertIn("has no batch 'another'", outcome.err)
+        outcome = self.rlmd("work", *settings, env=env)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertIn(f"{self.JOBS} jobs: {self.JOBS} succeeded", outcome.err)
 
 
 if __name__ == "__main__":
