@@ -65,6 +65,34 @@ RLMD_API void rlmd_account_free(struct rlmd_account *);
 
 RLMD_API const char *rlmd_account_name(const struct rlmd_account *); /* lent; "" of NULL */
 
+/*
+ * Other limits from now on, of it alone: what was spent and reserved stays. Below that it is
+ * overdrawn, as by a bill beyond its reservation. Calls that wait for more try again. False and
+ * RLMD_ERROR_USAGE for limits that cannot be, and of no account.
+ */
+RLMD_API bool rlmd_account_set_limits(struct rlmd_account *, const struct rlmd_account_limits *,
+				      struct rlmd_error *);
+
+/*
+ * For limits that several processes share, so that nothing is overspent when one of them dies: what
+ * it may have spent then is known beforehand to the others. `amount` is that, since the account
+ * was made: what was spent through it, and the most that its calls in flight may cost, are within
+ * it together, and a call that would go beyond waits for the next cover, or for the end of others.
+ */
+struct rlmd_account_cover {
+	size_t size; /* sizeof(struct rlmd_account_cover) */
+	struct rlmd_amount amount;
+	/* So much is needed for a call that waits, or for one more like that which was just sent.
+	 * Comes any number of times, from inside of the library: it may only note it. */
+	void (*lacks)(void *owner, struct rlmd_amount needed);
+	void *owner; /* lent until the account and all below it are gone, or the next cover */
+};
+
+/* The cover from now on; NULL: none, it needs none. Calls that wait try again. False and
+ * RLMD_ERROR_USAGE for what cannot be. */
+RLMD_API bool rlmd_account_set_cover(struct rlmd_account *, const struct rlmd_account_cover *,
+				     struct rlmd_error *);
+
 /* What neither it nor any account above it has spent or reserved, each kind for itself; never
  * negative; RLMD_UNLIMITED: none of them limits it. Of NULL nothing is left. */
 RLMD_API struct rlmd_amount rlmd_account_remaining(const struct rlmd_account *);

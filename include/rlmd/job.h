@@ -193,6 +193,10 @@ struct rlmd_journal {
 /* The entry's handle is gone, as after the next. */
 RLMD_API void rlmd_journal_kept(struct rlmd_journal_entry *);
 
+/* What the entry says that a model was billed for it; zero of all others. For a host that counts
+ * by its journals what was spent; before either of the others. */
+RLMD_API struct rlmd_amount rlmd_journal_entry_bill(const struct rlmd_journal_entry *);
+
 /* The job ends with this error; NULL, or without a kind: with RLMD_ERROR_INTERNAL. */
 RLMD_API void rlmd_journal_failed(struct rlmd_journal_entry *, const struct rlmd_error *);
 
@@ -328,6 +332,10 @@ RLMD_API struct rlmd_text rlmd_result_output(const struct rlmd_result *);
 /* Why a task ended; RLMD_STOP_NONE of a plan. */
 RLMD_API enum rlmd_stop rlmd_result_stop(const struct rlmd_result *);
 RLMD_API bool rlmd_result_forced(const struct rlmd_result *); /* it was asked for too early */
+
+/* Of one that failed with RLMD_ERROR_BUDGET: the name of the account above the job whose limit on
+ * cost or tokens it was, so that it may succeed once that has more; NULL: it was the job's own. */
+RLMD_API const char *rlmd_result_limited_by(const struct rlmd_result *);
 
 /* False, and nothing is filled, where the size is none that there was. */
 RLMD_API bool rlmd_result_usage(const struct rlmd_result *, struct rlmd_usage *);

@@ -19,6 +19,8 @@ struct rlmd_account {
 	int64_t calls;
 	bool estimated;
 	size_t in_flight;                     /* calls that will give back of what is reserved */
+	struct rlmd_amount flying;            /* of what is reserved, theirs */
+	struct rlmd_account_cover cover;      /* size 0: none is needed */
 	TAILQ_HEAD(, account_waiter) waiters; /* lent: for the end of these, in order */
 };
 
@@ -152,22 +154,54 @@ void account_count_calls(struct rlmd_account *account, int64_t calls, bool estim
 	}
 }
 
-void account_begin_call(struct rlmd_account *account)
+static void wake(struct rlmd_account *account)
 {
-	for (; account; account = account->above)
-		account->in_flight++;
+	struct account_waiter *waiter;
+
+	while ((waiter = TAILQ_FIRST(&account->waiters))) {
+		account_wait_no_more(waiter);
+		waiter->fn(waiter->owner);
+	}
 }
 
-void account_end_call(struct rlmd_account *account)
+/* Whether this may be at risk, besides what is; its host is told where not. */
+static bool is_covered(const struct rlmd_account *account, struct rlmd_amount amount)
+{
+	const struct rlmd_account_cover *cover = &account->cover;
+	struct rlmd_amount needed, beyond;
+
+	if (!cover->size)
+		return true;
+	needed = amount_add(amount_add(account->spent, account->flying), amount);
+	beyond = amount_beyond(needed, cover->amount);
+	if (!beyond.cost && !beyond.tokens)
+		return true;
+	cover->lacks(cover->owner, needed);
+	return false;
+}
+
+struct rlmd_account *account_uncovered(struct rlmd_account *account, struct rlmd_amount amount)
+{
+	while (account && is_covered(account, amount))
+		account = account->above;
+	return account;
+}
+
+void account_begin_call(struct rlmd_account *account, struct rlmd_amount amount)
 {
 	for (; account; account = account->above) {
-		struct account_waiter *waiter;
+		account->in_flight++;
+		account->flying = amount_add(account->flying, amount);
+		is_covered(account, amount); /* so that the next one need not wait */
+	}
+}
 
+void account_end_call(struct rlmd_account *account, struct rlmd_amount amount)
+{
+	for (; account; account = account->above) {
 		account->in_flight--;
-		while ((waiter = TAILQ_FIRST(&account->waiters))) {
-			account_wait_no_more(waiter);
-			waiter->fn(waiter->owner);
-		}
+		account->flying = amount_beyond(account->flying, amount);
+		wake(account);
 	}
 }
 
@@ -279,6 +313,38 @@ struct rlmd_account *rlmd_account_new(const char *name, const struct rlmd_accoun
 	account->limit = limit;
 	TAILQ_INIT(&account->waiters);
 	return account;
+}
+
+bool rlmd_account_set_limits(struct rlmd_account *account, const struct rlmd_account_limits *limits,
+			     struct rlmd_error *err)
+{
+	struct rlmd_amount limit;
+
+	if (!read_limits(limits, &limit, err))
+		return false;
+	if (!account)
+		return error_set(err, RLMD_ERROR_USAGE, "there is no account to limit");
+	account->limit = limit;
+	wake(account);
+	return true;
+}
+
+bool rlmd_account_set_cover(struct rlmd_account *account, const struct rlmd_account_cover *given,
+			    struct rlmd_error *err)
+{
+	struct rlmd_account_cover cover;
+
+	if (!sized_take(&cover, sizeof cover, given, sizeof cover, "rlmd_account_cover", err))
+		return false;
+	if (!account ||
+	    (given && (!cover.lacks || cover.amount.cost < 0 || cover.amount.tokens < 0)))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "a cover needs an account, `lacks`, and amounts that are not "
+				 "negative");
+	cover.size = given ? sizeof cover : 0;
+	account->cover = cover;
+	wake(account);
+	return true;
 }
 
 void rlmd_account_free(struct rlmd_account *account)

@@ -27,16 +27,21 @@ void account_release(struct rlmd_account *, struct rlmd_amount held);
 void account_settle(struct rlmd_account *, struct rlmd_amount held, struct rlmd_amount actual);
 void account_count_calls(struct rlmd_account *, int64_t calls, bool estimated);
 
-/* A model call that pays out of it, and so out of all above, is in flight; each has to end. */
-void account_begin_call(struct rlmd_account *);
-void account_end_call(struct rlmd_account *);
+/* The first one, upwards, whose cover does not reach for a call that costs that at most, beside
+ * what is in flight; it tells its host so. NULL: it may be sent. */
+struct rlmd_account *account_uncovered(struct rlmd_account *, struct rlmd_amount);
+
+/* A model call that pays out of it, and so out of all above, is in flight; each has to end, with
+ * the same amount: the most that it may cost. */
+void account_begin_call(struct rlmd_account *, struct rlmd_amount);
+void account_end_call(struct rlmd_account *, struct rlmd_amount);
 
 /* The first one that has less than that left, if it may have more when calls in flight have ended.
  * NULL: each has as much, or there is nothing to wait for. */
 struct rlmd_account *account_awaited(struct rlmd_account *, struct rlmd_amount);
 
-/* Who waits for that, in turn: embed it; zero waits for nothing. Comes once, from inside
- * account_end_call(), and may only post. */
+/* Who waits for that, or for a cover, in turn: embed it; zero waits for nothing. Comes once, from
+ * inside account_end_call() or where limits or cover are set, and may only post. */
 struct account_waiter {
 	struct rlmd_account *account; /* lent; NULL: it does not wait */
 	void (*fn)(void *owner);

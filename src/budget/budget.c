@@ -37,11 +37,12 @@ struct budget {
 	struct rlmd_amount spent;
 	struct rlmd_amount reserved;
 	struct budget_usage usage;
-	int64_t started;     /* on clock_ms() */
-	int64_t iterations;  /* our own; those in `usage` are of all below too */
-	int64_t outstanding; /* charges not yet settled or dropped */
-	int64_t calls;       /* admitted; counted in the root, for all */
-	int64_t subruns;     /* begun; likewise */
+	int64_t started;                    /* on clock_ms() */
+	int64_t iterations;                 /* our own; those in `usage` are of all below too */
+	int64_t outstanding;                /* charges not yet settled or dropped */
+	int64_t calls;                      /* admitted; counted in the root, for all */
+	int64_t subruns;                    /* begun; likewise */
+	const struct rlmd_account *refuser; /* lent: likewise, whose limit refused something last */
 	bool warned[KINDS];
 	budget_warning_fn *fn; /* or NULL */
 	void *owner;           /* lent: fn's */
@@ -289,6 +290,19 @@ static enum rlmd_stop block_reason(struct budget *budget, const struct rlmd_acco
 	return account_block(budget->limits.above, ret_who);
 }
 
+static enum rlmd_stop refuse(struct budget *budget, enum rlmd_stop reason,
+			     const struct rlmd_account *who, struct rlmd_error *err)
+{
+	if (reason)
+		root_of(budget)->refuser = who;
+	return account_tell(reason, who, err);
+}
+
+const struct rlmd_account *budget_refuser(const struct budget *budget)
+{
+	return budget->refuser;
+}
+
 enum rlmd_stop budget_iteration_block(struct budget *budget, struct rlmd_error *err)
 {
 	const struct rlmd_account *who = NULL;
@@ -296,20 +310,19 @@ enum rlmd_stop budget_iteration_block(struct budget *budget, struct rlmd_error *
 
 	if (!reason && !budget_remaining_iterations(budget))
 		reason = RLMD_STOP_MAX_ITERATIONS;
-	return account_tell(reason, who, err);
+	return refuse(budget, reason, who, err);
 }
 
 enum rlmd_stop budget_subcall_block(struct budget *budget, int depth, struct rlmd_error *err)
 {
 	const struct rlmd_account *who = NULL;
 	enum rlmd_stop reason = block_reason(budget, &who);
-	const struct budget *root = root_of(budget);
 
 	if (!reason && depth >= budget->limits.max_depth - 1)
 		reason = RLMD_STOP_MAX_DEPTH;
-	if (!reason && root->subruns >= root->limits.subruns)
+	if (!reason && root_of(budget)->subruns >= budget->limits.subruns)
 		reason = RLMD_STOP_MAX_SUBRUNS;
-	return account_tell(reason, who, err);
+	return refuse(budget, reason, who, err);
 }
 
 const char *budget_scarce(const struct budget *budget, int percent)
@@ -334,7 +347,7 @@ bool budget_admit_call(struct budget *budget, struct rlmd_error *err)
 	struct budget *root = root_of(budget);
 
 	if (root->calls >= root->limits.calls)
-		return !account_tell(RLMD_STOP_MAX_CALLS, NULL, err);
+		return !refuse(budget, RLMD_STOP_MAX_CALLS, NULL, err);
 	root->calls++;
 	return true;
 }
@@ -353,7 +366,7 @@ bool charge_take(struct charge *charge, struct budget *budget, struct rlmd_amoun
 		reason = RLMD_STOP_MAX_TOKENS;
 	if (!reason)
 		reason = account_lacks(budget->limits.above, amount, &who);
-	if (account_tell(reason, who, err))
+	if (refuse(budget, reason, who, err))
 		return false;
 	hold(charge, budget, amount);
 	account_hold(budget->limits.above, amount);

@@ -88,6 +88,10 @@ void budget_free(struct budget *);
 enum rlmd_stop budget_iteration_block(struct budget *, struct rlmd_error *);
 enum rlmd_stop budget_subcall_block(struct budget *, int depth, struct rlmd_error *);
 
+/* Of a root: the account above whose limit was the last one, of all that refused something to it or
+ * below it; NULL: it was a limit of their own, or none. Lent. */
+const struct rlmd_account *budget_refuser(const struct budget *);
+
 /* Which limited kind has less than `percent` of its limit left, as "cost", "tokens" or "time"
  * (ENG-14); NULL: none. */
 const char *budget_scarce(const struct budget *, int percent);

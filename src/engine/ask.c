@@ -44,6 +44,11 @@ static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64
 	ask->settled = billed;
 }
 
+static struct rlmd_account *account_above(const struct caller *caller)
+{
+	return budget_limits(caller->budget)->above;
+}
+
 /* The reservation was for one attempt: another one must be affordable beside what was billed. */
 static bool may_retry(void *owner, const struct llm_usage *usage, int64_t cost)
 {
@@ -51,7 +56,12 @@ static bool may_retry(void *owner, const struct llm_usage *usage, int64_t cost)
 	struct rlmd_amount again = ask->charge.amount;
 
 	settle_attempt(ask, usage, cost, true);
-	return charge_take(&ask->charge, ask->options.caller->budget, again, NULL);
+	if (!charge_take(&ask->charge, ask->options.caller->budget, again, NULL))
+		return false;
+	if (!account_uncovered(account_above(ask->options.caller), (struct rlmd_amount){0}))
+		return true;
+	charge_drop(&ask->charge);
+	return false;
 }
 
 static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t cost,
@@ -129,33 +139,31 @@ static void retry(void *owner)
 	ask->permit = permits_ask_call(&ask->job->permits, true, on_permit, ask);
 }
 
-static struct rlmd_account *account_above(const struct caller *caller)
-{
-	return budget_limits(caller->budget)->above;
-}
-
 /* A call in flight has ended, and is settled: whoever waited for that tries again. */
-static void retry_waiting(struct rlmd_job *job, const struct caller *caller)
+static void retry_waiting(const struct ask *ended)
 {
+	const struct caller *caller = ended->options.caller;
 	struct ask *ask, *next;
 
-	for (ask = TAILQ_FIRST(&job->waiting); ask; ask = next) {
+	for (ask = TAILQ_FIRST(&ended->job->waiting); ask; ask = next) {
 		next = TAILQ_NEXT(ask, entry);
 		if (ask->options.caller == caller)
 			retry(ask);
 	}
-	account_end_call(account_above(caller));
+	account_end_call(account_above(caller), ended->flying);
 }
 
 /* What others hold of the account, or of one above the job, mostly comes back with the end of their
- * calls. False: none is in flight. */
+ * calls; and a cover is asked for. False: there is nothing to wait for. */
 static bool wait_for_others(struct ask *ask)
 {
 	struct caller *caller = ask->options.caller;
 	struct rlmd_account *account = NULL;
 	struct rlmd_amount least;
 
-	if (ask_has_sent(ask->job, caller)) {
+	if (ask->bare) {
+		account_wait(ask->bare, &ask->waiter, retry, ask);
+	} else if (ask_has_sent(ask->job, caller)) {
 		stand_in(ask, &ask->job->waiting);
 	} else {
 		ask_most(ask, ask_floor(ask, ask_sensible(ask)), &least);
@@ -202,7 +210,7 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	ask->job->calls_in_flight--;
 	ask->cached = response->cached;
 	ask_settle(ask, &response->usage, response->cost, response->cost_known, err);
-	retry_waiting(ask->job, ask->options.caller);
+	retry_waiting(ask);
 	learning_take(ask->options.caller, &ask->options.request, &ask->counts, response);
 	if (!err && response->lowered && !ask->cut) {
 		stand_in(ask, NULL);
@@ -238,13 +246,25 @@ static void ask_recall(struct ask *ask)
 				   });
 }
 
+/* What this process may have spent when it dies is known beforehand to those that share the money.
+ */
+static bool ask_cover(struct ask *ask)
+{
+	ask->bare = account_uncovered(account_above(ask->options.caller), ask->charge.amount);
+	if (ask->bare)
+		charge_drop(&ask->charge);
+	return !ask->bare;
+}
+
 /* What was paid before is there whatever the purse has. */
 static bool may_be_sent(struct ask *ask, struct rlmd_error *err)
 {
 	const struct llm_recall *recall = ask->options.request.recall;
 
+	ask->bare = NULL;
 	return llm_recalled_paid(recall) ||
-	       ((llm_recalled(recall) || ask_reserve(ask, err)) && ask_admit(ask, err));
+	       ((llm_recalled(recall) || (ask_reserve(ask, err) && ask_cover(ask))) &&
+		ask_admit(ask, err));
 }
 
 static void on_permit(void *owner)
@@ -256,7 +276,8 @@ static void on_permit(void *owner)
 	ask_recall(ask);
 	if (may_be_sent(ask, &err)) {
 		ask->job->calls_in_flight++;
-		account_begin_call(account_above(ask->options.caller));
+		ask->flying = ask->charge.amount;
+		account_begin_call(account_above(ask->options.caller), ask->flying);
 		ask->call_sent = true;
 		ask->call_started = clock_ms();
 		stand_in(ask, &ask->job->sent);
@@ -267,7 +288,7 @@ static void on_permit(void *owner)
 		ask->call = llm_start(ask->job->llm, request, on_llm, ask);
 		return;
 	}
-	if (ask->is_short && wait_for_others(ask))
+	if ((ask->is_short || ask->bare) && wait_for_others(ask))
 		return;
 	ask_end(ask, &(struct llm_response){.cost_known = true}, &err);
 }
@@ -305,7 +326,7 @@ struct llm_usage ask_cancel(struct ask *ask)
 		response.cost_known = llm_price(ask->job->llm, ask->options.request.model, 0, 0,
 						&price);
 		ask_settle(ask, &response.usage, response.cost, response.cost_known, true);
-		retry_waiting(ask->job, ask->options.caller);
+		retry_waiting(ask);
 	}
 	if (ask->cut)
 		cut_reply_add(&response, &ask->cut->response);

@@ -22,6 +22,8 @@ struct ask {
 	struct account_waiter waiter; /* for what calls of other jobs give back */
 	struct llm_call *call;        /* owned: once it was sent */
 	struct charge charge;         /* the attempt that is under way */
+	struct rlmd_amount flying;    /* the most that the call in flight may cost */
+	struct rlmd_account *bare;    /* lent: whose cover does not reach for it yet; or NULL */
 	struct rlmd_amount settled;   /* what the attempts before it were billed */
 	bool is_short;                /* the account could not pay for it */
 	int64_t wanted;               /* max_tokens, as asked for */

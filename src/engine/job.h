@@ -69,6 +69,8 @@ struct rlmd_result {
 	struct rlmd_text output; /* the answer; may stand beside an error (interrupted, strict) */
 	enum rlmd_stop stop;
 	bool forced;
+	const struct rlmd_account *refuser; /* lent by the settings: whose limit was the last that
+					       refused something; NULL: one of its own */
 	struct budget_usage usage;
 	int64_t duration_ms;
 	json_t *object; /* owned: of a task (success, output, trace, usage, warnings, ...), or what

@@ -36,6 +36,7 @@ void job_result_add(struct rlmd_job *job, const struct budget *account, const js
 {
 	job->result.usage = *budget_usage(account);
 	job->result.duration_ms = budget_elapsed_ms(account);
+	job->result.refuser = budget_refuser(account);
 	json_object_set_new(object, "warnings", warnings_of(job, warnings));
 	json_object_set_new(object, "sandbox", job_sandbox(job));
 	json_object_set_new(object, "model", json_from_text(text_of(job->model)));
@@ -84,6 +85,16 @@ enum rlmd_stop rlmd_result_stop(const struct rlmd_result *result)
 bool rlmd_result_forced(const struct rlmd_result *result)
 {
 	return result && result->forced;
+}
+
+const char *rlmd_result_limited_by(const struct rlmd_result *result)
+{
+	const struct rlmd_error *err = rlmd_result_error(result);
+
+	if (!err || err->kind != RLMD_ERROR_BUDGET || !result->refuser ||
+	    (err->stop != RLMD_STOP_MAX_COST && err->stop != RLMD_STOP_MAX_TOKENS))
+		return NULL;
+	return rlmd_account_name(result->refuser);
 }
 
 bool rlmd_result_usage(const struct rlmd_result *result, struct rlmd_usage *ret)

@@ -19,6 +19,7 @@ enum { VERSION = 1, DEPTH_MAX = 10 };
 /* What the host owes. */
 struct rlmd_journal_entry {
 	struct journal_keep *keep; /* lent; NULL: the job is over */
+	struct rlmd_amount bill;
 };
 
 struct journal_keep {
@@ -230,6 +231,11 @@ static struct journal_keep *take_back(struct rlmd_journal_entry *handle)
 	return keep;
 }
 
+struct rlmd_amount rlmd_journal_entry_bill(const struct rlmd_journal_entry *handle)
+{
+	return handle ? handle->bill : (struct rlmd_amount){0};
+}
+
 void rlmd_journal_kept(struct rlmd_journal_entry *handle)
 {
 	struct journal_keep *keep = take_back(handle);
@@ -277,10 +283,12 @@ static void hand_over(struct journal *journal, const char *key, int64_t number, 
 }
 
 struct journal_keep *journal_keep(struct journal *journal, const char *key, int64_t number,
-				  json_t *entry, journal_kept_fn *kept, void *owner)
+				  json_t *entry, struct rlmd_amount bill, journal_kept_fn *kept,
+				  void *owner)
 {
 	struct journal_keep *keep = keep_new(journal, kept, owner);
 
+	keep->handle->bill = bill;
 	hand_over(journal, key, number, entry, keep);
 	return keep;
 }

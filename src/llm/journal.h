@@ -46,11 +46,11 @@ json_t *journal_find(struct journal *, const char *key, int64_t number);
 /* It is damaged, in this way: the job is told. */
 void journal_refuse(struct journal *, const char *key, int64_t number, struct rlmd_error *why);
 
-/* Takes the entry. `kept` comes from the loop, once it is kept, and may be NULL; where that fails
- * the job is told, and it never comes. */
+/* Takes the entry, and what it says that it was billed. `kept` comes from the loop, once it is
+ * kept, and may be NULL; where that fails the job is told, and it never comes. */
 typedef void journal_kept_fn(void *owner);
 struct journal_keep *journal_keep(struct journal *, const char *key, int64_t number, json_t *entry,
-				  journal_kept_fn *kept, void *owner);
+				  struct rlmd_amount bill, journal_kept_fn *kept, void *owner);
 void journal_forget(struct journal_keep *); /* `kept` does not come; NULL is fine */
 
 /* An entry of which nothing hears, but that what is sent to models waits for. */

@@ -238,6 +238,11 @@ bool recall_keep(const struct llm_recall *recall, const struct llm_response *res
 	return cache_keep(recall->cache, &recall->place, response, err);
 }
 
+static struct rlmd_amount bill_of(const struct llm_usage *usage, int64_t cost)
+{
+	return (struct rlmd_amount){int64_max(cost, 0), usage->input + usage->output};
+}
+
 struct journal_keep *recall_journal(const struct llm_recall *recall,
 				    const struct llm_response *response,
 				    const struct rlmd_error *err, journal_kept_fn *kept,
@@ -246,7 +251,8 @@ struct journal_keep *recall_journal(const struct llm_recall *recall,
 	if (!recall || !recall->journal || recall->journaled)
 		return NULL;
 	return journal_keep(recall->journal, recall->key, recall->number,
-			    exchange_answer(response, err), kept, owner);
+			    exchange_answer(response, err),
+			    bill_of(&response->usage, response->cost), kept, owner);
 }
 
 void recall_journal_cancelled(const struct llm_recall *recall, const struct llm_request *request,
@@ -260,5 +266,6 @@ void recall_journal_cancelled(const struct llm_recall *recall, const struct llm_
 		return;
 	entry = exchange_answer(&used, NULL);
 	json_object_set_new(entry, "cancelled", json_true());
-	journal_keep(recall->journal, recall->key, recall->number, entry, NULL, NULL);
+	journal_keep(recall->journal, recall->key, recall->number, entry, bill_of(usage, cost),
+		     NULL, NULL);
 }

@@ -368,7 +368,7 @@ static void test_waiting(void **state)
 
 	(void)state;
 	assert_null(account_awaited(other, much)); /* nobody will give it back */
-	account_begin_call(one);
+	account_begin_call(one, (struct rlmd_amount){0});
 	assert_null(account_awaited(other, (struct rlmd_amount){0, 10}));
 	assert_ptr_equal(account_awaited(other, much), day);
 	account_hold(other, (struct rlmd_amount){0, 10});
@@ -379,19 +379,97 @@ static void test_waiting(void **state)
 	account_wait_no_more(&gone);
 	rlmd_charge_drop(all);
 	assert_int_equal(told, 0); /* the call's end is what counts */
-	account_end_call(one);
+	account_end_call(one, (struct rlmd_amount){0});
 	assert_int_equal(told, 1);
 	assert_null(waiter.account);
 	account_release(other, (struct rlmd_amount){0, 10});
 
-	account_begin_call(one);
+	account_begin_call(one, (struct rlmd_amount){0});
 	account_settle(one, (struct rlmd_amount){0}, (struct rlmd_amount){0, 100});
 	assert_int_equal(account_block(other, &who), RLMD_STOP_MAX_TOKENS); /* spent is spent */
 	assert_ptr_equal(who, day);
-	account_end_call(one);
+	account_end_call(one, (struct rlmd_amount){0});
 	assert_int_equal(told, 1);
 	rlmd_account_free(one);
 	rlmd_account_free(other);
+	rlmd_account_free(day);
+}
+
+static void note_lack(void *owner, struct rlmd_amount needed)
+{
+	*(struct rlmd_amount *)owner = needed;
+}
+
+/* What is at risk is covered beforehand; of what is only reserved nothing is. */
+static void test_cover(void **state)
+{
+	struct rlmd_account *day = account("today", 0, 0, NULL), *one = account("one", 0, 0, day);
+	struct rlmd_amount lack = {0}, call = {60, 6};
+	struct rlmd_account_cover cover = {sizeof cover, {100, 1000}, note_lack, &lack};
+	struct account_waiter waiter = {0};
+	int told = 0;
+
+	(void)state;
+	assert_null(account_uncovered(one, (struct rlmd_amount){INT64_MAX, INT64_MAX}));
+	assert_true(rlmd_account_set_cover(day, &cover, NULL));
+	account_hold(one, (struct rlmd_amount){1000, 0});
+	assert_null(account_uncovered(one, call));
+	assert_int_equal(lack.cost, 0);
+	account_begin_call(one, call); /* one more like it would not be covered */
+	assert_int_equal(lack.cost, 120);
+	assert_int_equal(lack.tokens, 12);
+	assert_null(account_uncovered(one, (struct rlmd_amount){40, 0}));
+	assert_ptr_equal(account_uncovered(one, (struct rlmd_amount){41, 0}), day);
+	assert_int_equal(lack.cost, 101);
+	account_wait(day, &waiter, note, &told);
+	cover.amount.cost = 120;
+	assert_true(rlmd_account_set_cover(day, &cover, NULL));
+	assert_int_equal(told, 1);
+	assert_null(account_uncovered(one, call));
+	account_settle(one, (struct rlmd_amount){0}, (struct rlmd_amount){50, 5});
+	account_end_call(one, call);
+	assert_null(account_uncovered(one, call));
+	assert_non_null(account_uncovered(one, (struct rlmd_amount){71, 0}));
+	assert_true(rlmd_account_set_cover(day, NULL, NULL));
+	assert_null(account_uncovered(one, (struct rlmd_amount){INT64_MAX, 0}));
+	account_release(one, (struct rlmd_amount){1000, 0});
+
+	cover.amount.tokens = -1;
+	assert_false(rlmd_account_set_cover(day, &cover, NULL));
+	cover.amount.tokens = 0;
+	cover.lacks = NULL;
+	assert_false(rlmd_account_set_cover(day, &cover, NULL));
+	cover.lacks = note_lack;
+	assert_false(rlmd_account_set_cover(NULL, &cover, NULL));
+	cover.size = 1;
+	assert_false(rlmd_account_set_cover(day, &cover, NULL));
+	rlmd_account_free(one);
+	rlmd_account_free(day);
+}
+
+static void test_other_limits(void **state)
+{
+	struct rlmd_account *day = account("today", 100, 0, NULL);
+	struct rlmd_account_limits limits = {sizeof limits, 150, 0};
+	struct account_waiter waiter = {0};
+	struct rlmd_charge *charge = rlmd_account_reserve(day, (struct rlmd_amount){90, 0}, NULL);
+	int told = 0;
+
+	(void)state;
+	account_wait(day, &waiter, note, &told);
+	assert_true(rlmd_account_set_limits(day, &limits, NULL));
+	assert_int_equal(told, 1);
+	assert_int_equal(rlmd_account_remaining(day).cost, 60);
+	limits.cost = 80;
+	assert_true(rlmd_account_set_limits(day, &limits, NULL));
+	assert_int_equal(rlmd_account_remaining(day).cost, 0);
+	assert_null(rlmd_account_reserve(day, (struct rlmd_amount){0}, NULL)); /* overdrawn */
+	rlmd_charge_settle(charge, (struct rlmd_amount){30, 0});
+	assert_int_equal(rlmd_account_remaining(day).cost, 50);
+	limits.cost = -2;
+	assert_false(rlmd_account_set_limits(day, &limits, NULL));
+	limits.cost = 1;
+	assert_false(rlmd_account_set_limits(NULL, &limits, NULL));
 	rlmd_account_free(day);
 }
 
@@ -403,7 +481,8 @@ int main(void)
 		cmocka_unit_test(test_sub_runs),      cmocka_unit_test(test_overrun),
 		cmocka_unit_test(test_spend_nothing), cmocka_unit_test(test_restore),
 		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_later_version),
-		cmocka_unit_test(test_huge),
+		cmocka_unit_test(test_huge),          cmocka_unit_test(test_cover),
+		cmocka_unit_test(test_other_limits),
 	};
 
 	return cmocka_run_group_tests_name("account", tests, NULL, NULL);

@@ -80,6 +80,7 @@ static void test_a_batch_is_spent(void **state)
 	assert_true(text_equal(output(&fixture), "forced words"));
 	assert_true(warned(&fixture, "Budget exhausted, answer was forced"));
 	assert_true(warned(&fixture, "Token budget exhausted (the limit of batch 7)"));
+	assert_null(rlmd_result_limited_by(rlmd_job_result(fixture.job))); /* there is an answer */
 	first = used(&fixture, "tokens");
 	end(&fixture);
 	assert_true(first > 0);
@@ -93,6 +94,7 @@ static void test_a_batch_is_spent(void **state)
 	assert_string_equal(member(fixture.result, "stopReason"), "max_tokens");
 	assert_non_null(strstr(member(json_object_get(fixture.result, "error"), "message"),
 			       "Token budget exhausted (the limit of batch 7)"));
+	assert_string_equal(rlmd_result_limited_by(rlmd_job_result(fixture.job)), "batch 7");
 	assert_int_equal(used(&fixture, "tokens"), 0);
 	rlmd_charge_drop(rest);
 	assert_int_equal(spent(batch), first);
@@ -198,12 +200,71 @@ static void test_what_waits_for_other_jobs_may_end(void **state)
 	end(&pair.second);
 }
 
+static void note_lack(void *owner, struct rlmd_amount needed)
+{
+	*(struct rlmd_amount *)owner = needed;
+}
+
+/* Nothing is sent before what it may cost is covered, and no limit stands in its way. */
+static void test_a_call_waits_for_its_cover(void **state)
+{
+	struct rlmd_account *batch = rlmd_account_new("batch 7", NULL, NULL, NULL);
+	struct rlmd_amount lack = {0};
+	struct rlmd_account_cover cover = {sizeof cover, {0}, note_lack, &lack};
+	struct stage_config config = usual;
+	struct fixture fixture;
+
+	(void)state;
+	fake_model = final;
+	config.account = batch;
+	assert_true(rlmd_account_set_cover(batch, &cover, NULL));
+	for (int end_it = 0; end_it < 2; end_it++) {
+		begin(&fixture, &config);
+		turns(&fixture);
+		assert_int_equal(fake_calls, 0);
+		assert_true(lack.tokens > 0);
+		cover.amount = lack;
+		if (end_it)
+			rlmd_job_cancel(fixture.job);
+		else
+			assert_true(rlmd_account_set_cover(batch, &cover, NULL));
+		drive(&fixture);
+		assert_true(end_it ? !used(&fixture, "tokens")
+				   : text_equal(output(&fixture), "the end"));
+		end(&fixture);
+		cover.amount.tokens = 1;
+		assert_true(rlmd_account_set_cover(batch, &cover, NULL));
+	}
+	rlmd_account_free(batch);
+}
+
+/* A limit of the job's own is not its batch's. */
+static void test_whose_limit_it_was(void **state)
+{
+	struct rlmd_account *batch = rlmd_account_new("batch 7", NULL, NULL, NULL);
+	struct stage_config config = usual;
+	struct fixture fixture;
+
+	(void)state;
+	fake_model = final;
+	config.account = batch;
+	config.limits.tokens = 10;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_string_equal(member(fixture.result, "stopReason"), "max_tokens");
+	assert_null(rlmd_result_limited_by(rlmd_job_result(fixture.job)));
+	end(&fixture);
+	rlmd_account_free(batch);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_batch_is_spent),
 		cmocka_unit_test(test_a_call_waits_for_other_jobs),
 		cmocka_unit_test(test_what_waits_for_other_jobs_may_end),
+		cmocka_unit_test(test_a_call_waits_for_its_cover),
+		cmocka_unit_test(test_whose_limit_it_was),
 	};
 
 	return cmocka_run_group_tests_name("above", tests, NULL, NULL);

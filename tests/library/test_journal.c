@@ -63,6 +63,7 @@ static bool refuses;           /* what is to be kept is not */
 static const char *fails_root; /* the root's turns fail, with these words */
 static const char *script;     /* what the root's first turn says */
 static struct rlmd_account *account;
+static struct rlmd_amount billed; /* what entries say */
 
 /* --- the host ----------------------------------------------------------------------- */
 
@@ -100,6 +101,8 @@ static void keep(void *owner, const char *key, int64_t number, struct rlmd_text 
 
 	(void)owner;
 	assert_null(find(key, number)); /* nothing is kept twice */
+	billed.cost += rlmd_journal_entry_bill(handle).cost;
+	billed.tokens += rlmd_journal_entry_bill(handle).tokens;
 	assert_in_range(store.count, 0, ENTRIES_MAX - 1);
 	if (refuses || full) {
 		const struct rlmd_error err = {.kind = RLMD_ERROR_INPUT,
@@ -259,6 +262,7 @@ static int clear(void **state)
 	job = NULL;
 	release_held();
 	forget_all();
+	billed = (struct rlmd_amount){0};
 	kept_most = 0;
 	full = holds = refuses = false;
 	fails_root = NULL;
@@ -339,6 +343,8 @@ static void test_killed_after_each(void **state)
 	exchanges = asked;
 	entries = store.count;
 	assert_int_equal(used.llm_calls, exchanges);
+	assert_true(billed.cost > 0 && billed.cost == used.cost);
+	assert_int_equal(billed.tokens, used.tokens);
 	assert_int_equal(used.journaled_calls, 0);
 	assert_int_equal(entries, exchanges + 2); /* what budget() and the function said */
 	rlmd_job_free(job);
