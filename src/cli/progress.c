@@ -6,33 +6,23 @@
 #include "base/clock.h"
 #include "cli/figure.h"
 #include "cli/interrupt.h"
-#include "cli/tell.h"
+#include "cli/live_line.h"
 
 enum { REFRESH_MS = 100 };
 
-static bool alive, colored, shown;
+static bool alive, shown;
 static int64_t drawn_ms; /* on clock_ms() */
 
-void progress_setup(bool live, bool color)
+void progress_setup(bool live)
 {
 	alive = live;
-	colored = color;
-}
-
-static void clear(void)
-{
-	if (shown)
-		fputs("\r\033[K", stderr);
-	shown = false;
 }
 
 void progress_show(const char *what)
 {
 	if (!alive)
 		return;
-	tell_interlude(clear);
-	fprintf(stderr, colored ? "\r\033[2m%s\033[0m\033[K" : "\r%s\033[K", what);
-	fflush(stderr);
+	live_line_show(what);
 	shown = true;
 	drawn_ms = clock_ms();
 }
@@ -62,8 +52,7 @@ bool progress_loading(void *owner, size_t bytes, size_t files)
 
 void progress_end(void)
 {
-	if (!alive)
-		return;
-	clear();
-	tell_interlude(NULL);
+	if (alive)
+		live_line_clear();
+	shown = false;
 }

@@ -2,8 +2,7 @@
  * cli/progress.h - a live line on standard error before there is a run to tell of: what is being
  * loaded, what is being started.
  *
- * There is one at most, as there is one terminal. It is cleared before anything else is said, and
- * replaced by that of the run (cli/status.h).
+ * It is replaced by that of the run (cli/status.h).
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 #include <stddef.h>
 
 /* Shown only if it is `live`: on a terminal, and where nobody wants quiet. */
-void progress_setup(bool live, bool color);
+void progress_setup(bool live);
 
 void progress_show(const char *what);
 

@@ -15,6 +15,7 @@
 #include "base/loop.h"
 #include "base/number.h"
 #include "cli/interrupt.h"
+#include "cli/live_line.h"
 #include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/providers.h"
@@ -52,7 +53,8 @@ static void open_log(struct session *session)
 							 : RLMD_LOG_NOTICE;
 
 	tell_setup(most, log_format_of(config->log_format), color);
-	progress_setup(is_live(config), color);
+	live_line_setup(color);
+	progress_setup(is_live(config));
 	session->log_level = most;
 	session->log = log_root(most, tell_log, NULL);
 	log_take_libevent(&session->log);
@@ -313,7 +315,6 @@ static struct status_options status_options(const struct session *session)
 
 	return (struct status_options){
 		.live = is_live(config),
-		.color = status_can_color(config->color),
 		.verbose = (int)config->verbose,
 	};
 }
@@ -358,7 +359,7 @@ const char *const *session_events(const struct session *session)
 void session_event(struct session *session, struct rlmd_text event)
 {
 	if (session->config.jsonl)
-		status_clear(session->status);
+		live_line_clear();
 	status_event(session->status, event);
 	if (session->broken.kind || output_event(session->output, event, &session->broken))
 		return;

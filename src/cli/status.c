@@ -4,23 +4,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/money.h"
 #include "base/text.h"
 #include "cli/figure.h"
+#include "cli/live_line.h"
 #include "cli/tell.h"
 
 enum {
 	REFRESH_MS = 100,
-	WIDTH_MAX = 256,
-	WIDTH_UNKNOWN = 80,
 	TASK_SHOWN = 100, /* bytes of a sub-run's task */
 	BUSY_MAX = 24,
 	BUSY_EVERY_MS = 20000, /* between two lines about calls that wait, at least */
@@ -31,14 +28,10 @@ struct status {
 	const void *owner;   /* lent: the source's */
 	struct event *timer; /* owned; NULL: not live */
 	struct status_options options;
-	char shown[WIDTH_MAX]; /* what stands on the terminal, or "" */
-	char busy[BUSY_MAX];   /* why a call waits for its model, until another one ends; or "" */
-	int64_t busy_since;    /* on clock_ms() */
-	int64_t told_busy;     /* when there was a line about it; 0: never */
+	char busy[BUSY_MAX]; /* why a call waits for its model, until another one ends; or "" */
+	int64_t busy_since;  /* on clock_ms() */
+	int64_t told_busy;   /* when there was a line about it; 0: never */
 };
-
-/* Whoever writes a line must have the terminal to itself, without knowing of us. */
-static struct status *current;
 
 bool status_can_live(void)
 {
@@ -77,40 +70,13 @@ static void format_spent(int64_t cost, int64_t max_cost, char out[static 80])
 		snprintf(out, 80, "%s of %s", spent, most);
 }
 
-static size_t terminal_width(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return WIDTH_UNKNOWN;
-	return size.ws_col < WIDTH_MAX ? size.ws_col : WIDTH_MAX;
-}
-
-static void write_out(const char *string)
-{
-	file_write_fd(STDERR_FILENO, text_of(string), NULL);
-}
-
-void status_clear(struct status *status)
-{
-	if (!status || !*status->shown)
-		return;
-	*status->shown = '\0';
-	write_out("\r\033[K");
-}
-
-static void clear_current(void)
-{
-	status_clear(current);
-}
-
 /* Nothing is cut in the middle: of two that do not fit beside each other the cost stays. */
 static void format_least(const char *spent, const char *elapsed, size_t width,
-			 char line[static WIDTH_MAX])
+			 char line[static LIVE_LINE_MAX])
 {
-	if ((size_t)snprintf(line, WIDTH_MAX, "%s | %s", spent, elapsed) > width &&
-	    (size_t)snprintf(line, WIDTH_MAX, "%s", spent) > width &&
-	    (size_t)snprintf(line, WIDTH_MAX, "%.*s", (int)strcspn(spent, " "), spent) > width)
+	if ((size_t)snprintf(line, LIVE_LINE_MAX, "%s | %s", spent, elapsed) > width &&
+	    (size_t)snprintf(line, LIVE_LINE_MAX, "%s", spent) > width &&
+	    (size_t)snprintf(line, LIVE_LINE_MAX, "%.*s", (int)strcspn(spent, " "), spent) > width)
 		*line = '\0';
 }
 
@@ -119,7 +85,7 @@ static void format_least(const char *spent, const char *elapsed, size_t width,
  * Columns are bytes here, for the line is ASCII.
  */
 static void format_line(const struct rlmd_job_status *now, const char *place, size_t width,
-			char line[static WIDTH_MAX])
+			char line[static LIVE_LINE_MAX])
 {
 	const char *finishing = now->interrupted ? "finishing (Ctrl-C stops now) | " : "";
 	const char *ending = now->interrupted ? "finishing | " : "";
@@ -132,13 +98,14 @@ static void format_line(const struct rlmd_job_status *now, const char *place, si
 	figure_count(now->tokens, tokens);
 	format_spent(now->cost, now->max_cost, spent);
 	format_elapsed(now->elapsed_ms, elapsed);
-	if ((size_t)snprintf(line, WIDTH_MAX, "%s%s | %d call%s in flight | %s tokens | %s | %s",
-			     finishing, place, calls, plural, tokens, spent, elapsed) > width &&
-	    (size_t)snprintf(line, WIDTH_MAX, "%s%s | %d call%s | %s | %s", ending, place, calls,
-			     plural, spent, elapsed) > width &&
-	    (size_t)snprintf(line, WIDTH_MAX, "%s%s | %s | %s", ending, place, spent, elapsed) >
+	if ((size_t)snprintf(line, LIVE_LINE_MAX,
+			     "%s%s | %d call%s in flight | %s tokens | %s | %s", finishing, place,
+			     calls, plural, tokens, spent, elapsed) > width &&
+	    (size_t)snprintf(line, LIVE_LINE_MAX, "%s%s | %d call%s | %s | %s", ending, place,
+			     calls, plural, spent, elapsed) > width &&
+	    (size_t)snprintf(line, LIVE_LINE_MAX, "%s%s | %s | %s", ending, place, spent, elapsed) >
 		    width &&
-	    (size_t)snprintf(line, WIDTH_MAX, "%s%.*s | %s | %s", ending, first, place, spent,
+	    (size_t)snprintf(line, LIVE_LINE_MAX, "%s%.*s | %s | %s", ending, first, place, spent,
 			     elapsed) > width)
 		format_least(spent, elapsed, width, line);
 }
@@ -157,19 +124,14 @@ static void format_place(const struct status *status, char place[static STATUS_P
 static void on_refresh(evutil_socket_t fd, short what, void *owner)
 {
 	struct status *status = owner;
-	char place[STATUS_PLACE_MAX], line[WIDTH_MAX];
+	char place[STATUS_PLACE_MAX], line[LIVE_LINE_MAX];
 	struct rlmd_job_status now = status->source(status->owner, place);
-	auto_free char *drawn = NULL;
 
 	(void)fd;
 	(void)what;
 	format_place(status, place);
-	format_line(&now, place, terminal_width() - 1, line);
-	if (!strcmp(line, status->shown))
-		return;
-	memcpy(status->shown, line, strlen(line) + 1);
-	drawn = xasprintf(status->options.color ? "\r\033[2m%s\033[0m\033[K" : "\r%s\033[K", line);
-	write_out(drawn);
+	format_line(&now, place, live_line_width(), line);
+	live_line_show(line);
 }
 
 struct status *status_new(struct event_base *base, const struct status_options *options,
@@ -185,8 +147,6 @@ struct status *status_new(struct event_base *base, const struct status_options *
 		status->timer = event_new(base, -1, EV_PERSIST, on_refresh, status);
 		event_add(status->timer, &every);
 	}
-	current = status;
-	tell_interlude(clear_current);
 	return status;
 }
 
@@ -194,9 +154,7 @@ void status_free(struct status *status)
 {
 	if (!status)
 		return;
-	status_clear(status);
-	tell_interlude(NULL);
-	current = NULL;
+	live_line_clear();
 	if (status->timer)
 		event_free(status->timer);
 	free(status);

@@ -22,7 +22,6 @@ typedef struct rlmd_job_status status_source_fn(const void *owner,
 
 struct status_options {
 	bool live; /* the line that is rewritten */
-	bool color;
 	/* 1: a line for what a turn, a call, a run or an operation came to, and the layers of
 	 * isolation at the end; 2: blocks, what the model wrote and what its code printed */
 	int verbose;
@@ -37,9 +36,8 @@ void status_free(struct status *); /* clears the line; NULL is fine */
  * nothing is shown. A NULL is returned where all are. */
 const char *const *status_events(const struct status_options *);
 
-/* NULL is fine in both: there is no status before an engine. */
+/* NULL is fine: there is no status before an engine. */
 void status_event(struct status *, struct rlmd_text event); /* a line of JSON */
-void status_clear(struct status *);
 
 /* What it came to, from a result object: two lines, and the warnings that are not in `told`. It
  * begins "VERB 2.7s: WORK, 8 calls". The layers of isolation are named where `verbose` is set. */
