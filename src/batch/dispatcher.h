@@ -20,6 +20,7 @@
 #include "batch/work.h"
 
 struct dispatcher;
+struct scoreboard;
 struct store;
 
 /* No job is begun any more once so many have failed for good, and of those that are over so many in
@@ -31,7 +32,8 @@ struct halt {
 
 struct dispatcher_options {
 	struct work_setting work;
-	struct store *store; /* lent */
+	struct store *store;      /* lent */
+	struct scoreboard *board; /* lent: is told what happens */
 	int64_t batch;
 	const char *node;     /* lent: who works */
 	int64_t max_jobs;     /* at once */
@@ -51,6 +53,10 @@ struct dispatcher_options {
 /* Nothing is told before it returns. */
 struct dispatcher *dispatcher_new(const struct dispatcher_options *);
 void dispatcher_free(struct dispatcher *); /* nothing is told any more; NULL is fine */
+
+/* Tells the board what it is not told as it happens: how jobs at work are getting on, whose turns
+ * are stopped, and whether it drains. */
+void dispatcher_show(const struct dispatcher *);
 
 /* No job is begun any more; it ends with those that are. */
 void dispatcher_drain(struct dispatcher *);

@@ -22,6 +22,7 @@
 #include "batch/job_loader.h"
 #include "batch/results_file.h"
 #include "batch/results_line.h"
+#include "batch/scoreboard.h"
 #include "batch/store_explain.h"
 #include "batch/traces.h"
 #include "store/store.h"
@@ -38,6 +39,7 @@ struct runner {
 	struct traces *traces;
 	struct collector *collector;
 	struct contexts *contexts;
+	struct scoreboard *board;
 	struct dispatcher *dispatcher; /* NULL: it is not begun, or over */
 	struct event *posted;          /* the end */
 	char *name;                    /* NULL: all batches */
@@ -104,6 +106,7 @@ static void begin_next(struct runner *runner);
 
 static void end_batch(struct runner *runner, const struct store_result *result)
 {
+	scoreboard_count(runner->board, result->counts, result->count);
 	for (size_t i = 0; i < result->count; i++)
 		sum_up(runner, &result->counts[i]);
 	begin_next(runner);
@@ -154,6 +157,7 @@ static void on_idle(void *owner, const struct rlmd_error *err)
 {
 	struct runner *runner = owner;
 
+	dispatcher_show(runner->dispatcher);
 	dispatcher_free(take_pointer(&runner->dispatcher));
 	runner->over = true;
 	if (err && !runner->error.kind)
@@ -177,6 +181,7 @@ static void dispatch(struct runner *runner)
 				.limits = runner->options.limits,
 			},
 		.store = runner->store,
+		.board = runner->board,
 		.batch = runner->id,
 		.node = runner->node,
 		.max_jobs = runner->options.max_jobs,
@@ -221,6 +226,7 @@ static void on_first_counts(void *owner, const struct store_result *result)
 
 	if (store_failed(runner, result))
 		return;
+	scoreboard_count(runner->board, result->counts, result->count);
 	for (size_t i = 0; i < result->count; i++)
 		left += result->counts[i].jobs[STORE_JOB_PENDING] +
 			result->counts[i].jobs[STORE_JOB_RUNNING];
@@ -237,6 +243,7 @@ static void begin_next(struct runner *runner)
 		return;
 	}
 	runner->id = runner->batches[runner->begun++];
+	scoreboard_next(runner->board);
 	runner->query = store_counts(runner->store, runner->id, on_first_counts, runner);
 }
 
@@ -434,6 +441,7 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 	runner->base = base;
 	runner->ids = id_map_new();
 	runner->contexts = contexts_new(base);
+	runner->board = scoreboard_new();
 	runner->posted = event_new(base, -1, 0, on_posted, runner);
 	runner->traces = traces_new(options->results);
 	name_it(runner);
@@ -456,12 +464,25 @@ void runner_free(struct runner *runner)
 	traces_free(runner->traces);
 	store_free(runner->store);
 	contexts_free(runner->contexts);
+	scoreboard_free(runner->board);
 	id_map_free(runner->ids);
 	event_free(runner->posted);
 	free(runner->batches);
 	free(runner->name);
 	free(runner->directory);
 	free(runner);
+}
+
+const struct scoreboard *runner_scoreboard(const struct runner *runner)
+{
+	if (runner->dispatcher)
+		dispatcher_show(runner->dispatcher);
+	return runner->board;
+}
+
+const char *runner_name(const struct runner *runner)
+{
+	return runner->name;
 }
 
 void runner_drain(struct runner *runner)

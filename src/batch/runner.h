@@ -20,6 +20,7 @@
 
 struct runner;
 struct event_base;
+struct scoreboard;
 
 struct runner_options {
 	const char *jobs;         /* lent: the path of the file; NULL: others load the jobs */
@@ -46,6 +47,10 @@ struct runner_options {
 /* RLMD_ERROR_USAGE where the store's place is none. Nothing is told before it returns. */
 struct runner *runner_new(struct event_base *, const struct runner_options *, struct rlmd_error *);
 void runner_free(struct runner *); /* nothing is told any more; NULL is fine */
+
+/* How the batch that is worked on stands; lent, and as it is until the loop turns. */
+const struct scoreboard *runner_scoreboard(const struct runner *);
+const char *runner_name(const struct runner *); /* of the batch; lent; NULL: one after the other */
 
 /* No job is begun any more; it ends with those that are. */
 void runner_drain(struct runner *);

@@ -83,6 +83,8 @@ static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *
 	rlmd_result_usage(result, &usage);
 	end.cost = usage.cost > 0 ? usage.cost : 0;
 	end.tokens = usage.tokens;
+	end.paid_cost = end.cost - usage.journaled_cost;
+	end.paid_tokens = usage.tokens - usage.journaled_tokens;
 	if (error) {
 		trace = evbuffer_new();
 		trace_buffer_write(work->trace, trace);
@@ -207,6 +209,11 @@ void work_cancel(struct work *work)
 	}
 	error_set(&err, RLMD_ERROR_CANCELLED, "stopped before it was begun");
 	fail(work, &err);
+}
+
+bool work_status(const struct work *work, struct rlmd_job_status *ret)
+{
+	return work->job && rlmd_job_get_status(work->job, ret);
 }
 
 void work_free(struct work *work)

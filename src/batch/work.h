@@ -30,6 +30,7 @@ struct work_end {
 	struct rlmd_text result; /* the result object; lent until the callback returns */
 	struct rlmd_text trace;  /* likewise: its events where it has no answer, a line each */
 	int64_t cost, tokens;    /* pico-dollars */
+	int64_t paid_cost, paid_tokens; /* of these, what this attempt has paid */
 };
 
 /* Once, never before work_new() has returned. The work may be freed. */
@@ -44,4 +45,7 @@ char *work_no_result(const struct rlmd_error *);
 
 /* It ends soon, with RLMD_ERROR_CANCELLED where it has not ended yet. */
 void work_cancel(struct work *);
+
+/* False, and nothing is filled, as long as its context is read. */
+bool work_status(const struct work *, struct rlmd_job_status *ret);
 void work_free(struct work *); /* nothing is told any more; NULL is fine */

@@ -1,0 +1,44 @@
+/* batch/dispatcher_private.h - the dispatcher, for its slots. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/error.h"
+#include "batch/dispatcher.h"
+#include "batch/slot.h"
+#include "batch/turns.h"
+#include "store/store.h"
+
+struct event;
+
+/* Where the store says that a job is due, and has none to give, somebody holds it for a moment. */
+enum { SOON_MS = 200 };
+
+struct dispatcher {
+	struct dispatcher_options options;
+	struct turns turns;
+	TAILQ_HEAD(, slot) slots;
+	int64_t used;        /* slots */
+	struct query *count; /* lent: what there is to do */
+	struct query *renewal;
+	struct store_claim *renewed; /* owned: what was asked for */
+	struct event *wake, *renew;  /* owned */
+	struct event *posted;        /* owned: looks what is to be done next */
+	struct rlmd_error error;     /* why it ends before its time */
+	bool looked;                 /* the store was asked since a job was begun or written last */
+	bool dry;                    /* the last claim gave nothing */
+	bool left;                   /* it said that there is something to wait for */
+	int64_t ended, failed;       /* jobs that are over, of those that it began */
+	bool draining, over;
+};
+
+/* It looks what is to be done next, from the loop. */
+void dispatcher_proceed(struct dispatcher *);
+
+/* The store does not do what it has to: all ends, and jobs wait for the next start. */
+void dispatcher_fail(struct dispatcher *, const struct store_result *);
+
+/* A job is over: there may be enough that failed. */
+void dispatcher_note_end(struct dispatcher *, bool succeeded);
