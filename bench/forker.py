@@ -16,6 +16,7 @@ def load(worker_dir, library_path=None):
     sys.path.insert(0, worker_dir)
     import _rlmd
     import template
+    from fork_hooks import ForkHooks
     from library import USUAL
 
     if library_path is None:
@@ -29,7 +30,7 @@ def load(worker_dir, library_path=None):
     repl = importlib.import_module("repl")
     bare_fork = ctypes.PyDLL(library_path).bare_fork
     template.settle(library, [], _rlmd)
-    for _ in template.load_rest(USUAL, repl, _rlmd):
+    for _ in template.load_rest(USUAL, repl, _rlmd, ForkHooks()):
         pass
     return bare_fork
 

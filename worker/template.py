@@ -94,9 +94,10 @@ def load_modules(names):
         yield name
 
 
-def load_rest(names, repl, native):
+def load_rest(names, repl, native, hooks):
     """While the first worker is at work already."""
     yield from load_modules(names)
+    hooks.end()
     repl.warm_up()
     yield "warm"
     gc.unfreeze()
@@ -209,9 +210,10 @@ def main(here):
     finders = repl.prepare(library, names)
     session = repl.Session(CONTROL, CONTROL + 1)
     settle(library, finders, native)
-    rest = load_rest(USUAL, repl, native)
+    rest = load_rest(USUAL, repl, native, hooks)
     worker = native.serve(rest) if enclose(native, len(library)) else None
     if worker is not None:
-        hooks.run()
-        session.main(*worker, native)
+        files, layers = worker
+        hooks.run("pid_namespace" in layers)
+        session.main(files, layers, native)
     os._exit(0)

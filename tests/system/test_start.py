@@ -172,7 +172,8 @@ class FirstWorker(Cached):
 
 
 DRAW = """
-import json, os, random, secrets, ssl, tempfile, uuid
+import json, os, random, secrets, ssl, tempfile, threading, uuid
+assert threading.main_thread().native_id == threading.get_native_id()
 def draw():
     return {
         "random": random.random(), "system": random.SystemRandom().random(),

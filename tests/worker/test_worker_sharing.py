@@ -1,12 +1,15 @@
 """What lets workers write into few of the pages that they share with their template."""
 
 import os
+import random
 import resource
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["RLMD_BUILD_ROOT"], "worker"))
 import _rlmd  # noqa: E402
+import fork_hooks  # noqa: E402
 
 HOLES = 4000  # more than a pool has, so that they are in many
 PAGE = 4096
@@ -115,6 +118,63 @@ class Agree(unittest.TestCase):
         for _ in range(100):
             _rlmd.agree(found, wanted)
         self.assertEqual(sys.getrefcount(value), before)
+
+
+class Hooks(unittest.TestCase):
+    """What modules want done in a child of a fork: as Python would, with less around it."""
+
+    def run_in_a_child(self, prepare, *functions, over=True, pid_namespace=True):
+        """What prepare() left, and what it is after the hooks: two texts."""
+        def child():
+            hooks = fork_hooks.ForkHooks()
+            hooks.gather()
+            for function in functions:
+                os.register_at_fork(after_in_child=function)
+            before = prepare()
+            if over:
+                hooks.end()
+            hooks.run(pid_namespace)
+            own = threading.main_thread().native_id == threading.get_native_id()
+            return before, prepare(), own, os.register_at_fork == hooks._register
+
+        receiving, sending = os.pipe()
+        if not os.fork():
+            os.write(sending, repr(child()).encode())
+            os._exit(0)
+        os.wait()
+        os.close(sending)
+        with open(receiving) as file:
+            return eval(file.read())
+
+    def test_random_numbers_start_anew(self):
+        for over in (True, False):
+            generator = random.Random(5)
+            before, after, own, restored = self.run_in_a_child(
+                lambda: generator.getstate(), generator.seed, over=over)
+            self.assertNotEqual(before, after)
+            self.assertEqual((own, restored), (not over, True))
+
+    def test_half_a_pair_of_normal_numbers_is_not_told_twice(self):
+        generator = random.Random(5)
+        generator.gauss(0, 1)
+        before, after, *_ = self.run_in_a_child(lambda: generator.gauss_next, generator.seed)
+        self.assertIsNotNone(before)
+        self.assertIsNone(after)
+
+    def test_a_seed_of_ones_own_is_called(self):
+        seeds = []
+
+        class Own(random.Random):
+            def seed(self, *_given):
+                seeds.append("own")
+
+        own = Own()
+        before, after, *_ = self.run_in_a_child(lambda: list(seeds), own.seed, seeds.clear,
+                                                lambda: seeds.append("last"))
+        self.assertEqual((before, after), (["own"], ["last"]))
+
+    def test_the_main_thread_without_a_namespace(self):
+        self.assertIs(self.run_in_a_child(lambda: None, pid_namespace=False)[2], True)
 
 
 if __name__ == "__main__":
