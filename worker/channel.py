@@ -11,7 +11,7 @@ Python's `surrogateescape` made it from.
 """
 
 import itertools
-import os
+import posix
 import select
 import threading
 
@@ -195,7 +195,7 @@ class Channel:
             end(EXIT_VIOLATION, f"cannot read from the supervisor: {error!r}")
 
     def _more(self, wanted):
-        part = os.read(self._in, min(READ_SIZE, max(READ_AHEAD, wanted)))
+        part = posix.read(self._in, min(READ_SIZE, max(READ_AHEAD, wanted)))
         return part or end(0)
 
     def _take(self, size):
@@ -226,16 +226,16 @@ class Channel:
                 end(EXIT_VIOLATION, f"cannot write to the supervisor: {error!r}")
 
     def _write_all(self, data):
-        written = os.write(self._out, data)
+        written = posix.write(self._out, data)
         while written < len(data):
-            written += os.write(self._out, memoryview(data)[written:])
+            written += posix.write(self._out, memoryview(data)[written:])
 
 
 def end(status, message=None):
     """Ends the process at once: the supervisor went away, or nothing can be understood."""
     if message:
         try:
-            os.write(2, message.encode("utf-8", "replace") + b"\n")
+            posix.write(2, message.encode("utf-8", "replace") + b"\n")
         except OSError:
             pass
-    os._exit(status)
+    posix._exit(status)

@@ -74,6 +74,7 @@ class Helpers:
             LLMError=LLMError,
         )
         aliases.install(aliases.functions(self.table, texts))
+        aliases.install(aliases.values("", ""))
 
     def begin(self, inputs, task, theirs):
         """What the run brings; theirs: the host's functions by their names."""
@@ -81,4 +82,4 @@ class Helpers:
         self._names.inputs = self._code_base.inputs = inputs
         self._queries.context = self._texts.context = context
         self.table.update(theirs)
-        aliases.install(aliases.values(context, task))
+        aliases.begin(context, task)

@@ -5,7 +5,7 @@ in the same number of bytes, as Python itself keeps them: it is mapped and becom
 lies, so that all workers of a run and of its sub-runs have one text in memory, once.
 """
 
-import os
+import posix
 
 from file_index import FileIndex
 from source import SourceText
@@ -22,18 +22,19 @@ def read_inputs(start, fds, native):
     """
     inputs = {}
     indexes = iter(fds[len(start["names"]):])
-    described = zip(*(start[each] for each in ("names", "forms", "sizes", "starts", "indexes")))
-    for fd, (name, form, size, first, index) in zip(fds, described):
+    for place, name in enumerate(start["names"]):
+        fd, form, size = fds[place], start["forms"][place], start["sizes"][place]
+        first, index = start["starts"][place], start["indexes"][place]
         kind = SourceText if index else str
         if form in HIGHEST:
             text = native.map(fd, size, HIGHEST[form], kind, first)
         else:
             text = kind(native.decode(fd, size, first))
-        os.close(fd)
+        posix.close(fd)
         if index:
             index_fd = next(indexes)
             text.set_index(FileIndex(native.view(index_fd, index)), len(inputs))
-            os.close(index_fd)
+            posix.close(index_fd)
         inputs[name] = text
     inputs.setdefault("context", "")
     return inputs

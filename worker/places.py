@@ -96,8 +96,8 @@ tree = None      # the files, once there are no others
 
 def set_inputs(inputs):
     """The variables of the run, so that an error can name the one that holds a file."""
-    _inputs.clear()
-    _inputs.update(inputs)
+    global _inputs
+    _inputs = inputs
 
 
 def take_notes():

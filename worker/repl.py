@@ -79,6 +79,8 @@ class Session:
         self._stdout = Output("<stdout>", interrupts)
         self._stderr = Output("<stderr>", interrupts)
 
+        # Kept: the last one to forget them would close them, in each worker.
+        self._streams = sys.stdin, sys.stdout, sys.stderr
         sys.argv = [""]
         # The real module, so that what looks classes up by their module finds them.
         self._module = types.ModuleType("__main__")
@@ -125,11 +127,12 @@ class Session:
         self._max_output = max_output
         self._stdout.set_limit(max_output)
         self._stderr.set_limit(max_output)
-        theirs = functions.make(self._channel, foreign)
+        theirs = functions.make(self._channel, foreign) if foreign else {}
         places.set_inputs(inputs)
         self._helpers.begin(inputs, task, theirs)
         self._reserved.add(inputs, theirs)
-        self._awaited.add(theirs)
+        if theirs:
+            self._awaited.add(theirs)
         sys.modules["__main__"] = self._module
         sys.displayhook = self._echo
         self._restore()

@@ -21,6 +21,7 @@ class Reserved:
         self._ours = dict(functions)
         self._all = {"__name__": "__main__", "__builtins__": builtins, **functions}
         self._told = set()
+        self.add({"context": ""}, {})  # every run has one, and so there is room for it
         self.restore()
 
     def add(self, inputs, functions):
