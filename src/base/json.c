@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json_quote.h"
+#include "base/json_scan.h"
 
 enum {
 	GATHERED = 1024,            /* bytes */
@@ -45,22 +46,91 @@ struct json_shape json_look(struct rlmd_text text)
 	return shape;
 }
 
+static json_t *read_value(struct json_scan *);
+
+static json_t *read_string(const struct json_view *view)
+{
+	auto_free char *owned = NULL;
+	struct rlmd_text text = json_view_text(view, &owned);
+
+	return json_stringn_nocheck(text.bytes, text.size);
+}
+
+static json_t *read_number(const struct json_view *view)
+{
+	double number = 0;
+
+	if (view->kind == JSON_VIEW_INTEGER)
+		return json_integer(json_view_integer(view, 0));
+	json_view_number(view, &number);
+	return json_real(number);
+}
+
+/* A key that is there twice is found by the scan, at the object's end. */
+static json_t *read_object(struct json_scan *scan)
+{
+	json_t *object = json_object();
+	struct json_view key;
+
+	while (json_scan_member(scan, &key)) {
+		auto_free char *name = xcalloc(key.text.size + 1, 1);
+
+		json_view_copy(&key, name);
+		json_object_set_new_nocheck(object, name, read_value(scan));
+	}
+	return object;
+}
+
+static json_t *read_array(struct json_scan *scan)
+{
+	json_t *array = json_array();
+
+	while (json_scan_element(scan))
+		json_array_append_new(array, read_value(scan));
+	return array;
+}
+
+/* NULL where the scan has failed; what was read around it then is dropped. */
+static json_t *read_value(struct json_scan *scan)
+{
+	struct json_view view = {0};
+
+	if (json_scan_enter(scan, JSON_VIEW_OBJECT))
+		return read_object(scan);
+	if (json_scan_enter(scan, JSON_VIEW_ARRAY))
+		return read_array(scan);
+	json_scan_value(scan, &view);
+	switch (view.kind) {
+	case JSON_VIEW_STRING:
+		return read_string(&view);
+	case JSON_VIEW_INTEGER:
+	case JSON_VIEW_REAL:
+		return read_number(&view);
+	case JSON_VIEW_TRUE:
+	case JSON_VIEW_FALSE:
+		return json_boolean(json_view_is_true(&view));
+	case JSON_VIEW_NULL:
+		return json_null();
+	case JSON_VIEW_NONE:
+	case JSON_VIEW_OBJECT:
+	case JSON_VIEW_ARRAY:
+		break;
+	}
+	return NULL;
+}
+
 json_t *json_read(struct rlmd_text text, unsigned max_depth, struct rlmd_error *err)
 {
-	json_error_t error;
-	json_t *value;
+	auto_free struct json_scan_level *levels = NULL;
+	struct json_scan_bounds bounds = {.depth = max_depth};
+	json_auto_t *value = NULL;
+	struct json_scan scan;
 
-	/* jansson recurses, so the depth is counted before it may. */
-	if (json_look(text).depth > max_depth) {
-		error_set(err, RLMD_ERROR_BAD_REPLY, "JSON nested more than %u deep", max_depth);
-		return NULL;
-	}
-	value = json_loadb(text.bytes ? text.bytes : "", text.size,
-			   JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
-	if (!value)
-		error_set(err, RLMD_ERROR_BAD_REPLY, "not JSON: %s (byte %d)", error.text,
-			  error.position);
-	return value;
+	if (max_depth > JSON_SCAN_DEPTH)
+		bounds.levels = levels = xcalloc(max_depth, sizeof *levels);
+	json_scan_init(&scan, text, &bounds);
+	value = read_value(&scan);
+	return json_scan_end(&scan, err) ? take_pointer(&value) : NULL;
 }
 
 struct rlmd_text json_text(const json_t *value)

@@ -1,9 +1,10 @@
 /*
  * base/json.h - JSON from strangers, and JSON to them.
  *
- * Reading is jansson with everything strict: RFC 8259, valid UTF-8, no
- * duplicate keys, no trailing bytes, and a limit on depth that is checked
- * before jansson sees the text. Strings may hold NUL: use json_text().
+ * Trees are jansson's; they are read by base/json_scan.h and written by base/json_quote.h, for
+ * jansson's own reading and writing takes 10 to 15 ms for a text of a megabyte. What is read is
+ * strict: RFC 8259, valid UTF-8, no duplicate keys, no trailing bytes, and a limit on depth.
+ * Strings may hold NUL: use json_text().
  */
 #pragma once
 

@@ -19,7 +19,7 @@ enum {
 void json_scan_init(struct json_scan *scan, struct rlmd_text text,
 		    const struct json_scan_bounds *bounds)
 {
-	assert(bounds->depth <= JSON_SCAN_DEPTH);
+	assert(bounds->levels || bounds->depth <= JSON_SCAN_DEPTH);
 	scan->start = scan->at = text.bytes ? text.bytes : "";
 	scan->end = scan->start + text.size;
 	scan->error = NULL;
@@ -29,6 +29,7 @@ void json_scan_init(struct json_scan *scan, struct rlmd_text text,
 	scan->max_depth = bounds->depth;
 	scan->any_number = bounds->any_number;
 	scan->ahead = bounds->ahead;
+	scan->levels = bounds->levels ? bounds->levels : scan->few;
 	scan->due = true;
 	json_keys_init(&scan->keys);
 }

@@ -2,10 +2,10 @@
  * base/json_scan.h - JSON from strangers, read without making a tree of it.
  *
  * A scan goes over a text once and hands out views: places in the text, lent while that lives. It
- * takes what json_read() takes (RFC 8259, valid UTF-8, no lone surrogate, no duplicate key, no NUL
+ * takes what jansson does (RFC 8259, valid UTF-8, no lone surrogate, no duplicate key, no NUL
  * in one, no integer beyond 64 bits, nothing behind the value), and no memory but for the keys of
- * an object with very many. An event of a stream takes it a sixth of the time that it takes
- * json_read(), a long string a fiftieth.
+ * an object with very many. An event of a stream takes it a sixth of the time that jansson takes,
+ * a long string a fiftieth.
  *
  *	struct json_scan scan;
  *	struct json_view key, name = {0};
@@ -31,15 +31,25 @@
 #include "base/json_keys.h"
 #include "base/json_view.h"
 
-enum { JSON_SCAN_DEPTH = 64 }; /* no bound may be larger */
+enum { JSON_SCAN_DEPTH = 64 }; /* no bound may be larger without levels of its own */
 
 struct json_ahead;
+struct json_scan_level;
 
 struct json_scan_bounds {
 	unsigned depth;                 /* of objects and arrays within each other */
 	size_t values;                  /* as json_look() counts them; 0: any number */
 	bool any_number;                /* one that is too large is no error */
 	const struct json_ahead *ahead; /* lent, or NULL: what was checked of the text before */
+	struct json_scan_level *levels; /* lent, or NULL: room for `depth` of them */
+};
+
+/* An object or array that is open; private. */
+struct json_scan_level {
+	size_t keys; /* of the levels around it */
+	bool is_object;
+	bool begun;   /* it has a member or an element */
+	bool escaped; /* one of its keys is */
 };
 
 /* On the stack of who scans. After json_scan_init() json_scan_end() has to come. */
@@ -52,12 +62,8 @@ struct json_scan {
 	unsigned depth, max_depth;
 	bool any_number;
 	bool due; /* a value comes next */
-	struct json_scan_level {
-		size_t keys; /* of the levels around it */
-		bool is_object;
-		bool begun;   /* it has a member or an element */
-		bool escaped; /* one of its keys is */
-	} levels[JSON_SCAN_DEPTH];
+	struct json_scan_level few[JSON_SCAN_DEPTH];
+	struct json_scan_level *levels; /* `few`, or lent */
 	struct json_keys keys;
 };
 

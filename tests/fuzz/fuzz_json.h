@@ -177,11 +177,20 @@ static void read_ahead(struct rlmd_text text, size_t piece, const json_t *expect
 	json_ahead_done(&ahead);
 }
 
+/* Which recurses: so the depth is looked at before. */
+static json_t *read_by_jansson(struct rlmd_text text)
+{
+	if (json_look(text).depth > SCAN_DEPTH)
+		return NULL;
+	return json_loadb(text.bytes ? text.bytes : "", text.size,
+			  JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL);
+}
+
 /* Whether the text is JSON, which both readers have to say. */
 static bool read_by_both(struct rlmd_text text)
 {
 	static const struct json_scan_bounds bounds = {.depth = SCAN_DEPTH};
-	json_auto_t *expected = json_read(text, SCAN_DEPTH, NULL), *tree = NULL;
+	json_auto_t *expected = read_by_jansson(text), *tree = NULL, *read = NULL;
 	struct rlmd_error err = {0};
 	struct json_scan scan;
 	bool whole;
@@ -194,6 +203,8 @@ static bool read_by_both(struct rlmd_text text)
 	require(whole ? tree && json_equal(tree, expected)
 		      : err.kind == RLMD_ERROR_BAD_REPLY && *err.text);
 	require(skips(text, &bounds) == whole);
+	read = json_read(text, SCAN_DEPTH, NULL);
+	require(whole ? read && json_equal(read, expected) : !read);
 	read_ahead(text, 1, whole ? expected : NULL, &err);
 	read_ahead(text, 300, whole ? expected : NULL, &err);
 	return whole;
