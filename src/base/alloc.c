@@ -32,10 +32,11 @@ char *xstrdup(const char *string)
 
 char *xstrndup(const char *bytes, size_t size)
 {
-	char *copy = xcalloc(size + 1, 1);
+	char *copy = xreallocarray(NULL, size + 1, 1);
 
 	if (size)
 		memcpy(copy, bytes, size);
+	copy[size] = '\0';
 	return copy;
 }
 

@@ -262,6 +262,6 @@ struct rlmd_text json_view_text(const struct json_view *view, char **ret_owned)
 		return (struct rlmd_text){0};
 	if (!view->escaped)
 		return view->text;
-	*ret_owned = xcalloc(view->text.size + 1, 1);
+	*ret_owned = xreallocarray(NULL, view->text.size + 1, 1);
 	return text_from(*ret_owned, json_view_copy(view, *ret_owned));
 }

@@ -350,10 +350,11 @@ struct rlmd_text text_in(struct evbuffer *buffer)
 char *text_drain(struct evbuffer *buffer, size_t *ret_size)
 {
 	size_t size = evbuffer_get_length(buffer);
-	char *string = xcalloc(size + 1, 1);
+	char *string = xreallocarray(NULL, size + 1, 1);
 
 	if (size)
 		evbuffer_remove(buffer, string, size);
+	string[size] = '\0';
 	if (ret_size)
 		*ret_size = size;
 	return string;

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,15 +143,25 @@ static void hash_of(const struct evbuffer *bytes, unsigned char out[static HASH_
 		abort();
 }
 
-static void code_of(const unsigned char secret[static CACHE_SECRET_SIZE], struct rlmd_text text,
-		    char out[static HEX_SIZE])
+/* Of two parts, one behind the other, for the second may be megabytes. */
+static void code_of(const unsigned char secret[static CACHE_SECRET_SIZE], struct rlmd_text first,
+		    struct rlmd_text second, char out[static HEX_SIZE])
 {
+	OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", (char *)"SHA256", 0),
+			       OSSL_PARAM_construct_end()};
+	EVP_MAC *kind = EVP_MAC_fetch(NULL, "HMAC", NULL);
+	EVP_MAC_CTX *mac = EVP_MAC_CTX_new(kind);
 	unsigned char hash[HASH_SIZE];
+	size_t size;
 
-	if (!HMAC(EVP_sha256(), secret, CACHE_SECRET_SIZE, (const unsigned char *)text.bytes,
-		  text.size, hash, NULL))
+	if (!EVP_MAC_init(mac, secret, CACHE_SECRET_SIZE, params) ||
+	    !EVP_MAC_update(mac, (const unsigned char *)first.bytes, first.size) ||
+	    !EVP_MAC_update(mac, (const unsigned char *)second.bytes, second.size) ||
+	    !EVP_MAC_final(mac, hash, &size, sizeof hash))
 		abort();
 	exchange_hex(hash, out);
+	EVP_MAC_CTX_free(mac);
+	EVP_MAC_free(kind);
 }
 
 /* Each with its length before it, so that no two lists are the same bytes. */
@@ -179,9 +189,7 @@ void cache_place_init(struct cache_place *place, const struct rlmd_provider *pro
 	add(what, provider->adapter ? provider->adapter->name : "custom");
 	add(what, provider->url ? provider->url : provider->name);
 	add(what, id);
-	code_of(place->secret,
-		text_from((char *)evbuffer_pullup(what, -1), evbuffer_get_length(what)),
-		place->name);
+	code_of(place->secret, text_in(what), text_of(""), place->name);
 	place->key = provider->key;
 	cache_place_number(place, 0);
 }
@@ -197,12 +205,9 @@ void cache_place_number(struct cache_place *place, int64_t n)
 static void entry_code(const struct cache_place *place, int64_t created, struct rlmd_text body,
 		       char out[static HEX_SIZE])
 {
-	auto_evbuffer struct evbuffer *all = evbuffer_new();
+	auto_free char *which = xasprintf("%s %s %" PRId64 "\n", format, place->name, created);
 
-	evbuffer_add_printf(all, "%s %s %" PRId64 "\n", format, place->name, created);
-	evbuffer_add(all, body.bytes, body.size);
-	code_of(place->secret,
-		text_from((char *)evbuffer_pullup(all, -1), evbuffer_get_length(all)), out);
+	code_of(place->secret, text_of(which), body, out);
 }
 
 /* The bytes of an entry that may be one, new; NULL: it is none. */
@@ -216,7 +221,7 @@ static char *read_entry(int fd, size_t *ret_size)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    st.st_mode & (S_IWGRP | S_IWOTH) || st.st_size <= 0 || st.st_size > ENTRY_MAX)
 		return NULL;
-	bytes = xcalloc(1, (size_t)st.st_size + 1);
+	bytes = xreallocarray(NULL, (size_t)st.st_size, 1);
 	while (size < (size_t)st.st_size && n > 0) {
 		n = read(fd, bytes + size, (size_t)st.st_size - size);
 		size += n > 0 ? (size_t)n : 0;
@@ -277,8 +282,8 @@ static void count_written(struct cache *cache, size_t size)
 }
 
 /* A name of its own until it is whole: whoever is killed before leaves it to be swept. */
-static bool write_entry(struct cache *cache, const char *name, struct rlmd_text text,
-			struct rlmd_error *err)
+static bool write_entry(struct cache *cache, const char *name, struct rlmd_text head,
+			struct rlmd_text body, struct rlmd_error *err)
 {
 	char temporary[64];
 	auto_close int fd = -1;
@@ -290,7 +295,8 @@ static bool write_entry(struct cache *cache, const char *name, struct rlmd_text 
 	if (fd < 0)
 		return error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s",
 				   cache->dir);
-	if (file_write_fd(fd, text, err) && !renameat(cache->fd, temporary, cache->fd, name))
+	if (file_write_fd(fd, head, err) && file_write_fd(fd, body, err) &&
+	    !renameat(cache->fd, temporary, cache->fd, name))
 		return true;
 	error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s", cache->dir);
 	unlinkat(cache->fd, temporary, 0);
@@ -300,25 +306,22 @@ static bool write_entry(struct cache *cache, const char *name, struct rlmd_text 
 bool cache_keep(struct cache *cache, const struct cache_place *place,
 		const struct llm_response *response, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *body = evbuffer_new(), *entry = evbuffer_new();
-	json_auto_t *json = exchange_answer(response, NULL);
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
 	int64_t created = clock_wall_ms();
-	char code[HEX_SIZE];
+	char code[HEX_SIZE], head[HEAD_MAX];
+	struct rlmd_text body;
 	size_t size;
-	char *bytes;
 
-	json_write_line(json, body);
-	size = evbuffer_get_length(body);
-	bytes = (char *)evbuffer_pullup(body, -1);
-	size = key_redact(place->key, bytes, size);
-	entry_code(place, created, text_from(bytes, size), code);
-	evbuffer_add_printf(entry, "%s %" PRId64 " %s\n", format, created, code);
-	evbuffer_add(entry, bytes, size);
-	size = evbuffer_get_length(entry);
+	exchange_put_answer(response, out);
+	evbuffer_add(out, "\n", 1);
+	body = text_in(out);
+	body.size = key_redact(place->key, (char *)body.bytes, body.size);
+	entry_code(place, created, body, code);
+	snprintf(head, sizeof head, "%s %" PRId64 " %s\n", format, created, code);
+	size = strlen(head) + body.size;
 	if ((int64_t)size > cache->size || size > ENTRY_MAX)
 		return true;
-	if (!write_entry(cache, place->name, text_from((char *)evbuffer_pullup(entry, -1), size),
-			 err))
+	if (!write_entry(cache, place->name, text_of(head), body, err))
 		return false;
 	count_written(cache, size);
 	return true;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_quote.h"
 #include "base/money.h"
 #include "base/text.h"
 #include "llm/body.h"
@@ -30,7 +31,8 @@ static const struct {
 
 enum {
 	COUNTS = sizeof counts / sizeof *counts,
-	PIECE = 16 << 10, /* bytes that are hashed at once */
+	PIECE = 16 << 10,  /* bytes that are hashed at once */
+	FACTS_ROOM = 1024, /* bytes of what is said of an answer beside its texts */
 };
 
 /* Of tokens: the sum of a call's attempts may be more than any of them may come to. */
@@ -184,17 +186,21 @@ bool exchange_fields(const json_t *object, const char *const *fields, struct rlm
 static bool read_lines(const json_t *value, const char *field, char **ret, size_t *ret_size,
 		       struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *text = evbuffer_new();
+	auto_evbuffer struct evbuffer *text = NULL;
 	json_t *line;
 	size_t i;
 
 	if (!value)
 		return true;
-	if (json_is_string(value))
-		evbuffer_add(text, json_string_value(value), json_string_length(value));
-	else if (!json_is_array(value))
+	if (json_is_string(value)) {
+		*ret = text_copy(json_text(value));
+		*ret_size = json_string_length(value);
+		return true;
+	}
+	if (!json_is_array(value))
 		return error_set(err, RLMD_ERROR_INPUT, "\"%s\" is no string or array of strings",
 				 field);
+	text = evbuffer_new();
 	json_array_foreach (value, i, line) {
 		if (!json_is_string(line))
 			return error_set(err, RLMD_ERROR_INPUT, "\"%s\": line %zu is no string",
@@ -318,7 +324,8 @@ bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error 
 	return true;
 }
 
-static json_t *response_json(const struct llm_response *response)
+/* Without its texts. */
+static json_t *facts_json(const struct llm_response *response)
 {
 	json_t *usage = json_pack("{s:b}", "estimated", response->usage.estimated);
 
@@ -329,12 +336,45 @@ static json_t *response_json(const struct llm_response *response)
 		json_object_set_new(usage, counts[i].name, json_integer(value));
 	}
 	return json_pack(
-		"{s:o, s:o, s:s, s:o, s:o, s:o, s:o*}", "text", json_from_text(response->text),
-		"thinking", json_from_text(response->thinking), "finish",
+		"{s:s, s:o, s:o, s:o, s:o*}", "finish",
 		response->finish == LLM_FINISH_LENGTH ? "length" : "stop", "usage", usage, "cost",
 		response->cost_known ? json_real(money_to_dollars(response->cost)) : json_null(),
 		"model", json_from_text(text_of(response->model)), "cached",
 		response->cached ? json_true() : NULL);
+}
+
+static json_t *response_json(const struct llm_response *response)
+{
+	json_t *facts = facts_json(response);
+	json_t *all = json_pack("{s:o, s:o}", "text", json_from_text(response->text), "thinking",
+				json_from_text(response->thinking));
+
+	json_object_update(all, facts);
+	json_decref(facts);
+	return all;
+}
+
+/* In one piece as a rule, so that nobody has to put it together. */
+static void make_room(const struct llm_response *response, struct evbuffer *out)
+{
+	size_t texts = response->text.size + response->thinking.size;
+
+	evbuffer_expand(out, texts + texts / 8 + FACTS_ROOM);
+}
+
+void exchange_put_answer(const struct llm_response *response, struct evbuffer *out)
+{
+	auto_evbuffer struct evbuffer *facts = evbuffer_new();
+	json_auto_t *object = facts_json(response);
+
+	make_room(response, out);
+	evbuffer_add_printf(out, "{\"response\":{\"text\":");
+	json_quote(response->text, out);
+	evbuffer_add_printf(out, ",\"thinking\":");
+	json_quote(response->thinking, out);
+	json_write(object, false, facts);
+	evbuffer_drain(facts, 1); /* the brace that opens it */
+	evbuffer_add_printf(out, ",%.*s}", (int)text_in(facts).size, text_in(facts).bytes);
 }
 
 static void add_error(json_t *entry, const struct rlmd_error *err)

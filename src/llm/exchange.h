@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "llm/llm.h"
 
+struct evbuffer;
+
 enum { EXCHANGE_ID_SIZE = 65 }; /* hexadecimal SHA-256 and a NUL */
 
 /* An answer. Zero is empty. */
@@ -60,6 +62,10 @@ bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error 
 
 /* An entry with nothing but an answer, or why there is none, new. */
 json_t *exchange_answer(const struct llm_response *, const struct rlmd_error *);
+
+/* The same of an answer that came to its end, appended as JSON: no tree is made of it, for its text
+ * may be megabytes. */
+void exchange_put_answer(const struct llm_response *, struct evbuffer *out);
 
 /* What came of it, as if it came now, but for times; lent by both. */
 struct llm_response exchange_response(const struct exchange *, const struct llm_request *);

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "llm/provider.h"
 
 enum { DAY_MS = 86400000 };
@@ -246,6 +247,28 @@ static void test_size(void **state)
 	assert_in_range(total, SIZE / 2, SIZE);
 }
 
+/* What is written without a tree is what the tree says, to the byte, and in one piece. */
+static void test_written_as_it_is(void **state)
+{
+	static char text[100000];
+	struct llm_response response = {
+		.model = "m", .thinking = text_of("th\"ought"), .usage.input = 7};
+	auto_evbuffer struct evbuffer *tree = evbuffer_new(), *put = evbuffer_new();
+	json_t *answer;
+
+	(void)state;
+	memset(text, '"', sizeof text / 16);
+	memset(text + sizeof text / 16, 'x', sizeof text - sizeof text / 16);
+	response.text = text_from(text, sizeof text);
+	answer = exchange_answer(&response, NULL);
+	json_write(answer, false, tree);
+	json_decref(answer);
+	exchange_put_answer(&response, put);
+	assert_int_equal(evbuffer_get_contiguous_space(put), evbuffer_get_length(put));
+	assert_int_equal(evbuffer_get_length(put), evbuffer_get_length(tree));
+	assert_memory_equal(text_in(put).bytes, text_in(tree).bytes, text_in(tree).size);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +277,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tenants, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_size, setup, teardown),
+		cmocka_unit_test(test_written_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
