@@ -55,6 +55,15 @@ void bytes_cut(struct bytes *bytes, size_t size)
 	bytes->size = size;
 }
 
+char *bytes_take(struct bytes *bytes)
+{
+	char *taken = xreallocarray(bytes->at, bytes->size + 1, 1);
+
+	taken[bytes->size] = '\0';
+	*bytes = (struct bytes){0};
+	return taken;
+}
+
 struct rlmd_text bytes_text(const struct bytes *bytes)
 {
 	return text_from(bytes->at ? bytes->at : "", bytes->size);

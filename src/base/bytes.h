@@ -31,5 +31,8 @@ void bytes_move(struct bytes *, struct evbuffer *from, size_t most);
 /* Drops all but the first `size`. */
 void bytes_cut(struct bytes *, size_t size);
 
+/* Gives all of them away, with a NUL behind them, as what free() takes; none are left. */
+char *bytes_take(struct bytes *);
+
 /* All of them, lent until they change; empty, but not NULL, where there are none. */
 struct rlmd_text bytes_text(const struct bytes *);

@@ -21,6 +21,7 @@ struct cut_reply *cut_reply_new(const struct llm_response *response, int64_t lim
 	struct cut_reply *cut = xcalloc(1, sizeof *cut);
 
 	*cut = (struct cut_reply){.response = *response, .limit = limit};
+	cut->response.bytes = NULL;
 	cut->text = copy_of(&cut->response.text);
 	cut->thinking = copy_of(&cut->response.thinking);
 	if (response->model)

@@ -90,7 +90,7 @@ void operation_done(struct operation *operation)
 }
 
 /* A negative duration: it took none. */
-static void end_call(struct operation *operation, struct rlmd_text text, bool cut,
+static void end_call(struct operation *operation, const struct llm_response *answer, bool cut,
 		     int64_t duration_ms)
 {
 	struct rlmd_job *job = operation->set->caller->job;
@@ -98,7 +98,7 @@ static void end_call(struct operation *operation, struct rlmd_text text, bool cu
 
 	operation_note_fallback(operation);
 	operation_note_cut(operation, cut);
-	operation_answer(operation, text);
+	operation_take_answer(operation, answer);
 	job->call_count += timed; /* one out of a cache tells nothing of how long calls take */
 	job->call_ms += timed ? duration_ms : 0;
 	operation_end(operation);
@@ -114,7 +114,8 @@ static void on_verdict(void *owner, const struct answer_verdict *verdict)
 
 	operation_form_heard(form);
 	if (!verdict->error && !verdict->wrong.size) {
-		end_call(operation, verdict->answer, form->cut, form->duration_ms);
+		end_call(operation, &(struct llm_response){.text = verdict->answer}, form->cut,
+			 form->duration_ms);
 		return;
 	}
 	if (!verdict->error && operation_form_reject(form, prompts_of(operation), verdict->wrong)) {
@@ -140,7 +141,7 @@ static void on_ask(void *owner, const struct llm_response *response, const struc
 		operation_form_check(operation->form, operation->set->caller->job, response,
 				     on_verdict, operation);
 	} else {
-		end_call(operation, response->text, response->finish == LLM_FINISH_LENGTH,
+		end_call(operation, response, response->finish == LLM_FINISH_LENGTH,
 			 response->cached || response->journaled ? -1 : response->duration_ms);
 	}
 }

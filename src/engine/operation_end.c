@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "budget/budget.h"
 #include "engine/caller.h"
@@ -21,24 +22,23 @@ void operation_fail(struct operation *operation, const struct rlmd_error *err)
 }
 
 /* Answers are in memory until the call is over. */
-static void keep(struct operation *operation, struct rlmd_text answer)
+static bool has_room(struct operation *operation, size_t size)
 {
 	struct operation_set *set = operation->set;
 	struct caller *caller = set->caller;
 	struct rlmd_error err;
 
-	if (answer.size <= caller->answers_max - caller->answers) {
-		caller->answers += answer.size;
-		set->answers += answer.size;
-		operation->value = text_copy(answer);
-		operation->value_size = answer.size;
-		return;
+	if (size <= caller->answers_max - caller->answers) {
+		caller->answers += size;
+		set->answers += size;
+		return true;
 	}
 	error_set(&err, RLMD_ERROR_INPUT,
 		  "the answers that are waited for may have %zu MiB together, which this one, of "
 		  "%zu bytes, exceeds",
-		  caller->answers_max >> 20, answer.size);
+		  caller->answers_max >> 20, size);
 	operation_fail(operation, &err);
+	return false;
 }
 
 void operation_degrade(struct operation *operation, char *why)
@@ -76,9 +76,17 @@ void operation_note_fallback(struct operation *operation)
 	}
 }
 
+static void record_answered(const struct operation *operation)
+{
+	const struct caller *caller = operation->set->caller;
+
+	if (operation->degraded && !operation->failed)
+		record_degraded(caller->job->trace, caller->id,
+				operation->spec->mode == RLMD_OPERATION_RUN, operation->degraded);
+}
+
 void operation_answer(struct operation *operation, struct rlmd_text text)
 {
-	struct caller *caller = operation->set->caller;
 	auto_evbuffer struct evbuffer *repaired = NULL;
 
 	if (!text_is_utf8(text)) {
@@ -86,10 +94,24 @@ void operation_answer(struct operation *operation, struct rlmd_text text)
 		text_repair(text, repaired);
 		text = text_in(repaired);
 	}
-	keep(operation, text);
-	if (operation->degraded && !operation->failed)
-		record_degraded(caller->job->trace, caller->id,
-				operation->spec->mode == RLMD_OPERATION_RUN, operation->degraded);
+	if (has_room(operation, text.size)) {
+		operation->value = text_copy(text);
+		operation->value_size = text.size;
+	}
+	record_answered(operation);
+}
+
+void operation_take_answer(struct operation *operation, const struct llm_response *response)
+{
+	if (!response->bytes) {
+		operation_answer(operation, response->text);
+		return;
+	}
+	if (has_room(operation, response->text.size)) {
+		operation->value = bytes_take(response->bytes);
+		operation->value_size = response->text.size;
+	}
+	record_answered(operation);
 }
 
 /* A call that had to end with the account's time is refused by the account. */

@@ -17,6 +17,9 @@ void operation_note_fallback(struct operation *);      /* it was to be a run, an
 
 /* The text is the answer's, and nothing else: code reads it. What is said of it comes before. */
 void operation_answer(struct operation *, struct rlmd_text);
+
+/* A model's, as it came; where it may, it takes the bytes. */
+void operation_take_answer(struct operation *, const struct llm_response *);
 void operation_fail(struct operation *, const struct rlmd_error *);
 
 /* It ended of itself, as one of these has said. The operation may be gone after this. */

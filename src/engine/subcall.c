@@ -83,11 +83,12 @@ static void answer_slots(struct subcall *subcall)
 	auto_free struct worker_slot *slots = xcalloc(count, sizeof *slots);
 
 	for (size_t i = 0; i < count; i++) {
-		const struct operation *operation = &subcall->set.all[i];
+		struct operation *operation = &subcall->set.all[i];
 
 		slots[i].failed = operation->failed;
 		slots[i].kind = operation->error;
 		slots[i].value = text_from(operation->value, operation->value_size);
+		slots[i].owned = &operation->value;
 		slots[i].message = operation->value;
 		slots[i].degraded = operation->degraded;
 	}

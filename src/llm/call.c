@@ -177,6 +177,7 @@ void call_finish(struct call *call, const struct rlmd_error *err)
 	void *owner = call->owner;
 	struct llm_response response = {
 		.text = key_redact_answer(call->provider->key, &call->reply.text.bytes),
+		.bytes = &call->reply.text.bytes,
 		.thinking = key_redact_answer(call->provider->key, &call->reply.thinking.bytes),
 		.finish = call->reply.finish,
 		.usage = call->usage,

@@ -225,6 +225,7 @@ static void take_over(struct llm_call *call, const struct llm_response *response
 	kept = exchange_response(&call->exchange, &call->request);
 	call->response = *response;
 	call->response.text = kept.text;
+	call->response.bytes = NULL;
 	call->response.thinking = kept.thinking;
 	call->response.model = kept.model;
 	if (err)

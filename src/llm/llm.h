@@ -121,7 +121,9 @@ enum llm_finish {
 
 /* Lent to the callback. On failure too usage and cost hold what was billed, all attempts summed. */
 struct llm_response {
-	struct rlmd_text text;
+	struct rlmd_text text;     /* UTF-8 */
+	struct bytes *bytes;       /* lent: the text's own, which whoever hears of it may take
+				      (bytes_take()), for it may be megabytes; or NULL */
 	struct rlmd_text thinking; /* the provider's own reasoning field */
 	enum llm_finish finish;
 	struct llm_usage usage;

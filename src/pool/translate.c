@@ -471,6 +471,8 @@ struct frame *reply_frame(int64_t id, const struct worker_slot *slots, size_t co
 	for (size_t i = 0; i < count; i++)
 		if (slots[i].failed)
 			frame_null(frame, NULL);
+		else if (slots[i].owned)
+			frame_text_owned(frame, NULL, slots[i].owned, slots[i].value.size);
 		else
 			frame_text(frame, NULL, slots[i].value);
 	frame_array_end(frame);

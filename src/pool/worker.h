@@ -136,6 +136,8 @@ void worker_get(struct worker *, const char *name, int64_t timeout_ms);
 struct worker_slot {
 	bool failed;
 	struct rlmd_text value;    /* where not failed */
+	char **owned;              /* lent, or NULL: whose the value is, UTF-8 then; a long one is
+				      taken from there and not copied, and NULL is left */
 	enum rlmd_error_kind kind; /* where failed */
 	const char *message;
 	const char *degraded; /* why the value is less than what was asked for; NULL: it is not */

@@ -93,31 +93,72 @@ void frame_string(struct frame *frame, const char *key, struct rlmd_text string)
 	json_quote(string, frame->json);
 }
 
-static void attach(struct frame *frame, struct rlmd_text text)
+/* Where the bytes of the next attachment go. */
+static struct evbuffer *attached(struct frame *frame)
 {
-	size_t before;
-
 	if (!frame->attached) {
 		frame->attached = evbuffer_new();
 		frame->sizes = evbuffer_new();
 	}
-	before = evbuffer_get_length(frame->attached);
-	text_repair(text, frame->attached);
+	return frame->attached;
+}
+
+/* It is there: the JSON names it by its number. */
+static void number(struct frame *frame, size_t size)
+{
 	put(frame->sizes, frame->attachment_count ? "," : "");
-	put_integer(frame->sizes, (int64_t)(evbuffer_get_length(frame->attached) - before));
+	put_integer(frame->sizes, (int64_t)size);
 	put_integer(frame->json, (int64_t)frame->attachment_count++);
+}
+
+static void attach(struct frame *frame, struct rlmd_text text)
+{
+	struct evbuffer *out = attached(frame);
+	size_t before = evbuffer_get_length(out);
+
+	text_repair(text, out);
+	number(frame, evbuffer_get_length(out) - before);
+}
+
+static bool fits_in(const struct frame *frame, size_t size)
+{
+	return size <= TEXT_INLINE_MAX && frame->inline_size + size <= INLINE_MAX;
+}
+
+static void put_inside(struct frame *frame, struct rlmd_text text)
+{
+	frame->inline_size += text.size;
+	json_quote(text, frame->json);
 }
 
 void frame_text(struct frame *frame, const char *key, struct rlmd_text text)
 {
 	put_key(frame, key);
-	if (text.size <= TEXT_INLINE_MAX && frame->inline_size + text.size <= INLINE_MAX &&
-	    text_is_utf8(text)) {
-		frame->inline_size += text.size;
-		json_quote(text, frame->json);
-	} else {
+	if (fits_in(frame, text.size) && text_is_utf8(text))
+		put_inside(frame, text);
+	else
 		attach(frame, text);
+}
+
+static void free_attached(const void *bytes, size_t size, void *owned)
+{
+	(void)bytes;
+	(void)size;
+	free(owned);
+}
+
+void frame_text_owned(struct frame *frame, const char *key, char **owned, size_t size)
+{
+	char *bytes;
+
+	put_key(frame, key);
+	if (fits_in(frame, size)) {
+		put_inside(frame, text_from(*owned, size));
+		return;
 	}
+	bytes = take_pointer(owned);
+	evbuffer_add_reference(attached(frame), bytes, size, free_attached, bytes);
+	number(frame, size);
 }
 
 void frame_array(struct frame *frame, const char *key)

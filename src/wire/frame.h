@@ -24,6 +24,9 @@ void frame_integer(struct frame *, const char *key, int64_t);
 void frame_null(struct frame *, const char *key);
 void frame_string(struct frame *, const char *key, struct rlmd_text); /* invalid UTF-8 repaired */
 void frame_text(struct frame *, const char *key, struct rlmd_text);   /* likewise */
+/* A text that is UTF-8, by the place whose free() it is: what is too long for the JSON is taken
+ * from there, so that megabytes are not copied, and NULL is left. */
+void frame_text_owned(struct frame *, const char *key, char **owned, size_t size);
 void frame_array(struct frame *, const char *key);
 void frame_array_end(struct frame *);
 

@@ -29,7 +29,7 @@ static void test_grows(void **state)
 	enum { TIMES = 3000 };
 	struct bytes bytes = {0};
 	struct evbuffer *from = evbuffer_new();
-	char piece[TIMES], *expected = malloc(TIMES * TIMES);
+	char piece[TIMES], *expected = malloc(TIMES * TIMES), *taken;
 	size_t size = 0;
 
 	(void)state;
@@ -55,6 +55,10 @@ static void test_grows(void **state)
 	assert_int_equal(bytes_text(&bytes).size, 6);
 	assert_int_equal(bytes_text(&bytes).bytes[5], '!');
 	evbuffer_free(from);
+	taken = bytes_take(&bytes);
+	assert_memory_equal(taken, expected, 5);
+	assert_string_equal(taken + 5, "!");
+	free(taken);
 	bytes_done(&bytes);
 	assert_null(bytes.at);
 	free(expected);

@@ -60,6 +60,34 @@ static void test_permits(void **state)
 	}
 }
 
+static size_t queries;
+
+static const char *asking(const struct llm_request *request)
+{
+	if (request->kind != LLM_TURN) {
+		queries++;
+		return "fine";
+	}
+	return request->turn ? "FINAL(the end)" : "```repl\nask\n```";
+}
+
+/* Which may be megabytes: from the model's connection to the worker's pipe. */
+static void test_answers_are_not_copied(void **state)
+{
+	struct stage_config config = usual;
+	struct fixture fixture;
+
+	(void)state;
+	fake_model = asking;
+	queries = fake_taken = 0;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_int_equal(fixture.results, 1);
+	assert_in_range(queries, 2, SIZE_MAX);
+	assert_int_equal(fake_taken, queries);
+	end(&fixture);
+}
+
 /* The bound holds whichever worker dies, and when. */
 static void test_permits_of_the_dead(void **state)
 {
@@ -280,13 +308,10 @@ static void test_functions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_permits),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_permits_of_the_dead),
-		cmocka_unit_test(test_fallbacks),
-		cmocka_unit_test(test_fallback_below),
-		cmocka_unit_test(test_small_purse),
-		cmocka_unit_test(test_calls_are_capped),
+		cmocka_unit_test(test_permits),     cmocka_unit_test(test_answers_are_not_copied),
+		cmocka_unit_test(test_functions),   cmocka_unit_test(test_permits_of_the_dead),
+		cmocka_unit_test(test_fallbacks),   cmocka_unit_test(test_fallback_below),
+		cmocka_unit_test(test_small_purse), cmocka_unit_test(test_calls_are_capped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/loop.h"
 #include "engine/engine.h"
 #include "llm/provider.h"
@@ -11,7 +12,7 @@ const char *(*fake_model)(const struct llm_request *);
 struct llm_usage (*fake_usage)(const struct llm_request *);
 int fake_attempts;
 bool fake_holds;
-size_t fake_calls, fake_calls_most, fake_events;
+size_t fake_calls, fake_calls_most, fake_events, fake_taken;
 
 struct llm_call {
 	struct event *event;
@@ -34,8 +35,9 @@ static void on_call(evutil_socket_t fd, short what, void *owner)
 	void *above = call->owner;
 	const struct llm_usage few = {.input = 10, .output = 5};
 	const char *text = fake_model(&call->request);
+	struct bytes own = {0};
 	struct llm_response response = {
-		.text = text_of(text ? text : ""),
+		.bytes = &own,
 		.usage = fake_usage ? fake_usage(&call->request) : few,
 		.attempts = fake_attempts,
 		.billed = fake_attempts,
@@ -51,7 +53,11 @@ static void on_call(evutil_socket_t fd, short what, void *owner)
 	fake_events++;
 	event_base_loopbreak(event_get_base(call->event));
 	llm_cancel(call, NULL, NULL);
+	bytes_add(&own, text_of(text));
+	response.text = bytes_text(&own);
 	done(above, &response, text ? NULL : &err);
+	fake_taken += response.text.size && !own.at;
+	bytes_done(&own);
 }
 
 void fake_provider(struct rlmd_engine *engine)

@@ -28,5 +28,7 @@ void fake_answer_held(void);
  * after each (loopbreak). */
 extern size_t fake_calls, fake_calls_most, fake_events;
 
+extern size_t fake_taken; /* answers whose bytes were taken, and not copied */
+
 /* A provider "fake" for an engine, whose jobs ask the fake. */
 void fake_provider(struct rlmd_engine *);

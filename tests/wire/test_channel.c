@@ -537,6 +537,36 @@ static void test_send_attachment(void **state)
 	free(got);
 }
 
+/* A long text that is given away goes as it lies there; a short one stays its owner's. */
+static void test_send_owned(void **state)
+{
+	struct frame *frame = frame_new("reply");
+	char *text = xcalloc(1, 2 * TEXT_INLINE_MAX), *gone = text, *kept = xstrdup("short");
+	struct evbuffer *out = evbuffer_new();
+	struct evbuffer_iovec pieces[4];
+	int count, found = 0;
+
+	(void)state;
+	memset(text, 'x', 2 * TEXT_INLINE_MAX);
+	frame_array(frame, "values");
+	frame_text_owned(frame, NULL, &gone, 2 * TEXT_INLINE_MAX);
+	frame_text_owned(frame, NULL, &kept, 5);
+	frame_array_end(frame);
+	frame_encode(frame, out);
+	frame_free(frame);
+	assert_null(gone);
+	assert_string_equal(kept, "short");
+	count = evbuffer_peek(out, -1, NULL, pieces, 4);
+	for (int i = 0; i < count; i++)
+		found += pieces[i].iov_base == text && pieces[i].iov_len == 2 * TEXT_INLINE_MAX;
+	assert_int_equal(found, 1);
+	evbuffer_drain(out, sizeof(uint32_t));
+	assert_true(text_starts(text_in(out), "{\"type\":\"reply\",\"values\":[0,\"short\"],"
+					      "\"attachments\":[2048]}xxx"));
+	evbuffer_free(out);
+	free(kept);
+}
+
 /* However many short texts: the JSON stays within its limit, the rest is attached. */
 static void test_send_batch(void **state)
 {
@@ -642,6 +672,7 @@ int main(void)
 		TEST(test_pause),
 		TEST(test_send),
 		TEST(test_send_attachment),
+		TEST(test_send_owned),
 		TEST(test_send_batch),
 		TEST(test_does_not_read),
 		TEST(test_crowded),
