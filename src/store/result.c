@@ -197,6 +197,18 @@ static void read_lease(struct query *query, struct store_result *result)
 		};
 }
 
+static void read_hold(struct query *query, struct store_result *result)
+{
+	read_lease(query, result);
+	if (!query->rows)
+		return;
+	result->lease.open_cost = query_integer(query, 0, 3);
+	result->lease.open_tokens = query_integer(query, 0, 4);
+	result->lease.free_cost = query_integer(query, 0, 5);
+	result->lease.free_tokens = query_integer(query, 0, 6);
+	result->lease.others_ms = query_integer(query, 0, 7);
+}
+
 static void read_breakers(struct query *query, struct store_result *result)
 {
 	struct store_breaker *breakers = xcalloc(query->rows + 1, sizeof *breakers);
@@ -255,6 +267,7 @@ static result_fn *const readers[SCRIPTS] = {
 	[SCRIPT_RERUN_OF] = read_rerun,
 	[SCRIPT_ACCOUNT] = read_account,
 	[SCRIPT_MONEY_TAKE] = read_lease,
+	[SCRIPT_MONEY_HOLD] = read_hold,
 	[SCRIPT_MONEY_RENEW] = read_lost,
 	[SCRIPT_BREAKERS] = read_breakers,
 	[SCRIPT_COUNTS] = read_counts,

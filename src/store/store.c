@@ -298,6 +298,19 @@ struct query *store_money_take(struct store *store, int64_t account, struct rlmd
 	return run(store, query);
 }
 
+struct query *store_money_hold(struct store *store, int64_t lease, int64_t cost, int64_t tokens,
+			       int64_t open_cost, int64_t open_tokens, int64_t lease_ms,
+			       store_fn *fn, void *owner)
+{
+	struct query *query = query_new(SCRIPT_MONEY_HOLD, 1, fn, owner);
+
+	query_put(query, lease);
+	query_put_amount(query, cost, tokens);
+	query_put_amount(query, open_cost, open_tokens);
+	query_put_ms(query, lease_ms);
+	return run(store, query);
+}
+
 struct query *store_money_renew(struct store *store, const int64_t *leases, size_t count,
 				int64_t lease_ms, store_fn *fn, void *owner)
 {

@@ -122,8 +122,13 @@ struct store_account {
 
 /* Money and tokens that one node may spend until the lease is over. */
 struct store_lease {
-	int64_t id; /* 0: nothing was left to grant */
+	int64_t id; /* 0: nothing was left to grant, or it is over and was ended */
 	int64_t cost, tokens;
+	/* Of store_money_hold() only: */
+	int64_t open_cost, open_tokens; /* of these, what may be spent though no journal shows it */
+	int64_t free_cost, free_tokens; /* what the account has besides, that nobody holds */
+	int64_t others_ms; /* until the first of the other leases that hold something is over; may
+			      be negative; INT64_MAX: there is none */
 };
 
 struct store_count {
@@ -248,9 +253,10 @@ struct query *store_renew(struct store *, const struct store_claim *, size_t cou
 
 /*
  * Keeps an exchange with a model, before its answer is used. What it cost is counted at the leases
- * (those that are 0 do not count), or, where one is over, at its account, which may then be over
- * its limit: it was paid. An exchange with this key and number that is there already stays, and
- * nothing is counted. REFUSED: the claim is stale; nothing is kept or counted.
+ * (those that are 0 do not count), or, where one is over, at its account, as far as it is more than
+ * what was open then; that may then be over its limit: it was paid. An exchange with this key and
+ * number that is there already stays, and nothing is counted. REFUSED: the claim is stale; nothing
+ * is kept or counted.
  */
 struct query *store_journal_add(struct store *, const struct store_claim *,
 				const struct store_exchange *, const int64_t *leases, size_t count,
@@ -296,19 +302,31 @@ struct query *store_account(struct store *, int64_t batch, struct rlmd_text tena
 /*
  * Takes up to so much of an account for a node to spend within `lease_ms`; what is granted is what
  * the limits leave, besides what was spent and what leases hold. Nothing is granted where nothing
- * is left of what was asked for. Leases that are over are ended first: what journals show of them
- * was spent, the rest is free. Fills lease.
+ * is left of what was asked for; who asks for nothing has an empty one. Leases that are over are
+ * ended first: what journals show of them was spent, and what was open; the rest is free. Fills
+ * lease.
  */
 struct query *store_money_take(struct store *, int64_t account, struct rlmd_text node, int64_t cost,
 			       int64_t tokens, int64_t lease_ms, store_fn *, void *owner);
+
+/*
+ * Makes a lease larger or smaller, and holds it for so long from now: `cost` and `tokens` are what
+ * it is to have in all, what journals show included. It grows by as much as the limits leave; what
+ * it gives up is free for others. `open_cost` and `open_tokens` are what may be spent while no
+ * journal shows it, by calls in flight: should the lease run out that counts as spent, for nobody
+ * hears any more what they cost. Fills lease. Leases of others that are over are ended first.
+ */
+struct query *store_money_hold(struct store *, int64_t lease, int64_t cost, int64_t tokens,
+			       int64_t open_cost, int64_t open_tokens, int64_t lease_ms, store_fn *,
+			       void *owner);
 
 /* Holds leases for so long from now. Fills lost: for each whether it was ended. */
 struct query *store_money_renew(struct store *, const int64_t *leases, size_t count,
 				int64_t lease_ms, store_fn *, void *owner);
 
 /* Ends a lease: so much was spent in all, journals included; the rest is free. Of one that was
- * ended as over, what was spent beyond the journals is counted now: it was paid. One that is
- * settled already stays as it is. */
+ * ended as over, what was spent beyond what was counted then is counted now: it was paid; or what
+ * was less is free again. One that is settled already stays as it is. */
 struct query *store_money_settle(struct store *, int64_t lease, int64_t cost, int64_t tokens,
 				 store_fn *, void *owner);
 
