@@ -17,9 +17,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "async/rate.h"
 #include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/heap.h"
 #include "base/loop.h"
+#include "base/timer.h"
 
 enum { STARTS = 8 };
 
@@ -28,11 +32,17 @@ enum { STARTS = 8 };
 #define TURN (UINT64_C(1) << 24)
 _Static_assert(TURN / FLOW_WEIGHT_MAX > 10000, "rounding is small beside a turn");
 
+enum permit_state {
+	IN_LINE,
+	HELD,
+	RESTING, /* held, as far as the flows but the topmost go */
+};
+
 struct permit {
 	struct heap_entry entry; /* in flow->line while it waits */
 	struct flow *flow;       /* lent */
 	int priority;
-	bool held;
+	enum permit_state state;
 	uint64_t number; /* the order in which they came */
 	permit_fn *fn;
 	void *owner; /* lent: fn's */
@@ -44,6 +54,8 @@ struct flow {
 	struct flow *above;          /* lent; NULL: it is the scheduler's */
 	unsigned weight;
 	size_t limit, held;    /* permits, with those of the flows below */
+	struct rate rate;      /* of them, too */
+	struct timer *opens;   /* owned: until the rate allows another one; NULL: nobody waits */
 	bool is_ready;         /* somebody waits and may start, as far as this flow goes */
 	uint64_t start;        /* its start tag */
 	uint64_t number;       /* the order in which flows became ready */
@@ -92,12 +104,37 @@ static void join_ready(struct flow *flow)
 	heap_add(&flow->above->ready, &flow->entry);
 }
 
+static void refresh(struct flow *flow);
+
+static void on_opens(void *owner)
+{
+	struct flow *flow = owner;
+
+	timer_free(take_pointer(&flow->opens));
+	refresh(flow);
+}
+
+/* Where only its rate is in the way, it is looked at again when that is not. */
+static bool rate_allows(struct flow *flow)
+{
+	int64_t now, at;
+
+	if (!flow->rate.most)
+		return true;
+	now = clock_ms();
+	at = rate_opens(&flow->rate, now);
+	if (at > now && !flow->opens)
+		flow->opens = timer_new(event_get_base(flow->scheduler->start), at - now, on_opens,
+					flow);
+	return at <= now;
+}
+
 /* After any change of who waits or of what is held: up to the top, where it may start somebody. */
 static void refresh(struct flow *flow)
 {
 	for (; flow; flow = flow->above) {
 		bool waits = flow->line.count || flow->ready.count;
-		bool is_ready = waits && flow->held < flow->limit;
+		bool is_ready = waits && flow->held < flow->limit && rate_allows(flow);
 
 		if (flow->above && is_ready && !flow->is_ready)
 			join_ready(flow);
@@ -111,16 +148,20 @@ static void refresh(struct flow *flow)
 
 static void hold(struct permit *permit)
 {
-	permit->held = true;
-	for (struct flow *flow = permit->flow; flow; flow = flow->above)
+	permit->state = HELD;
+	for (struct flow *flow = permit->flow; flow; flow = flow->above) {
 		flow->held++;
+		if (flow->rate.most)
+			rate_take(&flow->rate, clock_ms());
+	}
 }
 
 static void let_go(struct permit *permit)
 {
-	permit->held = false;
 	for (struct flow *flow = permit->flow; flow; flow = flow->above)
-		flow->held--;
+		if (permit->state == HELD || flow->above)
+			flow->held--;
+	permit->state = IN_LINE;
 }
 
 /* The flow whose turn it is, of those right below a ready one; it is served by this. */
@@ -198,6 +239,7 @@ struct scheduler *scheduler_new(struct event_base *base, size_t permits)
 static void drop_flow(struct flow *flow)
 {
 	assert(!flow->permits && !flow->flows);
+	timer_free(flow->opens);
 	heap_done(&flow->line);
 	heap_done(&flow->ready);
 	free(flow);
@@ -251,6 +293,13 @@ size_t flow_limit(const struct flow *flow)
 	return flow->limit;
 }
 
+void flow_set_rate(struct flow *flow, int64_t most, int64_t window_ms)
+{
+	rate_init(&flow->rate, most, window_ms);
+	timer_free(take_pointer(&flow->opens));
+	refresh(flow);
+}
+
 static void get_in_line(struct permit *permit)
 {
 	heap_add(&permit->flow->line, &permit->entry);
@@ -276,12 +325,33 @@ struct permit *permit_ask(struct flow *flow, int priority, permit_fn *fn, void *
 
 bool permit_held(const struct permit *permit)
 {
-	return permit && permit->held;
+	return permit && permit->state != IN_LINE;
+}
+
+void permit_rest(struct permit *permit)
+{
+	struct flow *top = permit->flow->scheduler->flow;
+
+	assert(permit->state != IN_LINE);
+	if (permit->state == RESTING || permit->flow == top)
+		return;
+	permit->state = RESTING;
+	top->held--;
+	refresh(top);
+}
+
+void permit_spare(struct permit *permit)
+{
+	assert(permit->state != IN_LINE);
+	for (struct flow *flow = permit->flow; flow; flow = flow->above)
+		if (flow->rate.most)
+			rate_give_back(&flow->rate, clock_ms());
+	refresh(permit->flow);
 }
 
 void permit_return(struct permit *permit)
 {
-	assert(permit->held);
+	assert(permit->state != IN_LINE);
 	let_go(permit);
 	get_in_line(permit);
 }
@@ -293,7 +363,7 @@ void permit_free(struct permit *permit)
 	if (!permit)
 		return;
 	flow = permit->flow;
-	if (permit->held)
+	if (permit->state != IN_LINE)
 		let_go(permit);
 	else
 		heap_remove(&flow->line, &permit->entry);

@@ -23,6 +23,7 @@
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct flow;
 struct permit;
@@ -50,9 +51,23 @@ void flow_set_weight(struct flow *, unsigned weight); /* from its next permit on
 void flow_set_limit(struct flow *, size_t limit);
 size_t flow_limit(const struct flow *);
 
+/* So many permits of it and of the flows below it are handed out in any stretch of time as long as
+ * `window_ms`; 0: any number. What was handed out before does not count. */
+void flow_set_rate(struct flow *, int64_t most, int64_t window_ms);
+
 /* Gets in line; the callback comes from the loop, once, never before this returns. */
 struct permit *permit_ask(struct flow *, int priority, permit_fn *, void *owner);
-bool permit_held(const struct permit *); /* false: it is in line, or NULL */
+bool permit_held(const struct permit *); /* also one that rests; false: it is in line, or NULL */
+
+/*
+ * Of a held one: whoever has it only waits now, and somebody else may have it meanwhile, of
+ * another flow: it goes on counting towards the limits of its own flow and of those above it, all
+ * but the scheduler's. permit_return() brings it back, permit_free() ends it.
+ */
+void permit_rest(struct permit *);
+
+/* Nothing was done with a held one: it does not count towards the rates of flows. */
+void permit_spare(struct permit *);
 
 /* A held one is given back and asked for again, where it stood in line; the callback comes again.
  */

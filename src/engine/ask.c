@@ -108,6 +108,22 @@ static void on_wait(void *owner, const struct llm_wait *wait)
 		    &ask->options.request, wait);
 }
 
+/* While it waits for its provider others may ask theirs. */
+static void on_rest(void *owner)
+{
+	const struct ask *ask = owner;
+
+	permit_rest(ask->permit);
+}
+
+static bool on_rested(void *owner)
+{
+	const struct ask *ask = owner;
+
+	permit_return(ask->permit);
+	return false;
+}
+
 static void stand_in(struct ask *ask, struct ask_list *list)
 {
 	if (ask->list)
@@ -272,9 +288,17 @@ static void on_permit(void *owner)
 	struct ask *ask = owner;
 	struct llm_request *request = &ask->options.request;
 	struct rlmd_error err = {0};
+	bool asks;
 
+	if (ask->call) {
+		llm_go_on(ask->call);
+		return;
+	}
 	ask_recall(ask);
-	if (may_be_sent(ask, &err)) {
+	asks = may_be_sent(ask, &err);
+	if (!asks || llm_recalled(request->recall))
+		permit_spare(ask->permit);
+	if (asks) {
 		ask->job->calls_in_flight++;
 		ask->flying = ask->charge.amount;
 		account_begin_call(account_above(ask->options.caller), ask->flying);
@@ -306,6 +330,9 @@ struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, a
 	caller_place(options->caller, options->place, options->number, request, ask->place);
 	request->may_retry = may_retry;
 	request->on_wait = on_wait;
+	request->on_rest = on_rest;
+	request->on_rested = on_rested;
+	request->rest_owner = ask;
 	request->log = &ask->log;
 	ask->permit = permits_ask_call(&job->permits, false, on_permit, ask);
 	return ask;

@@ -45,13 +45,6 @@ int64_t call_input_tokens(const struct llm_request *request)
 	return tokens;
 }
 
-void call_wait(struct call *call, int64_t ms)
-{
-	struct timeval wait = clock_timeval(ms);
-
-	event_add(call->timer, &wait);
-}
-
 /* Whoever asks hears of it, also where another had found it out. */
 void call_tell_quirks(const struct call *call, unsigned quirks)
 {
@@ -460,7 +453,9 @@ void call_admit(struct call *call)
 				     LOG_TEXT("model", call->request->model),
 				     LOG_NUMBER("wait_ms", at - now)),
 			  "%s limits the rate: the call has to wait", call->provider->name);
-		call_wait(call, at - now);
+		call_rest(call, at - now);
+	} else if (!call_has_rested(call)) {
+		return;
 	} else if (call->provider->custom.ask) {
 		call_hand_over(call);
 	} else {

@@ -22,5 +22,8 @@ int64_t call_input_tokens(const struct llm_request *);
 struct call *call_start(struct rlmd_provider *, const struct llm_request *, struct warnings *,
 			llm_retry_fn *, llm_wait_fn *, llm_done_fn *, void *owner);
 
+/* After a rest: its request's on_rested() had said that it is not its turn yet. */
+void call_go_on(struct call *);
+
 /* Closes the transfer, frees the call. What it had cost so far, estimated where not reported. */
 void call_cancel(struct call *, struct llm_usage *ret_usage, int64_t *ret_cost);

@@ -11,6 +11,37 @@
 
 enum { TWICE_MAX = 1 << 20 }; /* bytes of nonsense after which no second try is made */
 
+void call_wait(struct call *call, int64_t ms)
+{
+	struct timeval wait = clock_timeval(ms);
+
+	event_add(call->timer, &wait);
+}
+
+void call_rest(struct call *call, int64_t ms)
+{
+	const struct llm_request *request = call->request;
+
+	if (request->on_rest && !call->resting) {
+		call->resting = true;
+		request->on_rest(request->rest_owner);
+	}
+	call_wait(call, ms);
+}
+
+bool call_has_rested(struct call *call)
+{
+	if (!call->resting)
+		return true;
+	call->resting = false;
+	return call->request->on_rested(call->request->rest_owner);
+}
+
+void call_go_on(struct call *call)
+{
+	call_admit(call);
+}
+
 /* When the tokens of a minute or day are used up, some say only so until when. */
 static const char *tokens_reset(const struct http_transfer *transfer)
 {
@@ -125,7 +156,7 @@ void call_failed(struct call *call, const struct rlmd_error *error, bool retry)
 	log_retry(call, &final, at - now);
 	tell_wait(call, final.http_status, now, at);
 	call_reset_attempt(call);
-	call_wait(call, at - now);
+	call_rest(call, at - now);
 }
 
 void call_failed_in_answer(struct call *call, struct rlmd_error *error)

@@ -50,6 +50,7 @@ struct call {
 	int failures;           /* of them; without those that only taught a quirk, or were busy */
 	int busy_attempts;      /* of them */
 	int64_t busy_since;     /* the end of the first of these */
+	bool resting;           /* its place is free until it is asked for again */
 	const char *busy;       /* what this attempt's provider is busy with; or NULL */
 	int64_t retry_after_ms; /* that a host wishes; 0: nothing */
 
@@ -59,8 +60,7 @@ struct call {
 };
 
 /* call.c */
-double call_jitter(void); /* from 0 to 1 */
-void call_wait(struct call *, int64_t ms);
+double call_jitter(void);       /* from 0 to 1 */
 void call_admit(struct call *); /* the next attempt, as soon as the gate lets it start */
 
 /* Warns of those by which a request loses something that was wished. */
@@ -88,6 +88,12 @@ void call_drop_whole(struct call *);
 
 /* call_failed.c: whether the error is that of an answer that had begun. */
 bool call_broke_off(const struct call *, const struct rlmd_error *);
+
+/* call_failed.c: until it goes on; before the next attempt, while its place is free; and whether it
+ * has that again. */
+void call_wait(struct call *, int64_t ms);
+void call_rest(struct call *, int64_t ms);
+bool call_has_rested(struct call *);
 
 /* call_failed.c: again later, or that is the call's end. Nothing may follow one of these. */
 void call_failed(struct call *, const struct rlmd_error *, bool retry);

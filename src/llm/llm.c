@@ -361,6 +361,11 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	return call;
 }
 
+void llm_go_on(struct llm_call *call)
+{
+	call_go_on(call->call);
+}
+
 /* Of one that was never sent there is nothing to pay. */
 static void cancel_call(struct llm_call *call, struct llm_usage *usage, int64_t *cost)
 {

@@ -67,6 +67,13 @@ struct llm_wait {
 };
 typedef void llm_wait_fn(void *owner, const struct llm_wait *);
 
+/* A call waits before its next attempt, and asks nobody until then: its place among those that do
+ * is free. Must not cancel the call. */
+typedef void llm_rest_fn(void *owner);
+
+/* That wait is over: may it go on at once? If not, llm_go_on() has to follow. Likewise. */
+typedef bool llm_rested_fn(void *owner);
+
 /* More of the reply's text, UTF-8; empty: the call is tried again, and what came before is void.
  * Together they are the response's text, but where that is cut for repetition. */
 typedef void llm_delta_fn(void *owner, struct rlmd_text more);
@@ -93,7 +100,10 @@ struct llm_request {
 	llm_wait_fn *on_wait;    /* told of each wait; must not cancel the call; NULL: nobody */
 	llm_delta_fn *on_delta;  /* told of the reply as it comes; likewise */
 	void *delta_owner;       /* lent until the call is over: of on_delta alone */
-	const struct log *log;   /* lent until the call is over: whose it is; NULL: nobody hears */
+	llm_rest_fn *on_rest;    /* both or neither */
+	llm_rested_fn *on_rested;
+	void *rest_owner;      /* lent until the call is over: of these two */
+	const struct log *log; /* lent until the call is over: whose it is; NULL: nobody hears */
 	const struct llm_recall *recall; /* likewise: llm_recall()'s; NULL: no cache is looked at */
 	/* JSON Schema that the reply should satisfy, for providers that can see to it; lent until
 	 * the call is over; empty: none. It is no promise. */
@@ -216,6 +226,9 @@ struct llm_call;
 /* Answers from what was recalled; else asks, and keeps an answer that is whole. Never calls back
  * before it returns. */
 struct llm_call *llm_start(struct llm *, const struct llm_request *, llm_done_fn *, void *owner);
+
+/* One that was told to wait when its rest was over has its turn. */
+void llm_go_on(struct llm_call *);
 
 /*
  * Closes the transfer; no callback follows. `ret` (may be NULL) gets what it had cost so far,

@@ -408,6 +408,81 @@ static void test_return(void **state)
 	leave(&waiters[2]);
 }
 
+static void come_to(struct hall *hall, struct flow *flow, struct waiter *waiter, char name)
+{
+	waiter->hall = hall;
+	waiter->name = name;
+	waiter->permit = permit_ask(flow, 0, on_permit, waiter);
+	hall->waiting++;
+}
+
+static void rest(struct waiter *waiter)
+{
+	permit_rest(waiter->permit);
+	assert_true(permit_held(waiter->permit));
+}
+
+/* What rests is others' meanwhile, but not of its own flow's; it comes back in its place. */
+static void test_rest(void **state)
+{
+	struct hall *hall = *state;
+	struct flow *one = flow_new(scheduler_flow(hall->scheduler), 1);
+	struct flow *other = flow_new(scheduler_flow(hall->scheduler), 1);
+	struct waiter waiters[3] = {0};
+
+	resize(hall, 1);
+	flow_set_limit(one, 1);
+	for (int i = 0; i < 3; i++)
+		come_to(hall, i < 2 ? one : other, &waiters[i], (char)('a' + i));
+	run(hall);
+	rest(&waiters[0]);
+	rest(&waiters[0]);
+	run(hall);
+	assert_string_equal(hall->started, "ac");
+	come_back(&waiters[0]);
+	run(hall);
+	assert_string_equal(hall->started, "ac");
+	leave(&waiters[2]);
+	run(hall);
+	assert_string_equal(hall->started, "aca");
+	leave(&waiters[0]);
+	run(hall);
+	assert_string_equal(hall->started, "acab");
+	for (int i = 0; i < 3; i++)
+		leave(&waiters[i]);
+	flow_free(one);
+	flow_free(other);
+}
+
+/* So many in a window; what was asked for in vain does not count; without a rate all go on. */
+static void test_rate(void **state)
+{
+	enum { LONG_MS = 3600000 };
+	struct hall *hall = *state;
+	struct flow *flow = flow_new(scheduler_flow(hall->scheduler), 1);
+	struct waiter waiters[6] = {0};
+
+	resize(hall, 6);
+	flow_set_rate(flow, 2, LONG_MS);
+	for (int i = 0; i < 6; i++)
+		come_to(hall, flow, &waiters[i], (char)('a' + i));
+	event_base_loop(hall->base, EVLOOP_NONBLOCK);
+	assert_string_equal(hall->started, "ab");
+	leave(&waiters[0]);
+	event_base_loop(hall->base, EVLOOP_NONBLOCK);
+	assert_string_equal(hall->started, "ab");
+	permit_spare(waiters[1].permit);
+	event_base_loop(hall->base, EVLOOP_NONBLOCK);
+	assert_string_equal(hall->started, "abc");
+	flow_set_rate(flow, 1, 1);
+	while (hall->waiting)
+		event_base_loop(hall->base, EVLOOP_ONCE);
+	assert_string_equal(hall->started, "abcdef");
+	for (int i = 0; i < 6; i++)
+		leave(&waiters[i]);
+	flow_free(flow);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -424,6 +499,8 @@ int main(void)
 		TEST(test_close_in_callback),
 		TEST(test_many),
 		TEST(test_leave_from_the_midst),
+		TEST(test_rest),
+		TEST(test_rate),
 	};
 
 	return cmocka_run_group_tests_name("scheduler", tests, NULL, NULL);

@@ -107,6 +107,12 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	return call;
 }
 
+/* None of them ever rests. */
+void llm_go_on(struct llm_call *call)
+{
+	loop_post(call->event);
+}
+
 void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
 {
 	if (ret_usage)
