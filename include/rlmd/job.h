@@ -30,6 +30,7 @@ extern "C" {
 struct rlmd_check;
 struct rlmd_context;
 struct rlmd_function;
+struct rlmd_group;
 struct rlmd_job;
 struct rlmd_journal_entry;
 struct rlmd_plan_file;
@@ -254,6 +255,8 @@ struct rlmd_job_options {
 	struct rlmd_text schema;
 
 	const struct rlmd_journal *journal; /* NULL: none; off, as with replay_dir */
+	struct rlmd_group *group; /* of the same engine: whose turns it has (rlmd/group.h); NULL:
+				     its own */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "base/loop.h"
 #include "base/sized.h"
 #include "engine/function_set.h"
+#include "engine/group.h"
 #include "engine/job_options.h"
 #include "engine/job_result.h"
 #include "engine/job_schemas.h"
@@ -143,6 +144,23 @@ static void name_job(struct rlmd_job *job)
 		trace_uuid_of(text_from(job->task, job->task_size), job->id);
 }
 
+/* Below its group, if it is in one. */
+static void share(struct rlmd_job *job)
+{
+	struct flow *calls = scheduler_flow(job->engine->calls);
+	struct flow *workers = scheduler_flow(job->engine->workers);
+	const struct permits_options options = {
+		.calls = job->group ? job->group->calls : calls,
+		.workers = job->group ? job->group->workers : workers,
+		.all_calls = flow_limit(calls),
+		.all_workers = flow_limit(workers),
+		.weight = job->weight,
+		.max_calls = (size_t)job->config.max_parallel,
+	};
+
+	permits_init(&job->permits, job->base, &options);
+}
+
 /* What of it is to be known before it begins is among the notes. */
 static void set_up(struct rlmd_job *job)
 {
@@ -151,8 +169,7 @@ static void set_up(struct rlmd_job *job)
 
 	json_array_extend(job->notes, warnings);
 	json_decref(warnings);
-	permits_init(&job->permits, job->base, engine->calls, engine->workers, job->weight,
-		     (size_t)job->config.max_parallel);
+	share(job);
 	TAILQ_INIT(&job->sent);
 	TAILQ_INIT(&job->waiting);
 	name_job(job);

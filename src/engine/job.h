@@ -93,6 +93,7 @@ struct rlmd_job {
 	struct llm *llm;               /* owned: whom it asks */
 	struct permits permits;        /* its part of what all jobs share */
 	unsigned weight;               /* how large that is */
+	struct rlmd_group *group;      /* a reference: whose part it is one of; NULL: nobody's */
 	struct estimators *estimators; /* what the provider's models were billed as */
 	struct rlmd_sandbox *sandbox;  /* lent; or NULL */
 	struct validation *validation; /* owned: holds answers to schemas; NULL: there are none */

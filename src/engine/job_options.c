@@ -12,6 +12,7 @@
 #include "base/sized.h"
 #include "budget/account.h"
 #include "engine/function_set.h"
+#include "engine/group.h"
 #include "engine/job.h"
 #include "engine/job_prices.h"
 #include "engine/job_schemas.h"
@@ -292,6 +293,9 @@ static bool take_shares(struct rlmd_job *job, const struct rlmd_job_options *opt
 			  (struct bounds){"weight", 1, 1, FLOW_WEIGHT_MAX, false}, &weight, err))
 		return false;
 	job->weight = (unsigned)weight;
+	if (options->group && options->group->engine != job->engine)
+		return error_set(err, RLMD_ERROR_USAGE, "the group is one of another engine");
+	job->group = group_ref(options->group);
 	job->config.strict = options->strict;
 	job->config.without_tree = options->without_tree;
 	job->config.limits.above = options->account;
@@ -328,6 +332,7 @@ void job_drop_options(struct rlmd_job *job)
 	struct job_config *config = &job->config;
 
 	llm_free(job->llm);
+	group_unref(job->group);
 	account_unref(config->limits.above);
 	prompt_set_free(config->prompts);
 	for (size_t i = 0; config->stops && config->stops[i]; i++)

@@ -1,21 +1,18 @@
 #include "engine/permits.h"
 
-static size_t limit_of(struct scheduler *scheduler)
+void permits_init(struct permits *permits, struct event_base *base,
+		  const struct permits_options *options)
 {
-	return flow_limit(scheduler_flow(scheduler));
-}
+	size_t calls = options->max_calls < options->all_calls ? options->max_calls
+							       : options->all_calls;
 
-void permits_init(struct permits *permits, struct event_base *base, struct scheduler *calls,
-		  struct scheduler *workers, unsigned weight, size_t max_calls)
-{
 	*permits = (struct permits){
-		.calls = flow_new(scheduler_flow(calls), weight),
-		.workers = flow_new(scheduler_flow(workers), weight),
+		.calls = flow_new(options->calls, options->weight),
+		.workers = flow_new(options->workers, options->weight),
 		.alive = scheduler_new(base, FLOW_UNLIMITED),
-		.alive_max = limit_of(workers) +
-			     (max_calls < limit_of(calls) ? max_calls : limit_of(calls)),
+		.alive_max = options->all_workers + calls,
 	};
-	flow_set_limit(permits->calls, max_calls);
+	flow_set_limit(permits->calls, options->max_calls);
 }
 
 void permits_done(struct permits *permits)

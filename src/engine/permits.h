@@ -40,10 +40,14 @@ struct permits {
 	size_t alive_max;                     /* at each depth */
 };
 
-/* Both are lent until permits_done(). `weight` is the job's, beside those of others; `max_calls`
- * how many of its calls there may be at once. */
-void permits_init(struct permits *, struct event_base *, struct scheduler *calls,
-		  struct scheduler *workers, unsigned weight, size_t max_calls);
+struct permits_options {
+	struct flow *calls, *workers;  /* lent until permits_done(): what it is one part of */
+	size_t all_calls, all_workers; /* how many there are at once, whose ever */
+	unsigned weight;               /* beside the other parts */
+	size_t max_calls;              /* its own, at once */
+};
+
+void permits_init(struct permits *, struct event_base *, const struct permits_options *);
 void permits_done(struct permits *); /* all permits must be gone; idempotent */
 
 /* For a model call, or for one `again` that had to wait for what others might give back. */
