@@ -36,6 +36,12 @@ enum disposition disposition_of(enum rlmd_error_kind kind)
 	return DISPOSITION_FAIL;
 }
 
+bool disposition_is_answered(enum rlmd_error_kind kind)
+{
+	return kind == RLMD_ERROR_SCHEMA || kind == RLMD_ERROR_NO_ANSWER ||
+	       kind == RLMD_ERROR_WORKER;
+}
+
 int64_t disposition_delay(int64_t attempts, uint32_t random)
 {
 	int64_t delay = FIRST_MS;

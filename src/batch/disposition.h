@@ -4,6 +4,7 @@
 #pragma once
 
 #include <rlmd/rlmd.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum disposition {
@@ -15,6 +16,10 @@ enum disposition {
 };
 
 enum disposition disposition_of(enum rlmd_error_kind);
+
+/* Whether it has to be asked anew if it is to end otherwise: with the answers that it has had it
+ * would fail again. */
+bool disposition_is_answered(enum rlmd_error_kind);
 
 /*
  * How long to wait after so many attempts, in milliseconds: twice as long after each, from one

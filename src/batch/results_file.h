@@ -52,11 +52,12 @@ bool results_file_add(struct results_file *, const struct results_line *, struct
 /*
  * --sort: the same lines in the order in which their ids are said, in memory for none of them. At
  * the end the new file takes the place of the old at once, and the results file is to be freed. Ids
- * without a line are passed over; a line whose id was not said is an error at the end.
+ * without a line are passed over; a line whose id was not said is left out, or an error at the end
+ * where `all` have to be there.
  */
 struct results_sort;
 
 struct results_sort *results_sort_new(struct results_file *, struct rlmd_error *);
 bool results_sort_add(struct results_sort *, const char *custom_id, struct rlmd_error *);
-bool results_sort_commit(struct results_sort *, struct rlmd_error *);
+bool results_sort_commit(struct results_sort *, bool all, struct rlmd_error *);
 void results_sort_free(struct results_sort *); /* what was not committed is gone; NULL is fine */

@@ -93,9 +93,9 @@ bool results_sort_add(struct results_sort *sort, const char *custom_id, struct r
 	return !is_new || copy_line(sort, (off_t)*offset, err);
 }
 
-bool results_sort_commit(struct results_sort *sort, struct rlmd_error *err)
+bool results_sort_commit(struct results_sort *sort, bool all, struct rlmd_error *err)
 {
-	if (sort->lines != sort->file->lines)
+	if (all && sort->lines != sort->file->lines)
 		return error_set(err, RLMD_ERROR_INTERNAL,
 				 "%s has %" PRIu64 " results, of which %" PRIu64
 				 " are of jobs; it stays unsorted",

@@ -14,17 +14,15 @@
 #include "base/loop.h"
 #include "base/money.h"
 #include "base/text.h"
-#include "batch/collector.h"
 #include "batch/contexts.h"
 #include "batch/dispatcher.h"
 #include "batch/id_map.h"
 #include "batch/job_line.h"
 #include "batch/job_loader.h"
-#include "batch/results_file.h"
 #include "batch/results_line.h"
+#include "batch/results_writer.h"
 #include "batch/scoreboard.h"
 #include "batch/store_explain.h"
-#include "batch/traces.h"
 #include "store/store.h"
 
 enum { NODE_SIZE = 128 };
@@ -34,10 +32,8 @@ struct runner {
 	struct event_base *base;
 	struct store *store; /* owned, as are all of these; NULL: not there */
 	struct job_loader *loader;
-	struct id_map *ids; /* the jobs of the file, until the results file is open */
-	struct results_file *results;
-	struct traces *traces;
-	struct collector *collector;
+	struct id_map *ids;             /* the jobs of the file, until results are written */
+	struct results_writer *results; /* NULL: there is no results file */
 	struct contexts *contexts;
 	struct scoreboard *board;
 	struct dispatcher *dispatcher; /* NULL: it is not begun, or over */
@@ -63,8 +59,8 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 
 	(void)fd;
 	(void)what;
-	if (runner->collector)
-		collector_sum(runner->collector, &summary);
+	if (runner->results)
+		results_writer_sum(runner->results, &summary);
 	runner->options.end(runner->options.owner, &summary,
 			    runner->error.kind ? &runner->error : NULL);
 }
@@ -94,7 +90,7 @@ static void sum_up(struct runner *runner, const struct store_count *count)
 	struct summary *summary = &runner->summary;
 
 	summary->pending += count->jobs[STORE_JOB_PENDING] + count->jobs[STORE_JOB_RUNNING];
-	if (runner->collector)
+	if (runner->results)
 		return;
 	summary->succeeded += count->jobs[STORE_JOB_SUCCEEDED];
 	summary->failed += count->jobs[STORE_JOB_FAILED];
@@ -126,8 +122,8 @@ static void on_wrote(void *owner)
 {
 	struct runner *runner = owner;
 
-	if (runner->collector)
-		collector_look(runner->collector);
+	if (runner->results)
+		results_writer_look(runner->results);
 }
 
 static void on_refused(void *owner, const char *tenant, const struct rlmd_error *why)
@@ -162,8 +158,8 @@ static void on_idle(void *owner, const struct rlmd_error *err)
 	runner->over = true;
 	if (err && !runner->error.kind)
 		runner->error = *err;
-	if (runner->collector)
-		collector_look(runner->collector);
+	if (runner->results)
+		results_writer_look(runner->results);
 	else
 		runner->query = store_counts(runner->store, runner->id, on_counts, runner);
 }
@@ -239,7 +235,10 @@ static void on_first_counts(void *owner, const struct store_result *result)
 static void begin_next(struct runner *runner)
 {
 	if (runner->begun == runner->count || (runner->draining && runner->begun)) {
-		finish(runner, NULL);
+		if (runner->results && !runner->error.kind)
+			results_writer_end(runner->results);
+		else
+			finish(runner, NULL);
 		return;
 	}
 	runner->id = runner->batches[runner->begun++];
@@ -268,8 +267,8 @@ static void on_collected(void *owner)
 		begin_next(runner);
 }
 
-/* The store has the results all the same, and the next start writes them. */
-static void on_uncollected(void *owner, const struct rlmd_error *err)
+/* Where it failed, the store has the results all the same, and the next start writes them. */
+static void on_results_end(void *owner, const struct rlmd_error *err)
 {
 	struct runner *runner = owner;
 
@@ -277,36 +276,32 @@ static void on_uncollected(void *owner, const struct rlmd_error *err)
 	finish(runner, err);
 }
 
-static void on_opened(void *owner, uint64_t lines, uint64_t cut, const struct rlmd_error *err)
+static void on_warning(void *owner, const char *text)
 {
-	const struct collector_hooks hooks = {on_collected, on_uncollected, owner};
 	struct runner *runner = owner;
-	auto_free char *text = NULL;
 
-	(void)lines;
-	id_map_free(take_pointer(&runner->ids));
-	if (err) {
-		finish(runner, err);
-		return;
-	}
-	if (cut) {
-		text = xasprintf("%s: an unfinished line at its end, of %" PRIu64
-				 " bytes, was taken away",
-				 runner->options.results, cut);
-		runner->options.warn(runner->options.owner, text);
-	}
-	runner->collector = collector_new(runner->store, runner->batches[0], runner->results,
-					  runner->traces, &hooks);
-	collector_look(runner->collector);
+	runner->options.warn(runner->options.owner, text);
 }
 
-static void on_kept(void *owner, uint64_t lines, const struct rlmd_error *err)
+static void open_results(struct runner *runner)
 {
-	struct runner *runner = owner;
+	const struct results_writer_options options = {
+		.path = runner->options.results,
+		.store = runner->store,
+		.batch = runner->batches[0],
+		.rerun_failed = runner->options.rerun_failed,
+		.sort = runner->options.sort,
+		.warn = on_warning,
+		.done = on_collected,
+		.end = on_results_end,
+		.owner = runner,
+	};
+	struct rlmd_error err;
 
-	(void)lines;
-	if (err)
-		on_uncollected(runner, err);
+	runner->results = results_writer_new(runner->base, &options, take_pointer(&runner->ids),
+					     &err);
+	if (!runner->results)
+		finish(runner, &err);
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */
@@ -335,17 +330,6 @@ static void warn_of_ignored(struct runner *runner, const struct loaded *loaded)
 			 loaded->ignored_line, loaded->ignored, loaded->ignored_lines,
 			 loaded->ignored_lines == 1 ? "" : "s");
 	runner->options.warn(runner->options.owner, text);
-}
-
-static void open_results(struct runner *runner)
-{
-	const struct results_file_hooks hooks = {on_opened, on_kept, runner};
-	struct rlmd_error err;
-
-	runner->results = results_file_new(runner->base, runner->options.results, runner->ids,
-					   &hooks, &err);
-	if (!runner->results)
-		finish(runner, &err);
 }
 
 static void on_loaded(void *owner, const struct loaded *loaded, const struct rlmd_error *err)
@@ -443,7 +427,6 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 	runner->contexts = contexts_new(base);
 	runner->board = scoreboard_new();
 	runner->posted = event_new(base, -1, 0, on_posted, runner);
-	runner->traces = traces_new(options->results);
 	name_it(runner);
 	runner->store = store_open(base, options->store, &store, on_store, err);
 	if (runner->store)
@@ -459,9 +442,7 @@ void runner_free(struct runner *runner)
 	store_forget(runner->query);
 	dispatcher_free(runner->dispatcher);
 	job_loader_free(runner->loader);
-	collector_free(runner->collector);
-	results_file_free(runner->results);
-	traces_free(runner->traces);
+	results_writer_free(runner->results);
 	store_free(runner->store);
 	contexts_free(runner->contexts);
 	scoreboard_free(runner->board);

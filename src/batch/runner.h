@@ -28,6 +28,8 @@ struct runner_options {
 	const char *batch;        /* lent: its name; NULL: that of the jobs file, or all batches */
 	const char *store;        /* lent: a place as store_open() has it */
 	bool add, skip_bad_lines; /* as struct job_loader_options has them */
+	bool rerun_failed;        /* jobs that failed before are tried again */
+	bool sort;                /* in the end the results are in the order of the jobs */
 	int64_t max_jobs, max_attempts;
 	int64_t lease_ms; /* of a claim: when it is over, others take the job */
 	struct halt halt;

@@ -119,6 +119,8 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.store = command->store,
 		.add = config->add,
 		.skip_bad_lines = config->skip_bad_lines,
+		.rerun_failed = config->rerun_failed,
+		.sort = config->sort,
 		.max_jobs = config->jobs,
 		.max_attempts = config->max_attempts,
 		.lease_ms = command->jobs ? LEASE_MS : config->lease,

@@ -330,7 +330,7 @@ static void test_sort(void **state)
 	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
 		assert_true(results_sort_add(sort, order[i], &err));
 	assert_content(&test, LINE("c") LINE("a") LINE("b"));
-	assert_true(results_sort_commit(sort, &err));
+	assert_true(results_sort_commit(sort, true, &err));
 	results_sort_free(sort);
 	assert_content(&test, LINE("a") LINE("b") LINE("c"));
 	assert_int_equal(stat(test.path, &st), 0);
@@ -351,14 +351,14 @@ static void test_sort_refused(void **state)
 	open_results(&test, NULL);
 	sort = results_sort_new(test.file, &err);
 	assert_true(results_sort_add(sort, "a", &err));
-	assert_false(results_sort_commit(sort, &err));
+	assert_false(results_sort_commit(sort, true, &err));
 	assert_non_null(strstr(err.text, "has 2 results, of which 1 are of jobs"));
 	results_sort_free(sort);
 
 	sort = results_sort_new(test.file, &err);
 	assert_true(results_sort_add(sort, "a", &err) && results_sort_add(sort, "c", &err));
 	limit_files(10);
-	assert_false(results_sort_commit(sort, &err));
+	assert_false(results_sort_commit(sort, true, &err));
 	limit_files(RLIM_INFINITY);
 	results_sort_free(sort);
 	assert_content(&test, before);

@@ -46,6 +46,11 @@ class DeadLettersTest(BatchTest):
         result = self.results()["a"]
         self.assertEqual((result["error"]["kind"], result["attempts"]), ("worker", 1))
         self.assertIn("begun 1 times", result["error"]["message"])
+        self.server.rules.clear()
+        self.server.script(None, final())
+        outcome = self.command("--max-attempts=1", "--rerun-failed")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertTrue(self.results()["a"]["success"])
 
 
 class EnoughTest(BatchTest):
@@ -64,6 +69,18 @@ class EnoughTest(BatchTest):
         outcome = self.command("-j1", "--halt=90%")
         self.assertEqual(outcome.status, 3, outcome.err)
         self.assertEqual(len(self.results()), len(words))
+        traces = self.dir / "results.jsonl.traces"
+        self.assertEqual(len(list(traces.iterdir())), words.count("bad"))
+        self.server.rules.clear()
+        self.server.script("bad", final("better")).script(None, Reply(error="bad_request"))
+        outcome = self.command("--rerun-failed", "--sort")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        results = self.results()
+        self.assertEqual(list(results), list(map(str, range(len(words)))))
+        self.assertEqual([each["output"] for each in results.values()],
+                         [{"good": "ok", "bad": "better"}[word] for word in words])
+        self.assertEqual({each["attempts"] for each in results.values()}, {1})
+        self.assertEqual(list(traces.iterdir()), [])
         for arguments in (["--halt=0"], ["--halt=101%"], ["--halt=1x"],
                           ["--halt=1%", "--fail-fast"]):
             self.assertEqual(self.command(*arguments).status, 2)
