@@ -22,6 +22,13 @@ enum {
 #define SPREAD_MOST 1.25
 #define OTHERS_MOST 0.2
 
+/*
+ * By how much noise may have put a part of a run wrong, at most. This machine by itself runs the
+ * same loop for seconds at a time in 1 or 1.7 times the time, and somebody else on a core leaves
+ * half of it: twice is what a part is off by where ours had all of that and the floor nothing.
+ */
+#define NOISE_MOST 2.0
+
 static enum measure_status worst = MEASURE_HELD;
 
 double measure_now(void)
@@ -118,6 +125,7 @@ void samples_done(struct samples *samples)
 /* A ratio, or the median itself where there is nothing beside it. */
 struct figure {
 	double middle, least, most; /* the last two: its spread */
+	double lowest, highest;     /* of all parts */
 	size_t parts;
 };
 
@@ -147,6 +155,8 @@ static struct figure figure_of(const struct samples *above, const struct samples
 	figure.middle = in_order[parts / 2];
 	figure.least = in_order[parts == PARTS];
 	figure.most = in_order[parts - 1 - (parts == PARTS)];
+	figure.lowest = in_order[0];
+	figure.highest = in_order[parts - 1];
 	free(in_order);
 	return figure;
 }
@@ -219,6 +229,27 @@ static const char *verdict_of(const struct figure *figure, enum bound bound, dou
 	return "missed";
 }
 
+/*
+ * What can be said without a figure: on which side of its target each part of the run is, however
+ * wrong noise has put it. Nothing where one might be on the other.
+ */
+static bool print_bound(const struct figure *figure, enum bound bound, double target,
+			const char *unit) /* NULL: of a ratio */
+{
+	double highest = figure->highest * NOISE_MOST, lowest = figure->lowest / NOISE_MOST;
+	bool below = highest <= target, above = lowest >= target;
+	bool holds = bound == AT_MOST ? below : above;
+
+	if (!below && !above)
+		return false;
+	printf("%s: at %s %.3g%s%s, on a noisy machine |\n", holds ? "holds" : "missed",
+	       below ? "most" : "least", below ? highest : lowest, unit ? " " : "x",
+	       unit ? unit : "");
+	if (!holds)
+		note(MEASURE_MISSED);
+	return true;
+}
+
 static void print_median(const struct samples *samples)
 {
 	double value = samples_median(samples);
@@ -234,9 +265,11 @@ static void print_row(const char *number, const struct samples *ours, const stru
 
 	printf("| %s | %s", number, ours->what);
 	if (noisy && !getenv("BENCH_ANYWAY")) {
-		note(MEASURE_NOISY);
-		printf(" | %s | | | %s %g%s | not measured: too noisy |\n",
-		       beside ? beside->what : "", word, target, times);
+		printf(" | %s | | | %s %g%s | ", beside ? beside->what : "", word, target, times);
+		if (!print_bound(figure, bound, target, beside ? NULL : unit(ours))) {
+			note(MEASURE_NOISY);
+			printf("not measured: too noisy |\n");
+		}
 		return;
 	}
 	print_median(ours);

@@ -1,5 +1,6 @@
 """What bench/measure.c makes of samples, by bench/verdict: figures, verdicts, refusals."""
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -74,6 +75,40 @@ class RefusalTest(unittest.TestCase):
                                 beside=[10] * 18)
         self.assertEqual(status, MISSED)
         self.assertIn("| missed |", row)
+
+    def test_a_verdict_that_noise_cannot_turn(self):
+        """Each part, put wrong by twice, is on the same side of the target."""
+        parts = [130, 140, 180, 120, 200, 190, 150, 160, 170]  # half as wide again
+        for how, target, status, verdict in (
+                ("at-least", "8", HELD, "holds: at least 60x"),
+                ("at-least", "60", HELD, "holds: at least 60x"),
+                ("at-least", "61", NOISY, None), ("at-least", "399", NOISY, None),
+                ("at-least", "400", MISSED, "missed: at most 400x"),
+                ("at-most", "400", HELD, "holds: at most 400x"),
+                ("at-most", "399", NOISY, None), ("at-most", "61", NOISY, None),
+                ("at-most", "60", MISSED, "missed: at least 60x"),
+                ("limit", "1000", HELD, "holds: at most 400 ms"),
+                ("limit", "10", MISSED, "missed: at least 60 ms")):
+            with self.subTest(how=how, target=target):
+                one, slow = [1] * 9, parts
+                ours, beside = (one, slow) if how == "at-least" else (slow, one)
+                if how == "limit":
+                    got = judged(how, "7", target, "ms", "ours", ours=ours, anyway=False)
+                else:
+                    got = judged(how, "7", target, "ms", "ours", "theirs", ours=ours,
+                                 beside=beside, anyway=False)
+                self.assertEqual(got[0], status, got)
+                said = f"{verdict}, on a noisy machine" if verdict else "not measured: too noisy"
+                self.assertRegex(got[1], rf"^\| 7 \| ours \| (theirs)? ?\| \| \| [<>]= {target}\w* "
+                                         rf"\| {re.escape(said)} \|$")
+                self.assertIn("the machine is too noisy for a figure", got[2])
+
+    def test_one_part_is_enough_for_doubt(self):
+        ours = [130, 140, 180, 15, 200, 190, 150, 160, 170]
+        status, row, _ = judged("at-least", "7", "8", "ms", "ours", "theirs", ours=[1] * 9,
+                                beside=ours, anyway=False)
+        self.assertEqual(status, NOISY)
+        self.assertIn("| not measured: too noisy |", row)
 
     def test_others_use_the_machine(self):
         with subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"],
