@@ -21,6 +21,13 @@ const char *scoreboard_outcome_name(enum scoreboard_outcome outcome)
 	return names[outcome];
 }
 
+const char *scoreboard_stop_name(enum turn_stop stop)
+{
+	static const char *const names[] = {"", "key", "money", "halted", "unable"};
+
+	return names[stop];
+}
+
 struct scoreboard *scoreboard_new(void)
 {
 	struct scoreboard *board = xcalloc(1, sizeof *board);

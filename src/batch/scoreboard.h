@@ -76,6 +76,7 @@ struct scoreboard {
 extern const int64_t scoreboard_bounds[SCOREBOARD_BUCKETS];
 
 const char *scoreboard_outcome_name(enum scoreboard_outcome); /* static */
+const char *scoreboard_stop_name(enum turn_stop);             /* static: "key"; "" goes on */
 
 struct scoreboard *scoreboard_new(void);
 void scoreboard_free(struct scoreboard *); /* NULL is fine */

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "batch/runner.h"
+#include "cli/batch_watch.h"
 #include "cli/command.h"
 #include "cli/session.h"
 #include "cli/tell.h"
@@ -22,7 +23,8 @@ struct batch_command {
 	const char *jobs;        /* lent: the file; NULL: others load the jobs */
 	char *store;             /* owned: the place */
 	struct halt halt;
-	struct runner *runner; /* owned */
+	struct runner *runner;     /* owned */
+	struct batch_watch *watch; /* owned */
 	struct summary summary;
 	struct rlmd_error error; /* why it did not go on to its end */
 	int64_t began;
@@ -160,6 +162,7 @@ static bool carry_out(struct batch_command *command, struct rlmd_error *err)
 	if (!session_spend_time(command->session, err) || !session_open(command->session, err) ||
 	    !begin(command, err))
 		return false;
+	command->watch = batch_watch_new(command->session, command->runner);
 	session_wait(command->session, &work, err);
 	stop(command);
 	if (command->error.kind)
@@ -228,12 +231,14 @@ int batch_run(struct session *session, const char *jobs)
 	bool ok;
 	int status;
 
+	batch_watch_install();
 	if (!read_halt(&session->config, &command.halt, &err))
 		return command_refuse(session->command, &err);
 	command.store = place_of(&session->config);
 	session_note_strays(session);
 	set_parallel(&session->config);
 	ok = session_check_signals(session, &err) && carry_out(&command, &err);
+	batch_watch_free(take_pointer(&command.watch));
 	runner_free(take_pointer(&command.runner));
 	session_close(session);
 	status = report(&command, ok ? NULL : &err);

@@ -36,8 +36,10 @@ static void take_strays(struct session *session)
 }
 
 /* A line that is rewritten is for a person. */
-static bool is_live(const struct config *config)
+bool session_is_live(const struct session *session)
 {
+	const struct config *config = &session->config;
+
 	return !config->quiet && log_format_of(config->log_format) == LOG_FORMAT_TEXT &&
 	       status_can_live();
 }
@@ -54,7 +56,7 @@ static void open_log(struct session *session)
 
 	tell_setup(most, log_format_of(config->log_format), color);
 	live_line_setup(color);
-	progress_setup(is_live(config));
+	progress_setup(session_is_live(session));
 	session->log_level = most;
 	session->log = log_root(most, tell_log, NULL);
 	log_take_libevent(&session->log);
@@ -314,7 +316,7 @@ static struct status_options status_options(const struct session *session)
 	const struct config *config = &session->config;
 
 	return (struct status_options){
-		.live = is_live(config),
+		.live = session_is_live(session),
 		.verbose = (int)config->verbose,
 	};
 }

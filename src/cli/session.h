@@ -94,6 +94,9 @@ void session_note_strays(struct session *);
 /* What there was to warn of before a job began. */
 void session_note_job(struct session *, const struct rlmd_job *);
 
+/* Whether a line on standard error may be rewritten (cli/live_line.h). */
+bool session_is_live(const struct session *);
+
 /* Until session_leave(). False where that did not come: stopped by a second signal, or because
  * nobody reads the output. */
 bool session_wait(struct session *, const struct session_work *, struct rlmd_error *);

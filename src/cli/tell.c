@@ -26,20 +26,41 @@ void tell_interlude(void (*before)(void))
 	interlude = before;
 }
 
-void tell_log(void *owner, const struct rlmd_log_record *record)
+static void write_line(const struct rlmd_log_record *record)
 {
 	auto_evbuffer struct evbuffer *line = evbuffer_new(), *safe = evbuffer_new();
 	struct rlmd_text text;
 
-	(void)owner;
-	if (record->level > most)
-		return;
 	log_format_write(format, record, colored, line);
 	text_disarm(text_in(line), format == LOG_FORMAT_JSON ? "\\u005b" : "\\x5b", safe);
 	text = text_in(safe);
 	if (interlude)
 		interlude();
 	fwrite(text.bytes, 1, text.size, stderr);
+}
+
+void tell_log(void *owner, const struct rlmd_log_record *record)
+{
+	(void)owner;
+	if (record->level <= most)
+		write_line(record);
+}
+
+void tell_record(enum rlmd_log_level level, const char *event, const struct rlmd_log_field *fields,
+		 size_t count, const char *message)
+{
+	const struct rlmd_log_record record = {
+		.size = sizeof record,
+		.level = level ? level : RLMD_LOG_NOTICE,
+		.subject = "rlmd",
+		.event = event,
+		.message = message,
+		.fields = fields,
+		.field_count = format == LOG_FORMAT_JSON ? count : 0,
+	};
+
+	if (!level || level <= most)
+		write_line(&record);
 }
 
 __attribute__((format(printf, 4, 0))) static void say(enum rlmd_log_level level, const char *event,

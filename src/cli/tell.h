@@ -26,6 +26,11 @@ void tell_hint(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void tell_event(enum rlmd_log_level, const char *event, const char *run, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* What somebody has just asked for, or of which the fields are for programs, who are told them
+ * instead of reading the words: at RLMD_LOG_DEFAULT whatever the user wants to see. */
+void tell_record(enum rlmd_log_level, const char *event, const struct rlmd_log_field *,
+		 size_t count, const char *message);
+
 /* For struct log. */
 void tell_log(void *owner, const struct rlmd_log_record *);
 
