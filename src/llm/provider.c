@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "llm/key.h"
 #include "llm/opening.h"
@@ -29,22 +28,9 @@ bool provider_check_name(const char *name, struct rlmd_error *err)
 			 name, NAME_MAX_SIZE);
 }
 
-static void add_note(struct rlmd_provider *provider, const char *text)
-{
-	json_array_append_new(provider->notes, json_from_text(text_of(text)));
-}
-
 static bool read_prices(struct rlmd_provider *provider, const struct provider_config *config,
 			struct rlmd_error *err)
 {
-	auto_free char *path = file_shipped("share", "prices.json");
-	struct rlmd_error missing = {0};
-
-	provider->shipped = price_table_read(path, &missing);
-	if (!provider->shipped) {
-		error_context(&missing, "prices are unknown");
-		add_note(provider, missing.text);
-	}
 	if (config->prices)
 		provider->given = price_table_ref(config->prices);
 	else if (config->price_table)
@@ -152,6 +138,24 @@ void provider_rename(struct rlmd_provider *provider, const char *name)
 	provider->name = xstrdup(name);
 	free(before);
 	forget_prices(provider); /* rows may be named by it */
+}
+
+static void note_missing(struct rlmd_provider *provider, const struct rlmd_error *missing)
+{
+	auto_free char *note = xasprintf("prices are unknown: %s", missing->text);
+
+	json_array_clear(provider->notes);
+	json_array_append_new(provider->notes, json_from_text(text_of(note)));
+}
+
+void provider_take_prices(struct rlmd_provider *provider, struct rlmd_price_table *shipped,
+			  const struct rlmd_error *missing)
+{
+	rlmd_price_table_unref(provider->shipped);
+	provider->shipped = shipped ? price_table_ref(shipped) : NULL;
+	forget_prices(provider);
+	if (!shipped)
+		note_missing(provider, missing);
 }
 
 bool provider_bind(struct rlmd_provider *provider, struct event_base *base, struct rlmd_error *err)

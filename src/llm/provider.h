@@ -87,14 +87,19 @@ struct rlmd_provider {
 };
 
 /* Its public face is rlmd_provider_new(). All of `config` is lent during the call. Reads the
- * environment and the price tables, and changes neither. RLMD_ERROR_USAGE for an unknown kind or a
- * bad name, RLMD_ERROR_INPUT for bad tables. */
+ * environment and its own price table, and changes neither. RLMD_ERROR_USAGE for an unknown kind or
+ * a bad name, RLMD_ERROR_INPUT for a bad table. */
 struct rlmd_provider *provider_new(const struct provider_config *, struct rlmd_error *);
 struct rlmd_provider *provider_ref(struct rlmd_provider *);
 void provider_unref(struct rlmd_provider *); /* NULL is fine; wipes the key with the last one */
 
 /* A name that a model's may begin with: letters, digits, - _ and dots. RLMD_ERROR_USAGE. */
 bool provider_check_name(const char *name, struct rlmd_error *);
+
+/* The table that is shipped, which comes after its own; NULL: there is none, and why. Takes a
+ * reference. */
+void provider_take_prices(struct rlmd_provider *, struct rlmd_price_table *shipped,
+			  const struct rlmd_error *missing);
 
 void provider_rename(struct rlmd_provider *, const char *name);
 

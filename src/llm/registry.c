@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "llm/cache.h"
+#include "llm/price.h"
 #include "llm/provider.h"
 
 struct registered {
@@ -21,6 +22,8 @@ struct registry {
 	struct event_base *base; /* lent */
 	TAILQ_HEAD(, registered) providers;
 	TAILQ_HEAD(, kept) caches;
+	struct rlmd_price_table *prices; /* owned: those that are shipped; NULL: not read */
+	struct rlmd_error unpriced;      /* why they cannot be */
 };
 
 struct registry *registry_new(struct event_base *base)
@@ -51,12 +54,21 @@ void registry_free(struct registry *registry)
 		provider_unref(registered->provider);
 		free(registered);
 	}
+	rlmd_price_table_unref(registry->prices);
 	free(registry);
 }
 
 struct event_base *registry_base(const struct registry *registry)
 {
 	return registry->base;
+}
+
+/* One table for all of them: it takes half a millisecond to read. */
+static void give_prices(struct registry *registry, struct rlmd_provider *provider)
+{
+	if (!registry->prices && !registry->unpriced.kind)
+		registry->prices = rlmd_price_table_open(NULL, &registry->unpriced);
+	provider_take_prices(provider, registry->prices, &registry->unpriced);
 }
 
 bool registry_add(struct registry *registry, const char *name, struct rlmd_provider *provider,
@@ -73,6 +85,7 @@ bool registry_add(struct registry *registry, const char *name, struct rlmd_provi
 	if (!provider_bind(provider, registry->base, err))
 		return false;
 	provider_rename(provider, name);
+	give_prices(registry, provider);
 	registered = xcalloc(1, sizeof *registered);
 	registered->provider = provider_ref(provider);
 	TAILQ_INSERT_TAIL(&registry->providers, registered, entry);

@@ -90,11 +90,15 @@ static void test_names(void **state)
 	assert_string_equal(two->name, "openai-b");
 	assert_ptr_equal(find(""), one);
 	assert_null(find("openai-"));
+	assert_ptr_equal(one->shipped, two->shipped);
 	assert_not_added("again", one, "in use");
 	assert_false(registry_add(other, NULL, one, NULL));
 	registry_free(registry);
 	registry = NULL;
 	assert_true(registry_add(other, NULL, one, NULL)); /* free again */
+	/* Beside this program there are no prices, which is said of each once. */
+	assert_int_equal(json_array_size(one->notes), 1);
+	assert_int_equal(json_array_size(two->notes), 1);
 	registry_free(other);
 	provider_unref(one);
 	provider_unref(two);
