@@ -69,6 +69,17 @@ RLMD_API struct rlmd_sandbox *rlmd_engine_sandbox(struct rlmd_engine *,
 						  struct rlmd_error *);
 
 /*
+ * Starts what takes the time, where there is no such sandbox yet, and does not wait for it: other
+ * things can be done meanwhile, until rlmd_engine_sandbox() of the same options waits for the rest
+ * and tells what is wrong. `ready` (NULL: nobody) is told once when there is little left to wait
+ * for, if the loop turns before that; `owner` is lent until then. False: the errors of
+ * rlmd_engine_sandbox() that are known at once.
+ */
+RLMD_API bool rlmd_engine_begin_sandbox(struct rlmd_engine *, const struct rlmd_sandbox_options *,
+					rlmd_sandbox_ready_fn *ready, void *owner,
+					struct rlmd_error *);
+
+/*
  * Whether answers can be held to schemas: opens what does it, as a job with a
  * schema would, with the interpreter and uids of `like`, which may be NULL.
  * False: RLMD_ERROR_USAGE where Python's jsonschema is missing, with the way to

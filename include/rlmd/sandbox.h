@@ -18,6 +18,9 @@ extern "C" {
 
 struct rlmd_sandbox;
 
+/* What was waited for to start one is there, or has failed; from the loop. */
+typedef void rlmd_sandbox_ready_fn(void *owner);
+
 struct rlmd_sandbox_options {
 	size_t size;
 	const char *python;         /* a path, or a name in PATH; NULL: "python3" */

@@ -19,6 +19,7 @@ struct engine_sandbox {
 	char *python;                 /* owned */
 	size_t worker_memory, pool_memory;
 	uint32_t first_uid;
+	bool awaited; /* it is open */
 	TAILQ_ENTRY(engine_sandbox) entry;
 };
 
@@ -58,13 +59,13 @@ static char *cache_directory(void)
 	return home && *home == '/' ? xasprintf("%s/.cache", home) : NULL;
 }
 
-static struct engine_sandbox *open_one(struct rlmd_engine *engine,
-				       const struct sandbox_config *config, struct rlmd_error *err)
+static struct engine_sandbox *begin(struct rlmd_engine *engine, const struct sandbox_config *config,
+				    struct rlmd_error *err)
 {
 	auto_free char *template = file_shipped("worker", "start.py");
 	auto_free char *cache = cache_directory();
 	struct sandbox_config settings = *config;
-	struct engine_sandbox *opened;
+	struct engine_sandbox *begun;
 	struct rlmd_sandbox *sandbox;
 
 	if (access(template, R_OK)) {
@@ -78,17 +79,17 @@ static struct engine_sandbox *open_one(struct rlmd_engine *engine,
 	settings.worker_dir = template;
 	settings.cache = cache;
 	settings.log = &engine->log;
-	sandbox = sandbox_new(engine->base, &settings, err);
+	sandbox = sandbox_begin(engine->base, &settings, err);
 	if (!sandbox)
 		return NULL;
-	opened = xcalloc(1, sizeof *opened);
-	opened->sandbox = sandbox;
-	opened->python = xstrdup(config->python);
-	opened->worker_memory = config->worker_memory;
-	opened->pool_memory = config->pool_memory;
-	opened->first_uid = config->first_uid;
-	TAILQ_INSERT_TAIL(&engine->sandboxes, opened, entry);
-	return opened;
+	begun = xcalloc(1, sizeof *begun);
+	begun->sandbox = sandbox;
+	begun->python = xstrdup(config->python);
+	begun->worker_memory = config->worker_memory;
+	begun->pool_memory = config->pool_memory;
+	begun->first_uid = config->first_uid;
+	TAILQ_INSERT_TAIL(&engine->sandboxes, begun, entry);
+	return begun;
 }
 
 static bool is_level(const char *level)
@@ -110,6 +111,70 @@ static bool suffices(const struct rlmd_sandbox *sandbox, const char *require,
 		level, require);
 }
 
+static void forget(struct rlmd_engine *engine, struct engine_sandbox *known)
+{
+	TAILQ_REMOVE(&engine->sandboxes, known, entry);
+	sandbox_free(known->sandbox);
+	free(known->python);
+	free(known);
+}
+
+/* Where it was begun, until it is open. */
+static bool await(struct rlmd_engine *engine, struct engine_sandbox *known, struct rlmd_error *err)
+{
+	struct rlmd_error why = {0};
+
+	if (!known->awaited && !sandbox_await(known->sandbox, &why)) {
+		forget(engine, known);
+		if (err)
+			*err = why;
+		return false;
+	}
+	known->awaited = true;
+	return true;
+}
+
+/* What `options` come to; they are lent to it. */
+static bool read_options(const struct rlmd_engine *engine, const struct rlmd_sandbox_options *given,
+			 struct rlmd_sandbox_options *options, struct sandbox_config *config,
+			 struct rlmd_error *err)
+{
+	if (!engine)
+		return error_set(err, RLMD_ERROR_USAGE, "a sandbox needs an engine");
+	if (!sized_take(options, sizeof *options, given, sizeof *options, "rlmd_sandbox_options",
+			err))
+		return false;
+	if (options->require && !is_level(options->require))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "'%.20s' is no level of isolation: L1 to L4 are",
+				 options->require);
+	*config = (struct sandbox_config){
+		.python = options->python ? options->python : "python3",
+		.preload = options->preload,
+		.worker_memory = options->worker_memory ? options->worker_memory : MEMORY_USUAL,
+		.pool_memory = options->pool_memory,
+		.first_uid = options->first_uid,
+	};
+	return true;
+}
+
+bool rlmd_engine_begin_sandbox(struct rlmd_engine *engine, const struct rlmd_sandbox_options *given,
+			       rlmd_sandbox_ready_fn *ready, void *owner, struct rlmd_error *err)
+{
+	struct rlmd_sandbox_options options;
+	struct sandbox_config config;
+	struct engine_sandbox *begun;
+
+	if (!read_options(engine, given, &options, &config, err))
+		return false;
+	if (find(engine, &config))
+		return true;
+	begun = begin(engine, &config, err);
+	if (begun)
+		sandbox_on_ready(begun->sandbox, ready, owner);
+	return begun;
+}
+
 struct rlmd_sandbox *rlmd_engine_sandbox(struct rlmd_engine *engine,
 					 const struct rlmd_sandbox_options *given,
 					 struct rlmd_error *err)
@@ -118,29 +183,12 @@ struct rlmd_sandbox *rlmd_engine_sandbox(struct rlmd_engine *engine,
 	struct sandbox_config config;
 	struct engine_sandbox *found;
 
-	if (!engine) {
-		error_set(err, RLMD_ERROR_USAGE, "a sandbox needs an engine");
+	if (!read_options(engine, given, &options, &config, err))
 		return NULL;
-	}
-	if (!sized_take(&options, sizeof options, given, sizeof options, "rlmd_sandbox_options",
-			err))
-		return NULL;
-	if (options.require && !is_level(options.require)) {
-		error_set(err, RLMD_ERROR_USAGE, "'%.20s' is no level of isolation: L1 to L4 are",
-			  options.require);
-		return NULL;
-	}
-	config = (struct sandbox_config){
-		.python = options.python ? options.python : "python3",
-		.preload = options.preload,
-		.worker_memory = options.worker_memory ? options.worker_memory : MEMORY_USUAL,
-		.pool_memory = options.pool_memory,
-		.first_uid = options.first_uid,
-	};
 	found = find(engine, &config);
 	if (!found)
-		found = open_one(engine, &config, err);
-	if (!found || !suffices(found->sandbox, options.require, err))
+		found = begin(engine, &config, err);
+	if (!found || !await(engine, found, err) || !suffices(found->sandbox, options.require, err))
 		return NULL;
 	return found->sandbox;
 }
@@ -195,12 +243,6 @@ bool rlmd_engine_validates(struct rlmd_engine *engine, const struct rlmd_sandbox
 
 void engine_close_sandboxes(struct rlmd_engine *engine)
 {
-	struct engine_sandbox *opened;
-
-	while ((opened = TAILQ_FIRST(&engine->sandboxes))) {
-		TAILQ_REMOVE(&engine->sandboxes, opened, entry);
-		sandbox_free(opened->sandbox);
-		free(opened->python);
-		free(opened);
-	}
+	while (!TAILQ_EMPTY(&engine->sandboxes))
+		forget(engine, TAILQ_FIRST(&engine->sandboxes));
 }

@@ -1,6 +1,7 @@
 #include "sandbox/datagram.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -59,6 +60,11 @@ void datagram_receive(int control, struct datagram *datagram)
 	while (datagram->size < 0 && errno == ECONNRESET);
 	if (datagram->size >= 0)
 		take_descriptors(&message, datagram);
+}
+
+bool datagram_is_there(int control)
+{
+	return wait_for(control, POLLIN, 0, INT_MAX) == WAIT_READY;
 }
 
 bool datagram_await(int control, int64_t deadline, struct datagram *datagram)

@@ -35,6 +35,9 @@ void datagram_receive(int control, struct datagram *);
  * the program is asked to end. */
 bool datagram_await(int control, int64_t deadline, struct datagram *);
 
+/* Whether one is there that nobody has received. */
+bool datagram_is_there(int control);
+
 /*
  * False and errno; EAGAIN where there is no room; ETOOMANYREFS where processes of this user have
  * too many descriptors on their way to each other, unix(7), which they soon take.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "sandbox/trial.h"
 
 #define ALL_MODES ((1U << MODE_COUNT) - 1)
@@ -40,7 +41,7 @@ enum failing { FAILS_FOR_GOOD, FAILS_IN_THIS_MODE, FAILS_BY_CHANCE };
 
 /* Whether a worker of this template has all that its mode promises. */
 static bool try_worker(struct ladder *ladder, struct template_process *template,
-		       const struct launch_request *usual, uint32_t uid, enum failing *ret_failing,
+		       const struct launch_request *usual, enum failing *ret_failing,
 		       struct rlmd_error *err)
 {
 	struct layer_status *status = &ladder->status;
@@ -49,7 +50,7 @@ static bool try_worker(struct ladder *ladder, struct template_process *template,
 	bool tried;
 
 	status->layers = template_layers(template);
-	request = ladder_request(status, usual, uid);
+	request = ladder_request(status, usual, ladder->uid);
 	tried = trial_run(template, &request, ladder->config->patience_ms, &trial, err);
 	layer_status_note_all(status, &trial.steps);
 	if (worst(&trial.steps)) {
@@ -90,17 +91,19 @@ static uint32_t left_to_try(struct ladder *ladder, enum failing failing, enum mo
 
 /* One mode: the best of those that may be tried. `ret_modes` are those left to try. */
 static struct template_process *climb_once(struct ladder *ladder,
-					   const struct launch_request *usual, uint32_t uid,
-					   uint32_t *ret_modes, struct rlmd_error *err)
+					   const struct launch_request *usual, uint32_t *ret_modes,
+					   struct rlmd_error *err)
 {
 	enum failing failing = FAILS_FOR_GOOD;
 	const struct steps *refusals;
-	struct template_process *template;
+	struct template_process *template = take_pointer(&ladder->begun);
 	enum mode mode;
 	bool ready;
 
 	*ret_modes = 0;
-	template = template_new(ladder->base, ladder->config, ladder->fn, ladder->owner, err);
+	if (!template)
+		template = template_new(ladder->base, ladder->config, ladder->fn, ladder->owner,
+					err);
 	if (!template)
 		return NULL;
 	ready = template_await(template, err);
@@ -114,7 +117,7 @@ static struct template_process *climb_once(struct ladder *ladder,
 	mode = failing == FAILS_IN_THIS_MODE ? (enum mode)last(refusals)->mode
 					     : template_mode(template);
 	ladder->status.mode = mode;
-	if (ready && try_worker(ladder, template, usual, uid, &failing, err)) {
+	if (ready && try_worker(ladder, template, usual, &failing, err)) {
 		ladder->config->terms.modes = 1U << mode;
 		return template;
 	}
@@ -131,32 +134,47 @@ static bool may_not_kill_strangers(const struct layer_status *status)
 	return status->mode == MODE_userns && cause->error && cause->step == STEP_kill;
 }
 
+bool ladder_begin(struct ladder *ladder, struct rlmd_error *err)
+{
+	struct launch_terms *terms = &ladder->config->terms;
+	struct steps steps = {.without = terms->without, .mode = MODE_root};
+
+	terms->modes = ALL_MODES;
+	/* Modes for root are nobody else's failure. */
+	if (!geteuid())
+		STEP_TRY(&steps, uid_lock, uids_lock(ladder->uids, UIDS_FILE));
+	if (geteuid() ||
+	    STEP_TRY(&steps, uid_range, uids_take(ladder->uids, &ladder->uid, err) ? 0 : -1))
+		terms->modes &= ~(1U << MODE_root | 1U << MODE_uid);
+	layer_status_note_all(&ladder->status, &steps);
+	terms->uid = ladder->uid;
+	ladder->begun = template_new(ladder->base, ladder->config, ladder->fn, ladder->owner, err);
+	return ladder->begun;
+}
+
+void ladder_done(struct ladder *ladder)
+{
+	template_free(take_pointer(&ladder->begun));
+}
+
 struct template_process *ladder_climb(struct ladder *ladder, const struct launch_request *usual,
 				      struct rlmd_error *err)
 {
 	struct layer_status *status = &ladder->status;
-	struct steps steps = {.without = ladder->config->terms.without, .mode = MODE_root};
-	uint32_t modes = ALL_MODES, uid = 0, outside;
+	struct launch_terms *terms = &ladder->config->terms;
+	uint32_t modes = terms->modes;
 	struct template_process *template = NULL;
 
-	/* Modes for root are nobody else's failure. */
-	if (!geteuid())
-		STEP_TRY(&steps, uid_lock, uids_lock(ladder->uids, UIDS_FILE));
-	if (geteuid() || STEP_TRY(&steps, uid_range, uids_take(ladder->uids, &uid, err) ? 0 : -1))
-		modes &= ~(1U << MODE_root | 1U << MODE_uid);
-	layer_status_note_all(status, &steps);
-	outside = uid;
 	while (!template && modes) {
-		ladder->config->terms.modes = modes;
-		ladder->config->terms.uid = outside;
-		template = climb_once(ladder, usual, uid, &modes, err);
-		if (!template && outside && may_not_kill_strangers(status)) {
-			outside = 0; /* with our own, like an ordinary user's */
+		terms->modes = modes;
+		template = climb_once(ladder, usual, &modes, err);
+		if (!template && terms->uid && may_not_kill_strangers(status)) {
+			terms->uid = 0; /* with our own, like an ordinary user's */
 			modes |= 1U << MODE_userns;
 		}
 	}
 	/* In a user namespace the template itself may have it. */
-	if (uid && status->mode != MODE_userns)
-		uids_give(ladder->uids, uid);
+	if (ladder->uid && status->mode != MODE_userns)
+		uids_give(ladder->uids, ladder->uid);
 	return template;
 }

@@ -22,9 +22,17 @@ struct ladder {
 	bool retried; /* there was a second try, with twice the patience; there is one in all */
 
 	struct layer_status status; /* the result; what is noted in it already stays */
+
+	struct template_process *begun; /* owned: the first one; NULL: none */
+	uint32_t uid;                   /* for a first worker; 0: none */
 };
 
-/* The template, ready, without any process; NULL where not even the last mode stands. */
+/* Starts the first template, and waits for nothing. */
+bool ladder_begin(struct ladder *, struct rlmd_error *);
+void ladder_done(struct ladder *); /* where nobody climbed, its end */
+
+/* Of one that was begun: the template, ready, without any process; NULL where not even the last
+ * mode stands. */
 struct template_process *ladder_climb(struct ladder *, const struct launch_request *usual,
 				      struct rlmd_error *);
 

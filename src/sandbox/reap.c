@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,6 +44,15 @@ bool reap_child(pid_t child, int64_t deadline, int *ret_status)
 	}
 	errno = refused ? EPERM : ETIMEDOUT;
 	return false;
+}
+
+const char *reap_words(int status, char out[static REAP_WORDS])
+{
+	if (status == REAP_UNKNOWN)
+		return "how is not known";
+	snprintf(out, REAP_WORDS, "%s %d", WIFSIGNALED(status) ? "signal" : "status",
+		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return out;
 }
 
 bool reap_session_lives(pid_t session)

@@ -13,6 +13,7 @@
 
 enum { REAP_TIME_MS = 10000 }; /* for all that is ended together */
 enum { REAP_UNKNOWN = -1 };    /* no status that waitpid() tells, and no signal in it */
+enum { REAP_WORDS = 32 };      /* characters that a status is told in */
 
 /*
  * Kills a child that nobody has reaped yet, and reaps it. False and EPERM or
@@ -21,6 +22,9 @@ enum { REAP_UNKNOWN = -1 };    /* no status that waitpid() tells, and no signal 
  * the kernel where the host ignores SIGCHLD.
  */
 bool reap_child(pid_t, int64_t deadline, int *ret_status);
+
+/* "signal 9", "status 1", or that it is not known; `out` is for the words. */
+const char *reap_words(int status, char out[static REAP_WORDS]);
 
 /* Whether children of that session are left, dead or alive; then its number is still theirs. */
 bool reap_session_lives(pid_t session);

@@ -105,26 +105,41 @@ static const char *modules_from(const struct rlmd_sandbox *sandbox)
 										: "files";
 }
 
-/* Starts the template, and knows what stands. */
-static bool climb(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_error *err)
+/* Of the first one: whoever waits for it by sandbox_await() learns whether it is ready or lost. */
+static void on_template(void *owner, const struct template_event *event)
 {
-	struct ladder ladder = {
+	struct rlmd_sandbox *sandbox = owner;
+
+	if (!sandbox->ladder.begun)
+		spawn_on_template(sandbox, event);
+	else if (sandbox->on_ready)
+		sandbox->on_ready(sandbox->ready_owner);
+}
+
+static bool start_template(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_error *err)
+{
+	sandbox->config.terms.without = without;
+	sandbox->ladder = (struct ladder){
 		.base = sandbox->base,
 		.config = &sandbox->config,
 		.uids = &sandbox->processes.uids,
-		.fn = spawn_on_template,
+		.fn = on_template,
 		.owner = sandbox,
 		.status = sandbox->status,
 	};
+	return ladder_begin(&sandbox->ladder, err);
+}
+
+/* Now it is known what stands. */
+bool sandbox_await(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
+{
 	struct launch_request usual = spawn_request(sandbox->worker_memory,
 						    sandbox->processes.cpu_seconds, 0);
-	struct template_process *template;
+	struct template_process *template = ladder_climb(&sandbox->ladder, &usual, err);
 
-	sandbox->config.terms.without = without;
-	template = ladder_climb(&ladder, &usual, err);
 	if (!template)
 		return false;
-	sandbox->status = ladder.status;
+	sandbox->status = sandbox->ladder.status;
 	sandbox->maps_texts = template_maps_texts(template);
 	sandbox->template_layers = template_layers(template) |
 				   cgroup_layers(sandbox->config.cgroup);
@@ -144,8 +159,8 @@ static bool climb(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_er
 	return true;
 }
 
-struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_config *config,
-				 struct rlmd_error *err)
+struct rlmd_sandbox *sandbox_begin(struct event_base *base, const struct sandbox_config *config,
+				   struct rlmd_error *err)
 {
 	struct rlmd_sandbox *sandbox = xcalloc(1, sizeof *sandbox);
 	struct rlmd_error error = {0};
@@ -168,9 +183,29 @@ struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_c
 	if (layer_status_steps(config->without, &without, &error) &&
 	    sandbox_configure(sandbox, config, &error) && open_life(sandbox, &error)) {
 		open_limits(sandbox, config, without);
-		if (climb(sandbox, without, &error))
+		if (start_template(sandbox, without, &error))
 			return sandbox;
 	}
+	sandbox_free(sandbox);
+	if (err)
+		*err = error;
+	return NULL;
+}
+
+void sandbox_on_ready(struct rlmd_sandbox *sandbox, rlmd_sandbox_ready_fn *fn, void *owner)
+{
+	sandbox->on_ready = fn;
+	sandbox->ready_owner = owner;
+}
+
+struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_config *config,
+				 struct rlmd_error *err)
+{
+	struct rlmd_sandbox *sandbox = sandbox_begin(base, config, err);
+	struct rlmd_error error = {0};
+
+	if (!sandbox || sandbox_await(sandbox, &error))
+		return sandbox;
 	sandbox_free(sandbox);
 	if (err)
 		*err = error;
@@ -204,6 +239,7 @@ void sandbox_free(struct rlmd_sandbox *sandbox)
 		return;
 	if (sandbox->config.archive)
 		archive_keep(sandbox->config.archive);
+	ladder_done(&sandbox->ladder);
 	template_free(sandbox->template_process);
 	spawn_free_all(sandbox);
 	process_list_reap(&sandbox->processes, deadline);

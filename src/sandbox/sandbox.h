@@ -56,6 +56,20 @@ struct rlmd_sandbox;
  */
 struct rlmd_sandbox *sandbox_new(struct event_base *, const struct sandbox_config *,
 				 struct rlmd_error *);
+
+/*
+ * The same in two parts. The first starts the template, which loads by itself, and waits for
+ * nothing but a script that stands for the interpreter. Until the second has said true it is good
+ * for nothing; after false, with the errors above, only for sandbox_free().
+ */
+struct rlmd_sandbox *sandbox_begin(struct event_base *, const struct sandbox_config *,
+				   struct rlmd_error *);
+bool sandbox_await(struct rlmd_sandbox *, struct rlmd_error *);
+
+/* Told from the loop, where that turns between the two: there is little left to wait for, or the
+ * template has failed. */
+void sandbox_on_ready(struct rlmd_sandbox *, rlmd_sandbox_ready_fn *, void *owner);
+
 void sandbox_free(struct rlmd_sandbox *); /* ends the template; processes must be freed before */
 
 /*

@@ -15,10 +15,13 @@ struct rlmd_sandbox {
 	const struct log *log;         /* lent, or NULL */
 	struct template_config config; /* its pointers and descriptors are owned */
 	size_t worker_memory;
-	int life;                   /* owned: hung up when we are gone */
-	struct layer_status status; /* what stands in each worker */
-	uint32_t template_layers;   /* those that are the template's and the cgroup's, a bit each */
-	bool maps_texts;            /* its workers can: sandbox_map_max() */
+	int life;                        /* owned: hung up when we are gone */
+	struct ladder ladder;            /* on which it came to what stands */
+	struct layer_status status;      /* what stands in each worker */
+	rlmd_sandbox_ready_fn *on_ready; /* told once the first template is; or NULL */
+	void *ready_owner;               /* lent */
+	uint32_t template_layers; /* those that are the template's and the cgroup's, a bit each */
+	bool maps_texts;          /* its workers can: sandbox_map_max() */
 	struct template_process *template_process; /* owned; NULL: the next spawn starts one */
 	bool ready;                                /* the template is */
 	struct event *pump;    /* owned: something is to be sent, or has failed */

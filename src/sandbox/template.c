@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "sandbox/datagram.h"
 #include "sandbox/layer_status.h"
 #include "sandbox/program.h"
@@ -39,11 +40,6 @@ struct template_process {
 	void *owner;
 };
 
-static void template_emit(struct template_process *template, const struct template_event *event)
-{
-	template->fn(template->owner, event);
-}
-
 /*
  * Ends the process, whatever it was doing. Returns its status as of waitpid(). One that
  * is not ours to kill hears that we are gone, and ends when it listens the next time.
@@ -60,23 +56,13 @@ static int template_reap(struct template_process *template)
 	return status;
 }
 
-static const char *write_status(int status, char out[static 32])
-{
-	if (status == REAP_UNKNOWN)
-		return "how is not known";
-	snprintf(out, 32, "%s %d", WIFSIGNALED(status) ? "signal" : "status",
-		 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-	return out;
-}
-
 /* Takes the process out; `reason` was set, or its last words become the reason. */
 static void template_end(struct template_process *template)
 {
-	const char *python = template->config->python;
 	bool young = template->state == STATE_STARTING;
 	char words[sizeof template->reason.text - 128];
 	int status = template_reap(template);
-	char how[32];
+	char how[REAP_WORDS];
 
 	template->state = STATE_GONE;
 	event_del(template->readable);
@@ -89,16 +75,17 @@ static void template_end(struct template_process *template)
 	template->hapless = WIFSIGNALED(status);
 	error_set(&template->reason,
 		  young && !template->hapless ? RLMD_ERROR_USAGE : RLMD_ERROR_SANDBOX,
-		  "%s ended %s (%s)%s%s", python, young ? "at its start" : "unexpectedly",
-		  write_status(status, how), *words ? ": " : "", words);
+		  "%s ended %s (%s)%s%s", template->config->python,
+		  young ? "at its start" : "unexpectedly", reap_words(status, how),
+		  *words ? ": " : "", words);
 }
 
 static void template_gone(struct template_process *template)
 {
 	template_end(template);
-	template_emit(template, &(struct template_event){.kind = TEMPLATE_GONE,
-							 .reason = &template->reason,
-							 .again = template->hapless});
+	template->fn(template->owner, &(struct template_event){.kind = TEMPLATE_GONE,
+							       .reason = &template->reason,
+							       .again = template->hapless});
 }
 
 static bool bad_message(struct template_process *template)
@@ -203,6 +190,25 @@ static struct template_event launched(struct datagram *datagram)
 	};
 }
 
+/* What it is to do next, before it serves, and how long that may take. */
+static const char *duty_of(const struct template_process *template)
+{
+	return template->state == STATE_STARTING ? "start" : "get ready";
+}
+
+static int64_t patience_of(const struct template_process *template)
+{
+	return (template->state == STATE_STARTING ? 1 : 2) *
+	       (int64_t) template->config->patience_ms;
+}
+
+static void set_deadline(struct template_process *template)
+{
+	struct timeval limit = clock_timeval(patience_of(template));
+
+	event_add(template->deadline, &limit);
+}
+
 /* One datagram a call: its event may be the end of us, and the loop brings the next. */
 static void on_readable(evutil_socket_t control, short what, void *arg)
 {
@@ -231,17 +237,20 @@ static void on_readable(evutil_socket_t control, short what, void *arg)
 		template_gone(template);
 		return;
 	}
-	if (template->state == STATE_LOADING)
-		return;
 	event_del(template->deadline);
-	template_emit(template, &event);
+	if (template->state == STATE_LOADING)
+		set_deadline(template);
+	else
+		template->fn(template->owner, &event);
 }
 
 static void on_writable(evutil_socket_t control, short what, void *arg)
 {
+	struct template_process *template = arg;
+
 	(void)control;
 	(void)what;
-	template_emit(arg, &(struct template_event){.kind = TEMPLATE_WRITABLE});
+	template->fn(template->owner, &(struct template_event){.kind = TEMPLATE_WRITABLE});
 }
 
 /* What it did not do in time. */
@@ -255,18 +264,18 @@ static bool too_slow(struct template_process *template, const char *what, int64_
 			 template->config->python, what, time);
 }
 
-static int64_t loading_ms(const struct template_process *template)
-{
-	return 2 * (int64_t) template->config->patience_ms;
-}
-
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct template_process *template = arg;
 
 	(void)fd;
 	(void)what;
-	too_slow(template, "get ready", loading_ms(template));
+	/* Where the loop was held, what was said in time has not been heard yet. */
+	if (datagram_is_there(template->control)) {
+		loop_post(template->deadline);
+		return;
+	}
+	too_slow(template, duty_of(template), patience_of(template));
 	template_gone(template);
 }
 
@@ -322,10 +331,8 @@ static bool template_start(struct template_process *template, struct rlmd_error 
 	template->complaints = program_complaints(err);
 	if (template->complaints < 0)
 		return false;
-	if (null < 0)
-		return error_errno(err, RLMD_ERROR_SANDBOX, "/dev/null");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
-		return error_errno(err, RLMD_ERROR_SANDBOX, "socketpair");
+	if (null < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return error_errno(err, RLMD_ERROR_SANDBOX, "no descriptors for the template");
 	template->control = ends[0];
 	theirs = ends[1];
 	if (!archive_begin(template->config->archive, err))
@@ -347,10 +354,8 @@ struct template_process *template_new(struct event_base *base, const struct temp
 				      template_event_fn *fn, void *owner, struct rlmd_error *err)
 {
 	struct template_process *template = xcalloc(1, sizeof *template);
-	struct timeval limit;
 
 	template->config = config;
-	limit = clock_timeval(loading_ms(template));
 	template->control = template->complaints = -1;
 	template->fn = fn;
 	template->owner = owner;
@@ -364,7 +369,7 @@ struct template_process *template_new(struct event_base *base, const struct temp
 	template->writable = event_new(base, template->control, EV_WRITE, on_writable, template);
 	template->deadline = evtimer_new(base, on_deadline, template);
 	event_add(template->readable, NULL);
-	event_add(template->deadline, &limit);
+	set_deadline(template);
 	return template;
 }
 
@@ -388,28 +393,22 @@ static bool template_lost(struct template_process *template, struct rlmd_error *
 	return false;
 }
 
-/* The next that it says about itself; a Python says hello before it loads anything. */
-static bool await_text(struct template_process *template, int64_t begun, struct datagram *datagram)
-{
-	if (template->state == STATE_STARTING)
-		return await_datagram(template, "start", begun, template->config->patience_ms,
-				      datagram);
-	return await_datagram(template, "get ready", begun, loading_ms(template), datagram);
-}
-
 bool template_await(struct template_process *template, struct rlmd_error *err)
 {
 	int64_t begun = clock_ms();
 	struct datagram datagram = {.pidfd = -1, .status = -1, .size = -1};
 
 	while (template->state < STATE_SERVING) {
-		bool heard = await_text(template, begun, &datagram) &&
+		bool heard = await_datagram(template, duty_of(template), begun,
+					    patience_of(template), &datagram) &&
 			     hear_text(template, text_from(datagram.text, (size_t)datagram.size));
 
 		datagram_drop(&datagram);
 		if (!heard)
 			return template_lost(template, err);
 	}
+	if (template->state == STATE_GONE) /* and the loop was told */
+		return template_lost(template, err);
 	event_del(template->deadline);
 	return true;
 }

@@ -59,8 +59,8 @@ struct template_process *template_new(struct event_base *, const struct template
 void template_free(struct template_process *); /* NULL is fine; kills it and waits for its end */
 
 /*
- * Without the loop, while no event can come: waits until it is ready; asks for one
- * process and waits for it.
+ * Without the loop, while no event can come: waits until it is ready, also where it has told so
+ * already, or its end; asks for one process and waits for it.
  */
 bool template_await(struct template_process *, struct rlmd_error *);
 bool template_launch(struct template_process *, const struct launch_request *, const int *fds,

@@ -265,13 +265,27 @@ int64_t process_cpu_ms(const struct process *process)
 	return ((int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000);
 }
 
-struct rlmd_sandbox *sandbox_new(struct event_base *base, const struct sandbox_config *config,
-				 struct rlmd_error *err)
+struct rlmd_sandbox *sandbox_begin(struct event_base *base, const struct sandbox_config *config,
+				   struct rlmd_error *err)
 {
 	(void)base;
 	(void)config;
 	error_set(err, RLMD_ERROR_SANDBOX, "there is but the fake one");
 	return NULL;
+}
+
+bool sandbox_await(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
+{
+	(void)sandbox;
+	(void)err;
+	return true;
+}
+
+void sandbox_on_ready(struct rlmd_sandbox *sandbox, rlmd_sandbox_ready_fn *fn, void *owner)
+{
+	(void)sandbox;
+	(void)fn;
+	(void)owner;
 }
 
 size_t sandbox_map_max(const struct rlmd_sandbox *sandbox)

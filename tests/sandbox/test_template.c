@@ -35,10 +35,45 @@ static void will_say(const char *words)
 	assert_true(file_write(words_path, text_of(words), &err));
 }
 
+static void on_ready(void *owner)
+{
+	++*(int *)owner;
+}
+
+/* Begun, and its words heard by the loop, before anybody waits for it. */
+static struct rlmd_sandbox *begin_and_turn(struct stage *stage, const char *python)
+{
+	struct rlmd_error err = {0};
+	int ready = 0;
+	struct rlmd_sandbox *begun = sandbox_begin(stage->base,
+						   &(struct sandbox_config){
+							   .python = python,
+							   .worker_memory = MEMORY,
+							   .worker_dir = stage_directory,
+						   },
+						   &err);
+
+	if (!begun)
+		fail_msg("%s", err.text);
+	sandbox_on_ready(begun, on_ready, &ready);
+	while (!ready)
+		event_base_loop(stage->base, EVLOOP_ONCE);
+	assert_int_equal(ready, 1);
+	return begun;
+}
+
+static void expect_error(const char *words, const struct rlmd_error *err, enum rlmd_error_kind kind,
+			 const char *in_text)
+{
+	if (err->kind != kind || !strstr(err->text, in_text))
+		fail_msg("%s: %s", words, err->text);
+}
+
 static void expect_refusal(struct stage *stage, const char *words, enum rlmd_error_kind kind,
 			   const char *in_text)
 {
-	struct rlmd_error err = {0};
+	struct rlmd_error err = {0}, later = {0};
+	struct rlmd_sandbox *begun;
 
 	will_say(words);
 	assert_null(sandbox_new(stage->base,
@@ -48,8 +83,11 @@ static void expect_refusal(struct stage *stage, const char *words, enum rlmd_err
 					.worker_dir = stage_directory,
 				},
 				&err));
-	if (err.kind != kind || !strstr(err.text, in_text))
-		fail_msg("%s: %s", words, err.text);
+	expect_error(words, &err, kind, in_text);
+	begun = begin_and_turn(stage, path);
+	assert_false(sandbox_await(begun, &later));
+	expect_error(words, &later, kind, in_text);
+	sandbox_free(begun);
 }
 
 static void nonsense_at_the_start(void **state)
@@ -156,6 +194,25 @@ static void refused_forks(void **state)
 	expect_failure_of(*state, "mistake\nrefuse\n", "cannot fork a worker");
 }
 
+/* One that the loop has heard of is as good as any; and one that nobody waits for is gone. */
+static void begun_before(void **state)
+{
+	struct stage *stage = *state;
+	struct rlmd_sandbox *usual = stage->sandbox;
+	struct rlmd_error err = {0};
+	struct cast cast;
+
+	stage->sandbox = begin_and_turn(stage, "python3");
+	if (!sandbox_await(stage->sandbox, &err))
+		fail_msg("%s", err.text);
+	enter(&cast, stage);
+	expect_line(&cast, "here");
+	end(&cast);
+	sandbox_free(stage->sandbox);
+	sandbox_free(begin_and_turn(stage, "python3"));
+	stage->sandbox = usual;
+}
+
 static int make_directories(void **state)
 {
 	assert_non_null(mkdtemp(directory));
@@ -177,8 +234,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 	const struct CMUnitTest tests[] = {
-		TEST(nonsense_at_the_start), TEST(failures_are_told),  TEST(stuck_in_one_mode),
-		TEST(nonsense_later),        TEST(fewer_layers_later), TEST(refused_forks),
+		TEST(begun_before),      TEST(nonsense_at_the_start), TEST(failures_are_told),
+		TEST(stuck_in_one_mode), TEST(nonsense_later),        TEST(fewer_layers_later),
+		TEST(refused_forks),
 	};
 
 	stage_enter_mode(NULL);
