@@ -17,10 +17,13 @@ class Answer(str):
 
     __module__ = "_rlmd_answers"
 
+    degraded = False
+    reason = ""
+
     def __new__(cls, text, reason=None):
-        answer = super().__new__(cls, text)
-        answer.degraded = bool(reason)
-        answer.reason = reason or ""
+        answer = str.__new__(cls, text)
+        if reason:
+            answer.degraded, answer.reason = True, reason
         return answer
 
     def __await__(self):
@@ -88,6 +91,8 @@ class Notes:
 
     def take(self):
         """The notes since the last time, a line each."""
+        if not self._counts:
+            return ""
         counts, self._counts = self._counts, {}
         return "".join(
             f"[note] {function}(): {count} degraded answer{'s' if count > 1 else ''}: {reason} "

@@ -13,11 +13,13 @@ from calling import called
 from channel import BATCH_MAX, Attachment, ProtocolError
 from messages import ATTACHED_MAX, ATTACHMENT_WEIGHT, PROMPTS_MAX
 from questions import (
-    QUESTION, QUESTIONS, TASK, TASKS, options_of, question_of, second_is_no_model,
+    QUESTION, QUESTIONS, SHORT, TASK, TASKS, options_of, question_of, second_is_no_model,
     second_is_text, spread, task_of,
 )
 
 CALL_MOST = BATCH_MAX, PROMPTS_MAX, ATTACHED_MAX  # of what weigh() tells
+
+FEW = 500  # texts that every call has room for
 
 REASONS_MAX = 10  # failures that a lost race tells
 REASON_MAX = 200  # characters of each
@@ -272,6 +274,9 @@ def portions(items):
     Those with the same options go together as far as they fit; one that is too large for any
     call stands alone.
     """
+    if go_together(items):
+        yield range(len(items))
+        return
     groups = {}
     for place, item in enumerate(items):
         groups.setdefault(item.options, []).append(place)
@@ -289,6 +294,20 @@ def portions(items):
             sums = added
         if some:
             yield some
+
+
+def go_together(items):
+    """Whether they are one portion, as most are, without weighing each."""
+    if not items:
+        return False
+    options, count, size = items[0].options, 0, 0
+    for item in items:
+        if item.options is not options or item.context is not None or item.subset:
+            return False
+        for text in item.texts:
+            count += 1
+            size += len(text)
+    return count <= FEW and size <= SHORT and not (options and options.system)
 
 
 def weigh(*texts, beside=None):

@@ -56,6 +56,8 @@ FAMILIES = re.compile(
 )
 NAME = re.compile(r"[\w./:@+-]*[\w]", re.ASCII)
 
+SHORT = 1 << 20  # characters that every call has room for
+
 Options = collections.namedtuple("Options", "model system max_tokens temperature")
 
 
@@ -150,6 +152,8 @@ def options_of(function, model, system, max_tokens, temperature):
 
 def question_of(function, what, given, context, options, alone=False):
     """A Question. `context` is joined to what is asked; `alone`: a message may stand for a list."""
+    if type(given) is str and context is None and len(given) <= SHORT:
+        return Question((given,), options)  # as most are, without all that follows
     if isinstance(given, dict) and "role" not in given:
         given, context, options = members_of(function, what, given, context, options)
     elif isinstance(given, dict) and alone:
