@@ -14,6 +14,7 @@ import itertools
 import posix
 import select
 import threading
+from _thread import get_ident
 
 from _rlmd import ProtocolError, encode, message, place
 
@@ -87,8 +88,9 @@ class Channel:
         self._out = write_fd
         self._interrupts = interrupts
         self._unread = b""
-        self._poll = select.poll()
-        self._poll.register(read_fd, select.POLLIN)
+        poll = select.poll()
+        poll.register(read_fd, select.POLLIN)
+        self._poll = poll.poll
         self._lead = threading.Lock()
         self._writing = threading.Lock()
         self._waiters = {}
@@ -108,36 +110,60 @@ class Channel:
         """Sends a call and waits for its reply."""
         fields["id"] = number = next(self._numbers)
         frame, attached = encode(name, fields, Attachment)
-        waiter = Waiter()
         section = self._enter()
         try:
-            self._waiters[number] = waiter
+            # The lead before the question: no other thread can take the answer then.
+            if self._lead.acquire(False):
+                return self._lead_until(number, frame, attached)
+            waiter = self._waiters[number] = Waiter()
             self._write(frame, attached)
             self._await(waiter)
+            return waiter.message
         finally:
             self._waiters.pop(number, None)
             self._leave(section)
-        return waiter.message
 
     def command(self):
         """Waits for the next message that is no reply; for the main thread, outside blocks."""
-        waiter = Waiter()
-        self._waiters[COMMANDS] = waiter
+        if self._lead.acquire(False):
+            if not self._commands:
+                return self._lead_until(COMMANDS)
+            self._resign()
+        waiter = self._waiters[COMMANDS] = Waiter()
         if not self._commands:
             self._await(waiter)
         self._waiters.pop(COMMANDS, None)
         return self._commands.pop(0)
 
+    def _lead_until(self, number, frame=None, attached=()):
+        """With the lead, which is given up: sends a frame, and waits for what answers it."""
+        try:
+            if frame:
+                self._write(frame, attached)
+            while True:
+                message = self._read()
+                if (message["id"] if message["type"] == "reply" else COMMANDS) == number:
+                    return message
+                self._hand_over(message)
+        finally:
+            self._resign()
+
+    def _resign(self):
+        self._lead.release()
+        if self._waiters:
+            self._appoint(None)
+
     def _enter(self):
         # A destructor or a signal handler that struck in one of our own sections.
-        if threading.get_ident() in self._inside:
+        thread = get_ident()
+        if thread in self._inside:
             raise RuntimeError("this call came in the midst of another one of the same thread")
         section = self._interrupts.enter()
-        self._inside.add(threading.get_ident())
+        self._inside.add(thread)
         return section
 
     def _leave(self, section):
-        self._inside.discard(threading.get_ident())
+        self._inside.discard(get_ident())
         self._interrupts.leave(section)
 
     def _await(self, waiter):
@@ -176,15 +202,16 @@ class Channel:
 
     def _read(self):
         """The next message. Can be interrupted only while there is nothing of it yet."""
-        if not self._unread:
-            self._interrupts.wait(self._poll.poll)
+        unread = self._unread
+        if not unread:
+            self._interrupts.wait(self._poll)
         try:
-            unread = self._unread or self._more(READ_AHEAD)
-            while True:
-                found = message(unread)
-                if found:
-                    break
+            if not unread:
+                unread = posix.read(self._in, READ_AHEAD) or end(0)
+            found = message(unread)
+            while not found:
                 unread += self._more(int.from_bytes(unread[:HEADER], "big") - len(unread))
+                found = message(unread)
             fields, sizes, size = found
             self._unread = unread[size:]
             if sizes is None:
@@ -213,6 +240,9 @@ class Channel:
     def _write(self, frame, attached):
         with self._writing:
             try:
+                if not attached:
+                    self._write_all(frame)
+                    return
                 parts, size = [frame], len(frame)
                 for attachment in attached:
                     for part in attachment.slices():
