@@ -42,6 +42,8 @@ def lines_of(text):
 
 def dedent(text):
     """A block that is indented as a whole, as in a list of a model's answer, moves left."""
+    if text and not text[0].isspace():
+        return text
     first = next((line for line in text.splitlines() if line.strip()), "")
     return textwrap.dedent(text) if first[:1] in (" ", "\t") else text
 

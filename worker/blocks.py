@@ -61,9 +61,10 @@ class Compiler:
 
     def _compile_text(self, block, filename):
         """Without a tree, which takes as long again; false where it takes one."""
-        parts = None
-        if not any(word in block.text for word in TREE_WORDS):
-            parts = block_text.parts_of(block.text)
+        for word in TREE_WORDS:
+            if word in block.text:
+                return False
+        parts = block_text.parts_of(block.text)
         if parts is None:
             return False
         before, last, is_value = parts
@@ -141,6 +142,8 @@ class Compiler:
         names = set()
         for code in block.codes:
             usual_names.names_in(code, names)
+        if not names:
+            return
         missing = [
             name for name in names
             if not self._exists(name) and usual_names.is_read(name, block.text)

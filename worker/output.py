@@ -75,11 +75,10 @@ class Output(io.TextIOBase):
         self._folded = False  # something that is in no part was printed since take()
         self._room = GATHER
         self._limit = 0
-        self._kept = HeadAndTail(0)
+        self._kept = None  # the HeadAndTail of what was folded, where something was
 
     def set_limit(self, limit):
         self._limit = limit
-        self._kept = HeadAndTail(limit)
 
     def write(self, text):
         if type(text) is not str:
@@ -102,10 +101,20 @@ class Output(io.TextIOBase):
         """What was printed since the last time, cut."""
         if not self._parts and not self._folded:
             return ""
-        self._fold(blocking=True)
-        self._folded = False
-        kept, self._kept = self._kept, HeadAndTail(self._limit)
-        return clean(kept.text())
+        with self._folding:
+            parts = self._take_parts()
+            if self._folded:
+                self._keep(parts)
+                kept, self._kept, self._folded = self._kept, None, False
+                return clean(kept.text())
+        text = "".join(parts)
+        return clean(text if len(text) <= self._limit else cut(text, self._limit))
+
+    def _take_parts(self):
+        self._room = GATHER
+        parts = self._parts[:]
+        del self._parts[:len(parts)]
+        return parts
 
     def _fold(self, blocking):
         section = self._interrupts.enter()
@@ -113,16 +122,15 @@ class Output(io.TextIOBase):
             if self._folding.acquire(blocking):
                 try:
                     self._folded = True
-                    self._room = GATHER
-                    parts = self._parts[:]
-                    del self._parts[:len(parts)]
-                    self._keep(parts)
+                    self._keep(self._take_parts())
                 finally:
                     self._folding.release()
         finally:
             self._interrupts.leave(section)
 
     def _keep(self, parts):
+        if self._kept is None:
+            self._kept = HeadAndTail(self._limit)
         short = []
         for part in parts:
             if len(part) < PART_LONG:

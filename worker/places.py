@@ -102,6 +102,8 @@ def set_inputs(inputs):
 
 def take_notes():
     """What the block is to be told, a line each."""
+    if not _notes:
+        return ""
     notes = "".join(f"[note] {text}\n" for text in _notes.values())
     _notes.clear()
     return notes

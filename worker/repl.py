@@ -28,7 +28,7 @@ from answers import Answer
 from arguments import plain
 from blocks import Compiler, Returned, end_block
 from channel import Channel, end, exceeds
-from final import is_answer, new_answer
+from final import is_answer, is_untouched, new_answer
 from helpers import Helpers
 from inputs import read_inputs
 from interrupts import Interrupts
@@ -157,15 +157,16 @@ class Session:
 
     def _exec(self, number, source):
         self._restore()
-        errors = [
-            self._guarded(lambda: self._run(f"<block {number}>", source)),
-            self._guarded(self._settle),
-        ]
-        error = "\n".join(filter(None, errors))
+        error = self._guarded(self._run, f"<block {number}>", source)
+        if not self._is_settled():
+            errors = error, self._guarded(self._settle)
+            error = "\n".join(filter(None, errors))
         self._notes += self._reserved.undone()
-        told = "".join(f"[note] {note}\n" for note in self._notes)
+        told = ""
+        if self._notes:
+            told = "".join([f"[note] {note}\n" for note in self._notes])
+            self._notes.clear()
         told += self._helpers.notes.take() + places.take_notes()
-        self._notes.clear()
         if told:
             self._stderr.write(told)
         final, answer = self._helpers.final.take()
@@ -181,20 +182,20 @@ class Session:
             },
         )
 
-    def _guarded(self, action):
+    def _guarded(self, action, *given):
         """Calls action() as user code; returns the traceback where it fails."""
         error = escaped = None
         try:
-            error = self._attempt(action)
+            error = self._attempt(action, given)
         except BaseException as failure:  # a signal's, between the lines of _attempt()
             escaped = failure.with_traceback(None)
         self._interrupts.end()
         return tracebacks.plain(escaped) if escaped else error
 
-    def _attempt(self, action):
+    def _attempt(self, action, given):
         self._interrupts.begin()
         try:
-            return action()
+            return action(*given)
         except BaseException as failure:
             places.explain(failure)
             return tracebacks.render(failure)
@@ -254,6 +255,14 @@ class Session:
         shown = "" if code is None else variables.preview(code)
         self._stderr.write(
             f"[exit({shown}) ended this block only; the session and its variables go on]\n"
+        )
+
+    def _is_settled(self):
+        """Whether nothing remains to be done, as after most blocks."""
+        names = vars(sys)
+        return (
+            names.get("stdout") is self._stdout and names.get("stderr") is self._stderr
+            and "asyncio" not in sys.modules and is_untouched(self._namespace.get("answer"))
         )
 
     def _settle(self):

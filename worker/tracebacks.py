@@ -12,7 +12,8 @@ _sources = {}
 
 def remember(filename, source):
     """Lets tracebacks, inspect and warnings show the lines of a block without a file."""
-    lines = [text + "\n" for text in source.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    text = source.replace("\r\n", "\n").replace("\r", "\n") if "\r" in source else source
+    lines = [line + "\n" for line in text.split("\n")]
     linecache.cache[filename] = _sources[filename] = (len(source), None, lines, filename)
 
 

@@ -42,14 +42,16 @@ NAMES = {
     for name in names.split()
 }
 USUAL = frozenset(MODULES) | frozenset(NAMES)
+CODE = type((lambda: None).__code__)
 
 
 def names_in(code, found=None):
     """The usual names that a code object and those within it look up, or have as attributes."""
     found = set() if found is None else found
-    found.update(USUAL.intersection(code.co_names))
+    if not USUAL.isdisjoint(code.co_names):
+        found.update(USUAL.intersection(code.co_names))
     for constant in code.co_consts:
-        if hasattr(constant, "co_names"):
+        if type(constant) is CODE:
             names_in(constant, found)
     return found
 
