@@ -203,7 +203,7 @@ class Channel:
     def _read(self):
         """The next message. Can be interrupted only while there is nothing of it yet."""
         unread = self._unread
-        if not unread:
+        if not unread and self._interrupts.can_strike():
             self._interrupts.wait(self._poll)
         try:
             if not unread:

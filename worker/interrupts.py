@@ -64,9 +64,13 @@ class Interrupts:
             if self._waiting and not self._depth:
                 self._run_waiting()
 
+    def can_strike(self):
+        """Whether wait() is one that signals end."""
+        return self._running and self._depth == 1 and _thread() == self._main
+
     def wait(self, blocking):
         """Calls blocking() in a window of the section; what it did is unknown if this raises."""
-        if self._depth != 1 or not self._running or _thread() != self._main:
+        if not self.can_strike():
             blocking()
             return
         self._window = True
