@@ -224,6 +224,20 @@ static void read_breakers(struct query *query, struct store_result *result)
 	result->breakers = breakers;
 }
 
+static void read_nodes(struct query *query, struct store_result *result)
+{
+	struct store_node *nodes = xcalloc(query->rows + 1, sizeof *nodes);
+
+	for (size_t i = 0; i < query->rows; i++)
+		nodes[i] = (struct store_node){
+			.node = query_text(query, i, 0),
+			.jobs = query_integer(query, i, 1),
+			.left_ms = query_integer(query, i, 2),
+		};
+	result->count = query->rows;
+	result->nodes = nodes;
+}
+
 /* A row for each tenant and state, those of a tenant together. */
 static void read_counts(struct query *query, struct store_result *result)
 {
@@ -271,6 +285,7 @@ static result_fn *const readers[SCRIPTS] = {
 	[SCRIPT_MONEY_RENEW] = read_lost,
 	[SCRIPT_BREAKERS] = read_breakers,
 	[SCRIPT_COUNTS] = read_counts,
+	[SCRIPT_NODES] = read_nodes,
 	[SCRIPT_RESULTS] = read_results,
 	[SCRIPT_RESULTS_SORTED] = read_results,
 };
@@ -292,5 +307,6 @@ void result_tell(struct query *query)
 	free((void *)result.exchanges);
 	free((void *)result.counts);
 	free((void *)result.breakers);
+	free((void *)result.nodes);
 	free((void *)result.lost);
 }

@@ -373,6 +373,22 @@ struct query *store_counts(struct store *store, int64_t batch, store_fn *fn, voi
 	return run(store, query);
 }
 
+struct query *store_nodes(struct store *store, int64_t batch, store_fn *fn, void *owner)
+{
+	struct query *query = query_new(SCRIPT_NODES, 1, fn, owner);
+
+	query_put(query, batch);
+	return run(store, query);
+}
+
+struct query *store_release(struct store *store, struct rlmd_text node, store_fn *fn, void *owner)
+{
+	struct query *query = query_new(SCRIPT_RELEASE, 1, fn, owner);
+
+	query_put_text(query, node);
+	return run(store, query);
+}
+
 struct query *store_results(struct store *store, int64_t batch, int64_t after, int64_t most,
 			    bool sorted, store_fn *fn, void *owner)
 {

@@ -139,6 +139,13 @@ struct store_count {
 			   be negative; INT64_MAX: there is none */
 };
 
+/* Who has jobs or money of a store. */
+struct store_node {
+	struct rlmd_text node;
+	int64_t jobs;    /* that it has claimed and not told the end of */
+	int64_t left_ms; /* until the last of its leases is over; may be negative */
+};
+
 /* A breaker that is open: a key that does not work. */
 struct store_breaker {
 	struct rlmd_text tenant, provider, why;
@@ -160,6 +167,7 @@ struct store_result {
 	const struct store_exchange *exchanges;
 	const struct store_count *counts;
 	const struct store_breaker *breakers;
+	const struct store_node *nodes;
 	const bool *lost;
 };
 
@@ -340,6 +348,15 @@ struct query *store_breakers(struct store *, int64_t batch, store_fn *, void *ow
 
 /* Of each tenant that has jobs. Reads all jobs of the batch. Fills counts. */
 struct query *store_counts(struct store *, int64_t batch, store_fn *, void *owner);
+
+/* Who has claims or money of a batch, or, where that is 0, of any. Fills nodes. */
+struct query *store_nodes(struct store *, int64_t batch, store_fn *, void *owner);
+
+/*
+ * This node is known to be dead: its jobs, of whatever batch, wait for others now, and its money is
+ * ended when others take some. Should it write all the same, it is refused.
+ */
+struct query *store_release(struct store *, struct rlmd_text node, store_fn *, void *owner);
 
 /*
  * Up to `most` jobs that are over, in the order in which they ended, those after the place `after`

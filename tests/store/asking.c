@@ -89,6 +89,10 @@ void on_told(void *owner, const struct store_result *result)
 		copy(told->providers[i], result->breakers[i].provider);
 		copy(told->whys[i], result->breakers[i].why);
 	}
+	for (size_t i = 0; result->nodes && i < result->count; i++) {
+		told->nodes[i] = result->nodes[i];
+		copy(told->node_names[i], result->nodes[i].node);
+	}
 }
 
 void await(struct event_base *base, const struct told *told)

@@ -34,6 +34,8 @@ struct told {
 		size_t size;
 	} exchanges[ASKING_MOST];
 	struct store_count counts[ASKING_MOST]; /* without their tenants */
+	struct store_node nodes[ASKING_MOST];   /* without their names */
+	char node_names[ASKING_MOST][ASKING_TEXT];
 	char tenants[ASKING_MOST][ASKING_TEXT]; /* of counts and breakers */
 	char providers[ASKING_MOST][ASKING_TEXT];
 	char whys[ASKING_MOST][ASKING_TEXT];

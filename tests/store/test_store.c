@@ -814,6 +814,52 @@ static void settle(struct held *lease)
 }
 
 /* However nodes take, pay, give back and die: no more is granted than the limit leaves. */
+/* Somebody knows that it is dead, and nobody waits for its leases. */
+static void test_a_node_that_is_released(void **state)
+{
+	struct store_account account;
+	struct store_claim claim;
+	int64_t batch, lease;
+
+	(void)state;
+	batch = loaded("batch", 3);
+	account = account_of(batch, "t", 100, 100);
+	claim = claim_one(batch, LONG_MS);
+	DO(claim, batch, NULL, text("other"), 1, LONG_MS);
+	DO(money_take, account.id, text("node"), 80, 80, 2 * (int64_t)LONG_MS);
+	lease = told.lease.id;
+	OTHER(nodes, batch);
+	FINE();
+	assert_int_equal(told.count, 2);
+	assert_string_equal(told.node_names[0], "node");
+	assert_int_equal(told.nodes[0].jobs, 1);
+	assert_in_range(told.nodes[0].left_ms, LONG_MS + 1, 2 * (int64_t)LONG_MS);
+	assert_string_equal(told.node_names[1], "other");
+	assert_in_range(told.nodes[1].left_ms, 1, LONG_MS);
+	OTHER(nodes, batch + 1);
+	assert_int_equal(told.count, 0);
+
+	OTHER(release, text("node"));
+	FINE();
+	OTHER(release, text("node"));
+	FINE();
+	finish(store, &claim, "late");
+	REFUSED();
+	DO(renew, &claim, 1, LONG_MS);
+	assert_true(told.lost[0]);
+	OTHER(money_take, account.id, text("other"), 100, 100, LONG_MS);
+	assert_int_equal(told.lease.cost, 100);
+	DO(money_renew, &lease, 1, LONG_MS);
+	assert_true(told.lost[0]);
+	OTHER(claim, batch, NULL, text("other"), 5, LONG_MS);
+	assert_int_equal(told.count, 2);
+	assert_int_equal(told.jobs[0].id, claim.job);
+	assert_int_equal(told.jobs[0].attempts, 2);
+	OTHER(nodes, 0);
+	assert_int_equal(told.count, 1);
+	assert_int_equal(told.nodes[0].jobs, 3);
+}
+
 static void test_money_is_never_overspent(void **state)
 {
 	struct store_account account;
@@ -958,6 +1004,7 @@ int main(int argc, char **argv)
 		TEST(test_accounts),
 		TEST(test_money_of_a_dead_node),
 		TEST(test_money_in_flight),
+		TEST(test_a_node_that_is_released),
 		TEST(test_money_is_never_overspent),
 		TEST(test_breakers),
 		TEST(test_arguments),
