@@ -186,6 +186,7 @@ static void end(struct dispatcher *dispatcher)
 	dispatcher->over = true;
 	event_del(dispatcher->renew);
 	event_del(dispatcher->wake);
+	event_del(dispatcher->look);
 	dispatcher->options.end(dispatcher->options.owner,
 				dispatcher->error.kind ? &dispatcher->error : NULL);
 }
@@ -212,6 +213,13 @@ static bool is_idle(const struct dispatcher *dispatcher)
 	       !dispatcher->looked;
 }
 
+static void look(struct dispatcher *dispatcher)
+{
+	dispatcher->looked_ms = clock_ms();
+	dispatcher->count = store_counts(dispatcher->options.store, dispatcher->options.batch,
+					 on_count, dispatcher);
+}
+
 static void on_proceed(evutil_socket_t fd, short what, void *owner)
 {
 	struct dispatcher *dispatcher = owner;
@@ -223,8 +231,15 @@ static void on_proceed(evutil_socket_t fd, short what, void *owner)
 	if (dispatcher->draining && !dispatcher->used)
 		end(dispatcher);
 	else if (!dispatcher->draining && is_idle(dispatcher))
-		dispatcher->count = store_counts(dispatcher->options.store,
-						 dispatcher->options.batch, on_count, dispatcher);
+		look(dispatcher);
+}
+
+static void on_look(evutil_socket_t fd, short what, void *owner)
+{
+	struct dispatcher *dispatcher = owner;
+
+	dispatcher->looked = false;
+	on_proceed(fd, what, dispatcher);
 }
 
 /* --- its life ------------------------------------------------------------------------------ */
@@ -239,6 +254,7 @@ struct dispatcher *dispatcher_new(const struct dispatcher_options *options)
 	TAILQ_INIT(&dispatcher->slots);
 	dispatcher->posted = event_new(base, -1, 0, on_proceed, dispatcher);
 	dispatcher->wake = event_new(base, -1, 0, on_proceed, dispatcher);
+	dispatcher->look = event_new(base, -1, 0, on_look, dispatcher);
 	dispatcher->renew = event_new(base, -1, EV_PERSIST, on_renew, dispatcher);
 	event_add(dispatcher->renew, &often);
 	dispatcher_proceed(dispatcher);
@@ -258,6 +274,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
 	store_forget(dispatcher->renewal);
 	event_free(dispatcher->posted);
 	event_free(dispatcher->wake);
+	event_free(dispatcher->look);
 	event_free(dispatcher->renew);
 	turns_done(&dispatcher->turns);
 	free(dispatcher->renewed);
@@ -273,6 +290,15 @@ void dispatcher_show(const struct dispatcher *dispatcher)
 			work_status(slot->work, &slot->shown->status);
 	scoreboard_look(dispatcher->options.board, &dispatcher->turns);
 	dispatcher->options.board->draining = dispatcher->draining;
+}
+
+void dispatcher_look(struct dispatcher *dispatcher)
+{
+	int64_t wait_ms = dispatcher->looked_ms + LOOK_MS - clock_ms();
+	struct timeval wait = clock_timeval(wait_ms > 0 ? wait_ms : 0);
+
+	if (!dispatcher->over && !event_pending(dispatcher->look, EV_TIMEOUT, NULL))
+		event_add(dispatcher->look, &wait);
 }
 
 void dispatcher_drain(struct dispatcher *dispatcher)

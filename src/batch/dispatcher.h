@@ -58,6 +58,9 @@ void dispatcher_free(struct dispatcher *); /* nothing is told any more; NULL is 
  * are stopped, and whether it drains. */
 void dispatcher_show(const struct dispatcher *);
 
+/* Others have written to the store: it looks there soon, if it has room for a job. */
+void dispatcher_look(struct dispatcher *);
+
 /* No job is begun any more; it ends with those that are. */
 void dispatcher_drain(struct dispatcher *);
 

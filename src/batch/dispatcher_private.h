@@ -16,6 +16,9 @@ struct event;
 /* Where the store says that a job is due, and has none to give, somebody holds it for a moment. */
 enum { SOON_MS = 200 };
 
+/* To look what others have done is to have all jobs counted: not as often as they end one. */
+enum { LOOK_MS = 1000 };
+
 struct dispatcher {
 	struct dispatcher_options options;
 	struct turns turns;
@@ -26,6 +29,8 @@ struct dispatcher {
 	struct store_claim *renewed; /* owned: what was asked for */
 	struct event *wake, *renew;  /* owned */
 	struct event *posted;        /* owned: looks what is to be done next */
+	struct event *look;          /* owned: asks the store again, as others have written */
+	int64_t looked_ms;           /* when it was asked last */
 	struct rlmd_error error;     /* why it ends before its time */
 	bool looked;                 /* the store was asked since a job was begun or written last */
 	bool dry;                    /* the last claim gave nothing */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -40,10 +41,23 @@ struct job_loader {
 	char digest[DIGEST_SIZE]; /* of the batch; empty: it was not loaded */
 };
 
+static void warn_of_ignored(const struct job_loader *loader)
+{
+	const struct jobs_file_summary *summary = &loader->summary;
+	auto_free char *text = xasprintf(
+		"line %" PRIu64 ": '%s' has no effect here (%" PRIu64 " such line%s)",
+		summary->ignored_line, summary->ignored, summary->ignored_lines,
+		summary->ignored_lines == 1 ? "" : "s");
+
+	loader->options.warn(loader->options.owner, text);
+}
+
 static void finish(struct job_loader *loader, const struct rlmd_error *err)
 {
 	struct loaded loaded = loader->loaded;
 
+	if (!err && loader->summary.ignored)
+		warn_of_ignored(loader);
 	loader->options.end(loader->options.owner, &loaded, err);
 }
 
@@ -107,7 +121,7 @@ static void on_lines(void *owner, const struct store_result *result)
 		jobs_file_resume(loader->file);
 }
 
-static void send(struct job_loader *loader)
+static void send_lines(struct job_loader *loader)
 {
 	if (loader->load.token)
 		loader->query = store_load_add(loader->store, &loader->load, loader->lines,
@@ -133,7 +147,7 @@ static bool on_job(void *owner, uint64_t number, const struct job_line *job, str
 		loader->options.job(loader->options.owner, job);
 	if (loader->count < CHUNK_JOBS && loader->bytes < CHUNK_BYTES)
 		return true;
-	send(loader);
+	send_lines(loader);
 	return false;
 }
 
@@ -142,7 +156,7 @@ static void on_bad(void *owner, uint64_t number, const struct rlmd_error *err)
 	struct job_loader *loader = owner;
 
 	(void)number;
-	loader->options.bad(loader->options.owner, err);
+	loader->options.warn(loader->options.owner, err->text);
 }
 
 /* --- the end of the file ------------------------------------------------------------- */
@@ -243,13 +257,10 @@ static void on_end(void *owner, const struct jobs_file_summary *summary,
 	loader->same = !strcmp(summary->digest, loader->digest);
 	loader->loaded.jobs = (int64_t)summary->jobs;
 	loader->loaded.bad = summary->bad;
-	loader->loaded.ignored = summary->ignored;
-	loader->loaded.ignored_line = summary->ignored_line;
-	loader->loaded.ignored_lines = summary->ignored_lines;
 	if (err)
 		finish(loader, err);
 	else if (loader->count)
-		send(loader);
+		send_lines(loader);
 	else
 		end_load(loader);
 }

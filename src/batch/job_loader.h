@@ -17,13 +17,11 @@ struct job_loader;
 struct store;
 
 struct loaded {
-	int64_t batch;                        /* in the store */
-	int64_t jobs;                         /* of the file, each once */
-	int64_t added;                        /* that the store did not have */
-	uint64_t bad;                         /* lines that are no jobs */
-	uint64_t ignored_line, ignored_lines; /* as struct jobs_file_summary has them */
-	const char *ignored;
-	bool again; /* the batch was there */
+	int64_t batch; /* in the store */
+	int64_t jobs;  /* of the file, each once */
+	int64_t added; /* that the store did not have */
+	uint64_t bad;  /* lines that are no jobs */
+	bool again;    /* the batch was there */
 };
 
 struct job_loader_options {
@@ -31,8 +29,8 @@ struct job_loader_options {
 	const char *name; /* lent: of the batch */
 	bool add;         /* jobs to a batch that is there */
 	bool skip_bad;    /* bad lines are told, and the others run */
-	/* A line that is none, of the first 100; the error has its number. */
-	void (*bad)(void *owner, const struct rlmd_error *);
+	/* Each bad line, of the first 100, with its number; and what has no effect; lent. */
+	void (*warn)(void *owner, const char *text);
 	/* Each job of the file, before it is known whether it runs; lent. May be NULL. */
 	void (*job)(void *owner, const struct job_line *);
 	/* Once, last: the loader may be freed. `err`, or NULL: nothing runs. RLMD_ERROR_INPUT: the

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -19,18 +18,17 @@
 #include "batch/id_map.h"
 #include "batch/job_line.h"
 #include "batch/job_loader.h"
+#include "batch/node.h"
 #include "batch/results_line.h"
 #include "batch/results_writer.h"
 #include "batch/scoreboard.h"
 #include "batch/store_explain.h"
 #include "store/store.h"
 
-enum { NODE_SIZE = 128 };
-
 struct runner {
 	struct runner_options options;
 	struct event_base *base;
-	struct store *store; /* owned, as are all of these; NULL: not there */
+	struct node *node; /* owned, as are all of these; NULL: not there */
 	struct job_loader *loader;
 	struct id_map *ids;             /* the jobs of the file, until results are written */
 	struct results_writer *results; /* NULL: there is no results file */
@@ -40,11 +38,11 @@ struct runner {
 	struct event *posted;          /* the end */
 	char *name;                    /* NULL: all batches */
 	char *directory;               /* where paths of jobs start from */
-	char node[NODE_SIZE];
-	struct query *query; /* lent */
-	int64_t *batches;    /* owned: those to work on, one after the other */
-	size_t count, begun; /* of `batches` */
-	int64_t id;          /* of the one that is worked on */
+	struct store *store;           /* lent */
+	struct query *query;           /* lent */
+	int64_t *batches;              /* owned: those to work on, one after the other */
+	size_t count, begun;           /* of `batches` */
+	int64_t id;                    /* of the one that is worked on */
 	struct summary summary;
 	struct rlmd_error error;
 	bool draining, over; /* over: nothing is begun any more, and the last results come */
@@ -179,7 +177,7 @@ static void dispatch(struct runner *runner)
 		.store = runner->store,
 		.board = runner->board,
 		.batch = runner->id,
-		.node = runner->node,
+		.node = node_name(runner->node),
 		.max_jobs = runner->options.max_jobs,
 		.max_attempts = runner->options.max_attempts,
 		.lease_ms = runner->options.lease_ms,
@@ -313,25 +311,6 @@ static void on_job(void *owner, const struct job_line *job)
 	*id_map_add(runner->ids, job->custom_id, NULL) = results_line_mark(job->digest);
 }
 
-static void on_bad(void *owner, const struct rlmd_error *err)
-{
-	struct runner *runner = owner;
-
-	runner->options.warn(runner->options.owner, err->text);
-}
-
-static void warn_of_ignored(struct runner *runner, const struct loaded *loaded)
-{
-	auto_free char *text = NULL;
-
-	if (!loaded->ignored)
-		return;
-	text = xasprintf("line %" PRIu64 ": '%s' has no effect here (%" PRIu64 " such line%s)",
-			 loaded->ignored_line, loaded->ignored, loaded->ignored_lines,
-			 loaded->ignored_lines == 1 ? "" : "s");
-	runner->options.warn(runner->options.owner, text);
-}
-
 static void on_loaded(void *owner, const struct loaded *loaded, const struct rlmd_error *err)
 {
 	struct runner *runner = owner;
@@ -342,7 +321,6 @@ static void on_loaded(void *owner, const struct loaded *loaded, const struct rlm
 		finish(runner, err);
 		return;
 	}
-	warn_of_ignored(runner, loaded);
 	add_batch(runner, loaded->batch);
 	open_results(runner);
 }
@@ -354,7 +332,7 @@ static void load(struct runner *runner)
 		.name = runner->name,
 		.add = runner->options.add,
 		.skip_bad = runner->options.skip_bad_lines,
-		.bad = on_bad,
+		.warn = on_warning,
 		.job = on_job,
 		.end = on_loaded,
 		.owner = runner,
@@ -384,18 +362,32 @@ static void on_found(void *owner, const struct store_result *result)
 	}
 }
 
-static void on_store(void *owner, const struct store_result *result)
+static void on_node(void *owner, const struct rlmd_error *err)
 {
 	struct runner *runner = owner;
 
-	if (store_failed(runner, result))
+	if (err) {
+		finish(runner, err);
 		return;
+	}
 	if (runner->options.jobs)
 		load(runner);
 	else if (runner->name)
 		runner->query = store_find(runner->store, text_of(runner->name), on_found, runner);
 	else
 		runner->query = store_batches(runner->store, on_found, runner);
+}
+
+/* Others have written: there may be jobs to do, and results to collect. */
+static void on_changed(void *owner)
+{
+	struct runner *runner = owner;
+
+	if (!runner->dispatcher)
+		return;
+	dispatcher_look(runner->dispatcher);
+	if (runner->results)
+		results_writer_look(runner->results);
 }
 
 /* --- its life ------------------------------------------------------------------------------ */
@@ -406,20 +398,17 @@ static void name_it(struct runner *runner)
 	const struct runner_options *options = &runner->options;
 	const char *jobs = options->jobs ? options->jobs : "/.";
 	auto_free char *whole = xstrdup(jobs), *path = xstrdup(jobs);
-	char host[64] = "";
 
 	runner->directory = xstrdup(dirname(whole));
 	if (options->batch || options->jobs)
 		runner->name = xstrdup(options->batch ? options->batch : basename(path));
-	gethostname(host, sizeof host - 1);
-	snprintf(runner->node, sizeof runner->node, "%s:%ld", host, (long)getpid());
 }
 
 struct runner *runner_new(struct event_base *base, const struct runner_options *options,
 			  struct rlmd_error *err)
 {
 	struct runner *runner = xcalloc(1, sizeof *runner);
-	const struct store_options store = {.look_ms = -1, .owner = runner};
+	const struct node_options node = {options->store, on_node, on_changed, on_warning, runner};
 
 	runner->options = *options;
 	runner->base = base;
@@ -428,11 +417,13 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 	runner->board = scoreboard_new();
 	runner->posted = event_new(base, -1, 0, on_posted, runner);
 	name_it(runner);
-	runner->store = store_open(base, options->store, &store, on_store, err);
-	if (runner->store)
-		return runner;
-	runner_free(runner);
-	return NULL;
+	runner->node = node_new(base, &node, err);
+	if (!runner->node) {
+		runner_free(runner);
+		return NULL;
+	}
+	runner->store = node_store(runner->node);
+	return runner;
 }
 
 void runner_free(struct runner *runner)
@@ -443,7 +434,7 @@ void runner_free(struct runner *runner)
 	dispatcher_free(runner->dispatcher);
 	job_loader_free(runner->loader);
 	results_writer_free(runner->results);
-	store_free(runner->store);
+	node_free(runner->node);
 	contexts_free(runner->contexts);
 	scoreboard_free(runner->board);
 	id_map_free(runner->ids);
@@ -473,9 +464,25 @@ void runner_drain(struct runner *runner)
 		dispatcher_drain(runner->dispatcher);
 }
 
+/* Who cannot be told anything is not waited for: others find the leases over. */
+static void leave(struct runner *runner)
+{
+	struct rlmd_error err;
+
+	dispatcher_free(take_pointer(&runner->dispatcher));
+	error_set(&err, RLMD_ERROR_INTERNAL,
+		  "the store cannot be told which jobs wait again: they do when their leases are "
+		  "over");
+	finish(runner, &err);
+}
+
 void runner_stop(struct runner *runner)
 {
 	runner->draining = true;
+	if (node_is_away(runner->node)) {
+		leave(runner);
+		return;
+	}
 	if (runner->dispatcher)
 		dispatcher_stop(runner->dispatcher);
 }

@@ -107,9 +107,6 @@ static struct rlmd_limits limits_of(const struct session *session)
 	return limits;
 }
 
-/* Of a claim: how long the next start may have to wait for the jobs of one that was killed. */
-enum { LEASE_MS = 5000 };
-
 static bool begin(struct batch_command *command, struct rlmd_error *err)
 {
 	struct session *session = command->session;
@@ -125,7 +122,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.sort = config->sort,
 		.max_jobs = config->jobs,
 		.max_attempts = config->max_attempts,
-		.lease_ms = command->jobs ? LEASE_MS : config->lease,
+		.lease_ms = config->lease,
 		.halt = command->halt,
 		.engine = session->engine,
 		.job = session_job(session),
