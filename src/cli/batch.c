@@ -159,7 +159,9 @@ static bool carry_out(struct batch_command *command, struct rlmd_error *err)
 	if (!session_spend_time(command->session, err) || !session_open(command->session, err) ||
 	    !begin(command, err))
 		return false;
-	command->watch = batch_watch_new(command->session, command->runner);
+	command->watch = batch_watch_new(command->session, command->runner, err);
+	if (!command->watch)
+		return false;
 	session_wait(command->session, &work, err);
 	stop(command);
 	if (command->error.kind)

@@ -1,6 +1,7 @@
 #include "cli/batch_watch.h"
 
 #include <errno.h>
+#include <event2/buffer.h>
 #include <event2/event.h>
 #include <inttypes.h>
 #include <rlmd/log.h>
@@ -11,12 +12,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic_file.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/money.h"
+#include "batch/metrics.h"
 #include "batch/runner.h"
 #include "batch/scoreboard.h"
 #include "cli/batch_line.h"
+#include "cli/exporter.h"
 #include "cli/live_line.h"
 #include "cli/session.h"
 #include "cli/tell.h"
@@ -24,6 +29,7 @@
 enum {
 	REFRESH_MS = 100, /* of a line on a terminal */
 	LOOK_MS = 1000,   /* elsewhere: whether a line is due */
+	WRITE_MS = 5000,
 	EVERY_MS = 60000, /* CI services end what says nothing for long */
 	STEPS = 10,
 };
@@ -35,6 +41,10 @@ struct batch_watch {
 	struct event *asked;           /* owned */
 	int64_t told_ms;               /* when there was a line */
 	int64_t told_step;             /* tenths of the jobs that were over then */
+	struct exporter *exporter;     /* owned; NULL: none */
+	struct event *write;           /* owned: when the file is due; NULL: there is none */
+	int64_t began_wall_ms;
+	bool unwritten; /* the file cannot be written, which was told */
 };
 
 static int notice = -1;
@@ -185,24 +195,97 @@ static void on_look(evutil_socket_t fd, short what, void *owner)
 		tell_line(watch, RLMD_LOG_NOTICE, board, &sum);
 }
 
+/* --- metrics ------------------------------------------------------------------------------- */
+
+static void write_metrics(void *owner, struct evbuffer *out)
+{
+	struct batch_watch *watch = owner;
+
+	metrics_write(runner_scoreboard(watch->runner), runner_name(watch->runner),
+		      watch->began_wall_ms, out);
+}
+
+/* Whoever reads it finds it whole; what the machine's end would take is written anew anyway. */
+static bool write_file(struct batch_watch *watch, struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	const char *path = watch->session->config.batch_metrics;
+	struct atomic_file file;
+	bool ok;
+
+	write_metrics(watch, out);
+	if (!atomic_file_open(&file, path, 0666))
+		return error_errno(err, RLMD_ERROR_USAGE, "the metrics: cannot write %s", path);
+	ok = file_write_fd(file.fd, text_in(out), err);
+	if (ok && !atomic_file_commit(&file, false))
+		ok = error_errno(err, RLMD_ERROR_USAGE, "cannot write %s", path);
+	atomic_file_done(&file);
+	return ok || error_context(err, "the metrics");
+}
+
+static void on_write(evutil_socket_t fd, short what, void *owner)
+{
+	struct batch_watch *watch = owner;
+	struct rlmd_error err;
+	bool ok = write_file(watch, &err);
+
+	(void)fd;
+	(void)what;
+	if (!ok && !watch->unwritten)
+		tell_warning("%s", err.text);
+	watch->unwritten = !ok;
+}
+
+static bool open_metrics(struct batch_watch *watch, struct rlmd_error *err)
+{
+	const struct timeval often = clock_timeval(WRITE_MS);
+	const char *place = watch->session->config.batch_metrics;
+
+	if (!place)
+		return true;
+	if (exporter_is_place(place)) {
+		watch->exporter = exporter_new(watch->session->base, place, write_metrics, watch,
+					       err);
+		if (watch->exporter)
+			tell("metrics are at %s", exporter_url(watch->exporter));
+		return watch->exporter;
+	}
+	if (!write_file(watch, err))
+		return false;
+	watch->write = event_new(watch->session->base, -1, EV_PERSIST, on_write, watch);
+	event_add(watch->write, &often);
+	return true;
+}
+
 /* --- its life ------------------------------------------------------------------------------ */
 
-struct batch_watch *batch_watch_new(const struct session *session, const struct runner *runner)
+static void watch_line(struct batch_watch *watch)
 {
-	bool live = session_is_live(session);
-	struct timeval often = clock_timeval(live ? REFRESH_MS : LOOK_MS);
+	bool live = session_is_live(watch->session);
+	const struct timeval often = clock_timeval(live ? REFRESH_MS : LOOK_MS);
+
+	watch->look = event_new(watch->session->base, -1, EV_PERSIST, live ? on_refresh : on_look,
+				watch);
+	event_add(watch->look, &often);
+}
+
+struct batch_watch *batch_watch_new(const struct session *session, const struct runner *runner,
+				    struct rlmd_error *err)
+{
 	struct batch_watch *watch = xcalloc(1, sizeof *watch);
 
 	watch->session = session;
 	watch->runner = runner;
 	watch->told_ms = clock_ms();
+	watch->began_wall_ms = clock_wall_ms();
 	watch->asked = event_new(session->base, notice, EV_READ | EV_PERSIST, on_asked, watch);
 	event_add(watch->asked, NULL);
-	if (session->config.quiet)
+	if (!session->config.quiet)
+		watch_line(watch);
+	if (open_metrics(watch, err))
 		return watch;
-	watch->look = event_new(session->base, -1, EV_PERSIST, live ? on_refresh : on_look, watch);
-	event_add(watch->look, &often);
-	return watch;
+	batch_watch_free(watch);
+	return NULL;
 }
 
 void batch_watch_free(struct batch_watch *watch)
@@ -210,6 +293,11 @@ void batch_watch_free(struct batch_watch *watch)
 	if (!watch)
 		return;
 	live_line_clear();
+	exporter_free(watch->exporter);
+	if (watch->write) {
+		on_write(-1, 0, watch);
+		event_free(watch->write);
+	}
 	if (watch->look)
 		event_free(watch->look);
 	event_free(watch->asked);

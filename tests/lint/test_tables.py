@@ -378,6 +378,29 @@ class LogTest(unittest.TestCase):
                     self.assertNotIn(field, ("time", "level", "subject", "event", "message"))
 
 
+class MetricsTest(unittest.TestCase):
+    """batch/metrics.def against docs/batch.md, and the rules of Prometheus."""
+
+    def setUp(self):
+        self.rows = [[tree.unquoted(name), kind.lower(), tree.unquoted(labels), tree.unquoted(said)]
+                     for _, _, name, kind, labels, said in
+                     tree.rows("src/batch/metrics.def", "METRIC")]
+        self.assertGreater(len(self.rows), 10)
+
+    def test_the_document_has_these_rows(self):
+        rows = [f"| `{name}` | {kind} | {labels} | {said} |"
+                for name, kind, labels, said in self.rows]
+        self.assertEqual(re.findall(r"(?m)^\| `rlmd_.*", tree.read("docs/batch.md")), rows)
+
+    def test_names(self):
+        for name, kind, _, said in self.rows:
+            with self.subTest(name):
+                self.assertRegex(name, r"^rlmd_[a-z_]+$")
+                self.assertEqual(name.endswith("_total"), kind == "counter")
+                self.assertIn(kind, ("gauge", "counter", "histogram"))
+                self.assertNotIn("\\", said)
+
+
 class ErrorsTest(unittest.TestCase):
     """base/errors.def against the manual page and the public header."""
 

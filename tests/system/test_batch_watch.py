@@ -1,15 +1,20 @@
 """rlmd batch: what whoever watches it is shown."""
 
+import contextlib
 import fcntl
+import http.client
 import os
+import pathlib
 import pty
 import re
 import select
 import signal
+import socket
 import struct
 import termios
 import time
 import unittest
+import urllib.parse
 
 import patience
 from providers import final
@@ -86,6 +91,138 @@ class LineTest(WatchTest):
         self.ready.append(True)
         self.assertRegex(self.read_until(ours, rb"tokens\r\n"), rb"\r\033\[Krlmd: interrupted after ")
         self.assertEqual(process.wait(), 143)
+
+
+class Metrics(dict):
+    """Prometheus' text format, version 0.0.4, read strictly: (name, labels) -> value."""
+
+    LABEL = r'[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"'
+    SAMPLE = re.compile(rf"([a-zA-Z_:][\w:]*)(?:\{{({LABEL}(?:,{LABEL})*)\}})? (\d+(?:\.\d+)?)")
+    SUFFIXES = {"histogram": ("_bucket", "_sum", "_count")}
+
+    def __init__(self, test, text):
+        super().__init__()
+        test.assertTrue(text.endswith("\n"))
+        self.families, name, kind = {}, None, None
+        for line in text[:-1].split("\n"):
+            if line.startswith("# HELP "):
+                name, kind = line.split(" ")[2], None
+                test.assertNotIn(name, self.families, "two families of one name")
+            elif line.startswith("# TYPE "):
+                _, _, named, kind = line.split(" ")
+                test.assertEqual(named, name)
+                test.assertIn(kind, ("gauge", "counter", "histogram"))
+                test.assertEqual(kind == "counter", name.endswith("_total"))
+                self.families[name] = kind
+            else:
+                found = self.SAMPLE.fullmatch(line)
+                test.assertTrue(found and kind, line)
+                test.assertIn(found[1], [name + end for end in self.SUFFIXES.get(kind, ("",))])
+                labels = tuple(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', found[2] or ""))
+                test.assertEqual(len(dict(labels)), len(labels), line)
+                test.assertNotIn((found[1], labels), self, "two samples of one series")
+                self[found[1], labels] = float(found[3])
+        for name, kind in self.families.items():
+            if kind == "histogram":
+                self.check_histogram(test, name)
+
+    def check_histogram(self, test, name):
+        buckets = [(float(dict(labels)["le"]), value) for (named, labels), value in self.items()
+                   if named == name + "_bucket"]
+        test.assertEqual(buckets, sorted(buckets))
+        test.assertEqual(buckets[-1], (float("inf"), self.of(name + "_count", batch="jobs.jsonl")))
+
+    def of(self, name, **labels):
+        return self.get((name, tuple(labels.items())))
+
+
+class MetricsTest(WatchTest):
+    BATCH = {"batch": "jobs.jsonl"}
+
+    def get(self, url, path="/metrics", method="GET"):
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=patience.hung())
+        with contextlib.closing(connection):
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer, answer.read().decode()
+
+    def check(self, metrics, acme, zeta, at_work):
+        for tenant, states in (("acme", acme), ("zeta", zeta)):
+            found = [metrics.of("rlmd_batch_jobs", **self.BATCH, tenant=tenant, state=state)
+                     for state in ("pending", "running", "succeeded", "failed")]
+            self.assertEqual(found, states, tenant)
+        self.assertEqual(metrics.of("rlmd_batch_jobs_at_work", **self.BATCH, tenant="zeta"), at_work)
+        self.assertEqual(metrics.of("rlmd_batch_model_calls_in_flight", **self.BATCH), at_work)
+
+    def test_by_http(self):
+        process = self.command("--metrics=:0", begin=True)
+        error = process.stderr.fileno()
+        told = self.read_until(error, rb"1 of 2 .*\n")
+        url = urllib.parse.urlsplit(re.search(r"metrics are at (\S+)", told.decode())[1])
+        self.assertEqual(url.hostname, "127.0.0.1")
+        answer, text = self.get(url)
+        self.assertEqual((answer.status, answer.headers["Content-Type"]),
+                         (200, "text/plain; version=0.0.4; charset=utf-8"))
+        metrics = Metrics(self, text)
+        self.check(metrics, [0, 0, 1, 0], [0, 1, 0, 0], 1)
+        self.assertEqual(metrics.of("rlmd_batch_attempts_total", **self.BATCH, tenant="acme",
+                                    outcome="succeeded"), 1)
+        self.assertEqual(metrics.of("rlmd_batch_attempt_duration_seconds_count", **self.BATCH), 1)
+        self.check_documented(metrics)
+        for path, method, status in (("/metrics?x=1", "HEAD", 200), ("/healthz", "GET", 200),
+                                     ("/", "GET", 404), ("/metrics", "POST", 405)):
+            answer, text = self.get(url, path, method)
+            self.assertEqual((answer.status, text == ""), (status, method == "HEAD"), path)
+        self.check_abuse(url)
+        self.ready.append(True)
+        self.assertEqual(process.wait(), 0)
+
+    def check_documented(self, metrics):
+        """Each name that is told stands in the table, with its type."""
+        root = pathlib.Path(__file__).resolve().parents[2]
+        told = (root / "docs/batch.md").read_text("utf-8")
+        for name, kind in metrics.families.items():
+            self.assertIn(f"| `{name}` | {kind} |", told)
+
+    def check_abuse(self, url):
+        """Who says nothing holds up nobody, and who says too much is sent away."""
+        place = (url.hostname, url.port)
+        with contextlib.ExitStack() as stack:
+            idle = [stack.enter_context(socket.create_connection(place)) for _ in range(5)]
+            for said, status in ((b"x" * 9000, b"431"), (b"GET /metrics\r\n\r\n", b"400"),
+                                 (b"GET /metrics HTTP/9\r\n\r\n", b"400"), (b"\r\n\r\n", b"400")):
+                idle[0].close()
+                idle[0] = stack.enter_context(socket.create_connection(place))
+                idle[0].sendall(said)
+                self.assertEqual(idle[0].makefile("rb").readline().split()[1], status, said[:20])
+            self.assertEqual(self.get(url)[0].status, 200)
+
+    def test_in_a_file(self):
+        """Whole whenever it is read, also by others, and in the end as it ended."""
+        path = self.dir / "rlmd.prom"
+        process = self.command("--metrics=rlmd.prom", begin=True)
+        self.read_until(process.stderr.fileno(), rb"1 of 2 .*\n")
+        Metrics(self, path.read_text("utf-8"))
+        process.send_signal(signal.SIGTERM)
+        self.read_until(process.stderr.fileno(), rb"no job is begun any more")
+        self.ready.append(True)
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 143, err)
+        metrics = Metrics(self, path.read_text("utf-8"))
+        self.check(metrics, [0, 0, 1, 0], [0, 0, 1, 0], 0)
+        self.assertEqual(metrics.of("rlmd_batch_draining", **self.BATCH), 1)
+        self.assertTrue(path.stat().st_mode & 0o044 or os.umask(os.umask(0)) & 0o044)
+        self.assertEqual([each.name for each in self.dir.glob(".*")], [])
+
+    def test_where_they_cannot_be(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            for place, told in ((f":{taken.getsockname()[1]}", "Address already in use"),
+                                ("localhost:80", "an address in numbers"),
+                                ("nowhere/x.prom", "No such file or directory")):
+                outcome = self.command(f"--metrics={place}")
+                self.assertEqual(outcome.status, 2, outcome.err)
+                self.assertIn(told, outcome.err)
+        self.assertEqual(self.server.requests, [])
 
 
 if __name__ == "__main__":
