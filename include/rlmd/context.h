@@ -47,6 +47,7 @@ struct rlmd_context_options {
 	bool recurse_submodules; /* what is in them, too; not of a comparison */
 	bool allow_secrets;      /* what looks like a secret is sent, and told */
 	bool allow_alternates;   /* of revisions: objects elsewhere that a repository names */
+	const char *directory;   /* whose repository git:REV is of; NULL: the current one */
 };
 
 /*

@@ -30,14 +30,16 @@ struct held {
 
 struct contexts {
 	struct event_base *base;
+	const char *directory;
 	LIST_HEAD(, held) all;
 };
 
-struct contexts *contexts_new(struct event_base *base)
+struct contexts *contexts_new(struct event_base *base, const char *directory)
 {
 	struct contexts *contexts = xcalloc(1, sizeof *contexts);
 
 	contexts->base = base;
+	contexts->directory = directory;
 	LIST_INIT(&contexts->all);
 	return contexts;
 }
@@ -84,7 +86,10 @@ static void on_loaded(void *owner, struct rlmd_context *context, const struct rl
 
 static struct held *load(struct contexts *contexts, const char *source)
 {
-	const struct rlmd_context_options options = {.size = sizeof options};
+	const struct rlmd_context_options options = {
+		.size = sizeof options,
+		.directory = contexts->directory,
+	};
 	struct held *held = xcalloc(1, sizeof *held);
 
 	held->contexts = contexts;

@@ -14,7 +14,8 @@ struct contexts_hold;
 /* `context` is lent as long as it is held; NULL: `err` says why. */
 typedef void contexts_fn(void *owner, struct rlmd_context *context, const struct rlmd_error *err);
 
-struct contexts *contexts_new(struct event_base *);
+/* `directory` is lent: git:REV is of the repository that it is in. */
+struct contexts *contexts_new(struct event_base *, const char *directory);
 void contexts_free(struct contexts *); /* after all who hold one; NULL is fine */
 
 /* The context of a source, as rlmd_context_load() has it: told once, never before this returns. */

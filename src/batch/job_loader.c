@@ -171,7 +171,7 @@ static bool check_lines(const struct job_loader *loader, struct rlmd_error *err)
 				 " lines are no jobs, and nothing was run: mend them, or let "
 				 "--skip-bad-lines pass over them",
 				 loader->options.path, summary->bad, summary->lines);
-	if (!summary->jobs)
+	if (!summary->jobs && !summary->others)
 		return error_set(err, RLMD_ERROR_INPUT, "%s: there is no job in it",
 				 loader->options.path);
 	return true;
@@ -285,8 +285,8 @@ static void on_begin(void *owner, const struct store_result *result)
 		 loader->known.digest.bytes);
 	loader->loaded.batch = loader->load.batch;
 	loader->loaded.again = loader->known.ready;
-	loader->file = jobs_file_new(loader->base, loader->options.path,
-				     (struct jobs_file_shard){0}, &hooks, &err);
+	loader->file = jobs_file_new(loader->base, loader->options.path, loader->options.shard,
+				     &hooks, &err);
 	if (!loader->file)
 		finish(loader, &err);
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "batch/jobs_file.h"
+
 struct event_base;
 struct job_line;
 struct job_loader;
@@ -25,10 +27,11 @@ struct loaded {
 };
 
 struct job_loader_options {
-	const char *path; /* lent; "-" is standard input */
-	const char *name; /* lent: of the batch */
-	bool add;         /* jobs to a batch that is there */
-	bool skip_bad;    /* bad lines are told, and the others run */
+	const char *path;             /* lent; "-" is standard input */
+	const char *name;             /* lent: of the batch */
+	struct jobs_file_shard shard; /* which of the jobs */
+	bool add;                     /* jobs to a batch that is there */
+	bool skip_bad;                /* bad lines are told, and the others run */
 	/* Each bad line, of the first 100, with its number; and what has no effect; lent. */
 	void (*warn)(void *owner, const char *text);
 	/* Each job of the file, before it is known whether it runs; lent. May be NULL. */

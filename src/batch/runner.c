@@ -330,6 +330,7 @@ static void load(struct runner *runner)
 	const struct job_loader_options options = {
 		.path = runner->options.jobs,
 		.name = runner->name,
+		.shard = runner->options.shard,
 		.add = runner->options.add,
 		.skip_bad = runner->options.skip_bad_lines,
 		.warn = on_warning,
@@ -392,6 +393,16 @@ static void on_changed(void *owner)
 
 /* --- its life ------------------------------------------------------------------------------ */
 
+/* Shards of a batch may be in one store: each is a batch there. */
+static char *batch_name(const struct runner_options *options, const char *name)
+{
+	const struct jobs_file_shard *shard = &options->shard;
+
+	if (!shard->count)
+		return xstrdup(name);
+	return xasprintf("%s %" PRIu64 "/%" PRIu64, name, shard->index, shard->count);
+}
+
 /* dirname() and basename() write to what they are given. */
 static void name_it(struct runner *runner)
 {
@@ -401,7 +412,8 @@ static void name_it(struct runner *runner)
 
 	runner->directory = xstrdup(dirname(whole));
 	if (options->batch || options->jobs)
-		runner->name = xstrdup(options->batch ? options->batch : basename(path));
+		runner->name = batch_name(options,
+					  options->batch ? options->batch : basename(path));
 }
 
 struct runner *runner_new(struct event_base *base, const struct runner_options *options,
@@ -413,10 +425,10 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 	runner->options = *options;
 	runner->base = base;
 	runner->ids = id_map_new();
-	runner->contexts = contexts_new(base);
 	runner->board = scoreboard_new();
 	runner->posted = event_new(base, -1, 0, on_posted, runner);
 	name_it(runner);
+	runner->contexts = contexts_new(base, runner->directory);
 	runner->node = node_new(base, &node, err);
 	if (!runner->node) {
 		runner_free(runner);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "batch/dispatcher.h"
+#include "batch/jobs_file.h"
 #include "batch/summary.h"
 
 struct runner;
@@ -23,13 +24,14 @@ struct event_base;
 struct scoreboard;
 
 struct runner_options {
-	const char *jobs;         /* lent: the path of the file; NULL: others load the jobs */
-	const char *results;      /* lent: the path; NULL: without `jobs` there is none */
-	const char *batch;        /* lent: its name; NULL: that of the jobs file, or all batches */
-	const char *store;        /* lent: a place as store_open() has it */
-	bool add, skip_bad_lines; /* as struct job_loader_options has them */
-	bool rerun_failed;        /* jobs that failed before are tried again */
-	bool sort;                /* in the end the results are in the order of the jobs */
+	const char *jobs;    /* lent: the path of the file; NULL: others load the jobs */
+	const char *results; /* lent: the path; NULL: without `jobs` there is none */
+	const char *batch;   /* lent: its name; NULL: that of the jobs file, or all batches */
+	const char *store;   /* lent: a place as store_open() has it */
+	struct jobs_file_shard shard; /* of the jobs file */
+	bool add, skip_bad_lines;     /* as struct job_loader_options has them */
+	bool rerun_failed;            /* jobs that failed before are tried again */
+	bool sort;                    /* in the end the results are in the order of the jobs */
 	int64_t max_jobs, max_attempts;
 	int64_t lease_ms; /* of a claim: when it is over, others take the job */
 	struct halt halt;

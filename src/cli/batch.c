@@ -23,6 +23,7 @@ struct batch_command {
 	const char *jobs;        /* lent: the file; NULL: others load the jobs */
 	char *store;             /* owned: the place */
 	struct halt halt;
+	struct jobs_file_shard shard;
 	struct runner *runner;     /* owned */
 	struct batch_watch *watch; /* owned */
 	struct summary summary;
@@ -58,10 +59,21 @@ static bool read_halt(const struct config *config, struct halt *ret, struct rlmd
 	return true;
 }
 
+static bool read_words(const struct config *config, struct batch_command *ret,
+		       struct rlmd_error *err)
+{
+	if (config->store && config->journal)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--store and --journal are the same option");
+	if (config->shard && !jobs_file_parse_shard(config->shard, &ret->shard, err))
+		return error_context(err, "--shard");
+	return read_halt(config, &ret->halt, err);
+}
+
 static char *place_of(const struct config *config)
 {
-	if (config->store)
-		return xstrdup(config->store);
+	if (config->store || config->journal)
+		return xstrdup(config->store ? config->store : config->journal);
 	/* Never the name of a kind of store: it is a path. */
 	return xasprintf("sqlite:%s.store", config->results);
 }
@@ -116,6 +128,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.results = config->results,
 		.batch = config->batch,
 		.store = command->store,
+		.shard = command->shard,
 		.add = config->add,
 		.skip_bad_lines = config->skip_bad_lines,
 		.rerun_failed = config->rerun_failed,
@@ -231,7 +244,7 @@ int batch_run(struct session *session, const char *jobs)
 	int status;
 
 	batch_watch_install();
-	if (!read_halt(&session->config, &command.halt, &err))
+	if (!read_words(&session->config, &command, &err))
 		return command_refuse(session->command, &err);
 	command.store = place_of(&session->config);
 	session_note_strays(session);

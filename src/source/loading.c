@@ -20,6 +20,7 @@ struct loading {
 	struct loader_options options; /* the selection of it is owned */
 	struct selection *selection;   /* owned */
 	char *diff;                    /* owned; or NULL */
+	char *directory;               /* owned */
 	struct loader *loader;         /* owned: the variable's; NULL: not begun */
 	struct context context;        /* owned: as far as it has come */
 };
@@ -61,8 +62,10 @@ static bool copy_options(struct loading *loading, const struct rlmd_context_opti
 
 	loading->selection = selection_new(&wanted, err);
 	loading->diff = xstrdup(given->diff);
+	loading->directory = xstrdup(given->directory ? given->directory : ".");
 	loading->options = (struct loader_options){
 		.origin.listing = {loading->selection, given->recurse_submodules, false, false},
+		.origin.directory = loading->directory,
 		.origin.changes =
 			{
 				.comparison = loading->diff,
@@ -100,6 +103,7 @@ void loading_free(struct loading *loading)
 	loader_free(loading->loader);
 	selection_free(loading->selection);
 	free(loading->diff);
+	free(loading->directory);
 	source_close(loading->fd);
 	sources_done(loading->sources, loading->count);
 	for (size_t i = 0; i < loading->count; i++)

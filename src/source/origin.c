@@ -65,12 +65,15 @@ void origin_free(struct origin *origin)
 
 static bool open_objects(struct origin *origin, struct rlmd_error *err)
 {
-	if (!repository_find_any(".", &origin->repository, err))
+	const char *directory = origin->options.directory;
+
+	if (!repository_find_any(directory, &origin->repository, err))
 		return false;
 	if (!origin->repository)
 		return error_set(err, RLMD_ERROR_INPUT,
-				 "git:REV is of the current directory's repository, and there is "
-				 "none; cd to one, or put ./ before the name of a file");
+				 "git:REV is of the repository that the directory %s is in, and "
+				 "there is none; go to one, or put ./ before the name of a file",
+				 directory);
 	origin->objects = objects_open(origin->repository, origin->options.changes.alternates, err);
 	return origin->objects;
 }

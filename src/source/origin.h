@@ -13,6 +13,7 @@
 
 struct origin_options {
 	struct listing_options listing;
+	const char *directory; /* whose repository a revision is of */
 	struct changes_options
 		changes; /* without a comparison: all files, not those that changed */
 };
@@ -23,7 +24,7 @@ struct origin;
 struct origin *origin_directory(const char *path, const struct origin_options *, json_t *notes,
 				struct rlmd_error *);
 
-/* "REV" or "REV:PATH" of the current directory's repository, which needs no work tree. */
+/* "REV" or "REV:PATH" of the repository that `directory` is in, which needs no work tree. */
 struct origin *origin_revision(const char *revision, const struct origin_options *, json_t *notes,
 			       struct rlmd_error *);
 void origin_free(struct origin *); /* NULL is fine */

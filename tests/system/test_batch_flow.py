@@ -1,6 +1,7 @@
 """rlmd batch: what becomes of jobs that fail, and when jobs are begun."""
 
 import json
+import subprocess
 import unittest
 
 from providers import code, final
@@ -84,6 +85,36 @@ class EnoughTest(BatchTest):
         for arguments in (["--halt=0"], ["--halt=101%"], ["--halt=1x"],
                           ["--halt=1%", "--fail-fast"]):
             self.assertEqual(self.command(*arguments).status, 2)
+
+
+class ShardTest(BatchTest):
+    def test_shards_of_one_store_and_contexts_of_a_revision(self):
+        """Each does its share; what a revision has is the repository's of the jobs file."""
+        def git(*words):
+            subprocess.run(("git", "-C", self.dir / "in", "-c", "user.name=n", "-c", "user.email=e",
+                            *words), check=True, capture_output=True)
+        self.server = self.serve("openai").script(
+            None, lambda request: code("FINAL(len(context))"))
+        self.write("in/file", "12345")
+        git("init", "-q")
+        git("add", ".")
+        git("commit", "-qm", "one")
+        self.write("in/file", "1")
+        ids = [f"job {i}" for i in range(6)]
+        self.jobs(*({"custom_id": id, "task": "t", "context_dir": "git:HEAD:file"} for id in ids),
+                  name="in/jobs.jsonl")
+        for i in ("1/2", "2/2", "3/2"):
+            outcome = self.rlmd("batch", "-o", f"part{i[0]}", "-p", "openai", "-m", "m",
+                                "--journal=s", f"--shard={i}", "in/jobs.jsonl",
+                                env=self.environment(**self.server.environment()))
+            self.assertEqual(outcome.status, 2 if i[0] == "3" else 0, outcome.err)
+        parts = [(self.dir / f"part{i}").read_text().splitlines() for i in (1, 2)]
+        self.assertTrue(all(parts), "a share has nothing")
+        self.assertEqual(self.rlmd("merge", "-o", "results.jsonl", "part1", "part2").status, 0)
+        results = self.results()
+        self.assertEqual(set(results), set(ids))
+        self.assertEqual({each["output"] for each in results.values()}, {"22"})  # with its name above it
+        self.assertEqual(len(self.server.requests), len(ids))
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ class Revision(GitTest):
                     self.refused(2, "names no revision", "-c", "git:")
                 finally:
                     self.dir = before
-        self.refused(8, "git:REV is of the current directory's repository", "-c", "git:HEAD")
+        self.refused(8, "git:REV is of the repository that the directory . is in", "-c", "git:HEAD")
 
 
 class Diff(GitTest):
