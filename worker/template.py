@@ -98,9 +98,10 @@ def load_rest(names, repl, native, hooks):
     """While the first worker is at work already."""
     yield from load_modules(names)
     hooks.end()
+    gc.unfreeze()
+    native.tidy()  # so that what is moved comes to lie together
     repl.warm_up()
     yield "warm"
-    gc.unfreeze()
     gc.collect()
     share(native)
 

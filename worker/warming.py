@@ -3,7 +3,8 @@
 A session is begun, blocks are run, a batch is asked and answered. Python then has specialised the
 bytecode that this runs and has found the attributes that it looks up. A worker that had to do so
 itself would write into pages that it now shares with all others: 110 of 710, and a sixth of the
-processor time of a short life.
+processor time of a short life. What ran is moved together before that: a count of references is
+written wherever code is called, and was on a page of its own for most.
 
 The session that did it is dropped, and what it left in modules put back. It met nothing of any
 run, and no worker can see that it was there: tests/worker/test_worker_warm.py looks everywhere.
@@ -37,7 +38,9 @@ def warm_up(make_session):
     to_read, answering = posix.pipe()
     told, to_write = posix.pipe()
     try:
-        use(make_session(to_read, to_write), Supervisor(answering, told))
+        supervisor = Supervisor(answering, told)
+        put_together(codes_of(lambda: use(make_session(to_read, to_write), supervisor, 1, 1)))
+        use(make_session(to_read, to_write), supervisor, STARTS, ROUNDS)
     finally:
         before.restore()
         for fd in (to_read, answering, told, to_write):
@@ -45,13 +48,40 @@ def warm_up(make_session):
         gc.collect()
 
 
-def use(session, supervisor):
-    for _ in range(STARTS):
+def codes_of(action):
+    """The code objects that run in it, in their order."""
+    codes = {}
+
+    def note(frame, event, _argument):
+        if event == "call":
+            codes[frame.f_code] = None
+
+    sys.setprofile(note)
+    try:
+        action()
+    finally:
+        sys.setprofile(None)
+    return codes
+
+
+def put_together(codes):
+    """Functions get copies of their code, which lie beside each other: 20 pages less of 305."""
+    functions = {}
+    for each in gc.get_objects():
+        if type(each) is types.FunctionType and each.__code__ in codes:
+            functions.setdefault(each.__code__, []).append(each)
+    for code in codes:
+        for function in functions.get(code, ()):
+            function.__code__ = code.replace()
+
+
+def use(session, supervisor, starts, rounds):
+    for _ in range(starts):
         supervisor.say("start", START)
         session.start([], [], None)
         supervisor.hear()
-    numbers = iter(range(1, ROUNDS + 1))
-    for block in BLOCKS * ROUNDS:
+    numbers = iter(range(1, rounds + 1))
+    for block in BLOCKS * rounds:
         supervisor.say("exec", {"block": 0, "code": block})
         if "query" in block:
             nothing = [None] * PARTS
