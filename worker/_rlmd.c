@@ -26,6 +26,7 @@
 
 #include "codec.h"
 #include "hand_over.h"
+#include "huge_pages.h"
 #include "mapped_text.h"
 #include "sharing.h"
 #include "walls.h"
@@ -209,6 +210,7 @@ static bool serve_one(struct launch *launch, uint32_t *ret_layers, bool *ret_hea
 	if (!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, handover))
 		child = fork_worker(launch, &fds[0]);
 	if (!child) {
+		huge_pages_end();
 		close(handover[0]);
 		launch->handover = handover[1];
 		*ret_layers = walls_raise(launch, &enclosure);
@@ -235,6 +237,7 @@ static PyObject *prepare(PyObject *module, PyObject *args)
 		PyErr_SetString(PyExc_RuntimeError, wrong);
 		return NULL;
 	}
+	huge_pages_begin();
 	if (recv(LAUNCH_CONTROL, &terms, sizeof terms, 0) != sizeof terms)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	return Py_BuildValue("NN", PyBool_FromLong(terms.archive == LAUNCH_ARCHIVE_GIVEN),
@@ -439,6 +442,8 @@ static PyMethodDef methods[] = {
 	{"view", view, METH_VARARGS,
 	 "view(fd, size): a memoryview of a memory file, where it lies."},
 	{"tidy", sharing_tidy, METH_NOARGS, "Before a fork: what is free is where it is found."},
+	{"merge", huge_pages_merge, METH_NOARGS,
+	 "After that: puts 2 MiB of what a fork shares into a huge page. False: there is no more."},
 	{"agree", sharing_agree, METH_VARARGS,
 	 "agree(found, wanted): whether the dict has the same objects as the other one, of those "
 	 "that are in there."},

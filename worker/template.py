@@ -104,6 +104,8 @@ def load_rest(names, repl, native, hooks):
     yield "warm"
     gc.collect()
     share(native)
+    while native.merge():
+        yield "merged"
 
 
 def share(native):

@@ -5,7 +5,10 @@ import random
 import resource
 import sys
 import threading
+import time
 import unittest
+
+import patience
 
 sys.path.insert(0, os.path.join(os.environ["RLMD_BUILD_ROOT"], "worker"))
 import _rlmd  # noqa: E402
@@ -118,6 +121,24 @@ class Agree(unittest.TestCase):
         for _ in range(100):
             _rlmd.agree(found, wanted)
         self.assertEqual(sys.getrefcount(value), before)
+
+
+class Merge(unittest.TestCase):
+    def test_it_ends_and_changes_nothing(self):
+        """In a child, whose memory is nobody else's."""
+        receiving, sending = os.pipe()
+        if not os.fork():
+            values = [random.Random(n).randbytes(3000) for n in range(2000)]
+            made = time.monotonic()
+            while _rlmd.merge() and time.monotonic() - made < patience.hung():
+                pass
+            same = all(value == random.Random(n).randbytes(3000) for n, value in enumerate(values))
+            os.write(sending, repr((same, _rlmd.merge())).encode())
+            os._exit(0)
+        os.wait()
+        os.close(sending)
+        with open(receiving) as file:
+            self.assertEqual(file.read(), "(True, False)")
 
 
 class Hooks(unittest.TestCase):
