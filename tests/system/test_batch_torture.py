@@ -1,19 +1,22 @@
 """rlmd batch, killed again and again: believed in the morning all the same.
 
-Three hundred jobs of three tenants, against a server that fails now and then, and fifty SIGKILLs at
-moments of chance. The server keeps the books: what it was asked, and by which job.
+Three hundred jobs of three tenants, against a server that fails now and then, and SIGKILLs at
+moments of chance: of one process with a file, of four with a server of PostgreSQL, which is killed
+as well. The model's server keeps the books: what it was asked, and by which job.
 """
 
 import collections
 import json
 import random
 import re
+import signal
 import time
 import unittest
 
+import postgres
 from model import Reply
-from test_batch import BatchTest
 from providers import code
+from test_batch import BatchTest
 
 JOBS = 300
 TENANTS = ("ada", "bob", "cyd")
@@ -50,6 +53,8 @@ class Books:
 
 
 class TortureTest(BatchTest):
+    ARGUMENTS = ("-j", AT_ONCE, "--max-parallel", AT_ONCE, "--max-attempts", KILLS)
+
     def setUp(self):
         super().setUp()
         self.books = Books(seed=14)
@@ -57,10 +62,18 @@ class TortureTest(BatchTest):
         self.jobs(*({"custom_id": f"j{i}", "task": f"Do job {i}.", "tenant": TENANTS[i % 3],
                      "context": f"the text of job {i}"} for i in range(JOBS)))
 
+    def check_results(self):
+        results = self.results()
+        self.assertEqual(set(results), {f"j{i}" for i in range(JOBS)})
+        for i in range(JOBS):
+            self.assertEqual(results[f"j{i}"]["output"], f"answer {i} of {i}")
+            self.assertEqual(results[f"j{i}"]["tenant"], TENANTS[i % 3])
+
+
+class KillTest(TortureTest):
     def run_until_killed(self, requests, wait):
         """Kills a batch after so many requests and a moment; False: it came to its end before."""
-        process = self.command("-j", AT_ONCE, "--max-parallel", AT_ONCE, "--max-attempts", KILLS,
-                               begin=True)
+        process = self.command(*self.ARGUMENTS, begin=True)
         asked = len(self.server.requests) + requests
         self.server.wait(lambda server: len(server.requests) >= asked
                          or process.poll() is not None)
@@ -69,24 +82,67 @@ class TortureTest(BatchTest):
         process.communicate()
         return process.returncode < 0
 
-    def test_killed_fifty_times(self):
+    def test_fifty_times(self):
         chance, kills = random.Random(50), 0
         while kills < KILLS:
             # Mostly soon; some before anything is asked, some while results are written.
             self.assertTrue(self.run_until_killed(chance.randrange(18), chance.random() / 20),
                             f"it was at its end after {kills} kills")
             kills += 1
-        outcome = self.command("-j", AT_ONCE, "--max-attempts", KILLS)
+        outcome = self.command(*self.ARGUMENTS)
         self.assertEqual(outcome.status, 0, outcome.err)
         self.check_results()
         self.assertLessEqual(sum(self.books.answered.values()), CALLS * JOBS + KILLS * AT_ONCE)
 
-    def check_results(self):
-        results = self.results()
-        self.assertEqual(set(results), {f"j{i}" for i in range(JOBS)})
-        for i in range(JOBS):
-            self.assertEqual(results[f"j{i}"]["output"], f"answer {i} of {i}")
-            self.assertEqual(results[f"j{i}"]["tenant"], TENANTS[i % 3])
+
+@unittest.skipIf(postgres.missing(), postgres.missing())
+class NodesTest(TortureTest):
+    NODES, KILLS, RESTARTS = 4, 24, 3
+
+    def setUp(self):
+        super().setUp()
+        self.store = postgres.PostgresServer().start()
+        self.addCleanup(self.store.remove)
+        self.nodes = []
+
+    def begin(self):
+        """As many nodes as there are to be."""
+        while len(self.nodes) < self.NODES:
+            self.nodes.append(self.start(
+                "work", "--store", self.store.url, "-p", "openai", "-m", "m", *self.ARGUMENTS,
+                env=self.environment(**self.server.environment())))
+
+    def end_one(self, chance):
+        node = self.nodes.pop(chance.randrange(self.NODES))
+        node.kill()
+        _, err = node.communicate()
+        if node.returncode > 0:  # it began while the store was away
+            self.assertIn(b"cannot be reached", err)
+        else:
+            self.assertEqual(node.returncode, -signal.SIGKILL, err)
+
+    def test_nodes_and_the_store_are_killed(self):
+        chance = random.Random(4)
+        self.nodes.append(self.command("--store", self.store.url, *self.ARGUMENTS, begin=True))
+        self.server.wait(lambda server: server.requests)  # it has loaded them all
+        for kill in range(self.KILLS):
+            self.begin()
+            asked = len(self.server.requests) + chance.randrange(1, 30)
+            self.server.wait(lambda server: len(server.requests) >= asked)
+            if kill % (self.KILLS // self.RESTARTS) == 0:
+                self.store.stop("immediate")
+                time.sleep(chance.random() / 10)
+                self.store.start()
+            self.end_one(chance)
+        self.begin()
+        for node in self.nodes:
+            _, err = node.communicate()
+            self.assertEqual(node.returncode, 0, err)
+        outcome = self.command("--store", self.store.url, *self.ARGUMENTS)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.check_results()
+        lost = self.KILLS * AT_ONCE
+        self.assertLessEqual(sum(self.books.answered.values()), CALLS * JOBS + lost)
 
 
 if __name__ == "__main__":
