@@ -53,6 +53,7 @@ void scoreboard_free(struct scoreboard *board)
 		take_off(job);
 	for (size_t i = 0; i < board->count; i++) {
 		free(board->tenants[i]->name);
+		free(board->tenants[i]->why);
 		free(board->tenants[i]);
 	}
 	free(board->tenants);
@@ -160,6 +161,14 @@ void scoreboard_look(struct scoreboard *board, const struct turns *turns)
 	for (size_t i = 0; i < turns->count; i++)
 		tenant_of(board, text_of(turns->tenants[i]->tenant))->stop =
 			turns->tenants[i]->stop;
+}
+
+void scoreboard_explain(struct scoreboard *board, const char *name, const char *why)
+{
+	struct scoreboard_tenant *tenant = tenant_of(board, text_of(name));
+
+	free(tenant->why);
+	tenant->why = xstrdup(why);
 }
 
 /* One that another process had, whose lease is over, was running all the time: nobody says so. */

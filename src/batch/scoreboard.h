@@ -37,6 +37,7 @@ struct scoreboard_tenant {
 	int64_t errors[SUMMARY_KINDS];         /* of these, by kind */
 	int64_t paid_cost, paid_tokens;        /* by these */
 	enum turn_stop stop;                   /* why none of its jobs is begun */
+	char *why; /* owned: the same in words; NULL: nothing was said */
 };
 
 /* A job at work. */
@@ -89,6 +90,9 @@ void scoreboard_count(struct scoreboard *, const struct store_count *, size_t co
 
 /* Why turns are stopped, of each tenant that has turns. */
 void scoreboard_look(struct scoreboard *, const struct turns *);
+
+/* Why the jobs of a tenant wait, in words. */
+void scoreboard_explain(struct scoreboard *, const char *tenant, const char *why);
 
 /* A job was claimed; lent until it leaves. */
 struct scoreboard_job *scoreboard_begin(struct scoreboard *, const struct store_job *);

@@ -113,6 +113,7 @@ static void trip(struct slot *slot, const struct work_end *end)
 		turns_stop(&dispatcher->turns, turn, TURN_KEY, INT64_MAX);
 		store_breaker_open(options->store, options->batch, text_of(turn->tenant),
 				   text_of(provider), text_of(end->error.text), NULL, NULL);
+		scoreboard_explain(options->board, turn->tenant, end->error.text);
 		options->refused(options->owner, turn->tenant, &end->error);
 	}
 	scoreboard_end(slot->shown, end, SCOREBOARD_RETURNED);

@@ -12,11 +12,19 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/json.h"
 #include "batch/runner.h"
+#include "batch/scoreboard.h"
+#include "cli/batch_report.h"
 #include "cli/batch_watch.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/print.h"
 #include "cli/session.h"
 #include "cli/tell.h"
+
+enum { STOP_AT_ONCE = 3 }; /* signals */
 
 struct batch_command {
 	struct session *session; /* lent */
@@ -27,6 +35,7 @@ struct batch_command {
 	struct runner *runner;     /* owned */
 	struct batch_watch *watch; /* owned */
 	struct summary summary;
+	json_t *report;          /* owned: what became of it, when that is known */
 	struct rlmd_error error; /* why it did not go on to its end */
 	int64_t began;
 	bool ended;
@@ -150,13 +159,35 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 	return command->runner;
 }
 
-/* After a second signal, too, the store is told which jobs wait again. */
+/* After a second signal, too, the store is told which jobs wait again; but a store that is away may
+ * not hear it, and who says it a third time does not wait. */
 static void stop(struct batch_command *command)
 {
 	if (!command->ended)
 		runner_stop(command->runner);
-	while (!command->ended && !event_base_loop(command->session->base, EVLOOP_ONCE))
+	while (!command->ended && interrupt_count() < STOP_AT_ONCE &&
+	       !event_base_loop(command->session->base, EVLOOP_ONCE))
 		continue;
+	if (!command->ended)
+		error_set(&command->error, RLMD_ERROR_CANCELLED,
+			  "stopped at once: jobs that were at work wait until their leases are "
+			  "over");
+}
+
+/* What came to no end has not counted what it left. */
+static void make_report(struct batch_command *command)
+{
+	struct summary *summary = &command->summary;
+	const struct scoreboard *board;
+	struct scoreboard_sum sum;
+
+	if (!command->runner)
+		return;
+	board = runner_scoreboard(command->runner);
+	sum = scoreboard_sum(board, clock_ms());
+	if (!summary->pending)
+		summary->pending = sum.jobs[STORE_JOB_PENDING] + sum.jobs[STORE_JOB_RUNNING];
+	command->report = batch_report_new(summary, board, runner_name(command->runner));
 }
 
 static bool carry_out(struct batch_command *command, struct rlmd_error *err)
@@ -206,6 +237,30 @@ static int status_of(const struct batch_command *command)
 	return summary_exit_status(&summary);
 }
 
+/* Returns the exit status. */
+static int print_report(struct batch_command *command, const struct rlmd_error *failure, int status)
+{
+	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	json_t *object = command->report;
+	int unprinted;
+
+	if (!command->session->config.json)
+		return status;
+	object = object ? json_incref(object) : json_object();
+	json_object_set_new(object, "success", json_boolean(!status));
+	json_object_set_new(object, "exitStatus", json_integer(status));
+	json_object_set_new(object, "duration", json_integer(clock_ms() - command->began));
+	json_object_set_new(object, "error",
+			    failure ? json_pack("{s:s, s:o}", "kind",
+						rlmd_error_name(failure->kind), "message",
+						json_from_text(text_of(failure->text)))
+				    : json_null());
+	json_write_line(object, line);
+	json_decref(object);
+	unprinted = print_text(text_in(line));
+	return status ? status : unprinted;
+}
+
 static int report(struct batch_command *command, const struct rlmd_error *failure)
 {
 	const struct summary *summary = &command->summary;
@@ -216,12 +271,13 @@ static int report(struct batch_command *command, const struct rlmd_error *failur
 		tell_summary(command, command->session->signal ? "interrupted after"
 				      : failure                ? "failed after"
 							       : "done in");
+	if (status)
+		batch_report_tell(command->report, command->session->config.results);
 	if (failure)
 		tell_error("%s", failure->text);
-	else if (status && command->jobs)
-		tell_error("not all jobs have an answer; %s says why",
-			   command->session->config.results);
-	return command->session->signal ? 128 + command->session->signal : status;
+	if (command->session->signal)
+		status = 128 + command->session->signal;
+	return print_report(command, failure, status);
 }
 
 /* A file and the environment say it as they do for other commands. */
@@ -251,10 +307,12 @@ int batch_run(struct session *session, const char *jobs)
 	set_parallel(&session->config);
 	ok = session_check_signals(session, &err) && carry_out(&command, &err);
 	batch_watch_free(take_pointer(&command.watch));
+	make_report(&command);
 	runner_free(take_pointer(&command.runner));
 	session_close(session);
 	status = report(&command, ok ? NULL : &err);
 	free(command.store);
+	json_decref(command.report);
 	return status;
 }
 

@@ -17,6 +17,7 @@ import unittest
 import urllib.parse
 
 import patience
+from model import Reply
 from providers import final
 from test_batch import BatchTest
 
@@ -222,6 +223,57 @@ class MetricsTest(WatchTest):
                 outcome = self.command(f"--metrics={place}")
                 self.assertEqual(outcome.status, 2, outcome.err)
                 self.assertIn(told, outcome.err)
+        self.assertEqual(self.server.requests, [])
+
+
+class ReportTest(BatchTest):
+    def test_nothing_is_hidden(self):
+        """For people also with -q, and for programs as one object."""
+        self.server = self.serve("openai")
+        self.server.script("refuse", Reply(error="auth"))
+        self.server.script(None, final())
+        self.jobs({"custom_id": "a", "task": "t", "tenant": "acme"},
+                  {"custom_id": "b", "task": "t", "tenant": "acme", "context_file": "missing"},
+                  {"custom_id": "c", "task": "refuse", "tenant": "zeta"},
+                  {"custom_id": "d", "task": "refuse", "tenant": "zeta"}, "{}")
+        outcome = self.command("-q", "-j1", "--json", "--skip-bad-lines")
+        self.assertEqual(outcome.status, 3, outcome.err)
+        lines = outcome.err.splitlines()
+        self.assertEqual(len(lines), 3, outcome.err)
+        self.assertIn("rlmd: error: 1 job failed (1 input): results.jsonl says why", lines[0])
+        self.assertIn("rlmd: error: tenant 'zeta': 2 jobs are pending, as the key was refused", lines[1])
+        self.assertIn("rlmd: error: 1 line is no job", lines[2])
+        report = outcome.result
+        told = {key: report[key] for key in ("batch", "success", "exitStatus", "jobs", "succeeded",
+                                             "failed", "pending", "badLines", "kinds", "error")}
+        self.assertEqual(told, {"batch": "jobs.jsonl", "success": False, "exitStatus": 3, "jobs": 4,
+                                "succeeded": 1, "failed": 1, "pending": 2, "badLines": 1,
+                                "kinds": {"input": 1}, "error": None})
+        acme, zeta = report["tenants"]
+        self.assertEqual((acme["tenant"], acme["succeeded"], acme["failed"], acme["stopped"]),
+                         ("acme", 1, 1, None))
+        self.assertEqual((zeta["tenant"], zeta["pending"], zeta["stopped"]), ("zeta", 2, "key"))
+        self.assertIn("401", zeta["why"])
+
+    def test_all_is_well(self):
+        self.server = self.serve("openai").script(None, final())
+        self.jobs({"custom_id": "a", "task": "t"})
+        outcome = self.command("-q", "--json")
+        self.assertEqual((outcome.status, outcome.err), (0, ""))
+        self.assertTrue(outcome.result["success"])
+        self.assertEqual(outcome.result["tenants"][0]["tenant"], None)
+
+    def test_no_sandbox(self):
+        """Nothing was begun, and that is said, too."""
+        self.server = self.serve("openai")
+        python = pathlib.Path(self.write("python", "#!/bin/sh\nkill -9 $$\n"))
+        python.chmod(0o755)
+        self.jobs({"custom_id": "a", "task": "t"})
+        outcome = self.command("--json", "--python", str(python))
+        self.assertEqual(outcome.status, 7, outcome.err)
+        self.assertEqual(outcome.result["error"]["kind"], "sandbox")
+        self.assertEqual((outcome.result["success"], outcome.result["pending"]), (False, 1))
+        self.assertIn("1 job is pending: the same command goes on with it", outcome.err)
         self.assertEqual(self.server.requests, [])
 
 
