@@ -2,13 +2,16 @@
 
 #include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/loop.h"
 #include "batch/dispatcher_private.h"
+#include "batch/purse.h"
 #include "batch/scoreboard.h"
 #include "batch/slot.h"
 #include "batch/store_explain.h"
@@ -181,8 +184,10 @@ static void on_count(void *owner, const struct store_result *result)
 	dispatcher_proceed(dispatcher);
 }
 
-static void end(struct dispatcher *dispatcher)
+static void end(void *owner)
 {
+	struct dispatcher *dispatcher = owner;
+
 	dispatcher->over = true;
 	event_del(dispatcher->renew);
 	event_del(dispatcher->wake);
@@ -191,15 +196,36 @@ static void end(struct dispatcher *dispatcher)
 				dispatcher->error.kind ? &dispatcher->error : NULL);
 }
 
+/* There is money for a job of it; else it has no turn for a while, or any more. */
+static bool can_pay(struct dispatcher *dispatcher, struct turn *turn)
+{
+	struct dispatcher_options *options = &dispatcher->options;
+	int64_t again_ms = clock_ms() + options->lease_ms;
+	auto_free char *why = NULL;
+
+	if (purse_look(purse_get(dispatcher->purse, turn->tenant), &again_ms, &why) == PURSE_READY)
+		return true;
+	turns_stop(&dispatcher->turns, turn, TURN_MONEY, again_ms);
+	if (again_ms == INT64_MAX)
+		dispatcher->looked = false;
+	if (why)
+		options->capped(options->owner, why);
+	return false;
+}
+
 static void fill(struct dispatcher *dispatcher)
 {
-	int64_t due_ms = turns_wake_due(&dispatcher->turns, clock_ms());
+	const int64_t now_ms = clock_ms();
+	int64_t due_ms;
 	struct timeval wait;
 	struct turn *turn;
 
+	turns_wake_due(&dispatcher->turns, now_ms);
 	while (dispatcher->used < dispatcher->options.max_jobs &&
 	       (turn = turns_next(&dispatcher->turns)))
-		claim(dispatcher, turn);
+		if (can_pay(dispatcher, turn))
+			claim(dispatcher, turn);
+	due_ms = turns_wake_due(&dispatcher->turns, now_ms);
 	if (due_ms == INT64_MAX)
 		return;
 	wait = clock_timeval(due_ms - clock_ms());
@@ -220,6 +246,14 @@ static void look(struct dispatcher *dispatcher)
 					 on_count, dispatcher);
 }
 
+/* What is left of money is given back first. */
+static void begin_end(struct dispatcher *dispatcher)
+{
+	if (!dispatcher->closing)
+		purse_close(dispatcher->purse);
+	dispatcher->closing = true;
+}
+
 static void on_proceed(evutil_socket_t fd, short what, void *owner)
 {
 	struct dispatcher *dispatcher = owner;
@@ -229,7 +263,7 @@ static void on_proceed(evutil_socket_t fd, short what, void *owner)
 	if (!dispatcher->draining)
 		fill(dispatcher);
 	if (dispatcher->draining && !dispatcher->used)
-		end(dispatcher);
+		begin_end(dispatcher);
 	else if (!dispatcher->draining && is_idle(dispatcher))
 		look(dispatcher);
 }
@@ -240,6 +274,47 @@ static void on_look(evutil_socket_t fd, short what, void *owner)
 
 	dispatcher->looked = false;
 	on_proceed(fd, what, dispatcher);
+}
+
+/* --- money ------------------------------------------------------------------------------- */
+
+static void on_money(void *owner, const char *tenant)
+{
+	struct dispatcher *dispatcher = owner;
+
+	for (size_t i = 0; i < dispatcher->turns.count; i++) {
+		struct turn *turn = dispatcher->turns.tenants[i];
+
+		if (turn->stop == TURN_MONEY && (!tenant || !strcmp(turn->tenant, tenant)))
+			turns_stop(&dispatcher->turns, turn, TURN_GOES_ON, 0);
+	}
+	dispatcher_proceed(dispatcher);
+}
+
+static void on_no_store(void *owner, const struct store_result *result)
+{
+	dispatcher_fail(owner, result);
+}
+
+static struct purse *purse_for(struct dispatcher *dispatcher)
+{
+	const struct dispatcher_options *options = &dispatcher->options;
+	const struct purse_options purse = {
+		.base = options->work.base,
+		.store = options->store,
+		.batch = options->batch,
+		.node = options->node,
+		.job_lease_ms = options->lease_ms,
+		.limit = options->limit,
+		.tenants = options->tenants,
+		.keeps = options->keeps_limits,
+		.changed = on_money,
+		.failed = on_no_store,
+		.closed = end,
+		.owner = dispatcher,
+	};
+
+	return purse_new(&purse);
 }
 
 /* --- its life ------------------------------------------------------------------------------ */
@@ -256,6 +331,7 @@ struct dispatcher *dispatcher_new(const struct dispatcher_options *options)
 	dispatcher->wake = event_new(base, -1, 0, on_proceed, dispatcher);
 	dispatcher->look = event_new(base, -1, 0, on_look, dispatcher);
 	dispatcher->renew = event_new(base, -1, EV_PERSIST, on_renew, dispatcher);
+	dispatcher->purse = purse_for(dispatcher);
 	event_add(dispatcher->renew, &often);
 	dispatcher_proceed(dispatcher);
 	return dispatcher;
@@ -272,6 +348,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
 		slot_free(slot);
 	store_forget(dispatcher->count);
 	store_forget(dispatcher->renewal);
+	purse_free(dispatcher->purse);
 	event_free(dispatcher->posted);
 	event_free(dispatcher->wake);
 	event_free(dispatcher->look);

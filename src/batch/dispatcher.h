@@ -7,8 +7,8 @@
  *     |                         `------> breaker   its tenant waits for another key
  *     `---- renewed by a timer; one that is lost is stopped, and writes nothing
  *
- * Tenants take turns (batch/turns.h). The dispatcher ends when nothing is left that it could begin,
- * now or later.
+ * Tenants take turns (batch/turns.h), and pay (batch/purse.h). The dispatcher ends when nothing is
+ * left that it could begin, now or later, and gives back the money that is left.
  */
 #pragma once
 
@@ -22,6 +22,7 @@
 struct dispatcher;
 struct scoreboard;
 struct store;
+struct tenants;
 
 /* No job is begun any more once so many have failed for good, and of those that are over so many in
  * a hundred; those of earlier starts do not count. */
@@ -40,7 +41,12 @@ struct dispatcher_options {
 	int64_t max_attempts; /* of one job */
 	int64_t lease_ms;     /* of a claim, renewed thrice as often */
 	struct halt halt;
-	void (*wrote)(void *owner); /* a result is in the store */
+	void (*wrote)(void *owner);    /* a result is in the store */
+	struct rlmd_amount limit;      /* of all jobs of the batch; RLMD_UNLIMITED: none */
+	const struct tenants *tenants; /* lent: their limits; NULL: there are none */
+	bool keeps_limits;             /* of the store, where these say nothing */
+	/* Jobs stay pending for want of money: by whose limit, and what can be done. */
+	void (*capped)(void *owner, const char *why);
 	/* A key was refused: the tenant's jobs stay pending. */
 	void (*refused)(void *owner, const char *tenant, const struct rlmd_error *why);
 	/* It has come to that: so many failed, of so many. It ends as if it was drained. */

@@ -22,6 +22,7 @@ enum { LOOK_MS = 1000 };
 struct dispatcher {
 	struct dispatcher_options options;
 	struct turns turns;
+	struct purse *purse; /* owned */
 	TAILQ_HEAD(, slot) slots;
 	int64_t used;        /* slots */
 	struct query *count; /* lent: what there is to do */
@@ -36,7 +37,7 @@ struct dispatcher {
 	bool dry;                    /* the last claim gave nothing */
 	bool left;                   /* it said that there is something to wait for */
 	int64_t ended, failed;       /* jobs that are over, of those that it began */
-	bool draining, over;
+	bool draining, closing, over; /* closing: money is given back */
 };
 
 /* It looks what is to be done next, from the loop. */

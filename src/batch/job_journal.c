@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "batch/purse.h"
 #include "batch/store_explain.h"
 #include "store/store.h"
 
@@ -21,13 +22,16 @@ struct had {
 /* One that is on its way into the store. */
 struct keeping {
 	LIST_ENTRY(keeping) next;
+	struct job_journal *journal;      /* lent */
 	struct rlmd_journal_entry *entry; /* to be told once */
-	struct query *query;              /* lent */
+	struct purse_bill bill;
+	struct query *query; /* lent */
 };
 
 struct job_journal {
 	struct rlmd_journal hooks;
 	struct store *store;
+	struct purse_tenant *purse;
 	struct store_claim claim;
 	struct query *query; /* lent: reads */
 	job_journal_fn *done;
@@ -98,6 +102,7 @@ static void on_kept(void *owner, const struct store_result *result)
 	struct rlmd_error err;
 
 	LIST_REMOVE(keeping, next);
+	purse_paid(keeping->journal->purse, &keeping->bill, !result->fault);
 	free(keeping);
 	if (!result->fault) {
 		rlmd_journal_kept(entry);
@@ -114,27 +119,38 @@ static void keep(void *owner, const char *key, int64_t number, struct rlmd_text 
 {
 	struct job_journal *journal = owner;
 	struct keeping *keeping = xcalloc(1, sizeof *keeping);
+	struct rlmd_amount bill = rlmd_journal_entry_bill(entry);
+	int64_t leases[PURSE_FUNDS];
+	size_t count = 0;
 	const struct store_exchange exchange = {
 		.key = text_of(key),
 		.number = number,
 		.bytes = bytes,
+		.cost = bill.cost,
+		.tokens = bill.tokens,
 	};
 
+	keeping->journal = journal;
 	keeping->entry = entry;
+	keeping->bill = purse_pay(journal->purse, bill);
+	for (size_t i = 0; i < PURSE_FUNDS; i++)
+		if (keeping->bill.leases[i])
+			leases[count++] = keeping->bill.leases[i];
 	LIST_INSERT_HEAD(&journal->keepings, keeping, next);
-	keeping->query = store_journal_add(journal->store, &journal->claim, &exchange, NULL, 0,
-					   on_kept, keeping);
+	keeping->query = store_journal_add(journal->store, &journal->claim, &exchange, leases,
+					   count, on_kept, keeping);
 }
 
 /* --- its life ------------------------------------------------------------------------ */
 
 struct job_journal *job_journal_new(struct store *store, const struct store_claim *claim,
-				    job_journal_fn *done, void *owner)
+				    struct purse_tenant *purse, job_journal_fn *done, void *owner)
 {
 	struct job_journal *journal = xcalloc(1, sizeof *journal);
 
 	journal->hooks = (struct rlmd_journal){sizeof journal->hooks, look, keep, journal};
 	journal->store = store;
+	journal->purse = purse;
 	journal->claim = *claim;
 	journal->done = done;
 	journal->owner = owner;

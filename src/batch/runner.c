@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/loop.h"
-#include "base/money.h"
 #include "base/text.h"
 #include "batch/contexts.h"
 #include "batch/dispatcher.h"
@@ -82,27 +81,12 @@ static bool store_failed(struct runner *runner, const struct store_result *resul
 	return true;
 }
 
-/* What a results file does not tell of a batch, where there is one. */
-static void sum_up(struct runner *runner, const struct store_count *count)
-{
-	struct summary *summary = &runner->summary;
-
-	summary->pending += count->jobs[STORE_JOB_PENDING] + count->jobs[STORE_JOB_RUNNING];
-	if (runner->results)
-		return;
-	summary->succeeded += count->jobs[STORE_JOB_SUCCEEDED];
-	summary->failed += count->jobs[STORE_JOB_FAILED];
-	summary->cost = money_add(summary->cost, count->cost);
-	summary->tokens += count->tokens;
-}
-
 static void begin_next(struct runner *runner);
 
 static void end_batch(struct runner *runner, const struct store_result *result)
 {
 	scoreboard_count(runner->board, result->counts, result->count);
-	for (size_t i = 0; i < result->count; i++)
-		sum_up(runner, &result->counts[i]);
+	summary_count(&runner->summary, result->counts, result->count, runner->results);
 	begin_next(runner);
 }
 
@@ -133,6 +117,14 @@ static void on_refused(void *owner, const char *tenant, const struct rlmd_error 
 
 	runner->summary.refused = true;
 	runner->options.warn(runner->options.owner, text);
+}
+
+static void on_capped(void *owner, const char *why)
+{
+	struct runner *runner = owner;
+
+	runner->summary.capped = true;
+	runner->options.warn(runner->options.owner, why);
 }
 
 static void on_halted(void *owner, int64_t failed, int64_t ended)
@@ -182,7 +174,11 @@ static void dispatch(struct runner *runner)
 		.max_attempts = runner->options.max_attempts,
 		.lease_ms = runner->options.lease_ms,
 		.halt = runner->options.halt,
+		.limit = runner->options.limit,
+		.tenants = runner->options.tenants,
+		.keeps_limits = !runner->options.jobs,
 		.wrote = on_wrote,
+		.capped = on_capped,
 		.refused = on_refused,
 		.halted = on_halted,
 		.end = on_idle,

@@ -21,6 +21,7 @@
 
 struct runner;
 struct event_base;
+struct tenants;
 struct scoreboard;
 
 struct runner_options {
@@ -35,9 +36,11 @@ struct runner_options {
 	int64_t max_jobs, max_attempts;
 	int64_t lease_ms; /* of a claim: when it is over, others take the job */
 	struct halt halt;
-	struct rlmd_engine *engine;  /* lent */
-	struct rlmd_job_options job; /* what lines do not say; lent, as are its texts */
-	struct rlmd_limits limits;   /* likewise */
+	struct rlmd_engine *engine;    /* lent */
+	struct rlmd_job_options job;   /* what lines do not say; lent, as are its texts */
+	struct rlmd_limits limits;     /* likewise */
+	const struct tenants *tenants; /* lent: as rlmd.conf has them; NULL: there are none */
+	struct rlmd_amount limit;      /* of all jobs of a batch together; RLMD_UNLIMITED: none */
 	/* Jobs are there, and about to be begun: where their code runs. NULL: `err` says why they
 	 * cannot be. */
 	struct rlmd_sandbox *(*sandbox)(void *owner, struct rlmd_error *err);

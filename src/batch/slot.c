@@ -12,10 +12,13 @@
 #include "batch/dispatcher_private.h"
 #include "batch/disposition.h"
 #include "batch/job_journal.h"
+#include "batch/purse.h"
 #include "batch/scoreboard.h"
 #include "batch/turns.h"
 #include "batch/work.h"
 #include "store/store.h"
+
+enum { SHORT_MS = 1000 };
 
 void slot_free(struct slot *slot)
 {
@@ -27,6 +30,8 @@ void slot_free(struct slot *slot)
 	scoreboard_leave(slot->shown, false);
 	work_free(slot->work);
 	job_journal_free(slot->journal);
+	if (slot->purse)
+		purse_leave(slot->purse, slot->succeeded);
 	free((char *)slot->line.bytes);
 	free(slot);
 	dispatcher_proceed(dispatcher);
@@ -69,6 +74,7 @@ static void finish(struct slot *slot, const struct work_end *end, bool untried)
 		.untried = untried,
 	};
 
+	slot->succeeded = !end->error.kind;
 	scoreboard_end(slot->shown, end,
 		       end->error.kind ? SCOREBOARD_FAILED : SCOREBOARD_SUCCEEDED);
 	dispatcher_note_end(slot->dispatcher, !end->error.kind);
@@ -120,12 +126,26 @@ static void trip(struct slot *slot, const struct work_end *end)
 	give_back(slot, 0, end->error.kind, false);
 }
 
+/* It was not its own limit: with more money it may have an answer, and until then it waits. After
+ * others, for it may be one that wants more than they do. */
+static void run_short(struct slot *slot, const struct work_end *end)
+{
+	purse_note_short(slot->purse, end->limited_by, end->error.stop);
+	scoreboard_end(slot->shown, end, SCOREBOARD_RETURNED);
+	give_back(slot, SHORT_MS, RLMD_ERROR_NONE, false);
+}
+
 static void on_work(void *owner, const struct work_end *end)
 {
 	struct slot *slot = owner;
 
 	if (slot->lost || slot->dispatcher->error.kind) {
 		slot_free(slot);
+		return;
+	}
+	if (end->limited_by) {
+		run_short(slot, end);
+		work_free(take_pointer(&slot->work));
 		return;
 	}
 	switch (disposition_of(end->error.kind)) {
@@ -165,7 +185,7 @@ static void on_journal(void *owner, const struct rlmd_error *err)
 		return;
 	}
 	slot->work = work_new(&dispatcher->options.work, slot->line,
-			      job_journal_hooks(slot->journal), on_work, slot);
+			      job_journal_hooks(slot->journal), slot->account, on_work, slot);
 	free((char *)slot->line.bytes);
 	slot->line = (struct rlmd_text){0};
 }
@@ -200,7 +220,10 @@ void slot_begin(struct slot *slot, const struct store_job *job)
 		return;
 	}
 	slot->line = text_from(xstrndup(job->line.bytes, job->line.size), job->line.size);
-	slot->journal = job_journal_new(dispatcher->options.store, &slot->claim, on_journal, slot);
+	slot->purse = purse_get(dispatcher->purse, slot->turn->tenant);
+	slot->account = purse_use(slot->purse);
+	slot->journal = job_journal_new(dispatcher->options.store, &slot->claim, slot->purse,
+					on_journal, slot);
 }
 
 void slot_lose(struct slot *slot)

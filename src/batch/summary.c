@@ -4,8 +4,27 @@
 #include <inttypes.h>
 
 #include "base/money.h"
+#include "store/store.h"
 
 enum { STATUS_SOME_FAILED = 3, STATUS_REFUSED = 4, STATUS_UNAVAILABLE = 5, STATUS_PENDING = 6 };
+
+static void add_count(struct summary *summary, const struct store_count *count, bool written)
+{
+	summary->pending += count->jobs[STORE_JOB_PENDING] + count->jobs[STORE_JOB_RUNNING];
+	if (written)
+		return;
+	summary->succeeded += count->jobs[STORE_JOB_SUCCEEDED];
+	summary->failed += count->jobs[STORE_JOB_FAILED];
+	summary->cost = money_add(summary->cost, count->cost);
+	summary->tokens += count->tokens;
+}
+
+void summary_count(struct summary *summary, const struct store_count *counts, size_t count,
+		   bool written)
+{
+	for (size_t i = 0; i < count; i++)
+		add_count(summary, &counts[i], written);
+}
 
 static bool none_was_available(const struct summary *summary)
 {

@@ -5,9 +5,11 @@
 
 #include <rlmd/rlmd.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct evbuffer;
+struct store_count;
 
 enum { SUMMARY_KINDS = RLMD_ERROR_SCHEMA + 1 };
 
@@ -19,8 +21,12 @@ struct summary {
 	int64_t cost, tokens;         /* of those that are over */
 	uint64_t bad;                 /* lines that were passed over */
 	bool refused;                 /* a key was: jobs wait for another one */
+	bool capped;                  /* a limit on money was reached: jobs wait for a higher one */
 	bool halted;                  /* enough had failed, and the others were not begun */
 };
+
+/* Adds what the store counts; `written`: the jobs that are over were added from their results. */
+void summary_count(struct summary *, const struct store_count *, size_t count, bool written);
 
 /* 0: all succeeded. 3: some did not, or the batch was halted. 4 and 5: none could, as a key was
  * refused, or the provider was not available. 6: some are still pending. */

@@ -17,6 +17,7 @@
 struct work {
 	const struct work_setting *setting;
 	const struct rlmd_journal *journal; /* lent */
+	struct rlmd_account *account;       /* lent: who pays */
 	work_fn *done;
 	void *owner;
 	struct rlmd_text bytes;     /* owned: the line, which lends `line` its texts */
@@ -90,6 +91,7 @@ static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *
 		trace_buffer_write(work->trace, trace);
 		end.trace = text_in(trace);
 		end.error = *error;
+		end.limited_by = rlmd_result_limited_by(result);
 	}
 	work->done(work->owner, &end);
 }
@@ -139,6 +141,7 @@ static void start(struct work *work, const struct rlmd_context *context)
 	options.limits = &limits;
 	options.hooks = &hooks;
 	options.journal = work->journal;
+	options.account = work->account;
 	options.tenant = work->line.tenant;
 	options.without_tree = true;
 	if (work->line.model)
@@ -174,7 +177,8 @@ static void start_with_text(struct work *work)
 }
 
 struct work *work_new(const struct work_setting *setting, struct rlmd_text line,
-		      const struct rlmd_journal *journal, work_fn *done, void *owner)
+		      const struct rlmd_journal *journal, struct rlmd_account *account,
+		      work_fn *done, void *owner)
 {
 	struct work *work = xcalloc(1, sizeof *work);
 	auto_free char *path = NULL;
@@ -182,6 +186,7 @@ struct work *work_new(const struct work_setting *setting, struct rlmd_text line,
 
 	work->setting = setting;
 	work->journal = journal;
+	work->account = account;
 	work->done = done;
 	work->owner = owner;
 	work->failed = event_new(setting->base, -1, 0, on_failed, work);

@@ -31,14 +31,15 @@ struct work_end {
 	struct rlmd_text trace;  /* likewise: its events where it has no answer, a line each */
 	int64_t cost, tokens;    /* pico-dollars */
 	int64_t paid_cost, paid_tokens; /* of these, what this attempt has paid */
+	const char *limited_by; /* lent: the account above the job whose limit ended it; or NULL */
 };
 
 /* Once, never before work_new() has returned. The work may be freed. */
 typedef void work_fn(void *owner, const struct work_end *);
 
-/* The line is copied, the journal lent until it is freed. */
+/* The line is copied, the journal lent until it is freed; the account pays. */
 struct work *work_new(const struct work_setting *, struct rlmd_text line,
-		      const struct rlmd_journal *, work_fn *, void *owner);
+		      const struct rlmd_journal *, struct rlmd_account *, work_fn *, void *owner);
 
 /* The result object of a job that was never begun, new. */
 char *work_no_result(const struct rlmd_error *);

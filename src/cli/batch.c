@@ -128,6 +128,16 @@ static struct rlmd_limits limits_of(const struct session *session)
 	return limits;
 }
 
+/* Of all jobs together. */
+static struct rlmd_amount limit_of(const struct config *config)
+{
+	bool cost = config_given(config, OPTION_max_batch_cost);
+	bool tokens = config_given(config, OPTION_max_batch_tokens);
+
+	return (struct rlmd_amount){cost ? config->max_batch_cost : RLMD_UNLIMITED,
+				    tokens ? config->max_batch_tokens : RLMD_UNLIMITED};
+}
+
 static bool begin(struct batch_command *command, struct rlmd_error *err)
 {
 	struct session *session = command->session;
@@ -149,6 +159,8 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.engine = session->engine,
 		.job = session_job(session),
 		.limits = limits_of(session),
+		.limit = limit_of(config),
+		.tenants = &config->tenants,
 		.sandbox = open_sandbox,
 		.warn = on_warning,
 		.end = on_end,

@@ -184,6 +184,8 @@ static void read_account(struct query *query, struct store_result *result)
 		.held_cost = query_integer(query, 0, 3),
 		.held_tokens = query_integer(query, 0, 4),
 		.ends_ms = query_integer(query, 0, 5),
+		.limit_cost = query_integer(query, 0, 6),
+		.limit_tokens = query_integer(query, 0, 7),
 	};
 }
 

@@ -118,6 +118,7 @@ struct store_account {
 	int64_t spent_cost, spent_tokens;
 	int64_t held_cost, held_tokens; /* by leases */
 	int64_t ends_ms;                /* of a day's: until the store's next day (UTC) begins */
+	int64_t limit_cost, limit_tokens;
 };
 
 /* Money and tokens that one node may spend until the lease is over. */
@@ -302,7 +303,8 @@ struct query *store_rerun(struct store *, int64_t batch, const struct rlmd_text 
 
 /*
  * The account of a tenant for one batch, or, where `batch` is 0, for the store's day of today;
- * made where there is none. Limits (INT64_MAX: none) hold from now on. Fills account.
+ * made where there is none. Limits (INT64_MAX: none) hold from now on; one that is negative stays
+ * as it is. Fills account.
  */
 struct query *store_account(struct store *, int64_t batch, struct rlmd_text tenant,
 			    int64_t limit_cost, int64_t limit_tokens, store_fn *, void *owner);

@@ -591,7 +591,10 @@ static void test_accounts(void **state)
 	assert_true(told.lease.id > 0);
 
 	/* The limit is whatever was said last. */
-	again = account_of(1, "t", 150, INT64_MAX);
+	again = account_of(1, "t", 150, -1);
+	assert_true(again.limit_cost == 150 && again.limit_tokens == INT64_MAX);
+	again = account_of(1, "t", -1, INT64_MAX);
+	assert_true(again.limit_cost == 150);
 	assert_int_equal(again.id, account.id);
 	assert_int_equal(again.held_cost, 100);
 	assert_int_equal(again.held_tokens, 2001);

@@ -1,0 +1,31 @@
+/* batch/amounts.h - arithmetic of money and tokens: nothing overflows, and nothing is below zero.
+ */
+#pragma once
+
+#include <rlmd/budget.h>
+
+#include "base/money.h"
+#include "base/number.h"
+
+static inline struct rlmd_amount amount_add(struct rlmd_amount a, struct rlmd_amount b)
+{
+	return (struct rlmd_amount){money_add(a.cost, b.cost), money_add(a.tokens, b.tokens)};
+}
+
+/* What `amount` is more than `than`. */
+static inline struct rlmd_amount amount_beyond(struct rlmd_amount amount, struct rlmd_amount than)
+{
+	return (struct rlmd_amount){int64_max(amount.cost - than.cost, 0),
+				    int64_max(amount.tokens - than.tokens, 0)};
+}
+
+/* The larger one of each kind. */
+static inline struct rlmd_amount amount_most(struct rlmd_amount a, struct rlmd_amount b)
+{
+	return (struct rlmd_amount){int64_max(a.cost, b.cost), int64_max(a.tokens, b.tokens)};
+}
+
+static inline struct rlmd_amount amount_part(struct rlmd_amount amount, int64_t parts)
+{
+	return (struct rlmd_amount){amount.cost / parts, amount.tokens / parts};
+}
