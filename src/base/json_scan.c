@@ -52,7 +52,7 @@ static char peek(struct json_scan *scan)
 	return scan->at < scan->end ? *scan->at : '\0';
 }
 
-static const char too_many[] = "too many values";
+static const char too_many[] = "too many values", too_deep[] = "nested too deep";
 
 static bool count_value(struct json_scan *scan)
 {
@@ -268,7 +268,7 @@ enum json_view_kind json_scan_kind(struct json_scan *scan)
 static bool enter(struct json_scan *scan, enum json_view_kind kind)
 {
 	if (scan->depth == scan->max_depth)
-		return fail(scan, "nested too deep");
+		return fail(scan, too_deep);
 	if (!count_value(scan))
 		return false;
 	scan->levels[scan->depth++] = (struct json_scan_level){
@@ -432,7 +432,10 @@ bool json_scan_end(struct json_scan *scan, struct rlmd_error *err)
 	if (!scan->error && (peek(scan) || scan->at < scan->end))
 		fail(scan, "end of file expected");
 	json_keys_done(&scan->keys);
-	if (scan->error == too_many) /* which is a bound of ours, and may be JSON */
+	if (scan->error == too_deep) /* a bound of ours, as the next: it may be JSON */
+		return error_set(err, RLMD_ERROR_BAD_REPLY, "JSON nested more than %u deep",
+				 scan->max_depth);
+	if (scan->error == too_many)
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "JSON of more than %zu values",
 				 scan->max_values);
 	return !scan->error || error_set(err, RLMD_ERROR_BAD_REPLY, "not JSON: %s (byte %zu)",
@@ -451,12 +454,9 @@ static bool scan_inside(struct json_scan *scan, const struct json_scan_field *fi
 	}
 	if (!field->first || !json_scan_enter(scan, JSON_VIEW_ARRAY))
 		return false;
-	if (json_scan_element(scan)) {
-		if (json_scan_enter(scan, JSON_VIEW_OBJECT))
+	for (bool first = true; json_scan_element(scan); first = false)
+		if (first && json_scan_enter(scan, JSON_VIEW_OBJECT))
 			scan_fields(scan, field->first, views);
-		while (json_scan_element(scan))
-			;
-	}
 	return true;
 }
 

@@ -102,7 +102,7 @@ static void test_refused(void **state)
 	assert_refused("{\"a\":\"\\ud800\"}", "not JSON");
 	assert_refused("{\"a\":NaN}", "not JSON");
 	assert_refused("{\"a\":9223372036854775808}", "too large");
-	assert_refused("{\"a\":[[[[[[[[0]]]]]]]]}", "nested too deep");
+	assert_refused("{\"a\":[[[[[[[[0]]]]]]]]}", "nested more than");
 	used = (size_t)snprintf(many, sizeof many, "{\"a\":[0");
 	for (int i = 0; i < ELEMENTS_MAX; i++)
 		used += (size_t)snprintf(many + used, sizeof many - used, ",0");
