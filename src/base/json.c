@@ -73,9 +73,9 @@ static json_t *read_object(struct json_scan *scan)
 	struct json_view key;
 
 	while (json_scan_member(scan, &key)) {
-		auto_free char *name = xcalloc(key.text.size + 1, 1);
+		auto_free char *name = xreallocarray(NULL, key.text.size + 1, 1);
 
-		json_view_copy(&key, name);
+		name[json_view_copy(&key, name)] = '\0';
 		json_object_set_new_nocheck(object, name, read_value(scan));
 	}
 	return object;

@@ -2,10 +2,13 @@
 
 #include <event2/buffer.h>
 #include <jansson.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/block.h"
+#include "base/utf8.h"
 
 enum { POINT_MAX = 4 }; /* bytes of a character */
 
@@ -49,18 +52,17 @@ static size_t unicode_escape(struct rlmd_text text, uint32_t *ret_point)
 
 size_t json_view_escape(struct rlmd_text text, uint32_t *ret_point)
 {
-	static const char names[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
-	const char *known;
+	static const char means[UCHAR_MAX + 1] = {
+		['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+		['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+	};
 
 	if (text.size < 2)
 		return 0;
 	if (text.bytes[1] == 'u')
 		return unicode_escape(text, ret_point);
-	known = memchr(names, text.bytes[1], sizeof names - 1);
-	if (!known)
-		return 0;
-	*ret_point = (unsigned char)means[known - names];
-	return 2;
+	*ret_point = (unsigned char)means[(unsigned char)text.bytes[1]];
+	return *ret_point ? 2 : 0;
 }
 
 static size_t encode(uint32_t point, char out[static POINT_MAX])
@@ -185,21 +187,6 @@ size_t json_view_size(const struct json_view *view)
 	return size;
 }
 
-size_t json_view_copy(const struct json_view *view, char *out)
-{
-	struct rlmd_text rest = view->kind == JSON_VIEW_STRING ? view->text : text_of("");
-	size_t size = 0;
-
-	while (rest.size) {
-		char room[POINT_MAX];
-		struct rlmd_text part = take_part(&rest, room);
-
-		memcpy(out + size, part.bytes, part.size);
-		size += part.size;
-	}
-	return size;
-}
-
 void json_view_append(const struct json_view *view, struct evbuffer *out)
 {
 	struct evbuffer_iovec room;
@@ -215,31 +202,58 @@ void json_view_append(const struct json_view *view, struct evbuffer *out)
 	evbuffer_commit_space(out, &room, 1);
 }
 
-/* What comes before the next escape, of at most so many bytes; nothing where one is next. */
-static struct rlmd_text plain_part(struct rlmd_text rest, size_t size)
+/* Copies what comes before the next escape; `size` bytes fit into `out`. */
+static size_t copy_plain(const char *at, size_t size, char *out)
 {
-	struct rlmd_text part = text_clip(rest, size);
-	const char *escape = part.size ? memchr(part.bytes, '\\', part.size) : NULL;
+	size_t plain = 0;
 
-	return escape ? text_slice(part, 0, (size_t)(escape - part.bytes)) : part;
+	for (; size - plain >= BLOCK; plain += BLOCK) {
+		uint64_t mask = block_equal(block_load(at + plain), '\\');
+
+		memcpy(out + plain, at + plain, BLOCK);
+		if (mask)
+			return plain + block_first(mask);
+	}
+	for (; plain < size && at[plain] != '\\'; plain++)
+		out[plain] = at[plain];
+	return plain;
 }
 
-static size_t take_escaped(struct json_view *rest, char *room, size_t size)
+/* Whole characters of a text with escapes, as many as fit; `rest` is what is left. */
+static size_t unescape(struct rlmd_text *rest, char *out, size_t room)
 {
-	size_t used = 0;
-	char point[POINT_MAX];
+	const char *at = rest->bytes, *end = at + rest->size;
+	char character[POINT_MAX];
+	size_t used = 0, size;
+	uint32_t point;
 
-	while (rest->text.size && size - used >= POINT_MAX) {
-		struct rlmd_text part = plain_part(rest->text, size - used);
+	for (;;) {
+		size_t left = (size_t)(end - at), fits = room - used;
+		size_t plain = copy_plain(at, left < fits ? left : fits, out + used);
 
-		if (part.size)
-			rest->text = text_slice(rest->text, part.size, rest->text.size);
-		else
-			part = take_part(&rest->text, point);
-		memcpy(room + used, part.bytes, part.size);
-		used += part.size;
+		at += plain;
+		used += plain;
+		if (at == end || *at != '\\')
+			break;
+		left = json_view_escape(text_from(at, (size_t)(end - at)), &point);
+		size = encode(point, character);
+		if (size > room - used)
+			break;
+		memcpy(out + used, character, size);
+		at += left;
+		used += size;
 	}
+	for (; at < end && utf8_goes_on((unsigned char)*at); used--)
+		at--; /* into the character that the room's end cuts */
+	*rest = text_from(at, (size_t)(end - at));
 	return used;
+}
+
+size_t json_view_copy(const struct json_view *view, char *out)
+{
+	struct rlmd_text rest = view->text;
+
+	return view->kind == JSON_VIEW_STRING ? unescape(&rest, out, rest.size) : 0;
 }
 
 struct rlmd_text json_view_take(struct json_view *rest, char *room, size_t size)
@@ -249,7 +263,7 @@ struct rlmd_text json_view_take(struct json_view *rest, char *room, size_t size)
 	if (rest->kind != JSON_VIEW_STRING)
 		return (struct rlmd_text){0};
 	if (rest->escaped)
-		return text_from(room, take_escaped(rest, room, size));
+		return text_from(room, unescape(&rest->text, room, size));
 	part = text_clip(part, size);
 	rest->text = text_slice(rest->text, part.size, rest->text.size);
 	return part;

@@ -53,7 +53,8 @@ bool json_view_has_text(const struct json_view *);
 
 /* The bytes that a string stands for: how many, none for anything else; */
 size_t json_view_size(const struct json_view *);
-/* ... written to `out`, which has room for text.size, and how many they are; */
+/* ... written to `out`, which has room for text.size, and how many they are: what is behind them is
+ * written over, too; */
 size_t json_view_copy(const struct json_view *, char *out);
 /* ... appended; */
 void json_view_append(const struct json_view *, struct evbuffer *out);
