@@ -4,18 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/block.h"
+#include "base/byte_mask.h"
 #include "base/token.h"
 #include "base/token_kinds.h"
 
 enum {
-	VECTOR = 16,              /* bytes that every processor we know takes at once */
 	CLASSES = TOKEN_LINE + 1, /* what ASCII is counted as */
 	SUMMED = 31,              /* blocks of which a byte holds the sum of eight bits each */
 };
-
-typedef signed char bytes __attribute__((vector_size(VECTOR)));
-typedef uint64_t words __attribute__((vector_size(VECTOR)));
 
 /* A bit for each byte, the first one's the lowest. */
 struct block {
@@ -25,48 +21,22 @@ struct block {
 
 /* --- what the characters are ------------------------------------------------------------ */
 
-static bytes load(const char *at)
-{
-	bytes text;
-
-	memcpy(&text, at, sizeof text);
-	return text;
-}
-
-/* A bit of each byte, all of whose bits are the same, side by side. */
-static uint64_t gather(bytes all)
-{
-	static const bytes places = {1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128};
-	words bits = (words)(all & places);
-
-	return bits[0] * BLOCK_EACH >> 56 | bits[1] * BLOCK_EACH >> 56 << 8;
-}
-
-/* False: not all of it is ASCII. */
-static bool is_ascii(const char *at)
-{
-	words all = (words)(load(at) | load(at + VECTOR) | load(at + 2 * VECTOR) |
-			    load(at + 3 * VECTOR));
-
-	return !block_beyond_ascii(all[0] | all[1]);
-}
-
 /* Six kinds take three bits, and so three masks are gathered and not six. */
 static struct block read_block(const char *at)
 {
 	uint64_t alnum = 0, one = 0, other = 0;
 
-	for (int i = 0; i < TOKEN_BLOCK; i += VECTOR) {
-		bytes text = load(at + i), caseless = text | 0x20;
-		bytes letters = (caseless >= 'a') & (caseless <= 'z');
-		bytes digit = (text >= '0') & (text <= '9');
-		bytes small = letters & (text == caseless);
-		bytes space = (text == ' ') | (text == '\t');
-		bytes line = (text == '\n') | (text == '\r');
+	for (int i = 0; i < TOKEN_BLOCK; i += BYTE_VECTOR_SIZE) {
+		byte_vector text = byte_vector_load(at + i), caseless = text | 0x20;
+		byte_vector letters = (caseless >= 'a') & (caseless <= 'z');
+		byte_vector digit = (text >= '0') & (text <= '9');
+		byte_vector small = letters & (text == caseless);
+		byte_vector space = (text == ' ') | (text == '\t');
+		byte_vector line = (text == '\n') | (text == '\r');
 
-		alnum |= gather(letters | digit) << i;
-		one |= gather(small | space) << i;
-		other |= gather(digit | line) << i;
+		alnum |= byte_mask_gather(letters | digit) << i;
+		one |= byte_mask_gather(small | space) << i;
+		other |= byte_mask_gather(digit | line) << i;
 	}
 	return (struct block){
 		.small = alnum & one,
@@ -237,7 +207,7 @@ const char *token_block_look(struct token_scan *scan, const char *at, const char
 		uint64_t sums[CLASSES] = {0};
 
 		for (int i = 0; i < SUMMED && more; i++) {
-			more = end - at >= TOKEN_BLOCK && is_ascii(at);
+			more = end - at >= TOKEN_BLOCK && byte_mask_is_ascii(at);
 			if (!more)
 				break;
 			block = read_block(at);

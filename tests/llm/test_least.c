@@ -148,11 +148,40 @@ static void beyond(void **state)
 	assert_false(least_is_beyond(INT64_MAX, INT64_MAX));
 }
 
+/* 64 bytes of ASCII at once count what one after the other does, wherever they begin. */
+static void blocks(void **state)
+{
+	static const char *const units[] = {
+		"a", "Z", "7", " ", ",", "-", "x", "\n", "\xe4\xb8\xad", "\xd1\x8f"};
+	unsigned random = 1;
+	char text[700];
+
+	(void)state;
+	for (int round = 0; round < 3000; round++) {
+		bool ascii = round % 3;
+		size_t size = 0;
+
+		while (size < sizeof text - 150 * 3 - 1) {
+			const char *unit;
+			unsigned times;
+
+			random = random * 1103515245 + 12345;
+			unit = units[(random >> 16) % (ascii ? 8 : COUNT(units))];
+			times = random >> 28 ? (random >> 24) % 5 + 1 : (random >> 20) % 150 + 1;
+			for (; times; times--, size += strlen(unit))
+				memcpy(text + size, unit, strlen(unit) + 1);
+		}
+		assert_int_equal(least_of(text, 1 + random % 300), least_of(text, 1));
+		assert_int_equal(least_of(text, SIZE_MAX / 2), least_of(text, 1));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_bound_of_real_texts),
 		cmocka_unit_test(runs),
+		cmocka_unit_test(blocks),
 		cmocka_unit_test(runs_in_any_order),
 		cmocka_unit_test(beyond),
 	};
