@@ -233,6 +233,7 @@ static void set_up(struct ground *ground)
 	ground->base = loop_new();
 	set_up_wire(ground);
 	reply_init(&ground->reply);
+	ground->reply.asked = 4096; /* as of nearly every call */
 	ground->stream = stream_new(FRAMING_SSE, on_event, ground);
 	ground->root = budget_new(&limits, NULL, NULL);
 	ground->pool = budget_new_pool(ground->root);

@@ -251,9 +251,13 @@ static size_t unescape(struct rlmd_text *rest, char *out, size_t room)
 
 size_t json_view_copy(const struct json_view *view, char *out)
 {
-	struct rlmd_text rest = view->text;
+	struct rlmd_text rest = view->kind == JSON_VIEW_STRING ? view->text : text_of("");
 
-	return view->kind == JSON_VIEW_STRING ? unescape(&rest, out, rest.size) : 0;
+	if (view->escaped)
+		return unescape(&rest, out, rest.size);
+	if (rest.size)
+		memcpy(out, rest.bytes, rest.size);
+	return rest.size;
 }
 
 struct rlmd_text json_view_take(struct json_view *rest, char *room, size_t size)

@@ -66,13 +66,37 @@ bool reply_scan_each(struct reply *reply, const struct json_view *array,
 	return ok;
 }
 
-/* How much of the text comes before the point at which the reply is clearly beyond what was asked.
- */
+static struct rlmd_text unbounded(const struct reply_part *part)
+{
+	return text_slice(bytes_text(&part->bytes), part->bounded, part->bytes.size);
+}
+
+static void bound(struct reply_part *part)
+{
+	least_feed(&part->least, unbounded(part));
+	part->bounded = part->bytes.size;
+}
+
+/* Nothing is more tokens than bytes: as long as those are not too many, nobody has to look. */
+static bool may_be_beyond(const struct reply *reply, size_t more)
+{
+	const struct reply_part *text = &reply->text, *thinking = &reply->thinking;
+	size_t bytes = text->bytes.size - text->bounded + thinking->bytes.size - thinking->bounded +
+		       more;
+	int64_t most = text->least.tokens + thinking->least.tokens + (int64_t)bytes;
+
+	return reply->asked && least_is_beyond(most, reply->asked);
+}
+
+/* How much of the text, which goes on with the part, comes before the point at which the reply is
+ * clearly beyond what was asked. */
 static struct rlmd_text within_asked(struct reply *reply, struct least *least,
 				     struct rlmd_text text)
 {
 	size_t size = 0;
 
+	bound(&reply->text);
+	bound(&reply->thinking);
 	while (reply->asked && size < text.size && !reply->overlong) {
 		size_t piece = text.size - size < PIECE ? text.size - size : PIECE;
 
@@ -94,8 +118,17 @@ static void count_some(struct reply_part *part)
 
 	if (text.size - part->counted < COUNT_EVERY)
 		return;
+	bound(part);
 	token_scan_feed(&part->tokens, text_slice(text, part->counted, text.size));
 	part->counted = text.size;
+}
+
+static int64_t least_of(const struct reply_part *part)
+{
+	struct least least = part->least;
+
+	least_feed(&least, unbounded(part));
+	return least.tokens;
 }
 
 static int64_t tokens_of(const struct reply_part *part)
@@ -119,7 +152,9 @@ static void end_repetition(struct reply *reply, struct reply_part *part)
 	reply->repeating = true;
 	kept = text_clip(text, repeat_start(text, period));
 	reply->repeated += text_tokens(text_slice(text, kept.size, text.size));
+	bound(part); /* for it is billed */
 	bytes_cut(&part->bytes, kept.size);
+	part->bounded = kept.size;
 	if (part->counted > kept.size) {
 		part->tokens = (struct token_scan){0};
 		part->counted = 0;
@@ -130,14 +165,19 @@ static bool reply_add(struct reply *reply, struct reply_part *part, struct rlmd_
 		      struct rlmd_error *err)
 {
 	size_t before = part->bytes.size;
+	bool looked;
 
 	if (reply->overlong || reply->repeating)
 		return true;
-	text = within_asked(reply, &part->least, text);
+	looked = may_be_beyond(reply, text.size);
+	if (looked)
+		text = within_asked(reply, &part->least, text);
 	if (text.size > REPLY_TEXT_MAX - before)
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer is longer than %d MiB",
 				 REPLY_TEXT_MAX >> 20);
 	bytes_add(&part->bytes, text);
+	if (looked)
+		part->bounded = part->bytes.size;
 	count_some(part);
 	if (reply->watched && before / LOOK_EVERY < part->bytes.size / LOOK_EVERY)
 		end_repetition(reply, part);
@@ -335,8 +375,8 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 	if (reply_counted(reply))
 		return usage;
 	output = tokens_of(&reply->text) + tokens_of(&reply->thinking) + reply->repeated;
-	if (output < reply->text.least.tokens + reply->thinking.least.tokens)
-		output = reply->text.least.tokens + reply->thinking.least.tokens;
+	if (output < least_of(&reply->text) + least_of(&reply->thinking))
+		output = least_of(&reply->text) + least_of(&reply->thinking);
 	if (counted && !output)
 		return usage;
 	if (!usage.input || (reply->usage_absurd && usage.input < input_estimate))

@@ -20,8 +20,9 @@
 
 /* One of the texts of an answer. Zero is empty. */
 struct reply_part {
-	struct bytes bytes;       /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
-	struct least least;       /* tokens that they are, or more */
+	struct bytes bytes; /* owned; UTF-8, bounded by REPLY_TEXT_MAX */
+	struct least least; /* tokens that the first `bounded` bytes of them are, or more */
+	size_t bounded;
 	struct token_scan tokens; /* of the first `counted` bytes of them */
 	size_t counted;
 };
