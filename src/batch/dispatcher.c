@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/loop.h"
+#include "base/number.h"
 #include "batch/dispatcher_private.h"
 #include "batch/purse.h"
 #include "batch/scoreboard.h"
@@ -174,6 +175,7 @@ static void on_count(void *owner, const struct store_result *result)
 		dispatcher_fail(dispatcher, result);
 		return;
 	}
+	dispatcher->look_took_ms = clock_ms() - dispatcher->looked_ms;
 	scoreboard_count(dispatcher->options.board, result->counts, result->count);
 	dispatcher->left = false;
 	for (size_t i = 0; i < result->count; i++)
@@ -268,11 +270,22 @@ static void on_proceed(evutil_socket_t fd, short what, void *owner)
 		look(dispatcher);
 }
 
+/* Whoever watches is shown what others do, too: now and then, as all jobs are read for it. */
+static bool is_stale(const struct dispatcher *dispatcher)
+{
+	int64_t every_ms = int64_max(RECOUNT_MS, RECOUNT_TIMES * dispatcher->look_took_ms);
+
+	return !dispatcher->draining && !dispatcher->count &&
+	       clock_ms() - dispatcher->looked_ms >= every_ms;
+}
+
 static void on_look(evutil_socket_t fd, short what, void *owner)
 {
 	struct dispatcher *dispatcher = owner;
 
 	dispatcher->looked = false;
+	if (is_stale(dispatcher))
+		look(dispatcher);
 	on_proceed(fd, what, dispatcher);
 }
 

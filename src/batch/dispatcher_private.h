@@ -19,6 +19,10 @@ enum { SOON_MS = 200 };
 /* To look what others have done is to have all jobs counted: not as often as they end one. */
 enum { LOOK_MS = 1000 };
 
+/* How often jobs are counted for those alone who watch: at least so long between, and so many times
+ * what it takes. */
+enum { RECOUNT_MS = 15000, RECOUNT_TIMES = 200 };
+
 struct dispatcher {
 	struct dispatcher_options options;
 	struct turns turns;
@@ -32,6 +36,7 @@ struct dispatcher {
 	struct event *posted;        /* owned: looks what is to be done next */
 	struct event *look;          /* owned: asks the store again, as others have written */
 	int64_t looked_ms;           /* when it was asked last */
+	int64_t look_took_ms;        /* how long that took */
 	struct rlmd_error error;     /* why it ends before its time */
 	bool looked;                 /* the store was asked since a job was begun or written last */
 	bool dry;                    /* the last claim gave nothing */
