@@ -278,6 +278,15 @@ RLMD_API bool rlmd_job_check(struct rlmd_engine *, const struct rlmd_job_options
 			     struct rlmd_error *);
 
 /*
+ * The same; and where a task would not be refused, a connection is made ahead to the provider that
+ * it asks first, while the loop turns: to its address, with TLS, and no request is sent on it. The
+ * first one takes it, or has its failure. None is made where the answer may be in a cache or comes
+ * from a recording.
+ */
+RLMD_API bool rlmd_job_prepare(struct rlmd_engine *, const struct rlmd_job_options *,
+			       struct rlmd_error *);
+
+/*
  * What it would begin with, and what it could come to at most, as one line of
  * JSON: what `rlmd --dry-run --json` shows. Nobody is asked, and no key is
  * needed. The caller frees it; NULL: as rlmd_job_start().

@@ -214,16 +214,30 @@ struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct rlmd_jo
 	return job;
 }
 
-bool rlmd_job_check(struct rlmd_engine *engine, const struct rlmd_job_options *options,
-		    struct rlmd_error *err)
+static bool check(struct rlmd_engine *engine, const struct rlmd_job_options *options, bool connect,
+		  struct rlmd_error *err)
 {
 	struct rlmd_job *job = job_new(engine, options, JOB_TO_CHECK, err);
 
 	if (!job)
 		return false;
+	if (connect && !job->file)
+		llm_connect(job->llm, job->model);
 	job_drop_options(job);
 	free(job);
 	return true;
+}
+
+bool rlmd_job_check(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+		    struct rlmd_error *err)
+{
+	return check(engine, options, false, err);
+}
+
+bool rlmd_job_prepare(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+		      struct rlmd_error *err)
+{
+	return check(engine, options, true, err);
 }
 
 void rlmd_job_interrupt(struct rlmd_job *job)

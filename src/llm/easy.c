@@ -2,6 +2,7 @@
 
 #include <rlmd/rlmd.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,15 @@ struct easy *easies_take(struct easies *easies, const char *url, const char *con
 	set_headers(easy, headers);
 	set_url(easy, url);
 	return easy;
+}
+
+void easy_ask_nothing(struct easy *easy, bool nothing)
+{
+	curl_easy_setopt(easy->curl, CURLOPT_NOBODY, (long)nothing);
+	curl_easy_setopt(easy->curl, CURLOPT_TIMECONDITION,
+			 (long)(nothing ? CURL_TIMECOND_IFMODSINCE : CURL_TIMECOND_NONE));
+	curl_easy_setopt(easy->curl, CURLOPT_TIMEVALUE_LARGE,
+			 nothing ? (curl_off_t)INT64_MAX : (curl_off_t)0);
 }
 
 void easies_give(struct easies *easies, struct easy *easy)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <curl/curl.h>
+#include <stdbool.h>
 
 #include "llm/route.h"
 
@@ -32,6 +33,16 @@ void easies_free(struct easies *); /* all must be back; NULL is fine */
 /* Set up with all that requests have in common; `url` and `headers` (NULL-terminated) are copied.
  */
 struct easy *easies_take(struct easies *, const char *url, const char *const *headers);
+
+/*
+ * From now on a request of it connects, and asks nothing; or again what it is told to.
+ *
+ * libcurl 7.88 has no word for that: what CURLOPT_CONNECT_ONLY connects is for nobody else. So it
+ * is to ask for what has changed since a time that no calendar has, which it refuses to write, with
+ * CURLE_BAD_FUNCTION_ARGUMENT, when the connection stands; nothing has been sent by then, and the
+ * connection is kept for the next request.
+ */
+void easy_ask_nothing(struct easy *, bool nothing);
 
 /* No multi handle may know it any more. */
 void easies_give(struct easies *, struct easy *);

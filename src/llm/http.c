@@ -1,6 +1,5 @@
 #include "llm/http.h"
 
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -12,56 +11,18 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
-#include "llm/easy.h"
-#include "llm/intake.h"
+#include "llm/http_private.h"
 #include "llm/mishap.h"
-#include "llm/multi.h"
-#include "llm/sockets.h"
 
-enum { CONNECT_MS = 5000, PROXY_AUTH = 407 };
+enum { PROXY_AUTH = 407 };
 
-struct http {
-	struct event_base *base; /* lent */
-	struct multi *multi;     /* owned */
-	struct easies *easies;   /* owned */
-	struct sockets *sockets; /* owned */
-
-	struct http_transfer *due; /* lent: told once libcurl has acted; NULL: none */
-};
-
-struct http_transfer {
-	struct http *http;    /* lent */
-	struct shard *shard;  /* lent: where libcurl has it */
-	struct easy *easy;    /* owned */
-	struct body *body;    /* owned: libcurl reads it from here */
-	struct intake intake; /* what the owner has not drained yet */
-	struct event *post;   /* owned: a callback is due, and no act of libcurl's ends before it */
-	struct event *watch;  /* owned: deadline and silence */
-	int64_t deadline, idle_ms, moved_ms;
-	curl_off_t uploaded; /* when last looked at */
-	long port;           /* of whom was connected to; 0: not known */
-	long size_before;    /* bytes sent before the request: to a proxy */
-	bool attached;       /* the multi handle knows it */
-	bool asked;          /* the request was on its way */
-	bool lost;           /* it was to be sent once more */
-	bool unclean;        /* it was to be sent where an answer was waiting already */
-	bool status_told, fresh, over, failed, hopeless;
-	bool *gone;              /* lent: set where the owner frees it in a callback */
-	struct rlmd_error error; /* if failed */
-
-	http_status_fn *on_status;
-	http_data_fn *on_data;
-	http_done_fn *on_done;
-	void *owner; /* lent */
-};
-
-static void transfer_detach(struct http_transfer *transfer)
+void http_transfer_detach(struct http_transfer *transfer)
 {
+	event_del(transfer->watch);
 	if (!transfer->attached)
 		return;
 	transfer->attached = false;
 	multi_remove(transfer->shard, transfer->easy->curl);
-	event_del(transfer->watch);
 }
 
 static bool transfer_proxied(const struct http_transfer *transfer)
@@ -72,9 +33,15 @@ static bool transfer_proxied(const struct http_transfer *transfer)
 	return route_is_proxied(&transfer->easy->route, port ? port : transfer->port);
 }
 
+void http_transfer_attach(struct http_transfer *transfer)
+{
+	transfer->attached = true;
+	transfer->shard = multi_add(transfer->http->multi, transfer->easy->curl);
+}
+
 /* Something is to be told. One transfer, which nearly always is all that has news, needs no turn of
  * the loop for it. */
-static void transfer_post(struct http_transfer *transfer)
+void http_transfer_post(struct http_transfer *transfer)
 {
 	struct http *http = transfer->http;
 
@@ -96,16 +63,16 @@ static void transfer_end(struct http_transfer *transfer, CURLcode code)
 		.lost = transfer->lost,
 		.unclean = transfer->unclean,
 		.max_size = transfer->intake.max,
-		.connect_ms = CONNECT_MS,
+		.connect_ms = HTTP_CONNECT_MS,
 	};
 
-	transfer_detach(transfer);
+	http_transfer_detach(transfer);
 	transfer->over = true;
-	if (code) {
+	if (code && !http_has_connected(transfer, code)) {
 		transfer->failed = true;
 		transfer->hopeless = mishap_explain(&mishap, &transfer->error);
 	}
-	transfer_post(transfer);
+	http_transfer_post(transfer);
 }
 
 static void on_over(CURL *easy, CURLcode code)
@@ -192,6 +159,7 @@ void http_free(struct http *http)
 {
 	if (!http)
 		return;
+	http_transfer_free(take_pointer(&http->ahead));
 	multi_free(http->multi);
 	easies_free(http->easies);
 	sockets_free(http->sockets);
@@ -245,6 +213,8 @@ static int on_curl_ask(void *arg, char *ip, char *local_ip, int port, int local_
 	(void)ip;
 	(void)local_ip;
 	(void)port;
+	if (transfer->silent && !strncmp(transfer->easy->route.origin, "https:", 6))
+		sockets_greet(transfer->http->sockets, local_port);
 	transfer->lost = http_sent(transfer);
 	transfer->unclean = !transfer->lost && finds_answer(transfer, local_port);
 	if (transfer->lost || transfer->unclean)
@@ -265,7 +235,7 @@ static size_t on_curl_write(char *bytes, size_t one, size_t size, void *arg)
 		return size;
 	transfer->moved_ms = clock_ms();
 	transfer->fresh = true;
-	transfer_post(transfer);
+	http_transfer_post(transfer);
 	return size;
 }
 
@@ -352,7 +322,7 @@ static void transfer_configure(struct http_transfer *transfer)
 		transfer_set_body(transfer);
 	else
 		curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)HTTP_CONNECT_MS);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_curl_open);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
 	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_curl_close);
@@ -363,9 +333,9 @@ static void transfer_configure(struct http_transfer *transfer)
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
 }
 
-struct http_transfer *http_start(struct http *http, struct http_request *request,
-				 http_status_fn *on_status, http_data_fn *on_data,
-				 http_done_fn *on_done, void *owner)
+struct http_transfer *http_transfer_new(struct http *http, struct http_request *request,
+					http_status_fn *on_status, http_data_fn *on_data,
+					http_done_fn *on_done, void *owner)
 {
 	struct http_transfer *transfer = xcalloc(1, sizeof *transfer);
 
@@ -386,9 +356,19 @@ struct http_transfer *http_start(struct http *http, struct http_request *request
 
 	transfer_configure(transfer);
 	curl_easy_setopt(transfer->easy->curl, CURLOPT_FRESH_CONNECT, (long)request->fresh);
-	transfer->attached = true;
-	transfer->shard = multi_add(http->multi, transfer->easy->curl);
 	transfer_watch(transfer, transfer->moved_ms);
+	return transfer;
+}
+
+struct http_transfer *http_start(struct http *http, struct http_request *request,
+				 http_status_fn *on_status, http_data_fn *on_data,
+				 http_done_fn *on_done, void *owner)
+{
+	struct http_transfer *transfer = http_transfer_new(http, request, on_status, on_data,
+							   on_done, owner);
+
+	if (!http_wait_for_ahead(transfer))
+		http_transfer_attach(transfer);
 	return transfer;
 }
 
@@ -400,7 +380,11 @@ void http_transfer_free(struct http_transfer *transfer)
 		*transfer->gone = true;
 	if (transfer->http->due == transfer)
 		transfer->http->due = NULL;
-	transfer_detach(transfer);
+	if (transfer->http->waiting == transfer)
+		transfer->http->waiting = NULL;
+	http_transfer_detach(transfer);
+	if (transfer->silent)
+		easy_ask_nothing(transfer->easy, false);
 	easies_give(transfer->http->easies, transfer->easy);
 	event_free(transfer->post);
 	event_free(transfer->watch);

@@ -32,6 +32,13 @@ struct http_request {
 	bool fresh;                 /* on a new connection, and none that was kept */
 };
 
+/*
+ * Connects to the server ahead of the first request there: its name, TCP, TLS, and nothing of HTTP.
+ * What comes of it is the next request's, as if that had been started then: its connection, for
+ * which it waits if need be, or its failure, if that is new.
+ */
+void http_connect(struct http *, const char *url);
+
 struct http_transfer;
 
 /* The status: comes once, before the first data, or before the end of an empty body. */

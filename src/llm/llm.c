@@ -140,6 +140,12 @@ struct choice llm_find(const struct llm *llm, const char *model)
 	return choices_find(&llm->choices, name_of(llm, model));
 }
 
+void llm_connect(const struct llm *llm, const char *model)
+{
+	if (!llm_replays(llm) && !llm->recalls.cache && !llm->recalls.journal)
+		provider_connect(llm_find(llm, model).provider);
+}
+
 /* The model is asked for by the provider's own name. */
 static void take_request(struct llm_call *call, const struct llm_request *request)
 {

@@ -267,6 +267,10 @@ void llm_told_name(struct llm *, struct rlmd_text asked, struct llm_told *ret);
 char *llm_told_find(struct llm *, const struct llm_told *, size_t *ret_size);
 void llm_told_keep(struct llm *, const struct llm_told *, struct rlmd_text words, bool found);
 
+/* Connects to whom a request for that model goes, ahead of it; not where its answer may come from
+ * elsewhere. */
+void llm_connect(const struct llm *, const char *model);
+
 bool llm_keeps(const struct llm *);   /* exchanges are recorded, or replayed */
 bool llm_replays(const struct llm *); /* nobody is asked */
 

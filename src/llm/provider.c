@@ -192,6 +192,12 @@ bool provider_open(struct rlmd_provider *provider, struct rlmd_error *err)
 	return provider->http;
 }
 
+void provider_connect(struct rlmd_provider *provider)
+{
+	if (provider->http)
+		http_connect(provider->http, provider->url);
+}
+
 bool provider_has_key(const struct rlmd_provider *provider)
 {
 	const struct adapter *adapter = provider->adapter;

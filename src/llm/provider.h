@@ -111,6 +111,9 @@ void provider_unbind(struct rlmd_provider *); /* closes it; calls must be gone *
  * URL, RLMD_ERROR_AUTH for a missing or unsafe key. */
 bool provider_open(struct rlmd_provider *, struct rlmd_error *);
 
+/* Connects to its server ahead of the first call, where it is open and has one (llm/http.h). */
+void provider_connect(struct rlmd_provider *);
+
 /* Whether there is a key, or no need of one: what is wrong with it is found when it is opened. */
 bool provider_has_key(const struct rlmd_provider *);
 

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,7 +11,8 @@
 
 struct open_socket {
 	int fd;
-	int port; /* 0: not known yet */
+	int port;     /* 0: not known yet */
+	bool greeted; /* the next look at it is to find nothing */
 };
 
 struct sockets {
@@ -72,15 +74,38 @@ static bool is_unread(int fd)
 	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+/* Also where something is to be read before. */
+static bool is_ended(int fd)
+{
+	struct pollfd socket = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&socket, 1, 0) > 0;
+}
+
+static bool is_at(struct open_socket *each, int port)
+{
+	if (!each->port)
+		each->port = own_port(each->fd);
+	return each->port == port;
+}
+
+void sockets_greet(struct sockets *sockets, int port)
+{
+	for (size_t i = 0; i < sockets->count; i++)
+		if (is_at(&sockets->all[i], port))
+			sockets->all[i].greeted = true;
+}
+
 bool sockets_unread(struct sockets *sockets, int port)
 {
 	for (size_t i = 0; i < sockets->count; i++) {
 		struct open_socket *each = &sockets->all[i];
 
-		if (!each->port)
-			each->port = own_port(each->fd);
-		if (each->port == port && is_unread(each->fd))
+		if (!is_at(each, port))
+			continue;
+		if (each->greeted ? is_ended(each->fd) : is_unread(each->fd))
 			return true;
+		each->greeted = false;
 	}
 	return false;
 }

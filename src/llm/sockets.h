@@ -16,6 +16,10 @@ void sockets_free(struct sockets *); /* closes none; NULL is fine */
 void sockets_add(struct sockets *, int fd); /* lent, until it is removed */
 void sockets_remove(struct sockets *, int fd);
 
+/* TLS has a word to say behind its handshake, which is no answer, and which nobody reads before the
+ * first request: the next look at the connection from this port is to find nothing but its end. */
+void sockets_greet(struct sockets *, int port);
+
 /* Whether something has come on the connection from this port that nobody has read. Two of them may
  * have one port, to different servers: then either. */
 bool sockets_unread(struct sockets *, int port);

@@ -155,6 +155,12 @@ struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *request
 	return NULL;
 }
 
+void llm_connect(const struct llm *llm, const char *model)
+{
+	(void)llm;
+	(void)model;
+}
+
 void llm_forget(struct llm *llm, const char *asker)
 {
 	(void)llm;

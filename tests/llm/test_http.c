@@ -393,7 +393,49 @@ static void test_no_http(void **state)
 }
 
 /* Nobody listens: the text names the host and the reason, and asks the right question. */
-static void test_refused(void **state)
+/* Nothing is said on it before the first request, whose connection it is. */
+static void test_connected_ahead(void **state)
+{
+	struct asked asked = {0};
+
+	(void)state;
+	server_json(server, 200, "", "{}");
+	http_connect(http, server->url);
+	http_connect(http, server->url); /* there is one */
+	run_until_count(base, &server->connections, 1);
+	ask(&asked, "x");
+	run_until(base, &asked.over);
+	assert_int_equal(asked.status, 200);
+	assert_memory_equal(server->last, "POST ", 5);
+	assert_int_equal(server->requests, 1);
+	assert_int_equal(server->connections, 1);
+	asked_done(&asked);
+}
+
+/* The first request waits for it, and may be cancelled; the second one has its own. */
+static void test_connecting_meanwhile(void **state)
+{
+	struct asked gone = {0}, one = {0}, two = {0};
+
+	(void)state;
+	server_json(server, 200, "", "{}");
+	http_connect(http, server->url);
+	ask(&gone, "x");
+	asked_done(&gone);
+	ask(&one, "x");
+	ask(&two, "x");
+	run_until(base, &one.over);
+	run_until(base, &two.over);
+	assert_int_equal(one.status, 200);
+	assert_int_equal(two.status, 200);
+	assert_int_equal(server->requests, 2);
+	assert_int_equal(server->connections, 2);
+	asked_done(&one);
+	asked_done(&two);
+	http_connect(http, server->url); /* nobody comes */
+}
+
+static void refused(bool ahead)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET,
 				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -402,10 +444,11 @@ static void test_refused(void **state)
 	struct asked asked = {0};
 	char url[64], expected[128];
 
-	(void)state;
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
 	getsockname(fd, (struct sockaddr *)&address, &size);
 	snprintf(url, sizeof url, "http://user:pass@127.0.0.1:%d/v1", ntohs(address.sin_port));
+	if (ahead)
+		http_connect(http, url);
 	ask_url(&asked, url, "", HANGS_MS, HANGS_MS, 1000);
 	run_until(base, &asked.over);
 	snprintf(expected, sizeof expected,
@@ -417,6 +460,14 @@ static void test_refused(void **state)
 	assert_int_equal(asked.status, 0);
 	close(fd);
 	asked_done(&asked);
+}
+
+/* Ahead of the request or not, it is told in the same words. */
+static void test_refused(void **state)
+{
+	(void)state;
+	refused(false);
+	refused(true);
 }
 
 /* Other protocols are not spoken, whatever the URL says. */
@@ -650,6 +701,8 @@ int main(void)
 		TEST(test_unasked_answer),
 		TEST(test_no_http),
 		TEST(test_refused),
+		TEST(test_connected_ahead),
+		TEST(test_connecting_meanwhile),
 		TEST(test_protocols),
 		TEST(test_cut),
 		TEST(test_idle_and_deadline),
