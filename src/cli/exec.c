@@ -44,17 +44,6 @@ static void note(struct exec *exec)
 		session_note(&exec->session, warning);
 }
 
-static bool read_input(struct exec *exec, struct rlmd_error *err)
-{
-	struct session *session = &exec->session;
-
-	return session_open_output(session, OUTPUT_ANSWER, err) &&
-	       input_schema(&exec->input, &session->config, err) &&
-	       input_task(&exec->input, &session->config, exec->word, session->time, err) &&
-	       input_context(&exec->input, &session->config, session->time, err) &&
-	       session_spend_time(session, err);
-}
-
 static struct rlmd_text task_of(const struct exec *exec)
 {
 	return text_from(exec->input.task, exec->input.task_size);
@@ -72,16 +61,46 @@ static struct rlmd_job_options options_of(const struct exec *exec)
 	return options;
 }
 
-static bool prepare(struct exec *exec, struct rlmd_error *err)
+static bool read_task(struct exec *exec, struct rlmd_error *err)
+{
+	struct session *session = &exec->session;
+
+	return session_open_output(session, OUTPUT_ANSWER, err) &&
+	       input_schema(&exec->input, &session->config, err) &&
+	       input_task(&exec->input, &session->config, exec->word, session->time, err);
+}
+
+static bool check(struct exec *exec,
+		  bool (*how)(struct rlmd_engine *, const struct rlmd_job_options *,
+			      struct rlmd_error *),
+		  struct rlmd_error *err)
 {
 	struct rlmd_job_options options;
-	bool ok = read_input(exec, err);
 
-	note(exec);
-	if (!ok || !session_open(&exec->session, err))
+	if (!session_spend_time(&exec->session, err))
 		return false;
 	options = options_of(exec);
-	return exec->session.config.dry_run || rlmd_job_check(exec->session.engine, &options, err);
+	return exec->session.config.dry_run || how(exec->session.engine, &options, err);
+}
+
+/* The python3 of the sandbox loads while the context is read: where there is one, as it seems. */
+static bool begin_sandbox(struct exec *exec, struct rlmd_error *err)
+{
+	const struct config *config = &exec->session.config;
+
+	return config->dry_run || !input_seems_there(config) ||
+	       session_begin_sandbox(&exec->session, err);
+}
+
+static bool prepare(struct exec *exec, struct rlmd_error *err)
+{
+	struct session *session = &exec->session;
+	bool ok = read_task(exec, err) && session_open(session, err) &&
+		  check(exec, rlmd_job_check, err) && begin_sandbox(exec, err) &&
+		  input_context(&exec->input, &session->config, session->time, err);
+
+	note(exec);
+	return ok && check(exec, rlmd_job_prepare, err);
 }
 
 static int show_dry_run(struct exec *exec)

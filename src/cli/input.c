@@ -233,6 +233,24 @@ static bool load(struct input *input, const struct config *config, const char *c
 	return false;
 }
 
+static bool is_there(const char *source)
+{
+	const char *equals = strchr(source, '=');
+
+	return names_stdin(source) || !access(source, F_OK) ||
+	       (equals && !access(equals + 1, F_OK));
+}
+
+bool input_seems_there(const struct config *config)
+{
+	const struct config_list *given = &config->contexts;
+	size_t i = 0;
+
+	while (i < given->count && is_there(given->items[i]))
+		i++;
+	return i == given->count;
+}
+
 bool input_context(struct input *input, const struct config *config, struct input_time time,
 		   struct rlmd_error *err)
 {

@@ -45,6 +45,8 @@ bool input_check_words(const struct config *, int count, char *const *words, str
  */
 bool input_task(struct input *, const struct config *, const char *word, struct input_time,
 		struct rlmd_error *);
+/* Whether what the command line names is there at all: input_context() says what is wrong. */
+bool input_seems_there(const struct config *);
 bool input_context(struct input *, const struct config *, struct input_time, struct rlmd_error *);
 /* A file; RLMD_ERROR_USAGE where it cannot be read, or is empty. */
 bool input_schema(struct input *, const struct config *, struct rlmd_error *);

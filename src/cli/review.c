@@ -127,7 +127,8 @@ static bool prepare(struct review_command *command, struct rlmd_error *err)
 		return false;
 	options = options_of(command);
 	return command->session.config.dry_run ||
-	       rlmd_job_check(command->session.engine, &options, err);
+	       (rlmd_job_prepare(command->session.engine, &options, err) &&
+		session_begin_sandbox(&command->session, err));
 }
 
 static int show_dry_run(struct review_command *command)

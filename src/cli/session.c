@@ -230,24 +230,6 @@ bool session_spend_time(struct session *session, struct rlmd_error *err)
 			   "reading the input took all of the %s that --max-time allows", allowed);
 }
 
-bool session_open_sandbox(struct session *session, bool any, struct rlmd_error *err)
-{
-	const struct config *config = &session->config;
-	const struct rlmd_sandbox_options options = {
-		.size = sizeof options,
-		.python = config->python,
-		.preload = (const char *const *)config->preload.items,
-		.worker_memory = (size_t)config->worker_memory,
-		.first_uid = (uint32_t)config->first_uid,
-		.require = any ? NULL : config->require,
-	};
-
-	progress_show("starting a worker");
-	session->sandbox = rlmd_engine_sandbox(session->engine, &options, err);
-	progress_end();
-	return session_check_signals(session, err) && session->sandbox;
-}
-
 static bool is_noted(const struct session *session, const char *warning)
 {
 	const json_t *note;

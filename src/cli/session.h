@@ -2,7 +2,8 @@
  * cli/session.h - what every command that asks models goes through.
  *
  *   begin   the settings
- *   open    output, event loop, model, and where code will run, a sandbox
+ *   open    output, event loop, model, and where code will run, a sandbox, which is begun before
+ *           the input is read: its python3 loads meanwhile
  *   wait    for the work, with a live line, while signals are heard
  *   close   everything that was started is gone
  *   report  the result, a summary, and why it failed
@@ -52,6 +53,7 @@ struct session {
 	struct event_base *base;      /* lent: the engine's */
 	struct event *interrupted;    /* owned */
 	struct rlmd_sandbox *sandbox; /* lent: the engine's */
+	bool loads, loaded;           /* the sandbox's python3: it was begun; and it is ready */
 	struct status *status;        /* owned */
 	int signal;                   /* that ended or shortened the work, or 0 */
 	bool over;                    /* the work told its end */
@@ -74,6 +76,9 @@ bool session_open(struct session *, struct rlmd_error *);
 
 /* The settings, for a job: whoever starts it adds its work and its hooks. Lent by the session. */
 struct rlmd_job_options session_job(const struct session *);
+
+/* Starts what session_open_sandbox() has to wait for. Errors as there. */
+bool session_begin_sandbox(struct session *, struct rlmd_error *);
 
 /* RLMD_ERROR_CANCELLED where a signal came meanwhile; RLMD_ERROR_SANDBOX also where it is less than
  * --require asks for, unless `any` will do. */

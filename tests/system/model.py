@@ -486,17 +486,23 @@ class Connection(asyncio.Protocol):
         self.count = 0                     # requests so far
         self.writable = asyncio.Event()
         self.writable.set()
-        server.accepted += 1
+        with server.lock:
+            server.accepted += 1
+            server.changed.notify_all()
 
     def connection_made(self, transport):
         self.transport = transport
-        self.server.connections.add(self)
-        self.server.connection_count += 1
+        with self.server.lock:
+            self.server.connections.add(self)
+            self.server.connection_count += 1
+            self.server.changed.notify_all()
         tls = transport.get_extra_info("ssl_object")
         self.server.resumed += bool(tls and tls.session_reused)
 
     def connection_lost(self, exc):
-        self.server.connections.discard(self)
+        with self.server.lock:
+            self.server.connections.discard(self)
+            self.server.changed.notify_all()
         if self.task:
             self.task.cancel()
         if self.request:
@@ -668,10 +674,22 @@ class ModelServer:
             self.changed.notify_all()
 
     def wait(self, condition: Callable[["ModelServer"], bool], timeout: Optional[float] = None) -> bool:
-        """Until the condition holds; it is looked at whenever a request comes or ends."""
+        """Until the condition holds; looked at whenever a request or a connection comes or ends."""
         timeout = timeout or patience.hung()
         with self.lock:
             return self.changed.wait_for(lambda: condition(self), timeout)
+
+    def hang_up(self, word: bytes = b""):
+        """The server's end of all connections, with that as the last word."""
+        def end():
+            for connection in list(self.connections):
+                connection.transport.write(word)
+                connection.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
+            ended.set()
+
+        ended = threading.Event()
+        self.loop.call_soon_threadsafe(end)
+        ended.wait()
 
     @property
     def billed_tokens(self) -> Tuple[int, int]:

@@ -6,12 +6,16 @@ import os
 import pathlib
 import re
 import shutil
+import signal
+import ssl
 import stat
+import subprocess
 import sys
 import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "worker"))
-from harness import RLMD, SystemTest, block, turn  # noqa: E402
+import patience  # noqa: E402
+from harness import RLMD, GuardedTest, SystemTest, block, turn  # noqa: E402
 from providers import ProviderTest, code, final  # noqa: E402
 from test_worker_interpreters import interpreters  # noqa: E402
 
@@ -371,6 +375,139 @@ class Nothing(Cached):
     def test_a_run_starts_it(self):
         """So that the others can fail."""
         self.check(2, "exec", "-p", "replay", "--replay", self.answers, "task", started=True)
+
+
+HELD = """
+#include <fcntl.h>
+#include <unistd.h>
+int main(int count, char **arguments)
+{
+    char byte;
+
+    (void)count;
+    if (write(open("%(started)s", O_WRONLY), "s", 1) != 1 || read(open("%(go_on)s", O_RDONLY), &byte, 1) != 1)
+        return 1;
+    arguments[0] = "%(python)s";
+    execv(arguments[0], arguments);
+    return 1;
+}
+"""
+TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class Meanwhile(ProviderTest, GuardedTest):
+    """What is made ready while python3 loads: it tells when it was started, and waits for leave to go on."""
+
+    def setUp(self):
+        super().setUp()
+        self.started, self.go_on = self.dir / "started", self.dir / "go_on"
+        for fifo in (self.started, self.go_on):
+            os.mkfifo(fifo)
+        paths = {"started": self.started, "go_on": self.go_on, "python": shutil.which("python3")}
+        self.held = self.dir / "held"
+        subprocess.run(["cc", "-o", self.held, self.write("held.c", HELD % paths)], check=True)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+
+    def tls(self):
+        certificate = str(self.dir / "cert.pem")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+             "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+             "-out", certificate, "-keyout", certificate],
+            check=True, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        return {"SSL_CERT_FILE": certificate}, context
+
+    def hold(self, server, *arguments, environment=(), **more):
+        """A run whose python3 has been started and is held."""
+        arguments = self.arguments(server, "--python", self.held, *arguments)
+        env = self.environment(**server.environment(), **dict(environment))
+        process = self.start(*arguments, env=env, **more)
+        with open(self.started, "rb") as started:
+            self.assertEqual(started.read(1), b"s")
+        return process
+
+    def release(self, process, status=0, input=None):
+        self.go_on.write_bytes(b"g")
+        out, err = process.communicate(input, timeout=patience.hung())
+        self.assertEqual(process.returncode, status, err)
+        return json.loads(out)
+
+    def servers(self, *replies):
+        """A server of each kind, and what it takes to believe it."""
+        yield self.serve("openai", *replies), {}
+        environment, context = self.tls()
+        yield self.serve("openai", *replies, tls=context), environment
+
+    def connected(self, server, count=1):
+        self.assertTrue(server.wait(lambda server: server.connection_count == count))
+
+    def test_the_connection_is_made(self):
+        """And it is the first request's, on which nothing was said before."""
+        for server, environment in self.servers(final()):
+            with self.subTest(server.url):
+                process = self.hold(server, environment=environment)
+                self.connected(server)
+                self.assertEqual(server.requests, [])
+                usage = self.release(process)["usage"]
+                self.assertEqual((server.connection_count, len(server.requests)), (1, 1))
+                self.assertEqual((usage["llmCalls"], usage["estimated"]), (1, False))
+
+    def test_the_context_is_read(self):
+        server = self.serve("openai", code("FINAL(context)"))
+        process = self.hold(server, "-c", "-", stdin=subprocess.PIPE)
+        process.stdin.write(b"what was read")
+        process.stdin.close()
+        process.stdin = None
+        self.connected(server)
+        self.assertEqual(self.release(process)["output"], "what was read")
+
+    def test_a_server_that_has_lost_patience(self):
+        """It has closed the connection, with or without a word: no request is lost on it."""
+        for word in (b"", TOO_LATE):
+            for server, environment in self.servers(final()):
+                with self.subTest(server.url, word=word):
+                    process = self.hold(server, environment=environment)
+                    self.connected(server)
+                    server.hang_up(word)
+                    usage = self.release(process)["usage"]
+                    self.assertEqual((server.connection_count, len(server.requests)), (2, 1))
+                    self.assertEqual((usage["llmCalls"], usage["estimated"]), (1, False))
+
+    def test_nobody_is_connected_to_in_vain(self):
+        """A dry run asks nobody, nor does a replay, and what a cache has need not be asked for."""
+        server = self.serve("openai", final())
+        cache = ["--cache", self.dir / "answers"]
+        self.ask(server, *cache)
+        before = server.accepted
+        self.ask(server, *cache)
+        self.ask(server, "--dry-run")
+        replay = self.arguments(server, "-p", "replay", "--replay", self.script(turn("FINAL(ok)")))
+        self.rlmd(*replay, env=self.environment(**server.environment()))
+        self.ask(server, "-c", "missing", status=8)
+        self.ask(server, "--key-file", "missing", status=4)
+        self.assertEqual(server.accepted, before)
+
+    def test_a_signal(self):
+        server = self.serve("openai", final())
+        process = self.hold(server)
+        self.connected(server)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=patience.hung())
+        self.assertEqual((process.returncode, json.loads(out)["error"]["kind"]), (130, "cancelled"), err)
+        self.assertTrue(server.wait(lambda server: not server.connections))
+        self.assertEqual(server.requests, [])
+
+    def test_what_fails_meanwhile(self):
+        """Is told once python3 is there, in the words of a request; nobody is tried twice."""
+        _, context = self.tls()
+        server = self.serve("openai", tls=context)
+        process = self.hold(server)
+        self.assertTrue(server.wait(lambda server: server.accepted == 1))
+        error = self.release(process, status=5)["error"]
+        self.assertIn("self-signed", error["message"])
+        self.assertEqual(server.accepted, 1)
 
 
 if __name__ == "__main__":
