@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/money.h"
 #include "base/text.h"
-#include "batch/job_line.h"
 #include "batch/results_file.h"
 #include "batch/results_line.h"
 #include "batch/store_explain.h"
@@ -30,28 +29,16 @@ struct collector {
 
 static void ask(struct collector *collector);
 
-/* Whose job it was can be told as long as the line is one that this version reads. */
-static uint64_t mark_of(struct rlmd_text line)
-{
-	struct job_line job;
-	uint64_t mark = 0;
-
-	if (job_line_read(line, &job, NULL)) {
-		mark = results_line_mark(job.digest);
-		job_line_done(&job);
-	}
-	return mark;
-}
-
 static bool add(struct collector *collector, const struct store_job *job, struct rlmd_error *err)
 {
 	auto_free char *id = xstrndup(job->custom_id.bytes, job->custom_id.size);
+	auto_free char *digest = xstrndup(job->digest.bytes, job->digest.size);
 	auto_free char *tenant = xstrndup(job->tenant.bytes, job->tenant.size);
 	const struct results_line line = {
 		.custom_id = id,
 		.tenant = job->tenant.size ? tenant : NULL,
 		.attempts = job->attempts,
-		.mark = results_file_has(collector->file, id) ? 0 : mark_of(job->line),
+		.mark = results_file_has(collector->file, id) ? 0 : results_line_mark(digest),
 		.result = job->result,
 	};
 

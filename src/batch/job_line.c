@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_quote.h"
 #include "base/money.h"
 #include "batch/job_fields.h"
 #include "batch/job_messages.h"
@@ -71,6 +72,7 @@ static bool take_path(struct job_line *job, const struct json_view *view, const 
 		return true;
 	job->owned[OWNS_CONTEXT] = path;
 	job->context = text_of(path);
+	job->place = view->text;
 	job->source = source;
 	if (strcmp(path, "-"))
 		return true;
@@ -337,16 +339,37 @@ void job_line_done(struct job_line *job)
 	*job = (struct job_line){0};
 }
 
+bool job_line_is_git(const struct job_line *job)
+{
+	return job->source == JOB_LINE_DIRECTORY && text_starts(job->context, "git:");
+}
+
 char *job_line_path(const struct job_line *job, const char *directory)
 {
 	const char *path = job->context.bytes;
 
 	if (job->source != JOB_LINE_FILE && job->source != JOB_LINE_DIRECTORY)
 		return NULL;
-	if (*path == '/' || (job->source == JOB_LINE_DIRECTORY && !strncmp(path, "git:", 4)))
+	if (*path == '/' || job_line_is_git(job))
 		return xstrdup(path);
 	/* Never bare: NAME=PATH would be a variable's name. */
 	return xasprintf("%s/%s", directory, path);
+}
+
+char *job_line_anywhere(struct rlmd_text line, const struct job_line *job, const char *directory,
+			size_t *ret_size)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	const char *after = job->place.bytes + job->place.size + 1;
+	auto_free char *path = NULL;
+
+	if (!job->place.bytes || *job->context.bytes == '/' || job_line_is_git(job))
+		return NULL;
+	path = job_line_path(job, directory);
+	evbuffer_add(out, line.bytes, (size_t)(job->place.bytes - 1 - line.bytes));
+	json_quote(text_of(path), out);
+	evbuffer_add(out, after, (size_t)(line.bytes + line.size - after));
+	return text_drain(out, ret_size);
 }
 
 uint64_t job_line_hash(const char *custom_id)

@@ -56,6 +56,7 @@ struct job_line {
 	char digest[DIGEST_SIZE];
 	/* private */
 	char *owned[3];
+	struct rlmd_text place; /* of a path, in the line, between its quotes */
 };
 
 /* Without its line feed. RLMD_ERROR_INPUT names the member, and says what to do. Of a line of n
@@ -68,6 +69,16 @@ void job_line_done(struct job_line *);
  * `directory`, that of the jobs file. NULL: it is none of a file or directory.
  */
 char *job_line_path(const struct job_line *, const char *directory);
+
+/* Whether its context is git:REV[:PATH], of the repository that the file is in. */
+bool job_line_is_git(const struct job_line *);
+
+/*
+ * The line, new, as it is read elsewhere: with a relative path as seen from `directory`, which is
+ * absolute. NULL: it has none, and stays as it is.
+ */
+char *job_line_anywhere(struct rlmd_text line, const struct job_line *, const char *directory,
+			size_t *ret_size);
 
 /* A stable number of a custom_id: shard I of N, from 1, has those where it is I - 1 modulo N. */
 uint64_t job_line_hash(const char *custom_id);

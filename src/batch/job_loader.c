@@ -1,9 +1,11 @@
 #include "batch/job_loader.h"
 
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -34,6 +36,7 @@ struct job_loader {
 	struct store_line lines[CHUNK_JOBS];
 	size_t count, bytes;
 	struct first fresh, other; /* jobs that the store does not have, or has otherwise */
+	struct first git;          /* that other machines could not carry out */
 	struct loaded loaded;
 	struct jobs_file_summary summary;
 	bool same;                /* the digest is that of the batch */
@@ -131,6 +134,16 @@ static void send_lines(struct job_loader *loader)
 					      loader->count, on_lines, loader);
 }
 
+/* Who works may be elsewhere. */
+static struct rlmd_text line_of(const struct job_loader *loader, const struct job_line *job,
+				struct rlmd_text line)
+{
+	size_t size = 0;
+	char *there = job_line_anywhere(line, job, loader->options.directory, &size);
+
+	return there ? text_from(there, size) : copy(line);
+}
+
 static bool on_job(void *owner, uint64_t number, const struct job_line *job, struct rlmd_text line)
 {
 	struct job_loader *loader = owner;
@@ -140,9 +153,11 @@ static bool on_job(void *owner, uint64_t number, const struct job_line *job, str
 		.custom_id = copy(text_of(job->custom_id)),
 		.tenant = copy(text_of(job->tenant)),
 		.digest = copy(text_of(job->digest)),
-		.line = copy(line),
+		.line = line_of(loader, job, line),
 	};
 	loader->bytes += line.size;
+	if (loader->options.for_others && job_line_is_git(job))
+		note(&loader->git, text_of(job->custom_id));
 	if (loader->options.job)
 		loader->options.job(loader->options.owner, job);
 	if (loader->count < CHUNK_JOBS && loader->bytes < CHUNK_BYTES)
@@ -171,6 +186,13 @@ static bool check_lines(const struct job_loader *loader, struct rlmd_error *err)
 				 " lines are no jobs, and nothing was run: mend them, or let "
 				 "--skip-bad-lines pass over them",
 				 loader->options.path, summary->bad, summary->lines);
+	if (loader->git.count)
+		return error_set(
+			err, RLMD_ERROR_INPUT,
+			"%s: the context of '%s' is of the repository that the file is in (of "
+			"%" PRIu64 " such), which other machines do not know; name a "
+			"directory that they have, or run the batch here",
+			loader->options.path, loader->git.id, loader->git.count);
 	if (!summary->jobs && !summary->others)
 		return error_set(err, RLMD_ERROR_INPUT, "%s: there is no job in it",
 				 loader->options.path);
@@ -304,6 +326,17 @@ struct job_loader *job_loader_new(struct event_base *base, struct store *store,
 	return loader;
 }
 
+/* dirname() and basename() write to what they are given. */
+void job_loader_split(const char *path, char **ret_directory, char **ret_name)
+{
+	auto_free char *one = xstrdup(path), *other = xstrdup(path);
+	auto_free char *here = *path == '/' ? NULL : getcwd(NULL, 0);
+	const char *directory = dirname(one);
+
+	*ret_directory = here ? xasprintf("%s/%s", here, directory) : xstrdup(directory);
+	*ret_name = xstrdup(basename(other));
+}
+
 void job_loader_free(struct job_loader *loader)
 {
 	if (!loader)
@@ -312,4 +345,11 @@ void job_loader_free(struct job_loader *loader)
 	jobs_file_free(loader->file);
 	empty(loader);
 	free(loader);
+}
+
+char *job_loader_batch(const char *name, const struct jobs_file_shard *shard)
+{
+	if (!shard->count)
+		return xstrdup(name);
+	return xasprintf("%s %" PRIu64 "/%" PRIu64, name, shard->index, shard->count);
 }

@@ -29,9 +29,11 @@ struct loaded {
 struct job_loader_options {
 	const char *path;             /* lent; "-" is standard input */
 	const char *name;             /* lent: of the batch */
-	struct jobs_file_shard shard; /* which of the jobs */
+	const char *directory;        /* lent: of the file, absolute */
+	bool for_others;              /* it is carried out elsewhere */
 	bool add;                     /* jobs to a batch that is there */
 	bool skip_bad;                /* bad lines are told, and the others run */
+	struct jobs_file_shard shard; /* which of the jobs */
 	/* Each bad line, of the first 100, with its number; and what has no effect; lent. */
 	void (*warn)(void *owner, const char *text);
 	/* Each job of the file, before it is known whether it runs; lent. May be NULL. */
@@ -41,6 +43,14 @@ struct job_loader_options {
 	void (*end)(void *owner, const struct loaded *, const struct rlmd_error *err);
 	void *owner;
 };
+
+/* Where paths in a jobs file start from, absolute, and by what name its batch is known; new. */
+void job_loader_split(const char *path, char **ret_directory, char **ret_name);
+
+/* By what name a shard of a batch is known, new: shards may be in one store, as batches of their
+ * own.
+ */
+char *job_loader_batch(const char *name, const struct jobs_file_shard *);
 
 /* The store is lent. Nothing is told before it returns. */
 struct job_loader *job_loader_new(struct event_base *, struct store *,

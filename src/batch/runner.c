@@ -2,7 +2,6 @@
 
 #include <event2/event.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/text.h"
+#include "batch/batch_queue.h"
 #include "batch/contexts.h"
 #include "batch/dispatcher.h"
 #include "batch/id_map.h"
@@ -27,7 +27,8 @@
 struct runner {
 	struct runner_options options;
 	struct event_base *base;
-	struct node *node; /* owned, as are all of these; NULL: not there */
+	struct node *node;         /* owned, as are all of these; NULL: not there */
+	struct batch_queue *queue; /* NULL: there is one batch, that of the jobs file */
 	struct job_loader *loader;
 	struct id_map *ids;             /* the jobs of the file, until results are written */
 	struct results_writer *results; /* NULL: there is no results file */
@@ -39,9 +40,7 @@ struct runner {
 	char *directory;               /* where paths of jobs start from */
 	struct store *store;           /* lent */
 	struct query *query;           /* lent */
-	int64_t *batches;              /* owned: those to work on, one after the other */
-	size_t count, begun;           /* of `batches` */
-	int64_t id;                    /* of the one that is worked on */
+	int64_t id;                    /* of the batch that is worked on */
 	struct summary summary;
 	struct rlmd_error error;
 	bool draining, over; /* over: nothing is begun any more, and the last results come */
@@ -81,13 +80,20 @@ static bool store_failed(struct runner *runner, const struct store_result *resul
 	return true;
 }
 
-static void begin_next(struct runner *runner);
-
 static void end_batch(struct runner *runner, const struct store_result *result)
 {
+	int64_t before = runner->summary.pending;
+
 	scoreboard_count(runner->board, result->counts, result->count);
 	summary_count(&runner->summary, result->counts, result->count, runner->results);
-	begin_next(runner);
+	if (runner->error.kind)
+		finish(runner, NULL);
+	else if (runner->queue)
+		batch_queue_next(runner->queue, runner->summary.pending > before);
+	else if (runner->results)
+		results_writer_end(runner->results);
+	else
+		finish(runner, NULL);
 }
 
 static void on_counts(void *owner, const struct store_result *result)
@@ -162,7 +168,7 @@ static void dispatch(struct runner *runner)
 				.base = runner->base,
 				.engine = runner->options.engine,
 				.contexts = runner->contexts,
-				.directory = runner->directory,
+				.directory = runner->directory ? runner->directory : "/",
 				.job = runner->options.job,
 				.limits = runner->options.limits,
 			},
@@ -226,25 +232,12 @@ static void on_first_counts(void *owner, const struct store_result *result)
 		end_batch(runner, result);
 }
 
-static void begin_next(struct runner *runner)
+static void begin_batch(struct runner *runner, int64_t id)
 {
-	if (runner->begun == runner->count || (runner->draining && runner->begun)) {
-		if (runner->results && !runner->error.kind)
-			results_writer_end(runner->results);
-		else
-			finish(runner, NULL);
-		return;
-	}
-	runner->id = runner->batches[runner->begun++];
+	runner->id = id;
+	runner->over = false;
 	scoreboard_next(runner->board);
-	runner->query = store_counts(runner->store, runner->id, on_first_counts, runner);
-}
-
-static void add_batch(struct runner *runner, int64_t id)
-{
-	runner->batches = xreallocarray(runner->batches, runner->count + 1,
-					sizeof *runner->batches);
-	runner->batches[runner->count++] = id;
+	runner->query = store_counts(runner->store, id, on_first_counts, runner);
 }
 
 /* --- results ---------------------------------------------------------------------------- */
@@ -258,7 +251,7 @@ static void on_collected(void *owner)
 	if (runner->over)
 		runner->query = store_counts(runner->store, runner->id, on_counts, runner);
 	else
-		begin_next(runner);
+		begin_batch(runner, runner->id);
 }
 
 /* Where it failed, the store has the results all the same, and the next start writes them. */
@@ -282,7 +275,7 @@ static void open_results(struct runner *runner)
 	const struct results_writer_options options = {
 		.path = runner->options.results,
 		.store = runner->store,
-		.batch = runner->batches[0],
+		.batch = runner->id,
 		.rerun_failed = runner->options.rerun_failed,
 		.sort = runner->options.sort,
 		.warn = on_warning,
@@ -317,8 +310,12 @@ static void on_loaded(void *owner, const struct loaded *loaded, const struct rlm
 		finish(runner, err);
 		return;
 	}
-	add_batch(runner, loaded->batch);
-	open_results(runner);
+	runner->id = loaded->batch;
+	runner->summary.added = loaded->added;
+	if (runner->options.submit)
+		runner->query = store_counts(runner->store, runner->id, on_counts, runner);
+	else
+		open_results(runner);
 }
 
 static void load(struct runner *runner)
@@ -327,6 +324,8 @@ static void load(struct runner *runner)
 		.path = runner->options.jobs,
 		.name = runner->name,
 		.shard = runner->options.shard,
+		.directory = runner->directory,
+		.for_others = runner->options.submit,
 		.add = runner->options.add,
 		.skip_bad = runner->options.skip_bad_lines,
 		.warn = on_warning,
@@ -340,23 +339,30 @@ static void load(struct runner *runner)
 
 /* --- batches that others loaded ------------------------------------------------------------ */
 
-static void on_found(void *owner, const struct store_result *result)
+/* Who waits for others comes by some batches more than once: what is told is of the last. */
+static void on_next(void *owner, int64_t batch)
 {
 	struct runner *runner = owner;
-	struct rlmd_error err;
 
-	if (store_failed(runner, result))
-		return;
-	for (size_t i = 0; i < result->count; i++)
-		if (result->batches[i].ready)
-			add_batch(runner, result->batches[i].id);
-	if (runner->name && !runner->count) {
-		error_set(&err, RLMD_ERROR_USAGE,
-			  "the store has no batch '%s' that was loaded to its end", runner->name);
-		finish(runner, &err);
-	} else {
-		begin_next(runner);
-	}
+	if (runner->options.wait)
+		runner->summary = (struct summary){0};
+	begin_batch(runner, batch);
+}
+
+static void find(struct runner *runner)
+{
+	const struct batch_queue_options options = {
+		.store = runner->store,
+		.name = runner->name,
+		.wait = runner->options.wait,
+		.next = on_next,
+		.end = on_results_end,
+		.owner = runner,
+	};
+
+	runner->queue = batch_queue_new(runner->base, &options);
+	if (runner->draining)
+		batch_queue_drain(runner->queue);
 }
 
 static void on_node(void *owner, const struct rlmd_error *err)
@@ -369,10 +375,8 @@ static void on_node(void *owner, const struct rlmd_error *err)
 	}
 	if (runner->options.jobs)
 		load(runner);
-	else if (runner->name)
-		runner->query = store_find(runner->store, text_of(runner->name), on_found, runner);
 	else
-		runner->query = store_batches(runner->store, on_found, runner);
+		find(runner);
 }
 
 /* Others have written: there may be jobs to do, and results to collect. */
@@ -380,6 +384,8 @@ static void on_changed(void *owner)
 {
 	struct runner *runner = owner;
 
+	if (runner->queue)
+		batch_queue_hear(runner->queue);
 	if (!runner->dispatcher)
 		return;
 	dispatcher_look(runner->dispatcher);
@@ -389,27 +395,17 @@ static void on_changed(void *owner)
 
 /* --- its life ------------------------------------------------------------------------------ */
 
-/* Shards of a batch may be in one store: each is a batch there. */
-static char *batch_name(const struct runner_options *options, const char *name)
-{
-	const struct jobs_file_shard *shard = &options->shard;
-
-	if (!shard->count)
-		return xstrdup(name);
-	return xasprintf("%s %" PRIu64 "/%" PRIu64, name, shard->index, shard->count);
-}
-
-/* dirname() and basename() write to what they are given. */
 static void name_it(struct runner *runner)
 {
 	const struct runner_options *options = &runner->options;
-	const char *jobs = options->jobs ? options->jobs : "/.";
-	auto_free char *whole = xstrdup(jobs), *path = xstrdup(jobs);
 
-	runner->directory = xstrdup(dirname(whole));
-	if (options->batch || options->jobs)
-		runner->name = batch_name(options,
-					  options->batch ? options->batch : basename(path));
+	auto_free char *name = NULL;
+
+	if (options->jobs)
+		job_loader_split(options->jobs, &runner->directory, &name);
+	if (options->batch || name)
+		runner->name = job_loader_batch(options->batch ? options->batch : name,
+						&options->shard);
 }
 
 struct runner *runner_new(struct event_base *base, const struct runner_options *options,
@@ -440,6 +436,7 @@ void runner_free(struct runner *runner)
 		return;
 	store_forget(runner->query);
 	dispatcher_free(runner->dispatcher);
+	batch_queue_free(runner->queue);
 	job_loader_free(runner->loader);
 	results_writer_free(runner->results);
 	node_free(runner->node);
@@ -447,7 +444,6 @@ void runner_free(struct runner *runner)
 	scoreboard_free(runner->board);
 	id_map_free(runner->ids);
 	event_free(runner->posted);
-	free(runner->batches);
 	free(runner->name);
 	free(runner->directory);
 	free(runner);
@@ -468,6 +464,8 @@ const char *runner_name(const struct runner *runner)
 void runner_drain(struct runner *runner)
 {
 	runner->draining = true;
+	if (runner->queue)
+		batch_queue_drain(runner->queue);
 	if (runner->dispatcher)
 		dispatcher_drain(runner->dispatcher);
 }
@@ -491,6 +489,8 @@ void runner_stop(struct runner *runner)
 		leave(runner);
 		return;
 	}
+	if (runner->queue)
+		batch_queue_drain(runner->queue);
 	if (runner->dispatcher)
 		dispatcher_stop(runner->dispatcher);
 }

@@ -33,6 +33,8 @@ struct runner_options {
 	bool add, skip_bad_lines;     /* as struct job_loader_options has them */
 	bool rerun_failed;            /* jobs that failed before are tried again */
 	bool sort;                    /* in the end the results are in the order of the jobs */
+	bool submit;                  /* the jobs are loaded, and that is all: others work */
+	bool wait;                    /* without `jobs`: for batches that are still to come */
 	int64_t max_jobs, max_attempts;
 	int64_t lease_ms; /* of a claim: when it is over, others take the job */
 	struct halt halt;

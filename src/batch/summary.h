@@ -19,6 +19,7 @@ struct summary {
 	int64_t kinds[SUMMARY_KINDS]; /* of those that failed, by the kind of their errors */
 	int64_t pending;              /* neither */
 	int64_t cost, tokens;         /* of those that are over */
+	int64_t added;                /* that the store did not have before */
 	uint64_t bad;                 /* lines that were passed over */
 	bool refused;                 /* a key was: jobs wait for another one */
 	bool capped;                  /* a limit on money was reached: jobs wait for a higher one */

@@ -5,6 +5,7 @@
 
 #include <event2/buffer.h>
 #include <event2/event.h>
+#include <inttypes.h>
 #include <rlmd/job.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,8 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.shard = command->shard,
 		.add = config->add,
 		.skip_bad_lines = config->skip_bad_lines,
+		.submit = config->submit,
+		.wait = config->wait,
 		.rerun_failed = config->rerun_failed,
 		.sort = config->sort,
 		.max_jobs = config->jobs,
@@ -202,6 +205,13 @@ static void make_report(struct batch_command *command)
 	command->report = batch_report_new(summary, board, runner_name(command->runner));
 }
 
+/* Who only loads jobs asks nobody, and needs no key. */
+static bool open_session(struct batch_command *command, struct rlmd_error *err)
+{
+	return command->session->config.submit ? session_open_engine(command->session, err)
+					       : session_open(command->session, err);
+}
+
 static bool carry_out(struct batch_command *command, struct rlmd_error *err)
 {
 	const struct session_work work = {
@@ -212,7 +222,7 @@ static bool carry_out(struct batch_command *command, struct rlmd_error *err)
 		.owner = command,
 	};
 
-	if (!session_spend_time(command->session, err) || !session_open(command->session, err) ||
+	if (!session_spend_time(command->session, err) || !open_session(command, err) ||
 	    !begin(command, err))
 		return false;
 	command->watch = batch_watch_new(command->session, command->runner, err);
@@ -237,6 +247,17 @@ static void tell_summary(const struct batch_command *command, const char *verb)
 	summary_write(&command->summary, out);
 	text = text_drain(out, NULL);
 	tell("%s %s: %s", verb, took, text);
+}
+
+static int report_submitted(const struct batch_command *command)
+{
+	const struct summary *summary = &command->summary;
+	const struct summary loaded = {.succeeded = 1, .bad = summary->bad};
+
+	tell("%s: %" PRId64 " jobs, %" PRId64 " of them new; rlmd work carries them out",
+	     command->jobs, summary->succeeded + summary->failed + summary->pending,
+	     summary->added);
+	return summary_exit_status(&loaded);
 }
 
 /* Who works on others' jobs has done so also where some failed: their results say it. */
@@ -279,6 +300,8 @@ static int report(struct batch_command *command, const struct rlmd_error *failur
 	int status = failure ? rlmd_error_exit_status(failure->kind) : status_of(command);
 	bool ran = summary->succeeded || summary->failed || summary->pending;
 
+	if (!failure && command->session->config.submit)
+		return report_submitted(command);
 	if (ran)
 		tell_summary(command, command->session->signal ? "interrupted after"
 				      : failure                ? "failed after"
@@ -336,10 +359,13 @@ static bool check_words(const struct config *config, int count, char *const *wor
 	if (count != 1)
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "a batch is of one jobs file, and %d were named", count);
-	if (!config->results)
+	if (config->submit && (config->results || !config->store))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--submit needs --store, and no -o: 'rlmd results' writes those");
+	if (!config->results && !config->submit)
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "-o says where the results are to be written, and is missing");
-	if (!strcmp(config->results, "-"))
+	if (config->results && !strcmp(config->results, "-"))
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "the results go to a file that can be gone on with, not to "
 				 "standard output");

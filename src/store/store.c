@@ -172,6 +172,11 @@ struct query *store_batches(struct store *store, store_fn *fn, void *owner)
 	return run(store, query_new(SCRIPT_BATCHES, 1, fn, owner));
 }
 
+struct query *store_unfinished(struct store *store, store_fn *fn, void *owner)
+{
+	return run(store, query_new(SCRIPT_UNFINISHED, 1, fn, owner));
+}
+
 struct query *store_claim(struct store *store, int64_t batch, const struct rlmd_text *tenant,
 			  struct rlmd_text node, int64_t most, int64_t lease_ms, store_fn *fn,
 			  void *owner)

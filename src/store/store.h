@@ -91,7 +91,8 @@ struct store_job {
 	int64_t number;   /* order of the jobs file */
 	int64_t attempts; /* claims so far that count, this one with them */
 	struct rlmd_text custom_id, tenant, line;
-	/* of results */
+	/* of results, without `line` */
+	struct rlmd_text digest;
 	enum store_state state;
 	int64_t place; /* in the order in which jobs were finished, from 1 */
 	struct rlmd_text result, error, trace;
@@ -245,6 +246,9 @@ struct query *store_find(struct store *, struct rlmd_text name, store_fn *, void
 
 /* All batches that are ready, in the order in which they were made. Fills batches. */
 struct query *store_batches(struct store *, store_fn *, void *owner);
+
+/* Those of them that have jobs which are not over. Fills batches. */
+struct query *store_unfinished(struct store *, store_fn *, void *owner);
 
 /*
  * Up to `most` jobs of a tenant (a NULL text: of any), by the order of the file: those that wait

@@ -321,6 +321,36 @@ static void assert_path(const char *line, const char *wanted)
 	job_line_done(&job);
 }
 
+static void expect_anywhere(const char *line, const char *expected)
+{
+	auto_free char *moved = NULL;
+	struct job_line job;
+	size_t size = 0;
+
+	assert_true(job_line_read(text_of(line), &job, NULL));
+	moved = job_line_anywhere(text_of(line), &job, "/a \"b\"", &size);
+	if (expected)
+		assert_string_equal(moved, expected);
+	else
+		assert_null(moved);
+	assert_int_equal(size, expected ? strlen(expected) : 0);
+	job_line_done(&job);
+}
+
+/* Only the path changes, and the last one counts. */
+static void test_anywhere(void **state)
+{
+	(void)state;
+	expect_anywhere(
+		"{\"custom_id\":\"a\",\"context_file\": \"x\\u0079\" ,\"task\":\"t\"}",
+		"{\"custom_id\":\"a\",\"context_file\": \"/a \\\"b\\\"/xy\" ,\"task\":\"t\"}");
+	expect_anywhere("{\"custom_id\":\"a\",\"task\":\"t\",\"context_dir\":\".\"}",
+			"{\"custom_id\":\"a\",\"task\":\"t\",\"context_dir\":\"/a \\\"b\\\"/.\"}");
+	expect_anywhere("{\"custom_id\":\"a\",\"task\":\"t\",\"context_file\":\"/x\"}", NULL);
+	expect_anywhere("{\"custom_id\":\"a\",\"task\":\"t\",\"context_dir\":\"git:x\"}", NULL);
+	expect_anywhere("{\"custom_id\":\"a\",\"task\":\"t\",\"context\":\"x\"}", NULL);
+}
+
 static void test_paths(void **state)
 {
 	(void)state;
@@ -345,7 +375,8 @@ int main(void)
 		cmocka_unit_test(test_refused),     cmocka_unit_test(test_torn),
 		cmocka_unit_test(test_bounds),      cmocka_unit_test(test_digest),
 		cmocka_unit_test(test_openai),      cmocka_unit_test(test_openai_refused),
-		cmocka_unit_test(test_paths),       cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_anywhere),    cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_hash),
 	};
 
 	alloc_install();

@@ -1,0 +1,136 @@
+"""rlmd work: several machines at the jobs of one store, whatever becomes of machines and store."""
+
+import json
+import signal
+import unittest
+
+import postgres
+from providers import ProviderTest, code, final
+
+
+@unittest.skipIf(postgres.missing(), postgres.missing())
+class NodesTest(ProviderTest):
+    """One server of PostgreSQL for all; each test has batches of its own."""
+
+    JOBS = 6
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.store = postgres.PostgresServer().start()
+        cls.addClassCleanup(cls.store.remove)
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.serve("openai")
+        self.name = self.id().rsplit(".", 1)[-1]
+        self.ready = False
+
+    def submit(self, *jobs, status=0):
+        jobs = jobs or [{"custom_id": f"job {i}", "task": f"task {i}"} for i in range(self.JOBS)]
+        self.write("in/jobs.jsonl", "".join(json.dumps(job) + "\n" for job in jobs))
+        outcome = self.rlmd("batch", "--store", self.store.url, "--batch", self.name, "--submit",
+                            "in/jobs.jsonl")
+        self.assertEqual(outcome.status, status, outcome.err)
+        return outcome
+
+    def words(self, *arguments):
+        return ["work", "-p", "openai", "-m", "m", "--store", self.store.url,
+                "--batch", self.name, *arguments]
+
+    def env(self, **more):
+        return self.environment(**self.server.environment(), **more)
+
+    def work(self, *arguments, **env):
+        return self.rlmd(*self.words(*arguments), env=self.env(**env))
+
+    def begin(self, *arguments, **env):
+        process = self.start(*self.words(*arguments), env=self.env(**env))
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.communicate()
+
+    def asked(self, count):
+        self.assertTrue(self.server.wait(lambda server: len(server.requests) >= count))
+
+    def results(self, status=0):
+        """What the machine of the jobs file has in the end."""
+        outcome = self.rlmd("batch", "-p", "openai", "-m", "m", "--store", self.store.url,
+                            "--batch", self.name, "-o", "results.jsonl", "in/jobs.jsonl",
+                            env=self.env())
+        self.assertEqual(outcome.status, status, outcome.err)
+        lines = (self.dir / "results.jsonl").read_text("utf-8").splitlines()
+        objects = [json.loads(line) for line in lines]
+        found = {each["custom_id"]: each for each in objects}
+        self.assertEqual(len(found), len(objects), "a custom_id has two lines")
+        return found
+
+    def ask(self, sql):
+        return self.store.ask(sql)
+
+    def test_elsewhere(self):
+        """A machine that knows nothing of the jobs file; paths are of where that is."""
+        self.server.script(None, lambda request: code("FINAL(len(context))"))
+        self.write("in/three.txt", "123")
+        self.submit({"custom_id": "a", "task": "t", "context_file": "three.txt"},
+                    {"custom_id": "b", "context_dir": "git:HEAD", "task": "t"}, status=8)
+        outcome = self.submit({"custom_id": "a", "task": "t", "context_file": "three.txt"},
+                              {"custom_id": "b", "context": "12345", "task": "t"})
+        self.assertIn("2 jobs, 2 of them new", outcome.err)
+        self.assertEqual(self.server.requests, [])
+        outcome = self.submit({"task": "t", "context_file": "three.txt", "custom_id": "a"},
+                              {"custom_id": "b", "context": "12345", "task": "t"})
+        self.assertIn("2 jobs, 0 of them new", outcome.err)
+        outcome = self.work()
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertIn("2 jobs: 2 succeeded", outcome.err)
+        asked = len(self.server.requests)
+        self.assertEqual({id: each["output"] for id, each in self.results().items()},
+                         {"a": "3", "b": "5"})
+        self.assertEqual(len(self.server.requests), asked)
+
+    def test_a_machine_that_is_frozen(self):
+        """Others take its jobs when the lease is over; when it is back it writes nothing."""
+        self.server.script(None, final("the frozen one's", until=lambda: self.ready))
+        self.submit()
+        frozen = self.begin("-j", self.JOBS, "--lease=1s")
+        self.asked(self.JOBS)
+        frozen.send_signal(signal.SIGSTOP)
+        self.server.rules.clear()
+        self.server.script(None, final("the other's"))
+        outcome = self.work("-j", self.JOBS, "--lease=60s")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.ready = True
+        frozen.send_signal(signal.SIGCONT)
+        _, err = frozen.communicate()
+        self.assertEqual(frozen.returncode, 0, err)
+        outputs = {each["output"] for each in self.results().values()}
+        self.assertEqual(outputs, {"the other's"})
+        self.assertEqual(len(self.server.requests), 2 * self.JOBS)
+
+    def test_the_server_is_away(self):
+        """Calls in flight end and are counted, no other job is begun, and all goes on."""
+        self.server.script(None, final(until=lambda: self.ready))
+        self.submit()
+        node = self.begin("-j2")
+        self.asked(2)
+        self.store.stop("immediate")
+        self.assertIn(b"no job is begun", node.stderr.readline())
+        self.ready = True
+        self.assertTrue(self.server.wait(lambda server: not server.in_flight))
+        self.assertEqual(len(self.server.requests), 2)
+        self.store.start()
+        _, err = node.communicate()
+        self.assertEqual(node.returncode, 0, err)
+        self.assertIn(b"can be reached again", err)
+        self.assertEqual({each["attempts"] for each in self.results().values()}, {1})
+        self.assertEqual(len(self.server.requests), self.JOBS)
+
+
+if __name__ == "__main__":
+    unittest.main()
