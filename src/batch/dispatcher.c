@@ -105,6 +105,8 @@ static void claim(struct dispatcher *dispatcher, struct turn *turn)
 
 	slot->dispatcher = dispatcher;
 	slot->turn = turn;
+	slot->purse = purse_get(dispatcher->purse, turn->tenant);
+	slot->account = purse_use(slot->purse);
 	TAILQ_INSERT_TAIL(&dispatcher->slots, slot, next);
 	dispatcher->used++;
 	slot->query = store_claim(options->store, options->batch, &tenant, text_of(options->node),

@@ -279,8 +279,11 @@ enum fund_state fund_look(struct fund *fund, int64_t *ret_again_ms)
 		*ret_again_ms = INT64_MAX;
 		return FUND_EMPTY;
 	}
+	if (fund->step == FUND_STEP_OPEN && fund->held &&
+	    (fund_lacks(fund) || (fund->most_users && fund->users >= fund->most_users)))
+		return look_at_lack(fund, ret_again_ms);
 	if (fund->step == FUND_STEP_OPEN && fund->held)
-		return fund_lacks(fund) ? look_at_lack(fund, ret_again_ms) : FUND_READY;
+		return FUND_READY;
 	if (fund->step == FUND_STEP_NONE && !fund->query && !fund->dead)
 		ask_account(fund);
 	fund->awaited = true;

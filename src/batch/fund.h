@@ -63,8 +63,15 @@ enum fund_state fund_look(struct fund *, int64_t *ret_again_ms);
 void fund_use(struct fund *);
 void fund_leave(struct fund *);
 
-/* A job could not go on as this was too little, of this kind: RLMD_STOP_MAX_COST or _TOKENS. */
+/* A job could not go on as this was too little for it. True: others used it at that moment, and not
+ * as many will from now on. */
+bool fund_narrow(struct fund *);
+
+/* It was too little for a job by itself, of this kind: RLMD_STOP_MAX_COST or _TOKENS. */
 void fund_note_short(struct fund *, enum rlmd_stop);
+
+/* Whether the end of a job may let another one begin. */
+bool fund_is_tight(const struct fund *);
 
 /* The kind that it is short of; RLMD_STOP_NONE: it is not. */
 enum rlmd_stop fund_lacks(const struct fund *);

@@ -91,6 +91,19 @@ enum rlmd_stop fund_lacks(const struct fund *fund)
 	return RLMD_STOP_NONE;
 }
 
+bool fund_narrow(struct fund *fund)
+{
+	if (fund->users < 2)
+		return false;
+	fund->most_users = fund->users - 1;
+	return true;
+}
+
+bool fund_is_tight(const struct fund *fund)
+{
+	return fund->most_users || fund_lacks(fund);
+}
+
 void fund_note_short(struct fund *fund, enum rlmd_stop kind)
 {
 	fund->scarce = kind;

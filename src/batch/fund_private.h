@@ -36,10 +36,10 @@ struct fund {
 	int64_t day_ends_ms, others_ms; /* on clock_ms() */
 	int64_t former;                 /* a lease of before, to be settled */
 	struct rlmd_amount former_spent;
-	size_t users;
-	bool limited, held; /* what the lease has, is known */
-	bool awaited;       /* somebody waits for that */
-	bool exhausted;     /* nothing is left, and nobody will give anything back */
+	size_t users, most_users; /* 0: as many as want to */
+	bool limited, held;       /* what the lease has, is known */
+	bool awaited;             /* somebody waits for that */
+	bool exhausted;           /* nothing is left, and nobody will give anything back */
 	bool idle, closing, dead;
 };
 

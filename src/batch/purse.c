@@ -17,13 +17,13 @@
 /* No tenant can be named so. */
 #define EVERYBODY "*"
 
-enum { ENOUGH = 2 }; /* jobs in turn that could not go on: it is not one that is too large */
+enum { ENOUGH = 2 }; /* jobs in turn that could not go on alone: it is not one that is too large */
 
 struct purse_tenant {
 	struct purse *purse;             /* lent */
 	char *name;                      /* owned */
 	struct fund *funds[PURSE_FUNDS]; /* owned but the last, which is the purse's; NULL: none */
-	int refusals;                    /* jobs in turn that could not go on */
+	int refusals;                    /* jobs in turn that could not go on, alone */
 	bool told;                       /* why none is begun any more */
 };
 
@@ -269,7 +269,7 @@ struct rlmd_account *purse_use(struct purse_tenant *tenant)
 void purse_leave(struct purse_tenant *tenant, bool succeeded)
 {
 	const struct purse_options *options = &tenant->purse->options;
-	bool everybody = fund_lacks(tenant->purse->everybody);
+	bool everybody = fund_is_tight(tenant->purse->everybody);
 
 	for (size_t i = 0; i < PURSE_FUNDS; i++)
 		if (tenant->funds[i])
@@ -281,12 +281,11 @@ void purse_leave(struct purse_tenant *tenant, bool succeeded)
 
 void purse_note_short(struct purse_tenant *tenant, const char *account, enum rlmd_stop kind)
 {
-	if (++tenant->refusals < ENOUGH)
-		return;
 	for (size_t i = 0; i < PURSE_FUNDS; i++) {
 		struct fund *fund = tenant->funds[i];
 
-		if (fund && !strcmp(rlmd_account_name(fund_account(fund)), account))
+		if (fund && !strcmp(rlmd_account_name(fund_account(fund)), account) &&
+		    !fund_narrow(fund) && ++tenant->refusals >= ENOUGH)
 			fund_note_short(fund, kind);
 	}
 }

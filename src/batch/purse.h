@@ -63,8 +63,9 @@ enum purse_state purse_look(struct purse_tenant *, int64_t *ret_again_ms, char *
 struct rlmd_account *purse_use(struct purse_tenant *);
 void purse_leave(struct purse_tenant *, bool succeeded);
 
-/* A job could not go on for this account's limit, which is none of its own: no other is begun
- * before there is more, where a second one finds the same. */
+/* A job could not go on for this account's limit, which is none of its own. Where others used it,
+ * fewer jobs will at once; where none did, and a second job finds the same, none is begun before
+ * there is more. */
 void purse_note_short(struct purse_tenant *, const char *account, enum rlmd_stop);
 
 /* What an entry of a journal says that was billed, and at which leases that counts. */

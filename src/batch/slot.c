@@ -30,8 +30,7 @@ void slot_free(struct slot *slot)
 	scoreboard_leave(slot->shown, false);
 	work_free(slot->work);
 	job_journal_free(slot->journal);
-	if (slot->purse)
-		purse_leave(slot->purse, slot->succeeded);
+	purse_leave(slot->purse, slot->succeeded);
 	free((char *)slot->line.bytes);
 	free(slot);
 	dispatcher_proceed(dispatcher);
@@ -220,8 +219,6 @@ void slot_begin(struct slot *slot, const struct store_job *job)
 		return;
 	}
 	slot->line = text_from(xstrndup(job->line.bytes, job->line.size), job->line.size);
-	slot->purse = purse_get(dispatcher->purse, slot->turn->tenant);
-	slot->account = purse_use(slot->purse);
 	slot->journal = job_journal_new(dispatcher->options.store, &slot->claim, slot->purse,
 					on_journal, slot);
 }

@@ -21,7 +21,7 @@ struct slot {
 	struct work *work;            /* owned */
 	struct scoreboard_job *shown; /* lent: what is seen of it; NULL: it is not granted yet */
 	struct rlmd_text line;        /* owned until the work has it */
-	struct purse_tenant *purse;   /* lent: who pays; NULL: it is not begun */
+	struct purse_tenant *purse;   /* lent: who pays */
 	struct rlmd_account *account; /* lent: likewise */
 	int64_t attempts;
 	bool succeeded;
