@@ -5,24 +5,35 @@
 #include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/alloc.h"
 
+enum { LISTS = 1024, NONE = -1 };
+
 struct open_socket {
-	int fd;
 	int port;     /* 0: not known yet */
+	int next;     /* descriptor in the same list, or NONE */
 	bool greeted; /* the next look at it is to find nothing */
 };
 
+/* A request asks for one of thousands: they are found by their port, and by their descriptor. */
 struct sockets {
-	struct open_socket *all; /* owned */
-	size_t count, room;
+	struct open_socket *all; /* owned, by descriptor */
+	size_t room;
+	int by_port[LISTS]; /* heads: of those with that port, modulo */
+	int unknown;        /* head: of those without */
 };
 
 struct sockets *sockets_new(void)
 {
-	return xcalloc(1, sizeof(struct sockets));
+	struct sockets *sockets = xcalloc(1, sizeof *sockets);
+
+	for (size_t i = 0; i < LISTS; i++)
+		sockets->by_port[i] = NONE;
+	sockets->unknown = NONE;
+	return sockets;
 }
 
 void sockets_free(struct sockets *sockets)
@@ -33,22 +44,44 @@ void sockets_free(struct sockets *sockets)
 	free(sockets);
 }
 
+static int *list_of(struct sockets *sockets, int port)
+{
+	return port ? &sockets->by_port[port % LISTS] : &sockets->unknown;
+}
+
+static void put(struct sockets *sockets, int fd, int port)
+{
+	int *head = list_of(sockets, port);
+
+	sockets->all[fd].port = port;
+	sockets->all[fd].next = *head;
+	*head = fd;
+}
+
 void sockets_add(struct sockets *sockets, int fd)
 {
-	if (sockets->count == sockets->room) {
-		sockets->room = sockets->room ? 2 * sockets->room : 16;
+	size_t had = sockets->room, wanted = (size_t)fd + 1;
+
+	if (wanted > had) {
+		sockets->room = wanted > 2 * had ? wanted : 2 * had;
 		sockets->all = xreallocarray(sockets->all, sockets->room, sizeof *sockets->all);
+		memset(&sockets->all[had], 0, (sockets->room - had) * sizeof *sockets->all);
 	}
-	sockets->all[sockets->count++] = (struct open_socket){.fd = fd};
+	sockets->all[fd].greeted = false;
+	put(sockets, fd, 0);
 }
 
 void sockets_remove(struct sockets *sockets, int fd)
 {
-	for (size_t i = 0; i < sockets->count; i++)
-		if (sockets->all[i].fd == fd) {
-			sockets->all[i] = sockets->all[--sockets->count];
-			return;
-		}
+	int *link;
+
+	if ((size_t)fd >= sockets->room)
+		return;
+	link = list_of(sockets, sockets->all[fd].port);
+	while (*link != fd && *link != NONE)
+		link = &sockets->all[*link].next;
+	if (*link == fd)
+		*link = sockets->all[fd].next;
 }
 
 static int own_port(int fd)
@@ -82,30 +115,49 @@ static bool is_ended(int fd)
 	return poll(&socket, 1, 0) > 0;
 }
 
-static bool is_at(struct open_socket *each, int port)
+static void learn_ports(struct sockets *sockets)
 {
-	if (!each->port)
-		each->port = own_port(each->fd);
-	return each->port == port;
+	int *link = &sockets->unknown;
+
+	while (*link != NONE) {
+		int fd = *link, port = own_port(fd);
+
+		if (!port) {
+			link = &sockets->all[fd].next;
+			continue;
+		}
+		*link = sockets->all[fd].next;
+		put(sockets, fd, port);
+	}
+}
+
+/* The next one behind `fd` with this port; NONE: the first one. NONE where there is no other. */
+static int next_at(struct sockets *sockets, int port, int fd)
+{
+	fd = fd == NONE ? *list_of(sockets, port) : sockets->all[fd].next;
+	while (fd != NONE && sockets->all[fd].port != port)
+		fd = sockets->all[fd].next;
+	return fd;
 }
 
 void sockets_greet(struct sockets *sockets, int port)
 {
-	for (size_t i = 0; i < sockets->count; i++)
-		if (is_at(&sockets->all[i], port))
-			sockets->all[i].greeted = true;
+	int fd = NONE;
+
+	learn_ports(sockets);
+	while ((fd = next_at(sockets, port, fd)) != NONE)
+		sockets->all[fd].greeted = true;
 }
 
 bool sockets_unread(struct sockets *sockets, int port)
 {
-	for (size_t i = 0; i < sockets->count; i++) {
-		struct open_socket *each = &sockets->all[i];
+	int fd = NONE;
 
-		if (!is_at(each, port))
-			continue;
-		if (each->greeted ? is_ended(each->fd) : is_unread(each->fd))
+	learn_ports(sockets);
+	while ((fd = next_at(sockets, port, fd)) != NONE) {
+		if (sockets->all[fd].greeted ? is_ended(fd) : is_unread(fd))
 			return true;
-		each->greeted = false;
+		sockets->all[fd].greeted = false;
 	}
 	return false;
 }
