@@ -258,10 +258,10 @@ static bool map_part(struct place *place, int fd, size_t start, size_t size, siz
 }
 
 /* Never freed either, with the pattern's characters. */
-static PyObject *map_within(int fd, size_t start, size_t size, Py_UCS4 highest, PyTypeObject *type)
+static PyObject *map_within(int fd, size_t start, size_t size, Py_UCS4 highest, PyTypeObject *type,
+			    struct place *place)
 {
 	size_t width = width_of(highest), head = head_size(type);
-	struct place place;
 	PyObject *text;
 	void *from;
 
@@ -270,11 +270,11 @@ static PyObject *map_within(int fd, size_t start, size_t size, Py_UCS4 highest, 
 		PyErr_SetString(PyExc_ValueError, "the file has no such part");
 		return NULL;
 	}
-	if (!map_part(&place, fd, start, size, width))
+	if (!map_part(place, fd, start, size, width))
 		return PyErr_NoMemory();
 	text = make_pattern(type, highest, &from);
 	if (text && from &&
-	    turn(text, head, from, place.start + start % place.page, size / width)) {
+	    turn(text, head, from, place->start + start % place->page, size / width)) {
 		Py_INCREF(text);
 		return text;
 	}
@@ -289,7 +289,7 @@ PyObject *mapped_text(int fd, size_t start, size_t size, Py_UCS4 highest, PyType
 	PyObject *text;
 
 	if (start)
-		return map_within(fd, start, size, highest, type);
+		return map_within(fd, start, size, highest, type, &place);
 	text = map(fd, size, highest, &place);
 	if (!text)
 		return NULL;
@@ -312,12 +312,12 @@ static bool try_one(Py_UCS4 character, Py_UCS4 highest, PyObject *part)
 	int order = 0, fd = memfd_create("text", MFD_CLOEXEC);
 	PyObject *wanted = PyUnicode_DecodeUTF32((const char *)four, sizeof *four, NULL, &order);
 	PyObject *text = NULL, *within = NULL;
-	struct place place;
+	struct place place, part_of;
 	bool same = false;
 
 	if (fd >= 0 && wanted && write(fd, bytes, 3 * width) == (ssize_t)(3 * width)) {
 		text = map(fd, width, highest, &place);
-		within = map_within(fd, width, width, highest, (PyTypeObject *)part);
+		within = map_within(fd, width, width, highest, (PyTypeObject *)part, &part_of);
 	}
 	if (text && within)
 		same = PyUnicode_Compare(text, wanted) == 0 &&
@@ -326,6 +326,8 @@ static bool try_one(Py_UCS4 character, Py_UCS4 highest, PyObject *part)
 		       PyUnicode_GetLength(within) == 1 && !PyErr_Occurred();
 	if (text)
 		forget(&place);
+	if (within) /* nobody has it: only its mapping would be left, for each fork to copy */
+		munmap(part_of.start, part_of.size);
 	PyErr_Clear();
 	Py_XDECREF(wanted);
 	if (fd >= 0)
