@@ -29,6 +29,8 @@ struct rlmd_sandbox_options {
 	size_t pool_memory;  /* bytes of all workers together; 0: half of what there is for us */
 	uint32_t first_uid;  /* of those for workers, where we are root; 0: 2,100,000,000 */
 	const char *require; /* "L1".."L4": less is refused; NULL: whatever the kernel gives */
+	unsigned pool_parts; /* where pool_memory is 0: of that half one of so many parts, for
+				sandboxes that share it; 0: all of it */
 };
 
 /*

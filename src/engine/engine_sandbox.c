@@ -18,6 +18,7 @@ struct engine_sandbox {
 	struct rlmd_sandbox *sandbox; /* owned */
 	char *python;                 /* owned */
 	size_t worker_memory, pool_memory;
+	unsigned pool_parts;
 	uint32_t first_uid;
 	bool awaited; /* it is open */
 	TAILQ_ENTRY(engine_sandbox) entry;
@@ -43,6 +44,7 @@ static struct engine_sandbox *find(const struct rlmd_engine *engine,
 		if (!strcmp(known->python, config->python) &&
 		    known->worker_memory == config->worker_memory &&
 		    known->pool_memory == config->pool_memory &&
+		    known->pool_parts == config->pool_parts &&
 		    known->first_uid == config->first_uid &&
 		    same_modules(sandbox_preload(known->sandbox), config->preload))
 			return known;
@@ -87,6 +89,7 @@ static struct engine_sandbox *begin(struct rlmd_engine *engine, const struct san
 	begun->python = xstrdup(config->python);
 	begun->worker_memory = config->worker_memory;
 	begun->pool_memory = config->pool_memory;
+	begun->pool_parts = config->pool_parts;
 	begun->first_uid = config->first_uid;
 	TAILQ_INSERT_TAIL(&engine->sandboxes, begun, entry);
 	return begun;
@@ -153,6 +156,7 @@ static bool read_options(const struct rlmd_engine *engine, const struct rlmd_san
 		.preload = options->preload,
 		.worker_memory = options->worker_memory ? options->worker_memory : MEMORY_USUAL,
 		.pool_memory = options->pool_memory,
+		.pool_parts = options->pool_parts > 1 ? options->pool_parts : 0,
 		.first_uid = options->first_uid,
 	};
 	return true;

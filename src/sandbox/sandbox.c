@@ -70,7 +70,8 @@ static void open_limits(struct rlmd_sandbox *sandbox, const struct sandbox_confi
 			uint64_t without)
 {
 	struct steps steps = {.without = without};
-	uint64_t memory = config->pool_memory ? config->pool_memory : half_of_memory();
+	uint64_t half = half_of_memory() / (config->pool_parts ? config->pool_parts : 1);
+	uint64_t memory = config->pool_memory ? config->pool_memory : half;
 
 	sandbox->config.cgroup = cgroup_new(
 		&(struct cgroup_limits){

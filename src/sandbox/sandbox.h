@@ -25,7 +25,8 @@ struct sandbox_config {
 	const char *python;         /* lent during _new: a path or a name in PATH */
 	const char *const *preload; /* lent during _new: modules, NULL-terminated, or NULL */
 	size_t worker_memory;       /* bytes for one worker, beside its inputs */
-	size_t pool_memory; /* bytes for all workers together; 0: half of what there is for us */
+	size_t pool_memory;  /* bytes for all workers together; 0: half of what there is for us */
+	unsigned pool_parts; /* where that is 0: one of so many parts of it; 0: all of it */
 	const char *worker_dir; /* lent during _new: where template.py is */
 	uint32_t first_uid;     /* of those for workers, as root; 0: UIDS_FIRST of uids.h */
 	const char *cache;      /* lent during _new: for caches, absolute; NULL: nothing is kept */
