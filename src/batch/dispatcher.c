@@ -11,11 +11,13 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "batch/dispatcher_private.h"
 #include "batch/purse.h"
 #include "batch/scoreboard.h"
 #include "batch/slot.h"
 #include "batch/store_explain.h"
+#include "batch/tenancies.h"
 #include "batch/turns.h"
 #include "store/store.h"
 
@@ -109,6 +111,7 @@ static void claim(struct dispatcher *dispatcher, struct turn *turn)
 	slot->account = purse_use(slot->purse);
 	TAILQ_INSERT_TAIL(&dispatcher->slots, slot, next);
 	dispatcher->used++;
+	turn->at_work++;
 	slot->query = store_claim(options->store, options->batch, &tenant, text_of(options->node),
 				  1, options->lease_ms, on_claim, slot);
 }
@@ -156,10 +159,27 @@ static void on_renew(evutil_socket_t fd, short what, void *owner)
 
 /* --- what is next ------------------------------------------------------------------------ */
 
+/* What a tenant has of its own; what that lacks keeps its jobs from being begun. */
+static void settle(struct dispatcher *dispatcher, struct turn *turn)
+{
+	const struct dispatcher_options *options = &dispatcher->options;
+
+	if (turn->tenancy)
+		return;
+	turn->tenancy = tenancies_get(options->tenancies, text_of(turn->tenant));
+	turn->weight = tenancy_weight(turn->tenancy);
+	if (!turn->tenancy->unable.kind)
+		return;
+	turns_stop(&dispatcher->turns, turn, TURN_UNABLE, INT64_MAX);
+	options->refused(options->owner, turn->tenant, &turn->tenancy->unable);
+}
+
 static void note_count(struct dispatcher *dispatcher, const struct store_count *count)
 {
 	struct turn *turn = turns_get(&dispatcher->turns, count->tenant);
 
+	if (count->due_ms != INT64_MAX)
+		settle(dispatcher, turn);
 	if (count->due_ms == INT64_MAX || turn_is_over(turn))
 		return;
 	dispatcher->left = true;
@@ -226,7 +246,8 @@ static void fill(struct dispatcher *dispatcher)
 
 	turns_wake_due(&dispatcher->turns, now_ms);
 	while (dispatcher->used < dispatcher->options.max_jobs &&
-	       (turn = turns_next(&dispatcher->turns)))
+	       (turn = turns_next(&dispatcher->turns,
+				  dispatcher->options.max_jobs - dispatcher->used)))
 		if (can_pay(dispatcher, turn))
 			claim(dispatcher, turn);
 	due_ms = turns_wake_due(&dispatcher->turns, now_ms);

@@ -7,8 +7,9 @@
  *     |                         `------> breaker   its tenant waits for another key
  *     `---- renewed by a timer; one that is lost is stopped, and writes nothing
  *
- * Tenants take turns (batch/turns.h), and pay (batch/purse.h). The dispatcher ends when nothing is
- * left that it could begin, now or later, and gives back the money that is left.
+ * Tenants take turns (batch/turns.h), each with what it has of its own (batch/tenancies.h), and pay
+ * (batch/purse.h). The dispatcher ends when nothing is left that it could begin, now or later, and
+ * gives back the money that is left.
  */
 #pragma once
 
@@ -22,6 +23,7 @@
 struct dispatcher;
 struct scoreboard;
 struct store;
+struct tenancies;
 struct tenants;
 
 /* No job is begun any more once so many have failed for good, and of those that are over so many in
@@ -33,8 +35,9 @@ struct halt {
 
 struct dispatcher_options {
 	struct work_setting work;
-	struct store *store;      /* lent */
-	struct scoreboard *board; /* lent: is told what happens */
+	struct tenancies *tenancies; /* lent: what each tenant has */
+	struct store *store;         /* lent */
+	struct scoreboard *board;    /* lent: is told what happens */
 	int64_t batch;
 	const char *node;     /* lent: who works */
 	int64_t max_jobs;     /* at once */
@@ -47,7 +50,7 @@ struct dispatcher_options {
 	bool keeps_limits;             /* of the store, where these say nothing */
 	/* Jobs stay pending for want of money: by whose limit, and what can be done. */
 	void (*capped)(void *owner, const char *why);
-	/* A key was refused: the tenant's jobs stay pending. */
+	/* A key was refused, or what a tenant needs cannot be had: its jobs stay pending. */
 	void (*refused)(void *owner, const char *tenant, const struct rlmd_error *why);
 	/* It has come to that: so many failed, of so many. It ends as if it was drained. */
 	void (*halted)(void *owner, int64_t failed, int64_t ended);

@@ -15,6 +15,7 @@
 #include "batch/job_line.h"
 #include "batch/jobs_file.h"
 #include "batch/store_explain.h"
+#include "batch/tenants.h"
 #include "store/store.h"
 
 enum { CHUNK_JOBS = 256, CHUNK_BYTES = 1 << 20, ID_TOLD_MAX = 80 };
@@ -166,6 +167,15 @@ static bool on_job(void *owner, uint64_t number, const struct job_line *job, str
 	return false;
 }
 
+static bool on_check(void *owner, const struct job_line *job, struct rlmd_error *err)
+{
+	const struct job_loader *loader = owner;
+	const struct tenants *tenants = loader->options.tenants;
+
+	return !tenants || !tenants->count || !job->tenant ||
+	       tenants_find(tenants, job->tenant, err);
+}
+
 static void on_bad(void *owner, uint64_t number, const struct rlmd_error *err)
 {
 	struct job_loader *loader = owner;
@@ -292,7 +302,7 @@ static void on_end(void *owner, const struct jobs_file_summary *summary,
 static void on_begin(void *owner, const struct store_result *result)
 {
 	struct job_loader *loader = owner;
-	const struct jobs_file_hooks hooks = {on_job, on_bad, on_end, loader};
+	const struct jobs_file_hooks hooks = {on_job, on_check, on_bad, on_end, loader};
 	struct rlmd_error err;
 
 	loader->query = NULL;

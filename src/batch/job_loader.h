@@ -17,6 +17,7 @@ struct event_base;
 struct job_line;
 struct job_loader;
 struct store;
+struct tenants;
 
 struct loaded {
 	int64_t batch; /* in the store */
@@ -27,13 +28,14 @@ struct loaded {
 };
 
 struct job_loader_options {
-	const char *path;             /* lent; "-" is standard input */
-	const char *name;             /* lent: of the batch */
-	const char *directory;        /* lent: of the file, absolute */
-	bool for_others;              /* it is carried out elsewhere */
-	bool add;                     /* jobs to a batch that is there */
-	bool skip_bad;                /* bad lines are told, and the others run */
-	struct jobs_file_shard shard; /* which of the jobs */
+	const char *path;              /* lent; "-" is standard input */
+	const char *name;              /* lent: of the batch */
+	const char *directory;         /* lent: of the file, absolute */
+	bool for_others;               /* it is carried out elsewhere */
+	const struct tenants *tenants; /* lent: where there are any, all that jobs may name */
+	bool add;                      /* jobs to a batch that is there */
+	bool skip_bad;                 /* bad lines are told, and the others run */
+	struct jobs_file_shard shard;  /* which of the jobs */
 	/* Each bad line, of the first 100, with its number; and what has no effect; lent. */
 	void (*warn)(void *owner, const char *text);
 	/* Each job of the file, before it is known whether it runs; lent. May be NULL. */

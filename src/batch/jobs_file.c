@@ -123,7 +123,10 @@ static void take_line(struct jobs_file *file, struct rlmd_text line)
 		tell_bad(file, &err);
 		return;
 	}
-	tell_job(file, &job, line);
+	if (file->hooks.check && !file->hooks.check(file->hooks.owner, &job, &err))
+		tell_bad(file, &err);
+	else
+		tell_job(file, &job, line);
 	job_line_done(&job);
 }
 

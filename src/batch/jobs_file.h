@@ -48,6 +48,8 @@ struct jobs_file_hooks {
 	/* A job, and its line as it stands there; lent. False: no more of them before
 	 * jobs_file_resume(). */
 	bool (*job)(void *owner, uint64_t number, const struct job_line *, struct rlmd_text line);
+	/* Whether a job may be one of the file; false: its line is a bad one. NULL: any may. */
+	bool (*check)(void *owner, const struct job_line *, struct rlmd_error *);
 	/* A bad line, of the first JOBS_FILE_BAD_TOLD; the error has the line's number. */
 	void (*bad)(void *owner, uint64_t number, const struct rlmd_error *);
 	/* Once, last. `err`, or NULL: it could not be read to its end, or is another file by now.

@@ -18,10 +18,12 @@
 #include "batch/job_line.h"
 #include "batch/job_loader.h"
 #include "batch/node.h"
+#include "batch/notices.h"
 #include "batch/results_line.h"
 #include "batch/results_writer.h"
 #include "batch/scoreboard.h"
 #include "batch/store_explain.h"
+#include "batch/tenancies.h"
 #include "store/store.h"
 
 struct runner {
@@ -34,6 +36,7 @@ struct runner {
 	struct results_writer *results; /* NULL: there is no results file */
 	struct contexts *contexts;
 	struct scoreboard *board;
+	struct tenancies *tenancies;
 	struct dispatcher *dispatcher; /* NULL: it is not begun, or over */
 	struct event *posted;          /* the end */
 	char *name;                    /* NULL: all batches */
@@ -114,15 +117,21 @@ static void on_wrote(void *owner)
 		results_writer_look(runner->results);
 }
 
-static void on_refused(void *owner, const char *tenant, const struct rlmd_error *why)
+static void on_warning(void *owner, const char *text)
 {
 	struct runner *runner = owner;
-	auto_free char *text = xasprintf(
-		"%s%s%s: %s; %s jobs stay pending", *tenant ? "tenant '" : "the key", tenant,
-		*tenant ? "'" : "", why->text, *tenant ? "its" : "all such");
 
-	runner->summary.refused = true;
 	runner->options.warn(runner->options.owner, text);
+}
+
+static void on_refused(void *owner, const char *tenant, const struct rlmd_error *why)
+{
+	auto_free char *text = notice_refused(tenant, why);
+	struct runner *runner = owner;
+
+	*(why->kind == RLMD_ERROR_SANDBOX ? &runner->summary.unable
+					  : &runner->summary.refused) = true;
+	on_warning(runner, text);
 }
 
 static void on_capped(void *owner, const char *why)
@@ -135,14 +144,11 @@ static void on_capped(void *owner, const char *why)
 
 static void on_halted(void *owner, int64_t failed, int64_t ended)
 {
+	auto_free char *text = notice_halted(failed, ended);
 	struct runner *runner = owner;
-	auto_free char *text = xasprintf("%" PRId64 " of %" PRId64
-					 " jobs that are over have failed: no job is begun any "
-					 "more, and the next start goes on",
-					 failed, ended);
 
 	runner->summary.halted = true;
-	runner->options.warn(runner->options.owner, text);
+	on_warning(runner, text);
 }
 
 static void on_idle(void *owner, const struct rlmd_error *err)
@@ -173,6 +179,7 @@ static void dispatch(struct runner *runner)
 				.limits = runner->options.limits,
 			},
 		.store = runner->store,
+		.tenancies = runner->tenancies,
 		.board = runner->board,
 		.batch = runner->id,
 		.node = node_name(runner->node),
@@ -190,13 +197,15 @@ static void dispatch(struct runner *runner)
 		.end = on_idle,
 		.owner = runner,
 	};
+	auto_free char *text = NULL;
 	struct rlmd_error err;
 
-	options.work.job.sandbox = runner->options.sandbox(runner->options.owner, &err);
-	if (!options.work.job.sandbox) {
+	if (!tenancies_begin(runner->tenancies, &runner->summary.level, &err)) {
 		finish(runner, &err);
 		return;
 	}
+	if (runner->summary.level)
+		on_warning(runner, (text = notice_level(runner->summary.level)));
 	runner->dispatcher = dispatcher_new(&options);
 	if (runner->draining)
 		dispatcher_drain(runner->dispatcher);
@@ -218,15 +227,11 @@ static void on_breakers(void *owner, const struct store_result *result)
 static void on_first_counts(void *owner, const struct store_result *result)
 {
 	struct runner *runner = owner;
-	int64_t left = 0;
 
 	if (store_failed(runner, result))
 		return;
 	scoreboard_count(runner->board, result->counts, result->count);
-	for (size_t i = 0; i < result->count; i++)
-		left += result->counts[i].jobs[STORE_JOB_PENDING] +
-			result->counts[i].jobs[STORE_JOB_RUNNING];
-	if (left && !runner->draining)
+	if (tenancies_expect(runner->tenancies, result->counts, result->count) && !runner->draining)
 		runner->query = store_breakers(runner->store, runner->id, on_breakers, runner);
 	else
 		end_batch(runner, result);
@@ -261,13 +266,6 @@ static void on_results_end(void *owner, const struct rlmd_error *err)
 
 	dispatcher_free(take_pointer(&runner->dispatcher));
 	finish(runner, err);
-}
-
-static void on_warning(void *owner, const char *text)
-{
-	struct runner *runner = owner;
-
-	runner->options.warn(runner->options.owner, text);
 }
 
 static void open_results(struct runner *runner)
@@ -326,6 +324,7 @@ static void load(struct runner *runner)
 		.shard = runner->options.shard,
 		.directory = runner->directory,
 		.for_others = runner->options.submit,
+		.tenants = runner->options.tenants,
 		.add = runner->options.add,
 		.skip_bad = runner->options.skip_bad_lines,
 		.warn = on_warning,
@@ -418,6 +417,7 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 	runner->base = base;
 	runner->ids = id_map_new();
 	runner->board = scoreboard_new();
+	runner->tenancies = tenancies_new(&options->tenancies);
 	runner->posted = event_new(base, -1, 0, on_posted, runner);
 	name_it(runner);
 	runner->contexts = contexts_new(base, runner->directory);
@@ -442,6 +442,7 @@ void runner_free(struct runner *runner)
 	node_free(runner->node);
 	contexts_free(runner->contexts);
 	scoreboard_free(runner->board);
+	tenancies_free(runner->tenancies);
 	id_map_free(runner->ids);
 	event_free(runner->posted);
 	free(runner->name);

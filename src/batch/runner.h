@@ -18,6 +18,7 @@
 #include "batch/dispatcher.h"
 #include "batch/jobs_file.h"
 #include "batch/summary.h"
+#include "batch/tenancies.h"
 
 struct runner;
 struct event_base;
@@ -43,9 +44,7 @@ struct runner_options {
 	struct rlmd_limits limits;     /* likewise */
 	const struct tenants *tenants; /* lent: as rlmd.conf has them; NULL: there are none */
 	struct rlmd_amount limit;      /* of all jobs of a batch together; RLMD_UNLIMITED: none */
-	/* Jobs are there, and about to be begun: where their code runs. NULL: `err` says why they
-	 * cannot be. */
-	struct rlmd_sandbox *(*sandbox)(void *owner, struct rlmd_error *err);
+	struct tenancies_options tenancies; /* sandboxes are asked for when jobs are to be begun */
 	/* What its user should know; lent. */
 	void (*warn)(void *owner, const char *text);
 	/* Once, last. `err`, or NULL: why it could not go on. The batch may be freed. */

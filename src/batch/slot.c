@@ -14,6 +14,7 @@
 #include "batch/job_journal.h"
 #include "batch/purse.h"
 #include "batch/scoreboard.h"
+#include "batch/tenancies.h"
 #include "batch/turns.h"
 #include "batch/work.h"
 #include "store/store.h"
@@ -26,6 +27,7 @@ void slot_free(struct slot *slot)
 
 	TAILQ_REMOVE(&dispatcher->slots, slot, next);
 	dispatcher->used--;
+	slot->turn->at_work--;
 	store_forget(slot->query);
 	scoreboard_leave(slot->shown, false);
 	work_free(slot->work);
@@ -112,7 +114,8 @@ static void trip(struct slot *slot, const struct work_end *end)
 	struct dispatcher *dispatcher = slot->dispatcher;
 	const struct dispatcher_options *options = &dispatcher->options;
 	struct turn *turn = slot->turn;
-	const char *provider = options->work.job.provider;
+	const char *provider = turn->tenancy->provider ? turn->tenancy->provider
+						       : options->work.job.provider;
 
 	if (turn->stop != TURN_KEY) {
 		turns_stop(&dispatcher->turns, turn, TURN_KEY, INT64_MAX);
@@ -183,7 +186,7 @@ static void on_journal(void *owner, const struct rlmd_error *err)
 		give_back(slot, 0, RLMD_ERROR_NONE, false);
 		return;
 	}
-	slot->work = work_new(&dispatcher->options.work, slot->line,
+	slot->work = work_new(&dispatcher->options.work, slot->turn->tenancy, slot->line,
 			      job_journal_hooks(slot->journal), slot->account, on_work, slot);
 	free((char *)slot->line.bytes);
 	slot->line = (struct rlmd_text){0};

@@ -6,7 +6,13 @@
 #include "base/money.h"
 #include "store/store.h"
 
-enum { STATUS_SOME_FAILED = 3, STATUS_REFUSED = 4, STATUS_UNAVAILABLE = 5, STATUS_PENDING = 6 };
+enum {
+	STATUS_SOME_FAILED = 3,
+	STATUS_REFUSED = 4,
+	STATUS_UNAVAILABLE = 5,
+	STATUS_PENDING = 6,
+	STATUS_UNABLE = 7
+};
 
 static void add_count(struct summary *summary, const struct store_count *count, bool written)
 {
@@ -44,9 +50,11 @@ int summary_exit_status(const struct summary *summary)
 		return STATUS_SOME_FAILED;
 	if (alone && !summary->failed && summary->refused)
 		return STATUS_REFUSED;
+	if (alone && !summary->failed && summary->unable)
+		return STATUS_UNABLE;
 	if (alone && !summary->refused && none_was_available(summary))
 		return STATUS_UNAVAILABLE;
-	if (summary->failed || summary->refused || summary->bad)
+	if (summary->failed || summary->refused || summary->unable || summary->bad)
 		return STATUS_SOME_FAILED;
 	return summary->pending ? STATUS_PENDING : 0;
 }
@@ -81,4 +89,6 @@ void summary_write(const struct summary *summary, struct evbuffer *out)
 		evbuffer_add_printf(out, ", %" PRIu64 " bad line%s passed over", summary->bad,
 				    summary->bad == 1 ? "" : "s");
 	evbuffer_add_printf(out, "; %s, %" PRId64 " tokens", cost, summary->tokens);
+	if (summary->level)
+		evbuffer_add_printf(out, "; tenants were apart by %s only", summary->level);
 }

@@ -23,14 +23,18 @@ struct summary {
 	uint64_t bad;                 /* lines that were passed over */
 	bool refused;                 /* a key was: jobs wait for another one */
 	bool capped;                  /* a limit on money was reached: jobs wait for a higher one */
+	bool unable;                  /* a tenant's isolation cannot be had: its jobs wait */
+	const char *level;            /* static: of several tenants, where it is less than what
+					 keeps them apart; or NULL */
 	bool halted;                  /* enough had failed, and the others were not begun */
 };
 
 /* Adds what the store counts; `written`: the jobs that are over were added from their results. */
 void summary_count(struct summary *, const struct store_count *, size_t count, bool written);
 
-/* 0: all succeeded. 3: some did not, or the batch was halted. 4 and 5: none could, as a key was
- * refused, or the provider was not available. 6: some are still pending. */
+/* 0: all succeeded. 3: some did not, or the batch was halted. 4, 5 and 7: none could, as a key was
+ * refused, the provider was not available, or the isolation is less than required. 6: some are
+ * still pending. */
 int summary_exit_status(const struct summary *);
 
 /* "300 jobs: 298 succeeded, 2 failed (1 schema, 1 refused); $0.21, 12345 tokens". */

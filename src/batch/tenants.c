@@ -236,3 +236,12 @@ bool tenant_may_use(const struct tenant *tenant, const char *model)
 		allowed = !fnmatch(tenant->models.items[i], model, FNM_NOESCAPE);
 	return allowed;
 }
+
+char *tenant_models(const struct tenant *tenant)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	for (size_t i = 0; i < tenant->models.count; i++)
+		evbuffer_add_printf(out, "%s%s", i ? ", " : "", tenant->models.items[i]);
+	return text_drain(out, NULL);
+}

@@ -54,3 +54,6 @@ const struct tenant *tenants_find(const struct tenants *, const char *name, stru
 /* Whether it may use the model; `*` in what is allowed stands for anything. Where nothing is said
  * all are. */
 bool tenant_may_use(const struct tenant *, const char *model);
+
+/* What is said of models, with commas between, new. */
+char *tenant_models(const struct tenant *);

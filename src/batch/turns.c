@@ -91,19 +91,41 @@ int64_t turns_wake_due(struct turns *turns, int64_t now_ms)
 	return next;
 }
 
-struct turn *turns_next(struct turns *turns)
+static bool goes_before(const struct turn *turn, const struct turn *other)
+{
+	int64_t has = turn->at_work * other->weight, others = other->at_work * turn->weight;
+
+	return has < others || (has == others && turn->passed < other->passed);
+}
+
+/* Those that have none at work, and will want a place. */
+static int64_t kept(const struct turns *turns)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < turns->count; i++) {
+		const struct turn *turn = turns->tenants[i];
+
+		count += !turn->at_work && !turn->stop &&
+			 (turn->ready || turn->due_ms != INT64_MAX);
+	}
+	return count;
+}
+
+struct turn *turns_next(struct turns *turns, int64_t free)
 {
 	struct turn *first = NULL;
 
 	for (size_t i = 0; i < turns->count; i++) {
 		struct turn *turn = turns->tenants[i];
 
-		if (turn->ready && !turn->stop && (!first || turn->passed < first->passed))
+		if (turn->ready && !turn->stop && (!first || goes_before(turn, first)))
 			first = turn;
 	}
-	if (!first)
+	if (!first || (first->at_work && free <= kept(turns)))
 		return NULL;
-	turns->now = first->passed;
+	if (turns->now < first->passed)
+		turns->now = first->passed;
 	first->passed += (uint64_t)(ROUND / first->weight);
 	return first;
 }

@@ -1,8 +1,9 @@
 /*
- * batch/turns.h - whose job comes next: tenants take turns by their weights.
+ * batch/turns.h - whose job comes next: tenants share by their weights.
  *
- * Each claim moves a tenant back by its share. One that comes late, or comes back after it had
- * nothing to do, begins where the others are: what it did not use is not owed to it.
+ * They share the places where jobs are at work, and take turns at those: each claim moves a tenant
+ * back by its share. One that comes late, or comes back after it had nothing to do, begins where
+ * the others are: what it did not use is not owed to it.
  */
 #pragma once
 
@@ -21,11 +22,15 @@ enum turn_stop {
 	TURN_UNABLE, /* what it requires cannot be had here */
 };
 
+struct tenancy;
+
 struct turn {
-	char *tenant;   /* owned; "": nobody's */
-	int64_t weight; /* from 1 */
-	int64_t due_ms; /* of the loop's clock: nothing is to be claimed before */
-	bool ready;     /* it may have jobs that are due */
+	char *tenant;            /* owned; "": nobody's */
+	struct tenancy *tenancy; /* lent: what it has; NULL: nobody has asked yet */
+	int64_t weight;          /* from 1 */
+	int64_t at_work;         /* jobs that it has begun and that are not over */
+	int64_t due_ms;          /* of the loop's clock: nothing is to be claimed before */
+	bool ready;              /* it may have jobs that are due */
 	enum turn_stop stop;
 	int64_t stop_ends_ms; /* of the loop's clock; INT64_MAX: never by itself */
 	/* private */
@@ -58,5 +63,10 @@ bool turn_is_over(const struct turn *);
  * when the next one's comes; INT64_MAX: none waits. */
 int64_t turns_wake_due(struct turns *, int64_t now_ms);
 
-/* The one whose turn it is, which then moves back; NULL: none is ready. Lent. */
-struct turn *turns_next(struct turns *);
+/*
+ * The one whose turn it is, which then moves back, where so many places are free; NULL: none is
+ * ready, or what is free is kept for others. Of several it is the one that has the fewest at work
+ * by its weight: who holds its places for long takes no more of them than its share. Who has none
+ * at work, and may have jobs now or later, has a place kept, as far as there are as many. Lent.
+ */
+struct turn *turns_next(struct turns *, int64_t free);

@@ -12,10 +12,12 @@
 #include "base/loop.h"
 #include "batch/contexts.h"
 #include "batch/job_line.h"
+#include "batch/tenancies.h"
 #include "batch/trace_buffer.h"
 
 struct work {
 	const struct work_setting *setting;
+	const struct tenancy *tenancy;      /* lent: whose it is */
 	const struct rlmd_journal *journal; /* lent */
 	struct rlmd_account *account;       /* lent: who pays */
 	work_fn *done;
@@ -144,9 +146,8 @@ static void start(struct work *work, const struct rlmd_context *context)
 	options.account = work->account;
 	options.tenant = work->line.tenant;
 	options.without_tree = true;
-	if (work->line.model)
-		options.model = work->line.model;
-	work->job = rlmd_job_start(work->setting->engine, &options, &err);
+	if (tenancy_give(work->tenancy, work->line.model, &options, &err))
+		work->job = rlmd_job_start(work->setting->engine, &options, &err);
 	if (!work->job)
 		fail(work, &err);
 }
@@ -176,15 +177,16 @@ static void start_with_text(struct work *work)
 	start(work, work->text);
 }
 
-struct work *work_new(const struct work_setting *setting, struct rlmd_text line,
-		      const struct rlmd_journal *journal, struct rlmd_account *account,
-		      work_fn *done, void *owner)
+struct work *work_new(const struct work_setting *setting, const struct tenancy *tenancy,
+		      struct rlmd_text line, const struct rlmd_journal *journal,
+		      struct rlmd_account *account, work_fn *done, void *owner)
 {
 	struct work *work = xcalloc(1, sizeof *work);
 	auto_free char *path = NULL;
 	struct rlmd_error err;
 
 	work->setting = setting;
+	work->tenancy = tenancy;
 	work->journal = journal;
 	work->account = account;
 	work->done = done;
@@ -196,8 +198,10 @@ struct work *work_new(const struct work_setting *setting, struct rlmd_text line,
 		fail(work, &err);
 		return work;
 	}
-	path = job_line_path(&work->line, setting->directory);
-	if (path)
+	path = tenancy_path(tenancy, &work->line, setting->directory, &err);
+	if (err.kind)
+		fail(work, &err);
+	else if (path)
 		work->hold = contexts_hold(setting->contexts, path, on_context, work);
 	else
 		start_with_text(work);

@@ -13,6 +13,7 @@
 
 struct contexts;
 struct event_base;
+struct tenancy;
 struct work;
 
 /* What all jobs have; lent until the last work is gone. */
@@ -37,8 +38,8 @@ struct work_end {
 /* Once, never before work_new() has returned. The work may be freed. */
 typedef void work_fn(void *owner, const struct work_end *);
 
-/* The line is copied, the journal lent until it is freed; the account pays. */
-struct work *work_new(const struct work_setting *, struct rlmd_text line,
+/* The line is copied, the tenancy and the journal lent until it is freed; the account pays. */
+struct work *work_new(const struct work_setting *, const struct tenancy *, struct rlmd_text line,
 		      const struct rlmd_journal *, struct rlmd_account *, work_fn *, void *owner);
 
 /* The result object of a job that was never begun, new. */

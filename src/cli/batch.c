@@ -22,6 +22,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/print.h"
+#include "cli/providers.h"
 #include "cli/session.h"
 #include "cli/tell.h"
 
@@ -88,12 +89,39 @@ static char *place_of(const struct config *config)
 	return xasprintf("sqlite:%s.store", config->results);
 }
 
-static struct rlmd_sandbox *open_sandbox(void *owner, struct rlmd_error *err)
+/* Each tenant's has uids that are no other's. */
+static struct rlmd_sandbox *open_sandbox(void *owner, const struct tenancy_needs *needs,
+					 struct rlmd_error *err)
 {
 	struct batch_command *command = owner;
 	struct session *session = command->session;
+	const struct config *config = &session->config;
+	struct rlmd_sandbox_options options = {
+		.size = sizeof options,
+		.python = config->python,
+		.preload = (const char *const *)config->preload.items,
+		.worker_memory = (size_t)(needs->worker_memory ? needs->worker_memory
+							       : config->worker_memory),
+		.pool_parts = needs->parts,
+		.first_uid = (uint32_t)config->first_uid,
+		.require = needs->require,
+	};
+	struct rlmd_sandbox *sandbox;
+	uint32_t first, count;
 
-	return session_open_sandbox(session, false, err) ? session->sandbox : NULL;
+	rlmd_sandbox_uids(options.first_uid, &first, &count);
+	if (needs->place)
+		options.first_uid = first + needs->place * count;
+	sandbox = rlmd_engine_sandbox(session->engine, &options, err);
+	return session_check_signals(session, err) ? sandbox : NULL;
+}
+
+static struct rlmd_provider *open_provider(void *owner, const char *kind, const char *key_file,
+					   struct rlmd_error *err)
+{
+	struct batch_command *command = owner;
+
+	return providers_other(&command->session->config, kind, key_file, err);
 }
 
 static void on_warning(void *owner, const char *text)
@@ -164,7 +192,17 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.limits = limits_of(session),
 		.limit = limit_of(config),
 		.tenants = &config->tenants,
-		.sandbox = open_sandbox,
+		.tenancies =
+			{
+				.engine = session->engine,
+				.tenants = &config->tenants,
+				.kind = config->provider,
+				.require = config->require,
+				.allow_outside = config->allow_outside,
+				.provider = open_provider,
+				.sandbox = open_sandbox,
+				.owner = command,
+			},
 		.warn = on_warning,
 		.end = on_end,
 		.owner = command,

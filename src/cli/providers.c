@@ -35,6 +35,17 @@ struct rlmd_provider *providers_own(const struct config *config, struct rlmd_err
 	return rlmd_provider_new(&options, err);
 }
 
+struct rlmd_provider *providers_other(const struct config *config, const char *kind,
+				      const char *key_file, struct rlmd_error *err)
+{
+	bool same = !strcmp(kind, config->provider);
+	struct rlmd_provider_options options = same ? own(config) : usual(config, kind);
+
+	options.key_file = key_file;
+	options.price_table = config->price_table;
+	return rlmd_provider_new(&options, err);
+}
+
 static bool add(struct rlmd_engine *engine, struct rlmd_provider_options options,
 		struct rlmd_price_table *prices, struct rlmd_error *err)
 {

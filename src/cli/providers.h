@@ -17,6 +17,10 @@ struct rlmd_provider;
 /* The settings' own; it has read its key. RLMD_ERROR_USAGE, RLMD_ERROR_INPUT. */
 struct rlmd_provider *providers_own(const struct config *, struct rlmd_error *);
 
+/* Another one of that kind, with that key and as the settings have it for all; likewise. */
+struct rlmd_provider *providers_other(const struct config *, const char *kind, const char *key_file,
+				      struct rlmd_error *);
+
 /* All, for the jobs of an engine. The keys are taken out of the environment then, whatever comes of
  * it: no process that is started after this inherits one. */
 bool providers_open(struct rlmd_engine *, const struct config *, struct rlmd_error *);

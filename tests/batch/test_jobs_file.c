@@ -74,7 +74,7 @@ static void on_end(void *owner, const struct jobs_file_summary *summary,
 
 static void start(struct reading *reading, const char *path, const char *shard)
 {
-	const struct jobs_file_hooks hooks = {on_job, on_bad, on_end, reading};
+	const struct jobs_file_hooks hooks = {on_job, NULL, on_bad, on_end, reading};
 	struct jobs_file_shard which = {0};
 	struct rlmd_error err;
 
@@ -400,7 +400,7 @@ static void test_not_there(void **state)
 	static const char *const table[][2] = {
 		{"/nowhere/jobs", "cannot read /nowhere/jobs: No such"},
 		{"/tmp", "it is a directory"}};
-	const struct jobs_file_hooks hooks = {on_job, on_bad, on_end, NULL};
+	const struct jobs_file_hooks hooks = {on_job, NULL, on_bad, on_end, NULL};
 	struct event_base *base = loop_new();
 	struct rlmd_error err;
 
