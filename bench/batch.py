@@ -5,6 +5,8 @@ usage: batch.py VERDICT RLMD ANSWERS SAMPLES
 
 All ask the same server, which answers after 20 ms. A job is a task of one turn with eight calls. A
 loop in the shell starts one `rlmd exec` after the other; GNU parallel eight at once. Starts count.
+Nodes share a server of PostgreSQL, which waits for no disk here, and have four jobs at work each,
+whose calls take 200 ms: what they wait for is what further nodes can take off.
 """
 import contextlib
 import json
@@ -18,11 +20,17 @@ import time
 
 import measure
 
+TESTS = pathlib.Path(__file__).parents[1] / "tests"
+sys.path[:0] = [str(TESTS), str(TESTS / "system")]
+import postgres  # noqa: E402
+
 LOOP_AT_LEAST, PARALLEL_AT_LEAST, MEMORY_AT_MOST = 10, 5, 2.5
 TASK = "What do the parts say? turns=1"
 JOBS, AT_ONCE, EACH = 120, 40, 8
+TRIED = 12          # jobs, where it is only tried whether this runs
 FEW, MANY = 10, 50  # jobs at work, of which the memory is compared
-DELAY_MS, LONG_MS = 20, 3000
+NODES, OF_A_NODE, NODES_AT_LEAST, TRANSACTIONS_AT_MOST = 4, 4, 3, 30
+DELAY_MS, NODE_MS, LONG_MS = 20, 200, 3000
 
 
 class Batch:
@@ -56,23 +64,23 @@ class Batch:
                        stdout=subprocess.DEVNULL, check=True)
         return (time.perf_counter() - begun) * 1e3
 
-    def batch(self):
-        command, results = self.command(JOBS, AT_ONCE)
+    def batch(self, jobs=JOBS):
+        command, results = self.command(jobs, AT_ONCE)
         took = self.run(command)
         outputs = [json.loads(line)["output"] for line in results.open(encoding="utf-8")]
-        if outputs != ["done"] * JOBS:
+        if outputs != ["done"] * jobs:
             sys.exit(f"jobs ended with {outputs}")
-        return took / JOBS
+        return took / jobs
 
-    def loop(self):
+    def loop(self, jobs=EACH):
         execs = [self.program, "exec", *self.options, TASK]
-        script = f'for i in $(seq {EACH}); do "$@" || exit; done'
-        return self.run(["sh", "-c", script, "loop", *execs]) / EACH
+        script = f'for i in $(seq {jobs}); do "$@" || exit; done'
+        return self.run(["sh", "-c", script, "loop", *execs]) / jobs
 
-    def parallel(self):
+    def parallel(self, jobs=EACH):
         execs = [self.program, "exec", *self.options]
         return self.run(["parallel", "--will-cite", "-j8", "-n0", *execs, f"'{TASK}'", ":::",
-                         *map(str, range(EACH))]) / EACH
+                         *map(str, range(jobs))]) / jobs
 
     def memory(self, at_once):
         """Megabytes of all its processes while so many jobs wait for answers."""
@@ -85,6 +93,46 @@ class Batch:
                 return sum(proportional(pid) for pid in workers(process.pid) + [process.pid])
             finally:
                 process.kill()
+
+
+class Nodes(Batch):
+    """Processes that work on the jobs of a store."""
+
+    def __init__(self, program, server, jobs, stack):
+        super().__init__(program, server, NODE_MS, stack)
+        self.jobs = jobs
+        self.store = postgres.PostgresServer().start()
+        stack.callback(self.store.remove)
+
+    def transactions(self):
+        return int(self.store.ask("SELECT sum(xact_commit) FROM pg_stat_database"))
+
+    def sample(self, nodes):
+        """Milliseconds of a job, from the nodes' start to the end of all; and its transactions."""
+        command, _ = self.command(self.jobs, OF_A_NODE)
+        store = ["--store", self.store.url]
+        self.run([*command[:2], "--submit", *store, *self.options, command[-1]])
+        work = [self.program, "work", *store, *self.options, "-j", str(OF_A_NODE),
+                "--max-parallel", str(8 * OF_A_NODE)]
+        before, begun = self.transactions(), time.perf_counter()
+        processes = [subprocess.Popen(work, env=self.environment) for _ in range(nodes)]
+        if any([process.wait() for process in processes]):
+            sys.exit("a node failed")
+        took = (time.perf_counter() - begun) * 1e3
+        return took / self.jobs, (self.transactions() - before) / self.jobs
+
+
+def nodes_of(program, server, samples, stack):
+    """The rows of nodes, filled."""
+    nodes = Nodes(program, server, 8 * TRIED if samples > 1 else TRIED, stack)
+    scale = measure.Row("22", "a job, four nodes", "one node")
+    transactions = measure.Row("23", "transactions of the store for a job of ten calls", unit="")
+    for _ in range(samples):
+        four, few = nodes.sample(NODES)
+        one, _ = nodes.sample(1)
+        scale.add(four, one)
+        transactions.add(few)
+    return scale, transactions
 
 
 def children(pid):
@@ -110,24 +158,36 @@ def proportional(pid):
     return int(text.split("\nPss:")[1].split()[0]) / 1e3
 
 
+def alone(program, server, samples, stack):
+    """The rows of one process, filled."""
+    quick = Batch(program, server, DELAY_MS, stack)
+    slow = Batch(program, server, LONG_MS, stack)
+    quick.batch(TRIED)
+    job = f"a job of a batch, {AT_ONCE} at once"
+    loop = measure.Row("20", job, "a loop of `rlmd exec`")
+    parallel = measure.Row("20", job, "GNU parallel, eight `rlmd exec` at once")
+    memory = measure.Row("21", "memory of a further job at work", unit="MB")
+    jobs, each = (JOBS, EACH) if samples > 1 else (TRIED, 2)
+    for _ in range(samples):
+        loop.add(quick.batch(jobs), quick.loop(each))
+        if shutil.which("parallel"):
+            parallel.add(quick.batch(jobs), quick.parallel(each))
+        memory.add((slow.memory(MANY) - slow.memory(FEW)) / (MANY - FEW))
+    return loop, parallel, memory
+
+
 def main(verdict, program, server, samples):
     with contextlib.ExitStack() as stack:
-        quick = Batch(program, server, DELAY_MS, stack)
-        slow = Batch(program, server, LONG_MS, stack)
-        quick.batch()
-        job = f"a job of a batch, {AT_ONCE} at once"
-        loop = measure.Row("20", job, "a loop of `rlmd exec`")
-        parallel = measure.Row("20", job, "GNU parallel, eight `rlmd exec` at once")
-        memory = measure.Row("21", "memory of a further job at work", unit="MB")
-        for _ in range(int(samples)):
-            loop.add(quick.batch(), quick.loop())
-            if shutil.which("parallel"):
-                parallel.add(quick.batch(), quick.parallel())
-            memory.add((slow.memory(MANY) - slow.memory(FEW)) / (MANY - FEW))
-        return max(loop.judge(verdict, at_least=LOOP_AT_LEAST),
-                   parallel.judge(verdict, at_least=PARALLEL_AT_LEAST) if parallel.samples else
-                   measure.missing("20", "GNU parallel", "apt-get install parallel"),
-                   memory.judge(verdict, at_most=MEMORY_AT_MOST))
+        loop, parallel, memory = alone(program, server, int(samples), stack)
+        found = [loop.judge(verdict, at_least=LOOP_AT_LEAST),
+                 parallel.judge(verdict, at_least=PARALLEL_AT_LEAST) if parallel.samples else
+                 measure.missing("20", "GNU parallel", "apt-get install parallel"),
+                 memory.judge(verdict, at_most=MEMORY_AT_MOST)]
+        if postgres.missing():
+            return max(found + [measure.missing("22", "PostgreSQL", "tools/setup --all")])
+        scale, transactions = nodes_of(program, server, int(samples), stack)
+        return max(found + [scale.judge(verdict, at_least=NODES_AT_LEAST),
+                            transactions.judge(verdict, at_most=TRANSACTIONS_AT_MOST)])
 
 
 if __name__ == "__main__":
