@@ -234,7 +234,35 @@ static void test_any_order(void **state)
 	assert_int_equal(descriptors_open(), descriptors);
 }
 
-/* The same one for the same options, however they are written, and else another. */
+static void on_ready(void *owner)
+{
+	++*(size_t *)owner;
+}
+
+/* They load beside each other, and are told of once. */
+static void begin_both(struct rlmd_engine *engine, const struct rlmd_sandbox_options *one,
+		       const struct rlmd_sandbox_options *other)
+{
+	struct rlmd_sandbox_options odd = {.size = sizeof odd, .python = "/nowhere/python3"};
+	struct rlmd_error err;
+	size_t ready = 0;
+
+	for (int twice = 0; twice < 2; twice++) {
+		assert_true(rlmd_engine_begin_sandbox(engine, one, on_ready, &ready, NULL));
+		assert_true(rlmd_engine_begin_sandbox(engine, other, on_ready, &ready, NULL));
+		assert_int_equal(ready, 0);
+	}
+	while (ready < 2)
+		event_base_loop(rlmd_engine_base(engine), EVLOOP_ONCE);
+	assert_int_equal(ready, 2);
+	assert_false(rlmd_engine_begin_sandbox(engine, &odd, on_ready, &ready, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	assert_false(rlmd_engine_begin_sandbox(NULL, one, NULL, NULL, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+}
+
+/* The same one for the same options, however they are written, and else another; begun before or
+ * not. What nobody waits for goes with the engine. */
 static void test_sandboxes(void **state)
 {
 	static const char *const modules[] = {"json", NULL}, *const none[] = {NULL};
@@ -243,7 +271,9 @@ static void test_sandboxes(void **state)
 						   .preload = none},
 					  preloaded = {.size = sizeof usual, .preload = modules},
 					  smaller = {.size = sizeof usual,
-						     .worker_memory = (size_t)256 << 20};
+						     .worker_memory = (size_t)256 << 20},
+					  unused = {.size = sizeof usual,
+						    .worker_memory = (size_t)128 << 20};
 	struct rlmd_engine *engine = rlmd_engine_new(NULL, NULL);
 	struct rlmd_sandbox *first = rlmd_engine_sandbox(engine, NULL, NULL), *second, *third;
 	size_t children = children_alive();
@@ -252,6 +282,7 @@ static void test_sandboxes(void **state)
 	assert_non_null(first);
 	assert_ptr_equal(rlmd_engine_sandbox(engine, &usual, NULL), first);
 	assert_int_equal(children_alive(), children);
+	begin_both(engine, &preloaded, &smaller);
 	second = rlmd_engine_sandbox(engine, &preloaded, NULL);
 	assert_non_null(second);
 	assert_ptr_not_equal(second, first);
@@ -262,6 +293,7 @@ static void test_sandboxes(void **state)
 	assert_ptr_not_equal(third, second);
 	assert_ptr_equal(rlmd_engine_sandbox(engine, &preloaded, NULL), second);
 	assert_ptr_equal(rlmd_engine_sandbox(engine, &smaller, NULL), third);
+	assert_true(rlmd_engine_begin_sandbox(engine, &unused, NULL, NULL, NULL));
 	rlmd_engine_free(engine);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
