@@ -5,8 +5,10 @@ usage: cold_start.py VERDICT RLMD ANSWERS PYTHON WORKER_DIRECTORY SAMPLES
 
 A run of one turn, whose block asks eight questions, over HTTP on loopback, until the program has
 ended. The floor is `python3 -I -c` with the modules that workers find loaded. Bytecode has been
-kept by a start before, as Python's own has. What a start takes that keeps none is said beside it.
+kept by a start before, as Python's own has. What a start takes that keeps none is said beside it,
+and what one takes over TLS.
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -18,6 +20,7 @@ import measure
 
 TARGET = 1.3
 WARMING_UP = 3
+AUTHORITIES = pathlib.Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def imports(worker_directory):
@@ -35,29 +38,54 @@ def timed(command, environment):
     return measure.milliseconds(run)
 
 
-def main(verdict, program, server, python, worker_directory, samples):
-    with tempfile.TemporaryDirectory() as room, \
-            subprocess.Popen([server, "0"], stdout=subprocess.PIPE, text=True) as answers:
+@contextlib.contextmanager
+def answering(server, *certificate):
+    """The port of a server, which speaks TLS where it is told a file for its certificate."""
+    command = [server, "0", *certificate]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as answers:
         try:
-            url = f"http://127.0.0.1:{int(answers.stdout.readline())}/v1"
-            ours = [program, "exec", "-q", "-p", "openai", "-m", "bench", "--base-url", url,
-                    "--python", python, "turns=1"]
+            yield int(answers.stdout.readline())
+        finally:
+            answers.kill()
+
+
+def trusting(certificate):
+    """The system's authorities, which take their time to read, and one more."""
+    bundle = certificate.with_name("bundle.pem")
+    system = AUTHORITIES.read_text() if AUTHORITIES.exists() else ""
+    bundle.write_text(system + certificate.read_text())
+    return {"SSL_CERT_FILE": bundle}
+
+
+def middle(figures):
+    return sorted(figures)[len(figures) // 2]
+
+
+def main(verdict, program, server, python, worker_directory, samples):
+    with tempfile.TemporaryDirectory() as room:
+        certificate = pathlib.Path(room, "certificate.pem")
+        with answering(server) as plain, answering(server, certificate) as tls:
+            def ours(url):
+                return [program, "exec", "-q", "-p", "openai", "-m", "bench",
+                        "--base-url", url + "/v1", "--python", python, "turns=1"]
+
+            usual, safe = ours(f"http://127.0.0.1:{plain}"), ours(f"https://127.0.0.1:{tls}")
             floor = [python, "-I", "-c", imports(worker_directory)]
             environment = {"PATH": os.environ["PATH"], "HOME": room, "OPENAI_API_KEY": "none"}
             kept = {**environment, "XDG_CACHE_HOME": room}
             none = {**environment, "XDG_CACHE_HOME": os.devnull}
+            trusted = {**kept, **trusting(certificate)}
             row = measure.Row("3", "exec, one turn", "python3 -I -c, the same imports")
-            without = []
+            without, over_tls = [], []
             for sample in range(-WARMING_UP, int(samples)):
-                figures = timed(ours, kept), timed(floor, environment), timed(ours, none)
+                figures = timed(usual, kept), timed(floor, environment)
+                others = timed(usual, none), timed(safe, trusted)
                 if sample >= 0:
-                    row.add(*figures[:2])
-                    without.append(figures[2])
-            without.sort()
-            print(f"without a cache: {without[len(without) // 2]:.1f} ms")
+                    row.add(*figures)
+                    without.append(others[0])
+                    over_tls.append(others[1])
+            print(f"without a cache: {middle(without):.1f} ms; over TLS: {middle(over_tls):.1f} ms")
             return row.judge(verdict, at_most=TARGET)
-        finally:
-            answers.kill()
 
 
 if __name__ == "__main__":
