@@ -255,6 +255,11 @@ struct rlmd_job_options {
 	struct rlmd_text schema;
 
 	const struct rlmd_journal *journal; /* NULL: none; off, as with replay_dir */
+	/* What its code may name as models of calls and sub-runs, beside those two above; `*`
+	 * stands for anything. NULL: any model of its provider. */
+	const char *const *models;
+	size_t model_count;
+
 	struct rlmd_group *group; /* of the same engine: whose turns it has (rlmd/group.h); NULL:
 				     its own */
 };

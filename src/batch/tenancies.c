@@ -307,6 +307,10 @@ bool tenancy_give(const struct tenancy *tenancy, const char *model, struct rlmd_
 	/* The command's setting is for those who may. */
 	if (below && settings && !tenant_may_use(settings, below))
 		below = NULL;
+	if (settings && settings->models.count) {
+		ret->models = (const char *const *)settings->models.items;
+		ret->model_count = settings->models.count;
+	}
 	ret->group = tenancy->group;
 	ret->sandbox = tenancy->sandbox;
 	if (tenancy->provider)
@@ -327,6 +331,14 @@ char *tenancy_path(const struct tenancy *tenancy, const struct job_line *line,
 	*err = (struct rlmd_error){0};
 	if (!path || !settings || tenancy->tenancies->options.allow_outside)
 		return path;
+	if (tenancy->tenancies->options.needs_root && !settings->root) {
+		free(path);
+		error_set(err, RLMD_ERROR_INPUT,
+			  "tenant '%s' has no directory on this machine: 'root = DIRECTORY' in "
+			  "rlmd.conf names one, or --allow-outside lifts that",
+			  settings->name);
+		return NULL;
+	}
 	inside = confine(root, path, err);
 	free(path);
 	return inside;

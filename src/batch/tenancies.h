@@ -48,6 +48,8 @@ struct tenancies_options {
 	const char *kind;              /* lent: the command's own provider */
 	const char *require;           /* lent: --require; NULL: it is not said */
 	bool allow_outside;            /* contexts may be anywhere */
+	bool needs_root; /* nobody knows where the jobs file is: a tenant's `root` says
+			    where its contexts are */
 	/* A provider of that kind with that key: a reference for the caller. */
 	struct rlmd_provider *(*provider)(void *owner, const char *kind, const char *key_file,
 					  struct rlmd_error *);

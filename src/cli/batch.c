@@ -199,6 +199,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 				.kind = config->provider,
 				.require = config->require,
 				.allow_outside = config->allow_outside,
+				.needs_root = !command->jobs,
 				.provider = open_provider,
 				.sandbox = open_sandbox,
 				.owner = command,

@@ -276,7 +276,11 @@ static bool ask_cover(struct ask *ask)
 static bool may_be_sent(struct ask *ask, struct rlmd_error *err)
 {
 	const struct llm_recall *recall = ask->options.request.recall;
+	const char *model = ask->options.request.model;
 
+	if (!job_may_ask(ask->job, model))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "model '%.100s' is none of those that this job may use", model);
 	ask->bare = NULL;
 	return llm_recalled_paid(recall) ||
 	       ((llm_recalled(recall) || (ask_reserve(ask, err) && ask_cover(ask))) &&

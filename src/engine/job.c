@@ -5,7 +5,9 @@
  */
 #include "engine/job.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -312,6 +314,19 @@ bool rlmd_job_get_status(const struct rlmd_job *job, struct rlmd_job_status *ret
 	status.cost = account ? budget_usage(account)->cost : job->result.usage.cost;
 	job->work->count(job, &status.operations, &status.operations_ended);
 	return sized_give(ret, &status, sizeof status, sizeof status);
+}
+
+bool job_may_ask(const struct rlmd_job *job, const char *model)
+{
+	const struct job_config *config = &job->config;
+
+	if (!config->models || !model || !*model || !strcmp(model, job->model) ||
+	    !strcmp(model, job->subcall_model))
+		return true;
+	for (size_t i = 0; i < config->model_count; i++)
+		if (!fnmatch(config->models[i], model, FNM_NOESCAPE))
+			return true;
+	return false;
 }
 
 const char *rlmd_job_warning(const struct rlmd_job *job, size_t index)

@@ -58,6 +58,8 @@ struct job_config {
 	bool strict;        /* a forced answer is a failure (RLMD_ERROR_BUDGET) */
 	/* Of one reply, in tokens; 0: as usual (engine/ask.h). */
 	int64_t max_output_tokens;
+	char **models; /* owned, and each: that code may name; NULL: any */
+	size_t model_count;
 	struct llm_sampling sampling; /* of all calls that bring none; its texts are these: */
 	char **stops;                 /* owned, up to a NULL */
 	char *schema;                 /* owned: that the answer of a task satisfies; NULL: none */
@@ -139,6 +141,9 @@ struct rlmd_job {
 	struct job_hooks hooks;
 	TAILQ_ENTRY(rlmd_job) entry;
 };
+
+/* Whether the job may ask that model: its own two, and what its options allow. NULL is its own. */
+bool job_may_ask(const struct rlmd_job *, const char *model);
 
 /* --- for the runs, calls and operations below, and what hosts jobs ----------------- */
 

@@ -138,6 +138,16 @@ static bool take_sampling(struct job_config *config, const struct rlmd_job_optio
 	return true;
 }
 
+static void take_names(struct job_config *config, const struct rlmd_job_options *options)
+{
+	if (!options->models)
+		return;
+	config->models = xcalloc(options->model_count + 1, sizeof *config->models);
+	config->model_count = options->model_count;
+	for (size_t i = 0; i < options->model_count; i++)
+		config->models[i] = xstrdup(options->models[i]);
+}
+
 static bool take_functions(struct rlmd_job *job, const struct rlmd_job_options *options,
 			   struct rlmd_error *err)
 {
@@ -293,6 +303,7 @@ static bool take_shares(struct rlmd_job *job, const struct rlmd_job_options *opt
 			  (struct bounds){"weight", 1, 1, FLOW_WEIGHT_MAX, false}, &weight, err))
 		return false;
 	job->weight = (unsigned)weight;
+	take_names(&job->config, options);
 	if (options->group && options->group->engine != job->engine)
 		return error_set(err, RLMD_ERROR_USAGE, "the group is one of another engine");
 	job->group = group_ref(options->group);
@@ -338,6 +349,9 @@ void job_drop_options(struct rlmd_job *job)
 	for (size_t i = 0; config->stops && config->stops[i]; i++)
 		free(config->stops[i]);
 	free(config->stops);
+	for (size_t i = 0; i < config->model_count; i++)
+		free(config->models[i]);
+	free(config->models);
 	validation_free(job->validation);
 	free(config->schema);
 	free(config->model);

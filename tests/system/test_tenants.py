@@ -99,13 +99,34 @@ class SharesTest(TenantsTest):
         self.assertEqual(process.wait(), 130)
 
 
+    def test_caps(self):
+        """Two calls a minute, one at once: the third is not begun while another's are all served."""
+        self.tenants(slow=["calls-per-minute = 2", "max-parallel = 1"], fast=[])
+        self.server = self.serve("openai")
+
+        def reply(request):
+            if is_query(request):
+                return Reply(text="a")
+            return final() if request.turn else code("batch_llm_query(['q'] * 40)")
+
+        self.server.script(None, reply)
+        self.jobs(*({"custom_id": name, "task": "t", "tenant": name} for name in ("slow", "fast")))
+        process = self.command("-j2", begin=True)
+        self.assertTrue(self.server.wait(lambda server: len(self.asked_by("slow")) == 2 and
+                                         len(self.asked_by("fast")) == 42))
+        self.assertEqual(len(self.asked_by("slow")), 2)
+        self.end(process)
+
+
 class OwnTest(TenantsTest):
     def test_keys_data_cache_and_results(self):
         """Nothing of one is in what another's workers, key or result saw; the cache is each's."""
         self.tenants(a=["models = m, n*"], b=["models = m"])
         self.server = self.serve("openai").script(None, lambda request: (
             Reply(text="same") if is_query(request) else
-            code("print(context)", "FINAL(llm_query('the same') + context)")))
+            code("try: llm_query('no', model='other')",
+                 "except Exception as error: print(error)",
+                 "FINAL(llm_query('the same') + context)")))
         for name in "ab":
             self.write(f"{name}/data", f"canary-{name}-1")
         self.jobs(*({"custom_id": f"{name}{i}", "task": "t", "tenant": name,
@@ -122,6 +143,7 @@ class OwnTest(TenantsTest):
             asked = self.asked_by(name)
             self.assertEqual(len([each for each in asked
                                   if is_query(each) and each.model == "m"]), 1)
+            self.assertNotIn("other", {each.model for each in asked})
             told = json.dumps([each.body.decode() for each in asked] +
                               [results[f"{name}{i}"] for i in range(2)])
             self.assertIn(f"canary-{name}-1", told)
@@ -131,8 +153,9 @@ class OwnTest(TenantsTest):
                 if path.is_file() and path.suffix != ".key":
                     self.assertNotIn(self.key(name).encode(), path.read_bytes(), path)
             self.assertNotIn(self.key(name), outcome.err + outcome.out)
-        self.assertEqual(len([each for each in self.server.requests if is_query(each) and
-                              each.key == self.server.key]), 1, "nobody's is not its own")
+        asked = [(each.model, each.last_user) for each in self.server.requests
+                 if is_query(each) and each.key == self.server.key]
+        self.assertEqual(asked, [("other", "no"), ("m", "the same")], "nobody's is limited")
         self.assertIn("may not use model 'nano': its models are m",
                       results["c"]["error"]["message"])
         self.assertIn("no key", results["d"]["error"]["message"])
