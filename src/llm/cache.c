@@ -17,9 +17,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/loop.h"
+#include "llm/body.h"
 #include "llm/cache_sweep.h"
+#include "llm/entry.h"
 #include "llm/key.h"
 #include "llm/provider.h"
 
@@ -28,7 +29,6 @@ enum {
 	HEX_SIZE = EXCHANGE_ID_SIZE,
 	ENTRY_MAX = 64 << 20, /* bytes */
 	HEAD_MAX = 128,       /* bytes of an entry's first line */
-	DEPTH_MAX = 8,        /* of its JSON */
 	PARTS = 16,           /* of the size: after so much was written the rest is looked at */
 	AHEAD_MS = 60000,     /* that another machine's clock may go before ours */
 };
@@ -143,25 +143,34 @@ static void hash_of(const struct evbuffer *bytes, unsigned char out[static HASH_
 		abort();
 }
 
-/* Of two parts, one behind the other, for the second may be megabytes. */
-static void code_of(const unsigned char secret[static CACHE_SECRET_SIZE], struct rlmd_text first,
-		    struct rlmd_text second, char out[static HEX_SIZE])
+static EVP_MAC_CTX *code_begin(const unsigned char secret[static CACHE_SECRET_SIZE])
 {
 	OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", (char *)"SHA256", 0),
 			       OSSL_PARAM_construct_end()};
 	EVP_MAC *kind = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	EVP_MAC_CTX *mac = EVP_MAC_CTX_new(kind);
+	EVP_MAC_CTX *code = EVP_MAC_CTX_new(kind);
+
+	EVP_MAC_free(kind);
+	if (!EVP_MAC_init(code, secret, CACHE_SECRET_SIZE, params))
+		abort();
+	return code;
+}
+
+static void code_add(void *code, struct rlmd_text piece)
+{
+	if (!EVP_MAC_update(code, (const unsigned char *)piece.bytes, piece.size))
+		abort();
+}
+
+static void code_end(EVP_MAC_CTX *code, char out[static HEX_SIZE])
+{
 	unsigned char hash[HASH_SIZE];
 	size_t size;
 
-	if (!EVP_MAC_init(mac, secret, CACHE_SECRET_SIZE, params) ||
-	    !EVP_MAC_update(mac, (const unsigned char *)first.bytes, first.size) ||
-	    !EVP_MAC_update(mac, (const unsigned char *)second.bytes, second.size) ||
-	    !EVP_MAC_final(mac, hash, &size, sizeof hash))
+	if (!EVP_MAC_final(code, hash, &size, sizeof hash))
 		abort();
 	exchange_hex(hash, out);
-	EVP_MAC_CTX_free(mac);
-	EVP_MAC_free(kind);
+	EVP_MAC_CTX_free(code);
 }
 
 /* Each with its length before it, so that no two lists are the same bytes. */
@@ -177,6 +186,7 @@ void cache_place_init(struct cache_place *place, const struct rlmd_provider *pro
 	auto_evbuffer struct evbuffer *whose = evbuffer_new(), *what = evbuffer_new();
 	struct llm_request plain = *request;
 	char id[EXCHANGE_ID_SIZE];
+	EVP_MAC_CTX *code;
 
 	add(whose, format);
 	add(whose, tenant);
@@ -189,7 +199,9 @@ void cache_place_init(struct cache_place *place, const struct rlmd_provider *pro
 	add(what, provider->adapter ? provider->adapter->name : "custom");
 	add(what, provider->url ? provider->url : provider->name);
 	add(what, id);
-	code_of(place->secret, text_in(what), text_of(""), place->name);
+	code = code_begin(place->secret);
+	code_add(code, text_in(what));
+	code_end(code, place->name);
 	place->key = provider->key;
 	cache_place_number(place, 0);
 }
@@ -201,13 +213,15 @@ void cache_place_number(struct cache_place *place, int64_t n)
 
 /* --- entries ---------------------------------------------------------------------- */
 
-/* What the code vouches for: which exchange it is, when it was had, and all of the answer. */
-static void entry_code(const struct cache_place *place, int64_t created, struct rlmd_text body,
-		       char out[static HEX_SIZE])
+/* What the code vouches for: which exchange it is, when it was had, and all of the answer, which is
+ * to be added. */
+static EVP_MAC_CTX *entry_code(const struct cache_place *place, int64_t created)
 {
 	auto_free char *which = xasprintf("%s %s %" PRId64 "\n", format, place->name, created);
+	EVP_MAC_CTX *code = code_begin(place->secret);
 
-	code_of(place->secret, text_of(which), body, out);
+	code_add(code, text_of(which));
+	return code;
 }
 
 /* The bytes of an entry that may be one, new; NULL: it is none. */
@@ -236,12 +250,15 @@ static bool is_ours(const struct cache_place *place, struct rlmd_text entry, int
 	const char *end = memchr(entry.bytes, '\n', entry.size < HEAD_MAX ? entry.size : HEAD_MAX);
 	int64_t created, now = clock_wall_ms();
 	char given[HEX_SIZE], real[HEX_SIZE];
+	EVP_MAC_CTX *code;
 
 	if (!end ||
 	    sscanf(entry.bytes, "rlmd-cache-1 %" SCNd64 " %64[0-9a-f]", &created, given) != 2)
 		return false;
 	*ret_body = text_from(end + 1, entry.size - (size_t)(end + 1 - entry.bytes));
-	entry_code(place, created, *ret_body, real);
+	code = entry_code(place, created);
+	code_add(code, *ret_body);
+	code_end(code, real);
 	return strlen(given) == HEX_SIZE - 1 && !CRYPTO_memcmp(given, real, HEX_SIZE - 1) &&
 	       created <= now + AHEAD_MS && now - created <= age_ms;
 }
@@ -254,13 +271,11 @@ bool cache_find(struct cache *cache, const struct cache_place *place, int64_t ag
 	const struct timespec used[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
 	size_t size;
 	auto_free char *bytes = fd >= 0 ? read_entry(fd, &size) : NULL;
-	json_auto_t *json = NULL;
 	struct rlmd_text body;
 
 	if (!bytes || !is_ours(place, text_from(bytes, size), age_ms, &body))
 		return false;
-	json = json_read(body, DEPTH_MAX, NULL);
-	if (!json || !exchange_read(json, ret, NULL))
+	if (!exchange_read_answer(body, ret, NULL))
 		return false;
 	futimens(fd, used); /* what cannot be marked as used only goes earlier */
 	return true;
@@ -281,12 +296,33 @@ static void count_written(struct cache *cache, size_t size)
 	loop_post(cache->timer);
 }
 
-/* A name of its own until it is whole: whoever is killed before leaves it to be swept. */
-static bool write_entry(struct cache *cache, const char *name, struct rlmd_text head,
-			struct rlmd_text body, struct rlmd_error *err)
+/* The code of all that is behind it stands in the first line: so that is written again. */
+static bool write_answer(int fd, const struct cache_place *place, struct body *answer,
+			 struct rlmd_error *err)
+{
+	const struct keys keys = {(char **)&place->key, place->key != NULL};
+	int64_t created = clock_wall_ms();
+	EVP_MAC_CTX *code = entry_code(place, created);
+	char hex[HEX_SIZE] = "", head[HEAD_MAX];
+	int size = snprintf(head, sizeof head, "%s %" PRId64 " %0*d\n", format, created,
+			    HEX_SIZE - 1, 0);
+	bool ok = file_write_fd(fd, text_from(head, (size_t)size), err) &&
+		  entry_write(answer, &keys, fd, code_add, code, err);
+
+	code_end(code, hex);
+	snprintf(head, sizeof head, "%s %" PRId64 " %s\n", format, created, hex);
+	return ok && (pwrite(fd, head, (size_t)size, 0) == size ||
+		      error_errno(err, RLMD_ERROR_INPUT, "write"));
+}
+
+/* A name of its own until it is whole: whoever is killed before leaves it to be swept. What is too
+ * large is written for nothing, which hardly any is. */
+static bool write_entry(struct cache *cache, const struct cache_place *place, struct body *answer,
+			struct rlmd_error *err)
 {
 	char temporary[64];
 	auto_close int fd = -1;
+	int64_t size;
 
 	snprintf(temporary, sizeof temporary, "%s%ju-%08x", SWEEP_TEMPORARY, (uintmax_t)getpid(),
 		 arc4random());
@@ -295,34 +331,30 @@ static bool write_entry(struct cache *cache, const char *name, struct rlmd_text 
 	if (fd < 0)
 		return error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s",
 				   cache->dir);
-	if (file_write_fd(fd, head, err) && file_write_fd(fd, body, err) &&
-	    !renameat(cache->fd, temporary, cache->fd, name))
+	if (!write_answer(fd, place, answer, err)) {
+		unlinkat(cache->fd, temporary, 0);
+		return error_context(err, "cannot write to the cache %s", cache->dir);
+	}
+	size = lseek(fd, 0, SEEK_CUR);
+	if (size > cache->size || size > ENTRY_MAX) {
+		unlinkat(cache->fd, temporary, 0);
 		return true;
-	error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s", cache->dir);
-	unlinkat(cache->fd, temporary, 0);
-	return false;
+	}
+	if (renameat(cache->fd, temporary, cache->fd, place->name)) {
+		error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s", cache->dir);
+		unlinkat(cache->fd, temporary, 0);
+		return false;
+	}
+	count_written(cache, (size_t)size);
+	return true;
 }
 
 bool cache_keep(struct cache *cache, const struct cache_place *place,
 		const struct llm_response *response, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	int64_t created = clock_wall_ms();
-	char code[HEX_SIZE], head[HEAD_MAX];
-	struct rlmd_text body;
-	size_t size;
+	struct body *answer = entry_of_answer(response);
+	bool ok = write_entry(cache, place, answer, err);
 
-	exchange_put_answer(response, out);
-	evbuffer_add(out, "\n", 1);
-	body = text_in(out);
-	body.size = key_redact(place->key, (char *)body.bytes, body.size);
-	entry_code(place, created, body, code);
-	snprintf(head, sizeof head, "%s %" PRId64 " %s\n", format, created, code);
-	size = strlen(head) + body.size;
-	if ((int64_t)size > cache->size || size > ENTRY_MAX)
-		return true;
-	if (!write_entry(cache, place->name, text_of(head), body, err))
-		return false;
-	count_written(cache, size);
-	return true;
+	body_free(answer);
+	return ok;
 }

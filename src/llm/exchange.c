@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/json_quote.h"
+#include "base/json_scan.h"
 #include "base/money.h"
 #include "base/text.h"
 #include "llm/body.h"
@@ -31,8 +31,8 @@ static const struct {
 
 enum {
 	COUNTS = sizeof counts / sizeof *counts,
-	PIECE = 16 << 10,  /* bytes that are hashed at once */
-	FACTS_ROOM = 1024, /* bytes of what is said of an answer beside its texts */
+	ANSWER_DEPTH = 8,
+	PIECE = 16 << 10, /* bytes that are hashed at once */
 };
 
 /* Of tokens: the sum of a call's attempts may be more than any of them may come to. */
@@ -56,11 +56,26 @@ static json_t *stops_json(const struct llm_sampling *sampling)
 	return stops;
 }
 
+const char *exchange_role(enum llm_role role)
+{
+	return role_names[role];
+}
+
 /* What was not asked for is no part of it, or older recordings would not be found. */
-static json_t *request_json(const struct llm_request *request)
+json_t *exchange_asked(const struct llm_request *request)
 {
 	const struct llm_sampling *sampling = &request->sampling;
-	json_t *messages = json_array();
+
+	return json_pack("{s:I, s:o*, s:o*, s:o*}", "max_tokens", (json_int_t)request->max_tokens,
+			 "temperature",
+			 sampling->with_temperature ? json_real(sampling->temperature) : NULL,
+			 "stop", stops_json(sampling), "schema",
+			 request->schema.size ? json_from_text(request->schema) : NULL);
+}
+
+json_t *exchange_request(const struct llm_request *request)
+{
+	json_t *messages = json_array(), *all, *asked;
 
 	for (size_t i = 0; i < request->message_count; i++) {
 		const struct llm_message *message = &request->messages[i];
@@ -74,13 +89,13 @@ static json_t *request_json(const struct llm_request *request)
 			json_object_set_new(object, "timeless", json_from_text(message->timeless));
 		json_array_append_new(messages, object);
 	}
-	return json_pack("{s:o, s:o, s:I, s:o*, s:o*, s:o*}", "model",
-			 json_from_text(text_of(request->named ? request->named : request->model)),
-			 "messages", messages, "max_tokens", (json_int_t)request->max_tokens,
-			 "temperature",
-			 sampling->with_temperature ? json_real(sampling->temperature) : NULL,
-			 "stop", stops_json(sampling), "schema",
-			 request->schema.size ? json_from_text(request->schema) : NULL);
+	all = json_pack("{s:o, s:o}", "model",
+			json_from_text(text_of(request->named ? request->named : request->model)),
+			"messages", messages);
+	asked = exchange_asked(request);
+	json_object_update(all, asked);
+	json_decref(asked);
+	return all;
 }
 
 void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_ID_SIZE])
@@ -92,11 +107,6 @@ void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_
 		out[2 * i + 1] = digits[hash[i] & 15];
 	}
 	out[EXCHANGE_ID_SIZE - 1] = '\0';
-}
-
-json_t *exchange_request(const struct llm_request *request)
-{
-	return request_json(request);
 }
 
 void exchange_hash(struct rlmd_text text, char out[static EXCHANGE_ID_SIZE])
@@ -119,7 +129,7 @@ static void put_json(json_t *value, const char *before, struct body *out)
 	json_decref(value);
 }
 
-/* As json_write() would write it of request_json(), with keys in their order. */
+/* As json_write() would write it of exchange_request(), with keys in their order. */
 static void put_timeless(const struct llm_request *request, struct body *out)
 {
 	const struct llm_sampling *sampling = &request->sampling;
@@ -324,8 +334,45 @@ bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error 
 	return true;
 }
 
-/* Without its texts. */
-static json_t *facts_json(const struct llm_response *response)
+/* With an empty string in the place of one that is read by itself. */
+static json_t *read_without(struct rlmd_text json, const struct json_view *string,
+			    struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *rest = evbuffer_new();
+	size_t start = string->kind ? (size_t)(string->text.bytes - json.bytes) : 0;
+	size_t end = start + string->text.size;
+
+	evbuffer_add(rest, json.bytes, start);
+	evbuffer_add(rest, json.bytes + end, json.size - end);
+	return json_read(text_in(rest), ANSWER_DEPTH, err);
+}
+
+bool exchange_read_answer(struct rlmd_text json, struct exchange *ret, struct rlmd_error *err)
+{
+	static const struct json_scan_field inside[] = {{.name = "text"}, {.name = NULL}};
+	static const struct json_scan_field fields[] = {
+		{.name = "response", .view = 1, .inside = inside}, {.name = NULL}};
+	const struct json_scan_bounds bounds = {.depth = ANSWER_DEPTH};
+	json_auto_t *rest = NULL;
+	struct json_view views[2];
+
+	if (!json_scan_fields(json, &bounds, fields, views, 2, err))
+		return false;
+	if (views[0].kind != JSON_VIEW_STRING)
+		views[0] = (struct json_view){.kind = JSON_VIEW_NONE};
+	rest = read_without(json, &views[0], err);
+	if (!rest || !exchange_read(rest, ret, err))
+		return false;
+	if (!views[0].kind)
+		return true;
+	free(ret->text);
+	ret->text = xreallocarray(NULL, views[0].text.size + 1, 1);
+	ret->text_size = json_view_copy(&views[0], ret->text);
+	ret->text[ret->text_size] = '\0';
+	return true;
+}
+
+json_t *exchange_facts(const struct llm_response *response)
 {
 	json_t *usage = json_pack("{s:b}", "estimated", response->usage.estimated);
 
@@ -345,7 +392,7 @@ static json_t *facts_json(const struct llm_response *response)
 
 static json_t *response_json(const struct llm_response *response)
 {
-	json_t *facts = facts_json(response);
+	json_t *facts = exchange_facts(response);
 	json_t *all = json_pack("{s:o, s:o}", "text", json_from_text(response->text), "thinking",
 				json_from_text(response->thinking));
 
@@ -354,30 +401,7 @@ static json_t *response_json(const struct llm_response *response)
 	return all;
 }
 
-/* In one piece as a rule, so that nobody has to put it together. */
-static void make_room(const struct llm_response *response, struct evbuffer *out)
-{
-	size_t texts = response->text.size + response->thinking.size;
-
-	evbuffer_expand(out, texts + texts / 8 + FACTS_ROOM);
-}
-
-void exchange_put_answer(const struct llm_response *response, struct evbuffer *out)
-{
-	auto_evbuffer struct evbuffer *facts = evbuffer_new();
-	json_auto_t *object = facts_json(response);
-
-	make_room(response, out);
-	evbuffer_add_printf(out, "{\"response\":{\"text\":");
-	json_quote(response->text, out);
-	evbuffer_add_printf(out, ",\"thinking\":");
-	json_quote(response->thinking, out);
-	json_write(object, false, facts);
-	evbuffer_drain(facts, 1); /* the brace that opens it */
-	evbuffer_add_printf(out, ",%.*s}", (int)text_in(facts).size, text_in(facts).bytes);
-}
-
-static void add_error(json_t *entry, const struct rlmd_error *err)
+void exchange_add_error(json_t *entry, const struct rlmd_error *err)
 {
 	if (err)
 		json_object_set_new(entry, "error",
@@ -392,19 +416,7 @@ json_t *exchange_answer(const struct llm_response *response, const struct rlmd_e
 
 	if (response->lowered)
 		json_object_set_new(entry, "lowered", json_integer(response->lowered));
-	add_error(entry, err);
-	return entry;
-}
-
-json_t *exchange_write(const struct llm_request *request, const struct llm_response *response,
-		       const struct rlmd_error *err)
-{
-	json_t *entry = json_pack(
-		"{s:o, s:{s:s, s:i, s:i}, s:i, s:o}", "request", request_json(request), "match",
-		"kind", llm_kind_name(request->kind), "depth", request->depth, "turn",
-		request->turn, "index", request->number, "response", response_json(response));
-
-	add_error(entry, err);
+	exchange_add_error(entry, err);
 	return entry;
 }
 

@@ -13,8 +13,6 @@
 #include "base/error.h"
 #include "llm/llm.h"
 
-struct evbuffer;
-
 enum { EXCHANGE_ID_SIZE = 65 }; /* hexadecimal SHA-256 and a NUL */
 
 /* An answer. Zero is empty. */
@@ -60,16 +58,18 @@ bool exchange_fields(const json_t *object, const char *const *fields, struct rlm
 /* "response" and "error" of an entry; RLMD_ERROR_INPUT names the field. */
 bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error *);
 
+/* Likewise of an entry as JSON, of whose text no tree is made. */
+bool exchange_read_answer(struct rlmd_text json, struct exchange *ret, struct rlmd_error *);
+
 /* An entry with nothing but an answer, or why there is none, new. */
 json_t *exchange_answer(const struct llm_response *, const struct rlmd_error *);
-
-/* The same of an answer that came to its end, appended as JSON: no tree is made of it, for its text
- * may be megabytes. */
-void exchange_put_answer(const struct llm_response *, struct evbuffer *out);
 
 /* What came of it, as if it came now, but for times; lent by both. */
 struct llm_response exchange_response(const struct exchange *, const struct llm_request *);
 
-/* A whole recording, new. `err` is NULL for an answer. */
-json_t *exchange_write(const struct llm_request *, const struct llm_response *,
-		       const struct rlmd_error *err);
+/* Parts of these, new, and what an error adds to an entry; NULL: nothing. Of the request all but
+ * its model and messages, of the answer all but its texts. */
+const char *exchange_role(enum llm_role);
+json_t *exchange_asked(const struct llm_request *);
+json_t *exchange_facts(const struct llm_response *);
+void exchange_add_error(json_t *entry, const struct rlmd_error *);

@@ -190,6 +190,24 @@ size_t keys_redact(const struct keys *keys, char *text, size_t size)
 	return size;
 }
 
+size_t keys_longest(const struct keys *keys)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; i < keys->count; i++)
+		if (strlen(keys->keys[i]) > longest)
+			longest = strlen(keys->keys[i]);
+	return longest;
+}
+
+size_t keys_redact_inside(const struct keys *keys, char *text, size_t size)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		if (strlen(keys->keys[i]) >= SHORTEST)
+			size = redact_whole(keys->keys[i], strlen(keys->keys[i]), text, size);
+	return size;
+}
+
 void keys_done(struct keys *keys)
 {
 	for (size_t i = 0; i < keys->count; i++)

@@ -59,4 +59,9 @@ struct keys {
 
 void keys_add(struct keys *, const char *key);                    /* a copy, once; NULL is fine */
 size_t keys_redact(const struct keys *, char *text, size_t size); /* as key_redact(), of each */
-void keys_done(struct keys *);                                    /* wipes */
+
+/* Of a text that comes in pieces: every whole occurrence of each; and how many bytes at the end of
+ * a piece may be the beginning of one. */
+size_t keys_redact_inside(const struct keys *, char *text, size_t size);
+size_t keys_longest(const struct keys *);
+void keys_done(struct keys *); /* wipes */

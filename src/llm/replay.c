@@ -12,10 +12,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/atomic_file.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "llm/body.h"
+#include "llm/entry.h"
+#include "llm/exchange.h"
 #include "llm/kept_names.h"
 #include "llm/key.h"
 #include "llm/replay_miss.h"
@@ -361,18 +365,21 @@ bool recorder_write(struct recorder *recorder, const char *name, const struct ll
 		    const struct rlmd_error *exchange_error, struct rlmd_error *err)
 {
 	auto_free char *path = xasprintf("%s/%s", recorder->dir, name);
-	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
-	json_auto_t *entry = exchange_write(request, response, exchange_error);
-	size_t size;
-	char *start;
+	struct body *entry = entry_of_exchange(request, response, exchange_error,
+					       cancelled ? -1 : recorder->written++);
+	struct atomic_file file;
+	bool ok;
 
-	if (cancelled)
-		json_object_set_new(entry, "cancelled", json_true());
+	if (!atomic_file_open(&file, path, 0600)) {
+		body_free(entry);
+		return error_errno(err, RLMD_ERROR_INPUT, "cannot write %s", path);
+	}
+	if (!entry_write(entry, recorder->keys, file.fd, NULL, NULL, err))
+		ok = error_context(err, "%s", path);
 	else
-		json_object_set_new(entry, "order", json_integer(recorder->written++));
-	json_write_line(entry, bytes);
-	size = evbuffer_get_length(bytes);
-	start = (char *)evbuffer_pullup(bytes, -1);
-	size = keys_redact(recorder->keys, start, size);
-	return file_write(path, text_from(start, size), err);
+		ok = atomic_file_commit(&file, false) ||
+		     error_errno(err, RLMD_ERROR_INPUT, "cannot write %s", path);
+	atomic_file_done(&file);
+	body_free(entry);
+	return ok;
 }

@@ -16,6 +16,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "llm/body.h"
+#include "llm/entry.h"
+#include "llm/key.h"
 #include "llm/provider.h"
 
 enum { DAY_MS = 86400000 };
@@ -247,26 +250,54 @@ static void test_size(void **state)
 	assert_in_range(total, SIZE / 2, SIZE);
 }
 
-/* What is written without a tree is what the tree says, to the byte, and in one piece. */
+static void note(void *owner, struct rlmd_text piece)
+{
+	evbuffer_add(owner, piece.bytes, piece.size);
+}
+
+/* What is written without a tree is what the tree says, to the byte, but for keys; and it is read
+ * without one. The second key is cut by the end of the first piece. */
 static void test_written_as_it_is(void **state)
 {
-	static char text[100000];
+	static char text[200000], key[] = "the-key-itself";
 	struct llm_response response = {
 		.model = "m", .thinking = text_of("th\"ought"), .usage.input = 7};
+	const struct keys keys = {(char *[]){key}, 1};
 	auto_evbuffer struct evbuffer *tree = evbuffer_new(), *put = evbuffer_new();
 	json_t *answer;
 
 	(void)state;
-	memset(text, '"', sizeof text / 16);
-	memset(text + sizeof text / 16, 'x', sizeof text - sizeof text / 16);
-	response.text = text_from(text, sizeof text);
-	answer = exchange_answer(&response, NULL);
-	json_write(answer, false, tree);
-	json_decref(answer);
-	exchange_put_answer(&response, put);
-	assert_int_equal(evbuffer_get_contiguous_space(put), evbuffer_get_length(put));
-	assert_int_equal(evbuffer_get_length(put), evbuffer_get_length(tree));
-	assert_memory_equal(text_in(put).bytes, text_in(tree).bytes, text_in(tree).size);
+	for (size_t place = 65480; place < 65560; place++) {
+		struct body *body;
+		struct exchange exchange;
+		int fd = open("/dev/null", O_WRONLY);
+
+		memset(text, '"', 100);
+		memset(text + 100, 'x', sizeof text - 100);
+		memcpy(text + place, key, strlen(key));
+		response.text = text_from(text, sizeof text);
+		body = entry_of_answer(&response);
+		assert_true(entry_write(body, &keys, fd, note, put, NULL));
+		body_free(body);
+		close(fd);
+		memcpy(text + place, "***", 3);
+		memmove(text + place + 3, text + place + strlen(key),
+			sizeof text - place - strlen(key));
+		response.text.size -= strlen(key) - 3;
+		answer = exchange_answer(&response, NULL);
+		json_write_line(answer, tree);
+		json_decref(answer);
+		assert_int_equal(evbuffer_get_length(put), evbuffer_get_length(tree));
+		assert_memory_equal(text_in(put).bytes, text_in(tree).bytes, text_in(tree).size);
+		assert_true(exchange_read_answer(text_in(put), &exchange, NULL));
+		assert_int_equal(exchange.text_size, response.text.size);
+		assert_memory_equal(exchange.text, text, response.text.size);
+		assert_string_equal(exchange.thinking, "th\"ought");
+		assert_int_equal(exchange.usage.input, 7);
+		exchange_done(&exchange);
+		evbuffer_drain(put, evbuffer_get_length(put));
+		evbuffer_drain(tree, evbuffer_get_length(tree));
+	}
 }
 
 int main(void)
