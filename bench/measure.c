@@ -22,12 +22,8 @@ enum {
 #define SPREAD_MOST 1.25
 #define OTHERS_MOST 0.2
 
-/*
- * By how much noise may have put a part of a run wrong, at most. This machine by itself runs the
- * same loop for seconds at a time in 1 or 1.7 times the time, and somebody else on a core leaves
- * half of it: twice is what a part is off by where ours had all of that and the floor nothing.
- */
-#define NOISE_MOST 2.0
+/* What a machine's own changes of speed may put a part of a run wrong by; 1.7 was seen. */
+#define CHANGES_MOST 2.0
 
 static enum measure_status worst = MEASURE_HELD;
 
@@ -230,13 +226,31 @@ static const char *verdict_of(const struct figure *figure, enum bound bound, dou
 }
 
 /*
+ * By how much noise may have put a part of a run wrong, at most: where ours had all of it and the
+ * floor nothing. A long sample waits for all that are in line for its core, and a short one perhaps
+ * for nobody. The load of the last minute says how many these are, ourselves among them.
+ */
+static double noise_most(void)
+{
+	const char *given = getenv("BENCH_NOISE"); /* for tests */
+	double load = 0, queue;
+
+	if (given)
+		return strtod(given, NULL);
+	if (getloadavg(&load, 1) != 1)
+		load = 0;
+	queue = load / (double)sysconf(_SC_NPROCESSORS_ONLN);
+	return CHANGES_MOST * (queue > 1 ? queue : 1);
+}
+
+/*
  * What can be said without a figure: on which side of its target each part of the run is, however
  * wrong noise has put it. Nothing where one might be on the other.
  */
 static bool print_bound(const struct figure *figure, enum bound bound, double target,
 			const char *unit) /* NULL: of a ratio */
 {
-	double highest = figure->highest * NOISE_MOST, lowest = figure->lowest / NOISE_MOST;
+	double highest = figure->highest * noise_most(), lowest = figure->lowest / noise_most();
 	bool below = highest <= target, above = lowest >= target;
 	bool holds = bound == AT_MOST ? below : above;
 

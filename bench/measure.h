@@ -7,9 +7,10 @@
  * each with a ratio of medians of its own. The row's ratio is the median of those, its spread what
  * holds it in 96 of 100 runs (the second least and the second largest of nine). Where the spread is
  * too wide or others use the machine, no figure is printed. The row has a verdict all the same
- * where the worst part of all, put wrong by twice, would be on the same side of the target, and a
- * bound with it ("holds: at least 60x"); else it says that the machine is too noisy. Fewer than
- * five samples are judged by nobody: they show that the benchmark runs.
+ * where the worst part of all, put wrong by twice and by as much as others are in line for each
+ * core, would be on the same side of the target, and a bound with it ("holds: at least 60x"); else
+ * it says that the machine is too noisy. Fewer than five samples are judged by nobody: they show
+ * that the benchmark runs.
  */
 #pragma once
 

@@ -10,13 +10,15 @@ VERDICT = os.path.join(os.environ["RLMD_BUILD_ROOT"], "bench/verdict")
 HELD, MISSED, NOISY, MISSING = 0, 2, 3, 77
 
 
-def judged(*arguments, ours=(), beside=(), anyway=True, **more):
+def judged(*arguments, ours=(), beside=(), anyway=True, noise=2, **more):
     """Its status, its row without the marks of a noisy machine, and what it complains of."""
     samples = "".join(f"o {a}\nf {b}\n" for a, b in zip(ours, beside)) if beside else "".join(
         f"o {a}\n" for a in ours)
     environment = {name: value for name, value in os.environ.items() if name != "BENCH_ANYWAY"}
     if anyway:
         environment["BENCH_ANYWAY"] = "1"
+    if noise:
+        environment["BENCH_NOISE"] = str(noise)
     done = subprocess.run([VERDICT, *arguments], input=samples, text=True, capture_output=True,
                           env=environment, check=False, **more)
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
@@ -102,6 +104,17 @@ class RefusalTest(unittest.TestCase):
                 self.assertRegex(got[1], rf"^\| 7 \| ours \| (theirs)? ?\| \| \| [<>]= {target}\w* "
                                          rf"\| {re.escape(said)} \|$")
                 self.assertIn("the machine is too noisy for a figure", got[2])
+
+    def test_who_is_in_line_adds_to_the_noise(self):
+        """Nothing is known of how many there are: what is far enough off is judged all the same."""
+        parts = [each * 1e6 for each in (130, 140, 180, 120, 200, 190, 150, 160, 170)]
+        for how, status, verdict in (("at-least", HELD, "holds"), ("at-most", MISSED, "missed")):
+            pair = ([1] * 9, parts) if how == "at-least" else (parts, [1] * 9)
+            got = judged(how, "7", "8", "ms", "ours", "theirs", ours=pair[0], beside=pair[1],
+                         anyway=False, noise=None)
+            self.assertEqual(got[0], status, got)
+            bound = re.search(rf"{verdict}: at least ([0-9.e+]+)x, on a noisy machine", got[1])
+            self.assertLessEqual(float(bound[1]), 60e6 * 1.01)
 
     def test_one_part_is_enough_for_doubt(self):
         ours = [130, 140, 180, 15, 200, 190, 150, 160, 170]
