@@ -167,12 +167,11 @@ static void make_file(const char *path)
 		close(fd);
 }
 
-/* In a transaction that writes: nobody else does the same. */
-static bool migrate(struct sqlite_file *file, struct query *query)
+/* Whether it is a store that we know, or to become one; its version. */
+static bool check(struct sqlite_file *file, struct query *query, int64_t *ret_version)
 {
 	int newest = migrations[MIGRATIONS - 1].version, code;
 	int64_t owner = 0, version = 0, tables = 0;
-	auto_free char *mark = NULL;
 
 	if ((code = ask(file, "PRAGMA application_id", &owner)) ||
 	    (code = ask(file, "PRAGMA user_version", &version)) ||
@@ -188,6 +187,19 @@ static bool migrate(struct sqlite_file *file, struct query *query)
 			"the store %s has version %lld of its schema, and this rlmd knows "
 			"version %d; use the rlmd that made it, or a later one",
 			file->path, (long long)version, newest);
+	*ret_version = version;
+	return true;
+}
+
+/* In a transaction that writes: nobody else does the same. */
+static bool migrate(struct sqlite_file *file, struct query *query)
+{
+	int newest = migrations[MIGRATIONS - 1].version, code;
+	auto_free char *mark = NULL;
+	int64_t version;
+
+	if (!check(file, query, &version))
+		return false;
 	if (version == newest)
 		return true;
 	for (size_t i = 0; i < MIGRATIONS; i++)
@@ -199,19 +211,32 @@ static bool migrate(struct sqlite_file *file, struct query *query)
 	return !code || fail(file, query, code);
 }
 
-/* What is set for each connection anew; WAL stays with the file. */
-static bool set_up(struct sqlite_file *file, struct query *query)
+static bool set(struct sqlite_file *file, const char *const *settings, struct query *query)
 {
-	static const char *const settings[] = {
-		"PRAGMA trusted_schema = OFF", /* the file may be anybody's */
-		"PRAGMA cell_size_check = ON", "PRAGMA journal_mode = WAL",
-		"PRAGMA synchronous = FULL",   "PRAGMA journal_size_limit = 67108864",
-	};
 	int code;
 
-	for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-		if ((code = ask(file, settings[i], NULL)))
+	for (; *settings; settings++)
+		if ((code = ask(file, *settings, NULL)))
 			return fail(file, query, code);
+	return true;
+}
+
+/* What is set for each connection anew; WAL stays with the file, which is therefore looked at
+ * before. */
+static bool set_up(struct sqlite_file *file, struct query *query)
+{
+	static const char *const guards[] = {
+		"PRAGMA trusted_schema = OFF", /* the file may be anybody's */
+		"PRAGMA cell_size_check = ON", NULL};
+	static const char *const settings[] = {"PRAGMA journal_mode = WAL",
+					       "PRAGMA synchronous = FULL",
+					       "PRAGMA journal_size_limit = 67108864", NULL};
+	int64_t version;
+	int code;
+
+	if (!set(file, guards, query) || !check(file, query, &version) ||
+	    !set(file, settings, query))
+		return false;
 	if ((code = ask(file, "BEGIN IMMEDIATE", NULL)))
 		return fail(file, query, code);
 	if (!migrate(file, query)) {

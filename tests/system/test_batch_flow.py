@@ -1,6 +1,9 @@
 """rlmd batch: what becomes of jobs that fail, and when jobs are begun."""
 
 import json
+import os
+import resource
+import sqlite3
 import subprocess
 import unittest
 
@@ -115,6 +118,73 @@ class ShardTest(BatchTest):
         self.assertEqual(set(results), set(ids))
         self.assertEqual({each["output"] for each in results.values()}, {"22"})  # with its name above it
         self.assertEqual(len(self.server.requests), len(ids))
+
+
+class BadInputTest(BatchTest):
+    def test_what_is_there_is_no_batch_of_ours(self):
+        """Nothing is touched of a store or results that are not this batch's."""
+        self.server = self.serve("openai").script(None, final())
+        jobs = [{"custom_id": f"job {i}", "task": "t"} for i in range(3)]
+        self.jobs(*jobs)
+        self.assertEqual(self.command().status, 0)
+        path = self.dir / "results.jsonl"
+        asked, results = len(self.server.requests), path.read_bytes()
+        for other, told in (({"custom_id": "new", "task": "t"}, "which no job has"),
+                            ({"custom_id": "job 0", "task": "u"}, "which was another job")):
+            self.jobs(other)
+            outcome = self.command("--store", f"store of {other['task']}")
+            self.assertEqual(outcome.status, 8, outcome.err)
+            self.assertIn(told, outcome.err)
+        self.jobs(*jobs)
+        self.write("noise", "this is no database " * 1000)
+        with sqlite3.connect(self.dir / "later") as later:
+            later.execute("PRAGMA application_id = 0x726c6d64")
+            later.execute("PRAGMA user_version = 1000")
+        with sqlite3.connect(self.dir / "theirs") as theirs:
+            theirs.execute("CREATE TABLE data (id integer)")
+        for store, told in (("theirs", "of another program"), ("noise", "damaged, or is no store"), ("later", "version 1000 of its schema")):
+            before = (self.dir / store).read_bytes()
+            outcome = self.command("--store", store)
+            self.assertEqual(outcome.status, 2, outcome.err)
+            self.assertIn(told, outcome.err)
+            self.assertEqual((self.dir / store).read_bytes(), before)
+        self.assertEqual(path.read_bytes(), results)
+        self.assertEqual(len(self.server.requests), asked)
+
+    def test_a_full_disk(self):
+        """It says so, and with more room it goes on: nothing is lost, and nothing paid again."""
+        self.server = self.serve("openai").script(None, final("x" * 2000))
+        self.jobs(*({"custom_id": f"job {i}", "task": "t"} for i in range(60)))
+        command = ["batch", "-o", "results.jsonl", "-p", "openai", "-m", "m", "-j2", "jobs.jsonl"]
+        process = self.start(*command, env=self.environment(**self.server.environment()),
+                             preexec_fn=lambda: resource.setrlimit(
+                                 resource.RLIMIT_FSIZE, (600000, 600000)))
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 1, err)
+        self.assertIn(b"no room is left where the store is", err)
+        asked = len(self.server.requests)
+        self.assertLess(asked, 60)
+        outcome = self.command("-j2")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(len(self.results()), 60)
+        self.assertLessEqual(len(self.server.requests), 60 + 2)  # what was in flight
+
+    def test_a_large_file(self):
+        """It is read as a stream: what is read does not stay in memory."""
+        peaks = []
+        for lines in (1, 500):
+            with open(self.dir / "jobs.jsonl", "w", encoding="utf-8") as jobs:
+                for i in range(lines):
+                    job = {"custom_id": f"job {i}", "task": "t", "context": "x" * 100000}
+                    jobs.write(json.dumps(job) + "\n")
+                jobs.write("no job\n")
+            process = self.start("batch", "-o", f"results {lines}", "jobs.jsonl",
+                                 stderr=subprocess.DEVNULL, env=self.environment())
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 8)
+            peaks.append(usage.ru_maxrss << 10)  # at least that of this test
+        self.assertLess(peaks[1] - peaks[0], lines * 100000 // 4, peaks)
 
 
 if __name__ == "__main__":
