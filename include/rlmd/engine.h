@@ -58,6 +58,14 @@ RLMD_API bool rlmd_engine_add_provider(struct rlmd_engine *, const char *name,
 				       struct rlmd_provider *, struct rlmd_error *);
 
 /*
+ * How long the provider of that name (NULL: the first) is not to be given more
+ * work, as its answers said, in milliseconds: it limits the rate, or is busy. 0:
+ * it may be asked, or there is none of that name. Calls that are asked for all the
+ * same wait for it; who has thousands of jobs begins them later.
+ */
+RLMD_API int64_t rlmd_engine_provider_wait(const struct rlmd_engine *, const char *provider);
+
+/*
  * The sandbox of these options, which is started where there is none yet: that
  * takes as long as a python3 takes, some tenths of a second. NULL options are
  * all zero, and mean the sandbox of jobs that name none. Lent until the engine

@@ -112,6 +112,7 @@ static void claim(struct dispatcher *dispatcher, struct turn *turn)
 	TAILQ_INSERT_TAIL(&dispatcher->slots, slot, next);
 	dispatcher->used++;
 	turn->at_work++;
+	headroom_begin(&dispatcher->headroom);
 	slot->query = store_claim(options->store, options->batch, &tenant, text_of(options->node),
 				  1, options->lease_ms, on_claim, slot);
 }
@@ -237,20 +238,72 @@ static bool can_pay(struct dispatcher *dispatcher, struct turn *turn)
 	return false;
 }
 
+static void tell_once(struct dispatcher *dispatcher, bool *told, const char *text)
+{
+	if (!*told)
+		dispatcher->options.tell(dispatcher->options.owner, text);
+	*told = true;
+}
+
+/* Whether there is memory for one more job; the first one always has it. */
+static bool has_room(struct dispatcher *dispatcher)
+{
+	if (dispatcher->used >= dispatcher->options.max_jobs)
+		return false;
+	if (!dispatcher->used || headroom_admits(&dispatcher->headroom, clock_ms()))
+		return true;
+	if (turns_any(&dispatcher->turns))
+		tell_once(dispatcher, &dispatcher->told_memory,
+			  "fewer jobs are begun than -j allows, as there is too little memory "
+			  "beside what --reserve-memory leaves");
+	return false;
+}
+
+/* Its provider may want no more work for a while: jobs wait in the store, and not each in a worker
+ * of its own. */
+static bool is_busy(struct dispatcher *dispatcher, struct turn *turn)
+{
+	const struct work_setting *work = &dispatcher->options.work;
+	const char *own = turn->tenancy ? turn->tenancy->provider : NULL;
+	const char *provider = own ? own : work->job.provider;
+	int64_t wait_ms = rlmd_engine_provider_wait(work->engine, provider);
+	auto_free char *text = NULL;
+
+	if (!wait_ms)
+		return false;
+	turns_stop(&dispatcher->turns, turn, TURN_BUSY, clock_ms() + wait_ms);
+	text = xasprintf("%s limits the rate, or is busy: no job of it is begun until it may be "
+			 "asked again",
+			 provider);
+	tell_once(dispatcher, &dispatcher->told_busy, text);
+	return true;
+}
+
+/* When there may be more to begin: a turn comes by itself, or memory is given back by others. */
+static int64_t next_ms(struct dispatcher *dispatcher, bool room)
+{
+	int64_t due_ms = turns_wake_due(&dispatcher->turns, clock_ms());
+	int64_t again_ms = clock_ms() + ROOM_MS;
+
+	return room || dispatcher->used >= dispatcher->options.max_jobs || due_ms < again_ms
+		       ? due_ms
+		       : again_ms;
+}
+
 static void fill(struct dispatcher *dispatcher)
 {
-	const int64_t now_ms = clock_ms();
-	int64_t due_ms;
 	struct timeval wait;
 	struct turn *turn;
+	int64_t due_ms;
+	bool room;
 
-	turns_wake_due(&dispatcher->turns, now_ms);
-	while (dispatcher->used < dispatcher->options.max_jobs &&
+	turns_wake_due(&dispatcher->turns, clock_ms());
+	while ((room = has_room(dispatcher)) &&
 	       (turn = turns_next(&dispatcher->turns,
 				  dispatcher->options.max_jobs - dispatcher->used)))
-		if (can_pay(dispatcher, turn))
+		if (!is_busy(dispatcher, turn) && can_pay(dispatcher, turn))
 			claim(dispatcher, turn);
-	due_ms = turns_wake_due(&dispatcher->turns, now_ms);
+	due_ms = next_ms(dispatcher, room);
 	if (due_ms == INT64_MAX)
 		return;
 	wait = clock_timeval(due_ms - clock_ms());
@@ -362,6 +415,8 @@ struct dispatcher *dispatcher_new(const struct dispatcher_options *options)
 	const struct timeval often = clock_timeval(options->lease_ms / 3);
 
 	dispatcher->options = *options;
+	dispatcher->headroom = (struct headroom){.places = &headroom_here,
+						 .reserve = options->reserve};
 	TAILQ_INIT(&dispatcher->slots);
 	dispatcher->posted = event_new(base, -1, 0, on_proceed, dispatcher);
 	dispatcher->wake = event_new(base, -1, 0, on_proceed, dispatcher);

@@ -44,6 +44,9 @@ struct dispatcher_options {
 	int64_t max_attempts; /* of one job */
 	int64_t lease_ms;     /* of a claim, renewed thrice as often */
 	struct halt halt;
+	int64_t reserve; /* bytes of memory: with less left no job is begun beside another one */
+	/* What holds it up; lent. */
+	void (*tell)(void *owner, const char *text);
 	void (*wrote)(void *owner);    /* a result is in the store */
 	struct rlmd_amount limit;      /* of all jobs of the batch; RLMD_UNLIMITED: none */
 	const struct tenants *tenants; /* lent: their limits; NULL: there are none */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "batch/dispatcher.h"
+#include "batch/headroom.h"
 #include "batch/slot.h"
 #include "batch/turns.h"
 #include "store/store.h"
@@ -22,6 +23,9 @@ enum { LOOK_MS = 1000 };
 /* How often jobs are counted for those alone who watch: at least so long between, and so many times
  * what it takes. */
 enum { RECOUNT_MS = 15000, RECOUNT_TIMES = 200 };
+
+/* How often it is looked whether there is memory again. */
+enum { ROOM_MS = 1000 };
 
 struct dispatcher {
 	struct dispatcher_options options;
@@ -42,6 +46,8 @@ struct dispatcher {
 	bool dry;                    /* the last claim gave nothing */
 	bool left;                   /* it said that there is something to wait for */
 	int64_t ended, failed;       /* jobs that are over, of those that it began */
+	struct headroom headroom;
+	bool told_memory, told_busy;  /* why jobs are not begun */
 	bool draining, closing, over; /* closing: money is given back */
 };
 

@@ -190,10 +190,12 @@ static void dispatch(struct runner *runner)
 		.limit = runner->options.limit,
 		.tenants = runner->options.tenants,
 		.keeps_limits = !runner->options.jobs,
+		.reserve = runner->options.reserve,
 		.wrote = on_wrote,
 		.capped = on_capped,
 		.refused = on_refused,
 		.halted = on_halted,
+		.tell = on_warning,
 		.end = on_idle,
 		.owner = runner,
 	};

@@ -38,6 +38,7 @@ struct runner_options {
 	bool wait;                    /* without `jobs`: for batches that are still to come */
 	int64_t max_jobs, max_attempts;
 	int64_t lease_ms; /* of a claim: when it is over, others take the job */
+	int64_t reserve;  /* bytes of memory, as struct dispatcher_options has them */
 	struct halt halt;
 	struct rlmd_engine *engine;    /* lent */
 	struct rlmd_job_options job;   /* what lines do not say; lent, as are its texts */

@@ -112,6 +112,14 @@ static int64_t kept(const struct turns *turns)
 	return count;
 }
 
+bool turns_any(const struct turns *turns)
+{
+	for (size_t i = 0; i < turns->count; i++)
+		if (turns->tenants[i]->ready)
+			return true;
+	return false;
+}
+
 struct turn *turns_next(struct turns *turns, int64_t free)
 {
 	struct turn *first = NULL;

@@ -20,6 +20,7 @@ enum turn_stop {
 	TURN_MONEY,  /* what it may spend is spent, or held by others */
 	TURN_HALTED, /* too many of its jobs failed */
 	TURN_UNABLE, /* what it requires cannot be had here */
+	TURN_BUSY,   /* its provider wants no more work yet */
 };
 
 struct tenancy;
@@ -62,6 +63,9 @@ bool turn_is_over(const struct turn *);
 /* Those that wait for a time that is over now may have jobs, and those whose stop is over. Returns
  * when the next one's comes; INT64_MAX: none waits. */
 int64_t turns_wake_due(struct turns *, int64_t now_ms);
+
+/* Whether somebody is ready. */
+bool turns_any(const struct turns *);
 
 /*
  * The one whose turn it is, which then moves back, where so many places are free; NULL: none is

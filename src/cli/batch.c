@@ -187,6 +187,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.max_attempts = config->max_attempts,
 		.lease_ms = config->lease,
 		.halt = command->halt,
+		.reserve = config->reserve_memory,
 		.engine = session->engine,
 		.job = session_job(session),
 		.limits = limits_of(session),

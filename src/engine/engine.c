@@ -6,8 +6,10 @@
 
 #include "async/scheduler.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/loop.h"
 #include "base/sized.h"
+#include "base/text.h"
 #include "base/wait.h"
 #include "engine/ceiling.h"
 #include "engine/job.h"
@@ -112,6 +114,19 @@ bool rlmd_engine_add_provider(struct rlmd_engine *engine, const char *name,
 	known->name = xstrdup(provider->name);
 	TAILQ_INSERT_TAIL(&engine->providers, known, entry);
 	return true;
+}
+
+int64_t rlmd_engine_provider_wait(const struct rlmd_engine *engine, const char *name)
+{
+	const struct rlmd_provider *provider = engine ? registry_find(engine->registry,
+								      text_of(name))
+						      : NULL;
+	int64_t wait;
+
+	if (!provider || !provider->gate)
+		return 0;
+	wait = gate_busy_until(provider->gate) - clock_ms();
+	return wait > 0 ? wait : 0;
 }
 
 struct engine_provider *engine_provider(const struct rlmd_engine *engine, const char *name,

@@ -24,6 +24,7 @@ struct gate {
 	int64_t open_at;          /* nothing starts before it */
 	int64_t slowed_at;        /* when that was decided */
 	int64_t spread;           /* those who waited start within so many ms after it */
+	int64_t busy_until;       /* who found it busy asks it again then */
 	struct rlmd_error broken; /* RLMD_ERROR_NONE: not broken */
 };
 
@@ -52,6 +53,11 @@ bool gate_admit(struct gate *gate, int64_t now, double jitter, int64_t *ret_at,
 	*ret_at = now < gate->open_at ? gate->open_at + (int64_t)(jitter * (double)gate->spread)
 				      : now;
 	return true;
+}
+
+int64_t gate_busy_until(const struct gate *gate)
+{
+	return gate->open_at > gate->busy_until ? gate->open_at : gate->busy_until;
 }
 
 /* Ours, or the one for a proxy. A 403 may concern one model only, so it does not break the gate. */
@@ -139,6 +145,12 @@ static int64_t drawn_out(const struct gate_failure *failure, int64_t now, int64_
 	return failure->attempt <= BELIEVED || delay > least ? delay : least;
 }
 
+static void note_busy(struct gate *gate, int64_t until)
+{
+	if (gate->busy_until < until)
+		gate->busy_until = until;
+}
+
 bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t now,
 		int64_t wall_now, double jitter, int64_t *ret_at, struct rlmd_error *err)
 {
@@ -158,6 +170,8 @@ bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t n
 	if (!failure->at_once)
 		delay = backoff_delay(failure->attempt, failure->retry_after_ms,
 				      failure->retry_after, wall_now, jitter);
+	if (shared || failure->busy)
+		note_busy(gate, now + (delay < DELAY_MAX ? delay : DELAY_MAX));
 	if (!patient && delay > DELAY_MAX) {
 		give_up(err, error, "not tried again: the provider asks for a longer wait");
 		return false;

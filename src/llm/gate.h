@@ -29,6 +29,10 @@ void gate_free(struct gate *); /* NULL is fine */
  */
 bool gate_admit(struct gate *, int64_t now, double jitter, int64_t *ret_at, struct rlmd_error *);
 
+/* No new work is to be begun before that time: it limits the rate, or was busy, and is asked again
+ * then by who has work already. */
+int64_t gate_busy_until(const struct gate *);
+
 /* An attempt that failed. */
 struct gate_failure {
 	const struct rlmd_error *error; /* what it was; its http_status, 0 where none came */

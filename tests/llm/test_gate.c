@@ -218,10 +218,16 @@ static void test_busy(void **state)
 		assert_true(fails(s, RLMD_ERROR_OVERLOADED, 503, 1000, 0));
 		assert_true(s->at > 1000 && s->at <= 31000);
 	}
+	assert_in_range(gate_busy_until(s->gate), 1001, 31000);
 	s->failure.waited = 60000;
 	assert_false(fails(s, RLMD_ERROR_OVERLOADED, 503, 1000, 0));
 	assert_string_equal(s->why.text, "the provider's words; gave up after waiting 1m00s");
 
+	/* New work waits at most two minutes, whatever it says. */
+	s->failure.retry_after = "1000";
+	fails(s, RLMD_ERROR_OVERLOADED, 503, 40000, 0);
+	assert_int_equal(gate_busy_until(s->gate), 160000);
+	s->failure.retry_after = NULL;
 	s->failure.waited = 0;
 	s->failure.busy = false;
 	assert_false(fails(s, RLMD_ERROR_OVERLOADED, 500, 1000, 0));

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import sqlite3
 import subprocess
 import unittest
@@ -90,6 +91,38 @@ class EnoughTest(BatchTest):
             self.assertEqual(self.command(*arguments).status, 2)
 
 
+class PaceTest(BatchTest):
+    def test_no_memory(self):
+        """One job at a time always runs."""
+        self.server = self.serve("openai").script(None, final())
+        self.jobs(*({"custom_id": str(i), "task": "t"} for i in range(4)))
+        outcome = self.command("-j4", "--reserve-memory=1000T")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertIn("too little memory", outcome.err)
+        self.assertEqual(self.server.peak, 1)
+
+    def test_a_provider_that_is_busy(self):
+        """Those at work have found out; no others begin, to wait each for itself."""
+        at_once = 2
+        self.server = self.serve("openai").script(
+            None, Reply(error="rate_limit", headers={"Retry-After": "1000"},
+                        until=lambda: len(self.server.requests) >= at_once))
+        self.jobs(*({"custom_id": str(i), "task": "t", "budget": {"maxTime": 600000}}
+                    for i in range(6)))
+        process = self.command("-j", at_once, "-vv", begin=True)
+        lines = []
+        for line in process.stderr:
+            lines.append(line.decode())
+            if "limits the rate, or is busy" in lines[-1]:
+                process.send_signal(signal.SIGINT)
+        process.wait()
+        told = "".join(lines)
+        self.assertEqual(process.returncode, 130, told)
+        self.assertIn("6 still pending", told)
+        self.assertEqual(len(self.server.requests), at_once)
+        self.assertNotIn("call_held", told)
+
+
 class ShardTest(BatchTest):
     def test_shards_of_one_store_and_contexts_of_a_revision(self):
         """Each does its share; what a revision has is the repository's of the jobs file."""
@@ -153,12 +186,14 @@ class BadInputTest(BatchTest):
 
     def test_a_full_disk(self):
         """It says so, and with more room it goes on: nothing is lost, and nothing paid again."""
-        self.server = self.serve("openai").script(None, final("x" * 2000))
+        full = []
+        self.server = self.serve("openai").script(
+            None, final("x" * 2000, until=lambda: bool(full)))
         self.jobs(*({"custom_id": f"job {i}", "task": "t"} for i in range(60)))
-        command = ["batch", "-o", "results.jsonl", "-p", "openai", "-m", "m", "-j2", "jobs.jsonl"]
-        process = self.start(*command, env=self.environment(**self.server.environment()),
-                             preexec_fn=lambda: resource.setrlimit(
-                                 resource.RLIMIT_FSIZE, (600000, 600000)))
+        process = self.command("-j2", begin=True)
+        self.assertTrue(self.server.wait(lambda server: server.requests))
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (200000, 200000))
+        full.append(True)
         _, err = process.communicate()
         self.assertEqual(process.returncode, 1, err)
         self.assertIn(b"no room is left where the store is", err)

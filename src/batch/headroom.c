@@ -1,0 +1,142 @@
+#include "batch/headroom.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+enum { LINE_SIZE = 512, LIMIT_DIGITS = 18, FRESH_MS = 100 };
+
+const struct headroom_places headroom_here = {"/proc", "/sys/fs/cgroup"};
+
+/* The two ways in which the kernel has told of a cgroup's memory. */
+struct telling {
+	const char *controller; /* in /proc/self/cgroup: "" or "memory" */
+	const char *room;       /* below the cgroups' place */
+	const char *limit, *usage, *cache;
+};
+
+static const struct telling tellings[] = {
+	{"", "", "memory.max", "memory.current", "inactive_file"},
+	{"", "/unified", "memory.max", "memory.current", "inactive_file"},
+	{"memory", "/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+	 "total_inactive_file"},
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The number behind `name` in a file of lines; or, where that is NULL, the file's only one. */
+static int64_t number_in(const char *path, const char *name, int64_t otherwise)
+{
+	auto_file FILE *file = fopen(path, "re");
+	char line[LINE_SIZE];
+	size_t size = name ? strlen(name) : 0;
+
+	while (file && fgets(line, sizeof line, file)) {
+		const char *at = line + size;
+
+		if (name && (strncmp(line, name, size) || !strchr(": \t", *at)))
+			continue;
+		at += strspn(at, ": \t");
+		size = strspn(at, "0123456789");
+		return size && size <= LIMIT_DIGITS ? strtoll(at, NULL, 10) : otherwise;
+	}
+	return otherwise;
+}
+
+static int64_t number_of(const char *directory, const char *file, const char *name,
+			 int64_t otherwise)
+{
+	auto_free char *path = xasprintf("%s/%s", directory, file);
+
+	return number_in(path, name, otherwise);
+}
+
+static int64_t left_of(const char *directory, const struct telling *telling)
+{
+	int64_t limit = number_of(directory, telling->limit, NULL, INT64_MAX), used;
+
+	if (limit == INT64_MAX)
+		return INT64_MAX;
+	used = number_of(directory, telling->usage, NULL, 0) -
+	       number_of(directory, "memory.stat", telling->cache, 0);
+	return used < limit ? limit - used : 0;
+}
+
+/* Of a cgroup and of all above it. */
+static int64_t left_along(const char *room, char *path, const struct telling *telling)
+{
+	int64_t left = INT64_MAX;
+
+	for (;;) {
+		auto_free char *directory = xasprintf("%s%s", room, path);
+		char *slash = strrchr(path, '/');
+
+		left = least(left, left_of(directory, telling));
+		if (!slash)
+			return left;
+		*slash = '\0';
+	}
+}
+
+static int64_t left_by(const struct headroom_places *places, const char *controllers,
+		       const char *path)
+{
+	int64_t left = INT64_MAX;
+
+	for (size_t i = 0; i < sizeof tellings / sizeof *tellings; i++) {
+		auto_free char *room = xasprintf("%s%s", places->cgroups, tellings[i].room);
+		auto_free char *below = xstrdup(path);
+
+		if (!strcmp(controllers, tellings[i].controller))
+			left = least(left, left_along(room, below, &tellings[i]));
+	}
+	return left;
+}
+
+/* "4:memory:/a/b", "0::/a/b". */
+static int64_t left_in_line(const struct headroom_places *places, char *line)
+{
+	char *rest = line, *controllers;
+
+	line[strcspn(line, "\n")] = '\0';
+	strsep(&rest, ":");
+	controllers = strsep(&rest, ":");
+	return controllers && rest ? left_by(places, controllers, rest) : INT64_MAX;
+}
+
+int64_t headroom_bytes(const struct headroom_places *places)
+{
+	auto_free char *memory = xasprintf("%s/meminfo", places->proc);
+	auto_free char *own = xasprintf("%s/self/cgroup", places->proc);
+	auto_file FILE *file = fopen(own, "re");
+	int64_t left = number_in(memory, "MemAvailable", -1);
+	char line[LINE_SIZE];
+
+	left = left < 0 ? INT64_MAX : left << 10;
+	while (file && fgets(line, sizeof line, file))
+		left = least(left, left_in_line(places, line));
+	return left;
+}
+
+bool headroom_admits(struct headroom *headroom, int64_t now_ms)
+{
+	if (!headroom->reserve)
+		return true;
+	if (!headroom->looked_ms || now_ms - headroom->looked_ms >= FRESH_MS) {
+		headroom->bytes = headroom_bytes(headroom->places);
+		headroom->begun = 0;
+		headroom->looked_ms = now_ms;
+	}
+	return headroom->bytes - headroom->begun * HEADROOM_JOB >= headroom->reserve;
+}
+
+void headroom_begin(struct headroom *headroom)
+{
+	headroom->begun++;
+}

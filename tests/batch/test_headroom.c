@@ -1,0 +1,123 @@
+/* batch/headroom: what the kernel says that is left of memory. */
+#include "batch/headroom.h"
+
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+static char directory[] = "/tmp/test_headroom.XXXXXX";
+
+static void write_file(const char *name, const char *text)
+{
+	auto_free char *path = xasprintf("%s/%s", directory, name);
+	FILE *file;
+
+	for (char *at = path + sizeof directory; (at = strchr(at, '/')); *at++ = '/') {
+		*at = '\0';
+		mkdir(path, 0700);
+	}
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static int64_t left(void)
+{
+	auto_free char *proc = xasprintf("%s/proc", directory);
+	auto_free char *cgroups = xasprintf("%s/cgroup", directory);
+	const struct headroom_places places = {proc, cgroups};
+
+	return headroom_bytes(&places);
+}
+
+static void test_least_of_all(void **state)
+{
+	(void)state;
+	assert_true(left() == INT64_MAX);
+	write_file("proc/meminfo", "MemTotal:  9000 kB\nMemAvailable:   5000 kB\n");
+	assert_int_equal(left(), 5000 << 10);
+
+	/* Version 2: our own has no limit, and the one above it has. */
+	write_file("proc/self/cgroup", "4:memory:/v1\n0::/a/b\n");
+	write_file("cgroup/a/b/memory.max", "max\n");
+	write_file("cgroup/a/memory.max", "3000000\n");
+	write_file("cgroup/a/memory.current", "2500000\n");
+	write_file("cgroup/a/memory.stat", "anon 1\ninactive_file 400000\n");
+	assert_int_equal(left(), 900000);
+	write_file("cgroup/a/memory.current", "9000000\n");
+	assert_int_equal(left(), 0);
+	write_file("cgroup/a/memory.max", "max\n");
+
+	/* Version 1 says "none" by a large number. */
+	write_file("cgroup/memory/v1/memory.limit_in_bytes", "700000\n");
+	write_file("cgroup/memory/v1/memory.usage_in_bytes", "600000\n");
+	write_file("cgroup/memory/v1/memory.stat", "inactive_file 9\ntotal_inactive_file 1000\n");
+	assert_int_equal(left(), 101000);
+	write_file("cgroup/memory/v1/memory.limit_in_bytes", "9223372036854771712\n");
+	assert_int_equal(left(), 5000 << 10);
+}
+
+/* What was begun since the last look is counted, as it is not seen yet. */
+static void test_admit(void **state)
+{
+	auto_free char *proc = xasprintf("%s/admit", directory);
+	const struct headroom_places places = {proc, "/nowhere"};
+	struct headroom headroom = {.places = &places, .reserve = 100 << 20};
+
+	(void)state;
+	write_file("admit/meminfo", "MemAvailable: 170000 kB\n");
+	for (int i = 0; i < 3; i++) {
+		assert_true(headroom_admits(&headroom, 1000 + i));
+		headroom_begin(&headroom);
+	}
+	assert_false(headroom_admits(&headroom, 1003));
+	write_file("admit/meminfo", "MemAvailable: 102400 kB\n");
+	assert_true(headroom_admits(&headroom, 1100));
+	headroom_begin(&headroom);
+	assert_false(headroom_admits(&headroom, 1101));
+	headroom.reserve = 0;
+	assert_true(headroom_admits(&headroom, 1300));
+}
+
+/* The real one says something, whatever the machine is. */
+static void test_here(void **state)
+{
+	(void)state;
+	assert_in_range(headroom_bytes(&headroom_here), 0, INT64_C(1) << 50);
+}
+
+static int on_name(const char *name, const struct stat *status, int kind, struct FTW *walk)
+{
+	(void)status;
+	(void)kind;
+	(void)walk;
+	return remove(name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_least_of_all),
+		cmocka_unit_test(test_admit),
+		cmocka_unit_test(test_here),
+	};
+	int failed;
+
+	if (!mkdtemp(directory))
+		return 1;
+	failed = cmocka_run_group_tests_name("headroom", tests, NULL, NULL);
+	nftw(directory, on_name, 8, FTW_DEPTH | FTW_PHYS);
+	return failed;
+}
