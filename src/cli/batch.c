@@ -24,6 +24,7 @@
 #include "cli/print.h"
 #include "cli/providers.h"
 #include "cli/session.h"
+#include "cli/store_command.h"
 #include "cli/tell.h"
 
 enum { STOP_AT_ONCE = 3 }; /* signals */
@@ -422,6 +423,7 @@ static int start(struct session *session, int argc, char **argv)
 
 	if (!session_begin(session, COMMAND_BATCH, argc, argv, &first, &status))
 		return status;
+	store_command_hide(argc, argv);
 	if (!check_words(&session->config, argc - first, argv + first, &err))
 		return command_refuse(COMMAND_BATCH, &err);
 	return batch_run(session, argv[first]);

@@ -4,6 +4,7 @@
 #include "cli/batch.h"
 #include "cli/command.h"
 #include "cli/session.h"
+#include "cli/store_command.h"
 
 static bool check_words(const struct config *config, int count, char *const *words,
 			struct rlmd_error *err)
@@ -23,6 +24,7 @@ static int start(struct session *session, int argc, char **argv)
 
 	if (!session_begin(session, COMMAND_WORK, argc, argv, &first, &status))
 		return status;
+	store_command_hide(argc, argv);
 	if (!check_words(&session->config, argc - first, argv + first, &err))
 		return command_refuse(COMMAND_WORK, &err);
 	return batch_run(session, NULL);

@@ -111,7 +111,7 @@ static void lose(struct postgres *pg)
 	pg->in_flight = 0;
 	if (!pg->failure.fault)
 		postgres_fail(&pg->failure, pg->was_open ? STORE_AWAY : postgres_why_not(pg->conn),
-			      PQerrorMessage(pg->conn));
+			      postgres_complaint(pg->conn, pg->place));
 	if (!pg->was_open || !passes(pg->failure.fault)) {
 		die(pg);
 		return;

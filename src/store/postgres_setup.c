@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
@@ -78,6 +79,16 @@ PGconn *postgres_connect(const char *place)
 	if (conn)
 		PQsetNoticeProcessor(conn, on_notice, NULL);
 	return conn;
+}
+
+const char *postgres_complaint(const PGconn *conn, const char *place)
+{
+	PQconninfoOption *parts = address_has_password(place) ? PQconninfoParse(place, NULL) : NULL;
+	bool is_read = parts || !address_has_password(place);
+
+	PQconninfoFree(parts);
+	return is_read ? PQerrorMessage(conn)
+		       : "invalid address; what is special in a password is written as %XX";
 }
 
 /* libpq has no SQLSTATE of a connection that was refused, but only words. */

@@ -12,6 +12,9 @@
 /* Begins to connect; NULL only for want of memory. The caller's: PQfinish(). */
 PGconn *postgres_connect(const char *place);
 
+/* What libpq says of a connection, without a password that it took for something else. */
+const char *postgres_complaint(const PGconn *, const char *place);
+
 /* What keeps a connection from being made: AWAY, or USAGE where the server refuses us. */
 enum store_fault postgres_why_not(const PGconn *);
 

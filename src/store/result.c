@@ -141,6 +141,20 @@ static void read_results(struct query *query, struct store_result *result)
 	result->jobs = jobs;
 }
 
+static void read_ids(struct query *query, struct store_result *result)
+{
+	struct store_job *jobs = xcalloc(query->rows + 1, sizeof *jobs);
+
+	for (size_t i = 0; i < query->rows; i++)
+		jobs[i] = (struct store_job){
+			.number = query_integer(query, i, 0),
+			.custom_id = query_text(query, i, 1),
+			.digest = query_text(query, i, 2),
+		};
+	result->count = query->rows;
+	result->jobs = jobs;
+}
+
 static void read_lost(struct query *query, struct store_result *result)
 {
 	bool *lost = xcalloc(query->sets, sizeof *lost);
@@ -288,6 +302,7 @@ static result_fn *const readers[SCRIPTS] = {
 	[SCRIPT_MONEY_RENEW] = read_lost,
 	[SCRIPT_BREAKERS] = read_breakers,
 	[SCRIPT_COUNTS] = read_counts,
+	[SCRIPT_IDS] = read_ids,
 	[SCRIPT_NODES] = read_nodes,
 	[SCRIPT_RESULTS] = read_results,
 	[SCRIPT_RESULTS_SORTED] = read_results,

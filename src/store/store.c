@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "store/database.h"
 #include "store/postgres.h"
@@ -64,16 +66,20 @@ struct store *store_open(struct event_base *base, const char *place,
 			 struct rlmd_error *err)
 {
 	struct store_options ours = *options;
+	auto_free char *shown = xstrdup(place);
 	const char *rest = place;
 	const struct database_kind *kind = kind_of(&rest);
 	struct store *store;
 
 	if (!kind) {
+		address_hide(shown);
 		error_set(err, RLMD_ERROR_USAGE,
 			  "no store is known by '%s': give the path of a file, or postgresql://...",
-			  place);
+			  shown);
 		return NULL;
 	}
+	if (kind == &postgres_kind && !address_check(place, err))
+		return NULL;
 	if (!ours.patience_ms)
 		ours.patience_ms = PATIENCE_MS;
 	if (!ours.look_ms)
@@ -367,6 +373,17 @@ struct query *store_breakers(struct store *store, int64_t batch, store_fn *fn, v
 	struct query *query = query_new(SCRIPT_BREAKERS, 1, fn, owner);
 
 	query_put(query, batch);
+	return run(store, query);
+}
+
+struct query *store_ids(struct store *store, int64_t batch, int64_t after, int64_t most,
+			store_fn *fn, void *owner)
+{
+	struct query *query = query_new(SCRIPT_IDS, 1, fn, owner);
+
+	query_put(query, batch);
+	query_put(query, after);
+	query_put(query, most);
 	return run(store, query);
 }
 

@@ -352,6 +352,11 @@ struct query *store_breaker_close(struct store *, int64_t batch, struct rlmd_tex
 				  struct rlmd_text provider, store_fn *, void *owner);
 struct query *store_breakers(struct store *, int64_t batch, store_fn *, void *owner);
 
+/* Up to `most` jobs that run, by the order of the file, those after the number `after` (0: from the
+ * first). Fills jobs, but of these only number, custom_id and digest. */
+struct query *store_ids(struct store *, int64_t batch, int64_t after, int64_t most, store_fn *,
+			void *owner);
+
 /* Of each tenant that has jobs. Reads all jobs of the batch. Fills counts. */
 struct query *store_counts(struct store *, int64_t batch, store_fn *, void *owner);
 

@@ -177,7 +177,7 @@ class OptionsTest(unittest.TestCase):
     """cli/options.def and cli/commands.def against the manual page and --help."""
 
     # section of the manual -> the command whose options its entries introduce
-    SECTIONS = {"MERGE": "MERGE", "TRACE": "TRACE", "DOCTOR": "DOCTOR"}
+    SECTIONS = {"RESULTS": "RESULTS", "STATUS": "STATUS", "MERGE": "MERGE", "TRACE": "TRACE", "DOCTOR": "DOCTOR"}
     # command -> the one whose options its section tells the differences from
     OTHERS = {"REVIEW": "EXEC", "BATCH": "EXEC", "WORK": "BATCH"}
 

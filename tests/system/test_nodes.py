@@ -2,9 +2,11 @@
 
 import json
 import signal
+import subprocess
 import unittest
 
 import postgres
+from model import Reply
 from providers import ProviderTest, code, final
 
 
@@ -112,6 +114,72 @@ class NodesTest(ProviderTest):
         outputs = {each["output"] for each in self.results().values()}
         self.assertEqual(outputs, {"the other's"})
         self.assertEqual(len(self.server.requests), 2 * self.JOBS)
+
+    def test_results_and_status(self):
+        """From any machine: what is there by now, then the rest, and never the password."""
+        def fail(request):
+            return final() if "task 0" in request.first_turn else Reply(error="auth")
+
+        self.server.script(None, fail)
+        self.submit()
+        store = ["--store", self.store.url.replace("rlmd@", "rlmd:geheim@"), "--batch", self.name]
+        outcome = self.rlmd("work", "-p", "openai", "-m", "m", "-j1", *store, env=self.env())
+        self.assertNotIn("geheim", outcome.err)
+        outcome = self.rlmd("results", *store, "-o", "r.jsonl")
+        self.assertEqual(outcome.status, 6, outcome.err)
+        self.assertIn(f"{self.JOBS} jobs: 1 succeeded, 0 failed, {self.JOBS - 1} still pending",
+                      outcome.err)
+        outcome = self.rlmd("status", *store)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertIn(f"{self.name}: {self.JOBS} jobs: {self.JOBS - 1} pending, 0 running, "
+                      "1 succeeded, 0 failed; $", outcome.out)
+        self.assertIn("stopped: openai", outcome.out)
+        self.server.rules.clear()
+        self.server.script(None, final(until=lambda: self.ready))
+        node = self.begin("-j1", "--wait")
+        self.asked(3)
+        batch, = json.loads(self.rlmd("status", *store, "--json").out)["batches"]
+        self.assertEqual((batch["batch"], batch["running"], batch["breakers"]), (self.name, 1, []))
+        self.assertEqual([(each["pid"], each["jobs"]) for each in batch["nodes"]],
+                         [(node.pid, 1)])
+        self.ready = True
+        self.asked(1 + self.JOBS)
+        status = 6
+        while status == 6:
+            status = self.rlmd("results", *store, "-o", "r.jsonl", "--sort").status
+        self.assertEqual(status, 0)
+        lines = [json.loads(line) for line in (self.dir / "r.jsonl").read_text().splitlines()]
+        self.assertEqual([each["custom_id"] for each in lines],
+                         [f"job {i}" for i in range(self.JOBS)])
+        node.terminate()
+        _, err = node.communicate()
+        self.assertEqual(node.returncode, 143, err)
+        outcome = self.rlmd("results", "--store", self.store.url, "-o", "r", "--batch", "strange")
+        self.assertEqual(outcome.status, 2, outcome.err)
+        self.assertIn("has no batch 'strange'; it has '", outcome.err)
+
+    def test_the_password_is_not_shown(self):
+        """Not in the list of processes, nor in an error about the address."""
+        self.server.script(None, final(until=lambda: self.ready))
+        self.submit()
+        url = self.store.url.replace("rlmd@", "rlmd:geheim@")
+        node = self.start("work", "-p", "openai", "-m", "m", "--batch", self.name, "--store", url,
+                          env=self.env())
+        self.addCleanup(self.end, node)
+        self.asked(1)
+        shown = subprocess.run(["ps", "-o", "args=", "-p", str(node.pid)], capture_output=True,
+                               text=True, check=True).stdout
+        self.assertIn("rlmd:******@", shown)
+        self.ready = True
+        _, err = node.communicate()
+        self.assertEqual((node.returncode, b"geheim" in err), (0, False), err)
+        for bad in ("postgresql://u:ge@heim@h/d", "postgresql://u:ge/heim@h/d",
+                    "postgre://u:geheim@h/d", "postgresql://u:ge%zzheim@h/d",
+                    "postgresql://h:x/d?password=geheim",
+                    "postgresql://u:geheim@/d?host=/nowhere"):
+            outcome = self.rlmd("status", "--store", bad)
+            self.assertNotEqual(outcome.status, 0)
+            self.assertNotIn("heim", outcome.err)
 
     def test_the_server_is_away(self):
         """Calls in flight end and are counted, no other job is begun, and all goes on."""
