@@ -2,6 +2,9 @@
 import re
 import shutil
 import subprocess
+import os
+import pathlib
+import tempfile
 import unittest
 
 import tree
@@ -18,6 +21,56 @@ def options():
     """The long options of `rlmd review`."""
     return {tree.unquoted(row[6]) for row in tree.rows("src/cli/options.def", "OPTION")
             if re.search(r"\bREVIEW\b|\bALL\b", row[4])}
+
+
+class BatchExamplesTest(unittest.TestCase):
+    """What examples/batch starts is what `rlmd work` takes."""
+
+    PLACE = tree.ROOT / "examples/batch"
+
+    def options(self, words):
+        rows = [row for _, *row in tree.rows("src/cli/options.def", "OPTION")]
+        known = {tree.unquoted(row[5]) for row in rows if "WORK" in row[3] or row[3] == "ALL"}
+        self.assertEqual({word for word in words if word.startswith("--")} -
+                         {f"--{name}" for name in known}, set())
+        self.assertIn("--store", words)
+
+    @unittest.skipUnless(yaml, "python3-yaml is not installed")
+    def test_kubernetes(self):
+        for name, kind in (("deployment.yaml", "Deployment"), ("job.yaml", "Job")):
+            with self.subTest(name=name):
+                (thing,) = yaml.safe_load_all((self.PLACE / name).read_text("utf-8"))
+                self.assertEqual(thing["kind"], kind)
+                pod = thing["spec"]["template"]["spec"]
+                (container,) = pod["containers"]
+                self.assertEqual(container["command"][:2], ["rlmd", "work"])
+                self.options(container["command"])
+                self.assertEqual("--wait" in container["command"], kind == "Deployment")
+                self.assertEqual(pod["terminationGracePeriodSeconds"], 900)
+                volumes = {each["name"] for each in pod["volumes"]}
+                self.assertEqual({each["name"] for each in container["volumeMounts"]}, volumes)
+
+    def test_slurm(self):
+        text = (self.PLACE / "work.slurm").read_text("utf-8")
+        command = text[text.index("exec "):]
+        self.options(re.findall(r"--[a-z-]+", command))
+        self.assertIn("#SBATCH --signal=B:TERM@", text)
+
+    def test_systemd(self):
+        """It is one, and its exposure is below five of ten."""
+        text = (self.PLACE / "rlmd-work.service").read_text("utf-8")
+        command = re.search(r"(?s)ExecStart=(.*?[^\\])\n", text).group(1)
+        self.options(re.findall(r"--[a-z-]+", command))
+        analyze = shutil.which("systemd-analyze")
+        if not analyze:
+            self.skipTest("systemd-analyze is not installed")
+        with tempfile.TemporaryDirectory() as directory:
+            unit = pathlib.Path(directory, "rlmd-work.service")
+            unit.write_text(text.replace("/usr/bin/rlmd", str(tree.BUILD / "rlmd")), "utf-8")
+            for check in (["verify", "--man=no"], ["security", "--offline=true", "--threshold=50"]):
+                done = subprocess.run([analyze, *check, unit], capture_output=True, text=True,
+                                      check=False, env={**os.environ, "SYSTEMD_LOG_LEVEL": "err"})
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 @unittest.skipUnless(yaml, "python3-yaml is not installed")

@@ -1,13 +1,18 @@
 """rlmd work: several machines at the jobs of one store, whatever becomes of machines and store."""
 
 import json
+import os
 import signal
 import subprocess
 import unittest
 
 import postgres
+from harness import BUILD
 from model import Reply
 from providers import ProviderTest, code, final
+
+
+CLOCK = os.path.join(BUILD, "tests", "system", "libjumping_clock.so")
 
 
 @unittest.skipIf(postgres.missing(), postgres.missing())
@@ -136,12 +141,13 @@ class NodesTest(ProviderTest):
         self.assertIn("stopped: openai", outcome.out)
         self.server.rules.clear()
         self.server.script(None, final(until=lambda: self.ready))
-        node = self.begin("-j1", "--wait")
+        node = self.begin("-j1", "--wait", LD_PRELOAD=CLOCK)  # its clock leaps years
         self.asked(3)
         batch, = json.loads(self.rlmd("status", *store, "--json").out)["batches"]
         self.assertEqual((batch["batch"], batch["running"], batch["breakers"]), (self.name, 1, []))
         self.assertEqual([(each["pid"], each["jobs"]) for each in batch["nodes"]],
                          [(node.pid, 1)])
+        self.assertIn(batch["nodes"][0]["leaseSeconds"], range(1, 61))
         self.ready = True
         self.asked(1 + self.JOBS)
         status = 6
