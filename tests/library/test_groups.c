@@ -19,7 +19,7 @@
 
 #include "base/alloc.h"
 
-enum { TENANTS = 3, AT_ONCE = 7, HELD = 64, TURNS = 2000, HOUR_MS = 3600000 };
+enum { TENANTS = 3, AT_ONCE = 7, ASKED_MAX = 1000, TURNS = 2000, HOUR_MS = 3600000 };
 
 struct tenant {
 	struct rlmd_group *group;
@@ -33,10 +33,10 @@ struct tenant {
 static struct rlmd_engine *engine;
 static struct tenant tenants[TENANTS];
 static struct {
-	struct tenant *tenant;
+	struct tenant *tenant; /* NULL: answered, or cancelled */
 	uint64_t id;
-} held[HELD]; /* that were asked and not answered, the oldest first */
-static int held_count;
+} asked[ASKED_MAX];                 /* in their order */
+static int asked_count, held_count; /* held: that were not answered */
 
 static void on_ask(void *owner, const struct rlmd_model_request *request)
 {
@@ -53,19 +53,24 @@ static void on_ask(void *owner, const struct rlmd_model_request *request)
 		rlmd_provider_fail(tenant->provider, request->id, &failure);
 		return;
 	}
-	assert_true(held_count < HELD);
-	held[held_count].tenant = tenant;
-	held[held_count++].id = request->id;
+	assert_true(asked_count < ASKED_MAX);
+	asked[asked_count].tenant = tenant;
+	asked[asked_count++].id = request->id;
+	held_count++;
+}
+
+static void drop(int place)
+{
+	asked[place].tenant = NULL;
+	held_count--;
 }
 
 static void on_cancel(void *owner, uint64_t request)
 {
 	(void)owner;
-	for (int i = 0; i < held_count; i++)
-		if (held[i].id == request) {
-			memmove(&held[i], &held[i + 1], sizeof held[0] * (size_t)--held_count);
-			return;
-		}
+	for (int i = 0; i < asked_count; i++)
+		if (asked[i].tenant && asked[i].id == request)
+			drop(i);
 }
 
 /* The one that waits longest. */
@@ -73,13 +78,16 @@ static void answer(void)
 {
 	const struct rlmd_model_answer words = {
 		.size = sizeof words, .text = rlmd_text_of("yes"), .output_tokens = 1};
-	struct tenant *tenant = held[0].tenant;
-	uint64_t id = held[0].id;
+	struct tenant *tenant;
+	int first = 0;
 
 	assert_true(held_count > 0);
-	memmove(&held[0], &held[1], sizeof held[0] * (size_t)--held_count);
+	while (!asked[first].tenant)
+		first++;
+	tenant = asked[first].tenant;
+	drop(first);
 	tenant->answered++;
-	assert_true(rlmd_provider_answer(tenant->provider, id, &words));
+	assert_true(rlmd_provider_answer(tenant->provider, asked[first].id, &words));
 }
 
 /* As far as it goes by itself. */
@@ -156,7 +164,7 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(tenants, 0, sizeof tenants);
-	held_count = 0;
+	asked_count = held_count = 0;
 	engine = rlmd_engine_new(&options, NULL);
 	return engine ? 0 : -1;
 }
