@@ -19,6 +19,12 @@ static inline struct rlmd_amount amount_beyond(struct rlmd_amount amount, struct
 				    int64_max(amount.tokens - than.tokens, 0)};
 }
 
+/* The smaller one of each kind. */
+static inline struct rlmd_amount amount_least(struct rlmd_amount a, struct rlmd_amount b)
+{
+	return (struct rlmd_amount){int64_min(a.cost, b.cost), int64_min(a.tokens, b.tokens)};
+}
+
 /* The larger one of each kind. */
 static inline struct rlmd_amount amount_most(struct rlmd_amount a, struct rlmd_amount b)
 {

@@ -22,6 +22,11 @@
 #include "batch/fund_private.h"
 #include "store/store.h"
 
+enum {
+	RENEWALS = 6,   /* while a lease lasts */
+	LOOK_MS = 1000, /* how often to look whether others gave something back */
+};
+
 /* --- the store ---------------------------------------------------------------------- */
 
 static void go_on(struct fund *fund);
@@ -113,9 +118,8 @@ static void on_held(void *owner, const struct store_result *result)
 	fund->size = (struct rlmd_amount){lease->cost, lease->tokens};
 	fund->open = (struct rlmd_amount){lease->open_cost, lease->open_tokens};
 	fund->left = (struct rlmd_amount){lease->free_cost, lease->free_tokens};
-	fund->others_ms = lease->others_ms == INT64_MAX
-				  ? INT64_MAX
-				  : clock_ms() + int64_max(lease->others_ms, 1);
+	fund->others_hold = lease->others_ms != INT64_MAX;
+	fund->held_ms = clock_ms();
 	fund_set_limits(fund);
 	fund_set_cover(fund);
 	go_on(fund);
@@ -198,10 +202,15 @@ static void ask_account(struct fund *fund)
 				    options->limit.cost, options->limit.tokens, on_account, fund);
 }
 
-/* What the lease has open does not reach for what calls want. */
+/* What the lease has open, or is large, does not reach for what calls want. */
 static bool wants_more(const struct fund *fund)
 {
-	return fund->wanted.cost > fund->open.cost || fund->wanted.tokens > fund->open.tokens;
+	struct rlmd_amount more = amount_beyond(fund->wanted, fund->open);
+	struct rlmd_amount larger = amount_add(fund->queued, fund->wanted);
+
+	larger = fund_where_limited(fund, amount_beyond(larger, fund->size), 0);
+	return more.cost || more.tokens || (fund->wanted.cost && larger.cost) ||
+	       (fund->wanted.tokens && larger.tokens);
 }
 
 /* With a quarter more than is wanted, the next call need not wait. */
@@ -236,7 +245,7 @@ static void go_on(struct fund *fund)
 	else if (fund->step == FUND_STEP_NONE && fund->users)
 		ask_account(fund);
 	else if (open && fund->lease && wants_more(fund))
-		hold(fund, ample(fund->wanted));
+		hold(fund, amount_most(fund->open, ample(fund->wanted)));
 }
 
 /* --- users -------------------------------------------------------------------------- */
@@ -262,13 +271,15 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 /* What jobs here have reserved comes back with their ends; what others hold, when they end. */
 static enum fund_state look_at_lack(struct fund *fund, int64_t *ret_again_ms)
 {
-	if (!fund->users && fund->others_ms <= clock_ms()) {
+	const int64_t now_ms = clock_ms(), due_ms = fund->held_ms + LOOK_MS;
+
+	if (!fund->users && fund->others_hold && due_ms <= now_ms) {
 		if (!fund->query)
 			hold(fund, fund->open);
 		fund->awaited = true;
 		return FUND_OPENS;
 	}
-	*ret_again_ms = fund->users ? clock_ms() + fund->options.lease_ms / 6 : fund->others_ms;
+	*ret_again_ms = fund->users ? now_ms + LOOK_MS : fund->others_hold ? due_ms : INT64_MAX;
 	fund->exhausted = *ret_again_ms == INT64_MAX;
 	return FUND_EMPTY;
 }
@@ -324,11 +335,13 @@ void fund_paid(struct fund *fund, int64_t lease, struct rlmd_amount bill, bool k
 	fund_set_cover(fund);
 }
 
-/* More is open than was wanted for a while. */
+/* More is open than was wanted for a while; never less than what is in flight now. */
 static struct rlmd_amount shrunk(struct fund *fund)
 {
-	struct rlmd_amount peak = ample(amount_most(fund->peak, fund->former_peak));
+	struct rlmd_amount reserved, spent = fund_spent(fund, &reserved), peak;
 
+	fund->peak = amount_most(fund->peak, fund_open_for(fund, amount_add(spent, reserved)));
+	peak = ample(amount_most(fund->peak, fund->former_peak));
 	fund->former_peak = fund->peak;
 	fund->peak = (struct rlmd_amount){0};
 	return (struct rlmd_amount){int64_min(fund->open.cost, peak.cost),
@@ -337,18 +350,20 @@ static struct rlmd_amount shrunk(struct fund *fund)
 
 void fund_tick(struct fund *fund)
 {
+	const int64_t now_ms = clock_ms();
+	bool idle = !fund->users && fund->idle;
+
+	fund->idle = !fund->users;
 	if (fund->query || fund->dead || fund->step != FUND_STEP_OPEN)
 		return;
-	if (!fund->users && fund->idle && !fund->lease)
-		fund->step =
-			FUND_STEP_NONE; /* nothing limits it; next time that may be otherwise */
-	else if (!fund->users && fund->idle)
+	if (idle && !fund->lease)
+		fund->step = FUND_STEP_NONE; /* it has no limit; next time it may have one */
+	else if (idle)
 		settle(fund);
-	else if (clock_ms() >= fund->day_ends_ms && fund->lease)
+	else if (now_ms >= fund->day_ends_ms && fund->lease)
 		leave_lease(fund);
-	else if (fund->lease)
+	else if (fund->lease && now_ms - fund->held_ms >= fund->options.lease_ms / RENEWALS)
 		hold(fund, amount_most(shrunk(fund), ample(fund->wanted)));
-	fund->idle = !fund->users;
 	go_on(fund);
 }
 
@@ -359,7 +374,6 @@ struct fund *fund_new(const struct fund_options *options)
 	struct fund *fund = xcalloc(1, sizeof *fund);
 
 	fund->options = *options;
-	fund->others_ms = INT64_MAX;
 	fund->limited = true;
 	fund->cover.cost = -1; /* none is set yet */
 	fund->posted = event_new(options->base, -1, 0, on_posted, fund);

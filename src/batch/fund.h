@@ -81,8 +81,7 @@ enum rlmd_stop fund_lacks(const struct fund *);
 int64_t fund_pay(struct fund *, struct rlmd_amount);
 void fund_paid(struct fund *, int64_t lease, struct rlmd_amount, bool kept);
 
-/* Now and then, thrice as often as a job's lease ends at least: renews, gives back what is not
- * used. */
+/* Now and then, thrice while a job's lease lasts at least: renews, gives back what is not used. */
 void fund_tick(struct fund *);
 
 /* No job uses it any more: what is left is given back. True: there is nothing to wait for;

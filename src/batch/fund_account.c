@@ -39,8 +39,9 @@ void fund_set_cover(struct fund *fund)
 {
 	struct rlmd_account_cover cover = {sizeof cover, {0}, fund_on_lack, fund};
 
-	cover.amount = fund_where_limited(
-		fund, amount_add(amount_add(fund->base, fund->kept), fund->open), INT64_MAX);
+	cover.amount = amount_add(fund->base,
+				  amount_least(amount_add(fund->kept, fund->open), fund->size));
+	cover.amount = fund_where_limited(fund, cover.amount, INT64_MAX);
 	if (fund->limited && cover.amount.cost == fund->cover.cost &&
 	    cover.amount.tokens == fund->cover.tokens)
 		return;

@@ -29,16 +29,18 @@ struct fund {
 	struct rlmd_amount base, kept, queued, cover;
 	struct rlmd_amount size, open, left; /* of the lease; what nobody holds besides */
 	struct rlmd_amount peak,
-		former_peak;            /* the most that had to be open since the last ticks */
-	struct rlmd_amount wanted;      /* to be open, since the store was asked last */
-	struct rlmd_amount scant;       /* what there was when a job could not go on */
-	enum rlmd_stop scarce;          /* of which it had too little */
-	int64_t day_ends_ms, others_ms; /* on clock_ms() */
-	int64_t former;                 /* a lease of before, to be settled */
+		former_peak;       /* the most that had to be open since the last ticks */
+	struct rlmd_amount wanted; /* to be open, since the store was asked last */
+	struct rlmd_amount scant;  /* what there was when a job could not go on */
+	enum rlmd_stop scarce;     /* of which it had too little */
+	int64_t day_ends_ms,
+		held_ms; /* on clock_ms(): the latter, when the store said what it is */
+	int64_t former;  /* a lease of before, to be settled */
 	struct rlmd_amount former_spent;
 	size_t users, most_users; /* 0: as many as want to */
 	bool limited, held;       /* what the lease has, is known */
 	bool awaited;             /* somebody waits for that */
+	bool others_hold;         /* something that may come back */
 	bool exhausted;           /* nothing is left, and nobody will give anything back */
 	bool idle, closing, dead;
 };

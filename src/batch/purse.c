@@ -11,11 +11,14 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/money.h"
+#include "base/number.h"
 #include "batch/fund.h"
 #include "batch/tenants.h"
 
 /* No tenant can be named so. */
 #define EVERYBODY "*"
+
+enum { TICK_MS = 1000 };
 
 enum { ENOUGH = 2 }; /* jobs in turn that could not go on alone: it is not one that is too large */
 
@@ -349,7 +352,7 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 
 struct purse *purse_new(const struct purse_options *options)
 {
-	const struct timeval often = clock_timeval(options->job_lease_ms / 3);
+	const struct timeval often = clock_timeval(int64_min(options->job_lease_ms / 3, TICK_MS));
 	struct purse *purse = xcalloc(1, sizeof *purse);
 
 	purse->options = *options;

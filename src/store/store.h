@@ -129,8 +129,8 @@ struct store_lease {
 	/* Of store_money_hold() only: */
 	int64_t open_cost, open_tokens; /* of these, what may be spent though no journal shows it */
 	int64_t free_cost, free_tokens; /* what the account has besides, that nobody holds */
-	int64_t others_ms; /* until the first of the other leases that hold something is over; may
-			      be negative; INT64_MAX: there is none */
+	int64_t others_ms; /* until the first of the other leases that hold something, beside what
+			      journals show, is over; may be negative; INT64_MAX: there is none */
 };
 
 struct store_count {

@@ -289,6 +289,7 @@ static void close_all(void)
 static void check_account(struct store *store, const char *tenant, struct rlmd_amount limit,
 			  struct rlmd_amount bill)
 {
+	struct rlmd_amount left;
 	int64_t account, lease;
 
 	ASK(loop, &told, store_account, store, batch, text_of(tenant), -1, -1);
@@ -300,13 +301,15 @@ static void check_account(struct store *store, const char *tenant, struct rlmd_a
 	do {
 		ASK(loop, &told, store_money_hold, store, lease, 0, 0, 0, 0, LONG_MS);
 	} while (told.lease.others_ms != INT64_MAX);
-	assert_true(told.lease.free_cost >= 0 && told.lease.free_tokens >= 0);
+	left = (struct rlmd_amount){told.lease.free_cost, told.lease.free_tokens};
 	ASK(loop, &told, store_account, store, batch, text_of(tenant), -1, -1);
 	assert_int_equal(told.account.held_cost, 0);
-	assert_in_range(told.account.spent_cost, bill.cost,
-			limit.cost == RLMD_UNLIMITED ? INT64_MAX : limit.cost);
-	assert_in_range(told.account.spent_tokens, limit.tokens == RLMD_UNLIMITED ? 0 : bill.tokens,
-			limit.tokens);
+	assert_true(told.account.spent_cost >= bill.cost);
+	assert_true(told.account.spent_tokens >= bill.tokens);
+	if (limit.cost != RLMD_UNLIMITED && told.account.spent_cost <= limit.cost)
+		assert_int_equal(left.cost, limit.cost - told.account.spent_cost);
+	if (limit.tokens != RLMD_UNLIMITED && told.account.spent_tokens <= limit.tokens)
+		assert_int_equal(left.tokens, limit.tokens - told.account.spent_tokens);
 }
 
 static void test_machines_die_with_money(void **state)

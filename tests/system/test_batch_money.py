@@ -100,6 +100,29 @@ class MoneyTest(BatchTest):
         self.assertGreater(self.server.billed_cost, 20 * DOLLAR // 1000)
         self.check_all_with_more()
 
+    def test_two_machines(self):
+        """Who works on others' jobs keeps to the limits that they said."""
+        process = self.batch(self.LOW, begin=True)
+        self.assertTrue(self.server.wait(lambda server: server.requests))
+        arguments = ["work", "--store", "sqlite:results.jsonl.store", "--batch", "jobs.jsonl",
+                     "-p", "openai", "-m", "m", "-j", self.AT_ONCE, "--max-output-tokens=256"]
+        other = self.rlmd(*arguments, *self.prices(m=PRICES),
+                          env=self.environment(**self.server.environment()))
+        _, err = process.communicate()
+        self.assertEqual(process.returncode, 6, err)
+        self.assertEqual(other.status, 6, other.err)
+        self.check_bills("by two of them")
+        self.check_all_with_more()
+
+    def test_a_limit_of_its_own(self):
+        """A job that had enough but for itself has failed."""
+        self.jobs({"custom_id": "a", "task": "Do it for ada.", "tenant": "ada",
+                   "budget": {"maxTokens": 100}})
+        outcome = self.batch(self.HIGH)
+        self.assertEqual(outcome.status, 3, outcome.err)
+        self.assertEqual(self.results()["a"]["error"]["kind"], "budget")
+        self.assertEqual(self.server.requests, [])
+
     def test_killed(self):
         """Whatever is in flight when it is killed was paid, though nothing says so."""
         chance = random.Random(4)
