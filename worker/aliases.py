@@ -55,8 +55,3 @@ def values(context, task):
         "context_0": context,  # of the contexts that a session was given; here the only
         "history": [],         # of the questions before this one: there are none
     }
-
-
-def begin(context, task):
-    """What the run brings; the names were installed for no run before."""
-    vars(builtins).update(values(context, task))

@@ -1,5 +1,7 @@
 """What the model's code finds in its namespace: every name of ours, and what they are."""
 
+import builtins
+
 import aliases
 import variables
 from answers import BudgetExceeded, LLMError
@@ -75,6 +77,7 @@ class Helpers:
         )
         aliases.install(aliases.functions(self.table, texts))
         aliases.install(aliases.values("", ""))
+        self._builtins = vars(builtins)
 
     def begin(self, inputs, task, theirs):
         """What the run brings; theirs: the host's functions by their names."""
@@ -82,4 +85,4 @@ class Helpers:
         self._names.inputs = self._code_base.inputs = inputs
         self._queries.context = self._texts.context = context
         self.table.update(theirs)
-        aliases.begin(context, task)
+        self._builtins["query"], self._builtins["context_0"] = task, context

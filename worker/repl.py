@@ -84,6 +84,8 @@ class Session:
         sys.argv = [""]
         # The real module, so that what looks classes up by their module finds them.
         self._module = types.ModuleType("__main__")
+        sys.modules["__main__"] = self._module
+        sys.displayhook = self._echo
         self._namespace = self._module.__dict__
         self._helpers = Helpers(self._channel, self._namespace)
         self._reserved = Reserved(self._namespace, self._helpers.table)
@@ -133,8 +135,6 @@ class Session:
         self._reserved.add(inputs, theirs)
         if theirs:
             self._awaited.add(theirs)
-        sys.modules["__main__"] = self._module
-        sys.displayhook = self._echo
         self._restore()
 
     def serve_one(self):
