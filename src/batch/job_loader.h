@@ -31,7 +31,7 @@ struct job_loader_options {
 	const char *path;              /* lent; "-" is standard input */
 	const char *name;              /* lent: of the batch */
 	const char *directory;         /* lent: of the file, absolute */
-	bool for_others;               /* it is carried out elsewhere */
+	bool for_others;               /* other machines may carry it out */
 	const struct tenants *tenants; /* lent: where there are any, all that jobs may name */
 	bool add;                      /* jobs to a batch that is there */
 	bool skip_bad;                 /* bad lines are told, and the others run */

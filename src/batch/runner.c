@@ -325,7 +325,7 @@ static void load(struct runner *runner)
 		.name = runner->name,
 		.shard = runner->options.shard,
 		.directory = runner->directory,
-		.for_others = runner->options.submit,
+		.for_others = runner->options.submit || store_is_shared(runner->options.store),
 		.tenants = runner->options.tenants,
 		.add = runner->options.add,
 		.skip_bad = runner->options.skip_bad_lines,

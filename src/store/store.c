@@ -53,6 +53,11 @@ static const struct database_kind *kind_of(const char **place)
 	return **place ? &sqlite_kind : NULL;
 }
 
+bool store_is_shared(const char *place)
+{
+	return kind_of(&place) == &postgres_kind;
+}
+
 static struct query *run(struct store *store, struct query *query)
 {
 	if (!query->sets)

@@ -205,6 +205,9 @@ struct store_options {
 struct store *store_open(struct event_base *, const char *place, const struct store_options *,
 			 store_fn *opened, struct rlmd_error *);
 
+/* Whether other machines may use it, too. */
+bool store_is_shared(const char *place);
+
 /* No callback comes any more. What was asked for and has not begun is not done; what has begun may
  * or may not be: of SQLite, a transaction that goes on is waited for. NULL is fine. */
 void store_free(struct store *);
