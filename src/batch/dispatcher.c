@@ -171,6 +171,11 @@ static void settle(struct dispatcher *dispatcher, struct turn *turn)
 	turn->weight = tenancy_weight(turn->tenancy);
 	if (!turn->tenancy->unable.kind)
 		return;
+	if (!turn->tenancy->settings) { /* what the command itself has is no better for others */
+		dispatcher->error = turn->tenancy->unable;
+		dispatcher->draining = true;
+		return;
+	}
 	turns_stop(&dispatcher->turns, turn, TURN_UNABLE, INT64_MAX);
 	options->refused(options->owner, turn->tenant, &turn->tenancy->unable);
 }

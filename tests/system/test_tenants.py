@@ -252,6 +252,11 @@ class RequiredTest(TenantsTest):
         (self.dir / "results.jsonl").unlink()
         self.jobs_of("a")
         self.assertEqual(self.poor("--require=L1").status, 7)
+        self.write("rlmd.conf", "")
+        outcome = self.poor("--require=L3")
+        self.assertEqual(outcome.status, 7)
+        self.assertRegex(outcome.err, "error: isolation L[12] is less than --require L3")
+        self.assertEqual(self.poor("--python=nowhere").status, 2)
 
     def test_unknown_tenants(self):
         self.tenants(a=[], b=[])
