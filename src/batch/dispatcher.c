@@ -230,15 +230,18 @@ static void end(void *owner)
 static bool can_pay(struct dispatcher *dispatcher, struct turn *turn)
 {
 	struct dispatcher_options *options = &dispatcher->options;
-	int64_t again_ms = clock_ms() + options->lease_ms;
+	struct purse_lack lack = {.again_ms = clock_ms() + options->lease_ms};
 	auto_free char *why = NULL;
 
-	if (purse_look(purse_get(dispatcher->purse, turn->tenant), &again_ms, &why) == PURSE_READY)
+	if (purse_look(purse_get(dispatcher->purse, turn->tenant), &lack) == PURSE_READY)
 		return true;
-	turns_stop(&dispatcher->turns, turn, TURN_MONEY, again_ms);
-	if (again_ms == INT64_MAX)
-		dispatcher->looked = false;
-	if (why)
+	why = lack.why;
+	turns_stop(&dispatcher->turns, turn, TURN_MONEY, lack.again_ms);
+	if (!why)
+		return false;
+	dispatcher->looked = false;
+	scoreboard_explain(options->board, turn->tenant, why);
+	if (!lack.told)
 		options->capped(options->owner, why);
 	return false;
 }

@@ -229,32 +229,34 @@ static char *why(const struct purse_tenant *tenant, size_t place)
 			 rlmd_account_name(fund_account(fund)), limit, of, remedy);
 }
 
-/* It is told once: of each tenant, and of all. */
-static bool is_new(struct purse_tenant *tenant, size_t place)
+/* Of each tenant, and of all. */
+static bool was_told(struct purse_tenant *tenant, size_t place)
 {
 	bool *told = place == PURSE_FUNDS - 1 ? &tenant->purse->told : &tenant->told;
 	bool before = *told;
 
 	*told = true;
-	return !before;
+	return before;
 }
 
-enum purse_state purse_look(struct purse_tenant *tenant, int64_t *ret_again_ms, char **ret_why)
+enum purse_state purse_look(struct purse_tenant *tenant, struct purse_lack *ret)
 {
 	enum purse_state state = PURSE_READY;
 
 	for (size_t i = 0; i < PURSE_FUNDS; i++) {
 		struct fund *fund = tenant->funds[i];
 
-		switch (fund ? fund_look(fund, ret_again_ms) : FUND_READY) {
+		switch (fund ? fund_look(fund, &ret->again_ms) : FUND_READY) {
 		case FUND_READY:
 			break;
 		case FUND_OPENS:
 			state = PURSE_WAITS;
 			break;
 		case FUND_EMPTY:
-			if (*ret_again_ms == INT64_MAX && is_new(tenant, i))
-				*ret_why = why(tenant, i);
+			if (ret->again_ms == INT64_MAX) {
+				ret->why = why(tenant, i);
+				ret->told = was_told(tenant, i);
+			}
 			return PURSE_EMPTY;
 		}
 	}

@@ -54,10 +54,15 @@ enum purse_state {
 	PURSE_EMPTY, /* none may */
 };
 
-/* Whether a job may be begun. Of PURSE_EMPTY: when to ask again on clock_ms(), INT64_MAX: never.
- * Then it also fills, once, whose limit it is and what can be done, for people; the caller frees
- * that. */
-enum purse_state purse_look(struct purse_tenant *, int64_t *ret_again_ms, char **ret_why);
+/* Why none may be. */
+struct purse_lack {
+	int64_t again_ms; /* when to ask again, on clock_ms(); INT64_MAX: never, and then also: */
+	char *why; /* whose limit it is and what can be done, for people; the caller frees it */
+	bool told; /* it was so before, of this limit */
+};
+
+/* Whether a job may be begun; of PURSE_EMPTY also why not. */
+enum purse_state purse_look(struct purse_tenant *, struct purse_lack *ret);
 
 /* A job is begun, which pays out of this account, lent. It has ended: succeeded, or not. */
 struct rlmd_account *purse_use(struct purse_tenant *);

@@ -117,13 +117,6 @@ static void begin(struct machine *machine)
 /* It is killed: nobody hears any more what was on its way, and nothing is given back. */
 static void kill_it(struct machine *machine)
 {
-	store_free(machine->store);
-	machine->store = NULL;
-}
-
-/* What is left of it in this process goes only after the store that it would have told. */
-static void bury(struct machine *machine)
-{
 	for (size_t i = 0; i < CALLS; i++) {
 		struct call *call = &machine->calls[i];
 
@@ -133,6 +126,7 @@ static void bury(struct machine *machine)
 		account_end_call(call->account, call->most);
 	}
 	purse_free(machine->purse);
+	store_free(machine->store);
 }
 
 /* --- a call -------------------------------------------------------------------------------- */
@@ -164,11 +158,10 @@ static void send_call(struct machine *machine, struct call *call)
 	struct rlmd_amount most = {1 + rand() % 150, 1 + rand() % 150};
 	const struct rlmd_account *short_of;
 	struct rlmd_account *account;
-	int64_t again_ms;
-	char *why = NULL;
-	bool ready = purse_look(tenant, &again_ms, &why) == PURSE_READY;
+	struct purse_lack lack = {0};
+	bool ready = purse_look(tenant, &lack) == PURSE_READY;
 
-	free(why);
+	free(lack.why);
 	if (!ready)
 		return;
 	account = purse_use(tenant);
@@ -257,7 +250,6 @@ static void step(void)
 
 	if (what == 0) {
 		kill_it(machine);
-		bury(machine);
 		begin(machine);
 	} else if (what < 60 && !call->account) {
 		send_call(machine, call);
@@ -280,7 +272,6 @@ static void close_all(void)
 		while (!machines[i].closed)
 			event_base_loop(loop, EVLOOP_ONCE);
 		kill_it(&machines[i]);
-		bury(&machines[i]);
 	}
 }
 
