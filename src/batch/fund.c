@@ -64,8 +64,7 @@ static void on_settled(void *owner, const struct store_result *result)
 		fund->former = 0;
 	}
 	go_on(fund);
-	if (fund->closing)
-		tell(fund);
+	tell(fund);
 }
 
 static void settle(struct fund *fund)
