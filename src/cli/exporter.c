@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/request_line.h"
 
 enum {
 	CONNECTIONS_MAX = 8,
@@ -106,14 +107,6 @@ static void refuse(struct visitor *visitor, const char *status)
 	answer(visitor, status, "text/plain; charset=utf-8", false, body);
 }
 
-/* Without a query, which may be anything. */
-static struct rlmd_text path_of(struct rlmd_text target)
-{
-	const char *query = memchr(target.bytes, '?', target.size);
-
-	return query ? text_slice(target, 0, (size_t)(query - target.bytes)) : target;
-}
-
 static void answer_path(struct visitor *visitor, struct rlmd_text path, bool head)
 {
 	auto_evbuffer struct evbuffer *body = evbuffer_new();
@@ -129,29 +122,16 @@ static void answer_path(struct visitor *visitor, struct rlmd_text path, bool hea
 	}
 }
 
-/* "GET /metrics HTTP/1.1": the headers behind it change nothing. */
+/* The headers behind it change nothing. */
 static void answer_line(struct visitor *visitor, struct rlmd_text line)
 {
-	const char *first = memchr(line.bytes, ' ', line.size), *second;
-	struct rlmd_text method, target, version;
-	bool head;
+	struct request_line request;
+	const char *refusal = request_line_read(line, &request);
 
-	second = first ? memchr(first + 1, ' ', line.size - (size_t)(first + 1 - line.bytes))
-		       : NULL;
-	if (!second) {
-		refuse(visitor, "400 Bad Request");
-		return;
-	}
-	method = text_slice(line, 0, (size_t)(first - line.bytes));
-	target = text_slice(line, method.size + 1, (size_t)(second - line.bytes));
-	version = text_slice(line, (size_t)(second - line.bytes) + 1, line.size);
-	head = text_equal(method, "HEAD");
-	if (!text_equal(version, "HTTP/1.1") && !text_equal(version, "HTTP/1.0"))
-		refuse(visitor, "400 Bad Request");
-	else if (!head && !text_equal(method, "GET"))
-		refuse(visitor, "405 Method Not Allowed");
+	if (refusal)
+		refuse(visitor, refusal);
 	else
-		answer_path(visitor, path_of(target), head);
+		answer_path(visitor, request.path, request.head);
 }
 
 /* What comes after the answer is thrown away. */
