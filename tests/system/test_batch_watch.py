@@ -213,7 +213,7 @@ class MetricsTest(WatchTest):
         self.check(metrics, [0, 0, 1, 0], [0, 0, 1, 0], 0)
         self.assertEqual(metrics.of("rlmd_batch_draining", **self.BATCH), 1)
         self.assertTrue(path.stat().st_mode & 0o044 or os.umask(os.umask(0)) & 0o044)
-        self.assertEqual([each.name for each in self.dir.glob(".*")], [])
+        self.assertEqual(list(self.dir.glob(".rlmd-*")), [])
 
     def test_where_they_cannot_be(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
