@@ -177,6 +177,7 @@ static void settle(struct dispatcher *dispatcher, struct turn *turn)
 		return;
 	}
 	turns_stop(&dispatcher->turns, turn, TURN_UNABLE, INT64_MAX);
+	scoreboard_explain(options->board, turn->tenant, turn->tenancy->unable.text);
 	options->refused(options->owner, turn->tenant, &turn->tenancy->unable);
 }
 
@@ -470,7 +471,8 @@ void dispatcher_show(const struct dispatcher *dispatcher)
 
 void dispatcher_look(struct dispatcher *dispatcher)
 {
-	int64_t wait_ms = dispatcher->looked_ms + LOOK_MS - clock_ms();
+	int64_t every_ms = int64_max(LOOK_MS, LOOK_TIMES * dispatcher->look_took_ms);
+	int64_t wait_ms = dispatcher->looked_ms + every_ms - clock_ms();
 	struct timeval wait = clock_timeval(wait_ms > 0 ? wait_ms : 0);
 
 	if (!dispatcher->over && !event_pending(dispatcher->look, EV_TIMEOUT, NULL))

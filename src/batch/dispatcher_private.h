@@ -17,8 +17,9 @@ struct event;
 /* Where the store says that a job is due, and has none to give, somebody holds it for a moment. */
 enum { SOON_MS = 200 };
 
-/* To look what others have done is to have all jobs counted: not as often as they end one. */
-enum { LOOK_MS = 1000 };
+/* To look what others have done is to have all jobs counted: not as often as they end one, and a
+ * fiftieth of the time at most. */
+enum { LOOK_MS = 1000, LOOK_TIMES = 50 };
 
 /* How often jobs are counted for those alone who watch: at least so long between, and so many times
  * what it takes. */
