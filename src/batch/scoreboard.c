@@ -23,9 +23,21 @@ const char *scoreboard_outcome_name(enum scoreboard_outcome outcome)
 
 const char *scoreboard_stop_name(enum turn_stop stop)
 {
-	static const char *const names[] = {"", "key", "money", "halted", "unable"};
-
-	return names[stop];
+	switch (stop) {
+	case TURN_GOES_ON:
+		break;
+	case TURN_KEY:
+		return "key";
+	case TURN_MONEY:
+		return "money";
+	case TURN_HALTED:
+		return "halted";
+	case TURN_UNABLE:
+		return "unable";
+	case TURN_BUSY:
+		return "busy";
+	}
+	return "";
 }
 
 struct scoreboard *scoreboard_new(void)
@@ -106,7 +118,7 @@ static int64_t left(const struct scoreboard *board)
 	for (size_t i = 0; i < board->count; i++) {
 		const struct scoreboard_tenant *tenant = board->tenants[i];
 
-		all += tenant->stop == TURN_GOES_ON
+		all += tenant->stop == TURN_GOES_ON || tenant->stop == TURN_BUSY
 			       ? tenant->jobs[STORE_JOB_PENDING] + tenant->jobs[STORE_JOB_RUNNING]
 			       : tenant->at_work;
 	}

@@ -69,7 +69,10 @@ static void format_tenant(const struct scoreboard_tenant *tenant, char out[stati
 			*c = '?';
 	figure_count(over_of(tenant->jobs), over);
 	figure_count(all_of(tenant->jobs), all);
-	snprintf(out, 80, "%s %s/%s%s%s", name, over, all, tenant->stop ? " stopped: " : "",
+	snprintf(out, 80, "%s %s/%s%s%s", name, over, all,
+		 tenant->stop == TURN_BUSY ? " "
+		 : tenant->stop            ? " stopped: "
+					   : "",
 		 scoreboard_stop_name(tenant->stop));
 }
 

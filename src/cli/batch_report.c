@@ -27,7 +27,7 @@ static json_t *kinds_of(const struct summary *summary)
 
 static json_t *tenant_of(const struct scoreboard_tenant *tenant)
 {
-	bool stopped = tenant->stop != TURN_GOES_ON;
+	bool stopped = tenant->stop != TURN_GOES_ON && tenant->stop != TURN_BUSY;
 	int64_t pending = tenant->jobs[STORE_JOB_PENDING] + tenant->jobs[STORE_JOB_RUNNING];
 
 	return json_pack(

@@ -78,10 +78,12 @@ static void test_tenants_that_are_many_or_strange(void **state)
 
 	(void)state;
 	count(board, "caf\xc3\xa9\x1b[2J", 1, 1);
+	board->tenants[0]->stop = TURN_BUSY;
 	for (int i = 0; i < 9; i++)
 		count(board, (char[]){'a', (char)('0' + i), '\0'}, 1, 1);
 	batch_line_format(board, &sum, false, LIVE_LINE_MAX, line);
-	assert_non_null(strstr(line, "| caf???[2J 1/2, a0 1/2, a1 1/2, a2 1/2, a3 1/2, 5 more"));
+	assert_non_null(
+		strstr(line, "| caf???[2J 1/2 busy, a0 1/2, a1 1/2, a2 1/2, a3 1/2, 5 more"));
 	scoreboard_free(board);
 }
 
