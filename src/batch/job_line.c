@@ -360,11 +360,12 @@ char *job_line_anywhere(struct rlmd_text line, const struct job_line *job, const
 			size_t *ret_size)
 {
 	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	const char *after = job->place.bytes + job->place.size + 1;
 	auto_free char *path = NULL;
+	const char *after;
 
 	if (!job->place.bytes || *job->context.bytes == '/' || job_line_is_git(job))
 		return NULL;
+	after = job->place.bytes + job->place.size + 1;
 	path = job_line_path(job, directory);
 	evbuffer_add(out, line.bytes, (size_t)(job->place.bytes - 1 - line.bytes));
 	json_quote(text_of(path), out);

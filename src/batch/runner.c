@@ -155,11 +155,11 @@ static void on_idle(void *owner, const struct rlmd_error *err)
 {
 	struct runner *runner = owner;
 
+	if (err && !runner->error.kind)
+		runner->error = *err;
 	dispatcher_show(runner->dispatcher);
 	dispatcher_free(take_pointer(&runner->dispatcher));
 	runner->over = true;
-	if (err && !runner->error.kind)
-		runner->error = *err;
 	if (runner->results)
 		results_writer_look(runner->results);
 	else

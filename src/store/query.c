@@ -77,7 +77,7 @@ void query_put_text(struct query *query, struct rlmd_text text)
 	char type = next_type(query);
 
 	assert(type != 'i');
-	if (type == 't' && (!text_is_utf8(text) || memchr(text.bytes, 0, text.size)))
+	if (type == 't' && text.size && (!text_is_utf8(text) || memchr(text.bytes, 0, text.size)))
 		query_fail(query, STORE_USAGE, "a name of a job, a tenant or the like is no UTF-8");
 	value_set(&query->params[query->width++], text);
 }
