@@ -23,9 +23,9 @@ struct change {
 /* What there is of a file on the disk itself, and what waits for the next sync. */
 struct image {
 	char *bytes;
-	size_t size;
+	size_t size, room;
 	struct change *changes;
-	size_t count;
+	size_t count, change_room;
 };
 
 struct losing_file {
@@ -52,7 +52,10 @@ static struct {
 
 static void resize(struct image *image, size_t size)
 {
-	image->bytes = xreallocarray(image->bytes, size + 1, 1);
+	if (size > image->room) {
+		image->room = 2 * size;
+		image->bytes = xreallocarray(image->bytes, image->room, 1);
+	}
 	if (size > image->size)
 		memset(image->bytes + image->size, 0, size - image->size);
 	image->size = size;
@@ -98,7 +101,11 @@ static void note(struct image *image, int64_t offset, const void *bytes, size_t 
 
 	if (bytes)
 		change.bytes = memcpy(xcalloc(1, size), bytes, size);
-	image->changes = xreallocarray(image->changes, image->count + 1, sizeof *image->changes);
+	if (image->count == image->change_room) {
+		image->change_room = 2 * image->count + 64;
+		image->changes = xreallocarray(image->changes, image->change_room,
+					       sizeof *image->changes);
+	}
 	image->changes[image->count++] = change;
 }
 
