@@ -33,10 +33,10 @@ QUESTION = "What is the capital of France? Answer with the name of the city alon
 LONG = "All work and no play makes a dull text. " * 3000    # more tokens than WINDOW
 
 
-def wanted():
-    """For setUpModule()."""
+def wanted(otherwise=NOT_RUN):
+    """For setUpModule(): what is said where the suite was not asked for."""
     if not PLACE:
-        raise unittest.SkipTest(NOT_RUN)
+        raise unittest.SkipTest(otherwise)
 
 
 def free_port():

@@ -17,6 +17,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "system")]
 
 import patience  # noqa: E402
 import postgres  # noqa: E402
+import servers  # noqa: E402
 from harness import RLMD  # noqa: E402
 from providers import ProviderTest, final  # noqa: E402
 
@@ -46,6 +47,10 @@ ReturnToService=2
 NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=8192 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
 """
+
+
+def setUpModule():
+    servers.wanted("`tools/test --suite real` runs it on a Slurm of one node")
 
 
 def free_ports(count):
