@@ -13,6 +13,7 @@ import signal
 import time
 import unittest
 
+import patience
 import postgres
 from model import Reply
 from providers import code
@@ -23,6 +24,8 @@ TENANTS = ("ada", "bob", "cyd")
 KILLS = 50
 AT_ONCE = 6
 CALLS = 3           # of a job that is never interrupted
+PRICES = (1_000_000, 5_000_000)  # pico-dollars a token: input, output
+LOW, HIGH = 0.5, 50              # dollars: less than all jobs cost, and more
 FAULTS = (          # what one request in so many gets in the place of an answer
     (60, Reply(error="overloaded")),
     (70, Reply(error="rate_limit", headers={"Retry-After": "0"})),
@@ -58,7 +61,7 @@ class TortureTest(BatchTest):
     def setUp(self):
         super().setUp()
         self.books = Books(seed=14)
-        self.server = self.serve("openai").script(None, self.books.reply)
+        self.server = self.serve("openai", prices=PRICES).script(None, self.books.reply)
         self.jobs(*({"custom_id": f"j{i}", "task": f"Do job {i}.", "tenant": TENANTS[i % 3],
                      "context": f"the text of job {i}"} for i in range(JOBS)))
 
@@ -71,25 +74,34 @@ class TortureTest(BatchTest):
 
 
 class KillTest(TortureTest):
-    def run_until_killed(self, requests, wait):
-        """Kills a batch after so many requests and a moment; False: it came to its end before."""
-        process = self.command(*self.ARGUMENTS, begin=True)
+    def arguments(self, dollars):
+        return [*self.ARGUMENTS, *self.prices(m=PRICES), "--max-output-tokens=256",
+                "--max-batch-cost", dollars]
+
+    def run_until_killed(self, dollars, requests, wait):
+        """Kills a batch after so many requests and a moment; gives its exit status."""
+        process = self.command(*self.arguments(dollars), begin=True)
         asked = len(self.server.requests) + requests
-        self.server.wait(lambda server: len(server.requests) >= asked
-                         or process.poll() is not None)
+        while process.poll() is None and not self.server.wait(
+                lambda server: len(server.requests) >= asked, patience.POLL):
+            pass
         time.sleep(wait)
         process.kill()
-        process.communicate()
-        return process.returncode < 0
+        _, err = process.communicate()
+        self.assertIn(process.returncode, (-signal.SIGKILL, 6), err)
+        return process.returncode
 
     def test_fifty_times(self):
-        chance, kills = random.Random(50), 0
-        while kills < KILLS:
+        chance, limit = random.Random(50), LOW
+        for _ in range(KILLS):
             # Mostly soon; some before anything is asked, some while results are written.
-            self.assertTrue(self.run_until_killed(chance.randrange(18), chance.random() / 20),
-                            f"it was at its end after {kills} kills")
-            kills += 1
-        outcome = self.command(*self.ARGUMENTS)
+            status = self.run_until_killed(limit, chance.randrange(18), chance.random() / 20)
+            self.assertLessEqual(self.server.billed_cost, limit * 10**12)
+            if status == 6:
+                self.assertEqual(limit, LOW)
+                limit = HIGH
+        self.assertEqual(limit, HIGH, "the limit was never reached")
+        outcome = self.command(*self.arguments(HIGH))
         self.assertEqual(outcome.status, 0, outcome.err)
         self.check_results()
         self.assertLessEqual(sum(self.books.answered.values()), CALLS * JOBS + KILLS * AT_ONCE)
