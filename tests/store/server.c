@@ -102,6 +102,8 @@ void server_start(void)
 				    "wal_level=minimal",
 				    "-c",
 				    "max_wal_senders=0",
+				    "-c",
+				    "dynamic_shared_memory_type=mmap",
 				    NULL};
 	PGPing ping;
 

@@ -25,6 +25,7 @@ SETTINGS = {
     "listen_addresses": "", "fsync": "off", "full_page_writes": "off", "shared_buffers": "8MB",
     "max_connections": "40", "autovacuum": "off", "max_worker_processes": "0",
     "max_parallel_workers": "0", "wal_level": "minimal", "max_wal_senders": "0",
+    "dynamic_shared_memory_type": "mmap",  # in its directory: other tests look at /dev/shm
 }
 PR_SET_PDEATHSIG = 1
 
