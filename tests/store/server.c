@@ -34,8 +34,9 @@ const char *server_missing(void)
 	return NULL;
 }
 
-/* A program of the server's, in a session of its own, as somebody who may run it. */
-static pid_t run(const char *name, const char *const *args)
+/* A program of the server's, in a session of its own, as somebody who may run it. It looks for the
+ * others where its own name says that it is itself: `args` have room for that. */
+static pid_t run(const char *name, const char **args)
 {
 	struct passwd *nobody = geteuid() ? NULL : getpwnam("nobody");
 	char path[512];
@@ -53,14 +54,15 @@ static pid_t run(const char *name, const char *const *args)
 	dup2(open(log_file, O_WRONLY | O_CREAT | O_APPEND, 0600), 1);
 	dup2(1, 2);
 	setenv("LC_ALL", "C", 1);
+	args[0] = path;
 	execv(path, (char *const *)args);
 	_exit(127);
 }
 
 void server_make(const char *directory)
 {
-	const char *const args[] = {"initdb", "-D", data, "-A",   "trust",       "-U",
-				    "rlmd",   "-N", "-E", "UTF8", "--no-locale", NULL};
+	const char *args[] = {"initdb", "-D", data, "-A",   "trust",       "-U",
+			      "rlmd",   "-N", "-E", "UTF8", "--no-locale", NULL};
 	struct passwd *nobody = getpwnam("nobody");
 	int status;
 
@@ -77,34 +79,34 @@ void server_make(const char *directory)
 
 void server_start(void)
 {
-	const char *const args[] = {"postgres",
-				    "-D",
-				    data,
-				    "-k",
-				    home,
-				    "-c",
-				    "listen_addresses=",
-				    "-c",
-				    "fsync=off",
-				    "-c",
-				    "full_page_writes=off",
-				    "-c",
-				    "shared_buffers=8MB",
-				    "-c",
-				    "max_connections=20",
-				    "-c",
-				    "autovacuum=off",
-				    "-c",
-				    "max_worker_processes=0",
-				    "-c",
-				    "max_parallel_workers=0",
-				    "-c",
-				    "wal_level=minimal",
-				    "-c",
-				    "max_wal_senders=0",
-				    "-c",
-				    "dynamic_shared_memory_type=mmap",
-				    NULL};
+	const char *args[] = {"postgres",
+			      "-D",
+			      data,
+			      "-k",
+			      home,
+			      "-c",
+			      "listen_addresses=",
+			      "-c",
+			      "fsync=off",
+			      "-c",
+			      "full_page_writes=off",
+			      "-c",
+			      "shared_buffers=8MB",
+			      "-c",
+			      "max_connections=20",
+			      "-c",
+			      "autovacuum=off",
+			      "-c",
+			      "max_worker_processes=0",
+			      "-c",
+			      "max_parallel_workers=0",
+			      "-c",
+			      "wal_level=minimal",
+			      "-c",
+			      "max_wal_senders=0",
+			      "-c",
+			      "dynamic_shared_memory_type=mmap",
+			      NULL};
 	PGPing ping;
 
 	server = run("postgres", args);
