@@ -249,11 +249,14 @@ static bool is_ours(const struct cache_place *place, struct rlmd_text entry, int
 {
 	const char *end = memchr(entry.bytes, '\n', entry.size < HEAD_MAX ? entry.size : HEAD_MAX);
 	int64_t created, now = clock_wall_ms();
-	char given[HEX_SIZE], real[HEX_SIZE];
+	char head[HEAD_MAX + 1], given[HEX_SIZE], real[HEX_SIZE];
 	EVP_MAC_CTX *code;
 
-	if (!end ||
-	    sscanf(entry.bytes, "rlmd-cache-1 %" SCNd64 " %64[0-9a-f]", &created, given) != 2)
+	if (!end)
+		return false;
+	/* The entry has no end of its own, which sscanf() would look for. */
+	snprintf(head, sizeof head, "%.*s", (int)(end - entry.bytes), entry.bytes);
+	if (sscanf(head, "rlmd-cache-1 %" SCNd64 " %64[0-9a-f]", &created, given) != 2)
 		return false;
 	*ret_body = text_from(end + 1, entry.size - (size_t)(end + 1 - entry.bytes));
 	code = entry_code(place, created);

@@ -281,8 +281,7 @@ static void test_written_as_it_is(void **state)
 		body_free(body);
 		close(fd);
 		memcpy(text + place, "***", 3);
-		memmove(text + place + 3, text + place + strlen(key),
-			sizeof text - place - strlen(key));
+		memset(text + place + 3, 'x', strlen(key) - 3);
 		response.text.size -= strlen(key) - 3;
 		answer = exchange_answer(&response, NULL);
 		json_write_line(answer, tree);
