@@ -14,11 +14,11 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "batch/amounts.h"
 #include "batch/fund_private.h"
 #include "store/store.h"
 

@@ -1,5 +1,5 @@
+#include "base/amount.h"
 #include "base/number.h"
-#include "batch/amounts.h"
 #include "batch/fund_private.h"
 
 /* Of a kind without a limit nothing is held, and no end is seen. */

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/amount.h"
 #include "base/error.h"
 #include "base/sized.h"
 #include "base/stop.h"
 #include "base/text.h"
-#include "budget/amount.h"
 
 struct rlmd_account {
 	char *name;                 /* owned */

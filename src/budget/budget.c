@@ -22,11 +22,11 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/amount.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/number.h"
 #include "budget/account.h"
-#include "budget/amount.h"
 
 enum { KINDS = BUDGET_TIME + 1 };
 

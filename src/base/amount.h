@@ -1,5 +1,4 @@
-/* batch/amounts.h - arithmetic of money and tokens: nothing overflows, and nothing is below zero.
- */
+/* base/amount.h - arithmetic of amounts: nothing overflows, and nothing is below zero. */
 #pragma once
 
 #include <rlmd/budget.h>
@@ -34,4 +33,17 @@ static inline struct rlmd_amount amount_most(struct rlmd_amount a, struct rlmd_a
 static inline struct rlmd_amount amount_part(struct rlmd_amount amount, int64_t parts)
 {
 	return (struct rlmd_amount){amount.cost / parts, amount.tokens / parts};
+}
+
+/* Whether so much is beyond a limit, of which RLMD_UNLIMITED is none. */
+static inline bool amount_exceeds(int64_t limit, int64_t spent, int64_t reserved)
+{
+	return limit != RLMD_UNLIMITED && money_add(spent, reserved) > limit;
+}
+
+static inline int64_t amount_rest(int64_t limit, int64_t spent, int64_t reserved)
+{
+	if (limit == RLMD_UNLIMITED)
+		return limit;
+	return int64_max(limit - money_add(spent, reserved), 0);
 }
