@@ -403,7 +403,7 @@ class Meanwhile(ProviderTest, GuardedTest):
         self.started, self.go_on = self.dir / "started", self.dir / "go_on"
         for fifo in (self.started, self.go_on):
             os.mkfifo(fifo)
-        paths = {"started": self.started, "go_on": self.go_on, "python": shutil.which("python3")}
+        paths = {"started": self.started, "go_on": self.go_on, "python": sys.executable}
         self.held = self.dir / "held"
         subprocess.run(["cc", "-o", self.held, self.write("held.c", HELD % paths)], check=True)
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
