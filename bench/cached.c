@@ -1,5 +1,5 @@
 /*
- * What a call that the cache answers costs, in CPU time of the process that makes it, beside the
+ * The cost of a call that the cache answers, in CPU time of the process that makes it, beside the
  * same call of a server that answers at once, over a connection that is open. What it saves, the
  * model's time and money, no benchmark has to show.
  */
@@ -25,7 +25,7 @@ enum { PATIENCE_MS = 60000, PROMPT_SIZE = 4000, WEEK_MS = 604800000 };
 struct client {
 	struct event_base *base;
 	struct llm *llm;
-	struct llm_recall *recall; /* owned: of the call that is under way; NULL: none */
+	struct kept_lookup *lookup; /* owned: of the call that is under way; NULL: none */
 	char prompt[PROMPT_SIZE + 1];
 	struct llm_message message; /* the same */
 	int number, last;           /* of the prompt that is asked */
@@ -44,7 +44,7 @@ static void on_answer(void *owner, const struct llm_response *response,
 	if (response->cached != client->cached || !response->text.size)
 		measure_fail("call %d was %sanswered from the cache", client->number,
 			     response->cached ? "" : "not ");
-	llm_recall_free(take_pointer(&client->recall));
+	kept_lookup_free(take_pointer(&client->lookup));
 	if (++client->number < client->last)
 		ask(client);
 	else
@@ -65,8 +65,8 @@ static void ask(struct client *client)
 	snprintf(client->prompt, sizeof client->prompt, "events=1 %-*d", PROMPT_SIZE - 10,
 		 client->number);
 	client->message = (struct llm_message){.role = LLM_USER, .text = text_of(client->prompt)};
-	client->recall = llm_recall(client->llm, &request, asker);
-	request.recall = client->recall;
+	client->lookup = llm_look_up(client->llm, &request, asker);
+	request.lookup = client->lookup;
 	llm_start(client->llm, &request, on_answer, client);
 }
 
@@ -100,12 +100,12 @@ static struct llm *open_llm(struct registry *registry, const struct server *serv
 			    const char *cache)
 {
 	auto_free char *url = xasprintf("%s/v1", server->url);
-	struct provider_config config = {.kind = "openai",
-					 .name = cache ? "cached" : "plain",
-					 .model = "bench",
-					 .base_url = url,
-					 .key = "none",
-					 .no_stream = true};
+	struct rlmd_provider_options config = {.kind = "openai",
+					       .name = cache ? "cached" : "plain",
+					       .model = "bench",
+					       .base_url = url,
+					       .key = "none",
+					       .no_stream = true};
 	struct llm_config job = {.provider = config.name,
 				 .cache_dir = cache,
 				 .cache_age_ms = WEEK_MS,

@@ -1,7 +1,8 @@
 /*
- * What a model call costs the process that makes it, in CPU time of its own: whole answers, the
- * same text as a stream of many events, with few and with thousands in flight, plain and over TLS.
- * Against bench/answers, all kinds in turn in the same run, through the floor that makes the calls.
+ * The cost of a model call to the process that makes it, in CPU time of its own: whole answers,
+ * the same text as a stream of many events, with few and with thousands in flight, plain and over
+ * TLS. Against bench/answers, all kinds in turn in the same run, through the floor that makes the
+ * calls.
  */
 #include <event2/event.h>
 #include <stdio.h>
@@ -88,12 +89,12 @@ static struct llm *llm_at(struct client *client, const char *name, const struct 
 {
 	bool tls = !strcmp(name, "tls");
 	auto_free char *url = xasprintf("http%s%s/v1", tls ? "s" : "", server->url + 4);
-	struct provider_config config = {.kind = "openai",
-					 .name = name,
-					 .model = "bench",
-					 .base_url = url,
-					 .key = "none",
-					 .no_stream = whole};
+	struct rlmd_provider_options config = {.kind = "openai",
+					       .name = name,
+					       .model = "bench",
+					       .base_url = url,
+					       .key = "none",
+					       .no_stream = whole};
 	struct llm_config job = {.provider = name};
 	struct rlmd_error err;
 	struct rlmd_provider *provider = provider_new(&config, &err);

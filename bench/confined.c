@@ -1,5 +1,5 @@
 /*
- * What the walls cost while code runs: the same block in a worker and in a python3 that nothing
+ * The cost of the walls while code runs: the same block in a worker and in a python3 that nothing
  * confines, in turn. One that only computes, and one that asks the kernel for paths all the time.
  */
 #include "bench/measure.h"

@@ -1,7 +1,8 @@
 /*
- * What a large context costs a worker: the time until it has the text, beside a python3 that maps
- * and decodes the same file, and one that has it as JSON; and the memory of each further worker
- * that has the same context. Beside that, the memory of a worker that has none and has run nothing.
+ * The cost of a large context to a worker: the time until it has the text, beside a python3 that
+ * maps and decodes the same file, and one that has it as JSON; and the memory of each further
+ * worker that has the same context. Beside that, the memory of a worker that has none and has run
+ * nothing.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static int64_t field_of(const char *path, const char *name)
 	return sum;
 }
 
-/* What only they have of all that descend from a process, and their page tables; kB. */
+/* The private memory of all descendants of a process, and their page tables; kB. */
 static int64_t memory_below(pid_t pid)
 {
 	auto_free char *list = xasprintf("/proc/%d/task/%d/children", (int)pid, (int)pid);

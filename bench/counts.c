@@ -27,7 +27,7 @@
 
 enum { TEXT_SIZE = 10000, FRAME_BYTES_MAX = 4000, REPLY_BYTES_MAX = 1000 };
 
-/* What the operations have to work with. */
+/* The state that the operations work with. */
 struct ground {
 	char text[TEXT_SIZE]; /* log lines with quotes and characters of several bytes */
 	struct evbuffer *out;
@@ -50,7 +50,7 @@ OPERATION void count_frame(struct ground *ground, int times)
 	const struct worker_slot slot = {.value = text_from(ground->text, 200)};
 
 	for (int i = 0; i < times; i++) {
-		struct frame *frame = reply_frame(i, &slot, 1);
+		struct frame *frame = translate_reply(i, &slot, 1);
 
 		frame_encode(frame, ground->out);
 		frame_free(frame);
@@ -66,8 +66,8 @@ static void answer(struct ground *ground, const struct packet *packet, enum mess
 
 	if (!translate_call(packet, type, NULL, &call, &err))
 		measure_fail("%s", err.text);
-	channel_send(ground->channel, reply_frame(call.told.id, &slot, 1));
-	translated_call_done(&call);
+	channel_send(ground->channel, translate_reply(call.told.id, &slot, 1));
+	translate_call_done(&call);
 }
 
 static void on_packet(void *owner, const struct packet *packet)
@@ -161,12 +161,12 @@ OPERATION void count_account(struct ground *ground, int times)
 	struct rlmd_error err;
 
 	for (int i = 0; i < times; i++) {
-		struct charge charge = {0};
+		struct reservation reservation = {0};
 
 		if (!budget_admit_call(ground->child, &err) ||
-		    !charge_take(&charge, ground->child, most, &err))
+		    !budget_reserve(ground->child, &reservation, most, &err))
 			measure_fail("%s", err.text);
-		charge_settle(&charge, actual);
+		account_settle(&reservation, actual);
 		budget_count_call(ground->child, &usage);
 	}
 }
@@ -207,7 +207,8 @@ static void set_up_wire(struct ground *ground)
 	ground->channel = channel_new(ground->base, in[0], out[1], on_packet, on_over, ground);
 	ground->done_size = put_frame(
 		ground->done, "{\"type\": \"done\", \"block\": 1, \"stdout\": \"", 1000,
-		"\\n\", \"stderr\": \"\", \"error\": null, \"final\": null, \"answer\": null}");
+		"\\n\", \"stderr\": \"\", \"error\": null, \"missing\": null, \"final\": null, "
+		"\"answer\": null}");
 	ground->query_size = put_frame(
 		ground->query, "{\"type\": \"llm_query\", \"id\": 1, \"prompts\": [\"", 200,
 		"\"], \"turns\": [], \"model\": null, \"system\": null, \"max_tokens\": null, "
@@ -254,7 +255,7 @@ static void tear_down(struct ground *ground)
 	evbuffer_free(ground->out);
 }
 
-/* What the counts of the table belong to, in one word each. */
+/* The build that the counts of the table belong to, in one word each. */
 static void print_build(void)
 {
 	struct utsname system;

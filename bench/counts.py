@@ -66,7 +66,7 @@ def count(build, planted=None):
 
 
 def complaints(counts, table):
-    """What is out of its limits, a line each."""
+    """Rows out of their limits, a line each."""
     for name, (allowed, growth, meaning) in table.items():
         change = counts[name] * 100 / allowed - 100
         if change > growth:

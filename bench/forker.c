@@ -17,26 +17,32 @@ static void expect(const struct forker *forker, char wanted)
 		measure_fail("forker.py failed");
 }
 
+#define BUBBLEWRAP "bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"
+enum { BUBBLEWRAP_WORDS = 6 };
+
+bool forker_has_bubblewrap(void)
+{
+	const char *argv[] = {BUBBLEWRAP, "true", NULL};
+	const char *envp[] = {LAUNCH_ENVIRONMENT, NULL};
+	posix_spawn_file_actions_t actions;
+	int status = 1;
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (!posix_spawnp(&pid, *argv, &actions, NULL, (char **)argv, (char **)envp))
+		waitpid(pid, &status, 0);
+	posix_spawn_file_actions_destroy(&actions);
+	return !status;
+}
+
 struct forker forker_start(const struct forker_config *config)
 {
-	/* What precedes the interpreter, where there is something, comes first. */
-	const char *argv[] = {config->bubblewrap,
-			      "--unshare-all",
-			      "--die-with-parent",
-			      "--ro-bind",
-			      "/",
-			      "/",
-			      config->python,
-			      "-I",
-			      "-S",
-			      "-B",
-			      "-X",
-			      "utf8",
-			      config->script,
-			      config->worker_dir,
-			      config->library,
-			      NULL};
-	const char **first = config->bubblewrap ? argv : argv + 6;
+	/* Words before the interpreter, where there are any, come first. */
+	const char *argv[] = {
+		BUBBLEWRAP,         config->python,  "-I", "-S", "-B", "-X", "utf8", config->script,
+		config->worker_dir, config->library, NULL};
+	const char **first = config->in_bubblewrap ? argv : argv + BUBBLEWRAP_WORDS;
 	const char *envp[] = {LAUNCH_ENVIRONMENT, NULL};
 	posix_spawn_file_actions_t actions;
 	struct forker forker;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct forker {
@@ -13,9 +14,12 @@ struct forker {
 
 struct forker_config {
 	const char *python, *script, *worker_dir; /* of the command line */
-	const char *library;    /* likewise; NULL: it is started, and forks nothing */
-	const char *bubblewrap; /* the path of `bwrap`, which it is started by; NULL: by nobody */
+	const char *library; /* likewise; NULL: it is started, and forks nothing */
+	bool in_bubblewrap;
 };
+
+/* `bwrap` is in PATH, and the kernel gives it the namespaces that it wants. */
+bool forker_has_bubblewrap(void);
 
 struct forker forker_start(const struct forker_config *); /* returns when it is loaded */
 double forker_time(const struct forker *, char how); /* microseconds; `p` or `b`, see the script */

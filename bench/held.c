@@ -75,8 +75,8 @@ static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text line)
 	(void)owner, (void)job, (void)line;
 }
 
-/* What is kept of the run. */
-enum kept { NOTHING, TRACE, CACHE, CACHED, RECORD, KINDS };
+/* The parts of the run that are kept. */
+enum held_kind { NOTHING, TRACE, CACHE, CACHED, RECORD, KINDS };
 
 static const char *const names[KINDS] = {"the loop, held while 7 MB go to a worker, CPU",
 					 "... traced", "... kept in a cache",
@@ -94,7 +94,7 @@ static void empty(const char *path)
 		closedir(dir);
 }
 
-static double run(struct bench *bench, enum kept kept, const char *task)
+static double run(struct bench *bench, enum held_kind kept, const char *task)
 {
 	const struct rlmd_limits limits = {.size = sizeof limits,
 					   .cost = RLMD_UNLIMITED,
@@ -137,11 +137,11 @@ static void open_bench(struct bench *bench, char **argv)
 	const struct rlmd_engine_options options = {.size = sizeof options};
 	const struct sandbox_config sandbox = {
 		.python = argv[1], .worker_memory = (size_t)1 << 30, .worker_dir = argv[2]};
-	struct provider_config config = {.kind = "openai",
-					 .model = "bench",
-					 .key = "none",
-					 .no_stream = true,
-					 .window = 10000000};
+	struct rlmd_provider_options config = {.kind = "openai",
+					       .model = "bench",
+					       .key = "none",
+					       .no_stream = true,
+					       .window = 10000000};
 	struct rlmd_error err = {.text = "no context"};
 	struct rlmd_provider *provider;
 	char url[80];
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
 	alloc_install();
 	open_bench(&bench, argv);
 	run(&bench, NOTHING, task); /* the template loads, the connections open */
-	for (enum kept kept = 0; kept < KINDS; kept++) {
+	for (enum held_kind kept = 0; kept < KINDS; kept++) {
 		struct samples held = {.what = names[kept], .unit = "ms"};
 
 		for (int i = 0; i < times; i++)

@@ -220,11 +220,11 @@ static void start_floor(struct client *client, const char *python, const char *s
 static void open_provider(struct client *client, size_t which, int port)
 {
 	struct registry *registry = registry_new(client->base);
-	struct provider_config config = {.kind = "openai",
-					 .name = "large",
-					 .model = "bench",
-					 .key = "none",
-					 .no_stream = true};
+	struct rlmd_provider_options config = {.kind = "openai",
+					       .name = "large",
+					       .model = "bench",
+					       .key = "none",
+					       .no_stream = true};
 	struct llm_config job = {.provider = "large"};
 	struct rlmd_provider *provider;
 	struct rlmd_error err;

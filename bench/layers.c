@@ -1,7 +1,7 @@
 /*
- * What the layers cost a worker's start: from asking for it until its walls stand
- * and its Python has said so, in each mode and without single layers. All are
- * taken in turn. The floor is the filter and what belongs to it, alone.
+ * The cost of the layers at a worker's start: from asking for it until its walls stand and its
+ * Python has said so, in each mode and without single layers. All are taken in turn. The floor is
+ * the filter and what belongs to it, alone.
  */
 #include <stdlib.h>
 #include <string.h>

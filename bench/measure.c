@@ -22,7 +22,8 @@ enum {
 #define SPREAD_MOST 1.25
 #define OTHERS_MOST 0.2
 
-/* What a machine's own changes of speed may put a part of a run wrong by; 1.7 was seen. */
+/* The factor by which a machine's own changes of speed may distort a part of a run; 1.7 was seen.
+ */
 #define CHANGES_MOST 2.0
 
 static enum measure_status worst = MEASURE_HELD;
@@ -157,7 +158,7 @@ static struct figure figure_of(const struct samples *above, const struct samples
 	return figure;
 }
 
-/* What all processes together have used of all cores, in seconds; the host's share too. */
+/* The time that all processes together have used of all cores, in seconds; the host's share too. */
 static double busy_seconds(void)
 {
 	unsigned long long user, nice, system, idle, waiting, irq, softirq, stolen;
@@ -244,8 +245,8 @@ static double noise_most(void)
 }
 
 /*
- * What can be said without a figure: on which side of its target each part of the run is, however
- * wrong noise has put it. Nothing where one might be on the other.
+ * A verdict without a figure: on which side of its target each part of the run is, however wrong
+ * noise has put it. Nothing where one might be on the other.
  */
 static bool print_bound(const struct figure *figure, enum bound bound, double target,
 			const char *unit) /* NULL: of a ratio */

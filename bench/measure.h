@@ -64,7 +64,7 @@ void measure_missing(const char *number, const char *what, const char *how);
  */
 bool measure_descriptors(const char *number, unsigned needed);
 
-/* What main() returns: the largest status of its rows. */
+/* The return value of main(): the largest status of its rows. */
 enum measure_status measure_end(void);
 
 /* A positive number of samples from the command line. */

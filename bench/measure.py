@@ -41,7 +41,7 @@ def missing(number, what, how):
 
 
 def milliseconds(function):
-    """What calling it takes."""
+    """The time of one call."""
     start = time.perf_counter()
     function()
     return (time.perf_counter() - start) * 1e3

@@ -27,7 +27,7 @@ static double plan_time(struct bench *bench, const char *text)
 {
 	const struct rlmd_limits limits = {
 		.size = sizeof limits, .cost = RLMD_NOTHING, .tokens = 10000000, .time_ms = 60000};
-	struct rlmd_plan_error err;
+	struct rlmd_error err;
 	struct rlmd_plan_file *file = rlmd_plan_file_new(text_of(text), &err);
 	struct rlmd_job_options options = {
 		.size = sizeof options,
@@ -88,7 +88,7 @@ static const char race[] = "{\"strategy\": \"Speculative\", \"operations\": ["
 			   "{\"id\": \"d\", \"input\": \"wait 8\"}]}";
 static const char fastest[] = "{\"operations\": [{\"id\": \"c\", \"input\": \"wait 2\"}]}";
 
-/* What is measured, and the ideal that belongs to it. */
+/* The measured time, and the ideal that belongs to it. */
 struct row {
 	struct samples samples, ideal;
 	const char *plan;       /* lent */
@@ -164,8 +164,8 @@ int main(int argc, char **argv)
 	bench.engine = rlmd_engine_new(
 		&(struct rlmd_engine_options){.size = sizeof(struct rlmd_engine_options)}, &err);
 	bench.wait = 1e3 * measure_count(argv[2]);
-	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = model.url},
-				&err);
+	provider = provider_new(
+		&(struct rlmd_provider_options){.kind = "ollama", .base_url = model.url}, &err);
 	if (!provider || !rlmd_engine_add_provider(bench.engine, NULL, provider, &err))
 		measure_fail("%s", err.text);
 	provider_unref(provider);

@@ -82,8 +82,8 @@ int main(int argc, char **argv)
 			      &err);
 	if (!sandbox)
 		measure_fail("%s", err.text);
-	provider = provider_new(&(struct provider_config){.kind = "ollama", .base_url = model.url},
-				&err);
+	provider = provider_new(
+		&(struct rlmd_provider_options){.kind = "ollama", .base_url = model.url}, &err);
 	if (!provider || !rlmd_engine_add_provider(engine, NULL, provider, &err))
 		measure_fail("%s", err.text);
 	provider_unref(provider);

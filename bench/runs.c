@@ -129,7 +129,7 @@ static bool is_ours(const char *pid)
 	return kilobytes(pid, "status", "PPid:") == getpid() || strtol(pid, NULL, 10) == getpid();
 }
 
-/* What this process and its children have in memory, each shared page once, with page tables. */
+/* The memory of this process and its children, each shared page once, with page tables. */
 static double megabytes_of_all(void)
 {
 	DIR *processes = opendir("/proc");
@@ -253,7 +253,7 @@ static void measure_thousand(struct bench *bench, int times, int runs)
 static void add_model(struct bench *bench, const char *name, struct server *server)
 {
 	auto_free char *url = xasprintf("%s/v1", server->url);
-	const struct provider_config config = {
+	const struct rlmd_provider_options config = {
 		.kind = "openai", .name = name, .model = "bench", .base_url = url, .key = "none"};
 	struct rlmd_error err;
 	struct rlmd_provider *provider = provider_new(&config, &err);

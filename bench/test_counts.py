@@ -1,4 +1,4 @@
-"""What operations on the hot way cost in instructions (bench/counts.def), whatever the time."""
+"""The instructions of operations on the hot path (bench/counts.def), whatever the time."""
 import os
 import sys
 import unittest

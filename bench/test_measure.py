@@ -1,4 +1,4 @@
-"""What bench/measure.c makes of samples, by bench/verdict: figures, verdicts, refusals."""
+"""The results of bench/measure.c for samples, by bench/verdict: figures, verdicts, refusals."""
 import os
 import re
 import resource

@@ -1,7 +1,7 @@
 /*
- * What a repository of 20,000 files and 100 MB costs as a context: the time beside git that lists
- * the same files and cat that reads them, and the memory that it holds beside the bytes of its
- * text.
+ * The cost of a repository of 20,000 files and 100 MB as a context: the time beside git that
+ * lists the same files and cat that reads them, and the memory that it holds beside the bytes of
+ * its text.
  */
 #include <rlmd/context.h>
 

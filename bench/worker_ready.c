@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	if (argc != 6)
 		measure_fail("usage: worker_ready PYTHON WORKER_DIR FORKER LIBRARY COUNT");
 	count = measure_count(argv[5]);
-	forker = forker_start(&(struct forker_config){argv[1], argv[3], argv[2], argv[4], NULL});
+	forker = forker_start(&(struct forker_config){argv[1], argv[3], argv[2], argv[4], false});
 	pool_init(&pool, argv[1], argv[2], NULL);
 
 	for (int i = -5; i < count; i++) {

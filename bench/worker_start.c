@@ -38,33 +38,32 @@ int main(int argc, char **argv)
 	struct samples ready = {.what = "a worker is ready"};
 	struct samples python = {.what = "peer: python3 -I -S is started, the same modules"};
 	struct samples wrapped = {.what = "peer: the same in bubblewrap"};
-	struct forker_config config;
+	struct forker_config plain, in_bubblewrap;
+	bool wraps = forker_has_bubblewrap();
 	struct pool pool;
 	int count;
 
-	if (argc != 5 && argc != 6)
-		measure_fail("usage: worker_start PYTHON WORKER_DIR FORKER [BWRAP] COUNT");
-	count = measure_count(argv[argc - 1]);
-	config = (struct forker_config){argv[1], argv[3], argv[2], NULL, NULL};
+	if (argc != 5)
+		measure_fail("usage: worker_start PYTHON WORKER_DIR FORKER COUNT");
+	count = measure_count(argv[4]);
+	plain = (struct forker_config){argv[1], argv[3], argv[2], NULL, false};
+	in_bubblewrap = plain;
+	in_bubblewrap.in_bubblewrap = true;
 	pool_init(&pool, argv[1], argv[2], NULL);
 	worker_time(&pool);
-	start_time(&config);
+	start_time(&plain);
 	for (int i = 0; i < count; i++) {
 		samples_add(&ready, worker_time(&pool));
-		samples_add(&python, start_time(&config));
-		if (argc == 6) {
-			config.bubblewrap = argv[4];
-			samples_add(&wrapped, start_time(&config));
-			config.bubblewrap = NULL;
-		}
+		samples_add(&python, start_time(&plain));
+		if (wraps)
+			samples_add(&wrapped, start_time(&in_bubblewrap));
 	}
 	measure_at_least("2", &ready, &python, 20);
-	if (argc == 6)
+	if (wraps)
 		measure_at_least("2", &ready, &wrapped, 30);
 	else if (count > 1)
-		measure_missing("2", "bubblewrap",
-				"apt-get install bubblewrap, then meson "
-				"setup --reconfigure build-bench");
+		measure_missing("2", "bubblewrap that works here",
+				"apt-get install bubblewrap; it needs user namespaces");
 	samples_done(&ready);
 	samples_done(&python);
 	samples_done(&wrapped);

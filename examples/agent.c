@@ -30,7 +30,7 @@ struct call { /* of a tool */
 	struct rlmd_context *context;
 };
 
-/* What your agent would tell its model next. */
+/* The observation that your agent would give its model next. */
 static void observe(struct call *call, const char *tool, struct rlmd_text text)
 {
 	printf("%s %s: %.*s\n", tool, call->path, (int)text.size, text.bytes);

@@ -26,7 +26,8 @@ static bool add_provider(struct rlmd_engine *engine, const char *kind, struct rl
 static struct rlmd_job *start(struct rlmd_engine *engine, const char *question,
 			      const struct rlmd_context *context, struct rlmd_error *err)
 {
-	/* What is left zero has its default: 300 seconds, 500,000 tokens, two levels of runs. */
+	/* Members that stay zero have their defaults: 300 seconds, 500,000 tokens, two levels of
+	 * runs. */
 	struct rlmd_limits limits = {.size = sizeof limits, .cost = DOLLAR / 2};
 	struct rlmd_job_options options = {.size = sizeof options, .context = context};
 

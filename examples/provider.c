@@ -40,7 +40,7 @@ static void answer(evutil_socket_t fd, short what, void *owner)
 	rlmd_provider_answer(brain->provider, request, &end);
 }
 
-/* What it is asked is lent until the answer. This one does not look at the messages. */
+/* The messages are lent until the answer. This model does not look at them. */
 static void ask(void *owner, const struct rlmd_model_request *request)
 {
 	static const struct timeval soon = {.tv_usec = 1000};

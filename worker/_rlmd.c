@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -169,7 +170,7 @@ static long fork_worker(const struct launch *launch, int *ret_pidfd)
 	return fork_for_supervisor(pid_namespace, ret_pidfd);
 }
 
-/* What the worker hands over before anything else, or -1 where it ended instead. */
+/* The descriptor that the worker hands over before anything else, or -1 where it ended instead. */
 static int await_status(int handover)
 {
 	_Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = {0};
@@ -237,7 +238,12 @@ static PyObject *prepare(PyObject *module, PyObject *args)
 		PyErr_SetString(PyExc_RuntimeError, wrong);
 		return NULL;
 	}
-	huge_pages_begin();
+	/*
+	 * malloc(3) reserves 64 MiB for each of the first eight threads per processor, which
+	 * would be all the address space that a worker has: RLIMIT_AS counts it. Here threads
+	 * wait for each other anyway, for Python's lock.
+	 */
+	mallopt(M_ARENA_MAX, 1);
 	if (recv(LAUNCH_CONTROL, &terms, sizeof terms, 0) != sizeof terms)
 		return PyErr_SetFromErrno(PyExc_OSError);
 	return Py_BuildValue("NN", PyBool_FromLong(terms.archive == LAUNCH_ARCHIVE_GIVEN),
@@ -418,6 +424,8 @@ static PyMethodDef methods[] = {
 	{"prepare", prepare, METH_NOARGS,
 	 "Checks the environment, takes the filter and hears the terms; the template's first call. "
 	 "Returns whether ARCHIVE is to be used, and whether one is to be made."},
+	{"use_huge_pages", huge_pages_begin, METH_NOARGS,
+	 "From here on objects lie where merge() can put them into huge pages."},
 	{"enclose", enclose_template, METH_NOARGS,
 	 "Walls the template off. Returns (whether it stands, mode, layers, failures)."},
 	{"seal", seal, METH_VARARGS, "seal(fd): makes a memory file unchangeable."},

@@ -15,7 +15,6 @@ OTHER_NAMES = {
     "batch_llm_query": "sub_llm_batch llm_query_batch llm_batch_query batch_llm",
     "rlm_query": "rlm sub_rlm recursive_llm",
     "batch_rlm_query": "rlm_query_batch rlm_batch batch_rlm sub_rlm_batch",
-    "search_context": "search",
     "SHOW_VARS": "show_vars",
     "FINAL": "SUBMIT final_answer FINAL_ANSWER FinalAnswer Final submit_answer",
     "FINAL_VAR": "FinalVar FINALVAR FINAL_var final_var",
@@ -44,7 +43,7 @@ def functions(table, texts):
     sub_llm.__qualname__, sub_llm.__module__ = "sub_llm", "__main__"
     found["sub_llm"] = sub_llm
     for helper in (texts.find_line, texts.get_line, texts.count_lines, texts.quote_match,
-                   texts.chunk_by_headers, texts.chunk_by_size):
+                   texts.chunk_by_headers, texts.chunk_by_size, texts.search):
         found[helper.__name__] = public(helper)
     return found
 
@@ -52,6 +51,8 @@ def functions(table, texts):
 def values(context, task):
     return {
         "query": task,
+        "task_0": task,
         "context_0": context,  # of the contexts that a session was given; here the only
+        "input_0": context,
         "history": [],         # of the questions before this one: there are none
     }

@@ -1,4 +1,4 @@
-"""What calls of models give to the code: an answer, or why there is none."""
+"""Results of model calls, for the code: an answer, or why there is none."""
 
 import sys
 
@@ -77,12 +77,18 @@ class BudgetExceeded(LLMError):
 
 
 class Notes:
-    """What a block is told of the answers that it got, once for each function and reason."""
+    """Notes for a block on its calls, each once, and on the answers that it got, once for each
+    function and reason."""
 
     KINDS_MAX = 20
 
     def __init__(self):
         self._counts = {}
+        self._told = {}  # a set that keeps the order
+
+    def tell(self, text):
+        if len(self._told) < self.KINDS_MAX:
+            self._told[text] = None
 
     def add(self, function, reason):
         key = function, reason
@@ -91,10 +97,12 @@ class Notes:
 
     def take(self):
         """The notes since the last time, a line each."""
+        told = "".join([f"[note] {text}\n" for text in self._told])
+        self._told.clear()
         if not self._counts:
-            return ""
+            return told
         counts, self._counts = self._counts, {}
-        return "".join(
+        return told + "".join(
             f"[note] {function}(): {count} degraded answer{'s' if count > 1 else ''}: {reason} "
             "(.degraded and .reason of an answer tell)\n"
             for (function, reason), count in counts.items()

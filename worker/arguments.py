@@ -1,4 +1,4 @@
-"""What the functions of the namespace were given: taken as it is, or refused in words
+"""Arguments of the functions in the namespace: taken as they are, or refused in words
 that say which one of many it was."""
 
 from channel import exceeds

@@ -19,7 +19,7 @@ FUNCTIONS = types.FunctionType, types.MethodType
 # Those of ours that wait for a model; the others have their result at once.
 WAITING = ("llm_query", "batch_llm_query", "rlm_query", "batch_rlm_query", "race_query",
            "run_plan", "sub_llm")
-# What other libraries call them where their calls are always awaited.
+# Their names in libraries whose calls are always awaited.
 OTHER_NAMES = {
     "llm_query": "allm_query llm_query_async",
     "sub_llm": "async_llm_query",  # whose second argument is text

@@ -4,6 +4,7 @@ Every function takes text and gives text of as many lines, so the lines of a
 traceback stay those that the model wrote. What is left out is said in a note.
 """
 
+import html
 import re
 import textwrap
 
@@ -14,7 +15,23 @@ CONTINUED = re.compile(r"[ \t]*\.\.\.(?: |$)(.*)")
 FENCE = re.compile(r"(?:```+|~~~+)[ \t]*[\w.+-]*")  # of a line without the spaces around it
 COMMAND = re.compile(r"([ \t]*)(?:!+|%{1,2})([A-Za-z_]\w*)\b[ \t]*(.*)")
 SHELL = re.compile(r"(?:[\w, \t]+=[ \t]*)?![ \t]*[\w./~$]")  # likewise
-TYPOGRAPHIC = "\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb\u2033\u2032"
+TYPOGRAPHIC = "\uff02\uff07\u201c\u201d\u201e\u2018\u2019\u201a\u00ab\u00bb\u2033\u2032"
+
+# Strings and comments, in which every sign stands for itself.
+QUOTED = re.compile(
+    r"""(?s)('{3}|"{3})(?:\\.|(?!\1).)*(?:\1|\Z)|(['"])(?:\\.|(?!\2)[^\\\n])*\2?|\#[^\n]*"""
+)
+ENTITY = re.compile(r"&(?:[gl]t|amp|quot|apos|#39|#x27);")
+# Signs that look like Python's, as typography, input methods and copied pages have them.
+SIGNS = {
+    **dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " "),
+    **dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF], ""),
+    # Not full-width quotes: what stands between them is text.
+    **{wide: chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F) if wide not in (0xFF02, 0xFF07)},
+    **dict.fromkeys([0x2010, 0x2011, 0x2012, 0x2013, 0x2212], "-"),
+    0x3001: ",", 0x3002: ".", 0x3010: "[", 0x3011: "]", 0x2264: "<=", 0x2265: ">=", 0x2260: "!=",
+    0xD7: "*", 0xF7: "/", 0x2217: "*",
+}
 
 # Of a line that is not indented: it goes on with the statement before it, ...
 GOES_ON = re.compile(r"[)\]}#]|(?:else|elif|except|finally)\b")
@@ -73,6 +90,34 @@ def without_tag(text, exists):
     if not newline or not rest.strip() or not TAG.fullmatch(word) or exists(word):
         return text
     return newline + rest
+
+
+def without_entities(text):
+    """A text that was escaped for HTML, as it was before; None where it was not, by its code."""
+    if ENTITY.search(text) and ENTITY.search(QUOTED.sub("", text)):
+        return html.unescape(text)
+    return None
+
+
+def with_plain_signs(text):
+    """(text, note) with Python's signs for others that look like them, outside of strings.
+
+    None if there are no such signs.
+    """
+    if text.isascii():
+        return None
+    pieces, place = [], 0
+    for quoted in QUOTED.finditer(text):
+        pieces += (text[place:quoted.start()], True), (quoted.group(), False)
+        place = quoted.end()
+    pieces.append((text[place:], True))
+    code = {ord(sign) for piece, is_code in pieces if is_code for sign in piece}
+    signs = sorted(code & SIGNS.keys())
+    if not signs:
+        return None
+    plain = "".join(piece.translate(SIGNS) if is_code else piece for piece, is_code in pieces)
+    shown = ", ".join(f"U+{sign:04X}" for sign in signs)
+    return plain, f"signs that are not Python's were read as those that they look like: {shown}"
 
 
 def without_prompts(text):
@@ -143,7 +188,7 @@ def reason(line):
 
 
 def advice(text, error):
-    """What to do about an error of syntax, one sentence; None where its own words say it."""
+    """Advice on an error of syntax, one sentence; None where its own words say it."""
     lines, message = lines_of(text), str(error.msg or "")
     number = error.lineno or 0
     line = lines[number - 1] if 0 < number <= len(lines) else ""

@@ -1,4 +1,4 @@
-"""What is changed in a block's syntax tree before it is compiled, and read from it."""
+"""Changes to a block's syntax tree before it is compiled, and facts read from it."""
 
 import ast
 
@@ -113,7 +113,7 @@ def mark_awaited(tree, is_ours):
 
 
 class Flow:
-    """What flows into an await, in one scope."""
+    """Values that flow into an await, in one scope."""
 
     def __init__(self, nodes, is_ours):
         self._nodes = nodes

@@ -52,7 +52,12 @@ class Compiler:
     def prepare(self, source):
         """The Block for a text; it has no code yet."""
         text = block_text.dedent(source)
-        return Block(block_text.without_tag(text, self._exists))
+        block = Block(block_text.without_tag(text, self._exists))
+        text = block_text.without_entities(block.text)
+        if text is not None:
+            block.text = text
+            block.notes.append("`&gt;` and the like were read as the signs that they stand for")
+        return block
 
     def compile(self, block, filename):
         """Gives a Block its code; raises what ast.parse() and compile() raise."""
@@ -116,14 +121,15 @@ class Compiler:
         return dialogue, ast.parse(block.text, filename)
 
     def _repair(self, block, error):
-        text = block_text.without_fences(block.text)
+        text, note = block_text.without_fences(block.text), None
         if text is None:
-            found = block_text.without_command(block.text, error.lineno or 0)
+            found = (block_text.with_plain_signs(block.text)
+                     or block_text.without_command(block.text, error.lineno or 0))
             if found is None:
                 return False
             text, note = found
-            if note and len(block.notes) < block_text.NOTES_MAX:
-                block.notes.append(note)
+        if note and len(block.notes) < block_text.NOTES_MAX:
+            block.notes.append(note)
         block.text = text
         return True
 

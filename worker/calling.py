@@ -4,14 +4,18 @@ Other RLM libraries have other names for the same arguments; those are understoo
 can mean nothing else.
 """
 
+import collections
 import functools
 import inspect
+
+Ignored = collections.namedtuple("Ignored", "why")  # an argument without which a call is the same
 
 
 def called(others=None, arrange=None):
     """A method that public() makes a function of.
 
-    others: {another name of an argument: its name here}.
+    others: {another name of an argument: its name here, or Ignored}. The object whose method it is
+        has `notes` where something is Ignored.
     arrange: is given self and the arguments, a list and a dict with the names of here, before they
         are looked at, and may put right in them what can only have been meant otherwise.
     """
@@ -32,7 +36,11 @@ def public(method):
 
     @functools.wraps(method)
     def function(*given, **named):
-        given, named = list(given), named and renamed(name, named, others)
+        given = list(given)
+        if named:
+            named, notes = renamed(name, named, others)
+            for note in notes:
+                method.__self__.notes.tell(note)
         if arrange:
             arrange(method.__self__, given, named)
         if not named and len(given) in fitting:  # bind() takes longer than all the rest
@@ -61,13 +69,17 @@ def fitting_counts(signature):
 
 
 def renamed(function, named, others):
-    """`named` with the names of here; two for one argument are refused."""
-    result, sources = {}, {}
+    """(`named` with the names of here, a note for each that is ignored); two for one argument
+    are refused."""
+    result, sources, notes = {}, {}, []
     for name, value in named.items():
         own = others.get(name, name)
+        if isinstance(own, Ignored):
+            notes.append(f"{function}(): {name}= was ignored: {own.why}")
+            continue
         if own in result:
             raise TypeError(
                 f"{function}(): {sources[own]}= and {name}= mean the same here: give one of them"
             )
         result[own], sources[own] = value, name
-    return result
+    return result, notes

@@ -17,10 +17,10 @@ from outlines import KNOWN, outline_of
 from search import literal_of
 
 OPERATORS = re.compile(r"[.^$*+?{}\[\]|()\\]")
-# What may match, or look, beyond the line: such a pattern sees one line at a time.
+# Patterns that may match, or look, beyond the line: such a pattern sees one line at a time.
 BEYOND_LINE = re.compile(r"\[\^|\\[WDAZBn]|\(\?(?![:P])|[*+?}]\+|\\x0a|\(\?P[=>]")
 
-# What others call the arguments.
+# Other libraries' names of the arguments.
 PATH = dict.fromkeys("file filename file_path filepath name folder directory dir root".split(),
                      "path")
 GLOB = {**dict.fromkeys("pattern path_pattern globs".split(), "glob"), "context": "ctx"}
@@ -132,7 +132,7 @@ class CodeBase:
 
     @called({**PATH, "context": "ctx"})
     def outline(self, path, *, ctx=None):
-        """What a file defines: a list of named tuples (line, kind, name), in order."""
+        """The definitions in a file: a list of named tuples (line, kind, name), in order."""
         files = self._files("outline", ctx)
         path = self._path("outline", path)
         found = outline_of(path, files[path])
@@ -145,7 +145,7 @@ class CodeBase:
 
     @called({"context": "ctx"})
     def changes(self, *, ctx=None):
-        """What a comparison found (--diff): a list of dicts, one for each file.
+        """The changed files of a comparison (--diff): a list of dicts, one for each file.
 
         "path"; "status": "added", "modified", "deleted" or "untracked"; "hunks": a
         list of dicts with "start" and "end", the lines of the new file that a hunk

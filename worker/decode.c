@@ -272,7 +272,7 @@ static bool may_be_null(enum codec_type type)
 	       type == TYPE_STRINGS_NULL || type == TYPE_TEXTS;
 }
 
-/* What it means, lent, or NULL. `texts`: of the attachments, a list or NULL. */
+/* The meaning of a value, lent, or NULL. `texts`: of the attachments, a list or NULL. */
 static PyObject *mean(enum codec_type type, PyObject *value, PyObject *texts)
 {
 	bool is_string = PyUnicode_CheckExact(value), is_integer = PyLong_CheckExact(value);

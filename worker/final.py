@@ -81,7 +81,7 @@ class Finish:
         self.final.give("final_var", plain(str(value)))
 
     def _named(self, text):
-        """What the str stands for: a variable, or itself."""
+        """The value that the str names: a variable's, or itself."""
         bare = plain(text).strip().strip("'\"")
         if bare.isidentifier() and self._names.has_variable(bare):
             return self._names.namespace[bare]

@@ -1,4 +1,4 @@
-"""What modules have asked to be done in the child of a fork: os.register_at_fork().
+"""Functions that modules want called in the child of a fork: os.register_at_fork().
 
 Workers are forked without Python's own PyOS_AfterFork_Child(): it puts right what other threads
 may have held, and the template has none. Of what modules registered, the same is left out; the

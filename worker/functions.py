@@ -15,7 +15,7 @@ KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def read(text):
-    """What `start` tells of them, a list of dicts with "name", "doc" and "schema"."""
+    """Their descriptions in `start`, a list of dicts with "name", "doc" and "schema"."""
     return [] if text == "[]" else json.loads(text)  # 28 pages of most workers
 
 

@@ -71,7 +71,7 @@ class Stamps:
             self._stamps[path] = 0, ABSENT
 
     def __bytes__(self):
-        """What src/sandbox/archive.c reads: of each two numbers and a path that ends with NUL."""
+        """As src/sandbox/archive.c reads it: of each two numbers and a path that ends with NUL."""
         return b"".join(
             number(time) + number(size) + os.fsencode(path) + b"\0"
             for path, (time, size) in self._stamps.items()
@@ -129,7 +129,7 @@ class Gatherer:
         return SOURCE, read_file(entry.path)
 
     def write_archive(self):
-        """What was imported until now is compiled in there."""
+        """Compiles all modules that were imported until now."""
         library = self._library
         for name, (kind, path, package, *_) in list(library.modules.items()):
             if kind == SOURCE and name in sys.modules:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes worker/messages.py out of src/wire/messages.def, and of bounds.h beside it.
+"""Makes worker/messages.py out of src/wire/messages.def, of bounds.h beside it, and of rlmd/plan.h.
 
 So both ends of the pipe check against one table. Whatever this program does
 not understand in the table fails the build.
 
-usage: generate_messages.py messages.def bounds.h OUTPUT
+usage: generate_messages.py messages.def bounds.h plan.h OUTPUT
 """
 
 import re
@@ -14,7 +14,8 @@ STRING = r'"(?:[^"\\]|\\.)*"'
 MESSAGE = re.compile(r'MESSAGE\((\w+),\s*"(\w+)",\s*(WORKER|SUPERVISOR),[^"]*,\s*%s\)' % STRING)
 FIELD = re.compile(r"FIELD\((\w+),\s*(\w+),\s*(\w+),\s*\w+,\s*%s\)" % STRING)
 CONSTANT = re.compile(
-    r"^(?:\s+([A-Z_]+) = (\d+)(?: << (\d+))?,|#define ([A-Z_]+) \(INT64_C\((\d+)\) << (\d+)\))",
+    r"^(?:\s+([A-Z_]+) = (\d+)(?: << (\d+))?,"
+    r"|#define ([A-Z_]+) \(?INT64_C\((\d+)\)(?: << (\d+)\))?)",
     re.MULTILINE,
 )
 
@@ -27,6 +28,9 @@ CONSTANTS = (
     "ANSWER_MAX", "PROMPTS_MAX", "ANSWER_TOKENS_MAX", "TEMPERATURE_MAX", "STRING_MAX",
     "ELEMENTS_MAX", "INTEGER_MAX",
     "ARGUMENTS_MAX", "ARGUMENTS_DEPTH", "ARGUMENTS_VALUES",
+)
+LIMITS_OF_PLANS = (
+    "RLMD_PLAN_ID_MAX", "RLMD_PLAN_PARALLEL_MAX", "RLMD_PLAN_PRIORITY_MAX", "RLMD_PLAN_TIMEOUT_MAX",
 )
 
 
@@ -47,24 +51,27 @@ def read_messages(table):
     return messages
 
 
-def read_constants(header):
+def read_constants(header, names):
     found = {}
     for match in CONSTANT.finditer(header):
         name, value, shift = match.groups()[:3] if match.group(1) else match.groups()[3:]
         found[name] = int(value) << int(shift or 0)
-    missing = [name for name in CONSTANTS if name not in found]
+    missing = [name for name in names if name not in found]
     if missing:
         sys.exit("generate_messages.py: not found: " + ", ".join(missing))
-    return {name: found[name] for name in CONSTANTS}
+    return {name: found[name] for name in names}
 
 
-def main(table, bounds, output):
+def main(table, bounds, plan, output):
     with open(table, encoding="utf-8") as file:
         messages = read_messages(file.read())
     with open(bounds, encoding="utf-8") as file:
-        constants = read_constants(file.read())
+        constants = read_constants(file.read(), CONSTANTS)
+    with open(plan, encoding="utf-8") as file:
+        limits = read_constants(file.read(), LIMITS_OF_PLANS)
+    constants.update((name[len("RLMD_"):], value) for name, value in limits.items())
     with open(output, "w", encoding="utf-8") as file:
-        file.write('"""Made from messages.def and bounds.h: generate_messages.py."""\n\n')
+        file.write('"""Made from messages.def, bounds.h and plan.h: generate_messages.py."""\n\n')
         for name, value in constants.items():
             file.write(f"{name} = {value}\n")
         file.write("\n# wire name: (sender, {key: type})\nMESSAGES = {\n")

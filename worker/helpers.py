@@ -1,4 +1,4 @@
-"""What the model's code finds in its namespace: every name of ours, and what they are."""
+"""The namespace of the model's code: every name of ours, and its value."""
 
 import builtins
 
@@ -40,7 +40,7 @@ class Names:
         return variables.is_expression(plain(text), self.table, self.namespace)
 
     def SHOW_VARS(self):
-        """What there is: a line for each input and variable, with type, size and preview."""
+        """Lists a line for each input and variable, with type, size and preview."""
         names = [*self.inputs, *self.user_names()]
         return variables.Listing(variables.listing(self.namespace, names))
 
@@ -58,6 +58,7 @@ class Helpers:
         self.notes = queries.notes
         self.user_names = self._names.user_names
         self.has_variable = self._names.has_variable
+        self.is_expression = self._names.is_expression
         functions = (
             queries.llm_query, queries.batch_llm_query, queries.rlm_query,
             queries.batch_rlm_query, queries.race_query, queries.run_plan,
@@ -80,9 +81,9 @@ class Helpers:
         self._builtins = vars(builtins)
 
     def begin(self, inputs, task, theirs):
-        """What the run brings; theirs: the host's functions by their names."""
+        """Takes the inputs of the run; theirs: the host's functions by their names."""
         context = inputs["context"]
         self._names.inputs = self._code_base.inputs = inputs
         self._queries.context = self._texts.context = context
         self.table.update(theirs)
-        self._builtins["query"], self._builtins["context_0"] = task, context
+        self._builtins.update(aliases.values(context, task))

@@ -13,11 +13,12 @@
 
 enum {
 	HUGE = 2 << 20,
-	RANGE = 4 * HUGE, /* mapped at once */
-	RANGES_MAX = 64,  /* what comes then lies anywhere */
+	ARENA_MIN = 256 << 10, /* of Python's arenas; its stack is made of smaller chunks */
+	RANGE = 4 * HUGE,      /* mapped at once */
+	RANGES_MAX = 64,       /* what comes then lies anywhere */
 };
 
-/* What PyObject_SetArenaAllocator() takes; not of the limited API, but the same since 3.4. */
+/* The argument of PyObject_SetArenaAllocator(); not of the limited API, but the same since 3.4. */
 struct allocator {
 	void *owner;
 	void *(*alloc)(void *owner, size_t size);
@@ -63,14 +64,20 @@ static bool add_range(void)
 	return true;
 }
 
+static bool has_room(size_t size)
+{
+	return range_count && size <= (size_t)(ranges[range_count - 1] + RANGE - next);
+}
+
+/* Since 3.11 Python takes chunks of its stack here, too: they come and go, and lie elsewhere. */
 static void *alloc_arena(void *owner, size_t size)
 {
 	char *arena;
 
 	(void)owner;
-	if (complete || size > HUGE || HUGE % size)
+	if (complete || size < ARENA_MIN || size > HUGE || HUGE % size)
 		return map(size);
-	if ((!range_count || next == ranges[range_count - 1] + RANGE) && !add_range())
+	if (!has_room(size) && !add_range())
 		return map(size);
 	arena = next;
 	next += size;
@@ -84,15 +91,18 @@ static void free_arena(void *owner, void *arena, size_t size)
 	munmap(arena, size);
 }
 
-void huge_pages_begin(void)
+PyObject *huge_pages_begin(PyObject *module, PyObject *none)
 {
 	struct allocator ours = {NULL, alloc_arena, free_arena};
 	void *symbol = dlsym(RTLD_DEFAULT, "PyObject_SetArenaAllocator");
 	void (*set)(struct allocator *);
 
+	(void)module;
+	(void)none;
 	memcpy(&set, &symbol, sizeof set);
 	if (set)
 		set(&ours);
+	Py_RETURN_NONE;
 }
 
 /* False also where there is nothing, or some of it is not mapped. */

@@ -10,8 +10,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* For the template, early: from here on Python's objects lie where huge pages can. */
-void huge_pages_begin(void);
+/* For the template, early: from here on Python's objects lie where huge pages can. None. */
+PyObject *huge_pages_begin(PyObject *module, PyObject *none);
 
 /* For a worker: what it adds to them lies elsewhere, and takes small pages. */
 void huge_pages_end(void);

@@ -1,4 +1,4 @@
-"""What a run is given: memory files, which become variables.
+"""The inputs of a run: memory files, which become variables.
 
 A file of UTF-8 is decoded, into memory of this process. A large one comes with all its characters
 in the same number of bytes, as Python itself keeps them: it is mapped and becomes a `str` where it

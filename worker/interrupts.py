@@ -38,7 +38,7 @@ class Interrupts:
         signal.signal = self._signal
 
     def spare(self, function):
-        """What arrives while this very function runs, not one that it called, does nothing."""
+        """An interrupt while this very function runs, not one that it called, does nothing."""
         self._spared.add(function.__code__)
 
     def begin(self):

@@ -1,4 +1,4 @@
-"""What a file is written in, by its name; and which files one reads first."""
+"""The language of a file, by its name; and the files to read first."""
 
 SUFFIXES = {
     "Assembly": "s asm",

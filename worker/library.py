@@ -16,7 +16,7 @@ from importlib.machinery import ExtensionFileLoader, ModuleSpec
 
 import _rlmd
 
-# What blocks use most, imported by the template, so that workers need not.
+# The modules that blocks use most, imported by the template, so that workers need not.
 USUAL = """
     abc array ast base64 binascii bisect calendar cmath collections.abc concurrent.futures.thread
     contextlib copy csv ctypes dataclasses datetime decimal difflib enum fractions functools gc

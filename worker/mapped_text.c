@@ -53,8 +53,8 @@ static void forget(const struct place *place)
 }
 
 /*
- * What must be written to is as little as can be, for only that counts as this process's
- * memory: the page before, and the one where the text ends.
+ * As little as can be is written to, for only that counts as this process's memory: the page
+ * before, and the one where the text ends.
  */
 static bool map_file(struct place *place, int fd, size_t size)
 {

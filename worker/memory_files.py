@@ -16,7 +16,7 @@ MODES = frozenset(["r", "w", "a", "x"])
 
 
 class NoFile(FileNotFoundError, PermissionError):
-    """What is not there. The kernel would say PermissionError; code waits for either."""
+    """A file that is not there. The kernel would say PermissionError; code waits for either."""
 
     def __str__(self):
         return str(self.strerror)

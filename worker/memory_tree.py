@@ -23,7 +23,7 @@ FIRST_DESCRIPTOR = 1 << 20  # beyond all that the kernel hands out here
 
 
 class Entry:
-    """What scandir() gives: an os.DirEntry of the tree."""
+    """A result of scandir(): an os.DirEntry of the tree."""
 
     def __init__(self, name, path, node):
         self.name, self.path, self._node = name, path, node
@@ -276,7 +276,7 @@ class Tree:
     def has(self, descriptor):
         return isinstance(descriptor, int) and descriptor in self._descriptors
 
-    # What os has for paths, with its signatures
+    # The functions of os for paths, with their signatures
 
     def stat(self, path, *, dir_fd=None, follow_symlinks=True):
         self._need(dir_fd)

@@ -1,14 +1,21 @@
 """Modules that are not here: what an import of one says.
 
 Nothing can be installed in a sealed worker. The model is told so, with what there is and what
-serves instead. The supervisor knows the sentence by its beginning (src/engine/wanted.c) and tells
-whoever started the run of --preload.
+serves instead. The supervisor is told the name (`missing` of `done`), and tells the user of
+--preload.
 """
 
 import os
 import sys
 
+# Modules that models think our functions are in.
+OURS = frozenset("""
+    api context default_api environment functions helpers llm llm_tools llm_utils my_tools repl
+    rlm_env rlm_tools rlm_utils sandbox session tools utils
+    """.split())
+
 INSTALLED_MAX = 20000  # entries of a site-packages that are looked at
+NAME_MAX = 64          # characters of a name that the supervisor is told
 
 TABLES = (
     "csv.DictReader(io.StringIO(context)) with collections and statistics, or sqlite3 in ':memory:'"
@@ -86,12 +93,20 @@ class Missing:
 
     def find_spec(self, name, path=None, target=None):
         if path is None and asked_by_a_block():
-            raise ModuleNotFoundError(self.describe(name), name=name)
+            error = ModuleNotFoundError(self.describe(name), name=name)
+            error.nothing_installs = not left_out(name) and not self._is_ours(name)
+            raise error
         return None
 
+    def _is_ours(self, name):
+        return name in OURS and name not in self._installed
+
     def describe(self, name):
-        if name in getattr(sys, "stdlib_module_names", ()):
+        if left_out(name):
             return f"No module named {name!r}: this part of the standard library is left out here"
+        if self._is_ours(name):
+            return (f"No module named {name!r}: the functions of this session are there without an "
+                    "import; help(llm_query) tells of one")
         there = "the standard library"
         if self._preloaded:
             there += ", and preloaded: " + ", ".join(self._preloaded)
@@ -104,6 +119,19 @@ class Missing:
                 "cannot be loaded now)"
             )
         return text
+
+
+def left_out(name):
+    """Whether a part of the standard library is called so."""
+    return name in getattr(sys, "stdlib_module_names", ())
+
+
+def wanted(error):
+    """The name of the module that could only be preloaded, whose import has failed with `error`."""
+    if type(error) is not ModuleNotFoundError or not vars(error).get("nothing_installs"):
+        return None
+    name = error.name
+    return name if type(name) is str and len(name) <= NAME_MAX and name.isascii() else None
 
 
 def asked_by_a_block():

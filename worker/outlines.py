@@ -1,4 +1,4 @@
-"""What a source file defines, line by line.
+"""The definitions in a source file, line by line.
 
 Python is parsed. Of other languages the lines are matched with a few patterns each, outside of
 comments as far as that is seen: what is written in an unusual way may be missed.

@@ -98,7 +98,7 @@ class Output(io.TextIOBase):
         self._kept.skip(count)
 
     def take(self):
-        """What was printed since the last time, cut."""
+        """The output since the last call, cut."""
         if not self._parts and not self._folded:
             return ""
         with self._folding:

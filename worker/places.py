@@ -1,4 +1,4 @@
-"""What code meets that looks for files, programs or a network: the kernel's refusal, in a sentence.
+"""Tells code that looks for files, programs or a network of the kernel's refusal, in a sentence.
 
 The walls refuse all of it without this module: nothing here protects anything. It only says, to
 whoever wrote the code, that there is no such thing here and what serves instead, and lets files
@@ -46,7 +46,7 @@ SOURCES = (
 LOCALES = "no such locale here: there are 'C' and ''"
 NOTHING = "there are no files, no network and no other processes here"
 
-# What is refused without asking the kernel: names of os.
+# Functions of os that are refused without asking the kernel.
 REFUSED = {
     PROCESSES: "fork forkpty posix_spawn posix_spawnp execv execve pipe pipe2 popen2 openpty",
     FILES: "symlink mkfifo mknod statvfs pathconf memfd_create setxattr getxattr removexattr",
@@ -56,7 +56,7 @@ RENAMED = {
     "open": "os_open", "unlink": "remove", "replace": "rename", "lchown": "chown",
     "fdatasync": "fsync",
 }
-# What meets its error by itself and then tells it in our words: module, name, words.
+# Functions that meet the error themselves and then tell it in our words: module, name, words.
 RETOLD = (
     ("socket", "socket.__init__", NETWORK),
     ("socket", "getaddrinfo", NETWORK),
@@ -101,7 +101,7 @@ def set_inputs(inputs):
 
 
 def take_notes():
-    """What the block is to be told, a line each."""
+    """The notes for the block, a line each."""
     if not _notes:
         return ""
     notes = "".join(f"[note] {text}\n" for text in _notes.values())

@@ -10,17 +10,14 @@ import re
 
 from arguments import CONTEXT_HINT, check_list, check_model, check_prompt, check_text, plain
 from channel import exceeds
-from messages import PROMPTS_MAX
+from messages import (
+    PLAN_ID_MAX, PLAN_PARALLEL_MAX, PLAN_PRIORITY_MAX, PLAN_TIMEOUT_MAX, PROMPTS_MAX,
+)
 
 STRATEGIES = ("DependencyAware", "Sequential", "Parallel", "Speculative")
 FAILURES = ("FailDependents", "FailFast", "ContinueOnError")
 TYPES = ("Query", "Transform", "Verify", "Synthesize")
 MODES = ("llm", "rlm")
-
-PARALLEL_MAX = 1000
-PRIORITY_MAX = 10**9
-TIMEOUT_MAX = 10**12  # milliseconds: the run ends before that
-ID_MAX = 128          # bytes
 
 OTHER_NAMES = {
     **dict.fromkeys("prompt query question task".split(), "input"),
@@ -90,8 +87,10 @@ MEMBERS = {
     "mode": lambda what, value: check_choice(what, value, MODES),
     "model": lambda what, value: check_model("run_plan", what, value),
     "context": check_context,
-    "priority": lambda what, value: check_whole(what, value, -PRIORITY_MAX, PRIORITY_MAX),
-    "timeout": lambda what, value: check_whole(what + " (milliseconds)", value, 0, TIMEOUT_MAX),
+    "priority": lambda what, value: check_whole(
+        what, value, -PLAN_PRIORITY_MAX, PLAN_PRIORITY_MAX),
+    "timeout": lambda what, value: check_whole(
+        what + " (milliseconds)", value, 0, PLAN_TIMEOUT_MAX),
     "metadata": check_metadata,
     "dependsOn": check_ids,
 }
@@ -130,13 +129,13 @@ def make_plan(operations, strategy, failure, max_parallel, timeout, own_context)
     plan = {
         "strategy": check_choice("strategy", strategy, STRATEGIES),
         "partialFailure": check_choice("failure", failure, FAILURES),
-        "timeoutPerOp": TIMEOUT_MAX,
+        "timeoutPerOp": PLAN_TIMEOUT_MAX,
     }
     if timeout is not None:
         what = "timeout (milliseconds)"
-        plan["timeoutPerOp"] = check_whole(what, timeout, 1, TIMEOUT_MAX)
+        plan["timeoutPerOp"] = check_whole(what, timeout, 1, PLAN_TIMEOUT_MAX)
     if max_parallel is not None:
-        plan["maxParallel"] = check_whole("max_parallel", max_parallel, 1, PARALLEL_MAX)
+        plan["maxParallel"] = check_whole("max_parallel", max_parallel, 1, PLAN_PARALLEL_MAX)
     made = (make_operation(number, each, own_context) for number, each in enumerate(operations))
     return write("run_plan", plan, made)
 
@@ -145,7 +144,7 @@ def literal(text):
     """`text` as an input in which nothing is substituted."""
 
     def escape(match):
-        if len(match.group(1).encode("utf-8", "surrogatepass")) > ID_MAX:
+        if len(match.group(1).encode("utf-8", "surrogatepass")) > PLAN_ID_MAX:
             return match.group()
         start = match.start()
         while start and text[start - 1] == "\\":
@@ -193,8 +192,8 @@ def make_race(prompts, own_context):
         raise ValueError("race_query(): there is nothing to race")
     plan = {
         "strategy": "Speculative",
-        "timeoutPerOp": TIMEOUT_MAX,
-        "maxParallel": min(len(prompts), PARALLEL_MAX),
+        "timeoutPerOp": PLAN_TIMEOUT_MAX,
+        "maxParallel": min(len(prompts), PLAN_PARALLEL_MAX),
     }
     made = (make_alternative(number, each, own_context) for number, each in enumerate(prompts))
     return write("race_query", plan, made)

@@ -177,7 +177,7 @@ class Queries:
         return result
 
     def budget(self):
-        """What is left for this run, a dict: money in US dollars, time in milliseconds, counts."""
+        """The budget left, a dict: money in US dollars, time in milliseconds, counts."""
         reply = self._channel.call("budget", {})
         return json.loads(reply["values"][0])
 
@@ -311,7 +311,7 @@ def go_together(items):
 
 
 def weigh(*texts, beside=None):
-    """What they take of a call: their number, the bytes of prompts, and those of all."""
+    """The size of a call's texts: their number, the bytes of prompts, and those of all."""
     sizes = [Attachment(text).size for text in texts]
     more = Attachment(beside).size + ATTACHMENT_WEIGHT if beside is not None else 0
     return len(sizes), sum(sizes), sum(sizes) + len(sizes) * ATTACHMENT_WEIGHT + more

@@ -1,4 +1,4 @@
-"""What is asked, made of what a block gave: a prompt, a list of messages, a dict, a pair.
+"""The question that a block asks, in any form: a prompt, a list of messages, a dict, a pair.
 
 Others call the arguments otherwise, and give them in another order; what can only have been
 meant in one way is taken so, and what can be meant in two is refused with both calls.
@@ -10,12 +10,28 @@ import re
 from arguments import (
     CONTEXT_HINT, check_model, check_prompt, check_temperature, check_text, check_whole, plain,
 )
+from calling import Ignored
 from messages import ANSWER_TOKENS_MAX, STRING_MAX
 from source import reference
 
-# What others call the arguments.
+# Other libraries' names of the arguments.
 ASKED = "query question instruction input message sub_query user_prompt"
 BESIDE = "data text document doc content chunk sub_context"
+# Without these a call asks the same question: it is made, and a note says that they were ignored.
+RUN_DECIDES = "the run decides that"
+IGNORED = {
+    **dict.fromkeys("""
+        max_workers workers num_workers n_workers max_concurrency max_concurrent concurrency
+        parallel max_parallel batch_size timeout timeout_s max_retries retries retry cache
+        use_cache stream verbose show_progress progress depth max_depth max_iterations
+        """.split(), Ignored(RUN_DECIDES)),
+    **dict.fromkeys("top_p top_k seed stop presence_penalty frequency_penalty n".split(),
+                    Ignored("no such setting is sent")),
+    **dict.fromkeys("""
+        schema json_schema response_format response_schema output_schema return_type
+        output_format format json json_mode
+        """.split(), Ignored("say in the prompt which form the answer shall have")),
+}
 QUESTION = {
     **dict.fromkeys(ASKED.split() + ["task", "messages"], "prompt"),
     **dict.fromkeys(BESIDE.split() + ["ctx"], "context"),
@@ -23,6 +39,7 @@ QUESTION = {
     **dict.fromkeys("max_output_tokens max_completion_tokens max_new_tokens".split(),
                     "max_tokens"),
     "model_name": "model",
+    **IGNORED,
 }
 QUESTIONS = {
     **QUESTION,
@@ -36,6 +53,7 @@ TASK_MEMBERS = {
 }
 TASK = {name: "ctx" if own == "context" else own for name, own in TASK_MEMBERS.items()}
 TASK["context"] = TASK.pop("ctx")
+TASK.update(IGNORED)
 TASKS = {
     **TASK,
     **dict.fromkeys("prompt prompts query queries question questions task".split(), "tasks"),
@@ -100,12 +118,21 @@ def is_text(text):
     return None
 
 
+def asked_by_name(given, named, asked, beside):
+    """f(data, instruction="...") for f(instruction, data)."""
+    if given and asked in named and beside not in named:
+        named[beside] = given.pop(0)
+
+
 def second_is_text(function, asked, kinds):
     """llm_query(text, "a question") and llm_query(prompt, "gpt-5") for llm_query(prompt, model)."""
 
     def arrange(_self, given, named):
         if not given and asked not in named and "context" in named:
             named[asked] = named.pop("context")
+        asked_by_name(given, named, asked, "context")
+        if asked == "prompts":
+            as_list(given, named)
         if len(given) < 2 or not isinstance(given[1], kinds):
             return
         text = not isinstance(given[1], str) or given[1] and is_text(given[1])
@@ -121,10 +148,19 @@ def second_is_text(function, asked, kinds):
     return arrange
 
 
+def as_list(given, named):
+    """Makes the list of a batch: of prompts one by one, of one question about several texts."""
+    if len(given) > 1 and all(isinstance(each, str) and not is_family(each) for each in given):
+        given[:] = [list(given)]
+    elif isinstance(named.get("prompts"), str) and isinstance(named.get("context"), (list, tuple)):
+        named["prompts"] = [named["prompts"]] * len(named["context"])
+
+
 def second_is_no_model(function, asked):
     """A context may be any text, but nobody means the name of a model by it."""
 
     def arrange(_self, given, named):
+        asked_by_name(given, named, asked, "ctx")
         if len(given) > 1 and is_family(given[1]):
             raise ValueError(
                 f"{function}(): the second argument is the context, but {given[1]!r} is the name "

@@ -20,6 +20,8 @@ import awaiting
 import block_text
 import block_tree
 import functions
+import hints
+import missing
 import places
 import tracebacks
 import variables
@@ -33,8 +35,8 @@ from helpers import Helpers
 from inputs import read_inputs
 from interrupts import Interrupts
 from messages import ANSWER_MAX
-from missing import Missing, installed
 from output import NoInput, Output, clean, cut
+from reserve import Reserve
 from reserved import Reserved
 from written_modules import WrittenModules
 from zones import Zones
@@ -49,7 +51,7 @@ def install(library, stamps=None):
 
 def prepare(library, preloaded):
     """Called by the template while there are files; gives the last finders of modules."""
-    last = Missing(preloaded, installed())
+    last = missing.Missing(preloaded, missing.installed())
     zones = Zones(library)
     zones.load()
     places.close(zones)
@@ -73,6 +75,7 @@ class Session:
         interrupts.install()
         interrupts.spare(Session._guarded)
         self._channel = Channel(read_fd, write_fd, interrupts)
+        self._reserve = Reserve()
         self._max_output = 0
         self._notes = []  # what the block is told at its end
         self._stdin = NoInput()
@@ -125,7 +128,7 @@ class Session:
         self._channel.send("started", {"error": None, "no_memory": False})
 
     def _begin(self, inputs, max_output, task, foreign):
-        """What is this run's, and what the template has for itself until it forks."""
+        """Sets up all that is this run's, and all that the template has until it forks."""
         self._max_output = max_output
         self._stdout.set_limit(max_output)
         self._stderr.set_limit(max_output)
@@ -157,6 +160,7 @@ class Session:
 
     def _exec(self, number, source):
         self._restore()
+        self._missing = None
         error = self._guarded(self._run, f"<block {number}>", source)
         if not self._is_settled():
             errors = error, self._guarded(self._settle)
@@ -177,6 +181,7 @@ class Session:
                 "stdout": self._stdout.take(),
                 "stderr": self._stderr.take(),
                 "error": clean(cut(error, self._max_output)) if error else None,
+                "missing": self._missing,
                 "final": final,
                 "answer": answer,
             },
@@ -197,8 +202,11 @@ class Session:
         try:
             return action(*given)
         except BaseException as failure:
+            if isinstance(failure, MemoryError):
+                self._reserve.give()
+            self._missing = missing.wanted(failure)
             places.explain(failure)
-            return tracebacks.render(failure)
+            return tracebacks.render(failure, hints.of(failure))
 
     def _run(self, filename, source):
         """Runs a block; returns the error where it could not be compiled."""
@@ -208,6 +216,8 @@ class Session:
         self._notes += block.notes
         if error is not None:
             return error
+        if self._reserve.held is None:
+            self._reserve.keep()
         try:
             if block.awaits:
                 awaiting.run(eval(block.codes[0], self._namespace), self._notes)
@@ -226,6 +236,9 @@ class Session:
         try:
             self._compiler.compile(block, filename)
         except Exception as error:
+            # Without memory Python 3.13 raises a SystemError here.
+            if isinstance(error, (MemoryError, SystemError)) and self._reserve.give():
+                return self._compile(block, filename)
             advice = None
             if isinstance(error, SyntaxError):
                 advice = block_text.advice(block.text, error)
@@ -266,7 +279,7 @@ class Session:
         )
 
     def _settle(self):
-        """What remains to be done of a block's, in which the user's objects have a say."""
+        """Does the rest of a block's work, in which the user's objects have a say."""
         awaiting.end_loops()
         for name, ours in (("stdout", self._stdout), ("stderr", self._stderr)):
             current = getattr(sys, name, None)
@@ -288,7 +301,9 @@ class Session:
         if not found:
             found = f"<not to be shown: {cut(error, self._max_output)}>", ""
         value, listing = found
-        self._channel.send("value", {"value": value, "variables": listing})
+        expression = not name.isidentifier() and self._helpers.is_expression(name)
+        self._channel.send(
+            "value", {"value": value, "expression": expression, "variables": listing})
 
     def _tell(self, name):
         listing = variables.listing(self._namespace, self._helpers.user_names())

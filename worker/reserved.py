@@ -8,7 +8,7 @@ from _rlmd import agree
 NAMES_MAX = 5  # that one note shows
 DELETED = object()
 
-# What a name is, and what several are.
+# The words for one name, and for several.
 INPUT = "is the input and is all there", "are inputs and are all there"
 FUNCTION = "is a function of this session and is that", "are functions of this session and are that"
 NAME = "is a name of this session and means that", "are names of this session and mean that"
@@ -25,7 +25,7 @@ class Reserved:
         self.restore()
 
     def add(self, inputs, functions):
-        """What a run brings."""
+        """Adds the names of a run's inputs and functions."""
         self._inputs = inputs
         for names in (functions, inputs):
             self._ours.update(names)
@@ -36,7 +36,7 @@ class Reserved:
             self._namespace.update(self._all)
 
     def undone(self):
-        """What is to be said of names that the block gave something else or deleted; once each."""
+        """Notes on names that the block bound to something else or deleted; once each."""
         if agree(self._namespace, self._ours):
             return []
         found = {}

@@ -78,7 +78,7 @@ def finder_of_expression(expression, piece):
 
 
 def finder_of_bytes(literal, piece):
-    """What is not ASCII becomes a question mark, so that each character keeps its place."""
+    """A character beyond ASCII becomes a question mark, so that each character keeps its place."""
     data, wanted = piece.encode("ascii", "replace").lower(), literal.encode()
     if "?" not in literal or piece.isascii():
         return lambda at: data.find(wanted, at)

@@ -81,7 +81,7 @@ class Subset(SourceText):
 
 
 def reference(text):
-    """What the supervisor knows an input with files by, or a part of one: JSON, or None."""
+    """The supervisor's reference to an input with files, or to a part of one: JSON, or None."""
     if not isinstance(text, SourceText):
         return None
     try:
@@ -195,7 +195,7 @@ class Files(Mapping):
         return self._moved(place, self._firsts[at])
 
     def near(self, path):
-        """What may have been meant by a path that is not there: words, or nothing."""
+        """Suggestions for a path that is not there: words, or nothing."""
         paths = self.index.paths()
         found = nearest(str(path), [paths[place] for place in self.places])
         return f"; near it: {', '.join(map(repr, found))}" if found else ""

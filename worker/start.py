@@ -1,4 +1,4 @@
-"""What a template is started with: says hello, then lets template.py do the rest.
+"""The first script of a template: says hello, then lets template.py do the rest.
 
 Short, for a script is compiled at each start, and old in its language: Python 2 and the first of 3
 must get this far to be told that they are too old.

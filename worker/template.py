@@ -30,7 +30,9 @@ def load_native():
     try:
         import _rlmd
 
-        return _rlmd, _rlmd.prepare()
+        terms = _rlmd.prepare()
+        _rlmd.use_huge_pages()
+        return _rlmd, terms
     except Exception as error:
         end("the native half of the worker does not load: " + describe(error), "sandbox")
 
@@ -63,7 +65,7 @@ def open_library(here, archived):
 def load_extensions(library, native):
     import contextlib
 
-    # What this Python was built without, or the machine lacks a library for, is not there.
+    # Modules that this Python was built without, or whose library is missing, are not there.
     # libgcc: what pthread_exit(3) opens when the first thread ends, too late in a worker.
     for path in ["libgcc_s.so.1", *library.extensions()]:
         with contextlib.suppress(OSError):
@@ -71,7 +73,7 @@ def load_extensions(library, native):
 
 
 def initialise():
-    """What behind the walls could not be: ctypes makes executable memory, OpenSSL reads its
+    """Does the work that the walls would refuse: ctypes makes executable memory, OpenSSL reads its
     configuration."""
     import contextlib
 
@@ -109,7 +111,7 @@ def load_rest(names, repl, native, hooks):
 
 
 def share(native):
-    """What there is by now is shared by forks for long."""
+    """Has the objects that exist by now shared by forks for long."""
     gc.freeze()
     native.tidy()
 
@@ -194,7 +196,7 @@ def main(here):
     initialise()
     from library import USUAL
 
-    # What there is an archive of needs no file: it can wait until the first worker is at work.
+    # Modules that are in the archive need no file: they can wait until the first worker is at work.
     for _ in load_modules(USUAL if gatherer else []):
         pass
     import repl

@@ -13,7 +13,7 @@ from search import compiled, spans
 
 PATTERN_MAX = 500  # characters: what is longer, and longer than the text beside it, is no pattern
 
-# What others call the arguments.
+# Other libraries' names of the arguments.
 TEXT = dict.fromkeys("context ctx document doc string content haystack".split(), "text")
 PATTERN = {
     **TEXT, **dict.fromkeys("query regex keyword term word header_pattern".split(), "pattern"),
@@ -53,6 +53,31 @@ def pattern_first(self, given, named):
     text = named.get("text")
     if given and text is not None and self.is_searched(given[0], text):
         given[0], named["text"] = text, given[0]
+
+
+class Found(tuple):
+    """(match, before, after), with the keys of search_context(): "match", "start", "context"."""
+
+    def __new__(cls, text, start, end, window):
+        before, after = text[max(0, start - window):start], text[end:end + window]
+        found = tuple.__new__(cls, (text[start:end], before, after))
+        found.start = start
+        return found
+
+    def __getitem__(self, key):
+        if key == "context":
+            return f"{self[1]}{self[0]}{self[2]}"
+        if key == "start":
+            return self.start
+        return tuple.__getitem__(self, 0 if key == "match" else key)
+
+
+def text_before_pattern(self, given, named):
+    """search(text, pattern), and (pattern, text) where only that can be meant; context=500."""
+    if isinstance(named.get("text"), int):
+        named["window"] = named.pop("text")
+    if len(given) > 1 and isinstance(given[1], (str, re.Pattern)) and "text" not in named:
+        named["text"] = given.pop(1 if self.is_searched(given[1], given[0]) else 0)
 
 
 def lines_of(text):
@@ -164,6 +189,22 @@ class Texts:
         ]
 
     # The helpers of the library that the functions above are from; aliases.py has their names.
+
+    @called(SEARCH, text_before_pattern)
+    def search(self, pattern, window=500, text=None, max_results=None):
+        """Finds a text, or else a regular expression, letters in any case, as minrlm does.
+
+        Returns a list of tuples (match, before, after) with up to `window` characters each.
+        """
+        text = self._searched("search", pattern, text)
+        window = check_whole("search", "window", window, 0)
+        if max_results is not None:
+            max_results = check_whole("search", "max_results", max_results, 0)
+        found = []
+        if isinstance(pattern, str):
+            found = list(itertools.islice(spans(re.escape(pattern), text), max_results))
+        found = found or itertools.islice(spans(pattern, text), max_results)
+        return [Found(text, start, end, window) for start, end in found]
 
     @called(PATTERN, pattern_first)
     def find_line(self, pattern, text=None):

@@ -18,7 +18,7 @@ def remember(filename, source):
 
 
 def forget():
-    """What remember() was told."""
+    """Forgets the arguments of remember()."""
     _sources.clear()
     linecache.clearcache()
 
@@ -57,7 +57,7 @@ def _tell_of_thread(args):
 
 
 def _tell_of_ignored(args):
-    """What nobody can catch: out of __del__() and the like."""
+    """Tells of exceptions that cannot be caught: out of __del__() and the like."""
     error = args.exc_type() if args.exc_value is None else args.exc_value
     place = getattr(args.object, "__qualname__", type(args.object).__name__)
     sys.stderr.write(f"{args.err_msg or 'Exception ignored in'}: {place}\n{render(error)}")
@@ -74,20 +74,23 @@ def _of_no_file(write):
     return formatwarning
 
 
-def render(error):
+def render(error, advice=None):
     """The traceback of `error`, with its causes; never raises but KeyboardInterrupt."""
     linecache.cache.update(_sources)  # user code may have cleared it
     try:
         told = traceback.TracebackException(type(error), error, error.__traceback__)
         _trim(told, error, set())
-        return "".join(told.format())
+        return with_advice("".join(told.format()), advice)
     except Exception as failure:
         return plain(error) + f"\n(no traceback: {type(failure).__name__} while it was made)\n"
 
 
 def render_syntax(error, advice=None):
     """An error of compilation: there is no frame of the user's yet."""
-    told = "".join(traceback.format_exception_only(type(error), error))
+    return with_advice("".join(traceback.format_exception_only(type(error), error)), advice)
+
+
+def with_advice(told, advice):
     return f"{told}Hint: {advice}.\n" if advice else told
 
 

@@ -147,7 +147,7 @@ NOTHING = object()
 
 
 def target(document, pointer):
-    """What a JSON pointer leads to; or NOTHING."""
+    """The value that a JSON pointer leads to; or NOTHING."""
     for part in unquote(pointer).split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")
         if isinstance(document, list) and part.isdecimal() and int(part) < len(document):
@@ -265,20 +265,29 @@ def violations(schema_text, text):
     return lines
 
 
-def tell(result):
-    """The one thing that the supervisor reads; ASCII."""
+def tell(check):
+    """Prints what check() returns; or `failed`, what it would have needed more of."""
+    try:
+        result = check()
+    except MemoryError:
+        result = {"failed": "memory"}
+    except RecursionError:
+        result = {"failed": "depth"}
     print(json.dumps(result))
 
 
 def check_schemas(texts):
     """`texts` is JSON, an array of schemas as strings: which is the first bad one, and why."""
-    for index, text in enumerate(json.loads(texts)):
+    tell(lambda: first_wrong(json.loads(texts)))
+
+
+def first_wrong(texts):
+    for index, text in enumerate(texts):
         wrong = wrong_schema(text)
         if wrong is not None:
-            tell({"index": index, "wrong": [wrong]})
-            return
-    tell({"wrong": []})
+            return {"index": index, "wrong": [wrong]}
+    return {"wrong": []}
 
 
 def check_answer(schema, text):
-    tell({"wrong": violations(schema, text)})
+    tell(lambda: {"wrong": violations(schema, text)})

@@ -1,4 +1,4 @@
-"""What a namespace holds, told in text; the values are foreign code and may do anything."""
+"""The variables of a namespace, told in text; the values are foreign code and may do anything."""
 
 import ast
 import builtins

@@ -35,7 +35,7 @@ enum {
 	NICENESS = 10,
 };
 
-/* What sched_setattr(2) takes; some C libraries have it, some not. */
+/* The argument of sched_setattr(2); some C libraries have it, some not. */
 struct schedule {
 	uint32_t size, policy;
 	uint64_t flags;

@@ -1,4 +1,4 @@
-"""What every worker does first is done once in the template, before workers are forked.
+"""Does once in the template, before workers are forked, the work that every worker begins with.
 
 A session is begun, blocks are run, a batch is asked and answered. Python then has specialised the
 bytecode that this runs and has found the attributes that it looks up. A worker that had to do so
@@ -107,7 +107,7 @@ class Supervisor:
 
 
 class Snapshot:
-    """What all modules have, to be put back."""
+    """The contents of all modules, to be put back."""
 
     def __init__(self):
         self._modules = dict(sys.modules)
@@ -116,7 +116,8 @@ class Snapshot:
             (vars(module), dict(vars(module)))
             for module in seen.values() if isinstance(module, types.ModuleType)
         ]
-        self._handler = signal.getsignal(signal.SIGINT)
+        # As signal.signal() of C takes it: the enum of Python's own is no SIG_IGN there.
+        self._handler = _signal.getsignal(signal.SIGINT)
 
     def restore(self):
         for name in sys.modules.keys() - self._modules.keys():
@@ -126,5 +127,6 @@ class Snapshot:
             for name in now.keys() - before.keys():
                 del now[name]
             now.update(before)
-        _signal.signal(signal.SIGINT, self._handler)
+        if self._handler is not None:  # None: it was installed by C, and Python cannot do so again
+            _signal.signal(signal.SIGINT, self._handler)
         tracebacks.forget()

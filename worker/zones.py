@@ -79,7 +79,7 @@ class Zones:
     def __len__(self):
         return len(self._places)
 
-    # What a Tree asks
+    # Questions of a Tree
 
     def get(self, path):
         if not path.startswith(self._root):

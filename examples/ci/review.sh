@@ -51,7 +51,7 @@ keep_out() {
 	printf '*\n' >"$1/.gitignore"
 }
 keep_out "$reports"
-# What is there of before, or of the repository's, is no report of this review.
+# A report from before, or of the repository's own, is none of this review.
 for report in output.txt rlmd.sarif rlmd-junit.xml rlmd-codequality.json rlmd.md; do
 	rm -rf -- "${reports:?}/$report"
 done
@@ -60,7 +60,7 @@ if [ -n "${RLMD_CACHE-}" ]; then
 	chmod 700 -- "$RLMD_CACHE" # rlmd takes none that others may write, as services leave it
 fi
 
-# What is the same for the gate and for the review.
+# Options of both the gate and the review.
 set -- --fail-on "${REVIEW_FAIL_ON:-error}"
 [ -z "$base" ] || set -- "$@" --diff "$base...HEAD" --only-changed-lines
 [ -z "${REVIEW_RULES-}" ] || set -- "$@" --rules "$REVIEW_RULES"

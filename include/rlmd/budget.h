@@ -2,19 +2,19 @@
  * rlmd/budget.h - accounts: what a batch, a tenant or a day may spend.
  *
  * An account has limits on cost and tokens, and may stand below another one:
- * jobs below a batch, the batch below its tenant, the tenant below the day.
- * Whoever pays out of one pays out of all above it. Nothing is spent that was
- * not reserved before: a reservation is for the most that something can cost,
- * and holds that in every account up to the topmost; where one of them has less
- * left, it is refused, and the error says by name whose limit it is. A bill
- * beyond its reservation is spent all the same, and counted as overrun; what is
- * overdrawn by it refuses everything until others have given back as much.
+ * jobs below a batch, the batch below its tenant, the tenant below the day. A
+ * payment out of an account is a payment out of all accounts above it. It is
+ * reserved first: a reservation holds the most that a call can cost, in every
+ * account up to the topmost. If one of them has less left, the reservation is
+ * refused, and the error names that account. A bill above its reservation is
+ * paid, and the difference is counted as overrun. An overdrawn account refuses
+ * every reservation until enough has been given back.
  *
- * A job pays out of an account that it is given (rlmd/job.h), beside limits of
- * its own; its calls wait while what is short is held by other jobs' calls in
- * flight, for most of that comes back. With rlmd_account_reserve() anybody else can
- * pay out of one. How many calls, runs and turns there may be, how deep and how
- * long, is limited by each job alone.
+ * A job pays out of the account that it is given (rlmd/job.h) and has limits of
+ * its own. If an account is short because other jobs' calls in flight hold
+ * reservations, a call waits: most of a reservation comes back. Hosts pay for
+ * work of their own with rlmd_account_reserve(). The numbers of calls, runs and
+ * turns, the depth and the time are limits of each job.
  *
  * Money is an integer of 10^-12 US dollars (pico-dollars), so that sums are
  * exact. They saturate at INT64_MAX, 9.2 million dollars.
@@ -50,6 +50,8 @@ struct rlmd_account_limits {
 	int64_t tokens; /* input and output */
 };
 
+#define RLMD_ACCOUNT_LIMITS_INIT RLMD_INIT(struct rlmd_account_limits)
+
 /*
  * An account below `above` (referenced; NULL: below none). `limits` may be NULL: it only counts.
  * `name` is what errors and warnings call it, as in "Cost budget exhausted (the limit of batch
@@ -59,84 +61,88 @@ RLMD_API struct rlmd_account *rlmd_account_new(const char *name,
 					       const struct rlmd_account_limits *limits,
 					       struct rlmd_account *above, struct rlmd_error *);
 
-/* Its maker needs it no more. It lives on while accounts below it, jobs or reservations use it.
- * NULL is fine. */
-RLMD_API void rlmd_account_free(struct rlmd_account *);
+/* Drops the reference of rlmd_account_new(). Accounts below it, jobs and reservations hold
+ * references of their own. NULL is fine. */
+RLMD_API void rlmd_account_unref(struct rlmd_account *);
 
 RLMD_API const char *rlmd_account_name(const struct rlmd_account *); /* lent; "" of NULL */
 
 /*
- * Other limits from now on, of it alone: what was spent and reserved stays. Below that it is
- * overdrawn, as by a bill beyond its reservation. Calls that wait for more try again. False and
- * RLMD_ERROR_USAGE for limits that cannot be, and of no account.
+ * Changes the limits of this account. Spending and reservations stay: the account is overdrawn if
+ * the new limits are lower. Calls that wait for money try again. False and RLMD_ERROR_USAGE for
+ * impossible limits, or NULL as the account.
  */
 RLMD_API bool rlmd_account_set_limits(struct rlmd_account *, const struct rlmd_account_limits *,
 				      struct rlmd_error *);
 
 /*
- * For limits that several processes share, so that nothing is overspent when one of them dies: what
- * it may have spent then is known beforehand to the others. `amount` is that, since the account
- * was made: what was spent through it, and the most that its calls in flight may cost, are within
- * it together, and a call that would go beyond waits for the next cover, or for the end of others.
+ * A cover is for limits that several processes share. It bounds the spending of this process since
+ * the account was made plus the most that its calls in flight may cost, so that the other
+ * processes know how much was lost at most if this one dies. A call beyond the cover waits for a
+ * larger one, or for other calls to end.
  */
 struct rlmd_account_cover {
 	size_t size; /* sizeof(struct rlmd_account_cover) */
 	struct rlmd_amount amount;
-	/* So much is needed for a call that waits, or for one more like that which was just sent.
-	 * Comes any number of times, from inside of the library: it may only note it. */
+	/* The cover would have to be this large for a call that waits, or for one more like the
+	 * last. Called any number of times from inside of the library: it may only take notes. */
 	void (*lacks)(void *owner, struct rlmd_amount needed);
 	void *owner; /* lent until the account and all below it are gone, or the next cover */
 };
 
-/* The cover from now on; NULL: none, it needs none. Calls that wait try again. False and
- * RLMD_ERROR_USAGE for what cannot be. */
+#define RLMD_ACCOUNT_COVER_INIT RLMD_INIT(struct rlmd_account_cover)
+
+/* Sets the cover; NULL: the account needs none. Calls that wait try again. False and
+ * RLMD_ERROR_USAGE for an impossible amount. */
 RLMD_API bool rlmd_account_set_cover(struct rlmd_account *, const struct rlmd_account_cover *,
 				     struct rlmd_error *);
 
-/* What neither it nor any account above it has spent or reserved, each kind for itself; never
- * negative; RLMD_UNLIMITED: none of them limits it. Of NULL nothing is left. */
+/* The smallest rest, cost and tokens apart, of the account and all above it, without what is
+ * reserved. Never negative. RLMD_UNLIMITED: no limit. NULL as the account: zero. */
 RLMD_API struct rlmd_amount rlmd_account_remaining(const struct rlmd_account *);
 
 /*
- * Reserves `most` here and in all accounts above. NULL: RLMD_ERROR_BUDGET with `stop` and text
- * saying which limit of which account it was, nothing being held then, or RLMD_ERROR_USAGE for a
- * negative amount. Exactly one of the next two has to follow.
+ * Reserves `most` in the account and in all above it. NULL: RLMD_ERROR_BUDGET, whose `stop` and
+ * text say which limit of which account was too low (nothing is held then), or RLMD_ERROR_USAGE
+ * for a negative amount. End the reservation with exactly one of the next two functions.
  */
 RLMD_API struct rlmd_charge *rlmd_account_reserve(struct rlmd_account *, struct rlmd_amount most,
 						  struct rlmd_error *);
 
-/* What it was for cost this much, and was one call; what is negative counts as zero. The
- * reservation is gone. NULL is fine. */
+/* Ends a reservation with its bill, which counts as one call. Negative members count as zero. NULL
+ * is fine. */
 RLMD_API void rlmd_charge_settle(struct rlmd_charge *, struct rlmd_amount actual);
 
-/* It was never done, and has cost nothing. Likewise. */
+/* Ends a reservation without a bill: nothing was spent, no call was made. NULL is fine. */
 RLMD_API void rlmd_charge_drop(struct rlmd_charge *);
 
 /*
- * What was spent through an account and all below it: a value that may be kept, and given to an
- * account of a later process. Its members mean the same for ever.
+ * The spending through an account and all below it. Keep it, and give it to an account of a later
+ * process. The meaning of the members will not change.
  */
 struct rlmd_spending {
 	size_t size;             /* sizeof(struct rlmd_spending) */
 	int64_t cost;            /* pico-dollars that were billed */
-	int64_t tokens;          /* input and output, likewise */
+	int64_t tokens;          /* input and output that were billed */
 	int64_t calls;           /* of models */
 	int64_t reserved_cost;   /* held at that moment for what had not ended */
-	int64_t reserved_tokens; /* likewise */
+	int64_t reserved_tokens; /* held at that moment */
 	int64_t overrun_cost;    /* of `cost`, billed beyond what was reserved for it */
-	int64_t overrun_tokens;  /* likewise */
+	int64_t overrun_tokens;  /* of `tokens`, beyond what was reserved for it */
 	bool estimated;          /* some of it was never reported by a provider */
 };
 
-/* Fills in as much as `size` says. False and RLMD_ERROR_USAGE where that cannot be. */
+#define RLMD_SPENDING_INIT RLMD_INIT(struct rlmd_spending)
+
+/* False and RLMD_ERROR_USAGE if ret->size is unknown. */
 RLMD_API bool rlmd_account_save(const struct rlmd_account *, struct rlmd_spending *ret,
 				struct rlmd_error *);
 
 /*
- * Goes on from what was saved. What was reserved then counts as spent, for nobody will hear any
- * more what became of it: set that to zero where it is known that it came to nothing. Only this
- * account changes: those above have values of their own, saved at the same moment. False and
- * RLMD_ERROR_USAGE where something was spent or reserved here already, or a member is negative.
+ * Adds saved spending to a new account. Saved reservations count as spent, as the bills of those
+ * calls are unknown: set them to zero if you know that the calls were not made. Accounts above do
+ * not change: restore each from its own value. False and RLMD_ERROR_USAGE if the account has spent
+ * or reserved something already, or a member is negative.
  */
 RLMD_API bool rlmd_account_restore(struct rlmd_account *, const struct rlmd_spending *,
 				   struct rlmd_error *);

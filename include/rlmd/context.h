@@ -1,9 +1,8 @@
 /*
  * rlmd/context.h - the inputs of a task: texts, files and directories, each a variable of its code.
  *
- * A context is sealed once it is made: nobody can change it, any number of jobs
- * may use it, and none copies it. Nothing of a file is looked at after it was
- * loaded.
+ * A context cannot be changed once it is made. Any number of jobs use it without
+ * copying it. Files are read once, while the context is loaded.
  */
 #pragma once
 
@@ -24,61 +23,64 @@ enum { RLMD_CONTEXT_INPUTS_MAX = 48 }; /* variables of one context; each holds u
 struct rlmd_context_options {
 	size_t size;        /* sizeof(struct rlmd_context_options) */
 	int64_t timeout_ms; /* of all of it; 0: none */
-	/* How much was read so far of one variable, and how many files; comes often, and a few
-	 * times a second where something is waited for. False: no more of it. NULL: nobody. */
+	/* Called often, a few times a second while the loading waits, with the bytes and files
+	 * read so far of one variable. Return false to cancel. May be NULL. */
 	bool (*progress)(void *owner, size_t bytes, size_t files);
-	void *owner; /* lent: of the progress */
+	void *owner; /* lent: argument of progress() */
 
-	/* Which files of directories: pathspecs of git, from the directory on. No include: all. */
+	/* Pathspecs of git, relative to the directory, for files of directories. No include: all
+	 * files. */
 	const char *const *include;
 	size_t include_count;
 	const char *const *exclude;
 	size_t exclude_count;
-	/* Nothing but these files, and what is in these directories; NULL: no list. git's ignore
-	 * rules don't hide a file that is listed. */
+	/* Only these files and the files in these directories; NULL: all. A listed file is read
+	 * even if git ignores it. */
 	const char *const *files;
 	size_t file_count;
 	int64_t max_file_size; /* bytes; larger files of a directory are skipped; 0: no limit */
 	int64_t max_size;      /* bytes of one variable; 0: 4 GiB, which is the most */
-	/* Only the files of a directory that differ from a revision, BASE; or with BASE..OTHER and
-	 * BASE...OTHER those that OTHER has other than it, or than where the two parted. */
+	/* Only files that differ from a revision. BASE: the files of the directory against BASE.
+	 * BASE..OTHER: OTHER against BASE. BASE...OTHER: OTHER against their merge base. */
 	const char *diff;
-	bool untracked;          /* of a work tree also what is not in the index */
-	bool recurse_submodules; /* what is in them, too; not of a comparison */
-	bool allow_secrets;      /* what looks like a secret is sent, and told */
-	bool allow_alternates;   /* of revisions: objects elsewhere that a repository names */
-	const char *directory;   /* whose repository git:REV is of; NULL: the current one */
+	bool untracked;          /* read also files that are not in git's index */
+	bool recurse_submodules; /* read also files of submodules; not with `diff` */
+	bool allow_secrets;      /* read also files that look like secrets, with a note */
+	bool allow_alternates;   /* read also objects of other repositories (git's alternates) */
+	const char *directory;   /* of the repository for git:REV; NULL: the current one */
 };
 
+#define RLMD_CONTEXT_OPTIONS_INIT RLMD_INIT(struct rlmd_context_options)
+
 /*
- * Reads every source. A source is a path, "-" (standard input), or NAME=PATH; those without a name
- * are one variable, `context`. Several of them, and a directory, are put together, each file under
- * a line "===== PATH =====". Of a directory, ".git", links that lead out of it, binary files and
- * what looks like a secret are left out (rlmd_context_note()). `options` may be NULL.
+ * Reads every source. A source is a path, "-" (standard input), or NAME=PATH; sources without
+ * a name become one variable, `context`. Several files, or those of a directory, are joined, each
+ * under a line "===== PATH =====". Of a directory, ".git", links that lead out of it, binary files
+ * and files that look like secrets are left out (rlmd_context_note()). `options` may be NULL.
  *
- * NULL: RLMD_ERROR_INPUT names what is missing, unreadable or too large, RLMD_ERROR_USAGE a bad
- * name or one that is given twice; RLMD_ERROR_BUDGET where the time was over first,
- * RLMD_ERROR_CANCELLED where progress() said so.
+ * NULL: RLMD_ERROR_INPUT for a source that is missing, unreadable or too large, RLMD_ERROR_USAGE
+ * for a bad or repeated name, RLMD_ERROR_BUDGET if timeout_ms was over, RLMD_ERROR_CANCELLED if
+ * progress() returned false.
  */
 RLMD_API struct rlmd_context *rlmd_context_load(const char *const *sources, size_t count,
 						const struct rlmd_context_options *options,
 						struct rlmd_error *);
 
-/* Once. `context` is the receiver's, to be unreferenced; NULL: `err` says why, as above. */
+/* Called once. The receiver owns the reference to `context`; NULL: `err` says why, as above. */
 typedef void rlmd_context_done_fn(void *owner, struct rlmd_context *context,
 				  const struct rlmd_error *err);
 
 /*
- * The same in small steps on the loop of `base`, which is lent: nothing is waited for, and no step
- * takes in more than a megabyte. Neither callback comes before it returns. NULL for what is wrong
- * with the sources themselves. The loading is gone when done() is called.
+ * Loads in steps of at most a megabyte on the loop of `base`, which is lent, and never blocks. No
+ * callback comes before this returns. NULL for bad arguments. The loading is freed before done()
+ * is called.
  */
 RLMD_API struct rlmd_context_loading *rlmd_context_load_start(
 	struct event_base *base, const char *const *sources, size_t count,
 	const struct rlmd_context_options *options, rlmd_context_done_fn *done, void *owner,
 	struct rlmd_error *);
 
-/* No callback follows. From inside progress(), too. NULL is fine. */
+/* Cancels and frees; no callback follows. May be called from inside progress(). NULL is fine. */
 RLMD_API void rlmd_context_load_cancel(struct rlmd_context_loading *);
 
 /* One text, any bytes, copied. `name` of the variable; NULL: "context". Errors as above. */
@@ -88,18 +90,20 @@ RLMD_API struct rlmd_context *rlmd_context_from_text(const char *name, struct rl
 RLMD_API struct rlmd_context *rlmd_context_ref(struct rlmd_context *); /* NULL gives NULL */
 RLMD_API void rlmd_context_unref(struct rlmd_context *);               /* NULL is fine */
 
-/* What is known of a variable. All is lent as long as the context is held. */
+/* One variable. Texts are lent as long as the context is held. */
 struct rlmd_context_input {
 	size_t size; /* sizeof(struct rlmd_context_input); all else is filled in */
 	const char *name;
 	struct rlmd_text content;
 	size_t characters;    /* code points; a byte that is not UTF-8 counts as one */
 	size_t invalid_bytes; /* that are not UTF-8 */
-	int64_t tokens;       /* estimate, for a model of which nothing is known */
+	int64_t tokens;       /* an estimate that holds for any tokenizer */
 	const char *type;     /* "markdown", "code", "json", "plain"; static */
-	size_t files;         /* that it was put together from; 0: it is one text */
+	size_t files;         /* that were joined; 0: it is one text */
 	const char *left_out; /* "2 binary files, ..."; NULL: nothing was */
 };
+
+#define RLMD_CONTEXT_INPUT_INIT RLMD_INIT(struct rlmd_context_input)
 
 RLMD_API size_t rlmd_context_count(const struct rlmd_context *);
 
@@ -115,6 +119,8 @@ struct rlmd_context_file {
 	const char *status;    /* of a comparison: "added", "modified", ...; NULL: not compared */
 };
 
+#define RLMD_CONTEXT_FILE_INIT RLMD_INIT(struct rlmd_context_file)
+
 /* False: there is no such input or file, or `ret->size` is not set. In the order of the text. */
 RLMD_API bool rlmd_context_get_file(const struct rlmd_context *, size_t input, size_t index,
 				    struct rlmd_context_file *ret);
@@ -123,13 +129,13 @@ RLMD_API bool rlmd_context_get_file(const struct rlmd_context *, size_t input, s
  * The changes of a comparison, lent: a JSON array of objects in the order of their paths, with
  * `path`, `status` ("added", "modified", "deleted", "untracked") and `hunks`. A hunk has `text` (as
  * git writes it, from "@@" on), `start` and `end`, the lines of the new file that it shows, and
- * `changed`, an array of pairs [first, last] of those that are new in it, both from 1 and
- * inclusive; `end` is `start` - 1 where it shows none. Of a text of more than
- * 50,000 lines it is one hunk, with an empty text. Empty where nothing was compared.
+ * `changed`, an array of pairs [first, last] of the lines that are new, from 1 and inclusive; `end`
+ * is `start` - 1 if the hunk shows no line. A text of more than 50,000 lines is one hunk with an
+ * empty text. The result is empty if nothing was compared.
  */
 RLMD_API struct rlmd_text rlmd_context_changes(const struct rlmd_context *, size_t input);
 
-/* What was left out, and why, a sentence each; NULL behind the last. */
+/* One sentence about files that were left out, and why. NULL: there are no more. */
 RLMD_API const char *rlmd_context_note(const struct rlmd_context *, size_t index);
 
 #ifdef __cplusplus

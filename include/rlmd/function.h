@@ -1,16 +1,16 @@
 /*
  * rlmd/function.h - functions of the host's that the model's Python may call.
  *
- * The host is the program that uses this library. A function is told to the
- * model with its name, what it does and its arguments, and code calls it like
- * any other: also from several threads, awaited, and in sub-runs. A call is
- * counted as a call of a model is, and refused beyond the job's limit of calls.
+ * The host is the program that uses this library. The model is told the name of
+ * the function, its purpose and its arguments. Code calls it like any other
+ * function: from several threads, with await, and in sub-runs. A call counts as a
+ * model call and is refused beyond the job's limit of calls.
  *
- * Who writes that code is a model that reads foreign texts: a function is asked
- * whatever such a text can bring it to ask. Arguments are a JSON object of at most
- * 1 MiB, 32 deep, with no member that the schema does not have, all that it
- * requires, and values of the types that it says; nothing else of the schema is
- * checked. docs/security.md in the source tells what that does not keep out.
+ * The code is written by a model that reads foreign texts, so such a text can
+ * choose the arguments. They are a JSON object of at most 1 MiB, 32 deep. Members
+ * that the schema does not have, missing required members and wrong types are
+ * refused; nothing else of the schema is checked. docs/security.md in the source
+ * lists the attacks that this leaves open.
  */
 #pragma once
 
@@ -34,26 +34,25 @@ struct rlmd_function {
 	const char *schema;
 
 	/*
-	 * Either: it is served in this process, with all that the process may do. To set it is the
-	 * host's word that the code of a model may have it called. Comes from the loop; answer with
-	 * rlmd_function_reply() or rlmd_function_fail(), now or later, once. `arguments` are JSON,
-	 * lent until it returns.
+	 * Either: a function of this process, with all rights of the process. It is called from the
+	 * loop. Answer once, now or later, with rlmd_function_reply() or rlmd_function_fail().
+	 * `arguments` are JSON, lent until it returns.
 	 */
 	void (*call)(void *owner, struct rlmd_function_call *call, struct rlmd_text arguments);
 
-	/* An answer is not wanted any more: its time is over, or its run is. The call is gone when
-	 * this returns. NULL: an answer is still to be given, which nobody gets. A job that is
-	 * freed inside of this goes when the loop turns. */
+	/* The answer is not needed any more: the call's time or its run is over. The call is freed
+	 * when this returns. If it is NULL, the call must still be answered, and the answer is
+	 * dropped. A job that is freed from inside of this is freed by the loop, later. */
 	void (*cancel)(void *owner, struct rlmd_function_call *call);
 	void *owner; /* lent: of both */
 
 	/*
-	 * Or: a program that is started for each call, by its absolute path and with its arguments,
-	 * up to a NULL. In a session of its own, in "/", with PATH, HOME, USER, LANG, TZ, TMPDIR
-	 * and the like in its environment and no keys; as the user that this process is. The
-	 * arguments of the call come as JSON on its standard input, its answer as JSON on its
-	 * standard output; where its exit status is not 0 the call has failed, with what stands on
-	 * its standard error.
+	 * Or: the absolute path of a program and its arguments, ended by NULL. It is started for
+	 * each call as the user of this process, in a session of its own, in "/", with PATH, HOME,
+	 * USER, LANG, TZ, TMPDIR and the like in its environment, and no keys. It reads the
+	 * arguments of the call as JSON from standard input and writes its answer as JSON to
+	 * standard output. An exit status other than 0 is a failure, with the text of standard
+	 * error.
 	 */
 	const char *const *argv;
 
@@ -61,10 +60,12 @@ struct rlmd_function {
 	int64_t max_calls;  /* of one job; 0: none but the job's limit of calls */
 };
 
-/* Any JSON value, at most 16 MiB: what the call returns in Python. The call is gone. */
+#define RLMD_FUNCTION_INIT RLMD_INIT(struct rlmd_function)
+
+/* The call returns this JSON value in Python, of at most 16 MiB. The call is freed. */
 RLMD_API void rlmd_function_reply(struct rlmd_function_call *, struct rlmd_text json);
 
-/* It raises RuntimeError there, with this message, which the model sees. The call is gone. */
+/* The call raises RuntimeError in Python with this message. The call is freed. */
 RLMD_API void rlmd_function_fail(struct rlmd_function_call *, const char *message);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 /*
- * rlmd/log.h - what happens to the machinery, for whoever looks after it.
+ * rlmd/log.h - a log for operators.
  *
- * Workers that die, a template that is replaced, providers that make calls wait:
- * each is one record, with the ids of what it happened to. What models were told,
- * answered and executed is not in it: that is the trace. Nothing is written
- * anywhere but by the host's own function.
+ * A worker that dies, a template that is replaced, a provider that makes calls
+ * wait: each is one record, with ids. Prompts, answers and code are in the trace,
+ * not here. The library writes nothing itself: the host's function gets each
+ * record.
  */
 #pragma once
 
@@ -17,11 +17,11 @@ extern "C" {
 
 enum rlmd_log_level {
 	RLMD_LOG_DEFAULT, /* as RLMD_LOG_WARNING */
-	RLMD_LOG_ERROR,   /* the host's own; of the library these are results */
-	RLMD_LOG_WARNING, /* something went wrong, and was got over */
-	RLMD_LOG_NOTICE,  /* the host's own */
-	RLMD_LOG_INFO,    /* something was other than the best, and may explain what follows */
-	RLMD_LOG_DEBUG,   /* as it should be */
+	RLMD_LOG_ERROR,   /* for the host; the library returns its errors as results */
+	RLMD_LOG_WARNING, /* something failed, and the library recovered */
+	RLMD_LOG_NOTICE,  /* for the host */
+	RLMD_LOG_INFO,    /* something was less than ideal, and may explain later records */
+	RLMD_LOG_DEBUG,   /* normal operation */
 };
 
 /*
@@ -30,7 +30,7 @@ enum rlmd_log_level {
  */
 struct rlmd_log_field {
 	const char *name;
-	const char *text; /* may be anything that a stranger wrote; NULL: it is a number */
+	const char *text; /* may come from a stranger: escape it; NULL: it is a number */
 	int64_t number;
 };
 
@@ -40,7 +40,7 @@ struct rlmd_log_record {
 	enum rlmd_log_level level;
 	const char *subject; /* what it is about: "worker"; static */
 	const char *event;   /* what happened, by a name that stays: "worker_died"; static */
-	const char *message; /* in words; foreign ones may be among them */
+	const char *message; /* may contain words of a stranger: escape it */
 	const struct rlmd_log_field *fields;
 	size_t field_count;
 };

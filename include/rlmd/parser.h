@@ -1,9 +1,9 @@
 /*
- * rlmd/parser.h - a model's reply, read: the code in it, the answer, the rest.
+ * rlmd/parser.h - finds the code, the answer and the rest in a model's reply.
  *
  * Models write code and answers in many ways; docs/replies.md in the source has
- * the rules. Reading is pure: the same reply gives the same, nothing is run, and
- * the time it takes grows with the reply's size.
+ * the rules. Parsing runs no code, depends on the reply alone, and takes time in
+ * proportion to its size.
  */
 #pragma once
 
@@ -22,17 +22,17 @@ enum rlmd_answer_kind {
 	RLMD_ANSWER_VARIABLE, /* FINAL_VAR(name) */
 };
 
-/* Any bytes; copied. `cut`: the provider ended it for its length. To be freed. */
+/* Any bytes; copied. `cut`: the provider ended the reply at its maximal length. Free the result
+ * with rlmd_reply_free(); all texts below are lent by it. */
 RLMD_API struct rlmd_reply *rlmd_reply_parse(struct rlmd_text, bool cut);
 RLMD_API void rlmd_reply_free(struct rlmd_reply *); /* NULL is fine */
 
-/* All that follows is lent until then. */
-
-/* Blocks of Python, in order; those of other languages are left out. Empty where there is none. */
+/* Blocks of Python, in order. Blocks of other languages do not count. An index that is too large
+ * gives an empty text. */
 RLMD_API size_t rlmd_reply_block_count(const struct rlmd_reply *);
 RLMD_API struct rlmd_text rlmd_reply_block(const struct rlmd_reply *, size_t index);
 
-/* It ended inside of a block of code, which is none of the above. */
+/* Whether the reply ended inside of a block of code. That block is not counted above. */
 RLMD_API bool rlmd_reply_cut_code(const struct rlmd_reply *);
 
 RLMD_API enum rlmd_answer_kind rlmd_reply_answer(const struct rlmd_reply *);
@@ -40,10 +40,10 @@ RLMD_API enum rlmd_answer_kind rlmd_reply_answer(const struct rlmd_reply *);
 /* The answer's text, or the variable's name; empty where there is no answer. */
 RLMD_API struct rlmd_text rlmd_reply_answer_text(const struct rlmd_reply *);
 
-/* What it thought, and all its words outside of code and answer. */
+/* The model's thoughts, and its other words outside of code and answer. */
 RLMD_API struct rlmd_text rlmd_reply_thinking(const struct rlmd_reply *);
 
-/* It went on with outputs or turns of its own invention, which were cut off. */
+/* Whether the model went on with invented outputs or turns, which were removed. */
 RLMD_API bool rlmd_reply_invented(const struct rlmd_reply *);
 
 #ifdef __cplusplus

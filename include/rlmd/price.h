@@ -1,8 +1,8 @@
 /*
- * rlmd/price.h - what tokens of models cost, in whole pico-dollars (10^-12 dollars).
+ * rlmd/price.h - prices of models' tokens, in whole pico-dollars (10^-12 dollars).
  *
  * Tables are in the JSON format of LiteLLM (model_prices_and_context_window.json). A model without
- * a row has no price: none is guessed. A table is not changed by anything here.
+ * a row has no price; none is guessed. Tables are read-only.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ extern "C" {
 
 struct rlmd_price_table;
 
-/* NULL: the table that comes with the library. NULL with RLMD_ERROR_INPUT, which names file and
- * row, for what cannot be read. One reference, for the caller. */
+/* `path` NULL: the table that comes with the library. Returns one reference, or NULL and
+ * RLMD_ERROR_INPUT, which names the file and the row. */
 RLMD_API struct rlmd_price_table *rlmd_price_table_open(const char *path, struct rlmd_error *);
 RLMD_API void rlmd_price_table_unref(struct rlmd_price_table *); /* NULL is fine */
 
@@ -28,13 +28,15 @@ RLMD_API const char *rlmd_price_table_date(const struct rlmd_price_table *);
 struct rlmd_price {
 	size_t size;
 	int64_t input, output;  /* pico-dollars a token */
-	int64_t cache_read;     /* ... of the input that came from a cache */
-	int64_t cache_write;    /* ... that was written to one, for minutes */
-	int64_t cache_write_1h; /* ... for an hour */
-	int64_t long_prompt;    /* a longer input costs more than this says; 0: never */
+	int64_t cache_read;     /* pico-dollars a token of input that came from a cache */
+	int64_t cache_write;    /* ... of input that was written to a cache for minutes */
+	int64_t cache_write_1h; /* ... of input that was written to a cache for an hour */
+	int64_t long_prompt;    /* tokens of input above which prices are higher; 0: never */
 	int64_t context_window; /* tokens of input; 0: unknown */
 	int64_t max_output;     /* tokens; 0: unknown */
 };
+
+#define RLMD_PRICE_INIT RLMD_INIT(struct rlmd_price)
 
 /* The row of a model: by its name, by "provider/model", then without a date at its end. False:
  * there is none, or an argument is NULL, or `ret` has no size. */
@@ -48,8 +50,10 @@ struct rlmd_tokens {
 	int64_t cache_read, cache_write, cache_write_1h; /* of the input */
 };
 
-/* What they cost, INT64_MAX at most. False, and 0: as rlmd_price_find(), or a count is not from 0
- * to 10^15. */
+#define RLMD_TOKENS_INIT RLMD_INIT(struct rlmd_tokens)
+
+/* The cost of the tokens, INT64_MAX at most. False and 0: as rlmd_price_find(), or a count is not
+ * between 0 and 10^15. */
 RLMD_API bool rlmd_price_cost(const struct rlmd_price_table *, const char *provider,
 			      const char *model, const struct rlmd_tokens *, int64_t *ret_cost);
 

@@ -1,14 +1,14 @@
 /*
- * rlmd/provider.h - who is asked for a model's words, and under which key.
+ * rlmd/provider.h - servers, or functions of the host, that answer model calls.
  *
  * A provider is a server that this library can speak to ("openai" is for all that
  * speak its Chat Completions API), or the host's own: a function that takes a
- * request and answers it later. Both are asked through one gate, which retries and
- * waits, and are recorded, replayed and paid for alike. A process may have several,
- * also of one kind, each by a name of its own; models are named "provider/model".
+ * request and answers it later. Retries, rate limits, recording and budgets work
+ * the same for both. A process may have several providers, also of one kind, each
+ * with a name of its own; models are named "provider/model".
  *
- * Everything happens in the thread of the engine that the provider is added to
- * (rlmd/engine.h); before that, in one thread at a time.
+ * Use a provider in the thread of the engine that it is added to (rlmd/engine.h);
+ * before that, in one thread at a time.
  */
 #pragma once
 
@@ -34,34 +34,33 @@ enum rlmd_role {
 
 struct rlmd_message {
 	enum rlmd_role role;
-	struct rlmd_text text; /* any bytes: what programs have printed, too */
+	struct rlmd_text text; /* any bytes: the output of programs may be in it */
 };
 
-/* What a provider of the host's is asked; all of it is lent until it is answered or cancelled. */
+/* A request to a provider of the host. All of it is lent until it is answered or cancelled. */
 struct rlmd_model_request {
 	size_t size;       /* of the library's version of this */
 	uint64_t id;       /* names the request; never used again */
 	const char *model; /* without the provider's name */
 	const struct rlmd_message *messages;
 	size_t message_count;
-	int64_t max_tokens; /* of output; what is clearly beyond it is cut off */
+	int64_t max_tokens; /* of output; a reply that is clearly longer is cut */
 	bool with_temperature;
 	double temperature;       /* from 0 to 2, if with_temperature */
 	const char *const *stops; /* the reply ends before the first of these */
 	size_t stop_count;
-	int64_t time_left_ms; /* then it is cancelled */
+	int64_t time_left_ms; /* after which the request is cancelled */
 };
 
 /*
- * Starts what answers the request: with rlmd_provider_answer() or rlmd_provider_fail(), from
- * inside this call or at any time later, until it is cancelled.
+ * Begins to answer a request. Call rlmd_provider_answer() or rlmd_provider_fail() for it, from
+ * inside of this function or later, unless it is cancelled.
  */
 typedef void rlmd_model_ask_fn(void *owner, const struct rlmd_model_request *);
 
 /*
- * Nobody waits for that request any more, which has not been answered: its time is over, its job
- * was cancelled, or more than enough came. It is paid for by an estimate. Answers that come
- * nevertheless are not taken.
+ * The answer is not needed any more: the time of the request is over, its job was cancelled, or
+ * enough of the reply has come. Its cost is estimated. A later answer is ignored.
  */
 typedef void rlmd_model_cancel_fn(void *owner, uint64_t request);
 
@@ -69,9 +68,9 @@ struct rlmd_provider_options {
 	size_t size;
 	const char *kind; /* "openai", "anthropic", "ollama", "replay" (asks nobody); NULL: `ask` */
 	const char *name; /* 1 to 64 of letters, digits, - _ and dots; NULL: as the kind */
-	const char *model; /* for whoever names none; NULL: the kind's */
+	const char *model; /* if a job names none; NULL: the kind's default */
 
-	/* Of the kinds: */
+	/* For providers with a `kind`: */
 	const char *base_url; /* NULL: of the kind's variable (OPENAI_BASE_URL), or its own */
 	const char *key;      /* NULL: that of the file, else of the environment */
 	const char *key_file; /* nobody else may read it; read when it is first needed */
@@ -80,21 +79,23 @@ struct rlmd_provider_options {
 					variable, and to no other base_url */
 	bool no_stream;              /* whole answers only */
 
-	/* Of all: */
+	/* For all providers: */
 	const char *price_table;         /* a file (rlmd/price.h) over the one that is shipped */
 	struct rlmd_price_table *prices; /* the same, opened before, referenced; or NULL */
 	int max_retries;                 /* of an attempt that failed; 0: 2; negative: none */
-	int64_t patience_ms; /* that a call waits at most, in all, for a provider which is busy;
-				0: it is tried again as after any other failure */
+	int64_t patience_ms; /* how long a call waits in all while the provider is busy; 0: a busy
+				provider is a failure like others, and retried like them */
 
-	/* Of the host's own. No callback comes once the engine is freed. From inside of them may be
-	   called: rlmd_provider_delta(), rlmd_provider_answer() and rlmd_provider_fail(). */
+	/* For providers of the host. No callback comes once the engine is freed. The callbacks may
+	   call rlmd_provider_delta(), rlmd_provider_answer() and rlmd_provider_fail(). */
 	rlmd_model_ask_fn *ask;
 	rlmd_model_cancel_fn *cancel; /* or NULL */
 	void *owner;                  /* lent: of both */
-	bool costs_nothing;           /* whatever the model; else by the price tables and answers */
+	bool costs_nothing;           /* else answers or the price tables say the cost */
 	int64_t window; /* tokens of prompt and answer together; 0: by the tables, or 128,000 */
 };
+
+#define RLMD_PROVIDER_OPTIONS_INIT RLMD_INIT(struct rlmd_provider_options)
 
 /*
  * One reference, for the caller. Reads the environment and the price tables, opens no connection;
@@ -111,39 +112,42 @@ RLMD_API const char *rlmd_provider_name(const struct rlmd_provider *);
 /* "ollama", "openai", "anthropic"; NULL: there are no more. Static. */
 RLMD_API const char *rlmd_provider_kind(size_t index);
 
-/* The environment's variables that a key of the kind is looked for in; NULL: there are no more, or
- * no such kind. Static. */
+/* The names of environment variables that may hold the key of a kind. NULL: there are no more, or
+ * there is no such kind. Static. */
 RLMD_API const char *rlmd_provider_key_variable(const char *kind, size_t index);
 
 /*
- * The kind that somebody means who named none: the one that `model` (or NULL) begins with
- * ("openai/..."), if its key is in the environment; else the only one whose key is; else "ollama".
- * Static.
+ * The kind to use if the user names none: the kind that `model` (or NULL) begins with
+ * ("openai/..."), if its key is in the environment; else the only kind whose key is there; else
+ * "ollama". Static.
  */
 RLMD_API const char *rlmd_provider_default(const char *model);
 
 /* --- answers of the host's own ------------------------------------------------------ */
 
 /*
- * More of the reply, in order. False, and nothing is taken: there is no such request any more (it
- * was answered, cancelled, or has enough), `provider` is none of the host's own, or bytes are NULL.
+ * The next part of the reply. False, and the part is ignored: the request was answered or cancelled
+ * or has enough, `provider` is not a provider of the host, or bytes are NULL.
  */
 RLMD_API bool rlmd_provider_delta(struct rlmd_provider *, uint64_t request, struct rlmd_text);
 
 struct rlmd_model_answer {
 	size_t size;
-	struct rlmd_text text; /* what is left of the reply behind the deltas; UTF-8, repaired */
-	struct rlmd_text thinking; /* reasoning that is no part of it */
-	bool cut;                  /* it ends where max_tokens made it end */
+	struct rlmd_text text;     /* the reply without its deltas; broken UTF-8 is repaired */
+	struct rlmd_text thinking; /* reasoning that is not part of the reply */
+	bool cut;                  /* the reply was ended by max_tokens */
 	int64_t input_tokens;      /* all of the prompt; with output_tokens 0: both are estimated */
 	int64_t output_tokens;
 	int64_t cached_tokens; /* of the input, if they cost less */
 	bool with_cost;
 	int64_t cost;      /* pico-dollars, if with_cost; else by the price tables */
-	const char *model; /* that answered; NULL: as it was asked for */
+	const char *model; /* that answered; NULL: the one of the request */
 };
 
-/* The end of the reply. False, and nothing is taken: as rlmd_provider_delta(); NULL; no size. */
+#define RLMD_MODEL_ANSWER_INIT RLMD_INIT(struct rlmd_model_answer)
+
+/* Ends the reply. False, and it is ignored: as for rlmd_provider_delta(), or the answer is NULL or
+ * of unknown size. */
 RLMD_API bool rlmd_provider_answer(struct rlmd_provider *, uint64_t request,
 				   const struct rlmd_model_answer *);
 
@@ -157,7 +161,9 @@ struct rlmd_model_failure {
 	int64_t retry_after_ms;    /* no sooner; 0: by rule */
 };
 
-/* No reply, and nothing to pay. False: as rlmd_provider_answer(). */
+#define RLMD_MODEL_FAILURE_INIT RLMD_INIT(struct rlmd_model_failure)
+
+/* Ends the request without a reply and without cost. False: as for rlmd_provider_answer(). */
 RLMD_API bool rlmd_provider_fail(struct rlmd_provider *, uint64_t request,
 				 const struct rlmd_model_failure *);
 
@@ -166,10 +172,10 @@ RLMD_API bool rlmd_provider_fail(struct rlmd_provider *, uint64_t request,
 struct rlmd_probe_result {
 	size_t size;     /* of the library's version of this */
 	const char *url; /* that was asked; NULL: none. Lent to the callback, as is the error */
-	bool asked;      /* a request was made */
+	bool asked;      /* whether a request was sent */
 	int status;      /* of the answer; 0: none came */
-	const struct rlmd_error *error; /* why nothing was asked, no answer came, or it was a
-					   refusal; NULL: it answers */
+	const struct rlmd_error *error; /* why no request was sent, no answer came, or the provider
+					   refused; NULL: it answered */
 };
 
 /* Once, from the loop; from inside it the probe may be freed. */

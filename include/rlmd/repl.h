@@ -1,11 +1,9 @@
 /*
- * rlmd/repl.h - one worker by itself: a Python session behind walls, without a
- * model.
+ * rlmd/repl.h - a Python session behind walls, without a model.
  *
- * It has the inputs of a context as variables, runs blocks of code one after
- * the other and keeps what they define. What its code asks of models is
- * answered with an error. Nothing calls back before a function here has
- * returned.
+ * The inputs of a context are its variables. It runs blocks of code one after the
+ * other and keeps their definitions. Model calls of its code fail. No callback
+ * comes before a function here has returned.
  */
 #pragma once
 
@@ -22,33 +20,34 @@ extern "C" {
 struct rlmd_context;
 struct rlmd_repl;
 
-/* What a block did; lent until the hook returns. */
+/* The end of a block; lent until the hook returns. */
 struct rlmd_repl_block {
 	size_t size;
 	struct rlmd_text standard_output, standard_error;
 	bool failed;
-	struct rlmd_text error; /* the traceback, where it failed */
-	bool interrupted;       /* it ran out of its time */
+	struct rlmd_text error; /* the traceback, if it failed */
+	bool interrupted;       /* its time was over */
 	int64_t duration_ms;
 };
 
 /* Each may be NULL. rlmd_repl_free() may be called from inside any of them. */
 struct rlmd_repl_hooks {
 	size_t size;
-	void (*ready)(void *owner, struct rlmd_repl *); /* its walls stand: once, first */
+	void (*ready)(void *owner, struct rlmd_repl *); /* once, before all others */
 	void (*done)(void *owner, struct rlmd_repl *, const struct rlmd_repl_block *);
 
-	/* What rlmd_repl_get() asked for. `variables` are those that there are, one a line:
-	 * name, type, and the beginning of the value. */
+	/* The answer to rlmd_repl_get(). `variables` lists all, one a line: name, type, and the
+	 * beginning of the value. */
 	void (*value)(void *owner, struct rlmd_repl *, bool found, struct rlmd_text value,
 		      struct rlmd_text variables);
 
-	/* It has died, or never lived: RLMD_ERROR_SANDBOX before it was ready,
-	 * RLMD_ERROR_INPUT where its inputs did not fit, RLMD_ERROR_WORKER after.
-	 * Nothing follows. */
+	/* The worker has died: RLMD_ERROR_SANDBOX before it was ready, RLMD_ERROR_INPUT if the
+	 * inputs did not fit, RLMD_ERROR_WORKER later. The last callback. */
 	void (*gone)(void *owner, struct rlmd_repl *, const struct rlmd_error *);
 	void *owner; /* lent until it is freed */
 };
+
+#define RLMD_REPL_HOOKS_INIT RLMD_INIT(struct rlmd_repl_hooks)
 
 struct rlmd_repl_options {
 	size_t size;
@@ -57,24 +56,22 @@ struct rlmd_repl_options {
 	const struct rlmd_repl_hooks *hooks; /* NULL: none */
 };
 
-/* Of the engine's sandbox; NULL: its default one, which is started for it if
- * need be (rlmd_engine_sandbox() has the errors). Freed with rlmd_repl_free(),
- * before the engine. */
+#define RLMD_REPL_OPTIONS_INIT RLMD_INIT(struct rlmd_repl_options)
+
+/* `sandbox` NULL: the engine's default one, which is started if need be (errors as for
+ * rlmd_engine_sandbox()). Free the session with rlmd_repl_free(), before the engine. */
 RLMD_API struct rlmd_repl *rlmd_repl_start(struct rlmd_engine *, struct rlmd_sandbox *,
 					   const struct rlmd_repl_options *, struct rlmd_error *);
 
 /*
- * Runs a block: done() or gone() comes. After `timeout_ms` of its own it is
- * interrupted, and where that does not help within a second it is killed.
- * RLMD_ERROR_USAGE where the session is not idle: it is not ready yet, is at
- * work, or gone.
+ * Runs a block; done() or gone() follows. After `timeout_ms` the block is interrupted, and a second
+ * later the worker is killed. RLMD_ERROR_USAGE if the session is not idle.
  */
 RLMD_API bool rlmd_repl_execute(struct rlmd_repl *, struct rlmd_text code, int64_t timeout_ms,
 				struct rlmd_error *);
 
-/* Asks for a variable, as its text; NULL: only which there are. value() or
- * gone() comes. Limits and errors are those of rlmd_repl_execute(), and
- * RLMD_ERROR_USAGE for what is no name. */
+/* Asks for a variable as text (NULL: for the list of variables); value() or gone() follows. Time
+ * and errors are those of rlmd_repl_execute(), and RLMD_ERROR_USAGE for a bad name. */
 RLMD_API bool rlmd_repl_get(struct rlmd_repl *, const char *name, int64_t timeout_ms,
 			    struct rlmd_error *);
 

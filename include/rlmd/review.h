@@ -12,8 +12,8 @@
  *     rlmd_review_take(review, context, answer, &err);
  *     report = rlmd_review_report(review, RLMD_REVIEW_SARIF, &size);
  *
- * Where a finding belongs to is decided by its quote, never by the line that the model named.
- * Whatever a model or a file wrote is escaped in each report by that report's format.
+ * The quote of a finding decides where it belongs, never the line that the model named. Words of
+ * the model and of files are escaped by the format of each report.
  */
 #pragma once
 
@@ -29,38 +29,40 @@ struct rlmd_review;
 
 struct rlmd_review_options {
 	size_t size;           /* sizeof(struct rlmd_review_options) */
-	struct rlmd_text task; /* what to look for; empty: what is usual */
+	struct rlmd_text task; /* what the review looks for; empty: the usual */
 	const char *prompt;    /* a prompt profile, or a directory with one; NULL: the usual one */
 	const char *rules;     /* a directory of rules (rlmd(1)); NULL: none */
-	const char *baseline;  /* a SARIF file of an earlier review, whose findings are not new;
+	const char *baseline;  /* a SARIF file of an earlier review, whose findings are known;
 				  NULL: none */
-	const char *fail_on;   /* "error", "warning", "note" or "none": what a review fails of;
-				  NULL: "error" */
-	bool only_changed;     /* findings in lines that the context has as changed alone */
-	const char *directory; /* that the context was loaded from: reports and patches name files
-				  by their places in its repository; NULL: as the context does */
+	const char *fail_on;   /* "error", "warning", "note" or "none": the least severity that
+				  fails the review; NULL: "error" */
+	bool only_changed;     /* report only findings in changed lines */
+	const char *directory; /* of the context: reports and patches name files relative to its
+				  repository; NULL: relative to the context */
 };
 
+#define RLMD_REVIEW_OPTIONS_INIT RLMD_INIT(struct rlmd_review_options)
+
 /*
- * Everything is copied, or read at once. NULL: RLMD_ERROR_USAGE for an unknown prompt or level,
- * RLMD_ERROR_INPUT for rules and a baseline that cannot be read.
+ * Options are copied, files are read at once. NULL: RLMD_ERROR_USAGE for an unknown prompt or
+ * level, RLMD_ERROR_INPUT for rules and a baseline that cannot be read.
  */
 RLMD_API struct rlmd_review *rlmd_review_new(const struct rlmd_review_options *,
 					     struct rlmd_error *);
 RLMD_API void rlmd_review_free(struct rlmd_review *); /* NULL is fine */
 
-/* The task of the job, lent until the review is freed, or asked again; empty where nothing was
- * changed since what the context begins with: no job is needed, an answer without findings is
- * taken. RLMD_ERROR_INPUT where the context is not made of files, RLMD_ERROR_USAGE where it does
- * not know what was changed, and that alone was asked for. */
+/* The task for the job, lent until the next call or until the review is freed. Empty: no file has
+ * changed, and no job is needed; take an answer without findings. RLMD_ERROR_INPUT if the context
+ * has no files, RLMD_ERROR_USAGE for `only_changed` with a context that was not compared. */
 RLMD_API bool rlmd_review_task(struct rlmd_review *, const struct rlmd_context *,
 			       struct rlmd_text *ret, struct rlmd_error *);
 
-/* What is wrong with an answer, for the model, a line each; the caller frees it. NULL: nothing. */
+/* The mistakes in an answer, one a line, as text for the model; the caller frees it. NULL: there
+ * are none. */
 RLMD_API char *rlmd_review_wrong(const struct rlmd_review *, struct rlmd_text answer);
 
-/* Takes the findings out of the answer, once. RLMD_ERROR_SCHEMA where something is wrong with it.
- * The context is referenced. */
+/* Takes the findings out of the answer, once. RLMD_ERROR_SCHEMA if it has mistakes. The context is
+ * referenced. */
 RLMD_API bool rlmd_review_take(struct rlmd_review *, struct rlmd_context *, struct rlmd_text answer,
 			       struct rlmd_error *);
 
@@ -79,7 +81,7 @@ enum rlmd_review_format {
 RLMD_API char *rlmd_review_report(const struct rlmd_review *, enum rlmd_review_format,
 				  size_t *ret_size);
 
-/* How many findings are new, in place, and as bad as `fail_on` says: none, and it has passed. */
+/* The number of new, anchored findings of the severity `fail_on` or above. 0: the review passed. */
 RLMD_API size_t rlmd_review_failing(const struct rlmd_review *);
 
 #ifdef __cplusplus

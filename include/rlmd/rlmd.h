@@ -1,26 +1,38 @@
 /*
- * rlmd/rlmd.h - what all of librlmd has in common: its version, texts, errors.
+ * rlmd/rlmd.h - common to all of librlmd: version, texts, errors.
  *
- * The library answers questions about inputs of any size: a model writes Python
- * that looks at them, which runs behind kernel walls and may call models and
- * further runs (Recursive Language Models; Zhang, Kraska, Khattab 2025).
+ * The library answers questions about inputs of any size. A model writes Python
+ * that reads the inputs; the Python runs behind kernel walls and may call models
+ * and further runs (Recursive Language Models; Zhang, Kraska, Khattab 2025).
  * docs/library.md in the source is the guide.
  *
- * One thread at a time may use an engine and all that belongs to it; several
- * engines may be used by several threads. The library installs no signal
- * handler and changes no disposition, never exits, prints nothing, and changes
- * nothing of the environment. Where the program ignores SIGCHLD, or waits for
- * children that it has not started, all works but one thing: of a worker that
- * dies by itself nobody knows how, and its error says so.
- * Bad arguments are refused with RLMD_ERROR_USAGE. Where there is no memory for
- * a small allocation the process is aborted, as GLib does; what a stranger can
- * size (inputs, replies) is limited and refused instead.
+ * Threads: one thread at a time may use an engine and everything that belongs to
+ * it. Several threads may use several engines.
  *
- * The ABI: a struct that begins with `size` may grow. Set all of it to zero and
- * `size` to its sizeof; what an older caller does not know of has its default.
- * Zero of a member is its default everywhere. Enums may grow at their end.
- * Where nothing else is said, what is handed over is copied, what is returned
- * is lent, and strings are UTF-8.
+ * Manners: the library installs no signal handler, changes no signal disposition,
+ * never exits, prints nothing and does not change the environment. A program may
+ * ignore SIGCHLD or reap children that it did not start; then the error for a
+ * worker that died by itself cannot say how it died.
+ *
+ * Errors: bad arguments are refused with RLMD_ERROR_USAGE. If a small allocation
+ * or a buffer gets no memory, the process writes "rlmd: out of memory" to standard
+ * error and aborts, as GLib does. Inputs and replies, whose size a stranger
+ * chooses, are limited and refused instead.
+ *
+ * fork(): a process may fork while it has engines. In the child, the thread that
+ * forked may free an inherited engine, its jobs and its sessions, and nothing
+ * else: all other functions refuse them with RLMD_ERROR_USAGE. Freeing returns
+ * memory and the child's copies of descriptors, logs nothing, and touches nothing
+ * that the parent uses; an event base that was lent to the engine is made anew in
+ * the child (event_reinit()). The child may make an engine of its own if no other
+ * thread was inside the library at the time of the fork. It may also leave the
+ * inherited ones alone and call execve() or _exit().
+ *
+ * ABI: a struct that begins with `size` may grow. Set all of it to zero and `size`
+ * to its sizeof; members that an older caller does not know have their defaults.
+ * A member of zero means its default everywhere. Enums may grow at their end.
+ * Unless a comment says otherwise, arguments are copied, results are lent, and
+ * strings are UTF-8.
  */
 #pragma once
 
@@ -38,25 +50,44 @@ extern "C" {
 #define RLMD_VERSION_PATCH 0
 #define RLMD_VERSION       "0.1.0"
 
-/* Of the library that runs, which may be newer than the header: "0.1.0". Static. */
+/* The version of the loaded library, which may be newer than this header: "0.1.0". Static. */
 RLMD_API const char *rlmd_version(void);
 
-/* Bytes with a length. Lends: it never owns them, and they need not end in NUL. */
+/*
+ * Structs of the library that may grow begin with their size, by which the library knows the
+ * version that a host was compiled with. Each has a macro that sets it, and zero for the rest:
+ * `struct rlmd_limits limits = RLMD_LIMITS_INIT;`
+ */
+#ifdef __cplusplus
+#define RLMD_INIT(type)                                                                            \
+	[] {                                                                                       \
+		type init = {};                                                                    \
+		init.size = sizeof init;                                                           \
+		return init;                                                                       \
+	}()
+#else
+#define RLMD_INIT(type)                                                                            \
+	{                                                                                          \
+		.size = sizeof(type)                                                               \
+	}
+#endif
+
+/* Bytes with a length. It never owns the bytes, and they need not end in NUL. */
 struct rlmd_text {
 	const char *bytes;
 	size_t size; /* bytes */
 };
 
-/* All of a string but its NUL; NULL gives the empty text. */
+/* The text of a string, without its NUL; NULL gives the empty text. */
 RLMD_API struct rlmd_text rlmd_text_of(const char *string);
 
 /*
- * For a host whose user may end it by signals: `count` says how many a handler of its own has
- * counted; from the first one on, nothing in the library waits any longer for a python3 to start or
- * for an input that is a pipe (RLMD_ERROR_CANCELLED, or what failed for it). `signals`, up to a 0,
- * are blocked but for the waits themselves, so that none is missed just before. For the whole
- * process, before anything else; NULL `count`: nobody counts, as by default. Jobs and the loop are
- * left to the host.
+ * For a host that counts signals in a handler of its own. `count` returns that count. Once it is
+ * not 0, the library stops waiting for a python3 to start and for an input that is a pipe, with
+ * RLMD_ERROR_CANCELLED or the error that follows from it. `signals`, ended by a 0, are blocked
+ * except during these waits, so that none is missed just before one. The setting holds for the
+ * whole process: call it before anything else. `count` is NULL: no signals are counted, the
+ * default. Jobs and the event loop are left to the host.
  */
 RLMD_API void rlmd_heed_signals(int (*count)(void), const int *signals);
 
@@ -84,14 +115,14 @@ enum rlmd_error_kind {
 	RLMD_ERROR_CANCELLED,        /* cancelled from outside */
 	RLMD_ERROR_FUNCTION,         /* a function of the host's failed */
 	RLMD_ERROR_SCHEMA,           /* no answer had the form that was asked for */
+	RLMD_ERROR_MACHINE,          /* no descriptor, memory or process was left for it */
 };
 
-/* Why a run stopped, or may not go on. Which kind of error is which to a run stands in the source,
- * base/errors.def. */
+/* Why a run stopped, or may not go on. base/errors.def in the source maps errors to these. */
 enum rlmd_stop {
-	RLMD_STOP_NONE,           /* of an error: the kind says it all */
+	RLMD_STOP_NONE,           /* in an error: no limit was reached */
 	RLMD_STOP_FINAL,          /* the model gave its answer */
-	RLMD_STOP_MAX_ITERATIONS, /* this and the next ones: that limit was reached */
+	RLMD_STOP_MAX_ITERATIONS, /* MAX_*: that limit was reached */
 	RLMD_STOP_MAX_COST,
 	RLMD_STOP_MAX_TOKENS,
 	RLMD_STOP_MAX_TIME,
@@ -101,19 +132,19 @@ enum rlmd_stop {
 	RLMD_STOP_PROVIDER_ERROR,
 	RLMD_STOP_SANDBOX_ERROR,
 	RLMD_STOP_REFUSED,
-	RLMD_STOP_SCHEMA,    /* no answer had the form that was asked for */
-	RLMD_STOP_MAX_DEPTH, /* why no sub-run was begun, as is the next; no run stops for them */
-	RLMD_STOP_MAX_SUBRUNS,
+	RLMD_STOP_SCHEMA,      /* no answer had the form that was asked for */
+	RLMD_STOP_MAX_DEPTH,   /* why no sub-run was begun; no run stops for it */
+	RLMD_STOP_MAX_SUBRUNS, /* why no sub-run was begun; no run stops for it */
 };
 
 /* The name in the result object: "max_cost"; NULL for RLMD_STOP_NONE. Static. */
 RLMD_API const char *rlmd_stop_name(enum rlmd_stop);
 
 /*
- * Lives on the caller's stack or inside a result, and needs no freeing. A
- * function that takes one as its last argument fills it when it fails and
- * leaves it alone when it succeeds. NULL is allowed: nobody wants to know.
- * It will not grow.
+ * An error by value: it lives on the caller's stack or inside a result and needs
+ * no freeing. A function that takes one as its last argument fills it when it
+ * fails and leaves it alone when it succeeds. NULL is allowed. This struct will
+ * not grow.
  */
 struct rlmd_error {
 	enum rlmd_error_kind kind;
@@ -122,10 +153,10 @@ struct rlmd_error {
 	enum rlmd_stop stop; /* RLMD_ERROR_BUDGET: which limit was reached; else mostly NONE */
 };
 
-/* The name in the result object: "budget"; "none" for RLMD_ERROR_NONE. Static, as is the next. */
+/* The name in the result object: "budget"; "none" for RLMD_ERROR_NONE. Static. */
 RLMD_API const char *rlmd_error_name(enum rlmd_error_kind);
 
-/* What the kind means, as one clause without a full stop. */
+/* The meaning of a kind, as one clause without a full stop. Static. */
 RLMD_API const char *rlmd_error_meaning(enum rlmd_error_kind);
 
 /* The exit status of a command that ends with this kind; 0 for RLMD_ERROR_NONE. */

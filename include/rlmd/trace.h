@@ -1,9 +1,8 @@
 /*
- * rlmd/trace.h - what a task left behind, put together again from its trace.
+ * rlmd/trace.h - puts the tree of runs together from a trace.
  *
- * A trace is lines of JSON, one an event, as the hook `event` of a job has them
- * (docs/trace.md in the source). The same lines give the same tree, whether
- * their run ended or was killed.
+ * A trace is lines of JSON, one an event, as the hook `event` of a job gets them
+ * (docs/trace.md in the source). It may end anywhere, if its run was killed.
  */
 #pragma once
 

@@ -1,11 +1,14 @@
 /*
  * One operation of a plan under way:
  *
- *   WAITING -> LINED -> RUNNING -> ENDED
+ *   WAITING -> LINED    dispatch_line_up     the last of its dependencies has ended
+ *   LINED -> ASKED      ask                  it is its turn: the orchestrator has it
+ *   ASKED -> LINED      dispatch_put_back    fewer may run than before, and it does not yet
+ *   ASKED -> RUNNING    rlmd_call_started    the orchestrator has what it waited for
+ *   any -> ENDED        dispatch_end         it was answered, or cannot be any more
  *
- * It waits until the last of its dependencies ended, stands in line for a slot,
- * runs, and ends. Whoever is told of an end may free the execution, and so may
- * an orchestrator that answers from inside start(): both are the last thing done.
+ * The receiver of a result may free the execution, and so may an orchestrator that
+ * answers from inside start(): both are the last thing done.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +19,7 @@
 #include "async/metrics.h"
 #include "async/scheduler.h"
 #include "async/substitute.h"
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -52,6 +56,7 @@ struct rlmd_plan_result dispatch_result(const struct rlmd_call *call)
 	const char *name = call->error_name;
 
 	return (struct rlmd_plan_result){
+		.size = sizeof(struct rlmd_plan_result),
 		.operation = dispatch_operation(call),
 		.index = dispatch_index(call),
 		.status = call->status,
@@ -60,7 +65,8 @@ struct rlmd_plan_result dispatch_result(const struct rlmd_call *call)
 		.message = call->message ? call->message : "",
 		.response = {has_response ? call->response : "",
 			     has_response ? call->response_size : 0},
-		.usage = call->usage,
+		.tokens = call->tokens,
+		.estimated = call->estimated,
 		.duration_ms = call->duration,
 	};
 }
@@ -72,7 +78,7 @@ static void forget_response(struct rlmd_call *call)
 	call->response_size = 0;
 }
 
-/* Nobody reads the responses of our dependencies through us any more. */
+/* Our dependencies' responses are not read for us any more. */
 static void let_go(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
@@ -97,9 +103,9 @@ static void count_end(struct rlmd_execution *execution, const struct rlmd_plan_r
 	summary->succeeded += result->status == RLMD_PLAN_SUCCEEDED;
 	summary->failed += result->status == RLMD_PLAN_FAILED;
 	summary->cancelled += result->status == RLMD_PLAN_CANCELLED;
-	summary->usage.tokens = metrics_sum(summary->usage.tokens, result->usage.tokens);
-	summary->usage.estimated |= result->usage.estimated;
-	metrics_count(&summary->metrics, result);
+	summary->tokens = metrics_sum(summary->tokens, result->tokens);
+	summary->estimated |= result->estimated;
+	metrics_count(&execution->metrics, result);
 }
 
 static void forget_input(struct rlmd_call *call)
@@ -154,11 +160,10 @@ void dispatch_end(struct rlmd_call *call, enum rlmd_plan_status status,
 		execution_log_end(execution, &result);
 }
 
-static void take_usage(struct rlmd_call *call, struct rlmd_plan_usage usage)
+static void take_usage(struct rlmd_call *call, int64_t tokens, bool estimated)
 {
-	call->usage = usage;
-	if (call->usage.tokens < 0)
-		call->usage.tokens = 0;
+	call->tokens = tokens > 0 ? tokens : 0;
+	call->estimated = estimated;
 }
 
 /* The transfer, or whatever it is, is over before this returns, and paid for. An orchestrator
@@ -166,8 +171,8 @@ static void take_usage(struct rlmd_call *call, struct rlmd_plan_usage usage)
 static void withdraw(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
-	const struct rlmd_orchestrator *orchestrator = &execution->options.orchestrator;
-	struct rlmd_plan_usage usage = {0};
+	const struct rlmd_orchestrator *orchestrator = &execution->orchestrator;
+	struct rlmd_plan_usage usage = {.size = sizeof usage};
 
 	if (call->state != DISPATCH_RUNNING && call->state != DISPATCH_ASKED)
 		return;
@@ -175,7 +180,7 @@ static void withdraw(struct rlmd_call *call)
 	if (orchestrator->cancel)
 		orchestrator->cancel(orchestrator->owner, dispatch_operation(call), call, &usage);
 	execution->deaf = false;
-	take_usage(call, usage);
+	take_usage(call, usage.tokens, usage.estimated);
 }
 
 void dispatch_stop(struct rlmd_call *call, const char *why)
@@ -205,7 +210,7 @@ void dispatch_drop(struct rlmd_call *call)
 
 void dispatch_respond_with_error(struct rlmd_call *call)
 {
-	if (!call->holders || !call->execution->plan->wanted[dispatch_index(call)])
+	if (!call->holders || !call->execution->plan->quoted[dispatch_index(call)])
 		return;
 	call->response = xasprintf("Error: %s", call->message);
 	call->response_size = strlen(call->response);
@@ -219,7 +224,7 @@ static void fail(struct rlmd_call *call, enum rlmd_plan_error_kind error, char *
 
 static bool admit(struct rlmd_call *call)
 {
-	const struct rlmd_budget_manager *budget = &call->execution->options.budget;
+	const struct rlmd_budget_manager *budget = &call->execution->budget;
 	const char *reason = NULL;
 
 	if (!budget->admit || budget->admit(budget->owner, dispatch_operation(call), &reason))
@@ -239,7 +244,7 @@ static struct rlmd_text response_to(void *owner, struct rlmd_text id)
 static bool fill_in(struct rlmd_call *call)
 {
 	struct rlmd_execution *execution = call->execution;
-	size_t max = execution->options.config.input_max, size;
+	size_t max = execution->config.input_max, size;
 
 	call->input_text = dispatch_operation(call)->input;
 	if (!execution->plan->filled[dispatch_index(call)])
@@ -283,13 +288,13 @@ void rlmd_call_started(struct rlmd_call *call)
 
 	if (!call || call->state != DISPATCH_ASKED || execution->deaf)
 		return;
-	metrics = &execution->summary.metrics;
+	metrics = &execution->metrics;
 	own = dispatch_operation(call)->timeout_ms;
 	execution_pass_time(execution);
 	wait_no_more(call);
 	call->state = DISPATCH_RUNNING;
 	call->started = clock_ms();
-	call->timeout = own ? own : execution->options.config.timeout_ms;
+	call->timeout = own ? own : execution->config.timeout_ms;
 	if (call->timeout > 0)
 		call->timer = timer_new(execution->base, call->timeout, on_time_out, call);
 	execution->running++;
@@ -303,7 +308,7 @@ void rlmd_call_started(struct rlmd_call *call)
 static void on_turn(void *owner)
 {
 	struct rlmd_call *call = owner;
-	const struct rlmd_orchestrator *orchestrator = &call->execution->options.orchestrator;
+	const struct rlmd_orchestrator *orchestrator = &call->execution->orchestrator;
 
 	if (!admit(call) || !fill_in(call))
 		return;
@@ -344,35 +349,37 @@ static void keep_response(struct rlmd_call *call, struct rlmd_text response)
 	const struct rlmd_execution *execution = call->execution;
 
 	if (!execution->options.keep &&
-	    !(call->holders && execution->plan->wanted[dispatch_index(call)]))
+	    !(call->holders && execution->plan->quoted[dispatch_index(call)]))
 		return;
 	call->response = xstrndup(response.bytes, response.size);
 	call->response_size = response.size;
 }
 
-void rlmd_call_done(struct rlmd_call *call, const struct rlmd_plan_answer *answer)
+void rlmd_call_done(struct rlmd_call *call, const struct rlmd_plan_answer *given)
 {
-	static const struct rlmd_plan_answer none = {.error = RLMD_PLAN_ERROR_OPERATION};
 	struct rlmd_execution *execution = call ? call->execution : NULL;
+	struct rlmd_plan_answer answer;
 	struct rlmd_plan_result result;
 
-	if (!answer || (!answer->response.bytes && answer->response.size))
-		answer = &none;
+	if (!given ||
+	    !abi_copy_in(&answer, sizeof answer, given, sizeof answer, "rlmd_plan_answer", NULL) ||
+	    (!answer.response.bytes && answer.response.size))
+		answer = (struct rlmd_plan_answer){.error = RLMD_PLAN_ERROR_OPERATION};
 	if (!call || (call->state != DISPATCH_RUNNING && call->state != DISPATCH_ASKED) ||
 	    execution->deaf)
 		return;
-	take_usage(call, answer->usage);
-	if (answer->error) {
-		call->error_name = answer->error_name;
-		dispatch_end(call, RLMD_PLAN_FAILED, answer->error, message_of(answer));
+	take_usage(call, answer.tokens, answer.estimated);
+	if (answer.error) {
+		call->error_name = answer.error_name;
+		dispatch_end(call, RLMD_PLAN_FAILED, answer.error, message_of(&answer));
 	} else {
-		keep_response(call, answer->response);
+		keep_response(call, answer.response);
 		dispatch_end(call, RLMD_PLAN_SUCCEEDED, RLMD_PLAN_OK, NULL);
 	}
 	execution_on_end(call);
 	TAILQ_REMOVE(&execution->untold, call, entry);
 	result = dispatch_result(call);
-	if (!answer->error)
-		result.response = answer->response;
+	if (!answer.error)
+		result.response = answer.response;
 	execution_tell(execution, &result);
 }

@@ -1,9 +1,8 @@
 /*
- * What the end of an operation means for the others (dependents that start or
- * fail, a race that is won, a smaller budget) happens before anybody is told.
- * An answer is told at once, while it is lent; everything else from the loop,
- * the beginning and a new limit too, one result at a time and always as the last
- * thing done, because whoever is told may free us.
+ * The effect of an operation's end on the others (dependents that start or fail, a race that is
+ * won, a smaller budget) happens before anybody is told. An answer is told at once, while it is
+ * lent; everything else from the loop, the beginning and a new limit too, one result at a time
+ * and always as the last thing done, because whoever is told may free us.
  */
 #include "async/execution.h"
 
@@ -13,8 +12,10 @@
 
 #include "async/metrics.h"
 #include "async/scheduler.h"
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/loop.h"
 
 enum {
@@ -28,6 +29,7 @@ void execution_say(const struct rlmd_execution *execution, struct rlmd_plan_even
 {
 	if (!execution->options.on_log)
 		return;
+	event.size = sizeof event;
 	event.strategy = execution->plan->strategy;
 	event.count = execution->plan->count;
 	event.elapsed_ms = clock_ms() - execution->started;
@@ -48,8 +50,7 @@ void execution_pass_time(struct rlmd_execution *execution)
 	int64_t now = clock_ms();
 	size_t slots = execution->limit < execution->open ? execution->limit : execution->open;
 
-	metrics_pass(&execution->summary.metrics, now - execution->changed, execution->running,
-		     slots);
+	metrics_pass(&execution->metrics, now - execution->changed, execution->running, slots);
 	execution->changed = now;
 }
 
@@ -67,7 +68,7 @@ static size_t affordable(int64_t remaining, int64_t estimate)
 
 static size_t wanted_parallelism(const struct rlmd_execution *execution)
 {
-	size_t wanted = execution->options.config.max_parallel;
+	size_t wanted = execution->config.max_parallel;
 
 	if (execution->plan->strategy == RLMD_PLAN_SEQUENTIAL)
 		return 1;
@@ -91,7 +92,7 @@ static void put_back(struct rlmd_execution *execution)
 
 static void set_limit(struct rlmd_execution *execution)
 {
-	const struct rlmd_budget_manager *budget = &execution->options.budget;
+	const struct rlmd_budget_manager *budget = &execution->budget;
 	size_t wanted = wanted_parallelism(execution), limit;
 	int64_t remaining = RLMD_PLAN_UNLIMITED, estimate = 0;
 
@@ -112,7 +113,7 @@ static void set_limit(struct rlmd_execution *execution)
 	put_back(execution);
 	if (limit == wanted)
 		return;
-	execution->summary.metrics.budget_limited++;
+	execution->metrics.budget_limited++;
 	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_PARALLELISM,
 							  .parallel = limit,
 							  .wanted = wanted,
@@ -143,7 +144,7 @@ static void win(struct rlmd_call *call)
 	char name[DISPATCH_LABEL_MAX], why[DISPATCH_LABEL_MAX + 16];
 
 	execution->summary.winner = result.index;
-	execution->summary.metrics.races_won++;
+	execution->metrics.races_won++;
 	snprintf(why, sizeof why, "%s won the race", dispatch_label(call, name));
 	cancel_all(execution, why);
 	execution_say(execution, (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_WINNER,
@@ -206,7 +207,7 @@ static void release_dependents(struct rlmd_call *call)
 
 static void on_failure(struct rlmd_call *call)
 {
-	switch (call->execution->options.config.partial_failure) {
+	switch (call->execution->config.partial_failure) {
 	case RLMD_PLAN_FAIL_FAST:
 		fail_fast(call);
 		return;
@@ -239,7 +240,7 @@ static void lose(struct rlmd_call *last)
 
 static void post(struct rlmd_execution *execution)
 {
-	if (!execution->told && (!TAILQ_EMPTY(&execution->untold) || execution->finished))
+	if (!execution->notified && (!TAILQ_EMPTY(&execution->untold) || execution->finished))
 		loop_post(execution->tell);
 }
 
@@ -274,9 +275,9 @@ void execution_tell(struct rlmd_execution *execution, const struct rlmd_plan_res
 
 static void tell_end(struct rlmd_execution *execution)
 {
-	struct rlmd_plan_summary summary = rlmd_execution_summary(execution);
+	struct rlmd_plan_summary summary = execution->summary;
 
-	execution->told = true;
+	execution->notified = true;
 	execution_say(execution,
 		      (struct rlmd_plan_event){.kind = RLMD_PLAN_EVENT_END, .summary = &summary});
 	if (execution->options.on_done)
@@ -296,7 +297,7 @@ static void begin(struct rlmd_execution *execution)
 			dispatch_line_up(&execution->calls[i]);
 }
 
-/* What functions of the header have put off, for nobody is called before they return. */
+/* Work that functions of the header have put off, as they must not call back. */
 static void catch_up(struct rlmd_execution *execution)
 {
 	bool resized = execution->resized && execution->begun && !execution->finished;
@@ -323,7 +324,7 @@ static void on_tell(evutil_socket_t fd, short what, void *owner)
 		if (call->unlogged)
 			execution_log_end(execution, &result);
 		execution_tell(execution, &result);
-	} else if (execution->finished && !execution->told) {
+	} else if (execution->finished && !execution->notified) {
 		tell_end(execution);
 	}
 }
@@ -339,35 +340,62 @@ static struct rlmd_plan_config with_defaults(struct rlmd_plan_config config)
 	return config;
 }
 
-struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struct rlmd_plan *plan,
-					    const struct rlmd_execution_options *options)
+/* Copies the options and the structs that they point to. */
+static bool take_options(struct rlmd_execution *execution,
+			 const struct rlmd_execution_options *given, struct rlmd_error *err)
 {
-	struct rlmd_execution *execution;
+	struct rlmd_execution_options *options = &execution->options;
 
-	if (!base || !plan || !options || !options->orchestrator.start)
+	if (!abi_copy_in(options, sizeof *options, given, sizeof *options, "rlmd_execution_options",
+			 err) ||
+	    !abi_copy_in(&execution->config, sizeof execution->config, options->config,
+			 sizeof execution->config, "rlmd_plan_config", err) ||
+	    !abi_copy_in(&execution->orchestrator, sizeof execution->orchestrator,
+			 options->orchestrator, sizeof execution->orchestrator, "rlmd_orchestrator",
+			 err) ||
+	    !abi_copy_in(&execution->budget, sizeof execution->budget, options->budget,
+			 sizeof execution->budget, "rlmd_budget_manager", err))
+		return false;
+	execution->config = with_defaults(execution->config);
+	options->config = NULL;
+	options->orchestrator = NULL;
+	options->budget = NULL;
+	return execution->orchestrator.start ||
+	       error_set(err, RLMD_ERROR_USAGE, "the orchestrator has no start()");
+}
+
+struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struct rlmd_plan *plan,
+					    const struct rlmd_execution_options *options,
+					    struct rlmd_error *err)
+{
+	struct rlmd_execution taken = {.plan = plan, .base = base}, *execution;
+
+	if (!base || !plan || !options) {
+		error_set(err, RLMD_ERROR_USAGE, "an execution needs a base, a plan and options");
+		return NULL;
+	}
+	if (!take_options(&taken, options, err))
 		return NULL;
 	execution = xcalloc(1, sizeof *execution);
-	*execution = (struct rlmd_execution){
-		.plan = plan,
-		.base = base,
-		.options = *options,
-		.calls = xcalloc(plan->count, sizeof *execution->calls),
-		.scheduler = scheduler_new(base, 0),
-		.open = plan->count,
-		.started = clock_ms(),
-		.summary = {.message = "",
-			    .error_name = rlmd_plan_error_name(RLMD_PLAN_OK),
-			    .winner = RLMD_PLAN_NOBODY},
+	*execution = taken;
+	execution->calls = xcalloc(plan->count, sizeof *execution->calls);
+	execution->scheduler = scheduler_new(base, 0);
+	execution->open = plan->count;
+	execution->started = execution->changed = clock_ms();
+	execution->summary = (struct rlmd_plan_summary){
+		.size = sizeof execution->summary,
+		.message = "",
+		.error_name = rlmd_plan_error_name(RLMD_PLAN_OK),
+		.winner = RLMD_PLAN_NOBODY,
+		.metrics = &execution->metrics,
 	};
-	execution->changed = execution->started;
-	execution->options.config = with_defaults(options->config);
-	execution->tell = event_new(base, -1, 0, on_tell, execution);
+	execution->tell = loop_event(base, -1, 0, on_tell, execution);
 	TAILQ_INIT(&execution->asked);
 	TAILQ_INIT(&execution->untold);
 	for (size_t i = 0; i < plan->count; i++)
 		dispatch_init(&execution->calls[i], execution);
-	execution->summary.metrics.executions[plan->strategy] = 1;
-	execution->summary.metrics.races = plan->strategy == RLMD_PLAN_SPECULATIVE;
+	execution->metrics.executions[plan->strategy] = 1;
+	execution->metrics.races = plan->strategy == RLMD_PLAN_SPECULATIVE;
 	event_active(execution->tell, 0, 0);
 	return execution;
 }
@@ -402,8 +430,8 @@ void rlmd_execution_set_max_parallel(struct rlmd_execution *execution, size_t ma
 {
 	if (!execution)
 		return;
-	execution->options.config.max_parallel = max_parallel;
-	execution->options.config = with_defaults(execution->options.config);
+	execution->config.max_parallel = max_parallel;
+	execution->config = with_defaults(execution->config);
 	if (execution->finished)
 		return;
 	execution->resized = true;
@@ -414,15 +442,15 @@ void rlmd_execution_set_timeout(struct rlmd_execution *execution, int64_t ms)
 {
 	if (!execution)
 		return;
-	execution->options.config.timeout_ms = ms;
-	execution->options.config = with_defaults(execution->options.config);
+	execution->config.timeout_ms = ms;
+	execution->config = with_defaults(execution->config);
 }
 
 void rlmd_execution_set_partial_failure(struct rlmd_execution *execution,
 					enum rlmd_plan_failure partial_failure)
 {
 	if (execution)
-		execution->options.config.partial_failure = partial_failure;
+		execution->config.partial_failure = partial_failure;
 }
 
 size_t rlmd_execution_parallelism(const struct rlmd_execution *execution)
@@ -430,28 +458,34 @@ size_t rlmd_execution_parallelism(const struct rlmd_execution *execution)
 	return execution ? execution->limit : 0;
 }
 
-struct rlmd_plan_result rlmd_execution_result(const struct rlmd_execution *execution, size_t index)
+bool rlmd_execution_result(const struct rlmd_execution *execution, size_t index,
+			   struct rlmd_plan_result *ret)
 {
+	struct rlmd_plan_result result;
+
 	if (!execution || index >= execution->plan->count)
-		return (struct rlmd_plan_result){
-			.index = RLMD_PLAN_NOBODY,
-			.error_name = rlmd_plan_error_name(RLMD_PLAN_OK),
-			.message = "",
-		};
-	return dispatch_result(&execution->calls[index]);
+		return false;
+	result = dispatch_result(&execution->calls[index]);
+	return abi_copy_out(ret, &result, sizeof result, sizeof result);
 }
 
-struct rlmd_plan_summary rlmd_execution_summary(const struct rlmd_execution *execution)
+struct rlmd_plan_summary execution_summary(const struct rlmd_execution *execution)
 {
-	struct rlmd_plan_summary summary = {.message = "", .winner = RLMD_PLAN_NOBODY};
+	struct rlmd_plan_summary summary = execution->summary;
 
-	summary.error_name = rlmd_plan_error_name(RLMD_PLAN_OK);
-	if (!execution)
-		return summary;
-	summary = execution->summary;
 	if (!execution->finished)
 		summary.duration_ms = clock_ms() - execution->started;
 	return summary;
+}
+
+bool rlmd_execution_summary(const struct rlmd_execution *execution, struct rlmd_plan_summary *ret)
+{
+	struct rlmd_plan_summary summary;
+
+	if (!execution)
+		return false;
+	summary = execution_summary(execution);
+	return abi_copy_out(ret, &summary, sizeof summary, sizeof summary);
 }
 
 const struct rlmd_plan *rlmd_execution_plan(const struct rlmd_execution *execution)

@@ -9,6 +9,7 @@
 #include <rlmd/plan.h>
 #include <sys/queue.h>
 
+#include "async/metrics.h"
 #include "async/plan.h"
 
 struct permit;
@@ -34,7 +35,8 @@ struct rlmd_call {
 	char *message;          /* owned: the error's, or NULL */
 	uint32_t missing;       /* dependencies that have not ended */
 	uint32_t holders;       /* dependents that may still want the response */
-	struct rlmd_plan_usage usage;
+	int64_t tokens;
+	bool estimated;                     /* of the tokens */
 	int64_t started, duration, timeout; /* ms */
 	struct rlmd_text input_text; /* lent: what it works on, the operation's own or `input` */
 	char *input;                 /* owned: with all substitutions, or NULL */
@@ -50,10 +52,13 @@ struct rlmd_call {
 struct rlmd_execution {
 	const struct rlmd_plan *plan; /* lent */
 	struct event_base *base;      /* lent */
-	struct rlmd_execution_options options;
-	struct rlmd_call *calls;     /* owned: as many as operations */
-	struct scheduler *scheduler; /* owned */
-	struct event *tell;          /* owned: active when somebody is to be told something */
+	struct rlmd_plan_config config;
+	struct rlmd_orchestrator orchestrator;
+	struct rlmd_budget_manager budget;
+	struct rlmd_execution_options options; /* without the three, which are above */
+	struct rlmd_call *calls;               /* owned: as many as operations */
+	struct scheduler *scheduler;           /* owned */
+	struct event *tell; /* owned: active when somebody is to be told something */
 	TAILQ_HEAD(asked, rlmd_call) asked; /* lent: in this order */
 	TAILQ_HEAD(, rlmd_call) untold;     /* lent: ended, in this order */
 	size_t limit;                       /* of what may run at once */
@@ -65,8 +70,9 @@ struct rlmd_execution {
 	bool begun;                    /* its start was told */
 	bool resized;                  /* the limit is to be found anew */
 	bool finished;                 /* all have ended */
-	bool told;                     /* on_done was called */
+	bool notified;                 /* on_done was called */
 	char *message;                 /* owned: the summary's */
+	struct rlmd_plan_metrics metrics;
 	struct rlmd_plan_summary summary;
 };
 
@@ -96,7 +102,7 @@ void dispatch_line_up(struct rlmd_call *);
 /* One dependency ended. */
 void dispatch_release(struct rlmd_call *);
 
-/* Whatever it was doing. `message` is owned by the call from now on; NULL where it succeeded. */
+/* Ends it in any state. `message` is owned by the call from now on; NULL if it succeeded. */
 void dispatch_end(struct rlmd_call *, enum rlmd_plan_status, enum rlmd_plan_error_kind,
 		  char *message);
 void dispatch_stop(struct rlmd_call *, const char *why);
@@ -119,6 +125,9 @@ void execution_open_slots(struct rlmd_execution *);
 
 /* An operation ended of itself: what follows for the others. */
 void execution_on_end(struct rlmd_call *);
+
+/* As far as it is known now. */
+struct rlmd_plan_summary execution_summary(const struct rlmd_execution *);
 
 /* Tells one result now. Whoever is told may have freed the execution when it returns. */
 void execution_tell(struct rlmd_execution *, const struct rlmd_plan_result *);

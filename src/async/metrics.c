@@ -1,9 +1,12 @@
 #include "async/metrics.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
+#include "base/prometheus.h"
 #include "base/text.h"
 
 int64_t metrics_sum(int64_t a, int64_t b)
@@ -28,10 +31,10 @@ void metrics_count(struct rlmd_plan_metrics *metrics, const struct rlmd_plan_res
 {
 	unsigned type = (unsigned)result->operation->type;
 
-	if (type >= RLMD_OPERATION_TYPES)
+	if (type >= METRICS_TYPES)
 		type = RLMD_OPERATION_QUERY;
 	metrics->operations[type][outcome_of(result)]++;
-	metrics->tokens = metrics_sum(metrics->tokens, result->usage.tokens);
+	metrics->tokens = metrics_sum(metrics->tokens, result->tokens);
 }
 
 void metrics_pass(struct rlmd_plan_metrics *metrics, int64_t ms, size_t running, size_t slots)
@@ -40,14 +43,24 @@ void metrics_pass(struct rlmd_plan_metrics *metrics, int64_t ms, size_t running,
 	metrics->slot_ms += ms * (int64_t)(running > slots ? running : slots);
 }
 
+struct rlmd_plan_metrics *rlmd_plan_metrics_new(void)
+{
+	return xcalloc(1, sizeof(struct rlmd_plan_metrics));
+}
+
+void rlmd_plan_metrics_free(struct rlmd_plan_metrics *metrics)
+{
+	free(metrics);
+}
+
 void rlmd_plan_metrics_add(struct rlmd_plan_metrics *total, const struct rlmd_plan_metrics *one)
 {
 	if (!total || !one)
 		return;
-	for (int type = 0; type < RLMD_OPERATION_TYPES; type++)
-		for (int outcome = 0; outcome < RLMD_PLAN_OUTCOMES; outcome++)
+	for (int type = 0; type < METRICS_TYPES; type++)
+		for (int outcome = 0; outcome < METRICS_OUTCOMES; outcome++)
 			total->operations[type][outcome] += one->operations[type][outcome];
-	for (int strategy = 0; strategy < RLMD_PLAN_STRATEGIES; strategy++)
+	for (int strategy = 0; strategy < METRICS_STRATEGIES; strategy++)
 		total->executions[strategy] += one->executions[strategy];
 	total->tokens = metrics_sum(total->tokens, one->tokens);
 	total->busy_ms += one->busy_ms;
@@ -62,6 +75,14 @@ void rlmd_plan_metrics_add(struct rlmd_plan_metrics *total, const struct rlmd_pl
 static double ratio(int64_t part, int64_t whole)
 {
 	return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+int64_t rlmd_plan_metrics_operations(const struct rlmd_plan_metrics *metrics,
+				     enum rlmd_operation_type type, enum rlmd_plan_outcome outcome)
+{
+	if (!metrics || (unsigned)type >= METRICS_TYPES || (unsigned)outcome >= METRICS_OUTCOMES)
+		return 0;
+	return metrics->operations[type][outcome];
 }
 
 double rlmd_plan_metrics_utilisation(const struct rlmd_plan_metrics *metrics)
@@ -121,62 +142,76 @@ const char *metrics_outcome_name(enum rlmd_plan_outcome outcome)
 	return "failed";
 }
 
-static void head(struct evbuffer *out, const char *name, const char *type, const char *help)
-{
-	evbuffer_add_printf(out, "# HELP rlmd_plan_%s %s\n# TYPE rlmd_plan_%s %s\n", name, help,
-			    name, type);
-}
-
 static void counter(struct evbuffer *out, const char *name, const char *help, int64_t value)
 {
-	head(out, name, "counter", help);
-	evbuffer_add_printf(out, "rlmd_plan_%s %" PRId64 "\n", name, value);
+	prometheus_head(out, name, "counter", help);
+	prometheus_sample(out, name, NULL, 0);
+	buffer_add_printf(out, "%" PRId64 "\n", value);
 }
 
 static void gauge(struct evbuffer *out, const char *name, const char *help, double value)
 {
-	head(out, name, "gauge", help);
-	evbuffer_add_printf(out, "rlmd_plan_%s %g\n", name, value);
+	prometheus_head(out, name, "gauge", help);
+	prometheus_sample(out, name, NULL, 0);
+	buffer_add_printf(out, "%g\n", value);
+}
+
+static void write_operations(struct evbuffer *out, const struct rlmd_plan_metrics *metrics)
+{
+	static const char name[] = "rlmd_plan_operations_total";
+
+	prometheus_head(out, name, "counter", "Operations that ended, by type and outcome.");
+	for (int type = 0; type < METRICS_TYPES; type++)
+		for (int outcome = 0; outcome < METRICS_OUTCOMES; outcome++) {
+			const struct prometheus_label labels[] = {
+				{"type", metrics_type_name((enum rlmd_operation_type)type)},
+				{"outcome", metrics_outcome_name((enum rlmd_plan_outcome)outcome)},
+			};
+
+			prometheus_sample(out, name, labels, 2);
+			buffer_add_printf(out, "%" PRId64 "\n", metrics->operations[type][outcome]);
+		}
+}
+
+static void write_executions(struct evbuffer *out, const struct rlmd_plan_metrics *metrics)
+{
+	static const char name[] = "rlmd_plan_executions_total";
+
+	prometheus_head(out, name, "counter", "Plans executed, by strategy.");
+	for (int strategy = 0; strategy < METRICS_STRATEGIES; strategy++) {
+		const struct prometheus_label label = {
+			"strategy", metrics_strategy_name((enum rlmd_plan_strategy)strategy)};
+
+		prometheus_sample(out, name, &label, 1);
+		buffer_add_printf(out, "%" PRId64 "\n", metrics->executions[strategy]);
+	}
 }
 
 char *rlmd_plan_metrics_text(const struct rlmd_plan_metrics *metrics)
 {
 	static const struct rlmd_plan_metrics none;
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
 	if (!metrics)
 		metrics = &none;
-	head(out, "operations_total", "counter", "Operations that ended, by type and outcome.");
-	for (int type = 0; type < RLMD_OPERATION_TYPES; type++)
-		for (int outcome = 0; outcome < RLMD_PLAN_OUTCOMES; outcome++)
-			evbuffer_add_printf(out,
-					    "rlmd_plan_operations_total{type=\"%s\",outcome=\"%s\"}"
-					    " %" PRId64 "\n",
-					    metrics_type_name((enum rlmd_operation_type)type),
-					    metrics_outcome_name((enum rlmd_plan_outcome)outcome),
-					    metrics->operations[type][outcome]);
-	head(out, "executions_total", "counter", "Plans executed, by strategy.");
-	for (int strategy = 0; strategy < RLMD_PLAN_STRATEGIES; strategy++)
-		evbuffer_add_printf(out,
-				    "rlmd_plan_executions_total{strategy=\"%s\"} %" PRId64 "\n",
-				    metrics_strategy_name((enum rlmd_plan_strategy)strategy),
-				    metrics->executions[strategy]);
-	counter(out, "tokens_total", "Tokens used by operations, cancelled ones included.",
-		metrics->tokens);
-	counter(out, "busy_milliseconds_total", "Time of all operations that ran.",
+	write_operations(out, metrics);
+	write_executions(out, metrics);
+	counter(out, "rlmd_plan_tokens_total",
+		"Tokens used by operations, cancelled ones included.", metrics->tokens);
+	counter(out, "rlmd_plan_busy_milliseconds_total", "Time of all operations that ran.",
 		metrics->busy_ms);
-	counter(out, "slot_milliseconds_total", "Time of all slots open to operations.",
+	counter(out, "rlmd_plan_slot_milliseconds_total", "Time of all slots open to operations.",
 		metrics->slot_ms);
-	gauge(out, "parallelism_utilisation_ratio", "Busy time over slot time.",
+	gauge(out, "rlmd_plan_parallelism_utilisation_ratio", "Busy time over slot time.",
 	      rlmd_plan_metrics_utilisation(metrics));
-	gauge(out, "parallelism_highest", "The most operations that ran at once.",
+	gauge(out, "rlmd_plan_parallelism_highest", "The most operations that ran at once.",
 	      (double)metrics->parallel_highest);
-	counter(out, "budget_limited_total", "How often the budget changed the parallelism.",
-		metrics->budget_limited);
-	counter(out, "races_total", "Speculative executions.", metrics->races);
-	counter(out, "races_won_total", "Speculative executions with a winner.",
+	counter(out, "rlmd_plan_budget_limited_total",
+		"How often the budget changed the parallelism.", metrics->budget_limited);
+	counter(out, "rlmd_plan_races_total", "Speculative executions.", metrics->races);
+	counter(out, "rlmd_plan_races_won_total", "Speculative executions with a winner.",
 		metrics->races_won);
-	gauge(out, "speculative_win_ratio", "Races won over races.",
+	gauge(out, "rlmd_plan_speculative_win_ratio", "Races won over races.",
 	      rlmd_plan_metrics_win_rate(metrics));
 	return text_drain(out, NULL);
 }

@@ -1,7 +1,25 @@
-/* async/metrics.h - what executions add up to. */
+/* async/metrics.h - counts of executions, added up. */
 #pragma once
 
 #include <rlmd/plan.h>
+
+/* One more than the last value of each enum. */
+enum {
+	METRICS_TYPES = RLMD_OPERATION_SYNTHESIZE + 1,
+	METRICS_STRATEGIES = RLMD_PLAN_SEQUENTIAL + 1,
+	METRICS_OUTCOMES = RLMD_OUTCOME_CANCELLED + 1,
+};
+
+struct rlmd_plan_metrics {
+	int64_t operations[METRICS_TYPES][METRICS_OUTCOMES]; /* that ended */
+	int64_t tokens;
+	int64_t executions[METRICS_STRATEGIES];
+	int64_t busy_ms;          /* time of all operations that ran */
+	int64_t slot_ms;          /* time of all slots that were open to them */
+	int64_t parallel_highest; /* that ran at once */
+	int64_t budget_limited;   /* how often the budget changed the parallelism */
+	int64_t races, races_won;
+};
 
 /* Counts one operation that ended. */
 void metrics_count(struct rlmd_plan_metrics *, const struct rlmd_plan_result *);

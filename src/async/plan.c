@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async/fault.h"
+#include "async/metrics.h"
 #include "async/substitute.h"
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 
 /* FNV-1a. Ids chosen to collide gain nothing: ties are decided by the ids. */
@@ -76,40 +78,37 @@ static bool has_bytes(struct rlmd_text text)
 	return text.bytes || !text.size;
 }
 
-/* What is lent must be there. */
-static bool check_lent(size_t index, const struct rlmd_operation *operation,
-		       struct rlmd_plan_error *err)
+/* Lent texts and arrays must not be NULL. */
+static bool check_lent(size_t index, const struct rlmd_operation *operation, struct rlmd_error *err)
 {
 	if (!has_bytes(operation->input) || !has_bytes(operation->context) ||
 	    !has_bytes(operation->metadata))
-		return fault_set(err, "operations[%zu]: a text of it is NULL", index);
+		return error_set(err, RLMD_ERROR_INPUT, "operations[%zu]: a text of it is NULL",
+				 index);
 	if (operation->depends_count && !operation->depends_on)
-		return fault_set(err, "operations[%zu].dependsOn: is NULL", index);
+		return error_set(err, RLMD_ERROR_INPUT, "operations[%zu].dependsOn: is NULL",
+				 index);
 	for (size_t d = 0; d < operation->depends_count; d++)
 		if (!operation->depends_on[d])
-			return fault_set(err, "operations[%zu].dependsOn[%zu]: is NULL", index, d);
+			return error_set(err, RLMD_ERROR_INPUT,
+					 "operations[%zu].dependsOn[%zu]: is NULL", index, d);
 	return true;
 }
 
-static bool check_sizes(const struct rlmd_plan *plan, struct rlmd_plan_error *err)
+static bool check_sizes(const struct rlmd_plan *plan, struct rlmd_error *err)
 {
 	size_t dependencies = 0;
 
-	if (!plan->count || !plan->operations)
-		return fault_set(err, "operations: there are none");
-	if (plan->count > RLMD_PLAN_OPERATIONS_MAX)
-		return fault_set(err, "operations: %zu are too many, the most are %d", plan->count,
-				 RLMD_PLAN_OPERATIONS_MAX);
 	for (size_t i = 0; i < plan->count; i++) {
 		if (plan->operations[i].depends_count > RLMD_PLAN_DEPENDENCIES_MAX - dependencies)
-			return fault_set(err,
+			return error_set(err, RLMD_ERROR_INPUT,
 					 "operations[%zu].dependsOn: too many dependencies; the "
 					 "most are %d in all",
 					 i, RLMD_PLAN_DEPENDENCIES_MAX);
 		dependencies += plan->operations[i].depends_count;
-		if ((unsigned)plan->operations[i].type >= RLMD_OPERATION_TYPES ||
+		if ((unsigned)plan->operations[i].type >= METRICS_TYPES ||
 		    (unsigned)plan->operations[i].mode > RLMD_OPERATION_RUN)
-			return fault_set(err,
+			return error_set(err, RLMD_ERROR_INPUT,
 					 "operations[%zu]: its type or its mode is none of those "
 					 "that there are",
 					 i);
@@ -119,22 +118,23 @@ static bool check_sizes(const struct rlmd_plan *plan, struct rlmd_plan_error *er
 	return true;
 }
 
-static bool check_name(size_t index, struct rlmd_text id, struct rlmd_plan_error *err)
+static bool check_name(size_t index, struct rlmd_text id, struct rlmd_error *err)
 {
 	if (!id.size)
-		return fault_set(err, "operations[%zu].id: is empty", index);
+		return error_set(err, RLMD_ERROR_INPUT, "operations[%zu].id: is empty", index);
 	if (id.size > RLMD_PLAN_ID_MAX)
-		return fault_set(err, "operations[%zu].id: is longer than %d bytes", index,
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "operations[%zu].id: is longer than %d bytes", index,
 				 RLMD_PLAN_ID_MAX);
 	if (substitute_id(id) != id.size || !text_is_utf8(id))
-		return fault_set(err,
+		return error_set(err, RLMD_ERROR_INPUT,
 				 "operations[%zu].id: \"%s\" has something else than letters, "
 				 "digits and - _ . : / @ +",
 				 index, id.bytes);
 	return true;
 }
 
-static bool index_names(struct rlmd_plan *plan, struct rlmd_plan_error *err)
+static bool index_names(struct rlmd_plan *plan, struct rlmd_error *err)
 {
 	struct rlmd_text id;
 
@@ -147,21 +147,20 @@ static bool index_names(struct rlmd_plan *plan, struct rlmd_plan_error *err)
 			return false;
 		plan->names[plan->name_count++] = (struct plan_name){hash(id), (uint32_t)i};
 	}
-	qsort_r(plan->names, plan->name_count, sizeof *plan->names, by_name,
-		(void *)plan->operations);
+	qsort_r(plan->names, plan->name_count, sizeof *plan->names, by_name, plan->operations);
 	for (size_t i = 1; i < plan->name_count; i++) {
 		size_t first = plan->names[i - 1].index, second = plan->names[i].index;
 		const char *name = plan->operations[first].id;
 
 		if (!strcmp(name, plan->operations[second].id))
-			return fault_set(err,
+			return error_set(err, RLMD_ERROR_INPUT,
 					 "operations[%zu].id: \"%s\" is taken by operations[%zu]",
 					 second, name, first);
 	}
 	return true;
 }
 
-static bool resolve(struct rlmd_plan *plan, struct rlmd_plan_error *err)
+static bool resolve(struct rlmd_plan *plan, struct rlmd_error *err)
 {
 	struct plan_edges *edges = &plan->dependencies;
 	uint32_t used = 0;
@@ -179,7 +178,7 @@ static bool resolve(struct rlmd_plan *plan, struct rlmd_plan_error *err)
 			size_t found = plan_find(plan, text_of_id(id));
 
 			if (found == RLMD_PLAN_NOBODY)
-				return fault_set(err,
+				return error_set(err, RLMD_ERROR_INPUT,
 						 "operations[%zu].dependsOn[%zu]: \"%.*s\" is not "
 						 "the id of an operation",
 						 i, d, RLMD_PLAN_ID_MAX, id);
@@ -218,7 +217,7 @@ static const char *label(const struct rlmd_plan *plan, size_t index)
 /* Only who stands on a cycle, or behind one, has something missing; going from one to what it
  * misses must come by the same place twice. */
 static bool name_cycle(const struct rlmd_plan *plan, const uint32_t *missing,
-		       struct rlmd_plan_error *err)
+		       struct rlmd_error *err)
 {
 	auto_free uint32_t *next = xcalloc(plan->count, sizeof *next);
 	auto_free bool *passed = xcalloc(plan->count, sizeof *passed);
@@ -245,13 +244,14 @@ static bool name_cycle(const struct rlmd_plan *plan, const uint32_t *missing,
 		else
 			left_out = " -> ...";
 	if (length == 1)
-		return fault_set(err, "operations[%zu].dependsOn: \"%s\" depends on itself", at,
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "operations[%zu].dependsOn: \"%s\" depends on itself", at,
 				 label(plan, at));
-	return fault_set(err, "operations: a cycle of %zu: %s%s -> %s", length, path, left_out,
-			 label(plan, at));
+	return error_set(err, RLMD_ERROR_INPUT, "operations: a cycle of %zu: %s%s -> %s", length,
+			 path, left_out, label(plan, at));
 }
 
-static bool check_cycles(const struct rlmd_plan *plan, struct rlmd_plan_error *err)
+static bool check_cycles(const struct rlmd_plan *plan, struct rlmd_error *err)
 {
 	auto_free uint32_t *missing = xcalloc(plan->count, sizeof *missing);
 	auto_free uint32_t *ready = xcalloc(plan->count, sizeof *ready);
@@ -273,7 +273,7 @@ static bool check_cycles(const struct rlmd_plan *plan, struct rlmd_plan_error *e
 	return found == plan->count || name_cycle(plan, missing, err);
 }
 
-static bool check_strategy(const struct rlmd_plan *plan, struct rlmd_plan_error *err)
+static bool check_strategy(const struct rlmd_plan *plan, struct rlmd_error *err)
 {
 	switch (plan->strategy) {
 	case RLMD_PLAN_DEPENDENCY_AWARE:
@@ -282,7 +282,7 @@ static bool check_strategy(const struct rlmd_plan *plan, struct rlmd_plan_error 
 	case RLMD_PLAN_SPECULATIVE:
 		for (size_t i = 0; i < plan->count; i++)
 			if (plan->operations[i].depends_count)
-				return fault_set(err,
+				return error_set(err, RLMD_ERROR_INPUT,
 						 "operations[%zu].dependsOn: the alternatives of a "
 						 "Speculative plan cannot depend on each other",
 						 i);
@@ -290,12 +290,12 @@ static bool check_strategy(const struct rlmd_plan *plan, struct rlmd_plan_error 
 	case RLMD_PLAN_PARALLEL:
 		return true;
 	}
-	return fault_set(err, "strategy: is none of those that there are");
+	return error_set(err, RLMD_ERROR_INPUT, "strategy: is none of those that there are");
 }
 
 /* `needed` says for each operation who needed it last, counted from 1. */
 static bool check_input(struct rlmd_plan *plan, size_t index, const uint32_t *needed,
-			struct rlmd_plan_error *err)
+			struct rlmd_error *err)
 {
 	struct substitute_scan scan = {.rest = plan->operations[index].input};
 	enum substitute_piece kind;
@@ -309,21 +309,21 @@ static bool check_input(struct rlmd_plan *plan, size_t index, const uint32_t *ne
 			continue;
 		found = plan_find(plan, id);
 		if (found == RLMD_PLAN_NOBODY || needed[found] != index + 1)
-			return fault_set(err,
+			return error_set(err, RLMD_ERROR_INPUT,
 					 "operations[%zu].input: {{%.*s}} names no dependency of "
 					 "it (\\{{%.*s}} stands for the text itself)",
 					 index, (int)id.size, id.bytes, (int)id.size, id.bytes);
 		if (!plan->ordered)
-			return fault_set(err,
+			return error_set(err, RLMD_ERROR_INPUT,
 					 "operations[%zu].input: {{%.*s}} has no response: "
 					 "Parallel ignores dependencies",
 					 index, (int)id.size, id.bytes);
-		plan->wanted[found] = true;
+		plan->quoted[found] = true;
 	}
 	return true;
 }
 
-static bool check_inputs(struct rlmd_plan *plan, struct rlmd_plan_error *err)
+static bool check_inputs(struct rlmd_plan *plan, struct rlmd_error *err)
 {
 	auto_free uint32_t *needed = xcalloc(plan->count, sizeof *needed);
 	size_t count;
@@ -339,28 +339,49 @@ static bool check_inputs(struct rlmd_plan *plan, struct rlmd_plan_error *err)
 	return true;
 }
 
-struct rlmd_plan *rlmd_plan_new(const struct rlmd_plan_description *description,
-				struct rlmd_plan_error *err)
+/* The caller's version of the struct may be smaller or larger than ours. */
+static bool copy_operations(struct rlmd_plan *plan, const struct rlmd_operation *given,
+			    size_t count, struct rlmd_error *err)
 {
+	if (!count || !given)
+		return error_set(err, RLMD_ERROR_INPUT, "operations: there are none");
+	if (count > RLMD_PLAN_OPERATIONS_MAX)
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "operations: %zu are too many, the most are %d", count,
+				 RLMD_PLAN_OPERATIONS_MAX);
+	plan->operations = xcalloc(count, sizeof *plan->operations);
+	plan->count = count;
+	for (size_t i = 0; i < count; i++) {
+		const char *one = (const char *)given + i * given->size;
+
+		if (!abi_copy_in(&plan->operations[i], sizeof *plan->operations, one,
+				 sizeof *plan->operations, "rlmd_operation", err))
+			return error_context(err, "operations[%zu]", i);
+		if (plan->operations[i].size != given->size)
+			return error_set(err, RLMD_ERROR_USAGE,
+					 "operations[%zu]: its size is not that of the first", i);
+	}
+	return true;
+}
+
+struct rlmd_plan *rlmd_plan_new(const struct rlmd_plan_description *given, struct rlmd_error *err)
+{
+	struct rlmd_plan_description description;
 	struct rlmd_plan *plan;
 
-	if (!description) {
-		fault_set(err, "operations: there are none");
+	if (!abi_copy_in(&description, sizeof description, given, sizeof description,
+			 "rlmd_plan_description", err))
 		return NULL;
-	}
 	plan = xcalloc(1, sizeof *plan);
-	*plan = (struct rlmd_plan){
-		.operations = description->operations,
-		.count = description->count,
-		.strategy = description->strategy,
-		.ordered = description->strategy == RLMD_PLAN_DEPENDENCY_AWARE ||
-			   description->strategy == RLMD_PLAN_SEQUENTIAL,
-	};
-	if (check_sizes(plan, err) && index_names(plan, err) && resolve(plan, err)) {
+	plan->strategy = description.strategy;
+	plan->ordered = plan->strategy == RLMD_PLAN_DEPENDENCY_AWARE ||
+			plan->strategy == RLMD_PLAN_SEQUENTIAL;
+	if (copy_operations(plan, description.operations, description.count, err) &&
+	    check_sizes(plan, err) && index_names(plan, err) && resolve(plan, err)) {
 		turn_around(plan);
 		plan->filled = xcalloc(plan->count, sizeof *plan->filled);
-		plan->wanted = xcalloc(plan->count, sizeof *plan->wanted);
-		if (check_strategy(plan, err) && (description->literal || check_inputs(plan, err)))
+		plan->quoted = xcalloc(plan->count, sizeof *plan->quoted);
+		if (check_strategy(plan, err) && (description.literal || check_inputs(plan, err)))
 			return plan;
 	}
 	rlmd_plan_free(plan);
@@ -371,13 +392,14 @@ void rlmd_plan_free(struct rlmd_plan *plan)
 {
 	if (!plan)
 		return;
+	free(plan->operations);
 	free(plan->names);
 	free(plan->dependencies.starts);
 	free(plan->dependencies.others);
 	free(plan->dependents.starts);
 	free(plan->dependents.others);
 	free(plan->filled);
-	free(plan->wanted);
+	free(plan->quoted);
 	free(plan);
 }
 
@@ -389,6 +411,12 @@ size_t rlmd_plan_count(const struct rlmd_plan *plan)
 const struct rlmd_operation *rlmd_plan_operation(const struct rlmd_plan *plan, size_t index)
 {
 	return index < rlmd_plan_count(plan) ? &plan->operations[index] : NULL;
+}
+
+void rlmd_plan_set_owner(struct rlmd_plan *plan, size_t index, void *owner)
+{
+	if (index < rlmd_plan_count(plan))
+		plan->operations[index].owner = owner;
 }
 
 size_t rlmd_plan_ready(const struct rlmd_plan *plan, const bool *completed, size_t *ret_indices)

@@ -20,7 +20,7 @@ struct plan_name {
 };
 
 struct rlmd_plan {
-	const struct rlmd_operation *operations; /* lent */
+	struct rlmd_operation *operations; /* owned; their texts are lent */
 	size_t count;
 	enum rlmd_plan_strategy strategy;
 	bool ordered;            /* dependencies are followed */
@@ -29,7 +29,7 @@ struct rlmd_plan {
 	struct plan_edges dependencies; /* what each needs */
 	struct plan_edges dependents;   /* who needs each; empty where they are not followed */
 	bool *filled;                   /* owned: its input has something to substitute */
-	bool *wanted;                   /* owned: its response is put into some input */
+	bool *quoted;                   /* owned: its response is put into some input */
 };
 
 /* The index of the operation with this id, or RLMD_PLAN_NOBODY. */

@@ -3,23 +3,20 @@
  * Its shape is checked here, member by member, and every complaint says where;
  * what operations mean to each other is rlmd_plan_new()'s business.
  */
-#include <event2/buffer.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "async/fault.h"
 #include "async/metrics.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/json.h"
 
 enum {
 	DEPTH_MAX = 32,
 	VALUES_MAX = 4000000, /* jansson takes some 100 bytes for each */
-	PRIORITY_MAX = 1000000000,
 };
-
-#define TIMEOUT_MAX INT64_C(1000000000000) /* ms */
 
 struct rlmd_plan_file {
 	json_t *document;                  /* owned */
@@ -32,12 +29,12 @@ struct rlmd_plan_file {
 	struct rlmd_plan *plan; /* owned */
 };
 
-/* What is being read, for complaints and for what must outlive it. */
+/* The member that is being read, for complaints, and for values that outlive it. */
 struct reader {
 	struct rlmd_plan_file *file; /* lent */
 	size_t index;                /* of the operation */
 	const char *member;          /* lent */
-	struct rlmd_plan_error *err; /* lent */
+	struct rlmd_error *err;      /* lent */
 };
 
 struct member {
@@ -47,8 +44,8 @@ struct member {
 
 static bool complain(const struct reader *reader, const char *what)
 {
-	return fault_set(reader->err, "operations[%zu].%.*s: %s", reader->index, RLMD_PLAN_ID_MAX,
-			 reader->member, what);
+	return error_set(reader->err, RLMD_ERROR_INPUT, "operations[%zu].%.*s: %s", reader->index,
+			 RLMD_PLAN_ID_MAX, reader->member, what);
 }
 
 /* NULL where it is no string, or has a NUL in it. */
@@ -69,7 +66,7 @@ static bool read_id(const struct reader *reader, const json_t *value,
 static bool read_type(const struct reader *reader, const json_t *value,
 		      struct rlmd_operation *operation)
 {
-	for (int type = 0; type < RLMD_OPERATION_TYPES; type++)
+	for (int type = 0; type < METRICS_TYPES; type++)
 		if (text_equal(json_text(value),
 			       metrics_type_name((enum rlmd_operation_type)type))) {
 			operation->type = (enum rlmd_operation_type)type;
@@ -110,7 +107,7 @@ static bool read_input(const struct reader *reader, const json_t *value,
 
 static struct rlmd_text keep_as_text(const struct reader *reader, const json_t *value)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 	struct rlmd_text text;
 
 	json_write(value, false, out);
@@ -152,7 +149,7 @@ static bool read_metadata(const struct reader *reader, const json_t *value,
 		return complain(reader, "must be an object of strings");
 	json_object_foreach ((json_t *)value, key, member)
 		if (!json_is_string(member))
-			return fault_set(reader->err,
+			return error_set(reader->err, RLMD_ERROR_INPUT,
 					 "operations[%zu].metadata.%.*s: must be a string",
 					 reader->index, RLMD_PLAN_ID_MAX, key);
 	operation->metadata = keep_as_text(reader, value);
@@ -165,7 +162,8 @@ static bool read_priority(const struct reader *reader, const json_t *value,
 	json_int_t priority = json_integer_value(value);
 
 	operation->priority = (int)priority;
-	if (!json_is_integer(value) || priority < -PRIORITY_MAX || priority > PRIORITY_MAX)
+	if (!json_is_integer(value) || priority < -RLMD_PLAN_PRIORITY_MAX ||
+	    priority > RLMD_PLAN_PRIORITY_MAX)
 		return complain(reader, "must be a whole number between -1000000000 and "
 					"1000000000");
 	return true;
@@ -175,7 +173,7 @@ static bool read_milliseconds(const json_t *value, int64_t least, int64_t *ret_m
 {
 	double ms = json_number_value(value);
 
-	if (!json_is_number(value) || !(ms >= (double)least) || ms > (double)TIMEOUT_MAX)
+	if (!json_is_number(value) || !(ms >= (double)least) || ms > (double)RLMD_PLAN_TIMEOUT_MAX)
 		return false;
 	*ret_ms = (int64_t)ms;
 	return *ret_ms >= least && (double)*ret_ms == ms;
@@ -204,7 +202,7 @@ static bool read_depends_on(const struct reader *reader, const json_t *value,
 		const char *string = plain_string(id);
 
 		if (!string)
-			return fault_set(reader->err,
+			return error_set(reader->err, RLMD_ERROR_INPUT,
 					 "operations[%zu].dependsOn[%zu]: must be a string",
 					 reader->index, i);
 		file->depends[file->depends_used++] = string;
@@ -243,7 +241,8 @@ static bool read_operation(struct reader *reader, const json_t *value,
 	json_t *member;
 
 	if (!json_is_object(value))
-		return fault_set(reader->err, "operations[%zu]: must be an object", reader->index);
+		return error_set(reader->err, RLMD_ERROR_INPUT,
+				 "operations[%zu]: must be an object", reader->index);
 	json_object_foreach ((json_t *)value, key, member) {
 		const struct member *known = find_member(key);
 
@@ -274,40 +273,42 @@ static size_t count_dependencies(const json_t *operations)
 }
 
 static bool read_operations(struct rlmd_plan_file *file, const json_t *value,
-			    struct rlmd_plan_error *err)
+			    struct rlmd_error *err)
 {
 	struct reader reader = {.file = file, .err = err};
 	size_t count = json_array_size(value);
 	json_t *operation;
 
 	if (!json_is_array(value))
-		return fault_set(err, "operations: must be an array");
+		return error_set(err, RLMD_ERROR_INPUT, "operations: must be an array");
 	file->operations = xcalloc(count, sizeof *file->operations);
 	file->texts = xcalloc(3 * count, sizeof *file->texts);
 	file->depends = xcalloc(count_dependencies(value), sizeof *file->depends);
 	file->description.operations = file->operations;
 	file->description.count = count;
-	json_array_foreach (value, reader.index, operation)
+	json_array_foreach (value, reader.index, operation) {
+		file->operations[reader.index].size = sizeof *file->operations;
 		if (!read_operation(&reader, operation, &file->operations[reader.index]))
 			return false;
+	}
 	return true;
 }
 
-static bool read_strategy(struct rlmd_plan_file *file, const json_t *value,
-			  struct rlmd_plan_error *err)
+static bool read_strategy(struct rlmd_plan_file *file, const json_t *value, struct rlmd_error *err)
 {
-	for (int i = 0; i < RLMD_PLAN_STRATEGIES; i++)
+	for (int i = 0; i < METRICS_STRATEGIES; i++)
 		if (text_equal(json_text(value),
 			       metrics_strategy_name((enum rlmd_plan_strategy)i))) {
 			file->description.strategy = (enum rlmd_plan_strategy)i;
 			return true;
 		}
-	return fault_set(err, "strategy: must be \"Sequential\", \"Parallel\", \"Speculative\" or "
-			      "\"DependencyAware\"");
+	return error_set(err, RLMD_ERROR_INPUT,
+			 "strategy: must be \"Sequential\", \"Parallel\", \"Speculative\" or "
+			 "\"DependencyAware\"");
 }
 
 static bool read_partial_failure(struct rlmd_plan_file *file, const json_t *value,
-				 struct rlmd_plan_error *err)
+				 struct rlmd_error *err)
 {
 	static const char *const names[] = {
 		[RLMD_PLAN_FAIL_DEPENDENTS] = "FailDependents",
@@ -320,34 +321,37 @@ static bool read_partial_failure(struct rlmd_plan_file *file, const json_t *valu
 			file->config.partial_failure = (enum rlmd_plan_failure)i;
 			return true;
 		}
-	return fault_set(err, "partialFailure: must be \"FailFast\", \"FailDependents\" or "
-			      "\"ContinueOnError\"");
+	return error_set(err, RLMD_ERROR_INPUT,
+			 "partialFailure: must be \"FailFast\", \"FailDependents\" or "
+			 "\"ContinueOnError\"");
 }
 
 static bool read_max_parallel(struct rlmd_plan_file *file, const json_t *value,
-			      struct rlmd_plan_error *err)
+			      struct rlmd_error *err)
 {
 	json_int_t most = json_integer_value(value);
 
 	if (!json_is_integer(value) || most < 1 || most > RLMD_PLAN_PARALLEL_MAX)
-		return fault_set(err, "maxParallel: must be a whole number between 1 and %d",
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "maxParallel: must be a whole number between 1 and %d",
 				 RLMD_PLAN_PARALLEL_MAX);
 	file->config.max_parallel = (size_t)most;
 	return true;
 }
 
 static bool read_timeout_per_op(struct rlmd_plan_file *file, const json_t *value,
-				struct rlmd_plan_error *err)
+				struct rlmd_error *err)
 {
 	return read_milliseconds(value, 1, &file->config.timeout_ms) ||
-	       fault_set(err, "timeoutPerOp: must be a positive whole number of milliseconds");
+	       error_set(err, RLMD_ERROR_INPUT,
+			 "timeoutPerOp: must be a positive whole number of milliseconds");
 }
 
-static bool read_document(struct rlmd_plan_file *file, struct rlmd_plan_error *err)
+static bool read_document(struct rlmd_plan_file *file, struct rlmd_error *err)
 {
 	static const struct {
 		const char *name;
-		bool (*read)(struct rlmd_plan_file *, const json_t *, struct rlmd_plan_error *);
+		bool (*read)(struct rlmd_plan_file *, const json_t *, struct rlmd_error *);
 	} parts[] = {
 		{"strategy", read_strategy},        {"partialFailure", read_partial_failure},
 		{"maxParallel", read_max_parallel}, {"timeoutPerOp", read_timeout_per_op},
@@ -358,37 +362,39 @@ static bool read_document(struct rlmd_plan_file *file, struct rlmd_plan_error *e
 	json_t *value;
 
 	if (!json_is_object(file->document))
-		return fault_set(err, "the plan must be an object");
+		return error_set(err, RLMD_ERROR_INPUT, "the plan must be an object");
 	json_object_foreach (file->document, key, value) {
 		size_t i = 0;
 
 		while (i < PARTS && strcmp(parts[i].name, key))
 			i++;
 		if (i == PARTS)
-			return fault_set(err, "%.*s: is not a member of plans", RLMD_PLAN_ID_MAX,
-					 key);
+			return error_set(err, RLMD_ERROR_INPUT, "%.*s: is not a member of plans",
+					 RLMD_PLAN_ID_MAX, key);
 		if (!parts[i].read(file, value, err))
 			return false;
 	}
-	return file->operations || fault_set(err, "operations: is missing");
+	return file->operations || error_set(err, RLMD_ERROR_INPUT, "operations: is missing");
 }
 
 /* So that what is read takes memory in proportion to what a plan may hold. */
-static bool check_size(struct rlmd_text text, struct rlmd_plan_error *err)
+static bool check_size(struct rlmd_text text, struct rlmd_error *err)
 {
 	size_t values;
 
 	if (text.size && !text.bytes)
-		return fault_set(err, "the plan has %zu bytes and is NULL", text.size);
+		return error_set(err, RLMD_ERROR_INPUT, "the plan has %zu bytes and is NULL",
+				 text.size);
 	if (text.size > RLMD_PLAN_TEXT_MAX)
-		return fault_set(err, "the plan has %zu bytes; the most is %d", text.size,
-				 RLMD_PLAN_TEXT_MAX);
+		return error_set(err, RLMD_ERROR_INPUT, "the plan has %zu bytes; the most is %d",
+				 text.size, RLMD_PLAN_TEXT_MAX);
 	values = json_look(text).values;
 	return values <= VALUES_MAX ||
-	       fault_set(err, "the plan has %zu values; the most is %d", values, VALUES_MAX);
+	       error_set(err, RLMD_ERROR_INPUT, "the plan has %zu values; the most is %d", values,
+			 VALUES_MAX);
 }
 
-static bool load(struct rlmd_plan_file *file, struct rlmd_text text, struct rlmd_plan_error *err)
+static bool load(struct rlmd_plan_file *file, struct rlmd_text text, struct rlmd_error *err)
 {
 	struct rlmd_error why;
 
@@ -396,17 +402,19 @@ static bool load(struct rlmd_plan_file *file, struct rlmd_text text, struct rlmd
 		return false;
 	file->document = json_read(text, DEPTH_MAX, &why);
 	if (!file->document)
-		return fault_set(err, "the plan is %s", why.text);
+		return error_set(err, RLMD_ERROR_INPUT, "the plan is %s", why.text);
 	if (!read_document(file, err))
 		return false;
 	file->plan = rlmd_plan_new(&file->description, err);
 	return file->plan != NULL;
 }
 
-struct rlmd_plan_file *rlmd_plan_file_new(struct rlmd_text text, struct rlmd_plan_error *err)
+struct rlmd_plan_file *rlmd_plan_file_new(struct rlmd_text text, struct rlmd_error *err)
 {
 	struct rlmd_plan_file *file = xcalloc(1, sizeof *file);
 
+	file->config.size = sizeof file->config;
+	file->description.size = sizeof file->description;
 	if (load(file, text, err))
 		return file;
 	rlmd_plan_file_free(file);
@@ -427,7 +435,7 @@ void rlmd_plan_file_free(struct rlmd_plan_file *file)
 	free(file);
 }
 
-const struct rlmd_plan *rlmd_plan_file_plan(const struct rlmd_plan_file *file)
+struct rlmd_plan *rlmd_plan_file_plan(const struct rlmd_plan_file *file)
 {
 	return file ? file->plan : NULL;
 }
@@ -435,9 +443,4 @@ const struct rlmd_plan *rlmd_plan_file_plan(const struct rlmd_plan_file *file)
 const struct rlmd_plan_config *rlmd_plan_file_config(const struct rlmd_plan_file *file)
 {
 	return file ? &file->config : NULL;
-}
-
-struct rlmd_operation *rlmd_plan_file_operations(struct rlmd_plan_file *file)
-{
-	return file ? file->operations : NULL;
 }

@@ -1,4 +1,11 @@
 /*
+ * A permit:
+ *
+ *   IN_LINE -> HELD       hold           it is its turn
+ *   HELD -> RESTING       permit_rest    its holder only waits
+ *   HELD -> IN_LINE       let_go         it is given back
+ *   RESTING -> IN_LINE    let_go
+ *
  * The words of the paper: a flow's start tag is the virtual time at which its next
  * permit begins, and each permit moves it on by 1/weight. The virtual time of the
  * flows below one is the start tag of the one that was served last, and a flow that
@@ -188,7 +195,7 @@ static void start_next(struct flow *flow)
 	permit->fn(permit->owner);
 }
 
-/* Nobody has left the loop, or freed the scheduler. */
+/* Whether the loop still runs and the scheduler was not freed. */
 static bool may_go_on(const struct scheduler *scheduler)
 {
 	return scheduler->flow && scheduler->flow->is_ready &&
@@ -232,7 +239,7 @@ struct scheduler *scheduler_new(struct event_base *base, size_t permits)
 	struct scheduler *scheduler = xcalloc(1, sizeof *scheduler);
 
 	scheduler->flow = make_flow(scheduler, NULL, 1, permits);
-	scheduler->start = event_new(base, -1, 0, on_start, scheduler);
+	scheduler->start = loop_event(base, -1, 0, on_start, scheduler);
 	return scheduler;
 }
 
@@ -274,12 +281,6 @@ void flow_free(struct flow *flow)
 		return;
 	flow->above->flows--;
 	drop_flow(flow);
-}
-
-void flow_set_weight(struct flow *flow, unsigned weight)
-{
-	assert(weight && weight <= FLOW_WEIGHT_MAX);
-	flow->weight = weight;
 }
 
 void flow_set_limit(struct flow *flow, size_t limit)

@@ -44,7 +44,6 @@ struct flow *scheduler_flow(struct scheduler *);
 /* A flow has permits of its own or flows below it, never both (asserted). Weight: 1 or more. */
 struct flow *flow_new(struct flow *above, unsigned weight);
 void flow_free(struct flow *); /* its flows and permits must be gone (asserted); NULL is fine */
-void flow_set_weight(struct flow *, unsigned weight); /* from its next permit on */
 
 /* So many permits of it and of the flows below it at once; those that are held are not taken back.
  */

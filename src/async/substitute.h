@@ -27,7 +27,7 @@ struct substitute_scan {
 
 enum substitute_piece substitute_next(struct substitute_scan *, struct rlmd_text *ret_piece);
 
-/* What is put in place of an id; lent. */
+/* The text for an id; lent. */
 typedef struct rlmd_text substitute_fn(void *owner, struct rlmd_text id);
 
 /*

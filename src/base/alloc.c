@@ -5,29 +5,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static void *present(void *memory)
+void alloc_failed(void)
 {
-	if (!memory) {
-		fputs("rlmd: out of memory\n", stderr);
-		abort();
-	}
+	static const char message[] = "rlmd: out of memory\n";
+
+	(void)!write(STDERR_FILENO, message, sizeof message - 1);
+	abort();
+}
+
+void *xpresent(void *memory)
+{
+	if (!memory)
+		alloc_failed();
 	return memory;
 }
 
 void *xcalloc(size_t count, size_t size)
 {
-	return present(calloc(count ? count : 1, size ? size : 1));
+	return xpresent(calloc(count ? count : 1, size ? size : 1));
 }
 
 void *xreallocarray(void *memory, size_t count, size_t size)
 {
-	return present(reallocarray(memory, count ? count : 1, size ? size : 1));
+	return xpresent(reallocarray(memory, count ? count : 1, size ? size : 1));
 }
 
 char *xstrdup(const char *string)
 {
-	return string ? present(strdup(string)) : NULL;
+	return string ? xpresent(strdup(string)) : NULL;
 }
 
 char *xstrndup(const char *bytes, size_t size)
@@ -49,17 +56,17 @@ char *xasprintf(const char *fmt, ...)
 	if (vasprintf(&string, fmt, args) < 0)
 		string = NULL;
 	va_end(args);
-	return present(string);
+	return xpresent(string);
 }
 
 static void *aborting_malloc(size_t size)
 {
-	return present(malloc(size ? size : 1));
+	return xpresent(malloc(size ? size : 1));
 }
 
 static void *aborting_realloc(void *memory, size_t size)
 {
-	return present(realloc(memory, size ? size : 1));
+	return xpresent(realloc(memory, size ? size : 1));
 }
 
 void alloc_install(void)

@@ -11,7 +11,7 @@ static inline struct rlmd_amount amount_add(struct rlmd_amount a, struct rlmd_am
 	return (struct rlmd_amount){money_add(a.cost, b.cost), money_add(a.tokens, b.tokens)};
 }
 
-/* What `amount` is more than `than`. */
+/* The part of `amount` that is beyond `than`. */
 static inline struct rlmd_amount amount_beyond(struct rlmd_amount amount, struct rlmd_amount than)
 {
 	return (struct rlmd_amount){int64_max(amount.cost - than.cost, 0),

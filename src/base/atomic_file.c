@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -30,11 +31,26 @@ static char *name_beside(const char *path)
 	return xasprintf("%s/.rlmd-%016" PRIx64 "%016" PRIx64, directory, random[0], random[1]);
 }
 
+/* Whether the file may take the name. A link counts as what it leads to. */
+static bool may_replace(int directory, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(directory, name, &st, 0) || S_ISREG(st.st_mode))
+		return true;
+	errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
+	return false;
+}
+
 bool atomic_file_open_in(struct atomic_file *file, int directory, const char *name, mode_t mode)
 {
-	auto_free char *place = directory_of(name);
+	auto_free char *place = NULL;
 	int why;
 
+	*file = (struct atomic_file){.fd = -1};
+	if (!may_replace(directory, name))
+		return false;
+	place = directory_of(name);
 	*file = (struct atomic_file){.directory = directory, .path = xstrdup(name), .fd = -1};
 	/* A file without a name gets one by its entry in /proc. */
 	if (!access("/proc/self/fd", X_OK))
@@ -72,7 +88,8 @@ static bool give_name(struct atomic_file *file)
 
 bool atomic_file_commit(struct atomic_file *file, bool durable)
 {
-	if ((durable && fsync(file->fd)) || (!file->temporary && !give_name(file)) ||
+	if ((durable && fsync(file->fd)) || !may_replace(file->directory, file->path) ||
+	    (!file->temporary && !give_name(file)) ||
 	    renameat(file->directory, file->temporary, file->directory, file->path))
 		return false;
 	free(take_pointer(&file->temporary));

@@ -4,6 +4,10 @@
  * It is written without a name where the file system can do that, so that nothing
  * is left of it after any end of the program; else under a name of its own beside
  * the one that it will have.
+ *
+ * It takes the place of a regular file only, and of a link to one or to nothing: a device, a FIFO
+ * or a socket that was replaced would be missed by all others who use it. Both functions fail with
+ * EEXIST then, and with EISDIR where there is a directory.
  */
 #pragma once
 
@@ -28,5 +32,5 @@ bool atomic_file_open_in(struct atomic_file *, int directory, const char *name, 
  * False: errno says why. */
 bool atomic_file_commit(struct atomic_file *, bool durable);
 
-/* What was not committed is gone. */
+/* Removes the temporary file, unless it was committed. */
 void atomic_file_done(struct atomic_file *);

@@ -15,9 +15,9 @@ struct digest *digest_new(void)
 {
 	struct digest *digest = xcalloc(1, sizeof *digest);
 
-	digest->hash = EVP_MD_CTX_new();
-	if (!digest->hash || !EVP_DigestInit_ex(digest->hash, EVP_sha256(), NULL))
-		abort();
+	digest->hash = xpresent(EVP_MD_CTX_new());
+	if (!EVP_DigestInit_ex(digest->hash, EVP_sha256(), NULL))
+		alloc_failed();
 	return digest;
 }
 
@@ -29,7 +29,7 @@ void digest_add(struct digest *digest, struct rlmd_text text)
 		size[i] = (unsigned char)((uint64_t)text.size >> (8 * i));
 	if (!EVP_DigestUpdate(digest->hash, size, sizeof size) ||
 	    (text.size && !EVP_DigestUpdate(digest->hash, text.bytes, text.size)))
-		abort();
+		alloc_failed();
 }
 
 void digest_end(struct digest *digest, char ret[static DIGEST_SIZE])
@@ -38,7 +38,7 @@ void digest_end(struct digest *digest, char ret[static DIGEST_SIZE])
 	unsigned int size = 0;
 
 	if (!EVP_DigestFinal_ex(digest->hash, bytes, &size) || size != DIGEST_BYTES)
-		abort();
+		alloc_failed();
 	for (unsigned int i = 0; i < size; i++)
 		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
 	digest_free(digest);
@@ -64,5 +64,5 @@ void digest_texts(const struct rlmd_text *texts, size_t count, char ret[static D
 void digest_bytes(struct rlmd_text text, unsigned char ret[static DIGEST_BYTES])
 {
 	if (!EVP_Digest(text.size ? text.bytes : "", text.size, ret, NULL, EVP_sha256(), NULL))
-		abort();
+		alloc_failed();
 }

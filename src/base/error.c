@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ static const struct {
 #undef ERROR
 };
 
-/* The public enum is written out; it is this table. */
+/* The public enums are written out; they are these tables. */
 enum error_row {
 	ROW_NONE,
 #define ERROR(kind, name, exit, stop, meaning) ROW_##kind,
@@ -34,11 +35,29 @@ enum error_row {
 #include "base/errors.def"
 #undef ERROR
 
-static const enum rlmd_error_kind kinds_of_stops[] = {
-#define STOP(reason, name, error, warning, words) [RLMD_STOP_##reason] = RLMD_ERROR_##error,
+static const struct {
+	const char *name;
+	enum rlmd_error_kind error;
+	const char *warning, *words;
+} stops[] = {
+#define STOP(reason, name, error, warning, words)                                                  \
+	[RLMD_STOP_##reason] = {name, RLMD_ERROR_##error, warning, words},
 #include "base/stops.def"
 #undef STOP
 };
+
+enum stop_row {
+	STOP_ROW_NONE,
+#define STOP(reason, name, error, warning, words) STOP_ROW_##reason,
+#include "base/stops.def"
+#undef STOP
+	STOP_ROWS
+};
+
+#define STOP(reason, name, error, warning, words)                                                  \
+	_Static_assert((int)RLMD_STOP_##reason == (int)STOP_ROW_##reason, #reason " is elsewhere");
+#include "base/stops.def"
+#undef STOP
 
 static void error_write(struct rlmd_error *err, enum rlmd_error_kind kind, const char *text)
 {
@@ -76,10 +95,29 @@ bool error_limit(struct rlmd_error *err, enum rlmd_stop limit, const char *fmt, 
 	return false;
 }
 
+/* The machine is short of something, and may not be later: nothing is wrong with the task.
+ * EAGAIN says that of processes, and of a read that nothing is there yet. */
+enum rlmd_error_kind error_kind_of(int number, enum rlmd_error_kind kind)
+{
+	switch (number) {
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case ENOBUFS:
+	case ETOOMANYREFS:
+		return RLMD_ERROR_MACHINE;
+	case EAGAIN:
+		return kind == RLMD_ERROR_SANDBOX ? RLMD_ERROR_MACHINE : kind;
+	default:
+		return kind;
+	}
+}
+
 bool error_errno(struct rlmd_error *err, enum rlmd_error_kind kind, const char *fmt, ...)
 {
 	const char *remedy = errno == EMFILE ? " (ulimit -n allows no more)" : "";
 	const char *reason = strerror(errno);
+	enum rlmd_error_kind cause = error_kind_of(errno, kind);
 	char text[sizeof err->text];
 	va_list args;
 	int used;
@@ -89,7 +127,7 @@ bool error_errno(struct rlmd_error *err, enum rlmd_error_kind kind, const char *
 	va_end(args);
 	if (used >= 0 && (size_t)used < sizeof text)
 		snprintf(text + used, sizeof text - (size_t)used, ": %s%s", reason, remedy);
-	error_write(err, kind, text);
+	error_write(err, cause, text);
 	return false;
 }
 
@@ -138,7 +176,7 @@ enum rlmd_stop error_stop(const struct rlmd_error *err)
 
 enum rlmd_error_kind error_of_stop(enum rlmd_stop stop)
 {
-	return kinds_of_stops[stop];
+	return stops[stop].error;
 }
 
 enum rlmd_error_kind error_named(struct rlmd_text name)
@@ -147,4 +185,20 @@ enum rlmd_error_kind error_named(struct rlmd_text name)
 		if (text_equal(name, kinds[kind].name))
 			return (enum rlmd_error_kind)kind;
 	return RLMD_ERROR_NONE;
+}
+
+/* A caller may have got the number from anywhere. */
+const char *rlmd_stop_name(enum rlmd_stop stop)
+{
+	return (unsigned)stop < STOP_ROWS ? stops[stop].name : NULL;
+}
+
+const char *error_stop_words(enum rlmd_stop stop)
+{
+	return stops[stop].words;
+}
+
+const char *error_stop_warning(enum rlmd_stop stop)
+{
+	return stops[stop].warning;
 }

@@ -9,6 +9,8 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -162,9 +164,50 @@ bool file_write_fd(int fd, struct rlmd_text text, struct rlmd_error *err)
 	return feed(fd, text, WAIT_FOREVER, wait_interrupted(), err);
 }
 
+bool file_write_all(int fd, struct rlmd_text text)
+{
+	while (text.size) {
+		ssize_t written = write(fd, text.bytes, text.size);
+
+		if (written < 0 && errno != EINTR)
+			return false;
+		if (written > 0)
+			text = text_from(text.bytes + written, text.size - (size_t)written);
+	}
+	return true;
+}
+
+bool file_seal(int fd)
+{
+	return !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+}
+
+int file_in_memory(const char *name, struct rlmd_text text, struct rlmd_error *err)
+{
+	auto_close int fd = memfd_create(name, MFD_CLOEXEC);
+
+	if (fd < 0)
+		error_errno(err, RLMD_ERROR_MACHINE, "no memory file for %zu bytes", text.size);
+	else if (file_write_fd(fd, text, err) && !lseek(fd, 0, SEEK_SET))
+		return take_fd(&fd);
+	return -1;
+}
+
 bool file_feed_fd(int fd, struct rlmd_text text, int64_t patience_ms, struct rlmd_error *err)
 {
 	return feed(fd, text, patience_ms, 1, err);
+}
+
+static bool is_ours(const struct stat *st, const char *path, enum rlmd_error_kind kind,
+		    struct rlmd_error *err)
+{
+	if (st->st_uid && st->st_uid != geteuid())
+		return error_set(err, kind,
+				 "%s belongs to another user, who can change it; run: chown %u %s",
+				 path, geteuid(), path);
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(err, kind, "others can change %s; run: chmod go-w %s", path, path);
+	return true;
 }
 
 bool file_is_ours(int fd, const char *path, enum rlmd_error_kind kind, struct rlmd_error *err)
@@ -173,13 +216,77 @@ bool file_is_ours(int fd, const char *path, enum rlmd_error_kind kind, struct rl
 
 	if (fstat(fd, &st))
 		return error_errno(err, kind, "cannot read %s", path);
-	if (st.st_uid && st.st_uid != geteuid())
-		return error_set(err, kind,
-				 "%s belongs to another user, who can change it; run: chown %u %s",
-				 path, geteuid(), path);
+	return is_ours(&st, path, kind, err);
+}
+
+bool file_name_is_ours(const char *path, bool *ret_there, enum rlmd_error_kind kind,
+		       struct rlmd_error *err)
+{
+	struct stat st;
+
+	*ret_there = !lstat(path, &st);
+	if (!*ret_there)
+		return errno == ENOENT || error_errno(err, kind, "cannot look at %s", path);
+	if (S_ISLNK(st.st_mode))
+		return error_set(err, kind, "%s is a symbolic link; name the file itself", path);
+	if (!S_ISREG(st.st_mode))
+		return error_set(err, kind, "%s is no regular file; name another one", path);
+	return is_ours(&st, path, kind, err);
+}
+
+static bool is_directory_of_ours(int fd, const char *path, const char *what, struct rlmd_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return error_errno(err, RLMD_ERROR_INPUT, "cannot use the %s %s", what, path);
+	if (st.st_uid != geteuid())
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "the %s %s belongs to uid %ju and not to us (%ju), who could put "
+				 "files there: name a directory of your own",
+				 what, path, (uintmax_t)st.st_uid, (uintmax_t)geteuid());
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(err, kind, "others can change %s; run: chmod go-w %s", path, path);
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "others may write to the %s %s, and could put files there: chmod "
+				 "700 %s",
+				 what, path, path);
 	return true;
+}
+
+int file_own_directory(const char *path, const char *what, struct rlmd_error *err)
+{
+	auto_close int fd = -1;
+
+	if (mkdir(path, 0700) && errno != EEXIST) {
+		error_errno(err, RLMD_ERROR_INPUT, "cannot make the %s %s", what, path);
+		return -1;
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		error_errno(err, RLMD_ERROR_INPUT,
+			    "cannot use the %s %s, which has to be a directory and no link", what,
+			    path);
+		return -1;
+	}
+	return is_directory_of_ours(fd, path, what, err) ? take_fd(&fd) : -1;
+}
+
+/* A line is "1: FLOCK  ADVISORY  WRITE 4242 fe:01:131 0 EOF". */
+pid_t file_lock_holder(int fd)
+{
+	auto_file FILE *locks = fopen("/proc/locks", "re");
+	uintmax_t inode;
+	char line[256];
+	struct stat st;
+	long pid;
+
+	if (!locks || fstat(fd, &st))
+		return 0;
+	while (fgets(line, sizeof line, locks))
+		if (sscanf(line, "%*s FLOCK ADVISORY %*s %ld %*x:%*x:%ju", &pid, &inode) == 2 &&
+		    inode == st.st_ino && pid > 0)
+			return (pid_t)pid;
+	return 0;
 }
 
 int file_descriptor_of(const char *path)
@@ -224,6 +331,14 @@ bool file_may_write(const char *path, struct stat *ret, enum rlmd_error_kind kin
 	return true;
 }
 
+const char *file_kind(const struct stat *st)
+{
+	return S_ISDIR(st->st_mode)    ? "it is a directory"
+	       : S_ISFIFO(st->st_mode) ? "it is a FIFO or a pipe"
+	       : S_ISSOCK(st->st_mode) ? "it is a socket"
+				       : "it is a device";
+}
+
 bool file_write(const char *path, struct rlmd_text text, struct rlmd_error *err)
 {
 	struct atomic_file file;
@@ -246,6 +361,7 @@ static const struct room {
 } rooms[] = {
 	{"share", RLMD_SHARE_DIR, RLMD_SHARE_FROM_BIN, RLMD_SHARE_FROM_LIB},
 	{"worker", RLMD_WORKER_DIR, RLMD_WORKER_FROM_BIN, RLMD_WORKER_FROM_LIB},
+	{"helper", RLMD_HELPER_DIR, RLMD_HELPER_FROM_BIN, RLMD_HELPER_FROM_LIB},
 };
 
 /* The shared library that this code came in, or else the program; new, NULL: nobody can tell. */
@@ -277,8 +393,23 @@ static char *find_shipped(const struct room *room, const char *name)
 
 char *file_shipped(const char *room, const char *name)
 {
-	const struct room *place = &rooms[!strcmp(room, "worker")];
-	char *found = find_shipped(place, name);
+	const struct room *place = rooms;
+	char *found;
 
+	while (strcmp(place->name, room) != 0)
+		place++;
+	found = find_shipped(place, name);
 	return found ? found : xasprintf("%s/%s", place->installed, name);
+}
+
+void file_cut_forked(int fd)
+{
+	int nobody = fd < 0 ? -1 : socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return;
+	if (nobody < 0 || dup3(nobody, fd, O_CLOEXEC) < 0)
+		close(fd);
+	if (nobody >= 0)
+		close(nobody);
 }

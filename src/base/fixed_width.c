@@ -1,17 +1,15 @@
 #include "base/fixed_width.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/block.h"
+#include "base/file.h"
 
 enum {
 	BUFFER = 32 << 10, /* bytes written at once */
-	BLOCK = 8,         /* characters of ASCII taken at once */
 	ESCAPE = 0xdc00,   /* a byte that is not UTF-8, as a character: Python's surrogateescape */
 };
 
@@ -50,7 +48,7 @@ struct fixed_width *fixed_width_new(enum text_form form, struct rlmd_error *err)
 	copy->fd = memfd_create("characters", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (copy->fd >= 0)
 		return copy;
-	error_errno(err, RLMD_ERROR_INPUT, "no memory file for the characters of an input");
+	error_errno(err, RLMD_ERROR_MACHINE, "no memory file for the characters of an input");
 	fixed_width_free(copy);
 	return NULL;
 }
@@ -68,27 +66,10 @@ void fixed_width_free(struct fixed_width *copy)
  */
 static size_t decode(const uint8_t *at, const uint8_t *end, uint32_t *ret_point)
 {
-	uint8_t c = *at;
-	size_t more = c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3, i;
-	uint8_t low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-	uint8_t high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-	uint32_t point = c & (0x3fU >> more);
+	size_t size = *at < 0x80 ? 1 : utf8_sequence((const char *)at, (size_t)(end - at));
 
-	*ret_point = c;
-	if (c < 0x80)
-		return 1;
-	*ret_point = ESCAPE + c;
-	if (c < 0xc2 || c > 0xf4 || (size_t)(end - at) <= more)
-		return 1;
-	for (i = 1; i <= more; i++) {
-		if (at[i] < low || at[i] > high)
-			return 1;
-		point = point << 6 | (at[i] & 0x3f);
-		low = 0x80;
-		high = 0xbf;
-	}
-	*ret_point = point;
-	return more + 1;
+	*ret_point = size ? utf8_point((const char *)at, size) : (uint32_t)ESCAPE + *at;
+	return size ? size : 1;
 }
 
 static void put(uint8_t *out, size_t place, enum text_form form, uint32_t point)
@@ -108,16 +89,6 @@ static void put(uint8_t *out, size_t place, enum text_form form, uint32_t point)
 	}
 }
 
-static bool is_ascii_block(const uint8_t *at, const uint8_t *end)
-{
-	uint64_t word;
-
-	if (end - at < BLOCK)
-		return false;
-	memcpy(&word, at, sizeof word);
-	return !(word & UINT64_C(0x8080808080808080));
-}
-
 /* As many characters as fit into the buffer, from `at` to `end`; gives how many. */
 static size_t fill(enum text_form form, const uint8_t **at, const uint8_t *end,
 		   uint8_t out[static BUFFER])
@@ -126,7 +97,8 @@ static size_t fill(enum text_form form, const uint8_t **at, const uint8_t *end,
 	uint32_t point;
 
 	while (*at < end && count < room) {
-		if (room - count >= BLOCK && is_ascii_block(*at, end)) {
+		if (room - count >= BLOCK && end - *at >= BLOCK &&
+		    !block_beyond_ascii(block_load((const char *)*at))) {
 			for (i = 0; i < BLOCK; i++)
 				put(out, count + i, form, (*at)[i]);
 			count += BLOCK;
@@ -137,21 +109,6 @@ static size_t fill(enum text_form form, const uint8_t **at, const uint8_t *end,
 		put(out, count++, form, point);
 	}
 	return count;
-}
-
-static bool write_all(int fd, const uint8_t *bytes, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, bytes, size);
-
-		if (written < 0 && errno != EINTR)
-			return false;
-		if (written > 0) {
-			bytes += written;
-			size -= (size_t)written;
-		}
-	}
-	return true;
 }
 
 bool fixed_width_go_on(struct fixed_width *copy, struct rlmd_text text, size_t bytes,
@@ -165,8 +122,9 @@ bool fixed_width_go_on(struct fixed_width *copy, struct rlmd_text text, size_t b
 	while (at < begin + goal) {
 		size_t count = fill(copy->form, &at, end, buffer);
 
-		if (!write_all(copy->fd, buffer, count * text_form_width(copy->form)))
-			return error_errno(err, RLMD_ERROR_INPUT,
+		if (!file_write_all(copy->fd,
+				    text_from(buffer, count * text_form_width(copy->form))))
+			return error_errno(err, RLMD_ERROR_MACHINE,
 					   "no memory for the characters of an input of %zu bytes",
 					   text.size);
 	}
@@ -174,8 +132,7 @@ bool fixed_width_go_on(struct fixed_width *copy, struct rlmd_text text, size_t b
 	if (copy->taken < text.size || copy->done)
 		return true;
 	copy->done = true;
-	return !fcntl(copy->fd, F_ADD_SEALS,
-		      F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ||
+	return file_seal(copy->fd) ||
 	       error_errno(err, RLMD_ERROR_INTERNAL, "cannot seal a memory file");
 }
 

@@ -1,11 +1,14 @@
 #include "base/json.h"
 
-#include <event2/buffer.h>
+#include <assert.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json_quote.h"
 #include "base/json_scan.h"
@@ -53,7 +56,7 @@ static json_t *read_string(const struct json_view *view)
 	auto_free char *owned = NULL;
 	struct rlmd_text text = json_view_text(view, &owned);
 
-	return json_stringn_nocheck(text.bytes, text.size);
+	return xpresent(json_stringn_nocheck(text.bytes ? text.bytes : "", text.size));
 }
 
 static json_t *read_number(const struct json_view *view)
@@ -61,32 +64,32 @@ static json_t *read_number(const struct json_view *view)
 	double number = 0;
 
 	if (view->kind == JSON_VIEW_INTEGER)
-		return json_integer(json_view_integer(view, 0));
+		return json_make_integer(json_view_integer(view, 0));
 	json_view_number(view, &number);
-	return json_real(number);
+	return json_make_real(number);
 }
 
 /* A key that is there twice is found by the scan, at the object's end. */
 static json_t *read_object(struct json_scan *scan)
 {
-	json_t *object = json_object();
+	json_t *object = json_make_object();
 	struct json_view key;
 
 	while (json_scan_member(scan, &key)) {
 		auto_free char *name = xreallocarray(NULL, key.text.size + 1, 1);
 
 		name[json_view_copy(&key, name)] = '\0';
-		json_object_set_new_nocheck(object, name, read_value(scan));
+		json_put(object, name, read_value(scan));
 	}
 	return object;
 }
 
 static json_t *read_array(struct json_scan *scan)
 {
-	json_t *array = json_array();
+	json_t *array = json_make_array();
 
 	while (json_scan_element(scan))
-		json_array_append_new(array, read_value(scan));
+		json_append(array, read_value(scan));
 	return array;
 }
 
@@ -144,12 +147,12 @@ json_t *json_from_text(struct rlmd_text text)
 {
 	auto_evbuffer struct evbuffer *repaired = NULL;
 
-	if (text_is_utf8(text)) /* jansson's own check takes ten times as long */
-		return json_stringn_nocheck(text.bytes ? text.bytes : "", text.size);
-	repaired = evbuffer_new();
-	text_repair(text, repaired);
-	return json_stringn_nocheck((char *)evbuffer_pullup(repaired, -1),
-				    evbuffer_get_length(repaired));
+	if (!text_is_utf8(text)) { /* jansson's own check takes ten times as long */
+		repaired = buffer_new();
+		text_repair(text, repaired);
+		text = text_in(repaired);
+	}
+	return xpresent(json_stringn_nocheck(text.bytes ? text.bytes : "", text.size));
 }
 
 int64_t json_get_integer(const json_t *object, const char *key, int64_t otherwise)
@@ -163,7 +166,7 @@ int64_t json_count(json_t *object, const char *key)
 {
 	int64_t before = json_get_integer(object, key, 0);
 
-	json_object_set_new_nocheck(object, key, json_integer(before + 1));
+	json_put(object, key, json_make_integer(before + 1));
 	return before;
 }
 
@@ -186,7 +189,7 @@ const char *json_get_string(const json_t *object, const char *key)
 	return string ? string : "";
 }
 
-/* What is being written; gathered before it goes on, for most pieces have a few bytes. */
+/* A document that is being written. Short pieces are gathered before they go into the buffer. */
 struct writing {
 	struct evbuffer *out; /* lent */
 	bool sorted;
@@ -196,7 +199,7 @@ struct writing {
 
 static void flush(struct writing *writing)
 {
-	evbuffer_add(writing->out, writing->gathered, writing->used);
+	buffer_add(writing->out, writing->gathered, writing->used);
 	writing->used = 0;
 }
 
@@ -317,8 +320,9 @@ static void put_value(struct writing *writing, const json_t *value)
 		put_word(writing, digits);
 		return;
 	case JSON_REAL:
-		json_dump_callback(value, put_dumped, writing,
-				   JSON_ENCODE_ANY | JSON_REAL_PRECISION(JSON_DIGITS));
+		if (json_dump_callback(value, put_dumped, writing,
+				       JSON_ENCODE_ANY | JSON_REAL_PRECISION(JSON_DIGITS)))
+			alloc_failed();
 		return;
 	case JSON_TRUE:
 	case JSON_FALSE:
@@ -343,13 +347,158 @@ void json_write(const json_t *value, bool sorted, struct evbuffer *out)
 void json_write_line(const json_t *value, struct evbuffer *out)
 {
 	json_write(value, false, out);
-	evbuffer_add(out, "\n", 1);
+	buffer_add(out, "\n", 1);
 }
 
 char *json_to_string(const json_t *value)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
 	json_write(value, false, out);
 	return text_drain(out, NULL);
+}
+
+json_t *json_make_object(void)
+{
+	return xpresent(json_object());
+}
+
+json_t *json_make_array(void)
+{
+	return xpresent(json_array());
+}
+
+json_t *json_make_integer(json_int_t number)
+{
+	return xpresent(json_integer(number));
+}
+
+json_t *json_make_real(double number)
+{
+	return isfinite(number) ? xpresent(json_real(number)) : NULL;
+}
+
+json_t *json_make_string(const char *string)
+{
+	return string ? json_from_text(rlmd_text_of(string)) : NULL;
+}
+
+json_t *json_make_copy(const json_t *value)
+{
+	return value ? xpresent(json_copy((json_t *)value)) : NULL;
+}
+
+/* An argument is NULL that must not be, or no finite number. */
+static bool lacks_argument(const char *fmt, va_list args)
+{
+	bool lacks = false;
+
+	for (; *fmt && !lacks; fmt++)
+		switch (*fmt) {
+		case 's':
+		case 'o':
+		case 'O':
+			assert(!fmt[1] || !strchr("#%+", fmt[1]));
+			lacks = !va_arg(args, void *) && fmt[1] != '?' && fmt[1] != '*';
+			break;
+		case 'f':
+			lacks = !isfinite(va_arg(args, double));
+			break;
+		case 'I':
+			(void)va_arg(args, json_int_t);
+			break;
+		case 'i':
+		case 'b':
+			(void)va_arg(args, int);
+			break;
+		default: /* an `n`, a bracket or what stands between */
+			break;
+		}
+	return lacks;
+}
+
+json_t *json_vmake(const char *fmt, va_list args)
+{
+	json_error_t error = {0};
+	va_list again;
+	json_t *value;
+
+	va_copy(again, args);
+	value = json_vpack_ex(&error, 0, fmt, args);
+	/* Of a value within, jansson does not say why it is not there. */
+	if (!value && json_error_code(&error) != json_error_invalid_utf8 &&
+	    !lacks_argument(fmt, again))
+		alloc_failed();
+	va_end(again);
+	return value;
+}
+
+json_t *json_make(const char *fmt, ...)
+{
+	json_t *value;
+	va_list args;
+
+	va_start(args, fmt);
+	value = json_vmake(fmt, args);
+	va_end(args);
+	return value;
+}
+
+/* Of a function of jansson's that gives a number below zero where it failed. */
+static void done(int result)
+{
+	if (result < 0)
+		alloc_failed();
+}
+
+void json_put(json_t *object, const char *key, json_t *value)
+{
+	if (json_is_object(object) && key && value)
+		done(json_object_set_new_nocheck(object, key, value));
+	else
+		json_decref(value);
+}
+
+void json_put_at(json_t *object, struct rlmd_text key, json_t *value)
+{
+	done(json_object_setn_new_nocheck(object, key.bytes, key.size, value));
+}
+
+void json_append(json_t *array, json_t *value)
+{
+	if (json_is_array(array) && value)
+		done(json_array_append_new(array, value));
+	else
+		json_decref(value);
+}
+
+void json_insert(json_t *array, size_t place, json_t *value)
+{
+	if (json_is_array(array) && value && place <= json_array_size(array))
+		done(json_array_insert_new(array, place, value));
+	else
+		json_decref(value);
+}
+
+void json_update(json_t *object, const json_t *more)
+{
+	if (json_is_object(object) && json_is_object(more))
+		done(json_object_update(object, (json_t *)more));
+}
+
+void json_update_missing(json_t *object, const json_t *more)
+{
+	const char *key;
+	json_t *value;
+
+	/* json_object_update_missing() itself passes over results. */
+	json_object_foreach ((json_t *)more, key, value)
+		if (!json_object_get(object, key))
+			json_put(object, key, json_incref(value));
+}
+
+void json_extend(json_t *array, const json_t *more)
+{
+	if (json_is_array(array) && json_is_array(more))
+		done(json_array_extend(array, (json_t *)more));
 }

@@ -1,10 +1,9 @@
 #include "base/json_quote.h"
 
-#include <event2/buffer.h>
 #include <string.h>
 
 #include "base/block.h"
-#include "base/utf8.h"
+#include "base/buffer.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
@@ -115,15 +114,13 @@ size_t json_quoted_size(struct rlmd_text text)
 
 void json_quote(struct rlmd_text text, struct evbuffer *out)
 {
-	evbuffer_add(out, "\"", 1);
+	buffer_add(out, "\"", 1);
 	while (text.size) {
 		size_t likely = text.size + text.size / 8 + JSON_QUOTE_ROOM;
-		struct evbuffer_iovec room;
+		struct evbuffer_iovec room = buffer_reserve(out, likely < PIECE ? likely : PIECE);
 
-		evbuffer_reserve_space(out, (ev_ssize_t)(likely < PIECE ? likely : PIECE), &room,
-				       1);
 		room.iov_len = json_quote_some(&text, room.iov_base, room.iov_len);
 		evbuffer_commit_space(out, &room, 1);
 	}
-	evbuffer_add(out, "\"", 1);
+	buffer_add(out, "\"", 1);
 }

@@ -21,6 +21,6 @@ void json_quote(struct rlmd_text, struct evbuffer *out);
  * `rest` what did not. Returns how many bytes it wrote; at most `room`. */
 size_t json_quote_some(struct rlmd_text *rest, char *out, size_t room);
 
-/* What all of `text` takes, without the quotes. Of two halves of a text it is the sum, if
+/* The size of `text` as a JSON string, without the quotes. The sizes of two halves add up if
  * text_clip() made the first. */
 size_t json_quoted_size(struct rlmd_text);

@@ -5,16 +5,120 @@
 #include "base/json_scan.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/block.h"
-#include "base/json_ahead.h"
-#include "base/utf8.h"
 
 enum {
 	INTEGER_DIGITS = 18, /* of any 64-bit integer; one more may be one, too */
 	REAL_BYTES = 300,    /* no real number of so many without an exponent is too large */
+	PAIRS_MAX = 16,      /* so many keys are compared each with each, more are sorted */
+	SHORT = 256,         /* bytes of a string that is not worth a note */
 };
+
+static void keys_init(struct json_keys *keys)
+{
+	keys->count = 0;
+	keys->room = JSON_KEYS_FEW;
+	keys->all = keys->few;
+}
+
+static void keys_done(struct json_keys *keys)
+{
+	if (keys->all != keys->few)
+		free(keys->all);
+}
+
+static void keys_add(struct json_keys *keys, struct rlmd_text key)
+{
+	if (keys->count == keys->room) {
+		struct rlmd_text *owned = keys->all == keys->few ? NULL : keys->all;
+
+		keys->room *= 2;
+		keys->all = xreallocarray(owned, keys->room, sizeof *keys->all);
+		if (!owned)
+			memcpy(keys->all, keys->few, sizeof keys->few);
+	}
+	keys->all[keys->count++] = key;
+}
+
+static int compare_bytes(struct rlmd_text a, struct rlmd_text b)
+{
+	size_t shorter = a.size < b.size ? a.size : b.size;
+	int order = shorter ? memcmp(a.bytes, b.bytes, shorter) : 0;
+
+	return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return compare_bytes(*(const struct rlmd_text *)a, *(const struct rlmd_text *)b);
+}
+
+static bool sort_and_compare_bytes(struct rlmd_text *keys, size_t count)
+{
+	bool twice = false;
+
+	qsort(keys, count, sizeof *keys, by_bytes);
+	for (size_t i = 1; i < count && !twice; i++)
+		twice = !compare_bytes(keys[i - 1], keys[i]);
+	return twice;
+}
+
+static bool compare_all(const struct rlmd_text *keys, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (keys[i].size == keys[j].size &&
+			    !memcmp(keys[i].bytes, keys[j].bytes, keys[i].size))
+				return true;
+	return false;
+}
+
+static struct json_view view_of_key(struct rlmd_text key)
+{
+	bool escaped = key.size && memchr(key.bytes, '\\', key.size);
+
+	return (struct json_view){JSON_VIEW_STRING, escaped, key};
+}
+
+/* Two ways to write one key make it twice, too: so those with escapes are compared without them. */
+static bool compare_unescaped(struct rlmd_text *keys, size_t count)
+{
+	size_t room = 1, used = 0;
+	bool twice;
+	char *bytes;
+
+	for (size_t i = 0; i < count; i++)
+		room += keys[i].size;
+	bytes = xcalloc(room, 1);
+	for (size_t i = 0; i < count; i++) {
+		struct json_view view = view_of_key(keys[i]);
+
+		keys[i] = text_from(bytes + used, json_view_copy(&view, bytes + used));
+		used += keys[i].size;
+	}
+	twice = sort_and_compare_bytes(keys, count);
+	free(bytes);
+	return twice;
+}
+
+/* Takes away those of one object, which came after `count`; `escaped` says that one has an escape.
+ * True where one of them is there twice, however it is written. */
+static bool keys_close(struct json_keys *keys, size_t count, bool escaped)
+{
+	struct rlmd_text *own = keys->all + count;
+	size_t own_count = keys->count - count;
+
+	keys->count = count;
+	if (escaped)
+		return compare_unescaped(own, own_count);
+	if (own_count > PAIRS_MAX)
+		return sort_and_compare_bytes(own, own_count);
+	return compare_all(own, own_count);
+}
 
 void json_scan_init(struct json_scan *scan, struct rlmd_text text,
 		    const struct json_scan_bounds *bounds)
@@ -31,7 +135,7 @@ void json_scan_init(struct json_scan *scan, struct rlmd_text text,
 	scan->ahead = bounds->ahead;
 	scan->levels = bounds->levels ? bounds->levels : scan->few;
 	scan->due = true;
-	json_keys_init(&scan->keys);
+	keys_init(&scan->keys);
 }
 
 /* The first error is the one that is told; nothing is read behind it. */
@@ -64,7 +168,7 @@ static struct rlmd_text rest_of(const struct json_scan *scan)
 	return text_from(scan->at, (size_t)(scan->end - scan->at));
 }
 
-/* What the string cannot have as it is, which is next. False also at its end. */
+/* Reads the next character, which needs an escape. False also at the end of the string. */
 static bool take_special(struct json_scan *scan, bool *ret_escaped)
 {
 	uint32_t point;
@@ -106,13 +210,38 @@ static inline void take_inside(struct json_scan *scan, bool *ret_escaped)
 	while (scan->at < scan->end && take_special(scan, ret_escaped));
 }
 
+static int compare_places(const void *place, const void *string)
+{
+	size_t wanted = *(const size_t *)place;
+	size_t start = ((const struct json_ahead_string *)string)->start;
+
+	return (wanted > start) - (wanted < start);
+}
+
+/* Of a string whose inside begins at `inside`: up to where it is checked; sets `ret_escaped` if
+ * there is an escape in that. */
+static const char *skip_checked(const struct json_ahead *ahead, const char *inside,
+				bool *ret_escaped)
+{
+	size_t start = (size_t)(inside - ahead->start);
+	const struct json_ahead_string *string = NULL;
+
+	if (ahead->count)
+		string = bsearch(&start, ahead->strings, ahead->count, sizeof *string,
+				 compare_places);
+	if (!string)
+		return inside;
+	*ret_escaped |= string->escaped;
+	return ahead->start + string->checked;
+}
+
 static bool take_string(struct json_scan *scan, struct json_view *ret)
 {
 	const char *start = ++scan->at;
 	bool escaped = false;
 
 	if (scan->ahead)
-		scan->at = json_ahead_skip(scan->ahead, start, &escaped);
+		scan->at = skip_checked(scan->ahead, start, &escaped);
 	take_inside(scan, &escaped);
 	if (scan->error)
 		return false;
@@ -137,7 +266,9 @@ bool json_scan_string(struct rlmd_text text, struct json_view *ret)
 	return take_string(&scan, ret);
 }
 
-const char *json_scan_inside(const char *at, const char *end, bool *ret_escaped)
+/* Goes over the inside of a string: to the quote that ends it, the end, or what no string has
+ * there. Sets `ret_escaped` at an escape. */
+static const char *skip_inside(const char *at, const char *end, bool *ret_escaped)
 {
 	struct json_scan scan;
 
@@ -146,6 +277,66 @@ const char *json_scan_inside(const char *at, const char *end, bool *ret_escaped)
 	scan.error = NULL;
 	take_inside(&scan, ret_escaped);
 	return scan.at;
+}
+
+void json_ahead_done(struct json_ahead *ahead)
+{
+	free(ahead->strings);
+	*ahead = (struct json_ahead){0};
+}
+
+/* In the place of the last one, if that was short. */
+static struct json_ahead_string *add_string(struct json_ahead *ahead, size_t start)
+{
+	struct json_ahead_string *last = ahead->count ? &ahead->strings[ahead->count - 1] : NULL;
+
+	if (!last || last->checked - last->start >= SHORT) {
+		if (ahead->count == ahead->room) {
+			ahead->room = ahead->room ? 2 * ahead->room : 4;
+			ahead->strings = xreallocarray(ahead->strings, ahead->room,
+						       sizeof *ahead->strings);
+		}
+		last = &ahead->strings[ahead->count++];
+	}
+	*last = (struct json_ahead_string){.start = start, .checked = start};
+	return last;
+}
+
+/* Between strings nothing is of interest but where the next one begins. */
+static bool enter_string(struct json_ahead *ahead, struct rlmd_text text)
+{
+	const char *quote = memchr(text.bytes + ahead->at, '"', text.size - ahead->at);
+
+	ahead->inside = quote;
+	ahead->at = quote ? (size_t)(quote - text.bytes) + 1 : text.size;
+	if (quote)
+		add_string(ahead, ahead->at);
+	return quote;
+}
+
+/* Goes on in a string; true at its end. What stops it before may be a character of which half has
+ * come, or an error, which who scans will find there. */
+static bool finish_string(struct json_ahead *ahead, struct rlmd_text text)
+{
+	struct json_ahead_string *string = &ahead->strings[ahead->count - 1];
+	const char *end = text.bytes + text.size;
+	const char *at = skip_inside(text.bytes + string->checked, end, &string->escaped);
+
+	ahead->at = string->checked = (size_t)(at - text.bytes);
+	if (at == end || *at != '"')
+		return false;
+	ahead->inside = false;
+	ahead->at++;
+	return true;
+}
+
+void json_ahead_feed(struct json_ahead *ahead, struct rlmd_text so_far)
+{
+	assert(so_far.size >= ahead->at);
+	ahead->start = so_far.bytes;
+	while (ahead->at < so_far.size &&
+	       (ahead->inside ? finish_string(ahead, so_far) : enter_string(ahead, so_far)))
+		;
 }
 
 static size_t take_digits(struct json_scan *scan)
@@ -290,7 +481,7 @@ static bool leave(struct json_scan *scan)
 	const struct json_scan_level *level = &scan->levels[--scan->depth];
 
 	scan->at++;
-	if (level->is_object && json_keys_close(&scan->keys, level->keys, level->escaped))
+	if (level->is_object && keys_close(&scan->keys, level->keys, level->escaped))
 		fail(scan, "duplicate object key");
 	return false;
 }
@@ -305,7 +496,7 @@ static bool take_key(struct json_scan *scan, struct json_view *ret)
 	if (ret->escaped && json_view_has_nul(ret))
 		return fail(scan, "NUL byte in object key");
 	scan->levels[scan->depth - 1].escaped |= ret->escaped;
-	json_keys_add(&scan->keys, ret->text);
+	keys_add(&scan->keys, ret->text);
 	if (peek(scan) != ':')
 		return fail(scan, "no colon behind a key");
 	scan->at++;
@@ -336,7 +527,7 @@ static bool next(struct json_scan *scan, struct json_view *ret_key)
 	return true;
 }
 
-/* What was entered here, and all in it. */
+/* Skips the array or object that was entered, with all in it. */
 static void skip_level(struct json_scan *scan)
 {
 	unsigned around = scan->depth - 1;
@@ -431,7 +622,7 @@ bool json_scan_end(struct json_scan *scan, struct rlmd_error *err)
 		skip_level(scan);
 	if (!scan->error && (peek(scan) || scan->at < scan->end))
 		fail(scan, "end of file expected");
-	json_keys_done(&scan->keys);
+	keys_done(&scan->keys);
 	if (scan->error == too_deep) /* a bound of ours, as the next: it may be JSON */
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "JSON nested more than %u deep",
 				 scan->max_depth);

@@ -1,6 +1,5 @@
 #include "base/json_view.h"
 
-#include <event2/buffer.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -8,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/block.h"
-#include "base/utf8.h"
+#include "base/buffer.h"
 
 enum { POINT_MAX = 4 }; /* bytes of a character */
 
@@ -117,12 +116,15 @@ int64_t json_view_integer(const struct json_view *view, int64_t otherwise)
 
 bool json_view_number(const struct json_view *view, double *ret)
 {
+	json_error_t error = {0};
 	json_auto_t *number = NULL;
 
 	if (view->kind != JSON_VIEW_INTEGER && view->kind != JSON_VIEW_REAL)
 		return false;
-	/* What a double makes of the digits is jansson's to say, in any locale. */
-	number = json_loadb(view->text.bytes, view->text.size, JSON_DECODE_ANY, NULL);
+	/* jansson decides how digits become a double, in any locale. */
+	number = json_loadb(view->text.bytes, view->text.size, JSON_DECODE_ANY, &error);
+	if (!number && json_error_code(&error) != json_error_numeric_overflow)
+		alloc_failed();
 	if (number)
 		*ret = json_number_value(number);
 	else
@@ -172,21 +174,6 @@ bool json_view_has_text(const struct json_view *view)
 	return view->kind == JSON_VIEW_STRING && view->text.size;
 }
 
-size_t json_view_size(const struct json_view *view)
-{
-	struct rlmd_text rest = view->text;
-	size_t size = 0;
-	char room[POINT_MAX];
-
-	if (view->kind != JSON_VIEW_STRING)
-		return 0;
-	if (!view->escaped)
-		return rest.size;
-	while (rest.size)
-		size += take_part(&rest, room).size;
-	return size;
-}
-
 void json_view_append(const struct json_view *view, struct evbuffer *out)
 {
 	struct evbuffer_iovec room;
@@ -194,10 +181,10 @@ void json_view_append(const struct json_view *view, struct evbuffer *out)
 	if (view->kind != JSON_VIEW_STRING || !view->text.size)
 		return;
 	if (!view->escaped) {
-		evbuffer_add(out, view->text.bytes, view->text.size);
+		buffer_add(out, view->text.bytes, view->text.size);
 		return;
 	}
-	evbuffer_reserve_space(out, (ev_ssize_t)view->text.size, &room, 1);
+	room = buffer_reserve(out, view->text.size);
 	room.iov_len = json_view_copy(view, room.iov_base);
 	evbuffer_commit_space(out, &room, 1);
 }

@@ -51,10 +51,8 @@ bool json_view_has_nul(const struct json_view *);
 /* Whether it is a string that is not empty, which to count a long one would take too long for. */
 bool json_view_has_text(const struct json_view *);
 
-/* The bytes that a string stands for: how many, none for anything else; */
-size_t json_view_size(const struct json_view *);
-/* ... written to `out`, which has room for text.size, and how many they are: what is behind them is
- * written over, too; */
+/* The bytes that a string stands for, none for anything else: written to `out`, which has room for
+ * text.size, and how many they are: what is behind them is written over, too; */
 size_t json_view_copy(const struct json_view *, char *out);
 /* ... appended; */
 void json_view_append(const struct json_view *, struct evbuffer *out);

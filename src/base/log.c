@@ -44,7 +44,7 @@ void log_add_number(struct log *log, const char *name, int64_t number)
 	add(log, (struct rlmd_log_field)LOG_NUMBER(name, number));
 }
 
-/* What is of a whole engine stands before what is of one of its workers. */
+/* Fields of the engine come before fields of one of its workers. */
 static size_t gather(const struct log *log, struct rlmd_log_field *fields)
 {
 	size_t count = log->parent ? gather(log->parent, fields) : 0;

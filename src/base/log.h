@@ -34,7 +34,7 @@ struct log {
 struct log log_root(enum rlmd_log_level, rlmd_log_fn *, void *owner);
 struct log log_child(const struct log *parent); /* lent; NULL: nobody hears */
 
-/* What it writes from now on is of this; the strings are lent for as long as it writes. */
+/* Adds a field to all later records of this log. The strings are lent as long as it writes. */
 void log_add_text(struct log *, const char *name, const char *text);
 void log_add_number(struct log *, const char *name, int64_t number);
 

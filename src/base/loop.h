@@ -8,11 +8,23 @@
  */
 #pragma once
 
-struct event;
-struct event_base;
+#include <event2/event.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/error.h"
 
 /* Owned by the caller: event_base_free(); NULL where the system gives none. */
 struct event_base *loop_new(void);
+
+/* event_new() and evtimer_new(), whose memory is there, or the program ends. Owned by the caller:
+ * event_free(). */
+struct event *loop_event(struct event_base *, evutil_socket_t fd, short what, event_callback_fn fn,
+			 void *owner);
+struct event *loop_timer(struct event_base *, event_callback_fn fn, void *owner);
+
+/* event_add(), or the program ends: what waits for an event that is not there stands still. */
+void loop_add(struct event *, const struct timeval *time);
 
 /*
  * Makes an event due at the loop's next turn, however often it is said before. Its callback gets
@@ -26,3 +38,7 @@ void loop_post(struct event *);
 /* For signals, limits of time, and whatever else ends what others do. Before it is added;
  * on a loop of another make it comes first among its priorities. */
 void loop_make_urgent(struct event *);
+
+/* Runs `work` beside the loop, in a thread with all signals blocked, which are the loop's; whoever
+ * starts it joins it. RLMD_ERROR_INTERNAL where the system has no room for one more. */
+bool loop_start_thread(pthread_t *ret, void *(*work)(void *), void *owner, struct rlmd_error *);

@@ -1,8 +1,6 @@
 #include "base/memfile.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 
 struct memfile {
 	int references;
@@ -46,19 +45,6 @@ struct memfile *memfile_new_private(const char *name)
 	return file;
 }
 
-static bool write_all(int fd, struct rlmd_text text)
-{
-	while (text.size) {
-		ssize_t written = write(fd, text.bytes, text.size);
-
-		if (written < 0 && errno != EINTR)
-			return false;
-		if (written > 0)
-			text = text_from(text.bytes + written, text.size - (size_t)written);
-	}
-	return true;
-}
-
 /* Moves to a memory file; the bytes stay where they are lent. */
 static bool spill(struct memfile *file, struct rlmd_error *err)
 {
@@ -66,9 +52,9 @@ static bool spill(struct memfile *file, struct rlmd_error *err)
 					   : text_from(file->heap, file->heap_size);
 
 	file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (file->fd >= 0 && write_all(file->fd, bytes))
+	if (file->fd >= 0 && file_write_all(file->fd, bytes))
 		return true;
-	return error_errno(err, RLMD_ERROR_INPUT, "no memory file for %zu bytes", file->size);
+	return error_errno(err, RLMD_ERROR_MACHINE, "no memory file for %zu bytes", file->size);
 }
 
 static void keep_on_heap(struct memfile *file, struct rlmd_text text)
@@ -106,7 +92,7 @@ static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct rlmd
 	size_t before = file->size - text.size;
 
 	if (!make_room(file, file->size))
-		return error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes", file->size);
+		return error_errno(err, RLMD_ERROR_MACHINE, "no memory for %zu bytes", file->size);
 	if (file->heap) {
 		memcpy(file->map, file->heap, before);
 		free(take_pointer(&file->heap));
@@ -117,16 +103,16 @@ static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct rlmd
 
 static bool fail_to_write(const struct memfile *file, struct rlmd_error *err)
 {
-	return error_errno(err, RLMD_ERROR_INPUT, "no memory for %zu bytes of input", file->size);
+	return error_errno(err, RLMD_ERROR_MACHINE, "no memory for %zu bytes of input", file->size);
 }
 
-/* What was gathered goes to the file. */
+/* Writes the gathered bytes to the file. */
 static bool flush(struct memfile *file, struct rlmd_error *err)
 {
 	struct rlmd_text bytes = text_from(file->heap, file->heap_size);
 
 	file->heap_size = 0;
-	return write_all(file->fd, bytes) || fail_to_write(file, err);
+	return file_write_all(file->fd, bytes) || fail_to_write(file, err);
 }
 
 /* Files of a directory and their headers are small: a call to the kernel for each is a tenth of
@@ -136,7 +122,7 @@ static bool write_on(struct memfile *file, struct rlmd_text text, struct rlmd_er
 	if (text.size > MEMFILE_HEAP_MAX - file->heap_size && !flush(file, err))
 		return false;
 	if (text.size > MEMFILE_HEAP_MAX)
-		return write_all(file->fd, text) || fail_to_write(file, err);
+		return file_write_all(file->fd, text) || fail_to_write(file, err);
 	keep_on_heap(file, text);
 	return true;
 }
@@ -173,8 +159,7 @@ void memfile_count(struct memfile *file, const struct text_scan *scan)
 
 static bool seal(struct memfile *file, struct rlmd_error *err)
 {
-	return !fcntl(file->fd, F_ADD_SEALS,
-		      F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) ||
+	return file_seal(file->fd) ||
 	       error_errno(err, RLMD_ERROR_INTERNAL, "cannot seal a memory file");
 }
 
@@ -310,8 +295,8 @@ bool memfile_prepare(struct memfile *file, enum text_form form, size_t bytes, bo
 		file->copy = fixed_width_new(form, err);
 	text = memfile_text(file);
 	if (!file->copy || !text.bytes)
-		return file->copy &&
-		       error_set(err, RLMD_ERROR_INPUT, "no room to look at %zu bytes", file->size);
+		return file->copy && error_set(err, RLMD_ERROR_MACHINE,
+					       "no room to look at %zu bytes", file->size);
 	if (!fixed_width_go_on(file->copy, text, bytes, err)) {
 		fixed_width_free(take_pointer(&file->copy)); /* what it has may be half a step */
 		return false;

@@ -27,7 +27,8 @@ struct memfile *memfile_new(const char *name);
 /* The same, but of any size it takes no descriptor before memfile_fd(), which copies it once. */
 struct memfile *memfile_new_private(const char *name);
 
-/* Appends; only before the seal. RLMD_ERROR_INPUT when there is no memory or descriptor for it. */
+/* Appends; only before the seal. RLMD_ERROR_MACHINE when there is no memory or descriptor for it.
+ */
 bool memfile_append(struct memfile *, struct rlmd_text, struct rlmd_error *);
 
 /* The same for who counts what it appends: memfile_count() has to be told of all of it before the
@@ -48,7 +49,7 @@ struct memfile *memfile_slice(struct memfile *, size_t start, size_t first,
 struct memfile *memfile_ref(struct memfile *); /* NULL gives NULL */
 void memfile_unref(struct memfile *);          /* NULL is fine */
 
-/* The sealed memory file, lent, opened O_CLOEXEC; -1 and RLMD_ERROR_INPUT where there is no room.
+/* The sealed memory file, lent, opened O_CLOEXEC; -1 and RLMD_ERROR_MACHINE where there is no room.
  * That of a slice is the whole one's. */
 int memfile_fd(struct memfile *, struct rlmd_error *);
 
@@ -62,7 +63,8 @@ size_t memfile_form_size(const struct memfile *, enum text_form); /* bytes of it
 
 /*
  * Goes on with the copy, by some `bytes` of the file, where the form takes one; several may do
- * so in turn. Gives whether there is no more to do. False and RLMD_ERROR_INPUT for want of memory.
+ * so in turn. Gives whether there is no more to do. False and RLMD_ERROR_MACHINE for want of
+ * memory.
  */
 bool memfile_prepare(struct memfile *, enum text_form, size_t bytes, bool *ret_done,
 		     struct rlmd_error *);

@@ -43,7 +43,7 @@ struct decimal {
 	long exponent;
 };
 
-/* What follows the digits and the point among them; NULL where there are none. */
+/* Reads digits with a point among them. Returns the rest of the string; NULL if there are none. */
 static const char *read_digits(const char *string, struct decimal *ret)
 {
 	bool point = false, any = false;

@@ -1,13 +1,12 @@
 #include "base/text.h"
 
-#include <event2/buffer.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
 #include "base/block.h"
-#include "base/utf8.h"
+#include "base/buffer.h"
 
 struct rlmd_text rlmd_text_of(const char *string)
 {
@@ -220,7 +219,7 @@ static size_t escape_one(struct rlmd_text text, uint32_t *before, char out[stati
 	return size ? size : 1;
 }
 
-/* What is most of most texts: bytes at the start that stay as they are. */
+/* The bytes at the start of a text that stay as they are: most of most texts. */
 static size_t plain_prefix(struct rlmd_text text, bool lines)
 {
 	size_t size = 0;
@@ -266,13 +265,13 @@ void text_escape_lines(struct rlmd_text text, struct evbuffer *out)
 	while (text.size) {
 		size_t plain = plain_prefix(text, true);
 
-		evbuffer_add(out, text.bytes, plain);
+		buffer_add(out, text.bytes, plain);
 		before = plain ? 0 : before;
 		text = text_from(text.bytes + plain, text.size - plain);
 		if (text.size) {
 			size_t taken = escape_one(text, &before, one);
 
-			evbuffer_add(out, one, strlen(one));
+			buffer_add(out, one, strlen(one));
 			text = text_from(text.bytes + taken, text.size - taken);
 		}
 	}
@@ -295,11 +294,11 @@ void text_disarm(struct rlmd_text text, const char *bracket, struct evbuffer *ou
 
 	for (size_t i = 0; i < text.size; i++)
 		if (text.bytes[i] == '[' && ends_command(text, i)) {
-			evbuffer_add(out, text.bytes + done, i - done);
-			evbuffer_add(out, bracket, strlen(bracket));
+			buffer_add(out, text.bytes + done, i - done);
+			buffer_add(out, bracket, strlen(bracket));
 			done = i + 1;
 		}
-	evbuffer_add(out, text.bytes + done, text.size - done);
+	buffer_add(out, text.bytes + done, text.size - done);
 }
 
 /* How many bytes at the start are valid UTF-8. */
@@ -326,10 +325,10 @@ void text_repair(struct rlmd_text text, struct evbuffer *out)
 	while (text.size) {
 		size_t valid = valid_prefix(text);
 
-		evbuffer_add(out, text.bytes, valid);
+		buffer_add(out, text.bytes, valid);
 		text = text_slice(text, valid, text.size);
 		if (text.size) {
-			evbuffer_add(out, "\xef\xbf\xbd", 3);
+			buffer_add(out, "\xef\xbf\xbd", 3);
 			text = text_slice(text, text_invalid(text), text.size);
 		}
 	}
@@ -342,7 +341,7 @@ bool text_is_utf8(struct rlmd_text text)
 
 struct rlmd_text text_in(struct evbuffer *buffer)
 {
-	const unsigned char *bytes = evbuffer_pullup(buffer, -1);
+	const unsigned char *bytes = buffer_pullup(buffer, -1);
 
 	return text_from(bytes ? (const char *)bytes : "", evbuffer_get_length(buffer));
 }
@@ -405,15 +404,6 @@ static void scan_byte(struct text_scan *scan, uint8_t c)
 	scan->need = scan->have = 0;
 }
 
-static uint32_t point_of(const char *at, size_t size)
-{
-	uint32_t point = (unsigned char)*at & (0x7f >> size);
-
-	for (size_t i = 1; i < size; i++)
-		point = point << 6 | ((unsigned char)at[i] & 0x3f);
-	return point;
-}
-
 /* Takes whole characters; returns where there is something else, or the end. */
 static const char *scan_characters(struct text_scan *scan, const char *at, const char *end)
 {
@@ -428,7 +418,7 @@ static const char *scan_characters(struct text_scan *scan, const char *at, const
 			size = utf8_sequence(at, (size_t)(end - at));
 			if (!size)
 				break;
-			point = point_of(at, size);
+			point = utf8_point(at, size);
 			scan->highest = scan->highest < point ? point : scan->highest;
 		}
 		if (at < end) {

@@ -68,7 +68,7 @@ struct rlmd_text text_in(struct evbuffer *);
 char *text_drain(struct evbuffer *, size_t *ret_size);
 
 /*
- * What a text holds, counted while its bytes pass by in pieces of any size.
+ * The characters and lines of a text, counted while its bytes pass by in pieces of any size.
  * Invalid UTF-8 counts one character a byte, as Python's surrogateescape does.
  */
 struct text_scan {
@@ -88,7 +88,7 @@ void text_scan_end(struct text_scan *);
 /* Adds what another one, which has ended, counted of a text behind this one's. */
 void text_scan_add(struct text_scan *, const struct text_scan *more);
 
-/* What a text is for a model of which nothing is known yet: token_estimate(). */
+/* token_estimate() of the text, for a model of which nothing is known. */
 int64_t text_scan_tokens(const struct text_scan *);
 int64_t text_tokens(struct rlmd_text);
 

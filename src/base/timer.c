@@ -27,9 +27,9 @@ struct timer *timer_new(struct event_base *base, int64_t ms, timer_fn *fn, void 
 	struct timer *timer = xcalloc(1, sizeof *timer);
 	struct timeval delay = clock_timeval(ms);
 
-	*timer = (struct timer){evtimer_new(base, on_time, timer), fn, owner};
+	*timer = (struct timer){loop_timer(base, on_time, timer), fn, owner};
 	loop_make_urgent(timer->event);
-	evtimer_add(timer->event, &delay);
+	loop_add(timer->event, &delay);
 	return timer;
 }
 

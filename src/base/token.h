@@ -23,7 +23,7 @@ struct token_counts {
 };
 
 /* Bytes of a text of which each is looked at: what a window holds, so that no prompt hides tokens
- * from the purse. */
+ * from the budget. */
 enum { TOKEN_EXACT = 4 << 20 };
 
 /*
@@ -50,8 +50,8 @@ void token_counts_add(struct token_counts *, const struct token_counts *more);
 int64_t token_estimate(const struct token_counts *);
 
 /*
- * What the bills of one model have taught. Embed it; zero knows nothing. After the first bill it is
- * within a factor of 1.15 for texts of the kind that was billed.
+ * The corrections that the bills of one model have taught. Embed it; zero knows nothing. After
+ * the first bill it is within a factor of 1.15 for texts of the kind that was billed.
  */
 struct token_estimator {
 	double change[TOKEN_CLASSES]; /* of the numbers in the table, as a part of them */

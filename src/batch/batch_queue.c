@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/text.h"
-#include "batch/store_explain.h"
+#include "batch/batch_store.h"
 #include "store/store.h"
 
-/* What keeps a batch's jobs from being begun, as a key that was refused, is seldom mended sooner;
- * and each time it is tried again. */
+/* How long until a batch is tried again whose jobs could not be begun, as a refused key is seldom
+ * mended sooner. */
 enum { AGAIN_MS = 30 * 1000 };
 
 struct batch_queue {
@@ -47,7 +47,7 @@ static void on_found(void *owner, const struct store_result *result)
 
 	queue->query = NULL;
 	if (result->fault) {
-		store_explain(result, &err);
+		batch_store_explain(result, &err);
 		fail(queue, &err);
 		return;
 	}

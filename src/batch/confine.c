@@ -46,11 +46,10 @@ static char *plain(const char *path)
 
 static bool refuse(const char *directory, const char *path, struct rlmd_error *err)
 {
-	return error_set(
-		err, RLMD_ERROR_INPUT,
-		"%.200s: a tenant's job may be about files in %.200s only; --allow-outside "
-		"lifts that",
-		path, directory);
+	return error_set(err, RLMD_ERROR_INPUT,
+			 "%.200s: this job may be about files in %.200s only; --allow-outside "
+			 "lifts that",
+			 path, directory);
 }
 
 /* As it is written it may be relative to where we are, or lead there by the directory's links. */

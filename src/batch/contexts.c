@@ -101,7 +101,7 @@ static struct held *load(struct contexts *contexts, const char *source)
 	return held;
 }
 
-/* What failed is not shared: by the next time it may be there. */
+/* A failed read is not shared: the file may be there by the next time. */
 static struct held *find(struct contexts *contexts, const char *source)
 {
 	struct held *held;

@@ -7,9 +7,9 @@
  *     |                         `------> breaker   its tenant waits for another key
  *     `---- renewed by a timer; one that is lost is stopped, and writes nothing
  *
- * Tenants take turns (batch/turns.h), each with what it has of its own (batch/tenancies.h), and pay
- * (batch/purse.h). The dispatcher ends when nothing is left that it could begin, now or later, and
- * gives back the money that is left.
+ * Tenants take turns (batch/fair_queue.h), each with what it has of its own (batch/tenancies.h),
+ * and pay (batch/accounts.h). The dispatcher ends when nothing is left that it could begin, now or
+ * later, and gives back the money that is left.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "batch/work.h"
+#include "batch/batch_job.h"
 
 struct dispatcher;
 struct scoreboard;
@@ -34,7 +34,7 @@ struct halt {
 };
 
 struct dispatcher_options {
-	struct work_setting work;
+	struct batch_job_setting work;
 	struct tenancies *tenancies; /* lent: what each tenant has */
 	struct store *store;         /* lent */
 	struct scoreboard *board;    /* lent: is told what happens */
@@ -45,7 +45,7 @@ struct dispatcher_options {
 	int64_t lease_ms;     /* of a claim, renewed thrice as often */
 	struct halt halt;
 	int64_t reserve; /* bytes of memory: with less left no job is begun beside another one */
-	/* What holds it up; lent. */
+	/* Tells the user the reason for a delay; lent. */
 	void (*tell)(void *owner, const char *text);
 	void (*wrote)(void *owner);    /* a result is in the store */
 	struct rlmd_amount limit;      /* of all jobs of the batch; RLMD_UNLIMITED: none */
@@ -62,7 +62,7 @@ struct dispatcher_options {
 	void *owner;
 };
 
-/* Nothing is told before it returns. */
+/* Nothing but a `tell` is told before it returns. */
 struct dispatcher *dispatcher_new(const struct dispatcher_options *);
 void dispatcher_free(struct dispatcher *); /* nothing is told any more; NULL is fine */
 

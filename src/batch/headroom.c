@@ -1,11 +1,14 @@
 #include "batch/headroom.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/number.h"
 
 enum { LINE_SIZE = 512, LIMIT_DIGITS = 18, FRESH_MS = 100 };
 
@@ -139,4 +142,43 @@ bool headroom_admits(struct headroom *headroom, int64_t now_ms)
 void headroom_begin(struct headroom *headroom)
 {
 	headroom->begun++;
+}
+
+char *headroom_open(struct headroom *headroom, int64_t reserve, int64_t jobs)
+{
+	struct rlimit limit;
+	int64_t most;
+
+	*headroom = (struct headroom){.places = &headroom_here, .reserve = reserve};
+	headroom->most = headroom->room = jobs;
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT32_MAX)
+		return NULL;
+	most = ((int64_t)limit.rlim_cur - HEADROOM_OWN_FILES) / HEADROOM_JOB_FILES;
+	if (most >= jobs)
+		return NULL;
+	headroom->most = headroom->room = int64_max(most, 1);
+	return xasprintf("-j %" PRId64 " is more than there can be here: %" PRId64
+			 " at once, for a process may have %ju open files (ulimit -n)",
+			 jobs, headroom->room, (uintmax_t)limit.rlim_cur);
+}
+
+char *headroom_want(struct headroom *headroom, int64_t at_work, const struct rlmd_error *err)
+{
+	bool told = headroom->told;
+
+	headroom->room = int64_max(1, int64_min(headroom->room, at_work) - 1);
+	headroom->thrived = 0;
+	headroom->told = true;
+	return told ? NULL
+		    : xasprintf("fewer jobs are begun than -j allows, as the machine has too "
+				"little: %s",
+				err->text);
+}
+
+void headroom_thrive(struct headroom *headroom)
+{
+	if (++headroom->thrived < headroom->room || headroom->room >= headroom->most)
+		return;
+	headroom->room++;
+	headroom->thrived = 0;
 }

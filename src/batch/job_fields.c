@@ -1,13 +1,13 @@
 #include "batch/job_fields.h"
 
 #include <assert.h>
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json_scan.h"
 
@@ -36,12 +36,12 @@ static const char *kind_name(enum json_view_kind kind)
 static bool unknown(const struct job_fields *fields, const struct json_view *key,
 		    struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *known = evbuffer_new();
+	auto_evbuffer struct evbuffer *known = buffer_new();
 	auto_free char *list = NULL;
 	struct rlmd_text shown = text_clip(key->text, SHOWN);
 
 	for (size_t i = 0; i < fields->count; i++)
-		evbuffer_add_printf(known, "%s%s", i ? ", " : "", fields->names[i]);
+		buffer_add_printf(known, "%s%s", i ? ", " : "", fields->names[i]);
 	list = text_drain(known, NULL);
 	return error_set(err, RLMD_ERROR_INPUT, "%s%.*s: %s has no such key; it has %s",
 			 fields->prefix, (int)shown.size, shown.bytes, fields->what, list);

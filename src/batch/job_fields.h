@@ -13,7 +13,7 @@
 
 enum { JOB_FIELDS_MAX = 32 };
 
-/* What an object may have. */
+/* The members that the object may have. */
 struct job_fields {
 	const char *what;         /* "a job", for errors */
 	const char *prefix;       /* "budget.", in front of its members */

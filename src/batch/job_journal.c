@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "batch/purse.h"
-#include "batch/store_explain.h"
+#include "batch/batch_store.h"
+#include "batch/lease.h"
 #include "store/store.h"
 
 enum { READ_AT_ONCE = 256 };
@@ -24,14 +24,14 @@ struct keeping {
 	LIST_ENTRY(keeping) next;
 	struct job_journal *journal;      /* lent */
 	struct rlmd_journal_entry *entry; /* to be told once */
-	struct purse_bill bill;
+	struct lease_bill bill;
 	struct query *query; /* lent */
 };
 
 struct job_journal {
 	struct rlmd_journal hooks;
 	struct store *store;
-	struct purse_tenant *purse;
+	struct lease *pays;
 	struct store_claim claim;
 	struct query *query; /* lent: reads */
 	job_journal_fn *done;
@@ -79,7 +79,7 @@ static void on_read(void *owner, const struct store_result *result)
 
 	journal->query = NULL;
 	if (result->fault) {
-		store_explain(result, &err);
+		batch_store_explain(result, &err);
 		journal->done(journal->owner, &err);
 		return;
 	}
@@ -102,13 +102,13 @@ static void on_kept(void *owner, const struct store_result *result)
 	struct rlmd_error err;
 
 	LIST_REMOVE(keeping, next);
-	purse_paid(keeping->journal->purse, &keeping->bill, !result->fault);
+	lease_paid(keeping->journal->pays, &keeping->bill, result->fault ? NULL : result->lost);
 	free(keeping);
 	if (!result->fault) {
 		rlmd_journal_kept(entry);
 		return;
 	}
-	store_explain(result, &err);
+	batch_store_explain(result, &err);
 	/* Nothing is wrong with the job: somebody else has it by now, or the store is full. */
 	err.kind = RLMD_ERROR_CANCELLED;
 	rlmd_journal_failed(entry, &err);
@@ -120,8 +120,6 @@ static void keep(void *owner, const char *key, int64_t number, struct rlmd_text 
 	struct job_journal *journal = owner;
 	struct keeping *keeping = xcalloc(1, sizeof *keeping);
 	struct rlmd_amount bill = rlmd_journal_entry_bill(entry);
-	int64_t leases[PURSE_FUNDS];
-	size_t count = 0;
 	const struct store_exchange exchange = {
 		.key = text_of(key),
 		.number = number,
@@ -132,25 +130,23 @@ static void keep(void *owner, const char *key, int64_t number, struct rlmd_text 
 
 	keeping->journal = journal;
 	keeping->entry = entry;
-	keeping->bill = purse_pay(journal->purse, bill);
-	for (size_t i = 0; i < PURSE_FUNDS; i++)
-		if (keeping->bill.leases[i])
-			leases[count++] = keeping->bill.leases[i];
+	keeping->bill = lease_pay(journal->pays, bill);
 	LIST_INSERT_HEAD(&journal->keepings, keeping, next);
-	keeping->query = store_journal_add(journal->store, &journal->claim, &exchange, leases,
-					   count, on_kept, keeping);
+	keeping->query = store_journal_add(journal->store, &journal->claim, &exchange,
+					   keeping->bill.leases, keeping->bill.count, on_kept,
+					   keeping);
 }
 
 /* --- its life ------------------------------------------------------------------------ */
 
 struct job_journal *job_journal_new(struct store *store, const struct store_claim *claim,
-				    struct purse_tenant *purse, job_journal_fn *done, void *owner)
+				    struct lease *pays, job_journal_fn *done, void *owner)
 {
 	struct job_journal *journal = xcalloc(1, sizeof *journal);
 
 	journal->hooks = (struct rlmd_journal){sizeof journal->hooks, look, keep, journal};
 	journal->store = store;
-	journal->purse = purse;
+	journal->pays = pays;
 	journal->claim = *claim;
 	journal->done = done;
 	journal->owner = owner;

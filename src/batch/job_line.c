@@ -1,6 +1,5 @@
 #include "batch/job_line.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_quote.h"
@@ -225,7 +225,7 @@ static bool take_id(struct job_line *job, const struct json_view *fields, struct
 
 /* --- the digest --------------------------------------------------------------------- */
 
-/* What is equal in JSON is written alike: 1.0 as 1. New. */
+/* A copy in which values that are equal in JSON are written alike: 1.0 as 1. New. */
 static json_t *plain(json_t *value)
 {
 	double number = json_is_real(value) ? json_real_value(value) : 0;
@@ -329,6 +329,14 @@ bool job_line_read(struct rlmd_text line, struct job_line *ret, struct rlmd_erro
 	return true;
 }
 
+bool job_line_give(struct job_line *job, const char *tenant, struct rlmd_error *err)
+{
+	if (job->tenant)
+		return true;
+	job->tenant = xstrdup(tenant);
+	return make_digest(job, err);
+}
+
 void job_line_done(struct job_line *job)
 {
 	free(job->custom_id);
@@ -359,7 +367,7 @@ char *job_line_path(const struct job_line *job, const char *directory)
 char *job_line_anywhere(struct rlmd_text line, const struct job_line *job, const char *directory,
 			size_t *ret_size)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 	auto_free char *path = NULL;
 	const char *after;
 
@@ -367,9 +375,9 @@ char *job_line_anywhere(struct rlmd_text line, const struct job_line *job, const
 		return NULL;
 	after = job->place.bytes + job->place.size + 1;
 	path = job_line_path(job, directory);
-	evbuffer_add(out, line.bytes, (size_t)(job->place.bytes - 1 - line.bytes));
+	buffer_add(out, line.bytes, (size_t)(job->place.bytes - 1 - line.bytes));
 	json_quote(text_of(path), out);
-	evbuffer_add(out, after, (size_t)(line.bytes + line.size - after));
+	buffer_add(out, after, (size_t)(line.bytes + line.size - after));
 	return text_drain(out, ret_size);
 }
 

@@ -64,6 +64,9 @@ struct job_line {
 bool job_line_read(struct rlmd_text line, struct job_line *ret, struct rlmd_error *);
 void job_line_done(struct job_line *);
 
+/* Makes the job of a line that names no tenant one of this tenant, as if the line said so. */
+bool job_line_give(struct job_line *, const char *tenant, struct rlmd_error *);
+
 /*
  * Where the context of a job is, new, as `rlmd exec -c` takes it: relative paths start from
  * `directory`, that of the jobs file. NULL: it is none of a file or directory.

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -12,9 +13,11 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "batch/batch_store.h"
+#include "batch/id_map.h"
 #include "batch/job_line.h"
 #include "batch/jobs_file.h"
-#include "batch/store_explain.h"
+#include "batch/node.h"
 #include "batch/tenants.h"
 #include "store/store.h"
 
@@ -31,6 +34,7 @@ struct job_loader {
 	struct event_base *base;
 	struct store *store;
 	struct jobs_file *file;   /* owned */
+	struct id_map *ids;       /* owned: of the file's jobs, each once */
 	struct query *query;      /* lent: what the store is asked */
 	struct store_load load;   /* token 0: the jobs are only compared */
 	struct store_batch known; /* what the batch was before; without its texts */
@@ -40,7 +44,8 @@ struct job_loader {
 	struct first git;          /* that other machines could not carry out */
 	struct loaded loaded;
 	struct jobs_file_summary summary;
-	bool same;                /* the digest is that of the batch */
+	bool same; /* the digest is that of the batch */
+	bool stopped;
 	bool ended;               /* the file was read to its end */
 	char digest[DIGEST_SIZE]; /* of the batch; empty: it was not loaded */
 };
@@ -106,17 +111,47 @@ static void note_lines(struct job_loader *loader, const enum store_line_state *s
 
 static void end_load(struct job_loader *loader);
 
-static void on_lines(void *owner, const struct store_result *result)
+/* Somebody else loads the batch by now, and goes on with it. */
+static void on_loader(void *owner, const struct store_result *result)
 {
 	struct job_loader *loader = owner;
+	struct rlmd_text node = result->count ? result->batches[0].loader : text_of("");
+	char who[NODE_TOLD_SIZE] = "another process";
 	struct rlmd_error err;
 
 	loader->query = NULL;
-	if (result->fault) {
-		store_explain(result, &err);
-		finish(loader, &err);
-		return;
+	if (node.size)
+		node_name_tell(node, who);
+	error_set(&err, RLMD_ERROR_USAGE,
+		  "%s was started for this batch at the same time, and works on it: wait for its "
+		  "end; it writes what is to be had to its results",
+		  who);
+	finish(loader, &err);
+}
+
+static bool failed(struct job_loader *loader, const struct store_result *result)
+{
+	struct rlmd_error err;
+
+	loader->query = NULL;
+	if (!result->fault)
+		return false;
+	if (result->fault == STORE_REFUSED) {
+		loader->query = store_find(loader->store, text_of(loader->options.name), on_loader,
+					   loader);
+		return true;
 	}
+	batch_store_explain(result, &err);
+	finish(loader, &err);
+	return true;
+}
+
+static void on_lines(void *owner, const struct store_result *result)
+{
+	struct job_loader *loader = owner;
+
+	if (failed(loader, result))
+		return;
 	note_lines(loader, result->lines, result->count);
 	empty(loader);
 	if (loader->ended)
@@ -135,7 +170,7 @@ static void send_lines(struct job_loader *loader)
 					      loader->count, on_lines, loader);
 }
 
-/* Who works may be elsewhere. */
+/* The line as the store keeps it: the worker that begins it may be on another machine. */
 static struct rlmd_text line_of(const struct job_loader *loader, const struct job_line *job,
 				struct rlmd_text line)
 {
@@ -159,21 +194,28 @@ static bool on_job(void *owner, uint64_t number, const struct job_line *job, str
 	loader->bytes += line.size;
 	if (loader->options.for_others && job_line_is_git(job))
 		note(&loader->git, text_of(job->custom_id));
-	if (loader->options.job)
-		loader->options.job(loader->options.owner, job);
+	id_map_add(loader->ids, job->custom_id, NULL);
 	if (loader->count < CHUNK_JOBS && loader->bytes < CHUNK_BYTES)
 		return true;
 	send_lines(loader);
 	return false;
 }
 
-static bool on_check(void *owner, const struct job_line *job, struct rlmd_error *err)
+static bool on_check(void *owner, struct job_line *job, struct rlmd_error *err)
 {
 	const struct job_loader *loader = owner;
 	const struct tenants *tenants = loader->options.tenants;
+	const char *otherwise = loader->options.default_tenant;
 
-	return !tenants || !tenants->count || !job->tenant ||
-	       tenants_find(tenants, job->tenant, err);
+	if (otherwise && !job_line_give(job, otherwise, err))
+		return false;
+	if (!tenants || !tenants->count)
+		return true;
+	if (job->tenant)
+		return tenants_find(tenants, job->tenant, err);
+	return error_set(err, RLMD_ERROR_INPUT,
+			 "tenant: is missing; where rlmd.conf has tenants each job is one's: say "
+			 "whose, or let --default-tenant NAME say it for all such lines");
 }
 
 static void on_bad(void *owner, uint64_t number, const struct rlmd_error *err)
@@ -228,37 +270,39 @@ static bool check_others(const struct job_loader *loader, struct rlmd_error *err
 			 loader->options.path, other->count, other->id);
 }
 
-/* What is compared has to be what the batch has. */
+/* Jobs of the batch that the file does not have any more; one that stands there twice is one. */
+static int64_t gone(const struct job_loader *loader)
+{
+	uint64_t jobs = id_map_count(loader->ids);
+
+	return loader->known.ready ? loader->known.jobs - (int64_t)(jobs - loader->fresh.count) : 0;
+}
+
+/* The file has what the batch has, and more only where it is added. */
 static bool check_same(const struct job_loader *loader, struct rlmd_error *err)
 {
-	int64_t jobs = (int64_t)loader->summary.jobs;
-
-	if (loader->load.token || loader->same)
+	if (loader->same)
 		return true;
-	if (loader->fresh.count)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "%s has changed since its batch began: %" PRIu64
-				 " jobs are new, the first is '%s'; --add takes them in",
-				 loader->options.path, loader->fresh.count, loader->fresh.id);
-	if (jobs < loader->known.jobs)
+	if (gone(loader) > 0)
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "%s has changed since its batch began: %" PRId64 " of its %" PRId64
 				 " jobs are gone; put them back, or begin "
 				 "another batch with another results file",
-				 loader->options.path, loader->known.jobs - jobs,
-				 loader->known.jobs);
+				 loader->options.path, gone(loader), loader->known.jobs);
+	if (loader->fresh.count && !loader->load.token)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "%s has changed since its batch began: %" PRIu64
+				 " jobs are new, the first is '%s'; --add takes them in",
+				 loader->options.path, loader->fresh.count, loader->fresh.id);
 	return true;
 }
 
 static void on_end_load(void *owner, const struct store_result *result)
 {
 	struct job_loader *loader = owner;
-	struct rlmd_error err;
 
-	loader->query = NULL;
-	if (result->fault)
-		store_explain(result, &err);
-	finish(loader, result->fault ? &err : NULL);
+	if (!failed(loader, result))
+		finish(loader, NULL);
 }
 
 static void end_load(struct job_loader *loader)
@@ -299,6 +343,23 @@ static void on_end(void *owner, const struct jobs_file_summary *summary,
 
 /* --- the beginning --------------------------------------------------------------------- */
 
+/* Other machines would begin these jobs as soon as they are loaded, and know nothing of results
+ * that are here. */
+static bool check_known(const struct job_loader *loader, struct rlmd_error *err)
+{
+	const char *results = loader->options.results;
+	struct stat st;
+
+	if (loader->known.ready || !loader->options.for_others || !results || stat(results, &st) ||
+	    !st.st_size)
+		return true;
+	return error_set(err, RLMD_ERROR_USAGE,
+			 "%s has results, and the store knows no batch '%s': all of it would be "
+			 "paid again; name the store that has the batch, or another file with -o "
+			 "for a new one; without --store the results count as done",
+			 results, loader->options.name);
+}
+
 static void on_begin(void *owner, const struct store_result *result)
 {
 	struct job_loader *loader = owner;
@@ -307,7 +368,7 @@ static void on_begin(void *owner, const struct store_result *result)
 
 	loader->query = NULL;
 	if (result->fault) {
-		store_explain(result, &err);
+		batch_store_explain(result, &err);
 		finish(loader, &err);
 		return;
 	}
@@ -317,10 +378,16 @@ static void on_begin(void *owner, const struct store_result *result)
 		 loader->known.digest.bytes);
 	loader->loaded.batch = loader->load.batch;
 	loader->loaded.again = loader->known.ready;
+	if (!check_known(loader, &err)) {
+		finish(loader, &err);
+		return;
+	}
 	loader->file = jobs_file_new(loader->base, loader->options.path, loader->options.shard,
 				     &hooks, &err);
 	if (!loader->file)
 		finish(loader, &err);
+	else if (loader->stopped)
+		jobs_file_stop(loader->file);
 }
 
 struct job_loader *job_loader_new(struct event_base *base, struct store *store,
@@ -331,9 +398,19 @@ struct job_loader *job_loader_new(struct event_base *base, struct store *store,
 	loader->options = *options;
 	loader->base = base;
 	loader->store = store;
+	loader->ids = id_map_new();
 	loader->query = store_load_begin(store, text_of(options->name), options->add, on_begin,
 					 loader);
 	return loader;
+}
+
+void job_loader_stop(struct job_loader *loader)
+{
+	if (!loader)
+		return;
+	loader->stopped = true;
+	if (loader->file)
+		jobs_file_stop(loader->file);
 }
 
 /* dirname() and basename() write to what they are given. */
@@ -353,6 +430,7 @@ void job_loader_free(struct job_loader *loader)
 		return;
 	store_forget(loader->query);
 	jobs_file_free(loader->file);
+	id_map_free(loader->ids);
 	empty(loader);
 	free(loader);
 }

@@ -14,7 +14,6 @@
 #include "batch/jobs_file.h"
 
 struct event_base;
-struct job_line;
 struct job_loader;
 struct store;
 struct tenants;
@@ -31,15 +30,15 @@ struct job_loader_options {
 	const char *path;              /* lent; "-" is standard input */
 	const char *name;              /* lent: of the batch */
 	const char *directory;         /* lent: of the file, absolute */
-	bool for_others;               /* other machines may carry it out */
+	bool for_others;               /* other processes may carry it out */
 	const struct tenants *tenants; /* lent: where there are any, all that jobs may name */
+	const char *default_tenant;    /* lent: whose lines are that name none; NULL: nobody's */
+	const char *results;           /* lent: the path of the results; NULL: there are none */
 	bool add;                      /* jobs to a batch that is there */
 	bool skip_bad;                 /* bad lines are told, and the others run */
 	struct jobs_file_shard shard;  /* which of the jobs */
 	/* Each bad line, of the first 100, with its number; and what has no effect; lent. */
 	void (*warn)(void *owner, const char *text);
-	/* Each job of the file, before it is known whether it runs; lent. May be NULL. */
-	void (*job)(void *owner, const struct job_line *);
 	/* Once, last: the loader may be freed. `err`, or NULL: nothing runs. RLMD_ERROR_INPUT: the
 	 * file; RLMD_ERROR_USAGE: it is another one; RLMD_ERROR_INTERNAL: the store. */
 	void (*end)(void *owner, const struct loaded *, const struct rlmd_error *err);
@@ -57,4 +56,7 @@ char *job_loader_batch(const char *name, const struct jobs_file_shard *);
 /* The store is lent. Nothing is told before it returns. */
 struct job_loader *job_loader_new(struct event_base *, struct store *,
 				  const struct job_loader_options *);
+/* It ends soon, with RLMD_ERROR_CANCELLED, unless all jobs were loaded before; none of them runs.
+ * NULL is fine. */
+void job_loader_stop(struct job_loader *);
 void job_loader_free(struct job_loader *); /* nothing is told any more; NULL is fine */

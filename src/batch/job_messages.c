@@ -1,10 +1,10 @@
 #include "batch/job_messages.h"
 
-#include <event2/buffer.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json_scan.h"
 #include "base/text.h"
@@ -14,7 +14,7 @@ enum { NAME_MAX_SIZE = 64 }; /* "body.messages[1000000].content" */
 
 enum body_field { MODEL, MESSAGES, FORMAT, COUNT, IGNORED };
 
-/* What comes after the first four says how the model is asked, and how it chooses its words. */
+/* The members after the first four say how the model is asked, and how it samples. */
 static const char *const body_names[] = {
 	"model",
 	"messages",
@@ -101,7 +101,7 @@ static bool read_messages(const struct json_view *array, struct conversation_lis
 						   list->count);
 			list->count++;
 		}
-	/* What is wrong with its JSON was told before. */
+	/* Errors in its JSON were told before. */
 	return json_scan_end(&scan, good ? err : NULL) && good;
 }
 
@@ -177,10 +177,10 @@ static bool split(const struct conversation_list *list, struct evbuffer *task,
 			continue;
 		}
 		json_view_append(&list->items[i].role, context);
-		evbuffer_add(context, ":\n", 2);
+		buffer_add(context, ":\n", 2);
 		if (!append_text(&list->items[i], i, context, err))
 			return false;
-		evbuffer_add(context, "\n\n", 2);
+		buffer_add(context, "\n\n", 2);
 	}
 	return true;
 }
@@ -228,7 +228,7 @@ static bool check_body(const struct json_view *views, struct rlmd_error *err)
 
 bool job_messages_read(struct rlmd_text body, struct job_messages *ret, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *task = evbuffer_new(), *context = evbuffer_new();
+	auto_evbuffer struct evbuffer *task = buffer_new(), *context = buffer_new();
 	struct job_messages messages = {0};
 	struct conversation_list list = {0};
 	struct json_view views[BODY_FIELDS];

@@ -30,7 +30,7 @@ struct jobs_file {
 	char *name;            /* owned: for errors */
 	struct stat before;
 	int fd; /* owned */
-	bool paused;
+	bool paused, stopped;
 };
 
 bool jobs_file_parse_shard(const char *string, struct jobs_file_shard *ret, struct rlmd_error *err)
@@ -62,7 +62,7 @@ static void tell_bad(struct jobs_file *file, struct rlmd_error *err)
 		file->hooks.bad(file->hooks.owner, number, err);
 }
 
-/* What a whole file is, where it is none of lines. */
+/* Names the form of a whole file that does not consist of lines. */
 static bool check_form(struct rlmd_text line, struct rlmd_error *err)
 {
 	if (text_starts(line, "\xff\xfe") || text_starts(line, "\xfe\xff"))
@@ -183,6 +183,15 @@ static void end_well(struct jobs_file *file)
 	end(file, good ? NULL : &err);
 }
 
+static void end_stopped(struct jobs_file *file)
+{
+	struct rlmd_error err;
+
+	error_set(&err, RLMD_ERROR_CANCELLED,
+		  "stopped while jobs were loaded: none was begun; the same command loads them");
+	end(file, &err);
+}
+
 static void end_badly(struct jobs_file *file)
 {
 	struct rlmd_error err;
@@ -234,11 +243,22 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (file->stopped) {
+		end_stopped(file);
+		return;
+	}
 	while (step(file))
 		if (clock_us() >= until) {
 			loop_post(file->step);
 			return;
 		}
+}
+
+void jobs_file_stop(struct jobs_file *file)
+{
+	file->stopped = true;
+	if (file->digest)
+		loop_post(file->step);
 }
 
 void jobs_file_resume(struct jobs_file *file)

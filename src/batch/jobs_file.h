@@ -48,8 +48,9 @@ struct jobs_file_hooks {
 	/* A job, and its line as it stands there; lent. False: no more of them before
 	 * jobs_file_resume(). */
 	bool (*job)(void *owner, uint64_t number, const struct job_line *, struct rlmd_text line);
-	/* Whether a job may be one of the file; false: its line is a bad one. NULL: any may. */
-	bool (*check)(void *owner, const struct job_line *, struct rlmd_error *);
+	/* Whether a job may be one of the file; false: its line is a bad one. It may be given a
+	 * tenant. NULL: any may. */
+	bool (*check)(void *owner, struct job_line *, struct rlmd_error *);
 	/* A bad line, of the first JOBS_FILE_BAD_TOLD; the error has the line's number. */
 	void (*bad)(void *owner, uint64_t number, const struct rlmd_error *);
 	/* Once, last. `err`, or NULL: it could not be read to its end, or is another file by now.
@@ -68,4 +69,6 @@ bool jobs_file_parse_shard(const char *string, struct jobs_file_shard *ret, stru
 struct jobs_file *jobs_file_new(struct event_base *, const char *path, struct jobs_file_shard,
 				const struct jobs_file_hooks *, struct rlmd_error *);
 void jobs_file_resume(struct jobs_file *); /* after job() said false; else without effect */
-void jobs_file_free(struct jobs_file *);   /* nothing is told any more; NULL is fine */
+/* It is read no further, and ends soon, with RLMD_ERROR_CANCELLED, where it has not ended yet. */
+void jobs_file_stop(struct jobs_file *);
+void jobs_file_free(struct jobs_file *); /* nothing is told any more; NULL is fine */

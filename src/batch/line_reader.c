@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 
 enum {
 	STEP = 1 << 18,      /* bytes that one call reads */
+	PIECE = 1 << 12,     /* bytes that are read of a single line first */
 	ROOM_KEPT = 1 << 20, /* a buffer that one long line made is not kept for all others */
 };
 
@@ -19,7 +21,7 @@ static off_t position(const struct line_reader *reader)
 	return reader->read - (off_t)(reader->end - reader->start);
 }
 
-/* What was told, or is skipped, makes room at the front. */
+/* Drops lines that were told or are skipped from the front of the buffer. */
 static void make_room(struct line_reader *reader)
 {
 	size_t used = reader->end - reader->start;
@@ -114,4 +116,24 @@ void line_reader_done(struct line_reader *reader)
 	free(reader->buffer);
 	reader->buffer = NULL;
 	reader->room = reader->start = reader->end = reader->searched = 0;
+}
+
+char *line_reader_at(int fd, off_t offset, size_t *ret_size)
+{
+	size_t room = PIECE, have = 0;
+	auto_free char *bytes = xcalloc(room, 1);
+	const char *feed = NULL;
+
+	while (!feed) {
+		ssize_t got = pread(fd, bytes + have, room - have, offset + (off_t)have);
+
+		if (got <= 0)
+			return NULL;
+		feed = memchr(bytes + have, '\n', (size_t)got);
+		have += (size_t)got;
+		if (!feed && have == room)
+			bytes = xreallocarray(bytes, room *= 2, 1);
+	}
+	*ret_size = (size_t)(feed - bytes);
+	return take_pointer(&bytes);
 }

@@ -39,3 +39,7 @@ struct line_reader {
 /* `ret` is lent until the next call. */
 enum line_status line_reader_next(struct line_reader *, struct rlmd_text *ret);
 void line_reader_done(struct line_reader *); /* the descriptor stays open */
+
+/* The line of a regular file that begins at `offset`, new, without its line feed. NULL: there is no
+ * whole one. */
+char *line_reader_at(int fd, off_t offset, size_t *ret_size);

@@ -1,12 +1,15 @@
 #include "batch/metrics.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <rlmd/rlmd.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/money.h"
+#include "base/prometheus.h"
 #include "batch/scoreboard.h"
 
 enum metric {
@@ -28,7 +31,7 @@ static const struct {
 #undef METRIC
 };
 
-/* What is written, and where. */
+/* The source of the samples, and where they are written to. */
 struct metrics {
 	struct evbuffer *out;
 	const char *batch;
@@ -40,54 +43,35 @@ struct metrics {
 
 /* --- samples ------------------------------------------------------------------------- */
 
-static void add_value(struct evbuffer *out, const char *name, const char *value)
-{
-	evbuffer_add_printf(out, "%s=\"", name);
-	for (const char *c = value; *c; c++)
-		if (*c == '\n')
-			evbuffer_add_printf(out, "\\n");
-		else
-			evbuffer_add_printf(out, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-	evbuffer_add_printf(out, "\"");
-}
-
-/* "rlmd_batch_jobs{batch="b",tenant="t",state="pending"} " ; a label that is NULL is none. */
+/* A label that is NULL is none. */
 static void begin_sample(const struct metrics *metrics, enum metric metric, const char *suffix,
 			 const char *tenant, const char *label, const char *value)
 {
-	struct evbuffer *out = metrics->out;
+	const struct prometheus_label labels[] = {
+		{"batch", metrics->batch}, {"tenant", tenant}, {label, label ? value : NULL}};
+	auto_free char *name = xasprintf("%s%s", rows[metric].name, suffix);
 
-	evbuffer_add_printf(out, "%s%s{", rows[metric].name, suffix);
-	add_value(out, "batch", metrics->batch);
-	if (tenant) {
-		evbuffer_add_printf(out, ",");
-		add_value(out, "tenant", tenant);
-	}
-	if (label) {
-		evbuffer_add_printf(out, ",");
-		add_value(out, label, value);
-	}
-	evbuffer_add_printf(out, "} ");
+	prometheus_sample(metrics->out, name, labels, 3);
 }
 
 static void add_sample(const struct metrics *metrics, enum metric metric, const char *tenant,
 		       const char *label, const char *value, int64_t number)
 {
 	begin_sample(metrics, metric, "", tenant, label, value);
-	evbuffer_add_printf(metrics->out, "%" PRId64 "\n", number);
+	buffer_add_printf(metrics->out, "%" PRId64 "\n", number);
 }
 
 static void add_dollars(const struct metrics *metrics, enum metric metric, const char *tenant,
 			int64_t money)
 {
 	begin_sample(metrics, metric, "", tenant, NULL, NULL);
-	evbuffer_add_printf(metrics->out, "%" PRId64 ".%012" PRId64 "\n", money / MONEY_DOLLAR,
-			    money % MONEY_DOLLAR);
+	buffer_add_printf(metrics->out, "%" PRId64 ".%012" PRId64 "\n", money / MONEY_DOLLAR,
+			  money % MONEY_DOLLAR);
 }
 
 static void add_seconds(const struct metrics *metrics, int64_t ms)
 {
-	evbuffer_add_printf(metrics->out, "%" PRId64 ".%03d\n", ms / 1000, (int)(ms % 1000));
+	buffer_add_printf(metrics->out, "%" PRId64 ".%03d\n", ms / 1000, (int)(ms % 1000));
 }
 
 /* --- of tenants ------------------------------------------------------------------------ */
@@ -104,6 +88,9 @@ static void write_tenant(const struct metrics *metrics, enum metric metric,
 		for (int i = 0; i < STORE_JOB_STATES; i++)
 			add_sample(metrics, metric, name, "state", states[i], tenant->jobs[i]);
 		break;
+	case METRIC_DEGRADED:
+		add_sample(metrics, metric, name, NULL, NULL, tenant->degraded);
+		break;
 	case METRIC_COST:
 		add_dollars(metrics, metric, name, tenant->cost);
 		break;
@@ -111,7 +98,7 @@ static void write_tenant(const struct metrics *metrics, enum metric metric,
 		add_sample(metrics, metric, name, NULL, NULL, tenant->tokens);
 		break;
 	case METRIC_STOPPED:
-		if (tenant->stop != TURN_GOES_ON)
+		if (tenant->stop != TENANT_STOP_NONE)
 			add_sample(metrics, metric, name, "reason",
 				   scoreboard_stop_name(tenant->stop), 1);
 		break;
@@ -155,6 +142,7 @@ static void add_tenant(struct scoreboard_tenant *sum, const struct scoreboard_te
 		sum->attempts[i] += tenant->attempts[i];
 	for (int i = 0; i < SUMMARY_KINDS; i++)
 		sum->errors[i] += tenant->errors[i];
+	sum->degraded += tenant->degraded;
 	sum->cost = money_add(sum->cost, tenant->cost);
 	sum->tokens += tenant->tokens;
 	sum->at_work += tenant->at_work;
@@ -177,20 +165,22 @@ static void write_histogram(const struct metrics *metrics)
 		else
 			snprintf(bound, sizeof bound, "+Inf");
 		begin_sample(metrics, METRIC_SECONDS, "_bucket", NULL, "le", bound);
-		evbuffer_add_printf(metrics->out, "%" PRId64 "\n", all);
+		buffer_add_printf(metrics->out, "%" PRId64 "\n", all);
 	}
 	begin_sample(metrics, METRIC_SECONDS, "_sum", NULL, NULL, NULL);
 	add_seconds(metrics, board->took_ms);
 	begin_sample(metrics, METRIC_SECONDS, "_count", NULL, NULL, NULL);
-	evbuffer_add_printf(metrics->out, "%" PRId64 "\n", all);
+	buffer_add_printf(metrics->out, "%" PRId64 "\n", all);
 }
 
 static void write_process(const struct metrics *metrics, enum metric metric)
 {
+	static const struct prometheus_label version = {"version", RLMD_VERSION};
+
 	switch (metric) {
 	case METRIC_BUILD:
-		evbuffer_add_printf(metrics->out, "%s{version=\"%s\"} 1\n", rows[metric].name,
-				    RLMD_VERSION);
+		prometheus_sample(metrics->out, rows[metric].name, &version, 1);
+		buffer_add_printf(metrics->out, "1\n");
 		break;
 	case METRIC_BEGAN:
 		begin_sample(metrics, metric, "", NULL, NULL, NULL);
@@ -206,6 +196,7 @@ static void write_process(const struct metrics *metrics, enum metric metric)
 		write_histogram(metrics);
 		break;
 	case METRIC_JOBS:
+	case METRIC_DEGRADED:
 	case METRIC_COST:
 	case METRIC_TOKENS:
 	case METRIC_STOPPED:
@@ -223,8 +214,7 @@ static void write_family(const struct metrics *metrics, enum metric metric)
 {
 	const struct scoreboard *board = metrics->board;
 
-	evbuffer_add_printf(metrics->out, "# HELP %s %s\n# TYPE %s %s\n", rows[metric].name,
-			    rows[metric].help, rows[metric].name, rows[metric].type);
+	prometheus_head(metrics->out, rows[metric].name, rows[metric].type, rows[metric].help);
 	write_process(metrics, metric);
 	for (size_t i = 0; i < board->count && i < METRICS_TENANTS_MAX; i++)
 		write_tenant(metrics, metric, board->tenants[i]);

@@ -1,8 +1,8 @@
 /*
  * batch/metrics.h - a scoreboard as Prometheus reads it: its text format, version 0.0.4.
  *
- * What there is stands in batch/metrics.def. Of tenants beyond the first METRICS_TENANTS_MAX there
- * is one sum, so that nobody's names make more series than a server bears.
+ * batch/metrics.def lists the metrics. Tenants beyond the first METRICS_TENANTS_MAX are told as one
+ * sum, so that a batch cannot make more series than a server can hold.
  */
 #pragma once
 

@@ -6,23 +6,17 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "batch/id_map.h"
-#include "batch/results_line.h"
-#include "batch/results_writer.h"
-#include "batch/store_choice.h"
-#include "batch/store_explain.h"
+#include "batch/batch_store.h"
+#include "batch/results_file.h"
 #include "batch/summary.h"
 #include "store/store.h"
-
-enum { AT_ONCE = 1000 };
 
 struct results_fetch {
 	struct results_fetch_options options;
 	struct event_base *base;
-	struct store *store;           /* owned, as are the next two */
-	struct id_map *ids;            /* of the batch's jobs, until results are written */
-	struct results_writer *writer; /* NULL: not yet */
-	struct query *query;           /* lent */
+	struct store *store;       /* owned, as is the next */
+	struct results_file *file; /* NULL: not yet */
+	struct query *query;       /* lent */
 	int64_t batch;
 	struct summary summary;
 	bool counted;
@@ -30,8 +24,8 @@ struct results_fetch {
 
 static void end(struct results_fetch *fetch, const struct rlmd_error *err)
 {
-	if (fetch->writer)
-		results_writer_sum(fetch->writer, &fetch->summary);
+	if (fetch->file)
+		results_file_sum(fetch->file, &fetch->summary);
 	fetch->options.end(fetch->options.owner, &fetch->summary, err);
 }
 
@@ -42,7 +36,7 @@ static bool failed(struct results_fetch *fetch, const struct store_result *resul
 	fetch->query = NULL;
 	if (!result->fault)
 		return false;
-	store_explain(result, &err);
+	batch_store_explain(result, &err);
 	end(fetch, &err);
 	return true;
 }
@@ -58,7 +52,7 @@ static void on_counts(void *owner, const struct store_result *result)
 	for (size_t i = 0; i < result->count; i++)
 		fetch->summary.pending += result->counts[i].jobs[STORE_JOB_PENDING] +
 					  result->counts[i].jobs[STORE_JOB_RUNNING];
-	results_writer_end(fetch->writer);
+	results_file_end(fetch->file);
 }
 
 static void on_done(void *owner)
@@ -83,9 +77,17 @@ static void on_warning(void *owner, const char *text)
 	fetch->options.warn(fetch->options.owner, text);
 }
 
+static void on_news(void *owner, enum store_news news)
+{
+	const char *text = batch_store_news(news);
+
+	if (text)
+		on_warning(owner, text);
+}
+
 static void write_results(struct results_fetch *fetch)
 {
-	const struct results_writer_options options = {
+	const struct results_file_options options = {
 		.path = fetch->options.path,
 		.store = fetch->store,
 		.batch = fetch->batch,
@@ -97,33 +99,12 @@ static void write_results(struct results_fetch *fetch)
 	};
 	struct rlmd_error err;
 
-	fetch->writer = results_writer_new(fetch->base, &options, take_pointer(&fetch->ids), &err);
-	if (!fetch->writer)
+	fetch->file = results_file_new(fetch->base, &options, &err);
+	if (!fetch->file)
 		end(fetch, &err);
 }
 
 /* --- the batch ------------------------------------------------------------------------- */
-
-/* The results file is told by its jobs whose it is. */
-static void on_jobs(void *owner, const struct store_result *result)
-{
-	struct results_fetch *fetch = owner;
-
-	if (failed(fetch, result))
-		return;
-	for (size_t i = 0; i < result->count; i++) {
-		auto_free char *id = text_copy(result->jobs[i].custom_id);
-		auto_free char *digest = text_copy(result->jobs[i].digest);
-
-		*id_map_add(fetch->ids, id, NULL) = results_line_mark(digest);
-	}
-	if (result->count)
-		fetch->query = store_ids(fetch->store, fetch->batch,
-					 result->jobs[result->count - 1].number, AT_ONCE, on_jobs,
-					 fetch);
-	else
-		write_results(fetch);
-}
 
 static void on_batches(void *owner, const struct store_result *result)
 {
@@ -133,13 +114,13 @@ static void on_batches(void *owner, const struct store_result *result)
 
 	if (failed(fetch, result))
 		return;
-	batch = store_choice(result, fetch->options.batch, &err);
+	batch = batch_store_choose(result, fetch->options.batch, &err);
 	if (!batch) {
 		end(fetch, &err);
 		return;
 	}
 	fetch->batch = batch->id;
-	fetch->query = store_ids(fetch->store, batch->id, 0, AT_ONCE, on_jobs, fetch);
+	write_results(fetch);
 }
 
 static void on_store(void *owner, const struct store_result *result)
@@ -157,11 +138,10 @@ struct results_fetch *results_fetch_new(struct event_base *base,
 					struct rlmd_error *err)
 {
 	struct results_fetch *fetch = xcalloc(1, sizeof *fetch);
-	const struct store_options store = {.owner = fetch};
+	const struct store_options store = {.existing = true, .news = on_news, .owner = fetch};
 
 	fetch->options = *options;
 	fetch->base = base;
-	fetch->ids = id_map_new();
 	fetch->store = store_open(base, options->store, &store, on_store, err);
 	if (fetch->store)
 		return fetch;
@@ -174,8 +154,7 @@ void results_fetch_free(struct results_fetch *fetch)
 	if (!fetch)
 		return;
 	store_forget(fetch->query);
-	results_writer_free(fetch->writer);
+	results_file_free(fetch->file);
 	store_free(fetch->store);
-	id_map_free(fetch->ids);
 	free(fetch);
 }

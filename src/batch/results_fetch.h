@@ -16,7 +16,7 @@ struct results_fetch_options {
 	const char *batch; /* its name; NULL: the only one that there is */
 	const char *path;
 	bool sort; /* by the order of the jobs */
-	/* What its user should know; lent. */
+	/* A warning for the user; lent. */
 	void (*warn)(void *owner, const char *text);
 	/* Once, last: all that there were are in the file; or `err`. It may be freed. */
 	void (*end)(void *owner, const struct summary *, const struct rlmd_error *err);

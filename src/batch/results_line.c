@@ -1,44 +1,71 @@
 #include "batch/results_line.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_quote.h"
 #include "base/json_scan.h"
+#include "base/money.h"
+#include "store/values.h"
 
 #define BEGINNING "{\"custom_id\":"
 
-enum {
-	MARK_DIGITS = 16,
-	ID_MAX = 4096, /* of who wrote the line; ours are shorter */
-};
+enum { ID_MAX = 4096 }; /* of who wrote the line; ours are shorter */
 
-uint64_t results_line_mark(const char *digest)
+enum member { ID, TENANT, ATTEMPTS, JOB, SUCCESS, MEMBERS };
+
+static const struct json_scan_field fields[] = {
+	{.name = "custom_id", .view = ID},      {.name = "tenant", .view = TENANT},
+	{.name = "attempts", .view = ATTEMPTS}, {.name = "job", .view = JOB},
+	{.name = "success", .view = SUCCESS},   {0}};
+
+/* Views of the members that a line has in front of its result, and of `success`. */
+static bool scan(struct rlmd_text text, struct json_view views[MEMBERS], struct rlmd_error *err)
 {
-	char digits[MARK_DIGITS + 1];
+	struct json_scan_level levels[RESULTS_DEPTH_MAX];
+	const struct json_scan_bounds bounds = {
+		.depth = RESULTS_DEPTH_MAX, .any_number = true, .levels = levels};
 
-	snprintf(digits, sizeof digits, "%.*s", MARK_DIGITS, digest);
-	return strtoull(digits, NULL, 16) | 1;
+	if (json_scan_fields(text, &bounds, fields, views, MEMBERS, err))
+		return true;
+	err->kind = RLMD_ERROR_INPUT;
+	return false;
+}
+
+/* --- written -------------------------------------------------------------------------- */
+
+struct results_line results_line_of(const struct store_job *job)
+{
+	struct results_line line = {
+		.custom_id = job->custom_id,
+		.tenant = job->tenant,
+		.attempts = job->attempts,
+		.result = job->result,
+	};
+	auto_free char *digits = text_copy(text_clip(job->digest, RESULTS_LINE_JOB));
+
+	snprintf(line.job, sizeof line.job, "%0*" PRIx64, RESULTS_LINE_JOB,
+		 (uint64_t)strtoull(digits, NULL, 16) | 1);
+	return line;
 }
 
 static void write_head(const struct results_line *line, struct evbuffer *out)
 {
-	evbuffer_add_printf(out, BEGINNING);
-	json_quote(text_of(line->custom_id), out);
-	evbuffer_add_printf(out, ",\"tenant\":");
-	if (line->tenant)
-		json_quote(text_of(line->tenant), out);
+	buffer_add_printf(out, BEGINNING);
+	json_quote(line->custom_id, out);
+	buffer_add_printf(out, ",\"tenant\":");
+	if (line->tenant.size)
+		json_quote(line->tenant, out);
 	else
-		evbuffer_add_printf(out, "null");
-	evbuffer_add_printf(out, ",\"attempts\":%" PRId64, line->attempts);
-	if (line->mark)
-		evbuffer_add_printf(out, ",\"job\":\"%0*" PRIx64 "\"", MARK_DIGITS, line->mark);
+		buffer_add_printf(out, "null");
+	buffer_add_printf(out, ",\"attempts\":%" PRId64 ",\"job\":\"%s\"", line->attempts,
+			  line->job);
 }
 
 /* The members of the result, behind those of the head. JSON that was written over several lines has
@@ -46,15 +73,25 @@ static void write_head(const struct results_line *line, struct evbuffer *out)
 static void write_result(struct rlmd_text members, struct evbuffer *out)
 {
 	if (text_trim(members).bytes[0] != '}')
-		evbuffer_add(out, ",", 1);
+		buffer_add(out, ",", 1);
 	while (members.size) {
 		size_t end = text_line_end(members, 0);
 		bool feed = members.bytes[end - 1] == '\n';
 
-		evbuffer_add(out, members.bytes, end - feed);
+		buffer_add(out, members.bytes, end - feed);
 		members = text_slice(members, end, members.size);
 	}
-	evbuffer_add(out, "\n", 1);
+	buffer_add(out, "\n", 1);
+}
+
+/* Whether it is one object, which says nothing that the head does. */
+static bool is_result(struct rlmd_text result)
+{
+	struct json_view views[MEMBERS] = {0};
+	struct rlmd_error ignored;
+
+	return result.size >= 2 && result.bytes[0] == '{' && scan(result, views, &ignored) &&
+	       !views[ID].kind && !views[TENANT].kind && !views[ATTEMPTS].kind && !views[JOB].kind;
 }
 
 bool results_line_write(const struct results_line *line, struct evbuffer *out,
@@ -62,75 +99,151 @@ bool results_line_write(const struct results_line *line, struct evbuffer *out,
 {
 	struct rlmd_text result = text_trim(line->result);
 
-	if (result.size < 2 || result.bytes[0] != '{' || result.bytes[result.size - 1] != '}')
-		return error_set(err, RLMD_ERROR_INTERNAL, "the result of '%s' is no object",
-				 line->custom_id);
+	if (!is_result(result))
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "the result of '%.*s' is no object, or says whose it is itself",
+				 (int)line->custom_id.size, line->custom_id.bytes);
 	if (result.size > RESULTS_LINE_MAX / 2)
 		return error_set(
 			err, RLMD_ERROR_INTERNAL,
-			"the result of '%s' has %zu bytes, more than a line of results may",
-			line->custom_id, result.size);
+			"the result of '%.*s' has %zu bytes, more than a line of results may",
+			(int)line->custom_id.size, line->custom_id.bytes, result.size);
 	write_head(line, out);
 	write_result(text_slice(result, 1, result.size), out);
 	return true;
 }
 
-static uint64_t mark_of(struct rlmd_text text)
-{
-	char digits[MARK_DIGITS + 1] = "";
+/* --- read ----------------------------------------------------------------------------- */
 
-	if (text.size == MARK_DIGITS)
-		memcpy(digits, text.bytes, MARK_DIGITS);
-	return strspn(digits, "0123456789abcdef") == MARK_DIGITS ? strtoull(digits, NULL, 16) : 0;
+static bool is_digest(const struct json_view *view)
+{
+	char digits[RESULTS_LINE_JOB + 1] = "";
+
+	if (view->kind == JSON_VIEW_STRING && view->text.size == RESULTS_LINE_JOB)
+		memcpy(digits, view->text.bytes, RESULTS_LINE_JOB);
+	return strspn(digits, "0123456789abcdef") == RESULTS_LINE_JOB;
 }
 
-static bool take(struct rlmd_text id, struct rlmd_text mark, char **ret_id, uint64_t *ret_mark,
-		 struct rlmd_error *err)
+/* The first member that is not as each line has it; MEMBERS: all are. */
+static enum member missing(const struct json_view views[MEMBERS])
 {
-	if (!id.size || id.size > ID_MAX || memchr(id.bytes, '\0', id.size))
+	if (!views[ID].text.size || views[ID].kind != JSON_VIEW_STRING ||
+	    views[ID].text.size > ID_MAX || json_view_has_nul(&views[ID]))
+		return ID;
+	if (views[TENANT].kind != JSON_VIEW_STRING && views[TENANT].kind != JSON_VIEW_NULL)
+		return TENANT;
+	if (views[ATTEMPTS].kind != JSON_VIEW_INTEGER)
+		return ATTEMPTS;
+	if (!is_digest(&views[JOB]))
+		return JOB;
+	if (views[SUCCESS].kind != JSON_VIEW_TRUE && views[SUCCESS].kind != JSON_VIEW_FALSE)
+		return SUCCESS;
+	return MEMBERS;
+}
+
+bool results_line_read(struct rlmd_text text, struct results_line *ret, struct rlmd_error *err)
+{
+	struct json_view views[MEMBERS] = {0};
+	enum member member;
+
+	if (!scan(text, views, err))
+		return false;
+	member = missing(views);
+	if (member == ID)
 		return error_set(err, RLMD_ERROR_INPUT, "has no custom_id");
-	*ret_id = text_copy(id);
-	*ret_mark = mark_of(mark);
+	if (member != MEMBERS)
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "has no '%s' as each line of results has it", fields[member].name);
+	*ret = (struct results_line){
+		.attempts = json_view_integer(&views[ATTEMPTS], 0),
+		.success = views[SUCCESS].kind == JSON_VIEW_TRUE,
+	};
+	ret->custom_id = json_view_text(&views[ID], &ret->owned[0]);
+	ret->tenant = json_view_text(&views[TENANT], &ret->owned[1]);
+	memcpy(ret->job, views[JOB].text.bytes, RESULTS_LINE_JOB);
 	return true;
 }
 
-/* Traces nest deeper than a scan may. */
-static bool read_deep(struct rlmd_text line, char **ret_id, uint64_t *ret_mark,
-		      struct rlmd_error *err)
+void results_line_done(struct results_line *line)
 {
-	json_auto_t *object = json_read(line, RESULTS_DEPTH_MAX, err);
-
-	if (object)
-		return take(json_get_text(object, "custom_id"), json_get_text(object, "job"),
-			    ret_id, ret_mark, err);
-	err->kind = RLMD_ERROR_INPUT;
-	return false;
+	free(line->owned[0]);
+	free(line->owned[1]);
+	*line = (struct results_line){0};
 }
 
-bool results_line_read(struct rlmd_text line, char **ret_id, uint64_t *ret_mark,
-		       struct rlmd_error *err)
+/* The result as this program has written it, new; NULL: another one has written the line. */
+static char *result_in(struct rlmd_text text, const struct results_line *line)
 {
-	static const struct json_scan_bounds bounds = {.depth = JSON_SCAN_DEPTH,
-						       .any_number = true};
-	static const struct json_scan_field fields[] = {
-		{.name = "custom_id", .view = 0}, {.name = "job", .view = 1}, {0}};
-	auto_free char *id = NULL, *mark = NULL;
-	struct json_view views[2] = {0};
+	auto_evbuffer struct evbuffer *out = buffer_new();
+	auto_free char *head = NULL;
+	size_t size;
 
-	if (json_look(line).depth > JSON_SCAN_DEPTH)
-		return read_deep(line, ret_id, ret_mark, err);
-	if (json_scan_fields(line, &bounds, fields, views, 2, err))
-		return take(json_view_text(&views[0], &id), json_view_text(&views[1], &mark),
-			    ret_id, ret_mark, err);
-	err->kind = RLMD_ERROR_INPUT;
-	return false;
+	write_head(line, out);
+	head = text_drain(out, &size);
+	if (!text_starts(text, head))
+		return NULL;
+	text = text_slice(text, size, text.size);
+	if (text_starts(text, ","))
+		text = text_slice(text, 1, text.size);
+	return xasprintf("{%.*s", (int)text.size, text.bytes);
 }
 
-bool results_line_is_rest(struct rlmd_text line)
+static char *result_of(struct rlmd_text text, const struct results_line *line, json_t *object)
 {
-	const char *nul = line.size ? memchr(line.bytes, '\0', line.size) : NULL;
-	size_t size = nul ? (size_t)(nul - line.bytes) : line.size;
-	size_t known = strlen(BEGINNING);
+	char *result = result_in(text, line);
 
-	return !size || !memcmp(line.bytes, BEGINNING, size < known ? size : known);
+	for (enum member member = ID; !result && member < SUCCESS; member++)
+		json_object_del(object, fields[member].name);
+	return result ? result : json_to_string(object);
+}
+
+bool results_line_outcome(struct rlmd_text text, const struct results_line *line,
+			  struct store_outcome *ret, char **ret_result, struct rlmd_error *err)
+{
+	json_auto_t *object = json_read(text, RESULTS_DEPTH_MAX, err);
+	const json_t *usage = json_object_get(object, "usage");
+	enum rlmd_error_kind kind = error_named(
+		json_get_text(json_object_get(object, "error"), "kind"));
+	bool forced = strcmp(json_get_string(object, "stopReason"),
+			     rlmd_stop_name(RLMD_STOP_FINAL)) != 0;
+
+	if (!object)
+		return false;
+	*ret = (struct store_outcome){
+		.succeeded = line->success,
+		.error = text_of(!line->success ? rlmd_error_name(kind ? kind : RLMD_ERROR_INTERNAL)
+				 : forced       ? STORE_DEGRADED
+						: NULL),
+		.cost = money_from_dollars(json_number_value(json_object_get(usage, "cost"))),
+		.tokens = json_get_integer(usage, "tokens", 0),
+		.attempts = line->attempts,
+	};
+	*ret_result = result_of(text, line, object);
+	ret->result = text_of(*ret_result);
+	return true;
+}
+
+/* Whether it has these words, or as many of them as it has bytes. */
+static bool agrees(struct rlmd_text text, const char *words)
+{
+	size_t size = strlen(words) < text.size ? strlen(words) : text.size;
+
+	return !size || !memcmp(text.bytes, words, size);
+}
+
+bool results_line_is_rest(struct rlmd_text text)
+{
+	const char *nul = text.size ? memchr(text.bytes, '\0', text.size) : NULL;
+	struct json_view views[MEMBERS];
+	struct rlmd_error ignored;
+	size_t at = strlen(BEGINNING) + 1;
+
+	if (nul)
+		text.size = (size_t)(nul - text.bytes);
+	while (at < text.size && text.bytes[at] != '"')
+		at += text.bytes[at] == '\\' ? 2 : 1;
+	at = at + 1 < text.size ? at + 1 : text.size;
+	return agrees(text, BEGINNING "\"") &&
+	       agrees(text_slice(text, at, text.size), ",\"tenant\":") &&
+	       (nul || !scan(text, views, &ignored));
 }

@@ -1,7 +1,6 @@
 #include "batch/results_merge.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic_file.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -22,6 +22,7 @@
 enum {
 	PLACE_BITS = 48, /* of a line's place: the offset, and above it which file it is */
 	GATHERED = 1 << 20,
+	PIECE = 1 << 16, /* bytes that are read at once */
 	MODE = 0666,
 };
 
@@ -47,42 +48,23 @@ static bool flush(struct merge *merge, struct rlmd_error *err)
 
 /* --- two lines of one id ------------------------------------------------------------- */
 
-/* The line that begins there, new; and which of its file it is. NULL: it cannot be read. */
-static char *line_at(int file, off_t offset, size_t *ret_size, uint64_t *ret_number)
+/* Which line of the file begins there, from 1. */
+static uint64_t number_at(int file, off_t offset)
 {
-	struct line_reader reader = {.limit = RESULTS_LINE_MAX};
-	enum line_status status = LINE_NOT_YET;
-	struct rlmd_text line = {0};
-	char *copy = NULL;
+	char piece[PIECE];
+	uint64_t number = 1;
+	off_t at = 0;
 
-	reader.fd = file;
-	if (lseek(file, 0, SEEK_SET))
-		return NULL;
-	while (status == LINE_NOT_YET || (status == LINE_WHOLE && reader.offset < offset))
-		status = line_reader_next(&reader, &line);
-	if (status == LINE_WHOLE) {
-		copy = text_copy(line);
-		*ret_size = line.size;
-		*ret_number = reader.number;
-	}
-	line_reader_done(&reader);
-	return copy;
-}
+	while (at < offset) {
+		ssize_t got = pread(file, piece, sizeof piece, at);
 
-/* The line's bytes alone, without going through all before it. */
-static char *bytes_at(int file, off_t offset, size_t size)
-{
-	char *bytes = xcalloc(size + 1, 1);
-	size_t have = 0;
-
-	while (have < size) {
-		ssize_t got = pread(file, bytes + have, size - have, offset + (off_t)have);
-
-		if (got <= 0 && errno != EINTR)
+		if (got <= 0)
 			break;
-		have += got > 0 ? (size_t)got : 0;
+		for (ssize_t i = 0; i < got && at + i < offset; i++)
+			number += piece[i] == '\n';
+		at += got;
 	}
-	return bytes;
+	return number;
 }
 
 static bool same_json(struct rlmd_text a, struct rlmd_text b)
@@ -99,23 +81,18 @@ static bool is_same(struct merge *merge, uint64_t place, struct rlmd_text line, 
 {
 	size_t file = place >> PLACE_BITS, size = 0;
 	off_t offset = (off_t)(place & ((UINT64_C(1) << PLACE_BITS) - 1));
-	auto_free char *bytes = bytes_at(merge->files[file], offset, line.size + 1);
-	auto_free char *first = NULL;
-	uint64_t number = 0;
-	off_t at;
+	auto_free char *bytes = line_reader_at(merge->files[file], offset, &size);
+	struct rlmd_text first = text_from(bytes, size);
 
-	if (bytes[line.size] == '\n' && !memcmp(bytes, line.bytes, line.size))
+	if (bytes && first.size == line.size && !memcmp(first.bytes, line.bytes, line.size))
 		return true;
-	at = lseek(merge->files[file], 0, SEEK_CUR);
-	first = line_at(merge->files[file], offset, &size, &number);
-	lseek(merge->files[file], at, SEEK_SET);
-	if (first && same_json(text_from(first, size), line))
+	if (bytes && same_json(first, line))
 		return true;
 	return error_set(err, RLMD_ERROR_INPUT,
 			 "%s:%" PRIu64
 			 " and %s have different results of '%.100s'; remove one of the "
 			 "lines",
-			 merge->paths[file], number, here, id);
+			 merge->paths[file], number_at(merge->files[file], offset), here, id);
 }
 
 /* --- one file after the other ---------------------------------------------------------- */
@@ -124,14 +101,17 @@ static bool take_line(struct merge *merge, size_t file, const struct line_reader
 		      struct rlmd_text line, struct rlmd_error *err)
 {
 	auto_free char *here = xasprintf("%s:%" PRIu64, merge->paths[file], reader->number);
+	struct results_line read;
 	auto_free char *id = NULL;
-	uint64_t mark, *place;
+	uint64_t *place;
 	bool is_new;
 
 	if (!text_trim(line).size)
 		return true;
-	if (!results_line_read(line, &id, &mark, err))
+	if (!results_line_read(line, &read, err))
 		return error_context(err, "%s is no line of results", here);
+	id = text_copy(read.custom_id);
+	results_line_done(&read);
 	place = id_map_add(merge->places, id, &is_new);
 	if (!is_new) {
 		merge->summary.again++;
@@ -139,8 +119,8 @@ static bool take_line(struct merge *merge, size_t file, const struct line_reader
 	}
 	*place = (uint64_t)file << PLACE_BITS | (uint64_t)reader->offset;
 	merge->summary.lines++;
-	evbuffer_add(merge->written, line.bytes, line.size);
-	evbuffer_add(merge->written, "\n", 1);
+	buffer_add(merge->written, line.bytes, line.size);
+	buffer_add(merge->written, "\n", 1);
 	return evbuffer_get_length(merge->written) < GATHERED || flush(merge, err);
 }
 
@@ -205,6 +185,35 @@ static bool open_files(struct merge *merge, struct rlmd_error *err)
 	return true;
 }
 
+/* Only a file with results is replaced, or one of the merged files: a typing error must not cost a
+ * file of jobs. */
+static bool is_of_results(const struct merge *merge, const char *path, const struct stat *st,
+			  struct rlmd_error *err)
+{
+	auto_close int fd = st->st_size ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+	auto_free char *line = NULL;
+	struct results_line read;
+	struct rlmd_error ignored;
+	struct stat other;
+	size_t size = 0;
+
+	for (size_t i = 0; i < merge->count; i++)
+		if (!fstat(merge->files[i], &other) && other.st_dev == st->st_dev &&
+		    other.st_ino == st->st_ino)
+			return true;
+	if (!st->st_size)
+		return true;
+	line = fd < 0 ? NULL : line_reader_at(fd, 0, &size);
+	if (line && results_line_read(text_from(line, size), &read, &ignored)) {
+		results_line_done(&read);
+		return true;
+	}
+	return error_set(err, RLMD_ERROR_USAGE,
+			 "%s is there and has no results: name another file with -o, or move it "
+			 "away",
+			 path);
+}
+
 static bool open_out(struct merge *merge, const char *path, struct rlmd_error *err)
 {
 	struct stat st;
@@ -212,8 +221,10 @@ static bool open_out(struct merge *merge, const char *path, struct rlmd_error *e
 	if (!file_may_write(path, &st, RLMD_ERROR_USAGE, err))
 		return false;
 	if (st.st_mode && !S_ISREG(st.st_mode))
-		return error_set(err, RLMD_ERROR_USAGE, "cannot write %s: it is no regular file",
-				 path);
+		return error_set(err, RLMD_ERROR_USAGE, "cannot write %s: %s, and no regular file",
+				 path, file_kind(&st));
+	if (!is_of_results(merge, path, &st, err))
+		return false;
 	merge->open = atomic_file_open(&merge->out, path, st.st_mode ? st.st_mode & 0777 : MODE);
 	/* One that takes an older one's place is for whom that was, whatever the umask is. */
 	return (merge->open && (!st.st_mode || !fchmod(merge->out.fd, st.st_mode & 0777))) ||
@@ -244,7 +255,7 @@ bool results_merge(const char *out, const char *const *in, size_t count,
 	for (size_t i = 0; i < count; i++)
 		merge.files[i] = -1;
 	merge.places = id_map_new();
-	merge.written = evbuffer_new();
+	merge.written = buffer_new();
 	good = carry_out(&merge, out, err);
 	*ret = merge.summary;
 	for (size_t i = 0; i < count; i++)

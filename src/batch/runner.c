@@ -12,17 +12,13 @@
 #include "base/loop.h"
 #include "base/text.h"
 #include "batch/batch_queue.h"
+#include "batch/batch_store.h"
 #include "batch/contexts.h"
 #include "batch/dispatcher.h"
-#include "batch/id_map.h"
-#include "batch/job_line.h"
 #include "batch/job_loader.h"
 #include "batch/node.h"
-#include "batch/notices.h"
-#include "batch/results_line.h"
-#include "batch/results_writer.h"
+#include "batch/results_file.h"
 #include "batch/scoreboard.h"
-#include "batch/store_explain.h"
 #include "batch/tenancies.h"
 #include "store/store.h"
 
@@ -32,8 +28,7 @@ struct runner {
 	struct node *node;         /* owned, as are all of these; NULL: not there */
 	struct batch_queue *queue; /* NULL: there is one batch, that of the jobs file */
 	struct job_loader *loader;
-	struct id_map *ids;             /* the jobs of the file, until results are written */
-	struct results_writer *results; /* NULL: there is no results file */
+	struct results_file *results; /* NULL: there is no results file */
 	struct contexts *contexts;
 	struct scoreboard *board;
 	struct tenancies *tenancies;
@@ -59,7 +54,7 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 	(void)fd;
 	(void)what;
 	if (runner->results)
-		results_writer_sum(runner->results, &summary);
+		results_file_sum(runner->results, &summary);
 	runner->options.end(runner->options.owner, &summary,
 			    runner->error.kind ? &runner->error : NULL);
 }
@@ -78,7 +73,7 @@ static bool store_failed(struct runner *runner, const struct store_result *resul
 	runner->query = NULL;
 	if (!result->fault)
 		return false;
-	store_explain(result, &err);
+	batch_store_explain(result, &err);
 	finish(runner, &err);
 	return true;
 }
@@ -94,7 +89,7 @@ static void end_batch(struct runner *runner, const struct store_result *result)
 	else if (runner->queue)
 		batch_queue_next(runner->queue, runner->summary.pending > before);
 	else if (runner->results)
-		results_writer_end(runner->results);
+		results_file_end(runner->results);
 	else
 		finish(runner, NULL);
 }
@@ -114,7 +109,7 @@ static void on_wrote(void *owner)
 	struct runner *runner = owner;
 
 	if (runner->results)
-		results_writer_look(runner->results);
+		results_file_look(runner->results);
 }
 
 static void on_warning(void *owner, const char *text)
@@ -124,9 +119,18 @@ static void on_warning(void *owner, const char *text)
 	runner->options.warn(runner->options.owner, text);
 }
 
+/* No job of a tenant ("": nobody's) is begun any more. */
+static char *refused_text(const char *tenant, const struct rlmd_error *why)
+{
+	if (*tenant)
+		return xasprintf("tenant '%s': %s; its jobs stay pending", tenant, why->text);
+	return xasprintf("%s%s; all such jobs stay pending",
+			 why->kind == RLMD_ERROR_INPUT ? "" : "the key: ", why->text);
+}
+
 static void on_refused(void *owner, const char *tenant, const struct rlmd_error *why)
 {
-	auto_free char *text = notice_refused(tenant, why);
+	auto_free char *text = refused_text(tenant, why);
 	struct runner *runner = owner;
 
 	*(why->kind == RLMD_ERROR_SANDBOX ? &runner->summary.unable
@@ -142,9 +146,17 @@ static void on_capped(void *owner, const char *why)
 	runner->options.warn(runner->options.owner, why);
 }
 
+static char *halted_text(int64_t failed, int64_t ended)
+{
+	return xasprintf("%" PRId64 " of %" PRId64
+			 " jobs that are over have failed: no job is begun any more, and the next "
+			 "start goes on",
+			 failed, ended);
+}
+
 static void on_halted(void *owner, int64_t failed, int64_t ended)
 {
-	auto_free char *text = notice_halted(failed, ended);
+	auto_free char *text = halted_text(failed, ended);
 	struct runner *runner = owner;
 
 	runner->summary.halted = true;
@@ -161,9 +173,16 @@ static void on_idle(void *owner, const struct rlmd_error *err)
 	dispatcher_free(take_pointer(&runner->dispatcher));
 	runner->over = true;
 	if (runner->results)
-		results_writer_look(runner->results);
+		results_file_look(runner->results);
 	else
 		runner->query = store_counts(runner->store, runner->id, on_counts, runner);
+}
+
+static char *level_text(const char *level)
+{
+	return xasprintf("the code of several tenants runs with isolation %s from each other, as "
+			 "--require allows; L3 is what tenants should have",
+			 level);
 }
 
 static void dispatch(struct runner *runner)
@@ -207,7 +226,7 @@ static void dispatch(struct runner *runner)
 		return;
 	}
 	if (runner->summary.level)
-		on_warning(runner, (text = notice_level(runner->summary.level)));
+		on_warning(runner, (text = level_text(runner->summary.level)));
 	runner->dispatcher = dispatcher_new(&options);
 	if (runner->draining)
 		dispatcher_drain(runner->dispatcher);
@@ -272,11 +291,12 @@ static void on_results_end(void *owner, const struct rlmd_error *err)
 
 static void open_results(struct runner *runner)
 {
-	const struct results_writer_options options = {
+	const struct results_file_options options = {
 		.path = runner->options.results,
 		.store = runner->store,
 		.batch = runner->id,
-		.rerun_failed = runner->options.rerun_failed,
+		.shared = store_is_shared(runner->options.store),
+		.rerun = runner->options.rerun,
 		.sort = runner->options.sort,
 		.warn = on_warning,
 		.done = on_collected,
@@ -285,20 +305,12 @@ static void open_results(struct runner *runner)
 	};
 	struct rlmd_error err;
 
-	runner->results = results_writer_new(runner->base, &options, take_pointer(&runner->ids),
-					     &err);
+	runner->results = results_file_new(runner->base, &options, &err);
 	if (!runner->results)
 		finish(runner, &err);
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */
-
-static void on_job(void *owner, const struct job_line *job)
-{
-	struct runner *runner = owner;
-
-	*id_map_add(runner->ids, job->custom_id, NULL) = results_line_mark(job->digest);
-}
 
 static void on_loaded(void *owner, const struct loaded *loaded, const struct rlmd_error *err)
 {
@@ -325,12 +337,13 @@ static void load(struct runner *runner)
 		.name = runner->name,
 		.shard = runner->options.shard,
 		.directory = runner->directory,
+		.results = runner->options.results,
 		.for_others = runner->options.submit || store_is_shared(runner->options.store),
 		.tenants = runner->options.tenants,
+		.default_tenant = runner->options.default_tenant,
 		.add = runner->options.add,
 		.skip_bad = runner->options.skip_bad_lines,
 		.warn = on_warning,
-		.job = on_job,
 		.end = on_loaded,
 		.owner = runner,
 	};
@@ -340,7 +353,7 @@ static void load(struct runner *runner)
 
 /* --- batches that others loaded ------------------------------------------------------------ */
 
-/* Who waits for others comes by some batches more than once: what is told is of the last. */
+/* A runner that waits for others sees some batches more than once: the last look is told. */
 static void on_next(void *owner, int64_t batch)
 {
 	struct runner *runner = owner;
@@ -370,11 +383,9 @@ static void on_node(void *owner, const struct rlmd_error *err)
 {
 	struct runner *runner = owner;
 
-	if (err) {
+	if (err)
 		finish(runner, err);
-		return;
-	}
-	if (runner->options.jobs)
+	else if (runner->options.jobs)
 		load(runner);
 	else
 		find(runner);
@@ -391,15 +402,13 @@ static void on_changed(void *owner)
 		return;
 	dispatcher_look(runner->dispatcher);
 	if (runner->results)
-		results_writer_look(runner->results);
+		results_file_look(runner->results);
 }
 
 /* --- its life ------------------------------------------------------------------------------ */
 
-static void name_it(struct runner *runner)
+static void name_it(struct runner *runner, const struct runner_options *options)
 {
-	const struct runner_options *options = &runner->options;
-
 	auto_free char *name = NULL;
 
 	if (options->jobs)
@@ -413,15 +422,15 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 			  struct rlmd_error *err)
 {
 	struct runner *runner = xcalloc(1, sizeof *runner);
-	const struct node_options node = {options->store, on_node, on_changed, on_warning, runner};
+	const struct node_options node = {options->store, !options->jobs, options->wait, on_node,
+					  on_changed,     on_warning,     runner};
 
 	runner->options = *options;
 	runner->base = base;
-	runner->ids = id_map_new();
 	runner->board = scoreboard_new();
 	runner->tenancies = tenancies_new(&options->tenancies);
 	runner->posted = event_new(base, -1, 0, on_posted, runner);
-	name_it(runner);
+	name_it(runner, options);
 	runner->contexts = contexts_new(base, runner->directory);
 	runner->node = node_new(base, &node, err);
 	if (!runner->node) {
@@ -440,12 +449,11 @@ void runner_free(struct runner *runner)
 	dispatcher_free(runner->dispatcher);
 	batch_queue_free(runner->queue);
 	job_loader_free(runner->loader);
-	results_writer_free(runner->results);
+	results_file_free(runner->results);
 	node_free(runner->node);
 	contexts_free(runner->contexts);
 	scoreboard_free(runner->board);
 	tenancies_free(runner->tenancies);
-	id_map_free(runner->ids);
 	event_free(runner->posted);
 	free(runner->name);
 	free(runner->directory);
@@ -464,25 +472,27 @@ const char *runner_name(const struct runner *runner)
 	return runner->name;
 }
 
-void runner_drain(struct runner *runner)
-{
-	runner->draining = true;
-	if (runner->queue)
-		batch_queue_drain(runner->queue);
-	if (runner->dispatcher)
-		dispatcher_drain(runner->dispatcher);
-}
-
-/* Who cannot be told anything is not waited for: others find the leases over. */
+/* Does not wait for a store that cannot be reached: others find the leases over. */
 static void leave(struct runner *runner)
 {
 	struct rlmd_error err;
 
 	dispatcher_free(take_pointer(&runner->dispatcher));
 	error_set(&err, RLMD_ERROR_INTERNAL,
-		  "the store cannot be told which jobs wait again: they do when their leases are "
-		  "over");
+		  "the store cannot be told which jobs wait again: their leases have to end first");
 	finish(runner, &err);
+}
+
+void runner_drain(struct runner *runner)
+{
+	runner->draining = true;
+	job_loader_stop(runner->loader);
+	if (runner->queue)
+		batch_queue_drain(runner->queue);
+	if (runner->dispatcher)
+		dispatcher_drain(runner->dispatcher);
+	else if (node_is_away(runner->node))
+		leave(runner);
 }
 
 void runner_stop(struct runner *runner)

@@ -17,6 +17,7 @@
 
 #include "batch/dispatcher.h"
 #include "batch/jobs_file.h"
+#include "batch/results_file.h"
 #include "batch/summary.h"
 #include "batch/tenancies.h"
 
@@ -32,7 +33,8 @@ struct runner_options {
 	const char *store;   /* lent: a place as store_open() has it */
 	struct jobs_file_shard shard; /* of the jobs file */
 	bool add, skip_bad_lines;     /* as struct job_loader_options has them */
-	bool rerun_failed;            /* jobs that failed before are tried again */
+	const char *default_tenant;   /* lent: likewise */
+	struct results_rerun rerun;   /* jobs that are over, and are tried again */
 	bool sort;                    /* in the end the results are in the order of the jobs */
 	bool submit;                  /* the jobs are loaded, and that is all: others work */
 	bool wait;                    /* without `jobs`: for batches that are still to come */
@@ -46,7 +48,7 @@ struct runner_options {
 	const struct tenants *tenants; /* lent: as rlmd.conf has them; NULL: there are none */
 	struct rlmd_amount limit;      /* of all jobs of a batch together; RLMD_UNLIMITED: none */
 	struct tenancies_options tenancies; /* sandboxes are asked for when jobs are to be begun */
-	/* What its user should know; lent. */
+	/* Warns the user; lent. */
 	void (*warn)(void *owner, const char *text);
 	/* Once, last. `err`, or NULL: why it could not go on. The batch may be freed. */
 	void (*end)(void *owner, const struct summary *, const struct rlmd_error *err);

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/money.h"
 #include "base/text.h"
-#include "batch/work.h"
+#include "batch/batch_job.h"
 
 enum { ENOUGH = 3 }; /* ends that tell a rate, at least */
 
@@ -21,20 +21,20 @@ const char *scoreboard_outcome_name(enum scoreboard_outcome outcome)
 	return names[outcome];
 }
 
-const char *scoreboard_stop_name(enum turn_stop stop)
+const char *scoreboard_stop_name(enum tenant_stop stop)
 {
 	switch (stop) {
-	case TURN_GOES_ON:
+	case TENANT_STOP_NONE:
 		break;
-	case TURN_KEY:
+	case TENANT_STOP_KEY:
 		return "key";
-	case TURN_MONEY:
+	case TENANT_STOP_MONEY:
 		return "money";
-	case TURN_HALTED:
+	case TENANT_STOP_HALTED:
 		return "halted";
-	case TURN_UNABLE:
+	case TENANT_STOP_UNABLE:
 		return "unable";
-	case TURN_BUSY:
+	case TENANT_STOP_BUSY:
 		return "busy";
 	}
 	return "";
@@ -110,7 +110,7 @@ static void mark(struct scoreboard *board)
 	board->recent[last].ended = now;
 }
 
-/* What is left of tenants whose jobs may be begun. */
+/* How many jobs are left of the tenants whose jobs may be begun. */
 static int64_t left(const struct scoreboard *board)
 {
 	int64_t all = 0;
@@ -118,7 +118,7 @@ static int64_t left(const struct scoreboard *board)
 	for (size_t i = 0; i < board->count; i++) {
 		const struct scoreboard_tenant *tenant = board->tenants[i];
 
-		all += tenant->stop == TURN_GOES_ON || tenant->stop == TURN_BUSY
+		all += tenant->stop == TENANT_STOP_NONE || tenant->stop == TENANT_STOP_BUSY
 			       ? tenant->jobs[STORE_JOB_PENDING] + tenant->jobs[STORE_JOB_RUNNING]
 			       : tenant->at_work;
 	}
@@ -149,8 +149,8 @@ void scoreboard_next(struct scoreboard *board)
 		struct scoreboard_tenant *tenant = board->tenants[i];
 
 		memset(tenant->jobs, 0, sizeof tenant->jobs);
-		tenant->cost = tenant->tokens = 0;
-		tenant->stop = TURN_GOES_ON;
+		tenant->cost = tenant->tokens = tenant->degraded = 0;
+		tenant->stop = TENANT_STOP_NONE;
 	}
 	board->marks = 0;
 }
@@ -162,17 +162,17 @@ void scoreboard_count(struct scoreboard *board, const struct store_count *counts
 
 		for (int state = 0; state < STORE_JOB_STATES; state++)
 			tenant->jobs[state] = counts[i].jobs[state];
+		tenant->degraded = counts[i].degraded;
 		tenant->cost = counts[i].cost;
 		tenant->tokens = counts[i].tokens;
 	}
 	mark(board);
 }
 
-void scoreboard_look(struct scoreboard *board, const struct turns *turns)
+void scoreboard_look(struct scoreboard *board, const struct fair_queue *queue)
 {
-	for (size_t i = 0; i < turns->count; i++)
-		tenant_of(board, text_of(turns->tenants[i]->tenant))->stop =
-			turns->tenants[i]->stop;
+	for (size_t i = 0; i < queue->count; i++)
+		tenant_of(board, text_of(queue->tenants[i]->name))->stop = queue->tenants[i]->stop;
 }
 
 void scoreboard_explain(struct scoreboard *board, const char *name, const char *why)
@@ -215,13 +215,14 @@ static void note_duration(struct scoreboard *board, int64_t ms)
 	board->took_ms += ms;
 }
 
-void scoreboard_end(struct scoreboard_job *job, const struct work_end *end,
+void scoreboard_end(struct scoreboard_job *job, const struct batch_job_end *end,
 		    enum scoreboard_outcome outcome)
 {
 	struct scoreboard_tenant *tenant = job->tenant;
 
 	job->status = (struct rlmd_job_status){.size = sizeof job->status};
 	job->outcome = outcome;
+	job->degraded = end->degraded;
 	job->cost = end->cost;
 	job->tokens = end->tokens;
 	tenant->paid_cost = money_add(tenant->paid_cost, end->paid_cost);
@@ -253,6 +254,7 @@ void scoreboard_leave(struct scoreboard_job *job, bool written)
 	if (job->tenant->jobs[STORE_JOB_RUNNING])
 		job->tenant->jobs[STORE_JOB_RUNNING]--;
 	job->tenant->jobs[state]++;
+	job->tenant->degraded += state == STORE_JOB_SUCCEEDED && job->degraded;
 	if (state != STORE_JOB_PENDING) {
 		job->tenant->cost = money_add(job->tenant->cost, job->cost);
 		job->tenant->tokens += job->tokens;

@@ -13,13 +13,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "batch/fair_queue.h"
 #include "batch/summary.h"
-#include "batch/turns.h"
 #include "store/store.h"
 
-struct work_end;
+struct batch_job_end;
 
-/* What became of an attempt at a job. */
+/* How an attempt at a job ended. */
 enum scoreboard_outcome {
 	SCOREBOARD_SUCCEEDED,
 	SCOREBOARD_FAILED,   /* for good */
@@ -31,12 +31,13 @@ enum scoreboard_outcome {
 struct scoreboard_tenant {
 	char *name;                            /* owned; "": nobody's */
 	int64_t jobs[STORE_JOB_STATES];        /* of the batch, at work anywhere */
+	int64_t degraded;                      /* of those that succeeded */
 	int64_t cost, tokens;                  /* of its jobs that are over */
 	int64_t at_work;                       /* here */
 	int64_t attempts[SCOREBOARD_OUTCOMES]; /* that ended here */
 	int64_t errors[SUMMARY_KINDS];         /* of these, by kind */
 	int64_t paid_cost, paid_tokens;        /* by these */
-	enum turn_stop stop;                   /* why none of its jobs is begun */
+	enum tenant_stop stop;                 /* why none of its jobs is begun */
 	char *why; /* owned: the same in words; NULL: nothing was said */
 };
 
@@ -51,6 +52,7 @@ struct scoreboard_job {
 	struct rlmd_job_status status;    /* when somebody looked last; zero: it is not begun yet */
 	/* private */
 	enum scoreboard_outcome outcome;
+	bool degraded;
 	int64_t cost, tokens;
 };
 
@@ -77,7 +79,7 @@ struct scoreboard {
 extern const int64_t scoreboard_bounds[SCOREBOARD_BUCKETS];
 
 const char *scoreboard_outcome_name(enum scoreboard_outcome); /* static */
-const char *scoreboard_stop_name(enum turn_stop);             /* static: "key"; "" goes on */
+const char *scoreboard_stop_name(enum tenant_stop);           /* static: "key"; "" goes on */
 
 struct scoreboard *scoreboard_new(void);
 void scoreboard_free(struct scoreboard *); /* NULL is fine */
@@ -85,11 +87,11 @@ void scoreboard_free(struct scoreboard *); /* NULL is fine */
 /* Another batch is worked on: nothing is known of its jobs yet. What was done here stays. */
 void scoreboard_next(struct scoreboard *);
 
-/* What the store counts: of the tenants that it names, all is as it says. */
+/* Takes the store's numbers for the tenants that it names. */
 void scoreboard_count(struct scoreboard *, const struct store_count *, size_t count);
 
-/* Why turns are stopped, of each tenant that has turns. */
-void scoreboard_look(struct scoreboard *, const struct turns *);
+/* Why none of their jobs is begun, of each tenant of the queue. */
+void scoreboard_look(struct scoreboard *, const struct fair_queue *);
 
 /* Why the jobs of a tenant wait, in words. */
 void scoreboard_explain(struct scoreboard *, const char *tenant, const char *why);
@@ -98,7 +100,7 @@ void scoreboard_explain(struct scoreboard *, const char *tenant, const char *why
 struct scoreboard_job *scoreboard_begin(struct scoreboard *, const struct store_job *);
 
 /* It ended, and what becomes of it is about to be written. */
-void scoreboard_end(struct scoreboard_job *, const struct work_end *, enum scoreboard_outcome);
+void scoreboard_end(struct scoreboard_job *, const struct batch_job_end *, enum scoreboard_outcome);
 
 /* It is off the board. `written`: the store has what became of it; else it waits. NULL is fine. */
 void scoreboard_leave(struct scoreboard_job *, bool written);

@@ -9,16 +9,13 @@
 #include "base/json.h"
 #include "base/money.h"
 #include "base/text.h"
-#include "batch/store_choice.h"
-#include "batch/store_explain.h"
+#include "batch/batch_store.h"
 #include "store/store.h"
 
 enum { SECOND_MS = 1000 };
 
 struct store_status {
-	const char *name; /* lent; NULL: all */
-	store_status_fn *done;
-	void *owner;
+	struct store_status_options options;
 	struct store *store; /* owned */
 	struct query *query; /* lent */
 	json_t *status;      /* owned: with batches up to the one that is asked about */
@@ -35,7 +32,7 @@ static const char *const states[STORE_JOB_STATES] = {
 
 static void tell(struct store_status *status, const struct rlmd_error *err)
 {
-	status->done(status->owner, err ? NULL : status->status, err);
+	status->options.done(status->options.owner, err ? NULL : status->status, err);
 }
 
 static bool failed(struct store_status *status, const struct store_result *result)
@@ -45,7 +42,7 @@ static bool failed(struct store_status *status, const struct store_result *resul
 	status->query = NULL;
 	if (!result->fault)
 		return false;
-	store_explain(result, &err);
+	batch_store_explain(result, &err);
 	tell(status, &err);
 	return true;
 }
@@ -59,6 +56,7 @@ static void put_counts(json_t *object, const struct store_count *count)
 {
 	for (int state = 0; state < STORE_JOB_STATES; state++)
 		json_object_set_new(object, states[state], json_integer(count->jobs[state]));
+	json_object_set_new(object, "degraded", json_integer(count->degraded));
 	json_object_set_new(object, "cost", json_real(money_to_dollars(count->cost)));
 	json_object_set_new(object, "tokens", json_integer(count->tokens));
 }
@@ -72,7 +70,7 @@ static json_t *seconds(int64_t ms)
 
 static void ask(struct store_status *status);
 
-/* A name is "host:pid:..." (batch/node_name.h). */
+/* A name is "host:pid:..." (batch/node.h). */
 static json_t *node_in(const struct store_node *node)
 {
 	auto_free char *name = text_copy(node->node);
@@ -91,8 +89,10 @@ static void on_nodes(void *owner, const struct store_result *result)
 	json_t *nodes = json_array();
 
 	if (!failed(status, result)) {
+		/* Of a node that was killed a lease of money may be left until others take some. */
 		for (size_t i = 0; i < result->count; i++)
-			json_array_append_new(nodes, node_in(&result->nodes[i]));
+			if (result->nodes[i].jobs || result->nodes[i].left_ms > 0)
+				json_array_append_new(nodes, node_in(&result->nodes[i]));
 		json_object_set(batch_of(status), "nodes", nodes);
 		status->at++;
 		ask(status);
@@ -139,6 +139,7 @@ static void on_counts(void *owner, const struct store_result *result)
 			json_array_append_new(tenants, tenant);
 			for (int state = 0; state < STORE_JOB_STATES; state++)
 				sum.jobs[state] += count->jobs[state];
+			sum.degraded += count->degraded;
 			sum.cost = money_add(sum.cost, count->cost);
 			sum.tokens += count->tokens;
 		}
@@ -177,7 +178,8 @@ static void on_batches(void *owner, const struct store_result *result)
 
 	if (failed(status, result))
 		return;
-	if (status->name && !(chosen = store_choice(result, status->name, &err))) {
+	if (status->options.batch &&
+	    !(chosen = batch_store_choose(result, status->options.batch, &err))) {
 		tell(status, &err);
 		return;
 	}
@@ -196,17 +198,25 @@ static void on_store(void *owner, const struct store_result *result)
 		status->query = store_batches(status->store, on_batches, status);
 }
 
-struct store_status *store_status_new(struct event_base *base, const char *place, const char *batch,
-				      store_status_fn *done, void *owner, struct rlmd_error *err)
+static void on_news(void *owner, enum store_news news)
+{
+	const struct store_status *status = owner;
+	const char *text = batch_store_news(news);
+
+	if (text)
+		status->options.warn(status->options.owner, text);
+}
+
+struct store_status *store_status_new(struct event_base *base,
+				      const struct store_status_options *options,
+				      struct rlmd_error *err)
 {
 	struct store_status *status = xcalloc(1, sizeof *status);
-	const struct store_options options = {.owner = status};
+	const struct store_options store = {.existing = true, .news = on_news, .owner = status};
 
-	status->name = batch;
-	status->done = done;
-	status->owner = owner;
+	status->options = *options;
 	status->status = json_pack("{s:[]}", "batches");
-	status->store = store_open(base, place, &options, on_store, err);
+	status->store = store_open(base, options->store, &store, on_store, err);
 	if (status->store)
 		return status;
 	store_status_free(status);

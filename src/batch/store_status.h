@@ -7,8 +7,8 @@
  *                 "breakers": [{"tenant": "acme", "provider": "openai", "why": "...", "seconds":
  * 40}], "nodes": [{"host": "a", "pid": 4242, "jobs": 4, "leaseSeconds": 51}]}]}
  *
- * Nodes are those that have jobs or money of the batch; when nothing is heard of one for
- * leaseSeconds, others take its jobs. Costs are US dollars.
+ * Nodes are those that have jobs of the batch, or hold money of it; when nothing is heard of one
+ * for leaseSeconds, others take its jobs. Costs are US dollars.
  */
 #pragma once
 
@@ -18,13 +18,17 @@
 struct event_base;
 struct store_status;
 
-/* Once. The object is lent; NULL: `err` says why. */
-typedef void store_status_fn(void *owner, json_t *status, const struct rlmd_error *err);
+struct store_status_options {
+	const char *store; /* lent, as is the next: a place as store_open() has it */
+	const char *batch; /* its name; NULL: all */
+	/* A warning for the user; lent. */
+	void (*warn)(void *owner, const char *text);
+	/* Once, last. The object is lent; NULL: `err` says why. It may be freed. */
+	void (*done)(void *owner, json_t *status, const struct rlmd_error *err);
+	void *owner;
+};
 
-/*
- * Of the batch of that name, or, where it is NULL, of all; both are lent until it is freed.
- * RLMD_ERROR_USAGE where the store's place is none. Nothing is told before it returns.
- */
-struct store_status *store_status_new(struct event_base *, const char *store, const char *batch,
-				      store_status_fn *, void *owner, struct rlmd_error *);
+/* RLMD_ERROR_USAGE where the store's place is none. Nothing is told before it returns. */
+struct store_status *store_status_new(struct event_base *, const struct store_status_options *,
+				      struct rlmd_error *);
 void store_status_free(struct store_status *); /* nothing is told any more; NULL is fine */

@@ -1,8 +1,9 @@
 #include "batch/summary.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 
+#include "base/buffer.h"
+#include "base/error.h"
 #include "base/money.h"
 #include "store/store.h"
 
@@ -20,6 +21,7 @@ static void add_count(struct summary *summary, const struct store_count *count, 
 	if (written)
 		return;
 	summary->succeeded += count->jobs[STORE_JOB_SUCCEEDED];
+	summary->degraded += count->degraded;
 	summary->failed += count->jobs[STORE_JOB_FAILED];
 	summary->cost = money_add(summary->cost, count->cost);
 	summary->tokens += count->tokens;
@@ -30,6 +32,30 @@ void summary_count(struct summary *summary, const struct store_count *counts, si
 {
 	for (size_t i = 0; i < count; i++)
 		add_count(summary, &counts[i], written);
+}
+
+void summary_add_job(struct summary *summary, const struct store_job *job)
+{
+	if (job->state == STORE_JOB_SUCCEEDED) {
+		summary->succeeded++;
+		summary->degraded += job->error.size > 0;
+	} else {
+		summary->failed++;
+		summary->kinds[error_named(job->error)]++;
+	}
+	summary->cost = money_add(summary->cost, job->cost);
+	summary->tokens += job->tokens;
+}
+
+void summary_add(struct summary *summary, const struct summary *other)
+{
+	summary->succeeded += other->succeeded;
+	summary->degraded += other->degraded;
+	summary->failed += other->failed;
+	for (int kind = 0; kind < SUMMARY_KINDS; kind++)
+		summary->kinds[kind] += other->kinds[kind];
+	summary->cost = money_add(summary->cost, other->cost);
+	summary->tokens += other->tokens;
 }
 
 static bool none_was_available(const struct summary *summary)
@@ -66,12 +92,12 @@ static void write_kinds(const struct summary *summary, struct evbuffer *out)
 	for (int kind = 0; kind < SUMMARY_KINDS; kind++) {
 		if (!summary->kinds[kind])
 			continue;
-		evbuffer_add_printf(out, "%s%" PRId64 " %s", before, summary->kinds[kind],
-				    rlmd_error_name((enum rlmd_error_kind)kind));
+		buffer_add_printf(out, "%s%" PRId64 " %s", before, summary->kinds[kind],
+				  rlmd_error_name((enum rlmd_error_kind)kind));
 		before = ", ";
 	}
 	if (*before == ',')
-		evbuffer_add_printf(out, ")");
+		buffer_add_printf(out, ")");
 }
 
 void summary_write(const struct summary *summary, struct evbuffer *out)
@@ -80,15 +106,18 @@ void summary_write(const struct summary *summary, struct evbuffer *out)
 	char cost[32];
 
 	money_format(summary->cost, cost);
-	evbuffer_add_printf(out, "%" PRId64 " job%s: %" PRId64 " succeeded, %" PRId64 " failed",
-			    jobs, jobs == 1 ? "" : "s", summary->succeeded, summary->failed);
+	buffer_add_printf(out, "%" PRId64 " job%s: %" PRId64 " succeeded", jobs,
+			  jobs == 1 ? "" : "s", summary->succeeded);
+	if (summary->degraded)
+		buffer_add_printf(out, " (%" PRId64 " degraded)", summary->degraded);
+	buffer_add_printf(out, ", %" PRId64 " failed", summary->failed);
 	write_kinds(summary, out);
 	if (summary->pending)
-		evbuffer_add_printf(out, ", %" PRId64 " still pending", summary->pending);
+		buffer_add_printf(out, ", %" PRId64 " still pending", summary->pending);
 	if (summary->bad)
-		evbuffer_add_printf(out, ", %" PRIu64 " bad line%s passed over", summary->bad,
-				    summary->bad == 1 ? "" : "s");
-	evbuffer_add_printf(out, "; %s, %" PRId64 " tokens", cost, summary->tokens);
+		buffer_add_printf(out, ", %" PRIu64 " bad line%s passed over", summary->bad,
+				  summary->bad == 1 ? "" : "s");
+	buffer_add_printf(out, "; %s, %" PRId64 " tokens", cost, summary->tokens);
 	if (summary->level)
-		evbuffer_add_printf(out, "; tenants were apart by %s only", summary->level);
+		buffer_add_printf(out, "; tenants were apart by %s only", summary->level);
 }

@@ -10,12 +10,14 @@
 
 struct evbuffer;
 struct store_count;
+struct store_job;
 
-enum { SUMMARY_KINDS = RLMD_ERROR_SCHEMA + 1 };
+enum { SUMMARY_KINDS = RLMD_ERROR_MACHINE + 1 };
 
 /* Of all jobs of the batch, whenever they ran. */
 struct summary {
 	int64_t succeeded, failed;
+	int64_t degraded;             /* of those that succeeded: with less than was asked for */
 	int64_t kinds[SUMMARY_KINDS]; /* of those that failed, by the kind of their errors */
 	int64_t pending;              /* neither */
 	int64_t cost, tokens;         /* of those that are over */
@@ -31,6 +33,10 @@ struct summary {
 
 /* Adds what the store counts; `written`: the jobs that are over were added from their results. */
 void summary_count(struct summary *, const struct store_count *, size_t count, bool written);
+
+/* Adds a job that is over; what others summed up. */
+void summary_add_job(struct summary *, const struct store_job *);
+void summary_add(struct summary *, const struct summary *other);
 
 /* 0: all succeeded. 3: some did not, or the batch was halted. 4, 5 and 7: none could, as a key was
  * refused, the provider was not available, or the isolation is less than required. 6: some are

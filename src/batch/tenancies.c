@@ -39,7 +39,7 @@ void tenancies_free(struct tenancies *tenancies)
 	if (!tenancies)
 		return;
 	for (size_t i = 0; i < tenancies->count; i++) {
-		rlmd_group_free(tenancies->items[i]->group);
+		rlmd_group_unref(tenancies->items[i]->group);
 		free(tenancies->items[i]->provider);
 		free(tenancies->items[i]->name);
 		free(tenancies->items[i]);
@@ -128,7 +128,7 @@ static bool open_group(struct tenancy *tenancy, struct rlmd_error *err)
 	const struct tenant *settings = tenancy->settings;
 	const struct rlmd_group_options options = {
 		.size = sizeof options,
-		.weight = (unsigned)tenancy_weight(tenancy),
+		.weight = (unsigned)tenancies_weight(tenancy),
 		.max_calls = settings ? settings->max_parallel : 0,
 		.calls_per_minute = settings ? settings->calls_per_minute : 0,
 	};
@@ -176,6 +176,19 @@ bool tenancies_begin(struct tenancies *tenancies, const char **ret_level, struct
 	return true;
 }
 
+/* Jobs that were loaded where other tenants are known, or none: they are not done with the
+ * operator's key. */
+static bool check_known(const struct tenancy *tenancy, struct rlmd_error *err)
+{
+	if (!tenancy->stranger)
+		return true;
+	if (*tenancy->name)
+		return tenants_find(tenancy->tenancies->options.tenants, tenancy->name, err);
+	return error_set(err, RLMD_ERROR_INPUT,
+			 "jobs of the store name no tenant, and rlmd.conf has some: 'rlmd batch "
+			 "--default-tenant NAME' loads such lines as one's");
+}
+
 static struct tenancy *add(struct tenancies *tenancies, struct rlmd_text name)
 {
 	struct tenancy *tenancy = xcalloc(1, sizeof *tenancy);
@@ -184,13 +197,14 @@ static struct tenancy *add(struct tenancies *tenancies, struct rlmd_text name)
 	tenancy->tenancies = tenancies;
 	tenancy->name = xstrndup(name.bytes, name.size);
 	tenancy->settings = settings_of(tenancies, tenancy->name);
+	tenancy->stranger = tenancies->options.tenants->count && !tenancy->settings;
 	tenancies->items = xreallocarray(tenancies->items, tenancies->count + 1,
 					 sizeof *tenancies->items);
 	tenancies->items[tenancies->count++] = tenancy;
 	if (tenancies->expected < tenancies->count)
 		tenancies->expected = tenancies->count;
-	if (!open_group(tenancy, &err) || !open_provider(tenancy, &err) ||
-	    !open_sandbox(tenancy, &err))
+	if (!check_known(tenancy, &err) || !open_group(tenancy, &err) ||
+	    !open_provider(tenancy, &err) || !open_sandbox(tenancy, &err))
 		tenancy->unable = err;
 	return tenancy;
 }
@@ -203,7 +217,7 @@ struct tenancy *tenancies_get(struct tenancies *tenancies, struct rlmd_text name
 	return add(tenancies, name);
 }
 
-int64_t tenancy_weight(const struct tenancy *tenancy)
+int64_t tenancies_weight(const struct tenancy *tenancy)
 {
 	return tenancy->settings ? tenancy->settings->weight : 1;
 }
@@ -259,7 +273,7 @@ static bool choose_provider(const struct tenancy *tenancy, const char *model, co
 /* Where the job names none: the command's, or the first that it may use. */
 static const char *usual_model(const struct tenant *settings, const char *model)
 {
-	if (model && tenant_may_use(settings, model))
+	if (model && tenants_may_use(settings, model))
 		return model;
 	for (size_t i = 0; i < settings->models.count; i++)
 		if (!strpbrk(settings->models.items[i], "*?["))
@@ -272,9 +286,9 @@ static bool may_use(const struct tenant *settings, const char *model, const char
 {
 	auto_free char *list = NULL;
 
-	if (tenant_may_use(settings, named) || tenant_may_use(settings, model))
+	if (tenants_may_use(settings, named) || tenants_may_use(settings, model))
 		return true;
-	list = tenant_models(settings);
+	list = tenants_models(settings);
 	return error_set(err, RLMD_ERROR_INPUT,
 			 "tenant '%s' may not use model '%.100s': its models are %.300s",
 			 settings->name, named, list);
@@ -291,8 +305,8 @@ static bool choose(const struct tenancy *tenancy, const char *named, const char 
 	       (!tenancy->settings || may_use(tenancy->settings, *ret, named, err));
 }
 
-bool tenancy_give(const struct tenancy *tenancy, const char *model, struct rlmd_job_options *ret,
-		  struct rlmd_error *err)
+bool tenancies_give(const struct tenancy *tenancy, const char *model, struct rlmd_job_options *ret,
+		    struct rlmd_error *err)
 {
 	const struct tenant *settings = tenancy->settings;
 	const char *below = ret->subcall_model;
@@ -305,12 +319,13 @@ bool tenancy_give(const struct tenancy *tenancy, const char *model, struct rlmd_
 				 "the job names no model, and tenant '%s' may use some only",
 				 settings->name);
 	/* The command's setting is for those who may. */
-	if (below && settings && !tenant_may_use(settings, below))
+	if (below && settings && !tenants_may_use(settings, below))
 		below = NULL;
 	if (settings && settings->models.count) {
 		ret->models = (const char *const *)settings->models.items;
 		ret->model_count = settings->models.count;
 	}
+	ret->tenant = *tenancy->name ? tenancy->name : NULL;
 	ret->group = tenancy->group;
 	ret->sandbox = tenancy->sandbox;
 	if (tenancy->provider)
@@ -321,25 +336,26 @@ bool tenancy_give(const struct tenancy *tenancy, const char *model, struct rlmd_
 
 /* --- contexts ------------------------------------------------------------------------ */
 
-char *tenancy_path(const struct tenancy *tenancy, const struct job_line *line,
-		   const char *directory, struct rlmd_error *err)
+char *tenancies_path(const struct tenancy *tenancy, const struct job_line *line,
+		     const char *directory, struct rlmd_error *err)
 {
+	const struct tenancies_options *options = &tenancy->tenancies->options;
 	const struct tenant *settings = tenancy->settings;
-	const char *root = settings && settings->root ? settings->root : directory;
+	const char *root = settings && settings->root ? settings->root : options->root;
 	char *path = job_line_path(line, directory), *inside;
 
 	*err = (struct rlmd_error){0};
-	if (!path || !settings || tenancy->tenancies->options.allow_outside)
+	if (!path || (!settings && !root) || options->allow_outside)
 		return path;
-	if (tenancy->tenancies->options.needs_root && !settings->root) {
+	if (options->needs_root && !root) {
 		free(path);
 		error_set(err, RLMD_ERROR_INPUT,
 			  "tenant '%s' has no directory on this machine: 'root = DIRECTORY' in "
-			  "rlmd.conf names one, or --allow-outside lifts that",
+			  "rlmd.conf names one, or --root does; --allow-outside lifts that",
 			  settings->name);
 		return NULL;
 	}
-	inside = confine(root, path, err);
+	inside = confine(root ? root : directory, path, err);
 	free(path);
 	return inside;
 }

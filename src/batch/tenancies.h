@@ -30,6 +30,7 @@ struct tenancy {
 	char *provider;                /* owned: as the engine knows its own; NULL: the command's */
 	struct rlmd_group *group;      /* owned */
 	struct rlmd_sandbox *sandbox;  /* lent */
+	bool stranger;                 /* rlmd.conf has tenants, and this is none of them */
 	struct rlmd_error unable;      /* why none of its jobs can be begun here; of no kind: they
 					  can */
 };
@@ -48,8 +49,10 @@ struct tenancies_options {
 	const char *kind;              /* lent: the command's own provider */
 	const char *require;           /* lent: --require; NULL: it is not said */
 	bool allow_outside;            /* contexts may be anywhere */
-	bool needs_root; /* nobody knows where the jobs file is: a tenant's `root` says
-			    where its contexts are */
+	const char *root; /* lent: where contexts are of jobs whose tenant has no `root`, or is
+			     none that rlmd.conf knows; NULL: not said */
+	bool needs_root;  /* nobody knows where the jobs file is: a tenant's `root` says
+			     where its contexts are */
 	/* A provider of that kind with that key: a reference for the caller. */
 	struct rlmd_provider *(*provider)(void *owner, const char *kind, const char *key_file,
 					  struct rlmd_error *);
@@ -77,18 +80,19 @@ bool tenancies_begin(struct tenancies *, const char **ret_level, struct rlmd_err
 /* The tenant of that name, with what it needs, opened when it is asked for first; lent. */
 struct tenancy *tenancies_get(struct tenancies *, struct rlmd_text name);
 
-int64_t tenancy_weight(const struct tenancy *);
+int64_t tenancies_weight(const struct tenancy *);
 
-/* Its part of a job's options: whom it asks, for which model, where its code runs, whose turns it
- * has; `model` is what the line says, or NULL. Lent by the tenancy and by `model`. False:
- * RLMD_ERROR_INPUT, it may not use that model. */
-bool tenancy_give(const struct tenancy *, const char *model, struct rlmd_job_options *,
-		  struct rlmd_error *);
+/* Its part of a job's options: whose it is, whom it asks, for which model, where its code runs,
+ * whose turns it has; `model` is what the line says, or NULL. Lent by the tenancy and by `model`.
+ * False: RLMD_ERROR_INPUT, it may not use that model. */
+bool tenancies_give(const struct tenancy *, const char *model, struct rlmd_job_options *,
+		    struct rlmd_error *);
 
 /*
  * Where the context of its job is, new, as job_line_path() has it; NULL and no error: it has none
  * of a file or directory. Of a tenant that rlmd.conf knows it lies in its `root`, else in that of
- * the jobs file, whatever links lead there; RLMD_ERROR_INPUT where it does not.
+ * the options, else in that of the jobs file, whatever links lead there; of another one in that of
+ * the options, where there is one. RLMD_ERROR_INPUT where it does not.
  */
-char *tenancy_path(const struct tenancy *, const struct job_line *, const char *directory,
-		   struct rlmd_error *);
+char *tenancies_path(const struct tenancy *, const struct job_line *, const char *directory,
+		     struct rlmd_error *);

@@ -1,16 +1,16 @@
 #include "batch/tenants.h"
 
 #include <ctype.h>
-#include <event2/buffer.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/money.h"
-#include "base/scaled.h"
+#include "base/number.h"
 #include "base/text.h"
 
 enum setting_type { IS_NAME, IS_LIST, IS_COUNT, IS_SIZE, IS_MONEY, IS_LEVEL };
@@ -95,7 +95,7 @@ static bool set_number(const struct setting_row *row, const char *value, int64_t
 	bool is_size = row->type == IS_SIZE;
 	int64_t number;
 
-	if (scaled_parse(value, is_size ? "KMGT" : "KMG", is_size ? 1024 : 1000, &number) &&
+	if (number_parse(value, is_size ? "KMGT" : "KMG", is_size ? 1024 : 1000, &number) &&
 	    number >= row->min && number <= row->max) {
 		*place = number;
 		return true;
@@ -178,11 +178,11 @@ static struct tenant *add(struct tenants *tenants, const char *name)
 
 static bool unknown_setting(const char *setting, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *known = evbuffer_new();
+	auto_evbuffer struct evbuffer *known = buffer_new();
 	auto_free char *list = NULL;
 
 	for (size_t i = 0; i < SETTINGS; i++)
-		evbuffer_add_printf(known, "%s%s", i ? ", " : "", settings[i].name);
+		buffer_add_printf(known, "%s%s", i ? ", " : "", settings[i].name);
 	list = text_drain(known, NULL);
 	return error_set(err, RLMD_ERROR_USAGE,
 			 "a tenant has no '%s'; it has %s. What is for all stands above the first "
@@ -217,9 +217,9 @@ const struct tenant *tenants_find(const struct tenants *tenants, const char *nam
 
 	if (tenant)
 		return tenant;
-	known = evbuffer_new();
+	known = buffer_new();
 	for (size_t i = 0; i < tenants->count; i++)
-		evbuffer_add_printf(known, "%s%s", i ? ", " : "", tenants->items[i].name);
+		buffer_add_printf(known, "%s%s", i ? ", " : "", tenants->items[i].name);
 	list = text_drain(known, NULL);
 	error_set(
 		err, RLMD_ERROR_INPUT,
@@ -228,7 +228,7 @@ const struct tenant *tenants_find(const struct tenants *tenants, const char *nam
 	return NULL;
 }
 
-bool tenant_may_use(const struct tenant *tenant, const char *model)
+bool tenants_may_use(const struct tenant *tenant, const char *model)
 {
 	bool allowed = !tenant->models.count;
 
@@ -237,11 +237,11 @@ bool tenant_may_use(const struct tenant *tenant, const char *model)
 	return allowed;
 }
 
-char *tenant_models(const struct tenant *tenant)
+char *tenants_models(const struct tenant *tenant)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
 	for (size_t i = 0; i < tenant->models.count; i++)
-		evbuffer_add_printf(out, "%s%s", i ? ", " : "", tenant->models.items[i]);
+		buffer_add_printf(out, "%s%s", i ? ", " : "", tenant->models.items[i]);
 	return text_drain(out, NULL);
 }

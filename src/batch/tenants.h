@@ -53,7 +53,7 @@ const struct tenant *tenants_find(const struct tenants *, const char *name, stru
 
 /* Whether it may use the model; `*` in what is allowed stands for anything. Where nothing is said
  * all are. */
-bool tenant_may_use(const struct tenant *, const char *model);
+bool tenants_may_use(const struct tenant *, const char *model);
 
-/* What is said of models, with commas between, new. */
-char *tenant_models(const struct tenant *);
+/* The models that it may use, with commas between, new. */
+char *tenants_models(const struct tenant *);

@@ -1,12 +1,12 @@
 #include "batch/trace_buffer.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json_quote.h"
 #include "base/json_scan.h"
@@ -27,7 +27,7 @@ struct trace_buffer {
 	uint64_t left_out, left_out_bytes; /* between the two */
 };
 
-/* What a line says of where it belongs. */
+/* The members of an event's line that say where it belongs. */
 struct belonging {
 	char *event, *run, *parent; /* owned; NULL: it says none */
 };
@@ -147,8 +147,8 @@ static void write_line(struct id_map *runs, const struct event_line *line, struc
 	struct belonging to = belonging_of(line);
 
 	if (belongs(runs, &to)) {
-		evbuffer_add(out, line->bytes, line->size);
-		evbuffer_add(out, "\n", 1);
+		buffer_add(out, line->bytes, line->size);
+		buffer_add(out, "\n", 1);
 	}
 	free(to.event);
 	free(to.run);
@@ -163,9 +163,9 @@ static void write_gap(const struct trace_buffer *buffer, struct evbuffer *out)
 	if (!buffer->left_out)
 		return;
 	to = belonging_of(first);
-	evbuffer_add_printf(out, "{\"event\":\"warning\",\"run\":");
+	buffer_add_printf(out, "{\"event\":\"warning\",\"run\":");
 	json_quote(text_of(to.run), out);
-	evbuffer_add_printf(
+	buffer_add_printf(
 		out, ",\"text\":\"%" PRIu64 " events of %" PRIu64 " bytes are left out here\"}\n",
 		buffer->left_out, buffer->left_out_bytes);
 	free(to.event);

@@ -1,7 +1,6 @@
 #include "batch/traces.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic_file.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/error.h"
@@ -50,26 +50,27 @@ static bool is_plain(char c, bool first)
 
 static char *name_of(const char *id)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 	const struct rlmd_text whole = text_of(id);
 	char digest[DIGEST_SIZE];
 
 	for (const char *at = id; *at; at++) {
 		if (evbuffer_get_length(out) >= NAME_LONGEST) {
 			digest_texts(&whole, 1, digest);
-			evbuffer_add_printf(out, "-%.*s", DIGITS, digest);
+			buffer_add_printf(out, "-%.*s", DIGITS, digest);
 			break;
 		}
 		if (is_plain(*at, at == id))
-			evbuffer_add(out, at, 1);
+			buffer_add(out, at, 1);
 		else
-			evbuffer_add_printf(out, "%%%02X", (unsigned char)*at);
+			buffer_add_printf(out, "%%%02X", (unsigned char)*at);
 	}
-	evbuffer_add_printf(out, ".jsonl");
+	buffer_add_printf(out, ".jsonl");
 	return text_drain(out, NULL);
 }
 
-/* Nobody else's directory, and no link to one: who may write there could have us write anywhere. */
+/* Whether the directory is our own and no link: others who can write there could have us write
+ * anywhere. */
 static bool open_directory(struct traces *traces, struct rlmd_error *err)
 {
 	int fd;

@@ -1,35 +1,28 @@
 #include "budget/account.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/amount.h"
 #include "base/error.h"
-#include "base/sized.h"
-#include "base/stop.h"
 #include "base/text.h"
 
-struct rlmd_account {
-	char *name;                 /* owned */
-	struct rlmd_account *above; /* referenced; NULL: none */
-	size_t references;          /* its maker's, jobs', reservations', of accounts below */
-	struct rlmd_amount limit, spent, reserved, overrun;
-	int64_t calls;
-	bool estimated;
-	size_t in_flight;                     /* calls that will give back of what is reserved */
-	struct rlmd_amount flying;            /* of what is reserved, theirs */
-	struct rlmd_account_cover cover;      /* size 0: none is needed */
-	TAILQ_HEAD(, account_waiter) waiters; /* lent: for the end of these, in order */
-};
-
 struct rlmd_charge {
-	struct rlmd_account *account; /* referenced */
-	struct rlmd_amount held;
+	struct reservation reservation; /* its account is referenced */
 };
 
-static struct rlmd_amount rest_of(const struct rlmd_account *account)
+static struct rlmd_account *next_payer(const struct rlmd_account *account)
+{
+	while (account->granted)
+		account = account->above;
+	return account->above;
+}
+
+struct rlmd_amount account_rest(const struct rlmd_account *account)
 {
 	return (struct rlmd_amount){
 		amount_rest(account->limit.cost, account->spent.cost, account->reserved.cost),
@@ -37,7 +30,7 @@ static struct rlmd_amount rest_of(const struct rlmd_account *account)
 	};
 }
 
-/* What is reserved is there. */
+/* Reservations do not count as spent here. */
 static struct rlmd_amount unspent_of(const struct rlmd_account *account)
 {
 	return (struct rlmd_amount){
@@ -46,21 +39,27 @@ static struct rlmd_amount unspent_of(const struct rlmd_account *account)
 	};
 }
 
-static enum rlmd_stop overdraft(const struct rlmd_account *account)
+/* Accounts below an overdrawn one cannot spend the missing part of its grant. */
+enum rlmd_stop account_overdraft(const struct rlmd_account *account)
 {
-	if (amount_exceeds(account->limit.cost, account->spent.cost, account->reserved.cost))
-		return RLMD_STOP_MAX_COST;
-	if (amount_exceeds(account->limit.tokens, account->spent.tokens, account->reserved.tokens))
-		return RLMD_STOP_MAX_TOKENS;
-	return RLMD_STOP_NONE;
+	for (;; account = account->above) {
+		if (amount_exceeds(account->limit.cost, account->spent.cost,
+				   account->reserved.cost))
+			return RLMD_STOP_MAX_COST;
+		if (amount_exceeds(account->limit.tokens, account->spent.tokens,
+				   account->reserved.tokens))
+			return RLMD_STOP_MAX_TOKENS;
+		if (!account->granted)
+			return RLMD_STOP_NONE;
+	}
 }
 
 static enum rlmd_stop blocks(const struct rlmd_account *account)
 {
-	struct rlmd_amount left = rest_of(account);
-	enum rlmd_stop reason = overdraft(account);
+	struct rlmd_amount left = account_rest(account);
+	enum rlmd_stop reason = account_overdraft(account);
 
-	if (account->in_flight) {
+	if (account->calls_in_flight) {
 		left = unspent_of(account);
 		reason = RLMD_STOP_NONE;
 	}
@@ -74,7 +73,7 @@ static enum rlmd_stop blocks(const struct rlmd_account *account)
 enum rlmd_stop account_block(const struct rlmd_account *account,
 			     const struct rlmd_account **ret_who)
 {
-	for (; account; account = account->above) {
+	for (; account; account = next_payer(account)) {
 		enum rlmd_stop reason = blocks(account);
 
 		if (reason) {
@@ -87,8 +86,8 @@ enum rlmd_stop account_block(const struct rlmd_account *account,
 
 static enum rlmd_stop lacks(const struct rlmd_account *account, struct rlmd_amount amount)
 {
-	struct rlmd_amount left = rest_of(account);
-	enum rlmd_stop reason = overdraft(account);
+	struct rlmd_amount left = account_rest(account);
+	enum rlmd_stop reason = account_overdraft(account);
 
 	if (!reason && amount.cost > left.cost)
 		reason = RLMD_STOP_MAX_COST;
@@ -100,7 +99,7 @@ static enum rlmd_stop lacks(const struct rlmd_account *account, struct rlmd_amou
 enum rlmd_stop account_lacks(const struct rlmd_account *account, struct rlmd_amount amount,
 			     const struct rlmd_account **ret_who)
 {
-	for (; account; account = account->above) {
+	for (; account; account = next_payer(account)) {
 		enum rlmd_stop reason = lacks(account, amount);
 
 		if (reason) {
@@ -114,41 +113,55 @@ enum rlmd_stop account_lacks(const struct rlmd_account *account, struct rlmd_amo
 enum rlmd_stop account_tell(enum rlmd_stop reason, const struct rlmd_account *who,
 			    struct rlmd_error *err)
 {
-	if (reason && who)
-		error_limit(err, reason, "%s (the limit of %s)", stop_words(reason), who->name);
+	if (reason && who && who->name)
+		error_limit(err, reason, "%s (the limit of %s)", error_stop_words(reason),
+			    who->name);
 	else if (reason)
-		error_limit(err, reason, "%s", stop_words(reason));
+		error_limit(err, reason, "%s", error_stop_words(reason));
 	return reason;
 }
 
-void account_hold(struct rlmd_account *account, struct rlmd_amount amount)
+static void hold(struct rlmd_account *account, struct rlmd_amount amount)
 {
-	for (; account; account = account->above)
-		account->reserved = amount_add(account->reserved, amount);
+	account->reserved = amount_add(account->reserved, amount);
+	account->outstanding++;
 }
 
 /* Not below zero: a sum that had saturated was too small. */
-void account_release(struct rlmd_account *account, struct rlmd_amount held)
+static void release(struct rlmd_account *account, struct rlmd_amount held)
 {
-	for (; account; account = account->above)
-		account->reserved = amount_beyond(account->reserved, held);
+	account->reserved = amount_beyond(account->reserved, held);
+	account->outstanding--;
 }
 
-void account_settle(struct rlmd_account *account, struct rlmd_amount held,
-		    struct rlmd_amount actual)
+void account_reserve(struct rlmd_account *account, struct reservation *reservation,
+		     struct rlmd_amount most)
 {
-	struct rlmd_amount overrun = amount_beyond(actual, held);
+	assert(!reservation->account);
+	*reservation = (struct reservation){.account = account, .most = most};
+	for (; account; account = next_payer(account))
+		hold(account, most);
+}
 
-	account_release(account, held);
-	for (; account; account = account->above) {
-		account->spent = amount_add(account->spent, actual);
-		account->overrun = amount_add(account->overrun, overrun);
+/*
+ * An account that was billed more than it had reserved may have outgrown its grant. Then the grant
+ * grows with it, at once, so that its siblings cannot spend that again.
+ */
+void account_spend(struct rlmd_account *account, struct rlmd_amount amount)
+{
+	account->spent = amount_add(account->spent, amount);
+	for (; account->granted; account = account->above) {
+		struct rlmd_amount needed = amount_add(account->spent, account->reserved);
+		struct rlmd_amount more = amount_beyond(needed, account->grant);
+
+		account->grant = amount_add(account->grant, more);
+		account->above->reserved = amount_add(account->above->reserved, more);
 	}
 }
 
 void account_count_calls(struct rlmd_account *account, int64_t calls, bool estimated)
 {
-	for (; account; account = account->above) {
+	for (; account; account = next_payer(account)) {
 		account->calls = money_add(account->calls, calls);
 		account->estimated |= estimated;
 	}
@@ -172,7 +185,7 @@ static bool is_covered(const struct rlmd_account *account, struct rlmd_amount am
 
 	if (!cover->size)
 		return true;
-	needed = amount_add(amount_add(account->spent, account->flying), amount);
+	needed = amount_add(amount_add(account->spent, account->in_flight), amount);
 	beyond = amount_beyond(needed, cover->amount);
 	if (!beyond.cost && !beyond.tokens)
 		return true;
@@ -183,33 +196,68 @@ static bool is_covered(const struct rlmd_account *account, struct rlmd_amount am
 struct rlmd_account *account_uncovered(struct rlmd_account *account, struct rlmd_amount amount)
 {
 	while (account && is_covered(account, amount))
-		account = account->above;
+		account = next_payer(account);
 	return account;
 }
 
-void account_begin_call(struct rlmd_account *account, struct rlmd_amount amount)
+void account_send(struct reservation *reservation)
 {
-	for (; account; account = account->above) {
-		account->in_flight++;
-		account->flying = amount_add(account->flying, amount);
-		is_covered(account, amount); /* so that the next one need not wait */
+	struct rlmd_account *account = reservation->account;
+
+	reservation->sent = true;
+	for (; account; account = next_payer(account)) {
+		account->calls_in_flight++;
+		account->in_flight = amount_add(account->in_flight, reservation->most);
+		is_covered(account, reservation->most); /* so that the next one need not wait */
 	}
 }
 
-void account_end_call(struct rlmd_account *account, struct rlmd_amount amount)
+/* The call has ended; those that wait for that try again. */
+static void end_call(struct reservation reservation)
 {
-	for (; account; account = account->above) {
-		account->in_flight--;
-		account->flying = amount_beyond(account->flying, amount);
+	struct rlmd_account *account = reservation.sent ? reservation.account : NULL;
+
+	for (; account; account = next_payer(account)) {
+		account->calls_in_flight--;
+		account->in_flight = amount_beyond(account->in_flight, reservation.most);
 		wake(account);
 	}
+}
+
+static struct reservation take_reservation(struct reservation *reservation)
+{
+	const struct reservation taken = *reservation;
+
+	*reservation = (struct reservation){0};
+	for (struct rlmd_account *payer = taken.account; payer; payer = next_payer(payer))
+		release(payer, taken.most);
+	return taken;
+}
+
+void account_drop(struct reservation *reservation)
+{
+	end_call(take_reservation(reservation));
+}
+
+void account_settle(struct reservation *reservation, struct rlmd_amount actual)
+{
+	const struct reservation ended = take_reservation(reservation);
+	struct rlmd_amount overrun;
+
+	actual = amount_beyond(actual, (struct rlmd_amount){0});
+	overrun = amount_beyond(actual, ended.most);
+	for (struct rlmd_account *payer = ended.account; payer; payer = next_payer(payer))
+		account_spend(payer, actual);
+	for (struct rlmd_account *each = ended.account; each; each = each->above)
+		each->overrun = amount_add(each->overrun, overrun);
+	end_call(ended);
 }
 
 struct rlmd_account *account_awaited(struct rlmd_account *account, struct rlmd_amount amount)
 {
 	while (account && !lacks(account, amount))
-		account = account->above;
-	return account && account->in_flight ? account : NULL;
+		account = next_payer(account);
+	return account && account->calls_in_flight ? account : NULL;
 }
 
 void account_wait(struct rlmd_account *account, struct account_waiter *waiter,
@@ -232,8 +280,8 @@ struct rlmd_amount account_remaining(const struct rlmd_account *account)
 {
 	struct rlmd_amount least = {RLMD_UNLIMITED, RLMD_UNLIMITED};
 
-	for (; account; account = account->above)
-		least = amount_least(least, rest_of(account));
+	for (; account; account = next_payer(account))
+		least = amount_least(least, account_rest(account));
 	return least;
 }
 
@@ -241,9 +289,43 @@ struct rlmd_amount account_unspent(const struct rlmd_account *account)
 {
 	struct rlmd_amount least = {RLMD_UNLIMITED, RLMD_UNLIMITED};
 
-	for (; account; account = account->above)
+	for (; account; account = next_payer(account))
 		least = amount_least(least, unspent_of(account));
 	return least;
+}
+
+void account_open(struct rlmd_account *account, struct rlmd_amount limit,
+		  struct rlmd_account *above)
+{
+	*account = (struct rlmd_account){.limit = limit, .above = account_ref(above)};
+	TAILQ_INIT(&account->waiters);
+}
+
+/* Nothing can be set aside out of what is unlimited: such a grant is empty. */
+static int64_t grant_of(int64_t limit)
+{
+	return limit == RLMD_UNLIMITED ? 0 : limit;
+}
+
+void account_open_granted(struct rlmd_account *account, struct rlmd_amount limit,
+			  struct rlmd_account *above)
+{
+	account_open(account, limit, NULL);
+	account->above = above;
+	account->granted = true;
+	account->grant = (struct rlmd_amount){grant_of(limit.cost), grant_of(limit.tokens)};
+	hold(above, account->grant);
+}
+
+void account_close(struct rlmd_account *account)
+{
+	assert(!account->outstanding);
+	if (account->granted) {
+		release(account->above, account->grant);
+		account_spend(account->above, account->spent);
+	} else {
+		account_unref(account->above);
+	}
 }
 
 struct rlmd_account *account_ref(struct rlmd_account *account)
@@ -280,7 +362,7 @@ static bool read_limits(const struct rlmd_account_limits *given, struct rlmd_amo
 {
 	struct rlmd_account_limits limits;
 
-	if (!sized_take(&limits, sizeof limits, given, sizeof limits, "rlmd_account_limits", err))
+	if (!abi_copy_in(&limits, sizeof limits, given, sizeof limits, "rlmd_account_limits", err))
 		return false;
 	if (!read_limit(limits.cost, &ret->cost) || !read_limit(limits.tokens, &ret->tokens))
 		return error_set(err, RLMD_ERROR_USAGE,
@@ -307,11 +389,9 @@ struct rlmd_account *rlmd_account_new(const char *name, const struct rlmd_accoun
 	if (!check_name(name, err) || !read_limits(limits, &limit, err))
 		return NULL;
 	account = xcalloc(1, sizeof *account);
+	account_open(account, limit, above);
 	account->name = xstrdup(name);
-	account->above = account_ref(above);
 	account->references = 1;
-	account->limit = limit;
-	TAILQ_INIT(&account->waiters);
 	return account;
 }
 
@@ -334,7 +414,7 @@ bool rlmd_account_set_cover(struct rlmd_account *account, const struct rlmd_acco
 {
 	struct rlmd_account_cover cover;
 
-	if (!sized_take(&cover, sizeof cover, given, sizeof cover, "rlmd_account_cover", err))
+	if (!abi_copy_in(&cover, sizeof cover, given, sizeof cover, "rlmd_account_cover", err))
 		return false;
 	if (!account ||
 	    (given && (!cover.lacks || cover.amount.cost < 0 || cover.amount.tokens < 0)))
@@ -347,7 +427,7 @@ bool rlmd_account_set_cover(struct rlmd_account *account, const struct rlmd_acco
 	return true;
 }
 
-void rlmd_account_free(struct rlmd_account *account)
+void rlmd_account_unref(struct rlmd_account *account)
 {
 	account_unref(account);
 }
@@ -379,33 +459,33 @@ struct rlmd_charge *rlmd_account_reserve(struct rlmd_account *account, struct rl
 	if (account_tell(reason, who, err))
 		return NULL;
 	charge = xcalloc(1, sizeof *charge);
-	*charge = (struct rlmd_charge){account_ref(account), most};
-	account_hold(account, most);
+	account_reserve(account_ref(account), &charge->reservation, most);
 	return charge;
-}
-
-static void end_charge(struct rlmd_charge *charge)
-{
-	account_unref(charge->account);
-	free(charge);
 }
 
 void rlmd_charge_settle(struct rlmd_charge *charge, struct rlmd_amount actual)
 {
+	struct rlmd_account *account;
+
 	if (!charge)
 		return;
-	account_settle(charge->account, charge->held,
-		       amount_beyond(actual, (struct rlmd_amount){0}));
-	account_count_calls(charge->account, 1, false);
-	end_charge(charge);
+	account = charge->reservation.account;
+	account_settle(&charge->reservation, actual);
+	account_count_calls(account, 1, false);
+	account_unref(account);
+	free(charge);
 }
 
 void rlmd_charge_drop(struct rlmd_charge *charge)
 {
+	struct rlmd_account *account;
+
 	if (!charge)
 		return;
-	account_release(charge->account, charge->held);
-	end_charge(charge);
+	account = charge->reservation.account;
+	account_drop(&charge->reservation);
+	account_unref(account);
+	free(charge);
 }
 
 bool rlmd_account_save(const struct rlmd_account *account, struct rlmd_spending *ret,
@@ -425,7 +505,7 @@ bool rlmd_account_save(const struct rlmd_account *account, struct rlmd_spending 
 		.overrun_tokens = account->overrun.tokens,
 		.estimated = account->estimated,
 	};
-	return sized_give(ret, &spending, sizeof spending, sizeof spending) ||
+	return abi_copy_out(ret, &spending, sizeof spending, sizeof spending) ||
 	       error_set(err, RLMD_ERROR_USAGE, "nothing to save an account in: set `size`");
 }
 
@@ -448,7 +528,7 @@ bool rlmd_account_restore(struct rlmd_account *account, const struct rlmd_spendi
 	struct rlmd_spending taken;
 	const struct rlmd_spending *saved = &taken;
 
-	if (!sized_take(&taken, sizeof taken, given, sizeof taken, "rlmd_spending", err))
+	if (!abi_copy_in(&taken, sizeof taken, given, sizeof taken, "rlmd_spending", err))
 		return false;
 	if (!account || !given || !is_possible(saved))
 		return error_set(err, RLMD_ERROR_USAGE,

@@ -1,18 +1,11 @@
 /*
- * Two kinds of numbers, kept apart on purpose. `spent` and `reserved` are the
- * money: what this account settled itself, and what it has promised. A child's
- * grant is one such promise, so a child's spending does not move its parent's
- * `spent` before it is freed. `usage` is the report: every call and iteration
- * counts there at once, in the account and in all above it.
+ * Two kinds of numbers, kept apart on purpose. `account` is the money: what this budget's own calls
+ * were billed and hold, and what it has granted. A child's grant is a reservation, so a child's
+ * spending does not move its parent's account before it is freed. `usage` is the report: every call
+ * and iteration counts there at once, in the budget and in all above it.
  *
- * Accounts above the root are paid where a charge is: each member of the tree
- * knows the lowest of them. Grants are between members only.
- *
- * Only a bill beyond its reservation can overdraw an account, that is, make what
- * it has spent and promised more than its limit.
- *
- * Nothing overflows: sums saturate, and "unlimited" is the largest number,
- * which no sum or part of it turns into a limit.
+ * Nothing overflows: sums saturate, and "unlimited" is the largest number, which no sum or part of
+ * it turns into a limit.
  */
 #include "budget/budget.h"
 
@@ -28,86 +21,33 @@
 #include "base/number.h"
 #include "budget/account.h"
 
-enum { KINDS = BUDGET_TIME + 1 };
-
 struct budget {
-	struct budget *parent; /* lent; NULL: the root */
-	struct charge grant;   /* what the parent holds for us */
+	struct rlmd_account account; /* cost and tokens */
+	struct budget *parent;       /* lent; NULL: the root */
 	struct budget_limits limits;
-	struct rlmd_amount spent;
-	struct rlmd_amount reserved;
 	struct budget_usage usage;
 	int64_t started;                    /* on clock_ms() */
 	int64_t iterations;                 /* our own; those in `usage` are of all below too */
-	int64_t outstanding;                /* charges not yet settled or dropped */
 	int64_t calls;                      /* admitted; counted in the root, for all */
 	int64_t subruns;                    /* begun; likewise */
 	const struct rlmd_account *refuser; /* lent: likewise, whose limit refused something last */
-	bool warned[KINDS];
+	bool warned_cost, warned_tokens, warned_time;
 	budget_warning_fn *fn; /* or NULL */
 	void *owner;           /* lent: fn's */
 };
 
-static struct rlmd_amount own_remaining(const struct budget *budget)
+static struct budget *new_below(struct budget *parent, const struct budget_limits *limits,
+				budget_warning_fn *fn, void *owner)
 {
-	return (struct rlmd_amount){
-		amount_rest(budget->limits.cost, budget->spent.cost, budget->reserved.cost),
-		amount_rest(budget->limits.tokens, budget->spent.tokens, budget->reserved.tokens),
-	};
-}
-
-static void hold(struct charge *charge, struct budget *budget, struct rlmd_amount amount)
-{
-	charge->budget = budget;
-	charge->amount = amount;
-	budget->reserved = amount_add(budget->reserved, amount);
-	budget->outstanding++;
-}
-
-/* The account is free of the reservation; what it was for is over. */
-static struct budget *release(struct charge *charge)
-{
-	struct budget *budget = charge->budget;
-
-	assert(budget);
-	/* Not below zero: a sum that had saturated was too small. */
-	budget->reserved = amount_beyond(budget->reserved, charge->amount);
-	budget->outstanding--;
-	*charge = (struct charge){0};
-	return budget;
-}
-
-/*
- * A child that was billed more than it had reserved may have outgrown its grant. Then the
- * grant grows with it, at once, so that its siblings cannot spend that again.
- */
-static void cover(struct budget *budget)
-{
-	for (; budget->parent; budget = budget->parent) {
-		struct rlmd_amount needed = amount_add(budget->spent, budget->reserved);
-		struct rlmd_amount more = amount_beyond(needed, budget->grant.amount);
-
-		if (!more.cost && !more.tokens)
-			return;
-		budget->grant.amount = amount_add(budget->grant.amount, more);
-		budget->parent->reserved = amount_add(budget->parent->reserved, more);
-	}
-}
-
-static void spend(struct charge *charge, struct rlmd_amount actual)
-{
-	struct budget *budget = release(charge);
-
-	budget->spent = amount_add(budget->spent, actual);
-	cover(budget);
-}
-
-struct budget *budget_new(const struct budget_limits *limits, budget_warning_fn *fn, void *owner)
-{
+	struct rlmd_amount limit = {limits->cost, limits->tokens};
 	struct budget *budget = xcalloc(1, sizeof *budget);
 
+	if (parent)
+		account_open_granted(&budget->account, limit, &parent->account);
+	else
+		account_open(&budget->account, limit, limits->above);
+	budget->parent = parent;
 	budget->limits = *limits;
-	account_ref(limits->above);
 	budget->started = clock_ms();
 	budget->usage.cost_complete = true;
 	budget->fn = fn;
@@ -115,19 +55,9 @@ struct budget *budget_new(const struct budget_limits *limits, budget_warning_fn 
 	return budget;
 }
 
-/* Nothing can be set aside out of what is unlimited: such a grant is empty. */
-static struct budget *new_granted(struct budget *parent, const struct budget_limits *limits,
-				  budget_warning_fn *fn, void *owner)
+struct budget *budget_new(const struct budget_limits *limits, budget_warning_fn *fn, void *owner)
 {
-	struct budget *budget = budget_new(limits, fn, owner);
-	struct rlmd_amount grant = {
-		.cost = limits->cost == BUDGET_UNLIMITED ? 0 : limits->cost,
-		.tokens = limits->tokens == BUDGET_UNLIMITED ? 0 : limits->tokens,
-	};
-
-	hold(&budget->grant, parent, grant);
-	budget->parent = parent;
-	return budget;
+	return new_below(NULL, limits, fn, owner);
 }
 
 static int64_t part_of(int64_t amount, int64_t parts)
@@ -144,14 +74,14 @@ struct budget *budget_new_pool(struct budget *parent)
 	limits.tokens = part_of(left.tokens, 2);
 	limits.time_ms = part_of(budget_remaining_ms(parent), 2);
 	limits.max_iterations -= limits.max_iterations / 2;
-	return new_granted(parent, &limits, NULL, NULL);
+	return new_below(parent, &limits, NULL, NULL);
 }
 
-static struct budget *root_of(struct budget *budget)
+static struct budget *root_of(const struct budget *budget)
 {
 	while (budget->parent)
 		budget = budget->parent;
-	return budget;
+	return (struct budget *)budget;
 }
 
 struct budget *budget_new_child(struct budget *pool, int depth, int64_t among,
@@ -165,7 +95,7 @@ struct budget *budget_new_child(struct budget *pool, int depth, int64_t among,
 	limits.cost = part_of(left.cost, among);
 	limits.tokens = part_of(left.tokens, among);
 	limits.time_ms = budget_remaining_ms(pool);
-	child = new_granted(pool, &limits, fn, owner);
+	child = new_below(pool, &limits, fn, owner);
 	child->usage.max_depth_reached = depth;
 	root_of(pool)->subruns++;
 	return child;
@@ -175,50 +105,8 @@ void budget_free(struct budget *budget)
 {
 	if (!budget)
 		return;
-	assert(!budget->outstanding);
-	if (budget->parent)
-		spend(&budget->grant, budget->spent);
-	account_unref(budget->limits.above);
+	account_close(&budget->account);
 	free(budget);
-}
-
-static int64_t limit_of(const struct budget *budget, enum budget_kind kind)
-{
-	switch (kind) {
-	case BUDGET_COST:
-		return budget->limits.cost;
-	case BUDGET_TOKENS:
-		return budget->limits.tokens;
-	case BUDGET_TIME:
-		return budget->limits.time_ms;
-	}
-	return 0;
-}
-
-static int64_t used_of(const struct budget *budget, enum budget_kind kind)
-{
-	switch (kind) {
-	case BUDGET_COST:
-		return budget->usage.cost;
-	case BUDGET_TOKENS:
-		return budget->usage.tokens;
-	case BUDGET_TIME:
-		return budget_elapsed_ms(budget);
-	}
-	return 0;
-}
-
-static int64_t left_of(const struct budget *budget, enum budget_kind kind)
-{
-	switch (kind) {
-	case BUDGET_COST:
-		return budget_remaining(budget).cost;
-	case BUDGET_TOKENS:
-		return budget_remaining(budget).tokens;
-	case BUDGET_TIME:
-		return budget_remaining_ms(budget);
-	}
-	return 0;
 }
 
 /* Keeps the ratio of two numbers, and makes them small enough to be multiplied by 400. */
@@ -237,43 +125,36 @@ static int64_t percent_of(int64_t used, int64_t limit)
 	return limit ? (used * 200 + limit) / (limit * 2) : INT64_MAX;
 }
 
-static void check_warnings(struct budget *budget)
+static void check_warning(struct budget *budget, bool *warned, const char *name, int64_t used,
+			  int64_t limit)
 {
-	static const char *const names[KINDS] = {"Cost", "Tokens", "Time"};
+	char text[64];
 
-	for (int kind = 0; budget->fn && kind < KINDS; kind++) {
-		int64_t used = used_of(budget, (enum budget_kind)kind);
-		int64_t limit = limit_of(budget, (enum budget_kind)kind);
-		char text[64];
-
-		if (budget->warned[kind] || limit <= 0 || limit == BUDGET_UNLIMITED ||
-		    used < limit - limit / 5)
-			continue;
-		budget->warned[kind] = true;
-		snprintf(text, sizeof text, "%s at %" PRId64 "%% of budget", names[kind],
-			 percent_of(used, limit));
-		budget->fn(budget->owner, text);
-	}
+	if (*warned || limit <= 0 || limit == BUDGET_UNLIMITED || used < limit - limit / 5)
+		return;
+	*warned = true;
+	snprintf(text, sizeof text, "%s at %" PRId64 "%% of budget", name, percent_of(used, limit));
+	budget->fn(budget->owner, text);
 }
 
-/* What an account above has overdrawn is no longer there for those below to spend. */
-static enum rlmd_stop overdraft(const struct budget *budget)
+static void check_warnings(struct budget *budget)
 {
-	for (; budget; budget = budget->parent) {
-		if (amount_exceeds(budget->limits.cost, budget->spent.cost, budget->reserved.cost))
-			return RLMD_STOP_MAX_COST;
-		if (amount_exceeds(budget->limits.tokens, budget->spent.tokens,
-				   budget->reserved.tokens))
-			return RLMD_STOP_MAX_TOKENS;
-	}
-	return RLMD_STOP_NONE;
+	const struct budget_limits *limits = &budget->limits;
+
+	if (!budget->fn)
+		return;
+	check_warning(budget, &budget->warned_cost, "Cost", budget->usage.cost, limits->cost);
+	check_warning(budget, &budget->warned_tokens, "Tokens", budget->usage.tokens,
+		      limits->tokens);
+	check_warning(budget, &budget->warned_time, "Time", budget_elapsed_ms(budget),
+		      limits->time_ms);
 }
 
 /* A cost limit of zero means "only what is free": it blocks nothing that is. */
 static enum rlmd_stop block_reason(struct budget *budget, const struct rlmd_account **ret_who)
 {
-	struct rlmd_amount left = own_remaining(budget);
-	enum rlmd_stop reason = overdraft(budget);
+	struct rlmd_amount left = account_rest(&budget->account);
+	enum rlmd_stop reason = account_overdraft(&budget->account);
 	const struct budget *root = root_of(budget);
 
 	check_warnings(budget);
@@ -287,20 +168,20 @@ static enum rlmd_stop block_reason(struct budget *budget, const struct rlmd_acco
 		return RLMD_STOP_MAX_TIME;
 	if (root->calls >= root->limits.calls)
 		return RLMD_STOP_MAX_CALLS;
-	return account_block(budget->limits.above, ret_who);
+	return account_block(root->account.above, ret_who);
 }
 
 static enum rlmd_stop refuse(struct budget *budget, enum rlmd_stop reason,
 			     const struct rlmd_account *who, struct rlmd_error *err)
 {
 	if (reason)
-		root_of(budget)->refuser = who;
+		root_of(budget)->refuser = who && who->name ? who : NULL;
 	return account_tell(reason, who, err);
 }
 
 const struct rlmd_account *budget_refuser(const struct budget *budget)
 {
-	return budget->refuser;
+	return root_of(budget)->refuser;
 }
 
 enum rlmd_stop budget_iteration_block(struct budget *budget, struct rlmd_error *err)
@@ -325,21 +206,24 @@ enum rlmd_stop budget_subcall_block(struct budget *budget, int depth, struct rlm
 	return refuse(budget, reason, who, err);
 }
 
+static bool is_scarce(int64_t left, int64_t limit, int percent)
+{
+	if (limit <= 0 || limit == BUDGET_UNLIMITED)
+		return false;
+	shrink(&left, &limit);
+	return left * 100 < limit * percent;
+}
+
 const char *budget_scarce(const struct budget *budget, int percent)
 {
-	static const char *const names[KINDS] = {"cost", "tokens", "time"};
+	const struct budget_limits *limits = &budget->limits;
+	struct rlmd_amount left = budget_remaining(budget);
 
-	for (int kind = 0; kind < KINDS; kind++) {
-		int64_t left = left_of(budget, (enum budget_kind)kind);
-		int64_t limit = limit_of(budget, (enum budget_kind)kind);
-
-		if (limit <= 0 || limit == BUDGET_UNLIMITED)
-			continue;
-		shrink(&left, &limit);
-		if (left * 100 < limit * percent)
-			return names[kind];
-	}
-	return NULL;
+	if (is_scarce(left.cost, limits->cost, percent))
+		return "cost";
+	if (is_scarce(left.tokens, limits->tokens, percent))
+		return "tokens";
+	return is_scarce(budget_remaining_ms(budget), limits->time_ms, percent) ? "time" : NULL;
 }
 
 bool budget_admit_call(struct budget *budget, struct rlmd_error *err)
@@ -352,50 +236,17 @@ bool budget_admit_call(struct budget *budget, struct rlmd_error *err)
 	return true;
 }
 
-bool charge_take(struct charge *charge, struct budget *budget, struct rlmd_amount amount,
-		 struct rlmd_error *err)
+bool budget_reserve(struct budget *budget, struct reservation *reservation, struct rlmd_amount most,
+		    struct rlmd_error *err)
 {
 	const struct rlmd_account *who = NULL;
-	struct rlmd_amount left = own_remaining(budget);
-	enum rlmd_stop reason = overdraft(budget);
+	enum rlmd_stop reason = account_lacks(&budget->account, most, &who);
 
-	assert(!charge->budget && amount.cost >= 0 && amount.tokens >= 0);
-	if (!reason && amount.cost > left.cost)
-		reason = RLMD_STOP_MAX_COST;
-	if (!reason && amount.tokens > left.tokens)
-		reason = RLMD_STOP_MAX_TOKENS;
-	if (!reason)
-		reason = account_lacks(budget->limits.above, amount, &who);
+	assert(most.cost >= 0 && most.tokens >= 0);
 	if (refuse(budget, reason, who, err))
 		return false;
-	hold(charge, budget, amount);
-	account_hold(budget->limits.above, amount);
+	account_reserve(&budget->account, reservation, most);
 	return true;
-}
-
-void charge_settle(struct charge *charge, struct rlmd_amount actual)
-{
-	struct budget *budget = charge->budget;
-	struct rlmd_amount overrun;
-
-	actual = amount_beyond(actual, (struct rlmd_amount){0});
-	overrun = amount_beyond(actual, charge->amount);
-	account_settle(budget->limits.above, charge->amount, actual);
-	spend(charge, actual);
-	for (; budget; budget = budget->parent) {
-		struct budget_usage *usage = &budget->usage;
-
-		usage->overrun_cost = money_add(usage->overrun_cost, overrun.cost);
-		usage->overrun_tokens = money_add(usage->overrun_tokens, overrun.tokens);
-	}
-}
-
-void charge_drop(struct charge *charge)
-{
-	if (!charge->budget)
-		return;
-	account_release(charge->budget->limits.above, charge->amount);
-	release(charge);
 }
 
 static void count(struct budget *budget, const struct budget_usage *call)
@@ -418,14 +269,13 @@ static void count(struct budget *budget, const struct budget_usage *call)
 
 void budget_count_call(struct budget *budget, const struct budget_usage *call)
 {
-	account_count_calls(budget->limits.above, call->llm_calls, call->estimated);
+	account_count_calls(&budget->account, call->llm_calls, call->estimated);
 	count(budget, call);
 }
 
 void budget_count_again(struct budget *budget, const struct budget_usage *had)
 {
-	budget->spent = amount_add(budget->spent, (struct rlmd_amount){had->cost, had->tokens});
-	cover(budget);
+	account_spend(&budget->account, (struct rlmd_amount){had->cost, had->tokens});
 	root_of(budget)->calls += had->llm_calls;
 	for (struct budget *each = budget; each; each = each->parent) {
 		struct budget_usage *usage = &each->usage;
@@ -455,17 +305,23 @@ void budget_count_subcall(struct budget *budget, int depth)
 
 struct rlmd_amount budget_remaining(const struct budget *budget)
 {
-	return amount_least(own_remaining(budget), account_remaining(budget->limits.above));
+	return account_remaining(&budget->account);
 }
 
 struct rlmd_amount budget_unspent(const struct budget *budget)
 {
+	const struct budget *root = root_of(budget);
 	struct rlmd_amount own = {
 		amount_rest(budget->limits.cost, budget->usage.cost, 0),
 		amount_rest(budget->limits.tokens, budget->usage.tokens, 0),
 	};
 
-	return amount_least(own, account_unspent(budget->limits.above));
+	return amount_least(own, account_unspent(root->account.above));
+}
+
+struct rlmd_amount budget_overrun(const struct budget *budget)
+{
+	return budget->account.overrun;
 }
 
 int64_t budget_remaining_ms(const struct budget *budget)
@@ -478,6 +334,11 @@ int budget_remaining_iterations(const struct budget *budget)
 	return (int)int64_max(budget->limits.max_iterations - budget->iterations, 0);
 }
 
+struct rlmd_account *budget_account(struct budget *budget)
+{
+	return &budget->account;
+}
+
 const struct budget_limits *budget_limits(const struct budget *budget)
 {
 	return &budget->limits;
@@ -488,7 +349,7 @@ const struct budget_usage *budget_usage(const struct budget *budget)
 	return &budget->usage;
 }
 
-/* Whatever the clock does, no account gets more time than it was given. */
+/* No account gets more time than it was given, even if the clock jumps. */
 int64_t budget_elapsed_ms(const struct budget *budget)
 {
 	return int64_max(clock_ms() - budget->started, 0);

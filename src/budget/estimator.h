@@ -14,7 +14,7 @@
  * knows better.
  *
  * Output is bounded by the max_tokens that is sent, which a provider keeps to. So a
- * small purse need not hold a whole window of output for each call: an estimator says
+ * small budget need not hold a whole window of output for each call: an estimator says
  * which limit replies like the last ones stay below. A reply that is cut by it is
  * asked for again, with a larger one.
  */
@@ -30,7 +30,7 @@ enum { ESTIMATOR_BILLS = 8 }; /* remembered */
 
 enum { ESTIMATOR_LEAST = 64 }; /* tokens: no limit below it is chosen by what was learned */
 
-/* What a reply is for: each has sizes of its own. */
+/* The purpose of a reply: replies of each have sizes of their own. */
 enum estimator_use { ESTIMATOR_TURN, ESTIMATOR_CALL, ESTIMATOR_FORCED, ESTIMATOR_USES };
 
 /* Embed it; zero is pessimistic. */
@@ -65,11 +65,11 @@ int64_t estimator_ample(const struct estimator *, enum estimator_use, int64_t mo
  * The max_tokens to send, where the account affords up to `fits`, and up to `share` without
  * leaving too little for other calls. What was learned only lowers it where that is scarce, and
  * to no less than twice the last replies. Below `fits` it is a power of two, so that requests
- * that are made again over the same purse are the same.
+ * that are made again over the same budget are the same.
  */
 int64_t estimator_limit(const struct estimator *, enum estimator_use, int64_t fits, int64_t share);
 
-/* What the model will take these for, by what was learned: the estimate for estimator_input(). */
+/* The tokens that the model will count, by its bills so far: the estimate for estimator_input(). */
 int64_t estimator_tokens(const struct estimator *, const struct token_counts *);
 
 /* It was billed so many input tokens for these: that corrects the estimates of the next texts, and

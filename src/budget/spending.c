@@ -3,9 +3,9 @@
 #include <rlmd/budget.h>
 #include <stddef.h>
 
+#include "base/abi.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/sized.h"
 
 enum { VERSION = 1 };
 
@@ -35,14 +35,14 @@ char *rlmd_spending_json(const struct rlmd_spending *given)
 	char *text;
 
 	if (!given ||
-	    !sized_take(&spending, sizeof spending, given, sizeof spending, "rlmd_spending", NULL))
+	    !abi_copy_in(&spending, sizeof spending, given, sizeof spending, "rlmd_spending", NULL))
 		return NULL;
-	object = json_pack("{s:i}", "version", VERSION);
+	object = json_make("{s:i}", "version", VERSION);
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-		json_object_set_new(object, numbers[i].name,
-				    json_integer(*number_in(&spending, &numbers[i])));
-	json_object_set_new(object, "estimated", json_boolean(spending.estimated));
-	text = json_dumps(object, JSON_COMPACT);
+		json_put(object, numbers[i].name,
+			 json_make_integer(*number_in(&spending, &numbers[i])));
+	json_put(object, "estimated", json_boolean(spending.estimated));
+	text = json_to_string(object);
 	json_decref(object);
 	return text;
 }
@@ -100,5 +100,5 @@ bool rlmd_spending_from_json(struct rlmd_text json, struct rlmd_spending *ret,
 	}
 	ok = read_object(object, &spending, err);
 	json_decref(object);
-	return ok && sized_give(ret, &spending, sizeof spending, sizeof spending);
+	return ok && abi_copy_out(ret, &spending, sizeof spending, sizeof spending);
 }

@@ -24,9 +24,9 @@ struct attack_result {
 	char detail[256]; /* what was told of it, escaped */
 };
 
-struct assault;
+struct attack_series;
 
-struct assault_events {
+struct attack_events {
 	/* First of all: version and path of the interpreter that workers are. */
 	void (*on_python)(void *owner, struct rlmd_text);
 	/* Once for each attack, in order. */
@@ -37,6 +37,6 @@ struct assault_events {
 
 /* `memory` is the limit of the sandbox's workers, `events` is lent for good. Never calls back
  * before it returns. */
-struct assault *assault_start(struct rlmd_engine *, struct rlmd_sandbox *, size_t memory,
-			      const struct assault_events *events, void *owner);
-void assault_free(struct assault *); /* not in on_python and on_result; NULL is fine */
+struct attack_series *attack_start(struct rlmd_engine *, struct rlmd_sandbox *, size_t memory,
+				   const struct attack_events *events, void *owner);
+void attack_free(struct attack_series *); /* not in on_python and on_result; NULL is fine */

@@ -1,19 +1,23 @@
 /*
  * rlmd batch: the tasks of a file, several at once, with a line for each in a file of results.
+ * rlmd work: the jobs that others have loaded into a store, on as many machines as there are.
+ *
+ * The store has what is to outlive this process (batch/runner.h); here are the settings, the
+ * signals, and the report at the end.
  */
-#include "cli/batch.h"
-
-#include <event2/buffer.h>
 #include <event2/event.h>
 #include <inttypes.h>
 #include <rlmd/job.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "batch/runner.h"
 #include "batch/scoreboard.h"
@@ -21,11 +25,11 @@
 #include "cli/batch_watch.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/print.h"
 #include "cli/providers.h"
 #include "cli/session.h"
-#include "cli/store_command.h"
 #include "cli/tell.h"
+
+#define SQLITE "sqlite:" /* in front of a path that is one of SQLite, whatever it looks like */
 
 enum { STOP_AT_ONCE = 3 }; /* signals */
 
@@ -47,36 +51,44 @@ struct batch_command {
 /* --- at work ---------------------------------------------------------------------- */
 
 /* As GNU parallel has it: a few failures are no rate. */
-enum { HALT_FAILURES = 3, PERCENT = 100 };
+enum { HALT_FAILURES = 3, HALT_MAX = 1000000, PERCENT = 100 };
 
-/* When it is enough: "10%", or 10. */
+/* When it is enough: "10%" of the jobs, or 10 of them. */
 static bool read_halt(const struct config *config, struct halt *ret, struct rlmd_error *err)
 {
 	const char *end = config->halt;
-	int64_t percent = 0;
+	int64_t number = 0;
 
-	if (config->fail_fast && config->halt)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "--fail-fast and --halt exclude each other");
-	*ret = (struct halt){.failures = config->fail_fast};
-	if (!config->halt)
+	if (!end)
 		return true;
-	while (*end >= '0' && *end <= '9' && percent <= PERCENT)
-		percent = 10 * percent + *end++ - '0';
-	if (percent < 1 || percent > PERCENT || (*end && strcmp(end, "%")))
+	while (*end >= '0' && *end <= '9' && number <= HALT_MAX)
+		number = 10 * number + *end++ - '0';
+	if (!*end && number >= 1 && number <= HALT_MAX)
+		*ret = (struct halt){.failures = number};
+	else if (!strcmp(end, "%") && number >= 1 && number <= PERCENT)
+		*ret = (struct halt){.failures = HALT_FAILURES, .percent = number};
+	else
 		return error_set(err, RLMD_ERROR_USAGE,
-				 "--halt takes a percentage of jobs from 1%% to 100%%, not '%s'",
+				 "--halt takes a number of failures, or a percentage of jobs from "
+				 "1%% to 100%%, not '%s'",
 				 config->halt);
-	*ret = (struct halt){.failures = HALT_FAILURES, .percent = percent};
 	return true;
+}
+
+static bool check_default_tenant(const struct config *config, struct rlmd_error *err)
+{
+	if (!config->default_tenant || !config->tenants.count ||
+	    tenants_find(&config->tenants, config->default_tenant, err))
+		return true;
+	err->kind = RLMD_ERROR_USAGE;
+	return error_context(err, "--default-tenant");
 }
 
 static bool read_words(const struct config *config, struct batch_command *ret,
 		       struct rlmd_error *err)
 {
-	if (config->store && config->journal)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "--store and --journal are the same option");
+	if (!check_default_tenant(config, err))
+		return false;
 	if (config->shard && !jobs_file_parse_shard(config->shard, &ret->shard, err))
 		return error_context(err, "--shard");
 	return read_halt(config, &ret->halt, err);
@@ -84,10 +96,9 @@ static bool read_words(const struct config *config, struct batch_command *ret,
 
 static char *place_of(const struct config *config)
 {
-	if (config->store || config->journal)
-		return xstrdup(config->store ? config->store : config->journal);
 	/* Never the name of a kind of store: it is a path. */
-	return xasprintf("sqlite:%s.store", config->results);
+	return config->store ? xstrdup(config->store)
+			     : xasprintf(SQLITE "%s.store", config->results);
 }
 
 /* Each tenant's has uids that are no other's. */
@@ -180,9 +191,10 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.shard = command->shard,
 		.add = config->add,
 		.skip_bad_lines = config->skip_bad_lines,
+		.default_tenant = config->default_tenant,
 		.submit = config->submit,
 		.wait = config->wait,
-		.rerun_failed = config->rerun_failed,
+		.rerun = {config->rerun_failed, config->rerun_degraded},
 		.sort = config->sort,
 		.max_jobs = config->jobs,
 		.max_attempts = config->max_attempts,
@@ -190,7 +202,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.halt = command->halt,
 		.reserve = config->reserve_memory,
 		.engine = session->engine,
-		.job = session_job(session),
+		.job = session_options(session),
 		.limits = limits_of(session),
 		.limit = limit_of(config),
 		.tenants = &config->tenants,
@@ -201,6 +213,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 				.kind = config->provider,
 				.require = config->require,
 				.allow_outside = config->allow_outside,
+				.root = config->root,
 				.needs_root = !command->jobs,
 				.provider = open_provider,
 				.sandbox = open_sandbox,
@@ -230,7 +243,7 @@ static void stop(struct batch_command *command)
 			  "over");
 }
 
-/* What came to no end has not counted what it left. */
+/* A batch that came to no end has not counted the jobs that are left. */
 static void make_report(struct batch_command *command)
 {
 	struct summary *summary = &command->summary;
@@ -246,11 +259,18 @@ static void make_report(struct batch_command *command)
 	command->report = batch_report_new(summary, board, runner_name(command->runner));
 }
 
-/* Who only loads jobs asks nobody, and needs no key. */
+/* A batch that only loads jobs asks no model, and needs no key. A cache that cannot be opened is
+ * an error of the command line, and not of every job. */
 static bool open_session(struct batch_command *command, struct rlmd_error *err)
 {
-	return command->session->config.submit ? session_open_engine(command->session, err)
-					       : session_open(command->session, err);
+	const struct config *config = &command->session->config;
+	auto_close int cache = -1;
+
+	if (config->submit)
+		return session_open_engine(command->session, err);
+	if (config->cache)
+		cache = file_own_directory(config->cache, "cache", err);
+	return (!config->cache || cache >= 0) && session_open(command->session, err);
 }
 
 static bool carry_out(struct batch_command *command, struct rlmd_error *err)
@@ -280,7 +300,7 @@ static bool carry_out(struct batch_command *command, struct rlmd_error *err)
 
 static void tell_summary(const struct batch_command *command, const char *verb)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 	auto_free char *text = NULL;
 	char took[16];
 
@@ -301,7 +321,7 @@ static int report_submitted(const struct batch_command *command)
 	return summary_exit_status(&loaded);
 }
 
-/* Who works on others' jobs has done so also where some failed: their results say it. */
+/* `rlmd work` has done its work also where jobs failed: their results say it. */
 static int status_of(const struct batch_command *command)
 {
 	struct summary summary = command->summary;
@@ -314,7 +334,7 @@ static int status_of(const struct batch_command *command)
 /* Returns the exit status. */
 static int print_report(struct batch_command *command, const struct rlmd_error *failure, int status)
 {
-	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	auto_evbuffer struct evbuffer *line = buffer_new();
 	json_t *object = command->report;
 	int unprinted;
 
@@ -331,7 +351,7 @@ static int print_report(struct batch_command *command, const struct rlmd_error *
 				    : json_null());
 	json_write_line(object, line);
 	json_decref(object);
-	unprinted = print_text(text_in(line));
+	unprinted = command_print(text_in(line));
 	return status ? status : unprinted;
 }
 
@@ -347,7 +367,7 @@ static int report(struct batch_command *command, const struct rlmd_error *failur
 		tell_summary(command, command->session->signal ? "interrupted after"
 				      : failure                ? "failed after"
 							       : "done in");
-	if (status)
+	if (status || summary->degraded)
 		batch_report_tell(command->report, command->session->config.results);
 	if (failure)
 		tell_error("%s", failure->text);
@@ -364,7 +384,8 @@ static void set_parallel(struct config *config)
 		config->max_parallel = config->batch_parallel;
 }
 
-int batch_run(struct session *session, const char *jobs)
+/* Carries out the jobs of a file, or, where that is NULL, those that the store has. */
+static int run(struct session *session, const char *jobs)
 {
 	struct batch_command command = {
 		.session = session,
@@ -394,6 +415,35 @@ int batch_run(struct session *session, const char *jobs)
 
 /* --- rlmd batch ----------------------------------------------------------------------- */
 
+/* By whatever names and links. */
+static bool is_same_file(const char *path, const struct stat *file)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+}
+
+/* Results or a store in the place of jobs would cost the jobs, or the money. */
+static bool check_apart(const struct config *config, const char *jobs, struct rlmd_error *err)
+{
+	auto_free char *place = place_of(config);
+	const char *store = place;
+	struct stat st;
+
+	if (stat(jobs, &st))
+		return true; /* whoever opens it says why */
+	if (config->results && is_same_file(config->results, &st))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "-o %s is the jobs file itself: name another file for the results",
+				 config->results);
+	if (!strncmp(store, SQLITE, strlen(SQLITE)))
+		store += strlen(SQLITE);
+	return !is_same_file(store, &st) ||
+	       error_set(err, RLMD_ERROR_USAGE,
+			 "the store, %s, is the jobs file itself: name another one with --store",
+			 store);
+}
+
 static bool check_words(const struct config *config, int count, char *const *words,
 			struct rlmd_error *err)
 {
@@ -410,30 +460,43 @@ static bool check_words(const struct config *config, int count, char *const *wor
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "the results go to a file that can be gone on with, not to "
 				 "standard output");
-	return strcmp(words[0], "-") != 0 ||
-	       error_set(err, RLMD_ERROR_USAGE,
-			 "the jobs come from a file that can be read again, not from standard "
-			 "input");
+	if (!strcmp(words[0], "-"))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "the jobs come from a file that can be read again, not from "
+				 "standard input");
+	return check_apart(config, words[0], err);
 }
 
-static int start(struct session *session, int argc, char **argv)
+int command_batch(struct session *session, int count, char **words)
 {
 	struct rlmd_error err;
-	int first, status;
 
-	if (!session_begin(session, COMMAND_BATCH, argc, argv, &first, &status))
-		return status;
-	store_command_hide(argc, argv);
-	if (!check_words(&session->config, argc - first, argv + first, &err))
+	if (!check_words(&session->config, count, words, &err))
 		return command_refuse(COMMAND_BATCH, &err);
-	return batch_run(session, argv[first]);
+	return run(session, words[0]);
 }
 
-int command_batch(int argc, char **argv)
-{
-	struct session session = {0};
-	int status = start(&session, argc, argv);
+/* --- rlmd work ------------------------------------------------------------------------- */
 
-	session_done(&session);
-	return status;
+static bool check_work(const struct config *config, int count, char *const *words,
+		       struct rlmd_error *err)
+{
+	if (count)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "'%s' is one word too many: --batch names the batch to work on",
+				 words[0]);
+	if (config->root && config->allow_outside)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--root and --allow-outside exclude each other");
+	return config->store ||
+	       error_set(err, RLMD_ERROR_USAGE, "--store says where the jobs are, and is missing");
+}
+
+int command_work(struct session *session, int count, char **words)
+{
+	struct rlmd_error err;
+
+	if (!check_work(&session->config, count, words, &err))
+		return command_refuse(COMMAND_WORK, &err);
+	return run(session, NULL);
 }

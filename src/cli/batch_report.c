@@ -1,10 +1,10 @@
 #include "cli/batch_report.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/money.h"
@@ -27,7 +27,7 @@ static json_t *kinds_of(const struct summary *summary)
 
 static json_t *tenant_of(const struct scoreboard_tenant *tenant)
 {
-	bool stopped = tenant->stop != TURN_GOES_ON && tenant->stop != TURN_BUSY;
+	bool stopped = tenant->stop != TENANT_STOP_NONE && tenant->stop != TENANT_STOP_BUSY;
 	int64_t pending = tenant->jobs[STORE_JOB_PENDING] + tenant->jobs[STORE_JOB_RUNNING];
 
 	return json_pack(
@@ -48,11 +48,12 @@ json_t *batch_report_new(const struct summary *summary, const struct scoreboard 
 
 	for (size_t i = 0; i < board->count; i++)
 		json_array_append_new(tenants, tenant_of(board->tenants[i]));
-	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:f, s:I, s:o}", "batch",
+	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:f, s:I, s:o}", "batch",
 			 name ? json_from_text(text_of(name)) : json_null(), "jobs",
-			 (json_int_t)jobs, "succeeded", (json_int_t)summary->succeeded, "failed",
-			 (json_int_t)summary->failed, "pending", (json_int_t)summary->pending,
-			 "badLines", (json_int_t)summary->bad, "kinds", kinds_of(summary), "halted",
+			 (json_int_t)jobs, "succeeded", (json_int_t)summary->succeeded, "degraded",
+			 (json_int_t)summary->degraded, "failed", (json_int_t)summary->failed,
+			 "pending", (json_int_t)summary->pending, "badLines",
+			 (json_int_t)summary->bad, "kinds", kinds_of(summary), "halted",
 			 summary->halted, "cost", money_to_dollars(summary->cost), "tokens",
 			 (json_int_t)summary->tokens, "tenants", tenants);
 }
@@ -66,11 +67,10 @@ static const char *plural(int64_t count)
 
 static const char *reason_of(const char *stopped)
 {
-	return !strcmp(stopped, "key")     ? "the key was refused, or its account has no money"
-	       : !strcmp(stopped, "money") ? "the cap is reached"
-	       : !strcmp(stopped, "halted")
-		       ? "too many of the jobs failed"
-		       : "what is required for it cannot be had on this machine";
+	return !strcmp(stopped, "key")      ? "the key was refused, or its account has no money"
+	       : !strcmp(stopped, "money")  ? "the cap is reached"
+	       : !strcmp(stopped, "halted") ? "too many of the jobs failed"
+					    : "what they need cannot be had on this machine";
 }
 
 /* Returns how many jobs this explains. */
@@ -94,16 +94,16 @@ static void tell_failed(const json_t *report, const char *results)
 {
 	int64_t failed = json_get_integer(report, "failed", 0);
 	json_t *kinds = json_object_get(report, "kinds"), *count;
-	auto_evbuffer struct evbuffer *list = evbuffer_new();
+	auto_evbuffer struct evbuffer *list = buffer_new();
 	auto_free char *text = NULL;
 	const char *kind;
 
 	if (!failed)
 		return;
 	json_object_foreach (kinds, kind, count)
-		evbuffer_add_printf(list, "%s%" JSON_INTEGER_FORMAT " %s",
-				    evbuffer_get_length(list) ? ", " : " (",
-				    json_integer_value(count), kind);
+		buffer_add_printf(list, "%s%" JSON_INTEGER_FORMAT " %s",
+				  evbuffer_get_length(list) ? ", " : " (",
+				  json_integer_value(count), kind);
 	text = text_drain(list, NULL);
 	tell_error("%" PRId64 " job%s failed%s%s: %s says why; 'rlmd batch --rerun-failed' tries "
 		   "again",
@@ -115,10 +115,16 @@ void batch_report_tell(const json_t *report, const char *results)
 {
 	int64_t pending = json_get_integer(report, "pending", 0);
 	int64_t bad = json_get_integer(report, "badLines", 0);
+	int64_t degraded = json_get_integer(report, "degraded", 0);
 	const json_t *tenant;
 	size_t i;
 
 	tell_failed(report, results);
+	if (degraded)
+		tell_error("%" PRId64
+			   " job%s succeeded with a forced or degraded answer: 'rlmd batch "
+			   "--rerun-degraded' asks anew, with more to spend",
+			   degraded, degraded == 1 ? "" : "s");
 	json_array_foreach (json_object_get(report, "tenants"), i, tenant)
 		pending -= tell_tenant(tenant);
 	if (pending > 0)

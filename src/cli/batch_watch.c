@@ -1,18 +1,19 @@
 #include "cli/batch_watch.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
 #include <event2/event.h>
 #include <inttypes.h>
 #include <rlmd/log.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/atomic_file.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -20,24 +21,25 @@
 #include "batch/metrics.h"
 #include "batch/runner.h"
 #include "batch/scoreboard.h"
-#include "cli/batch_line.h"
 #include "cli/exporter.h"
-#include "cli/live_line.h"
+#include "cli/figure.h"
+#include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/sink.h"
 #include "cli/tell.h"
 
 enum {
-	REFRESH_MS = 100, /* of a line on a terminal */
-	LOOK_MS = 1000,   /* elsewhere: whether a line is due */
 	WRITE_MS = 5000,
 	EVERY_MS = 60000, /* CI services end what says nothing for long */
 	STEPS = 10,
+	TENANTS_SHOWN = 5,
+	NAME_SHOWN = 16,
+	PATIENCE_MS = 1000, /* with a terminal that takes no metrics: the jobs wait meanwhile */
 };
 
 struct batch_watch {
 	const struct session *session; /* lent */
 	const struct runner *runner;   /* lent */
-	struct event *look;            /* owned; NULL: nobody is told */
 	struct event *asked;           /* owned */
 	int64_t told_ms;               /* when there was a line */
 	int64_t told_step;             /* tenths of the jobs that were over then */
@@ -48,6 +50,84 @@ struct batch_watch {
 };
 
 static int notice = -1;
+
+/* --- the line ---------------------------------------------------------------------------- */
+
+static int64_t all_of(const int64_t jobs[STORE_JOB_STATES])
+{
+	int64_t all = 0;
+
+	for (int state = 0; state < STORE_JOB_STATES; state++)
+		all += jobs[state];
+	return all;
+}
+
+static int64_t over_of(const int64_t jobs[STORE_JOB_STATES])
+{
+	return jobs[STORE_JOB_SUCCEEDED] + jobs[STORE_JOB_FAILED];
+}
+
+/* A name is data: what is no letter of ASCII has a width that nobody knows. */
+static void format_tenant(const struct scoreboard_tenant *tenant, char out[static 80])
+{
+	char name[NAME_SHOWN + 1], over[24], all[24];
+
+	snprintf(name, sizeof name, "%s", *tenant->name ? tenant->name : "-");
+	for (char *c = name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	figure_count(over_of(tenant->jobs), over);
+	figure_count(all_of(tenant->jobs), all);
+	snprintf(out, 80, "%s %s/%s%s%s", name, over, all,
+		 tenant->stop == TENANT_STOP_BUSY ? " "
+		 : tenant->stop                   ? " stopped: "
+						  : "",
+		 scoreboard_stop_name(tenant->stop));
+}
+
+/* Those that are shown end with how many there are beside them. */
+static void format_tenants(const struct scoreboard *board, char out[static PROGRESS_PART_MAX])
+{
+	char one[80], more[32];
+	size_t size = 0, shown = 0;
+
+	*out = '\0';
+	if (board->count < 2)
+		return;
+	for (; shown < board->count && shown < TENANTS_SHOWN; shown++) {
+		format_tenant(board->tenants[shown], one);
+		if (size + strlen(one) + sizeof more >= PROGRESS_PART_MAX)
+			break;
+		size += (size_t)snprintf(out + size, PROGRESS_PART_MAX - size, "%s%s",
+					 shown ? ", " : "", one);
+	}
+	if (shown < board->count)
+		snprintf(out + size, PROGRESS_PART_MAX - size, ", %zu more", board->count - shown);
+}
+
+void batch_watch_describe(const struct scoreboard *board, const struct scoreboard_sum *sum,
+			  bool stopping, struct progress_line *line)
+{
+	char money[32], left[24], tenants[PROGRESS_PART_MAX];
+
+	money_format(sum->cost, money);
+	figure_left(sum->left_ms, left);
+	format_tenants(board, tenants);
+	if (stopping) {
+		progress_add(line, 5, "finishing (Ctrl-C stops now)");
+		progress_brief(line, 1, "finishing");
+	}
+	progress_add(line, 9, "%" PRId64 " of %" PRId64, over_of(sum->jobs), all_of(sum->jobs));
+	if (sum->jobs[STORE_JOB_FAILED])
+		progress_add(line, 8, "%" PRId64 " failed", sum->jobs[STORE_JOB_FAILED]);
+	progress_add(line, 4, "%" PRId64 " at work", sum->at_work);
+	progress_add(line, 3, "%" PRId64 " call%s", sum->calls_in_flight,
+		     sum->calls_in_flight == 1 ? "" : "s");
+	progress_add(line, 7, "%s", money);
+	if (sum->left_ms >= 0)
+		progress_add(line, 6, "%s left", left);
+	progress_add(line, 2, "%s", tenants);
+}
 
 /* --- SIGUSR1 --------------------------------------------------------------------------- */
 
@@ -119,7 +199,8 @@ static void tell_stopped(const struct scoreboard_tenant *tenant)
 static void tell_line(const struct batch_watch *watch, enum rlmd_log_level level,
 		      const struct scoreboard *board, const struct scoreboard_sum *sum)
 {
-	char line[LIVE_LINE_MAX], cost[32];
+	struct progress_line parts = {.count = 0};
+	char line[PROGRESS_LINE_MAX], cost[32];
 	const struct rlmd_log_field fields[] = {
 		{.name = "pending", .number = sum->jobs[STORE_JOB_PENDING]},
 		{.name = "running", .number = sum->jobs[STORE_JOB_RUNNING]},
@@ -133,7 +214,8 @@ static void tell_line(const struct batch_watch *watch, enum rlmd_log_level level
 	};
 
 	money_format(sum->cost, cost);
-	batch_line_format(board, sum, watch->session->signal, LIVE_LINE_MAX, line);
+	batch_watch_describe(board, sum, watch->session->signal, &parts);
+	progress_format(&parts, PROGRESS_LINE_MAX, line);
 	tell_record(level, "progress", fields, sizeof fields / sizeof *fields, line);
 }
 
@@ -156,34 +238,28 @@ static void on_asked(evutil_socket_t fd, short what, void *owner)
 			tell_stopped(board->tenants[i]);
 }
 
-static void on_refresh(evutil_socket_t fd, short what, void *owner)
+static void describe(const void *owner, struct progress_line *line)
 {
-	struct batch_watch *watch = owner;
+	const struct batch_watch *watch = owner;
 	const struct scoreboard *board = runner_scoreboard(watch->runner);
 	struct scoreboard_sum sum = scoreboard_sum(board, clock_ms());
-	char line[LIVE_LINE_MAX];
 
-	(void)fd;
-	(void)what;
 	if (board->count)
-		batch_line_format(board, &sum, watch->session->signal, live_line_width(), line);
+		batch_watch_describe(board, &sum, watch->session->signal, line);
 	else
-		snprintf(line, sizeof line, "reading the jobs");
-	live_line_show(line);
+		progress_add(line, 1, "reading the jobs");
 }
 
-/* What another tenth of the jobs is, or a minute without a word. */
-static void on_look(evutil_socket_t fd, short what, void *owner)
+/* Tells a line for each tenth of the jobs, and each minute. */
+static void tell_now_and_then(void *owner)
 {
 	struct batch_watch *watch = owner;
 	const struct scoreboard *board = runner_scoreboard(watch->runner);
 	int64_t now_ms = clock_ms(), over, all, step;
 	struct scoreboard_sum sum = scoreboard_sum(board, now_ms);
 
-	(void)fd;
-	(void)what;
-	over = sum.jobs[STORE_JOB_SUCCEEDED] + sum.jobs[STORE_JOB_FAILED];
-	all = over + sum.jobs[STORE_JOB_PENDING] + sum.jobs[STORE_JOB_RUNNING];
+	over = over_of(sum.jobs);
+	all = all_of(sum.jobs);
 	if (!all)
 		return;
 	step = STEPS * over / all;
@@ -205,21 +281,31 @@ static void write_metrics(void *owner, struct evbuffer *out)
 		      watch->began_wall_ms, out);
 }
 
-/* Whoever reads it finds it whole; what the machine's end would take is written anew anyway. */
+/* A FIFO would have to be opened again each time, and every job would wait for its reader. */
+static struct sink *open_file(const char *path, struct rlmd_error *err)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISFIFO(st.st_mode)) {
+		error_set(err, RLMD_ERROR_USAGE,
+			  "cannot write %s every few seconds: %s; name a file, or [ADDRESS]:PORT",
+			  path, file_kind(&st));
+		return NULL;
+	}
+	return sink_new(path, false, err);
+}
+
+/* Its reader finds it whole. A machine that fails may lose it: it is written anew anyway. */
 static bool write_file(struct batch_watch *watch, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	const char *path = watch->session->config.batch_metrics;
-	struct atomic_file file;
+	auto_evbuffer struct evbuffer *out = buffer_new();
+	struct sink *file = open_file(watch->session->config.batch_metrics, err);
 	bool ok;
 
 	write_metrics(watch, out);
-	if (!atomic_file_open(&file, path, 0666))
-		return error_errno(err, RLMD_ERROR_USAGE, "the metrics: cannot write %s", path);
-	ok = file_write_fd(file.fd, text_in(out), err);
-	if (ok && !atomic_file_commit(&file, false))
-		ok = error_errno(err, RLMD_ERROR_USAGE, "cannot write %s", path);
-	atomic_file_done(&file);
+	ok = file && sink_feed(file, text_in(out), PATIENCE_MS, err) &&
+	     sink_commit(file, false, err);
+	sink_free(file);
 	return ok || error_context(err, "the metrics");
 }
 
@@ -259,20 +345,11 @@ static bool open_metrics(struct batch_watch *watch, struct rlmd_error *err)
 
 /* --- its life ------------------------------------------------------------------------------ */
 
-static void watch_line(struct batch_watch *watch)
-{
-	bool live = session_is_live(watch->session);
-	const struct timeval often = clock_timeval(live ? REFRESH_MS : LOOK_MS);
-
-	watch->look = event_new(watch->session->base, -1, EV_PERSIST, live ? on_refresh : on_look,
-				watch);
-	event_add(watch->look, &often);
-}
-
 struct batch_watch *batch_watch_new(const struct session *session, const struct runner *runner,
 				    struct rlmd_error *err)
 {
 	struct batch_watch *watch = xcalloc(1, sizeof *watch);
+	const struct progress_source source = {describe, tell_now_and_then, watch};
 
 	watch->session = session;
 	watch->runner = runner;
@@ -281,7 +358,7 @@ struct batch_watch *batch_watch_new(const struct session *session, const struct 
 	watch->asked = event_new(session->base, notice, EV_READ | EV_PERSIST, on_asked, watch);
 	event_add(watch->asked, NULL);
 	if (!session->config.quiet)
-		watch_line(watch);
+		progress_start(session->base, &source);
 	if (open_metrics(watch, err))
 		return watch;
 	batch_watch_free(watch);
@@ -292,14 +369,12 @@ void batch_watch_free(struct batch_watch *watch)
 {
 	if (!watch)
 		return;
-	live_line_clear();
+	progress_end();
 	exporter_free(watch->exporter);
 	if (watch->write) {
 		on_write(-1, 0, watch);
 		event_free(watch->write);
 	}
-	if (watch->look)
-		event_free(watch->look);
 	event_free(watch->asked);
 	free(watch);
 }

@@ -1,14 +1,18 @@
 #include "cli/command.h"
 
-#include <event2/buffer.h>
+#include <rlmd/price.h>
+#include <rlmd/rlmd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
-#include "base/text.h"
+#include "base/json.h"
 #include "cli/config.h"
 #include "cli/option.h"
-#include "cli/print.h"
+#include "cli/output.h"
 #include "cli/tell.h"
 
 const struct command_row command_table[COMMAND_COUNT] = {
@@ -40,6 +44,38 @@ const char *command_nearest(const char *name)
 	return option_nearest(name, names, COMMAND_COUNT);
 }
 
+int command_print(struct rlmd_text text)
+{
+	struct rlmd_error err = {0};
+	struct output *output = output_new(OUTPUT_ANSWER, NULL, NULL, &err);
+	bool ok = output && output_text(output, text, &err);
+
+	if (!ok && !(output && output_reader_gone(output)))
+		tell_error("%s", err.text);
+	output_free(output);
+	return rlmd_error_exit_status(err.kind);
+}
+
+int command_print_json(const json_t *value)
+{
+	auto_free char *dump = json_dumps(value, JSON_INDENT(2) | JSON_ENCODE_ANY |
+							 JSON_REAL_PRECISION(JSON_DIGITS));
+	auto_free char *line = xasprintf("%s\n", dump);
+
+	return command_print(text_of(line));
+}
+
+int command_print_version(void)
+{
+	struct rlmd_price_table *prices = rlmd_price_table_open(NULL, NULL);
+	auto_free char *line = xasprintf("rlmd %s (prices of %s)\n", RLMD_VERSION,
+					 prices ? rlmd_price_table_date(prices)
+						: "no date: none found");
+
+	rlmd_price_table_unref(prices);
+	return command_print(text_of(line));
+}
+
 int command_refuse(enum command_id command, const struct rlmd_error *err)
 {
 	const struct command_row *row = &command_table[command];
@@ -51,13 +87,13 @@ int command_refuse(enum command_id command, const struct rlmd_error *err)
 	return rlmd_error_exit_status(err->kind);
 }
 
-static int show_help(enum command_id command)
+static int show_help(enum command_id command, bool all)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
-	evbuffer_add_printf(out, "%s", command_table[command].help);
-	option_help(out, command);
-	return print_text(text_in(out));
+	buffer_add_printf(out, "%s", command_table[command].help);
+	option_help(out, command, all);
+	return command_print(text_in(out));
 }
 
 bool command_begin(enum command_id command, struct config *config, int argc, char **argv,
@@ -68,10 +104,8 @@ bool command_begin(enum command_id command, struct config *config, int argc, cha
 	config_init(config);
 	if (!config_arguments(config, command, argc, argv, ret_first, &err))
 		*ret_status = command_refuse(command, &err);
-	else if (config->help)
-		*ret_status = show_help(command);
-	else if (config->version)
-		*ret_status = print_version();
+	else if (config->help || config->help_all)
+		*ret_status = show_help(command, config->help_all);
 	else
 		return true;
 	return false;

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <event2/buffer.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <ini.h>
@@ -13,19 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/option_value.h"
 
 #define SYSTEM_FILE     "/etc/rlmd/rlmd.conf"
 #define VARIABLE_PREFIX "RLMD_"
 
 enum {
 	LONG_OPTION = 256, /* what getopt_long() returns for the first row of the table */
-	NAME_TEXT = 64,    /* an option's name and what goes in front */
+	FORMER_OPTION = LONG_OPTION + OPTION_COUNT, /* and for the first one that goes */
+	FORMER_MAX = 8,
+	NAME_TEXT = 64, /* an option's name and what goes in front */
 };
 
 static const size_t places[OPTION_COUNT] = {
@@ -125,6 +127,7 @@ void config_done(struct config *config)
 			clear_list(place);
 	}
 	tenants_done(&config->tenants);
+	json_decref(config->notes);
 	*config = (struct config){0};
 }
 
@@ -134,6 +137,19 @@ bool config_given(const struct config *config, enum option_id id)
 }
 
 /* --- arguments ------------------------------------------------------------- */
+
+static void fill_formers(enum command_id command, struct option *options)
+{
+	const struct option_former *former;
+	size_t at = 0;
+
+	for (int i = 0; i < FORMER_MAX && (former = option_former(command, &at)); i++)
+		*options++ = (struct option){.name = former->name,
+					     .has_arg = former->value ? no_argument
+								      : required_argument,
+					     .val = FORMER_OPTION + i};
+	*options = (struct option){0};
+}
 
 static void fill_options(enum command_id command, struct option *options, char *letters)
 {
@@ -156,11 +172,11 @@ static void fill_options(enum command_id command, struct option *options, char *
 				*letters++ = ':';
 		}
 	}
-	*options = (struct option){0};
+	fill_formers(command, options);
 	*letters = '\0';
 }
 
-/* What getopt_long() found, by the letter or by the name. */
+/* The option that getopt_long() found, by its letter or its name. */
 static enum option_id option_of(enum command_id command, int code)
 {
 	if (code >= LONG_OPTION)
@@ -174,15 +190,15 @@ static enum option_id option_of(enum command_id command, int code)
 /* Whether several options begin like that; the error lists them. */
 static bool ambiguous_option(enum command_id command, const char *name, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *candidates = evbuffer_new();
+	auto_evbuffer struct evbuffer *candidates = buffer_new();
 	auto_free char *list = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < OPTION_COUNT; i++)
 		if (option_is_of((enum option_id)i, command) &&
 		    !strncmp(option_table[i].name, name, strlen(name)))
-			evbuffer_add_printf(candidates, "%s--%s", count++ ? ", " : "",
-					    option_table[i].name);
+			buffer_add_printf(candidates, "%s--%s", count++ ? ", " : "",
+					  option_table[i].name);
 	list = text_drain(candidates, NULL);
 	if (count > 1)
 		error_set(err, RLMD_ERROR_USAGE, "--%s may mean %s", name, list);
@@ -198,7 +214,10 @@ static bool foreign_option(enum command_id command, enum option_id id, struct rl
 
 static bool unknown_letter(enum command_id command, char letter, struct rlmd_error *err)
 {
-	return !foreign_option(command, option_of(COMMAND_ANY, letter), err) &&
+	const char name[] = {'-', letter, '\0'};
+
+	return !option_misnamed(command, name, err) &&
+	       !foreign_option(command, option_of(COMMAND_ANY, letter), err) &&
 	       error_set(err, RLMD_ERROR_USAGE, "there is no option -%c", letter);
 }
 
@@ -211,11 +230,12 @@ static bool unknown_option(enum command_id command, char **argv, struct rlmd_err
 
 	if (optopt && optopt < LONG_OPTION)
 		return unknown_letter(command, (char)optopt, err);
-	if (optopt)
+	if (optopt && optopt < FORMER_OPTION)
 		return error_set(err, RLMD_ERROR_USAGE, "--%s takes no value",
 				 option_table[optopt - LONG_OPTION].name);
 	snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	if (foreign_option(command, option_find(COMMAND_ANY, name), err) ||
+	if (option_misnamed(command, name, err) ||
+	    foreign_option(command, option_find(COMMAND_ANY, name), err) ||
 	    ambiguous_option(command, name, err))
 		return false;
 	near = option_nearest_name(command, name);
@@ -223,21 +243,60 @@ static bool unknown_option(enum command_id command, char **argv, struct rlmd_err
 			 near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
 }
 
+/* The word of a long option that was taken just now, which may have been shortened. */
+static void name_of_taken(char **argv, char name[static NAME_TEXT])
+{
+	const char *word = argv[optind - 1];
+
+	if (optarg == word)
+		word = argv[optind - 2];
+	snprintf(name, NAME_TEXT, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+}
+
+static bool use_former(struct config *config, enum command_id command, int code,
+		       struct rlmd_error *err)
+{
+	const struct option_former *former = NULL;
+	size_t at = 0;
+
+	for (int i = FORMER_OPTION; i <= code; i++)
+		former = option_former(command, &at);
+	if (!config->notes)
+		config->notes = json_array();
+	json_array_append_new(config->notes,
+			      json_sprintf("--%s goes with the next version: write %s",
+					   former->name, former->instead));
+	return config_set(config, CONFIG_ARGUMENT, former->now,
+			  former->value ? former->value : optarg, err) ||
+	       error_context(err, "--%s", former->name);
+}
+
 bool config_arguments(struct config *config, enum command_id command, int argc, char **argv,
 		      int *ret_first, struct rlmd_error *err)
 {
-	struct option options[OPTION_COUNT + 1];
-	char letters[2 * OPTION_COUNT + 2];
+	struct option options[OPTION_COUNT + FORMER_MAX + 1];
+	char letters[2 * OPTION_COUNT + 2], name[NAME_TEXT];
 	int code;
 
 	fill_options(command, options, letters);
 	opterr = 0;
 	optind = 0; /* start anew, with glibc's own state too */
 	while ((code = getopt_long(argc, argv, letters, options, NULL)) != -1) {
-		enum option_id id = option_of(command, code == ':' ? optopt : code);
+		enum option_id id;
 
-		if (code == '?')
+		if (code == '?' || (code == ':' && optopt >= FORMER_OPTION))
 			return unknown_option(command, argv, err);
+		if (code >= FORMER_OPTION) {
+			if (!use_former(config, command, code, err))
+				return false;
+			continue;
+		}
+		id = option_of(command, code == ':' ? optopt : code);
+		if (code >= LONG_OPTION) {
+			name_of_taken(argv, name);
+			if (option_misnamed(command, name, err))
+				return false;
+		}
 		if (code == ':')
 			return error_set(err, RLMD_ERROR_USAGE, "--%s needs a value: %s",
 					 option_table[id].name, option_table[id].argument);
@@ -246,6 +305,13 @@ bool config_arguments(struct config *config, enum command_id command, int argc, 
 	}
 	*ret_first = optind;
 	return true;
+}
+
+void config_hide_password(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strstr(argv[i], "postgres"))
+			address_hide(argv[i]);
 }
 
 /* --- environment ----------------------------------------------------------- */

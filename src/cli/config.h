@@ -50,6 +50,7 @@ struct config {
 #undef GROUP
 	enum config_layer layers[OPTION_COUNT];
 	struct tenants tenants; /* of the files */
+	json_t *notes;          /* owned: sentences about options that go; NULL: none */
 };
 
 void config_init(struct config *); /* the defaults */
@@ -62,6 +63,9 @@ void config_done(struct config *);
  */
 bool config_arguments(struct config *, enum command_id, int argc, char **argv, int *ret_first,
 		      struct rlmd_error *);
+
+/* The password in the address of a store is not shown to programs that list processes. */
+void config_hide_password(int argc, char **argv);
 
 /* RLMD_MODEL and the like: one variable for each setting. An empty one counts as unset. */
 bool config_environment(struct config *, struct rlmd_error *);

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "cli/attack.h"
 #include "cli/command.h"
 #include "cli/findings.h"
 #include "cli/interrupt.h"
-#include "cli/print.h"
 #include "cli/providers.h"
 #include "cli/session.h"
 #include "cli/subids.h"
@@ -33,11 +33,11 @@ enum {
 };
 
 struct doctor {
-	struct session session;
-	struct assault *assault;        /* owned */
+	struct session *session;        /* lent */
+	struct attack_series *attacks;  /* owned */
 	struct rlmd_provider *provider; /* owned; NULL: there is none of that name */
 	struct rlmd_probe *probe;       /* owned */
-	int waiting;                    /* for the end of the assault, and of the probe */
+	int waiting;                    /* for the end of the series, and of the probe */
 	json_t *findings;               /* owned: what --json prints */
 	bool short_of_level;            /* --require asks for more */
 };
@@ -109,10 +109,10 @@ static void on_result(void *owner, const struct attack_result *result)
 static void answered(struct doctor *doctor)
 {
 	if (!--doctor->waiting)
-		session_leave(&doctor->session);
+		session_leave(doctor->session);
 }
 
-static void on_assault_done(void *owner, const struct rlmd_error *err)
+static void on_attacks_done(void *owner, const struct rlmd_error *err)
 {
 	struct doctor *doctor = owner;
 
@@ -132,7 +132,7 @@ static void find_provider(struct doctor *doctor, const struct rlmd_probe_result 
 
 	json_object_set_new(doctor->findings, "provider",
 			    json_pack("{s:s, s:s?, s:b, s:b, s:i, s:o}", "name",
-				      doctor->session.config.provider, "url", result->url, "asked",
+				      doctor->session->config.provider, "url", result->url, "asked",
 				      result->asked, "answers", !result->error, "status",
 				      result->status, "message", json_from_text(text_of(message))));
 }
@@ -145,10 +145,10 @@ static void on_probe(void *owner, const struct rlmd_probe_result *result)
 
 static void find_isolation(struct doctor *doctor)
 {
-	auto_free char *text = rlmd_sandbox_report(doctor->session.sandbox);
+	auto_free char *text = rlmd_sandbox_report(doctor->session->sandbox);
 	json_auto_t *report = session_read(text_of(text));
 	const char *level = json_get_string(report, "level");
-	const char *require = doctor->session.config.require;
+	const char *require = doctor->session->config.require;
 
 	json_object_set(doctor->findings, "level", json_object_get(report, "level"));
 	json_object_set(doctor->findings, "mode", json_object_get(report, "mode"));
@@ -163,14 +163,14 @@ static void find_clashes(struct doctor *doctor)
 {
 	uint32_t first, count;
 
-	rlmd_sandbox_uids((uint32_t)doctor->session.config.first_uid, &first, &count);
+	rlmd_sandbox_uids((uint32_t)doctor->session->config.first_uid, &first, &count);
 	if (!geteuid())
 		subids_check_all(first, count, json_object_get(doctor->findings, "warnings"));
 }
 
 static void find_validator(struct doctor *doctor)
 {
-	const struct session *session = &doctor->session;
+	const struct session *session = doctor->session;
 	struct rlmd_error err;
 
 	if (!session->signal && !rlmd_engine_validates(session->engine, session->sandbox, &err))
@@ -180,10 +180,10 @@ static void find_validator(struct doctor *doctor)
 
 /* --- the examination ----------------------------------------------------------------- */
 
-static void start_assault(struct doctor *doctor)
+static void start_attacks(struct doctor *doctor)
 {
-	static const struct assault_events events = {on_python, on_result, on_assault_done};
-	struct session *session = &doctor->session;
+	static const struct attack_events events = {on_python, on_result, on_attacks_done};
+	struct session *session = doctor->session;
 	struct rlmd_error err;
 
 	if (!session_open_sandbox(session, true, &err)) {
@@ -192,14 +192,14 @@ static void start_assault(struct doctor *doctor)
 		return;
 	}
 	doctor->waiting++;
-	doctor->assault = assault_start(session->engine, session->sandbox,
-					(size_t)session->config.worker_memory, &events, doctor);
+	doctor->attacks = attack_start(session->engine, session->sandbox,
+				       (size_t)session->config.worker_memory, &events, doctor);
 }
 
 /* The keys leave the environment with it, as before a run. */
 static void start_probe(struct doctor *doctor)
 {
-	const struct config *config = &doctor->session.config;
+	const struct config *config = &doctor->session->config;
 	struct rlmd_error err = {0};
 
 	doctor->provider = providers_own(config, &err);
@@ -211,21 +211,21 @@ static void start_probe(struct doctor *doctor)
 		return;
 	}
 	doctor->waiting++;
-	doctor->probe = rlmd_probe_start(doctor->session.base, doctor->provider, PROBE_MS, on_probe,
-					 doctor, NULL);
+	doctor->probe = rlmd_probe_start(doctor->session->base, doctor->provider, PROBE_MS,
+					 on_probe, doctor, NULL);
 }
 
 static void on_interrupt(void *owner)
 {
 	struct doctor *doctor = owner;
 
-	session_leave(&doctor->session);
+	session_leave(doctor->session);
 }
 
 /* The loop is not so much as entered where a signal came before it. */
 static void await_end(struct doctor *doctor)
 {
-	struct session *session = &doctor->session;
+	struct session *session = doctor->session;
 	const struct session_work work = {.interrupt = on_interrupt, .owner = doctor};
 	struct rlmd_error err;
 
@@ -242,15 +242,15 @@ static bool examine(struct doctor *doctor)
 	struct rlmd_error err;
 	bool fine;
 
-	if (!session_open_engine(&doctor->session, &err)) {
+	if (!session_open_engine(doctor->session, &err)) {
 		find_problem(doctor, "no worker: %s", err.text);
 		return false;
 	}
 	start_probe(doctor);
 	setenv("RLMD_SECRET", "for an attack to find", 1);
-	start_assault(doctor);
+	start_attacks(doctor);
 	await_end(doctor);
-	if (doctor->assault) {
+	if (doctor->attacks) {
 		find_isolation(doctor);
 		find_validator(doctor);
 	}
@@ -260,82 +260,70 @@ static bool examine(struct doctor *doctor)
 	return fine;
 }
 
-/* What was started is gone before anything is printed, which may take as long as its reader likes.
- */
+/* Ends all that was started before anything is printed, as its reader may take long. */
 static void stop(struct doctor *doctor)
 {
-	assault_free(take_pointer(&doctor->assault));
+	attack_free(take_pointer(&doctor->attacks));
 	rlmd_probe_free(take_pointer(&doctor->probe));
 	rlmd_provider_unref(take_pointer(&doctor->provider));
-	session_close(&doctor->session);
+	session_close(doctor->session);
 }
 
 static int print_findings(struct doctor *doctor)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
-	if (doctor->session.config.json)
-		return print_json(doctor->findings);
+	if (doctor->session->config.json)
+		return command_print_json(doctor->findings);
 	findings_format(doctor->findings, doctor->short_of_level, out);
-	return print_text(text_in(out));
+	return command_print(text_in(out));
 }
 
 static int show_policy(const struct doctor *doctor)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 	auto_free char *text = rlmd_sandbox_policy();
 	json_auto_t *policy = json_loads(text, 0, NULL);
 
-	if (doctor->session.config.json)
-		return print_json(policy);
+	if (doctor->session->config.json)
+		return command_print_json(policy);
 	findings_format_policy(policy, out);
-	return print_text(text_in(out));
+	return command_print(text_in(out));
 }
 
 /* --- the command line ------------------------------------------------------------------ */
 
 static int run(struct doctor *doctor)
 {
-	struct session *session = &doctor->session;
 	bool fine;
 	int status;
 
-	session_note_strays(session);
-	if (session->config.policy)
-		return show_policy(doctor);
-	if (session->config.worker_memory > MEMORY_MAX)
-		session->config.worker_memory = MEMORY_MAX;
 	begin_findings(doctor);
 	fine = examine(doctor);
 	stop(doctor);
 	status = print_findings(doctor);
+	json_decref(doctor->findings);
 	if (interrupt_count())
 		return 128 + interrupt_signal();
 	return fine || status ? status : rlmd_error_exit_status(RLMD_ERROR_SANDBOX);
 }
 
-static int start(struct doctor *doctor, int argc, char **argv)
+int command_doctor(struct session *session, int count, char **words)
 {
+	struct config *config = &session->config;
+	struct doctor doctor = {.session = session};
 	struct rlmd_error err;
-	int first, status;
 
-	if (!session_begin(&doctor->session, COMMAND_DOCTOR, argc, argv, &first, &status))
-		return status;
-	if (!doctor->session.config.verbose) /* workers are meant to die of attacks */
-		doctor->session.log_level = RLMD_LOG_ERROR;
-	if (first == argc)
-		return run(doctor);
-	error_set(&err, RLMD_ERROR_USAGE, "doctor takes no argument: '%s'", argv[first]);
-	return command_refuse(COMMAND_DOCTOR, &err);
-}
-
-int command_doctor(int argc, char **argv)
-{
-	struct doctor doctor = {0};
-	int status = start(&doctor, argc, argv);
-
-	stop(&doctor);
-	session_done(&doctor.session);
-	json_decref(doctor.findings);
-	return status;
+	if (count) {
+		error_set(&err, RLMD_ERROR_USAGE, "doctor takes no argument: '%s'", words[0]);
+		return command_refuse(COMMAND_DOCTOR, &err);
+	}
+	if (!config->verbose) /* workers are meant to die of attacks */
+		session->log_level = RLMD_LOG_ERROR;
+	session_note_strays(session);
+	if (config->policy)
+		return show_policy(&doctor);
+	if (config->worker_memory > MEMORY_MAX)
+		config->worker_memory = MEMORY_MAX;
+	return run(&doctor);
 }

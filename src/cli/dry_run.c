@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/buffer.h"
 #include "base/json.h"
 #include "base/json_quote.h"
 #include "base/money.h"
@@ -14,9 +15,9 @@ static void add_string(struct evbuffer *out, const char *label, const json_t *st
 {
 	struct rlmd_text text = json_text(string);
 
-	evbuffer_add_printf(out, "%-16s", label);
-	evbuffer_add(out, text.bytes, text.size);
-	evbuffer_add(out, "\n", 1);
+	buffer_add_printf(out, "%-16s", label);
+	buffer_add(out, text.bytes, text.size);
+	buffer_add(out, "\n", 1);
 }
 
 static void add_context(struct evbuffer *out, const json_t *context)
@@ -24,7 +25,7 @@ static void add_context(struct evbuffer *out, const json_t *context)
 	struct rlmd_text type = json_get_text(context, "contentType");
 	struct rlmd_text name = json_get_text(context, "name");
 
-	evbuffer_add_printf(
+	buffer_add_printf(
 		out,
 		"%-16s%.*s: %" PRId64 " characters, %" PRId64 " bytes, about %" PRId64
 		" tokens, %.*s\n",
@@ -42,62 +43,64 @@ static void add_folders(struct evbuffer *out, const json_t *context)
 
 	if (!count)
 		return;
-	evbuffer_add_printf(out, "%-16s%zu\n", "files",
-			    json_array_size(json_object_get(context, "files")));
+	buffer_add_printf(out, "%-16s%zu\n", "files",
+			  json_array_size(json_object_get(context, "files")));
 	json_array_foreach (folders, i, folder) {
+		int64_t files = json_get_integer(folder, "files", 0);
+
 		if (i == FOLDERS_SHOWN)
 			break;
 		figure_count(json_get_integer(folder, "tokens", 0), tokens);
 		text_escape(json_get_text(folder, "path"), path, sizeof path);
-		evbuffer_add_printf(out, "%16s%8s tokens %6" PRId64 " files  %s\n", "", tokens,
-				    json_get_integer(folder, "files", 0), *path ? path : "./");
+		buffer_add_printf(out, "%16s%8s tokens %6" PRId64 " %-5s  %s\n", "", tokens, files,
+				  files == 1 ? "file" : "files", *path ? path : "./");
 	}
 	if (count > FOLDERS_SHOWN)
-		evbuffer_add_printf(out, "%16sand %zu folders with less\n", "",
-				    count - FOLDERS_SHOWN);
+		buffer_add_printf(out, "%16sand %zu folder%s with less\n", "",
+				  count - FOLDERS_SHOWN, count == FOLDERS_SHOWN + 1 ? "" : "s");
 }
 
-void dry_run_format_reading(const json_t *object, struct evbuffer *out)
+static void add_reading(struct evbuffer *out, const json_t *object)
 {
 	const json_t *reading = json_object_get(object, "fullReading"), *misfit;
+	int64_t calls = json_get_integer(reading, "calls", 0);
 	char tokens[24], cost[32];
 	size_t i;
 
 	figure_count(json_get_integer(reading, "tokens", 0), tokens);
 	figure_cost(json_object_get(reading, "cost"), cost);
-	evbuffer_add_printf(out, "%-16s%" PRId64 " calls, %s tokens, %s at most\n", "all read once",
-			    json_get_integer(reading, "calls", 0), tokens, cost);
+	buffer_add_printf(out, "%-16s%" PRId64 " call%s, %s tokens, %s at most\n", "all read once",
+			  calls, calls == 1 ? "" : "s", tokens, cost);
 	if (json_get_bool(object, "fits", false))
-		evbuffer_add_printf(out, "%-16sfits the budget\n", "");
+		buffer_add_printf(out, "%-16sfits the budget\n", "");
 	json_array_foreach (json_object_get(object, "misfits"), i, misfit)
-		evbuffer_add_printf(out, "%-16sdoes not fit: %s\n", "", json_string_value(misfit));
+		buffer_add_printf(out, "%-16sdoes not fit: %s\n", "", json_string_value(misfit));
 }
 
 static void add_prompt(struct evbuffer *out, const char *heading, const json_t *prompt)
 {
 	struct rlmd_text text = json_text(prompt);
 
-	evbuffer_add_printf(out, "\n===== %s =====\n", heading);
-	evbuffer_add(out, text.bytes, text.size);
-	evbuffer_add(out, "\n", 1);
+	buffer_add_printf(out, "\n===== %s =====\n", heading);
+	buffer_add(out, text.bytes, text.size);
+	buffer_add(out, "\n", 1);
 }
 
-void dry_run_format_request(const json_t *object, struct evbuffer *out)
+static void add_request(struct evbuffer *out, const json_t *object)
 {
 	const json_t *temperature = json_object_get(object, "temperature");
 	const json_t *stop;
 	size_t i;
 
 	add_string(out, "prompts", json_object_get(object, "promptProfile"));
-	evbuffer_add_printf(out, "%-16s%" PRId64 " tokens at most\n", "one reply",
-			    json_get_integer(object, "maxOutputTokens", 0));
+	buffer_add_printf(out, "%-16s%" PRId64 " tokens at most\n", "one reply",
+			  json_get_integer(object, "maxOutputTokens", 0));
 	if (json_is_number(temperature))
-		evbuffer_add_printf(out, "%-16s%g\n", "temperature",
-				    json_number_value(temperature));
+		buffer_add_printf(out, "%-16s%g\n", "temperature", json_number_value(temperature));
 	json_array_foreach (json_object_get(object, "stop"), i, stop) {
-		evbuffer_add_printf(out, "%-16s", i ? "" : "stop");
+		buffer_add_printf(out, "%-16s", i ? "" : "stop");
 		json_quote(json_text(stop), out);
-		evbuffer_add(out, "\n", 1);
+		buffer_add(out, "\n", 1);
 	}
 }
 
@@ -107,13 +110,13 @@ static void format_money(const json_t *cost, char out[static 32])
 		money_format(money_from_dollars(json_number_value(cost)), out);
 }
 
-void dry_run_format_cost(const json_t *object, struct evbuffer *out)
+static void add_cost(struct evbuffer *out, const json_t *object)
 {
 	char worst[32] = "unknown", limit[32] = "none";
 
 	format_money(json_object_get(object, "worstCaseCost"), worst);
 	format_money(json_object_get(object, "maxCost"), limit);
-	evbuffer_add_printf(out, "%-16s%s at most (limit: %s)\n", "cost", worst, limit);
+	buffer_add_printf(out, "%-16s%s at most (limit: %s)\n", "cost", worst, limit);
 }
 
 void dry_run_format(const json_t *object, struct evbuffer *out)
@@ -129,15 +132,61 @@ void dry_run_format(const json_t *object, struct evbuffer *out)
 		add_context(out, context);
 		add_folders(out, context);
 	}
-	evbuffer_add_printf(out, "%-16sabout %" PRId64 " tokens\n", "first request",
-			    json_get_integer(object, "firstRequestTokens", 0));
-	dry_run_format_cost(object, out);
-	dry_run_format_reading(object, out);
-	dry_run_format_request(object, out);
+	buffer_add_printf(out, "%-16sabout %" PRId64 " tokens\n", "first request",
+			  json_get_integer(object, "firstRequestTokens", 0));
+	add_cost(out, object);
+	add_reading(out, object);
+	add_request(out, object);
 	add_prompt(out, "system prompt", json_object_get(object, "systemPrompt"));
 	if (json_object_get(object, "demonstration")) {
 		add_prompt(out, "opening", json_object_get(object, "opening"));
 		add_prompt(out, "a look at the inputs", json_object_get(object, "demonstration"));
 	}
 	add_prompt(out, "first turn", json_object_get(object, "firstTurn"));
+}
+
+/* --- a plan -------------------------------------------------------------------- */
+
+static void add_operation(struct evbuffer *out, size_t number, const json_t *operation)
+{
+	const json_t *depends = json_object_get(operation, "dependsOn"), *id;
+	struct rlmd_text mode = json_get_text(operation, "mode");
+	size_t i;
+
+	buffer_add_printf(out, "%6zu  %s  %s, %s of %s, about %" PRId64 " tokens", number,
+			  json_string_value(json_object_get(operation, "id")),
+			  json_string_value(json_object_get(operation, "type")),
+			  text_equal(mode, "rlm") ? "a run" : "a call",
+			  json_string_value(json_object_get(operation, "model")),
+			  json_get_integer(operation, "inputTokens", 0));
+	json_array_foreach (depends, i, id)
+		buffer_add_printf(out, "%s%s", i ? ", " : ", after ", json_string_value(id));
+	buffer_add(out, "\n", 1);
+}
+
+void dry_run_format_plan(const json_t *object, struct evbuffer *out)
+{
+	const json_t *operations = json_object_get(object, "operations"), *operation;
+	size_t i;
+
+	buffer_add_printf(
+		out,
+		"provider        %s\nmodel           %s\nsubcall model   %s\nprices of       %s\n"
+		"strategy        %s, %" PRId64 " at once\n"
+		"operations      %zu (whole runs: %" PRId64 ")\n"
+		"tokens          %" PRId64 " at most\n",
+		json_string_value(json_object_get(object, "provider")),
+		json_string_value(json_object_get(object, "model")),
+		json_string_value(json_object_get(object, "subcallModel")),
+		json_string_value(json_object_get(object, "priceTable")),
+		json_string_value(json_object_get(object, "strategy")),
+		json_get_integer(object, "maxParallel", 0), json_array_size(operations),
+		json_get_integer(object, "runs", 0),
+		json_get_integer(object, "worstCaseTokens", 0));
+	add_cost(out, object);
+	add_reading(out, object);
+	add_request(out, object);
+	buffer_add(out, "\n", 1);
+	json_array_foreach (operations, i, operation)
+		add_operation(out, i + 1, operation);
 }

@@ -2,184 +2,212 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
 #include <event2/listener.h>
 #include <event2/util.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <sys/utsname.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/text.h"
-#include "cli/request_line.h"
 
 enum {
 	CONNECTIONS_MAX = 8,
-	REQUEST_MAX = 8192, /* bytes, with its headers */
+	REQUEST_MAX = 8192, /* bytes of its line and headers */
 	PATIENCE_MS = 10000,
+	LOOK_MS = 50,
 	BACKLOG = 16,
 };
+
+#define TEXT "text/plain; charset=utf-8"
 
 struct exporter {
 	exporter_fn *write;
 	void *owner;
-	struct evconnlistener *listener; /* owned */
-	TAILQ_HEAD(, visitor) visitors;
+	struct evhttp *http;             /* owned */
+	struct evconnlistener *listener; /* lent: the server's */
+	struct event *look;              /* owned: pending while there are connections */
+	TAILQ_HEAD(, connection) connections;
 	int count; /* of them */
 	char *url; /* owned */
 };
 
-/* A connection. */
-struct visitor {
-	TAILQ_ENTRY(visitor) next;
-	struct exporter *exporter;
-	struct bufferevent *stream; /* owned */
-	struct event *late;         /* owned: its time is over, whatever it does */
-	bool answered;
+struct connection {
+	TAILQ_ENTRY(connection) next;
+	struct bufferevent *stream; /* a reference beside the server's */
+	int64_t deadline;           /* on clock_ms(): its time is over, whatever it does */
 };
 
 /* --- connections ------------------------------------------------------------------------ */
 
-static void dismiss(struct visitor *visitor)
+/* evhttp limits neither how many connections there are nor how long one takes in all. It takes its
+ * callbacks from a stream that it is done with, which tells that the connection has ended. */
+static bool has_ended(const struct connection *connection)
 {
-	struct exporter *exporter = visitor->exporter;
+	bufferevent_event_cb on_event;
 
-	TAILQ_REMOVE(&exporter->visitors, visitor, next);
-	bufferevent_free(visitor->stream);
-	event_free(visitor->late);
-	free(visitor);
-	if (exporter->count-- == CONNECTIONS_MAX)
-		evconnlistener_enable(exporter->listener);
+	bufferevent_getcb(connection->stream, NULL, NULL, &on_event, NULL);
+	return !on_event;
 }
 
-static void on_late(evutil_socket_t fd, short what, void *owner)
+static void forget(struct exporter *exporter, struct connection *connection)
 {
+	TAILQ_REMOVE(&exporter->connections, connection, next);
+	bufferevent_decref(connection->stream);
+	free(connection);
+	exporter->count--;
+}
+
+static void on_look(evutil_socket_t fd, short what, void *owner)
+{
+	const struct timeval soon = clock_timeval(LOOK_MS);
+	struct connection *connection, *next;
+	struct exporter *exporter = owner;
+	int64_t now = clock_ms();
+
 	(void)fd;
 	(void)what;
-	dismiss(owner);
+	for (connection = TAILQ_FIRST(&exporter->connections); connection; connection = next) {
+		next = TAILQ_NEXT(connection, next);
+		if (has_ended(connection))
+			forget(exporter, connection);
+		else if (now >= connection->deadline) /* the server reads its end */
+			shutdown(bufferevent_getfd(connection->stream), SHUT_RDWR);
+	}
+	if (exporter->count < CONNECTIONS_MAX)
+		evconnlistener_enable(exporter->listener);
+	if (exporter->count)
+		event_add(exporter->look, &soon);
 }
 
-static void on_over(struct bufferevent *stream, short what, void *owner)
+/* A connection comes: the server asks for the stream to use. */
+static struct bufferevent *on_connection(struct event_base *base, void *owner)
 {
-	(void)stream;
-	(void)what;
-	dismiss(owner);
-}
+	struct connection *connection = xcalloc(1, sizeof *connection);
+	const struct timeval soon = clock_timeval(LOOK_MS);
+	struct exporter *exporter = owner;
 
-/* All is written. Its end is awaited, within the time: closed with something unread, the kernel
- * would take the answer back. */
-static void on_written(struct bufferevent *stream, void *owner)
-{
-	struct visitor *visitor = owner;
-
-	if (visitor->answered)
-		shutdown(bufferevent_getfd(stream), SHUT_WR);
+	connection->stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	connection->deadline = clock_ms() + PATIENCE_MS;
+	bufferevent_incref(connection->stream);
+	TAILQ_INSERT_TAIL(&exporter->connections, connection, next);
+	if (++exporter->count == CONNECTIONS_MAX)
+		evconnlistener_disable(exporter->listener);
+	event_add(exporter->look, &soon);
+	return connection->stream;
 }
 
 /* --- requests --------------------------------------------------------------------------- */
 
-static void answer(struct visitor *visitor, const char *status, const char *type, bool head,
+/* evhttp would send a body after HEAD as well. */
+static void answer(struct evhttp_request *request, int status, const char *reason, const char *type,
 		   struct evbuffer *body)
 {
-	struct evbuffer *out = bufferevent_get_output(visitor->stream);
+	struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
+	bool head = evhttp_request_get_command(request) == EVHTTP_REQ_HEAD;
+	char size[32];
 
-	visitor->answered = true;
-	evbuffer_add_printf(out,
-			    "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-			    "Cache-Control: no-store\r\nConnection: close\r\n\r\n",
-			    status, type, evbuffer_get_length(body));
-	if (!head)
-		evbuffer_add_buffer(out, body);
+	snprintf(size, sizeof size, "%zu", evbuffer_get_length(body));
+	evhttp_add_header(headers, "Content-Type", type);
+	evhttp_add_header(headers, "Content-Length", size);
+	evhttp_add_header(headers, "Cache-Control", "no-store");
+	evhttp_add_header(headers, "Connection", "close");
+	evhttp_send_reply(request, status, reason, head ? NULL : body);
 }
 
-static void refuse(struct visitor *visitor, const char *status)
+static void refuse(struct evhttp_request *request, int status, const char *reason)
 {
-	auto_evbuffer struct evbuffer *body = evbuffer_new();
+	auto_evbuffer struct evbuffer *body = buffer_new();
 
-	evbuffer_add_printf(body, "%s\n", status);
-	answer(visitor, status, "text/plain; charset=utf-8", false, body);
+	buffer_add_printf(body, "%d %s\n", status, reason);
+	answer(request, status, reason, TEXT, body);
 }
 
-static void answer_path(struct visitor *visitor, struct rlmd_text path, bool head)
+static struct rlmd_text without_port(struct rlmd_text value)
 {
-	auto_evbuffer struct evbuffer *body = evbuffer_new();
+	size_t size = value.size;
 
-	if (text_equal(path, "/metrics")) {
-		visitor->exporter->write(visitor->exporter->owner, body);
-		answer(visitor, "200 OK", "text/plain; version=0.0.4; charset=utf-8", head, body);
+	while (size && isdigit((unsigned char)value.bytes[size - 1]))
+		size--;
+	if (size && value.bytes[size - 1] == ':')
+		value.size = size - 1;
+	return value;
+}
+
+static bool is_address(int family, struct rlmd_text host)
+{
+	auto_free char *name = text_copy(host);
+	unsigned char address[sizeof(struct in6_addr)];
+
+	return strlen(name) == host.size && inet_pton(family, name, address) == 1;
+}
+
+bool exporter_is_own_host(struct rlmd_text value, const char *own)
+{
+	struct rlmd_text host = without_port(text_trim(value));
+
+	/* Only an address of IPv6 stands in brackets. */
+	if (host.size > 1 && host.bytes[0] == '[' && host.bytes[host.size - 1] == ']')
+		return is_address(AF_INET6, text_slice(host, 1, host.size - 1));
+	return is_address(AF_INET, host) || is_address(AF_INET6, host) ||
+	       text_equal_caseless(host, "localhost") || text_equal_caseless(host, own);
+}
+
+/* A browser always sends a Host header, so that a request without one is good. */
+static bool check_host(struct evhttp_request *request)
+{
+	const struct evkeyvalq *headers = evhttp_request_get_input_headers(request);
+	struct utsname machine = {0};
+	const struct evkeyval *header;
+	bool seen = false;
+
+	uname(&machine);
+	TAILQ_FOREACH (header, headers, next) {
+		if (!text_equal_caseless(text_of(header->key), "Host"))
+			continue;
+		if (seen) {
+			refuse(request, 400, "Bad Request");
+			return false;
+		}
+		if (!exporter_is_own_host(text_of(header->value), machine.nodename)) {
+			refuse(request, 421, "Misdirected Request");
+			return false;
+		}
+		seen = true;
+	}
+	return true;
+}
+
+static void on_request(struct evhttp_request *request, void *owner)
+{
+	const enum evhttp_cmd_type method = evhttp_request_get_command(request);
+	const char *uri = evhttp_request_get_uri(request);
+	struct rlmd_text path = text_from(uri, strcspn(uri, "?"));
+	auto_evbuffer struct evbuffer *body = buffer_new();
+	const struct exporter *exporter = owner;
+
+	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
+		refuse(request, 405, "Method Not Allowed");
+	} else if (!check_host(request)) {
+		return;
+	} else if (text_equal(path, "/metrics")) {
+		exporter->write(exporter->owner, body);
+		answer(request, 200, "OK", "text/plain; version=0.0.4; charset=utf-8", body);
 	} else if (text_equal(path, "/healthz")) {
-		evbuffer_add_printf(body, "ok\n");
-		answer(visitor, "200 OK", "text/plain; charset=utf-8", head, body);
+		buffer_add_printf(body, "ok\n");
+		answer(request, 200, "OK", TEXT, body);
 	} else {
-		refuse(visitor, "404 Not Found");
+		refuse(request, 404, "Not Found");
 	}
-}
-
-/* The headers behind it change nothing. */
-static void answer_line(struct visitor *visitor, struct rlmd_text line)
-{
-	struct request_line request;
-	const char *refusal = request_line_read(line, &request);
-
-	if (refusal)
-		refuse(visitor, refusal);
-	else
-		answer_path(visitor, request.path, request.head);
-}
-
-/* What comes after the answer is thrown away. */
-static void on_bytes(struct bufferevent *stream, void *owner)
-{
-	struct evbuffer *in = bufferevent_get_input(stream);
-	struct visitor *visitor = owner;
-	size_t size = evbuffer_get_length(in);
-	struct evbuffer_ptr end;
-	auto_free char *line = NULL;
-	size_t length;
-
-	if (visitor->answered) {
-		evbuffer_drain(in, size);
-		return;
-	}
-	end = evbuffer_search(in, "\r\n\r\n", 4, NULL);
-	if (end.pos < 0 && size < REQUEST_MAX)
-		return;
-	if (end.pos < 0) {
-		refuse(visitor, "431 Request Header Fields Too Large");
-	} else {
-		line = evbuffer_readln(in, &length, EVBUFFER_EOL_CRLF_STRICT);
-		answer_line(visitor, text_from(line, length));
-	}
-	evbuffer_drain(in, evbuffer_get_length(in));
-}
-
-static void on_visit(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
-		     int size, void *owner)
-{
-	struct event_base *base = evconnlistener_get_base(listener);
-	const struct timeval patience = clock_timeval(PATIENCE_MS);
-	struct visitor *visitor = xcalloc(1, sizeof *visitor);
-	struct exporter *exporter = owner;
-
-	(void)address;
-	(void)size;
-	visitor->exporter = exporter;
-	visitor->stream = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
-	visitor->late = event_new(base, -1, 0, on_late, visitor);
-	event_add(visitor->late, &patience);
-	bufferevent_setcb(visitor->stream, on_bytes, on_written, on_over, visitor);
-	bufferevent_setwatermark(visitor->stream, EV_READ, 0, REQUEST_MAX);
-	bufferevent_enable(visitor->stream, EV_READ | EV_WRITE);
-	TAILQ_INSERT_TAIL(&exporter->visitors, visitor, next);
-	if (++exporter->count == CONNECTIONS_MAX)
-		evconnlistener_disable(listener);
 }
 
 /* --- its life ------------------------------------------------------------------------------ */
@@ -195,25 +223,24 @@ bool exporter_is_place(const char *word)
 	return !*port;
 }
 
-static void set_port(struct sockaddr *address, uint16_t port)
+static in_port_t *port_of(struct sockaddr_storage *address)
 {
-	if (address->sa_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)address)->sin_port = htons(port);
+	return address->ss_family == AF_INET6 ? &((struct sockaddr_in6 *)address)->sin6_port
+					      : &((struct sockaddr_in *)address)->sin_port;
 }
 
 /* libevent takes no port 0. */
-static bool read_place(const char *place, struct sockaddr *ret, int *ret_size)
+static bool read_place(const char *place, struct sockaddr_storage *ret, int *ret_size)
 {
 	const char *colon = strrchr(place, ':');
 	size_t size = (size_t)(colon - place);
 	long port = strtol(colon + 1, NULL, 10);
 	auto_free char *address = size ? xstrndup(place, size) : xstrdup("127.0.0.1");
 
-	if (port > UINT16_MAX || evutil_parse_sockaddr_port(address, ret, ret_size))
+	if (port > UINT16_MAX ||
+	    evutil_parse_sockaddr_port(address, (struct sockaddr *)ret, ret_size))
 		return false;
-	set_port(ret, (uint16_t)port);
+	*port_of(ret) = htons((uint16_t)port);
 	return true;
 }
 
@@ -231,8 +258,27 @@ static char *url_of(struct evconnlistener *listener)
 			     : (void *)&((struct sockaddr_in *)&address)->sin_addr,
 			 name, sizeof name);
 	return xasprintf(six ? "http://[%s]:%d/metrics" : "http://%s:%d/metrics", name,
-			 ntohs(six ? ((struct sockaddr_in6 *)&address)->sin6_port
-				   : ((struct sockaddr_in *)&address)->sin_port));
+			 ntohs(*port_of(&address)));
+}
+
+/* Takes the listener. A method that is none of these gets 501 from evhttp. */
+static void serve(struct exporter *exporter, struct event_base *base,
+		  struct evconnlistener *listener)
+{
+	exporter->listener = listener;
+	exporter->url = url_of(listener);
+	exporter->look = event_new(base, -1, 0, on_look, exporter);
+	exporter->http = evhttp_new(base);
+	evhttp_set_max_headers_size(exporter->http, REQUEST_MAX);
+	evhttp_set_max_body_size(exporter->http, 0);
+	evhttp_set_timeout(exporter->http, PATIENCE_MS / 1000);
+	evhttp_set_allowed_methods(exporter->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD |
+							   EVHTTP_REQ_POST | EVHTTP_REQ_PUT |
+							   EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS |
+							   EVHTTP_REQ_PATCH);
+	evhttp_set_bevcb(exporter->http, on_connection, exporter);
+	evhttp_set_gencb(exporter->http, on_request, exporter);
+	evhttp_bind_listener(exporter->http, listener);
 }
 
 struct exporter *exporter_new(struct event_base *base, const char *place, exporter_fn *write,
@@ -241,40 +287,40 @@ struct exporter *exporter_new(struct event_base *base, const char *place, export
 	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE;
 	struct sockaddr_storage address = {0};
 	int size = sizeof address;
+	struct evconnlistener *listener;
 	struct exporter *exporter;
 
-	if (!read_place(place, (struct sockaddr *)&address, &size)) {
+	if (!read_place(place, &address, &size)) {
 		error_set(err, RLMD_ERROR_USAGE,
 			  "'%s' is no place for metrics: an address in numbers and a port, as "
 			  "127.0.0.1:9464, or :9464 alone",
 			  place);
 		return NULL;
 	}
+	listener = evconnlistener_new_bind(base, NULL, NULL, flags, BACKLOG,
+					   (struct sockaddr *)&address, size);
+	if (!listener) {
+		error_errno(err, RLMD_ERROR_USAGE, "metrics cannot be had at %s", place);
+		return NULL;
+	}
 	exporter = xcalloc(1, sizeof *exporter);
 	exporter->write = write;
 	exporter->owner = owner;
-	TAILQ_INIT(&exporter->visitors);
-	exporter->listener = evconnlistener_new_bind(base, on_visit, exporter, flags, BACKLOG,
-						     (struct sockaddr *)&address, size);
-	if (!exporter->listener) {
-		error_errno(err, RLMD_ERROR_USAGE, "metrics cannot be had at %s", place);
-		exporter_free(exporter);
-		return NULL;
-	}
-	exporter->url = url_of(exporter->listener);
+	TAILQ_INIT(&exporter->connections);
+	serve(exporter, base, listener);
 	return exporter;
 }
 
 void exporter_free(struct exporter *exporter)
 {
-	struct visitor *visitor;
+	struct connection *connection;
 
 	if (!exporter)
 		return;
-	while ((visitor = TAILQ_FIRST(&exporter->visitors)))
-		dismiss(visitor);
-	if (exporter->listener)
-		evconnlistener_free(exporter->listener);
+	evhttp_free(exporter->http);
+	while ((connection = TAILQ_FIRST(&exporter->connections)))
+		forget(exporter, connection);
+	event_free(exporter->look);
 	free(exporter->url);
 	free(exporter);
 }

@@ -1,21 +1,22 @@
 /*
- * cli/exporter.h - a text, for whoever asks for it by HTTP: what Prometheus calls an exporter.
+ * cli/exporter.h - a text for programs that ask for it by HTTP, as Prometheus does.
  *
- * It answers GET and HEAD of /metrics, and of /healthz, and nothing else; one request a connection,
- * of a few kilobytes, within seconds, and so many connections at once. Who has none waits in the
- * kernel's line.
+ * libevent's evhttp reads the requests. GET and HEAD of /metrics and of /healthz are answered, and
+ * nothing else: one request a connection, of a few kilobytes, within seconds, and so many
+ * connections at once; further ones wait in the kernel's queue.
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 struct evbuffer;
 struct event_base;
 struct exporter;
 
-/* Appends what there is to say now. */
+/* Appends the text as it is now. */
 typedef void exporter_fn(void *owner, struct evbuffer *out);
 
 /* Whether a word means "[ADDRESS]:PORT", and not a file. */
@@ -28,3 +29,10 @@ void exporter_free(struct exporter *); /* NULL is fine */
 
 /* "http://127.0.0.1:9464/metrics"; lent. */
 const char *exporter_url(const struct exporter *);
+
+/*
+ * Whether a Host header asks for a host that can only be this one: an address in numbers,
+ * localhost, or `own`, the machine's name. If an attacker's own domain leads here (DNS rebinding),
+ * a browser could otherwise read the answer for him.
+ */
+bool exporter_is_own_host(struct rlmd_text value, const char *own);

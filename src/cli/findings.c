@@ -3,6 +3,7 @@
 #include <rlmd/sandbox.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/json.h"
 
 /* --- layers ---------------------------------------------------------------------- */
@@ -29,7 +30,8 @@ static json_t *add_layer(json_t *layers, const char *name, const char *state)
 	return layer;
 }
 
-/* What failed and the remedy stand in the report; what it costs, and what is left, in a table. */
+/* The failure and its remedy stand in the report; the loss, and the protection that is left, in a
+ * table. */
 static void add_missing(json_t *layers, const json_t *entry)
 {
 	static const struct {
@@ -66,30 +68,25 @@ json_t *findings_layers(const json_t *report)
 
 /* --- for people -------------------------------------------------------------------- */
 
-static const char *member(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(object, key));
-
-	return value ? value : "";
-}
-
 static void format_layer(const json_t *layer, struct evbuffer *out)
 {
-	bool missing = *member(layer, "call");
+	bool missing = *json_get_string(layer, "call");
 
-	evbuffer_add_printf(out, "  %-9s %-21s %s\n", member(layer, "state"),
-			    member(layer, "layer"), member(layer, missing ? "costs" : "meaning"));
+	buffer_add_printf(out, "  %-9s %-21s %s\n", json_get_string(layer, "state"),
+			  json_get_string(layer, "layer"),
+			  json_get_string(layer, missing ? "costs" : "meaning"));
 	if (missing)
-		evbuffer_add_printf(
-			out, "%34s%s: %s%s%s\n", "", member(layer, "call"), member(layer, "errno"),
-			*member(layer, "remedy") ? "; remedy: " : "", member(layer, "remedy"));
+		buffer_add_printf(out, "%34s%s: %s%s%s\n", "", json_get_string(layer, "call"),
+				  json_get_string(layer, "errno"),
+				  *json_get_string(layer, "remedy") ? "; remedy: " : "",
+				  json_get_string(layer, "remedy"));
 }
 
 static void format_attack(const json_t *attack, struct evbuffer *out)
 {
-	evbuffer_add_printf(out, "  %-11s %-3s %-38s %s\n", member(attack, "verdict"),
-			    member(attack, "guarantee"), member(attack, "what"),
-			    member(attack, "detail"));
+	buffer_add_printf(out, "  %-11s %-3s %-38s %s\n", json_get_string(attack, "verdict"),
+			  json_get_string(attack, "guarantee"), json_get_string(attack, "what"),
+			  json_get_string(attack, "detail"));
 }
 
 static void format_list(const json_t *list, const char *title,
@@ -99,14 +96,14 @@ static void format_list(const json_t *list, const char *title,
 	size_t i;
 
 	if (json_array_size(list))
-		evbuffer_add_printf(out, "\n%s:\n", title);
+		buffer_add_printf(out, "\n%s:\n", title);
 	json_array_foreach (list, i, entry)
 		format(entry, out);
 }
 
 static void format_sentence(const json_t *problem, struct evbuffer *out)
 {
-	evbuffer_add_printf(out, "  %s\n", json_string_value(problem));
+	buffer_add_printf(out, "  %s\n", json_string_value(problem));
 }
 
 static const char *closing_words(const json_t *findings, bool short_of_level)
@@ -123,23 +120,24 @@ static const char *closing_words(const json_t *findings, bool short_of_level)
 void findings_format(const json_t *findings, bool short_of_level, struct evbuffer *out)
 {
 	const json_t *provider = json_object_get(findings, "provider");
-	const char *python = member(findings, "python");
+	const char *python = json_get_string(findings, "python");
 
-	evbuffer_add_printf(out, "rlmd %s, Linux %s, %s, Python %s\n", member(findings, "version"),
-			    member(findings, "kernel"), member(findings, "machine"),
-			    *python ? python : "none");
-	if (*member(findings, "level"))
-		evbuffer_add_printf(out, "isolation %s, mode %s\n", member(findings, "level"),
-				    member(findings, "mode"));
+	buffer_add_printf(out, "rlmd %s, Linux %s, %s, Python %s\n",
+			  json_get_string(findings, "version"), json_get_string(findings, "kernel"),
+			  json_get_string(findings, "machine"), *python ? python : "none");
+	if (*json_get_string(findings, "level"))
+		buffer_add_printf(out, "isolation %s, mode %s\n",
+				  json_get_string(findings, "level"),
+				  json_get_string(findings, "mode"));
 	format_list(json_object_get(findings, "layers"), "Layers", format_layer, out);
 	format_list(json_object_get(findings, "attacks"), "Attacks from inside a worker",
 		    format_attack, out);
 	if (provider)
-		evbuffer_add_printf(out, "\nProvider %s: %s\n", member(provider, "name"),
-				    member(provider, "message"));
+		buffer_add_printf(out, "\nProvider %s: %s\n", json_get_string(provider, "name"),
+				  json_get_string(provider, "message"));
 	format_list(json_object_get(findings, "warnings"), "Warnings", format_sentence, out);
 	format_list(json_object_get(findings, "problems"), "Problems", format_sentence, out);
-	evbuffer_add_printf(out, "\n%s\n", closing_words(findings, short_of_level));
+	buffer_add_printf(out, "\n%s\n", closing_words(findings, short_of_level));
 }
 
 /* --- the policy ---------------------------------------------------------------------- */
@@ -149,11 +147,11 @@ static void format_rule(const json_t *rule, struct evbuffer *out)
 	const json_t *condition;
 	size_t i;
 
-	evbuffer_add_printf(out, "%-7s %-18s %s\n", member(rule, "answer"), member(rule, "call"),
-			    member(rule, "reason"));
+	buffer_add_printf(out, "%-7s %-18s %s\n", json_get_string(rule, "answer"),
+			  json_get_string(rule, "call"), json_get_string(rule, "reason"));
 	json_array_foreach (json_object_get(rule, "conditions"), i, condition)
-		evbuffer_add_printf(out, "%27s%s %s\n", "", i ? "and" : "if",
-				    json_string_value(condition));
+		buffer_add_printf(out, "%27s%s %s\n", "", i ? "and" : "if",
+				  json_string_value(condition));
 }
 
 void findings_format_policy(const json_t *policy, struct evbuffer *out)
@@ -163,12 +161,11 @@ void findings_format_policy(const json_t *policy, struct evbuffer *out)
 
 	json_array_foreach (json_object_get(policy, "rules"), i, rule)
 		format_rule(rule, out);
-	evbuffer_add_printf(out, "%-7s %-18s %s\n", "EPERM", "any other",
-			    "Python raises PermissionError, and the model can go on");
-	evbuffer_add_printf(out, "%-7s above %-12d %s\n", "ENOSYS",
-			    (int)json_get_integer(policy, "newest", 0), "younger than the policy");
-	evbuffer_add_printf(out, "%-7s %-18s %s\n", "kill", "any",
-			    "by another architecture's table");
-	evbuffer_add_printf(out, "\nArguments are counted from 0 and compared as a whole, all 64 "
-				 "bits. Of several rules for a call one must hold.\n");
+	buffer_add_printf(out, "%-7s %-18s %s\n", "EPERM", "any other",
+			  "Python raises PermissionError, and the model can go on");
+	buffer_add_printf(out, "%-7s above %-12d %s\n", "ENOSYS",
+			  (int)json_get_integer(policy, "newest", 0), "younger than the policy");
+	buffer_add_printf(out, "%-7s %-18s %s\n", "kill", "any", "by another architecture's table");
+	buffer_add_printf(out, "\nArguments are counted from 0 and compared as a whole, all 64 "
+			       "bits. Of several rules for a call one must hold.\n");
 }

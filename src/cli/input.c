@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/wait.h"
+#include "cli/option.h"
 #include "cli/progress.h"
 #include "cli/tell.h"
 
@@ -39,7 +41,7 @@ static void await_stdin(const char *what, struct input_time time)
 	     what, allowed);
 }
 
-/* What to do, where the time was over. */
+/* Tells how to go on, where the time was over. */
 static bool explain(const char *what, struct input_time time, struct rlmd_error *err)
 {
 	char allowed[16];
@@ -134,6 +136,43 @@ static bool stdin_holds_input(void)
 
 	return !fstat(STDIN_FILENO, &st) &&
 	       (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || S_ISREG(st.st_mode));
+}
+
+/* Bytes wait on standard input now. A pipe whose writer has not written yet has none: waiting for
+ * it would hold up every run whose standard input is an idle pipe. */
+static bool stdin_has_more(void)
+{
+	int waiting = 0;
+	struct stat st;
+
+	if (!stdin_holds_input() || fstat(STDIN_FILENO, &st))
+		return false;
+	if (S_ISREG(st.st_mode))
+		return lseek(STDIN_FILENO, 0, SEEK_CUR) < st.st_size;
+	return !ioctl(STDIN_FILENO, FIONREAD, &waiting) && waiting;
+}
+
+void input_imply_directory(struct config *config)
+{
+	static const enum option_id about[] = {
+		OPTION_diff,          OPTION_include,    OPTION_exclude,
+		OPTION_untracked,     OPTION_files_from, OPTION_recurse_submodules,
+		OPTION_max_file_size,
+	};
+	const size_t count = sizeof about / sizeof *about;
+	struct rlmd_error ignored;
+	size_t i = 0;
+
+	/* A setting in a file is for whoever names a directory. */
+	while (i < count && config->layers[about[i]] != CONFIG_ARGUMENT)
+		i++;
+	if (config->contexts.count || i == count)
+		return;
+	config_set(config, CONFIG_ARGUMENT, OPTION_contexts, ".", &ignored);
+	if (!is_stdin(config->files_from) && stdin_has_more())
+		tell_warning("standard input is not read: --%s is about files of a directory, by "
+			     "default of this one (-c .); -c - is standard input",
+			     option_table[about[i]].name);
 }
 
 /* Whether a source is standard input, which must not be the task too. */
@@ -251,27 +290,46 @@ bool input_seems_there(const struct config *config)
 	return i == given->count;
 }
 
+/* Of the only one, which came from standard input. */
+static bool is_empty(const struct input *input)
+{
+	struct rlmd_context_input read = {.size = sizeof read};
+
+	return !rlmd_context_get_input(input->context, 0, &read) || !read.content.size;
+}
+
+static bool load_named(struct input *input, const struct config *config, bool from_stdin,
+		       struct input_time time, struct rlmd_error *err)
+{
+	const struct config_list *given = &config->contexts;
+
+	if (!load(input, config, (const char *const *)given->items, given->count, from_stdin, time,
+		  err))
+		return false;
+	if (from_stdin && given->count == 1 && is_empty(input))
+		tell_warning("standard input is empty, and so is the context");
+	return true;
+}
+
 bool input_context(struct input *input, const struct config *config, struct input_time time,
 		   struct rlmd_error *err)
 {
 	static const char *const piped[] = {"-"};
-	const struct config_list *given = &config->contexts;
-	struct rlmd_context_input read = {.size = sizeof read};
 	bool from_stdin;
 
 	if (!find_stdin(input, config, &from_stdin, err) || !read_list(input, config, time, err))
 		return false;
 	if (from_stdin)
 		await_stdin("a context", time);
-	if (given->count || input->task_is_stdin || is_stdin(config->files_from) ||
+	if (config->contexts.count || input->task_is_stdin || is_stdin(config->files_from) ||
 	    !stdin_holds_input())
-		return load(input, config, (const char *const *)given->items, given->count,
-			    from_stdin, time, err);
+		return load_named(input, config, from_stdin, time, err);
 	await_stdin("a context", time);
 	if (!load(input, config, piped, 1, true, time, err))
 		return false;
-	if (rlmd_context_get_input(input->context, 0, &read) && read.content.size)
+	if (!is_empty(input))
 		return true;
+	tell_warning("standard input is empty: the task is asked without a context");
 	return load(input, config, NULL, 0, false, time, err);
 }
 

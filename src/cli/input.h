@@ -39,6 +39,10 @@ struct input_time input_time_from(int64_t allowed_ms); /* now */
 /* Whether `words`, the arguments that are no options, are one task; RLMD_ERROR_USAGE. */
 bool input_check_words(const struct config *, int count, char *const *words, struct rlmd_error *);
 
+/* Options that choose among the files of a directory, where no -c names one, mean this directory:
+ * -c is set to ".". To be called before anything is made of the settings. */
+void input_imply_directory(struct config *);
+
 /*
  * Neither ever waits for a terminal unless `-` says so. RLMD_ERROR_BUDGET where the time is over
  * before all is read, RLMD_ERROR_CANCELLED after a signal.

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -32,7 +33,7 @@ static void add_escaped(struct evbuffer *out, struct rlmd_text text)
 	char safe[TEXT_MAX];
 
 	text_escape(text, safe, sizeof safe);
-	evbuffer_add(out, safe, strlen(safe));
+	buffer_add(out, safe, strlen(safe));
 }
 
 static const char *run_of(const struct rlmd_log_record *record)
@@ -49,13 +50,13 @@ static void add_field(struct evbuffer *out, const struct rlmd_log_field *field)
 	const char *quote;
 
 	if (!field->text) {
-		evbuffer_add_printf(out, "%s=%" PRId64, field->name, field->number);
+		buffer_add_printf(out, "%s=%" PRId64, field->name, field->number);
 		return;
 	}
 	quote = strpbrk(field->text, " ()=") ? "\"" : "";
-	evbuffer_add_printf(out, "%s=%s", field->name, quote);
+	buffer_add_printf(out, "%s=%s", field->name, quote);
 	add_escaped(out, text_clip(text_of(field->text), SHORT_FIELD));
-	evbuffer_add_printf(out, "%s", quote);
+	buffer_add_printf(out, "%s", quote);
 }
 
 /* The run in front, as in all that is told of runs; there is one job at most, which is not. */
@@ -64,29 +65,29 @@ static void add_words(struct evbuffer *out, const struct rlmd_log_record *record
 	const char *run = run_of(record), *before = " (";
 
 	if (run)
-		evbuffer_add_printf(out, "[%.*s] ", ID_SHOWN, run);
+		buffer_add_printf(out, "[%.*s] ", ID_SHOWN, run);
 	add_escaped(out, text_of(record->message));
 	for (size_t i = 0; i < record->field_count; i++) {
 		const struct rlmd_log_field *field = &record->fields[i];
 
 		if (!strcmp(field->name, "run") || !strcmp(field->name, "job"))
 			continue;
-		evbuffer_add_printf(out, "%s", before);
+		buffer_add_printf(out, "%s", before);
 		add_field(out, field);
 		before = " ";
 	}
-	evbuffer_add_printf(out, "%s\n", *before == ' ' && before[1] ? "" : ")");
+	buffer_add_printf(out, "%s\n", *before == ' ' && before[1] ? "" : ")");
 }
 
 static void write_text(const struct rlmd_log_record *record, bool color, struct evbuffer *out)
 {
 	bool error = record->level == RLMD_LOG_ERROR, warning = record->level == RLMD_LOG_WARNING;
 
-	evbuffer_add_printf(out, "rlmd: ");
+	buffer_add_printf(out, "rlmd: ");
 	if (error || warning)
-		evbuffer_add_printf(out,
-				    color ? "\033[%sm%s:\033[0m " : "%.0s%s: ", error ? "31" : "33",
-				    error ? "error" : "warning");
+		buffer_add_printf(out,
+				  color ? "\033[%sm%s:\033[0m " : "%.0s%s: ", error ? "31" : "33",
+				  error ? "error" : "warning");
 	add_words(out, record);
 }
 
@@ -142,10 +143,10 @@ static void write_json(const struct rlmd_log_record *record, struct evbuffer *ou
 		size_t span = strcspn(at, "\x7f");
 
 		next = at + span + (at[span] != '\0');
-		evbuffer_add(out, at, span);
-		evbuffer_add_printf(out, "%s", at[span] ? "\\u007f" : "");
+		buffer_add(out, at, span);
+		buffer_add_printf(out, "%s", at[span] ? "\\u007f" : "");
 	}
-	evbuffer_add(out, "\n", 1);
+	buffer_add(out, "\n", 1);
 }
 
 void log_format_write(enum log_format format, const struct rlmd_log_record *record, bool color,
@@ -159,7 +160,7 @@ void log_format_write(enum log_format format, const struct rlmd_log_record *reco
 		write_json(record, out);
 		return;
 	case LOG_FORMAT_JOURNALD:
-		evbuffer_add_printf(out, "<%d>", priority(record->level));
+		buffer_add_printf(out, "<%d>", priority(record->level));
 		add_words(out, record);
 		return;
 	}

@@ -11,10 +11,11 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/print.h"
+#include "cli/session.h"
 #include "cli/tell.h"
 
 /*
@@ -54,14 +55,14 @@ static void raise_descriptors(void)
 
 static int show_help(void)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
-	evbuffer_add_printf(out, "usage: rlmd COMMAND ...\n\n");
+	buffer_add_printf(out, "usage: rlmd COMMAND ...\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		evbuffer_add_printf(out, "  rlmd %-6s %-15s %s\n", command_table[i].name,
-				    command_table[i].arguments, command_table[i].summary);
-	evbuffer_add_printf(out, "\n'rlmd help COMMAND' says more, and so does rlmd(1).\n");
-	return print_text(text_in(out));
+		buffer_add_printf(out, "  rlmd %-6s %-15s %s\n", command_table[i].name,
+				  command_table[i].arguments, command_table[i].summary);
+	buffer_add_printf(out, "\n'rlmd help COMMAND' says more, and so does rlmd(1).\n");
+	return command_print(text_in(out));
 }
 
 static int unknown_command(const char *name)
@@ -77,11 +78,37 @@ static int unknown_command(const char *name)
 	return rlmd_error_exit_status(RLMD_ERROR_USAGE);
 }
 
+/* `rlmd --json exec ...`: each command has options of its own, so that its name comes first. */
+static int options_first(int argc, char **argv)
+{
+	int i = 1, size = (int)strcspn(argv[1], "="); /* its value may be a secret */
+
+	while (i < argc && command_find(argv[i]) == COMMAND_COUNT)
+		i++;
+	if (i < argc)
+		tell_error("'%.*s' stands before the command: options come behind it, as in 'rlmd "
+			   "%s %.*s'",
+			   size, argv[1], argv[i], size, argv[1]);
+	else
+		tell_error("there is no command: options come behind it, as in 'rlmd exec %.*s'; "
+			   "'rlmd --help' lists the commands",
+			   size, argv[1]);
+	return rlmd_error_exit_status(RLMD_ERROR_USAGE);
+}
+
+static int no_command(void)
+{
+	tell_error("no command was given; 'rlmd --help' lists what they take:");
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		tell_hint("  rlmd %-7s %s", command_table[i].name, command_table[i].summary);
+	return rlmd_error_exit_status(RLMD_ERROR_USAGE);
+}
+
 static int run_command(int argc, char **argv)
 {
 	enum command_id id = command_find(argv[0]);
 
-	return id < COMMAND_COUNT ? command_table[id].run(argc, argv) : unknown_command(argv[0]);
+	return id < COMMAND_COUNT ? session_command(id, argc, argv) : unknown_command(argv[0]);
 }
 
 /* `rlmd help COMMAND` is `rlmd COMMAND --help`. */
@@ -106,20 +133,20 @@ int main(int argc, char **argv)
 	/* A write that nobody reads, or that ulimit -f forbids, fails like any other. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* Who started us may have it ignored: the kernel would reap workers, and nobody knew how
-	 * they ended. */
+	/* If our parent ignored it, the kernel would reap workers, and we could not know how they
+	 * ended. */
 	signal(SIGCHLD, SIG_DFL);
 	alloc_install();
 
-	if (argc < 2) {
-		tell_error("what shall be done? 'rlmd --help' lists the commands");
-		return rlmd_error_exit_status(RLMD_ERROR_USAGE);
-	}
+	if (argc < 2)
+		return no_command();
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return show_help();
 	if (!strcmp(argv[1], "help"))
 		return help(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "--version"))
-		return print_version();
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "version"))
+		return command_print_version();
+	if (*argv[1] == '-')
+		return options_first(argc, argv);
 	return run_command(argc - 1, argv + 1);
 }

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "cli/job_log.h"
 #include "cli/sink.h"
 #include "cli/tell.h"
 
@@ -46,7 +46,7 @@ static struct rlmd_text disarmed(struct rlmd_text json, struct evbuffer *safe)
 
 static void write_trace(struct output *output, struct rlmd_text line)
 {
-	auto_evbuffer struct evbuffer *safe = evbuffer_new();
+	auto_evbuffer struct evbuffer *safe = buffer_new();
 	struct rlmd_error err;
 
 	if (output->trace < 0 ||
@@ -138,9 +138,59 @@ void output_free(struct output *output)
 	free(output);
 }
 
+/*
+ * A job's log, of which a CI service takes lines for commands: GitHub's runner (and Gitea's,
+ * Forgejo's) obeys "::add-mask::" and the like at the beginning of a line; it, Azure's and
+ * TeamCity's obey "##[group]", "##vso[...]", "##teamcity[...]" anywhere. They read what a step
+ * prints, and tell of themselves in its environment; nothing of a file is read.
+ */
+static bool is_job_log(int fd)
+{
+	static const char *const services[] = {"GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"};
+	struct stat st;
+	bool service = false;
+
+	for (size_t i = 0; i < sizeof services / sizeof *services; i++)
+		service = service || (getenv(services[i]) && *getenv(services[i]));
+	return service && !fstat(fd, &st) && !S_ISREG(st.st_mode);
+}
+
+static bool is_visible_ascii(char c)
+{
+	return c > ' ' && c <= '~';
+}
+
+/* A carriage return ends a line, too, and white space before a command is any that Unicode has: all
+ * beyond ASCII counts as such. */
+static void disarm_lines(struct rlmd_text text, struct evbuffer *out)
+{
+	bool begins = true;
+	size_t done = 0;
+
+	for (size_t i = 0; i < text.size; i++) {
+		char c = text.bytes[i];
+
+		if (begins && c == ':' && i + 1 < text.size && text.bytes[i + 1] == ':') {
+			buffer_add(out, text.bytes + done, i - done);
+			buffer_add_printf(out, "\\x3a");
+			done = i + 1;
+		}
+		begins = c == '\n' || c == '\r' || (begins && !is_visible_ascii(c));
+	}
+	buffer_add(out, text.bytes + done, text.size - done);
+}
+
+static void disarm_commands(struct rlmd_text text, struct evbuffer *out)
+{
+	auto_evbuffer struct evbuffer *lines = buffer_new();
+
+	disarm_lines(text, lines);
+	text_disarm(text_in(lines), "\\x5b", out);
+}
+
 static bool write_text(struct output *output, struct rlmd_text text, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *safe = evbuffer_new();
+	auto_evbuffer struct evbuffer *safe = buffer_new();
 
 	return sink_write(output->sink, presentable(sink_fd(output->sink), text, safe), err);
 }
@@ -149,10 +199,10 @@ bool output_text(struct output *output, struct rlmd_text text, struct rlmd_error
 {
 	auto_evbuffer struct evbuffer *safe = NULL;
 
-	if (!job_log_is(sink_fd(output->sink)))
+	if (!is_job_log(sink_fd(output->sink)))
 		return write_text(output, text, err);
-	safe = evbuffer_new();
-	job_log_disarm(text, safe);
+	safe = buffer_new();
+	disarm_commands(text, safe);
 	if (evbuffer_get_length(safe) != text.size)
 		tell_warning("what a CI service would take for commands is escaped on standard "
 			     "output, with \\x3a and \\x5b; -o FILE gets it as it is");
@@ -176,14 +226,14 @@ bool output_event(struct output *output, struct rlmd_text event, struct rlmd_err
 	output->result_told |= output_is_result(event);
 	if (!output_has_events(output))
 		return true;
-	line = evbuffer_new();
-	safe = evbuffer_new();
-	evbuffer_add(line, event.bytes, event.size);
-	evbuffer_add(line, "\n", 1);
+	line = buffer_new();
+	safe = buffer_new();
+	buffer_add(line, event.bytes, event.size);
+	buffer_add(line, "\n", 1);
 	write_trace(output, text_in(line));
 	if (output->form != OUTPUT_JSONL)
 		return true;
-	plain = evbuffer_new();
+	plain = buffer_new();
 	return sink_feed(output->sink,
 			 presentable(sink_fd(output->sink), disarmed(text_in(line), plain), safe),
 			 PATIENCE_MS, err);
@@ -191,7 +241,7 @@ bool output_event(struct output *output, struct rlmd_text event, struct rlmd_err
 
 static bool write_object(struct output *output, json_t *object, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *line = evbuffer_new(), *plain = evbuffer_new();
+	auto_evbuffer struct evbuffer *line = buffer_new(), *plain = buffer_new();
 	json_auto_t *copy = json_copy(object);
 
 	json_object_del(copy, "event");
@@ -201,10 +251,10 @@ static bool write_object(struct output *output, json_t *object, struct rlmd_erro
 
 static bool write_answer(struct output *output, struct rlmd_text answer, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	auto_evbuffer struct evbuffer *line = buffer_new();
 
-	evbuffer_add(line, answer.bytes, answer.size);
-	evbuffer_add(line, "\n", 1);
+	buffer_add(line, answer.bytes, answer.size);
+	buffer_add(line, "\n", 1);
 	return output->form == OUTPUT_REPORT ? write_text(output, text_in(line), err)
 					     : output_text(output, text_in(line), err);
 }
@@ -241,7 +291,7 @@ bool output_result(struct output *output, json_t *object, struct rlmd_text answe
 
 bool output_commit(struct output *output, struct rlmd_error *err)
 {
-	return sink_commit(output->sink, err);
+	return sink_commit(output->sink, true, err);
 }
 
 bool output_reader_gone(const struct output *output)

@@ -39,8 +39,8 @@ bool output_event(struct output *, struct rlmd_text event, struct rlmd_error *);
  * result that no event has told is told as one. */
 bool output_result(struct output *, json_t *object, struct rlmd_text answer, struct rlmd_error *);
 
-/* Any other text, escaped for a terminal, and for a job's log (cli/job_log.h); then the file is put
- * in its place. */
+/* Any other text, escaped for a terminal, and for the log of a CI service's job; then the file is
+ * put in its place. */
 bool output_text(struct output *, struct rlmd_text, struct rlmd_error *);
 bool output_commit(struct output *, struct rlmd_error *);
 

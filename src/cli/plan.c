@@ -17,23 +17,19 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/dry_run.h"
 #include "cli/input.h"
-#include "cli/plan_dry_run.h"
 #include "cli/plan_result.h"
 #include "cli/session.h"
 #include "cli/sink.h"
 #include "cli/tell.h"
 
 struct plan {
-	struct session session;
+	struct session *session;     /* lent */
+	const char *name;            /* lent: of its file, for errors */
 	struct rlmd_plan_file *file; /* owned */
 	struct sink *metrics;        /* owned; NULL: nobody wants them */
-	struct rlmd_job *job;        /* owned */
-	json_t *result;              /* owned; NULL until the plan is done */
-	char *counters;              /* owned: the metrics' text; NULL likewise */
-	int64_t tokens;              /* of a plan that was stopped without a result */
-	int64_t max_cost;            /* RLMD_UNLIMITED: none */
-	struct rlmd_error error;     /* why the plan as a whole has no success */
+	char *counters;              /* owned: the metrics' text; NULL until the plan is done */
 };
 
 /* --- before the start ----------------------------------------------------------- */
@@ -43,20 +39,19 @@ static bool read_plan(struct plan *plan, const char *path, struct rlmd_error *er
 	bool standard = !strcmp(path, "-");
 	size_t size;
 	auto_free char *text = standard ? input_stdin("the plan", RLMD_PLAN_TEXT_MAX,
-						      plan->session.time, &size, err)
+						      plan->session->time, &size, err)
 					: file_read(path, RLMD_PLAN_TEXT_MAX, &size, err);
-	struct rlmd_plan_error wrong;
 
 	if (!text)
 		return false;
-	plan->file = rlmd_plan_file_new((struct rlmd_text){text, size}, &wrong);
-	return plan->file || error_set(err, RLMD_ERROR_INPUT, "%s: %s",
-				       standard ? "standard input" : path, wrong.text);
+	plan->name = standard ? "standard input" : path;
+	plan->file = rlmd_plan_file_new((struct rlmd_text){text, size}, err);
+	return plan->file || error_context(err, "%s", plan->name);
 }
 
 static bool open_metrics(struct plan *plan, struct rlmd_error *err)
 {
-	const char *path = plan->session.config.metrics;
+	const char *path = plan->session->config.metrics;
 
 	if (!path)
 		return true;
@@ -66,7 +61,7 @@ static bool open_metrics(struct plan *plan, struct rlmd_error *err)
 
 static struct rlmd_job_options options_of(const struct plan *plan)
 {
-	struct rlmd_job_options options = session_job(&plan->session);
+	struct rlmd_job_options options = session_options(plan->session);
 
 	options.plan = plan->file;
 	options.strict = false;
@@ -75,7 +70,7 @@ static struct rlmd_job_options options_of(const struct plan *plan)
 
 static bool prepare(struct plan *plan, const char *path, struct rlmd_error *err)
 {
-	struct session *session = &plan->session;
+	struct session *session = plan->session;
 	struct rlmd_job_options options;
 
 	session_note_strays(session);
@@ -90,58 +85,35 @@ static bool prepare(struct plan *plan, const char *path, struct rlmd_error *err)
 	return session->config.dry_run || rlmd_job_check(session->engine, &options, err);
 }
 
+static bool check_schemas(struct plan *plan, struct rlmd_error *err)
+{
+	const struct rlmd_job_options options = options_of(plan);
+
+	if (session_check_schemas(plan->session, &options, err))
+		return true;
+	return err->kind == RLMD_ERROR_USAGE && error_context(err, "%s", plan->name);
+}
+
 static int show_dry_run(struct plan *plan)
 {
 	const struct rlmd_job_options options = options_of(plan);
 
-	return session_show_job(&plan->session, &options, plan_dry_run_format);
+	return session_show_job(plan->session, &options, dry_run_format_plan);
 }
 
 /* --- the plan ---------------------------------------------------------------------- */
 
-static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text event)
+static void take(void *owner, const struct rlmd_result *result)
 {
 	struct plan *plan = owner;
 
-	(void)job;
-	session_event(&plan->session, event);
-}
-
-static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
-{
-	const struct rlmd_error *error = rlmd_result_error(result);
-	struct plan *plan = owner;
-
-	(void)job;
-	plan->result = session_read(rlmd_result_json(result));
 	plan->counters = rlmd_plan_metrics_text(rlmd_result_metrics(result));
-	if (error)
-		plan->error = *error;
-	session_leave(&plan->session);
 }
 
-static void on_interrupt(void *owner)
+static void tell_place(const struct rlmd_job_status *status, char place[static JOB_VIEW_PLACE_MAX])
 {
-	struct plan *plan = owner;
-
-	rlmd_job_interrupt(plan->job);
-}
-
-static struct rlmd_job_status status_now(const struct plan *plan)
-{
-	struct rlmd_job_status status = {.size = sizeof status};
-
-	rlmd_job_get_status(plan->job, &status);
-	return status;
-}
-
-static struct rlmd_job_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
-{
-	struct rlmd_job_status status = status_now(owner);
-
-	snprintf(place, STATUS_PLACE_MAX, "%" PRId64 " of %" PRId64 " operations",
-		 status.operations_ended, status.operations);
-	return status;
+	snprintf(place, JOB_VIEW_PLACE_MAX, "%" PRId64 " of %" PRId64 " operations",
+		 status->operations_ended, status->operations);
 }
 
 static bool has_runs(const struct plan *plan)
@@ -154,47 +126,18 @@ static bool has_runs(const struct plan *plan)
 	return false;
 }
 
-static bool start_job(struct plan *plan, struct rlmd_error *err)
-{
-	const struct rlmd_hooks hooks = {
-		.size = sizeof hooks,
-		.event = on_event,
-		.events = session_events(&plan->session),
-		.end = on_end,
-		.owner = plan,
-	};
-	struct rlmd_job_options options = options_of(plan);
-
-	options.hooks = &hooks;
-	plan->job = rlmd_job_start(plan->session.engine, &options, err);
-	session_note_job(&plan->session, plan->job);
-	return plan->job;
-}
-
 static bool carry_out(struct plan *plan, struct rlmd_error *err)
 {
-	struct session *session = &plan->session;
-	const struct session_work work = {
-		.interrupt = on_interrupt,
+	const struct session_job job = {
 		.interrupted = "interrupted: what is under way is cancelled",
-		.status = status_of,
+		.place = tell_place,
+		.take = take,
 		.owner = plan,
 	};
+	struct session *session = plan->session;
 
-	if (has_runs(plan) && !session_open_sandbox(session, false, err))
-		return false;
-	return start_job(plan, err) && session_wait(session, &work, err);
-}
-
-/* Workers, transfers and the live line are gone before the result is printed. */
-static void stop(struct plan *plan)
-{
-	if (plan->job) {
-		plan->tokens = status_now(plan).tokens;
-		plan->max_cost = status_now(plan).max_cost;
-	}
-	rlmd_job_free(take_pointer(&plan->job));
-	session_close(&plan->session);
+	return (!has_runs(plan) || session_open_sandbox(session, false, err)) &&
+	       check_schemas(plan, err) && session_run(session, &job, options_of(plan), err);
 }
 
 /* --- the result ------------------------------------------------------------------- */
@@ -203,15 +146,15 @@ static void stop(struct plan *plan)
 static json_t *failed_result(const struct plan *plan, const struct rlmd_error *err)
 {
 	return json_pack("{s:{}, s:I, s:i, s:n, s:[], s:{s:s, s:o}, s:o}", "results", "totalTokens",
-			 (json_int_t)plan->tokens, "duration", 0, "winner", "cancelled", "error",
-			 "kind", rlmd_error_name(err->kind), "message",
+			 (json_int_t)plan->session->last.tokens, "duration", 0, "winner",
+			 "cancelled", "error", "kind", rlmd_error_name(err->kind), "message",
 			 json_from_text(text_of(err->text)), "warnings",
-			 json_copy(plan->session.notes));
+			 json_copy(plan->session->notes));
 }
 
 static int report_failure(struct plan *plan, const struct rlmd_error *err)
 {
-	const struct config *config = &plan->session.config;
+	const struct config *config = &plan->session->config;
 	json_auto_t *object = failed_result(plan, err);
 	struct session_result result = {
 		.object = config->json || config->jsonl ? object : NULL,
@@ -219,32 +162,32 @@ static int report_failure(struct plan *plan, const struct rlmd_error *err)
 		.status = rlmd_error_exit_status(err->kind),
 	};
 
-	return session_report(&plan->session, &result);
+	return session_report(plan->session, &result);
 }
 
 static bool write_metrics(struct plan *plan, struct rlmd_error *err)
 {
 	return !plan->metrics || (sink_write(plan->metrics, text_of(plan->counters), err) &&
-				  sink_commit(plan->metrics, err));
+				  sink_commit(plan->metrics, true, err));
 }
 
 static int report(struct plan *plan)
 {
-	struct plan_tally tally = plan_tally(plan->result);
-	auto_free char *work = plan_tally_text(&tally);
-	struct session_result result = {
-		.object = plan->result, .work = work, .max_cost = plan->max_cost};
+	struct session *session = plan->session;
+	struct plan_tally tally = plan_result_tally(session->result);
+	auto_free char *work = plan_result_text(&tally);
+	struct session_result result = {.object = session->result, .work = work};
 	struct rlmd_error err;
 	int status;
 
-	result.status = plan_exit_status(&tally);
+	result.status = plan_result_status(&tally);
 	if (!result.status)
-		result.status = rlmd_error_exit_status(plan->error.kind);
+		result.status = rlmd_error_exit_status(session->failure.kind);
 	else if (tally.first)
-		plan_tally_error(&tally, &plan->error);
-	if (result.status && !plan->session.signal)
-		result.failure = &plan->error;
-	status = session_report(&plan->session, &result);
+		plan_result_error(&tally, &session->failure);
+	if (result.status && !session->signal)
+		result.failure = &session->failure;
+	status = session_report(session, &result);
 	if (write_metrics(plan, &err))
 		return status;
 	tell_error("the metrics: %s", err.text);
@@ -256,11 +199,13 @@ static int run(struct plan *plan, const char *path)
 	struct rlmd_error err;
 	bool ok = prepare(plan, path, &err);
 
-	ok = session_check_signals(&plan->session, &err) && ok;
-	if (ok && plan->session.config.dry_run)
+	ok = session_check_signals(plan->session, &err) && ok;
+	if (plan->session->config.dry_run)
+		ok = ok && check_schemas(plan, &err);
+	if (ok && plan->session->config.dry_run)
 		return show_dry_run(plan);
 	ok = ok && carry_out(plan, &err);
-	stop(plan);
+	session_close(plan->session);
 	return ok ? report(plan) : report_failure(plan, &err);
 }
 
@@ -280,29 +225,17 @@ static bool check_words(const struct config *config, int count, char *const *wor
 			 "there is no plan: name its file, or '-' for standard input");
 }
 
-static int start(struct plan *plan, int argc, char **argv)
+int command_plan(struct session *session, int count, char **words)
 {
-	struct session *session = &plan->session;
+	struct plan plan = {.session = session};
 	struct rlmd_error err;
-	int first, status;
+	int status;
 
-	if (!session_begin(session, COMMAND_PLAN, argc, argv, &first, &status))
-		return status;
-	if (!check_words(&session->config, argc - first, argv + first, &err))
+	if (!check_words(&session->config, count, words, &err))
 		return command_refuse(COMMAND_PLAN, &err);
-	return run(plan, argv[first]);
-}
-
-int command_plan(int argc, char **argv)
-{
-	struct plan plan = {0};
-	int status = start(&plan, argc, argv);
-
-	stop(&plan);
-	session_done(&plan.session);
+	status = run(&plan, words[0]);
 	rlmd_plan_file_free(plan.file);
 	sink_free(plan.metrics);
-	json_decref(plan.result);
 	free(plan.counters);
 	return status;
 }

@@ -5,7 +5,7 @@
 
 enum { STATUS_SOME_FAILED = 3 };
 
-/* What failed with somebody else is no cause. */
+/* An operation that failed because another did is no cause. */
 static void count_failure(struct plan_tally *tally, const json_t *operation)
 {
 	struct rlmd_text kind = json_get_text(json_object_get(operation, "error"), "kind");
@@ -23,7 +23,7 @@ static void count_failure(struct plan_tally *tally, const json_t *operation)
 		tally->cause = 0;
 }
 
-struct plan_tally plan_tally(const json_t *result)
+struct plan_tally plan_result_tally(const json_t *result)
 {
 	json_t *operations = json_object_get(result, "results"), *operation;
 	struct plan_tally tally = {
@@ -43,7 +43,7 @@ struct plan_tally plan_tally(const json_t *result)
 	return tally;
 }
 
-int plan_exit_status(const struct plan_tally *tally)
+int plan_result_status(const struct plan_tally *tally)
 {
 	if (tally->won || !tally->failed)
 		return 0;
@@ -53,7 +53,7 @@ int plan_exit_status(const struct plan_tally *tally)
 	return STATUS_SOME_FAILED;
 }
 
-char *plan_tally_text(const struct plan_tally *tally)
+char *plan_result_text(const struct plan_tally *tally)
 {
 	const char *plural = tally->count == 1 ? "" : "s";
 
@@ -67,7 +67,7 @@ char *plan_tally_text(const struct plan_tally *tally)
 	return xasprintf("%zu operation%s", tally->count, plural);
 }
 
-void plan_tally_error(const struct plan_tally *tally, struct rlmd_error *err)
+void plan_result_error(const struct plan_tally *tally, struct rlmd_error *err)
 {
 	const json_t *error = json_object_get(tally->first, "error");
 	struct rlmd_text id = json_get_text(tally->first, "id");

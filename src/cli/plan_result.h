@@ -16,16 +16,16 @@ struct plan_tally {
 	int cause;           /* the exit status that all such failures come to, or 0: several */
 };
 
-struct plan_tally plan_tally(const json_t *result);
+struct plan_tally plan_result_tally(const json_t *result);
 
 /*
  * 0 where nothing failed, or a race was won. The status of the reason where there was one
  * for all, and either nothing succeeded or it was the budget. 3 for everything else.
  */
-int plan_exit_status(const struct plan_tally *);
+int plan_result_status(const struct plan_tally *);
 
 /* "12 operations, 2 failed"; new. */
-char *plan_tally_text(const struct plan_tally *);
+char *plan_result_text(const struct plan_tally *);
 
 /* "2 of 12 operations failed; the first, 'x': ..." */
-void plan_tally_error(const struct plan_tally *, struct rlmd_error *);
+void plan_result_error(const struct plan_tally *, struct rlmd_error *);

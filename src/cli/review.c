@@ -4,6 +4,7 @@
  * The model is told what is wrong with the form of its answer, and the findings are put in their
  * places when there is one. Reports appear all or none, and none of a review that failed.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <rlmd/context.h>
 #include <rlmd/job.h>
@@ -11,31 +12,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/dry_run.h"
 #include "cli/input.h"
-#include "cli/no_result.h"
-#include "cli/review_reports.h"
 #include "cli/session.h"
+#include "cli/sink.h"
 #include "cli/tell.h"
 
-enum { STATUS_GATE = 3 };
+enum { FILES = 4, STATUS_GATE = 3, SUMMARY_MODE = 0600 };
 
 struct review_command {
-	struct session session;
+	struct session *session; /* lent */
 	struct input input;
-	struct review_reports reports;
-	struct rlmd_review *review; /* owned */
-	struct rlmd_text task;      /* lent by the review */
-	struct rlmd_job *job;       /* owned */
-	json_t *result;             /* owned; NULL until the job is done */
-	int64_t max_cost;
-	bool reviewed;           /* there are findings, or it is known that there are none */
-	struct rlmd_error error; /* why there are none, or none that count */
+	struct sink *reports[FILES]; /* owned; NULL: not asked for */
+	struct rlmd_review *review;  /* owned */
+	struct rlmd_text task;       /* lent by the review */
 };
 
 /* --- before the start ----------------------------------------------------------------------- */
@@ -53,15 +51,75 @@ static bool check_words(const struct config *config, int count, char *const *wor
 				       words[1]);
 }
 
+/* The options that name files, and the format that goes there. */
+static const struct {
+	const char *name;
+	size_t path; /* where its member stands in the settings */
+	enum rlmd_review_format format;
+} files[FILES] = {
+	{"--sarif", offsetof(struct config, sarif), RLMD_REVIEW_SARIF},
+	{"--junit", offsetof(struct config, junit), RLMD_REVIEW_JUNIT},
+	{"--gitlab", offsetof(struct config, gitlab), RLMD_REVIEW_GITLAB},
+	{"--markdown", offsetof(struct config, markdown), RLMD_REVIEW_MARKDOWN},
+};
+
+static const char *path_of(const struct config *config, size_t i)
+{
+	return *(char *const *)((const char *)config + files[i].path);
+}
+
+/* An earlier report that this one would write over. */
+static bool is_named_before(const struct config *config, size_t i, const char *path)
+{
+	for (size_t k = 0; k < i; k++)
+		if (path_of(config, k) && !strcmp(path_of(config, k), path))
+			return true;
+	return config->output && !strcmp(config->output, path);
+}
+
+/* One that cannot be written is known before anything is paid for. */
+static bool open_reports(struct review_command *command, struct rlmd_error *err)
+{
+	const struct config *config = &command->session->config;
+
+	for (size_t i = 0; i < FILES; i++) {
+		const char *path = path_of(config, i);
+
+		if (!path)
+			continue;
+		if (!strcmp(path, "-"))
+			return error_set(err, RLMD_ERROR_USAGE,
+					 "%s names a file: standard output has the findings",
+					 files[i].name);
+		if (is_named_before(config, i, path))
+			return error_set(err, RLMD_ERROR_USAGE,
+					 "%s: %s is the file of another report, too", files[i].name,
+					 path);
+		command->reports[i] = sink_new(path, false, err);
+		if (!command->reports[i])
+			return error_context(err, "%s", files[i].name);
+	}
+	return true;
+}
+
 /* A revision's files have their places in the repository anyway. */
 static bool is_directory(const char *source)
 {
 	return strncmp(source, "git:", 4) != 0;
 }
 
+static bool check_baseline(const struct config *config, struct rlmd_error *err)
+{
+	return !config->baseline || !access(config->baseline, F_OK) ||
+	       error_errno(err, RLMD_ERROR_INPUT,
+			   "there is no baseline yet: 'rlmd review --sarif %s' makes one, of the "
+			   "code whose findings are not to count; without --baseline all do; %s",
+			   config->baseline, config->baseline);
+}
+
 static bool make_review(struct review_command *command, struct rlmd_error *err)
 {
-	const struct config *config = &command->session.config;
+	const struct config *config = &command->session->config;
 	struct rlmd_review_options options = {
 		.size = sizeof options,
 		.prompt = config->prompt,
@@ -73,8 +131,10 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 								     : NULL,
 	};
 
+	if (!check_baseline(config, err))
+		return false;
 	if (config->task_file &&
-	    !input_task(&command->input, config, NULL, command->session.time, err))
+	    !input_task(&command->input, config, NULL, command->session->time, err))
 		return false;
 	options.task = text_from(command->input.task, command->input.task_size);
 	command->review = rlmd_review_new(&options, err);
@@ -85,19 +145,18 @@ static void note(struct review_command *command)
 {
 	const char *warning;
 
-	session_note_strays(&command->session);
+	session_note_strays(command->session);
 	if (!command->input.context)
 		return;
 	for (size_t i = 0; (warning = rlmd_context_note(command->input.context, i)); i++)
-		session_note(&command->session, warning);
+		session_note(command->session, warning);
 }
 
 static bool read_input(struct review_command *command, struct rlmd_error *err)
 {
-	struct session *session = &command->session;
+	struct session *session = command->session;
 
-	return session_open_output(session, OUTPUT_REPORT, err) &&
-	       review_reports_open(&command->reports, &session->config, err) &&
+	return session_open_output(session, OUTPUT_REPORT, err) && open_reports(command, err) &&
 	       make_review(command, err) &&
 	       input_context(&command->input, &session->config, session->time, err) &&
 	       rlmd_review_task(command->review, command->input.context, &command->task, err) &&
@@ -106,11 +165,11 @@ static bool read_input(struct review_command *command, struct rlmd_error *err)
 
 static struct rlmd_job_options options_of(const struct review_command *command)
 {
-	struct rlmd_job_options options = session_job(&command->session);
+	struct rlmd_job_options options = session_options(command->session);
 
 	options.task = command->task;
-	options.without_tree = !command->session.config.json &&
-			       !output_has_events(command->session.output);
+	options.without_tree = !command->session->config.json &&
+			       !output_has_events(command->session->output);
 	options.context = command->input.context;
 	return options;
 }
@@ -123,35 +182,25 @@ static bool prepare(struct review_command *command, struct rlmd_error *err)
 	note(command);
 	if (ok && !command->task.size)
 		return true;
-	if (!ok || !session_open(&command->session, err))
+	if (!ok || !session_open(command->session, err))
 		return false;
 	options = options_of(command);
-	return command->session.config.dry_run ||
-	       (rlmd_job_prepare(command->session.engine, &options, err) &&
-		session_begin_sandbox(&command->session, err));
+	return command->session->config.dry_run ||
+	       (rlmd_job_prepare(command->session->engine, &options, err) &&
+		session_begin_sandbox(command->session, err));
 }
 
 static int show_dry_run(struct review_command *command)
 {
 	const struct rlmd_job_options options = options_of(command);
 
-	return session_show_job(&command->session, &options, dry_run_format);
+	return session_show_job(command->session, &options, dry_run_format);
 }
 
 /* --- the run -------------------------------------------------------------------------------- */
 
-/* The result is told when the findings are in it. */
-static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text event)
-{
-	struct review_command *command = owner;
-
-	(void)job;
-	if (!output_is_result(event))
-		session_event(&command->session, event);
-}
-
-static void on_check(void *owner, struct rlmd_job *job, struct rlmd_text answer,
-		     struct rlmd_check *check)
+static void check(void *owner, struct rlmd_job *job, struct rlmd_text answer,
+		  struct rlmd_check *check)
 {
 	struct review_command *command = owner;
 	auto_free char *wrong = rlmd_review_wrong(command->review, answer);
@@ -163,152 +212,146 @@ static void on_check(void *owner, struct rlmd_job *job, struct rlmd_text answer,
 		rlmd_check_accept(check);
 }
 
+/* Puts the findings into the result. */
 static void take_findings(struct review_command *command, struct rlmd_text answer)
 {
+	struct session *session = command->session;
 	auto_free char *report = NULL;
 	size_t size;
 
-	command->reviewed = rlmd_review_take(command->review, command->input.context, answer,
-					     &command->error);
-	if (!command->reviewed)
+	if (!rlmd_review_take(command->review, command->input.context, answer, &session->failure))
 		return;
 	report = rlmd_review_report(command->review, RLMD_REVIEW_JSON, &size);
-	json_object_set_new(command->result, "review", session_read(text_from(report, size)));
+	json_object_set_new(session->result, "review", session_read(text_from(report, size)));
 }
 
-static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
+static void take(void *owner, const struct rlmd_result *result)
 {
-	const struct rlmd_error *error = rlmd_result_error(result);
-	struct rlmd_job_status status = {.size = sizeof status};
 	struct review_command *command = owner;
 
-	rlmd_job_get_status(job, &status);
-	command->max_cost = status.max_cost;
-	command->result = session_read(rlmd_result_json(result));
-	if (error)
-		command->error = *error;
-	else
+	if (!command->session->failure.kind)
 		take_findings(command, rlmd_result_output(result));
-	session_leave(&command->session);
 }
 
-static void on_interrupt(void *owner)
+static void tell_place(const struct rlmd_job_status *status, char place[static JOB_VIEW_PLACE_MAX])
 {
-	struct review_command *command = owner;
-
-	rlmd_job_interrupt(command->job);
-}
-
-static struct rlmd_job_status status_of(const void *owner, char place[static STATUS_PLACE_MAX])
-{
-	const struct review_command *command = owner;
-	struct rlmd_job_status status = {.size = sizeof status};
-
-	rlmd_job_get_status(command->job, &status);
-	snprintf(place, STATUS_PLACE_MAX, "reviewing | turn %" PRId64 " | depth %" PRId64,
-		 status.turn, status.depth);
-	return status;
-}
-
-static bool start_job(struct review_command *command, struct rlmd_error *err)
-{
-	const struct rlmd_hooks hooks = {
-		.size = sizeof hooks,
-		.event = on_event,
-		.events = session_events(&command->session),
-		.check = on_check,
-		.end = on_end,
-		.owner = command,
-	};
-	struct rlmd_job_options options = options_of(command);
-
-	options.hooks = &hooks;
-	command->job = rlmd_job_start(command->session.engine, &options, err);
-	session_note_job(&command->session, command->job);
-	return command->job;
+	snprintf(place, JOB_VIEW_PLACE_MAX, "reviewing | turn %" PRId64 " | depth %" PRId64,
+		 status->turn, status->depth);
 }
 
 static bool carry_out(struct review_command *command, struct rlmd_error *err)
 {
-	const struct session_work work = {
-		.interrupt = on_interrupt,
+	const struct session_job job = {
 		.interrupted = "interrupted: findings are asked for, of what there is; once more "
 			       "stops it now",
-		.status = status_of,
+		.result_later = true,
+		.place = tell_place,
+		.check = check,
+		.take = take,
 		.owner = command,
 	};
+	struct session *session = command->session;
 
-	if (!session_open_sandbox(&command->session, false, err) || !start_job(command, err) ||
-	    !session_wait(&command->session, &work, err))
-		return false;
-	if (command->error.kind)
-		*err = command->error;
-	return !command->error.kind;
-}
-
-static void cancel(struct review_command *command)
-{
-	rlmd_job_cancel(command->job);
-	while (!command->result)
-		rlmd_engine_wait(command->session.engine, command->job, NULL);
-}
-
-/* Workers, transfers and the live line are gone before anything is printed. */
-static void stop(struct review_command *command)
-{
-	rlmd_job_free(take_pointer(&command->job));
-	session_close(&command->session);
+	return session_open_sandbox(session, false, err) &&
+	       session_run(session, &job, options_of(command), err);
 }
 
 /* --- the result ------------------------------------------------------------------------------ */
+
+static bool write_file(struct sink *sink, const struct rlmd_review *review,
+		       enum rlmd_review_format format, struct rlmd_error *err)
+{
+	size_t size;
+	auto_free char *text = rlmd_review_report(review, format, &size);
+
+	return sink_write(sink, (struct rlmd_text){text, size}, err) &&
+	       sink_commit(sink, true, err);
+}
+
+/* It is the job's file, which its steps add to. */
+static bool add_summary(const char *path, struct rlmd_text text, struct rlmd_error *err)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (!file_may_write(path, &st, RLMD_ERROR_USAGE, err))
+		return false;
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		  SUMMARY_MODE);
+	if (fd < 0)
+		return error_errno(err, RLMD_ERROR_USAGE, "%s", path);
+	return file_write_fd(fd, text, err);
+}
+
+static void write_summary(const struct rlmd_review *review)
+{
+	const char *path = getenv("GITHUB_STEP_SUMMARY");
+	struct rlmd_error err;
+	auto_free char *text = NULL;
+	size_t size;
+
+	if (!path || !*path)
+		return;
+	text = rlmd_review_report(review, RLMD_REVIEW_SUMMARY, &size);
+	if (!add_summary(path, (struct rlmd_text){text, size}, &err))
+		tell_warning("there is no step summary (GITHUB_STEP_SUMMARY): %s", err.text);
+}
+
+/* Appear all or none; the step summary's failure is only warned of. */
+static bool write_reports(const struct review_command *command, struct rlmd_error *err)
+{
+	for (size_t i = 0; i < FILES; i++)
+		if (command->reports[i] &&
+		    !write_file(command->reports[i], command->review, files[i].format, err))
+			return error_context(err, "%s", files[i].name);
+	if (command->session->config.github)
+		write_summary(command->review);
+	return true;
+}
 
 static int report_failure(struct review_command *command, const struct rlmd_error *failure)
 {
 	struct session_result result = {
 		.failure = failure,
 		.status = rlmd_error_exit_status(failure->kind),
-		.max_cost = command->max_cost,
-		.work = command->result ? "a review" : NULL,
+		.work = command->session->result ? "a review" : NULL,
 	};
 
-	if (!command->result)
-		command->result = no_result(command->session.notes, failure);
-	result.object = command->result;
-	return session_report(&command->session, &result);
+	if (!command->session->result)
+		command->session->result = session_no_result(command->session, failure);
+	result.object = command->session->result;
+	return session_report(command->session, &result);
 }
 
 static int report(struct review_command *command)
 {
-	const struct config *config = &command->session.config;
+	const struct config *config = &command->session->config;
 	size_t failing = rlmd_review_failing(command->review), size;
 	auto_free char *text = rlmd_review_report(
 		command->review, config->github ? RLMD_REVIEW_GITHUB : RLMD_REVIEW_TEXT, &size);
 	const struct session_result result = {
-		.object = command->result,
+		.object = command->session->result,
 		.answer = text_from(text, size),
 		.status = failing ? STATUS_GATE : 0,
-		.max_cost = command->max_cost,
 		.work = command->task.size ? "a review" : NULL,
 	};
 	struct rlmd_error err;
 
-	if (!review_reports_write(&command->reports, config, command->review, &err))
+	if (!write_reports(command, &err))
 		return report_failure(command, &err);
 	if (failing)
 		tell("%zu finding%s at or over --fail-on %s", failing, failing == 1 ? "" : "s",
 		     config->fail_on);
-	return session_report(&command->session, &result);
+	return session_report(command->session, &result);
 }
 
 /* Nothing was changed, or all of that is gone or left out: nobody is asked. */
-static bool take_nothing(struct review_command *command, struct rlmd_error *err)
+static bool take_nothing(struct review_command *command)
 {
 	tell("nothing to review: nothing was changed, or what was is gone or left out");
-	command->result = no_result(command->session.notes, NULL);
+	command->session->result = session_no_result(command->session, NULL);
 	take_findings(command, text_of("{\"findings\": []}"));
-	if (command->error.kind)
-		*err = command->error;
-	return !command->error.kind;
+	return true;
 }
 
 static int run(struct review_command *command)
@@ -316,43 +359,34 @@ static int run(struct review_command *command)
 	struct rlmd_error err;
 	bool ok = prepare(command, &err);
 
-	ok = session_check_signals(&command->session, &err) && ok;
-	if (ok && command->task.size && command->session.config.dry_run)
+	ok = session_check_signals(command->session, &err) && ok;
+	if (ok && command->task.size && command->session->config.dry_run)
 		return show_dry_run(command);
-	ok = ok && (command->task.size ? carry_out(command, &err) : take_nothing(command, &err));
-	if (command->job && !command->result)
-		cancel(command);
-	stop(command);
+	ok = ok && (command->task.size ? carry_out(command, &err) : take_nothing(command));
+	if (ok && command->session->failure.kind) {
+		err = command->session->failure;
+		ok = false;
+	}
+	session_close(command->session);
 	return ok ? report(command) : report_failure(command, &err);
 }
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-static int start(struct review_command *command, int argc, char **argv)
+int command_review(struct session *session, int count, char **words)
 {
-	struct session *session = &command->session;
+	struct review_command command = {.session = session};
 	struct rlmd_error err;
-	int first, status;
+	int status;
 
-	if (!session_begin(session, COMMAND_REVIEW, argc, argv, &first, &status))
-		return status;
-	if (!check_words(&session->config, argc - first, argv + first, &err) ||
-	    !config_set(&session->config, CONFIG_ARGUMENT, OPTION_contexts,
-			first < argc ? argv[first] : ".", &err))
+	if (!check_words(&session->config, count, words, &err) ||
+	    !config_set(&session->config, CONFIG_ARGUMENT, OPTION_contexts, count ? words[0] : ".",
+			&err))
 		return command_refuse(COMMAND_REVIEW, &err);
-	return run(command);
-}
-
-int command_review(int argc, char **argv)
-{
-	struct review_command command = {0};
-	int status = start(&command, argc, argv);
-
-	stop(&command);
-	session_done(&command.session);
-	review_reports_done(&command.reports);
+	status = run(&command);
+	for (size_t i = 0; i < FILES; i++)
+		sink_free(command.reports[i]);
 	rlmd_review_free(command.review);
 	input_done(&command.input);
-	json_decref(command.result);
 	return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -15,8 +16,6 @@
 #include "base/loop.h"
 #include "base/number.h"
 #include "cli/interrupt.h"
-#include "cli/live_line.h"
-#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/providers.h"
 #include "cli/tell.h"
@@ -29,6 +28,7 @@ static void take_strays(struct session *session)
 	size_t i;
 
 	session->strays = config_stray_environment();
+	json_array_extend(session->strays, session->config.notes);
 	session->warnings = xcalloc(json_array_size(session->strays) + 1,
 				    sizeof *session->warnings);
 	json_array_foreach (session->strays, i, stray)
@@ -36,27 +36,27 @@ static void take_strays(struct session *session)
 }
 
 /* A line that is rewritten is for a person. */
-bool session_is_live(const struct session *session)
+static bool is_live(const struct session *session)
 {
 	const struct config *config = &session->config;
 
 	return !config->quiet && log_format_of(config->log_format) == LOG_FORMAT_TEXT &&
-	       status_can_live();
+	       tell_can_live();
 }
 
 /* Libevent's own words join: nobody else has this process. */
 static void open_log(struct session *session)
 {
 	const struct config *config = &session->config;
-	bool color = status_can_color(config->color);
+	bool color = tell_can_color(config->color), live = is_live(session);
 	enum rlmd_log_level most = config->quiet         ? RLMD_LOG_ERROR
 				   : config->verbose > 1 ? RLMD_LOG_DEBUG
 				   : config->verbose     ? RLMD_LOG_INFO
 							 : RLMD_LOG_NOTICE;
 
 	tell_setup(most, log_format_of(config->log_format), color);
-	live_line_setup(color);
-	progress_setup(session_is_live(session));
+	progress_setup(live, color);
+	session->view = (struct job_view){.verbose = (int)config->verbose, .live = live};
 	session->log_level = most;
 	session->log = log_root(most, tell_log, NULL);
 	log_take_libevent(&session->log);
@@ -69,7 +69,7 @@ static bool model_names(const struct config *config, const char *kind)
 	return config->model && !strncmp(config->model, kind, size) && config->model[size] == '/';
 }
 
-/* Who gives a key for "anthropic/..." means that provider, whose key then need not be set. */
+/* A key for "anthropic/..." names that provider, whose own key then need not be set. */
 static const char *provider_meant(const struct config *config)
 {
 	const char *kind;
@@ -94,19 +94,35 @@ static bool read_settings(struct session *session, struct rlmd_error *err)
 	return true;
 }
 
-bool session_begin(struct session *session, enum command_id command, int argc, char **argv,
-		   int *ret_first, int *ret_status)
+static void finish(struct session *session)
 {
-	struct rlmd_error err;
+	session_close(session);
+	output_free(session->output);
+	json_decref(session->strays);
+	free(session->warnings);
+	json_decref(session->notes);
+	json_decref(session->result);
+	config_done(&session->config);
+	log_take_libevent(NULL);
+}
 
-	session->command = command;
-	session->notes = json_array();
-	if (!command_begin(command, &session->config, argc, argv, ret_first, ret_status))
-		return false;
-	if (read_settings(session, &err))
-		return true;
-	*ret_status = command_refuse(command, &err);
-	return false;
+/* A command with --config has settings. */
+int session_command(enum command_id id, int argc, char **argv)
+{
+	struct session session = {.command = id, .notes = json_array()};
+	struct rlmd_error err;
+	int first, status;
+
+	if (command_begin(id, &session.config, argc, argv, &first, &status)) {
+		if (option_is_of(OPTION_store, id))
+			config_hide_password(argc, argv);
+		if (!option_is_of(OPTION_config, id) || read_settings(&session, &err))
+			status = command_table[id].run(&session, argc - first, argv + first);
+		else
+			status = command_refuse(id, &err);
+	}
+	finish(&session);
+	return status;
 }
 
 /* --- open ----------------------------------------------------------------------- */
@@ -125,7 +141,7 @@ bool session_open_output(struct session *session, enum output_form otherwise,
 	return session->output;
 }
 
-/* Nobody said whom to ask. */
+/* Picks a provider where none was named. */
 static bool unnamed_provider(const struct session *session)
 {
 	const struct config *config = &session->config;
@@ -168,36 +184,35 @@ static int64_t given(int64_t value)
 	return value ? value : RLMD_NOTHING;
 }
 
-struct rlmd_job_options session_job(const struct session *session)
+#define SET_JOB(member)      options.member = *value;
+#define SET_JOB_ZERO(member) options.member = given(*value);
+#define SET_NONE             (void)value;
+
+struct rlmd_job_options session_options(const struct session *session)
 {
 	const struct config *config = &session->config;
-
-	return (struct rlmd_job_options){
-		.size = sizeof(struct rlmd_job_options),
-		.provider = config->provider,
-		.model = config->model,
-		.subcall_model = config->subcall_model,
+	struct rlmd_job_options options = {
+		.size = sizeof options,
 		.sandbox = session->sandbox,
 		.limits = &session->limits,
-		.block_timeout_ms = config->block_timeout,
-		.max_output = config->max_output,
-		.max_output_tokens = config->max_output_tokens,
-		.grace_ms = given(config->grace),
 		.max_parallel = config_given(config, OPTION_max_parallel) ? config->max_parallel
 									  : 0,
-		.downgrade = given(config->downgrade),
-		.strict = config->strict,
 		.with_temperature = config_given(config, OPTION_temperature),
-		.temperature = config->temperature,
 		.stops = (const char *const *)config->stop.items,
-		.prompt = config->prompt,
-		.record_dir = config->record,
-		.replay_dir = config->replay,
-		.cache_dir = config->cache,
-		.cache_age_ms = config->cache_age,
-		.cache_size = config->cache_size,
 		.warnings = session->warnings,
 	};
+
+#define GROUP(heading)
+#define OPTION(field, type, scope, commands, letter, name, argument, standard, min, max, shown,    \
+	       target, help)                                                                       \
+	{                                                                                          \
+		const __typeof__(config->field) *value = &config->field;                           \
+		SET_##target                                                                       \
+	}
+#include "cli/options.def"
+#undef OPTION
+#undef GROUP
+	return options;
 }
 
 bool session_check_signals(struct session *session, struct rlmd_error *err)
@@ -255,14 +270,6 @@ void session_note_strays(struct session *session)
 		session_note(session, session->warnings[i]);
 }
 
-void session_note_job(struct session *session, const struct rlmd_job *job)
-{
-	const char *warning;
-
-	for (size_t i = 0; (warning = rlmd_job_warning(job, i)); i++)
-		session_note(session, warning);
-}
-
 /* --- wait ------------------------------------------------------------------------ */
 
 /* Two may have come at once. */
@@ -293,23 +300,9 @@ static void hear_signals(struct session *session)
 	event_add(session->interrupted, NULL);
 }
 
-static struct status_options status_options(const struct session *session)
-{
-	const struct config *config = &session->config;
-
-	return (struct status_options){
-		.live = session_is_live(session),
-		.verbose = (int)config->verbose,
-	};
-}
-
 bool session_wait(struct session *session, const struct session_work *work, struct rlmd_error *err)
 {
-	struct status_options options = status_options(session);
-
 	session->work = work;
-	if (work->status)
-		session->status = status_new(session->base, &options, work->status, work->owner);
 	hear_signals(session);
 	if (!session->broken.kind)
 		event_base_dispatch(session->base);
@@ -331,31 +324,203 @@ void session_leave(struct session *session)
 	event_base_loopbreak(session->base);
 }
 
-const char *const *session_events(const struct session *session)
+/* --- a job ---------------------------------------------------------------------- */
+
+static const char *const *events_of(const struct session *session)
 {
-	const struct status_options options = status_options(session);
+	static const char *const none[] = {NULL};
 
 	if (output_has_events(session->output))
 		return NULL;
-	return session->config.quiet ? status_events(NULL) : status_events(&options);
+	return session->config.quiet ? none : job_view_events(&session->view);
 }
 
-void session_event(struct session *session, struct rlmd_text event)
+static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text event)
 {
+	struct session *session = owner;
+
+	(void)job;
+	if (session->kind->result_later && output_is_result(event))
+		return;
 	if (session->config.jsonl)
-		live_line_clear();
-	status_event(session->status, event);
+		progress_clear();
+	job_view_event(&session->view, event);
 	if (session->broken.kind || output_event(session->output, event, &session->broken))
 		return;
-	/* Nobody is going to read the result: there is no reason to go on paying for it. */
+	/* The result has no reader any more: there is no reason to go on paying for it. */
 	event_base_loopbreak(session->base);
+}
+
+static void on_check(void *owner, struct rlmd_job *job, struct rlmd_text answer,
+		     struct rlmd_check *check)
+{
+	const struct session_job *kind = ((struct session *)owner)->kind;
+
+	kind->check(kind->owner, job, answer, check);
+}
+
+static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *result)
+{
+	const struct rlmd_error *error = rlmd_result_error(result);
+	struct session *session = owner;
+
+	(void)job;
+	session->result = session_read(rlmd_result_json(result));
+	if (error)
+		session->failure = *error;
+	session->kind->take(session->kind->owner, result);
+	session_leave(session);
+}
+
+static bool start_job(struct session *session, struct rlmd_job_options options,
+		      struct rlmd_error *err)
+{
+	const struct rlmd_hooks hooks = {
+		.size = sizeof hooks,
+		.event = on_event,
+		.events = events_of(session),
+		.check = session->kind->check ? on_check : NULL,
+		.end = on_end,
+		.owner = session,
+	};
+	const char *warning;
+
+	options.hooks = &hooks;
+	session->job = rlmd_job_start(session->engine, &options, err);
+	for (size_t i = 0; (warning = rlmd_job_warning(session->job, i)); i++)
+		session_note(session, warning);
+	return session->job;
+}
+
+static void on_interrupt(void *owner)
+{
+	rlmd_job_interrupt(((struct session *)owner)->job);
+}
+
+static void describe(const void *owner, struct progress_line *line)
+{
+	const struct session *session = owner;
+	struct rlmd_job_status now = {.size = sizeof now};
+	char place[JOB_VIEW_PLACE_MAX];
+
+	rlmd_job_get_status(session->job, &now);
+	session->kind->place(&now, place);
+	job_view_describe(&session->view, &now, place, line);
+}
+
+bool session_run(struct session *session, const struct session_job *kind,
+		 struct rlmd_job_options options, struct rlmd_error *err)
+{
+	const struct progress_source source = {.describe = describe, .owner = session};
+	const struct session_work work = {
+		.interrupt = on_interrupt, .interrupted = kind->interrupted, .owner = session};
+	bool ok;
+
+	session->kind = kind;
+	if (!start_job(session, options, err))
+		return false;
+	progress_start(session->base, &source);
+	ok = session_wait(session, &work, err);
+	progress_end();
+	if (!session->result)
+		rlmd_job_cancel(session->job);
+	while (!session->result)
+		rlmd_engine_wait(session->engine, session->job, NULL);
+	session->last.size = sizeof session->last;
+	rlmd_job_get_status(session->job, &session->last);
+	return ok;
+}
+
+/* --- where its code runs: begun early, and waited for late ------------------------- */
+
+static struct rlmd_sandbox_options sandbox_options(const struct session *session)
+{
+	const struct config *config = &session->config;
+
+	return (struct rlmd_sandbox_options){
+		.size = sizeof(struct rlmd_sandbox_options),
+		.python = config->python,
+		.preload = (const char *const *)config->preload.items,
+		.worker_memory = (size_t)config->worker_memory,
+		.first_uid = (uint32_t)config->first_uid,
+	};
+}
+
+static void on_loaded(void *owner)
+{
+	struct session *session = owner;
+
+	session->loaded = true;
+}
+
+bool session_begin_sandbox(struct session *session, struct rlmd_error *err)
+{
+	const struct rlmd_sandbox_options options = sandbox_options(session);
+
+	session->loads = rlmd_engine_begin_sandbox(session->engine, &options, on_loaded, session,
+						   err);
+	return session->loads;
+}
+
+static void on_woken(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	(void)owner;
+}
+
+/* The connection to the provider is made meanwhile, if any is. */
+static void await_python(struct session *session)
+{
+	struct event *woken = event_new(session->base, interrupt_fd(), EV_READ, on_woken, NULL);
+
+	event_add(woken, NULL);
+	while (!session->loaded && !interrupt_count())
+		if (event_base_loop(session->base, EVLOOP_ONCE))
+			break;
+	event_free(woken);
+}
+
+bool session_open_sandbox(struct session *session, bool any, struct rlmd_error *err)
+{
+	struct rlmd_sandbox_options options = sandbox_options(session);
+
+	options.require = any ? NULL : session->config.require;
+	progress_show("starting a worker");
+	if (session->loads)
+		await_python(session);
+	session->sandbox = rlmd_engine_sandbox(session->engine, &options, err);
+	progress_end();
+	return session_check_signals(session, err) && session->sandbox;
+}
+
+static void on_break(evutil_socket_t fd, short what, void *owner)
+{
+	struct session *session = owner;
+
+	(void)fd;
+	(void)what;
+	event_base_loopbreak(session->base);
+}
+
+bool session_check_schemas(struct session *session, const struct rlmd_job_options *options,
+			   struct rlmd_error *err)
+{
+	struct event *signals = event_new(session->base, interrupt_fd(), EV_READ, on_break,
+					  session);
+	bool ok;
+
+	event_add(signals, NULL);
+	ok = rlmd_job_check_schemas(session->engine, options, err);
+	event_free(signals);
+	return session_check_signals(session, err) && ok;
 }
 
 /* --- close ------------------------------------------------------------------------ */
 
 void session_close(struct session *session)
 {
-	status_free(take_pointer(&session->status));
+	rlmd_job_free(take_pointer(&session->job));
 	if (session->interrupted)
 		event_free(take_pointer(&session->interrupted));
 	session->base = NULL;
@@ -373,16 +538,15 @@ static bool print_result(struct session *session, const struct session_result *r
 int session_report(struct session *session, const struct session_result *result)
 {
 	bool printed = print_result(session, result);
-	struct status_options options = status_options(session);
 
 	if (!printed && output_reader_gone(session->output))
 		return rlmd_error_exit_status(RLMD_ERROR_INTERNAL);
 	if (result->work)
-		status_summary(result->object, session->notes,
-			       session->signal   ? "interrupted after"
-			       : result->failure ? "failed after"
-						 : "done in",
-			       result->work, result->max_cost, &options);
+		job_view_summary(&session->view, result->object, session->notes,
+				 session->signal   ? "interrupted after"
+				 : result->failure ? "failed after"
+						   : "done in",
+				 result->work, session->last.max_cost);
 	if (!printed) {
 		tell_error("%s", session->broken.text);
 		return session->broken.kind == RLMD_ERROR_CANCELLED
@@ -399,10 +563,10 @@ int session_report(struct session *session, const struct session_result *result)
 	return session->signal ? 128 + session->signal : result->status;
 }
 
-int session_show(struct session *session, const json_t *object, struct rlmd_text text)
+static int show(struct session *session, const json_t *object, struct rlmd_text text)
 {
 	const struct config *config = &session->config;
-	auto_evbuffer struct evbuffer *line = evbuffer_new();
+	auto_evbuffer struct evbuffer *line = buffer_new();
 	struct rlmd_error err;
 
 	json_write_line(object, line);
@@ -429,7 +593,7 @@ static int gate(const struct session *session, const json_t *object)
 int session_show_job(struct session *session, const struct rlmd_job_options *options,
 		     void (*format)(const json_t *, struct evbuffer *out))
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 	struct rlmd_error err;
 	auto_free char *text = rlmd_job_dry_run(session->engine, options, &err);
 	json_auto_t *object = text ? session_read(text_of(text)) : NULL;
@@ -444,22 +608,39 @@ int session_show_job(struct session *session, const struct rlmd_job_options *opt
 	json_array_foreach (json_object_get(object, "warnings"), i, warning)
 		session_note(session, json_string_value(warning));
 	format(object, out);
-	status = session_show(session, object, text_in(out));
+	status = show(session, object, text_in(out));
 	return status ? status : gate(session, object);
-}
-
-void session_done(struct session *session)
-{
-	session_close(session);
-	output_free(session->output);
-	json_decref(session->strays);
-	free(session->warnings);
-	json_decref(session->notes);
-	config_done(&session->config);
-	log_take_libevent(NULL);
 }
 
 json_t *session_read(struct rlmd_text json)
 {
 	return json_loadb(json.bytes, json.size, JSON_ALLOW_NUL, NULL);
+}
+
+static json_t *no_usage(void)
+{
+	static const char *const counts[] = {
+		"tokens",   "inputTokens", "outputTokens",    "duration",     "iterations",
+		"subcalls", "llmCalls",    "maxDepthReached", "cachedTokens",
+	};
+	json_t *usage = json_pack("{s:f, s:b, s:b}", "cost", 0.0, "estimated", 0, "costComplete",
+				  1);
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		json_object_set_new(usage, counts[i], json_integer(0));
+	return usage;
+}
+
+json_t *session_no_result(const struct session *session, const struct rlmd_error *err)
+{
+	json_t *object = json_pack("{s:b, s:s, s:s?, s:n, s:n, s:o, s:o}", "success", !err,
+				   "output", "", "stopReason",
+				   err ? rlmd_stop_name(error_stop(err)) : NULL, "trace", "sandbox",
+				   "usage", no_usage(), "warnings", json_copy(session->notes));
+
+	if (err)
+		json_object_set_new(object, "error",
+				    json_pack("{s:s, s:o}", "kind", rlmd_error_name(err->kind),
+					      "message", json_from_text(text_of(err->text))));
+	return object;
 }

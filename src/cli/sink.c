@@ -21,8 +21,8 @@ struct sink {
 	bool in_place;
 };
 
-/* What was opened for us is used as it stands, not opened again at its beginning. What an exec
- * would close was not: it is one of our own. */
+/* Uses a descriptor that was opened for us as it stands, without opening it again at its
+ * beginning. One that an exec would close was not opened for us: it is our own. */
 static int use_descriptor(int fd)
 {
 	int flags = fcntl(fd, F_GETFL), own = fcntl(fd, F_GETFD);
@@ -54,6 +54,16 @@ static void open_in_place(struct sink *sink, const struct stat *seen)
 		errno = ESTALE;
 }
 
+/* A socket takes connections, and nothing can be written to it as to a file. */
+static bool may_open(const char *path, struct stat *ret, struct rlmd_error *err)
+{
+	if (!file_may_write(path, ret, RLMD_ERROR_USAGE, err))
+		return error_context(err, "cannot write");
+	return file_descriptor_of(path) >= 0 || !S_ISSOCK(ret->st_mode) ||
+	       error_set(err, RLMD_ERROR_USAGE,
+			 "cannot write %s: it is a socket; name a file, a FIFO or a device", path);
+}
+
 /* Where the group cannot be the old file's, it is another group, which gets nothing. */
 static void take_mode(int fd, const struct stat *old)
 {
@@ -74,8 +84,7 @@ struct sink *sink_new(const char *path, bool confidential, struct rlmd_error *er
 
 	sink->path = xstrdup(standard ? "standard output" : path);
 	sink->fd = standard ? STDOUT_FILENO : -1;
-	if (!standard && !file_may_write(path, &st, RLMD_ERROR_USAGE, err)) {
-		error_context(err, "cannot write");
+	if (!standard && !may_open(path, &st, err)) {
 		sink_free(sink);
 		return NULL;
 	}
@@ -122,9 +131,9 @@ bool sink_feed(struct sink *sink, struct rlmd_text text, int64_t patience_ms,
 	       error_context(err, "%s", sink->path);
 }
 
-bool sink_commit(struct sink *sink, struct rlmd_error *err)
+bool sink_commit(struct sink *sink, bool durable, struct rlmd_error *err)
 {
-	return sink->in_place || atomic_file_commit(&sink->file, true) ||
+	return sink->in_place || atomic_file_commit(&sink->file, durable) ||
 	       error_errno(err, RLMD_ERROR_INTERNAL, "cannot write %s", sink->path);
 }
 

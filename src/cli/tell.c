@@ -1,9 +1,12 @@
 #include "cli/tell.h"
 
-#include <event2/buffer.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -13,6 +16,22 @@ static enum rlmd_log_level most = RLMD_LOG_NOTICE;
 static enum log_format format = LOG_FORMAT_TEXT;
 static bool colored;
 static void (*interlude)(void);
+
+bool tell_can_live(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb");
+}
+
+bool tell_can_color(const char *when)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	if (strcmp(when, "auto"))
+		return !strcmp(when, "always");
+	return tell_can_live() && !(no_color && *no_color);
+}
 
 void tell_setup(enum rlmd_log_level level, enum log_format form, bool color)
 {
@@ -28,7 +47,7 @@ void tell_interlude(void (*before)(void))
 
 static void write_line(const struct rlmd_log_record *record)
 {
-	auto_evbuffer struct evbuffer *line = evbuffer_new(), *safe = evbuffer_new();
+	auto_evbuffer struct evbuffer *line = buffer_new(), *safe = buffer_new();
 	struct rlmd_text text;
 
 	log_format_write(format, record, colored, line);
@@ -81,33 +100,6 @@ __attribute__((format(printf, 4, 0))) static void say(enum rlmd_log_level level,
 		return;
 	vsnprintf(message, sizeof message, fmt, args);
 	tell_log(NULL, &record);
-}
-
-void tell(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	say(RLMD_LOG_NOTICE, "notice", NULL, fmt, args);
-	va_end(args);
-}
-
-void tell_warning(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	say(RLMD_LOG_WARNING, "warning", NULL, fmt, args);
-	va_end(args);
-}
-
-void tell_error(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	say(RLMD_LOG_ERROR, "error", NULL, fmt, args);
-	va_end(args);
 }
 
 void tell_hint(const char *fmt, ...)

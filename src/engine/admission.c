@@ -8,17 +8,20 @@
 #include "budget/estimator.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
-#include "engine/job.h"
+#include "engine/scope.h"
 
 enum { SUBRUN_PROMPT = 2000 }; /* tokens of a sub-run's first request, about */
 
 void admission_init(struct admission *admission, struct caller *caller, size_t tasks, size_t calls)
 {
-	int percent = caller->job->config.downgrade;
+	int percent = caller->scope->config.downgrade;
 	const char *kind;
 
 	*admission = (struct admission){.caller = caller, .wanting = tasks};
-	if (budget_subcall_block(caller->budget, caller->depth, &admission->blocked))
+	if (caller->late)
+		caller_is_late(&admission->blocked);
+	if (caller->late ||
+	    budget_subcall_block(caller->budget, caller->depth, &admission->blocked))
 		return;
 	if (!caller->run) {
 		admission->pool = caller->budget;
@@ -54,18 +57,18 @@ static int64_t with_reserve(int64_t amount)
 /* A share that does not pay for one turn buys nothing. */
 static const char *too_small(const struct admission *admission)
 {
-	const struct rlmd_job *job = admission->caller->job;
+	const struct scope *scope = admission->caller->scope;
 	const char *model = admission->caller->model;
 	struct rlmd_amount left = budget_remaining(admission->pool);
 	int64_t shares = among(admission);
-	int64_t input = estimator_input(estimators_look(job->estimators, model), SUBRUN_PROMPT,
+	int64_t input = estimator_input(estimators_look(scope->estimators, model), SUBRUN_PROMPT,
 					INT64_MAX, 2);
-	int64_t output = ask_output_floor(job, model, LLM_TURN);
+	int64_t output = ask_output_floor(scope, model, LLM_TURN);
 	int64_t cost;
 
 	if (left.tokens != BUDGET_UNLIMITED && left.tokens / shares < with_reserve(input + output))
 		return "its share of the tokens would not pay for one turn";
-	if (left.cost != BUDGET_UNLIMITED && llm_price(job->llm, model, input, output, &cost) &&
+	if (left.cost != BUDGET_UNLIMITED && llm_price(scope->llm, model, input, output, &cost) &&
 	    left.cost / shares < with_reserve(cost))
 		return "its share of the cost would not pay for one turn";
 	return NULL;
@@ -92,11 +95,12 @@ enum way admission_way(const struct admission *admission,
 	return reason ? WAY_DIRECT : WAY_SUBRUN;
 }
 
-void admission_share(struct admission *admission, struct run_options *ret)
+int64_t admission_begin(struct admission *admission)
 {
-	ret->pool = admission->pool;
-	ret->among = among(admission);
+	int64_t shares = among(admission);
+
 	admission->wanting--;
+	return shares;
 }
 
 void admission_decline(struct admission *admission)

@@ -1,10 +1,10 @@
 /*
  * engine/admission.h - which tasks of a call get a sub-run, out of what, and why not.
  *
- * In this order: a sub-run, out of the purse that is set aside for the call; one
+ * In this order: a sub-run, out of the budget that is set aside for the call; one
  * call of a model, where little is left (ENG-14); a direct answer, where a limit
  * stands in the way (ENG-13). Whether little is left is asked once, before the
- * purse is set aside, for that alone leaves less than there was. A plan that no
+ * budget is set aside, for that alone leaves less than there was. A plan that no
  * run has ordered sets nothing aside: all that it has is for its operations.
  */
 #pragma once
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "engine/run.h"
 
+struct budget;
 struct caller;
 
 enum way {
@@ -44,6 +44,6 @@ void admission_done(struct admission *); /* the sub-runs must be gone; idempoten
 /* The way of the next task, and the reason for it where it is no sub-run, else "". */
 enum way admission_way(const struct admission *, char ret_reason[static ADMISSION_REASON_SIZE]);
 
-/* Sets the pool and the share of the task that takes its way now. */
-void admission_share(struct admission *, struct run_options *ret);
+/* A task becomes a sub-run now: returns among how many the pool is shared (budget_new_child()). */
+int64_t admission_begin(struct admission *);
 void admission_decline(struct admission *); /* that task goes another way, or nowhere */

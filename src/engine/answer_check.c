@@ -10,16 +10,16 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/loop.h"
-#include "engine/job.h"
+#include "engine/scope.h"
 #include "engine/validation.h"
 
-/* What the host owes. */
+/* The answer of the host's hook. */
 struct rlmd_check {
 	struct answer_check *waits; /* lent; NULL: nobody does */
 };
 
 struct answer_check {
-	struct rlmd_job *job; /* lent */
+	struct scope *scope; /* lent */
 	struct answer_form form;
 	struct event *due;                /* owned: the beginning, then the verdict */
 	struct validation_check *against; /* owned: the schema; NULL: that is not under way */
@@ -33,7 +33,7 @@ struct answer_check {
 	void *owner; /* lent */
 };
 
-bool answer_form_given(const struct answer_form *form)
+bool answer_check_wanted(const struct answer_form *form)
 {
 	return form->schema.size || form->hook;
 }
@@ -78,7 +78,8 @@ static void ask_host(struct answer_check *check)
 {
 	check->check = xcalloc(1, sizeof *check->check);
 	check->check->waits = check;
-	job_tell_check(check->job, text_from(check->answer, check->answer_size), check->check);
+	hooks_tell_check(&check->scope->hooks, text_from(check->answer, check->answer_size),
+			 check->check);
 }
 
 static void on_validated(void *owner, const struct validation_result *result)
@@ -102,7 +103,7 @@ static void on_validated(void *owner, const struct validation_result *result)
 	tell(check, NULL);
 }
 
-/* What stands around the JSON is gone from here on. */
+/* Words around the JSON are dropped here. */
 static void hold_to_schema(struct answer_check *check)
 {
 	struct rlmd_text json = validation_json(text_from(check->answer, check->answer_size));
@@ -111,7 +112,7 @@ static void hold_to_schema(struct answer_check *check)
 	free(check->answer);
 	check->answer = answer;
 	check->answer_size = json.size;
-	check->against = validation_check_answer(check->job->validation, check->form.schema,
+	check->against = validation_check_answer(check->scope->validation, check->form.schema,
 						 text_from(answer, json.size), on_validated, check);
 }
 
@@ -159,19 +160,19 @@ void rlmd_check_reject(struct rlmd_check *check, const char *wrong)
 	reject(waits, text_of(wrong && *wrong ? wrong : "It is not what was asked for."));
 }
 
-struct answer_check *answer_check_start(struct rlmd_job *job, const struct answer_form *form,
+struct answer_check *answer_check_start(struct scope *scope, const struct answer_form *form,
 					struct rlmd_text answer, answer_verdict_fn *heard,
 					void *owner)
 {
 	struct answer_check *check = xcalloc(1, sizeof *check);
 
-	check->job = job;
+	check->scope = scope;
 	check->form = *form;
 	check->answer = text_copy(answer);
 	check->answer_size = answer.size;
 	check->tell = heard;
 	check->owner = owner;
-	check->due = event_new(job->base, -1, 0, on_due, check);
+	check->due = loop_event(scope->base, -1, 0, on_due, check);
 	loop_post(check->due);
 	return check;
 }

@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 struct answer_check;
-struct rlmd_job;
+struct scope;
 
 /* Lent to the callback. */
 struct answer_verdict {
@@ -25,15 +25,15 @@ struct answer_verdict {
 
 typedef void answer_verdict_fn(void *owner, const struct answer_verdict *);
 
-/* What an answer is held to; zero is nothing. */
+/* The form that an answer has to have; zero asks for none. */
 struct answer_form {
 	struct rlmd_text schema; /* lent while it is held to it: the job has looked at it before */
 	bool hook;
 };
 
-bool answer_form_given(const struct answer_form *);
+bool answer_check_wanted(const struct answer_form *);
 
 /* Copies the answer. Never calls back before it returns. */
-struct answer_check *answer_check_start(struct rlmd_job *, const struct answer_form *,
+struct answer_check *answer_check_start(struct scope *, const struct answer_form *,
 					struct rlmd_text answer, answer_verdict_fn *, void *owner);
 void answer_check_cancel(struct answer_check *); /* no callback follows; NULL is fine */

@@ -1,31 +1,313 @@
 #include "engine/ask.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "async/scheduler.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/money.h"
 #include "base/number.h"
 #include "budget/account.h"
-#include "engine/ask_private.h"
+#include "budget/estimator.h"
 #include "engine/caller.h"
-#include "engine/cut_reply.h"
-#include "engine/learning.h"
-#include "engine/request.h"
+#include "engine/reserve.h"
+#include "engine/scope.h"
+#include "llm/request.h"
 #include "trace/record.h"
+
+enum {
+	SHARE = 8,  /* an eighth of what is left is no scarcity for the other calls */
+	GROWTH = 2, /* times the limit that cut a reply */
+};
+
+/* Priorities in the line for a permit: whoever had to wait for money comes first. */
+enum { CALL_FIRST, CALL_AGAIN };
+
+struct ask {
+	struct scope *scope; /* lent */
+	struct ask_options options;
+	struct log log; /* its caller's, with its number and kind */
+	char place[CALLER_PLACE_SIZE];
+	struct permit *permit; /* owned: our place among the calls at once, or in line for it */
+	struct account_waiter waiter;   /* for what other calls give back, or for a cover */
+	struct llm_call *call;          /* owned: once it was sent */
+	struct reservation reservation; /* the attempt that is under way */
+	struct rlmd_account *uncovered; /* lent: whose cover does not reach for it yet; or NULL */
+	struct rlmd_amount settled;     /* what the attempts before it were billed */
+	bool is_short;                  /* the account could not pay for it */
+	int64_t wanted;                 /* max_tokens, as asked for */
+	bool call_sent;                 /* at least once: it is recorded */
+	bool cached;                    /* its answer was had before */
+	int64_t call_started;           /* clock_ms() of the latest one */
+	struct cut_reply *cut;          /* owned: the attempt that was lowered too far; or NULL */
+	struct token_counts counts;     /* what the input is made of */
+	int64_t input;                  /* the most that they should be billed as */
+	ask_done_fn *done;
+	void *owner;
+};
+
+/* --- a reply that max_tokens has cut, kept while it is asked for again -------------------- */
+
+struct cut_reply {
+	struct llm_response response;     /* its texts are ours */
+	struct evbuffer *text, *thinking; /* owned */
+	char *model;                      /* owned */
+	int64_t limit;                    /* the max_tokens that cut it */
+};
+
+static struct evbuffer *copy_of(struct rlmd_text *text)
+{
+	struct evbuffer *copy = buffer_new();
+
+	buffer_add(copy, text->bytes, text->size);
+	*text = text_in(copy);
+	return copy;
+}
+
+static struct cut_reply *cut_reply_new(const struct llm_response *response, int64_t limit)
+{
+	struct cut_reply *cut = xcalloc(1, sizeof *cut);
+
+	*cut = (struct cut_reply){.response = *response, .limit = limit};
+	cut->response.bytes = NULL;
+	cut->text = copy_of(&cut->response.text);
+	cut->thinking = copy_of(&cut->response.thinking);
+	if (response->model)
+		cut->response.model = cut->model = xstrdup(response->model);
+	return cut;
+}
+
+static void cut_reply_free(struct cut_reply *cut)
+{
+	if (!cut)
+		return;
+	evbuffer_free(cut->text);
+	evbuffer_free(cut->thinking);
+	free(cut->model);
+	free(cut);
+}
+
+/* Adds what another attempt at the same call came to. */
+static void cut_reply_add(struct llm_response *sum, const struct llm_response *other)
+{
+	request_add_usage(&sum->usage, &other->usage);
+	sum->cost = money_add(sum->cost, other->cost);
+	sum->cost_known &= other->cost_known;
+	sum->attempts += other->attempts;
+	sum->billed += other->billed;
+	sum->duration_ms += other->duration_ms;
+}
+
+/* --- the bill of a call ---------------------------------------------------------------- */
+
+/* A provider that does not keep to max_tokens; once. */
+static void tell_overrun(struct caller *caller, const struct llm_request *request,
+			 const struct llm_response *response)
+{
+	const char *words = response->overlong ? "sent more output than max_tokens (about "
+					       : "billed more output than max_tokens (";
+	char text[160];
+
+	if (caller->scope->overrun)
+		return;
+	caller->scope->overrun = true;
+	snprintf(text, sizeof text, "The provider %s%" PRId64 " of %" PRId64 " tokens)%s", words,
+		 response->usage.output, request->max_tokens,
+		 response->overlong ? ": its answer was cut off there" : "");
+	caller_warn_once(caller, text);
+}
+
+/* Of several attempts only the sum is known, and of an estimate nothing is to be learned; but that
+ * of an answer that was cut for its length is no more than what came. */
+void ask_learn(struct caller *caller, const struct llm_request *request,
+	       const struct token_counts *counts, const struct llm_response *response)
+{
+	const struct llm_usage *usage = &response->usage;
+	struct estimator *estimator;
+
+	if (response->overlong)
+		tell_overrun(caller, request, response);
+	if (response->cached || response->journaled || response->billed > 1 ||
+	    (usage->estimated && !response->overlong))
+		return;
+	estimator = estimators_learn(caller->scope->estimators, request->model);
+	if (!usage->estimated)
+		estimator_learn_text(estimator, counts, usage->input);
+	estimator_learn_output(estimator, estimators_use(request->kind), request->max_tokens,
+			       usage->output);
+	if (usage->output > request->max_tokens)
+		tell_overrun(caller, request, response);
+}
+
+static struct rlmd_account *account_of(const struct ask *ask)
+{
+	return budget_account(ask->options.caller->budget);
+}
+
+/* --- what an attempt may cost ---------------------------------------------------------- */
+
+/* The most that an attempt should be billed as; false: there is no price for the model. */
+static bool most_of(const struct ask *ask, int64_t max_tokens, struct rlmd_amount *ret)
+{
+	const char *model = ask->options.request.model;
+	int64_t output = estimator_output(estimators_look(ask->scope->estimators, model),
+					  max_tokens);
+
+	*ret = (struct rlmd_amount){.tokens = money_add(ask->input, output)};
+	return llm_price(ask->scope->llm, model, ask->input, output, &ret->cost);
+}
+
+/* The floor need not exceed the output that a reply like the last ones takes. */
+int64_t ask_output_floor(const struct scope *scope, const char *model, enum llm_kind kind)
+{
+	if (kind == LLM_FORCED)
+		return reserve_output(scope, model, SCOPE_OUTPUT_FLOOR);
+	return estimator_ample(estimators_look(scope->estimators, model), estimators_use(kind),
+			       SCOPE_OUTPUT_FLOOR);
+}
+
+/* As much output as the model can give; with less than the floor even a small one is useless. */
+static int64_t sensible(const struct ask *ask)
+{
+	int64_t most = llm_max_output(ask->scope->llm, ask->options.request.model);
+
+	return int64_max(int64_min(ask->wanted, most), int64_min(ask->wanted, SCOPE_OUTPUT_FLOOR));
+}
+
+/* How much output this amount pays for, at most what is wanted. */
+static int64_t affordable(const struct ask *ask, int64_t wanted, struct rlmd_amount left)
+{
+	int64_t fits = 0, beyond = wanted + 1, tokens = wanted;
+
+	while (beyond - fits > 1) {
+		struct rlmd_amount amount;
+
+		most_of(ask, tokens, &amount);
+		if (amount.tokens <= left.tokens && amount.cost <= left.cost)
+			fits = tokens;
+		else
+			beyond = tokens;
+		tokens = fits + (beyond - fits) / 2;
+	}
+	return fits;
+}
+
+/* The last call of a run, and one that was cut for its low limit, have all that there is. */
+static int64_t limit_of(const struct ask *ask, int64_t wanted, int64_t fits)
+{
+	const struct llm_request *request = &ask->options.request;
+	struct rlmd_amount left = budget_remaining(ask->options.caller->budget);
+	struct rlmd_amount share = {left.cost / SHARE, left.tokens / SHARE};
+
+	if (request->kind == LLM_FORCED || ask->cut)
+		return fits;
+	return estimator_limit(estimators_look(ask->scope->estimators, request->model),
+			       estimators_use(request->kind), fits, affordable(ask, wanted, share));
+}
+
+/* With less the call is refused: after a reply that was cut, any that would be cut likewise. */
+static int64_t floor_of(const struct ask *ask, int64_t wanted)
+{
+	const struct llm_request *request = &ask->options.request;
+
+	if (ask->cut)
+		return int64_min(wanted, GROWTH * ask->cut->limit);
+	return int64_min(wanted, ask_output_floor(ask->scope, request->model, request->kind));
+}
+
+/* While others may give something back, a call waits for enough not to be cut. */
+static bool may_wait_for_more(const struct ask *ask, int64_t wanted, int64_t fits)
+{
+	const struct llm_request *request = &ask->options.request;
+	const struct estimator *estimator = estimators_look(ask->scope->estimators, request->model);
+
+	return estimator_expected(estimator, estimators_use(request->kind)) &&
+	       fits < estimator_ample(estimator, estimators_use(request->kind), wanted) &&
+	       account_of(ask)->calls_in_flight;
+}
+
+/* The reason why an answer is forced is told already; what the budget lacks for it is not. */
+static void tell_shortage(const struct ask *ask, struct rlmd_error *err)
+{
+	struct rlmd_amount left = budget_remaining(ask->options.caller->budget), needed;
+	char has[32], needs[32];
+
+	most_of(ask, floor_of(ask, sensible(ask)), &needed);
+	money_format(left.cost, has);
+	money_format(needed.cost, needs);
+	if (needed.cost > left.cost)
+		error_limit(err, RLMD_STOP_MAX_COST, "the request may cost %s, and %s is left",
+			    needs, has);
+	else if (needed.tokens > left.tokens)
+		error_limit(err, RLMD_STOP_MAX_TOKENS,
+			    "the request may take %" PRId64 " tokens, and %" PRId64 " are left",
+			    needed.tokens, left.tokens);
+}
+
+/* Gives up what is kept for the last call, for it; before others only what that needs no more. */
+static void settle_reserve(const struct ask *ask)
+{
+	struct reserve *reserve = ask->options.caller->reserve;
+
+	if (!reserve)
+		return;
+	if (ask->options.request.kind == LLM_FORCED)
+		reserve_drop(reserve);
+	else
+		reserve_adjust(reserve);
+}
+
+/* Reserves the next attempt, with max_tokens as the account affords it; else `is_short` says
+ * whether that was for want of money. */
+static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
+{
+	struct llm_request *request = &ask->options.request;
+	struct budget *budget = ask->options.caller->budget;
+	struct rlmd_amount amount;
+	int64_t fits, wanted = sensible(ask);
+
+	settle_reserve(ask);
+	ask->input = estimators_bound(ask->scope->estimators, request->model, request->messages,
+				      request->message_count, &ask->counts);
+	ask->input += text_tokens(request->schema);
+	fits = affordable(ask, wanted, budget_remaining(budget));
+	/* Output that does not fit is reserved as wanted, so that the account says why not. */
+	request->max_tokens = wanted;
+	if (fits >= floor_of(ask, wanted) && !may_wait_for_more(ask, wanted, fits))
+		request->max_tokens = limit_of(ask, wanted, fits);
+	request->lowered = request->max_tokens < fits;
+	if (!most_of(ask, request->max_tokens, &amount) &&
+	    budget_remaining(budget).cost != BUDGET_UNLIMITED)
+		return error_set(err, RLMD_ERROR_BUDGET,
+				 "the price of model '%s' is not known, so the limit on "
+				 "cost cannot be kept",
+				 request->model);
+	ask->is_short = !budget_reserve(budget, &ask->reservation, amount, err);
+	if (ask->is_short && request->kind == LLM_FORCED)
+		tell_shortage(ask, err);
+	return !ask->is_short;
+}
+
+/* --- its way: permit, call, settlement ------------------------------------------------- */
 
 /* A retry is the same call; the forced answer is what the last call is kept for. */
 static bool ask_admit(struct ask *ask, struct rlmd_error *err)
 {
-	return ask->cut || ask->options.request.kind == LLM_FORCED ||
-	       budget_admit_call(ask->options.caller->budget, err);
+	if (ask->cut || ask->options.request.kind == LLM_FORCED)
+		return true;
+	if (ask->options.caller->late)
+		return caller_is_late(err);
+	return budget_admit_call(ask->options.caller->budget, err);
 }
 
 /*
  * Of `usage` and `cost`, which are of all attempts so far, the last one's part is settled. Where
  * it was cut before its usage was reported, the model may have worked out of sight on all that it
- * was allowed: an estimate of what arrived is good enough to be told, but the purse pays the most.
+ * was allowed: an estimate of what arrived is good enough to be told, but the budget pays the most.
  */
 static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64_t cost, bool cut)
 {
@@ -34,34 +316,37 @@ static void settle_attempt(struct ask *ask, const struct llm_usage *usage, int64
 				   billed.tokens - ask->settled.tokens};
 
 	if (cut && usage->estimated && last.tokens) {
-		last.cost = int64_max(last.cost, ask->charge.amount.cost);
-		last.tokens = int64_max(last.tokens, ask->charge.amount.tokens);
+		last.cost = int64_max(last.cost, ask->reservation.most.cost);
+		last.tokens = int64_max(last.tokens, ask->reservation.most.tokens);
 		caller_warn_once(ask->options.caller,
 				 "Calls were cut off before their usage was reported: the most "
 				 "that they may have cost is taken from the budget");
 	}
-	charge_settle(&ask->charge, last);
+	account_settle(&ask->reservation, last);
 	ask->settled = billed;
 }
 
-static struct rlmd_account *account_above(const struct caller *caller)
+/* Other processes that share the money have to know beforehand what this one may spend. */
+static bool ask_cover(struct ask *ask)
 {
-	return budget_limits(caller->budget)->above;
+	ask->uncovered = account_uncovered(account_of(ask), ask->reservation.most);
+	if (ask->uncovered)
+		account_drop(&ask->reservation);
+	return !ask->uncovered;
 }
 
 /* The reservation was for one attempt: another one must be affordable beside what was billed. */
 static bool may_retry(void *owner, const struct llm_usage *usage, int64_t cost)
 {
 	struct ask *ask = owner;
-	struct rlmd_amount again = ask->charge.amount;
+	struct rlmd_amount again = ask->reservation.most;
 
 	settle_attempt(ask, usage, cost, true);
-	if (!charge_take(&ask->charge, ask->options.caller->budget, again, NULL))
+	if (!budget_reserve(ask->options.caller->budget, &ask->reservation, again, NULL) ||
+	    !ask_cover(ask))
 		return false;
-	if (!account_uncovered(account_above(ask->options.caller), (struct rlmd_amount){0}))
-		return true;
-	charge_drop(&ask->charge);
-	return false;
+	account_send(&ask->reservation);
+	return true;
 }
 
 static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t cost,
@@ -79,11 +364,11 @@ static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t c
 		.cost_complete = cost_known,
 	};
 
-	if (llm_recalled_paid(ask->options.request.recall)) {
+	if (kept_is_paid(ask->options.request.lookup)) {
 		budget_count_again(ask->options.caller->budget, &used);
 		return;
 	}
-	if (ask->charge.budget) /* else a retry was refused, and all is settled */
+	if (ask->reservation.account) /* else a retry was refused, and all is settled */
 		settle_attempt(ask, usage, cost, cut);
 	budget_count_call(ask->options.caller->budget, &used);
 }
@@ -94,8 +379,8 @@ static void ask_record(const struct ask *ask, const struct llm_response *respons
 {
 	const struct llm_request *request = &ask->options.request;
 
-	if (ask->options.number != ASK_TURN || err)
-		record_call(ask->job->trace, ask->options.caller->id,
+	if (ask->options.number != CALLER_TURN || err)
+		record_call(ask->scope->trace, ask->options.caller->id,
 			    response->number ? *response->number : request->number,
 			    ask->options.reason, request, response, err);
 }
@@ -104,7 +389,7 @@ static void on_wait(void *owner, const struct llm_wait *wait)
 {
 	const struct ask *ask = owner;
 
-	record_wait(ask->job->trace, ask->options.caller->id, ask->options.number,
+	record_wait(ask->scope->trace, ask->options.caller->id, ask->options.number,
 		    &ask->options.request, wait);
 }
 
@@ -124,23 +409,13 @@ static bool on_rested(void *owner)
 	return false;
 }
 
-static void stand_in(struct ask *ask, struct ask_list *list)
-{
-	if (ask->list)
-		TAILQ_REMOVE(ask->list, ask, entry);
-	ask->list = list;
-	if (list)
-		TAILQ_INSERT_TAIL(list, ask, entry);
-}
-
 static void ask_free(struct ask *ask)
 {
-	stand_in(ask, NULL);
 	account_wait_no_more(&ask->waiter);
-	charge_drop(&ask->charge);
+	account_drop(&ask->reservation);
 	permit_free(ask->permit);
 	cut_reply_free(ask->cut);
-	llm_recall_free((struct llm_recall *)ask->options.request.recall);
+	kept_lookup_free((struct kept_lookup *)ask->options.request.lookup);
 	free(ask);
 }
 
@@ -151,43 +426,22 @@ static void retry(void *owner)
 {
 	struct ask *ask = owner;
 
-	stand_in(ask, NULL);
-	ask->permit = permits_ask_call(&ask->job->permits, true, on_permit, ask);
+	ask->permit = permit_ask(ask->scope->calls, CALL_AGAIN, on_permit, ask);
 }
 
-/* A call in flight has ended, and is settled: whoever waited for that tries again. */
-static void retry_waiting(const struct ask *ended)
-{
-	const struct caller *caller = ended->options.caller;
-	struct ask *ask, *next;
-
-	for (ask = TAILQ_FIRST(&ended->job->waiting); ask; ask = next) {
-		next = TAILQ_NEXT(ask, entry);
-		if (ask->options.caller == caller)
-			retry(ask);
-	}
-	account_end_call(account_above(caller), ended->flying);
-}
-
-/* What others hold of the account, or of one above the job, mostly comes back with the end of their
- * calls; and a cover is asked for. False: there is nothing to wait for. */
+/* Most of the money that other calls hold, of the same caller or of other jobs, comes back when
+ * they end; and a cover is asked for. False: there is nothing to wait for. */
 static bool wait_for_others(struct ask *ask)
 {
-	struct caller *caller = ask->options.caller;
-	struct rlmd_account *account = NULL;
+	struct rlmd_account *account = ask->uncovered ? ask->uncovered : account_of(ask);
 	struct rlmd_amount least;
 
-	if (ask->bare) {
-		account_wait(ask->bare, &ask->waiter, retry, ask);
-	} else if (ask_has_sent(ask->job, caller)) {
-		stand_in(ask, &ask->job->waiting);
-	} else {
-		ask_most(ask, ask_floor(ask, ask_sensible(ask)), &least);
-		account = account_awaited(account_above(caller), least);
-		if (!account)
-			return false;
-		account_wait(account, &ask->waiter, retry, ask);
-	}
+	most_of(ask, floor_of(ask, sensible(ask)), &least);
+	if (!ask->uncovered && !account->calls_in_flight)
+		account = account_awaited(account, least);
+	if (!account)
+		return false;
+	account_wait(account, &ask->waiter, retry, ask);
 	permit_free(take_pointer(&ask->permit));
 	return true;
 }
@@ -200,7 +454,7 @@ static void ask_end(struct ask *ask, const struct llm_response *response,
 	ask_done_fn *done = ask->done;
 	void *owner = ask->owner;
 	struct cut_reply *cut = take_pointer(&ask->cut);
-	struct llm_recall *recall = take_pointer(&ask->options.request.recall); /* its answer */
+	struct kept_lookup *lookup = take_pointer(&ask->options.request.lookup); /* its answer */
 	struct llm_response whole = *response;
 
 	if (cut && err) {
@@ -215,7 +469,7 @@ static void ask_end(struct ask *ask, const struct llm_response *response,
 	ask_free(ask);
 	done(owner, &whole, err);
 	cut_reply_free(cut);
-	llm_recall_free(recall);
+	kept_lookup_free(lookup);
 }
 
 static void on_llm(void *owner, const struct llm_response *response, const struct rlmd_error *err)
@@ -223,31 +477,29 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	struct ask *ask = owner;
 
 	ask->call = NULL;
-	ask->job->calls_in_flight--;
+	ask->scope->calls_in_flight--;
 	ask->cached = response->cached;
 	ask_settle(ask, &response->usage, response->cost, response->cost_known, err);
-	retry_waiting(ask);
-	learning_take(ask->options.caller, &ask->options.request, &ask->counts, response);
+	ask_learn(ask->options.caller, &ask->options.request, &ask->counts, response);
 	if (!err && response->lowered && !ask->cut) {
-		stand_in(ask, NULL);
 		ask->cut = cut_reply_new(response, response->lowered);
 		ask->settled = (struct rlmd_amount){0};
-		llm_recall_again((struct llm_recall *)ask->options.request.recall);
+		kept_look_again((struct kept_lookup *)ask->options.request.lookup);
 		on_permit(ask);
 		return;
 	}
 	ask_end(ask, response, err);
 }
 
-/* What was had before; and what earlier attempts at the job have paid for nothing counts now. */
-static void ask_recall(struct ask *ask)
+/* Looks for an earlier answer; counts what earlier attempts at the job have paid in vain. */
+static void ask_look_up(struct ask *ask)
 {
 	struct llm_request *request = &ask->options.request;
-	struct llm_bill bill;
+	struct kept_bill bill;
 
-	if (!request->recall)
-		request->recall = llm_recall(ask->job->llm, request, ask->options.caller->id);
-	bill = llm_recall_bill((struct llm_recall *)request->recall);
+	if (!request->lookup)
+		request->lookup = llm_look_up(ask->scope->llm, request, ask->options.caller->id);
+	bill = kept_bill((struct kept_lookup *)request->lookup);
 	if (bill.calls)
 		budget_count_again(ask->options.caller->budget,
 				   &(struct budget_usage){
@@ -262,28 +514,18 @@ static void ask_recall(struct ask *ask)
 				   });
 }
 
-/* What this process may have spent when it dies is known beforehand to those that share the money.
- */
-static bool ask_cover(struct ask *ask)
-{
-	ask->bare = account_uncovered(account_above(ask->options.caller), ask->charge.amount);
-	if (ask->bare)
-		charge_drop(&ask->charge);
-	return !ask->bare;
-}
-
-/* What was paid before is there whatever the purse has. */
+/* An answer that was paid before needs no money. */
 static bool may_be_sent(struct ask *ask, struct rlmd_error *err)
 {
-	const struct llm_recall *recall = ask->options.request.recall;
+	const struct kept_lookup *lookup = ask->options.request.lookup;
 	const char *model = ask->options.request.model;
 
-	if (!job_may_ask(ask->job, model))
+	if (!scope_may_ask(ask->scope, model))
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "model '%.100s' is none of those that this job may use", model);
-	ask->bare = NULL;
-	return llm_recalled_paid(recall) ||
-	       ((llm_recalled(recall) || (ask_reserve(ask, err) && ask_cover(ask))) &&
+	ask->uncovered = NULL;
+	return kept_is_paid(lookup) ||
+	       ((kept_is_found(lookup) || (ask_reserve(ask, err) && ask_cover(ask))) &&
 		ask_admit(ask, err));
 }
 
@@ -298,38 +540,36 @@ static void on_permit(void *owner)
 		llm_go_on(ask->call);
 		return;
 	}
-	ask_recall(ask);
+	ask_look_up(ask);
 	asks = may_be_sent(ask, &err);
-	if (!asks || llm_recalled(request->recall))
+	if (!asks || kept_is_found(request->lookup))
 		permit_spare(ask->permit);
 	if (asks) {
-		ask->job->calls_in_flight++;
-		ask->flying = ask->charge.amount;
-		account_begin_call(account_above(ask->options.caller), ask->flying);
+		ask->scope->calls_in_flight++;
+		account_send(&ask->reservation);
 		ask->call_sent = true;
 		ask->call_started = clock_ms();
-		stand_in(ask, &ask->job->sent);
 		if (ask->options.sent && !ask->cut)
 			ask->options.sent(ask->owner);
 		if (ask->cut && request->on_delta)
 			request->on_delta(request->delta_owner, (struct rlmd_text){0});
-		ask->call = llm_start(ask->job->llm, request, on_llm, ask);
+		ask->call = llm_start(ask->scope->llm, request, on_llm, ask);
 		return;
 	}
-	if ((ask->is_short || ask->bare) && wait_for_others(ask))
+	if ((ask->is_short || ask->uncovered) && wait_for_others(ask))
 		return;
 	ask_end(ask, &(struct llm_response){.cost_known = true}, &err);
 }
 
-struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, ask_done_fn *done,
+struct ask *ask_start(struct scope *scope, const struct ask_options *options, ask_done_fn *done,
 		      void *owner)
 {
 	struct ask *ask = xcalloc(1, sizeof *ask);
 	struct llm_request *request = &ask->options.request;
 
-	*ask = (struct ask){.job = job, .options = *options, .done = done, .owner = owner};
+	*ask = (struct ask){.scope = scope, .options = *options, .done = done, .owner = owner};
 	ask->log = caller_call_log(options->caller, options->number, request);
-	request_use_settings(request, &job->config);
+	scope_use(scope, request);
 	ask->wanted = request->asked_tokens = request->max_tokens;
 	caller_place(options->caller, options->place, options->number, request, ask->place);
 	request->may_retry = may_retry;
@@ -338,7 +578,7 @@ struct ask *ask_start(struct rlmd_job *job, const struct ask_options *options, a
 	request->on_rested = on_rested;
 	request->rest_owner = ask;
 	request->log = &ask->log;
-	ask->permit = permits_ask_call(&job->permits, false, on_permit, ask);
+	ask->permit = permit_ask(scope->calls, CALL_FIRST, on_permit, ask);
 	return ask;
 }
 
@@ -351,13 +591,12 @@ struct llm_usage ask_cancel(struct ask *ask)
 	if (!ask)
 		return response.usage;
 	if (ask->call) {
-		ask->job->calls_in_flight--;
+		ask->scope->calls_in_flight--;
 		response.duration_ms = clock_ms() - ask->call_started;
 		llm_cancel(ask->call, &response.usage, &response.cost);
-		response.cost_known = llm_price(ask->job->llm, ask->options.request.model, 0, 0,
+		response.cost_known = llm_price(ask->scope->llm, ask->options.request.model, 0, 0,
 						&price);
 		ask_settle(ask, &response.usage, response.cost, response.cost_known, true);
-		retry_waiting(ask);
 	}
 	if (ask->cut)
 		cut_reply_add(&response, &ask->cut->response);

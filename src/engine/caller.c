@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/json.h"
-#include "engine/ask.h"
+#include "engine/scope.h"
 #include "trace/record.h"
 
 void caller_done(struct caller *caller)
@@ -25,25 +25,25 @@ void caller_mark(struct caller *caller, const struct rlmd_text *what, size_t cou
 	char digest[DIGEST_SIZE];
 
 	*out = '\0';
-	if (!llm_knows_places(caller->job->llm))
+	if (!llm_knows_places(caller->scope->llm))
 		return;
 	digest_texts(what, count, digest);
 	if (!caller->marks)
-		caller->marks = json_object();
+		caller->marks = json_make_object();
 	snprintf(out, CALLER_MARK_SIZE, "%.16s.%lld", digest,
 		 (long long)json_count(caller->marks, digest));
 }
 
-void caller_name(const struct caller *parent, const struct rlmd_job *job, const char *place,
+void caller_name(const struct caller *parent, const struct scope *scope, const char *place,
 		 char out[static 37])
 {
 	auto_free char *seed = NULL;
 
-	if (!llm_keeps(job->llm)) {
+	if (!llm_keeps(scope->llm)) {
 		trace_uuid(out);
 		return;
 	}
-	seed = xasprintf("%s %s", parent ? parent->id : job->id, place);
+	seed = xasprintf("%s %s", parent ? parent->id : scope->id, place);
 	trace_uuid_of(text_of(seed), out);
 }
 
@@ -53,7 +53,7 @@ void caller_set_path(struct caller *caller, const char *place)
 					  text_of(place)};
 	char digest[DIGEST_SIZE];
 
-	if (!caller->parent || !llm_knows_places(caller->job->llm))
+	if (!caller->parent || !llm_knows_places(caller->scope->llm))
 		return;
 	digest_texts(parts, 2, digest);
 	snprintf(caller->path, sizeof caller->path, "%.*s", CALLER_PATH_SIZE - 1, digest);
@@ -64,10 +64,10 @@ void caller_place(const struct caller *caller, const char *place, int number,
 {
 	if (place)
 		snprintf(out, CALLER_PLACE_SIZE, "%s %s %s", caller->path,
-			 llm_kind_name(request->kind), place);
+			 request_kind_name(request->kind), place);
 	else
 		snprintf(out, CALLER_PLACE_SIZE, "%s %s %d", caller->path,
-			 llm_kind_name(request->kind), request->turn);
+			 request_kind_name(request->kind), request->turn);
 	request->place = out;
 	request->number = number;
 }
@@ -77,18 +77,23 @@ struct log caller_call_log(const struct caller *caller, int number,
 {
 	struct log log = log_child(&caller->log);
 
-	log_add_text(&log, "kind", llm_kind_name(request->kind));
-	if (number == ASK_TURN)
+	log_add_text(&log, "kind", request_kind_name(request->kind));
+	if (number == CALLER_TURN)
 		log_add_number(&log, "turn", request->turn);
 	else
 		log_add_number(&log, "call", number);
 	return log;
 }
 
+bool caller_is_late(struct rlmd_error *err)
+{
+	return error_limit(err, RLMD_STOP_MAX_TIME, "%s", error_stop_words(RLMD_STOP_MAX_TIME));
+}
+
 void caller_warn(struct caller *caller, const char *text)
 {
-	json_array_append_new(caller->warnings, json_from_text(text_of(text)));
-	record_warning(caller->job->trace, caller->id, text);
+	json_append(caller->warnings, json_from_text(text_of(text)));
+	record_warning(caller->scope->trace, caller->id, text);
 }
 
 static bool is_warned(const struct caller *caller, const char *text)

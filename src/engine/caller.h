@@ -13,13 +13,15 @@
 #include "base/log.h"
 #include "base/text.h"
 
+struct rlmd_error;
 struct budget;
 struct context;
 struct llm_request;
 struct reserve;
-struct rlmd_job;
+struct scope;
 struct run;
 
+enum { CALLER_TURN = -1 };              /* the number of a request that is a turn of a run */
 enum { CALLER_ANSWERS_MAX = 64 << 20 }; /* bytes of the answers that a run waits for */
 enum {
 	CALLER_PATH_SIZE = 33,
@@ -29,7 +31,7 @@ enum {
 
 /* Embed it; caller_done() frees what it owns. */
 struct caller {
-	struct rlmd_job *job;          /* lent */
+	struct scope *scope;           /* lent */
 	struct caller *parent;         /* lent: is warned too; NULL: none */
 	struct run *run;               /* lent; NULL: a plan, which needs no permit */
 	const char *id;                /* lent: in the trace */
@@ -40,6 +42,7 @@ struct caller {
 	struct reserve *reserve;       /* lent: kept of it for a forced answer; NULL: nothing is */
 	const struct context *context; /* lent: that of tasks without one of their own */
 	const char *model;             /* lent: of calls that name none */
+	bool late;                     /* no time is left for calls, but for the last answer */
 	int depth;                     /* runs that it starts are one deeper: of a plan -1 */
 	int calls;                     /* and runs that it has asked for so far: their numbers */
 	size_t answers, answers_max;   /* bytes of the answers that it has not taken yet */
@@ -49,10 +52,10 @@ struct caller {
 void caller_done(struct caller *);
 
 /*
- * Who asks, and for what, is known by places that are the same whenever the same work is done: in
- * recordings, in replays, and where a job goes on with its journal. They are made of what was asked
- * for, and not of the order, which threads of code have no part in. Where nobody has to be known so
- * (llm_knows_places()) all of them are empty.
+ * A caller and its request are known by places that are the same whenever the same work is done:
+ * in recordings, in replays, and where a job goes on with its journal. They are made of what was
+ * asked for, and not of the order, which threads of code have no part in. Where nobody has to be
+ * known so (llm_knows_places()) all of them are empty.
  *
  * A mark is that of one call of code: of what it asks for, and how often it has asked that before.
  */
@@ -61,7 +64,7 @@ void caller_mark(struct caller *, const struct rlmd_text *what, size_t count,
 
 /* The id of a run that `parent` has asked for at that place; NULL: the root. It is random, unless
  * exchanges are recorded or replayed: then the same work has the same ids. And its path. */
-void caller_name(const struct caller *parent, const struct rlmd_job *, const char *place,
+void caller_name(const struct caller *parent, const struct scope *, const char *place,
 		 char out[static 37]);
 void caller_set_path(struct caller *, const char *place);
 
@@ -70,8 +73,9 @@ void caller_set_path(struct caller *, const char *place);
 void caller_place(const struct caller *, const char *place, int number, struct llm_request *,
 		  char out[static CALLER_PLACE_SIZE]);
 
-/* Of one of its calls, with its number as in the trace, or its turn (ASK_TURN). */
+/* Of one of its calls, with its number as in the trace, or its turn (CALLER_TURN). */
 struct log caller_call_log(const struct caller *, int number, const struct llm_request *);
 
-void caller_warn(struct caller *, const char *text);      /* in the result and in the trace */
+bool caller_is_late(struct rlmd_error *);            /* false: says why its calls are refused */
+void caller_warn(struct caller *, const char *text); /* in the result and in the trace */
 void caller_warn_once(struct caller *, const char *text); /* likewise, and in all above it */

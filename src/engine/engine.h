@@ -18,29 +18,38 @@
 #include "llm/registry.h"
 
 struct engine_sandbox;
-struct rlmd_job;
 struct rlmd_repl;
 struct scheduler;
 
-/* What models were billed as, as jobs of that provider name them. */
+/* A provider, with what its models were billed as. */
 struct engine_provider {
 	char *name; /* owned */
 	struct estimators estimators;
 	TAILQ_ENTRY(engine_provider) entry;
 };
 
+/* A job, as its engine knows it: a struct rlmd_job begins with it. */
+struct engine_job {
+	struct rlmd_engine *engine; /* lent */
+	void (*destroy)(struct engine_job *);
+	bool over; /* its end was told, or nobody waits for it any more */
+	TAILQ_ENTRY(engine_job) entry;
+};
+
 struct rlmd_engine {
 	struct event_base *base; /* lent, or owned */
 	bool base_owned;
+	pid_t made_by;  /* the process that may use it; a forked child may free it */
+	pid_t freed_by; /* the one whose loop and descriptors are its own: that one, or a child */
 	struct log log;
-	struct scheduler *calls;   /* owned: model calls in flight (engine/permits.h) */
+	struct scheduler *calls;   /* owned: model calls in flight (engine/scope.h) */
 	struct scheduler *workers; /* owned: workers that compute */
 	struct registry *registry; /* owned: the providers */
 	TAILQ_HEAD(, engine_provider) providers;
 	TAILQ_HEAD(, engine_sandbox) sandboxes; /* owned */
-	TAILQ_HEAD(, rlmd_job) jobs;            /* owned: those that are not freed */
+	TAILQ_HEAD(, engine_job) jobs;          /* owned: those that are not freed */
 	LIST_HEAD(, rlmd_repl) repls;           /* owned, likewise */
-	const struct rlmd_job *awaited;         /* lent: rlmd_engine_wait() waits for it; or NULL */
+	const struct engine_job *awaited;       /* lent: rlmd_engine_wait() waits for it; or NULL */
 	bool waiting;                           /* inside rlmd_engine_wait() */
 };
 
@@ -56,4 +65,9 @@ struct engine_provider *engine_provider(const struct rlmd_engine *, const char *
 struct rlmd_sandbox *engine_validator(struct rlmd_engine *, const struct rlmd_sandbox *like,
 				      struct rlmd_error *);
 
-void engine_close_sandboxes(struct rlmd_engine *); /* no worker may be left */
+/* RLMD_ERROR_USAGE in a forked child of the process that made it. */
+bool engine_is_ours(const struct rlmd_engine *, struct rlmd_error *);
+
+/* Before anything of it is freed: in a forked child nothing that the parent still uses is touched
+ * from then on (descriptors, processes, files, the kernel's side of the loop). */
+void engine_to_free(struct rlmd_engine *);

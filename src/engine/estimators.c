@@ -15,8 +15,6 @@ void estimators_done(struct estimators *estimators)
 {
 	for (size_t i = 0; i < estimators->count; i++)
 		free(estimators->of[i].model);
-	scan_memo_done(&estimators->run_systems);
-	scan_memo_done(&estimators->call_systems);
 }
 
 static size_t place_of(const struct estimators *estimators, const char *model)
@@ -52,8 +50,8 @@ enum estimator_use estimators_use(enum llm_kind kind)
 	return ESTIMATOR_CALL;
 }
 
-/* By what no clock and no purse has a part in, or a replay would come to something else; that takes
- * little. */
+/* By what no clock and no budget has a part in, or a replay would come to something else; that
+ * takes little. */
 int64_t estimators_bound(const struct estimators *estimators, const char *model,
 			 const struct llm_message *messages, size_t count,
 			 struct token_counts *ret_counts)

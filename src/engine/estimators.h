@@ -5,9 +5,8 @@
 
 #include <stddef.h>
 
-#include "base/scan_memo.h"
 #include "budget/estimator.h"
-#include "llm/llm.h"
+#include "llm/request.h"
 
 enum { ESTIMATORS_MAX = 16 }; /* code may name any model: those beyond it share one */
 
@@ -19,8 +18,6 @@ struct estimators {
 	} of[ESTIMATORS_MAX];
 	size_t count;
 	struct estimator others; /* of all beyond them */
-	/* Not of a model: what runs, and what calls of code, are told first. */
-	struct scan_memo run_systems, call_systems;
 };
 
 void estimators_done(struct estimators *);

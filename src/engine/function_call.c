@@ -46,13 +46,13 @@ static void drop(struct rlmd_function_call *call)
 /* From inside of it the host may free the job, which goes later. */
 static void tell_cancel(struct rlmd_function_call *call)
 {
-	const struct rlmd_function *told = &call->function->told;
+	const struct rlmd_function *spec = &call->function->spec;
 	bool *telling = call->function->telling;
 	bool before = telling && *telling;
 
 	if (telling)
 		*telling = true;
-	told->cancel(told->owner, call);
+	spec->cancel(spec->owner, call);
 	if (telling)
 		*telling = before;
 }
@@ -60,7 +60,7 @@ static void tell_cancel(struct rlmd_function_call *call)
 /* The host may answer whenever it likes; what else there is of the call goes now. */
 static void leave_to_host(struct rlmd_function_call *call)
 {
-	if (call->with_host && call->function->told.cancel)
+	if (call->with_host && call->function->spec.cancel)
 		tell_cancel(call);
 	else if (call->with_host) {
 		event_free(take_pointer(&call->due));
@@ -97,7 +97,7 @@ static void post(struct rlmd_function_call *call)
 	loop_post(call->due);
 }
 
-/* What is not JSON, or no such answer, is the host's mistake. */
+/* An answer that is not JSON, or of another form, is the host's mistake. */
 static void take_answer(struct rlmd_function_call *call, struct rlmd_text json)
 {
 	json_auto_t *value = NULL;
@@ -162,38 +162,38 @@ static bool admit(struct rlmd_function_call *call, struct rlmd_error *err)
 	json_auto_t *arguments = json_read(text_from(call->arguments, call->arguments_size),
 					   ARGUMENTS_DEPTH, err);
 
-	if (!arguments || !function_accepts(function, arguments, err))
+	if (!arguments || !function_set_accepts(function, arguments, err))
 		return false;
-	if (function->told.max_calls && function->calls >= function->told.max_calls)
+	if (function->spec.max_calls && function->calls >= function->spec.max_calls)
 		return error_set(err, RLMD_ERROR_BUDGET,
 				 "it may be called %" PRId64 " times, and was",
-				 function->told.max_calls);
+				 function->spec.max_calls);
 	function->calls++;
 	return true;
 }
 
 static void begin(struct rlmd_function_call *call)
 {
-	const struct rlmd_function *told = &call->function->told;
+	const struct rlmd_function *spec = &call->function->spec;
 	struct rlmd_text arguments = text_from(call->arguments, call->arguments_size);
-	struct timeval time = clock_timeval(told->timeout_ms);
+	struct timeval time = clock_timeval(spec->timeout_ms);
 
 	call->begun = true;
 	if (!admit(call, &call->error)) {
 		post(call);
 		return;
 	}
-	if (told->timeout_ms > 0)
-		event_add(call->due, &time);
-	if (told->argv) {
-		call->program = function_program_start(event_get_base(call->due), told->argv,
+	if (spec->timeout_ms > 0)
+		loop_add(call->due, &time);
+	if (spec->argv) {
+		call->program = function_program_start(event_get_base(call->due), spec->argv,
 						       arguments, on_program, call, &call->error);
 		if (!call->program)
 			post(call);
 		return;
 	}
 	call->with_host = true;
-	told->call(told->owner, call, arguments); /* the call may be gone now */
+	spec->call(spec->owner, call, arguments); /* the call may be gone now */
 }
 
 static void on_due(evutil_socket_t fd, short what, void *owner)
@@ -208,7 +208,7 @@ static void on_due(evutil_socket_t fd, short what, void *owner)
 		return;
 	}
 	if (!call->answered) {
-		clock_format(call->function->told.timeout_ms, allowed);
+		clock_format(call->function->spec.timeout_ms, allowed);
 		error_set(&call->error, RLMD_ERROR_TIMEOUT, "it did not answer within %s", allowed);
 	}
 	end(call);
@@ -225,7 +225,7 @@ struct rlmd_function_call *function_call_start(struct event_base *base, struct f
 	call->arguments_size = arguments.size;
 	call->done = done;
 	call->owner = owner;
-	call->due = evtimer_new(base, on_due, call);
+	call->due = loop_timer(base, on_due, call);
 	loop_post(call->due);
 	return call;
 }

@@ -20,5 +20,5 @@ struct rlmd_function_call *function_call_start(struct event_base *, struct funct
 					       struct rlmd_text arguments, function_done_fn *,
 					       void *owner);
 
-/* Nobody wants the answer any more; no callback follows. NULL is fine. */
+/* The answer is not wanted any more; no callback follows. NULL is fine. */
 void function_call_cancel(struct rlmd_function_call *);

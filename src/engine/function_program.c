@@ -1,22 +1,22 @@
 #include "engine/function_program.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/loop.h"
+#include "sandbox/child.h"
 #include "sandbox/program.h"
-#include "sandbox/reap.h"
 #include "wire/limit.h"
 
 enum {
@@ -26,7 +26,7 @@ enum {
 };
 
 struct function_program {
-	pid_t pid;
+	pid_t pid, parent;   /* who started it: it is theirs to kill */
 	int pidfd;           /* owned: readable when it is over */
 	int output;          /* owned: what it writes */
 	int complaints;      /* owned: its standard error */
@@ -46,9 +46,10 @@ void function_program_free(struct function_program *program)
 		event_free(program->read);
 	if (program->ended)
 		event_free(program->ended);
-	if (program->pid > 0 && !program->reaped) {
+	/* In a forked child it is the parent's. */
+	if (program->pid > 0 && !program->reaped && program->parent == getpid()) {
 		kill(-program->pid, SIGKILL);
-		reap_child(program->pid, clock_ms() + REAP_MS, &(int){0});
+		child_end(program->pid, clock_ms() + REAP_MS, &(int){0});
 	}
 	cleanup_close(&program->pidfd);
 	cleanup_close(&program->output);
@@ -72,7 +73,7 @@ static bool read_piece(struct function_program *program)
 	ssize_t got = read(program->output, bytes, sizeof bytes);
 
 	if (got > 0)
-		evbuffer_add(program->answer, bytes, (size_t)got);
+		buffer_add(program->answer, bytes, (size_t)got);
 	if (!got)
 		event_del(program->read);
 	return got > 0 && evbuffer_get_length(program->answer) <= ANSWER_MAX;
@@ -110,7 +111,7 @@ static bool succeeded(struct function_program *program, int status, struct rlmd_
 			 *complaint ? ": " : "", complaint);
 }
 
-/* What it has written before is in the pipe still. */
+/* The pipe still holds what the program wrote before. */
 static void on_ended(evutil_socket_t fd, short what, void *owner)
 {
 	struct function_program *program = owner;
@@ -122,7 +123,7 @@ static void on_ended(evutil_socket_t fd, short what, void *owner)
 	while (read_piece(program))
 		;
 	kill(-program->pid, SIGKILL); /* what it left in its session; its number is still its own */
-	reap_child(program->pid, clock_ms() + REAP_MS, &status);
+	child_end(program->pid, clock_ms() + REAP_MS, &status);
 	program->reaped = true;
 	if (is_too_long(program, &err) || !succeeded(program, status, &err))
 		end_with(program, &err);
@@ -130,45 +131,14 @@ static void on_ended(evutil_socket_t fd, short what, void *owner)
 		end_with(program, NULL);
 }
 
-/* What says where things are and how to speak; whatever else stands in our environment may be a
- * key. */
-static const char **make_environment(void)
-{
-	static const char *const names[] = {"PATH", "HOME",   "USER",  "LOGNAME", "LANG",
-					    "TZ",   "TMPDIR", "SHELL", "LC_ALL",  "LC_CTYPE"};
-	const char **environment = xcalloc(sizeof names / sizeof *names + 1, sizeof *environment);
-	size_t count = 0;
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (getenv(names[i]))
-			environment[count++] = xasprintf("%s=%s", names[i], getenv(names[i]));
-	return environment;
-}
-
-static void free_environment(const char **environment)
-{
-	for (size_t i = 0; environment[i]; i++)
-		free((char *)environment[i]);
-	free(environment);
-}
-
-static int make_input(struct rlmd_text text, struct rlmd_error *err)
-{
-	auto_close int fd = memfd_create("rlmd-arguments", MFD_CLOEXEC);
-
-	if (fd < 0) {
-		error_errno(err, RLMD_ERROR_INTERNAL, "a memory file for the arguments");
-		return -1;
-	}
-	if (!file_write_fd(fd, text, err) || lseek(fd, 0, SEEK_SET) < 0)
-		return -1;
-	return take_fd(&fd);
-}
+/* They say where things are and how to speak. */
+static const char *const kept[] = {"PATH",   "HOME",  "USER",   "LOGNAME",  "LANG", "TZ",
+				   "TMPDIR", "SHELL", "LC_ALL", "LC_CTYPE", NULL};
 
 static bool launch(struct function_program *program, const char *const *argv, int input, int output,
 		   struct rlmd_error *err)
 {
-	const char **environment = make_environment();
+	const char **environment = program_environment(kept);
 	const struct program start = {
 		.path = argv[0],
 		.argv = argv,
@@ -177,7 +147,7 @@ static bool launch(struct function_program *program, const char *const *argv, in
 	};
 
 	program->pid = program_start(&start, err);
-	free_environment(environment);
+	program_free_environment(environment);
 	if (program->pid < 0)
 		return false;
 	program->pidfd = pidfd_open(program->pid, 0);
@@ -189,13 +159,14 @@ struct function_program *function_program_start(struct event_base *base, const c
 						void *owner, struct rlmd_error *err)
 {
 	struct function_program *program = xcalloc(1, sizeof *program);
-	auto_close int input = make_input(text, err);
+	auto_close int input = file_in_memory("rlmd-arguments", text, err);
 	int ends[2] = {-1, -1};
 	bool ok;
 
-	*program = (struct function_program){.pid = -1, .pidfd = -1, .output = -1, .done = done};
+	*program = (struct function_program){
+		.pid = -1, .parent = getpid(), .pidfd = -1, .output = -1, .done = done};
 	program->owner = owner;
-	program->answer = evbuffer_new();
+	program->answer = buffer_new();
 	program->complaints = program_complaints(err);
 	ok = input >= 0 && program->complaints >= 0;
 	if (ok && pipe2(ends, O_CLOEXEC))
@@ -208,9 +179,9 @@ struct function_program *function_program_start(struct event_base *base, const c
 		return NULL;
 	}
 	fcntl(program->output, F_SETFL, O_NONBLOCK);
-	program->read = event_new(base, program->output, EV_READ | EV_PERSIST, on_read, program);
-	program->ended = event_new(base, program->pidfd, EV_READ, on_ended, program);
-	event_add(program->read, NULL);
-	event_add(program->ended, NULL);
+	program->read = loop_event(base, program->output, EV_READ | EV_PERSIST, on_read, program);
+	program->ended = loop_event(base, program->pidfd, EV_READ, on_ended, program);
+	loop_add(program->read, NULL);
+	loop_add(program->ended, NULL);
 	return program;
 }

@@ -1,13 +1,13 @@
 #include "engine/function_set.h"
 
-#include <event2/buffer.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/sized.h"
 #include "source/context.h"
 #include "source/sources.h"
 
@@ -22,8 +22,8 @@ struct function_set {
 	struct function *functions; /* owned */
 	size_t count;
 	const char **names; /* owned; the strings are lent by the functions. NULL-terminated */
-	char *told;         /* owned; NULL: there are none */
-	size_t told_size;
+	char *json;         /* owned; NULL: there are none */
+	size_t json_size;
 	char *described; /* owned: for a model; NULL likewise */
 	size_t described_size;
 };
@@ -50,7 +50,7 @@ static bool check_argument(const struct rlmd_function *function, const char *nam
 	for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
 		if (!strcmp(name, keywords[i]))
 			return refuse(err, function, "has an argument with a keyword as its name");
-	if (!source_is_identifier(name))
+	if (!sources_is_identifier(name))
 		return refuse(err, function, "has an argument whose name is no name in Python");
 	return json_is_object(schema) ||
 	       refuse(err, function, "has an argument whose schema is no object");
@@ -112,7 +112,7 @@ static bool check_name(const struct function_set *set, const struct rlmd_functio
 {
 	if (!function->name)
 		return refuse(err, function, "needs a name");
-	if (!source_check_name("function", function->name, err))
+	if (!sources_check_name("function", function->name, err))
 		return false;
 	for (size_t i = 0; i < set->count; i++)
 		if (!strcmp(set->names[i], function->name))
@@ -145,32 +145,31 @@ static bool add(struct function_set *set, const struct rlmd_function *theirs,
 	struct function *function = &set->functions[set->count];
 	struct rlmd_function ours, *given = &ours;
 
-	if (!sized_take(given, sizeof *given, theirs, sizeof *given, "rlmd_function", err) ||
+	if (!abi_copy_in(given, sizeof *given, theirs, sizeof *given, "rlmd_function", err) ||
 	    !check_name(set, given, context, err) || !check_way(given, err))
 		return false;
-	function->told = *given;
-	function->told.name = xstrdup(given->name);
-	function->told.doc = xstrdup(given->doc);
-	function->told.argv = copy_argv(given->argv);
-	function->told.schema = NULL;
-	if (!function->told.timeout_ms)
-		function->told.timeout_ms = TIMEOUT_MS;
-	set->names[set->count++] = function->told.name;
+	function->spec = *given;
+	function->spec.name = xstrdup(given->name);
+	function->spec.doc = xstrdup(given->doc);
+	function->spec.argv = copy_argv(given->argv);
+	function->spec.schema = NULL;
+	if (!function->spec.timeout_ms)
+		function->spec.timeout_ms = TIMEOUT_MS;
+	set->names[set->count++] = function->spec.name;
 	return read_schema(given, &function->schema, err);
 }
 
-static void write_told(struct function_set *set)
+static void write_json(struct function_set *set)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	json_auto_t *all = json_array();
+	auto_evbuffer struct evbuffer *out = buffer_new();
+	json_auto_t *all = json_make_array();
 
 	for (size_t i = 0; i < set->count; i++)
-		json_array_append_new(all, json_pack("{s:s, s:s, s:O}", "name",
-						     set->functions[i].told.name, "doc",
-						     set->functions[i].told.doc, "schema",
-						     set->functions[i].schema));
+		json_append(all, json_make("{s:s, s:s, s:O}", "name", set->functions[i].spec.name,
+					   "doc", set->functions[i].spec.doc, "schema",
+					   set->functions[i].schema));
 	json_write(all, false, out);
-	set->told = text_drain(out, &set->told_size);
+	set->json = text_drain(out, &set->json_size);
 }
 
 static bool is_required(const json_t *schema, const char *name)
@@ -196,26 +195,26 @@ static void describe_arguments(const json_t *schema, bool required, bool *more,
 
 		if (is_required(schema, name) != required)
 			continue;
-		evbuffer_add_printf(out, "%s%s%s%s%s", *more ? ", " : "", name, *type ? ": " : "",
-				    type, required ? "" : " = ...");
+		buffer_add_printf(out, "%s%s%s%s%s", *more ? ", " : "", name, *type ? ": " : "",
+				  type, required ? "" : " = ...");
 		*more = true;
 	}
 }
 
 static void write_described(struct function_set *set)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
 	for (size_t i = 0; i < set->count; i++) {
 		const struct function *function = &set->functions[i];
 		bool more = false;
 
-		evbuffer_add_printf(out, "- %s(", function->told.name);
+		buffer_add_printf(out, "- %s(", function->spec.name);
 		describe_arguments(function->schema, true, &more, out);
 		describe_arguments(function->schema, false, &more, out);
-		evbuffer_add_printf(out, "): ");
-		text_repair(text_trim(text_of(function->told.doc)), out);
-		evbuffer_add(out, "\n", 1);
+		buffer_add_printf(out, "): ");
+		text_repair(text_trim(text_of(function->spec.doc)), out);
+		buffer_add(out, "\n", 1);
 	}
 	set->described = text_drain(out, &set->described_size);
 }
@@ -245,7 +244,7 @@ struct function_set *function_set_new(const struct rlmd_function *given, size_t 
 			return NULL;
 		}
 	if (count) {
-		write_told(set);
+		write_json(set);
 		write_described(set);
 	}
 	return set;
@@ -263,14 +262,14 @@ void function_set_free(struct function_set *set)
 	if (!set)
 		return;
 	for (size_t i = 0; i < set->count; i++) {
-		free((char *)set->functions[i].told.name);
-		free((char *)set->functions[i].told.doc);
-		free_argv(set->functions[i].told.argv);
+		free((char *)set->functions[i].spec.name);
+		free((char *)set->functions[i].spec.doc);
+		free_argv(set->functions[i].spec.argv);
 		json_decref(set->functions[i].schema);
 	}
 	free(set->functions);
 	free(set->names);
-	free(set->told);
+	free(set->json);
 	free(set->described);
 	free(set);
 }
@@ -289,9 +288,9 @@ struct function *function_set_find(struct function_set *set, const char *name)
 	return NULL;
 }
 
-struct rlmd_text function_set_told(const struct function_set *set)
+struct rlmd_text function_set_json(const struct function_set *set)
 {
-	return set ? text_from(set->told, set->told_size) : text_of("");
+	return set ? text_from(set->json, set->json_size) : text_of("");
 }
 
 struct rlmd_text function_set_described(const struct function_set *set)
@@ -304,21 +303,64 @@ const char *const *function_set_names(const struct function_set *set)
 	return set ? (const char *const *)set->names : NULL;
 }
 
+/* Types of JSON, and the words of Python for them, which is what code was written in. */
+static const struct {
+	const char *name, *python;
+	json_type type;
+} type_names[] = {
+	{"object", "a dict", JSON_OBJECT},    {"array", "a list", JSON_ARRAY},
+	{"string", "a str", JSON_STRING},     {"integer", "an int", JSON_INTEGER},
+	{"number", "a number", JSON_INTEGER}, {"number", "a float", JSON_REAL},
+	{"boolean", "a bool", JSON_TRUE},     {"boolean", "a bool", JSON_FALSE},
+	{"null", "None", JSON_NULL},
+};
+
+enum { TYPE_NAMES = sizeof type_names / sizeof *type_names };
+
 static bool is_of(const json_t *value, struct rlmd_text type)
 {
-	static const struct {
-		const char *name;
-		json_type type;
-	} names[] = {
-		{"object", JSON_OBJECT},   {"array", JSON_ARRAY},    {"string", JSON_STRING},
-		{"integer", JSON_INTEGER}, {"number", JSON_INTEGER}, {"number", JSON_REAL},
-		{"boolean", JSON_TRUE},    {"boolean", JSON_FALSE},  {"null", JSON_NULL},
-	};
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (text_equal(type, names[i].name) && json_typeof(value) == names[i].type)
+	for (size_t i = 0; i < TYPE_NAMES; i++)
+		if (text_equal(type, type_names[i].name) &&
+		    json_typeof(value) == type_names[i].type)
 			return true;
 	return false;
+}
+
+static const char *python_of(const json_t *value)
+{
+	size_t i = 0;
+
+	while (json_typeof(value) != type_names[i].type)
+		i++;
+	return type_names[i].python;
+}
+
+/* A type that JSON Schema does not have is told as it stands. */
+static void write_wanted(struct rlmd_text type, struct evbuffer *out)
+{
+	for (size_t i = 0; i < TYPE_NAMES; i++)
+		if (text_equal(type, type_names[i].name)) {
+			buffer_add_printf(out, "%s", type_names[i].python);
+			return;
+		}
+	buffer_add(out, type.bytes, type.size);
+}
+
+static bool refuse_type(const char *name, const json_t *value, const json_t *types,
+			struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *wanted = buffer_new();
+	size_t count = json_array_size(types);
+
+	if (!count)
+		write_wanted(json_text(types), wanted);
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			buffer_add_printf(wanted, "%s", i + 1 < count ? ", " : " or ");
+		write_wanted(json_text(json_array_get(types, i)), wanted);
+	}
+	return error_set(err, RLMD_ERROR_INPUT, "%s is %s, %.*s is wanted", name, python_of(value),
+			 (int)text_in(wanted).size, text_in(wanted).bytes);
 }
 
 /* `types`: the name of one, or an array of them; anything else allows all. */
@@ -335,8 +377,8 @@ static bool suits(const json_t *value, const json_t *types)
 	return !json_array_size(types);
 }
 
-bool function_accepts(const struct function *function, const json_t *arguments,
-		      struct rlmd_error *err)
+bool function_set_accepts(const struct function *function, const json_t *arguments,
+			  struct rlmd_error *err)
 {
 	json_t *properties = json_object_get(function->schema, "properties"), *value;
 	const json_t *required = json_object_get(function->schema, "required"), *each;
@@ -354,8 +396,7 @@ bool function_accepts(const struct function *function, const json_t *arguments,
 		if (!each && !open)
 			return error_set(err, RLMD_ERROR_INPUT, "there is no argument '%s'", name);
 		if (!suits(value, json_object_get(each, "type")))
-			return error_set(err, RLMD_ERROR_INPUT,
-					 "the argument '%s' is not of the type that it has", name);
+			return refuse_type(name, value, json_object_get(each, "type"), err);
 	}
 	return true;
 }

@@ -15,7 +15,7 @@ struct context;
 struct function_set;
 
 struct function {
-	struct rlmd_function told; /* copied, with all strings */
+	struct rlmd_function spec; /* copied, with all strings */
 	json_t *schema;            /* owned: an object */
 	int64_t calls;             /* so far */
 	bool *telling;             /* lent: set while the host is told to cancel; or NULL */
@@ -33,11 +33,11 @@ void function_set_guard(struct function_set *, bool *telling); /* NULL is fine *
 struct function *function_set_find(struct function_set *, const char *name); /* lent; or NULL */
 
 /* All lent: what a worker is told of them, empty where there are none; and their names. */
-struct rlmd_text function_set_told(const struct function_set *);
+struct rlmd_text function_set_json(const struct function_set *);
 const char *const *function_set_names(const struct function_set *);
 
 /* A line for each, for a model: its call and what it does. Lent. */
 struct rlmd_text function_set_described(const struct function_set *);
 
 /* Whether the arguments, a JSON object, suit the schema; RLMD_ERROR_INPUT. */
-bool function_accepts(const struct function *, const json_t *arguments, struct rlmd_error *);
+bool function_set_accepts(const struct function *, const json_t *arguments, struct rlmd_error *);

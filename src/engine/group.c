@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "async/scheduler.h"
+#include "base/abi.h"
 #include "base/alloc.h"
-#include "base/sized.h"
 #include "engine/engine.h"
 
 enum { MINUTE_MS = 60000 };
@@ -22,7 +22,7 @@ static bool check(const char *name, int64_t value, int64_t most, struct rlmd_err
 static bool read_options(struct rlmd_group_options *ret, const struct rlmd_group_options *given,
 			 struct rlmd_error *err)
 {
-	return sized_take(ret, sizeof *ret, given, sizeof *ret, "rlmd_group_options", err) &&
+	return abi_copy_in(ret, sizeof *ret, given, sizeof *ret, "rlmd_group_options", err) &&
 	       check("weight", ret->weight, FLOW_WEIGHT_MAX, err) &&
 	       check("max_calls", ret->max_calls, MOST, err) &&
 	       check("calls_per_minute", ret->calls_per_minute, MOST, err);
@@ -70,7 +70,7 @@ void group_unref(struct rlmd_group *group)
 	free(group);
 }
 
-void rlmd_group_free(struct rlmd_group *group)
+void rlmd_group_unref(struct rlmd_group *group)
 {
 	group_unref(group);
 }

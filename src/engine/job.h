@@ -5,7 +5,7 @@
  * its settings, its trace, its counters, and through its engine what all jobs
  * share; they are lent it. What it works on is either a task, which the root run
  * answers (job_task.c), or a plan (job_plan.c); all else is the same: its options
- * (job_options.h), what it tells (job_hooks.h) and what comes of it (job_result.h).
+ * (job_options.c) and what its host is told (hooks.h).
  */
 #pragma once
 
@@ -18,53 +18,22 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "async/metrics.h"
 #include "base/error.h"
-#include "base/stop.h"
 #include "base/text.h"
 #include "budget/budget.h"
 #include "engine/engine.h"
-#include "engine/job_hooks.h"
-#include "engine/permits.h"
+#include "engine/scope.h"
 #include "prompt/brief.h"
 #include "prompt/prompt_set.h"
 #include "sandbox/sandbox.h"
 #include "source/context.h"
 #include "trace/trace.h"
 
-struct ask;
-struct function_set;
-struct rlmd_function;
-struct estimators;
-struct job_plan;
-struct job_work;
+struct plan_under_way;
+struct job_kind;
 struct rlmd_job;
 struct run;
-struct validation;
-
-TAILQ_HEAD(ask_list, ask);
-
-struct job_config {
-	char *model;                      /* owned: the root's; NULL: the provider's default */
-	char *subcall_model;              /* owned; NULL: as `model` */
-	const struct prompt_set *prompts; /* owned: what models are told; NULL: by model */
-	const char *const *preload;       /* lent: workers' modules, up to a NULL; or NULL */
-	struct budget_limits limits;
-	int64_t block_timeout_ms;
-	int64_t max_output; /* characters */
-	int max_parallel;   /* model calls at once */
-	int downgrade;      /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
-	int64_t grace_ms;   /* for the forced answer after an interruption */
-	bool without_tree;  /* the result of a task has none */
-	bool strict;        /* a forced answer is a failure (RLMD_ERROR_BUDGET) */
-	/* Of one reply, in tokens; 0: as usual (engine/ask.h). */
-	int64_t max_output_tokens;
-	char **models; /* owned, and each: that code may name; NULL: any */
-	size_t model_count;
-	struct llm_sampling sampling; /* of all calls that bring none; its texts are these: */
-	char **stops;                 /* owned, up to a NULL */
-	char *schema;                 /* owned: that the answer of a task satisfies; NULL: none */
-	size_t schema_size;
-};
 
 struct rlmd_result {
 	struct rlmd_error error; /* of kind RLMD_ERROR_NONE: success */
@@ -89,66 +58,50 @@ enum job_state {
 	JOB_OVER,   /* told it */
 };
 
+/* The members of a job that is a task. */
+struct job_task {
+	char *text; /* owned */
+	size_t size;
+	char *schema; /* owned: of the answer; or NULL */
+	size_t schema_size;
+	struct context context; /* owned: references */
+	struct run *root;       /* owned; until its run has ended */
+};
+
+/* The members of a job that is a plan. */
+struct job_plan {
+	struct rlmd_plan_file *file;      /* lent; NULL: the job is a task */
+	struct plan_under_way *under_way; /* owned; from its start on */
+};
+
 struct rlmd_job {
-	struct rlmd_engine *engine; /* lent, and what is lent of it: */
-	struct event_base *base;
-	struct llm *llm;               /* owned: whom it asks */
-	struct permits permits;        /* its part of what all jobs share */
-	unsigned weight;               /* how large that is */
-	struct rlmd_group *group;      /* a reference: whose part it is one of; NULL: nobody's */
-	struct estimators *estimators; /* what the provider's models were billed as */
-	struct rlmd_sandbox *sandbox;  /* lent; or NULL */
-	struct validation *validation; /* owned: holds answers to schemas; NULL: there are none */
-	void (*on_schemas)(struct rlmd_job *, const struct rlmd_error *); /* while JOB_CHECKS */
+	struct engine_job hosted; /* first: its engine, and its place there */
+	struct scope scope;       /* what its runs, calls and operations share */
+	struct rlmd_group *group; /* a reference: the job's group; or NULL */
+	unsigned weight;          /* of its share of what all jobs share */
+	int64_t grace_ms;         /* for the forced answer after an interruption */
+	bool without_tree;        /* the result of a task has none */
+	bool strict;              /* a forced answer is a failure (RLMD_ERROR_BUDGET) */
+	json_t *notes;            /* owned: warnings from before it began */
+	int64_t started;          /* on clock_ms() */
 
-	struct job_config config;
-	const char *model;                        /* of root turns, resolved */
-	const char *subcall_model;                /* of everything below, resolved */
-	const struct prompt_set *prompts;         /* lent: what the root is told */
-	const struct prompt_set *subcall_prompts; /* likewise all below */
-	char id[37];
-	struct log log;  /* its engine's, with its id */
-	int64_t started; /* on clock_ms() */
-
-	struct trace *trace;     /* owned */
-	json_t *notes;           /* owned: what was to be warned of before it began */
-	struct ask_list sent;    /* model calls that are under way; lent */
-	struct ask_list waiting; /* those that wait for what these give back; lent */
-	bool overrun;            /* it was warned of output beyond max_tokens */
-	int calls_in_flight;
-	int runs_alive[RUN_DEPTH_MAX]; /* by depth, for the status line */
-	int64_t call_count, call_ms;   /* finished llm_query calls and their time, for prompts */
-	int64_t subrun_count, subrun_ms, subrun_cost; /* likewise of sub-runs */
-
-	const struct job_work *work; /* static: what to do, which is in the next four */
-	char *task;                  /* owned */
-	size_t task_size;
-	struct context context;         /* owned: references */
-	struct function_set *functions; /* owned: of the host's */
-	struct run *root;               /* owned; of a task, until its run has ended */
-	struct job_plan *operations;    /* owned; of a plan, from its start on */
-	struct rlmd_plan_file *file;    /* lent; of a plan */
+	const struct job_kind *kind; /* static */
+	struct job_task task;
+	struct job_plan plan;
 
 	enum job_state state;
+	void (*on_schemas)(struct rlmd_job *, const struct rlmd_error *); /* while JOB_CHECKS */
 	struct event *posted;     /* owned: what is due from the loop */
-	struct rlmd_error broken; /* it has to end with that; of no kind: it has not */
+	struct rlmd_error broken; /* the job must end with this error; of no kind: it need not */
 	bool interrupted;         /* asked for; and done */
 	bool yields;
 	bool cancelled;            /* asked for */
-	bool telling;              /* inside a callback of its owner's */
-	bool doomed;               /* freed from inside one */
+	bool doomed;               /* freed from inside a callback of its owner's */
 	struct rlmd_result result; /* from its end on */
-	struct job_hooks hooks;
-	TAILQ_ENTRY(rlmd_job) entry;
 };
 
-/* Whether the job may ask that model: its own two, and what its options allow. NULL is its own. */
-bool job_may_ask(const struct rlmd_job *, const char *model);
-
-/* --- for the runs, calls and operations below, and what hosts jobs ----------------- */
-
 /* One of two kinds of work. */
-struct job_work {
+struct job_kind {
 	void (*start)(struct rlmd_job *);
 	void (*interrupt)(struct rlmd_job *);
 	void (*cancel)(struct rlmd_job *); /* ends with job_end(), now or from the loop */
@@ -159,7 +112,10 @@ struct job_work {
 	json_t *(*none)(void);           /* the members of its result that never began, new */
 };
 
-extern const struct job_work job_task, job_plan;
+extern const struct job_kind job_task_kind, job_plan_kind;
+
+/* Lent; NULL: the job is a task. */
+struct rlmd_plan *job_plan(const struct rlmd_job *);
 
 /* The work is done: takes `object`, tells it as the last event, and the end from the loop. */
 void job_end(struct rlmd_job *, const struct rlmd_error *, json_t *object);
@@ -167,11 +123,36 @@ void job_end(struct rlmd_job *, const struct rlmd_error *, json_t *object);
 /* It ends with this error from the loop, the first one of several. */
 void job_break(struct rlmd_job *, const struct rlmd_error *);
 
-bool job_is_over(const struct rlmd_job *);
-void job_destroy(struct rlmd_job *); /* at once: not from inside its callbacks */
+/*
+ * Warnings (those that are given, then what else there was to be warned of), sandbox, models,
+ * provider and prices, as members of `object`; what was used, for the getters.
+ */
+void job_result_add(struct rlmd_job *, const struct budget *account, const json_t *warnings,
+		    json_t *object);
 
-json_t *job_sandbox(const struct rlmd_job *); /* its report, new; null where there is none */
+/* --- its options (job_options.c): checked, with defaults, and copied --- */
 
-const struct prompt_set *job_prompts(const struct rlmd_job *, int depth); /* of a run there; lent */
-struct brief_facts job_facts(const struct rlmd_job *);                    /* lent as the job is */
-int job_deepest(const struct rlmd_job *); /* depth of a run that is alive; 0 where there is none */
+enum job_purpose {
+	JOB_TO_RUN,
+	JOB_TO_CHECK, /* it would be refused, or not */
+	JOB_TO_SHOW,  /* a dry run: nobody is asked */
+};
+
+/*
+ * Whom the job asks, what it works on, its settings, models, prompts and hooks; and what there is
+ * to warn of before it begins. False: the errors of rlmd_job_start(). job_options_drop() has to
+ * follow in either case.
+ */
+bool job_options_take(struct rlmd_job *, const struct rlmd_job_options *, enum job_purpose,
+		      struct rlmd_error *);
+void job_options_drop(struct rlmd_job *);
+
+/* Opens the check of answers, where there are schemas. RLMD_ERROR_USAGE where jsonschema is
+ * missing, with the way to install it; else as rlmd_engine_sandbox(). */
+bool job_options_open_schemas(struct rlmd_job *, struct rlmd_error *);
+
+/* `err` is NULL where each is a schema, else RLMD_ERROR_USAGE. */
+typedef void job_schemas_fn(struct rlmd_job *, const struct rlmd_error *err);
+
+/* False: there are none, and nothing is told. Else that, once, and never before this returns. */
+bool job_options_check_schemas(struct rlmd_job *, job_schemas_fn *);

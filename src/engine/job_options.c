@@ -1,27 +1,29 @@
-#include "engine/job_options.h"
+#include "engine/job.h"
 
+#include <event2/event.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <rlmd/plan.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/money.h"
-#include "base/sized.h"
 #include "budget/account.h"
+#include "engine/engine.h"
 #include "engine/function_set.h"
 #include "engine/group.h"
-#include "engine/job.h"
-#include "engine/job_prices.h"
-#include "engine/job_schemas.h"
-#include "engine/request.h"
 #include "engine/validation.h"
+#include "llm/llm.h"
 
 enum {
 	STOPS_MAX = 16,
 	PARALLEL_USUAL = 4,
+	SCHEMA_DEPTH_MAX = 100,
 	TASK_MAX = 64 << 20, /* bytes; longer texts are inputs */
 };
 
@@ -90,9 +92,11 @@ static int64_t usual_parallel(const struct rlmd_job_options *options)
 	return most > PARALLEL_USUAL ? most : PARALLEL_USUAL;
 }
 
-static bool take_numbers(struct job_config *config, const struct rlmd_job_options *options,
+static bool take_numbers(struct rlmd_job *job, const struct rlmd_job_options *options,
 			 struct rlmd_error *err)
 {
+	struct scope_config *config = &job->scope.config;
+
 	return number(options->block_timeout_ms,
 		      (struct bounds){"block_timeout_ms", 30000, 1, 86400000, false},
 		      &config->block_timeout_ms, err) &&
@@ -103,7 +107,7 @@ static bool take_numbers(struct job_config *config, const struct rlmd_job_option
 		      (struct bounds){"max_output_tokens", 0, 0, 1000000, false},
 		      &config->max_output_tokens, err) &&
 	       number(options->grace_ms, (struct bounds){"grace_ms", 15000, 0, 3600000, false},
-		      &config->grace_ms, err) &&
+		      &job->grace_ms, err) &&
 	       small_number(
 		       options->max_parallel,
 		       (struct bounds){"max_parallel", usual_parallel(options), 1, 1000000, false},
@@ -112,9 +116,67 @@ static bool take_numbers(struct job_config *config, const struct rlmd_job_option
 			    &config->downgrade, err);
 }
 
+/* --- schemas: of a task, or of the operations of a plan ---------------------------------- */
+
+/* Of a task one, of a plan one for each operation; some are empty. */
+static size_t count_of(const struct rlmd_job *job)
+{
+	return job->plan.file ? rlmd_plan_count(job_plan(job)) : 1;
+}
+
+static struct rlmd_text schema_at(const struct rlmd_job *job, size_t i)
+{
+	return job->plan.file ? rlmd_plan_operation(job_plan(job), i)->schema
+			      : text_from(job->task.schema, job->task.schema_size);
+}
+
+static bool has_schemas(const struct rlmd_job *job)
+{
+	for (size_t i = 0; i < count_of(job); i++)
+		if (schema_at(job, i).size)
+			return true;
+	return false;
+}
+
+/* Adds to the error whose schema it is. Returns false. */
+static bool blame(const struct rlmd_job *job, size_t i, struct rlmd_error *err)
+{
+	error_context(err, "the schema");
+	if (job->plan.file)
+		error_context(err, "operation \"%s\"", rlmd_plan_operation(job_plan(job), i)->id);
+	return false;
+}
+
+static bool is_readable(struct rlmd_text schema, struct rlmd_error *err)
+{
+	json_auto_t *value = NULL;
+
+	if (schema.size > SCHEMA_MAX)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "%zu bytes are too many: models are told all of it, and it may "
+				 "have %d",
+				 schema.size, (int)SCHEMA_MAX);
+	value = json_read(schema, SCHEMA_DEPTH_MAX, err);
+	if (!value && err)
+		err->kind = RLMD_ERROR_USAGE;
+	if (!value)
+		return error_context(err, "this is no JSON");
+	return json_is_object(value) || json_is_boolean(value) ||
+	       error_set(err, RLMD_ERROR_USAGE, "it has to be an object, or true or false");
+}
+
+/* Checks without a helper that schemas are JSON, and not too long. */
+static bool read_schemas(const struct rlmd_job *job, struct rlmd_error *err)
+{
+	for (size_t i = 0; i < count_of(job); i++)
+		if (schema_at(job, i).size && !is_readable(schema_at(job, i), err))
+			return blame(job, i, err);
+	return true;
+}
+
 /* --- what is copied ------------------------------------------------------------------ */
 
-static bool take_sampling(struct job_config *config, const struct rlmd_job_options *options,
+static bool take_sampling(struct scope_config *config, const struct rlmd_job_options *options,
 			  struct rlmd_error *err)
 {
 	struct llm_sampling *sampling = &config->sampling;
@@ -138,7 +200,7 @@ static bool take_sampling(struct job_config *config, const struct rlmd_job_optio
 	return true;
 }
 
-static void take_names(struct job_config *config, const struct rlmd_job_options *options)
+static void take_names(struct scope_config *config, const struct rlmd_job_options *options)
 {
 	if (!options->models)
 		return;
@@ -151,18 +213,21 @@ static void take_names(struct job_config *config, const struct rlmd_job_options 
 static bool take_functions(struct rlmd_job *job, const struct rlmd_job_options *options,
 			   struct rlmd_error *err)
 {
-	job->functions = function_set_new(options->functions, options->function_count,
-					  context_of(options->context), err);
-	function_set_guard(job->functions, &job->telling);
-	return job->functions;
+	job->scope.functions = function_set_new(options->functions, options->function_count,
+						context_of(options->context), err);
+	function_set_guard(job->scope.functions, &job->scope.hooks.telling);
+	return job->scope.functions;
 }
 
 static bool take_hooks(struct rlmd_job *job, const struct rlmd_job_options *options,
 		       struct rlmd_error *err)
 {
-	return sized_take(&job->hooks.of, sizeof job->hooks.of, options->hooks,
-			  sizeof job->hooks.of, "rlmd_hooks", err) &&
-	       job_hooks_begin(&job->hooks, err);
+	struct hooks *hooks = &job->scope.hooks;
+
+	hooks->job = job;
+	return abi_copy_in(&hooks->of, sizeof hooks->of, options->hooks, sizeof hooks->of,
+			   "rlmd_hooks", err) &&
+	       hooks_begin(hooks, err);
 }
 
 /* Operations of a plan bring their own. */
@@ -173,24 +238,23 @@ static bool take_schema(struct rlmd_job *job, const struct rlmd_job_options *opt
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "a plan has no schema: each of its operations may have one");
 	if (options->schema.size) {
-		job->config.schema = text_copy(options->schema);
-		job->config.schema_size = options->schema.size;
+		job->task.schema = text_copy(options->schema);
+		job->task.schema_size = options->schema.size;
 	}
-	return job_schemas_read(job, err);
+	return read_schemas(job, err);
 }
 
-/* What it is to do; the rest is the same for all. */
+/* Takes the task or the plan. */
 static bool take_work(struct rlmd_job *job, const struct rlmd_job_options *options,
 		      struct rlmd_error *err)
 {
 	const struct context *context = context_of(options->context);
 
-	job->work = options->plan ? &job_plan : &job_task;
-	job->file = options->plan;
-	job->notes = json_array();
+	job->kind = options->plan ? &job_plan_kind : &job_task_kind;
+	job->plan.file = options->plan;
+	job->notes = json_make_array();
 	for (size_t i = 0; options->warnings && options->warnings[i]; i++)
-		json_array_append_new(job->notes,
-				      json_from_text(rlmd_text_of(options->warnings[i])));
+		json_append(job->notes, json_from_text(rlmd_text_of(options->warnings[i])));
 	if (options->plan && (options->task.size || context))
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "a job is a task or a plan: a plan has its own inputs");
@@ -203,13 +267,13 @@ static bool take_work(struct rlmd_job *job, const struct rlmd_job_options *optio
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "the task has %zu bytes, of at most %d: make it an input",
 				 options->task.size, (int)TASK_MAX);
-	job->task = text_copy(options->task);
-	job->task_size = options->task.size;
+	job->task.text = text_copy(options->task);
+	job->task.size = options->task.size;
 	if (!context)
 		return true;
-	context_share(&job->context, context);
+	context_share(&job->task.context, context);
 	if (context->notes)
-		json_array_extend(job->notes, context->notes);
+		json_extend(job->notes, context->notes);
 	return true;
 }
 
@@ -218,15 +282,15 @@ static bool take_work(struct rlmd_job *job, const struct rlmd_job_options *optio
 /* The names of a plan are of whoever ordered it, as those of the settings are. */
 static bool allow_models(struct rlmd_job *job, struct rlmd_error *err)
 {
-	const struct rlmd_plan *plan = job->file ? rlmd_plan_file_plan(job->file) : NULL;
+	const struct rlmd_plan *plan = job_plan(job);
 
-	for (size_t i = 0; plan && i < rlmd_plan_count(plan); i++) {
+	for (size_t i = 0; i < rlmd_plan_count(plan); i++) {
 		const struct rlmd_operation *operation = rlmd_plan_operation(plan, i);
 
-		if (!llm_allow(job->llm, operation->model, err))
+		if (!llm_allow(job->scope.llm, operation->model, err))
 			return error_context(err, "operation \"%s\"", operation->id);
 	}
-	return llm_allow(job->llm, job->config.subcall_model, err);
+	return llm_allow(job->scope.llm, job->scope.config.subcall_model, err);
 }
 
 #define CACHE_SIZE_MAX (INT64_C(1) << 40)
@@ -253,8 +317,9 @@ static void on_journal_broken(void *owner, const struct rlmd_error *err)
 static bool take_models(struct rlmd_job *job, const struct rlmd_job_options *options,
 			enum job_purpose purpose, struct rlmd_error *err)
 {
-	struct job_config *config = &job->config;
-	struct engine_provider *provider = engine_provider(job->engine, options->provider, err);
+	struct scope_config *config = &job->scope.config;
+	struct engine_provider *provider = engine_provider(job->hosted.engine, options->provider,
+							   err);
 	struct llm_config settings = {
 		.provider = options->provider,
 		.model = options->model,
@@ -272,24 +337,87 @@ static bool take_models(struct rlmd_job *job, const struct rlmd_job_options *opt
 		return false;
 	config->model = xstrdup(options->model);
 	config->subcall_model = xstrdup(options->subcall_model);
-	job->llm = provider ? llm_new(job->engine->registry, &settings, err) : NULL;
-	if (!job->llm || !allow_models(job, err))
+	job->scope.llm = provider ? llm_new(job->hosted.engine->registry, &settings, err) : NULL;
+	if (!job->scope.llm || !allow_models(job, err))
 		return false;
-	job->estimators = &provider->estimators;
-	job->model = config->model ? config->model : llm_default_model(job->llm);
-	job->subcall_model = config->subcall_model ? config->subcall_model : job->model;
+	job->scope.estimators = &provider->estimators;
+	job->scope.model = config->model ? config->model : llm_default_model(job->scope.llm);
+	job->scope.subcall_model = config->subcall_model ? config->subcall_model : job->scope.model;
 	return true;
 }
 
 static bool take_prompts(struct rlmd_job *job, const char *name, struct rlmd_error *err)
 {
-	struct job_config *config = &job->config;
+	struct scope_config *config = &job->scope.config;
 
 	if (name && !(config->prompts = prompt_set_open(name, err)))
 		return false;
-	job->prompts = request_prompts(job->llm, config, job->model);
-	job->subcall_prompts = request_prompts(job->llm, config, job->subcall_model);
+	job->scope.prompts = scope_find_prompts(&job->scope, job->scope.model);
+	job->scope.subcall_prompts = scope_find_prompts(&job->scope, job->scope.subcall_model);
 	return true;
+}
+
+/* --- prices: whether the job can keep to its limit on cost -------------------------------- */
+
+static bool check_price(struct rlmd_job *job, const char *model, bool asked_for,
+			struct rlmd_error *err)
+{
+	int64_t cost;
+
+	if (job->scope.config.limits.cost == BUDGET_UNLIMITED ||
+	    llm_price(job->scope.llm, model, 1, 1, &cost))
+		return true;
+	if (asked_for)
+		return error_set(
+			err, RLMD_ERROR_USAGE,
+			"the price of model '%.100s' is not known, so the limit on cost "
+			"(max-cost) cannot be kept: leave the limit out, or give "
+			"price-table a file like {\"%.100s\": {\"input_cost_per_token\": 2e-06, "
+			"\"output_cost_per_token\": 8e-06}}",
+			model, model);
+	job->scope.config.limits.cost = BUDGET_UNLIMITED;
+	llm_warn_unpriced(job->scope.llm, model);
+	return true;
+}
+
+static bool check_plan_prices(struct rlmd_job *job, bool asked_for, struct rlmd_error *err)
+{
+	const struct rlmd_plan *plan = job_plan(job);
+
+	for (size_t i = 0; i < rlmd_plan_count(plan); i++) {
+		const struct rlmd_operation *operation = rlmd_plan_operation(plan, i);
+
+		if (operation->model && !check_price(job, operation->model, asked_for, err))
+			return error_context(err, "operation \"%s\"", operation->id);
+	}
+	return true;
+}
+
+/* With nothing to spend a run cannot so much as begin with a model that has a price. */
+static bool check_free(const struct rlmd_job *job, struct rlmd_error *err)
+{
+	int64_t cost;
+
+	if (job->scope.config.limits.cost ||
+	    !llm_price(job->scope.llm, job->scope.model, 1, 1, &cost) || !cost)
+		return true;
+	return error_limit(err, RLMD_STOP_MAX_COST,
+			   "model '%.100s' has a price, and max-cost 0 allows only what is free: "
+			   "choose a local model, or allow an amount",
+			   job->scope.model);
+}
+
+/*
+ * Of all models that its settings name. A limit that somebody asked for is kept, or refused where
+ * a model has no price (RLMD_ERROR_USAGE); one that nobody asked for is lifted then, with a
+ * warning. With nothing to spend the root's model has to be free (RLMD_ERROR_BUDGET), but where it
+ * is only `shown`.
+ */
+static bool check_prices(struct rlmd_job *job, bool asked_for, bool shown, struct rlmd_error *err)
+{
+	return check_price(job, job->scope.model, asked_for, err) &&
+	       check_price(job, job->scope.subcall_model, asked_for, err) &&
+	       (shown || check_free(job, err)) && check_plan_prices(job, asked_for, err);
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
@@ -303,18 +431,19 @@ static bool take_shares(struct rlmd_job *job, const struct rlmd_job_options *opt
 			  (struct bounds){"weight", 1, 1, FLOW_WEIGHT_MAX, false}, &weight, err))
 		return false;
 	job->weight = (unsigned)weight;
-	take_names(&job->config, options);
-	if (options->group && options->group->engine != job->engine)
+	take_names(&job->scope.config, options);
+	if (options->group && options->group->engine != job->hosted.engine)
 		return error_set(err, RLMD_ERROR_USAGE, "the group is one of another engine");
 	job->group = group_ref(options->group);
-	job->config.strict = options->strict;
-	job->config.without_tree = options->without_tree;
-	job->config.limits.above = options->account;
+	job->strict = options->strict;
+	job->scope.config.ends_with_account = options->ends_with_account;
+	job->without_tree = options->without_tree;
+	job->scope.config.limits.above = options->account;
 	account_ref(options->account);
 	return true;
 }
 
-bool job_take_options(struct rlmd_job *job, const struct rlmd_job_options *given,
+bool job_options_take(struct rlmd_job *job, const struct rlmd_job_options *given,
 		      enum job_purpose purpose, struct rlmd_error *err)
 {
 	struct rlmd_job_options options;
@@ -323,26 +452,28 @@ bool job_take_options(struct rlmd_job *job, const struct rlmd_job_options *given
 
 	if (!given)
 		return error_set(err, RLMD_ERROR_USAGE, "a job needs options");
-	if (!sized_take(&options, sizeof options, given, sizeof options, "rlmd_job_options", err) ||
-	    !sized_take(&limits, sizeof limits, options.limits, sizeof limits, "rlmd_limits", err))
+	if (!abi_copy_in(&options, sizeof options, given, sizeof options, "rlmd_job_options",
+			 err) ||
+	    !abi_copy_in(&limits, sizeof limits, options.limits, sizeof limits, "rlmd_limits", err))
 		return false;
-	job->sandbox = options.sandbox;
-	job->config.preload = options.sandbox ? sandbox_preload(options.sandbox) : NULL;
+	job->scope.sandbox = options.sandbox;
+	job->scope.config.preload = options.sandbox ? sandbox_preload(options.sandbox) : NULL;
 	dear = limits.cost != 0;
-	return take_limits(&job->config.limits, &limits, err) &&
-	       take_numbers(&job->config, &options, err) &&
-	       take_sampling(&job->config, &options, err) && take_shares(job, &options, err) &&
-	       take_hooks(job, &options, err) && take_functions(job, &options, err) &&
-	       take_work(job, &options, err) && take_schema(job, &options, err) &&
-	       take_models(job, &options, purpose, err) && take_prompts(job, options.prompt, err) &&
-	       job_check_prices(job, dear, purpose == JOB_TO_SHOW, err);
+	return take_limits(&job->scope.config.limits, &limits, err) &&
+	       take_numbers(job, &options, err) &&
+	       take_sampling(&job->scope.config, &options, err) &&
+	       take_shares(job, &options, err) && take_hooks(job, &options, err) &&
+	       take_functions(job, &options, err) && take_work(job, &options, err) &&
+	       take_schema(job, &options, err) && take_models(job, &options, purpose, err) &&
+	       take_prompts(job, options.prompt, err) &&
+	       check_prices(job, dear, purpose == JOB_TO_SHOW, err);
 }
 
-void job_drop_options(struct rlmd_job *job)
+void job_options_drop(struct rlmd_job *job)
 {
-	struct job_config *config = &job->config;
+	struct scope_config *config = &job->scope.config;
 
-	llm_free(job->llm);
+	llm_free(job->scope.llm);
 	group_unref(job->group);
 	account_unref(config->limits.above);
 	prompt_set_free(config->prompts);
@@ -352,12 +483,127 @@ void job_drop_options(struct rlmd_job *job)
 	for (size_t i = 0; i < config->model_count; i++)
 		free(config->models[i]);
 	free(config->models);
-	validation_free(job->validation);
-	free(config->schema);
+	validation_free(job->scope.validation);
+	free(job->task.schema);
 	free(config->model);
 	free(config->subcall_model);
-	context_done(&job->context);
-	function_set_free(job->functions);
+	context_done(&job->task.context);
+	function_set_free(job->scope.functions);
 	json_decref(job->notes);
-	free(job->task);
+	free(job->task.text);
+}
+
+/* --- checking the schemas ------------------------------------------------------------- */
+
+bool job_options_open_schemas(struct rlmd_job *job, struct rlmd_error *err)
+{
+	struct rlmd_sandbox *sandbox;
+
+	if (!has_schemas(job))
+		return true;
+	sandbox = engine_validator(job->hosted.engine, job->scope.sandbox, err);
+	if (!sandbox)
+		return false;
+	job->scope.validation = validation_new(job->scope.base, sandbox, &job->scope.log,
+					       job->scope.config.block_timeout_ms);
+	return true;
+}
+
+/* The helper counts those that there are. */
+static size_t index_of(const struct rlmd_job *job, size_t of_those)
+{
+	size_t i = 0;
+
+	while (!schema_at(job, i).size || of_those--)
+		i++;
+	return i;
+}
+
+static void on_checked(void *owner, const struct validation_result *result)
+{
+	struct rlmd_job *job = owner;
+	struct rlmd_error err;
+
+	if (!result->error && !result->wrong.size) {
+		job->on_schemas(job, NULL);
+		return;
+	}
+	if (result->error)
+		err = *result->error;
+	else
+		error_set(&err, RLMD_ERROR_USAGE, "%s", result->wrong.bytes);
+	err.kind = RLMD_ERROR_USAGE;
+	blame(job, index_of(job, result->index), &err);
+	job->on_schemas(job, &err);
+}
+
+bool job_options_check_schemas(struct rlmd_job *job, job_schemas_fn *done)
+{
+	size_t count = count_of(job), used = 0;
+	auto_free struct rlmd_text *schemas = NULL;
+
+	if (!job->scope.validation)
+		return false;
+	schemas = xcalloc(count, sizeof *schemas);
+	for (size_t i = 0; i < count; i++)
+		if (schema_at(job, i).size)
+			schemas[used++] = schema_at(job, i);
+	job->on_schemas = done;
+	validation_check_schemas(job->scope.validation, schemas, used, on_checked, job);
+	return true;
+}
+
+/* A job that is never begun. */
+struct schema_trial {
+	struct rlmd_job job;
+	bool checked;
+	struct rlmd_error wrong;
+};
+
+static void on_told(struct rlmd_job *job, const struct rlmd_error *err)
+{
+	struct schema_trial *trial = (struct schema_trial *)job;
+
+	trial->checked = true;
+	if (err)
+		trial->wrong = *err;
+}
+
+static bool await_schemas(struct schema_trial *trial, struct rlmd_error *err)
+{
+	struct event_base *base = trial->job.scope.base;
+
+	while (!trial->checked) {
+		int left = event_base_loop(base, EVLOOP_ONCE);
+
+		if (left)
+			return error_set(err, RLMD_ERROR_USAGE,
+					 "schemas cannot be checked inside a callback of the event "
+					 "loop");
+		if (event_base_got_break(base) && !trial->checked)
+			return error_set(err, RLMD_ERROR_CANCELLED, "the event loop was left");
+	}
+	if (trial->wrong.kind && err)
+		*err = trial->wrong;
+	return !trial->wrong.kind;
+}
+
+bool rlmd_job_check_schemas(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+			    struct rlmd_error *err)
+{
+	struct schema_trial trial = {.job = {.hosted = {.engine = engine}}};
+	struct rlmd_job *job = &trial.job;
+	bool ok;
+
+	if (!engine)
+		return error_set(err, RLMD_ERROR_USAGE, "a job needs an engine");
+	if (!engine_is_ours(engine, err))
+		return false;
+	job->scope.base = engine->base;
+	job->scope.log = log_child(&engine->log);
+	ok = job_options_take(job, options, JOB_TO_SHOW, err) &&
+	     job_options_open_schemas(job, err) &&
+	     (!job_options_check_schemas(job, on_told) || await_schemas(&trial, err));
+	job_options_drop(job);
+	return ok;
 }

@@ -12,14 +12,13 @@
 #include "base/json.h"
 #include "engine/caller.h"
 #include "engine/job.h"
-#include "engine/job_result.h"
-#include "engine/operation_set.h"
+#include "engine/operation.h"
 #include "trace/record.h"
 #include "trace/result.h"
 
 enum { ANSWERS_MAX = 512 << 20 }; /* bytes of all responses together, which the result holds */
 
-struct job_plan {
+struct plan_under_way {
 	struct rlmd_job *job; /* lent: whose it is */
 	struct caller caller;
 	struct budget *budget; /* owned */
@@ -32,17 +31,17 @@ struct job_plan {
 
 static void on_budget_warning(void *owner, const char *text)
 {
-	struct job_plan *plan = owner;
+	struct plan_under_way *plan = owner;
 
 	caller_warn(&plan->caller, text);
-	job_tell_budget_warning(plan->job, text);
+	hooks_tell_budget_warning(&plan->job->scope.hooks, text);
 }
 
 static void on_log(void *owner, const struct rlmd_plan_event *event)
 {
-	struct job_plan *plan = owner;
+	struct plan_under_way *plan = owner;
 
-	record_plan(plan->job->trace, plan->job->id, event);
+	record_plan(plan->job->scope.trace, plan->job->scope.id, event);
 }
 
 static enum rlmd_error_kind kind_of(const struct rlmd_plan_result *result)
@@ -55,7 +54,6 @@ static enum rlmd_error_kind kind_of(const struct rlmd_plan_result *result)
 	case RLMD_PLAN_ERROR_BUDGET:
 		return RLMD_ERROR_BUDGET;
 	case RLMD_PLAN_ERROR_INPUT:
-	case RLMD_PLAN_ERROR_PLAN:
 		return RLMD_ERROR_INPUT;
 	case RLMD_PLAN_ERROR_OPERATION:
 		return operation->error;
@@ -70,7 +68,7 @@ static enum rlmd_error_kind kind_of(const struct rlmd_plan_result *result)
 
 static void on_result(void *owner, const struct rlmd_plan_result *result)
 {
-	struct job_plan *plan = owner;
+	struct plan_under_way *plan = owner;
 	enum rlmd_error_kind kind = kind_of(result);
 
 	plan->ended++;
@@ -81,7 +79,7 @@ static void on_result(void *owner, const struct rlmd_plan_result *result)
 }
 
 /* One success is enough of alternatives, and where errors are no reason to stop. */
-static struct rlmd_error failure_of(const struct job_plan *plan,
+static struct rlmd_error failure_of(const struct plan_under_way *plan,
 				    const struct rlmd_plan_summary *summary)
 {
 	struct rlmd_error err = {0};
@@ -95,50 +93,50 @@ static struct rlmd_error failure_of(const struct job_plan *plan,
 	return err;
 }
 
-static json_t *result_object(struct job_plan *plan)
+static json_t *result_object(struct plan_under_way *plan)
 {
-	json_t *object = json_pack("{s:s}", "event", "result"); /* first, as in every event */
+	json_t *object = json_make("{s:s}", "event", "result"); /* first, as in every event */
 	json_auto_t *report = operation_set_report(&plan->set);
 
-	json_object_update(object, report);
-	json_object_set_new(object, "usage", result_usage(plan->budget));
+	json_update(object, report);
+	json_put(object, "usage", result_usage(plan->budget));
 	job_result_add(plan->job, plan->budget, plan->caller.warnings, object);
 	return object;
 }
 
 static void on_done(void *owner, const struct rlmd_plan_summary *summary)
 {
-	struct job_plan *plan = owner;
+	struct plan_under_way *plan = owner;
 	struct rlmd_error err = plan->job->broken.kind ? plan->job->broken
 						       : failure_of(plan, summary);
 
 	operation_set_settle(&plan->set);
-	plan->job->result.metrics = summary->metrics;
+	plan->job->result.metrics = *summary->metrics;
 	job_end(plan->job, &err, result_object(plan));
 }
 
-static struct caller caller_of(struct job_plan *plan)
+static struct caller caller_of(struct plan_under_way *plan)
 {
 	struct rlmd_job *job = plan->job;
 
 	return (struct caller){
-		.job = job,
-		.id = job->id,
-		.log = log_child(&job->log),
+		.scope = &job->scope,
+		.id = job->scope.id,
+		.log = log_child(&job->scope.log),
 		.budget = plan->budget,
-		.context = &job->context,
-		.model = job->model,
+		.context = &job->task.context,
+		.model = job->scope.model,
 		.depth = -1,
 		.answers_max = ANSWERS_MAX,
-		.warnings = json_array(),
+		.warnings = json_make_array(),
 	};
 }
 
-static void carry_out(struct job_plan *plan, struct rlmd_plan_file *file)
+static void carry_out(struct plan_under_way *plan, struct rlmd_plan_file *file)
 {
-	const struct rlmd_plan *operations = rlmd_plan_file_plan(file);
+	const struct rlmd_plan_config *config = rlmd_plan_file_config(file);
 	struct rlmd_execution_options options = {
-		.config = *rlmd_plan_file_config(file),
+		.size = sizeof options,
 		.keep = true,
 		.on_result = on_result,
 		.on_log = on_log,
@@ -146,51 +144,48 @@ static void carry_out(struct job_plan *plan, struct rlmd_plan_file *file)
 		.owner = plan,
 	};
 
-	if (!options.config.max_parallel)
-		options.config.max_parallel = (size_t)plan->job->config.max_parallel;
-	plan->tolerant = options.config.partial_failure == RLMD_PLAN_CONTINUE_ON_ERROR;
+	plan->tolerant = config->partial_failure == RLMD_PLAN_CONTINUE_ON_ERROR;
 	caller_mark(&plan->caller, NULL, 0, plan->set.mark);
-	operation_set_init(&plan->set, &plan->caller, rlmd_plan_file_operations(file),
-			   rlmd_plan_count(operations));
-	operation_set_start(&plan->set, operations, options);
+	operation_set_init(&plan->set, &plan->caller, rlmd_plan_file_plan(file));
+	operation_set_start(&plan->set, config, &options);
 }
 
 static void start(struct rlmd_job *job)
 {
-	struct job_plan *plan = xcalloc(1, sizeof *plan);
+	struct plan_under_way *plan = xcalloc(1, sizeof *plan);
 
-	job->operations = plan;
+	job->plan.under_way = plan;
 	plan->job = job;
-	plan->budget = budget_new(&job->config.limits, on_budget_warning, plan);
+	plan->budget = budget_new(&job->scope.config.limits, on_budget_warning, plan);
 	plan->caller = caller_of(plan);
-	carry_out(plan, job->file);
+	carry_out(plan, job->plan.file);
 }
 
 static void stop(struct rlmd_job *job)
 {
-	rlmd_execution_stop(job->operations->set.execution);
+	rlmd_execution_stop(job->plan.under_way->set.execution);
 }
 
 static const struct budget *account(const struct rlmd_job *job)
 {
-	return job->operations ? job->operations->budget : NULL;
+	return job->plan.under_way ? job->plan.under_way->budget : NULL;
 }
 
 static void count(const struct rlmd_job *job, int64_t *ret_all, int64_t *ret_ended)
 {
-	*ret_all = (int64_t)rlmd_plan_count(rlmd_plan_file_plan(job->file));
-	*ret_ended = job->operations ? job->operations->ended : 0;
+	*ret_all = (int64_t)rlmd_plan_count(job_plan(job));
+	*ret_ended = job->plan.under_way ? job->plan.under_way->ended : 0;
 }
 
 static json_t *none(void)
 {
-	return json_pack("{s:s, s:{}, s:i, s:i, s:n, s:[]}", "event", "result", "results",
+	return json_make("{s:s, s:{}, s:i, s:i, s:n, s:[]}", "event", "result", "results",
 			 "totalTokens", 0, "duration", 0, "winner", "cancelled");
 }
 
 static void free_work(struct rlmd_job *job)
 {
-	struct job_plan *plan = take_pointer(&job->operations);
+	struct plan_under_way *plan = take_pointer(&job->plan.under_way);
 
 	if (!plan)
 		return;
@@ -200,7 +195,7 @@ static void free_work(struct rlmd_job *job)
 	free(plan);
 }
 
-const struct job_work job_plan = {
+const struct job_kind job_plan_kind = {
 	.start = start,
 	.interrupt = stop,
 	.cancel = stop,

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <rlmd/plan.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,17 +16,17 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "engine/admission.h"
-#include "llm/llm.h"
+#include "engine/caller.h"
+#include "llm/request.h"
 
 struct ask;
 struct file_index;
 struct memfile;
 struct operation_form;
-struct operation_set;
 struct run;
 struct worker_subset;
 
-/* What code asks of the answers of a call; zero asks nothing. */
+/* Settings that code gives a call; zero gives none. */
 struct wishes {
 	struct rlmd_text system; /* what the model is told first; empty: what we tell it */
 	int64_t max_tokens;      /* 0: as usual */
@@ -51,10 +52,10 @@ struct operation {
 	size_t earlier_count;               /* even */
 	struct llm_message *messages;       /* owned: lent to the ask */
 	size_t message_count;
-	struct text_scan system; /* of the first one, if that is short */
-	struct measure *measure; /* owned: of those that nobody has counted; or NULL */
-	enum llm_kind kind;      /* of the ask */
-	char *user;              /* owned: the user's last, where we had to write it */
+	struct text_scan system;       /* of the first one, if that is short */
+	struct token_counter *counter; /* owned: of those that nobody has counted; or NULL */
+	enum llm_kind kind;            /* of the ask */
+	char *user;                    /* owned: the user's last, where we had to write it */
 	enum way way;
 	char reason[ADMISSION_REASON_SIZE]; /* why that is no sub-run */
 	bool wanting;                       /* it is a task that counts in the set's admission */
@@ -81,3 +82,40 @@ struct operation {
 extern const struct rlmd_orchestrator operation_orchestrator;
 
 void operation_done(struct operation *); /* cancels; idempotent */
+
+/*
+ * The operations of one call or plan, ordered by src/async: a single question is a plan of one
+ * operation. The set knows who pays for its operations and what they may cost; the execution
+ * decides when each starts. Embed it. Zero may be freed.
+ */
+struct operation_set {
+	struct caller *caller;       /* lent */
+	char mark[CALLER_MARK_SIZE]; /* of the call or plan */
+	struct rlmd_plan *plan;      /* lent: the owners of its operations are ours */
+	struct operation *all;       /* owned: one for each */
+	size_t count, tasks;         /* operations; those that want a sub-run */
+	struct admission admission;
+	size_t answers;                   /* bytes so far, which count in the caller's */
+	int64_t ended, tokens;            /* operations that had used some, and how many */
+	struct rlmd_execution *execution; /* owned */
+	bool keep;                      /* the execution keeps the answers, the operations do not */
+	rlmd_plan_result_fn *on_result; /* may be NULL: the owner of the options' */
+};
+
+/* Its mark, if it is to have one, is set before. */
+void operation_set_init(struct operation_set *, struct caller *, struct rlmd_plan *);
+
+/*
+ * Orchestrator and budget manager of the options are set here, the configuration is the second
+ * argument; as many run at once as calls of the job where it says nothing. Never calls back before
+ * it returns.
+ */
+void operation_set_start(struct operation_set *, const struct rlmd_plan_config *,
+			 const struct rlmd_execution_options *);
+
+/* The whole as JSON (docs/plans.md), new: with why an answer is less than what was asked for. */
+json_t *operation_set_report(const struct operation_set *);
+
+/* All have ended: what was set aside for them returns. */
+void operation_set_settle(struct operation_set *);
+void operation_set_done(struct operation_set *); /* cancels; nobody is told */

@@ -1,12 +1,21 @@
-/* Every hook is called as the last thing done, for it may free the session. */
+/*
+ *   STARTS -> IDLE    on_ready             the worker has its inputs
+ *   IDLE -> BUSY      rlmd_repl_execute    a block
+ *   IDLE -> BUSY      rlmd_repl_get        a variable
+ *   BUSY -> IDLE      on_done              the block is over
+ *   BUSY -> IDLE      on_value             the variable was rendered
+ *   any -> GONE       on_gone              the worker is dead
+ *
+ * Every hook is called as the last thing done, for it may free the session.
+ */
 #include <rlmd/repl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/sized.h"
 #include "engine/engine.h"
 #include "engine/inputs.h"
 #include "pool/worker.h"
@@ -73,7 +82,7 @@ static void on_gone(struct rlmd_repl *repl, const struct rlmd_error *error)
 		repl->hooks.gone(repl->hooks.owner, repl, &why);
 }
 
-/* Nobody serves the calls of its code. */
+/* Calls of its code are refused: no run serves them. */
 static void refuse(struct rlmd_repl *repl, const struct worker_call *call)
 {
 	size_t count = call->count ? call->count : 1;
@@ -125,10 +134,10 @@ static void start_worker(struct rlmd_repl *repl, struct rlmd_sandbox *sandbox, i
 static bool read_options(const struct rlmd_repl_options *given, struct rlmd_repl_options *options,
 			 struct rlmd_repl_hooks *hooks, struct rlmd_error *err)
 {
-	if (!sized_take(options, sizeof *options, given, sizeof *options, "rlmd_repl_options",
-			err) ||
-	    !sized_take(hooks, sizeof *hooks, options->hooks, sizeof *hooks, "rlmd_repl_hooks",
-			err))
+	if (!abi_copy_in(options, sizeof *options, given, sizeof *options, "rlmd_repl_options",
+			 err) ||
+	    !abi_copy_in(hooks, sizeof *hooks, options->hooks, sizeof *hooks, "rlmd_repl_hooks",
+			 err))
 		return false;
 	return options->max_output >= 0 ||
 	       error_set(err, RLMD_ERROR_USAGE, "max_output cannot be negative");
@@ -145,6 +154,8 @@ struct rlmd_repl *rlmd_repl_start(struct rlmd_engine *engine, struct rlmd_sandbo
 		error_set(err, RLMD_ERROR_USAGE, "a session needs an engine");
 		return NULL;
 	}
+	if (!engine_is_ours(engine, err))
+		return NULL;
 	if (!read_options(given, &options, &hooks, err))
 		return NULL;
 	if (!sandbox)
@@ -165,6 +176,8 @@ static bool is_idle(const struct rlmd_repl *repl, struct rlmd_error *err)
 {
 	if (!repl)
 		return error_set(err, RLMD_ERROR_USAGE, "there is no session");
+	if (!engine_is_ours(repl->engine, err))
+		return false;
 	switch (repl->state) {
 	case REPL_STARTS:
 		return error_set(err, RLMD_ERROR_USAGE, "the session is not ready yet");
@@ -222,6 +235,7 @@ void rlmd_repl_free(struct rlmd_repl *repl)
 {
 	if (!repl)
 		return;
+	engine_to_free(repl->engine);
 	LIST_REMOVE(repl, entry);
 	worker_free(repl->worker);
 	context_done(&repl->context);

@@ -9,7 +9,7 @@
  *   ASK -> READ         the model is asked for its next step
  *   ASK -> LIST         the budget is spent, or the time for turns
  *   READ -> EXEC        it answered
- *   READ -> LIST        the purse did not afford the question
+ *   READ -> LIST        the budget did not afford the question
  *   READ -> READ        it was too long for the model, and is asked in fewer words
  *   EXEC -> FEED        the next block runs, and its calls are served
  *   EXEC -> QUEUE       it is not its turn to compute
@@ -20,9 +20,9 @@
  *   RESTART -> EXEC
  *   FEED -> EXEC        what it printed is noted
  *   JUDGE -> ASK        no answer yet, or one that its own code has to confirm
- *   JUDGE -> LOOKUP     FINAL_VAR: the worker renders the variable
+ *   JUDGE -> LOOKUP     FINAL_VAR, or FINAL of what may be a name: the worker renders the variable
  *   JUDGE -> LIST       three turns in a row without code or answer
- *   LOOKUP -> ASK       there is no such variable, and the model is told
+ *   LOOKUP -> ASK       there is no such variable, or an expression, and the model is told
  *   LIST -> FORCE       which variables there are
  *   FORCE -> CLOSE      the model is asked for its answer, now
  *   CLOSE -> LOOKUP     it named a variable
@@ -33,7 +33,7 @@
  *   any -> CHECK        an answer, which somebody wants to see before it is taken
  *
  * Every state may go to FINISH: an error, an answer, or one that nothing can confirm any more.
- * Nothing here blocks; only run_drive() calls a state's function. One that was awaited is entered
+ * Nothing here blocks; only drive() calls a state's function. One that was awaited is entered
  * by what RUN_STATES says wakes it: run->event and run->reply are lent for that one drive.
  */
 #include "engine/run.h"
@@ -41,23 +41,31 @@
 #include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/stop.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/loop.h"
+#include "base/number.h"
+#include "engine/function_set.h"
+#include "engine/inputs.h"
 #include "engine/run_private.h"
 #include "trace/record.h"
 
 enum {
-	IDLE_TURNS_MAX = 3, /* without code and answer, before one is asked for */
-	LISTING_MS_MIN = 5, /* with less the variables are not listed */
+	IDLE_TURNS_MAX = 3,   /* without code and answer, before one is asked for */
+	LISTING_MS_MAX = 500, /* to list the variables, at most; */
+	LISTING_SHARE = 8,    /* and no more than this part of the time that is left; */
+	LISTING_MS_MIN = 5,   /* with less the variables are not listed */
+	LATE_SHARE = 4,       /* of the time that is left, for blocks of a reply that came late */
 };
 
-enum verdict { MORE, WAIT, DONE };
+enum step { MORE, WAIT, DONE };
 
-static enum verdict then(struct run *run, enum run_state next)
+static enum step then(struct run *run, enum run_state next)
 {
 	run->state = next;
 	return MORE;
@@ -69,43 +77,183 @@ static const enum run_wake wakes[] = {
 #undef X
 };
 
-bool run_waits_for(const struct run *run, enum run_wake wake)
+static bool waits_for(const struct run *run, enum run_wake wake)
 {
 	return wakes[run->state] == wake;
 }
 
-static enum verdict await(struct run *run, enum run_state next)
+static enum step await(struct run *run, enum run_state next)
 {
 	assert(wakes[next] != WAKE_NOTHING);
 	run->state = next;
 	return WAIT;
 }
 
-static enum verdict take(struct run *run)
+static void drive(struct run *, enum run_wake); /* asserts it; the run may be gone after it */
+static void deliver(struct run *); /* tells how it ended; the run may be gone after it */
+static void on_worker(void *run, const struct worker_event *);
+
+/* --- its worker, permits and time ------------------------------------------------------ */
+
+static void on_permit(void *owner)
 {
-	run_take_answer(run);
+	struct run *run = owner;
+
+	subcall_reply_all(&run->subcalls);
+	if (waits_for(run, WAKE_PERMIT))
+		drive(run, WAKE_PERMIT);
+}
+
+/* False: it is in line for a permit, and is driven when it has one. */
+static bool may_compute(struct run *run)
+{
+	bool goes_on = run->turn > 0;
+
+	if (run->open_calls || permit_held(run->permit))
+		return true;
+	if (!run->permit)
+		run->permit = scope_ask_worker(run->scope, run->depth, goes_on, on_permit, run);
+	return false;
+}
+
+/* Answers that waited for it are given without. */
+static void yield(struct run *run)
+{
+	permit_free(take_pointer(&run->permit));
+	subcall_reply_all(&run->subcalls);
+}
+
+void run_wait(struct run *run)
+{
+	if (!run->open_calls++)
+		yield(run);
+}
+
+bool run_wait_over(struct run *run)
+{
+	bool in_block = run->worker && !run->worker_idle;
+
+	run->open_calls--;
+	return !in_block || may_compute(run);
+}
+
+static void start_worker(struct run *run)
+{
+	struct worker_input inputs[WORKER_INPUTS_MAX];
+	struct worker_options options = {
+		.inputs = inputs,
+		.input_count = inputs_of(&run->context, inputs),
+		.task = text_from(run->task, run->task_size),
+		.max_output = run->scope->config.max_output,
+		.log = &run->caller.log,
+		.functions = function_set_json(run->scope->functions),
+		.function_names = function_set_names(run->scope->functions),
+	};
+
+	run->starting = true;
+	run->worker_idle = false;
+	run->worker = worker_start(run->scope->base, run->scope->sandbox, &options, on_worker, run);
+}
+
+static void execute(struct run *run, struct rlmd_text block)
+{
+	run->worker_idle = false;
+	hooks_tell_code(&run->scope->hooks, run->id, run->depth, run->turn, block);
+	worker_exec(run->worker, ++run->block_number, block, run->scope->config.block_timeout_ms);
+}
+
+/* The time is over for turns before it is over for the run. Where a reply comes later than that,
+ * its blocks run, in a part of the time that is left, and their calls are refused. */
+static void set_alarm(struct run *run)
+{
+	int64_t left = budget_remaining_ms(run->budget), late = left / LATE_SHARE;
+	int64_t for_turns = left - latency_closing(&run->latency);
+	struct timeval until = clock_timeval(int64_max(for_turns, late));
+
+	run->caller.late = for_turns < late;
+	loop_add(run->alarm, &until);
+}
+
+static int64_t listing_ms(const struct run *run)
+{
+	return int64_min((run->deadline - clock_ms()) / LISTING_SHARE, LISTING_MS_MAX);
+}
+
+static void close_iteration(struct run *run)
+{
+	if (!run->iteration_open)
+		return;
+	run->iteration_open = false;
+	record_iteration(run->scope->trace, run->id, run->turn - 1);
+}
+
+/* --- its model, and the check of its answer ----------------------------------------------- */
+
+static void on_ask(void *owner, const struct llm_response *reply, const struct rlmd_error *err)
+{
+	struct run *run = owner;
+
+	run->ask = NULL;
+	run->reply = reply;
+	run->reply_error = err;
+	drive(run, WAKE_MODEL);
+}
+
+static void ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
+{
+	yield(run);
+	run->ask = run_words_ask(run, kind, max_tokens, on_ask);
+}
+
+static void on_verdict(void *owner, const struct answer_verdict *verdict)
+{
+	struct run *run = owner;
+
+	run->check = NULL;
+	run->verdict = verdict;
+	drive(run, WAKE_CHECK);
+}
+
+static bool ask_check(struct run *run)
+{
+	struct rlmd_text answer = text_from(run->answer, run->answer_size);
+
+	if (!answer_check_wanted(&run->form))
+		return false;
+	yield(run);
+	run->check = answer_check_start(run->scope, &run->form, answer, on_verdict, run);
+	return true;
+}
+
+/* --- its states ------------------------------------------------------------------------ */
+
+static enum step take(struct run *run)
+{
+	run_words_accept(run);
 	return then(run, RUN_FINISH);
 }
 
-static enum verdict final(struct run *run, struct rlmd_text text, enum answer_source source)
+static enum step final(struct run *run, struct rlmd_text text, enum answer_source source)
 {
-	run_give_answer(run, text, source);
-	return run_ask_check(run) ? await(run, RUN_CHECK) : take(run);
+	run_words_give_answer(run, text, source);
+	return ask_check(run) ? await(run, RUN_CHECK) : take(run);
 }
 
-/* What was answered before its code had run: nothing can be asked any more. */
-static enum verdict stand(struct run *run)
+/* No further turn can confirm the answer. */
+static enum step stand(struct run *run)
 {
-	run_warn(run, "The answer stood beside code that had not run, and was not confirmed");
+	run_words_warn_unconfirmed(run);
 	return final(run, text_from(run->guess, run->guess_size), ANSWER_FINAL_DIRECT);
 }
 
-static enum verdict fail(struct run *run, const struct rlmd_error *err)
+static enum step fail(struct run *run, const struct rlmd_error *err)
 {
 	run->error = *err;
 	run->source = ANSWER_MISSING;
 	run->stop = error_stop(err);
-	return run->guess ? stand(run) : then(run, RUN_FINISH);
+	return run->guess && !scope_ends_with_account(run->scope, run->budget, run->stop)
+		       ? stand(run)
+		       : then(run, RUN_FINISH);
 }
 
 static void force(struct run *run, enum rlmd_stop reason, const char *words)
@@ -116,93 +264,108 @@ static void force(struct run *run, enum rlmd_stop reason, const char *words)
 }
 
 /* An answer is asked for, and the run ends whatever comes. */
-static enum verdict stop(struct run *run, enum rlmd_stop reason, const char *words)
+static enum step stop(struct run *run, enum rlmd_stop reason, const char *words)
 {
+	struct rlmd_error err;
+
+	if (scope_ends_with_account(run->scope, run->budget, reason)) {
+		error_limit(&err, reason, "%s", words);
+		return fail(run, &err);
+	}
 	force(run, reason, words);
 	return then(run, RUN_LIST);
 }
 
-static enum verdict run_admit(struct run *run)
+static enum step run_admit(struct run *run)
 {
-	if (!run_may_compute(run))
+	if (!may_compute(run))
 		return await(run, RUN_ADMIT);
-	run_start_worker(run);
+	start_worker(run);
 	return await(run, RUN_SHOW);
 }
 
-static enum verdict fail_to_start(struct run *run)
+static enum step fail_to_start(struct run *run)
 {
 	if (run->exit == WORKER_EXIT_NO_MEMORY)
-		error_context(&run->gone, "no room for the input (--worker-memory gives more)");
+		error_context(&run->gone,
+			      "no room for the input (a higher worker-memory gives more)");
 	return fail(run, &run->gone);
 }
 
-static enum verdict run_show(struct run *run)
+static enum step run_show(struct run *run)
 {
-	auto_evbuffer struct evbuffer *code = evbuffer_new();
+	auto_evbuffer struct evbuffer *code = buffer_new();
 
 	if (!run->worker)
 		return fail_to_start(run);
-	if (!run_say_look(run, code))
+	if (!run_words_say_look(run, code))
 		return then(run, RUN_ASK);
 	run->look = text_drain(code, NULL);
-	run_execute(run, text_of(run->look));
+	execute(run, text_of(run->look));
 	return await(run, RUN_SHOWN);
 }
 
 /* It is a block like any other, but that it is nobody's answer. */
-static enum verdict run_shown(struct run *run)
+static enum step run_shown(struct run *run)
 {
 	struct worker_block lost = {.failed = true, .error = text_of(run->gone.text)};
 	const struct worker_block *block = run->event ? run->event->block : NULL;
 	auto_free char *code = take_pointer(&run->look);
 
 	run->worker_idle = block;
-	run_tell_look(run, text_of(code), block ? block : &lost);
+	run_words_note_look(run, text_of(code), block ? block : &lost);
 	if (!block)
-		run_tell_loss(run);
+		run_words_note_loss(run);
 	return then(run, RUN_ASK);
 }
 
-static enum verdict run_ask(struct run *run)
+static enum step run_ask(struct run *run)
 {
 	struct rlmd_error blocked;
 
-	run_close_iteration(run);
-	if (run_blocked(run, &blocked))
+	close_iteration(run);
+	if (latency_too_late(&run->latency, budget_remaining_ms(run->budget)))
+		return stop(run, RLMD_STOP_MAX_TIME, error_stop_words(RLMD_STOP_MAX_TIME));
+	if (budget_iteration_block(run->budget, &blocked))
 		return stop(run, blocked.stop, blocked.text);
 	budget_count_iteration(run->budget);
 	run->turn++;
-	run_say_turn(run);
-	run_ask_model(run, LLM_TURN, ASK_TOKENS_TURN);
+	run_words_say_turn(run);
+	ask_model(run, LLM_TURN, SCOPE_OUTPUT_TURN);
 	return await(run, RUN_READ);
 }
 
-static enum verdict read_error(struct run *run, const struct rlmd_error *err)
+static enum step read_error(struct run *run, const struct rlmd_error *err)
 {
 	if (err->stop) /* a limit was reached */
 		return stop(run, err->stop, err->text);
-	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_say_less(run))
+	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_words_say_less(run))
 		return fail(run, err);
-	run_ask_model(run, LLM_TURN, ASK_TOKENS_TURN);
+	ask_model(run, LLM_TURN, SCOPE_OUTPUT_TURN);
 	return await(run, RUN_READ);
 }
 
-static enum verdict run_read(struct run *run)
+static enum step run_read(struct run *run)
 {
 	if (run->reply_error)
 		return read_error(run, run->reply_error);
-	run_measure(run, run->reply);
-	run_take_turn(run);
+	if (!run->reply->cached)
+		latency_learn(&run->latency, run->reply->attempt_ms, run->reply->usage.output);
+	set_alarm(run);
+	run_words_read_turn(run);
 	run->iteration_open = true;
 	run->next_block = 0;
 	run->block_failed = false;
 	return then(run, RUN_EXEC);
 }
 
-static enum verdict run_exec(struct run *run)
+static enum step run_exec(struct run *run)
 {
-	if (run->worker && run_needs_worker(run) && !run_may_compute(run))
+	bool needs_worker = run->next_block < run->response.block_count ||
+			    run->response.answer == RLMD_ANSWER_VARIABLE ||
+			    run_words_may_mean_value(run);
+
+	if (run->worker && needs_worker && !may_compute(run))
 		return await(run, RUN_QUEUE);
 	if (run->next_block == run->response.block_count)
 		return then(run, RUN_JUDGE);
@@ -210,45 +373,44 @@ static enum verdict run_exec(struct run *run)
 		return run->starting ? fail_to_start(run) : then(run, RUN_RESTART);
 	run->lone_calls = 0;
 	run->overlapped = false;
-	run_execute(run, run->response.blocks[run->next_block]);
+	execute(run, run->response.blocks[run->next_block]);
 	return await(run, RUN_FEED);
 }
 
-static enum verdict run_queue(struct run *run)
+static enum step run_queue(struct run *run)
 {
 	return then(run, RUN_EXEC);
 }
 
-static enum verdict run_restart(struct run *run)
+static enum step run_restart(struct run *run)
 {
-	if (!run_may_compute(run))
+	if (!may_compute(run))
 		return await(run, RUN_RESTART);
-	run_tell_loss(run);
-	run_start_worker(run);
+	run_words_note_loss(run);
+	start_worker(run);
 	return await(run, RUN_EXEC);
 }
 
 /* A block that took its worker with it: the later ones of the response do not run. */
-static enum verdict feed_loss(struct run *run)
+static enum step feed_loss(struct run *run)
 {
 	struct worker_block block = {.failed = true, .error = text_of(run->gone.text)};
 
-	run_tell_block(run, &block);
-	run_tell_loss(run);
+	run_words_note_block(run, &block);
+	run_words_note_loss(run);
 	run->next_block = run->response.block_count;
 	return then(run, RUN_EXEC);
 }
 
-static enum verdict run_feed(struct run *run)
+static enum step run_feed(struct run *run)
 {
 	const struct worker_block *block = run->event ? run->event->block : NULL;
 
 	if (!block)
 		return feed_loss(run);
 	run->worker_idle = true;
-	run_tell_block(run, block);
-	run_warn_wanted(run, block->error);
-	run_tell_hint(run);
+	run_words_note_block(run, block);
+	run_words_note_hint(run);
 	run->next_block++;
 	if (!block->final)
 		return then(run, RUN_EXEC);
@@ -256,9 +418,9 @@ static enum verdict run_feed(struct run *run)
 }
 
 /* Neither an answer nor, perhaps, code: says what to do, and gives up on repetition. */
-static enum verdict judge_further(struct run *run)
+static enum step judge_further(struct run *run)
 {
-	run_tell_reply(run);
+	run_words_note_reply(run);
 	if (run->response.block_count)
 		free(take_pointer(&run->guess));
 	if (run->response.block_count || run->response.cut_fence) {
@@ -267,10 +429,10 @@ static enum verdict judge_further(struct run *run)
 	}
 	if (++run->idle_turns < IDLE_TURNS_MAX)
 		return then(run, RUN_ASK);
-	return stop(run, RLMD_STOP_NO_CODE, stop_words(RLMD_STOP_NO_CODE));
+	return stop(run, RLMD_STOP_NO_CODE, error_stop_words(RLMD_STOP_NO_CODE));
 }
 
-static enum verdict look_up(struct run *run, int64_t timeout_ms)
+static enum step look_up(struct run *run, int64_t timeout_ms)
 {
 	auto_free char *name = text_copy(run->response.value);
 
@@ -279,40 +441,49 @@ static enum verdict look_up(struct run *run, int64_t timeout_ms)
 	return await(run, RUN_LOOKUP);
 }
 
-static enum verdict ask_variable(struct run *run)
+static enum step ask_variable(struct run *run)
 {
 	if (run->worker)
-		return look_up(run, run->job->config.block_timeout_ms);
-	run_tell_loss(run);
-	run_note_unknown(run, text_of(""));
+		return look_up(run, run->scope->config.block_timeout_ms);
+	run_words_note_loss(run);
+	run_words_note_unknown(run, text_of(""));
 	return then(run, RUN_ASK);
 }
 
-/* ENG-6: beside code it knew nothing of its outputs: they are shown, if there is a turn left. */
-static enum verdict take_direct(struct run *run)
+/* Has the model confirm its answer, if there is a turn left. */
+static enum step confirm(struct run *run, bool computes)
 {
 	struct rlmd_text value = run->response.value;
 
-	if (!run->response.block_count || run->guess)
-		return final(run, value, ANSWER_FINAL_DIRECT);
 	run->guess = text_copy(value);
 	run->guess_size = value.size;
-	run_note(run, "confirm", text_of(""));
+	run->guess_computes = computes;
+	run_words_note(run, computes ? "reading" : "confirm", value);
 	return then(run, RUN_ASK);
 }
 
-static enum verdict run_judge(struct run *run)
+/* ENG-6: beside code it knew nothing of its outputs: they are shown. */
+static enum step take_direct(struct run *run)
+{
+	if (!run->response.block_count || run->guess)
+		return final(run, run->response.value, ANSWER_FINAL_DIRECT);
+	return confirm(run, false);
+}
+
+static enum step run_judge(struct run *run)
 {
 	struct rlmd_text json;
 
 	if (run->response.invented)
-		run_note(run, "invented", text_of(""));
+		run_words_note(run, "invented", text_of(""));
 	switch (run->response.answer) {
 	case RLMD_ANSWER_NONE:
-		if (run_reply_json(run, &json))
+		if (run_words_json(run, &json))
 			return final(run, json, ANSWER_FINAL_DIRECT);
 		break;
 	case RLMD_ANSWER_DIRECT:
+		if (run->worker && run_words_may_mean_value(run))
+			return look_up(run, run->scope->config.block_timeout_ms);
 		return take_direct(run);
 	case RLMD_ANSWER_VARIABLE:
 		return ask_variable(run);
@@ -320,174 +491,410 @@ static enum verdict run_judge(struct run *run)
 	return judge_further(run);
 }
 
-static enum verdict fail_forced(struct run *run, const struct rlmd_error *cause)
+static enum step fail_forced(struct run *run, const struct rlmd_error *cause)
 {
-	struct rlmd_error err = run_explain_forced(run, cause);
+	struct rlmd_error err = run_words_explain_forced(run, cause);
 
 	return fail(run, &err);
 }
 
 /* An empty answer is none. */
-static enum verdict settle(struct run *run, struct rlmd_text text)
+static enum step settle(struct run *run, struct rlmd_text text)
 {
 	if (!text.size)
 		return fail_forced(run, &(struct rlmd_error){.text = "it was empty"});
 	return final(run, text, ANSWER_FORCED);
 }
 
-static enum verdict run_lookup(struct run *run)
+static enum step run_lookup(struct run *run)
 {
 	const struct worker_event *event = run->event;
+	bool direct = run->response.answer == RLMD_ANSWER_DIRECT;
+	struct rlmd_text else_text = direct ? run->response.value : text_of("");
 
 	if (run->reason)
-		return settle(run, event && event->found ? event->value : text_of(""));
+		return settle(run, event && event->found ? event->value : else_text);
 	if (!event) {
-		run_tell_loss(run);
-		return then(run, RUN_ASK);
+		run_words_note_loss(run);
+		return direct ? take_direct(run) : then(run, RUN_ASK);
 	}
 	run->worker_idle = true;
 	if (event->found)
 		return final(run, event->value, ANSWER_FINAL_VAR);
-	run_note_unknown(run, event->variables);
+	if (direct)
+		return event->expression && !run->guess ? confirm(run, true) : take_direct(run);
+	run_words_note_unknown(run, event->variables);
 	return then(run, RUN_ASK);
 }
 
-static enum verdict run_list(struct run *run)
+static enum step run_list(struct run *run)
 {
-	run_close_iteration(run);
+	close_iteration(run);
 	if (run->guess)
 		return stand(run);
-	/* Whoever still calls has nobody left to answer; and the listing may cost no time. */
+	/* No call of the block can be answered any more; and the listing may cost no time. */
 	if (!TAILQ_EMPTY(&run->subcalls)) {
-		subcalls_free(&run->subcalls);
+		subcall_free_all(&run->subcalls);
 		worker_free(take_pointer(&run->worker));
 	}
-	if (!run->worker || !run->worker_idle || run_listing_ms(run) < LISTING_MS_MIN)
+	if (!run->worker || !run->worker_idle || listing_ms(run) < LISTING_MS_MIN)
 		return then(run, RUN_FORCE);
 	run->worker_idle = false;
-	worker_get(run->worker, "", run_listing_ms(run));
+	worker_get(run->worker, "", listing_ms(run));
 	return await(run, RUN_FORCE);
 }
 
-static enum verdict run_force(struct run *run)
+static enum step ask_forced(struct run *run)
+{
+	ask_model(run, LLM_FORCED, SCOPE_OUTPUT_FORCED);
+	return await(run, RUN_CLOSE);
+}
+
+static enum step run_force(struct run *run)
 {
 	bool listed = run->event && run->event->kind == WORKER_VALUE;
 
 	run->worker_idle |= listed;
 	if (listed)
-		run_tell_variables(run, run->event->variables);
-	run_say_forced(run);
-	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
-	return await(run, RUN_CLOSE);
+		run_words_note_variables(run, run->event->variables);
+	run_words_say_forced(run);
+	return ask_forced(run);
 }
 
-static enum verdict force_again(struct run *run)
+static enum step close_error(struct run *run, const struct rlmd_error *err)
 {
-	run_ask_model(run, LLM_FORCED, ASK_TOKENS_FORCED);
-	return await(run, RUN_CLOSE);
-}
-
-static enum verdict close_error(struct run *run, const struct rlmd_error *err)
-{
-	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_say_forced_short(run))
+	if (err->kind != RLMD_ERROR_CONTEXT_OVERFLOW || !run_words_say_forced_short(run))
 		return fail_forced(run, err);
-	return force_again(run);
+	return ask_forced(run);
 }
 
 /* No code runs any more, so code is no answer: words are asked for, once. */
-static enum verdict close_wordless(struct run *run)
+static enum step close_wordless(struct run *run)
 {
-	if (run_say_forced_for_words(run, run->reply->text))
-		return force_again(run);
-	if (run->response.only_code)
-		return fail_forced(run, &(struct rlmd_error){.text = "it was only code"});
-	return fail_forced(run, &(struct rlmd_error){.text = "it held no answer"});
+	if (run_words_ask_words(run, run->reply->text))
+		return ask_forced(run);
+	return fail_forced(run, run_words_wordless(run));
 }
 
-static enum verdict run_close(struct run *run)
+static enum step run_close(struct run *run)
 {
 	if (run->reply_error)
 		return close_error(run, run->reply_error);
-	run_take_reply(run);
+	run_words_read(run);
 	if (text_trim(run->reply->text).size && !response_has_words(&run->response))
 		return close_wordless(run);
 	if (run->cut)
-		run_warn(run, "The forced answer was cut at its length limit");
-	if (run->response.answer == RLMD_ANSWER_DIRECT)
+		caller_warn(&run->caller, "The forced answer was cut at its length limit");
+	if (run->response.answer == RLMD_ANSWER_DIRECT &&
+	    !(run->worker_idle && run_words_may_mean_value(run)))
 		return settle(run, run->response.value);
 	if (run->response.answer == RLMD_ANSWER_NONE)
 		return settle(run, run->response.said);
-	return run->worker_idle ? look_up(run, RUN_LISTING_MS) : settle(run, text_of(""));
+	return run->worker_idle ? look_up(run, LISTING_MS_MAX) : settle(run, text_of(""));
 }
 
 /* Where it will not do there is another turn, a forced answer, that once more, or an error. */
-static enum verdict run_check(struct run *run)
+static enum step run_check(struct run *run)
 {
 	const struct answer_verdict *verdict = run->verdict;
 	bool forced = run->source == ANSWER_FORCED;
 
 	if (!verdict->error && !verdict->wrong.size) {
-		run_give_answer(run, verdict->answer, run->source);
+		run_words_give_answer(run, verdict->answer, run->source);
 		return take(run);
 	}
-	run_reject(run);
+	run_words_reject(run);
 	if (verdict->error)
 		return fail(run, verdict->error);
 	if (run->error.kind)
 		return then(run, RUN_FINISH);
 	if (!forced)
 		return then(run, run->reason ? RUN_LIST : RUN_ASK);
-	return run_say_forced_for_form(run) ? force_again(run) : fail_forced(run, &run->error);
+	return run_words_ask_form(run) ? ask_forced(run) : fail_forced(run, &run->error);
 }
 
-static enum verdict run_finish(struct run *run)
+static enum step run_finish(struct run *run)
 {
-	run_close_iteration(run);
+	close_iteration(run);
 	budget_iteration_block(run->budget, NULL); /* warns of what the last step took */
 	return DONE;
 }
 
-void run_drive(struct run *run, enum run_wake wake)
+static void drive(struct run *run, enum run_wake wake)
 {
-	static enum verdict (*const enter[])(struct run *) = {
+	static enum step (*const enter[])(struct run *) = {
 #define X(name, fn, wake) [RUN_##name] = run_##fn,
 		RUN_STATES(X)
 #undef X
 	};
-	enum verdict verdict;
+	enum step step;
 
-	assert(!run->driving && run_waits_for(run, wake));
+	assert(!run->driving && waits_for(run, wake));
 	run->driving = true;
 	do
-		verdict = enter[run->state](run);
-	while (verdict == MORE);
+		step = enter[run->state](run);
+	while (step == MORE);
 	run->driving = false;
 	run->event = NULL;
 	run->reply = NULL;
 	run->reply_error = NULL;
 	run->verdict = NULL;
-	if (verdict == DONE)
-		run_deliver(run);
+	if (step == DONE)
+		deliver(run);
 }
 
-bool run_is_forcing(const struct run *run)
+/* --- from outside ---------------------------------------------------------------------- */
+
+static bool is_forcing(const struct run *run)
 {
 	return run->reason || run->state == RUN_FINISH;
 }
 
-void run_give_up(struct run *run, enum rlmd_stop reason, int64_t deadline)
+static void on_budget_warning(void *owner, const char *text)
 {
-	force(run, reason, stop_words(reason));
-	run->deadline = deadline;
-	ask_cancel(take_pointer(&run->ask));
-	answer_check_cancel(take_pointer(&run->check));
-	subcalls_free(&run->subcalls);
-	run->state = RUN_LIST;
+	struct run *run = owner;
+
+	caller_warn(&run->caller, text);
+	hooks_tell_budget_warning(&run->scope->hooks, text);
 }
 
-void run_force_failed(struct run *run)
+static void worker_lost(struct run *run, const struct rlmd_error *err, enum worker_exit exit)
+{
+	worker_free(take_pointer(&run->worker));
+	run->worker_idle = false;
+	run->gone = *err;
+	run->exit = exit;
+	subcall_free_all(&run->subcalls);
+	if (waits_for(run, WAKE_WORKER))
+		drive(run, WAKE_WORKER);
+}
+
+static void on_worker(void *owner, const struct worker_event *event)
+{
+	struct run *run = owner;
+
+	switch (event->kind) {
+	case WORKER_CALL: /* the block waits for it; we do not */
+		if (is_forcing(run)) {
+			worker_lost(run,
+				    &(struct rlmd_error){RLMD_ERROR_WORKER, 0, "it called too late",
+							 RLMD_STOP_NONE},
+				    WORKER_EXIT_DIED);
+			return;
+		}
+		run_words_count_call(run, event->call);
+		subcall_start(&run->subcalls, &run->caller, run->worker, event->call);
+		if (run->open_calls && waits_for(run, WAKE_PERMIT))
+			drive(run, WAKE_PERMIT); /* it needs none any more */
+		return;
+	case WORKER_GONE:
+		worker_lost(run, event->error, event->exit);
+		return;
+	case WORKER_READY:
+		run->starting = false;
+		run->worker_idle = true;
+		break;
+	case WORKER_DONE:
+	case WORKER_VALUE:
+		break;
+	}
+	run->event = event;
+	drive(run, WAKE_WORKER);
+}
+
+static void cancel_asks(struct run *run)
 {
 	ask_cancel(take_pointer(&run->ask));
 	answer_check_cancel(take_pointer(&run->check));
-	fail_forced(run, &(struct rlmd_error){.text = "its time was over"});
+	subcall_free_all(&run->subcalls);
+}
+
+/* At `deadline` the forced answer is there, or there is none. */
+static void set_last_alarm(struct run *run, int64_t deadline)
+{
+	struct timeval until = clock_timeval(deadline - clock_ms());
+
+	loop_add(run->alarm, &until);
+}
+
+static void give_up(struct run *run, enum rlmd_stop stop, int64_t deadline)
+{
+	set_last_alarm(run, deadline);
+	if (is_forcing(run)) {
+		run->stop = stop;
+		run->deadline = deadline;
+		return;
+	}
+	/* A block that still runs, or waits, has nobody left to answer its calls. */
+	if (!run->worker_idle || !TAILQ_EMPTY(&run->subcalls))
+		worker_free(take_pointer(&run->worker));
+	force(run, stop, error_stop_words(stop));
+	run->deadline = deadline;
+	cancel_asks(run);
+	run->state = RUN_LIST;
+	drive(run, WAKE_NOTHING);
+}
+
+static void on_alarm(evutil_socket_t fd, short what, void *owner)
+{
+	struct run *run = owner;
+
+	(void)fd;
+	(void)what;
+	if (is_forcing(run) && clock_ms() < run->deadline) {
+		set_last_alarm(run, run->deadline);
+	} else if (is_forcing(run)) {
+		cancel_asks(run);
+		fail_forced(run, &(struct rlmd_error){.text = "its time was over"});
+		drive(run, WAKE_NOTHING);
+	} else {
+		give_up(run, RLMD_STOP_MAX_TIME, budget_deadline(run->budget));
+	}
+}
+
+void run_interrupt(struct run *run, int64_t deadline)
+{
+	give_up(run, RLMD_STOP_INTERRUPTED, deadline);
+}
+
+struct run *run_start(struct scope *scope, const struct run_options *options, run_done_fn *done,
+		      void *owner)
+{
+	struct run *run = xcalloc(1, sizeof *run);
+
+	*run = (struct run){
+		.scope = scope,
+		.depth = options->depth,
+		.task = text_copy(options->task),
+		.task_size = options->task.size,
+		.model = xstrdup(options->model),
+		.form = options->form,
+		.observations = buffer_new(),
+		.last_observations = buffer_new(),
+		.done = done,
+		.owner = owner,
+	};
+	TAILQ_INIT(&run->subcalls);
+	caller_name(options->parent, scope, options->place ? options->place : "", run->id);
+	context_share(&run->context, options->context);
+	run->budget = options->pool ? budget_new_child(options->pool, run->depth, options->among,
+						       on_budget_warning, run)
+				    : budget_new(&scope->config.limits, on_budget_warning, run);
+	run->caller = (struct caller){
+		.scope = scope,
+		.parent = options->parent,
+		.run = run,
+		.id = run->id,
+		.log = log_child(&scope->log),
+		.budget = run->budget,
+		.reserve = &run->reserve,
+		.context = &run->context,
+		.model = scope->subcall_model,
+		.depth = run->depth,
+		.answers_max = CALLER_ANSWERS_MAX,
+		.warnings = json_make_array(),
+	};
+	caller_set_path(&run->caller, options->place);
+	log_add_text(&run->caller.log, "run", run->id);
+	scope->runs_alive[run->depth]++;
+	record_run(scope->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,
+		   options->task, run_words_model(run), run_words_prompts(run)->name, &run->context,
+		   run->depth ? NULL : scope_sandbox(scope));
+	run->deadline = budget_deadline(run->budget);
+	run_words_say_system(run);
+	reserve_set(&run->reserve, scope, run->budget, run_words_model(run),
+		    run_words_forced_size(run));
+	run->latency.all = budget_remaining_ms(run->budget);
+	run->alarm = loop_timer(scope->base, on_alarm, run);
+	loop_make_urgent(run->alarm);
+	set_alarm(run);
+	run->alive = options->alive;
+	run->permit = options->permit;
+	drive(run, WAKE_PERMIT);
+	return run;
+}
+
+/* Ends what the run started and tells the end; the run is gone after this. */
+static void deliver(struct run *run)
+{
+	struct run_result result = {
+		.stop = run->stop,
+		.error = run->error,
+		.answer = text_from(run->answer, run->answer_size),
+		.forced = run->source == ANSWER_FORCED,
+		.cut = run->source == ANSWER_FORCED && run->cut,
+	};
+	struct record_ending ending = {result.answer, run->source, run->stop, &run->error};
+
+	/* Another attempt at the job has to ask anew, and not to hear the same words from the
+	 * cache. */
+	if (run->error.kind == RLMD_ERROR_SCHEMA || run->error.kind == RLMD_ERROR_NO_ANSWER)
+		llm_forget(run->scope->llm, run->id);
+	event_del(run->alarm);
+	subcall_free_all(&run->subcalls);
+	worker_free(take_pointer(&run->worker));
+	record_end(run->scope->trace, run->id, !run->caller.parent, &ending, run->budget);
+	run->done(run->owner, &result);
+}
+
+void run_halt(struct run *run)
+{
+	cancel_asks(run);
+	worker_free(take_pointer(&run->worker));
+}
+
+void run_stop(struct run *run, const struct rlmd_error *err)
+{
+	run->stop = RLMD_STOP_INTERRUPTED;
+	run->error = *err;
+	run_halt(run);
+	deliver(run);
+}
+
+void run_free(struct run *run)
+{
+	if (!run)
+		return;
+	run_halt(run);
+	permit_free(run->permit);
+	permit_free(run->alive);
+	event_free(run->alarm);
+	reserve_drop(&run->reserve);
+	budget_free(run->budget);
+	response_done(&run->response);
+	history_done(&run->history);
+	conversation_done(&run->conversation);
+	context_done(&run->context);
+	evbuffer_free(run->observations);
+	evbuffer_free(run->last_observations);
+	caller_done(&run->caller);
+	run->scope->runs_alive[run->depth]--;
+	free(run->look);
+	free(run->task);
+	free(run->model);
+	free(run->guess);
+	free(run->answer);
+	free(run->wrong);
+	free(run->reason);
+	free(run);
+}
+
+struct budget *run_budget(const struct run *run)
+{
+	return run->budget;
+}
+
+const json_t *run_warnings(const struct run *run)
+{
+	return run->caller.warnings;
+}
+
+const char *run_asked(const struct run *run)
+{
+	return run->asked;
+}
+
+int run_turn(const struct run *run)
+{
+	return run->turn;
 }

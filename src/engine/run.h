@@ -17,7 +17,7 @@
 struct budget;
 struct caller;
 struct permit;
-struct rlmd_job;
+struct scope;
 struct run;
 
 /* The root has neither parent nor pool nor permits. */
@@ -25,7 +25,7 @@ struct run_options {
 	struct caller *parent; /* lent, outlives the run: whose task it is */
 	struct budget *pool;   /* lent, likewise: what its account is granted out of */
 	int64_t among;         /* budget_new_child()'s */
-	struct permit *alive;  /* held (engine/permits.h); the run's from now on */
+	struct permit *alive;  /* held (engine/scope.h); the run's from now on */
 	struct permit *permit; /* likewise: to compute */
 	int depth;
 	const char *place;             /* lent: of the task, among all that `parent` asks for */
@@ -46,7 +46,7 @@ struct run_result {
 typedef void run_done_fn(void *owner, const struct run_result *);
 
 /* Never calls back before it returns. */
-struct run *run_start(struct rlmd_job *, const struct run_options *, run_done_fn *, void *owner);
+struct run *run_start(struct scope *, const struct run_options *, run_done_fn *, void *owner);
 
 /* No new calls; what is in flight is cancelled, and an answer is asked for at once, to be there
  * before `deadline` (on clock_ms()). */
@@ -66,7 +66,7 @@ const char *run_asked(const struct run *); /* its last request's hash (llm/excha
 int run_turn(const struct run *);          /* from 1; 0 before the first */
 
 /* Its code waits for one call more, or one less: while it waits for any, the run has no permit to
- * compute (engine/permits.h). False: it is in line for one, and subcalls_reply() comes when it may
+ * compute (engine/scope.h). False: it is in line for one, and subcall_reply_all() comes when it may
  * hear the answer. */
 void run_wait(struct run *);
 bool run_wait_over(struct run *);

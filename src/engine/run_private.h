@@ -1,9 +1,8 @@
 /*
- * engine/run_private.h - the inside of a run, for its four files.
+ * engine/run_private.h - the inside of a run, for its two files.
  *
- * run.c tells the story: the states and what each does. run_words.c says what the model is told,
- * run_reply.c takes what it answers, run_life.c has the beginning, the end and what comes in from
- * outside. Only run.c reads or sets the state.
+ * run.c has the states, what each does, and what comes in from outside. run_words.c says what the
+ * model is told, and reads what it answers. Only run.c reads or sets the state.
  */
 #pragma once
 
@@ -11,10 +10,10 @@
 #include "budget/budget.h"
 #include "engine/ask.h"
 #include "engine/caller.h"
-#include "engine/job.h"
-#include "engine/pace.h"
+#include "engine/latency.h"
 #include "engine/reserve.h"
 #include "engine/run.h"
+#include "engine/scope.h"
 #include "engine/subcall.h"
 #include "llm/exchange.h"
 #include "pool/worker.h"
@@ -22,7 +21,7 @@
 #include "prompt/history.h"
 #include "reply/response.h"
 
-/* What a state waits for, which enters it: one of them, and nothing else. */
+/* The one event that a state waits for. */
 enum run_wake {
 	WAKE_NOTHING, /* it is entered at once, from another state */
 	WAKE_PERMIT,
@@ -56,12 +55,12 @@ enum run_state {
 };
 
 struct run {
-	struct rlmd_job *job;   /* lent */
+	struct scope *scope;    /* lent */
 	struct budget *budget;  /* owned: our account */
 	struct caller caller;   /* we, as our calls know us */
 	struct reserve reserve; /* for the forced answer */
 	struct event *alarm;    /* owned: the time for turns is over */
-	struct pace pace;       /* of our turns: when that is */
+	struct latency latency; /* of our turns: when that is */
 	char id[37];
 	char asked[EXCHANGE_ID_SIZE]; /* the last turn's request, where exchanges are kept */
 	int depth;
@@ -119,7 +118,8 @@ struct run {
 	struct rlmd_error error;
 	char *guess; /* owned: an answer that the model is asked to confirm; NULL: none */
 	size_t guess_size;
-	char *answer; /* owned; NULL: none */
+	bool guess_computes; /* it may be an expression, of which the value was meant */
+	char *answer;        /* owned; NULL: none */
 	size_t answer_size;
 	enum answer_source source;
 	char *wrong; /* owned: with the last answer that would not do; NULL: there was none */
@@ -128,95 +128,70 @@ struct run {
 	void *owner;
 };
 
-/* run.c */
-bool run_waits_for(const struct run *, enum run_wake);
-void run_drive(struct run *, enum run_wake); /* asserts that; the run may be gone after it */
-bool run_is_forcing(const struct run *);
+/* Its model and its prompts; lent. */
+const char *run_words_model(const struct run *);
+const struct prompt_set *run_words_prompts(const struct run *);
 
-/* Gives up what is under way and goes for a forced answer; then drive. */
-void run_give_up(struct run *, enum rlmd_stop, int64_t deadline);
-void run_force_failed(struct run *); /* the forced answer did not come in time; then drive */
-
-/* run_words.c: what is said is added to the conversation */
-const char *run_model(const struct run *);                /* lent */
-const struct prompt_set *run_prompts(const struct run *); /* lent */
-void run_say_system(struct run *);
-void run_say_turn(struct run *);
+/* Each of these adds to the conversation. */
+void run_words_say_system(struct run *);
+void run_words_say_turn(struct run *);
 
 /* That the model has looked at the inputs; `code` gets the block. False: there is nothing to see.
  */
-bool run_say_look(struct run *, struct evbuffer *code);
-void run_say_forced(struct run *);           /* the forced answer's request */
-int64_t run_forced_size(const struct run *); /* tokens that the shortest is estimated at */
+bool run_words_say_look(struct run *, struct evbuffer *code);
+void run_words_say_forced(struct run *);           /* the forced answer's request */
+int64_t run_words_forced_size(const struct run *); /* tokens that the shortest is estimated at */
 
 /* The same in fewer words, as the request was too long for the model; false: it cannot be. */
-bool run_say_less(struct run *);
-bool run_say_forced_short(struct run *);
+bool run_words_say_less(struct run *);
+bool run_words_say_forced_short(struct run *);
 
-/* Once more, after a reply without any: for words; false: that was done before. */
-bool run_say_forced_for_words(struct run *, struct rlmd_text reply);
-bool run_say_forced_for_form(struct run *); /* likewise, of what was wrong with it */
+/* The forced request once more: for words, after a reply without any; for the form that was asked
+ * for, with what was wrong. False: that was done before. */
+bool run_words_ask_words(struct run *, struct rlmd_text reply);
+bool run_words_ask_form(struct run *);
 
-/* For the next turn: a note (brief_note()), or that FINAL_VAR named none of these variables. */
-void run_note(struct run *, const char *name, struct rlmd_text output);
-void run_note_unknown(struct run *, struct rlmd_text variables);
+/* Sends the conversation to the model. */
+struct ask *run_words_ask(struct run *, enum llm_kind, int64_t max_tokens, ask_done_fn *);
 
-/* For the forced request: what variables there are. */
-void run_tell_variables(struct run *, struct rlmd_text listing);
+/* Observations, for the next turn: a note (brief_note()); that FINAL_VAR named none of these
+ * variables; which variables there are, for the forced request; what the look has shown; what the
+ * block in work has done; that a worker is gone, and with it the variables, once; that calls which
+ * the block made one after the other could be one batch, once a run. */
+void run_words_note(struct run *, const char *name, struct rlmd_text output);
+void run_words_note_unknown(struct run *, struct rlmd_text variables);
+void run_words_note_variables(struct run *, struct rlmd_text listing);
+void run_words_note_look(struct run *, struct rlmd_text code, const struct worker_block *);
+void run_words_note_block(struct run *, const struct worker_block *);
+void run_words_note_loss(struct run *);
+void run_words_note_hint(struct run *);
+void run_words_note_reply(struct run *); /* what of the reply could not be used */
 
-/* For the first turn: what that look has shown. */
-void run_tell_look(struct run *, struct rlmd_text code, const struct worker_block *);
+/* Counts a call that a block makes, for the hint. */
+void run_words_count_call(struct run *, const struct worker_call *);
 
-/* For the next turn: what the block has done that is being worked on; that a worker is gone, and
- * with it the variables, once. */
-void run_tell_block(struct run *, const struct worker_block *);
-void run_tell_loss(struct run *);
+/* The reply is read; that of a turn is also recorded, and added to the conversation. */
+void run_words_read(struct run *);
+void run_words_read_turn(struct run *);
 
-/* That calls which the block made one after the other could be one batch; once a run. */
-void run_tell_hint(struct run *);
-void run_ask_model(struct run *, enum llm_kind, int64_t max_tokens);
+/* Warns that the answer that stands was not confirmed. */
+void run_words_warn_unconfirmed(struct run *);
 
-/* run_reply.c: the reply is read; that of a turn is also recorded, and added to the conversation */
-void run_take_reply(struct run *);
-void run_take_turn(struct run *);
-void run_tell_reply(struct run *); /* for the next turn: what of it could not be used */
+/* Why a forced reply without words is no answer; static. */
+const struct rlmd_error *run_words_wordless(const struct run *);
+
+/* Whether the answer's text may mean a value that code has computed: FINAL(n) for the text "n". */
+bool run_words_may_mean_value(const struct run *);
 
 /* Where an answer has to have a form: without code and without the words for an answer, the reply
  * is JSON, or words around one fence of it. `ret` is lent from the reply. */
-bool run_reply_json(const struct run *, struct rlmd_text *ret);
-void run_give_answer(struct run *, struct rlmd_text, enum answer_source);
-bool run_ask_check(struct run *); /* whether that will do; false: any will */
-void run_reject(struct run *);    /* it will not: it is none, and the model is told why */
+bool run_words_json(const struct run *, struct rlmd_text *ret);
+void run_words_give_answer(struct run *, struct rlmd_text, enum answer_source);
+void run_words_reject(struct run *); /* the answer is none, and the model is told why */
 
-/* It will: a model's own counts, also where code of the same response failed; a forced one counts
- * with what must be said about it. */
-void run_take_answer(struct run *);
+/* The answer counts: a model's own also where code of the same response failed; a forced one with
+ * what must be said about it. */
+void run_words_accept(struct run *);
 
 /* Why there is not even a forced answer, of which `cause` tells the last. */
-struct rlmd_error run_explain_forced(const struct run *, const struct rlmd_error *cause);
-
-/* run_life.c */
-void run_deliver(struct run *); /* tells how it ended; the run may be gone after it */
-void run_start_worker(struct run *);
-bool run_needs_worker(const struct run *); /* for the next block, or the answer's variable */
-void run_close_iteration(struct run *);    /* the trace has all of it */
-void run_execute(struct run *, struct rlmd_text block); /* by the worker, which is idle */
-void run_on_worker(void *run, const struct worker_event *);
-void run_on_ask(void *run, const struct llm_response *, const struct rlmd_error *);
-
-/* Its worker may compute. False: it is in line for a permit, and is driven when it has one. */
-bool run_may_compute(struct run *);
-void run_yield(struct run *); /* it waits for a model, and others may compute */
-void run_warn(struct run *, const char *text);
-void run_warn_wanted(struct run *, struct rlmd_text traceback); /* of a module, once */
-
-/* How long listing the variables may take before a forced answer, at most; and now. */
-enum { RUN_LISTING_MS = 500 };
-int64_t run_listing_ms(const struct run *);
-
-/* A turn was answered: the time for others is over sooner where that takes long. */
-void run_measure(struct run *, const struct llm_response *);
-
-/* Why there is no further turn: it would take what is kept for the answer, or the budget is spent.
- * RLMD_STOP_NONE: there may be one. */
-enum rlmd_stop run_blocked(struct run *, struct rlmd_error *);
+struct rlmd_error run_words_explain_forced(const struct run *, const struct rlmd_error *cause);

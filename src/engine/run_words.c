@@ -1,18 +1,29 @@
 /*
- * What a run says to its model: the system prompt, its turns, and the forced
- * request for an answer when it may not go on.
+ * The words of a run to its model, and the parts that it takes of a reply: the system prompt, its
+ * turns, the forced request for an answer when it may not go on.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/money.h"
-#include "engine/request.h"
 #include "engine/run_private.h"
+#include "engine/validation.h"
 #include "prompt/brief.h"
+#include "reply/unread.h"
 #include "trace/record.h"
 
 enum {
-	LONE_CALLS = 4,  /* of one block, that make a hint worth its tokens */
-	SHRINKS_MAX = 2, /* how often a request that was too long is made smaller */
+	SENTENCE_MAX = 300, /* bytes of a sentence that may be an answer */
+	FORM_MAX = 60,      /* bytes of the form of an answer that are shown */
+	WRONG_MAX = 300,    /* bytes of the first thing that is wrong with one, in an error */
+	LONE_CALLS = 4,     /* of one block, that make a hint worth its tokens */
+	SHRINKS_MAX = 2,    /* how often a request that was too long is made smaller */
+	VALUE_MAX = 256,    /* bytes of an answer that a worker looks up */
+	MODULE_MAX = 64,    /* bytes of a module's name in a warning */
 };
 
 /* Characters of the last outputs, of the observations and of the listing in a forced request: what
@@ -22,8 +33,8 @@ static const int64_t forced_sizes[] = {8000, 2000, 400};
 static struct brief brief_of(const struct run *run)
 {
 	return (struct brief){
-		.facts = job_facts(run->job),
-		.prompts = run_prompts(run),
+		.facts = scope_facts(run->scope),
+		.prompts = run_words_prompts(run),
 		.budget = run->budget,
 		.context = &run->context,
 		.task = text_from(run->task, run->task_size),
@@ -33,48 +44,49 @@ static struct brief brief_of(const struct run *run)
 	};
 }
 
-const char *run_model(const struct run *run)
+const char *run_words_model(const struct run *run)
 {
 	if (run->model)
 		return run->model;
-	return run->depth ? run->job->subcall_model : run->job->model;
+	return run->depth ? run->scope->subcall_model : run->scope->model;
 }
 
-const struct prompt_set *run_prompts(const struct run *run)
+const struct prompt_set *run_words_prompts(const struct run *run)
 {
-	return job_prompts(run->job, run->depth);
+	return scope_prompts(run->scope, run->depth);
 }
 
-void run_say_system(struct run *run)
+void run_words_say_system(struct run *run)
 {
 	struct draft system = draft_new();
 	struct brief brief = brief_of(run);
 
-	history_init(&run->history, brief.prompts, llm_window(run->job->llm, run_model(run)));
-	run->conversation.systems = &run->job->estimators->run_systems;
+	history_init(&run->history, brief.prompts,
+		     llm_window(run->scope->llm, run_words_model(run)));
 	brief_system(&brief, run->depth ? run->caller.parent->budget : NULL, &system);
 	draft_say(&system, LLM_SYSTEM, &run->conversation);
 	draft_free(&system);
 }
 
-/* What no longer fits into the model's window is summed up, which the user is told once. */
+/* Older turns that do not fit into the model's window are summed up; the user is told once. */
 static void make_room(struct run *run)
 {
 	int64_t before = history_measure(&run->history, &run->conversation);
 
 	if (!history_compact(&run->history, &run->conversation))
 		return;
-	record_compaction(run->job->trace, run->id, run->turn - 1, (int64_t)run->history.taken,
+	record_compaction(run->scope->trace, run->id, run->turn - 1, (int64_t)run->history.taken,
 			  before, history_measure(&run->history, &run->conversation));
 	if (!run->forgot)
-		run_warn(run, "The conversation outgrew the model's window, its older turns were "
-			      "replaced by a summary");
+		caller_warn(&run->caller,
+			    "The conversation outgrew the model's window, its older turns were "
+			    "replaced by a summary");
 	run->forgot = true;
 }
 
 static void say_last_observations(struct run *run)
 {
-	auto_evbuffer struct evbuffer *observations = evbuffer_new();
+	auto_evbuffer struct evbuffer *observations = buffer_new();
 	struct draft turn = draft_new();
 	struct brief brief = brief_of(run);
 
@@ -99,7 +111,7 @@ static void say_bare_turn(struct run *run)
 	history_measure(&run->history, &run->conversation);
 }
 
-bool run_say_look(struct run *run, struct evbuffer *code)
+bool run_words_say_look(struct run *run, struct evbuffer *code)
 {
 	struct draft opening = draft_new(), look = draft_new();
 	struct brief brief = brief_of(run);
@@ -116,11 +128,12 @@ bool run_say_look(struct run *run, struct evbuffer *code)
 	return run->looked;
 }
 
-int64_t run_forced_size(const struct run *run)
+int64_t run_words_forced_size(const struct run *run)
 {
 	struct brief brief = brief_of(run);
 
-	return brief_forced_size(&brief, estimators_look(run->job->estimators, run->job->model));
+	return brief_forced_size(&brief,
+				 estimators_look(run->scope->estimators, run->scope->model));
 }
 
 /* So that the forced answer can be asked for with all of what is said now. */
@@ -129,7 +142,7 @@ static void expect_forced(struct run *run)
 	run->reserve.whole = money_add(run->reserve.brief, run->history.estimate);
 }
 
-void run_say_turn(struct run *run)
+void run_words_say_turn(struct run *run)
 {
 	run->shrunk = 0;
 	reserve_adjust(&run->reserve);
@@ -137,13 +150,13 @@ void run_say_turn(struct run *run)
 		say_bare_turn(run);
 	} else {
 		evbuffer_drain(run->last_observations, evbuffer_get_length(run->last_observations));
-		evbuffer_add_buffer(run->last_observations, run->observations);
+		buffer_add_buffer(run->last_observations, run->observations);
 		say_last_observations(run);
 	}
 	expect_forced(run);
 }
 
-bool run_say_less(struct run *run)
+bool run_words_say_less(struct run *run)
 {
 	if ((run->turn == 1 && !run->looked) || run->shrunk++ == SHRINKS_MAX)
 		return false;
@@ -153,92 +166,118 @@ bool run_say_less(struct run *run)
 	return true;
 }
 
-void run_note(struct run *run, const char *name, struct rlmd_text output)
+void run_words_note(struct run *run, const char *name, struct rlmd_text output)
 {
-	brief_note(run_prompts(run), name, output, run->observations);
+	brief_note(run_words_prompts(run), name, output, run->observations);
 }
 
-void run_note_unknown(struct run *run, struct rlmd_text variables)
+void run_words_note_unknown(struct run *run, struct rlmd_text variables)
 {
 	if (!variables.size)
-		variables = text_of("none but the inputs");
-	brief_unknown_variable(run_prompts(run), run->response.value, variables, run->observations);
+		variables = brief_text(run_words_prompts(run), "no_variables");
+	brief_unknown_variable(run_words_prompts(run), run->response.value, variables,
+			       run->observations);
 }
 
-void run_tell_variables(struct run *run, struct rlmd_text listing)
+void run_words_note_variables(struct run *run, struct rlmd_text listing)
 {
-	evbuffer_add_printf(run->observations, "\n[variables]\n");
-	evbuffer_add(run->observations, listing.bytes, listing.size);
+	brief_variables(listing, run->observations);
 }
 
-void run_tell_loss(struct run *run)
+void run_words_note_loss(struct run *run)
 {
 	if (!run->gone.kind)
 		return;
-	run_note(run, "lost", text_of(run->gone.text));
+	run_words_note(run, "lost", text_of(run->gone.text));
 	if (run->history.count) /* not of a look that took the worker with it */
-		history_add_note(&run->history,
-				 "the session was lost, and the variables made before");
+		history_add_note(&run->history, brief_text(run_words_prompts(run), "lost_turn"));
 	run->gone.kind = RLMD_ERROR_NONE;
 }
 
-void run_tell_look(struct run *run, struct rlmd_text code, const struct worker_block *block)
+void run_words_note_look(struct run *run, struct rlmd_text code, const struct worker_block *block)
 {
-	int64_t max = run->job->config.max_output;
+	int64_t max = run->scope->config.max_output;
 
-	record_demonstration(run->job->trace, run->id, code, block, max);
+	record_demonstration(run->scope->trace, run->id, code, block, max);
 	brief_block(run->block_number, block, max, run->observations);
 }
 
-void run_tell_block(struct run *run, const struct worker_block *block)
+/* Tells the user of a module that was missing, once: a worker may say what it likes, so only of
+ * what looks like a name. */
+static void warn_missing(struct run *run, const char *name)
 {
-	int64_t max = run->job->config.max_output;
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+	char text[4 * MODULE_MAX];
 
-	record_block(run->job->trace, run->id, run->turn - 1, run->response.blocks[run->next_block],
-		     block, max);
+	if (!name || !*name || name[strspn(name, letters)] || strlen(name) > MODULE_MAX)
+		return;
+	snprintf(text, sizeof text,
+		 "The model's code wanted the module %s: preload %s gives it to it, "
+		 "if its Python has it",
+		 name, name);
+	caller_warn_once(&run->caller, text);
+}
+
+void run_words_note_block(struct run *run, const struct worker_block *block)
+{
+	int64_t max = run->scope->config.max_output;
+
+	record_block(run->scope->trace, run->id, run->turn - 1,
+		     run->response.blocks[run->next_block], block, max);
 	brief_block(run->block_number, block, max, run->observations);
 	history_add_block(&run->history, run->block_number, run->response.blocks[run->next_block],
 			  block);
 	run->block_failed |= block->failed;
+	warn_missing(run, block->missing);
 }
 
-void run_tell_hint(struct run *run)
+void run_words_count_call(struct run *run, const struct worker_call *call)
+{
+	if (call->kind == WORKER_LLM_QUERY && call->count == 1)
+		run->lone_calls++;
+	if (call->kind != WORKER_BUDGET && !TAILQ_EMPTY(&run->subcalls))
+		run->overlapped = true;
+}
+
+void run_words_note_hint(struct run *run)
 {
 	if (run->hinted || run->overlapped || run->lone_calls < LONE_CALLS)
 		return;
 	run->hinted = true;
-	run_note(run, "serial", text_of(""));
+	run_words_note(run, "serial", text_of(""));
 }
 
 static bool affords(struct run *run, int64_t output)
 {
 	const struct conversation *conversation = &run->conversation;
 	struct token_counts counts;
-	int64_t input = estimators_bound(run->job->estimators, run_model(run),
+	int64_t input = estimators_bound(run->scope->estimators, run_words_model(run),
 					 conversation->messages, conversation->count, &counts);
 	struct rlmd_amount left = budget_remaining(run->budget);
 	int64_t cost;
 
-	left.tokens = money_add(left.tokens, run->reserve.charge.amount.tokens);
-	left.cost = money_add(left.cost, run->reserve.charge.amount.cost);
+	left.tokens = money_add(left.tokens, run->reserve.reservation.most.tokens);
+	left.cost = money_add(left.cost, run->reserve.reservation.most.cost);
 	if (left.tokens < input + output)
 		return false;
-	return !llm_price(run->job->llm, run_model(run), input, output, &cost) || cost <= left.cost;
+	return !llm_price(run->scope->llm, run_words_model(run), input, output, &cost) ||
+	       cost <= left.cost;
 }
 
 static void say_forced(struct run *run, int64_t max)
 {
-	auto_evbuffer struct evbuffer *observations = evbuffer_new();
+	auto_evbuffer struct evbuffer *observations = buffer_new();
 	struct draft request = draft_new();
 	struct brief brief = brief_of(run);
 
-	if (max > run->job->config.max_output)
-		max = run->job->config.max_output;
+	if (max > run->scope->config.max_output)
+		max = run->scope->config.max_output;
 	brief_clip(text_in(run->last_observations), max, observations);
 	brief_clip(text_in(run->observations), max, observations);
 	brief_forced(&brief, run->reason, text_in(observations), &request);
 	if (run->worded)
-		draft_note(&request, run_prompts(run), "only_code");
+		draft_note(&request, run_words_prompts(run), "only_code");
 	draft_say(&request, LLM_USER, &run->conversation);
 	draft_free(&request);
 }
@@ -247,8 +286,8 @@ static bool fits(struct run *run)
 {
 	int64_t tokens = history_measure(&run->history, &run->conversation);
 
-	return tokens + ASK_TOKENS_FORCED <= run->history.window &&
-	       affords(run, reserve_output(run->job, run_model(run), ASK_TOKENS_FORCED));
+	return tokens + SCOPE_OUTPUT_FORCED <= run->history.window &&
+	       affords(run, reserve_output(run->scope, run_words_model(run), SCOPE_OUTPUT_FORCED));
 }
 
 /* The whole conversation, and a request at its end; or of its turns the latest that fit. */
@@ -261,31 +300,30 @@ static bool say_forced_at_the_end(struct run *run)
 	return true;
 }
 
-/* Without the conversation: the task, and as much of the last outputs as the purse affords. */
+/* Without the conversation: the task, and as much of the last outputs as the budget affords. */
 static void say_forced_in_short(struct run *run, size_t size)
 {
-	int64_t output = reserve_output(run->job, run_model(run), ASK_TOKENS_FORCED / 4);
+	int64_t output = reserve_output(run->scope, run_words_model(run), SCOPE_OUTPUT_FORCED / 4);
 	bool enough;
 
 	do {
 		conversation_done(&run->conversation);
-		conversation_add(
-			&run->conversation, LLM_SYSTEM,
-			text_of("Answer from the work done so far. Be brief and complete."),
-			(struct rlmd_text){0});
+		conversation_add(&run->conversation, LLM_SYSTEM,
+				 brief_text(run_words_prompts(run), "forced_short"),
+				 (struct rlmd_text){0});
 		say_forced(run, forced_sizes[size]);
 		enough = affords(run, output);
 	} while (!enough && ++size < sizeof forced_sizes / sizeof *forced_sizes);
 }
 
-void run_say_forced(struct run *run)
+void run_words_say_forced(struct run *run)
 {
 	run->shrunk = 0;
 	if (!say_forced_at_the_end(run))
 		say_forced_in_short(run, 0);
 }
 
-bool run_say_forced_short(struct run *run)
+bool run_words_say_forced_short(struct run *run)
 {
 	if (run->shrunk++)
 		return false;
@@ -300,13 +338,13 @@ static void say_forced_again(struct run *run, struct rlmd_text reply, struct dra
 	conversation_add(&run->conversation, LLM_ASSISTANT, reply, (struct rlmd_text){0});
 	draft_say(request, LLM_USER, &run->conversation);
 	draft_free(request);
-	if (history_measure(&run->history, &run->conversation) + ASK_TOKENS_FORCED >
+	if (history_measure(&run->history, &run->conversation) + SCOPE_OUTPUT_FORCED >
 		    run->history.window ||
-	    !affords(run, ASK_TOKENS_FORCED / 4))
+	    !affords(run, SCOPE_OUTPUT_FORCED / 4))
 		say_forced_in_short(run, 0);
 }
 
-bool run_say_forced_for_words(struct run *run, struct rlmd_text reply)
+bool run_words_ask_words(struct run *run, struct rlmd_text reply)
 {
 	struct draft request;
 
@@ -314,12 +352,12 @@ bool run_say_forced_for_words(struct run *run, struct rlmd_text reply)
 		return false;
 	run->worded = true;
 	request = draft_new();
-	draft_note(&request, run_prompts(run), "only_code");
+	draft_note(&request, run_words_prompts(run), "only_code");
 	say_forced_again(run, reply, &request);
 	return true;
 }
 
-bool run_say_forced_for_form(struct run *run)
+bool run_words_ask_form(struct run *run)
 {
 	struct draft request;
 
@@ -327,7 +365,7 @@ bool run_say_forced_for_form(struct run *run)
 		return false;
 	run->formed = true;
 	request = draft_new();
-	brief_note(run_prompts(run), "rejected", run->verdict->wrong, request.text);
+	brief_note(run_words_prompts(run), "rejected", run->verdict->wrong, request.text);
 	say_forced_again(run, run->response.said, &request);
 	return true;
 }
@@ -336,27 +374,27 @@ bool run_say_forced_for_form(struct run *run)
 static int64_t forced_output(const struct run *run, int64_t usual)
 {
 	bool hurried = run->stop == RLMD_STOP_MAX_TIME || run->stop == RLMD_STOP_INTERRUPTED;
-	int64_t in_time = pace_output(&run->pace, run->deadline - clock_ms());
+	int64_t in_time = latency_output(&run->latency, run->deadline - clock_ms());
 
 	return hurried && in_time < usual ? in_time : usual;
 }
 
 static void on_delta(void *owner, struct rlmd_text more)
 {
-	job_tell_delta(owner, more);
+	hooks_tell_delta(owner, more);
 }
 
-void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
+struct ask *run_words_ask(struct run *run, enum llm_kind kind, int64_t max_tokens,
+			  ask_done_fn *done)
 {
 	bool forced = kind == LLM_FORCED;
-	int64_t most = run->history.window / REQUEST_WINDOW_PART;
+	int64_t most = run->history.window / SCOPE_WINDOW_PART;
 	int64_t wanted = forced ? forced_output(run, max_tokens)
-				: request_output(run->job->llm, &run->job->config, run_model(run),
-						 max_tokens);
+				: scope_output(run->scope, run_words_model(run), max_tokens);
 	struct ask_options options = {
 		.caller = &run->caller,
-		.number = forced ? run->caller.calls++ : ASK_TURN,
-		.request = {.model = run_model(run),
+		.number = forced ? run->caller.calls++ : CALLER_TURN,
+		.request = {.model = run_words_model(run),
 			    .messages = run->conversation.messages,
 			    .message_count = run->conversation.count,
 			    .max_tokens = wanted < most ? wanted : most,
@@ -368,12 +406,180 @@ void run_ask_model(struct run *run, enum llm_kind kind, int64_t max_tokens)
 			    .schema = forced ? run->form.schema : (struct rlmd_text){0}},
 	};
 
-	if (!run->depth && run->job->hooks.of.delta) {
+	if (!run->depth && run->scope->hooks.of.delta) {
 		options.request.on_delta = on_delta;
-		options.request.delta_owner = run->job;
+		options.request.delta_owner = &run->scope->hooks;
 	}
-	if (kind == LLM_TURN && llm_knows_places(run->job->llm))
+	if (kind == LLM_TURN && llm_knows_places(run->scope->llm))
 		exchange_id(&options.request, run->asked);
-	run_yield(run);
-	run->ask = ask_start(run->job, &options, run_on_ask, run);
+	return ask_start(run->scope, &options, done, run);
+}
+
+/* --- replies --------------------------------------------------------------------------- */
+
+void run_words_read(struct run *run)
+{
+	bool cut = run->reply->finish == LLM_FINISH_LENGTH;
+
+	response_done(&run->response);
+	response_read(run->reply->text, cut, &run->response);
+	run->cut = cut && !run->response.invented;
+}
+
+static bool same_as_before(const struct conversation *conversation, struct rlmd_text text)
+{
+	const struct llm_message *before = &conversation->messages[conversation->count - 2];
+
+	return before->role == LLM_ASSISTANT && before->text.size == text.size &&
+	       !memcmp(before->text.bytes, text.bytes, text.size);
+}
+
+void run_words_read_turn(struct run *run)
+{
+	const struct llm_response *reply = run->reply;
+	struct rlmd_text said;
+
+	if (!reply->usage.estimated && reply->billed == 1)
+		history_learn(&run->history, reply->usage.input);
+	run_words_read(run);
+	record_response(run->scope->trace, run->id, run->turn - 1,
+			reply->asked.size
+				? reply->asked
+				: run->conversation.messages[run->conversation.count - 1].text,
+			reply, run->response.thinking);
+	said = run->response.said;
+	run->repeated = same_as_before(&run->conversation, said);
+	/* Providers refuse an empty message; what follows tells the model what it lacked. */
+	conversation_add(&run->conversation, LLM_ASSISTANT,
+			 said.size ? said : brief_text(run_words_prompts(run), "nothing"),
+			 (struct rlmd_text){0});
+	history_add_turn(&run->history);
+}
+
+/* Neither code nor an answer, nor the beginning of one. */
+static void note_unread(struct run *run)
+{
+	static const char *const notes[] = {
+		[UNREAD_WORDS] = "no_code",
+		[UNREAD_LANGUAGE] = "other_language",
+		[UNREAD_TOOL] = "other_tool",
+		[UNREAD_LINES] = "no_block",
+	};
+	struct rlmd_text name, sentence = unread_sentence(run->response.said);
+	enum unread unread = unread_find(run->response.said, &name);
+
+	if (unread == UNREAD_WORDS && run->idle_turns && sentence.size &&
+	    sentence.size <= SENTENCE_MAX)
+		run_words_note(run, "only_words", sentence);
+	else
+		run_words_note(run, notes[unread], text_clip(name, FORM_MAX));
+}
+
+void run_words_note_reply(struct run *run)
+{
+	const struct response *response = &run->response;
+	const struct rlmd_text none = text_of("");
+
+	if (response->cut_fence)
+		run_words_note(run, "cut", none);
+	if (response->block_count && run->repeated)
+		run_words_note(run, "repeated", none);
+	if (text_starts(response->form, "FINAL_VAR("))
+		run_words_note(run, "expression", text_clip(response->form, FORM_MAX));
+	else if (response->form.size)
+		run_words_note(run, "form", text_clip(response->form, FORM_MAX));
+	else if (response->thought_open && !run->cut)
+		run_words_note(run, "thought", none);
+	else if (!response->block_count && !response->cut_fence)
+		run->cut ? run_words_note(run, "cut_text", none) : note_unread(run);
+}
+
+bool run_words_may_mean_value(const struct run *run)
+{
+	return run->response.may_compute && run->block_number > 0 &&
+	       run->response.value.size <= VALUE_MAX;
+}
+
+void run_words_warn_unconfirmed(struct run *run)
+{
+	caller_warn(
+		&run->caller,
+		run->guess_computes
+			? "The answer may be an expression, and was not confirmed"
+			: "The answer stood beside code that had not run, and was not confirmed");
+}
+
+const struct rlmd_error *run_words_wordless(const struct run *run)
+{
+	static const struct rlmd_error code = {.text = "it was only code"};
+	static const struct rlmd_error nothing = {.text = "it held no answer"};
+
+	return run->response.only_code ? &code : &nothing;
+}
+
+bool run_words_json(const struct run *run, struct rlmd_text *ret)
+{
+	const struct response *response = &run->response;
+
+	if (!answer_check_wanted(&run->form) || response->block_count || response->cut_fence ||
+	    run->cut)
+		return false;
+	*ret = validation_json(response->said);
+	return text_starts(*ret, "{") || text_starts(*ret, "[");
+}
+
+void run_words_give_answer(struct run *run, struct rlmd_text text, enum answer_source source)
+{
+	auto_evbuffer struct evbuffer *clean = buffer_new();
+
+	text_repair(text, clean);
+	free(run->answer);
+	run->answer = text_drain(clean, &run->answer_size);
+	run->source = source;
+}
+
+void run_words_reject(struct run *run)
+{
+	struct rlmd_text wrong = run->verdict->wrong;
+
+	free(take_pointer(&run->guess));
+	free(take_pointer(&run->answer));
+	run->answer_size = 0;
+	run->source = ANSWER_MISSING;
+	if (!wrong.size)
+		return;
+	free(run->wrong);
+	run->wrong = text_copy(
+		text_clip(text_from(wrong.bytes, strcspn(wrong.bytes, "\n")), WRONG_MAX));
+	run_words_note(run, "rejected", wrong);
+}
+
+void run_words_accept(struct run *run)
+{
+	run->error.kind = RLMD_ERROR_NONE;
+	if (run->source == ANSWER_FORCED) {
+		caller_warn(&run->caller, error_stop_warning(run->stop));
+		if (run->stop != RLMD_STOP_INTERRUPTED)
+			caller_warn(&run->caller, run->reason);
+		return;
+	}
+	if (run->block_failed)
+		caller_warn(&run->caller, "The answer stood beside a code block that failed");
+	run->stop = RLMD_STOP_FINAL;
+}
+
+struct rlmd_error run_words_explain_forced(const struct run *run, const struct rlmd_error *cause)
+{
+	struct rlmd_error err = *cause;
+
+	if (run->wrong && run->stop != RLMD_STOP_INTERRUPTED) {
+		error_set(&err, RLMD_ERROR_SCHEMA, "%s, and no answer was accepted: %s",
+			  run->reason, run->wrong);
+		err.stop = RLMD_STOP_SCHEMA;
+		return err;
+	}
+	error_context(&err, "%s, and no answer could be forced", run->reason);
+	err.kind = error_of_stop(run->stop);
+	err.stop = run->stop;
+	return err;
 }

@@ -5,7 +5,7 @@
  * sub-run for each task, or a plan of both; a single question is a batch of one.
  * Here is what a call asks, as a plan, and what it is answered, in its order; one
  * operation that fails does not lose the others. How they are done is
- * engine/operation_set.h.
+ * engine/operation.h.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ void subcall_start(struct subcall_list *, struct caller *, struct worker *,
 		   const struct worker_call *call);
 
 /* The caller may go on: those whose sub-runs have ended are answered. */
-void subcalls_reply(struct subcall_list *);
+void subcall_reply_all(struct subcall_list *);
 
 /* Cancels all: transfers are closed, sub-runs freed; nobody is answered. */
-void subcalls_free(struct subcall_list *);
+void subcall_free_all(struct subcall_list *);

@@ -1,6 +1,5 @@
 #include "engine/validation.h"
 
-#include <event2/buffer.h>
 #include <event2/event.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -9,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -113,32 +113,45 @@ static void fail_inside(struct validation *validation, struct rlmd_text tracebac
 	auto_free char *why = text_copy(text_last_line(traceback));
 	struct rlmd_error err;
 
-	if (text_starts(text_of(why), "MemoryError"))
+	error_set(&err, RLMD_ERROR_SCHEMA, "it could not be checked: %s", why);
+	fail(validation, &err);
+}
+
+/* `lack` is what worker/validation.py says that it would have needed more of. False: it has said
+ * nothing of that. */
+static bool fail_for_lack(struct validation *validation, const char *lack)
+{
+	struct rlmd_error err;
+
+	if (lack && !strcmp(lack, "memory"))
 		error_set(&err, RLMD_ERROR_SCHEMA, "its check took more than %d MiB of memory",
 			  VALIDATION_MEMORY >> 20);
-	else if (text_starts(text_of(why), "RecursionError"))
+	else if (lack && !strcmp(lack, "depth"))
 		error_set(&err, RLMD_ERROR_SCHEMA,
 			  "its check went too deep: references of the schema may go round in a "
 			  "circle");
 	else
-		error_set(&err, RLMD_ERROR_SCHEMA, "it could not be checked: %s", why);
+		return false;
 	fail(validation, &err);
+	return true;
 }
 
 static void tell(struct validation *validation, struct rlmd_text said)
 {
 	json_auto_t *result = json_read(said, RESULT_DEPTH, NULL);
 	const json_t *wrong = json_object_get(result, "wrong"), *line;
-	auto_evbuffer struct evbuffer *lines = evbuffer_new();
+	auto_evbuffer struct evbuffer *lines = buffer_new();
 	auto_free char *text = NULL;
 	size_t i, size;
 
+	if (fail_for_lack(validation, json_string_value(json_object_get(result, "failed"))))
+		return;
 	if (!json_is_array(wrong)) {
 		fail_inside(validation, text_of("the helper made no sense"));
 		return;
 	}
 	json_array_foreach (wrong, i, line)
-		evbuffer_add_printf(lines, "%s%s", i ? "\n" : "", json_string_value(line));
+		buffer_add_printf(lines, "%s%s", i ? "\n" : "", json_string_value(line));
 	text = text_drain(lines, &size);
 	end(validation, &(struct validation_result){
 				.wrong = text_from(text, size),
@@ -229,7 +242,7 @@ struct validation *validation_new(struct event_base *base, struct rlmd_sandbox *
 	validation->log = log;
 	validation->timeout_ms = timeout_ms < VALIDATION_MS_MAX ? timeout_ms : VALIDATION_MS_MAX;
 	TAILQ_INIT(&validation->checks);
-	validation->next = event_new(base, -1, 0, on_next, validation);
+	validation->next = loop_event(base, -1, 0, on_next, validation);
 	return validation;
 }
 
@@ -276,11 +289,11 @@ struct validation_check *validation_check_schemas(struct validation *validation,
 						  validation_fn *done, void *owner)
 {
 	struct validation_check *check = check_new(validation, schemas_block, done, owner);
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
-	json_auto_t *texts = json_array();
+	auto_evbuffer struct evbuffer *out = buffer_new();
+	json_auto_t *texts = json_make_array();
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(texts, json_from_text(schemas[i]));
+		json_append(texts, json_from_text(schemas[i]));
 	json_write(texts, false, out);
 	add_input(check, 0, "given_schemas", text_in(out));
 	return check;

@@ -8,9 +8,9 @@
 #include "base/cleanup.h"
 
 static const struct adapter *const adapters[] = {
-	&adapter_ollama,
-	&adapter_openai,
-	&adapter_anthropic,
+#define ADAPTER(name) &adapter_##name,
+#include "llm/adapters.def"
+#undef ADAPTER
 };
 
 enum { ADAPTER_COUNT = sizeof adapters / sizeof *adapters };
@@ -134,7 +134,7 @@ void adapter_put_sampling(const struct llm_request *request, unsigned quirks, co
 		body_add(out, "]");
 }
 
-/* What is no object says little, and providers take nothing else. */
+/* Providers take nothing but an object for a schema. */
 static bool has_schema(const struct llm_request *request)
 {
 	return text_starts(text_trim(request->schema), "{");

@@ -4,7 +4,7 @@
  * An adapter turns a request into the bytes of a body, and the bytes of an
  * answer into a struct reply. It opens nothing, keeps nothing and knows no
  * time; so it is tested, and fuzzed, without a network. One file each, one row
- * each in the table of adapter.c.
+ * each in adapters.def.
  */
 #pragma once
 
@@ -14,11 +14,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "llm/body.h"
-#include "llm/llm.h"
 #include "llm/reply.h"
+#include "llm/request.h"
+#include "net/body.h"
 
-/* What a model was found to refuse; learned from its 400s, one retry each, then remembered. */
+/* A feature that a model was found to refuse; learned from its 400s, one retry each, then
+ * remembered. */
 enum adapter_quirk {
 	QUIRK_NONE = 0,
 	QUIRK_OLD_MAX_TOKENS = 1 << 0,    /* openai: send max_tokens, not max_completion_tokens */
@@ -72,11 +73,13 @@ enum { ADAPTER_NAMES_MAX = 64 };
 const char *adapter_names(char out[static ADAPTER_NAMES_MAX]);
 const struct adapter *adapter_at(size_t index); /* each of them; NULL: there are no more */
 
-extern const struct adapter adapter_ollama, adapter_openai, adapter_anthropic;
+#define ADAPTER(name) extern const struct adapter adapter_##name;
+#include "llm/adapters.def"
+#undef ADAPTER
 
-/* What adapters share. */
+/* Functions that adapters share. */
 
-/* What a message counts for, estimated, whatever the model is. */
+/* The estimated tokens of a message, for any model. */
 int64_t adapter_message_tokens(const struct llm_message *);
 
 /* The request's model, or the adapter's default, as "model":"name" */

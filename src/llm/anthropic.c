@@ -67,7 +67,8 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 		    cache ? "," CACHE_CONTROL : "");
 }
 
-/* What is read of an answer: an event, the message that is in the first of them, or a whole one. */
+/* The members that are read of an answer: of an event, of the message in the first event, or of a
+ * whole answer. */
 enum {
 	TYPE,
 	MESSAGE,

@@ -1,7 +1,7 @@
 #include "llm/cache.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <event2/buffer.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <openssl/crypto.h>
@@ -14,15 +14,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/loop.h"
-#include "llm/body.h"
-#include "llm/cache_sweep.h"
-#include "llm/entry.h"
 #include "llm/key.h"
 #include "llm/provider.h"
+#include "net/body.h"
 
 enum {
 	HASH_SIZE = 32,
@@ -31,9 +30,29 @@ enum {
 	HEAD_MAX = 128,       /* bytes of an entry's first line */
 	PARTS = 16,           /* of the size: after so much was written the rest is looked at */
 	AHEAD_MS = 60000,     /* that another machine's clock may go before ours */
+	STEP = 64,            /* files that are looked at in a turn of the loop */
+	STEPS = 64,           /* of an age, from each power of two to the next */
+	AGES = 60 * STEPS,
+	LEFT_OVER_MS = 3600000, /* after which nobody is writing a temporary file any more */
 };
 
 static const char format[] = "rlmd-cache-1";
+
+#define TEMPORARY ".new-" /* names of entries that are being written begin with it */
+
+/* One look through the directory. First all entries are counted by how long nobody has used them;
+ * where they are too many bytes, those that were not used for the longest go, in a second pass.
+ * Takes the same memory whatever stands there, touches nothing that is no entry, and minds no other
+ * process that does the same. */
+struct sweep {
+	DIR *dir; /* owned; NULL: there is nothing to be read */
+	int64_t size, now;
+	bool removes;        /* the second pass */
+	int64_t total;       /* bytes */
+	int oldest;          /* of the second pass: older ones go, */
+	int64_t of_oldest;   /* and so many bytes of these */
+	int64_t bytes[AGES]; /* by age */
+};
 
 struct cache {
 	char *dir; /* owned */
@@ -44,44 +63,111 @@ struct cache {
 	struct event *timer; /* owned: the next step of that */
 };
 
-/* --- the directory -------------------------------------------------------------- */
+/* --- keeping it within its size ----------------------------------------------------------- */
 
-static bool is_safe(int fd, const char *dir, struct rlmd_error *err)
+static struct sweep *sweep_new(int dir, int64_t size)
 {
+	struct sweep *sweep = xcalloc(1, sizeof *sweep);
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	sweep->dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!sweep->dir && fd >= 0)
+		close(fd);
+	sweep->size = size;
+	sweep->now = clock_wall_ms();
+	return sweep;
+}
+
+static void sweep_free(struct sweep *sweep)
+{
+	if (!sweep)
+		return;
+	if (sweep->dir)
+		closedir(sweep->dir);
+	free(sweep);
+}
+
+/* Exact below 64 ms, and to a sixty-fourth above. */
+static int age_of(const struct sweep *sweep, const struct stat *st)
+{
+	int64_t used = (int64_t)st->st_mtim.tv_sec * 1000 + st->st_mtim.tv_nsec / 1000000;
+	int64_t age = sweep->now - used;
+	int power;
+
+	if (age < STEPS)
+		return age < 0 ? 0 : (int)age;
+	power = 63 - __builtin_clzll((unsigned long long)age) - 6;
+	if (power + 1 >= AGES / STEPS)
+		return AGES - 1;
+	return (power + 1) * STEPS + (int)((age >> power) & (STEPS - 1));
+}
+
+static bool is_entry(const char *name)
+{
+	const char *number = name + (HEX_SIZE - 1) + 1;
+
+	return strspn(name, "0123456789abcdef") == (HEX_SIZE - 1) && name[(HEX_SIZE - 1)] == '-' &&
+	       *number && strspn(number, "0123456789") == strlen(number);
+}
+
+static bool is_left_over(const struct sweep *sweep, const char *name, const struct stat *st)
+{
+	return !strncmp(name, TEMPORARY, sizeof TEMPORARY - 1) &&
+	       sweep->now - (int64_t)st->st_mtim.tv_sec * 1000 > LEFT_OVER_MS;
+}
+
+static void look_at(struct sweep *sweep, const char *name)
+{
+	int dir = dirfd(sweep->dir), age;
 	struct stat st;
 
-	if (fstat(fd, &st))
-		return error_errno(err, RLMD_ERROR_INPUT, "cannot use the cache %s", dir);
-	if (st.st_uid != geteuid())
-		return error_set(err, RLMD_ERROR_INPUT,
-				 "the cache %s belongs to uid %ju and not to us (%ju), who could "
-				 "put answers there: name a directory of your own",
-				 dir, (uintmax_t)st.st_uid, (uintmax_t)geteuid());
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(err, RLMD_ERROR_INPUT,
-				 "others may write to the cache %s, and could put answers there: "
-				 "chmod 700 %s",
-				 dir, dir);
-	return true;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return;
+	if (is_left_over(sweep, name, &st))
+		unlinkat(dir, name, 0);
+	if (!is_entry(name))
+		return;
+	age = age_of(sweep, &st);
+	if (!sweep->removes) {
+		sweep->bytes[age] += st.st_size;
+		sweep->total += st.st_size;
+	} else if (age > sweep->oldest) {
+		unlinkat(dir, name, 0);
+	} else if (age == sweep->oldest && sweep->of_oldest > 0 && !unlinkat(dir, name, 0)) {
+		sweep->of_oldest -= st.st_size;
+	}
 }
 
-static int open_dir(const char *dir, struct rlmd_error *err)
+/* True: there are not too many, and nothing is to be done. */
+static bool end_count(struct sweep *sweep)
 {
-	auto_close int fd = -1;
+	int64_t beyond = sweep->total - sweep->size;
 
-	if (mkdir(dir, 0700) && errno != EEXIST) {
-		error_errno(err, RLMD_ERROR_INPUT, "cannot make the cache %s", dir);
-		return -1;
+	if (sweep->removes || beyond <= 0)
+		return true;
+	for (sweep->oldest = AGES; sweep->oldest > 0 && beyond > 0;) {
+		sweep->of_oldest = beyond;
+		beyond -= sweep->bytes[--sweep->oldest];
 	}
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) {
-		error_errno(err, RLMD_ERROR_INPUT,
-			    "cannot use the cache %s, which has to be a directory and no link",
-			    dir);
-		return -1;
-	}
-	return is_safe(fd, dir, err) ? take_fd(&fd) : -1;
+	sweep->removes = true;
+	rewinddir(sweep->dir);
+	return false;
 }
+
+static bool sweep_step(struct sweep *sweep)
+{
+	for (int i = 0; i < STEP; i++) {
+		const struct dirent *file = sweep->dir ? readdir(sweep->dir) : NULL;
+
+		if (!sweep->dir || (!file && end_count(sweep)))
+			return true;
+		if (file)
+			look_at(sweep, file->d_name);
+	}
+	return false;
+}
+
+/* --- its life ------------------------------------------------------------------- */
 
 /* The next step, until it is within its size. */
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
@@ -99,7 +185,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 struct cache *cache_new(struct event_base *base, const char *dir, int64_t size,
 			struct rlmd_error *err)
 {
-	int fd = open_dir(dir, err);
+	int fd = file_own_directory(dir, "cache", err);
 	struct cache *cache;
 
 	if (fd < 0)
@@ -108,7 +194,7 @@ struct cache *cache_new(struct event_base *base, const char *dir, int64_t size,
 	cache->dir = xstrdup(dir);
 	cache->fd = fd;
 	cache->size = size;
-	cache->timer = evtimer_new(base, on_sweep, cache);
+	cache->timer = loop_timer(base, on_sweep, cache);
 	return cache;
 }
 
@@ -127,6 +213,12 @@ void cache_free(struct cache *cache)
 	free(cache);
 }
 
+void cache_cut(struct cache *cache)
+{
+	cache->written = false;
+	sweep_free(take_pointer(&cache->sweep));
+}
+
 bool cache_is(const struct cache *cache, const char *dir, int64_t size)
 {
 	return cache->size == size && !strcmp(cache->dir, dir);
@@ -138,28 +230,28 @@ static void hash_of(const struct evbuffer *bytes, unsigned char out[static HASH_
 {
 	struct evbuffer *whole = (struct evbuffer *)bytes;
 
-	if (!EVP_Digest(evbuffer_pullup(whole, -1), evbuffer_get_length(whole), out, NULL,
+	if (!EVP_Digest(buffer_pullup(whole, -1), evbuffer_get_length(whole), out, NULL,
 			EVP_sha256(), NULL))
-		abort();
+		alloc_failed();
 }
 
 static EVP_MAC_CTX *code_begin(const unsigned char secret[static CACHE_SECRET_SIZE])
 {
 	OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("digest", (char *)"SHA256", 0),
 			       OSSL_PARAM_construct_end()};
-	EVP_MAC *kind = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	EVP_MAC_CTX *code = EVP_MAC_CTX_new(kind);
+	EVP_MAC *kind = xpresent(EVP_MAC_fetch(NULL, "HMAC", NULL));
+	EVP_MAC_CTX *code = xpresent(EVP_MAC_CTX_new(kind));
 
 	EVP_MAC_free(kind);
 	if (!EVP_MAC_init(code, secret, CACHE_SECRET_SIZE, params))
-		abort();
+		alloc_failed();
 	return code;
 }
 
 static void code_add(void *code, struct rlmd_text piece)
 {
 	if (!EVP_MAC_update(code, (const unsigned char *)piece.bytes, piece.size))
-		abort();
+		alloc_failed();
 }
 
 static void code_end(EVP_MAC_CTX *code, char out[static HEX_SIZE])
@@ -168,7 +260,7 @@ static void code_end(EVP_MAC_CTX *code, char out[static HEX_SIZE])
 	size_t size;
 
 	if (!EVP_MAC_final(code, hash, &size, sizeof hash))
-		abort();
+		alloc_failed();
 	exchange_hex(hash, out);
 	EVP_MAC_CTX_free(code);
 }
@@ -176,14 +268,14 @@ static void code_end(EVP_MAC_CTX *code, char out[static HEX_SIZE])
 /* Each with its length before it, so that no two lists are the same bytes. */
 static void add(struct evbuffer *out, const char *text)
 {
-	evbuffer_add_printf(out, "%zu ", text ? strlen(text) : 0);
-	evbuffer_add(out, text ? text : "", text ? strlen(text) : 0);
+	buffer_add_printf(out, "%zu ", text ? strlen(text) : 0);
+	buffer_add(out, text ? text : "", text ? strlen(text) : 0);
 }
 
 void cache_place_init(struct cache_place *place, const struct rlmd_provider *provider,
 		      const char *tenant, const struct llm_request *request)
 {
-	auto_evbuffer struct evbuffer *whose = evbuffer_new(), *what = evbuffer_new();
+	auto_evbuffer struct evbuffer *whose = buffer_new(), *what = buffer_new();
 	struct llm_request plain = *request;
 	char id[EXCHANGE_ID_SIZE];
 	EVP_MAC_CTX *code;
@@ -192,7 +284,7 @@ void cache_place_init(struct cache_place *place, const struct rlmd_provider *pro
 	add(whose, tenant);
 	add(whose, provider->key);
 	hash_of(whose, place->secret);
-	OPENSSL_cleanse(evbuffer_pullup(whose, -1), evbuffer_get_length(whose));
+	OPENSSL_cleanse(buffer_pullup(whose, -1), evbuffer_get_length(whose));
 
 	plain.named = NULL; /* the provider's own name for the model counts, and not ours for it */
 	exchange_id(&plain, id);
@@ -213,8 +305,8 @@ void cache_place_number(struct cache_place *place, int64_t n)
 
 /* --- entries ---------------------------------------------------------------------- */
 
-/* What the code vouches for: which exchange it is, when it was had, and all of the answer, which is
- * to be added. */
+/* The code covers the exchange's identity, its time, and all of the answer, which is to be added.
+ */
 static EVP_MAC_CTX *entry_code(const struct cache_place *place, int64_t created)
 {
 	auto_free char *which = xasprintf("%s %s %" PRId64 "\n", format, place->name, created);
@@ -303,14 +395,14 @@ static void count_written(struct cache *cache, size_t size)
 static bool write_answer(int fd, const struct cache_place *place, struct body *answer,
 			 struct rlmd_error *err)
 {
-	const struct keys keys = {(char **)&place->key, place->key != NULL};
+	const struct key_list keys = {(char **)&place->key, place->key != NULL};
 	int64_t created = clock_wall_ms();
 	EVP_MAC_CTX *code = entry_code(place, created);
 	char hex[HEX_SIZE] = "", head[HEAD_MAX];
 	int size = snprintf(head, sizeof head, "%s %" PRId64 " %0*d\n", format, created,
 			    HEX_SIZE - 1, 0);
 	bool ok = file_write_fd(fd, text_from(head, (size_t)size), err) &&
-		  entry_write(answer, &keys, fd, code_add, code, err);
+		  exchange_write(answer, &keys, fd, code_add, code, err);
 
 	code_end(code, hex);
 	snprintf(head, sizeof head, "%s %" PRId64 " %s\n", format, created, hex);
@@ -327,7 +419,7 @@ static bool write_entry(struct cache *cache, const struct cache_place *place, st
 	auto_close int fd = -1;
 	int64_t size;
 
-	snprintf(temporary, sizeof temporary, "%s%ju-%08x", SWEEP_TEMPORARY, (uintmax_t)getpid(),
+	snprintf(temporary, sizeof temporary, "%s%ju-%08x", TEMPORARY, (uintmax_t)getpid(),
 		 arc4random());
 	fd = openat(cache->fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    0600);
@@ -355,7 +447,7 @@ static bool write_entry(struct cache *cache, const struct cache_place *place, st
 bool cache_keep(struct cache *cache, const struct cache_place *place,
 		const struct llm_response *response, struct rlmd_error *err)
 {
-	struct body *answer = entry_of_answer(response);
+	struct body *answer = exchange_answer_entry(response);
 	bool ok = write_entry(cache, place, answer, err);
 
 	body_free(answer);

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "llm/exchange.h"
-#include "llm/llm.h"
+#include "llm/request.h"
 
 enum { CACHE_NAME_SIZE = EXCHANGE_ID_SIZE + 24, CACHE_SECRET_SIZE = 32 };
 
@@ -31,6 +31,8 @@ struct rlmd_provider;
  */
 struct cache *cache_new(struct event_base *, const char *dir, int64_t size, struct rlmd_error *);
 void cache_free(struct cache *); /* within its size; NULL is fine */
+void cache_cut(
+	struct cache *); /* in the child of a fork: cache_free() then leaves the files alone */
 
 /* Of this directory and size. */
 bool cache_is(const struct cache *, const char *dir, int64_t size);

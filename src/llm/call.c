@@ -1,17 +1,24 @@
 #include "llm/call.h"
 
+#include <event2/buffer.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json_scan.h"
 #include "base/loop.h"
 #include "base/money.h"
-#include "llm/call_private.h"
+#include "llm/custom.h"
 #include "llm/failure.h"
 #include "llm/key.h"
+#include "llm/stream.h"
 
 enum {
 	IDLE_MS = 300000,       /* a stream's longest silence: models are loaded and think */
@@ -20,12 +27,60 @@ enum {
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
 	TRUNCATION_CHECK = 200, /* tokens of a prompt from which on its truncation is told */
 	MEASURED_AT_ONCE = 1 << 20, /* bytes of a prompt: about a millisecond */
+	AT_ONCE = 128 << 10,        /* bytes of a text: less than a millisecond */
+	FAILURE_MAX = 64 << 10,     /* bytes looked at where the status is not 200 */
+	TWICE_MAX = 1 << 20,        /* bytes of nonsense after which no second try is made */
+	HEAD_MAX = 80,              /* bytes of nonsense that are shown */
+};
+
+struct call {
+	struct rlmd_provider *provider;    /* lent */
+	const struct llm_request *request; /* lent */
+	struct llm_warnings *warnings;     /* lent: of whoever asks */
+	llm_retry_fn *may_retry;
+	llm_wait_fn *on_wait;
+	llm_done_fn *fn;
+	void *owner; /* lent */
+
+	struct event *timer;            /* owned: the gate opens, or a linger is over */
+	struct body *outgoing;          /* owned: while it is measured, before the transfer */
+	struct http_transfer *transfer; /* owned; NULL between attempts */
+	struct custom_request *custom;  /* owned, in its place; NULL likewise */
+	struct stream *stream;          /* owned; NULL while whole */
+	struct reply reply;             /* owned: of this attempt */
+	struct reply_delta delta;       /* what was told of it */
+	struct bytes body;              /* owned: whole, or of an error */
+	struct json_ahead ahead;        /* owned: what was checked of it */
+	int status;                     /* of this attempt; 0: none came */
+	bool streaming;
+	bool bad_before;     /* an earlier attempt's answer was nonsense */
+	bool fresh;          /* an earlier attempt's connection broke: no kept one for the next */
+	char head[HEAD_MAX]; /* the answer's first bytes */
+	size_t received;     /* of the answer, by this attempt */
+	unsigned quirks;     /* enum adapter_quirk, in force */
+	unsigned tried;      /* likewise, adapted to during this call */
+	int64_t started, attempt_started;
+	int64_t input_estimate; /* 0: not counted yet */
+	int billed;             /* of the attempts */
+	int attempts;           /* begun */
+	int failures;           /* of them; without those that only taught a quirk, or were busy */
+	int busy_attempts;      /* of them */
+	int64_t busy_since;     /* the end of the first of these */
+	bool resting;           /* its place is free until it is asked for again */
+	const char *busy;       /* what this attempt's provider is busy with; or NULL */
+	int64_t retry_after_ms; /* that a host wishes; 0: nothing */
+
+	struct llm_usage usage; /* of the attempts that are over */
+	int64_t cost;
+	bool cost_unknown;
 };
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
+static void call_admit(struct call *);
+static void call_judge(struct call *, const struct rlmd_error *error, const struct rlmd_error *err);
 
-/* Nobody gains by guessing it: the kernel is asked once. */
-double call_jitter(void)
+/* A jitter of high quality gains nothing: the kernel is asked once. */
+static double call_jitter(void)
 {
 	static unsigned short state[3];
 	static bool seeded;
@@ -45,40 +100,23 @@ int64_t call_input_tokens(const struct llm_request *request)
 	return tokens;
 }
 
-/* Whoever asks hears of it, also where another had found it out. */
-void call_tell_quirks(const struct call *call, unsigned quirks)
+/* Each caller hears of it, also where another call had found it out. */
+static void call_tell_quirks(const struct call *call, unsigned quirks)
 {
 	static const unsigned told[] = {QUIRK_NO_STOP, QUIRK_NO_TEMPERATURE};
 
 	for (size_t i = 0; i < sizeof told / sizeof *told; i++)
 		if (quirks & told[i] && adapter_can_adapt(call->request, told[i]))
-			warnings_add(call->warnings,
+			request_warn(call->warnings,
 				     "model '%.100s' refuses %s: it is asked without",
 				     call->request->model,
 				     told[i] == QUIRK_NO_STOP ? "stop texts" : "a temperature");
 }
 
-struct call *call_start(struct rlmd_provider *provider, const struct llm_request *request,
-			struct warnings *warnings, llm_retry_fn *may_retry, llm_wait_fn *on_wait,
-			llm_done_fn *fn, void *owner)
+static void call_drop_whole(struct call *call)
 {
-	struct call *call = xcalloc(1, sizeof *call);
-
-	call->provider = provider;
-	call->request = request;
-	call->warnings = warnings;
-	call->delta = (struct delta){request->on_delta, request->delta_owner, provider->key, 0};
-	call->may_retry = may_retry;
-	call->on_wait = on_wait;
-	call->fn = fn;
-	call->owner = owner;
-	call->timer = evtimer_new(provider->base, on_timer, call);
-	call->quirks = provider_quirks(provider, request->model);
-	call->started = clock_ms();
-	reply_init(&call->reply);
-	call_tell_quirks(call, call->quirks);
-	loop_post(call->timer);
-	return call;
+	bytes_done(&call->body);
+	json_ahead_done(&call->ahead);
 }
 
 static void call_free(struct call *call)
@@ -126,22 +164,22 @@ static void call_bill(struct call *call)
 	call->billed++;
 	usage = reply_usage(&call->reply, reply_counted(&call->reply) ? 0 : input_estimate(call));
 	if (call->reply.usage_absurd)
-		warnings_add(call->warnings,
+		request_warn(call->warnings,
 			     "the usage that %s reported was not believable; it was estimated",
 			     call->provider->name);
-	llm_usage_add(&call->usage, &usage);
+	request_add_usage(&call->usage, &usage);
 	if (!provider_charge(call->provider, call->request->model, resolved_model(call),
 			     call->reply.cost_reported, &usage, call->warnings, &cost))
 		call->cost_unknown = true;
 	call->cost = money_add(call->cost, cost);
 }
 
-void call_redact(const struct call *call, char *string)
+static void call_redact(const struct call *call, char *string)
 {
 	string[key_redact(call->provider->key, string, strlen(string))] = '\0';
 }
 
-void call_close_attempt(struct call *call)
+static void call_close_attempt(struct call *call)
 {
 	call_bill(call);
 	call_redact(call, call->reply.model);
@@ -153,9 +191,9 @@ void call_close_attempt(struct call *call)
 	event_del(call->timer);
 }
 
-void call_reset_attempt(struct call *call)
+static void call_reset_attempt(struct call *call)
 {
-	delta_again(&call->delta);
+	reply_tell_again(&call->delta);
 	reply_done(&call->reply);
 	reply_init(&call->reply);
 	call->status = 0;
@@ -164,7 +202,14 @@ void call_reset_attempt(struct call *call)
 	call->retry_after_ms = 0;
 }
 
-void call_finish(struct call *call, const struct rlmd_error *err)
+static bool call_broke_off(const struct call *call, const struct rlmd_error *err)
+{
+	return (err->kind == RLMD_ERROR_NETWORK || err->kind == RLMD_ERROR_TIMEOUT) &&
+	       call->status == 200 && call->received;
+}
+
+/* NULL: it succeeded. The call is gone then. */
+static void call_finish(struct call *call, const struct rlmd_error *err)
 {
 	llm_done_fn *fn = call->fn;
 	void *owner = call->owner;
@@ -198,7 +243,7 @@ static void warn_of_truncation(struct call *call)
 
 	if (adapter && adapter->local && call->reply.usage_seen && counted > 0 &&
 	    input_estimate(call) > TRUNCATION_CHECK && counted < input_estimate(call) / 2)
-		warnings_add(call->warnings,
+		request_warn(call->warnings,
 			     "%s seems to have cut a prompt: it counted less than half of the "
 			     "tokens sent to %.100s; give the model a larger context window",
 			     call->provider->name, call->request->model);
@@ -214,11 +259,11 @@ static void call_complete(struct call *call)
 	if (call->reply.overlong || call->reply.repeating)
 		call->reply.finish = LLM_FINISH_LENGTH;
 	if (call->reply.repeating)
-		warnings_add(call->warnings,
+		request_warn(call->warnings,
 			     "model '%.100s' repeated itself without end: its reply was cut where "
 			     "that began",
 			     call->request->model);
-	delta_tell(&call->delta, bytes_text(&call->reply.text.bytes), true);
+	reply_tell(&call->delta, bytes_text(&call->reply.text.bytes), true);
 	warn_of_truncation(call);
 	call_close_attempt(call);
 	if (call->reply.refused)
@@ -227,6 +272,247 @@ static void call_complete(struct call *call)
 			  call->reply.refusal);
 	call_finish(call, call->reply.refused ? &error : NULL);
 }
+
+/* --- attempts that failed ----------------------------------------------------------- */
+
+static void call_wait(struct call *call, int64_t ms)
+{
+	struct timeval wait = clock_timeval(ms);
+
+	loop_add(call->timer, &wait);
+}
+
+static void call_rest(struct call *call, int64_t ms)
+{
+	const struct llm_request *request = call->request;
+
+	if (request->on_rest && !call->resting) {
+		call->resting = true;
+		request->on_rest(request->rest_owner);
+	}
+	call_wait(call, ms);
+}
+
+static bool call_has_rested(struct call *call)
+{
+	if (!call->resting)
+		return true;
+	call->resting = false;
+	return call->request->on_rested(call->request->rest_owner);
+}
+
+/* When the tokens of a minute or day are used up, some say only so until when. */
+static const char *tokens_reset(const struct http_transfer *transfer)
+{
+	const char *left = http_header(transfer, "x-ratelimit-remaining-tokens");
+
+	return !left || !strcmp(left, "0") ? http_header(transfer, "x-ratelimit-reset-tokens")
+					   : NULL;
+}
+
+/* Attempts that cost nothing so far leave all of what was reserved for the call. */
+static bool may_spend_again(const struct call *call)
+{
+	return (!call->usage.input && !call->usage.output && !call->cost) ||
+	       call->may_retry(call->owner, &call->usage, call->cost);
+}
+
+/* Those that found a busy provider are counted by themselves: their waits grow by that. */
+static void count_failure(struct call *call, struct gate_failure *failure, int64_t now)
+{
+	if (!call->busy) {
+		failure->attempt = ++call->failures;
+		return;
+	}
+	if (!call->busy_attempts++)
+		call->busy_since = now;
+	failure->attempt = call->busy_attempts;
+	failure->waited = now - call->busy_since;
+}
+
+static void tell_wait(const struct call *call, int http_status, int64_t now, int64_t at)
+{
+	struct llm_wait wait = {
+		.reason = call->busy,
+		.http_status = http_status,
+		.waited_ms = now - call->busy_since,
+		.next_ms = at - now,
+	};
+
+	if (call->busy)
+		call->on_wait(call->owner, &wait);
+}
+
+/* The end of the last attempt is logged as that of the call (llm.c). */
+static void log_retry(const struct call *call, const struct rlmd_error *err, int64_t next_ms)
+{
+	bool cut = call_broke_off(call, err);
+	enum log_event event = cut ? LOG_CALL_CUT : call->busy ? LOG_CALL_WAITS : LOG_CALL_RETRIED;
+	struct rlmd_log_field fields[] = {
+		LOG_TEXT("provider", call->provider->name),
+		LOG_TEXT("model", call->request->model),
+		LOG_NUMBER("attempt", call->attempts),
+		LOG_TEXT("error", rlmd_error_name(err->kind)),
+		LOG_NUMBER("http_status", call->status),
+		LOG_NUMBER("next_ms", next_ms),
+		LOG_NUMBER(cut ? "bytes" : "waited_ms",
+			   cut ? (int64_t)call->received : clock_ms() - call->busy_since),
+		{.name = NULL},
+	};
+	char next[16];
+
+	if (event == LOG_CALL_RETRIED)
+		fields[6].name = NULL;
+	clock_format(next_ms, next);
+	log_write(call->request->log, event, fields, "%s; asked again in %s", err->text, next);
+}
+
+static void call_failed(struct call *call, const struct rlmd_error *error, bool retry)
+{
+	struct gate_failure failure = {
+		.error = error,
+		.retry = retry && clock_ms() < call->request->deadline,
+		.at_once = call->transfer && http_lost(call->transfer),
+		.busy = call->busy,
+		.started = call->attempt_started,
+		.deadline = call->request->deadline,
+	};
+	int64_t now = clock_ms(), at;
+	struct rlmd_error final = *error;
+	char wish[24];
+	bool again;
+
+	count_failure(call, &failure, now);
+	call->fresh |= error->kind == RLMD_ERROR_NETWORK;
+	if (error->kind == RLMD_ERROR_BAD_REPLY) {
+		failure.retry &= !call->bad_before && call->received <= TWICE_MAX;
+		call->bad_before = true;
+	}
+	if (call->status) {
+		failure.should_retry = http_header(call->transfer, "x-should-retry");
+		failure.retry_after_ms = http_header(call->transfer, "retry-after-ms");
+		failure.retry_after = http_header(call->transfer, "retry-after");
+	}
+	if (call->retry_after_ms) {
+		snprintf(wish, sizeof wish, "%" PRId64, call->retry_after_ms);
+		failure.retry_after_ms = wish;
+	}
+	if (call->status == 429 && !failure.retry_after)
+		failure.retry_after = tokens_reset(call->transfer);
+	again = gate_retry(call->provider->gate, &failure, now, clock_wall_ms(), call_jitter(), &at,
+			   &final);
+	call_close_attempt(call); /* and with it `error`, where that is the transfer's */
+	if (!again || !may_spend_again(call)) {
+		call_finish(call, &final);
+		return;
+	}
+	log_retry(call, &final, at - now);
+	tell_wait(call, final.http_status, now, at);
+	call_reset_attempt(call);
+	call_rest(call, at - now);
+}
+
+static void call_failed_in_answer(struct call *call, struct rlmd_error *error)
+{
+	call_redact(call, error->text);
+	call_failed(call, error, failure_passes(error->kind));
+}
+
+static void call_failed_with_status(struct call *call)
+{
+	struct failure failure = {0};
+	struct rlmd_error error = {0};
+	const char *withheld;
+
+	failure_of_status(call->status, bytes_text(&call->body), &failure);
+	if (http_refused_by_proxy(call->transfer, call->status, &error)) {
+		call_failed(call, &error, false);
+		return;
+	}
+	call_redact(call, failure.message);
+	if (failure.quirk && !(call->tried & failure.quirk) &&
+	    adapter_can_adapt(call->request, failure.quirk)) {
+		call->tried |= failure.quirk;
+		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
+					      failure.quirk);
+		call_tell_quirks(call, failure.quirk);
+		call_close_attempt(call);
+		call_reset_attempt(call);
+		call_admit(call);
+		return;
+	}
+	withheld = failure.kind == RLMD_ERROR_AUTH ? call->provider->withheld : NULL;
+	error_set(&error, failure.kind, "%s answered with status %d%s%s%s%s", call->provider->name,
+		  call->status, *failure.message ? ": " : "", failure.message, withheld ? "; " : "",
+		  withheld ? withheld : failure_advice(failure.kind));
+	error.http_status = call->status;
+	call->busy = failure.busy;
+	call_failed(call, &error, failure.retry);
+}
+
+/* Status 200 and not what was asked for: a proxy's page, half a JSON, nothing. */
+static void call_failed_nonsense(struct call *call, const char *why)
+{
+	size_t size = call->received < HEAD_MAX ? call->received : HEAD_MAX;
+	char shown[4 * HEAD_MAX + 1];
+	struct rlmd_error error = {0};
+
+	text_escape(text_from(call->head, size), shown, sizeof shown);
+	error_set(&error, RLMD_ERROR_BAD_REPLY,
+		  "%s's answer made no sense (%s): %s%s%s; check that the base URL is the "
+		  "provider's API",
+		  call->provider->name, why, size ? "it began '" : "it was empty", shown,
+		  size ? "'" : "");
+	call_failed_in_answer(call, &error);
+}
+
+/* A host says what it was by the kind of the error; the words are its own. */
+static void call_failed_custom(struct call *call, const struct rlmd_error *err)
+{
+	call->busy = failure_busy(err->kind, err->http_status);
+	call_failed(call, err, failure_passes(err->kind));
+}
+
+/*
+ * --- answers that come as a whole ----------------------------------------------------
+ * One of megabytes is gone over while it comes, and its texts are taken a part in each turn of the
+ * loop, so that it holds up nobody else.
+ */
+
+static void call_keep(struct call *call, struct evbuffer *data)
+{
+	size_t limit = call->status == 200 ? REPLY_WHOLE_MAX : FAILURE_MAX;
+
+	bytes_move(&call->body, data, limit - call->body.size);
+	if (call->status == 200)
+		json_ahead_feed(&call->ahead, bytes_text(&call->body));
+}
+
+static void call_take_whole(struct call *call)
+{
+	struct rlmd_error error = {0};
+	bool fine = reply_go_on(&call->reply, AT_ONCE, &error);
+
+	reply_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
+	if (fine && reply_waits(&call->reply))
+		loop_post(call->timer);
+	else
+		call_judge(call, &error, NULL);
+}
+
+static void call_read_whole(struct call *call)
+{
+	struct rlmd_error error = {0};
+
+	call->reply.ahead = &call->ahead;
+	call->reply.at_once = AT_ONCE;
+	if (call->provider->adapter->whole(&call->reply, bytes_text(&call->body), &error))
+		call_take_whole(call);
+	else
+		call_judge(call, &error, NULL);
+}
+
+/* --- answers -------------------------------------------------------------------------- */
 
 static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
 		     struct rlmd_error *err)
@@ -265,7 +551,7 @@ static bool feed_pieces(struct stream *stream, struct evbuffer *data, struct rlm
 	size_t size;
 
 	while (fine && (size = evbuffer_get_contiguous_space(data))) {
-		const char *bytes = (const char *)evbuffer_pullup(data, (ssize_t)size);
+		const char *bytes = (const char *)buffer_pullup(data, (ssize_t)size);
 
 		fine = stream_feed(stream, text_from(bytes, size), err);
 		evbuffer_drain(data, size);
@@ -280,7 +566,7 @@ static void call_feed(struct call *call, struct evbuffer *data)
 	bool whole = call->reply.complete, ended = call->reply.finished;
 	bool fine = feed_pieces(call->stream, data, &error);
 
-	delta_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
+	reply_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
 	if (ended)
 		return; /* who goes on talking behind the answer's end does not put that off */
 	if (call->reply.finished)
@@ -301,8 +587,8 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 	struct call *call = owner;
 
 	(void)transfer;
-	if (call->received < CALL_HEAD_MAX)
-		evbuffer_copyout(data, call->head + call->received, CALL_HEAD_MAX - call->received);
+	if (call->received < HEAD_MAX)
+		evbuffer_copyout(data, call->head + call->received, HEAD_MAX - call->received);
 	call->received += evbuffer_get_length(data);
 	if (call->stream) {
 		call_feed(call, data);
@@ -317,7 +603,8 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 
 /* An answer that is complete stays so, whatever is missing behind it: the words that end a stream,
  * or the connection. */
-void call_judge(struct call *call, const struct rlmd_error *error, const struct rlmd_error *err)
+static void call_judge(struct call *call, const struct rlmd_error *error,
+		       const struct rlmd_error *err)
 {
 	struct rlmd_error broken = {0};
 
@@ -371,7 +658,7 @@ static void on_more(void *owner)
 {
 	struct call *call = owner;
 
-	delta_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
+	reply_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
 }
 
 static void on_custom(void *owner, const struct rlmd_error *err, int64_t retry_after_ms)
@@ -432,7 +719,7 @@ static void call_encode(struct call *call)
 	call_measure(call);
 }
 
-void call_admit(struct call *call)
+static void call_admit(struct call *call)
 {
 	int64_t now = clock_ms(), at;
 	struct rlmd_error error = {0};
@@ -479,6 +766,35 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		call_measure(call);
 	else
 		call_admit(call);
+}
+
+void call_go_on(struct call *call)
+{
+	call_admit(call);
+}
+
+struct call *call_start(struct rlmd_provider *provider, const struct llm_request *request,
+			struct llm_warnings *warnings, llm_retry_fn *may_retry,
+			llm_wait_fn *on_wait, llm_done_fn *fn, void *owner)
+{
+	struct call *call = xcalloc(1, sizeof *call);
+
+	call->provider = provider;
+	call->request = request;
+	call->warnings = warnings;
+	call->delta = (struct reply_delta){request->on_delta, request->delta_owner, provider->key,
+					   0};
+	call->may_retry = may_retry;
+	call->on_wait = on_wait;
+	call->fn = fn;
+	call->owner = owner;
+	call->timer = loop_timer(provider->base, on_timer, call);
+	call->quirks = provider_quirks(provider, request->model);
+	call->started = clock_ms();
+	reply_init(&call->reply);
+	call_tell_quirks(call, call->quirks);
+	loop_post(call->timer);
+	return call;
 }
 
 void call_cancel(struct call *call, struct llm_usage *ret_usage, int64_t *ret_cost)

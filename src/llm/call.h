@@ -9,17 +9,17 @@
  */
 #pragma once
 
-#include "llm/llm.h"
 #include "llm/provider.h"
+#include "llm/request.h"
 
 struct call;
 
-/* What the messages of a request count for, estimated. */
+/* The estimated tokens of the messages of a request. */
 int64_t call_input_tokens(const struct llm_request *);
 
 /* The request and the warnings are lent until the callback or call_cancel(). Its model is the
  * provider's own name for it, and never NULL. */
-struct call *call_start(struct rlmd_provider *, const struct llm_request *, struct warnings *,
+struct call *call_start(struct rlmd_provider *, const struct llm_request *, struct llm_warnings *,
 			llm_retry_fn *, llm_wait_fn *, llm_done_fn *, void *owner);
 
 /* After a rest: its request's on_rested() had said that it is not its turn yet. */

@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/number.h"
-#include "base/sized.h"
 #include "llm/provider.h"
 
 struct custom_request {
@@ -78,7 +79,7 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 		request->more(request->owner);
 	request->fresh = false;
 	if (!request->over && left > 0) {
-		event_add(request->posted, &wait);
+		loop_add(request->posted, &wait);
 		return;
 	}
 	if (!request->over)
@@ -144,10 +145,10 @@ struct custom_request *custom_start(struct rlmd_provider *provider, const struct
 	};
 	custom->open = xreallocarray(custom->open, custom->count + 1, sizeof *custom->open);
 	custom->open[custom->count++] = request;
-	request->posted = evtimer_new(provider->base, on_posted, request);
+	request->posted = loop_timer(provider->base, on_posted, request);
 	words = told(request, asked);
 	wait = clock_timeval(words.time_left_ms);
-	event_add(request->posted, &wait);
+	loop_add(request->posted, &wait);
 	custom->ask(custom->owner, &words);
 	return request;
 }
@@ -191,10 +192,10 @@ static void post(struct custom_request *request)
 
 typedef bool add_fn(struct reply *, struct rlmd_text, struct rlmd_error *);
 
-/* What is beyond the limits of a reply ends it, as it ends a server's. */
+/* A reply beyond the limits ends with an error, as a server's does. */
 static void take(struct custom_request *request, add_fn *add, struct rlmd_text text)
 {
-	auto_evbuffer struct evbuffer *clean = evbuffer_new();
+	auto_evbuffer struct evbuffer *clean = buffer_new();
 
 	if (request->over || !text.size || !text.bytes)
 		return;
@@ -250,7 +251,7 @@ bool rlmd_provider_answer(struct rlmd_provider *provider, uint64_t id,
 	struct reply *reply;
 
 	if (!request || !given ||
-	    !sized_take(&answer, sizeof answer, given, sizeof answer, "rlmd_model_answer", NULL) ||
+	    !abi_copy_in(&answer, sizeof answer, given, sizeof answer, "rlmd_model_answer", NULL) ||
 	    !has_bytes(answer.text) || !has_bytes(answer.thinking))
 		return false;
 	reply = request->reply;
@@ -276,8 +277,8 @@ bool rlmd_provider_fail(struct rlmd_provider *provider, uint64_t id,
 	char words[sizeof request->error.text / 2];
 
 	if (!request || !given ||
-	    !sized_take(&failure, sizeof failure, given, sizeof failure, "rlmd_model_failure",
-			NULL))
+	    !abi_copy_in(&failure, sizeof failure, given, sizeof failure, "rlmd_model_failure",
+			 NULL))
 		return false;
 	shut(request);
 	kind = failure.kind > RLMD_ERROR_NONE && failure.kind <= RLMD_ERROR_CANCELLED

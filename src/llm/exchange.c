@@ -1,18 +1,20 @@
 #include "llm/exchange.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/json_scan.h"
 #include "base/money.h"
 #include "base/text.h"
-#include "llm/body.h"
+#include "llm/key.h"
+#include "net/body.h"
 
 static const char *const role_names[] = {
 	[LLM_SYSTEM] = "system", [LLM_USER] = "user", [LLM_ASSISTANT] = "assistant"};
@@ -32,7 +34,10 @@ static const struct {
 enum {
 	COUNTS = sizeof counts / sizeof *counts,
 	ANSWER_DEPTH = 8,
-	PIECE = 16 << 10, /* bytes that are hashed at once */
+	ENTRY_DEPTH = 16,
+	HASHED = 16 << 10,  /* bytes at once */
+	WRITTEN = 64 << 10, /* likewise */
+	PLACE_SIZE = 13,    /* twelve digits and a NUL */
 };
 
 /* Of tokens: the sum of a call's attempts may be more than any of them may come to. */
@@ -47,55 +52,15 @@ void exchange_done(struct exchange *exchange)
 	memset(exchange, 0, sizeof *exchange);
 }
 
+/* --- identity ---------------------------------------------------------------------------- */
+
 static json_t *stops_json(const struct llm_sampling *sampling)
 {
-	json_t *stops = sampling->stop_count ? json_array() : NULL;
+	json_t *stops = sampling->stop_count ? json_make_array() : NULL;
 
 	for (size_t i = 0; i < sampling->stop_count; i++)
-		json_array_append_new(stops, json_from_text(text_of(sampling->stops[i])));
+		json_append(stops, json_from_text(text_of(sampling->stops[i])));
 	return stops;
-}
-
-const char *exchange_role(enum llm_role role)
-{
-	return role_names[role];
-}
-
-/* What was not asked for is no part of it, or older recordings would not be found. */
-json_t *exchange_asked(const struct llm_request *request)
-{
-	const struct llm_sampling *sampling = &request->sampling;
-
-	return json_pack("{s:I, s:o*, s:o*, s:o*}", "max_tokens", (json_int_t)request->max_tokens,
-			 "temperature",
-			 sampling->with_temperature ? json_real(sampling->temperature) : NULL,
-			 "stop", stops_json(sampling), "schema",
-			 request->schema.size ? json_from_text(request->schema) : NULL);
-}
-
-json_t *exchange_request(const struct llm_request *request)
-{
-	json_t *messages = json_array(), *all, *asked;
-
-	for (size_t i = 0; i < request->message_count; i++) {
-		const struct llm_message *message = &request->messages[i];
-		bool timed = message->timeless.size;
-		bool ends = !i || i + 1 == request->message_count;
-		json_t *object = json_pack("{s:s, s:o}", "role", role_names[message->role],
-					   "content", json_from_text(message->text));
-
-		/* Of those in between an earlier request has it. */
-		if (timed && ends)
-			json_object_set_new(object, "timeless", json_from_text(message->timeless));
-		json_array_append_new(messages, object);
-	}
-	all = json_pack("{s:o, s:o}", "model",
-			json_from_text(text_of(request->named ? request->named : request->model)),
-			"messages", messages);
-	asked = exchange_asked(request);
-	json_object_update(all, asked);
-	json_decref(asked);
-	return all;
 }
 
 void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_ID_SIZE])
@@ -114,16 +79,16 @@ void exchange_hash(struct rlmd_text text, char out[static EXCHANGE_ID_SIZE])
 	unsigned char hash[EVP_MAX_MD_SIZE];
 
 	if (!EVP_Digest(text.bytes ? text.bytes : "", text.size, hash, NULL, EVP_sha256(), NULL))
-		abort();
+		alloc_failed();
 	exchange_hex(hash, out);
 }
 
 static void put_json(json_t *value, const char *before, struct body *out)
 {
-	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
+	auto_evbuffer struct evbuffer *bytes = buffer_new();
 
 	json_write(value, true, bytes);
-	evbuffer_add(bytes, "", 1);
+	buffer_add(bytes, "", 1);
 	body_add(out, before);
 	body_add(out, text_in(bytes).bytes);
 	json_decref(value);
@@ -152,7 +117,7 @@ static void put_timeless(const struct llm_request *request, struct body *out)
 	if (sampling->stop_count)
 		put_json(stops_json(sampling), ",\"stop\":", out);
 	if (sampling->with_temperature)
-		put_json(json_real(sampling->temperature), ",\"temperature\":", out);
+		put_json(json_make_real(sampling->temperature), ",\"temperature\":", out);
 	body_add(out, "}");
 }
 
@@ -160,21 +125,34 @@ static void put_timeless(const struct llm_request *request, struct body *out)
 void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_SIZE])
 {
 	unsigned char hash[EVP_MAX_MD_SIZE];
-	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	EVP_MD_CTX *context = xpresent(EVP_MD_CTX_new());
 	struct body *body = body_new();
-	char piece[PIECE];
+	char piece[HASHED];
 	size_t size;
 
 	put_timeless(request, body);
 	if (!EVP_DigestInit_ex(context, EVP_sha256(), NULL))
-		abort();
+		alloc_failed();
 	while ((size = body_read(body, piece, sizeof piece)))
-		EVP_DigestUpdate(context, piece, size);
-	EVP_DigestFinal_ex(context, hash, NULL);
+		if (!EVP_DigestUpdate(context, piece, size))
+			alloc_failed();
+	if (!EVP_DigestFinal_ex(context, hash, NULL))
+		alloc_failed();
 	exchange_hex(hash, out);
 	EVP_MD_CTX_free(context);
 	body_free(body);
 }
+
+char *exchange_name(const struct llm_request *request)
+{
+	char id[EXCHANGE_ID_SIZE], place[EXCHANGE_ID_SIZE];
+
+	exchange_id(request, id);
+	exchange_hash(text_of(request->place), place);
+	return xasprintf("%s-%.*s", id, PLACE_SIZE - 1, place);
+}
+
+/* --- reading ----------------------------------------------------------------------------- */
 
 bool exchange_fields(const json_t *object, const char *const *fields, struct rlmd_error *err)
 {
@@ -210,13 +188,13 @@ static bool read_lines(const json_t *value, const char *field, char **ret, size_
 	if (!json_is_array(value))
 		return error_set(err, RLMD_ERROR_INPUT, "\"%s\" is no string or array of strings",
 				 field);
-	text = evbuffer_new();
+	text = buffer_new();
 	json_array_foreach (value, i, line) {
 		if (!json_is_string(line))
 			return error_set(err, RLMD_ERROR_INPUT, "\"%s\": line %zu is no string",
 					 field, i + 1);
-		evbuffer_add(text, "\n", i > 0);
-		evbuffer_add(text, json_string_value(line), json_string_length(line));
+		buffer_add(text, "\n", i > 0);
+		buffer_add(text, json_string_value(line), json_string_length(line));
 	}
 	*ret = text_drain(text, ret_size);
 	return true;
@@ -270,8 +248,8 @@ static bool read_numbers(const json_t *response, struct exchange *ret, struct rl
 
 static bool read_response(const json_t *response, struct exchange *ret, struct rlmd_error *err)
 {
-	static const char *const fields[] = {"text",  "thinking", "finish", "usage", "cost",
-					     "delay", "model",    "cached", NULL};
+	static const char *const fields[] = {"text",  "thinking", "finish", "usage",  "cost",
+					     "delay", "model",    "cached", "billed", NULL};
 	const json_t *usage = json_object_get(response, "usage");
 	struct rlmd_text model = json_get_text(response, "model");
 
@@ -283,6 +261,7 @@ static bool read_response(const json_t *response, struct exchange *ret, struct r
 		ret->model = text_copy(model);
 	ret->usage_given = usage;
 	ret->cached = json_get_bool(response, "cached", false);
+	ret->billed = (int)json_get_integer(response, "billed", !ret->cached);
 	return read_lines(json_object_get(response, "text"), "text", &ret->text, &ret->text_size,
 			  err) &&
 	       read_lines(json_object_get(response, "thinking"), "thinking", &ret->thinking,
@@ -314,6 +293,7 @@ bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error 
 	struct rlmd_text asked = json_get_text(last, "content");
 	struct exchange exchange = {
 		.cost = response ? -1 : 0,
+		.billed = 1,
 		.order = json_get_integer(entry, "order", -1),
 		.cancelled = json_get_bool(entry, "cancelled", false),
 		.lowered = json_get_integer(entry, "lowered", 0),
@@ -338,12 +318,12 @@ bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error 
 static json_t *read_without(struct rlmd_text json, const struct json_view *string,
 			    struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *rest = evbuffer_new();
+	auto_evbuffer struct evbuffer *rest = buffer_new();
 	size_t start = string->kind ? (size_t)(string->text.bytes - json.bytes) : 0;
 	size_t end = start + string->text.size;
 
-	evbuffer_add(rest, json.bytes, start);
-	evbuffer_add(rest, json.bytes + end, json.size - end);
+	buffer_add(rest, json.bytes, start);
+	buffer_add(rest, json.bytes + end, json.size - end);
 	return json_read(text_in(rest), ANSWER_DEPTH, err);
 }
 
@@ -372,54 +352,6 @@ bool exchange_read_answer(struct rlmd_text json, struct exchange *ret, struct rl
 	return true;
 }
 
-json_t *exchange_facts(const struct llm_response *response)
-{
-	json_t *usage = json_pack("{s:b}", "estimated", response->usage.estimated);
-
-	for (size_t i = 0; i < COUNTS; i++) {
-		int64_t value;
-
-		memcpy(&value, (const char *)&response->usage + counts[i].offset, sizeof value);
-		json_object_set_new(usage, counts[i].name, json_integer(value));
-	}
-	return json_pack(
-		"{s:s, s:o, s:o, s:o, s:o*}", "finish",
-		response->finish == LLM_FINISH_LENGTH ? "length" : "stop", "usage", usage, "cost",
-		response->cost_known ? json_real(money_to_dollars(response->cost)) : json_null(),
-		"model", json_from_text(text_of(response->model)), "cached",
-		response->cached ? json_true() : NULL);
-}
-
-static json_t *response_json(const struct llm_response *response)
-{
-	json_t *facts = exchange_facts(response);
-	json_t *all = json_pack("{s:o, s:o}", "text", json_from_text(response->text), "thinking",
-				json_from_text(response->thinking));
-
-	json_object_update(all, facts);
-	json_decref(facts);
-	return all;
-}
-
-void exchange_add_error(json_t *entry, const struct rlmd_error *err)
-{
-	if (err)
-		json_object_set_new(entry, "error",
-				    json_pack("{s:s, s:o, s:i}", "kind", rlmd_error_name(err->kind),
-					      "message", json_from_text(text_of(err->text)),
-					      "http_status", err->http_status));
-}
-
-json_t *exchange_answer(const struct llm_response *response, const struct rlmd_error *err)
-{
-	json_t *entry = json_pack("{s:o}", "response", response_json(response));
-
-	if (response->lowered)
-		json_object_set_new(entry, "lowered", json_integer(response->lowered));
-	exchange_add_error(entry, err);
-	return entry;
-}
-
 struct llm_response exchange_response(const struct exchange *exchange,
 				      const struct llm_request *request)
 {
@@ -429,11 +361,191 @@ struct llm_response exchange_response(const struct exchange *exchange,
 		.finish = exchange->finish,
 		.usage = exchange->usage,
 		.attempts = 1,
-		.billed = !exchange->cached,
+		.billed = exchange->billed,
 		.cached = exchange->cached,
 		.lowered = exchange->lowered,
 		.model = exchange->model ? exchange->model : request->model,
 		.number = exchange->numbered ? &exchange->number : NULL,
 		.asked = text_from(exchange->asked, exchange->asked_size),
 	};
+}
+
+/* --- writing ----------------------------------------------------------------------------- */
+
+static json_t *asked_json(const struct llm_request *request)
+{
+	const struct llm_sampling *sampling = &request->sampling;
+
+	return json_make("{s:I, s:o*, s:o*, s:o*}", "max_tokens", (json_int_t)request->max_tokens,
+			 "temperature",
+			 sampling->with_temperature ? json_make_real(sampling->temperature) : NULL,
+			 "stop", stops_json(sampling), "schema",
+			 request->schema.size ? json_from_text(request->schema) : NULL);
+}
+
+static json_t *facts_json(const struct llm_response *response)
+{
+	json_t *usage = json_make("{s:b}", "estimated", response->usage.estimated);
+
+	for (size_t i = 0; i < COUNTS; i++) {
+		int64_t value;
+
+		memcpy(&value, (const char *)&response->usage + counts[i].offset, sizeof value);
+		json_put(usage, counts[i].name, json_make_integer(value));
+	}
+	return json_make("{s:s, s:o, s:o, s:o, s:o*, s:o*}", "finish",
+			 response->finish == LLM_FINISH_LENGTH ? "length" : "stop", "usage", usage,
+			 "cost",
+			 response->cost_known ? json_make_real(money_to_dollars(response->cost))
+					      : json_null(),
+			 "model", json_from_text(text_of(response->model)), "cached",
+			 response->cached ? json_true() : NULL, "billed",
+			 response->billed > 1 ? json_make_integer(response->billed) : NULL);
+}
+
+static void add_error(json_t *entry, const struct rlmd_error *err)
+{
+	if (err)
+		json_put(entry, "error",
+			 json_make("{s:s, s:o, s:i}", "kind", rlmd_error_name(err->kind), "message",
+				   json_from_text(text_of(err->text)), "http_status",
+				   err->http_status));
+}
+
+static json_t *response_json(const struct llm_response *response)
+{
+	json_t *facts = facts_json(response);
+	json_t *all = json_make("{s:o, s:o}", "text", json_from_text(response->text), "thinking",
+				json_from_text(response->thinking));
+
+	json_update(all, facts);
+	json_decref(facts);
+	return all;
+}
+
+json_t *exchange_answer(const struct llm_response *response, const struct rlmd_error *err)
+{
+	json_t *entry = json_make("{s:o}", "response", response_json(response));
+
+	if (response->lowered)
+		json_put(entry, "lowered", json_make_integer(response->lowered));
+	add_error(entry, err);
+	return entry;
+}
+
+/* The members of an object, without its braces; takes the reference. */
+static void put_members(struct body *out, json_t *object)
+{
+	auto_free char *json = json_to_string(object);
+
+	json[strlen(json) - 1] = '\0';
+	body_add(out, json + 1);
+	json_decref(object);
+}
+
+static void put_text(struct body *out, const char *before, struct rlmd_text text)
+{
+	body_add(out, before);
+	body_quote(out, text);
+}
+
+/* Members that were not asked for are left out, or older recordings would not be found. */
+static void put_request(struct body *out, const struct llm_request *request)
+{
+	put_text(out, "{\"request\":{\"model\":",
+		 text_of(request->named ? request->named : request->model));
+	for (size_t i = 0; i < request->message_count; i++) {
+		const struct llm_message *message = &request->messages[i];
+		bool ends = !i || i + 1 == request->message_count;
+
+		body_printf(out, "%s{\"role\":\"%s\"", i ? "," : ",\"messages\":[",
+			    role_names[message->role]);
+		put_text(out, ",\"content\":", message->text);
+		/* Of those in between an earlier request has it. */
+		if (message->timeless.size && ends)
+			put_text(out, ",\"timeless\":", message->timeless);
+		body_add(out, "}");
+	}
+	body_add(out, request->message_count ? "]," : ",\"messages\":[],");
+	put_members(out, asked_json(request));
+	body_add(out, "},");
+	put_members(out, json_make("{s:{s:s, s:i, s:i}, s:i}", "match", "kind",
+				   request_kind_name(request->kind), "depth", request->depth,
+				   "turn", request->turn, "index", request->number));
+}
+
+json_t *exchange_request(const struct llm_request *request)
+{
+	auto_evbuffer struct evbuffer *bytes = buffer_new();
+	struct body *entry = body_new();
+	char piece[HASHED];
+	json_auto_t *whole = NULL;
+	size_t size;
+
+	put_request(entry, request);
+	body_add(entry, "}");
+	while ((size = body_read(entry, piece, sizeof piece)))
+		buffer_add(bytes, piece, size);
+	body_free(entry);
+	whole = json_read(text_in(bytes), ENTRY_DEPTH, NULL);
+	return json_incref(json_object_get(whole, "request"));
+}
+
+static void put_response(struct body *out, const struct llm_response *response)
+{
+	put_text(out, "\"response\":{\"text\":", response->text);
+	put_text(out, ",\"thinking\":", response->thinking);
+	body_add(out, ",");
+	put_members(out, facts_json(response));
+	body_add(out, "}");
+}
+
+struct body *exchange_entry(const struct llm_request *request, const struct llm_response *response,
+			    const struct rlmd_error *err, int64_t order)
+{
+	json_t *more = order < 0 ? json_make("{s:b}", "cancelled", 1)
+				 : json_make("{s:I}", "order", (json_int_t)order);
+	struct body *out = body_new();
+
+	put_request(out, request);
+	body_add(out, ",");
+	put_response(out, response);
+	add_error(more, err);
+	body_add(out, ",");
+	put_members(out, more);
+	body_add(out, "}\n");
+	return out;
+}
+
+struct body *exchange_answer_entry(const struct llm_response *response)
+{
+	struct body *out = body_new();
+
+	body_add(out, "{");
+	put_response(out, response);
+	body_add(out, "}\n");
+	return out;
+}
+
+bool exchange_write(struct body *body, const struct key_list *keys, int fd, exchange_piece_fn *fn,
+		    void *owner, struct rlmd_error *err)
+{
+	size_t open = key_list_longest(keys); /* bytes in which a key may have begun */
+	auto_free char *room = xreallocarray(NULL, WRITTEN + open, 1);
+	size_t kept = 0, more;
+
+	do {
+		size_t size, done;
+
+		more = body_read(body, room + kept, WRITTEN);
+		size = key_list_redact_inside(keys, room, kept + more);
+		done = more && size > open ? size - open : more ? 0 : size;
+		if (!file_write_fd(fd, text_from(room, done), err))
+			return false;
+		if (fn)
+			fn(owner, text_from(room, done));
+		kept = size - done;
+		memmove(room, room + done, kept);
+	} while (more);
+	return true;
 }

@@ -1,8 +1,9 @@
 /*
- * llm/exchange.h - a request and its answer, as they stand in a recording or a script.
+ * llm/exchange.h - a request and its answer, and the JSON that they are in recordings, journals,
+ * caches and scripts.
  *
- * Both use one form of JSON for answers, so that a recorded one can be cut out and edited into a
- * script. The identity of a request is independent of provider, key and transport.
+ * All use one form for answers, so that a recorded one can be cut out and edited into a script. The
+ * identity of a request is independent of provider, key and transport.
  */
 #pragma once
 
@@ -11,7 +12,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "llm/llm.h"
+#include "llm/request.h"
+
+struct body;
+struct key_list;
 
 enum { EXCHANGE_ID_SIZE = 65 }; /* hexadecimal SHA-256 and a NUL */
 
@@ -24,6 +28,7 @@ struct exchange {
 	struct llm_usage usage;
 	bool usage_given;
 	bool cached;  /* it was taken from a cache (llm/cache.h), at no cost */
+	int billed;   /* attempts that the usage is the sum of */
 	int64_t cost; /* pico-dollars; -1: not given */
 	int64_t delay_ms;
 	bool numbered; /* its call had this number */
@@ -38,18 +43,20 @@ struct exchange {
 
 void exchange_done(struct exchange *);
 
-/* A SHA-256 hash in hexadecimal. */
-void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_ID_SIZE]);
+/* --- identity --- */
 
-/* Model, messages, the asked tokens and what there is of sampling, hashed: nothing that a clock or
- * a purse has a part in. */
-/* Of any text, likewise. */
+/* A SHA-256 hash in hexadecimal; and that of a text. */
+void exchange_hex(const unsigned char hash[static 32], char out[static EXCHANGE_ID_SIZE]);
 void exchange_hash(struct rlmd_text, char out[static EXCHANGE_ID_SIZE]);
 
-/* The request, new, as recordings have it. */
-json_t *exchange_request(const struct llm_request *);
-
+/* Model, messages, the tokens that were asked for and what there is of sampling, hashed; not what
+ * depends on a clock or a budget. */
 void exchange_id(const struct llm_request *, char out[static EXCHANGE_ID_SIZE]);
+
+/* The id and a hash of the request's place, "ID-PLACE"; new. */
+char *exchange_name(const struct llm_request *);
+
+/* --- reading --- */
 
 /* Whether `object` has no field but these (NULL-terminated); RLMD_ERROR_INPUT names one that it
  * has. */
@@ -58,18 +65,37 @@ bool exchange_fields(const json_t *object, const char *const *fields, struct rlm
 /* "response" and "error" of an entry; RLMD_ERROR_INPUT names the field. */
 bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error *);
 
-/* Likewise of an entry as JSON, of whose text no tree is made. */
+/* As exchange_read(), of an entry as JSON, without making a tree of its text. */
 bool exchange_read_answer(struct rlmd_text json, struct exchange *ret, struct rlmd_error *);
+
+/* The response, as if it came now, but for times; lent by both. */
+struct llm_response exchange_response(const struct exchange *, const struct llm_request *);
+
+/* --- writing --- */
+
+/* The request, new, as entries have it. */
+json_t *exchange_request(const struct llm_request *);
 
 /* An entry with nothing but an answer, or why there is none, new. */
 json_t *exchange_answer(const struct llm_response *, const struct rlmd_error *);
 
-/* What came of it, as if it came now, but for times; lent by both. */
-struct llm_response exchange_response(const struct exchange *, const struct llm_request *);
+/*
+ * The same as bytes that end with a line feed, for texts of megabytes. No tree is made of them and
+ * no copy: they are quoted into a piece of 64 KiB, keys are taken out of that, and it is written,
+ * before the next one. New memory for all of it would take the kernel longer than all else does.
+ */
 
-/* Parts of these, new, and what an error adds to an entry; NULL: nothing. Of the request all but
- * its model and messages, of the answer all but its texts. */
-const char *exchange_role(enum llm_role);
-json_t *exchange_asked(const struct llm_request *);
-json_t *exchange_facts(const struct llm_response *);
-void exchange_add_error(json_t *entry, const struct rlmd_error *);
+/* A whole recording, new; all is lent until body_free(). `err` is NULL for an answer. A negative
+ * `order` says that it was cancelled. */
+struct body *exchange_entry(const struct llm_request *, const struct llm_response *,
+			    const struct rlmd_error *err, int64_t order);
+
+/* An answer that came to its end. */
+struct body *exchange_answer_entry(const struct llm_response *);
+
+/* Is told of each piece that was written. */
+typedef void exchange_piece_fn(void *owner, struct rlmd_text piece);
+
+/* Writes all of it without the keys. `fn` may be NULL. RLMD_ERROR_INPUT. */
+bool exchange_write(struct body *, const struct key_list *, int fd, exchange_piece_fn *fn,
+		    void *owner, struct rlmd_error *);

@@ -18,7 +18,7 @@ struct verdict {
 	bool retry;
 };
 
-/* What `code` or `type` of an error object say outright. */
+/* The verdicts that `code` or `type` of an error object give outright. */
 static const struct verdict codes[] = {
 	{"insufficient_quota", RLMD_ERROR_BILLING, false},
 	{"billing_error", RLMD_ERROR_BILLING, false},
@@ -89,8 +89,8 @@ static const char *const overflow_guards[] = {
 	"service unavailable",
 };
 
-/* What the message says where the code says nothing. Never the word "quota" alone: some mean the
- * rate by it; nor "billing" alone: notes on rate limits link to that page. */
+/* The verdicts that the message gives where the code gives none. Never by the word "quota" alone:
+ * some mean the rate by it; nor by "billing" alone: notes on rate limits link to that page. */
 static const struct verdict phrases[] = {
 	{"credit balance is too low", RLMD_ERROR_BILLING, false},
 	{"check your plan and billing", RLMD_ERROR_BILLING, false},
@@ -166,7 +166,7 @@ static const char *const rejections[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* What an error body says, wherever its provider puts it. */
+/* The texts of an error body, wherever its provider puts them. */
 struct complaint {
 	json_t *root; /* owned; NULL where the body is no JSON */
 	int status;
@@ -207,7 +207,7 @@ static void read_json(const json_t *root, struct complaint *complaint)
 	const json_t *error = json_object_get(json_object_get(choice, "error") ? choice : first,
 					      "error");
 	const json_t *source = json_is_object(error) ? error : first;
-	/* What a router's back end said, itself often JSON. */
+	/* The words of a router's back end, often JSON themselves. */
 	struct rlmd_text raw = json_get_text(json_object_get(source, "metadata"), "raw");
 	int64_t status = json_get_integer(source, "code", 0);
 	struct rlmd_text words;
@@ -402,7 +402,7 @@ bool failure_passes(enum rlmd_error_kind kind)
 {
 	return kind == RLMD_ERROR_THROTTLED || kind == RLMD_ERROR_OVERLOADED ||
 	       kind == RLMD_ERROR_NETWORK || kind == RLMD_ERROR_TIMEOUT ||
-	       kind == RLMD_ERROR_BAD_REPLY;
+	       kind == RLMD_ERROR_BAD_REPLY || kind == RLMD_ERROR_MACHINE;
 }
 
 const char *failure_advice(enum rlmd_error_kind kind)

@@ -15,8 +15,8 @@
 struct failure {
 	enum rlmd_error_kind kind;
 	bool retry; /* the same request may succeed later */
-	/* What it is busy with, where that may take minutes and then be over, said of the model:
-	 * "it is being loaded". Static; NULL: nothing of that kind. */
+	/* The reason why the model is busy, where that may take minutes and then be over: "it is
+	 * being loaded". Static; NULL: nothing of that kind. */
 	const char *busy;
 	unsigned quirk;    /* enum adapter_quirk: adapt by this and retry once; 0: none */
 	char message[256]; /* the provider's own words, escaped; never more than it sent */
@@ -32,8 +32,8 @@ void failure_of_body(struct rlmd_text body, struct failure *ret);
 /* Whether what failed so may succeed later; where nobody said it of this failure. */
 bool failure_passes(enum rlmd_error_kind kind);
 
-/* What a provider is busy with that failed so, as in struct failure; NULL: with nothing. */
+/* The reason why a provider is busy that failed so, as in struct failure; NULL: none. */
 const char *failure_busy(enum rlmd_error_kind kind, int status);
 
-/* What a person should look at, to follow the provider's words: "; check ...", or "". */
+/* Advice to a person, to follow the provider's words: "; check ...", or "". */
 const char *failure_advice(enum rlmd_error_kind kind);

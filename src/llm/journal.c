@@ -1,22 +1,21 @@
 #include "llm/journal.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/json.h"
 #include "base/loop.h"
-#include "base/sized.h"
-#include "llm/kept_names.h"
 
 enum { VERSION = 1, DEPTH_MAX = 10 };
 
-/* What the host owes. */
+/* The answer that the host has yet to give. */
 struct rlmd_journal_entry {
 	struct journal_keep *keep; /* lent; NULL: the job is over */
 	struct rlmd_amount bill;
@@ -54,9 +53,9 @@ struct journal *journal_new(struct event_base *base, const struct rlmd_journal *
 	journal->owner = owner;
 	TAILQ_INIT(&journal->keeps);
 	TAILQ_INIT(&journal->waiters);
-	if (sized_take(&journal->of, sizeof journal->of, given, sizeof journal->of, "rlmd_journal",
-		       err)) {
-		journal->seen = json_object();
+	if (abi_copy_in(&journal->of, sizeof journal->of, given, sizeof journal->of, "rlmd_journal",
+			err)) {
+		journal->seen = json_make_object();
 		if (journal->of.look && journal->of.keep)
 			return journal;
 		error_set(err, RLMD_ERROR_USAGE, "a journal needs `look` and `keep`");
@@ -92,13 +91,6 @@ void journal_close(struct journal *journal)
 		journal->closed = true;
 }
 
-void journal_key(const struct llm_request *request, char ret[static JOURNAL_KEY_SIZE])
-{
-	auto_free char *key = kept_names_key(request);
-
-	snprintf(ret, JOURNAL_KEY_SIZE, "%s", key);
-}
-
 int64_t journal_number(struct journal *journal, const char *key)
 {
 	return json_count(journal->seen, key);
@@ -110,7 +102,7 @@ int64_t journal_number(struct journal *journal, const char *key)
 static void digest_of(const char *key, int64_t number, const json_t *entry,
 		      char ret[static DIGEST_SIZE])
 {
-	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
+	auto_evbuffer struct evbuffer *bytes = buffer_new();
 	struct rlmd_text parts[3];
 	char digits[24];
 
@@ -128,7 +120,7 @@ static void write_entry(const char *key, int64_t number, json_t *entry, struct e
 	json_t *whole;
 
 	digest_of(key, number, entry, digest);
-	whole = json_pack("{s:i, s:s, s:o}", "version", VERSION, "digest", digest, "entry", entry);
+	whole = json_make("{s:i, s:s, s:o}", "version", VERSION, "digest", digest, "entry", entry);
 	json_write(whole, false, out);
 	json_decref(whole);
 }
@@ -263,7 +255,7 @@ static struct journal_keep *keep_new(struct journal *journal, journal_kept_fn *k
 	struct journal_keep *keep = xcalloc(1, sizeof *keep);
 
 	*keep = (struct journal_keep){.journal = journal, .kept = kept, .owner = owner};
-	keep->due = event_new(journal->base, -1, 0, on_kept, keep);
+	keep->due = loop_event(journal->base, -1, 0, on_kept, keep);
 	keep->handle = xcalloc(1, sizeof *keep->handle);
 	keep->handle->keep = keep;
 	TAILQ_INSERT_TAIL(&journal->keeps, keep, entry);
@@ -273,7 +265,7 @@ static struct journal_keep *keep_new(struct journal *journal, journal_kept_fn *k
 static void hand_over(struct journal *journal, const char *key, int64_t number, json_t *entry,
 		      struct journal_keep *keep)
 {
-	auto_evbuffer struct evbuffer *bytes = evbuffer_new();
+	auto_evbuffer struct evbuffer *bytes = buffer_new();
 
 	write_entry(key, number, entry, bytes);
 	if (journal->closed)

@@ -3,8 +3,9 @@
  * is used.
  *
  * An entry is what a recording has of an exchange, without the request, or words that code was told
- * (llm/told.h). It is known by a key and a number, and its bytes say both and a digest of it all:
- * what is torn, or of another key, ends the job, for going on would pay again for what was paid.
+ * (kept_value_keep()). It is known by a key and a number, and its bytes say both and a digest of it
+ * all: what is torn, or of another key, ends the job, for going on would pay again for what was
+ * paid.
  */
 #pragma once
 
@@ -16,9 +17,6 @@
 #include <sys/queue.h>
 
 #include "base/error.h"
-#include "llm/llm.h"
-
-enum { JOURNAL_KEY_SIZE = 81 };
 
 struct journal;
 struct journal_keep;
@@ -33,9 +31,6 @@ void journal_free(struct journal *); /* nobody hears of what is kept later; NULL
 
 /* The host is told of nothing any more: its job is being freed. NULL is fine. */
 void journal_close(struct journal *);
-
-/* What a request is known by, with its place (llm/kept_names.h). */
-void journal_key(const struct llm_request *, char ret[static JOURNAL_KEY_SIZE]);
 
 /* How often a key was asked for before, by this. */
 int64_t journal_number(struct journal *, const char *key);
@@ -56,7 +51,7 @@ void journal_forget(struct journal_keep *); /* `kept` does not come; NULL is fin
 /* An entry of which nothing hears, but that what is sent to models waits for. */
 void journal_keep_first(struct journal *, const char *key, int64_t number, json_t *entry);
 
-/* Whoever is to send something: waits for those. Embed it; zero waits for nothing. */
+/* A caller that wants to send a request and waits for those. Embed it; zero waits for nothing. */
 struct journal_waiter {
 	struct journal *journal; /* lent; NULL: it does not wait */
 	void (*go)(void *owner); /* from the loop */

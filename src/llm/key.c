@@ -1,7 +1,6 @@
 #include "llm/key.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -122,7 +122,7 @@ size_t key_redact(const char *key, char *text, size_t size)
 {
 	size_t length = key ? strlen(key) : 0;
 
-	/* What is so short is a dummy for a local server, and would match ordinary words. */
+	/* So short a key is a dummy for a local server, and would match ordinary words. */
 	if (length < SHORTEST || !size)
 		return size;
 	size = redact_whole(key, length, text, size);
@@ -150,15 +150,15 @@ size_t key_redact_piece(const char *key, struct rlmd_text piece, bool whole, str
 	const char *found;
 
 	while (length && (found = memmem(piece.bytes + done, piece.size - done, key, length))) {
-		evbuffer_add(out, piece.bytes + done, (size_t)(found - piece.bytes) - done);
-		evbuffer_add(out, stars, sizeof stars);
+		buffer_add(out, piece.bytes + done, (size_t)(found - piece.bytes) - done);
+		buffer_add(out, stars, sizeof stars);
 		done = (size_t)(found - piece.bytes) + length;
 	}
 	if (piece.size > done + kept) {
 		struct rlmd_text rest = text_slice(piece, done, piece.size);
 		struct rlmd_text told = text_clip(rest, rest.size - kept);
 
-		evbuffer_add(out, told.bytes, told.size);
+		buffer_add(out, told.bytes, told.size);
 		done += told.size;
 	}
 	return done;
@@ -172,7 +172,7 @@ void key_free(char *key)
 	free(key);
 }
 
-void keys_add(struct keys *keys, const char *key)
+void key_list_add(struct key_list *keys, const char *key)
 {
 	for (size_t i = 0; key && i < keys->count; i++)
 		if (!strcmp(keys->keys[i], key))
@@ -183,14 +183,14 @@ void keys_add(struct keys *keys, const char *key)
 	keys->keys[keys->count++] = xstrdup(key);
 }
 
-size_t keys_redact(const struct keys *keys, char *text, size_t size)
+size_t key_list_redact(const struct key_list *keys, char *text, size_t size)
 {
 	for (size_t i = 0; i < keys->count; i++)
 		size = key_redact(keys->keys[i], text, size);
 	return size;
 }
 
-size_t keys_longest(const struct keys *keys)
+size_t key_list_longest(const struct key_list *keys)
 {
 	size_t longest = 0;
 
@@ -200,7 +200,7 @@ size_t keys_longest(const struct keys *keys)
 	return longest;
 }
 
-size_t keys_redact_inside(const struct keys *keys, char *text, size_t size)
+size_t key_list_redact_inside(const struct key_list *keys, char *text, size_t size)
 {
 	for (size_t i = 0; i < keys->count; i++)
 		if (strlen(keys->keys[i]) >= SHORTEST)
@@ -208,10 +208,10 @@ size_t keys_redact_inside(const struct keys *keys, char *text, size_t size)
 	return size;
 }
 
-void keys_done(struct keys *keys)
+void key_list_done(struct key_list *keys)
 {
 	for (size_t i = 0; i < keys->count; i++)
 		key_free(keys->keys[i]);
 	free(keys->keys);
-	*keys = (struct keys){0};
+	*keys = (struct key_list){0};
 }

@@ -52,16 +52,17 @@ size_t key_redact_piece(const char *key, struct rlmd_text piece, bool whole, str
 void key_free(char *key); /* wipes; NULL is fine */
 
 /* Several, of which none is to be seen. Zero is none; embed it. */
-struct keys {
+struct key_list {
 	char **keys; /* owned */
 	size_t count;
 };
 
-void keys_add(struct keys *, const char *key);                    /* a copy, once; NULL is fine */
-size_t keys_redact(const struct keys *, char *text, size_t size); /* as key_redact(), of each */
+void key_list_add(struct key_list *, const char *key); /* a copy, once; NULL is fine */
+size_t key_list_redact(const struct key_list *, char *text,
+		       size_t size); /* as key_redact(), of each */
 
 /* Of a text that comes in pieces: every whole occurrence of each; and how many bytes at the end of
  * a piece may be the beginning of one. */
-size_t keys_redact_inside(const struct keys *, char *text, size_t size);
-size_t keys_longest(const struct keys *);
-void keys_done(struct keys *); /* wipes */
+size_t key_list_redact_inside(const struct key_list *, char *text, size_t size);
+size_t key_list_longest(const struct key_list *);
+void key_list_done(struct key_list *); /* wipes */

@@ -9,51 +9,61 @@
 #include "base/loop.h"
 #include "base/number.h"
 #include "llm/call.h"
-#include "llm/exchange.h"
-#include "llm/llm_private.h"
+#include "llm/model_names.h"
+#include "llm/price.h"
 #include "llm/provider.h"
-#include "llm/replay_order.h"
-#include "llm/told.h"
 
-/* For whatever had made a call unwanted to come again: half a second, and as many turns of the
- * loop, also where the machine stood still meanwhile. */
-enum { PATIENCE_STEPS = 10, PATIENCE_STEP_MS = 50 };
+enum {
+	/* For the reason why a call was cancelled to come again: half a second, and as many turns
+	 * of the loop, also where the machine stood still meanwhile. */
+	PATIENCE_STEPS = 10,
+	PATIENCE_STEP_MS = 50,
+	WINDOW_USUAL = 128000, /* of models in no table */
+	WINDOW_LOCAL = 32768,  /* a local one gets no more than llm/ollama.c asks its server for */
+	WINDOW_LOCAL_MAX = 131072,
+};
 
-const char *llm_kind_name(enum llm_kind kind)
-{
-	switch (kind) {
-	case LLM_TURN:
-		return "turn";
-	case LLM_QUERY:
-		return "llm_query";
-	case LLM_FORCED:
-		return "forced";
-	case LLM_DIRECT:
-		return "direct";
-	}
-	return "unknown";
-}
+struct llm {
+	struct event_base *base;      /* lent */
+	struct model_names names;     /* owned */
+	struct kept kept;             /* owned */
+	struct llm_warnings warnings; /* owned */
+	char *model;                  /* owned: of calls that name none */
+};
 
-void llm_usage_add(struct llm_usage *sum, const struct llm_usage *more)
-{
-	sum->input += more->input;
-	sum->output += more->output;
-	sum->cache_read += more->cache_read;
-	sum->cache_write += more->cache_write;
-	sum->cache_write_1h += more->cache_write_1h;
-	sum->reasoning += more->reasoning;
-	sum->estimated |= more->estimated;
-}
+struct llm_call {
+	struct llm *llm;                /* lent */
+	struct rlmd_provider *provider; /* lent */
+	struct llm_request request;     /* its names and messages are owned */
+	char *name;                     /* owned: of its recording; NULL: none */
+	int64_t started;
+	llm_done_fn *fn;
+	llm_retry_fn *may_retry; /* NULL: always */
+	void *owner;             /* lent */
 
-/* What concerns all who use a provider concerns this one. */
+	struct call *call;   /* owned; NULL before it, and where nobody is asked */
+	struct event *timer; /* owned: when a known answer comes; or a call that waits begins */
+	const struct exchange *known; /* lent: the answer for which nobody is asked; or NULL */
+	struct exchange exchange;   /* owned: the replayed answer, or the one that is being kept */
+	struct recording_turn turn; /* when that comes, among the others of its recording */
+	int patience;               /* steps of it that are over */
+	struct journal_waiter waiter; /* before it is sent */
+	struct journal_keep *keep;    /* owned: of the answer, which waits for that; or NULL */
+	struct llm_response response; /* of the exchange, which waits likewise */
+};
+
+/* A provider's notes concern everyone who uses it. */
 static void take_notes(struct llm *llm)
 {
-	for (size_t i = 0; i < llm->choices.count; i++) {
+	for (size_t i = 0; i < llm->names.count; i++) {
+		const struct rlmd_provider *provider = llm->names.allowed[i];
 		const json_t *note;
 		size_t k;
 
-		json_array_foreach (llm->choices.allowed[i]->notes, k, note)
-			warnings_add(&llm->warnings, "%s", json_string_value(note));
+		if (provider->withheld && !llm->names.closed)
+			request_warn(&llm->warnings, "%s", provider->withheld);
+		json_array_foreach (provider->notes, k, note)
+			request_warn(&llm->warnings, "%s", json_string_value(note));
 	}
 }
 
@@ -63,16 +73,14 @@ static bool llm_init(struct llm *llm, struct registry *registry, const struct ll
 	bool closed = config->replay_dir || config->offline;
 	const struct rlmd_provider *own;
 
-	warnings_init(&llm->warnings);
-	if (!choices_init(&llm->choices, registry, config->provider, closed, err))
+	if (!model_names_init(&llm->names, registry, config->provider, closed, err))
 		return false;
-	own = llm->choices.allowed[0];
+	own = llm->names.allowed[0];
 	llm->model = xstrdup(config->model && *config->model ? config->model : own->default_model);
 	if (!llm_allow(llm, config->model, err))
 		return false;
 	take_notes(llm);
-	llm->recording = recording_new(llm->base, config->record_dir, config->replay_dir, err);
-	return llm->recording && recalls_open(&llm->recalls, registry, config, err);
+	return kept_open(&llm->kept, registry, config, err);
 }
 
 struct llm *llm_new(struct registry *registry, const struct llm_config *config,
@@ -91,43 +99,47 @@ void llm_free(struct llm *llm)
 {
 	if (!llm)
 		return;
-	recalls_done(&llm->recalls);
-	recording_free(llm->recording);
-	choices_done(&llm->choices);
-	warnings_done(&llm->warnings);
+	kept_done(&llm->kept);
+	model_names_done(&llm->names);
+	json_decref(llm->warnings.all);
 	free(llm->model);
 	free(llm);
 }
 
 void llm_leave_journal(struct llm *llm)
 {
-	journal_close(llm->recalls.journal);
+	journal_close(llm->kept.journal);
 }
 
 bool llm_allow(struct llm *llm, const char *model, struct rlmd_error *err)
 {
-	size_t before = llm->choices.count;
+	size_t before = llm->names.count;
 
-	if (!choices_allow(&llm->choices, model, err))
+	if (!model_names_allow(&llm->names, model, err))
 		return false;
-	if (llm->choices.count > before)
+	if (llm->names.count > before)
 		take_notes(llm);
 	return true;
 }
 
 bool llm_replays(const struct llm *llm)
 {
-	return recording_replays(llm->recording);
+	return kept_replays(&llm->kept);
 }
 
 bool llm_keeps(const struct llm *llm)
 {
-	return recording_keeps(llm->recording);
+	return llm->kept.recording;
 }
 
 bool llm_knows_places(const struct llm *llm)
 {
-	return llm_keeps(llm) || llm->recalls.journal;
+	return llm_keeps(llm) || llm->kept.journal;
+}
+
+struct kept *llm_kept(struct llm *llm)
+{
+	return &llm->kept;
 }
 
 static const char *name_of(const struct llm *llm, const char *model)
@@ -135,14 +147,15 @@ static const char *name_of(const struct llm *llm, const char *model)
 	return model && *model ? model : llm->model;
 }
 
-struct choice llm_find(const struct llm *llm, const char *model)
+/* The provider and its model that a name means; empty: the model of calls that name none. */
+static struct model_name llm_find(const struct llm *llm, const char *model)
 {
-	return choices_find(&llm->choices, name_of(llm, model));
+	return model_names_find(&llm->names, name_of(llm, model));
 }
 
 void llm_connect(const struct llm *llm, const char *model)
 {
-	if (!llm_replays(llm) && !llm->recalls.cache && !llm->recalls.journal)
+	if (!llm_replays(llm) && !llm->kept.cache && !llm->kept.journal)
 		provider_connect(llm_find(llm, model).provider);
 }
 
@@ -150,19 +163,19 @@ void llm_connect(const struct llm *llm, const char *model)
 static void take_request(struct llm_call *call, const struct llm_request *request)
 {
 	const char *named = name_of(call->llm, request->model);
-	struct choice choice = choices_find(&call->llm->choices, named);
+	struct model_name found = model_names_find(&call->llm->names, named);
 
 	call->request = *request;
-	call->request.model = xstrdup(choice.model);
+	call->request.model = xstrdup(found.model);
 	call->request.named = xstrdup(named);
-	call->provider = choice.provider;
+	call->provider = found.provider;
 }
 
 static void llm_call_free(struct llm_call *call)
 {
 	if (call->timer)
 		event_free(call->timer);
-	replay_order_leave(&call->turn);
+	recording_leave(&call->turn);
 	journal_wait_no_more(&call->waiter);
 	journal_forget(call->keep);
 	exchange_done(&call->exchange);
@@ -194,15 +207,6 @@ static void log_failure(const struct llm_call *call, const struct llm_response *
 	log_write(call->request.log, event, fields, "%s", err->text);
 }
 
-/* What a cache cannot take is only asked for again. */
-static void keep(struct llm_call *call, const struct llm_response *response)
-{
-	struct rlmd_error err;
-
-	if (call->request.recall && !recall_keep(call->request.recall, response, &err))
-		warnings_add(&call->llm->warnings, "an answer is not kept: %s", err.text);
-}
-
 static void tell(struct llm_call *call, const struct llm_response *response,
 		 const struct rlmd_error *err)
 {
@@ -219,7 +223,7 @@ static void on_kept(void *owner)
 	tell(call, &call->response, err->kind ? err : NULL);
 }
 
-/* What is used is what the journal has: its words are those that another attempt will find. */
+/* Uses the answer as the journal has it, as another attempt will find those words. */
 static void take_over(struct llm_call *call, const struct llm_response *response,
 		      const struct rlmd_error *err)
 {
@@ -238,30 +242,117 @@ static void take_over(struct llm_call *call, const struct llm_response *response
 		call->exchange.error = *err;
 }
 
-/* The answer, real or replayed or recalled, is there; what the job's journal has not, waits to be
- * kept. */
-void llm_call_done(struct llm_call *call, const struct llm_response *given,
-		   const struct rlmd_error *err)
+/* The answer, real or known, is there; it waits until the job's journal has it. */
+static void llm_call_done(struct llm_call *call, const struct llm_response *given,
+			  const struct rlmd_error *err)
 {
 	struct llm_response response = *given;
-	struct rlmd_error unwritten;
 
 	if (call->request.lowered && response.finish == LLM_FINISH_LENGTH && !response.overlong &&
 	    !response.repeating)
 		response.lowered = call->request.max_tokens;
-	if (call->name && !recording_write(call->llm->recording, call->name, &call->request,
-					   &response, false, err, &unwritten))
-		warnings_add(&call->llm->warnings, "this call is not recorded: %s", unwritten.text);
 	if (err)
 		log_failure(call, &response, err);
-	else
-		keep(call, &response);
-	call->keep = recall_journal(call->request.recall, &response, err, on_kept, call);
+	call->keep = kept_keep(&call->llm->kept, call->name, &call->request, &response, err,
+			       &call->llm->warnings, on_kept, call);
 	if (call->keep)
 		take_over(call, &response, err);
 	else
 		tell(call, &response, err);
 }
+
+/* --- answers for which nobody is asked ----------------------------------------------------- */
+
+/* As if it came now. */
+static void answer(void *owner)
+{
+	struct llm_call *call = owner;
+	const struct exchange *exchange = call->known;
+	struct llm_response response = exchange_response(exchange, &call->request);
+	int64_t now = clock_ms();
+
+	response.journaled = kept_is_paid(call->request.lookup);
+	response.duration_ms = response.attempt_ms = now - call->started;
+	if (!exchange->usage_given && !exchange->error.kind) {
+		response.usage.input = call_input_tokens(&call->request);
+		response.usage.output = text_tokens(response.text) + text_tokens(response.thinking);
+		response.usage.estimated = true;
+	}
+	response.cost_known = provider_charge(call->provider, call->request.model, response.model,
+					      exchange->cost, &response.usage, &call->llm->warnings,
+					      &response.cost);
+	if (call->request.on_delta && response.text.size && !exchange->error.kind)
+		call->request.on_delta(call->request.delta_owner, response.text);
+	llm_call_done(call, &response, exchange->error.kind ? &exchange->error : NULL);
+}
+
+static void on_known(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	answer(owner);
+}
+
+static void replay_start(struct llm_call *call)
+{
+	struct recording *recording = call->llm->kept.recording;
+	struct exchange *exchange = &call->exchange;
+	int64_t delay, left = call->request.deadline - call->started;
+	struct timeval wait;
+
+	exchange->order = -1;
+	if (!recording_find(recording, call->name, &call->request, exchange, &exchange->error))
+		exchange->cost = 0;
+	delay = exchange->delay_ms;
+	if (delay > left) {
+		exchange_done(exchange);
+		exchange->order = -1;
+		delay = left;
+		error_set(&exchange->error, RLMD_ERROR_TIMEOUT,
+			  "the time for the call was over before its replayed answer came");
+	}
+	wait = clock_timeval(delay);
+	call->turn = (struct recording_turn){
+		.order = exchange->order, .come = answer, .owner = call};
+	if (exchange->order >= 0 && !delay)
+		recording_wait(recording, &call->turn);
+	else if (delay > 0)
+		loop_add(call->timer, &wait);
+	else
+		loop_post(call->timer);
+}
+
+/* False: a provider is to be asked. */
+static bool start_known(struct llm_call *call)
+{
+	bool replays = kept_replays(&call->llm->kept);
+
+	if (!replays && !kept_is_found(call->request.lookup))
+		return false;
+	call->timer = loop_timer(call->llm->base, on_known, call);
+	call->known = replays ? &call->exchange : kept_exchange(call->request.lookup);
+	if (replays)
+		replay_start(call);
+	else
+		loop_post(call->timer);
+	return true;
+}
+
+/* The answer was had, and is only not wanted any more. */
+static void cancel_known(const struct llm_call *call, struct llm_usage *usage, int64_t *cost)
+{
+	const struct exchange *known = call->known;
+
+	if (!kept_replays(&call->llm->kept) || known->cancelled) {
+		*usage = known->usage;
+		*cost = int64_max(known->cost, 0);
+		return;
+	}
+	*usage = (struct llm_usage){.input = call_input_tokens(&call->request), .estimated = true};
+	provider_cost(call->provider, call->request.model, usage, cost);
+}
+
+/* --- asking --------------------------------------------------------------------------------- */
 
 static void on_call(void *owner, const struct llm_response *response, const struct rlmd_error *err)
 {
@@ -286,19 +377,19 @@ static void on_wait(void *owner, const struct llm_wait *wait)
 		call->request.on_wait(call->owner, wait);
 }
 
-struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *given, const char *asker)
+struct kept_lookup *llm_look_up(struct llm *llm, const struct llm_request *given, const char *asker)
 {
-	struct choice choice = llm_find(llm, given->model);
+	struct model_name found = llm_find(llm, given->model);
 	struct llm_request request = *given;
 
-	request.model = choice.model;
+	request.model = found.model;
 	request.named = name_of(llm, given->model);
-	return recall_new(&llm->recalls, choice.provider, &request, asker);
+	return kept_look(&llm->kept, found.provider, &request, asker);
 }
 
 void llm_forget(struct llm *llm, const char *asker)
 {
-	recalls_forget(&llm->recalls, asker);
+	kept_forget(&llm->kept, asker);
 }
 
 static void send_now(struct llm_call *call)
@@ -307,16 +398,16 @@ static void send_now(struct llm_call *call)
 				on_wait, on_call, call);
 }
 
-static void on_told_kept(void *owner)
+static void on_values_kept(void *owner)
 {
 	send_now(owner);
 }
 
-/* Not before what code was told is in the journal: it is in what is sent. */
+/* Not before the journal has the values that code got: they are in the request. */
 static void send_in_turn(struct llm_call *call)
 {
-	call->waiter = (struct journal_waiter){.go = on_told_kept, .owner = call};
-	if (!call->llm->recalls.journal || !journal_wait(call->llm->recalls.journal, &call->waiter))
+	call->waiter = (struct journal_waiter){.go = on_values_kept, .owner = call};
+	if (!call->llm->kept.journal || !journal_wait(call->llm->kept.journal, &call->waiter))
 		send_now(call);
 }
 
@@ -324,7 +415,7 @@ static void be_patient(struct llm_call *call)
 {
 	struct timeval step = clock_timeval(PATIENCE_STEP_MS);
 
-	event_add(call->timer, &step);
+	loop_add(call->timer, &step);
 }
 
 static void on_patience(evutil_socket_t fd, short what, void *owner)
@@ -341,11 +432,11 @@ static void on_patience(evutil_socket_t fd, short what, void *owner)
 
 static void ask(struct llm_call *call)
 {
-	if (!recall_was_cancelled(call->request.recall)) {
+	if (!kept_was_cancelled(call->request.lookup)) {
 		send_in_turn(call);
 		return;
 	}
-	call->timer = evtimer_new(call->llm->base, on_patience, call);
+	call->timer = loop_timer(call->llm->base, on_patience, call);
 	be_patient(call);
 }
 
@@ -360,9 +451,9 @@ struct llm_call *llm_start(struct llm *llm, const struct llm_request *request, l
 	call->owner = owner;
 	call->started = clock_ms();
 	take_request(call, request);
-	recording_hide(llm->recording, call->provider->key);
-	call->name = recording_name(llm->recording, &call->request);
-	if (!llm_call_known(call))
+	key_list_add(&llm->kept.keys, call->provider->key);
+	call->name = kept_name(&llm->kept, &call->request);
+	if (!start_known(call))
 		ask(call);
 	return call;
 }
@@ -375,12 +466,11 @@ void llm_go_on(struct llm_call *call)
 /* Of one that was never sent there is nothing to pay. */
 static void cancel_call(struct llm_call *call, struct llm_usage *usage, int64_t *cost)
 {
-	if (call->call) {
+	bool sent = call->call;
+
+	if (sent)
 		call_cancel(call->call, usage, cost);
-		recall_journal_cancelled(call->request.recall, &call->request, usage, *cost);
-	}
-	if (call->name)
-		recording_cancel(call->llm->recording, call->name, &call->request, usage, *cost);
+	kept_keep_cancelled(&call->llm->kept, call->name, &call->request, usage, *cost, sent);
 }
 
 void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
@@ -391,7 +481,9 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	if (call->keep) {
 		usage = call->response.usage;
 		cost = call->response.cost;
-	} else if (!llm_cancel_known(call, &usage, &cost)) {
+	} else if (call->known) {
+		cancel_known(call, &usage, &cost);
+	} else {
 		cancel_call(call, &usage, &cost);
 	}
 	if (ret_usage)
@@ -411,14 +503,75 @@ const char *llm_provider(const struct llm *llm, const char *model)
 	return llm_find(llm, model).provider->name;
 }
 
+/* --- prices, and the sizes of windows ------------------------------------------------------ */
+
 const char *llm_price_date(const struct llm *llm)
 {
-	const struct rlmd_price_table *shipped = llm->choices.allowed[0]->shipped;
+	const struct rlmd_price_table *shipped = llm->names.allowed[0]->shipped;
 
 	return shipped ? rlmd_price_table_date(shipped) : "unknown";
 }
 
+static struct price price_of(const struct llm *llm, const char *model)
+{
+	struct model_name found = llm_find(llm, model);
+	struct price price = {0};
+
+	provider_price(found.provider, found.model, &price);
+	return price;
+}
+
+bool llm_price(const struct llm *llm, const char *model, int64_t input_tokens,
+	       int64_t output_tokens, int64_t *ret_cost)
+{
+	struct llm_usage fresh = {.input = input_tokens, .output = output_tokens};
+	struct llm_usage written = fresh;
+	struct model_name found = llm_find(llm, model);
+	struct price price;
+	int64_t cost;
+
+	*ret_cost = 0;
+	if (found.provider->free)
+		return true;
+	if (!provider_price(found.provider, found.model, &price))
+		return false;
+	/* A prompt may be written to a cache as a whole, at a higher price than its own or not. */
+	cost = price_cost(&price, &fresh);
+	written.cache_write = input_tokens;
+	*ret_cost = price_cost(&price, &written);
+	if (*ret_cost < cost)
+		*ret_cost = cost;
+	return true;
+}
+
+int64_t llm_window(const struct llm *llm, const char *model)
+{
+	const struct rlmd_provider *provider = llm_find(llm, model).provider;
+	bool local = provider->adapter && provider->adapter->local;
+	struct price price = price_of(llm, model);
+
+	if (provider->window)
+		return provider->window;
+	if (!price.context_window)
+		return local ? WINDOW_LOCAL : WINDOW_USUAL;
+	if (local && price.context_window > WINDOW_LOCAL_MAX)
+		return WINDOW_LOCAL_MAX;
+	return price.context_window;
+}
+
+int64_t llm_max_output(const struct llm *llm, const char *model)
+{
+	struct price price = price_of(llm, model);
+
+	return price.max_output ? price.max_output : INT64_MAX;
+}
+
+void llm_warn_unpriced(struct llm *llm, const char *model)
+{
+	provider_warn_unpriced(model, &llm->warnings);
+}
+
 json_t *llm_take_warnings(struct llm *llm)
 {
-	return warnings_take(&llm->warnings);
+	return request_take_warnings(&llm->warnings);
 }

@@ -46,7 +46,7 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	body_add(out, "}}");
 }
 
-/* What is read of a line, or of a whole answer, which is one. */
+/* The members that are read of a line, or of a whole answer, which is one. */
 enum {
 	MODEL,
 	CREATED_AT,
@@ -54,6 +54,7 @@ enum {
 	MESSAGE,
 	CONTENT,
 	THINKING,
+	TOOL_CALLS,
 	DONE,
 	DONE_REASON,
 	PROMPT_EVAL_COUNT,
@@ -62,7 +63,7 @@ enum {
 };
 
 static const struct json_scan_field message_fields[] = {
-	{"content", CONTENT}, {"thinking", THINKING}, {0}};
+	{"content", CONTENT}, {"thinking", THINKING}, {"tool_calls", TOOL_CALLS}, {0}};
 static const struct json_scan_field line_fields[] = {
 	{"model", MODEL},
 	{"created_at", CREATED_AT},
@@ -104,9 +105,11 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 		return false;
 	if (views[ERROR].kind != JSON_VIEW_NONE)
 		return reply_error(data, err);
-	reply_expect(reply, data, !json_view_is_true(&views[DONE]), &views[CONTENT],
-		     &views[THINKING], &views[CREATED_AT]);
+	reply_expect(reply, data,
+		     !json_view_is_true(&views[DONE]) && views[TOOL_CALLS].kind != JSON_VIEW_ARRAY,
+		     &views[CONTENT], &views[THINKING], &views[CREATED_AT]);
 	if (!reply_take_text(reply, &views[CONTENT], err) ||
+	    !reply_take_calls(reply, &views[TOOL_CALLS], err) ||
 	    !reply_take_thinking(reply, &views[THINKING], err))
 		return false;
 	reply_take_model(reply, &views[MODEL]);

@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "llm/adapter.h"
 
-/* What is read of an answer. */
+/* The members that are read of an answer. */
 enum {
 	MODEL,
 	OBJECT,
@@ -19,6 +19,7 @@ enum {
 	PROMPT_DETAILS,
 	CACHED_TOKENS,
 	CACHE_WRITE_TOKENS,
+	CACHE_HIT_TOKENS,
 	COMPLETION_DETAILS,
 	REASONING_TOKENS,
 	COST,
@@ -34,6 +35,7 @@ enum {
 	REASONING,
 	REFUSAL,
 	TOOL_CALLS,
+	X_GROQ,
 	OBFUSCATION, /* noise, so that nobody sees how long a text is */
 	VIEWS,
 };
@@ -64,6 +66,7 @@ static const struct json_scan_field usage_fields[] = {
 						    {0}}},
 	{"completion_tokens_details", COMPLETION_DETAILS,
 	 .inside = (const struct json_scan_field[]){{"reasoning_tokens", REASONING_TOKENS}, {0}}},
+	{"prompt_cache_hit_tokens", CACHE_HIT_TOKENS}, /* DeepSeek */
 	{"cost", COST},
 	{"is_byok", IS_BYOK},
 	{"cost_details", COST_DETAILS,
@@ -72,10 +75,14 @@ static const struct json_scan_field usage_fields[] = {
 	{0},
 };
 
+/* The last event of a stream of Groq's. */
+static const struct json_scan_field groq_fields[] = {{"usage", USAGE, .inside = usage_fields}, {0}};
+
 #define BODY_FIELDS(choice_fields)                                                                 \
 	{                                                                                          \
 		{"choices", CHOICES, .first = choice_fields}, {"model", MODEL},                    \
-			{"usage", USAGE, .inside = usage_fields}, {"object", OBJECT},              \
+			{"usage", USAGE, .inside = usage_fields},                                  \
+			{"x_groq", X_GROQ, .inside = groq_fields}, {"object", OBJECT},             \
 			{"error", ERROR}, {"obfuscation", OBFUSCATION}, {0},                       \
 	}
 static const struct json_scan_field event_fields[] = BODY_FIELDS(delta_choice_fields);
@@ -154,7 +161,9 @@ static void take_usage(struct reply *reply, const struct json_view *views)
 	reply->usage_absurd = false;
 	whole = reply_count(reply, &views[PROMPT_TOKENS], &seen.input);
 	whole = reply_count(reply, &views[COMPLETION_TOKENS], &seen.output) && whole;
-	reply_count(reply, &views[CACHED_TOKENS], &seen.cache_read);
+	reply_count(reply,
+		    &views[is_there(&views[CACHED_TOKENS]) ? CACHED_TOKENS : CACHE_HIT_TOKENS],
+		    &seen.cache_read);
 	reply_count(reply, &views[CACHE_WRITE_TOKENS], &seen.cache_write);
 	reply_count(reply, &views[REASONING_TOKENS], &seen.reasoning);
 	check_cached(reply, &seen);
@@ -185,28 +194,6 @@ static bool take_content(struct reply *reply, const struct json_view *content,
 	       reply_take_text(reply, content, err);
 }
 
-enum { CALL_FUNCTION, CALL_ARGUMENTS, CALL_VIEWS };
-
-static bool pass_tool_call(struct reply *reply, const struct json_view *views,
-			   struct rlmd_error *err)
-{
-	(void)err;
-	reply_pass(reply, &views[CALL_ARGUMENTS]);
-	return true;
-}
-
-/* Some models call tools though none were offered. */
-static bool pass_tool_calls(struct reply *reply, const struct json_view *calls,
-			    struct rlmd_error *err)
-{
-	static const struct json_scan_field function[] = {{"arguments", CALL_ARGUMENTS}, {0}};
-	static const struct json_scan_field fields[] = {
-		{"function", CALL_FUNCTION, .inside = function}, {0}};
-	struct json_view views[CALL_VIEWS];
-
-	return reply_scan_each(reply, calls, fields, views, CALL_VIEWS, pass_tool_call, err);
-}
-
 static const struct json_view *thinking_of(const struct json_view *views)
 {
 	return &views[json_view_has_text(&views[REASONING_CONTENT]) ? REASONING_CONTENT
@@ -217,8 +204,8 @@ static bool take_message(struct reply *reply, const struct json_view *views, str
 {
 	if (json_view_has_text(&views[REFUSAL]))
 		reply_refuse(reply, &views[REFUSAL]);
-	return pass_tool_calls(reply, &views[TOOL_CALLS], err) &&
-	       take_content(reply, &views[CONTENT], err) &&
+	return take_content(reply, &views[CONTENT], err) &&
+	       reply_take_calls(reply, &views[TOOL_CALLS], err) &&
 	       reply_take_thinking(reply, thinking_of(views), err);
 }
 

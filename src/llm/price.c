@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/money.h"
-#include "base/sized.h"
 
 enum {
 	TABLE_SIZE_MAX = 32 << 20,
@@ -24,9 +24,9 @@ enum {
 #define COUNT_MAX  INT64_C(1000000000000000) /* tokens whose cost somebody asks for */
 
 /*
- * What writing to a cache costs where a row does not say, in per cent of the input; for an hour it
- * is never less. Reading is taken for as dear as any input: how much less it is differs from model
- * to model.
+ * The price of writing to a cache where a row has none, in per cent of the input; for an hour it
+ * is never less. Reading is taken for as dear as any input: how much less it is differs from
+ * model to model.
  */
 struct write_custom {
 	int64_t write, write_1h;
@@ -366,7 +366,7 @@ bool rlmd_price_find(const struct rlmd_price_table *table, const char *provider,
 		.context_window = price.context_window,
 		.max_output = price.max_output,
 	};
-	return sized_give(ret, &found, sizeof found, sizeof found);
+	return abi_copy_out(ret, &found, sizeof found, sizeof found);
 }
 
 static bool is_count(int64_t count)
@@ -384,7 +384,7 @@ bool rlmd_price_cost(const struct rlmd_price_table *table, const char *provider,
 		return false;
 	*ret_cost = 0;
 	if (!given ||
-	    !sized_take(&tokens, sizeof tokens, given, sizeof tokens, "rlmd_tokens", NULL) ||
+	    !abi_copy_in(&tokens, sizeof tokens, given, sizeof tokens, "rlmd_tokens", NULL) ||
 	    !is_count(tokens.input) || !is_count(tokens.output) || !is_count(tokens.cache_read) ||
 	    !is_count(tokens.cache_write) || !is_count(tokens.cache_write_1h) ||
 	    !look_up(table, provider, model, &price))

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "llm/llm.h"
+#include "llm/request.h"
 
 struct price {
 	int64_t input, output;                           /* pico-dollars a token */

@@ -5,14 +5,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/number.h"
 #include "llm/failure.h"
-#include "llm/http.h"
 #include "llm/key.h"
 #include "llm/provider.h"
+#include "net/http.h"
 
 enum {
 	ANSWER_MAX = 4 << 20,     /* bytes of a list of models */
@@ -67,7 +68,7 @@ static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer
 	size_t room = COMPLAINT_MAX - evbuffer_get_length(probe->answer);
 
 	(void)transfer;
-	evbuffer_remove_buffer(data, probe->answer, room);
+	buffer_move(probe->answer, data, room);
 	evbuffer_drain(data, evbuffer_get_length(data));
 }
 
@@ -131,8 +132,8 @@ struct rlmd_probe *rlmd_probe_start(struct event_base *base, struct rlmd_provide
 	timeout_ms = int64_max(int64_min(timeout_ms, TIMEOUT_MAX), 0);
 	probe->fn = fn;
 	probe->owner = owner;
-	probe->answer = evbuffer_new();
-	probe->posted = evtimer_new(base, on_posted, probe);
+	probe->answer = buffer_new();
+	probe->posted = loop_timer(base, on_posted, probe);
 	if (provider_open(provider, &probe->error) && provider->url) {
 		ask(probe, timeout_ms);
 		return probe;

@@ -1,18 +1,192 @@
 #include "llm/provider.h"
 
+#include <rlmd/provider.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "llm/key.h"
-#include "llm/opening.h"
+#include "net/route.h"
 
 enum {
 	REMEMBERED_MAX = 64, /* models are named by foreign code */
 	NAME_MAX_SIZE = 64,
+	RETRIES_USUAL = 2, /* as the providers' own clients */
 };
+
+/* --- the address and the key ------------------------------------------------------------ */
+
+static const char *environment_url(const struct adapter *adapter)
+{
+	for (const char *const *name = adapter->base_url_env; name && *name; name++) {
+		const char *value = getenv(*name);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+/* A base URL as the adapter wants it, without a slash at its end; new. */
+static char *normal_base(const struct adapter *adapter, const char *given, struct rlmd_error *err)
+{
+	char *base = adapter->base_url ? adapter->base_url(given, err) : xstrdup(given);
+	auto_free char *origin = NULL;
+
+	if (!base) {
+		error_context(err, "base URL '%s'", given);
+		return NULL;
+	}
+	for (size_t size = strlen(base); size && base[size - 1] == '/';)
+		base[--size] = '\0';
+	origin = route_origin(base);
+	if (origin)
+		return base;
+	error_set(err, RLMD_ERROR_USAGE, "the base URL '%s' is no http or https URL", given);
+	free(base);
+	return NULL;
+}
+
+/* The base that was given, else the environment's, else the vendor's own; new. */
+static char *base_of(const struct rlmd_provider *provider, struct rlmd_error *err)
+{
+	const struct adapter *adapter = provider->adapter;
+	const char *given = provider->base_url ? provider->base_url : environment_url(adapter);
+
+	return normal_base(adapter, given ? given : adapter->default_base_url, err);
+}
+
+static bool same_origin(const struct adapter *adapter, const char *base, const char *other)
+{
+	auto_free char *normal = other ? normal_base(adapter, other, NULL) : NULL;
+	auto_free char *left = route_origin(base);
+	auto_free char *right = normal ? route_origin(normal) : NULL;
+
+	return left && right && !strcasecmp(left, right);
+}
+
+/* Whether it is asked where its vendor has it. Not, where the address is a bad one. */
+static bool is_at_home(const struct rlmd_provider *provider)
+{
+	auto_free char *base = base_of(provider, NULL);
+
+	return base && same_origin(provider->adapter, base, provider->adapter->default_base_url);
+}
+
+/* One that somebody gave goes to the address that they gave. */
+static bool may_have_key(const struct rlmd_provider *provider, const char *base)
+{
+	const struct adapter *adapter = provider->adapter;
+
+	return !provider->given_by_environment ||
+	       same_origin(adapter, base, adapter->default_base_url) ||
+	       same_origin(adapter, base, environment_url(adapter));
+}
+
+/* Why the key that was found in that variable of the environment is not sent, and what to do, as a
+ * new sentence; NULL where it is sent, or another one. */
+static char *explain_withheld(const struct rlmd_provider *provider, const char *variable)
+{
+	const struct adapter *adapter = provider->adapter;
+	auto_free char *base = base_of(provider, NULL), *origin = base ? route_origin(base) : NULL;
+
+	if (!origin || !variable || !provider->given_key || provider->key_file ||
+	    may_have_key(provider, base))
+		return NULL;
+	return xasprintf("%s was not sent to %s: it goes to %s's own server, and to the address in "
+			 "%s, alone; set %s to this address, or give a file that holds the key "
+			 "(key-file)",
+			 variable, origin, adapter->name, adapter->base_url_env[0],
+			 adapter->base_url_env[0]);
+}
+
+static bool choose_key(struct rlmd_provider *provider, const char *base, struct rlmd_error *err)
+{
+	const struct adapter *adapter = provider->adapter;
+
+	if (provider->key_file) {
+		provider->key = key_read_file(provider->key_file, err);
+		return provider->key;
+	}
+	if (provider->given_key && may_have_key(provider, base)) {
+		provider->key = xstrdup(provider->given_key);
+		return key_check(provider->key,
+				 provider->given_by_environment ? "the environment" : "the options",
+				 err);
+	}
+	if (adapter->key_required && same_origin(adapter, base, adapter->default_base_url))
+		return error_set(err, RLMD_ERROR_AUTH,
+				 "no key for %s; set %s, or give key-file FILE with provider %s",
+				 provider->name, adapter->key_env[0], adapter->name);
+	return true;
+}
+
+static void make_headers(struct rlmd_provider *provider)
+{
+	const struct adapter *adapter = provider->adapter;
+	size_t count = 0;
+
+	while (adapter->headers && adapter->headers[count])
+		count++;
+	provider->headers = xcalloc(count + 3, sizeof *provider->headers);
+	for (size_t i = 0; i < count; i++)
+		provider->headers[i] = xstrdup(adapter->headers[i]);
+	provider->headers[count++] = xstrdup("Content-Type: application/json");
+	if (provider->key && adapter->key_header) {
+		const char *place = strstr(adapter->key_header, "%s");
+
+		provider->headers[count] = xasprintf("%.*s%s%s", (int)(place - adapter->key_header),
+						     adapter->key_header, provider->key, place + 2);
+	}
+}
+
+/* Loopback, the addresses of private networks (RFC 1918), and names that only those know. */
+static bool is_near(const char *base)
+{
+	static const char *const places[] = {"127.", "10.", "192.168.", "[::1]", "[f"};
+	const char *host = strstr(base, "://") + strlen("://");
+	size_t size = strcspn(host, host[0] == '[' ? "]" : ":/");
+	int second = 0;
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+		if (!strncmp(host, places[i], strlen(places[i])))
+			return true;
+	if (sscanf(host, "172.%d.", &second) == 1)
+		return second >= 16 && second <= 31;
+	return !memchr(host, '.', size) || (size > 6 && !strncasecmp(host + size - 6, ".local", 6));
+}
+
+static void forget_address_and_key(struct rlmd_provider *provider)
+{
+	for (char **header = provider->headers; header && *header; header++)
+		key_free(*header);
+	free(take_pointer(&provider->headers));
+	key_free(take_pointer(&provider->key));
+	free(take_pointer(&provider->url));
+}
+
+static bool find_address_and_key(struct rlmd_provider *provider, struct rlmd_error *err)
+{
+	auto_free char *base = base_of(provider, err);
+
+	if (!base)
+		return false;
+	if (!choose_key(provider, base, err)) {
+		forget_address_and_key(provider);
+		return false;
+	}
+	provider->near = is_near(base);
+	provider->url = xasprintf("%s%s", base, provider->adapter->path);
+	make_headers(provider);
+	return true;
+}
+
+/* --- the provider ------------------------------------------------------------------------ */
 
 bool provider_check_name(const char *name, struct rlmd_error *err)
 {
@@ -28,7 +202,7 @@ bool provider_check_name(const char *name, struct rlmd_error *err)
 			 name, NAME_MAX_SIZE);
 }
 
-static bool read_prices(struct rlmd_provider *provider, const struct provider_config *config,
+static bool read_prices(struct rlmd_provider *provider, const struct rlmd_provider_options *config,
 			struct rlmd_error *err)
 {
 	if (config->prices)
@@ -38,21 +212,32 @@ static bool read_prices(struct rlmd_provider *provider, const struct provider_co
 	return !config->price_table || provider->given;
 }
 
+static const char *variable_set(const char *const *names)
+{
+	for (; names && *names; names++)
+		if (getenv(*names) && *getenv(*names))
+			return *names;
+	return NULL;
+}
+
 /* A key that was given goes before the environment's; what is empty is none. */
-static void take_key(struct rlmd_provider *provider, const struct provider_config *config)
+static void take_key(struct rlmd_provider *provider, const struct rlmd_provider_options *config)
 {
 	const char *const own[] = {config->key_environment, NULL};
 	const char *const *names = config->key_environment ? own : NULL;
 
 	if (!names && provider->adapter)
 		names = provider->adapter->key_env;
-	if (config->custom.ask)
+	if (config->ask)
 		return;
 	provider->given_by_environment = !config->key;
 	provider->given_key = config->key ? xstrdup(config->key) : key_from_environment(names);
+	if (provider->adapter)
+		provider->withheld = explain_withheld(provider, variable_set(names));
 }
 
-static void take_settings(struct rlmd_provider *provider, const struct provider_config *config)
+static void take_settings(struct rlmd_provider *provider,
+			  const struct rlmd_provider_options *config)
 {
 	const struct adapter *adapter = provider->adapter;
 	const char *model = adapter ? adapter->default_model : config->kind;
@@ -66,20 +251,22 @@ static void take_settings(struct rlmd_provider *provider, const struct provider_
 	provider->max_retries = config->max_retries;
 	provider->patience_ms = config->patience_ms;
 	provider->no_stream = config->no_stream;
-	provider->free = config->custom.ask ? config->costs_nothing : !adapter || adapter->local;
-	provider->custom = config->custom;
+	provider->free = config->ask ? config->costs_nothing : !adapter || adapter->local;
+	provider->custom = (struct custom){
+		.ask = config->ask, .cancel = config->cancel, .owner = config->owner};
 	provider->window = config->window;
 	take_key(provider, config);
-	provider->at_home = adapter && opening_at_home(provider);
+	provider->at_home = adapter && is_at_home(provider);
 }
 
-struct rlmd_provider *provider_new(const struct provider_config *config, struct rlmd_error *err)
+struct rlmd_provider *provider_new(const struct rlmd_provider_options *config,
+				   struct rlmd_error *err)
 {
-	const struct adapter *adapter = config->custom.ask ? NULL : adapter_find(config->kind);
+	const struct adapter *adapter = config->ask ? NULL : adapter_find(config->kind);
 	struct rlmd_provider *provider;
 	char names[ADAPTER_NAMES_MAX];
 
-	if (!adapter && !config->custom.ask && strcmp(config->kind, "replay") != 0) {
+	if (!adapter && !config->ask && strcmp(config->kind, "replay") != 0) {
 		error_set(err, RLMD_ERROR_USAGE, "unknown provider '%.100s'; there are %s, replay",
 			  config->kind, adapter_names(names));
 		return NULL;
@@ -89,9 +276,9 @@ struct rlmd_provider *provider_new(const struct provider_config *config, struct 
 	provider = xcalloc(1, sizeof *provider);
 	provider->references = 1;
 	provider->adapter = adapter;
-	provider->quirks = json_object();
+	provider->quirks = json_make_object();
 	provider->priced = xcalloc(1, sizeof *provider->priced);
-	provider->notes = json_array();
+	provider->notes = json_make_array();
 	take_settings(provider, config);
 	if (read_prices(provider, config, err))
 		return provider;
@@ -122,6 +309,7 @@ void provider_unref(struct rlmd_provider *provider)
 	free(provider->default_model);
 	free(provider->base_url);
 	free(provider->key_file);
+	free(provider->withheld);
 	rlmd_price_table_unref(provider->shipped);
 	rlmd_price_table_unref(provider->given);
 	forget_prices(provider);
@@ -145,7 +333,7 @@ static void note_missing(struct rlmd_provider *provider, const struct rlmd_error
 	auto_free char *note = xasprintf("prices are unknown: %s", missing->text);
 
 	json_array_clear(provider->notes);
-	json_array_append_new(provider->notes, json_from_text(text_of(note)));
+	json_append(provider->notes, json_from_text(text_of(note)));
 }
 
 void provider_take_prices(struct rlmd_provider *provider, struct rlmd_price_table *shipped,
@@ -173,7 +361,7 @@ void provider_unbind(struct rlmd_provider *provider)
 {
 	http_free(take_pointer(&provider->http));
 	gate_free(take_pointer(&provider->gate));
-	opening_forget(provider);
+	forget_address_and_key(provider);
 	provider->base = NULL;
 }
 
@@ -182,13 +370,14 @@ bool provider_open(struct rlmd_provider *provider, struct rlmd_error *err)
 	if (provider->url || provider->custom.ask)
 		return true;
 	if (!provider->adapter)
-		return error_set(err, RLMD_ERROR_USAGE, "provider %s needs --replay DIR",
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "provider %s needs a directory of answers (replay)",
 				 provider->name);
-	if (!opening_find(provider, err))
+	if (!find_address_and_key(provider, err))
 		return false;
 	provider->http = http_new(provider->base, err);
 	if (!provider->http)
-		opening_forget(provider);
+		forget_address_and_key(provider);
 	return provider->http;
 }
 
@@ -273,7 +462,7 @@ bool provider_cost(const struct rlmd_provider *provider, const char *model,
 }
 
 bool provider_charge(const struct rlmd_provider *provider, const char *model, const char *resolved,
-		     int64_t reported, const struct llm_usage *usage, struct warnings *warnings,
+		     int64_t reported, const struct llm_usage *usage, struct llm_warnings *warnings,
 		     int64_t *ret_cost)
 {
 	bool local = provider->free && provider->adapter;
@@ -289,11 +478,11 @@ bool provider_charge(const struct rlmd_provider *provider, const char *model, co
 	return false;
 }
 
-void provider_warn_unpriced(const char *model, struct warnings *warnings)
+void provider_warn_unpriced(const char *model, struct llm_warnings *warnings)
 {
-	warnings_add(warnings,
+	request_warn(warnings,
 		     "the price of model '%.100s' is not known: its cost is neither counted nor "
-		     "limited, but --max-tokens and --max-time hold; --price-table can give it",
+		     "limited, but max-tokens and max-time hold; price-table can give it",
 		     model);
 }
 
@@ -314,6 +503,69 @@ unsigned provider_learn(struct rlmd_provider *provider, const char *model, unsig
 	quirks |= quirk;
 	if (json_object_size(provider->quirks) < REMEMBERED_MAX ||
 	    json_object_get(provider->quirks, model))
-		json_object_set_new_nocheck(provider->quirks, model, json_integer(quirks));
+		json_put(provider->quirks, model, json_make_integer(quirks));
 	return quirks;
+}
+
+/* --- rlmd/provider.h, but for answers (llm/custom.c) ------------------------------------- */
+
+struct rlmd_provider *rlmd_provider_new(const struct rlmd_provider_options *given,
+					struct rlmd_error *err)
+{
+	struct rlmd_provider_options options;
+
+	if (!abi_copy_in(&options, sizeof options, given, sizeof options, "rlmd_provider_options",
+			 err))
+		return NULL;
+	if (!options.kind == !options.ask || (!options.kind && !options.name) ||
+	    options.window < 0 || options.patience_ms < 0) {
+		error_set(err, RLMD_ERROR_USAGE,
+			  "a provider needs a kind, or a name and a function that is asked, and no "
+			  "negative numbers");
+		return NULL;
+	}
+	if (!options.kind)
+		options.kind = options.name;
+	if (!options.max_retries)
+		options.max_retries = RETRIES_USUAL;
+	if (options.max_retries < 0)
+		options.max_retries = 0;
+	return provider_new(&options, err);
+}
+
+struct rlmd_provider *rlmd_provider_ref(struct rlmd_provider *provider)
+{
+	return provider ? provider_ref(provider) : NULL;
+}
+
+void rlmd_provider_unref(struct rlmd_provider *provider)
+{
+	provider_unref(provider);
+}
+
+const char *rlmd_provider_name(const struct rlmd_provider *provider)
+{
+	return provider ? provider->name : "";
+}
+
+const char *rlmd_provider_kind(size_t index)
+{
+	const struct adapter *adapter = adapter_at(index);
+
+	return adapter ? adapter->name : NULL;
+}
+
+const char *rlmd_provider_key_variable(const char *kind, size_t index)
+{
+	const struct adapter *adapter = kind ? adapter_find(kind) : NULL;
+	const char *const *name = adapter ? adapter->key_env : NULL;
+
+	while (name && *name && index--)
+		name++;
+	return name ? *name : NULL;
+}
+
+const char *rlmd_provider_default(const char *model)
+{
+	return adapter_default_name(model);
 }

@@ -10,42 +10,21 @@
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <rlmd/provider.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "llm/adapter.h"
 #include "llm/custom.h"
-#include "llm/gate.h"
-#include "llm/http.h"
-#include "llm/llm.h"
 #include "llm/price.h"
-#include "llm/warnings.h"
-
-/* Zero of a member but the kind is what is usual. */
-struct provider_config {
-	const char *kind;     /* "ollama", "openai", "anthropic", "replay"; or `custom` */
-	const char *name;     /* that models' names may begin with; NULL: as the kind */
-	const char *model;    /* what a call asks for that names none; NULL: the kind's */
-	const char *base_url; /* NULL: the kind's environment variable, else its own */
-	const char *key;      /* NULL: that of the file, else of the environment */
-	const char *key_file;
-	const char *key_environment;     /* a variable; NULL: the kind's own; "": none */
-	const char *price_table;         /* a file; NULL: only the shipped one */
-	struct rlmd_price_table *prices; /* likewise, read before; or NULL */
-	bool no_stream;
-	int max_retries; /* after the first attempt; the SDKs' 2 by default */
-	/* How long a call waits at most, in all, for a provider that is busy; 0: it is tried again
-	 * as after any other failure. */
-	int64_t patience_ms;
-	struct custom custom; /* what the host calls; copied. Zero: the kind */
-	bool costs_nothing;   /* likewise */
-	int64_t window;       /* likewise; 0: by the tables */
-};
+#include "llm/request.h"
+#include "net/gate.h"
+#include "net/http.h"
 
 enum { PRICED_MAX = 4 }; /* models: those of a job's depths */
 
-/* What the tables say of the models asked for last: a call asks a dozen times. */
+/* The prices of the models asked for last: a call looks them up a dozen times. */
 struct priced {
 	struct {
 		char *model; /* owned; NULL: nothing is kept here */
@@ -65,7 +44,8 @@ struct rlmd_provider {
 	char *key_file;                /* owned; NULL: none */
 	char *given_key;               /* owned; NULL: none */
 	bool given_by_environment;     /* the key was: it goes to no other host */
-	bool at_home;                  /* it is asked where its vendor has it */
+	char *withheld; /* owned: why the key is not sent, in a sentence; NULL: it is, or none is */
+	bool at_home;   /* it is asked where its vendor has it */
 	int max_retries;
 	int64_t patience_ms;
 	bool no_stream;
@@ -86,10 +66,11 @@ struct rlmd_provider {
 	bool near;         /* its server is on this machine, or in its network */
 };
 
-/* Its public face is rlmd_provider_new(). All of `config` is lent during the call. Reads the
- * environment and its own price table, and changes neither. RLMD_ERROR_USAGE for an unknown kind or
- * a bad name, RLMD_ERROR_INPUT for a bad table. */
-struct rlmd_provider *provider_new(const struct provider_config *, struct rlmd_error *);
+/* rlmd_provider_new() of options that were checked, with a kind at least, whose `max_retries` is
+ * what it says. All of them are lent during the call. Reads the environment and its own price
+ * table, and changes neither. RLMD_ERROR_USAGE for an unknown kind or a bad name, RLMD_ERROR_INPUT
+ * for a bad table. */
+struct rlmd_provider *provider_new(const struct rlmd_provider_options *, struct rlmd_error *);
 struct rlmd_provider *provider_ref(struct rlmd_provider *);
 void provider_unref(struct rlmd_provider *); /* NULL is fine; wipes the key with the last one */
 
@@ -111,7 +92,7 @@ void provider_unbind(struct rlmd_provider *); /* closes it; calls must be gone *
  * URL, RLMD_ERROR_AUTH for a missing or unsafe key. */
 bool provider_open(struct rlmd_provider *, struct rlmd_error *);
 
-/* Connects to its server ahead of the first call, where it is open and has one (llm/http.h). */
+/* Connects to its server ahead of the first call, where it is open and has one (net/http.h). */
 void provider_connect(struct rlmd_provider *);
 
 /* Whether there is a key, or no need of one: what is wrong with it is found when it is opened. */
@@ -127,21 +108,22 @@ bool provider_is_local(const struct rlmd_provider *, const char *model);
 /* The row of `model` in the tables; false where there is none. */
 bool provider_price(const struct rlmd_provider *, const char *model, struct price *ret);
 
-/* What usage costs; false and 0 where the model has no price. */
+/* The cost of a usage; false and 0 where the model has no price. */
 bool provider_cost(const struct rlmd_provider *, const char *model, const struct llm_usage *,
 		   int64_t *ret_cost);
 
 /*
- * What a call is charged: what the provider `reported` (-1: nothing), else by the price of the
- * model as asked for, or as resolved. False and 0, with a warning, where neither has one.
+ * The charge for a call: the cost that the provider `reported` (-1: nothing), else by the price
+ * of the model as asked for, or as resolved. False and 0, with a warning, where neither has one.
  */
 bool provider_charge(const struct rlmd_provider *, const char *model, const char *resolved,
-		     int64_t reported, const struct llm_usage *, struct warnings *,
+		     int64_t reported, const struct llm_usage *, struct llm_warnings *,
 		     int64_t *ret_cost);
 
 /* Warns that the model's calls cost what nobody counts. */
-void provider_warn_unpriced(const char *model, struct warnings *);
+void provider_warn_unpriced(const char *model, struct llm_warnings *);
 
-/* What `model` was found to refuse; and `quirks` with one more, remembered for later calls. */
+/* The features that `model` was found to refuse; and `quirks` with one more, remembered for later
+ * calls. */
 unsigned provider_quirks(const struct rlmd_provider *, const char *model);
 unsigned provider_learn(struct rlmd_provider *, const char *model, unsigned quirks, unsigned quirk);

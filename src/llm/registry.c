@@ -7,21 +7,22 @@
 #include "llm/cache.h"
 #include "llm/price.h"
 #include "llm/provider.h"
+#include "net/http.h"
 
 struct registered {
 	struct rlmd_provider *provider; /* a reference */
 	TAILQ_ENTRY(registered) entry;
 };
 
-struct kept {
+struct registered_cache {
 	struct cache *cache; /* owned */
-	TAILQ_ENTRY(kept) entry;
+	TAILQ_ENTRY(registered_cache) entry;
 };
 
 struct registry {
 	struct event_base *base; /* lent */
 	TAILQ_HEAD(, registered) providers;
-	TAILQ_HEAD(, kept) caches;
+	TAILQ_HEAD(, registered_cache) caches;
 	struct rlmd_price_table *prices; /* owned: those that are shipped; NULL: not read */
 	struct rlmd_error unpriced;      /* why they cannot be */
 };
@@ -39,7 +40,7 @@ struct registry *registry_new(struct event_base *base)
 void registry_free(struct registry *registry)
 {
 	struct registered *registered;
-	struct kept *kept;
+	struct registered_cache *kept;
 
 	if (!registry)
 		return;
@@ -96,7 +97,7 @@ struct cache *registry_cache(struct registry *registry, const char *dir, int64_t
 			     struct rlmd_error *err)
 {
 	struct cache *cache;
-	struct kept *kept;
+	struct registered_cache *kept;
 
 	TAILQ_FOREACH (kept, &registry->caches, entry)
 		if (cache_is(kept->cache, dir, size))
@@ -118,4 +119,16 @@ struct rlmd_provider *registry_find(const struct registry *registry, struct rlmd
 		if (!name.size || text_equal(name, registered->provider->name))
 			return registered->provider;
 	return NULL;
+}
+
+void registry_cut(struct registry *registry)
+{
+	struct registered *registered;
+	struct registered_cache *kept;
+
+	TAILQ_FOREACH (kept, &registry->caches, entry)
+		cache_cut(kept->cache);
+	TAILQ_FOREACH (registered, &registry->providers, entry)
+		if (registered->provider->http)
+			http_cut(registered->provider->http);
 }

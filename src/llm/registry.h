@@ -1,7 +1,7 @@
 /*
  * llm/registry.h - the providers of a process, each by a name of its own.
  *
- * Several may be of one kind, with other keys and addresses. Whoever asks says by llm/choice.h
+ * Several may be of one kind, with other keys and addresses. Whoever asks says by llm/model_names.h
  * which of them it may use.
  */
 #pragma once
@@ -18,6 +18,9 @@ struct rlmd_provider;
 
 struct registry *registry_new(struct event_base *); /* lent */
 void registry_free(struct registry *);              /* calls must be gone; NULL is fine */
+
+/* In the child of a fork, before it is freed: nothing that the parent uses is touched any more. */
+void registry_cut(struct registry *);
 
 struct event_base *registry_base(const struct registry *); /* lent */
 

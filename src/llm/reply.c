@@ -1,13 +1,15 @@
 #include "llm/reply.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "llm/failure.h"
-#include "llm/repeat.h"
+#include "llm/key.h"
 
 enum {
 	JSON_DEPTH = 64,
@@ -29,7 +31,7 @@ void reply_done(struct reply *reply)
 	bytes_done(&reply->text.bytes);
 	bytes_done(&reply->thinking.bytes);
 	free(take_pointer(&reply->waiting));
-	likeness_done(&reply->like);
+	event_pattern_done(&reply->pattern);
 }
 
 bool reply_scan(const struct reply *reply, struct rlmd_text text,
@@ -71,9 +73,9 @@ static struct rlmd_text unbounded(const struct reply_part *part)
 	return text_slice(bytes_text(&part->bytes), part->bounded, part->bytes.size);
 }
 
-static void bound(struct reply_part *part)
+static void count_bound(struct reply_part *part)
 {
-	least_feed(&part->least, unbounded(part));
+	token_bound_feed(&part->bound, unbounded(part));
 	part->bounded = part->bytes.size;
 }
 
@@ -83,33 +85,33 @@ static bool may_be_beyond(const struct reply *reply, size_t more)
 	const struct reply_part *text = &reply->text, *thinking = &reply->thinking;
 	size_t bytes = text->bytes.size - text->bounded + thinking->bytes.size - thinking->bounded +
 		       more;
-	int64_t most = text->least.tokens + thinking->least.tokens + (int64_t)bytes;
+	int64_t most = text->bound.tokens + thinking->bound.tokens + (int64_t)bytes;
 
-	return reply->asked && least_is_beyond(most, reply->asked);
+	return reply->asked && token_bound_is_beyond(most, reply->asked);
 }
 
 /* How much of the text, which goes on with the part, comes before the point at which the reply is
  * clearly beyond what was asked. */
-static struct rlmd_text within_asked(struct reply *reply, struct least *least,
+static struct rlmd_text within_asked(struct reply *reply, struct token_bound *bound,
 				     struct rlmd_text text)
 {
 	size_t size = 0;
 
-	bound(&reply->text);
-	bound(&reply->thinking);
+	count_bound(&reply->text);
+	count_bound(&reply->thinking);
 	while (reply->asked && size < text.size && !reply->overlong) {
 		size_t piece = text.size - size < PIECE ? text.size - size : PIECE;
 
-		least_feed(least, text_from(text.bytes + size, piece));
+		token_bound_feed(bound, text_from(text.bytes + size, piece));
 		size += piece;
-		reply->overlong = least_is_beyond(
-			reply->text.least.tokens + reply->thinking.least.tokens, reply->asked);
+		reply->overlong = token_bound_is_beyond(
+			reply->text.bound.tokens + reply->thinking.bound.tokens, reply->asked);
 	}
 	return reply->overlong ? text_clip(text, size) : text;
 }
 
 /*
- * Who bills an answer asks for its tokens where the provider counted none, which at the end of
+ * A bill needs the tokens of an answer where the provider counted none, which at the end of
  * megabytes would hold the loop. So what is long is counted while it comes.
  */
 static void count_some(struct reply_part *part)
@@ -118,17 +120,17 @@ static void count_some(struct reply_part *part)
 
 	if (text.size - part->counted < COUNT_EVERY)
 		return;
-	bound(part);
+	count_bound(part);
 	token_scan_feed(&part->tokens, text_slice(text, part->counted, text.size));
 	part->counted = text.size;
 }
 
-static int64_t least_of(const struct reply_part *part)
+static int64_t bound_of(const struct reply_part *part)
 {
-	struct least least = part->least;
+	struct token_bound bound = part->bound;
 
-	least_feed(&least, unbounded(part));
-	return least.tokens;
+	token_bound_feed(&bound, unbounded(part));
+	return bound.tokens;
 }
 
 static int64_t tokens_of(const struct reply_part *part)
@@ -140,19 +142,64 @@ static int64_t tokens_of(const struct reply_part *part)
 	return token_estimate(&scan.counts);
 }
 
+/* A byte of the text, counted from its end. */
+static char back(struct rlmd_text text, size_t place)
+{
+	return text.bytes[text.size - 1 - place];
+}
+
+/*
+ * By the prefix function of the text read backwards (Knuth, Morris, Pratt): what of a prefix is
+ * also its end says how far it can be shifted and stay the same.
+ */
+size_t reply_period(struct rlmd_text text)
+{
+	uint16_t border[REPLY_REPEAT_TAIL];
+	size_t size = text.size < REPLY_REPEAT_TAIL ? text.size : REPLY_REPEAT_TAIL, shared = 0;
+
+	if (size < REPLY_REPEAT_LEAST)
+		return 0;
+	border[0] = 0;
+	for (size_t i = 1; i < size; i++) {
+		size_t period;
+
+		while (shared && back(text, i) != back(text, shared))
+			shared = border[shared - 1];
+		shared += back(text, i) == back(text, shared);
+		border[i] = (uint16_t)shared;
+		period = i + 1 - shared;
+		if (i + 1 >= REPLY_REPEAT_LEAST && period * REPLY_REPEAT_TIMES <= i + 1)
+			return period;
+	}
+	return 0;
+}
+
+/* The line at which a text is cut is left whole. */
+size_t reply_period_start(struct rlmd_text text, size_t period)
+{
+	size_t start = text.size - period, end;
+	const char *line;
+
+	while (start && text.bytes[start - 1] == text.bytes[start - 1 + period])
+		start--;
+	end = start + period;
+	line = text.bytes[end - 1] == '\n' ? NULL : memchr(text.bytes + end, '\n', period);
+	return line ? (size_t)(line + 1 - text.bytes) : text_clip(text, end).size;
+}
+
 /* Only the end is looked at, so that a long answer is not gone over again and again. */
 static void end_repetition(struct reply *reply, struct reply_part *part)
 {
 	struct rlmd_text text = bytes_text(&part->bytes), kept;
-	size_t before = text.size > REPEAT_TAIL ? text.size - REPEAT_TAIL : 0;
-	size_t period = repeat_period(text_slice(text, before, text.size));
+	size_t before = text.size > REPLY_REPEAT_TAIL ? text.size - REPLY_REPEAT_TAIL : 0;
+	size_t period = reply_period(text_slice(text, before, text.size));
 
 	if (!period)
 		return;
 	reply->repeating = true;
-	kept = text_clip(text, repeat_start(text, period));
+	kept = text_clip(text, reply_period_start(text, period));
 	reply->repeated += text_tokens(text_slice(text, kept.size, text.size));
-	bound(part); /* for it is billed */
+	count_bound(part); /* for it is billed */
 	bytes_cut(&part->bytes, kept.size);
 	part->bounded = kept.size;
 	if (part->counted > kept.size) {
@@ -171,7 +218,7 @@ static bool reply_add(struct reply *reply, struct reply_part *part, struct rlmd_
 		return true;
 	looked = may_be_beyond(reply, text.size);
 	if (looked)
-		text = within_asked(reply, &part->least, text);
+		text = within_asked(reply, &part->bound, text);
 	if (text.size > REPLY_TEXT_MAX - before)
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "the answer is longer than %d MiB",
 				 REPLY_TEXT_MAX >> 20);
@@ -212,7 +259,7 @@ static bool take_some(struct reply *reply, struct reply_string *string, struct r
 
 	if (string->is_kept)
 		return reply_add(reply, string->part, some, err);
-	within_asked(reply, &string->part->least, some);
+	within_asked(reply, &string->part->bound, some);
 	return true;
 }
 
@@ -254,6 +301,56 @@ bool reply_take_thinking(struct reply *reply, const struct json_view *view, stru
 	return take(reply, &reply->thinking, view, err);
 }
 
+static struct json_view as_string(struct rlmd_text text)
+{
+	return (struct json_view){.kind = JSON_VIEW_STRING, .text = text};
+}
+
+/* Streams give the name once, and then the arguments in pieces; some repeat it with each. */
+static bool begins_call(struct reply *reply, const struct json_view *index,
+			const struct json_view *name)
+{
+	int64_t number = json_view_integer(index, -1);
+	bool same = number >= 0 && reply->calling && number == reply->call_index;
+
+	reply->call_index = number;
+	return json_view_has_text(name) && !same;
+}
+
+enum { CALL_INDEX, CALL_FUNCTION, CALL_NAME, CALL_ARGUMENTS, CALL_VIEWS };
+
+static bool take_call(struct reply *reply, const struct json_view *views, struct rlmd_error *err)
+{
+	const struct json_view open = as_string(text_of("\n[TOOL_CALLS]"));
+	const struct json_view behind = as_string(text_of("[ARGS]"));
+	struct json_view body = views[CALL_ARGUMENTS];
+
+	if (begins_call(reply, &views[CALL_INDEX], &views[CALL_NAME])) {
+		reply->calling = true;
+		if (!reply_take_text(reply, &open, err) ||
+		    !reply_take_text(reply, &views[CALL_NAME], err) ||
+		    !reply_take_text(reply, &behind, err))
+			return false;
+	}
+	if (body.kind == JSON_VIEW_OBJECT)
+		body = as_string(body.text);
+	if (reply->calling)
+		return reply_take_text(reply, &body, err);
+	reply_pass(reply, &body);
+	return true;
+}
+
+bool reply_take_calls(struct reply *reply, const struct json_view *calls, struct rlmd_error *err)
+{
+	static const struct json_scan_field function[] = {
+		{"name", CALL_NAME}, {"arguments", CALL_ARGUMENTS}, {0}};
+	static const struct json_scan_field fields[] = {
+		{"index", CALL_INDEX}, {"function", CALL_FUNCTION, .inside = function}, {0}};
+	struct json_view views[CALL_VIEWS];
+
+	return reply_scan_each(reply, calls, fields, views, CALL_VIEWS, take_call, err);
+}
+
 void reply_pass(struct reply *reply, const struct json_view *view)
 {
 	if (json_view_has_text(view))
@@ -281,10 +378,10 @@ void reply_expect(struct reply *reply, struct rlmd_text event, bool alone,
 {
 	bool thinks = json_view_has_text(thinking);
 
-	likeness_forget(&reply->like);
-	reply->like_thinking = thinks;
+	event_pattern_forget(&reply->pattern);
+	reply->pattern_thinks = thinks;
 	if (alone && !(thinks && json_view_has_text(text)))
-		likeness_keep(&reply->like, event, thinks ? thinking : text, idle);
+		event_pattern_keep(&reply->pattern, event, thinks ? thinking : text, idle);
 }
 
 bool reply_take_expected(struct reply *reply, struct rlmd_text event, bool *ret_ok,
@@ -292,10 +389,10 @@ bool reply_take_expected(struct reply *reply, struct rlmd_text event, bool *ret_
 {
 	struct json_view string;
 
-	if (!likeness_find(&reply->like, event, &string))
+	if (!event_pattern_find(&reply->pattern, event, &string))
 		return false;
-	*ret_ok = reply->like_thinking ? reply_take_thinking(reply, &string, err)
-				       : reply_take_text(reply, &string, err);
+	*ret_ok = reply->pattern_thinks ? reply_take_thinking(reply, &string, err)
+					: reply_take_text(reply, &string, err);
 	return true;
 }
 
@@ -375,8 +472,8 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 	if (reply_counted(reply))
 		return usage;
 	output = tokens_of(&reply->text) + tokens_of(&reply->thinking) + reply->repeated;
-	if (output < least_of(&reply->text) + least_of(&reply->thinking))
-		output = least_of(&reply->text) + least_of(&reply->thinking);
+	if (output < bound_of(&reply->text) + bound_of(&reply->thinking))
+		output = bound_of(&reply->text) + bound_of(&reply->thinking);
 	if (counted && !output)
 		return usage;
 	if (!usage.input || (reply->usage_absurd && usage.input < input_estimate))
@@ -385,4 +482,24 @@ struct llm_usage reply_usage(const struct reply *reply, int64_t input_estimate)
 		usage.output = output;
 	usage.estimated = true;
 	return usage;
+}
+
+void reply_tell(struct reply_delta *delta, struct rlmd_text reply, bool whole)
+{
+	auto_evbuffer struct evbuffer *out = NULL;
+
+	if (!delta->fn || reply.size <= delta->told)
+		return;
+	out = buffer_new();
+	delta->told += key_redact_piece(delta->key, text_slice(reply, delta->told, reply.size),
+					whole, out);
+	if (evbuffer_get_length(out))
+		delta->fn(delta->owner, text_in(out));
+}
+
+void reply_tell_again(struct reply_delta *delta)
+{
+	if (delta->fn && delta->told)
+		delta->fn(delta->owner, (struct rlmd_text){0});
+	delta->told = 0;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 
 #define BOM  "\xef\xbb\xbf"
 #define DATA "data: "
@@ -29,8 +30,8 @@ struct stream *stream_new(enum adapter_framing framing, stream_event_fn *fn, voi
 		.framing = framing,
 		.fn = fn,
 		.owner = owner,
-		.line = evbuffer_new(),
-		.data = evbuffer_new(),
+		.line = buffer_new(),
+		.data = buffer_new(),
 	};
 	return stream;
 }
@@ -66,8 +67,8 @@ static void keep_only(struct stream *stream)
 {
 	if (!stream->only.bytes)
 		return;
-	evbuffer_add(stream->data, stream->only.bytes, stream->only.size);
-	evbuffer_add(stream->data, "\n", 1);
+	buffer_add(stream->data, stream->only.bytes, stream->only.size);
+	buffer_add(stream->data, "\n", 1);
 	stream->only = (struct rlmd_text){0};
 }
 
@@ -164,12 +165,12 @@ static bool end_line(struct stream *stream, struct rlmd_text rest, struct rlmd_e
 {
 	if (!evbuffer_get_length(stream->line))
 		return take_line(stream, rest, true, err);
-	evbuffer_add(stream->line, rest.bytes, rest.size);
+	buffer_add(stream->line, rest.bytes, rest.size);
 	return take_kept_line(stream, err);
 }
 
-/* What nearly all of a stream is: one line of data, and the empty one that ends its event. Nothing
- * of it has to be kept until then. */
+/* Nearly all of a stream has this form: one line of data, and the empty one that ends its event.
+ * None of it has to be kept until then. */
 static bool is_plain_event(const struct stream *stream, struct rlmd_text line, const char *next)
 {
 	return line.size >= DATA_SIZE && line.size < REPLY_EVENT_MAX && *next == '\n' &&
@@ -203,7 +204,7 @@ static bool feed(struct stream *stream, struct rlmd_text text, struct rlmd_error
 			return error_set(err, RLMD_ERROR_BAD_REPLY, "a line is longer than %d MiB",
 					 REPLY_EVENT_MAX >> 20);
 		if (stop == end) {
-			evbuffer_add(stream->line, rest.bytes, rest.size);
+			buffer_add(stream->line, rest.bytes, rest.size);
 			return true;
 		}
 		stream->after_cr = *stop == '\r';

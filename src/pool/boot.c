@@ -121,7 +121,7 @@ struct boot *boot_start(struct event_base *base, struct rlmd_sandbox *sandbox,
 		.sandbox = sandbox,
 		.files = xcalloc(most, sizeof *boot->files),
 		.forms = xcalloc(most, sizeof *boot->forms),
-		.memory = start_memory(options),
+		.memory = translate_start_memory(options),
 		.fn = fn,
 		.owner = owner,
 	};
@@ -130,7 +130,7 @@ struct boot *boot_start(struct event_base *base, struct rlmd_sandbox *sandbox,
 	for (i = 0; i < options->input_count; i++)
 		if (options->inputs[i].index)
 			add_file(boot, options->inputs[i].index, TEXT_UTF8);
-	boot->posted = evtimer_new(base, on_posted, boot);
+	boot->posted = loop_timer(base, on_posted, boot);
 	loop_post(boot->posted);
 	return boot;
 }

@@ -5,20 +5,21 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "base/json_scan.h"
-#include "pool/ranges.h"
 #include "wire/limit.h"
 
 enum { NAME_MAX_BYTES = 256 };
 
 enum {
+	SUBSET_VALUES_MAX = 400001, /* of 200,000 files every second one */
 	START_MS = 60000,
 	START_BYTES_PER_MS = 10000, /* and so much longer for its inputs */
 };
 
-/* What a call takes while it waits for its answer, in bytes. */
+/* The memory of a call that waits for its answer, in bytes. */
 enum {
-	SLOT_WEIGHT = 1680,        /* the structs of a prompt; LEDGER_WEIGHT_MAX has 20,000 */
+	SLOT_WEIGHT = 1680,        /* the structs of a prompt; OPEN_CALLS_WEIGHT_MAX has 20,000 */
 	TEXT_COPIES = 2,           /* of a prompt: as it came, and as it is sent on */
 	CONTEXT_WEIGHT = 16 << 10, /* what is kept of it beside the bytes */
 	VALUE_WEIGHT = 128,        /* a value of a plan's JSON, once it is read */
@@ -35,6 +36,50 @@ static bool read_text_and_file(const struct packet *packet, const struct packet_
 		return true;
 	return error_set(err, RLMD_ERROR_INTERNAL, "no room to look at %zu bytes that it sent",
 			 memfile_size(*ret_file));
+}
+
+static bool is_number(const json_t *value)
+{
+	return json_is_integer(value) && json_integer_value(value) >= 0 &&
+	       json_integer_value(value) <= INT32_MAX;
+}
+
+static bool read_numbers(const json_t *numbers, struct worker_subset *ret, struct rlmd_error *err)
+{
+	size_t count = json_array_size(numbers), behind = 0, i;
+	size_t *ranges = xcalloc(count + 1, sizeof *ranges);
+
+	ret->ranges = ranges;
+	ret->count = count / 2;
+	if (count % 2 == 0 || count < 3)
+		return error_set(err, RLMD_ERROR_WORKER, "'subsets' that are no pairs");
+	for (i = 0; i < count; i++)
+		if (!is_number(json_array_get(numbers, i)))
+			return error_set(err, RLMD_ERROR_WORKER, "'subsets' that are no numbers");
+	ret->input = (size_t)json_integer_value(json_array_get(numbers, 0));
+	for (i = 1; i < count; i++)
+		ranges[i - 1] = (size_t)json_integer_value(json_array_get(numbers, i));
+	for (i = 0; i < ret->count; i++) {
+		if (ranges[2 * i] < behind || !ranges[2 * i + 1])
+			return error_set(err, RLMD_ERROR_WORKER, "'subsets' that do not ascend");
+		behind = ranges[2 * i] + ranges[2 * i + 1];
+	}
+	return true;
+}
+
+bool translate_subset(struct rlmd_text json, struct worker_subset *ret, struct rlmd_error *err)
+{
+	json_t *numbers;
+	bool read;
+
+	if (json_look(json).values > SUBSET_VALUES_MAX)
+		return error_set(err, RLMD_ERROR_WORKER, "'subsets' of too many parts");
+	numbers = json_read(json, 1, NULL);
+	if (!numbers)
+		return error_set(err, RLMD_ERROR_WORKER, "'subsets' that are no JSON");
+	read = read_numbers(numbers, ret, err);
+	json_decref(numbers);
+	return read;
 }
 
 static bool read_text(const struct packet *packet, const struct packet_value *value,
@@ -103,7 +148,7 @@ static bool read_function(const struct packet *packet, struct translated_call *c
 	       error_set(err, RLMD_ERROR_WORKER, "'arguments' that are no JSON object");
 }
 
-/* What is not there is not called either. */
+/* Only functions of the job can be called. */
 static bool check_function(const char *name, const char *const *functions, struct rlmd_error *err)
 {
 	for (; functions && *functions; functions++)
@@ -224,7 +269,7 @@ static bool read_subset(const struct packet *packet, const struct packet_value *
 
 	if (element->kind == JSON_VIEW_NULL)
 		return true;
-	return read_text(packet, element, &text, err) && ranges_read(text, ret, err);
+	return read_text(packet, element, &text, err) && translate_subset(text, ret, err);
 }
 
 static bool read_subsets(const struct packet *packet, struct translated_call *call,
@@ -307,11 +352,11 @@ bool translate_call(const struct packet *packet, enum message_type type,
 		ret->weight = call_weight(ret);
 		return true;
 	}
-	translated_call_done(ret);
+	translate_call_done(ret);
 	return false;
 }
 
-void translated_call_done(struct translated_call *call)
+void translate_call_done(struct translated_call *call)
 {
 	for (size_t i = 0; i < call->context_count; i++) {
 		memfile_unref(call->contexts[i]);
@@ -356,6 +401,7 @@ bool translate_block(const struct packet *packet, int64_t number, struct worker_
 		return error_set(err, RLMD_ERROR_WORKER, "'done' with an unknown 'final'");
 	ret->final = source;
 	ret->failed = !packet_is_null(packet, "error");
+	ret->missing = packet_string(packet, "missing");
 	return read_text(packet, packet_field(packet, "stdout"), &ret->stdout_text, err) &&
 	       read_text(packet, packet_field(packet, "stderr"), &ret->stderr_text, err) &&
 	       read_text(packet, packet_field(packet, "error"), &ret->error, err) &&
@@ -365,11 +411,12 @@ bool translate_block(const struct packet *packet, int64_t number, struct worker_
 bool translate_value(const struct packet *packet, struct worker_event *ret, struct rlmd_error *err)
 {
 	ret->found = !packet_is_null(packet, "value");
+	ret->expression = packet_field(packet, "expression")->kind == JSON_VIEW_TRUE;
 	return read_text(packet, packet_field(packet, "value"), &ret->value, err) &&
 	       read_text(packet, packet_field(packet, "variables"), &ret->variables, err);
 }
 
-struct frame *start_frame(const struct worker_options *options)
+struct frame *translate_start(const struct worker_options *options)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_START));
 
@@ -408,10 +455,10 @@ struct frame *start_frame(const struct worker_options *options)
 }
 
 /*
- * What is mapped is not the worker's memory. While Python decodes what is not ASCII it holds the
+ * A mapped file is not the worker's memory. While Python decodes what is not ASCII it holds the
  * characters twice, beside the bytes.
  */
-size_t start_memory(const struct worker_options *options)
+size_t translate_start_memory(const struct worker_options *options)
 {
 	size_t memory = TEXT_COPIES * options->task.size;
 
@@ -427,7 +474,7 @@ size_t start_memory(const struct worker_options *options)
 	return memory;
 }
 
-int64_t start_ms(const struct worker_options *options)
+int64_t translate_start_ms(const struct worker_options *options)
 {
 	int64_t ms = START_MS;
 
@@ -436,7 +483,7 @@ int64_t start_ms(const struct worker_options *options)
 	return ms;
 }
 
-struct frame *exec_frame(int64_t block, struct rlmd_text code)
+struct frame *translate_exec(int64_t block, struct rlmd_text code)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_EXEC));
 
@@ -446,7 +493,7 @@ struct frame *exec_frame(int64_t block, struct rlmd_text code)
 }
 
 /* No message may say a longer name; so it names nothing. */
-struct frame *get_frame(const char *name)
+struct frame *translate_get(const char *name)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_GET));
 
@@ -462,7 +509,7 @@ static void add_degraded(struct frame *frame, const struct worker_slot *slot)
 		frame_null(frame, NULL);
 }
 
-struct frame *reply_frame(int64_t id, const struct worker_slot *slots, size_t count)
+struct frame *translate_reply(int64_t id, const struct worker_slot *slots, size_t count)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_REPLY));
 

@@ -30,7 +30,7 @@ struct translated_call {
  * with RLMD_ERROR_WORKER for a fault of the worker's. */
 bool translate_call(const struct packet *, enum message_type, const char *const *functions,
 		    struct translated_call *ret, struct rlmd_error *);
-void translated_call_done(struct translated_call *);
+void translate_call_done(struct translated_call *);
 
 /* The `done` of block `number`, of no other: fills in all but what only a clock knows. */
 bool translate_block(const struct packet *, int64_t number, struct worker_block *ret,
@@ -39,9 +39,15 @@ bool translate_block(const struct packet *, int64_t number, struct worker_block 
 /* A `value`: fills in the members of the event that are about it. */
 bool translate_value(const struct packet *, struct worker_event *ret, struct rlmd_error *);
 
-struct frame *start_frame(const struct worker_options *);
-size_t start_memory(const struct worker_options *); /* bytes that the inputs need in the worker */
-int64_t start_ms(const struct worker_options *);    /* the time that it has to load them */
-struct frame *exec_frame(int64_t block, struct rlmd_text code);
-struct frame *get_frame(const char *name);
-struct frame *reply_frame(int64_t id, const struct worker_slot *, size_t count);
+struct frame *translate_start(const struct worker_options *);
+size_t translate_start_memory(
+	const struct worker_options *); /* bytes that the inputs need in the worker */
+int64_t translate_start_ms(const struct worker_options *); /* the time that it has to load them */
+struct frame *translate_exec(int64_t block, struct rlmd_text code);
+struct frame *translate_get(const char *name);
+struct frame *translate_reply(int64_t id, const struct worker_slot *, size_t count);
+
+/* The files of its context that a worker hands on to a sub-run: JSON [input, first, count, ...],
+ * whose runs ascend; whether there are such files is not looked at. `ret->ranges` is the caller's
+ * to free, also where it fails, with RLMD_ERROR_WORKER. */
+bool translate_subset(struct rlmd_text json, struct worker_subset *ret, struct rlmd_error *);

@@ -17,10 +17,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "pool/boot.h"
 #include "pool/exit_report.h"
-#include "pool/ledger.h"
-#include "pool/stopwatch.h"
+#include "pool/open_calls.h"
 #include "pool/translate.h"
 #include "wire/channel.h"
 #include "wire/limit.h"
@@ -33,13 +33,25 @@ enum {
 	DEATH_MS = 10000, /* between the kill and the exit */
 };
 
-/* What the timer is set for. */
+/* The purpose of the timer. */
 enum waiting {
 	WAITING_START, /* for `started` */
 	WAITING_BLOCK, /* for the end of a block's own time, or the next look at it */
 	WAITING_GRACE, /* for the interrupt to help */
 	WAITING_END,   /* for end of file after the exit, or the exit after it */
 	WAITING_DEATH, /* for the exit of one that we killed */
+};
+
+/*
+ * A block's own time. It runs only now and then. While it stands still the processor time of the
+ * process counts in its place, for a block may compute in one thread and wait in another, or be
+ * over and leave threads behind; that is added when it is looked at. Zero stands still at zero. A
+ * process may be NULL: then nothing is known of it.
+ */
+struct block_time {
+	int64_t spent_us; /* up to `since_us` */
+	int64_t since_us; /* runs since then; 0: stands still */
+	int64_t cpu_ms;   /* of the process when it was looked at last; 0: not known */
 };
 
 struct worker {
@@ -64,21 +76,76 @@ struct worker {
 	int64_t block;          /* its number */
 	int64_t limit_ms;       /* own time of it, or of what was asked since */
 	int64_t remains_ms;     /* processor time of what it left running: as much as one had */
-	struct stopwatch watch; /* stands still while a call is unanswered */
+	struct block_time time; /* stands still while a call is unanswered */
 	bool interrupted;
-	struct ledger unanswered;
+	struct open_calls unanswered;
 	struct log log; /* its run's, with its pid */
 
 	worker_event_fn *fn;
 	void *owner; /* lent */
 };
 
+static bool block_time_runs(const struct block_time *watch)
+{
+	return watch->since_us;
+}
+
+static int64_t block_time_ms(const struct block_time *watch)
+{
+	return watch->spent_us / 1000;
+}
+
+static int64_t cpu_ms(const struct process *process)
+{
+	int64_t ms = process ? process_cpu_ms(process) : 0;
+
+	return ms > 0 ? ms : 0;
+}
+
+static void block_time_look(struct block_time *watch, const struct process *process)
+{
+	int64_t now = cpu_ms(process);
+
+	if (watch->cpu_ms && now > watch->cpu_ms)
+		watch->spent_us += (now - watch->cpu_ms) * 1000;
+	watch->cpu_ms = now;
+}
+
+static void block_time_go(struct block_time *watch, const struct process *process)
+{
+	if (watch->since_us)
+		return;
+	if (watch->cpu_ms) /* it stood still before */
+		block_time_look(watch, process);
+	watch->since_us = clock_us();
+}
+
+static void block_time_stop(struct block_time *watch, const struct process *process)
+{
+	if (!watch->since_us)
+		return;
+	watch->spent_us += clock_us() - watch->since_us;
+	watch->since_us = 0;
+	watch->cpu_ms = cpu_ms(process);
+}
+
+static int64_t block_time_end(struct block_time *watch, const struct process *process)
+{
+	bool ran = block_time_runs(watch);
+	int64_t ms;
+
+	block_time_stop(watch, process);
+	ms = block_time_ms(watch);
+	*watch = (struct block_time){.cpu_ms = ran ? watch->cpu_ms : cpu_ms(process)};
+	return ms;
+}
+
 static void wait_for(struct worker *worker, enum waiting waiting, int64_t ms)
 {
 	struct timeval delay = clock_timeval(ms);
 
 	worker->waiting = waiting;
-	event_add(worker->timer, &delay);
+	loop_add(worker->timer, &delay);
 }
 
 static enum exit_report_age age(const struct worker *worker)
@@ -159,15 +226,15 @@ static void on_over(void *owner, const struct rlmd_error *err)
 /* How much may wait for us: who asks for more is served, but later; who is dead asks no more. */
 static void regulate(struct worker *worker)
 {
-	size_t room = worker->exited ? ATTACHED_MAX : ledger_room(&worker->unanswered);
+	size_t room = worker->exited ? ATTACHED_MAX : open_calls_room(&worker->unanswered);
 
 	if (!worker->channel)
 		return;
 	channel_allow(worker->channel, room);
-	channel_pause(worker->channel, !worker->exited && ledger_full(&worker->unanswered));
+	channel_pause(worker->channel, !worker->exited && open_calls_full(&worker->unanswered));
 }
 
-/* What it said before it died is in the pipe still, a `done` perhaps. */
+/* Its last messages may still be in the pipe, a `done` perhaps. */
 static void on_exit_of_process(void *owner, const struct process_exit *exit)
 {
 	struct worker *worker = owner;
@@ -186,7 +253,7 @@ static void on_exit_of_process(void *owner, const struct process_exit *exit)
  * time that was its own. */
 static int64_t watch_end(struct worker *worker)
 {
-	int64_t ms = stopwatch_end(&worker->watch, worker->process);
+	int64_t ms = block_time_end(&worker->time, worker->process);
 
 	worker->state = WORKER_IDLE;
 	if (!worker->exited)
@@ -196,9 +263,9 @@ static int64_t watch_end(struct worker *worker)
 
 static void watch_stop(struct worker *worker)
 {
-	if (!stopwatch_runs(&worker->watch))
+	if (!block_time_runs(&worker->time))
 		return;
-	stopwatch_stop(&worker->watch, worker->process);
+	block_time_stop(&worker->time, worker->process);
 	if (!worker->interrupted && !worker->exited)
 		wait_for(worker, WAITING_BLOCK, LOOK_MS);
 }
@@ -207,23 +274,23 @@ static void watch_go(struct worker *worker)
 {
 	bool computes = worker->state == WORKER_BUSY || worker->state == WORKER_ASKED;
 
-	if (!computes || worker->unanswered.count || stopwatch_runs(&worker->watch))
+	if (!computes || worker->unanswered.count || block_time_runs(&worker->time))
 		return;
-	stopwatch_go(&worker->watch, worker->process);
+	block_time_go(&worker->time, worker->process);
 	if (!worker->interrupted && !worker->exited && worker->channel)
-		wait_for(worker, WAITING_BLOCK, worker->limit_ms - stopwatch_ms(&worker->watch));
+		wait_for(worker, WAITING_BLOCK, worker->limit_ms - block_time_ms(&worker->time));
 }
 
 /* Where a call is open, or the block is over, what computes must not run for ever either. */
 static void end_block(struct worker *worker)
 {
 	int64_t limit = worker->state == WORKER_IDLE ? worker->remains_ms : worker->limit_ms;
-	bool waits = !stopwatch_runs(&worker->watch);
+	bool waits = !block_time_runs(&worker->time);
 	struct rlmd_error err;
 
 	if (waits)
-		stopwatch_look(&worker->watch, worker->process);
-	if (waits && stopwatch_ms(&worker->watch) < limit) {
+		block_time_look(&worker->time, worker->process);
+	if (waits && block_time_ms(&worker->time) < limit) {
 		wait_for(worker, WAITING_BLOCK, LOOK_MS);
 		return;
 	}
@@ -342,7 +409,7 @@ static void on_call(struct worker *worker, const struct packet *packet, enum mes
 		refuse(worker, &err);
 		return;
 	}
-	if (ledger_add(&worker->unanswered, call.told.id, call.weight)) {
+	if (open_calls_add(&worker->unanswered, call.told.id, call.weight)) {
 		event.call = &call.told;
 		watch_stop(worker);
 		regulate(worker);
@@ -350,7 +417,7 @@ static void on_call(struct worker *worker, const struct packet *packet, enum mes
 	} else {
 		violation(worker, "a call with the number of an unanswered one");
 	}
-	translated_call_done(&call);
+	translate_call_done(&call);
 }
 
 static bool on_announce(void *owner, const struct packet *packet, struct rlmd_error *err)
@@ -427,13 +494,13 @@ struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbo
 	struct worker_options chosen = *options;
 
 	*worker = (struct worker){.fn = fn, .owner = owner, .log = log_child(options->log)};
-	worker->timer = evtimer_new(base, on_timer, worker);
+	worker->timer = loop_timer(base, on_timer, worker);
 	boot_choose(sandbox, options, inputs);
 	chosen.inputs = inputs;
-	worker->start = start_frame(&chosen);
+	worker->start = translate_start(&chosen);
 	worker->max_output = options->max_output;
 	worker->functions = options->function_names;
-	worker->start_ms = start_ms(options);
+	worker->start_ms = translate_start_ms(options);
 	worker->boot = boot_start(base, sandbox, &chosen, on_spawn, worker);
 	wait_for(worker, WAITING_START, worker->start_ms);
 	return worker;
@@ -469,7 +536,7 @@ static void begin(struct worker *worker, struct frame *frame, enum worker_state 
 	worker->limit_ms = limit_ms;
 	if (limit_ms > worker->remains_ms)
 		worker->remains_ms = limit_ms;
-	worker->watch = (struct stopwatch){0};
+	worker->time = (struct block_time){0};
 	worker->interrupted = false;
 	watch_go(worker);
 	if (!event_pending(worker->timer, EV_TIMEOUT, NULL)) /* a call is open from before */
@@ -479,20 +546,20 @@ static void begin(struct worker *worker, struct frame *frame, enum worker_state 
 void worker_exec(struct worker *worker, int64_t block, struct rlmd_text code, int64_t timeout_ms)
 {
 	worker->block = block;
-	begin(worker, exec_frame(block, code), WORKER_BUSY, timeout_ms);
+	begin(worker, translate_exec(block, code), WORKER_BUSY, timeout_ms);
 }
 
 void worker_get(struct worker *worker, const char *name, int64_t timeout_ms)
 {
-	begin(worker, get_frame(name), WORKER_ASKED, timeout_ms);
+	begin(worker, translate_get(name), WORKER_ASKED, timeout_ms);
 }
 
 void worker_reply(struct worker *worker, int64_t id, const struct worker_slot *slots, size_t count)
 {
-	bool asked = ledger_remove(&worker->unanswered, id);
+	bool asked = open_calls_remove(&worker->unanswered, id);
 
 	assert(asked);
-	tell(worker, reply_frame(id, slots, count));
+	tell(worker, translate_reply(id, slots, count));
 	watch_go(worker);
 	regulate(worker);
 }

@@ -76,11 +76,13 @@ struct worker_call {
 	const char *function;                /* a function only: its name, one of the worker's */
 };
 
-/* What one block did; lent to the callback. */
+/* The end of one block; lent to the callback. */
 struct worker_block {
 	struct rlmd_text stdout_text, stderr_text;
 	bool failed;
-	struct rlmd_text error;   /* the traceback, where `failed` */
+	struct rlmd_text error; /* the traceback, where `failed` */
+	const char *missing;    /* the module that its code lacked, as the worker has it: anything;
+				   or NULL */
 	enum answer_source final; /* ANSWER_MISSING: it gave none */
 	struct rlmd_text answer;  /* where it did */
 	bool interrupted;         /* it ran out of its time and was interrupted */
@@ -107,6 +109,7 @@ struct worker_event {
 	const struct worker_block *block; /* WORKER_DONE */
 	bool found;                       /* WORKER_VALUE */
 	struct rlmd_text value;           /* WORKER_VALUE, where found */
+	bool expression;                  /* WORKER_VALUE: no variable, but Python that uses some */
 	struct rlmd_text variables;       /* WORKER_VALUE: what exists, a line each */
 	const struct rlmd_error *error; /* WORKER_GONE: RLMD_ERROR_SANDBOX before it was ready (the
 				      walls failed), RLMD_ERROR_INPUT where its inputs did not
@@ -128,8 +131,8 @@ void worker_free(struct worker *); /* NULL is fine; kills; may be called from it
  * and killed where that does not help within a grace of one second. */
 void worker_exec(struct worker *, int64_t block, struct rlmd_text code, int64_t timeout_ms);
 
-/* Asks for a variable (a Python identifier; "" only lists); answered by WORKER_VALUE. The
- * same timeout rules hold, for rendering runs the user's __str__. */
+/* Asks for a variable by its name, or whether a text is an expression of some ("" only lists);
+ * answered by WORKER_VALUE. The same timeout rules hold, for rendering runs the user's __str__. */
 void worker_get(struct worker *, const char *name, int64_t timeout_ms);
 
 /* One slot of an answer to a call; lent during worker_reply(). */

@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/cleanup.h"
+#include "llm/llm.h"
 #include "prompt/prompt.h"
 
 enum {
@@ -15,16 +17,29 @@ enum {
 	REMINDER_MAX = 2000, /* characters of the task in the turns after it */
 	CALL_TOKENS = 2000,  /* of a typical llm_query: what the prompt's cost figure is for */
 	CALL_OUTPUT_TOKENS = 500,
-	CALL_MS = 3000,       /* until this run has measured its own */
-	SUBRUN_CALLS = 5,     /* turns of a typical sub-run */
-	PIECE_SHARE = 5,      /* of a model's window, for the text that it is asked about */
-	PIECE_MAX = 50000,    /* tokens; with more models overlook things, whatever their window */
-	TOKEN_CHARACTERS = 4, /* without an input to measure */
+	CALL_MS = 3000,        /* until this run has measured its own */
+	SUBRUN_CALLS = 5,      /* turns of a typical sub-run */
+	PIECE_SHARE = 5,       /* of a model's window, for the text that it is asked about */
+	PIECE_MAX = 50000,     /* tokens; with more models overlook things, whatever their window */
+	TOKEN_CHARACTERS = 4,  /* without an input to measure */
+	TIME_SHORT_MS = 60000, /* left: less is told, and less than a share of all */
+	TIME_SHARE = 4,
 	OUTPUTS_TOKENS = 300, /* that the shortest forced request has for them, about */
 };
 
-static void values_of_budget(const struct brief *brief, struct prompt_values *values)
+/* The time is told once it gets short: before, models hurry for no reason. */
+static bool time_is_short(const struct budget *budget, int64_t left)
 {
+	int64_t limit = budget_limits(budget)->time_ms;
+
+	return limit != BUDGET_UNLIMITED && (left < TIME_SHORT_MS || left < limit / TIME_SHARE);
+}
+
+/* `words` holds texts of the values, until they are rendered. */
+static void values_of_budget(const struct brief *brief, struct prompt_values *values,
+			     struct evbuffer *words)
+{
+	int64_t time = budget_remaining_ms(brief->budget);
 	const struct budget_limits *limits = budget_limits(brief->budget);
 	struct rlmd_amount left = budget_remaining(brief->budget);
 
@@ -34,7 +49,11 @@ static void values_of_budget(const struct brief *brief, struct prompt_values *va
 	prompt_number(values, "turn", brief->turn);
 	prompt_money_left(values, "cost", left.cost);
 	prompt_number_left(values, "tokens", left.tokens);
-	prompt_duration(values, "time", budget_remaining_ms(brief->budget));
+	prompt_duration(values, "time", time);
+	if (time_is_short(brief->budget, time)) {
+		prompt_render(brief->prompts, "time_left", values, words, NULL);
+		prompt_text_left(values, "time_left", text_trim(text_in(words)));
+	}
 	prompt_number_left(values, "iterations", budget_remaining_iterations(brief->budget));
 	prompt_number(values, "max_output", brief->facts.max_output);
 }
@@ -79,24 +98,25 @@ static void describe_context(const struct context *context, struct evbuffer *out
 	for (size_t i = 0; i < context->count; i++) {
 		const struct context_input *input = &context->inputs[i];
 		const struct text_scan *scan = memfile_scan(input->file);
+		size_t files = input->files ? file_index_count(input->files) : 0;
 
-		evbuffer_add_printf(out, "- `%s`: %zu characters, %s, about %" PRId64 " tokens",
-				    input->name, scan->characters, input->type,
-				    text_scan_tokens(scan));
+		buffer_add_printf(out, "- `%s`: %zu characters, %s, about %" PRId64 " tokens",
+				  input->name, scan->characters, input->type,
+				  text_scan_tokens(scan));
 		if (input->files)
-			evbuffer_add_printf(out, "; %zu files in `%s.files` (path -> text)",
-					    file_index_count(input->files), input->name);
+			buffer_add_printf(out, "; %zu file%s in `%s.files` (path -> text)", files,
+					  files == 1 ? "" : "s", input->name);
 		if (input->left_out)
-			evbuffer_add_printf(out, "; left out: %s", input->left_out);
-		evbuffer_add(out, "\n", 1);
+			buffer_add_printf(out, "; left out: %s", input->left_out);
+		buffer_add(out, "\n", 1);
 	}
 	if (!context->count)
-		evbuffer_add_printf(out, "- none: `context` is the empty string\n");
+		buffer_add_printf(out, "- none: `context` is the empty string\n");
 }
 
 struct draft draft_new(void)
 {
-	return (struct draft){evbuffer_new(), evbuffer_new()};
+	return (struct draft){buffer_new(), buffer_new()};
 }
 
 void draft_free(struct draft *draft)
@@ -124,7 +144,7 @@ int64_t brief_piece(const struct llm *llm, const char *model)
 	return piece < 1 ? 1 : piece < PIECE_MAX ? piece : PIECE_MAX;
 }
 
-/* What a text for one llm_query may measure. Both are rounded down to two digits. */
+/* The size of a text for one llm_query. Both numbers are rounded down to two digits. */
 static void values_of_pieces(const struct brief *brief, struct prompt_values *values)
 {
 	const struct brief_facts *facts = &brief->facts;
@@ -145,12 +165,12 @@ static void values_of_pieces(const struct brief *brief, struct prompt_values *va
 
 static void list_modules(const char *const *preload, struct evbuffer *out)
 {
-	evbuffer_add_printf(out, "the standard library");
+	buffer_add_printf(out, "the standard library");
 	for (; preload && *preload; preload++)
-		evbuffer_add_printf(out, ", %s", *preload);
+		buffer_add_printf(out, ", %s", *preload);
 }
 
-/* What stays the same comes first, so that the caches of providers know it in the next run too. */
+/* Parts that stay the same come first, for the caches of providers. */
 static const struct {
 	const char *prompt;
 	enum { BOTH, ROOT, SUBRUN } who;
@@ -186,11 +206,11 @@ static bool is_wanted(const struct brief *brief, const char *prompt)
 
 void brief_system(const struct brief *brief, const struct budget *parent, struct draft *out)
 {
-	auto_evbuffer struct evbuffer *modules = evbuffer_new();
+	auto_evbuffer struct evbuffer *modules = buffer_new(), *words = buffer_new();
 	struct prompt_values values = {0};
 
 	list_modules(brief->facts.preload, modules);
-	values_of_budget(brief, &values);
+	values_of_budget(brief, &values, words);
 	values_of_calls(brief, &values);
 	values_of_pieces(brief, &values);
 	prompt_text(&values, "modules", text_in(modules));
@@ -220,6 +240,17 @@ static int64_t shown_of(const struct context *context, size_t i)
 	if (i && most > SHOWN_MORE)
 		most = SHOWN_MORE;
 	return size <= most || (!i && size <= SHOWN_WHOLE) ? size : most;
+}
+
+static bool shows_all(const struct context *context)
+{
+	for (size_t i = 0; i < context->count; i++) {
+		const struct text_scan *scan = memfile_scan(context->inputs[i].file);
+
+		if (shown_of(context, i) < (int64_t)scan->characters)
+			return false;
+	}
+	return true;
 }
 
 static void add_looks(const struct brief *brief, struct evbuffer *out)
@@ -256,9 +287,9 @@ bool brief_demonstration(const struct brief *brief, struct evbuffer *code, struc
 }
 
 static void values_of_task(const struct brief *brief, struct evbuffer *contexts,
-			   struct prompt_values *values)
+			   struct evbuffer *words, struct prompt_values *values)
 {
-	values_of_budget(brief, values);
+	values_of_budget(brief, values, words);
 	values_of_calls(brief, values);
 	describe_context(brief->context, contexts);
 	prompt_text(values, "contexts", text_in(contexts));
@@ -267,19 +298,19 @@ static void values_of_task(const struct brief *brief, struct evbuffer *contexts,
 
 void brief_opening(const struct brief *brief, struct draft *out)
 {
-	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
+	auto_evbuffer struct evbuffer *contexts = buffer_new(), *words = buffer_new();
 	struct prompt_values values = {0};
 
-	values_of_task(brief, contexts, &values);
+	values_of_task(brief, contexts, words, &values);
 	prompt_render(brief->prompts, "opening", &values, out->text, out->timeless);
 }
 
 void brief_first_turn_bare(const struct brief *brief, struct draft *out)
 {
-	auto_evbuffer struct evbuffer *contexts = evbuffer_new();
+	auto_evbuffer struct evbuffer *contexts = buffer_new(), *words = buffer_new();
 	struct prompt_values values = {0};
 
-	values_of_task(brief, contexts, &values);
+	values_of_task(brief, contexts, words, &values);
 	prompt_render(brief->prompts, "first_turn_bare", &values, out->text, out->timeless);
 }
 
@@ -291,20 +322,15 @@ void brief_schema(const struct prompt_set *prompts, struct rlmd_text schema, str
 	prompt_render(prompts, "schema", &values, out, NULL);
 }
 
-struct rlmd_text brief_query(const struct prompt_set *prompts)
+struct rlmd_text brief_text(const struct prompt_set *prompts, const char *name)
 {
-	return text_trim(prompt_set_text(prompts, "query"));
-}
-
-struct rlmd_text brief_direct(const struct prompt_set *prompts)
-{
-	return text_trim(prompt_set_text(prompts, "direct"));
+	return text_trim(prompt_set_text(prompts, name));
 }
 
 bool brief_operation(const struct prompt_set *prompts, struct rlmd_text input,
 		     struct rlmd_text context, int64_t max, struct evbuffer *out)
 {
-	auto_evbuffer struct evbuffer *told = evbuffer_new(), *task = evbuffer_new();
+	auto_evbuffer struct evbuffer *told = buffer_new(), *task = buffer_new();
 	struct prompt_values values = {0};
 
 	text_repair(input, task);
@@ -315,36 +341,42 @@ bool brief_operation(const struct prompt_set *prompts, struct rlmd_text input,
 	return evbuffer_get_length(told) < context.size;
 }
 
-static void tell_turn(const struct brief *brief, const char *prompt, struct rlmd_text observations,
-		      struct draft *out)
+/* `step`: the prompt for {{step}}, or NULL. */
+static void tell_turn(const struct brief *brief, const char *prompt, const char *step,
+		      struct rlmd_text observations, struct draft *out)
 {
-	auto_evbuffer struct evbuffer *reminder = evbuffer_new();
+	auto_evbuffer struct evbuffer *reminder = buffer_new(), *words = buffer_new();
 	struct prompt_values values = {0};
 
-	values_of_budget(brief, &values);
+	values_of_budget(brief, &values, words);
 	values_of_calls(brief, &values);
 	brief_clip(brief->task, REMINDER_MAX, reminder);
 	prompt_text(&values, "task", text_in(reminder));
 	prompt_text(&values, "output", observations);
+	if (step)
+		prompt_text(&values, "step", brief_text(brief->prompts, step));
 	prompt_render(brief->prompts, prompt, &values, out->text, out->timeless);
 }
 
 void brief_first_turn(const struct brief *brief, struct rlmd_text observations, struct draft *out)
 {
-	tell_turn(brief, "first_turn", observations, out);
+	const char *step = shows_all(brief->context) ? "step" : "step_part";
+
+	tell_turn(brief, "first_turn", step, observations, out);
 }
 
 void brief_turn(const struct brief *brief, struct rlmd_text observations, struct draft *out)
 {
-	tell_turn(brief, "turn", observations, out);
+	tell_turn(brief, "turn", NULL, observations, out);
 }
 
 void brief_forced(const struct brief *brief, const char *reason, struct rlmd_text observations,
 		  struct draft *out)
 {
+	auto_evbuffer struct evbuffer *words = buffer_new();
 	struct prompt_values values = {0};
 
-	values_of_budget(brief, &values);
+	values_of_budget(brief, &values, words);
 	prompt_text(&values, "task", brief->task);
 	prompt_text(&values, "reason", text_of(reason));
 	prompt_text(&values, "output", observations);
@@ -440,8 +472,8 @@ void brief_clip(struct rlmd_text text, int64_t max, struct evbuffer *out)
 	head = head_bytes(text, max / 2);
 	tail = tail_bytes(text, max - max / 2);
 	text_repair(text_from(text.bytes, head), out);
-	evbuffer_add_printf(out, "\n... [%" PRId64 " characters omitted] ...\n",
-			    (int64_t)scan.characters - max);
+	buffer_add_printf(out, "\n... [%" PRId64 " characters omitted] ...\n",
+			  (int64_t)scan.characters - max);
 	text_repair(text_from(text.bytes + text.size - tail, tail), out);
 }
 
@@ -449,22 +481,28 @@ static void add_section(const char *title, struct rlmd_text text, int64_t max, s
 {
 	if (!text.size)
 		return;
-	evbuffer_add_printf(out, "%s\n", title);
+	buffer_add_printf(out, "%s\n", title);
 	brief_clip(text, max, out);
 	if (text.bytes[text.size - 1] != '\n')
-		evbuffer_add(out, "\n", 1);
+		buffer_add(out, "\n", 1);
+}
+
+void brief_variables(struct rlmd_text listing, struct evbuffer *out)
+{
+	buffer_add_printf(out, "\n[variables]\n");
+	buffer_add(out, listing.bytes, listing.size);
 }
 
 void brief_block(int64_t number, const struct worker_block *block, int64_t max_output,
 		 struct evbuffer *out)
 {
-	evbuffer_add_printf(out, "[block %" PRId64 "]\n", number);
+	buffer_add_printf(out, "[block %" PRId64 "]\n", number);
 	add_section("[stdout]", block->stdout_text, max_output, out);
 	add_section("[stderr]", block->stderr_text, max_output, out);
 	if (block->failed)
 		add_section("[error]", block->error, max_output, out);
 	if (block->interrupted)
-		evbuffer_add_printf(out, "[the block was interrupted: its time was over]\n");
+		buffer_add_printf(out, "[the block was interrupted: its time was over]\n");
 	if (!block->stdout_text.size && !block->stderr_text.size && !block->failed)
-		evbuffer_add_printf(out, "[no output]\n");
+		buffer_add_printf(out, "[no output]\n");
 }

@@ -16,7 +16,7 @@
 #include "prompt/prompt_set.h"
 #include "source/context.h"
 
-/* What all runs of one question have in common, as far as their models are told. All is lent. */
+/* Facts that all runs of one question share, as far as their models are told. All is lent. */
 struct brief_facts {
 	const struct llm *llm;             /* that knows prices and windows */
 	const char *model, *subcall_model; /* of the root, and of all below */
@@ -40,7 +40,8 @@ struct brief {
 	struct rlmd_text schema; /* that the answer has to satisfy; empty: none */
 };
 
-/* What is told, and the same without what a clock or a purse put into it (llm_message). */
+/* A message, and the same message without words that depend on a clock or on money (llm_message).
+ */
 struct draft {
 	struct evbuffer *text, *timeless; /* owned */
 };
@@ -69,9 +70,9 @@ void brief_first_turn_bare(const struct brief *, struct draft *out);
 /* Adds that the answer has to satisfy a schema. */
 void brief_schema(const struct prompt_set *, struct rlmd_text schema, struct evbuffer *out);
 
-/* The system prompts of llm_query and of a direct answer; lent by the set. */
-struct rlmd_text brief_query(const struct prompt_set *);
-struct rlmd_text brief_direct(const struct prompt_set *);
+/* A text without values, as the system prompts "query", "direct" and "forced_short"; lent by the
+ * set. */
+struct rlmd_text brief_text(const struct prompt_set *, const char *name);
 
 /* A prompt and its context, of which at most `max` characters are told; true: it has more. */
 bool brief_operation(const struct prompt_set *, struct rlmd_text input, struct rlmd_text context,
@@ -97,7 +98,10 @@ void brief_note(const struct prompt_set *, const char *name, struct rlmd_text ou
 void brief_unknown_variable(const struct prompt_set *, struct rlmd_text name,
 			    struct rlmd_text variables, struct evbuffer *out);
 
-/* What one block did, as its model reads it; texts bounded to `max_output` characters each. */
+/* Which variables there are. */
+void brief_variables(struct rlmd_text listing, struct evbuffer *out);
+
+/* The outcome of one block for its model; each text has at most `max_output` characters. */
 void brief_block(int64_t number, const struct worker_block *, int64_t max_output,
 		 struct evbuffer *out);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 
 struct rlmd_text conversation_counted(const struct llm_message *message)
 {
@@ -22,7 +23,7 @@ struct text_scan conversation_scan(const struct llm_message *message)
 }
 
 static struct llm_message message_of(enum llm_role role, struct rlmd_text text,
-				     struct rlmd_text without_time, struct scan_memo *systems)
+				     struct rlmd_text without_time)
 {
 	struct llm_message message = {
 		.role = role,
@@ -31,9 +32,7 @@ static struct llm_message message_of(enum llm_role role, struct rlmd_text text,
 	};
 	struct text_scan *scan = xcalloc(1, sizeof *scan);
 
-	*scan = role == LLM_SYSTEM && systems
-			? scan_memo_scan(systems, conversation_counted(&message))
-			: conversation_scan(&message);
+	*scan = conversation_scan(&message);
 	message.scan = scan;
 	return message;
 }
@@ -48,20 +47,16 @@ static void message_done(struct llm_message *message)
 void conversation_add(struct conversation *conversation, enum llm_role role, struct rlmd_text text,
 		      struct rlmd_text without_time)
 {
-	if (conversation->count == conversation->room) {
-		conversation->room = conversation->room ? conversation->room * 2 : 8;
-		conversation->messages = xreallocarray(conversation->messages, conversation->room,
-						       sizeof *conversation->messages);
-	}
-	conversation->messages[conversation->count++] = message_of(role, text, without_time,
-								   conversation->systems);
+	conversation->messages = array_grow(conversation->messages, conversation->count,
+					    sizeof *conversation->messages);
+	conversation->messages[conversation->count++] = message_of(role, text, without_time);
 }
 
 void conversation_replace(struct conversation *conversation, size_t first, size_t count,
 			  enum llm_role role, struct rlmd_text text)
 {
 	struct llm_message *at = conversation->messages + first;
-	struct llm_message message = message_of(role, text, (struct rlmd_text){0}, NULL);
+	struct llm_message message = message_of(role, text, (struct rlmd_text){0});
 	size_t after = conversation->count - first - count;
 
 	for (size_t i = 0; i < count; i++)

@@ -10,14 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/scan_memo.h"
 #include "base/text.h"
-#include "llm/llm.h"
+#include "llm/request.h"
 
 struct conversation {
 	struct llm_message *messages; /* owned, their texts too */
-	size_t count, room;
-	struct scan_memo *systems; /* lent, for messages of the system; or NULL */
+	size_t count;
 };
 
 /* Copies both; `timeless` is llm_message's, or empty. What the message is made of is counted
@@ -29,7 +27,7 @@ void conversation_add(struct conversation *, enum llm_role, struct rlmd_text,
  * made now. */
 struct text_scan conversation_scan(const struct llm_message *);
 
-/* What is counted of it: that is, of what tells no time in it. */
+/* The text that is counted: the one without words that depend on the time. */
 struct rlmd_text conversation_counted(const struct llm_message *);
 
 /* Puts one message, copied, in the place of `count` > 0 of them. */

@@ -1,11 +1,11 @@
 #include "prompt/history.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/array.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "prompt/brief.h"
 
@@ -45,20 +45,16 @@ void history_done(struct history *history)
 
 void history_add_turn(struct history *history)
 {
-	if (history->count == history->room) {
-		history->room = history->room ? history->room * 2 : 8;
-		history->turns = xreallocarray(history->turns, history->room,
-					       sizeof *history->turns);
-	}
-	history->turns[history->count] = evbuffer_new();
-	evbuffer_add_printf(history->turns[history->count], "Turn %zu\n", history->count + 1);
+	history->turns = array_grow(history->turns, history->count, sizeof *history->turns);
+	history->turns[history->count] = buffer_new();
+	buffer_add_printf(history->turns[history->count], "Turn %zu\n", history->count + 1);
 	history->count++;
 }
 
 /* The beginning of a text in one line: " | " stands for an end of line. */
 static void add_head(struct rlmd_text text, size_t max, struct evbuffer *out)
 {
-	auto_evbuffer struct evbuffer *clean = evbuffer_new();
+	auto_evbuffer struct evbuffer *clean = buffer_new();
 	struct rlmd_text head;
 
 	text = text_trim(text);
@@ -71,11 +67,11 @@ static void add_head(struct rlmd_text text, size_t max, struct evbuffer *out)
 		     next++)
 			line |= head.bytes[next] == '\n';
 		if (space)
-			evbuffer_add_printf(out, "%s", line ? " | " : " ");
+			buffer_add_printf(out, "%s", line ? " | " : " ");
 		else
-			evbuffer_add(out, head.bytes + i, next - i);
+			buffer_add(out, head.bytes + i, next - i);
 	}
-	evbuffer_add_printf(out, "%s\n", text.size > max ? " ..." : "");
+	buffer_add_printf(out, "%s\n", text.size > max ? " ..." : "");
 }
 
 static size_t lines_of(struct rlmd_text text)
@@ -91,7 +87,7 @@ static void add_output(const char *name, struct rlmd_text text, struct evbuffer 
 {
 	if (!text.size)
 		return;
-	evbuffer_add_printf(out, "  %s, %zu bytes: ", name, text.size);
+	buffer_add_printf(out, "  %s, %zu bytes: ", name, text.size);
 	add_head(text, OUTPUT_MAX, out);
 }
 
@@ -103,20 +99,21 @@ void history_add_block(struct history *history, int64_t number, struct rlmd_text
 	code = text_trim(code);
 	if (evbuffer_get_length(turn) > TURN_MAX)
 		return;
-	evbuffer_add_printf(turn, "- block %" PRId64 ", lines of code: %zu: ", number,
-			    lines_of(code));
+	buffer_add_printf(turn, "- block %" PRId64 ", lines of code: %zu: ", number,
+			  lines_of(code));
 	add_head(code, CODE_MAX, turn);
 	add_output("output", block->stdout_text, turn);
 	add_output("standard error", block->stderr_text, turn);
 	if (block->failed)
 		add_output("failed", text_last_line(block->error), turn);
 	if (evbuffer_get_length(turn) > TURN_MAX)
-		evbuffer_add_printf(turn, "- (blocks after it are not listed)\n");
+		buffer_add_printf(turn, "- (blocks after it are not listed)\n");
 }
 
-void history_add_note(struct history *history, const char *text)
+void history_add_note(struct history *history, struct rlmd_text text)
 {
-	evbuffer_add_printf(history->turns[history->count - 1], "- %s\n", text);
+	buffer_add_printf(history->turns[history->count - 1], "- %.*s\n", (int)text.size,
+			  text.bytes);
 }
 
 static int64_t share_of(const struct history *history, int64_t percent)
@@ -124,7 +121,7 @@ static int64_t share_of(const struct history *history, int64_t percent)
 	return history->window / 100 * percent;
 }
 
-/* What messages are made of. */
+/* The token counts of messages. */
 static struct token_counts counts_of(const struct conversation *conversation, size_t first,
 				     size_t count)
 {
@@ -230,17 +227,17 @@ static void sum_up(const struct history *history, size_t take, struct evbuffer *
 		first--;
 	}
 	if (first)
-		evbuffer_add_printf(out, "Turns 1 to %zu: not listed any more\n", first);
+		buffer_add_printf(out, "Turns 1 to %zu: not listed any more\n", first);
 	for (; first < take; first++) {
 		struct rlmd_text turn = text_in(history->turns[first]);
 
-		evbuffer_add(out, turn.bytes, turn.size);
+		buffer_add(out, turn.bytes, turn.size);
 	}
 }
 
 static void shorten(struct conversation *conversation, size_t place)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
 	brief_clip(conversation->messages[place].text, RESPONSE_MAX, out);
 	conversation_replace(conversation, place, 1, LLM_ASSISTANT, text_in(out));
@@ -248,7 +245,7 @@ static void shorten(struct conversation *conversation, size_t place)
 
 static void take_out(struct history *history, struct conversation *conversation, size_t take)
 {
-	auto_evbuffer struct evbuffer *turns = evbuffer_new(), *summary = evbuffer_new();
+	auto_evbuffer struct evbuffer *turns = buffer_new(), *summary = buffer_new();
 
 	sum_up(history, take, turns);
 	brief_summary(history->prompts, (int64_t)take, text_in(turns), summary);

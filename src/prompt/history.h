@@ -29,7 +29,7 @@ struct history {
 	int64_t frames;                   /* tokens that its messages took beside their texts */
 	struct token_estimator estimator;
 	struct evbuffer **turns; /* owned, each too: what happened in the turns answered so far */
-	size_t count, room;
+	size_t count;
 	size_t taken; /* turns, from the first on, that only the summary still knows */
 };
 
@@ -43,9 +43,9 @@ void history_begin(struct history *, const struct conversation *);
 void history_add_turn(struct history *);
 void history_add_block(struct history *, int64_t number, struct rlmd_text code,
 		       const struct worker_block *);
-void history_add_note(struct history *, const char *text);
+void history_add_note(struct history *, struct rlmd_text);
 
-/* What the conversation will be counted as; and what the last one so measured was. */
+/* The estimated tokens of the conversation; then the estimate that was measured last. */
 int64_t history_measure(struct history *, const struct conversation *);
 void history_learn(struct history *, int64_t billed);
 
@@ -59,7 +59,7 @@ void history_clip(const struct history *, struct rlmd_text observations, struct 
  */
 bool history_compact(struct history *, struct conversation *);
 
-/* Takes out more of the oldest turns, whatever the window, for a purse that does not afford all of
+/* Takes out more of the oldest turns, whatever the window, for a budget that does not afford all of
  * the conversation. False: there is only the last one, and what always stays. */
 bool history_forget(struct history *, struct conversation *);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/money.h"
 #include "budget/budget.h"
@@ -63,6 +64,12 @@ void prompt_money_left(struct prompt_values *values, const char *name, int64_t p
 	values->values[values->count - 1].apart = true;
 }
 
+void prompt_text_left(struct prompt_values *values, const char *name, struct rlmd_text text)
+{
+	prompt_text(values, name, text);
+	values->values[values->count - 1].apart = true;
+}
+
 static void render_value(const struct prompt_values *values, struct rlmd_text name, bool timeless,
 			 struct evbuffer *out)
 {
@@ -74,7 +81,7 @@ static void render_value(const struct prompt_values *values, struct rlmd_text na
 		if (value->text.bytes)
 			text_repair(value->text, out);
 		else
-			evbuffer_add(out, value->number, strlen(value->number));
+			buffer_add(out, value->number, strlen(value->number));
 	}
 }
 
@@ -84,11 +91,11 @@ static void render(struct rlmd_text template, const struct prompt_values *values
 	const char *at = template.bytes, *open, *close;
 
 	for (; (open = strstr(at, "{{")) && (close = strstr(open, "}}")); at = close + 2) {
-		evbuffer_add(out, at, (size_t)(open - at));
+		buffer_add(out, at, (size_t)(open - at));
 		render_value(values, text_from(open + 2, (size_t)(close - open - 2)), timeless,
 			     out);
 	}
-	evbuffer_add(out, at, strlen(at));
+	buffer_add(out, at, strlen(at));
 }
 
 void prompt_render(const struct prompt_set *set, const char *name,

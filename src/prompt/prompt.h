@@ -30,7 +30,10 @@ void prompt_money(struct prompt_values *, const char *name, int64_t pico); /* "u
 void prompt_duration(struct prompt_values *, const char *name, int64_t ms);
 void prompt_estimate(struct prompt_values *, const char *name, int64_t); /* of a model's window */
 
-/* What is left of a budget, and what differs with it: the request is the same one without. */
+/* The rest of the time, in words or none: requests are compared without it. */
+void prompt_text_left(struct prompt_values *, const char *name, struct rlmd_text);
+
+/* The rest of a budget, and words that depend on it: requests are compared without them. */
 void prompt_number_left(struct prompt_values *, const char *name, int64_t);
 void prompt_money_left(struct prompt_values *, const char *name, int64_t pico);
 

@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
-#include <event2/buffer.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 
@@ -39,6 +39,7 @@ enum {
 	FUNCTIONS = 1 << 10,
 	RULES = 1 << 11,
 	SCHEMA = 1 << 12,
+	STEP = 1 << 13,
 };
 
 static const struct {
@@ -129,12 +130,6 @@ const struct prompt_set *prompt_set_for(const char *model, int64_t window)
 
 /* --- a directory --------------------------------------------------------------- */
 
-static void list_prompts(struct evbuffer *out)
-{
-	for (size_t i = 0; i < PROMPT_COUNT; i++)
-		evbuffer_add_printf(out, "%s%s", i ? ", " : "", prompts[i].name);
-}
-
 static bool knows(int values, struct rlmd_text name)
 {
 	for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
@@ -145,13 +140,13 @@ static bool knows(int values, struct rlmd_text name)
 
 static bool unknown_placeholder(size_t prompt, struct rlmd_text name, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *known = evbuffer_new();
+	auto_evbuffer struct evbuffer *known = buffer_new();
 	auto_free char *list = NULL;
 
 	for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
 		if (prompts[prompt].values & placeholders[i].value)
-			evbuffer_add_printf(known, "%s%s", evbuffer_get_length(known) ? ", " : "",
-					    placeholders[i].name);
+			buffer_add_printf(known, "%s%s", evbuffer_get_length(known) ? ", " : "",
+					  placeholders[i].name);
 	list = text_drain(known, NULL);
 	return error_set(err, RLMD_ERROR_USAGE, "there is no {{%.*s}} for it; %s%s",
 			 (int)(name.size < 40 ? name.size : 40), name.bytes,
@@ -183,15 +178,10 @@ static bool check_text(size_t prompt, struct rlmd_text text, struct rlmd_error *
 
 static bool unknown_file(const char *file, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *known = evbuffer_new();
-	auto_free char *list = NULL;
-
-	list_prompts(known);
-	list = text_drain(known, NULL);
 	return error_set(err, RLMD_ERROR_USAGE,
-			 "it has a file %.60s, which is no prompt; there are %s, each with " SUFFIX
-			 " behind its name",
-			 file, list);
+			 "it has a file %.60s, which is no prompt: those are root" SUFFIX
+			 ", turn" SUFFIX " and the others that the page on prompts lists",
+			 file);
 }
 
 static bool read_file(struct prompt_set *set, const char *file, struct rlmd_error *err)
@@ -237,11 +227,11 @@ static struct prompt_set *read_directory(const char *path, DIR *directory, struc
 
 static bool no_profile(const char *name, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *known = evbuffer_new();
+	auto_evbuffer struct evbuffer *known = buffer_new();
 	auto_free char *list = NULL;
 
 	for (const struct prompt_set *set = prompt_shipped; set->name; set++)
-		evbuffer_add_printf(known, "%s%s", set == prompt_shipped ? "" : ", ", set->name);
+		buffer_add_printf(known, "%s%s", set == prompt_shipped ? "" : ", ", set->name);
 	list = text_drain(known, NULL);
 	return error_errno(err, RLMD_ERROR_USAGE,
 			   "there is no prompt profile '%.200s' (there are: %s), and no directory "

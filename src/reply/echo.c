@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-#include "reply/prose.h"
+#include "base/array.h"
+#include "reply/markdown.h"
 
-/* What stands at the start of one of our messages, and of the next one of chat templates. */
+/* The starts of our messages, and of the next message in chat templates. */
 static const char *const headings[] = {
 	"What happened since your last response", /* turn.txt */
 	"If this output answers the task, write",
@@ -87,10 +88,8 @@ static bool is_output(struct rlmd_text line)
 
 	if (is_block(line) || text_starts_caseless(line, "Observation:")) /* ReAct */
 		return true;
-	for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
-		if (text_equal_caseless(line, outputs[i]) || text_equal_caseless(plain, outputs[i]))
-			return true;
-	return false;
+	return array_has(outputs, sizeof outputs / sizeof *outputs, line) ||
+	       array_has(outputs, sizeof outputs / sizeof *outputs, plain);
 }
 
 /* The first fence of an output behind one of code. */
@@ -101,9 +100,9 @@ static size_t find_fence(struct rlmd_text text, const struct markdown *md)
 	for (size_t i = 0; i < md->fence_count; i++) {
 		const struct fence *fence = &md->fences[i];
 
-		for (size_t j = 0; code && j < sizeof languages / sizeof *languages; j++)
-			if (text_equal_caseless(fence_info(text, fence), languages[j]))
-				return fence->whole.start;
+		if (code && array_has(languages, sizeof languages / sizeof *languages,
+				      fence_info(text, fence)))
+			return fence->whole.start;
 		code |= fence->language != FENCE_OTHER;
 	}
 	return text.size;
@@ -116,8 +115,8 @@ size_t echo_find(struct rlmd_text text, const struct markdown *md)
 	bool code = false, said = false;
 	struct range line;
 
-	while (prose_line(&prose, &line) && line.start < end) {
-		size_t start = prose_start(text, line);
+	while (markdown_prose_line(&prose, &line) && line.start < end) {
+		size_t start = markdown_line_start(text, line);
 		struct rlmd_text words = text_trim(text_slice(text, start, line.end));
 
 		for (; fence < md->fence_count && md->fences[fence].whole.start < start; fence++)

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "reply/quoting.h"
+#include "base/array.h"
 
 enum {
 	TAB_STOP = 4,
 	CLOSING_INDENT_MAX = 3,
+	TRIPLE = 3,     /* quotes in a row that delimit a long string of Python */
 	FENCE_MIN = 3,  /* backticks or tildes */
 	TRIES_MAX = 32, /* fences behind words that were none, so that no text takes longer */
 };
@@ -29,7 +29,8 @@ struct fence_reader {
 	size_t count;
 	bool open;
 	size_t tries;
-	bool in_span; /* a line of this paragraph left three or more backticks open */
+	bool in_span;   /* a line of this paragraph left three or more backticks open */
+	size_t wrapped; /* length of a fence around other fences, which is none; 0: there is none */
 };
 
 /* Where a fence ends. */
@@ -125,9 +126,17 @@ static bool opens(const struct mark *mark)
 static bool ends_message(struct rlmd_text info)
 {
 	static const char *const marks[] = {
-		"<|im_end|>",    "<|eot_id|>", "<|eom_id|>",    /* ChatML; Llama 3 */
-		"<|end|>",       "</s>",       "<|endoftext|>", /* Phi; Mistral; GPT-2, Qwen */
-		"<end_of_turn>", "<end_code>",                  /* Gemma; smolagents */
+		"<|im_end|>",
+		"<|eot_id|>",
+		"<|eom_id|>", /* ChatML; Llama 3 */
+		"<|end|>",
+		"</s>",
+		"<|endoftext|>", /* Phi; Mistral; GPT-2, Qwen */
+		"<end_of_turn>",
+		"<end_code>", /* Gemma; smolagents */
+		"<\xef\xbd\x9ctool\xe2\x96\x81"
+		"call\xe2\x96\x81"
+		"end\xef\xbd\x9c>", /* DeepSeek V3, of a call */
 	};
 
 	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
@@ -177,17 +186,15 @@ static bool is_version(struct rlmd_text name)
 static enum fence_language language_of(struct rlmd_text info)
 {
 	static const char *const names[] = {
-		"repl",      "python",   "py",          "python3", "py3",
-		"ipython",   "ipython3", "python-repl", "pycon", /* highlighters' names of sessions
-								  */
-		"tool_code",                                     /* Gemma and Gemini */
+		"repl",        "python",      "py",      "python3",        "py3",     "ipython",
+		"ipython3",    "python-repl", "pycon", /* highlighters' names of sessions
+							*/
+		"tool_code",                           /* Gemma and Gemini */
+		"python_repl", "python-exec", "jupyter", "jupyter-python", "pyodide", "python_exec",
 	};
 	struct rlmd_text name = name_of(info);
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (text_equal_caseless(name, names[i]))
-			return FENCE_PYTHON;
-	if (is_version(name))
+	if (array_has(names, sizeof names / sizeof *names, name) || is_version(name))
 		return FENCE_PYTHON;
 	return info.size && !text_equal_caseless(name, "code") ? FENCE_OTHER : FENCE_BARE;
 }
@@ -250,6 +257,62 @@ static bool looks_like_code(struct rlmd_text text)
 	return false;
 }
 
+/*
+ * Strings and comments of Python, line by line: outside of them Python has no backticks, so one
+ * that stands there is Markdown's. Zero at the beginning of the source.
+ */
+struct quoting {
+	char quote;  /* that closes the string which the next line begins in; NUL: none */
+	bool triple; /* three of them do */
+};
+
+static bool has_three(struct rlmd_text line, size_t at)
+{
+	return line.size - at >= TRIPLE && line.bytes[at + 1] == line.bytes[at] &&
+	       line.bytes[at + 2] == line.bytes[at];
+}
+
+/* Behind the quotes at `at`, which open a string, close the one that is open, or do neither. */
+static size_t pass_quotes(struct quoting *quoting, struct rlmd_text line, size_t at)
+{
+	bool three = has_three(line, at);
+
+	if (!quoting->quote) {
+		*quoting = (struct quoting){line.bytes[at], three};
+		return at + (three ? TRIPLE : 1);
+	}
+	if (quoting->quote != line.bytes[at] || (quoting->triple && !three))
+		return at + 1;
+	at += quoting->triple ? TRIPLE : 1;
+	*quoting = (struct quoting){0};
+	return at;
+}
+
+/* The offset in the next line, without its end, of the first backtick outside of strings and
+ * comments; the line's size where it has none. */
+static size_t find_backtick(struct quoting *quoting, struct rlmd_text line)
+{
+	size_t found = line.size, at = 0;
+
+	while (at < line.size) {
+		char c = line.bytes[at];
+
+		if (c == '#' && !quoting->quote)
+			break;
+		if (c == '"' || c == '\'') {
+			at = pass_quotes(quoting, line, at);
+			continue;
+		}
+		if (c == '`' && !quoting->quote && found == line.size)
+			found = at;
+		at += c == '\\' ? 2 : 1;
+	}
+	/* Only three quotes, or a backslash at its end, take a string to the next line. */
+	if (!quoting->triple && at <= line.size)
+		*quoting = (struct quoting){0};
+	return found;
+}
+
 /* Whether nothing but a closing fence is left of the line from `at` on. */
 static bool closes_line(struct rlmd_text line, size_t at, const struct mark *opening)
 {
@@ -257,6 +320,22 @@ static bool closes_line(struct rlmd_text line, size_t at, const struct mark *ope
 
 	return length >= opening->length &&
 	       !text_trim(text_slice(line, at + length, line.size)).size;
+}
+
+/*
+ * Whether a line of Python ends at its backticks at `at`, with words behind them, which are then
+ * prose. On a line of their own one word would be another fence's language.
+ */
+static bool closes_before_words(struct rlmd_text line, size_t at, const struct mark *opening)
+{
+	size_t length = run_length(line, at), columns = 0;
+	struct rlmd_text words = text_trim(text_slice(line, at + length, line.size));
+
+	if (length < opening->length || opening->behind_words ||
+	    (words.size && memchr(words.bytes, '`', words.size)))
+		return false;
+	return skip_blanks(line, 0, &columns) < at ||
+	       (words.size && memchr(words.bytes, ' ', words.size));
 }
 
 /* The backticks that the line of a body ends with; its size where there are none. */
@@ -281,13 +360,17 @@ static void look_for_end(struct rlmd_text line, const struct mark *opening, stru
 			 size_t start, size_t end, struct ending *ret)
 {
 	bool python = language_of(opening->info) == FENCE_PYTHON;
-	size_t at = python ? quoting_backtick(quoting, line) : last_run(line);
+	size_t at = python ? find_backtick(quoting, line) : last_run(line);
 
 	if (at < line.size && !(opening->behind_words && !python) &&
 	    closes_line(line, at, opening)) {
 		bool alone = !text_trim(text_from(line.bytes, at)).size;
 
 		*ret = (struct ending){ON_CODE, alone ? start : start + at, end};
+		return;
+	}
+	if (python && at < line.size && closes_before_words(line, at, opening)) {
+		*ret = (struct ending){ON_CODE, start + at, start + at + run_length(line, at)};
 		return;
 	}
 	if (opening->behind_words &&
@@ -343,14 +426,6 @@ static bool is_fence(struct rlmd_text text, size_t body, const struct mark *open
 	       looks_like_code(text_slice(text, body, end));
 }
 
-/* Room for one more in an array that doubles whenever its count is a power of two. */
-static void *grown(void *array, size_t count, size_t size)
-{
-	if (count & (count - 1))
-		return array;
-	return xreallocarray(array, count ? count * 2 : 1, size);
-}
-
 /* The fence that the line at `start` opens, as far as it goes. Returns its end; 0: it opens none.
  */
 static size_t read_fence(struct fence_reader *reader, size_t start, size_t body,
@@ -360,7 +435,7 @@ static size_t read_fence(struct fence_reader *reader, size_t start, size_t body,
 
 	if (!is_fence(reader->text, body, opening, &ending))
 		return 0;
-	reader->fences = grown(reader->fences, reader->count, sizeof *reader->fences);
+	reader->fences = array_grow(reader->fences, reader->count, sizeof *reader->fences);
 	reader->fences[reader->count++] = (struct fence){
 		.whole = {opening->behind_words ? start + opening->at : start, ending.whole},
 		.body = {body, ending.body},
@@ -371,6 +446,46 @@ static size_t read_fence(struct fence_reader *reader, size_t start, size_t body,
 	return ending.whole;
 }
 
+/* ```python print(1)``` on one line, which CommonMark calls a span. */
+static bool read_one_line(struct fence_reader *reader, size_t start, size_t end,
+			  const struct mark *mark)
+{
+	struct rlmd_text name = name_of(mark->info), code = mark->info;
+	size_t at = (size_t)(code.bytes - reader->text.bytes);
+
+	if (mark->character != '`' || language_of(mark->info) != FENCE_PYTHON ||
+	    last_run(code) != code.size - mark->length ||
+	    memchr(code.bytes, '`', code.size - mark->length) ||
+	    name.bytes + name.size == code.bytes + code.size - mark->length)
+		return false;
+	reader->fences = array_grow(reader->fences, reader->count, sizeof *reader->fences);
+	reader->fences[reader->count++] = (struct fence){
+		.whole = {start, end},
+		.body = {(size_t)(name.bytes - reader->text.bytes) + name.size,
+			 at + code.size - mark->length},
+		.columns = mark->columns,
+		.language = FENCE_PYTHON,
+	};
+	return true;
+}
+
+/* Whether a fence without a language only stands around others: the first of them follows it. */
+static bool wraps(const struct fence_reader *reader, size_t body, const struct mark *mark)
+{
+	struct rlmd_text text = reader->text;
+	struct mark next;
+
+	if (mark->info.size)
+		return false;
+	while (body < text.size && text_is_space(text.bytes[body]))
+		body++;
+	while (body && (text.bytes[body - 1] == ' ' || text.bytes[body - 1] == '\t'))
+		body--;
+	return mark_read(bare(text_slice(text, body, text_line_end(text, body))), false, &next) &&
+	       next.character == mark->character && next.length >= mark->length && opens(&next) &&
+	       language_of(next.info) == FENCE_PYTHON;
+}
+
 /* The end of what begins at the line from `at` to `end`: of a fence, or the line's. */
 static size_t read_line(struct fence_reader *reader, size_t at, size_t end)
 {
@@ -379,7 +494,15 @@ static size_t read_line(struct fence_reader *reader, size_t at, size_t end)
 	size_t after = 0;
 
 	if (mark_read(line, true, &mark) && opens(&mark)) {
-		after = read_fence(reader, at, end, &mark);
+		if (reader->wrapped == mark.length && !mark.info.size)
+			reader->wrapped = 0;
+		else if (wraps(reader, end, &mark))
+			reader->wrapped = mark.length;
+		else
+			after = read_fence(reader, at, end, &mark);
+		after = after ? after : end;
+	} else if (mark_read(line, true, &mark) && read_one_line(reader, at, end, &mark)) {
+		after = end;
 	} else if (!reader->in_span && reader->tries < TRIES_MAX &&
 		   mark_read_behind_words(line, &mark)) {
 		after = read_fence(reader, at, end, &mark);

@@ -21,7 +21,7 @@
  * 5. A marker within a sentence does not reach into a fenced block; one that
  *    leads its line may hold some, which are then text and not run.
  * 6. An argument of blanks alone, of dots alone, or of the words that stand for
- *    an answer in our prompts (reply/placeholder.h), is talk about the marker.
+ *    an answer in our prompts (below), is talk about the marker.
  *    FINAL("") is the empty answer, and in quotes those words are one. FINAL_VAR
  *    wants one identifier, in quotes or not.
  * 7. A marker that leads its line (behind Markdown's decoration) comes before one in a
@@ -40,8 +40,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "reply/placeholder.h"
+#include "base/array.h"
 
 #define NONE         UINT32_MAX
 #define VARIABLE_MAX 256 /* bytes of an identifier: what a worker can be asked for */
@@ -72,7 +71,7 @@ struct tokens {
 	struct rlmd_text text;
 	const struct markdown *markdown; /* lent */
 	struct token *tokens;            /* owned; one more than `count`, all NONE */
-	size_t count, room;
+	size_t count;
 	size_t fence, span, token; /* cursors: the first that ends behind where we are */
 };
 
@@ -117,10 +116,7 @@ static enum role role_of(struct rlmd_text text, size_t at)
 
 static void add_token(struct tokens *scan, struct token token)
 {
-	if (scan->count + 1 >= scan->room) {
-		scan->room = scan->room ? scan->room * 2 : 64;
-		scan->tokens = xreallocarray(scan->tokens, scan->room, sizeof *scan->tokens);
-	}
+	scan->tokens = array_grow(scan->tokens, scan->count + 1, sizeof *scan->tokens);
 	scan->tokens[scan->count++] = token;
 }
 
@@ -247,10 +243,15 @@ static const struct spelling {
 	enum rlmd_answer_kind kind;
 	bool alone; /* rule 8 */
 } spellings[] = {
-	{"FINAL_VAR(", RLMD_ANSWER_VARIABLE, false}, {"FINAL(", RLMD_ANSWER_DIRECT, false},
-	{"FinalVar(", RLMD_ANSWER_VARIABLE, true},   {"FINALVAR(", RLMD_ANSWER_VARIABLE, true},
-	{"final_var(", RLMD_ANSWER_VARIABLE, true},  {"Final(", RLMD_ANSWER_DIRECT, true},
+	{"FINAL_VAR(", RLMD_ANSWER_VARIABLE, false},
+	{"FINAL(", RLMD_ANSWER_DIRECT, false},
+	{"FinalVar(", RLMD_ANSWER_VARIABLE, true},
+	{"FINALVAR(", RLMD_ANSWER_VARIABLE, true},
+	{"final_var(", RLMD_ANSWER_VARIABLE, true},
+	{"Final(", RLMD_ANSWER_DIRECT, true},
+	{"FINAL_var(", RLMD_ANSWER_VARIABLE, true},
 	{"final_answer(", RLMD_ANSWER_DIRECT, true}, /* smolagents */
+	{"SUBMIT(", RLMD_ANSWER_DIRECT, true},       /* DSPy */
 };
 
 static const struct spelling *spelling_of(struct rlmd_text text)
@@ -265,7 +266,7 @@ static const struct spelling *spelling_of(struct rlmd_text text)
 static size_t find_word(struct rlmd_text text, size_t from)
 {
 	for (; from < text.size; from++)
-		if (one_of(text.bytes[from], "Ff") &&
+		if (one_of(text.bytes[from], "FfS") &&
 		    spelling_of(text_slice(text, from, text.size)))
 			break;
 	return from;
@@ -333,17 +334,59 @@ static bool read_variable(struct rlmd_text text, size_t at, bool cut, struct mar
 	return end < text.size ? text.bytes[end] == ')' : !cut;
 }
 
-static bool set_value(struct marker *marker, struct rlmd_text text, size_t start, size_t end)
+/* FINAL(answer="20") has the argument "20". */
+static struct rlmd_text without_keyword(struct rlmd_text argument)
 {
-	struct rlmd_text argument = text_trim(text_from(text.bytes + start, end - start));
+	static const char *const keywords[] = {"answer", "final_answer"};
+
+	for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++) {
+		size_t at = strlen(keywords[i]);
+
+		if (!text_starts(argument, keywords[i]))
+			continue;
+		at = skip_spaces(argument, at);
+		if (byte_at(argument, at) == '=' && byte_at(argument, at + 1) != '=')
+			return text_trim(text_slice(argument, at + 1, argument.size));
+	}
+	return argument;
+}
+
+/* Those of share/prompts, which tests/prompt/test_prompts.py compares, and what models make of
+ * them. */
+static const char *const placeholders[] = {
+	"the answer",        "your answer", "answer",    "final answer",     "the final answer",
+	"your final answer", "value",       "the value", "your answer here",
+};
+
+static struct rlmd_text without_brackets(struct rlmd_text text)
+{
+	static const char pairs[] = "<>[]{}";
+
+	for (size_t i = 0; pairs[i]; i += 2)
+		if (text.size > 1 && text.bytes[0] == pairs[i] &&
+		    text.bytes[text.size - 1] == pairs[i + 1])
+			return text_trim(text_slice(text, 1, text.size - 1));
+	return text;
+}
+
+bool marker_is_value(struct rlmd_text argument)
+{
 	size_t dots = 0;
 
 	while (byte_at(argument, dots) == '.')
 		dots++;
-	marker->kind = RLMD_ANSWER_DIRECT;
-	marker->argument = argument;
 	return dots < argument.size && !text_equal(argument, "\xe2\x80\xa6") &&
-	       !is_placeholder(argument);
+	       !array_has(placeholders, sizeof placeholders / sizeof *placeholders,
+			  without_brackets(argument));
+}
+
+static bool set_value(struct marker *marker, struct rlmd_text text, size_t start, size_t end)
+{
+	struct rlmd_text argument = text_trim(text_from(text.bytes + start, end - start));
+
+	marker->kind = RLMD_ANSWER_DIRECT;
+	marker->argument = without_keyword(argument);
+	return marker_is_value(marker->argument);
 }
 
 /* Whether a fenced block begins between the cursor and `end`. */

@@ -5,12 +5,12 @@
  */
 #pragma once
 
+#include <rlmd/parser.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/text.h"
 #include "reply/markdown.h"
-#include "reply/response.h"
 
 enum marker_place { WITHIN_LINE, LEADS_QUOTATION, LEADS_LINE }; /* the later, the higher its rank */
 
@@ -31,3 +31,7 @@ struct marker marker_find(struct rlmd_text, const struct markdown *, bool cut,
 
 /* Writes the answer to `out`, which has room for the argument. Returns its size. */
 size_t marker_value(const struct marker *, char *out);
+
+/* Whether FINAL's argument, trimmed, is an answer: neither dots alone nor, without quotes, the
+ * words that stand for one where our prompts show the form. */
+bool marker_is_value(struct rlmd_text argument);

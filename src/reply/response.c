@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "reply/echo.h"
+#include "reply/informal.h"
 #include "reply/markdown.h"
 #include "reply/marker.h"
-#include "reply/prose.h"
 #include "reply/shape.h"
 #include "reply/thought.h"
 #include "reply/toolcall.h"
@@ -66,7 +66,7 @@ static void read_blocks(struct rlmd_text text, const struct markdown *md,
 	}
 }
 
-/* What was thought, and what is left of the text without fences and the marker. */
+/* Takes out the thoughts, and what is left of the text without fences and the marker. */
 static void read_thinking(struct rlmd_text text, const struct markdown *md,
 			  const struct marker *marker, struct rlmd_text thoughts,
 			  struct writer *writer, struct response *ret)
@@ -122,8 +122,8 @@ static bool is_all_code(struct rlmd_text text)
 		size_t end = last ? text.size : md.fences[i].whole.start;
 		struct range between = {at, end};
 
-		all = prose_start(text, between) == end ||
-		      !text_trim(text_slice(text, prose_start(text, between), end)).size;
+		all = markdown_line_start(text, between) == end ||
+		      !text_trim(text_slice(text, markdown_line_start(text, between), end)).size;
 		if (last)
 			break;
 		all = all && is_code(text, &md.fences[i]);
@@ -155,7 +155,7 @@ static size_t unquoted(struct rlmd_text text, char *out)
 	return used;
 }
 
-/* What was said, or what was given for the answer, is nothing but code, quoted or not. */
+/* Whether the reply, or its answer, is nothing but code, quoted or not. */
 static bool is_only_code(const struct response *response)
 {
 	struct rlmd_text text = response->answer ? text_trim(response->value) : response->said;
@@ -200,6 +200,27 @@ static void name_bare(struct rlmd_text text, struct markdown *md, const struct m
 	}
 }
 
+/* A text without marks of code that is all Python is a block, up to an answer that ends it. */
+static void fence_all(struct rlmd_text text, struct markdown *md, struct marker *marker)
+{
+	size_t start = marker->whole.start, end = text.size;
+
+	if (md->fence_count || text_starts(text_trim(text), "FINAL") ||
+	    (marker->kind && !text_trim(text_slice(text, 0, start)).size) ||
+	    shape_of(text) != SHAPE_STATEMENTS)
+		return;
+	if (marker->kind && text.bytes[start - 1] == '\n' &&
+	    !text_trim(text_slice(text, marker->whole.end, text.size)).size)
+		end = start;
+	else
+		*marker = (struct marker){0};
+	if (shape_of(text_slice(text, 0, end)) != SHAPE_STATEMENTS)
+		return;
+	md->fences = xcalloc(1, sizeof *md->fences);
+	md->fences[md->fence_count++] = (struct fence){
+		.whole = {0, end}, .body = {0, end}, .language = FENCE_PYTHON};
+}
+
 /* The last line of prose that is FINAL_VAR( ... ) with more than a name in it, whole. */
 static struct rlmd_text find_expression(struct rlmd_text text, const struct markdown *md)
 {
@@ -207,8 +228,8 @@ static struct rlmd_text find_expression(struct rlmd_text text, const struct mark
 	struct rlmd_text found = {0};
 	struct range line;
 
-	while (prose_line(&prose, &line)) {
-		size_t start = prose_start(text, line);
+	while (markdown_prose_line(&prose, &line)) {
+		size_t start = markdown_line_start(text, line);
 		struct rlmd_text words = text_trim(text_slice(text, start, line.end));
 
 		while (words.size && strchr(" *_#>-", words.bytes[0]))
@@ -258,7 +279,11 @@ void response_read(struct rlmd_text text, bool cut, struct response *ret)
 	text = ret->said;
 	markdown_read(text, &md);
 	marker = marker_find(text, &md, cut, &form);
+	if (!cut && !form.kind)
+		fence_all(text, &md, &marker);
 	name_bare(text, &md, &marker);
+	if (!cut && !marker.kind && !form.kind && !has_python(&md, &marker))
+		marker = informal_find(text, &md);
 	ret->answer = marker.kind;
 	ret->cut_fence = cut && md.open;
 	if (form.kind && !marker.kind)
@@ -267,6 +292,9 @@ void response_read(struct rlmd_text text, bool cut, struct response *ret)
 		ret->form = find_expression(text, &md);
 	read_blocks(text, &md, &marker, &writer, ret);
 	ret->value = written(&writer, marker_value(&marker, writer.at));
+	ret->may_compute = marker.kind == RLMD_ANSWER_DIRECT &&
+			   ret->value.size == marker.argument.size &&
+			   shape_is_expression(ret->value);
 	read_thinking(text, &md, &marker, text_from(thoughts, thought), &writer, ret);
 	ret->said = text_trim(text);
 	ret->only_code = is_only_code(ret);

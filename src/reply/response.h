@@ -19,6 +19,7 @@ struct response {
 	size_t block_count;
 	enum rlmd_answer_kind answer;
 	struct rlmd_text value; /* the answer's text, or the variable's name; ends in NUL */
+	bool may_compute;       /* the answer, without quotes, reads as a name or an expression */
 	struct rlmd_text
 		thinking; /* thoughts; all text outside of fences and of the marker that counts */
 	struct rlmd_text

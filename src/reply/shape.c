@@ -1,16 +1,18 @@
 /*
- * What tells Python from the rest is that no two operands stand beside each other: "the answer",
- * "ls -la file" and "const x" are none of its lines, whatever stands around them. Beyond that each
- * line must be a statement that a model writes: an expression that is no call may only be the last
- * one, whose value is printed.
+ * Python differs from other text in that no two operands stand beside each other: "the answer",
+ * "ls -la file" and "const x" are none of its lines, whatever stands around them. Beyond that
+ * each line must be a statement that a model writes: an expression that is no call may only be
+ * the last one, whose value is printed.
  */
 #include "reply/shape.h"
 
 #include <string.h>
 
+#include "base/array.h"
+
 enum { BRACKETS_MAX = 64, PREFIX_MAX = 2, TRIPLE = 3 };
 
-/* What a word is to the line that it stands in. */
+/* The role of a word in its line. */
 enum word {
 	WORD_NAME,
 	WORD_OPERATOR,   /* between operands, or in front of one */
@@ -318,7 +320,7 @@ static bool read_colon(struct lexer *lexer)
 	if (!lexer->depth && line->lead != WORD_NAME && line->lead != WORD_OPERATOR) {
 		size_t end = lexer->at;
 
-		/* What follows on the line is a statement of its own. */
+		/* The rest of the line is a statement of its own. */
 		while (end < lexer->text.size && one_of(lexer->text.bytes[end], " \t"))
 			end++;
 		if (end < lexer->text.size && !one_of(lexer->text.bytes[end], "\r\n#"))
@@ -368,7 +370,7 @@ static bool read_operator(struct lexer *lexer)
 		    (one_of(c, "<>") && next == c))
 			return assign(lexer);
 	} else if (!line->operand) {
-		/* What may stand in front of an operand. */
+		/* Characters that may stand in front of an operand. */
 		line->decorator = c == '@' && leads;
 		if (!line->decorator && !one_of(c, "+-~*") && !(one_of(c, "*/") && lexer->depth))
 			return false;
@@ -477,10 +479,9 @@ struct rlmd_text shape_code(struct rlmd_text text)
 	size_t end = text_line_end(text, 0);
 	struct rlmd_text first = text_trim(text_slice(text, 0, end));
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (end < text.size && text_equal_caseless(first, names[i]))
-			return text_slice(text, end, text.size);
-	return text;
+	return end < text.size && array_has(names, sizeof names / sizeof *names, first)
+		       ? text_slice(text, end, text.size)
+		       : text;
 }
 
 enum shape shape_of(struct rlmd_text text)
@@ -496,4 +497,17 @@ enum shape shape_of(struct rlmd_text text)
 	if (lexer.depth || !end_line(&lexer))
 		return SHAPE_OTHER;
 	return lexer.shape;
+}
+
+bool shape_is_expression(struct rlmd_text text)
+{
+	struct lexer lexer = {.text = text};
+	const struct line *line = &lexer.line;
+
+	begin_line(&lexer);
+	while (lexer.at < text.size)
+		if (peek(&lexer, 0) == '\n' || !step(&lexer))
+			return false;
+	return !lexer.depth && line->operand && line->lead == WORD_NAME && !line->assigns &&
+	       !line->colon;
 }

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/text.h"
 
 enum shape {
@@ -16,6 +18,9 @@ enum shape {
 
 /* A first line that only names the language is passed over. */
 enum shape shape_of(struct rlmd_text);
+
+/* Whether it reads as one expression of Python in one line: a name or a number, too. */
+bool shape_is_expression(struct rlmd_text);
 
 /* The text behind such a line; all of it where it has none. */
 struct rlmd_text shape_code(struct rlmd_text);

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "reply/prose.h"
+#include "reply/markdown.h"
 
 enum { PARTS_MAX = 32 }; /* so that no text takes longer: of this one no end is looked for */
 
@@ -24,10 +24,15 @@ static const struct tags {
 	{"<reasoning>", "</reasoning>", true},   /* models trained by the recipe of GRPO */
 	{"<seed:think>", "</seed:think>", true}, /* Seed-OSS */
 	{"[THINK]", "[/THINK]", true},           /* Magistral */
+	{"\xe2\x97\x81think\xe2\x96\xb7", "\xe2\x97\x81/think\xe2\x96\xb7", true}, /* Kimi */
+	{"<|START_THINKING|>", "<|END_THINKING|>", true},     /* Cohere's Command */
+	{"<|begin_of_thought|>", "<|end_of_thought|>", true}, /* OpenThinker, Sky-T1 */
 	{"<|channel|>analysis<|message|>", "<|end|>", false}, /* gpt-oss: harmony */
 };
 
 #define TAGS (sizeof tags / sizeof *tags)
+
+static const char first_bytes[] = "<[\xe2";
 
 /* A tag in the text. */
 struct found {
@@ -102,8 +107,8 @@ static struct found find_tag(struct rlmd_text text, bool first)
 	struct range line;
 
 	markdown_read(text, &md);
-	while (!found.tags && prose_line(&prose, &line))
-		if (!opens_at(text, prose_start(text, line), &found) && first)
+	while (!found.tags && markdown_prose_line(&prose, &line))
+		if (!opens_at(text, markdown_line_start(text, line), &found) && first)
 			closes_on(text, line, &found);
 	markdown_done(&md);
 	return found;
@@ -113,7 +118,7 @@ static struct found find_tag(struct rlmd_text text, bool first)
 static bool has_tags(struct rlmd_text text)
 {
 	for (size_t at = 0; at < text.size; at++)
-		if (text.bytes[at] == '<' || text.bytes[at] == '[') {
+		if (strchr(first_bytes, text.bytes[at]) && text.bytes[at]) {
 			struct rlmd_text rest = text_slice(text, at, text.size);
 
 			for (size_t i = 0; i < TAGS; i++)

@@ -1,3 +1,12 @@
+/*
+ * A call is one of these, on a line of its own:
+ *
+ * 1. One of the forms in reply/forms.def.
+ * 2. JSON with a tool's name and its arguments, in a fence, or all of the rest.
+ * 3. A fence with the arguments of a tool that the line before it names.
+ *
+ * Tags around several calls are passed over.
+ */
 #include "reply/toolcall.h"
 
 #include <stdlib.h>
@@ -5,17 +14,19 @@
 #include <strings.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "reply/prose.h"
 #include "reply/shape.h"
 
 enum {
 	DEPTH_MAX = 32,
-	TRIES_MAX = 8, /* tags and objects that were no call, so that no text takes longer */
+	TRIES_MAX = 8, /* forms and objects that were no call, so that no text takes longer */
+	NAME_MAX = 96, /* bytes of a tool's name, with what stands around it */
 };
 
-/* What interpreters are called, as tools. */
+/* Names of tools that are interpreters. */
 static const char *const tools[] = {
 	"python",
 	"python3",
@@ -25,6 +36,8 @@ static const char *const tools[] = {
 	"python_interpreter",
 	"code_interpreter",
 	"interpreter", /* smolagents, OpenAI, Qwen-Agent */
+	"jupyter",
+	"pyodide",
 	"execute",
 	"execute_code",
 	"execute_python",
@@ -37,32 +50,75 @@ static const char *const tools[] = {
 };
 
 /* Members of a call in JSON: its name, its arguments, and the code in these. */
-static const char *const name_keys[] = {"name", "tool", "tool_name", "function"};
-static const char *const argument_keys[] = {"arguments", "parameters", "args", "input"};
+static const char *const name_keys[] = {"name", "tool", "tool_name", "function", "action"};
+static const char *const argument_keys[] = {"arguments",   "parameters", "args",
+					    "input",       "tool_input", /* LangChain */
+					    "action_input"};
 static const char *const code_keys[] = {"code", "source", "python_code", "script", "command"};
 
-/* What stands between tags that lead a line. */
-enum content {
-	CALL,   /* JSON, or Qwen3-Coder's <function=NAME><parameter=NAME> */
-	CODE,   /* whatever it looks like, where the tags have lines of their own */
-	PYTHON, /* what has the shape of Python: the tags are HTML's too */
-	EITHER, /* JSON, or code up to the end */
+/* As reply/forms.def has them. */
+enum content { CALLS, ARGUMENTS, SOURCE, LITERAL, CODE, PYTHON, EITHER };
+enum { IN_LINE = 1, FENCED = 2, KEPT = 4 };
+
+/* DeepSeek's marks have wide bars, and blocks for blanks. */
+#define BAR "\xef\xbd\x9c"
+#define LOW "\xe2\x96\x81"
+
+#define DEEPSEEK(words) "<" BAR words BAR ">"
+#define CALL_BEGIN      DEEPSEEK("tool" LOW "call" LOW "begin")
+#define CALL_END        DEEPSEEK("tool" LOW "call" LOW "end")
+#define SEP             DEEPSEEK("tool" LOW "sep")
+
+static const struct form {
+	const char *open, *separator, *close;
+	enum content content;
+	int flags;
+} forms[] = {
+#define FORM(maker, open, separator, close, content, flags)                                        \
+	{open, separator, close, content, flags},
+#include "reply/forms.def"
+#undef FORM
 };
 
-static const struct tags {
-	const char *open, *close;
-	enum content content;
-} tags[] = {
-	{"<tool_call>", "</tool_call>", CALL},         /* Hermes, Qwen */
-	{"<function_call>", "</function_call>", CALL}, /* Functionary and others */
-	{"[TOOL_CALLS]", "</s>", CALL},                /* Mistral */
-	{"<|python_tag|>", "<|eom_id|>", EITHER},      /* Llama 3.1 */
-	{"<tool_code>", "</tool_code>", CODE},         /* Gemma, Gemini */
-	{"<execute>", "</execute>", CODE},             /* CodeAct */
-	{"<python>", "</python>", CODE},
-	{"<repl>", "</repl>", CODE},
-	{"<code>", "</code>", PYTHON}, /* smolagents */
+/* OPEN key SEPARATOR value CLOSE, among arguments. */
+static const struct parameter {
+	const char *open, *separator, *close;
+} parameters[] = {
+	/* clang-format off */
+	{"<parameter name=\"", "\">",         "</parameter>"},
+	{"<parameter=",        ">",           "</parameter>"},
+	{"<arg_key>",          "<arg_value>", "</arg_value>"},
+	{"<" BAR "DSML" BAR "parameter name=\"", ">", "</" BAR "DSML" BAR "parameter>"},
+	/* clang-format on */
 };
+
+/* Before the first of several calls, and behind the last. */
+static const char *const openers[] = {
+	"<function_calls>",
+	"<" BAR "DSML" BAR "function_calls>",
+	"<tool_calls>",
+	"<tool_call>",
+	"<|tool_calls_section_begin|>",
+	"<|python_start|>",
+	DEEPSEEK("tool" LOW "calls" LOW "begin"),
+};
+static const char *const closers[] = {
+	"</function_calls>",
+	"</" BAR "DSML" BAR "function_calls>",
+	CALL_END,
+	DEEPSEEK("tool" LOW "calls" LOW "end"),
+	DEEPSEEK("end" LOW "of" LOW "sentence"),
+	"</tool_calls>",
+	"</tool_call>",
+	"<|tool_calls_section_end|>",
+	"<|python_end|>",
+	"</s>",
+	"<|eot|>",
+	"<|eot_id|>",
+	"<|im_end|>",
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 struct search {
 	struct rlmd_text text;
@@ -72,12 +128,18 @@ struct search {
 	bool open;
 };
 
-static bool is_tool(const char *name)
+/* "functions.python:0" is Kimi's, "functions.python" harmony's. */
+static bool is_tool(struct rlmd_text name)
 {
-	for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
-		if (name && !strcasecmp(name, tools[i]))
-			return true;
-	return false;
+	static const char prefix[] = "functions.";
+
+	name = text_trim(name);
+	if (text_starts(name, prefix))
+		name = text_slice(name, strlen(prefix), name.size);
+	for (size_t end = 0; end < name.size; end++)
+		if (strchr(":[\"", name.bytes[end]))
+			name.size = end;
+	return array_has(tools, COUNT(tools), name);
 }
 
 static json_t *member(const json_t *object, const char *const *keys, size_t count)
@@ -89,7 +151,39 @@ static json_t *member(const json_t *object, const char *const *keys, size_t coun
 	return found;
 }
 
-#define MEMBER(object, keys) member(object, keys, sizeof(keys) / sizeof *(keys))
+#define MEMBER(object, keys) member(object, keys, COUNT(keys))
+
+/* With the line feeds escaped that some write into strings: Qwen 2.5. */
+static json_t *read_json_of_lines(struct rlmd_text text)
+{
+	auto_evbuffer struct evbuffer *repaired = buffer_new();
+	bool quoted = false;
+
+	for (size_t at = 0; at < text.size; at++) {
+		char c = text.bytes[at];
+
+		if (quoted && (c == '\n' || c == '\t')) {
+			buffer_add(repaired, c == '\n' ? "\\n" : "\\t", 2);
+			continue;
+		}
+		quoted ^= c == '"';
+		buffer_add(repaired, &c, 1);
+		if (quoted && c == '\\' && at + 1 < text.size)
+			buffer_add(repaired, &text.bytes[++at], 1);
+	}
+	return json_read(text_in(repaired), DEPTH_MAX, NULL);
+}
+
+static json_t *read_json(struct rlmd_text text)
+{
+	json_t *json;
+
+	text = text_trim(text);
+	json = json_read(text, DEPTH_MAX, NULL);
+	return json || !text.size || !memchr(text.bytes, '\n', text.size)
+		       ? json
+		       : read_json_of_lines(text);
+}
 
 /* Appends the code that arguments hold, as one object or string. */
 static void add_code(const json_t *arguments, struct evbuffer *out)
@@ -101,7 +195,7 @@ static void add_code(const json_t *arguments, struct evbuffer *out)
 		struct rlmd_text text = text_from(json_string_value(arguments),
 						  json_string_length(arguments));
 
-		parsed = json_read(text_trim(text), DEPTH_MAX, NULL);
+		parsed = read_json(text);
 		code = json_is_object(parsed) ? MEMBER(parsed, code_keys) : arguments;
 	} else {
 		code = MEMBER(arguments, code_keys);
@@ -109,8 +203,8 @@ static void add_code(const json_t *arguments, struct evbuffer *out)
 	if (!json_string_length(code))
 		return;
 	if (evbuffer_get_length(out))
-		evbuffer_add(out, "\n", 1);
-	evbuffer_add(out, json_string_value(code), json_string_length(code));
+		buffer_add(out, "\n", 1);
+	buffer_add(out, json_string_value(code), json_string_length(code));
 }
 
 /* One call: false where it is none, or none of an interpreter. */
@@ -122,7 +216,7 @@ static bool read_call(const json_t *call, struct evbuffer *out)
 		call = name;
 		name = json_object_get(call, "name");
 	}
-	if (!is_tool(json_string_value(name)))
+	if (!is_tool(json_text(name)))
 		return false;
 	add_code(MEMBER(call, argument_keys), out);
 	return true;
@@ -139,7 +233,7 @@ static bool read_calls(struct rlmd_text text, struct evbuffer *out)
 	text = text_trim(text);
 	if (!text.size || (text.bytes[0] != '{' && text.bytes[0] != '['))
 		return false;
-	json = json_read(text, DEPTH_MAX, NULL);
+	json = read_json(text);
 	if (json_is_array(json))
 		json_array_foreach (json, i, call)
 			calls = calls && read_call(call, out);
@@ -150,17 +244,84 @@ static bool read_calls(struct rlmd_text text, struct evbuffer *out)
 
 static bool holds_calls(struct rlmd_text text)
 {
-	auto_evbuffer struct evbuffer *code = evbuffer_new();
+	auto_evbuffer struct evbuffer *code = buffer_new();
 
 	return read_calls(text, code);
 }
 
+static bool is_named(struct rlmd_text text)
+{
+	json_auto_t *json = NULL;
+
+	text = text_trim(text);
+	if (!text_starts(text, "{"))
+		return false;
+	json = read_json(text);
+	return MEMBER(json, name_keys) && MEMBER(json, argument_keys);
+}
+
+bool toolcall_begins(struct rlmd_text text, struct range line)
+{
+	struct rlmd_text words = text_slice(text, line.start, line.end);
+	size_t more = text.size - line.start < 2 * NAME_MAX ? text.size : line.start + 2 * NAME_MAX;
+
+	for (const struct form *form = forms; form < forms + COUNT(forms); form++)
+		if (text_starts(words, form->open) &&
+		    (form->separator ? form->content != LITERAL &&
+					       text_find(text_slice(text, line.start, more),
+							 form->separator)
+				     : form->content == CALLS))
+			return true;
+	return is_named(words);
+}
+
+/* An object of arguments, without a name. */
+static bool read_arguments(struct rlmd_text text, struct evbuffer *out)
+{
+	json_auto_t *json = NULL;
+
+	text = text_trim(text);
+	if (!text_starts(text, "{"))
+		return false;
+	json = read_json(text);
+	if (json_is_object(json))
+		add_code(json, out);
+	return evbuffer_get_length(out);
+}
+
+static bool holds_arguments(struct rlmd_text text)
+{
+	auto_evbuffer struct evbuffer *code = buffer_new();
+
+	return read_arguments(text, code);
+}
+
+/* The value of a string of Python, which may go over lines. */
+static void read_literal(struct rlmd_text text, struct evbuffer *out)
+{
+	static const char escapes[] = "n\nt\tr\r\\\\''\"\"";
+
+	for (size_t at = 1; at + 1 < text.size; at++) {
+		const char *escape = NULL;
+
+		if (text.bytes[at] == '\\')
+			for (const char *e = escapes; *e && !escape; e += 2)
+				escape = *e == text.bytes[at + 1] ? e : NULL;
+		buffer_add(out, escape ? escape + 1 : &text.bytes[at], 1);
+		at += escape != NULL;
+	}
+}
+
 size_t toolcall_code(struct rlmd_text text, const struct fence *fence, char *out)
 {
-	auto_evbuffer struct evbuffer *code = evbuffer_new();
+	auto_evbuffer struct evbuffer *code = buffer_new();
+	struct rlmd_text body = text_slice(text, fence->body.start, fence->body.end);
 	size_t size;
 
-	read_calls(text_slice(text, fence->body.start, fence->body.end), code);
+	if (text_starts(body, "'") || text_starts(body, "\""))
+		read_literal(body, code);
+	else if (!read_calls(body, code))
+		read_arguments(body, code);
 	size = evbuffer_get_length(code);
 	evbuffer_remove(code, out, size);
 	return size;
@@ -184,48 +345,70 @@ static size_t place_of(struct rlmd_text text, size_t at, size_t end, const char 
 	return found ? (size_t)(found - text.bytes) : end;
 }
 
-/* <function=NAME> <parameter=NAME> code </parameter>: narrows the body to the code. */
-static bool read_parameter(struct rlmd_text text, struct range *body)
+/* Of several parameters the first that is called as code is. Narrows the body to it. */
+static bool read_parameters(struct rlmd_text text, const struct parameter *form, struct range *body)
 {
-	struct rlmd_text inner = text_trim(text_slice(text, body->start, body->end));
-	size_t at = (size_t)(inner.bytes - text.bytes), end;
-	char name[32];
+	size_t at = body->start, end;
 	bool alone;
 
-	if (!text_starts(inner, "<function="))
-		return false;
-	at += strlen("<function=");
-	end = place_of(text, at, body->end, ">");
-	if (end - at >= sizeof name)
-		return false;
-	memcpy(name, text.bytes + at, end - at);
-	name[end - at] = '\0';
-	at = place_of(text, end, body->end, "<parameter=");
-	at = place_of(text, at, body->end, ">");
-	if (!is_tool(name) || at == body->end)
-		return false;
-	body->start = skip_line_end(text, at + 1, &alone);
-	body->end = place_of(text, body->start, body->end, "</parameter>");
-	return true;
+	while ((at = place_of(text, at, body->end, form->open)) < body->end) {
+		size_t name = at + strlen(form->open), behind;
+		struct rlmd_text key;
+
+		behind = place_of(text, name, body->end, form->separator);
+		if (behind == body->end)
+			return false;
+		end = place_of(text, name, behind, "\"");
+		key = text_slice(text, name, place_of(text, name, end, "<"));
+		at = behind + strlen(form->separator);
+		end = place_of(text, at, body->end, form->close);
+		if (array_has(code_keys, COUNT(code_keys), key)) {
+			*body = (struct range){skip_line_end(text, at, &alone), end};
+			return true;
+		}
+		at = end;
+	}
+	return false;
 }
 
-/* Whether what stands between the tags is code; narrows the body to it. */
-static bool holds_code(struct rlmd_text text, const struct tags *tag, bool alone, bool closed,
-		       struct fence *fence)
+/* Whether arguments hold code; narrows the body to the code itself, where it is no JSON. */
+static bool read_arguments_of(struct rlmd_text text, bool source, struct fence *fence)
 {
 	struct rlmd_text body = text_slice(text, fence->body.start, fence->body.end);
 
-	switch (tag->content) {
-	case CALL:
-		fence->is_call = holds_calls(body);
-		return fence->is_call || read_parameter(text, &fence->body);
-	case CODE:
-		return (alone && closed) || shape_of(body);
-	case PYTHON:
-		return alone && closed && shape_of(body);
+	fence->is_call = holds_arguments(body);
+	if (fence->is_call)
+		return true;
+	for (size_t i = 0; i < COUNT(parameters); i++)
+		if (read_parameters(text, &parameters[i], &fence->body))
+			return true;
+	body = text_trim(body);
+	fence->body.start = (size_t)(body.bytes - text.bytes);
+	return !text_starts(body, "{") && !text_starts(body, "[") && (source || shape_of(body));
+}
+
+/* Whether the content is code; narrows the body to it. `alone`: the tags have lines of their own.
+ */
+static bool read_content(struct rlmd_text text, enum content content, bool alone,
+			 struct fence *fence)
+{
+	struct rlmd_text body = text_slice(text, fence->body.start, fence->body.end);
+
+	switch (content) {
+	case CALLS:
 	case EITHER:
 		fence->is_call = holds_calls(body);
+		return fence->is_call || content == EITHER;
+	case ARGUMENTS:
+	case SOURCE:
+		return read_arguments_of(text, content == SOURCE, fence);
+	case LITERAL:
+		fence->is_call = true;
 		return true;
+	case CODE:
+		return alone || shape_of(body);
+	case PYTHON:
+		return alone && shape_of(body);
 	}
 	return false;
 }
@@ -243,29 +426,45 @@ static bool holds_fence(struct search *search, struct range range)
 
 static void add_fence(struct search *search, const struct fence *fence)
 {
-	search->found = xreallocarray(search->found, search->count + 1, sizeof *search->found);
+	search->found = array_grow(search->found, search->count, sizeof *search->found);
 	search->found[search->count++] = *fence;
 }
 
-/* Code between tags, of which the first stands at `at`, at the start of a line. */
-static bool read_tags(struct search *search, const struct tags *tag, size_t line, size_t at)
+/* Behind as many of these as stand at `at`, with blanks between them. */
+static size_t skip_tags(struct rlmd_text text, size_t at, const char *const *skipped, size_t count)
 {
-	struct rlmd_text text = search->text;
-	struct fence fence = {.language = FENCE_PYTHON};
-	bool alone, closed;
-	size_t end;
+	size_t next = at, i;
 
-	fence.body.start = skip_line_end(text, at + strlen(tag->open), &alone);
-	fence.body.end = place_of(text, fence.body.start, text.size, tag->close);
-	closed = fence.body.end < text.size;
-	end = fence.body.end + (closed ? strlen(tag->close) : 0);
-	fence.whole = (struct range){line, end};
-	if (holds_fence(search, fence.whole) || !holds_code(text, tag, alone, closed, &fence))
-		return false;
-	fence.whole.end = skip_line_end(text, end, &alone);
-	search->open = !closed && tag->content != CALL;
-	add_fence(search, &fence);
-	return true;
+	do {
+		for (next = at; next < text.size && text_is_space(text.bytes[next]);)
+			next++;
+		for (i = 0; i < count; i++)
+			if (text_starts(text_slice(text, next, text.size), skipped[i]))
+				break;
+		if (i < count)
+			at = next + strlen(skipped[i]);
+	} while (i < count);
+	return at;
+}
+
+/* Takes off what ends several calls, where nothing else ends the last one. */
+static size_t without_closers(struct rlmd_text text, size_t start, size_t end)
+{
+	size_t at = end;
+
+	for (size_t i = 0; i < COUNT(closers);) {
+		size_t size = strlen(closers[i]);
+
+		while (at > start && text_is_space(text.bytes[at - 1]))
+			at--;
+		if (at - start >= size && !memcmp(text.bytes + at - size, closers[i], size)) {
+			end = at -= size;
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+	return end;
 }
 
 /* A call in JSON without tags, which all of the rest is. */
@@ -282,17 +481,105 @@ static bool read_rest(struct search *search, size_t line)
 	return true;
 }
 
+/* Whether the name at `*at` is that of a tool; moves on to behind its separator. */
+static bool read_name(struct rlmd_text text, const struct form *form, size_t *at)
+{
+	size_t limit = *at + NAME_MAX < text.size ? *at + NAME_MAX : text.size;
+	size_t behind = place_of(text, *at, limit, form->separator), end = behind;
+
+	if (form->flags & IN_LINE)
+		for (end = *at; end < behind && !strchr(" <", text.bytes[end]);)
+			end++;
+	if (behind == limit || !is_tool(text_slice(text, *at, end)))
+		return false;
+	*at = behind + (form->flags & KEPT ? 0 : strlen(form->separator));
+	return true;
+}
+
+/* The first string of Python from the start of the body on, which that becomes. Returns where the
+ * call ends behind it; 0: it does not. */
+static size_t find_literal(struct rlmd_text text, struct range *body)
+{
+	size_t start = body->start, end;
+	size_t limit = start + NAME_MAX < text.size ? start + NAME_MAX : text.size;
+
+	while (start < limit && !strchr("'\"", text.bytes[start]))
+		start++;
+	for (end = start + 1; end < text.size && text.bytes[end] != text.bytes[start]; end++)
+		end += text.bytes[end] == '\\';
+	if (start == limit || end >= text.size)
+		return 0;
+	*body = (struct range){start, ++end};
+	while (end < text.size && text.bytes[end] && strchr(") \t", text.bytes[end]))
+		end++;
+	return end < text.size && text.bytes[end] == ']' ? end + 1 : 0;
+}
+
+/* A call of this form that begins at `at`, in the line from `line` on. */
+static bool read_form(struct search *search, const struct form *form, size_t line, size_t at)
+{
+	struct rlmd_text text = search->text;
+	struct fence fence = {.language = FENCE_PYTHON};
+	size_t end;
+	bool alone, closed;
+
+	at += strlen(form->open);
+	if (form->separator && !read_name(text, form, &at))
+		return false;
+	fence.body.start = skip_line_end(text, at, &alone);
+	end = form->content == LITERAL ? find_literal(text, &fence.body)
+				       : place_of(text, fence.body.start, text.size, form->close);
+	closed = end < text.size;
+	if (form->content != LITERAL) {
+		fence.body.end = without_closers(text, fence.body.start, end);
+		/* The beginning of the next call ends this one too. */
+		end += closed && form->close[0] == '<' ? strlen(form->close) : 0;
+	}
+	fence.whole = (struct range){line, end};
+	if (!end || holds_fence(search, fence.whole) ||
+	    !read_content(text, form->content, alone && closed, &fence))
+		return !++search->tries;
+	/* JSON that could be read is whole, and so is a parameter that was closed. */
+	search->open = fence.body.end == text.size && !fence.is_call;
+	end = skip_tags(text, end, closers, COUNT(closers));
+	fence.whole.end = skip_line_end(text, end, &alone);
+	add_fence(search, &fence);
+	return true;
+}
+
+static bool read_forms(struct search *search, size_t line, size_t at)
+{
+	struct rlmd_text text = search->text;
+	size_t end = text_line_end(text, at);
+
+	for (const struct form *form = forms; form < forms + COUNT(forms); form++) {
+		size_t open = at;
+
+		if (form->flags & IN_LINE)
+			open = place_of(text, at, place_of(text, at, end, form->separator),
+					form->open);
+		if (text_starts(text_slice(text, open, text.size), form->open) &&
+		    read_form(search, form, line, open))
+			return true;
+	}
+	return false;
+}
+
 static bool read_line(struct search *search, struct range line)
 {
-	size_t at = prose_start(search->text, line);
-	struct rlmd_text words = text_slice(search->text, at, line.end);
+	struct rlmd_text text = search->text;
+	size_t at = markdown_line_start(text, line), first = at;
+	struct rlmd_text words = text_slice(text, at, line.end);
 
 	if (text_starts(words, "{") || text_starts(words, "[{"))
 		return read_rest(search, line.start) || !++search->tries;
-	for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
-		if (text_starts(words, tags[i].open))
-			return read_tags(search, &tags[i], line.start, at) || !++search->tries;
-	return false;
+	if (text_starts(words, "<"))
+		first = skip_tags(text, at, openers, COUNT(openers));
+	while (first > at && first < text.size && text_is_space(text.bytes[first]))
+		first++;
+	if (first > at && (read_forms(search, line.start, first) || !++search->tries))
+		return true;
+	return read_forms(search, line.start, at);
 }
 
 /* Puts what was found among the fences. */
@@ -314,22 +601,54 @@ static void merge(struct search *search)
 	md->fence_count = count;
 }
 
+/* Where a line in front of a fence names the tool whose arguments the fence holds; the fence's own
+ * place where none does. */
+static size_t announced(struct rlmd_text text, size_t from, size_t start)
+{
+	from = start - from > 2 * NAME_MAX ? start - 2 * NAME_MAX : from;
+	for (const struct form *form = forms; form < forms + COUNT(forms); form++) {
+		size_t at = place_of(text, from, start, form->open);
+		size_t name = at + strlen(form->open);
+
+		if (form->flags & FENCED && at < start &&
+		    is_tool(text_slice(text, name, place_of(text, name, start, form->separator))))
+			return at;
+	}
+	return start;
+}
+
+/* Fences of another language that hold a call, or the arguments of one. */
+static void read_fences(struct rlmd_text text, struct markdown *md)
+{
+	for (size_t i = 0, from = 0; i < md->fence_count; from = md->fences[i++].whole.end) {
+		struct fence *fence = &md->fences[i];
+		struct rlmd_text body = text_slice(text, fence->body.start, fence->body.end);
+		size_t start = fence->whole.start;
+
+		if (fence->language == FENCE_PYTHON)
+			continue;
+		fence->is_call = holds_calls(body);
+		if (!fence->is_call) {
+			start = announced(text, from, start);
+			fence->is_call = start < fence->whole.start && holds_arguments(body);
+			while (start > from && text.bytes[start - 1] != '\n')
+				start--;
+		}
+		if (!fence->is_call)
+			continue;
+		fence->language = FENCE_PYTHON;
+		fence->whole.start = start;
+	}
+}
+
 void toolcalls_read(struct rlmd_text text, struct markdown *md)
 {
 	struct search search = {.text = text, .markdown = md};
 	struct prose prose = {.text = text, .markdown = md};
 	struct range line;
 
-	for (size_t i = 0; i < md->fence_count; i++) {
-		struct fence *fence = &md->fences[i];
-
-		if (fence->language == FENCE_PYTHON ||
-		    !holds_calls(text_slice(text, fence->body.start, fence->body.end)))
-			continue;
-		fence->language = FENCE_PYTHON;
-		fence->is_call = true;
-	}
-	while (search.tries < TRIES_MAX && prose_line(&prose, &line))
+	read_fences(text, md);
+	while (search.tries < TRIES_MAX && markdown_prose_line(&prose, &line))
 		if (read_line(&search, line))
 			prose.at = search.found[search.count - 1].whole.end;
 	if (search.count)

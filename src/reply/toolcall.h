@@ -15,6 +15,9 @@
  */
 void toolcalls_read(struct rlmd_text, struct markdown *);
 
+/* Whether a line begins like a call of whatever tool, which may go on behind it. */
+bool toolcall_begins(struct rlmd_text, struct range line);
+
 /* Writes the code of a fence that `is_call` to `out`, which has room for its body. Returns its
  * size. */
 size_t toolcall_code(struct rlmd_text, const struct fence *, char *out);

@@ -58,9 +58,9 @@ bool baseline_read(const char *path, struct baseline *ret, struct rlmd_error *er
 	auto_free char *text = file_read(path, SIZE_MAX_READ, &size, err);
 
 	if (!text)
-		return error_context(err, "--baseline");
+		return error_context(err, "the baseline");
 	return baseline_parse(text_from(text, size), ret, err) ||
-	       error_context(err, "--baseline %s", path);
+	       error_context(err, "the baseline %s", path);
 }
 
 void baseline_done(struct baseline *baseline)

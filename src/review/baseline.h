@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "review/finding.h"
 
-/* What stands in a report for each: names of "partialFingerprints". */
+/* Names of "partialFingerprints" in a report. */
 #define BASELINE_FINGERPRINT  "rlmdFinding/v1"
 #define BASELINE_SURROUNDINGS "rlmdSurroundings/v1"
 

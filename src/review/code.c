@@ -1,12 +1,13 @@
 #include "review/code.h"
 
-#include <event2/buffer.h>
 #include <jansson.h>
 #include <rlmd/context.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 
@@ -19,10 +20,7 @@ static char *name_of(const struct code *code, const char *path)
 
 void code_add(struct code *code, struct rlmd_text path, struct rlmd_text text)
 {
-	if (code->count == code->room) {
-		code->room = 2 * code->room + 16;
-		code->files = xreallocarray(code->files, code->room, sizeof *code->files);
-	}
+	code->files = array_grow(code->files, code->count, sizeof *code->files);
 	code->files[code->count] = (struct code_file){
 		.path = text_copy(path), .text = text, .rank = code->count};
 	code->files[code->count].name = name_of(code, code->files[code->count].path);
@@ -88,7 +86,7 @@ static void repair(struct code_file *file)
 
 	if (text_is_utf8(file->text))
 		return;
-	repaired = evbuffer_new();
+	repaired = buffer_new();
 	text_repair(file->text, repaired);
 	file->repaired = text_drain(repaired, &size);
 	file->text = text_from(file->repaired, size);
@@ -160,7 +158,7 @@ static void add_change(struct code_file *file, const json_t *pair)
 
 	if (first < 1 || last < first)
 		return;
-	file->changes = xreallocarray(file->changes, file->change_count + 1, sizeof *file->changes);
+	file->changes = array_grow(file->changes, file->change_count, sizeof *file->changes);
 	file->changes[file->change_count++] = (struct code_range){.first = (size_t)first,
 								  .last = (size_t)last};
 }
@@ -175,12 +173,12 @@ static void set_changes(struct code_file *file, const json_t *change)
 			add_change(file, pair);
 }
 
-/* What is gone needs no reading. */
+/* Deleted files need no reading. */
 static void note_unread(struct code *code, const json_t *change)
 {
 	if (text_equal(json_get_text(change, "status"), "deleted"))
 		return;
-	code->unread = xreallocarray(code->unread, code->unread_count + 1, sizeof *code->unread);
+	code->unread = array_grow(code->unread, code->unread_count, sizeof *code->unread);
 	code->unread[code->unread_count++] = name_of(code, json_get_string(change, "path"));
 }
 

@@ -35,7 +35,7 @@ struct code_file {
 
 struct code {
 	struct code_file *files; /* owned, sorted by path once code_seal() was called */
-	size_t count, room;
+	size_t count;
 	char *place;   /* owned: of the context in its repository, with a slash; NULL: at its top */
 	char **unread; /* owned: names of files that were changed and not loaded */
 	size_t unread_count;

@@ -23,10 +23,11 @@ char *escape_line(const char *); /* names, on one line: a line feed is \\n */
 char *escape_flat(const char *); /* words, on one line: a line feed is a blank */
 
 /* All append. What they are given has gone through one of the above. */
-void escape_xml(const char *, struct evbuffer *out);          /* also between quotes */
-void escape_command(const char *, struct evbuffer *out);      /* the data of a workflow command */
-void escape_property(const char *, struct evbuffer *out);     /* one of its properties */
-void escape_uri(const char *path, struct evbuffer *out);      /* a relative reference */
+void escape_xml(const char *, struct evbuffer *out);      /* also between quotes */
+void escape_command(const char *, struct evbuffer *out);  /* the data of a workflow command */
+void escape_property(const char *, struct evbuffer *out); /* one of its properties */
+void escape_uri(const char *path, struct evbuffer *out);  /* a relative reference */
+/* In Markdown of GitHub and GitLab; nothing in it is a link or calls anybody. */
 void escape_markdown(const char *, struct evbuffer *out);     /* as text of a paragraph */
 void escape_preformatted(const char *, struct evbuffer *out); /* as lines of code, in Markdown */
 void escape_span(const char *, struct evbuffer *out);         /* as code in a line of Markdown */

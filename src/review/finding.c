@@ -1,20 +1,20 @@
 #include "review/finding.h"
 
-#include <event2/buffer.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "review/code.h"
-#include "review/patch_text.h"
 
 enum {
 	DEPTH_MAX = 8,
 	COMPLAINTS_MAX = 10, /* more would not be read */
+	FEW_LINES = 8,       /* a longer quote may well have two findings of a kind in it */
 };
 
 static const char *const severities[] = {
@@ -24,12 +24,12 @@ static const char *const severities[] = {
 	[SEVERITY_ERROR] = "error",
 };
 
-const char *severity_name(enum severity severity)
+const char *finding_severity_name(enum severity severity)
 {
 	return severities[severity];
 }
 
-bool severity_parse(struct rlmd_text name, enum severity *ret)
+bool finding_severity_parse(struct rlmd_text name, enum severity *ret)
 {
 	for (size_t i = 0; i < sizeof severities / sizeof *severities; i++)
 		if (text_equal(name, severities[i])) {
@@ -50,8 +50,8 @@ struct findings_reader {
 static void complain(struct findings_reader *reading, const char *member, const char *what)
 {
 	if (++reading->complaints <= COMPLAINTS_MAX)
-		evbuffer_add_printf(reading->wrong, "findings[%zu].%s: %s\n", reading->index,
-				    member, what);
+		buffer_add_printf(reading->wrong, "findings[%zu].%s: %s\n", reading->index, member,
+				  what);
 }
 
 static char *read_text(struct findings_reader *reading, const json_t *object, const char *member,
@@ -87,7 +87,7 @@ static void read_severity(struct findings_reader *reading, const json_t *object,
 
 	if (!value)
 		complain(reading, "severity", "is missing");
-	else if (!severity_parse(json_text(value), &finding->severity) ||
+	else if (!finding_severity_parse(json_text(value), &finding->severity) ||
 		 finding->severity == SEVERITY_NONE)
 		complain(reading, "severity", "must be \"error\", \"warning\" or \"note\"");
 }
@@ -122,8 +122,8 @@ static void read_finding(struct findings_reader *reading, const json_t *object,
 	finding->reports = 1;
 	if (!json_is_object(object)) {
 		if (++reading->complaints <= COMPLAINTS_MAX)
-			evbuffer_add_printf(reading->wrong, "findings[%zu]: must be an object\n",
-					    reading->index);
+			buffer_add_printf(reading->wrong, "findings[%zu]: must be an object\n",
+					  reading->index);
 		return;
 	}
 	finding->rule = read_text(reading, object, "rule", FINDING_RULE_MAX, false);
@@ -138,7 +138,7 @@ static void read_finding(struct findings_reader *reading, const json_t *object,
 		free(take_pointer(&finding->patch));
 }
 
-/* What is in a fence that is all of the answer; models like to write one. */
+/* The content of a fence around the whole answer; models like to write one. */
 static struct rlmd_text without_fence(struct rlmd_text answer)
 {
 	struct rlmd_text text = text_trim(answer);
@@ -157,15 +157,15 @@ static json_t *read_object(struct rlmd_text answer, struct evbuffer *wrong)
 	const json_t *list = json_object_get(object, "findings");
 
 	if (!object)
-		evbuffer_add_printf(wrong, "the answer is %s\n", err.text);
+		buffer_add_printf(wrong, "the answer is %s\n", err.text);
 	else if (!json_is_object(object))
-		evbuffer_add_printf(wrong, "the answer must be an object\n");
+		buffer_add_printf(wrong, "the answer must be an object\n");
 	else if (!json_is_array(list))
-		evbuffer_add_printf(wrong, "findings: %s\n",
-				    list ? "must be an array" : "is missing");
+		buffer_add_printf(wrong, "findings: %s\n",
+				  list ? "must be an array" : "is missing");
 	else if (json_array_size(list) > FINDINGS_MAX)
-		evbuffer_add_printf(wrong, "findings: are more than %d; return the worst\n",
-				    FINDINGS_MAX);
+		buffer_add_printf(wrong, "findings: are more than %d; return the worst\n",
+				  FINDINGS_MAX);
 	else
 		return json_incref(object);
 	return NULL;
@@ -183,13 +183,30 @@ bool findings_parse(struct rlmd_text answer, struct findings *ret, struct evbuff
 	json_array_foreach (list, reading.index, item)
 		read_finding(&reading, item, &ret->items[ret->count++]);
 	if (reading.complaints > COMPLAINTS_MAX)
-		evbuffer_add_printf(wrong, "and %zu more\n", reading.complaints - COMPLAINTS_MAX);
+		buffer_add_printf(wrong, "and %zu more\n", reading.complaints - COMPLAINTS_MAX);
 	if (reading.complaints)
 		findings_done(ret);
 	return !reading.complaints;
 }
 
 /* --- lists ---------------------------------------------------------------------------- */
+
+void finding_edits_done(struct patch_file *patch)
+{
+	for (size_t i = 0; i < patch->count; i++)
+		evbuffer_free(patch->edits[i].added);
+	free(patch->edits);
+	*patch = (struct patch_file){0};
+}
+
+static void free_patch(struct patch *patch)
+{
+	for (size_t i = 0; patch && i < patch->count; i++)
+		finding_edits_done(&patch->files[i]);
+	if (patch)
+		free(patch->files);
+	free(patch);
+}
 
 void finding_done(struct finding *finding)
 {
@@ -198,7 +215,7 @@ void finding_done(struct finding *finding)
 	free(finding->path);
 	free(finding->quote);
 	free(finding->patch);
-	patch_free(finding->edits);
+	free_patch(finding->edits);
 	free(finding->no_patch);
 	*finding = (struct finding){0};
 }
@@ -240,4 +257,79 @@ void findings_sort(struct findings *findings)
 {
 	if (findings->count)
 		qsort(findings->items, findings->count, sizeof *findings->items, compare);
+}
+
+/* --- merging --------------------------------------------------------------------------- */
+
+static bool within(const struct finding *inner, const struct finding *outer)
+{
+	return inner->first >= outer->first && inner->last <= outer->last &&
+	       (inner->first == outer->first || outer->last - outer->first < FEW_LINES);
+}
+
+static bool are_same(const struct finding *a, const struct finding *b)
+{
+	if (a->place != b->place || strcmp(a->rule, b->rule) != 0)
+		return false;
+	if (a->place == FINDING_ANCHORED)
+		return a->file == b->file && (within(a, b) || within(b, a));
+	return !strcmp(a->path, b->path) && !strcmp(a->quote, b->quote);
+}
+
+static void swap(char **a, char **b)
+{
+	char *kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+static void swap_patches(struct finding *a, struct finding *b)
+{
+	struct patch *kept = a->edits;
+
+	a->edits = b->edits;
+	b->edits = kept;
+	swap(&a->patch, &b->patch);
+	swap(&a->no_patch, &b->no_patch);
+}
+
+/* `other` is freed. */
+static void take_in(struct finding *finding, struct finding *other)
+{
+	finding->reports += other->reports;
+	if (other->severity > finding->severity)
+		finding->severity = other->severity;
+	if (other->confidence > finding->confidence) {
+		finding->confidence = other->confidence;
+		swap(&finding->message, &other->message);
+	}
+	if (!finding->patch && other->patch)
+		swap_patches(finding, other);
+	finding_done(other);
+}
+
+static struct finding *same_before(const struct findings *findings, size_t kept,
+				   const struct finding *finding)
+{
+	for (size_t i = 0; i < kept; i++)
+		if (are_same(&findings->items[i], finding))
+			return &findings->items[i];
+	return NULL;
+}
+
+void findings_merge(struct findings *findings)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		struct finding *finding = &findings->items[i];
+		struct finding *before = same_before(findings, kept, finding);
+
+		if (before)
+			take_in(before, finding);
+		else
+			findings->items[kept++] = *finding;
+	}
+	findings->count = kept;
 }

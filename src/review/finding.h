@@ -19,7 +19,6 @@
 
 struct code_file;
 struct evbuffer;
-struct patch;
 
 enum {
 	FINDINGS_MAX = 5000,         /* of one answer: what the services take in */
@@ -31,8 +30,8 @@ enum {
 enum severity { SEVERITY_NONE, SEVERITY_NOTE, SEVERITY_WARNING, SEVERITY_ERROR };
 
 /* "error"; static. */
-const char *severity_name(enum severity);
-bool severity_parse(struct rlmd_text name, enum severity *ret); /* "none", too */
+const char *finding_severity_name(enum severity);
+bool finding_severity_parse(struct rlmd_text name, enum severity *ret); /* "none", too */
 
 enum finding_place {
 	FINDING_ANCHORED,
@@ -40,6 +39,25 @@ enum finding_place {
 	FINDING_NO_QUOTE,     /* its quote stands nowhere in that file */
 	FINDING_NOT_TRIED,    /* too much had been looked for before it */
 	FINDING_OUT_OF_SCOPE, /* its rule is not for that path */
+};
+
+/* So many lines from `line` on are replaced by other lines. */
+struct patch_edit {
+	size_t line, removed;
+	struct evbuffer *added; /* owned: lines, each with its line feed */
+};
+
+/* Of one file, in the order of their lines. */
+struct patch_file {
+	const struct code_file *file; /* lent */
+	struct patch_edit *edits;     /* owned */
+	size_t count;
+};
+
+/* All that one suggested change does. */
+struct patch {
+	struct patch_file *files; /* owned; none without an edit */
+	size_t count;
 };
 
 /* All texts are as the model wrote them. */
@@ -76,6 +94,15 @@ bool findings_parse(struct rlmd_text answer, struct findings *ret, struct evbuff
 void findings_done(struct findings *);
 
 void finding_done(struct finding *);
+void finding_edits_done(struct patch_file *);
 
 /* By path and lines, and then by severity, the worst first; what has no place comes last. */
 void findings_sort(struct findings *);
+
+/*
+ * Findings that say the same thing of the same place become one. They do where the rule and the
+ * file are the same, and both begin on the same line, or the lines of one lie within the few of the
+ * other; of those that have no lines, where the quote is the same. The worst severity, the highest
+ * confidence and the first patch stay, of the most certain one its message.
+ */
+void findings_merge(struct findings *);

@@ -1,10 +1,10 @@
 #include "review/fingerprint.h"
 
-#include <event2/buffer.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "review/code.h"
 
@@ -12,8 +12,8 @@ enum { AROUND = 3 }; /* lines before and after */
 
 static void add_line(struct evbuffer *out, struct rlmd_text line)
 {
-	evbuffer_add(out, line.bytes, line.size);
-	evbuffer_add(out, "\n", 1);
+	buffer_add(out, line.bytes, line.size);
+	buffer_add(out, "\n", 1);
 }
 
 static void add_lines(struct evbuffer *out, const struct finding *finding)
@@ -49,7 +49,7 @@ static void add_after(struct evbuffer *out, const struct finding *finding)
 
 static void set(struct finding *finding, size_t ordinal)
 {
-	auto_evbuffer struct evbuffer *lines = evbuffer_new(), *around = evbuffer_new();
+	auto_evbuffer struct evbuffer *lines = buffer_new(), *around = buffer_new();
 	char number[24];
 
 	snprintf(number, sizeof number, "%zu", ordinal);

@@ -1,16 +1,107 @@
 #include "review/patch.h"
 
 #include <assert.h>
-#include <event2/buffer.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
-#include "review/patch_text.h"
 
-enum { FILES_MAX = 50 };
+enum { FILES_MAX = 50, CONTEXT = 3 };
+
+/* --- changes of a file, as they stand in a unified diff --------------------------------- */
+
+static void add_to(struct patch_file *patch, size_t line, size_t removed, struct rlmd_text added)
+{
+	struct patch_edit *edit;
+
+	patch->edits = array_grow(patch->edits, patch->count, sizeof *patch->edits);
+	edit = &patch->edits[patch->count++];
+	*edit = (struct patch_edit){.line = line, .removed = removed, .added = buffer_new()};
+	buffer_add(edit->added, added.bytes, added.size);
+}
+
+static size_t count_lines(struct rlmd_text text)
+{
+	size_t lines = 0;
+
+	for (size_t at = 0; at < text.size; at = text_line_end(text, at))
+		lines++;
+	return lines;
+}
+
+static void write_line(struct evbuffer *out, char mark, struct rlmd_text line)
+{
+	buffer_add(out, &mark, 1);
+	buffer_add(out, line.bytes, line.size);
+	if (!line.size || line.bytes[line.size - 1] != '\n')
+		buffer_add_printf(out, "\n\\ No newline at end of file\n");
+}
+
+static void write_old(struct evbuffer *out, char mark, const struct code_file *file, size_t first,
+		      size_t end)
+{
+	for (size_t line = first; line < end; line++)
+		write_line(out, mark, code_line(file, line));
+}
+
+/* The edits from `first` to before `end`, which are near each other, as one hunk; `shift` is how
+ * many lines those before have added, and becomes that with these. */
+static void write_hunk(const struct patch_file *patch, size_t first, size_t end, int64_t *shift,
+		       struct evbuffer *out)
+{
+	const struct patch_edit *last = &patch->edits[end - 1];
+	size_t from = patch->edits[first].line > CONTEXT ? patch->edits[first].line - CONTEXT : 1;
+	size_t to = last->line + last->removed + CONTEXT; /* behind the last line */
+	auto_evbuffer struct evbuffer *body = buffer_new();
+	size_t old, at = from;
+	int64_t more = 0;
+
+	if (to > patch->file->lines + 1)
+		to = patch->file->lines + 1;
+	for (size_t i = first; i < end; i++) {
+		const struct patch_edit *edit = &patch->edits[i];
+		struct rlmd_text added = text_in(edit->added);
+
+		write_old(body, ' ', patch->file, at, edit->line);
+		at = edit->line + edit->removed;
+		write_old(body, '-', patch->file, edit->line, at);
+		for (size_t k = 0; k < added.size; k = text_line_end(added, k))
+			write_line(body, '+', text_slice(added, k, text_line_end(added, k)));
+		more += (int64_t)count_lines(added) - (int64_t)edit->removed;
+	}
+	write_old(body, ' ', patch->file, at, to);
+	old = to - from;
+	buffer_add_printf(out, "@@ -%zu,%zu +%lld,%lld @@\n", old ? from : from - 1, old,
+			  (long long)((int64_t)from + *shift - !((int64_t)old + more)),
+			  (long long)((int64_t)old + more));
+	buffer_add_buffer(out, body);
+	*shift += more;
+}
+
+/* As git writes it, with three lines of context. */
+static void write_file(const struct patch_file *patch, struct evbuffer *out)
+{
+	const char *path = patch->file->name;
+	int64_t shift = 0;
+
+	buffer_add_printf(out, "diff --git a/%s b/%s\n--- a/%s%s\n+++ b/%s%s\n", path, path, path,
+			  strchr(path, ' ') ? "\t" : "", path, strchr(path, ' ') ? "\t" : "");
+	for (size_t i = 0, end; i < patch->count; i = end) {
+		for (end = i + 1; end < patch->count; end++) {
+			const struct patch_edit *before = &patch->edits[end - 1];
+
+			if (patch->edits[end].line > before->line + before->removed + 2 * CONTEXT)
+				break;
+		}
+		write_hunk(patch, i, end, &shift, out);
+	}
+}
+
+/* --- reading --------------------------------------------------------------------------- */
 
 /* A diff while it is read. */
 struct patch_reader {
@@ -247,15 +338,15 @@ static void add_line(struct evbuffer *out, const struct code_file *file, struct 
 	struct rlmd_text first = code_line(file, 1);
 	bool crlf = first.size > 1 && first.bytes[first.size - 2] == '\r';
 
-	evbuffer_add(out, line.bytes, line.size);
-	evbuffer_add_printf(out, crlf ? "\r\n" : "\n");
+	buffer_add(out, line.bytes, line.size);
+	buffer_add_printf(out, crlf ? "\r\n" : "\n");
 }
 
 /* Lines behind one that has no line feed: that one gets it, by being written anew. */
 static void add_edit(struct patch_file *patch, size_t line, size_t removed, struct evbuffer *added)
 {
 	const struct code_file *file = patch->file;
-	auto_evbuffer struct evbuffer *whole = evbuffer_new();
+	auto_evbuffer struct evbuffer *whole = buffer_new();
 	struct rlmd_text last;
 
 	if (!removed && line > file->lines && file->lines) {
@@ -266,8 +357,8 @@ static void add_edit(struct patch_file *patch, size_t line, size_t removed, stru
 			add_line(whole, file, last);
 		}
 	}
-	evbuffer_add_buffer(whole, added);
-	patch_file_add(patch, line, removed, text_in(whole));
+	buffer_add_buffer(whole, added);
+	add_to(patch, line, removed, text_in(whole));
 }
 
 static bool changes_nothing(const struct code_file *file, size_t line, size_t removed,
@@ -284,7 +375,7 @@ static bool changes_nothing(const struct code_file *file, size_t line, size_t re
 static size_t add_edits(struct patch_file *patch, const struct hunk *hunk, size_t line)
 {
 	for (size_t i = 0; i < hunk->count;) {
-		auto_evbuffer struct evbuffer *added = evbuffer_new();
+		auto_evbuffer struct evbuffer *added = buffer_new();
 		size_t removed = 0;
 
 		for (; i < hunk->count && mark_of(hunk->lines[i]) != ' '; i++) {
@@ -330,10 +421,10 @@ static void read_file(struct patch_reader *reader)
 
 /* --- the patch -------------------------------------------------------------------------- */
 
-/* What a reader does not see could be in it; a form feed is in old sources. */
+/* Other control characters could hide text from a reader; form feeds stand in old sources. */
 static bool is_seen(struct rlmd_text text)
 {
-	auto_evbuffer struct evbuffer *escaped = evbuffer_new();
+	auto_evbuffer struct evbuffer *escaped = buffer_new();
 	size_t feeds = 0;
 
 	text_escape_lines(text, escaped);
@@ -346,11 +437,11 @@ static bool is_seen(struct rlmd_text text)
 
 static char *write_patch(struct patch_reader *reader)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
 	for (size_t i = 0; i < reader->count; i++)
 		if (reader->files[i].count)
-			patch_file_write(&reader->files[i], out);
+			write_file(&reader->files[i], out);
 	if (!evbuffer_get_length(out))
 		drop(reader, "it changes nothing");
 	else if (evbuffer_get_length(out) > FINDING_TEXT_MAX)
@@ -360,7 +451,7 @@ static char *write_patch(struct patch_reader *reader)
 	return reader->wrong ? NULL : text_drain(out, NULL);
 }
 
-/* What is left in the reader has none. */
+/* The reader keeps none of its edits. */
 static struct patch *take_edits(struct patch_reader *reader)
 {
 	struct patch *patch = xcalloc(1, sizeof *patch);
@@ -392,5 +483,5 @@ void patch_check(struct code *code, struct finding *finding)
 	if (reader.wrong)
 		finding->no_patch = xstrdup(reader.wrong);
 	for (size_t i = 0; i < reader.count; i++)
-		patch_file_done(&reader.files[i]);
+		finding_edits_done(&reader.files[i]);
 }

@@ -10,6 +10,8 @@
 #include "review/code.h"
 #include "review/finding.h"
 
+enum { PATCH_HUNKS_MAX = 200 };
+
 /* Puts the new patch into the finding's place, or drops it and says why in `no_patch`. A patch
  * without a header is one of the finding's own file. */
 void patch_check(struct code *, struct finding *);

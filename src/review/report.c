@@ -1,9 +1,9 @@
 #include "review/report.h"
 
-#include <event2/buffer.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "review/code.h"
 
 bool report_is_placed(const struct finding *finding)
@@ -57,7 +57,7 @@ char *report_choice(const struct finding *finding)
 
 static void add_count(struct evbuffer *out, size_t count, const char *what, const char *between)
 {
-	evbuffer_add_printf(out, "%s%zu %s%s", between, count, what, count == 1 ? "" : "s");
+	buffer_add_printf(out, "%s%zu %s%s", between, count, what, count == 1 ? "" : "s");
 }
 
 void report_tally(const struct review_view *view, struct evbuffer *out)
@@ -76,13 +76,13 @@ void report_tally(const struct review_view *view, struct evbuffer *out)
 	add_count(out, severities[SEVERITY_WARNING], "warning", ", ");
 	add_count(out, severities[SEVERITY_NOTE], "note", " and ");
 	if (known)
-		evbuffer_add_printf(out, "; %zu more known to the baseline", known);
+		buffer_add_printf(out, "; %zu more known to the baseline", known);
 	if (unchanged)
-		evbuffer_add_printf(out, "; %zu more in lines that were not changed", unchanged);
+		buffer_add_printf(out, "; %zu more in lines that were not changed", unchanged);
 	if (unplaced)
-		evbuffer_add_printf(out, "; %zu more without a place in the code", unplaced);
+		buffer_add_printf(out, "; %zu more without a place in the code", unplaced);
 	if (view->code->unread_count)
-		evbuffer_add_printf(out, "; %zu changed file%s not reviewed",
-				    view->code->unread_count,
-				    view->code->unread_count == 1 ? " was" : "s were");
+		buffer_add_printf(out, "; %zu changed file%s not reviewed",
+				  view->code->unread_count,
+				  view->code->unread_count == 1 ? " was" : "s were");
 }

@@ -2,10 +2,10 @@
  * Workflow commands that annotate lines. GitHub shows ten of each kind of a step: the surest are
  * those, and the last line says how many there are.
  */
-#include <event2/buffer.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "review/code.h"
 #include "review/escape.h"
@@ -27,13 +27,13 @@ static void annotate(const struct finding *finding, struct evbuffer *out)
 	auto_free char *whole = escape_words(finding->message);
 	auto_free char *message = text_copy(text_clip(text_of(whole), MESSAGE_MAX));
 
-	evbuffer_add_printf(out, "::%s file=", commands[finding->severity]);
+	buffer_add_printf(out, "::%s file=", commands[finding->severity]);
 	escape_property(path, out);
-	evbuffer_add_printf(out, ",line=%zu,endLine=%zu,title=", finding->first, finding->last);
+	buffer_add_printf(out, ",line=%zu,endLine=%zu,title=", finding->first, finding->last);
 	escape_property(rule, out);
-	evbuffer_add_printf(out, "::");
+	buffer_add_printf(out, "::");
 	escape_command(message, out);
-	evbuffer_add_printf(out, "\n");
+	buffer_add_printf(out, "\n");
 }
 
 static int compare(const void *left, const void *right)
@@ -66,10 +66,10 @@ static void annotate_unread(const struct code *code, struct evbuffer *out)
 	for (size_t i = 0; i < code->unread_count && i < REPORT_ANNOTATIONS; i++) {
 		auto_free char *name = escape_line(code->unread[i]);
 
-		evbuffer_add_printf(out, "::notice file=");
+		buffer_add_printf(out, "::notice file=");
 		escape_property(name, out);
-		evbuffer_add_printf(out, ",title=not reviewed::This file was changed, but left "
-					 "out of the review: see the log.\n");
+		buffer_add_printf(out, ",title=not reviewed::This file was changed, but left "
+				       "out of the review: see the log.\n");
 	}
 }
 
@@ -80,11 +80,11 @@ void report_github(const struct review_view *view, struct evbuffer *out)
 	for (enum severity severity = SEVERITY_ERROR; severity > SEVERITY_NONE; severity--)
 		beyond += annotate_all(view, severity, out);
 	annotate_unread(view->code, out);
-	evbuffer_add_printf(out, "review: ");
+	buffer_add_printf(out, "review: ");
 	report_tally(view, out);
 	if (beyond)
-		evbuffer_add_printf(out,
-				    "; %zu of them are not annotated here, but in the step "
-				    "summary and the other reports",
-				    beyond);
+		buffer_add_printf(out,
+				  "; %zu of them are not annotated here, but in the step "
+				  "summary and the other reports",
+				  beyond);
 }

@@ -3,6 +3,7 @@
 #include <jansson.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "review/code.h"
 #include "review/escape.h"
 #include "review/report.h"
@@ -20,19 +21,19 @@ static json_t *issue(const struct finding *finding)
 	auto_free char *message = escape_flat(finding->message);
 	auto_free char *path = escape_line(finding->file->name);
 
-	return json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:{s:I, s:I}}}", "description", message,
+	return json_make("{s:s, s:s, s:s, s:s, s:{s:s, s:{s:I, s:I}}}", "description", message,
 			 "check_name", rule, "fingerprint", finding->fingerprint, "severity",
 			 severities[finding->severity], "location", "path", path, "lines", "begin",
 			 (json_int_t)finding->first, "end", (json_int_t)finding->last);
 }
 
-/* What the baseline knew is in it too: GitLab compares with the target branch itself. */
+/* Known findings are in it, too: GitLab compares with the target branch itself. */
 void report_gitlab(const struct review_view *view, struct evbuffer *out)
 {
-	json_auto_t *issues = json_array();
+	json_auto_t *issues = json_make_array();
 
 	for (size_t i = 0; i < view->findings->count; i++)
 		if (report_is_placed(&view->findings->items[i]))
-			json_array_append_new(issues, issue(&view->findings->items[i]));
+			json_append(issues, issue(&view->findings->items[i]));
 	escape_json(issues, out);
 }

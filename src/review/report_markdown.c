@@ -1,7 +1,7 @@
 /* Markdown, in which a stranger's words are text and code and never links, images or HTML. */
-#include <event2/buffer.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "review/code.h"
 #include "review/escape.h"
@@ -23,13 +23,13 @@ static void add_notes(const struct finding *finding, struct evbuffer *out)
 	auto_free char *choice = report_choice(finding);
 
 	if (finding->place != FINDING_ANCHORED)
-		evbuffer_add_printf(out, "\nNot anchored: %s.\n", report_no_place(finding));
+		buffer_add_printf(out, "\nNot anchored: %s.\n", report_no_place(finding));
 	if (choice)
-		evbuffer_add_printf(out, "\n%s\n", choice);
+		buffer_add_printf(out, "\n%s\n", choice);
 	if (finding->reports > 1)
-		evbuffer_add_printf(out, "\nReported %zu times.\n", finding->reports);
+		buffer_add_printf(out, "\nReported %zu times.\n", finding->reports);
 	if (finding->no_patch)
-		evbuffer_add_printf(out, "\nIts patch was dropped: %s.\n", finding->no_patch);
+		buffer_add_printf(out, "\nIts patch was dropped: %s.\n", finding->no_patch);
 }
 
 static void add_finding(const struct finding *finding, struct evbuffer *out)
@@ -39,23 +39,23 @@ static void add_finding(const struct finding *finding, struct evbuffer *out)
 	auto_free char *message = escape_words(finding->message);
 	auto_free char *patch = finding->patch ? escape_code(finding->patch) : NULL;
 
-	evbuffer_add_printf(out, "\n### %s: ", severity_name(finding->severity));
+	buffer_add_printf(out, "\n### %s: ", finding_severity_name(finding->severity));
 	escape_span(rule, out);
-	evbuffer_add_printf(out, "\n\n");
+	buffer_add_printf(out, "\n\n");
 	escape_span(path, out);
 	if (finding->place == FINDING_ANCHORED)
-		evbuffer_add_printf(out, ", line %zu", finding->first);
-	evbuffer_add_printf(out, " (confidence %.2g%s)\n\n", finding->confidence,
-			    finding->known ? ", known to the baseline" : "");
+		buffer_add_printf(out, ", line %zu", finding->first);
+	buffer_add_printf(out, " (confidence %.2g%s)\n\n", finding->confidence,
+			  finding->known ? ", known to the baseline" : "");
 	escape_markdown(message, out);
-	evbuffer_add_printf(out, "\n");
+	buffer_add_printf(out, "\n");
 	if (finding->place == FINDING_ANCHORED) {
-		evbuffer_add_printf(out, "\n");
+		buffer_add_printf(out, "\n");
 		add_code(finding, out);
 	}
 	add_notes(finding, out);
 	if (patch) {
-		evbuffer_add_printf(out, "\nSuggested:\n\n");
+		buffer_add_printf(out, "\nSuggested:\n\n");
 		escape_preformatted(patch, out);
 	}
 }
@@ -82,7 +82,7 @@ static size_t add_part(const struct review_view *view, enum part part, enum seve
 	size_t beyond = 0;
 
 	for (size_t i = 0; i < view->findings->count; i++) {
-		auto_evbuffer struct evbuffer *one = evbuffer_new();
+		auto_evbuffer struct evbuffer *one = buffer_new();
 		const struct finding *finding = &view->findings->items[i];
 
 		if (!is_in(finding, part) || finding->severity != severity)
@@ -91,7 +91,7 @@ static size_t add_part(const struct review_view *view, enum part part, enum seve
 		if (beyond || evbuffer_get_length(out) + evbuffer_get_length(one) > max)
 			beyond++;
 		else
-			evbuffer_add_buffer(out, one);
+			buffer_add_buffer(out, one);
 	}
 	return beyond;
 }
@@ -99,17 +99,17 @@ static size_t add_part(const struct review_view *view, enum part part, enum seve
 static void add_unread(const struct code *code, size_t max, struct evbuffer *out)
 {
 	if (code->unread_count)
-		evbuffer_add_printf(out, "\n## Changed, but left out of the review\n\n");
+		buffer_add_printf(out, "\n## Changed, but left out of the review\n\n");
 	for (size_t i = 0; i < code->unread_count; i++) {
 		auto_free char *name = escape_line(code->unread[i]);
 
 		if (evbuffer_get_length(out) > max) {
-			evbuffer_add_printf(out, "- and %zu more\n", code->unread_count - i);
+			buffer_add_printf(out, "- and %zu more\n", code->unread_count - i);
 			return;
 		}
-		evbuffer_add_printf(out, "- ");
+		buffer_add_printf(out, "- ");
 		escape_span(name, out);
-		evbuffer_add_printf(out, "\n");
+		buffer_add_printf(out, "\n");
 	}
 }
 
@@ -120,22 +120,22 @@ static void write_all(const struct review_view *view, size_t max, struct evbuffe
 					    [PART_UNPLACED] = "Without a place in the code"};
 	size_t beyond = 0;
 
-	evbuffer_add_printf(out, "## Review\n\n");
+	buffer_add_printf(out, "## Review\n\n");
 	report_tally(view, out);
-	evbuffer_add_printf(out, ".\n");
+	buffer_add_printf(out, ".\n");
 	add_unread(view->code, max / 2, out);
 	for (enum part part = PART_NEW; part <= PART_UNPLACED; part++) {
-		auto_evbuffer struct evbuffer *body = evbuffer_new();
+		auto_evbuffer struct evbuffer *body = buffer_new();
 		size_t room = max - evbuffer_get_length(out);
 
 		for (enum severity severity = SEVERITY_ERROR; severity > SEVERITY_NONE; severity--)
 			beyond += add_part(view, part, severity, room, body);
 		if (evbuffer_get_length(body) && heads[part])
-			evbuffer_add_printf(out, "\n## %s\n", heads[part]);
-		evbuffer_add_buffer(out, body);
+			buffer_add_printf(out, "\n## %s\n", heads[part]);
+		buffer_add_buffer(out, body);
 	}
 	if (beyond)
-		evbuffer_add_printf(out, "\n%zu more did not fit in here.\n", beyond);
+		buffer_add_printf(out, "\n%zu more did not fit in here.\n", beyond);
 }
 
 void report_markdown(const struct review_view *view, struct evbuffer *out)

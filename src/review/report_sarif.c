@@ -2,22 +2,23 @@
  * SARIF 2.1.0, as GitHub's code scanning takes it: each result has one place, known rules, and our
  * fingerprints. What has no place is a notification of the tool's.
  */
-#include <event2/buffer.h>
 #include <jansson.h>
 #include <rlmd/rlmd.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/escape.h"
-#include "review/patch_text.h"
+#include "review/patch.h"
 #include "review/report.h"
 
 static json_t *text_object(const char *text)
 {
-	return json_pack("{s:s}", "text", text);
+	return json_make("{s:s}", "text", text);
 }
 
 /* --- rules ---------------------------------------------------------------------------------- */
@@ -30,22 +31,22 @@ static json_t *rule_object(const struct review_rule *rule, const struct finding 
 						 : "A finding of a review by a language model.");
 	enum severity severity = rule && rule->severity ? rule->severity : SEVERITY_WARNING;
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:{s:s}, s:{s:s, s:[s]}}", "id", id,
+	return json_make("{s:s, s:o, s:o, s:o, s:{s:s}, s:{s:s, s:[s]}}", "id", id,
 			 "shortDescription", text_object(id), "fullDescription", text_object(text),
 			 "help", text_object("Found by a language model: check it by hand."),
-			 "defaultConfiguration", "level", severity_name(severity), "properties",
-			 "precision", "medium", "tags", "review");
+			 "defaultConfiguration", "level", finding_severity_name(severity),
+			 "properties", "precision", "medium", "tags", "review");
 }
 
 static void add_rule(json_t *rules, json_t *numbers, const char *id, json_t *rule)
 {
-	json_object_set_new_nocheck(numbers, id, json_integer((json_int_t)json_array_size(rules)));
-	json_array_append_new(rules, rule);
+	json_put(numbers, id, json_make_integer((json_int_t)json_array_size(rules)));
+	json_append(rules, rule);
 }
 
 static json_t *rule_list(const struct review_view *view, json_t *numbers)
 {
-	json_t *rules = json_array();
+	json_t *rules = json_make_array();
 
 	for (size_t i = 0; i < view->rules->count; i++)
 		add_rule(rules, numbers, view->rules->rules[i].id,
@@ -80,23 +81,23 @@ static json_t *region(const struct finding *finding)
 	size_t before = characters(text_slice(first, 0, (size_t)(begin.bytes - first.bytes)));
 	size_t upto = characters(text_slice(last, 0, (size_t)(end.bytes + end.size - last.bytes)));
 
-	return json_pack("{s:I, s:I, s:I, s:I}", "startLine", (json_int_t)finding->first,
+	return json_make("{s:I, s:I, s:I, s:I}", "startLine", (json_int_t)finding->first,
 			 "startColumn", (json_int_t)before + 1, "endLine",
 			 (json_int_t)finding->last, "endColumn", (json_int_t)upto + 1);
 }
 
 static json_t *artifact(const struct code_file *file)
 {
-	auto_evbuffer struct evbuffer *uri = evbuffer_new();
+	auto_evbuffer struct evbuffer *uri = buffer_new();
 
 	escape_uri(file->name, uri);
-	return json_pack("{s:o, s:s}", "uri", json_from_text(text_in(uri)), "uriBaseId",
+	return json_make("{s:o, s:s}", "uri", json_from_text(text_in(uri)), "uriBaseId",
 			 "%SRCROOT%");
 }
 
 static json_t *location(const struct finding *finding)
 {
-	return json_pack("{s:{s:o, s:o}}", "physicalLocation", "artifactLocation",
+	return json_make("{s:{s:o, s:o}}", "physicalLocation", "artifactLocation",
 			 artifact(finding->file), "region", region(finding));
 }
 
@@ -116,31 +117,31 @@ static json_t *deleted_region(const struct code_file *file, const struct patch_e
 			column = characters(last) + 1;
 		}
 	}
-	return json_pack("{s:I, s:i, s:I, s:I}", "startLine", (json_int_t)edit->line, "startColumn",
+	return json_make("{s:I, s:i, s:I, s:I}", "startLine", (json_int_t)edit->line, "startColumn",
 			 1, "endLine", (json_int_t)end, "endColumn", (json_int_t)column);
 }
 
 static json_t *change(const struct patch_file *patch)
 {
-	json_t *replacements = json_array();
+	json_t *replacements = json_make_array();
 
 	for (size_t i = 0; i < patch->count; i++)
-		json_array_append_new(replacements,
-				      json_pack("{s:o, s:{s:o}}", "deletedRegion",
-						deleted_region(patch->file, &patch->edits[i]),
-						"insertedContent", "text",
-						json_from_text(text_in(patch->edits[i].added))));
-	return json_pack("{s:o, s:o}", "artifactLocation", artifact(patch->file), "replacements",
+		json_append(replacements,
+			    json_make("{s:o, s:{s:o}}", "deletedRegion",
+				      deleted_region(patch->file, &patch->edits[i]),
+				      "insertedContent", "text",
+				      json_from_text(text_in(patch->edits[i].added))));
+	return json_make("{s:o, s:o}", "artifactLocation", artifact(patch->file), "replacements",
 			 replacements);
 }
 
 static json_t *fixes(const struct patch *patch)
 {
-	json_t *changes = json_array();
+	json_t *changes = json_make_array();
 
 	for (size_t i = 0; i < patch->count; i++)
-		json_array_append_new(changes, change(&patch->files[i]));
-	return json_pack("[{s:o, s:o}]", "description",
+		json_append(changes, change(&patch->files[i]));
+	return json_make("[{s:o, s:o}]", "description",
 			 text_object("Suggested by a language model: check it by hand."),
 			 "artifactChanges", changes);
 }
@@ -150,15 +151,15 @@ static json_t *fixes(const struct patch *patch)
 static json_t *properties(const struct finding *finding)
 {
 	auto_free char *choice = report_choice(finding);
-	json_t *object = json_pack("{s:f, s:I}", "confidence", finding->confidence, "reports",
+	json_t *object = json_make("{s:f, s:I}", "confidence", finding->confidence, "reports",
 				   (json_int_t)finding->reports);
 
 	if (choice)
-		json_object_set_new(object, "choice", json_string(choice));
+		json_put(object, "choice", json_make_string(choice));
 	if (finding->patch)
-		json_object_set_new(object, "patch", json_string(finding->patch));
+		json_put(object, "patch", json_make_string(finding->patch));
 	if (finding->no_patch)
-		json_object_set_new(object, "patchDropped", json_string(finding->no_patch));
+		json_put(object, "patchDropped", json_make_string(finding->no_patch));
 	return object;
 }
 
@@ -167,18 +168,19 @@ static json_t *result(const struct review_view *view, const struct finding *find
 {
 	auto_free char *id = escape_line(finding->rule);
 	auto_free char *message = escape_words(finding->message);
-	json_t *object = json_pack(
-		"{s:s, s:O, s:s, s:o, s:[o], s:{s:s, s:s}, s:o}", "ruleId", id, "ruleIndex",
-		json_object_get(numbers, finding->rule), "level", severity_name(finding->severity),
-		"message", text_object(message), "locations", location(finding),
-		"partialFingerprints", BASELINE_FINGERPRINT, finding->fingerprint,
-		BASELINE_SURROUNDINGS, finding->surroundings, "properties", properties(finding));
+	json_t *object = json_make("{s:s, s:O, s:s, s:o, s:[o], s:{s:s, s:s}, s:o}", "ruleId", id,
+				   "ruleIndex", json_object_get(numbers, finding->rule), "level",
+				   finding_severity_name(finding->severity), "message",
+				   text_object(message), "locations", location(finding),
+				   "partialFingerprints", BASELINE_FINGERPRINT,
+				   finding->fingerprint, BASELINE_SURROUNDINGS,
+				   finding->surroundings, "properties", properties(finding));
 
 	if (finding->edits)
-		json_object_set_new(object, "fixes", fixes(finding->edits));
+		json_put(object, "fixes", fixes(finding->edits));
 	if (view->with_baseline)
-		json_object_set_new(object, "baselineState",
-				    json_string(finding->known ? "unchanged" : "new"));
+		json_put(object, "baselineState",
+			 json_make_string(finding->known ? "unchanged" : "new"));
 	return object;
 }
 
@@ -186,28 +188,30 @@ static json_t *notification(const struct finding *finding)
 {
 	auto_free char *path = escape_line(finding->path), *rule = escape_line(finding->rule);
 	auto_free char *message = escape_words(finding->message);
-	json_t *text = json_sprintf("%s: %s: %s (not anchored: %s)", path, rule, message,
-				    report_no_place(finding));
+	auto_free char *text = xasprintf("%s: %s: %s (not anchored: %s)", path, rule, message,
+					 report_no_place(finding));
 
-	return json_pack("{s:s, s:{s:o}}", "level", "note", "message", "text", text);
+	return json_make("{s:s, s:{s:o}}", "level", "note", "message", "text",
+			 json_make_string(text));
 }
 
 static json_t *unread(const char *path)
 {
 	auto_free char *name = escape_line(path);
-	json_t *text = json_sprintf("%s was changed, but left out of the review", name);
+	auto_free char *text = xasprintf("%s was changed, but left out of the review", name);
 
-	return json_pack("{s:s, s:{s:o}}", "level", "warning", "message", "text", text);
+	return json_make("{s:s, s:{s:o}}", "level", "warning", "message", "text",
+			 json_make_string(text));
 }
 
 void report_sarif(const struct review_view *view, struct evbuffer *out)
 {
-	json_auto_t *numbers = json_object();
-	json_t *results = json_array(), *apart = json_array();
-	json_t *driver = json_pack("{s:s, s:s, s:s, s:o}", "name", "rlmd", "version", RLMD_VERSION,
+	json_auto_t *numbers = json_make_object();
+	json_t *results = json_make_array(), *apart = json_make_array();
+	json_t *driver = json_make("{s:s, s:s, s:s, s:o}", "name", "rlmd", "version", RLMD_VERSION,
 				   "semanticVersion", RLMD_VERSION, "rules",
 				   rule_list(view, numbers));
-	json_auto_t *log = json_pack("{s:s, s:s, s:[{s:{s:o}, s:s, s:{s:s}, s:[{s:b, s:o}], s:o}]}",
+	json_auto_t *log = json_make("{s:s, s:s, s:[{s:{s:o}, s:s, s:{s:s}, s:[{s:b, s:o}], s:o}]}",
 				     "$schema", "https://json.schemastore.org/sarif-2.1.0.json",
 				     "version", "2.1.0", "runs", "tool", "driver", driver,
 				     "columnKind", "unicodeCodePoints", "automationDetails", "id",
@@ -218,11 +222,11 @@ void report_sarif(const struct review_view *view, struct evbuffer *out)
 		const struct finding *finding = &view->findings->items[i];
 
 		if (report_is_placed(finding))
-			json_array_append_new(results, result(view, finding, numbers));
+			json_append(results, result(view, finding, numbers));
 		else if (finding->place != FINDING_ANCHORED)
-			json_array_append_new(apart, notification(finding));
+			json_append(apart, notification(finding));
 	}
 	for (size_t i = 0; i < view->code->unread_count; i++)
-		json_array_append_new(apart, unread(view->code->unread[i]));
+		json_append(apart, unread(view->code->unread[i]));
 	escape_json(log, out);
 }

@@ -1,8 +1,8 @@
 /* The report for people. Each line begins with a word of ours: none can be taken for a command. */
-#include <event2/buffer.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "review/code.h"
 #include "review/escape.h"
@@ -13,7 +13,7 @@ static void add_lines(const char *text, struct evbuffer *out)
 	while (*text) {
 		size_t size = strcspn(text, "\n");
 
-		evbuffer_add_printf(out, "    | %.*s\n", (int)size, text);
+		buffer_add_printf(out, "    | %.*s\n", (int)size, text);
 		text += size + (text[size] == '\n');
 	}
 }
@@ -25,22 +25,23 @@ static void add_finding(const struct finding *finding, struct evbuffer *out)
 	auto_free char *message = escape_words(finding->message);
 	auto_free char *choice = report_choice(finding);
 
-	evbuffer_add_printf(out, "%s: %s", severity_name(finding->severity), path);
+	buffer_add_printf(out, "%s: %s", finding_severity_name(finding->severity), path);
 	if (finding->place == FINDING_ANCHORED)
-		evbuffer_add_printf(out, ":%zu", finding->first);
-	evbuffer_add_printf(out, ": %s (confidence %.2g%s)\n", rule, finding->confidence,
-			    finding->known ? ", known to the baseline" : "");
+		buffer_add_printf(out, ":%zu", finding->first);
+	buffer_add_printf(out, ": %s (confidence %.2g%s)\n", rule, finding->confidence,
+			  finding->known ? ", known to the baseline" : "");
 	add_lines(message, out);
 	if (finding->place != FINDING_ANCHORED)
-		evbuffer_add_printf(out, "    not anchored: %s\n", report_no_place(finding));
+		buffer_add_printf(out, "    not anchored: %s\n", report_no_place(finding));
 	if (choice)
-		evbuffer_add_printf(out, "    %s\n", choice);
+		buffer_add_printf(out, "    %s\n", choice);
 	if (finding->reports > 1)
-		evbuffer_add_printf(out, "    reported %zu times\n", finding->reports);
+		buffer_add_printf(out, "    reported %zu times\n", finding->reports);
 	if (finding->patch)
-		evbuffer_add_printf(out, "    has a patch: see --markdown, --sarif or --json\n");
+		buffer_add_printf(
+			out, "    has a patch: the Markdown, SARIF and JSON reports show it\n");
 	if (finding->no_patch)
-		evbuffer_add_printf(out, "    its patch was dropped: %s\n", finding->no_patch);
+		buffer_add_printf(out, "    its patch was dropped: %s\n", finding->no_patch);
 }
 
 /* The worst first; those that count before the others. */
@@ -60,8 +61,8 @@ void report_text(const struct review_view *view, struct evbuffer *out)
 	for (size_t i = 0; i < view->code->unread_count; i++) {
 		auto_free char *name = escape_line(view->code->unread[i]);
 
-		evbuffer_add_printf(out, "not reviewed: %s: changed, but left out\n", name);
+		buffer_add_printf(out, "not reviewed: %s: changed, but left out\n", name);
 	}
-	evbuffer_add_printf(out, "review: ");
+	buffer_add_printf(out, "review: ");
 	report_tally(view, out);
 }

@@ -1,22 +1,21 @@
 /* The face of the floor, rlmd/review.h: from a task to findings and reports. */
-#include <event2/buffer.h>
 #include <rlmd/context.h>
 #include <rlmd/review.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
-#include "base/sized.h"
 #include "prompt/prompt.h"
+#include "review/anchor.h"
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/fingerprint.h"
-#include "review/merge.h"
-#include "review/placing.h"
 #include "review/report.h"
 #include "review/ruleset.h"
-#include "source/repository.h"
+#include "source/top.h"
 
 struct rlmd_review {
 	const struct prompt_set *prompts; /* owned */
@@ -36,18 +35,14 @@ struct rlmd_review {
 
 /* --- before the start --------------------------------------------------------------------- */
 
-/* Whoever reads a report, or applies a patch, begins at the top of the work tree. */
+/* Paths in reports and patches begin at the top of the work tree. */
 static char *place_of(const char *directory)
 {
-	struct repository *repository = NULL;
+	auto_free char *top = NULL;
 	struct rlmd_error err;
-	char *place;
 
-	if (!repository_find(directory, &repository, &err) || !repository)
-		return NULL; /* who loads it is told what is wrong */
-	place = repository_place(repository, directory);
-	repository_free(repository);
-	return place;
+	/* A wrong path is told when its files are loaded. */
+	return top_find(directory, &top, &err) && top ? top_place(top, directory) : NULL;
 }
 
 static bool read_options(struct rlmd_review *review, const struct rlmd_review_options *options,
@@ -65,7 +60,7 @@ static bool read_options(struct rlmd_review *review, const struct rlmd_review_op
 	review->prompts = prompt_set_open(options->prompt ? options->prompt : "default", err);
 	if (!review->prompts)
 		return false;
-	if (!severity_parse(text_of(level), &review->fail_on))
+	if (!finding_severity_parse(text_of(level), &review->fail_on))
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "a review fails on error, warning, note or none, not on '%s'",
 				 level);
@@ -79,7 +74,7 @@ struct rlmd_review *rlmd_review_new(const struct rlmd_review_options *options,
 	struct rlmd_review_options known = {0};
 	struct rlmd_review *review;
 
-	if (!sized_take(&known, sizeof known, options, sizeof known, "a review's options", err))
+	if (!abi_copy_in(&known, sizeof known, options, sizeof known, "a review's options", err))
 		return NULL;
 	review = xcalloc(1, sizeof *review);
 	if (read_options(review, &known, err))
@@ -126,7 +121,7 @@ static bool has_changes(const struct rlmd_context *context)
 
 static void render(const struct rlmd_review *review, bool changes, struct evbuffer *out)
 {
-	auto_evbuffer struct evbuffer *rules = evbuffer_new();
+	auto_evbuffer struct evbuffer *rules = buffer_new();
 	const struct prompt_set *prompts = review->prompts;
 	struct prompt_values values = {0};
 
@@ -145,7 +140,7 @@ static void render(const struct rlmd_review *review, bool changes, struct evbuff
 bool rlmd_review_task(struct rlmd_review *review, const struct rlmd_context *context,
 		      struct rlmd_text *ret, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 	bool changes = context && has_changes(context);
 	size_t size;
 
@@ -161,7 +156,7 @@ bool rlmd_review_task(struct rlmd_review *review, const struct rlmd_context *con
 	if (review->only_changed && !changes)
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "only changed lines were asked for, and it is not known what was "
-				 "changed: --diff BASE says since when");
+				 "changed: a comparison (diff) says since when");
 	render(review, changes, out);
 	free(review->task);
 	review->task = text_drain(out, &size);
@@ -178,10 +173,10 @@ static void check_rules(const struct ruleset *rules, const struct findings *find
 	for (size_t i = 0; rules->count && i < findings->count; i++) {
 		if (ruleset_find(rules, findings->items[i].rule))
 			continue;
-		evbuffer_add_printf(wrong, "findings[%zu].rule: is none of", i);
+		buffer_add_printf(wrong, "findings[%zu].rule: is none of", i);
 		for (size_t k = 0; k < rules->count; k++)
-			evbuffer_add_printf(wrong, " \"%s\"", rules->rules[k].id);
-		evbuffer_add_printf(wrong, "\n");
+			buffer_add_printf(wrong, " \"%s\"", rules->rules[k].id);
+		buffer_add_printf(wrong, "\n");
 		return;
 	}
 }
@@ -189,7 +184,7 @@ static void check_rules(const struct ruleset *rules, const struct findings *find
 static char *parse(const struct rlmd_review *review, struct rlmd_text answer,
 		   struct findings *findings)
 {
-	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
+	auto_evbuffer struct evbuffer *wrong = buffer_new();
 
 	if (findings_parse(answer, findings, wrong))
 		check_rules(&review->rules, findings, wrong);
@@ -225,7 +220,7 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 	review->context = rlmd_context_ref(context);
 	review->code.place = take_pointer(&review->place);
 	code_load(&review->code, context);
-	findings_place(&review->findings, &review->code, &review->rules, review->only_changed);
+	anchor_all(&review->findings, &review->code, &review->rules, review->only_changed);
 	findings_sort(&review->findings);
 	findings_merge(&review->findings);
 	fingerprint_all(&review->findings);
@@ -253,7 +248,7 @@ static report_fn *const reports[] = {
 char *rlmd_review_report(const struct rlmd_review *review, enum rlmd_review_format format,
 			 size_t *ret_size)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 	const struct review_view view = review ? view_of(review) : (struct review_view){0};
 
 	if (review && (size_t)format < sizeof reports / sizeof *reports)

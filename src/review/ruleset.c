@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <event2/buffer.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "review/code.h"
 #include "source/wildmatch.h"
@@ -57,7 +58,7 @@ static void add_pattern(struct review_rule *rule, struct rlmd_text pattern)
 	pattern = unquoted(pattern);
 	if (!pattern.size)
 		return;
-	rule->where = xreallocarray(rule->where, rule->where_count + 1, sizeof *rule->where);
+	rule->where = array_grow(rule->where, rule->where_count, sizeof *rule->where);
 	rule->where[rule->where_count++] = text_copy(pattern);
 }
 
@@ -95,7 +96,8 @@ static bool read_member(struct rule_reader *reader, struct rlmd_text line, struc
 		free(rule->id);
 		rule->id = text_copy(value);
 	} else if (text_equal(key, "severity")) {
-		if (!severity_parse(value, &rule->severity) || rule->severity == SEVERITY_NONE)
+		if (!finding_severity_parse(value, &rule->severity) ||
+		    rule->severity == SEVERITY_NONE)
 			return refuse(reader, "severity is error, warning or note", err);
 	} else {
 		return refuse(reader, "is no 'id:', 'severity:' or 'where:'", err);
@@ -128,8 +130,8 @@ static char *id_of(const char *name)
 	return xstrndup(name, size > 3 && !strcmp(name + size - 3, ".md") ? size - 3 : size);
 }
 
-bool rule_parse(const char *name, struct rlmd_text text, struct review_rule *ret,
-		struct rlmd_error *err)
+bool ruleset_parse_rule(const char *name, struct rlmd_text text, struct review_rule *ret,
+			struct rlmd_error *err)
 {
 	struct rule_reader reader = {.name = name, .rest = text};
 	struct review_rule rule = {.id = id_of(name)};
@@ -148,11 +150,11 @@ bool rule_parse(const char *name, struct rlmd_text text, struct review_rule *ret
 	if (ok)
 		*ret = rule;
 	else
-		rule_done(&rule);
+		ruleset_rule_done(&rule);
 	return ok;
 }
 
-void rule_done(struct review_rule *rule)
+void ruleset_rule_done(struct review_rule *rule)
 {
 	for (size_t i = 0; i < rule->where_count; i++)
 		free(rule->where[i]);
@@ -198,7 +200,7 @@ static bool add_rule(struct ruleset *set, int directory, const char *name, struc
 	if (set->count == RULES_MAX)
 		return error_set(err, RLMD_ERROR_INPUT, "there are more than %d rules", RULES_MAX);
 	text = read_file(directory, name, &size, err);
-	if (!text || !rule_parse(name, text_from(text, size), &set->rules[set->count], err))
+	if (!text || !ruleset_parse_rule(name, text_from(text, size), &set->rules[set->count], err))
 		return false;
 	set->count++;
 	return true;
@@ -244,13 +246,13 @@ bool ruleset_read(const char *directory, struct ruleset *ret, struct rlmd_error 
 		return true;
 	}
 	ruleset_done(&set);
-	return error_context(err, "--rules %s", directory);
+	return error_context(err, "the rules in %s", directory);
 }
 
 void ruleset_done(struct ruleset *set)
 {
 	for (size_t i = 0; i < set->count; i++)
-		rule_done(&set->rules[i]);
+		ruleset_rule_done(&set->rules[i]);
 	free(set->rules);
 	*set = (struct ruleset){0};
 }
@@ -270,14 +272,14 @@ void ruleset_describe(const struct ruleset *set, struct evbuffer *out)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct review_rule *rule = &set->rules[i];
 
-		evbuffer_add_printf(out, "%sRule \"%s\"", i ? "\n" : "", rule->id);
+		buffer_add_printf(out, "%sRule \"%s\"", i ? "\n" : "", rule->id);
 		if (rule->severity)
-			evbuffer_add_printf(out, ", severity \"%s\"",
-					    severity_name(rule->severity));
+			buffer_add_printf(out, ", severity \"%s\"",
+					  finding_severity_name(rule->severity));
 		for (size_t k = 0; k < rule->where_count; k++)
-			evbuffer_add_printf(out, "%s%s", k ? ", " : ", only in files that match ",
-					    rule->where[k]);
-		evbuffer_add_printf(out, ":\n%s\n", rule->text);
+			buffer_add_printf(out, "%s%s", k ? ", " : ", only in files that match ",
+					  rule->where[k]);
+		buffer_add_printf(out, ":\n%s\n", rule->text);
 	}
 }
 

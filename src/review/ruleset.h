@@ -44,8 +44,9 @@ void ruleset_done(struct ruleset *);
 const struct review_rule *ruleset_find(const struct ruleset *, const char *id); /* or NULL */
 
 /* One rule of a text, whose `name` is that of its file. */
-bool rule_parse(const char *name, struct rlmd_text, struct review_rule *ret, struct rlmd_error *);
-void rule_done(struct review_rule *);
+bool ruleset_parse_rule(const char *name, struct rlmd_text, struct review_rule *ret,
+			struct rlmd_error *);
+void ruleset_rule_done(struct review_rule *);
 
 /* Appends the rules, for the model. */
 void ruleset_describe(const struct ruleset *, struct evbuffer *out);

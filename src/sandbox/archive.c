@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +22,7 @@
 #define NAME_START   "library-"
 #define BLOCK        ((size_t)64 << 10) /* bytes read at once; a multiple of 32 */
 #define SUM_PRIME    UINT64_C(0x9e3779b185ebca87)
+#define STEPS_MAX    256        /* on the way to a cache, with those of links */
 #define ABSENT       UINT64_MAX /* in a stamp: the size of what is not there */
 
 struct archive {
@@ -74,12 +76,89 @@ static bool is_ours(const struct archive *archive, int fd, const char *path)
 	return false;
 }
 
+/* Of a directory or a link on the way to the cache: whether nobody else could have it lead
+ * elsewhere. Where uids are mapped, root's files may be somebody's who has no name here. */
+static bool is_trusted(const struct stat *st)
+{
+	struct stat root;
+
+	return st->st_uid == geteuid() || !st->st_uid ||
+	       (!stat("/", &root) && st->st_uid == root.st_uid);
+}
+
+/* One step further from `at`, which is ours to close: -1 and errno, EPERM where it is not safe. */
+static int step(int at, const char *name, struct stat *ret)
+{
+	auto_close int next = -1;
+	struct stat above;
+
+	if (fstat(at, &above))
+		return -1;
+	if (above.st_mode & S_IWOTH && !(above.st_mode & S_ISVTX)) {
+		errno = EPERM;
+		return -1;
+	}
+	next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (next < 0 || fstat(next, ret))
+		return -1;
+	if (is_trusted(ret))
+		return take_fd(&next);
+	errno = EPERM;
+	return -1;
+}
+
+/* The rest of the path behind a link, new; NULL and errno. */
+static char *way_of_link(int link, const char *rest)
+{
+	char target[PATH_MAX];
+	ssize_t size = readlinkat(link, "", target, sizeof target);
+
+	return size < 0 ? NULL : xasprintf("%.*s/%s", (int)size, target, rest);
+}
+
+/*
+ * Opens a directory by a way that only we and root can change, links on it too. The kernel alone
+ * would follow anybody's: HOME may be another user's (as sudo leaves it), who may have laid a link
+ * to a place where only root can write.
+ */
+static int walk(const char *path)
+{
+	auto_close int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_free char *way = xstrdup(path);
+	const char *rest = way;
+
+	for (int steps = 0; *(rest += strspn(rest, "/")); steps++) {
+		auto_free char *name = xstrndup(rest, strcspn(rest, "/")), *before = NULL;
+		struct stat st;
+		auto_close int next = steps < STEPS_MAX ? step(at, name, &st) : -1;
+
+		if (next < 0)
+			return -1;
+		rest += strlen(name);
+		if (S_ISLNK(st.st_mode)) {
+			before = way;
+			way = way_of_link(next, rest);
+			rest = way;
+			close(take_fd(&next));
+			if (way && *way == '/')
+				next = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+			else
+				next = fcntl(at, F_DUPFD_CLOEXEC, 0);
+			if (!way || next < 0)
+				return -1;
+		}
+		close(at);
+		at = take_fd(&next);
+	}
+	return openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 /* The directory, made where it is missing; -1 where there can be none, or others may write there.
  */
 static int open_directory(const struct archive *archive, int above, const char *name,
 			  const char *path)
 {
-	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (above == AT_FDCWD ? 0 : O_NOFOLLOW);
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 	auto_close int fd = openat(above, name, flags);
 
 	if (fd < 0 && errno == ENOENT && !mkdirat(above, name, 0700))
@@ -87,9 +166,33 @@ static int open_directory(const struct archive *archive, int above, const char *
 	return fd >= 0 && is_ours(archive, fd, path) ? take_fd(&fd) : -1;
 }
 
+/* The directory for caches, likewise. */
+static int open_cache(const struct archive *archive, const char *cache)
+{
+	auto_free char *copy = xstrdup(cache);
+	auto_close int fd = walk(cache), parent = -1;
+	char *slash;
+
+	if (fd < 0 && errno == ENOENT) {
+		for (size_t size = strlen(copy); size > 1 && copy[size - 1] == '/';)
+			copy[--size] = '\0';
+		slash = strrchr(copy, '/');
+		*slash = '\0';
+		parent = walk(copy);
+		if (parent >= 0)
+			return open_directory(archive, parent, slash + 1, cache);
+	}
+	if (fd < 0 && errno == EPERM)
+		log_write(archive->log, LOG_CACHE_REFUSED, LOG_FIELDS(LOG_TEXT("path", cache)),
+			  "modules are loaded one by one: %s, or a directory or link on the way "
+			  "there, belongs to another user or can be changed by others",
+			  cache);
+	return fd >= 0 && is_ours(archive, fd, cache) ? take_fd(&fd) : -1;
+}
+
 static void find_place(struct archive *archive, const char *cache, uint64_t hash)
 {
-	auto_close int above = open_directory(archive, AT_FDCWD, cache, cache);
+	auto_close int above = open_cache(archive, cache);
 	auto_free char *path = xasprintf("%s/rlmd", cache);
 
 	if (above < 0)

@@ -25,7 +25,7 @@ struct archive *archive_new(const char *cache, const char *python, const char *s
 			    const struct log *log);
 void archive_free(struct archive *); /* NULL is fine */
 
-/* What a template about to start gets: an empty store, and the file or -1. False: no store. */
+/* The files of a template about to start: an empty store, and the file or -1. False: no store. */
 bool archive_begin(struct archive *, struct rlmd_error *);
 int archive_store(const struct archive *);
 int archive_file(const struct archive *);

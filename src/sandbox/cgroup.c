@@ -1,23 +1,26 @@
 #include "sandbox/cgroup.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "sandbox/claim.h"
 
 /* Pid and its namespace, start time, which of ours; and of our own, where we step aside. */
 #define NAME  "rlmd-%d-ns%llu-%llu-%u"
 #define ASIDE ".supervisor"
 
 enum { MEMBERSHIPS_MAX = 16 << 10, MOUNTS_MAX = 4 << 20, EVENTS_MAX = 4096 };
+enum { HOLD_TRIES = 100, HOLD_PAUSE_NS = 1000000 };
 enum controller { MEMORY, PIDS, CPU, CONTROLLERS };
 
 static const struct {
@@ -51,7 +54,7 @@ static const struct {
 
 struct cgroup {
 	char *directories[CONTROLLERS]; /* owned: ours, or NULL */
-	int claims[CONTROLLERS];        /* owned: on the directories, or -1 */
+	int locks[CONTROLLERS];         /* owned: on the directories, or -1 */
 	bool unified[CONTROLLERS];
 	bool limiting[CONTROLLERS]; /* it stands; a directory that does not goes with the others */
 	struct cgroup_limits limits;
@@ -61,6 +64,56 @@ struct cgroup {
 	char *aside;     /* owned: the one that we are in since then */
 	int hold;        /* owned: on that one, or -1 */
 };
+
+/* Whether the directory that we hold is still the one of that name. */
+static bool is_the_same(int fd, const char *path)
+{
+	struct stat held, named;
+
+	return !fstat(fd, &held) && !stat(path, &named) && held.st_dev == named.st_dev &&
+	       held.st_ino == named.st_ino;
+}
+
+/* -1 and errno; ENOENT or EWOULDBLOCK where a sweep came between, which is worth another try. */
+static int try_to_hold(const char *path)
+{
+	auto_close int fd = -1;
+
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return -1;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB))
+		return -1;
+	errno = ENOENT;
+	return is_the_same(fd, path) ? take_fd(&fd) : -1;
+}
+
+/*
+ * Makes the directory, or shares one that is there, and holds a lock on it, which the kernel drops
+ * with our last process that has the descriptor. Who sees the directory sees the lock, also from
+ * another pid namespace, where a pid in its name would say nothing. The descriptor, owned; -1 and
+ * errno, EWOULDBLOCK where somebody keeps it locked for himself.
+ */
+static int hold_directory(const char *path)
+{
+	for (int i = 0; i < HOLD_TRIES; i++) {
+		int fd = try_to_hold(path);
+
+		if (fd >= 0 || (errno != ENOENT && errno != EWOULDBLOCK))
+			return fd;
+		/* Not for somebody who keeps it: a sweep is over at once. */
+		nanosleep(&(struct timespec){.tv_nsec = HOLD_PAUSE_NS}, NULL);
+	}
+	return -1;
+}
+
+/* Removes an empty directory below `parent` that nobody holds. False and errno. */
+static bool remove_unheld(int parent, const char *name)
+{
+	auto_close int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && !unlinkat(parent, name, AT_REMOVEDIR);
+}
 
 static char *read_small(const char *path, size_t limit)
 {
@@ -222,14 +275,14 @@ static void tell_swept(const char *place, const char *name, const struct log *lo
 		  "a cgroup was removed that a killed rlmd had left");
 }
 
-/* What killed ones of us have left; the kernel keeps those that are not empty. */
+/* Removes the groups of killed supervisors; the kernel keeps those that are not empty. */
 static void sweep(const char *place, const struct log *log)
 {
 	DIR *directory = opendir(place);
 	struct dirent *entry;
 
 	while (directory && (entry = readdir(directory)))
-		if (is_a_name(entry->d_name) && claim_sweep(dirfd(directory), entry->d_name))
+		if (is_a_name(entry->d_name) && remove_unheld(dirfd(directory), entry->d_name))
 			tell_swept(place, entry->d_name, log);
 	if (directory)
 		closedir(directory);
@@ -261,7 +314,7 @@ static bool hand_down(struct cgroup *cgroup, const char *place, const char *cont
 	free(path);
 	path = own_name(cgroup, place);
 	cgroup->aside = xasprintf("%s" ASIDE, path);
-	cgroup->hold = claim_make(cgroup->aside);
+	cgroup->hold = hold_directory(cgroup->aside);
 	if (cgroup->hold < 0 || write_to(cgroup->aside, "cgroup.procs", "0"))
 		return false;
 	return !write_to(place, "cgroup.subtree_control", order);
@@ -274,8 +327,8 @@ static bool make_directory(struct cgroup *cgroup, enum controller which, const c
 	if (cgroup->unified[which] && !hand_down(cgroup, place, controllers[which].name))
 		return false;
 	/* Controllers that share a hierarchy share the directory. */
-	cgroup->claims[which] = claim_make(directory);
-	if (cgroup->claims[which] < 0)
+	cgroup->locks[which] = hold_directory(directory);
+	if (cgroup->locks[which] < 0)
 		return false;
 	cgroup->directories[which] = take_pointer(&directory);
 	return true;
@@ -367,17 +420,17 @@ struct cgroup *cgroup_new(const struct cgroup_limits *limits, struct steps *step
 	cgroup->limits = *limits;
 	cgroup->hold = cgroup->kills = -1;
 	for (int i = 0; i < CONTROLLERS; i++)
-		cgroup->claims[i] = -1;
+		cgroup->locks[i] = -1;
 	for (int i = 0; i < CONTROLLERS; i++)
 		open_controller(cgroup, (enum controller)i, text_of(memberships), text_of(mounts),
 				steps);
 	return cgroup;
 }
 
-static void release(int *claim)
+static void release(int *lock)
 {
-	if (*claim >= 0)
-		close(take_fd(claim));
+	if (*lock >= 0)
+		close(take_fd(lock));
 }
 
 /* For each controller that has its limit there. */
@@ -386,9 +439,9 @@ static bool make_again(struct cgroup *cgroup, const char *directory)
 	for (int i = 0; i < CONTROLLERS; i++) {
 		if (!cgroup->limiting[i] || strcmp(cgroup->directories[i], directory))
 			continue;
-		release(&cgroup->claims[i]);
-		cgroup->claims[i] = claim_make(directory);
-		if (cgroup->claims[i] < 0 || set_limit(cgroup, (enum controller)i))
+		release(&cgroup->locks[i]);
+		cgroup->locks[i] = hold_directory(directory);
+		if (cgroup->locks[i] < 0 || set_limit(cgroup, (enum controller)i))
 			return false;
 	}
 	return true;
@@ -469,6 +522,14 @@ static void step_back(struct cgroup *cgroup)
 	release(&cgroup->hold);
 }
 
+void cgroup_cut(struct cgroup *cgroup)
+{
+	for (int i = 0; i < CONTROLLERS; i++)
+		free(take_pointer(&cgroup->directories[i]));
+	free(take_pointer(&cgroup->own));
+	release(&cgroup->hold);
+}
+
 void cgroup_free(struct cgroup *cgroup)
 {
 	if (!cgroup)
@@ -477,7 +538,7 @@ void cgroup_free(struct cgroup *cgroup)
 	for (int i = 0; i < CONTROLLERS; i++) {
 		if (cgroup->directories[i])
 			rmdir(cgroup->directories[i]);
-		release(&cgroup->claims[i]);
+		release(&cgroup->locks[i]);
 		free(cgroup->directories[i]);
 	}
 	release(&cgroup->kills);

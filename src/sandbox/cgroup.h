@@ -4,7 +4,7 @@
  * One cgroup for the template, which its workers are born into. None for each
  * of them: to move a process waits for the whole machine, for milliseconds, and
  * would be most of a worker's start. It is made below our own cgroup, in v1 and
- * v2 alike, and is held (claim.h) while we live, so that a later one of us, in
+ * v2 alike, and is locked while we live, so that a later one of us, in
  * whatever pid namespace, tells what a killed one has left from what is in use.
  */
 #pragma once
@@ -27,6 +27,9 @@ struct cgroup;
 /* Never NULL: it may be without any controller. What was refused is in `steps`. */
 struct cgroup *cgroup_new(const struct cgroup_limits *, struct steps *);
 void cgroup_free(struct cgroup *); /* when no process is in it any more; NULL is fine */
+
+/* In the child of a fork, before it is freed: nothing that the parent uses is touched any more. */
+void cgroup_cut(struct cgroup *);
 
 /* Moves a process in, before it makes others. Which controller refused it is in `steps`. */
 void cgroup_join(struct cgroup *, pid_t, struct steps *);

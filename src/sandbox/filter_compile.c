@@ -13,14 +13,20 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
+/* The table is the build's to choose; it has the filter of workers where it says nothing. */
+#if !defined(FILTER_POLICY)
+#define FILTER_POLICY "seccomp/worker.def"
+#endif
+
 #define FOREIGN_TABLE 0x40000000 /* numbers from here on are x32's */
 
-struct rule {
+struct compiled_rule {
 	const char *name;
 	int number;
 	uint32_t action;
@@ -55,13 +61,13 @@ struct rule {
 	}
 
 /* clang-format off */
-static const struct rule rules[] = {
+static const struct compiled_rule rules[] = {
 #define ALLOW(name, reason)           {#name, SCMP_SYS(name), SCMP_ACT_ALLOW, {{0}}},
 #define ALLOW_IF(name, reason, ...)   {#name, SCMP_SYS(name), SCMP_ACT_ALLOW, {__VA_ARGS__}},
 #define ANSWER(name, error, reason)   {#name, SCMP_SYS(name), SCMP_ACT_ERRNO(error), {{0}}},
 #define KILL(name, reason)            {#name, SCMP_SYS(name), SCMP_ACT_KILL_PROCESS, {{0}}},
 #define NEWEST(number)
-#include "seccomp/worker.def"
+#include FILTER_POLICY
 #undef ALLOW
 #undef ALLOW_IF
 #undef ANSWER
@@ -75,7 +81,7 @@ enum {
 #define ANSWER(name, error, reason)
 #define KILL(name, reason)
 #define NEWEST(number) NEWEST_CALL = (number)
-#include "seccomp/worker.def"
+#include FILTER_POLICY
 #undef ALLOW
 #undef ALLOW_IF
 #undef ANSWER
@@ -100,7 +106,8 @@ static void cleanup_seccomp(scmp_filter_ctx *context)
 		seccomp_release(*context);
 }
 
-static bool filter_add(scmp_filter_ctx context, const struct rule *rule, struct rlmd_error *err)
+static bool filter_add(scmp_filter_ctx context, const struct compiled_rule *rule,
+		       struct rlmd_error *err)
 {
 	unsigned count = 0;
 	int failure;

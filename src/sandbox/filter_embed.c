@@ -1,7 +1,7 @@
 /*
  * A program of the build: compiles the filter, and writes it as a C file to the path that is its
- * argument. Whoever runs out of memory meanwhile may get another filter, and no error: so it is
- * compiled twice.
+ * first argument; the second is the name of the filter. Whoever runs out of memory meanwhile may
+ * get another filter, and no error: so it is compiled twice.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,10 +25,12 @@ static bool compile(struct filter *filter)
 	return false;
 }
 
-static void embed(const struct filter *filter, FILE *out)
+static void embed(const struct filter *filter, const char *name, FILE *out)
 {
-	fprintf(out, "#include \"sandbox/filter.h\"\n\nconst struct filter filter_of_workers = {\n"
-		     "\t.code = {\n");
+	fprintf(out,
+		"#include \"sandbox/filter.h\"\n\nconst struct filter %s = {\n"
+		"\t.code = {\n",
+		name);
 	for (size_t i = 0; i < filter->size; i++)
 		fprintf(out, "\t\t{%#x, %d, %d, %#x},\n", filter->code[i].code, filter->code[i].jt,
 			filter->code[i].jf, filter->code[i].k);
@@ -37,15 +39,15 @@ static void embed(const struct filter *filter, FILE *out)
 
 int main(int argc, char **argv)
 {
-	auto_file FILE *out = argc == 2 ? fopen(argv[1], "we") : NULL;
+	auto_file FILE *out = argc == 3 ? fopen(argv[1], "we") : NULL;
 	static struct filter filter;
 
 	if (!out) {
-		fprintf(stderr, "usage: filter_embed FILE.c\n");
+		fprintf(stderr, "usage: filter_embed FILE.c NAME\n");
 		return 2;
 	}
 	if (!compile(&filter))
 		return 1;
-	embed(&filter, out);
+	embed(&filter, argv[2], out);
 	return fflush(out) ? 1 : 0;
 }

@@ -84,7 +84,7 @@ struct launch_failure {
 	int32_t error; /* errno */
 };
 
-/* What a template does with LAUNCH_ARCHIVE. */
+/* The use that a template makes of LAUNCH_ARCHIVE. */
 enum {
 	LAUNCH_ARCHIVE_NONE,   /* nothing */
 	LAUNCH_ARCHIVE_WANTED, /* nothing, but it makes an archive of what is in LAUNCH_STORE */

@@ -3,6 +3,9 @@
 #include <rlmd/sandbox.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/json.h"
+
 /* clang-format off */
 static const struct {
 	const char *name, *meaning;
@@ -107,7 +110,7 @@ bool layer_status_error(const struct launch_failure *failure, struct rlmd_error 
 {
 	const char *remedy = steps[failure->step].remedy;
 
-	return error_set(err, RLMD_ERROR_SANDBOX,
+	return error_set(err, error_kind_of(failure->error, RLMD_ERROR_SANDBOX),
 			 "the walls of mode \"%s\" do not stand: %s failed: %s%s%s",
 			 modes[failure->mode].name, steps[failure->step].call,
 			 strerror(failure->error), *remedy ? "; " : "", remedy);
@@ -135,22 +138,22 @@ const char *layer_status_level(const struct layer_status *status)
 
 static json_t *absence(enum layer layer, const struct cause *cause)
 {
-	return json_pack("{s:s, s:s, s:s, s:s}", "layer", layer_table[layer].name, "call",
+	return json_make("{s:s, s:s, s:s, s:s}", "layer", layer_table[layer].name, "call",
 			 steps[cause->step].call, "errno", errno_name(cause->error), "remedy",
 			 steps[cause->step].remedy);
 }
 
 json_t *layer_status_report(const struct layer_status *status)
 {
-	json_t *stand = json_array(), *absent = json_array();
+	json_t *stand = json_make_array(), *absent = json_make_array();
 
 	for (int i = 0; i < LAYER_COUNT; i++) {
 		if (status->layers >> i & 1)
-			json_array_append_new(stand, json_string(layer_table[i].name));
+			json_append(stand, json_make_string(layer_table[i].name));
 		else if (status->causes[i].error)
-			json_array_append_new(absent, absence((enum layer)i, &status->causes[i]));
+			json_append(absent, absence((enum layer)i, &status->causes[i]));
 	}
-	return json_pack("{s:s, s:s, s:o, s:o}", "level", layer_status_level(status), "mode",
+	return json_make("{s:s, s:s, s:o, s:o}", "level", layer_status_level(status), "mode",
 			 modes[status->mode].name, "layers", stand, "absent", absent);
 }
 

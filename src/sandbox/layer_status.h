@@ -20,14 +20,14 @@ struct layer_status {
 	} causes[LAYER_COUNT];
 };
 
-/* What a mode promises, a bit each. */
+/* The layers that a mode promises, a bit each. */
 uint32_t layer_status_promised(enum mode);
 
 /* A step was refused: the layers that it costs now have their cause. */
 void layer_status_note(struct layer_status *, const struct launch_failure *);
 void layer_status_note_all(struct layer_status *, const struct steps *);
 
-/* What the refusal means: a layer, or LAYER_whole_mode, or LAYER_everything. */
+/* The layer that the refusal costs, or LAYER_whole_mode, or LAYER_everything. */
 enum layer layer_status_loss(const struct launch_failure *);
 
 /* Sets `err` to the refusal: mode, call, errno, remedy. False. */

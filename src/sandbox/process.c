@@ -2,20 +2,26 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/loop.h"
+#include "sandbox/child.h"
 #include "sandbox/launch.h"
-#include "sandbox/reap.h"
 
 enum { NO_CLOCK = CLOCK_REALTIME }; /* 0, and no process's */
 
@@ -40,9 +46,9 @@ static int64_t milliseconds(struct timeval time)
 }
 
 /*
- * Who killed it, where it was a limit: us, the kernel for the memory of all, or for its time.
- * The time that the kernel kills for is counted in ticks; on a busy machine that is more than
- * the time that it tells us.
+ * Names the killer, where it was a limit: us, the kernel for the memory of all, or for its time.
+ * The time that the kernel kills for is counted in ticks; on a busy machine that is more than the
+ * time that it tells us.
  */
 static void explain(struct process *process, struct process_exit *exit)
 {
@@ -111,11 +117,35 @@ static void on_exit_readable(evutil_socket_t fd, short what, void *arg)
 	fn(process->owner, &exit);
 }
 
+/* Where there is no /proc to open it by, all of it once more. */
+static int copy_file(int file)
+{
+	auto_close int copy = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	off_t from = 0;
+	ssize_t copied = copy < 0 ? -1 : 1;
+
+	while (copied > 0)
+		copied = sendfile(copy, file, &from, 1 << 30);
+	if (copied < 0 || !file_seal(copy))
+		return -1;
+	return take_fd(&copy);
+}
+
+int process_reopen_input(int file)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 && errno == ENOENT ? copy_file(file) : fd;
+}
+
 struct process *process_new(struct process_list *list, pid_t pid, int pidfd, int status,
 			    uint32_t uid, uint64_t memory)
 {
 	struct process *process = xcalloc(1, sizeof *process);
-	struct footprint born = {0};
+	struct procfs_status born = {0};
 
 	process->list = list;
 	process->pid = pid;
@@ -124,12 +154,12 @@ struct process *process_new(struct process_list *list, pid_t pid, int pidfd, int
 	process->memory = memory;
 	process->status = status;
 	/* Of its own it has nothing yet: it was not told what to run. */
-	footprint_read(status, &born);
+	procfs_read(status, &born);
 	process->inherited = born.memory;
 	if (clock_getcpuclockid(pid, &process->clock))
 		process->clock = NO_CLOCK;
-	process->exit = event_new(list->base, pidfd, EV_READ | EV_PERSIST, on_exit_readable,
-				  process);
+	process->exit = loop_event(list->base, pidfd, EV_READ | EV_PERSIST, on_exit_readable,
+				   process);
 	TAILQ_INSERT_TAIL(&list->queue, process, entry);
 	return process;
 }
@@ -139,7 +169,7 @@ void process_on_exit(struct process *process, process_exit_fn *fn, void *owner)
 	process->fn = fn;
 	process->owner = owner;
 	if (!process->reaped)
-		event_add(process->exit, NULL); /* the pidfd of a dead child stays readable */
+		loop_add(process->exit, NULL); /* the pidfd of a dead child stays readable */
 }
 
 static void process_signal(const struct process *process, int signal)
@@ -181,7 +211,7 @@ void process_free(struct process *process)
 		return;
 	}
 	process_signal(process, SIGKILL);
-	event_add(process->exit, NULL); /* reaped by the loop, which must not wait for it here */
+	loop_add(process->exit, NULL); /* reaped by the loop, which must not wait for it here */
 }
 
 pid_t process_pid(const struct process *process)
@@ -220,7 +250,18 @@ void process_list_reap(struct process_list *list, int64_t deadline)
 	while ((process = TAILQ_FIRST(&list->queue))) {
 		assert(process->freed);
 		if (!process->reaped)
-			process->reaped = reap_child(process->pid, deadline, &status);
+			process->reaped = child_end(process->pid, deadline, &status);
 		process_destroy(process);
+	}
+}
+
+void process_list_cut(struct process_list *list)
+{
+	struct process *process;
+
+	TAILQ_FOREACH (process, &list->queue, entry) {
+		process->reaped = true; /* by the parent, when its time comes */
+		process->uid = 0;
+		file_cut_forked(process->pidfd);
 	}
 }

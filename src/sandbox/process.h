@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "sandbox/cgroup.h"
-#include "sandbox/footprint.h"
+#include "sandbox/procfs.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/uids.h"
 
@@ -20,7 +20,7 @@ struct process {
 	struct process_list *list; /* lent */
 	struct event *exit;        /* owned: the pidfd; pending while somebody wants to know */
 	int pidfd;                 /* owned */
-	int status;                /* owned: of footprint_read(), or -1 */
+	int status;                /* owned: of procfs_read(), or -1 */
 	pid_t pid;
 	clockid_t clock;                   /* of its processor time; 0: not known */
 	uint32_t uid;                      /* its own, until it is reaped; or 0 */
@@ -48,6 +48,10 @@ struct process_list {
 	int64_t kills;               /* of the cgroup, that have been explained */
 };
 
+/* A description of its own, read-only, of a sealed memory file: workers that share an input must
+ * not share its position and flags. -1 and errno. */
+int process_reopen_input(int file);
+
 /* `pidfd`, `status` and `uid` are taken; `list` is lent and outlives the process. */
 struct process *process_new(struct process_list *, pid_t, int pidfd, int status, uint32_t uid,
 			    uint64_t memory);
@@ -58,3 +62,6 @@ void process_condemn(struct process *, const char *fmt, ...) __attribute__((form
 /* Waits for those in the list, which must all have been freed by their owners; those that live on
  * at `deadline` are left. */
 void process_list_reap(struct process_list *, int64_t deadline);
+
+/* In the child of a fork, before it is freed: nothing that the parent uses is touched any more. */
+void process_list_cut(struct process_list *);

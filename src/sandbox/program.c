@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
@@ -144,6 +146,27 @@ pid_t program_start(const struct program *program, struct rlmd_error *err)
 	error_errno(err, report.step == STEP_EXEC ? RLMD_ERROR_USAGE : RLMD_ERROR_SANDBOX, "%s %s",
 		    program->path, step_texts[report.step]);
 	return -1;
+}
+
+const char **program_environment(const char *const *names)
+{
+	const char **environment;
+	size_t count = 0;
+
+	while (names[count])
+		count++;
+	environment = xcalloc(count + 1, sizeof *environment);
+	for (count = 0; *names; names++)
+		if (getenv(*names))
+			environment[count++] = xasprintf("%s=%s", *names, getenv(*names));
+	return environment;
+}
+
+void program_free_environment(const char **environment)
+{
+	for (size_t i = 0; environment[i]; i++)
+		free((char *)environment[i]);
+	free(environment);
 }
 
 int program_complaints(struct rlmd_error *err)

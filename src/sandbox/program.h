@@ -21,6 +21,11 @@ struct program {
 	int fds[PROGRAM_FDS];    /* lent: what become descriptors 0, 1, ...; -1 ends the list */
 };
 
+/* The variables of these names, NULL-terminated, of our own environment, and no other: others may
+ * be keys. New. */
+const char **program_environment(const char *const *names);
+void program_free_environment(const char **environment);
+
 /*
  * Starts it in a session of its own, in "/", with default signals, no core files
  * and no other descriptors; it dies with the thread that called this. -1 where

@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/wait.h"
+#include "sandbox/child.h"
 #include "sandbox/program.h"
-#include "sandbox/reap.h"
 
 static bool is_program(const char *path)
 {
@@ -59,7 +59,7 @@ static enum content content_of(const char *path)
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	char magic[SELFMAG] = "";
 
-	/* What may be executed but not read is left to the kernel's judgement. */
+	/* A file that may be executed but not read is left to the kernel's judgement. */
 	if (fd < 0)
 		return errno == EACCES ? CONTENT_ELF : CONTENT_OTHER;
 	if (read(fd, magic, sizeof magic) >= 2 && magic[0] == '#' && magic[1] == '!')
@@ -150,7 +150,7 @@ static char *ask_script(const char *path, int64_t patience_ms, bool *ret_again,
 	close(take_fd(&sending));
 	in_time = read_answer(receiving, patience_ms, answer, sizeof answer);
 	kill(-child, SIGKILL); /* the session: what a script started goes with it */
-	reap_child(child, clock_ms() + REAP_TIME_MS, &status);
+	child_end(child, clock_ms() + CHILD_END_MS, &status);
 	killed = in_time && !*answer && WIFSIGNALED(status);
 
 	if (in_time && *answer == '/' && is_program(answer) && content_of(answer) == CONTENT_ELF)
@@ -159,7 +159,7 @@ static char *ask_script(const char *path, int64_t patience_ms, bool *ret_again,
 	clock_format(patience_ms, time);
 	*ret_again = !in_time || killed;
 	error_set(err, *ret_again ? RLMD_ERROR_SANDBOX : RLMD_ERROR_USAGE,
-		  "%s is a script that %s%s%s%s; use --python PATH", path,
+		  "%s is a script that %s%s%s%s; give its path (python)", path,
 		  !in_time ? "did not say which Python it is for within "
 		  : killed ? "was killed before it said which Python it is for"
 			   : "does not say which Python it is for",
@@ -181,7 +181,7 @@ char *python_find(const char *name, int64_t patience_ms, struct rlmd_error *err)
 
 	if (!path || !is_program(path)) {
 		error_set(err, RLMD_ERROR_USAGE,
-			  "there is no Python %s %s; name one with --python PATH",
+			  "there is no Python %s %s; name one by its path (python)",
 			  strchr(name, '/') ? "at" : "in PATH by the name of", name);
 		return NULL;
 	}
@@ -194,6 +194,6 @@ char *python_find(const char *name, int64_t patience_ms, struct rlmd_error *err)
 		break;
 	}
 	error_set(err, RLMD_ERROR_USAGE,
-		  "%s is not a program for this machine; name one with --python PATH", path);
+		  "%s is not a program for this machine; name one by its path (python)", path);
 	return NULL;
 }

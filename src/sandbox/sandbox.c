@@ -9,9 +9,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/loop.h"
+#include "sandbox/child.h"
 #include "sandbox/filter.h"
 #include "sandbox/python.h"
-#include "sandbox/reap.h"
 #include "sandbox/sandbox_private.h"
 
 #define PATIENCE_MS    30000 /* far beyond what a machine under load needs to start a Python */
@@ -44,7 +45,7 @@ static bool sandbox_configure(struct rlmd_sandbox *sandbox, const struct sandbox
 	return sandbox->config.filter >= 0;
 }
 
-/* Nobody writes to it: its end is all that it tells. */
+/* A pipe that is never written to: its end is the only news. */
 static bool open_life(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
 {
 	int ends[2];
@@ -65,7 +66,7 @@ static uint64_t half_of_memory(void)
 	return (ours < machine ? ours : machine) / 2;
 }
 
-/* What keeps all workers together within their limits. */
+/* Opens the limits that hold for all workers together. */
 static void open_limits(struct rlmd_sandbox *sandbox, const struct sandbox_config *config,
 			uint64_t without)
 {
@@ -87,7 +88,7 @@ void sandbox_adopt(struct rlmd_sandbox *sandbox, struct template_process *templa
 	size_t kept = 0, i;
 
 	for (i = 0; i < sandbox->session_count; i++)
-		if (reap_session_lives(sandbox->sessions[i]))
+		if (child_session_lives(sandbox->sessions[i]))
 			sandbox->sessions[kept++] = sandbox->sessions[i];
 	sandbox->sessions = xreallocarray(sandbox->sessions, kept + 1, sizeof *sandbox->sessions);
 	sandbox->sessions[kept] = template_pid(template);
@@ -111,7 +112,7 @@ static void on_template(void *owner, const struct template_event *event)
 {
 	struct rlmd_sandbox *sandbox = owner;
 
-	if (!sandbox->ladder.begun)
+	if (!sandbox->search.begun)
 		spawn_on_template(sandbox, event);
 	else if (sandbox->on_ready)
 		sandbox->on_ready(sandbox->ready_owner);
@@ -120,7 +121,7 @@ static void on_template(void *owner, const struct template_event *event)
 static bool start_template(struct rlmd_sandbox *sandbox, uint64_t without, struct rlmd_error *err)
 {
 	sandbox->config.terms.without = without;
-	sandbox->ladder = (struct ladder){
+	sandbox->search = (struct mode_search){
 		.base = sandbox->base,
 		.config = &sandbox->config,
 		.uids = &sandbox->processes.uids,
@@ -128,7 +129,7 @@ static bool start_template(struct rlmd_sandbox *sandbox, uint64_t without, struc
 		.owner = sandbox,
 		.status = sandbox->status,
 	};
-	return ladder_begin(&sandbox->ladder, err);
+	return mode_search_begin(&sandbox->search, err);
 }
 
 /* Now it is known what stands. */
@@ -136,11 +137,11 @@ bool sandbox_await(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
 {
 	struct launch_request usual = spawn_request(sandbox->worker_memory,
 						    sandbox->processes.cpu_seconds, 0);
-	struct template_process *template = ladder_climb(&sandbox->ladder, &usual, err);
+	struct template_process *template = mode_search_await(&sandbox->search, &usual, err);
 
 	if (!template)
 		return false;
-	sandbox->status = sandbox->ladder.status;
+	sandbox->status = sandbox->search.status;
 	sandbox->maps_texts = template_maps_texts(template);
 	sandbox->template_layers = template_layers(template) |
 				   cgroup_layers(sandbox->config.cgroup);
@@ -171,8 +172,8 @@ struct rlmd_sandbox *sandbox_begin(struct event_base *base, const struct sandbox
 	sandbox->log = sandbox->status.log = config->log;
 	sandbox->worker_memory = config->worker_memory;
 	sandbox->config.filter = sandbox->config.life = sandbox->life = -1;
-	sandbox->pump = event_new(base, -1, 0, spawn_pump, sandbox);
-	sandbox->overdue = evtimer_new(base, spawn_overdue, sandbox);
+	sandbox->pump = loop_event(base, -1, 0, spawn_pump, sandbox);
+	sandbox->overdue = loop_timer(base, spawn_overdue, sandbox);
 	sandbox->answer_ms = ANSWER_TIME_MS;
 	TAILQ_INIT(&sandbox->queued);
 	TAILQ_INIT(&sandbox->sent);
@@ -222,7 +223,7 @@ static void reap_unknown(const struct rlmd_sandbox *sandbox, int64_t deadline)
 	size_t i;
 
 	for (i = 0; i < sandbox->session_count; i++)
-		reap_session(sandbox->sessions[i], deadline);
+		child_end_session(sandbox->sessions[i], deadline);
 }
 
 static void close_if_open(int fd)
@@ -231,16 +232,30 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
+void sandbox_cut(struct rlmd_sandbox *sandbox)
+{
+	if (sandbox->config.archive)
+		archive_free(take_pointer(&sandbox->config.archive));
+	if (sandbox->search.begun)
+		template_cut(sandbox->search.begun);
+	if (sandbox->template_process)
+		template_cut(sandbox->template_process);
+	process_list_cut(&sandbox->processes);
+	if (sandbox->config.cgroup)
+		cgroup_cut(sandbox->config.cgroup);
+	sandbox->session_count = 0;
+}
+
 void sandbox_free(struct rlmd_sandbox *sandbox)
 {
-	int64_t deadline = clock_ms() + REAP_TIME_MS;
+	int64_t deadline = clock_ms() + CHILD_END_MS;
 	size_t i;
 
 	if (!sandbox)
 		return;
 	if (sandbox->config.archive)
 		archive_keep(sandbox->config.archive);
-	ladder_done(&sandbox->ladder);
+	mode_search_done(&sandbox->search);
 	template_free(sandbox->template_process);
 	spawn_free_all(sandbox);
 	process_list_reap(&sandbox->processes, deadline);

@@ -73,6 +73,9 @@ void sandbox_on_ready(struct rlmd_sandbox *, rlmd_sandbox_ready_fn *, void *owne
 
 void sandbox_free(struct rlmd_sandbox *); /* ends the template; processes must be freed before */
 
+/* In the child of a fork, before it is freed: nothing that the parent uses is touched any more. */
+void sandbox_cut(struct rlmd_sandbox *);
+
 /*
  * The `sandbox` of results and traces, new: {"level": "L1".."L4", "mode": "root" or
  * "userns" or "uid" or "plain", "layers": [name...], "absent": [{"layer", "call",
@@ -108,7 +111,7 @@ const char *process_exit_wall(const struct process_exit *);
 
 typedef void process_exit_fn(void *owner, const struct process_exit *);
 
-/* What came of sandbox_spawn(): the process, and our ends of the pipes to it. */
+/* The result of sandbox_spawn(): the process, and our ends of the pipes to it. */
 struct spawned {
 	struct process *process;
 	int from, to; /* that it writes to, and that it reads from */
@@ -132,7 +135,7 @@ struct spawn *sandbox_spawn(struct rlmd_sandbox *, const int *files, size_t file
 void spawn_cancel(
 	struct spawn *); /* kills what was started; NULL is fine; not after the callback */
 
-/* Whoever owns a process says who hears of its exit; before that it is only noted. */
+/* Sets the owner, who hears of its exit; before that the exit is only noted. */
 void process_on_exit(struct process *, process_exit_fn *, void *owner);
 void process_interrupt(struct process *); /* SIGINT: Python raises KeyboardInterrupt */
 void process_kill(struct process *);      /* SIGKILL */

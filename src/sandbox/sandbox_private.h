@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "sandbox/ladder.h"
+#include "sandbox/mode_search.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/watch.h"
 
@@ -16,7 +16,7 @@ struct rlmd_sandbox {
 	struct template_config config; /* its pointers and descriptors are owned */
 	size_t worker_memory;
 	int life;                        /* owned: hung up when we are gone */
-	struct ladder ladder;            /* on which it came to what stands */
+	struct mode_search search;       /* on which it came to what stands */
 	struct layer_status status;      /* what stands in each worker */
 	rlmd_sandbox_ready_fn *on_ready; /* told once the first template is; or NULL */
 	void *ready_owner;               /* lent */
@@ -47,7 +47,7 @@ void sandbox_adopt(struct rlmd_sandbox *, struct template_process *);
 /* Its pid, also after it was reaped; 0: there was none. */
 pid_t sandbox_template_pid(const struct rlmd_sandbox *);
 
-/* What any worker is asked for, of whatever mode. */
+/* The request for any worker, of any mode. */
 struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_t file_count);
 
 void spawn_pump(evutil_socket_t, short what, void *sandbox);    /* of the event of that name */

@@ -14,10 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
-#include "sandbox/datagram.h"
-#include "sandbox/pipes.h"
-#include "sandbox/reap.h"
-#include "sandbox/reopen.h"
+#include "sandbox/child.h"
 
 #define GIB ((uint64_t)1 << 30)
 
@@ -111,14 +108,14 @@ static bool restart_template(struct rlmd_sandbox *sandbox, struct rlmd_error *er
 	return template;
 }
 
-/* What shares a description shares its flags, which is enough to talk: each has a null of its own.
- */
+/* Descriptors of one description share its flags, which is a way to talk: so each worker gets a
+ * null of its own. */
 static bool open_own(struct spawn *spawn, struct rlmd_error *err)
 {
 	spawn->fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (spawn->fds[0] < 0)
 		return error_errno(err, RLMD_ERROR_SANDBOX, "/dev/null");
-	return pipes_open(spawn->ours, &spawn->fds[1], err);
+	return child_open_pipes(spawn->ours, &spawn->fds[1], err);
 }
 
 /* The request as it goes out: with pipes, and with a uid, which is in use from now on. */
@@ -132,7 +129,7 @@ static bool complete(struct rlmd_sandbox *sandbox, struct spawn *spawn, struct r
 		return false;
 	if (promised & BIT(uid) && !uids_take(&sandbox->processes.uids, &uid, err))
 		return false;
-	spawn->request = ladder_request(&sandbox->status, &spawn->request, uid);
+	spawn->request = mode_search_request(&sandbox->status, &spawn->request, uid);
 	return true;
 }
 
@@ -143,20 +140,20 @@ static void await_answer(struct rlmd_sandbox *sandbox)
 
 	event_del(sandbox->overdue);
 	if (!TAILQ_EMPTY(&sandbox->sent))
-		event_add(sandbox->overdue, &limit);
+		loop_add(sandbox->overdue, &limit);
 }
 
 /* While others' descriptors are in the way of ours. False: for too long. */
 static bool await_room(struct rlmd_sandbox *sandbox)
 {
-	struct timeval soon = clock_timeval(DATAGRAM_AGAIN_MS);
+	struct timeval soon = clock_timeval(TEMPLATE_AGAIN_MS);
 	int64_t now = clock_ms();
 
 	if (!sandbox->crowded_until)
 		sandbox->crowded_until = now + sandbox->answer_ms;
 	if (now >= sandbox->crowded_until)
 		return false;
-	event_add(sandbox->pump, &soon);
+	loop_add(sandbox->pump, &soon);
 	return true;
 }
 
@@ -187,12 +184,12 @@ static void send_queued(struct rlmd_sandbox *sandbox)
 		case TEMPLATE_CROWDED:
 			if (await_room(sandbox))
 				return;
-			datagram_refused(&error);
+			template_refused(&error);
 			fail_all(&sandbox->queued, &error);
 			sandbox->crowded_until = 0;
 			break;
 		case TEMPLATE_FAILED:
-			datagram_refused(&error);
+			template_refused(&error);
 			spawn_fail(spawn, &error);
 			break;
 		}
@@ -293,7 +290,7 @@ static bool renew(struct spawn *spawn, struct rlmd_error *err)
 	close_all(spawn->ours, 2);
 	close_all(spawn->fds, LAUNCH_OWN_FDS);
 	for (i = LAUNCH_OWN_FDS; i < spawn->fd_count; i++) {
-		int fd = reopen(spawn->fds[i]);
+		int fd = process_reopen_input(spawn->fds[i]);
 
 		if (fd < 0)
 			return error_errno(err, RLMD_ERROR_SANDBOX, "cannot reopen an input");
@@ -303,7 +300,8 @@ static bool renew(struct spawn *spawn, struct rlmd_error *err)
 	return true;
 }
 
-/* Whoever asked the lost template: asks the next one in the same order, unless it lost too many. */
+/* Requests to the lost template go to the next one in the same order, but for those that lost too
+ * many. */
 static void ask_again(struct rlmd_sandbox *sandbox, struct spawn_list *list,
 		      const struct rlmd_error *reason)
 {
@@ -422,7 +420,7 @@ static bool open_files(struct spawn *spawn, const int *files, size_t file_count,
 		return error_set(err, RLMD_ERROR_INPUT, "%zu inputs; a worker takes at most %d",
 				 file_count, LAUNCH_FILES_MAX);
 	for (i = 0; i < file_count; i++) {
-		int fd = reopen(files[i]);
+		int fd = process_reopen_input(files[i]);
 		struct stat file;
 
 		if (fd < 0)

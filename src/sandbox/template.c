@@ -2,7 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,12 +13,24 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/loop.h"
-#include "sandbox/datagram.h"
+#include "base/wait.h"
+#include "sandbox/child.h"
 #include "sandbox/layer_status.h"
 #include "sandbox/program.h"
-#include "sandbox/reap.h"
+
+/* A message over the control socket, with the descriptors that came along, or -1. */
+struct datagram {
+	union {
+		char text[LAUNCH_TEXT_MAX];
+		struct launch_reply reply;
+	};
+	ssize_t size; /* 0 at the end; -1 and errno */
+	int pidfd;    /* owned, like that of `status` */
+	int status;
+};
 
 enum template_state { STATE_STARTING, STATE_LOADING, STATE_SERVING, STATE_GONE };
 
@@ -25,8 +38,7 @@ struct template_process {
 	const struct template_config *config; /* lent */
 	struct event *readable, *writable;    /* owned: the control socket */
 	struct event *deadline;               /* owned: for getting ready */
-	int control;                          /* owned */
-	int complaints;                       /* owned: its standard error */
+	int control, complaints;              /* owned; the second is its standard error */
 	pid_t pid;                            /* 0 after it was reaped */
 	enum template_state state;
 	struct rlmd_error reason; /* of its end */
@@ -35,10 +47,142 @@ struct template_process {
 	uint32_t layers;
 	bool maps_texts;
 	struct steps steps; /* what was refused */
-
 	template_event_fn *fn;
 	void *owner;
 };
+
+/* Closes what nobody took. */
+static void datagram_drop(struct datagram *datagram)
+{
+	if (datagram->pidfd >= 0)
+		close(datagram->pidfd);
+	if (datagram->status >= 0)
+		close(datagram->status);
+	datagram->pidfd = datagram->status = -1;
+}
+
+static void take_descriptors(struct msghdr *message, struct datagram *datagram)
+{
+	struct cmsghdr *header;
+
+	for (header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
+		size_t i, count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+			if (datagram->pidfd < 0)
+				datagram->pidfd = fd;
+			else if (datagram->status < 0)
+				datagram->status = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+/* The next one, where there is one. */
+static void datagram_receive(int control, struct datagram *datagram)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(LAUNCH_REPLY_FDS * sizeof(int))];
+	struct iovec bytes = {datagram->text, sizeof datagram->text};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof space,
+	};
+
+	datagram->pidfd = datagram->status = -1;
+	/* If the peer left words unread before its end, that is told first, once, as ECONNRESET;
+	 * then come its own words. */
+	do
+		datagram->size = recvmsg(control, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (datagram->size < 0 && errno == ECONNRESET);
+	if (datagram->size >= 0)
+		take_descriptors(&message, datagram);
+}
+
+/* Whether one is there that nobody has received. */
+static bool datagram_is_there(int control)
+{
+	return wait_for(control, POLLIN, 0, INT_MAX) == WAIT_READY;
+}
+
+/* Waits for one, or the end. False where none came before the deadline, and errno; ECANCELED where
+ * the program is asked to end. */
+static bool datagram_await(int control, int64_t deadline, struct datagram *datagram)
+{
+	for (;;) {
+		switch (wait_for(control, POLLIN, deadline, 0)) {
+		case WAIT_READY:
+			break;
+		case WAIT_LATE:
+			errno = ETIMEDOUT;
+			return false;
+		case WAIT_INTERRUPTED:
+			errno = ECANCELED;
+			return false;
+		case WAIT_FAILED:
+			return false;
+		}
+		datagram_receive(control, datagram);
+		if (datagram->size >= 0)
+			return true;
+		if (errno != EAGAIN && errno != EINTR)
+			return false;
+	}
+}
+
+/*
+ * False and errno; EAGAIN where there is no room; ETOOMANYREFS where processes of this user have
+ * too many descriptors on their way to each other, unix(7), which they soon take.
+ */
+static bool datagram_send(int control, const struct launch_request *request, const int *fds,
+			  size_t fd_count)
+{
+	_Alignas(struct cmsghdr) char space[CMSG_SPACE(LAUNCH_FDS_MAX * sizeof(int))] = {0};
+	struct iovec bytes = {(void *)request, sizeof *request};
+	struct msghdr message = {
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = CMSG_SPACE(fd_count * sizeof *fds),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(fd_count * sizeof *fds);
+	memcpy(CMSG_DATA(header), fds, fd_count * sizeof *fds);
+	return sendmsg(control, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+/* Sends, but waits for others' descriptors; ETOOMANYREFS where they are not taken before the
+ * deadline. */
+static bool datagram_send_by(int control, int64_t deadline, const struct launch_request *request,
+			     const int *fds, size_t fd_count)
+{
+	while (!datagram_send(control, request, fds, fd_count)) {
+		if (errno != EINTR && (errno != ETOOMANYREFS || clock_ms() >= deadline))
+			return false;
+		poll(NULL, 0, TEMPLATE_AGAIN_MS);
+	}
+	return true;
+}
+
+bool template_refused(struct rlmd_error *err)
+{
+	if (errno == ETOOMANYREFS)
+		return error_set(err, RLMD_ERROR_SANDBOX,
+				 "cannot ask for a worker: processes of this user keep more "
+				 "descriptors on their way to each other than one of them may "
+				 "have open; end them, or raise the limit: ulimit -n");
+	return error_errno(err, RLMD_ERROR_SANDBOX, "cannot ask for a worker");
+}
 
 /*
  * Ends the process, whatever it was doing. Returns its status as of waitpid(). One that
@@ -51,7 +195,7 @@ static int template_reap(struct template_process *template)
 	if (!template->pid)
 		return 0;
 	shutdown(template->control, SHUT_WR);
-	reap_child(template->pid, clock_ms() + REAP_TIME_MS, &status);
+	child_end(template->pid, clock_ms() + CHILD_END_MS, &status);
 	template->pid = 0;
 	return status;
 }
@@ -62,7 +206,7 @@ static void template_end(struct template_process *template)
 	bool young = template->state == STATE_STARTING;
 	char words[sizeof template->reason.text - 128];
 	int status = template_reap(template);
-	char how[REAP_WORDS];
+	char how[CHILD_WORDS];
 
 	template->state = STATE_GONE;
 	event_del(template->readable);
@@ -71,12 +215,13 @@ static void template_end(struct template_process *template)
 	if (template->reason.kind)
 		return;
 	program_complaint(template->complaints, words, sizeof words);
-	/* Who ends by itself before a word was no Python; who is killed may have been one. */
+	/* A program that exits before its first word was no Python; one that is killed may have
+	 * been. */
 	template->hapless = WIFSIGNALED(status);
 	error_set(&template->reason,
 		  young && !template->hapless ? RLMD_ERROR_USAGE : RLMD_ERROR_SANDBOX,
 		  "%s ended %s (%s)%s%s", template->config->python,
-		  young ? "at its start" : "unexpectedly", reap_words(status, how),
+		  young ? "at its start" : "unexpectedly", child_status_words(status, how),
 		  *words ? ": " : "", words);
 }
 
@@ -142,7 +287,7 @@ static bool hear_failed(struct template_process *template, const json_t *failure
 	return layer_status_error(last, &template->reason);
 }
 
-/* What it says about itself before it serves. */
+/* Hears its report on itself, before it serves. */
 static bool hear_text(struct template_process *template, struct rlmd_text text)
 {
 	json_auto_t *message = json_read(text, 4, NULL);
@@ -190,7 +335,7 @@ static struct template_event launched(struct datagram *datagram)
 	};
 }
 
-/* What it is to do next, before it serves, and how long that may take. */
+/* Its next duty before it serves, and how long that may take. */
 static const char *duty_of(const struct template_process *template)
 {
 	return template->state == STATE_STARTING ? "start" : "get ready";
@@ -206,7 +351,7 @@ static void set_deadline(struct template_process *template)
 {
 	struct timeval limit = clock_timeval(patience_of(template));
 
-	event_add(template->deadline, &limit);
+	loop_add(template->deadline, &limit);
 }
 
 /* One datagram a call: its event may be the end of us, and the loop brings the next. */
@@ -253,7 +398,7 @@ static void on_writable(evutil_socket_t control, short what, void *arg)
 	template->fn(template->owner, &(struct template_event){.kind = TEMPLATE_WRITABLE});
 }
 
-/* What it did not do in time. */
+/* Ends it for a duty that it did not do in time. */
 static bool too_slow(struct template_process *template, const char *what, int64_t ms)
 {
 	char time[16];
@@ -364,11 +509,11 @@ struct template_process *template_new(struct event_base *base, const struct temp
 		template_free(template);
 		return NULL;
 	}
-	template->readable = event_new(base, template->control, EV_READ | EV_PERSIST, on_readable,
-				       template);
-	template->writable = event_new(base, template->control, EV_WRITE, on_writable, template);
-	template->deadline = evtimer_new(base, on_deadline, template);
-	event_add(template->readable, NULL);
+	template->readable = loop_event(base, template->control, EV_READ | EV_PERSIST, on_readable,
+					template);
+	template->writable = loop_event(base, template->control, EV_WRITE, on_writable, template);
+	template->deadline = loop_timer(base, on_deadline, template);
+	loop_add(template->readable, NULL);
 	set_deadline(template);
 	return template;
 }
@@ -421,7 +566,7 @@ bool template_launch(struct template_process *template, const struct launch_requ
 	int patience = template->config->patience_ms;
 
 	if (!datagram_send_by(template->control, clock_ms() + patience, request, fds, fd_count)) {
-		datagram_refused(&template->reason);
+		template_refused(&template->reason);
 		return template_lost(template, err);
 	}
 	if (!await_datagram(template, "fork a worker", clock_ms(), patience, &datagram) ||
@@ -474,10 +619,16 @@ enum template_sending template_send(struct template_process *template,
 			return TEMPLATE_FULL;
 		if (errno != EAGAIN)
 			return errno == ETOOMANYREFS ? TEMPLATE_CROWDED : TEMPLATE_FAILED;
-		event_add(template->writable, NULL);
+		loop_add(template->writable, NULL);
 		return TEMPLATE_FULL;
 	}
 	return TEMPLATE_SENT;
+}
+
+void template_cut(struct template_process *template)
+{
+	template->pid = 0;
+	file_cut_forked(template->control);
 }
 
 void template_free(struct template_process *template)
@@ -485,15 +636,12 @@ void template_free(struct template_process *template)
 	if (!template)
 		return;
 	template_reap(template);
-	if (template->readable)
+	if (template->readable) { /* all three are there, or none */
 		event_free(template->readable);
-	if (template->writable)
 		event_free(template->writable);
-	if (template->deadline)
 		event_free(template->deadline);
-	if (template->control >= 0)
-		close(template->control);
-	if (template->complaints >= 0)
-		close(template->complaints);
+	}
+	cleanup_close(&template->control);
+	cleanup_close(&template->complaints);
 	free(template);
 }

@@ -44,7 +44,7 @@ struct template_event {
 	int error;                       /* TEMPLATE_LAUNCHED: errno, or 0 */
 	pid_t pid;                       /* TEMPLATE_LAUNCHED without an error */
 	int pidfd;                       /* likewise; taken by the receiver */
-	int status;                      /* likewise: of struct footprint, or -1 */
+	int status;                      /* likewise: of struct procfs_status, or -1 */
 	const struct rlmd_error *reason; /* TEMPLATE_GONE; lent */
 	bool again;                      /* TEMPLATE_GONE: see template_may_retry() */
 };
@@ -57,6 +57,9 @@ struct template_process;
 struct template_process *template_new(struct event_base *, const struct template_config *,
 				      template_event_fn *, void *owner, struct rlmd_error *);
 void template_free(struct template_process *); /* NULL is fine; kills it and waits for its end */
+
+/* In the child of a fork, before it is freed: nothing that the parent uses is touched any more. */
+void template_cut(struct template_process *);
 
 /*
  * Without the loop, while no event can come: waits until it is ready, also where it has told so
@@ -73,7 +76,7 @@ uint32_t template_layers(const struct template_process *);
 /* Of one that is ready: its workers can have a str that lies in a memory file. */
 bool template_maps_texts(const struct template_process *);
 
-/* What was refused so far, to the template and to us on its behalf. */
+/* The refusals so far, to the template and to us on its behalf. */
 const struct steps *template_refusals(const struct template_process *);
 
 /* Of one that ended: it was killed or slow, not unfit, so that another may do better. */
@@ -82,9 +85,15 @@ bool template_may_retry(const struct template_process *);
 /* The session of the template and of all its workers. */
 pid_t template_pid(const struct template_process *);
 
+/* Milliseconds until it is worth a try to send descriptors again. */
+#define TEMPLATE_AGAIN_MS 5
+
 enum template_sending { TEMPLATE_SENT, TEMPLATE_FULL, TEMPLATE_CROWDED, TEMPLATE_FAILED };
 
-/* TEMPLATE_FULL: again after TEMPLATE_WRITABLE. TEMPLATE_CROWDED: again after DATAGRAM_AGAIN_MS,
- * for some time. Else datagram_refused() says why. */
+/* TEMPLATE_FULL: again after TEMPLATE_WRITABLE. TEMPLATE_CROWDED: again after TEMPLATE_AGAIN_MS,
+ * for some time. Else template_refused() says why. */
 enum template_sending template_send(struct template_process *, const struct launch_request *,
 				    const int *fds, size_t fd_count);
+
+/* Where a request cannot be sent, as errno says. False. */
+bool template_refused(struct rlmd_error *);

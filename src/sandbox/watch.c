@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "sandbox/launch.h"
-#include "sandbox/threads.h"
+#include "sandbox/procfs.h"
 
 enum {
 	INTERVAL_MS = 200, /* and one more for each process: a look takes some microseconds */
@@ -14,16 +14,16 @@ enum {
  * The memory is told by the first thread, and not any more when that has ended: of a
  * process that is about to end for as long as that takes, and of one that hides for ever.
  */
-static void look_at(struct process *process, const struct footprint *footprint)
+static void look_at(struct process *process, const struct procfs_status *used)
 {
-	int64_t size = footprint->memory;
+	int64_t size = used->memory;
 
 	if (size > (int64_t)process->memory + SLACK_BYTES)
 		process_condemn(process, "it used more than its memory of %llu MiB",
 				(unsigned long long)process->memory >> 20);
-	else if (footprint->threads > LAUNCH_THREADS)
+	else if (used->threads > LAUNCH_THREADS)
 		process_condemn(process, "it had more than %d threads", LAUNCH_THREADS);
-	else if (!size && process->hollow && threads_go_on(process->pid, footprint->threads))
+	else if (!size && process->hollow && procfs_threads_go_on(process->pid, used->threads))
 		process_condemn(process, "its main thread had ended");
 	process->hollow = !size;
 }
@@ -36,15 +36,15 @@ static void look(struct watch *watch)
 	int64_t sum = 0, most = 0;
 
 	TAILQ_FOREACH (process, &list->queue, entry) {
-		struct footprint footprint = {0};
+		struct procfs_status used = {0};
 		int64_t own;
 
 		/* One that has opened no status has ended at its first wall. */
 		if (!process->reaped && process->status >= 0) {
-			footprint_read(process->status, &footprint);
-			look_at(process, &footprint);
+			procfs_read(process->status, &used);
+			look_at(process, &used);
 		}
-		own = footprint.memory - process->inherited;
+		own = used.memory - process->inherited;
 		if (*process->verdict || own <= 0)
 			continue;
 		sum += own;
@@ -73,7 +73,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 void watch_init(struct watch *watch, struct process_list *list)
 {
 	*watch = (struct watch){.list = list};
-	watch->timer = evtimer_new(list->base, on_timer, watch);
+	watch->timer = loop_timer(list->base, on_timer, watch);
 	loop_make_urgent(watch->timer);
 }
 
@@ -95,5 +95,5 @@ void watch_wake(struct watch *watch)
 	TAILQ_FOREACH (process, &watch->list->queue, entry)
 		ms++;
 	delay = clock_timeval(ms);
-	event_add(watch->timer, &delay);
+	loop_add(watch->timer, &delay);
 }

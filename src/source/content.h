@@ -32,7 +32,7 @@ bool content_waits(const struct file_content *); /* nothing is there yet */
 /* As read(2). */
 ssize_t content_take(struct file_content *, char *to, size_t size);
 
-/* What was taken is all that was there when it was opened, and now. */
+/* Whether the file ends where it ended when it was opened, and all of it was taken. */
 bool content_ends(const struct file_content *);
 
 /* Whether it is a file of more than so many bytes, and whether it is one of these. */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/sized.h"
 #include "source/sources.h"
 
 enum {
@@ -27,7 +27,7 @@ static bool from_text(const char *name, struct rlmd_text text, struct context *r
 		memfile_unref(file);
 		return false;
 	}
-	*ret = (struct context){.count = 1, .notes = json_array()};
+	*ret = (struct context){.count = 1, .notes = json_make_array()};
 	ret->inputs = xcalloc(1, sizeof *ret->inputs);
 	ret->inputs[0] = context_input_of(name, file);
 	memfile_unref(file);
@@ -48,7 +48,7 @@ struct rlmd_context *rlmd_context_from_text(const char *name, struct rlmd_text t
 		error_set(err, RLMD_ERROR_USAGE, "a text of %zu bytes is NULL", text.size);
 		return NULL;
 	}
-	if ((name && !source_check_name("context", name, err)) ||
+	if ((name && !sources_check_name("context", name, err)) ||
 	    !from_text(name ? name : "context", text, &context, err))
 		return NULL;
 	return context_publish(&context);
@@ -110,7 +110,7 @@ bool rlmd_context_get_input(const struct rlmd_context *published, size_t index,
 		.files = file_index_count(input->files),
 		.left_out = input->left_out,
 	};
-	return sized_give(ret, &told, sizeof told, sizeof told);
+	return abi_copy_out(ret, &told, sizeof told, sizeof told);
 }
 
 bool rlmd_context_get_file(const struct rlmd_context *published, size_t index, size_t file,
@@ -132,7 +132,7 @@ bool rlmd_context_get_file(const struct rlmd_context *published, size_t index, s
 				   entry.first_byte + entry.bytes),
 		.status = entry.status,
 	};
-	return sized_give(ret, &told, sizeof told, sizeof told);
+	return abi_copy_out(ret, &told, sizeof told, sizeof told);
 }
 
 struct rlmd_text rlmd_context_changes(const struct rlmd_context *published, size_t index)

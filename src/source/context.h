@@ -36,7 +36,7 @@ struct context {
 	json_t *notes; /* owned array of strings for standard error: what was skipped, and why */
 };
 
-/* What a caller of the library holds: the same, for as long as somebody refers to it. */
+/* The handle that a caller of the library holds: the same, as long as it has references. */
 struct rlmd_context {
 	unsigned references;
 	struct context context; /* owned */

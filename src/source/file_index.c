@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 
 struct head {
@@ -28,13 +29,12 @@ struct record {
 struct file_index {
 	int references;
 	struct record *records; /* owned before the seal; then lent by the file */
-	size_t count, room;
+	size_t count;
 	char *paths; /* likewise */
 	size_t paths_size, paths_room;
 	char *changes; /* owned, before the seal */
 	size_t changes_size;
-	const uint32_t *sorted; /* lent by the file */
-	struct memfile *file;   /* owned: from the seal on */
+	struct memfile *file; /* owned: from the seal on */
 };
 
 struct file_index *file_index_new(void)
@@ -70,14 +70,6 @@ void file_index_unref(struct file_index *index)
 	free(index);
 }
 
-static void *grow(void *array, size_t *room, size_t wanted, size_t size)
-{
-	if (wanted <= *room)
-		return array;
-	*room = wanted * 2;
-	return xreallocarray(array, *room, size);
-}
-
 /* Of a record; 0: there was no comparison. */
 static const char *const statuses[] = {NULL, "added", "modified", "deleted", "untracked"};
 
@@ -100,8 +92,7 @@ void file_index_put(struct file_index *index, const struct file_entry *entry)
 	size_t size = entry->path.size;
 
 	assert(!index->file);
-	index->records = grow(index->records, &index->room, index->count + 1,
-			      sizeof *index->records);
+	index->records = array_grow(index->records, index->count, sizeof *index->records);
 	index->records[index->count++] = (struct record){
 		.first_character = entry->first_character,
 		.characters = entry->characters,
@@ -114,7 +105,10 @@ void file_index_put(struct file_index *index, const struct file_entry *entry)
 		.highest = entry->highest,
 		.status = status_number(entry->status),
 	};
-	index->paths = grow(index->paths, &index->paths_room, index->paths_size + size + 1, 1);
+	if (index->paths_size + size >= index->paths_room) {
+		index->paths_room = 2 * (index->paths_size + size + 1);
+		index->paths = xreallocarray(index->paths, index->paths_room, 1);
+	}
 	memcpy(index->paths + index->paths_size, entry->path.bytes, size);
 	index->paths[index->paths_size + size] = '\0';
 	index->paths_size += size + 1;
@@ -183,7 +177,7 @@ static struct named *sort(const struct file_index *index)
 	return named;
 }
 
-/* What the same path hides goes; `named` and the records are fewer then. */
+/* Drops files that a later one of the same path hides; `named` and the records are fewer then. */
 static void drop_hidden(struct file_index *index, struct named *named)
 {
 	auto_free uint32_t *moved = xcalloc(index->count + 1, sizeof *moved);
@@ -242,8 +236,8 @@ bool file_index_seal(struct file_index *index, struct rlmd_error *err)
 	free_parts(index);
 	index->file = file;
 	index->records = (struct record *)(uintptr_t)(all.bytes + sizeof(struct head));
-	index->sorted = (const uint32_t *)(const void *)(index->records + index->count);
-	index->paths = (char *)(uintptr_t)(index->sorted + index->count);
+	index->paths = (char *)(uintptr_t)(index->records + index->count) +
+		       index->count * sizeof(uint32_t); /* behind the places by path */
 	return true;
 }
 
@@ -270,27 +264,6 @@ struct file_entry file_index_get(const struct file_index *index, size_t place)
 	};
 }
 
-bool file_index_find(const struct file_index *index, struct rlmd_text path, size_t *ret_place)
-{
-	size_t first = 0, end = index->count;
-
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-		size_t place = index->sorted[middle];
-		int order = compare_texts(path_of(index, &index->records[place]), path);
-
-		if (!order) {
-			*ret_place = place;
-			return true;
-		}
-		if (order < 0)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return false;
-}
-
 struct rlmd_text file_index_changes(const struct file_index *index)
 {
 	return text_from(index->paths + index->paths_size, index->changes_size);
@@ -304,4 +277,19 @@ struct memfile *file_index_file(const struct file_index *index)
 size_t file_index_header(size_t path_size)
 {
 	return strlen("===== ") + path_size + strlen(" =====\n");
+}
+
+char *file_index_key(const char *name)
+{
+	size_t room = strlen(name) * 6 + 1; /* the longest escape of a byte or character */
+	auto_free char *doubled = xcalloc(strlen(name) * 2 + 1, 1);
+	char *safe = xcalloc(room, 1), *out = doubled;
+
+	for (; *name; name++) {
+		*out++ = *name;
+		if (*name == '\\')
+			*out++ = '\\';
+	}
+	text_escape(text_of(doubled), safe, room);
+	return safe;
 }

@@ -38,7 +38,7 @@ void file_index_add(struct file_index *, const char *path, size_t first_byte,
 /* The same by what is known of it; `invalid` to `status` are those of the entry. */
 void file_index_put(struct file_index *, const struct file_entry *);
 
-/* What changes() gives, as JSON; copied. Before the seal, once; without it there are none. */
+/* The value of changes(), as JSON; copied. Before the seal, once; without it there are none. */
 void file_index_set_changes(struct file_index *, struct rlmd_text json);
 
 /* Puts the entries in order of their places; of several with one path the last one stays.
@@ -47,9 +47,12 @@ bool file_index_seal(struct file_index *, struct rlmd_error *);
 
 size_t file_index_count(const struct file_index *); /* also before; NULL has none */
 struct file_entry file_index_get(const struct file_index *, size_t place);
-bool file_index_find(const struct file_index *, struct rlmd_text path, size_t *ret_place);
 struct rlmd_text file_index_changes(const struct file_index *); /* lent; empty: none */
 struct memfile *file_index_file(const struct file_index *);     /* lent */
 
 /* Bytes of the line that stands before a file's text, whose path has so many of them. */
 size_t file_index_header(size_t path_size);
+
+/* The key of a file by its name, new: it can be shown, and no two names have the same, so a
+ * backslash is doubled. */
+char *file_index_key(const char *name);

@@ -1,19 +1,273 @@
 /*
- * rlmd/context.h: loading, blocking and on a loop. Both take the same steps.
+ * rlmd/context.h: loading, from named sources to a context; blocking and on a loop. Both take the
+ * same steps, which never wait.
  */
 #include <event2/event.h>
 #include <poll.h>
 #include <rlmd/context.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/abi.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/loop.h"
-#include "base/sized.h"
 #include "base/wait.h"
-#include "source/loading.h"
+#include "source/context.h"
+#include "source/loader.h"
+#include "source/sources.h"
+
+/* --- steps ------------------------------------------------------------------------------- */
+
+/* One variable after the other: that of all sources without a name, then each that has one. */
+struct loading {
+	char **given;            /* owned: as they were named */
+	struct source *sources;  /* owned */
+	struct file_id *named;   /* owned: which files they are */
+	size_t count;            /* of the three */
+	size_t variable;         /* 0: of those without a name; else that of the source before */
+	size_t next;             /* source to be looked at for it */
+	const struct source *at; /* lent: the one that is read; NULL: none */
+	int fd;                  /* owned: its; -1: it is a directory */
+	struct loader_options options; /* the selection of it is owned */
+	struct selection *selection;   /* owned */
+	char *words;                   /* owned: which files of directories */
+	char *directory;               /* owned */
+	struct loader *loader;         /* owned: the variable's; NULL: not begun */
+	struct context context;        /* owned: as far as it has come */
+};
+
+static const char *name_of(const struct loading *loading)
+{
+	return loading->variable ? loading->sources[loading->variable - 1].name : NULL;
+}
+
+static bool copy_sources(struct loading *loading, const char *const *given, size_t count,
+			 struct rlmd_error *err)
+{
+	loading->given = xcalloc(count + 1, sizeof *loading->given);
+	loading->sources = xcalloc(count + 1, sizeof *loading->sources);
+	loading->named = xcalloc(count + 1, sizeof *loading->named);
+	loading->count = count;
+	for (size_t i = 0; i < count; i++)
+		loading->given[i] = xstrdup(given[i]);
+	if (!sources_parse((const char *const *)loading->given, count, loading->sources, err))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		loading->named[i] = loading->sources[i].file;
+	return true;
+}
+
+/* The options of files in directories, in the form that loaders take. */
+static bool copy_options(struct loading *loading, const struct rlmd_context_options *given,
+			 struct rlmd_error *err)
+{
+	const struct selection_options wanted = {
+		.include = given->include,
+		.include_count = given->include_count,
+		.exclude = given->exclude,
+		.exclude_count = given->exclude_count,
+		.files = given->files,
+		.file_count = given->file_count,
+	};
+	size_t words_size;
+	bool limited = given->max_size > 0 && given->max_size < (int64_t)CONTEXT_SIZE_MAX;
+
+	loading->selection = selection_new(&wanted, err);
+	loading->words = origin_words(given, &words_size);
+	loading->directory = xstrdup(given->directory ? given->directory : ".");
+	loading->options = (struct loader_options){
+		.origin =
+			{
+				.selection = loading->selection,
+				.words = text_from(loading->words, words_size),
+				.directory = loading->directory,
+				.compares = given->diff,
+			},
+		.allow_secrets = given->allow_secrets,
+		.max_file_size = given->max_file_size > 0 ? given->max_file_size : INT64_MAX,
+		.max_size = limited ? (size_t)given->max_size : CONTEXT_SIZE_MAX,
+	};
+	return loading->selection;
+}
+
+static void loading_free(struct loading *loading)
+{
+	if (!loading)
+		return;
+	loader_free(loading->loader);
+	selection_free(loading->selection);
+	free(loading->words);
+	free(loading->directory);
+	sources_close(loading->fd);
+	sources_done(loading->sources, loading->count);
+	for (size_t i = 0; i < loading->count; i++)
+		free(loading->given[i]);
+	free(loading->given);
+	free(loading->sources);
+	free(loading->named);
+	context_done(&loading->context);
+	free(loading);
+}
+
+static struct loading *loading_new(const char *const *given, size_t count,
+				   const struct rlmd_context_options *options,
+				   struct rlmd_error *err)
+{
+	struct loading *loading = xcalloc(1, sizeof *loading);
+
+	loading->fd = -1;
+	loading->context.notes = json_make_array();
+	loading->context.inputs = xcalloc(count + 1, sizeof *loading->context.inputs);
+	if (copy_options(loading, options, err) && copy_sources(loading, given, count, err))
+		return loading;
+	loading_free(loading);
+	return NULL;
+}
+
+/* How many sources make the variable, and whether they are put together under headers. */
+static size_t count_sources(const struct loading *loading, bool *ret_together)
+{
+	size_t found = 0;
+
+	*ret_together = false;
+	for (size_t i = 0; i < loading->count; i++)
+		if (loading->sources[i].name == name_of(loading)) {
+			found++;
+			*ret_together |= loading->sources[i].directory;
+		}
+	*ret_together |= found > 1;
+	return found;
+}
+
+static enum loader_end begin_variable(struct loading *loading)
+{
+	const char *name = name_of(loading);
+	bool together;
+
+	loading->next = 0;
+	if ((loading->variable && !name) || !count_sources(loading, &together)) {
+		loading->variable++;
+		return LOADER_GOES_ON;
+	}
+	loading->loader = loader_new(name ? name : "context", together, &loading->options,
+				     loading->context.notes);
+	loader_set_named(loading->loader, loading->named, loading->count);
+	return LOADER_GOES_ON;
+}
+
+static enum loader_end end_variable(struct loading *loading, struct rlmd_error *err)
+{
+	struct context *context = &loading->context;
+
+	if (!loader_finish(loading->loader, &context->inputs[context->count], err))
+		return LOADER_FAILED;
+	context->count++;
+	loader_free(take_pointer(&loading->loader));
+	loading->variable++;
+	return LOADER_GOES_ON;
+}
+
+static enum loader_end begin_source(struct loading *loading, const struct source *source,
+				    struct rlmd_error *err)
+{
+	bool together;
+	size_t found = count_sources(loading, &together);
+
+	if (source->revision) {
+		if (!loader_begin_revision(loading->loader, source->revision, found > 1, err))
+			return LOADER_FAILED;
+	} else if (source->directory) {
+		if (!loader_begin_directory(loading->loader, source->path, found > 1, err))
+			return LOADER_FAILED;
+	} else {
+		loading->fd = sources_open(source, err);
+		if (loading->fd < 0)
+			return LOADER_FAILED;
+		loader_begin_fd(loading->loader, source->path, loading->fd);
+	}
+	loading->at = source;
+	return LOADER_GOES_ON;
+}
+
+static enum loader_end next_source(struct loading *loading, struct rlmd_error *err)
+{
+	while (loading->next < loading->count) {
+		const struct source *source = &loading->sources[loading->next++];
+
+		if (source->name == name_of(loading))
+			return begin_source(loading, source, err);
+	}
+	return end_variable(loading, err);
+}
+
+/* Puts the source at hand before what is said of it. False. */
+static bool loading_blame(const struct loading *loading, struct rlmd_error *err)
+{
+	if (!loading->at || loading->at->directory)
+		return false;
+	return error_context(err, "%s",
+			     strcmp(loading->at->path, "-") ? loading->at->path : "standard input");
+}
+
+static enum loader_end read_source(struct loading *loading, struct rlmd_error *err)
+{
+	enum loader_end end = loader_step(loading->loader, err);
+
+	if (end == LOADER_FAILED)
+		loading_blame(loading, err);
+	if (end != LOADER_DONE)
+		return end;
+	sources_close(take_fd(&loading->fd));
+	loading->at = NULL;
+	return LOADER_GOES_ON;
+}
+
+static enum loader_end loading_step(struct loading *loading, struct rlmd_error *err)
+{
+	if (loading->at)
+		return read_source(loading, err);
+	if (loading->loader)
+		return next_source(loading, err);
+	return loading->variable > loading->count ? LOADER_DONE : begin_variable(loading);
+}
+
+/* After LOADER_DONE. */
+static void loading_take(struct loading *loading, struct context *ret)
+{
+	struct context context = loading->context;
+
+	loading->context = (struct context){0};
+	for (size_t i = 1; i < context.count; i++)
+		if (!strcmp(context.inputs[i].name, "context")) {
+			struct context_input first = context.inputs[i];
+
+			memmove(context.inputs + 1, context.inputs, i * sizeof first);
+			context.inputs[0] = first;
+		}
+	*ret = context;
+}
+
+/* LOADER_WAITS: for this one, to be readable. */
+static int loading_fd(const struct loading *loading)
+{
+	return loading->fd < 0 && loading->loader ? loader_fd(loading->loader) : loading->fd;
+}
+
+static size_t loading_bytes(const struct loading *loading)
+{
+	return loading->loader ? loader_bytes(loading->loader) : 0;
+}
+
+static size_t loading_files(const struct loading *loading)
+{
+	return loading->loader ? loader_files(loading->loader) : 0;
+}
+
+/* --- blocking, and on a loop ------------------------------------------------------------- */
 
 enum {
 	LOOK_MS = 200, /* between two questions whether to go on, where nothing comes */
@@ -71,8 +325,8 @@ static bool take_options(const char *const *sources, size_t count,
 			 const struct rlmd_context_options *given, struct rlmd_context_options *ret,
 			 struct rlmd_error *err)
 {
-	if (!sized_take(ret, sizeof *ret, given, offsetof(struct rlmd_context_options, include),
-			"rlmd_context_options", err))
+	if (!abi_copy_in(ret, sizeof *ret, given, offsetof(struct rlmd_context_options, include),
+			 "rlmd_context_options", err))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (!sources || !sources[i])
@@ -130,15 +384,19 @@ static void on_arrival(evutil_socket_t fd, short what, void *owner)
 	loop_post(load->next);
 }
 
-/* What somebody sends is waited for, and now and then it is asked whether to go on. */
+/* Waits for a sender, and asks now and then whether to go on. */
 static void await(struct rlmd_context_loading *load)
 {
 	struct timeval look = clock_timeval(soon(load) - clock_ms());
 
 	event_free(load->arrive);
-	load->arrive = event_new(event_get_base(load->next), loading_fd(load->loading),
-				 EV_READ | EV_TIMEOUT, on_arrival, load);
-	event_add(load->arrive, &look);
+	load->arrive = loop_event(event_get_base(load->next), loading_fd(load->loading),
+				  EV_READ | EV_TIMEOUT, on_arrival, load);
+	if (event_add(load->arrive, &look)) { /* a device that cannot be waited for */
+		event_free(load->arrive);
+		load->arrive = loop_timer(event_get_base(load->next), on_arrival, load);
+		loop_add(load->arrive, &look);
+	}
 }
 
 /* As many as the loop has time for in one turn; false: `ret_err` says why. */
@@ -206,8 +464,8 @@ struct rlmd_context_loading *rlmd_context_load_start(struct event_base *base,
 	start_clock(load);
 	load->done = done;
 	load->owner = owner;
-	load->next = evtimer_new(base, on_next, load);
-	load->arrive = evtimer_new(base, on_arrival, load);
+	load->next = loop_timer(base, on_next, load);
+	load->arrive = loop_timer(base, on_arrival, load);
 	loop_post(load->next);
 	return load;
 }

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "source/change_list.h"
 #include "source/secret.h"
 #include "source/skipped.h"
 
@@ -15,6 +14,12 @@ enum {
 	CHUNK_SIZE = 1 << 20, /* read at once */
 	BINARY_PROBE = 8000,  /* a NUL within so many bytes makes a file binary, as git has it */
 	NAMES_SHOWN = 5,      /* of files that are not UTF-8 */
+};
+
+/* The changes of an input, as its code and its user are told of them. */
+struct change_list {
+	json_t *changes; /* owned; NULL: nothing is compared */
+	size_t secrets;  /* changes whose hunks are kept back */
 };
 
 struct loader {
@@ -34,7 +39,7 @@ struct loader {
 	size_t damaged_count;
 	struct skipped skipped;
 
-	/* What is under way. */
+	/* The stage that is under way. */
 	enum { WALKS, READS_FIRST, SEARCHES, READS } stage;
 	char *path;   /* owned: of the file in its directory; NULL: it is a source itself */
 	char *label;  /* owned: as it is shown; escaped, where it has a header */
@@ -77,7 +82,7 @@ void loader_free(struct loader *loader)
 		return;
 	skipped_done(&loader->skipped);
 	origin_free(loader->origin);
-	change_list_done(&loader->changes);
+	json_decref(loader->changes.changes);
 	free(loader->root);
 	free(loader->prefix);
 	free(loader->path);
@@ -102,8 +107,8 @@ static bool add_text(struct loader *loader, struct rlmd_text text, struct text_s
 			return error_set(err, RLMD_ERROR_INPUT,
 					 "one variable can hold at most %zu GiB", most >> 30);
 		return error_set(err, RLMD_ERROR_INPUT,
-				 "the context is larger than %zu bytes (--max-context): allow "
-				 "more, or take less with --include and --exclude",
+				 "the context is larger than %zu bytes (max-context): allow "
+				 "more, or take less with include and exclude",
 				 most);
 	}
 	if (text.size)
@@ -133,22 +138,6 @@ static bool add_header(struct loader *loader, const char *label, struct rlmd_err
 	return true;
 }
 
-/* What stands for a name as a key, new: no two names have the same, so a backslash is doubled. */
-static char *escape(const char *name)
-{
-	size_t room = strlen(name) * 6 + 1; /* the longest escape of a byte or character */
-	auto_free char *doubled = xcalloc(strlen(name) * 2 + 1, 1);
-	char *safe = xcalloc(room, 1), *out = doubled;
-
-	for (; *name; name++) {
-		*out++ = *name;
-		if (*name == '\\')
-			*out++ = '\\';
-	}
-	text_escape(text_of(doubled), safe, room);
-	return safe;
-}
-
 /* The first few are named. */
 static void note_damaged(struct loader *loader, const char *label)
 {
@@ -159,7 +148,7 @@ static void note_damaged(struct loader *loader, const char *label)
 				    shown ? label : "");
 }
 
-/* What secret the file seems to be, or its beginning to hold; NULL: none. */
+/* The kind of secret that the file seems to be, or its beginning to hold; NULL: none. */
 static const char *search_chunk(const struct loader *loader)
 {
 	struct rlmd_text text = text_from(loader->chunk, loader->filled);
@@ -191,18 +180,65 @@ static enum loader_end end_file(struct loader *loader)
 	return loader->origin ? LOADER_GOES_ON : LOADER_DONE;
 }
 
+static bool holds_secret(json_t *hunks)
+{
+	const char *text;
+	json_t *hunk;
+	size_t i;
+
+	json_array_foreach (hunks, i, hunk) {
+		text = json_string_value(json_object_get(hunk, "text"));
+		if (text && secret_in_text(text_of(text)))
+			return true;
+	}
+	return false;
+}
+
+/* `path` is ready to be shown. Hunks in which a secret stands or stood are left out, unless they
+ * are `allowed`; NULL: there are none. */
+static void add_change(struct change_list *list, const char *path, const char *status,
+		       json_t *hunks, bool allowed)
+{
+	bool kept = hunks && !allowed && holds_secret(hunks);
+
+	list->secrets += kept;
+	json_append(list->changes,
+		    json_make("{s: s, s: s, s: o}", "path", path, "status", status, "hunks",
+			      hunks && !kept ? json_incref(hunks) : json_make_array()));
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+	return strcmp(json_string_value(json_object_get(*(json_t *const *)a, "path")),
+		      json_string_value(json_object_get(*(json_t *const *)b, "path")));
+}
+
+/* Files that are gone come last, and belong between the others. */
+static void sort_changes(struct change_list *list)
+{
+	size_t count = json_array_size(list->changes), i;
+	json_t **changes = xcalloc(count + 1, sizeof(json_t *)), *change;
+
+	json_array_foreach (list->changes, i, change)
+		changes[i] = json_incref(change);
+	qsort(changes, count, sizeof(json_t *), compare_changes);
+	json_array_clear(list->changes);
+	for (i = 0; i < count; i++)
+		json_append(list->changes, changes[i]);
+	free(changes);
+}
+
 /* `label` is ready to be shown. */
 static void note_change(struct loader *loader, const char *label, const char *status, json_t *hunks)
 {
 	if (status && loader->changes.changes)
-		change_list_add(&loader->changes, label, status, hunks,
-				loader->options.allow_secrets);
+		add_change(&loader->changes, label, status, hunks, loader->options.allow_secrets);
 }
 
 /* Of a file that is not taken itself. */
 static void note_change_alone(struct loader *loader, const char *label, const char *status)
 {
-	auto_free char *shown = escape(label);
+	auto_free char *shown = file_index_key(label);
 
 	note_change(loader, shown, status, NULL);
 }
@@ -232,7 +268,7 @@ static bool begin_entry(struct loader *loader, struct rlmd_error *err)
 			     strcmp(loader->label, "-") ? loader->label : "standard input");
 		return true;
 	}
-	safe = escape(loader->label);
+	safe = file_index_key(loader->label);
 	free(loader->label);
 	loader->label = safe;
 	if (!add_header(loader, safe, err))
@@ -333,7 +369,7 @@ static enum loader_end read_on(struct loader *loader, struct rlmd_error *err)
 	return loader->stage == READS_FIRST ? judge(loader, err) : take_chunk(loader, err);
 }
 
-/* What was skipped may be why: the first note of the directory. */
+/* An empty directory may be due to skipped files: tells the first note. */
 static enum loader_end end_directory(struct loader *loader, struct rlmd_error *err)
 {
 	const char *why;
@@ -350,30 +386,44 @@ static enum loader_end end_directory(struct loader *loader, struct rlmd_error *e
 	return LOADER_FAILED;
 }
 
+/* One thing that a directory, a revision or a comparison has. */
+static enum loader_end meet_entry(struct loader *loader, const struct origin_entry *entry)
+{
+	auto_free char *label = xasprintf("%s%s", loader->prefix, entry->path);
+
+	if (entry->kind == LISTING_FILE) {
+		begin_file(loader,
+			   entry->fd < 0 ? content_of_text(entry->text) : content_of_fd(entry->fd),
+			   take_pointer(&label), xstrdup(entry->path));
+		loader->status = entry->status;
+		loader->hunks = entry->hunks;
+		return LOADER_GOES_ON;
+	}
+	note_change_alone(loader, label, entry->status);
+	if (entry->kind != LISTING_DELETED)
+		skipped_add(&loader->skipped, skipped_kind(entry->kind), label, NULL);
+	return LOADER_GOES_ON;
+}
+
 static enum loader_end walk_on(struct loader *loader, struct rlmd_error *err)
 {
-	auto_free char *label = NULL;
-	struct listing_entry entry;
+	struct origin_entry entry;
 
 	if (!loader->origin)
 		return LOADER_DONE;
-	if (!origin_next(loader->origin, &entry))
+	switch (origin_next(loader->origin, &entry, err)) {
+	case ORIGIN_ENTRY:
+		return meet_entry(loader, &entry);
+	case ORIGIN_PASSED:
+		return LOADER_GOES_ON;
+	case ORIGIN_WAITS:
+		return LOADER_WAITS;
+	case ORIGIN_OVER:
 		return end_directory(loader, err);
-	if (entry.kind == LISTING_PASSED)
-		return LOADER_GOES_ON;
-	label = xasprintf("%s%s", loader->prefix, entry.path);
-	if (entry.kind == LISTING_FILE) {
-		begin_file(loader,
-			   entry.fd < 0 ? content_of_text(entry.text) : content_of_fd(entry.fd),
-			   take_pointer(&label), xstrdup(entry.path));
-		loader->status = entry.status;
-		loader->hunks = entry.hunks;
-		return LOADER_GOES_ON;
+	case ORIGIN_FAILED:
+		break;
 	}
-	note_change_alone(loader, label, entry.status);
-	if (entry.kind != LISTING_DELETED)
-		skipped_add(&loader->skipped, skip_of(entry.kind), label, NULL);
-	return LOADER_GOES_ON;
+	return LOADER_FAILED;
 }
 
 enum loader_end loader_step(struct loader *loader, struct rlmd_error *err)
@@ -426,8 +476,8 @@ bool loader_begin_directory(struct loader *loader, const char *path, bool prefix
 	while (size > 1 && root[size - 1] == '/')
 		root[--size] = '\0';
 	begin_origin(loader, root, prefix_of(root, prefixed));
-	if (loader->options.origin.changes.comparison && !loader->changes.changes)
-		loader->changes.changes = json_array();
+	if (loader->options.origin.compares && !loader->changes.changes)
+		loader->changes.changes = json_make_array();
 	loader->origin = origin_directory(root, &loader->options.origin, loader->notes, err);
 	return loader->origin;
 }
@@ -443,6 +493,11 @@ bool loader_begin_revision(struct loader *loader, const char *revision, bool pre
 	return loader->origin;
 }
 
+int loader_fd(const struct loader *loader)
+{
+	return loader->stage == WALKS && loader->origin ? origin_fd(loader->origin) : -1;
+}
+
 size_t loader_bytes(const struct loader *loader)
 {
 	return memfile_size(loader->file);
@@ -455,8 +510,10 @@ size_t loader_files(const struct loader *loader)
 
 static void tell_changes(struct loader *loader)
 {
-	auto_free char *text = change_list_text(&loader->changes);
+	auto_free char *text = NULL;
 
+	sort_changes(&loader->changes);
+	text = json_to_string(loader->changes.changes);
 	file_index_set_changes(loader->files, text_of(text));
 	if (loader->changes.secrets) {
 		auto_free char *note = xasprintf(
@@ -464,7 +521,7 @@ static void tell_changes(struct loader *loader)
 			"secret stands or stood in them",
 			loader->name, loader->changes.secrets);
 
-		json_array_append_new(loader->notes, json_from_text(text_of(note)));
+		json_append(loader->notes, json_from_text(text_of(note)));
 	}
 }
 
@@ -485,7 +542,7 @@ bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd
 			loader->damaged ? loader->damaged : loader->name,
 			loader->damaged_count > NAMES_SHOWN ? ", ..." : "");
 
-		json_array_append_new(loader->notes, json_from_text(text_of(note)));
+		json_append(loader->notes, json_from_text(text_of(note)));
 	}
 	*ret = context_input_of(loader->name, loader->file);
 	ret->files = file_index_ref(loader->files);

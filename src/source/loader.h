@@ -34,25 +34,27 @@ void loader_free(struct loader *); /* NULL is fine */
 /* These files, lent, are sources themselves: a directory that leaves one out says nothing of it. */
 void loader_set_named(struct loader *, const struct file_id *, size_t count);
 
-/* What loader_step() goes on with: from where the descriptor, lent, stands to its end. `label` is
- * the path in the header. */
+/* The next step of loader_step(): reads the descriptor, lent, from where it stands to its end.
+ * `label` is the path in the header. */
 void loader_begin_fd(struct loader *, const char *label, int fd);
 
 /*
- * Likewise every regular text file below `path`, in the order of their paths, without ".git" and
- * without following links, and without what looks like a secret (source/secret.h). `prefixed`: the
- * labels begin with `path`. Only with headers. RLMD_ERROR_INPUT where it cannot be read.
+ * As loader_begin_fd(), for every regular text file below `path`, in the order of their paths,
+ * without ".git" and without following links, and without what looks like a secret
+ * (source/secret.h). `prefixed`: the labels begin with `path`. Only with headers. False where
+ * nobody can be asked for them.
  */
 bool loader_begin_directory(struct loader *, const char *path, bool prefixed, struct rlmd_error *);
 
-/* Likewise what a revision has, "REV" or "REV:PATH" of the current directory's repository; the
- * labels are paths in that. `prefixed`: with "REV:" before them, as git names such a file. */
+/* As loader_begin_directory(), of a revision, "REV" or "REV:PATH" of the current directory's
+ * repository; the labels are paths in that. `prefixed`: with "REV:" before them, as git names such
+ * a file. */
 bool loader_begin_revision(struct loader *, const char *revision, bool prefixed,
 			   struct rlmd_error *);
 
 enum loader_end {
 	LOADER_GOES_ON,
-	LOADER_WAITS,  /* for what comes through the descriptor */
+	LOADER_WAITS,  /* for loader_fd(), or for what comes through its own descriptor */
 	LOADER_DONE,   /* with what was begun */
 	LOADER_FAILED, /* RLMD_ERROR_INPUT, as where a directory has no text file */
 };
@@ -60,6 +62,8 @@ enum loader_end {
 /* Never waits, and takes in so many bytes at most. */
 enum { LOADER_STEP_MAX = 1 << 20 };
 enum loader_end loader_step(struct loader *, struct rlmd_error *);
+
+int loader_fd(const struct loader *); /* that of who lists a directory; -1: nobody does */
 
 size_t loader_bytes(const struct loader *); /* so far, of the variable */
 size_t loader_files(const struct loader *);

@@ -140,7 +140,7 @@ static const struct token_row {
 
 enum { TOKEN_ROWS = sizeof token_rows / sizeof *token_rows };
 
-/* What begins here, at the start of a word. */
+/* The kind of secret that begins here, at the start of a word. */
 static const char *secret_at(struct rlmd_text text)
 {
 	for (size_t i = 0; i < TOKEN_ROWS; i++) {
@@ -213,7 +213,7 @@ static const char *secret_from(struct rlmd_text text, size_t at)
 	return is_within_word(text, at) ? NULL : secret_at(text_slice(text, at, text.size));
 }
 
-/* What the pair at this place belongs to: it begins one before it, or there. */
+/* The kind of secret of which this pair is a part: it begins one before it, or there. */
 static const char *secret_around(struct rlmd_text text, size_t at, uint64_t pair)
 {
 	const unsigned char *bytes = (const unsigned char *)text.bytes;

@@ -10,8 +10,9 @@
 /* A token is known as one by so many bytes: pieces of a text that overlap by these hide none. */
 enum { SECRET_SPAN = 256 };
 
-/* What a file is by its path ("an SSH key"; static), or NULL. `text` is the beginning of it. */
+/* The kind of secret that a file is by its path ("an SSH key"; static), or NULL. `text` is the
+ * beginning of it. */
 const char *secret_by_name(const char *path, struct rlmd_text text);
 
-/* What is in a text ("a GitHub token"; static), or NULL. */
+/* The kind of secret in a text ("a GitHub token"; static), or NULL. */
 const char *secret_in_text(struct rlmd_text);

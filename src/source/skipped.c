@@ -17,7 +17,7 @@ static const struct {
 	size_t shown; /* names, at most */
 } kinds[] = {
 	[SKIP_SECRET] = {"file that looks like a secret", "files that look like secrets",
-			 "; to send one, name it itself with -c", SECRETS_SHOWN},
+			 "; to send one, name it itself", SECRETS_SHOWN},
 	[SKIP_BINARY] = {"binary file", "binary files", "", NAMES_SHOWN},
 	[SKIP_SPECIAL] = {"socket, device or FIFO", "sockets, devices or FIFOs", "", NAMES_SHOWN},
 	[SKIP_LINK] = {"symbolic link", "symbolic links", "", NAMES_SHOWN},
@@ -30,15 +30,15 @@ static const struct {
 	[SKIP_GENERATED] = {"generated file", "generated files", "", NAMES_SHOWN},
 	[SKIP_VENDORED] = {"vendored file", "vendored files", "", NAMES_SHOWN},
 	[SKIP_SUBMODULE] = {"repository of its own", "repositories of their own",
-			    "; to send submodules, give --recurse-submodules", NAMES_SHOWN},
-	[SKIP_LARGE] = {"large file", "large files", "; to send larger ones, give --max-file-size",
-			NAMES_SHOWN},
+			    "; to send submodules, give recurse-submodules", NAMES_SHOWN},
+	[SKIP_LARGE] = {"large file", "large files",
+			"; to send larger ones, give a higher max-file-size", NAMES_SHOWN},
 	[SKIP_MISSING] = {"name that no file has", "names that no file has", "", NAMES_SHOWN},
 	[SENT_SECRET] = {"file that looks like a secret", "files that look like secrets",
-			 "; --allow-secrets says so", SECRETS_SHOWN},
+			 "; allow-secrets says so", SECRETS_SHOWN},
 };
 
-enum skip skip_of(enum listing_kind kind)
+enum skip skipped_kind(enum listing_kind kind)
 {
 	switch (kind) {
 	case LISTING_LINK:
@@ -101,7 +101,7 @@ void skipped_tell(struct skipped *skipped, const char *directory, json_t *notes,
 		note = xasprintf("%s: %s %zu %s: %s%s%s", directory,
 				 i == SENT_SECRET ? "sends" : "skipped", count, what, names,
 				 count > kinds[i].shown ? ", ..." : "", kinds[i].advice);
-		json_array_append_new(notes, json_from_text(text_of(note)));
+		json_append(notes, json_from_text(text_of(note)));
 		if (i != SENT_SECRET)
 			leave_out(left_out, count, what);
 	}

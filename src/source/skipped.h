@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "source/listing.h"
+#include "source/lister.h"
 
 enum skip {
 	SKIP_SECRET,
@@ -34,7 +34,7 @@ struct skipped {
 };
 
 /* Why a listed entry is left out that is no file to be taken. */
-enum skip skip_of(enum listing_kind);
+enum skip skipped_kind(enum listing_kind);
 
 void skipped_add(struct skipped *, enum skip, const char *label, const char *why); /* or NULL */
 

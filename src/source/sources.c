@@ -34,12 +34,12 @@ static const struct {
 #undef KEYWORD
 };
 
-bool source_is_identifier(const char *name)
+bool sources_is_identifier(const char *name)
 {
 	return is_identifier(name, strlen(name));
 }
 
-bool source_check_name(const char *what, const char *name, struct rlmd_error *err)
+bool sources_check_name(const char *what, const char *name, struct rlmd_error *err)
 {
 	for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
 		if (!strcmp(name, taken[i].name))
@@ -68,7 +68,7 @@ static bool parse_source(const char *given, struct source *source, struct rlmd_e
 	if (equals && is_identifier(given, (size_t)(equals - given))) {
 		source->name = xstrndup(given, (size_t)(equals - given));
 		source->path = equals + 1;
-		if (!source_check_name("context", source->name, err))
+		if (!sources_check_name("context", source->name, err))
 			return false;
 	}
 	if (!*source->path)
@@ -133,7 +133,7 @@ void sources_done(struct source *sources, size_t count)
 		free(sources[i].name);
 }
 
-int source_open(const struct source *source, struct rlmd_error *err)
+int sources_open(const struct source *source, struct rlmd_error *err)
 {
 	struct stat st;
 	int fd;
@@ -151,11 +151,11 @@ int source_open(const struct source *source, struct rlmd_error *err)
 			  CONTEXT_SIZE_MAX >> 30);
 	else
 		return fd;
-	source_close(fd);
+	sources_close(fd);
 	return -1;
 }
 
-void source_close(int fd)
+void sources_close(int fd)
 {
 	if (fd >= 0 && fd != STDIN_FILENO)
 		close(fd);

@@ -25,9 +25,9 @@ bool sources_parse(const char *const *given, size_t count, struct source *source
 void sources_done(struct source *sources, size_t count);
 
 /* Whether something ("context") may be called that in the session; RLMD_ERROR_USAGE. */
-bool source_check_name(const char *what, const char *name, struct rlmd_error *);
-bool source_is_identifier(const char *name); /* of ASCII; a keyword is one too */
+bool sources_check_name(const char *what, const char *name, struct rlmd_error *);
+bool sources_is_identifier(const char *name); /* of ASCII; a keyword is one too */
 
 /* Of no directory; -1: the error says why. Standard input is its own descriptor. */
-int source_open(const struct source *, struct rlmd_error *);
-void source_close(int fd); /* standard input stays open */
+int sources_open(const struct source *, struct rlmd_error *);
+void sources_close(int fd); /* standard input stays open */

@@ -40,7 +40,7 @@ static uint32_t highest_of(const struct file_entry *entry)
 	return path.highest > entry->highest ? path.highest : entry->highest;
 }
 
-/* What was put together ends its last line. */
+/* Ends the last line of a text that was put together. */
 static bool end_stretch(struct subset *subset, struct rlmd_error *err)
 {
 	struct rlmd_text all = memfile_text(subset->whole->file);

@@ -1,17 +1,417 @@
-#include "store/postgres.h"
-
+/*
+ * A store in a database of PostgreSQL, asked from the event loop.
+ *
+ * One connection, in pipeline mode: an operation does not wait for the answer of the one before it.
+ * Where the connection breaks, what was not answered is asked for again on the next one, in order:
+ * whether it was done, nobody knows, and every script may run twice.
+ *
+ * The tables stand in a schema of their own, "rlmd", which is made or brought up to date on each
+ * connection, under an advisory lock.
+ */
+#include <assert.h>
+#include <endian.h>
 #include <event2/event.h>
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/address.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/loop.h"
 #include "base/timer.h"
-#include "store/postgres_setup.h"
+#include "store/database.h"
+
+/* --- what is said to a server, and what it answers ------------------------------------------ */
+
+#define FOR_UPDATE  " FOR NO KEY UPDATE"
+#define SKIP_LOCKED " FOR NO KEY UPDATE SKIP LOCKED"
+#define NO_INTEGERS "FALSE"
+#define IDENTITY    "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+#define BYTES       "bytea"
+
+/* clang-format off */
+static const struct statement statements[] = {
+#define ONCE   false
+#define EACH   true
+#define SILENT false
+#define TELLS  true
+#define SCRIPT(script, access, types)
+#define STATEMENT(script, turns, rows, sql) {SCRIPT_##script, turns, rows, sql},
+#define NOTIFY(script) {SCRIPT_##script, ONCE, SILENT, "SELECT pg_notify('rlmd', '')"},
+#include "store/scripts.def"
+#undef SCRIPT
+#undef STATEMENT
+#undef NOTIFY
+};
+
+static const struct {
+	int version;
+	const char *sql;
+} migrations[] = {
+	/* The time in which a transaction began: the same for all of its statements. */
+	{1, "CREATE FUNCTION store_now() RETURNS bigint LANGUAGE sql STABLE AS"
+	    " 'SELECT CAST(extract(epoch FROM now()) * 1000 AS bigint)'"},
+#define MIGRATION(version, sql) {version, sql},
+#include "store/schema.def"
+#undef MIGRATION
+};
+/* clang-format on */
+
+enum {
+	STATEMENTS = sizeof statements / sizeof *statements,
+	MIGRATIONS = sizeof migrations / sizeof *migrations,
+	INT8 = 20, /* types as PostgreSQL numbers them */
+	BYTEA = 17,
+	TEXT = 25,
+	PARAMS = 10,
+};
+
+#define LOCK "7812460211650027364" /* any number; the same for all who migrate */
+/* SQLSTATEs of our own */
+#define NEWER   "RLMD1"
+#define FOREIGN "RLMD2"
+#define MISSING "RLMD3"
+
+/*
+ * Of a DO block: ends it where the schema, or anything in it, is of a role that is neither ours nor
+ * one that we were made a member of; by whom counts, as a role can make others members of itself. A
+ * superuser is treated as a member of every role, and so has to have been made one, too. There are
+ * no triggers, and nothing but tables where a script reads one, as a view can do anything.
+ */
+static const char check_owners[] =
+	" WITH RECURSIVE mine (id) AS (SELECT oid FROM pg_roles WHERE rolname = current_user"
+	" UNION SELECT roleid FROM mine JOIN pg_auth_members ON member = mine.id"
+	" JOIN pg_roles AS giver ON giver.oid = grantor WHERE giver.rolsuper OR giver.rolcreaterole"
+	" OR giver.rolname = current_user) SELECT array_agg(id) INTO ours FROM mine;"
+	" SELECT format('%s belongs to the role %I', what, pg_get_userbyid(owner)) INTO odd FROM ("
+	"SELECT 'the schema rlmd' AS what, nspowner AS owner FROM pg_namespace WHERE oid = room"
+	" UNION ALL SELECT 'rlmd.' || relname, relowner FROM pg_class WHERE relnamespace = room"
+	" UNION ALL SELECT 'the function rlmd.' || proname, proowner FROM pg_proc"
+	" WHERE pronamespace = room"
+	" UNION ALL SELECT 'the operator rlmd.' || oprname, oprowner FROM pg_operator"
+	" WHERE oprnamespace = room"
+	" UNION ALL SELECT 'the type rlmd.' || typname, typowner FROM pg_type"
+	" WHERE typnamespace = room) AS things WHERE owner <> ALL (ours) LIMIT 1;"
+	" IF odd IS NOT NULL THEN RAISE EXCEPTION '%, of which % was not made a member: give it"
+	" another owner, or drop it', odd, current_user USING ERRCODE = '" FOREIGN "'; END IF;"
+	" SELECT 'the trigger ' || tgname INTO odd FROM pg_trigger JOIN pg_class ON tgrelid ="
+	" pg_class.oid WHERE relnamespace = room LIMIT 1;"
+	" IF odd IS NULL THEN SELECT 'rlmd.' || relname || ', which is no table,' INTO odd"
+	" FROM pg_class WHERE relnamespace = room AND relkind NOT IN ('r', 'i', 'S', 't', 'c')"
+	" LIMIT 1; END IF;"
+	" IF odd IS NOT NULL THEN RAISE EXCEPTION '% is nothing that rlmd makes: drop it', odd"
+	" USING ERRCODE = '" FOREIGN "'; END IF;";
+
+static void on_notice(void *owner, const char *message)
+{
+	(void)owner;
+	(void)message;
+}
+
+/* Begins to connect; NULL only for want of memory. The caller's: PQfinish(). */
+static PGconn *open_connection(const char *place)
+{
+	/* The URI comes after these: where it names one of them, it counts. */
+	static const char *const keys[] = {"application_name",
+					   "keepalives_idle",
+					   "keepalives_interval",
+					   "keepalives_count",
+					   "tcp_user_timeout",
+					   "dbname",
+					   NULL};
+	const char *values[] = {"rlmd", "10", "5", "3", "30000", place, NULL};
+	PGconn *conn;
+
+	conn = PQconnectStartParams(keys, values, 1);
+	if (conn)
+		PQsetNoticeProcessor(conn, on_notice, NULL);
+	return conn;
+}
+
+/* The error of libpq about a connection, without a password that libpq took for something else. */
+static const char *complaint_of(const PGconn *conn, const char *place)
+{
+	PQconninfoOption *parts = address_has_password(place) ? PQconninfoParse(place, NULL) : NULL;
+	bool is_read = parts || !address_has_password(place);
+
+	PQconninfoFree(parts);
+	return is_read ? PQerrorMessage(conn)
+		       : "invalid address; what is special in a password is written as %XX";
+}
+
+/* Why a connection could not be made: AWAY, or USAGE where the server refuses us. libpq has no
+ * SQLSTATE of it, but only words. */
+static enum store_fault why_not(const PGconn *conn)
+{
+	static const char *const passing[] = {"starting up", "shutting down", "recovery",
+					      "too many"};
+	const char *message = PQerrorMessage(conn);
+
+	if (!strstr(message, "FATAL:"))
+		return strstr(message, "invalid") ? STORE_USAGE : STORE_AWAY;
+	for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+		if (strstr(message, passing[i]))
+			return STORE_AWAY;
+	return STORE_USAGE;
+}
+
+/* Of a DO block: what is missing of the schema. */
+static void add_migrations(struct evbuffer *out)
+{
+	int newest = migrations[MIGRATIONS - 1].version;
+
+	buffer_add_printf(out,
+			  "IF found > %d THEN RAISE EXCEPTION '%%', found USING ERRCODE = '%s';"
+			  " END IF;",
+			  newest, NEWER);
+	for (size_t i = 0; i < MIGRATIONS; i++)
+		buffer_add_printf(out, "IF found < %d THEN EXECUTE $sql$%s$sql$; END IF;",
+				  migrations[i].version, migrations[i].sql);
+	buffer_add_printf(out, "IF found < %d THEN INSERT INTO rlmd.version VALUES (%d); END IF;",
+			  newest, newest);
+}
+
+/*
+ * Ends the back end of the connection before this one, by the `key` that both have: what was sent
+ * to it is done by now, or never will be. Then sends what brings the schema up to date, and waits
+ * no longer than this for others' locks, now and later; one answer comes for all of it. `existing`:
+ * it has to be there.
+ *
+ * One simple query is one transaction, and the lock is its. Names are looked up in pg_catalog alone
+ * until the schema is known to be ours, and last among temporary objects: nothing of it is read or
+ * run before.
+ */
+static bool send_setup(PGconn *conn, int64_t key, int64_t patience_ms, bool existing)
+{
+	auto_evbuffer struct evbuffer *sql = buffer_new();
+	auto_free char *text = NULL;
+
+	buffer_add_printf(
+		sql,
+		"SET search_path = pg_catalog, pg_temp; SET client_min_messages = warning;"
+		" SET client_encoding = 'UTF8'; SET lock_timeout = %lld;"
+		" SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)"
+		" WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
+		" AND (classid::bigint << 32 | objid::bigint) = %" PRId64
+		" AND datname = current_database() AND usename = current_user;"
+		" SELECT pg_advisory_lock(%" PRId64 "), pg_advisory_xact_lock(" LOCK ");"
+		" DO $do$ DECLARE found bigint; room oid; ours oid[]; odd text; BEGIN"
+		" room := to_regnamespace('rlmd');"
+		" IF %s AND NOT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = room"
+		" AND relname = 'version') THEN RAISE EXCEPTION"
+		" 'there is no store in this database; ''rlmd batch --store'' makes one'"
+		" USING ERRCODE = '" MISSING "'; END IF;"
+		" IF room IS NULL THEN CREATE SCHEMA rlmd; ELSE ",
+		(long long)patience_ms, key, key, existing ? "TRUE" : "FALSE");
+	buffer_add(sql, check_owners, strlen(check_owners));
+	buffer_add_printf(
+		sql, " EXECUTE format('SET LOCAL ROLE %%I', (SELECT rolname FROM pg_roles"
+		     " JOIN pg_namespace ON nspowner = pg_roles.oid"
+		     " WHERE pg_namespace.oid = room)); END IF;"
+		     " IF current_setting('synchronous_commit') = 'off' THEN"
+		     " SET synchronous_commit = on; END IF; SET LOCAL search_path = rlmd, pg_temp;"
+		     " CREATE TABLE IF NOT EXISTS rlmd.version (version bigint NOT NULL);"
+		     " SELECT coalesce(max(version), 0) INTO found FROM rlmd.version;");
+	add_migrations(sql);
+	buffer_add_printf(sql, " END $do$; SET search_path = rlmd, pg_temp; LISTEN rlmd");
+	text = text_drain(sql, NULL);
+	return PQsendQuery(conn, text);
+}
+
+static unsigned oid_of(char type)
+{
+	return type == 'i' ? INT8 : type == 't' ? TEXT : BYTEA;
+}
+
+/* In pipeline mode: prepares all statements, each under the name of its place in the table. */
+static bool send_statements(PGconn *conn)
+{
+	char name[16];
+	Oid oids[PARAMS];
+
+	for (size_t i = 0; i < STATEMENTS; i++) {
+		const char *types = query_script_types(statements[i].script);
+		size_t width = query_width(statements[i].sql);
+
+		assert(width <= PARAMS);
+		for (size_t j = 0; j < width; j++)
+			oids[j] = oid_of(types[j]);
+		snprintf(name, sizeof name, "s%zu", i);
+		if (!PQsendPrepare(conn, name, statements[i].sql, (int)width, oids))
+			return false;
+	}
+	return PQpipelineSync(conn);
+}
+
+/* How many answers come for a query, one for each statement and set, and which the next is. */
+struct postgres_turn {
+	size_t statement, set;
+	bool tells;
+};
+
+/* The first statement of the script from `statement` on. */
+static bool find(const struct query *query, size_t statement, struct postgres_turn *ret)
+{
+	while (statement < STATEMENTS && statements[statement].script != query->script)
+		statement++;
+	if (statement == STATEMENTS)
+		return false;
+	*ret = (struct postgres_turn){statement, 0, statements[statement].tells};
+	return true;
+}
+
+static bool first_turn(const struct query *query, struct postgres_turn *ret)
+{
+	return find(query, 0, ret);
+}
+
+/* The turn after this one; false: there are no more. */
+static bool next_turn(const struct query *query, struct postgres_turn *turn)
+{
+	if (statements[turn->statement].each && turn->set + 1 < query->sets) {
+		turn->set++;
+		return true;
+	}
+	return find(query, turn->statement + 1, turn);
+}
+
+/* Integers go as texts and come as eight bytes; all else goes and comes as it is. */
+static bool send_turn(PGconn *conn, const struct query *query, const struct postgres_turn *turn)
+{
+	const char *types = query_script_types(query->script);
+	const struct value *set = query->params + turn->set * strlen(types);
+	size_t width = query_width(statements[turn->statement].sql);
+	const char *values[PARAMS];
+	char name[16];
+	uint64_t integers[PARAMS];
+	int lengths[PARAMS], formats[PARAMS];
+
+	for (size_t i = 0; i < width; i++) {
+		formats[i] = 1;
+		if (types[i] == 'i') {
+			integers[i] = htobe64((uint64_t)set[i].integer);
+			values[i] = (const char *)&integers[i];
+			lengths[i] = sizeof integers[i];
+		} else {
+			values[i] = set[i].text.bytes;
+			lengths[i] = (int)set[i].text.size;
+		}
+	}
+	snprintf(name, sizeof name, "s%zu", turn->statement);
+	return PQsendQueryPrepared(conn, name, (int)width, values, lengths, formats, 1);
+}
+
+/* In pipeline mode: a query's statements. */
+static bool send_query(PGconn *conn, const struct query *query)
+{
+	struct postgres_turn turn;
+
+	for (bool more = first_turn(query, &turn); more; more = next_turn(query, &turn))
+		if (!send_turn(conn, query, &turn))
+			return false;
+	return PQpipelineSync(conn);
+}
+
+static void keep_rows(struct query *query, size_t set, const PGresult *answer)
+{
+	int columns = PQnfields(answer);
+
+	for (int row = 0; row < PQntuples(answer); row++) {
+		struct value *cells = query_add_row(query, set, (size_t)columns);
+
+		for (int i = 0; i < columns; i++) {
+			const char *bytes = PQgetvalue(answer, row, i);
+			size_t size = (size_t)PQgetlength(answer, row, i);
+			uint64_t integer;
+
+			cells[i].is_integer = PQftype(answer, i) == INT8;
+			if (cells[i].is_integer && size == sizeof integer) {
+				memcpy(&integer, bytes, sizeof integer);
+				cells[i].integer = (int64_t)be64toh(integer);
+			} else {
+				query_set_value(&cells[i], text_from(bytes, size));
+			}
+		}
+	}
+}
+
+/* By SQLSTATE; a class is a prefix. */
+static const struct {
+	const char *state;
+	enum store_fault fault;
+} faults[] = {
+	{NEWER, STORE_NEWER},
+	{FOREIGN, STORE_FOREIGN},
+	{MISSING, STORE_MISSING},
+	{"40001", STORE_FINE}, /* could not be serialized */
+	{"40P01", STORE_FINE}, /* deadlock */
+	{"55P03", STORE_LOCKED},
+	{"53100", STORE_FULL},
+	{"53", STORE_AWAY},  /* too many connections, no memory */
+	{"57P", STORE_AWAY}, /* it shuts down, or starts */
+	{"08", STORE_AWAY},
+	{"25006", STORE_AWAY}, /* read only: a standby, until it is promoted */
+	{"XX001", STORE_CORRUPT},
+	{"XX002", STORE_CORRUPT},
+	{"28", STORE_USAGE},    /* who we are */
+	{"3D", STORE_USAGE},    /* no such database */
+	{"42501", STORE_USAGE}, /* not allowed */
+};
+
+/* The fault of an answer that is an error; STORE_FINE: the query can be sent again at once. */
+static enum store_fault fault_of(const PGresult *answer)
+{
+	const char *state = PQresultErrorField(answer, PG_DIAG_SQLSTATE);
+
+	for (size_t i = 0; state && i < sizeof faults / sizeof *faults; i++)
+		if (!strncmp(state, faults[i].state, strlen(faults[i].state)))
+			return faults[i].fault;
+	return STORE_FAILED;
+}
+
+static const char *remedy_of(enum store_fault fault)
+{
+	switch (fault) {
+	case STORE_AWAY:
+		return "; see whether it runs, and whether the address is right";
+	case STORE_LOCKED:
+		return "; end the session that holds it, or try again later";
+	case STORE_NEWER:
+		return "; use the rlmd that changed it, or a later one";
+	case STORE_FULL:
+		return "; make room on the server";
+	case STORE_USAGE:
+		return "; see the user, the password and the database in the address";
+	case STORE_FINE:
+	case STORE_REFUSED:
+	case STORE_CORRUPT:
+	case STORE_MISSING:
+	case STORE_FOREIGN:
+	case STORE_FAILED:
+		break;
+	}
+	return "";
+}
+
+static void fail(struct query *query, enum store_fault fault, const char *message)
+{
+	auto_free char *line = text_copy(text_trim(text_of(message)));
+
+	query_fail(query, fault, "PostgreSQL: %s (%s)%s", query_fault_meaning(fault),
+		   *line ? line : "no answer", remedy_of(fault));
+}
+
+/* --- the connection ------------------------------------------------------------------------- */
 
 enum {
 	IN_FLIGHT = 64,        /* operations that the server has and has not answered */
 	ANSWER_MS = 30 * 1000, /* for a connection and its schema */
+	LOCK_MS = 10 * 1000,   /* after which a lock that others hold is told, and asked for anew */
 	RETRY_MS = 100,        /* until the next connection is tried, twice as long each time */
 	RETRY_MAX_MS = 5000,
 };
@@ -29,9 +429,11 @@ struct postgres {
 	struct event_base *base; /* lent */
 	char *place;             /* owned */
 	struct store_options options;
+	int64_t key; /* random; the lock of this number is held by its connection */
 	enum postgres_state state;
 	bool was_open;
 	bool told_away; /* and not yet that it came back */
+	bool told_held; /* and not yet that it is free */
 	int64_t retry_ms;
 
 	PGconn *conn;                 /* owned, or NULL */
@@ -42,8 +444,9 @@ struct postgres {
 	struct query_line waiting, sent, ended; /* to send; to be answered; to tell */
 	size_t in_flight;                       /* in `sent` */
 	struct postgres_turn turn;              /* of the first of `sent`: whose answer is next */
-	struct query failure;           /* what is wrong with a connection, or why it is DEAD */
-	bool news[STORE_CAME_BACK + 1]; /* to tell */
+	bool again; /* ... which has failed, and is to be sent anew; its end may come later */
+	struct query failure;  /* what is wrong with a connection, or why it is DEAD */
+	bool news[STORE_NEWS]; /* to tell */
 };
 
 static void start(struct postgres *);
@@ -53,6 +456,29 @@ static void tell(struct postgres *pg, enum store_news news)
 {
 	pg->news[news] = pg->options.news;
 	loop_post(pg->post);
+}
+
+static int64_t patience_of(const struct postgres *pg)
+{
+	return pg->options.patience_ms ? pg->options.patience_ms : LOCK_MS;
+}
+
+/* Others hold a lock, which is waited for as long as it takes. */
+static bool is_held(struct postgres *pg, enum store_fault fault)
+{
+	if (fault != STORE_LOCKED || pg->options.patience_ms)
+		return false;
+	if (!pg->told_held)
+		tell(pg, STORE_HELD);
+	pg->told_held = true;
+	return true;
+}
+
+static void note_free(struct postgres *pg)
+{
+	if (pg->told_held)
+		tell(pg, STORE_FREED);
+	pg->told_held = false;
 }
 
 static void finish(struct postgres *pg)
@@ -101,6 +527,7 @@ static bool passes(enum store_fault fault)
 static void lose(struct postgres *pg)
 {
 	struct query *query;
+	bool held;
 
 	while ((query = TAILQ_LAST(&pg->sent, query_line))) {
 		TAILQ_REMOVE(&pg->sent, query, entry);
@@ -109,19 +536,21 @@ static void lose(struct postgres *pg)
 		query->fault = STORE_FINE;
 	}
 	pg->in_flight = 0;
+	pg->again = false;
 	if (!pg->failure.fault)
-		postgres_fail(&pg->failure, pg->was_open ? STORE_AWAY : postgres_why_not(pg->conn),
-			      postgres_complaint(pg->conn, pg->place));
-	if (!pg->was_open || !passes(pg->failure.fault)) {
+		fail(&pg->failure, pg->was_open ? STORE_AWAY : why_not(pg->conn),
+		     complaint_of(pg->conn, pg->place));
+	held = is_held(pg, pg->failure.fault);
+	if (!held && (!pg->was_open || !passes(pg->failure.fault))) {
 		die(pg);
 		return;
 	}
 	finish(pg);
 	pg->failure.fault = STORE_FINE;
 	pg->state = AWAY;
-	if (!pg->told_away)
+	if (!held && !pg->told_away)
 		tell(pg, STORE_WENT_AWAY);
-	pg->told_away = true;
+	pg->told_away = pg->told_away || !held;
 	pg->timer = timer_new(pg->base, pg->retry_ms, on_retry, pg);
 	pg->retry_ms = 2 * pg->retry_ms < RETRY_MAX_MS ? 2 * pg->retry_ms : RETRY_MAX_MS;
 }
@@ -173,7 +602,8 @@ static void connect_on(struct postgres *pg)
 		watch(pg, true, false);
 		pg->state = MIGRATE;
 		if (PQsetnonblocking(pg->conn, 1) ||
-		    !postgres_send_setup(pg->conn, pg->options.patience_ms))
+		    !send_setup(pg->conn, pg->key, patience_of(pg),
+				pg->options.existing && !pg->was_open))
 			lose(pg);
 		else
 			flush(pg);
@@ -188,7 +618,7 @@ static void connect_on(struct postgres *pg)
 static void start(struct postgres *pg)
 {
 	pg->state = CONNECT;
-	pg->conn = postgres_connect(pg->place);
+	pg->conn = open_connection(pg->place);
 	pg->timer = timer_new(pg->base, ANSWER_MS, on_late, pg);
 	if (!pg->conn || PQstatus(pg->conn) == CONNECTION_BAD)
 		lose(pg);
@@ -209,7 +639,9 @@ static PGresult *answer(struct postgres *pg)
 static void note_failure(struct postgres *pg, struct query *query, const PGresult *answer)
 {
 	if (PQresultStatus(answer) == PGRES_FATAL_ERROR && !query->fault) {
-		postgres_fail(query, postgres_fault(answer), PQresultErrorMessage(answer));
+		fail(query, fault_of(answer), PQresultErrorMessage(answer));
+		if (query != &pg->failure && is_held(pg, query->fault))
+			query->fault = STORE_FINE;
 		if (!query->fault) /* at once is later enough, but not on this connection */
 			query->fault = query == &pg->failure ? STORE_AWAY : STORE_FINE;
 	}
@@ -223,7 +655,7 @@ static void migrate_on(struct postgres *pg)
 
 		if (!one) {
 			if (pg->failure.fault || !PQenterPipelineMode(pg->conn) ||
-			    !postgres_send_statements(pg->conn)) {
+			    !send_statements(pg->conn)) {
 				lose(pg);
 				return;
 			}
@@ -248,8 +680,8 @@ static void send_waiting(struct postgres *pg)
 		}
 		TAILQ_INSERT_TAIL(&pg->sent, query, entry);
 		if (!pg->in_flight++)
-			postgres_first(query, &pg->turn);
-		if (!postgres_send_query(pg->conn, query)) {
+			first_turn(query, &pg->turn);
+		if (!send_query(pg->conn, query)) {
 			lose(pg);
 			return;
 		}
@@ -279,6 +711,7 @@ static void prepare_on(struct postgres *pg)
 			tell(pg, STORE_CHANGED);
 		}
 		pg->told_away = false;
+		note_free(pg);
 		send_waiting(pg);
 	}
 }
@@ -297,13 +730,13 @@ static void take_answered(struct postgres *pg, bool again)
 		end(pg, query);
 	}
 	if (TAILQ_FIRST(&pg->sent))
-		postgres_first(TAILQ_FIRST(&pg->sent), &pg->turn);
+		first_turn(TAILQ_FIRST(&pg->sent), &pg->turn);
 }
 
 /* Each statement has one answer, and behind a query's last one comes the mark of its end. */
 static void take_answers(struct postgres *pg)
 {
-	bool again = false, away = false;
+	bool away = false;
 	PGresult *one;
 
 	while (!away && TAILQ_FIRST(&pg->sent) && (one = answer(pg))) {
@@ -313,15 +746,18 @@ static void take_answers(struct postgres *pg)
 		if (status == PGRES_PIPELINE_SYNC) {
 			away = query->fault == STORE_AWAY;
 			if (!away)
-				take_answered(pg, again);
-			again = false;
+				take_answered(pg, pg->again);
+			if (!away && !pg->again)
+				note_free(pg);
+			pg->again = false;
 		} else {
 			if (status == PGRES_TUPLES_OK && pg->turn.tells)
-				postgres_keep_rows(query, pg->turn.set, one);
+				keep_rows(query, pg->turn.set, one);
 			if (status == PGRES_FATAL_ERROR)
-				again = again || !postgres_fault(one);
+				pg->again = pg->again || !fault_of(one) ||
+					    is_held(pg, fault_of(one));
 			note_failure(pg, query, one);
-			postgres_next(query, &pg->turn);
+			next_turn(query, &pg->turn);
 		}
 		PQclear(one);
 	}
@@ -331,7 +767,7 @@ static void take_answers(struct postgres *pg)
 		send_waiting(pg);
 }
 
-/* What others have told. */
+/* Notifications of other nodes. */
 static void hear(struct postgres *pg)
 {
 	PGnotify *notice;
@@ -391,7 +827,7 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 		query_end(query);
 		return;
 	}
-	for (int news = STORE_CHANGED; news <= STORE_CAME_BACK; news++)
+	for (int news = STORE_CHANGED; news < STORE_NEWS; news++)
 		if (pg->news[news]) {
 			pg->news[news] = false;
 			loop_post(pg->post);
@@ -410,6 +846,9 @@ static void *postgres_open(struct event_base *base, const char *place,
 	pg->place = xstrdup(place);
 	pg->options = *options;
 	pg->retry_ms = RETRY_MS;
+	while (getrandom(&pg->key, sizeof pg->key, 0) != sizeof pg->key)
+		continue;
+	pg->key &= INT64_MAX;
 	TAILQ_INIT(&pg->waiting);
 	TAILQ_INIT(&pg->sent);
 	TAILQ_INIT(&pg->ended);

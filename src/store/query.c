@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "store/result.h"
 
 /* So that no sum of ours leaves 64 bits. */
@@ -14,13 +15,53 @@
 #define COST_MAX   INT64_C(1000000000000000000)
 #define TOKENS_MAX INT64_C(1000000000000000)
 
+enum access { READS, WRITES };
+
+static const struct {
+	enum access access;
+	const char *types;
+} scripts[] = {
+	[SCRIPT_OPEN] = {READS, ""},
+#define SCRIPT(script, access, types) [SCRIPT_##script] = {access, types},
+#define STATEMENT(script, turns, rows, sql)
+#define NOTIFY(script)
+#include "store/scripts.def"
+#undef SCRIPT
+#undef STATEMENT
+#undef NOTIFY
+};
+
+bool query_script_writes(enum script script)
+{
+	return scripts[script].access == WRITES;
+}
+
+const char *query_script_types(enum script script)
+{
+	return scripts[script].types;
+}
+
+size_t query_width(const char *sql)
+{
+	size_t width = 0;
+
+	while ((sql = strchr(sql, '$'))) {
+		size_t number = strtoul(++sql, NULL, 10);
+
+		if (number > width)
+			width = number;
+	}
+	return width;
+}
+
 struct query *query_new(enum script script, size_t sets, store_fn *fn, void *owner)
 {
 	struct query *query = xcalloc(1, sizeof *query);
 
 	query->script = script;
 	query->sets = sets;
-	query->params = xcalloc(sets * strlen(script_types(script)) + 1, sizeof *query->params);
+	query->params = xcalloc(sets * strlen(query_script_types(script)) + 1,
+				sizeof *query->params);
 	query->fn = fn;
 	query->owner = owner;
 	return query;
@@ -45,7 +86,7 @@ void query_free(struct query *query)
 /* The type that the script has for the next parameter. */
 static char next_type(const struct query *query)
 {
-	const char *types = script_types(query->script);
+	const char *types = query_script_types(query->script);
 
 	assert(query->width < query->sets * strlen(types));
 	return types[query->width % strlen(types)];
@@ -79,7 +120,7 @@ void query_put_text(struct query *query, struct rlmd_text text)
 	assert(type != 'i');
 	if (type == 't' && text.size && (!text_is_utf8(text) || memchr(text.bytes, 0, text.size)))
 		query_fail(query, STORE_USAGE, "a name of a job, a tenant or the like is no UTF-8");
-	value_set(&query->params[query->width++], text);
+	query_set_value(&query->params[query->width++], text);
 }
 
 struct value *query_add_row(struct query *query, size_t set, size_t columns)
@@ -88,18 +129,14 @@ struct value *query_add_row(struct query *query, size_t set, size_t columns)
 
 	assert(!row || columns == query->columns);
 	query->columns = columns;
-	if (!(row & (row - 1))) { /* room for twice as many */
-		size_t room = row ? 2 * row : 1;
-
-		query->cells = xreallocarray(query->cells, room * columns, sizeof *query->cells);
-		query->row_sets = xreallocarray(query->row_sets, room, sizeof *query->row_sets);
-	}
+	query->cells = array_grow(query->cells, row, columns * sizeof *query->cells);
+	query->row_sets = array_grow(query->row_sets, row, sizeof *query->row_sets);
 	query->row_sets[row] = set;
 	memset(query->cells + row * columns, 0, columns * sizeof *query->cells);
 	return query->cells + row * columns;
 }
 
-void value_set(struct value *value, struct rlmd_text text)
+void query_set_value(struct value *value, struct rlmd_text text)
 {
 	value->text = text_from(xstrndup(text.size ? text.bytes : "", text.size), text.size);
 }
@@ -111,6 +148,18 @@ void query_reset(struct query *query)
 	query->cells = NULL;
 	query->row_sets = NULL;
 	query->rows = query->columns = 0;
+}
+
+static const char *const meanings[] = {
+	[STORE_FINE] = "no fault",
+#define FAULT(fault, meaning) [STORE_##fault] = meaning,
+#include "store/faults.def"
+#undef FAULT
+};
+
+const char *query_fault_meaning(enum store_fault fault)
+{
+	return meanings[fault];
 }
 
 bool query_fail(struct query *query, enum store_fault fault, const char *fmt, ...)

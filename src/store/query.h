@@ -13,8 +13,38 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "store/script.h"
-#include "store/store.h"
+#include "store/values.h"
+
+/*
+ * The operations of a store, in SQL: scripts.def says them once for all databases; where
+ * they differ, it names macros, which each database defines. A script is one transaction.
+ */
+enum script {
+	SCRIPT_OPEN, /* nothing: ends when the store is open */
+#define SCRIPT(script, access, types) SCRIPT_##script,
+#define STATEMENT(script, turns, rows, sql)
+#define NOTIFY(script)
+#include "store/scripts.def"
+#undef SCRIPT
+#undef STATEMENT
+#undef NOTIFY
+	SCRIPTS,
+};
+
+struct statement {
+	enum script script;
+	bool each;  /* runs once for each set of parameters, otherwise with the first one only */
+	bool tells; /* its rows are the script's */
+	const char *sql;
+};
+
+bool query_script_writes(enum script);
+
+/* Of its parameters, one letter each: i(nteger), t(ext), b(ytes). */
+const char *query_script_types(enum script);
+
+/* How many parameters a statement has: the highest $N. */
+size_t query_width(const char *sql);
 
 /* An integer, or bytes. */
 struct value {
@@ -51,10 +81,12 @@ void query_put_text(struct query *, struct rlmd_text);
 
 /* A row of so many cells, which the caller fills; all rows of a query have as many. */
 struct value *query_add_row(struct query *, size_t set, size_t columns);
-void value_set(struct value *, struct rlmd_text); /* copies */
+void query_set_value(struct value *, struct rlmd_text); /* copies */
 
 /* The rows go: it is to be run again. */
 void query_reset(struct query *);
+
+const char *query_fault_meaning(enum store_fault); /* static, for people */
 
 /* Notes why it failed; always false. */
 bool query_fail(struct query *, enum store_fault, const char *fmt, ...)

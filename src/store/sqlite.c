@@ -1,5 +1,10 @@
-#include "store/sqlite.h"
-
+/*
+ * A store in a file of SQLite, in a thread of its own.
+ *
+ * All operations that are in line when the thread looks become one transaction, and so one flush of
+ * the disk. Where one of them fails, each gets a transaction of its own.
+ * The thread knows nothing but its database and the two lines of queries; signals are not its.
+ */
 #include <event2/event.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,23 +12,25 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
+#include "base/loop.h"
 #include "base/timer.h"
+#include "store/database.h"
 #include "store/sqlite_file.h"
 
 /*
  * The loop puts queries into `waiting`; the thread takes all of them, runs them, and puts them into
- * `done`; the eventfd wakes the loop, which ends them. `mutex` guards the two lines and `look`.
+ * `done`; the eventfd wakes the loop, which ends them. `mutex` guards all from `waiting` to
+ * `changed`.
  */
 struct sqlite {
-	char *path;          /* owned */
-	int64_t patience_ms; /* for others' locks */
+	char *path; /* owned */
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t work; /* there is something in `waiting`, or `look`, or `stop` */
 	struct query_line waiting, done;
 	atomic_bool stop;
 	bool look;    /* for others' writes */
+	bool held;    /* another process has held a lock for some time */
 	bool changed; /* there were some */
 	int eventfd;  /* owned */
 
@@ -36,6 +43,7 @@ struct sqlite {
 	struct event_base *base; /* lent */
 	struct event *wake;      /* owned */
 	struct timer *timer;     /* owned, or NULL: the next look */
+	bool told_held;          /* what was told last of `held` */
 	struct store_options options;
 };
 
@@ -61,16 +69,35 @@ static void run_together(struct sqlite *sqlite, struct query_line *line, struct 
 	}
 }
 
+/* In the thread, within a query. */
+static void on_held(void *owner, bool held)
+{
+	struct sqlite *sqlite = owner;
+
+	pthread_mutex_lock(&sqlite->mutex);
+	sqlite->held = held;
+	eventfd_write(sqlite->eventfd, 1);
+	pthread_mutex_unlock(&sqlite->mutex);
+}
+
 /* The query for it is the first of all. */
 static void open_file(struct sqlite *sqlite)
 {
-	sqlite->file = sqlite_file_open(sqlite->path, sqlite->patience_ms, &sqlite->stop,
-					&sqlite->opening);
+	const struct sqlite_file_options options = {
+		.path = sqlite->path,
+		.patience_ms = sqlite->options.patience_ms,
+		.existing = sqlite->options.existing,
+		.stop = &sqlite->stop,
+		.held = on_held,
+		.owner = sqlite,
+	};
+
+	sqlite->file = sqlite_file_open(&options, &sqlite->opening);
 	if (sqlite->file)
 		sqlite->version = sqlite_file_version(sqlite->file);
 }
 
-/* What has a fault is not run, nor is anything where there is no file; the order stays. */
+/* Queries that have a fault are not run, and none is where there is no file; their order stays. */
 static void run_line(struct sqlite *sqlite, struct query_line *line, struct query_line *done)
 {
 	struct query_line together = TAILQ_HEAD_INITIALIZER(together);
@@ -154,20 +181,25 @@ static void look_later(struct sqlite *sqlite)
 		sqlite->timer = timer_new(sqlite->base, sqlite->options.look_ms, on_time, sqlite);
 }
 
-/* A callback may free the store with all that is left: one query is ended at each turn. */
+/* A callback may free the store with all that is left: one is called at each turn. That the lock is
+ * free comes before the query that waited for it, which may be the last. */
 static void on_wake(evutil_socket_t fd, short what, void *arg)
 {
 	struct sqlite *sqlite = arg;
-	bool changed = false;
-	struct query *query;
+	bool changed = false, held, news;
+	struct query *query = NULL;
 	eventfd_t count;
 
 	(void)what;
 	pthread_mutex_lock(&sqlite->mutex);
 	eventfd_read(fd, &count);
-	query = TAILQ_FIRST(&sqlite->done);
-	if (query) {
+	held = sqlite->held;
+	news = held != sqlite->told_held;
+	if (!news)
+		query = TAILQ_FIRST(&sqlite->done);
+	if (query)
 		TAILQ_REMOVE(&sqlite->done, query, entry);
+	if (news || query) {
 		eventfd_write(fd, 1);
 	} else {
 		changed = sqlite->changed;
@@ -176,8 +208,11 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	pthread_mutex_unlock(&sqlite->mutex);
 
 	look_later(sqlite);
+	sqlite->told_held = held;
 	if (query)
 		query_end(query);
+	else if (news && sqlite->options.news)
+		sqlite->options.news(sqlite->options.owner, held ? STORE_HELD : STORE_FREED);
 	else if (changed)
 		sqlite->options.news(sqlite->options.owner, STORE_CHANGED);
 }
@@ -203,7 +238,6 @@ static void *sqlite_open(struct event_base *base, const char *path,
 
 	/* Not ":memory:", nor a URI: what we are given is a path. */
 	sqlite->path = xasprintf("%s%s", *path == '/' ? "" : "./", path);
-	sqlite->patience_ms = options->patience_ms;
 	sqlite->options = *options;
 	sqlite->base = base;
 	TAILQ_INIT(&sqlite->waiting);
@@ -213,7 +247,7 @@ static void *sqlite_open(struct event_base *base, const char *path,
 	sqlite->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	sqlite->wake = event_new(base, sqlite->eventfd, EV_READ | EV_PERSIST, on_wake, sqlite);
 	event_add(sqlite->wake, NULL);
-	if (thread_start(&sqlite->thread, work, sqlite, err))
+	if (loop_start_thread(&sqlite->thread, work, sqlite, err))
 		return sqlite;
 	release(sqlite);
 	return NULL;

@@ -12,11 +12,18 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 #define FOR_UPDATE  ""
 #define SKIP_LOCKED ""
 #define IDENTITY    "INTEGER PRIMARY KEY AUTOINCREMENT"
 #define BYTES       "blob"
+
+/* Whether a job has something else where an integer belongs, which SQLite allows. */
+#define NO_INTEGERS                                                                                \
+	"typeof(state) <> 'integer' OR typeof(number) <> 'integer' OR typeof(place) <> 'integer'"  \
+	" OR typeof(not_before) <> 'integer' OR typeof(lease_until) <> 'integer'"                  \
+	" OR typeof(cost) <> 'integer' OR typeof(tokens) <> 'integer'"
 
 /* clang-format off */
 static const struct statement statements[] = {
@@ -32,7 +39,6 @@ static const struct statement statements[] = {
 #undef STATEMENT
 #undef NOTIFY
 };
-
 static const struct {
 	int version;
 	const char *sql;
@@ -44,9 +50,12 @@ static const struct {
 /* clang-format on */
 
 enum {
-	STATEMENTS = sizeof statements / sizeof *statements,
 	MIGRATIONS = sizeof migrations / sizeof *migrations,
+	STATEMENTS = sizeof statements / sizeof *statements,
 	APPLICATION = 0x726c6d64, /* "rlmd": whose file it is */
+	TELL_MS = 2000,           /* of a lock that is waited for as long as it takes */
+	STOP_MS = 1000,           /* within which what goes on is stopped */
+	STEPS = 10000,            /* of SQLite's machine between two looks at that */
 };
 
 /* Between two looks whether a lock is free. */
@@ -55,14 +64,105 @@ static const struct timespec nap = {.tv_nsec = 5 * 1000 * 1000};
 struct sqlite_file {
 	sqlite3 *db;                        /* owned */
 	sqlite3_stmt *prepared[STATEMENTS]; /* owned; NULL until first used */
-	const char *path;                   /* lent */
-	const atomic_bool *stop;            /* lent */
-	int64_t patience_ms, waiting_since; /* for others' locks */
+	struct sqlite_file_options options; /* their pointers are lent */
+	char *path;                         /* owned: without a link on the way to the directory */
+	int64_t waiting_since;              /* for others' locks; 0: it does not */
+	bool told;                          /* that one holds it */
+	enum store_fault fault;             /* the last one */
+	int64_t began;                      /* what goes on; of clock_ms() */
 	int64_t now;                        /* of the transaction */
 };
 
-/* What kind of failure a code of SQLite's is. It tells the disk's reason for a statement, but for a
- * COMMIT it is only in errno. */
+/* --- the schema ----------------------------------------------------------------------------- */
+
+/* The version that this program makes. */
+static int newest_version(void)
+{
+	return migrations[MIGRATIONS - 1].version;
+}
+
+/* Runs what leads from this version (0: an empty database) up to another one. A code of SQLite's.
+ */
+static int migrate_schema(sqlite3 *db, int64_t from, int64_t to)
+{
+	int code = SQLITE_OK;
+
+	for (size_t i = 0; i < MIGRATIONS && !code; i++)
+		if (migrations[i].version > from && migrations[i].version <= to)
+			code = sqlite3_exec(db, migrations[i].sql, NULL, NULL, NULL);
+	return code;
+}
+
+/* Its objects in one order, each as a key, its kind and its name. What ANALYZE leaves is no part of
+ * the schema. */
+static int list_schema(sqlite3 *db, sqlite3_stmt **ret)
+{
+	return sqlite3_prepare_v2(db,
+				  "SELECT name || ' ' || type || ' ' || tbl_name || ' ' ||"
+				  " coalesce(sql, '') AS entry, type, name FROM sqlite_master"
+				  " WHERE name NOT LIKE 'sqlite~_stat%' ESCAPE '~' ORDER BY entry",
+				  -1, ret, NULL);
+}
+
+/* The next entry; NULL: there are no more. */
+static int next_entry(sqlite3_stmt *list, const char **ret)
+{
+	int code = sqlite3_step(list);
+
+	*ret = code == SQLITE_ROW ? (const char *)sqlite3_column_text(list, 0) : NULL;
+	if (code == SQLITE_ROW && !*ret) /* a row of a damaged file */
+		return SQLITE_CORRUPT;
+	return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+static char *describe(const char *verb, sqlite3_stmt *list)
+{
+	return xasprintf("%s the %s '%s'", verb, (const char *)sqlite3_column_text(list, 1),
+			 (const char *)sqlite3_column_text(list, 2));
+}
+
+/* Both in step, up to the first entry that one of them has not. */
+static int compare(sqlite3_stmt *theirs, sqlite3_stmt *ours, char **ret_odd)
+{
+	const char *one, *other;
+	int code, order;
+
+	do {
+		if ((code = next_entry(theirs, &one)) || (code = next_entry(ours, &other)) ||
+		    (!one && !other))
+			return code;
+		order = !one ? 1 : !other ? -1 : strcmp(one, other);
+	} while (!order);
+	*ret_odd = order < 0 ? describe("has", theirs) : describe("lacks", ours);
+	return SQLITE_OK;
+}
+
+/*
+ * Whether the database has exactly what the migrations up to this version make: no other table, and
+ * no view, trigger or index, which would run what somebody else wrote. `ret_odd` is new, and says
+ * the first difference ("has the view 'x'"), or NULL. A code of SQLite's.
+ */
+static int compare_schema(sqlite3 *db, int64_t version, char **ret_odd)
+{
+	sqlite3_stmt *theirs = NULL, *ours = NULL;
+	sqlite3 *model = NULL;
+	int code = sqlite3_open_v2(":memory:", &model, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+				   NULL);
+
+	*ret_odd = NULL;
+	if (!code && !(code = migrate_schema(model, 0, version)) &&
+	    !(code = list_schema(model, &ours)) && !(code = list_schema(db, &theirs)))
+		code = compare(theirs, ours, ret_odd);
+	sqlite3_finalize(theirs);
+	sqlite3_finalize(ours);
+	sqlite3_close(model);
+	return code;
+}
+
+/* --- asking --------------------------------------------------------------------------------- */
+
+/* The fault of a code of SQLite's. SQLite tells the disk's error of a statement; that of a COMMIT
+ * is in errno only. */
 static enum store_fault fault_of(struct sqlite_file *file, int code)
 {
 	int reason = errno ? errno : sqlite3_system_errno(file->db);
@@ -105,6 +205,8 @@ static const char *remedy_of(enum store_fault fault)
 	case STORE_NEWER:
 	case STORE_USAGE:
 	case STORE_FAILED:
+	case STORE_MISSING:
+	case STORE_FOREIGN:
 		break;
 	}
 	return "";
@@ -114,20 +216,51 @@ static bool fail(struct sqlite_file *file, struct query *query, int code)
 {
 	enum store_fault fault = fault_of(file, code);
 
-	return query_fail(query, fault, "the store %s: %s (%s)%s", file->path,
-			  store_fault_meaning(fault), sqlite3_errstr(code), remedy_of(fault));
+	file->fault = fault;
+	return query_fail(query, fault, "the store %s: %s (%s)%s", file->options.path,
+			  query_fault_meaning(fault), sqlite3_errstr(code), remedy_of(fault));
+}
+
+/* Somebody holds a lock: waits for a moment. False: for no longer. */
+static bool wait_for_others(struct sqlite_file *file)
+{
+	const struct sqlite_file_options *options = &file->options;
+	int64_t now = clock_ms();
+
+	if (!file->waiting_since)
+		file->waiting_since = now;
+	if (*options->stop ||
+	    (options->patience_ms && now - file->waiting_since >= options->patience_ms))
+		return false;
+	if (!options->patience_ms && !file->told && now - file->waiting_since >= TELL_MS) {
+		file->told = true;
+		options->held(options->owner, true);
+	}
+	nanosleep(&nap, NULL);
+	return true;
+}
+
+/* The lock is free, or is not waited for any more. */
+static void end_waiting(struct sqlite_file *file)
+{
+	if (file->told)
+		file->options.held(file->options.owner, false);
+	file->told = false;
+	file->waiting_since = 0;
 }
 
 static int on_busy(void *arg, int times)
 {
-	struct sqlite_file *file = arg;
+	(void)times;
+	return wait_for_others(arg);
+}
 
-	if (!times)
-		file->waiting_since = clock_ms();
-	if (*file->stop || clock_ms() - file->waiting_since >= file->patience_ms)
-		return 0;
-	nanosleep(&nap, NULL);
-	return 1;
+/* SQLite asks whether to give up; a view can have rows without an end. */
+static int on_steps(void *arg)
+{
+	const struct sqlite_file *file = arg;
+
+	return *file->options.stop && clock_ms() - file->began >= STOP_MS;
 }
 
 static void store_now(sqlite3_context *context, int count, sqlite3_value **values)
@@ -158,53 +291,68 @@ static int ask(struct sqlite_file *file, const char *sql, int64_t *ret)
 	return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* The file, empty, for its owner only, unless there is one: SQLite's own would be for all. */
-static void make_file(const char *path)
+static bool missing(struct sqlite_file *file, struct query *query)
 {
-	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0)
-		close(fd);
+	return query_fail(query, STORE_MISSING,
+			  "there is no store at %s; 'rlmd batch -o RESULTS' makes RESULTS.store",
+			  file->options.path);
 }
 
-/* Whether it is a store that we know, or to become one; its version. */
+/* Whether it is a store that we know, or to become one; its version. Its owner is read last:
+ * another process may make the store meanwhile, which says whose the tables are as it makes them.
+ */
 static bool check(struct sqlite_file *file, struct query *query, int64_t *ret_version)
 {
-	int newest = migrations[MIGRATIONS - 1].version, code;
+	int newest = newest_version(), code;
 	int64_t owner = 0, version = 0, tables = 0;
 
-	if ((code = ask(file, "PRAGMA application_id", &owner)) ||
-	    (code = ask(file, "PRAGMA user_version", &version)) ||
-	    (code = ask(file, "SELECT count(*) FROM sqlite_master", &tables)))
+	if ((code = ask(file, "PRAGMA user_version", &version)) ||
+	    (code = ask(file, "SELECT count(*) FROM sqlite_master", &tables)) ||
+	    (code = ask(file, "PRAGMA application_id", &owner)))
 		return fail(file, query, code);
 	if (owner != APPLICATION && (tables || version))
 		return query_fail(query, STORE_USAGE,
 				  "%s is a database of another program; name another file",
-				  file->path);
+				  file->options.path);
+	if (owner != APPLICATION && file->options.existing)
+		return missing(file, query);
 	if (version > newest)
 		return query_fail(
 			query, STORE_NEWER,
 			"the store %s has version %lld of its schema, and this rlmd knows "
 			"version %d; use the rlmd that made it, or a later one",
-			file->path, (long long)version, newest);
+			file->options.path, (long long)version, newest);
 	*ret_version = version;
 	return true;
+}
+
+/* Whether it has our tables, and nothing else that would be run or read in their place. */
+static bool check_schema(struct sqlite_file *file, struct query *query, int64_t version)
+{
+	auto_free char *odd = NULL;
+	int code = compare_schema(file->db, version, &odd);
+
+	if (code)
+		return fail(file, query, code);
+	return !odd || query_fail(query, STORE_FOREIGN,
+				  "the store %s %s, unlike any that rlmd makes: put a copy in its "
+				  "place, or begin with another file",
+				  file->options.path, odd);
 }
 
 /* In a transaction that writes: nobody else does the same. */
 static bool migrate(struct sqlite_file *file, struct query *query)
 {
-	int newest = migrations[MIGRATIONS - 1].version, code;
+	int newest = newest_version(), code;
 	auto_free char *mark = NULL;
 	int64_t version;
 
-	if (!check(file, query, &version))
+	if (!check(file, query, &version) || !check_schema(file, query, version))
 		return false;
 	if (version == newest)
 		return true;
-	for (size_t i = 0; i < MIGRATIONS; i++)
-		if (migrations[i].version > version && (code = ask(file, migrations[i].sql, NULL)))
-			return fail(file, query, code);
+	if ((code = migrate_schema(file->db, version, newest)))
+		return fail(file, query, code);
 	mark = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION,
 			 newest);
 	code = sqlite3_exec(file->db, mark, NULL, NULL, NULL);
@@ -221,8 +369,7 @@ static bool set(struct sqlite_file *file, const char *const *settings, struct qu
 	return true;
 }
 
-/* What is set for each connection anew; WAL stays with the file, which is therefore looked at
- * before. */
+/* For each connection anew; but WAL stays with the file, which is therefore looked at before. */
 static bool set_up(struct sqlite_file *file, struct query *query)
 {
 	static const char *const guards[] = {
@@ -250,42 +397,113 @@ static bool set_up(struct sqlite_file *file, struct query *query)
 /* SQLite does not wait for others where the journal of a new file is changed to WAL. */
 static bool set_up_in_turn(struct sqlite_file *file, struct query *query)
 {
-	int64_t since = clock_ms();
+	bool done;
 
-	while (!set_up(file, query)) {
-		if (query->fault != STORE_LOCKED || *file->stop ||
-		    clock_ms() - since >= file->patience_ms)
+	while (!(done = set_up(file, query)) && query->fault == STORE_LOCKED)
+		if (!wait_for_others(file))
+			break;
+	end_waiting(file);
+	if (done)
+		query->fault = STORE_FINE;
+	return done;
+}
+
+/* --- its files ------------------------------------------------------------------------ */
+
+/*
+ * None of them is opened here: closing one would take away the locks that SQLite has on it in this
+ * process; but for the one that is made, which SQLite has not seen.
+ */
+
+/* The path with its directory's links resolved, which are the user's own, new; SQLite is told to
+ * follow no link. */
+static char *real_path(const char *path)
+{
+	auto_free char *copy = xstrdup(path), *directory = NULL;
+	char *slash = strrchr(copy, '/');
+
+	*slash = '\0';
+	directory = realpath(*copy ? copy : "/", NULL);
+	return directory ? xasprintf("%s/%s", strcmp(directory, "/") ? directory : "", slash + 1)
+			 : xstrdup(path);
+}
+
+/* Whether nobody but us and root can write the file and its journals, as far as there are any, and
+ * none is a link. RLMD_ERROR_USAGE says what to do. */
+static bool is_ours(const char *path, bool *ret_there, struct rlmd_error *err)
+{
+	static const char *const ends[] = {"-wal", "-shm", "-journal"};
+
+	if (!file_name_is_ours(path, ret_there, RLMD_ERROR_USAGE, err))
+		return false;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		auto_free char *name = xasprintf("%s%s", path, ends[i]);
+		bool there;
+
+		if (!file_name_is_ours(name, &there, RLMD_ERROR_USAGE, err))
 			return false;
-		nanosleep(&nap, NULL);
 	}
-	query->fault = STORE_FINE;
 	return true;
 }
 
-struct sqlite_file *sqlite_file_open(const char *path, int64_t patience_ms, const atomic_bool *stop,
-				     struct query *query)
+/* Makes the file, empty, for its owner only, unless there is one: SQLite's own would be for all. */
+static void make(const char *path)
 {
-	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-	struct sqlite_file *file = xcalloc(1, sizeof *file);
-	int code;
+	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 
-	file->path = path;
-	file->stop = stop;
-	file->patience_ms = patience_ms;
-	make_file(path);
-	code = sqlite3_open_v2(path, &file->db, flags, NULL);
-	if (!code) {
-		sqlite3_busy_handler(file->db, on_busy, file);
-		code = sqlite3_create_function(file->db, "store_now", 0, SQLITE_UTF8, file,
-					       store_now, NULL, NULL);
-	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* --- opening ---------------------------------------------------------------------------- */
+
+static bool open_database(struct sqlite_file *file, struct query *query)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+	int code = sqlite3_open_v2(file->path, &file->db, flags, NULL);
+
 	if (code)
-		fail(file, query, code);
-	if (code || !set_up_in_turn(file, query)) {
-		sqlite_file_close(file);
-		return NULL;
-	}
-	return file;
+		return fail(file, query, code);
+	sqlite3_busy_handler(file->db, on_busy, file);
+	sqlite3_progress_handler(file->db, STEPS, on_steps, file);
+	code = sqlite3_create_function(file->db, "store_now", 0, SQLITE_UTF8, file, store_now, NULL,
+				       NULL);
+	return !code || fail(file, query, code);
+}
+
+static bool check_files(struct sqlite_file *file, struct query *query, bool *ret_there)
+{
+	struct rlmd_error err;
+
+	return is_ours(file->path, ret_there, &err) ||
+	       query_fail(query, STORE_FOREIGN, "the store: %s", err.text);
+}
+
+/* Its files are looked at twice: what SQLite found beside it was laid there before it looked. */
+static bool open_file(struct sqlite_file *file, struct query *query)
+{
+	bool there;
+
+	if (!check_files(file, query, &there))
+		return false;
+	if (!there && file->options.existing)
+		return missing(file, query);
+	if (!there)
+		make(file->path);
+	return open_database(file, query) && set_up_in_turn(file, query) &&
+	       check_files(file, query, &there);
+}
+
+struct sqlite_file *sqlite_file_open(const struct sqlite_file_options *options, struct query *query)
+{
+	struct sqlite_file *file = xcalloc(1, sizeof *file);
+
+	file->options = *options;
+	file->path = real_path(options->path);
+	if (open_file(file, query))
+		return file;
+	sqlite_file_close(file);
+	return NULL;
 }
 
 void sqlite_file_close(struct sqlite_file *file)
@@ -295,12 +513,14 @@ void sqlite_file_close(struct sqlite_file *file)
 	for (size_t i = 0; i < STATEMENTS; i++)
 		sqlite3_finalize(file->prepared[i]);
 	sqlite3_close(file->db);
+	free(file->path);
 	free(file);
 }
 
 static int bind_values(sqlite3_stmt *statement, const char *types, const struct value *values)
 {
-	static const char *const names[] = {"$1", "$2", "$3", "$4", "$5", "$6", "$7", "$8", "$9"};
+	static const char *const names[] = {"$1", "$2", "$3", "$4", "$5",
+					    "$6", "$7", "$8", "$9", "$10"};
 	int code = SQLITE_OK, place;
 
 	assert(strlen(types) <= sizeof names / sizeof *names);
@@ -333,15 +553,15 @@ static void keep_row(sqlite3_stmt *statement, struct query *query, size_t set)
 		} else {
 			const void *bytes = sqlite3_column_blob(statement, i);
 
-			value_set(&cells[i],
-				  text_from(bytes, (size_t)sqlite3_column_bytes(statement, i)));
+			query_set_value(&cells[i], text_from(bytes, (size_t)sqlite3_column_bytes(
+									    statement, i)));
 		}
 	}
 }
 
 static int run_statement(struct sqlite_file *file, size_t index, struct query *query, size_t set)
 {
-	const char *types = script_types(query->script);
+	const char *types = query_script_types(query->script);
 	sqlite3_stmt **statement = &file->prepared[index];
 	int code = SQLITE_OK;
 
@@ -386,14 +606,18 @@ static bool undo(struct sqlite_file *file, struct query_line *line)
 	return false;
 }
 
-bool sqlite_file_run(struct sqlite_file *file, struct query_line *line)
+static bool run_once(struct sqlite_file *file, struct query_line *line)
 {
 	bool writes = false;
 	struct query *query;
 	int code;
 
-	TAILQ_FOREACH (query, line, entry)
-		writes = writes || script_writes(query->script);
+	file->began = clock_ms();
+	file->fault = STORE_FINE;
+	TAILQ_FOREACH (query, line, entry) {
+		query->fault = STORE_FINE;
+		writes = writes || query_script_writes(query->script);
+	}
 	if ((code = ask(file, writes ? "BEGIN IMMEDIATE" : "BEGIN", NULL))) {
 		fail(file, TAILQ_FIRST(line), code);
 		return undo(file, line);
@@ -409,10 +633,22 @@ bool sqlite_file_run(struct sqlite_file *file, struct query_line *line)
 	return true;
 }
 
+bool sqlite_file_run(struct sqlite_file *file, struct query_line *line)
+{
+	bool done;
+
+	do
+		done = run_once(file, line);
+	while (!done && file->fault == STORE_LOCKED && wait_for_others(file));
+	end_waiting(file);
+	return done;
+}
+
 int64_t sqlite_file_version(struct sqlite_file *file)
 {
 	int64_t version = 0;
 
 	ask(file, "PRAGMA data_version", &version);
+	end_waiting(file);
 	return version;
 }

@@ -13,12 +13,24 @@
 
 struct sqlite_file;
 
+struct sqlite_file_options {
+	const char *path;        /* lent */
+	int64_t patience_ms;     /* how long others' locks are waited for; 0: as long as it takes */
+	bool existing;           /* no file is made */
+	const atomic_bool *stop; /* lent: ends what waits for a lock, and what goes on for long */
+	/* With patience without an end: another process has held a lock for some time; or no more.
+	 */
+	void (*held)(void *owner, bool held);
+	void *owner;
+};
+
 /*
- * Owned by the caller. NULL where it cannot be used: `query` has failed, and says why. Others'
- * locks are waited for for so long, or until `stop` is set (lent).
+ * Owned by the caller. NULL where it cannot be used: `query` has failed, and says why.
+ *
+ * Only we and root may be able to write the file, or what SQLite keeps beside it, and none of
+ * them is a link. Its schema is exactly what the migrations make.
  */
-struct sqlite_file *sqlite_file_open(const char *path, int64_t patience_ms, const atomic_bool *stop,
-				     struct query *);
+struct sqlite_file *sqlite_file_open(const struct sqlite_file_options *, struct query *);
 void sqlite_file_close(struct sqlite_file *); /* NULL is fine */
 
 /*

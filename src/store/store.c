@@ -7,36 +7,17 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "store/checksum.h"
 #include "store/database.h"
-#include "store/postgres.h"
 #include "store/query.h"
-#include "store/sqlite.h"
 
-enum { PATIENCE_MS = 10 * 1000, LOOK_MS = 1000 };
+enum { LOOK_MS = 1000 };
 
 struct store {
 	const struct database_kind *kind;
 	void *database; /* owned */
+	char *node;     /* owned */
 };
-
-static const struct {
-	const char *name, *meaning;
-} faults[] = {
-	[STORE_FINE] = {"fine", "no fault"},
-#define FAULT(fault, name, meaning) [STORE_##fault] = {name, meaning},
-#include "store/faults.def"
-#undef FAULT
-};
-
-const char *store_fault_name(enum store_fault fault)
-{
-	return faults[fault].name;
-}
-
-const char *store_fault_meaning(enum store_fault fault)
-{
-	return faults[fault].meaning;
-}
 
 /* Which database a place names; moves `*place` to what is the database's own of it. */
 static const struct database_kind *kind_of(const char **place)
@@ -85,14 +66,14 @@ struct store *store_open(struct event_base *base, const char *place,
 	}
 	if (kind == &postgres_kind && !address_check(place, err))
 		return NULL;
-	if (!ours.patience_ms)
-		ours.patience_ms = PATIENCE_MS;
 	if (!ours.look_ms)
 		ours.look_ms = LOOK_MS;
 	store = xcalloc(1, sizeof *store);
 	store->kind = kind;
+	store->node = xstrdup(options->node ? options->node : "");
 	store->database = kind->open(base, rest, &ours, err);
 	if (!store->database) {
+		free(store->node);
 		free(store);
 		return NULL;
 	}
@@ -105,6 +86,7 @@ void store_free(struct store *store)
 	if (!store)
 		return;
 	store->kind->free(store->database);
+	free(store->node);
 	free(store);
 }
 
@@ -121,6 +103,7 @@ struct query *store_load_begin(struct store *store, struct rlmd_text name, bool 
 
 	query_put_text(query, name);
 	query_put(query, add);
+	query_put_text(query, text_of(store->node));
 	return run(store, query);
 }
 
@@ -131,13 +114,23 @@ struct query *store_load_add(struct store *store, const struct store_load *load,
 	struct query *query = query_new(SCRIPT_LOAD_ADD, count, fn, owner);
 
 	for (size_t i = 0; i < count; i++) {
+		const struct store_job job = {
+			.number = load->after + lines[i].number,
+			.custom_id = lines[i].custom_id,
+			.tenant = lines[i].tenant,
+			.digest = lines[i].digest,
+			.line = lines[i].line,
+		};
+
 		query_put(query, load->batch);
 		query_put(query, load->token);
-		query_put(query, load->after + lines[i].number);
+		query_put(query, job.number);
 		query_put_text(query, lines[i].custom_id);
 		query_put_text(query, lines[i].tenant);
 		query_put_text(query, lines[i].digest);
 		query_put_text(query, lines[i].line);
+		query_put(query, checksum_of_name(&job));
+		query_put(query, checksum_of_line(&job));
 		if (lines[i].number < 1 || !lines[i].custom_id.size)
 			query_fail(query, STORE_USAGE, "a job has no number or no custom_id");
 	}
@@ -203,6 +196,16 @@ struct query *store_claim(struct store *store, int64_t batch, const struct rlmd_
 	return run(store, query);
 }
 
+struct query *store_alone(struct store *store, const struct store_claim *claim, store_fn *fn,
+			  void *owner)
+{
+	struct query *query = query_new(SCRIPT_ALONE, 1, fn, owner);
+
+	query_put(query, claim->job);
+	query_put(query, claim->token);
+	return run(store, query);
+}
+
 struct query *store_renew(struct store *store, const struct store_claim *claims, size_t count,
 			  int64_t lease_ms, store_fn *fn, void *owner)
 {
@@ -232,6 +235,7 @@ struct query *store_journal_add(struct store *store, const struct store_claim *c
 		query_put_text(query, i ? text_of("") : exchange->bytes);
 		query_put_amount(query, exchange->cost, exchange->tokens);
 		query_put(query, count ? leases[i] : 0);
+		query_put(query, i ? 0 : checksum_of_exchange(claim->job, exchange));
 	}
 	return run(store, query);
 }
@@ -251,15 +255,17 @@ struct query *store_finish(struct store *store, const struct store_claim *claim,
 			   const struct store_outcome *outcome, store_fn *fn, void *owner)
 {
 	struct query *query = query_new(SCRIPT_FINISH, 1, fn, owner);
+	enum store_state state = outcome->succeeded ? STORE_JOB_SUCCEEDED : STORE_JOB_FAILED;
 
 	query_put(query, claim->job);
 	query_put(query, claim->token);
-	query_put(query, outcome->succeeded ? STORE_JOB_SUCCEEDED : STORE_JOB_FAILED);
+	query_put(query, state);
 	query_put_text(query, outcome->result);
 	query_put_text(query, outcome->error);
 	query_put_amount(query, outcome->cost, outcome->tokens);
 	query_put_text(query, outcome->trace);
-	query_put(query, outcome->untried);
+	query_put(query, outcome->attempts);
+	query_put(query, checksum_of_end(claim->job, state, outcome));
 	return run(store, query);
 }
 
@@ -285,6 +291,15 @@ struct query *store_rerun(struct store *store, int64_t batch, const struct rlmd_
 	query_put(query, afresh);
 	if (error)
 		query_put_text(query, *error);
+	return run(store, query);
+}
+
+struct query *store_rerun_degraded(struct store *store, int64_t batch, store_fn *fn, void *owner)
+{
+	struct query *query = query_new(SCRIPT_RERUN_DEGRADED, 1, fn, owner);
+
+	query_put(query, batch);
+	query_put(query, true);
 	return run(store, query);
 }
 
@@ -324,18 +339,6 @@ struct query *store_money_hold(struct store *store, int64_t lease, int64_t cost,
 	query_put_amount(query, cost, tokens);
 	query_put_amount(query, open_cost, open_tokens);
 	query_put_ms(query, lease_ms);
-	return run(store, query);
-}
-
-struct query *store_money_renew(struct store *store, const int64_t *leases, size_t count,
-				int64_t lease_ms, store_fn *fn, void *owner)
-{
-	struct query *query = query_new(SCRIPT_MONEY_RENEW, count, fn, owner);
-
-	for (size_t i = 0; i < count; i++) {
-		query_put(query, leases[i]);
-		query_put_ms(query, lease_ms);
-	}
 	return run(store, query);
 }
 
@@ -381,14 +384,15 @@ struct query *store_breakers(struct store *store, int64_t batch, store_fn *fn, v
 	return run(store, query);
 }
 
-struct query *store_ids(struct store *store, int64_t batch, int64_t after, int64_t most,
-			store_fn *fn, void *owner)
+struct query *store_jobs(struct store *store, int64_t batch, const struct rlmd_text *custom_ids,
+			 size_t count, store_fn *fn, void *owner)
 {
-	struct query *query = query_new(SCRIPT_IDS, 1, fn, owner);
+	struct query *query = query_new(SCRIPT_JOBS, count, fn, owner);
 
-	query_put(query, batch);
-	query_put(query, after);
-	query_put(query, most);
+	for (size_t i = 0; i < count; i++) {
+		query_put(query, batch);
+		query_put_text(query, custom_ids[i]);
+	}
 	return run(store, query);
 }
 

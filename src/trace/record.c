@@ -1,6 +1,7 @@
 #include "trace/record.h"
 
 #include "async/report.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "prompt/brief.h"
@@ -15,7 +16,7 @@ enum {
 
 static json_t *kept(struct trace *trace, struct rlmd_text text, int64_t max)
 {
-	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new();
 
 	brief_clip(text, trace_admit_text(trace, text, max), out);
 	return json_from_text(text_in(out));
@@ -23,19 +24,19 @@ static json_t *kept(struct trace *trace, struct rlmd_text text, int64_t max)
 
 static json_t *contexts_of(const struct context *context)
 {
-	json_t *contexts = json_array();
+	json_t *contexts = json_make_array();
 
 	for (size_t i = 0; i < context->count; i++) {
 		const struct context_input *input = &context->inputs[i];
 		const struct text_scan *scan = memfile_scan(input->file);
 
-		json_array_append_new(
-			contexts, json_pack("{s:s, s:I, s:I, s:I, s:s, s:I, s:I}", "name",
-					    input->name, "length", (json_int_t)scan->characters,
-					    "bytes", (json_int_t)scan->bytes, "tokenEstimate",
-					    (json_int_t)text_scan_tokens(scan), "contentType",
-					    input->type, "invalidBytes", (json_int_t)scan->invalid,
-					    "files", (json_int_t)file_index_count(input->files)));
+		json_append(contexts,
+			    json_make("{s:s, s:I, s:I, s:I, s:s, s:I, s:I}", "name", input->name,
+				      "length", (json_int_t)scan->characters, "bytes",
+				      (json_int_t)scan->bytes, "tokenEstimate",
+				      (json_int_t)text_scan_tokens(scan), "contentType",
+				      input->type, "invalidBytes", (json_int_t)scan->invalid,
+				      "files", (json_int_t)file_index_count(input->files)));
 	}
 	return contexts;
 }
@@ -67,10 +68,10 @@ void record_response(struct trace *trace, const char *run, int index, struct rlm
 
 	if (!trace_hears(trace, TRACE_RESPONSE))
 		return;
-	thoughts = evbuffer_new();
+	thoughts = buffer_new();
 	text_repair(reply->thinking, thoughts);
 	if (reply->thinking.size && thinking.size)
-		evbuffer_add(thoughts, "\n", 1);
+		buffer_add(thoughts, "\n", 1);
 	text_repair(thinking, thoughts);
 	trace_run(trace, TRACE_RESPONSE, run,
 		  "{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:I, s:I, s:o*, s:o*}", "index",
@@ -126,8 +127,8 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 		return;
 	trace_run(trace, TRACE_LLM_CALL, run,
 		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:o*, s:o*, s:o*}",
-		  "index", index, "kind", llm_kind_name(request->kind), "reason", reason, "model",
-		  reply->model ? reply->model : request->model, "prompt",
+		  "index", index, "kind", request_kind_name(request->kind), "reason", reason,
+		  "model", reply->model ? reply->model : request->model, "prompt",
 		  kept(trace, prompt, err ? FAILED_TEXT_MAX : TEXT_MAX), "response",
 		  kept(trace, reply->text, TEXT_MAX), "tokens",
 		  (json_int_t)(reply->usage.input + reply->usage.output), "inputTokens",
@@ -143,7 +144,7 @@ void record_wait(struct trace *trace, const char *run, int index, const struct l
 {
 	if (trace_hears(trace, TRACE_WAITING) && trace_admit_call(trace))
 		trace_run(trace, TRACE_WAITING, run, "{s:i, s:s, s:s, s:s, s:i, s:I, s:I}", "index",
-			  index, "kind", llm_kind_name(request->kind), "model", request->model,
+			  index, "kind", request_kind_name(request->kind), "model", request->model,
 			  "reason", wait->reason, "httpStatus", wait->http_status, "waited",
 			  (json_int_t)wait->waited_ms, "next", (json_int_t)wait->next_ms);
 }
@@ -173,7 +174,7 @@ void record_plan(struct trace *trace, const char *run, const struct rlmd_plan_ev
 	if (!trace_hears(trace, kind))
 		return;
 	object = report_event(event);
-	json_object_set_new(object, "run", json_string(run));
+	json_put(object, "run", json_make_string(run));
 	trace_event(trace, kind, object);
 }
 

@@ -11,7 +11,7 @@
 #include "base/answer.h"
 #include "base/text.h"
 #include "budget/budget.h"
-#include "llm/llm.h"
+#include "llm/request.h"
 #include "pool/worker.h"
 #include "source/context.h"
 #include "trace/trace.h"
@@ -30,8 +30,8 @@ void record_demonstration(struct trace *, const char *run, struct rlmd_text code
 void record_iteration(struct trace *, const char *run, int index);
 
 /* A model call that was sent and ended, but for turns that were answered. `index` counts the run's
- * calls in the order they were made; ASK_TURN stands for a turn. `reason` is why it stands in for a
- * sub-run, or NULL. */
+ * calls in the order they were made; CALLER_TURN stands for a turn. `reason` is why it stands in
+ * for a sub-run, or NULL. */
 void record_call(struct trace *, const char *run, int index, const char *reason,
 		 const struct llm_request *, const struct llm_response *,
 		 const struct rlmd_error *err);

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "trace/tree.h"
 
 enum {
@@ -74,8 +75,8 @@ bool trace_hears(struct trace *trace, enum trace_kind kind)
 
 void trace_event(struct trace *trace, enum trace_kind kind, json_t *event)
 {
-	json_object_set_new(event, "seq", json_integer(trace->seq++));
-	json_object_set_new(event, "ms", json_integer(clock_ms() - trace->start));
+	json_put(event, "seq", json_make_integer(trace->seq++));
+	json_put(event, "ms", json_make_integer(clock_ms() - trace->start));
 	if (trace->tree)
 		tree_feed(trace->tree, event);
 	if (trace->told & trace_only(kind))
@@ -85,15 +86,14 @@ void trace_event(struct trace *trace, enum trace_kind kind, json_t *event)
 
 void trace_run(struct trace *trace, enum trace_kind kind, const char *run, const char *fmt, ...)
 {
-	json_t *object = json_pack("{s:s, s:s}", "event", names[kind], "run", run);
-	json_error_t error;
+	json_t *object = json_make("{s:s, s:s}", "event", names[kind], "run", run);
 	json_t *members;
 	va_list args;
 
 	va_start(args, fmt);
-	members = json_vpack_ex(&error, 0, fmt, args);
+	members = json_vmake(fmt, args);
 	va_end(args);
-	json_object_update_missing(object, members);
+	json_update_missing(object, members);
 	json_decref(members);
 	trace_event(trace, kind, object);
 }
@@ -148,6 +148,6 @@ void trace_uuid_of(struct rlmd_text text, char out[static 37])
 	unsigned char hash[EVP_MAX_MD_SIZE];
 
 	if (!EVP_Digest(text.bytes, text.size, hash, NULL, EVP_sha256(), NULL))
-		abort();
+		alloc_failed();
 	format_uuid(hash, 8, out);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/money.h"
@@ -26,8 +27,8 @@ struct tree *tree_new(void)
 {
 	struct tree *tree = xcalloc(1, sizeof *tree);
 
-	tree->runs = json_object();
-	tree->seen = json_object();
+	tree->runs = json_make_object();
+	tree->seen = json_make_object();
 	return tree;
 }
 
@@ -51,7 +52,7 @@ static void copy(json_t *to, const json_t *from, const char *const *keys)
 		json_t *value = json_object_get(from, *keys);
 
 		if (value)
-			json_object_set(to, *keys, value);
+			json_put(to, *keys, json_incref(value));
 	}
 }
 
@@ -62,9 +63,9 @@ static bool note_run(struct tree *tree, const json_t *event)
 					      json_string_value(json_object_get(event, "parent")));
 	json_int_t level = above ? json_get_integer(above, "level", 0) + 1 : 0;
 
-	json_object_set_new(tree->seen, json_string_value(json_object_get(event, "run")),
-			    json_pack("{s:I, s:I, s:I}", "level", level, "start", tree->now,
-				      "cached", (json_int_t)0));
+	json_put(tree->seen, json_string_value(json_object_get(event, "run")),
+		 json_make("{s:I, s:I, s:I}", "level", level, "start", tree->now, "cached",
+			   (json_int_t)0));
 	return level < NESTING_MAX;
 }
 
@@ -72,20 +73,20 @@ static void begin_run(struct tree *tree, const json_t *event)
 {
 	static const char *const keys[] = {"depth",         "task",     "model",
 					   "promptProfile", "contexts", NULL};
-	json_t *run = json_pack("{s:O, s:O}", "id", json_object_get(event, "run"), "parentId",
+	json_t *run = json_make("{s:O, s:O}", "id", json_object_get(event, "run"), "parentId",
 				json_object_get(event, "parent"));
 	json_t *parent = json_object_get(tree->runs,
 					 json_string_value(json_object_get(event, "parent")));
 
 	copy(run, event, keys);
-	json_object_set_new(run, "iterations", json_array());
-	json_object_set_new(run, "subcalls", json_array());
-	json_object_set_new(run, "llmCalls", json_array());
-	json_object_set_new(run, "finalAnswer", json_string(""));
-	json_object_set_new(run, "answerSource", json_string("error"));
-	json_object_set_new(tree->runs, json_string_value(json_object_get(event, "run")), run);
+	json_put(run, "iterations", json_make_array());
+	json_put(run, "subcalls", json_make_array());
+	json_put(run, "llmCalls", json_make_array());
+	json_put(run, "finalAnswer", json_make_string(""));
+	json_put(run, "answerSource", json_make_string("error"));
+	json_put(tree->runs, json_string_value(json_object_get(event, "run")), run);
 	if (parent)
-		json_array_append(json_object_get(parent, "subcalls"), run);
+		json_append(json_object_get(parent, "subcalls"), json_incref(run));
 	else
 		tree->root = run;
 }
@@ -94,32 +95,32 @@ static void add_response(json_t *run, const json_t *event)
 {
 	static const char *const keys[] = {"index",    "prompt", "response",  "model",
 					   "duration", "cached", "journaled", NULL};
-	json_t *iteration = json_object();
+	json_t *iteration = json_make_object();
 
 	copy(iteration, event, keys);
-	json_object_set_new(iteration, "codeExecutions", json_array());
-	json_array_append_new(json_object_get(run, "iterations"), iteration);
+	json_put(iteration, "codeExecutions", json_make_array());
+	json_append(json_object_get(run, "iterations"), iteration);
 }
 
 static const char *const execution_keys[] = {"code", "stdout", "stderr", "error", "duration", NULL};
 
 static void add_demonstration(json_t *run, const json_t *event)
 {
-	json_t *execution = json_object();
+	json_t *execution = json_make_object();
 
 	copy(execution, event, execution_keys);
-	json_object_set_new(run, "demonstration", execution);
+	json_put(run, "demonstration", execution);
 }
 
 static void add_execution(json_t *run, const json_t *event)
 {
 	json_t *iterations = json_object_get(run, "iterations");
 	json_t *last = json_array_get(iterations, json_array_size(iterations) - 1);
-	json_t *execution = json_object();
+	json_t *execution = json_make_object();
 
 	copy(execution, event, execution_keys);
 	if (last)
-		json_array_append(json_object_get(last, "codeExecutions"), execution);
+		json_append(json_object_get(last, "codeExecutions"), json_incref(execution));
 	json_decref(execution);
 }
 
@@ -133,26 +134,26 @@ static void add_call(json_t *run, const json_t *event)
 	json_t *calls = json_object_get(run, "llmCalls");
 	int64_t index = json_get_integer(event, "index", 0);
 	size_t place = json_array_size(calls);
-	json_t *call = json_object();
+	json_t *call = json_make_object();
 
 	copy(call, event, keys);
 	while (place && json_get_integer(json_array_get(calls, place - 1), "index", 0) > index)
 		place--;
-	json_array_insert_new(calls, place, call);
+	json_insert(calls, place, call);
 }
 
 static void add_degraded(json_t *run, const json_t *event)
 {
 	static const char *const keys[] = {"call", "reason", NULL};
 	json_t *answers = json_object_get(run, "degraded");
-	json_t *answer = json_object();
+	json_t *answer = json_make_object();
 
 	copy(answer, event, keys);
 	if (!answers) {
-		answers = json_array();
-		json_object_set_new(run, "degraded", answers);
+		answers = json_make_array();
+		json_put(run, "degraded", answers);
 	}
-	json_array_append_new(answers, answer);
+	json_append(answers, answer);
 }
 
 static void end_run(json_t *run, const json_t *event)
@@ -175,7 +176,7 @@ static void note_cached(json_t *seen, const json_t *event)
 
 	add_to(&cached, event, "cachedTokens");
 	if (cached)
-		json_object_set_new(seen, "cached", json_integer(cached));
+		json_put(seen, "cached", json_make_integer(cached));
 }
 
 /* How each adds itself to its run; NULL: it does not. */
@@ -237,7 +238,7 @@ void tree_feed(struct tree *tree, json_t *event)
 		adders[kind](run, event);
 }
 
-/* What was used, of a run that did not come to tell it, and of all below it. */
+/* The usage of a run without an end event, and of all runs below it. */
 struct tally {
 	int64_t cost;
 	json_int_t input, output, cached, iterations, subcalls, calls, cached_calls, depth;
@@ -292,7 +293,7 @@ static void tally_below(struct tally *tally, const json_t *usage)
 
 static json_t *tally_usage(const struct tally *tally, json_int_t duration)
 {
-	return json_pack("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o*}",
+	return json_make("{s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o*}",
 			 "cost", money_to_dollars(tally->cost), "tokens",
 			 (json_int_t)money_add(tally->input, tally->output), "inputTokens",
 			 tally->input, "outputTokens", tally->output, "duration", duration,
@@ -300,7 +301,7 @@ static json_t *tally_usage(const struct tally *tally, json_int_t duration)
 			 tally->calls, "maxDepthReached", tally->depth, "cachedTokens",
 			 tally->cached, "estimated", true, "costComplete", tally->complete,
 			 "cachedCalls",
-			 tally->cached_calls ? json_integer(tally->cached_calls) : NULL);
+			 tally->cached_calls ? json_make_integer(tally->cached_calls) : NULL);
 }
 
 /* Gives a run without an end, and those below it, the usage that their events add up to. What was
@@ -327,8 +328,7 @@ static void complete_usage(const struct tree *tree, json_t *run)
 		complete_usage(tree, each);
 		tally_below(&tally, json_object_get(each, "usage"));
 	}
-	json_object_set_new(run, "usage",
-			    tally_usage(&tally, tree->now - json_get_integer(seen, "start", 0)));
+	json_put(run, "usage", tally_usage(&tally, tree->now - json_get_integer(seen, "start", 0)));
 }
 
 /*
@@ -388,7 +388,7 @@ char *rlmd_trace_tree(struct rlmd_text lines, const char *name, struct rlmd_erro
 				       err);
 	if (!tree)
 		return NULL;
-	out = evbuffer_new();
+	out = buffer_new();
 	json_write(tree, false, out);
 	return text_drain(out, NULL);
 }

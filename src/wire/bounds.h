@@ -15,7 +15,7 @@ enum {
 	/* Longer texts travel as attachments: from here on that costs less than quoting them. */
 	TEXT_INLINE_MAX = 1 << 10,
 
-	/* What attachments weigh: their bytes, and so much more each, for what is kept of it. */
+	/* The weight of attachments: their bytes, and this much for the bookkeeping of each. */
 	ATTACHMENT_WEIGHT = 8 << 10,
 	ATTACHED_MAX = 128 << 20, /* weight after one frame, and of what one worker has under way */
 };
@@ -30,7 +30,7 @@ enum {
 	ARGUMENTS_MAX = 1 << 20, /* of the arguments of one call of a function: a REPORT */
 };
 
-/* What those arguments may be, as JSON. */
+/* Bounds of those arguments, as JSON. */
 enum {
 	ARGUMENTS_DEPTH = 32,
 	ARGUMENTS_VALUES = 100000, /* members and elements */
@@ -38,7 +38,7 @@ enum {
 
 #define INTEGER_MAX (INT64_C(1) << 53) /* what JSON readers of all kinds keep exactly */
 
-/* What a call may ask of its answers. */
+/* Bounds that a call may set for its answers. */
 enum {
 	ANSWER_TOKENS_MAX = 100000000,
 	TEMPERATURE_MAX = 2000, /* thousandths */

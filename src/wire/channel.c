@@ -10,15 +10,18 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <event2/buffer.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 
 enum {
 	READ_MAX = 64 << 10,
@@ -82,17 +85,17 @@ struct channel *channel_new(struct event_base *base, int in, int out, channel_pa
 	set_nonblocking(out);
 	channel->in = in;
 	channel->out = out;
-	channel->readable = event_new(base, in, EV_READ | EV_PERSIST, on_readable, channel);
-	channel->writable = event_new(base, out, EV_WRITE, on_writable, channel);
-	channel->late = evtimer_new(base, on_late, channel);
-	channel->again = evtimer_new(base, on_again, channel);
-	channel->input = evbuffer_new();
-	channel->output = evbuffer_new();
+	channel->readable = loop_event(base, in, EV_READ | EV_PERSIST, on_readable, channel);
+	channel->writable = loop_event(base, out, EV_WRITE, on_writable, channel);
+	channel->late = loop_timer(base, on_late, channel);
+	channel->again = loop_timer(base, on_again, channel);
+	channel->input = buffer_new();
+	channel->output = buffer_new();
 	channel->allowance = ATTACHED_MAX;
 	channel->on_packet = on_packet;
 	channel->on_over = on_over;
 	channel->owner = owner;
-	event_add(channel->readable, NULL);
+	loop_add(channel->readable, NULL);
 	return channel;
 }
 
@@ -193,7 +196,7 @@ static bool step_frame(struct channel *channel)
 	}
 	if (available < sizeof length + length)
 		return false;
-	bytes = (const char *)evbuffer_pullup(channel->input, (ev_ssize_t)(sizeof length + length));
+	bytes = (const char *)buffer_pullup(channel->input, (ev_ssize_t)(sizeof length + length));
 	if (!read_frame(channel, text_from(bytes + sizeof length, length), &err)) {
 		fail(channel, &err);
 		return false;
@@ -257,7 +260,7 @@ static void set_time(struct channel *channel)
 	size_t bytes = channel->allowed ? channel->packet.weight : 0;
 	struct timeval time = clock_timeval(FRAME_MS + (int64_t)(bytes / BYTES_PER_MS));
 
-	event_add(channel->late, &time);
+	loop_add(channel->late, &time);
 }
 
 static bool step(struct channel *channel)
@@ -304,11 +307,11 @@ static void rest(struct channel *channel, bool more)
 	if (waits || more) {
 		event_del(channel->readable);
 		if (!waits)
-			event_add(channel->again, &(struct timeval){0});
+			loop_add(channel->again, &(struct timeval){0});
 	} else if (channel->ended) {
 		on_end(channel);
 	} else {
-		event_add(channel->readable, NULL);
+		loop_add(channel->readable, NULL);
 	}
 }
 
@@ -338,7 +341,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	ssize_t size;
 
 	(void)what;
-	evbuffer_reserve_space(channel->input, READ_MAX, &room, 1);
+	room = buffer_reserve(channel->input, READ_MAX);
 	size = read(fd, room.iov_base, READ_MAX);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -379,7 +382,7 @@ void channel_pause(struct channel *channel, bool paused)
 		event_del(channel->readable);
 		event_del(channel->late);
 	} else {
-		event_add(channel->again, &(struct timeval){0});
+		loop_add(channel->again, &(struct timeval){0});
 	}
 }
 
@@ -389,7 +392,28 @@ void channel_allow(struct channel *channel, size_t weight)
 
 	channel->allowance = weight;
 	if (waited && !held_back(channel) && !channel->paused && !channel->told)
-		event_add(channel->again, &(struct timeval){0});
+		loop_add(channel->again, &(struct timeval){0});
+}
+
+/* A host need not ignore SIGPIPE, which the pipe of a dead worker raises in this thread: the signal
+ * is blocked meanwhile and taken back, as signal(7) and sigtimedwait(2) allow. */
+static int write_without_sigpipe(struct evbuffer *output, int fd)
+{
+	const struct timespec now = {0};
+	sigset_t pipe, before;
+	int written, error;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, &before);
+	written = evbuffer_write(output, fd);
+	error = errno;
+	if (written < 0 && error == EPIPE && !sigismember(&before, SIGPIPE))
+		while (sigtimedwait(&pipe, NULL, &now) < 0 && errno == EINTR)
+			continue;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = error;
+	return written;
 }
 
 /*
@@ -398,16 +422,16 @@ void channel_allow(struct channel *channel, size_t weight)
  */
 static void write_some(struct channel *channel)
 {
-	if (evbuffer_write(channel->output, channel->out) < 0 && errno != EAGAIN &&
+	if (write_without_sigpipe(channel->output, channel->out) < 0 && errno != EAGAIN &&
 	    errno != EINTR) {
 		channel->deaf = true;
 		evbuffer_drain(channel->output, evbuffer_get_length(channel->output));
 	}
 	if (evbuffer_get_length(channel->output))
-		event_add(channel->writable, NULL);
+		loop_add(channel->writable, NULL);
 	if (channel->crowded && evbuffer_get_length(channel->output) <= CROWDED) {
 		channel->crowded = false;
-		event_add(channel->again, &(struct timeval){0});
+		loop_add(channel->again, &(struct timeval){0});
 	}
 }
 
@@ -427,7 +451,7 @@ void channel_send(struct channel *channel, struct frame *frame)
 	if (unread > UNREAD_MAX + channel->largest && !channel->told) {
 		error_set(&err, RLMD_ERROR_WORKER, "it does not read what it is sent");
 		fail(channel, &err);
-		event_add(channel->again, &(struct timeval){0});
+		loop_add(channel->again, &(struct timeval){0});
 	} else if (!channel->deaf && !channel->told) {
 		frame_encode(frame, channel->output);
 		size = evbuffer_get_length(channel->output) - unread;

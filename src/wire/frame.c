@@ -2,13 +2,13 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <event2/buffer.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json_quote.h"
 
@@ -29,14 +29,14 @@ struct frame {
 
 static void put(struct evbuffer *out, const char *string)
 {
-	evbuffer_add(out, string, strlen(string));
+	buffer_add(out, string, strlen(string));
 }
 
 static void put_integer(struct evbuffer *out, int64_t value)
 {
 	char digits[24];
 
-	evbuffer_add(out, digits, (size_t)snprintf(digits, sizeof digits, "%" PRId64, value));
+	buffer_add(out, digits, (size_t)snprintf(digits, sizeof digits, "%" PRId64, value));
 }
 
 /* Of a member, or what parts an element from the one before. */
@@ -56,7 +56,7 @@ struct frame *frame_new(const char *type)
 {
 	struct frame *frame = xcalloc(1, sizeof *frame);
 
-	frame->json = evbuffer_new();
+	frame->json = buffer_new();
 	frame->first = true;
 	put(frame->json, "{");
 	frame_string(frame, "type", text_of(type));
@@ -97,8 +97,8 @@ void frame_string(struct frame *frame, const char *key, struct rlmd_text string)
 static struct evbuffer *attached(struct frame *frame)
 {
 	if (!frame->attached) {
-		frame->attached = evbuffer_new();
-		frame->sizes = evbuffer_new();
+		frame->attached = buffer_new();
+		frame->sizes = buffer_new();
 	}
 	return frame->attached;
 }
@@ -157,7 +157,7 @@ void frame_text_owned(struct frame *frame, const char *key, char **owned, size_t
 		return;
 	}
 	bytes = take_pointer(owned);
-	evbuffer_add_reference(attached(frame), bytes, size, free_attached, bytes);
+	buffer_add_reference(attached(frame), bytes, size, free_attached, bytes);
 	number(frame, size);
 }
 
@@ -180,15 +180,15 @@ void frame_encode(struct frame *frame, struct evbuffer *out)
 
 	if (frame->attached) {
 		put(frame->json, ",\"attachments\":[");
-		evbuffer_add_buffer(frame->json, frame->sizes);
+		buffer_add_buffer(frame->json, frame->sizes);
 		put(frame->json, "]");
 	}
 	put(frame->json, "}");
 	assert(evbuffer_get_length(frame->json) <= FRAME_MAX);
 	length = htonl((uint32_t)evbuffer_get_length(frame->json));
-	evbuffer_add(out, &length, sizeof length);
+	buffer_add(out, &length, sizeof length);
 	/* Copied, so that many small frames take no more memory than their bytes. */
-	evbuffer_add(out, text_in(frame->json).bytes, text_in(frame->json).size);
+	buffer_add(out, text_in(frame->json).bytes, text_in(frame->json).size);
 	if (frame->attached)
-		evbuffer_add_buffer(out, frame->attached);
+		buffer_add_buffer(out, frame->attached);
 }

@@ -21,7 +21,7 @@ enum message_type {
 
 enum message_sender { MESSAGE_FROM_SUPERVISOR, MESSAGE_FROM_WORKER };
 
-/* What a worker is doing, as far as its messages tell. */
+/* The state of a worker, as far as its messages tell. */
 enum worker_state {
 	WORKER_STARTING, /* before `ready`: nothing is known of its walls */
 	WORKER_LOADING,  /* before `started` */

@@ -63,7 +63,7 @@ const struct packet_value *packet_field(const struct packet *, const char *name)
 const struct packet_value *packet_element(const struct packet *, const struct packet_value *array,
 					  size_t index);
 
-/* What these mean of a field that message_check() let pass; 0, NULL, false where it is null. */
+/* The value of a field that message_check() has accepted; 0, NULL or false if it is null. */
 int64_t packet_integer(const struct packet *, const char *name);
 const char *packet_string(const struct packet *, const char *name); /* lent */
 bool packet_is_null(const struct packet *, const char *name);

@@ -39,7 +39,7 @@ static void answer(struct part *part)
 {
 	const char *response = part->response ? part->response : part->id;
 	char *foreign = xstrdup(part->fails ? part->fails : response);
-	struct rlmd_plan_answer answer = {.usage = {.tokens = part->tokens}};
+	struct rlmd_plan_answer answer = {.size = sizeof answer, .tokens = part->tokens};
 
 	if (part->fails) {
 		answer.error = RLMD_PLAN_ERROR_OPERATION;
@@ -51,7 +51,7 @@ static void answer(struct part *part)
 	finish(part);
 	part->ended = true;
 	if (part->stage->price)
-		part->stage->purse -= part->tokens;
+		part->stage->money -= part->tokens;
 	rlmd_call_done(part->call, &answer);
 	free(foreign);
 }
@@ -69,8 +69,7 @@ static void check_needs(struct stage *stage, const struct part *part)
 		size_t index = (size_t)(need - stage->parts);
 
 		assert_int_equal(need->ended, need->starts);
-		assert_int_not_equal(rlmd_execution_result(stage->execution, index).status,
-				     RLMD_PLAN_PENDING);
+		assert_int_not_equal(stage_result(stage, index).status, RLMD_PLAN_PENDING);
 	}
 }
 
@@ -142,9 +141,10 @@ static void cancel(void *owner, const struct rlmd_operation *operation, struct r
 	finish(part);
 	part->ended = true;
 	if (stage->price)
-		stage->purse -= part->tokens;
-	*ret_usage = (struct rlmd_plan_usage){part->tokens, true};
-	rlmd_call_done(call, &(struct rlmd_plan_answer){.error = RLMD_PLAN_ERROR_OPERATION});
+		stage->money -= part->tokens;
+	ret_usage->tokens = part->tokens;
+	ret_usage->estimated = true;
+	rlmd_call_done(call, &(struct rlmd_plan_answer){.size = sizeof(struct rlmd_plan_answer)});
 }
 
 static int64_t remaining(void *owner)
@@ -152,7 +152,7 @@ static int64_t remaining(void *owner)
 	const struct stage *stage = owner;
 
 	assert_false(stage->quiet);
-	return stage->purse;
+	return stage->money;
 }
 
 static int64_t estimate(void *owner)
@@ -169,7 +169,7 @@ static bool admit(void *owner, const struct rlmd_operation *operation, const cha
 
 	(void)operation;
 	assert_false(stage->quiet);
-	if (stage->purse >= stage->admitted_from)
+	if (stage->money >= stage->admitted_from)
 		return true;
 	stage->refusals++;
 	*ret_reason = "Token budget exhausted";
@@ -204,6 +204,8 @@ static void on_done(void *owner, const struct rlmd_plan_summary *summary)
 	assert_int_equal(stage->results, stage->count);
 	assert_int_equal(stage->dones++, 0);
 	stage->summary = *summary;
+	stage->metrics = *summary->metrics;
+	stage->summary.metrics = &stage->metrics;
 	stage->message = xstrdup(summary->message);
 	happen(stage);
 }
@@ -271,6 +273,7 @@ static void describe(struct stage *stage, size_t index)
 		needs++;
 	part->stage = stage;
 	stage->operations[index] = (struct rlmd_operation){
+		.size = sizeof(struct rlmd_operation),
 		.id = part->id,
 		.type = part->type,
 		.input = {part->input, part->input ? strlen(part->input) : 0},
@@ -285,21 +288,30 @@ static void describe(struct stage *stage, size_t index)
 void stage_start(struct stage *stage, enum rlmd_plan_strategy strategy, struct part *parts,
 		 size_t count, const struct rlmd_plan_config *config)
 {
-	struct rlmd_plan_description description = {stage->operations, count, strategy, false};
-	struct rlmd_execution_options options = {
-		.orchestrator = {start, cancel, stage, stage->queues},
+	const struct rlmd_plan_description description = {
+		.size = sizeof description,
+		.operations = stage->operations,
+		.count = count,
+		.strategy = strategy,
+	};
+	struct rlmd_plan_config sized = config ? *config : (struct rlmd_plan_config){0};
+	const struct rlmd_orchestrator orchestrator = {sizeof orchestrator, start, cancel, stage,
+						       stage->queues};
+	const struct rlmd_budget_manager budget = {sizeof budget, remaining, estimate, admit,
+						   stage};
+	const struct rlmd_execution_options options = {
+		.size = sizeof options,
+		.config = config ? &sized : NULL,
+		.orchestrator = &orchestrator,
+		.budget = stage->price ? &budget : NULL,
 		.keep = !stage->forgetful,
 		.on_result = on_result,
 		.on_log = on_log,
 		.on_done = on_done,
 		.owner = stage,
 	};
-	struct rlmd_plan_error err = {0};
+	struct rlmd_error err = {0};
 
-	if (stage->price)
-		options.budget = (struct rlmd_budget_manager){remaining, estimate, admit, stage};
-	if (config)
-		options.config = *config;
 	stage->ordered = strategy == RLMD_PLAN_DEPENDENCY_AWARE || strategy == RLMD_PLAN_SEQUENTIAL;
 	stage->parts = parts;
 	stage->count = count;
@@ -308,9 +320,28 @@ void stage_start(struct stage *stage, enum rlmd_plan_strategy strategy, struct p
 	stage->plan = rlmd_plan_new(&description, &err);
 	if (!stage->plan)
 		fail_msg("%s", err.text);
+	sized.size = sizeof sized;
 	stage->quiet = true;
-	stage->execution = rlmd_execution_start(stage->base, stage->plan, &options);
+	stage->execution = rlmd_execution_start(stage->base, stage->plan, &options, &err);
 	stage->quiet = false;
+	if (!stage->execution)
+		fail_msg("%s", err.text);
+}
+
+struct rlmd_plan_result stage_result(const struct stage *stage, size_t index)
+{
+	struct rlmd_plan_result result = RLMD_PLAN_RESULT_INIT;
+
+	assert_true(rlmd_execution_result(stage->execution, index, &result));
+	return result;
+}
+
+struct rlmd_plan_summary stage_summary(const struct stage *stage)
+{
+	struct rlmd_plan_summary summary = RLMD_PLAN_SUMMARY_INIT;
+
+	assert_true(rlmd_execution_summary(stage->execution, &summary));
+	return summary;
 }
 
 void stage_run(struct stage *stage)

@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <rlmd/plan.h>
 
+#include "async/metrics.h"
 #include "virtual.h"
 
 enum { STAGE_PARTS_MAX = 64, STAGE_DEPENDENCIES_MAX = 8 };
@@ -59,9 +60,10 @@ struct stage {
 	char *log;            /* owned: the names of events but for operation_start and _end */
 	int dones, results, events;
 	struct rlmd_plan_summary summary;
-	char *message;         /* owned: the summary's */
-	int64_t purse, price;  /* of the budget manager, where price is not 0; `tokens` are spent */
-	int64_t admitted_from; /* a purse below this refuses everybody */
+	struct rlmd_plan_metrics metrics; /* the summary's */
+	char *message;                    /* owned: the summary's */
+	int64_t money, price;  /* of the budget manager, where price is not 0; `tokens` are spent */
+	int64_t admitted_from; /* a budget below this refuses everybody */
 	int refusals;
 	bool forgetful; /* the execution is not to keep responses */
 	bool ordered;   /* dependencies are followed */
@@ -85,6 +87,10 @@ void stage_run(struct stage *);
 /* As the functions of their names, which call nobody back before they return, but cancel(). */
 void stage_stop(struct stage *);
 void stage_set_max_parallel(struct stage *, size_t);
+
+/* As far as it is known now. */
+struct rlmd_plan_result stage_result(const struct stage *, size_t index);
+struct rlmd_plan_summary stage_summary(const struct stage *);
 
 /* Frees the execution, as a callback may. */
 void stage_drop(struct stage *);

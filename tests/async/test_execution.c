@@ -58,7 +58,7 @@ static void test_parallel(void **state)
 	assert_string_equal(stage->order, "f a b c d e ");
 	assert_int_equal(stage->most, 4);
 	assert_int_equal(stage->summary.duration_ms, 20);
-	assert_int_equal(stage->summary.usage.tokens, 10);
+	assert_int_equal(stage->summary.tokens, 10);
 	assert_int_equal(stage->summary.succeeded, 5);
 	assert_int_equal(stage->summary.winner, RLMD_PLAN_NOBODY);
 	assert_int_equal(stage->summary.error, RLMD_PLAN_OK);
@@ -117,6 +117,34 @@ static void test_sequential(void **state)
 	assert_string_equal(stage->order, "a b c d ");
 	assert_int_equal(stage->most, 1);
 	assert_string_equal(parts[1].took, "b!");
+}
+
+/* A host that asked for it finds them after the end; else they go with their last reader. */
+static void test_responses_are_kept(void **state)
+{
+	static struct part parts[] = {
+		{.id = "a", .response = "one"},
+		{.id = "b", .needs = {"a"}, .input = "{{a}}!"},
+	};
+	struct stage *stage = *state;
+
+	run(stage, RLMD_PLAN_DEPENDENCY_AWARE, parts, COUNT(parts), NULL);
+	assert_string_equal(parts[1].took, "one!");
+	assert_string_equal(stage_result(stage, 0).response.bytes, "one");
+}
+
+static void test_responses_are_forgotten(void **state)
+{
+	static struct part parts[] = {
+		{.id = "a", .response = "one"},
+		{.id = "b", .needs = {"a"}, .input = "{{a}}!"},
+	};
+	struct stage *stage = *state;
+
+	stage->forgetful = true;
+	run(stage, RLMD_PLAN_DEPENDENCY_AWARE, parts, COUNT(parts), NULL);
+	assert_string_equal(parts[1].took, "one!");
+	assert_string_equal(stage_result(stage, 0).response.bytes, "");
 }
 
 /* `{{id}}` becomes the response; other braces stay, and a backslash makes it plain (ASY-13). */
@@ -229,8 +257,8 @@ static void test_fail_fast(void **state)
 	assert_int_equal(parts[2].cancels, 1);
 	assert_int_equal(parts[3].starts + parts[4].starts, 0);
 	assert_string_equal(parts[3].message, "\"bad\" failed");
-	assert_int_equal(stage->summary.usage.tokens, 7);
-	assert_true(stage->summary.usage.estimated);
+	assert_int_equal(stage->summary.tokens, 7);
+	assert_true(stage->summary.estimated);
 	assert_string_equal(stage->summary.error_name, "throttled");
 	assert_string_equal(stage->message, "\"bad\" failed: no");
 }
@@ -292,9 +320,9 @@ static void test_timeout(void **state)
 	assert_int_equal(parts[2].cancels, 1);
 	assert_int_equal(parts[2].result.duration_ms, 10);
 	assert_status(&parts[3], RLMD_PLAN_FAILED, "dependency");
-	assert_int_equal(stage->summary.usage.tokens, 3);
-	assert_int_equal(stage->summary.metrics.operations[0][RLMD_OUTCOME_TIMEOUT], 1);
-	assert_int_equal(stage->summary.metrics.operations[0][RLMD_OUTCOME_DEPENDENCY], 1);
+	assert_int_equal(stage->summary.tokens, 3);
+	assert_int_equal(stage->summary.metrics->operations[0][RLMD_OUTCOME_TIMEOUT], 1);
+	assert_int_equal(stage->summary.metrics->operations[0][RLMD_OUTCOME_DEPENDENCY], 1);
 }
 
 /* Thirty seconds where nobody said anything; none where that was asked for (ASY-28). */
@@ -316,7 +344,7 @@ static void assert_losers_closed(struct stage *stage, struct part *part)
 	if (part->result.status != RLMD_PLAN_SUCCEEDED)
 		return;
 	assert_int_equal(stage->running, 0);
-	assert_int_equal(rlmd_execution_summary(stage->execution).usage.tokens, 111);
+	assert_int_equal(stage_summary(stage).tokens, 111);
 }
 
 /* The first success wins; the losers are closed and counted before anybody is told
@@ -341,10 +369,10 @@ static void test_race(void **state)
 	assert_status(&parts[3], RLMD_PLAN_CANCELLED, "cancelled");
 	assert_string_equal(parts[2].message, "\"fast\" won the race");
 	assert_int_equal(stage->summary.duration_ms, 10);
-	assert_int_equal(stage->summary.usage.tokens, 111);
-	assert_true(stage->summary.usage.estimated);
+	assert_int_equal(stage->summary.tokens, 111);
+	assert_true(stage->summary.estimated);
 	assert_int_equal(stage->summary.cancelled, 2);
-	assert_int_equal(stage->summary.metrics.races_won, 1);
+	assert_int_equal(stage->summary.metrics->races_won, 1);
 }
 
 /* All failed is an error of its own, for a single alternative too (ASY-12). */
@@ -388,7 +416,7 @@ static void test_stop(void **state)
 	run(stage, RLMD_PLAN_DEPENDENCY_AWARE, parts, COUNT(parts), NULL);
 	assert_int_equal(stage->summary.cancelled, 4);
 	assert_int_equal(stage->summary.duration_ms, 0);
-	assert_int_equal(stage->summary.usage.tokens, 5);
+	assert_int_equal(stage->summary.tokens, 5);
 	assert_int_equal(stage->summary.error, RLMD_PLAN_ERROR_CANCELLED);
 	stage_stop(stage);
 	assert_false(virtual_step(stage->base));
@@ -412,7 +440,7 @@ static void test_stop_before_it_begins(void **state)
 	assert_non_null(strstr(stage->log, "plan_end"));
 }
 
-/* What the purse affords limits the parallelism, again after each end (ASY-3, ASY-22, ASY-23). */
+/* What the budget affords limits the parallelism, again after each end (ASY-3, ASY-22, ASY-23). */
 static void test_budget(void **state)
 {
 	static struct part parts[8] = {{0}};
@@ -421,7 +449,7 @@ static void test_budget(void **state)
 
 	for (int i = 0; i < 8; i++)
 		parts[i] = (struct part){.id = ids[i], .ms = 10 + i, .tokens = 10};
-	stage->purse = 75;
+	stage->money = 75;
 	stage->price = 10;
 	stage_start(stage, RLMD_PLAN_PARALLEL, parts, 8,
 		    &(struct rlmd_plan_config){.max_parallel = 10});
@@ -437,7 +465,7 @@ static void test_budget(void **state)
 	assert_int_equal(stage->most, 7);
 	assert_int_equal(stage->summary.succeeded, 8);
 	assert_true(parts[7].began > 1010);
-	assert_true(stage->summary.metrics.budget_limited >= 5);
+	assert_true(stage->summary.metrics->budget_limited >= 5);
 	assert_non_null(strstr(stage->log, "\"parallelism\",\"ms\":0,\"wanted\":8,\"parallel\":7,"
 					   "\"remaining\":75,\"estimate\":10"));
 }
@@ -451,7 +479,7 @@ static void test_exhausted(void **state)
 	struct stage *stage = *state;
 
 	stage->price = 10;
-	stage->purse = 0;
+	stage->money = 0;
 	stage->admitted_from = 1;
 	run(stage, RLMD_PLAN_PARALLEL, parts, COUNT(parts), NULL);
 	assert_int_equal(stage->refusals, 3);
@@ -476,13 +504,13 @@ static void test_budget_without_limits(void **state)
 	static struct part again[] = {{.id = "a", .ms = 1}, {.id = "b", .ms = 1}};
 	struct stage *stage = *state;
 
-	stage->purse = RLMD_PLAN_UNLIMITED;
+	stage->money = RLMD_PLAN_UNLIMITED;
 	stage->price = 10;
 	run(stage, RLMD_PLAN_PARALLEL, parts, COUNT(parts), NULL);
 	assert_int_equal(stage->most, 2);
 	stage_close(stage);
 	stage_open(stage);
-	stage->purse = 1;
+	stage->money = 1;
 	stage->price = -1;
 	run(stage, RLMD_PLAN_PARALLEL, again, COUNT(again), NULL);
 	assert_int_equal(stage->most, 2);
@@ -550,13 +578,13 @@ static void test_bad_orchestrator(void **state)
 	struct stage *stage = *state;
 
 	run(stage, RLMD_PLAN_PARALLEL, parts, COUNT(parts), NULL);
-	assert_int_equal(parts[0].result.usage.tokens, 0);
+	assert_int_equal(parts[0].result.tokens, 0);
 	assert_string_equal(parts[0].message, "failed without a word");
-	assert_true(stage->summary.usage.tokens == INT64_MAX);
+	assert_true(stage->summary.tokens == INT64_MAX);
 	rlmd_call_done(parts[1].call,
 		       &(struct rlmd_plan_answer){.error = RLMD_PLAN_ERROR_OPERATION});
 	assert_false(virtual_step(stage->base));
-	assert_int_equal(rlmd_execution_result(stage->execution, 1).status, RLMD_PLAN_SUCCEEDED);
+	assert_int_equal(stage_result(stage, 1).status, RLMD_PLAN_SUCCEEDED);
 }
 
 /* The log tells of start, winner and end in order (ASY-38). */
@@ -615,10 +643,10 @@ static void test_metrics(void **state)
 	char *text;
 
 	run(stage, RLMD_PLAN_PARALLEL, parts, COUNT(parts), NULL);
-	assert_int_equal(stage->summary.metrics.busy_ms, 40);
-	assert_int_equal(stage->summary.metrics.slot_ms, 40);
-	rlmd_plan_metrics_add(&total, &stage->summary.metrics);
-	rlmd_plan_metrics_add(&total, &stage->summary.metrics);
+	assert_int_equal(stage->summary.metrics->busy_ms, 40);
+	assert_int_equal(stage->summary.metrics->slot_ms, 40);
+	rlmd_plan_metrics_add(&total, stage->summary.metrics);
+	rlmd_plan_metrics_add(&total, stage->summary.metrics);
 	total.races = 4;
 	total.races_won = 1;
 	text = rlmd_plan_metrics_text(&total);
@@ -630,6 +658,9 @@ static void test_metrics(void **state)
 	assert_non_null(strstr(text, "\nrlmd_plan_parallelism_highest 2\n"));
 	assert_non_null(strstr(text, "\nrlmd_plan_speculative_win_ratio 0.25\n"));
 	free(text);
+	assert_int_equal(
+		rlmd_plan_metrics_operations(&total, RLMD_OPERATION_QUERY, RLMD_OUTCOME_SUCCEEDED),
+		4);
 	assert_true(rlmd_plan_metrics_win_rate(&(struct rlmd_plan_metrics){0}) == 0);
 }
 
@@ -641,7 +672,7 @@ static void test_what_comes_at_once(void **state)
 	static struct part parts[] = {{.id = "a", .ms = 10}, {.id = "b", .ms = 10}};
 	struct stage *stage = *state;
 
-	stage->price = stage->purse = 1;
+	stage->price = stage->money = 1;
 	stage_start(stage, RLMD_PLAN_PARALLEL, parts, COUNT(parts), NULL);
 	assert_null(stage->log);
 	event_base_loop(stage->base, EVLOOP_NONBLOCK);
@@ -670,30 +701,46 @@ static void hang(void *owner, const struct rlmd_operation *operation, struct rlm
 /* LIB-26: what is missing is refused, or nothing, and nothing aborts. */
 static void test_missing_arguments(void **state)
 {
-	const struct rlmd_operation operation = {.id = "a"};
-	const struct rlmd_plan_description description = {.operations = &operation, .count = 1};
-	struct rlmd_execution_options options = {0};
+	const struct rlmd_operation operation = {.size = sizeof operation, .id = "a"};
+	const struct rlmd_plan_description description = {
+		.size = sizeof description,
+		.operations = &operation,
+		.count = 1,
+	};
+	struct rlmd_orchestrator orchestrator = RLMD_ORCHESTRATOR_INIT;
+	struct rlmd_execution_options options = RLMD_EXECUTION_OPTIONS_INIT;
+	struct rlmd_plan_result result = RLMD_PLAN_RESULT_INIT;
+	struct rlmd_plan_summary summary = RLMD_PLAN_SUMMARY_INIT;
+	struct rlmd_error err = {0};
 	struct rlmd_plan *plan = rlmd_plan_new(&description, NULL);
 	struct event_base *base = ((struct stage *)*state)->base;
 	struct rlmd_execution *execution;
 	char *text;
 
-	assert_null(rlmd_execution_start(base, plan, NULL));
-	assert_null(rlmd_execution_start(base, plan, &options));
-	options.orchestrator.start = answer_nothing;
-	assert_null(rlmd_execution_start(NULL, plan, &options));
-	assert_null(rlmd_execution_start(base, NULL, &options));
-	execution = rlmd_execution_start(base, plan, &options);
+	assert_null(rlmd_execution_start(base, plan, NULL, NULL));
+	assert_null(rlmd_execution_start(base, plan, &options, &err));
+	assert_string_equal(err.text, "the orchestrator has no start()");
+	options.orchestrator = &orchestrator;
+	orchestrator.start = answer_nothing;
+	orchestrator.size = 1;
+	assert_null(rlmd_execution_start(base, plan, &options, &err));
+	assert_non_null(strstr(err.text, "the size of struct rlmd_orchestrator is 1"));
+	orchestrator.size = sizeof orchestrator;
+	assert_null(rlmd_execution_start(NULL, plan, &options, NULL));
+	assert_null(rlmd_execution_start(base, NULL, &options, NULL));
+	execution = rlmd_execution_start(base, plan, &options, NULL);
 	event_base_loop(base, EVLOOP_NONBLOCK);
-	assert_int_equal(rlmd_execution_result(execution, 0).error, RLMD_PLAN_ERROR_OPERATION);
-	assert_null(rlmd_execution_result(execution, 1).operation);
-	assert_true(rlmd_execution_result(execution, 1).index == RLMD_PLAN_NOBODY);
+	assert_true(rlmd_execution_result(execution, 0, &result));
+	assert_int_equal(result.error, RLMD_PLAN_ERROR_OPERATION);
+	assert_false(rlmd_execution_result(execution, 1, &result));
+	assert_false(rlmd_execution_result(execution, 0, NULL));
 	rlmd_execution_free(execution);
-	options.orchestrator.start = hang;
-	execution = rlmd_execution_start(base, plan, &options);
+	orchestrator.start = hang;
+	execution = rlmd_execution_start(base, plan, &options, NULL);
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	rlmd_execution_stop(execution);
-	assert_int_equal(rlmd_execution_summary(execution).cancelled, 1);
+	assert_true(rlmd_execution_summary(execution, &summary));
+	assert_int_equal(summary.cancelled, 1);
 	rlmd_execution_free(execution);
 	rlmd_plan_free(plan);
 
@@ -702,8 +749,8 @@ static void test_missing_arguments(void **state)
 	rlmd_execution_set_timeout(NULL, 1);
 	rlmd_execution_set_partial_failure(NULL, RLMD_PLAN_FAIL_FAST);
 	assert_int_equal(rlmd_execution_parallelism(NULL), 0);
-	assert_int_equal(rlmd_execution_result(NULL, 0).status, RLMD_PLAN_PENDING);
-	assert_string_equal(rlmd_execution_summary(NULL).error_name, "none");
+	assert_false(rlmd_execution_result(NULL, 0, &result));
+	assert_false(rlmd_execution_summary(NULL, &summary));
 	assert_null(rlmd_execution_plan(NULL));
 	assert_null(rlmd_execution_json(NULL));
 	assert_null(rlmd_plan_event_json(NULL));
@@ -711,6 +758,7 @@ static void test_missing_arguments(void **state)
 	rlmd_call_started(NULL);
 	rlmd_call_done(NULL, NULL);
 	rlmd_plan_metrics_add(NULL, NULL);
+	rlmd_plan_metrics_free(NULL);
 	assert_true(rlmd_plan_metrics_utilisation(NULL) + rlmd_plan_metrics_win_rate(NULL) == 0);
 	text = rlmd_plan_metrics_text(NULL);
 	assert_non_null(strstr(text, "rlmd_plan_tokens_total 0"));
@@ -724,8 +772,8 @@ static void test_utilisation(void **state)
 	struct stage *stage = *state;
 
 	run(stage, RLMD_PLAN_DEPENDENCY_AWARE, parts, COUNT(parts), NULL);
-	assert_int_equal(stage->summary.metrics.busy_ms, 20);
-	assert_int_equal(stage->summary.metrics.slot_ms, 30);
+	assert_int_equal(stage->summary.metrics->busy_ms, 20);
+	assert_int_equal(stage->summary.metrics->slot_ms, 30);
 }
 
 int main(void)
@@ -739,6 +787,8 @@ int main(void)
 		TEST(test_dependencies),
 		TEST(test_sequential),
 		TEST(test_substitution),
+		TEST(test_responses_are_kept),
+		TEST(test_responses_are_forgotten),
 		TEST(test_input_limit),
 		TEST(test_inputs_limit),
 		TEST(test_fail_dependents),

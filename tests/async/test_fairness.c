@@ -28,7 +28,7 @@ struct job {
 	struct flow *flow; /* NULL: there is none */
 	struct job *above; /* NULL: right below the scheduler */
 	char name;
-	unsigned weight, least_weight; /* least: of all that it has had */
+	unsigned weight;
 	size_t limit, held;
 	struct call calls[CALLS];
 };
@@ -83,7 +83,6 @@ static struct job *open_job(int index, struct job *above, unsigned weight)
 			    .above = above,
 			    .name = (char)('a' + index),
 			    .weight = weight,
-			    .least_weight = weight,
 			    .limit = FLOW_UNLIMITED};
 	return job;
 }
@@ -246,13 +245,6 @@ static void test_weights(void **state)
 		for (int i = 0; i < 3; i++)
 			assert_int_equal(count_of((char)('a' + i)), 1 << i);
 	}
-	flow_set_weight(jobs[2].flow, 1);
-	flow_set_weight(jobs[0].flow, 4);
-	ask_often(&jobs[2], 20);
-	serve(7); /* one more or less while they change */
-	serve(14);
-	assert_in_range(count_of('a'), 7, 9);
-	assert_in_range(count_of('c'), 1, 3);
 }
 
 /* A tenant's share is its own, however many jobs it has, or opens one after the other. */
@@ -349,12 +341,6 @@ static void look(void)
 		}
 }
 
-static void forget(const struct job *job)
-{
-	for (int i = 0; i < FLOWS; i++)
-		pairs[job - jobs][i].both = pairs[i][job - jobs].both = false;
-}
-
 static long turns, comparisons; /* comparisons: with what another flow had */
 
 /* Start-time fair queueing's bound: a turn of each. */
@@ -363,7 +349,7 @@ static void check_share(const struct job *job)
 	size_t index = (size_t)(job - jobs);
 
 	for (size_t i = 0; i < FLOWS; i++) {
-		double most = 1.0 / job->least_weight + 1.0 / jobs[i].least_weight + 1e-3;
+		double most = 1.0 / job->weight + 1.0 / jobs[i].weight + 1e-3;
 
 		if (i == index || !pairs[index][i].both)
 			continue;
@@ -432,13 +418,6 @@ static void change_something(void)
 		break;
 	case 1:
 		limit(job, roll(2) ? roll(6) : FLOW_UNLIMITED);
-		break;
-	case 2:
-		job->weight = 1 + roll(5);
-		if (job->least_weight > job->weight)
-			job->least_weight = job->weight;
-		flow_set_weight(job->flow, job->weight);
-		forget(job);
 		break;
 	default:
 		if (roll(2))

@@ -23,28 +23,41 @@
 
 static struct rlmd_plan *make(enum rlmd_plan_strategy strategy,
 			      const struct rlmd_operation *operations, size_t count,
-			      struct rlmd_plan_error *err)
+			      struct rlmd_error *err)
 {
-	struct rlmd_plan_description description = {operations, count, strategy, false};
+	struct rlmd_operation *sized = xcalloc(count, sizeof *sized);
+	struct rlmd_plan_description description = {
+		.size = sizeof description,
+		.operations = operations ? sized : NULL,
+		.count = count,
+		.strategy = strategy,
+	};
+	struct rlmd_plan *plan;
 
-	return rlmd_plan_new(&description, err);
+	for (size_t i = 0; operations && i < count; i++) {
+		sized[i] = operations[i];
+		sized[i].size = sizeof *sized;
+	}
+	plan = rlmd_plan_new(&description, err);
+	free(sized);
+	return plan;
 }
 
 static void refuse(const char *why, enum rlmd_plan_strategy strategy,
 		   const struct rlmd_operation *operations, size_t count)
 {
-	struct rlmd_plan_error err = {0};
+	struct rlmd_error err = {0};
 
 	assert_null(make(strategy, operations, count, NULL));
 	assert_null(make(strategy, operations, count, &err));
-	assert_int_equal(err.kind, RLMD_PLAN_ERROR_PLAN);
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	assert_string_equal(err.text, why);
 }
 
 static void accept(enum rlmd_plan_strategy strategy, const struct rlmd_operation *operations,
 		   size_t count)
 {
-	struct rlmd_plan_error err = {0};
+	struct rlmd_error err = {0};
 	struct rlmd_plan *plan = make(strategy, operations, count, &err);
 
 	assert_string_equal(err.text, "");
@@ -120,11 +133,16 @@ static void test_substitutions(void **state)
 /* The inputs of a literal plan are no templates. */
 static void test_literal(void **state)
 {
-	const struct rlmd_operation operations[] = {{INPUT("{{a}}")}};
-	struct rlmd_plan_description description = {operations, 1, RLMD_PLAN_PARALLEL, true};
-	struct rlmd_plan *plan = rlmd_plan_new(&description, NULL);
+	struct rlmd_operation operation = RLMD_OPERATION_INIT;
+	struct rlmd_plan_description description = RLMD_PLAN_DESCRIPTION_INIT;
+	struct rlmd_plan *plan;
 
 	(void)state;
+	operation.input = rlmd_text_of("{{a}}");
+	description.operations = &operation;
+	description.count = 1;
+	description.literal = true;
+	plan = rlmd_plan_new(&description, NULL);
 	assert_non_null(plan);
 	rlmd_plan_free(plan);
 }
@@ -135,13 +153,13 @@ static void test_missing(void **state)
 	const struct rlmd_text nothing = {NULL, 5};
 	const char *nobody[] = {NULL};
 	struct rlmd_operation operation = {.id = "a", .input = nothing};
-	struct rlmd_plan_error err = {0};
+	struct rlmd_error err = {0};
 	bool completed[1] = {false};
 	size_t ready[1];
 
 	(void)state;
 	assert_null(rlmd_plan_new(NULL, &err));
-	assert_int_equal(err.kind, RLMD_PLAN_ERROR_PLAN);
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	refuse("operations: there are none", RLMD_PLAN_PARALLEL, NULL, 1);
 	refuse("operations[0]: a text of it is NULL", RLMD_PLAN_PARALLEL, &operation, 1);
 	operation = (struct rlmd_operation){.depends_count = 1};
@@ -154,7 +172,38 @@ static void test_missing(void **state)
 	assert_null(rlmd_plan_file_new(nothing, NULL));
 	assert_null(rlmd_plan_file_plan(NULL));
 	assert_null(rlmd_plan_file_config(NULL));
-	assert_null(rlmd_plan_file_operations(NULL));
+	rlmd_plan_set_owner(NULL, 0, NULL);
+}
+
+/* A host may have been compiled with a smaller or a larger version of the structs. */
+static void test_sizes(void **state)
+{
+	struct {
+		struct rlmd_operation known;
+		void *of_a_later_version;
+	} operations[2] = {{.known = {.id = "a"}}, {.known = {.id = "b"}}};
+	struct rlmd_plan_description description = {.count = 2};
+	struct rlmd_error err = {0};
+	struct rlmd_plan *plan;
+
+	(void)state;
+	assert_null(rlmd_plan_new(&description, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
+	description.size = sizeof description;
+	description.operations = &operations[0].known;
+	assert_null(rlmd_plan_new(&description, &err));
+	assert_non_null(strstr(err.text, "operations[0]: the size of struct rlmd_operation is 0"));
+	operations[0].known.size = operations[1].known.size = sizeof *operations;
+	plan = rlmd_plan_new(&description, &err);
+	assert_string_equal(rlmd_plan_operation(plan, 1)->id, "b");
+	rlmd_plan_free(plan);
+	operations[1].known.size = sizeof operations->known;
+	assert_null(rlmd_plan_new(&description, &err));
+	assert_string_equal(err.text, "operations[1]: its size is not that of the first");
+	operations[1].of_a_later_version = &err;
+	operations[1].known.size = sizeof *operations;
+	assert_null(rlmd_plan_new(&description, &err));
+	assert_non_null(strstr(err.text, "asks for something that rlmd"));
 }
 
 /* Limits hold before anything is allocated. */
@@ -200,7 +249,7 @@ static void test_ready(void **state)
 	assert_int_equal(rlmd_plan_ready(plan, completed, ready), 0);
 	completed[0] = completed[1] = false;
 	assert_int_equal(rlmd_plan_ready(parallel, completed, ready), 2);
-	assert_ptr_equal(rlmd_plan_operation(plan, 3), &operations[3]);
+	assert_string_equal(rlmd_plan_operation(plan, 3)->id, "c");
 	assert_null(rlmd_plan_operation(plan, 4));
 	assert_int_equal(rlmd_plan_count(plan), 4);
 	rlmd_plan_free(plan);
@@ -249,7 +298,7 @@ static void big_free(struct big *big)
 static void test_long_cycle(void **state)
 {
 	struct big big = big_new(10000, 1);
-	struct rlmd_plan_error err = {0};
+	struct rlmd_error err = {0};
 
 	(void)state;
 	big.needs[0] = big.ids[9999];
@@ -287,9 +336,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),         cmocka_unit_test(test_dependencies),
 		cmocka_unit_test(test_substitutions), cmocka_unit_test(test_literal),
-		cmocka_unit_test(test_missing),       cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_ready),         cmocka_unit_test(test_long_cycle),
-		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_missing),       cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_limits),        cmocka_unit_test(test_ready),
+		cmocka_unit_test(test_long_cycle),    cmocka_unit_test(test_large),
 	};
 
 	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);

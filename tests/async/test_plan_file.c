@@ -10,14 +10,14 @@
 
 #include "base/alloc.h"
 
-static struct rlmd_plan_file *load(const char *json, struct rlmd_plan_error *err)
+static struct rlmd_plan_file *load(const char *json, struct rlmd_error *err)
 {
 	return rlmd_plan_file_new((struct rlmd_text){json, strlen(json)}, err);
 }
 
 static struct rlmd_plan_file *load_or_fail(const char *json)
 {
-	struct rlmd_plan_error err = {0};
+	struct rlmd_error err = {0};
 	struct rlmd_plan_file *file = load(json, &err);
 
 	if (!file)
@@ -42,14 +42,13 @@ static void test_everything(void **state)
 		"{\"dependsOn\":[\"a\"],\"id\":\"b\",\"input\":\"\",\"context\":{\"n\":[1]},"
 		"\"mode\":\"llm\",\"model\":\"m\",\"timeout\":0}]}");
 	const struct rlmd_plan_config *config = rlmd_plan_file_config(file);
-	const struct rlmd_operation *operations = rlmd_plan_file_operations(file);
+	const struct rlmd_operation *operations = rlmd_plan_operation(rlmd_plan_file_plan(file), 0);
 
 	(void)state;
 	assert_int_equal(config->max_parallel, 7);
 	assert_int_equal(config->timeout_ms, 5000);
 	assert_int_equal(config->partial_failure, RLMD_PLAN_CONTINUE_ON_ERROR);
 	assert_int_equal(rlmd_plan_count(rlmd_plan_file_plan(file)), 2);
-	assert_ptr_equal(rlmd_plan_operation(rlmd_plan_file_plan(file), 0), operations);
 	assert_string_equal(operations[0].id, "a");
 	assert_int_equal(operations[0].type, RLMD_OPERATION_VERIFY);
 	assert_int_equal(operations[0].mode, RLMD_OPERATION_RUN);
@@ -75,8 +74,8 @@ static void test_defaults(void **state)
 {
 	struct rlmd_plan_file *file = load_or_fail(
 		"{\"operations\":[{\"id\":\"a\",\"input\":\"{{\"}]}");
-	const struct rlmd_operation *operations = rlmd_plan_file_operations(file);
-	const struct rlmd_plan_config zero = {0};
+	const struct rlmd_operation *operations = rlmd_plan_operation(rlmd_plan_file_plan(file), 0);
+	const struct rlmd_plan_config zero = RLMD_PLAN_CONFIG_INIT;
 
 	(void)state;
 	assert_memory_equal(rlmd_plan_file_config(file), &zero, sizeof zero);
@@ -146,19 +145,19 @@ static void test_bad(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		struct rlmd_plan_error err = {0};
+		struct rlmd_error err = {0};
 
 		assert_null(load(bad[i].json, &err));
 		if (strncmp(err.text, bad[i].why, strlen(bad[i].why)) != 0)
 			fail_msg("%s: %s", bad[i].json, err.text);
-		assert_int_equal(err.kind, RLMD_PLAN_ERROR_PLAN);
+		assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 	}
 }
 
 /* A text of commas is refused by their number, before they take their memory. */
 static void test_too_many_values(void **state)
 {
-	struct rlmd_plan_error err = {0};
+	struct rlmd_error err = {0};
 	size_t size = 5000000;
 	char *json = xcalloc(size, 1);
 

@@ -42,6 +42,21 @@ static void test_what_is_given_back(void **state)
 	assert_int_equal(rate_opens(&rate, 5000), 5000);
 }
 
+/* It is the newest that is given back: one that was taken before counts as long as it would have.
+ */
+static void test_the_newest_is_given_back(void **state)
+{
+	struct rate rate;
+
+	(void)state;
+	rate_init(&rate, 2, WINDOW);
+	rate_take(&rate, 10);
+	rate_take(&rate, 30000);
+	rate_give_back(&rate, 30000);
+	rate_take(&rate, 40000);
+	assert_in_range(rate_opens(&rate, 40000), 10 + WINDOW, 10 + WINDOW + WINDOW / 60);
+}
+
 /* Who comes again as soon as it opens, at random times and windows. */
 static void test_no_window_has_more(void **state)
 {
@@ -74,6 +89,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_at_once_and_then_a_window_later),
 		cmocka_unit_test(test_what_is_given_back),
+		cmocka_unit_test(test_the_newest_is_given_back),
 		cmocka_unit_test(test_no_window_has_more),
 	};
 

@@ -33,9 +33,9 @@ static void start(void *owner, const struct rlmd_operation *operation, struct rl
 		  struct rlmd_call *call)
 {
 	struct crowd *crowd = owner;
-	struct rlmd_plan_answer answer = {.response = input, .usage = {.tokens = 1}};
+	struct rlmd_plan_answer answer = {.size = sizeof answer, .response = input, .tokens = 1};
 
-	if ((size_t)(operation - crowd->operations) == crowd->bad)
+	if ((size_t)operation->priority == crowd->bad)
 		answer.error = RLMD_PLAN_ERROR_OPERATION;
 	crowd->starts++;
 	assert_int_equal(crowd->depth++, 0);
@@ -76,6 +76,7 @@ static void set_up_crowd(struct crowd *crowd, size_t count, size_t fan)
 	for (size_t i = 0; i < count; i++) {
 		snprintf(crowd->ids[i], sizeof *crowd->ids, "%zu", i);
 		crowd->operations[i] = (struct rlmd_operation){
+			.size = sizeof *crowd->operations,
 			.id = fan ? crowd->ids[i] : NULL,
 			.input = {"input", 5},
 			.priority = (int)i,
@@ -92,18 +93,33 @@ static void set_up_crowd(struct crowd *crowd, size_t count, size_t fan)
 /* Returns the processor time that it took. */
 static clock_t run_crowd(struct crowd *crowd, enum rlmd_plan_strategy strategy)
 {
-	struct rlmd_plan_description description = {crowd->operations, crowd->count, strategy,
-						    false};
-	struct rlmd_execution_options options = {
-		.config = {.max_parallel = 8, .timeout_ms = RLMD_PLAN_NO_TIMEOUT},
-		.orchestrator = {.start = start, .owner = crowd},
+	const struct rlmd_plan_description description = {
+		.size = sizeof description,
+		.operations = crowd->operations,
+		.count = crowd->count,
+		.strategy = strategy,
+	};
+	const struct rlmd_plan_config config = {
+		.size = sizeof config,
+		.max_parallel = 8,
+		.timeout_ms = RLMD_PLAN_NO_TIMEOUT,
+	};
+	const struct rlmd_orchestrator orchestrator = {
+		.size = sizeof orchestrator,
+		.start = start,
+		.owner = crowd,
+	};
+	const struct rlmd_execution_options options = {
+		.size = sizeof options,
+		.config = &config,
+		.orchestrator = &orchestrator,
 		.on_result = on_result,
 		.on_done = on_done,
 		.owner = crowd,
 	};
 	clock_t began = clock();
 	struct rlmd_plan *plan = rlmd_plan_new(&description, NULL);
-	struct rlmd_execution *execution = rlmd_execution_start(crowd->base, plan, &options);
+	struct rlmd_execution *execution = rlmd_execution_start(crowd->base, plan, &options, NULL);
 
 	event_base_dispatch(crowd->base);
 	began = clock() - began;
@@ -127,7 +143,7 @@ static void compare(const char *what, size_t fan, enum rlmd_plan_strategy strate
 		set_up_crowd(&crowd, i ? 2 * COUNT : COUNT, fan);
 		spent[i] = run_crowd(&crowd, strategy);
 		assert_int_equal(crowd.starts, crowd.count);
-		assert_int_equal(crowd.summary.usage.tokens, crowd.count);
+		assert_int_equal(crowd.summary.tokens, crowd.count);
 	}
 	print_message("# %s of %d: %.2f us each; twice as many take %.1f times as long\n", what,
 		      COUNT, 1e6 * (double)spent[0] / CLOCKS_PER_SEC / COUNT,

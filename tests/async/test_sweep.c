@@ -79,7 +79,7 @@ static void set_scene(uint32_t number)
 	seed = number;
 	scene = (struct scene){
 		.count = 1 + random_below(SIZE_MOST),
-		.strategy = (enum rlmd_plan_strategy)random_below(RLMD_PLAN_STRATEGIES),
+		.strategy = (enum rlmd_plan_strategy)random_below(METRICS_STRATEGIES),
 		.config = {.max_parallel = 1 + random_below(6),
 			   .partial_failure = (enum rlmd_plan_failure)random_below(3)},
 	};
@@ -91,7 +91,7 @@ static void set_scene(uint32_t number)
 	scene.stage.queues = random_below(2);
 	if (random_below(2)) {
 		scene.stage.price = 1 + random_below(40);
-		scene.stage.purse = random_below(400);
+		scene.stage.money = random_below(400);
 		scene.stage.admitted_from = random_below(2);
 	}
 }
@@ -132,10 +132,10 @@ static int play(uint32_t number, int until, bool by_free)
 		assert_int_equal(stage->dones, 1);
 		for (size_t i = 0; i < scene.count; i++) {
 			assert_int_equal(scene.parts[i].results, 1);
-			tokens += scene.parts[i].result.usage.tokens;
+			tokens += scene.parts[i].result.tokens;
 			check_input(&scene.parts[i]);
 		}
-		assert_int_equal(stage->summary.usage.tokens, tokens);
+		assert_int_equal(stage->summary.tokens, tokens);
 		assert_true(stage->most <= scene.config.max_parallel);
 	}
 	stage_close(stage);

@@ -50,9 +50,9 @@ static void test_time(void **state)
 	assert_int_equal(parts[1].cancels, 1);
 	assert_int_equal(parts[2].result.status, RLMD_PLAN_FAILED);
 	assert_int_equal(parts[2].result.duration_ms, 0);
-	assert_int_equal(stage->summary.metrics.parallel_highest, 1);
-	assert_int_equal(stage->summary.metrics.busy_ms, 19);
-	assert_int_equal(stage->summary.metrics.slot_ms, 3 * 15 + 2 * 85 + 909);
+	assert_int_equal(stage->summary.metrics->parallel_highest, 1);
+	assert_int_equal(stage->summary.metrics->busy_ms, 19);
+	assert_int_equal(stage->summary.metrics->slot_ms, 3 * 15 + 2 * 85 + 909);
 }
 
 /* When the budget allows less, those that wait the longest to come stand in line again, at their
@@ -69,7 +69,7 @@ static void test_put_back(void **state)
 	};
 	struct stage *stage = *state;
 
-	stage->purse = 100;
+	stage->money = 100;
 	stage->price = 10;
 	stage_start(stage, RLMD_PLAN_DEPENDENCY_AWARE, parts, COUNT(parts),
 		    &(struct rlmd_plan_config){.max_parallel = 6});
@@ -81,7 +81,7 @@ static void test_put_back(void **state)
 	assert_string_equal(stage->order, "long dear first c d b ");
 	assert_string_equal(parts[2].took, "dear");
 	assert_int_equal(stage->most, 2);
-	assert_int_equal(stage->summary.metrics.parallel_highest, 2);
+	assert_int_equal(stage->summary.metrics->parallel_highest, 2);
 }
 
 /* Who waits may be cancelled, by a winner or by the caller, and had used nothing. */
@@ -99,7 +99,7 @@ static void test_cancelled(void **state)
 	assert_int_equal(parts[1].result.status, RLMD_PLAN_CANCELLED);
 	assert_int_equal(parts[1].result.duration_ms, 0);
 	assert_int_equal(parts[1].put_back, 1);
-	assert_int_equal(stage->summary.usage.tokens, 1);
+	assert_int_equal(stage->summary.tokens, 1);
 }
 
 int main(void)

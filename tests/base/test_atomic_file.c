@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,6 +21,15 @@
 #include "base/file.h"
 
 static char directory[] = "/tmp/test_atomic_file.XXXXXX";
+
+static int syncs;
+
+/* Replaces the system's, which a test could not see. */
+int fsync(int fd)
+{
+	syncs++;
+	return fdatasync(fd);
+}
 
 static char *in(const char *name)
 {
@@ -78,6 +88,7 @@ static void test_appears_whole(void **state)
 		else
 			assert_int_equal(access(path, F_OK), -1);
 		assert_true(atomic_file_commit(&file, round));
+		assert_int_equal(syncs, round); /* of one that shall outlive the machine */
 		atomic_file_done(&file);
 		expect(path, round ? "new" : "old");
 		assert_int_equal(count(), 1);
@@ -125,6 +136,65 @@ static void test_cannot_be_put_there(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
+/* A FIFO, a socket or a device is nobody's to replace; neither is one that a link leads to. */
+static void test_replaces_regular_files_only(void **state)
+{
+	static const mode_t kinds[] = {S_IFIFO, S_IFSOCK, S_IFCHR};
+	auto_free char *path = in("file"), *target = in("target");
+	struct atomic_file file;
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if (mknod(target, kinds[i] | 0600, makedev(1, 3))) {
+			assert_int_equal(errno, EPERM); /* an ordinary user makes no devices */
+			continue;
+		}
+		for (int link = 0; link < 2; link++) {
+			assert_int_equal(link ? symlink("target", path) : rename(target, path), 0);
+			assert_false(atomic_file_open(&file, path, 0600));
+			assert_int_equal(errno, EEXIST);
+			assert_int_equal(lstat(path, &st), 0);
+			assert_int_equal(st.st_mode & S_IFMT, link ? S_IFLNK : kinds[i]);
+			assert_int_equal(unlink(path), 0);
+			assert_true(atomic_file_open(&file, path, 0600));
+			assert_int_equal(mknod(path, kinds[i] | 0600, makedev(1, 3)), 0);
+			assert_false(atomic_file_commit(&file, false));
+			assert_int_equal(errno, EEXIST);
+			atomic_file_done(&file);
+			assert_int_equal(lstat(path, &st), 0);
+			assert_int_equal(st.st_mode & S_IFMT, kinds[i]);
+			assert_int_equal(rename(path, target), 0);
+		}
+		assert_int_equal(unlink(target), 0);
+	}
+}
+
+/* The link goes: what it led to may be anybody's. */
+static void test_takes_the_place_of_a_link(void **state)
+{
+	auto_free char *path = in("file"), *target = in("target");
+
+	(void)state;
+	for (int there = 0; there < 2; there++) {
+		struct atomic_file file;
+		struct stat st;
+
+		if (there)
+			assert_true(file_write(target, text_of("older"), NULL));
+		assert_int_equal(symlink("target", path), 0);
+		assert_true(atomic_file_open(&file, path, 0600));
+		assert_true(atomic_file_commit(&file, false));
+		atomic_file_done(&file);
+		assert_int_equal(lstat(path, &st), 0);
+		assert_true(S_ISREG(st.st_mode));
+		assert_int_equal(unlink(path), 0);
+		if (there)
+			expect(target, "older");
+		assert_int_equal(unlink(target), there ? 0 : -1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +202,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_committed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_such_directory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cannot_be_put_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_replaces_regular_files_only, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_takes_the_place_of_a_link, set_up, tear_down),
 	};
 
 	umask(0);

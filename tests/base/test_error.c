@@ -42,6 +42,31 @@ static void test_errno(void **state)
 	assert_string_equal(err.text, "no pipes: Too many open files (ulimit -n allows no more)");
 }
 
+/* The machine had none left of it, whatever was to be done with it. */
+static void test_machine(void **state)
+{
+	static const struct {
+		int number;
+		enum rlmd_error_kind given, kind;
+	} table[] = {
+		{EMFILE, RLMD_ERROR_INPUT, RLMD_ERROR_MACHINE},
+		{ENFILE, RLMD_ERROR_AUTH, RLMD_ERROR_MACHINE},
+		{ENOMEM, RLMD_ERROR_INTERNAL, RLMD_ERROR_MACHINE},
+		{EAGAIN, RLMD_ERROR_SANDBOX, RLMD_ERROR_MACHINE},
+		{EAGAIN, RLMD_ERROR_INPUT, RLMD_ERROR_INPUT},
+		{ENOSPC, RLMD_ERROR_INTERNAL, RLMD_ERROR_INTERNAL},
+		{ENOENT, RLMD_ERROR_INPUT, RLMD_ERROR_INPUT},
+	};
+	struct rlmd_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		errno = table[i].number;
+		error_errno(&err, table[i].given, "x");
+		assert_int_equal(err.kind, table[i].kind);
+	}
+}
+
 /* Context goes in front; the kind and the status stay as they are. */
 static void test_context(void **state)
 {
@@ -180,14 +205,78 @@ static void test_named(void **state)
 	assert_int_equal(error_named(text_of("")), RLMD_ERROR_NONE);
 }
 
+static const char BUDGET[] = "Budget exhausted, answer was forced";
+
+/* LIB-24's words, ENG-20's warnings, the names of the result object, and the kind of error. */
+static void test_words_of_stops(void **state)
+{
+	static const struct {
+		enum rlmd_stop stop;
+		const char *name, *words, *warning;
+		enum rlmd_error_kind kind;
+	} rows[] = {
+		{RLMD_STOP_MAX_COST, "max_cost", "Cost budget exhausted", BUDGET,
+		 RLMD_ERROR_BUDGET},
+		{RLMD_STOP_MAX_TOKENS, "max_tokens", "Token budget exhausted", BUDGET,
+		 RLMD_ERROR_BUDGET},
+		{RLMD_STOP_MAX_TIME, "max_time", "Time budget exhausted", BUDGET,
+		 RLMD_ERROR_BUDGET},
+		{RLMD_STOP_MAX_ITERATIONS, "max_iterations", "Max iterations reached", BUDGET,
+		 RLMD_ERROR_BUDGET},
+		{RLMD_STOP_MAX_CALLS, "max_calls", "Max calls reached", BUDGET, RLMD_ERROR_BUDGET},
+		{RLMD_STOP_MAX_DEPTH, "max_depth", "Max depth reached", NULL, RLMD_ERROR_BUDGET},
+		{RLMD_STOP_MAX_SUBRUNS, "max_subruns", "Max sub-runs reached", NULL,
+		 RLMD_ERROR_BUDGET},
+		{RLMD_STOP_NO_CODE, "no_code",
+		 "three turns in a row had neither code nor an answer",
+		 "No code and no answer, answer was forced", RLMD_ERROR_NO_ANSWER},
+		{RLMD_STOP_INTERRUPTED, "interrupted", "Interrupted",
+		 "Interrupted, answer was forced", RLMD_ERROR_CANCELLED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		assert_string_equal(rlmd_stop_name(rows[i].stop), rows[i].name);
+		assert_string_equal(error_stop_words(rows[i].stop), rows[i].words);
+		assert_int_equal(error_of_stop(rows[i].stop), rows[i].kind);
+		if (rows[i].warning)
+			assert_string_equal(error_stop_warning(rows[i].stop), rows[i].warning);
+		else
+			assert_null(error_stop_warning(rows[i].stop));
+	}
+}
+
+/* No answer is forced for what ends a run by itself, and nothing is said of what goes on. */
+static void test_not_forced(void **state)
+{
+	static const enum rlmd_stop ends[] = {RLMD_STOP_FINAL, RLMD_STOP_PROVIDER_ERROR,
+					      RLMD_STOP_SANDBOX_ERROR, RLMD_STOP_REFUSED};
+
+	(void)state;
+	assert_null(rlmd_stop_name(RLMD_STOP_NONE));
+	assert_null(error_stop_words(RLMD_STOP_NONE));
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		assert_non_null(rlmd_stop_name(ends[i]));
+		assert_null(error_stop_words(ends[i]));
+		assert_null(error_stop_warning(ends[i]));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_set),     cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_context), cmocka_unit_test(test_escaped),
-		cmocka_unit_test(test_long),    cmocka_unit_test(test_table),
-		cmocka_unit_test(test_stops),   cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_errno),
+		cmocka_unit_test(test_machine),
+		cmocka_unit_test(test_context),
+		cmocka_unit_test(test_escaped),
+		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_stops),
+		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_named),
+		cmocka_unit_test(test_words_of_stops),
+		cmocka_unit_test(test_not_forced),
 	};
 
 	return cmocka_run_group_tests_name("error", tests, NULL, NULL);

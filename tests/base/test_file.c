@@ -290,6 +290,41 @@ static void test_another_users(void **state)
 	free(path);
 }
 
+/* By its name alone, for it is not to be opened. */
+static void test_ours_by_name(void **state)
+{
+	char *path = in(*state, "a"), *link = in(*state, "link");
+	struct rlmd_error err = {0};
+	bool there = true;
+
+	assert_true(file_name_is_ours(path, &there, RLMD_ERROR_USAGE, &err));
+	assert_false(there);
+	close(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+	assert_true(file_name_is_ours(path, &there, RLMD_ERROR_USAGE, &err));
+	assert_true(there);
+	assert_int_equal(symlink(path, link), 0);
+	assert_false(file_name_is_ours(link, &there, RLMD_ERROR_AUTH, &err));
+	assert_int_equal(err.kind, RLMD_ERROR_AUTH);
+	assert_non_null(strstr(err.text, "symbolic link"));
+	unlink(link);
+	assert_int_equal(mkfifo(link, 0600), 0);
+	assert_false(file_name_is_ours(link, &there, RLMD_ERROR_USAGE, &err));
+	assert_non_null(strstr(err.text, "no regular file"));
+	unlink(link);
+	assert_int_equal(chmod(path, 0660), 0);
+	assert_false(file_name_is_ours(path, &there, RLMD_ERROR_USAGE, &err));
+	assert_non_null(strstr(err.text, "chmod go-w"));
+	assert_int_equal(chmod(path, 0600), 0);
+	if (!geteuid()) { /* only root can make a file that is a stranger's */
+		assert_int_equal(chown(path, 65534, (gid_t)-1), 0);
+		assert_false(file_name_is_ours(path, &there, RLMD_ERROR_USAGE, &err));
+		assert_non_null(strstr(err.text, "another user"));
+	}
+	unlink(path);
+	free(path);
+	free(link);
+}
+
 /* Beside the program where it is there, else where it is installed. */
 static void test_shipped(void **state)
 {
@@ -303,13 +338,44 @@ static void test_shipped(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* Made where it is missing; a link, a file, and one that others may write to are refused. */
+static void test_own_directory(void **state)
+{
+	char *path = in(*state, "own"), *link = in(*state, "link");
+	struct rlmd_error err;
+	struct stat st;
+	int fd;
+
+	for (int round = 0; round < 2; round++) {
+		fd = file_own_directory(path, "cache", &err);
+		assert_true(fd >= 0);
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0700);
+		close(fd);
+	}
+	assert_int_equal(symlink("own", link), 0);
+	assert_int_equal(file_own_directory(link, "cache", &err), -1);
+	assert_non_null(strstr(err.text, "has to be a directory and no link"));
+	assert_int_equal(chmod(path, 0720), 0);
+	assert_int_equal(file_own_directory(path, "cache", &err), -1);
+	assert_non_null(strstr(err.text, "others may write to the cache"));
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(file_own_directory(link, "cache", &err), -1);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
+	free(path);
+	free(link);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_read),       TEST(test_unreadable),    TEST(test_write),
-		TEST(test_unwritable), TEST(test_write_fd),      TEST(test_feed_fd),
-		TEST(test_take_fd),    TEST(test_descriptor_of), TEST(test_may_write),
-		TEST(test_ours),       TEST(test_another_users), TEST(test_shipped),
+		TEST(test_read),          TEST(test_unreadable),    TEST(test_write),
+		TEST(test_unwritable),    TEST(test_write_fd),      TEST(test_feed_fd),
+		TEST(test_take_fd),       TEST(test_descriptor_of), TEST(test_may_write),
+		TEST(test_ours),          TEST(test_another_users), TEST(test_shipped),
+		TEST(test_own_directory), TEST(test_ours_by_name),
 	};
 
 	return cmocka_run_group_tests_name("file", tests, NULL, NULL);

@@ -1,17 +1,24 @@
 /* JSON from strangers is read strictly; JSON to them is always valid. */
 #include "base/json.h"
 
+#include <event2/buffer.h>
+#include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
-#include <event2/buffer.h>
+#include "base/json_view.h"
+#include "child.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -254,14 +261,245 @@ static void test_as_jansson_does(void **state)
 	}
 }
 
+static bool exhausted;
+static json_t *object, *array;
+
+static void *limited_malloc(size_t size)
+{
+	return exhausted ? NULL : malloc(size);
+}
+
+static void starve_object(void)
+{
+	json_make_object();
+}
+
+static void starve_array(void)
+{
+	json_make_array();
+}
+
+static void make_integer(void)
+{
+	json_make_integer(1);
+}
+
+static void make_real(void)
+{
+	json_make_real(0.5);
+}
+
+static void make_string(void)
+{
+	json_make_string("one");
+}
+
+static void make_copy(void)
+{
+	json_make_copy(object);
+}
+
+static void from_text(void)
+{
+	json_from_text(rlmd_text_of("one"));
+}
+
+static void make_nothing(void)
+{
+	json_make("{}");
+}
+
+static void make_member(void)
+{
+	json_make("{s:i, s:[f, s?]}", "one", 1, "two", 0.5, NULL);
+}
+
+static void starve_put(void)
+{
+	json_put(object, "new", json_true());
+}
+
+static void put_at(void)
+{
+	json_put_at(object, rlmd_text_of("new"), json_true());
+}
+
+static void starve_append(void)
+{
+	for (int i = 0; i < 100; i++)
+		json_append(array, json_true());
+}
+
+static void starve_insert(void)
+{
+	for (int i = 0; i < 100; i++)
+		json_insert(array, 0, json_true());
+}
+
+static void starve_update(void)
+{
+	exhausted = false;
+	json_t *more = json_pack("{s:b}", "more", 1);
+
+	exhausted = true;
+	json_update(object, more);
+}
+
+static void update_missing(void)
+{
+	exhausted = false;
+	json_t *more = json_pack("{s:b}", "more", 1);
+
+	exhausted = true;
+	json_update_missing(object, more);
+}
+
+static void starve_extend(void)
+{
+	for (int i = 0; i < 100; i++)
+		json_extend(array, array);
+}
+
+static void view_number(void)
+{
+	struct json_view view = {.kind = JSON_VIEW_REAL, .text = rlmd_text_of("0.5")};
+	double number;
+
+	json_view_number(&view, &number);
+}
+
+/* In a child; the signal that ended it. */
+static int starve(void (*step)(void))
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child) {
+		setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+		close(STDERR_FILENO);
+		object = json_pack("{s:i}", "one", 1);
+		array = json_pack("[i]", 1);
+		exhausted = true;
+		step();
+		child_exit(0);
+	}
+	assert_int_equal(child, waitpid(child, &status, 0));
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void test_no_memory(void **state)
+{
+	static const struct {
+		const char *name;
+		void (*step)(void);
+	} steps[] = {
+		{"object", starve_object},
+		{"array", starve_array},
+		{"integer", make_integer},
+		{"real", make_real},
+		{"string", make_string},
+		{"copy", make_copy},
+		{"from_text", from_text},
+		{"make {}", make_nothing},
+		{"make", make_member},
+		{"starve_put", starve_put},
+		{"put_at", put_at},
+		{"starve_append", starve_append},
+		{"starve_insert", starve_insert},
+		{"starve_update", starve_update},
+		{"update_missing", update_missing},
+		{"starve_extend", starve_extend},
+		{"view_number", view_number},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		int signal = starve(steps[i].step);
+
+		if (signal != SIGABRT)
+			fail_msg("%s: signal %d", steps[i].name, signal);
+	}
+}
+
+static void assert_json(const char *expected, json_t *value)
+{
+	char *text = json_to_string(value);
+
+	assert_string_equal(expected, text);
+	free(text);
+	json_decref(value);
+}
+
+static void test_with_memory(void **state)
+{
+	json_t *value = json_make_object(), *list = json_make_array(), *more;
+
+	(void)state;
+	json_put(value, "b", json_make_integer(1));
+	json_put_at(value, text_from("another", 1), json_make_real(0.5));
+	json_append(list, json_make_string("x"));
+	json_insert(list, 0, json_make_copy(value));
+	json_extend(list, list);
+	json_put(value, "l", list);
+	more = json_make("{s:b, s:n}", "b", 1, "n");
+	json_update_missing(value, more);
+	assert_json(
+		"{\"b\":1,\"a\":0.5,\"l\":[{\"b\":1,\"a\":0.5},\"x\",{\"b\":1,\"a\":0.5},\"x\"],"
+		"\"n\":null}",
+		json_incref(value));
+	json_update(value, more);
+	assert_true(json_is_true(json_object_get(value, "b")));
+	json_decref(value);
+	json_decref(more);
+	assert_json("[1,2,0.5,true,null,\"s\",null,{\"k\":7}]",
+		    json_make("[i, I, f, b, n, s, s?, o*, {s:O*, s:o}]", 1, (json_int_t)2, 0.5, 1,
+			      "s", NULL, NULL, "left out", NULL, "k", json_make_integer(7)));
+}
+
+static void test_what_is_no_value(void **state)
+{
+	json_t *value = json_make_object(), *list = json_make_array();
+
+	(void)state;
+	assert_null(json_make_string(NULL));
+	assert_null(json_make_copy(NULL));
+	assert_null(json_make_real(NAN));
+	assert_null(json_make_real(HUGE_VAL));
+	assert_null(json_make("{s:s}", "a", NULL));
+	assert_null(json_make("{s:o, s:i}", "a", NULL, "b", 1));
+	assert_null(json_make("{s:f}", "a", HUGE_VAL));
+	assert_null(json_make("{s:s}", "a", "\xff"));
+	assert_json("\"\xef\xbf\xbd\"", json_make_string("\xff"));
+	json_put(value, "a", NULL);
+	json_put(value, NULL, json_make_integer(1));
+	json_put(list, "a", json_make_integer(1));
+	json_append(list, NULL);
+	json_append(value, json_make_integer(1));
+	json_insert(list, 1, json_make_integer(1));
+	json_update(value, NULL);
+	json_update_missing(value, list);
+	json_extend(list, value);
+	assert_json("{}", value);
+	assert_json("[]", list);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_refused),   cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_shape),     cmocka_unit_test(test_accessors),
-		cmocka_unit_test(test_any_value), cmocka_unit_test(test_from_text),
-		cmocka_unit_test(test_write),     cmocka_unit_test(test_as_jansson_does),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_accessors),
+		cmocka_unit_test(test_any_value),
+		cmocka_unit_test(test_from_text),
+		cmocka_unit_test(test_write),
+		cmocka_unit_test(test_as_jansson_does),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_with_memory),
+		cmocka_unit_test(test_what_is_no_value),
 	};
 
+	json_set_alloc_funcs(limited_malloc, free);
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

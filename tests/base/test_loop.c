@@ -1,6 +1,8 @@
 #include "base/loop.h"
 
+#include <event2/event.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +10,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <event2/event.h>
 
 #include "base/clock.h"
 
@@ -75,13 +76,14 @@ static void test_posts_take_turns(void **state)
 	assert_true(turns > 0 && turns <= TURN);
 }
 
-/* Nor do long ones: then the kernel is asked sooner. */
+/* Nor do long ones: then the kernel is asked sooner, after two of them where its coarse clock is
+ * not late, as it is on a machine that others hold up. */
 static void test_long_turns(void **state)
 {
 	int turns = turns_before(5000);
 
 	(void)state;
-	assert_true(turns > 0 && turns <= 2);
+	assert_true(turns > 0 && turns <= TURN / 8);
 }
 
 static int done;
@@ -167,6 +169,30 @@ static void test_posts_stand_in_line(void **state)
 	}
 }
 
+static void *see_mask(void *owner)
+{
+	pthread_sigmask(SIG_SETMASK, NULL, owner);
+	return owner;
+}
+
+/* All that can be blocked, and only in the thread. */
+static void test_threads_hear_no_signals(void **state)
+{
+	sigset_t seen, mine;
+	struct rlmd_error err;
+	pthread_t thread;
+	void *end;
+
+	(void)state;
+	assert_true(loop_start_thread(&thread, see_mask, &seen, &err));
+	assert_int_equal(pthread_join(thread, &end), 0);
+	assert_ptr_equal(end, &seen);
+	assert_true(sigismember(&seen, SIGINT) && sigismember(&seen, SIGTERM) &&
+		    sigismember(&seen, SIGCHLD));
+	pthread_sigmask(SIG_SETMASK, NULL, &mine);
+	assert_false(sigismember(&mine, SIGINT));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +200,7 @@ int main(void)
 		cmocka_unit_test(test_posts_stand_in_line),
 		cmocka_unit_test(test_long_turns),
 		cmocka_unit_test(test_urgent_comes_first),
+		cmocka_unit_test(test_threads_hear_no_signals),
 	};
 
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);

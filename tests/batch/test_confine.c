@@ -24,20 +24,21 @@ static int set_up(void **state)
 	home = mkdtemp(place) ? realpath(place, NULL) : NULL;
 	if (!home || chdir(home) || mkdir("in", 0700) || mkdir("in/deep", 0700) ||
 	    mkdir("inside", 0700) || symlink("in", "way") || symlink("/etc", "in/out") ||
-	    symlink("../inside", "in/beside") || symlink("deep", "in/fine"))
+	    symlink("../inside", "in/beside") || symlink("deep", "in/fine") ||
+	    symlink("in/deep", "aside") || mkdir("git:HEAD", 0700))
 		return -1;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	static const char *const links[] = {"way", "in/out", "in/beside", "in/fine"};
-	static const char *const directories[] = {"in/deep", "in", "inside"};
+	static const char *const links[] = {"way", "in/out", "in/beside", "in/fine", "aside"};
+	static const char *const directories[] = {"in/deep", "in", "inside", "git:HEAD"};
 
 	(void)state;
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 5; i++)
 		unlink(links[i]);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 4; i++)
 		rmdir(directories[i]);
 	if (chdir("/"))
 		return -1;
@@ -88,7 +89,9 @@ static void test_outside(void **state)
 	expect("in", "/etc/hostname", NULL);
 	expect("in", "/etc/there-is-none", NULL);
 	expect("in", "in/there-is-none", NULL);
+	expect("in", "aside", NULL); /* though it leads inside */
 	expect("in", "git:HEAD", NULL);
+	expect(".", "git:HEAD", NULL); /* it would be read as a revision */
 	expect("nowhere", "nowhere/x", NULL);
 }
 

@@ -1,4 +1,4 @@
-/* batch/headroom: what the kernel says that is left of memory. */
+/* batch/headroom: what the kernel says that is left, and jobs at once. */
 #include "batch/headroom.h"
 
 #include <ftw.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -106,12 +107,54 @@ static int on_name(const char *name, const struct stat *status, int kind, struct
 	return remove(name);
 }
 
+/* Descriptors are known before; what else the machine lacks, as it is seen. */
+static void test_jobs_at_once(void **state)
+{
+	const struct rlmd_error err = {.kind = RLMD_ERROR_MACHINE, .text = "no pipes"};
+	struct headroom headroom;
+	struct rlimit before, few;
+	char *text;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = (struct rlimit){80, before.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &few);
+	assert_null(headroom_open(&headroom, 0, 8));
+	assert_int_equal(headroom.room, 8);
+	text = headroom_open(&headroom, 0, 9);
+	assert_string_equal(text, "-j 9 is more than there can be here: 8 at once, for a process "
+				  "may have 80 open files (ulimit -n)");
+	free(text);
+	few.rlim_cur = 16;
+	setrlimit(RLIMIT_NOFILE, &few);
+	free(headroom_open(&headroom, 0, 9));
+	assert_int_equal(headroom.room, 1);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_null(headroom_open(&headroom, 0, 4));
+	text = headroom_want(&headroom, 4, &err);
+	assert_non_null(strstr(text, "has too little: no pipes"));
+	free(text);
+	assert_int_equal(headroom.room, 3);
+	assert_null(headroom_want(&headroom, 1, &err));
+	assert_int_equal(headroom.room, 1);
+	for (int room = 1; room < 4; room++)
+		for (int ended = 0; ended < room; ended++) {
+			assert_int_equal(headroom.room, room);
+			headroom_thrive(&headroom);
+		}
+	assert_int_equal(headroom.room, 4);
+	for (int ended = 0; ended < 9; ended++)
+		headroom_thrive(&headroom);
+	assert_int_equal(headroom.room, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_least_of_all),
 		cmocka_unit_test(test_admit),
 		cmocka_unit_test(test_here),
+		cmocka_unit_test(test_jobs_at_once),
 	};
 	int failed;
 

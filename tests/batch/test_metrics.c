@@ -12,8 +12,8 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
+#include "batch/batch_job.h"
 #include "batch/scoreboard.h"
-#include "batch/work.h"
 
 static void count(struct scoreboard *board, const char *tenant)
 {
@@ -39,7 +39,7 @@ static void has(const char *text, const char *line)
 
 static void test_names_and_numbers(void **state)
 {
-	const struct work_end end = {.error.kind = RLMD_ERROR_NETWORK, .paid_cost = 7};
+	const struct batch_job_end end = {.error.kind = RLMD_ERROR_NETWORK, .paid_cost = 7};
 	const struct store_job claimed = {.tenant = text_of("x\ny")};
 	struct scoreboard *board = scoreboard_new();
 	struct scoreboard_job *job;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "batch/work.h"
+#include "batch/batch_job.h"
 
 static void count(struct scoreboard *board, const char *tenant, int64_t pending, int64_t running,
 		  int64_t succeeded)
@@ -33,7 +33,7 @@ static struct scoreboard_job *begin(struct scoreboard *board, const char *tenant
 static void end(struct scoreboard *board, const char *tenant, enum rlmd_error_kind kind,
 		enum scoreboard_outcome outcome, bool written)
 {
-	const struct work_end end = {
+	const struct batch_job_end end = {
 		.error.kind = kind, .cost = 10, .tokens = 2, .paid_cost = 7, .paid_tokens = 1};
 	struct scoreboard_job *job = begin(board, tenant);
 
@@ -91,7 +91,7 @@ static void test_jobs(void **state)
 static void test_what_is_left(void **state)
 {
 	struct scoreboard *board = scoreboard_new();
-	struct turns turns = {0};
+	struct fair_queue queue = {0};
 	struct scoreboard_sum sum;
 	int64_t began;
 
@@ -99,8 +99,8 @@ static void test_what_is_left(void **state)
 	count(board, "a", 100, 0, 0);
 	count(board, "b", 1000, 0, 0);
 	began = board->recent[0].at_ms;
-	turns_stop(&turns, turns_get(&turns, text_of("b")), TURN_KEY, INT64_MAX);
-	scoreboard_look(board, &turns);
+	fair_queue_stop(&queue, fair_queue_get(&queue, text_of("b")), TENANT_STOP_KEY, INT64_MAX);
+	scoreboard_look(board, &queue);
 	for (int i = 0; i < 2; i++)
 		end(board, "a", RLMD_ERROR_NONE, SCOREBOARD_SUCCEEDED, true);
 	sum = scoreboard_sum(board, began + 1000);
@@ -113,14 +113,14 @@ static void test_what_is_left(void **state)
 	assert_int_equal(sum.left_ms, 96 * 2000 / 4);
 	board->draining = true;
 	assert_int_equal(scoreboard_sum(board, began + 2000).left_ms, -1);
-	turns_done(&turns);
+	fair_queue_done(&queue);
 	scoreboard_free(board);
 }
 
 static void test_durations(void **state)
 {
 	struct scoreboard *board = scoreboard_new();
-	const struct work_end ends = {.cost = 1};
+	const struct batch_job_end ends = {.cost = 1};
 	struct scoreboard_job *job;
 
 	(void)state;

@@ -52,10 +52,10 @@ static void test_all(void **state)
 	assert_true(tenant->max_cost_per_day == 5 * MONEY_DOLLAR / 2);
 	assert_int_equal(tenant->worker_memory, 512 << 20);
 	assert_int_equal(tenant->require, 3);
-	assert_true(tenant_may_use(tenant, "claude-opus-5"));
-	assert_true(tenant_may_use(tenant, "qwen3:14b"));
-	assert_false(tenant_may_use(tenant, "qwen3:1"));
-	assert_false(tenant_may_use(tenant, "old"));
+	assert_true(tenants_may_use(tenant, "claude-opus-5"));
+	assert_true(tenants_may_use(tenant, "qwen3:14b"));
+	assert_false(tenants_may_use(tenant, "qwen3:1"));
+	assert_false(tenants_may_use(tenant, "old"));
 
 	tenant = tenants_find(&tenants, "b.2", &err);
 	assert_null(tenant->provider);
@@ -63,7 +63,7 @@ static void test_all(void **state)
 	assert_int_equal(tenant->max_cost, -1);
 	assert_int_equal(tenant->max_tokens, 0);
 	assert_int_equal(tenant->require, 0);
-	assert_true(tenant_may_use(tenant, "anything"));
+	assert_true(tenants_may_use(tenant, "anything"));
 	tenants_done(&tenants);
 	assert_int_equal(tenants.count, 0);
 }

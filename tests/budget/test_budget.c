@@ -49,10 +49,10 @@ static void on_warning(void *owner, const char *text)
 
 static void use(struct budget *budget, int64_t cost, int64_t tokens)
 {
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 
-	assert_true(charge_take(&charge, budget, (struct rlmd_amount){0}, NULL));
-	charge_settle(&charge, (struct rlmd_amount){cost, tokens});
+	assert_true(budget_reserve(budget, &reservation, (struct rlmd_amount){0}, NULL));
+	account_settle(&reservation, (struct rlmd_amount){cost, tokens});
 	budget_count_call(budget, &(struct budget_usage){.cost = cost,
 							 .tokens = tokens,
 							 .llm_calls = 1,
@@ -63,26 +63,26 @@ static void use(struct budget *budget, int64_t cost, int64_t tokens)
 static void test_take_settle_drop(void **state)
 {
 	struct budget *budget = budget_new(&defaults, NULL, NULL);
-	struct charge a = {0}, b = {0};
+	struct reservation a = {0}, b = {0};
 	struct rlmd_error err = {0};
 
 	(void)state;
-	assert_true(charge_take(&a, budget, (struct rlmd_amount){6000, 100}, &err));
+	assert_true(budget_reserve(budget, &a, (struct rlmd_amount){6000, 100}, &err));
 	assert_int_equal(budget_remaining(budget).cost, 4000);
 	assert_int_equal(budget_remaining(budget).tokens, 499900);
-	assert_false(charge_take(&b, budget, (struct rlmd_amount){4001, 1}, &err));
-	assert_null(b.budget);
+	assert_false(budget_reserve(budget, &b, (struct rlmd_amount){4001, 1}, &err));
+	assert_null(b.account);
 	assert_int_equal(err.kind, RLMD_ERROR_BUDGET);
 	assert_string_equal(err.text, "Cost budget exhausted");
-	assert_false(charge_take(&b, budget, (struct rlmd_amount){1, 499901}, &err));
+	assert_false(budget_reserve(budget, &b, (struct rlmd_amount){1, 499901}, &err));
 	assert_string_equal(err.text, "Token budget exhausted");
-	assert_true(charge_take(&b, budget, (struct rlmd_amount){4000, 499900}, &err));
+	assert_true(budget_reserve(budget, &b, (struct rlmd_amount){4000, 499900}, &err));
 
-	charge_drop(&b);
-	charge_drop(&b);
+	account_drop(&b);
+	account_drop(&b);
 	assert_int_equal(budget_remaining(budget).cost, 4000);
-	charge_settle(&a, (struct rlmd_amount){1500, 80});
-	assert_null(a.budget);
+	account_settle(&a, (struct rlmd_amount){1500, 80});
+	assert_null(a.account);
 	assert_int_equal(budget_remaining(budget).cost, 8500);
 	assert_int_equal(budget_remaining(budget).tokens, 499920);
 	budget_free(budget);
@@ -303,16 +303,16 @@ static void test_scarce(void **state)
 {
 	struct budget_limits limits = {BUDGET_UNLIMITED, 0, BUDGET_UNLIMITED, 2, 5};
 	struct budget *budget = budget_new(&defaults, NULL, NULL);
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 
 	(void)state;
 	use(budget, 8000, 300000);
 	assert_null(budget_scarce(budget, 20));
 	assert_string_equal(budget_scarce(budget, 21), "cost");
-	assert_true(charge_take(&charge, budget, (struct rlmd_amount){1, 100001}, NULL));
+	assert_true(budget_reserve(budget, &reservation, (struct rlmd_amount){1, 100001}, NULL));
 	assert_string_equal(budget_scarce(budget, 20), "cost");
 	assert_null(budget_scarce(budget, 0));
-	charge_drop(&charge);
+	account_drop(&reservation);
 	assert_null(budget_scarce(budget, 20));
 	use(budget, 0, 100001);
 	assert_string_equal(budget_scarce(budget, 20), "tokens");
@@ -345,29 +345,29 @@ static void test_overrun(void **state)
 	struct budget *root = budget_new(&defaults, NULL, NULL);
 	struct budget *pool = budget_new_pool(root);
 	struct budget *child = budget_new_child(pool, 1, 2, NULL, NULL);
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 
 	(void)state;
-	assert_true(charge_take(&charge, child, (struct rlmd_amount){2000, 500}, NULL));
-	charge_settle(&charge, (struct rlmd_amount){2100, 400});
-	assert_int_equal(budget_usage(child)->overrun_cost, 100);
-	assert_int_equal(budget_usage(child)->overrun_tokens, 0);
+	assert_true(budget_reserve(child, &reservation, (struct rlmd_amount){2000, 500}, NULL));
+	account_settle(&reservation, (struct rlmd_amount){2100, 400});
+	assert_int_equal(budget_overrun(child).cost, 100);
+	assert_int_equal(budget_overrun(child).tokens, 0);
 	assert_int_equal(budget_remaining(child).cost, 400);
 	assert_int_equal(budget_remaining(pool).cost, 2500);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 
-	assert_true(charge_take(&charge, child, (struct rlmd_amount){400, 500}, NULL));
-	charge_settle(&charge, (struct rlmd_amount){3400, 501});
+	assert_true(budget_reserve(child, &reservation, (struct rlmd_amount){400, 500}, NULL));
+	account_settle(&reservation, (struct rlmd_amount){3400, 501});
 	assert_int_equal(budget_remaining(child).cost, 0);
 	assert_int_equal(budget_remaining(pool).cost, 0);
 	assert_int_equal(budget_remaining(root).cost, 4500);
-	assert_int_equal(budget_usage(root)->overrun_cost, 3100);
-	assert_int_equal(budget_usage(pool)->overrun_tokens, 1);
+	assert_int_equal(budget_overrun(root).cost, 3100);
+	assert_int_equal(budget_overrun(pool).tokens, 1);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_COST);
 	budget_free(child);
 	assert_int_equal(budget_subcall_block(pool, 0, NULL), RLMD_STOP_MAX_COST);
 	budget_free(pool);
-	assert_int_equal(budget_usage(root)->overrun_cost, 3100);
+	assert_int_equal(budget_overrun(root).cost, 3100);
 	assert_int_equal(budget_remaining(root).cost, 4500);
 	assert_int_equal(budget_iteration_block(root, NULL), RLMD_STOP_NONE);
 	budget_free(root);
@@ -381,30 +381,30 @@ static void test_overdraft(void **state)
 	struct budget *pool = budget_new_pool(root);
 	struct budget *child = budget_new_child(pool, 1, 2, NULL, NULL);
 	struct budget *sibling = budget_new_child(pool, 1, 1, NULL, NULL);
-	struct charge charge = {0}, reserve = {0};
+	struct reservation reservation = {0}, reserve = {0};
 	struct rlmd_error err = {0};
 
 	(void)state;
-	assert_true(charge_take(&reserve, root, (struct rlmd_amount){1000, 0}, NULL));
+	assert_true(budget_reserve(root, &reserve, (struct rlmd_amount){1000, 0}, NULL));
 	use(root, 4500, 0);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_COST);
 	assert_int_equal(budget_subcall_block(child, 0, NULL), RLMD_STOP_MAX_COST);
 	assert_int_equal(budget_remaining(child).cost, 2500);
-	assert_false(charge_take(&charge, child, (struct rlmd_amount){1, 1}, &err));
+	assert_false(budget_reserve(child, &reservation, (struct rlmd_amount){1, 1}, &err));
 	assert_string_equal(err.text, "Cost budget exhausted");
-	assert_false(charge_take(&charge, child, (struct rlmd_amount){0}, &err));
-	assert_false(charge_take(&charge, root, (struct rlmd_amount){0}, &err));
+	assert_false(budget_reserve(child, &reservation, (struct rlmd_amount){0}, &err));
+	assert_false(budget_reserve(root, &reservation, (struct rlmd_amount){0}, &err));
 
-	charge_drop(&reserve); /* the answer that it was kept for may take what is left of it */
+	account_drop(&reserve); /* the answer that it was kept for may take what is left of it */
 	assert_int_equal(budget_remaining(root).cost, 500);
-	assert_true(charge_take(&charge, root, (struct rlmd_amount){500, 1}, &err));
-	charge_drop(&charge);
-	assert_true(charge_take(&charge, child, (struct rlmd_amount){2500, 1}, &err));
-	charge_drop(&charge);
+	assert_true(budget_reserve(root, &reservation, (struct rlmd_amount){500, 1}, &err));
+	account_drop(&reservation);
+	assert_true(budget_reserve(child, &reservation, (struct rlmd_amount){2500, 1}, &err));
+	account_drop(&reservation);
 
 	use(child, 3100, 0); /* 600 more than it had, 100 more than all that was left */
-	assert_false(charge_take(&charge, root, (struct rlmd_amount){0, 1}, &err));
-	assert_false(charge_take(&charge, sibling, (struct rlmd_amount){1, 1}, &err));
+	assert_false(budget_reserve(root, &reservation, (struct rlmd_amount){0, 1}, &err));
+	assert_false(budget_reserve(sibling, &reservation, (struct rlmd_amount){1, 1}, &err));
 	assert_int_equal(budget_iteration_block(sibling, NULL), RLMD_STOP_MAX_COST);
 	budget_free(child);
 	budget_free(sibling);
@@ -550,7 +550,7 @@ static void test_spend_nothing(void **state)
 {
 	struct budget_limits limits = defaults;
 	struct budget *budget, *pool, *child;
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 	struct rlmd_error err = {0};
 
 	(void)state;
@@ -558,16 +558,16 @@ static void test_spend_nothing(void **state)
 	budget = budget_new(&limits, NULL, NULL);
 	assert_int_equal(budget_iteration_block(budget, NULL), RLMD_STOP_NONE);
 	assert_int_equal(budget_subcall_block(budget, 0, NULL), RLMD_STOP_NONE);
-	assert_true(charge_take(&charge, budget, (struct rlmd_amount){0, 1000}, &err));
-	charge_settle(&charge, (struct rlmd_amount){0, 900});
-	assert_false(charge_take(&charge, budget, (struct rlmd_amount){1, 1}, &err));
+	assert_true(budget_reserve(budget, &reservation, (struct rlmd_amount){0, 1000}, &err));
+	account_settle(&reservation, (struct rlmd_amount){0, 900});
+	assert_false(budget_reserve(budget, &reservation, (struct rlmd_amount){1, 1}, &err));
 	assert_string_equal(err.text, "Cost budget exhausted");
 	pool = budget_new_pool(budget);
 	child = budget_new_child(pool, 1, 1, NULL, NULL);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
-	assert_true(charge_take(&charge, child, (struct rlmd_amount){0, 1}, &err));
-	charge_drop(&charge);
-	assert_false(charge_take(&charge, child, (struct rlmd_amount){1, 0}, &err));
+	assert_true(budget_reserve(child, &reservation, (struct rlmd_amount){0, 1}, &err));
+	account_drop(&reservation);
+	assert_false(budget_reserve(child, &reservation, (struct rlmd_amount){1, 0}, &err));
 	budget_free(child);
 	budget_free(pool);
 	use(budget, 1, 0);
@@ -583,19 +583,19 @@ static void test_unlimited(void **state)
 	struct budget *root = budget_new(&limits, NULL, NULL);
 	struct budget *pool = budget_new_pool(root);
 	struct budget *child = budget_new_child(pool, 1, 3, NULL, NULL);
-	struct charge a = {0}, b = {0};
+	struct reservation a = {0}, b = {0};
 
 	(void)state;
 	assert_int_equal(budget_limits(child)->cost, BUDGET_UNLIMITED);
 	assert_int_equal(budget_limits(child)->time_ms, BUDGET_UNLIMITED);
 	assert_int_equal(budget_deadline(child), INT64_MAX);
 	assert_int_equal(budget_remaining_ms(child), BUDGET_UNLIMITED);
-	assert_true(charge_take(&a, child, (struct rlmd_amount){INT64_MAX, INT64_MAX}, NULL));
-	assert_true(charge_take(&b, child, (struct rlmd_amount){INT64_MAX, 5}, NULL));
+	assert_true(budget_reserve(child, &a, (struct rlmd_amount){INT64_MAX, INT64_MAX}, NULL));
+	assert_true(budget_reserve(child, &b, (struct rlmd_amount){INT64_MAX, 5}, NULL));
 	assert_int_equal(budget_remaining(root).cost, BUDGET_UNLIMITED);
-	charge_settle(&a, (struct rlmd_amount){INT64_MAX, INT64_MAX});
-	charge_drop(&b);
-	assert_int_equal(budget_usage(root)->overrun_cost, 0);
+	account_settle(&a, (struct rlmd_amount){INT64_MAX, INT64_MAX});
+	account_drop(&b);
+	assert_int_equal(budget_overrun(root).cost, 0);
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
 	budget_free(child);
 	budget_free(pool);
@@ -637,13 +637,13 @@ static void test_bad_numbers(void **state)
 	struct budget *root = budget_new(&limits, NULL, NULL);
 	struct budget *pool = budget_new_pool(root);
 	struct budget *child = budget_new_child(pool, 1, 1, NULL, NULL);
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 
 	(void)state;
 	assert_int_not_equal(budget_iteration_block(root, NULL), RLMD_STOP_NONE);
 	assert_int_not_equal(budget_subcall_block(root, 0, NULL), RLMD_STOP_NONE);
 	assert_int_not_equal(budget_iteration_block(child, NULL), RLMD_STOP_NONE);
-	assert_false(charge_take(&charge, root, (struct rlmd_amount){0}, NULL));
+	assert_false(budget_reserve(root, &reservation, (struct rlmd_amount){0}, NULL));
 	assert_int_equal(budget_remaining(child).cost, 0);
 	assert_int_equal(budget_remaining_ms(child), 0);
 	assert_int_equal(budget_remaining_iterations(child), 0);
@@ -652,11 +652,11 @@ static void test_bad_numbers(void **state)
 	budget_free(root);
 
 	root = budget_new(&defaults, NULL, NULL);
-	assert_true(charge_take(&charge, root, (struct rlmd_amount){100, 100}, NULL));
-	charge_settle(&charge, (struct rlmd_amount){INT64_MIN, -1});
+	assert_true(budget_reserve(root, &reservation, (struct rlmd_amount){100, 100}, NULL));
+	account_settle(&reservation, (struct rlmd_amount){INT64_MIN, -1});
 	assert_int_equal(budget_remaining(root).cost, 10000);
 	assert_int_equal(budget_remaining(root).tokens, 500000);
-	assert_int_equal(budget_usage(root)->overrun_cost, 0);
+	assert_int_equal(budget_overrun(root).cost, 0);
 	budget_free(root);
 }
 
@@ -674,17 +674,17 @@ static struct rlmd_amount price(int64_t input, int64_t output)
 	return (struct rlmd_amount){micro(3 * input + 15 * output), input + output};
 }
 
-static void keep(struct charge *reserve, struct budget *budget, int64_t cost)
+static void keep(struct reservation *reserve, struct budget *budget, int64_t cost)
 {
-	assert_true(charge_take(reserve, budget, (struct rlmd_amount){.cost = cost}, NULL));
+	assert_true(budget_reserve(budget, reserve, (struct rlmd_amount){.cost = cost}, NULL));
 }
 
-static void bill(struct charge *charge, int64_t input, int64_t output)
+static void bill(struct reservation *reservation, struct budget *budget, int64_t input,
+		 int64_t output)
 {
 	struct rlmd_amount amount = price(input, output);
-	struct budget *budget = charge->budget;
 
-	charge_settle(charge, amount);
+	account_settle(reservation, amount);
 	budget_count_call(budget, &(struct budget_usage){.cost = amount.cost,
 							 .tokens = amount.tokens,
 							 .input_tokens = input,
@@ -696,24 +696,24 @@ static void bill(struct charge *charge, int64_t input, int64_t output)
 /* All of what else a sub-run spends, in one call that was reserved as it is billed. */
 static void spend_rest(struct budget *budget, int64_t cost)
 {
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 
-	assert_true(charge_take(&charge, budget, (struct rlmd_amount){.cost = cost}, NULL));
-	charge_settle(&charge, (struct rlmd_amount){.cost = cost});
+	assert_true(budget_reserve(budget, &reservation, (struct rlmd_amount){.cost = cost}, NULL));
+	account_settle(&reservation, (struct rlmd_amount){.cost = cost});
 	budget_count_call(budget, &(struct budget_usage){.cost = cost, .cost_complete = true});
 }
 
 static void example_first_turn(struct budget *root, struct estimator *estimator)
 {
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 	int64_t input = estimator_input(estimator, 4000, 14000, 2);
 
 	assert_int_equal(input, 8032);
-	assert_true(
-		charge_take(&charge, root, price(input, estimator_output(estimator, 8192)), NULL));
-	assert_int_equal(charge.amount.cost, micro(146976));
+	assert_true(budget_reserve(root, &reservation,
+				   price(input, estimator_output(estimator, 8192)), NULL));
+	assert_int_equal(reservation.most.cost, micro(146976));
 	assert_int_equal(budget_remaining(root).cost, micro(753024));
-	bill(&charge, 5000, 3000);
+	bill(&reservation, root, 5000, 3000);
 	estimator_learn_input(estimator, 4000, 5000);
 	estimator_learn_output(estimator, ESTIMATOR_TURN, 8192, 3000);
 	assert_int_equal(budget_usage(root)->cost, micro(60000));
@@ -722,33 +722,33 @@ static void example_first_turn(struct budget *root, struct estimator *estimator)
 
 static void example_early(struct budget *child, struct estimator *estimator)
 {
-	struct charge reserve = {0}, charge = {0};
+	struct reservation reserve = {0}, reservation = {0};
 	int64_t input = estimator_input(estimator, 1500, 5500, 2), output;
 
 	keep(&reserve, child, price(estimator_input(estimator, 943, INT64_MAX, 2), 500).cost);
-	assert_int_equal(reserve.amount.cost, micro(12000));
+	assert_int_equal(reserve.most.cost, micro(12000));
 	assert_int_equal(input, 2367);
-	assert_false(charge_take(&charge, child, price(input, 8192), NULL));
+	assert_false(budget_reserve(child, &reservation, price(input, 8192), NULL));
 	output = (budget_remaining(child).cost - price(input, 0).cost) / price(0, 1).cost;
 	assert_int_equal(output, 5726);
-	assert_true(charge_take(&charge, child, price(input, output), NULL));
-	assert_int_equal(charge.amount.cost, micro(92991));
+	assert_true(budget_reserve(child, &reservation, price(input, output), NULL));
+	assert_int_equal(reservation.most.cost, micro(92991));
 	assert_int_equal(budget_remaining(child).cost, micro(9));
-	bill(&charge, 1800, 1040);
+	bill(&reservation, child, 1800, 1040);
 	estimator_learn_input(estimator, 1500, 1800);
 	assert_int_equal(budget_usage(child)->cost, micro(21000));
-	charge_drop(&reserve);
+	account_drop(&reserve);
 }
 
 /* Spends what it has to the end, and is asked for its answer. */
 static void example_forced(struct budget *child)
 {
-	struct charge reserve = {0};
+	struct reservation reserve = {0};
 
 	keep(&reserve, child, micro(12000));
 	spend_rest(child, micro(93000));
 	assert_int_equal(budget_iteration_block(child, NULL), RLMD_STOP_MAX_COST);
-	charge_drop(&reserve);
+	account_drop(&reserve);
 	spend_rest(child, micro(9000));
 }
 
@@ -787,36 +787,36 @@ static void example_batch(struct budget *root, struct estimator *estimator)
 
 /* What is kept becomes what the whole conversation takes. */
 static void example_reserve(struct budget *root, struct estimator *estimator,
-			    struct charge *reserve)
+			    struct reservation *reserve)
 {
 	int64_t input = estimator_input(estimator, 6000 + 943, INT64_MAX, 2);
 	int64_t output = estimator_ample(estimator, ESTIMATOR_TURN, 4096);
 
 	assert_int_equal(input, 10838);
 	assert_int_equal(output, 3750);
-	charge_drop(reserve);
+	account_drop(reserve);
 	keep(reserve, root, price(input, output).cost);
-	assert_int_equal(reserve->amount.cost, micro(88764));
+	assert_int_equal(reserve->most.cost, micro(88764));
 	assert_int_equal(budget_remaining(root).cost, micro(594236));
 }
 
 static void example_overrun(struct budget *root, struct estimator *estimator)
 {
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 	int64_t input = estimator_input(estimator, 6000, 21000, 4), share;
 
 	assert_int_equal(input, 9402);
 	share = (budget_remaining(root).cost / 8 - price(input, 0).cost) / price(0, 1).cost;
 	assert_int_equal(share, 3071);
 	assert_int_equal(estimator_limit(estimator, ESTIMATOR_TURN, 8192, share), 8192);
-	assert_true(
-		charge_take(&charge, root, price(input, estimator_output(estimator, 8192)), NULL));
-	assert_int_equal(charge.amount.cost, micro(151086));
+	assert_true(budget_reserve(root, &reservation,
+				   price(input, estimator_output(estimator, 8192)), NULL));
+	assert_int_equal(reservation.most.cost, micro(151086));
 	assert_int_equal(budget_remaining(root).cost, micro(443150));
-	bill(&charge, 7000, 10240);
+	bill(&reservation, root, 7000, 10240);
 	estimator_learn_output(estimator, ESTIMATOR_TURN, 8192, 10240);
-	assert_int_equal(budget_usage(root)->overrun_cost, micro(23514));
-	assert_int_equal(budget_usage(root)->overrun_tokens, 0);
+	assert_int_equal(budget_overrun(root).cost, micro(23514));
+	assert_int_equal(budget_overrun(root).tokens, 0);
 	assert_int_equal(budget_remaining(root).cost, micro(419636));
 	assert_int_equal(estimator_output(estimator, 8192), 10240);
 }
@@ -827,7 +827,7 @@ static void test_worked_example(void **state)
 		micro(1000000), BUDGET_UNLIMITED, 300000, 2, 30, 10000, 1000};
 	struct budget *root = budget_new(&limits, NULL, NULL);
 	struct budget *first, *second;
-	struct charge reserve = {0};
+	struct reservation reserve = {0};
 	struct estimator estimator = {0};
 
 	(void)state;
@@ -846,9 +846,36 @@ static void test_worked_example(void **state)
 	assert_string_equal(budget_scarce(root, 20), "cost");
 	budget_free(second);
 	budget_free(first);
-	charge_drop(&reserve);
+	account_drop(&reserve);
 	assert_int_equal(budget_usage(root)->cost, micro(491600));
 	assert_int_equal(budget_remaining(root).cost, micro(508400));
+	budget_free(root);
+}
+
+/* What an earlier attempt at the work was billed is spent here as it was there: of the limits on
+ * money and on calls, and of the parent's, too, as far as it is more than was granted. */
+static void test_what_was_had_before(void **state)
+{
+	struct budget *root = budget_new(&defaults, NULL, NULL);
+	struct budget *pool = budget_new_pool(root);
+	struct budget *child = budget_new_child(pool, 1, 1, NULL, NULL);
+
+	(void)state;
+	assert_int_equal(budget_remaining(root).cost, 5000);
+	budget_count_again(child, &(struct budget_usage){.cost = 6000,
+							 .tokens = 100,
+							 .llm_calls = 39,
+							 .cost_complete = true});
+	assert_int_equal(budget_remaining(child).cost, 0);
+	assert_int_equal(budget_remaining(pool).cost, 0);
+	assert_int_equal(budget_remaining(root).cost, 4000);
+	assert_int_equal(budget_usage(root)->journaled_cost, 6000);
+	assert_int_equal(budget_usage(root)->journaled_calls, 39);
+	assert_true(budget_admit_call(root, NULL));
+	assert_false(budget_admit_call(root, NULL));
+	budget_free(child);
+	budget_free(pool);
+	assert_int_equal(budget_remaining(root).cost, 4000);
 	budget_free(root);
 }
 
@@ -876,6 +903,7 @@ int main(void)
 		cmocka_unit_test(test_clock_jumps),
 		cmocka_unit_test(test_bad_numbers),
 		cmocka_unit_test(test_worked_example),
+		cmocka_unit_test(test_what_was_had_before),
 	};
 
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);

@@ -2,7 +2,7 @@
  * Random interleavings of all that can happen to a tree of accounts: parallel and
  * recursive calls, retries, failures, cancelled and cut ones, sub-runs that end early
  * or are freed with all below them, a clock that jumps, calls whose limit on output is what
- * the estimator chooses and that are made again where it has cut them. A model of the purse, kept
+ * the estimator chooses and that are made again where it has cut them. A model of the budget, kept
  * beside it by the test and added up anew after every event, says what each account
  * must show. Some worlds have honest providers, others some that bill what they like.
  *
@@ -41,7 +41,7 @@ struct account {
 	struct budget *budget;
 	int parent, depth; /* index of the parent; -1: the root */
 	bool pool;
-	struct charge reserve; /* for the forced answer */
+	struct reservation reserve; /* for the forced answer */
 	int64_t limit[KINDS], grant[KINDS], kept[KINDS];
 	int64_t spent[KINDS];    /* settled here, and below by what has ended */
 	int64_t reserved[KINDS]; /* added up anew by recount() */
@@ -53,7 +53,7 @@ struct account {
 };
 
 struct call {
-	struct charge charge;
+	struct reservation reservation;
 	int account;
 	int64_t held[KINDS];
 	int64_t limit, fits; /* on output, and what was affordable; 0: no estimator was asked */
@@ -71,7 +71,7 @@ struct upper {
 
 /* Somebody else pays out of that one. */
 struct other {
-	struct rlmd_charge *charge;
+	struct rlmd_charge *reservation;
 	int upper;
 	int64_t held[KINDS];
 };
@@ -146,12 +146,12 @@ static void recount_above(struct world *world, int kind)
 	for (int i = 0; i < ACCOUNTS; i++)
 		below += world->accounts[i].kept[kind];
 	for (int i = 0; i < CALLS; i++)
-		if (world->calls[i].charge.budget)
+		if (world->calls[i].reservation.account)
 			below += world->calls[i].held[kind];
 	for (int i = 0; i < UPPERS; i++) {
 		world->uppers[i].reserved[kind] = below;
 		for (int j = 0; j < OTHERS; j++)
-			if (world->others[j].charge && world->others[j].upper >= i)
+			if (world->others[j].reservation && world->others[j].upper >= i)
 				world->uppers[i].reserved[kind] += world->others[j].held[kind];
 	}
 }
@@ -164,7 +164,7 @@ static void recount(struct world *world)
 	for (int kind = 0; kind < KINDS; kind++) {
 		recount_above(world, kind);
 		for (int i = 0; i < CALLS; i++)
-			if (world->calls[i].charge.budget)
+			if (world->calls[i].reservation.account)
 				world->accounts[world->calls[i].account].reserved[kind] +=
 					world->calls[i].held[kind];
 		for (int i = 1; i < ACCOUNTS; i++)
@@ -304,7 +304,8 @@ static void check_account(struct world *world, struct account *account)
 {
 	const struct budget_usage *usage = budget_usage(account->budget);
 	const int64_t used[KINDS] = {usage->cost, usage->tokens};
-	const int64_t overrun[KINDS] = {usage->overrun_cost, usage->overrun_tokens};
+	const int64_t overrun[KINDS] = {budget_overrun(account->budget).cost,
+					budget_overrun(account->budget).tokens};
 
 	check_warnings(world, account);
 	check(world, budget_iteration_block(account->budget, NULL), expected_block(world, account),
@@ -413,7 +414,7 @@ static struct call *pick_call(struct world *world, bool live)
 	for (int i = 0; i < CALLS; i++) {
 		struct call *call = &world->calls[(first + i) % CALLS];
 
-		if ((call->charge.budget != NULL) == live)
+		if ((call->reservation.account != NULL) == live)
 			return call;
 	}
 	return NULL;
@@ -447,11 +448,11 @@ static bool reserve(struct world *world, struct call *call, struct account *acco
 		fits = fits && held[kind] <= own_left(account, kind);
 	for (int kind = 0; kind < KINDS; kind++)
 		short_above |= held[kind] > least_above(world, UPPERS - 1, kind);
-	taken = charge_take(&call->charge, account->budget,
-			    (struct rlmd_amount){held[COST], held[TOKENS]}, NULL);
+	taken = budget_reserve(account->budget, &call->reservation,
+			       (struct rlmd_amount){held[COST], held[TOKENS]}, NULL);
 	check(world, taken, fits && !refused && !short_above, "take");
 	world->short_above += fits && !refused && short_above;
-	check(world, call->charge.budget != NULL, taken, "charge");
+	check(world, call->reservation.account != NULL, taken, "reservation");
 	if (!taken) {
 		world->refused++;
 		return false;
@@ -613,7 +614,7 @@ static void end_call(struct world *world, struct call *call)
 		bill[kind] = choose_bill(world, call, kind);
 	if (call->limit)
 		choose_output(world, call, bill, &output);
-	charge_settle(&call->charge, (struct rlmd_amount){bill[COST], bill[TOKENS]});
+	account_settle(&call->reservation, (struct rlmd_amount){bill[COST], bill[TOKENS]});
 	budget_count_call(account->budget, &(struct budget_usage){
 						   .cost = bill[COST],
 						   .tokens = bill[TOKENS],
@@ -635,7 +636,7 @@ static void end_or_repeat(struct world *world, struct call *call)
 	if (!cut || call->again)
 		return;
 	ask(world, call, &world->accounts[call->account], true);
-	world->repeated += call->charge.budget != NULL;
+	world->repeated += call->reservation.account != NULL;
 }
 
 /* The attempt that failed is paid for by itself; the next one must be affordable again. */
@@ -686,15 +687,15 @@ static void set_reserve(struct account *account)
 	for (int kind = 0; kind < KINDS; kind++)
 		if (account->limit[kind] != BUDGET_UNLIMITED)
 			account->kept[kind] = account->limit[kind] / 10;
-	if (!charge_take(&account->reserve, account->budget,
-			 (struct rlmd_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
+	if (!budget_reserve(account->budget, &account->reserve,
+			    (struct rlmd_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
 		memset(account->kept, 0, sizeof account->kept);
 }
 
 /* What is kept changes with what is known: less or more, of what there is. */
 static void adjust_reserve(struct world *world, struct account *account)
 {
-	charge_drop(&account->reserve);
+	account_drop(&account->reserve);
 	memset(account->kept, 0, sizeof account->kept);
 	recount(world);
 	for (int kind = 0; kind < KINDS; kind++) {
@@ -703,8 +704,8 @@ static void adjust_reserve(struct world *world, struct account *account)
 		if (account->limit[kind] != BUDGET_UNLIMITED)
 			account->kept[kind] = draw(world, left / 4 + 1);
 	}
-	if (!charge_take(&account->reserve, account->budget,
-			 (struct rlmd_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
+	if (!budget_reserve(account->budget, &account->reserve,
+			    (struct rlmd_amount){account->kept[COST], account->kept[TOKENS]}, NULL))
 		memset(account->kept, 0, sizeof account->kept);
 }
 
@@ -747,14 +748,14 @@ static void close_account(struct world *world, struct account *account)
 	for (int i = 0; i < CALLS; i++) {
 		struct call *call = &world->calls[i];
 
-		if (!call->charge.budget || call->account != index)
+		if (!call->reservation.account || call->account != index)
 			continue;
 		if (draw(world, 2))
 			end_call(world, call);
 		else
-			charge_drop(&call->charge);
+			account_drop(&call->reservation);
 	}
-	charge_drop(&account->reserve);
+	account_drop(&account->reserve);
 	memset(account->kept, 0, sizeof account->kept);
 	if (account->parent < 0)
 		return;
@@ -767,7 +768,7 @@ static void close_account(struct world *world, struct account *account)
 
 static void force_answer(struct world *world, struct account *account)
 {
-	charge_drop(&account->reserve);
+	account_drop(&account->reserve);
 	memset(account->kept, 0, sizeof account->kept);
 	begin_call(world, account, true);
 }
@@ -779,12 +780,13 @@ static void end_other(struct world *world, struct other *other)
 	for (int kind = 0; kind < KINDS; kind++)
 		bill[kind] = draw(world, other->held[kind] + 1);
 	if (draw(world, 4)) {
-		rlmd_charge_settle(other->charge, (struct rlmd_amount){bill[COST], bill[TOKENS]});
+		rlmd_charge_settle(other->reservation,
+				   (struct rlmd_amount){bill[COST], bill[TOKENS]});
 		bill_above(world, other->upper, other->held, bill);
 	} else {
-		rlmd_charge_drop(other->charge);
+		rlmd_charge_drop(other->reservation);
 	}
-	other->charge = NULL;
+	other->reservation = NULL;
 }
 
 /* Another job, or whoever else pays out of one of the accounts above. */
@@ -793,7 +795,7 @@ static void act_above(struct world *world)
 	struct other *other = &world->others[draw(world, OTHERS)];
 	bool fits;
 
-	if (other->charge) {
+	if (other->reservation) {
 		end_other(world, other);
 		return;
 	}
@@ -806,10 +808,10 @@ static void act_above(struct world *world)
 		other->held[kind] = choose_amount(world, left);
 		fits = fits && other->held[kind] <= left;
 	}
-	other->charge = rlmd_account_reserve(
+	other->reservation = rlmd_account_reserve(
 		world->uppers[other->upper].account,
 		(struct rlmd_amount){other->held[COST], other->held[TOKENS]}, NULL);
-	check(world, other->charge != NULL, fits, "reserved by another");
+	check(world, other->reservation != NULL, fits, "reserved by another");
 }
 
 static void jump_clock(struct world *world)
@@ -837,7 +839,7 @@ static void step(struct world *world)
 	else if (dice < 60 && call)
 		retry_call(world, call);
 	else if (dice < 63 && call)
-		charge_drop(&call->charge);
+		account_drop(&call->reservation);
 	else if (dice < 64)
 		adjust_reserve(world, run);
 	else if (dice < 72)
@@ -915,7 +917,7 @@ static void close_world(struct world *world)
 
 	close_account(world, root);
 	for (int i = 0; i < OTHERS; i++)
-		if (world->others[i].charge)
+		if (world->others[i].reservation)
 			end_other(world, &world->others[i]);
 	check_world(world);
 	for (int kind = 0; kind < KINDS; kind++) {
@@ -956,7 +958,7 @@ static void crash(struct world *world)
 				check_most(world, after.spent[kind], before[i].spent[kind],
 					   "billed after all");
 		}
-		rlmd_account_free(after.account);
+		rlmd_account_unref(after.account);
 		open_above(world, i, &before[i]);
 		assert_true(rlmd_spending_from_json((struct rlmd_text){saved[i], strlen(saved[i])},
 						    &spending, NULL));
@@ -988,7 +990,7 @@ static void run_world(struct world *world)
 	live(world, STEPS);
 	close_world(world);
 	for (int i = 0; i < UPPERS; i++)
-		rlmd_account_free(world->uppers[i].account);
+		rlmd_account_unref(world->uppers[i].account);
 }
 
 static void run_worlds(bool honest)

@@ -358,14 +358,20 @@ class OutputTest(CommandLineTest):
                              sum(file[key] for file in context["files"]))
         text = self.call("exec", "--dry-run", "-c", tree, "task").stdout
         self.assertRegex(text, r"(?m)^files +6\n +\S+ tokens +3 files  src/net/$")
+        self.assertRegex(text, r"(?m)^ +\S+ tokens +1 file   src/$")
+        self.assertIn("; 6 files in `context.files`", text)
         self.assertNotIn("\x1b", text)
+        text = self.call("exec", "--dry-run", "-c", os.path.dirname(self.write("one/f", "x")),
+                         "task").stdout
+        self.assertRegex(text, r"(?m)^ +\S+ tokens +1 file   \./$")
+        self.assertNotRegex(text, r"\b1 (files|calls|folders)\b")
 
     def test_a_gate_before_anything_is_spent(self):
         """With --strict a dry run fails where not everything can be read once."""
         large = self.write("large", "some words of text\n" * 100000)
-        for more, misfit in ((["--max-cost", "0.01"], "--max-cost is $0.01"),
-                             (["--max-tokens", "9000"], "--max-tokens is 9000"),
-                             (["--max-calls", "2", "--max-tokens", "3M"], "--max-calls is 2")):
+        for more, misfit in ((["--max-cost", "0.01"], "max-cost is $0.01"),
+                             (["--max-tokens", "9000"], "max-tokens is 9000"),
+                             (["--max-calls", "2", "--max-tokens", "3M"], "max-calls is 2")):
             with self.subTest(more=more):
                 shown, _ = self.gate(0, "-c", large, *more)
                 self.assertFalse(shown["fits"])
@@ -390,7 +396,7 @@ class OutputTest(CommandLineTest):
         """LIB-20: a limit that was asked for is refused, one that was not is lifted."""
         arguments = ["--dry-run", "-p", "openai", "--base-url", "http://127.0.0.1:9/v1"]
         arguments += ["-m", "nobody-knows-me", "task"]
-        self.refused(2, "--price-table", "--max-cost", "1", *arguments)
+        self.refused(2, "give price-table", "--max-cost", "1", *arguments)
         done = self.call("exec", *arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("limit: none", done.stdout)
@@ -416,11 +422,18 @@ class StatusTest(CommandLineTest):
             ((), 2, "rlmd --help"), (("exce",), 2, "did you mean 'exec'?"), (("trace",), 2, "FILE"),
             (("trace", "missing"), 8, "missing"), (("help", "exce"), 2, "did you mean 'exec'?"),
             (("help", "exec", "more"), 2, "'more' is one word too many"),
+            ((), 2, "no command was given"), ((), 2, "\n  rlmd review  find what is wrong"),
+            (("--json", "exec", "task"), 2, "'--json' stands before the command: options come "
+             "behind it, as in 'rlmd exec --json'"),
+            (("-m", "x", "plan", "p"), 2, "as in 'rlmd plan -m'"),
+            (("--api-key=sk-secret",), 2, "as in 'rlmd exec --api-key'"),
+            (("-q",), 2, "there is no command: options come behind it"),
         ):
             with self.subTest(arguments):
                 done = self.call(*arguments)
                 self.assertEqual((done.returncode, done.stdout), (status, ""))
                 self.assertIn(words, done.stderr)
+                self.assertNotIn("sk-secret", done.stderr)
         for arguments in (("--help",), ("exec", "-h"), ("trace", "--help"), ("--version",)):
             with self.subTest(arguments):
                 done = self.call(*arguments)
@@ -432,17 +445,21 @@ class StatusTest(CommandLineTest):
             self.assertEqual(helped.stdout, self.call(command, "--help").stdout)
         self.assertEqual(self.call("help").stdout, self.call("--help").stdout)
         version = self.call("--version").stdout
+        self.assertEqual(self.call("version").stdout, version)
         self.assertRegex(version, r"^rlmd \S+ \(prices of \d{4}-\d\d-\d\d\)\n$")
 
     def test_merge(self):
-        for name, text in (("1", '{"custom_id":"a"}\n'), ("2", '{"custom_id":"b"}\n{"custom_id":"a"}\n'),
-                           ("3", '{"custom_id":"a","x":1}\n')):
+        def line(name, success="true"):
+            return (f'{{"custom_id":"{name}","tenant":null,"attempts":1,"job":"00000000000000a1",'
+                    f'"success":{success}}}\n')
+
+        for name, text in (("1", line("a")), ("2", line("b") + line("a")), ("3", line("a", "false"))):
             (self.directory / name).write_text(text)
         files = [str(self.directory / name) for name in ("out", "1", "2", "3")]
         done = self.call("merge", "-o", *files[:3])
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertIn("out: 2 of 3 lines", done.stderr)
-        self.assertEqual(Path(files[0]).read_text(), '{"custom_id":"a"}\n{"custom_id":"b"}\n')
+        self.assertEqual(Path(files[0]).read_text(), line("a") + line("b"))
         done = self.call("merge", "-q", "-o", *files)
         self.assertEqual(done.returncode, 8)
         self.assertIn(f"{files[1]}:1 and {files[3]}:1 have different results of 'a'", done.stderr)
@@ -467,6 +484,29 @@ class StatusTest(CommandLineTest):
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertIn("error: " + told, done.stderr)
                 self.assertIn(f"'rlmd {arguments[0]} --help' lists the options", done.stderr)
+
+    def test_names_that_mean_another_option(self):
+        """A key is never taken from the command line, nor is --file a short form of --files-from."""
+        for arguments, told in (
+            (["exec", "--api-key", "sk-secret", "task"], "no option --api-key: all users of the machine"),
+            (["batch", "--api-key=sk-secret", "x"], "name a file that holds it with --key-file"),
+            (["exec", "--key", "sk-secret", "task"], "set it in the environment (OPENAI_API_KEY"),
+            (["exec", "--key=sk-secret", "task"], "no option --key: all users"),
+            (["exec", "--file", "x", "task"], "no option --file: -c FILE (--context) is a file"),
+            (["exec", "task", "--file=x"], "no option --file: -c FILE (--context) is a file"),
+            (["review", "--file", "a.c"], "no option --file: --include FILE reviews only that file"),
+            (["exec", "--input", "x", "task"], "no option --input: -c FILE"),
+            (["trace", "--key", "x"], "no option --key"),
+        ):
+            with self.subTest(arguments=arguments):
+                done = self.call(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(told, done.stderr)
+                self.assertNotIn("sk-secret", done.stderr)
+        names = self.write("names", "a\n")
+        self.write("a", "of a")
+        self.assertIn("of a", self.answer("-c", ".", "--files", names, "task"))
+        self.assertEqual(self.answer("--contex", self.write("--key", "x"), "task"), "'x'\n")
 
     def test_settings_of_other_commands(self):
         """In files and in the environment they are nobody's mistake."""

@@ -283,9 +283,31 @@ static void test_options_of_a_command(void **state)
 	assert_refused_by(COMMAND_TRACE, "trace has no use for --model", ARGUMENTS("-m", "x"));
 	assert_false(parse_for(COMMAND_EXEC, ARGUMENTS("--met"), &first, &err));
 	assert_null(strstr(err.text, "--metrics"));
-	assert_true(parse_for(COMMAND_TRACE, ARGUMENTS("-jv", "--t"), &first, &err));
-	assert_true(config.tree_json && config.tree_whole && config.tree_text);
+	assert_true(parse_for(COMMAND_TRACE, ARGUMENTS("-v", "--j", "--t"), &first, &err));
+	assert_true(config.json && config.verbose && config.tree_text);
 	assert_int_equal(config.max_parallel, 4);
+}
+
+/* Understood for one version, with a note that says what to write. */
+static void test_former_options(void **state)
+{
+	struct rlmd_error err;
+	int first;
+
+	(void)state;
+	assert_true(parse_for(COMMAND_BATCH, ARGUMENTS("--journal=s", "x", "--fail-fast"), &first,
+			      &err));
+	assert_string_equal(config.store, "s");
+	assert_string_equal(config.halt, "1");
+	assert_int_equal(json_array_size(config.notes), 2);
+	assert_string_equal(json_string_value(json_array_get(config.notes, 0)),
+			    "--journal goes with the next version: write --store FILE");
+	assert_refused_by(COMMAND_BATCH, "there is no option --journal", ARGUMENTS("--journal"));
+	assert_refused_by(COMMAND_BATCH, "--journal: the STORE is empty", ARGUMENTS("--journal="));
+	assert_refused_by(COMMAND_EXEC, "there is no option --journal", ARGUMENTS("--journal=s"));
+	assert_refused_by(COMMAND_TRACE, "there is no option -j: write --json", ARGUMENTS("-j"));
+	assert_refused_by(COMMAND_EXEC, "there is no option --version: 'rlmd --version' shows it",
+			  ARGUMENTS("--version"));
 }
 
 static void test_unknown_options(void **state)
@@ -472,6 +494,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_sampling, enter, leave),
 		cmocka_unit_test_setup_teardown(test_zero, enter, leave),
 		cmocka_unit_test_setup_teardown(test_options_of_a_command, enter, leave),
+		cmocka_unit_test_setup_teardown(test_former_options, enter, leave),
 		cmocka_unit_test_setup_teardown(test_unknown_options, enter, leave),
 		cmocka_unit_test_setup_teardown(test_precedence, enter, leave),
 		cmocka_unit_test_setup_teardown(test_environment, enter, leave),

@@ -39,7 +39,7 @@ static void test_find(void **state)
 {
 	(void)state;
 	assert_int_equal(option_find(COMMAND_PLAN, "json"), OPTION_json);
-	assert_int_equal(option_find(COMMAND_TRACE, "json"), OPTION_tree_json);
+	assert_int_equal(option_find(COMMAND_TRACE, "json"), OPTION_json);
 	assert_int_equal(option_find(COMMAND_TRACE, "model"), OPTION_COUNT);
 	assert_int_equal(option_find(COMMAND_ANY, "model"), OPTION_model);
 	assert_int_equal(option_find(COMMAND_ANY, "no-such-option"), OPTION_COUNT);
@@ -100,6 +100,11 @@ static size_t count_of(const char *text, const char *part)
 	return count;
 }
 
+static size_t entries_of(const char *help)
+{
+	return count_of(help, "\n      --") + count_of(help, "\n  -");
+}
+
 /* Each option of the command has its entry, once, and nothing else has one. */
 static void expect_entries(enum command_id command, const char *help)
 {
@@ -115,7 +120,7 @@ static void expect_entries(enum command_id command, const char *help)
 		if (count_of(line, entry) != 1)
 			fail_msg("%zu times in --help:%s", count_of(line, entry), entry);
 	}
-	assert_int_equal(count_of(help, "\n      --") + count_of(help, "\n  -"), count);
+	assert_int_equal(entries_of(help), count);
 }
 
 static void expect_lines(const char *help)
@@ -130,28 +135,53 @@ static void expect_lines(const char *help)
 	}
 }
 
-/* --help of each command fits a terminal of 80 columns and has an entry for each of its options. */
+static char *help_of(enum command_id command, bool all)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+
+	option_help(out, command, all);
+	return text_drain(out, NULL);
+}
+
+/* --help-all of each command fits a terminal of 80 columns and has an entry for each of its
+ * options; --help has a part of them, and says so, or all where they are few. */
 static void test_help(void **state)
 {
 	(void)state;
 	for (enum command_id command = 0; command < COMMAND_COUNT; command++) {
-		auto_evbuffer struct evbuffer *out = evbuffer_new();
-		auto_free char *help = NULL;
+		auto_free char *all = help_of(command, true), *part = help_of(command, false);
+		bool few = entries_of(all) <= 20;
 
-		option_help(out, command);
-		help = text_drain(out, NULL);
-		expect_entries(command, help);
-		expect_lines(help);
+		expect_entries(command, all);
+		expect_lines(all);
+		expect_lines(part);
+		assert_int_equal(few, !strcmp(all, part));
+		assert_int_equal(few, !strstr(part, "--help-all shows all"));
+		assert_true(few || entries_of(part) < 30);
+		if (command == COMMAND_EXEC)
+			assert_int_equal(entries_of(part), 20);
 	}
+}
+
+/* An option that goes is known to the commands that have what it means. */
+static void test_formers(void **state)
+{
+	size_t at = 0;
+
+	(void)state;
+	assert_string_equal(option_former(COMMAND_WORK, &at)->name, "journal");
+	assert_int_equal(option_former(COMMAND_WORK, &at)->now, OPTION_halt);
+	assert_null(option_former(COMMAND_WORK, &at));
+	at = 0;
+	assert_null(option_former(COMMAND_EXEC, &at));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_differ),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_names_differ), cmocka_unit_test(test_find),
+		cmocka_unit_test(test_nearest),      cmocka_unit_test(test_help),
+		cmocka_unit_test(test_formers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,7 @@ static void test_a_batch_is_spent(void **state)
 	assert_true(text_equal(output(&fixture), "forced words"));
 	assert_true(warned(&fixture, "Budget exhausted, answer was forced"));
 	assert_true(warned(&fixture, "Token budget exhausted (the limit of batch 7)"));
-	assert_null(rlmd_result_limited_by(rlmd_job_result(fixture.job))); /* there is an answer */
+	assert_string_equal(rlmd_result_limited_by(rlmd_job_result(fixture.job)), "batch 7");
 	first = used(&fixture, "tokens");
 	end(&fixture);
 	assert_true(first > 0);
@@ -89,7 +89,7 @@ static void test_a_batch_is_spent(void **state)
 	rest = rlmd_account_reserve(batch, rlmd_account_remaining(batch), NULL);
 	assert_non_null(rest);
 	begin(&fixture, &config);
-	rlmd_account_free(batch); /* the job has it */
+	rlmd_account_unref(batch); /* the job has it */
 	drive(&fixture);
 	assert_string_equal(member(fixture.result, "stopReason"), "max_tokens");
 	assert_non_null(strstr(member(json_object_get(fixture.result, "error"), "message"),
@@ -142,7 +142,7 @@ static void begin_pair(struct pair *pair)
 	assert_int_equal(rlmd_account_remaining(batch).tokens, 0);
 	assert_int_equal(pair->second.results, 0);
 	assert_int_equal(fake_calls, 1);
-	rlmd_account_free(batch);
+	rlmd_account_unref(batch);
 }
 
 static void end_pair(struct pair *pair)
@@ -235,7 +235,7 @@ static void test_a_call_waits_for_its_cover(void **state)
 		cover.amount.tokens = 1;
 		assert_true(rlmd_account_set_cover(batch, &cover, NULL));
 	}
-	rlmd_account_free(batch);
+	rlmd_account_unref(batch);
 }
 
 /* A limit of the job's own is not its batch's. */
@@ -254,7 +254,7 @@ static void test_whose_limit_it_was(void **state)
 	assert_string_equal(member(fixture.result, "stopReason"), "max_tokens");
 	assert_null(rlmd_result_limited_by(rlmd_job_result(fixture.job)));
 	end(&fixture);
-	rlmd_account_free(batch);
+	rlmd_account_unref(batch);
 }
 
 int main(void)

@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "engine/function_set.h"
+#include "wire/limit.h"
 
 struct story {
 	struct event_base *base;
@@ -118,6 +120,29 @@ static void test_later(void **state)
 	end(&story);
 }
 
+/* As large as a frame to the worker may be, and no larger. */
+static void test_large_answers(void **state)
+{
+	char *answer = xcalloc(ANSWER_MAX + 2, 1);
+
+	(void)state;
+	for (size_t more = 0; more < 2; more++) {
+		size_t size = ANSWER_MAX + more;
+		struct story story = {0};
+
+		memset(answer, 'x', size);
+		answer[0] = answer[size - 1] = '"';
+		begin(&story, (struct rlmd_function){.timeout_ms = -1}, "{}");
+		event_base_loop(story.base, EVLOOP_NONBLOCK);
+		rlmd_function_reply(story.held, (struct rlmd_text){answer, size});
+		event_base_dispatch(story.base);
+		assert_int_equal(story.done, 1);
+		assert_int_equal(story.err.kind, more ? RLMD_ERROR_FUNCTION : RLMD_ERROR_NONE);
+		end(&story);
+	}
+	free(answer);
+}
+
 static void test_failures(void **state)
 {
 	static const struct {
@@ -126,7 +151,7 @@ static void test_failures(void **state)
 	} rows[] = {
 		{NULL, "no such customer", "{}", "no such customer", RLMD_ERROR_FUNCTION},
 		{"{", NULL, "{}", "no JSON", RLMD_ERROR_FUNCTION},
-		{"1", NULL, "{\"key\":1}", "not of the type", RLMD_ERROR_INPUT},
+		{"1", NULL, "{\"key\":1}", "key is an int, a str is wanted", RLMD_ERROR_INPUT},
 	};
 
 	(void)state;
@@ -253,10 +278,11 @@ static void test_late_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_at_once),   cmocka_unit_test(test_later),
-		cmocka_unit_test(test_failures),  cmocka_unit_test(test_timeout),
-		cmocka_unit_test(test_cancelled), cmocka_unit_test(test_max_calls),
-		cmocka_unit_test(test_program),   cmocka_unit_test(test_late_program),
+		cmocka_unit_test(test_at_once),       cmocka_unit_test(test_later),
+		cmocka_unit_test(test_large_answers), cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_timeout),       cmocka_unit_test(test_cancelled),
+		cmocka_unit_test(test_max_calls),     cmocka_unit_test(test_program),
+		cmocka_unit_test(test_late_program),
 	};
 
 	return cmocka_run_group_tests_name("function_call", tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void test_told(void **state)
 
 	(void)state;
 	assert_non_null(set);
-	told = json_read(function_set_told(set), 10, NULL);
+	told = json_read(function_set_json(set), 10, NULL);
 	assert_string_equal(json_get_string(json_array_get(told, 0), "name"), "lookup");
 	assert_true(text_equal(function_set_described(set),
 			       "- lookup(key, limit: integer = ...): Looks a customer up.\n"));
@@ -49,7 +49,7 @@ static void test_told(void **state)
 	assert_null(function_set_find(set, "other"));
 	function_set_free(set);
 	set = function_set_new(NULL, 0, NULL, NULL);
-	assert_int_equal(function_set_told(set).size, 0);
+	assert_int_equal(function_set_json(set).size, 0);
 	assert_null(function_set_names(set)[0]);
 	function_set_free(set);
 	function_set_free(NULL);
@@ -163,9 +163,9 @@ static void test_arguments(void **state)
 		{"{\"key\":null,\"limit\":3}", NULL},
 		{"{\"limit\":3}", "'key' is missing"},
 		{"{\"key\":\"a\",\"other\":1}", "no argument 'other'"},
-		{"{\"key\":1}", "'key' is not of the type"},
-		{"{\"key\":\"a\",\"limit\":1.5}", "'limit' is not of the type"},
-		{"{\"key\":\"a\",\"limit\":true}", "'limit' is not of the type"},
+		{"{\"key\":1}", "key is an int, a str or None is wanted"},
+		{"{\"key\":\"a\",\"limit\":1.5}", "limit is a float, an int is wanted"},
+		{"{\"key\":\"a\",\"limit\":true}", "limit is a bool, an int is wanted"},
 	};
 	struct function_set *set = function_set_new(&lookup, 1, NULL, NULL);
 
@@ -175,7 +175,7 @@ static void test_arguments(void **state)
 		struct rlmd_error err = {0};
 
 		assert_int_equal(
-			function_accepts(function_set_find(set, "lookup"), arguments, &err),
+			function_set_accepts(function_set_find(set, "lookup"), arguments, &err),
 			!rows[i].why);
 		if (rows[i].why)
 			assert_non_null(strstr(err.text, rows[i].why));

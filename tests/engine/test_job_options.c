@@ -213,8 +213,8 @@ static void test_copies(void **state)
 	stops[0] = warnings[0] = NULL;
 	assert_string_equal(rlmd_job_warning(job, 0), "beware");
 	assert_null(rlmd_job_warning(job, 1));
-	assert_string_equal(job->model, "a-model");
-	assert_string_equal(job->config.sampling.stops[0], "END");
+	assert_string_equal(job->scope.model, "a-model");
+	assert_string_equal(job->scope.config.sampling.stops[0], "END");
 	while (!rlmd_job_result(job))
 		event_base_loop(rlmd_engine_base(engine), EVLOOP_ONCE);
 	assert_non_null(

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/loop.h"
 #include "engine/job.h"
@@ -46,10 +47,12 @@ static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *
 	performance->object = json_incref(result->object);
 }
 
+static const char *const *models; /* the one pattern of what code may name; NULL: any */
+
 static void raise_curtain(struct performance *performance, const struct stage_config *config,
 			  const char *plan)
 {
-	struct rlmd_plan_error err;
+	struct rlmd_error err;
 	struct rlmd_engine_options options = {.size = sizeof options, .max_workers = STAGE_WORKERS};
 	const struct rlmd_hooks hooks = {
 		.size = sizeof hooks, .event = on_event, .end = on_end, .owner = performance};
@@ -63,6 +66,8 @@ static void raise_curtain(struct performance *performance, const struct stage_co
 	assert_non_null(performance->file);
 	options.base = performance->base;
 	job.plan = performance->file;
+	job.models = models;
+	job.model_count = models ? 1 : 0;
 	job.hooks = &hooks;
 	performance->engine = rlmd_engine_new(&options, NULL);
 	fake_provider(performance->engine);
@@ -152,6 +157,75 @@ static void test_mixed(void **state)
 	assert_string_equal(response(&performance, "call"), "m<one\n\nThe context:\n\ntwo\n>");
 	assert_string_equal(response(&performance, "both"),
 			    "fake<from code, m<one\n\nThe context:\n\ntwo\n>>");
+	assert_sums(&performance);
+	drop_curtain(&performance);
+}
+
+/* A model that the host has not named is not asked, and costs nothing. */
+static void test_models(void **state)
+{
+	static const char *const good[] = {"good*"};
+	static const char plan[] = "{\"operations\":[{\"id\":\"own\",\"input\":\"x\"},"
+				   "{\"id\":\"good\",\"input\":\"x\",\"model\":\"good-1\"},"
+				   "{\"id\":\"other\",\"input\":\"x\",\"model\":\"dear\"}]}";
+	struct performance performance;
+
+	(void)state;
+	fake_model = echo;
+	models = good;
+	raise_curtain(&performance, &usual, plan);
+	models = NULL;
+	play(&performance);
+	assert_string_equal(response(&performance, "own"), "fake<x>");
+	assert_string_equal(response(&performance, "good"), "good-1<x>");
+	assert_string_equal(kind(&performance, "other"), "usage");
+	assert_int_equal(json_get_integer(performance.object, "totalTokens", -1), 2 * 15);
+	drop_curtain(&performance);
+}
+
+/* docs/budget.md: a run is begun with what a first turn takes, and not with less. */
+static void test_least_share(void **state)
+{
+	enum { LEAST = 5717 };
+	static const char plan[] =
+		"{\"operations\":[{\"id\":\"run\",\"input\":\"x\",\"mode\":\"rlm\"}]}";
+	struct stage_config config = usual;
+	struct performance performance;
+
+	(void)state;
+	fake_model = echo;
+	for (int lacks = 0; lacks < 2; lacks++) {
+		config.limits.tokens = LEAST - lacks;
+		raise_curtain(&performance, &config, plan);
+		play(&performance);
+		assert_string_equal(response(&performance, "run"), lacks ? "fake<x>" : "from code");
+		drop_curtain(&performance);
+	}
+}
+
+static const char *cut(const struct llm_request *request)
+{
+	(void)request;
+	fake_holds = true; /* the second attempt, which begins next */
+	return "cut";
+}
+
+/* A call that is cancelled in its second attempt was billed for its first one, too. */
+static void test_cancelled_after_a_cut(void **state)
+{
+	struct performance performance;
+
+	(void)state;
+	fake_model = cut;
+	fake_lowered = 100;
+	raise_curtain(&performance, &usual, "{\"operations\":[{\"id\":\"a\",\"input\":\"x\"}]}");
+	while (!fake_holds || !fake_calls)
+		event_base_loop(performance.base, EVLOOP_NONBLOCK);
+	rlmd_job_cancel(performance.job);
+	fake_lowered = 0;
+	fake_holds = false;
+	play(&performance);
+	assert_int_equal(json_get_integer(performance.object, "totalTokens", -1), 15 + 10);
 	assert_sums(&performance);
 	drop_curtain(&performance);
 }
@@ -353,6 +427,36 @@ static void test_no_budget(void **state)
 	drop_curtain(&performance);
 }
 
+static int64_t late_ms; /* on clock_ms(): the model answers after that */
+
+static const char *late(const struct llm_request *request)
+{
+	while (clock_ms() <= late_ms)
+		continue;
+	return echo(request);
+}
+
+/* A call that ran out of time has the kind of whose time it was: its own, or the budget's. */
+static void test_no_time(void **state)
+{
+	static const char plan[] = "{\"operations\":[{\"id\":\"a\",\"input\":\"bad\"}]}";
+	struct stage_config config = usual;
+	struct performance performance;
+
+	(void)state;
+	fake_failure = RLMD_ERROR_TIMEOUT;
+	for (int over = 0; over < 2; over++) {
+		fake_model = late;
+		config.limits.time_ms = over ? 100 : 60000;
+		raise_curtain(&performance, &config, plan);
+		late_ms = over ? clock_ms() + 100 : 0;
+		play(&performance);
+		assert_string_equal(kind(&performance, "a"), over ? "budget" : "timeout");
+		drop_curtain(&performance);
+	}
+	fake_failure = RLMD_ERROR_OVERLOADED;
+}
+
 /* ASY-23: as many at once as are affordable by what one is taken to cost, or did. */
 static void test_parallelism(void **state)
 {
@@ -387,6 +491,27 @@ static struct llm_usage uneven(const struct llm_request *request)
 {
 	(void)request;
 	return (struct llm_usage){.input = called++ ? 1000 : 3000};
+}
+
+/* Of calls a plan wants no more at once than may be in flight: more would not be affordable here,
+ * and that would be told. */
+static void test_no_more_than_in_flight(void **state)
+{
+	static const char plan[] =
+		"{\"maxParallel\":5,\"operations\":[{\"id\":\"a\",\"input\":\"\"},"
+		"{\"id\":\"b\",\"input\":\"\"},{\"id\":\"c\",\"input\":\"\"},"
+		"{\"id\":\"d\",\"input\":\"\"},{\"id\":\"e\",\"input\":\"\"}]}";
+	struct stage_config config = usual;
+	struct performance performance;
+
+	(void)state;
+	fake_model = echo;
+	config.limits.tokens = 9000;
+	raise_curtain(&performance, &config, plan);
+	play(&performance);
+	assert_int_equal(events(&performance, "parallelism"), 0);
+	assert_int_equal(performance.failure, RLMD_ERROR_NONE);
+	drop_curtain(&performance);
 }
 
 /* ASY-23: what one is taken to cost is the mean of those that have ended. */
@@ -434,7 +559,7 @@ static const char *sharing(const struct llm_request *request)
 	const char *left = text_find(said, "Left: cost ");
 
 	if (request->kind != LLM_TURN)
-		return "fine";
+		return text_starts(said, "bad") ? NULL : "fine";
 	assert_non_null(left);
 	assert_true(share_count < sizeof shares / sizeof *shares);
 	assert_int_equal(sscanf(left, "Left: cost %*s %lld tokens", &shares[share_count++]), 1);
@@ -487,6 +612,23 @@ static void test_share_after_a_call(void **state)
 	drop_curtain(&performance);
 }
 
+/* Nor has a run that will never begin. */
+static void test_share_after_a_failure(void **state)
+{
+	struct performance performance;
+
+	(void)state;
+	share(&performance,
+	      "{\"partialFailure\":\"FailDependents\",\"operations\":["
+	      "{\"id\":\"call\",\"input\":\"bad\"},"
+	      "{\"id\":\"never\",\"input\":\"\",\"mode\":\"rlm\",\"dependsOn\":[\"call\"]},"
+	      "{\"id\":\"other\",\"input\":\"\"},"
+	      "{\"id\":\"run\",\"input\":\"\",\"mode\":\"rlm\",\"dependsOn\":[\"other\"]}]}",
+	      1);
+	assert_in_range(shares[0], (400000 - 2000) * 9 / 10, 400000 * 9 / 10);
+	drop_curtain(&performance);
+}
+
 /* C4, ASY-35: stopped after any number of events a plan ends at once and once, with sums that are
  * right; and freed then, it leaves nothing. */
 static void test_stop_sweep(void **state)
@@ -528,7 +670,7 @@ static const char *ordering(const struct llm_request *request)
 	return echo(request);
 }
 
-/* run_plan: by the same code, out of the caller's purse, answered with one slot of JSON. */
+/* run_plan: by the same code, out of the caller's budget, answered with one slot of JSON. */
 static void test_of_a_block(void **state)
 {
 	struct fixture fixture;
@@ -565,6 +707,21 @@ static void test_no_plan(void **state)
 	begin(&fixture, &usual);
 	drive(&fixture);
 	assert_string_equal(fake_told, "!operations[0].input: is missing|");
+	assert_int_equal(used(&fixture, "llmCalls"), 2);
+	end(&fixture);
+}
+
+/* Schemas are checked in a process of their own, which is there for the host's alone. */
+static void test_no_schema(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	fake_model = ordering;
+	block = "```repl\nplan {\"operations\":[{\"id\":\"a\",\"input\":\"x\",\"schema\":{}}]}\n```";
+	begin(&fixture, &usual);
+	drive(&fixture);
+	assert_non_null(strstr(fake_told, "!operations[0].schema: plans of code have none"));
 	assert_int_equal(used(&fixture, "llmCalls"), 2);
 	end(&fixture);
 }
@@ -635,6 +792,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_least_share),
+		cmocka_unit_test(test_cancelled_after_a_cut),
 		cmocka_unit_test(test_large_prompt),
 		cmocka_unit_test(test_race),
 		cmocka_unit_test(test_failures),
@@ -643,11 +803,15 @@ int main(void)
 		cmocka_unit_test(test_mean),
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_share_after_a_call),
+		cmocka_unit_test(test_share_after_a_failure),
+		cmocka_unit_test(test_no_time),
 		cmocka_unit_test(test_parallelism),
+		cmocka_unit_test(test_no_more_than_in_flight),
 		cmocka_unit_test(test_stop_sweep),
 		cmocka_unit_test(test_of_a_block),
 		cmocka_unit_test(test_no_plan),
 		cmocka_unit_test(test_too_many_values),
+		cmocka_unit_test(test_no_schema),
 		cmocka_unit_test(test_sweeps_of_a_block),
 	};
 

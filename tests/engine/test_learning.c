@@ -1,4 +1,4 @@
-/* What is learned from calls, of what was kept of a purse, and from which calls nothing is. */
+/* What is learned from calls, of what was kept of a budget, and from which calls nothing is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "engine/ask.h"
+#include "engine/caller.h"
+#include "engine/estimators.h"
 #include "engine/stage.h"
 #include "fake/outside.h"
 
@@ -35,7 +38,15 @@ static struct llm_usage doubled(const struct llm_request *request)
 	return (struct llm_usage){.input = 2 * tokens, .output = 5, .estimated = estimated};
 }
 
-static bool forgets(int attempts, bool is_estimated)
+static struct llm_usage single(const struct llm_request *request)
+{
+	struct llm_usage usage = doubled(request);
+
+	usage.input /= 2;
+	return usage;
+}
+
+static bool forgets(int attempts, bool is_estimated, int64_t lowered)
 {
 	struct stage_config config = usual;
 	struct fixture fixture;
@@ -46,8 +57,9 @@ static bool forgets(int attempts, bool is_estimated)
 	strcpy(long_turn + LONG, "\n```repl\nprint\n```");
 	config.limits.cost = config.limits.tokens = BUDGET_UNLIMITED;
 	fake_model = talking;
-	fake_usage = doubled;
+	fake_usage = lowered ? single : doubled;
 	fake_attempts = attempts;
+	fake_lowered = lowered;
 	estimated = is_estimated;
 	forgotten = false;
 	begin(&fixture, &config);
@@ -56,16 +68,19 @@ static bool forgets(int attempts, bool is_estimated)
 	end(&fixture);
 	fake_usage = NULL;
 	fake_attempts = 0;
+	fake_lowered = 0;
 	return forgotten;
 }
 
-/* What a model counts a conversation as is known from what it reported of one attempt only. */
+/* What a model counts a conversation as is known from what it reported of one attempt only, and not
+ * from the sum of the two where a reply was cut and asked for again. */
 static void test_history(void **state)
 {
 	(void)state;
-	assert_true(forgets(1, false));
-	assert_false(forgets(1, true));
-	assert_false(forgets(2, false));
+	assert_true(forgets(1, false, 0));
+	assert_false(forgets(1, true, 0));
+	assert_false(forgets(2, false, 0));
+	assert_false(forgets(1, false, 100));
 }
 
 static const char *brief(const struct llm_request *request)
@@ -115,10 +130,39 @@ static void test_bounds(void **state)
 	assert_string_equal(source(2, false), "final");
 }
 
+/* What was had before, in however many attempts, was learned from then. */
+static void test_what_was_had_before(void **state)
+{
+	static const struct {
+		struct llm_response response;
+		bool learned;
+	} rows[] = {
+		{{.billed = 1}, true},
+		{{.billed = 1, .journaled = true}, false},
+		{{.billed = 1, .cached = true}, false},
+	};
+	const struct llm_request request = {.model = "fake", .max_tokens = 100};
+	const struct token_counts counts = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct llm_response response = rows[i].response;
+		struct estimators estimators = {0};
+		struct scope scope = {.estimators = &estimators};
+		struct caller caller = {.scope = &scope};
+
+		response.usage = (struct llm_usage){.input = 100, .output = 10};
+		ask_learn(&caller, &request, &counts, &response);
+		assert_int_equal(estimators.count, rows[i].learned);
+		estimators_done(&estimators);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_history),
-					   cmocka_unit_test(test_bounds)};
+					   cmocka_unit_test(test_bounds),
+					   cmocka_unit_test(test_what_was_had_before)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

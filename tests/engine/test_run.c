@@ -61,6 +61,37 @@ static void test_recursion(void **state)
 	end(&fixture);
 }
 
+/* A worker may lie: what is no plain name is not told. */
+static void test_a_missing_module(void **state)
+{
+	static const char *const names[] = {
+		"_a1",
+		"pandas",
+		"",
+		"a b",
+		"a.b",
+		"\x1b[31mx",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		NULL,
+	};
+	struct fixture fixture;
+	const char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		fake_model = recursing;
+		fake_missing = names[i];
+		begin(&fixture, &usual);
+		drive(&fixture);
+		text = json_string_value(
+			json_array_get(json_object_get(fixture.result, "warnings"), 0));
+		assert_int_equal(i < 2, text != NULL);
+		assert_true(!text || strstr(text, names[i]));
+		end(&fixture);
+	}
+	fake_missing = NULL;
+}
+
 /* What the sweeps go over: looks at an input, sub-runs side by side and one at a time, calls that
  * wait for others. */
 static const struct sweep {
@@ -229,13 +260,76 @@ static void test_provider_failure(void **state)
 	end(&fixture);
 }
 
+static size_t late_queries;
+
+static const char *calling_late(const struct llm_request *request)
+{
+	late_queries += request->kind == LLM_QUERY;
+	return request->kind == LLM_TURN ? "```repl\nlate\n```" : "forced words";
+}
+
+/* What is kept for the forced answer is for that alone: code that calls while it is asked for has
+ * its worker killed, and no model is asked. */
+static void test_a_call_that_comes_too_late(void **state)
+{
+	struct stage_config config = usual;
+	struct fixture fixture;
+
+	(void)state;
+	late_queries = 0;
+	fake_model = calling_late;
+	config.limits.max_iterations = 1;
+	begin(&fixture, &config);
+	drive(&fixture);
+	assert_int_equal(fixture.results, 1);
+	assert_true(text_equal(output(&fixture), "forced words"));
+	assert_int_equal(late_queries, 0);
+	assert_int_equal(fake_workers, 0);
+	end(&fixture);
+}
+
+static size_t too_long;
+
+static const char *never_short_enough(const struct llm_request *request)
+{
+	if (request->kind != LLM_TURN)
+		return "forced words";
+	if (request->turn < 4)
+		return "```repl\nprint\n```";
+	too_long++;
+	return NULL;
+}
+
+/* A request that is too long for its model is made smaller twice, and not for ever. */
+static void test_too_long(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	too_long = 0;
+	fake_model = never_short_enough;
+	fake_failure = RLMD_ERROR_CONTEXT_OVERFLOW;
+	begin(&fixture, &usual);
+	drive(&fixture);
+	fake_failure = RLMD_ERROR_OVERLOADED;
+	assert_int_equal(fixture.results, 1);
+	assert_int_equal(too_long, 3);
+	end(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_recursion),        cmocka_unit_test(test_cancel_sweep),
-		cmocka_unit_test(test_interrupt_sweep),  cmocka_unit_test(test_death_sweep),
-		cmocka_unit_test(test_forced),           cmocka_unit_test(test_only_words),
+		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_a_missing_module),
+		cmocka_unit_test(test_cancel_sweep),
+		cmocka_unit_test(test_interrupt_sweep),
+		cmocka_unit_test(test_death_sweep),
+		cmocka_unit_test(test_forced),
+		cmocka_unit_test(test_only_words),
 		cmocka_unit_test(test_provider_failure),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_a_call_that_comes_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ json_t *sandbox_report(const struct rlmd_sandbox *sandbox)
 static void say_answer(int out)
 {
 	say(out, "{\"type\":\"done\",\"block\":2,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
-		 "\"final\":\"final_direct\",\"answer\":\"the end\"}");
+		 "\"missing\":null,\"final\":\"final_direct\",\"answer\":\"the end\"}");
 }
 
 /* Of the blocks "share" and "slice" each hands a context on and ends with an answer; so does any

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "effort.h"
+#include "engine/run_private.h"
 #include "engine/stage.h"
 #include "fake/outside.h"
 
@@ -32,6 +33,7 @@ static struct stage_config fanning_config(int depth, int workers)
 	fake_model = fanning;
 	levels = depth;
 	config.limits.cost = config.limits.tokens = BUDGET_UNLIMITED;
+	config.limits.time_ms = 3600000; /* never scarce, however slow the machine is */
 	config.limits.max_iterations = 1000;
 	config.limits.max_depth = depth;
 	config.max_parallel = 8;
@@ -109,6 +111,38 @@ static void test_permits_of_the_dead(void **state)
 		assert_true(fake_computing_most <= 2);
 		end(&fixture);
 	}
+}
+
+static struct fixture *watched;
+
+static const char *short_of_room(const struct llm_request *request)
+{
+	struct caller *caller = watched->job->task.root ? &watched->job->task.root->caller : NULL;
+
+	if (request->kind != LLM_TURN)
+		return "fine";
+	if (request->depth)
+		return "```repl\nfinal\n```";
+	assert_non_null(caller);
+	assert_int_equal(caller->answers, 0);
+	caller->answers_max = 5;
+	return request->turn ? "FINAL(the end)" : "```repl\nask\n```";
+}
+
+/* Answers are in memory until all of a call are there: beyond so many bytes they fail, and what a
+ * call had is there for the next one. */
+static void test_room_for_answers(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	watched = &fixture;
+	fake_model = short_of_room;
+	begin(&fixture, &usual);
+	drive(&fixture);
+	assert_true(text_equal(output(&fixture), "the end"));
+	assert_non_null(strstr(fake_told, "!the answers that are waited for may have"));
+	end(&fixture);
 }
 
 static size_t count_of(const char *text, const char *part)
@@ -203,8 +237,8 @@ static void test_fallback_below(void **state)
 	end(&fixture);
 }
 
-/* What the purse does not afford at once it affords one after the other. */
-static void test_small_purse(void **state)
+/* What the budget does not afford at once it affords one after the other. */
+static void test_small_budget(void **state)
 {
 	struct stage_config config = usual;
 	struct fixture fixture;
@@ -308,10 +342,15 @@ static void test_functions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_permits),     cmocka_unit_test(test_answers_are_not_copied),
-		cmocka_unit_test(test_functions),   cmocka_unit_test(test_permits_of_the_dead),
-		cmocka_unit_test(test_fallbacks),   cmocka_unit_test(test_fallback_below),
-		cmocka_unit_test(test_small_purse), cmocka_unit_test(test_calls_are_capped),
+		cmocka_unit_test(test_permits),
+		cmocka_unit_test(test_answers_are_not_copied),
+		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_room_for_answers),
+		cmocka_unit_test(test_permits_of_the_dead),
+		cmocka_unit_test(test_fallbacks),
+		cmocka_unit_test(test_fallback_below),
+		cmocka_unit_test(test_small_budget),
+		cmocka_unit_test(test_calls_are_capped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

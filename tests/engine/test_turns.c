@@ -28,7 +28,7 @@ static const char *answering(const struct llm_request *request)
 static struct rlmd_plan_file *plan_of(const char *input, int count)
 {
 	struct evbuffer *out = evbuffer_new();
-	struct rlmd_plan_error err;
+	struct rlmd_error err;
 	struct rlmd_plan_file *file;
 
 	evbuffer_add_printf(out, "{\"operations\":[");

@@ -149,7 +149,7 @@ threading.stack_size(1 << 20)
 check(count < 20000, f"{count} threads")
 """)
 
-GROUP.add("memory_behind_a_dead_thread", "died time", """
+GROUP.add("memory_behind_a_dead_thread", "died time RuntimeError", """
 # The kernel tells the memory of a process by its first thread; another one goes on and takes more.
 def hoard():
     taken = []

@@ -151,7 +151,7 @@ class Stage:
             self.program = self.dir / "rlmd"
             for part in ("rlmd", "librlmd.so.0"):
                 shutil.copy(RLMD.with_name(part), self.dir)
-            for part in ("worker", "share"):
+            for part in ("helper", "worker", "share"):
                 ignored = shutil.ignore_patterns("*.p")
                 shutil.copytree(RLMD.parent / part, self.dir / part, ignore=ignored)
         deprived = [self.python, "-I", str(self.dir / "deprive.py")] if self.mode.deprived else []

@@ -139,8 +139,8 @@ def own_block():
 
 
 def done(stdout="", **more):
-    return {"type": "done", "block": own_block(), "stdout": stdout, "stderr": "", "error": None, "final": None,
-            "answer": None, **more}
+    return {"type": "done", "block": own_block(), "stdout": stdout, "stderr": "", "error": None, "missing": None,
+            "final": None, "answer": None, **more}
 
 
 def query(number, *prompts, **more):

@@ -8,9 +8,15 @@
 #include "engine/engine.h"
 #include "llm/provider.h"
 
+enum { COST = 1000 }; /* of an attempt */
+
 const char *(*fake_model)(const struct llm_request *);
+enum rlmd_error_kind fake_failure = RLMD_ERROR_OVERLOADED;
 struct llm_usage (*fake_usage)(const struct llm_request *);
 int fake_attempts;
+int64_t fake_lowered;
+struct llm_usage fake_broken;
+size_t fake_again;
 bool fake_holds;
 size_t fake_calls, fake_calls_most, fake_events, fake_taken;
 
@@ -28,28 +34,45 @@ void fake_answer_held(void)
 	loop_post(held->event);
 }
 
+/* Whether there is an answer, if need be of a second attempt. */
+static bool is_answered(struct llm_call *call)
+{
+	bool again;
+
+	if (!fake_broken.input)
+		return true;
+	again = call->request.may_retry(call->owner, &fake_broken, COST);
+	fake_again += again;
+	return again;
+}
+
 static void on_call(evutil_socket_t fd, short what, void *owner)
 {
 	struct llm_call *call = owner;
 	llm_done_fn *done = call->done;
 	void *above = call->owner;
 	const struct llm_usage few = {.input = 10, .output = 5};
-	const char *text = fake_model(&call->request);
+	bool answered = is_answered(call);
+	const char *text = answered ? fake_model(&call->request) : NULL;
+	const struct llm_usage used = fake_usage ? fake_usage(&call->request) : few;
 	struct bytes own = {0};
 	struct llm_response response = {
 		.bytes = &own,
-		.usage = fake_usage ? fake_usage(&call->request) : few,
+		.usage = fake_broken,
 		.attempts = fake_attempts,
 		.billed = fake_attempts,
 		.cost_known = true,
-		.cost = 1000,
+		.cost = COST * ((fake_broken.input > 0) + answered),
 		.duration_ms = 1,
+		.lowered = fake_lowered,
 		.model = call->request.model ? call->request.model : "fake",
 	};
-	struct rlmd_error err = {.kind = RLMD_ERROR_OVERLOADED, .text = "the fake is overloaded"};
+	struct rlmd_error err = {.kind = fake_failure, .text = "the fake is overloaded"};
 
 	(void)fd;
 	(void)what;
+	if (answered)
+		request_add_usage(&response.usage, &used);
 	fake_events++;
 	event_base_loopbreak(event_get_base(call->event));
 	llm_cancel(call, NULL, NULL);
@@ -62,7 +85,7 @@ static void on_call(evutil_socket_t fd, short what, void *owner)
 
 void fake_provider(struct rlmd_engine *engine)
 {
-	const struct provider_config config = {.kind = "replay", .name = "fake"};
+	const struct rlmd_provider_options config = {.kind = "replay", .name = "fake"};
 	struct rlmd_provider *provider = provider_new(&config, NULL);
 
 	rlmd_engine_add_provider(engine, NULL, provider, NULL);
@@ -124,30 +147,14 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	fake_calls--;
 }
 
-void llm_told_name(struct llm *llm, struct rlmd_text asked, struct llm_told *ret)
+struct kept *llm_kept(struct llm *llm)
 {
 	(void)llm;
-	(void)asked;
-	(void)ret;
-}
-
-char *llm_told_find(struct llm *llm, const struct llm_told *name, size_t *ret_size)
-{
-	(void)llm;
-	(void)name;
-	(void)ret_size;
 	return NULL;
 }
 
-void llm_told_keep(struct llm *llm, const struct llm_told *name, struct rlmd_text words, bool found)
-{
-	(void)llm;
-	(void)name;
-	(void)words;
-	(void)found;
-}
-
-struct llm_recall *llm_recall(struct llm *llm, const struct llm_request *request, const char *asker)
+struct kept_lookup *llm_look_up(struct llm *llm, const struct llm_request *request,
+				const char *asker)
 {
 	(void)llm;
 	(void)request;
@@ -167,35 +174,9 @@ void llm_forget(struct llm *llm, const char *asker)
 	(void)asker;
 }
 
-void llm_recall_again(struct llm_recall *recall)
-{
-	(void)recall;
-}
-
-bool llm_recalled_paid(const struct llm_recall *recall)
-{
-	return recall;
-}
-
-struct llm_bill llm_recall_bill(struct llm_recall *recall)
-{
-	(void)recall;
-	return (struct llm_bill){0};
-}
-
 void llm_leave_journal(struct llm *llm)
 {
 	(void)llm;
-}
-
-bool llm_recalled(const struct llm_recall *recall)
-{
-	return recall;
-}
-
-void llm_recall_free(struct llm_recall *recall)
-{
-	(void)recall;
 }
 
 bool llm_replays(const struct llm *llm)
@@ -262,20 +243,6 @@ json_t *llm_take_warnings(struct llm *llm)
 {
 	(void)llm;
 	return json_array();
-}
-
-const char *llm_kind_name(enum llm_kind kind)
-{
-	static const char *const names[] = {"turn", "llm_query", "forced", "direct"};
-
-	return names[kind];
-}
-
-void llm_usage_add(struct llm_usage *sum, const struct llm_usage *more)
-{
-	sum->input += more->input;
-	sum->output += more->output;
-	sum->estimated |= more->estimated;
 }
 
 void llm_warn_unpriced(struct llm *llm, const char *model)

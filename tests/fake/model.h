@@ -12,13 +12,23 @@
 
 struct rlmd_engine;
 
-/* The text of the answer to a request; NULL fails the call. */
+/* The text of the answer to a request; NULL fails the call, by that kind of error. */
 extern const char *(*fake_model)(const struct llm_request *);
+extern enum rlmd_error_kind fake_failure; /* RLMD_ERROR_OVERLOADED, unless the test says other */
 
 /* What a call reports to have used, in how many attempts; NULL: 10 tokens and 5. And as it says it:
  * 0 attempts, so that runs learn nothing for their conversations. */
 extern struct llm_usage (*fake_usage)(const struct llm_request *);
 extern int fake_attempts;
+
+/* The max_tokens that replies are cut by, which a budget had lowered: each call is made again; 0:
+ * by none. */
+extern int64_t fake_lowered;
+
+/* What a first attempt at each call was billed before it broke off, and how many calls may be made
+ * again then: the others fail; no tokens: none breaks off. */
+extern struct llm_usage fake_broken;
+extern size_t fake_again;
 
 /* While it is set, calls are answered only when that is said of the last one. */
 extern bool fake_holds;

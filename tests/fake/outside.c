@@ -12,6 +12,7 @@ size_t fake_workers, fake_workers_most, fake_computing_most, fake_death;
 
 static size_t computing;
 char fake_told[4096];
+const char *fake_missing;
 
 json_t *sandbox_report(const struct rlmd_sandbox *sandbox)
 {
@@ -41,6 +42,11 @@ bool sandbox_await(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
 	(void)sandbox;
 	(void)err;
 	return true;
+}
+
+void sandbox_cut(struct rlmd_sandbox *sandbox)
+{
+	(void)sandbox;
 }
 
 void sandbox_on_ready(struct rlmd_sandbox *sandbox, rlmd_sandbox_ready_fn *fn, void *owner)
@@ -73,7 +79,10 @@ struct worker {
 	struct rlmd_text plan; /* lent by the run; empty: none */
 	bool final;
 	bool calls; /* a function */
+	bool late;  /* calls where a value is asked for, */
+	bool due;   /* which it is now */
 	bool computes;
+	bool found; /* the variable that was asked for */
 };
 
 /* While it starts, and from an order of ours to its end, but for the time it waits for calls. */
@@ -162,6 +171,7 @@ static void on_worker(evutil_socket_t fd, short what, void *owner)
 		.stdout_text = {"out", 3},
 		.final = worker->final ? ANSWER_FINAL_DIRECT : ANSWER_MISSING,
 		.answer = text_of("from code"),
+		.missing = fake_missing,
 	};
 	struct worker_event event = {.kind = worker->next, .block = &block, .error = &gone};
 
@@ -170,12 +180,16 @@ static void on_worker(evutil_socket_t fd, short what, void *owner)
 	event_base_loopbreak(worker->base);
 	if (++fake_events == fake_death)
 		event.kind = WORKER_GONE;
-	else if (worker->asks || worker->fans || worker->plan.size || worker->calls) {
+	else if (worker->due) {
+		worker->due = false;
+		call(worker, WORKER_LLM_QUERY, 1); /* of which it may be killed */
+		return;
+	} else if (worker->asks || worker->fans || worker->plan.size || worker->calls) {
 		make_calls(worker);
 		return;
 	}
 	compute(worker, false);
-	event.found = event.kind == WORKER_VALUE;
+	event.found = event.kind == WORKER_VALUE && worker->found;
 	event.value = event.variables = text_of("a value");
 	worker->fn(worker->owner, &event);
 }
@@ -215,6 +229,7 @@ void worker_exec(struct worker *worker, int64_t block, struct rlmd_text code, in
 						 : text_of("");
 	worker->calls = text_starts(code, "function");
 	worker->final = text_starts(code, "final");
+	worker->late = text_starts(code, "late");
 	compute(worker, true);
 	if (!text_starts(code, "hang"))
 		post(worker, WORKER_DONE);
@@ -222,8 +237,9 @@ void worker_exec(struct worker *worker, int64_t block, struct rlmd_text code, in
 
 void worker_get(struct worker *worker, const char *name, int64_t timeout_ms)
 {
-	(void)name;
 	(void)timeout_ms;
+	worker->found = !strcmp(name, "x"); /* the only variable that there is */
+	worker->due = worker->late;
 	post(worker, WORKER_VALUE);
 }
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "sandbox/pipes.h"
+#include "sandbox/child.h"
 
 enum { FILES_MAX = 16 };
 
@@ -167,7 +167,7 @@ static void fork_spawned(struct spawn *spawn)
 	int ours[2], theirs[2];
 	struct rlmd_error err;
 
-	if (!pipes_open(ours, theirs, &err))
+	if (!child_open_pipes(ours, theirs, &err))
 		abort();
 	spawn->process = fork_process(spawn->sandbox, theirs[0], theirs[1]);
 	close(theirs[0]);
@@ -279,6 +279,11 @@ bool sandbox_await(struct rlmd_sandbox *sandbox, struct rlmd_error *err)
 	(void)sandbox;
 	(void)err;
 	return true;
+}
+
+void sandbox_cut(struct rlmd_sandbox *sandbox)
+{
+	(void)sandbox;
 }
 
 void sandbox_on_ready(struct rlmd_sandbox *sandbox, rlmd_sandbox_ready_fn *fn, void *owner)

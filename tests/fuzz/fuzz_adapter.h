@@ -3,7 +3,7 @@
  *
  * The first byte of the input chooses: a whole body, or a stream cut into pieces of that size. A
  * stream is read twice: as it is, with its words taken out of jansson's trees beside; and with each
- * event by itself, none of which is told by the one before it (llm/likeness.h).
+ * event by itself, none of which is told by the one before it (llm/event_pattern.h).
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/json_ahead.h"
+#include "base/json_scan.h"
 #include "base/text.h"
 #include "llm/adapter.h"
 #include "llm/stream.h"
@@ -60,7 +60,7 @@ static inline bool fuzz_hear(void *owner, struct rlmd_text event, struct rlmd_te
 	bool over = hearing->reply->finished, ok;
 
 	if (hearing->apart)
-		likeness_forget(&hearing->reply->like);
+		event_pattern_forget(&hearing->reply->pattern);
 	ok = hearing->adapter->event(hearing->reply, event, data, err);
 	if (ok && !over && hearing->words)
 		fuzz_compare_words(hearing, data);
@@ -115,7 +115,7 @@ static inline void fuzz_same(const struct reply *a, const struct reply *b)
 {
 	fuzz_same_text(bytes_text(&a->text.bytes), bytes_text(&b->text.bytes));
 	fuzz_same_text(bytes_text(&a->thinking.bytes), bytes_text(&b->thinking.bytes));
-	fuzz_require(!memcmp(&a->text.least, &b->text.least, sizeof a->text.least));
+	fuzz_require(!memcmp(&a->text.bound, &b->text.bound, sizeof a->text.bound));
 	fuzz_require(!memcmp(&a->usage, &b->usage, sizeof a->usage));
 	fuzz_require(a->usage_seen == b->usage_seen && a->usage_absurd == b->usage_absurd);
 	fuzz_require(a->finished == b->finished && a->complete == b->complete);

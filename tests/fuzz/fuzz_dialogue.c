@@ -22,9 +22,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "pool/ledger.h"
+#include "pool/open_calls.h"
 #include "pool/worker.h"
-#include "sandbox/pipes.h"
+#include "sandbox/child.h"
 #include "wire/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -84,8 +84,8 @@ struct owner {
 	struct worker *worker;
 	struct rlmd_sandbox sandbox;
 	enum worker_state state;
-	int64_t ids[LEDGER_CALLS_MAX];
-	size_t counts[LEDGER_CALLS_MAX], unanswered;
+	int64_t ids[OPEN_CALLS_MAX];
+	size_t counts[OPEN_CALLS_MAX], unanswered;
 	bool gone;
 };
 
@@ -161,7 +161,7 @@ struct spawn *sandbox_spawn(struct rlmd_sandbox *sandbox, const int *files, size
 	(void)files;
 	(void)file_count;
 	(void)extra_memory;
-	if (!pipes_open(ours, theirs, &err))
+	if (!child_open_pipes(ours, theirs, &err))
 		abort();
 	sandbox->from = ours[0];
 	sandbox->to = ours[1];
@@ -261,7 +261,7 @@ const char *process_exit_wall(const struct process_exit *exit)
 static void note_call(struct owner *owner, const struct worker_call *call)
 {
 	assert(owner->state != WORKER_STARTING);
-	assert(owner->unanswered < LEDGER_CALLS_MAX);
+	assert(owner->unanswered < OPEN_CALLS_MAX);
 	for (size_t i = 0; i < owner->unanswered; i++)
 		assert(owner->ids[i] != call->id);
 	for (size_t i = 0; i < call->count; i++)
@@ -430,11 +430,12 @@ static void say_message(struct rlmd_sandbox *sandbox, enum step step)
 		[STEP_NOT_STARTED] =
 			"{\"type\":\"started\",\"error\":\"MemoryError\",\"no_memory\":true}",
 		[STEP_DONE] = "{\"type\":\"done\",\"block\":1,\"stdout\":\"out\",\"stderr\":\"\","
-			      "\"error\":\"E\",\"final\":null,\"answer\":null}",
+			      "\"error\":\"E\",\"missing\":null,\"final\":null,\"answer\":null}",
 		[STEP_FINAL] =
 			"{\"type\":\"done\",\"block\":1,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
-			"\"final\":\"final_var\",\"answer\":\"42\"}",
-		[STEP_VALUE] = "{\"type\":\"value\",\"value\":\"v\",\"variables\":\"x int\"}",
+			"\"missing\":null,\"final\":\"final_var\",\"answer\":\"42\"}",
+		[STEP_VALUE] =
+			"{\"type\":\"value\",\"value\":\"v\",\"expression\":false,\"variables\":\"x int\"}",
 	};
 
 	say_text(sandbox, messages[step]);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "llm/backoff.h"
 #include "llm/failure.h"
+#include "net/gate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,8 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	failure_of_body(body, &failure);
 	check(&failure);
 	header = text_copy(body);
-	delay = backoff_delay(*data, NULL, header, INT64_C(1795253400000), 1);
-	require(delay > 0 && delay <= BACKOFF_TOLD_MAX);
+	delay = gate_delay(*data, NULL, header, INT64_C(1795253400000), 1);
+	require(delay > 0 && delay <= GATE_TOLD_MAX);
 	free(header);
 	return 0;
 }

@@ -36,7 +36,7 @@ static void read_it(const struct packet *packet, enum message_type type)
 	case MESSAGE_BUDGET:
 	case MESSAGE_FUNCTION:
 		if (translate_call(packet, type, functions, &call, &err))
-			translated_call_done(&call);
+			translate_call_done(&call);
 		break;
 	case MESSAGE_DONE:
 		if (translate_block(packet, 1, &block, &err))

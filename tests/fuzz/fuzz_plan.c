@@ -17,7 +17,7 @@ static void start(void *owner, const struct rlmd_operation *operation, struct rl
 		  struct rlmd_call *call)
 {
 	struct crowd *crowd = owner;
-	struct rlmd_plan_answer answer = {.response = input, .usage = {.tokens = 1}};
+	struct rlmd_plan_answer answer = {.size = sizeof answer, .response = input, .tokens = 1};
 
 	assert(operation->id);
 	crowd->starts++;
@@ -39,16 +39,23 @@ static void on_done(void *owner, const struct rlmd_plan_summary *summary)
 	struct crowd *crowd = owner;
 
 	assert(summary->succeeded + summary->failed + summary->cancelled == crowd->results);
-	assert(summary->usage.tokens == (int64_t)crowd->starts);
+	assert(summary->tokens == (int64_t)crowd->starts);
 	crowd->done = true;
 }
 
 static void run(const struct rlmd_plan_file *file)
 {
 	struct crowd crowd = {0};
-	struct rlmd_execution_options options = {
-		.config = *rlmd_plan_file_config(file),
-		.orchestrator = {.start = start, .owner = &crowd},
+	struct rlmd_plan_config config = *rlmd_plan_file_config(file);
+	const struct rlmd_orchestrator orchestrator = {
+		.size = sizeof orchestrator,
+		.start = start,
+		.owner = &crowd,
+	};
+	const struct rlmd_execution_options options = {
+		.size = sizeof options,
+		.config = &config,
+		.orchestrator = &orchestrator,
 		.keep = true,
 		.on_result = on_result,
 		.on_done = on_done,
@@ -58,9 +65,9 @@ static void run(const struct rlmd_plan_file *file)
 	struct event_base *base = event_base_new();
 	struct rlmd_execution *execution;
 
-	options.config.timeout_ms = RLMD_PLAN_NO_TIMEOUT;
-	options.config.input_max = 4096;
-	execution = rlmd_execution_start(base, plan, &options);
+	config.timeout_ms = RLMD_PLAN_NO_TIMEOUT;
+	config.input_max = 4096;
+	execution = rlmd_execution_start(base, plan, &options, NULL);
 	while (event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE))
 		event_base_loop(base, EVLOOP_NONBLOCK);
 	assert(crowd.done && crowd.results == rlmd_plan_count(plan));
@@ -72,16 +79,14 @@ static void run(const struct rlmd_plan_file *file)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rlmd_text text = {(const char *)data, size};
-	struct rlmd_plan_error err = {0};
+	struct rlmd_error err = {0};
 	struct rlmd_plan_file *file = rlmd_plan_file_new(text, &err);
 
-	assert(!file == (err.kind == RLMD_PLAN_ERROR_PLAN));
+	assert(!file == (err.kind == RLMD_ERROR_INPUT));
 	if (!file) {
 		assert(*err.text);
 		return 0;
 	}
-	for (size_t i = 0; i < rlmd_plan_count(rlmd_plan_file_plan(file)); i++)
-		rlmd_plan_file_operations(file)[i].timeout_ms = 0;
 	run(file);
 	rlmd_plan_file_free(file);
 	return 0;

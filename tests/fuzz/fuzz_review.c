@@ -13,7 +13,6 @@
 #include "review/anchor.h"
 #include "review/baseline.h"
 #include "review/fingerprint.h"
-#include "review/merge.h"
 #include "review/patch.h"
 #include "review/report.h"
 
@@ -82,8 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct review_rule rule = {0};
 	struct rlmd_error err = {0};
 
-	if (rule_parse("x.md", text, &rule, &err))
-		rule_done(&rule);
+	if (ruleset_parse_rule("x.md", text, &rule, &err))
+		ruleset_rule_done(&rule);
 	else
 		assert(err.kind == RLMD_ERROR_INPUT);
 	if (!baseline_parse(text, &baseline, &err))

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "source/repo_config.h"
-#include "source/rules.h"
+#include "lister/repo_config.h"
+#include "lister/rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

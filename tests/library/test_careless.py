@@ -28,9 +28,13 @@ HEAD = """
 PLANS = """
 static int plan_of(struct rlmd_operation operation, int strategy)
 {
-    struct rlmd_plan_description plan = {&operation, 1, strategy, false};
-    struct rlmd_plan_error err = {0};
-    return rlmd_plan_new(&plan, &err) || err.kind != RLMD_PLAN_ERROR_PLAN;
+    struct rlmd_plan_description plan = RLMD_PLAN_DESCRIPTION_INIT;
+    operation.size = sizeof operation;
+    plan.operations = &operation;
+    plan.count = 1;
+    plan.strategy = strategy;
+    struct rlmd_error err = {0};
+    return rlmd_plan_new(&plan, &err) || err.kind != RLMD_ERROR_INPUT;
 }
 
 static const char *const nameless[] = {NULL};

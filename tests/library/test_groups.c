@@ -174,7 +174,7 @@ static int tear_down(void **state)
 	(void)state;
 	for (int i = 0; i < TENANTS; i++) {
 		rlmd_job_free(tenants[i].job);
-		rlmd_group_free(tenants[i].group);
+		rlmd_group_unref(tenants[i].group);
 		rlmd_plan_file_free(tenants[i].plan);
 		rlmd_provider_unref(tenants[i].provider);
 	}
@@ -284,7 +284,7 @@ static void test_what_makes_no_sense(void **state)
 	assert_null(rlmd_group_new(NULL, NULL, &err));
 	assert_null(rlmd_job_start(other, &job, &err));
 	assert_non_null(strstr(err.text, "another engine"));
-	rlmd_group_free(NULL);
+	rlmd_group_unref(NULL);
 	rlmd_engine_free(other);
 }
 
@@ -295,7 +295,7 @@ static void test_who_keeps_it(void **state)
 
 	(void)state;
 	begin(tenant, 3);
-	rlmd_group_free(tenant->group);
+	rlmd_group_unref(tenant->group);
 	tenant->group = NULL;
 	for (int n = 0; n < 3; n++) {
 		go_on_to(1);

@@ -51,12 +51,12 @@ static struct rlmd_provider *provider;
 static struct rlmd_job *job;
 static struct store store;
 
-static size_t asked, calls; /* of the model, and of the function */
-static size_t cut, never;   /* of what was asked: answered in part, and not at all */
-static int64_t purse;       /* tokens; 0: as usual */
-static size_t kept_most;    /* entries that are kept before the job is ended; 0: any */
-static bool full;           /* they are */
-static bool holds;          /* what is to be kept waits for release_held() */
+static size_t asked, calls;  /* of the model, and of the function */
+static size_t cut, never;    /* of what was asked: answered in part, and not at all */
+static int64_t tokens_limit; /* tokens; 0: as usual */
+static size_t kept_most;     /* entries that are kept before the job is ended; 0: any */
+static bool full;            /* they are */
+static bool holds;           /* what is to be kept waits for release_held() */
 static struct rlmd_journal_entry *held[ENTRIES_MAX];
 static size_t held_count;
 static bool refuses;           /* what is to be kept is not */
@@ -131,7 +131,7 @@ static void forget_all(void)
 	while (store.count)
 		free(store.entries[--store.count].bytes);
 	asked = calls = cut = never = 0;
-	purse = 0;
+	tokens_limit = 0;
 }
 
 static void on_call(void *owner, struct rlmd_function_call *call, struct rlmd_text arguments)
@@ -276,7 +276,7 @@ static void start(void)
 	const struct rlmd_function function = {
 		.size = sizeof function, .name = "count", .doc = "Counts.", .call = on_call};
 	const struct rlmd_limits limits = {
-		.size = sizeof limits, .time_ms = HOURS_MS, .tokens = purse};
+		.size = sizeof limits, .time_ms = HOURS_MS, .tokens = tokens_limit};
 	const struct rlmd_job_options options = {.size = sizeof options,
 						 .task = rlmd_text_of("do all of it"),
 						 .functions = &function,
@@ -382,7 +382,7 @@ static void test_killed_after_each(void **state)
 		free(whole.entries[i].bytes);
 	free(expected);
 	free(now);
-	rlmd_account_free(account);
+	rlmd_account_unref(account);
 	account = NULL;
 }
 
@@ -516,7 +516,7 @@ static const char in_parts[] = "```python\n"
 			       "result = str(len(llm_query('at length')))\n"
 			       "```";
 
-/* What a small purse has cut is asked for once more, and so it is where the attempt that has had
+/* What a small budget has cut is asked for once more, and so it is where the attempt that has had
  * the first part was ended then. */
 static void test_a_reply_that_was_cut(void **state)
 {
@@ -524,7 +524,7 @@ static void test_a_reply_that_was_cut(void **state)
 
 	(void)state;
 	script = in_parts;
-	purse = 30000;
+	tokens_limit = 30000;
 	kept_most = 5; /* a turn, three short ones, the part */
 	assert_false(run());
 	assert_int_equal(cut, 1);

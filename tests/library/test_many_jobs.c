@@ -354,7 +354,7 @@ static void test_many_jobs(void **state)
 			server_free(servers[i]);
 	rlmd_engine_free(engine);
 	for (int i = 0; i < JOBS; i++)
-		rlmd_account_free(tasks[i].account);
+		rlmd_account_unref(tasks[i].account);
 	for (int i = 0; i < PROVIDERS; i++)
 		rlmd_provider_unref(providers[i].provider);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left to wait for */

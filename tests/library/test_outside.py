@@ -188,13 +188,13 @@ class OutsideTest(unittest.TestCase):
             "try: look_up(19)",
             "except RuntimeError as error: names.append(str(error))",
             "try: look_up('x')",
-            "except Exception as error: names.append(type(error).__name__)",
+            "except ValueError as error: names.append(str(error))",
             "names.append(rates()['GBP'])"))
         server.script(None, Reply(text="FINAL_VAR(names)"))
         status, out, err = self.run_program(program, "Whose are they?", servers=[server])
         self.assertEqual((status, err), (0, ""))
         self.assertEqual(out, '["Ada", "Emmy", "look_up(): there is no such order", '
-                              '"ValueError", 0.85]\n(look_up was called 3 times)\n')
+                              '"look_up(): number is a str, an int is wanted", 0.85]\n(look_up was called 3 times)\n')
         told = [request.system for request in server.requests if not request.turn]
         self.assertEqual(len(told), 2)
         for system in told:

@@ -10,7 +10,8 @@ import tree
 PROGRAM = tree.BUILD / "rlmd"
 LIBRARY = (tree.BUILD / "librlmd.so").resolve()
 MODULE = tree.BUILD / "worker/_rlmd.abi3.so"  # in every worker
-WHOLE = (PROGRAM, LIBRARY, MODULE)
+LISTER = tree.BUILD / "helper/rlmd-lister"
+WHOLE = (PROGRAM, LIBRARY, MODULE, LISTER)
 
 # A function that may be jumped to begins with one of these: endbr64; bti c, paciasp.
 LANDING = {"X86-64": (bytes.fromhex("f30f1efa"),),
@@ -40,7 +41,9 @@ def commands():
 
 
 def compiler_takes(words, *flags):
-    return subprocess.run([words[0], "-O2", "-Werror", *flags, "-x", "c", "-S", "-o", "/dev/null", "-"],
+    compiler = words[:1 + words[0].endswith("ccache")]
+    return subprocess.run([*compiler, "-O2", "-Werror", *flags, "-x", "c", "-S", "-o", "/dev/null",
+                           "-"],
                           input="#include <stdio.h>\n", text=True, capture_output=True,
                           check=False).returncode == 0
 
@@ -57,7 +60,8 @@ class HardeningTest(unittest.TestCase):
             with self.subTest(file.name):
                 self.assertRegex(readelf(file, "-h"), r"Type: +DYN ")
                 self.assertNotIn("TEXTREL", readelf(file, "-d"))
-        self.assertRegex(readelf(PROGRAM, "-d"), r"FLAGS_1.*\bPIE\b")
+        for file in (PROGRAM, LISTER):
+            self.assertRegex(readelf(file, "-d"), r"FLAGS_1.*\bPIE\b")
 
     def test_tables_are_read_only_once_it_runs(self):
         for file in WHOLE:
@@ -116,6 +120,14 @@ class HardeningTest(unittest.TestCase):
             self.assertNotIn("-DNDEBUG", words, source)
             self.assertIn(words[max(i for i, word in enumerate(words) if word.startswith("-O"))],
                           ("-O2", "-O3"), source)
+
+
+class LibrariesTest(unittest.TestCase):
+    def test_no_library_that_parses_repositories_has_the_keys(self):
+        """libgit2 is in the program that is sealed, and nowhere else."""
+        self.assertIn("libgit2", readelf(LISTER, "-d"))
+        for file in (PROGRAM, LIBRARY):
+            self.assertNotIn("libgit2", readelf(file, "-d"), file.name)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,22 @@
-"""The picture at the head of engine/run.c against what the code does.
+"""The pictures of states in comments against what the code does.
 
-The picture is the lines `A -> B   why` of the file's first comment. `any -> B` stands for an
-arrow from every state; that every state may go to FINISH is said once and not drawn.
+That of engine/run.c is the lines `A -> B   why` of the file's first comment. `any -> B` stands
+for an arrow from every state; that every state may go to FINISH is said once and not drawn.
 """
 import re
 import unittest
 
 import tree
 
+# Where `FROM -> TO   function` draws the states of an enum: its prefix, and where it is.
+PICTURES = {
+    "src/async/dispatch.c": ("dispatch_state", "DISPATCH_", "src/async/execution.h"),
+    "src/async/scheduler.c": ("permit_state", "", "src/async/scheduler.c"),
+    "src/batch/results_file.c": ("results_state", "RESULTS_", "src/batch/results_file.c"),
+    "src/engine/job.c": ("job_state", "JOB_", "src/engine/job.h"),
+    "src/engine/repl.c": ("repl_state", "REPL_", "src/engine/repl.c"),
+}
+ARROW = re.compile(r"^ \*\s+(any|[A-Z_]+) -> ([A-Z_]+)\b[ ]*(\w*)", flags=re.MULTILINE)
 SOURCE = "src/engine/run.c"
 TABLE = "src/engine/run_private.h"
 LAST = "FINISH"
@@ -50,7 +59,7 @@ class StatesTest(unittest.TestCase):
         self.states = {state: function for state, function, _ in rows}
         self.wakes = {state: wake for state, _, wake in rows}
         self.entries = {f"run_{function}" for function in self.states.values()}
-        helpers = {"then", "await", "run_drive"}
+        helpers = {"then", "await", "drive"}
         bodies = {name: body for name, body in self.bodies.items() if name not in helpers}
         self.done = set()
         for state, function in self.states.items():
@@ -101,6 +110,48 @@ class StatesTest(unittest.TestCase):
         for path in tree.files(".c", ".h", under=("src",)):
             if tree.name(path) != SOURCE:
                 self.assertNotRegex(tree.read(path), r"\brun->state\b", tree.name(path))
+
+
+def values(name, prefix, path):
+    body = re.search(rf"enum {name} \{{(.*?)\}}", tree.without_comments(tree.read(path)), re.DOTALL)
+    return re.findall(rf"\b{prefix}(\w+)", body.group(1))
+
+
+class PicturesTest(unittest.TestCase):
+    def test_every_picture_is_known(self):
+        drawn = {tree.name(path) for path in tree.files(".c", ".h", under=("src",))
+                 if ARROW.search(tree.read(path))}
+        drawn -= {SOURCE, "src/llm/call.h"}  # which is tested below, and which names no states
+        self.assertEqual(drawn, set(PICTURES))
+
+    def test_states_are_those_of_the_enum(self):
+        for path, where in PICTURES.items():
+            with self.subTest(path):
+                arrows = ARROW.findall(tree.read(path))
+                named = {state for arrow in arrows for state in arrow[:2]} - {"any"}
+                self.assertEqual(named, set(values(*where)))
+
+    def test_arrows_are_what_functions_do(self):
+        """Each names the function that takes the step, and each step of a function is drawn."""
+        for path, (_, prefix, _) in PICTURES.items():
+            with self.subTest(path):
+                source = tree.read(path)
+                drawn = {(function, to) for _, to, function in ARROW.findall(source)}
+                taken = {(name, to)
+                         for name, _, _, body in tree.functions(tree.without_comments(source))
+                         for to in re.findall(rf"->state = {prefix}([A-Z_]+)\b", body)}
+                self.assertEqual(drawn, taken)
+
+    def test_a_worker_moves_by_its_messages(self):
+        """pool/worker.c draws them as `FROM --message--> TO`; the table says what may be said when."""
+        head = tree.read("src/pool/worker.c").split("*/")[0]
+        said = {row[1].strip('"'): re.findall(r"IN\((\w+)\)", row[3])
+                for _, *row in tree.rows("src/wire/messages.def", "MESSAGE")}
+        steps = re.findall(r"(?=(?<![A-Z])([A-Z]+|  ) +--(\w+)-+> +([A-Z]+))", head)
+        named = {state for before, _, after in steps for state in (before, after)} - {"  "}
+        self.assertEqual(named, set(values("worker_state", "WORKER_", "src/wire/message.h")))
+        for before, message, _ in steps:
+            self.assertTrue(before == "  " or before in said[message], (before, message))
 
 
 if __name__ == "__main__":

@@ -78,7 +78,76 @@ class SetupTest(unittest.TestCase):
                 (self.directory / "called").unlink()
 
 
-class DemoTest(unittest.TestCase):
+# What a build or a test looks for and can do without, with the Debian package that has it.
+OPTIONAL = {"bwrap": "bubblewrap", "clang": "clang", "clang++": "clang", "clang-format": "clang-format",
+            "g++": "g++", "lxml": "python3-lxml", "parallel": "parallel",
+            "shellcheck": "shellcheck", "strace": "strace", "systemd-analyze": "systemd", "yaml": "python3-yaml"}
+# And what every system has on which rlmd can be built, and what rlmd itself uses.
+THERE = {"cc", "gcc", "git", "grep", "jsonschema", "ldd", "meson", "nm", "python3", "setpriv"}
+
+
+class OptionalTest(unittest.TestCase):
+    """.ci/run has everything in one stage, and in another only what rlmd cannot do without."""
+
+    def test_each_is_in_one_stage_and_not_in_the_other(self):
+        looked_for = set()
+        for path in tree.files(".py", ".c", ".build", "", under=("bench", "tests", "tools")):
+            if path != Path(__file__) and not tree.name(path).startswith("tests/real/"):
+                text = tree.read(path)
+                for pattern in (r'which\("([^"]+)"\)', r"find_program\('([^']+)'", r'BUBBLEWRAP "([^"]+)"',
+                                r"try:\n *(?:import|from) (\w+)[^\n]*\n *except ImportError"):
+                    looked_for |= set(re.findall(pattern, text))
+        self.assertEqual(looked_for - THERE, set(OPTIONAL))
+        base, more = re.findall(r'packages="([^"]*)"', tree.read("tools/setup"))[:2]
+        for name, package in OPTIONAL.items():
+            with self.subTest(name):
+                self.assertIn(package, more.split())
+                self.assertNotIn(package, base.split())
+
+
+class ConfigureTest(unittest.TestCase):
+    """A build is configured whatever else is installed, and whatever is not."""
+
+    def optional(self):
+        texts = [tree.read(path) for path in (*tree.files(".build"), "docs/meson.build", "meson.build")]
+        found = re.findall(r"find_program\('([^']+)'[^)]*required: false", "\n".join(texts))
+        self.assertEqual(re.findall(r"dependency\('[^)]*required: false", "\n".join(texts)), [])
+        return sorted(set(found))
+
+    def configure(self, room, path):
+        environment = {**os.environ, "PATH": str(path), "CC": "gcc"}
+        done = subprocess.run(["meson", "setup", "--wrap-mode=nofallback", "-Dtests=enabled",
+                               room / "build", tree.ROOT], env=environment, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=patience.hung())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def programs(self, room, names):
+        """A directory of all that /usr/bin has but `names`."""
+        directory = room / "bin"
+        directory.mkdir()
+        for file in os.scandir("/usr/bin"):
+            if file.name not in names:
+                (directory / file.name).symlink_to(file.path)
+        return directory
+
+    def test_with_and_without_what_is_optional(self):
+        names = self.optional()
+        self.assertTrue(names)
+        for there in (True, False):
+            with self.subTest(there=there), tempfile.TemporaryDirectory() as directory:
+                room = Path(directory)
+                path = self.programs(room, names)
+                for name in names if there else ():
+                    (path / name).write_text("#!/bin/sh\n")
+                    (path / name).chmod(0o755)
+                told = self.configure(room, path)
+                for name in names:
+                    self.assertRegex(told, f"Program {name} found: {'YES' if there else 'NO'}")
+
+
+class DemoBuildTest(unittest.TestCase):
     def test_it_builds_what_it_needs(self):
         """The program with its files: no test, no benchmark."""
         self.assertRegex(tree.read("tools/demo"), r"TARGETS=program tools/build")
@@ -170,6 +239,21 @@ class TallyTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 1 failed")
 
+    def test_those_that_skipped_something(self):
+        """By the names that `meson test` takes."""
+        with tempfile.TemporaryDirectory() as directory:
+            log = os.path.join(directory, "log")
+            with open(log + ".json", "w") as file:
+                for name, result in (("p:s / a", "OK"), ("p:s+t / b", "SKIP"), ("p:s / c", "OK")):
+                    print(json.dumps({"name": name, "result": result, "returncode": 0}), file=file)
+            case = "<testcase classname='p.p:s / {0}' name='1'>{1}</testcase>"
+            Path(log + ".junit.xml").write_text("<testsuites>" + "".join(
+                f"<testsuite name='p.p:s / {name}'>{case.format(name, more)}</testsuite>"
+                for name, more in (("a", ""), ("c", "<skipped/>"))) + "</testsuites>")
+            done = subprocess.run([tree.ROOT / "tools/tally", "--with-skips", log],
+                                  stdout=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stdout.split()), (0, ["b", "c"]))
+
     def test_programs_that_skip_all_of_themselves(self):
         """The reason is the last thing that they say; one without a reason has failed."""
         with tempfile.TemporaryDirectory() as directory:
@@ -180,7 +264,7 @@ class TallyTest(unittest.TestCase):
                           file=file)
             Path(log + ".junit.xml").write_text("<testsuites/>")
             done = subprocess.run([tree.ROOT / "tools/tally", log], stdout=subprocess.PIPE, text=True)
-        self.assertIn("\nskipped: s / a: for want of bwrap\n", done.stdout)
+        self.assertIn("skipped: s / a: for want of bwrap", done.stdout.splitlines())
         self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed, 1 skipped")
 
     def test_what_is_no_test(self):
@@ -192,6 +276,7 @@ class TallyTest(unittest.TestCase):
             for more, status, last in (
                     ([], 0, "1 passed, 0 failed"),
                     (["--skipped", "b: too late"], 0, "1 passed, 0 failed, 1 skipped"),
+                    (["--passed", "b", "--passed", "c"], 0, "3 passed, 0 failed"),
                     (["--skipped", "b: too late", "--failed", "c"], 1,
                      "1 passed, 1 failed, 1 skipped")):
                 with self.subTest(more=more):
@@ -199,6 +284,20 @@ class TallyTest(unittest.TestCase):
                                           stdout=subprocess.PIPE, text=True)
                     self.assertEqual(done.returncode, status)
                     self.assertEqual(done.stdout.splitlines()[-1], last)
+
+    def test_what_failed_is_told_last(self):
+        """With the end of what it said: of a long log often only the end is kept."""
+        with tempfile.TemporaryDirectory() as directory:
+            logs = [os.path.join(directory, name) for name in ("a", "b")]
+            for log, more in zip(logs, ({"result": "FAIL", "returncode": 1, "stderr": "why"},
+                                        {"result": "SKIP", "returncode": 77, "stderr": "no bwrap"})):
+                Path(log + ".json").write_text(json.dumps({"name": "s / t", **more}))
+                Path(log + ".junit.xml").write_text("<testsuites/>")
+            done = subprocess.run([tree.ROOT / "tools/tally", *logs, "--failed", "c"],
+                                  stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.stdout.splitlines(), [
+            f"skipped: {logs[1]}: s / t: no bwrap", "", "--- s / t", "    why", "", "failed: c",
+            f"failed: {logs[0]}: s / t: FAIL, exit status 1", "0 passed, 2 failed, 1 skipped"])
 
 
 if __name__ == "__main__":

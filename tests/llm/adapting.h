@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/json_ahead.h"
 #include "base/json_quote.h"
+#include "base/json_scan.h"
 #include "base/text.h"
 #include "effort.h"
 #include "llm/adapter.h"

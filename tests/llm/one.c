@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "llm/registry.h"
 
-bool one_open(struct one *one, struct event_base *base, const struct provider_config *config,
+bool one_open(struct one *one, struct event_base *base, const struct rlmd_provider_options *config,
 	      const struct llm_config *job, struct rlmd_error *err)
 {
 	static const struct llm_config usual;

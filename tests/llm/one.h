@@ -13,6 +13,6 @@ struct one {
 
 /* The job's settings may be NULL: a usual one. False with the error of whatever refused; nothing is
  * left then. */
-bool one_open(struct one *, struct event_base *, const struct provider_config *,
+bool one_open(struct one *, struct event_base *, const struct rlmd_provider_options *,
 	      const struct llm_config *, struct rlmd_error *);
 void one_close(struct one *);

@@ -16,10 +16,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "llm/body.h"
-#include "llm/entry.h"
 #include "llm/key.h"
 #include "llm/provider.h"
+#include "net/body.h"
 
 enum { DAY_MS = 86400000 };
 
@@ -32,7 +31,7 @@ static struct llm_request request = {
 
 static int setup(void **state)
 {
-	static const struct provider_config config = {.kind = "ollama"};
+	static const struct rlmd_provider_options config = {.kind = "ollama"};
 
 	(void)state;
 	strcpy(dir, "/tmp/rlmd-cache-XXXXXX");
@@ -183,6 +182,116 @@ static void test_tenants(void **state)
 	cache_free(cache);
 }
 
+/* Two providers may have models of one name, and two keys may have different rights. */
+static void test_providers(void **state)
+{
+	static const struct rlmd_provider_options configs[] = {
+		{.kind = "openai", .base_url = "http://127.0.0.1:1/v1", .key = "one"},
+		{.kind = "openai", .base_url = "http://127.0.0.1:2/v1", .key = "one"},
+		{.kind = "openai", .base_url = "http://127.0.0.1:1/v1", .key = "two"},
+		{.kind = "ollama", .base_url = "http://127.0.0.1:1/v1"},
+	};
+	enum { COUNT = sizeof configs / sizeof *configs };
+	struct cache_place places[COUNT];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++) {
+		struct rlmd_provider *other = provider_new(&configs[i], NULL);
+
+		assert_true(provider_bind(other, base, NULL) && provider_open(other, NULL));
+		cache_place_init(&places[i], other, NULL, &request);
+		for (size_t j = 0; j < i; j++)
+			assert_string_not_equal(places[i].name, places[j].name);
+		provider_unbind(other);
+		provider_unref(other);
+	}
+}
+
+/* Who else may write could put answers there. */
+static void test_what_others_may_write(void **state)
+{
+	static const mode_t others[] = {S_IWGRP, S_IWOTH};
+	struct cache *cache = open_cache(1 << 20);
+	struct cache_place place = place_of(NULL, 0);
+	auto_free char *path = NULL;
+	struct rlmd_error err;
+
+	(void)state;
+	keep(cache, &place, "an answer");
+	path = xasprintf("%s/%s", dir, place.name);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(chmod(path, 0600 | others[i]), 0);
+		assert_string_equal(find(cache, &place, DAY_MS), "");
+		assert_int_equal(chmod(path, 0600), 0);
+		assert_string_equal(find(cache, &place, DAY_MS), "an answer");
+		assert_int_equal(chmod(dir, 0700 | others[i]), 0);
+		assert_null(cache_new(base, dir, 1 << 20, &err));
+		assert_non_null(strstr(err.text, "others may write to the cache"));
+		assert_int_equal(chmod(dir, 0700), 0);
+	}
+	if (!geteuid()) {
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		assert_string_equal(find(cache, &place, DAY_MS), "");
+		assert_int_equal(chown(dir, 65534, 65534), 0);
+		assert_null(cache_new(base, dir, 1 << 20, &err));
+		assert_non_null(strstr(err.text, "belongs to uid 65534 and not to us (0)"));
+		assert_int_equal(chown(dir, 0, 0), 0);
+	}
+	cache_free(cache);
+}
+
+static int64_t ahead_ms; /* that the clock goes */
+
+int64_t __real_clock_wall_ms(void);
+int64_t __wrap_clock_wall_ms(void);
+
+int64_t __wrap_clock_wall_ms(void)
+{
+	return __real_clock_wall_ms() + ahead_ms;
+}
+
+/* An entry of the future would never be too old: a minute is left to the clocks of others. */
+static void test_ages(void **state)
+{
+	static const struct {
+		int64_t ahead_ms;
+		bool found;
+	} rows[] = {{0, true},
+		    {-DAY_MS, true},
+		    {-2 * (int64_t)DAY_MS, false},
+		    {30000, true},
+		    {DAY_MS, false}};
+	struct cache *cache = open_cache(1 << 20);
+	struct cache_place place = place_of(NULL, 0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		ahead_ms = rows[i].ahead_ms;
+		keep(cache, &place, "an answer");
+		ahead_ms = 0;
+		assert_string_equal(find(cache, &place, DAY_MS + DAY_MS / 2),
+				    rows[i].found ? "an answer" : "");
+	}
+	cache_free(cache);
+}
+
+/* One that alone is more than all may be is not kept. */
+static void test_too_large(void **state)
+{
+	struct cache *cache = open_cache(1000);
+	struct cache_place place = place_of(NULL, 0);
+	char text[2000];
+
+	(void)state;
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	keep(cache, &place, text);
+	assert_int_equal(each(remove_file), 0);
+	keep(cache, &place, "short");
+	assert_string_equal(find(cache, &place, DAY_MS), "short");
+	cache_free(cache);
+}
+
 /* Every byte of an entry counts, and its length. */
 static void test_damaged(void **state)
 {
@@ -262,7 +371,7 @@ static void test_written_as_it_is(void **state)
 	static char text[200000], key[] = "the-key-itself";
 	struct llm_response response = {
 		.model = "m", .thinking = text_of("th\"ought"), .usage.input = 7};
-	const struct keys keys = {(char *[]){key}, 1};
+	const struct key_list keys = {(char *[]){key}, 1};
 	auto_evbuffer struct evbuffer *tree = evbuffer_new(), *put = evbuffer_new();
 	json_t *answer;
 
@@ -276,8 +385,8 @@ static void test_written_as_it_is(void **state)
 		memset(text + 100, 'x', sizeof text - 100);
 		memcpy(text + place, key, strlen(key));
 		response.text = text_from(text, sizeof text);
-		body = entry_of_answer(&response);
-		assert_true(entry_write(body, &keys, fd, note, put, NULL));
+		body = exchange_answer_entry(&response);
+		assert_true(exchange_write(body, &keys, fd, note, put, NULL));
 		body_free(body);
 		close(fd);
 		memcpy(text + place, "***", 3);
@@ -305,6 +414,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_found_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_places, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tenants, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_providers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_others_may_write, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ages, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_size, setup, teardown),
 		cmocka_unit_test(test_written_as_it_is),

@@ -1,4 +1,4 @@
-#include "llm/delta.h"
+#include "llm/reply.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void test_pieces(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		for (size_t piece = 1; piece < 40; piece++) {
-			struct delta delta = {on_delta, &seen, key, 0};
+			struct reply_delta delta = {on_delta, &seen, key, 0};
 			struct rlmd_text whole = text_of(cases[i].reply);
 			size_t size = strlen(cases[i].reply);
 
@@ -64,32 +64,32 @@ static void test_pieces(void **state)
 			for (size_t at = 0; at < size; at += piece) {
 				size_t come = size - at < piece ? size : at + piece;
 
-				delta_tell(&delta, text_slice(whole, 0, come), false);
+				reply_tell(&delta, text_slice(whole, 0, come), false);
 				assert_null(strstr(seen.text, "sk-secret-01234567"));
 			}
-			delta_tell(&delta, whole, true);
+			reply_tell(&delta, whole, true);
 			assert_string_equal(seen.text, cases[i].told);
 		}
 }
 
 static void test_without_a_key(void **state)
 {
-	struct delta delta = {on_delta, &seen, NULL, 0};
+	struct reply_delta delta = {on_delta, &seen, NULL, 0};
 	struct rlmd_text reply = text_of("abc");
 
 	(void)state;
 	memset(&seen, 0, sizeof seen);
-	delta_again(&delta);
+	reply_tell_again(&delta);
 	assert_int_equal(seen.agains, 0); /* nothing has come of it yet */
-	delta_tell(&delta, reply, false);
+	reply_tell(&delta, reply, false);
 	assert_string_equal(seen.text, "abc");
-	delta_again(&delta);
+	reply_tell_again(&delta);
 	assert_int_equal(seen.agains, 1);
-	delta_tell(&delta, reply, false);
+	reply_tell(&delta, reply, false);
 	assert_string_equal(seen.text, "abc");
-	delta = (struct delta){0};
-	delta_tell(&delta, reply, true);
-	delta_again(&delta);
+	delta = (struct reply_delta){0};
+	reply_tell(&delta, reply, true);
+	reply_tell_again(&delta);
 	assert_int_equal(seen.pieces, 2);
 }
 
@@ -136,7 +136,7 @@ static void test_over_http(void **state)
 		"data: [DONE]\n\n";
 	struct event_base *base = event_base_new();
 	struct server *server = server_new(base);
-	struct provider_config config = {
+	struct rlmd_provider_options config = {
 		.kind = "openai", .base_url = server->url, .key = key, .max_retries = 2};
 	struct one one;
 

@@ -12,8 +12,8 @@
 
 #include "base/alloc.h"
 #include "llm/adapter.h"
-#include "llm/backoff.h"
 #include "llm/failure.h"
+#include "net/gate.h"
 
 struct expectation {
 	int status;
@@ -39,8 +39,8 @@ static void check(const struct expectation *cases, size_t count)
 
 #define CHECK(cases) check(cases, sizeof(cases) / sizeof *(cases))
 
-/* A5: an empty purse is never retried, though it may look like a throttle or a bad request ... */
-static void empty_purses(void **state)
+/* A5: an empty budget is never retried, though it may look like a throttle or a bad request ... */
+static void empty_budgets(void **state)
 {
 	static const struct expectation cases[] = {
 		{429,
@@ -660,13 +660,13 @@ static void delays_that_servers_ask_for(void **state)
 		{NULL, "Sat, 21 Nov 2026 10:30:05 +0100", 5000},
 		{NULL, "120", 120000},
 		{NULL, "6m0s", 360000},
-		{NULL, "99999999999999999999999999999999", BACKOFF_TOLD_MAX},
+		{NULL, "99999999999999999999999999999999", GATE_TOLD_MAX},
 		{NULL, "Sat, 21 Nov 2026 10:30:00 GMT", 3600000},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		int64_t delay = backoff_delay(1, cases[i].ms, cases[i].after, NOW, 0.5);
+		int64_t delay = gate_delay(1, cases[i].ms, cases[i].after, NOW, 0.5);
 
 		if (delay != cases[i].delay)
 			fail_msg("%s, %s: %lld", cases[i].ms, cases[i].after, (long long)delay);
@@ -686,22 +686,22 @@ static void backing_off(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++)
-		if (backoff_delay(1, NULL, senseless[i], NOW, 0) != 500 ||
-		    backoff_delay(1, senseless[i], NULL, NOW, 0) != 500)
+		if (gate_delay(1, NULL, senseless[i], NOW, 0) != 500 ||
+		    gate_delay(1, senseless[i], NULL, NOW, 0) != 500)
 			fail_msg("'%s'", senseless[i]);
 	for (size_t i = 0; i < sizeof delays / sizeof *delays; i++) {
 		int attempt = (int)i + 1;
 
-		assert_int_equal(backoff_delay(attempt, NULL, NULL, NOW, 0), delays[i]);
-		assert_int_equal(backoff_delay(attempt, NULL, NULL, NOW, 1), delays[i] * 3 / 4);
+		assert_int_equal(gate_delay(attempt, NULL, NULL, NOW, 0), delays[i]);
+		assert_int_equal(gate_delay(attempt, NULL, NULL, NOW, 1), delays[i] * 3 / 4);
 	}
-	assert_int_equal(backoff_delay(1000000, NULL, NULL, NOW, 0), 30000);
+	assert_int_equal(gate_delay(1000000, NULL, NULL, NOW, 0), 30000);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(empty_purses),
+		cmocka_unit_test(empty_budgets),
 		cmocka_unit_test(throttles),
 		cmocka_unit_test(too_large_for_any_minute),
 		cmocka_unit_test(broken_servers),

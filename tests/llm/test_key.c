@@ -130,19 +130,19 @@ static void test_environment(void **state)
 static void test_several(void **state)
 {
 	char text[] = "sk-12345 and sk-67890";
-	struct keys keys = {0};
+	struct key_list keys = {0};
 	size_t size;
 
 	(void)state;
-	keys_add(&keys, "sk-12345");
-	keys_add(&keys, NULL);
-	keys_add(&keys, "sk-67890");
-	keys_add(&keys, "sk-12345");
+	key_list_add(&keys, "sk-12345");
+	key_list_add(&keys, NULL);
+	key_list_add(&keys, "sk-67890");
+	key_list_add(&keys, "sk-12345");
 	assert_int_equal(keys.count, 2);
-	size = keys_redact(&keys, text, strlen(text));
+	size = key_list_redact(&keys, text, strlen(text));
 	assert_int_equal(size, strlen("*** and ***"));
 	assert_memory_equal(text, "*** and ***", size);
-	keys_done(&keys);
+	key_list_done(&keys);
 	assert_int_equal(keys.count, 0);
 }
 
@@ -169,6 +169,12 @@ static void test_redact(void **state)
 	(void)state;
 	assert_int_equal(size, strlen("key *** and ***, then ***"));
 	assert_memory_equal(text, "key *** and ***, then ***", size);
+
+	/* So much of a key at the end is hidden, and no less. */
+	strcpy(text, "it begins sk-12");
+	assert_int_equal(key_redact("sk-12345", text, strlen(text)), strlen("it begins ***"));
+	strcpy(text, "it begins sk-1");
+	assert_int_equal(key_redact("sk-12345", text, strlen(text)), strlen(text));
 
 	strcpy(text, "sk is no key");
 	assert_int_equal(key_redact("sk-12345", text, strlen(text)), strlen(text));

@@ -90,13 +90,13 @@ static void on_answer(void *owner, const struct llm_response *response,
 		++*outcome->finished;
 }
 
-static struct provider_config config_of(const char *provider)
+static struct rlmd_provider_options config_of(const char *provider)
 {
-	return (struct provider_config){
+	return (struct rlmd_provider_options){
 		.kind = provider, .model = "gpt-test", .price_table = price_path, .max_retries = 2};
 }
 
-static struct llm *new_llm(const struct provider_config *config)
+static struct llm *new_llm(const struct rlmd_provider_options *config)
 {
 	struct rlmd_error err = {0};
 
@@ -177,7 +177,7 @@ static void assert_hello(const struct outcome *outcome)
 /* A streamed answer, split at every byte: text, usage and exact cost (LIB-20, LIB-21). */
 static void test_stream(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -195,7 +195,7 @@ static void test_stream(void **state)
 /* A whole answer, because it was asked for, or because the server answers so anyway. */
 static void test_whole(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct outcome outcome;
 	struct llm *llm;
 
@@ -218,7 +218,7 @@ static void test_whole(void **state)
 /* The other providers' formats and paths; a local model costs nothing (LIB-18, LIB-19). */
 static void test_other_providers(void **state)
 {
-	struct provider_config config = config_of("ollama");
+	struct rlmd_provider_options config = config_of("ollama");
 	struct outcome outcome;
 	struct llm *llm;
 
@@ -256,7 +256,7 @@ static void test_other_providers(void **state)
 /* An overloaded or throttling server is asked again; the caller sees one call. */
 static void test_retry(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -274,7 +274,7 @@ static void test_retry(void **state)
 /* The last failure is what the caller learns, with status, words, and the number of attempts. */
 static void test_gives_up(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -293,7 +293,7 @@ static void test_gives_up(void **state)
 /* A refused key ends this call at once and every later one without a request; it is not shown. */
 static void test_breaker_and_redaction(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -315,7 +315,7 @@ static void test_breaker_and_redaction(void **state)
 /* The key is redacted in an error within a stream, too. */
 static void test_redaction_in_stream(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm;
 	struct outcome outcome;
 
@@ -332,10 +332,30 @@ static void test_redaction_in_stream(void **state)
 	free_llm(llm);
 }
 
+/* ... and in what a server says of a model, or why it refuses. */
+static void test_redaction_beside_the_text(void **state)
+{
+	struct rlmd_provider_options config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 200, "",
+		    "{\"model\":\"for-sk-secret-0123456789\",\"choices\":[{\"message\":{"
+		    "\"content\":null,\"refusal\":\"Not with sk-secret-0123456789.\"},"
+		    "\"finish_reason\":\"stop\"}],"
+		    "\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":3}}");
+	outcome = ask(llm, "hi");
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_REFUSED);
+	assert_non_null(strstr(outcome.error.text, "Not with ***."));
+	assert_string_equal(outcome.model, "for-***");
+	free_llm(llm);
+}
+
 /* A parameter that a model refuses is adapted once, and remembered for the next call. */
 static void test_quirk(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -357,7 +377,7 @@ static void test_quirk(void **state)
 /* A server that refuses whatever is sent gets no more than one adaptation of each kind. */
 static void test_quirk_without_end(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -387,7 +407,7 @@ static void test_nonsense(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct provider_config config = config_of("openai");
+		struct rlmd_provider_options config = config_of("openai");
 		size_t before = server->requests;
 		struct outcome outcome;
 		struct llm *llm;
@@ -413,7 +433,7 @@ static void test_nonsense(void **state)
 static void test_huge_nonsense(void **state)
 {
 	enum { SIZE = 5 << 20 };
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	char *huge = xcalloc(SIZE + 1, 1);
 	struct outcome outcome;
@@ -431,7 +451,7 @@ static void test_huge_nonsense(void **state)
 /* A stream cut in the middle is a failure, asked again; what it had cost is estimated and added. */
 static void test_cut_stream(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 	char *cut = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n%s"
@@ -490,7 +510,7 @@ static void ask_with_permission(struct outcome *outcome, struct llm *llm, bool a
  * and on a no the call ends with the attempt's error and its bill. */
 static void test_retry_needs_permission(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -512,7 +532,7 @@ static void test_retry_needs_permission(void **state)
 /* ... and on a yes the call goes on, its bill the sum. */
 static void test_retry_with_permission(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 	char *cut = xasprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n%s"
@@ -534,7 +554,7 @@ static void test_retry_with_permission(void **state)
 /* An attempt that cost nothing leaves all of the reservation: nobody is asked. */
 static void test_free_retry_asks_nobody(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -551,7 +571,7 @@ static void test_free_retry_asks_nobody(void **state)
 /* ... and so is one that ends properly, but without its end. */
 static void test_unfinished_stream(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct outcome outcome;
 	struct llm *llm;
 
@@ -570,7 +590,7 @@ static void test_unfinished_stream(void **state)
 /* The end of the answer ends the call, though the connection stays silent after it. */
 static void test_no_end_of_body(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	int64_t started = clock_ms();
 	struct outcome outcome;
@@ -590,7 +610,7 @@ static void test_no_end_of_body(void **state)
  * unknown, never guessed, and said once. */
 static void test_missing_usage_and_price(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct outcome outcome;
 	json_t *warnings;
 	struct llm *llm;
@@ -615,7 +635,7 @@ static void test_missing_usage_and_price(void **state)
 	assert_false(llm_price(llm, NULL, 10, 10, &cost));
 	warnings = llm_take_warnings(llm);
 	assert_int_equal(json_array_size(warnings), 1);
-	assert_non_null(strstr(json_string_value(json_array_get(warnings, 0)), "--price-table"));
+	assert_non_null(strstr(json_string_value(json_array_get(warnings, 0)), "price-table"));
 	json_decref(warnings);
 	warnings = llm_take_warnings(llm);
 	assert_int_equal(json_array_size(warnings), 0);
@@ -643,7 +663,7 @@ static void test_absurd_usage(void **state)
 		{COUNTED("10", "1e400"), 1},
 		{COUNTED("9223372036854775808", "1000000000000000000"), 1},
 	};
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -673,7 +693,7 @@ static void test_absurd_usage(void **state)
 /* A refusal is an error of its own, billed all the same. */
 static void test_refused(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -693,7 +713,7 @@ static void test_refused(void **state)
 /* An empty answer is an answer: whoever asked decides what to make of it. */
 static void test_empty_text(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome;
 
@@ -711,7 +731,7 @@ static void test_empty_text(void **state)
 /* A local server that counted far fewer tokens than were sent has cut the prompt: say so. */
 static void test_silent_truncation(void **state)
 {
-	struct provider_config config = config_of("ollama");
+	struct rlmd_provider_options config = config_of("ollama");
 	struct llm *llm = new_llm(&config);
 	char *prompt = xcalloc(20001, 1);
 	json_t *warnings;
@@ -742,7 +762,7 @@ static void test_truncation_of_a_short_prompt(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct provider_config config = config_of("ollama");
+		struct rlmd_provider_options config = config_of("ollama");
 		struct llm *llm = new_llm(&config);
 		struct evbuffer *prompt = evbuffer_new();
 		char *text, *answer;
@@ -784,7 +804,7 @@ static void test_streams_without_their_end(void **state)
 		WORDS FINISH "\n\n" USAGE "\n\ndata: [DONE]",
 		WORDS FINISH "\n\n" USAGE "\n\ndata: {\"choi",
 	};
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 
 	(void)state;
@@ -812,7 +832,7 @@ static void test_streams_without_their_end(void **state)
 static void test_overlong_stream(void **state)
 {
 	enum { EVENTS = 300 }; /* of two words each; 100 tokens are asked for */
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct evbuffer *raw = evbuffer_new();
 	struct outcome outcome;
@@ -845,7 +865,7 @@ static void test_overlong_stream(void **state)
 /* A whole answer is paid for as a whole, and handed on as far as it was asked for. */
 static void test_overlong_whole(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct evbuffer *body = evbuffer_new();
 	struct outcome outcome;
@@ -900,7 +920,7 @@ static void on_piece(void *owner, struct rlmd_text more)
 static void test_large_whole(void **state)
 {
 	enum { LINES = 100000, MOST = 256 << 10 };
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm_request request = {.message_count = 2,
 				      .deadline = clock_ms() + 6 * (int64_t)TIME_MS,
 				      .on_delta = on_piece,
@@ -950,7 +970,7 @@ static void test_streams_that_were_cut(void **state)
 {
 	static const char *const streams[] = {WORDS,
 					      WORDS "data: {\"choices\":[{\"delta\":{},\"fin"};
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm;
 
 	(void)state;
@@ -970,7 +990,7 @@ static void test_streams_that_were_cut(void **state)
 /* Cancelling closes the transfer, calls nobody back, and tells what was spent, estimated. */
 static void test_cancel(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome = {0};
 	struct llm_usage usage;
@@ -1002,7 +1022,7 @@ static void test_cancel(void **state)
 /* Cancelled after any number of events, through retries and all, a call leaves nothing. */
 static void test_cancel_sweep(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	bool complete = false;
 
 	(void)state;
@@ -1031,7 +1051,7 @@ static void test_cancel_sweep(void **state)
 /* The call's deadline ends it, whatever the server does. */
 static void test_deadline(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	struct outcome outcome = {0};
 	struct llm_message message = {LLM_USER, text_of("hi")};
@@ -1062,7 +1082,7 @@ static void test_many(void **state)
 {
 	enum { MANY = 300 };
 	static struct outcome outcomes[MANY];
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	size_t finished = 0;
 
@@ -1083,7 +1103,7 @@ static void test_many(void **state)
  * URL given elsewhere; a key file goes there. */
 static void test_key_is_bound(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct server *other = server_new(base);
 	char key_path[] = "/tmp/rlmd-key-XXXXXX";
 	int fd = mkstemp(key_path);
@@ -1122,7 +1142,7 @@ static void test_key_is_bound(void **state)
 	unlink(key_path);
 }
 
-static void assert_refused(const struct provider_config *config, enum rlmd_error_kind kind,
+static void assert_refused(const struct rlmd_provider_options *config, enum rlmd_error_kind kind,
 			   const char *words)
 {
 	struct rlmd_error err = {0};
@@ -1136,12 +1156,12 @@ static void assert_refused(const struct provider_config *config, enum rlmd_error
 /* What cannot work is said before anything is started, and how to mend it. */
 static void test_bad_configuration(void **state)
 {
-	struct provider_config config = config_of("opnai");
+	struct rlmd_provider_options config = config_of("opnai");
 
 	(void)state;
 	assert_refused(&config, RLMD_ERROR_USAGE, "openai");
 	config.kind = "replay";
-	assert_refused(&config, RLMD_ERROR_USAGE, "--replay");
+	assert_refused(&config, RLMD_ERROR_USAGE, "(replay)");
 	config.kind = "openai";
 	config.base_url = "ftp://example.org";
 	assert_refused(&config, RLMD_ERROR_USAGE, "ftp://example.org");
@@ -1163,7 +1183,7 @@ static void test_bad_configuration(void **state)
 /* Upper estimates come from the table; local models are free, others unknown. */
 static void test_prices(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct llm *llm = new_llm(&config);
 	int64_t cost = -1;
 
@@ -1193,7 +1213,7 @@ static void test_prices(void **state)
  * name hold for that name only. */
 static void test_many_prices(void **state)
 {
-	struct provider_config config = config_of("openai");
+	struct rlmd_provider_options config = config_of("openai");
 	struct rlmd_provider *provider = provider_new(&config, NULL);
 	struct price price;
 	char model[32];
@@ -1229,6 +1249,7 @@ int main(void)
 					   TEST(test_gives_up),
 					   TEST(test_breaker_and_redaction),
 					   TEST(test_redaction_in_stream),
+					   TEST(test_redaction_beside_the_text),
 					   TEST(test_quirk),
 					   TEST(test_quirk_without_end),
 					   TEST(test_nonsense),

@@ -178,6 +178,19 @@ static void reads_a_whole_answer(void **state)
 	outcome_free(&outcome);
 }
 
+/* ENG-1: a call of a tool that nobody offered is text. */
+static void calls_of_tools(void **state)
+{
+	struct outcome outcome = whole_of(
+		ollama, "{\"message\":{\"content\":\"\",\"tool_calls\":[{\"function\":{\"name\":"
+			"\"python\",\"arguments\":{\"code\":\"a\\nb\"}}}]},\"done\":true}");
+
+	(void)state;
+	assert_true(outcome.ok);
+	assert_string_equal(outcome.text, "\n[TOOL_CALLS]python[ARGS]{\"code\":\"a\\nb\"}");
+	outcome_free(&outcome);
+}
+
 static void nonsense_is_refused(void **state)
 {
 	static const char *const bodies[] = {
@@ -267,6 +280,7 @@ int main(void)
 		cmocka_unit_test(errors_inside_a_stream),
 		cmocka_unit_test(counts_may_be_missing),
 		cmocka_unit_test(reads_a_whole_answer),
+		cmocka_unit_test(calls_of_tools),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(hosts),
 		cmocka_unit_test(bad_hosts),

@@ -251,6 +251,62 @@ static void content_in_parts(void **state)
 	outcome_free(&outcome);
 }
 
+/* ENG-1: calls of tools that nobody offered are text, whole and in pieces. */
+static void calls_of_tools(void **state)
+{
+	struct outcome whole = whole_of(
+		openai, "{\"choices\":[{\"message\":{\"content\":\"I look.\",\"tool_calls\":["
+			"{\"id\":\"1\",\"type\":\"function\",\"function\":{\"name\":\"python\","
+			"\"arguments\":\"{\\\"code\\\": \\\"a\\\"}\"}},"
+			"{\"function\":{\"name\":\"python\",\"arguments\":\"{}\"}}]},"
+			"\"finish_reason\":\"tool_calls\"}]}");
+	struct outcome pieces = stream_of(
+		openai,
+		CHUNK("{\"content\":null,\"tool_calls\":[{\"index\":0,\"function\":"
+		      "{\"name\":\"python\",\"arguments\":\"\"}}]}",
+		      "null") CHUNK("{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"python\","
+				    "\"arguments\":\"{\\\"code\\\": \"}}]}",
+				    "null")
+			CHUNK("{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":"
+			      "\"\\\"a\\\"}\"}}]}",
+			      "null")
+				CHUNK("{\"tool_calls\":[{\"index\":1,\"function\":{\"name\":\"repl\","
+				      "\"arguments\":\"{}\"}}]}",
+				      "null") CHUNK("{}", "\"tool_calls\""));
+
+	(void)state;
+	assert_string_equal(whole.text, "I look.\n[TOOL_CALLS]python[ARGS]{\"code\": \"a\"}"
+					"\n[TOOL_CALLS]python[ARGS]{}");
+	assert_string_equal(pieces.text, "\n[TOOL_CALLS]python[ARGS]{\"code\": \"a\"}"
+					 "\n[TOOL_CALLS]repl[ARGS]{}");
+	outcome_free(&whole);
+	outcome_free(&pieces);
+}
+
+/* LIB-20: members in which only one provider tells what it bills. */
+static void usage_in_other_places(void **state)
+{
+	struct outcome groq = stream_of(
+		openai,
+		CHUNK("{\"content\":\"a\"}",
+		      "null") "data: {\"choices\":[{\"index\":0,"
+			      "\"delta\":{},\"finish_reason\":\"stop\"}],\"x_groq\":{\"id\":\"1\",\"usage\":"
+			      "{\"prompt_tokens\":7,\"completion_tokens\":3}}}\n\n");
+	struct outcome deepseek = whole_of(
+		openai,
+		"{\"choices\":[{\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}],"
+		"\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":1,"
+		"\"prompt_cache_hit_tokens\":8,\"prompt_cache_miss_tokens\":2}}");
+
+	(void)state;
+	assert_true(groq.reply.usage_seen);
+	assert_int_equal(groq.usage.input, 7);
+	assert_int_equal(groq.usage.output, 3);
+	assert_int_equal(deepseek.usage.cache_read, 8);
+	outcome_free(&groq);
+	outcome_free(&deepseek);
+}
+
 /* A refusal is told apart from an answer, in pieces as well, and a filter's from a model's. */
 static void refusals(void **state)
 {
@@ -578,6 +634,8 @@ int main(void)
 		cmocka_unit_test(reads_a_whole_answer),
 		cmocka_unit_test(null_content_cut_by_length),
 		cmocka_unit_test(content_in_parts),
+		cmocka_unit_test(calls_of_tools),
+		cmocka_unit_test(usage_in_other_places),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(errors_inside_a_stream),
 		cmocka_unit_test(a_stream_without_its_end),

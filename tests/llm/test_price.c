@@ -172,7 +172,7 @@ static void long_prompts_cost_more(void **state)
 			 199901LL * 2000000 + 100 * 200000 + 10 * 3000000);
 }
 
-/* Sums that no purse could hold stop at the largest one. */
+/* Sums that no budget could hold stop at the largest one. */
 static void costs_saturate(void **state)
 {
 	struct price price = {.input = MONEY_DOLLAR, .output = MONEY_DOLLAR};

@@ -46,7 +46,7 @@ static void on_result(void *owner, const struct rlmd_probe_result *result)
 	}
 }
 
-static void start(const struct provider_config *config, bool free_inside)
+static void start(const struct rlmd_provider_options *config, bool free_inside)
 {
 	struct rlmd_provider *provider = provider_new(config, NULL);
 
@@ -59,7 +59,7 @@ static void start(const struct provider_config *config, bool free_inside)
 	assert_int_equal(got.results, 0);
 }
 
-static void probe(const struct provider_config *config, bool free_inside)
+static void probe(const struct rlmd_provider_options *config, bool free_inside)
 {
 	start(config, free_inside);
 	run_until_count(base, &got.results, 1);
@@ -67,15 +67,16 @@ static void probe(const struct provider_config *config, bool free_inside)
 	assert_int_equal(got.results, 1);
 }
 
-static struct provider_config openai(void)
+static struct rlmd_provider_options openai(void)
 {
-	return (struct provider_config){.kind = "openai", .base_url = server->url, .key = KEY};
+	return (struct rlmd_provider_options){
+		.kind = "openai", .base_url = server->url, .key = KEY};
 }
 
 /* One request for the list of models, with the key. */
 static void test_it_answers(void **state)
 {
-	struct provider_config config = openai();
+	struct rlmd_provider_options config = openai();
 
 	(void)state;
 	server_json(server, 200, "", "{\"data\": []}");
@@ -94,7 +95,7 @@ static void test_it_answers(void **state)
 /* The provider's own words are told, but not the key that they quote. */
 static void test_it_refuses(void **state)
 {
-	struct provider_config config = openai();
+	struct rlmd_provider_options config = openai();
 
 	(void)state;
 	server_json(server, 401, "", "{\"error\": {\"message\": \"no such key: " KEY "\"}}");
@@ -108,7 +109,7 @@ static void test_it_refuses(void **state)
 
 static void test_nobody_listens(void **state)
 {
-	struct provider_config config = openai();
+	struct rlmd_provider_options config = openai();
 
 	(void)state;
 	config.base_url = "http://127.0.0.1:1";
@@ -121,7 +122,7 @@ static void test_nobody_listens(void **state)
 /* What cannot be asked is a result too, and comes from the loop. */
 static void test_nothing_to_ask(void **state)
 {
-	struct provider_config config = {.kind = "replay"};
+	struct rlmd_provider_options config = {.kind = "replay"};
 
 	(void)state;
 	probe(&config, false);
@@ -139,7 +140,7 @@ static void test_nothing_to_ask(void **state)
 /* Cancelled, it calls nobody; the provider is another's to use then. */
 static void test_cancelled(void **state)
 {
-	struct provider_config config = openai();
+	struct rlmd_provider_options config = openai();
 
 	(void)state;
 	server_answer(server, "", SERVER_HOLD, 0);

@@ -38,7 +38,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct rlmd_provider *make(struct provider_config config)
+static struct rlmd_provider *make(struct rlmd_provider_options config)
 {
 	struct rlmd_error err = {0};
 	struct rlmd_provider *provider = provider_new(&config, &err);
@@ -48,7 +48,7 @@ static struct rlmd_provider *make(struct provider_config config)
 	return provider;
 }
 
-static void add(struct provider_config config)
+static void add(struct rlmd_provider_options config)
 {
 	struct rlmd_provider *provider = make(config);
 
@@ -74,8 +74,8 @@ static struct rlmd_provider *find(const char *name)
 static void test_names(void **state)
 {
 	struct registry *other = registry_new(base);
-	struct rlmd_provider *one = make((struct provider_config){.kind = "openai"});
-	struct rlmd_provider *two = make((struct provider_config){.kind = "openai"});
+	struct rlmd_provider *one = make((struct rlmd_provider_options){.kind = "openai"});
+	struct rlmd_provider *two = make((struct rlmd_provider_options){.kind = "openai"});
 
 	(void)state;
 	assert_null(find(""));
@@ -161,9 +161,9 @@ static void test_several(void **state)
 		outcomes[i].count = &count;
 	server_json(first, 401, "", "{\"error\":{\"message\":\"bad key\"}}");
 	server_json(second, 200, "", hello);
-	add((struct provider_config){
+	add((struct rlmd_provider_options){
 		.kind = "openai", .name = "a", .base_url = first->url, .key = "key-of-a"});
-	add((struct provider_config){
+	add((struct rlmd_provider_options){
 		.kind = "openai", .name = "b", .base_url = second->url, .key = "key-of-b"});
 	one = job((struct llm_config){.provider = "a", .model = "m-1"});
 	two = job((struct llm_config){.provider = "b", .model = "m-2"});
@@ -209,7 +209,7 @@ static void test_quirk_of_another(void **state)
 		    "{\"error\":{\"message\":\"Unsupported parameter: 'temperature'\","
 		    "\"param\":\"temperature\",\"code\":\"unsupported_parameter\"}}");
 	server_json(server, 200, "", hello);
-	add((struct provider_config){.kind = "openai", .name = "a", .base_url = server->url});
+	add((struct rlmd_provider_options){.kind = "openai", .name = "a", .base_url = server->url});
 	for (size_t i = 1; i <= 2; i++) {
 		struct llm *llm = job((struct llm_config){.model = "m"});
 		struct llm_message message = {LLM_USER, text_of("hi")};
@@ -252,7 +252,7 @@ static void test_environment_twice(void **state)
 
 		registry_free(registry);
 		registry = registry_new(base);
-		add((struct provider_config){.kind = "openai"});
+		add((struct rlmd_provider_options){.kind = "openai"});
 		llm = job((struct llm_config){.model = "m"});
 		start(llm, NULL, &outcome);
 		run_until_count(base, &count, i);
@@ -321,7 +321,7 @@ static void test_many_jobs(void **state)
 
 		servers[i] = server_new(base);
 		server_json(servers[i], 200, "", body);
-		add((struct provider_config){
+		add((struct rlmd_provider_options){
 			.kind = "openai", .name = name, .base_url = servers[i]->url, .key = key});
 		free(name);
 		free(key);
@@ -399,9 +399,9 @@ static void test_price_by_name(void **state)
 	(void)state;
 	fputs(rows, file);
 	fclose(file);
-	add((struct provider_config){
+	add((struct rlmd_provider_options){
 		.kind = "openai", .name = "a", .key = "k", .price_table = path});
-	add((struct provider_config){
+	add((struct rlmd_provider_options){
 		.kind = "openai", .name = "b", .key = "k", .price_table = path});
 	llm = job((struct llm_config){0});
 	assert_true(llm_allow(llm, "b/gpt", NULL));

@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "llm/repeat.h"
+#include "llm/reply.h"
 
 /* `piece` until there are so many bytes, behind a head. */
 static char *filled(const char *head, const char *piece, size_t size, size_t *ret_size)
@@ -42,11 +42,11 @@ static void pieces_without_end(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
 		size_t size;
-		auto_free char *text = filled("So it began:", pieces[i], REPEAT_TAIL, &size);
-		size_t period = repeat_period(text_from(text, size));
+		auto_free char *text = filled("So it began:", pieces[i], REPLY_REPEAT_TAIL, &size);
+		size_t period = reply_period(text_from(text, size));
 
 		assert_int_equal(period, strlen(pieces[i]));
-		assert_int_equal(repeat_start(text_from(text, size), period),
+		assert_int_equal(reply_period_start(text_from(text, size), period),
 				 strlen("So it began:") + strlen(pieces[i]));
 	}
 }
@@ -62,9 +62,9 @@ static void long_pieces(void **state)
 	for (size_t i = 0; i < sizeof piece - 1; i++)
 		piece[i] = (char)('a' + (i * i + i / 7) % 26);
 	piece[sizeof piece - 1] = '\0';
-	text = filled("", piece, REPEAT_TAIL, &size);
-	assert_int_equal(repeat_period(text_from(text, size)), 1024);
-	assert_int_equal(repeat_period(text_from(text, size - 1100)), 0);
+	text = filled("", piece, REPLY_REPEAT_TAIL, &size);
+	assert_int_equal(reply_period(text_from(text, size)), 1024);
+	assert_int_equal(reply_period(text_from(text, size - 1100)), 0);
 	free(text);
 }
 
@@ -77,27 +77,27 @@ static void what_may_be_meant(void **state)
 
 	(void)state;
 	text = filled("", "-", 80, &size);
-	assert_int_equal(repeat_period(text_from(text, size)), 0);
+	assert_int_equal(reply_period(text_from(text, size)), 0);
 	free(text);
-	text = filled("data:;base64,", "A", REPEAT_LEAST - 14, &size);
-	assert_int_equal(repeat_period(text_from(text, size)), 0);
+	text = filled("data:;base64,", "A", REPLY_REPEAT_LEAST - 14, &size);
+	assert_int_equal(reply_period(text_from(text, size)), 0);
 	free(text);
 	for (int i = 0; i < 2000; i++)
 		evbuffer_add_printf(out, "- item %d\n", i);
-	assert_int_equal(repeat_period(text_in(out)), 0);
+	assert_int_equal(reply_period(text_in(out)), 0);
 	evbuffer_drain(out, evbuffer_get_length(out));
 	for (int i = 0; i < 500; i++)
 		evbuffer_add_printf(out, "| %d | 0 | 0 | yes |\n", i * 7 % 13);
 	for (int i = 0; i < 100; i++)
 		evbuffer_add_printf(out, "rows.append([0, 0, 0])\n");
-	assert_int_equal(repeat_period(text_in(out)), 0);
+	assert_int_equal(reply_period(text_in(out)), 0);
 	/* What was repeated, and then went on. */
 	for (int i = 0; i < 1000; i++)
 		evbuffer_add_printf(out, "again and ");
 	evbuffer_add_printf(out, "so on, until it was done.");
-	assert_int_equal(repeat_period(text_in(out)), 0);
+	assert_int_equal(reply_period(text_in(out)), 0);
 	evbuffer_free(out);
-	assert_int_equal(repeat_period(text_of("")), 0);
+	assert_int_equal(reply_period(text_of("")), 0);
 }
 
 int main(void)

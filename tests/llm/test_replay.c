@@ -1,4 +1,4 @@
-#include "llm/replay.h"
+#include "llm/scripted.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -17,11 +17,15 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "llm/exchange.h"
+#include "llm/key.h"
+#include "llm/recording.h"
 #include "one.h"
 #include "server.h"
 
 static struct event_base *base;
 static char dir[64];
+static const struct key_list keys;
 static struct one opened;
 
 static void put(const char *name, const char *json)
@@ -138,7 +142,7 @@ static struct outcome ask(struct llm *llm, const char *prompt, enum llm_kind kin
 static struct llm *new_llm(const char *kind, const char *model, const char *replay_dir,
 			   const char *record_dir)
 {
-	struct provider_config config = {.kind = kind, .model = model};
+	struct rlmd_provider_options config = {.kind = kind, .model = model};
 	struct llm_config job = {.replay_dir = replay_dir, .record_dir = record_dir};
 	struct rlmd_error err = {0};
 
@@ -266,9 +270,11 @@ static void test_miss(void **state)
 	assert_non_null(strstr(outcome.error.text, "kind llm_query, depth 2, turn 3"));
 	assert_non_null(strstr(outcome.error.text, "'a prompt with \\x1b in it"));
 	assert_null(strstr(outcome.error.text, "it is cut"));
-	assert_non_null(strstr(outcome.error.text, "--record"));
+	assert_non_null(strstr(outcome.error.text, "record it (record)"));
 	free_llm(llm);
 }
+
+enum { TICK_MS = 10 }; /* how early a timer may be: libevent reads CLOCK_MONOTONIC_COARSE */
 
 /* A delay is kept, ends at the call's deadline, and can be cancelled. */
 static void test_delay(void **state)
@@ -287,7 +293,7 @@ static void test_delay(void **state)
 	    " {\"response\": {\"text\": \"never\", \"delay\": 100000}, \"repeat\": true}]");
 	llm = new_replay();
 	assert_says(ask(llm, "x", LLM_TURN, 0, 0), "late");
-	assert_true(clock_ms() - started >= 40);
+	assert_true(clock_ms() - started >= 40 - TICK_MS);
 
 	request.deadline = clock_ms() + 20;
 	outcome = (struct outcome){0};
@@ -340,7 +346,7 @@ static void test_bad_scripts(void **state)
 		struct rlmd_error err = {0};
 
 		put("a.json", cases[i].json);
-		assert_null(replay_new(base, dir, &err));
+		assert_null(recording_new(base, NULL, dir, &keys, &err));
 		assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 		if (!strstr(err.text, cases[i].words) || !strstr(err.text, "a.json"))
 			fail_msg("%s", err.text);
@@ -353,11 +359,11 @@ static void test_bad_directory(void **state)
 	struct rlmd_error err = {0};
 
 	(void)state;
-	assert_null(replay_new(base, "/nonexistent/replay", &err));
+	assert_null(recording_new(base, NULL, "/nonexistent/replay", &keys, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
-	assert_null(replay_new(base, dir, &err));
+	assert_null(recording_new(base, NULL, dir, &keys, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
-	assert_non_null(strstr(err.text, "--record"));
+	assert_non_null(strstr(err.text, "(record)"));
 }
 
 static const char key[] = "sk-secret-0123456789";
@@ -518,6 +524,29 @@ static void test_identity_is_of_json(void **state)
 	free(text);
 }
 
+/* The usage of a reply after several attempts is their sum, which says nothing about one prompt. */
+static void test_several_attempts(void **state)
+{
+	const struct llm_request request = {.model = "m"};
+
+	(void)state;
+	for (int billed = 0; billed < 4; billed++) {
+		struct llm_response response = {
+			.text = text_of("answer"),
+			.billed = billed,
+			.cached = !billed,
+			.model = "m",
+		};
+		json_t *entry = exchange_answer(&response, NULL);
+		struct exchange exchange;
+
+		assert_true(exchange_read(entry, &exchange, NULL));
+		assert_int_equal(exchange_response(&exchange, &request).billed, billed);
+		exchange_done(&exchange);
+		json_decref(entry);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -534,6 +563,7 @@ int main(void)
 		TEST(test_record_a_replay),
 		TEST(test_identity),
 		TEST(test_identity_is_of_json),
+		TEST(test_several_attempts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,7 +84,7 @@ void say_done(int out, const char *printed)
 
 	snprintf(json, sizeof json,
 		 "{\"type\":\"done\",\"block\":1,\"stdout\":\"%s\",\"stderr\":\"\",\"error\":null,"
-		 "\"final\":null,\"answer\":null}",
+		 "\"missing\":null,\"final\":null,\"answer\":null}",
 		 printed);
 	say(out, json);
 }

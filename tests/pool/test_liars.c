@@ -142,7 +142,7 @@ static int supervisors_type(int in, int out)
 static int wrong_state(int in, int out)
 {
 	begin_block(in, out);
-	say(out, "{\"type\":\"value\",\"value\":null,\"variables\":\"\"}");
+	say(out, "{\"type\":\"value\",\"value\":null,\"expression\":false,\"variables\":\"\"}");
 	return pause();
 }
 
@@ -159,7 +159,7 @@ static int done_of_another_block(int in, int out)
 {
 	begin_block(in, out);
 	say(out, "{\"type\":\"done\",\"block\":2,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
-		 "\"final\":null,\"answer\":null}");
+		 "\"missing\":null,\"final\":null,\"answer\":null}");
 	return pause();
 }
 
@@ -203,7 +203,7 @@ static int final_without_answer(int in, int out)
 {
 	begin_block(in, out);
 	say(out, "{\"type\":\"done\",\"block\":1,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
-		 "\"final\":\"final_direct\",\"answer\":null}");
+		 "\"missing\":null,\"final\":\"final_direct\",\"answer\":null}");
 	return pause();
 }
 
@@ -211,7 +211,7 @@ static int invented_final(int in, int out)
 {
 	begin_block(in, out);
 	say(out, "{\"type\":\"done\",\"block\":1,\"stdout\":\"\",\"stderr\":\"\",\"error\":null,"
-		 "\"final\":\"forced\",\"answer\":\"x\"}");
+		 "\"missing\":null,\"final\":\"forced\",\"answer\":\"x\"}");
 	return pause();
 }
 
@@ -260,7 +260,8 @@ static int attachment_too_large(int in, int out)
 
 #define DONE(stdout, answer, sizes)                                                                \
 	"{\"type\":\"done\",\"block\":1,\"stdout\":" stdout ",\"stderr\":\"\",\"error\":null,"     \
-	"\"final\":\"final_direct\",\"answer\":" answer ",\"attachments\":" sizes "}"
+	"\"missing\":null,\"final\":\"final_direct\",\"answer\":" answer ",\"attachments\":" sizes \
+	"}"
 
 static int giant_answer(int in, int out)
 {

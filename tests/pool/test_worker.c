@@ -102,12 +102,14 @@ static int runs_blocks(int in, int out)
 	expect(in, "\"exec\"");
 	say(out,
 	    "{\"type\":\"done\",\"block\":1,\"stdout\":0,\"stderr\":\"\",\"error\":\"Traceback\","
-	    "\"final\":\"final_var\",\"answer\":1,\"attachments\":[3,5]}");
+	    "\"missing\":null,\"final\":\"final_var\",\"answer\":1,\"attachments\":[3,5]}");
 	put_bytes(out, "twothree", 8);
 	expect(in, "{\"type\":\"get\",\"name\":\"x\"}");
-	say(out, "{\"type\":\"value\",\"value\":\"42\",\"variables\":\"x int\"}");
+	say(out,
+	    "{\"type\":\"value\",\"value\":\"42\",\"expression\":false,\"variables\":\"x int\"}");
 	expect(in, "{\"type\":\"get\",\"name\":\"\"}");
-	say(out, "{\"type\":\"value\",\"value\":null,\"variables\":\"x int\"}");
+	say(out,
+	    "{\"type\":\"value\",\"value\":null,\"expression\":false,\"variables\":\"x int\"}");
 	return hear(in) != NULL;
 }
 
@@ -733,6 +735,34 @@ static void test_waiting_is_free(void **state)
 	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 0);
 }
 
+static int makes_two_calls(int in, int out)
+{
+	begin_block(in, out);
+	say(out, "{\"type\":\"llm_query\",\"id\":1,\"prompts\":[\"\"]," USUAL ",\"model\":null}");
+	say(out, "{\"type\":\"llm_query\",\"id\":2,\"prompts\":[\"\"]," USUAL ",\"model\":null}");
+	expect(in, "reply");
+	expect(in, "reply");
+	say_done(out, "both");
+	return hear(in) != NULL;
+}
+
+/* ... until the last of them is answered: then what is left of its time runs on. */
+static void test_waiting_for_several_is_free(void **state)
+{
+	struct worker_slot slot = {.value = {"{}", 2}};
+
+	(void)state;
+	perform(makes_two_calls);
+	actor.timeout_ms = 1000000;
+	actor_exec(&actor);
+	actor_await(&actor, WORKER_CALL, 2);
+	worker_reply(actor.worker, 2, &slot, 1);
+	assert_in_range(fake_clock_asked(), 0, 500000);
+	worker_reply(actor.worker, 1, &slot, 1);
+	assert_in_range(fake_clock_asked(), 500001, 1000000);
+	actor_await(&actor, WORKER_DONE, 1);
+}
+
 static int computes_beside_a_call(int in, int out)
 {
 	begin_block(in, out);
@@ -801,6 +831,33 @@ static void test_remains_are_ended(void **state)
 	assert_non_null(strstr(actor.error.text, "threads that a block had left running"));
 	assert_int_equal(actor.exit, WORKER_EXIT_DIED);
 	assert_int_equal(fake_sandbox_interrupts(stage.sandbox), 0);
+}
+
+static int leaves_a_thread_and_answers(int in, int out)
+{
+	begin_block(in, out);
+	say_done(out, "done, and not done");
+	expect(in, "get");
+	say(out, "{\"type\":\"value\",\"value\":null,\"expression\":false,\"variables\":\"\"}");
+	for (;;)
+		continue;
+	return in;
+}
+
+/* ... also where less time was given for what was asked since. */
+static void test_remains_of_a_block_before(void **state)
+{
+	(void)state;
+	perform(leaves_a_thread_and_answers);
+	fake_clock_speed(10);
+	actor.timeout_ms = 2000;
+	actor_exec(&actor);
+	actor_await(&actor, WORKER_DONE, 1);
+	worker_get(actor.worker, "x", 1000);
+	actor_await(&actor, WORKER_VALUE, 1);
+	actor_await(&actor, WORKER_GONE, 1);
+	if (!strstr(actor.error.text, "than the 2000 ms that a block may"))
+		fail_msg("%s", actor.error.text);
 }
 
 static int waits_between_blocks(int in, int out)
@@ -916,15 +973,17 @@ int main(void)
 		TEST(test_grace),
 		TEST(test_kill_in_get),
 		TEST(test_waiting_is_free),
+		TEST(test_waiting_for_several_is_free),
 		TEST(test_batch),
 		TEST(test_weight),
 		TEST(test_computing_is_not_waiting),
 		TEST(test_computing_beside_an_earlier_call),
 		TEST(test_every_answer_is_waited_for),
 		TEST(test_remains_are_ended),
+		TEST(test_remains_of_a_block_before),
 		TEST(test_waiting_between_blocks),
 	};
 
-	signal(SIGPIPE, SIG_IGN);
+	signal(SIGPIPE, SIG_DFL);
 	return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
 }

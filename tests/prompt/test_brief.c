@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "llm/llm.h"
 
 /* A model below the floor: one whose price and window are known, or not. */
 static bool priced;
@@ -149,7 +150,7 @@ static void test_timeless(void **state)
 static void test_timeless_in_any_budget(void **state)
 {
 	auto_free char *before = NULL, *after = NULL, *told_before = NULL, *told_after = NULL;
-	struct charge charge = {0};
+	struct reservation reservation = {0};
 	struct fixture fixture;
 
 	(void)state;
@@ -158,8 +159,9 @@ static void test_timeless_in_any_budget(void **state)
 	brief_turn(&fixture.brief, text_of("1"), &fixture.draft);
 	told_before = told(fixture.draft.text);
 	before = told(fixture.draft.timeless);
-	assert_true(charge_take(&charge, fixture.budget, (struct rlmd_amount){1000, 1000}, NULL));
-	charge_settle(&charge, (struct rlmd_amount){1000, 1000});
+	assert_true(budget_reserve(fixture.budget, &reservation, (struct rlmd_amount){1000, 1000},
+				   NULL));
+	account_settle(&reservation, (struct rlmd_amount){1000, 1000});
 	budget_count_iteration(fixture.budget);
 	brief_system(&fixture.brief, fixture.budget, &fixture.draft);
 	brief_turn(&fixture.brief, text_of("1"), &fixture.draft);
@@ -293,7 +295,7 @@ static void test_notes(void **state)
 	cut = told(draft.text);
 	expect(cut, "[note]");
 	draft_free(&draft);
-	assert_true(brief_query(set).size && brief_direct(set).size);
+	assert_true(brief_text(set, "query").size && brief_text(set, "direct").size);
 }
 
 /* A plan's operation: of its context as much as fits. */

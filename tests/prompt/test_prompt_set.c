@@ -109,7 +109,7 @@ static void test_bad_files(void **state)
 	static const struct {
 		const char *file, *content, *words;
 	} cases[] = {
-		{"qury.txt", "x", "qury.txt, which is no prompt; there are root, "},
+		{"qury.txt", "x", "qury.txt, which is no prompt: those are root.txt, "},
 		{"query", "x", "query, which is no prompt"},
 		{"turn.txt", "{{turns}}", "there is no {{turns}} for it; there are "},
 		{"query.txt", "{{turn}}", "it has no placeholders"},

@@ -9,7 +9,8 @@ SOURCE = Path(os.environ.get("RLMD_SOURCE_ROOT", Path(__file__).parents[2]))
 PROMPTS = {path.stem: path.read_text() for path in (SOURCE / "share/prompts/default").glob("*.txt")}
 
 SMALL = {path.stem: path.read_text() for path in (SOURCE / "share/prompts/small").glob("*.txt")}
-BUDGET = {"cost", "tokens", "time", "iterations", "depth", "max_depth"}
+BUDGET = {"cost", "tokens", "time_left", "iterations"}
+DEPTH = {"depth", "max_depth"}  # never changes in a run
 TURNS = ("first_turn", "first_turn_bare", "turn")
 
 
@@ -45,17 +46,18 @@ class Prompts(unittest.TestCase):
 
     def test_budget(self):
         """ENG-22: the budget stands in the system prompt as granted, and in each turn as it is."""
-        for name in ("grant", *TURNS):
+        for name in TURNS:
             for value in BUDGET:
                 self.assertIn("{{%s}}" % value, PROMPTS[name])
-        for value in BUDGET:
+        for value in BUDGET | DEPTH:
+            self.assertIn("{{%s}}" % value, PROMPTS["grant"])
             self.assertIn("{{%s}}" % value, SMALL["grant"])
 
     def test_order_of_a_turn(self):
         """Outputs first, then the task, then what to do with both, and the budget last."""
         for name, text in [(name, prompts[name]) for prompts in (PROMPTS, {**PROMPTS, **SMALL})
                            for name in TURNS]:
-            asked = "Do not answer yet" if text == SMALL["first_turn"] else "FINAL("
+            asked = "{{step}}" if name == "first_turn" else "FINAL("
             places = [text.index("TASK: {{task}}"), text.index(asked),
                       text.index("\nTurn {{turn}} of {{max_turns}}. Left: ")]
             if name != "first_turn_bare":
@@ -63,23 +65,33 @@ class Prompts(unittest.TestCase):
             self.assertEqual(places, sorted(places), name)
             self.assertEqual(len(text[places[-1]:].strip().splitlines()), 1, name)
 
+    def test_a_look_at_a_part_offers_no_answer(self):
+        """For models answer out of it; where all was shown they may."""
+        for prompts in (PROMPTS, SMALL):
+            self.assertIn("Do not answer yet", prompts["step_part"])
+            self.assertNotIn("FINAL", prompts["step_part"])
+            self.assertIn("FINAL(the answer)", prompts["step"])
+
     def test_placeholders_for_answers(self):
         """Only these three: what a reply says in them is known for no answer."""
         for name, text in [*PROMPTS.items(), *SMALL.items()]:
             for said in re.findall(r"\bFINAL(?:_VAR)?\([^)]*\)", text):
                 self.assertIn(said, ("FINAL(the answer)", "FINAL(...)", "FINAL_VAR(name)", "FINAL()",
-                                     "FINAL(value)", 'FINAL_VAR("name")', "FINAL_VAR({{output}})"), name)
+                                     "FINAL(value)", 'FINAL_VAR("name")', "FINAL_VAR({{output}})",
+                                     # what the model itself said
+                                     "FINAL({{output}})", 'FINAL("{{output}}")'), name)
 
     def test_placeholders_are_no_answers(self):
         """ENG-2: whatever stands in a prompt in the place of an answer, the parser refuses."""
-        source = (SOURCE / "src/reply/placeholder.c").read_text()
+        source = (SOURCE / "src/reply/marker.c").read_text()
         table = re.search(r"placeholders\[\] = \{(.*?)\}", source, re.S).group(1)
         refused = set(re.findall(r'"([^"]*)"', table)) | {"", "..."}
         shown = set()
         for name, text in {**PROMPTS, **SMALL}.items():
             shown |= {(name, said) for said in re.findall(r"\bFINAL\(([^)]*)\)", text)}
         self.assertIn("the answer", {said for _, said in shown})
-        self.assertEqual({pair for pair in shown if pair[1] not in refused}, set())
+        self.assertEqual({pair for pair in shown
+                          if pair[1] not in refused and "{{output}}" not in pair[1]}, set())
 
     def test_endings(self):
         """ENG-23: both ways to end a run, in text and in code."""
@@ -139,7 +151,7 @@ class Prompts(unittest.TestCase):
             self.assertRegex(text, r"copy (an input|its text) into your code")
 
     def test_caps(self):
-        """ENG-14: what a purse that runs low does to sub-runs is said from the start."""
+        """ENG-14: what a budget that runs low does to sub-runs is said from the start."""
         self.assertIn("under {{downgrade}} % of cost, tokens or time left", flat("this_run"))
 
     def test_measured(self):

@@ -61,6 +61,10 @@ static void test_languages(void **state)
 		{"```python-repl\n>>> a\n```", ">>> a", NULL, ""},
 		{"```pycon\n>>> a\n```", ">>> a", NULL, ""},
 		{"```python3.11\na\n```", "a", NULL, ""},
+		{"```python_repl\na\n```", "a", NULL, ""},
+		{"```python-exec\na\n```", "a", NULL, ""},
+		{"```jupyter\na\n```", "a", NULL, ""},
+		{"```pyodide\na\n```", "a", NULL, ""},
 		{"```{python}\na\n```", "a", NULL, ""},  /* Quarto */
 		{"```{.python}\na\n```", "a", NULL, ""}, /* Pandoc */
 		{"```code\nprint(a)\n```", "print(a)", NULL, ""},
@@ -146,7 +150,86 @@ static void test_calls(void **state)
 		{"<repl>print(a)</repl>", "print(a)", NULL, ""},
 		/* a fence within the tags is the code */
 		{"<code>\n```py\na\n```\n</code>", "a", NULL, "<code>\n</code>"},
+		/* a line feed in JSON's string: Qwen 2.5 */
+		{"<tool_call>\n{\"name\": \"python\", \"arguments\": {\"code\": \"a = 'x'\nb\\n\"}}\n"
+		 "</tool_call>",
+		 "a = 'x'\nb\n", NULL, ""},
+		/* LangChain's agents of JSON */
+		{"```json\n{\"action\": \"python\", \"action_input\": \"a\"}\n```", "a", NULL, ""},
+		{"{\"tool\": \"python_repl\", \"tool_input\": {\"code\": \"a\"}}", "a", NULL, ""},
+		/* Claude */
+		{"I look.\n<function_calls>\n<invoke name=\"python\">\n<parameter name=\"code\">a\n"
+		 "b</parameter>\n</invoke>\n</function_calls>",
+		 "a\nb", NULL, "I look."},
+		{"<function_calls>\n<invoke name=\"repl\">\n<parameter name=\"timeout\">9</parameter>\n"
+		 "<parameter name=\"code\">\na\n</parameter>\n</invoke>\n<invoke name=\"repl\">\n"
+		 "<parameter name=\"code\">b</parameter>\n</invoke>\n</function_calls>",
+		 "a\n--\nb", NULL, ""},
+		/* DeepSeek V3, V3.1, V3.2 */
+		{"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>python\n```json\n"
+		 "{\"code\": \"a\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		 "a", NULL, ""},
+		{"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>python<｜tool▁sep｜>{\"code\": \"a\"}"
+		 "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		 "a", NULL, ""},
+		{"<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"python\">\n<｜DSML｜parameter "
+		 "name=\"code\" string=\"true\">a\nb</｜DSML｜parameter>\n</｜DSML｜invoke>\n"
+		 "</｜DSML｜function_calls>",
+		 "a\nb", NULL, ""},
+		/* Mistral, since its version 11 of the tokenizer */
+		{"[TOOL_CALLS]python[ARGS]{\"code\": \"a\"}", "a", NULL, ""},
+		{"[TOOL_CALLS]python[CALL_ID]x1[ARGS]{\"code\": \"a\"}[TOOL_CALLS]python[ARGS]{\"code\": "
+		 "\"b\"}</s>",
+		 "a\n--\nb", NULL, ""},
+		/* Llama 3.1, 3.2 and 4 */
+		{"<function=python>{\"code\": \"a\"}</function>", "a", NULL, ""},
+		{"<function=python>{\"code\": \"a\"}</function><|eom_id|>", "a", NULL, NULL},
+		{"[python(code=\"a('x')\\nb \\\"y\\\"\")]", "a('x')\nb \"y\"", NULL, ""},
+		{"<|python_start|>[python(code='a')]<|python_end|>", "a", NULL, ""},
+		{"<|python_start|>print(a)<|python_end|>", "print(a)", NULL, ""},
+		/* Qwen3-Coder, without its tags */
+		{"<function=python>\n<parameter=code>\na\n</parameter>\n</function>\n</tool_call>",
+		 "a", NULL, ""},
+		/* GLM 4.5 and 4.7 */
+		{"<tool_call>python\n<arg_key>code</arg_key>\n<arg_value>a\nb</arg_value>\n</tool_call>",
+		 "a\nb", NULL, ""},
+		{"<tool_call>python<arg_key>timeout</arg_key><arg_value>9</arg_value><arg_key>code</arg_key>"
+		 "<arg_value>a</arg_value></tool_call>",
+		 "a", NULL, ""},
+		/* Kimi K2 */
+		{"<|tool_calls_section_begin|><|tool_call_begin|>functions.python:0"
+		 "<|tool_call_argument_begin|>{\"code\": \"a\"}<|tool_call_end|>"
+		 "<|tool_calls_section_end|>",
+		 "a", NULL, ""},
+		/* gpt-oss */
+		{"<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>commentary to=python "
+		 "code<|message|>a\nb<|call|>",
+		 "a\nb", NULL, "x"},
+		{"<|channel|>commentary to=functions.python <|constrain|>json<|message|>{\"code\": \"a\"}"
+		 "<|call|>",
+		 "a", NULL, ""},
+		/* ReAct */
+		{"Thought: I look.\nAction: python\nAction Input: print(a)\nprint(b)",
+		 "print(a)\nprint(b)", NULL, "Thought: I look."},
+		{"Action: python\nAction Input: {\"code\": \"a\"}\nObservation: 3", "a", NULL,
+		 NULL},
+		{"Action: python\nAction Input:\n```json\n{\"code\": \"a\"}\n```", "a", NULL, ""},
+		/* HTML */
+		{"<pre><code>\nprint(a)\n</code></pre>", "print(a)", NULL, ""},
+		{"<pre><code class=\"language-python\">print(a)\nb\n</code></pre>", "print(a)\nb",
+		 NULL, ""},
 		/* twins */
+		{"<function_calls>\n<invoke name=\"search\">\n<parameter name=\"code\">a</parameter>\n"
+		 "</invoke>\n</function_calls>",
+		 "", NULL, NULL},
+		{"[TOOL_CALLS]search[ARGS]{\"code\": \"a\"}", "", NULL, NULL},
+		{"<invoke name=\"python\"> is what Claude writes.", "", NULL, NULL},
+		{"[python(1)] is the index.", "", NULL, NULL},
+		{"[python(code=\"a\"), python(code=\"b\")]", "", NULL, NULL},
+		{"Action: python is slow here.\nFINAL(1)", "", "1", NULL},
+		{"Action: python\nAction Input: look at the context", "", NULL, NULL},
+		{"The flag to=python is set.", "", NULL, NULL},
+		{"```json\n{\"code\": \"a\"}\n```", "", NULL, NULL},
 		{"<tool_call>\n{\"name\": \"search\", \"arguments\": {\"code\": \"a\"}}\n"
 		 "</tool_call>",
 		 "", NULL, NULL},
@@ -156,12 +239,83 @@ static void test_calls(void **state)
 		{"{\"name\": \"python\", \"version\": 3}", "", NULL, NULL},
 		{"I use <python>print(a)</python> here.", "", NULL, NULL},
 		{"<code>f(x)</code> is what fails.", "", NULL, NULL},
+		{"<execute>a plan</execute> is what I do.", "", NULL, NULL},
 		{"<python> is a tag.", "", NULL, NULL},
 		{"`<tool_call>` opens one.\nFINAL(1)", "", "1", NULL},
 		{"FINAL(\n<repl>\na\n</repl>\n)", "", "<repl>\na\n</repl>", NULL},
 		{"```text\n<repl>\na\n</repl>\n```", "", NULL, NULL},
 		{"FINAL({\"name\": \"python\", \"arguments\": {\"code\": \"a\"}})", "",
 		 "{\"name\": \"python\", \"arguments\": {\"code\": \"a\"}}", NULL},
+	};
+
+	(void)state;
+	ASSERT_ROWS(rows);
+}
+
+/* ENG-1: fences that are written otherwise, and no fences at all. */
+static void test_forms_of_fences(void **state)
+{
+	static const struct row rows[] = {
+		{"```python print(a)```", "print(a)", NULL, ""},
+		{"See:\n```py a = f(1); print(a)```\nFINAL_VAR(a)", "a = f(1); print(a)", "a",
+		 "See:"},
+		{"```\n```python\na\n```\n```", "a", NULL, NULL},
+		{"```\n```python\na\n```\n```\nFINAL_VAR(a)", "a", "a", NULL},
+		{"````\n```repl\na\n```\n````", "", NULL, NULL},
+		{"```\n\n```repl\na\n```\n```repl\nb\n```\n```\nso", "a\n--\nb", NULL, NULL},
+		/* a reply that is all Python */
+		{"import re\nprint(len(context))", "import re\nprint(len(context))", NULL, ""},
+		{"n = f(1)\nFINAL_VAR(n)", "n = f(1)", "n", ""},
+		{"n = f(1)\nif n:\n    FINAL(n)\n", "n = f(1)\nif n:\n    FINAL(n)", NULL, ""},
+		/* twins */
+		{"```python```", "", NULL, NULL},
+		{"```python print(a)``` is inline.", "", NULL, NULL},
+		{"```text print(a)```", "", NULL, NULL},
+		{"FINAL(20)", "", "20", ""},
+		{"\nFINAL(f(20))", "", "f(20)", ""},
+		{"I run it:\nprint(len(context))", "", NULL, NULL},
+		{"Paris", "", NULL, "Paris"},
+	};
+
+	(void)state;
+	ASSERT_ROWS(rows);
+}
+
+/* ENG-2: answers that no marker leads. */
+static void test_informal(void **state)
+{
+	static const struct row rows[] = {
+		{"`FINAL(20)`", "", "20", ""},
+		{"It is clear.\n\n**`FINAL(20)`**", "", "20", NULL},
+		{"`FINAL_VAR(n)`.", "", "n", NULL},
+		{"```text\nFINAL(the capital is Paris)\n```", "", "the capital is Paris", ""},
+		{"```\nFINAL(the capital is Paris)\n```", "", "the capital is Paris", ""},
+		{"FINAL_var(n)", "", "n", ""},
+		{"SUBMIT(answer=20)", "", "20", ""}, /* DSPy */
+		{"So\nSUBMIT(\"a b\")", "", "a b", "So"},
+		{"The answer is $\\boxed{20}$.", "", "20", NULL}, /* Qwen, DeepSeek */
+		{"**Final Answer**\n\n\\boxed{\\text{the {x} one}}", "", "the {x} one", NULL},
+		{"So it is.\n\n**Final Answer:** 20", "", "20", "So it is."},
+		{"Final answer: **20**", "", "20", ""},
+		{"### Final Answer\n\nIt is 20,\nand 21.", "", "It is 20,\nand 21.", ""},
+		{"FINAL ANSWER: `a.c`", "", "a.c", ""},
+		{"**Final answer: a *b* c**", "", "a *b* c", ""},
+		{"**Final Answer:** **20**", "", "20", ""},
+		/* twins */
+		{"I end with `FINAL(20)` later.", "", NULL, NULL},
+		{"`FINAL(your answer)`", "", NULL, NULL},
+		{"`print(1); FINAL(20)`", "", NULL, NULL},
+		{"```sql\nFINAL(20)\n```", "", NULL, NULL},
+		{"```repl\na\n```\n`FINAL(20)`", "a", NULL, NULL},
+		{"\\boxed{20} is what I guess, but I look.", "", NULL, NULL},
+		{"\\boxed{20", "", NULL, NULL},
+		{"\\boxed{...}", "", NULL, NULL},
+		{"Final answer: 20\n\nBut I must look first.", "", NULL, NULL},
+		{"The final answer: what could it be?", "", NULL, NULL},
+		{"Final answers need code", "", NULL, NULL},
+		{"Final answer:", "", NULL, NULL},
+		{"`Final Answer: 20`", "", NULL, NULL},
+		{"SUBMIT(20) is what I call next.", "", NULL, NULL},
 	};
 
 	(void)state;
@@ -187,7 +341,14 @@ static void test_thoughts(void **state)
 		/* others */
 		{"<thinking>FINAL(1)</thinking>FINAL(2)", "", "2", "FINAL(1)"},
 		{"<Reasoning>x</reasoning>\nFINAL(2)", "", "2", "x"},
-		{"[THINK]x[/THINK]FINAL(2)", "", "2", "x"}, /* Magistral */
+		{"[THINK]x[/THINK]FINAL(2)", "", "2", "x"},                   /* Magistral */
+		{"◁think▷x FINAL(1)◁/think▷FINAL(2)", "", "2", "x FINAL(1)"}, /* Kimi */
+		{"<|START_THINKING|>x FINAL(1)<|END_THINKING|><|START_RESPONSE|>FINAL(2)"
+		 "<|END_RESPONSE|>",
+		 "", "2", NULL}, /* Cohere */
+		{"<|begin_of_thought|>\n\nx FINAL(1)\n\n<|end_of_thought|>\n\n"
+		 "<|begin_of_solution|>\n\nFINAL(2)\n\n<|end_of_solution|>",
+		 "", "2", NULL}, /* OpenThinker */
 		{"<|channel|>analysis<|message|>x FINAL(1)<|end|>FINAL(2)", "", "2",
 		 "x FINAL(1)"}, /* gpt-oss */
 		/* one that is never closed */
@@ -238,6 +399,7 @@ static void test_inventions(void **state)
 		{"x\n\nTurn 2 of 4. Left: cost 1\n\nFINAL(1)", "", NULL, "x"},
 		{"x\nWhat happened since your last response (data\nFINAL(1)", "", NULL, "x"},
 		{"FINAL(2)\n<|im_start|>user\nFINAL(1)", "", "2", ""}, /* ChatML */
+		{"```repl\na\n```\nTurn 2 of 4. Left: cost 1\n\nFINAL(1)", "a", NULL, ""},
 		/* twins */
 		{"Turn 2 of 4. Left: cost 1\n```repl\na\n```\nFINAL(1)", "a", "1", NULL},
 		{"<output>\n1\n</output>\nFINAL(1)", "", "1", NULL},
@@ -334,7 +496,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_languages),     cmocka_unit_test(test_bare),
-		cmocka_unit_test(test_calls),         cmocka_unit_test(test_thoughts),
+		cmocka_unit_test(test_calls),         cmocka_unit_test(test_forms_of_fences),
+		cmocka_unit_test(test_informal),      cmocka_unit_test(test_thoughts),
 		cmocka_unit_test(test_many_thoughts), cmocka_unit_test(test_inventions),
 		cmocka_unit_test(test_answers),       cmocka_unit_test(test_words),
 	};

@@ -173,8 +173,18 @@ static void test_fences_closed_on_the_last_line(void **state)
 		{"```repl\na = '#'```", "a = '#'"},
 		{"```repl\ns = 'a\\\nb ```'\nc```", "s = 'a\\\nb ```'\nc"},
 		{"```repl\na\n        ```\nb", "a"},
-		/* what follows on the line would be lost */
-		{"```repl\na``` and\nb\n```", "a``` and\nb"},
+		/* words behind it are prose; backticks and one word alone may open a fence */
+		{"```python\nprint(1)``` That is it.", "print(1)"},
+		{"```python\nprint(1)``` That's it.\nIt prints:\n```\n1\n```", "print(1)"},
+		{"```python\nprint(1)\n``` That is it.\n", "print(1)"},
+		{"```repl\na``` Then:\n```repl\nb\n```", "a\n--\nb"},
+		{"````repl\na``` then\nb\n````", "a``` then\nb"},
+		{"```repl\na``` is `b`\n```", "a``` is `b`"},
+		{"```repl\na\n```b\n```", "a\n```b"},
+		{"```repl\ns = '``` That is it.'\nb\n```", "s = '``` That is it.'\nb"},
+		{"```repl\na # ``` That is it.\nb\n```", "a # ``` That is it.\nb"},
+		{"```repl\ns = '''\n``` That is it.\n'''\n```", "s = '''\n``` That is it.\n'''"},
+		{"Like ```python\nprint(1)``` that.\nYes.", ""},
 		/* another language's closes so where it does not close in a better way */
 		{"```json\n{}```\n```repl\na\n```", "a"},
 		{"```text\nx```\n```\n```repl\na\n```", "a"},
@@ -249,6 +259,38 @@ static void test_cut_fence(void **state)
 	response_done(&response);
 }
 
+/* Code between tags, or in a tool's call, is cut where nothing closes it. */
+static void test_cut_tags(void **state)
+{
+	static const struct {
+		const char *input, *code;
+		bool cut_fence;
+	} rows[] = {
+		{"<repl>\nprint(a)\nx = f(b)", "", true},
+		{"<repl>\nprint(a)\n</repl>\nand th", "print(a)", false},
+		{"<repl>\nprint(a)\n</repl>\n<repl>\nx = f(b)", "print(a)", true},
+		{"<|python_tag|>print(a)\nprint('b", "", true},
+		{"<tool_call>\n<function=python>\n<parameter=code>\nprint(a)\nremove", "", true},
+		/* nothing of it is missing */
+		{"<tool_call>\n<function=python>\n<parameter=code>\nprint(a)\n</parameter>\n</fun",
+		 "print(a)", false},
+		{"[TOOL_CALLS] [{\"name\": \"python\", \"arguments\": {\"code\": \"a\"}}]", "a",
+		 false},
+		{"<|python_tag|>{\"name\": \"python\", \"parameters\": {\"code\": \"a\"}}", "a",
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct response response;
+
+		assert_code(rows[i].input, true, rows[i].code);
+		response_read(text_of(rows[i].input), true, &response);
+		assert_int_equal(response.cut_fence, rows[i].cut_fence);
+		response_done(&response);
+	}
+}
+
 /* ENG-2: parentheses balance; the value may hold anything. */
 static void test_final(void **state)
 {
@@ -274,7 +316,9 @@ static void test_final(void **state)
 		{"FINAL('''it's (done''')", "it's (done"},
 		{"FINAL({\"a)\": \"b(\", 'c': 1})", "{\"a)\": \"b(\", 'c': 1}"},
 		{"FINAL([\"a)\", \"b)\"])", "[\"a)\", \"b)\"]"},
-		{"FINAL(answer=\"a)b\")", "answer=\"a)b\""},
+		{"FINAL(answer=\"a)b\")", "a)b"},
+		{"FINAL(final_answer = a (b))", "a (b)"},
+		{"FINAL(answer == b)", "answer == b"},
 		{"FINAL(\"a\\\")b\")", "a\")b"},
 		{"FINAL(\"He said \"hi (you)\" twice\")", "He said \"hi (you)\" twice"},
 		/* apostrophes and inches are no strings */
@@ -282,6 +326,7 @@ static void test_final(void **state)
 		{"FINAL('it's done')", "it's done"},
 		{"FINAL('tis done), said Bob's (other) dog", "'tis done"},
 		{"FINAL(the dogs' bowls) and Bob's", "the dogs' bowls"},
+		{"FINAL('tis done) and the dogs' bowls)", "'tis done"},
 		{"FINAL(names: 'tis, the dogs') and the cats' bowls (two)",
 		 "names: 'tis, the dogs'"},
 		{"FINAL(a 5\" disk) and a 3\" one)", "a 5\" disk"},
@@ -341,13 +386,13 @@ static void test_no_final(void **state)
 		"FINAL_ANSWER(3)",
 		"FINALLY(3)",
 		"final(3)",
-		"`FINAL(3)`",
+		"as in `FINAL(3)`",
 		"``a ` FINAL(3)``",
 		"`FINAL(3)\nFINAL(4)`",
 		"```\nFINAL(3)\n```",
 		"```repl\nFINAL(3)\n```",
 		"~~~\nFINAL(3)",
-		"- ```text\n  FINAL(3)\n  ```",
+		"- ```sql\n  FINAL(3)\n  ```",
 		"FINAL(",
 		"FINAL(  \n",
 		"I use FINAL( like this\n```repl\nx\n```",
@@ -398,6 +443,10 @@ static void test_unclosed(void **state)
 	assert_answer("FINAL_VAR(x", false, RLMD_ANSWER_VARIABLE, "x");
 	assert_answer("FINAL_VAR(x", true, RLMD_ANSWER_NONE, "");
 	assert_answer("FINAL(42)", true, RLMD_ANSWER_DIRECT, "42");
+	assert_answer("Final(42", false, RLMD_ANSWER_NONE, "");
+	/* what the provider cut were inventions: the reply had ended before */
+	assert_answer("It is FINAL(42\nTurn 2 of 4. Left: cost 1\nand th", true, RLMD_ANSWER_DIRECT,
+		      "42");
 	assert_answer("FINAL((\nFINAL(42)", false, RLMD_ANSWER_DIRECT, "42");
 	assert_answer("FINAL(( as in FINAL(41)", false, RLMD_ANSWER_DIRECT, "( as in FINAL(41)");
 	assert_answer("so FINAL(1)\nFINAL(2 (", false, RLMD_ANSWER_DIRECT, "2 (");
@@ -420,7 +469,7 @@ static void test_final_var(void **state)
 		"FINAL_VAR()",       "FINAL_VAR(\"\")",     "FINAL_VAR(2x)",
 		"FINAL_VAR(a.b)",    "FINAL_VAR(a[0])",     "FINAL_VAR(a b)",
 		"FINAL_VAR(a, b)",   "FINAL_VAR(f(x))",     "FINAL_VAR(\"a)",
-		"XFINAL_VAR(a)",     "`FINAL_VAR(a)`",      "FINAL_VARS(a)",
+		"XFINAL_VAR(a)",     "a `FINAL_VAR(a)`",    "FINAL_VARS(a)",
 		"FINAL_VAR (a)",     "FINAL_VAR(\"a')",     "```repl\nFINAL_VAR(a)\n```",
 		"FINAL_VAR(<name>)", "FINAL_VAR(\n```\na)", "FINAL_VAR(a\n```\n```\n)",
 	};
@@ -593,6 +642,13 @@ static void test_linear(void **state)
 		"<tool_call>\n[",
 		"<tool_call>\n{\"name\":\"",
 		"<python>\n",
+		"<function_calls>\n",
+		"<invoke name=\"python\">\n<parameter name=\"a",
+		"[TOOL_CALLS]python[ARGS]{\"code\":\"\n",
+		"[python(code='",
+		"to=python<|message|>{\n",
+		"Action: python\nAction Input: {\n",
+		"</s>\n",
 		"{\"a\":[\n",
 		"```\nf(1)\n```\n",
 		"```repl\na\n```\nx\n",
@@ -633,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_line_ends),
 		cmocka_unit_test(test_indentation),
 		cmocka_unit_test(test_cut_fence),
+		cmocka_unit_test(test_cut_tags),
 		cmocka_unit_test(test_final),
 		cmocka_unit_test(test_empty_answer),
 		cmocka_unit_test(test_no_final),

@@ -191,6 +191,27 @@ static clock_t time_of_calls(size_t size)
 	return clock() - start;
 }
 
+/* A text that Python would read as a value, in one line; words of a sentence are none. */
+static void test_expressions(void **state)
+{
+	static const char *const yes[] = {
+		"n",         "größe",    "str(n)",  "f\"{n} of {m}\"", "rows[0]", "n + 1",
+		"len(rows)", "-n",       "a.b.c()", "[x for x in y]",  "not n",   "a if b else c",
+		"20",        "{'a': n}", "n, m",    "x == 1",          "答え",    "\"a\" + b"};
+	static const char *const no[] = {
+		"the end",   "n errors", "Paris (France)", "n = 1", "a: b", "",
+		"import re", "n\nm",     "it's n",         "(n",    "n +",  "a b c",
+		"n?",        "n)",       "return n"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(yes); i++)
+		if (!shape_is_expression(text_of(yes[i])))
+			fail_msg("no expression: %s", yes[i]);
+	for (size_t i = 0; i < COUNT(no); i++)
+		if (shape_is_expression(text_of(no[i])))
+			fail_msg("an expression: %s", no[i]);
+}
+
 static void test_one_long_line(void **state)
 {
 	clock_t little = time_of_calls(effort(1 << 18, 1 << 15)) + CLOCKS_PER_SEC / 1000;
@@ -205,7 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_statements),    cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_others),        cmocka_unit_test(test_beginnings),
-		cmocka_unit_test(test_one_long_line),
+		cmocka_unit_test(test_one_long_line), cmocka_unit_test(test_expressions),
 	};
 
 	return cmocka_run_group_tests_name("shape", tests, NULL, NULL);

@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "review/anchor.h"
 #include "review/fingerprint.h"
-#include "review/merge.h"
 
 #define GOOD                                                                                       \
 	"\"rule\":\"r\",\"severity\":\"error\",\"confidence\":0.5,\"message\":\"m\","              \

@@ -34,6 +34,8 @@ static size_t roll(size_t sides)
 	return (dice >> 8) % sides;
 }
 
+static size_t work_before; /* of other findings */
+
 /* `given` checked against one file, new; NULL: it was dropped for `reason`. */
 static char *checked(const char *path, const char *text, const char *quote, const char *given,
 		     const char *reason)
@@ -46,6 +48,7 @@ static char *checked(const char *path, const char *text, const char *quote, cons
 	code_add(&code, text_of(path), text_of(text));
 	code_seal(&code);
 	anchor_find(&code, &finding);
+	code.work += work_before;
 	patch_check(&code, &finding);
 	patch = take_pointer(&finding.patch);
 	if (reason && (patch || !finding.no_patch || !strstr(finding.no_patch, reason)))
@@ -150,6 +153,42 @@ static void test_dropped(void **state)
 			    "not loaded"));
 	assert_null(checked("a.c", "caf\xe9\none\n", "one", "@@ @@\n-one\n", "not UTF-8"));
 	assert_null(checked("a.c", "", "one", "@@ @@\n-one\n", "do not stand in the file"));
+}
+
+static void test_names_that_cannot_stand_in_a_patch(void **state)
+{
+	static const char *const names[] = {"a\"b.c", "a\\b.c", "a\x7f.c"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		auto_free char *given = xasprintf("--- a/%s\n+++ b/%s\n@@ @@\n-one\n", names[i],
+						  names[i]);
+
+		assert_null(checked(names[i], TEXT, "one", given, "cannot stand in a patch"));
+	}
+}
+
+/* There is an end to what is looked for, and to how many parts a diff may have. */
+static void test_too_much(void **state)
+{
+	auto_evbuffer struct evbuffer *text = evbuffer_new(), *given = evbuffer_new();
+	auto_free char *patch = NULL, *lines = NULL, *hunks = NULL;
+
+	(void)state;
+	work_before = CODE_WORK_MAX - 3;
+	assert_null(checked("a.c", TEXT, "nowhere", "@@ @@\n-nine\n", "too much to look for"));
+	work_before = 0;
+	for (size_t i = 0; i < PATCH_HUNKS_MAX; i++) {
+		evbuffer_add_printf(text, "line %zu\n", i);
+		evbuffer_add_printf(given, "@@ @@\n-line %zu\n", i);
+	}
+	evbuffer_add_printf(text, "last\n");
+	lines = xstrndup(text_in(text).bytes, text_in(text).size);
+	hunks = xstrndup(text_in(given).bytes, text_in(given).size);
+	patch = checked("a.c", lines, "nowhere", hunks, NULL);
+	free(take_pointer(&hunks));
+	hunks = xasprintf("%.*s@@ @@\n-last\n", (int)text_in(given).size, text_in(given).bytes);
+	assert_null(checked("a.c", lines, "nowhere", hunks, "too many parts"));
 }
 
 /* --- git ---------------------------------------------------------------------------------- */
@@ -277,6 +316,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rewritten),
 		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_names_that_cannot_stand_in_a_patch),
+		cmocka_unit_test(test_too_much),
 		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_git_applies),
 	};

@@ -1,5 +1,5 @@
 /* review/placing: what is left out where there is too much to look for. */
-#include "review/placing.h"
+#include "review/anchor.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static void place(enum finding_place ret[static COUNT], size_t left)
 		};
 	code_add(&code, text_of("a"), text_of(text));
 	code_seal(&code);
-	findings_place(&findings, &code, &(struct ruleset){0}, false);
+	anchor_all(&findings, &code, &(struct ruleset){0}, false);
 	for (size_t i = 0; i < COUNT; i++) {
 		ret[i] = items[i].place;
 		finding_done(&items[i]);

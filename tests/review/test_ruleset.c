@@ -23,7 +23,7 @@ static struct review_rule parsed(const char *name, const char *text)
 	struct review_rule rule = {0};
 	struct rlmd_error err = {0};
 
-	if (!rule_parse(name, text_of(text), &rule, &err))
+	if (!ruleset_parse_rule(name, text_of(text), &rule, &err))
 		fail_msg("%s", err.text);
 	return rule;
 }
@@ -37,7 +37,7 @@ static void test_rules(void **state)
 	assert_int_equal(rule.severity, SEVERITY_NONE);
 	assert_int_equal(rule.where_count, 0);
 	assert_string_equal(rule.text, "Look for strcpy().");
-	rule_done(&rule);
+	ruleset_rule_done(&rule);
 	rule = parsed("x.md", "---\r\nid: \"copies\"\r\n# a comment\r\nseverity: error\r\n"
 			      "where: [src/**, 'lib/*.c']\r\n---\r\n\r\n# Copies\n\ntext\n");
 	assert_string_equal(rule.id, "copies");
@@ -46,12 +46,12 @@ static void test_rules(void **state)
 	assert_string_equal(rule.where[0], "src/**");
 	assert_string_equal(rule.where[1], "lib/*.c");
 	assert_string_equal(rule.text, "# Copies\n\ntext");
-	rule_done(&rule);
+	ruleset_rule_done(&rule);
 	rule = parsed("x.md", "---\nwhere:\n  - a/\n  - \"b/\"\nid: y\n---\ntext\n");
 	assert_int_equal(rule.where_count, 2);
 	assert_string_equal(rule.where[1], "b/");
 	assert_string_equal(rule.id, "y");
-	rule_done(&rule);
+	ruleset_rule_done(&rule);
 }
 
 static void test_bad_rules(void **state)
@@ -73,7 +73,7 @@ static void test_bad_rules(void **state)
 		struct review_rule rule = {0};
 		struct rlmd_error err = {0};
 
-		assert_false(rule_parse("x.md", text_of(table[i][0]), &rule, &err));
+		assert_false(ruleset_parse_rule("x.md", text_of(table[i][0]), &rule, &err));
 		assert_int_equal(err.kind, RLMD_ERROR_INPUT);
 		if (!strstr(err.text, table[i][1]))
 			fail_msg("%s", err.text);
@@ -147,7 +147,7 @@ static void test_directory(void **state)
 	room_drop(&room, ".c.md");
 	room_drop(&room, "README");
 	assert_int_equal(rmdir(room.path), 0);
-	assert_refused(&room, "--rules /tmp/");
+	assert_refused(&room, "the rules in /tmp/");
 }
 
 static void test_apply(void **state)
@@ -168,7 +168,7 @@ static void test_apply(void **state)
 	ruleset_rate(&set, &finding);
 	ruleset_apply(&set, &finding);
 	assert_int_equal(finding.place, FINDING_OUT_OF_SCOPE);
-	rule_done(&rule);
+	ruleset_rule_done(&rule);
 }
 
 /* Whether a rule with that pattern is for the path. */
@@ -183,7 +183,7 @@ static bool is_for(const char *pattern, const char *path)
 
 	ruleset_rate(&set, &finding);
 	ruleset_apply(&set, &finding);
-	rule_done(&rule);
+	ruleset_rule_done(&rule);
 	return finding.place == FINDING_ANCHORED;
 }
 

@@ -203,6 +203,7 @@ void stage_enter_mode(const char *name)
 	const char *problem;
 	char *why;
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* an abort loses no test before it */
 	alloc_install();
 	for (stage_mode = stage_modes; name && stage_mode->name; stage_mode++)
 		if (!strcmp(stage_mode->name, name))

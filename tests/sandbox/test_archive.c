@@ -504,7 +504,49 @@ static void of_another_owner(void **state)
 	expect_refusal(place, LAUNCH_ARCHIVE_NONE, "belongs to another user");
 }
 
-/* Links, and what is no file, are passed over, and an archive of one's own takes their place. */
+/* Whether an archive was kept, and what there is in a directory afterwards. */
+static void expect_kept(struct place *place, bool kept, const char *directory, int entries)
+{
+	auto_free char *rlmd = xasprintf("%s/rlmd", directory);
+
+	place->refusals = 0;
+	end(begin(place, kept ? LAUNCH_ARCHIVE_WANTED : LAUNCH_ARCHIVE_NONE));
+	assert_int_equal(place->refusals, !kept);
+	assert_int_equal(!access(rlmd, F_OK), entries);
+}
+
+/* HOME is another user's, as sudo leaves it: whatever link he lays, root makes nothing there. */
+static void in_the_home_of_another(void **state)
+{
+	struct place *place = *state;
+	auto_free char *home = xasprintf("%s/home", place->root);
+	auto_free char *roots = xasprintf("%s/roots", place->root);
+
+	if (geteuid()) {
+		print_message("# only root can make what belongs to a stranger\n");
+		return;
+	}
+	assert_false(mkdir(home, 0755) || mkdir(roots, 0700));
+	snprintf(place->cache, sizeof place->cache, "%s/.cache", home);
+	snprintf(place->rlmd, sizeof place->rlmd, "%s/rlmd", place->cache);
+	assert_false(symlink(roots, place->cache));
+	expect_kept(place, true, roots, 1); /* a link of one's own is good */
+	assert_false(lchown(place->cache, NOBODY, NOBODY));
+	remove_all(place->rlmd);
+	expect_kept(place, false, roots, 0);
+	assert_false(lchown(place->cache, 0, 0) || chown(home, NOBODY, NOBODY));
+	expect_kept(place, false, roots, 0);
+	assert_false(unlink(place->cache));
+	expect_kept(place, false, home, 0);
+	assert_int_equal(access(place->cache, F_OK), -1);
+	assert_false(chown(home, 0, 0) || chmod(home, 0777)); /* others may put links there */
+	expect_kept(place, false, place->cache, 0);
+	assert_false(chmod(home, 01777));
+	expect_kept(place, true, place->cache, 1);
+}
+
+/* Links, and what is no file, are passed over. An archive of one's own takes the place of a link.
+ */
 static void links_and_other_things(void **state)
 {
 	struct place *place = *state;
@@ -517,8 +559,16 @@ static void links_and_other_things(void **state)
 	assert_false(lstat(path, &st));
 	assert_true(S_ISREG(st.st_mode));
 	unlink(path);
-	assert_false(mkfifo(path, 0600)); /* nobody waits for a writer */
-	keep(place);
+	assert_false(mkfifo(path, 0600)); /* nobody waits for a writer, nor replaces it */
+	for (int round = 0; round < 2; round++) {
+		struct archive *archive = begin(place, LAUNCH_ARCHIVE_WANTED);
+
+		fill(place, archive_store(archive));
+		seal(archive_store(archive));
+		end(archive);
+		assert_false(lstat(path, &st));
+		assert_true(S_ISFIFO(st.st_mode));
+	}
 	unlink(path);
 	assert_false(mkdir(path, 0700));
 	expect_verdict(place, LAUNCH_ARCHIVE_WANTED);
@@ -660,6 +710,7 @@ int main(void)
 		TEST(stamps_cut_short),
 		TEST(writable_by_others),
 		TEST(of_another_owner),
+		TEST(in_the_home_of_another),
 		TEST(links_and_other_things),
 		TEST(directory_swapped_after_the_check),
 		TEST(cache_may_be_a_link),

@@ -92,7 +92,7 @@ class CapabilitiesTest(SystemTest):
         self.assertEqual(self.run_without(["kill"], *ask, "q")[:2], (0, "42\n"))
         status, out, err = self.run_without(["kill"], *ask, "--require", "L3", "q")
         self.assertEqual((status, out), (7, ""))
-        self.assertIn("--require L3", err)
+        self.assertIn("the L3 that is required", err)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "sandbox/filter_compile.h"
-#include "sandbox/policy.h"
 
 #if FILTER_ARCH == AUDIT_ARCH_X86_64
 #define FOREIGN AUDIT_ARCH_I386
@@ -277,7 +276,7 @@ static void every_number_answers_as_the_table_says(void **state)
 	FILE *out = open_memstream(&actual, &size);
 
 	(void)state;
-	for (int number = 0; number <= policy_newest_call(); number++)
+	for (int number = 0; number <= filter_newest_call(); number++)
 		write_call(out, number);
 	fclose(out);
 	if (getenv("FILTER_WRITE"))
@@ -290,7 +289,7 @@ static void every_number_answers_as_the_table_says(void **state)
 static void younger_calls_do_not_exist(void **state)
 {
 	(void)state;
-	for (int number = policy_newest_call() + 1; number <= 600; number++) {
+	for (int number = filter_newest_call() + 1; number <= 600; number++) {
 		assert_int_equal(evaluate(number, ARGUMENTS(0)), UNKNOWN);
 		assert_int_equal(evaluate(number, ARGUMENTS(~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL)),
 				 UNKNOWN);
@@ -302,7 +301,7 @@ static void younger_calls_do_not_exist(void **state)
 static void every_condition_is_tried(void **state)
 {
 	size_t count;
-	const struct policy_rule *rules = policy_rules(&count);
+	const struct filter_rule *rules = filter_rules(&count);
 
 	(void)state;
 	for (size_t i = 0; i < count; i++)
@@ -383,17 +382,17 @@ static void the_policy_can_be_read(void **state)
 	auto_free char *text = rlmd_sandbox_policy();
 	json_auto_t *policy = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	json_t *told, *rule;
-	const struct policy_rule *rules;
+	const struct filter_rule *rules;
 	const char *call, *answer, *reason;
 	size_t count, i, k;
 
 	(void)state;
-	rules = policy_rules(&count);
+	rules = filter_rules(&count);
 	told = json_object_get(policy, "rules");
 	assert_int_equal(json_array_size(told), count);
 	assert_true(count > 60);
 	assert_int_equal(json_integer_value(json_object_get(policy, "newest")),
-			 policy_newest_call());
+			 filter_newest_call());
 	json_array_foreach (told, i, rule) {
 		json_t *conditions;
 
@@ -405,7 +404,7 @@ static void the_policy_can_be_read(void **state)
 		assert_string_equal(answer, rules[i].answer);
 		assert_string_equal(reason, rules[i].reason);
 		assert_true(*reason);
-		for (k = 0; k < POLICY_CONDITIONS_MAX && rules[i].conditions[k]; k++)
+		for (k = 0; k < FILTER_CONDITIONS_MAX && rules[i].conditions[k]; k++)
 			assert_string_equal(json_string_value(json_array_get(conditions, k)),
 					    rules[i].conditions[k]);
 		assert_int_equal(json_array_size(conditions), k);

@@ -63,7 +63,7 @@ static void expect_error(enum rlmd_error_kind kind, const char *name, int64_t pa
 
 	assert_null(found);
 	assert_int_equal(err.kind, kind);
-	if (!strstr(err.text, in_text) || !strstr(err.text, "--python"))
+	if (!strstr(err.text, in_text) || !strstr(err.text, "(python)"))
 		fail_msg("unexpected text: %s", err.text);
 }
 

@@ -103,6 +103,19 @@ class RefusalsTest(unittest.TestCase):
     def test_each_is_refused_at_its_second_use(self):
         self.refuse_each("2", 1)
 
+    def test_want_is_no_reason_for_weaker_walls(self):
+        """A machine without memory, descriptors or processes says nothing about its walls."""
+        for call, error in (("unshare", "ENOMEM"), ("unshare", "EAGAIN"), ("mount", "ENOMEM"),
+                            ("landlock_create_ruleset", "EMFILE"), ("setresuid", "EAGAIN"),
+                            ("umount2", "ENOMEM"), ("clone", "EAGAIN")):
+            with self.subTest(call=call, error=error):
+                answer = self.refuse(call, error, "1")
+                if "error" in answer:
+                    self.assertEqual(answer["kind"], "machine")
+                else:
+                    self.assertEqual(answer["report"]["mode"], self.whole["mode"])
+                    self.assertEqual(answer["report"]["layers"], self.whole["layers"])
+
     def refuse_each(self, when, least):
         """One call after the other, once in each process; of so many at least nothing stands."""
         refused = 0
@@ -114,7 +127,7 @@ class RefusalsTest(unittest.TestCase):
             with self.subTest(call=call):
                 answer = self.refuse(call, error, when)
                 if "error" in answer:
-                    self.assertIn(answer["kind"], ("sandbox", "usage"))
+                    self.assertIn(answer["kind"], ("sandbox", "usage", "machine"))
                     refused += 1
                     continue
                 self.assertFalse(call in MANDATORY and when == "1")

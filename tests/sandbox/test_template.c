@@ -21,8 +21,9 @@
 #include "sandbox/sandbox_private.h"
 #include "stage.h"
 
-#define HELLO "{\"hello\": \"3.11.0\"}\n"
-#define BROKE "the template broke its protocol"
+#define HELLO   "{\"hello\": \"3.11.0\"}\n"
+#define NO_FORK "cannot fork a worker"
+#define BROKE   "the template broke its protocol"
 
 static char directory[] = "/tmp/rlmd-template-XXXXXX";
 static char *path, *words_path; /* of the interpreter, and of what it says; owned */
@@ -124,6 +125,20 @@ static void failures_are_told(void **state)
 	expect_refusal(*state, failed, RLMD_ERROR_SANDBOX, strerror(EINVAL));
 }
 
+/* A worker that is not as its mode promises is none, also where no step of its way was refused. */
+static void a_wall_that_does_not_stand(void **state)
+{
+	auto_free char *ready = xasprintf(
+		HELLO "{\"ready\": 1, \"mode\": %d, \"layers\": 0, \"failures\": []}\n",
+		MODE_plain);
+	auto_free char *fallen = xasprintf("%sfallen\n", ready);
+	auto_free char *unwatched = xasprintf("%sunwatched\n", ready);
+
+	expect_refusal(*state, fallen, RLMD_ERROR_SANDBOX, "a wall does not stand: Landlock");
+	expect_refusal(*state, unwatched, RLMD_ERROR_SANDBOX,
+		       "a wall does not stand: what it uses can be told by /proc");
+}
+
 /* The mode that does not stand is not tried again: to be stuck in it once more makes no sense. */
 static void stuck_in_one_mode(void **state)
 {
@@ -150,7 +165,8 @@ static void expect_failure(struct stage *stage, const char *words, const char *i
 		event_base_loop(stage->base, EVLOOP_ONCE);
 	stage->sandbox->config.python = before;
 	assert_null(second.process);
-	assert_int_equal(second.error.kind, RLMD_ERROR_SANDBOX);
+	assert_int_equal(second.error.kind,
+			 strcmp(in_text, NO_FORK) != 0 ? RLMD_ERROR_SANDBOX : RLMD_ERROR_MACHINE);
 	if (!strstr(second.error.text, in_text))
 		fail_msg("%s: %s", words, second.error.text);
 	tell(&first, "say('alive')");
@@ -189,9 +205,9 @@ static void fewer_layers_later(void **state)
 /* A fork that the kernel refused is told; an answer that nobody asked for is passed over. */
 static void refused_forks(void **state)
 {
-	expect_failure_of(*state, "refuse\n", "cannot fork a worker");
+	expect_failure_of(*state, "refuse\n", NO_FORK);
 	stage_reopen(*state, NULL, 0);
-	expect_failure_of(*state, "mistake\nrefuse\n", "cannot fork a worker");
+	expect_failure_of(*state, "mistake\nrefuse\n", NO_FORK);
 }
 
 /* One that the loop has heard of is as good as any; and one that nobody waits for is gone. */
@@ -234,9 +250,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stage_open, stage_close)
 	const struct CMUnitTest tests[] = {
-		TEST(begun_before),      TEST(nonsense_at_the_start), TEST(failures_are_told),
-		TEST(stuck_in_one_mode), TEST(nonsense_later),        TEST(fewer_layers_later),
-		TEST(refused_forks),
+		TEST(begun_before),      TEST(nonsense_at_the_start),
+		TEST(failures_are_told), TEST(stuck_in_one_mode),
+		TEST(nonsense_later),    TEST(fewer_layers_later),
+		TEST(refused_forks),     TEST(a_wall_that_does_not_stand),
 	};
 
 	stage_enter_mode(NULL);

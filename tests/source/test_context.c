@@ -181,11 +181,8 @@ static void assert_index(const struct context_input *input, size_t place, const 
 	struct file_entry entry = file_index_get(input->files, place);
 	struct rlmd_text all = memfile_text(input->file);
 	struct text_scan before = {0}, scan = {0};
-	size_t found;
 
 	assert_true(text_equal(entry.path, path));
-	assert_true(file_index_find(input->files, text_of(path), &found));
-	assert_int_equal(found, place);
 	assert_int_equal(entry.bytes, strlen(text));
 	assert_memory_equal(all.bytes + entry.first_byte, text, strlen(text));
 	text_scan_feed(&before, text_from(all.bytes, entry.first_byte));

@@ -24,7 +24,6 @@ static void assert_entry(const struct file_index *index, size_t place, const cha
 			 size_t first_byte)
 {
 	struct file_entry entry = file_index_get(index, place);
-	size_t found;
 
 	assert_true(text_equal(entry.path, path));
 	assert_int_equal(entry.first_byte, first_byte);
@@ -32,16 +31,14 @@ static void assert_entry(const struct file_index *index, size_t place, const cha
 	assert_int_equal(entry.bytes, strlen(path));
 	assert_string_equal(entry.path.bytes, path);
 	assert_string_equal(entry.status ? entry.status : "none", first_byte ? "modified" : "none");
-	assert_true(file_index_find(index, text_of(path), &found));
-	assert_int_equal(found, place);
 }
 
-/* Files keep their order, and are found by their paths, whatever that order is. */
+/* Files keep their order. */
 static void test_order(void **state)
 {
 	static const char *const paths[] = {"b", "a/ä", "a", "", "a-", "ab"};
 	struct file_index *index = file_index_new();
-	size_t at = 0, i, found;
+	size_t at = 0, i;
 
 	(void)state;
 	for (i = 0; i < 6; i++)
@@ -50,8 +47,6 @@ static void test_order(void **state)
 	assert_int_equal(file_index_count(index), 6);
 	for (i = 0, at = 0; i < 6; at += strlen(paths[i++]))
 		assert_entry(index, i, paths[i], at);
-	assert_false(file_index_find(index, text_of("a/"), &found));
-	assert_false(file_index_find(index, text_of("c"), &found));
 	assert_int_equal(file_index_get(index, 1).characters, 3);
 	assert_int_equal(file_index_get(index, 1).highest, 0xe4);
 	assert_int_equal(file_index_changes(index).size, 0);
@@ -81,12 +76,10 @@ static void test_one_path_twice(void **state)
 static void test_nothing(void **state)
 {
 	struct file_index *index = file_index_new();
-	size_t found;
 
 	(void)state;
 	assert_true(file_index_seal(index, NULL));
 	assert_int_equal(file_index_count(index), 0);
-	assert_false(file_index_find(index, text_of("a"), &found));
 	assert_true(memfile_size(file_index_file(index)) > 0);
 	file_index_unref(index);
 	assert_int_equal(file_index_count(NULL), 0);

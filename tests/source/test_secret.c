@@ -40,6 +40,29 @@ static void test_cut(void **state)
 	assert_null(secret_in_text((struct rlmd_text){0}));
 }
 
+/* A token is one at the start of a word, which a hyphen ends, and JSON's way to write an end of
+ * line; at every place, for a text is looked at in pairs. */
+static void test_starts_of_words(void **state)
+{
+	static const struct {
+		const char *before;
+		bool found;
+	} rows[] = {{"", true},     {" ", true},   {"=", true},   {"\"", true},  {"-", true},
+		    {"key-", true}, {"\\n", true}, {"\\r", true}, {"\\t", true}, {"\n", true},
+		    {"n", false},   {"x", false},  {"_", false},  {"7", false},  {"\\x", false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (int shift = 0; shift < 2; shift++) {
+			auto_free char *text = xasprintf("%s%sAKIAABCDEFGH12345678",
+							 shift ? " " : "", rows[i].before);
+			const char *what = secret_in_text(text_of(text));
+
+			if (!what == rows[i].found)
+				fail_msg("%s", text);
+		}
+}
+
 /* Beginnings that come to nothing, one behind the other: no more is looked at than a token needs.
  */
 static void test_beginnings(void **state)
@@ -111,9 +134,8 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_beginnings),
-		cmocka_unit_test(test_places),
+		cmocka_unit_test(test_cut),        cmocka_unit_test(test_starts_of_words),
+		cmocka_unit_test(test_beginnings), cmocka_unit_test(test_places),
 		cmocka_unit_test(test_names),
 	};
 

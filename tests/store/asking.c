@@ -26,6 +26,7 @@ static void copy_jobs(struct told *told, const struct store_result *result)
 		to->token = job->token;
 		to->number = job->number;
 		to->attempts = job->attempts;
+		to->suspect = job->suspect;
 		to->place = job->place;
 		to->cost = job->cost;
 		to->tokens = job->tokens;

@@ -8,7 +8,7 @@
 
 enum { ASKING_MOST = 64, ASKING_TEXT = 64 };
 
-/* What a result said, as far as it fits. */
+/* A copy of a result, as much of it as fits. */
 struct told {
 	int times; /* how often the callback came */
 	enum store_fault fault;
@@ -25,6 +25,7 @@ struct told {
 	struct told_job {
 		int64_t id, token, number, attempts, place, cost, tokens;
 		int state;
+		bool suspect;
 		char custom_id[ASKING_TEXT], tenant[ASKING_TEXT], line[ASKING_TEXT];
 		char result[ASKING_TEXT], error[ASKING_TEXT], trace[ASKING_TEXT];
 	} jobs[ASKING_MOST];

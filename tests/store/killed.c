@@ -26,7 +26,7 @@ static struct told told;
 static char place[256];
 static int leaves[2]; /* a pipe: a byte for each line that workers may say */
 
-/* What workers said before they were killed. */
+/* Reports of the workers before they were killed. */
 static struct {
 	bool loaded;
 	long long kept[JOBS + 1]; /* which job has a journal, by its number */

@@ -20,7 +20,7 @@ struct change {
 	char *bytes; /* owned; NULL: it was cut */
 };
 
-/* What there is of a file on the disk itself, and what waits for the next sync. */
+/* The bytes of a file on the disk itself, and those that wait for the next sync. */
 struct image {
 	char *bytes;
 	size_t size, room;

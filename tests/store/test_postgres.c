@@ -1,12 +1,17 @@
 #include "test_postgres.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <libpq-fe.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <cmocka.h>
 
@@ -14,13 +19,13 @@
 #include "base/loop.h"
 #include "base/text.h"
 #include "server.h"
-#include "store/postgres.h"
+#include "store/database.h"
 
 enum { LONG_MS = 60 * 60 * 1000 };
 
 static struct event_base *loop;
 static struct told told;
-static int heard[STORE_CAME_BACK + 1];
+static int heard[STORE_NEWS];
 
 #define DO(operation, ...) ASK(loop, &told, store_##operation, store, __VA_ARGS__)
 #define FINE()             assert_string_equal(told.error, "")
@@ -57,7 +62,7 @@ static void expect_fault(const char *place, enum store_fault fault)
 	store_free(store);
 }
 
-/* What was asked for while it was away, or was not answered, is done when it is back, in order. */
+/* Operations that the server missed or did not answer are done in order when it is back. */
 void test_the_server_is_killed(void **state)
 {
 	struct told tolds[40] = {0};
@@ -96,8 +101,81 @@ void test_the_server_is_killed(void **state)
 	FINE();
 	DO(account, 1, text_of("t"), 1000, 1000);
 	assert_int_equal(told.account.spent_cost, 10);
-	/* What was granted and not heard of is held, too: nothing is overspent. */
+	/* Money that was granted by a lost answer is held, too: nothing is overspent. */
 	assert_true(told.account.held_cost >= 390);
+	store_free(store);
+	event_base_free(loop);
+	loop = NULL;
+}
+
+/* One number that the server tells. */
+static int ask_number(PGconn *conn, const char *sql)
+{
+	PGresult *result = PQexec(conn, sql);
+	int number = PQntuples(result) ? (int)strtol(PQgetvalue(result, 0, 0), NULL, 10) : 0;
+
+	assert_int_equal(PQresultStatus(result), PGRES_TUPLES_OK);
+	PQclear(result);
+	return number;
+}
+
+/* The newest connection of this process to a PostgreSQL server. */
+static int newest_connection(void)
+{
+	struct sockaddr_un peer;
+	int newest = -1;
+
+	for (int fd = 3; fd < 256; fd++) {
+		socklen_t size = sizeof peer;
+
+		memset(&peer, 0, sizeof peer);
+		if (!getpeername(fd, (struct sockaddr *)&peer, &size) &&
+		    peer.sun_family == AF_UNIX && strstr(peer.sun_path, ".s.PGSQL"))
+			newest = fd;
+	}
+	return newest;
+}
+
+#define OF_STORE " FROM pg_stat_activity WHERE application_name = 'rlmd'"
+
+/* A back end that had stopped with an operation in its socket does not carry it out behind the
+ * operations of the next connection. */
+void test_a_late_back_end(void **state)
+{
+	PGconn *conn = PQconnectdb(server_address());
+	struct store *store = open_store(server_address(), 0);
+	struct told late = {0}, newer = {0};
+	int cut = newest_connection(), pid;
+	int64_t account, lease;
+	char lives[160];
+
+	(void)state;
+	FINE();
+	DO(account, 1, text_of("late"), 1000, 1000);
+	account = told.account.id;
+	DO(money_take, account, text_of("n"), 500, 500, LONG_MS);
+	lease = told.lease.id;
+	assert_int_not_equal(cut, PQsocket(conn));
+	pid = ask_number(conn, "SELECT pid" OF_STORE " ORDER BY backend_start DESC LIMIT 1");
+	snprintf(lives, sizeof lives, "SELECT count(*)" OF_STORE " AND pid = %d", pid);
+	assert_return_code(kill(pid, SIGSTOP), errno);
+	store_money_hold(store, lease, 500, 500, 5, 5, LONG_MS, on_told, &late);
+	for (int i = 0; i < 3; i++)
+		event_base_loop(loop, EVLOOP_NONBLOCK);
+	shutdown(cut, SHUT_RDWR);
+	store_money_hold(store, lease, 500, 500, 90, 90, LONG_MS, on_told, &newer);
+	while (!newer.times &&
+	       !ask_number(conn, "SELECT count(*)" OF_STORE " AND wait_event = 'advisory'"))
+		event_base_loop(loop, EVLOOP_NONBLOCK);
+	assert_return_code(kill(pid, SIGCONT), errno);
+	await(loop, &newer);
+	assert_string_equal(newer.error, "");
+	while (ask_number(conn, lives))
+		event_base_loop(loop, EVLOOP_NONBLOCK);
+	assert_int_equal(
+		ask_number(conn, "SELECT open_cost FROM rlmd.money ORDER BY id DESC LIMIT 1"), 90);
+	assert_int_equal(late.times, 1);
+	PQfinish(conn);
 	store_free(store);
 	event_base_free(loop);
 	loop = NULL;
@@ -123,8 +201,12 @@ void test_strange_servers(void **state)
 	snprintf(place, sizeof place, "postgresql://rlmd@/nothing%s", host);
 	expect_fault(place, STORE_USAGE);
 
+	store_free(open_store(server_address(), 0));
+	FINE();
 	server_ask("CREATE ROLE stranger LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC");
 	snprintf(place, sizeof place, "postgres://stranger@/postgres%s", host);
+	expect_fault(place, STORE_FOREIGN);
+	server_ask("DROP SCHEMA rlmd CASCADE");
 	expect_fault(place, STORE_USAGE);
 	server_ask("DROP ROLE stranger");
 
@@ -173,8 +255,34 @@ void test_locked_out(void **state)
 	PQclear(PQexec(holder, "ROLLBACK"));
 	DO(breakers, 1);
 	FINE();
-	PQfinish(holder);
 	store_free(store);
+
+	/* With patience without an end it is told, and waited for: at work, and at a start. */
+	store = open_store(server_address(), 0);
+	FINE();
+	for (int i = 0; i < 2; i++) {
+		PQclear(PQexec(holder, "BEGIN; LOCK TABLE rlmd.breaker, rlmd.version IN ACCESS"
+				       " EXCLUSIVE MODE"));
+		told = (struct told){0};
+		heard[STORE_HELD] = heard[STORE_FREED] = 0;
+		if (i)
+			store = store_open(loop, server_address(),
+					   &(struct store_options){.news = on_news, .owner = &told},
+					   on_told, NULL);
+		else
+			store_breakers(store, 1, on_told, &told);
+		while (!heard[STORE_HELD])
+			event_base_loop(loop, EVLOOP_ONCE);
+		FINE();
+		assert_int_equal(told.times, 0);
+		PQclear(PQexec(holder, "ROLLBACK"));
+		await(loop, &told);
+		FINE();
+		while (!heard[STORE_FREED])
+			event_base_loop(loop, EVLOOP_ONCE);
+		store_free(store);
+	}
+	PQfinish(holder);
 	event_base_free(loop);
 	loop = NULL;
 }

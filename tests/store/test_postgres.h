@@ -2,6 +2,7 @@
 #pragma once
 
 void test_the_server_is_killed(void **state);
+void test_a_late_back_end(void **state);
 void test_no_server(void **state);
 void test_strange_servers(void **state);
 void test_many_open_at_once(void **state);

@@ -1,5 +1,5 @@
-/* What a store has told is there after a power cut, at whatever moment that came. */
-#include "store/sqlite.h"
+/* An operation that was told as done is there after a power cut at any moment. */
+#include "store/database.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

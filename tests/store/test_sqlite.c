@@ -1,5 +1,5 @@
 /* The file of a store: cut off, damaged, held by others, without room. */
-#include "store/sqlite.h"
+#include "store/database.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -98,7 +98,7 @@ static void test_places(void **state)
 	snprintf(path, sizeof path, "%s", where_path("missing/store"));
 	expect_fault(STORE_USAGE, path);
 	snprintf(path, sizeof path, "%s", where_path("."));
-	expect_fault(STORE_USAGE, path);
+	expect_fault(STORE_FOREIGN, "no regular file");
 	store_free(NULL);
 }
 
@@ -113,6 +113,44 @@ static void test_strange_files(void **state)
 	FINE();
 	run_sql("PRAGMA user_version = 99");
 	expect_fault(STORE_NEWER, "version 99");
+}
+
+/* A store that is to be there is not made, nor is a file that is empty made one. */
+static void test_none_is_made(void **state)
+{
+	struct store_options options = {.existing = true, .owner = &told};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		told = (struct told){0};
+		struct store *store = store_open(loop, path, &options, on_told, NULL);
+
+		await(loop, &told);
+		assert_int_equal(told.fault, STORE_MISSING);
+		store_free(store);
+		assert_int_equal(access(path, F_OK), i ? 0 : -1);
+		close(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+	}
+	store_free(open_store(0));
+	FINE();
+	told = (struct told){0};
+	store_free(store_open(loop, path, &options, on_told, NULL));
+}
+
+/* A table that is replaced by a view once the store is open may have rows without an end. */
+static void test_no_end(void **state)
+{
+	struct store *store = open_store(0);
+
+	(void)state;
+	run_sql("DROP TABLE job; CREATE VIEW job AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL"
+		" SELECT i + 1 FROM n) SELECT i AS id, 1 AS batch, 0 AS number, 0 AS state, 't' AS tenant,"
+		" 0 AS cost, 0 AS tokens, 0 AS not_before, 0 AS lease_until, 't' AS custom_id FROM n");
+	run_sql("INSERT INTO batch (name, made, digest, ready) VALUES ('b', 0, 'd', 1)");
+	store_counts(store, 1, on_told, &told);
+	event_base_loop(loop, EVLOOP_NONBLOCK);
+	store_free(store);
+	expect_fault(STORE_FOREIGN, "the table 'job'");
 }
 
 static void damage(off_t from, size_t size)
@@ -192,13 +230,51 @@ static void test_others_hold_it(void **state)
 				      NULL, NULL, NULL),
 			 SQLITE_OK);
 	expect_fault(STORE_LOCKED, "try again");
-	/* Who frees a store that waits for a lock does not wait for it. */
+	/* Freeing a store that waits for a lock does not wait for the lock. */
 	store = store_open(loop, path, &(struct store_options){LONG_MS, .owner = &told}, on_told,
 			   NULL);
 	store_free(store);
 	sqlite3_close(db);
 	store_free(open_store(20));
 	FINE();
+}
+
+static int held_news[2], told_times[2]; /* the news, and how much was told before each */
+
+static void on_news(void *owner, enum store_news news)
+{
+	int number = held_news[0] ? 1 : 0;
+
+	held_news[number] = (int)news;
+	told_times[number] = ((struct told *)owner)->times;
+}
+
+/* The owner may free the store with the last query: by then it has heard that the lock is free. */
+static void test_free_before_the_last_query(void **state)
+{
+	const struct store_options options = {.look_ms = -1, .news = on_news, .owner = &told};
+	struct store *store = open_store(0);
+	sqlite3 *db;
+
+	(void)state;
+	load(store, 1);
+	store_free(store);
+	told = (struct told){0};
+	store = store_open(loop, path, &options, on_told, NULL);
+	await(loop, &told);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+	memset(held_news, 0, sizeof held_news);
+	told = (struct told){0};
+	store_claim(store, 1, NULL, text_of("node"), 1, LONG_MS, on_told, &told);
+	while (held_news[0] != STORE_HELD)
+		event_base_loop(loop, EVLOOP_ONCE);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK); /* rolls back */
+	usleep(300000); /* so that the query is over before the loop looks */
+	await(loop, &told);
+	assert_int_equal(held_news[1], STORE_FREED);
+	assert_int_equal(told_times[1], 0);
+	store_free(store);
 }
 
 /* Without room nothing is kept that was not said to be, and all that was; with room it goes on. */
@@ -335,9 +411,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_places),         TEST(test_strange_files), TEST(test_a_damaged_file),
-		TEST(test_others_hold_it), TEST(test_no_room),       TEST(test_one_of_many_fails),
-		TEST(test_a_cut_journal),
+		TEST(test_places),         TEST(test_strange_files),
+		TEST(test_a_damaged_file), TEST(test_others_hold_it),
+		TEST(test_no_room),        TEST(test_one_of_many_fails),
+		TEST(test_a_cut_journal),  TEST(test_none_is_made),
+		TEST(test_no_end),         TEST(test_free_before_the_last_query),
 	};
 	int failed;
 

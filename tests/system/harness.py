@@ -114,7 +114,7 @@ class SystemTest(unittest.TestCase):
         room = pathlib.Path(tempfile.mkdtemp(prefix="program-", dir=self.dir))
         for part in ("rlmd", "librlmd.so.0"):
             shutil.copy(pathlib.Path(RLMD).with_name(part), room)
-        for part in ("worker", "share"):
+        for part in ("helper", "worker", "share"):
             shutil.copytree(os.path.join(os.path.dirname(RLMD), part), room / part,
                             ignore=shutil.ignore_patterns("*.p"))
         os.chmod(room, 0o755)
@@ -125,10 +125,10 @@ class SystemTest(unittest.TestCase):
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
+        more.setdefault("cwd", self.dir)
         process = subprocess.Popen(
             [program, *map(str, arguments)],
             env=self.environment() if env is None else env,
-            cwd=self.dir,
             **more,
         )
         self.addCleanup(self.end, process)
@@ -145,8 +145,8 @@ class SystemTest(unittest.TestCase):
 
     def rlmd(self, *arguments, env=None, input=None, timeout=None, **more):
         """Runs to the end; `input` is given on standard input."""
-        stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
-        process = self.start(*arguments, env=env, stdin=stdin, **more)
+        more.setdefault("stdin", subprocess.DEVNULL if input is None else subprocess.PIPE)
+        process = self.start(*arguments, env=env, **more)
         out, err = process.communicate(input, timeout=timeout or patience.hung())
         return Outcome(process, out or b"", err or b"")
 

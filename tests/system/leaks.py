@@ -81,7 +81,7 @@ def descriptors():
 
 def shared_memory():
     """What this user has in /dev/shm, but for what a test beside this one may put there."""
-    others = re.compile(rf"rlmd-test-(?!{os.getpid()}$)")
+    others = re.compile(rf"rlmd-test-(?!{os.getpid()}$)|PostgreSQL\.")
     try:
         with os.scandir("/dev/shm") as entries:
             return {entry.path for entry in entries

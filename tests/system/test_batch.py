@@ -1,9 +1,12 @@
 """rlmd batch: a line for each job, once, whatever happens to the process and to the file."""
 
 import json
+import os
+import resource
 import signal
 import unittest
 
+import patience
 from model import Reply
 from providers import ProviderTest, code, final
 
@@ -13,15 +16,16 @@ class BatchTest(ProviderTest):
         lines = [job if isinstance(job, str) else json.dumps(job) for job in jobs]
         return self.write(name, "".join(line + "\n" for line in lines))
 
-    def command(self, *arguments, server=None, begin=False):
-        """A batch of jobs.jsonl, to its end or `begin` only."""
+    def command(self, *arguments, server=None, begin=False, limits=None):
+        """A batch of jobs.jsonl, to its end or `begin` only; within `limits` of resources."""
         command = ["batch", "-o", "results.jsonl", "-p", "openai", "-m", "m", *arguments,
                    "jobs.jsonl"]
         env = self.environment(**(server or self.server).environment())
         if begin:
             return self.start(*command, env=env, preexec_fn=lambda: signal.signal(
                 signal.SIGINT, signal.SIG_DFL))
-        return self.rlmd(*command, env=env)
+        return self.rlmd(*command, env=env, preexec_fn=limits and (lambda: [
+            resource.setrlimit(which, (most, most)) for which, most in limits.items()]))
 
     def results(self):
         lines = (self.dir / "results.jsonl").read_text("utf-8").splitlines()
@@ -97,10 +101,35 @@ class JobsTest(BatchTest):
         outcome = self.command("--add")
         self.assertEqual(outcome.status, 0, outcome.err)
         self.assertEqual(list(self.results()), ["a", "b"])
-        self.jobs(second)
+        before = (self.dir / "results.jsonl").read_bytes()
+        for jobs in ([second], [second, second], [second, {"custom_id": "c", "task": "t"}]):
+            for arguments in ([], ["--add"]):
+                self.jobs(*jobs)
+                outcome = self.command(*arguments)
+                self.assertEqual(outcome.status, 2, outcome.err)
+                self.assertIn("1 of its 2 jobs are gone", outcome.err)
+        self.assertEqual((self.dir / "results.jsonl").read_bytes(), before)
+        self.jobs(second, first)
+        self.assertEqual(self.command().status, 0, "nothing was added")
+
+    def test_stopped_while_jobs_are_loaded(self):
+        """The first signal ends that at once: no job is at work yet."""
+        self.server = self.serve("openai").script(None, final())
+        os.mkfifo(self.dir / "jobs.jsonl")
+        end = os.open(self.dir / "jobs.jsonl", os.O_RDWR)
+        self.addCleanup(os.close, end)
+        process = self.command(begin=True)
+        for i in range(2000):  # the store has some of them, and a pipe is never read to its end
+            os.write(end, json.dumps({"custom_id": f"job {i}", "task": "t"}).encode() + b"\n")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=patience.hung())
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn(b"stopped while jobs were loaded: none was begun", err)
+        os.unlink(self.dir / "jobs.jsonl")
+        self.jobs({"custom_id": "a", "task": "t"})
         outcome = self.command()
-        self.assertEqual(outcome.status, 2, outcome.err)
-        self.assertIn("1 of its 2 jobs are gone", outcome.err)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(list(self.results()), ["a"])
 
     def test_what_makes_no_sense(self):
         self.jobs({"custom_id": "a", "task": "t"})

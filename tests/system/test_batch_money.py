@@ -6,6 +6,7 @@ import random
 import re
 import unittest
 
+from model import Reply
 from providers import code
 from test_batch import BatchTest
 
@@ -76,6 +77,7 @@ class MoneyTest(BatchTest):
         outcome = self.batch(self.LOW)
         self.assertEqual(outcome.status, 6, outcome.err)
         self.check_bills("in the end")
+        self.assertEqual(self.forced(), [], "answers that would be thrown away")
         done = collections.Counter(result["tenant"] for result in self.results().values())
         pending = self.JOBS * len(TENANTS) - sum(done.values())
         self.check_results(sum(done.values()))
@@ -88,7 +90,7 @@ class MoneyTest(BatchTest):
         asked = len(self.server.requests)
         self.assertEqual(self.batch(self.LOW).status, 6)
         self.check_bills("when it was tried again")
-        self.assertLessEqual(len(self.server.requests), asked + 2 * self.AT_ONCE)
+        self.assertEqual(len(self.server.requests), asked, "the store knows what a job costs")
         self.assertLessEqual(self.check_all_with_more(), 2 * pending)
 
     def test_the_limit_of_the_batch(self):
@@ -99,6 +101,63 @@ class MoneyTest(BatchTest):
         self.assertLessEqual(self.server.billed_cost, 30 * DOLLAR // 1000)
         self.assertGreater(self.server.billed_cost, 20 * DOLLAR // 1000)
         self.check_all_with_more()
+
+    def forced(self):
+        """The requests for a forced answer."""
+        return [request for request in self.server.requests
+                if request.last_user.startswith("No code runs any more: ")]
+
+    def test_the_limit_of_a_job_forces_its_answer(self):
+        """Also below a cap of the batch, which has enough."""
+        self.server.script("No code runs any more", Reply("what I have"))
+        self.server.rules.insert(0, self.server.rules.pop())
+        self.jobs({"custom_id": "a", "task": "Do it for ada.", "budget": {"maxIterations": 1}})
+        outcome = self.command(*self.prices(m=PRICES), "--max-batch-cost=9")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(len(self.forced()), 1)
+        self.assertEqual(self.results()["a"]["output"], "what I have")
+
+    def check_a_cap(self, jobs, cap, least):
+        """What a cap cuts is pending, and no forced answer; with a higher one it is done."""
+        self.jobs(*({"custom_id": f"ada{i}", "task": "Do it for ada.", "context": f"text {i}"}
+                    for i in range(jobs)))
+        outcome = self.command(*self.prices(m=PRICES), "-j", 4, f"--max-batch-cost={cap}")
+        self.assertEqual(outcome.status, 6, outcome.err)
+        self.assertRegex(outcome.err, "the limit of this batch, .* is reached: jobs stay pending")
+        self.assertEqual(self.forced(), [], "answers that would be thrown away")
+        self.assertLessEqual(self.server.billed_cost, cap * DOLLAR)
+        done = self.results()
+        self.assertGreaterEqual(len(done), least, outcome.err)
+        self.assertLess(len(done), jobs)
+        outcome = self.command(*self.prices(m=PRICES), "-j", 4, "--max-batch-cost=9")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(len(self.results()), jobs)
+        for result in self.results().values():
+            self.assertEqual((result["output"], result["stopReason"]), ("done", "final"))
+        return done
+
+    def test_a_cap_for_some(self):
+        self.check_a_cap(30, 0.04, 9)
+
+    def test_a_cap_for_none(self):
+        self.assertEqual(self.check_a_cap(7, 0.002, 0), {})
+
+    def test_a_guess_is_no_answer(self):
+        """One that the model was to confirm, when the cap ended its job: the job is pending."""
+        guess = Reply("```python\nprint(1)\n```\nFINAL(a guess)", usage=(3200, 256))
+        self.server.script(None, lambda request: Reply("FINAL(done)") if request.turn else guess)
+        self.server.rules.insert(0, self.server.rules.pop())
+        self.jobs({"custom_id": "a", "task": "Do it for ada.", "context": "text"})
+        for cap in range(1, 100):  # until there is enough for one turn
+            outcome = self.command(*self.prices(m=PRICES), "--max-output-tokens=256",
+                                   f"--max-batch-cost={cap / 5000}")
+            self.assertEqual(outcome.status, 6, outcome.err)
+            if self.server.requests:
+                break
+        self.assertEqual((len(self.server.requests), self.results()), (1, {}))
+        outcome = self.command(*self.prices(m=PRICES), "--max-batch-cost=9")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(self.results()["a"]["output"], "done")
 
     def test_two_machines(self):
         """Who works on others' jobs keeps to the limits that they said."""

@@ -30,7 +30,8 @@ class WatchTest(BatchTest):
         self.ready = []
         self.server = self.serve("openai")
         self.server.script("hold on", final(until=lambda: bool(self.ready)))
-        self.server.script(None, final())
+        self.after = 1  # requests, the first one is answered
+        self.server.script(None, final(until=lambda: len(self.server.requests) >= self.after))
         self.jobs({"custom_id": "a", "task": "go on", "tenant": "acme"},
                   {"custom_id": "b\x1b[2J", "task": "hold on", "tenant": "zeta"})
 
@@ -53,6 +54,7 @@ class LineTest(WatchTest):
     IN_FLIGHT = (rb"rlmd:   b\\x1b\[2J \(zeta\): attempt 1, turn 1, 1 call in flight, \S+s, \$0.00\r?\n")
 
     def test_lines_now_and_then(self):
+        self.after = 2  # so that the other call is on its way when the first job is over
         process = self.command(begin=True)
         seen = self.read_until(process.stderr.fileno(), rb"\n")
         self.assertRegex(seen, rb"^rlmd: 1 of 2 \| 1 at work \| 1 call \| \$0.00 \| acme 1/1, zeta 0/1\n$")
@@ -65,6 +67,8 @@ class LineTest(WatchTest):
         """Also where nobody wants a line, and to whoever reads JSON with all that is known."""
         process = self.command("-q", begin=True)
         self.assertTrue(self.server.wait(self.held))
+        results = self.dir / "results.jsonl"
+        patience.wait_until(lambda: results.read_bytes().endswith(b"\n"), "the first result")
         process.send_signal(signal.SIGUSR1)
         seen = self.read_until(process.stderr.fileno(), rb"attempt.*\n")
         self.assertRegex(seen, rb"^rlmd: 1 of 2 .*\n" + self.IN_FLIGHT + rb"$")
@@ -156,11 +160,13 @@ class MetricsTest(WatchTest):
         self.assertEqual(metrics.of("rlmd_batch_model_calls_in_flight", **self.BATCH), at_work)
 
     def test_by_http(self):
+        self.after = 2
         process = self.command("--metrics=:0", begin=True)
         error = process.stderr.fileno()
         told = self.read_until(error, rb"1 of 2 .*\n")
         url = urllib.parse.urlsplit(re.search(r"metrics are at (\S+)", told.decode())[1])
         self.assertEqual(url.hostname, "127.0.0.1")
+        self.assertTrue(self.server.wait(self.held))
         answer, text = self.get(url)
         self.assertEqual((answer.status, answer.headers["Content-Type"]),
                          (200, "text/plain; version=0.0.4; charset=utf-8"))
@@ -174,6 +180,7 @@ class MetricsTest(WatchTest):
                                      ("/", "GET", 404), ("/metrics", "POST", 405)):
             answer, text = self.get(url, path, method)
             self.assertEqual((answer.status, text == ""), (status, method == "HEAD"), path)
+        self.check_hosts(url)
         self.check_abuse(url)
         self.ready.append(True)
         self.assertEqual(process.wait(), 0)
@@ -185,12 +192,28 @@ class MetricsTest(WatchTest):
         for name, kind in metrics.families.items():
             self.assertIn(f"| `{name}` | {kind} |", told)
 
+    def check_hosts(self, url):
+        """A page of somebody whose name leads here must not read it; numbers cannot be his."""
+        for hosts, status in ((["127.0.0.1:9464"], 200), (["[::1]:9464"], 200), (["10.1.2.3"], 200),
+                              (["localhost"], 200), (["LocalHost:1"], 200), ([os.uname().nodename], 200),
+                              ([], 200), (["evil.example"], 421), (["evil.example:9464"], 421),
+                              (["127.0.0.1.evil.example"], 421), (["localhost.evil.example:80"], 421),
+                              (["x@127.0.0.1"], 421), ([""], 421), (["127.0.0.1:80:80"], 421),
+                              (["127.0.0.1", "evil.example"], 400), (["evil.example", "127.0.0.1"], 421)):
+            for path in ("/metrics", "/healthz"):
+                lines = "".join(f"hOst: {host}\r\n" for host in hosts)
+                with socket.create_connection((url.hostname, url.port)) as connection:
+                    connection.sendall(f"GET {path} HTTP/1.1\r\nAccept: */*\r\n{lines}\r\n".encode())
+                    told = connection.makefile("rb").read()
+                self.assertEqual(told.split()[1], str(status).encode(), hosts)
+                self.assertEqual(b"rlmd_batch" in told or b"\nok" in told, status == 200)
+
     def check_abuse(self, url):
         """Who says nothing holds up nobody, and who says too much is sent away."""
         place = (url.hostname, url.port)
         with contextlib.ExitStack() as stack:
             idle = [stack.enter_context(socket.create_connection(place)) for _ in range(5)]
-            for said, status in ((b"x" * 9000, b"431"), (b"GET /metrics\r\n\r\n", b"400"),
+            for said, status in ((b"x" * 9000, b"400"), (b"GET /metrics\r\n\r\n", b"400"),
                                  (b"GET /metrics HTTP/9\r\n\r\n", b"400"), (b"\r\n\r\n", b"400")):
                 idle[0].close()
                 idle[0] = stack.enter_context(socket.create_connection(place))
@@ -245,9 +268,9 @@ class ReportTest(BatchTest):
         self.assertIn("rlmd: error: 1 line is no job", lines[2])
         report = outcome.result
         told = {key: report[key] for key in ("batch", "success", "exitStatus", "jobs", "succeeded",
-                                             "failed", "pending", "badLines", "kinds", "error")}
+                                             "degraded", "failed", "pending", "badLines", "kinds", "error")}
         self.assertEqual(told, {"batch": "jobs.jsonl", "success": False, "exitStatus": 3, "jobs": 4,
-                                "succeeded": 1, "failed": 1, "pending": 2, "badLines": 1,
+                                "succeeded": 1, "degraded": 0, "failed": 1, "pending": 2, "badLines": 1,
                                 "kinds": {"input": 1}, "error": None})
         acme, zeta = report["tenants"]
         self.assertEqual((acme["tenant"], acme["succeeded"], acme["failed"], acme["stopped"]),

@@ -124,7 +124,7 @@ class Hits(CacheTest):
                                    "3000", "--max-iterations", "7", "--max-time", "200s")
         self.assertEqual(asked, 0, outcome.err)
 
-    def test_a_purse_that_is_too_small_for_any_call(self):
+    def test_a_budget_that_is_too_small_for_any_call(self):
         """Nothing is reserved for what costs nothing."""
         server = self.server()
         table = self.prices(m=(1000000, 2000000))

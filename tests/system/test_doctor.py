@@ -79,8 +79,8 @@ class Machine(DoctorTest):
                    if layer["state"] != "stands"}
         self.assertEqual((missing["landlock"]["call"], missing["landlock"]["errno"]),
                          ("landlock_create_ruleset", "ENOSYS"))
-        self.assertEqual((missing["empty_root"]["state"], missing["empty_root"]["errno"]),
-                         ("absent", "ENOSYS"))
+        self.assertEqual(missing["empty_root"]["state"], "absent")
+        self.assertIn(missing["empty_root"]["errno"], ("ENOSYS", "EPERM"))  # the latter in a chroot
         findings = self.findings("--python", "/usr/bin/python3", "--require", "L2", status=7,
                                  **options)
         self.assertEqual(findings["problems"], ["isolation L1 is less than --require L2"])

@@ -81,7 +81,7 @@ class EveryLimit(ForcedTest):
                     self.assertEqual(usage["tokens"], sum(server.billed_tokens))
                     self.assertEqual(usage["llmCalls"], len(server.requests))
 
-    def test_the_purse_holds(self):
+    def test_the_budget_holds(self):
         """ENG-19: the call comes out of what was set aside for it."""
         for arguments, key, limit in (
             (["--max-cost", "0.03"], "cost", 0.03),
@@ -173,7 +173,7 @@ class EveryLimit(ForcedTest):
                 cut = "The forced answer was cut at its length limit"
                 self.assertEqual(result["warnings"].count(cut), told)
 
-    def test_of_a_small_purse_as_much_is_kept_as_it_takes(self):
+    def test_of_a_small_budget_as_much_is_kept_as_it_takes(self):
         """A tenth would be too little, where each turn takes all that it may."""
         server = self.serve("openai", prices=PRICES)
         server.script(FORCED, lambda asked: Reply(text="the forced words", usage=(400, 60)))
@@ -184,7 +184,7 @@ class EveryLimit(ForcedTest):
         self.assertLessEqual(result["usage"]["tokens"], 4000)
 
     def test_what_an_answer_lacked(self):
-        """A purse that not even an answer fits into: what it may cost, and what there is."""
+        """A budget that not even an answer fits into: what it may cost, and what there is."""
         for arguments, words in (
             (["--max-tokens", "300"], r"the request may take \d+ tokens, and 300 are left"),
             (["--max-cost", "0.0003"], r"the request may cost \$0\.\d+, and \$0\.0003\d* is left"),
@@ -316,6 +316,22 @@ class Time(ForcedTest):
                     server = self.serve("openai").script(None, reply)
                     self.timed(server, *option, status=6)
                     self.assertTrue(server.wait(lambda s: not s.in_flight))
+
+    def test_blocks_of_a_reply_that_comes_late(self):
+        """Its code runs in what is left, its calls are refused, and the last answer has its output."""
+        limit = patience.seconds(8)
+        late = block("print(6 * 7)\ntry:\n    llm_query('q')\nexcept BudgetExceeded as e:\n    print(e)")
+        for code, output in ((late, "forced"), (block("FINAL(6 * 7)"), "42")):
+            with self.subTest(code):
+                server = self.serve("openai", Reply(text=code, delay=0.65 * limit), Reply(text="forced"))
+                outcome = self.ask(server, "--max-time", f"{limit * 1000:.0f}ms")
+                self.assertEqual(outcome.result["output"], output)
+                if output == "forced":
+                    told = server.requests[-1].last_user
+                    self.assertIn("42\n", told)
+                    self.assertIn("Time budget exhausted", told)
+                    self.assertEqual(outcome.result["stopReason"], "max_time")
+                self.assertEqual(len(server.requests), 1 + (output == "forced"))
 
     def test_blocks_that_never_end(self):
         """A loop, one that is deaf to signals, one in C, a sleep: an answer in time."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import unittest
 
@@ -42,6 +43,91 @@ class GitTest(GuardedTest):
         self.assertIn(words, outcome.err)
 
 
+class Here(GitTest):
+    """Options about files of a directory, and no directory: it is this one that is meant."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("a.c", "b.py", "sub/x.c"):
+            self.write("repo/" + name, name)
+        self.write("repo/large.c", "l" * 3000)
+        self.commit()
+        self.write("repo/b.py", "changed")
+        self.write("repo/new", "new")
+        self.write("list", "a.c\nsub\n")
+
+    def here(self, *arguments, **more):
+        return self.files(*arguments, cwd=self.repo, **more)
+
+    def test_each(self):
+        everything = {"a.c", "b.py", "sub/x.c", "large.c", "new"}
+        for arguments, expected in (
+            (["--include", "*.py"], {"b.py"}),
+            (["--exclude", "*.c"], {"b.py", "new"}),
+            (["--files-from", "../list"], {"a.c", "sub/x.c"}),
+            (["--diff", "HEAD"], {"b.py"}),
+            (["--diff", "HEAD", "--untracked"], {"b.py", "new"}),
+            (["--recurse-submodules"], everything),
+            (["--max-file-size", "2K"], everything - {"large.c"}),
+        ):
+            with self.subTest(arguments):
+                files, err = self.here(*arguments)
+                self.assertEqual(set(files), expected)
+                self.assertNotIn("standard input", err)
+
+    def opened(self, text):
+        """A file with that text, open for reading."""
+        file = open(self.write("input", text), "rb")
+        self.addCleanup(file.close)
+        return file
+
+    def test_names_on_standard_input(self):
+        files, _ = self.here("--files-from", "-", input=b"b.py\0")
+        self.assertEqual(set(files), {"b.py"})
+
+    def test_beside_standard_input(self):
+        """Standard input is not read without `-c -`: a warning says so where it has something."""
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        os.write(writer, b"piped")  # before the program starts, which looks once
+        os.close(writer)
+        for stdin in (reader, self.opened("piped")):
+            files, err = self.here("--include", "*.py", stdin=stdin)
+            self.assertEqual(set(files), {"b.py"})
+            self.assertIn("standard input is not read: --include is about files of a directory", err)
+        script = [turn(block("FINAL(context)"))]
+        outcome = self.replay(script, "--include", "*.py", "-c", "-", input=b"piped", env=self.env)
+        self.assertEqual((outcome.status, outcome.out), (0, "piped\n"), outcome.err)
+
+    def test_a_setting_means_nothing(self):
+        """Of a file or the environment it is for those who name a directory."""
+        script = [turn(block("FINAL(repr(context))"))]
+        outcome = self.replay(script, cwd=self.repo, env={**self.env, "RLMD_MAX_FILE_SIZE": "2K"})
+        self.assertEqual((outcome.status, outcome.out), (0, "''\n"), outcome.err)
+
+    def test_no_work_tree(self):
+        """As with -c: nobody is asked."""
+        outside = self.dir / "outside"
+        outside.mkdir()
+        self.refused(8, "", "--diff", "HEAD", cwd=outside)
+
+
+class FewDescriptors(GitTest):
+    """Each level of a directory holds one: what cannot be had is told, and no file is left out."""
+    LEVELS = 100
+
+    def test_a_deep_directory(self):
+        self.write("/".join(["deep"] + ["d"] * self.LEVELS) + "/file", "x")
+        few = ["-q", "--max-workers=1", "--max-parallel=1", "-c", "deep"]
+        for files, status in ((64, 7), (256, 0)):
+            outcome = self.replay([turn(block("FINAL(list(context.files))"))], *few, env=self.env,
+                                  preexec_fn=lambda: resource.setrlimit(
+                                      resource.RLIMIT_NOFILE, (files, files)))
+            self.assertEqual(outcome.status, status, outcome.err + outcome.out)
+            self.assertEqual("Too many open files" in outcome.err, status == 7, outcome.err)
+        self.assertIn("d/file", outcome.out)
+
+
 class Directory(GitTest):
     def test_what_is_taken(self):
         """And kept back, each for its reason, which is told."""
@@ -55,7 +141,7 @@ class Directory(GitTest):
         self.assertEqual(set(files), {"a.c", "sub/x.py", ".gitignore", ".gitattributes"})
         for words in ("skipped 2 files that look like secrets: .env (an environment file), key.txt (a GitHub token)",
                       "1 binary file: bin", "1 symbolic link: link", "2 generated files: gen.c, yarn.lock",
-                      "1 vendored file: third/v.c", "1 large file: large; to send larger ones, give --max-file-size"):
+                      "1 vendored file: third/v.c", "1 large file: large; to send larger ones, give a higher max-file-size"):
             self.assertIn(words, err)
         files, err = self.files("-c", "repo", "--allow-secrets", "--exclude", "*.c", "--include", "k*", "--include", "*.c",
                                 "--include", ".env")
@@ -88,7 +174,7 @@ class Directory(GitTest):
 
     def test_too_much(self):
         self.write("repo/a", "a" * 5000)
-        self.refused(8, "larger than 4096 bytes (--max-context)", "-c", "repo", "--max-context", "4K")
+        self.refused(8, "larger than 4096 bytes (max-context)", "-c", "repo", "--max-context", "4K")
 
     def test_hostile_contents(self):
         """A sparse file of a gigabyte, a FIFO as rules: nothing is read of them, and nothing waited for."""
@@ -286,7 +372,7 @@ class Diff(GitTest):
         """Not read, unless they are allowed."""
         self.git("clone", "-q", "--shared", self.repo, self.dir / "shared", where=self.dir)
         self.write("shared/same", "other\n")
-        self.refused(8, "--allow-alternates", "-c", "shared", "--diff", "HEAD")
+        self.refused(8, "allow-alternates allows that", "-c", "shared", "--diff", "HEAD")
         files, changes, _ = self.compared("-c", "shared", "--diff", "HEAD", "--allow-alternates")
         self.assertEqual((list(files), self.statuses(changes)), (["same"], {"same": "modified"}))
         os.mkfifo(self.repo / ".git/objects/pack/pack-1.idx")

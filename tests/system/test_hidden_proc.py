@@ -52,7 +52,7 @@ class ProcTest(GuardedTest):
         if tried.returncode:
             self.skipTest("such a /proc cannot be mounted here: " + tried.stderr.decode())
         self.room = self.dir / "room"
-        for part in ("worker", "share"):
+        for part in ("helper", "worker", "share"):
             shutil.copytree(pathlib.Path(RLMD).parent / part, self.room / part,
                             ignore=shutil.ignore_patterns("*.p"))
         for part in ("rlmd", "librlmd.so.0"):

@@ -163,6 +163,21 @@ class Files(InputTest):
         self.assertEqual(self.ask("context", "-c", "a b=c")[0], "odd")
 
 
+class Empty(InputTest):
+    def test_standard_input_is_told(self):
+        """A command before the pipe that failed must not look like a task without a context."""
+        script = [turn(block("FINAL(repr(context))"))]
+        for arguments, words in (([], "standard input is empty: the task is asked without a context"),
+                                 (["-c", "-"], "standard input is empty, and so is the context"),
+                                 (["-c", "log=-"], "standard input is empty, and so is the context")):
+            outcome = self.replay(script if len(arguments) < 2 or arguments[1] == "-" else
+                                  [turn(block("FINAL(repr(log))"))], *arguments, input=b"")
+            self.assertEqual((outcome.status, outcome.out), (0, "''\n"), outcome.err)
+            self.assertIn(words, outcome.err)
+        outcome = self.replay(script)
+        self.assertNotIn("standard input", outcome.err)
+
+
 class Bytes(InputTest):
     CONTENTS = {
         "empty": b"",
@@ -332,7 +347,7 @@ class Large(InputTest):
         with open(self.sparse(90 << 20), "r+b") as file:
             file.write("🙂".encode())
         self.refused(
-            8, "no room for the input (--worker-memory gives more): the inputs could not be loaded: "
+            8, "no room for the input (a higher worker-memory gives more): the inputs could not be loaded: "
             "MemoryError", "-c", "big",
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
 
@@ -373,7 +388,7 @@ class Arguments(InputTest):
             with self.subTest(level):
                 outcome = self.replay([turn("FINAL(x)")], "--require", level, preexec_fn=poor)
                 self.assertEqual(outcome.status, status, outcome.err)
-                self.assertEqual(f"less than --require {level}" in outcome.err, status == 7)
+                self.assertEqual(f"less than the {level} that is required" in outcome.err, status == 7)
 
 
 class Interpreters(InputTest):

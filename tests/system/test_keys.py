@@ -51,6 +51,38 @@ class Origin(ProviderTest):
                 )
                 self.sent(server)
 
+    def test_withheld(self):
+        """One of the environment is not for an address of the command line: told before anything is
+        asked and again where the server wants a key, with how it gets one."""
+        for provider in CLOUD:
+            with self.subTest(provider=provider):
+                server = self.serve(provider, Reply(error="auth"), final(), final())
+                env = {**server.environment(), VARIABLE[provider]: KEY}
+                (url,) = [name for name in env if name.endswith(("_BASE_URL", "_HOST"))]
+                address = env.pop(url)
+                words = f"{VARIABLE[provider]} was not sent to "
+
+                def ask(*arguments, **more):
+                    return self.rlmd("exec", "-p", provider, "-m", "m", *arguments, "task",
+                                     env=self.environment(**env, **more))
+
+                outcome = ask("--base-url", address)
+                self.assertEqual(outcome.status, 4, outcome.err)
+                warning, error = [line for line in outcome.err.splitlines() if words in line]
+                self.assertIn("rlmd: warning: " + words + address.split("/v1")[0], warning)
+                self.assertIn(f"set {url} to this address, or give a file", warning)
+                self.assertIn("status 401", error)
+                self.assertIn(words, error)
+                self.assertNotIn("check the key", outcome.err)
+                self.assertNotIn(KEY, outcome.err)
+                outcome = ask(**{url: address})
+                self.assertEqual((outcome.status, words in outcome.err), (0, False), outcome.err)
+                outcome = ask("--base-url", address, *self.key_file(KEY))
+                self.assertEqual((outcome.status, words in outcome.err), (0, False), outcome.err)
+                name, form = HEADER[provider]
+                self.assertEqual([request.headers.get(name) for request in server.requests],
+                                 [None, form % KEY, form % KEY])
+
     def test_bad_files(self):
         """Exit status 4 before anything is sent; what is wrong with the file, not what is in it."""
         server = self.serve("openai")

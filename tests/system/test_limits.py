@@ -111,7 +111,7 @@ class Cost(ProviderTest):
         prices = self.prices(m=(1, 1))
         self.refused(server, 0, *prices, "--max-cost", "0", "--dry-run")
         outcome = self.refused(server, 6, *prices, "--max-cost", "0")
-        self.assertIn("--max-cost 0 allows only what is free: choose a local model", outcome.err)
+        self.assertIn(" max-cost 0 allows only what is free: choose a local model", outcome.err)
         result = outcome.result
         self.assertEqual((result["error"]["kind"], result["stopReason"]), ("budget", "max_cost"))
 
@@ -136,7 +136,7 @@ class Cost(ProviderTest):
             outcome = self.refused(server, 2, *arguments, **environment)
             self.assertIn("the price of model 'm' is not known", outcome.err)
             self.assertEqual(outcome.result["error"]["kind"], "usage")
-        proposed = re.search(r"--price-table a file like (\{.*\}\})", outcome.err)
+        proposed = re.search(r" price-table a file like (\{.*\}\})", outcome.err)
         table = self.write("prices.json", proposed.group(1))
         self.assertEqual(json.loads(proposed.group(1)).keys(), {"m"})
         result = self.ask(server, "--max-cost", "0.5", "--price-table", table).result
@@ -221,7 +221,7 @@ class Machine(ProviderTest):
         for name, most in (("max-workers", 28), ("max-parallel", 112)):
             with self.subTest(name):
                 outcome = self.limited(name, most + 1, 128, 128)
-                self.assertIn(f"(--{name}) are more than there can be here: at most {most}, for a "
+                self.assertIn(f"({name}) are more than there can be here: at most {most}, for a "
                               "process may have 128 open files (ulimit -n)", outcome.err)
                 self.limited(name, most, 128, 128, status=0)
 
@@ -232,7 +232,7 @@ class Machine(ProviderTest):
         """No number of ours stands in the way of what is less than that."""
         server = self.serve("openai", final(), final())
         err = self.ask(server, "--max-workers", "1000000", status=2).err
-        self.assertRegex(err, r"1000000 workers at once \(--max-workers\) are more than there can be here: "
+        self.assertRegex(err, r"1000000 workers at once \(max-workers\) are more than there can be here: "
                               r"at most \d+, for .* \d+ \w+")
         most = re.search(r"at most (\d+)", err).group(1)
         self.assertGreater(int(most), 256)
@@ -352,7 +352,7 @@ class BetweenBlocks(ProviderTest):
         """G8: they may compute as long as a block; then their worker is ended, and the model is told
         why. Its answer waits for that here."""
         pids = []
-        spin = "threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
+        spin = "threading.Thread(target=lambda: all(zero == 0 for zero in iter(int, 1))).start()"
         over = code("print('alive')", until=lambda: not self.workers_of(pids[0]))
         server = self.serve("openai", code("import threading", spin), over, final())
         arguments = self.arguments(server, "--block-timeout", "3s", "--max-time", "1h")

@@ -82,7 +82,7 @@ class EndlessStreams(ProviderTest):
 
 
 # Writes its calls itself, a further one before the last was answered: batches of prompts for a
-# model without a price, which a purse with a limit refuses one by one.
+# model without a price, which a budget with a limit refuses one by one.
 CROWD = """
 import json, os, time
 def put(message):

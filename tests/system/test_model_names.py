@@ -98,7 +98,7 @@ class ExecTest(NamesTest):
                             "--json", "task", env=self.environment(**self.anthropic.environment()))
         self.assertEqual(outcome.status, 4, outcome.err)
         self.assertIn("OPENAI_API_KEY", outcome.err)
-        self.assertIn("with --provider openai", outcome.err)
+        self.assertIn("with provider openai", outcome.err)
         self.assertEqual(self.anthropic.requests, [])
 
     def test_what_is_wrong_with_a_provider_that_nobody_asks(self):

@@ -89,7 +89,7 @@ class Connections(NetworkTest):
         self.assertGreaterEqual(usage["inputTokens"], server.billed_tokens[0])
         self.assertGreaterEqual(pico(usage["cost"]), server.billed_cost - dropped * PRICES[1])
 
-    def test_a_purse_pays_for_what_died_unanswered(self):
+    def test_a_budget_pays_for_what_died_unanswered(self):
         """No request is sent that was not reserved."""
         server = self.priced(self.drops_the_second)
         prices = self.prices(m=PRICES)
@@ -218,7 +218,7 @@ class Certificates(NetworkTest):
     def test_that_nobody_vouches_for(self):
         """Looked at once; the message says why it is not trusted, and what to do."""
         server = self.serve("openai", final(), tls=self.context)
-        result = self.ask(server, status=5).result
+        result = self.ask(server, status=5, SSL_CERT_DIR=str(self.dir)).result
         self.assertEqual(result["error"]["kind"], "network")
         for words in (server.url[:-3], "self-signed", "SSL_CERT_FILE"):
             self.assertIn(words, result["error"]["message"])
@@ -267,7 +267,8 @@ class Tls(NetworkTest):
         """https in the base URL of a server of plain http."""
         plain = self.listen(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", whole=False)
         url = f"https://127.0.0.1:{plain.port}/v1"
-        message = self.fails(self.serve("openai"), 5, "network", OPENAI_BASE_URL=url)["message"]
+        message = self.fails(self.serve("openai"), 5, "network", OPENAI_BASE_URL=url,
+                             SSL_CERT_DIR=str(self.dir))["message"]
         self.assertIn("TLS", message)
         self.assertIn("https", message)
 

@@ -46,7 +46,7 @@ class NodesTest(ProviderTest):
                 "--batch", self.name, *arguments]
 
     def env(self, **more):
-        return self.environment(**self.server.environment(), **more)
+        return self.environment(**{**self.server.environment(), **more})
 
     def work(self, *arguments, **env):
         return self.rlmd(*self.words(*arguments), env=self.env(**env))
@@ -100,6 +100,44 @@ class NodesTest(ProviderTest):
         self.assertEqual({id: each["output"] for id, each in self.results().items()},
                          {"a": "3", "b": "5"})
         self.assertEqual(len(self.server.requests), asked)
+
+    def test_a_poison_job(self):
+        """Machines that one job takes down, time and again, lose no other."""
+        names = ("zebra", "poison", "yak", "xerus", "vole", "shrew")
+        nodes, killed = [None, None], set()
+
+        def strike(i):
+            """Once for each process, when it has asked for that job."""
+            def reply(request):
+                process = nodes[i]
+
+                def kill():
+                    if process.pid not in killed:
+                        killed.add(process.pid)
+                        process.kill()
+                    return False
+                return Reply(text="", until=kill)
+            return reply
+
+        servers = [self.serve("openai") for _ in nodes]
+        for i, server in enumerate(servers):
+            server.script("poison", strike(i)).script(None, final())
+        self.submit(*({"custom_id": name, "task": name} for name in names))
+        while True:
+            for i, server in enumerate(servers):
+                if not nodes[i] or nodes[i].returncode == -signal.SIGKILL:
+                    nodes[i] = self.begin("-j3", "--max-attempts=2", "--lease=3s", **server.environment())
+            for node in nodes:
+                node.communicate()
+            if all(node.returncode != -signal.SIGKILL for node in nodes):
+                break
+        self.assertEqual({node.returncode for node in nodes}, {0})
+        self.assertIn(len(killed), (2, 3))  # the first may have been beside others
+        results = self.results(status=3)
+        poison = results.pop("poison")
+        self.assertEqual((poison["error"]["kind"], poison["attempts"]), ("worker", 2))
+        self.assertEqual({name: (each["success"], each["attempts"]) for name, each in results.items()},
+                         {name: (True, 1) for name in names if name != "poison"})
 
     def test_a_machine_that_is_frozen(self):
         """Others take its jobs when the lease is over; when it is back it writes nothing."""
@@ -160,9 +198,35 @@ class NodesTest(ProviderTest):
         node.terminate()
         _, err = node.communicate()
         self.assertEqual(node.returncode, 143, err)
+        # A killed machine whose jobs are over, and whose lease of money nobody has ended yet.
+        self.ask("INSERT INTO rlmd.account (batch, day, tenant, limit_cost, limit_tokens)"
+                 f" SELECT id, 0, 'lost', 1, 1 FROM rlmd.batch WHERE name = '{self.name}'")
+        for name, until in ("killed", "0"), ("alive", "9000000000000000"):
+            self.ask("INSERT INTO rlmd.money (account, node, cost, tokens, until)"
+                     f" SELECT id, '{name}:1:x', 1, 1, {until} FROM rlmd.account WHERE tenant = 'lost'")
+        self.addCleanup(self.ask, "DELETE FROM rlmd.money; DELETE FROM rlmd.account")
+        batch, = json.loads(self.rlmd("status", *store, "--json").out)["batches"]
+        self.assertEqual([each["host"] for each in batch["nodes"]], ["alive"])
         outcome = self.rlmd("results", "--store", self.store.url, "-o", "r", "--batch", "strange")
         self.assertEqual(outcome.status, 2, outcome.err)
         self.assertIn("has no batch 'strange'; it has '", outcome.err)
+
+    def test_results_of_a_batch_that_the_store_does_not_know(self):
+        """Others would begin its jobs, and pay again for what is in the file."""
+        self.server.script(None, final())
+        self.submit()
+        found = self.results()
+        asked, before = len(self.server.requests), (self.dir / "results.jsonl").read_bytes()
+        self.name += " again"
+        outcome = self.rlmd("batch", "-p", "openai", "-m", "m", "--store", self.store.url,
+                            "--batch", self.name, "-o", "results.jsonl", "in/jobs.jsonl",
+                            env=self.env())
+        self.assertEqual(outcome.status, 2, outcome.err)
+        self.assertIn("the store knows no batch", outcome.err)
+        self.assertEqual(len(found), self.JOBS)
+        self.assertEqual(self.work().status, 2, "nothing was loaded")
+        self.assertEqual(len(self.server.requests), asked)
+        self.assertEqual((self.dir / "results.jsonl").read_bytes(), before)
 
     def test_the_password_is_not_shown(self):
         """Not in the list of processes, nor in an error about the address."""

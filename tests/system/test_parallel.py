@@ -205,6 +205,21 @@ class InBlocks(ProviderTest):
         events = [json.loads(line)["event"] for line in trace.read_text().splitlines()]
         self.assertEqual([e for e in events if e.startswith("plan_")], ["plan_start", "plan_end"])
 
+    def test_plans_of_code_have_the_limits_of_plan_files(self):
+        """max_parallel=2000 is none too many, and a race of 1,500 asks all of them at once."""
+        server = self.serve_block(
+            "plan = [{'id': 'a', 'input': 'x'}]",
+            "print(run_plan(plan, max_parallel=2000)['results']['a']['response'])",
+            "print(race_query(['quick'] * 1499 + [{'task': 'quick'}]))",
+            "try: run_plan(plan, max_parallel=100001)",
+            "except ValueError as error: print('from 1 to 100000' in str(error))",
+        )
+        trace = self.dir / "trace.jsonl"
+        stdout, _ = self.stdout(server, "--trace", trace)
+        self.assertEqual(stdout, "<x>\n<quick>\nTrue\n")
+        events = map(json.loads, trace.read_text().splitlines())
+        self.assertEqual([e["wanted"] for e in events if e["event"] == "plan_start"], [1, 1500])
+
     def test_a_plan_in_a_sub_run(self):
         """Whoever orders it pays for it, and its depth is one more."""
         def also(request):

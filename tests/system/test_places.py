@@ -270,9 +270,16 @@ class Modules(SystemTest):
                       "standard library", errors[0])
         self.assertIn("csv.DictReader(io.StringIO(context))", errors[0])
         self.assertNotIn("In place of", errors[2])
-        warnings = [text for text in outcome.result["warnings"] if "--preload" in text]
+        warnings = [text for text in outcome.result["warnings"] if "preload" in text]
         self.assertEqual([text.count("pandas") for text in warnings], [2, 0])
-        self.assertEqual(outcome.err.count("--preload pandas"), 1, outcome.err)
+        self.assertEqual(outcome.err.count(": preload pandas"), 1, outcome.err)
+
+    def test_our_functions_are_in_no_module(self):
+        codes = ["from tools import llm_query", "import rlm_utils", "from repl import FINAL, llm_query"]
+        outcome = self.replay([*map(turn, map(block, codes)), turn("FINAL(done)")], "--json", context="x")
+        for done in outcome.executions():
+            self.assertIn("the functions of this session are there without an import", done["error"])
+        self.assertEqual([text for text in outcome.result["warnings"] if "preload" in text], [])
 
     def test_what_is_left_out_is_no_matter_for_the_user(self):
         outcome = self.replay([turn(block("import tkinter")), turn("FINAL(done)")], "--json", context="x")

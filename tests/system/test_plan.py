@@ -588,8 +588,8 @@ class Output(PlanTest):
         self.assertTrue(3 * 8192 < shown["worstCaseTokens"] < 3 * 8192 + 2000, shown)
         self.assertAlmostEqual(shown["worstCaseCost"], (9192 * 1 + 2 * 8192 * 2) / 1e6, places=3)
         for context, more, misfit in (
-            ("", [], None), ("", ["--max-calls", "3"], "--max-calls is 3"),
-            ("word " * 400_000, [], "--max-tokens is 500000"),
+            ("", [], None), ("", ["--max-calls", "3"], "and max-calls is 3"),
+            ("word " * 400_000, [], "and max-tokens is 500000"),
         ):
             with self.subTest(misfit=misfit):
                 plan = self.file(operation("a"), operation("b"),

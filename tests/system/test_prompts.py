@@ -265,12 +265,31 @@ class SystemPrompt(ProviderTest):
     def test_the_small_profile_asks_for_code(self):
         """The first turn offers no answer, for such models would guess one, and none FINAL_VAR."""
         server = self.serve("openai", Reply(text="Hm."), final())
-        self.ask(server, "--prompt", "small", "-c", self.write("c", "some text"))
+        self.ask(server, "--prompt", "small", "-c", self.write("c", "some text " * 300))
         first, second = (request.last_user for request in server.requests)
         self.assertRegex(first, r"(?s)some text.*\nTASK: .*\nThat was only a look\. Do not answer yet: .*\nTurn 1 of 30")
         self.assertIn("[note] Your last response had neither a code block nor an answer", second)
         self.assertNotIn("FINAL", first)
         self.assertNotIn("FINAL_VAR", second)
+
+    def test_an_answer_is_offered_where_all_was_shown(self):
+        """Of a longer input, of a second one, of files: the first turn asks for code."""
+        short, long = self.write("short", "some text"), self.write("long", "some text " * 300)
+        directory = self.dir / "files"
+        directory.mkdir()
+        (directory / "a.c").write_text("int a;\n" * 400)
+        for profile in ("default", "small"):
+            for inputs, offered in (
+                ([short], True), ([long], False), ([short, f"more={long}"], False),
+                ([short, f"more={short}"], True), ([directory], False),
+            ):
+                with self.subTest(profile=profile, inputs=inputs):
+                    server = self.serve("openai", final())
+                    given = [part for each in inputs for part in ("-c", each)]
+                    self.ask(server, "--prompt", profile, *given)
+                    told = server.requests[0].last_user
+                    self.assertEqual("FINAL(" in told, offered, told)
+                    self.assertEqual("Do not answer yet" in told, not offered)
 
     def test_each_model_gets_its_own(self):
         """A small one below a large one: its sub-runs are told in small."""
@@ -405,7 +424,7 @@ class Profiles(ProviderTest):
     def test_what_is_wrong_with_a_directory(self):
         """Said before anything is asked, with the file and what it may have."""
         for name, text, told in (
-            ("rot.txt", "x", r"rot\.txt, which is no prompt; there are root, subrun, .*operation"),
+            ("rot.txt", "x", r"rot\.txt, which is no prompt: those are root\.txt, turn\.txt and the others"),
             ("root.md", "x", r"root\.md, which is no prompt"),
             ("turn.txt", "{{tsk}}", r"turn\.txt: there is no \{\{tsk\}\} for it; there are turn, .*task"),
             ("query.txt", "{{task}}", r"query\.txt: .*it has no placeholders"),
@@ -473,7 +492,7 @@ class Conversation(ProviderTest):
                         self.assertEqual(len(after.messages), len(before.messages) + 2)
 
     def test_a_forced_answer_too(self):
-        """It is asked for at the end of the same conversation, where the purse affords it."""
+        """It is asked for at the end of the same conversation, where the budget affords it."""
         for provider in PROVIDERS:
             with self.subTest(provider=provider):
                 server = self.serve(
@@ -491,19 +510,29 @@ class Conversation(ProviderTest):
         self.assertEqual(roles, ["system"] + ["user", "assistant"] * TURNS + ["user"])
 
     def test_each_turn_says_what_is_left(self):
-        """ENG-22: turn, cost, tokens, time, iterations, depth; and the task again."""
+        """ENG-22: turn, cost, tokens, iterations; and the task again."""
         root, _, _ = self.converse("openai")
         tokens = []
         for number, request in enumerate(root, 1):
             told = request.last_user
             self.assertRegex(told, rf"\nTurn {number} of 30\. Left: cost ")
-            self.assertIn(f"{30 - number} iterations after this one; depth 0 of 2.", told)
+            self.assertIn(f"{30 - number} iterations after this one.", told)
             self.assertIn('TASK: the "task"\nof two lines\n', told)
-            tokens.append(int(re.search(r"(\d+) tokens, time ", told).group(1)))
+            tokens.append(int(re.search(r"(\d+) tokens, \d+ iterations", told).group(1)))
         # After the first, when it is known what a forced answer takes, less is kept for it.
         self.assertLess(tokens[0], tokens[1])
         self.assertEqual(tokens[1:], sorted(tokens[1:], reverse=True))
         self.assertLess(tokens[-1], tokens[1])
+
+    def test_the_time_is_told_once_it_gets_short(self):
+        """Less than a minute, or than a quarter of it; in the system prompt as in the turns."""
+        for limit, told in (("1h", False), ("59s", True)):
+            with self.subTest(limit):
+                server = self.serve("openai", Reply(text=block("1")), final())
+                self.ask(server, "--max-time", limit)
+                for request in server.requests:
+                    self.assertEqual(", time " in request.system, told, request.system[-300:])
+                    self.assertEqual(", time " in request.last_user, told)
 
     def test_how_long_a_sub_run_takes_is_measured(self):
         """The mean of those that have ended: between what the server took and what it saw."""
@@ -620,7 +649,7 @@ class Figures(ProviderTest):
         server = self.serve("openai", Reply(text=block("rlm_query('p')")), final("p"), final())
         self.ask(server, "--max-tokens", "100000", "--max-depth", "3", "--downgrade", "15")
         root, below = server.requests[0].system, server.requests[1].system
-        self.assertRegex(root, r"Granted: cost unlimited, 100000 tokens, time \S+, 30 iterations")
+        self.assertRegex(root, r"Granted: cost unlimited, 100000 tokens, 30 iterations")
         self.assertIn("With under 15 % of cost, tokens or time left", root)
         self.assertIn("You are a SUB-RLM at depth 1 of at most 3", below)
         granted = int(re.search(r"granted by the parent\): .*, (\d+) tokens", below).group(1))

@@ -302,13 +302,13 @@ class Bill(ProviderTest):
         server = self.serve("openai", final())
         outcome = self.ask(server)
         self.assertEqual(outcome.err.count("price of model 'm' is not known"), 1, outcome.err)
-        self.assertEqual(outcome.err.count("--price-table"), 1, outcome.err)
+        self.assertEqual(outcome.err.count("price-table"), 1, outcome.err)
         told = [warning for warning in outcome.result["warnings"] if "price" in warning]
         self.assertEqual(len(told), 1, told)
         usage = outcome.result["usage"]
         self.assertEqual((usage["cost"], usage["costComplete"]), (0, False))
         error = self.fails(server, 2, "usage", "--max-cost", "1")
-        self.assertIn("--price-table", error["message"])
+        self.assertIn("price-table", error["message"])
         self.assertEqual(len(server.requests), 1)
 
     def test_unknown_price_of_a_named_model(self):

@@ -265,7 +265,7 @@ class Miss(RecordTest):
         self.record(server)
         error = self.again(status=1, task="another task").result["error"]
         self.assertEqual(error["kind"], "replay")
-        for words in (str(self.kept), "kind turn", "depth 0, turn 0", "--record"):
+        for words in (str(self.kept), "kind turn", "depth 0, turn 0", "again (record)"):
             self.assertIn(words, error["message"])
 
     def test_in_a_block(self):
@@ -277,7 +277,7 @@ class Miss(RecordTest):
         self.record(server, "-c", context)
         os.remove(next(path for path in self.kept.iterdir() if '"llm_query"' in path.read_text()))
         outcome = self.again("-c", context, status=1)
-        self.assertIn("--record", outcome.err)
+        self.assertIn("(record)", outcome.err)
 
     def test_nothing_there(self):
         """A directory that is missing, empty or no directory is bad input."""
@@ -309,11 +309,14 @@ class Directory(RecordTest):
         self.assertEqual([path.stat().st_mode & 0o777 for path in self.kept.iterdir()], [0o600])
 
     def test_cannot_be_written(self):
-        """Said before the first call, as bad input."""
+        """As with -o it is a wrong command line, said before the first call."""
         server = self.serve("ollama", final())
-        self.kept = pathlib.Path(self.write("file", "x"))
-        outcome = self.record(server, status=8)
-        self.assertIn(str(self.kept), outcome.err)
+        nowhere, file = pathlib.Path("/nodir/x"), pathlib.Path(self.write("file", "x"))
+        for path, words in ((nowhere, "No such file or directory"), (file, "it is no directory")):
+            with self.subTest(path=path):
+                self.kept = path
+                error = self.record(server, status=2).result["error"]
+                self.assertEqual(error, {"kind": "usage", "message": f"cannot record in {path}: {words}"})
         self.assertEqual(server.requests, [])
 
 

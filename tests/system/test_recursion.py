@@ -28,7 +28,9 @@ ADDING_UP = [
     dict(turn(block("FINAL(rlm_query('add up', context))"), depth=1), repeat=True),
     dict(turn(block("FINAL(rlm_query('add up'))"), depth=2), repeat=True),
     dict(turn(block(SPLIT), depth=3), repeat=True),
-    dict(turn(block("FINAL(sum(map(int, context.split())))"), depth=4), repeat=True),
+    # It waits, so that all five levels are there when somebody looks.
+    dict(turn(block("import time\ntime.sleep(0.03)", "FINAL(sum(map(int, context.split())))"), depth=4),
+         repeat=True),
 ]
 AMPLE = ["--max-cost", "0", "--max-tokens", "1000000000000", "--max-depth", "5"]
 

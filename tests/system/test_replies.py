@@ -27,11 +27,11 @@ class Code(Habit):
                 self.assertEqual(result["output"], "42")
                 self.assertEqual(result["usage"]["iterations"], 1)
 
-    def is_not_run(self, habit):
+    def is_not_run(self, habit, told=NO_CODE):
         result = self.run_habit(habit, "FINAL(42)")
         self.assertEqual(result["output"], "42")
         self.assertEqual(result["trace"]["iterations"][0]["codeExecutions"], [])
-        self.assertIn(NO_CODE, self.told[1])
+        self.assertIn(told, self.told[1])
 
     def test_bare_fences(self):
         """Correct code in them was ignored, turn after turn."""
@@ -61,6 +61,10 @@ class Code(Habit):
             "<|im_end|>\n<|im_start|>user\n41<|im_end|>\n<|im_start|>assistant\nFINAL(41)")))
         self.runs('```python\ntext = """\n```<b>\n"""\nFINAL(text.count("<b>") + 41)\n```')
 
+    def test_words_behind_a_closing_fence(self):
+        self.runs(f"```python\n{ANSWER}``` That is it.", f"```python\n{ANSWER}\n``` That is it.\n")
+        self.runs('```python\ntext = "``` That is it."\nFINAL(len(text) + 27)\n```')
+
     def test_tool_calls(self):
         self.runs(CALL, f"```json\n{CALL}\n```", f"<tool_call>\n{CALL}\n</tool_call>",
                   f"I call it:\n<tool_code>\n{ANSWER}\n</tool_code>",
@@ -68,9 +72,89 @@ class Code(Habit):
                   "<tool_call>\n<function=python>\n<parameter=code>\n"
                   f"{ANSWER}\n</parameter>\n</function>\n</tool_call>")
 
+    def test_calls_in_the_forms_of_other_models(self):
+        """What each was trained to write, where a server does not take it off the text."""
+        arguments = json.dumps({"code": ANSWER})
+        self.runs(
+            json.dumps({"action": "python", "action_input": ANSWER}),
+            CALL.replace("\\n", "\n"),  # Qwen 2.5
+            f'<function_calls>\n<invoke name="python">\n<parameter name="code">{ANSWER}</parameter>\n'
+            "</invoke>\n</function_calls>",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>python\n```json\n"
+            f"{arguments}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>python<｜tool▁sep｜>{arguments}<｜tool▁call▁end｜>",
+            '<｜DSML｜invoke name="python">\n<｜DSML｜parameter name="code" string="true">'
+            f"{ANSWER}</｜DSML｜parameter>\n</｜DSML｜invoke>",
+            f"[TOOL_CALLS]python[ARGS]{arguments}",
+            f"<function=python>{arguments}</function>",
+            f"[python(code={json.dumps(ANSWER)})]",
+            f"<|python_start|>{ANSWER}<|python_end|>",
+            f"<tool_call>python\n<arg_key>code</arg_key>\n<arg_value>{ANSWER}</arg_value>\n</tool_call>",
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.python:0"
+            f"<|tool_call_argument_begin|>{arguments}<|tool_call_end|><|tool_calls_section_end|>",
+            f"<|channel|>commentary to=python code<|message|>{ANSWER}<|call|>",
+            f"Thought: I count.\nAction: python\nAction Input: {ANSWER}",
+            f"<pre><code>\n{ANSWER}\n</code></pre>",
+        )
+
+    def test_calls_in_their_own_member(self):
+        """Servers that take calls off the text tell them beside it, in pieces or whole."""
+        arguments = json.dumps({"code": ANSWER})
+        call = {"index": 0, "function": {"name": "python", "arguments": arguments}}
+        pieces = [
+            {**call, "function": {"name": "python", "arguments": ""}},
+            *({"index": 0, "function": {"arguments": piece}} for piece in (arguments[:9], arguments[9:])),
+        ]
+        stream = b"".join(
+            b"data: " + json.dumps({"choices": [{"delta": {"tool_calls": [piece]}}]}).encode() + b"\n\n"
+            for piece in pieces
+        ) + b'data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n'
+        message = {"content": None, "tool_calls": [{**call, "index": None}]}
+        whole = {"choices": [{"message": message, "finish_reason": "tool_calls"}]}
+        native = {"function": {"name": "python", "arguments": {"code": ANSWER}}}
+        line = {"message": {"content": "", "tool_calls": [native]}, "done": True}
+        for provider, options, reply in (
+            ("openai", (), Reply(body=stream, content_type="text/event-stream")),
+            ("openai", ("--no-stream",), Reply(body=json.dumps(whole).encode())),
+            ("ollama", (), Reply(body=json.dumps(line).encode() + b"\n")),
+        ):
+            with self.subTest(provider=provider, options=options):
+                result = self.run_habit(lambda _, reply=reply: reply, provider=provider,
+                                        arguments=options)
+                self.assertEqual(result["output"], "42")
+                self.assertEqual(result["usage"]["iterations"], 1)
+
+    def test_fences_on_one_line_and_in_each_other(self):
+        line = "FINAL(sum(int(n) for n in context.split()))"
+        self.runs(f"```python {line}```", f"```\n{block(ANSWER)}\n```", f"```python_repl\n{ANSWER}\n```")
+
+    def test_a_reply_that_is_all_python(self):
+        self.runs(ANSWER, f"import re\n{WORK}\nFINAL_VAR(total)")
+
     def test_calls_of_another_tool(self):
-        self.is_not_run('<tool_call>\n{"name": "search", "arguments": {"code": "1"}}\n</tool_call>')
+        self.is_not_run('<tool_call>\n{"name": "search", "arguments": {"code": "1"}}\n</tool_call>',
+                        "called a tool")
         self.is_not_run('```json\n{"name": "python", "version": "3.11"}\n```')
+
+
+class Clear(Habit):
+    def test_answers_that_no_marker_leads(self):
+        for habit in ("`FINAL(42)`", "```text\nFINAL(42)\n```", "SUBMIT(answer=42)", "So $\\boxed{42}$.",
+                      "It is clear.\n\n**Final Answer:** 42", "### Final Answer\n\n42"):
+            with self.subTest(habit=habit):
+                result = self.run_habit(habit)
+                self.assertEqual(result["output"], "42")
+                self.assertEqual(result["usage"]["iterations"], 1)
+
+    def test_one_in_other_letters(self):
+        result = self.run_habit(f"{block(WORK)}\nFINAL_var(total)")
+        self.assertEqual(result["output"], "42")
+
+    def test_talk_about_them(self):
+        for habit in ("I end with `FINAL(41)` later.", "Final answer: 41\n\nBut I look first.",
+                      "```sql\nFINAL(41)\n```"):
+            with self.subTest(habit=habit):
+                self.assertEqual(self.run_habit(habit, "FINAL(42)")["output"], "42")
 
 
 class Thoughts(Habit):
@@ -80,6 +164,9 @@ class Thoughts(Habit):
             f"<think>\nI could\n```python\n1/0\n</think>\n{block(ANSWER)}",
             f"<think>FINAL(41)</think>\n{block(ANSWER)}",
             f"the tag was eaten: FINAL(41)\n</think>\n\n{block(ANSWER)}",
+            f"◁think▷FINAL(41)◁/think▷{block(ANSWER)}",
+            f"<|START_THINKING|>FINAL(41)<|END_THINKING|>{block(ANSWER)}",
+            f"<|begin_of_thought|>\n\nFINAL(41)\n\n<|end_of_thought|>\n\n{block(ANSWER)}",
         ):
             with self.subTest(habit=habit):
                 result = self.run_habit(habit)
@@ -204,6 +291,52 @@ class Beside(Habit):
         result = self.run_habit(f"{block(WORK)}\nFINAL_VAR(total)")
         self.assertEqual(result["output"], "42")
         self.assertEqual(result["usage"]["iterations"], 1)
+
+
+class Values(Habit):
+    """FINAL(...) as text, of a value that code has computed: its name was the answer."""
+
+    def value(self, answer, source, *replies, arguments=()):
+        with self.subTest(replies=replies):
+            result = self.run_habit(*replies, arguments=arguments)
+            self.assertEqual((result["output"], result["trace"]["answerSource"]), (answer, source))
+            return result
+
+    def test_a_name(self):
+        """Beside its code, and a turn later; also as an argument by name."""
+        self.value("42", "final_var", f"{block(WORK)}\nFINAL(total)")
+        for answer in "FINAL(total)", "FINAL( total )", "FINAL(answer=total)", "**FINAL(total)**":
+            self.value("42", "final_var", block(WORK), answer)
+        self.value("4.2 €", "final_var", block("größe = '4.2 €'"), "FINAL(größe)")
+
+    def test_a_text(self):
+        """What is in quotes is meant, and a word that names nothing."""
+        for answer, text in (("FINAL('total')", "total"), ("FINAL(Total)", "Total"),
+                             ("FINAL(Paris (France))", "Paris (France)"), ("FINAL(12-13)", "12-13"),
+                             ("FINAL(north-east)", "north-east"), ('FINAL(answer="20")', "20"),
+                             ("FINAL(final_answer = 20)", "20"), ("FINAL(answer == 20)", "answer == 20"),
+                             ("FINAL(len)", "len"), ("FINAL(llm_query)", "llm_query"),
+                             ("FINAL(答え)", "答え"), ("FINAL(total,\nand more)", "total,\nand more")):
+            self.value(text, "final_direct", block(WORK), answer)
+
+    def test_an_expression_is_asked_about(self):
+        """With both readings; what is said next counts."""
+        for expression in ("str(total)", 'f"{total} lines"', "len(str(total))", "total + 1",
+                           "[total]", "answer=str(total)"):
+            result = self.value("42", "final_direct", block(WORK), f"FINAL({expression})",
+                                block("FINAL(total)"))
+            bare = expression.replace("answer=", "")
+            self.assertIn(f"call FINAL({bare}) in a code block; if the text itself is, give it again as "
+                          f'FINAL("{bare}")', self.told[2])
+            self.assertEqual(result["usage"]["iterations"], 3)
+        self.value("total + 1", "final_direct", block(WORK), *["FINAL(total + 1)"] * 2)
+        self.value("total + 1", "final_direct", block(WORK), "FINAL(total + 1)", 'FINAL("total + 1")')
+        self.value("42", "final_var", block(WORK), "FINAL(total + 1)", "FINAL(total)")
+
+    def test_where_an_answer_is_forced(self):
+        self.value("42", "forced", block(WORK), "FINAL(total)", arguments=("--max-iterations", "1"))
+        self.value("total + 1", "forced", block(WORK), "FINAL(total + 1)",
+                   arguments=("--max-iterations", "1"))
 
 
 class Forced(Habit):

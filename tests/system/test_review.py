@@ -1,5 +1,6 @@
 """rlmd review: findings at real lines, reports that services take, and a gate."""
 
+import html
 import json
 import os
 import pathlib
@@ -257,6 +258,7 @@ class BaselineTest(ReviewTest):
                 outcome = self.review(finding(), arguments=["--baseline", "old.sarif"])
                 self.assertEqual(outcome.status, 8)
                 self.assertIn("old.sarif", outcome.err)
+                self.assertEqual("'rlmd review --sarif old.sarif' makes one" in outcome.err, text is None)
 
 
 class ChangesTest(ReviewTest):
@@ -306,7 +308,7 @@ class ChangesTest(ReviewTest):
                          ["not reviewed: %s: changed, but left out" % path for path in left_out])
         self.assertTrue(outcome.out.endswith("; 2 changed files were not reviewed\n"))
         self.assertIn("2 changed files were not reviewed", self.report("j.xml"))
-        self.assertIn("- <code>nul&#92;n&#58;&#58;x.c</code>\n- `src/main.c`\n", self.report("m.md"))
+        self.assertIn("- <code>nul&#92;n&#58;<!-- -->&#58;<!-- -->x.<!-- -->c</code>\n- `src/main.c`\n", self.report("m.md"))
         (run,) = json.loads(self.report("s.sarif"))["runs"]
         self.assertEqual([each["message"]["text"] for each in
                           run["invocations"][0]["toolExecutionNotifications"]],
@@ -518,8 +520,8 @@ class CommandLineTest(ReviewTest):
                 (["--sarif", "nowhere/x.sarif"], 2, "--sarif"),
                 (["--sarif", "x", "--markdown", "x"], 2, "--markdown: x is the file of another"),
                 (["--junit", "x", "-o", "x"], 2, "--junit: x is the file of another"),
-                (["--only-changed-lines"], 2, "--diff"),
-                (["--rules", "nowhere"], 8, "--rules nowhere"),
+                (["--only-changed-lines"], 2, "a comparison (diff)"),
+                (["--rules", "nowhere"], 8, "the rules in nowhere"),
                 (["--prompt", "nowhere"], 2, "nowhere"),
                 (["other"], 2, "one argument too many")):
             with self.subTest(arguments=arguments):
@@ -590,6 +592,38 @@ class HostileTest(ReviewTest):
                     self.assertNotIn("</script>", text)
                     self.assertNotIn("<img", text)
                 self.assertNotIn("](http", text)
+
+    def test_no_character_spoils_a_report(self):
+        """XML has no place for all of them; JSON has. Whatever a model writes, reports are read."""
+        odd = "".join(map(chr, (1, 8, 0x0b, 0x1f, 0x7f, 0x85, 0x9f, 0xfdd0, 0xfffe, 0xffff, 0x1fffe,
+                                0x10ffff)))
+        path = f"odd {odd}.c"
+        self.write("tree/" + path, CODE)
+        entries = [turn(answer(*(finding(rule=f"r{odd}", message=f"m{odd}", path=each)
+                                 for each in ("src/main.c", "odd"))))]
+        outcome = self.review(entries=entries, arguments=ReportsTest.REPORTS)
+        self.assertEqual(outcome.status, 3, outcome.err)
+        case = ElementTree.fromstring(self.report("j.xml")).find(".//testcase")
+        self.assertIn("\\ufffe\\uffff\\ud83f\\udffe\\udbff\\udfff", case.get("classname"))
+        for name in ("s.sarif", "g.json"):
+            json.loads(self.report(name))
+        for name in ReportsTest.REPORTS[1::2]:
+            self.assertFalse(set(odd) & set(self.report(name)), name)
+
+    def test_nothing_of_theirs_is_a_link(self):
+        """In Markdown services make links of more than markup: hosts, addresses, names, numbers."""
+        words = ("see www.evil.example:x", "user@evil.example", "http://evil.example/a", "@everyone",
+                 "#1 GH-2 org/repo#3", "0123456789abcdef01")
+        for name in words[:2]:
+            self.write("tree/" + name, CODE)
+        findings = [finding(rule=each, message=each, path=path) for each in words
+                    for path in ("src/main.c", *words[:2])]
+        self.review(*findings, arguments=ReportsTest.REPORTS)
+        text = re.sub(r"(?s)<pre>.*?</pre>|`[\w./+-]*`", "", self.report("m.md"))
+        runs = [html.unescape(run) for run in re.split("<[^>]*>|\n", text)]
+        self.assertGreater(len(runs), 50)
+        for run in runs:
+            self.assertNotRegex(run, r"(?i)www\.|:/|\w:\w|\S@\S|@\w|#\d|GH-\d|[0-9a-f]{7}|\w\.[a-z]")
 
     def test_they_are_still_what_they_are(self):
         reports = self.everywhere()

@@ -141,11 +141,17 @@ class Task(SchemaTest):
 
 class NoSchema(SchemaTest):
     def refused(self, schema, words, *arguments):
-        """Before anybody is asked."""
+        """Before anything begins, with the file's name; by a dry run, too."""
         server = self.serve("openai", final('{"count": 1}'))
-        error = self.fails(server, 2, "usage", *self.schema(schema), *arguments)
+        given = self.schema(schema)
+        error = self.fails(server, 2, "usage", *given, *arguments)
         self.assertEqual(server.requests, [])
         self.assertIn(words, error["message"])
+        self.assertTrue(error["message"].startswith(f"--schema {given[1]}: "), error["message"])
+        dry = self.rlmd("exec", "--dry-run", "-p", "openai", "-m", "m", *given, "--", "x")
+        self.assertEqual((dry.status, dry.out), (2, ""), dry.err)
+        self.assertIn(words, dry.err)
+        self.assertIn(f"--schema {given[1]}: ", dry.err)
         return error["message"]
 
     def test_with_path_and_reason(self):
@@ -298,6 +304,9 @@ class Plan(SchemaTest):
         self.assertEqual(outcome.status, 2, outcome.err)
         self.assertIn('operation "bad": the schema: $.properties.a["$ref"]', outcome.err)
         self.assertEqual(server.requests, [])
+        dry = self.rlmd("plan", "--dry-run", "-p", "openai", "-m", "m", "--", path)
+        self.assertEqual((dry.status, dry.out), (2, ""), dry.err)
+        self.assertIn('operation "bad": the schema: $.properties.a["$ref"]', dry.err)
         path = self.write("plan.json", json.dumps({"operations": [
             {"id": "a", "input": "x", "schema": "no"}]}))
         outcome = self.rlmd("plan", "--", path)

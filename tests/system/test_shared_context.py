@@ -12,7 +12,8 @@ from providers import ProviderTest
 MIB, GIB = 1 << 20, 1 << 30
 AMPLE = ("--max-tokens", "1000000000000", "--downgrade", "0", "--no-stream")
 LARGE = ("--max-file-size", "1G")
-LOOK = "print(len(context), context[::4096].count('.') > 1000, context[-4:])"  # at every page
+# At every page, also where a character has two bytes.
+LOOK = "print(len(context), context[::2048].count('.') > 1000, context[-4:])"
 HOLD = "llm_query('hold')"
 
 

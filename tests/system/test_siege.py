@@ -172,7 +172,7 @@ class Others(SiegeTest):
     def test_forged_messages(self):
         """G10: of a worker that forges, the model is told; its sibling does not notice."""
         done = {"type": "done", "block": 1, "stdout": "", "stderr": "", "error": None,
-                "final": "final_direct", "answer": "forged"}
+                "missing": None, "final": "final_direct", "answer": "forged"}
         forgeries = {
             "ready": f"put(frame({dict(type='ready', python='3', layers=['all'])}))",
             "reply": f"put(frame({dict(type='reply', id=1, values=[], errors=[], messages=[])}))",

@@ -74,19 +74,27 @@ class Code(Habit):
                 self.assertEqual(result["trace"]["iterations"][0]["codeExecutions"], [])
 
     def test_code_without_a_fence(self):
-        """It is not run: prose could be taken for it. The model is told how to write it."""
-        self.learns(WORK + "\nprint(total)", NO_CODE)
+        """It runs where it is all of the reply; among words it is not run, for those could be more."""
+        result = self.run_habit(f"{WORK}\nFINAL(total)")
+        self.assertEqual(result["output"], "42")
+        self.learns(f"I add them up:\n\n{WORK}\nprint(total)", "stood outside of a block")
 
     def test_a_tool_call_in_json(self):
         """As models write it that were trained to call tools: no such tool is there."""
         call = '{"name": "search", "arguments": {"query": "1"}}'
-        for habit in (call, f"```json\n{call}\n```", f"<tool_call>\n{call}\n</tool_call>"):
+        for habit in (call, f"```json\n{call}\n```", f"<tool_call>\n{call}\n</tool_call>",
+                      'I look.\n<invoke name="search">\n<parameter name="query">1</parameter>\n</invoke>',
+                      "Action: search\nAction Input: 1"):
             with self.subTest(habit=habit):
-                self.learns(habit, NO_CODE)
+                self.learns(habit, "called a tool")
                 self.assertIn("opens with ```python", self.told[1])
 
-    def test_a_shell(self):
-        self.learns("```bash\ngrep -c x context.txt\n```", NO_CODE)
+    def test_another_language(self):
+        self.learns("```bash\ngrep -c x context.txt\n```", "stood in a `bash` block")
+        self.learns("So:\n\n```javascript\nconsole.log(1)\n```\n", "stood in a `javascript` block")
+        for habit in ('```json\n{"total": 42}\n```', "```text\nI look.\n```"):
+            with self.subTest(habit=habit):
+                self.learns(habit, NO_CODE)
 
     def test_a_fence_that_is_never_closed(self):
         """ENG-1: a complete response whose last fence is open is run."""
@@ -190,11 +198,23 @@ class Answers(Habit):
                 self.assertEqual(self.run_habit(answer)["output"], "42")
 
     def test_a_boxed_answer(self):
-        self.learns("The answer is \\boxed{42}.", NO_CODE)
+        self.assertEqual(self.run_habit("The answer is \\boxed{42}.")["output"], "42")
 
     def test_prose(self):
         """Told what to do, it does it."""
         self.learns("I would first look at the file, then add up the numbers.", NO_CODE)
+
+    def test_prose_again(self):
+        """Its last sentence is offered back as the answer."""
+        offer = "FINAL(The sum of the numbers is 42.)"
+
+        def third(request):
+            return Reply(text=offer if offer in request.last_user else "Hm.")
+
+        said = "I added them up. The sum of the numbers is 42."
+        result = self.run_habit("I would add up the numbers.", said, third)
+        self.assertEqual(result["output"], "The sum of the numbers is 42.")
+        self.assertNotIn("FINAL(I would", self.told[1])
 
     def test_only_prose(self):
         """Told twice in vain, it is asked for its answer, and gives it in prose: three turns."""

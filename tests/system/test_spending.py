@@ -1,8 +1,8 @@
-"""How much of a small purse can be spent: what is reserved and never billed nobody could use.
+"""How much of a small budget can be spent: what is reserved and never billed nobody could use.
 
 The server bills honestly: it cuts what max_tokens does not allow, and counts what it was sent, of
 words that tokenizers count as it does, four characters each. The model goes on for as long as it
-may, so that all of these runs end for their purse.
+may, so that all of these runs end for their budget.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from providers import ProviderTest, pico
 
 PRICES = (3000000, 15000000)  # pico-dollars a token, in and out
 FORCED = "No code runs any more"
-LEAST = 0.9  # of the purse
+LEAST = 0.9  # of the budget
 
 
 def honest(text, request):
@@ -175,7 +175,7 @@ class Limit(ProviderTest):
         self.assertEqual(pico(result["usage"]["cost"]), server.billed_cost)
         return result
 
-    def test_a_full_purse_asks_for_a_whole_window(self):
+    def test_a_full_budget_asks_for_a_whole_window(self):
         server = self.serve_answers("short " * 60, "short " * 60, self.LONG)
         result = self.asked(server, "--max-cost", "5")
         self.assertEqual(self.limits(server), [8192] * 3)
@@ -227,7 +227,7 @@ class Limit(ProviderTest):
         self.assertEqual(lengths[2], 4 * self.limits(server)[2])  # bytes: what came, no more
         self.assertLess(lengths[2], len(self.LONG))
 
-    def test_a_parallel_batch_shares_a_small_purse(self):
+    def test_a_parallel_batch_shares_a_small_budget(self):
         """Once it is known what replies take, they are asked for beside each other."""
         code = block("llm_query('QUERY')", "batch_llm_query(['QUERY again'] * 6)")
         server = self.serve("openai", prices=PRICES)

@@ -1,5 +1,6 @@
 """What a start does once and keeps: bytecode in the user's cache, and what it never believes there."""
 
+import ctypes
 import json
 import marshal
 import os
@@ -440,6 +441,14 @@ class Meanwhile(ProviderTest, GuardedTest):
         environment, context = self.tls()
         yield self.serve("openai", *replies, tls=context), environment
 
+    @staticmethod
+    def ahead(server):
+        """How many connections are made: libcurl 8 would use none of TLS that was made ahead."""
+        libcurl = ctypes.CDLL("libcurl.so.4")
+        libcurl.curl_version.restype = ctypes.c_char_p
+        major = int(re.match(rb"libcurl/(\d+)", libcurl.curl_version())[1])
+        return 0 if server.url.startswith("https:") and major >= 8 else 1
+
     def connected(self, server, count=1):
         self.assertTrue(server.wait(lambda server: server.connection_count == count))
 
@@ -448,7 +457,7 @@ class Meanwhile(ProviderTest, GuardedTest):
         for server, environment in self.servers(final()):
             with self.subTest(server.url):
                 process = self.hold(server, environment=environment)
-                self.connected(server)
+                self.connected(server, self.ahead(server))
                 self.assertEqual(server.requests, [])
                 usage = self.release(process)["usage"]
                 self.assertEqual((server.connection_count, len(server.requests)), (1, 1))
@@ -469,10 +478,11 @@ class Meanwhile(ProviderTest, GuardedTest):
             for server, environment in self.servers(final()):
                 with self.subTest(server.url, word=word):
                     process = self.hold(server, environment=environment)
-                    self.connected(server)
+                    self.connected(server, self.ahead(server))
                     server.hang_up(word)
                     usage = self.release(process)["usage"]
-                    self.assertEqual((server.connection_count, len(server.requests)), (2, 1))
+                    self.assertEqual((server.connection_count, len(server.requests)),
+                                     (self.ahead(server) + 1, 1))
                     self.assertEqual((usage["llmCalls"], usage["estimated"]), (1, False))
 
     def test_nobody_is_connected_to_in_vain(self):
@@ -503,8 +513,10 @@ class Meanwhile(ProviderTest, GuardedTest):
         """Is told once python3 is there, in the words of a request; nobody is tried twice."""
         _, context = self.tls()
         server = self.serve("openai", tls=context)
-        process = self.hold(server)
-        self.assertTrue(server.wait(lambda server: server.accepted == 1))
+        none = self.dir / "none"
+        none.mkdir()
+        process = self.hold(server, environment={"SSL_CERT_DIR": str(none)})
+        self.assertTrue(server.wait(lambda server: server.accepted == self.ahead(server)))
         error = self.release(process, status=5)["error"]
         self.assertIn("self-signed", error["message"])
         self.assertEqual(server.accepted, 1)

@@ -118,10 +118,26 @@ class SharesTest(TenantsTest):
         self.end(process)
 
 
+    def test_nothing_may_be_spent(self):
+        """Models that cost nothing are not kept from a tenant whose cap is 0; others are."""
+        self.tenants(poor=["max-cost = 0"])
+        self.server = self.serve("openai", prices=(0, 0)).script(None, final())
+        jobs = [{"custom_id": f"job {i}", "task": "t", "tenant": "poor"} for i in range(3)]
+        self.jobs(*jobs)
+        outcome = self.command("-j1", *self.prices(m=(0, 0), dear=(1, 1)))
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual(len(self.server.requests), 3)
+        self.jobs(*jobs, {"custom_id": "dear", "task": "t", "tenant": "poor", "model": "dear"})
+        outcome = self.command("-j1", "--add", *self.prices(m=(0, 0), dear=(1, 1)))
+        self.assertEqual(outcome.status, 6, outcome.err)
+        self.assertIn("1 still pending", outcome.err)
+        self.assertEqual(len(self.server.requests), 3)
+
+
 class OwnTest(TenantsTest):
     def test_keys_data_cache_and_results(self):
         """Nothing of one is in what another's workers, key or result saw; the cache is each's."""
-        self.tenants(a=["models = m, n*"], b=["models = m"])
+        self.tenants(a=["models = m, n*"], b=["models = m"], c=[])
         self.server = self.serve("openai").script(None, lambda request: (
             Reply(text="same") if is_query(request) else
             code("try: llm_query('no', model='other')",
@@ -135,7 +151,7 @@ class OwnTest(TenantsTest):
                   {"custom_id": "d", "task": "t", "tenant": "b", "model": "a.openai/m"},
                   {"custom_id": "e", "task": "t", "tenant": "a", "model": "openai/nano"},
                   {"custom_id": "f", "task": "t", "tenant": "a", "model": "anthropic/nano"},
-                  {"custom_id": "g", "task": "t"})
+                  {"custom_id": "g", "task": "t", "tenant": "c"})
         outcome = self.command("-j1", "-v", "--cache=cache")
         self.assertEqual(outcome.status, 3, outcome.err)
         results = self.results()
@@ -154,8 +170,8 @@ class OwnTest(TenantsTest):
                     self.assertNotIn(self.key(name).encode(), path.read_bytes(), path)
             self.assertNotIn(self.key(name), outcome.err + outcome.out)
         asked = [(each.model, each.last_user) for each in self.server.requests
-                 if is_query(each) and each.key == self.server.key]
-        self.assertEqual(asked, [("other", "no"), ("m", "the same")], "nobody's is limited")
+                 if is_query(each) and each.key == self.key("c")]
+        self.assertEqual(asked, [("other", "no"), ("m", "the same")], "its models have no limit")
         self.assertIn("may not use model 'nano': its models are m",
                       results["c"]["error"]["message"])
         self.assertIn("no key", results["d"]["error"]["message"])
@@ -185,8 +201,7 @@ class OwnTest(TenantsTest):
         self.write("secret", "canary")
         os.symlink(self.dir / "secret", self.dir / "jobs" / "link")
         os.symlink("in/x", self.dir / "jobs" / "fine")
-        good = {"g0": ("a", "in/x"), "g1": ("a", "fine"), "g2": ("b", f"{self.dir}/b/x"),
-                "g3": (None, "../secret")}
+        good = {"g0": ("a", "in/x"), "g1": ("a", "fine"), "g2": ("b", f"{self.dir}/b/x")}
         bad = {"b0": ("a", "../secret"), "b1": ("a", "link"), "b2": ("a", "/etc/hostname"),
                "b3": ("b", "in/x"), "b4": ("a", "in/../../secret"), "b5": ("a", "../nowhere")}
         self.jobs(*({"custom_id": id, "task": "t", "tenant": tenant, "context_file": path}
@@ -200,7 +215,7 @@ class OwnTest(TenantsTest):
         self.assertEqual(outcome.status, 3, outcome.err)
         results = self.results()
         self.assertEqual({id: results[id]["output"] for id in good},
-                         {"g0": "inside", "g1": "inside", "g2": "of b", "g3": "canary"})
+                         {"g0": "inside", "g1": "inside", "g2": "of b"})
         for id in [*bad, "b6"]:
             self.assertIn("may be about files in", results[id]["error"]["message"], id)
         (self.dir / "results.jsonl").unlink()
@@ -255,7 +270,7 @@ class RequiredTest(TenantsTest):
         self.write("rlmd.conf", "")
         outcome = self.poor("--require=L3")
         self.assertEqual(outcome.status, 7)
-        self.assertRegex(outcome.err, "error: isolation L[12] is less than --require L3")
+        self.assertRegex(outcome.err, "error: isolation L[12] is less than the L3 that is required")
         self.assertEqual(self.poor("--python=nowhere").status, 2)
 
     def test_unknown_tenants(self):
@@ -264,6 +279,44 @@ class RequiredTest(TenantsTest):
         outcome = self.command()
         self.assertEqual(outcome.status, 8, outcome.err)
         self.assertRegex(outcome.err, "jsonl:2: .*there is no tenant 'c'; there are a, b")
+        self.assertEqual(self.server.requests, [])
+
+    def test_lines_without_a_tenant(self):
+        """They are nobody's where there are tenants, but where the command says whose."""
+        self.tenants(a=[], b=[])
+        self.server = self.serve("openai").script(None, final())
+        self.jobs({"custom_id": "own", "task": "t", "tenant": "b"}, {"custom_id": "no", "task": "t"})
+        outcome = self.command()
+        self.assertEqual(outcome.status, 8, outcome.err)
+        self.assertRegex(outcome.err, "jsonl:2: tenant: is missing; .*--default-tenant NAME")
+        self.assertEqual(self.server.requests, [])
+        outcome = self.command("--default-tenant=c")
+        self.assertEqual(outcome.status, 2, outcome.err)
+        self.assertRegex(outcome.err, "--default-tenant: there is no tenant 'c'; there are a, b")
+        outcome = self.command("--default-tenant=a")
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertEqual({id: each["tenant"] for id, each in self.results().items()},
+                         {"own": "b", "no": "a"})
+        self.assertEqual(len(self.asked_by("a")), 1)
+        self.assertEqual(len(self.asked_by("b")), 1)
+        outcome = self.command("--default-tenant=b")
+        self.assertEqual(outcome.status, 2, outcome.err)
+        self.assertIn("1 jobs are others now, the first is 'no'", outcome.err)
+
+    def test_jobs_of_nobody_in_a_store(self):
+        """Who loaded them knew no tenants; whoever has some does not pay for them."""
+        self.server = self.serve("openai").script(None, final())
+        self.jobs({"custom_id": "no", "task": "t"}, {"custom_id": "other", "task": "t",
+                                                     "tenant": "z"})
+        loaded = self.rlmd("batch", "--submit", "--store=common", "jobs.jsonl")
+        self.assertEqual(loaded.status, 0, loaded.err)
+        self.tenants(a=[])
+        outcome = self.rlmd("work", "--store=common", "-p", "openai", "-m", "m",
+                            "--config=rlmd.conf", GO_ON,
+                            env=self.environment(**self.server.environment()))
+        self.assertEqual(outcome.status, 4, outcome.err)
+        self.assertIn("name no tenant, and rlmd.conf has some", outcome.err)
+        self.assertIn("tenant 'z': there is no tenant 'z'; there are a", outcome.err)
         self.assertEqual(self.server.requests, [])
 
 

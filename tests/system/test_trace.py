@@ -13,6 +13,7 @@ from pathlib import Path
 import leaks
 import patience
 from harness import GuardedTest, Outcome, block, turn
+from model import ModelServer, Reply
 
 KILLS = 20
 SUBCALLS = [
@@ -114,15 +115,21 @@ class TraceTest(GuardedTest):
 
 class Growing(TraceTest):
     def test_it_is_written_as_it_happens(self):
-        """ENG-15, ENG-16: at every moment all lines but the last are whole and make a tree."""
-        process = self.begin(SUBCALLS)
+        """ENG-15, ENG-16: at every moment all lines but the last are whole and make a tree. Each
+        reply waits until the lines before it were seen."""
         seen = set()
-        while process.poll() is None:
-            if self.trace.exists():
-                snapshot = self.write("snapshot", self.trace.read_bytes())
-                seen.add(len(self.check_trace(Path(snapshot))))
-        self.assertEqual(self.finish(process).out, "done\n")
-        self.assertGreater(len(seen), 3, "it did not grow")
+        texts = block("print(rlm_query('a'), llm_query('q'))"), "FINAL(part)", "x", "FINAL(done)"
+        replies = [Reply(text, until=lambda count=count: len(seen) > count)
+                   for count, text in enumerate(texts)]
+        with ModelServer("openai").replies(*replies) as server:
+            process = self.start("exec", "-p", "openai", "-m", "m", "--trace", self.trace, "the task",
+                                 env=self.environment(**server.environment()))
+            while process.poll() is None:
+                if self.trace.exists():
+                    snapshot = self.write("snapshot", self.trace.read_bytes())
+                    seen.add(len(self.check_trace(Path(snapshot))))
+            self.assertEqual(self.finish(process).out, "done\n")
+        self.assertGreaterEqual(len(seen), len(texts), "it did not grow")
         self.assertEqual(self.check_trace()[-1]["event"], "result")
 
     def test_a_turn_is_told_before_its_block_has_run(self):

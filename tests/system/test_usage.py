@@ -1,5 +1,5 @@
 """What providers say that a call came to: missing, broken, absurd. It is never a reason to lose the
-answer, the count or the purse; what cannot be true is estimated, marked and told."""
+answer, the count or the budget; what cannot be true is estimated, marked and told."""
 
 import itertools
 import unittest
@@ -162,7 +162,7 @@ class UsageTest(ProviderTest):
             self.assertEqual(self.doubts(result), 1)
 
     def test_a_cost_that_cannot_be(self):
-        """A provider's own price for a call is no way around the purse: ours holds."""
+        """A provider's own price for a call is no way around the budget: ours holds."""
         counts = members("openai", ("10", "7"))
         costs = ("-1", "1e30", "1e400", '"free"')
         result = self.asked("openai", False, *(f'{counts},"cost":{cost}' for cost in costs))
@@ -172,7 +172,7 @@ class UsageTest(ProviderTest):
 
 
 class PurseTest(ProviderTest):
-    """The purse holds, whatever a provider counts."""
+    """The budget holds, whatever a provider counts."""
 
     reply = None
 
@@ -218,7 +218,7 @@ class PurseTest(ProviderTest):
                 self.assertLessEqual(billed, 150000)
                 self.assertFalse(usage["estimated"])
 
-    def test_an_overdrawn_purse_is_closed(self):
+    def test_an_overdrawn_budget_is_closed(self):
         """What was billed in spite of the limit is the last: not even an answer is forced."""
         self.reply = {"usage": (2000, 90000)}
         server = self.serve("openai")

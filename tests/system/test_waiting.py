@@ -1,4 +1,4 @@
-"""What waits for a call's place or for the purse does not run: time-outs, counts and limits of a
+"""What waits for a call's place or for the budget does not run: time-outs, counts and limits of a
 plan are held against what the server saw."""
 
 import unittest
@@ -43,7 +43,7 @@ class Waiting(PlanTest):
         self.assertEqual(set(self.statuses(result).values()), {"succeeded"})
         self.assertEqual(self.server.peak, 1)
 
-    def test_time_outs_wait_for_the_purse(self):
+    def test_time_outs_wait_for_the_budget(self):
         """ASY-6: likewise where what is left pays for one call at a time."""
         self.takes, self.usage = 2 * TAKES, (100, 1000)
         plan = self.file(*self.operations(3), maxParallel=3, timeoutPerOp=int(5000 * TAKES))
@@ -108,7 +108,7 @@ class Waiting(PlanTest):
         return events[-1]
 
     def test_the_limit_holds_for_what_waits(self):
-        """ASY-23, ASY-24: what waits for the purse is sent one after the other then, though there
+        """ASY-23, ASY-24: what waits for the budget is sent one after the other then, though there
         would be enough for two small ones."""
         self.falling(8000, "--max-tokens", "42000")
 

@@ -394,7 +394,7 @@ def say(text, **fields):
     os.write(4, len(frame).to_bytes(4, "big") + frame)
 def done(**more):
     say("done", stdout="forged", stderr="", error=None,
-        **{"block": 1, "final": None, "answer": None, **more})
+        **{"block": 1, "missing": None, "final": None, "answer": None, **more})
 def ask(*prompts, **more):
     say("llm_query", **{"id": 7, "prompts": prompts, "turns": [], "model": None, "system": None,
                         "max_tokens": None, "temperature": None, **more})

@@ -679,6 +679,6 @@ int main(void)
 		TEST(test_deaf),
 	};
 
-	signal(SIGPIPE, SIG_IGN);
+	signal(SIGPIPE, SIG_DFL);
 	return cmocka_run_group_tests_name("channel", tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static bool worker_may(const char *json, enum worker_state state)
 #define DONE(stdout_value)                                                                         \
 	"{\"type\":\"done\",\"block\":1,\"stdout\":" stdout_value                                  \
 	",\"stderr\":\"\",\"error\":null,"                                                         \
-	"\"final\":null,\"answer\":null}"
+	"\"missing\":null,\"final\":null,\"answer\":null}"
 #define READY      "{\"type\":\"ready\",\"python\":\"3.11.2\",\"layers\":[]}"
 #define STARTED    "{\"type\":\"started\",\"error\":null,\"no_memory\":false}"
 #define BUDGET(id) "{\"type\":\"budget\",\"id\":" id "}"

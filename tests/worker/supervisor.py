@@ -21,9 +21,9 @@ sys.path.insert(0, sys.argv[1])
 import _rlmd, repl
 warmth, *fds = sys.argv[2:]
 fds = [int(fd) for fd in fds]
-session = repl.Session(fds[0], fds[1])
-if warmth == "warm":
+if warmth == "warm":  # as worker/template.py does it: before there is a session
     repl.warm_up()
+session = repl.Session(fds[0], fds[1])
 session.main(fds[2:], ["fake"], _rlmd)
 """
 

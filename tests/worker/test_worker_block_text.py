@@ -77,6 +77,42 @@ class Fences(unittest.TestCase):
                 self.assertIsNone(block_text.without_fences(text))
 
 
+class Signs(unittest.TestCase):
+    def test_what_looks_like_pythons_signs(self):
+        for text, plain in (
+            ("x\u00a0=\u00a01", "x = 1"),
+            ("for x in y:\n\u3000\u3000\u3000\u3000pass", "for x in y:\n    pass"),
+            ("print\u200b(x\u2060)\ufeff", "print(x)"),
+            ("print\uff08x\uff0cy\uff09", "print(x,y)"),
+            ("if x\uff1a\n  y \uff1d \uff11", "if x:\n  y = 1"),
+            ("x \u2212 1 \u2013 2 \u2264 3", "x - 1 - 2 <= 3"),
+            ("f('\uff08', \"\u00a0\")\uff0c 1  # \uff0c", "f('\uff08', \"\u00a0\"), 1  # \uff0c"),
+            ("'\\'\uff0c'\uff0c\"\"\"\n\uff0c'\n\"\"\"", "'\\'\uff0c',\"\"\"\n\uff0c'\n\"\"\""),
+        ):
+            with self.subTest(text):
+                found, note = block_text.with_plain_signs(text)
+                self.assertEqual(found, plain)
+                self.assertIn("U+", note)
+                self.assertEqual(found.count("\n"), text.count("\n"))
+
+    def test_texts_stay(self):
+        for text in ("x = 1", "x = 'a\uff0cb'", "# \u00a0", "gr\u00fc\u00dfe = 1",
+                     "x = \"\"\"\u00a0\"\"\"", "\u540d = '\u3001'", "print(\u201cx\u201d)"):
+            with self.subTest(text):
+                self.assertIsNone(block_text.with_plain_signs(text))
+
+    def test_what_was_escaped_for_html(self):
+        for text, plain in (
+            ("if x &gt; 1 and y &lt; 2: pass", "if x > 1 and y < 2: pass"),
+            ("print(&quot;a&quot;, &#39;b&#39;)", "print(\"a\", 'b')"),
+            ("re.findall('(?P&lt;x&gt;a)', s)[0] &amp; 1", "re.findall('(?P<x>a)', s)[0] & 1"),
+        ):
+            self.assertEqual(block_text.without_entities(text), plain)
+        for text in ("x = '&gt;'", "s.replace(\"&amp;\", '&')", "x &gt", "# a &lt; b", "x & gt; y",
+                     "\"\"\"\n&gt;\n\"\"\"", "html.unescape('&lt;')"):
+            self.assertIsNone(block_text.without_entities(text), text)
+
+
 class Commands(unittest.TestCase):
     def test_a_line_is_left_out_and_said(self):
         for line, said in (("!pip install pandas", "nothing can be installed"),

@@ -55,6 +55,20 @@ class AsWritten(Blocks):
         self.run_block("x = '''\n```\n'''\nx", "'\\n```\\n'\n")
         self.run_block("x = 1\n```\ny = 2\n", error="line 2 is a fence")
 
+    def test_signs_that_only_look_like_pythons(self):
+        for code, shown, note in (
+            ("x\u00a0=\u00a02\nx", "2", "U+00A0"),
+            ("print\uff08'a\uff0cb'\uff0c 1\uff09", "a\uff0cb 1", "U+FF08, U+FF09, U+FF0C"),
+            ("[n for n in range(5) if n &gt; 2 and n &lt; 4]", "[3]", "`&gt;` and the like"),
+            ("'&gt;'", "'&gt;'", ""),
+            ("'a\u00a0b'", "'a\\xa0b'", ""),
+        ):
+            with self.subTest(code):
+                done = self.worker.run(code)
+                self.assertEqual((done["error"], done["stdout"]), (None, shown + "\n"))
+                self.assertIn(note, done["stderr"])
+                self.assertEqual(bool(note), bool(done["stderr"]))
+
     def test_commands_of_a_notebook(self):
         self.run_block("!pip install pandas\nprint('ran')", "ran\n",
                        r"^\[note\] line 1, '!pip install pandas', was left out: nothing can be inst")

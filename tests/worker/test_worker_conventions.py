@@ -118,6 +118,8 @@ class Calls(Conventions):
             ("rlm-cli: by name", "llm_query(sub_context=text, instruction=chunk)", both),
             ("rlm-cli: no instruction", "llm_query(chunk, '')", one),
             ("rlm-cli: no instruction", "llm_query(sub_context=chunk, instruction='')", one),
+            ("fast-rlm: llm_query(data, instruction=)", "llm_query(text, instruction=chunk)", both),
+            ("models: llm_query(data, query=)", "llm_query(text, query=chunk)", both),
             ("models: the question last", "llm_query(chunk, 'why?')",
              {"prompts": ["one two\n\nwhy?"]}),
             ("models: context=", "llm_query('one two', context=text)", both),
@@ -170,6 +172,10 @@ class Calls(Conventions):
              {"prompts": ["p\n\nwho is it?", "q\n\nwho is it?"]}),
             ("official: the model by place", "batch_llm_query(['p', 'q'], 'gpt-5')",
              {**two, "model": "gpt-5"}),
+            ("models: one by one", "batch_llm_query('p', 'q')", two),
+            ("models: one by one", "batch_llm_query(*['p', 'q', 'r'])", {"prompts": ["p", "q", "r"]}),
+            ("models: texts and the question", "batch_llm_query(['c', 'd'], question='p')",
+             {"prompts": ["p\n\nc", "p\n\nd"]}),
             ("sub_llm_batch: pairs", "sub_llm_batch([('p', 'c'), ('q', 'd')])",
              {"prompts": ["p\n\nc", "q\n\nd"]}),
             ("fast-rlm: dicts", "batch_llm_query([{'query': 'p'}, {'prompt': 'q', 'data': 'd'}])",
@@ -253,10 +259,31 @@ class Calls(Conventions):
              {**two, "contexts": [b"c", None]}),
             ("models: a text for each", "batch_rlm_query(['t', 'u'], ['c', 'd'])",
              {**two, "contexts": [b"c", b"d"]}),
+            ("models: rlm_query(data, task=)", "rlm_query('c', task='t')", {**one, "contexts": [b"c"]}),
             ("models: one text for all", "batch_rlm_query(['t', 'u'], context='c')",
              {**two, "contexts": [b"c", b"c"]}),
         ):
             self.assert_asks(source, code, *calls)
+
+    def test_arguments_that_change_nothing_are_ignored_with_a_note(self):
+        for code, *notes in (
+            ("batch_llm_query(['p'], max_workers=8)", "max_workers= was ignored: the run decides that"),
+            ("llm_query('p', timeout=5, top_p=1)", "timeout= was ignored", "top_p= was ignored"),
+            ("llm_query('p', response_format={'type': 'json_object'})",
+             "response_format= was ignored: say in the prompt which form"),
+            ("rlm_query('t', max_depth=3)", "rlm_query(): max_depth= was ignored"),
+            ("batch_rlm_query(['t'], max_iterations=3)", "max_iterations= was ignored"),
+            ("[llm_query(p, verbose=True) for p in 'pq']", "verbose= was ignored"),
+        ):
+            with self.subTest(code):
+                self.worker.calls.clear()
+                done = self.worker.run(code)
+                self.assertIsNone(done["error"])
+                self.assertTrue(self.worker.calls)
+                self.assertEqual(done["stderr"].count("was ignored"), len(notes))
+                for note in notes:
+                    self.assertIn(note, done["stderr"])
+        self.assertEqual(self.worker.run("llm_query('p')")["stderr"], "")
 
     def test_what_cannot_be_told_is_refused_with_the_right_call(self):
         for code, kind, *parts in (
@@ -278,7 +305,7 @@ class Calls(Conventions):
             ("llm_query(chunk, max_tokens=10**9)", "ValueError", "at most 100000000"),
             ("llm_query(chunk, max_tokens=float('inf'))", "ValueError", "whole number"),
             ("llm_query(chunk, system=['s'])", "TypeError", "system must be a str, not list"),
-            ("llm_query(chunk, timeout=5)", "TypeError", "'timeout'", "llm_query(prompt, model="),
+            ("llm_query(chunk, colour=5)", "TypeError", "'colour'", "llm_query(prompt, model="),
             ("llm_query(chunk, context={'a': 1})", "TypeError", "json.dumps()"),
             ("llm_query(prompt=chunk, query=text)", "TypeError", "prompt= and query="),
             ("llm_query([{'role': 'tool', 'content': 'x'}])", "ValueError", "'tool'"),
@@ -295,6 +322,7 @@ class Calls(Conventions):
             ("batch_llm_query(['p', 'q'], context=['c'])", "ValueError", "a list of 1",
              "there are 2 to ask"),
             ("rlm_query('t', temperature=1)", "TypeError", "'temperature'", "rlm_query(task"),
+            ("batch_llm_query('p', 'gpt-5')", "TypeError", "must be a list, not str"),
         ):
             with self.subTest(code):
                 self.assert_refused(code, kind, *parts)
@@ -305,7 +333,7 @@ class Names(Conventions):
     ALIASES = (
         "SUBMIT final_answer FinalVar sub_llm llm call_llm sub_llm_batch rlm recursive_llm search "
         "show_vars find_line get_line count_lines quote_match chunk_by_headers chunk_by_size "
-        "query history context_0 async_llm_query"
+        "query history context_0 input_0 task_0 async_llm_query"
     ).split()
 
     def test_values(self):
@@ -313,7 +341,7 @@ class Names(Conventions):
             ("official: context_0", "context_0 is context", "True"),
             ("official: history", "history, len(history)", "([], 0)"),
             ("minrlm: query", "query", "'the task'"),
-            ("sub_llm's library: search", "search('alpha', top_k=1)[0]['start']", "6"),
+            ("minrlm: input_0, task_0", "input_0 is context, task_0", "(True, 'the task')"),
             ("official: show_vars", "show_vars()", str(self.worker.run("SHOW_VARS()")["stdout"])[:-1]),
         ))
 
@@ -381,6 +409,25 @@ class Texts(Conventions):
             ("rag: top_k", "len(search_context('#', top_k=1))", "1"),
             ("minrlm: text first",
              "len(search_context(context, 'alpha')), count_matches(context, 'alpha')", "(2, 2)"),
+        ))
+
+    def test_search(self):
+        """minrlm's tuples; others ask what it gives by the keys of dicts."""
+        self.worker.run("line = 'a C++ error: 1.5 of 1x5'")
+        self.assert_rows((
+            ("minrlm: unpacked",
+             "[(m, b, a) for m, b, a in search(context, 'BETA', context=3)]",
+             "[('beta', 'wo\\n', '\\n##')]"),
+            ("minrlm: by place", "[t[0] for t in search(input_0, 'alpha')]", "['alpha', 'Alpha']"),
+            ("minrlm: the window by place", "search(context, 'beta', 2)", "[('beta', 'o\\n', '\\n#')]"),
+            ("minrlm: no regular expression", "len(search(line, 'C++')), len(search(line, '1.5'))",
+             "(1, 1)"),
+            ("minrlm: nothing", "search(context, 'none')", "[]"),
+            ("models: a regular expression", "search(context, r'^# T\\w+')[0][0]", "'# Two'"),
+            ("aleph: the pattern alone", "search('alpha', max_results=1)[0]['match']", "'alpha'"),
+            ("aleph: by keys", "search('alpha', 2, top_k=1)[0]['context'], search('alpha')[0]['start']",
+             "('e\\nalpha {', 6)"),
+            ("models: the pattern first", "search('alpha', context)[0]['start']", "6"),
         ))
 
     def test_swapped_arguments_are_put_right(self):

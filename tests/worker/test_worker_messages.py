@@ -12,6 +12,7 @@ SOURCE = Path(os.environ["RLMD_SOURCE_ROOT"])
 BUILT = Path(os.environ["RLMD_BUILD_ROOT"]) / "worker"
 TABLE = SOURCE / "src/wire/messages.def"
 BOUNDS = SOURCE / "src/wire/bounds.h"
+PLAN = SOURCE / "include/rlmd/plan.h"
 
 sys.path.insert(0, str(BUILT))
 
@@ -22,7 +23,8 @@ class Messages(unittest.TestCase):
             source, output = Path(folder, "messages.def"), Path(folder, "messages.py")
             source.write_text(table)
             result = subprocess.run(
-                [sys.executable, SOURCE / "worker/generate_messages.py", source, BOUNDS, output],
+                [sys.executable, SOURCE / "worker/generate_messages.py", source, BOUNDS, PLAN,
+                 output],
                 stderr=subprocess.PIPE, text=True,
             )
             return result, output.read_text() if output.exists() else None

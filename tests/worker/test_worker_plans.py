@@ -118,7 +118,7 @@ class RunPlan(Plans):
             ("run_plan([{'id': 'a', 'input': 'p'}], failure='ignore')", "ValueError", "failure"),
             ("run_plan([{'id': 'a', 'input': 'p'}], strategy=None)", "TypeError", "strategy"),
             ("run_plan([{'id': 'a', 'input': 'p'}], max_parallel=0)", "ValueError",
-             "from 1 to 1000, not 0"),
+             "from 1 to 100000, not 0"),
             ("run_plan([{'id': 'a', 'input': 'p'}], timeout=0.5)", "ValueError", "milliseconds"),
             ("run_plan([{'id': 'a', 'input': 'p'}], timeout=0)", "ValueError", "milliseconds"),
             ("run_plan([{'id': 'a', 'input': 'p'}], timeout=True)", "TypeError", "not bool"),

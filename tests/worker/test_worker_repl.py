@@ -86,6 +86,19 @@ class Namespace(Blocks):
         self.run_block("globals().clear()")
         self.assertEqual(self.out("len(context), __name__"), "(17, '__main__')\n")
 
+    def test_a_missing_module_is_named(self):
+        """For the user, who can preload it: where its import ended the block, and no lie that breaks."""
+        self.out("import sys\nsys.meta_path.append(sys.modules['missing'].Missing())")  # the template's
+        lie = "import nonesuch"
+        for code, name in (("import pandas_of_nobody.part", "pandas_of_nobody"),
+                           ("try: import nonesuch\nexcept ImportError: x", None),
+                           ("raise ModuleNotFoundError('m', name='m')", None),
+                           ("import tkinter", None), ("1", None),
+                           (f"try: {lie}\nexcept ImportError as e: e.name = 5; raise", None),
+                           (f"try: {lie}\nexcept ImportError as e: e.name = 65 * 'x'; raise", None)):
+            with self.subTest(code):
+                self.assertEqual(self.worker.run(code)["missing"], name)
+
     def test_all_names_exist_with_docstrings(self):
         """ENG-21"""
         names = (
@@ -519,6 +532,14 @@ class Variables(Blocks):
     def test_get_of_what_does_not_exist(self):
         for name in ("none", "llm_query", "__builtins__", ""):
             self.assertIsNone(self.worker.get(name)["value"])
+
+    def test_get_of_an_expression(self):
+        """Of variables and functions that there are; a text that is Python all the same is none."""
+        self.run_block("n, rows = 20, [1]")
+        for text, is_one in (("str(n)", True), ("f'{n} lines'", True), ("rows[0]", True), ("n + 1", True),
+                             ("n", False), ("north-east", False), ("Paris (France)", False), ("", False),
+                             ("20", False), ("the value is n", False), ("(" * 250, False)):
+            self.assertIs(self.worker.get(text)["expression"], is_one, text)
 
     def test_get_of_an_input(self):
         self.assertTrue(self.worker.get("context")["value"].startswith(b"Gr"))

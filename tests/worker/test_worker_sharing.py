@@ -3,6 +3,7 @@
 import os
 import random
 import resource
+import subprocess
 import sys
 import threading
 import time
@@ -139,6 +140,30 @@ class Merge(unittest.TestCase):
         os.close(sending)
         with open(receiving) as file:
             self.assertEqual(file.read(), "(True, False)")
+
+
+# Chunks of the interpreter's stack come and go between arenas, so that these end anywhere.
+STACKS_AND_ARENAS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import _rlmd
+_rlmd.use_huge_pages()
+def deep(n):
+    return n and deep(n - 1)
+kept = []
+for i in range(600):
+    deep(200 + i % 50)
+    kept.append([str(n) * 3 for n in range(2000)])
+print(all(text == str(n) * 3 for texts in kept for n, text in enumerate(texts)))
+"""
+
+
+class Arenas(unittest.TestCase):
+    def test_beside_stacks(self):
+        """Python takes chunks of its stack from the allocator of arenas, since 3.11."""
+        command = [sys.executable, "-c", STACKS_AND_ARENAS, os.path.dirname(_rlmd.__file__)]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
 
 
 class Hooks(unittest.TestCase):

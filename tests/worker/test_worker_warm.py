@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import unittest
 
 from supervisor import Worker
@@ -97,6 +98,20 @@ class Warm(unittest.TestCase):
         told = {path for path in differences(cold, warm) if "orig_argv" not in path}
         self.assertEqual({path: (cold.get(path), warm.get(path)) for path in told - of_any_two}, {})
         self.assertEqual(others, [kinds, *more])
+
+    def test_whatever_becomes_of_ctrl_c_by_then(self):
+        """nohup and CI services start programs with SIGINT ignored: that is how it stays."""
+        handlers = []
+        for disposition in (signal.SIG_DFL, signal.SIG_IGN):
+            before = signal.signal(signal.SIGINT, disposition)
+            try:
+                cold, warm = (state(warm)[0] for warm in (False, True))
+            finally:
+                signal.signal(signal.SIGINT, before)
+            key = f"handlers[{signal.SIGINT - 1}]"
+            self.assertEqual(cold[key], warm[key])
+            handlers.append(warm[key])
+        self.assertEqual(len(set(handlers)), 1, "in a worker it is the worker's own")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,0 @@
-#include <rlmd/rlmd.h>
-
-const char *rlmd_version(void)
-{
-	return RLMD_VERSION;
-}

@@ -1,0 +1,394 @@
+#include "lister/changes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "lister/hunks.h"
+#include "lister/objects.h"
+#include "lister/repository.h"
+#include "lister/snapshot.h"
+#include "source/top.h"
+
+/* A file of the base. */
+struct base_file {
+	char *path; /* owned */
+	git_oid id;
+	bool met; /* the new side has it */
+};
+
+struct changes {
+	struct repository *repository; /* owned */
+	struct objects *objects;       /* owned */
+	struct listing_options listing_options;
+	struct changes_options options;
+
+	/* The older side of the comparison, while it is read and then sorted. */
+	struct snapshot *reading; /* owned; NULL: all is read */
+	struct rlmd_error error;  /* it has too much */
+	struct base_file *files;  /* owned */
+	size_t count, deleted;
+
+	/* The new side: one of these. */
+	struct listing *listing; /* owned: the work tree */
+	struct snapshot *other;  /* owned: a revision */
+	git_index *index;        /* owned: of the work tree, where something is missing in it */
+	struct stat index_stat;
+
+	/* Of the entry at hand. */
+	char *bytes;            /* owned */
+	git_odb_object *object; /* owned */
+	json_t *hunks;          /* owned */
+};
+
+/* --- the two sides ---------------------------------------------------------------------- */
+
+/* BASE, BASE..OTHER or BASE...OTHER. */
+struct sides {
+	char *base, *other; /* owned; no other: the work tree */
+	bool parted;
+};
+
+static struct sides sides_of(const char *comparison)
+{
+	const char *dots = strstr(comparison, "..");
+	struct sides sides = {.base = xstrdup(comparison)};
+
+	if (!dots)
+		return sides;
+	sides.parted = dots[2] == '.';
+	sides.base[dots - comparison] = '\0';
+	sides.other = xstrdup(dots + (sides.parted ? 3 : 2));
+	if (!*sides.other) {
+		free(sides.other);
+		sides.other = xstrdup("HEAD");
+	}
+	if (!*sides.base) {
+		free(sides.base);
+		sides.base = xstrdup("HEAD");
+	}
+	return sides;
+}
+
+static git_tree *find_tree(struct objects *objects, const char *revision, struct rlmd_error *err)
+{
+	git_object *object = objects_find(objects, revision, err);
+
+	if (object && git_object_type(object) != GIT_OBJECT_TREE) {
+		git_object_free(object);
+		error_set(err, RLMD_ERROR_INPUT, "the revision to compare with is a file");
+		return NULL;
+	}
+	return (git_tree *)object;
+}
+
+static bool open_sides(struct changes *changes, const struct sides *sides, const char *prefix,
+		       struct rlmd_error *err)
+{
+	git_tree *tree = NULL;
+
+	if (sides->other) {
+		tree = find_tree(changes->objects, sides->other, err);
+		if (!tree)
+			return false;
+		changes->other = snapshot_new(changes->objects, tree, prefix,
+					      changes->listing_options.selection);
+	}
+	tree = sides->parted ? (git_tree *)objects_merge_base(changes->objects, sides->base,
+							      sides->other, err)
+			     : find_tree(changes->objects, sides->base, err);
+	if (tree)
+		changes->reading = snapshot_new(changes->objects, tree, prefix,
+						changes->listing_options.selection);
+	return tree;
+}
+
+static bool open_repository(struct changes *changes, const char *path, struct rlmd_error *err)
+{
+	auto_free char *prefix = NULL;
+	struct sides sides;
+	bool ok;
+
+	if (!repository_find(path, &changes->repository, err))
+		return false;
+	if (!changes->repository)
+		return error_set(err, RLMD_ERROR_INPUT,
+				 "only work trees of git can be compared, and %s is in none", path);
+	changes->objects = objects_open(changes->repository, changes->options.alternates, err);
+	if (!changes->objects)
+		return false;
+	prefix = top_place(changes->repository->top, path);
+	sides = sides_of(changes->options.comparison);
+	ok = open_sides(changes, &sides, prefix, err);
+	free(sides.base);
+	free(sides.other);
+	return ok;
+}
+
+struct changes *changes_new(const char *path, const struct listing_options *listing_options,
+			    const struct changes_options *options, json_t *notes,
+			    struct rlmd_error *err)
+{
+	struct changes *changes = xcalloc(1, sizeof *changes);
+	auto_free char *index = NULL;
+
+	changes->listing_options = *listing_options;
+	changes->listing_options.recurse_submodules = false;
+	changes->listing_options.tracked_only = !options->untracked;
+	changes->listing_options.open_all = true;
+	changes->options = *options;
+	if (!open_repository(changes, path, err)) {
+		changes_free(changes);
+		return NULL;
+	}
+	if (changes->other)
+		return changes;
+	index = xasprintf("%s/index", changes->repository->git);
+	if (lstat(index, &changes->index_stat))
+		changes->index_stat = (struct stat){0};
+	changes->listing = listing_new(path, &changes->listing_options, notes, err);
+	if (changes->listing)
+		return changes;
+	changes_free(changes);
+	return NULL;
+}
+
+static void forget(struct changes *changes)
+{
+	free(take_pointer(&changes->bytes));
+	git_odb_object_free(take_pointer(&changes->object));
+	json_decref(take_pointer(&changes->hunks));
+}
+
+void changes_free(struct changes *changes)
+{
+	if (!changes)
+		return;
+	forget(changes);
+	snapshot_free(changes->reading);
+	snapshot_free(changes->other);
+	listing_free(changes->listing);
+	git_index_free(changes->index);
+	for (size_t i = 0; i < changes->count; i++)
+		free(changes->files[i].path);
+	free(changes->files);
+	objects_free(changes->objects);
+	repository_free(changes->repository);
+	free(changes);
+}
+
+/* --- the base ---------------------------------------------------------------------------- */
+
+static int compare_files(const void *a, const void *b)
+{
+	return strcmp(((const struct base_file *)a)->path, ((const struct base_file *)b)->path);
+}
+
+static void add_base(struct changes *changes, const struct listing_entry *entry)
+{
+	changes->files = array_grow(changes->files, changes->count, sizeof *changes->files);
+	changes->files[changes->count++] = (struct base_file){xstrdup(entry->path), *entry->id,
+							      false};
+}
+
+/* One step; what cannot be read of it counts as not there, and is told. False: it has too much. */
+static bool read_base(struct changes *changes, struct listing_entry *ret)
+{
+	if (snapshot_next(changes->reading, ret)) {
+		if (ret->kind != LISTING_PASSED && ret->kind != LISTING_SUBMODULE &&
+		    ret->kind != LISTING_UNREADABLE)
+			add_base(changes, ret);
+		if (ret->kind != LISTING_UNREADABLE)
+			ret->kind = LISTING_PASSED;
+		return true;
+	}
+	if (snapshot_failed(changes->reading, &changes->error))
+		return false;
+	snapshot_free(take_pointer(&changes->reading));
+	if (changes->count)
+		qsort(changes->files, changes->count, sizeof *changes->files, compare_files);
+	*ret = (struct listing_entry){.kind = LISTING_PASSED, .fd = -1};
+	return true;
+}
+
+static struct base_file *find_base(struct changes *changes, const char *path)
+{
+	struct base_file wanted = {.path = (char *)path};
+
+	return changes->count ? bsearch(&wanted, changes->files, changes->count, sizeof wanted,
+					compare_files)
+			      : NULL;
+}
+
+/* --- what became of a file ----------------------------------------------------------------- */
+
+/* Whether the file is as it was when the index was written, by git's own marks; not where it may
+ * have been changed in the same moment. */
+static bool is_untouched(const struct changes *changes, int fd, const git_index_entry *tracked)
+{
+	struct stat st;
+	int64_t index = changes->index_stat.st_mtim.tv_sec;
+
+	return !fstat(fd, &st) && (uint32_t)st.st_size == tracked->file_size &&
+	       (int32_t)st.st_mtim.tv_sec == tracked->mtime.seconds &&
+	       (uint32_t)st.st_mtim.tv_nsec == tracked->mtime.nanoseconds &&
+	       (uint32_t)st.st_ino == tracked->ino && st.st_mtim.tv_sec < index;
+}
+
+static bool read_file(struct changes *changes, int fd, struct rlmd_text *ret)
+{
+	struct stat st;
+	size_t size = 0;
+
+	if (fstat(fd, &st) || (size_t)st.st_size > changes->options.max_file_size)
+		return false;
+	changes->bytes = xcalloc((size_t)st.st_size + 1, 1);
+	while (size < (size_t)st.st_size) {
+		ssize_t got = pread(fd, changes->bytes + size, (size_t)st.st_size - size,
+				    (off_t)size);
+
+		if (got <= 0)
+			break;
+		size += (size_t)got;
+	}
+	*ret = text_from(changes->bytes, size);
+	return true;
+}
+
+static bool is_same(struct rlmd_text text, const git_oid *id)
+{
+	git_oid own;
+
+	return !git_odb_hash(&own, text.bytes, text.size, GIT_OBJECT_BLOB) &&
+	       git_oid_equal(&own, id);
+}
+
+static void compare_lines(struct changes *changes, const struct base_file *base,
+			  struct listing_entry *entry)
+{
+	git_odb_object *object = NULL;
+	size_t size = 0;
+
+	if (base)
+		object = objects_read(changes->objects, &base->id, changes->options.max_file_size,
+				      &size);
+	if (base && !object)
+		changes->hunks = json_make_array();
+	else
+		changes->hunks = hunks_between(object ? objects_text(object) : text_of(""),
+					       entry->text);
+	git_odb_object_free(object);
+	entry->hunks = changes->hunks;
+}
+
+static bool is_unchanged(const struct changes *changes, const struct base_file *base,
+			 const struct listing_entry *entry)
+{
+	if (!base)
+		return false;
+	if (entry->id)
+		return git_oid_equal(&base->id, entry->id);
+	return entry->tracked && git_oid_equal(&base->id, &entry->tracked->id) &&
+	       (entry->fd < 0 || is_untouched(changes, entry->fd, entry->tracked));
+}
+
+static bool take_text(struct changes *changes, struct listing_entry *entry)
+{
+	size_t size;
+
+	if (entry->fd >= 0)
+		return read_file(changes, entry->fd, &entry->text);
+	changes->object = objects_read(changes->objects, entry->id, changes->options.max_file_size,
+				       &size);
+	if (!changes->object) {
+		entry->kind = size > changes->options.max_file_size ? LISTING_LARGE
+								    : LISTING_UNREADABLE;
+		return false;
+	}
+	entry->text = objects_text(changes->object);
+	return true;
+}
+
+static void judge(struct changes *changes, struct listing_entry *entry)
+{
+	struct base_file *base = find_base(changes, entry->path);
+
+	if (base)
+		base->met = true;
+	if (is_unchanged(changes, base, entry)) {
+		entry->kind = LISTING_PASSED;
+		return;
+	}
+	entry->status = base                          ? LISTER_MODIFIED
+			: entry->tracked || entry->id ? LISTER_ADDED
+						      : LISTER_UNTRACKED;
+	if ((entry->kind != LISTING_FILE && entry->fd < 0) || !take_text(changes, entry))
+		return;
+	entry->fd = -1;
+	if (base && is_same(entry->text, &base->id))
+		entry->kind = LISTING_PASSED;
+	else if (entry->kind == LISTING_FILE)
+		compare_lines(changes, base, entry);
+}
+
+/* --- what is gone ----------------------------------------------------------------------------- */
+
+/* A sparse checkout has it, though it is not in the work tree. */
+static bool is_left_out(struct changes *changes, const char *path)
+{
+	auto_free char *prefix = top_place(changes->repository->top,
+					   listing_root(changes->listing));
+	auto_free char *whole = xasprintf("%s%s", prefix, path);
+	const git_index_entry *entry;
+	struct rlmd_error err;
+
+	if (!changes->index)
+		changes->index = repository_index(changes->repository, &err);
+	entry = changes->index ? git_index_get_bypath(changes->index, whole, 0) : NULL;
+	return entry && entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE;
+}
+
+static bool next_deleted(struct changes *changes, struct listing_entry *ret)
+{
+	while (changes->deleted < changes->count) {
+		const struct base_file *file = &changes->files[changes->deleted++];
+
+		if (file->met || (changes->listing && is_left_out(changes, file->path)))
+			continue;
+		*ret = (struct listing_entry){
+			.kind = LISTING_DELETED,
+			.path = file->path,
+			.fd = -1,
+			.status = LISTER_DELETED,
+		};
+		return true;
+	}
+	return false;
+}
+
+bool changes_next(struct changes *changes, struct listing_entry *ret)
+{
+	forget(changes);
+	if (changes->reading)
+		return read_base(changes, ret);
+	if (!(changes->other ? snapshot_next(changes->other, ret)
+			     : listing_next(changes->listing, ret)))
+		return !(changes->other && snapshot_failed(changes->other, &changes->error)) &&
+		       next_deleted(changes, ret);
+	if (ret->kind != LISTING_PASSED && ret->kind != LISTING_SUBMODULE &&
+	    ret->kind != LISTING_UNREADABLE && ret->kind != LISTING_SPECIAL)
+		judge(changes, ret);
+	return true;
+}
+
+bool changes_failed(const struct changes *changes, struct rlmd_error *err)
+{
+	if (changes->error.kind)
+		*err = changes->error;
+	return changes->error.kind;
+}

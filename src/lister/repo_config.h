@@ -1,0 +1,24 @@
+/*
+ * lister/repo_config.h - a repository's own configuration, read and not followed.
+ *
+ * What is in a repository may be a stranger's. So of its configuration only what the repository
+ * says of itself is heeded; what names other files, or programs, is told and left alone, and no
+ * include is read.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/text.h"
+
+struct repo_config {
+	bool fold;      /* core.ignoreCase */
+	char *worktree; /* owned: core.worktree, as it stands there; or NULL */
+	bool sha256;    /* extensions.objectFormat */
+	bool reftable;  /* extensions.refStorage */
+	char *ignored;  /* owned: names of what is not heeded, parted by ", "; or NULL */
+};
+
+/* Embedded, zero at first; of several texts, the later one wins. */
+void repo_config_read(struct repo_config *, struct rlmd_text);
+void repo_config_done(struct repo_config *);

@@ -1,0 +1,340 @@
+#include "llm/kept.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/money.h"
+#include "base/number.h"
+#include "llm/llm.h"
+#include "llm/registry.h"
+
+struct kept_lookup {
+	struct cache *cache; /* lent; NULL: none */
+	struct cache_place place;
+	struct journal *journal; /* lent; NULL: none */
+	char *key;               /* owned: the journal's */
+	int64_t number;
+	bool decides;   /* as of the request */
+	bool cancelled; /* it was, the last time */
+	bool found, paid;
+	struct exchange exchange; /* owned: what was found */
+	struct kept_bill bill;    /* of what led to nothing */
+};
+
+static bool open_recording(struct kept *kept, struct registry *registry,
+			   const struct llm_config *config, struct rlmd_error *err)
+{
+	if (!config->record_dir && !config->replay_dir)
+		return true;
+	kept->recording = recording_new(registry_base(registry), config->record_dir,
+					config->replay_dir, &kept->keys, err);
+	return kept->recording;
+}
+
+static bool open_cache(struct kept *kept, struct registry *registry,
+		       const struct llm_config *config, struct rlmd_error *err)
+{
+	if (!config->cache_dir)
+		return true;
+	kept->cache = registry_cache(registry, config->cache_dir, config->cache_size, err);
+	kept->age_ms = config->cache_age_ms;
+	kept->tenant = config->tenant ? xstrdup(config->tenant) : NULL;
+	return kept->cache;
+}
+
+static bool open_journal(struct kept *kept, struct registry *registry,
+			 const struct llm_config *config, struct rlmd_error *err)
+{
+	if (!config->journal)
+		return true;
+	kept->journal = journal_new(registry_base(registry), config->journal,
+				    config->journal_broken, config->journal_owner, err);
+	return kept->journal;
+}
+
+bool kept_open(struct kept *kept, struct registry *registry, const struct llm_config *config,
+	       struct rlmd_error *err)
+{
+	kept->seen = json_make_object();
+	if (!open_recording(kept, registry, config, err))
+		return false;
+	return config->replay_dir || config->offline ||
+	       (open_cache(kept, registry, config, err) &&
+		open_journal(kept, registry, config, err));
+}
+
+void kept_done(struct kept *kept)
+{
+	recording_free(kept->recording);
+	journal_free(kept->journal);
+	key_list_done(&kept->keys);
+	free(kept->tenant);
+	json_decref(kept->seen);
+}
+
+bool kept_replays(const struct kept *kept)
+{
+	return kept->recording && recording_replays(kept->recording);
+}
+
+/* --- the journal ---------------------------------------------------------------------- */
+
+static void add_bill(struct kept_bill *bill, const struct exchange *exchange)
+{
+	request_add_usage(&bill->usage, &exchange->usage);
+	bill->cost = money_add(bill->cost, int64_max(exchange->cost, 0));
+	bill->cost_unknown |= exchange->cost < 0;
+	bill->calls++;
+}
+
+/* An exchange that ended an attempt, or was cancelled, is asked for again. A request that was too
+ * long for its model does not end an attempt: the same was then said in fewer words. */
+static bool leads_on(const struct kept_lookup *lookup)
+{
+	enum rlmd_error_kind error = lookup->exchange.error.kind;
+
+	return !lookup->exchange.cancelled &&
+	       !(lookup->decides && error && error != RLMD_ERROR_CONTEXT_OVERFLOW);
+}
+
+static bool find_entry(struct kept_lookup *lookup)
+{
+	json_auto_t *entry = NULL;
+	struct rlmd_error err = {0};
+
+	lookup->number = journal_number(lookup->journal, lookup->key);
+	entry = journal_find(lookup->journal, lookup->key, lookup->number);
+	if (entry && exchange_read(entry, &lookup->exchange, &err))
+		return true;
+	if (entry)
+		journal_refuse(lookup->journal, lookup->key, lookup->number, &err);
+	return false;
+}
+
+static void look_into_journal(struct kept_lookup *lookup)
+{
+	while (!lookup->found && find_entry(lookup)) {
+		lookup->found = lookup->paid = leads_on(lookup);
+		lookup->cancelled = lookup->exchange.cancelled;
+		if (lookup->found)
+			return;
+		add_bill(&lookup->bill, &lookup->exchange);
+		exchange_done(&lookup->exchange);
+	}
+}
+
+/* --- the cache ------------------------------------------------------------------------ */
+
+/* Turns and the answer at their end share a word: a run that fails forgets them. */
+static const char *word_of(enum llm_kind kind)
+{
+	return kind == LLM_QUERY || kind == LLM_DIRECT ? "query" : "turn";
+}
+
+/* Nothing is billed for it. */
+static void look_into_cache(struct kept_lookup *lookup, struct kept *kept,
+			    const struct rlmd_provider *provider, const struct llm_request *request,
+			    const char *asker)
+{
+	auto_free char *asked = NULL;
+
+	cache_place_init(&lookup->place, provider, kept->tenant, request);
+	asked = xasprintf("%s %s %s", asker, word_of(request->kind), lookup->place.name);
+	cache_place_number(&lookup->place, json_count(kept->seen, asked));
+	if (lookup->found ||
+	    !cache_find(lookup->cache, &lookup->place, kept->age_ms, &lookup->exchange))
+		return;
+	lookup->found = true;
+	lookup->exchange.cached = lookup->exchange.usage_given = true;
+	lookup->exchange.usage = (struct llm_usage){0};
+	lookup->exchange.cost = 0;
+}
+
+void kept_forget(struct kept *kept, const char *asker)
+{
+	auto_free char *begin = xasprintf("%s %s ", asker, word_of(LLM_TURN));
+	size_t size = strlen(begin);
+	const char *key;
+	json_t *times;
+
+	if (!kept->cache)
+		return;
+	json_object_foreach (kept->seen, key, times)
+		for (int64_t n = 0; !strncmp(key, begin, size) && n < json_integer_value(times);
+		     n++) {
+			struct cache_place place;
+
+			snprintf(place.name, sizeof place.name, "%s", key + size);
+			cache_place_number(&place, n);
+			cache_forget(kept->cache, place.name);
+		}
+}
+
+/* --- both ------------------------------------------------------------------------------ */
+
+struct kept_lookup *kept_look(struct kept *kept, const struct rlmd_provider *provider,
+			      const struct llm_request *request, const char *asker)
+{
+	struct kept_lookup *lookup;
+
+	if (!kept->cache && !kept->journal)
+		return NULL;
+	lookup = xcalloc(1, sizeof *lookup);
+	lookup->cache = kept->cache;
+	lookup->journal = kept->journal;
+	lookup->decides = request->decides;
+	if (lookup->journal) {
+		lookup->key = exchange_name(request);
+		look_into_journal(lookup);
+	}
+	if (lookup->cache)
+		look_into_cache(lookup, kept, provider, request, asker);
+	return lookup;
+}
+
+void kept_lookup_free(struct kept_lookup *lookup)
+{
+	if (!lookup)
+		return;
+	exchange_done(&lookup->exchange);
+	free(lookup->key);
+	free(lookup);
+}
+
+void kept_look_again(struct kept_lookup *lookup)
+{
+	if (!lookup || !lookup->journal)
+		return;
+	exchange_done(&lookup->exchange);
+	lookup->found = lookup->paid = lookup->cancelled = false;
+	look_into_journal(lookup);
+}
+
+bool kept_is_found(const struct kept_lookup *lookup)
+{
+	return lookup && lookup->found;
+}
+
+bool kept_is_paid(const struct kept_lookup *lookup)
+{
+	return lookup && lookup->paid;
+}
+
+bool kept_was_cancelled(const struct kept_lookup *lookup)
+{
+	return lookup && lookup->cancelled;
+}
+
+const struct exchange *kept_exchange(const struct kept_lookup *lookup)
+{
+	return &lookup->exchange;
+}
+
+struct kept_bill kept_bill(struct kept_lookup *lookup)
+{
+	struct kept_bill bill = {0};
+
+	if (lookup) {
+		bill = lookup->bill;
+		lookup->bill = (struct kept_bill){0};
+	}
+	return bill;
+}
+
+/* --- keeping --------------------------------------------------------------------------- */
+
+char *kept_name(struct kept *kept, const struct llm_request *request)
+{
+	auto_free char *key = kept->recording ? exchange_name(request) : NULL;
+
+	return key ? xasprintf("%s-%lld.json", key, (long long)json_count(kept->seen, key)) : NULL;
+}
+
+/* An answer that may be given to another call. */
+static bool may_be_cached(const struct llm_response *response)
+{
+	return response->finish == LLM_FINISH_STOP && !response->repeating && !response->overlong &&
+	       !response->cached && response->text.size;
+}
+
+static struct rlmd_amount bill_of(const struct llm_usage *usage, int64_t cost)
+{
+	return (struct rlmd_amount){int64_max(cost, 0), usage->input + usage->output};
+}
+
+struct journal_keep *kept_keep(struct kept *kept, const char *name,
+			       const struct llm_request *request,
+			       const struct llm_response *response, const struct rlmd_error *err,
+			       struct llm_warnings *warnings, journal_kept_fn *done, void *owner)
+{
+	const struct kept_lookup *lookup = request->lookup;
+	struct rlmd_error why;
+
+	if (name && !recording_write(kept->recording, name, request, response, false, err, &why))
+		request_warn(warnings, "this call is not recorded: %s", why.text);
+	if (!err && lookup && lookup->cache && may_be_cached(response) &&
+	    !cache_keep(lookup->cache, &lookup->place, response, &why))
+		request_warn(warnings, "an answer is not kept: %s", why.text);
+	if (!lookup || !lookup->journal || lookup->paid)
+		return NULL;
+	return journal_keep(lookup->journal, lookup->key, lookup->number,
+			    exchange_answer(response, err),
+			    bill_of(&response->usage, response->cost), done, owner);
+}
+
+void kept_keep_cancelled(struct kept *kept, const char *name, const struct llm_request *request,
+			 const struct llm_usage *usage, int64_t cost, bool sent)
+{
+	const struct kept_lookup *lookup = request->lookup;
+	const struct llm_response used = {
+		.usage = *usage, .cost = cost, .cost_known = true, .model = request->model};
+	json_t *entry;
+
+	if (name)
+		recording_write(kept->recording, name, request, &used, true, NULL, NULL);
+	if (!sent || !lookup || !lookup->journal || lookup->paid)
+		return;
+	entry = exchange_answer(&used, NULL);
+	json_put(entry, "cancelled", json_true());
+	journal_keep(lookup->journal, lookup->key, lookup->number, entry, bill_of(usage, cost),
+		     NULL, NULL);
+}
+
+/* --- values ------------------------------------------------------------------------------ */
+
+void kept_value_name(struct kept *kept, struct rlmd_text asked, struct kept_value *ret)
+{
+	exchange_hash(asked, ret->id);
+	ret->number = json_count(kept->seen, ret->id);
+}
+
+char *kept_value_find(struct kept *kept, const struct kept_value *value, size_t *ret_size)
+{
+	json_auto_t *entry = NULL;
+	const json_t *words;
+
+	if (kept->journal)
+		entry = journal_find(kept->journal, value->id, value->number);
+	if (!entry && kept->recording)
+		entry = recording_find_value(kept->recording, value->id, value->number);
+	words = json_object_get(entry, "told");
+	if (!json_is_string(words))
+		return NULL;
+	*ret_size = json_text(words).size;
+	return text_copy(json_text(words));
+}
+
+void kept_value_keep(struct kept *kept, const struct kept_value *value, struct rlmd_text words,
+		     bool found)
+{
+	json_auto_t *entry = json_make("{s:o}", "told", json_from_text(words));
+
+	if (kept->recording)
+		recording_keep_value(kept->recording, value->id, value->number, entry);
+	if (kept->journal && !found)
+		journal_keep_first(kept->journal, value->id, value->number, json_incref(entry));
+}

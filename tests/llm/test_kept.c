@@ -1,0 +1,340 @@
+/* llm/kept: which answers are had again, and what they cost then. */
+#include "llm/kept.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/loop.h"
+#include "llm/exchange.h"
+#include "llm/provider.h"
+
+enum { ENTRIES_MAX = 8, COST = 1000 };
+
+/* What the host of a journal has. */
+static struct {
+	char *bytes; /* owned */
+	size_t size;
+	int64_t number;
+} entries[ENTRIES_MAX];
+static size_t entry_count;
+
+static struct event_base *base;
+static struct rlmd_provider *provider;
+static char dir[64];
+static struct llm_message message = {.role = LLM_USER};
+static struct llm_request request;
+
+static bool look(void *owner, const char *key, int64_t number, struct rlmd_text *ret)
+{
+	(void)owner;
+	(void)key;
+	for (size_t i = 0; i < entry_count; i++) {
+		if (entries[i].number != number)
+			continue;
+		*ret = text_from(entries[i].bytes, entries[i].size);
+		return true;
+	}
+	return false;
+}
+
+static void keep(void *owner, const char *key, int64_t number, struct rlmd_text bytes,
+		 struct rlmd_journal_entry *handle)
+{
+	(void)owner;
+	(void)key;
+	assert_in_range(entry_count, 0, ENTRIES_MAX - 1);
+	entries[entry_count].bytes = text_copy(bytes);
+	entries[entry_count].size = bytes.size;
+	entries[entry_count++].number = number;
+	rlmd_journal_kept(handle);
+}
+
+static void on_broken(void *owner, const struct rlmd_error *err)
+{
+	(void)owner;
+	fail_msg("%s", err->text);
+}
+
+static struct kept open_kept(bool with_journal)
+{
+	const struct rlmd_journal host = {.size = sizeof host, .look = look, .keep = keep};
+	struct kept opened = {.age_ms = 86400000, .seen = json_object()};
+
+	if (with_journal)
+		opened.journal = journal_new(base, &host, on_broken, NULL, NULL);
+	else
+		opened.cache = cache_new(base, dir, 1 << 20, NULL);
+	assert_true(opened.journal || opened.cache);
+	return opened;
+}
+
+static void close_kept(struct kept *kept)
+{
+	cache_free(kept->cache);
+	kept_done(kept);
+}
+
+static int set_up(void **state)
+{
+	static const struct rlmd_provider_options config = {.kind = "ollama"};
+
+	(void)state;
+	strcpy(dir, "/tmp/rlmd-kept-XXXXXX");
+	base = loop_new();
+	provider = provider_new(&config, NULL);
+	message.text = text_of("a question");
+	request = (struct llm_request){.model = "m",
+				       .messages = &message,
+				       .message_count = 1,
+				       .max_tokens = 100,
+				       .kind = LLM_QUERY};
+	return !mkdtemp(dir);
+}
+
+static int tear_down(void **state)
+{
+	DIR *files = opendir(dir);
+	const struct dirent *file;
+
+	(void)state;
+	while ((file = readdir(files)))
+		unlinkat(dirfd(files), file->d_name, 0);
+	closedir(files);
+	while (entry_count)
+		free(entries[--entry_count].bytes);
+	provider_unref(provider);
+	event_base_free(base);
+	return rmdir(dir);
+}
+
+static struct llm_response answer_of(const char *text)
+{
+	return (struct llm_response){.text = text_of(text),
+				     .usage = {.input = 7, .output = 3},
+				     .cost_known = true,
+				     .cost = COST,
+				     .model = "m"};
+}
+
+/* The next asking of that question, in a job of its own or of `kept`. */
+static struct kept_lookup *ask(struct kept *kept)
+{
+	return kept_look(kept, provider, &request, "somebody");
+}
+
+/* What came of a request: whether the journal is yet to have it. */
+static bool keep_outcome(struct kept_lookup *lookup, const struct llm_response *response,
+			 const struct rlmd_error *err)
+{
+	struct llm_request asked = request;
+	struct llm_warnings warnings = {0};
+	json_t *told;
+	bool waits;
+
+	asked.lookup = lookup;
+	waits = kept_keep(NULL, NULL, &asked, response, err, &warnings, NULL, NULL);
+	told = request_take_warnings(&warnings);
+	assert_int_equal(json_array_size(told), 0);
+	json_decref(told);
+	json_decref(warnings.all);
+	return waits;
+}
+
+static void answer(struct kept_lookup *lookup, const struct llm_response *response,
+		   const struct rlmd_error *err)
+{
+	assert_false(kept_is_found(lookup));
+	keep_outcome(lookup, response, err);
+	kept_lookup_free(lookup);
+}
+
+/* An answer that another call might not get so is not kept for one. */
+static void test_what_a_cache_keeps(void **state)
+{
+	struct llm_response good = answer_of("good"), rows[5] = {good, good, good, good, good};
+	struct kept kept;
+	struct kept_lookup *lookup;
+
+	(void)state;
+	rows[0].finish = LLM_FINISH_LENGTH;
+	rows[1].repeating = true;
+	rows[2].overlong = true;
+	rows[3].cached = true;
+	rows[4].text = text_of("");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		kept = open_kept(false);
+		answer(ask(&kept), &rows[i], NULL);
+		close_kept(&kept);
+	}
+	kept = open_kept(false);
+	answer(ask(&kept), &good, NULL);
+	answer(ask(&kept), &good, NULL); /* the second asking is another one */
+	close_kept(&kept);
+	kept = open_kept(false);
+	for (int i = 0; i < 3; i++) {
+		lookup = ask(&kept);
+		assert_int_equal(kept_is_found(lookup), i < 2);
+		kept_lookup_free(lookup);
+	}
+	close_kept(&kept);
+}
+
+static void test_what_is_cached_costs_nothing(void **state)
+{
+	struct llm_response good = answer_of("good");
+	struct kept kept = open_kept(false);
+	const struct exchange *exchange;
+	struct kept_lookup *lookup;
+
+	(void)state;
+	answer(ask(&kept), &good, NULL);
+	close_kept(&kept);
+	kept = open_kept(false);
+	lookup = ask(&kept);
+	assert_true(kept_is_found(lookup) && !kept_is_paid(lookup));
+	exchange = kept_exchange(lookup);
+	assert_string_equal(exchange->text, "good");
+	assert_true(exchange->cached);
+	assert_int_equal(exchange->cost, 0);
+	assert_int_equal(exchange->usage.input + exchange->usage.output, 0);
+	assert_int_equal(kept_bill(lookup).calls, 0);
+	kept_lookup_free(lookup);
+	close_kept(&kept);
+}
+
+/* A run that failed is not led by the same answers into the same again; what its code asked is had
+ * all the same. */
+static void test_what_a_failed_run_forgets(void **state)
+{
+	static const enum llm_kind kinds[] = {LLM_TURN, LLM_FORCED, LLM_QUERY, LLM_DIRECT};
+	struct llm_response good = answer_of("good");
+	struct kept_lookup *lookup;
+	struct kept kept;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		message.text = text_of((const char *const[]){"a", "b", "c", "d"}[i]);
+		request.kind = kinds[i];
+		kept = open_kept(false);
+		answer(ask(&kept), &good, NULL);
+		kept_forget(&kept, "another");
+		close_kept(&kept);
+		kept = open_kept(false);
+		lookup = ask(&kept);
+		assert_true(kept_is_found(lookup));
+		kept_lookup_free(lookup);
+		kept_forget(&kept, "somebody");
+		close_kept(&kept);
+		kept = open_kept(false);
+		lookup = ask(&kept);
+		assert_int_equal(kept_is_found(lookup),
+				 kinds[i] == LLM_QUERY || kinds[i] == LLM_DIRECT);
+		kept_lookup_free(lookup);
+		close_kept(&kept);
+	}
+}
+
+/* The next attempt at the same work, with the same journal. */
+static struct kept_lookup *ask_anew(struct kept *kept)
+{
+	close_kept(kept);
+	*kept = open_kept(true);
+	return ask(kept);
+}
+
+static void assert_bill(struct kept_lookup *lookup, int64_t calls)
+{
+	struct kept_bill bill = kept_bill(lookup);
+
+	assert_int_equal(bill.calls, calls);
+	assert_int_equal(bill.cost, calls * COST);
+	assert_int_equal(bill.usage.input, calls * 7);
+	assert_int_equal(kept_bill(lookup).calls, 0); /* once */
+}
+
+/* What ended an attempt is asked for again, and its bill counts; but not what was too long for its
+ * model, which was said in fewer words then. */
+static void test_what_a_journal_leads_to(void **state)
+{
+	struct llm_response none = answer_of("");
+	struct rlmd_error err = {.kind = RLMD_ERROR_OVERLOADED, .text = "too busy"};
+	struct kept kept = open_kept(true);
+	struct kept_lookup *lookup = ask(&kept);
+
+	(void)state;
+	request.decides = true;
+	answer(lookup, &none, &err);
+	lookup = ask_anew(&kept);
+	assert_false(kept_is_found(lookup));
+	assert_bill(lookup, 1);
+	err.kind = RLMD_ERROR_CONTEXT_OVERFLOW;
+	answer(lookup, &none, &err);
+	lookup = ask_anew(&kept);
+	assert_true(kept_is_found(lookup) && kept_is_paid(lookup));
+	assert_int_equal(kept_exchange(lookup)->error.kind, RLMD_ERROR_CONTEXT_OVERFLOW);
+	assert_int_equal(kept_exchange(lookup)->cost, COST);
+	assert_bill(lookup, 1);
+	assert_false(keep_outcome(lookup, &none, NULL)); /* it is there */
+	kept_lookup_free(lookup);
+	close_kept(&kept);
+}
+
+/* What did not decide was an answer like others: it was told to code. */
+static void test_a_failure_that_code_was_told(void **state)
+{
+	struct llm_response none = answer_of("");
+	struct rlmd_error err = {.kind = RLMD_ERROR_OVERLOADED, .text = "too busy"};
+	struct kept kept = open_kept(true);
+	struct kept_lookup *lookup = ask(&kept);
+
+	(void)state;
+	answer(lookup, &none, &err);
+	lookup = ask_anew(&kept);
+	assert_true(kept_is_found(lookup));
+	assert_int_equal(kept_exchange(lookup)->error.kind, RLMD_ERROR_OVERLOADED);
+	assert_bill(lookup, 0);
+	kept_lookup_free(lookup);
+	close_kept(&kept);
+}
+
+/* A call that was not wanted any more gave no answer, and what it had used is spent. */
+static void test_a_call_that_was_cancelled(void **state)
+{
+	const struct llm_usage used = {.input = 7};
+	struct kept kept = open_kept(true);
+	struct kept_lookup *lookup = ask(&kept);
+
+	(void)state;
+	request.lookup = lookup;
+	kept_keep_cancelled(&kept, NULL, &request, &used, COST, true);
+	kept_lookup_free(lookup);
+	lookup = ask_anew(&kept);
+	assert_false(kept_is_found(lookup));
+	assert_true(kept_was_cancelled(lookup));
+	assert_bill(lookup, 1);
+	kept_lookup_free(lookup);
+	close_kept(&kept);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_what_a_cache_keeps),           TEST(test_what_is_cached_costs_nothing),
+		TEST(test_what_a_failed_run_forgets),    TEST(test_what_a_journal_leads_to),
+		TEST(test_a_failure_that_code_was_told), TEST(test_a_call_that_was_cancelled),
+	};
+
+	return cmocka_run_group_tests_name("kept", tests, NULL, NULL);
+}
