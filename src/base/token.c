@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/block.h"
 #include "base/text.h"
@@ -34,6 +35,10 @@ enum kind {
 	U, /* capital */
 	A, /* Latin letter beyond ASCII */
 	R, /* Cyrillic */
+	G, /* Greek */
+	H, /* Hebrew */
+	B, /* Arabic */
+	T, /* Thai, Lao */
 	X, /* another alphabet */
 	Y, /* symbol, and what is not UTF-8 */
 	K, /* Chinese, Japanese, Korean */
@@ -61,16 +66,19 @@ static const uint8_t kinds[256] = {
 	C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C,
 	C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C,
 	C, C, C, C, C, C, C, C, C, C, C, C, C, C, C, C,
-	Y, Y, Y, A, A, A, A, A, A, A, Y, Y, Y, Y, X, X,
-	R, R, R, R, R, X, X, X, X, X, X, X, X, X, X, X,
-	X, M, Y, K, K, K, K, K, K, K, K, K, K, K, Y, M,
+	Y, Y, Y, A, A, A, A, A, A, A, Y, Y, Y, Y, G, G,
+	R, R, R, R, R, H, H, H, B, B, B, B, B, B, B, B,
+	M, M, Y, K, K, K, K, K, K, K, K, K, K, K, Y, M,
 	E, E, E, E, E, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y, Y,
 };
 /* clang-format on */
 
-/* Of those whose second byte tells: U+1E00 to U+1EFF are Latin, U+FF00 to U+FFFF full width. */
+/* Of those whose second byte tells: U+0E00 to U+0EFF are Thai and Lao, U+1E00 to U+1EFF Latin,
+ * U+FF00 to U+FFFF full width. */
 static enum kind kind_among(uint8_t lead, uint8_t second)
 {
+	if (lead == 0xe0)
+		return second >= 0xb8 && second <= 0xbb ? T : X;
 	if (lead == 0xe1)
 		return second >= 0xb8 && second <= 0xbb ? A : X;
 	return second >= 0xbc ? K : Y;
@@ -124,6 +132,14 @@ static enum token_class class_of(struct token_scan *scan, enum kind kind)
 		return TOKEN_ACCENT;
 	case R:
 		return TOKEN_CYRILLIC;
+	case G:
+		return TOKEN_GREEK;
+	case H:
+		return TOKEN_HEBREW;
+	case B:
+		return TOKEN_ARABIC;
+	case T:
+		return TOKEN_THAI;
 	case X:
 		return TOKEN_SCRIPT;
 	case K:
@@ -475,6 +491,67 @@ static const struct {
 #include "base/token.def"
 #undef TOKEN_CLASS
 };
+
+enum { VOCABULARY_WORDS = 10 };
+
+/* The vocabularies, and the words that a model's name has. What is 0 is the table's number. */
+static const struct {
+	const char *words[VOCABULARY_WORDS]; /* up to a NULL */
+	double each[TOKEN_CLASSES];
+} vocabularies[] = {
+#define WORDS(...)                                                                                 \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
+#define VOCABULARY(names, accent, cyrillic, greek, hebrew, arabic, thai, script, cjk, emoji,       \
+		   digit)                                                                          \
+	{.words = names,                                                                           \
+	 .each = {[TOKEN_ACCENT] = (accent),                                                       \
+		  [TOKEN_CYRILLIC] = (cyrillic),                                                   \
+		  [TOKEN_GREEK] = (greek),                                                         \
+		  [TOKEN_HEBREW] = (hebrew),                                                       \
+		  [TOKEN_ARABIC] = (arabic),                                                       \
+		  [TOKEN_THAI] = (thai),                                                           \
+		  [TOKEN_SCRIPT] = (script),                                                       \
+		  [TOKEN_CJK] = (cjk),                                                             \
+		  [TOKEN_EMOJI] = (emoji),                                                         \
+		  [TOKEN_DIGIT] = (digit)}},
+#include "base/vocabularies.def"
+#undef VOCABULARY
+#undef WORDS
+};
+
+enum { VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
+
+/* Whether the word stands in the name with no letter before it, in any case. */
+static bool names_word(const char *name, const char *word)
+{
+	for (const char *at = name; (at = strcasestr(at, word)); at++)
+		if (at == name || !(kinds[(uint8_t)at[-1]] == L || kinds[(uint8_t)at[-1]] == U))
+			return true;
+	return false;
+}
+
+static bool is_of(const char *model, size_t vocabulary)
+{
+	const char *const *words = vocabularies[vocabulary].words;
+
+	while (*words && !names_word(model, *words))
+		words++;
+	return *words;
+}
+
+void token_estimator_begin(struct token_estimator *estimator, const char *model)
+{
+	size_t v = 0;
+
+	*estimator = (struct token_estimator){0};
+	while (v < VOCABULARIES && !is_of(model, v))
+		v++;
+	for (size_t i = 0; v < VOCABULARIES && i < TOKEN_CLASSES; i++)
+		if (vocabularies[v].each[i] > 0)
+			estimator->change[i] = vocabularies[v].each[i] / classes[i].each - 1;
+}
 
 static double part(const struct token_estimator *estimator, const struct token_counts *counts,
 		   size_t i)

@@ -57,6 +57,10 @@ struct token_estimator {
 	double change[TOKEN_CLASSES]; /* of the numbers in the table, as a part of them */
 };
 
+/* Begins with the vocabulary that the model's name tells (base/vocabularies.def); with nothing
+ * where it tells none. */
+void token_estimator_begin(struct token_estimator *, const char *model);
+
 int64_t token_estimator_tokens(const struct token_estimator *, const struct token_counts *);
 
 /* The model was billed so many for these. What is not positive teaches nothing, and no number

@@ -26,14 +26,16 @@ static size_t place_of(const struct estimators *estimators, const char *model)
 	return i;
 }
 
-const struct estimator *estimators_look(const struct estimators *estimators, const char *model)
+const struct estimator *estimators_look(struct estimators *estimators, const char *model)
 {
-	static const struct estimator pessimistic;
 	size_t place = place_of(estimators, model);
 
 	if (place == ESTIMATORS_MAX)
 		return &estimators->others;
-	return place < estimators->count ? &estimators->of[place].estimator : &pessimistic;
+	if (place < estimators->count)
+		return &estimators->of[place].estimator;
+	token_estimator_begin(&estimators->fresh.tokens, model);
+	return &estimators->fresh;
 }
 
 enum estimator_use estimators_use(enum llm_kind kind)
@@ -52,7 +54,7 @@ enum estimator_use estimators_use(enum llm_kind kind)
 
 /* By what no clock and no budget has a part in, or a replay would come to something else; that
  * takes little. */
-int64_t estimators_bound(const struct estimators *estimators, const char *model,
+int64_t estimators_bound(struct estimators *estimators, const char *model,
 			 const struct llm_message *messages, size_t count,
 			 struct token_counts *ret_counts)
 {
@@ -78,7 +80,9 @@ struct estimator *estimators_learn(struct estimators *estimators, const char *mo
 		estimators->others.mixed = true;
 		return &estimators->others;
 	}
-	if (place == estimators->count)
+	if (place == estimators->count) {
+		token_estimator_begin(&estimators->of[place].estimator.tokens, model);
 		estimators->of[estimators->count++].model = xstrdup(model);
+	}
 	return &estimators->of[place].estimator;
 }

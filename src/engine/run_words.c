@@ -61,7 +61,7 @@ void run_words_say_system(struct run *run)
 	struct draft system = draft_new();
 	struct brief brief = brief_of(run);
 
-	history_init(&run->history, brief.prompts,
+	history_init(&run->history, brief.prompts, run_words_model(run),
 		     llm_window(run->scope->llm, run_words_model(run)));
 	brief_system(&brief, run->depth ? run->caller.parent->budget : NULL, &system);
 	draft_say(&system, LLM_SYSTEM, &run->conversation);

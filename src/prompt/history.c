@@ -25,9 +25,11 @@ enum {
 
 enum { BARE = 2 }; /* messages before the first response: the system prompt, the first turn */
 
-void history_init(struct history *history, const struct prompt_set *prompts, int64_t window)
+void history_init(struct history *history, const struct prompt_set *prompts, const char *model,
+		  int64_t window)
 {
 	*history = (struct history){.head = BARE, .prompts = prompts, .window = window};
+	token_estimator_begin(&history->estimator, model);
 }
 
 void history_begin(struct history *history, const struct conversation *conversation)

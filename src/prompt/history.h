@@ -33,7 +33,7 @@ struct history {
 	size_t taken; /* turns, from the first on, that only the summary still knows */
 };
 
-void history_init(struct history *, const struct prompt_set *, int64_t window);
+void history_init(struct history *, const struct prompt_set *, const char *model, int64_t window);
 void history_done(struct history *);
 
 /* The conversation as it is stands before the first turn, and stays. */

@@ -143,6 +143,77 @@ static void test_estimate(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* A model of each vocabulary, by names as providers have them. */
+static const struct {
+	const char *tokenizer, *model;
+} models[] = {
+	{"cl100k", "gpt-4-turbo"},
+	{"cl100k", "openai/gpt-3.5-turbo"},
+	{"o200k", "gpt-4o-mini"},
+	{"o200k", "gpt-5.1"},
+	{"o200k", "o3-mini"},
+	{"o200k", "openai/gpt-oss-20b"},
+	{"claude", "anthropic/claude-sonnet-4"},
+	{"llama3", "meta-llama/Llama-3.1-8B-Instruct"},
+	{"llama3", "llama3.2:3b"},
+	{"qwen", "Qwen/Qwen2.5-7B-Instruct"},
+	{"qwen", "deepseek-r1-distill-qwen-1.5b"},
+	{"qwen", "qwq:32b"},
+	{"gemma", "gemma-2-9b-it"},
+	{"gemma", "gemini-2.5-flash"},
+	{"deepseek", "deepseek-chat"},
+};
+
+static size_t tokenizer_of(const char *name)
+{
+	size_t i = 0;
+
+	while (i < tokenizer_count && strcmp(tokenizers[i], name) != 0)
+		i++;
+	assert_true(i < tokenizer_count);
+	return i;
+}
+
+/* LIB-8: by the vocabulary that a model's name tells, every text is within the usual bound. */
+static void test_vocabularies(void **state)
+{
+	int wrong = 0;
+
+	(void)state;
+	for (size_t k = 0; k < COUNT(models); k++) {
+		struct token_estimator estimator;
+		size_t tokenizer = tokenizer_of(models[k].tokenizer);
+
+		token_estimator_begin(&estimator, models[k].model);
+		for (size_t i = 0; i < sample_count; i++) {
+			const struct sample *sample = &samples[i];
+			double is = apart(token_estimator_tokens(&estimator, &sample->scan.counts),
+					  sample->counts[tokenizer]);
+
+			if (is > BEFORE)
+				print_message("%s, %s: %.2f times\n", sample->name, models[k].model,
+					      is);
+			wrong += is > BEFORE;
+		}
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* A name that tells no vocabulary leaves the table as it is. */
+static void test_unknown_names(void **state)
+{
+	static const char *const names[] = {"", "fake", "mistral-large", "solo1", "phi4", "llama2"};
+	static const struct token_estimator nothing;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(names); i++) {
+		struct token_estimator estimator;
+
+		token_estimator_begin(&estimator, names[i]);
+		assert_memory_equal(&estimator, &nothing, sizeof nothing);
+	}
+}
+
 /* LIB-8: after the first reply, of the other text of the same kind; alone, and in a conversation
  * that began with English. */
 static void test_learn(void **state)
@@ -357,11 +428,12 @@ static void read_line(char *line, const char *directory)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_estimate), cmocka_unit_test(test_exceptions),
-		cmocka_unit_test(test_learn),    cmocka_unit_test(test_odd_bills),
-		cmocka_unit_test(test_pieces),   cmocka_unit_test(test_any_bytes),
-		cmocka_unit_test(test_long),     cmocka_unit_test(test_blank_in_places),
-		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_estimate),      cmocka_unit_test(test_exceptions),
+		cmocka_unit_test(test_learn),         cmocka_unit_test(test_odd_bills),
+		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_long),          cmocka_unit_test(test_blank_in_places),
+		cmocka_unit_test(test_bytes),         cmocka_unit_test(test_vocabularies),
+		cmocka_unit_test(test_unknown_names),
 	};
 	char line[LINE_MAX];
 	FILE *table;

@@ -158,11 +158,37 @@ static void test_what_was_had_before(void **state)
 	}
 }
 
+/* The vocabulary that a model's name tells holds before its first bill, and is what that corrects.
+ */
+static void test_vocabularies(void **state)
+{
+	const struct llm_message thai = {
+		.text = text_of("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35\u0e04\u0e23\u0e31\u0e1a")};
+	const char *const names[] = {"gemma-3-4b", "some-model", "claude-3-opus"};
+	struct estimators estimators = {0};
+	int64_t before = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct token_counts counts;
+		int64_t bound = estimators_bound(&estimators, names[i], &thai, 1, &counts);
+		struct estimator *learned;
+
+		assert_true(bound > before);
+		before = bound;
+		assert_int_equal(estimators.count, i);
+		learned = estimators_learn(&estimators, names[i]);
+		assert_int_equal(estimators_bound(&estimators, names[i], &thai, 1, &counts), bound);
+		assert_ptr_equal(estimators_look(&estimators, names[i]), learned);
+	}
+	estimators_done(&estimators);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_history),
-					   cmocka_unit_test(test_bounds),
-					   cmocka_unit_test(test_what_was_had_before)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_history), cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_what_was_had_before), cmocka_unit_test(test_vocabularies)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void say(struct fixture *fixture, enum llm_role role, size_t size, int ma
 static void begin(struct fixture *fixture, int64_t window)
 {
 	*fixture = (struct fixture){0};
-	history_init(&fixture->history, prompt_set_for("m", 128000), window);
+	history_init(&fixture->history, prompt_set_for("m", 128000), "m", window);
 	say(fixture, LLM_SYSTEM, 3000, 0);
 	say(fixture, LLM_USER, 500, 0);
 }
@@ -251,7 +251,7 @@ static void test_clip(void **state)
 	auto_free char *text = filled(90000, 7);
 
 	(void)state;
-	history_init(&history, prompt_set_for("m", 128000), 20000);
+	history_init(&history, prompt_set_for("m", 128000), "m", 20000);
 	history_clip(&history, text_of("short"), out);
 	assert_true(text_equal(text_in(out), "short"));
 	history_clip(&history, text_of(text), out);
@@ -297,7 +297,7 @@ static void test_odd_bytes(void **state)
 	struct rlmd_text told;
 
 	(void)state;
-	history_init(&history, prompt_set_for("m", 128000), 1000);
+	history_init(&history, prompt_set_for("m", 128000), "m", 1000);
 	history_add_turn(&history);
 	history_add_block(&history, 1, text_from(bytes, sizeof bytes - 1), &block);
 	told = text_in(history.turns[0]);
