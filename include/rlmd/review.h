@@ -39,6 +39,7 @@ struct rlmd_review_options {
 	bool only_changed;     /* report only findings in changed lines */
 	const char *directory; /* of the context: reports and patches name files relative to its
 				  repository; NULL: relative to the context */
+	bool usual_rules;      /* the usual rules too, beside `rules` */
 };
 
 #define RLMD_REVIEW_OPTIONS_INIT RLMD_INIT(struct rlmd_review_options)

@@ -45,6 +45,10 @@ static bool check_words(const struct config *config, int count, char *const *wor
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "--github and --json both want standard output: name a file for "
 				 "one of them, with -o");
+	if (config->rules && config->add_rules)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--rules and --add-rules: rules of one's own stand in place of "
+				 "the usual ones, or beside them");
 	return count <= 1 || error_set(err, RLMD_ERROR_USAGE,
 				       "'%s' is one argument too many: a review is of one "
 				       "directory",
@@ -123,7 +127,8 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 	struct rlmd_review_options options = {
 		.size = sizeof options,
 		.prompt = config->prompt,
-		.rules = config->rules,
+		.rules = config->rules ? config->rules : config->add_rules,
+		.usual_rules = !config->rules,
 		.baseline = config->baseline,
 		.fail_on = config->fail_on,
 		.only_changed = config->only_changed_lines,

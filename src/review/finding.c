@@ -211,6 +211,7 @@ static void free_patch(struct patch *patch)
 void finding_done(struct finding *finding)
 {
 	free(finding->rule);
+	free(finding->named);
 	free(finding->message);
 	free(finding->path);
 	free(finding->quote);

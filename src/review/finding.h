@@ -63,6 +63,7 @@ struct patch {
 /* All texts are as the model wrote them. */
 struct finding {
 	char *rule, *message, *path, *quote; /* owned */
+	char *named;                         /* owned: what it called a rule by; NULL: its id */
 	char *patch;                         /* owned; NULL: none */
 	struct patch *edits;                 /* owned: what that does; NULL likewise */
 	char *no_patch;                      /* owned: why the one that was given was dropped */

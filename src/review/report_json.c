@@ -30,6 +30,11 @@ static json_t *object_of(const struct review_view *view, const struct finding *f
 		"message", message, "path", path, "quote", quote, "patch", finding->patch,
 		"reports", (json_int_t)finding->reports, "fails", report_fails(view, finding));
 
+	if (finding->named) {
+		auto_free char *named = escape_line(finding->named);
+
+		json_put(object, "named", json_make_string(named));
+	}
 	if (finding->no_patch)
 		json_put(object, "patchDropped", json_make_string(finding->no_patch));
 	if (choice)

@@ -30,12 +30,18 @@ static json_t *rule_object(const struct review_rule *rule, const struct finding 
 	auto_free char *text = escape_words(rule ? rule->text
 						 : "A finding of a review by a language model.");
 	enum severity severity = rule && rule->severity ? rule->severity : SEVERITY_WARNING;
+	json_t *tags = json_make("[s]", "review");
 
-	return json_make("{s:s, s:o, s:o, s:o, s:{s:s}, s:{s:s, s:[s]}}", "id", id,
+	if (rule && rule->cwe) {
+		auto_free char *tag = xasprintf("external/cwe/cwe-%u", rule->cwe);
+
+		json_append(tags, json_make_string(tag));
+	}
+	return json_make("{s:s, s:o, s:o, s:o, s:{s:s}, s:{s:s, s:o}}", "id", id,
 			 "shortDescription", text_object(id), "fullDescription", text_object(text),
 			 "help", text_object("Found by a language model: check it by hand."),
 			 "defaultConfiguration", "level", finding_severity_name(severity),
-			 "properties", "precision", "medium", "tags", "review");
+			 "properties", "precision", "medium", "tags", tags);
 }
 
 static void add_rule(json_t *rules, json_t *numbers, const char *id, json_t *rule)

@@ -23,6 +23,7 @@ struct rlmd_review {
 	size_t wanted_size;
 	char *task; /* owned; NULL: not asked for yet */
 	struct ruleset rules;
+	bool own_rules; /* and no others */
 	struct baseline baseline;
 	bool with_baseline, only_changed;
 	enum severity fail_on;
@@ -64,8 +65,12 @@ static bool read_options(struct rlmd_review *review, const struct rlmd_review_op
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "a review fails on error, warning, note or none, not on '%s'",
 				 level);
-	return (!options->rules || ruleset_read(options->rules, &review->rules, err)) &&
-	       (!options->baseline || baseline_read(options->baseline, &review->baseline, err));
+	if (options->rules && !ruleset_read(options->rules, &review->rules, err))
+		return false;
+	review->own_rules = options->rules && !options->usual_rules;
+	if (!review->own_rules)
+		ruleset_add_usual(&review->rules);
+	return (!options->baseline || baseline_read(options->baseline, &review->baseline, err));
 }
 
 struct rlmd_review *rlmd_review_new(const struct rlmd_review_options *options,
@@ -127,10 +132,9 @@ static void render(const struct rlmd_review *review, bool changes, struct evbuff
 
 	ruleset_describe(&review->rules, rules);
 	prompt_text(&values, "task",
-		    review->wanted
-			    ? text_from(review->wanted, review->wanted_size)
-			    : prompt_set_text(prompts, review->rules.count ? "review_by_rules"
-									   : "review_task"));
+		    review->wanted ? text_from(review->wanted, review->wanted_size)
+				   : prompt_set_text(prompts, review->own_rules ? "review_by_rules"
+										: "review_task"));
 	prompt_text(&values, "rules", text_in(rules));
 	prompt_text(&values, "scope",
 		    prompt_set_text(prompts, changes ? "review_changes" : "review_all"));

@@ -257,12 +257,118 @@ void ruleset_done(struct ruleset *set)
 	*set = (struct ruleset){0};
 }
 
-const struct review_rule *ruleset_find(const struct ruleset *set, const char *id)
+/* --- the usual rules ----------------------------------------------------------------------- */
+
+static const struct {
+	const char *id, *text;
+	unsigned cwe;
+} usual[] = {
+#define RULE(id, cwe, what) {id, what, cwe},
+#include "review/rules.def"
+};
+
+static const struct {
+	const char *name, *id;
+} synonyms[] = {
+#define SYNONYM(name, id) {name, id},
+#include "review/rules.def"
+};
+
+static const struct review_rule *find_exact(const struct ruleset *set, const char *id)
 {
 	for (size_t i = 0; i < set->count; i++)
 		if (!strcmp(set->rules[i].id, id))
 			return &set->rules[i];
 	return NULL;
+}
+
+void ruleset_add_usual(struct ruleset *set)
+{
+	size_t count = sizeof usual / sizeof *usual;
+
+	set->rules = xreallocarray(set->rules, set->count + count, sizeof *set->rules);
+	for (size_t i = 0; i < count; i++) {
+		if (find_exact(set, usual[i].id))
+			continue;
+		set->rules[set->count++] = (struct review_rule){
+			.id = xstrdup(usual[i].id),
+			.text = xstrdup(usual[i].text),
+			.cwe = usual[i].cwe,
+			.usual = true,
+		};
+	}
+}
+
+/* --- names ---------------------------------------------------------------------------------- */
+
+static bool is_letter_or_digit(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c >= 0x80;
+}
+
+/* " Memory_Leak" -> "memory-leak"; new. */
+static char *fold(const char *name)
+{
+	char *folded = xstrdup(name);
+	size_t size = 0;
+
+	for (; *name; name++) {
+		if (is_letter_or_digit((unsigned char)*name))
+			folded[size++] = (char)(*name >= 'A' && *name <= 'Z' ? *name | 0x20
+									     : *name);
+		else if (size && folded[size - 1] != '-')
+			folded[size++] = '-';
+	}
+	folded[size - (size && folded[size - 1] == '-')] = '\0';
+	return folded;
+}
+
+static const struct review_rule *find_folded(const struct ruleset *set, const char *folded)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		auto_free char *id = fold(set->rules[i].id);
+
+		if (*folded && !strcmp(id, folded))
+			return &set->rules[i];
+	}
+	return NULL;
+}
+
+static const struct review_rule *find_synonym(const struct ruleset *set, const char *folded)
+{
+	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+		if (!strcmp(synonyms[i].name, folded))
+			return find_exact(set, synonyms[i].id);
+	return NULL;
+}
+
+/* "cwe-401-memory-leak", too. */
+static const struct review_rule *find_weakness(const struct ruleset *set, const char *folded)
+{
+	unsigned long number = strncmp(folded, "cwe-", 4) ? 0 : strtoul(folded + 4, NULL, 10);
+	auto_free char *name = xasprintf("cwe-%lu", number);
+
+	for (size_t i = 0; number && i < set->count; i++)
+		if (set->rules[i].cwe == number)
+			return &set->rules[i];
+	return number ? find_synonym(set, name) : NULL;
+}
+
+const struct review_rule *ruleset_find(const struct ruleset *set, const char *id)
+{
+	const struct review_rule *found = find_exact(set, id);
+	auto_free char *folded = fold(id);
+
+	if (!found)
+		found = find_folded(set, folded);
+	if (!found)
+		found = find_synonym(set, folded);
+	if (!found)
+		found = find_weakness(set, folded);
+	if (!found && set->count && set->rules[set->count - 1].usual)
+		found = find_exact(set, "other");
+	return found;
 }
 
 /* --- use ---------------------------------------------------------------------------------- */
@@ -272,6 +378,12 @@ void ruleset_describe(const struct ruleset *set, struct evbuffer *out)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct review_rule *rule = &set->rules[i];
 
+		if (rule->usual) {
+			buffer_add_printf(out, "%s- %s: %s\n",
+					  i && !set->rules[i - 1].usual ? "\n" : "", rule->id,
+					  rule->text);
+			continue;
+		}
 		buffer_add_printf(out, "%sRule \"%s\"", i ? "\n" : "", rule->id);
 		if (rule->severity)
 			buffer_add_printf(out, ", severity \"%s\"",
@@ -309,8 +421,15 @@ void ruleset_rate(const struct ruleset *set, struct finding *finding)
 {
 	const struct review_rule *rule = ruleset_find(set, finding->rule);
 
-	if (rule && rule->severity)
+	if (!rule)
+		return;
+	if (rule->severity)
 		finding->severity = rule->severity;
+	if (!strcmp(rule->id, finding->rule))
+		return;
+	free(finding->named);
+	finding->named = finding->rule;
+	finding->rule = xstrdup(rule->id);
 }
 
 void ruleset_apply(const struct ruleset *set, struct finding *finding)

@@ -63,6 +63,16 @@ class MessagesTest(unittest.TestCase):
                     self.assertIn(f"`{field}`", section)
 
 
+class RulesTest(unittest.TestCase):
+    """review/rules.def against docs/ci.md."""
+
+    def test_every_usual_rule_is_listed(self):
+        rows = [(tree.unquoted(name), number.strip(), tree.unquoted(what))
+                for _, name, number, what in tree.rows("src/review/rules.def", "RULE")]
+        shown = re.findall(r"(?m)^\| `([\w-]+)` \| (\d*) \| (.*) \|$", tree.read("docs/ci.md"))
+        self.assertEqual([(name, number or "0", what) for name, number, what in shown], rows)
+
+
 class SentencesTest(unittest.TestCase):
     """A host has no command line: the library names a setting as rlmd.conf does."""
 

@@ -134,6 +134,10 @@ static void test_directory(void **state)
 			    "files that match src/, *.h:\nlook at b\n");
 	assert_non_null(ruleset_find(&set, "b"));
 	assert_null(ruleset_find(&set, "c"));
+	assert_ptr_equal(ruleset_find(&set, " B"), ruleset_find(&set, "b"));
+	ruleset_add_usual(&set);
+	assert_string_equal(ruleset_find(&set, "c")->id, "other");
+	assert_string_equal(ruleset_find(&set, "a")->id, "a");
 	ruleset_done(&set);
 	room_put(&room, "d.md", "---\nid: a\n---\ntwice\n");
 	assert_refused(&room, "two rules have the id 'a'");
@@ -148,6 +152,32 @@ static void test_directory(void **state)
 	room_drop(&room, "README");
 	assert_int_equal(rmdir(room.path), 0);
 	assert_refused(&room, "the rules in /tmp/");
+}
+
+/* Each synonym and each number leads to a rule, and no two rules are one. */
+static void test_usual(void **state)
+{
+	static const char *const names[][2] = {
+#define SYNONYM(name, id) {name, id},
+#include "review/rules.def"
+		{"Memory_Leak", "leak"},
+		{"  XSS!", "cross-site-scripting"},
+		{"CWE-89", "sql-injection"},
+		{"cwe_416 use", "use-after-free"},
+		{"CWE-4", "other"},
+		{"---", "other"},
+		{"", "other"},
+	};
+	struct ruleset set = {0};
+
+	(void)state;
+	ruleset_add_usual(&set);
+	assert_in_range(set.count, 40, 60);
+	for (size_t i = 0; i < set.count; i++)
+		assert_ptr_equal(ruleset_find(&set, set.rules[i].id), &set.rules[i]);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		assert_string_equal(ruleset_find(&set, names[i][0])->id, names[i][1]);
+	ruleset_done(&set);
 }
 
 static void test_apply(void **state)
@@ -289,7 +319,7 @@ int main(void)
 		cmocka_unit_test(test_patterns),     cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_bad_rules),    cmocka_unit_test(test_directory),
 		cmocka_unit_test(test_apply),        cmocka_unit_test(test_baseline),
-		cmocka_unit_test(test_bad_baseline),
+		cmocka_unit_test(test_bad_baseline), cmocka_unit_test(test_usual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ PATCH = """\
 
 
 def finding(**more):
-    return {"rule": "overflow", "severity": "error", "confidence": 0.9,
+    return {"rule": "buffer-overflow", "severity": "error", "confidence": 0.9,
             "message": "Copies without a bound.", "path": "src/main.c",
             "quote": "strcpy(name, argv[1]);", "line": 40, "patch": None, **more}
 
@@ -70,8 +70,8 @@ class FindingsTest(ReviewTest):
         outcome = self.review(finding(), finding(path="src/other.c", message="Is not there."),
                               finding(quote="strcpy(b, a);", message="Is nowhere."))
         self.assertEqual(outcome.status, 3, outcome.err)
-        self.assertIn("error: src/main.c:7: overflow (confidence 0.9)\n", outcome.out)
-        self.assertIn("error: src/other.c: overflow", outcome.out)
+        self.assertIn("error: src/main.c:7: buffer-overflow (confidence 0.9)\n", outcome.out)
+        self.assertIn("error: src/other.c: buffer-overflow", outcome.out)
         self.assertIn("no file of that path was loaded", outcome.out)
         self.assertIn("its quote stands nowhere in the file", outcome.out)
         self.assertIn("1 error, 0 warnings and 0 notes; 2 more without a place", outcome.out)
@@ -90,8 +90,8 @@ class FindingsTest(ReviewTest):
         self.write("tree/src/main.c", CODE + CODE)
         review = self.found(finding(line=15), finding(line=None, rule="other"))
         by_rule = {each["rule"]: each for each in review["findings"]}
-        self.assertEqual(by_rule["overflow"]["line"], 16)
-        self.assertIn("2 places; this is the nearest to line 15", by_rule["overflow"]["choice"])
+        self.assertEqual(by_rule["buffer-overflow"]["line"], 16)
+        self.assertIn("2 places; this is the nearest to line 15", by_rule["buffer-overflow"]["choice"])
         self.assertEqual(by_rule["other"]["line"], 7)
         self.assertIn("2 places; this is the first", by_rule["other"]["choice"])
 
@@ -99,7 +99,7 @@ class FindingsTest(ReviewTest):
         review = self.found(finding(severity="note"), finding(confidence=0.2), finding(rule="x"))
         self.assertEqual([(each["rule"], each["severity"], each["reports"])
                           for each in review["findings"]],
-                         [("overflow", "error", 2), ("x", "error", 1)])
+                         [("buffer-overflow", "error", 2), ("other", "error", 1)])
 
     def test_findings_alone_are_an_answer(self):
         """As models write what is asked for as JSON: in a fence, without the words for an answer."""
@@ -218,6 +218,32 @@ class RulesTest(ReviewTest):
         self.assertIn("x.md, line 2: severity is error, warning or note", outcome.err)
 
 
+    def test_added_to_the_usual_ones(self):
+        review = self.found(finding(rule="No_strcpy"), finding(quote="return 0;", rule="memory leak"),
+                            arguments=["--add-rules", "rules"])
+        self.assertEqual([each["rule"] for each in review["findings"]], ["no-strcpy", "leak"])
+        outcome = self.review(arguments=["--add-rules", "rules", "--rules", "rules"])
+        self.assertEqual(outcome.status, 2)
+
+    def test_the_usual_ones(self):
+        """They are told, and whatever a model calls them, its finding has one of their ids."""
+        names = ["memory-leak", "LEAK", "Resource Leak", "CWE-401", "CWE-772: a leak", "leak", "taste"]
+        self.write("tree/src/main.c", "".join("bad(%d);\n" % n for n in range(len(names))))
+        with ModelServer(provider="openai") as server:
+            server.script(reply=Reply(text=answer(*(finding(rule=name, quote="bad(%d);" % n)
+                                                    for n, name in enumerate(names)))))
+            outcome = self.rlmd("review", "-q", "--json", "-p", "openai", "-m", "m", "--sarif",
+                                "s.sarif", "tree", env=self.environment(**server.environment()))
+            said = "\n".join(text for _, text in server.requests[0].messages)
+        self.assertIn("\n- leak: Memory, a descriptor or another resource is not given back", said)
+        found = outcome.result["review"]["findings"]
+        self.assertEqual([each["rule"] for each in found], ["leak"] * 6 + ["other"])
+        self.assertEqual([each.get("named") for each in found], [*names[:5], None, "taste"])
+        (run,) = json.loads(self.report("s.sarif"))["runs"]
+        rules = run["tool"]["driver"]["rules"]
+        self.assertIn("external/cwe/cwe-772", rules[run["results"][0]["ruleIndex"]]["properties"]["tags"])
+
+
 class BaselineTest(ReviewTest):
     def base(self, *findings):
         self.assertEqual(self.review(*findings, arguments=["--sarif", "old.sarif"]).status, 3)
@@ -277,7 +303,7 @@ class ChangesTest(ReviewTest):
 
     def test_changed_lines_alone(self):
         self.write("tree/src/main.c", CODE.replace("\treturn 0;\n", "\tputs(name);\n\treturn 0;\n"))
-        new = finding(quote="puts(name);", rule="new")
+        new = finding(quote="puts(name);", rule="leak")
         diff = ["--diff", "HEAD"]
         self.assertEqual(self.review(finding(), arguments=diff).status, 3)
         diff.append("--only-changed-lines")
@@ -285,8 +311,8 @@ class ChangesTest(ReviewTest):
         self.assertEqual(outcome.status, 0, outcome.err)
         self.assertIn("1 more in lines that were not changed", outcome.out)
         review = self.found(finding(), new, arguments=diff)
-        self.assertEqual([each["rule"] for each in review["findings"]], ["new"])
-        self.assertEqual([each["rule"] for each in review["unchanged"]], ["overflow"])
+        self.assertEqual([each["rule"] for each in review["findings"]], ["leak"])
+        self.assertEqual([each["rule"] for each in review["unchanged"]], ["buffer-overflow"])
         self.assertEqual(review["failing"], 1)
         two_lines = finding(quote="strcpy(name, argv[1]);\nputs(name);")
         self.assertEqual(self.review(two_lines, arguments=diff).status, 3)
@@ -385,7 +411,7 @@ class ReportsTest(ReviewTest):
         self.assertEqual(outcome.status, 3, outcome.err)
         for name in self.REPORTS[1::2]:
             self.assertTrue((self.dir / name).stat().st_size, name)
-        self.assertIn("::error file=src/main.c,line=7,endLine=7,title=overflow::Copies", outcome.out)
+        self.assertIn("::error file=src/main.c,line=7,endLine=7,title=buffer-overflow::Copies", outcome.out)
 
     def test_sarif(self):
         try:
@@ -483,13 +509,13 @@ class ReportsTest(ReviewTest):
 
     def test_github(self):
         self.write("tree/src/main.c", "".join("bad(%d);\n" % n for n in range(25)))
-        findings = [finding(quote="bad(%d);" % n, rule="r%d" % n, confidence=n / 25)
+        findings = [finding(quote="bad(%d);" % n, message="m%d" % n, rule="other", confidence=n / 25)
                     for n in range(25)]
         self.write("summary.md", "before\n")
         env = self.environment(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(self.dir / "summary.md"))
         outcome = self.review(*findings, arguments=["--github"], env=env)
-        shown = re.findall(r"(?m)^::error .*?title=(r\d+)::", outcome.out)
-        self.assertEqual(shown, ["r%d" % n for n in range(24, 14, -1)])
+        shown = re.findall(r"(?m)^::error .*?title=other::(m\d+)", outcome.out)
+        self.assertEqual(shown, ["m%d" % n for n in range(24, 14, -1)])
         self.assertIn("15 of them are not annotated here", outcome.out)
         summary = self.report("summary.md")
         self.assertTrue(summary.startswith("before\n## Review\n"))
@@ -604,7 +630,7 @@ class HostileTest(ReviewTest):
         outcome = self.review(entries=entries, arguments=ReportsTest.REPORTS)
         self.assertEqual(outcome.status, 3, outcome.err)
         case = ElementTree.fromstring(self.report("j.xml")).find(".//testcase")
-        self.assertIn("\\ufffe\\uffff\\ud83f\\udffe\\udbff\\udfff", case.get("classname"))
+        self.assertIn("\\ufffe\\uffff\\ud83f\\udffe\\udbff\\udfff", case.find("failure").get("message"))
         for name in ("s.sarif", "g.json"):
             json.loads(self.report(name))
         for name in ReportsTest.REPORTS[1::2]:
