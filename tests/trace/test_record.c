@@ -322,26 +322,13 @@ static void test_tree_alone(void **state)
 	end(&fixture);
 }
 
-static void test_uuid(void **state)
-{
-	char one[37], other[37];
-
-	(void)state;
-	trace_uuid(one);
-	trace_uuid(other);
-	assert_string_not_equal(one, other);
-	assert_int_equal(strlen(one), 36);
-	assert_int_equal(one[14], '4');
-	assert_non_null(strchr("89ab", one[19]));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_not_made), cmocka_unit_test(test_tree_alone),
 		cmocka_unit_test(test_run),      cmocka_unit_test(test_turn),
 		cmocka_unit_test(test_call),     cmocka_unit_test(test_others),
-		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_uuid),
+		cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
  * Cgroups of supervisors beside each other: what one that lives has is left alone, what a dead one
- * has left is swept, whatever pid namespaces they are in.
+ * has left is swept, whatever pid namespaces they are in. And where they are, and what is above.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -233,7 +233,8 @@ static void many_at_once(void **state)
 	}
 }
 
-static void skip_without_cgroups(void)
+/* Whether one may be made here; `place` is set then. */
+static bool find_place(void)
 {
 	auto_free char *memberships = read_whole("/proc/self/cgroup");
 	auto_free char *mounts = read_whole("/proc/self/mountinfo");
@@ -243,17 +244,101 @@ static void skip_without_cgroups(void)
 
 	cgroup_free(cgroup);
 	place = cgroup_place("pids", text_of(memberships), text_of(mounts), &unified);
-	if (place && limiting)
-		return;
-	printf("1..0 # SKIP no cgroup may be made here (pids controller: %s)\n",
-	       place ? place : "not mounted");
-	free(place);
-	exit(0);
+	return place && limiting;
+}
+
+/* Where a cgroup of ours is, out of what the kernel says about it: v1, v2, both, in a container. */
+static void places_are_found(void **state)
+{
+	static const char hybrid[] = "4:memory:/user/me\n1:cpu,cpuacct:/\n0::/user/me\n";
+	static const char unified[] = "0::/user.slice/me.scope\n";
+	static const char mounts[] =
+		"22 1 0:21 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n"
+		"30 22 0:26 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+		"31 22 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+		"32 22 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+	static const char container[] =
+		"31 22 0:27 /user /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+		"32 22 0:28 /elsewhere /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+	const struct {
+		const char *controller, *memberships, *mounts, *place;
+		bool unified;
+	} cases[] = {
+		{"memory", hybrid, mounts, "/sys/fs/cgroup/memory/user/me", false},
+		{"cpu", hybrid, mounts, "/sys/fs/cgroup/cpu,cpuacct", false},
+		{"pids", hybrid, mounts, "/sys/fs/cgroup/unified/user/me", true},
+		{"memory", unified, mounts, "/sys/fs/cgroup/unified/user.slice/me.scope", true},
+		{"memory", hybrid, container, "/sys/fs/cgroup/memory/me", false},
+		{"memory", unified, container, NULL, true},
+		{"memory", "", mounts, NULL, true},
+		{"memory", "garbage\n:\n::\n", "more\n - \n - cgroup\n", NULL, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		bool is_unified;
+		auto_free char *found = cgroup_place(cases[i].controller,
+						     text_of(cases[i].memberships),
+						     text_of(cases[i].mounts), &is_unified);
+
+		if (cases[i].place)
+			assert_string_equal(found, cases[i].place);
+		else
+			assert_null(found);
+		assert_int_equal(is_unified, cases[i].unified);
+	}
+}
+
+static void write_limit(const char *directory, const char *limit)
+{
+	auto_free char *path = xasprintf("%s/memory.max", directory);
+	auto_file FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	fputs(limit, file);
+}
+
+/* G8: half of what there is for us is no more than half of the smallest limit above us. */
+static void limits_above_are_found(void **state)
+{
+	static const struct {
+		const char *outer, *inner;
+		uint64_t limit;
+	} cases[] = {
+		{"max\n", "max\n", UINT64_MAX},      {"1048576\n", "max\n", 1 << 20},
+		{"max\n", "1048576\n", 1 << 20},     {"2097152\n", "1048576\n", 1 << 20},
+		{"1048576\n", "2097152\n", 1 << 20}, {"", "garbage", UINT64_MAX},
+	};
+	char outer[] = "/tmp/rlmd-limits-XXXXXX";
+	auto_free char *inner = NULL;
+
+	(void)state;
+	assert_non_null(mkdtemp(outer));
+	inner = xasprintf("%s/inner", outer);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		write_limit(outer, cases[i].outer);
+		write_limit(inner, cases[i].inner);
+		assert_int_equal(cgroup_memory_limit(inner, true), cases[i].limit);
+		assert_int_equal(cgroup_memory_limit(inner, false), UINT64_MAX);
+	}
+	for (int i = 0; i < 2; i++) {
+		auto_free char *path = xasprintf("%s/memory.max", i ? outer : inner);
+
+		unlink(path);
+		rmdir(i ? outer : inner);
+	}
 }
 
 int main(void)
 {
+	const struct CMUnitTest texts[] = {
+		cmocka_unit_test(places_are_found),
+		cmocka_unit_test(limits_above_are_found),
+	};
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places_are_found),
+		cmocka_unit_test(limits_above_are_found),
 		cmocka_unit_test(other_directories_stay),
 		cmocka_unit_test(a_lost_one_is_made_again),
 		cmocka_unit_test(many_at_once),
@@ -263,8 +348,10 @@ int main(void)
 	int failed;
 
 	alloc_install();
-	skip_without_cgroups();
-	failed = cmocka_run_group_tests_name("cgroups", tests, NULL, NULL);
+	if (find_place())
+		failed = cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);
+	else /* no cgroup may be made here */
+		failed = cmocka_run_group_tests_name("cgroup", texts, NULL, NULL);
 	free(place);
 	return failed;
 }
