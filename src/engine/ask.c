@@ -21,6 +21,7 @@
 
 enum {
 	SHARE = 8,  /* an eighth of what is left is no scarcity for the other calls */
+	ROOMY = 8,  /* an eighth of a window is asked for, however long the input may be */
 	GROWTH = 2, /* times the limit that cut a reply */
 };
 
@@ -170,10 +171,25 @@ int64_t ask_output_floor(const struct scope *scope, const char *model, enum llm_
 			       SCOPE_OUTPUT_FLOOR);
 }
 
-/* As much output as the model can give; with less than the floor even a small one is useless. */
+/* As much output as the model can give, by what is known of it. The input's bound may be far too
+ * high: below the roomy part of a window the provider says what fits. */
+static int64_t most_output(const struct ask *ask)
+{
+	const char *model = ask->options.request.model;
+	struct room room = llm_room(ask->scope->llm, model);
+	int64_t most = llm_max_output(ask->scope->llm, model);
+
+	if (room.output)
+		most = int64_min(most, room.output);
+	if (room.window)
+		most = int64_min(most, int64_max(room.window - ask->input, room.window / ROOMY));
+	return most;
+}
+
+/* With less than the floor even a small one is useless. */
 static int64_t sensible(const struct ask *ask)
 {
-	int64_t most = llm_max_output(ask->scope->llm, ask->options.request.model);
+	int64_t most = most_output(ask);
 
 	return int64_max(int64_min(ask->wanted, most), int64_min(ask->wanted, SCOPE_OUTPUT_FLOOR));
 }
@@ -268,12 +284,13 @@ static bool ask_reserve(struct ask *ask, struct rlmd_error *err)
 	struct llm_request *request = &ask->options.request;
 	struct budget *budget = ask->options.caller->budget;
 	struct rlmd_amount amount;
-	int64_t fits, wanted = sensible(ask);
+	int64_t fits, wanted;
 
 	settle_reserve(ask);
 	ask->input = estimators_bound(ask->scope->estimators, request->model, request->messages,
 				      request->message_count, &ask->counts);
 	ask->input += text_tokens(request->schema);
+	wanted = sensible(ask);
 	fits = affordable(ask, wanted, budget_remaining(budget));
 	/* Output that does not fit is reserved as wanted, so that the account says why not. */
 	request->max_tokens = wanted;

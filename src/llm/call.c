@@ -22,6 +22,7 @@
 
 enum {
 	IDLE_MS = 300000,       /* a stream's longest silence: models are loaded and think */
+	LOWERED_MAX = 3,        /* times that max_tokens is lowered to what the model can give */
 	LINGER_MS = 100,        /* for the body's end after the answer's, to keep the connection */
 	REST_MS = 5000,         /* for the usage and the end after the last of the text */
 	STREAM_MAX = 256 << 20, /* bytes of a stream */
@@ -35,7 +36,8 @@ enum {
 
 struct call {
 	struct rlmd_provider *provider;    /* lent */
-	const struct llm_request *request; /* lent */
+	const struct llm_request *request; /* lent, or `lowered` */
+	struct llm_request lowered;        /* the same with less output, which the model can give */
 	struct llm_warnings *warnings;     /* lent: of whoever asks */
 	llm_retry_fn *may_retry;
 	llm_wait_fn *on_wait;
@@ -59,6 +61,7 @@ struct call {
 	size_t received;     /* of the answer, by this attempt */
 	unsigned quirks;     /* enum adapter_quirk, in force */
 	unsigned tried;      /* likewise, adapted to during this call */
+	int lowered_times;   /* max_tokens was, for the size of the model */
 	int64_t started, attempt_started;
 	int64_t input_estimate; /* 0: not counted yet */
 	int billed;             /* of the attempts */
@@ -418,6 +421,38 @@ static void call_failed_in_answer(struct call *call, struct rlmd_error *error)
 	call_failed(call, error, failure_passes(error->kind));
 }
 
+static void call_ask_again(struct call *call)
+{
+	call_close_attempt(call);
+	call_reset_attempt(call);
+	call_admit(call);
+}
+
+/* The model cannot give as much as it was asked for: asked again for what fits, which is reserved
+ * already. What it can give is remembered. */
+static bool call_fits_less(struct call *call, const struct room *room)
+{
+	int64_t fits = room_fit(room, call->request->max_tokens, input_estimate(call));
+
+	provider_learn_room(call->provider, call->request->model, room);
+	if (!fits || call->lowered_times++ == LOWERED_MAX)
+		return false;
+	call->lowered = *call->request;
+	call->lowered.max_tokens = fits;
+	call->request = &call->lowered;
+	return true;
+}
+
+static bool call_adapts(struct call *call, unsigned quirk)
+{
+	if (!quirk || call->tried & quirk || !adapter_can_adapt(call->request, quirk))
+		return false;
+	call->tried |= quirk;
+	call->quirks = provider_learn(call->provider, call->request->model, call->quirks, quirk);
+	call_tell_quirks(call, quirk);
+	return true;
+}
+
 static void call_failed_with_status(struct call *call)
 {
 	struct failure failure = {0};
@@ -430,15 +465,8 @@ static void call_failed_with_status(struct call *call)
 		return;
 	}
 	call_redact(call, failure.message);
-	if (failure.quirk && !(call->tried & failure.quirk) &&
-	    adapter_can_adapt(call->request, failure.quirk)) {
-		call->tried |= failure.quirk;
-		call->quirks = provider_learn(call->provider, call->request->model, call->quirks,
-					      failure.quirk);
-		call_tell_quirks(call, failure.quirk);
-		call_close_attempt(call);
-		call_reset_attempt(call);
-		call_admit(call);
+	if (call_adapts(call, failure.quirk) || call_fits_less(call, &failure.room)) {
+		call_ask_again(call);
 		return;
 	}
 	withheld = failure.kind == RLMD_ERROR_AUTH ? call->provider->withheld : NULL;

@@ -172,6 +172,7 @@ struct complaint {
 	int status;
 	struct rlmd_text code, type, param; /* lent by `root` */
 	char words[WORDS_SIZE];             /* escaped */
+	int64_t window, prompt;             /* as fields, which llama.cpp has; or 0 */
 };
 
 /* FastAPI's list of what is wrong with a request: the first of it. */
@@ -219,6 +220,8 @@ static void read_json(const json_t *root, struct complaint *complaint)
 	complaint->code = first_of(json_get_text(source, "code"), complaint->code);
 	complaint->type = first_of(json_get_text(source, "type"), json_get_text(source, "status"));
 	complaint->param = first_of(json_get_text(source, "param"), complaint->param);
+	complaint->window = json_get_integer(source, "n_ctx", 0);
+	complaint->prompt = json_get_integer(source, "n_prompt_tokens", 0);
 	if (complaint->status == 200 && status >= 400 && status <= 599)
 		complaint->status = (int)status;
 }
@@ -353,6 +356,18 @@ static const char *busy_with(const struct complaint *complaint, const struct fai
 	return failure_busy(failure->kind, complaint->status);
 }
 
+/* The sizes, where the complaint is of them: others name numbers, too. */
+static void read_room(const struct complaint *complaint, struct failure *ret)
+{
+	if (ret->kind != RLMD_ERROR_CONTEXT_OVERFLOW && ret->kind != RLMD_ERROR_BAD_REQUEST)
+		return;
+	room_read(complaint->words, &ret->room);
+	if (complaint->window > 0 && !ret->room.window)
+		ret->room = (struct room){complaint->window, ret->room.output, complaint->prompt};
+	if (ret->room.window || ret->room.output)
+		ret->quirk = QUIRK_NONE;
+}
+
 static void judge(const struct complaint *complaint, struct failure *ret)
 {
 	const struct verdict *verdict = find_verdict(complaint);
@@ -369,6 +384,7 @@ static void judge(const struct complaint *complaint, struct failure *ret)
 	} else {
 		judge_status(complaint->status, ret);
 	}
+	read_room(complaint, ret);
 }
 
 static void conclude(struct complaint *complaint, struct failure *ret)

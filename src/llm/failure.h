@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "llm/room.h"
 
 struct failure {
 	enum rlmd_error_kind kind;
@@ -19,6 +20,7 @@ struct failure {
 	 * being loaded". Static; NULL: nothing of that kind. */
 	const char *busy;
 	unsigned quirk;    /* enum adapter_quirk: adapt by this and retry once; 0: none */
+	struct room room;  /* the sizes that it told, of a request that was too large */
 	char message[256]; /* the provider's own words, escaped; never more than it sent */
 };
 

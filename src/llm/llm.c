@@ -566,6 +566,13 @@ int64_t llm_max_output(const struct llm *llm, const char *model)
 	return price.max_output ? price.max_output : INT64_MAX;
 }
 
+struct room llm_room(const struct llm *llm, const char *model)
+{
+	struct model_name found = llm_find(llm, model);
+
+	return provider_room(found.provider, found.model);
+}
+
 void llm_warn_unpriced(struct llm *llm, const char *model)
 {
 	provider_warn_unpriced(model, &llm->warnings);

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "llm/kept.h"
 #include "llm/request.h"
+#include "llm/room.h"
 
 struct rlmd_journal;
 
@@ -89,6 +90,10 @@ int64_t llm_window(const struct llm *, const char *model);
 
 /* How many of them an answer may have; INT64_MAX where no price table tells. */
 int64_t llm_max_output(const struct llm *, const char *model);
+
+/* Both as the provider told them in this process, which no request's identity may depend on; 0: it
+ * did not. */
+struct room llm_room(const struct llm *, const char *model);
 
 /* Warns, once, that what the model costs is not counted. */
 void llm_warn_unpriced(struct llm *, const char *model);

@@ -14,7 +14,7 @@
 #include "net/route.h"
 
 enum {
-	REMEMBERED_MAX = 64, /* models are named by foreign code */
+	REMEMBERED_MAX = 64,
 	NAME_MAX_SIZE = 64,
 	RETRIES_USUAL = 2, /* as the providers' own clients */
 };
@@ -277,6 +277,7 @@ struct rlmd_provider *provider_new(const struct rlmd_provider_options *config,
 	provider->references = 1;
 	provider->adapter = adapter;
 	provider->quirks = json_make_object();
+	provider->rooms = json_make_object();
 	provider->priced = xcalloc(1, sizeof *provider->priced);
 	provider->notes = json_make_array();
 	take_settings(provider, config);
@@ -315,6 +316,7 @@ void provider_unref(struct rlmd_provider *provider)
 	forget_prices(provider);
 	free(provider->priced);
 	json_decref(provider->quirks);
+	json_decref(provider->rooms);
 	json_decref(provider->notes);
 	free(provider);
 }
@@ -493,6 +495,15 @@ unsigned provider_quirks(const struct rlmd_provider *provider, const char *model
 	return quirks | (provider->no_stream ? QUIRK_NO_STREAM : 0);
 }
 
+/* Models are named by foreign code: so many of them are remembered. */
+static void remember(json_t *table, const char *model, json_t *value)
+{
+	if (json_object_size(table) < REMEMBERED_MAX || json_object_get(table, model))
+		json_put(table, model, value);
+	else
+		json_decref(value);
+}
+
 unsigned provider_learn(struct rlmd_provider *provider, const char *model, unsigned quirks,
 			unsigned quirk)
 {
@@ -501,10 +512,31 @@ unsigned provider_learn(struct rlmd_provider *provider, const char *model, unsig
 	if (quirk == QUIRK_NEW_MAX_TOKENS)
 		quirks &= ~(unsigned)QUIRK_OLD_MAX_TOKENS;
 	quirks |= quirk;
-	if (json_object_size(provider->quirks) < REMEMBERED_MAX ||
-	    json_object_get(provider->quirks, model))
-		json_put(provider->quirks, model, json_make_integer(quirks));
+	remember(provider->quirks, model, json_make_integer(quirks));
 	return quirks;
+}
+
+struct room provider_room(const struct rlmd_provider *provider, const char *model)
+{
+	const json_t *told = json_object_get(provider->rooms, model);
+
+	return (struct room){
+		.window = json_get_integer(told, "window", 0),
+		.output = json_get_integer(told, "output", 0),
+	};
+}
+
+void provider_learn_room(struct rlmd_provider *provider, const char *model, const struct room *told)
+{
+	struct room room = provider_room(provider, model);
+
+	if (!told->window && !told->output)
+		return;
+	room.window = told->window ? told->window : room.window;
+	room.output = told->output ? told->output : room.output;
+	remember(provider->rooms, model,
+		 json_make("{s:I, s:I}", "window", (json_int_t)room.window, "output",
+			   (json_int_t)room.output));
 }
 
 /* --- rlmd/provider.h, but for answers (llm/custom.c) ------------------------------------- */

@@ -19,6 +19,7 @@
 #include "llm/custom.h"
 #include "llm/price.h"
 #include "llm/request.h"
+#include "llm/room.h"
 #include "net/gate.h"
 #include "net/http.h"
 
@@ -54,6 +55,7 @@ struct rlmd_provider {
 	struct rlmd_price_table *shipped, *given; /* owned; `given` comes first, may be NULL */
 	struct priced *priced;                    /* owned */
 	json_t *quirks;                           /* owned: model -> bits of enum adapter_quirk */
+	json_t *rooms;                            /* owned: model -> "window", "output", as told */
 	json_t *notes;           /* owned array: what whoever uses it should be warned of */
 	struct event_base *base; /* lent; NULL: it belongs to no loop */
 
@@ -127,3 +129,8 @@ void provider_warn_unpriced(const char *model, struct llm_warnings *);
  * calls. */
 unsigned provider_quirks(const struct rlmd_provider *, const char *model);
 unsigned provider_learn(struct rlmd_provider *, const char *model, unsigned quirks, unsigned quirk);
+
+/* The sizes that the provider told of the model, in a refusal or in its list; and what it tells
+ * now. */
+struct room provider_room(const struct rlmd_provider *, const char *model);
+void provider_learn_room(struct rlmd_provider *, const char *model, const struct room *);

@@ -139,7 +139,8 @@ void draft_note(struct draft *draft, const struct prompt_set *prompts, const cha
 
 int64_t brief_piece(const struct llm *llm, const char *model)
 {
-	int64_t piece = llm_window(llm, model) / PIECE_SHARE;
+	int64_t told = llm_room(llm, model).window;
+	int64_t piece = (told ? told : llm_window(llm, model)) / PIECE_SHARE;
 
 	return piece < 1 ? 1 : piece < PIECE_MAX ? piece : PIECE_MAX;
 }

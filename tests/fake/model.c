@@ -213,6 +213,13 @@ int64_t llm_window(const struct llm *llm, const char *model)
 	return 100000;
 }
 
+struct room llm_room(const struct llm *llm, const char *model)
+{
+	(void)llm;
+	(void)model;
+	return (struct room){0};
+}
+
 int64_t llm_max_output(const struct llm *llm, const char *model)
 {
 	(void)llm;

@@ -405,6 +405,32 @@ static void no_overflows(void **state)
 }
 
 /* A3: the field that a 400 complains of is the one to do without, in both directions. */
+static void rooms(void **state)
+{
+	struct failure failure;
+
+	(void)state;
+	failure_of_status(400,
+			  text_of("{\"error\":{\"code\":400,\"message\":\"the request exceeds the "
+				  "available context size, try increasing it\",\"type\":"
+				  "\"exceed_context_size_error\",\"n_prompt_tokens\":5000,"
+				  "\"n_ctx\":4096}}"),
+			  &failure);
+	assert_int_equal(failure.kind, RLMD_ERROR_CONTEXT_OVERFLOW);
+	assert_int_equal(failure.room.window, 4096);
+	assert_int_equal(failure.room.prompt, 5000);
+	/* Nothing else that has numbers is of the model's size. */
+	failure_of_status(500, text_of("{\"error\":\"maximum context length is 4096 crashed\"}"),
+			  &failure);
+	assert_int_equal(failure.kind, RLMD_ERROR_CONTEXT_OVERFLOW);
+	failure_of_status(
+		429,
+		text_of("{\"error\":{\"message\":\"supports at most 4096 completion tokens\","
+			"\"code\":\"rate_limit_exceeded\"}}"),
+		&failure);
+	assert_int_equal(failure.room.output, 0);
+}
+
 static void quirks(void **state)
 {
 	static const struct {
@@ -709,6 +735,7 @@ int main(void)
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(overflows),
 		cmocka_unit_test(no_overflows),
+		cmocka_unit_test(rooms),
 		cmocka_unit_test(quirks),
 		cmocka_unit_test(errors_after_200),
 		cmocka_unit_test(no_answer_at_all),

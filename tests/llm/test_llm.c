@@ -111,11 +111,12 @@ static void free_llm(struct llm *llm)
 	one_close(&one);
 }
 
-static void start_prompt(struct outcome *outcome, struct llm *llm, const char *prompt)
+static void start_asking(struct outcome *outcome, struct llm *llm, const char *prompt,
+			 int64_t max_tokens)
 {
 	struct llm_request request = {.messages = outcome->messages,
 				      .message_count = 2,
-				      .max_tokens = 100,
+				      .max_tokens = max_tokens,
 				      .deadline = clock_ms() + TIME_MS,
 				      .kind = LLM_QUERY};
 
@@ -125,13 +126,23 @@ static void start_prompt(struct outcome *outcome, struct llm *llm, const char *p
 	assert_false(outcome->done);
 }
 
-static struct outcome ask(struct llm *llm, const char *prompt)
+static void start_prompt(struct outcome *outcome, struct llm *llm, const char *prompt)
+{
+	start_asking(outcome, llm, prompt, 100);
+}
+
+static struct outcome ask_for(struct llm *llm, const char *prompt, int64_t max_tokens)
 {
 	struct outcome outcome = {0};
 
-	start_prompt(&outcome, llm, prompt);
+	start_asking(&outcome, llm, prompt, max_tokens);
 	run_until(base, &outcome.done);
 	return outcome;
+}
+
+static struct outcome ask(struct llm *llm, const char *prompt)
+{
+	return ask_for(llm, prompt, 100);
 }
 
 static int setup(void **state)
@@ -371,6 +382,48 @@ static void test_quirk(void **state)
 	outcome = ask(llm, "again");
 	assert_int_equal(outcome.attempts, 1);
 	assert_null(strstr(server->last, "stream_options"));
+	free_llm(llm);
+}
+
+/* What the model can give is asked for instead, and of the next call at once: the engine asks for
+ * it.
+ */
+static void test_less_output(void **state)
+{
+	struct rlmd_provider_options config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(server, 400, "",
+		    "{\"error\":{\"message\":\"max_tokens is too large: 1000. This model supports "
+		    "at most 400 completion tokens, whereas you provided 1000.\",\"type\":"
+		    "\"invalid_request_error\",\"param\":\"max_tokens\",\"code\":null}}");
+	server_json(server, 200, "", hello_whole);
+	outcome = ask_for(llm, "hi", 1000);
+	assert_hello(&outcome);
+	assert_int_equal(outcome.attempts, 2);
+	assert_non_null(strstr(server->last, "\"max_completion_tokens\":400"));
+	assert_int_equal(llm_room(llm, NULL).output, 400);
+	assert_int_equal(llm_room(llm, "another").output, 0);
+	free_llm(llm);
+}
+
+/* A server that tells another size each time is asked no more than so often. */
+static void test_less_output_without_end(void **state)
+{
+	struct rlmd_provider_options config = config_of("openai");
+	struct llm *llm = new_llm(&config);
+	struct outcome outcome;
+
+	(void)state;
+	server_json(
+		server, 400, "",
+		"{\"error\":{\"message\":\"This model's maximum context length is 1200 tokens.\","
+		"\"code\":\"context_length_exceeded\"}}");
+	outcome = ask_for(llm, "hi", 1000);
+	assert_int_equal(outcome.error.kind, RLMD_ERROR_CONTEXT_OVERFLOW);
+	assert_in_range(server->requests, 2, 4);
 	free_llm(llm);
 }
 
@@ -1252,6 +1305,8 @@ int main(void)
 					   TEST(test_redaction_beside_the_text),
 					   TEST(test_quirk),
 					   TEST(test_quirk_without_end),
+					   TEST(test_less_output),
+					   TEST(test_less_output_without_end),
 					   TEST(test_nonsense),
 					   TEST(test_huge_nonsense),
 					   TEST(test_cut_stream),

@@ -32,6 +32,15 @@ int64_t llm_window(const struct llm *llm, const char *model)
 	return 100000;
 }
 
+static int64_t told_window;
+
+struct room llm_room(const struct llm *llm, const char *model)
+{
+	(void)llm;
+	(void)model;
+	return (struct room){.window = told_window};
+}
+
 struct fixture {
 	struct budget *budget;
 	struct context context;
@@ -125,6 +134,16 @@ static void test_system(void **state)
 	budget_free(child);
 	budget_free(pool);
 	end(&fixture);
+}
+
+/* A fifth of the window: that which the provider told comes first. */
+static void test_piece(void **state)
+{
+	(void)state;
+	assert_int_equal(brief_piece(NULL, "m"), 20000);
+	told_window = 8192;
+	assert_int_equal(brief_piece(NULL, "m"), 1638);
+	told_window = 0;
 }
 
 /* Durations and estimates identify no request: the timeless text has none of them. */
@@ -365,17 +384,12 @@ static void test_clip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_system),
-		cmocka_unit_test(test_timeless),
-		cmocka_unit_test(test_timeless_in_any_budget),
-		cmocka_unit_test(test_look),
-		cmocka_unit_test(test_first_messages),
-		cmocka_unit_test(test_turn),
-		cmocka_unit_test(test_forced),
-		cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_operation),
-		cmocka_unit_test(test_block),
-		cmocka_unit_test(test_clip),
+		cmocka_unit_test(test_system),   cmocka_unit_test(test_piece),
+		cmocka_unit_test(test_timeless), cmocka_unit_test(test_timeless_in_any_budget),
+		cmocka_unit_test(test_look),     cmocka_unit_test(test_first_messages),
+		cmocka_unit_test(test_turn),     cmocka_unit_test(test_forced),
+		cmocka_unit_test(test_notes),    cmocka_unit_test(test_operation),
+		cmocka_unit_test(test_block),    cmocka_unit_test(test_clip),
 	};
 
 	return cmocka_run_group_tests_name("brief", tests, NULL, NULL);

@@ -2,7 +2,7 @@
 
 import unittest
 
-from model import PROVIDERS, Reply, dumps
+from model import PROVIDERS, Reply, count_tokens, dumps
 from providers import CLOUD, ProviderTest, code, final, pico
 
 PATHS = {"openai": "/v1/chat/completions", "anthropic": "/v1/messages", "ollama": "/api/chat"}
@@ -17,6 +17,26 @@ UNASKED = {
     "think",
     "thinking",
 }
+WINDOW = 8192
+WINDOWS = (  # as OpenAI and vLLM have said it, by version, and SGLang
+    "This model's maximum context length is 8192 tokens. However, you requested {all} tokens ({prompt} in the "
+    "messages, {most} in the completion). Please reduce the length of the messages or completion.",
+    "'max_tokens' or 'max_completion_tokens' is too large: {most}. This model's maximum context length is 8192 "
+    "tokens and your request has {prompt} input tokens ({most} > 8192 - {prompt}). None",
+    "You passed {least} input tokens and requested {most} output tokens. However, the model's context length is "
+    "only 8192 tokens, resulting in a maximum input length of 0 tokens.",
+    "This model's maximum context length is 8192 tokens. However, you requested {most} output tokens and your "
+    "prompt contains at least {least} input tokens, for a total of at least 8193 tokens.",
+    "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of "
+    "{all} tokens: {prompt} tokens from the input messages and {most} tokens for the completion.",
+)
+OUTPUTS = (
+    ("openai", "max_tokens is too large: {most}. This model supports at most 4096 completion tokens, whereas "
+     "you provided {most}."),
+    ("openai", "`max_tokens` must be less than or equal to `4096`, the maximum value for `max_tokens` is less "
+     "than the `context_window` for this model"),
+    ("anthropic", "max_tokens: {most} > 4096, which is the maximum allowed number of output tokens for m"),
+)
 TEXT = 'caf\u00e9 \u20ac \U0001f600 "q" \\ 1:2,3{}[]'
 
 
@@ -193,6 +213,56 @@ class Requests(ProviderTest):
                 filled = {name: fill(value) for name, value in environment.items()}
                 self.ask(server, *map(fill, option), **filled)
                 self.assertEqual(server.requests[0].path, PATHS[provider])
+
+    def too_large(self, provider, fits, words):
+        """A server that refuses requests for which `fits` is false; its words get the numbers."""
+        def reply(request):
+            prompt = sum(count_tokens(text) for _, text in request.messages)
+            if not fits(prompt, request.max_tokens):
+                said = words.format(prompt=prompt, most=request.max_tokens,
+                                    all=prompt + request.max_tokens,
+                                    least=WINDOW - request.max_tokens + 1)
+                error = {"type": "invalid_request_error", "message": said}
+                return Reply(status=400, body=dumps({"type": "error", "error": error}))
+            if request.turn:
+                return final()
+            is_turn = "TASK:" in request.last_user or "Turn 1" in request.last_user
+            return code("print(llm_query('x')); print(rlm_query('y'))") if is_turn else final("z")
+
+        server = self.serve(provider)
+        server.script(None, reply)
+        return server
+
+    def test_a_small_window(self):
+        """The window is read out of the first refusal, and kept to from then on; the model is told of
+        pieces that fit it."""
+        for words in WINDOWS:
+            with self.subTest(words=words):
+                server = self.too_large("openai", lambda prompt, most: prompt + most <= WINDOW, words)
+                self.ask(server)
+                asked = [request.max_tokens for request in server.requests]
+                refused = [request for request in server.requests if not request.billed_output]
+                self.assertEqual(asked[0], WINDOW)
+                self.assertLess(max(asked[1:]), WINDOW)
+                self.assertEqual(len(refused), 1, asked)
+                self.assertGreater(min(asked), 1000)
+                below = next(request for request in server.requests if "SUB-RLM" in request.system)
+                self.assertIn("1600 tokens at a time", below.first_turn + below.system)
+
+    def test_a_model_of_short_answers(self):
+        """Likewise the most output that a model has."""
+        for provider, words in OUTPUTS:
+            with self.subTest(provider=provider, words=words):
+                server = self.too_large(provider, lambda prompt, most: most <= 4096, words)
+                self.ask(server)
+                asked = [request.max_tokens for request in server.requests]
+                self.assertEqual((asked[0], set(asked[1:])), (8192, {4096}))
+
+    def test_a_window_that_the_prompt_fills(self):
+        """No request for less output would help: it is told once, with the server's own words."""
+        server = self.too_large("openai", lambda prompt, most: False, WINDOWS[0])
+        error = self.fails(server, 8, "context_overflow", task="word " * 9000)
+        self.assertIn("maximum context length is 8192", error["message"])
 
     def test_refused_parameters(self):
         """A3: one more request for each lesson, and none for later calls to that model."""
