@@ -587,83 +587,6 @@ static void test_bad_orchestrator(void **state)
 	assert_int_equal(stage_result(stage, 1).status, RLMD_PLAN_SUCCEEDED);
 }
 
-/* The log tells of start, winner and end in order (ASY-38). */
-static void test_log(void **state)
-{
-	static struct part parts[] = {{.id = "a", .ms = 3, .tokens = 7}, {.id = "b", .ms = 9}};
-	struct stage *stage = *state;
-
-	run(stage, RLMD_PLAN_SPECULATIVE, parts, COUNT(parts), NULL);
-	assert_string_equal(
-		stage->log,
-		"{\"event\":\"plan_start\",\"ms\":0,\"strategy\":\"Speculative\",\"operations\":2,"
-		"\"wanted\":2} "
-		"{\"event\":\"winner\",\"ms\":3,\"id\":\"a\",\"tokens\":7,\"duration\":3,\"error\":null,"
-		"\"status\":\"succeeded\"} "
-		"{\"event\":\"plan_end\",\"ms\":3,\"succeeded\":1,\"failed\":0,\"cancelled\":1,"
-		"\"totalTokens\":7,\"duration\":3,\"error\":null} ");
-}
-
-/* The result as JSON: every operation, in order, with what became of it (ASY-26, ASY-27). */
-static void test_json(void **state)
-{
-	static struct part parts[] = {
-		{.id = "a", .ms = 2, .tokens = 7, .type = RLMD_OPERATION_VERIFY},
-		{.id = "b", .ms = 1, .fails = "no"},
-		{.id = "c", .ms = 9},
-	};
-	struct stage *stage = *state;
-	char *json;
-
-	run(stage, RLMD_PLAN_SPECULATIVE, parts, COUNT(parts), NULL);
-	json = rlmd_execution_json(stage->execution);
-	assert_string_equal(
-		json,
-		"{\"results\":{"
-		"\"a\":{\"id\":\"a\",\"response\":\"a\",\"tokens\":7,\"duration\":2,\"error\":null,"
-		"\"status\":\"succeeded\"},"
-		"\"b\":{\"id\":\"b\",\"response\":null,\"tokens\":0,\"duration\":1,\"error\":{\"kind\":"
-		"\"throttled\",\"message\":\"no\"},\"status\":\"failed\"},"
-		"\"c\":{\"id\":\"c\",\"response\":null,\"tokens\":0,\"duration\":2,\"error\":{\"kind\":"
-		"\"cancelled\",\"message\":\"\\\"a\\\" won the race\"},\"status\":\"cancelled\","
-		"\"estimated\":true}},"
-		"\"totalTokens\":7,\"duration\":2,\"winner\":\"a\",\"cancelled\":[\"c\"],"
-		"\"error\":null,\"metrics\":{\"operations\":{\"Query\":{\"failed\":1,\"cancelled\":1},"
-		"\"Verify\":{\"succeeded\":1}},\"tokens\":7,\"parallelHighest\":3,\"utilisation\":1.0,"
-		"\"budgetLimited\":0,\"races\":1,\"winRate\":1.0}}");
-	free(json);
-}
-
-/* Sums over executions, and as Prometheus reads them (ASY-39). */
-static void test_metrics(void **state)
-{
-	static struct part parts[] = {{.id = "a", .ms = 10, .tokens = 3}, {.id = "b", .ms = 30}};
-	struct rlmd_plan_metrics total = {0};
-	struct stage *stage = *state;
-	char *text;
-
-	run(stage, RLMD_PLAN_PARALLEL, parts, COUNT(parts), NULL);
-	assert_int_equal(stage->summary.metrics->busy_ms, 40);
-	assert_int_equal(stage->summary.metrics->slot_ms, 40);
-	rlmd_plan_metrics_add(&total, stage->summary.metrics);
-	rlmd_plan_metrics_add(&total, stage->summary.metrics);
-	total.races = 4;
-	total.races_won = 1;
-	text = rlmd_plan_metrics_text(&total);
-	assert_non_null(strstr(text, "\nrlmd_plan_operations_total{type=\"Query\",outcome="
-				     "\"succeeded\"} 4\n"));
-	assert_non_null(strstr(text, "\nrlmd_plan_executions_total{strategy=\"Parallel\"} 2\n"));
-	assert_non_null(strstr(text, "\nrlmd_plan_tokens_total 6\n"));
-	assert_non_null(strstr(text, "\nrlmd_plan_parallelism_utilisation_ratio 1\n"));
-	assert_non_null(strstr(text, "\nrlmd_plan_parallelism_highest 2\n"));
-	assert_non_null(strstr(text, "\nrlmd_plan_speculative_win_ratio 0.25\n"));
-	free(text);
-	assert_int_equal(
-		rlmd_plan_metrics_operations(&total, RLMD_OPERATION_QUERY, RLMD_OUTCOME_SUCCEEDED),
-		4);
-	assert_true(rlmd_plan_metrics_win_rate(&(struct rlmd_plan_metrics){0}) == 0);
-}
-
 /* What rlmd/plan.h says of callbacks: all that is told comes from the loop, and neither the log nor
  * the budget manager is heard before a start, a stop or a change has returned (the stage asserts
  * that). */
@@ -807,9 +730,6 @@ int main(void)
 		TEST(test_reconfiguration),
 		TEST(test_at_once),
 		TEST(test_bad_orchestrator),
-		TEST(test_log),
-		TEST(test_json),
-		TEST(test_metrics),
 		TEST(test_utilisation),
 	};
 
