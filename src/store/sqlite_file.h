@@ -14,7 +14,7 @@
 struct sqlite_file;
 
 struct sqlite_file_options {
-	const char *path;        /* lent */
+	const char *path;        /* lent: absolute */
 	int64_t patience_ms;     /* how long others' locks are waited for; 0: as long as it takes */
 	bool existing;           /* no file is made */
 	const atomic_bool *stop; /* lent: ends what waits for a lock, and what goes on for long */

@@ -7,6 +7,7 @@ import re
 import subprocess
 import unicodedata
 import unittest
+from pathlib import Path
 
 import tree
 
@@ -120,9 +121,17 @@ class CoverTest(unittest.TestCase):
                     f"neither tests/{floor}/test_{name}.c or .py, nor a row in tests/README.md",
                 )
 
+    def test_rows_are_few(self):
+        """A module that decides something is tested by itself; these are what is left."""
+        rows = self.ROW.findall(tree.read("tests/README.md"))
+        self.assertEqual(len(rows), len(self.rows), "a source with two rows")
+        self.assertLessEqual(len(rows), 60)
+
     def test_rows_are_true(self):
         for source, cell in self.rows.items():
             self.assertTrue(fnmatch.filter(self.sources, source), f"{source} is not there")
+            own = Path(source).parent / f"test_{Path(source).stem}.c"
+            self.assertFalse((tree.ROOT / "tests" / own).exists(), f"{own} is there: no row is needed")
             cited = re.findall(r"`([^`]+)`", cell)
             self.assertTrue(cited, source)
             for name in cited:
