@@ -97,20 +97,33 @@ void adapter_put_message(const char *role, struct rlmd_text text, struct body *o
 	body_add(out, "}");
 }
 
-void adapter_put_messages(const struct llm_request *request, struct body *out)
+static bool has_system(const struct llm_request *request)
+{
+	return request->message_count > 1 && request->messages[0].role == LLM_SYSTEM &&
+	       request->messages[1].role == LLM_USER;
+}
+
+void adapter_put_messages(const struct llm_request *request, unsigned quirks, struct body *out)
 {
 	static const char *const roles[] = {
 		[LLM_SYSTEM] = "system",
 		[LLM_USER] = "user",
 		[LLM_ASSISTANT] = "assistant",
 	};
+	const struct llm_message *messages = request->messages;
+	size_t i = 0;
 
 	body_add(out, "\"messages\":[");
-	for (size_t i = 0; i < request->message_count; i++) {
+	if (quirks & QUIRK_NO_SYSTEM && has_system(request)) {
+		body_add(out, "{\"role\":\"user\",\"content\":");
+		body_quote_both(out, messages[0].text, messages[1].text);
+		body_add(out, "}");
+		i = 2;
+	}
+	for (; i < request->message_count; i++) {
 		if (i)
 			body_add(out, ",");
-		adapter_put_message(roles[request->messages[i].role], request->messages[i].text,
-				    out);
+		adapter_put_message(roles[messages[i].role], messages[i].text, out);
 	}
 	body_add(out, "]");
 }
@@ -157,6 +170,8 @@ bool adapter_can_adapt(const struct llm_request *request, unsigned quirk)
 		return request->sampling.stop_count;
 	if (quirk == QUIRK_NO_SCHEMA)
 		return has_schema(request);
+	if (quirk == QUIRK_NO_SYSTEM)
+		return has_system(request);
 	return true;
 }
 

@@ -30,6 +30,7 @@ enum adapter_quirk {
 	QUIRK_NO_TEMPERATURE = 1 << 5,    /* without a temperature */
 	QUIRK_NO_STOP = 1 << 6,           /* without texts that end a reply */
 	QUIRK_NO_SCHEMA = 1 << 7,         /* without a schema of the reply */
+	QUIRK_NO_SYSTEM = 1 << 8, /* the system prompt stands in the first message of the user */
 };
 
 enum adapter_framing { FRAMING_SSE, FRAMING_NDJSON };
@@ -86,8 +87,8 @@ int64_t adapter_message_tokens(const struct llm_message *);
 void adapter_put_model(const struct adapter *, const struct llm_request *, struct body *);
 /* {"role":"user","content":"..."} */
 void adapter_put_message(const char *role, struct rlmd_text, struct body *);
-/* "messages":[...], each under its own role */
-void adapter_put_messages(const struct llm_request *, struct body *);
+/* "messages":[...], each under its own role, but for a system prompt that the model refuses. */
+void adapter_put_messages(const struct llm_request *, unsigned quirks, struct body *);
 /* ,"temperature":0.5,"stop":["..."], with another name for "stop"; what was not asked for, or was
  * refused, is left out. */
 void adapter_put_sampling(const struct llm_request *, unsigned quirks, const char *stop,

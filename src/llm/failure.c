@@ -149,6 +149,14 @@ static const char *const schema_fields[] = {
 	"invalid schema",  "'format'",    "invalid format",
 };
 
+/* That there may be no system prompt: OpenAI's o1, the templates of Gemma, Mistral and Llama 2
+ * (which complain of the order of roles), Gemini. llama.cpp says it with status 500. */
+static const char *const system_refusals[] = {
+	"does not support 'system'",         "system role not supported",
+	"system role is not supported",      "only user and assistant roles are supported",
+	"conversation roles must alternate", "developer instruction is not enabled",
+};
+
 /* That a field is refused as such, and not for its value. */
 static const char *const rejections[] = {
 	"unsupported",
@@ -269,7 +277,11 @@ static unsigned find_quirk(const struct complaint *complaint)
 	unsigned quirk = QUIRK_NONE;
 	char code[64];
 
-	if (complaint->status != 400 && complaint->status != 422)
+	if (complaint->status != 400 && complaint->status != 422 && complaint->status != 500)
+		return QUIRK_NONE;
+	if (mentions(complaint->words, system_refusals, COUNT(system_refusals)))
+		return QUIRK_NO_SYSTEM;
+	if (complaint->status == 500)
 		return QUIRK_NONE;
 	if (mentions(complaint->words, schema_fields, COUNT(schema_fields)))
 		return QUIRK_NO_SCHEMA;

@@ -36,7 +36,7 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	body_add(out, "{");
 	adapter_put_model(&adapter_ollama, request, out);
 	body_add(out, ",");
-	adapter_put_messages(request, out);
+	adapter_put_messages(request, quirks, out);
 	body_printf(out, ",\"stream\":%s,\"truncate\":false,\"shift\":false",
 		    stream ? "true" : "false");
 	adapter_put_schema(request, quirks, ",\"format\":", "", out);

@@ -98,7 +98,7 @@ static void encode(const struct llm_request *request, unsigned quirks, bool stre
 	body_add(out, "{");
 	adapter_put_model(&adapter_openai, request, out);
 	body_add(out, ",");
-	adapter_put_messages(request, out);
+	adapter_put_messages(request, quirks, out);
 	body_printf(out, ",\"%s\":%" PRId64, old ? "max_tokens" : "max_completion_tokens",
 		    request->max_tokens);
 	adapter_put_sampling(request, quirks, "stop", out);

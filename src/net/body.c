@@ -63,6 +63,18 @@ void body_printf(struct body *body, const char *fmt, ...)
 	va_end(args);
 }
 
+/* The text stands at the end of what is written so far. */
+static void insert(struct body *body, struct rlmd_text text)
+{
+	if (!text.size)
+		return;
+	body->insertions = xreallocarray(body->insertions, body->count + 1,
+					 sizeof *body->insertions);
+	body->insertions[body->count++] = (struct insertion){evbuffer_get_length(body->written),
+							     text};
+	body->counted = body->rest = body->insertions[0].text;
+}
+
 void body_quote(struct body *body, struct rlmd_text text)
 {
 	bool is_short = text.size <= SHORT && evbuffer_get_length(body->written) <= WRITTEN_MAX;
@@ -71,13 +83,18 @@ void body_quote(struct body *body, struct rlmd_text text)
 		json_quote(text, body->written);
 		return;
 	}
-	buffer_add(body->written, "\"", 1);
-	body->insertions = xreallocarray(body->insertions, body->count + 1,
-					 sizeof *body->insertions);
-	body->insertions[body->count++] = (struct insertion){evbuffer_get_length(body->written),
-							     text};
-	buffer_add(body->written, "\"", 1);
-	body->counted = body->rest = body->insertions[0].text;
+	body_add(body, "\"");
+	insert(body, text);
+	body_add(body, "\"");
+}
+
+void body_quote_both(struct body *body, struct rlmd_text first, struct rlmd_text second)
+{
+	body_add(body, "\"");
+	insert(body, first);
+	body_add(body, "\\n\\n");
+	insert(body, second);
+	body_add(body, "\"");
 }
 
 static struct rlmd_text text_at(const struct body *body, size_t index)

@@ -25,6 +25,9 @@ void body_printf(struct body *, const char *fmt, ...) __attribute__((format(prin
 /* Appends the text as a string; lent until body_free(). */
 void body_quote(struct body *, struct rlmd_text);
 
+/* Appends two texts as one string, with an empty line between them; lent likewise. */
+void body_quote_both(struct body *, struct rlmd_text first, struct rlmd_text second);
+
 /* Counts on, about `bytes` of the texts; true once body_size() is known. Nothing is added later. */
 bool body_measure(struct body *, size_t bytes);
 size_t body_size(const struct body *);

@@ -489,6 +489,27 @@ static void quirks(void **state)
 		 "{\"error\":{\"message\":\"Unsupported parameter: 'stop' is not supported with "
 		 "this model.\",\"param\":\"stop\",\"code\":\"unsupported_parameter\"}}",
 		 QUIRK_NO_STOP},
+		{400,
+		 "{\"error\":{\"message\":\"Unsupported value: 'messages[0].role' does not support "
+		 "'system' with this model.\",\"type\":\"invalid_request_error\",\"param\":"
+		 "\"messages[0].role\",\"code\":\"unsupported_value\"}}",
+		 QUIRK_NO_SYSTEM},
+		{400,
+		 "{\"object\":\"error\",\"message\":\"System role not supported\",\"type\":"
+		 "\"BadRequestError\",\"param\":null,\"code\":400}",
+		 QUIRK_NO_SYSTEM},
+		{500,
+		 "{\"error\":{\"code\":500,\"message\":\"System role not supported at row 1, column "
+		 "65\",\"type\":\"server_error\"}}",
+		 QUIRK_NO_SYSTEM},
+		{400,
+		 "{\"object\":\"error\",\"message\":\"Conversation roles must alternate "
+		 "user/assistant/user/assistant/...\",\"type\":\"BadRequestError\"}",
+		 QUIRK_NO_SYSTEM},
+		{400,
+		 "[{\"error\":{\"code\":400,\"message\":\"Developer instruction is not enabled for "
+		 "models/gemma-3-27b-it\",\"status\":\"INVALID_ARGUMENT\"}}]",
+		 QUIRK_NO_SYSTEM},
 		/* Refused for its value, which is the user's. */
 		{400,
 		 "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":"

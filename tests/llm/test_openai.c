@@ -123,6 +123,37 @@ static void quirks_change_the_body(void **state)
 	assert_null(json_object_get(plain, "stream_options"));
 }
 
+/* A system prompt that the model refuses stands in front of the first message of the user's. */
+static void no_system_prompt(void **state)
+{
+	static const struct llm_message messages[] = {{LLM_SYSTEM, {"Be brief.", 9}},
+						      {LLM_USER, {"Is it \"so\"?", 12}},
+						      {LLM_ASSISTANT, {"yes", 3}}};
+	struct llm_request asked = request();
+	const json_t *all, *first;
+	json_t *body;
+
+	(void)state;
+	asked.messages = messages;
+	asked.message_count = 3;
+	assert_true(adapter_can_adapt(&asked, QUIRK_NO_SYSTEM));
+	body = encoded_json(openai, &asked, QUIRK_NO_SYSTEM, true);
+	all = json_object_get(body, "messages");
+	first = json_array_get(all, 0);
+	assert_int_equal(json_array_size(all), 2);
+	assert_string_equal(string_at(first, "role"), "user");
+	assert_string_equal(string_at(first, "content"), "Be brief.\n\nIs it \"so\"?");
+	assert_string_equal(string_at(json_array_get(all, 1), "content"), "yes");
+	json_decref(body);
+	/* Without one there is nothing to adapt. */
+	asked.messages = messages + 1;
+	asked.message_count = 2;
+	assert_false(adapter_can_adapt(&asked, QUIRK_NO_SYSTEM));
+	body = encoded_json(openai, &asked, QUIRK_NO_SYSTEM, true);
+	assert_int_equal(json_array_size(json_object_get(body, "messages")), 2);
+	json_decref(body);
+}
+
 static void no_model_means_the_default_one(void **state)
 {
 	struct llm_request asked = request();
@@ -626,6 +657,7 @@ int main(void)
 		cmocka_unit_test(sends_the_sampling_asked_for),
 		cmocka_unit_test(whole_requests_say_so),
 		cmocka_unit_test(quirks_change_the_body),
+		cmocka_unit_test(no_system_prompt),
 		cmocka_unit_test(no_model_means_the_default_one),
 		cmocka_unit_test(turns_share_their_prefix),
 		cmocka_unit_test(reads_a_stream),

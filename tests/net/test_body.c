@@ -144,6 +144,39 @@ static void test_short(void **state)
 }
 
 /* Many that are short come to a long one, of which not all is written at once either. */
+static void test_both(void **state)
+{
+	static const size_t rooms[] = {JSON_QUOTE_ROOM, 100, 4096};
+	struct rlmd_text texts[][2] = {
+		{text_of("a \"b\""), text_of("c\n")},
+		{long_text(), text_of("")},
+		{text_of(""), long_text()},
+		{long_text(), long_text()},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++) {
+			auto_evbuffer struct evbuffer *joined = evbuffer_new(), *got;
+			auto_evbuffer struct evbuffer *expected = evbuffer_new();
+			struct body *body = body_new();
+
+			evbuffer_add(joined, texts[i][0].bytes, texts[i][0].size);
+			evbuffer_add(joined, "\n\n", 2);
+			evbuffer_add(joined, texts[i][1].bytes, texts[i][1].size);
+			evbuffer_add(expected, "[", 1);
+			json_quote(text_in(joined), expected);
+			evbuffer_add(expected, "]", 1);
+			body_add(body, "[");
+			body_quote_both(body, texts[i][0], texts[i][1]);
+			body_add(body, "]");
+			measured(body, MEASURED);
+			got = read_all(body, rooms[k]);
+			assert_is(got, expected);
+			body_free(body);
+		}
+}
+
 static void test_many(void **state)
 {
 	auto_evbuffer struct evbuffer *expected = evbuffer_new(), *got = NULL;
@@ -165,9 +198,8 @@ static void test_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pieces),
-		cmocka_unit_test(test_rewind),
-		cmocka_unit_test(test_short),
+		cmocka_unit_test(test_pieces), cmocka_unit_test(test_rewind),
+		cmocka_unit_test(test_short),  cmocka_unit_test(test_both),
 		cmocka_unit_test(test_many),
 	};
 

@@ -30,6 +30,12 @@ WINDOWS = (  # as OpenAI and vLLM have said it, by version, and SGLang
     "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of "
     "{all} tokens: {prompt} tokens from the input messages and {most} tokens for the completion.",
 )
+SYSTEM_REFUSED = (
+    (400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+    (400, "System role not supported"),
+    (500, "System role not supported at row 1, column 65"),
+    (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+)
 OUTPUTS = (
     ("openai", "max_tokens is too large: {most}. This model supports at most 4096 completion tokens, whereas "
      "you provided {most}."),
@@ -278,6 +284,25 @@ class Requests(ProviderTest):
                 self.assertEqual(self.ask(server).executions()[0]["stdout"], "a\n")
                 sent = [field.encode() in request.body for request in server.requests]
                 self.assertEqual(sent, [True, False, False, False])
+
+    def test_a_system_prompt_that_is_refused(self):
+        """Its text then stands in front of the first message of the user's, in every later request."""
+        for status, words in SYSTEM_REFUSED:
+            with self.subTest(words=words):
+                server = self.serve("openai")
+                error = Reply(status=status, body=dumps({"error": {"message": words}}))
+                server.script(lambda request: request.messages[0][0] == "system", error)
+                server.replies(code("print(llm_query('q'))"), Reply(text="a"), final())
+                self.assertEqual(self.ask(server).executions()[0]["stdout"], "a\n")
+                refused, *answered = server.requests
+                self.assertEqual(len(answered), 3)
+                for request in answered:
+                    roles = [role for role, _ in request.messages]
+                    self.assertEqual(roles[::2], ["user"] * len(roles[::2]))
+                    self.assertNotIn("user", roles[1::2])
+                told, first = refused.system, refused.text(1)
+                self.assertEqual(answered[0].text(0), f"{told}\n\n{first}")
+                self.assertTrue(answered[2].text(0).startswith(told))
 
     def test_a_parameter_that_stays_refused(self):
         """A server that likes neither name of the limit is asked once by each."""
