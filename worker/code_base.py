@@ -14,11 +14,7 @@ from file_index import BYTES, TOKENS
 from file_tree import human, tree_text
 from languages import language_of
 from outlines import KNOWN, outline_of
-from search import literal_of
-
-OPERATORS = re.compile(r"[.^$*+?{}\[\]|()\\]")
-# Patterns that may match, or look, beyond the line: such a pattern sees one line at a time.
-BEYOND_LINE = re.compile(r"\[\^|\\[WDAZBn]|\(\?(?![:P])|[*+?}]\+|\\x0a|\(\?P[=>]")
+from search import line_finder
 
 # Other libraries' names of the arguments.
 PATH = dict.fromkeys("file filename file_path filepath name folder directory dir root".split(),
@@ -95,7 +91,6 @@ class CodeBase:
             flags |= pattern.flags & ~re.UNICODE
             pattern = pattern.pattern
         check_text("grep", "pattern", pattern)
-        pattern = plain(pattern)
         chosen = None
         if glob is not None:
             globs = [glob] if isinstance(glob, str) else list(glob)
@@ -103,7 +98,7 @@ class CodeBase:
             for each in globs:
                 check_text("grep", "glob", each)
                 chosen.update(files.matching(plain(each)))
-        find = finder(pattern, flags)
+        find = line_finder(re.compile(plain(pattern), flags))
         path, text, result = files.index.path, files.text, []
         for place, first, end in files.spans():
             if chosen is None or place in chosen:
@@ -202,56 +197,3 @@ def behind(text, count):
         return 0
     match = next(itertools.islice(re.finditer("\n", text), count - 1, None), None)
     return match.end() if match else None
-
-
-def finder(pattern, flags):
-    """find(text, first, end) gives (number, line) of each line between that matches."""
-    search = re.compile(pattern, flags).search
-    literal = None if flags & (re.IGNORECASE | re.VERBOSE) else exact(pattern)
-    if literal is not None:
-        def next_in(text, at, end):
-            return text.find(literal, at, end)
-    elif flags & (re.VERBOSE | re.DOTALL) or BEYOND_LINE.search(pattern):
-        return lambda text, first, end: by_line(search, text, first, end)
-    else:
-        def next_in(text, at, end):
-            match = search(text, at, end)
-            return match.start() if match else -1
-
-    def find(text, first, end):
-        number, counted, at = 1, first, first
-        while at < end:
-            at = next_in(text, at, end)
-            if at < 0 or at == end and text[end - 1] == "\n":
-                return
-            start = max(text.rfind("\n", first, at) + 1, first)
-            stop = text.find("\n", at, end)
-            stop = end if stop < 0 else stop
-            line = text[start:stop]
-            if literal is not None or search(line):
-                number += text.count("\n", counted, start)
-                counted = start
-                yield number, line
-            at = stop + 1
-
-    return find
-
-
-def exact(pattern):
-    """The text that a pattern stands for, where it is no more than that, within one line."""
-    if not OPERATORS.search(pattern):
-        return pattern if pattern and "\n" not in pattern else None
-    literal = literal_of(pattern)
-    return literal if literal and "\n" not in literal else None
-
-
-def by_line(search, text, first, end):
-    number = 0
-    while first < end:
-        number += 1
-        stop = text.find("\n", first, end)
-        stop = end if stop < 0 else stop
-        line = text[first:stop]
-        if search(line):
-            yield number, line
-        first = stop + 1

@@ -34,7 +34,7 @@ class Same(SearchTest):
         """Each letter matches those of all Unicode that `re` lets it match, and no others."""
         text = "".join(map(chr, range(sys.maxunicode + 1)))
         for letter in string.ascii_letters:
-            self.assertIsNotNone(search.literal_of(letter))
+            self.assertTrue(search.needed(search.compiled(letter)).whole)
             self.check(letter, text)
 
     def test_random_texts(self):
@@ -69,17 +69,106 @@ class Same(SearchTest):
         self.assertRaises(re.error, search.spans, "?*", "a")
 
 
-class Literals(unittest.TestCase):
-    def test_what_is_one(self):
+class Patterns:
+    """Makes random ones, over few characters, so that they match often, and soon fail."""
+
+    PIECES = ("need", "Need", "le", "kis", "a", "\\n", " ", r"\s", r"\s+", r"\s*", r"\S+", r"\w+", ".",
+              ".*", "[a-n]", "[^e]", "[^e]*", r"[^\n]+", r"[\s,]+", "^", "$", r"\b", r"\B", r"\W", r"\d*",
+              r"\Z", r"\A", "\u00e9", "\u212a", r"\.")
+    REPEATS = "", "", "", "?", "??", "{2}", "{0,2}", "{0}"
+
+    def __init__(self, seed):
+        self.made = random.Random(seed)
+
+    def sequence(self, depth):
+        return "".join(self.element(depth) for _ in range(self.made.randint(1, 4)))
+
+    def element(self, depth):
+        if depth and self.made.random() < 0.35:
+            kind = self.made.choice(("(", "(?:", "(?:", "(?=", "(?!", "(?i:", "(?s:"))
+            inner = self.sequence(depth - 1)
+            if self.made.random() < 0.3:
+                inner += "|" + self.sequence(depth - 1)
+            return f"{kind}{inner})" + ("" if kind in ("(?=", "(?!") else
+                                        self.made.choice(self.REPEATS))
+        return self.made.choice(self.PIECES)
+
+    def expression(self):
+        flags = self.made.choice((search.FLAGS, search.FLAGS, re.M, 0, re.S | re.I, re.A | re.I,
+                                  re.M | re.X))
+        while True:
+            try:
+                return re.compile(self.sequence(2), flags)
+            except re.error:
+                pass
+
+    def text(self):
+        parts = ("need", "NEED", "needle\n", "kis", "\u212aIS", "a", " ", "\n", "\n \n", "\t", "e", ".",
+                 "\u00e9", "\U0001f600", "needkis\n\n  le")
+        return "".join(self.made.choice(parts) for _ in range(self.made.randint(0, 25)))
+
+
+class Any(SearchTest):
+    """Patterns of all kinds, short literals looked for first as well."""
+
+    def setUp(self):
+        self.pieces_of(7)
+        before, search.LEAST = search.LEAST, 1
+        self.addCleanup(setattr, search, "LEAST", before)
+
+    def test_matches(self):
+        patterns = Patterns(1)
+        for _ in range(2500):
+            expression = patterns.expression()
+            for _ in range(4):
+                self.check(expression, patterns.text())
+
+    def test_lines(self):
+        """Each line alone, whatever stands before and behind."""
+        patterns = Patterns(2)
+        for _ in range(2500):
+            expression, text = patterns.expression(), patterns.text()
+            lines = text.split("\n")
+            if not lines[-1]:
+                del lines[-1]
+            right = [(number, line) for number, line in enumerate(lines, 1)
+                     if expression.search(line)]
+            around = f"need kis\n{text}", f"{text}\nneed kis"[len(text):]
+            whole = around[0] + around[1]
+            first = len("need kis\n")
+            found = list(search.line_finder(expression)(whole, first, first + len(text)))
+            self.assertEqual(found, right, (expression, text))
+
+
+class Needs(unittest.TestCase):
+    def need(self, pattern):
+        return tuple(search.needed(search.compiled(pattern)))[:3]
+
+    def test_literals(self):
         for pattern, literal in (
-            ("error", "error"), ("User Name", "User Name"), (r"a\.b", "a.b"),
-            ("a-b_c#d", "a-b_c#d"),
-            (re.escape("a b.c(d)\n"), "a b.c(d)\n"), ("a\\\\b", "a\\b"), (r"\-a", "-a"),
+            ("error", "error"), ("User Name", "User Name"), (r"a\.b", "a.b"), (r"\x41", "A"),
+            ("a-b_c#d", "a-b_c#d"), (r"\-a", "-a"), ("1-2", "1-2"),
+            (re.escape("a b.c(d)"), "a b.c(d)"), ("a\\\\b", "a\\b"),
         ):
-            self.assertEqual(search.literal_of(pattern), literal)
-        for pattern in ("", "1-2", "a.b", r"a\d", r"\x41", "a{2}", "a\\", "\u00e9a", b"a",
-                        re.compile("a"), "a|b", "[a]", "(a)", "^a", "a$", "a*"):
-            self.assertIsNone(search.literal_of(pattern))
+            self.assertEqual(self.need(pattern), (literal, True, 0))
+        for pattern in ("", "a|b", "[ab]", "a*", "\u00e9", b"a", "(?-i:a)"):
+            self.assertEqual(self.need(pattern)[:2], ("", False))
+
+    def test_what_a_match_contains(self):
+        for pattern, literal, lines in (
+            (r"\bstatic\s+(const\s+)?struct\s+file_operations\b", "file_operations", 3),
+            ("^(class|def) ma(in)+", " ma", 0), ("a(needle)+?b", "needle", 0), ("ab(?:c|d)efg.*h", "efg", 0),
+            (r"x{2}yz\n", "yz\n", 1), ("needle(?=s)", "needle", search.ANY),
+            (r"[^\n]*needle[^,]", "needle", 1), ("needle[^,]*", "needle", search.ANY),
+            (r"(?s)needle.", "needle", 1), (r"needle\Z", "needle", search.ANY),
+            (r"needle\S+", "needle", 0), (r"(\s+needle){2}", "needle", 2),
+        ):
+            self.assertEqual(self.need(pattern), (literal, False, lines))
+
+    def test_what_re_looks_for_itself(self):
+        for pattern, first in (("abc.", True), ("ab.cdef", False), (".abc", False)):
+            self.assertIs(search.needed(re.compile(pattern)).first, first)
+            self.assertFalse(search.needed(search.compiled(pattern)).first)
 
 
 if __name__ == "__main__":
