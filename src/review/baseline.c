@@ -10,17 +10,50 @@
 #include "base/json.h"
 
 enum {
+	WIDER = 3, /* as many lines as those that both have; else it is another rule's, beside it */
 	SIZE_MAX_READ = 64 << 20, /* bytes */
 	DEPTH_MAX = 64,
 };
 
+/* "a%20b" -> "a b"; new. */
+static char *name_of_uri(const char *uri)
+{
+	char *name = xstrdup(uri), *end = name;
+
+	for (; *uri; uri++) {
+		char digits[3] = {0}, *stop = digits;
+
+		if (*uri == '%' && uri[1] && uri[2]) {
+			memcpy(digits, uri + 1, 2);
+			*end = (char)strtoul(digits, &stop, 16);
+		}
+		if (stop == digits + 2)
+			uri += 2;
+		else
+			*end = *uri;
+		end++;
+	}
+	*end = '\0';
+	return name;
+}
+
+/* Of results that are not ours, or of a report before ours had prints, nothing can be known. */
 static void add(struct baseline *baseline, const json_t *result)
 {
 	const json_t *prints = json_object_get(result, "partialFingerprints");
-	struct baseline_entry *entry = &baseline->entries[baseline->count++];
+	const json_t *place = json_object_get(
+		json_array_get(json_object_get(result, "locations"), 0), "physicalLocation");
+	const json_t *file = json_object_get(place, "artifactLocation");
+	int64_t line = json_get_integer(json_object_get(place, "region"), "startLine", 1);
+	struct baseline_entry *entry = &baseline->entries[baseline->count];
 
+	if (!fingerprint_read(json_get_text(prints, BASELINE_PRINT), &entry->print))
+		return;
+	baseline->count++;
 	entry->fingerprint = text_copy(json_get_text(prints, BASELINE_FINGERPRINT));
-	entry->surroundings = text_copy(json_get_text(prints, BASELINE_SURROUNDINGS));
+	entry->rule = text_copy(json_get_text(result, "ruleId"));
+	entry->name = name_of_uri(json_get_string(file, "uri"));
+	entry->line = line > 0 ? (size_t)line : 1;
 }
 
 static void read_results(struct baseline *baseline, const json_t *runs)
@@ -67,31 +100,112 @@ void baseline_done(struct baseline *baseline)
 {
 	for (size_t i = 0; i < baseline->count; i++) {
 		free(baseline->entries[i].fingerprint);
-		free(baseline->entries[i].surroundings);
+		free(baseline->entries[i].rule);
+		free(baseline->entries[i].name);
 	}
 	free(baseline->entries);
 	*baseline = (struct baseline){0};
 }
 
-static bool use(struct baseline *baseline, const struct finding *finding, bool moved)
-{
-	for (size_t i = 0; i < baseline->count; i++) {
-		struct baseline_entry *entry = &baseline->entries[i];
+/* --- use ------------------------------------------------------------------------------------ */
 
-		if (!entry->used && !strcmp(moved ? entry->surroundings : entry->fingerprint,
-					    moved ? finding->surroundings : finding->fingerprint))
-			return entry->used = true;
-	}
+/* How alike two are, the best last. */
+enum likeness { LIKE_NOTHING, LIKE_LINES, LIKE_LINES_AND_RULE, LIKE_ALL_LINES, LIKE_ALL };
+
+/* Between the lines of a finding and those of an earlier one that stand in the same file. */
+static enum likeness compare(struct code *code, const struct finding *finding,
+			     const struct baseline_entry *entry, const struct print_place *place)
+{
+	size_t first, end = fingerprint_own(code, finding, &first), common = 0;
+	size_t old = entry->print.end - entry->print.first, new = end - first;
+	size_t narrow = old < new ? old : new, wide = old < new ? new : old;
+	bool same_rule = !strcmp(entry->rule, finding->rule);
+
+	for (size_t i = 0; i < place->count; i++)
+		common += place->own[i] >= first && place->own[i] < end;
+	if (!common || 2 * common < narrow + !same_rule || (!same_rule && WIDER * common < wide))
+		return LIKE_NOTHING;
+	if (common < wide)
+		return same_rule ? LIKE_LINES_AND_RULE : LIKE_LINES;
+	return same_rule ? LIKE_ALL : LIKE_ALL_LINES;
+}
+
+static void make_known(struct finding *finding, struct baseline_entry *entry)
+{
+	entry->used = true;
+	finding->known = true;
+	if (strlen(entry->fingerprint) + 1 == DIGEST_SIZE)
+		memcpy(finding->fingerprint, entry->fingerprint, DIGEST_SIZE);
+	if (!strcmp(entry->rule, finding->rule) || !*entry->rule)
+		return;
+	free(finding->named);
+	finding->named = finding->rule;
+	finding->rule = xstrdup(entry->rule);
+}
+
+static bool has_line(struct code *code, const struct finding *finding, const struct print *print)
+{
+	size_t first, end = fingerprint_own(code, finding, &first);
+	const struct code_prints *prints = code_prints(code, finding->file);
+
+	code->work++;
+	for (size_t i = first; i < end; i++)
+		for (size_t k = print->first; k < print->end; k++)
+			if (prints->items[i].digest == print->lines[k])
+				return true;
 	return false;
 }
 
-void baseline_apply(struct baseline *baseline, struct findings *findings)
+/* Of one that is in its own file no more; by what is around it, and not where a copy may be. */
+static enum likeness compare_moved(struct code *code, const struct finding *finding,
+				   const struct baseline_entry *entry)
 {
-	for (int moved = 0; moved < 2; moved++)
-		for (size_t i = 0; i < findings->count; i++) {
-			struct finding *finding = &findings->items[i];
+	struct print_place place;
 
-			if (finding->place == FINDING_ANCHORED && !finding->known)
-				finding->known = use(baseline, finding, moved);
-		}
+	if (entry->file || code->work > CODE_WORK_MAX || code_is_as_it_was(code, entry->name) ||
+	    !has_line(code, finding, &entry->print))
+		return LIKE_NOTHING;
+	place = fingerprint_find(code, finding->file, &entry->print, entry->line);
+	return place.sure ? compare(code, finding, entry, &place) : LIKE_NOTHING;
+}
+
+static void use(struct baseline *baseline, struct code *code, struct finding *finding,
+		enum likeness least, bool moved)
+{
+	for (size_t i = 0; i < baseline->count && !finding->known; i++) {
+		struct baseline_entry *entry = &baseline->entries[i];
+		enum likeness likeness = LIKE_NOTHING;
+
+		if (entry->used)
+			continue;
+		if (moved)
+			likeness = compare_moved(code, finding, entry);
+		else if (entry->file == finding->file)
+			likeness = compare(code, finding, entry, &entry->place);
+		if (likeness >= least)
+			make_known(finding, entry);
+	}
+}
+
+static void find_places(struct baseline *baseline, struct code *code)
+{
+	for (size_t i = 0; i < baseline->count; i++) {
+		struct baseline_entry *entry = &baseline->entries[i];
+		const struct code_file *file = code_find(code, text_of(entry->name));
+
+		if (!file)
+			continue;
+		entry->place = fingerprint_find(code, file, &entry->print, entry->line);
+		entry->file = entry->place.found ? file : NULL;
+	}
+}
+
+void baseline_apply(struct baseline *baseline, struct code *code, struct findings *findings)
+{
+	find_places(baseline, code);
+	for (int moved = 0; moved < 2; moved++)
+		for (enum likeness least = LIKE_ALL; least > LIKE_NOTHING; least--)
+			for (size_t i = 0; i < findings->count; i++)
+				if (findings->items[i].print && !findings->items[i].known)
+					use(baseline, code, &findings->items[i], least, moved);
 }

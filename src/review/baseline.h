@@ -1,24 +1,30 @@
 /*
  * review/baseline.h - which findings an earlier review had, by its SARIF file.
  *
- * A finding is known where its fingerprint is in that; or where its surroundings are those of one
- * whose own fingerprint is not found any more, which then has moved to another file. So what is
- * new beside something old and equal is still new.
+ * Where the earlier findings stand now is looked for first (review/fingerprint.h): in their own
+ * files, then, of those that are nowhere there, in the files of new findings. A finding is known
+ * where it has lines of one of these, whatever its rule; each earlier finding makes one known. So
+ * what is new beside something old and equal is still new. The known one gets the rule and the
+ * fingerprint of the earlier one, for which services may have an alert.
  */
 #pragma once
 
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "review/finding.h"
+#include "review/fingerprint.h"
 
 /* Names of "partialFingerprints" in a report. */
-#define BASELINE_FINGERPRINT  "rlmdFinding/v1"
-#define BASELINE_SURROUNDINGS "rlmdSurroundings/v1"
+#define BASELINE_FINGERPRINT "rlmdFinding/v2"
+#define BASELINE_PRINT       "rlmdLines/v1"
 
 struct baseline {
 	struct baseline_entry {
-		char *fingerprint, *surroundings; /* owned; "" where there is none */
+		char *rule, *name, *fingerprint; /* owned; `name`: of its file */
+		size_t line;
+		struct print print;
+		const struct code_file *file; /* lent: where it stands now; NULL: nowhere */
+		struct print_place place;
 		bool used;
 	} * entries; /* owned */
 	size_t count;
@@ -29,5 +35,5 @@ bool baseline_read(const char *path, struct baseline *ret, struct rlmd_error *);
 bool baseline_parse(struct rlmd_text sarif, struct baseline *ret, struct rlmd_error *);
 void baseline_done(struct baseline *);
 
-/* Sets `known` of all that are anchored. */
-void baseline_apply(struct baseline *, struct findings *);
+/* Sets `known` of all that are anchored and have their prints. */
+void baseline_apply(struct baseline *, struct code *, struct findings *);

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
+#include "base/digest.h"
 #include "base/json.h"
 
 enum { CHANGES_DEPTH_MAX = 8 };
@@ -34,6 +35,7 @@ static void file_done(struct code_file *file)
 	free(file->repaired);
 	free(file->starts);
 	free(file->changes);
+	free(file->prints.items);
 }
 
 static int compare(const void *left, const void *right)
@@ -149,6 +151,71 @@ size_t code_line_of(const struct code_file *file, size_t byte)
 	return low + 1;
 }
 
+/* --- prints --------------------------------------------------------------------------- */
+
+static bool is_of_word(char c)
+{
+	unsigned char byte = (unsigned char)c;
+
+	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+	       (byte >= 'A' && byte <= 'Z') || byte == '_' || byte >= 0x80;
+}
+
+/* SHA-256, for a stranger may write lines. False: it has no word. */
+static bool print_line(struct rlmd_text line, char *room, struct code_print *ret)
+{
+	unsigned char digest[DIGEST_BYTES];
+	size_t words = 0;
+
+	ret->size = 0;
+	ret->digest = 0;
+	for (size_t i = 0; i < line.size; i++) {
+		if (text_is_space(line.bytes[i]))
+			continue;
+		room[ret->size++] = line.bytes[i];
+		words += is_of_word(line.bytes[i]);
+	}
+	if (words < 2)
+		return false;
+	digest_bytes(text_from(room, ret->size), digest);
+	for (size_t i = 0; i < sizeof ret->digest; i++)
+		ret->digest = ret->digest << 8 | digest[i];
+	return true;
+}
+
+const struct code_prints *code_prints(struct code *code, const struct code_file *file)
+{
+	struct code_prints *prints = &code->files[file - code->files].prints;
+	auto_free char *room = NULL;
+
+	if (prints->items)
+		return prints;
+	room = xcalloc(file->text.size + 1, 1);
+	prints->items = xcalloc(file->lines + 1, sizeof *prints->items);
+	for (size_t line = 1; line <= file->lines; line++) {
+		struct code_print *print = &prints->items[prints->count];
+
+		print->line = line;
+		prints->count += print_line(code_line_trimmed(file, line), room, print);
+	}
+	return prints;
+}
+
+size_t code_prints_from(const struct code_prints *prints, size_t line)
+{
+	size_t low = 0, high = prints->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (prints->items[middle].line < line)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* --- changes -------------------------------------------------------------------------- */
 
 static void add_change(struct code_file *file, const json_t *pair)
@@ -188,14 +255,27 @@ void code_set_changes(struct code *code, struct rlmd_text json)
 	const json_t *change;
 	size_t i;
 
+	code->compared = code->compared || changes;
 	json_array_foreach (changes, i, change) {
 		struct code_file *file = search(code, json_get_string(change, "path"));
 
+		code->changed = array_grow(code->changed, code->changed_count,
+					   sizeof *code->changed);
+		code->changed[code->changed_count++] = name_of(code,
+							       json_get_string(change, "path"));
 		if (file)
 			set_changes(file, change);
 		else
 			note_unread(code, change);
 	}
+}
+
+bool code_is_as_it_was(const struct code *code, const char *name)
+{
+	for (size_t i = 0; i < code->changed_count; i++)
+		if (!strcmp(code->changed[i], name))
+			return false;
+	return code->compared;
 }
 
 bool code_changed(const struct code_file *file, size_t first, size_t last)
@@ -227,6 +307,9 @@ void code_done(struct code *code)
 		file_done(&code->files[i]);
 	for (size_t i = 0; i < code->unread_count; i++)
 		free(code->unread[i]);
+	for (size_t i = 0; i < code->changed_count; i++)
+		free(code->changed[i]);
+	free(code->changed);
 	free(code->unread);
 	free(code->files);
 	free(code->place);

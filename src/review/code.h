@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -21,6 +22,17 @@ struct code_range {
  * stands everywhere, thousands of times. */
 enum { CODE_WORK_MAX = 100000000 };
 
+/* A line that has a word in it, by its digest, which white space makes no difference to. */
+struct code_print {
+	uint64_t digest;
+	size_t line, size; /* from 1; bytes without white space */
+};
+
+struct code_prints {
+	struct code_print *items; /* owned; NULL: nobody asked */
+	size_t count;
+};
+
 struct code_file {
 	char *path;            /* owned: the context's key */
 	char *name;            /* owned: in reports: its place in the repository */
@@ -31,6 +43,7 @@ struct code_file {
 	size_t rank;                /* in which it was added */
 	struct code_range *changes; /* owned: lines that were added or changed */
 	size_t change_count;
+	struct code_prints prints;
 };
 
 struct code {
@@ -39,6 +52,9 @@ struct code {
 	char *place;   /* owned: of the context in its repository, with a slash; NULL: at its top */
 	char **unread; /* owned: names of files that were changed and not loaded */
 	size_t unread_count;
+	bool compared;  /* it is known what was changed */
+	char **changed; /* owned: names of files that were changed, or are gone */
+	size_t changed_count;
 	size_t work; /* lines that were compared so far */
 };
 
@@ -60,6 +76,13 @@ const struct code_file *code_find(struct code *, struct rlmd_text path);
 struct rlmd_text code_line(const struct code_file *, size_t number);
 struct rlmd_text code_line_trimmed(const struct code_file *, size_t number);
 size_t code_line_of(const struct code_file *, size_t byte);
+
+/* The lines of a file that have words, lent; and the place of the first one from a line on. */
+const struct code_prints *code_prints(struct code *, const struct code_file *);
+size_t code_prints_from(const struct code_prints *, size_t line);
+
+/* Whether the file of that name is as it was: something was compared, and it was not changed. */
+bool code_is_as_it_was(const struct code *, const char *name);
 
 /* Whether any of these lines was changed. */
 bool code_changed(const struct code_file *, size_t first, size_t last);

@@ -14,6 +14,7 @@
 enum {
 	DEPTH_MAX = 8,
 	COMPLAINTS_MAX = 10, /* more would not be read */
+	WIDER = 3,           /* as many lines as another one, of the same place, has at most */
 	FEW_LINES = 8,       /* a longer quote may well have two findings of a kind in it */
 };
 
@@ -218,6 +219,7 @@ void finding_done(struct finding *finding)
 	free(finding->patch);
 	free_patch(finding->edits);
 	free(finding->no_patch);
+	free(finding->print);
 	*finding = (struct finding){0};
 }
 
@@ -268,13 +270,22 @@ static bool within(const struct finding *inner, const struct finding *outer)
 	       (inner->first == outer->first || outer->last - outer->first < FEW_LINES);
 }
 
+static size_t lines_of(const struct finding *finding)
+{
+	return finding->last - finding->first + 1;
+}
+
 static bool are_same(const struct finding *a, const struct finding *b)
 {
-	if (a->place != b->place || strcmp(a->rule, b->rule) != 0)
+	bool same_rule = !strcmp(a->rule, b->rule);
+
+	if (a->place != b->place || (!same_rule && a->own_rule && b->own_rule))
 		return false;
-	if (a->place == FINDING_ANCHORED)
-		return a->file == b->file && (within(a, b) || within(b, a));
-	return !strcmp(a->path, b->path) && !strcmp(a->quote, b->quote);
+	if (a->place != FINDING_ANCHORED)
+		return same_rule && !strcmp(a->path, b->path) && !strcmp(a->quote, b->quote);
+	return a->file == b->file && (within(a, b) || within(b, a)) &&
+	       (same_rule ||
+		(lines_of(a) <= WIDER * lines_of(b) && lines_of(b) <= WIDER * lines_of(a)));
 }
 
 static void swap(char **a, char **b)
@@ -295,16 +306,41 @@ static void swap_patches(struct finding *a, struct finding *b)
 	swap(&a->no_patch, &b->no_patch);
 }
 
+/* Under another rule a message may tell of another mistake on the same lines. */
+static void add_message(struct finding *finding, const struct finding *other)
+{
+	char *both;
+
+	if (strlen(finding->message) + strlen(other->message) > FINDING_TEXT_MAX)
+		return;
+	both = xasprintf("%s\n\nAlso (%s): %s", finding->message, other->rule, other->message);
+	free(finding->message);
+	finding->message = both;
+}
+
+/* A rule with a name says more than "other". */
+static bool says_more(const struct finding *a, const struct finding *b)
+{
+	bool a_named = strcmp(a->rule, "other") != 0, b_named = strcmp(b->rule, "other") != 0;
+
+	return a_named != b_named ? a_named : a->confidence > b->confidence;
+}
+
 /* `other` is freed. */
 static void take_in(struct finding *finding, struct finding *other)
 {
 	finding->reports += other->reports;
 	if (other->severity > finding->severity)
 		finding->severity = other->severity;
-	if (other->confidence > finding->confidence) {
-		finding->confidence = other->confidence;
+	if (says_more(other, finding)) {
 		swap(&finding->message, &other->message);
+		swap(&finding->rule, &other->rule);
+		swap(&finding->named, &other->named);
 	}
+	if (other->confidence > finding->confidence)
+		finding->confidence = other->confidence;
+	if (strcmp(finding->rule, other->rule) != 0)
+		add_message(finding, other);
 	if (!finding->patch && other->patch)
 		swap_patches(finding, other);
 	finding_done(other);

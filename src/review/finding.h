@@ -19,6 +19,7 @@
 
 struct code_file;
 struct evbuffer;
+struct print;
 
 enum {
 	FINDINGS_MAX = 5000,         /* of one answer: what the services take in */
@@ -78,7 +79,9 @@ struct finding {
 	size_t reports;               /* that were merged into it, itself included */
 	bool unchanged_lines; /* none of its lines was changed, under --only-changed-lines */
 	bool known;           /* to the baseline */
-	char fingerprint[DIGEST_SIZE], surroundings[DIGEST_SIZE];
+	bool own_rule;        /* its rule is one of the user's own */
+	char fingerprint[DIGEST_SIZE];
+	struct print *print; /* owned: review/fingerprint.h; NULL: not anchored */
 };
 
 struct findings {
@@ -101,9 +104,11 @@ void finding_edits_done(struct patch_file *);
 void findings_sort(struct findings *);
 
 /*
- * Findings that say the same thing of the same place become one. They do where the rule and the
- * file are the same, and both begin on the same line, or the lines of one lie within the few of the
- * other; of those that have no lines, where the quote is the same. The worst severity, the highest
- * confidence and the first patch stay, of the most certain one its message.
+ * Findings that say the same thing of the same place become one. They do where the file is the
+ * same, and both begin on the same line, or the lines of one lie within the few of the other; where
+ * their rules are not the same, only if the one has at most three times as many lines, and not if
+ * both are rules of one's own, which are told apart on purpose. Of those that have no lines, the
+ * rule and the quote are the same. The worst severity, the highest confidence and the first patch
+ * stay, and the rule and message of the most certain one; under another rule both messages.
  */
 void findings_merge(struct findings *);

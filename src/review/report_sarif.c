@@ -13,6 +13,7 @@
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/escape.h"
+#include "review/fingerprint.h"
 #include "review/patch.h"
 #include "review/report.h"
 
@@ -162,6 +163,11 @@ static json_t *properties(const struct finding *finding)
 
 	if (choice)
 		json_put(object, "choice", json_make_string(choice));
+	if (finding->named) {
+		auto_free char *named = escape_line(finding->named);
+
+		json_put(object, "named", json_make_string(named));
+	}
 	if (finding->patch)
 		json_put(object, "patch", json_make_string(finding->patch));
 	if (finding->no_patch)
@@ -174,13 +180,15 @@ static json_t *result(const struct review_view *view, const struct finding *find
 {
 	auto_free char *id = escape_line(finding->rule);
 	auto_free char *message = escape_words(finding->message);
-	json_t *object = json_make("{s:s, s:O, s:s, s:o, s:[o], s:{s:s, s:s}, s:o}", "ruleId", id,
-				   "ruleIndex", json_object_get(numbers, finding->rule), "level",
-				   finding_severity_name(finding->severity), "message",
-				   text_object(message), "locations", location(finding),
-				   "partialFingerprints", BASELINE_FINGERPRINT,
-				   finding->fingerprint, BASELINE_SURROUNDINGS,
-				   finding->surroundings, "properties", properties(finding));
+	auto_free char *line_hash = xasprintf("%.16s:1", finding->fingerprint);
+	auto_free char *print = fingerprint_write(finding->print);
+	json_t *object = json_make(
+		"{s:s, s:O, s:s, s:o, s:[o], s:{s:s, s:s, s:s}, s:o}", "ruleId", id, "ruleIndex",
+		json_object_get(numbers, finding->rule), "level",
+		finding_severity_name(finding->severity), "message", text_object(message),
+		"locations", location(finding), "partialFingerprints", BASELINE_FINGERPRINT,
+		finding->fingerprint, BASELINE_PRINT, print, "primaryLocationLineHash", line_hash,
+		"properties", properties(finding));
 
 	if (finding->edits)
 		json_put(object, "fixes", fixes(finding->edits));

@@ -227,8 +227,8 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 	anchor_all(&review->findings, &review->code, &review->rules, review->only_changed);
 	findings_sort(&review->findings);
 	findings_merge(&review->findings);
-	fingerprint_all(&review->findings);
-	baseline_apply(&review->baseline, &review->findings);
+	fingerprint_all(&review->code, &review->findings);
+	baseline_apply(&review->baseline, &review->code, &review->findings);
 	return true;
 }
 

@@ -423,6 +423,7 @@ void ruleset_rate(const struct ruleset *set, struct finding *finding)
 
 	if (!rule)
 		return;
+	finding->own_rule = !rule->usual;
 	if (rule->severity)
 		finding->severity = rule->severity;
 	if (!strcmp(rule->id, finding->rule))

@@ -67,8 +67,8 @@ static void review(struct rlmd_text answer, struct baseline *baseline)
 	}
 	findings_sort(&findings);
 	findings_merge(&findings);
-	fingerprint_all(&findings);
-	baseline_apply(baseline, &findings);
+	fingerprint_all(&code, &findings);
+	baseline_apply(baseline, &code, &findings);
 	report_all(&findings, &code);
 	findings_done(&findings);
 	code_done(&code);

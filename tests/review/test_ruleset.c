@@ -261,37 +261,72 @@ static void test_patterns(void **state)
 /* --- the baseline ------------------------------------------------------------------------- */
 
 #define SARIF(results) "{\"version\":\"2.1.0\",\"runs\":[{\"results\":[" results "]}]}"
-#define RESULT(print, around)                                                                      \
-	"{\"partialFingerprints\":{\"rlmdFinding/v1\":\"" print                                    \
-	"\",\"rlmdSurroundings/v1\":\"" around "\"}}"
+#define RESULT(name, rule, line, print)                                                            \
+	"{\"ruleId\":\"" rule "\",\"partialFingerprints\":{\"rlmdLines/v1\":\"" print              \
+	"\"},\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"" name          \
+	"\"},\"region\":{\"startLine\":" line "}}}]}"
+
+/* The print of these lines of a text. */
+static char *print_of(const char *text, size_t first, size_t last)
+{
+	struct finding item = {.first = first, .last = last};
+	struct findings findings = {&item, 1};
+	struct code code = {0};
+	char *print;
+
+	code_add(&code, text_of("a"), text_of(text));
+	code_seal(&code);
+	item.file = code_find(&code, text_of("a"));
+	fingerprint_all(&code, &findings);
+	print = fingerprint_write(item.print);
+	free(item.print);
+	code_done(&code);
+	return print;
+}
+
+#define FUNCTION(name) "int " name "(void)\n{\n\tone(" name ");\n\tcommon();\n\treturn 0;\n}\n"
+
+/* Which of the lines of a text a finding is known on, after a review of another text. */
+static void assert_known(const char *old, size_t line, const char *new, const char *path,
+			 size_t known)
+{
+	auto_free char *print = print_of(old, line, line);
+	auto_free char *sarif = xasprintf(SARIF("{}," RESULT("a%%20b", "r", "%zu", "%s")), print,
+					  line);
+
+	for (size_t at = 1; at <= 12; at++) {
+		struct finding item = {.rule = xstrdup("other"), .first = at, .last = at};
+		struct findings findings = {&item, 1};
+		struct baseline baseline = {0};
+		struct code code = {0};
+
+		code_add(&code, text_of(path), text_of(new));
+		code_seal(&code);
+		item.file = code_find(&code, text_of(path));
+		fingerprint_all(&code, &findings);
+		assert_true(baseline_parse(text_of(sarif), &baseline, NULL));
+		assert_int_equal(baseline.count, 1);
+		baseline_apply(&baseline, &code, &findings);
+		if (item.known != (at == known))
+			fail_msg("%s: line %zu", path, at);
+		assert_string_equal(item.rule, item.known ? "r" : "other");
+		finding_done(&item);
+		baseline_done(&baseline);
+		code_done(&code);
+	}
+}
 
 static void test_baseline(void **state)
 {
-	static const struct {
-		const char *print, *around;
-		bool known;
-	} rows[] = {
-		{"1", "a", true},  /* as it was */
-		{"9", "b", true},  /* moved to another file */
-		{"8", "b", false}, /* once more, beside it */
-		{"7", "a", false}, /* a copy of one that is still there */
-		{"6", "c", false},
-	};
-	struct finding items[5] = {0};
-	struct findings findings = {.items = items, .count = 5};
-	struct baseline baseline = {0};
+	static const char both[] = FUNCTION("f") FUNCTION("g"),
+			  turned[] = FUNCTION("g") FUNCTION("f");
 
 	(void)state;
-	for (size_t i = 0; i < 5; i++) {
-		snprintf(items[i].fingerprint, DIGEST_SIZE, "%s", rows[i].print);
-		snprintf(items[i].surroundings, DIGEST_SIZE, "%s", rows[i].around);
-	}
-	assert_true(baseline_parse(text_of(SARIF(RESULT("1", "a") "," RESULT("2", "b") ",{}")),
-				   &baseline, NULL));
-	baseline_apply(&baseline, &findings);
-	for (size_t i = 0; i < 5; i++)
-		assert_int_equal(items[i].known, rows[i].known);
-	baseline_done(&baseline);
+	assert_known(both, 4, both, "a b", 4); /* as it was, and not the same line of g() */
+	assert_known(both, 4, turned, "a b", 10);
+	assert_known(both, 4, turned, "c", 10); /* moved to another file */
+	assert_known(both, 3, turned, "a b", 9);
+	assert_known(both, 4, FUNCTION("g") FUNCTION("h"), "a b", 0);
 }
 
 static void test_bad_baseline(void **state)

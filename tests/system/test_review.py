@@ -99,7 +99,19 @@ class FindingsTest(ReviewTest):
         review = self.found(finding(severity="note"), finding(confidence=0.2), finding(rule="x"))
         self.assertEqual([(each["rule"], each["severity"], each["reports"])
                           for each in review["findings"]],
-                         [("buffer-overflow", "error", 2), ("other", "error", 1)])
+                         [("buffer-overflow", "error", 3)])
+
+    def test_one_line_under_four_names(self):
+        """They are one finding, with the words of all; of rules of one's own each is one."""
+        names = ["race", "deadlock", "data-loss", "locking"]
+        found = [finding(rule=name, message=name) for name in names]
+        (review,) = self.found(*found)["findings"]
+        self.assertEqual(review["reports"], 4)
+        for name in names:
+            self.assertIn(name, review["rule"] + review["message"])
+        for name in names:
+            self.write(f"rules/{name}.md", "Look for it.\n")
+        self.assertEqual(len(self.found(*found, arguments=["--rules", "rules"])["findings"]), 4)
 
     def test_findings_alone_are_an_answer(self):
         """As models write what is asked for as JSON: in a fence, without the words for an answer."""
@@ -134,7 +146,7 @@ class FindingsTest(ReviewTest):
 
     def test_patches(self):
         review = self.found(finding(patch=PATCH),
-                            finding(rule="x", patch=PATCH.replace("main.c", "../../etc/passwd")))
+                            finding(quote="return 0;", patch=PATCH.replace("main.c", "../../etc/passwd")))
         self.assertIn("@@ -4,6 +4,6 @@", review["findings"][0]["patch"])
         self.write("p.diff", review["findings"][0]["patch"])
         subprocess.run(["git", "apply", "--check", "../p.diff"], cwd=self.dir / "tree", check=True)
