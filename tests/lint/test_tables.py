@@ -145,7 +145,8 @@ class GlossaryTest(unittest.TestCase):
     def test_terms_stand_in_order_and_have_a_place(self):
         glossary = tree.read("docs/architecture.md").partition("## Glossary")[2]
         rows = re.findall(r"^\| ([\w -]+) \| (.+) \| `(\w+/\w+)` \|$", glossary, flags=re.MULTILINE)
-        self.assertGreater(len(rows), 40)
+        self.assertGreater(len(rows), 20)
+        self.assertLessEqual(len(rows), 40)
         self.assertEqual(len(rows), glossary.count("\n| ") - 1, "rows of another form")
         terms = [term for term, _, _ in rows]
         self.assertEqual(terms, sorted(set(terms)))
