@@ -20,8 +20,8 @@
 #include "batch/accounts.h"
 #include "batch/batch_job.h"
 #include "batch/batch_store.h"
+#include "batch/concurrency.h"
 #include "batch/fair_queue.h"
-#include "batch/headroom.h"
 #include "batch/job_journal.h"
 #include "batch/lease.h"
 #include "batch/retry.h"
@@ -79,7 +79,7 @@ struct dispatcher {
 	bool dry;                    /* the last claim gave nothing */
 	bool left;                   /* it said that there is something to wait for */
 	int64_t ended, failed;       /* jobs that are over, of those that it began */
-	struct headroom headroom;
+	struct concurrency concurrency;
 	bool told_memory, told_busy;  /* why jobs are not begun */
 	bool draining, closing, over; /* closing: money is given back */
 };
@@ -135,7 +135,7 @@ static void note_end(struct dispatcher *dispatcher, bool succeeded)
 	const struct halt *halt = &dispatcher->options.halt;
 	int64_t failed;
 
-	headroom_thrive(&dispatcher->headroom);
+	concurrency_raise(&dispatcher->concurrency);
 	dispatcher->ended++;
 	failed = dispatcher->failed += !succeeded;
 	if (dispatcher->draining || !halt->failures || failed < halt->failures ||
@@ -277,7 +277,7 @@ static void make_room(struct attempt *attempt, const struct batch_job_end *end)
 		retry(attempt, end);
 		return;
 	}
-	text = headroom_want(&dispatcher->headroom, dispatcher->used, &end->error);
+	text = concurrency_lower(&dispatcher->concurrency, dispatcher->used, &end->error);
 	if (text)
 		dispatcher->options.tell(dispatcher->options.owner, text);
 	scoreboard_end(attempt->shown, end, SCOREBOARD_RETURNED);
@@ -480,7 +480,7 @@ static void claim(struct dispatcher *dispatcher, struct fair_tenant *tenant)
 	TAILQ_INSERT_TAIL(&dispatcher->attempts, attempt, next);
 	dispatcher->used++;
 	tenant->at_work++;
-	headroom_begin(&dispatcher->headroom);
+	concurrency_begin(&dispatcher->concurrency);
 	attempt->query = store_claim(options->store, options->batch, &name, text_of(options->node),
 				     1, options->lease_ms, on_claim, attempt);
 }
@@ -658,9 +658,9 @@ static void tell_once(struct dispatcher *dispatcher, bool *told, const char *tex
 /* Whether there is memory for one more job; the first one always has it. */
 static bool has_room(struct dispatcher *dispatcher)
 {
-	if (dispatcher->used >= dispatcher->headroom.room)
+	if (dispatcher->used >= dispatcher->concurrency.limit)
 		return false;
-	if (!dispatcher->used || headroom_admits(&dispatcher->headroom, clock_ms()))
+	if (!dispatcher->used || concurrency_admits(&dispatcher->concurrency, clock_ms()))
 		return true;
 	if (fair_queue_any(&dispatcher->queue))
 		tell_once(dispatcher, &dispatcher->told_memory,
@@ -695,7 +695,7 @@ static int64_t next_ms(struct dispatcher *dispatcher, bool room)
 	int64_t due_ms = fair_queue_wake_due(&dispatcher->queue, clock_ms());
 	int64_t again_ms = clock_ms() + ROOM_MS;
 
-	return room || dispatcher->used >= dispatcher->headroom.room || due_ms < again_ms
+	return room || dispatcher->used >= dispatcher->concurrency.limit || due_ms < again_ms
 		       ? due_ms
 		       : again_ms;
 }
@@ -739,7 +739,7 @@ static void fill(struct dispatcher *dispatcher)
 	fair_queue_wake_due(&dispatcher->queue, clock_ms());
 	while ((room = has_room(dispatcher)) &&
 	       (tenant = fair_queue_next(&dispatcher->queue,
-					 dispatcher->headroom.room - dispatcher->used)))
+					 dispatcher->concurrency.limit - dispatcher->used)))
 		if (!is_busy(dispatcher, tenant) && can_pay(dispatcher, tenant))
 			claim(dispatcher, tenant);
 	due_ms = next_ms(dispatcher, room);
@@ -777,7 +777,7 @@ static void on_proceed(evutil_socket_t fd, short what, void *owner)
 	if (dispatcher->draining && !dispatcher->used)
 		begin_end(dispatcher);
 	/* Only the store knows what is left to do: it is asked once after each change. */
-	else if (!dispatcher->draining && dispatcher->used < dispatcher->headroom.room &&
+	else if (!dispatcher->draining && dispatcher->used < dispatcher->concurrency.limit &&
 		 !dispatcher->count && !dispatcher->looked)
 		look(dispatcher);
 }
@@ -834,7 +834,7 @@ struct dispatcher *dispatcher_new(const struct dispatcher_options *options)
 	dispatcher->wake = event_new(base, -1, 0, on_proceed, dispatcher);
 	dispatcher->look = event_new(base, -1, 0, on_look, dispatcher);
 	dispatcher->renew = event_new(base, -1, EV_PERSIST, on_renew, dispatcher);
-	limits = headroom_open(&dispatcher->headroom, options->reserve, options->max_jobs);
+	limits = concurrency_open(&dispatcher->concurrency, options->reserve, options->max_jobs);
 	if (limits)
 		options->tell(options->owner, limits);
 	dispatcher->accounts = accounts_for(dispatcher);

@@ -1,4 +1,4 @@
-#include "batch/headroom.h"
+#include "batch/concurrency.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { LINE_SIZE = 512, LIMIT_DIGITS = 18, FRESH_MS = 100 };
 
-const struct headroom_places headroom_here = {"/proc", "/sys/fs/cgroup"};
+const struct concurrency_places concurrency_here = {"/proc", "/sys/fs/cgroup"};
 
 /* The two ways in which the kernel has told of a cgroup's memory. */
 struct telling {
@@ -87,7 +87,7 @@ static int64_t left_along(const char *room, char *path, const struct telling *te
 	}
 }
 
-static int64_t left_by(const struct headroom_places *places, const char *controllers,
+static int64_t left_by(const struct concurrency_places *places, const char *controllers,
 		       const char *path)
 {
 	int64_t left = INT64_MAX;
@@ -103,7 +103,7 @@ static int64_t left_by(const struct headroom_places *places, const char *control
 }
 
 /* "4:memory:/a/b", "0::/a/b". */
-static int64_t left_in_line(const struct headroom_places *places, char *line)
+static int64_t left_in_line(const struct concurrency_places *places, char *line)
 {
 	char *rest = line, *controllers;
 
@@ -113,7 +113,7 @@ static int64_t left_in_line(const struct headroom_places *places, char *line)
 	return controllers && rest ? left_by(places, controllers, rest) : INT64_MAX;
 }
 
-int64_t headroom_bytes(const struct headroom_places *places)
+int64_t concurrency_bytes(const struct concurrency_places *places)
 {
 	auto_free char *memory = xasprintf("%s/meminfo", places->proc);
 	auto_free char *own = xasprintf("%s/self/cgroup", places->proc);
@@ -127,58 +127,59 @@ int64_t headroom_bytes(const struct headroom_places *places)
 	return left;
 }
 
-bool headroom_admits(struct headroom *headroom, int64_t now_ms)
+bool concurrency_admits(struct concurrency *concurrency, int64_t now_ms)
 {
-	if (!headroom->reserve)
+	if (!concurrency->reserve)
 		return true;
-	if (!headroom->looked_ms || now_ms - headroom->looked_ms >= FRESH_MS) {
-		headroom->bytes = headroom_bytes(headroom->places);
-		headroom->begun = 0;
-		headroom->looked_ms = now_ms;
+	if (!concurrency->looked_ms || now_ms - concurrency->looked_ms >= FRESH_MS) {
+		concurrency->bytes = concurrency_bytes(concurrency->places);
+		concurrency->begun = 0;
+		concurrency->looked_ms = now_ms;
 	}
-	return headroom->bytes - headroom->begun * HEADROOM_JOB >= headroom->reserve;
+	return concurrency->bytes - concurrency->begun * CONCURRENCY_JOB >= concurrency->reserve;
 }
 
-void headroom_begin(struct headroom *headroom)
+void concurrency_begin(struct concurrency *concurrency)
 {
-	headroom->begun++;
+	concurrency->begun++;
 }
 
-char *headroom_open(struct headroom *headroom, int64_t reserve, int64_t jobs)
+char *concurrency_open(struct concurrency *concurrency, int64_t reserve, int64_t jobs)
 {
 	struct rlimit limit;
 	int64_t most;
 
-	*headroom = (struct headroom){.places = &headroom_here, .reserve = reserve};
-	headroom->most = headroom->room = jobs;
+	*concurrency = (struct concurrency){.places = &concurrency_here, .reserve = reserve};
+	concurrency->max = concurrency->limit = jobs;
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT32_MAX)
 		return NULL;
-	most = ((int64_t)limit.rlim_cur - HEADROOM_OWN_FILES) / HEADROOM_JOB_FILES;
+	most = ((int64_t)limit.rlim_cur - CONCURRENCY_OWN_FILES) / CONCURRENCY_JOB_FILES;
 	if (most >= jobs)
 		return NULL;
-	headroom->most = headroom->room = int64_max(most, 1);
+	concurrency->max = concurrency->limit = int64_max(most, 1);
 	return xasprintf("-j %" PRId64 " is more than there can be here: %" PRId64
 			 " at once, for a process may have %ju open files (ulimit -n)",
-			 jobs, headroom->room, (uintmax_t)limit.rlim_cur);
+			 jobs, concurrency->limit, (uintmax_t)limit.rlim_cur);
 }
 
-char *headroom_want(struct headroom *headroom, int64_t at_work, const struct rlmd_error *err)
+char *concurrency_lower(struct concurrency *concurrency, int64_t at_work,
+			const struct rlmd_error *err)
 {
-	bool told = headroom->told;
+	bool warned = concurrency->warned;
 
-	headroom->room = int64_max(1, int64_min(headroom->room, at_work) - 1);
-	headroom->thrived = 0;
-	headroom->told = true;
-	return told ? NULL
-		    : xasprintf("fewer jobs are begun than -j allows, as the machine has too "
-				"little: %s",
-				err->text);
+	concurrency->limit = int64_max(1, int64_min(concurrency->limit, at_work) - 1);
+	concurrency->ended = 0;
+	concurrency->warned = true;
+	return warned ? NULL
+		      : xasprintf("fewer jobs are begun than -j allows, as the machine has too "
+				  "little: %s",
+				  err->text);
 }
 
-void headroom_thrive(struct headroom *headroom)
+void concurrency_raise(struct concurrency *concurrency)
 {
-	if (++headroom->thrived < headroom->room || headroom->room >= headroom->most)
+	if (++concurrency->ended < concurrency->limit || concurrency->limit >= concurrency->max)
 		return;
-	headroom->room++;
-	headroom->thrived = 0;
+	concurrency->limit++;
+	concurrency->ended = 0;
 }

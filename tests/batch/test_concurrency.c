@@ -1,5 +1,5 @@
-/* batch/headroom: what the kernel says that is left, and jobs at once. */
-#include "batch/headroom.h"
+/* batch/concurrency: what the kernel says that is left, and jobs at once. */
+#include "batch/concurrency.h"
 
 #include <ftw.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-static char directory[] = "/tmp/test_headroom.XXXXXX";
+static char directory[] = "/tmp/test_concurrency.XXXXXX";
 
 static void write_file(const char *name, const char *text)
 {
@@ -38,9 +38,9 @@ static int64_t left(void)
 {
 	auto_free char *proc = xasprintf("%s/proc", directory);
 	auto_free char *cgroups = xasprintf("%s/cgroup", directory);
-	const struct headroom_places places = {proc, cgroups};
+	const struct concurrency_places places = {proc, cgroups};
 
-	return headroom_bytes(&places);
+	return concurrency_bytes(&places);
 }
 
 static void test_least_of_all(void **state)
@@ -74,29 +74,29 @@ static void test_least_of_all(void **state)
 static void test_admit(void **state)
 {
 	auto_free char *proc = xasprintf("%s/admit", directory);
-	const struct headroom_places places = {proc, "/nowhere"};
-	struct headroom headroom = {.places = &places, .reserve = 100 << 20};
+	const struct concurrency_places places = {proc, "/nowhere"};
+	struct concurrency concurrency = {.places = &places, .reserve = 100 << 20};
 
 	(void)state;
 	write_file("admit/meminfo", "MemAvailable: 170000 kB\n");
 	for (int i = 0; i < 3; i++) {
-		assert_true(headroom_admits(&headroom, 1000 + i));
-		headroom_begin(&headroom);
+		assert_true(concurrency_admits(&concurrency, 1000 + i));
+		concurrency_begin(&concurrency);
 	}
-	assert_false(headroom_admits(&headroom, 1003));
+	assert_false(concurrency_admits(&concurrency, 1003));
 	write_file("admit/meminfo", "MemAvailable: 102400 kB\n");
-	assert_true(headroom_admits(&headroom, 1100));
-	headroom_begin(&headroom);
-	assert_false(headroom_admits(&headroom, 1101));
-	headroom.reserve = 0;
-	assert_true(headroom_admits(&headroom, 1300));
+	assert_true(concurrency_admits(&concurrency, 1100));
+	concurrency_begin(&concurrency);
+	assert_false(concurrency_admits(&concurrency, 1101));
+	concurrency.reserve = 0;
+	assert_true(concurrency_admits(&concurrency, 1300));
 }
 
 /* The real one says something, whatever the machine is. */
 static void test_here(void **state)
 {
 	(void)state;
-	assert_in_range(headroom_bytes(&headroom_here), 0, INT64_C(1) << 50);
+	assert_in_range(concurrency_bytes(&concurrency_here), 0, INT64_C(1) << 50);
 }
 
 static int on_name(const char *name, const struct stat *status, int kind, struct FTW *walk)
@@ -111,7 +111,7 @@ static int on_name(const char *name, const struct stat *status, int kind, struct
 static void test_jobs_at_once(void **state)
 {
 	const struct rlmd_error err = {.kind = RLMD_ERROR_MACHINE, .text = "no pipes"};
-	struct headroom headroom;
+	struct concurrency concurrency;
 	struct rlimit before, few;
 	char *text;
 
@@ -119,33 +119,33 @@ static void test_jobs_at_once(void **state)
 	getrlimit(RLIMIT_NOFILE, &before);
 	few = (struct rlimit){80, before.rlim_max};
 	setrlimit(RLIMIT_NOFILE, &few);
-	assert_null(headroom_open(&headroom, 0, 8));
-	assert_int_equal(headroom.room, 8);
-	text = headroom_open(&headroom, 0, 9);
+	assert_null(concurrency_open(&concurrency, 0, 8));
+	assert_int_equal(concurrency.limit, 8);
+	text = concurrency_open(&concurrency, 0, 9);
 	assert_string_equal(text, "-j 9 is more than there can be here: 8 at once, for a process "
 				  "may have 80 open files (ulimit -n)");
 	free(text);
 	few.rlim_cur = 16;
 	setrlimit(RLIMIT_NOFILE, &few);
-	free(headroom_open(&headroom, 0, 9));
-	assert_int_equal(headroom.room, 1);
+	free(concurrency_open(&concurrency, 0, 9));
+	assert_int_equal(concurrency.limit, 1);
 	setrlimit(RLIMIT_NOFILE, &before);
-	assert_null(headroom_open(&headroom, 0, 4));
-	text = headroom_want(&headroom, 4, &err);
+	assert_null(concurrency_open(&concurrency, 0, 4));
+	text = concurrency_lower(&concurrency, 4, &err);
 	assert_non_null(strstr(text, "has too little: no pipes"));
 	free(text);
-	assert_int_equal(headroom.room, 3);
-	assert_null(headroom_want(&headroom, 1, &err));
-	assert_int_equal(headroom.room, 1);
-	for (int room = 1; room < 4; room++)
-		for (int ended = 0; ended < room; ended++) {
-			assert_int_equal(headroom.room, room);
-			headroom_thrive(&headroom);
+	assert_int_equal(concurrency.limit, 3);
+	assert_null(concurrency_lower(&concurrency, 1, &err));
+	assert_int_equal(concurrency.limit, 1);
+	for (int limit = 1; limit < 4; limit++)
+		for (int ended = 0; ended < limit; ended++) {
+			assert_int_equal(concurrency.limit, limit);
+			concurrency_raise(&concurrency);
 		}
-	assert_int_equal(headroom.room, 4);
+	assert_int_equal(concurrency.limit, 4);
 	for (int ended = 0; ended < 9; ended++)
-		headroom_thrive(&headroom);
-	assert_int_equal(headroom.room, 4);
+		concurrency_raise(&concurrency);
+	assert_int_equal(concurrency.limit, 4);
 }
 
 int main(void)
@@ -160,7 +160,7 @@ int main(void)
 
 	if (!mkdtemp(directory))
 		return 1;
-	failed = cmocka_run_group_tests_name("headroom", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("concurrency", tests, NULL, NULL);
 	nftw(directory, on_name, 8, FTW_DEPTH | FTW_PHYS);
 	return failed;
 }
