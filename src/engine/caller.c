@@ -15,12 +15,12 @@ void caller_done(struct caller *caller)
 {
 	json_decref(caller->warnings);
 	caller->warnings = NULL;
-	json_decref(caller->marks);
-	caller->marks = NULL;
+	json_decref(caller->asked);
+	caller->asked = NULL;
 }
 
-void caller_mark(struct caller *caller, const struct rlmd_text *what, size_t count,
-		 char out[static CALLER_MARK_SIZE])
+void caller_key(struct caller *caller, const struct rlmd_text *what, size_t count,
+		char out[static CALLER_KEY_SIZE])
 {
 	char digest[DIGEST_SIZE];
 
@@ -28,10 +28,10 @@ void caller_mark(struct caller *caller, const struct rlmd_text *what, size_t cou
 	if (!llm_knows_places(caller->scope->llm))
 		return;
 	digest_texts(what, count, digest);
-	if (!caller->marks)
-		caller->marks = json_make_object();
-	snprintf(out, CALLER_MARK_SIZE, "%.16s.%lld", digest,
-		 (long long)json_count(caller->marks, digest));
+	if (!caller->asked)
+		caller->asked = json_make_object();
+	snprintf(out, CALLER_KEY_SIZE, "%.16s.%lld", digest,
+		 (long long)json_count(caller->asked, digest));
 }
 
 void caller_name(const struct caller *parent, const struct scope *scope, const char *place,

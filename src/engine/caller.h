@@ -25,8 +25,8 @@ enum { CALLER_TURN = -1 };              /* the number of a request that is a tur
 enum { CALLER_ANSWERS_MAX = 64 << 20 }; /* bytes of the answers that a run waits for */
 enum {
 	CALLER_PATH_SIZE = 33,
-	CALLER_MARK_SIZE = 40,
-	CALLER_PLACE_SIZE = CALLER_PATH_SIZE + CALLER_MARK_SIZE + 40,
+	CALLER_KEY_SIZE = 40,
+	CALLER_PLACE_SIZE = CALLER_PATH_SIZE + CALLER_KEY_SIZE + 40,
 };
 
 /* Embed it; caller_done() frees what it owns. */
@@ -36,7 +36,7 @@ struct caller {
 	struct run *run;               /* lent; NULL: a plan, which needs no permit */
 	const char *id;                /* lent: in the trace */
 	char path[CALLER_PATH_SIZE];   /* the same in each attempt at the work; empty: the root's */
-	json_t *marks;                 /* owned: what it asked for -> how often; or NULL */
+	json_t *asked;                 /* owned: what it asked for -> how often; or NULL */
 	struct log log;                /* the job's, with the id */
 	struct budget *budget;         /* lent: pays */
 	struct reserve *reserve;       /* lent: kept of it for a forced answer; NULL: nothing is */
@@ -52,15 +52,16 @@ struct caller {
 void caller_done(struct caller *);
 
 /*
- * A caller and its request are known by places that are the same whenever the same work is done:
- * in recordings, in replays, and where a job goes on with its journal. They are made of what was
- * asked for, and not of the order, which threads of code have no part in. Where nobody has to be
- * known so (llm_knows_places()) all of them are empty.
+ * Recordings, replays and journals know a caller and its requests by their places, which are the
+ * same whenever the same work is done. A place is made of the requests themselves and not of their
+ * order, which differs where code has threads. All of them are empty unless somebody reads them
+ * (llm_knows_places()).
  *
- * A mark is that of one call of code: of what it asks for, and how often it has asked that before.
+ * The key of one call of code: a digest of the request, and how often this caller has made the same
+ * one before.
  */
-void caller_mark(struct caller *, const struct rlmd_text *what, size_t count,
-		 char out[static CALLER_MARK_SIZE]);
+void caller_key(struct caller *, const struct rlmd_text *what, size_t count,
+		char out[static CALLER_KEY_SIZE]);
 
 /* The id of a run that `parent` has asked for at that place; NULL: the root. It is random, unless
  * exchanges are recorded or replayed: then the same work has the same ids. And its path. */

@@ -145,7 +145,7 @@ static void carry_out(struct plan_under_way *plan, struct rlmd_plan_file *file)
 	};
 
 	plan->tolerant = config->partial_failure == RLMD_PLAN_CONTINUE_ON_ERROR;
-	caller_mark(&plan->caller, NULL, 0, plan->set.mark);
+	caller_key(&plan->caller, NULL, 0, plan->set.key);
 	operation_set_init(&plan->set, &plan->caller, rlmd_plan_file_plan(file));
 	operation_set_start(&plan->set, config, &options);
 }

@@ -416,13 +416,13 @@ static void write_messages(struct operation *operation, struct rlmd_text system,
 	operation->message_count = operation->earlier_count + 2;
 }
 
-enum { PLACE_SIZE = CALLER_MARK_SIZE + 24 };
+enum { PLACE_SIZE = CALLER_KEY_SIZE + 24 };
 
 static void place_of(const struct operation *operation, char out[static PLACE_SIZE])
 {
 	const struct operation_set *set = operation->set;
 
-	snprintf(out, PLACE_SIZE, "%s.%zu", set->mark, (size_t)(operation - set->all));
+	snprintf(out, PLACE_SIZE, "%s.%zu", set->key, (size_t)(operation - set->all));
 }
 
 static void start_ask(void *owner)

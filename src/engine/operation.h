@@ -89,11 +89,11 @@ void operation_done(struct operation *); /* cancels; idempotent */
  * decides when each starts. Embed it. Zero may be freed.
  */
 struct operation_set {
-	struct caller *caller;       /* lent */
-	char mark[CALLER_MARK_SIZE]; /* of the call or plan */
-	struct rlmd_plan *plan;      /* lent: the owners of its operations are ours */
-	struct operation *all;       /* owned: one for each */
-	size_t count, tasks;         /* operations; those that want a sub-run */
+	struct caller *caller;     /* lent */
+	char key[CALLER_KEY_SIZE]; /* of the call or plan */
+	struct rlmd_plan *plan;    /* lent: the owners of its operations are ours */
+	struct operation *all;     /* owned: one for each */
+	size_t count, tasks;       /* operations; those that want a sub-run */
 	struct admission admission;
 	size_t answers;                   /* bytes so far, which count in the caller's */
 	int64_t ended, tokens;            /* operations that had used some, and how many */
@@ -102,7 +102,7 @@ struct operation_set {
 	rlmd_plan_result_fn *on_result; /* may be NULL: the owner of the options' */
 };
 
-/* Its mark, if it is to have one, is set before. */
+/* Its key, if it is to have one, is set before. */
 void operation_set_init(struct operation_set *, struct caller *, struct rlmd_plan *);
 
 /*

@@ -29,7 +29,7 @@
 
 #define THOUSANDTHS 1000.0
 
-enum { CONTEXT_MARKED = 4096 }; /* bytes of a context by which its task is known, with its size */
+enum { CONTEXT_KEYED = 4096 }; /* bytes of a context by which its task is known, with its size */
 
 /* Of a plan that code orders: 32 MiB once they are read. 10,000 operations with 100,000
  * dependencies have fewer. */
@@ -177,13 +177,13 @@ static size_t add_context(const struct questions *questions, const struct worker
 	if (context) {
 		snprintf(number->digits, sizeof number->digits, "%zu", memfile_size(context));
 		out[count++] = text_of(number->digits);
-		out[count++] = text_clip(memfile_text(context), CONTEXT_MARKED);
+		out[count++] = text_clip(memfile_text(context), CONTEXT_KEYED);
 	}
 	return count;
 }
 
-static void mark(const struct questions *questions, const struct worker_call *call,
-		 struct caller *caller, char out[static CALLER_MARK_SIZE])
+static void make_key(const struct questions *questions, const struct worker_call *call,
+		     struct caller *caller, char out[static CALLER_KEY_SIZE])
 {
 	auto_free struct rlmd_text *all = xcalloc(call->text_count + 4 * questions->count + 2,
 						  sizeof *all);
@@ -201,16 +201,16 @@ static void mark(const struct questions *questions, const struct worker_call *ca
 		all[count++] = text_of(model_of(call, i));
 		count += add_context(questions, call, i, &numbers[i], all + count);
 	}
-	caller_mark(caller, all, count, out);
+	caller_key(caller, all, count, out);
 }
 
-/* caller_mark() of it: of all that it asks; of a context the size and how it begins. */
-static void questions_mark(const struct questions *questions, const struct worker_call *call,
-			   struct caller *caller, char out[static CALLER_MARK_SIZE])
+/* The key of a call: of all that it asks; of a context, of its size and its beginning. */
+static void questions_key(const struct questions *questions, const struct worker_call *call,
+			  struct caller *caller, char out[static CALLER_KEY_SIZE])
 {
 	*out = '\0';
 	if (llm_knows_places(caller->scope->llm))
-		mark(questions, call, caller, out);
+		make_key(questions, call, caller, out);
 }
 
 /* Gives the operations what their plan does not say; the questions must outlive them. */
@@ -515,7 +515,7 @@ static void start_plan(struct subcall *subcall, struct rlmd_text json)
 		subcall->asked = text_copy(json);
 		subcall->asked_size = json.size;
 	}
-	caller_mark(subcall->caller, &json, 1, subcall->set.mark);
+	caller_key(subcall->caller, &json, 1, subcall->set.key);
 	operation_set_init(&subcall->set, subcall->caller, rlmd_plan_file_plan(subcall->file));
 	subcall_open(subcall);
 	operation_set_start(&subcall->set, rlmd_plan_file_config(subcall->file), &options);
@@ -543,7 +543,7 @@ static void start_questions(struct subcall *subcall, const struct worker_call *c
 		tell_error(subcall, &err);
 		return;
 	}
-	questions_mark(questions, call, subcall->caller, subcall->set.mark);
+	questions_key(questions, call, subcall->caller, subcall->set.key);
 	operation_set_init(&subcall->set, subcall->caller, questions->plan);
 	questions_equip(questions, call, subcall->set.all);
 	subcall_open(subcall);
