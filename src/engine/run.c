@@ -521,7 +521,7 @@ static enum step run_lookup(struct run *run)
 	run->worker_idle = true;
 	if (event->found)
 		return final(run, event->value, ANSWER_FINAL_VAR);
-	if (direct)
+	if (direct && (run->guess || !run->response.stands_in))
 		return event->expression && !run->guess ? confirm(run, true) : take_direct(run);
 	run_words_note_unknown(run, event->variables);
 	return then(run, RUN_ASK);

@@ -186,11 +186,26 @@ static bool is_version(struct rlmd_text name)
 static enum fence_language language_of(struct rlmd_text info)
 {
 	static const char *const names[] = {
-		"repl",        "python",      "py",      "python3",        "py3",     "ipython",
-		"ipython3",    "python-repl", "pycon", /* highlighters' names of sessions
-							*/
-		"tool_code",                           /* Gemma and Gemini */
-		"python_repl", "python-exec", "jupyter", "jupyter-python", "pyodide", "python_exec",
+		"repl",
+		"python",
+		"py",
+		"python3",
+		"py3",
+		"ipython",
+		"ipython3",
+		"python-repl",
+		"pycon",     /* highlighters' names of sessions
+			      */
+		"tool_code", /* Gemma and Gemini */
+		"python_repl",
+		"python-exec",
+		"jupyter",
+		"jupyter-python",
+		"pyodide",
+		"python_exec",
+		"python_code",
+		"code_interpreter",
+		"python_interpreter",
 	};
 	struct rlmd_text name = name_of(info);
 
@@ -379,11 +394,12 @@ static void look_for_end(struct rlmd_text line, const struct mark *opening, stru
 }
 
 /* From the line at `at` on. Another fence that begins before this one has ended says that it had
- * ended before, or was none. */
+ * ended before, or was none. In Python, marks within a long string end it only where no others
+ * behind that string do. */
 static struct ending find_end(struct rlmd_text text, size_t at, const struct mark *opening)
 {
 	bool python = language_of(opening->info) == FENCE_PYTHON;
-	struct ending ending = {UNCLOSED, text.size, text.size};
+	struct ending ending = {UNCLOSED, text.size, text.size}, quoted = {0};
 	struct quoting quoting = {0};
 
 	for (size_t end; at < text.size; at = end) {
@@ -393,9 +409,14 @@ static struct ending find_end(struct rlmd_text text, size_t at, const struct mar
 		end = text_line_end(text, at);
 		line = bare(text_slice(text, at, end));
 		if (mark_read(line, false, &mark)) {
-			if (closes(&mark, opening))
-				return (struct ending){ON_ITS_OWN, at, end};
-			if (mark.info.size && opens(&mark) && mark.length >= opening->length) {
+			if (closes(&mark, opening)) {
+				if (!python || !quoting.triple || opening->behind_words)
+					return (struct ending){ON_ITS_OWN, at, end};
+				if (!quoted.kind)
+					quoted = (struct ending){ON_ITS_OWN, at, end};
+			}
+			if (!quoting.triple && mark.info.size && opens(&mark) &&
+			    mark.length >= opening->length) {
 				if (opening->behind_words)
 					return (struct ending){0};
 				if (ending.kind == ON_CODE)
@@ -408,7 +429,7 @@ static struct ending find_end(struct rlmd_text text, size_t at, const struct mar
 		if (!ending.kind || (python && ending.kind == ON_CODE))
 			return ending;
 	}
-	return ending;
+	return quoted.kind ? quoted : ending;
 }
 
 /*

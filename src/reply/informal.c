@@ -3,7 +3,7 @@
  *    (text, markdown, answer) or it has none; and both where the marker is all that is in them. Of
  *    several the last counts.
  * 2. \boxed{...}, as models of mathematics are trained to end, counts in the last line, with
- *    nothing but punctuation behind it.
+ *    nothing but punctuation behind it, which may have lines of its own.
  * 3. "Final answer:" counts at the start of the last line, or in front of the rest of the text on a
  *    line of its own. Markdown's decoration may stand around it.
  * 4. Words that stand for an answer (marker_is_value()), and dots, are none.
@@ -107,10 +107,15 @@ static struct marker find_in_fences(struct rlmd_text text, const struct markdown
 static struct marker find_boxed(struct rlmd_text text)
 {
 	static const char boxed[] = "\\boxed{", words[] = "\\text{";
-	struct rlmd_text line = text_last_line(text), value = {0};
-	const char *place = line.bytes, *last = NULL;
-	size_t depth = 1, at;
+	static const char punctuation[] = " $.)]\\*_\t\r\n";
+	struct rlmd_text line, value = {0};
+	const char *place, *last = NULL;
+	size_t depth = 1, at, end = text.size;
 
+	while (end && one_of(text.bytes[end - 1], punctuation))
+		end--;
+	line = text_last_line(text_slice(text, 0, end));
+	place = line.bytes;
 	while ((place = text_find(text_from(place, line.size - (size_t)(place - line.bytes)),
 				  boxed)))
 		last = place++;
@@ -123,8 +128,6 @@ static struct marker find_boxed(struct rlmd_text text)
 		depth -= line.bytes[at] == '}';
 	}
 	value.size = (size_t)(line.bytes + at - value.bytes) - 1;
-	while (at < line.size && one_of(line.bytes[at], " $.)]\\*_"))
-		at++;
 	if (depth || at < line.size)
 		return (struct marker){0};
 	if (text_starts(value, words) && value.bytes[value.size - 1] == '}')

@@ -35,3 +35,6 @@ size_t marker_value(const struct marker *, char *out);
 /* Whether FINAL's argument, trimmed, is an answer: neither dots alone nor, without quotes, the
  * words that stand for one where our prompts show the form. */
 bool marker_is_value(struct rlmd_text argument);
+
+/* Whether it names no answer but the variable that models have in mind: result, variable_name. */
+bool marker_is_stand_in(struct rlmd_text value);

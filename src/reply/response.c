@@ -295,6 +295,7 @@ void response_read(struct rlmd_text text, bool cut, struct response *ret)
 	ret->may_compute = marker.kind == RLMD_ANSWER_DIRECT &&
 			   ret->value.size == marker.argument.size &&
 			   shape_is_expression(ret->value);
+	ret->stands_in = ret->may_compute && marker_is_stand_in(ret->value);
 	read_thinking(text, &md, &marker, text_from(thoughts, thought), &writer, ret);
 	ret->said = text_trim(text);
 	ret->only_code = is_only_code(ret);

@@ -20,6 +20,7 @@ struct response {
 	enum rlmd_answer_kind answer;
 	struct rlmd_text value; /* the answer's text, or the variable's name; ends in NUL */
 	bool may_compute;       /* the answer, without quotes, reads as a name or an expression */
+	bool stands_in;         /* likewise, and as one that only means a variable: result */
 	struct rlmd_text
 		thinking; /* thoughts; all text outside of fences and of the marker that counts */
 	struct rlmd_text

@@ -3,6 +3,8 @@
  *    that is still open. Elsewhere it is a word that somebody writes about.
  * 2. The first closing tag of the same kind ends it, wherever it stands, but for one in quotes or
  *    backticks. Where there is none, all of the rest is thought.
+ *    Harmony's marks, where a server has eaten them, leave "analysis" at the start of the reply and
+ *    "assistantfinal" behind the thought; only both together are tags.
  * 3. Servers whose template already holds the opening tag send only the closing one. Where that
  *    leads or ends a line, and nothing was thought before it, all in front of it is thought.
  */
@@ -28,11 +30,18 @@ static const struct tags {
 	{"<|START_THINKING|>", "<|END_THINKING|>", true},     /* Cohere's Command */
 	{"<|begin_of_thought|>", "<|end_of_thought|>", true}, /* OpenThinker, Sky-T1 */
 	{"<|channel|>analysis<|message|>", "<|end|>", false}, /* gpt-oss: harmony */
+	{"<scratch_pad>", "</scratch_pad>", false},           /* Hermes 2 Pro */
+	{"<scratchpad>", "</scratchpad>", false},        /* Claude, where a prompt asked for it */
+	{"<reflection>", "</reflection>", false},        /* Reflection */
+	{"<analysis>", "</analysis>", false},            /* Claude, as above */
+	{"<|thinking|>", "<|/thinking|>", false},        /* Phi */
+	{"<|inner_prefix|>", "<|inner_suffix|>", false}, /* Apertus */
+	{"Here is my thought process:", "Here is my response:", false}, /* Granite 3.2 */
 };
 
 #define TAGS (sizeof tags / sizeof *tags)
 
-static const char first_bytes[] = "<[\xe2";
+static const char first_bytes[] = "<[\xe2Hha";
 
 /* A tag in the text. */
 struct found {
@@ -46,6 +55,9 @@ static bool is_blank(struct rlmd_text text, size_t start, size_t end)
 	return !text_trim(text_slice(text, start, end)).size;
 }
 
+/* Harmony's, without its marks. */
+static const struct tags eaten = {"analysis", "assistantfinal", false};
+
 static bool opens_at(struct rlmd_text text, size_t at, struct found *ret)
 {
 	for (size_t i = 0; i < TAGS; i++)
@@ -53,7 +65,10 @@ static bool opens_at(struct rlmd_text text, size_t at, struct found *ret)
 			*ret = (struct found){&tags[i], true, at, at + strlen(tags[i].open)};
 			return true;
 		}
-	return false;
+	if (at || !text_starts(text, eaten.open) || !text_find(text, eaten.close))
+		return false;
+	*ret = (struct found){&eaten, true, at, at + strlen(eaten.open)};
+	return true;
 }
 
 static bool is_quote(char c)
@@ -125,6 +140,8 @@ static bool has_tags(struct rlmd_text text)
 				if (text_starts_caseless(rest, tags[i].open) ||
 				    text_starts_caseless(rest, tags[i].close))
 					return true;
+			if (text_starts(rest, eaten.close))
+				return true;
 		}
 	return false;
 }

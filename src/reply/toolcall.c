@@ -47,6 +47,9 @@ static const char *const tools[] = {
 	"exec_python",
 	"exec",
 	"run_python_code",
+	"execute_ipython_cell", /* OpenHands */
+	"python_repl_ast",      /* LangChain */
+	"execute_python_code",
 };
 
 /* Members of a call in JSON: its name, its arguments, and the code in these. */
@@ -98,6 +101,9 @@ static const char *const openers[] = {
 	"<" BAR "DSML" BAR "function_calls>",
 	"<tool_calls>",
 	"<tool_call>",
+	"<minimax:tool_call>",
+	"<seed:tool_call>",
+	"<|tool_call_start|>", /* LFM2 */
 	"<|tool_calls_section_begin|>",
 	"<|python_start|>",
 	DEEPSEEK("tool" LOW "calls" LOW "begin"),
@@ -110,6 +116,9 @@ static const char *const closers[] = {
 	DEEPSEEK("end" LOW "of" LOW "sentence"),
 	"</tool_calls>",
 	"</tool_call>",
+	"</minimax:tool_call>",
+	"</seed:tool_call>",
+	"<|tool_call_end|>",
 	"<|tool_calls_section_end|>",
 	"<|python_end|>",
 	"</s>",

@@ -44,10 +44,10 @@ static void test_final(void **state)
 		{"FINAL('it's done')", "it's done"},
 		{"FINAL('tis done), said Bob's (other) dog", "'tis done"},
 		{"FINAL(the dogs' bowls) and Bob's", "the dogs' bowls"},
-		{"FINAL('tis done) and the dogs' bowls)", "'tis done"},
+		{"so FINAL('tis done) and the dogs' bowls)", "'tis done"},
 		{"FINAL(names: 'tis, the dogs') and the cats' bowls (two)",
 		 "names: 'tis, the dogs'"},
-		{"FINAL(a 5\" disk) and a 3\" one)", "a 5\" disk"},
+		{"so FINAL(a 5\" disk) and a 3\" one)", "a 5\" disk"},
 		{"so FINAL(don't) and FINAL(won't)", "won't"},
 		/* code spans and escapes in it */
 		{"FINAL(use `foo(` here)", "use `foo(` here"},
