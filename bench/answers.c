@@ -3,12 +3,12 @@
  * client is measured against it, and not what an answer costs its server.
  *
  * It prints its port. Where it is named a file, it speaks TLS, with a certificate of its own making
- * that it writes there. What is answered stands in the last message: "events=N" is a text of N
- * pieces, which a stream has an event and a chunk each for, and "writes=N" in how many pieces the
- * stream is written. A task with "turns=N" is one of a run: each of its turns is answered by a
- * block that asks eight questions at once, the last of which sets the final answer. The official
- * library runs the same blocks. With "large=N", too, there is one question instead, to which the
- * answer is a text of N bytes.
+ * that it writes there. The last message says what to answer: "events=N" is a text of N pieces,
+ * which a stream has an event and a chunk each for, and "writes=N" in how many pieces the stream is
+ * written. A task with "turns=N" is one of a run: each of its turns is answered by a block that
+ * asks eight questions at once, the last of which sets the final answer. The official library runs
+ * the same blocks. With "large=N", too, there is one question instead, to which the answer is a
+ * text of N bytes.
  */
 #include <arpa/inet.h>
 #include <event2/buffer.h>

@@ -1,8 +1,8 @@
 /*
  * bench/bare_curl.h - model calls by libcurl alone, with nothing around it that reads the answers.
  *
- * What no client that is built on libcurl can do without: the connection and the handle are kept,
- * the body is ready, and of an answer the bytes are counted.
+ * The least that a client of libcurl does: the connection and the handle are kept, the body is
+ * ready, and of an answer the bytes are counted.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * The cost of a call that the cache answers, in CPU time of the process that makes it, beside the
- * same call of a server that answers at once, over a connection that is open. What it saves, the
- * model's time and money, no benchmark has to show.
+ * same call of a server that answers at once, over a connection that is open. It saves the model's
+ * time and money, which no benchmark has to show.
  */
 #include <dirent.h>
 #include <event2/event.h>

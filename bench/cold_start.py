@@ -5,8 +5,8 @@ usage: cold_start.py VERDICT RLMD ANSWERS PYTHON WORKER_DIRECTORY SAMPLES
 
 A run of one turn, whose block asks eight questions, over HTTP on loopback, until the program has
 ended. The floor is `python3 -I -c` with the modules that workers find loaded. Bytecode has been
-kept by a start before, as Python's own has. What a start takes that keeps none is said beside it,
-and what one takes over TLS.
+kept by a start before, as Python's own has. Beside it stand a start that keeps none, and one over
+TLS.
 """
 import contextlib
 import os

@@ -88,12 +88,10 @@ static bool reply(uint64_t sequence, pid_t pid, const int *fds, int error)
 /*
  * A fork whose child is the supervisor's, not ours: CLONE_PARENT. Neither glibc nor
  * Python hears of it. Python's part is about other threads, of which there are none,
- * and the hooks of modules, which fork_hooks.py calls. What glibc's fork() does for a
- * process of one thread is done here:
- * the thread id that it caches is written by the kernel, where the kernel tells
- * its address (without, the cached one is the template's: only recursive locks
- * look at it, and a constant serves them), and the list of robust locks is
- * announced again.
+ * and the hooks of modules, which fork_hooks.py calls. The work of glibc's fork() for a process of
+ * one thread is done here: the thread id that it caches is written by the kernel, where the kernel
+ * tells its address (without, the cached one is the template's: only recursive locks look at it,
+ * and a constant serves them), and the list of robust locks is announced again.
  */
 static pid_t fork_for_supervisor(bool pid_namespace, int *ret_pidfd)
 {

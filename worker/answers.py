@@ -12,7 +12,7 @@ class Answer(str):
     .degraded is true where it is less than what was asked for, and .reason
     says in which way: no sub-RLM could be started, its answer was forced
     when its budget was spent, it was cut at its length limit.
-    What is made of it (a slice, a sum) is a plain str.
+    Strings that are made of it (a slice, a sum) are plain ones.
     """
 
     __module__ = "_rlmd_answers"

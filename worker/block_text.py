@@ -1,7 +1,7 @@
 """A block's text as models write it, made into the Python that it means.
 
 Every function takes text and gives text of as many lines, so the lines of a
-traceback stay those that the model wrote. What is left out is said in a note.
+traceback stay those that the model wrote. A note says what was left out.
 """
 
 import html

@@ -2,7 +2,7 @@
  * worker/enclose.h - what is walled off once, in the template, for all its workers.
  *
  * When everything is loaded and no file is needed any more; the workers inherit
- * it. What must be raised for each of them is in walls.h.
+ * it. Walls that must be raised for each of them are in walls.h.
  */
 #pragma once
 

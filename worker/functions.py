@@ -1,6 +1,6 @@
 """Functions of the host's, the program that uses the library: called here, served over there.
 
-What is given is checked as JSON before it is sent: the other side takes what is not for a lie.
+Arguments are checked as JSON before they are sent: the other side takes anything else for a lie.
 """
 
 import inspect

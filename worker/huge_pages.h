@@ -3,7 +3,7 @@
  * for each page that was written to: of 4,300 small pages that is more than half of a fork. In a
  * worker that writes to a huge page it becomes small ones again, of which one is copied.
  *
- * What the kernel refuses stays as it is.
+ * Pages that the kernel refuses to change stay as they are.
  */
 #pragma once
 

@@ -141,8 +141,8 @@ static PyObject *map(int fd, size_t size, Py_UCS4 highest, struct place *place)
 /*
  * A part of a file begins anywhere in a page, so no head can stand right before it. But an instance
  * of a subclass of str has its characters elsewhere, and a pointer to them. So one is made of
- * PATTERN characters, and where it has their number and their place it is told others. What
- * that was is seen: the place by what was asked of the allocator, the number because nothing else
+ * PATTERN characters, and where it has their number and their place it is told others. The old
+ * values can be seen: the place by what was asked of the allocator, the number because nothing else
  * in a head is like it. mapped_text_works() tries it.
  */
 enum { PATTERN = 4660 };

@@ -1,8 +1,8 @@
 """Files in this process's memory: what code writes it can read again, and nobody else can.
 
-A worker has no files. What looks like one here is a bytearray in Python's own heap, under the
-readers and writers that open() gives too. They count against the worker's memory, and end with the
-session. memory_tree.py has their names.
+A worker has no files. Its memory files are bytearrays in Python's own heap, under the readers and
+writers that open() gives too. They count against the worker's memory, and end with the session.
+memory_tree.py has their names.
 """
 
 import errno

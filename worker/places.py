@@ -3,8 +3,8 @@
 The walls refuse all of it without this module: nothing here protects anything. It only says, to
 whoever wrote the code, that there is no such thing here and what serves instead, and lets files
 that the code wrote itself be read again (memory_tree.py). So functions are replaced at the lowest
-common place (open() and those of os), and a few others retell the error that they met. What worked
-before works as before.
+common place (open() and those of os), and a few others retell the error that they met. All that
+worked before works as before.
 
 The template calls install() once, early, and close() when it needs no file any more. Names that
 other modules took with `from os import ...` are replaced in them too; a module that is imported

@@ -1,8 +1,7 @@
 """Plans as docs/plans.md has them, made of what run_plan() and race_query() were given.
 
-What a plan means as a whole (ids, dependencies, cycles) is checked by the
-supervisor. Here each operation is looked at alone, so that what is wrong is told
-where the code stands that wrote it.
+The supervisor checks the plan as a whole (ids, dependencies, cycles). Here each operation is looked
+at alone, so that what is wrong is told where the code stands that wrote it.
 """
 
 import json
@@ -122,7 +121,8 @@ def make_operation(number, given, own_context):
 
 
 def make_plan(operations, strategy, failure, max_parallel, timeout, own_context):
-    """The JSON of a plan. Who has no context of its own shares `own_context`, which is not sent."""
+    """The JSON of a plan. Operations without a context of their own share `own_context`, which is
+    not sent."""
     operations = check_list("run_plan", "operations", operations)
     if not operations:
         raise ValueError("run_plan(): there are no operations")

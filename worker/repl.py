@@ -2,8 +2,8 @@
 
 The template makes the Session, all of it that no run has a part in, and forks;
 after the walls stand the worker calls its main(), which never returns. Nothing
-is imported, opened or read from files after that. What the supervisor may say,
-and what is answered, stands in src/wire/messages.def.
+is imported, opened or read from files after that. The messages of both sides stand in
+src/wire/messages.def.
 
 Code of a block runs in the namespace of `__main__`. It may do anything to
 this process; what is put right before the next block is what it may do by

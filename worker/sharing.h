@@ -8,9 +8,9 @@
 #include <Python.h>
 
 /*
- * For the template, before it forks: puts something into each hole of its heap, for good. What has
- * been freed lies all over it, and would be merged, sorted and handed out again in each worker,
- * some bytes on each page: 110 pages of 490. So what a worker makes lies together.
+ * For the template, before it forks: puts something into each hole of its heap, for good. Freed
+ * memory lies all over it, and would be merged, sorted and handed out again in each worker, some
+ * bytes on each page: 110 pages of 490. So what a worker makes lies together.
  */
 PyObject *sharing_tidy(PyObject *module, PyObject *none);
 

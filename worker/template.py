@@ -3,8 +3,7 @@
 Started by the supervisor (src/sandbox/template.c) through start.py, which has
 said hello, with the modules to preload as arguments and the control socket as
 descriptor 3; loads, walls itself off, says ready, serves (src/sandbox/launch.h).
-It runs no foreign code and stays of one thread. What runs in a worker is main() of
-repl.Session.
+It runs no foreign code and stays of one thread. A worker runs main() of repl.Session.
 """
 
 import gc
@@ -170,7 +169,8 @@ def settle(library, finders, native):
 
 
 def enclose(native, count):
-    """From here on there is no file. What stands, and what the kernel refused, goes up."""
+    """From here on there is no file. The layers that stand, and the refusals of the kernel, are
+    reported."""
     maps = "true" if native.can_map() else "false"
     entered, mode, layers, failures = native.enclose()
     refused = ",".join("[%d,%d,%d]" % failure for failure in failures)

@@ -3,8 +3,8 @@
 A session is begun, blocks are run, a batch is asked and answered. Python then has specialised the
 bytecode that this runs and has found the attributes that it looks up. A worker that had to do so
 itself would write into pages that it now shares with all others: 110 of 710, and a sixth of the
-processor time of a short life. What ran is moved together before that: a count of references is
-written wherever code is called, and was on a page of its own for most.
+processor time of a short life. Code that ran is moved together before that: a count of references
+is written wherever code is called, and was on a page of its own for most.
 
 The session that did it is dropped, and what it left in modules put back. It met nothing of any
 run, and no worker can see that it was there: tests/worker/test_worker_warm.py looks everywhere.

@@ -129,5 +129,5 @@ void execution_on_end(struct rlmd_call *);
 /* As far as it is known now. */
 struct rlmd_plan_summary execution_summary(const struct rlmd_execution *);
 
-/* Tells one result now. Whoever is told may have freed the execution when it returns. */
+/* Tells one result now. The callback may free the execution. */
 void execution_tell(struct rlmd_execution *, const struct rlmd_plan_result *);

@@ -1,9 +1,8 @@
 /*
  * async/plan.h - a plan that was checked, as executions see it.
  *
- * Operations are known by their index. Who depends on whom is kept in both
- * directions, as one array of indices each with a table of where an operation's
- * part begins.
+ * Operations are known by their index. Dependencies are kept in both directions, as one array of
+ * indices each with a table of where an operation's part begins.
  */
 #pragma once
 

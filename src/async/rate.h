@@ -1,7 +1,7 @@
 /*
  * async/rate.h - so many in any minute: when the next may begin.
  *
- * Pure: it is told the time. What was taken counts for the whole window and up to a sixtieth of it
+ * Pure: it is told the time. A permit counts for the whole window and up to a sixtieth of it
  * longer, so that no window of that length, wherever it begins, has more.
  */
 #pragma once

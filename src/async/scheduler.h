@@ -2,21 +2,19 @@
  * async/scheduler.h - so many at once, the rest in line: whose turn it is.
  *
  * A scheduler hands out permits of one resource (model calls in flight, workers
- * that compute) in the event loop. Who asks belongs to a flow: a job, say, under
- * the flow of its tenant. Flows below the same one share by weight, each in its
- * turn: while two of them wait, neither gets more than its share of the permits
- * and one besides. A flow that had nothing to ask for, or was at its limit, has
- * saved nothing up: it is next, and ahead by one turn at most. So a job's only
- * call waits for one permit to come free, and behind at most one turn of each
- * other flow, however many calls these have in line. Inside a flow the higher
- * priority comes first, then who came first.
+ * that compute) in the event loop. Each request belongs to a flow: a job, say, under the flow of
+ * its tenant. Flows below the same one share by weight, each in its turn: while two of them wait,
+ * neither gets more than its share of the permits and one besides. A flow that had nothing to ask
+ * for, or was at its limit, has saved nothing up: it is next, and ahead by one turn at most. So a
+ * job's only call waits for one permit to come free, and behind at most one turn of each other
+ * flow, however many calls these have in line. Inside a flow the higher priority comes first, then
+ * who came first.
  *
  * It is hierarchical start-time fair queueing (Goyal, Guo, Vin: A Hierarchical CPU
  * Scheduler for Multimedia Operating Systems, OSDI 1996), with as many served at
  * once as there are permits (Jin, Chase, Kaur: Interposed Proportional Sharing for
- * a Storage Service Utility, SIGMETRICS 2004). What is shared is the number of
- * permits, whatever is done with each. Every change takes O(log n) steps for n in
- * line on each level.
+ * a Storage Service Utility, SIGMETRICS 2004). The number of permits is shared, and not their use.
+ * Every change takes O(log n) steps for n in line on each level.
  */
 #pragma once
 
@@ -51,7 +49,7 @@ void flow_set_limit(struct flow *, size_t limit);
 size_t flow_limit(const struct flow *);
 
 /* So many permits of it and of the flows below it are handed out in any stretch of time as long as
- * `window_ms`; 0: any number. What was handed out before does not count. */
+ * `window_ms`; 0: any number. Permits that were handed out before do not count. */
 void flow_set_rate(struct flow *, int64_t most, int64_t window_ms);
 
 /* Gets in line; the callback comes from the loop, once, never before this returns. */

@@ -1,10 +1,9 @@
 /*
  * async/substitute.h - `{{id}}` in an input, replaced by a response.
  *
- * The id stands between two pairs of braces, blanks around it do not count. What
- * is between them and could not be an id is left alone. A backslash before it
- * makes it plain text: `\{{id}}` gives `{{id}}`; two stand for one, and so on.
- * No other backslash or brace means anything.
+ * The id stands between two pairs of braces, blanks around it do not count. Braces around anything
+ * that could not be an id are left alone. A backslash before it makes it plain text: `\{{id}}`
+ * gives `{{id}}`; two stand for one, and so on. No other backslash or brace means anything.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * base/abi.h - structs of the library that may grow: the caller's version of them, and ours.
  *
- * Such a struct begins with its size. What a caller has that is older than ours lacks members at
- * the end, which then are zero; what is newer may have more of them, if these are zero: the caller
- * asks for nothing that we do not know.
+ * Such a struct begins with its size. An older struct than ours lacks members at the end, which
+ * then are zero; a newer one may have more of them if these are zero: then the caller asks for
+ * nothing that we do not know.
  */
 #pragma once
 

@@ -30,7 +30,7 @@ void fixed_width_free(struct fixed_width *); /* NULL is fine */
 
 /*
  * Takes the next `bytes` of the text, which is the same each time, or some more; at the end
- * the file is sealed. What is not UTF-8 becomes U+DC80..U+DCFF, a byte each, as Python's
+ * the file is sealed. Bytes that are not UTF-8 become U+DC80..U+DCFF, a byte each, as Python's
  * surrogateescape does. RLMD_ERROR_INPUT where there is no memory.
  */
 bool fixed_width_go_on(struct fixed_width *, struct rlmd_text, size_t bytes, struct rlmd_error *);

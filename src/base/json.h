@@ -7,9 +7,9 @@
  *   base/json_quote a text as a JSON string, for what is too long for a tree
  *
  * Trees are jansson's; they are read by base/json_scan.h and written by base/json_quote.h, for
- * jansson's own reading and writing takes 10 to 15 ms for a text of a megabyte. What is read is
- * strict: RFC 8259, valid UTF-8, no duplicate keys, no trailing bytes, and a limit on depth.
- * Strings may hold NUL: use json_text().
+ * jansson's own reading and writing takes 10 to 15 ms for a text of a megabyte. Reading is strict:
+ * RFC 8259, valid UTF-8, no duplicate keys, no trailing bytes, and a limit on depth. Strings may
+ * hold NUL: use json_text().
  *
  * Memory is there, or the program ends. jansson says by NULL or by a number that it found none, and
  * takes NULL for a value that is left out: a request or a result would lack a member without a

@@ -314,8 +314,8 @@ static bool enter_string(struct json_ahead *ahead, struct rlmd_text text)
 	return quote;
 }
 
-/* Goes on in a string; true at its end. What stops it before may be a character of which half has
- * come, or an error, which who scans will find there. */
+/* Goes on in a string; true at its end. Before that it stops at a character of which half has come,
+ * or at an error, which the scan will find there. */
 static bool finish_string(struct json_ahead *ahead, struct rlmd_text text)
 {
 	struct json_ahead_string *string = &ahead->strings[ahead->count - 1];

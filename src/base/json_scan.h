@@ -18,8 +18,8 @@
  *	if (!json_scan_end(&scan, err))
  *		return false;
  *
- * A value that nobody takes is checked and skipped. What is wrong ends all loops, and is told by
- * json_scan_end(): whatever was noted before counts only if that says true.
+ * A value that nobody takes is checked and skipped. An error ends all loops, and json_scan_end()
+ * tells it: values that were read before count only if that says true.
  */
 #pragma once
 
@@ -117,7 +117,7 @@ bool json_scan_fields(struct rlmd_text, const struct json_scan_bounds *,
 		      struct rlmd_error *);
 
 /*
- * Long strings, checked while their bytes come. Who reads an answer of megabytes has to wait for
+ * Long strings, checked while their bytes come. A reader of an answer of megabytes has to wait for
  * its end, and then goes over all of it at once. Nearly all of such a text are the insides of a few
  * strings, which can be gone over before: a scan that is told of this goes on where that has ended.
  * It reads what it would have read, and finds the same errors at the same places. It holds row 17

@@ -4,8 +4,8 @@
  * A struct log is where to write, and the ids of whoever writes: an engine's, a
  * job's, a run's, a worker's each have the one above as parent, and add their own.
  * Only a root knows who listens, which the host says; with nobody, nothing is even
- * formatted. The table of all that is logged is base/log.def. What happened in a
- * run (prompts, code, outputs, charges) is not log but trace: trace/trace.h.
+ * formatted. The table of all that is logged is base/log.def. The events of a run (prompts, code,
+ * outputs, charges) are not logged but traced: trace/trace.h.
  */
 #pragma once
 

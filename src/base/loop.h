@@ -3,8 +3,8 @@
  *
  * After a few milliseconds, or some hundred callbacks, the loop asks the kernel what else
  * is ready, also where each callback makes the next one due: what is posted takes
- * its turn behind what others wait for. What was made urgent comes before all
- * else that is due then. A callback still has to be short: nothing interrupts it.
+ * its turn behind what others wait for. Urgent events come before all others that are due then. A
+ * callback still has to be short: nothing interrupts it.
  */
 #pragma once
 
@@ -28,10 +28,10 @@ void loop_add(struct event *, const struct timeval *time);
 
 /*
  * Makes an event due at the loop's next turn, however often it is said before. Its callback gets
- * EV_TIMEOUT; what time it was to wait for is forgotten. What is posted stands in one line, in the
- * order in which it came, which libevent's heap does not keep among equal times.
- * Not event_active(): on a loop of another make, which may be the host's, events that make each
- * other active keep it from ever looking up.
+ * EV_TIMEOUT; what time it was to wait for is forgotten. Posted callbacks stand in one line, in the
+ * order in which they came, which libevent's heap does not keep among equal times. Not
+ * event_active(): on a loop of another make, which may be the host's, events that make each other
+ * active keep it from ever looking up.
  */
 void loop_post(struct event *);
 

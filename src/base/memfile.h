@@ -3,10 +3,9 @@
  *
  * Contexts and every string too big for JSON live in one. It is counted by
  * references, because a run, its sub-runs and a worker being started may all
- * hold the same context; the bytes are never copied between them. What is large
- * lies in a memory file (memfd_create(2)); what is small, and what a stranger
- * sends, lies in our own memory until somebody asks for the descriptor, so that
- * ten thousand prompts do not take ten thousand of them.
+ * hold the same context; the bytes are never copied between them. A large text lies in a memory
+ * file (memfd_create(2)); a small one, and one that a stranger sends, lies in our own memory until
+ * somebody asks for the descriptor, so that ten thousand prompts do not take ten thousand of them.
  */
 #pragma once
 
@@ -55,8 +54,8 @@ int memfile_fd(struct memfile *, struct rlmd_error *);
 
 /*
  * Of a sealed file: the form that a worker may have it in, where it can map texts. A small one
- * stays as it is, UTF-8. What is not ASCII takes a copy, made once for all workers, and what
- * a stranger sent (memfile_new_private()) gets none, for it would be our memory.
+ * stays as it is, UTF-8. A text that is not ASCII takes a copy, made once for all workers; one that
+ * a stranger sent (memfile_new_private()) gets none, for that would be our memory.
  */
 enum text_form memfile_form(const struct memfile *);
 size_t memfile_form_size(const struct memfile *, enum text_form); /* bytes of it in that form */

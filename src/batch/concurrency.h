@@ -2,7 +2,8 @@
  * batch/concurrency.h - how many jobs at once this machine can have: by the memory that it, or the
  * cgroup that we are in, has left, and by the descriptors that we may have.
  *
- * What the kernel could free at once counts as left: caches of files that nobody has changed.
+ * Memory that the kernel could free at once counts as left: caches of files that nobody has
+ * changed.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * batch/contexts.h - what jobs are about, held once for all that work on it at a time.
  *
  * A context that was loaded stays as long as one holds it; who asks for the same source meanwhile
- * gets the same one. What is asked for again after that is read again.
+ * gets the same one. A request after that reads it again.
  */
 #pragma once
 

@@ -70,7 +70,8 @@ bool fair_queue_any(const struct fair_queue *);
 /*
  * The one whose turn it is, which then moves back, where so many places are free; NULL: none is
  * ready, or what is free is kept for others. Of several it is the one that has the fewest at work
- * by its weight: who holds its places for long takes no more of them than its share. Who has none
- * at work, and may have jobs now or later, has a place kept, as far as there are as many. Lent.
+ * by its weight: who holds its places for long takes no more of them than its share. A tenant that
+ * has no job at work, and may have one now or later, has a place kept for it, as far as there are
+ * as many. Lent.
  */
 struct fair_tenant *fair_queue_next(struct fair_queue *, int64_t free);

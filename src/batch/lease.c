@@ -421,8 +421,8 @@ static struct rlmd_amount promised(const struct lease *lease, struct rlmd_amount
 	return amount_beyond(all, amount_beyond(spent_of(lease), lease->ended));
 }
 
-/* The part of one more job that there is too little for. What is reserved by those at work is a
- * part of what they will cost. */
+/* The part of one more job that there is too little for. Reservations of the jobs at work are a
+ * part of what these will cost. */
 static struct rlmd_amount missing(const struct lease *lease)
 {
 	bool known = lease->expected.cost || lease->expected.tokens;

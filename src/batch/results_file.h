@@ -4,9 +4,9 @@
  * The store is the truth. A file that is there already is read first: it must have results of this
  * batch and nothing else. Results that the store does not know, as it was lost, are put into it, so
  * that their jobs are not paid again. Then the file is written anew, and takes the place of the old
- * one at once; so lines that were cut, edited or left out need no repair. What ends later is
- * appended. The file is brought to the disk at the end: what a machine loses before, the next start
- * writes.
+ * one at once; so lines that were cut, edited or left out need no repair. Results that come later
+ * are appended. The file is brought to the disk at the end: what a machine loses before, the next
+ * start writes.
  */
 #pragma once
 

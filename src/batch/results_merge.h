@@ -1,9 +1,9 @@
 /*
  * batch/results_merge.h - the results of several shards, or of several tries, in one file.
  *
- * Each custom_id has one line in it, where it stood first. What is there twice and says the same is
- * there once; two lines of one id that say something else are an error that names both, and nothing
- * is written. In the memory of an id_map and one line, or two where they are compared.
+ * Each custom_id has one line in it, where it stood first. Equal lines of one id are merged; two
+ * lines of one id that say something else are an error that names both, and nothing is written. In
+ * the memory of an id_map and one line, or two where they are compared.
  */
 #pragma once
 

@@ -84,7 +84,7 @@ const char *scoreboard_stop_name(enum tenant_stop);           /* static: "key"; 
 struct scoreboard *scoreboard_new(void);
 void scoreboard_free(struct scoreboard *); /* NULL is fine */
 
-/* Another batch is worked on: nothing is known of its jobs yet. What was done here stays. */
+/* Another batch is worked on: nothing is known of its jobs yet. Counts of this process stay. */
 void scoreboard_next(struct scoreboard *);
 
 /* Takes the store's numbers for the tenants that it names. */

@@ -3,8 +3,8 @@
  *
  * Of a tenant that rlmd.conf knows: a provider with its key, where it has one; a sandbox with uids
  * and a cgroup that no other has, where there are several; a group of the engine with its weight
- * and caps. All others share what the command has, but each has a group. Nobody's jobs are those of
- * a tenant without a name.
+ * and caps. All others share what the command has, but each has a group. Jobs of no tenant are
+ * those of a tenant without a name.
  */
 #pragma once
 

@@ -1,8 +1,9 @@
 /*
  * batch/tenants.h - for whom jobs are done: the sections [tenant NAME] of rlmd.conf(5).
  *
- * Each tenant has its own key and models, its share beside others, and its caps. What is not said
- * is 0, or -1 where 0 means something else: then the settings of the command are for it, too.
+ * Each tenant has its own key and models, its share beside others, and its caps. A member that is
+ * not set is 0, or -1 where 0 means something else: then the settings of the command are for it,
+ * too.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * batch/trace_buffer.h - the trace of a job as it comes, in bounded memory, in case it fails.
  *
- * The beginning and the end are kept, and of what lies between it is said how much it was. What is
- * kept can be shown as any trace can (docs/trace.md).
+ * The beginning and the end are kept, and of what lies between it is said how much it was. The kept
+ * events can be shown as any trace can (docs/trace.md).
  */
 #pragma once
 

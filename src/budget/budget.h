@@ -4,11 +4,11 @@
  * A budget is an account (budget/account.h) with limits on time, iterations and depth besides; a
  * tree of them also has limits on model calls and sub-runs. Nothing is spent that was not reserved
  * before: budget_reserve() holds the most that an operation can cost, account_settle() replaces
- * that by what it did cost, account_drop() gives it back. What sub-runs may spend is granted out of
- * their parent's account, so that what running siblings hold counts as spent until they end, and a
- * child cannot spend, or see, more than its grant. Accounts above the root (rlmd/budget.h) grant
- * nothing: they are paid where the budget that makes a call is. docs/budget.md has the rules, with
- * an example.
+ * that by what it did cost, account_drop() gives it back. Sub-runs are granted money out of their
+ * parent's account, so that what running siblings hold counts as spent until they end, and a child
+ * cannot spend, or see, more than its grant. Accounts above the root (rlmd/budget.h) grant nothing:
+ * they are paid where the budget that makes a call is. docs/budget.md has the rules, with an
+ * example.
  *
  * Arithmetic, texts and defaults are those of specification 004 (LIB-22 to
  * LIB-25), with the readings of docs/conformance.md.

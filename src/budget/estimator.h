@@ -8,10 +8,9 @@
  *
  * A bill can still be larger: after English the first text of another kind
  * (base64, a rare script) can take more than a quarter more tokens than it was
- * estimated, and a provider may add tokens of its own, or lie. What a bill has
- * beyond its reservation is overrun (budget/budget.h): counted, and where the
- * account is overdrawn by it, everything further is refused. The next bound
- * knows better.
+ * estimated, and a provider may add tokens of its own, or lie. The part of a bill beyond its
+ * reservation is overrun (budget/budget.h): counted, and where the account is overdrawn by it,
+ * everything further is refused. The next bound knows better.
  *
  * Output is bounded by the max_tokens that is sent, which a provider keeps to. So a
  * small budget need not hold a whole window of output for each call: an estimator says
@@ -63,9 +62,9 @@ int64_t estimator_ample(const struct estimator *, enum estimator_use, int64_t mo
 
 /*
  * The max_tokens to send, where the account affords up to `fits`, and up to `share` without
- * leaving too little for other calls. What was learned only lowers it where that is scarce, and
- * to no less than twice the last replies. Below `fits` it is a power of two, so that requests
- * that are made again over the same budget are the same.
+ * leaving too little for other calls. Learned sizes only lower it where money is scarce, and to no
+ * less than twice the last replies. Below `fits` it is a power of two, so that requests that are
+ * made again over the same budget are the same.
  */
 int64_t estimator_limit(const struct estimator *, enum estimator_use, int64_t fits, int64_t share);
 
@@ -77,7 +76,7 @@ int64_t estimator_tokens(const struct estimator *, const struct token_counts *);
 void estimator_learn_text(struct estimator *, const struct token_counts *, int64_t billed);
 
 /* A provider reported `billed` input tokens for what was estimated so; and output likewise.
- * What is not positive teaches nothing. */
+ * Numbers that are not positive teach nothing. */
 void estimator_learn_input(struct estimator *, int64_t estimate, int64_t billed);
 void estimator_learn_output(struct estimator *, enum estimator_use, int64_t max_tokens,
 			    int64_t billed);

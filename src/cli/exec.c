@@ -1,9 +1,8 @@
 /*
  * rlmd exec: one task, one answer.
  *
- * What is wrong with the command line, the input and the settings is found
- * before anything is started, and what is started is stopped before anything
- * is printed.
+ * Errors in the command line, the input and the settings are found before anything is started; all
+ * that was started is stopped before anything is printed.
  */
 #include <inttypes.h>
 #include <rlmd/context.h>

@@ -2,8 +2,8 @@
  * cli/interrupt.h - the signals that ask the program to end, from its first line to its last.
  *
  * They end nothing by themselves: they are counted, they wake whoever waits (base/wait.h), and they
- * make a descriptor readable for an event loop. What is to be done then is for those who know what
- * has been started. Where nothing was installed, none ever comes.
+ * make a descriptor readable for an event loop. The code that has started something decides how to
+ * stop it. Where nothing was installed, none ever comes.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * cli/option.h - the table of options, and what can be said about it.
  *
- * The table is cli/options.def. What values the options have is cli/config.h.
+ * The table is cli/options.def. Their values are in cli/config.h.
  */
 #pragma once
 

@@ -8,8 +8,8 @@
  *   close   everything that was started is gone
  *   report  the result, a summary, and why it failed
  *
- * What is wrong is found as early as it can be, and a session that got nowhere
- * can be closed and reported all the same.
+ * Errors are found as early as they can be, and a session that got nowhere can be closed and
+ * reported all the same.
  */
 #pragma once
 
@@ -109,7 +109,8 @@ bool session_spend_time(struct session *, struct rlmd_error *);
  * place of what that made fail, if anything. Else true. */
 bool session_check_signals(struct session *, struct rlmd_error *);
 
-/* Warns of it, once; it is then in the notes. What is odd about the environment, first of all. */
+/* Warns of it, once; it is then in the notes. The first note is about odd settings of the
+ * environment. */
 void session_note(struct session *, const char *warning);
 void session_note_strays(struct session *);
 

@@ -13,7 +13,7 @@
 
 /*
  * Appends a sentence to `warnings` for each line "name:first:count" of such a file, whose name
- * is `path`, that has any of `count` ids from `first` on. What is no such line says nothing.
+ * is `path`, that has any of `count` ids from `first` on. Other lines are passed over.
  */
 void subids_check(const char *path, struct rlmd_text content, uint32_t first, uint32_t count,
 		  json_t *warnings);

@@ -2,7 +2,7 @@
  * cli/tell.h - what the program says on standard error: one line each, of ours and of the log.
  *
  * Everything is escaped on its way, for much of it was written by models and
- * servers. What is above the level that the user asked for is not said.
+ * servers. Lines above the level that the user asked for are left out.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
  * engine/answer_check.h - whether an answer will do, asked before it is taken.
  *
- * Whoever ordered an answer may want it to have a form: a JSON Schema
- * (engine/validation.h), the hook `check` of a host, or first the one and then the other.
- * What is wrong is told to the model, which tries again.
+ * The caller may want an answer to have a form: a JSON Schema (engine/validation.h), the hook
+ * `check` of a host, or first the one and then the other. The model is told of each fault, and
+ * tries again.
  */
 #pragma once
 

@@ -3,16 +3,15 @@
  *
  * Waits for a permit, reserves the most that the call should be billed as (with
  * max_tokens lowered to what the account affords, down to a floor), sends it,
- * settles to what was billed, counts it, learns from it and records it. What the
- * account, or one above the job, does not afford beside calls in flight waits for
- * them to end: where the budget is small, calls come one after the other. A retry
- * reserves again. Where the budget is scarce max_tokens is no more than what the model has been
- * producing makes likely (estimator_limit()). A reply that this has cut is asked for
- * once more, with all that the account affords; the caller sees one call that had
- * two attempts, or the cut reply where there is no second one to be had.
+ * settles to what was billed, counts it, learns from it and records it. A call that the account, or
+ * one above the job, does not afford beside those in flight waits for them to end: where the budget
+ * is small, calls come one after the other. A retry reserves again. Where the budget is scarce
+ * max_tokens is no more than what the model has been producing makes likely (estimator_limit()). A
+ * reply that this has cut is asked for once more, with all that the account affords; the caller
+ * sees one call that had two attempts, or the cut reply where there is no second one to be had.
  * Answers that were had before (llm_look_up()) are no part of that: nothing is reserved for them.
- * Cancelling settles too: what a closed transfer had cost is not forgotten, and
- * where nobody has told what that was, all that was reserved is spent.
+ * Cancelling settles too: what a closed transfer had cost is not forgotten, and where nobody has
+ * told what that was, all that was reserved is spent.
  */
 #pragma once
 
@@ -32,8 +31,8 @@ struct ask_options {
 	const char *place;     /* of an operation (engine/caller.h), lent to ask_start(); or NULL */
 	const char *reason;    /* lent, or NULL: why it stands in for a sub-run */
 	ask_sent_fn *sent;     /* or NULL; with the owner of ask_start() */
-	/* Its messages and model are lent until the callback. What it has of sampling goes before
-	 * the settings' own; their limit on a reply holds for it too. */
+	/* Its messages and model are lent until the callback. Its own sampling goes before that of
+	 * the settings, whose limit on a reply holds for it too. */
 	struct llm_request request;
 };
 

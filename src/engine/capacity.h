@@ -1,9 +1,9 @@
 /*
  * engine/capacity.h - how many workers and model calls at once this machine can have.
  *
- * There is no limit of ours on either: what is refused is what cannot be, with
- * what stands in the way. What is accepted may still meet other users of the
- * machine, and then a worker or a call fails and says of what.
+ * There is no limit of ours on either: a number is refused that this machine cannot have, with the
+ * limit that stands in the way. A number that is accepted may still meet other users of the
+ * machine; then a worker or a call fails, and says why.
  */
 #pragma once
 

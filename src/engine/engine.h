@@ -1,8 +1,8 @@
 /*
  * engine/engine.h - the part of a process that its jobs share: the inside of rlmd/engine.h.
  *
- * What is dear or has to be one is here: the event base, the providers with what is
- * known of their models, the sandboxes, the permits for workers and for model calls.
+ * Things that are dear, or of which there may be only one, are here: the event base, the providers
+ * with what is known of their models, the sandboxes, the permits for workers and for model calls.
  */
 #pragma once
 

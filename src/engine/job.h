@@ -3,9 +3,9 @@
  *
  * A job is what all runs, model calls and operations of one task or plan share:
  * its settings, its trace, its counters, and through its engine what all jobs
- * share; they are lent it. What it works on is either a task, which the root run
- * answers (job_task.c), or a plan (job_plan.c); all else is the same: its options
- * (job_options.c) and what its host is told (hooks.h).
+ * share; they are lent it. Its work is either a task, which the root run answers (job_task.c), or a
+ * plan (job_plan.c); all else is the same: its options (job_options.c) and what its host is told
+ * (hooks.h).
  */
 #pragma once
 

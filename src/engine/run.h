@@ -52,8 +52,8 @@ struct run *run_start(struct scope *, const struct run_options *, run_done_fn *,
  * before `deadline` (on clock_ms()). */
 void run_interrupt(struct run *, int64_t deadline);
 
-/* Ends all that costs something: calls, sub-runs, the worker. What was used is counted then, and
- * only run_free() may follow. */
+/* Ends all that costs something: calls, sub-runs, the worker. Their use is counted then, and only
+ * run_free() may follow. */
 void run_halt(struct run *);
 void run_free(struct run *); /* NULL is fine; no callback follows */
 

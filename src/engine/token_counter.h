@@ -1,9 +1,9 @@
 /*
  * engine/token_counter.h - what messages are made of that nobody has counted yet, in steps.
  *
- * Most texts are counted while they are written, or while they come from a worker. What a host, or
- * code, hands in as a whole would have to be counted when its tokens are asked for: a prompt of
- * 100 MB for a quarter of a second, in which nobody else has a turn.
+ * Most texts are counted while they are written, or while they come from a worker. A text that a
+ * host, or code, hands in as a whole would have to be counted when its tokens are asked for: a
+ * prompt of 100 MB for a quarter of a second, in which nobody else has a turn.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * lister/repo_config.h - a repository's own configuration, read and not followed.
  *
- * What is in a repository may be a stranger's. So of its configuration only what the repository
- * says of itself is heeded; what names other files, or programs, is told and left alone, and no
+ * A repository may be a stranger's. So only those settings are heeded that the repository makes
+ * about itself; settings that name other files, or programs, are told and left alone, and no
  * include is read.
  */
 #pragma once

@@ -1,9 +1,9 @@
 /*
  * lister/repository.h - the git repository of a work tree: found, trusted or refused.
  *
- * What decides is read by us: where the repository is (source/top.h), whose it is, and its
- * configuration. libgit2 reads the index; it never opens the repository as a whole, for that would
- * follow whatever is written in there. The user's own configuration is there already
+ * We read the deciding parts ourselves: where the repository is (source/top.h), whose it is, and
+ * its configuration. libgit2 reads the index; it never opens the repository as a whole, for that
+ * would follow whatever is written in there. The user's own configuration is there already
  * (lister/user_config.h).
  */
 #pragma once

@@ -28,8 +28,8 @@ struct walk_entry {
 struct walk;
 
 /*
- * `path` may be a link itself. What is called ".git" is passed over. NULL and RLMD_ERROR_INPUT
- * where the directory itself cannot be read.
+ * `path` may be a link itself. Entries of the name ".git" are passed over. NULL and
+ * RLMD_ERROR_INPUT where the directory itself cannot be read.
  */
 struct walk *walk_new(const char *path, struct rlmd_error *);
 

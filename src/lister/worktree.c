@@ -32,7 +32,7 @@ struct worktree {
 
 typedef bool add_fn(struct rules *, const char *base, struct rlmd_text);
 
-/* False: it is too large. What is no regular file or cannot be read has no rules. */
+/* False: it is too large. Anything but a regular file that can be read has no rules. */
 static bool add_file(struct rules *rules, add_fn *add, const char *base, int directory,
 		     const char *name)
 {

@@ -20,10 +20,11 @@ void worktree_free(struct worktree *);                                 /* NULL i
 const struct repository *worktree_repository(const struct worktree *); /* lent */
 
 /*
- * The directory `path`, empty or with a slash at its end, is entered, and is open. What is in it
- * and not in the index counts as ignored where `ignored`. Left again in the reverse order. False:
- * it was not, for its ignore rules with those above it are more than RULES_MAX, or are only in the
- * index and cannot be read there. Such attributes are not heeded: they don't say what is listed.
+ * The directory `path`, empty or with a slash at its end, is entered, and is open. Where it is
+ * `ignored`, files in it count as ignored unless the index has them. Left again in the reverse
+ * order. False: it was not, for its ignore rules with those above it are more than RULES_MAX, or
+ * are only in the index and cannot be read there. Such attributes are not heeded: they don't say
+ * what is listed.
  */
 bool worktree_enter(struct worktree *, const char *path, int directory, bool ignored);
 void worktree_leave(struct worktree *);

@@ -2,9 +2,8 @@
  * pool/worker.h - one run's REPL: a confined process and what it says.
  *
  * A worker serves one run and dies with it. It is the only place that sees both
- * a process and a protocol. What a worker says is checked here against the
- * table of wire/messages.def; a violation kills it, and the owner hears
- * WORKER_GONE like of any other death.
+ * a process and a protocol. Messages of a worker are checked here against the table of
+ * wire/messages.def; a violation kills it, and the owner hears WORKER_GONE like of any other death.
  */
 #pragma once
 

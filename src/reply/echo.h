@@ -2,7 +2,8 @@
  * reply/echo.h - where a model goes on with our side of the conversation.
  *
  * A model that is not stopped writes what it expects to be told next: the output of its code, our
- * headings, another turn. What follows is invented, so the reply ends there. echo.c has the words.
+ * headings, another turn. All that follows is invented, so the reply ends there. echo.c has the
+ * words.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
  * 3. A quote begins a string only where code would have a value: behind one of
  *    ( [ { , = : + and blanks; and only if it has an end. Between two letters a
  *    quote is an apostrophe. A quote behind a blank and in front of a letter,
- *    within a string of the same quotes, begins a quotation in it. What ends a
+ *    within a string of the same quotes, begins a quotation in it. The end of a
  *    string in single quotes must stand in front of one of ) ] } , : + or the
  *    end, or it is an apostrophe again ("the dogs' bowls"). A parenthesis of ordinary text has no
  *    partner: of a smiley, of a label ("1)" at the start of a line), of an interval ("[0, 1)").

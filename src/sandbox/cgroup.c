@@ -90,9 +90,9 @@ static int try_to_hold(const char *path)
 
 /*
  * Makes the directory, or shares one that is there, and holds a lock on it, which the kernel drops
- * with our last process that has the descriptor. Who sees the directory sees the lock, also from
- * another pid namespace, where a pid in its name would say nothing. The descriptor, owned; -1 and
- * errno, EWOULDBLOCK where somebody keeps it locked for himself.
+ * with our last process that has the descriptor. Every process that sees the directory sees the
+ * lock, also from another pid namespace, where a pid in its name would say nothing. The descriptor,
+ * owned; -1 and errno, EWOULDBLOCK where somebody keeps it locked for himself.
  */
 static int hold_directory(const char *path)
 {

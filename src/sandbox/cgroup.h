@@ -24,7 +24,7 @@ struct cgroup_limits {
 
 struct cgroup;
 
-/* Never NULL: it may be without any controller. What was refused is in `steps`. */
+/* Never NULL: it may be without any controller. Refused steps are in `steps`. */
 struct cgroup *cgroup_new(const struct cgroup_limits *, struct steps *);
 void cgroup_free(struct cgroup *); /* when no process is in it any more; NULL is fine */
 

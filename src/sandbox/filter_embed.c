@@ -1,7 +1,7 @@
 /*
  * A program of the build: compiles the filter, and writes it as a C file to the path that is its
- * first argument; the second is the name of the filter. Whoever runs out of memory meanwhile may
- * get another filter, and no error: so it is compiled twice.
+ * first argument; the second is the name of the filter. libseccomp may make another filter, and no
+ * error, where memory runs out meanwhile: so it is compiled twice.
  */
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * Owns the template: a python3 that has loaded the standard library, has walled
  * itself off and forks on request. Between the fork and the first foreign byte,
  * worker/_rlmd.c raises the rest and proves that it stands. A process that was
- * handed out here is confined as the report says, or was never handed out. What
- * it says over its pipes is not known on this floor.
+ * handed out here is confined as the report says, or was never handed out. Messages over its pipes
+ * are of a floor above this one.
  */
 #pragma once
 
@@ -49,11 +49,10 @@ struct rlmd_sandbox;
 
 /*
  * Finds the interpreter, builds the filter, starts the template in the best mode
- * whose walls stand in a worker that was tried, and waits until it is ready. What
- * is killed or slow meanwhile gets a second try with twice the time. NULL and
- * RLMD_ERROR_USAGE for an interpreter or a preloaded module that will not do,
- * RLMD_ERROR_SANDBOX where the walls cannot be raised, or not in time. Templates that
- * take its place later reach the same, or fail.
+ * whose walls stand in a worker that was tried, and waits until it is ready. A worker that is
+ * killed or slow meanwhile gets a second try with twice the time. NULL and RLMD_ERROR_USAGE for an
+ * interpreter or a preloaded module that will not do, RLMD_ERROR_SANDBOX where the walls cannot be
+ * raised, or not in time. Templates that take its place later reach the same, or fail.
  */
 struct rlmd_sandbox *sandbox_new(struct event_base *, const struct sandbox_config *,
 				 struct rlmd_error *);

@@ -4,8 +4,8 @@
  * Supervisors on one machine share the range: each claims blocks of it, by locks
  * in a file that only root can open. Where no such file can be made, by names of
  * abstract sockets: those are one network namespace's, and anybody may take them.
- * The kernel gives both back when the supervisor dies. Who takes a uid returns it
- * when no process has it any more, or not at all.
+ * The kernel gives both back when the supervisor dies. A uid is given back when no process has it
+ * any more, or not at all.
  */
 #pragma once
 

@@ -159,8 +159,9 @@ static const char *secret_at(struct rlmd_text text)
 
 /*
  * A prefix has three characters at least, and so one pair of them at every other place: there most
- * of a text is looked at once, and is none. What stands together in a prefix has a bit in common,
- * one for each first character: the low half for its first two, the high one for the next two.
+ * of a text is looked at once, and is none. Characters that stand together in a prefix have a bit
+ * in common, one for each first character: the low half for its first two, the high one for the
+ * next two.
  */
 static struct {
 	bool ready;

@@ -102,7 +102,7 @@ static void fold_set(struct wild *token)
 		token->set[c] |= token->set[c - 'a' + 'A'];
 }
 
-/* Behind the "["; gives where the pattern goes on. What is not closed matches nothing. */
+/* Behind the "["; gives where the pattern goes on. A set that is not closed matches nothing. */
 static size_t add_set(struct wildmatch *match, struct rlmd_text pattern, size_t at)
 {
 	struct wild *token = add(match, SET);

@@ -523,7 +523,7 @@ static bool passes(enum store_fault fault)
 	return fault != STORE_NEWER && fault != STORE_CORRUPT && fault != STORE_USAGE;
 }
 
-/* The connection is of no use any more. What was sent is asked for again, in its order. */
+/* The connection is of no use any more. Queries that were sent are asked again, in their order. */
 static void lose(struct postgres *pg)
 {
 	struct query *query;

@@ -72,7 +72,7 @@ TAILQ_HEAD(query_line, query);
 struct query *query_new(enum script, size_t sets, store_fn *, void *owner);
 void query_free(struct query *); /* NULL is fine */
 
-/* The next parameter, in the order of the script's; copies. What is out of range fails the query.
+/* The next parameter, in the order of the script's; copies. A value out of range fails the query.
  */
 void query_put(struct query *, int64_t);
 void query_put_ms(struct query *, int64_t ms);

@@ -93,8 +93,8 @@ static int migrate_schema(sqlite3 *db, int64_t from, int64_t to)
 	return code;
 }
 
-/* Its objects in one order, each as a key, its kind and its name. What ANALYZE leaves is no part of
- * the schema. */
+/* Its objects in one order, each as a key, its kind and its name. The tables of ANALYZE are no part
+ * of the schema. */
 static int list_schema(sqlite3 *db, sqlite3_stmt **ret)
 {
 	return sqlite3_prepare_v2(db,

@@ -12,9 +12,10 @@
  * exception, which is said at store_journal_add(). Each operation may be asked for again when it is
  * not known whether it was done: the second time it finds its own work and tells STORE_FINE.
  *
- * Time is the store's: PostgreSQL's clock, or that of the machine that has the file. What goes in
- * and comes out are durations in milliseconds; nobody compares clocks. Money is in pico-dollars
- * (base/money.h). Names are UTF-8 without NUL; lines, results and journals are any bytes.
+ * Time is the store's: PostgreSQL's clock, or that of the machine that has the file. Durations go
+ * in and come out, in milliseconds; clocks of two machines are never compared. Money is in
+ * pico-dollars (base/money.h). Names are UTF-8 without NUL; lines, results and journals are any
+ * bytes.
  *
  * Each claim of a job raises its token, and only the holder of the newest token may write about the
  * job: an earlier holder is refused, however late it comes back.
@@ -52,7 +53,7 @@ struct store *store_open(struct event_base *, const char *place, const struct st
 /* Whether other machines may use it, too. */
 bool store_is_shared(const char *place);
 
-/* No callback comes any more. What was asked for and has not begun is not done; what has begun may
+/* No callback comes any more. An operation that has not begun is not done; one that has begun may
  * or may not be: of SQLite, a transaction that goes on is waited for, for a second. NULL is fine.
  */
 void store_free(struct store *);
@@ -118,7 +119,7 @@ struct query *store_renew(struct store *, const struct store_claim *, size_t cou
 			  int64_t lease_ms, store_fn *, void *owner);
 
 /*
- * Keeps an exchange with a model, before its answer is used. What it cost is counted at the leases
+ * Keeps an exchange with a model, before its answer is used. Its cost is counted at the leases
  * (those that are 0 do not count), or, where one is over, at its account, as far as it is more than
  * what was open then; that may then be over its limit: it was paid. An exchange with this key and
  * number that is there already stays, and nothing is counted. Fills lost, for each lease whether it

@@ -2,10 +2,10 @@
  * trace/trace.h - what happened in a run, told while it happens.
  *
  * Every event is one JSON object: "event", "seq", "ms" since the start, "run"
- * and what belongs to it (docs/trace.md lists them). Whoever listens gets each
- * at once and may write it as a line, so that the file is whole whenever it is
- * read; the specification's tree is built from the same events (trace/tree.h).
- * Most runs have no such reader: an event that nobody listens for is only counted.
+ * and what belongs to it (docs/trace.md lists them). A listener gets each at once and may write it
+ * as a line, so that the file is whole whenever it is read; the specification's tree is built from
+ * the same events (trace/tree.h). Most runs have no such reader: an event that nobody listens for
+ * is only counted.
  */
 #pragma once
 

@@ -304,8 +304,8 @@ static json_t *tally_usage(const struct tally *tally, json_int_t duration)
 			 tally->cached_calls ? json_make_integer(tally->cached_calls) : NULL);
 }
 
-/* Gives a run without an end, and those below it, the usage that their events add up to. What was
- * under way in the end is not in it: so it is an estimate. */
+/* Gives a run without an end, and those below it, the usage that their events add up to. It lacks
+ * the calls that were under way in the end: so it is an estimate. */
 static void complete_usage(const struct tree *tree, json_t *run)
 {
 	const json_t *seen = json_object_get(tree->seen,

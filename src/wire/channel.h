@@ -24,7 +24,7 @@ struct channel;
 /* A frame that arrived. The packet is lent to the callback; to keep an attachment, reference it. */
 typedef void channel_packet_fn(void *owner, const struct packet *);
 /* Whether a frame may go on: its JSON is read, its attachments are only announced by their
- * sizes. What is refused with `err` ends the stream. May not free the channel. */
+ * sizes. A frame that is refused with `err` ends the stream. May not free the channel. */
 typedef bool channel_admit_fn(void *owner, const struct packet *announced, struct rlmd_error *err);
 /* The stream is over: err->kind is RLMD_ERROR_NONE at an orderly end of file, RLMD_ERROR_WORKER
  * with the reason after a violation, another kind where we ourselves had no room for
