@@ -55,7 +55,7 @@ struct rlmd_account_limits {
 /*
  * An account below `above` (referenced; NULL: below none). `limits` may be NULL: it only counts.
  * `name` is what errors and warnings call it, as in "Cost budget exhausted (the limit of batch
- * 7)": UTF-8, at least one byte. NULL and RLMD_ERROR_USAGE for a name or limits that cannot be.
+ * 7)": UTF-8, at least one byte. NULL and RLMD_ERROR_USAGE for an invalid name or limits.
  */
 RLMD_API struct rlmd_account *rlmd_account_new(const char *name,
 					       const struct rlmd_account_limits *limits,
@@ -149,12 +149,12 @@ RLMD_API bool rlmd_account_restore(struct rlmd_account *, const struct rlmd_spen
 
 /* {"version": 1, "cost": ..., "tokens": ..., "calls": ..., "reservedCost": ..., "reservedTokens":
  * ..., "overrunCost": ..., "overrunTokens": ..., "estimated": ...}, all whole numbers but the last.
- * The caller frees it. NULL for a `size` that cannot be. */
+ * The caller frees it. NULL for an invalid `size`. */
 RLMD_API char *rlmd_spending_json(const struct rlmd_spending *);
 
-/* The way back: fills in as much as `ret->size` says; unknown members are passed over, and of the
- * numbers only the first three must be there. False and RLMD_ERROR_INPUT for what is no such
- * object, RLMD_ERROR_USAGE for a `size` that cannot be. */
+/* The way back: fills in as much as `ret->size` says. Unknown members are passed over; only the
+ * first three numbers must be there. False and RLMD_ERROR_INPUT for any other text,
+ * RLMD_ERROR_USAGE for an invalid `size`. */
 RLMD_API bool rlmd_spending_from_json(struct rlmd_text json, struct rlmd_spending *ret,
 				      struct rlmd_error *);
 

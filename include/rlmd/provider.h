@@ -182,9 +182,9 @@ struct rlmd_probe_result {
 typedef void rlmd_probe_done_fn(void *owner, const struct rlmd_probe_result *);
 
 /*
- * Asks a provider that belongs to no engine for its list of models, which needs the key and costs
- * nothing; a day at most is waited for it. The provider is referenced, the base lent. NULL with
- * RLMD_ERROR_USAGE where it is in use; all else that is wrong is a result.
+ * Asks a provider that belongs to no engine for its list of models. That needs the key and costs
+ * nothing. A `timeout_ms` above a day counts as a day. The provider is referenced, the base lent.
+ * NULL with RLMD_ERROR_USAGE if the provider is in use; every other failure is a result.
  */
 RLMD_API struct rlmd_probe *rlmd_probe_start(struct event_base *, struct rlmd_provider *,
 					     int64_t timeout_ms, rlmd_probe_done_fn *, void *owner,

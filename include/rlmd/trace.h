@@ -16,7 +16,7 @@ extern "C" {
  * The tree of the last root run in the lines: a JSON object as the member `trace` of a result, new;
  * the caller frees it. A last line that was cut is passed over. A run without an end has the
  * answerSource "error" and the usage that its events add up to. `name` is for errors, or NULL.
- * NULL: RLMD_ERROR_INPUT with what is no trace, and in which line.
+ * NULL and RLMD_ERROR_INPUT if a line is not of a trace; the text has its number.
  */
 RLMD_API char *rlmd_trace_tree(struct rlmd_text lines, const char *name, struct rlmd_error *);
 
