@@ -25,7 +25,11 @@ INSIDE = [
     {"properties": {"$ref": {"type": "string"}}},
     {"$ref": "#/x", "x": {"$ref": "#/y"}, "y": {"items": {"$ref": "#/x"}}},
     {"prefixItems": [{"type": "string"}], "items": {"$ref": "#/prefixItems/0"}},
+    {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+    {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#here",
+     "definitions": {"a": {"$id": "#here", "type": "integer"}}},
 ]
+OUTDATED = {"items": [{}, {"items": [{}], "additionalItems": False}], "additionalItems": False}
 
 
 class Schemas(unittest.TestCase):
@@ -39,6 +43,14 @@ class Schemas(unittest.TestCase):
         for reference in ("#/$defs/a", "#nowhere", "#/items/7"):
             wrong = validation.wrong_schema(json.dumps({"$ref": reference}))
             self.assertIn("leads to nothing", wrong)
+
+    def test_a_tuple_of_an_earlier_draft(self):
+        """Debian 12's jsonschema takes it for a schema and raises AttributeError for answers."""
+        wrong = validation.wrong_schema(json.dumps({"not": OUTDATED}))
+        self.assertIn("$.not.items: a list of schemas is called prefixItems", wrong)
+        for draft in ("2019-09/schema", "2020-12/schema"):
+            named = {"$schema": f"https://json-schema.org/draft/{draft}", **OUTDATED}
+            self.assertEqual(validation.wrong_schema(json.dumps(named)) is None, "2019" in draft)
 
     def test_circles(self):
         """Only what goes round without a step into the value has no end."""
@@ -114,6 +126,24 @@ class Answers(unittest.TestCase):
             with self.subTest(text=text[:20]):
                 (line,) = self.wrong(True, text)
                 self.assertTrue(line.startswith("$: this is no JSON"), line)
+
+    def test_what_the_library_cannot_check(self):
+        """A crash is told as a violation, beside those that were found before it."""
+        lines = validation.violations(json.dumps(OUTDATED), "[1, [2, 3], 4]")
+        self.assertRegex(lines[-1], r"^\$: the check could not be finished.*AttributeError")
+        pointer = {"$ref": "#here", "$defs": {"a": {"$anchor": "here", "type": "string"}}}
+        self.assertEqual(validation.violations(json.dumps(pointer), "1"),
+                         ["$: 1 is not of type 'string'"])
+
+    def test_true_is_not_one(self):
+        """However deep, and whatever the library says."""
+        schema = json.dumps({"enum": [[0], {"a": [True]}]})
+        for text, right in (("[0]", True), ("[0.0]", True), ("[false]", False), ("[0, 0]", False),
+                            ('{"a": [true]}', True), ('{"a": [1]}', False), ("0", False)):
+            self.assertEqual(not validation.violations(schema, text), right, text)
+        schema = json.dumps({"const": {"a": [1, {"b": False}]}})
+        self.assertEqual(validation.violations(schema, '{"a": [1.0, {"b": false}]}'), [])
+        self.assertRegex(validation.violations(schema, '{"a": [true, {"b": 0}]}')[0], "was expected")
 
     def test_what_satisfies(self):
         self.assertEqual(self.wrong({"format": "date"}, '"no date"'), [])
