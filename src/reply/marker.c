@@ -453,6 +453,8 @@ bool marker_is_value(struct rlmd_text argument)
 	struct rlmd_text words = without_brackets(argument);
 	bool bracketed = words.size < argument.size && argument.bytes[0] == '<';
 
+	if (!words.size && !bracketed)
+		return argument.size; /* [] and {} */
 	while (words.size && one_of(words.bytes[0], "._?` "))
 		words = text_slice(words, 1, words.size);
 	while (words.size && one_of(words.bytes[words.size - 1], "._?` "))
