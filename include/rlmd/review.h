@@ -40,6 +40,8 @@ struct rlmd_review_options {
 	const char *directory; /* of the context: reports and patches name files relative to its
 				  repository; NULL: relative to the context */
 	bool usual_rules;      /* the usual rules too, beside `rules` */
+	bool fail_on_unanchored; /* findings without a place, or that could not be read, fail the
+				    review, too */
 };
 
 #define RLMD_REVIEW_OPTIONS_INIT RLMD_INIT(struct rlmd_review_options)
@@ -52,17 +54,26 @@ RLMD_API struct rlmd_review *rlmd_review_new(const struct rlmd_review_options *,
 					     struct rlmd_error *);
 RLMD_API void rlmd_review_free(struct rlmd_review *); /* NULL is fine */
 
-/* The task for the job, lent until the next call or until the review is freed. Empty: no file has
- * changed, and no job is needed; take an answer without findings. RLMD_ERROR_INPUT if the context
- * has no files, RLMD_ERROR_USAGE for `only_changed` with a context that was not compared. */
-RLMD_API bool rlmd_review_task(struct rlmd_review *, const struct rlmd_context *,
-			       struct rlmd_text *ret, struct rlmd_error *);
+/* Loads the files. The task for the job, lent until the next call or until the review is freed.
+ * Empty: no file has changed, and no job is needed; take an answer without findings.
+ * RLMD_ERROR_INPUT if the context has no files, RLMD_ERROR_USAGE for `only_changed` with a context
+ * that was not compared. */
+RLMD_API bool rlmd_review_task(struct rlmd_review *, struct rlmd_context *, struct rlmd_text *ret,
+			       struct rlmd_error *);
 
-/* The mistakes in an answer, one a line, as text for the model; the caller frees it. NULL: there
- * are none. */
-RLMD_API char *rlmd_review_wrong(const struct rlmd_review *, struct rlmd_text answer);
+/*
+ * The mistakes in an answer, one a line, as text for the model; the caller frees it. NULL: there
+ * are none, or none that are told. Those of single findings, and quotes that stand nowhere, are
+ * told once in a review: the others are kept, and the next answer need not have them.
+ */
+RLMD_API char *rlmd_review_wrong(struct rlmd_review *, struct rlmd_text answer);
 
-/* Takes the findings out of the answer, once. RLMD_ERROR_SCHEMA if it has mistakes. The context is
+/* The answer of which single findings were told back, lent; empty: none was. Where the job ends
+ * without another one, it may be taken. */
+RLMD_API struct rlmd_text rlmd_review_spare(const struct rlmd_review *);
+
+/* Takes the findings out of the answer, once, and those that were kept. Those that could not be
+ * read are listed apart. RLMD_ERROR_SCHEMA if it is no object of findings. The context is
  * referenced. */
 RLMD_API bool rlmd_review_take(struct rlmd_review *, struct rlmd_context *, struct rlmd_text answer,
 			       struct rlmd_error *);
@@ -82,7 +93,8 @@ enum rlmd_review_format {
 RLMD_API char *rlmd_review_report(const struct rlmd_review *, enum rlmd_review_format,
 				  size_t *ret_size);
 
-/* The number of new, anchored findings of the severity `fail_on` or above. 0: the review passed. */
+/* The number of new, anchored findings of the severity `fail_on` or above, and with
+ * `fail_on_unanchored` of those without a place. 0: the review passed. */
 RLMD_API size_t rlmd_review_failing(const struct rlmd_review *);
 
 #ifdef __cplusplus

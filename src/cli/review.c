@@ -132,6 +132,7 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 		.baseline = config->baseline,
 		.fail_on = config->fail_on,
 		.only_changed = config->only_changed_lines,
+		.fail_on_unanchored = config->fail_on_unanchored,
 		.directory = is_directory(config->contexts.items[0]) ? config->contexts.items[0]
 								     : NULL,
 	};
@@ -230,12 +231,43 @@ static void take_findings(struct review_command *command, struct rlmd_text answe
 	json_object_set_new(session->result, "review", session_read(text_from(report, size)));
 }
 
+/* An answer that was told back, and is paid for, stands where the job ended without another one. Of
+ * an interrupted job nothing is wanted. */
+static bool has_spare(const struct review_command *command)
+{
+	enum rlmd_error_kind kind = command->session->failure.kind;
+
+	return rlmd_review_spare(command->review).size && kind != RLMD_ERROR_CANCELLED &&
+	       kind != RLMD_ERROR_INTERNAL;
+}
+
+static void take_spare(struct review_command *command)
+{
+	struct session *session = command->session;
+	struct rlmd_text spare = rlmd_review_spare(command->review);
+
+	auto_free char *warning = xasprintf("single findings were told back to the model, which "
+					    "gave no other answer: %s",
+					    session->failure.text);
+
+	session_note(session, warning);
+	json_array_append_new(json_object_get(session->result, "warnings"),
+			      json_from_text(text_of(warning)));
+	session->failure = (struct rlmd_error){0};
+	json_object_set_new(session->result, "success", json_true());
+	json_object_set_new(session->result, "error", json_null());
+	json_object_set_new(session->result, "output", json_from_text(spare));
+	take_findings(command, spare);
+}
+
 static void take(void *owner, const struct rlmd_result *result)
 {
 	struct review_command *command = owner;
 
 	if (!command->session->failure.kind)
 		take_findings(command, rlmd_result_output(result));
+	else if (has_spare(command))
+		take_spare(command);
 }
 
 static void tell_place(const struct rlmd_job_status *status, char place[static JOB_VIEW_PLACE_MAX])

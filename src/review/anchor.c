@@ -109,14 +109,20 @@ static size_t distance(size_t line, int64_t hint)
 	return line > named ? line - named : named - line;
 }
 
-static void note(struct finding *finding, size_t line)
+static void note(struct finding *finding, size_t line, size_t count)
 {
-	bool better = !finding->occurrences++ ||
-		      (finding->hint &&
-		       distance(line, finding->hint) < distance(finding->first, finding->hint));
+	bool changed = code_changed(finding->file, line, line + count - 1);
+	bool better = !finding->occurrences++;
 
-	if (better)
-		finding->first = line;
+	if (!better && changed != finding->in_change)
+		better = finding->by_change = changed || finding->by_change;
+	if (!better && changed == finding->in_change)
+		better = finding->hint &&
+			 distance(line, finding->hint) < distance(finding->first, finding->hint);
+	if (!better)
+		return;
+	finding->first = line;
+	finding->in_change = changed;
 }
 
 /* Every line that has the quote's first one in it is tried once. */
@@ -136,32 +142,116 @@ static void search(struct code *code, struct finding *finding, const struct quot
 		if (line + quote->count - 1 > file->lines)
 			return;
 		if (whole ? matches_whole(file, line, quote) : matches_part(file, line, quote))
-			note(finding, line);
+			note(finding, line, quote->count);
 		at = file->starts[line];
 	}
+}
+
+static bool find_in(struct code *code, const struct code_file *file, const struct quote *quote,
+		    struct finding *finding)
+{
+	finding->file = file;
+	finding->occurrences = 0;
+	finding->in_change = finding->by_change = false;
+	finding->place = code->work > CODE_WORK_MAX ? FINDING_NOT_TRIED : FINDING_NO_QUOTE;
+	if (!quote->count || finding->place == FINDING_NOT_TRIED)
+		return false;
+	code->work += file->text.size / BYTES_OF_A_LINE;
+	search(code, finding, quote, true);
+	if (!finding->occurrences)
+		search(code, finding, quote, false);
+	if (!finding->occurrences)
+		return false;
+	finding->place = FINDING_ANCHORED;
+	finding->last = finding->first + quote->count - 1;
+	return true;
+}
+
+/* --- a path that is written otherwise ------------------------------------------------------- */
+
+/* "src\\x.c", "./src//x.c" -> "src/x.c"; new. */
+static char *clean(const char *path)
+{
+	char *cleaned = xstrdup(path);
+	size_t size = 0;
+
+	for (; *path; path++) {
+		char c = *path == '\\' ? '/' : *path;
+		bool at_start = !size || cleaned[size - 1] == '/';
+
+		if (at_start && (c == '/' || (c == '.' && (path[1] == '/' || path[1] == '\\'))))
+			continue;
+		cleaned[size++] = c;
+	}
+	cleaned[size] = '\0';
+	return cleaned;
+}
+
+/* "x/src/a.c" has the end "src/a.c", but not "c/a.c". */
+static bool is_end_of(const char *end, const char *path)
+{
+	size_t size = strlen(end), whole = strlen(path);
+
+	return size <= whole && !strcmp(path + whole - size, end) &&
+	       (size == whole || path[whole - size - 1] == '/');
+}
+
+/* The file whose path is the longest end of the one that was named and has the quote. */
+static bool find_longest(struct code *code, const char *path, const struct quote *quote,
+			 struct finding *finding)
+{
+	for (; path; path = strchr(path, '/'), path += path != NULL) {
+		const struct code_file *file = *path ? code_find(code, text_of(path)) : NULL;
+
+		if (file && find_in(code, file, quote, finding))
+			return true;
+	}
+	return false;
+}
+
+/* The one file whose path ends as the one that was named and has the quote. */
+static void find_only(struct code *code, const char *path, const struct quote *quote,
+		      struct finding *finding)
+{
+	const struct code_file *found = NULL;
+
+	code->work += code->count / BYTES_OF_A_LINE;
+	for (size_t i = 0; i < code->count && *path; i++) {
+		const struct code_file *file = &code->files[i];
+
+		if (!is_end_of(path, file->path))
+			continue;
+		file = code_find(code, text_of(file->path));
+		if (!find_in(code, file, quote, finding))
+			continue;
+		if (found) {
+			found = NULL;
+			break;
+		}
+		found = file;
+	}
+	if (!found || !find_in(code, found, quote, finding))
+		finding->place = FINDING_NO_FILE;
 }
 
 void anchor_find(struct code *code, struct finding *finding)
 {
 	struct quote quote = quote_of(text_of(finding->quote));
 	auto_free struct rlmd_text *lines = quote.lines;
+	const struct code_file *file = code_find(code, text_of(finding->path));
+	auto_free char *path = NULL;
 
 	(void)lines;
-	finding->file = code_find(code, text_of(finding->path));
-	finding->place = finding->file ? FINDING_NO_QUOTE : FINDING_NO_FILE;
-	if (!finding->file || !quote.count)
+	if (file) {
+		find_in(code, file, &quote, finding);
 		return;
-	finding->place = code->work > CODE_WORK_MAX ? FINDING_NOT_TRIED : FINDING_NO_QUOTE;
-	if (finding->place == FINDING_NOT_TRIED)
-		return;
-	code->work += finding->file->text.size / BYTES_OF_A_LINE;
-	search(code, finding, &quote, true);
-	if (!finding->occurrences)
-		search(code, finding, &quote, false);
-	if (!finding->occurrences)
-		return;
-	finding->place = FINDING_ANCHORED;
-	finding->last = finding->first + quote.count - 1;
+	}
+	path = clean(finding->path);
+	finding->place = FINDING_NO_FILE;
+	if (!find_longest(code, path, &quote, finding))
+		find_only(code, path, &quote, finding);
+	if (finding->place == FINDING_NO_FILE)
+		finding->file = NULL;
 }
 
 static void place(struct finding *finding, struct code *code, const struct ruleset *rules,

@@ -3,7 +3,12 @@
  *
  * A quote matches whole lines, or, where it matches none, a part of a line that no word is cut by.
  * White space at both ends of a line and the way it ends make no difference; everything else does.
- * The line that the model named only chooses between several places.
+ * Of several places those in changed lines come first, where it is known what was changed; then the
+ * line that the model named chooses.
+ *
+ * A path that is none of the context's may be one written otherwise: "a/src/x.c", "/src/x.c",
+ * "src\x.c", from another directory on. Of the files whose path ends as it does, or that are its
+ * end, the one that has the quote is meant.
  */
 #pragma once
 

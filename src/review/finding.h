@@ -1,11 +1,11 @@
 /*
- * review/finding.h - findings as a model returns them, read strictly.
+ * review/finding.h - findings as a model returns them.
  *
  *     {"findings": [{"rule", "severity": "error|warning|note", "confidence": 0..1, "message",
  *                    "path", "quote", "line" (a hint only), "patch" (a unified diff, or null)}]}
  *
- * Where they belong to is added afterwards: lines by review/anchor.h, patches by review/patch.h,
- * fingerprints by review/fingerprint.h.
+ * review/intake.h reads them. Where they belong to is added afterwards: lines by review/anchor.h,
+ * patches by review/patch.h, fingerprints by review/fingerprint.h.
  */
 #pragma once
 
@@ -76,6 +76,8 @@ struct finding {
 	const struct code_file *file; /* lent; NULL: none was found */
 	size_t first, last;           /* lines from 1 */
 	size_t occurrences;           /* of the quote */
+	bool in_change;               /* its lines were changed */
+	bool by_change;               /* which chose between several places */
 	size_t reports;               /* that were merged into it, itself included */
 	bool unchanged_lines; /* none of its lines was changed, under --only-changed-lines */
 	bool known;           /* to the baseline */
@@ -89,12 +91,6 @@ struct findings {
 	size_t count;
 };
 
-/*
- * `ret`, empty, gets what `answer` has: an object as above, which may stand in a fence. False: it
- * is none, and `wrong` gets a line for each of the first things to mend, by place and reason, for
- * the model; `ret` stays empty.
- */
-bool findings_parse(struct rlmd_text answer, struct findings *ret, struct evbuffer *wrong);
 void findings_done(struct findings *);
 
 void finding_done(struct finding *);

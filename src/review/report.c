@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "review/code.h"
+#include "review/intake.h"
 
 bool report_is_placed(const struct finding *finding)
 {
@@ -18,7 +19,15 @@ bool report_is_new(const struct finding *finding)
 
 bool report_fails(const struct review_view *view, const struct finding *finding)
 {
-	return view->fail_on && report_is_new(finding) && finding->severity >= view->fail_on;
+	bool is_lost = finding->place != FINDING_ANCHORED && finding->place != FINDING_OUT_OF_SCOPE;
+
+	return view->fail_on && finding->severity >= view->fail_on &&
+	       (report_is_new(finding) || (view->fail_on_unanchored && is_lost));
+}
+
+size_t report_refused(const struct review_view *view)
+{
+	return view->intake ? view->intake->refusal_count : 0;
 }
 
 const char *report_name(const struct finding *finding)
@@ -47,6 +56,9 @@ char *report_choice(const struct finding *finding)
 {
 	if (finding->occurrences < 2)
 		return NULL;
+	if (finding->by_change)
+		return xasprintf("The quote stands at %zu places; this is one that was changed.",
+				 finding->occurrences);
 	if (!finding->hint)
 		return xasprintf("The quote stands at %zu places; this is the first.",
 				 finding->occurrences);
@@ -81,6 +93,8 @@ void report_tally(const struct review_view *view, struct evbuffer *out)
 		buffer_add_printf(out, "; %zu more in lines that were not changed", unchanged);
 	if (unplaced)
 		buffer_add_printf(out, "; %zu more without a place in the code", unplaced);
+	if (report_refused(view))
+		buffer_add_printf(out, "; %zu could not be read", report_refused(view));
 	if (view->code->unread_count)
 		buffer_add_printf(out, "; %zu changed file%s not reviewed",
 				  view->code->unread_count,

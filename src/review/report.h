@@ -15,13 +15,15 @@
 #include "review/ruleset.h"
 
 struct evbuffer;
+struct intake;
 
 struct review_view {
 	const struct findings *findings; /* lent, sorted */
+	const struct intake *intake;     /* lent: what could not be read; NULL: all could */
 	const struct ruleset *rules;     /* lent */
 	const struct code *code;         /* lent */
 	enum severity fail_on;
-	bool with_baseline;
+	bool with_baseline, fail_on_unanchored;
 };
 
 typedef void report_fn(const struct review_view *, struct evbuffer *out);
@@ -39,6 +41,9 @@ enum {
 bool report_is_placed(const struct finding *);
 bool report_is_new(const struct finding *);
 bool report_fails(const struct review_view *, const struct finding *);
+
+/* How many could not be read. */
+size_t report_refused(const struct review_view *);
 
 /* Its file as people know it; as the model named it where there is none. Lent. */
 const char *report_name(const struct finding *);

@@ -7,6 +7,7 @@
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/escape.h"
+#include "review/intake.h"
 #include "review/report.h"
 
 static void add_place(const struct finding *finding, json_t *object)
@@ -55,7 +56,8 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 				       "unanchored", unplaced, "unchanged", unchanged,
 				       "notReviewed", unread, "failOn",
 				       finding_severity_name(view->fail_on));
-	size_t failing = 0;
+	json_t *refused = json_make_array();
+	size_t failing = view->fail_on && view->fail_on_unanchored ? report_refused(view) : 0;
 
 	for (size_t i = 0; i < view->findings->count; i++) {
 		const struct finding *finding = &view->findings->items[i];
@@ -71,6 +73,13 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 
 		json_append(unread, json_make_string(name));
 	}
+	for (size_t i = 0; i < report_refused(view); i++) {
+		auto_free char *why = escape_words(view->intake->refusals[i].why);
+		auto_free char *shown = escape_line(view->intake->refusals[i].shown);
+
+		json_append(refused, json_make("{s:s, s:s}", "why", why, "finding", shown));
+	}
+	json_put(whole, "unreadable", refused);
 	json_put(whole, "failing", json_make_integer((json_int_t)failing));
 	escape_json(whole, out);
 }

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "review/code.h"
 #include "review/escape.h"
+#include "review/intake.h"
 #include "review/report.h"
 
 /* Its lines as they stand in the file. */
@@ -133,6 +134,19 @@ static void write_all(const struct review_view *view, size_t max, struct evbuffe
 		if (evbuffer_get_length(body) && heads[part])
 			buffer_add_printf(out, "\n## %s\n", heads[part]);
 		buffer_add_buffer(out, body);
+	}
+	if (report_refused(view))
+		buffer_add_printf(out, "\n## Could not be read\n");
+	for (size_t i = 0; i < report_refused(view) && evbuffer_get_length(out) < max / 8 * 7;
+	     i++) {
+		auto_free char *shown = escape_line(view->intake->refusals[i].shown);
+		auto_free char *why = escape_flat(view->intake->refusals[i].why);
+
+		buffer_add_printf(out, "\n");
+		escape_markdown(why, out);
+		buffer_add_printf(out, ": ");
+		escape_span(shown, out);
+		buffer_add_printf(out, "\n");
 	}
 	if (beyond)
 		buffer_add_printf(out, "\n%zu more did not fit in here.\n", beyond);

@@ -14,6 +14,7 @@
 #include "review/code.h"
 #include "review/escape.h"
 #include "review/fingerprint.h"
+#include "review/intake.h"
 #include "review/patch.h"
 #include "review/report.h"
 
@@ -218,6 +219,15 @@ static json_t *unread(const char *path)
 			 json_make_string(text));
 }
 
+static json_t *unreadable(const struct refusal *refusal)
+{
+	auto_free char *shown = escape_line(refusal->shown), *why = escape_flat(refusal->why);
+	auto_free char *text = xasprintf("a finding could not be read: %s: %s", why, shown);
+
+	return json_make("{s:s, s:{s:o}}", "level", "warning", "message", "text",
+			 json_make_string(text));
+}
+
 void report_sarif(const struct review_view *view, struct evbuffer *out)
 {
 	json_auto_t *numbers = json_make_object();
@@ -240,6 +250,8 @@ void report_sarif(const struct review_view *view, struct evbuffer *out)
 		else if (finding->place != FINDING_ANCHORED)
 			json_append(apart, notification(finding));
 	}
+	for (size_t i = 0; i < report_refused(view); i++)
+		json_append(apart, unreadable(&view->intake->refusals[i]));
 	for (size_t i = 0; i < view->code->unread_count; i++)
 		json_append(apart, unread(view->code->unread[i]));
 	escape_json(log, out);

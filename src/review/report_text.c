@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "review/code.h"
 #include "review/escape.h"
+#include "review/intake.h"
 #include "review/report.h"
 
 static void add_lines(const char *text, struct evbuffer *out)
@@ -57,6 +58,14 @@ void report_text(const struct review_view *view, struct evbuffer *out)
 
 		if (!report_is_new(finding) && !finding->unchanged_lines)
 			add_finding(finding, out);
+	}
+	for (size_t i = 0; i < report_refused(view); i++) {
+		auto_free char *why = escape_words(view->intake->refusals[i].why);
+		auto_free char *shown = escape_line(view->intake->refusals[i].shown);
+
+		buffer_add_printf(out, "could not be read:\n");
+		add_lines(why, out);
+		add_lines(shown, out);
 	}
 	for (size_t i = 0; i < view->code->unread_count; i++) {
 		auto_free char *name = escape_line(view->code->unread[i]);

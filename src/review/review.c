@@ -13,9 +13,12 @@
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/fingerprint.h"
+#include "review/intake.h"
 #include "review/report.h"
 #include "review/ruleset.h"
 #include "source/top.h"
+
+enum { TOLD_MAX = 20 }; /* findings that are told back of each kind: more would not be read */
 
 struct rlmd_review {
 	const struct prompt_set *prompts; /* owned */
@@ -25,13 +28,19 @@ struct rlmd_review {
 	struct ruleset rules;
 	bool own_rules; /* and no others */
 	struct baseline baseline;
-	bool with_baseline, only_changed;
+	bool with_baseline, only_changed, fail_on_unanchored;
 	enum severity fail_on;
-	char *place; /* owned: of what is reviewed in its repository; until there are findings */
+	char *place; /* owned: of what is reviewed in its repository; until there is a context */
 
-	struct rlmd_context *context; /* referenced, once there are findings */
+	struct rlmd_context *context; /* referenced, once its code is loaded */
 	struct code code;
-	struct findings findings;
+	struct intake intake; /* of the answer that was taken */
+	bool taken;
+
+	/* The answer of which some findings were told back; NULL: none was. The next one is about
+	 * these alone. */
+	char *told;           /* owned */
+	struct intake before; /* its findings that stay */
 };
 
 /* --- before the start --------------------------------------------------------------------- */
@@ -56,6 +65,7 @@ static bool read_options(struct rlmd_review *review, const struct rlmd_review_op
 		review->wanted_size = options->task.size;
 	}
 	review->only_changed = options->only_changed;
+	review->fail_on_unanchored = options->fail_on_unanchored;
 	review->with_baseline = options->baseline;
 	review->place = options->directory ? place_of(options->directory) : NULL;
 	review->prompts = prompt_set_open(options->prompt ? options->prompt : "default", err);
@@ -92,7 +102,9 @@ void rlmd_review_free(struct rlmd_review *review)
 {
 	if (!review)
 		return;
-	findings_done(&review->findings);
+	intake_done(&review->intake);
+	intake_done(&review->before);
+	free(review->told);
 	code_done(&review->code);
 	rlmd_context_unref(review->context);
 	baseline_done(&review->baseline);
@@ -124,6 +136,15 @@ static bool has_changes(const struct rlmd_context *context)
 	return false;
 }
 
+static void load(struct rlmd_review *review, struct rlmd_context *context)
+{
+	if (review->context)
+		return;
+	review->context = rlmd_context_ref(context);
+	review->code.place = take_pointer(&review->place);
+	code_load(&review->code, context);
+}
+
 static void render(const struct rlmd_review *review, bool changes, struct evbuffer *out)
 {
 	auto_evbuffer struct evbuffer *rules = buffer_new();
@@ -141,7 +162,7 @@ static void render(const struct rlmd_review *review, bool changes, struct evbuff
 	prompt_render(prompts, "review", &values, out, NULL);
 }
 
-bool rlmd_review_task(struct rlmd_review *review, const struct rlmd_context *context,
+bool rlmd_review_task(struct rlmd_review *review, struct rlmd_context *context,
 		      struct rlmd_text *ret, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *out = buffer_new();
@@ -161,6 +182,7 @@ bool rlmd_review_task(struct rlmd_review *review, const struct rlmd_context *con
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "only changed lines were asked for, and it is not known what was "
 				 "changed: a comparison (diff) says since when");
+	load(review, context);
 	render(review, changes, out);
 	free(review->task);
 	review->task = text_drain(out, &size);
@@ -170,65 +192,157 @@ bool rlmd_review_task(struct rlmd_review *review, const struct rlmd_context *con
 
 /* --- the answer ---------------------------------------------------------------------------- */
 
-/* With rules of one's own a finding is by one of them. */
-static void check_rules(const struct ruleset *rules, const struct findings *findings,
-			struct evbuffer *wrong)
+static void tell_refusals(const struct intake *intake, struct evbuffer *out)
 {
-	for (size_t i = 0; rules->count && i < findings->count; i++) {
-		if (ruleset_find(rules, findings->items[i].rule))
-			continue;
-		buffer_add_printf(wrong, "findings[%zu].rule: is none of", i);
-		for (size_t k = 0; k < rules->count; k++)
-			buffer_add_printf(wrong, " \"%s\"", rules->rules[k].id);
-		buffer_add_printf(wrong, "\n");
-		return;
+	for (size_t i = 0; i < intake->refusal_count && i < TOLD_MAX; i++) {
+		struct rlmd_text why = text_of(intake->refusals[i].why);
+
+		for (size_t at = 0, end; at < why.size; at = end) {
+			end = text_line_end(why, at);
+			buffer_add_printf(out, "findings[%zu].%.*s", intake->refusals[i].index,
+					  (int)(end - at), why.bytes + at);
+		}
 	}
+	if (intake->refusal_count > TOLD_MAX)
+		buffer_add_printf(out, "and %zu more\n", intake->refusal_count - TOLD_MAX);
 }
 
-static char *parse(const struct rlmd_review *review, struct rlmd_text answer,
-		   struct findings *findings)
+static bool is_lost(const struct finding *finding)
+{
+	return finding->place == FINDING_NO_FILE || finding->place == FINDING_NO_QUOTE;
+}
+
+/* Those that have no place; they leave the intake. Returns how many. */
+static size_t tell_lost(struct rlmd_review *review, struct intake *intake, struct evbuffer *out)
+{
+	struct findings *findings = &intake->findings;
+	size_t lost = 0, kept = 0;
+
+	for (size_t i = 0; i < findings->count; i++) {
+		struct finding *finding = &findings->items[i];
+
+		if (review->context)
+			anchor_find(&review->code, finding);
+		if (!review->context || !is_lost(finding)) {
+			findings->items[kept++] = *finding;
+			continue;
+		}
+		if (++lost <= TOLD_MAX)
+			buffer_add_printf(out, "findings[%zu].%s: %s\n", intake->indexes[i],
+					  finding->place == FINDING_NO_FILE ? "path" : "quote",
+					  report_no_place(finding));
+		finding_done(finding);
+	}
+	findings->count = kept;
+	review->code.work = 0;
+	if (lost > TOLD_MAX)
+		buffer_add_printf(out, "and %zu more whose quotes are not found\n",
+				  lost - TOLD_MAX);
+	return lost;
+}
+
+/* Once in a review: what is wrong with single findings. The others stay. */
+static char *tell_back(struct rlmd_review *review, struct rlmd_text answer, struct intake *intake)
+{
+	auto_evbuffer struct evbuffer *out = buffer_new();
+
+	tell_refusals(intake, out);
+	if (!tell_lost(review, intake, out) && !intake->refusal_count)
+		return NULL;
+	review->told = text_copy(answer);
+	review->before = *intake;
+	*intake = (struct intake){0};
+	buffer_add_printf(
+		out,
+		"The other findings (%zu) are taken and need not be said again: the whole "
+		"answer is now {\"findings\": [...]} with those named here alone, mended, "
+		"or without them where they cannot be.\n",
+		review->before.findings.count);
+	return text_drain(out, NULL);
+}
+
+char *rlmd_review_wrong(struct rlmd_review *review, struct rlmd_text answer)
 {
 	auto_evbuffer struct evbuffer *wrong = buffer_new();
+	struct intake intake = {0};
+	char *told = NULL;
 
-	if (findings_parse(answer, findings, wrong))
-		check_rules(&review->rules, findings, wrong);
-	if (!evbuffer_get_length(wrong))
-		return NULL;
-	findings_done(findings);
-	return text_drain(wrong, NULL);
+	if (!review)
+		return xstrdup("there is no review\n");
+	if (!intake_read(answer, &review->rules, &intake, wrong))
+		told = text_drain(wrong, NULL);
+	else if (!review->told && !review->taken)
+		told = tell_back(review, answer, &intake);
+	intake_done(&intake);
+	return told;
 }
 
-char *rlmd_review_wrong(const struct rlmd_review *review, struct rlmd_text answer)
+struct rlmd_text rlmd_review_spare(const struct rlmd_review *review)
 {
-	struct findings findings = {0};
-	char *wrong = review ? parse(review, answer, &findings) : xstrdup("there is no review\n");
+	return text_of(review ? review->told : NULL);
+}
 
-	findings_done(&findings);
-	return wrong;
+static bool is_said_before(const struct findings *before, const struct finding *finding)
+{
+	for (size_t i = 0; i < before->count; i++) {
+		const struct finding *other = &before->items[i];
+
+		if (!strcmp(other->rule, finding->rule) && !strcmp(other->path, finding->path) &&
+		    !strcmp(other->quote, finding->quote))
+			return true;
+	}
+	return false;
+}
+
+/* Those that stayed of the answer that was told back, and those of the one after it. An empty one
+ * mends nothing, so what was refused is still to be reported. */
+static void join(struct rlmd_review *review)
+{
+	struct findings *new = &review->intake.findings, *before = &review->before.findings;
+	struct findings all = {.items = xcalloc(new->count + before->count + 1, sizeof *all.items)};
+
+	for (size_t i = 0; i < new->count; i++) {
+		if (is_said_before(before, &new->items[i]))
+			finding_done(&new->items[i]);
+		else
+			all.items[all.count++] = new->items[i];
+	}
+	if (!new->count && !review->intake.refusal_count) {
+		review->intake.refusals = take_pointer(&review->before.refusals);
+		review->intake.refusal_count = review->before.refusal_count;
+		review->before.refusal_count = 0;
+	}
+	for (size_t i = 0; i < before->count; i++)
+		all.items[all.count++] = before->items[i];
+	free(new->items);
+	before->count = 0;
+	*new = all;
 }
 
 bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 		      struct rlmd_text answer, struct rlmd_error *err)
 {
-	auto_free char *wrong = NULL;
+	auto_evbuffer struct evbuffer *wrong = buffer_new();
+	struct findings *findings;
 
 	if (!review || !context)
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "there is no review, or no context, to take findings for");
-	if (review->context)
+	if (review->taken)
 		return error_set(err, RLMD_ERROR_USAGE, "the review has its findings already");
-	wrong = parse(review, answer, &review->findings);
-	if (wrong)
+	if (!intake_read(answer, &review->rules, &review->intake, wrong))
 		return error_set(err, RLMD_ERROR_SCHEMA, "the findings: %.*s",
-				 (int)strcspn(wrong, "\n"), wrong);
-	review->context = rlmd_context_ref(context);
-	review->code.place = take_pointer(&review->place);
-	code_load(&review->code, context);
-	anchor_all(&review->findings, &review->code, &review->rules, review->only_changed);
-	findings_sort(&review->findings);
-	findings_merge(&review->findings);
-	fingerprint_all(&review->code, &review->findings);
-	baseline_apply(&review->baseline, &review->code, &review->findings);
+				 (int)strcspn(text_in(wrong).bytes, "\n"), text_in(wrong).bytes);
+	if (review->told && !text_equal(answer, review->told))
+		join(review);
+	review->taken = true;
+	findings = &review->intake.findings;
+	load(review, context);
+	anchor_all(findings, &review->code, &review->rules, review->only_changed);
+	findings_sort(findings);
+	findings_merge(findings);
+	fingerprint_all(&review->code, findings);
+	baseline_apply(&review->baseline, &review->code, findings);
 	return true;
 }
 
@@ -236,7 +350,9 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 
 static struct review_view view_of(const struct rlmd_review *review)
 {
-	return (struct review_view){.findings = &review->findings,
+	return (struct review_view){.findings = &review->intake.findings,
+				    .intake = &review->intake,
+				    .fail_on_unanchored = review->fail_on_unanchored,
 				    .rules = &review->rules,
 				    .code = &review->code,
 				    .fail_on = review->fail_on,
@@ -265,7 +381,9 @@ size_t rlmd_review_failing(const struct rlmd_review *review)
 	const struct review_view view = review ? view_of(review) : (struct review_view){0};
 	size_t failing = 0;
 
-	for (size_t i = 0; review && i < review->findings.count; i++)
-		failing += report_fails(&view, &review->findings.items[i]);
+	for (size_t i = 0; review && i < view.findings->count; i++)
+		failing += report_fails(&view, &view.findings->items[i]);
+	if (review && review->fail_on && review->fail_on_unanchored)
+		failing += review->intake.refusal_count;
 	return failing;
 }

@@ -13,6 +13,7 @@
 #include "review/anchor.h"
 #include "review/baseline.h"
 #include "review/fingerprint.h"
+#include "review/intake.h"
 #include "review/patch.h"
 #include "review/report.h"
 
@@ -34,11 +35,14 @@ static void check(struct rlmd_text report)
 	}
 }
 
-static void report_all(const struct findings *findings, const struct code *code)
+static void report_all(const struct intake *intake, const struct code *code)
 {
 	const struct ruleset rules = {0};
-	const struct review_view view = {
-		.findings = findings, .rules = &rules, .code = code, .fail_on = SEVERITY_NOTE};
+	const struct review_view view = {.findings = &intake->findings,
+					 .intake = intake,
+					 .rules = &rules,
+					 .code = code,
+					 .fail_on = SEVERITY_NOTE};
 
 	for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
 		auto_evbuffer struct evbuffer *out = evbuffer_new();
@@ -53,10 +57,14 @@ static void review(struct rlmd_text answer, struct baseline *baseline)
 	static const char left_out[] = "[{\"path\":\"\\u202e\\n::x.c\",\"status\":\"modified\"}]";
 	static const char code_text[] = "int f(void)\n{\n\tg(1);\n\n\tg(1);\r\n}\n\f\nlast";
 	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
-	struct findings findings = {0};
+	struct intake intake = {0};
+	struct ruleset rules = {0};
+	struct findings findings;
 	struct code code = {0};
 
-	assert(findings_parse(answer, &findings, wrong) == !evbuffer_get_length(wrong));
+	ruleset_add_usual(&rules);
+	assert(intake_read(answer, &rules, &intake, wrong) == !evbuffer_get_length(wrong));
+	findings = intake.findings;
 	code_add(&code, text_of("a.c"), text_of(code_text));
 	code_add(&code, text_of("src/b c.h"), text_of("x\n"));
 	code_seal(&code);
@@ -69,8 +77,10 @@ static void review(struct rlmd_text answer, struct baseline *baseline)
 	findings_merge(&findings);
 	fingerprint_all(&code, &findings);
 	baseline_apply(baseline, &code, &findings);
-	report_all(&findings, &code);
-	findings_done(&findings);
+	intake.findings = findings;
+	report_all(&intake, &code);
+	intake_done(&intake);
+	ruleset_done(&rules);
 	code_done(&code);
 }
 

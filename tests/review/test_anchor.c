@@ -286,7 +286,8 @@ static void test_parts(void **state)
 
 static void test_files(void **state)
 {
-	static const char *const names[] = {"src/a.c", "./src/a.c", "a.c", "src//a.c", ""};
+	static const char *const names[] = {"src/a.c", "./src/a.c", "a.c", "src//a.c", "x/src/a.c",
+					    "rc/a.c",  "src/a.cc",  "/",   ""};
 	struct code code = {0};
 
 	(void)state;
@@ -299,7 +300,7 @@ static void test_files(void **state)
 		struct finding finding = {.path = xstrdup(names[i]), .quote = xstrdup("new")};
 
 		anchor_find(&code, &finding);
-		assert_int_equal(finding.place, i < 2 ? FINDING_ANCHORED : FINDING_NO_FILE);
+		assert_int_equal(finding.place, i < 5 ? FINDING_ANCHORED : FINDING_NO_FILE);
 		finding_done(&finding);
 	}
 	code_done(&code);

@@ -1,4 +1,4 @@
-/* review/finding, merge, fingerprint: what is read, what is told back, what is known again. */
+/* review/intake, finding, fingerprint: what is read, what is told back, what is known again. */
 #include "review/finding.h"
 
 #include <event2/buffer.h>
@@ -14,22 +14,27 @@
 #include "base/json.h"
 #include "review/anchor.h"
 #include "review/fingerprint.h"
+#include "review/intake.h"
 
 #define GOOD                                                                                       \
 	"\"rule\":\"r\",\"severity\":\"error\",\"confidence\":0.5,\"message\":\"m\","              \
 	"\"path\":\"a.c\",\"quote\":\"q\""
 
+/* The complaint about an answer, or about the last of its findings that are refused. */
 static void assert_told(const char *answer, const char *told)
 {
 	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
-	struct findings findings = {0};
 	auto_free char *text = NULL;
+	struct intake intake = {0};
 
-	assert_false(findings_parse(text_of(answer), &findings, wrong));
-	assert_null(findings.items);
+	if (intake_read(text_of(answer), &(struct ruleset){0}, &intake, wrong)) {
+		assert_int_not_equal(intake.refusal_count, 0);
+		evbuffer_add_printf(wrong, "%s", intake.refusals[intake.refusal_count - 1].why);
+	}
 	text = text_drain(wrong, NULL);
 	if (!strstr(text, told))
 		fail_msg("told of %s: %s", answer, text);
+	intake_done(&intake);
 }
 
 static void test_bad(void **state)
@@ -37,24 +42,21 @@ static void test_bad(void **state)
 	static const char *const table[][2] = {
 		{"", "not JSON"},
 		{"no findings", "not JSON"},
-		{"[]", "must be an object"},
+		{"7", "must be an object"},
 		{"{}", "findings: is missing"},
 		{"{\"findings\":{}}", "findings: must be an array"},
-		{"{\"findings\":[1]}", "findings[0]: must be an object"},
-		{"{\"findings\":[{}]}", "findings[0].rule: is missing"},
-		{"{\"findings\":[{}]}", "findings[0].quote: is missing"},
-		{"{\"findings\":[{" GOOD "},{\"rule\":1}]}", "findings[1].rule: must be a string"},
-		{"{\"findings\":[{" GOOD ",\"patch\":1}]}", "patch: must be a string or null"},
-		{"{\"findings\":[{" GOOD ",\"line\":\"3\"}]}", "line: must be a line's number"},
-		{"{\"findings\":[{" GOOD ",\"line\":-3}]}", "line: must be a line's number"},
+		{"{\"findings\":[1]}", "must be an object"},
+		{"{\"findings\":[{}]}", "severity: is missing"},
+		{"{\"findings\":[{}]}", "quote: is missing"},
+		{"{\"findings\":[{" GOOD "},{\"quote\":1}]}", "quote: must be a string"},
 		{"{\"findings\":[{" GOOD ",\"rule\":\"r\"}]}", "not JSON"},
-		{"{\"findings\":[{\"severity\":\"fatal\"}]}", "severity: must be \"error\""},
+		{"{\"findings\":[{\"rule\":1}]}", "rule: is missing, or no name"},
+		{"{\"findings\":[{\"severity\":\"sad\"}]}", "severity: must be \"error\""},
 		{"{\"findings\":[{\"severity\":\"none\"}]}", "severity: must be \"error\""},
 		{"{\"findings\":[{\"confidence\":1.5}]}", "confidence: must be a number"},
-		{"{\"findings\":[{\"confidence\":\"1\"}]}", "confidence: must be a number"},
+		{"{\"findings\":[{\"confidence\":\"sure?\"}]}", "confidence: must be a number"},
 		{"{\"findings\":[{\"path\":\"a\\u0000b\"}]}", "path: has a NUL"},
 		{"{\"findings\":[{\"message\":\" \"}]}", "message: is empty"},
-		{"{\"findings\":[{},{},{}]}", "and 8 more"},
 		{"{\"findings\":[]} and more", "not JSON"},
 	};
 
@@ -75,24 +77,108 @@ static void test_sizes(void **state)
 	evbuffer_add_printf(many, "]}");
 	text = text_drain(many, NULL);
 	assert_told(text, "more than 5000");
-	evbuffer_add_printf(many, "{\"findings\":[{\"rule\":\"%0*d\"}]}", FINDING_RULE_MAX + 1, 0);
+	evbuffer_add_printf(many, "{\"findings\":[{\"path\":\"%0*d\"}]}", FINDING_PATH_MAX + 1, 0);
 	free(text);
 	text = text_drain(many, NULL);
-	assert_told(text, "rule: is longer than 200 bytes");
+	assert_told(text, "path: is too long");
+}
+
+/* One finding whose member is written like this. */
+static struct finding read_with(const char *member, const char *value)
+{
+	static const char *const members[][2] = {{"rule", "\"r\""},     {"severity", "\"note\""},
+						 {"confidence", "0.5"}, {"message", "\"m\""},
+						 {"path", "\"a.c\""},   {"quote", "\"q\""},
+						 {"line", "7"},         {"patch", "null"}};
+	auto_evbuffer struct evbuffer *out = evbuffer_new(), *wrong = evbuffer_new();
+	struct ruleset rules = {0};
+	struct intake intake = {0};
+	struct finding first;
+
+	ruleset_add_usual(&rules);
+	evbuffer_add_printf(out, "{\"findings\":[{\"why\":\"\\\"1234567890123456789012\"");
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+		evbuffer_add_printf(out, ",\"%s\":%s", members[i][0],
+				    strcmp(members[i][0], member) ? members[i][1] : value);
+	evbuffer_add_printf(out, "}]}");
+	assert_true(intake_read(text_in(out), &rules, &intake, wrong));
+	if (intake.refusal_count)
+		fail_msg("%s: %s: %s", member, value, intake.refusals[0].why);
+	assert_int_equal(intake.findings.count, 1);
+	first = intake.findings.items[0];
+	first.in_change = first.patch; /* for the test below: the texts are freed */
+	intake_done(&intake);
+	ruleset_done(&rules);
+	return first;
+}
+
+/* Members that can only mean one thing mean that. */
+static void test_odd(void **state)
+{
+	static const struct {
+		const char *value;
+		int64_t line;
+	} lines[] = {
+		{"-1", 0},           {"\"51\"", 51},
+		{"51.0", 51},        {"\"5-7\"", 5},
+		{"[5, 7]", 5},       {"\"L12\"", 12},
+		{"\"line 12\"", 12}, {"1000000000000000000000000000000", 0},
+		{"1e30", 0},         {"0", 0},
+		{"null", 0},         {"\"somewhere\"", 0},
+		{"{}", 0},           {"true", 0},
+		{"51", 51},
+	};
+	static const struct {
+		const char *value;
+		enum severity severity;
+	} severities[] = {
+		{"\"high\"", SEVERITY_ERROR},     {"\" Error \"", SEVERITY_ERROR},
+		{"\"CRITICAL\"", SEVERITY_ERROR}, {"\"Medium\"", SEVERITY_WARNING},
+		{"\"warn\"", SEVERITY_WARNING},   {"\"low\"", SEVERITY_NOTE},
+		{"\"info\"", SEVERITY_NOTE},
+	};
+	static const struct {
+		const char *value;
+		double confidence;
+	} confidences[] = {{"\"0.9\"", 0.9}, {"90", 0.9},
+			   {"\"90%\"", 0.9}, {"\"90 %\"", 0.9},
+			   {"1", 1},         {"\"high\"", 0.9},
+			   {"0", 0},         {"0.123456789012345678901", 0.123456789012345678901}};
+	static const char *const rules[] = {"\"\"", "null", "7", "\" \"", "\"?\""};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		assert_int_equal(read_with("line", lines[i].value).hint, lines[i].line);
+	for (size_t i = 0; i < sizeof severities / sizeof *severities; i++)
+		assert_int_equal(read_with("severity", severities[i].value).severity,
+				 severities[i].severity);
+	for (size_t i = 0; i < sizeof confidences / sizeof *confidences; i++)
+		assert_true(read_with("confidence", confidences[i].value).confidence ==
+			    confidences[i].confidence);
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+		read_with("rule", rules[i]);
+	assert_false(read_with("patch", "[1]").in_change);
+	assert_true(read_with("patch", "\"@@\"").in_change);
 }
 
 static void parse(const char *answer, struct findings *ret)
 {
 	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
+	struct intake intake = {0};
 
-	assert_true(findings_parse(text_of(answer), ret, wrong));
+	assert_true(intake_read(text_of(answer), &(struct ruleset){0}, &intake, wrong));
 	assert_int_equal(evbuffer_get_length(wrong), 0);
+	assert_int_equal(intake.refusal_count, 0);
+	*ret = intake.findings;
+	intake.findings = (struct findings){0};
+	intake_done(&intake);
 }
 
 static void test_good(void **state)
 {
 	static const char *const wholes[] = {
 		"{\"findings\":[{" GOOD ",\"line\":7,\"patch\":\"-a\\n+b\\n\",\"more\":1}]}",
+		"[{" GOOD ",\"line\":7,\"patch\":\"-a\\n+b\\n\"}]",
 		"```json\n{\"findings\":[{" GOOD ",\"line\":7,\"patch\":\"-a\\n+b\\n\"}]}\n```\n",
 	};
 	struct findings findings = {0};
@@ -274,10 +360,10 @@ static void test_prints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bad),          cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_good),         cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_fingerprints), cmocka_unit_test(test_ordinals),
-		cmocka_unit_test(test_prints),
+		cmocka_unit_test(test_bad),      cmocka_unit_test(test_odd),
+		cmocka_unit_test(test_sizes),    cmocka_unit_test(test_good),
+		cmocka_unit_test(test_merge),    cmocka_unit_test(test_fingerprints),
+		cmocka_unit_test(test_ordinals), cmocka_unit_test(test_prints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

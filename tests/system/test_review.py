@@ -59,7 +59,7 @@ class ReviewTest(SystemTest):
         return (self.dir / name).read_text(encoding="utf-8")
 
     def found(self, *findings, arguments=(), **more):
-        """What --json has as "review"."""
+        """The member "review" of the result."""
         outcome = self.review(*findings, arguments=["--json", *arguments], **more)
         self.assertIn(outcome.status, (0, 3), outcome.err)
         return outcome.result["review"]
@@ -167,8 +167,77 @@ class AnswerTest(ReviewTest):
             self.assertEqual(outcome.status, 3, outcome.err)
             self.assertEqual(len(server.requests), 2)
             told = server.requests[1].last_user
-        self.assertIn("findings[0].rule: is missing", told)
+        self.assertIn("findings[0].path: is missing", told)
         self.assertIn('findings[0].severity: must be "error", "warning" or "note"', told)
+
+    def test_one_odd_finding_costs_no_other(self):
+        """It is told back alone, once, and where it stays odd, listed apart."""
+        odd = finding(severity="sad", quote="return 0;")
+        lost = finding(quote="strcpy(b, a);", path="src/main.c")
+        mended = finding(severity="warning", quote="return 0;")
+        for second, count, refused, lines in (
+                ([mended], 2, 0, [7, 8]), ([odd], 2, 1, [7]), ([], 2, 1, [7]),
+                ([finding(), mended], 2, 0, [7, 8])):
+            with self.subTest(second=second), ModelServer(provider="openai") as server:
+                server.script(reply=Reply(text=answer(finding(), odd, lost)), times=1)
+                server.script(reply=Reply(text=answer(*second)))
+                outcome = self.ask(server, "--json", "--sarif", "s.sarif", "--markdown", "m.md")
+                self.assertEqual(outcome.status, 3, outcome.err)
+                self.assertEqual(len(server.requests), count)
+                told = server.requests[1].last_user
+                self.assertIn('findings[1].severity: must be "error", "warning" or "note"', told)
+                self.assertIn("findings[2].quote: its quote stands nowhere in the file", told)
+                self.assertIn("The other findings (1) are taken", told)
+                review = outcome.result["review"]
+                self.assertEqual([each["line"] for each in review["findings"]], lines)
+                self.assertEqual([each["reports"] for each in review["findings"]], [1] * len(lines))
+                self.assertEqual(len(review["unreadable"]), refused)
+                for name in ("s.sarif", "m.md"):
+                    self.assertEqual("severity: must be" in html.unescape(
+                        re.sub("<.*?>", "", self.report(name))), bool(refused))
+
+    def test_no_better_answer(self):
+        """An answer that was told back is paid for: where the model says no more, it stands."""
+        lost = finding(quote="strcpy(b, a);")
+        with ModelServer(provider="openai") as server:
+            server.script(reply=Reply(text=answer(finding(), lost)), times=1)
+            server.script(reply=Reply(text="I am done."))
+            outcome = self.ask(server, "--json", "--max-iterations", "2")
+        self.assertEqual(outcome.status, 3, outcome.err)
+        review = outcome.result["review"]
+        self.assertTrue(outcome.result["success"])
+        self.assertEqual((len(review["findings"]), len(review["unanchored"])), (1, 1))
+        self.assertIn("gave no other answer", " ".join(outcome.result["warnings"]))
+
+    def test_odd_members(self):
+        odd = [{"line": -1}, {"line": "51"}, {"line": 51.0}, {"line": "5-7"}, {"line": 10 ** 30},
+               {"severity": "high"}, {"confidence": "0.9"}, {"rule": ""}, {"patch": 7}]
+        for each in odd:
+            with self.subTest(each), ModelServer(provider="openai") as server:
+                server.script(reply=Reply(text=answer(finding(**each))))
+                self.assertEqual(self.ask(server).status, 3)
+                self.assertEqual(len(server.requests), 1)
+
+    def test_paths_in_other_forms(self):
+        self.write("tree/lib/main.c", "int x;\n")
+        self.write("tree/a/deep/only.c", CODE)
+        for path, real in (("a/src/main.c", "src/main.c"), ("b/src/main.c", "src/main.c"),
+                           ("/src/main.c", "src/main.c"), ("tree/src/main.c", "src/main.c"),
+                           ("src//main.c", "src/main.c"), ("src\\main.c", "src/main.c"),
+                           (str(self.dir / "tree/src/main.c"), "src/main.c"),
+                           ("./src/./main.c", "src/main.c"), ("only.c", "a/deep/only.c"),
+                           ("main.c", "src/main.c")):
+            with self.subTest(path):
+                (review,) = self.found(finding(path=path))["findings"]
+                self.assertEqual((review["path"], review["line"]), (real, 7))
+        self.write("tree/lib/main.c", CODE)
+        self.assertEqual(self.found(finding(path="main.c"))["findings"], [])
+
+    def test_fail_on_unanchored(self):
+        for arguments, status in (([], 0), (["--fail-on-unanchored"], 3),
+                                  (["--fail-on-unanchored", "--fail-on", "none"], 0)):
+            outcome = self.review(finding(quote="nowhere"), arguments=arguments)
+            self.assertEqual(outcome.status, status, outcome.err)
 
     def test_never_right(self):
         with ModelServer(provider="openai") as server:
@@ -328,6 +397,13 @@ class ChangesTest(ReviewTest):
         self.assertEqual(review["failing"], 1)
         two_lines = finding(quote="strcpy(name, argv[1]);\nputs(name);")
         self.assertEqual(self.review(two_lines, arguments=diff).status, 3)
+
+    def test_a_quote_at_an_old_and_a_changed_line(self):
+        self.write("tree/src/main.c", CODE + "\n" + CODE.replace("main", "other"))
+        review = self.found(finding(line=7), arguments=["--diff", "HEAD", "--only-changed-lines"])
+        (each,) = review["findings"]
+        self.assertEqual(each["line"], 17)
+        self.assertIn("2 places; this is one that was changed", each["choice"])
 
     def test_what_was_changed_and_left_out(self):
         """A branch that has its own change left out, by a mark or a NUL, does not do so unseen."""
