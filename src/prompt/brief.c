@@ -259,6 +259,7 @@ static void add_looks(const struct brief *brief, struct evbuffer *out)
 	for (size_t i = 0; i < brief->context->count; i++) {
 		const struct context_input *input = &brief->context->inputs[i];
 		int64_t shown = shown_of(brief->context, i);
+		bool all = shown == (int64_t)memfile_scan(input->file)->characters;
 		struct prompt_values values = {0};
 
 		if (!shown)
@@ -267,9 +268,9 @@ static void add_looks(const struct brief *brief, struct evbuffer *out)
 		prompt_number(&values, "shown", shown);
 		if (input->files)
 			prompt_render(brief->prompts, "look_files", &values, out, NULL);
-		if (input->files && shown < (int64_t)memfile_scan(input->file)->characters)
+		if (input->files && !all)
 			continue; /* how the first file begins says little */
-		prompt_render(brief->prompts, "look", &values, out, NULL);
+		prompt_render(brief->prompts, i || all ? "look" : "look_part", &values, out, NULL);
 	}
 }
 

@@ -59,7 +59,8 @@ class FirstTurn(ProviderTest):
                 self.assertNotIn("demonstration", result["trace"])
 
     def test_a_look_at_the_input(self):
-        """The task and the inputs, a block, what it printed: the input's first 700 characters."""
+        """The task and the inputs, a block, what it printed: of the input the first 700 characters,
+        some of its middle and of its end, and how many there are of what."""
         context = "".join(f"line {number} of the input, é\n" for number in range(400))
         request, result = self.first("-c", self.write("c", context), task="what is it?")
         roles = [role for role, _ in request.messages]
@@ -68,8 +69,11 @@ class FirstTurn(ProviderTest):
         self.assertIn(f"- `context`: {len(context)} characters", opening)
         self.assertTrue(opening.endswith("TASK: what is it?\n"), opening)
         (code,) = re.findall(r"(?s)```python\n(.*?)```", look)
-        self.assertIn("print(context[:700])", code)
-        output = f"{len(context)} characters in context, the first 700:\n{context[:700]}\n"
+        self.assertIn("print(context[:700]", code)
+        middle = len(context) // 2
+        output = (f"{len(context)} characters in context, 400 line feeds; the first 700:\n{context[:700]}\n"
+                  f"[...] in its middle:\n{context[middle:middle + 233]}\n"
+                  f"[...] at its end:\n{context[-234:]}\n")
         self.assertIn(f"<output>\n[block 1]\n[stdout]\n{output}\n</output>", turn)
         self.assertNotIn(context[:702], turn)
         shown = result["trace"]["demonstration"]
@@ -85,7 +89,7 @@ class FirstTurn(ProviderTest):
             told = request.last_user
             places = [told.index(needle), told.index("TASK: what is it?"),
                       told.index("If this output answers the task, write FINAL(the answer)"),
-                      told.index("If not, write the next block of Python."),
+                      told.index("if not, the next block of Python."),
                       told.index(f"\nTurn {number} of 30. Left: cost ")]
             self.assertEqual(places, sorted(places))
             self.assertEqual(told[places[-1]:].strip().count("\n"), 0)
@@ -132,7 +136,8 @@ class FirstTurn(ProviderTest):
             arguments += ["-c", f"{name}={path}" if arguments else path]
         request, _ = self.first(*arguments)
         for name, shown in (("context", 700), ("second", 500), ("third", 30)):
-            self.assertIn(f"{sizes[name]} characters in {name}, the first {shown}:\n"
+            lines = " 0 line feeds;" if name == "context" else ""
+            self.assertIn(f"{sizes[name]} characters in {name},{lines} the first {shown}:\n"
                           f"{name[0] * shown}\n", request.last_user)
         request, _ = self.first("-c", self.write("short", "s" * 2000))
         self.assertIn("s" * 2000, request.last_user)
@@ -144,7 +149,7 @@ class FirstTurn(ProviderTest):
             arguments += ["-c", f"name{number}={path}"]
         request, _ = self.first(*arguments)
         self.assertEqual(request.last_user.count("characters in name"), 40)
-        self.assertLessEqual(request.last_user.count("é"), 700 + 2000)
+        self.assertLessEqual(request.last_user.count("é"), 700 * 5 / 3 + 2000)
         self.assertNotIn("\ufffd", request.last_user)
 
     def test_files_of_a_directory_are_listed(self):

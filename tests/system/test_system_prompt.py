@@ -50,15 +50,16 @@ class SystemPrompt(ProviderTest):
         system = self.told()
         example = re.findall(r"(?m)^```python\n[\s\S]*?^```$", system)
         self.assertGreaterEqual(len(example), 2)
-        context = "host a failed again\n" * 4000
+        context = "2024-05-06 it came late again\n2023-05-06 it came late\n" * 4000
         executions, requests = self.execute(
-            *example, context=context, replies=[("^Which hosts failed", Reply(text="host a"))]
+            *example, context=context, replies=[("^Does each review", Reply(text="0 yes\n1: No"))]
         )
         self.assertEqual([done["error"] for done in executions], [None] * len(example))
-        self.assertIn("4000 of 4000", executions[0]["stdout"])
-        self.assertIn("0 host a", executions[1]["stdout"])
+        self.assertIn("4000 reviews, 40 calls: ['0 2024-05-06 it came late again'", executions[0]["stdout"])
+        counted = "2 of 4000 labelled, 1 yes: ['0 2024-05-06 it came late again']"
+        self.assertIn(counted, executions[2]["stdout"])
         told = requests[-1].last_user
-        self.assertLess(told.index("4000 of 4000"), told.index("0 host a"), "both in one turn")
+        self.assertLess(told.index("4000 reviews"), told.index(counted), "both in one turn")
         self.assertIn("cheaper and faster than one block a turn", system.replace("\n", " "))
 
     def test_when_to_use_which(self):
