@@ -54,7 +54,7 @@ def slowness():
 
 
 def seconds(idle):
-    """What takes `idle` seconds on an idle machine has happened here after these many."""
+    """Work of `idle` seconds on an idle machine is done here after these many."""
     return idle * slowness()
 
 

@@ -105,7 +105,7 @@ def part_of(suite, part):
 
 
 def take_signals():
-    """Whoever starts us may ignore some, as nohup does; so would all that we start."""
+    """The program that starts us may ignore some, as nohup does; so would all that we start."""
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -72,7 +72,7 @@ static void expect(const char *path, const char *content)
 	assert_string_equal(text, content);
 }
 
-/* Nobody sees it before, and the older one is there until then. */
+/* The file is not seen before, and the older one is there until then. */
 static void test_appears_whole(void **state)
 {
 	auto_free char *path = in("file");

@@ -1,4 +1,4 @@
-/* What went wrong, for a person and for a program. */
+/* Errors, for a person and for a program. */
 #include "base/error.h"
 
 #include <errno.h>

@@ -60,7 +60,7 @@ static void check_first(const struct heap *heap, const struct thing *things, int
 	assert_true(!found == !first);
 }
 
-/* Whoever comes, leaves from the midst or changes, the first is the first. */
+/* Whatever comes, leaves from the midst or changes, the first is the first. */
 static void test_first(void **state)
 {
 	struct heap heap = {.before = before};

@@ -201,7 +201,7 @@ static void test_changed(void **state)
 	assert_in_range(taken, count / 20, count / 2);
 }
 
-/* What is not taken is skipped, and checked all the same. */
+/* A value that is not taken is skipped, and checked all the same. */
 static void test_members(void **state)
 {
 	struct rlmd_text text = text_of(
@@ -273,7 +273,7 @@ static bool leave_early(struct rlmd_text text, int values)
 	return json_scan_end(&scan, NULL);
 }
 
-/* What nobody went through is held to be JSON all the same, wherever the text ends. */
+/* A text that nobody went through has to be JSON all the same, wherever it ends. */
 static void test_left(void **state)
 {
 	struct rlmd_text text = text_of("{\"a\": [1, [2], {\"b\": 3}, 44], \"c\": {}}");

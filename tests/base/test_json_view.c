@@ -1,4 +1,4 @@
-/* What a value in a text says, wherever it has escapes. */
+/* The value of a text, wherever it has escapes. */
 #include "base/json_view.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ static void test_text(void **state)
 	assert_text("\"x\\ud83d\\uDE00y\\udbff\\udfff\"", "x\xf0\x9f\x98\x80y\xf4\x8f\xbf\xbf", 10);
 }
 
-/* What is no string has no bytes, and is no string. */
+/* A value that is no string has no bytes, and is no string. */
 static void test_no_text(void **state)
 {
 	static const char *const rows[] = {"1", "null", "true", "[\"a\"]", "{\"a\":\"a\"}"};

@@ -63,7 +63,7 @@ static void test_ids(void **state)
 	assert_int_equal(heard.count, 2);
 }
 
-/* What is above the level is not even formatted, and zero is a level. */
+/* A record above the level is not even formatted, and zero is a level. */
 static void test_levels(void **state)
 {
 	struct heard heard = {0};

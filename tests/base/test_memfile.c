@@ -26,7 +26,7 @@ static struct memfile *made(const char *first, const char *second)
 	return file;
 }
 
-/* What was appended is there, and counted, also where a character was split between two. */
+/* Appended bytes are there, and counted, also where a character was split between two. */
 static void test_append(void **state)
 {
 	struct memfile *file = made("a\xe2\x82", "\xac z");
@@ -192,7 +192,7 @@ static struct memfile *filled(struct memfile *file, const char *mark, size_t siz
 	return file;
 }
 
-/* What is large goes to workers as Python keeps it; what a stranger sent takes no copy for that. */
+/* A large text goes to workers as Python keeps it; one of a stranger's takes no copy for that. */
 static void test_forms(void **state)
 {
 	static const struct {

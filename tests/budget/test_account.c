@@ -54,7 +54,7 @@ static struct rlmd_spending saved(const struct rlmd_account *of)
 	return spending;
 }
 
-/* What is reserved anywhere is reserved everywhere above, and so is what is settled. */
+/* A reservation is made in all accounts above, and settled there. */
 static void test_levels(void **state)
 {
 	struct rlmd_account *day = account("today", 10000, 0, NULL);
@@ -85,7 +85,7 @@ static void test_levels(void **state)
 	rlmd_account_unref(day);
 }
 
-/* Whoever was short is named, in words and as a value, and nothing is held anywhere. */
+/* The account that was short is named, in words and as a value, and nothing is held anywhere. */
 static void test_who_was_short(void **state)
 {
 	struct rlmd_account *day = account("today", 100, 0, NULL);
@@ -174,7 +174,7 @@ static void test_sub_runs(void **state)
 	budget_free(root);
 }
 
-/* What was billed beyond its reservation blocks everybody, until it is made good. */
+/* An overrun blocks everybody, until it is made good. */
 static void test_overrun(void **state)
 {
 	struct rlmd_account *batch = account("batch 7", 1000, 0, NULL);
@@ -355,7 +355,7 @@ static void note(void *owner)
 	++*(int *)owner;
 }
 
-/* What calls in flight have reserved blocks nobody, and may be waited for, wherever it is short. */
+/* Reservations of calls in flight block nobody, and may be waited for, wherever money is short. */
 static void test_waiting(void **state)
 {
 	struct rlmd_account *day = account("today", 0, 100, NULL);
@@ -427,7 +427,7 @@ static void note_lack(void *owner, struct rlmd_amount needed)
 	*(struct rlmd_amount *)owner = needed;
 }
 
-/* What is at risk is covered beforehand; of what is only reserved nothing is. */
+/* Money at risk is covered beforehand; mere reservations are not. */
 static void test_cover(void **state)
 {
 	struct rlmd_account *day = account("today", 0, 0, NULL), *one = account("one", 0, 0, day);

@@ -575,7 +575,7 @@ static void test_spend_nothing(void **state)
 	budget_free(budget);
 }
 
-/* What is unlimited stays so, for children too, and is still counted. */
+/* A limit that is unlimited stays so, for children too, and use is still counted. */
 static void test_unlimited(void **state)
 {
 	struct budget_limits limits = {BUDGET_UNLIMITED, BUDGET_UNLIMITED, BUDGET_UNLIMITED, 3, 9,
@@ -785,7 +785,7 @@ static void example_batch(struct budget *root, struct estimator *estimator)
 	assert_int_equal(budget_remaining(root).cost, micro(583000));
 }
 
-/* What is kept becomes what the whole conversation takes. */
+/* The reserve becomes the price of the whole conversation. */
 static void example_reserve(struct budget *root, struct estimator *estimator,
 			    struct reservation *reserve)
 {

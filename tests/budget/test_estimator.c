@@ -34,7 +34,7 @@ static void test_learns(void **state)
 	assert_int_equal(estimator_input(&estimator, 1000, 10000, 2), 3750 + 2 * 16);
 }
 
-/* What it learned makes the bound as small as little more than the estimate, but not smaller. */
+/* Learning makes the bound little larger than the estimate, but not smaller. */
 static void test_floor(void **state)
 {
 	struct estimator estimator = {0};

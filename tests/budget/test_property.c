@@ -188,7 +188,7 @@ static int64_t left_above(const struct upper *upper, int kind)
 	return left > 0 ? left : 0;
 }
 
-/* What the least of the accounts up from this one has. */
+/* The least that an account has, from this one up. */
 static int64_t least_above(const struct world *world, int lowest, int kind)
 {
 	int64_t least = RLMD_UNLIMITED;
@@ -692,7 +692,7 @@ static void set_reserve(struct account *account)
 		memset(account->kept, 0, sizeof account->kept);
 }
 
-/* What is kept changes with what is known: less or more, of what there is. */
+/* The reserve changes with the known sizes: less or more, of the money that there is. */
 static void adjust_reserve(struct world *world, struct account *account)
 {
 	account_drop(&account->reserve);

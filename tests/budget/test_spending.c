@@ -1,4 +1,4 @@
-/* What is kept of an account, as JSON: every number comes back as it was. */
+/* The spending of an account, as JSON: every number comes back as it was. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void test_there_and_back(void **state)
 	free(json);
 }
 
-/* What a later version adds is passed over; what an earlier one did not have is nothing. */
+/* Members of a later version are passed over; those that an earlier one lacked are zero. */
 static void test_other_members(void **state)
 {
 	struct rlmd_spending read;

@@ -37,7 +37,7 @@ def block(code):
     return {"match": {"kind": "turn", "turn": 0}, "response": {"text": f"```repl\n{code}\n```"}}
 
 
-# What a block finds as its input, and an answer that tells it.
+# The input of a block, and an answer that tells it.
 SHOW = block("FINAL(repr(context))")
 SLEEP = block("import time\ntime.sleep(3600)")
 FORCED = {"match": {"kind": "forced"}, "response": {"text": "FINAL(as far as I came)"}}
@@ -183,7 +183,7 @@ class OutputTest(CommandLineTest):
         self.assertRegex(done.stderr, r"(?m)^rlmd: isolation L[1-4] \(.*seccomp.*\)$")
 
     def test_code_and_output_as_they_happen(self):
-        """What the model wrote is told before its block has run, what it printed after that."""
+        """The reply of the model is shown before its block has run, the output after that."""
         blocks = block("print('one\\ntwo')\nimport sys; print('wrong', file=sys.stderr)\n1/0")
         done = self.call("exec", *self.script(blocks, ANSWER), "-vv", "task")
         told = [line.split("] ", 1)[-1] for line in done.stderr.splitlines() if "] " in line]
@@ -242,7 +242,8 @@ class OutputTest(CommandLineTest):
                 self.assertEqual(json.loads(done.stdout)["stopReason"], reason, done.stderr)
 
     def test_a_program_without_its_files(self):
-        """What is missing, and what to do: the program and its library alone were built or copied."""
+        """The missing files, and the remedy: the program and its library alone were built or
+        copied."""
         for part in ("rlmd", "librlmd.so.0"):
             shutil.copy(Path(RLMD).with_name(part), self.directory)
         alone = self.directory / "rlmd"
@@ -387,7 +388,7 @@ class OutputTest(CommandLineTest):
         self.gate(0, "--strict")
 
     def test_a_size_out_of_bounds(self):
-        """What is told of the bounds can be given."""
+        """The bounds that are told can be given."""
         self.refused(2, "'1K' is no size from 64K to 1T", "--cache-size", "1K", "task")
         self.refused(2, "'0' is no size from 1 to 4G", "--max-file-size", "0", "task")
         self.answer("--cache-size", "64K", "task")
@@ -467,7 +468,7 @@ class StatusTest(CommandLineTest):
         self.assertEqual(self.call("merge", "-o", files[0]).returncode, 2)
 
     def test_options_belong_to_commands(self):
-        """What only others have is refused by its name, and no abbreviation names it."""
+        """An option of other commands is refused by its name, and no abbreviation names it."""
         for arguments, told in (
             (["doctor", "--p"], "--p may mean --provider, --python, --preload, --policy"),
             (["plan", "--co", "x"], "--co may mean --color, --config\n"),
@@ -650,7 +651,7 @@ class TerminalTest(CommandLineTest):
     WILD = {"match": {}, "response": {"text": "FINAL(a\033[31mb\nc\u009bd)"}}
 
     def on_terminal(self, *arguments, command="exec", columns=80, **environment):
-        """What a terminal gets to see, and the status."""
+        """The output on a terminal, and the status."""
         self.environment.update(environment)
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -698,7 +699,7 @@ class TerminalTest(CommandLineTest):
         self.assertEqual(seen, "the answer\r\n")
 
     def test_narrow_terminals_keep_cost_and_time(self):
-        """What does not fit is left out from the least to the most wanted."""
+        """Parts that do not fit are left out from the least to the most wanted."""
         slow = block(f"import time\ntime.sleep({patience.seconds(0.5)})")
         for columns, shown in (
             (90, r"turn 1 \| depth 0 \| 0 calls in flight \| \S+ tokens \| \$0\.00 of \$5\.00 \| \d+s"),

@@ -265,8 +265,8 @@ static void test_zero(void **state)
 	assert_true(config_given(&config, OPTION_max_subruns));
 }
 
-/* What is not in the table is named, with what is near. */
-/* What other commands have is neither taken, nor thought of, nor suggested. */
+/* An option that is not in the table is named, with those that are near. */
+/* Options of other commands are neither taken, nor thought of, nor suggested. */
 static void test_options_of_a_command(void **state)
 {
 	struct rlmd_error err;
@@ -447,7 +447,7 @@ static void test_bad_files(void **state)
 	assert_non_null(strstr(err.text, "not a regular file"));
 }
 
-/* Who can write the configuration chooses the interpreter and where keys are sent. */
+/* A writer of the configuration chooses the interpreter and where keys are sent. */
 static void test_untrusted_file(void **state)
 {
 	auto_free char *path = write_config("model = mine\n");

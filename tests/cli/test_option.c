@@ -77,7 +77,7 @@ static char *in_one_line(const char *text)
 	return line;
 }
 
-/* What --help says of an option: its letter, its name, what it wants, what it does. */
+/* The line of --help for an option: its letter, its name, its argument, its effect. */
 static char *entry_of(const struct option_row *row)
 {
 	char letter[] = {'-', row->letter, ',', ' ', '\0'};

@@ -219,7 +219,7 @@ static void test_trace(void **state)
 	json_decref(event);
 }
 
-/* What holds the trace is for its owner only; an older file's mode is kept, wide or narrow. */
+/* A file with the trace is for its owner only; an older file's mode is kept, wide or narrow. */
 static void test_modes(void **state)
 {
 	static const enum output_form forms[] = {OUTPUT_ANSWER, OUTPUT_JSON, OUTPUT_JSONL};
@@ -293,7 +293,7 @@ static void test_named_trace(void **state)
 	json_decref(event);
 }
 
-/* Who reads events and stops must not stop the run for ever: half a minute, then it goes on
+/* A reader of events that stops must not stop the run for ever: half a minute, then it goes on
  * without a trace, once, and ends where the events were the output. */
 static void test_stalled_reader(void **state)
 {
@@ -322,7 +322,7 @@ static void test_stalled_reader(void **state)
 	json_decref(event);
 }
 
-/* What cannot be written is known before the first call. */
+/* A file that cannot be written is known before the first call. */
 static void test_unwritable(void **state)
 {
 	struct rlmd_error err;

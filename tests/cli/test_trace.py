@@ -110,7 +110,7 @@ class FormTest(CommandLineTest):
             self.assertEqual(shown.stdout.count(mark), 32)
 
     def test_numbers_beyond_all_bounds(self):
-        """What is added up of them stays at the bound."""
+        """Their sums stay at the bound."""
         most = (1 << 63) - 1
         part = {"run": "r", "ms": -most, "index": most, "duration": -most, "cachedTokens": most}
         turn = {**part, "event": "response", "prompt": {"content": "p", "tokens": most},

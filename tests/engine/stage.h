@@ -19,7 +19,7 @@ struct fixture {
 
 enum { SMALL_PURSE = 12000 }; /* tokens that do not pay for four calls at once */
 
-/* What tests change of a job's options, with zero meaning zero. */
+/* The options of a job that tests change, with zero meaning zero. */
 struct stage_config {
 	struct rlmd_limits limits;
 	int64_t block_timeout_ms, max_output, max_parallel, downgrade, grace_ms;
@@ -36,7 +36,7 @@ struct rlmd_job_options stage_options(const struct stage_config *, struct rlmd_l
 enum { STAGE_WORKERS = 8 };
 extern size_t stage_workers;
 
-/* What the question is about, and every sub-run's; NULL: nothing. */
+/* The context of the question, and of every sub-run; NULL: none. */
 extern const char *stage_input;
 
 /* Of the host's, that its code may call; NULL: none. */

@@ -15,7 +15,7 @@ enum { WAITING_MAX = 64 };
 
 enum manner { AT_ONCE, LATER, NEVER, FREEING };
 
-/* Who checks: takes what is "good". */
+/* The host's check: takes "good". */
 struct checker {
 	enum manner manner;
 	int asked;
@@ -180,7 +180,7 @@ static const char *error_kind(void)
 	return json_get_string(json_object_get(checker.result, "error"), "kind");
 }
 
-/* What is wrong is told, and the next answer counts. */
+/* The model is told of a fault, and its next answer counts. */
 static void test_tries_again(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* What a job tells its owner, and what the owner may do from inside of it. */
+/* Calls of a job to its owner, and the owner's own from inside of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -163,7 +163,7 @@ static void test_sizes(void **state)
 	rlmd_job_free(job);
 }
 
-/* What is NULL is fine, or refused; nothing aborts. */
+/* NULL is fine, or refused; nothing aborts. */
 static void test_nothing(void **state)
 {
 	const struct rlmd_job_options options = good();
@@ -190,7 +190,7 @@ static void test_nothing(void **state)
 	assert_int_equal(rlmd_result_stop(NULL), RLMD_STOP_NONE);
 }
 
-/* What the caller gave is the caller's again at once. */
+/* The caller's arguments are its own again at once. */
 static void test_copies(void **state)
 {
 	char task[] = "the task", model[] = "a-model", stop[] = "END", warning[] = "beware";

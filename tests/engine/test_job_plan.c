@@ -696,7 +696,7 @@ static void test_of_a_block(void **state)
 	end(&fixture);
 }
 
-/* What is no plan fails its call, with the place, and nothing is sent. */
+/* An invalid plan fails its call, with the place, and nothing is sent. */
 static void test_no_plan(void **state)
 {
 	struct fixture fixture;

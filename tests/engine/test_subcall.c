@@ -237,7 +237,7 @@ static void test_fallback_below(void **state)
 	end(&fixture);
 }
 
-/* What the budget does not afford at once it affords one after the other. */
+/* Calls that the budget does not afford at once, it affords one after the other. */
 static void test_small_budget(void **state)
 {
 	struct stage_config config = usual;

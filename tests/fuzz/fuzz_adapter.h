@@ -22,7 +22,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What an event says, by its tree. */
+/* The words of an event, by its tree. */
 typedef void fuzz_words_fn(const json_t *event, struct evbuffer *text, struct evbuffer *thinking);
 
 struct fuzz_hearing {

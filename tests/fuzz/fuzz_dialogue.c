@@ -53,7 +53,7 @@ enum step {
 	STEPS,
 };
 
-/* What stands for the sandbox and its process. */
+/* Stand-ins for the sandbox and its process. */
 struct rlmd_sandbox {
 	struct event_base *base;
 	int in, out;             /* the worker's ends; -1: closed */

@@ -1,4 +1,4 @@
-"""What the public headers declare, as these tests read it."""
+"""The declarations of the public headers, as these tests read them."""
 
 import os
 import pathlib

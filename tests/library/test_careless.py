@@ -24,7 +24,7 @@ HEAD = """
 } while (0)
 """
 
-# What a plan file cannot say.
+# Plans that no file can describe.
 PLANS = """
 static int plan_of(struct rlmd_operation operation, int strategy)
 {

@@ -231,7 +231,7 @@ static void test_a_call_beside_ten_thousand(void **state)
 	assert_in_range(many->asked, 0, 1);
 }
 
-/* Who waits for a provider that refuses him waits by himself. */
+/* A tenant whose provider refuses it waits by itself. */
 static void test_a_throttled_key(void **state)
 {
 	struct tenant *throttled = open_tenant(0, (struct rlmd_group_options){0});

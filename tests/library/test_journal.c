@@ -39,7 +39,7 @@ struct entry {
 	size_t size;
 };
 
-/* What of it the host has kept for good. */
+/* The entries that the host has kept for good. */
 struct store {
 	struct entry entries[ENTRIES_MAX];
 	size_t count;
@@ -459,7 +459,7 @@ static void test_not_kept(void **state)
 	assert_int_equal(asked, 1);
 }
 
-/* What is there and is not what was kept ends the job: to ask again would be to pay again. */
+/* An entry that is not as it was kept ends the job: to ask again would be to pay again. */
 static void test_damaged(void **state)
 {
 	static const char newer[] = "{\"version\":2,\"digest\":\"\",\"entry\":{}}";

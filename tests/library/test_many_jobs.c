@@ -62,7 +62,7 @@ static int number_behind(const char *text, const char *word)
 	return place ? atoi(place + strlen(word)) : -1;
 }
 
-/* What the model says to job `number`; new. Models are called "root-N" and "sub-N". */
+/* The reply of the model to job `number`; new. Models are called "root-N" and "sub-N". */
 static char *words_for(int number, bool is_sub)
 {
 	struct task *task = &tasks[number];

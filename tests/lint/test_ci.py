@@ -1,4 +1,5 @@
-"""What pipelines copy: action.yml, the templates in examples/ci, and docs/ci.md beside them."""
+"""Files that pipelines copy: action.yml, the templates in examples/ci, and docs/ci.md beside
+them."""
 import re
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ def options():
 
 
 class BatchExamplesTest(unittest.TestCase):
-    """What examples/batch starts is what `rlmd work` takes."""
+    """The commands of examples/batch are such as `rlmd work` takes."""
 
     PLACE = tree.ROOT / "examples/batch"
 
@@ -88,7 +89,7 @@ class YamlTest(unittest.TestCase):
                     self.assertEqual(step["shell"], "bash")
 
     def test_no_script_has_an_expression_in_it(self):
-        """What a stranger names (a branch, a directory) would be part of the script."""
+        """A name of a stranger's (a branch, a directory) would be part of the script."""
         for step in self.steps:
             self.assertNotIn("${{", step.get("run", ""))
 

@@ -1,4 +1,4 @@
-"""What is built and installed is hardened: read from the ELF files themselves."""
+"""All that is built and installed is hardened: read from the ELF files themselves."""
 import json
 import re
 import shlex
@@ -90,7 +90,7 @@ class HardeningTest(unittest.TestCase):
                 self.assertIn("__assert_fail", imports(file))
 
     def test_jumps_have_places_to_land(self):
-        """What a stranger could have called through a pointer begins with the processor's mark."""
+        """Functions that can be called through a pointer begin with the processor's mark."""
         machine = re.search(r"Machine: .*?(X86-64|AArch64)", readelf(PROGRAM, "-h"))
         if not machine:
             self.skipTest("this processor has no such mark that is known here")

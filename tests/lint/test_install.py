@@ -1,4 +1,4 @@
-"""What `meson install` would put on a system: what its users can use, and nothing else."""
+"""The files of `meson install`: those that users can use, and no others."""
 import importlib.util
 import json
 import marshal
@@ -83,7 +83,7 @@ class InstallTest(unittest.TestCase):
                          [bool(libraries)] * 3, self.places)
 
     def test_documents_promise_no_other_library(self):
-        """What README.md and docs/plans.md tell C programs is true of what is installed."""
+        """The installed files are those that README.md and docs/plans.md name to C programs."""
         if self.those(r"/librlmd\."):
             return
         for document in ("README.md", "docs/plans.md", "docs/architecture.md"):

@@ -106,7 +106,7 @@ class StatesTest(unittest.TestCase):
         return seen
 
     def test_only_run_c_knows_the_state(self):
-        """Nobody else reads or writes it."""
+        """No other file reads or writes it."""
         for path in tree.files(".c", ".h", under=("src",)):
             if tree.name(path) != SOURCE:
                 self.assertNotRegex(tree.read(path), r"\brun->state\b", tree.name(path))

@@ -421,7 +421,7 @@ class PromptsTest(unittest.TestCase):
                 self.assertEqual(text.count("{{"), text.count("}}"))
 
     def test_each_has_a_value(self):
-        """What no code sets would be nothing everywhere."""
+        """A value that no code sets would be empty everywhere."""
         source = tree.read("src/prompt/brief.c") + tree.read("src/review/review.c")
         kinds = "text|number|money|duration|estimate|text_left|number_left|money_left"
         given = set(re.findall(rf'prompt_(?:{kinds})\(&?values, "(\w+)"', source))
@@ -439,7 +439,7 @@ class TraceTest(unittest.TestCase):
         self.assertEqual(trace - set(names), set())
 
     def named_in(self, path):
-        """What the first column of its tables names."""
+        """The names in the first column of its tables."""
         cells = re.findall(r"(?m)^\| ((?:`\w+`(?:, )?)+)", tree.read(path))
         return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
 

@@ -1,4 +1,4 @@
-"""What the scripts in tools/ do before anything is built: they are tried with stand-ins."""
+"""The scripts in tools/ before anything is built: they are tried with stand-ins."""
 import json
 import os
 import re
@@ -78,7 +78,7 @@ class SetupTest(unittest.TestCase):
                 (self.directory / "called").unlink()
 
 
-# What a build or a test looks for and can do without, with the Debian package that has it.
+# Programs that a build or a test can do without, with the Debian package that has each.
 OPTIONAL = {"bwrap": "bubblewrap", "clang": "clang", "clang++": "clang", "clang-format": "clang-format",
             "g++": "g++", "lxml": "python3-lxml", "parallel": "parallel",
             "shellcheck": "shellcheck", "strace": "strace", "systemd-analyze": "systemd", "yaml": "python3-yaml"}
@@ -193,7 +193,7 @@ class RealServersTest(unittest.TestCase):
 
 
 class PatienceTest(unittest.TestCase):
-    """What tests take for the machine's slowness."""
+    """The machine's slowness, as tests measure it."""
 
     def slowness(self, *looks):
         loads = iter(looks)

@@ -43,7 +43,7 @@ static void test_changes(void **state)
 		     "+C\\n+d\\n\",\"changed\":[[1,1],[3,4]]}]");
 }
 
-/* What is no text has no lines. */
+/* Bytes that are no text have no lines. */
 static void test_binary(void **state)
 {
 	json_t *hunks = hunks_between(text_from("a\0b\n", 4), text_from("a\0c\n", 4));

@@ -36,7 +36,7 @@ struct dirent *readdir(DIR *directory)
 
 static char room[] = "/tmp/rlmd-walk-XXXXXX";
 
-/* What a walk told: "f a/b\n" for a file, and its content where it has some. */
+/* The steps of a walk: "f a/b\n" for a file, and its content where it has some. */
 struct told {
 	char text[4096];
 	const char *at;        /* the entry before which something happens, or NULL */
@@ -234,7 +234,7 @@ static void test_half_listed(void **state)
 	healthy = -1;
 }
 
-/* What nobody wants is not entered: neither listed nor opened. */
+/* A directory that nobody wants is not entered: neither listed nor opened. */
 static void test_passed_over(void **state)
 {
 	struct walk_entry entry;

@@ -1,4 +1,4 @@
-/* What the owner of a worker can rely on, whichever way its process behaves. */
+/* The promises to the owner of a worker, whichever way its process behaves. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -420,7 +420,7 @@ static int attaches_much(int in, int out)
 
 #ifndef RLMD_SANITIZED /* its own memory would be counted too, and it dies without */
 
-/* What RLIMIT_DATA is compared with. */
+/* The number that RLIMIT_DATA is compared with. */
 static rlim_t data_size(void)
 {
 	auto_file FILE *status = fopen("/proc/self/status", "re");
@@ -478,7 +478,7 @@ static int says_done_and_dies(int in, int out)
 	return 0;
 }
 
-/* What was said before the death is heard, and the death after it. */
+/* Messages from before the death are heard, and the death after them. */
 static void test_last_words(void **state)
 {
 	(void)state;
@@ -817,7 +817,7 @@ static int leaves_a_thread(int in, int out)
 	return in;
 }
 
-/* What a block left running computes as long as a block may, and no longer (G8). */
+/* Threads that a block left running compute as long as a block may, and no longer (G8). */
 static void test_remains_are_ended(void **state)
 {
 	(void)state;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* What a model makes up ends its reply. */
+/* Inventions of a model end its reply. */
 static void test_inventions(void **state)
 {
 	static const struct reading rows[] = {

@@ -1,4 +1,4 @@
-/* What a model wrote, read: code, answer, thinking (ENG-1 to ENG-4). */
+/* Whole replies, read: code, answer, thinking (ENG-1 to ENG-4). */
 #include "read.h"
 
 #include <setjmp.h>
@@ -106,7 +106,7 @@ static void test_any_bytes(void **state)
 	response_done(&response);
 }
 
-/* What passes for words, where no code runs any more. */
+/* Replies that have words, where no code runs any more. */
 static void test_words(void **state)
 {
 	static const char *const words[] = {

@@ -1,4 +1,4 @@
-/* What has the shape of Python, and what only looks like it. */
+/* Texts of the shape of Python, and texts that only look like it. */
 #include "reply/shape.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* What a reply held that had neither code nor an answer, by which a model is told. */
+/* The parts of a reply without code and answer, of which the model is told. */
 #include "reply/unread.h"
 
 #include <setjmp.h>

@@ -108,7 +108,8 @@ static bool drop_admin(void)
 
 bool stage_has_own_mounts;
 
-/* What others mount meanwhile is not to be seen. Where that cannot be, nothing here can mount. */
+/* Mounts that others make meanwhile are not to be seen. Where that cannot be, nothing here can
+ * mount. */
 static void keep_own_mounts(void)
 {
 	stage_has_own_mounts = !unshare(CLONE_NEWNS) &&

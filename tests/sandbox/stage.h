@@ -14,7 +14,7 @@
 
 extern char stage_directory[]; /* the worker's files */
 
-/* Who the test is, and what its kernel refuses it: then this is the mode that stands. */
+/* The user of the test, and the refusals of its kernel: then this is the mode that stands. */
 struct stage_mode {
 	const char *name;
 	const char *without; /* as of struct sandbox_config */

@@ -380,7 +380,7 @@ static void truncate_and_restore(const char *path, const char *bytes, size_t siz
 			_exit(1);
 }
 
-/* What is read of a mapping beyond the end of its file ends a process by SIGBUS. */
+/* A read of a mapping beyond the end of its file ends a process by SIGBUS. */
 static void truncated_while_it_is_read(void **state)
 {
 	struct place *place = *state;

@@ -205,7 +205,7 @@ static void a_lost_one_is_made_again(void **state)
 	assert_false(is_there(mine));
 }
 
-/* Who finds a directory swept at the moment between its making and its lock makes another. */
+/* A directory that is swept between its making and its lock is made again. */
 static void many_at_once(void **state)
 {
 	enum { MANY = 6, TIMES = 30 };

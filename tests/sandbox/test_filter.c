@@ -350,7 +350,7 @@ static void own_pid_stands_once(void **state)
 	assert_int_equal(count, 1);
 }
 
-/* What the program has is what was looked at here. */
+/* The program has the filter that was looked at here. */
 static void the_program_has_it(void **state)
 {
 	(void)state;
@@ -361,7 +361,7 @@ static void the_program_has_it(void **state)
 			    filter.size * sizeof filter.code[0]);
 }
 
-/* What the template reads cannot be changed after it was built. */
+/* The filter cannot be changed after it was built. */
 static void memory_file_is_sealed(void **state)
 {
 	struct rlmd_error err = {0};
@@ -376,7 +376,7 @@ static void memory_file_is_sealed(void **state)
 	assert_int_equal(ftruncate(fd, 0), -1);
 }
 
-/* What people read of it is the table that it was compiled from, rule by rule. */
+/* The text for people is the table that it was compiled from, rule by rule. */
 static void the_policy_can_be_read(void **state)
 {
 	auto_free char *text = rlmd_sandbox_policy();

@@ -333,7 +333,7 @@ static void the_dead_do_not_hide(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* What is seen of a process that we killed already is no reason for its end. */
+/* Numbers of a process that we killed already are no reason for its end. */
 static void the_first_verdict_stays(void **state)
 {
 	struct cast cast;

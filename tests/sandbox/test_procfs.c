@@ -1,4 +1,4 @@
-/* What a process uses, out of what the kernel says about it. */
+/* The use of a process, out of the files of the kernel about it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -146,7 +146,7 @@ static void text_is_no_program(void **state)
 	expect_usage(other, PATIENCE_MS, "not a program");
 }
 
-/* What a shim complains about is shown; what it answers is checked, not believed. */
+/* The complaints of a shim are shown; what it answers is checked, not believed. */
 static void useless_shims_are_explained(void **state)
 {
 	auto_free char *shim = write_program(

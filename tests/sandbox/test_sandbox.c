@@ -296,7 +296,7 @@ static void missing_preload_is_named(void **state)
 	assert_non_null(strstr(err.text, "no_such_module"));
 }
 
-/* What cannot become a template is said by sandbox_new(), with the path. */
+/* sandbox_new() says which interpreter cannot become a template, with the path. */
 static void useless_interpreters_are_refused(void **state)
 {
 	struct stage *stage = *state;

@@ -40,7 +40,7 @@ static const char *const modes[] = {
 #undef MODE
 };
 
-/* What stands without a step; NULL and `ret_error` where nothing does. */
+/* The layers that stand without a step; NULL and `ret_error` where nothing does. */
 static json_t *report_without(struct stage *stage, const char *step, struct rlmd_error *ret_error)
 {
 	auto_free char *without = xasprintf("%s%s%s",

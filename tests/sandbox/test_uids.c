@@ -114,7 +114,7 @@ static void locks_are_ours_alone(void **state)
 	unlink(path);
 }
 
-/* Whoever gives out ids can be told which are taken. */
+/* Programs that give out ids can ask which are taken. */
 static void the_range_is_told(void **state)
 {
 	uint32_t first, count;

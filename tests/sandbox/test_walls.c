@@ -1,4 +1,4 @@
-/* What a worker can do, and what it cannot: tried from inside, one guarantee a test. */
+/* The powers of a worker, and their ends: tried from inside, one guarantee a test. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -142,7 +142,7 @@ static void nothing_is_inherited(void **state)
 	close(leak);
 }
 
-/* What the report says of all workers is what each one proves. */
+/* The report of all workers is true of each one. */
 static void report_names_what_stands(void **state)
 {
 	struct stage *stage = *state;

@@ -304,7 +304,7 @@ static void test_bad_names(void **state)
 	assert_fails(RLMD_ERROR_USAGE, "names no file", SOURCES(""));
 }
 
-/* What is missing, unreadable or no file is named, and never waited for. */
+/* A source that is missing, unreadable or no file is named, and never waited for. */
 static void test_unreadable(void **state)
 {
 	(void)state;

@@ -341,7 +341,7 @@ static void on_write(evutil_socket_t fd, short what, void *owner)
 	story->beats = -1000000;
 }
 
-/* What somebody sends later is waited for without the loop's standing still. */
+/* Bytes that come later are waited for without the loop's standing still. */
 static void test_pipe(void **state)
 {
 	const char *const sources[] = {"-"};

@@ -115,7 +115,7 @@ static void test_names(void **state)
 	assert_false(sources_is_identifier("\xc3\xa9"));
 }
 
-/* What was a file when it was named may be none any more. */
+/* A path that was a file when it was named may be none any more. */
 static void test_changed(void **state)
 {
 	const char *const given[] = {"./a=b"};

@@ -277,7 +277,7 @@ static void record_some(struct fixture *fixture)
 	record_end(fixture->trace, "r", true, &ending, fixture->budget);
 }
 
-/* What nobody listens for is not made, but has its number. */
+/* An event that nobody listens for is not made, but has its number. */
 static void test_not_made(void **state)
 {
 	struct fixture fixture;

@@ -168,7 +168,7 @@ static void test_usage_of_the_killed(void **state)
 	assert_true(json_is_false(json_object_get(usage, "costComplete"))); /* one had none */
 }
 
-/* What is no trace is refused with its name. */
+/* A file that is no trace is refused with its name. */
 static void test_no_trace(void **state)
 {
 	struct rlmd_error err = {0};

@@ -165,7 +165,7 @@ class Worker:
 
 
 class WorkerTest(unittest.TestCase):
-    """What a block of `self.worker` prints."""
+    """The output of a block of `self.worker`."""
 
     def assert_shows(self, code, shown):
         done = self.worker.run(code)

@@ -81,7 +81,8 @@ class Replies(Channel):
         self.assertEqual(self.worker.until("done")["stdout"], "('re 0', 're 1')\n")
 
     def test_to_many_threads_in_any_order(self):
-        """Whoever reads hands over what is others', and gives up the lead when it is served."""
+        """The thread that reads hands over messages of others, and gives up the lead when it is
+        served."""
         dice = random.Random(7)
         self.worker.start_block(
             "import threading, concurrent.futures as futures\n"

@@ -213,7 +213,7 @@ def real_tree(most):
 
 @unittest.skipUnless(shutil.which("grep") and shutil.which("git"), "grep and git are the judges")
 class Judged(unittest.TestCase):
-    """What grep -n and git ls-files say of the same files."""
+    """The same answers as grep -n and git ls-files give."""
 
     @classmethod
     def setUpClass(cls):

@@ -59,7 +59,7 @@ def framed(body):
 
 class Encoding(unittest.TestCase):
     def sent(self, name, fields):
-        """What a reader that knows the rules makes of it: the fields again, and the sizes."""
+        """A reader that knows the rules finds the fields again, and the sizes."""
         frame, attached = _rlmd.encode(name, fields, Attachment)
         self.assertEqual(len(frame) - 4, struct.unpack(">I", frame[:4])[0])
         message = json.loads(frame[4:].decode("utf-8"))

@@ -63,7 +63,7 @@ class Calls(Helpers):
                           "[str(n % 9000 * 2) for n in range(9001)]", "True")
 
     def test_heavy_batch_is_spread_over_calls(self):
-        """What one call cannot carry goes into several, one after the other."""
+        """Prompts that one call cannot carry go into several, one after the other."""
         self.worker.run("large = 'x' * (50 << 20)")
         self.assert_shows("batch_rlm_query([{'task': t, 'context': large} for t in 'abc'])",
                           "['<a>', '<b>', '<c>']")

@@ -1,4 +1,4 @@
-"""What blocks print: cut to head and tail, bounded, and not lost when streams are replaced."""
+"""Output of blocks: cut to head and tail, bounded, and not lost when streams are replaced."""
 
 import re
 import unittest

@@ -81,7 +81,7 @@ class RunPlan(Plans):
                           "('é', {'kind': 'timeout', 'message': 'why'})")
 
     def test_a_plan_that_failed_is_no_exception(self):
-        """What is there is given back, with the reason beside it."""
+        """The results that are there are given back, with the reason beside them."""
         self.result["error"] = {"kind": "all_failed", "message": "m"}
         self.assert_shows("run_plan([{'id': 'a', 'input': 'p'}], 'Speculative')['error']['kind']",
                           "'all_failed'")
@@ -210,7 +210,7 @@ class Races(Plans):
         })
 
     def test_nothing_is_substituted(self):
-        """What looks like a substitution is escaped, and only that."""
+        """Texts that look like a substitution are escaped, and only those."""
         self.result.update(winner="0", results={"0": outcome("r")})
         for text, escaped in (
             ("{{a}}", r"\{{a}}"), (r"\{{a}}", r"\\\{{a}}"), (r"\\{{ é }}", r"\\\\\{{ é }}"),

@@ -24,7 +24,7 @@ class Blocks(unittest.TestCase):
         return self.worker.run(code)
 
     def out(self, code):
-        """What a block prints that must not fail."""
+        """The output of a block that must not fail."""
         done = self.run_block(code)
         self.assertIsNone(done["error"], done["error"])
         self.assertEqual(done["stderr"], "")
@@ -50,7 +50,7 @@ class Namespace(Blocks):
         self.assertEqual(self.out("kept"), "5\n")
 
     def test_is_the_main_module(self):
-        """What looks a class up by its module finds the namespace."""
+        """Code that looks a class up by its module finds the namespace."""
         self.assertEqual(self.out("print(__name__)"), "__main__\n")
         self.assertEqual(
             self.out(

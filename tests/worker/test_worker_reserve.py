@@ -27,7 +27,7 @@ class ReserveTest(unittest.TestCase):
         return done.stdout.split()
 
     def test_what_was_used_up_is_there_again(self):
-        """What could not be had, can be once the reserve is given; once."""
+        """A refused allocation succeeds once the reserve is given; once."""
         told = self.limited(
             "kept = []\n"
             "try:\n"

@@ -1,4 +1,4 @@
-"""What lets workers write into few of the pages that they share with their template."""
+"""Workers write into few of the pages that they share with their template."""
 
 import os
 import random
@@ -167,10 +167,10 @@ class Arenas(unittest.TestCase):
 
 
 class Hooks(unittest.TestCase):
-    """What modules want done in a child of a fork: as Python would, with less around it."""
+    """The hooks of modules for a child of a fork: as Python runs them, with less around it."""
 
     def run_in_a_child(self, prepare, *functions, over=True, pid_namespace=True):
-        """What prepare() left, and what it is after the hooks: two texts."""
+        """The state after prepare(), and after the hooks: two texts."""
         def child():
             hooks = fork_hooks.ForkHooks()
             hooks.gather()
