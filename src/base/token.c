@@ -494,7 +494,7 @@ static const struct {
 
 enum { VOCABULARY_WORDS = 10 };
 
-/* The vocabularies, and the words that a model's name has. What is 0 is the table's number. */
+/* The vocabularies, and the words that a model's name has. 0: the table's number. */
 static const struct {
 	const char *words[VOCABULARY_WORDS]; /* up to a NULL */
 	double each[TOKEN_CLASSES];
@@ -585,8 +585,8 @@ int64_t token_estimate(const struct token_counts *counts)
 
 /*
  * The smallest change of the numbers, each measured by its doubt, after which they come to what was
- * billed (a step of Kaczmarz's method). What a provider adds to a text is as good an explanation as
- * a number, where the text is short.
+ * billed (a step of Kaczmarz's method). Where the text is short, tokens that the provider adds to
+ * it explain a bill as well as another number does.
  */
 static void step(struct token_estimator *estimator, const struct token_counts *counts,
 		 double billed)

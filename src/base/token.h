@@ -63,6 +63,6 @@ void token_estimator_begin(struct token_estimator *, const char *model);
 
 int64_t token_estimator_tokens(const struct token_estimator *, const struct token_counts *);
 
-/* The model was billed so many for these. What is not positive teaches nothing, and no number
- * becomes less than a quarter of the table's, or more than four times that. */
+/* The model was billed so many for these. Numbers that are not positive teach nothing, and no
+ * number becomes less than a quarter of the table's, or more than four times that. */
 void token_estimator_learn(struct token_estimator *, const struct token_counts *, int64_t billed);

@@ -410,8 +410,8 @@ static bool write_answer(int fd, const struct cache_place *place, struct body *a
 		      error_errno(err, RLMD_ERROR_INPUT, "write"));
 }
 
-/* A name of its own until it is whole: whoever is killed before leaves it to be swept. What is too
- * large is written for nothing, which hardly any is. */
+/* A name of its own until it is whole: whoever is killed before leaves it to be swept. An answer
+ * that is too large is written for nothing; few are. */
 static bool write_entry(struct cache *cache, const struct cache_place *place, struct body *answer,
 			struct rlmd_error *err)
 {

@@ -3,12 +3,12 @@
  *
  * One file an exchange, which holds the answer and no request. Its name is made of the request, of
  * whom it was sent to, and of a secret that a tenant and a provider's key make; so is the code by
- * which an entry is known to be whole and ours. Who does not have both finds nothing there, learns
+ * which an entry is known to be whole and ours. A process without both finds nothing there, learns
  * of no key, and can plant nothing: what is torn, forged, too old or no entry at all is not there.
  *
  * Files appear whole and are replaced at once, so that any number of processes may use a directory.
  * Each keeps it within its size: after a part of that was written, in the loop's steps, and when it
- * closes it. What was not used for the longest goes first.
+ * closes it. The entry that was not used for the longest time goes first.
  */
 #pragma once
 
@@ -58,7 +58,7 @@ bool cache_find(struct cache *, const struct cache_place *, int64_t age_ms, stru
 /* It is not to be found again. */
 void cache_forget(struct cache *, const char *name);
 
-/* In the place of what stood there; RLMD_ERROR_INPUT where that cannot be written. What is larger
+/* In the place of what stood there; RLMD_ERROR_INPUT where that cannot be written. An answer larger
  * than the cache may be is not kept, which is no error. */
 bool cache_keep(struct cache *, const struct cache_place *, const struct llm_response *,
 		struct rlmd_error *);

@@ -429,7 +429,7 @@ static void call_ask_again(struct call *call)
 }
 
 /* The model cannot give as much as it was asked for: asked again for what fits, which is reserved
- * already. What it can give is remembered. */
+ * already. The limit of the model is remembered. */
 static bool call_fits_less(struct call *call, const struct room *room)
 {
 	int64_t fits = room_fit(room, call->request->max_tokens, input_estimate(call));

@@ -25,5 +25,5 @@ struct call *call_start(struct rlmd_provider *, const struct llm_request *, stru
 /* After a rest: its request's on_rested() had said that it is not its turn yet. */
 void call_go_on(struct call *);
 
-/* Closes the transfer, frees the call. What it had cost so far, estimated where not reported. */
+/* Closes the transfer, frees the call. Gives its cost so far, estimated where not reported. */
 void call_cancel(struct call *, struct llm_usage *ret_usage, int64_t *ret_cost);

@@ -1,7 +1,7 @@
 /*
  * llm/registry.h - the providers of a process, each by a name of its own.
  *
- * Several may be of one kind, with other keys and addresses. Whoever asks says by llm/model_names.h
+ * Several may be of one kind, with other keys and addresses. The caller says by llm/model_names.h
  * which of them it may use.
  */
 #pragma once

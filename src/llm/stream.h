@@ -23,6 +23,7 @@ void stream_free(struct stream *);
 /* Feeds bytes; false once the callback said so or an event outgrew REPLY_EVENT_MAX. */
 bool stream_feed(struct stream *, struct rlmd_text, struct rlmd_error *);
 
-/* The end of the body. What is there counts, without the blank line that ends an SSE event or the
- * line feed that ends a line: some servers leave them out. So the last event may be half a one. */
+/* The end of the body. The bytes that are there count, without the blank line that ends an SSE
+ * event or the line feed that ends a line: some servers leave them out. So the last event may be
+ * half a one. */
 bool stream_end(struct stream *, struct rlmd_error *);

@@ -100,8 +100,8 @@ static void set_headers(struct easy *easy, const char *const *headers)
 	curl_set(easy->curl, CURLOPT_HTTPHEADER, easy->headers);
 }
 
-/* Given as a text, libcurl reads it again for each request. What it cannot read is given as a text
- * all the same, so that it says why. */
+/* Given as a text, libcurl reads it again for each request. A certificate that we cannot read is
+ * given as a text all the same, so that libcurl says why. */
 static void set_url(struct easy *easy, const char *url)
 {
 	if (easy->url && !strcmp(easy->url, url))

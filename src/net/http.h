@@ -37,9 +37,9 @@ struct http_request {
 
 /*
  * Connects to the server ahead of the first request there: its name, TCP, TLS, and nothing of HTTP.
- * What comes of it is the next request's, as if that had been started then: its connection, for
- * which it waits if need be, or its failure, if that is new. Nothing where libcurl would not use
- * that connection: with TLS, of libcurl 8.
+ * The next request gets its result, as if that had been started then: its connection, for which it
+ * waits if need be, or its failure, if that is new. Nothing where libcurl would not use that
+ * connection: with TLS, of libcurl 8.
  */
 void http_connect(struct http *, const char *url);
 
@@ -62,8 +62,8 @@ void http_transfer_free(struct http_transfer *); /* cancels; NULL is fine */
 /* A header of the answer, lent; NULL: absent. */
 const char *http_header(const struct http_transfer *, const char *name);
 
-/* Whether any of the request has left, so that the server may have worked on it. What was said to
- * a proxy alone, to be let through, is none of it. */
+/* Whether any of the request has left, so that the server may have worked on it. Bytes to a proxy
+ * alone, to be let through, are none of it. */
 bool http_sent(const struct http_transfer *);
 
 /* Of one that failed: whether a kept connection died on it, or had something on it already, so that

@@ -1,7 +1,7 @@
 /*
  * net/route.h - the way to a server, as the environment has it: a proxy.
  *
- * libcurl reads the variables of proxies itself, and decides by no_proxy. What stands here is for
+ * libcurl reads the variables of proxies itself, and decides by no_proxy. These functions are for
  * messages: who is at the other end of a connection that failed.
  */
 #pragma once

@@ -461,8 +461,8 @@ void brief_clip(struct rlmd_text text, int64_t max, struct evbuffer *out)
 	struct text_scan scan = {0};
 	size_t head, tail;
 
-	/* A worker cuts its output itself and says so: its note may stand beyond the limit. What
-	 * has few enough bytes need not be counted. */
+	/* A worker cuts its output itself and says so: its note may stand beyond the limit. A text
+	 * of few enough bytes need not be counted. */
 	if ((int64_t)text.size > max + NOTE_MAX) {
 		text_scan_feed(&scan, text);
 		text_scan_end(&scan);

@@ -18,7 +18,7 @@ struct conversation {
 	size_t count;
 };
 
-/* Copies both; `timeless` is llm_message's, or empty. What the message is made of is counted
+/* Copies both; `timeless` is llm_message's, or empty. The characters of the message are counted
  * here, once: it is asked for with every later request. */
 void conversation_add(struct conversation *, enum llm_role, struct rlmd_text,
 		      struct rlmd_text timeless);

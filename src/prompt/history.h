@@ -4,8 +4,8 @@
  * A conversation that has outgrown half of the model's window is cut down to a
  * quarter of it, so that this is rare and prompt caches hit again afterwards.
  * The system prompt, the first turn and the last ones stay as they are; all
- * between is replaced by a summary of what it was. Nobody is asked for that:
- * each turn leaves a few lines while it happens.
+ * between is replaced by a summary of what it was. No model is asked for it: each turn leaves a few
+ * lines while it happens.
  */
 #pragma once
 

@@ -3,8 +3,7 @@
  *
  * The shipped profiles are compiled in from share/prompts/PROFILE/, so that a
  * run never depends on a file that somebody could have moved; --prompt may
- * name a directory with others. What a profile lacks is the default's. See
- * docs/prompts.md.
+ * name a directory with others. A text that a profile lacks is the default's. See docs/prompts.md.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * review/escape.h - a stranger's words in reports: they are seen as what they are, and do nothing.
  *
- * What models and repositories wrote goes through escape_words() or escape_code() first, which no
+ * Texts of models and repositories go through escape_words() or escape_code() first, which no
  * report leaves out; then through what the report's own format takes for its own.
  */
 #pragma once
@@ -22,7 +22,7 @@ char *escape_code(const char *);
 char *escape_line(const char *); /* names, on one line: a line feed is \\n */
 char *escape_flat(const char *); /* words, on one line: a line feed is a blank */
 
-/* All append. What they are given has gone through one of the above. */
+/* All append. Their arguments have gone through one of the above. */
 void escape_xml(const char *, struct evbuffer *out);      /* also between quotes */
 void escape_command(const char *, struct evbuffer *out);  /* the data of a workflow command */
 void escape_property(const char *, struct evbuffer *out); /* one of its properties */

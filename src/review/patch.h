@@ -3,7 +3,8 @@
  *
  * Of a model's unified diff only the lines are believed: where its old lines stand in the loaded
  * text is searched for, and the patch is written anew from that text, with right numbers and
- * context. What cannot be placed, changes nothing, or touches anything but loaded files is dropped.
+ * context. A patch that cannot be placed, changes nothing, or touches other than loaded files is
+ * dropped.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
  * review/report.h - what a review found, in the formats that services and people read.
  *
- * A report is a function over a view of the findings; review/reports.def lists them. What has no
- * place in the code, and what the baseline knew, stands apart in each, and what is in lines that
- * nobody changed is only counted. What was changed and is in no file that was loaded is told, too:
- * by what keeps a file out (a mark, a size, a NUL) nobody gets it past a review unseen.
+ * A report is a function over a view of the findings; review/reports.def lists them. Findings
+ * without a place in the code, and those that the baseline knew, stand apart in each; findings in
+ * lines that nobody changed are only counted. Changed files that were not loaded are told, too: by
+ * what keeps a file out (a mark, a size, a NUL) nobody gets it past a review unseen.
  */
 #pragma once
 

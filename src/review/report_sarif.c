@@ -1,6 +1,6 @@
 /*
  * SARIF 2.1.0, as GitHub's code scanning takes it: each result has one place, known rules, and our
- * fingerprints. What has no place is a notification of the tool's.
+ * fingerprints. A finding without a place is a notification of the tool's.
  */
 #include <jansson.h>
 #include <rlmd/rlmd.h>
