@@ -47,10 +47,10 @@ struct ground {
 
 OPERATION void count_frame(struct ground *ground, int times)
 {
-	const struct worker_slot slot = {.value = text_from(ground->text, 200)};
+	const struct worker_result result = {.value = text_from(ground->text, 200)};
 
 	for (int i = 0; i < times; i++) {
-		struct frame *frame = translate_reply(i, &slot, 1);
+		struct frame *frame = translate_reply(i, &result, 1);
 
 		frame_encode(frame, ground->out);
 		frame_free(frame);
@@ -60,13 +60,13 @@ OPERATION void count_frame(struct ground *ground, int times)
 
 static void answer(struct ground *ground, const struct packet *packet, enum message_type type)
 {
-	const struct worker_slot slot = {.value = text_from(ground->text, 200)};
+	const struct worker_result result = {.value = text_from(ground->text, 200)};
 	struct translated_call call;
 	struct rlmd_error err;
 
 	if (!translate_call(packet, type, NULL, &call, &err))
 		measure_fail("%s", err.text);
-	channel_send(ground->channel, translate_reply(call.told.id, &slot, 1));
+	channel_send(ground->channel, translate_reply(call.told.id, &result, 1));
 	translate_call_done(&call);
 }
 

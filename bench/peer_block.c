@@ -23,10 +23,10 @@ static void on_call(void *owner, const struct worker_event *event)
 		"The quick brown fox \"jumps\" over the lazy dog. The quick brown fox "
 		"\"jumps\" over the lazy dog. The quick brown fox \"jumps\" over the "
 		"lazy dog. The quick brown fox \"jumps\" over the lazy dog. The qui";
-	const struct worker_slot slot = {.value = {answer, sizeof answer - 1}};
+	const struct worker_result result = {.value = {answer, sizeof answer - 1}};
 	struct pool *pool = owner;
 
-	worker_reply(pool->worker, event->call->id, &slot, 1);
+	worker_reply(pool->worker, event->call->id, &result, 1);
 }
 
 static double block_time(struct pool *pool, const char *code)

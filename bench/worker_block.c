@@ -69,18 +69,18 @@ static void on_call(void *owner, const struct worker_event *event)
 {
 	static const char sentence[] = "The quick brown fox \"jumps\" over the lazy dog. ";
 	struct calls *calls = owner;
-	struct worker_slot slot;
+	struct worker_result result;
 	char answer[200];
 	double now = measure_now();
 
 	for (size_t i = 0; i < sizeof answer; i++)
 		answer[i] = sentence[i % (sizeof sentence - 1)];
-	slot = (struct worker_slot){.value = text_from(answer, sizeof answer)};
+	result = (struct worker_result){.value = text_from(answer, sizeof answer)};
 
 	if (calls->last > 0)
 		samples_add(&calls->samples, now - calls->last);
 	calls->last = now;
-	worker_reply(calls->pool->worker, event->call->id, &slot, 1);
+	worker_reply(calls->pool->worker, event->call->id, &result, 1);
 }
 
 int main(int argc, char **argv)

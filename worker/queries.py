@@ -219,12 +219,12 @@ class Queries:
                 for place in some:
                     results[place] = LLMError(str(error), "input")
                 continue
-            for slot, place in enumerate(some):
-                kind = reply["errors"][slot]
+            for number, place in enumerate(some):
+                kind = reply["errors"][number]
                 results[place] = (
-                    self._answer(function, reply["values"][slot], reply["degraded"][slot])
+                    self._answer(function, reply["values"][number], reply["degraded"][number])
                     if kind is None
-                    else LLMError(reply["messages"][slot] or kind, kind)
+                    else LLMError(reply["messages"][number] or kind, kind)
                 )
         return results
 

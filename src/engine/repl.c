@@ -86,13 +86,13 @@ static void on_gone(struct rlmd_repl *repl, const struct rlmd_error *error)
 static void refuse(struct rlmd_repl *repl, const struct worker_call *call)
 {
 	size_t count = call->count ? call->count : 1;
-	auto_free struct worker_slot *slots = xcalloc(count, sizeof *slots);
+	auto_free struct worker_result *results = xcalloc(count, sizeof *results);
 
 	for (size_t i = 0; i < count; i++)
-		slots[i] = (struct worker_slot){.failed = true,
-						.kind = RLMD_ERROR_USAGE,
-						.message = "this session has no model"};
-	worker_reply(repl->worker, call->id, slots, count);
+		results[i] = (struct worker_result){.failed = true,
+						    .kind = RLMD_ERROR_USAGE,
+						    .message = "this session has no model"};
+	worker_reply(repl->worker, call->id, results, count);
 }
 
 static void on_worker(void *owner, const struct worker_event *event)

@@ -301,27 +301,27 @@ void subcall_free_all(struct subcall_list *list)
 		subcall_free(subcall);
 }
 
-static void answer_slots(struct subcall *subcall)
+static void answer_all(struct subcall *subcall)
 {
 	size_t count = subcall->set.count;
-	auto_free struct worker_slot *slots = xcalloc(count, sizeof *slots);
+	auto_free struct worker_result *results = xcalloc(count, sizeof *results);
 
 	for (size_t i = 0; i < count; i++) {
 		struct operation *operation = &subcall->set.all[i];
 
-		slots[i].failed = operation->failed;
-		slots[i].kind = operation->error;
-		slots[i].value = text_from(operation->value, operation->value_size);
-		slots[i].owned = &operation->value;
-		slots[i].message = operation->value;
-		slots[i].degraded = operation->degraded;
+		results[i].failed = operation->failed;
+		results[i].kind = operation->error;
+		results[i].value = text_from(operation->value, operation->value_size);
+		results[i].owned = &operation->value;
+		results[i].message = operation->value;
+		results[i].degraded = operation->degraded;
 	}
-	worker_reply(subcall->worker, subcall->id, slots, count);
+	worker_reply(subcall->worker, subcall->id, results, count);
 }
 
 static void subcall_answer(struct subcall *subcall)
 {
-	struct worker_slot word = {
+	struct worker_result word = {
 		.failed = subcall->failed,
 		.kind = subcall->kind,
 		.value = text_from(subcall->word, subcall->word_size),
@@ -331,7 +331,7 @@ static void subcall_answer(struct subcall *subcall)
 	if (subcall->word)
 		worker_reply(subcall->worker, subcall->id, &word, 1);
 	else
-		answer_slots(subcall);
+		answer_all(subcall);
 	subcall_free(subcall);
 }
 

@@ -501,45 +501,45 @@ struct frame *translate_get(const char *name)
 	return frame;
 }
 
-static void add_degraded(struct frame *frame, const struct worker_slot *slot)
+static void add_degraded(struct frame *frame, const struct worker_result *result)
 {
-	if (slot->degraded && !slot->failed)
-		frame_string(frame, NULL, text_clip(text_of(slot->degraded), NAME_MAX_BYTES));
+	if (result->degraded && !result->failed)
+		frame_string(frame, NULL, text_clip(text_of(result->degraded), NAME_MAX_BYTES));
 	else
 		frame_null(frame, NULL);
 }
 
-struct frame *translate_reply(int64_t id, const struct worker_slot *slots, size_t count)
+struct frame *translate_reply(int64_t id, const struct worker_result *results, size_t count)
 {
 	struct frame *frame = frame_new(message_name(MESSAGE_REPLY));
 
 	frame_integer(frame, "id", id);
 	frame_array(frame, "values");
 	for (size_t i = 0; i < count; i++)
-		if (slots[i].failed)
+		if (results[i].failed)
 			frame_null(frame, NULL);
-		else if (slots[i].owned)
-			frame_text_owned(frame, NULL, slots[i].owned, slots[i].value.size);
+		else if (results[i].owned)
+			frame_text_owned(frame, NULL, results[i].owned, results[i].value.size);
 		else
-			frame_text(frame, NULL, slots[i].value);
+			frame_text(frame, NULL, results[i].value);
 	frame_array_end(frame);
 	frame_array(frame, "errors");
 	for (size_t i = 0; i < count; i++)
-		if (slots[i].failed)
-			frame_string(frame, NULL, text_of(rlmd_error_name(slots[i].kind)));
+		if (results[i].failed)
+			frame_string(frame, NULL, text_of(rlmd_error_name(results[i].kind)));
 		else
 			frame_null(frame, NULL);
 	frame_array_end(frame);
 	frame_array(frame, "messages");
 	for (size_t i = 0; i < count; i++)
-		if (slots[i].failed)
-			frame_text(frame, NULL, text_of(slots[i].message));
+		if (results[i].failed)
+			frame_text(frame, NULL, text_of(results[i].message));
 		else
 			frame_null(frame, NULL);
 	frame_array_end(frame);
 	frame_array(frame, "degraded");
 	for (size_t i = 0; i < count; i++)
-		add_degraded(frame, &slots[i]);
+		add_degraded(frame, &results[i]);
 	frame_array_end(frame);
 	return frame;
 }

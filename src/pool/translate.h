@@ -45,7 +45,7 @@ size_t translate_start_memory(
 int64_t translate_start_ms(const struct worker_options *); /* the time that it has to load them */
 struct frame *translate_exec(int64_t block, struct rlmd_text code);
 struct frame *translate_get(const char *name);
-struct frame *translate_reply(int64_t id, const struct worker_slot *, size_t count);
+struct frame *translate_reply(int64_t id, const struct worker_result *, size_t count);
 
 /* The files of its context that a worker hands on to a sub-run: JSON [input, first, count, ...],
  * whose runs ascend; whether there are such files is not looked at. `ret->ranges` is the caller's

@@ -554,12 +554,13 @@ void worker_get(struct worker *worker, const char *name, int64_t timeout_ms)
 	begin(worker, translate_get(name), WORKER_ASKED, timeout_ms);
 }
 
-void worker_reply(struct worker *worker, int64_t id, const struct worker_slot *slots, size_t count)
+void worker_reply(struct worker *worker, int64_t id, const struct worker_result *results,
+		  size_t count)
 {
 	bool asked = open_calls_remove(&worker->unanswered, id);
 
 	assert(asked);
-	tell(worker, translate_reply(id, slots, count));
+	tell(worker, translate_reply(id, results, count));
 	watch_go(worker);
 	regulate(worker);
 }

@@ -58,13 +58,13 @@ struct worker_subset {
 struct worker_call {
 	enum worker_call_kind kind;
 	int64_t id;
-	size_t count; /* of slots of the answer; of a budget 1, and 0 here */
+	size_t count; /* of results of the answer; of a budget 1, and 0 here */
 	const struct rlmd_text
 		*texts; /* prompts, tasks, or one plan or the arguments as JSON: any bytes */
 	struct memfile *const *files; /* where each of these lies; NULL: not in one. Or NULL */
-	size_t text_count;            /* one for each slot, but where `turns` says otherwise */
+	size_t text_count;            /* one for each result, but where `turns` says otherwise */
 	const size_t *turns; /* prompts only; NULL, or how many texts are the conversation of each
-				slot, the user's and the model's words in turn: odd numbers */
+				result, the user's and the model's words in turn: odd numbers */
 	struct memfile *const *contexts;     /* tasks only: NULL means the caller's own */
 	const struct worker_subset *subsets; /* tasks only: of each, before its context; or NULL */
 	const char *const *models;           /* tasks only: of each; NULL: the one for sub-calls */
@@ -134,8 +134,8 @@ void worker_exec(struct worker *, int64_t block, struct rlmd_text code, int64_t 
  * answered by WORKER_VALUE. The same timeout rules hold, for rendering runs the user's __str__. */
 void worker_get(struct worker *, const char *name, int64_t timeout_ms);
 
-/* One slot of an answer to a call; lent during worker_reply(). */
-struct worker_slot {
+/* One result of an answer to a call; lent during worker_reply(). */
+struct worker_result {
 	bool failed;
 	struct rlmd_text value;    /* where not failed */
 	char **owned;              /* lent, or NULL: whose the value is, UTF-8 then; a long one is
@@ -145,4 +145,4 @@ struct worker_slot {
 	const char *degraded; /* why the value is less than what was asked for; NULL: it is not */
 };
 
-void worker_reply(struct worker *, int64_t id, const struct worker_slot *slots, size_t count);
+void worker_reply(struct worker *, int64_t id, const struct worker_result *results, size_t count);

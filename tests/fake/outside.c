@@ -75,7 +75,7 @@ struct worker {
 	void *owner;
 	enum worker_event_kind next;
 	int open;              /* calls without an answer */
-	size_t asks, fans;     /* slots of the calls that the block makes */
+	size_t asks, fans;     /* results of the calls that the block makes */
 	struct rlmd_text plan; /* lent by the run; empty: none */
 	bool final;
 	bool calls; /* a function */
@@ -243,7 +243,8 @@ void worker_get(struct worker *worker, const char *name, int64_t timeout_ms)
 	post(worker, WORKER_VALUE);
 }
 
-void worker_reply(struct worker *worker, int64_t id, const struct worker_slot *slots, size_t count)
+void worker_reply(struct worker *worker, int64_t id, const struct worker_result *results,
+		  size_t count)
 {
 	size_t size = 0;
 
@@ -251,10 +252,10 @@ void worker_reply(struct worker *worker, int64_t id, const struct worker_slot *s
 	fake_told[0] = '\0';
 	for (size_t i = 0; i < count && size < sizeof fake_told; i++)
 		size += (size_t)snprintf(fake_told + size, sizeof fake_told - size, "%s%.*s%s%s%s|",
-					 slots[i].failed ? "!" : "", (int)slots[i].value.size,
-					 slots[i].value.bytes, slots[i].degraded ? "[" : "",
-					 slots[i].degraded ? slots[i].degraded : "",
-					 slots[i].degraded ? "]" : "");
+					 results[i].failed ? "!" : "", (int)results[i].value.size,
+					 results[i].value.bytes, results[i].degraded ? "[" : "",
+					 results[i].degraded ? results[i].degraded : "",
+					 results[i].degraded ? "]" : "");
 	if (!--worker->open)
 		post(worker, WORKER_DONE);
 }

@@ -301,21 +301,21 @@ static void on_event(void *arg, const struct worker_event *event)
 
 static void reply(struct owner *owner, size_t which)
 {
-	struct worker_slot *slots;
+	struct worker_result *results;
 	size_t count;
 
 	if (!owner->unanswered)
 		return;
 	which %= owner->unanswered;
 	count = owner->counts[which];
-	slots = xcalloc(count + 1, sizeof *slots);
+	results = xcalloc(count + 1, sizeof *results);
 	for (size_t i = 0; i < count; i++)
-		slots[i] = (struct worker_slot){.failed = i % 2,
-						.value = text_of("an answer"),
-						.kind = RLMD_ERROR_BUDGET,
-						.message = "none"};
-	worker_reply(owner->worker, owner->ids[which], slots, count);
-	free(slots);
+		results[i] = (struct worker_result){.failed = i % 2,
+						    .value = text_of("an answer"),
+						    .kind = RLMD_ERROR_BUDGET,
+						    .message = "none"};
+	worker_reply(owner->worker, owner->ids[which], results, count);
+	free(results);
 	owner->unanswered--;
 	owner->ids[which] = owner->ids[owner->unanswered];
 	owner->counts[which] = owner->counts[owner->unanswered];

@@ -129,12 +129,12 @@ void actor_exec(struct actor *actor)
 
 void answer_all(struct actor *actor, const struct worker_call *call)
 {
-	struct worker_slot *slots = xcalloc(call->count + 1, sizeof *slots);
+	struct worker_result *results = xcalloc(call->count + 1, sizeof *results);
 	size_t count = call->kind == WORKER_BUDGET ? 1 : call->count;
 
 	for (size_t i = 0; i < count; i++)
-		slots[i].value = call->count ? call->texts[i] : text_of("{}");
+		results[i].value = call->count ? call->texts[i] : text_of("{}");
 	actor->unanswered--;
-	worker_reply(actor->worker, call->id, slots, count);
-	free(slots);
+	worker_reply(actor->worker, call->id, results, count);
+	free(results);
 }

@@ -46,4 +46,4 @@ void actor_done(struct actor *);
 void actor_await(struct actor *, enum worker_event_kind kind, int times);
 void actor_exec(struct actor *); /* a block, with timeout_ms */
 
-void answer_all(struct actor *, const struct worker_call *); /* each slot: its prompt */
+void answer_all(struct actor *, const struct worker_call *); /* each result: its prompt */

@@ -180,7 +180,7 @@ static int calls(int in, int out)
 
 static void on_call(struct actor *who, const struct worker_call *call)
 {
-	struct worker_slot slots[] = {
+	struct worker_result results[] = {
 		{.value = {"A", 1}, .degraded = "cut"},
 		{.failed = true, .kind = RLMD_ERROR_BUDGET, .message = "no money"},
 	};
@@ -192,7 +192,7 @@ static void on_call(struct actor *who, const struct worker_call *call)
 		assert_string_equal(call->model, "big");
 		assert_memory_equal(call->texts[1].bytes, "b\xff", 2);
 		who->unanswered--;
-		worker_reply(who->worker, call->id, slots, 2);
+		worker_reply(who->worker, call->id, results, 2);
 		return;
 	case 2:
 		assert_int_equal(call->kind, WORKER_RLM_QUERY);
@@ -238,7 +238,8 @@ static void on_call(struct actor *who, const struct worker_call *call)
 	answer_all(who, call);
 }
 
-/* Calls arrive with all that is in them, and slots go back in order; a number may be used again. */
+/* Calls arrive with all that is in them, and results go back in order; a number may be used again.
+ */
 static void test_calls(void **state)
 {
 	(void)state;
@@ -266,14 +267,14 @@ static int asks_much(int in, int out)
 
 static void answer_oldest(evutil_socket_t fd, short what, void *arg)
 {
-	struct worker_slot slot = {.value = {"{}", 2}};
+	struct worker_result result = {.value = {"{}", 2}};
 	int *next = arg;
 
 	(void)fd;
 	(void)what;
 	for (int i = 0; i < 50 && actor.unanswered > 0; i++) {
 		actor.unanswered--;
-		worker_reply(actor.worker, (*next)++, &slot, 1);
+		worker_reply(actor.worker, (*next)++, &result, 1);
 	}
 }
 
@@ -367,10 +368,10 @@ static int never_reads(int in, int out)
 static void answer_megabyte(struct actor *who, const struct worker_call *call)
 {
 	static char megabyte[1 << 20];
-	struct worker_slot slot = {.value = {megabyte, sizeof megabyte}};
+	struct worker_result result = {.value = {megabyte, sizeof megabyte}};
 
 	who->unanswered--;
-	worker_reply(who->worker, call->id, &slot, 1);
+	worker_reply(who->worker, call->id, &result, 1);
 }
 
 /* One that does not read its replies is not read either, and so comes to the end of its time. */
@@ -708,12 +709,12 @@ static int waits_for_a_call(int in, int out)
 
 static void answer_late(evutil_socket_t fd, short what, void *arg)
 {
-	struct worker_slot slot = {.value = {"{}", 2}};
+	struct worker_result result = {.value = {"{}", 2}};
 
 	(void)fd;
 	(void)what;
 	(void)arg;
-	worker_reply(actor.worker, 1, &slot, 1);
+	worker_reply(actor.worker, 1, &result, 1);
 }
 
 /* Time in which a block waits for its own calls is not its time (LIB-3). */
@@ -749,16 +750,16 @@ static int makes_two_calls(int in, int out)
 /* ... until the last of them is answered: then what is left of its time runs on. */
 static void test_waiting_for_several_is_free(void **state)
 {
-	struct worker_slot slot = {.value = {"{}", 2}};
+	struct worker_result result = {.value = {"{}", 2}};
 
 	(void)state;
 	perform(makes_two_calls);
 	actor.timeout_ms = 1000000;
 	actor_exec(&actor);
 	actor_await(&actor, WORKER_CALL, 2);
-	worker_reply(actor.worker, 2, &slot, 1);
+	worker_reply(actor.worker, 2, &result, 1);
 	assert_in_range(fake_clock_asked(), 0, 500000);
-	worker_reply(actor.worker, 1, &slot, 1);
+	worker_reply(actor.worker, 1, &result, 1);
 	assert_in_range(fake_clock_asked(), 500001, 1000000);
 	actor_await(&actor, WORKER_DONE, 1);
 }
