@@ -37,12 +37,14 @@ static int tear_down(void **state)
 
 static struct sqlite_file *open_file(const char *name, bool existing, enum store_fault *ret_fault)
 {
-	auto_free char *path = xasprintf("%s/%s", directory, name);
+	static char path[64]; /* lent as long as the file is open */
 	const struct sqlite_file_options options = {
 		.path = path, .patience_ms = 50, .existing = existing, .stop = &never};
 	struct query *query = query_new(SCRIPT_OPEN, 1, NULL, NULL);
-	struct sqlite_file *file = sqlite_file_open(&options, query);
+	struct sqlite_file *file;
 
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	file = sqlite_file_open(&options, query);
 	*ret_fault = query->fault;
 	query_free(query);
 	return file;
