@@ -1,5 +1,7 @@
 #include "lister/changes.h"
 
+#include <git2.h>
+#include <git2/sys/hashsig.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,11 +17,21 @@
 #include "lister/snapshot.h"
 #include "source/top.h"
 
+enum {
+	SIGNED_SIZE_MAX = 1 << 20, /* bytes of a text that is looked at for likeness */
+	GONE_MAX = 200,            /* files that are looked at for each new one */
+	LIKE_PERCENT = 50,
+};
+
 /* A file of the base. */
 struct base_file {
 	char *path; /* owned */
 	git_oid id;
-	bool met; /* the new side has it */
+	bool executable;
+	bool met; /* the new side has it, be it under another name */
+
+	git_hashsig *signature; /* owned: of its text; NULL: nobody asked, or it cannot be had */
+	bool signed_;           /* somebody has asked */
 };
 
 struct changes {
@@ -33,10 +45,14 @@ struct changes {
 	struct rlmd_error error;  /* it has too much */
 	struct base_file *files;  /* owned */
 	size_t count, deleted;
+	struct base_file **gone; /* owned: those that the new side has not; NULL: nobody asked */
+	size_t gone_count;
 
 	/* The new side: one of these. */
 	struct listing *listing; /* owned: the work tree */
 	struct snapshot *other;  /* owned: a revision */
+	git_tree *other_tree;    /* owned: its own tree */
+	char *prefix;            /* owned: the directory's place in the repository */
 	git_index *index;        /* owned: of the work tree, where something is missing in it */
 	struct stat index_stat;
 
@@ -96,6 +112,8 @@ static bool open_sides(struct changes *changes, const struct sides *sides, const
 		tree = find_tree(changes->objects, sides->other, err);
 		if (!tree)
 			return false;
+		if (git_tree_dup(&changes->other_tree, tree))
+			alloc_failed();
 		changes->other = snapshot_new(changes->objects, tree, prefix,
 					      changes->listing_options.selection);
 	}
@@ -110,7 +128,6 @@ static bool open_sides(struct changes *changes, const struct sides *sides, const
 
 static bool open_repository(struct changes *changes, const char *path, struct rlmd_error *err)
 {
-	auto_free char *prefix = NULL;
 	struct sides sides;
 	bool ok;
 
@@ -122,9 +139,9 @@ static bool open_repository(struct changes *changes, const char *path, struct rl
 	changes->objects = objects_open(changes->repository, changes->options.alternates, err);
 	if (!changes->objects)
 		return false;
-	prefix = top_place(changes->repository->top, path);
+	changes->prefix = top_place(changes->repository->top, path);
 	sides = sides_of(changes->options.comparison);
-	ok = open_sides(changes, &sides, prefix, err);
+	ok = open_sides(changes, &sides, changes->prefix, err);
 	free(sides.base);
 	free(sides.other);
 	return ok;
@@ -174,9 +191,14 @@ void changes_free(struct changes *changes)
 	snapshot_free(changes->other);
 	listing_free(changes->listing);
 	git_index_free(changes->index);
-	for (size_t i = 0; i < changes->count; i++)
+	for (size_t i = 0; i < changes->count; i++) {
 		free(changes->files[i].path);
+		git_hashsig_free(changes->files[i].signature);
+	}
 	free(changes->files);
+	free(changes->gone);
+	git_tree_free(changes->other_tree);
+	free(changes->prefix);
 	objects_free(changes->objects);
 	repository_free(changes->repository);
 	free(changes);
@@ -193,7 +215,7 @@ static void add_base(struct changes *changes, const struct listing_entry *entry)
 {
 	changes->files = array_grow(changes->files, changes->count, sizeof *changes->files);
 	changes->files[changes->count++] = (struct base_file){xstrdup(entry->path), *entry->id,
-							      false};
+							      entry->executable};
 }
 
 /* One step; what cannot be read of it counts as not there, and is told. False: it has too much. */
@@ -314,13 +336,137 @@ static bool take_text(struct changes *changes, struct listing_entry *entry)
 	return true;
 }
 
+/* --- renames and modes ---------------------------------------------------------------------- */
+
+static bool is_left_out(struct changes *changes, const char *path);
+
+/* Whether the new side has no file of that path. */
+static bool is_gone(struct changes *changes, const char *path)
+{
+	auto_free char *whole = xasprintf("%s%s", changes->prefix, path);
+	auto_free char *place = NULL;
+	git_tree_entry *entry = NULL;
+	struct stat st;
+
+	if (changes->other_tree && git_tree_entry_bypath(&entry, changes->other_tree, whole))
+		return true;
+	git_tree_entry_free(entry);
+	if (changes->other_tree)
+		return false;
+	place = xasprintf("%s/%s", listing_root(changes->listing), path);
+	return lstat(place, &st) && !is_left_out(changes, path);
+}
+
+static void find_gone(struct changes *changes)
+{
+	changes->gone = xcalloc(changes->count + 1, sizeof(struct base_file *));
+	for (size_t i = 0; i < changes->count; i++)
+		if (!changes->files[i].met && is_gone(changes, changes->files[i].path))
+			changes->gone[changes->gone_count++] = &changes->files[i];
+}
+
+static git_hashsig *sign(struct rlmd_text text)
+{
+	git_hashsig *signature = NULL;
+
+	return text.size && !git_hashsig_create(&signature, text.bytes, text.size,
+						GIT_HASHSIG_SMART_WHITESPACE)
+		       ? signature
+		       : NULL;
+}
+
+static const git_hashsig *signature_of(struct changes *changes, struct base_file *file)
+{
+	git_odb_object *object;
+	size_t size;
+
+	if (file->signed_)
+		return file->signature;
+	file->signed_ = true;
+	object = objects_read(changes->objects, &file->id, SIGNED_SIZE_MAX, &size);
+	if (object)
+		file->signature = sign(objects_text(object));
+	git_odb_object_free(object);
+	return file->signature;
+}
+
+/* The one that is most like it, by at least a half, as git has it. */
+static struct base_file *find_like(struct changes *changes, struct rlmd_text text)
+{
+	git_hashsig *own = text.size <= SIGNED_SIZE_MAX ? sign(text) : NULL;
+	struct base_file *best = NULL;
+	int most = LIKE_PERCENT - 1;
+
+	for (size_t i = 0; own && i < changes->gone_count && i < GONE_MAX; i++) {
+		struct base_file *file = changes->gone[i];
+		const git_hashsig *other = file->met ? NULL : signature_of(changes, file);
+		int like = other ? git_hashsig_compare(own, other) : -1;
+
+		if (like > most) {
+			most = like;
+			best = file;
+		}
+	}
+	git_hashsig_free(own);
+	return best;
+}
+
+/* The earlier name of a new file; NULL: it is new. */
+static struct base_file *find_renamed(struct changes *changes, struct rlmd_text text)
+{
+	git_oid own;
+
+	if (!changes->gone)
+		find_gone(changes);
+	if (!changes->gone_count || git_odb_hash(&own, text.bytes, text.size, GIT_OBJECT_BLOB))
+		return NULL;
+	for (size_t i = 0; i < changes->gone_count && text.size; i++)
+		if (!changes->gone[i]->met && git_oid_equal(&changes->gone[i]->id, &own))
+			return changes->gone[i];
+	return find_like(changes, text);
+}
+
+/* A hunk that tells what no line shows; the first line stands for it where there is one. */
+static void tell(struct changes *changes, struct listing_entry *entry, bool first, char *text)
+{
+	auto_free char *words = text;
+	json_t *pairs = first ? json_make("[[i, i]]", 1, 1) : json_make_array();
+
+	if (!changes->hunks)
+		changes->hunks = json_make_array();
+	json_insert(changes->hunks, 0,
+		    json_make("{s: i, s: i, s: o, s: o}", "start", 1, "end", first ? 1 : 0, "text",
+			      json_from_text(text_of(words)), "changed", pairs));
+	entry->hunks = changes->hunks;
+}
+
+static bool is_executable(const struct changes *changes, const struct listing_entry *entry)
+{
+	struct stat st;
+
+	if (entry->id)
+		return entry->executable;
+	if (entry->fd >= 0 && !changes->repository->modeless && !fstat(entry->fd, &st))
+		return st.st_mode & S_IXUSR;
+	return entry->tracked && entry->tracked->mode == GIT_FILEMODE_BLOB_EXECUTABLE;
+}
+
+static void tell_mode(struct changes *changes, struct listing_entry *entry, bool now)
+{
+	tell(changes, entry, true,
+	     xasprintf("old mode 100%s\nnew mode 100%s\n", now ? "644" : "755",
+		       now ? "755" : "644"));
+}
+
 static void judge(struct changes *changes, struct listing_entry *entry)
 {
-	struct base_file *base = find_base(changes, entry->path);
+	struct base_file *base = find_base(changes, entry->path), *renamed = NULL;
+	bool now = entry->kind == LISTING_FILE && is_executable(changes, entry);
+	bool mode = base && entry->kind == LISTING_FILE && now != base->executable;
 
 	if (base)
 		base->met = true;
-	if (is_unchanged(changes, base, entry)) {
+	if (!mode && is_unchanged(changes, base, entry)) {
 		entry->kind = LISTING_PASSED;
 		return;
 	}
@@ -330,10 +476,22 @@ static void judge(struct changes *changes, struct listing_entry *entry)
 	if ((entry->kind != LISTING_FILE && entry->fd < 0) || !take_text(changes, entry))
 		return;
 	entry->fd = -1;
-	if (base && is_same(entry->text, &base->id))
+	if (entry->status == LISTER_ADDED && entry->kind == LISTING_FILE)
+		renamed = find_renamed(changes, entry->text);
+	if (renamed) {
+		renamed->met = true;
+		entry->status = LISTER_MODIFIED;
+		mode = now != renamed->executable;
+	}
+	if (!mode && base && is_same(entry->text, &base->id))
 		entry->kind = LISTING_PASSED;
 	else if (entry->kind == LISTING_FILE)
-		compare_lines(changes, base, entry);
+		compare_lines(changes, base ? base : renamed, entry);
+	if (mode && entry->kind == LISTING_FILE)
+		tell_mode(changes, entry, now);
+	if (renamed)
+		tell(changes, entry, false,
+		     xasprintf("rename from %s\nrename to %s\n", renamed->path, entry->path));
 }
 
 /* --- what is gone ----------------------------------------------------------------------------- */

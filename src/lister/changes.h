@@ -2,7 +2,9 @@
  * lister/changes.h - what differs between a revision and a work tree, or another revision.
  *
  * Entries are as those of a listing, but only of what changed: with their status, the hunks, and
- * the text that these are of. Renames are not looked for.
+ * the text that these are of. A file that is new, and has most lines of one that is gone, is that
+ * one renamed; so does a hunk say, before the others. Another tells that it may be executed now, or
+ * no more.
  */
 #pragma once
 

@@ -32,6 +32,7 @@ struct listing_entry {
 	int fd;                                /* a file's, open for reading; else -1 */
 	const struct git_index_entry *tracked; /* what the index has of it; or NULL */
 	const struct git_oid *id;              /* of its contents, in a tree; or NULL */
+	bool executable;                       /* in a tree */
 	struct rlmd_text text;                 /* a LISTING_FILE's without a descriptor */
 	enum lister_status status;             /* of a comparison */
 	json_t *hunks;                         /* likewise; or NULL */

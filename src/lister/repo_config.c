@@ -84,6 +84,8 @@ static void take_setting(struct repo_config *config, const struct setting *setti
 		return;
 	if (text_equal_caseless(setting->name, "ignorecase"))
 		config->fold = is_on(setting->value);
+	if (text_equal_caseless(setting->name, "filemode"))
+		config->modeless = !is_on(setting->value);
 	if (text_equal_caseless(setting->name, "worktree") && setting->value) {
 		free(config->worktree);
 		config->worktree = xstrdup(setting->value);

@@ -13,6 +13,7 @@
 
 struct repo_config {
 	bool fold;      /* core.ignoreCase */
+	bool modeless;  /* core.fileMode is off: who may execute a file is not known */
 	char *worktree; /* owned: core.worktree, as it stands there; or NULL */
 	bool sha256;    /* extensions.objectFormat */
 	bool reftable;  /* extensions.refStorage */

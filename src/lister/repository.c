@@ -160,6 +160,7 @@ static bool take_config(struct repository *repo, struct repo_config *config, str
 					  "programs are not heeded: %s",
 					  config->ignored);
 	repo->fold = config->fold;
+	repo->modeless = config->modeless;
 	repo->reftable = config->reftable;
 	repo_config_done(config);
 	return !sha256 || refuse_sha256(repo, err);

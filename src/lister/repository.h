@@ -18,6 +18,7 @@ struct repository {
 	char *git, *common; /* owned: what is of this work tree, and of all of the repository */
 	char *ignored; /* owned: settings of its own that are not heeded, for people; or NULL */
 	bool fold;     /* core.ignoreCase */
+	bool modeless; /* core.fileMode is off */
 	bool reftable; /* names of revisions are kept in a form that is not read */
 };
 

@@ -148,6 +148,7 @@ static enum listing_kind visit(struct snapshot *snapshot, struct listing_entry *
 	set_path(snapshot, stage->path_size, git_tree_entry_name(entry), directory ? "/" : "");
 	ret->path = snapshot->path + snapshot->prefix_size;
 	ret->id = git_tree_entry_id(entry);
+	ret->executable = mode == GIT_FILEMODE_BLOB_EXECUTABLE;
 	if (directory && !selection_enters(snapshot->selection, ret->path))
 		return LISTING_PASSED;
 	if (directory)

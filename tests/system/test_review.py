@@ -405,6 +405,41 @@ class ChangesTest(ReviewTest):
         self.assertEqual(each["line"], 17)
         self.assertIn("2 places; this is one that was changed", each["choice"])
 
+    def test_a_rename_is_no_change_of_lines(self):
+        lines = "".join("line %d of what is moved;\n" % n for n in range(200))
+        self.write("tree/src/long.c", lines)
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "second")
+        self.git("mv", "src/long.c", "src/moved.c")
+        long = finding(path="src/moved.c", quote="line 7 of what is moved;")
+        for arguments in (["HEAD"], ["HEAD~1...HEAD"]):
+            with self.subTest(arguments):
+                if arguments != ["HEAD"]:
+                    self.git("commit", "-q", "-m", "third")
+                    arguments = ["HEAD~1...HEAD"]
+                arguments = ["--diff", *arguments, "--only-changed-lines"]
+                review = self.found(long, arguments=arguments)
+                self.assertEqual((len(review["findings"]), len(review["unchanged"])), (0, 1))
+        self.write("tree/src/moved.c", lines.replace("line 9 of", "line nine of"))
+        review = self.found(long, finding(path="src/moved.c", quote="line nine of"),
+                            arguments=["--diff", "HEAD~1", "--only-changed-lines"])
+        self.assertEqual([each["line"] for each in review["findings"]], [10])
+        self.assertEqual(len(review["unchanged"]), 1)
+
+    def test_a_file_that_may_be_executed_now(self):
+        (self.dir / "tree/src/main.c").chmod(0o755)
+        first = finding(quote="#include <string.h>")
+        arguments = ["--diff", "HEAD", "--only-changed-lines"]
+        review = self.found(first, finding(), arguments=arguments)
+        self.assertEqual([each["line"] for each in review["findings"]], [1])
+        self.git("commit", "-q", "-a", "-m", "mode")
+        review = self.found(first, arguments=["--diff", "HEAD~1..HEAD", "--only-changed-lines"])
+        self.assertEqual([each["line"] for each in review["findings"]], [1])
+        self.git("config", "core.fileMode", "false")
+        (self.dir / "tree/src/main.c").chmod(0o644)
+        outcome = self.rlmd("review", "--diff", "HEAD", "tree")
+        self.assertIn("nothing to review", outcome.err)
+
     def test_what_was_changed_and_left_out(self):
         """A branch that has its own change left out, by a mark or a NUL, does not do so unseen."""
         self.write("tree/.gitattributes", "main.c linguist-generated\n")
