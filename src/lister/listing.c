@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -245,17 +246,30 @@ static enum listing_kind visit_directory(struct listing *listing, const char *pa
 
 /* --- files ------------------------------------------------------------------------------- */
 
-static bool is_lock_file(const char *path)
+static bool is_generated_name(const char *name)
 {
 	static const char *const names[] = {
-#define LOCK_FILE(name) name,
-#include "lister/lock_files.def"
-#undef LOCK_FILE
+#define NAME(name) name,
+#define ENDING(end)
+#include "lister/generated.def"
+#undef NAME
+#undef ENDING
 	};
-	const char *slash = strrchr(path, '/');
+	static const char *const endings[] = {
+#define NAME(name)
+#define ENDING(end) end,
+#include "lister/generated.def"
+#undef NAME
+#undef ENDING
+	};
+	size_t size = strlen(name);
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (!strcmp(slash ? slash + 1 : path, names[i]))
+		if (!strcmp(name, names[i]))
+			return true;
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+		if (size > strlen(endings[i]) &&
+		    !strcasecmp(name + size - strlen(endings[i]), endings[i]))
 			return true;
 	return false;
 }
@@ -263,9 +277,11 @@ static bool is_lock_file(const char *path)
 enum listing_kind listing_judge(const char *path, enum rules_mark generated,
 				enum rules_mark vendored)
 {
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
 	if (vendored == RULES_TRUE)
 		return LISTING_VENDORED;
-	if (generated == RULES_TRUE || (generated == RULES_UNMARKED && is_lock_file(path)))
+	if (generated == RULES_TRUE || (generated == RULES_UNMARKED && is_generated_name(name)))
 		return LISTING_GENERATED;
 	return LISTING_FILE;
 }

@@ -52,7 +52,7 @@ enum listing_kind {
 	LISTING_SPECIAL,
 	LISTING_UNREADABLE,
 	LISTING_UNRULED,   /* a directory with too many ignore rules (worktree_enter()) */
-	LISTING_GENERATED, /* by its attributes, or a lock file */
+	LISTING_GENERATED, /* by its attributes, or its name */
 	LISTING_VENDORED,
 	LISTING_SUBMODULE, /* whose contents are not asked for */
 	LISTING_LARGE,     /* of a revision: larger than what is read */

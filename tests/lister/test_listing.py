@@ -375,15 +375,16 @@ class Selected(ListingTest):
 
 class Marks(ListingTest):
     def test_attributes(self):
-        """What is generated or vendored, by the last word of the nearest file; lock files, unless they are called ours."""
+        """Generated or vendored files, by the last word of the nearest file; names, unless they are called ours."""
         self.init()
         self.write(".gitattributes", "*.gen linguist-generated\nthird/** linguist-vendored=true\n"
                    "/own.gen -linguist-generated\n*.txt text linguist-generated=false\n\"quoted\" linguist-generated\n")
-        self.write("sub/.gitattributes", "*.gen !linguist-generated\nyarn.lock -linguist-generated\n*.pb linguist-generated=true")
+        self.write("sub/.gitattributes", "*.gen !linguist-generated\nyarn.lock -linguist-generated\nlogo.svg -linguist-generated\n*.pb linguist-generated=true")
         self.write(".git/info/attributes", "info linguist-vendored\n")
         kinds = {"a.gen": "g", "own.gen": "f", "third/x": "v", "third/deep/y": "v", "a.txt": "f", "sub/a.gen": "f",
                  "sub/yarn.lock": "f", "sub/x.pb": "g", "yarn.lock": "g", "go.sum": "g", "x/Cargo.lock": "g", "info": "v",
-                 "lock": "f"}
+                 "lock": "f", "art/Logo.SVG": "g", "sub/logo.svg": "f", "a.min.js": "g", "app.js": "f",
+                 "a.css.map": "g", "site.map": "f", "x.eps": "g", ".svg": "f", "svg": "f"}
         for name in kinds:
             self.write(name)
         found = {path.decode(): kind for kind, path in self.listed()[0]}
