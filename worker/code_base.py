@@ -13,7 +13,7 @@ from calling import called
 from file_index import BYTES, TOKENS
 from file_tree import human, tree_text
 from languages import language_of
-from outlines import KNOWN, outline_of
+from outlines import KNOWN, NotOutlined, outline_of
 from search import line_finder
 
 # Other libraries' names of the arguments.
@@ -130,8 +130,12 @@ class CodeBase:
         """The definitions in a file: a list of named tuples (line, kind, name), in order."""
         files = self._files("outline", ctx)
         path = self._path("outline", path)
-        found = outline_of(path, files[path])
-        if found is None:
+        try:
+            language, found = outline_of(path, files[path])
+        except NotOutlined as error:
+            raise ValueError(f"outline(): {path} cannot be outlined: {error}; read_lines() and "
+                             "grep() show what is in it") from None
+        if language is None:
             raise ValueError(
                 f"outline(): the language of {path} is not one of those that it knows: "
                 + ", ".join(KNOWN)
@@ -186,8 +190,8 @@ class CodeBase:
 CodeBase.outline.__doc__ += f"""
         It knows {", ".join(KNOWN[:10])},
         {", ".join(KNOWN[10:18])},
-        {", ".join(KNOWN[18:])}. Python by its syntax, the others by what their
-        lines look like, which may miss some. Raises ValueError for another language.
+        {", ".join(KNOWN[18:])}. A list that is empty says that nothing is defined;
+        raises ValueError where that cannot be told, and for another language.
         """
 
 

@@ -1,0 +1,3 @@
+package Shelf::Box; # DEF package Shelf::Box
+sub open { # DEF function open
+}
