@@ -21,8 +21,8 @@ DIRECTIVE = r"#(?:[^\n\\/\"']+|\\\r?\n|\\|/\*[\s\S]*?(?:\*/|\Z)|//[^\n]*|/|" + D
 INSERTED_RUBY = r"\{[^{}]{0,300}(?:\{[^{}]{0,300}\}[^{}]{0,300}){0,9}\}"
 RUBY_DOUBLE = (r'"(?:[^"\\#]|\\[\s\S]|#' + INSERTED_RUBY + "|#(?!" + INSERTED_RUBY + r'))*"')
 
-# What of a text is no code, for each family of languages. Each alternative begins with a letter of
-# its own: the search for the next then is fast.
+# Each family of languages has other parts that are no code. Each alternative begins with a letter
+# of its own: the search for the next then is fast.
 PATTERNS = {
     "C": SLASHES + "|" + DOUBLE + "|" + CHARACTER + "|" + DIRECTIVE,
     "Java": SLASHES + "|" + TRIPLE + "|" + DOUBLE + "|" + SINGLE,
@@ -212,7 +212,7 @@ class Blanker:
         return place
 
     def markup(self, start):
-        """What stands outside of <?php ... ?>."""
+        """Code of PHP stands in <?php ... ?>: gives where it goes on."""
         text = self.text
         opening = text.find("<?", start)
         while opening >= 0 and text.startswith("<?xml", opening):

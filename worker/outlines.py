@@ -36,12 +36,12 @@ SCRIPTS = frozenset(["JavaScript", "TypeScript", "Vue"])
 LINED = ("Go", "Kotlin", "Lua", "Make", "Objective-C", "PHP", "Perl", "Protocol Buffers", "Ruby",
          "Rust", "SQL", "Shell", "Swift")
 KNOWN = tuple(sorted({*LINED, *DECLARED, *SCRIPTS, "Python", "Markdown"}))
-# What is found in code that defines something, be it recognised or not.
+# Code that defines something has one of these, be it recognised or not.
 BODY = r"\)\s*\{|\b(?:struct|class|union|interface)\s+\w+[^;(){}=]*\{"
 WORDS = r"\b(?:class|def|fn|fun|func|function|interface|module|struct|sub|trait)[ \t]+\w"
 DEFINES = dict.fromkeys(DECLARED, BODY)
 HEADERS = (".h", ".H")  # of C, or of C++
-# What C++ has and C has not.
+# C++ has one of these, and C has none.
 CPP = (r"^[ \t]*(?:class[ \t]+\w+[^;()\n]*(?:[{:]|$)|namespace\b[^;\n]*(?:\{|$)|template[ \t]*<|"
        r"(?:public|private|protected)[ \t]*:|using[ \t]+\w)|\w::~?\w")
 

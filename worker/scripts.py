@@ -11,7 +11,7 @@ from patterns import Pattern
 NAME = r"[A-Za-z_$][\w$]*"
 BRACKET = Pattern(r"[(){}\[\]]")
 OPENING = {")": "(", "}": "{", "]": "["}
-# What begins a definition. A method is a name before parentheses that a brace follows.
+# Each of these begins a definition. A method is a name before parentheses that a brace follows.
 BEGIN = Pattern(
     rf"(?<![\w$.#])(?:(?P<type>class|interface|enum|namespace|module|type)[ \t]+(?P<named>[\w$.]+)"
     rf"|function\b[ \t\n]*\*?[ \t\n]*(?P<function>{NAME})?[ \t\n]*(?=[(<])"

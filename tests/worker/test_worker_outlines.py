@@ -1,14 +1,19 @@
-"""outline(): sources in the styles that are in use, in outlines/, and what of them is shown.
+"""outline(): sources in the styles that are in use, in outlines/NAME.txt, and what is shown.
 
 Behind what is defined stands a mark, `DEF kind name`, or several: an outline is those, and no more.
 """
 
 import pathlib
 import re
+import shutil
+import subprocess
+import sys
 import unittest
 
+import patience
 from test_worker_code_base import CodeBaseTest
 
+TREE = pathlib.Path(__file__).resolve().parents[2]
 STYLES = pathlib.Path(__file__).parent / "outlines"
 MARK = re.compile(r"\bDEF (?!:)(.*?)(?: *\*/)?$")
 # Of lines that go on, so that a mark would belong to them.
@@ -40,7 +45,7 @@ def marked(path, text):
 
 
 class Styles(CodeBaseTest):
-    files = {path.name: path.read_text() for path in sorted(STYLES.iterdir())}
+    files = {path.stem: path.read_text() for path in sorted(STYLES.iterdir())}
 
     def test_styles(self):
         for path, text in self.files.items():
@@ -94,6 +99,19 @@ class Long(CodeBaseTest):
             with self.subTest(path):
                 self.assertIsNone(self.worker.run(
                     f"try:\n    outline({path!r})\nexcept ValueError:\n    pass")["error"])
+
+
+@unittest.skipUnless(shutil.which("ctags"), "Universal Ctags is the judge")
+class Judged(unittest.TestCase):
+    """This tree itself, by tools/outline-score, which is told of others by hand."""
+
+    def test_this_tree(self):
+        done = subprocess.run(
+            [sys.executable, TREE / "tools/outline-score", "--hold", "97", "1",
+             TREE / "src", TREE / "include", TREE / "worker", TREE / "tests/async"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=patience.hung())
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^C  .*\n(.*\n)*Python  ")
 
 
 if __name__ == "__main__":
