@@ -200,11 +200,13 @@ static bool is_end_of(const char *end, const char *path)
 static bool find_longest(struct code *code, const char *path, const struct quote *quote,
 			 struct finding *finding)
 {
-	for (; path; path = strchr(path, '/'), path += path != NULL) {
-		const struct code_file *file = *path ? code_find(code, text_of(path)) : NULL;
+	while (*path) {
+		const struct code_file *file = code_find(code, text_of(path));
 
 		if (file && find_in(code, file, quote, finding))
 			return true;
+		path += strcspn(path, "/");
+		path += *path == '/';
 	}
 	return false;
 }

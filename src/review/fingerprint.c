@@ -165,7 +165,7 @@ bool fingerprint_read(struct rlmd_text text, struct print *ret)
 
 /* --- its place ------------------------------------------------------------------------------ */
 
-/* Lines as they follow each other in one direction. */
+/* Lines as they follow each other in one direction, from the one behind a line on. */
 struct print_side {
 	const uint64_t *digests;         /* lent; NULL: those of `prints` */
 	const struct code_print *prints; /* lent */
@@ -175,7 +175,7 @@ struct print_side {
 
 static uint64_t line_of(const struct print_side *lines, size_t i)
 {
-	ptrdiff_t at = (ptrdiff_t)i * lines->step;
+	ptrdiff_t at = ((ptrdiff_t)i + 1) * lines->step;
 
 	return lines->digests ? lines->digests[at] : lines->prints[at].digest;
 }
@@ -211,10 +211,10 @@ static size_t count_around(const struct print *print, size_t own, const struct c
 			   size_t at, size_t *ret_most)
 {
 	size_t after = print->count - own - 1, lines_after = prints->count - at - 1;
-	struct print_side a = {print->lines + own - 1, NULL, at_most(own, PRINT_AROUND), -1};
-	struct print_side b = {NULL, prints->items + at - 1, at_most(at, NEAR), -1};
-	struct print_side c = {print->lines + own + 1, NULL, at_most(after, PRINT_AROUND), 1};
-	struct print_side d = {NULL, prints->items + at + 1, at_most(lines_after, NEAR), 1};
+	struct print_side a = {print->lines + own, NULL, at_most(own, PRINT_AROUND), -1};
+	struct print_side b = {NULL, prints->items + at, at_most(at, NEAR), -1};
+	struct print_side c = {print->lines + own, NULL, at_most(after, PRINT_AROUND), 1};
+	struct print_side d = {NULL, prints->items + at, at_most(lines_after, NEAR), 1};
 
 	*ret_most = at_most(a.count, b.count) + at_most(c.count, d.count);
 	return (a.count && b.count ? count_common(&a, &b) : 0) +

@@ -54,9 +54,10 @@ static char *read_text(struct intake_reader *reader, const char *member, size_t 
 static char *read_rule(const json_t *object)
 {
 	struct rlmd_text text = text_trim(json_text(json_object_get(object, "rule")));
-	bool is_name = text.size <= FINDING_RULE_MAX && !memchr(text.bytes, '\0', text.size);
+	bool is_name = text.size && text.size <= FINDING_RULE_MAX &&
+		       !memchr(text.bytes, '\0', text.size);
 
-	return text_copy(text.size && is_name ? text : text_of(""));
+	return text_copy(is_name ? text : text_of(""));
 }
 
 static enum severity severity_of(struct rlmd_text name)
@@ -105,8 +106,10 @@ static double number_of(struct rlmd_text text, struct rlmd_text *ret_rest)
 	char *end = copy;
 	double number = *copy >= '0' && *copy <= '9' ? strtod(copy, &end) : NAN;
 
+	*ret_rest = text_of("");
 	text = text_trim(text);
-	*ret_rest = text_trim(text_slice(text, (size_t)(end - copy), text.size));
+	if (text.size)
+		*ret_rest = text_trim(text_slice(text, (size_t)(end - copy), text.size));
 	return number;
 }
 
