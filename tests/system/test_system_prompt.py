@@ -50,13 +50,13 @@ class SystemPrompt(ProviderTest):
         system = self.told()
         example = re.findall(r"(?m)^```python\n[\s\S]*?^```$", system)
         self.assertGreaterEqual(len(example), 2)
-        context = "2024-05-06 it came late again\n2023-05-06 it came late\n" * 4000
+        context = "7,2024-05-06,it came late again\n8,2023-05-06,it came late\n" * 4000
         executions, requests = self.execute(
             *example, context=context, replies=[("^Does each review", Reply(text="0 yes\n1: No"))]
         )
         self.assertEqual([done["error"] for done in executions], [None] * len(example))
-        self.assertIn("4000 reviews, 40 calls: ['0 2024-05-06 it came late again'", executions[0]["stdout"])
-        counted = "2 of 4000 labelled, 1 yes: ['0 2024-05-06 it came late again']"
+        self.assertIn("4000 reviews, 40 calls: ['0 7,2024-05-06,it came late again'", executions[0]["stdout"])
+        counted = "2 of 4000 labelled, 1 yes: ['0 7,2024-05-06,it came late again']"
         self.assertIn(counted, executions[2]["stdout"])
         told = requests[-1].last_user
         self.assertLess(told.index("4000 reviews"), told.index(counted), "both in one turn")
