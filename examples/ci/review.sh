@@ -3,7 +3,8 @@
 # reports for whatever shows them, and an exit status for the pipeline (docs/ci.md).
 #
 # With BASE what has changed since the merge base of BASE and HEAD is reviewed, and only findings in
-# changed lines can fail; without it the whole tree. Everything else comes from the environment:
+# changed lines can fail; without it the whole tree. A branch that is not here is fetched from the
+# remote `origin`, and the rest of a shallow clone where there is no merge base in it. Everything else comes from the environment:
 # rlmd's own settings (RLMD_MODEL, RLMD_MAX_COST, RLMD_CACHE, ...: see rlmd.conf(5)), the provider's
 # key (OPENAI_API_KEY, ANTHROPIC_API_KEY), and
 #
@@ -55,10 +56,35 @@ keep_out "$reports"
 for report in output.txt rlmd.sarif rlmd-junit.xml rlmd-codequality.json rlmd.md; do
 	rm -rf -- "${reports:?}/$report"
 done
+is_anothers() {
+	[ -e "$1" ] && [ -z "$(find "$1" -prune -user "$(id -u)")" ]
+}
+if [ -n "${RLMD_CACHE-}" ] && is_anothers "$RLMD_CACHE"; then
+	echo "review.sh: $RLMD_CACHE belongs to another user: no answer is kept" >&2
+	unset RLMD_CACHE
+fi
 if [ -n "${RLMD_CACHE-}" ]; then
 	keep_out "$RLMD_CACHE"
 	chmod 700 -- "$RLMD_CACHE" # rlmd takes none that others may write, as services leave it
 fi
+
+# A checkout of a service has the base as a branch of its remote, or not at all, and often so few
+# commits that none is common to both.
+has_commit() {
+	git -C "$dir" rev-parse --quiet --verify "$1^{commit}" >/dev/null
+}
+find_base() {
+	if ! has_commit "$base"; then
+		has_commit "origin/$base" || git -C "$dir" fetch --quiet origin \
+			"+refs/heads/$base:refs/remotes/origin/$base" || return
+		base=origin/$base
+	fi
+	git -C "$dir" merge-base "$base" HEAD >/dev/null ||
+		[ "$(git -C "$dir" rev-parse --is-shallow-repository)" != true ] ||
+		git -C "$dir" fetch --quiet --unshallow origin
+}
+broken=
+[ -z "$base" ] || find_base || broken=8
 
 # Options of both the gate and the review.
 set -- --fail-on "${REVIEW_FAIL_ON:-error}"
@@ -80,7 +106,9 @@ quietly() {
 	[ -z "$commands" ] || echo "::$commands::"
 }
 
-if [ "${REVIEW_GATE-}" = off ]; then
+if [ -n "$broken" ]; then
+	status=$broken
+elif [ "${REVIEW_GATE-}" = off ]; then
 	status=0
 else
 	quietly "$rlmd" review --dry-run --strict "$@" -- "$dir"
@@ -98,7 +126,7 @@ case "$status" in
 0 | 3) ;; # reviewed; 3: findings that fail
 2 | 130 | 143) ;; # a mistake in the pipeline itself, or it was cancelled
 *)
-	echo "review.sh: there is no review: rlmd ended with status $status (docs/ci.md tells why)" >&2
+	echo "review.sh: there is no review: status $status (docs/ci.md tells why)" >&2
 	[ "${REVIEW_IF_BROKEN-}" != pass ] || exit 0
 	;;
 esac

@@ -134,7 +134,9 @@ class Script(PipelineTest):
                 self.error = error
                 self.review(status, "origin/main")
                 self.review(0, "origin/main", REVIEW_IF_BROKEN="pass")
-        self.review(8, "no-such-branch")
+        done = self.review(8, "no-such-branch")
+        self.assertIn("no-such-branch", done.stderr)
+        self.review(0, "no-such-branch", REVIEW_IF_BROKEN="pass")
         self.review(2, "origin/main", REVIEW_FAIL_ON="everything", REVIEW_IF_BROKEN="pass")
 
     def test_what_the_repository_brought_as_reports(self):
@@ -165,6 +167,25 @@ class Script(PipelineTest):
         self.review(8, "origin/main", RLMD_CACHE=".cache")
         self.assertFalse((self.dir / ".gitignore").exists())
         self.assertEqual(own.read_text(), "mine\n")
+
+    def test_a_checkout_without_the_base(self):
+        """Of one commit, as services make it: the branch, and the commits before, are fetched."""
+        self.git("push", "-q", "origin", "topic")
+        whole = self.repository
+        self.repository = self.dir / "shallow"
+        self.git("clone", "-q", "--depth=1", "--branch=topic", f"file://{self.dir}/remote",
+                 self.repository, at=self.dir)
+        self.assertIn("src/main.c:5", self.review(3, "main").stdout)
+        self.repository = whole
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give a directory away")
+    def test_a_cache_of_another_user(self):
+        cache = self.repository / ".rlmd-cache"
+        cache.mkdir()
+        os.chown(cache, 65534, 65534)
+        done = self.review(3, "origin/main", RLMD_CACHE=".rlmd-cache")
+        self.assertIn("belongs to another user", done.stderr)
+        self.assertEqual(os.listdir(cache), [])
 
     def test_the_second_time(self):
         """From the cache, which no review takes for a part of the tree."""
@@ -257,7 +278,7 @@ class Action(PipelineTest):
         for name in ("$(touch pwned)", "; touch pwned", "--upload-pack=touch pwned",
                      "`touch pwned`"):
             with self.subTest(name):
-                self.run_step(128, base_ref=name)
+                self.run_step(8, base_ref=name)
                 self.assertFalse((self.repository / "pwned").exists())
 
 
