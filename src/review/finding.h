@@ -4,8 +4,8 @@
  *     {"findings": [{"rule", "severity": "error|warning|note", "confidence": 0..1, "message",
  *                    "path", "quote", "line" (a hint only), "patch" (a unified diff, or null)}]}
  *
- * review/intake.h reads them. Where they belong to is added afterwards: lines by review/anchor.h,
- * patches by review/patch.h, fingerprints by review/fingerprint.h.
+ * review/submission.h reads them. Where they belong to is added afterwards: lines by
+ * review/anchor.h, patches by review/patch.h, fingerprints by review/fingerprint.h.
  */
 #pragma once
 

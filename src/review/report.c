@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "review/code.h"
-#include "review/intake.h"
+#include "review/submission.h"
 
 bool report_is_placed(const struct finding *finding)
 {
@@ -27,7 +27,7 @@ bool report_fails(const struct review_view *view, const struct finding *finding)
 
 size_t report_refused(const struct review_view *view)
 {
-	return view->intake ? view->intake->refusal_count : 0;
+	return view->submission ? view->submission->refusal_count : 0;
 }
 
 const char *report_name(const struct finding *finding)

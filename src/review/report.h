@@ -15,13 +15,13 @@
 #include "review/ruleset.h"
 
 struct evbuffer;
-struct intake;
+struct submission;
 
 struct review_view {
-	const struct findings *findings; /* lent, sorted */
-	const struct intake *intake;     /* lent: what could not be read; NULL: all could */
-	const struct ruleset *rules;     /* lent */
-	const struct code *code;         /* lent */
+	const struct findings *findings;     /* lent, sorted */
+	const struct submission *submission; /* lent: what could not be read; NULL: all could */
+	const struct ruleset *rules;         /* lent */
+	const struct code *code;             /* lent */
 	enum severity fail_on;
 	bool with_baseline, fail_on_unanchored;
 };

@@ -7,8 +7,8 @@
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/escape.h"
-#include "review/intake.h"
 #include "review/report.h"
+#include "review/submission.h"
 
 static void add_place(const struct finding *finding, json_t *object)
 {
@@ -74,8 +74,8 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 		json_append(unread, json_make_string(name));
 	}
 	for (size_t i = 0; i < report_refused(view); i++) {
-		auto_free char *why = escape_words(view->intake->refusals[i].why);
-		auto_free char *shown = escape_line(view->intake->refusals[i].shown);
+		auto_free char *why = escape_words(view->submission->refusals[i].why);
+		auto_free char *shown = escape_line(view->submission->refusals[i].shown);
 
 		json_append(refused, json_make("{s:s, s:s}", "why", why, "finding", shown));
 	}

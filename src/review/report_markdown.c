@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 #include "review/code.h"
 #include "review/escape.h"
-#include "review/intake.h"
 #include "review/report.h"
+#include "review/submission.h"
 
 /* Its lines as they stand in the file. */
 static void add_code(const struct finding *finding, struct evbuffer *out)
@@ -139,8 +139,8 @@ static void write_all(const struct review_view *view, size_t max, struct evbuffe
 		buffer_add_printf(out, "\n## Could not be read\n");
 	for (size_t i = 0; i < report_refused(view) && evbuffer_get_length(out) < max / 8 * 7;
 	     i++) {
-		auto_free char *shown = escape_line(view->intake->refusals[i].shown);
-		auto_free char *why = escape_flat(view->intake->refusals[i].why);
+		auto_free char *shown = escape_line(view->submission->refusals[i].shown);
+		auto_free char *why = escape_flat(view->submission->refusals[i].why);
 
 		buffer_add_printf(out, "\n");
 		escape_markdown(why, out);

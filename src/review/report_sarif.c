@@ -14,9 +14,9 @@
 #include "review/code.h"
 #include "review/escape.h"
 #include "review/fingerprint.h"
-#include "review/intake.h"
 #include "review/patch.h"
 #include "review/report.h"
+#include "review/submission.h"
 
 static json_t *text_object(const char *text)
 {
@@ -251,7 +251,7 @@ void report_sarif(const struct review_view *view, struct evbuffer *out)
 			json_append(apart, notification(finding));
 	}
 	for (size_t i = 0; i < report_refused(view); i++)
-		json_append(apart, unreadable(&view->intake->refusals[i]));
+		json_append(apart, unreadable(&view->submission->refusals[i]));
 	for (size_t i = 0; i < view->code->unread_count; i++)
 		json_append(apart, unread(view->code->unread[i]));
 	escape_json(log, out);

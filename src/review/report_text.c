@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "review/code.h"
 #include "review/escape.h"
-#include "review/intake.h"
 #include "review/report.h"
+#include "review/submission.h"
 
 static void add_lines(const char *text, struct evbuffer *out)
 {
@@ -60,8 +60,8 @@ void report_text(const struct review_view *view, struct evbuffer *out)
 			add_finding(finding, out);
 	}
 	for (size_t i = 0; i < report_refused(view); i++) {
-		auto_free char *why = escape_words(view->intake->refusals[i].why);
-		auto_free char *shown = escape_line(view->intake->refusals[i].shown);
+		auto_free char *why = escape_words(view->submission->refusals[i].why);
+		auto_free char *shown = escape_line(view->submission->refusals[i].shown);
 
 		buffer_add_printf(out, "could not be read:\n");
 		add_lines(why, out);

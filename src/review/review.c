@@ -13,9 +13,9 @@
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/fingerprint.h"
-#include "review/intake.h"
 #include "review/report.h"
 #include "review/ruleset.h"
+#include "review/submission.h"
 #include "source/top.h"
 
 enum { TOLD_MAX = 20 }; /* findings that are told back of each kind: more would not be read */
@@ -34,13 +34,13 @@ struct rlmd_review {
 
 	struct rlmd_context *context; /* referenced, once its code is loaded */
 	struct code code;
-	struct intake intake; /* of the answer that was taken */
+	struct submission submission; /* of the answer that was taken */
 	bool taken;
 
 	/* The answer of which some findings were told back; NULL: none was. The next one is about
 	 * these alone. */
-	char *told;           /* owned */
-	struct intake before; /* its findings that stay */
+	char *told;               /* owned */
+	struct submission before; /* its findings that stay */
 };
 
 /* --- before the start --------------------------------------------------------------------- */
@@ -102,8 +102,8 @@ void rlmd_review_free(struct rlmd_review *review)
 {
 	if (!review)
 		return;
-	intake_done(&review->intake);
-	intake_done(&review->before);
+	submission_done(&review->submission);
+	submission_done(&review->before);
 	free(review->told);
 	code_done(&review->code);
 	rlmd_context_unref(review->context);
@@ -192,19 +192,19 @@ bool rlmd_review_task(struct rlmd_review *review, struct rlmd_context *context,
 
 /* --- the answer ---------------------------------------------------------------------------- */
 
-static void tell_refusals(const struct intake *intake, struct evbuffer *out)
+static void tell_refusals(const struct submission *submission, struct evbuffer *out)
 {
-	for (size_t i = 0; i < intake->refusal_count && i < TOLD_MAX; i++) {
-		struct rlmd_text why = text_of(intake->refusals[i].why);
+	for (size_t i = 0; i < submission->refusal_count && i < TOLD_MAX; i++) {
+		struct rlmd_text why = text_of(submission->refusals[i].why);
 
 		for (size_t at = 0, end; at < why.size; at = end) {
 			end = text_line_end(why, at);
-			buffer_add_printf(out, "findings[%zu].%.*s", intake->refusals[i].index,
+			buffer_add_printf(out, "findings[%zu].%.*s", submission->refusals[i].index,
 					  (int)(end - at), why.bytes + at);
 		}
 	}
-	if (intake->refusal_count > TOLD_MAX)
-		buffer_add_printf(out, "and %zu more\n", intake->refusal_count - TOLD_MAX);
+	if (submission->refusal_count > TOLD_MAX)
+		buffer_add_printf(out, "and %zu more\n", submission->refusal_count - TOLD_MAX);
 }
 
 static bool is_lost(const struct finding *finding)
@@ -212,10 +212,11 @@ static bool is_lost(const struct finding *finding)
 	return finding->place == FINDING_NO_FILE || finding->place == FINDING_NO_QUOTE;
 }
 
-/* Those that have no place; they leave the intake. Returns how many. */
-static size_t tell_lost(struct rlmd_review *review, struct intake *intake, struct evbuffer *out)
+/* Those that have no place; they leave the submission. Returns how many. */
+static size_t tell_lost(struct rlmd_review *review, struct submission *submission,
+			struct evbuffer *out)
 {
-	struct findings *findings = &intake->findings;
+	struct findings *findings = &submission->findings;
 	size_t lost = 0, kept = 0;
 
 	for (size_t i = 0; i < findings->count; i++) {
@@ -228,7 +229,7 @@ static size_t tell_lost(struct rlmd_review *review, struct intake *intake, struc
 			continue;
 		}
 		if (++lost <= TOLD_MAX)
-			buffer_add_printf(out, "findings[%zu].%s: %s\n", intake->indexes[i],
+			buffer_add_printf(out, "findings[%zu].%s: %s\n", submission->indexes[i],
 					  finding->place == FINDING_NO_FILE ? "path" : "quote",
 					  report_no_place(finding));
 		finding_done(finding);
@@ -242,16 +243,17 @@ static size_t tell_lost(struct rlmd_review *review, struct intake *intake, struc
 }
 
 /* Once in a review: what is wrong with single findings. The others stay. */
-static char *tell_back(struct rlmd_review *review, struct rlmd_text answer, struct intake *intake)
+static char *tell_back(struct rlmd_review *review, struct rlmd_text answer,
+		       struct submission *submission)
 {
 	auto_evbuffer struct evbuffer *out = buffer_new();
 
-	tell_refusals(intake, out);
-	if (!tell_lost(review, intake, out) && !intake->refusal_count)
+	tell_refusals(submission, out);
+	if (!tell_lost(review, submission, out) && !submission->refusal_count)
 		return NULL;
 	review->told = text_copy(answer);
-	review->before = *intake;
-	*intake = (struct intake){0};
+	review->before = *submission;
+	*submission = (struct submission){0};
 	buffer_add_printf(
 		out,
 		"The other findings (%zu) are taken and need not be said again: the whole "
@@ -264,16 +266,16 @@ static char *tell_back(struct rlmd_review *review, struct rlmd_text answer, stru
 char *rlmd_review_wrong(struct rlmd_review *review, struct rlmd_text answer)
 {
 	auto_evbuffer struct evbuffer *wrong = buffer_new();
-	struct intake intake = {0};
+	struct submission submission = {0};
 	char *told = NULL;
 
 	if (!review)
 		return xstrdup("there is no review\n");
-	if (!intake_read(answer, &review->rules, &intake, wrong))
+	if (!submission_read(answer, &review->rules, &submission, wrong))
 		told = text_drain(wrong, NULL);
 	else if (!review->told && !review->taken)
-		told = tell_back(review, answer, &intake);
-	intake_done(&intake);
+		told = tell_back(review, answer, &submission);
+	submission_done(&submission);
 	return told;
 }
 
@@ -298,7 +300,7 @@ static bool is_said_before(const struct findings *before, const struct finding *
  * mends nothing, so what was refused is still to be reported. */
 static void join(struct rlmd_review *review)
 {
-	struct findings *new = &review->intake.findings, *before = &review->before.findings;
+	struct findings *new = &review->submission.findings, *before = &review->before.findings;
 	struct findings all = {.items = xcalloc(new->count + before->count + 1, sizeof *all.items)};
 
 	for (size_t i = 0; i < new->count; i++) {
@@ -307,9 +309,9 @@ static void join(struct rlmd_review *review)
 		else
 			all.items[all.count++] = new->items[i];
 	}
-	if (!new->count && !review->intake.refusal_count) {
-		review->intake.refusals = take_pointer(&review->before.refusals);
-		review->intake.refusal_count = review->before.refusal_count;
+	if (!new->count && !review->submission.refusal_count) {
+		review->submission.refusals = take_pointer(&review->before.refusals);
+		review->submission.refusal_count = review->before.refusal_count;
 		review->before.refusal_count = 0;
 	}
 	for (size_t i = 0; i < before->count; i++)
@@ -330,13 +332,13 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 				 "there is no review, or no context, to take findings for");
 	if (review->taken)
 		return error_set(err, RLMD_ERROR_USAGE, "the review has its findings already");
-	if (!intake_read(answer, &review->rules, &review->intake, wrong))
+	if (!submission_read(answer, &review->rules, &review->submission, wrong))
 		return error_set(err, RLMD_ERROR_SCHEMA, "the findings: %.*s",
 				 (int)strcspn(text_in(wrong).bytes, "\n"), text_in(wrong).bytes);
 	if (review->told && !text_equal(answer, review->told))
 		join(review);
 	review->taken = true;
-	findings = &review->intake.findings;
+	findings = &review->submission.findings;
 	load(review, context);
 	anchor_all(findings, &review->code, &review->rules, review->only_changed);
 	findings_sort(findings);
@@ -350,8 +352,8 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 
 static struct review_view view_of(const struct rlmd_review *review)
 {
-	return (struct review_view){.findings = &review->intake.findings,
-				    .intake = &review->intake,
+	return (struct review_view){.findings = &review->submission.findings,
+				    .submission = &review->submission,
 				    .fail_on_unanchored = review->fail_on_unanchored,
 				    .rules = &review->rules,
 				    .code = &review->code,
@@ -384,6 +386,6 @@ size_t rlmd_review_failing(const struct rlmd_review *review)
 	for (size_t i = 0; review && i < view.findings->count; i++)
 		failing += report_fails(&view, &view.findings->items[i]);
 	if (review && review->fail_on && review->fail_on_unanchored)
-		failing += review->intake.refusal_count;
+		failing += review->submission.refusal_count;
 	return failing;
 }

@@ -13,7 +13,7 @@
 #include "review/anchor.h"
 #include "review/baseline.h"
 #include "review/fingerprint.h"
-#include "review/intake.h"
+#include "review/submission.h"
 #include "review/patch.h"
 #include "review/report.h"
 
@@ -35,11 +35,11 @@ static void check(struct rlmd_text report)
 	}
 }
 
-static void report_all(const struct intake *intake, const struct code *code)
+static void report_all(const struct submission *submission, const struct code *code)
 {
 	const struct ruleset rules = {0};
-	const struct review_view view = {.findings = &intake->findings,
-					 .intake = intake,
+	const struct review_view view = {.findings = &submission->findings,
+					 .submission = submission,
 					 .rules = &rules,
 					 .code = code,
 					 .fail_on = SEVERITY_NOTE};
@@ -57,14 +57,14 @@ static void review(struct rlmd_text answer, struct baseline *baseline)
 	static const char left_out[] = "[{\"path\":\"\\u202e\\n::x.c\",\"status\":\"modified\"}]";
 	static const char code_text[] = "int f(void)\n{\n\tg(1);\n\n\tg(1);\r\n}\n\f\nlast";
 	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
-	struct intake intake = {0};
+	struct submission submission = {0};
 	struct ruleset rules = {0};
 	struct findings findings;
 	struct code code = {0};
 
 	ruleset_add_usual(&rules);
-	assert(intake_read(answer, &rules, &intake, wrong) == !evbuffer_get_length(wrong));
-	findings = intake.findings;
+	assert(submission_read(answer, &rules, &submission, wrong) == !evbuffer_get_length(wrong));
+	findings = submission.findings;
 	code_add(&code, text_of("a.c"), text_of(code_text));
 	code_add(&code, text_of("src/b c.h"), text_of("x\n"));
 	code_seal(&code);
@@ -77,9 +77,9 @@ static void review(struct rlmd_text answer, struct baseline *baseline)
 	findings_merge(&findings);
 	fingerprint_all(&code, &findings);
 	baseline_apply(baseline, &code, &findings);
-	intake.findings = findings;
-	report_all(&intake, &code);
-	intake_done(&intake);
+	submission.findings = findings;
+	report_all(&submission, &code);
+	submission_done(&submission);
 	ruleset_done(&rules);
 	code_done(&code);
 }

@@ -1,4 +1,4 @@
-/* review/intake, finding, fingerprint: what is read, what is told back, what is known again. */
+/* review/submission, finding, fingerprint: what is read, what is told back, what is known again. */
 #include "review/finding.h"
 
 #include <event2/buffer.h>
@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "review/anchor.h"
 #include "review/fingerprint.h"
-#include "review/intake.h"
+#include "review/submission.h"
 
 #define GOOD                                                                                       \
 	"\"rule\":\"r\",\"severity\":\"error\",\"confidence\":0.5,\"message\":\"m\","              \
@@ -25,16 +25,16 @@ static void assert_told(const char *answer, const char *told)
 {
 	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
 	auto_free char *text = NULL;
-	struct intake intake = {0};
+	struct submission submission = {0};
 
-	if (intake_read(text_of(answer), &(struct ruleset){0}, &intake, wrong)) {
-		assert_int_not_equal(intake.refusal_count, 0);
-		evbuffer_add_printf(wrong, "%s", intake.refusals[intake.refusal_count - 1].why);
+	if (submission_read(text_of(answer), &(struct ruleset){0}, &submission, wrong)) {
+		assert_int_not_equal(submission.refusal_count, 0);
+		evbuffer_add_printf(wrong, "%s", submission.refusals[submission.refusal_count - 1].why);
 	}
 	text = text_drain(wrong, NULL);
 	if (!strstr(text, told))
 		fail_msg("told of %s: %s", answer, text);
-	intake_done(&intake);
+	submission_done(&submission);
 }
 
 static void test_bad(void **state)
@@ -92,7 +92,7 @@ static struct finding read_with(const char *member, const char *value)
 						 {"line", "7"},         {"patch", "null"}};
 	auto_evbuffer struct evbuffer *out = evbuffer_new(), *wrong = evbuffer_new();
 	struct ruleset rules = {0};
-	struct intake intake = {0};
+	struct submission submission = {0};
 	struct finding first;
 
 	ruleset_add_usual(&rules);
@@ -101,13 +101,13 @@ static struct finding read_with(const char *member, const char *value)
 		evbuffer_add_printf(out, ",\"%s\":%s", members[i][0],
 				    strcmp(members[i][0], member) ? members[i][1] : value);
 	evbuffer_add_printf(out, "}]}");
-	assert_true(intake_read(text_in(out), &rules, &intake, wrong));
-	if (intake.refusal_count)
-		fail_msg("%s: %s: %s", member, value, intake.refusals[0].why);
-	assert_int_equal(intake.findings.count, 1);
-	first = intake.findings.items[0];
+	assert_true(submission_read(text_in(out), &rules, &submission, wrong));
+	if (submission.refusal_count)
+		fail_msg("%s: %s: %s", member, value, submission.refusals[0].why);
+	assert_int_equal(submission.findings.count, 1);
+	first = submission.findings.items[0];
 	first.in_change = first.patch; /* for the test below: the texts are freed */
-	intake_done(&intake);
+	submission_done(&submission);
 	ruleset_done(&rules);
 	return first;
 }
@@ -164,14 +164,14 @@ static void test_odd(void **state)
 static void parse(const char *answer, struct findings *ret)
 {
 	auto_evbuffer struct evbuffer *wrong = evbuffer_new();
-	struct intake intake = {0};
+	struct submission submission = {0};
 
-	assert_true(intake_read(text_of(answer), &(struct ruleset){0}, &intake, wrong));
+	assert_true(submission_read(text_of(answer), &(struct ruleset){0}, &submission, wrong));
 	assert_int_equal(evbuffer_get_length(wrong), 0);
-	assert_int_equal(intake.refusal_count, 0);
-	*ret = intake.findings;
-	intake.findings = (struct findings){0};
-	intake_done(&intake);
+	assert_int_equal(submission.refusal_count, 0);
+	*ret = submission.findings;
+	submission.findings = (struct findings){0};
+	submission_done(&submission);
 }
 
 static void test_good(void **state)

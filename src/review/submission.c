@@ -1,4 +1,4 @@
-#include "review/intake.h"
+#include "review/submission.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -20,17 +20,17 @@ enum {
 
 /* --- one member --------------------------------------------------------------------------- */
 
-struct intake_reader {
+struct submission_reader {
 	const json_t *object;   /* lent: the finding at hand */
 	struct evbuffer *wrong; /* lent: what is to be mended of it */
 };
 
-static void refuse(struct intake_reader *reader, const char *member, const char *what)
+static void refuse(struct submission_reader *reader, const char *member, const char *what)
 {
 	buffer_add_printf(reader->wrong, "%s: %s\n", member, what);
 }
 
-static char *read_text(struct intake_reader *reader, const char *member, size_t max)
+static char *read_text(struct submission_reader *reader, const char *member, size_t max)
 {
 	const json_t *value = json_object_get(reader->object, member);
 	struct rlmd_text text = json_text(value);
@@ -87,7 +87,7 @@ static enum severity severity_of(struct rlmd_text name)
 	return SEVERITY_NONE;
 }
 
-static enum severity read_severity(struct intake_reader *reader)
+static enum severity read_severity(struct submission_reader *reader)
 {
 	const json_t *value = json_object_get(reader->object, "severity");
 	enum severity severity = severity_of(json_text(value));
@@ -114,7 +114,7 @@ static double number_of(struct rlmd_text text, struct rlmd_text *ret_rest)
 }
 
 /* 0.9, "0.9", 90, "90%", "high". */
-static double read_confidence(struct intake_reader *reader)
+static double read_confidence(struct submission_reader *reader)
 {
 	static const struct {
 		const char *name;
@@ -176,7 +176,7 @@ static void read_patch(const json_t *object, struct finding *finding)
 
 /* --- one finding ---------------------------------------------------------------------------- */
 
-static void read_finding(struct intake_reader *reader, const struct ruleset *rules,
+static void read_finding(struct submission_reader *reader, const struct ruleset *rules,
 			 struct finding *finding)
 {
 	finding->reports = 1;
@@ -204,34 +204,34 @@ static void read_finding(struct intake_reader *reader, const struct ruleset *rul
 	buffer_add_printf(reader->wrong, "\n");
 }
 
-static void add_refusal(struct intake *intake, size_t index, const json_t *item,
+static void add_refusal(struct submission *submission, size_t index, const json_t *item,
 			struct evbuffer *why)
 {
 	auto_free char *whole = json_to_string(item);
 
-	intake->refusals = array_grow(intake->refusals, intake->refusal_count,
-				      sizeof *intake->refusals);
-	intake->refusals[intake->refusal_count++] = (struct refusal){
+	submission->refusals = array_grow(submission->refusals, submission->refusal_count,
+					  sizeof *submission->refusals);
+	submission->refusals[submission->refusal_count++] = (struct refusal){
 		.index = index,
 		.shown = text_copy(text_clip(text_of(whole), SHOWN_MAX)),
 		.why = text_drain(why, NULL),
 	};
 }
 
-static void take_item(struct intake *intake, const struct ruleset *rules, size_t index,
+static void take_item(struct submission *submission, const struct ruleset *rules, size_t index,
 		      const json_t *item)
 {
 	auto_evbuffer struct evbuffer *why = buffer_new();
-	struct intake_reader reader = {.object = item, .wrong = why};
-	struct finding *finding = &intake->findings.items[intake->findings.count];
+	struct submission_reader reader = {.object = item, .wrong = why};
+	struct finding *finding = &submission->findings.items[submission->findings.count];
 
 	read_finding(&reader, rules, finding);
 	if (evbuffer_get_length(why)) {
 		finding_done(finding);
-		add_refusal(intake, index, item, why);
+		add_refusal(submission, index, item, why);
 		return;
 	}
-	intake->indexes[intake->findings.count++] = index;
+	submission->indexes[submission->findings.count++] = index;
 }
 
 /* --- an answer ------------------------------------------------------------------------------ */
@@ -302,8 +302,8 @@ static json_t *read_list(struct rlmd_text answer, struct evbuffer *wrong)
 	return NULL;
 }
 
-bool intake_read(struct rlmd_text answer, const struct ruleset *rules, struct intake *ret,
-		 struct evbuffer *wrong)
+bool submission_read(struct rlmd_text answer, const struct ruleset *rules, struct submission *ret,
+		     struct evbuffer *wrong)
 {
 	json_auto_t *list = read_list(answer, wrong);
 	const json_t *item;
@@ -318,14 +318,14 @@ bool intake_read(struct rlmd_text answer, const struct ruleset *rules, struct in
 	return true;
 }
 
-void intake_done(struct intake *intake)
+void submission_done(struct submission *submission)
 {
-	findings_done(&intake->findings);
-	for (size_t i = 0; i < intake->refusal_count; i++) {
-		free(intake->refusals[i].shown);
-		free(intake->refusals[i].why);
+	findings_done(&submission->findings);
+	for (size_t i = 0; i < submission->refusal_count; i++) {
+		free(submission->refusals[i].shown);
+		free(submission->refusals[i].why);
 	}
-	free(intake->refusals);
-	free(intake->indexes);
-	*intake = (struct intake){0};
+	free(submission->refusals);
+	free(submission->indexes);
+	*submission = (struct submission){0};
 }

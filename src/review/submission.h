@@ -1,5 +1,5 @@
 /*
- * review/intake.h - the findings of an answer, one by one.
+ * review/submission.h - the findings of an answer, one by one.
  *
  * One odd member costs no other finding: what can only mean one thing is put right ("51" for a
  * line, "high" for a severity, "90%" for a confidence), and a finding that says too little is
@@ -22,7 +22,7 @@ struct refusal {
 	char *why;    /* owned: a line for each thing to mend: its member, a colon, the reason */
 };
 
-struct intake {
+struct submission {
 	struct findings findings;
 	size_t *indexes;          /* owned: of each of these in the answer */
 	struct refusal *refusals; /* owned */
@@ -30,6 +30,6 @@ struct intake {
 };
 
 /* False: the answer is no such object, and `wrong` gets a line that says why, for the model. */
-bool intake_read(struct rlmd_text answer, const struct ruleset *, struct intake *ret,
-		 struct evbuffer *wrong);
-void intake_done(struct intake *);
+bool submission_read(struct rlmd_text answer, const struct ruleset *, struct submission *ret,
+		     struct evbuffer *wrong);
+void submission_done(struct submission *);
