@@ -13,9 +13,9 @@
 #include "review/anchor.h"
 #include "review/baseline.h"
 #include "review/fingerprint.h"
-#include "review/submission.h"
 #include "review/patch.h"
 #include "review/report.h"
+#include "review/submission.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

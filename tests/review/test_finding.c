@@ -29,7 +29,8 @@ static void assert_told(const char *answer, const char *told)
 
 	if (submission_read(text_of(answer), &(struct ruleset){0}, &submission, wrong)) {
 		assert_int_not_equal(submission.refusal_count, 0);
-		evbuffer_add_printf(wrong, "%s", submission.refusals[submission.refusal_count - 1].why);
+		evbuffer_add_printf(wrong, "%s",
+				    submission.refusals[submission.refusal_count - 1].why);
 	}
 	text = text_drain(wrong, NULL);
 	if (!strstr(text, told))
