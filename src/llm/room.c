@@ -30,7 +30,7 @@ static const char *const forms[] = {
 	/* vLLM, by version */
 	"you passed %p input tokens",
 	"context length is only %w",
-	"is longer than the maximum model length of %w",
+	"(length %p) is longer than the maximum model length of %w",
 	"cannot be greater than max_model_len=max_total_tokens=%w",
 	"cannot be greater than max_model_len=%w",
 	/* SGLang */
