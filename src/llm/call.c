@@ -376,6 +376,8 @@ static void call_failed(struct call *call, const struct rlmd_error *error, bool 
 		.error = error,
 		.retry = retry && clock_ms() < call->request->deadline,
 		.at_once = call->transfer && http_lost(call->transfer),
+		.broken = call->status == 200 && call->received &&
+			  error->kind != RLMD_ERROR_BAD_REPLY,
 		.busy = call->busy,
 		.started = call->attempt_started,
 		.deadline = call->request->deadline,

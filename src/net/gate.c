@@ -193,6 +193,13 @@ static void give_up(struct rlmd_error *err, const struct rlmd_error *why, const 
 		 (int)(sizeof err->text - strlen(reason) - 3), text, reason);
 }
 
+static int retries_after(const struct gate *gate, const struct gate_failure *failure)
+{
+	bool more = failure->broken && gate->max_retries && gate->max_retries < GATE_BROKEN;
+
+	return more ? GATE_BROKEN : gate->max_retries;
+}
+
 /* Why there is no further attempt, in words; or "". */
 static void judge_count(const struct gate *gate, const struct gate_failure *failure, bool patient,
 			char reason[static REASON_SIZE])
@@ -203,7 +210,8 @@ static void judge_count(const struct gate *gate, const struct gate_failure *fail
 	clock_format(failure->waited, waited);
 	if (patient && failure->waited >= gate->patience_ms)
 		snprintf(reason, REASON_SIZE, "gave up after waiting %s", waited);
-	else if (!patient && failure->attempt > gate->max_retries && failure->attempt > 1)
+	else if (!patient && failure->attempt > retries_after(gate, failure) &&
+		 failure->attempt > 1)
 		snprintf(reason, REASON_SIZE, "gave up after %d attempts", failure->attempt);
 }
 
@@ -248,8 +256,8 @@ bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t n
 		return false;
 	}
 	if (!failure->at_once)
-		delay = gate_delay(failure->attempt, failure->retry_after_ms, failure->retry_after,
-				   wall_now, jitter);
+		delay = gate_delay(failure->attempt + failure->broken, failure->retry_after_ms,
+				   failure->retry_after, wall_now, jitter);
 	if (shared || failure->busy)
 		note_busy(gate, now + (delay < DELAY_MAX ? delay : DELAY_MAX));
 	if (!patient && delay > DELAY_MAX) {
@@ -261,7 +269,7 @@ bool gate_retry(struct gate *gate, const struct gate_failure *failure, int64_t n
 	if (shared)
 		gate_slow(gate, failure, now, delay < DELAY_MAX ? delay : DELAY_MAX);
 	judge_count(gate, failure, patient, reason);
-	if (*reason || (!patient && failure->attempt > gate->max_retries)) {
+	if (*reason || (!patient && failure->attempt > retries_after(gate, failure))) {
 		give_up(err, error, reason);
 		return false;
 	}

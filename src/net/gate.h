@@ -15,10 +15,13 @@
 
 struct gate;
 
+enum { GATE_BROKEN = 5 };
+
 /*
- * A call is tried again `max_retries` times; and where the provider is busy, limits the rate or
- * loads the model, as often as its own time allows, but for `patience_ms` at most; 0: no more than
- * after any other failure.
+ * A call is tried again `max_retries` times, if any, but GATE_BROKEN times with longer waits where
+ * its answer broke off: servers that restart and proxies that reload cut streams for seconds. And
+ * where the provider is busy, limits the rate or loads the model, as often as its own time allows,
+ * but for `patience_ms` at most; 0: no more than after any other failure.
  */
 struct gate *gate_new(int max_retries, int64_t patience_ms);
 void gate_free(struct gate *); /* NULL is fine */
@@ -38,6 +41,7 @@ struct gate_failure {
 	const struct rlmd_error *error; /* what it was; its http_status, 0 where none came */
 	bool retry;                     /* as failure.h judged it */
 	bool at_once;                   /* nobody is to be spared by a wait */
+	bool broken;                    /* an answer had begun: what broke it off may take longer */
 	const char *should_retry;       /* x-should-retry, or NULL; lent, as are the next two */
 	const char *retry_after_ms, *retry_after;
 	int attempt;      /* 1: the first of the call, or the first of those that were busy */

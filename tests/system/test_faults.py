@@ -262,12 +262,21 @@ class Broken(ProviderTest):
                     self.assertEqual(pico(usage["cost"]), cost)
 
     def test_cut_for_good(self):
-        """After two retries the error says what happened, and how often."""
+        """After five retries the error says what happened, and how often."""
         server = self.serve("openai").script(
             None, Reply(text="x" * 1000, cut_after=500, headers=SOON)
         )
         message = self.fails(server, 5, "network")["message"]
-        self.assertIn("gave up after 3 attempts", message)
+        self.assertIn("gave up after 6 attempts", message)
+
+    def test_cut_again_and_again(self):
+        """A server that restarts: streams that break off, or end with an error, are waited for."""
+        for how in ({"cut_after": 200}, {"stream_error": "overloaded"}):
+            with self.subTest(how=how):
+                cut = Reply(text="FINAL(" + "wrong " * 50, headers=SOON, **how)
+                server = self.serve("openai", *[cut] * 5, final())
+                result = self.ask(server).result
+                self.assertEqual((result["output"], len(server.requests)), ("ok", 6))
 
     def test_an_end_that_nobody_says(self):
         """A stream that told finish and usage is whole: without [DONE], or its last blank line."""
