@@ -109,7 +109,7 @@ static const char *source(int attempts, bool is_estimated)
 	fake_usage = dear;
 	fake_attempts = attempts;
 	estimated = is_estimated;
-	config.limits.tokens = 12000;
+	config.limits.tokens = 13500;
 	begin(&fixture, &config);
 	drive(&fixture);
 	stop = json_string_value(json_object_get(fixture.result, "stopReason"));
