@@ -21,8 +21,10 @@ static bool one_of(char c, const char *set)
 
 static struct marker direct(struct rlmd_text text, size_t start, struct rlmd_text value)
 {
+	if (!marker_is_value(value))
+		return (struct marker){0};
 	return (struct marker){
-		.kind = marker_is_value(value) ? RLMD_ANSWER_DIRECT : RLMD_ANSWER_NONE,
+		.kind = RLMD_ANSWER_DIRECT,
 		.whole = {start, text.size},
 		.argument = value,
 		.leads = LEADS_LINE,
