@@ -82,7 +82,8 @@ struct rlmd_provider_options {
 	/* For all providers: */
 	const char *price_table;         /* a file (rlmd/price.h) over the one that is shipped */
 	struct rlmd_price_table *prices; /* the same, opened before, referenced; or NULL */
-	int max_retries;                 /* of an attempt that failed; 0: 2; negative: none */
+	int max_retries;                 /* of an attempt that failed; 0: 2; negative: none. At
+					  * least 5, if any, where an answer had begun */
 	int64_t patience_ms; /* how long a call waits in all while the provider is busy; 0: a busy
 				provider is a failure like others, and retried like them */
 

@@ -555,13 +555,16 @@ static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
 	       !call->reply.overlong && !call->reply.repeating;
 }
 
-/* A server may answer a request for a stream as a whole. A line of NDJSON is both at once. */
+/* A server may answer a request for a stream as a whole, and one for a whole by a stream. A line of
+ * NDJSON is both at once. */
 static bool answered_whole(const struct call *call)
 {
 	const char *type = http_header(call->transfer, "content-type");
 
-	return !call->streaming || (call->provider->adapter->framing == FRAMING_SSE && type &&
-				    !strncasecmp(type, "application/json", 16));
+	if (call->provider->adapter->framing != FRAMING_SSE || !type)
+		return !call->streaming;
+	return call->streaming ? !strncasecmp(type, "application/json", 16)
+			       : strncasecmp(type, "text/event-stream", 17) != 0;
 }
 
 static void on_status(void *owner, struct http_transfer *transfer, int status)

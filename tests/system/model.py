@@ -150,6 +150,7 @@ class Reply:
     body: Optional[bytes] = None           # sent as it is
     content_type: str = ""                 # over the right one
     whole: bool = False                    # even where a stream was asked for
+    streamed: bool = False                 # even where none was
     stream_error: str = ""                 # a name in ERRORS, in the middle of a stream
     delay: float = 0                       # before the first byte
     until: Optional[Callable[[], bool]] = None  # likewise: asked again and again until it is so
@@ -451,7 +452,7 @@ class Answer:
         elif reply.error:
             status, body = self.error(reply.error)
             kind = "application/json"
-        elif self.request.stream and not reply.whole:
+        elif (self.request.stream or reply.streamed) and not reply.whole:
             status, body, streamed = 200, self.stream(), True
             kind = ("application/x-ndjson" if self.request.provider == "ollama"
                     else "text/event-stream; charset=utf-8")

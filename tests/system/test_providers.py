@@ -80,6 +80,15 @@ class Answers(ProviderTest):
                 server = self.serve(provider, final(whole=True, usage=(12, 3)))
                 self.assertEqual(self.ask(server).result["usage"]["tokens"], 15)
 
+    def test_a_stream_that_nobody_asked_for(self):
+        """Some gateways always stream."""
+        for provider in CLOUD:
+            with self.subTest(provider=provider):
+                server = self.serve(provider, final(TEXT, streamed=True, usage=(12, 3)))
+                result = self.ask(server, "--no-stream").result
+                self.assertFalse(server.requests[0].stream)
+                self.assertEqual(result["output"], TEXT)
+
     def test_noise_in_a_stream(self):
         """A4: comments, events of no known kind, CR LF and fields of no known name mean nothing."""
         noise = (
