@@ -42,6 +42,10 @@ struct rlmd_review_options {
 	bool usual_rules;      /* the usual rules too, beside `rules` */
 	bool fail_on_unanchored; /* findings without a place, or that could not be read, fail the
 				    review, too */
+	double min_confidence;   /* 0 to 1: less certain findings are only counted */
+	size_t max_findings;     /* new ones that are shown, the worst; 0: all */
+	const char *category;    /* which of several reviews of one commit this is, for SARIF's
+				    automationDetails.id; NULL: "rlmd/review" */
 };
 
 #define RLMD_REVIEW_OPTIONS_INIT RLMD_INIT(struct rlmd_review_options)
@@ -87,6 +91,7 @@ enum rlmd_review_format {
 	RLMD_REVIEW_GITHUB,   /* workflow commands of GitHub, for standard output */
 	RLMD_REVIEW_SUMMARY,  /* a step summary of GitHub */
 	RLMD_REVIEW_MARKDOWN, /* Markdown */
+	RLMD_REVIEW_RDJSON,   /* reviewdog's Diagnostic Format: new findings, with suggestions */
 };
 
 /* After rlmd_review_take(). NUL-terminated; the caller frees it. `ret_size` may be NULL. */

@@ -26,7 +26,7 @@
 #include "cli/sink.h"
 #include "cli/tell.h"
 
-enum { FILES = 4, STATUS_GATE = 3, SUMMARY_MODE = 0600 };
+enum { FILES = 5, STATUS_GATE = 3, SUMMARY_MODE = 0600 };
 
 struct review_command {
 	struct session *session; /* lent */
@@ -64,6 +64,7 @@ static const struct {
 	{"--sarif", offsetof(struct config, sarif), RLMD_REVIEW_SARIF},
 	{"--junit", offsetof(struct config, junit), RLMD_REVIEW_JUNIT},
 	{"--gitlab", offsetof(struct config, gitlab), RLMD_REVIEW_GITLAB},
+	{"--rdjson", offsetof(struct config, rdjson), RLMD_REVIEW_RDJSON},
 	{"--markdown", offsetof(struct config, markdown), RLMD_REVIEW_MARKDOWN},
 };
 
@@ -133,6 +134,9 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 		.fail_on = config->fail_on,
 		.only_changed = config->only_changed_lines,
 		.fail_on_unanchored = config->fail_on_unanchored,
+		.min_confidence = config->min_confidence,
+		.max_findings = (size_t)config->max_findings,
+		.category = config->category,
 		.directory = is_directory(config->contexts.items[0]) ? config->contexts.items[0]
 								     : NULL,
 	};

@@ -263,8 +263,8 @@ static void place(struct finding *finding, struct code *code, const struct rules
 	ruleset_apply(rules, finding);
 	if (finding->place != FINDING_ANCHORED)
 		return;
-	finding->unchanged_lines = only_changed &&
-				   !code_changed(finding->file, finding->first, finding->last);
+	if (only_changed && !code_changed(finding->file, finding->first, finding->last))
+		finding->omitted = OMITTED_UNCHANGED;
 	free(finding->path);
 	finding->path = xstrdup(finding->file->path);
 }

@@ -61,6 +61,15 @@ struct patch {
 	size_t count;
 };
 
+enum omission {
+	OMITTED_NOT,
+	OMITTED_UNCHANGED, /* none of its lines was changed, under --only-changed-lines */
+	OMITTED_IGNORED,   /* a comment says so */
+	OMITTED_UNSURE,    /* less than --min-confidence */
+	OMITTED_SURPLUS,   /* beyond --max-findings */
+	OMISSIONS
+};
+
 /* All texts are as the model wrote them. */
 struct finding {
 	char *rule, *message, *path, *quote; /* owned */
@@ -79,9 +88,9 @@ struct finding {
 	bool in_change;               /* its lines were changed */
 	bool by_change;               /* which chose between several places */
 	size_t reports;               /* that were merged into it, itself included */
-	bool unchanged_lines; /* none of its lines was changed, under --only-changed-lines */
-	bool known;           /* to the baseline */
-	bool own_rule;        /* its rule is one of the user's own */
+	enum omission omitted;        /* only counted */
+	bool known;                   /* to the baseline */
+	bool own_rule;                /* its rule is one of the user's own */
 	char fingerprint[DIGEST_SIZE];
 	struct print *print; /* owned: review/fingerprint.h; NULL: not anchored */
 };

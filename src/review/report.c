@@ -9,7 +9,12 @@
 
 bool report_is_placed(const struct finding *finding)
 {
-	return finding->place == FINDING_ANCHORED && !finding->unchanged_lines;
+	return finding->place == FINDING_ANCHORED && !finding->omitted;
+}
+
+bool report_is_unplaced(const struct finding *finding)
+{
+	return finding->place != FINDING_ANCHORED && !finding->omitted;
 }
 
 bool report_is_new(const struct finding *finding)
@@ -19,7 +24,7 @@ bool report_is_new(const struct finding *finding)
 
 bool report_fails(const struct review_view *view, const struct finding *finding)
 {
-	bool is_lost = finding->place != FINDING_ANCHORED && finding->place != FINDING_OUT_OF_SCOPE;
+	bool is_lost = report_is_unplaced(finding) && finding->place != FINDING_OUT_OF_SCOPE;
 
 	return view->fail_on && finding->severity >= view->fail_on &&
 	       (report_is_new(finding) || (view->fail_on_unanchored && is_lost));
@@ -74,23 +79,31 @@ static void add_count(struct evbuffer *out, size_t count, const char *what, cons
 
 void report_tally(const struct review_view *view, struct evbuffer *out)
 {
-	size_t severities[SEVERITY_ERROR + 1] = {0}, known = 0, unchanged = 0, unplaced = 0;
+	static const char *const words[OMISSIONS] = {
+		[OMITTED_UNCHANGED] = "in lines that were not changed",
+		[OMITTED_IGNORED] = "ignored by a comment",
+		[OMITTED_UNSURE] = "less certain than is wanted",
+		[OMITTED_SURPLUS] = "beyond as many as are wanted",
+	};
+	size_t severities[SEVERITY_ERROR + 1] = {0}, omitted[OMISSIONS] = {0}, known = 0,
+					   unplaced = 0;
 
 	for (size_t i = 0; i < view->findings->count; i++) {
 		const struct finding *finding = &view->findings->items[i];
 
 		severities[finding->severity] += report_is_new(finding);
 		known += report_is_placed(finding) && finding->known;
-		unchanged += finding->unchanged_lines;
-		unplaced += finding->place != FINDING_ANCHORED;
+		omitted[finding->omitted]++;
+		unplaced += report_is_unplaced(finding);
 	}
 	add_count(out, severities[SEVERITY_ERROR], "error", "");
 	add_count(out, severities[SEVERITY_WARNING], "warning", ", ");
 	add_count(out, severities[SEVERITY_NOTE], "note", " and ");
 	if (known)
 		buffer_add_printf(out, "; %zu more known to the baseline", known);
-	if (unchanged)
-		buffer_add_printf(out, "; %zu more in lines that were not changed", unchanged);
+	for (size_t i = OMITTED_NOT + 1; i < OMISSIONS; i++)
+		if (omitted[i])
+			buffer_add_printf(out, "; %zu more %s", omitted[i], words[i]);
 	if (unplaced)
 		buffer_add_printf(out, "; %zu more without a place in the code", unplaced);
 	if (report_refused(view))

@@ -2,8 +2,8 @@
  * review/report.h - what a review found, in the formats that services and people read.
  *
  * A report is a function over a view of the findings; review/reports.def lists them. Findings
- * without a place in the code, and those that the baseline knew, stand apart in each; findings in
- * lines that nobody changed are only counted. Changed files that were not loaded are told, too: by
+ * without a place in the code, and those that the baseline knew, stand apart in each; omitted ones
+ * (review/omission.h) are only counted. Changed files that were not loaded are told, too: by
  * what keeps a file out (a mark, a size, a NUL) nobody gets it past a review unseen.
  */
 #pragma once
@@ -22,6 +22,7 @@ struct review_view {
 	const struct submission *submission; /* lent: what could not be read; NULL: all could */
 	const struct ruleset *rules;         /* lent */
 	const struct code *code;             /* lent */
+	const char *category;                /* lent: which of several reviews of a commit it is */
 	enum severity fail_on;
 	bool with_baseline, fail_on_unanchored;
 };
@@ -37,8 +38,10 @@ enum {
 	REPORT_ANNOTATIONS = 10,      /* of each severity, that GitHub shows of a step */
 };
 
-/* Whether it is to be shown at its place; whether it is new there; whether the gate fails of it. */
+/* Whether it is to be shown at its place; without one; whether it is new at its place; whether the
+ * gate fails of it. */
 bool report_is_placed(const struct finding *);
+bool report_is_unplaced(const struct finding *);
 bool report_is_new(const struct finding *);
 bool report_fails(const struct review_view *, const struct finding *);
 

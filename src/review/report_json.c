@@ -19,6 +19,12 @@ static void add_place(const struct finding *finding, json_t *object)
 	json_put(object, "known", json_boolean(finding->known));
 }
 
+static const char *const because[OMISSIONS] = {
+	[OMITTED_IGNORED] = "comment",
+	[OMITTED_UNSURE] = "confidence",
+	[OMITTED_SURPLUS] = "number",
+};
+
 static json_t *object_of(const struct review_view *view, const struct finding *finding)
 {
 	auto_free char *message = escape_words(finding->message);
@@ -40,6 +46,8 @@ static json_t *object_of(const struct review_view *view, const struct finding *f
 		json_put(object, "patchDropped", json_make_string(finding->no_patch));
 	if (choice)
 		json_put(object, "choice", json_make_string(choice));
+	if (because[finding->omitted])
+		json_put(object, "omitted", json_make_string(because[finding->omitted]));
 	if (finding->place == FINDING_ANCHORED)
 		add_place(finding, object);
 	else
@@ -50,11 +58,11 @@ static json_t *object_of(const struct review_view *view, const struct finding *f
 void report_json(const struct review_view *view, struct evbuffer *out)
 {
 	json_t *placed = json_make_array(), *unplaced = json_make_array(),
-	       *unchanged = json_make_array();
+	       *unchanged = json_make_array(), *omitted = json_make_array();
 	json_t *unread = json_make_array();
-	json_auto_t *whole = json_make("{s:o, s:o, s:o, s:o, s:s}", "findings", placed,
-				       "unanchored", unplaced, "unchanged", unchanged,
-				       "notReviewed", unread, "failOn",
+	json_auto_t *whole = json_make("{s:o, s:o, s:o, s:o, s:o, s:s}", "findings", placed,
+				       "unanchored", unplaced, "unchanged", unchanged, "omitted",
+				       omitted, "notReviewed", unread, "failOn",
 				       finding_severity_name(view->fail_on));
 	json_t *refused = json_make_array();
 	size_t failing = view->fail_on && view->fail_on_unanchored ? report_refused(view) : 0;
@@ -63,9 +71,10 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 		const struct finding *finding = &view->findings->items[i];
 
 		failing += report_fails(view, finding);
-		json_append(finding->place != FINDING_ANCHORED ? unplaced
-			    : finding->unchanged_lines         ? unchanged
-							       : placed,
+		json_append(finding->omitted == OMITTED_UNCHANGED ? unchanged
+			    : finding->omitted                    ? omitted
+			    : report_is_placed(finding)           ? placed
+								  : unplaced,
 			    object_of(view, finding));
 	}
 	for (size_t i = 0; i < view->code->unread_count; i++) {

@@ -71,7 +71,7 @@ static bool is_in(const struct finding *finding, enum part part)
 	case PART_KNOWN:
 		return report_is_placed(finding) && finding->known;
 	case PART_UNPLACED:
-		return finding->place != FINDING_ANCHORED;
+		return report_is_unplaced(finding);
 	}
 	return false;
 }

@@ -231,6 +231,7 @@ static json_t *unreadable(const struct refusal *refusal)
 void report_sarif(const struct review_view *view, struct evbuffer *out)
 {
 	json_auto_t *numbers = json_make_object();
+	auto_free char *id = xasprintf("%s/", view->category ? view->category : "rlmd/review");
 	json_t *results = json_make_array(), *apart = json_make_array();
 	json_t *driver = json_make("{s:s, s:s, s:s, s:o}", "name", "rlmd", "version", RLMD_VERSION,
 				   "semanticVersion", RLMD_VERSION, "rules",
@@ -239,7 +240,7 @@ void report_sarif(const struct review_view *view, struct evbuffer *out)
 				     "$schema", "https://json.schemastore.org/sarif-2.1.0.json",
 				     "version", "2.1.0", "runs", "tool", "driver", driver,
 				     "columnKind", "unicodeCodePoints", "automationDetails", "id",
-				     "rlmd/review/", "invocations", "executionSuccessful", 1,
+				     id, "invocations", "executionSuccessful", 1,
 				     "toolExecutionNotifications", apart, "results", results);
 
 	for (size_t i = 0; i < view->findings->count; i++) {
@@ -247,7 +248,7 @@ void report_sarif(const struct review_view *view, struct evbuffer *out)
 
 		if (report_is_placed(finding))
 			json_append(results, result(view, finding, numbers));
-		else if (finding->place != FINDING_ANCHORED)
+		else if (report_is_unplaced(finding))
 			json_append(apart, notification(finding));
 	}
 	for (size_t i = 0; i < report_refused(view); i++)

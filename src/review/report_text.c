@@ -56,7 +56,7 @@ void report_text(const struct review_view *view, struct evbuffer *out)
 	for (size_t i = 0; i < view->findings->count; i++) {
 		const struct finding *finding = &view->findings->items[i];
 
-		if (!report_is_new(finding) && !finding->unchanged_lines)
+		if (!report_is_new(finding) && !finding->omitted)
 			add_finding(finding, out);
 	}
 	for (size_t i = 0; i < report_refused(view); i++) {

@@ -13,6 +13,7 @@
 #include "review/baseline.h"
 #include "review/code.h"
 #include "review/fingerprint.h"
+#include "review/omission.h"
 #include "review/report.h"
 #include "review/ruleset.h"
 #include "review/submission.h"
@@ -29,6 +30,8 @@ struct rlmd_review {
 	bool own_rules; /* and no others */
 	struct baseline baseline;
 	bool with_baseline, only_changed, fail_on_unanchored;
+	struct omission_limits limits;
+	char *category; /* owned: of the SARIF report; NULL: the usual one */
 	enum severity fail_on;
 	char *place; /* owned: of what is reviewed in its repository; until there is a context */
 
@@ -66,6 +69,8 @@ static bool read_options(struct rlmd_review *review, const struct rlmd_review_op
 	}
 	review->only_changed = options->only_changed;
 	review->fail_on_unanchored = options->fail_on_unanchored;
+	review->limits = (struct omission_limits){options->min_confidence, options->max_findings};
+	review->category = options->category ? xstrdup(options->category) : NULL;
 	review->with_baseline = options->baseline;
 	review->place = options->directory ? place_of(options->directory) : NULL;
 	review->prompts = prompt_set_open(options->prompt ? options->prompt : "default", err);
@@ -112,6 +117,7 @@ void rlmd_review_free(struct rlmd_review *review)
 	prompt_set_free(review->prompts);
 	free(review->wanted);
 	free(review->place);
+	free(review->category);
 	free(review->task);
 	free(review);
 }
@@ -345,6 +351,7 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 	findings_merge(findings);
 	fingerprint_all(&review->code, findings);
 	baseline_apply(&review->baseline, &review->code, findings);
+	omission_apply(findings, &review->limits);
 	return true;
 }
 
@@ -357,6 +364,7 @@ static struct review_view view_of(const struct rlmd_review *review)
 				    .fail_on_unanchored = review->fail_on_unanchored,
 				    .rules = &review->rules,
 				    .code = &review->code,
+				    .category = review->category,
 				    .fail_on = review->fail_on,
 				    .with_baseline = review->with_baseline};
 }

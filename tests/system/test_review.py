@@ -233,6 +233,44 @@ class AnswerTest(ReviewTest):
         self.write("tree/lib/main.c", CODE)
         self.assertEqual(self.found(finding(path="main.c"))["findings"], [])
 
+    def test_a_comment_ignores_a_rule(self):
+        """On its lines or on the line before; counted, and another rule is none of its."""
+        ignored = CODE.replace("\tstrcpy", "\t/* rlmd: ignore leak,buffer-overflow it is short */\n\tstrcpy")
+        for code, status in ((CODE, 3), (ignored, 0), (ignored.replace("buffer", "stack"), 3),
+                             (CODE.replace("argv[1]);", "argv[1]); // rlmd: ignore buffer-overflow"), 0)):
+            self.write("tree/src/main.c", code)
+            outcome = self.review(finding(), arguments=["--json"])
+            self.assertEqual(outcome.status, status, outcome.err)
+            review = outcome.result["review"]
+            self.assertEqual(len(review["findings"]), status // 3)
+            self.assertEqual([each["omitted"] for each in review["omitted"]],
+                             ["comment"] * (not status))
+        self.assertIn("; 1 more ignored by a comment", self.review(finding()).out)
+
+    def test_unsure_ones_are_counted(self):
+        doubted = finding(confidence=0.4)
+        for least, status in (("0.4", 3), ("0.41", 0)):
+            outcome = self.review(doubted, finding(quote="nowhere", confidence=0.1),
+                                  arguments=["--min-confidence", least, "--fail-on-unanchored"])
+            self.assertEqual(outcome.status, status, outcome.err)
+        self.assertIn("; 2 more less certain than is wanted", outcome.out)
+        self.assertNotIn("strcpy", outcome.out)
+
+    def test_the_worst_are_shown(self):
+        self.write("tree/src/main.c", CODE + CODE.replace("strcpy", "gets"))
+        note = finding(rule="leak", severity="note", quote="int main(int argc")
+        lesser = finding(quote="gets(name", severity="warning")
+        found = self.found(note, lesser, finding(), arguments=["--max-findings", "2"])
+        self.assertEqual([each["severity"] for each in found["findings"]], ["error", "warning"])
+        self.assertEqual([each["omitted"] for each in found["omitted"]], ["number"])
+        self.assertEqual(found["failing"], 1)
+
+    def test_several_reviews_of_one_commit(self):
+        for arguments, category in (([], "rlmd/review/"), (["--category", "nightly"], "nightly/")):
+            self.review(finding(), arguments=["--sarif", "s.sarif", *arguments])
+            (run,) = json.loads(self.report("s.sarif"))["runs"]
+            self.assertEqual(run["automationDetails"]["id"], category)
+
     def test_fail_on_unanchored(self):
         for arguments, status in (([], 0), (["--fail-on-unanchored"], 3),
                                   (["--fail-on-unanchored", "--fail-on", "none"], 0)):
@@ -523,7 +561,8 @@ class ChangesTest(ReviewTest):
 
 
 class ReportsTest(ReviewTest):
-    REPORTS = ("--sarif", "s.sarif", "--junit", "j.xml", "--gitlab", "g.json", "--markdown", "m.md")
+    REPORTS = ("--sarif", "s.sarif", "--junit", "j.xml", "--gitlab", "g.json", "--markdown", "m.md",
+               "--rdjson", "r.json")
 
     def findings(self):
         return [finding(patch=PATCH), finding(rule="other", severity="warning", quote="return 0;"),
@@ -535,6 +574,25 @@ class ReportsTest(ReviewTest):
         for name in self.REPORTS[1::2]:
             self.assertTrue((self.dir / name).stat().st_size, name)
         self.assertIn("::error file=src/main.c,line=7,endLine=7,title=buffer-overflow::Copies", outcome.out)
+
+    def test_rdjson(self):
+        """A suggestion replaces whole lines, and known findings have their comments already."""
+        insert = "--- a/src/main.c\n+++ b/src/main.c\n@@ -7,0 +8,1 @@\n+\tname[7] = 0;\n"
+        self.review(*self.findings(), finding(rule="leak", quote="return 0;", patch=insert),
+                    arguments=[*self.REPORTS])
+        report = json.loads(self.report("r.json"))
+        self.assertEqual(report["source"], {"name": "rlmd"})
+        first = report["diagnostics"][0]
+        self.assertEqual(first["severity"], "ERROR")
+        self.assertEqual(first["code"], {"value": "buffer-overflow"})
+        lines = {"start": {"line": 7}, "end": {"line": 7}}
+        self.assertEqual(first["location"], {"path": "src/main.c", "range": lines})
+        self.assertEqual(first["suggestions"], [
+            {"range": lines, "text": '\tsnprintf(name, sizeof name, "%s", argv[1]);'}])
+        for each in (each for other in report["diagnostics"][1:] for each in other["suggestions"]):
+            self.assertRegex(each["text"], r"name\[7\] = 0;\n|\nname\[7\] = 0;$")
+        self.review(*self.findings(), arguments=["--baseline", "s.sarif", "--rdjson", "r.json"])
+        self.assertEqual(json.loads(self.report("r.json"))["diagnostics"], [])
 
     def test_sarif(self):
         try:

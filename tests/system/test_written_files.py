@@ -61,6 +61,7 @@ WRITES = {
     "sarif": {"review": "at once"},
     "junit": {"review": "at once"},
     "gitlab": {"review": "at once"},
+    "rdjson": {"review": "at once"},
     "markdown": {"review": "at once"},
     "record": {"exec": "directory", "plan": "directory", "review": "directory"},
     "cache": {"exec": "directory", "plan": "directory", "batch": "directory", "work": "directory",
@@ -72,7 +73,7 @@ WRITES = {
 READS = {
     "contexts", "task_file", "include", "exclude", "files_from", "diff", "provider", "model",
     "subcall_model", "prompt", "base_url", "key_file", "price_table", "stop", "python", "preload",
-    "rules", "add_rules", "baseline", "halt", "shard", "batch", "default_tenant", "root", "schema", "replay", "config",
+    "rules", "add_rules", "category", "baseline", "halt", "shard", "batch", "default_tenant", "root", "schema", "replay", "config",
 }
 ANSWER = 'FINAL({"findings": []})'
 
