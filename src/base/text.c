@@ -67,6 +67,16 @@ bool text_is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+bool text_is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+bool text_is_one_of(char c, const char *set)
+{
+	return c && strchr(set, c);
+}
+
 struct rlmd_text text_trim(struct rlmd_text text)
 {
 	while (text.size && text_is_space(text.bytes[0])) {

@@ -27,6 +27,8 @@ bool text_equal_caseless(struct rlmd_text, const char *string);
 bool text_starts_caseless(struct rlmd_text, const char *prefix);
 
 bool text_is_space(char);                          /* ASCII white space */
+bool text_is_digit(char);                          /* of ASCII */
+bool text_is_one_of(char, const char *set);        /* false of NUL */
 struct rlmd_text text_trim(struct rlmd_text);      /* without ASCII white space at both ends */
 struct rlmd_text text_last_line(struct rlmd_text); /* of what text_trim() leaves */
 char *text_copy(struct rlmd_text);                 /* owned, NUL-terminated */

@@ -14,11 +14,6 @@
 
 #include "base/array.h"
 
-static bool one_of(char c, const char *set)
-{
-	return c && strchr(set, c);
-}
-
 static struct marker direct(struct rlmd_text text, size_t start, struct rlmd_text value)
 {
 	if (!marker_is_value(value))
@@ -53,9 +48,9 @@ static bool is_line(struct rlmd_text text, struct range range)
 {
 	size_t start = range.start;
 
-	while (start && one_of(text.bytes[start - 1], " \t*>"))
+	while (start && text_is_one_of(text.bytes[start - 1], " \t*>"))
 		start--;
-	while (range.end < text.size && one_of(text.bytes[range.end], " \t\r*."))
+	while (range.end < text.size && text_is_one_of(text.bytes[range.end], " \t\r*."))
 		range.end++;
 	return (!start || text.bytes[start - 1] == '\n') &&
 	       (range.end == text.size || text.bytes[range.end] == '\n');
@@ -114,7 +109,7 @@ static struct marker find_boxed(struct rlmd_text text)
 	const char *place, *last = NULL;
 	size_t depth = 1, at, end = text.size;
 
-	while (end && one_of(text.bytes[end - 1], punctuation))
+	while (end && text_is_one_of(text.bytes[end - 1], punctuation))
 		end--;
 	line = text_last_line(text_slice(text, 0, end));
 	place = line.bytes;
@@ -160,22 +155,22 @@ static bool is_label(struct rlmd_text line, struct rlmd_text *ret_value)
 	bool decorated, colon;
 
 	line = text_trim(line);
-	while (at < line.size && one_of(line.bytes[at], " *_#>"))
+	while (at < line.size && text_is_one_of(line.bytes[at], " *_#>"))
 		at++;
 	decorated = at > 0;
 	if (!text_starts_caseless(text_slice(line, at, line.size), words))
 		return false;
 	at += strlen(words);
-	while (at < line.size && one_of(line.bytes[at], "*_ \t"))
+	while (at < line.size && text_is_one_of(line.bytes[at], "*_ \t"))
 		at++;
 	colon = at < line.size && line.bytes[at] == ':';
 	at += colon;
 	/* Of decoration around the words, or the words and the value. */
-	while (decorated && at < line.size && one_of(line.bytes[at], "*_"))
+	while (decorated && at < line.size && text_is_one_of(line.bytes[at], "*_"))
 		at++;
 	*ret_value = text_trim(text_slice(line, at, line.size));
-	while (decorated && ret_value->size && !one_of(ret_value->bytes[0], "*_") &&
-	       one_of(ret_value->bytes[ret_value->size - 1], "*_"))
+	while (decorated && ret_value->size && !text_is_one_of(ret_value->bytes[0], "*_") &&
+	       text_is_one_of(ret_value->bytes[ret_value->size - 1], "*_"))
 		ret_value->size--;
 	return colon || (decorated && !ret_value->size);
 }

@@ -93,11 +93,6 @@ static bool is_word(char c)
 	return is_ascii_word(c) || (unsigned char)c >= 0x80;
 }
 
-static bool one_of(char c, const char *set)
-{
-	return c && strchr(set, c);
-}
-
 static char byte_at(struct rlmd_text text, size_t at)
 {
 	return at < text.size ? text.bytes[at] : '\0';
@@ -116,14 +111,9 @@ static enum role role_of(struct rlmd_text text, size_t at)
 
 	if (is_word(before) && is_word(after))
 		return APOSTROPHE;
-	if (is_word(after) && (text_is_space(before) || one_of(before, "([{'\"")))
+	if (is_word(after) && (text_is_space(before) || text_is_one_of(before, "([{'\"")))
 		return OPENS_WITHIN;
 	return CLOSES;
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
 }
 
 /* " :)", " ;-(" and the like; what opens stands before no word. */
@@ -131,7 +121,7 @@ static bool is_smiley(struct rlmd_text text, size_t at)
 {
 	size_t eyes = at && text.bytes[at - 1] == '-' ? at - 1 : at;
 
-	return eyes > 1 && one_of(text.bytes[eyes - 1], ":;") &&
+	return eyes > 1 && text_is_one_of(text.bytes[eyes - 1], ":;") &&
 	       text_is_space(text.bytes[eyes - 2]) &&
 	       (text.bytes[at] == ')' || !is_word(byte_at(text, at + 1)));
 }
@@ -141,15 +131,16 @@ static bool is_label(struct rlmd_text text, size_t at)
 {
 	size_t start = at;
 
-	if (!one_of(byte_at(text, at + 1), " \t"))
+	if (!text_is_one_of(byte_at(text, at + 1), " \t"))
 		return false;
-	while (start && at - start < LABEL_MAX && is_digit(text.bytes[start - 1]))
+	while (start && at - start < LABEL_MAX && text_is_digit(text.bytes[start - 1]))
 		start--;
 	if (start == at && at && is_ascii_word(text.bytes[at - 1]))
 		start--;
 	if (start == at)
 		return false;
-	for (size_t i = 0; i < INDENT_MAX && start && one_of(text.bytes[start - 1], " \t"); i++)
+	for (size_t i = 0; i < INDENT_MAX && start && text_is_one_of(text.bytes[start - 1], " \t");
+	     i++)
 		start--;
 	return start && text.bytes[start - 1] == '\n';
 }
@@ -164,7 +155,7 @@ static bool is_interval(struct rlmd_text text, size_t at)
 
 		if (c == (closes ? '[' : ']'))
 			return comma;
-		if (one_of(c, "()[]\n"))
+		if (text_is_one_of(c, "()[]\n"))
 			return false;
 		comma |= c == ',';
 	}
@@ -190,12 +181,12 @@ static size_t add_quotes(struct tokens *scan, size_t at, char before)
 	struct rlmd_text text = scan->text;
 	char quote = text.bytes[at], next;
 	size_t end = at;
-	struct token token = {.begins = one_of(before, "([{,=:+")};
+	struct token token = {.begins = text_is_one_of(before, "([{,=:+")};
 
 	while (end < text.size && text.bytes[end] == quote)
 		end++;
 	next = byte_at(text, skip_spaces(text, end));
-	token.final = quote == '"' || !next || one_of(next, ")]},:+");
+	token.final = quote == '"' || !next || text_is_one_of(next, ")]},:+");
 	if (end - at >= TRIPLE) {
 		token.at = (uint32_t)at;
 		token.kind = quote == '"' ? 'd' : 's';
@@ -331,7 +322,7 @@ static const struct spelling *spelling_of(struct rlmd_text text)
 static size_t find_word(struct rlmd_text text, size_t from)
 {
 	for (; from < text.size; from++)
-		if (one_of(text.bytes[from], "FfS") &&
+		if (text_is_one_of(text.bytes[from], "FfS") &&
 		    spelling_of(text_slice(text, from, text.size)))
 			break;
 	return from;
@@ -361,7 +352,7 @@ static enum marker_place place_of(struct rlmd_text text, size_t at)
 {
 	enum marker_place place = LEADS_LINE;
 
-	for (; at && one_of(text.bytes[at - 1], " \t>*#-+"); at--)
+	for (; at && text_is_one_of(text.bytes[at - 1], " \t>*#-+"); at--)
 		if (text.bytes[at - 1] == '>')
 			place = LEADS_QUOTATION;
 	return !at || text.bytes[at - 1] == '\n' ? place : WITHIN_LINE;
@@ -370,7 +361,7 @@ static enum marker_place place_of(struct rlmd_text text, size_t at)
 /* Rule 8: nothing but a full stop and Markdown's decoration follows on the line. */
 static bool ends_line(struct rlmd_text text, size_t at)
 {
-	while (one_of(byte_at(text, at), " \t\r.*_"))
+	while (text_is_one_of(byte_at(text, at), " \t\r.*_"))
 		at++;
 	return !byte_at(text, at) || text.bytes[at] == '\n';
 }
@@ -381,11 +372,12 @@ static bool read_variable(struct rlmd_text text, size_t at, bool cut, struct mar
 	size_t start = skip_spaces(text, at), end;
 	char quote = byte_at(text, start);
 
-	quote = one_of(quote, "'\"`") ? quote : '\0';
+	quote = text_is_one_of(quote, "'\"`") ? quote : '\0';
 	start += quote != '\0';
 	for (end = start; end < text.size && is_word(text.bytes[end]);)
 		end++;
-	if (end == start || end - start > VARIABLE_MAX || one_of(text.bytes[start], "0123456789"))
+	if (end == start || end - start > VARIABLE_MAX ||
+	    text_is_one_of(text.bytes[start], "0123456789"))
 		return false;
 	marker->argument = text_from(text.bytes + start, end - start);
 	if (!quote)
@@ -455,9 +447,9 @@ bool marker_is_value(struct rlmd_text argument)
 
 	if (!words.size && !bracketed)
 		return argument.size; /* [] and {} */
-	while (words.size && one_of(words.bytes[0], "._?` "))
+	while (words.size && text_is_one_of(words.bytes[0], "._?` "))
 		words = text_slice(words, 1, words.size);
-	while (words.size && one_of(words.bytes[words.size - 1], "._?` "))
+	while (words.size && text_is_one_of(words.bytes[words.size - 1], "._?` "))
 		words.size--;
 	return words.size && !text_equal(argument, "\xe2\x80\xa6") &&
 	       !(bracketed && !memchr(words.bytes, '<', words.size) &&
@@ -528,7 +520,7 @@ static struct rlmd_text plain_argument(struct rlmd_text text)
 		return text_trim(text_slice(text, 1, text.size - 1));
 	if (text.size && text.bytes[text.size - 1] == ',')
 		rest = text_trim(text_slice(text, 0, text.size - 1));
-	if (one_of(byte_at(rest, 0), "rRbBuU"))
+	if (text_is_one_of(byte_at(rest, 0), "rRbBuU"))
 		rest = text_slice(rest, 1, rest.size);
 	return string_quotes(rest) ? rest : text;
 }
@@ -574,7 +566,7 @@ static uint32_t at_line_end(struct rlmd_text text, size_t start, uint32_t end)
 	bool words = false;
 
 	rest = text_trim(rest);
-	while (rest.size && one_of(rest.bytes[rest.size - 1], ".*_"))
+	while (rest.size && text_is_one_of(rest.bytes[rest.size - 1], ".*_"))
 		rest.size--;
 	if (rest.size < 2 || rest.bytes[rest.size - 1] != ')' ||
 	    string_quotes(text_trim(text_slice(text, start, end))))
@@ -582,7 +574,7 @@ static uint32_t at_line_end(struct rlmd_text text, size_t start, uint32_t end)
 	for (size_t i = 0; i < rest.size; i++) {
 		open += rest.bytes[i] == '(';
 		closed += rest.bytes[i] == ')';
-		words |= is_word(rest.bytes[i]) || one_of(rest.bytes[i], "'\"`");
+		words |= is_word(rest.bytes[i]) || text_is_one_of(rest.bytes[i], "'\"`");
 	}
 	rest.size--;
 	if (closed <= open || !words || rest.bytes[rest.size - 1] == ')' ||

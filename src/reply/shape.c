@@ -68,25 +68,15 @@ struct lexer {
 	enum shape shape;
 };
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || text_is_digit(c) || c == '_' ||
 	       (unsigned char)c >= 0x80;
 }
 
 static char peek(const struct lexer *lexer, size_t ahead)
 {
 	return lexer->at + ahead < lexer->text.size ? lexer->text.bytes[lexer->at + ahead] : '\0';
-}
-
-static bool one_of(char c, const char *set)
-{
-	return c && strchr(set, c);
 }
 
 static void begin_line(struct lexer *lexer)
@@ -216,14 +206,15 @@ static bool read_word(struct lexer *lexer)
 	while (is_word(peek(lexer, 0)))
 		lexer->at++;
 	name = text_slice(lexer->text, start, lexer->at);
-	if (one_of(peek(lexer, 0), "'\"") && name.size <= PREFIX_MAX &&
-	    one_of(name.bytes[0], "rRbBfFuU") && one_of(name.bytes[name.size - 1], "rRbBfFuU")) {
+	if (text_is_one_of(peek(lexer, 0), "'\"") && name.size <= PREFIX_MAX &&
+	    text_is_one_of(name.bytes[0], "rRbBfFuU") &&
+	    text_is_one_of(name.bytes[name.size - 1], "rRbBfFuU")) {
 		lexer->line.tokens--;
 		return true; /* belongs to the string behind it */
 	}
-	if (is_digit(name.bytes[0])) {
+	if (text_is_digit(name.bytes[0])) {
 		while (is_word(peek(lexer, 0)) ||
-		       (peek(lexer, 0) == '.' && is_digit(peek(lexer, 1))))
+		       (peek(lexer, 0) == '.' && text_is_digit(peek(lexer, 1))))
 			lexer->at++;
 		if (!lexer->depth)
 			lexer->line.target = lexer->line.chain = false;
@@ -239,7 +230,7 @@ static bool read_open(struct lexer *lexer)
 	char c = peek(lexer, 0);
 	struct line *line = &lexer->line;
 	bool behind = line->operand;
-	bool spaced = lexer->at && one_of(lexer->text.bytes[lexer->at - 1], " \t");
+	bool spaced = lexer->at && text_is_one_of(lexer->text.bytes[lexer->at - 1], " \t");
 
 	if (lexer->depth == BRACKETS_MAX || (behind && (spaced || c == '{')))
 		return false;
@@ -321,9 +312,9 @@ static bool read_colon(struct lexer *lexer)
 		size_t end = lexer->at;
 
 		/* The rest of the line is a statement of its own. */
-		while (end < lexer->text.size && one_of(lexer->text.bytes[end], " \t"))
+		while (end < lexer->text.size && text_is_one_of(lexer->text.bytes[end], " \t"))
 			end++;
-		if (end < lexer->text.size && !one_of(lexer->text.bytes[end], "\r\n#"))
+		if (end < lexer->text.size && !text_is_one_of(lexer->text.bytes[end], "\r\n#"))
 			return end_line(lexer);
 	}
 	return true;
@@ -360,19 +351,20 @@ static bool read_operator(struct lexer *lexer)
 	}
 	if (c == '!' && next != '=')
 		return false;
-	while (one_of(peek(lexer, 0), "*/<>") && peek(lexer, 0) == c)
+	while (text_is_one_of(peek(lexer, 0), "*/<>") && peek(lexer, 0) == c)
 		lexer->at++;
 	if (peek(lexer, 0) == '=') {
 		lexer->at++;
 		if (!line->operand)
 			return false;
-		if (!one_of(c, "<>=!") || lexer->text.bytes[lexer->at - 2] != c ||
-		    (one_of(c, "<>") && next == c))
+		if (!text_is_one_of(c, "<>=!") || lexer->text.bytes[lexer->at - 2] != c ||
+		    (text_is_one_of(c, "<>") && next == c))
 			return assign(lexer);
 	} else if (!line->operand) {
 		/* Characters that may stand in front of an operand. */
 		line->decorator = c == '@' && leads;
-		if (!line->decorator && !one_of(c, "+-~*") && !(one_of(c, "*/") && lexer->depth))
+		if (!line->decorator && !text_is_one_of(c, "+-~*") &&
+		    !(text_is_one_of(c, "*/") && lexer->depth))
 			return false;
 		if (c == '*' && !lexer->depth) {
 			line->chain = false;
@@ -393,8 +385,8 @@ static bool read_dot(struct lexer *lexer)
 	if (lexer->line.lead == WORD_FROM && !lexer->line.operand)
 		return true;
 	if (!lexer->line.operand)
-		return is_digit(peek(lexer, 0));
-	if (!is_word(peek(lexer, 0)) || is_digit(peek(lexer, 0)))
+		return text_is_digit(peek(lexer, 0));
+	if (!is_word(peek(lexer, 0)) || text_is_digit(peek(lexer, 0)))
 		return false;
 	lexer->line.operand = lexer->line.string = false;
 	return true;
@@ -429,7 +421,7 @@ static bool read_token(struct lexer *lexer)
 		lexer->line.chain &= lexer->depth > 0;
 		return true;
 	default:
-		return one_of(c, "=+-*/%@&|^~<>!") && read_operator(lexer);
+		return text_is_one_of(c, "=+-*/%@&|^~<>!") && read_operator(lexer);
 	}
 }
 
@@ -444,7 +436,7 @@ static size_t comment_end(const struct lexer *lexer)
 
 static size_t skip_blanks(const struct lexer *lexer, size_t at)
 {
-	while (at < lexer->text.size && one_of(lexer->text.bytes[at], " \t\r"))
+	while (at < lexer->text.size && text_is_one_of(lexer->text.bytes[at], " \t\r"))
 		at++;
 	return at;
 }
@@ -463,9 +455,9 @@ static bool step(struct lexer *lexer)
 		lexer->at = skip_blanks(lexer, lexer->at + 1);
 		/* Behind the last statement of a line it is another language's. */
 		return !lexer->depth && peek(lexer, 0) && peek(lexer, 0) != '\n' && end_line(lexer);
-	} else if (one_of(c, " \t\r")) {
+	} else if (text_is_one_of(c, " \t\r")) {
 		lexer->at++;
-	} else if (c == '\\' && one_of(peek(lexer, 1), "\r\n")) {
+	} else if (c == '\\' && text_is_one_of(peek(lexer, 1), "\r\n")) {
 		lexer->at += peek(lexer, 1) == '\r' ? 3 : 2;
 	} else {
 		return read_token(lexer);

@@ -104,7 +104,7 @@ static double number_of(struct rlmd_text text, struct rlmd_text *ret_rest)
 {
 	auto_free char *copy = text_copy(text_trim(text));
 	char *end = copy;
-	double number = *copy >= '0' && *copy <= '9' ? strtod(copy, &end) : NAN;
+	double number = text_is_digit(*copy) ? strtod(copy, &end) : NAN;
 
 	*ret_rest = text_of("");
 	text = text_trim(text);
@@ -146,10 +146,10 @@ static int64_t read_hint(const json_t *object)
 
 	if (json_is_array(value))
 		number = json_number_value(json_array_get(value, 0));
-	if (text.size && !strchr("0123456789", *text.bytes)) {
+	if (text.size && !text_is_digit(*text.bytes)) {
 		size_t skipped = 0;
 
-		while (skipped < text.size && strchr("Llines .:#", text.bytes[skipped]))
+		while (skipped < text.size && text_is_one_of(text.bytes[skipped], "Llines .:#"))
 			skipped++;
 		text = text_slice(text, skipped, text.size);
 	}
@@ -248,11 +248,6 @@ static struct rlmd_text without_fence(struct rlmd_text answer)
 	return text_trim(text_slice(text, first, text.size - 3));
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 /* JSON whose integers can be read: one that is too large for a line's number is 0. */
 static void shorten_integers(struct rlmd_text json, struct evbuffer *out)
 {
@@ -266,8 +261,8 @@ static void shorten_integers(struct rlmd_text json, struct evbuffer *out)
 			quoted = !quoted;
 		else if (quoted && json.bytes[at] == '\\' && end < json.size)
 			end++;
-		while (!quoted && is_digit(json.bytes[at]) && end < json.size &&
-		       is_digit(json.bytes[end]))
+		while (!quoted && text_is_digit(json.bytes[at]) && end < json.size &&
+		       text_is_digit(json.bytes[end]))
 			end++;
 		if (end - at > DIGITS_MAX && !fraction)
 			buffer_add(out, "0", 1);

@@ -79,21 +79,16 @@ static bool is_lower(char c)
 	return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool belongs(enum characters of, char c)
 {
 	switch (of) {
 	case UPPER:
-		return is_upper(c) || is_digit(c);
+		return is_upper(c) || text_is_digit(c);
 	case WORD:
 	case MIXED:
-		return is_upper(c) || is_lower(c) || is_digit(c) || c == '_' || c == '-';
+		return is_upper(c) || is_lower(c) || text_is_digit(c) || c == '_' || c == '-';
 	case PATH:
-		return is_upper(c) || is_lower(c) || is_digit(c) || (c && strchr("_-+/.=", c));
+		return is_upper(c) || is_lower(c) || text_is_digit(c) || (c && strchr("_-+/.=", c));
 	}
 	return false;
 }
@@ -108,7 +103,7 @@ static bool is_token(struct rlmd_text text, enum characters of, size_t least)
 	     size++) {
 		upper |= is_upper(text.bytes[size]);
 		lower |= is_lower(text.bytes[size]);
-		digit |= is_digit(text.bytes[size]);
+		digit |= text_is_digit(text.bytes[size]);
 	}
 	return size >= least && (of != MIXED || (upper && lower && digit));
 }
