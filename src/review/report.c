@@ -35,6 +35,15 @@ size_t report_refused(const struct review_view *view)
 	return view->submission ? view->submission->refusal_count : 0;
 }
 
+size_t report_failing(const struct review_view *view)
+{
+	size_t failing = view->fail_on && view->fail_on_unanchored ? report_refused(view) : 0;
+
+	for (size_t i = 0; i < view->findings->count; i++)
+		failing += report_fails(view, &view->findings->items[i]);
+	return failing;
+}
+
 const char *report_name(const struct finding *finding)
 {
 	return finding->file ? finding->file->name : finding->path;

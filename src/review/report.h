@@ -45,6 +45,9 @@ bool report_is_unplaced(const struct finding *);
 bool report_is_new(const struct finding *);
 bool report_fails(const struct review_view *, const struct finding *);
 
+/* How many findings the gate fails of. */
+size_t report_failing(const struct review_view *);
+
 /* How many could not be read. */
 size_t report_refused(const struct review_view *);
 

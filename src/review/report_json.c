@@ -65,12 +65,10 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 				       omitted, "notReviewed", unread, "failOn",
 				       finding_severity_name(view->fail_on));
 	json_t *refused = json_make_array();
-	size_t failing = view->fail_on && view->fail_on_unanchored ? report_refused(view) : 0;
 
 	for (size_t i = 0; i < view->findings->count; i++) {
 		const struct finding *finding = &view->findings->items[i];
 
-		failing += report_fails(view, finding);
 		json_append(finding->omitted == OMITTED_UNCHANGED ? unchanged
 			    : finding->omitted                    ? omitted
 			    : report_is_placed(finding)           ? placed
@@ -89,6 +87,6 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 		json_append(refused, json_make("{s:s, s:s}", "why", why, "finding", shown));
 	}
 	json_put(whole, "unreadable", refused);
-	json_put(whole, "failing", json_make_integer((json_int_t)failing));
+	json_put(whole, "failing", json_make_integer((json_int_t)report_failing(view)));
 	escape_json(whole, out);
 }

@@ -388,12 +388,10 @@ char *rlmd_review_report(const struct rlmd_review *review, enum rlmd_review_form
 
 size_t rlmd_review_failing(const struct rlmd_review *review)
 {
-	const struct review_view view = review ? view_of(review) : (struct review_view){0};
-	size_t failing = 0;
+	struct review_view view;
 
-	for (size_t i = 0; review && i < view.findings->count; i++)
-		failing += report_fails(&view, &view.findings->items[i]);
-	if (review && review->fail_on && review->fail_on_unanchored)
-		failing += review->submission.refusal_count;
-	return failing;
+	if (!review)
+		return 0;
+	view = view_of(review);
+	return report_failing(&view);
 }
