@@ -248,29 +248,25 @@ static enum listing_kind visit_directory(struct listing *listing, const char *pa
 
 static bool is_generated_name(const char *name)
 {
-	static const char *const names[] = {
-#define NAME(name) name,
-#define ENDING(end)
-#include "lister/generated.def"
-#undef NAME
-#undef ENDING
-	};
-	static const char *const endings[] = {
-#define NAME(name)
-#define ENDING(end) end,
+	static const struct {
+		const char *text;
+		bool is_ending;
+	} rows[] = {
+#define NAME(name)  {name, false},
+#define ENDING(end) {end, true},
 #include "lister/generated.def"
 #undef NAME
 #undef ENDING
 	};
 	size_t size = strlen(name);
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (!strcmp(name, names[i]))
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		size_t end = strlen(rows[i].text);
+
+		if (rows[i].is_ending ? size > end && !strcasecmp(name + size - end, rows[i].text)
+				      : !strcmp(name, rows[i].text))
 			return true;
-	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-		if (size > strlen(endings[i]) &&
-		    !strcasecmp(name + size - strlen(endings[i]), endings[i]))
-			return true;
+	}
 	return false;
 }
 
