@@ -23,7 +23,7 @@ RUBY_DOUBLE = (r'"(?:[^"\\#]|\\[\s\S]|#' + INSERTED_RUBY + "|#(?!" + INSERTED_RU
 
 # Each family of languages has other parts that are no code. Each alternative begins with a letter
 # of its own: the search for the next then is fast.
-PATTERNS = {
+SOURCES = {
     "C": SLASHES + "|" + DOUBLE + "|" + CHARACTER + "|" + DIRECTIVE,
     "Java": SLASHES + "|" + TRIPLE + "|" + DOUBLE + "|" + SINGLE,
     "C#": SLASHES + r'|@\$?"(?:[^"]|"")*"|\$@"(?:[^"]|"")*"|' + TRIPLE + "|" + DOUBLE + "|" + SINGLE
@@ -38,6 +38,7 @@ PATTERNS = {
             r"=begin\b[\s\S]*?(?:\n=end\b|\Z)|<<[~-]?[\"'`]?(?P<here>[A-Za-z_]\w*)[\"'`]?|"
             r"%[qQwWiIr]?(?P<open>[(\[{<|!/])|__END__\r?\n[\s\S]*|/",
 }
+PATTERNS = {family: Pattern(source, re.M) for family, source in SOURCES.items()}
 FAMILIES = {
     **dict.fromkeys(("C", "C++", "Objective-C"), "C"),
     **dict.fromkeys(("Java", "Kotlin", "Swift", "Protocol Buffers"), "Java"),
@@ -58,7 +59,6 @@ LAST_WORD = Pattern(r"[\w$]+$")
 TEMPLATE = Pattern(r"[^`\\$]*(?:(?:\\[\s\S]|\$(?!\{))[^`\\$]*)*")
 INSERTED = Pattern(r"[{}`]|" + SLASHES + "|" + DOUBLE + "|" + SINGLE)
 CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
-compiled = {}
 
 
 def blank(text):
@@ -82,32 +82,16 @@ class Blanker:
     def __init__(self, text, language):
         self.text, self.language, self.family = text, language, FAMILIES[language]
         self.directives, self.pieces, self.done, self.unended = [], [], 0, set()
-        if self.family not in compiled:
-            compiled[self.family] = re.compile(PATTERNS[self.family], re.M)
-        self.search = compiled[self.family].search
+        self.search = PATTERNS[self.family].search
 
     def code(self):
-        special = getattr(self, "see_" + self.family.lower().replace("#", "_sharp"), None)
+        see = getattr(self, "see_" + self.family.lower(), self.usual)
         text, search = self.text, self.search
-        place = self.begin()
-        match = search(text, place)
+        match = search(text, self.markup(0) if self.family == "PHP" else 0)
         while match:
-            found, start, end = match.group(), match.start(), match.end()
-            if special is not None:
-                end = special(match, found, start, end)
-            elif found[0] in "\"'`":
-                self.put(start, end, quoted(found))
-            else:
-                self.put(start, end, blank(found))
-            match = search(text, end)
+            match = search(text, see(match, match.group(), match.start(), match.end()))
         self.pieces.append(text[self.done:])
         return "".join(self.pieces)
-
-    def begin(self):
-        """Where code begins."""
-        if self.family == "PHP":
-            return self.markup(0)
-        return 0
 
     def put(self, start, end, instead):
         self.pieces.append(self.text[self.done:start])
@@ -119,13 +103,14 @@ class Blanker:
         self.put(start, end, blank(self.text[start:end]))
         return end
 
-    def usual(self, found, start, end):
+    def usual(self, _match, found, start, end):
+        """Blanks what was found. Returns where the search goes on."""
         self.put(start, end, quoted(found) if found[0] in "\"'`" else blank(found))
         return end
 
     # -- the languages that need more than a pattern --
 
-    def see_c(self, _match, found, start, end):
+    def see_c(self, match, found, start, end):
         text = self.text
         if found[0] == "#":
             line = text.rfind("\n", 0, start) + 1
@@ -139,9 +124,9 @@ class Blanker:
                 close = text.find(")" + mark.group(1) + '"', mark.end())
                 end = len(text) if close < 0 else close + len(mark.group(1)) + 2
                 return self.until(start, end)
-        return self.usual(found, start, end)
+        return self.usual(match, found, start, end)
 
-    def see_rust(self, _match, found, start, end):
+    def see_rust(self, match, found, start, end):
         text = self.text
         if found == "/*":
             depth = 1
@@ -156,14 +141,14 @@ class Blanker:
                 mark = '"' + (raw.group(1) or raw.group(2) or "")
                 close = text.find(mark, start + 1)
                 return self.until(start, len(text) if close < 0 else close + len(mark))
-        return self.usual(found, start, end)
+        return self.usual(match, found, start, end)
 
-    def see_javascript(self, _match, found, start, end):
+    def see_javascript(self, match, found, start, end):
         if found == "`":
             return self.template(start)
         if found == "/":
             return self.expression(start, end)
-        return self.usual(found, start, end)
+        return self.usual(match, found, start, end)
 
     def expression(self, start, end):
         """A regular expression, or a division."""
@@ -229,7 +214,7 @@ class Blanker:
             close = re.compile(r"^[ \t]*" + match.group("here") + r"\b", re.M).search(
                 self.text, end)
             return self.until(start, close.end() if close else len(self.text))
-        return self.usual(found, start, end)
+        return self.usual(match, found, start, end)
 
     def see_ruby(self, match, found, start, end):
         text = self.text
@@ -259,7 +244,7 @@ class Blanker:
             return self.until(feed, close.end())
         if match.group("open"):
             return self.percent(match, found, start, end)
-        return self.usual(found, start, end)
+        return self.usual(match, found, start, end)
 
     def percent(self, match, found, start, end):
         """%w(...) and its like, with pairs in it."""

@@ -362,13 +362,10 @@ class Declared:
                 break
         if not candidates:
             return None
-        if self.in_c:
-            for index in candidates[:-1]:
-                if self.is_macro(items, index):
-                    continue
-                return index
-        return candidates[0] if not self.in_c else candidates[-1] if self.is_macro(
-            items, candidates[0]) else candidates[0]
+        if not self.in_c:
+            return candidates[0]
+        return next((index for index in candidates[:-1] if not self.is_macro(items, index)),
+                    candidates[-1])
 
     @staticmethod
     def is_macro(items, index):
@@ -453,8 +450,8 @@ class Declared:
             if len(items) > 1 and items[0].text in ("package", "namespace"):
                 self.add(items[1].place, items[0].text,
                          "".join(each.text for each in items[1:]))
-            elif self.type_word(items) is not None:
-                self.type_opened(items, self.type_word(items), at, at)
+            else:
+                self.type_ended(items, at)
             return True
         if scopes[-1].constants:
             scopes[-1].constants = False
@@ -463,11 +460,16 @@ class Declared:
             items = self.head(start, at)
             if not self.arrow(items) and place_of(items, "=") is None:
                 index = self.name_place(items)
-                if self.type_word(items) is not None:
-                    self.type_opened(items, self.type_word(items), at, at)
-                elif index is not None:
+                if not self.type_ended(items, at) and index is not None:
                     self.add_function(items, index)
         return True
+
+    def type_ended(self, items, at):
+        """Whether these are the head of a type without a body."""
+        key = self.type_word(items)
+        if key is not None:
+            self.type_opened(items, key, at, at)
+        return key is not None
 
     def arrow(self, items):
         """Of C#: a method that is no more than a value: int Size() => size;"""

@@ -14,7 +14,8 @@ LIKE_STATEMENTS = ("Objective-C", "Shell")  # where those look like functions
 
 
 def rows(*pairs):
-    return pairs
+    """(kind, Pattern) of each pair."""
+    return [(kind, Pattern(pattern)) for kind, pattern in pairs]
 
 
 RULES = {
@@ -106,17 +107,14 @@ RULES = {
     ),
 }
 RULES["Python"] = rows(("class", r"\s*class\s+(\w+)"), ("function", r"\s*(?:async\s+)?def\s+(\w+)"))
-compiled = {}
 
 
 def matched(code, language):
     """(place, kind, name) of each definition, in the order of their places."""
-    if language not in compiled:
-        compiled[language] = [(kind, re.compile(pattern).match)
-                              for kind, pattern in RULES[language]]
     if language == "Rust":
         code = without_macros(code)
-    found, place, patterns = [], 0, compiled[language]
+    found, place = [], 0
+    patterns = [(kind, pattern.match) for kind, pattern in RULES[language]]
     for line in code.split("\n"):
         if line and not line.isspace():
             for kind, match in patterns:

@@ -3,7 +3,6 @@
 Functions stand anywhere, also in others, and are often named by what they are assigned to.
 """
 
-import re
 from bisect import bisect_left
 
 from patterns import Pattern
@@ -26,6 +25,8 @@ NO_NAME = frozenset(
     "await yield with super import instanceof extends async require let const var default "
     "class interface enum".split())
 SPACES = Pattern(r"\s*")
+HEAD = Pattern(r"[{};()<>=]")
+ANGLE = Pattern(r"[<>;{}]|=>")
 LEVELS = 20      # of braces in braces that are looked at for what they are
 HEAD_MAX = 2000  # characters between the name of a type and its brace
 
@@ -92,7 +93,7 @@ class Script:
     def body(self, place):
         """Where the brace of a type is whose head goes on there; below 0: nowhere."""
         code, angles = self.code, 0
-        for match in re.compile(r"[{};()<>=]").finditer(code, place, place + HEAD_MAX):
+        for match in HEAD.finditer(code, place, place + HEAD_MAX):
             sign = match.group()
             if sign == "<":
                 angles += 1
@@ -204,7 +205,7 @@ class Script:
 
     def behind_angles(self, place):
         code, depth = self.code, 0
-        for match in re.compile(r"[<>;{}]|=>").finditer(code, place, place + HEAD_MAX):
+        for match in ANGLE.finditer(code, place, place + HEAD_MAX):
             sign = match.group()
             if sign == "<":
                 depth += 1
