@@ -300,7 +300,8 @@ def violations(schema_text, text):
     errors = draft_of(schema)(schema).iter_errors(value)
     lines = []
     try:
-        lines += (told(error) for error in itertools.islice(errors, SHOWN))
+        for error in itertools.islice(errors, SHOWN):
+            lines.append(told(error))
     except (MemoryError, RecursionError):
         raise
     except Exception as error:  # the library's own faults, which an answer may not be lost by

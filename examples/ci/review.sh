@@ -4,9 +4,9 @@
 #
 # With BASE what has changed since the merge base of BASE and HEAD is reviewed, and only findings in
 # changed lines can fail; without it the whole tree. A branch that is not here is fetched from the
-# remote `origin`, and the rest of a shallow clone where there is no merge base in it. Everything else comes from the environment:
-# rlmd's own settings (RLMD_MODEL, RLMD_MAX_COST, RLMD_CACHE, ...: see rlmd.conf(5)), the provider's
-# key (OPENAI_API_KEY, ANTHROPIC_API_KEY), and
+# remote `origin`, and the rest of a shallow clone where there is no merge base in it. Everything
+# else comes from the environment: rlmd's own settings (RLMD_MODEL, RLMD_MAX_COST, RLMD_CACHE, ...:
+# see rlmd.conf(5)), the provider's key (OPENAI_API_KEY, ANTHROPIC_API_KEY), and
 #
 #   REVIEW_DIR        what to review (default: the current directory)
 #   REVIEW_REPORTS    a directory for the reports, made where it is missing (default: rlmd-reports)
