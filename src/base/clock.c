@@ -71,3 +71,14 @@ void clock_format(int64_t ms, char out[static 16])
 		snprintf(out, 16, "%" PRId64 "m%02" PRId64 "s", ms / 60000 % 100000,
 			 ms / 1000 % 60);
 }
+
+void clock_format_date(int64_t wall_ms, char out[static CLOCK_DATE_SIZE])
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm parts;
+	size_t size;
+
+	gmtime_r(&seconds, &parts);
+	size = strftime(out, CLOCK_DATE_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
+	snprintf(out + size, CLOCK_DATE_SIZE - size, ".%03dZ", (int)(wall_ms % 1000));
+}

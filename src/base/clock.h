@@ -17,3 +17,7 @@ bool clock_parse_duration(const char *string, int64_t *ret_ms, struct rlmd_error
 
 /* "850ms", "4.1s", "41s", "2m03s": for status lines. */
 void clock_format(int64_t ms, char out[static 16]);
+
+/* "2026-03-01T12:00:00.250Z" of clock_wall_ms(): RFC 3339, UTC. */
+enum { CLOCK_DATE_SIZE = 32 };
+void clock_format_date(int64_t wall_ms, char out[static CLOCK_DATE_SIZE]);

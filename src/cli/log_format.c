@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buffer.h"
 #include "base/cleanup.h"
@@ -17,7 +16,6 @@
 enum {
 	ID_SHOWN = 8,      /* characters of a run's id, for a person */
 	TEXT_MAX = 8192,   /* bytes of one text, escaped */
-	TIME_MAX = 32,     /* "2026-11-22T15:36:53.125Z" */
 	SHORT_FIELD = 200, /* bytes of a field, for a person */
 };
 
@@ -109,24 +107,13 @@ static int priority(enum rlmd_log_level level)
 	return 6;
 }
 
-static void format_time(int64_t ms, char out[static TIME_MAX])
-{
-	time_t seconds = (time_t)(ms / 1000);
-	struct tm parts;
-	size_t size;
-
-	gmtime_r(&seconds, &parts);
-	size = strftime(out, TIME_MAX, "%Y-%m-%dT%H:%M:%S", &parts);
-	snprintf(out + size, TIME_MAX - size, ".%03dZ", (int)(ms % 1000));
-}
-
 static void write_json(const struct rlmd_log_record *record, struct evbuffer *out)
 {
 	json_auto_t *object = NULL;
 	auto_free char *line = NULL;
-	char now[TIME_MAX];
+	char now[CLOCK_DATE_SIZE];
 
-	format_time(clock_wall_ms(), now);
+	clock_format_date(clock_wall_ms(), now);
 	object = json_pack("{s:s, s:s, s:s, s:s, s:o}", "time", now, "level",
 			   log_level_name(record->level), "subject", record->subject, "event",
 			   record->event, "message", json_from_text(text_of(record->message)));

@@ -76,6 +76,17 @@ static void test_format(void **state)
 	assert_true(strlen(text) < sizeof text);
 }
 
+static void test_format_date(void **state)
+{
+	char text[CLOCK_DATE_SIZE];
+
+	(void)state;
+	clock_format_date(0, text);
+	assert_string_equal(text, "1970-01-01T00:00:00.000Z");
+	clock_format_date(INT64_C(1772366400250), text);
+	assert_string_equal(text, "2026-03-01T12:00:00.250Z");
+}
+
 static void test_timeval(void **state)
 {
 	struct timeval tv = clock_timeval(1234);
@@ -102,9 +113,8 @@ static void test_now(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_format),
-		cmocka_unit_test(test_timeval),
+		cmocka_unit_test(test_parse),       cmocka_unit_test(test_format),
+		cmocka_unit_test(test_format_date), cmocka_unit_test(test_timeval),
 		cmocka_unit_test(test_now),
 	};
 
