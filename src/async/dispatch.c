@@ -326,6 +326,8 @@ void dispatch_line_up(struct rlmd_call *call)
 	if (execution->plan->strategy == RLMD_PLAN_SEQUENTIAL)
 		priority = -(int)dispatch_index(call);
 	call->state = DISPATCH_LINED;
+	if (!call->lined)
+		call->lined = clock_ms();
 	call->permit = permit_ask(scheduler_flow(execution->scheduler), priority, on_turn, call);
 }
 

@@ -36,7 +36,8 @@ struct rlmd_call {
 	uint32_t missing;       /* dependencies that have not ended */
 	uint32_t holders;       /* dependents that may still want the response */
 	int64_t tokens;
-	bool estimated;                     /* of the tokens */
+	bool estimated; /* of the tokens */
+	int64_t lined;  /* clock_ms() since when it stands in line; 0: not yet */
 	int64_t started, duration, timeout; /* ms */
 	struct rlmd_text input_text; /* lent: what it works on, the operation's own or `input` */
 	char *input;                 /* owned: with all substitutions, or NULL */

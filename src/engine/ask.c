@@ -44,6 +44,7 @@ struct ask {
 	bool call_sent;                 /* at least once: it is recorded */
 	bool cached;                    /* its answer was had before */
 	int64_t call_started;           /* clock_ms() of the latest one */
+	int64_t queued, started;        /* clock_ms() of the ask, and of the first one */
 	struct cut_reply *cut;          /* owned: the attempt that was lowered too far; or NULL */
 	struct token_counts counts;     /* what the input is made of */
 	int64_t input;                  /* the most that they should be billed as */
@@ -391,11 +392,14 @@ static void ask_settle(struct ask *ask, const struct llm_usage *usage, int64_t c
 }
 
 /* Turns that were answered are recorded by their run; all else that was sent is, here. */
-static void ask_record(const struct ask *ask, const struct llm_response *response,
+static void ask_record(const struct ask *ask, struct llm_response *response,
 		       const struct rlmd_error *err)
 {
 	const struct llm_request *request = &ask->options.request;
 
+	response->provider = llm_provider(ask->scope->llm, request->model);
+	response->queued = ask->queued;
+	response->started = ask->started;
 	if (ask->options.number != CALLER_TURN || err)
 		record_call(ask->scope->trace, ask->options.caller->id,
 			    response->number ? *response->number : request->number,
@@ -564,8 +568,10 @@ static void on_permit(void *owner)
 	if (asks) {
 		ask->scope->calls_in_flight++;
 		account_send(&ask->reservation);
-		ask->call_sent = true;
 		ask->call_started = clock_ms();
+		if (!ask->call_sent)
+			ask->started = ask->call_started;
+		ask->call_sent = true;
 		if (ask->options.sent && !ask->cut)
 			ask->options.sent(ask->owner);
 		if (ask->cut && request->on_delta)
@@ -585,6 +591,7 @@ struct ask *ask_start(struct scope *scope, const struct ask_options *options, as
 	struct llm_request *request = &ask->options.request;
 
 	*ask = (struct ask){.scope = scope, .options = *options, .done = done, .owner = owner};
+	ask->queued = options->queued ? options->queued : clock_ms();
 	ask->log = caller_call_log(options->caller, options->number, request);
 	scope_use(scope, request);
 	ask->wanted = request->asked_tokens = request->max_tokens;

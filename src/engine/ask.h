@@ -30,6 +30,7 @@ struct ask_options {
 	int number;            /* of the caller's; CALLER_TURN: a turn, which its run records */
 	const char *place;     /* of an operation (engine/caller.h), lent to ask_start(); or NULL */
 	const char *reason;    /* lent, or NULL: why it stands in for a sub-run */
+	int64_t queued;        /* clock_ms() since when it is wanted; 0: now */
 	ask_sent_fn *sent;     /* or NULL; with the owner of ask_start() */
 	/* Its messages and model are lent until the callback. Its own sampling goes before that of
 	 * the settings, whose limit on a reply holds for it too. */

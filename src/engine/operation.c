@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "async/execution.h"
 #include "async/report.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
@@ -430,11 +431,13 @@ static void start_ask(void *owner)
 	struct operation *operation = owner;
 	struct caller *caller = operation->set->caller;
 	char place[PLACE_SIZE];
+	bool is_again = operation->form && operation->form->turn_count > 1;
 	struct ask_options options = {
 		.caller = caller,
 		.number = operation->number,
 		.place = place,
 		.reason = operation->way == WAY_SUBRUN ? NULL : operation->reason,
+		.queued = is_again ? 0 : operation->call->lined,
 		.sent = on_sent,
 		.request = {.model = model_of(operation),
 			    .messages = operation->messages,

@@ -134,9 +134,11 @@ struct llm_response {
 	int attempts;
 	int billed; /* attempts that may have been billed: of several only the sum is known */
 	int64_t duration_ms;
-	int64_t attempt_ms; /* of the last attempt, without the waits before it */
-	const char *model;  /* as the provider resolved it, or as asked for */
-	bool repeating;     /* cut because it repeated itself: another attempt would, too */
+	int64_t attempt_ms;      /* of the last attempt, without the waits before it */
+	const char *provider;    /* by its name, once the call was sent; or NULL */
+	int64_t queued, started; /* likewise clock_ms() when it was wanted, and when it was sent */
+	const char *model;       /* as the provider resolved it, or as asked for */
+	bool repeating;          /* cut because it repeated itself: another attempt would, too */
 	size_t broken_at; /* bytes after which the last attempt's answer broke off; 0: it did not */
 	bool overlong;    /* the provider sent clearly more than max_tokens: cut here */
 	const int *number;      /* in a replay, the call's number when it was recorded; or NULL */
