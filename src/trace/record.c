@@ -73,16 +73,20 @@ void record_response(struct trace *trace, const char *run, int index, struct rlm
 	if (reply->thinking.size && thinking.size)
 		buffer_add(thoughts, "\n", 1);
 	text_repair(thinking, thoughts);
-	trace_run(trace, TRACE_RESPONSE, run,
-		  "{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:I, s:I, s:o*, s:o*}", "index",
-		  index, "prompt", "content", kept(trace, prompt, WHOLE), "tokens",
-		  (json_int_t)reply->usage.input, "response", "content",
-		  kept(trace, reply->text, WHOLE), "thinking",
-		  kept(trace, text_in(thoughts), WHOLE), "tokens", (json_int_t)reply->usage.output,
-		  "cost", result_cost(reply->cost_known, reply->cost), "model", reply->model,
-		  "cachedTokens", (json_int_t)reply->usage.cache_read, "duration",
-		  (json_int_t)reply->duration_ms, "cached", mark(reply->cached), "journaled",
-		  mark(reply->journaled));
+	trace_run(
+		trace, TRACE_RESPONSE, run,
+		"{s:i, s:{s:o, s:I}, s:{s:o, s:o, s:I, s:o}, s:s, s:s?, s:I, s:I, s:I, s:I, s:o*, "
+		"s:o*}",
+		"index", index, "prompt", "content", kept(trace, prompt, WHOLE), "tokens",
+		(json_int_t)reply->usage.input, "response", "content",
+		kept(trace, reply->text, WHOLE), "thinking", kept(trace, text_in(thoughts), WHOLE),
+		"tokens", (json_int_t)reply->usage.output, "cost",
+		result_cost(reply->cost_known, reply->cost), "model", reply->model, "provider",
+		reply->provider, "cachedTokens", (json_int_t)reply->usage.cache_read, "queuedMs",
+		(json_int_t)trace_ms(trace, reply->queued), "startedMs",
+		(json_int_t)trace_ms(trace, reply->started), "duration",
+		(json_int_t)reply->duration_ms, "cached", mark(reply->cached), "journaled",
+		mark(reply->journaled));
 }
 
 void record_block(struct trace *trace, const char *run, int index, struct rlmd_text code,
@@ -126,15 +130,18 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 	if (!trace_hears(trace, TRACE_LLM_CALL) || !trace_admit_call(trace))
 		return;
 	trace_run(trace, TRACE_LLM_CALL, run,
-		  "{s:i, s:s, s:s?, s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:o*, s:o*, s:o*}",
+		  "{s:i, s:s, s:s?, s:s, s:s?, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, "
+		  "s:o*, s:o*, s:o*}",
 		  "index", index, "kind", request_kind_name(request->kind), "reason", reason,
-		  "model", reply->model ? reply->model : request->model, "prompt",
-		  kept(trace, prompt, err ? FAILED_TEXT_MAX : TEXT_MAX), "response",
-		  kept(trace, reply->text, TEXT_MAX), "tokens",
+		  "model", reply->model ? reply->model : request->model, "provider",
+		  reply->provider, "prompt", kept(trace, prompt, err ? FAILED_TEXT_MAX : TEXT_MAX),
+		  "response", kept(trace, reply->text, TEXT_MAX), "tokens",
 		  (json_int_t)(reply->usage.input + reply->usage.output), "inputTokens",
 		  (json_int_t)reply->usage.input, "outputTokens", (json_int_t)reply->usage.output,
 		  "cachedTokens", (json_int_t)reply->usage.cache_read, "cost",
-		  result_cost(reply->cost_known, reply->cost), "duration",
+		  result_cost(reply->cost_known, reply->cost), "queuedMs",
+		  (json_int_t)trace_ms(trace, reply->queued), "startedMs",
+		  (json_int_t)trace_ms(trace, reply->started), "duration",
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL,
 		  "cached", mark(reply->cached), "journaled", mark(reply->journaled));
 }

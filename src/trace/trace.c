@@ -1,6 +1,7 @@
 #include "trace/trace.h"
 
 #include <openssl/evp.h>
+#include <rlmd/rlmd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "trace/lines.h"
 #include "trace/tree.h"
 
 enum {
@@ -24,6 +26,7 @@ struct trace {
 	trace_fn *fn;
 	void *owner;
 	int64_t start;
+	bool begun; /* an event was made */
 	json_int_t seq;
 	size_t calls, text_bytes;
 	struct tree *tree; /* owned; NULL: nobody wants it */
@@ -73,10 +76,28 @@ bool trace_hears(struct trace *trace, enum trace_kind kind)
 	return heard;
 }
 
+int64_t trace_ms(const struct trace *trace, int64_t clock)
+{
+	return clock - trace->start;
+}
+
+static void begin(struct trace *trace, json_t *event)
+{
+	char date[CLOCK_DATE_SIZE];
+
+	clock_format_date(clock_wall_ms() - trace_ms(trace, clock_ms()), date);
+	json_put(event, "formatVersion", json_make_integer(TRACE_FORMAT));
+	json_put(event, "program", json_make_string("rlmd " RLMD_VERSION));
+	json_put(event, "startedAt", json_make_string(date));
+	trace->begun = true;
+}
+
 void trace_event(struct trace *trace, enum trace_kind kind, json_t *event)
 {
+	if (!trace->begun)
+		begin(trace, event);
 	json_put(event, "seq", json_make_integer(trace->seq++));
-	json_put(event, "ms", json_make_integer(clock_ms() - trace->start));
+	json_put(event, "ms", json_make_integer(trace_ms(trace, clock_ms())));
 	if (trace->tree)
 		tree_feed(trace->tree, event);
 	if (trace->told & trace_only(kind))

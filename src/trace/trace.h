@@ -51,7 +51,11 @@ void trace_free(struct trace *);
  * same. */
 bool trace_hears(struct trace *, enum trace_kind);
 
-/* Numbers the event, adds it to the tree and tells it; takes the reference. */
+/* Milliseconds since the start, of clock_ms(). */
+int64_t trace_ms(const struct trace *, int64_t clock);
+
+/* Numbers the event, adds it to the tree and tells it; takes the reference. The first that is made
+ * says which form of trace this is, of which program, and since when. */
 void trace_event(struct trace *, enum trace_kind, json_t *event);
 
 /* An event of a run: json_pack's format and arguments for the members beside event and run. */

@@ -10,11 +10,9 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/money.h"
+#include "trace/lines.h"
 
-enum {
-	EVENT_DEPTH_MAX = 32,
-	NESTING_MAX = 32, /* of runs: twice what --max-depth allows; a file may say anything */
-};
+enum { NESTING_MAX = 32 }; /* of runs: twice what --max-depth allows; a file may say anything */
 
 struct tree {
 	json_t *runs;   /* owned: id -> trace, as far as it has come */
@@ -71,8 +69,8 @@ static bool note_run(struct tree *tree, const json_t *event)
 
 static void begin_run(struct tree *tree, const json_t *event)
 {
-	static const char *const keys[] = {"depth",         "task",     "model",
-					   "promptProfile", "contexts", NULL};
+	static const char *const keys[] = {"program", "startedAt",     "depth",    "task",
+					   "model",   "promptProfile", "contexts", NULL};
 	json_t *run = json_make("{s:O, s:O}", "id", json_object_get(event, "run"), "parentId",
 				json_object_get(event, "parent"));
 	json_t *parent = json_object_get(tree->runs,
@@ -93,8 +91,9 @@ static void begin_run(struct tree *tree, const json_t *event)
 
 static void add_response(json_t *run, const json_t *event)
 {
-	static const char *const keys[] = {"index",    "prompt", "response",  "model",
-					   "duration", "cached", "journaled", NULL};
+	static const char *const keys[] = {"index",    "prompt",    "response",  "model",
+					   "provider", "queuedMs",  "startedMs", "duration",
+					   "cached",   "journaled", NULL};
 	json_t *iteration = json_make_object();
 
 	copy(iteration, event, keys);
@@ -127,10 +126,10 @@ static void add_execution(json_t *run, const json_t *event)
 /* Calls end in any order; they stand in the one in which they were made. */
 static void add_call(json_t *run, const json_t *event)
 {
-	static const char *const keys[] = {"index",        "kind",      "reason",   "model",
-					   "prompt",       "response",  "tokens",   "inputTokens",
-					   "outputTokens", "cost",      "duration", "error",
-					   "cached",       "journaled", NULL};
+	static const char *const keys[] = {
+		"index",     "kind",     "reason",   "model",  "provider",    "queuedMs",
+		"startedMs", "prompt",   "response", "tokens", "inputTokens", "outputTokens",
+		"cost",      "duration", "error",    "cached", "journaled",   NULL};
 	json_t *calls = json_object_get(run, "llmCalls");
 	int64_t index = json_get_integer(event, "index", 0);
 	size_t place = json_array_size(calls);
@@ -142,18 +141,33 @@ static void add_call(json_t *run, const json_t *event)
 	json_insert(calls, place, call);
 }
 
+/* In a list that only runs with such events have. */
+static void add_to_list(json_t *run, const char *name, const json_t *event, const char *const *keys)
+{
+	json_t *list = json_object_get(run, name);
+	json_t *item = json_make_object();
+
+	copy(item, event, keys);
+	if (!list) {
+		list = json_make_array();
+		json_put(run, name, list);
+	}
+	json_append(list, item);
+}
+
 static void add_degraded(json_t *run, const json_t *event)
 {
 	static const char *const keys[] = {"call", "reason", NULL};
-	json_t *answers = json_object_get(run, "degraded");
-	json_t *answer = json_make_object();
 
-	copy(answer, event, keys);
-	if (!answers) {
-		answers = json_make_array();
-		json_put(run, "degraded", answers);
-	}
-	json_append(answers, answer);
+	add_to_list(run, "degraded", event, keys);
+}
+
+static void add_function(json_t *run, const json_t *event)
+{
+	static const char *const keys[] = {"name",     "arguments", "answer",
+					   "duration", "error",     NULL};
+
+	add_to_list(run, "functions", event, keys);
 }
 
 static void end_run(json_t *run, const json_t *event)
@@ -186,6 +200,7 @@ static void (*const adders[TRACE_KINDS])(json_t *run, const json_t *event) = {
 	[TRACE_CODE] = add_execution,
 	[TRACE_LLM_CALL] = add_call,
 	[TRACE_DEGRADED] = add_degraded,
+	[TRACE_FUNCTION] = add_function,
 	[TRACE_END] = end_run,
 };
 
@@ -214,7 +229,7 @@ static void forget(struct tree *tree)
 	json_object_clear(tree->seen);
 }
 
-void tree_feed(struct tree *tree, json_t *event)
+void tree_feed(struct tree *tree, const json_t *event)
 {
 	const char *name = json_string_value(json_object_get(event, "event"));
 	const char *id = json_string_value(json_object_get(event, "run"));
@@ -331,32 +346,10 @@ static void complete_usage(const struct tree *tree, json_t *run)
 	json_put(run, "usage", tally_usage(&tally, tree->now - json_get_integer(seen, "start", 0)));
 }
 
-/*
- * A bad line is forgiven where a run was killed while it wrote it: at the end, without a line feed,
- * and before the first event of the next run that was told to append to the same file.
- */
-static bool feed_lines(struct tree *tree, struct rlmd_text lines, struct rlmd_error *err)
+static void on_line(void *owner, const json_t *event, struct rlmd_text line)
 {
-	const char *stop, *at = lines.bytes, *end = lines.bytes + lines.size;
-	struct rlmd_error bad = {0};
-
-	for (size_t number = 1; (stop = memchr(at, '\n', (size_t)(end - at))); number++) {
-		struct rlmd_error error = {0};
-		json_auto_t *event = json_read(text_from(at, (size_t)(stop - at)), EVENT_DEPTH_MAX,
-					       &error);
-
-		if (bad.kind && json_get_integer(event, "seq", -1))
-			break;
-		if (event)
-			tree_feed(tree, event);
-		else
-			error_context(&error, "line %zu", number);
-		bad = error;
-		at = stop + 1;
-	}
-	if (bad.kind)
-		return error_set(err, RLMD_ERROR_INPUT, "%s", bad.text);
-	return true;
+	(void)line;
+	tree_feed(owner, event);
 }
 
 json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct rlmd_error *err)
@@ -364,7 +357,7 @@ json_t *tree_from_lines(struct rlmd_text lines, const char *name, struct rlmd_er
 	struct tree *tree = tree_new();
 	json_t *root = NULL;
 
-	if (!feed_lines(tree, lines, err))
+	if (!lines_each(lines, on_line, tree, err))
 		error_context(err, "%s", name);
 	else if (!tree->root)
 		error_set(err, RLMD_ERROR_INPUT, "%s is no trace: it has no \"run\" event", name);

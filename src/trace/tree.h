@@ -19,8 +19,8 @@ trace_kinds tree_kinds(void); /* of the events that it is made of */
 
 struct tree *tree_new(void);
 void tree_free(struct tree *);
-void tree_feed(struct tree *, json_t *event); /* lent; unknown events are passed over */
-json_t *tree_root(const struct tree *);       /* lent; NULL before the root's "run" event */
+void tree_feed(struct tree *, const json_t *event); /* lent; unknown events are passed over */
+json_t *tree_root(const struct tree *);             /* lent; NULL before the root's "run" event */
 
 /*
  * The tree of the last root run in a trace, new; `name` is for errors. A run's last line may have

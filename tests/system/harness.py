@@ -15,6 +15,7 @@ import unittest
 
 import leaks
 import patience
+import trace_schema
 
 BUILD = os.environ.get("RLMD_BUILD_ROOT", pathlib.Path(__file__).resolve().parents[2] / "build")
 RLMD = os.environ.get("RLMD") or os.path.join(BUILD, "rlmd")
@@ -60,7 +61,9 @@ class Outcome:
 
     @property
     def events(self):
-        return [json.loads(line) for line in self.out.splitlines()]
+        events = [json.loads(line) for line in self.out.splitlines()]
+        trace_schema.check(event for event in events if "seq" in event)
+        return events
 
     def executions(self):
         """Every code execution of the root, in order, of a --json result."""
@@ -79,6 +82,7 @@ class SystemTest(unittest.TestCase):
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="rlmd-test-"))
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.addCleanup(trace_schema.check_files, self.dir)
 
     def environment(self, **more):
         env = {

@@ -1,6 +1,7 @@
 """The trace while it is written, and whole after whatever kills a part of the program."""
 
 import contextlib
+import datetime
 import json
 import os
 import random
@@ -111,6 +112,81 @@ class TraceTest(GuardedTest):
         sessions = [(pid, session_of(pid)) for _, pid in sorted(found)]
         return ([pid for pid, session in sessions if session == pid],
                 [pid for pid, session in sessions if session not in (pid, None)])
+
+
+class Form(TraceTest):
+    """Its version, its clock, and the calls in it."""
+
+    def run_calls(self, *arguments, **reply):
+        texts = block("print(llm_query('q'))"), "hey", "FINAL(done)"
+        with ModelServer("openai").replies(*(Reply(text, **reply) for text in texts)) as server:
+            outcome = self.rlmd("exec", "-p", "openai", "-m", "gpt-5-mini", "--trace", self.trace,
+                                *arguments, "the task",
+                                env=self.environment(**server.environment()))
+        self.assertEqual(outcome.status, 0, outcome.err)
+        return whole_events(self.trace)
+
+    def test_the_first_event_says_which_form_and_since_when(self):
+        before = datetime.datetime.now(datetime.timezone.utc)
+        first, *others = self.run_calls()
+        after = datetime.datetime.now(datetime.timezone.utc)
+        self.assertEqual(first["formatVersion"], 1)
+        version = self.rlmd("--version").out.split()[1]
+        self.assertEqual(first["program"], f"rlmd {version}")
+        self.assertTrue(first["startedAt"].endswith("Z"), first["startedAt"])
+        started = datetime.datetime.fromisoformat(first["startedAt"].replace("Z", "+00:00"))
+        milli = datetime.timedelta(milliseconds=1)
+        self.assertTrue(before - milli <= started <= after, (before, started, after))
+        self.assertFalse([e for e in others if "formatVersion" in e])
+        self.assertEqual(self.tree()["startedAt"], first["startedAt"])
+
+    def test_calls_have_provider_model_and_times(self):
+        events = self.run_calls()
+        calls = [e for e in events if e["event"] in ("response", "llm_call")]
+        self.assertEqual(len(calls), 3)
+        for call in calls:
+            self.assertEqual((call["provider"], call["model"]), ("openai", "gpt-5-mini"))
+            self.assertLessEqual(call["queuedMs"], call["startedMs"])
+            self.assertLessEqual(call["startedMs"] + call["duration"], call["ms"])
+        tree = self.tree()
+        for call, event in zip([*tree["llmCalls"], *tree["iterations"]],
+                               [calls[1], calls[0], calls[2]]):
+            for name in ("provider", "queuedMs", "startedMs"):
+                self.assertEqual(call[name], event[name])
+
+    def test_a_call_in_line_is_queued_before_it_starts(self):
+        """One call at once: the second starts where the first has ended."""
+        script = [turn(block("print(batch_llm_query(['a', 'b']))"), 0), turn("FINAL(done)", 1),
+                  {"match": {"kind": "llm_query"}, "response": {"text": "x", "delay": 50},
+                   "repeat": True}]
+        outcome = self.finish(self.begin(script, "--max-parallel", "1"))
+        self.assertEqual(outcome.status, 0, outcome.err)
+        first, second = [e for e in whole_events(self.trace) if e["event"] == "llm_call"]
+        self.assertGreaterEqual(second["startedMs"], first["startedMs"] + first["duration"])
+        self.assertLess(second["queuedMs"], second["startedMs"])
+
+    def test_a_newer_form_is_refused_by_name(self):
+        self.run_calls()
+        first, *others = self.trace.read_text("utf-8").splitlines()
+        newer = {**json.loads(first), "formatVersion": 2, "program": "rlmd 9.1.0"}
+        self.trace.write_text("\n".join([json.dumps(newer), *others, ""]), "utf-8")
+        shown = self.rlmd("trace", self.trace)
+        self.assertEqual(shown.status, 8)
+        for word in ("form 2", "rlmd 9.1.0", "form 1", "newer"):
+            self.assertIn(word, shown.err)
+        self.trace.unlink()  # the guard of all traces would refuse it, too
+
+    def test_a_trace_of_before_is_read(self):
+        self.run_calls()
+        lines = [json.loads(line) for line in self.trace.read_text("utf-8").splitlines()]
+        for event in lines:
+            for name in ("formatVersion", "program", "startedAt", "provider", "queuedMs",
+                         "startedMs"):
+                event.pop(name, None)
+        old = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in lines)
+        shown = self.rlmd("trace", "-", input=old.encode("utf-8"))
+        self.assertEqual(shown.status, 0, shown.err)
+        self.assertEqual(shape(json.loads(shown.out)), shape_of_events(lines))
 
 
 class Growing(TraceTest):

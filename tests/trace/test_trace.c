@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <rlmd/rlmd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "trace/lines.h"
 
 struct told {
 	int count;
@@ -66,6 +68,26 @@ static void test_kinds(void **state)
 	assert_null(trace_tree(trace));
 	trace_free(trace);
 	trace_free(NULL);
+	json_decref(told.event);
+}
+
+/* The first that is told has the form, also where one before it was not made. */
+static void test_form(void **state)
+{
+	struct told told = {0};
+	struct trace *trace = trace_new(false, trace_only(TRACE_CODE), on_event, &told);
+
+	(void)state;
+	assert_false(trace_hears(trace, TRACE_RUN));
+	trace_run(trace, TRACE_CODE, "r", "{}");
+	assert_int_equal(integer(&told, "formatVersion"), TRACE_FORMAT);
+	assert_string_equal(json_string_value(json_object_get(told.event, "program")),
+			    "rlmd " RLMD_VERSION);
+	assert_int_equal(json_string_length(json_object_get(told.event, "startedAt")),
+			 strlen("2026-03-01T12:00:00.250Z"));
+	trace_run(trace, TRACE_CODE, "r", "{}");
+	assert_null(json_object_get(told.event, "formatVersion"));
+	trace_free(trace);
 	json_decref(told.event);
 }
 
@@ -156,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_form),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_calls_are_bounded),
 		cmocka_unit_test(test_texts_are_bounded),

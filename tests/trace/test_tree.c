@@ -179,6 +179,42 @@ static void test_no_trace(void **state)
 	assert_non_null(strstr(err.text, "it is no trace"));
 }
 
+static void test_form(void **state)
+{
+	struct rlmd_error err = {0};
+	json_t *tree = tree_from_lines(
+		text_of("{\"event\":\"run\",\"seq\":0,\"run\":\"r\",\"parent\":null,\"formatVersion\":1}\n"),
+		"it", &err);
+
+	(void)state;
+	assert_non_null(tree);
+	json_decref(tree);
+	assert_null(tree_from_lines(
+		text_of("{\"event\":\"run\",\"seq\":0,\"run\":\"r\",\"formatVersion\":2,"
+			"\"program\":\"rlmd 9.9\"}\n"),
+		"it", &err));
+	assert_int_equal(err.kind, RLMD_ERROR_INPUT);
+	assert_non_null(strstr(err.text, "it: line 1: a trace of form 2, written by rlmd 9.9;"));
+}
+
+static void test_functions(void **state)
+{
+	struct tree *tree = tree_new();
+	const json_t *functions, *call;
+
+	(void)state;
+	feed(tree, "{\"event\":\"run\",\"run\":\"r\",\"parent\":null,\"depth\":0}");
+	assert_null(json_object_get(tree_root(tree), "functions"));
+	feed(tree, "{\"event\":\"function\",\"run\":\"r\",\"name\":\"look\",\"duration\":3}");
+	feed(tree, "{\"event\":\"function\",\"run\":\"r\",\"name\":\"buy\",\"duration\":4}");
+	functions = json_object_get(tree_root(tree), "functions");
+	assert_int_equal(json_array_size(functions), 2);
+	call = json_array_get(functions, 1);
+	assert_string_equal(json_get_string(call, "name"), "buy");
+	assert_int_equal(json_get_integer(call, "duration", 0), 4);
+	tree_free(tree);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +224,8 @@ int main(void)
 		cmocka_unit_test(test_public),
 		cmocka_unit_test(test_usage_of_the_killed),
 		cmocka_unit_test(test_no_trace),
+		cmocka_unit_test(test_form),
+		cmocka_unit_test(test_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
