@@ -1,5 +1,5 @@
 /*
- * rlmd trace: the tree of a run, put together again from its trace file.
+ * rlmd trace: a run, put together again from its trace file.
  */
 #include <inttypes.h>
 #include <rlmd/trace.h>
@@ -18,6 +18,8 @@
 #include "cli/figure.h"
 #include "cli/session.h"
 #include "cli/tell.h"
+#include "cli/trace_follow.h"
+#include "cli/trace_page.h"
 
 #define TRACE_MAX ((size_t)2 << 30) /* bytes of a trace */
 
@@ -28,15 +30,7 @@ static json_t *tree_of(struct rlmd_text lines, const char *name, struct rlmd_err
 	return tree ? json_loads(tree, JSON_ALLOW_NUL, NULL) : NULL;
 }
 
-static json_t *tree_from_file(const char *path, struct rlmd_error *err)
-{
-	size_t size;
-	auto_free char *bytes = file_read(path, TRACE_MAX, &size, err);
-
-	return bytes ? tree_of(text_from(bytes, size), path, err) : NULL;
-}
-
-static json_t *tree_from_stdin(struct rlmd_error *err)
+static char *read_stdin(size_t *ret_size, struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *lines = buffer_new();
 	char piece[1 << 16];
@@ -50,7 +44,7 @@ static json_t *tree_from_stdin(struct rlmd_error *err)
 		buffer_add(lines, piece, got);
 	} while (got && evbuffer_get_length(lines) <= TRACE_MAX);
 	if (!got)
-		return tree_of(text_in(lines), "standard input", err);
+		return text_drain(lines, ret_size);
 	error_set(err, RLMD_ERROR_INPUT, "the trace is larger than %zu bytes", TRACE_MAX);
 	return NULL;
 }
@@ -250,20 +244,46 @@ static bool check(const struct config *config, int words, struct rlmd_error *err
 {
 	if (config->json && config->tree_text)
 		return error_set(err, RLMD_ERROR_USAGE, "--json and --text exclude each other");
+	if ((config->html || config->follow) && (config->json || config->tree_text))
+		return error_set(err, RLMD_ERROR_USAGE, "%s shows no tree: leave %s out",
+				 config->html ? "--html" : "--follow",
+				 config->json ? "--json" : "--text");
 	return words == 1 || error_set(err, RLMD_ERROR_USAGE, "trace needs one FILE");
+}
+
+/* The file as a tree, or as a page. */
+static int show_file(const struct config *config, const char *path, struct rlmd_error *err)
+{
+	bool is_stdin = !strcmp(path, "-");
+	const char *name = is_stdin ? "standard input" : path;
+	auto_free char *bytes = NULL;
+	json_auto_t *tree = NULL;
+	struct rlmd_text lines;
+
+	bytes = is_stdin ? read_stdin(&lines.size, err)
+			 : file_read(path, TRACE_MAX, &lines.size, err);
+	if (!bytes)
+		return rlmd_error_exit_status(err->kind);
+	lines.bytes = bytes;
+	if (config->html)
+		return trace_page_write(lines, name, false, config->html, err)
+			       ? 0
+			       : rlmd_error_exit_status(err->kind);
+	tree = tree_of(lines, name, err);
+	return tree ? show(tree, config) : rlmd_error_exit_status(err->kind);
 }
 
 int command_trace(struct session *session, int count, char **words)
 {
 	const struct config *config = &session->config;
-	json_auto_t *tree = NULL;
-	struct rlmd_error err;
+	struct rlmd_error err = {0};
+	int status;
 
 	if (!check(config, count, &err))
 		return command_refuse(COMMAND_TRACE, &err);
-	tree = strcmp(words[0], "-") ? tree_from_file(words[0], &err) : tree_from_stdin(&err);
-	if (tree)
-		return show(tree, config);
-	tell_error("%s", err.text);
-	return rlmd_error_exit_status(err.kind);
+	status = config->follow ? trace_follow(words[0], config->html, &err)
+				: show_file(config, words[0], &err);
+	if (err.kind)
+		tell_error("%s", err.text);
+	return status;
 }

@@ -79,7 +79,7 @@ class SetupTest(unittest.TestCase):
 
 
 # Programs that a build or a test can do without, with the Debian package that has each.
-OPTIONAL = {"bwrap": "bubblewrap", "clang": "clang", "clang++": "clang", "clang-format": "clang-format",
+OPTIONAL = {"bwrap": "bubblewrap", "chromium": "chromium", "clang": "clang", "clang++": "clang", "clang-format": "clang-format",
             "ctags": "universal-ctags", "g++": "g++", "lxml": "python3-lxml", "parallel": "parallel",
             "shellcheck": "shellcheck", "strace": "strace", "systemd-analyze": "systemd", "yaml": "python3-yaml"}
 # And what every system has on which rlmd can be built, and what rlmd itself uses.

@@ -55,6 +55,7 @@ MANNERS = {
 WRITES = {
     "output": {"exec": "at once", "plan": "at once", "review": "at once", "merge": "once, regular"},
     "results": {"batch": "gone on with", "results": "gone on with"},
+    "html": {"trace": "at once"},
     "trace": {"exec": "added to", "plan": "added to", "review": "added to"},
     "metrics": {"plan": "at once"},
     "batch_metrics": {"batch": "again and again", "work": "again and again"},
@@ -182,6 +183,11 @@ class WrittenTest(ProviderTest):
         if command == "merge":
             (room / "in.jsonl").write_text(self.result)
             return ["merge", *option, "in.jsonl"]
+        if command == "trace":
+            event = {"event": "warning", "seq": 0, "ms": 0, "run": "r", "text": "", "formatVersion": 1,
+                     "program": "rlmd 0", "startedAt": "2026-01-01T00:00:00.000Z"}
+            (room / "events").write_text(json.dumps(event, separators=(",", ":")) + "\n")
+            return ["trace", *option, "events"]
         if command == "results":
             self.assertEqual(self.run_in(room, "batch", *model, *store, "-o", "r", "../jobs.jsonl").status, 0)
             return ["results", *store, *option]
