@@ -1,8 +1,8 @@
 """The inputs of a run: memory files, which become variables.
 
-A file of UTF-8 is decoded, into memory of this process. A large one comes with all its characters
-in the same number of bytes, as Python itself keeps them: it is mapped and becomes a `str` where it
-lies, so that all workers of a run and of its sub-runs have one text in memory, once.
+A small file of UTF-8 is decoded, into memory of this process. A large one is mapped, so that all
+workers of a run and of its sub-runs have it in memory, once: an ASCII text becomes a `str` where it
+lies, and the characters of another one are decoded where they are touched (demand_paging.h).
 """
 
 import posix
@@ -10,7 +10,7 @@ import posix
 from file_index import FileIndex
 from source import SourceText
 
-# The forms of a memory file that can be mapped, and the highest character of each.
+# The forms of a text that is mapped, and the highest character of each.
 HIGHEST = {"ascii": 0x7F, "latin-1": 0xFF, "ucs-2": 0xFFFF, "ucs-4": 0x10FFFF}
 
 

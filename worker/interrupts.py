@@ -109,9 +109,11 @@ class Interrupts:
             raise KeyboardInterrupt("this block was interrupted: its time was up")
 
     def _signal(self, number, handler):
-        """signal.signal() for user code; SIGINT stays ours."""
+        """signal.signal() for user code; SIGINT stays ours, and SIGSEGV: texts are read by it."""
         if number == signal.SIGINT:
             return signal.default_int_handler
+        if number == signal.SIGSEGV:
+            return signal.SIG_DFL
         if not callable(handler) or isinstance(handler, signal.Handlers):
             return _install(number, handler)
         return _install(number, functools.partial(self._on_signal, handler))

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "demand_paging.h"
+
 /*
  * Public functions of every CPython since 3.5 that the limited API leaves out. Weak, for
  * another Python may lack them.
@@ -110,10 +112,15 @@ static PyObject *make(const struct place *place, size_t size, Py_UCS4 highest)
 	return NULL;
 }
 
-static bool may_be(int fd, size_t size, Py_UCS4 highest)
+static bool may_be(size_t size, Py_UCS4 highest)
 {
-	return size && size % width_of(highest) == 0 && lseek(fd, 0, SEEK_END) >= (off_t)size &&
-	       PyMem_GetAllocator && PyMem_SetAllocator && PyUnicode_New;
+	return size && size % width_of(highest) == 0 && PyMem_GetAllocator && PyMem_SetAllocator &&
+	       PyUnicode_New;
+}
+
+static bool is_in_file(int fd, size_t end)
+{
+	return lseek(fd, 0, SEEK_END) >= (off_t)end;
 }
 
 /*
@@ -125,7 +132,7 @@ static PyObject *map(int fd, size_t size, Py_UCS4 highest, struct place *place)
 {
 	PyObject *text;
 
-	if (!may_be(fd, size, highest)) {
+	if (!may_be(size, highest) || !is_in_file(fd, size)) {
 		PyErr_SetString(PyExc_ValueError, "the file is no text that can be mapped");
 		return NULL;
 	}
@@ -265,8 +272,8 @@ static PyObject *map_within(int fd, size_t start, size_t size, Py_UCS4 highest, 
 	PyObject *text;
 	void *from;
 
-	if (type == &PyUnicode_Type || !head || start % width ||
-	    !may_be(fd, start + size, highest)) {
+	if (type == &PyUnicode_Type || !head || start % width || !may_be(size, highest) ||
+	    !is_in_file(fd, start + size)) {
 		PyErr_SetString(PyExc_ValueError, "the file has no such part");
 		return NULL;
 	}
@@ -283,14 +290,92 @@ static PyObject *map_within(int fd, size_t start, size_t size, Py_UCS4 highest, 
 	return NULL; /* what was made is half of something: it stays */
 }
 
+/* --- UTF-8, decoded where it is touched ------------------------------------------------------ */
+
+static const uint8_t *map_bytes(int fd, size_t start, const uint8_t **ret_end)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), before = start % page;
+	size_t size = (size_t)lseek(fd, 0, SEEK_END) - start;
+	const uint8_t *bytes = mmap(NULL, before + size, PROT_READ, MAP_PRIVATE, fd,
+				    (off_t)(start - before));
+
+	if ((const void *)bytes == MAP_FAILED)
+		return NULL;
+	*ret_end = bytes + before + size;
+	return bytes + before;
+}
+
+/* Aligned room for the characters, with a page before it for the head. */
+static bool reserve(struct place *place, size_t size)
+{
+	size_t parts = (size + PAGING_PART - 1) / PAGING_PART * PAGING_PART;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *room = mmap(NULL, page + PAGING_PART + parts + page, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t left;
+
+	if (room == MAP_FAILED)
+		return false;
+	left = -(uintptr_t)(room + page) & (PAGING_PART - 1);
+	*place = (struct place){.start = room + left, .size = parts, .page = page};
+	if (left)
+		munmap(room, left);
+	munmap(place->start + page + parts + page, PAGING_PART - left);
+	if (!mprotect(place->start, place->page, PROT_READ | PROT_WRITE))
+		return true;
+	forget(place);
+	return false;
+}
+
+/* Python writes the character that ends them as it makes the head; the last part has it too. */
+static PyObject *make_untouched(const struct place *place, size_t size, Py_UCS4 highest)
+{
+	char *last = characters_of(place) + size / place->page * place->page;
+	PyObject *text = NULL;
+
+	if (mprotect(last, place->page, PROT_READ | PROT_WRITE))
+		return PyErr_NoMemory();
+	text = make(place, size, highest);
+	if (mmap(last, place->page, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != last)
+		return PyErr_NoMemory();
+	return text;
+}
+
+/* `size` bytes of characters, decoded from `start` on. Never freed. */
+static PyObject *map_utf8(int fd, size_t start, size_t size, Py_UCS4 highest, struct place *place)
+{
+	size_t width = width_of(highest);
+	const uint8_t *bytes, *end = NULL;
+	PyObject *text;
+
+	if (!may_be(size, highest) || !is_in_file(fd, start + 1)) {
+		PyErr_SetString(PyExc_ValueError, "the file is no text that can be mapped");
+		return NULL;
+	}
+	if (!paging_begin() || !reserve(place, size + width))
+		return PyErr_NoMemory();
+	bytes = map_bytes(fd, start, &end);
+	text = bytes ? make_untouched(place, size, highest) : PyErr_NoMemory();
+	if (text && !paging_add(characters_of(place), place->size, text_form_of(highest),
+				size / width, bytes, end))
+		text = PyErr_NoMemory();
+	if (text)
+		Py_INCREF(text);
+	else
+		forget(place);
+	return text;
+}
+
 PyObject *mapped_text(int fd, size_t start, size_t size, Py_UCS4 highest, PyTypeObject *type)
 {
 	struct place place;
 	PyObject *text;
 
-	if (start)
+	if (start && highest < 0x80)
 		return map_within(fd, start, size, highest, type, &place);
-	text = map(fd, size, highest, &place);
+	text = highest < 0x80 ? map(fd, size, highest, &place)
+			      : map_utf8(fd, start, size, highest, &place);
 	if (!text)
 		return NULL;
 	/* As long as it was one of ours: instances of a class count as its references. */
@@ -301,23 +386,17 @@ PyObject *mapped_text(int fd, size_t start, size_t size, Py_UCS4 highest, PyType
 	return text;
 }
 
-/* Once as the whole of a file and once as a part of it; what comes of it is not kept. */
-static bool try_one(Py_UCS4 character, Py_UCS4 highest, PyObject *part)
+/* Of a file with an ASCII text, once the whole and once a part; what comes of it is not kept. */
+static bool try_ascii(PyObject *part)
 {
-	uint32_t four[] = {character, character, character};
-	uint16_t two[] = {(uint16_t)character, (uint16_t)character, (uint16_t)character};
-	uint8_t one[] = {(uint8_t)character, (uint8_t)character, (uint8_t)character};
-	size_t width = width_of(highest);
-	const void *bytes = width == 1 ? (void *)one : width == 2 ? (void *)two : (void *)four;
-	int order = 0, fd = memfd_create("text", MFD_CLOEXEC);
-	PyObject *wanted = PyUnicode_DecodeUTF32((const char *)four, sizeof *four, NULL, &order);
-	PyObject *text = NULL, *within = NULL;
+	int fd = memfd_create("text", MFD_CLOEXEC);
+	PyObject *wanted = PyUnicode_FromString("a"), *text = NULL, *within = NULL;
 	struct place place, part_of;
 	bool same = false;
 
-	if (fd >= 0 && wanted && write(fd, bytes, 3 * width) == (ssize_t)(3 * width)) {
-		text = map(fd, width, highest, &place);
-		within = map_within(fd, width, width, highest, (PyTypeObject *)part, &part_of);
+	if (fd >= 0 && wanted && write(fd, "aaa", 3) == 3) {
+		text = map(fd, 1, 0x7f, &place);
+		within = map_within(fd, 1, 1, 0x7f, (PyTypeObject *)part, &part_of);
 	}
 	if (text && within)
 		same = PyUnicode_Compare(text, wanted) == 0 &&
@@ -328,6 +407,29 @@ static bool try_one(Py_UCS4 character, Py_UCS4 highest, PyObject *part)
 		forget(&place);
 	if (within) /* nobody has it: only its mapping would be left, for each fork to copy */
 		munmap(part_of.start, part_of.size);
+	PyErr_Clear();
+	Py_XDECREF(wanted);
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/* Of a file with the character twice, the second one. */
+static bool try_utf8(const char *twice, Py_UCS4 highest)
+{
+	size_t size = strlen(twice) / 2;
+	int fd = memfd_create("text", MFD_CLOEXEC);
+	PyObject *wanted = PyUnicode_FromString(twice + size), *text = NULL;
+	struct place place;
+	bool same = false;
+
+	if (fd >= 0 && wanted && write(fd, twice, 2 * size) == (ssize_t)(2 * size))
+		text = map_utf8(fd, size, width_of(highest), highest, &place);
+	if (text) {
+		same = PyUnicode_Compare(text, wanted) == 0 && !PyErr_Occurred();
+		paging_remove(characters_of(&place));
+		forget(&place);
+	}
 	PyErr_Clear();
 	Py_XDECREF(wanted);
 	if (fd >= 0)
@@ -346,9 +448,10 @@ static PyObject *part_type(void)
 bool mapped_text_works(void)
 {
 	PyObject *part = part_type();
-	bool works = part && !PySys_GetObject("gettotalrefcount") && try_one('a', 0x7f, part) &&
-		     try_one(0xe9, 0xff, part) && try_one(0x20ac, 0xffff, part) &&
-		     try_one(0x1f642, 0x10ffff, part);
+	bool works = part && !PySys_GetObject("gettotalrefcount") && try_ascii(part) &&
+		     try_utf8("\xc3\xa9\xc3\xa9", 0xff) &&
+		     try_utf8("\xe2\x82\xac\xe2\x82\xac", 0xffff) &&
+		     try_utf8("\xf0\x9f\x99\x82\xf0\x9f\x99\x82", 0x10ffff);
 
 	PyErr_Clear();
 	Py_XDECREF(part);

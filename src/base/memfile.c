@@ -21,10 +21,9 @@ struct memfile {
 	bool private; /* what outgrows the heap goes to `map` */
 	bool sealed;
 	size_t size;
-	struct text_scan scan;    /* of all of it, from the seal on */
-	struct fixed_width *copy; /* owned: its characters, once a worker was to have them */
-	struct memfile *whole;    /* referenced: of a slice, and none itself; or NULL */
-	size_t start, first;      /* byte and character of that where it begins */
+	struct text_scan scan; /* of all of it, from the seal on */
+	struct memfile *whole; /* referenced: of a slice, and none itself; or NULL */
+	size_t start;          /* byte of that where it begins */
 };
 
 struct memfile *memfile_new(const char *name)
@@ -183,14 +182,12 @@ struct memfile *memfile_ref(struct memfile *file)
 	return file;
 }
 
-struct memfile *memfile_slice(struct memfile *whole, size_t start, size_t first,
-			      const struct text_scan *scan)
+struct memfile *memfile_slice(struct memfile *whole, size_t start, const struct text_scan *scan)
 {
 	struct memfile *slice = memfile_new(whole->name);
 
 	assert(whole->sealed && start + scan->bytes <= whole->size);
 	slice->start = start + whole->start;
-	slice->first = first + whole->first;
 	slice->whole = memfile_ref(whole->whole ? whole->whole : whole);
 	slice->private = whole->private;
 	slice->size = scan->bytes;
@@ -220,7 +217,6 @@ void memfile_unref(struct memfile *file)
 	if (file->map)
 		munmap(file->map, file->map_room);
 	close_file(file);
-	fixed_width_free(file->copy);
 	memfile_unref(file->whole);
 	free(file->heap);
 	free(file);
@@ -257,12 +253,8 @@ int memfile_fd(struct memfile *file, struct rlmd_error *err)
 
 enum text_form memfile_form(const struct memfile *file)
 {
-	enum text_form form = text_form_of(file->scan.highest);
-
 	assert(file->sealed);
-	if (file->size <= MEMFILE_HEAP_MAX || (file->private && form != TEXT_ASCII))
-		return TEXT_UTF8;
-	return form;
+	return file->size <= MEMFILE_HEAP_MAX ? TEXT_UTF8 : text_form_of(file->scan.highest);
 }
 
 size_t memfile_form_size(const struct memfile *file, enum text_form form)
@@ -270,53 +262,9 @@ size_t memfile_form_size(const struct memfile *file, enum text_form form)
 	return form == TEXT_UTF8 ? file->size : file->scan.characters * text_form_width(form);
 }
 
-static bool has_own_bytes(enum text_form form)
+size_t memfile_start(const struct memfile *file)
 {
-	return form == TEXT_UTF8 || form == TEXT_ASCII;
-}
-
-/* Whether a slice lies in the copy of the whole; else it takes one of its own. */
-static bool shares_copy(const struct memfile *slice, enum text_form form)
-{
-	return slice->whole && form == text_form_of(slice->whole->scan.highest);
-}
-
-bool memfile_prepare(struct memfile *file, enum text_form form, size_t bytes, bool *ret_done,
-		     struct rlmd_error *err)
-{
-	struct rlmd_text text;
-
-	if (!has_own_bytes(form) && shares_copy(file, form))
-		return memfile_prepare(file->whole, form, bytes, ret_done, err);
-	*ret_done = has_own_bytes(form) || (file->copy && fixed_width_done(file->copy));
-	if (*ret_done)
-		return true;
-	if (!file->copy)
-		file->copy = fixed_width_new(form, err);
-	text = memfile_text(file);
-	if (!file->copy || !text.bytes)
-		return file->copy && error_set(err, RLMD_ERROR_MACHINE,
-					       "no room to look at %zu bytes", file->size);
-	if (!fixed_width_go_on(file->copy, text, bytes, err)) {
-		fixed_width_free(take_pointer(&file->copy)); /* what it has may be half a step */
-		return false;
-	}
-	*ret_done = fixed_width_done(file->copy);
-	return true;
-}
-
-size_t memfile_form_start(const struct memfile *file, enum text_form form)
-{
-	if (has_own_bytes(form))
-		return file->start;
-	return shares_copy(file, form) ? file->first * text_form_width(form) : 0;
-}
-
-int memfile_form_fd(struct memfile *file, enum text_form form, struct rlmd_error *err)
-{
-	if (!has_own_bytes(form) && shares_copy(file, form))
-		return memfile_form_fd(file->whole, form, err);
-	return has_own_bytes(form) ? memfile_fd(file, err) : fixed_width_fd(file->copy);
+	return file->start;
 }
 
 size_t memfile_size(const struct memfile *file)

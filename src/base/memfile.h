@@ -39,11 +39,10 @@ void memfile_count(struct memfile *, const struct text_scan *);
 bool memfile_seal(struct memfile *, struct rlmd_error *);
 
 /*
- * `scan->bytes` of a sealed file from `start` on, which is character `first`: sealed, with one
- * reference, and not copied. `scan` is believed; it has ended.
+ * `scan->bytes` of a sealed file from `start` on: sealed, with one reference, and not copied.
+ * `scan` is believed; it has ended.
  */
-struct memfile *memfile_slice(struct memfile *, size_t start, size_t first,
-			      const struct text_scan *scan);
+struct memfile *memfile_slice(struct memfile *, size_t start, const struct text_scan *scan);
 
 struct memfile *memfile_ref(struct memfile *); /* NULL gives NULL */
 void memfile_unref(struct memfile *);          /* NULL is fine */
@@ -52,25 +51,11 @@ void memfile_unref(struct memfile *);          /* NULL is fine */
  * That of a slice is the whole one's. */
 int memfile_fd(struct memfile *, struct rlmd_error *);
 
-/*
- * Of a sealed file: the form that a worker may have it in, where it can map texts. A small one
- * stays as it is, UTF-8. A text that is not ASCII takes a copy, made once for all workers; one that
- * a stranger sent (memfile_new_private()) gets none, for that would be our memory.
- */
+/* Of a sealed file: the form that a worker may have it in, where it can map texts, and the bytes
+ * that it takes so. A small one stays as it is, UTF-8. */
 enum text_form memfile_form(const struct memfile *);
-size_t memfile_form_size(const struct memfile *, enum text_form); /* bytes of it in that form */
-
-/*
- * Goes on with the copy, by some `bytes` of the file, where the form takes one; several may do
- * so in turn. Gives whether there is no more to do. False and RLMD_ERROR_MACHINE for want of
- * memory.
- */
-bool memfile_prepare(struct memfile *, enum text_form, size_t bytes, bool *ret_done,
-		     struct rlmd_error *);
-
-/* memfile_fd(), of what was prepared. */
-int memfile_form_fd(struct memfile *, enum text_form, struct rlmd_error *);
-size_t memfile_form_start(const struct memfile *, enum text_form); /* where in it it begins */
+size_t memfile_form_size(const struct memfile *, enum text_form);
+size_t memfile_start(const struct memfile *); /* the byte of memfile_fd() where it begins */
 
 size_t memfile_size(const struct memfile *); /* bytes */
 const struct text_scan *memfile_scan(const struct memfile *);

@@ -1,8 +1,5 @@
 /*
  * pool/boot.h - from what a worker is to be started with to its process.
- *
- * Large inputs are made ready first, in steps that let the loop go, so that the
- * worker need not decode them (base/fixed_width.h); then the sandbox is asked.
  */
 #pragma once
 

@@ -436,9 +436,7 @@ struct frame *translate_start(const struct worker_options *options)
 	frame_array_end(frame);
 	frame_array(frame, "starts");
 	for (size_t i = 0; i < options->input_count; i++)
-		frame_integer(frame, NULL,
-			      (int64_t)memfile_form_start(options->inputs[i].file,
-							  options->inputs[i].form));
+		frame_integer(frame, NULL, (int64_t)memfile_start(options->inputs[i].file));
 	frame_array_end(frame);
 	frame_array(frame, "indexes");
 	for (size_t i = 0; i < options->input_count; i++)
@@ -455,23 +453,25 @@ struct frame *translate_start(const struct worker_options *options)
 }
 
 /*
- * A mapped file is not the worker's memory. While Python decodes what is not ASCII it holds the
- * characters twice, beside the bytes.
+ * A mapped file is not the worker's memory, but characters that were decoded of it are. While
+ * Python decodes what is not ASCII it holds the characters twice, beside the bytes.
  */
 size_t translate_start_memory(const struct worker_options *options)
 {
 	size_t memory = TEXT_COPIES * options->task.size;
+	bool paged = false;
 
 	for (size_t i = 0; i < options->input_count; i++) {
 		const struct text_scan *scan = memfile_scan(options->inputs[i].file);
 		/* Decoding may widen what it has; a `str` with files is a copy of one without. */
 		size_t copies = 1 + (scan->highest >= 0x80) + (options->inputs[i].index != NULL);
 
+		paged |= options->inputs[i].form > TEXT_ASCII;
 		if (options->inputs[i].form != TEXT_UTF8)
 			continue;
 		memory += scan->bytes + text_scan_python_size(scan) * copies;
 	}
-	return memory;
+	return memory + (paged ? TEXT_WINDOW : 0);
 }
 
 int64_t translate_start_ms(const struct worker_options *options)

@@ -296,9 +296,9 @@ const char *rlmd_sandbox_level(const struct rlmd_sandbox *sandbox)
 	return sandbox ? layer_status_level(&sandbox->status) : NULL;
 }
 
-size_t sandbox_map_max(const struct rlmd_sandbox *sandbox)
+bool sandbox_maps_texts(const struct rlmd_sandbox *sandbox)
 {
-	return sandbox->maps_texts ? (size_t)sandbox->processes.ceiling : 0;
+	return sandbox->maps_texts;
 }
 
 const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)

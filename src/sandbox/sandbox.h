@@ -82,12 +82,9 @@ void sandbox_cut(struct rlmd_sandbox *);
  */
 json_t *sandbox_report(const struct rlmd_sandbox *);
 
-/*
- * How many bytes of an input its processes can map as a str, each character in the same number
- * of bytes; 0 where this Python cannot. The file is none of their memory, nor of any limit
- * here, so it may be as large as all of them together.
- */
-size_t sandbox_map_max(const struct rlmd_sandbox *);
+/* Whether its processes can have an input as a str where it lies: the file is none of their memory,
+ * nor of any limit here. */
+bool sandbox_maps_texts(const struct rlmd_sandbox *);
 
 /* The modules that workers have loaded, up to a NULL; lent. */
 const char *const *sandbox_preload(const struct rlmd_sandbox *);

@@ -21,7 +21,7 @@ struct rlmd_sandbox {
 	rlmd_sandbox_ready_fn *on_ready; /* told once the first template is; or NULL */
 	void *ready_owner;               /* lent */
 	uint32_t template_layers; /* those that are the template's and the cgroup's, a bit each */
-	bool maps_texts;          /* its workers can: sandbox_map_max() */
+	bool maps_texts;          /* its workers can: sandbox_maps_texts() */
 	struct template_process *template_process; /* owned; NULL: the next spawn starts one */
 	bool ready;                                /* the template is */
 	struct event *pump;    /* owned: something is to be sent, or has failed */

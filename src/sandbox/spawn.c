@@ -21,6 +21,7 @@
 enum {
 	SENT_MAX = 8,   /* requests without an answer: bounds the descriptors in flight */
 	LOSSES_MAX = 2, /* templates that a request may outlive */
+	WIDEST = 4,     /* bytes of a character in a str */
 };
 
 /* In one of the sandbox's three lists. A cancelled one that was sent stays until it is answered. */
@@ -426,8 +427,8 @@ static bool open_files(struct spawn *spawn, const int *files, size_t file_count,
 		if (fd < 0)
 			return error_errno(err, RLMD_ERROR_SANDBOX, "cannot reopen an input");
 		spawn->fds[spawn->fd_count++] = fd;
-		if (!fstat(fd, &file)) /* it may be mapped */
-			spawn->request.address_limit += (uint64_t)file.st_size;
+		if (!fstat(fd, &file)) /* it may be mapped, and have room for its characters */
+			spawn->request.address_limit += (1 + WIDEST) * (uint64_t)file.st_size;
 	}
 	return true;
 }

@@ -101,8 +101,7 @@ static struct memfile *slice(struct subset *subset)
 		subset->scan.tokens.counts.of[i] = (int64_t)((double)whole->tokens.counts.of[i] *
 							     (double)subset->tokens /
 							     (double)tokens);
-	return memfile_slice(subset->whole->file, stretch->start, stretch->first_character,
-			     &subset->scan);
+	return memfile_slice(subset->whole->file, stretch->start, &subset->scan);
 }
 
 static bool add_files(struct subset *subset, const size_t *ranges, size_t count,

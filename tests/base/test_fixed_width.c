@@ -1,8 +1,6 @@
 /* The characters of a text, as Python has them, whatever its bytes and however it is cut. */
 #include "base/fixed_width.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,37 +8,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 
-/* All characters, taken in steps of `bytes`; new. */
-static uint32_t *characters_of(struct rlmd_text text, enum text_form form, size_t bytes,
+/* All characters, taken `step` at a time; new. Skipping them goes as far as taking them does. */
+static uint32_t *characters_of(struct rlmd_text text, enum text_form form, size_t step,
 			       size_t *ret_count)
 {
-	struct fixed_width *copy = fixed_width_new(form, NULL);
-	size_t width = text_form_width(form), size, i;
-	uint32_t *points;
-	uint8_t *raw;
+	const uint8_t *begin = (const uint8_t *)text.bytes, *end = begin + text.size;
+	const uint8_t *at = begin, *skipped = begin;
+	uint32_t *raw = xcalloc(step + 1, sizeof *raw);
+	uint32_t *points = xcalloc(text.size + 1, sizeof *points);
+	size_t width = text_form_width(form), count = 0, taken, i;
 
-	assert_non_null(copy);
-	do
-		assert_true(fixed_width_go_on(copy, text, bytes, NULL));
-	while (!fixed_width_done(copy));
-	assert_int_equal(pwrite(fixed_width_fd(copy), "x", 1, 0), -1);
-	assert_int_equal(errno, EPERM);
-	size = (size_t)lseek(fixed_width_fd(copy), 0, SEEK_END);
-	assert_int_equal(size % width, 0);
-	raw = xcalloc(size + 1, 1);
-	assert_int_equal(pread(fixed_width_fd(copy), raw, size, 0), size);
-	*ret_count = size / width;
-	points = xcalloc(*ret_count + 1, sizeof *points);
-	for (i = 0; i < *ret_count; i++)
-		memcpy(&points[i], &raw[i * width], width); /* a machine of little endian */
+	do {
+		taken = fixed_width_take(form, &at, end, raw, step);
+		assert_in_range(taken, 0, step);
+		assert_int_equal(fixed_width_skip(&skipped, end, step), taken);
+		assert_ptr_equal(at, skipped);
+		for (i = 0; i < taken; i++) /* a machine of little endian */
+			memcpy(&points[count + i], (char *)raw + i * width, width);
+		assert_int_equal(*((char *)raw + taken * width), 0); /* nothing is behind them */
+		memset(raw, 0, step * sizeof *raw);
+		count += taken;
+	} while (taken == step);
+	assert_ptr_equal(at, end);
 	free(raw);
-	fixed_width_free(copy);
+	*ret_count = count;
 	return points;
 }
 
@@ -66,7 +63,7 @@ static void expect(const char *bytes, size_t size, const uint32_t *wanted, size_
 	expect(bytes, sizeof(bytes) - 1, (const uint32_t[]){__VA_ARGS__},                          \
 	       sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-/* One of each length, first and last; in steps that end inside of them. */
+/* One of each length, first and last; taken one by one, and together. */
 static void test_characters(void **state)
 {
 	(void)state;
@@ -98,13 +95,17 @@ static void test_not_utf8(void **state)
 	EXPECT("z\xf0\x9f\x99", 'z', 0xdcf0, 0xdc9f, 0xdc99);
 }
 
-/* More than is written at once, in each width, beside the same text in the widest. */
+/* Long ones, in each width, beside the same text in the widest. */
 static void test_large(void **state)
 {
 	static const struct {
 		const char *piece;
 		enum text_form form;
-	} rows[] = {{"0123456789abcde\xc3\xbf", TEXT_LATIN1}, {"x\xe2\x82\xac", TEXT_UCS2}};
+	} rows[] = {{"0123456789abcde\xc3\xbf", TEXT_LATIN1},
+		    {"x\xe2\x82\xac", TEXT_UCS2},
+		    {"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+		     "0123456789abcdef0123456789abcdef0123456789abcdef\xe2\x82\xac",
+		     TEXT_UCS2}};
 	size_t row, i;
 
 	(void)state;
@@ -116,7 +117,7 @@ static void test_large(void **state)
 		for (i = 0; i < size; i++)
 			bytes[i] = rows[row].piece[i % length];
 		narrow = characters_of(text_from(bytes, size), rows[row].form, 777, &found);
-		wide = characters_of(text_from(bytes, size), TEXT_UCS4, SIZE_MAX, &same);
+		wide = characters_of(text_from(bytes, size), TEXT_UCS4, size, &same);
 		assert_int_equal(found, same);
 		assert_memory_equal(narrow, wide, found * sizeof *wide);
 		free(narrow);

@@ -192,18 +192,19 @@ static struct memfile *filled(struct memfile *file, const char *mark, size_t siz
 	return file;
 }
 
-/* A large text goes to workers as Python keeps it; one of a stranger's takes no copy for that. */
+/* A large text goes to workers to be mapped. */
 static void test_forms(void **state)
 {
 	static const struct {
 		const char *mark;
-		enum text_form form, private;
+		enum text_form form;
+		size_t missing; /* characters for bytes */
 	} rows[] = {
-		{"", TEXT_ASCII, TEXT_ASCII},
-		{"\xc3\xbc", TEXT_LATIN1, TEXT_UTF8},
-		{"\xe2\x82\xac", TEXT_UCS2, TEXT_UTF8},
-		{"\xff", TEXT_UCS2, TEXT_UTF8},
-		{"\xf0\x9f\x99\x82", TEXT_UCS4, TEXT_UTF8},
+		{"", TEXT_ASCII, 0},
+		{"\xc3\xbc", TEXT_LATIN1, 1},
+		{"\xe2\x82\xac", TEXT_UCS2, 2},
+		{"\xff", TEXT_UCS2, 0},
+		{"\xf0\x9f\x99\x82", TEXT_UCS4, 3},
 	};
 	size_t row, large = MEMFILE_HEAP_MAX + 1;
 
@@ -216,43 +217,14 @@ static void test_forms(void **state)
 
 		assert_int_equal(memfile_form(file), rows[row].form);
 		assert_int_equal(memfile_form(small), TEXT_UTF8);
-		assert_int_equal(memfile_form(private), rows[row].private);
+		assert_int_equal(memfile_form(private), rows[row].form);
+		assert_int_equal(memfile_form_size(file, TEXT_UTF8), large);
+		assert_int_equal(memfile_form_size(file, rows[row].form),
+				 (large - rows[row].missing) * text_form_width(rows[row].form));
 		memfile_unref(file);
 		memfile_unref(small);
 		memfile_unref(private);
 	}
-}
-
-/* The characters are copied once, in steps; the bytes stay what they are. */
-static void test_prepare(void **state)
-{
-	struct memfile *file = filled(memfile_new("test"), "\xe2\x82\xac", 100000);
-	uint16_t first[2];
-	bool done;
-	int steps = 0, fd;
-
-	(void)state;
-	assert_true(memfile_prepare(file, TEXT_ASCII, 1, &done, NULL));
-	assert_true(done);
-	assert_int_equal(memfile_form_fd(file, TEXT_ASCII, NULL), memfile_fd(file, NULL));
-	do {
-		assert_true(memfile_prepare(file, TEXT_UCS2, 10000, &done, NULL));
-		steps++;
-	} while (!done);
-	assert_in_range(steps, 5, 10);
-	fd = memfile_form_fd(file, TEXT_UCS2, NULL);
-	assert_int_not_equal(fd, memfile_fd(file, NULL));
-	assert_int_equal(lseek(fd, 0, SEEK_END), memfile_form_size(file, TEXT_UCS2));
-	assert_int_equal(memfile_form_size(file, TEXT_UCS2), 2 * (100000 - 2));
-	assert_int_equal(pread(fd, first, sizeof first, 0), sizeof first);
-	assert_int_equal(first[0], 0x20ac);
-	assert_int_equal(first[1], '.');
-	assert_true(memfile_prepare(file, TEXT_UCS2, 1, &done, NULL));
-	assert_true(done);
-	assert_int_equal(memfile_form_fd(file, TEXT_UCS2, NULL), fd);
-	assert_int_equal(memfile_form_size(file, TEXT_UTF8), 100000);
-	memfile_unref(file);
-	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
 int main(void)
@@ -262,7 +234,6 @@ int main(void)
 		cmocka_unit_test(test_seal),    cmocka_unit_test(test_heap),
 		cmocka_unit_test(test_empty),   cmocka_unit_test(test_references),
 		cmocka_unit_test(test_private), cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_prepare),
 	};
 
 	return cmocka_run_group_tests_name("memfile", tests, NULL, NULL);

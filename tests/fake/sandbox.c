@@ -19,7 +19,8 @@ struct rlmd_sandbox {
 	fake_script_fn *script;
 	bool refuse, spare;
 	const char *verdict; /* lent, or NULL */
-	size_t memory, map_max;
+	size_t memory;
+	bool maps_texts;
 	int interrupts, living, spawns;
 	ino_t files[FILES_MAX]; /* the first of each of the first processes */
 };
@@ -81,9 +82,9 @@ size_t fake_sandbox_memory(const struct rlmd_sandbox *sandbox)
 	return sandbox->memory;
 }
 
-void fake_sandbox_map(struct rlmd_sandbox *sandbox, size_t max)
+void fake_sandbox_map(struct rlmd_sandbox *sandbox, bool maps)
 {
-	sandbox->map_max = max;
+	sandbox->maps_texts = maps;
 }
 
 ino_t fake_sandbox_file(const struct rlmd_sandbox *sandbox, int spawn)
@@ -293,9 +294,9 @@ void sandbox_on_ready(struct rlmd_sandbox *sandbox, rlmd_sandbox_ready_fn *fn, v
 	(void)owner;
 }
 
-size_t sandbox_map_max(const struct rlmd_sandbox *sandbox)
+bool sandbox_maps_texts(const struct rlmd_sandbox *sandbox)
 {
-	return sandbox->map_max;
+	return sandbox->maps_texts;
 }
 
 const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)

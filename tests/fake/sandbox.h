@@ -23,10 +23,10 @@ struct rlmd_sandbox *fake_sandbox_new(struct event_base *);
 void fake_sandbox_script(struct rlmd_sandbox *, fake_script_fn *); /* of the next processes */
 void fake_sandbox_refuse(struct rlmd_sandbox *, bool refuse);      /* the next spawns fail */
 void fake_sandbox_condemn(struct rlmd_sandbox *,
-			  const char *why);                      /* lent: of all that are killed */
-void fake_sandbox_spare(struct rlmd_sandbox *, bool spare);      /* process_kill() does nothing */
-void fake_sandbox_map(struct rlmd_sandbox *, size_t max);        /* what sandbox_map_max() tells */
-size_t fake_sandbox_memory(const struct rlmd_sandbox *);         /* extra_memory of the last */
+			  const char *why);                 /* lent: of all that are killed */
+void fake_sandbox_spare(struct rlmd_sandbox *, bool spare); /* process_kill() does nothing */
+void fake_sandbox_map(struct rlmd_sandbox *, bool maps);    /* what sandbox_maps_texts() tells */
+size_t fake_sandbox_memory(const struct rlmd_sandbox *);    /* extra_memory of the last */
 ino_t fake_sandbox_file(const struct rlmd_sandbox *, int spawn); /* the first that one was given */
 int fake_sandbox_interrupts(const struct rlmd_sandbox *);        /* process_interrupt() so far */
 int fake_sandbox_living(const struct rlmd_sandbox *);            /* processes not yet freed */

@@ -145,10 +145,10 @@ static void on_spawned(evutil_socket_t fd, short what, void *arg)
 	free(spawn);
 }
 
-size_t sandbox_map_max(const struct rlmd_sandbox *sandbox)
+bool sandbox_maps_texts(const struct rlmd_sandbox *sandbox)
 {
 	(void)sandbox;
-	return 0;
+	return false;
 }
 
 struct spawn *sandbox_spawn(struct rlmd_sandbox *sandbox, const int *files, size_t file_count,

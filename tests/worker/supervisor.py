@@ -28,6 +28,16 @@ session.main(fds[2:], ["fake"], _rlmd)
 """
 
 
+WIDTHS = {"ascii": 1, "latin-1": 1, "ucs-2": 2, "ucs-4": 4}
+
+
+def size_of(data, form):
+    """Bytes of a text as a worker has it."""
+    if form not in WIDTHS:
+        return len(data)
+    return len(data.decode("utf-8", "surrogateescape")) * WIDTHS[form]
+
+
 class Gone(Exception):
     """The worker ended."""
 
@@ -37,6 +47,7 @@ class Worker:
                  python=PYTHON, task="the task", functions=(), warm=False):
         inputs = [("context", context), *more] if context is not None else list(more)
         indexes = indexes or [b""] * len(inputs)
+        forms = forms or ["utf-8"] * len(inputs)
         self.files = [memory_file(data) for _name, data in inputs]
         self.files += [memory_file(index) for index in indexes if index]
         read, self.out = os.pipe()
@@ -59,8 +70,9 @@ class Worker:
         self.answer = lambda call: [f"<{text}>" for text in call.get("prompts", call.get("tasks"))]
         self.ready = self.receive()
         self.send("start", names=[name for name, _data in inputs],
-                  forms=forms or ["utf-8"] * len(inputs),
-                  sizes=[len(data) for _name, data in inputs], starts=[0] * len(inputs),
+                  forms=forms,
+                  sizes=[size_of(data, form) for (_name, data), form in zip(inputs, forms)],
+                  starts=[0] * len(inputs),
                   indexes=[len(index) for index in indexes], task=task, max_output=max_output,
                   functions=json.dumps(functions))
         self.started = self.receive()
