@@ -60,6 +60,9 @@ ATTRIBUTES = {
     )
     for name in names.split()
 }
+NO_MEMORY = ("an input is not counted, but slices, copies and lists of its lines are, with 1, 2 or "
+             "4 bytes for each character, as the widest one needs. re.finditer(), context.find(), "
+             "context.files[path], grep() and read_lines() copy little; del frees what is done")
 UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 NO_ATTRIBUTE = re.compile(r"'str' object has no attribute '(\w+)'")
 NO_KEY = re.compile(r"string indices must be integers")
@@ -68,6 +71,8 @@ NO_KEY = re.compile(r"string indices must be integers")
 def of(error):
     """A sentence for an exception that the code of a block raised, or None."""
     kind = type(error)
+    if kind is MemoryError:
+        return None if error.args else NO_MEMORY
     if kind not in (NameError, AttributeError, TypeError):
         return None  # classes of the user's may do anything when they are asked for their text
     text = error.args[0] if error.args and type(error.args[0]) is str else ""

@@ -37,6 +37,11 @@ class Hints(WorkerTest):
             with self.subTest(code, source=source):
                 self.assertIn(part, self.hint(code))
 
+    def test_memory(self):
+        """Where the interpreter says no more than that there is none."""
+        self.assertIn("grep() and read_lines() copy little", self.hint("raise MemoryError"))
+        self.assertEqual(self.hint("raise MemoryError('too many apples')"), "")
+
     def test_what_an_answer_is(self):
         self.worker.answer = lambda call: ["the answer"] * len(call["prompts"])
         self.worker.run("a = llm_query('q')")
