@@ -146,6 +146,7 @@ static size_t count_sources(const struct loading *loading, bool *ret_together)
 static enum loader_end begin_variable(struct loading *loading)
 {
 	const char *name = name_of(loading);
+	size_t taken = 0;
 	bool together;
 
 	loading->next = 0;
@@ -153,6 +154,9 @@ static enum loader_end begin_variable(struct loading *loading)
 		loading->variable++;
 		return LOADER_GOES_ON;
 	}
+	for (size_t i = 0; i < loading->context.count; i++)
+		taken += memfile_size(loading->context.inputs[i].file);
+	loading->options.taken = taken;
 	loading->loader = loader_new(name ? name : "context", together, &loading->options,
 				     loading->context.notes);
 	loader_set_named(loading->loader, loading->named, loading->count);

@@ -1,12 +1,15 @@
 #include "source/loader.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "sandbox/cgroup.h"
 #include "source/secret.h"
 #include "source/skipped.h"
 
@@ -14,6 +17,8 @@ enum {
 	CHUNK_SIZE = 1 << 20, /* read at once */
 	BINARY_PROBE = 8000,  /* a NUL within so many bytes makes a file binary, as git has it */
 	NAMES_SHOWN = 5,      /* of files that are not UTF-8 */
+	MEMORY_BESIDE =
+		96 << 20, /* bytes: the programs at work need as much, or an eighth of all */
 };
 
 /* The changes of an input, as its code and its user are told of them. */
@@ -27,6 +32,7 @@ struct loader {
 	struct memfile *file;     /* owned */
 	struct file_index *files; /* owned; NULL: a plain text without headers */
 	struct loader_options options;
+	uint64_t memory;             /* bytes that there are for all */
 	json_t *notes;               /* lent */
 	const struct file_id *named; /* lent; what is a source itself */
 	size_t named_count;
@@ -56,6 +62,17 @@ struct loader {
 	size_t files_before, notes_before; /* the directory */
 };
 
+/* Of the machine, with its swap, or of the cgroup that limits this process most. */
+static uint64_t memory_in_all(void)
+{
+	uint64_t above = cgroup_memory_above(), machine = UINT64_MAX;
+	struct sysinfo info;
+
+	if (!sysinfo(&info))
+		machine = ((uint64_t)info.totalram + info.totalswap) * info.mem_unit;
+	return above < machine ? above : machine;
+}
+
 struct loader *loader_new(const char *name, bool with_headers, const struct loader_options *options,
 			  json_t *notes)
 {
@@ -65,6 +82,7 @@ struct loader *loader_new(const char *name, bool with_headers, const struct load
 	loader->file = memfile_new("rlmd-context");
 	loader->files = with_headers ? file_index_new() : NULL;
 	loader->options = *options;
+	loader->memory = memory_in_all();
 	loader->notes = notes;
 	loader->chunk = xcalloc(CHUNK_SIZE, 1);
 	return loader;
@@ -96,6 +114,21 @@ void loader_free(struct loader *loader)
 	free(loader);
 }
 
+/* Texts stay in memory. Where it ends the kernel would kill whatever process is largest. */
+static bool has_memory(const struct loader *loader, size_t size, struct rlmd_error *err)
+{
+	uint64_t beside = loader->memory / 8 > MEMORY_BESIDE ? loader->memory / 8 : MEMORY_BESIDE;
+	uint64_t most = loader->memory > 2 * beside ? loader->memory - beside : loader->memory / 2;
+
+	return loader->options.taken + size <= most ||
+	       error_set(err, RLMD_ERROR_INPUT,
+			 "the input is larger than the %" PRIu64
+			 " MiB that fit into memory: this machine, or the cgroup that it runs in "
+			 "(memory.max), has %" PRIu64 " MiB. Allow more, or take less with include "
+			 "and exclude",
+			 most >> 20, loader->memory >> 20);
+}
+
 /* `scan` counts it: of one entry, or of its header; NULL: the memory file does. */
 static bool add_text(struct loader *loader, struct rlmd_text text, struct text_scan *scan,
 		     struct rlmd_error *err)
@@ -111,6 +144,8 @@ static bool add_text(struct loader *loader, struct rlmd_text text, struct text_s
 				 "more, or take less with include and exclude",
 				 most);
 	}
+	if (!has_memory(loader, used + text.size, err))
+		return false;
 	if (text.size)
 		loader->open_line = text.bytes[text.size - 1] != '\n';
 	if (!scan)

@@ -24,6 +24,7 @@ struct loader_options {
 	bool allow_secrets;           /* take what looks like one, and tell */
 	int64_t max_file_size;        /* bytes of a file of a directory */
 	size_t max_size;              /* bytes of the variable */
+	size_t taken;                 /* bytes of the variables before it */
 };
 
 /* `notes` is lent: what is skipped is added to them. */

@@ -327,13 +327,18 @@ static int receive(struct origin *origin, struct arrival *ret)
 	return is_sound(ret, (size_t)got, count) ? 1 : -1;
 }
 
-static enum origin_end fail(struct rlmd_error *err, const char *why)
+static enum origin_end fail_by(struct rlmd_error *err, const char *why, const char *cause)
 {
 	error_set(err, RLMD_ERROR_INPUT,
-		  "the program that reads directories and repositories for us, rlmd-lister, %s: "
-		  "a repository in there may be damaged, or made to do that (git fsck tells)",
-		  why);
+		  "the program that reads directories and repositories for us, rlmd-lister, %s: %s",
+		  why, cause);
 	return ORIGIN_FAILED;
+}
+
+static enum origin_end fail(struct rlmd_error *err, const char *why)
+{
+	return fail_by(err, why,
+		       "a repository in there may be damaged, or made to do that (git fsck tells)");
 }
 
 /* It ended without a word. */
@@ -346,6 +351,10 @@ static enum origin_end fail_dead(struct origin *origin, struct rlmd_error *err)
 	if (status != CHILD_STATUS_UNKNOWN && WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
 		return fail(err, "took too much time over one file or directory");
 	why = xasprintf("has died: %s", child_status_words(status, words));
+	if (status != CHILD_STATUS_UNKNOWN && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return fail_by(err, why,
+			       "the kernel ends programs so where memory is used up. Allow more, "
+			       "or take less with include and exclude");
 	return fail(err, why);
 }
 

@@ -352,6 +352,48 @@ class Large(InputTest):
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
 
 
+class SmallMemory(InputTest):
+    """In a cgroup that has little of it."""
+
+    LIMIT = 300 << 20
+
+    def setUp(self):
+        super().setUp()
+        own = dict(line.strip().split(":", 2)[1:] for line in open("/proc/self/cgroup"))
+        unified = "memory" not in own
+        root = Path("/sys/fs/cgroup", "" if unified else "memory")
+        self.group = root / own.get("memory", own.get("", "/")).strip("/") / f"test{os.getpid()}"
+        try:
+            self.group.mkdir()
+            self.addCleanup(self.group.rmdir)
+            limit = self.group / ("memory.max" if unified else "memory.limit_in_bytes")
+            limit.write_text(str(self.LIMIT))
+        except OSError as error:
+            self.skipTest(f"no cgroup can be made here: {error}")
+
+    def join(self):
+        (self.group / "cgroup.procs").write_text(str(os.getpid()))
+
+    def fill(self, size):
+        with open(self.dir / "big", "w", encoding="utf-8") as file:
+            for _ in range(size >> 20):
+                file.write("." * (1 << 20))
+            file.write("🙂")
+
+    @unittest.skipIf(SANITIZED, "the sanitizer needs more memory")
+    def test_wide_characters_take_no_more_than_their_bytes(self):
+        self.fill(120 << 20)
+        looks = "[len(context), context.count('.'), context[-1] > '\\uffff']"
+        told, _ = self.ask(looks, "-c", "big", preexec_fn=self.join)
+        self.assertEqual(told, str([(120 << 20) + 1, 120 << 20, True]))
+
+    def test_more_than_fits_is_told(self):
+        self.fill(250 << 20)
+        words = ("big: the input is larger than the 204 MiB that fit into memory: this machine, or "
+                 "the cgroup that it runs in (memory.max), has 300 MiB. Allow more, or take less")
+        self.refused(8, words, "-c", "big", preexec_fn=self.join)
+
+
 class Arguments(InputTest):
     def test_settings_out_of_range(self):
         """Each is refused before anything starts, by its name; exit 2."""
