@@ -18,6 +18,7 @@
 #include "llm/custom.h"
 #include "llm/failure.h"
 #include "llm/key.h"
+#include "llm/model_list.h"
 #include "llm/stream.h"
 
 enum {
@@ -44,16 +45,17 @@ struct call {
 	llm_done_fn *fn;
 	void *owner; /* lent */
 
-	struct event *timer;            /* owned: the gate opens, or a linger is over */
-	struct body *outgoing;          /* owned: while it is measured, before the transfer */
-	struct http_transfer *transfer; /* owned; NULL between attempts */
-	struct custom_request *custom;  /* owned, in its place; NULL likewise */
-	struct stream *stream;          /* owned; NULL while whole */
-	struct reply reply;             /* owned: of this attempt */
-	struct reply_delta delta;       /* what was told of it */
-	struct bytes body;              /* owned: whole, or of an error */
-	struct json_ahead ahead;        /* owned: what was checked of it */
-	int status;                     /* of this attempt; 0: none came */
+	struct model_list_waiter waiter; /* before the first attempt */
+	struct event *timer;             /* owned: the gate opens, or a linger is over */
+	struct body *outgoing;           /* owned: while it is measured, before the transfer */
+	struct http_transfer *transfer;  /* owned; NULL between attempts */
+	struct custom_request *custom;   /* owned, in its place; NULL likewise */
+	struct stream *stream;           /* owned; NULL while whole */
+	struct reply reply;              /* owned: of this attempt */
+	struct reply_delta delta;        /* what was told of it */
+	struct bytes body;               /* owned: whole, or of an error */
+	struct json_ahead ahead;         /* owned: what was checked of it */
+	int status;                      /* of this attempt; 0: none came */
 	bool streaming;
 	bool bad_before;     /* an earlier attempt's answer was nonsense */
 	bool fresh;          /* an earlier attempt's connection broke: no kept one for the next */
@@ -124,6 +126,7 @@ static void call_drop_whole(struct call *call)
 
 static void call_free(struct call *call)
 {
+	model_list_wait_no_more(&call->waiter);
 	http_transfer_free(call->transfer);
 	body_free(call->outgoing);
 	custom_free(call->custom);
@@ -806,6 +809,19 @@ void call_go_on(struct call *call)
 	call_admit(call);
 }
 
+/* The sizes of the model may have come. */
+static void on_rooms(void *owner)
+{
+	struct call *call = owner;
+	const struct llm_request *request = call->request;
+	struct room room = provider_room(call->provider, request->model);
+
+	if ((room.output && request->max_tokens > room.output) ||
+	    (room.window && input_estimate(call) + request->max_tokens > room.window))
+		call_fits_less(call, &room);
+	loop_post(call->timer);
+}
+
 struct call *call_start(struct rlmd_provider *provider, const struct llm_request *request,
 			struct llm_warnings *warnings, llm_retry_fn *may_retry,
 			llm_wait_fn *on_wait, llm_done_fn *fn, void *owner)
@@ -826,7 +842,9 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 	call->started = clock_ms();
 	reply_init(&call->reply);
 	call_tell_quirks(call, call->quirks);
-	loop_post(call->timer);
+	call->waiter = (struct model_list_waiter){.go = on_rooms, .owner = call};
+	if (!model_list_wait(provider_ask_rooms(provider), &call->waiter))
+		loop_post(call->timer);
 	return call;
 }
 

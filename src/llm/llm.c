@@ -155,8 +155,12 @@ static struct model_name llm_find(const struct llm *llm, const char *model)
 
 void llm_connect(const struct llm *llm, const char *model)
 {
-	if (!llm_replays(llm) && !llm->kept.cache && !llm->kept.journal)
-		provider_connect(llm_find(llm, model).provider);
+	struct rlmd_provider *provider = llm_find(llm, model).provider;
+
+	if (llm_replays(llm) || llm->kept.cache || llm->kept.journal)
+		return;
+	provider_connect(provider);
+	provider_ask_rooms(provider);
 }
 
 /* The model is asked for by the provider's own name. */

@@ -100,8 +100,6 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct rl
 
 static void ask(struct rlmd_probe *probe, int64_t timeout_ms)
 {
-	const struct adapter *adapter = probe->provider->adapter;
-	size_t base = strlen(probe->provider->url) - strlen(adapter->path);
 	struct http_request request = {
 		.headers = (const char *const *)probe->provider->headers,
 		.deadline = clock_ms() + timeout_ms,
@@ -109,7 +107,7 @@ static void ask(struct rlmd_probe *probe, int64_t timeout_ms)
 		.max_size = ANSWER_MAX,
 	};
 
-	probe->url = xasprintf("%.*s%s", (int)base, probe->provider->url, adapter->probe_path);
+	probe->url = provider_probe_url(probe->provider);
 	request.url = probe->url;
 	probe->transfer = http_start(probe->provider->http, &request, on_status, on_data, on_done,
 				     probe);

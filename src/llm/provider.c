@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "llm/key.h"
+#include "llm/model_list.h"
 #include "net/route.h"
 
 enum {
@@ -361,6 +362,7 @@ bool provider_bind(struct rlmd_provider *provider, struct event_base *base, stru
 
 void provider_unbind(struct rlmd_provider *provider)
 {
+	model_list_free(take_pointer(&provider->list));
 	http_free(take_pointer(&provider->http));
 	gate_free(take_pointer(&provider->gate));
 	forget_address_and_key(provider);
@@ -383,10 +385,39 @@ bool provider_open(struct rlmd_provider *provider, struct rlmd_error *err)
 	return provider->http;
 }
 
+char *provider_probe_url(const struct rlmd_provider *provider)
+{
+	size_t base = strlen(provider->url) - strlen(provider->adapter->path);
+
+	return xasprintf("%.*s%s", (int)base, provider->url, provider->adapter->probe_path);
+}
+
 void provider_connect(struct rlmd_provider *provider)
 {
 	if (provider->http)
 		http_connect(provider->http, provider->url);
+}
+
+static void on_room(void *owner, const char *model, const struct room *room)
+{
+	provider_learn_room(owner, model, room);
+}
+
+/* One that is far away may be slow, and its windows stand in the tables more often than not. A
+ * connection by TLS that was made ahead, or its failure, is for the first call. */
+struct model_list *provider_ask_rooms(struct rlmd_provider *provider)
+{
+	auto_free char *url = NULL;
+
+	if (!provider->list && provider->http && provider->near && !provider->window &&
+	    !strncmp(provider->url, "http://", strlen("http://")) &&
+	    provider_is_gateway(provider)) {
+		url = provider_probe_url(provider);
+		provider->list = model_list_start(provider->http, url,
+						  (const char *const *)provider->headers, on_room,
+						  provider);
+	}
+	return provider->list;
 }
 
 bool provider_has_key(const struct rlmd_provider *provider)
@@ -519,6 +550,9 @@ unsigned provider_learn(struct rlmd_provider *provider, const char *model, unsig
 struct room provider_room(const struct rlmd_provider *provider, const char *model)
 {
 	const json_t *told = json_object_get(provider->rooms, model);
+
+	if (!told)
+		told = json_object_get(provider->rooms, ""); /* the only one that it has */
 
 	return (struct room){
 		.window = json_get_integer(told, "window", 0),

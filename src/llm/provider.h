@@ -60,12 +60,13 @@ struct rlmd_provider {
 	struct event_base *base; /* lent; NULL: it belongs to no loop */
 
 	/* Once it is open. */
-	char *url;         /* owned; NULL: it is not */
-	char *key;         /* owned; NULL: none is sent */
-	char **headers;    /* owned, NULL-terminated */
-	struct http *http; /* owned */
-	struct gate *gate; /* owned */
-	bool near;         /* its server is on this machine, or in its network */
+	char *url;               /* owned; NULL: it is not */
+	char *key;               /* owned; NULL: none is sent */
+	char **headers;          /* owned, NULL-terminated */
+	struct http *http;       /* owned */
+	struct gate *gate;       /* owned */
+	struct model_list *list; /* owned; NULL: it was not asked for */
+	bool near;               /* its server is on this machine, or in its network */
 };
 
 /* rlmd_provider_new() of options that were checked, with a kind at least, whose `max_retries` is
@@ -96,6 +97,13 @@ bool provider_open(struct rlmd_provider *, struct rlmd_error *);
 
 /* Connects to its server ahead of the first call, where it is open and has one (net/http.h). */
 void provider_connect(struct rlmd_provider *);
+
+/* Asks a server of one's own, without TLS, for the sizes of its models, unless it was asked, or
+ * there is nothing to learn. Returns whom to wait for; NULL: nobody. */
+struct model_list *provider_ask_rooms(struct rlmd_provider *);
+
+/* Where it has its list of models, new; it is open. */
+char *provider_probe_url(const struct rlmd_provider *);
 
 /* Whether there is a key, or no need of one: what is wrong with it is found when it is opened. */
 bool provider_has_key(const struct rlmd_provider *);

@@ -19,6 +19,8 @@
 
 enum { HANGS = 120 }; /* seconds after which nothing is waited for any more */
 
+#define NO_LIST "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+
 struct answer {
 	char *bytes;
 	size_t size, piece;
@@ -122,6 +124,11 @@ static void on_read(struct bufferevent *io, void *arg)
 		return;
 	bytes = xstrndup((char *)evbuffer_pullup(in, -1), size);
 	evbuffer_drain(in, size);
+	if (!server->lists && !strncmp(bytes, "GET ", 4)) {
+		free(bytes);
+		bufferevent_write(io, NO_LIST, sizeof NO_LIST - 1);
+		return;
+	}
 	free(server->last);
 	server->last = bytes;
 	server->requests++;

@@ -21,8 +21,9 @@ struct server {
 	size_t holding;  /* now waiting for more of an answer that is held */
 	size_t left;     /* connections that the client closed while it was held or served */
 	size_t connections;
-	size_t closed;                  /* of them: by us, as an answer had it */
-	char *last;                     /* owned: head and body of the last request */
+	size_t closed; /* of them: by us, as an answer had it */
+	bool lists;    /* the answers are for GETs, too, which else get 404 and are not counted */
+	char *last;    /* owned: head and body of the last request */
 	struct server_private *private; /* owned */
 };
 

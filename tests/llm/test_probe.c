@@ -166,6 +166,7 @@ static int setup(void **state)
 	(void)state;
 	base = event_base_new();
 	server = server_new(base);
+	server->lists = true;
 	return 0;
 }
 

@@ -131,6 +131,7 @@ static int setup(void **state)
 	(void)state;
 	base = event_base_new();
 	server = server_new(base);
+	server->lists = true;
 	http = http_new(base, NULL);
 	return !http;
 }

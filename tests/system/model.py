@@ -533,6 +533,9 @@ class Connection(asyncio.Protocol):
         if len(rest) < length:
             return
         self.buffer = rest[length:]
+        if lines[0].startswith("GET ") and lines[0].split()[1].endswith("/models"):
+            self.transport.write(self.server.list_of_models())
+            return
         self.request = Request(lines[0].split()[1], headers, rest[:length])
         self.request.nth = self.count
         self.count += 1
@@ -620,6 +623,8 @@ class ModelServer:
                                            # input, output, and input by way of the cache: read,
                                            # written, written for an hour
         self.key = "sk-test-0123456789"
+        self.models = None                 # its list of them: JSON, or bytes; None: it has none
+        self.lists_asked = 0
         self.requests: List[Request] = []
         self.in_flight = self.peak = 0
         self.accepted = 0                  # connections, also those that failed in TLS
@@ -668,6 +673,14 @@ class ModelServer:
             else:
                 reply = Reply(status=500, body=b"the test's script has no answer to this")
         return reply(request) if callable(reply) else reply
+
+    def list_of_models(self) -> bytes:
+        """Its list is not of the script, and is not counted among the requests."""
+        self.lists_asked += 1
+        if self.models is None:
+            return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        body = self.models if isinstance(self.models, bytes) else json.dumps(self.models).encode()
+        return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
     # What was asked
 

@@ -127,6 +127,52 @@ class History(ProviderTest):
         self.assertIn(NOTE, server.requests[-1].messages[3][1])
 
 
+class Told(ProviderTest):
+    """A server of one's own tells how much its models take, before anything is refused."""
+
+    VLLM = {"object": "list", "data": [{"id": "m", "owned_by": "vllm", "max_model_len": 6000}]}
+    LLAMA = {"data": [{"id": "other.gguf", "meta": {"n_ctx": 6000, "n_ctx_train": 40960}}]}
+
+    def test_the_first_request_fits(self):
+        for models in (self.VLLM, self.LLAMA):
+            server = self.serve("openai", Reply(text=block("print(1)")), final())
+            server.models = models
+            outcome = self.ask(server)
+            self.assertEqual((outcome.status, server.lists_asked), (0, 1), outcome.err)
+            first = server.requests[0]
+            self.assertLessEqual(first.max_tokens + size(first), 6000)
+            self.assertEqual(len(server.requests), 2)
+
+    def test_the_advice_on_pieces_follows(self):
+        """The size of a piece that a call can take is told by the window."""
+        told = []
+        for models in (None, self.VLLM):
+            server = self.serve("openai", Reply(text=block("print(1)")), final())
+            server.models = models
+            self.ask(server, "-c", self.write("long.txt", "x " * 50000))
+            told.append(re.findall(r"[\d,]+ (?:characters|tokens)", server.requests[0].system +
+                                   server.requests[0].last_user))
+        self.assertNotEqual(*told)
+
+    def test_what_is_no_list_changes_nothing(self):
+        warnings = []
+        for models in (None, b"", b"<html>", b"[" * 100000, {"data": []}, {"data": [{"id": "m"}]},
+                       {"data": [{"id": "m", "max_model_len": 10 ** 30}]}):
+            server = self.serve("openai", final())
+            server.models = models
+            outcome = self.ask(server)
+            warnings.append(outcome.result["warnings"])
+            self.assertEqual(warnings[-1], warnings[0])
+            self.assertEqual(len(server.requests), 1)
+            self.assertEqual(outcome.result["usage"]["llmCalls"], 1)
+
+    def test_nothing_is_asked_for_a_dry_run(self):
+        server = self.serve("openai", final())
+        self.rlmd("exec", "--dry-run", "-p", "openai", "-m", "m", "task",
+                  env=self.environment(**server.environment()))
+        self.assertEqual((server.lists_asked, len(server.requests)), (0, 0))
+
+
 class Overflow(ProviderTest):
     """A window smaller than was thought: the provider says so, and is asked for less."""
 
