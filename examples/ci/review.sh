@@ -11,8 +11,12 @@
 #   REVIEW_DIR        what to review (default: the current directory)
 #   REVIEW_REPORTS    a directory for the reports, made where it is missing (default: rlmd-reports)
 #   REVIEW_FAIL_ON    error, warning, note or none (default: error)
+#   REVIEW_INCLUDE    of the tree only what matches: pathspecs of git, one a line (default: all)
+#   REVIEW_EXCLUDE    nothing that matches, likewise (default: nothing)
 #   REVIEW_RULES      a directory of rules (default: none)
 #   REVIEW_BASELINE   a SARIF file whose findings are not new (default: none)
+#   REVIEW_ABOUT      a file that describes the change (default: title and text of the pull or merge
+#                     request, where GitHub or GitLab tells them), or `off`
 #   REVIEW_GATE       `off` does not ask beforehand whether the review fits its budget
 #   REVIEW_IF_BROKEN  `pass`: a review that could not be made fails nothing (default: fail)
 #   REVIEW_PROGRAM    rlmd (default: the one in PATH)
@@ -53,7 +57,7 @@ keep_out() {
 }
 keep_out "$reports"
 # A report from before, or of the repository's own, is none of this review.
-for report in output.txt rlmd.sarif rlmd-junit.xml rlmd-codequality.json rlmd.md; do
+for report in output.txt about.txt rlmd.sarif rlmd-junit.xml rlmd-codequality.json rlmd.md; do
 	rm -rf -- "${reports:?}/$report"
 done
 is_anothers() {
@@ -89,7 +93,38 @@ broken=
 # Options of both the gate and the review.
 set -- --fail-on "${REVIEW_FAIL_ON:-error}"
 [ -z "$base" ] || set -- "$@" --diff "$base...HEAD" --only-changed-lines
+# What its author says of the change, for a review of one.
+describe() {
+	if [ -n "${GITHUB_EVENT_PATH-}" ]; then
+		python3 -I -c 'import json, sys
+request = json.load(open(sys.argv[1], encoding="utf-8")).get("pull_request") or {}
+sys.stdout.buffer.write("\n\n".join(request.get(part) or "" for part in ("title", "body"))
+                        .encode("utf-8", "replace"))' "$GITHUB_EVENT_PATH"
+	elif [ -n "${CI_MERGE_REQUEST_TITLE-}" ]; then
+		printf '%s\n\n%s\n' "$CI_MERGE_REQUEST_TITLE" "${CI_MERGE_REQUEST_DESCRIPTION-}"
+	fi
+}
+about=${REVIEW_ABOUT-}
+if [ -z "$about" ] && [ -n "$base" ]; then
+	about=$reports/about.txt
+	describe >"$about" 2>/dev/null && [ -s "$about" ] || {
+		rm -f -- "$about"
+		about=off
+	}
+fi
+case "$about" in
+'' | off) ;;
+*) set -- "$@" --about "$about" ;;
+esac
 [ -z "${REVIEW_RULES-}" ] || set -- "$@" --rules "$REVIEW_RULES"
+fields=$IFS
+IFS='
+'
+set -f
+for pattern in ${REVIEW_INCLUDE-}; do set -- "$@" --include "$pattern"; done
+for pattern in ${REVIEW_EXCLUDE-}; do set -- "$@" --exclude "$pattern"; done
+set +f
+IFS=$fields
 [ -z "${REVIEW_BASELINE-}" ] || set -- "$@" --baseline "$REVIEW_BASELINE"
 
 # A runner of GitHub takes lines of any output for commands; none of a review may be one. What it

@@ -46,6 +46,8 @@ struct rlmd_review_options {
 	size_t max_findings;     /* new ones that are shown, the worst; 0: all */
 	const char *category;    /* which of several reviews of one commit this is, for SARIF's
 				    automationDetails.id; NULL: "rlmd/review" */
+	struct rlmd_text about;  /* the author's description of the change, which is told as his
+				    words; 20,000 characters of it; empty: none */
 };
 
 #define RLMD_REVIEW_OPTIONS_INIT RLMD_INIT(struct rlmd_review_options)

@@ -125,6 +125,10 @@ static bool check_baseline(const struct config *config, struct rlmd_error *err)
 static bool make_review(struct review_command *command, struct rlmd_error *err)
 {
 	const struct config *config = &command->session->config;
+	size_t about_size = 0;
+	auto_free char *about = config->about
+					? file_read(config->about, TASK_SIZE_MAX, &about_size, err)
+					: NULL;
 	struct rlmd_review_options options = {
 		.size = sizeof options,
 		.prompt = config->prompt,
@@ -137,11 +141,12 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 		.min_confidence = config->min_confidence,
 		.max_findings = (size_t)config->max_findings,
 		.category = config->category,
+		.about = text_from(about, about_size),
 		.directory = is_directory(config->contexts.items[0]) ? config->contexts.items[0]
 								     : NULL,
 	};
 
-	if (!check_baseline(config, err))
+	if ((config->about && !about) || !check_baseline(config, err))
 		return false;
 	if (config->task_file &&
 	    !input_task(&command->input, config, NULL, command->session->time, err))

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
+#include "prompt/brief.h"
 #include "prompt/prompt.h"
 #include "review/anchor.h"
 #include "review/baseline.h"
@@ -19,13 +20,17 @@
 #include "review/submission.h"
 #include "source/top.h"
 
-enum { TOLD_MAX = 20 }; /* findings that are told back of each kind: more would not be read */
+enum {
+	TOLD_MAX = 20,     /* findings that are told back of each kind: more would not be read */
+	ABOUT_MAX = 20000, /* characters of a description */
+};
 
 struct rlmd_review {
 	const struct prompt_set *prompts; /* owned */
 	char *wanted;                     /* owned: what to look for; NULL: what is usual */
 	size_t wanted_size;
-	char *task; /* owned; NULL: not asked for yet */
+	char *about; /* owned: what the author says of the change; NULL: nothing */
+	char *task;  /* owned; NULL: not asked for yet */
 	struct ruleset rules;
 	bool own_rules; /* and no others */
 	struct baseline baseline;
@@ -71,6 +76,8 @@ static bool read_options(struct rlmd_review *review, const struct rlmd_review_op
 	review->fail_on_unanchored = options->fail_on_unanchored;
 	review->limits = (struct omission_limits){options->min_confidence, options->max_findings};
 	review->category = options->category ? xstrdup(options->category) : NULL;
+	if (text_trim(options->about).size)
+		review->about = text_copy(options->about);
 	review->with_baseline = options->baseline;
 	review->place = options->directory ? place_of(options->directory) : NULL;
 	review->prompts = prompt_set_open(options->prompt ? options->prompt : "default", err);
@@ -118,6 +125,7 @@ void rlmd_review_free(struct rlmd_review *review)
 	free(review->wanted);
 	free(review->place);
 	free(review->category);
+	free(review->about);
 	free(review->task);
 	free(review);
 }
@@ -151,8 +159,37 @@ static void load(struct rlmd_review *review, struct rlmd_context *context)
 	code_load(&review->code, context);
 }
 
+/* A stranger's words: none of their lines can be taken for one of ours. */
+static void add_about(const struct rlmd_review *review, struct evbuffer *out)
+{
+	auto_evbuffer struct evbuffer *clipped = buffer_new(), *quoted = buffer_new();
+	struct prompt_values values = {0};
+	struct rlmd_text text;
+
+	brief_clip(text_of(review->about), ABOUT_MAX, clipped);
+	text = text_in(clipped);
+	for (size_t at = 0, end; at < text.size; at = end) {
+		end = text_line_end(text, at);
+		buffer_add_printf(quoted, "| %.*s", (int)(end - at), text.bytes + at);
+	}
+	prompt_text(&values, "output", text_trim(text_in(quoted)));
+	buffer_add(out, "\n", 1);
+	prompt_render(review->prompts, "review_about", &values, out, NULL);
+}
+
+static void render_scope(const struct rlmd_review *review, bool changes, struct evbuffer *out)
+{
+	struct rlmd_text scope = prompt_set_text(review->prompts,
+						 changes ? "review_changes" : "review_all");
+
+	buffer_add(out, scope.bytes, scope.size);
+	if (review->about)
+		add_about(review, out);
+}
+
 static void render(const struct rlmd_review *review, bool changes, struct evbuffer *out)
 {
+	auto_evbuffer struct evbuffer *scope = buffer_new();
 	auto_evbuffer struct evbuffer *rules = buffer_new();
 	const struct prompt_set *prompts = review->prompts;
 	struct prompt_values values = {0};
@@ -163,8 +200,8 @@ static void render(const struct rlmd_review *review, bool changes, struct evbuff
 				   : prompt_set_text(prompts, review->own_rules ? "review_by_rules"
 										: "review_task"));
 	prompt_text(&values, "rules", text_in(rules));
-	prompt_text(&values, "scope",
-		    prompt_set_text(prompts, changes ? "review_changes" : "review_all"));
+	render_scope(review, changes, scope);
+	prompt_text(&values, "scope", text_in(scope));
 	prompt_render(prompts, "review", &values, out, NULL);
 }
 
