@@ -135,6 +135,20 @@ RLMD_API bool rlmd_context_get_file(const struct rlmd_context *, size_t input, s
  */
 RLMD_API struct rlmd_text rlmd_context_changes(const struct rlmd_context *, size_t input);
 
+/* A file, or what else there was, that was left out of a directory. */
+struct rlmd_context_skipped {
+	size_t size;        /* sizeof(struct rlmd_context_skipped); all else is filled in */
+	const char *path;   /* UTF-8, repaired; lent as long as the context is held */
+	const char *reason; /* "secret", "binary", "special", "link", "unreadable", "unruled",
+			       "generated", "vendored", "submodule", "large", "missing"; static */
+};
+
+#define RLMD_CONTEXT_SKIPPED_INIT RLMD_INIT(struct rlmd_context_skipped)
+
+/* The first 100,000 of an input. False: there is no such input, or no more. */
+RLMD_API bool rlmd_context_get_skipped(const struct rlmd_context *, size_t input, size_t index,
+				       struct rlmd_context_skipped *ret);
+
 /* One sentence about files that were left out, and why. NULL: there are no more. */
 RLMD_API const char *rlmd_context_note(const struct rlmd_context *, size_t index);
 

@@ -3,13 +3,19 @@
 #include <inttypes.h>
 
 #include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_quote.h"
 #include "base/money.h"
 #include "base/text.h"
 #include "cli/figure.h"
 
-enum { FOLDERS_SHOWN = 20, PATH_SHOWN = 200 /* bytes */ };
+enum {
+	FOLDERS_SHOWN = 20,
+	PATH_SHOWN = 200,  /* bytes */
+	LARGEST_SHOWN = 3, /* folders, and files */
+	LARGE_PART = 8,    /* an eighth of all tokens */
+};
 
 static void add_string(struct evbuffer *out, const char *label, const json_t *string)
 {
@@ -58,6 +64,64 @@ static void add_folders(struct evbuffer *out, const json_t *context)
 	if (count > FOLDERS_SHOWN)
 		buffer_add_printf(out, "%16sand %zu folder%s with less\n", "",
 				  count - FOLDERS_SHOWN, count == FOLDERS_SHOWN + 1 ? "" : "s");
+}
+
+static int64_t tokens_of(const json_t *row)
+{
+	return json_get_integer(row, "tokens", 0);
+}
+
+/* Of rows of "path" and "tokens" the largest that is smaller than `below`, or NULL; not the top. */
+static const json_t *largest_below(const json_t *rows, int64_t below)
+{
+	const json_t *row, *largest = NULL;
+	size_t i;
+
+	json_array_foreach (rows, i, row)
+		if (tokens_of(row) < below && json_get_text(row, "path").size &&
+		    (!largest || tokens_of(row) > tokens_of(largest)))
+			largest = row;
+	return largest;
+}
+
+/* Rows with an eighth of all tokens or more. */
+static size_t add_largest(const json_t *rows, int64_t all, size_t count, struct evbuffer *out)
+{
+	const json_t *row;
+	int64_t below = INT64_MAX;
+	size_t i;
+
+	for (i = 0; i < LARGEST_SHOWN; i++) {
+		char tokens[24], path[PATH_SHOWN];
+
+		row = largest_below(rows, below);
+		below = tokens_of(row);
+		if (!row || below < all / LARGE_PART)
+			break;
+		figure_count(below, tokens);
+		text_escape(json_get_text(row, "path"), path, sizeof path);
+		buffer_add_printf(out, "%s%s (%s tokens)", count + i ? ", " : "", path, tokens);
+	}
+	return count + i;
+}
+
+void dry_run_largest(const json_t *object, struct evbuffer *out)
+{
+	auto_evbuffer struct evbuffer *rows = buffer_new();
+	const json_t *context;
+	size_t i, count = 0;
+
+	json_array_foreach (json_object_get(object, "contexts"), i, context) {
+		int64_t all = json_get_integer(context, "tokenEstimate", 0);
+
+		count = add_largest(json_object_get(context, "folders"), all, count, rows);
+		count = add_largest(json_object_get(context, "files"), all, count, rows);
+	}
+	if (!count)
+		return;
+	buffer_add_printf(out, "; most of it is in ");
+	buffer_add_buffer(out, rows);
+	buffer_add_printf(out, ": --exclude leaves out what need not be read");
 }
 
 static void add_reading(struct evbuffer *out, const json_t *object)

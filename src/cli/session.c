@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/number.h"
+#include "cli/dry_run.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/providers.h"
@@ -582,11 +583,14 @@ static int show(struct session *session, const json_t *object, struct rlmd_text 
 static int gate(const struct session *session, const json_t *object)
 {
 	const json_t *misfits = json_object_get(object, "misfits");
+	auto_evbuffer struct evbuffer *largest = buffer_new();
 
 	if (!session->config.strict || !json_array_size(misfits))
 		return 0;
-	tell_error("reading everything once does not fit the budget: %s",
-		   json_string_value(json_array_get(misfits, 0)));
+	dry_run_largest(object, largest);
+	tell_error("reading everything once does not fit the budget: %s%s",
+		   json_string_value(json_array_get(misfits, 0)),
+		   text_in(largest).size ? text_in(largest).bytes : "");
 	return rlmd_error_exit_status(RLMD_ERROR_BUDGET);
 }
 

@@ -288,6 +288,20 @@ bool code_changed(const struct code_file *file, size_t first, size_t last)
 
 /* --- a context ------------------------------------------------------------------------ */
 
+static void load_skipped(struct code *code, const struct rlmd_context *context)
+{
+	for (size_t input = 0; input < rlmd_context_count(context); input++) {
+		struct rlmd_context_skipped one = {.size = sizeof one};
+
+		for (size_t i = 0; rlmd_context_get_skipped(context, input, i, &one); i++) {
+			code->skipped = array_grow(code->skipped, code->skipped_count,
+						   sizeof *code->skipped);
+			code->skipped[code->skipped_count++] = (struct code_skipped){
+				.name = name_of(code, one.path), .reason = one.reason};
+		}
+	}
+}
+
 void code_load(struct code *code, const struct rlmd_context *context)
 {
 	for (size_t input = 0; input < rlmd_context_count(context); input++) {
@@ -297,6 +311,7 @@ void code_load(struct code *code, const struct rlmd_context *context)
 			code_add(code, text_of(file.path), file.text);
 	}
 	code_seal(code);
+	load_skipped(code, context);
 	for (size_t input = 0; input < rlmd_context_count(context); input++)
 		code_set_changes(code, rlmd_context_changes(context, input));
 }
@@ -309,6 +324,9 @@ void code_done(struct code *code)
 		free(code->unread[i]);
 	for (size_t i = 0; i < code->changed_count; i++)
 		free(code->changed[i]);
+	for (size_t i = 0; i < code->skipped_count; i++)
+		free(code->skipped[i].name);
+	free(code->skipped);
 	free(code->changed);
 	free(code->unread);
 	free(code->files);

@@ -46,12 +46,19 @@ struct code_file {
 	struct code_prints prints;
 };
 
+struct code_skipped {
+	char *name;         /* owned: its place in the repository */
+	const char *reason; /* static (rlmd_context_get_skipped()) */
+};
+
 struct code {
 	struct code_file *files; /* owned, sorted by path once code_seal() was called */
 	size_t count;
 	char *place;   /* owned: of the context in its repository, with a slash; NULL: at its top */
 	char **unread; /* owned: names of files that were changed and not loaded */
 	size_t unread_count;
+	struct code_skipped *skipped; /* owned: what was left out of the context */
+	size_t skipped_count;
 	bool compared;  /* it is known what was changed */
 	char **changed; /* owned: names of files that were changed, or are gone */
 	size_t changed_count;

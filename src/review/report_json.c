@@ -55,6 +55,22 @@ static json_t *object_of(const struct review_view *view, const struct finding *f
 	return object;
 }
 
+/* The names of all that the context left out, by reason. */
+static json_t *skipped_of(const struct code *code)
+{
+	json_t *reasons = json_make_object();
+
+	for (size_t i = 0; i < code->skipped_count; i++) {
+		const struct code_skipped *one = &code->skipped[i];
+		auto_free char *name = escape_line(one->name);
+
+		if (!json_object_get(reasons, one->reason))
+			json_put(reasons, one->reason, json_make_array());
+		json_append(json_object_get(reasons, one->reason), json_make_string(name));
+	}
+	return reasons;
+}
+
 void report_json(const struct review_view *view, struct evbuffer *out)
 {
 	json_t *placed = json_make_array(), *unplaced = json_make_array(),
@@ -87,6 +103,7 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 		json_append(refused, json_make("{s:s, s:s}", "why", why, "finding", shown));
 	}
 	json_put(whole, "unreadable", refused);
+	json_put(whole, "skipped", skipped_of(view->code));
 	json_put(whole, "failing", json_make_integer((json_int_t)report_failing(view)));
 	escape_json(whole, out);
 }

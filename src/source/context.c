@@ -6,6 +6,7 @@
 #include "base/abi.h"
 #include "base/alloc.h"
 #include "base/json.h"
+#include "source/skipped.h"
 #include "source/sources.h"
 
 enum {
@@ -135,6 +136,18 @@ bool rlmd_context_get_file(const struct rlmd_context *published, size_t index, s
 	return abi_copy_out(ret, &told, sizeof told, sizeof told);
 }
 
+bool rlmd_context_get_skipped(const struct rlmd_context *published, size_t index, size_t number,
+			      struct rlmd_context_skipped *ret)
+{
+	struct rlmd_context_skipped told = {0};
+
+	if (index >= rlmd_context_count(published) ||
+	    !skipped_get(published->context.inputs[index].skipped, number, &told.path,
+			 &told.reason))
+		return false;
+	return abi_copy_out(ret, &told, sizeof told, sizeof told);
+}
+
 struct rlmd_text rlmd_context_changes(const struct rlmd_context *published, size_t index)
 {
 	const struct file_index *files = NULL;
@@ -166,6 +179,7 @@ void context_input_done(struct context_input *input)
 	memfile_unref(input->file);
 	file_index_unref(input->files);
 	free(input->left_out);
+	json_decref(input->skipped);
 }
 
 void context_share(struct context *to, const struct context *from)
@@ -177,6 +191,7 @@ void context_share(struct context *to, const struct context *from)
 		to->inputs[i].name = xstrdup(from->inputs[i].name);
 		memfile_ref(to->inputs[i].file);
 		file_index_ref(to->inputs[i].files);
+		json_incref(to->inputs[i].skipped);
 		if (to->inputs[i].left_out)
 			to->inputs[i].left_out = xstrdup(to->inputs[i].left_out);
 	}

@@ -27,7 +27,8 @@ struct context_input {
 	struct memfile *file;     /* referenced, sealed */
 	const char *type;         /* "markdown", "code", "json", "plain"; static */
 	struct file_index *files; /* referenced, sealed: what it was made of; or NULL */
-	char *left_out; /* owned: "2 binary files, 1 link ...", for the model; NULL: nothing */
+	char *left_out;  /* owned: "2 binary files, 1 link ...", for the model; NULL: nothing */
+	json_t *skipped; /* referenced: each of them (skipped_get()); or NULL */
 };
 
 struct context {

@@ -582,5 +582,6 @@ bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd
 	*ret = context_input_of(loader->name, loader->file);
 	ret->files = file_index_ref(loader->files);
 	ret->left_out = take_pointer(&loader->left_out);
+	ret->skipped = take_pointer(&loader->skipped.all);
 	return true;
 }

@@ -8,33 +8,38 @@
 #include "base/text.h"
 
 enum {
-	NAMES_SHOWN = 5, /* of one kind */
+	NAMES_SHOWN = 5,  /* of one kind */
+	ALL_MAX = 100000, /* names that are kept */
 	SECRETS_SHOWN = 20,
 };
 
 static const struct {
+	const char *name; /* in lists */
 	const char *one, *many, *advice;
 	size_t shown; /* names, at most */
 } kinds[] = {
-	[SKIP_SECRET] = {"file that looks like a secret", "files that look like secrets",
+	[SKIP_SECRET] = {"secret", "file that looks like a secret", "files that look like secrets",
 			 "; to send one, name it itself", SECRETS_SHOWN},
-	[SKIP_BINARY] = {"binary file", "binary files", "", NAMES_SHOWN},
-	[SKIP_SPECIAL] = {"socket, device or FIFO", "sockets, devices or FIFOs", "", NAMES_SHOWN},
-	[SKIP_LINK] = {"symbolic link", "symbolic links", "", NAMES_SHOWN},
-	[SKIP_UNREADABLE] = {"entry that cannot be read", "entries that cannot be read", "",
-			     NAMES_SHOWN},
+	[SKIP_BINARY] = {"binary", "binary file", "binary files", "", NAMES_SHOWN},
+	[SKIP_SPECIAL] = {"special", "socket, device or FIFO", "sockets, devices or FIFOs", "",
+			  NAMES_SHOWN},
+	[SKIP_LINK] = {"link", "symbolic link", "symbolic links", "", NAMES_SHOWN},
+	[SKIP_UNREADABLE] = {"unreadable", "entry that cannot be read",
+			     "entries that cannot be read", "", NAMES_SHOWN},
 	[SKIP_UNRULED] =
-		{"directory whose .gitignore files are more than 2 MiB or cannot be read",
+		{"unruled",
+		 "directory whose .gitignore files are more than 2 MiB or cannot be read",
 		 "directories whose .gitignore files are more than 2 MiB or cannot be read", "",
 		 NAMES_SHOWN},
-	[SKIP_GENERATED] = {"generated file", "generated files", "", NAMES_SHOWN},
-	[SKIP_VENDORED] = {"vendored file", "vendored files", "", NAMES_SHOWN},
-	[SKIP_SUBMODULE] = {"repository of its own", "repositories of their own",
+	[SKIP_GENERATED] = {"generated", "generated file", "generated files", "", NAMES_SHOWN},
+	[SKIP_VENDORED] = {"vendored", "vendored file", "vendored files", "", NAMES_SHOWN},
+	[SKIP_SUBMODULE] = {"submodule", "repository of its own", "repositories of their own",
 			    "; to send submodules, give recurse-submodules", NAMES_SHOWN},
-	[SKIP_LARGE] = {"large file", "large files",
+	[SKIP_LARGE] = {"large", "large file", "large files",
 			"; to send larger ones, give a higher max-file-size", NAMES_SHOWN},
-	[SKIP_MISSING] = {"name that no file has", "names that no file has", "", NAMES_SHOWN},
-	[SENT_SECRET] = {"file that looks like a secret", "files that look like secrets",
+	[SKIP_MISSING] = {"missing", "name that no file has", "names that no file has", "",
+			  NAMES_SHOWN},
+	[SENT_SECRET] = {"sent", "file that looks like a secret", "files that look like secrets",
 			 "; allow-secrets says so", SECRETS_SHOWN},
 };
 
@@ -64,6 +69,29 @@ enum skip skipped_kind(enum listing_kind kind)
 	return SKIP_UNREADABLE;
 }
 
+static void keep(struct skipped *skipped, enum skip kind, const char *label)
+{
+	if (kind == SENT_SECRET)
+		return;
+	if (!skipped->all)
+		skipped->all = json_make_array();
+	if (json_array_size(skipped->all) < ALL_MAX)
+		json_append(skipped->all,
+			    json_make("{s:o, s:i}", "path", json_from_text(text_of(label)),
+				      "reason", kind));
+}
+
+bool skipped_get(const json_t *all, size_t index, const char **ret_path, const char **ret_reason)
+{
+	const json_t *one = json_array_get(all, index);
+
+	if (!one)
+		return false;
+	*ret_path = json_get_string(one, "path");
+	*ret_reason = kinds[json_get_integer(one, "reason", 0)].name;
+	return true;
+}
+
 void skipped_add(struct skipped *skipped, enum skip kind, const char *label, const char *why)
 {
 	char **names = &skipped->of[kind].names;
@@ -71,6 +99,7 @@ void skipped_add(struct skipped *skipped, enum skip kind, const char *label, con
 	char safe[256];
 	char *longer;
 
+	keep(skipped, kind, label);
 	if (count >= kinds[kind].shown)
 		return;
 	text_escape(text_of(label), safe, sizeof safe);
@@ -111,4 +140,5 @@ void skipped_done(struct skipped *skipped)
 {
 	for (size_t i = 0; i < SKIP_KINDS; i++)
 		free(skipped->of[i].names);
+	json_decref(skipped->all);
 }

@@ -1,10 +1,11 @@
 /*
- * source/skipped.h - what is left out of a directory, by kind: how many, and the names of the
- * first.
+ * source/skipped.h - what is left out of a directory: by kind how many, with the names of the
+ * first, and each by its name.
  */
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "source/lister.h"
@@ -31,6 +32,7 @@ struct skipped {
 		size_t count;
 		char *names; /* owned: ready to be shown */
 	} of[SKIP_KINDS];
+	json_t *all; /* owned: of each "path" and "reason"; NULL: nothing */
 };
 
 /* Why a listed entry is left out that is no file to be taken. */
@@ -42,3 +44,7 @@ void skipped_add(struct skipped *, enum skip, const char *label, const char *why
  * what follows is counted anew. */
 void skipped_tell(struct skipped *, const char *directory, json_t *notes, char **left_out);
 void skipped_done(struct skipped *);
+
+/* One of such a list: its path is lent by it, the reason is static. False: there is no such index.
+ */
+bool skipped_get(const json_t *all, size_t index, const char **ret_path, const char **ret_reason);

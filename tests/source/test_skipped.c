@@ -43,6 +43,28 @@ static void test_notes(void **state)
 	json_decref(notes);
 }
 
+/* All by name, with a word for the reason; those that were sent are none of them. */
+static void test_list(void **state)
+{
+	struct skipped skipped = {0};
+	const char *path, *reason;
+
+	(void)state;
+	assert_false(skipped_get(skipped.all, 0, &path, &reason));
+	for (int i = 0; i < 30; i++)
+		skipped_add(&skipped, SKIP_SECRET, ".env", "an environment");
+	skipped_add(&skipped, SENT_SECRET, "id_rsa", "an SSH key");
+	skipped_add(&skipped, SKIP_MISSING, "caf\xe9", NULL);
+	assert_true(skipped_get(skipped.all, 29, &path, &reason));
+	assert_string_equal(path, ".env");
+	assert_string_equal(reason, "secret");
+	assert_true(skipped_get(skipped.all, 30, &path, &reason));
+	assert_string_equal(path, "caf\xef\xbf\xbd");
+	assert_string_equal(reason, "missing");
+	assert_false(skipped_get(skipped.all, 31, &path, &reason));
+	skipped_done(&skipped);
+}
+
 /* Five names are enough, but of secrets, which somebody has to look at. */
 static void test_many(void **state)
 {
@@ -101,9 +123,8 @@ static void test_kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_again),
+		cmocka_unit_test(test_notes), cmocka_unit_test(test_list),
+		cmocka_unit_test(test_many),  cmocka_unit_test(test_again),
 		cmocka_unit_test(test_kinds),
 	};
 

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -264,6 +265,34 @@ class AnswerTest(ReviewTest):
         self.assertEqual([each["severity"] for each in found["findings"]], ["error", "warning"])
         self.assertEqual([each["omitted"] for each in found["omitted"]], ["number"])
         self.assertEqual(found["failing"], 1)
+
+    def test_what_was_left_out_stands_there_by_name(self):
+        """All of it, by reason, though standard error names five of a kind."""
+        for i in range(30):
+            self.write(f"tree/art/{i}.png", b"\x89PNG\0")
+        self.write("tree/web/app.min.js", "x=1\n")
+        self.write("tree/.env", "API_KEY=sk-0123456789abcdef0123456789abcdef\n")
+        skipped = self.found()["skipped"]
+        self.assertEqual(sorted(skipped), ["binary", "generated", "secret"])
+        self.assertEqual(sorted(skipped["binary"]), sorted(f"art/{i}.png" for i in range(30)))
+        self.assertEqual((skipped["generated"], skipped["secret"]), (["web/app.min.js"], [".env"]))
+        shutil.rmtree(self.dir / "tree/art")
+        shutil.rmtree(self.dir / "tree/web")
+        (self.dir / "tree/.env").unlink()
+        self.assertEqual(self.found()["skipped"], {})
+
+    def test_the_gate_names_what_is_large(self):
+        prices = self.write("prices.json", json.dumps({"m": {
+            "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}}))
+        self.write("tree/third/party/big.txt", "word and word\n" * 20000)
+        self.write("tree/third/party/small.c", "int b;\n")
+        arguments = ["--dry-run", "--strict", "--price-table", prices, "-p", "openai", "-m", "m"]
+        refused = self.rlmd("review", *arguments, "--max-cost", "0.001", "tree")
+        self.assertEqual(refused.status, 6)
+        self.assertRegex(refused.err, r"most of it is in third/party/ \(\S+k tokens\), "
+                                      r"third/party/big\.txt \(\S+k tokens\): --exclude")
+        fits = self.rlmd("review", *arguments, "--max-cost", "1", "--exclude", "third", "tree")
+        self.assertEqual((fits.status, "most of it" in fits.err), (0, False), fits.err)
 
     def test_several_reviews_of_one_commit(self):
         for arguments, category in (([], "rlmd/review/"), (["--category", "nightly"], "nightly/")):
