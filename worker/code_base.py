@@ -99,13 +99,12 @@ class CodeBase:
                 check_text("grep", "glob", each)
                 chosen.update(files.matching(plain(each)))
         find = line_finder(re.compile(plain(pattern), flags))
-        path, text, result = files.index.path, files.text, []
-        for place, first, end in files.spans():
-            if chosen is None or place in chosen:
-                found = list(find(text, first, end))
-                if found:
-                    name = path(place)
-                    result += [Line(name, number, line) for number, line in found]
+        path, result = files.index.path, []
+        for place, text, first, end in files.texts(chosen):
+            found = list(find(text, first, end))
+            if found:
+                name = path(place)
+                result += [Line(name, number, line) for number, line in found]
         return result
 
     @called(LINES)

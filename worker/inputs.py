@@ -5,6 +5,7 @@ workers of a run and of its sub-runs have it in memory, once: an ASCII text beco
 lies, and the characters of another one are decoded where they are touched (demand_paging.h).
 """
 
+import os
 import posix
 
 from file_index import FileIndex
@@ -25,15 +26,17 @@ def read_inputs(start, fds, native):
     for place, name in enumerate(start["names"]):
         fd, form, size = fds[place], start["forms"][place], start["sizes"][place]
         first, index = start["starts"][place], start["indexes"][place]
-        kind = SourceText if index else str
+        kind, utf8 = SourceText if index else str, None
         if form in HIGHEST:
             text = native.map(fd, size, HIGHEST[form], kind, first)
+            if index and form != "ascii":
+                utf8 = native.view(fd, posix.lseek(fd, 0, os.SEEK_END))[first:]
         else:
             text = kind(native.decode(fd, size, first))
         posix.close(fd)
         if index:
             index_fd = next(indexes)
-            text.set_index(FileIndex(native.view(index_fd, index)), len(inputs))
+            text.set_index(FileIndex(native.view(index_fd, index)), len(inputs), utf8)
             posix.close(index_fd)
         inputs[name] = text
     inputs.setdefault("context", "")

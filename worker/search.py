@@ -259,25 +259,25 @@ def is_space(kind, value):
 
 
 def seeker(literal, flags):
-    """seek(text, at, end): the first place of the literal between, or -1; of one text only."""
+    """seek(text, at, end): the first place of the literal between, or -1."""
     if not flags & re.IGNORECASE or literal.lower() == literal.upper():
         return lambda text, at, end: text.find(literal, at, end)
     small = literal.lower()
     expression = re.compile(re.escape(literal), flags & (re.IGNORECASE | re.ASCII))
     odd = [each for letter, those in ODD.items() if letter in small for each in those]
-    size, held, find = len(literal), -1, None
+    size, held, seen, find = len(literal), -1, None, None
 
     def seek(text, at, end):
-        nonlocal held, find
+        nonlocal held, seen, find
         while at < end:
             start = at - at % PIECE
-            if start != held:
+            if start != held or text is not seen:
                 piece = text[start:start + PIECE + size - 1]
                 if not piece.isascii() and any(each in piece for each in odd):
                     find = finder_of_expression(expression, piece)
                 else:
                     find = finder_of_bytes(small, piece)
-                held = start
+                held, seen = start, text
             found = find(at - start)
             if found >= 0:
                 return start + found if start + found + size <= end else -1

@@ -8,7 +8,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from file_index import CHARACTERS, FIRST
+from file_index import BYTES, CHARACTERS, FIRST, FIRST_BYTE
 from globs import matcher
 
 NEAR_MAX = 5          # paths that an error names
@@ -33,9 +33,10 @@ class SourceText(str):
     __slots__ = ()  # what lies in a memory file has no room for a field: mapped_text.c
     _files = {}  # of each instance, by its id: an input lives as long as its session
 
-    def set_index(self, index, number):
-        """index: a FileIndex; number: which of the inputs it is."""
-        self._files[id(self)] = Files(self, index, number, range(len(index)))
+    def set_index(self, index, number, utf8=None):
+        """index: a FileIndex; number: which of the inputs it is; utf8: a memoryview of its bytes,
+        where characters are decoded as they are touched."""
+        self._files[id(self)] = Files(self, index, number, range(len(index)), utf8=utf8)
 
     def __reduce__(self):
         """Pickled, it is its text alone."""
@@ -110,20 +111,18 @@ class Files(Mapping):
     """path -> text, in order; a text is sliced out when it is asked for.
 
     `places`: those of the index that belong to it, ascending; `firsts`: of a part, where each has
-    its header in the text.
+    its header in the text. With `utf8` a file is decoded by itself: most are narrower than the
+    widest one.
     """
 
-    def __init__(self, text, index, number, places, firsts=None, whole=None):
+    def __init__(self, text, index, number, places, firsts=None, whole=None, utf8=None):
         self._text = text
         self.index = index
         self.number = number
         self.places = places
         self._firsts = firsts
+        self._utf8 = utf8
         self.whole = text if whole is None else whole
-
-    @property
-    def text(self):
-        return self._text
 
     def begin(self, place):
         """Where in the whole input a file's header begins."""
@@ -177,6 +176,26 @@ class Files(Mapping):
         for place, first in zip(self.places, self._firsts):
             yield place, *self._moved(place, first)
 
+    def texts(self, chosen=None):
+        """(place, text, first character, the one behind the last) of each, or of those places.
+
+        The text may have more than the file.
+        """
+        if self._utf8 is None:
+            for place, first, end in self.spans():
+                if chosen is None or place in chosen:
+                    yield place, self._text, first, end
+            return
+        for place in self.places:
+            if chosen is None or place in chosen:
+                text = self._decoded(place)
+                yield place, text, 0, len(text)
+
+    def _decoded(self, place):
+        first = self.index.word(place, FIRST_BYTE)
+        utf8 = self._utf8[first:first + self.index.word(place, BYTES)]
+        return str(utf8, "utf-8", "surrogateescape")
+
     def _moved(self, place, first):
         start, end = self.index.span(place)
         first += len(self.index.path(place)) + HEADER
@@ -204,6 +223,8 @@ class Files(Mapping):
         span = self.span(path)
         if span is None:
             raise NoSuchFile(f"there is no file {path!r}{self.near(path)}")
+        if self._utf8 is not None:
+            return self._decoded(self.index.place(path))
         return self._text[span[0]:span[1]]
 
     def get(self, path, default=None):

@@ -212,12 +212,18 @@ def reply_frame(number, slots):
                  degraded=degraded)
 
 
-def index_of(entries, changes=""):
-    """The index of files as src/source/file_index.c writes it: of (path, first, characters)."""
+def index_of(entries, changes="", text=None):
+    """The index of files as src/source/file_index.c writes it: of (path, first, characters).
+
+    text: where it is not ASCII.
+    """
     records, paths = b"", b""
     for path, first, characters in entries:
-        name = path.encode()
-        records += struct.pack("10Q", first, characters, first, characters, len(paths), len(name),
+        name, byte, size = path.encode(), first, characters
+        if text is not None:
+            byte = len(text[:first].encode("utf-8", "surrogateescape"))
+            size = len(text[first:first + characters].encode("utf-8", "surrogateescape"))
+        records += struct.pack("10Q", first, characters, byte, size, len(paths), len(name),
                                characters // 3, 0, 0x7F, 0)
         paths += name + b"\0"
     order = sorted(range(len(entries)), key=lambda place: entries[place][0].encode())

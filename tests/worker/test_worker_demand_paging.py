@@ -4,7 +4,7 @@ import random
 import signal
 import unittest
 
-from supervisor import Gone, Worker
+from supervisor import Gone, Worker, index_of
 
 PART = 2 << 20    # bytes that are decoded at once
 WINDOW = 12 << 20  # and that are kept
@@ -84,6 +84,56 @@ class Same(unittest.TestCase):
 
     def test_dense_text(self):
         self.assert_same(("日本語のテキスト、" * 300 + LINE).encode() * 200, "ucs-2")
+
+
+class Trees(unittest.TestCase):
+    """Files of a text with wide characters are decoded one by one."""
+
+    PATTERNS = ("GET", "get /INDEX", "^2026", "ok, all$", "here$", "\\bwell\\b", "[^\\x00-\\x7f]",
+                "日本|🙂", "e\u0301", "ß", "SS", "\\udcff", "\\s\\s", "(?<=\\n)2026", "^$", "no such")
+
+    def setUp(self):
+        text, entries = "", []
+        for number in range(60):
+            path = f"d{number % 7}/f{number}.log"
+            part = mixed(3000, number).decode("utf-8", "surrogateescape")
+            part = LINE * 50 if number % 3 else part
+            text += "" if not text or text.endswith("\n") else "\n"
+            text += f"===== {path} =====\n"
+            entries.append((path, len(text), len(part)))
+            text += part
+        data = (text + "🙂").encode("utf-8", "surrogateescape")
+        index = index_of(entries, text=text)
+        self.worker = Worker(context=data, forms=["ucs-4", "utf-8"], more=[("decoded", data)],
+                             indexes=[index, index])
+        self.addCleanup(self.worker.__exit__)
+
+    def assert_all(self, code):
+        done = self.worker.run(code)
+        self.assertEqual((done["stdout"], done["error"]), ("True\n", None))
+
+    def test_their_texts(self):
+        self.assert_all("list(context.files.items()) == list(decoded.files.items())")
+        self.assert_all("[read_lines(p, 2, 3) for p in context.files] == "
+                        "[read_lines(p, 2, 3, ctx=decoded) for p in context.files]")
+        self.assert_all("part = context.subset('d3/')\n"
+                        "part == decoded.subset('d3/') and dict(part.files) == "
+                        "{p: t for p, t in decoded.files.items() if p.startswith('d3/')}")
+
+    def test_grep_finds_what_re_finds_in_each_line(self):
+        for pattern in self.PATTERNS:
+            for ignore in (False, True):
+                with self.subTest(pattern, ignore=ignore):
+                    self.assert_all(
+                        "import re\n"
+                        f"pattern, ignore = {pattern!r}, {ignore}\n"
+                        "search = re.compile(pattern, re.M | (re.I if ignore else 0)).search\n"
+                        "def lines(text): return text.removesuffix('\\n').split('\\n')\n"
+                        "wanted = [(path, n, line) for path, text in decoded.files.items()\n"
+                        "          for n, line in enumerate(lines(text), 1) if search(line)]\n"
+                        "found = [tuple(line) for line in grep(pattern, ignore_case=ignore)]\n"
+                        "found == wanted == [tuple(line) for line in\n"
+                        "                    grep(pattern, ignore_case=ignore, ctx=decoded)]")
 
 
 class Memory(unittest.TestCase):

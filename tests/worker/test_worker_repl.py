@@ -180,7 +180,7 @@ class Inputs(unittest.TestCase):
 
     def check_directory(self, form):
         text = "== b.c\nüber\n== a.c\nx\n"
-        index = index_of([("b.c", 7, 5), ("a.c", 19, 2)])
+        index = index_of([("b.c", 7, 5), ("a.c", 19, 2)], text=text)
         with Worker(context=text.encode(), forms=[form], indexes=[index]) as worker:
             for code, shown in (
                 ("isinstance(context, str), len(context)", "(True, 21)"),
