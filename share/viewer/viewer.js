@@ -31,6 +31,9 @@ const firstLine = (text) => {
   return line.length > LABEL_SHOWN ? `${line.slice(0, LABEL_SHOWN)}…` : line;
 };
 
+/* Of an error its own last line: advice may stand behind it. */
+const lastLine = (error) => String(error).trim().split("\n").filter((line) => !line.startsWith("Hint: ")).pop() || "";
+
 const addText = (node, title, text, look = "") => {
   if (text) node.texts.push({ title, text: String(text), look });
 };
@@ -79,7 +82,7 @@ function addBlock(node, event) {
   addText(node, "Error", event.error, "bad");
   if (event.error) {
     node.bad = true;
-    addProblem(node, String(event.error).trim().split("\n").pop(), false);
+    addProblem(node, lastLine(event.error), false);
   }
 }
 

@@ -97,6 +97,15 @@ struct rlmd_text text_last_line(struct rlmd_text text)
 	return feed ? text_slice(text, (size_t)(feed - text.bytes) + 1, text.size) : text;
 }
 
+struct rlmd_text text_error_line(struct rlmd_text error)
+{
+	struct rlmd_text last = text_last_line(error);
+
+	if (!text_starts(last, "Hint: "))
+		return last;
+	return text_last_line(text_slice(error, 0, (size_t)(last.bytes - error.bytes)));
+}
+
 char *text_copy(struct rlmd_text text)
 {
 	return xstrndup(text.bytes, text.size);

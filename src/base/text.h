@@ -31,7 +31,9 @@ bool text_is_digit(char);                          /* of ASCII */
 bool text_is_one_of(char, const char *set);        /* false of NUL */
 struct rlmd_text text_trim(struct rlmd_text);      /* without ASCII white space at both ends */
 struct rlmd_text text_last_line(struct rlmd_text); /* of what text_trim() leaves */
-char *text_copy(struct rlmd_text);                 /* owned, NUL-terminated */
+/* The last line of an error of code, without the advice behind it (worker/tracebacks.py). */
+struct rlmd_text text_error_line(struct rlmd_text);
+char *text_copy(struct rlmd_text);                           /* owned, NUL-terminated */
 const char *text_find(struct rlmd_text, const char *needle); /* first place, or NULL */
 
 /* The longest prefix of at most `size` bytes that does not cut a UTF-8 sequence. */

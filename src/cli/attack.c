@@ -157,7 +157,7 @@ static void judge(struct attack_series *series, bool stopped, struct rlmd_text t
 	const char *refusals = attacks[series->next].refusals;
 	char detail[sizeof((struct attack_result *)0)->detail];
 
-	text_escape(text_last_line(told), detail, sizeof detail);
+	text_escape(text_error_line(told), detail, sizeof detail);
 	rlmd_repl_free(take_pointer(&series->repl));
 	report(series,
 	       stopped && is_refusal(refusals, detail) ? ATTACK_REFUSED : ATTACK_GOT_THROUGH,

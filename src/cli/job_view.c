@@ -92,7 +92,7 @@ static void tell_query(const json_t *event)
 
 static void tell_block(const json_t *event)
 {
-	struct rlmd_text error = text_last_line(json_get_text(event, "error"));
+	struct rlmd_text error = text_error_line(json_get_text(event, "error"));
 	char took[16];
 
 	clock_format(json_get_integer(event, "duration", 0), took);

@@ -110,7 +110,7 @@ static void fail_late(struct validation *validation)
 /* The last line of a traceback is what happened. */
 static void fail_inside(struct validation *validation, struct rlmd_text traceback)
 {
-	auto_free char *why = text_copy(text_last_line(traceback));
+	auto_free char *why = text_copy(text_error_line(traceback));
 	struct rlmd_error err;
 
 	error_set(&err, RLMD_ERROR_SCHEMA, "it could not be checked: %s", why);

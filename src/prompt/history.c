@@ -107,7 +107,7 @@ void history_add_block(struct history *history, int64_t number, struct rlmd_text
 	add_output("output", block->stdout_text, turn);
 	add_output("standard error", block->stderr_text, turn);
 	if (block->failed)
-		add_output("failed", text_last_line(block->error), turn);
+		add_output("failed", text_error_line(block->error), turn);
 	if (evbuffer_get_length(turn) > TURN_MAX)
 		buffer_add_printf(turn, "- (blocks after it are not listed)\n");
 }

@@ -71,6 +71,12 @@ static void test_last_line(void **state)
 	assert_text(text_last_line(text_of("one")), "one");
 	assert_text(text_last_line(text_of("\n\n")), "");
 	assert_int_equal(text_last_line(none).size, 0); /* nothing is added to no address */
+	assert_text(text_error_line(text_of("Traceback\nMemoryError\nHint: del it.\n")),
+		    "MemoryError");
+	assert_text(text_error_line(text_of("Traceback\nKeyError: 'Hint: '\n")),
+		    "KeyError: 'Hint: '");
+	assert_text(text_error_line(text_of("Hint: alone")), "");
+	assert_int_equal(text_error_line(none).size, 0);
 }
 
 /* A clip never cuts a character, and never loses more than the one it would have cut. */

@@ -430,7 +430,7 @@ def word_of(execution):
         return "violation"
     if "no interrupt ended the code" in error or "this block was interrupted" in error:
         return "time"
-    lines = [line for line in error.splitlines() if re.match(r"[A-Za-z_][\w.]*(:|$)", line)]
+    lines = [line for line in error.splitlines() if re.match(r"(?!Hint:)[A-Za-z_][\w.]*(:|$)", line)]
     last = lines[-1] if lines else ""
     if "Traceback" not in error and "Error" not in last:
         return "died"
