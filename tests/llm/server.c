@@ -4,6 +4,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -168,6 +169,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	(void)address;
 	(void)size;
 	server->connections++;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* each piece by itself */
 	connection->server = server;
 	connection->io = bufferevent_socket_new(server->private->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	connection->next = evtimer_new(server->private->base, on_next, connection);
