@@ -107,10 +107,10 @@ sys.stdout.buffer.write("\n\n".join(request.get(part) or "" for part in ("title"
 about=${REVIEW_ABOUT-}
 if [ -z "$about" ] && [ -n "$base" ]; then
 	about=$reports/about.txt
-	describe >"$about" 2>/dev/null && [ -s "$about" ] || {
+	if ! describe >"$about" 2>/dev/null || [ ! -s "$about" ]; then
 		rm -f -- "$about"
 		about=off
-	}
+	fi
 fi
 case "$about" in
 '' | off) ;;
