@@ -271,6 +271,14 @@ struct rlmd_job_options {
 	 * above it has too little left: the job can be started again when there is more. The job's
 	 * own limits force an answer as ever. */
 	bool ends_with_account;
+
+	/*
+	 * Of a task: Python that runs before the first turn, with the look at the inputs. The model
+	 * sees `first_code` and what it prints as a step of its own; `setup` runs before it, in the
+	 * same block, and is not shown. Together at most 1 MiB; empty: the look alone. The prompt
+	 * "first_code" says what the step is for.
+	 */
+	struct rlmd_text setup, first_code;
 };
 
 #define RLMD_JOB_OPTIONS_INIT RLMD_INIT(struct rlmd_job_options)

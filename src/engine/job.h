@@ -64,8 +64,9 @@ struct job_task {
 	size_t size;
 	char *schema; /* owned: of the answer; or NULL */
 	size_t schema_size;
-	struct context context; /* owned: references */
-	struct run *root;       /* owned; until its run has ended */
+	char *setup, *first_code; /* owned; or NULL */
+	struct context context;   /* owned: references */
+	struct run *root;         /* owned; until its run has ended */
 };
 
 /* The members of a job that is a plan. */

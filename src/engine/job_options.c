@@ -25,6 +25,7 @@ enum {
 	PARALLEL_USUAL = 4,
 	SCHEMA_DEPTH_MAX = 100,
 	TASK_MAX = 64 << 20, /* bytes; longer texts are inputs */
+	CODE_MAX = 1 << 20,
 };
 
 #define TIME_MAX INT64_C(2592000000) /* thirty days */
@@ -242,6 +243,27 @@ static bool take_schema(struct rlmd_job *job, const struct rlmd_job_options *opt
 		job->task.schema_size = options->schema.size;
 	}
 	return read_schemas(job, err);
+}
+
+/* Code of the host's, before the first turn. */
+static bool take_first_code(struct rlmd_job *job, const struct rlmd_job_options *options,
+			    struct rlmd_error *err)
+{
+	if (!options->setup.size && !options->first_code.size)
+		return true;
+	if (options->plan)
+		return error_set(err, RLMD_ERROR_USAGE, "a plan has no first code: a task has");
+	if (!options->first_code.size)
+		return error_set(err, RLMD_ERROR_USAGE, "a setup needs a first_code that uses it");
+	if (options->setup.size > CODE_MAX ||
+	    options->first_code.size > CODE_MAX - options->setup.size)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "setup and first_code have more than %d bytes", (int)CODE_MAX);
+	job->task.setup = text_copy(options->setup);
+	job->task.first_code = text_copy(options->first_code);
+	job->scope.setup = text_from(job->task.setup, options->setup.size);
+	job->scope.first_code = text_from(job->task.first_code, options->first_code.size);
+	return true;
 }
 
 /* Takes the task or the plan. */
@@ -464,8 +486,8 @@ bool job_options_take(struct rlmd_job *job, const struct rlmd_job_options *given
 	       take_sampling(&job->scope.config, &options, err) &&
 	       take_shares(job, &options, err) && take_hooks(job, &options, err) &&
 	       take_functions(job, &options, err) && take_work(job, &options, err) &&
-	       take_schema(job, &options, err) && take_models(job, &options, purpose, err) &&
-	       take_prompts(job, options.prompt, err) &&
+	       take_first_code(job, &options, err) && take_schema(job, &options, err) &&
+	       take_models(job, &options, purpose, err) && take_prompts(job, options.prompt, err) &&
 	       check_prices(job, dear, purpose == JOB_TO_SHOW, err);
 }
 
@@ -485,6 +507,8 @@ void job_options_drop(struct rlmd_job *job)
 	free(config->models);
 	validation_free(job->scope.validation);
 	free(job->task.schema);
+	free(job->task.setup);
+	free(job->task.first_code);
 	free(config->model);
 	free(config->subcall_model);
 	context_done(&job->task.context);

@@ -107,7 +107,7 @@ static void on_permit(void *owner)
 /* False: it is in line for a permit, and is driven when it has one. */
 static bool may_compute(struct run *run)
 {
-	bool goes_on = run->turn > 0;
+	bool goes_on = run->turn > 0 || run->worker;
 
 	if (run->open_calls || permit_held(run->permit))
 		return true;

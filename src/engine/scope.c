@@ -105,6 +105,8 @@ struct brief_facts scope_facts(const struct scope *scope)
 		.subcall_model = scope->subcall_model,
 		.preload = scope->config.preload,
 		.functions = function_set_described(scope->functions),
+		.setup = scope->setup,
+		.first_code = scope->first_code,
 		.max_output = scope->config.max_output,
 		.max_parallel = scope->config.max_parallel,
 		.downgrade = scope->config.downgrade,

@@ -60,9 +60,10 @@ struct scope {
 	struct function_set *functions; /* owned by the job: the host's */
 
 	struct scope_config config;
-	const char *model;                        /* of root turns, resolved */
-	const char *subcall_model;                /* of everything below, resolved */
-	const struct prompt_set *prompts;         /* lent: of the root */
+	struct rlmd_text setup, first_code; /* lent by the job: before the root's first turn */
+	const char *model;                  /* of root turns, resolved */
+	const char *subcall_model;          /* of everything below, resolved */
+	const struct prompt_set *prompts;   /* lent: of the root */
 	const struct prompt_set *subcall_prompts; /* lent: of everything below */
 
 	char id[37];

@@ -274,17 +274,30 @@ static void add_looks(const struct brief *brief, struct evbuffer *out)
 	}
 }
 
+static void add_lines(struct evbuffer *out, struct rlmd_text text)
+{
+	buffer_add(out, text.bytes, text.size);
+	if (text.size && text.bytes[text.size - 1] != '\n')
+		buffer_add(out, "\n", 1);
+}
+
 bool brief_demonstration(const struct brief *brief, struct evbuffer *code, struct draft *out)
 {
 	struct prompt_values values = {0};
+	struct rlmd_text first = brief->depth ? text_of("") : brief->facts.first_code;
+	auto_evbuffer struct evbuffer *shown = buffer_new();
 
-	if (!text_trim(prompt_set_text(brief->prompts, "demonstration")).size)
+	if (text_trim(prompt_set_text(brief->prompts, "demonstration")).size)
+		add_looks(brief, shown);
+	add_lines(shown, first);
+	if (!evbuffer_get_length(shown))
 		return false;
-	add_looks(brief, code);
-	if (!evbuffer_get_length(code))
-		return false;
-	prompt_text(&values, "code", text_in(code));
-	prompt_render(brief->prompts, "demonstration", &values, out->text, NULL);
+	prompt_text(&values, "code", text_in(shown));
+	prompt_render(brief->prompts, first.size ? "first_code" : "demonstration", &values,
+		      out->text, NULL);
+	if (first.size)
+		add_lines(code, brief->facts.setup);
+	buffer_add_buffer(code, shown);
 	return true;
 }
 

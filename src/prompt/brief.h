@@ -18,12 +18,13 @@
 
 /* Facts that all runs of one question share, as far as their models are told. All is lent. */
 struct brief_facts {
-	const struct llm *llm;             /* that knows prices and windows */
-	const char *model, *subcall_model; /* of the root, and of all below */
-	const char *const *preload;        /* workers' modules, up to a NULL; or NULL */
-	struct rlmd_text functions;        /* of the host's, a line each; empty: none */
-	int64_t max_output;                /* characters of a block's output */
-	int max_parallel;                  /* model calls at once */
+	const struct llm *llm;              /* that knows prices and windows */
+	const char *model, *subcall_model;  /* of the root, and of all below */
+	const char *const *preload;         /* workers' modules, up to a NULL; or NULL */
+	struct rlmd_text functions;         /* of the host's, a line each; empty: none */
+	struct rlmd_text setup, first_code; /* the host's, before the root's first turn */
+	int64_t max_output;                 /* characters of a block's output */
+	int max_parallel;                   /* model calls at once */
 	int downgrade; /* per cent of a limit: with less left a sub-run is one call (ENG-14) */
 	int64_t call_count, call_ms;                  /* finished llm_query calls and their time */
 	int64_t subrun_count, subrun_ms, subrun_cost; /* likewise of sub-runs */
@@ -59,8 +60,9 @@ void brief_system(const struct brief *, const struct budget *parent, struct draf
 
 /*
  * A run that has inputs begins with a message that names them, a look at them which the model is
- * made to have written, and the first turn, which tells what it has shown. `code` gets what is to
- * be run; false: there is nothing to look at, and the first turn is a bare one.
+ * made to have written, and the first turn, which tells what it has shown. The host's first code
+ * follows the look. `code` gets what is to be run; false: there is nothing to look at, and the
+ * first turn is a bare one.
  */
 void brief_opening(const struct brief *, struct draft *out);
 bool brief_demonstration(const struct brief *, struct evbuffer *code, struct draft *out);

@@ -118,6 +118,14 @@ static void test_work(void **state)
 	options.plan = plan;
 	refuses(&options, "a task or a plan");
 	options = good();
+	options.setup = text_of("x = 1");
+	refuses(&options, "a setup needs a first_code");
+	options = good();
+	options.task = text_of("");
+	options.plan = plan;
+	options.first_code = text_of("print(1)");
+	refuses(&options, "a plan has no first code");
+	options = good();
 	options.provider = "nobody";
 	refuses(&options, "no provider is called 'nobody'");
 	options = good();

@@ -254,6 +254,32 @@ static void test_first_messages(void **state)
 	end(&fixture);
 }
 
+/* The host's code follows the look; only the root's, and only its second part is shown. */
+static void test_first_code(void **state)
+{
+	auto_evbuffer struct evbuffer *code = evbuffer_new();
+	struct fixture fixture;
+	auto_free char *shown = NULL, *run = NULL;
+
+	(void)state;
+	begin(&fixture, "some input");
+	fixture.brief.facts.setup = text_of("secret = 1");
+	fixture.brief.facts.first_code = text_of("print(secret)");
+	assert_true(brief_demonstration(&fixture.brief, code, &fixture.draft));
+	shown = told(fixture.draft.text);
+	run = told(code);
+	expect(shown, "print(context[:10])\nprint(secret)\n```");
+	assert_null(strstr(shown, "secret = 1"));
+	assert_true(strncmp(run, "secret = 1\n", 11) == 0);
+	expect(run, "print(context[:10])\nprint(secret)\n");
+	fixture.brief.depth = 1;
+	assert_true(brief_demonstration(&fixture.brief, code, &fixture.draft));
+	free(take_pointer(&shown));
+	shown = told(fixture.draft.text);
+	assert_null(strstr(shown, "secret"));
+	end(&fixture);
+}
+
 /* Each turn has what happened and, of a long task, its ends. */
 static void test_turn(void **state)
 {
@@ -384,12 +410,13 @@ static void test_clip(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_system),   cmocka_unit_test(test_piece),
-		cmocka_unit_test(test_timeless), cmocka_unit_test(test_timeless_in_any_budget),
-		cmocka_unit_test(test_look),     cmocka_unit_test(test_first_messages),
-		cmocka_unit_test(test_turn),     cmocka_unit_test(test_forced),
-		cmocka_unit_test(test_notes),    cmocka_unit_test(test_operation),
-		cmocka_unit_test(test_block),    cmocka_unit_test(test_clip),
+		cmocka_unit_test(test_system),     cmocka_unit_test(test_piece),
+		cmocka_unit_test(test_timeless),   cmocka_unit_test(test_timeless_in_any_budget),
+		cmocka_unit_test(test_look),       cmocka_unit_test(test_first_messages),
+		cmocka_unit_test(test_first_code), cmocka_unit_test(test_turn),
+		cmocka_unit_test(test_forced),     cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_operation),  cmocka_unit_test(test_block),
+		cmocka_unit_test(test_clip),
 	};
 
 	return cmocka_run_group_tests_name("brief", tests, NULL, NULL);
