@@ -9,6 +9,7 @@ from arguments import plain
 from calling import public
 from code_base import CodeBase
 from final import Finish, is_answer, is_untouched
+from first_reading import FirstReading
 from queries import Queries
 from texts import Texts
 
@@ -66,6 +67,7 @@ class Helpers:
             texts.extract_sections, finish.FINAL, finish.FINAL_VAR, self._names.SHOW_VARS,
             queries.budget, code_base.tree, code_base.find_files, code_base.grep,
             code_base.read_lines, code_base.outline, code_base.changes,
+            FirstReading(queries, code_base, texts).first_reading,
         )
         self.table = self._names.table
         self.table.update((function.__name__, public(function)) for function in functions)
