@@ -13,6 +13,7 @@
 #   REVIEW_FAIL_ON    error, warning, note or none (default: error)
 #   REVIEW_INCLUDE    of the tree only what matches: pathspecs of git, one a line (default: all)
 #   REVIEW_EXCLUDE    nothing that matches, likewise (default: nothing)
+#   REVIEW_EFFORT     quick or deep (default: neither; docs/ci.md)
 #   REVIEW_RULES      a directory of rules (default: none)
 #   REVIEW_BASELINE   a SARIF file whose findings are not new (default: none)
 #   REVIEW_ABOUT      a file that describes the change (default: title and text of the pull or merge
@@ -116,6 +117,7 @@ case "$about" in
 '' | off) ;;
 *) set -- "$@" --about "$about" ;;
 esac
+[ -z "${REVIEW_EFFORT-}" ] || set -- "$@" "--$REVIEW_EFFORT"
 [ -z "${REVIEW_RULES-}" ] || set -- "$@" --rules "$REVIEW_RULES"
 fields=$IFS
 IFS='

@@ -27,6 +27,14 @@ extern "C" {
 struct rlmd_context;
 struct rlmd_review;
 
+/* Whether each file, or each place that was changed, is first read by itself. A cache answers for
+ * files that are as they were, however the model goes on. */
+enum rlmd_review_reading {
+	RLMD_REVIEW_NO_READING,
+	RLMD_REVIEW_FIRST_READING, /* one question a file */
+	RLMD_REVIEW_DEEP_READING,  /* with more around a change; and each finding is checked */
+};
+
 struct rlmd_review_options {
 	size_t size;           /* sizeof(struct rlmd_review_options) */
 	struct rlmd_text task; /* what the review looks for; empty: the usual */
@@ -48,6 +56,8 @@ struct rlmd_review_options {
 				    automationDetails.id; NULL: "rlmd/review" */
 	struct rlmd_text about;  /* the author's description of the change, which is told as his
 				    words; 20,000 characters of it; empty: none */
+	enum rlmd_review_reading reading; /* other than none: rlmd_review_first_code() goes into the
+					     job's options */
 };
 
 #define RLMD_REVIEW_OPTIONS_INIT RLMD_INIT(struct rlmd_review_options)
@@ -66,6 +76,11 @@ RLMD_API void rlmd_review_free(struct rlmd_review *); /* NULL is fine */
  * that was not compared. */
 RLMD_API bool rlmd_review_task(struct rlmd_review *, struct rlmd_context *, struct rlmd_text *ret,
 			       struct rlmd_error *);
+
+/* The first reading, for the options `setup` and `first_code` of the job; after rlmd_review_task().
+ * Lent until the review is freed. Empty: there is none. */
+RLMD_API void rlmd_review_first_code(const struct rlmd_review *, struct rlmd_text *ret_setup,
+				     struct rlmd_text *ret_code);
 
 /*
  * The mistakes in an answer, one a line, as text for the model; the caller frees it. NULL: there

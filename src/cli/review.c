@@ -49,6 +49,9 @@ static bool check_words(const struct config *config, int count, char *const *wor
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "--rules and --add-rules: rules of one's own stand in place of "
 				 "the usual ones, or beside them");
+	if (config->deep && config->quick)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--deep and --quick: a review is one of them, or neither");
 	return count <= 1 || error_set(err, RLMD_ERROR_USAGE,
 				       "'%s' is one argument too many: a review is of one "
 				       "directory",
@@ -142,6 +145,9 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 		.max_findings = (size_t)config->max_findings,
 		.category = config->category,
 		.about = text_from(about, about_size),
+		.reading = config->quick  ? RLMD_REVIEW_NO_READING
+			   : config->deep ? RLMD_REVIEW_DEEP_READING
+					  : RLMD_REVIEW_FIRST_READING,
 		.directory = is_directory(config->contexts.items[0]) ? config->contexts.items[0]
 								     : NULL,
 	};
@@ -186,6 +192,7 @@ static struct rlmd_job_options options_of(const struct review_command *command)
 	options.without_tree = !command->session->config.json &&
 			       !output_has_events(command->session->output);
 	options.context = command->input.context;
+	rlmd_review_first_code(command->review, &options.setup, &options.first_code);
 	return options;
 }
 

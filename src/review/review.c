@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "prompt/brief.h"
 #include "prompt/prompt.h"
 #include "review/anchor.h"
@@ -23,6 +24,8 @@
 enum {
 	TOLD_MAX = 20,     /* findings that are told back of each kind: more would not be read */
 	ABOUT_MAX = 20000, /* characters of a description */
+	AROUND = 40,       /* lines that the first reading shows before and behind a change */
+	AROUND_DEEP = 400,
 };
 
 struct rlmd_review {
@@ -31,6 +34,8 @@ struct rlmd_review {
 	size_t wanted_size;
 	char *about; /* owned: what the author says of the change; NULL: nothing */
 	char *task;  /* owned; NULL: not asked for yet */
+	char *setup; /* owned: of the first reading; NULL: not made yet, or there is none */
+	enum rlmd_review_reading reading;
 	struct ruleset rules;
 	bool own_rules; /* and no others */
 	struct baseline baseline;
@@ -79,6 +84,7 @@ static bool read_options(struct rlmd_review *review, const struct rlmd_review_op
 	if (text_trim(options->about).size)
 		review->about = text_copy(options->about);
 	review->with_baseline = options->baseline;
+	review->reading = options->reading;
 	review->place = options->directory ? place_of(options->directory) : NULL;
 	review->prompts = prompt_set_open(options->prompt ? options->prompt : "default", err);
 	if (!review->prompts)
@@ -127,6 +133,7 @@ void rlmd_review_free(struct rlmd_review *review)
 	free(review->category);
 	free(review->about);
 	free(review->task);
+	free(review->setup);
 	free(review);
 }
 
@@ -185,11 +192,17 @@ static void render_scope(const struct rlmd_review *review, bool changes, struct 
 	buffer_add(out, scope.bytes, scope.size);
 	if (review->about)
 		add_about(review, out);
+	if (review->reading) {
+		struct rlmd_text first = prompt_set_text(review->prompts, "review_first");
+
+		buffer_add(out, first.bytes, first.size);
+	}
 }
 
-static void render(const struct rlmd_review *review, bool changes, struct evbuffer *out)
+/* A prompt that tells what to look for, and the form of what is found. */
+static void render(const struct rlmd_review *review, const char *prompt, struct rlmd_text scope,
+		   struct evbuffer *out)
 {
-	auto_evbuffer struct evbuffer *scope = buffer_new();
 	auto_evbuffer struct evbuffer *rules = buffer_new();
 	const struct prompt_set *prompts = review->prompts;
 	struct prompt_values values = {0};
@@ -200,15 +213,40 @@ static void render(const struct rlmd_review *review, bool changes, struct evbuff
 				   : prompt_set_text(prompts, review->own_rules ? "review_by_rules"
 										: "review_task"));
 	prompt_text(&values, "rules", text_in(rules));
-	render_scope(review, changes, scope);
-	prompt_text(&values, "scope", text_in(scope));
-	prompt_render(prompts, "review", &values, out, NULL);
+	prompt_text(&values, "form", prompt_set_text(prompts, "review_form"));
+	prompt_text(&values, "scope", scope);
+	prompt_render(prompts, prompt, &values, out, NULL);
+}
+
+/* The questions of the first reading as a Python dict: JSON strings are such, too. */
+static void make_setup(struct rlmd_review *review)
+{
+	auto_evbuffer struct evbuffer *question = buffer_new(), *out = buffer_new();
+	bool deep = review->reading == RLMD_REVIEW_DEEP_READING;
+	json_auto_t *words = NULL;
+
+	render(review, "review_file", text_of(""), question);
+	words = json_make("{s:o, s:o, s:i}", "question", json_from_text(text_in(question)), "check",
+			  json_from_text(deep ? prompt_set_text(review->prompts, "review_check")
+					      : text_of("")),
+			  "around", deep ? AROUND_DEEP : AROUND);
+	buffer_add_printf(out, "reading = ");
+	json_write(words, false, out);
+	free(review->setup);
+	review->setup = text_drain(out, NULL);
+}
+
+void rlmd_review_first_code(const struct rlmd_review *review, struct rlmd_text *ret_setup,
+			    struct rlmd_text *ret_code)
+{
+	*ret_setup = text_of(review->setup ? review->setup : "");
+	*ret_code = text_of(review->setup ? "findings, unread = first_reading(**reading)\n" : "");
 }
 
 bool rlmd_review_task(struct rlmd_review *review, struct rlmd_context *context,
 		      struct rlmd_text *ret, struct rlmd_error *err)
 {
-	auto_evbuffer struct evbuffer *out = buffer_new();
+	auto_evbuffer struct evbuffer *out = buffer_new(), *scope = buffer_new();
 	bool changes = context && has_changes(context);
 	size_t size;
 
@@ -226,7 +264,10 @@ bool rlmd_review_task(struct rlmd_review *review, struct rlmd_context *context,
 				 "only changed lines were asked for, and it is not known what was "
 				 "changed: a comparison (diff) says since when");
 	load(review, context);
-	render(review, changes, out);
+	render_scope(review, changes, scope);
+	render(review, "review", text_in(scope), out);
+	if (review->reading)
+		make_setup(review);
 	free(review->task);
 	review->task = text_drain(out, &size);
 	*ret = text_from(review->task, size);

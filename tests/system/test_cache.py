@@ -106,7 +106,7 @@ class Hits(CacheTest):
         for changed in ({}, {"f5": "something else\n" * 7}, {"f5": "something else\n" * 7}):
             self.tree(12, **changed)
             before = len(server.requests)
-            outcome = self.rlmd("review", "-p", "openai", "-m", "m", "--cache", self.cache,
+            outcome = self.rlmd("review", "-p", "openai", "-m", "m", "--quick", "--cache", self.cache,
                                 "--json", *self.prices(m=(1000000, 2000000)), self.dir / "tree",
                                 env=environment)
             self.assertEqual(outcome.status, 3, outcome.err)
@@ -255,7 +255,7 @@ class Misses(CacheTest):
         counts = []
         for _ in range(2):
             before = len(server.requests)
-            outcome = self.rlmd("review", "-p", "openai", "-m", "m", "--cache", self.cache,
+            outcome = self.rlmd("review", "-p", "openai", "-m", "m", "--quick", "--cache", self.cache,
                                 *self.prices(m=(1000000, 2000000)), self.dir / "tree",
                                 env=self.environment(**server.environment()))
             self.assertEqual(outcome.status, 9, outcome.err)

@@ -211,7 +211,7 @@ class Script(PipelineTest):
 
     def test_the_second_time(self):
         """From the cache, which no review takes for a part of the tree."""
-        for asked in (1, 1):
+        for asked in (2, 2):  # about what changed, and the root
             self.review(3, "origin/main", RLMD_CACHE=".rlmd-cache")
             self.assertEqual(len(self.server.requests), asked)
             (self.repository / ".rlmd-cache").chmod(0o777)  # as services leave it
@@ -290,6 +290,10 @@ class Action(PipelineTest):
         _, err, _ = self.run_step(6, given={"max-tokens": "1000"})
         self.assertIn("max-tokens is 1000", err)
         self.run_step(2, given={"prompt": "nowhere"})
+        self.run_step(2, given={"effort": "some"})
+        before = len(self.server.requests)
+        self.run_step(3, given={"effort": "quick"})
+        self.assertEqual(len(self.server.requests), before + 1)
         self.run_step(3, given={"about": self.write("why.txt", "It is for speed.")})
         self.assertIn("| It is for speed.", self.server.requests[-1].text(1))
 
@@ -374,7 +378,7 @@ class PrePush(PipelineTest):
     def test_pushed(self):
         self.findings = []
         self.push(0, "-u", "origin", "topic")
-        self.assertEqual(len(self.server.requests), 1)
+        self.assertEqual(len(self.server.requests), 2)
         self.commit("src/main.c", AFTER + "void more(void)\n{\n\tstrcpy(name, argv[1]);\n}\n")
         self.findings = [found(line=9)]  # in what is new since the last push
         self.push(1, "origin", "topic")

@@ -157,8 +157,8 @@ class FindingsTest(ReviewTest):
 
 class AnswerTest(ReviewTest):
     def ask(self, server, *arguments):
-        return self.rlmd("review", "-q", "--provider", "openai", "--model", "m", *arguments, "tree",
-                         env=self.environment(**server.environment()))
+        return self.rlmd("review", "-q", "--provider", "openai", "--model", "m", "--quick", *arguments,
+                         "tree", env=self.environment(**server.environment()))
 
     def test_what_is_wrong_is_told_back(self):
         with ModelServer(provider="openai") as server:
@@ -374,8 +374,8 @@ class RulesTest(ReviewTest):
             server.script(reply=Reply(text=answer(
                 finding(rule="no-strcpy"), finding(rule="wording", path="README",
                                                    quote="A program."))))
-            outcome = self.rlmd("review", "-q", "--json", "-p", "openai", "-m", "m", "--rules",
-                                "rules", "tree", env=self.environment(**server.environment()))
+            outcome = self.rlmd("review", "-q", "--json", "-p", "openai", "-m", "m", "--quick",
+                                "--rules", "rules", "tree", env=self.environment(**server.environment()))
             said = server.requests[0].first_turn
             told = server.requests[1].last_user
         self.assertEqual(outcome.status, 0, outcome.err)
@@ -408,7 +408,7 @@ class RulesTest(ReviewTest):
         with ModelServer(provider="openai") as server:
             server.script(reply=Reply(text=answer(*(finding(rule=name, quote="bad(%d);" % n)
                                                     for n, name in enumerate(names)))))
-            outcome = self.rlmd("review", "-q", "--json", "-p", "openai", "-m", "m", "--sarif",
+            outcome = self.rlmd("review", "-q", "--json", "-p", "openai", "-m", "m", "--quick", "--sarif",
                                 "s.sarif", "tree", env=self.environment(**server.environment()))
             said = "\n".join(text for _, text in server.requests[0].messages)
         self.assertIn("\n- leak: Memory, a descriptor or another resource is not given back", said)
@@ -594,8 +594,8 @@ class ChangesTest(ReviewTest):
         self.write("tree/src/main.c", CODE + "/* more */\n")
         with ModelServer(provider="openai") as server:
             server.script(reply=Reply(text=answer()))
-            outcome = self.rlmd("review", "-q", "-p", "openai", "-m", "m", "--diff", "HEAD", "tree",
-                                env=self.environment(**server.environment()))
+            outcome = self.rlmd("review", "-q", "-p", "openai", "-m", "m", "--quick", "--diff",
+                                "HEAD", "tree", env=self.environment(**server.environment()))
             said = server.requests[0].first_turn
         self.assertEqual(outcome.status, 0, outcome.err)
         self.assertIn("Only what was changed is to be judged", said)
