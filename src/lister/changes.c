@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "lister/hunks.h"
+#include "lister/ignores.h"
 #include "lister/objects.h"
 #include "lister/repository.h"
 #include "lister/snapshot.h"
@@ -53,6 +54,7 @@ struct changes {
 	struct snapshot *other;  /* owned: a revision */
 	git_tree *other_tree;    /* owned: its own tree */
 	char *prefix;            /* owned: the directory's place in the repository */
+	struct ignores *ignores; /* owned: the older side's; or NULL */
 	git_index *index;        /* owned: of the work tree, where something is missing in it */
 	struct stat index_stat;
 
@@ -104,7 +106,7 @@ static git_tree *find_tree(struct objects *objects, const char *revision, struct
 }
 
 static bool open_sides(struct changes *changes, const struct sides *sides, const char *prefix,
-		       struct rlmd_error *err)
+		       json_t *notes, struct rlmd_error *err)
 {
 	git_tree *tree = NULL;
 
@@ -120,13 +122,16 @@ static bool open_sides(struct changes *changes, const struct sides *sides, const
 	tree = sides->parted ? (git_tree *)objects_merge_base(changes->objects, sides->base,
 							      sides->other, err)
 			     : find_tree(changes->objects, sides->base, err);
-	if (tree)
-		changes->reading = snapshot_new(changes->objects, tree, prefix,
-						changes->listing_options.selection);
-	return tree;
+	if (!tree)
+		return false;
+	changes->ignores = ignores_of_tree(changes->objects, tree, prefix, notes);
+	changes->reading = snapshot_new(changes->objects, tree, prefix,
+					changes->listing_options.selection);
+	return true;
 }
 
-static bool open_repository(struct changes *changes, const char *path, struct rlmd_error *err)
+static bool open_repository(struct changes *changes, const char *path, json_t *notes,
+			    struct rlmd_error *err)
 {
 	struct sides sides;
 	bool ok;
@@ -141,7 +146,7 @@ static bool open_repository(struct changes *changes, const char *path, struct rl
 		return false;
 	changes->prefix = top_place(changes->repository->top, path);
 	sides = sides_of(changes->options.comparison);
-	ok = open_sides(changes, &sides, changes->prefix, err);
+	ok = open_sides(changes, &sides, changes->prefix, notes, err);
 	free(sides.base);
 	free(sides.other);
 	return ok;
@@ -159,7 +164,7 @@ struct changes *changes_new(const char *path, const struct listing_options *list
 	changes->listing_options.tracked_only = !options->untracked;
 	changes->listing_options.open_all = true;
 	changes->options = *options;
-	if (!open_repository(changes, path, err)) {
+	if (!open_repository(changes, path, notes, err)) {
 		changes_free(changes);
 		return NULL;
 	}
@@ -199,6 +204,7 @@ void changes_free(struct changes *changes)
 	free(changes->gone);
 	git_tree_free(changes->other_tree);
 	free(changes->prefix);
+	ignores_free(changes->ignores);
 	objects_free(changes->objects);
 	repository_free(changes->repository);
 	free(changes);
@@ -542,6 +548,11 @@ bool changes_next(struct changes *changes, struct listing_entry *ret)
 	    ret->kind != LISTING_UNREADABLE && ret->kind != LISTING_SPECIAL)
 		judge(changes, ret);
 	return true;
+}
+
+const struct ignores *changes_ignores(const struct changes *changes)
+{
+	return changes->ignores;
 }
 
 bool changes_failed(const struct changes *changes, struct rlmd_error *err)

@@ -24,6 +24,7 @@ struct changes_options {
 };
 
 struct changes;
+struct ignores;
 
 /* Of the directory `path`, in a work tree. `notes` as for a listing; RLMD_ERROR_INPUT. */
 struct changes *changes_new(const char *path, const struct listing_options *,
@@ -32,6 +33,9 @@ void changes_free(struct changes *); /* NULL is fine */
 
 /* One step: one file or directory, or one file of the base. */
 bool changes_next(struct changes *, struct listing_entry *ret);
+
+/* Those of the older side; lent; or NULL. */
+const struct ignores *changes_ignores(const struct changes *);
 
 /* As snapshot_failed(), of either side. */
 bool changes_failed(const struct changes *, struct rlmd_error *);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "lister/ignores.h"
 #include "lister/objects.h"
 #include "lister/repository.h"
 #include "lister/snapshot.h"
@@ -20,6 +21,9 @@ struct entries {
 	struct snapshot *snapshot; /* owned */
 	git_oid file;              /* of a revision that is one */
 	char *name;                /* owned: its path; NULL: it is none, or was told */
+
+	const struct ignores *ignores; /* lent by the changes, or our own; or NULL */
+	struct ignores *own_ignores;   /* owned */
 
 	struct repository *repository; /* owned: of a revision */
 	struct objects *objects;       /* owned */
@@ -39,6 +43,11 @@ struct entries *entries_directory(const char *path, const struct entries_options
 					       err);
 	else
 		entries->listing = listing_new(path, &options->listing, notes, err);
+	if (entries->changes)
+		entries->ignores = changes_ignores(entries->changes);
+	if (entries->listing)
+		entries->ignores = entries->own_ignores = ignores_of_directory(
+			listing_top(entries->listing), listing_prefix(entries->listing), notes);
 	if (entries->changes || entries->listing)
 		return entries;
 	entries_free(entries);
@@ -50,6 +59,7 @@ void entries_free(struct entries *entries)
 	if (!entries)
 		return;
 	git_odb_object_free(entries->object);
+	ignores_free(entries->own_ignores);
 	listing_free(entries->listing);
 	changes_free(entries->changes);
 	snapshot_free(entries->snapshot);
@@ -76,6 +86,19 @@ static void set_prefix(struct entries *entries, const char *revision)
 		entries->name = xstrndup(colon + 1, size);
 }
 
+/* Those of the whole revision, whatever directory of it is named. */
+static void find_ignores(struct entries *entries, const char *revision, json_t *notes)
+{
+	auto_free char *whole = xstrndup(revision, strcspn(revision, ":"));
+	struct rlmd_error err;
+	git_object *tree = objects_find(entries->objects, whole, &err);
+
+	if (tree && git_object_type(tree) == GIT_OBJECT_TREE)
+		entries->ignores = entries->own_ignores = ignores_of_tree(
+			entries->objects, (git_tree *)tree, entries->prefix, notes);
+	git_object_free(tree);
+}
+
 struct entries *entries_revision(const char *revision, struct repository *repository,
 				 const struct entries_options *options, json_t *notes,
 				 struct rlmd_error *err)
@@ -97,6 +120,7 @@ struct entries *entries_revision(const char *revision, struct repository *reposi
 		json_append(notes, json_from_text(text_of(entries->repository->ignored)));
 	if (git_object_type(object) == GIT_OBJECT_TREE) {
 		free(take_pointer(&entries->name));
+		find_ignores(entries, revision, notes);
 		entries->snapshot = snapshot_new(entries->objects, (git_tree *)object, "",
 						 options->listing.selection);
 	} else {
@@ -148,14 +172,33 @@ static bool next_of_revision(struct entries *entries, struct listing_entry *ret)
 	return true;
 }
 
-bool entries_next(struct entries *entries, struct listing_entry *ret)
+static bool next(struct entries *entries, struct listing_entry *ret)
 {
-	git_odb_object_free(take_pointer(&entries->object));
 	if (entries->listing)
 		return listing_next(entries->listing, ret);
 	if (entries->changes)
 		return changes_next(entries->changes, ret);
 	return entries->snapshot ? next_of_revision(entries, ret) : next_file(entries, ret);
+}
+
+/* A file that is named is wanted, whatever is ignored. */
+static bool is_ignored(const struct entries *entries, const struct listing_entry *entry)
+{
+	return entry->kind == LISTING_FILE &&
+	       ignores_file(entries->ignores, entry->path + entry->below) &&
+	       !selection_names(entries->options.listing.selection, entry->path + entry->below);
+}
+
+bool entries_next(struct entries *entries, struct listing_entry *ret)
+{
+	git_odb_object_free(take_pointer(&entries->object));
+	if (!next(entries, ret))
+		return false;
+	if (is_ignored(entries, ret)) {
+		ret->kind = LISTING_IGNORED;
+		ret->hunks = NULL;
+	}
+	return true;
 }
 
 bool entries_failed(const struct entries *entries, struct rlmd_error *err)

@@ -331,6 +331,18 @@ const char *listing_root(const struct listing *listing)
 	return listing->root;
 }
 
+const char *listing_top(const struct listing *listing)
+{
+	const struct worktree *tree = listing->frames[0].tree;
+
+	return tree ? worktree_repository(tree)->top : listing->root;
+}
+
+const char *listing_prefix(const struct listing *listing)
+{
+	return listing->prefix;
+}
+
 bool listing_next(struct listing *listing, struct listing_entry *ret)
 {
 	struct walk_entry entry;

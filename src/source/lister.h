@@ -57,9 +57,10 @@ enum listing_kind {
 	LISTING_SUBMODULE, /* whose contents are not asked for */
 	LISTING_LARGE,     /* of a revision: larger than what is read */
 	LISTING_DELETED,   /* of a comparison: it is no more */
+	LISTING_IGNORED,   /* by the tree's own .rlmdignore */
 };
 
-enum { LISTING_KINDS = LISTING_DELETED + 1 };
+enum { LISTING_KINDS = LISTING_IGNORED + 1 };
 
 enum lister_said {
 	LISTER_ENTRY,

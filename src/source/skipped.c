@@ -33,6 +33,8 @@ static const struct {
 		 NAMES_SHOWN},
 	[SKIP_GENERATED] = {"generated", "generated file", "generated files", "", NAMES_SHOWN},
 	[SKIP_VENDORED] = {"vendored", "vendored file", "vendored files", "", NAMES_SHOWN},
+	[SKIP_IGNORED] = {"ignored", "file that .rlmdignore leaves out",
+			  "files that .rlmdignore leaves out", "", NAMES_SHOWN},
 	[SKIP_SUBMODULE] = {"submodule", "repository of its own", "repositories of their own",
 			    "; to send submodules, give recurse-submodules", NAMES_SHOWN},
 	[SKIP_LARGE] = {"large", "large file", "large files",
@@ -56,6 +58,8 @@ enum skip skipped_kind(enum listing_kind kind)
 		return SKIP_GENERATED;
 	case LISTING_VENDORED:
 		return SKIP_VENDORED;
+	case LISTING_IGNORED:
+		return SKIP_IGNORED;
 	case LISTING_SUBMODULE:
 		return SKIP_SUBMODULE;
 	case LISTING_LARGE:

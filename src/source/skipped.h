@@ -19,6 +19,7 @@ enum skip {
 	SKIP_UNRULED,
 	SKIP_GENERATED,
 	SKIP_VENDORED,
+	SKIP_IGNORED,
 	SKIP_SUBMODULE,
 	SKIP_LARGE,
 	SKIP_MISSING, /* by the list of names */

@@ -117,6 +117,7 @@ static void test_kinds(void **state)
 	assert_int_equal(skipped_kind(LISTING_LINK), SKIP_LINK);
 	assert_int_equal(skipped_kind(LISTING_SUBMODULE), SKIP_SUBMODULE);
 	assert_int_equal(skipped_kind(LISTING_GENERATED), SKIP_GENERATED);
+	assert_int_equal(skipped_kind(LISTING_IGNORED), SKIP_IGNORED);
 	assert_int_equal(skipped_kind(LISTING_UNREADABLE), SKIP_UNREADABLE);
 }
 

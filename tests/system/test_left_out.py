@@ -3,6 +3,7 @@ sent where somebody names the file itself. The keys here are made up, and put to
 so that this file may be in a context."""
 
 import json
+import subprocess
 import unittest
 
 from harness import GuardedTest, block, turn
@@ -59,6 +60,32 @@ class LeftOut(GuardedTest):
         for name in NAMES:
             self.assertIn(name + " (", err)
         self.assertIn("; to send one, name it itself", err)
+
+    def test_rlmdignore(self):
+        """Of a directory, of one below it, and of a revision; a file that is named is sent."""
+        for name in ("keep.c", "drop.txt", "sub/keep.c", "sub/old/drop.c"):
+            self.write("tree/" + name, "text")
+        self.write("tree/.rlmdignore", "*.txt\n/sub/old/\n.rlmdignore\n")
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+            subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@localhost", *words],
+                           cwd=self.dir / "tree", check=True, env=self.environment())
+        whole = "===== keep.c =====\ntext\n===== sub/keep.c =====\ntext\n"
+        for source, wanted in (("tree", whole), ("tree/sub", "===== keep.c =====\ntext\n")):
+            text, err = self.sent("-c", source)
+            self.assertEqual(text, wanted)
+            self.assertRegex(err, "skipped [123] files? that .rlmdignore leaves out: ")
+        for name in ("tree/.git", "tree/.rlmdignore"):
+            (self.dir / name).rename(self.dir / "away")
+            text, _ = self.sent("-c", "tree")
+            self.assertEqual("drop" in text, name == "tree/.rlmdignore")
+            (self.dir / "away").rename(self.dir / name)
+        outcome = self.rlmd("exec", "-p", "replay", "--replay",
+                            self.script(turn(block("FINAL(context)"))), "-c", "git:HEAD", "--",
+                            "task", cwd=self.dir / "tree")
+        self.assertEqual(outcome.out, whole)
+        self.write("names", "drop.txt\n")
+        text, _ = self.sent("-c", "tree", "--files-from", "names")
+        self.assertEqual(text, "===== drop.txt =====\ntext\n")
 
     def test_contents(self):
         for name, secret in CONTENTS.items():

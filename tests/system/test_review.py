@@ -567,6 +567,26 @@ class ChangesTest(ReviewTest):
         outcome = self.review(arguments=["--diff", "HEAD"])
         self.assertIn("2 changed files were not reviewed", outcome.out)
 
+    def test_rlmdignore(self):
+        """Of a comparison its base has the say: no change hides itself."""
+        self.write("tree/.rlmdignore", "/vendor/\n*.md\n")
+        self.write("tree/vendor/v.c", "int v;\n")
+        self.git("add", ".")
+        self.git("commit", "-qm", "more")
+        self.write("tree/vendor/v.c", "int v = 1;\n")
+        self.write("tree/README.md", "text\n")
+        self.write("tree/.rlmdignore", "*.c\n")
+        self.write("tree/src/main.c", CODE + "\n")
+        self.git("add", ".")
+        review = self.found(finding(), arguments=["--diff", "HEAD"])
+        self.assertEqual([each["path"] for each in review["findings"]], ["src/main.c"])
+        self.assertEqual(review["skipped"], {"ignored": ["README.md", "vendor/v.c"]})
+        self.git("commit", "-qm", "hides itself")
+        for source in ([], ["--diff", "HEAD~1..HEAD"], ["--diff", "HEAD~1...HEAD"]):
+            review = self.found(finding(), arguments=source)
+            self.assertEqual(review["skipped"], {"ignored": ["README.md", "vendor/v.c"] if source
+                                                 else ["src/main.c", "vendor/v.c"]})
+
     def test_a_part_of_a_repository(self):
         """Services and git take paths from its top; the model knows them from the directory on."""
         arguments = [*ReportsTest.REPORTS, "-p", "replay", "--diff", "HEAD", "--replay",
