@@ -176,17 +176,27 @@ static json_t *properties(const struct finding *finding)
 	return object;
 }
 
+/* As text, and as Markdown in which nothing of theirs is markup, a link or a name of somebody. */
+static json_t *message_object(const struct finding *finding)
+{
+	auto_free char *words = escape_words(finding->message);
+	auto_evbuffer struct evbuffer *markdown = buffer_new();
+
+	escape_markdown(words, markdown);
+	return json_make("{s:s, s:o}", "text", words, "markdown",
+			 json_from_text(text_in(markdown)));
+}
+
 static json_t *result(const struct review_view *view, const struct finding *finding,
 		      const json_t *numbers)
 {
 	auto_free char *id = escape_line(finding->rule);
-	auto_free char *message = escape_words(finding->message);
 	auto_free char *line_hash = xasprintf("%.16s:1", finding->fingerprint);
 	auto_free char *print = fingerprint_write(finding->print);
 	json_t *object = json_make(
 		"{s:s, s:O, s:s, s:o, s:[o], s:{s:s, s:s, s:s}, s:o}", "ruleId", id, "ruleIndex",
 		json_object_get(numbers, finding->rule), "level",
-		finding_severity_name(finding->severity), "message", text_object(message),
+		finding_severity_name(finding->severity), "message", message_object(finding),
 		"locations", location(finding), "partialFingerprints", BASELINE_FINGERPRINT,
 		finding->fingerprint, BASELINE_PRINT, print, "primaryLocationLineHash", line_hash,
 		"properties", properties(finding));

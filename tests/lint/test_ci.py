@@ -117,7 +117,7 @@ class YamlTest(unittest.TestCase):
         self.assertEqual(set(triggers), {"pull_request"})
         (job,) = workflow["jobs"].values()
         self.assertIn("head.repo.full_name == github.repository", job["if"])
-        self.assertEqual(set(workflow["permissions"]), {"contents", "security-events"})
+        self.assertEqual(set(workflow["permissions"]), {"contents", "pull-requests", "security-events"})
         self.assertEqual(workflow["permissions"]["contents"], "read")
         gitlab = yaml.safe_load(tree.read("examples/ci/gitlab.yml"))["rlmd-review"]
         (rule,) = gitlab["rules"]

@@ -28,7 +28,7 @@ class InstallTest(unittest.TestCase):
         return [place for place in self.places if re.search(pattern, place)]
 
     def test_the_program_and_its_files(self):
-        for pattern in (r"/bin/rlmd$", r"/rlmd/prices\.json$", r"/rlmd/ci/review\.sh$", r"/rlmd/worker/repl\.py$", r"/rlmd/helper/rlmd-lister$",
+        for pattern in (r"/bin/rlmd$", r"/rlmd/prices\.json$", r"/rlmd/ci/review\.sh$", r"/rlmd/ci/comment\.py$", r"/rlmd/worker/repl\.py$", r"/rlmd/helper/rlmd-lister$",
                         r"/rlmd/worker/messages\.py$", r"/rlmd/worker/_rlmd\.abi3\.so$",
                         r"/librlmd\.so\.\d+\.\d+\.\d+$"):
             with self.subTest(pattern):

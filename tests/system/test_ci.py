@@ -297,6 +297,18 @@ class Action(PipelineTest):
         self.run_step(3, given={"about": self.write("why.txt", "It is for speed.")})
         self.assertIn("| It is for speed.", self.server.requests[-1].text(1))
 
+    def test_comments_break_nothing(self):
+        """Their step, where GitHub says no; tests/system/test_comments.py has the rest."""
+        (step,) = [step for step in self.action["runs"]["steps"] if step["name"] == "Comments"]
+        _, _, outputs = self.run_step(3)
+        self.assertEqual(step["env"]["REVIEW_SARIF"], "${{ steps.review.outputs.sarif }}")
+        event = {"pull_request": {"number": 7, "head": {"sha": "f" * 40}}}
+        done = self.run_script(step["run"], 0, GITHUB_ACTION_PATH=str(ROOT), GITHUB_TOKEN="x",
+                               REVIEW_SARIF=outputs["sarif"], GITHUB_REPOSITORY="o/r",
+                               GITHUB_API_URL="http://127.0.0.1:9", no_proxy="127.0.0.1",
+                               GITHUB_EVENT_PATH=self.write("event.json", json.dumps(event)))
+        self.assertRegex(done.stdout, "^::warning::there are no comments on this pull request: ")
+
     def test_no_review_has_no_reports(self):
         _, _, outputs = self.run_step(6, given={"max-cost": "0.0001"})
         self.assertEqual(outputs, {"status": "6"})
