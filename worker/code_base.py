@@ -147,10 +147,11 @@ class CodeBase:
 
         "path"; "status": "added", "modified", "deleted" or "untracked"; "hunks": a
         list of dicts with "start" and "end", the lines of the new file that a hunk
-        shows, and its "text", as git writes it; [] of what was deleted, and of what was
-        left out of the input (lock files, binary ones, secrets). Of a part its own
-        files, and all that have no text here. Raises ValueError where nothing was
-        compared.
+        shows, and its "text", as git writes it; a rename and a change of the mode
+        ("rename from ...", "old mode ...") are hunks of their own. [] of what was
+        deleted, and of what was left out of the input (lock files, binary ones,
+        secrets). Of a part its own files, and all that have no text here. Raises
+        ValueError where nothing was compared.
         """
         files = self._files("changes", ctx)
         found = files.index.changes()

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "sandbox/cgroup.h"
+#include "source/notebook.h"
 #include "source/secret.h"
 #include "source/skipped.h"
 
@@ -52,6 +53,7 @@ struct loader {
 	bool first;   /* nothing of the file was taken yet */
 	size_t start; /* of its text in `file` */
 	struct text_scan scan; /* of the file */
+	struct notebook notebook;
 	struct origin *origin; /* owned; NULL: one file alone */
 	struct file_content content;
 	const char *status; /* of the file's change; or NULL */
@@ -205,6 +207,7 @@ static void begin_file(struct loader *loader, struct file_content content, char 
 	loader->filled = 0;
 	loader->first = true;
 	loader->scan = (struct text_scan){0};
+	loader->notebook = (struct notebook){0};
 	loader->stage = path ? READS_FIRST : READS;
 }
 
@@ -287,6 +290,8 @@ static enum loader_end end_entry(struct loader *loader)
 	end_scan(loader, &loader->scan);
 	if (loader->scan.invalid)
 		note_damaged(loader, loader->label);
+	if (loader->notebook.dropped)
+		skipped_add(&loader->skipped, SKIP_OUTPUTS, loader->label, NULL);
 	file_index_add(loader->files, loader->label, loader->start, first, &loader->scan,
 		       loader->status);
 	note_change(loader, loader->label, loader->status, loader->hunks);
@@ -315,12 +320,14 @@ static bool begin_entry(struct loader *loader, struct rlmd_error *err)
 /* A chunk that is not full was the last: a terminal would have to be told of the end twice. */
 static enum loader_end take_chunk(struct loader *loader, struct rlmd_error *err)
 {
-	size_t size = loader->filled;
+	size_t size = loader->filled, left = size;
 
 	loader->filled = 0;
 	loader->stage = READS;
+	if (loader->path && notebook_is_name(loader->path))
+		left = notebook_filter(&loader->notebook, loader->chunk, size);
 	if ((loader->first && !begin_entry(loader, err)) ||
-	    !add_text(loader, text_from(loader->chunk, size), loader->files ? &loader->scan : NULL,
+	    !add_text(loader, text_from(loader->chunk, left), loader->files ? &loader->scan : NULL,
 		      err)) {
 		if (loader->path)
 			error_context(err, "%s", loader->label);

@@ -35,6 +35,8 @@ static const struct {
 	[SKIP_VENDORED] = {"vendored", "vendored file", "vendored files", "", NAMES_SHOWN},
 	[SKIP_IGNORED] = {"ignored", "file that .rlmdignore leaves out",
 			  "files that .rlmdignore leaves out", "", NAMES_SHOWN},
+	[SKIP_OUTPUTS] = {"outputs", "notebook's outputs", "notebooks' outputs",
+			  "; to send them, name the notebook itself", NAMES_SHOWN},
 	[SKIP_SUBMODULE] = {"submodule", "repository of its own", "repositories of their own",
 			    "; to send submodules, give recurse-submodules", NAMES_SHOWN},
 	[SKIP_LARGE] = {"large", "large file", "large files",

@@ -20,6 +20,7 @@ enum skip {
 	SKIP_GENERATED,
 	SKIP_VENDORED,
 	SKIP_IGNORED,
+	SKIP_OUTPUTS, /* of a notebook, whose other lines are taken */
 	SKIP_SUBMODULE,
 	SKIP_LARGE,
 	SKIP_MISSING, /* by the list of names */

@@ -87,6 +87,24 @@ class LeftOut(GuardedTest):
         text, _ = self.sent("-c", "tree", "--files-from", "names")
         self.assertEqual(text, "===== drop.txt =====\ntext\n")
 
+    def test_outputs_of_a_notebook(self):
+        """Its other lines keep their numbers, and where it is named it is whole."""
+        cell = {"cell_type": "code", "outputs": [{"data": {"image/png": "iVBOR" * 50000}}],
+                "source": ["strcpy(a, b)\n"]}
+        text = json.dumps({"cells": [cell] * 3, "nbformat": 4}, indent=1) + "\n"
+        self.write("tree/a.ipynb", text)
+        sent, err = self.sent("-c", "tree")
+        self.assertIn("skipped 1 notebook's outputs: a.ipynb; ", err)
+        self.assertNotIn("iVBOR", sent)
+        rows = sent.rstrip("\n").splitlines()[1:]
+        self.assertEqual([(number, row) for number, row in enumerate(rows) if "strcpy" in row],
+                         [(number, row) for number, row in enumerate(text.splitlines())
+                          if "strcpy" in row])
+        self.assertEqual(len(rows), len(text.splitlines()))
+        self.assertEqual(json.loads("\n".join(rows))["cells"][2],
+                         {"cell_type": "code", "outputs": [], "source": ["strcpy(a, b)\n"]})
+        self.assertEqual(self.sent("-c", "tree/a.ipynb")[0], text + "\n")
+
     def test_contents(self):
         for name, secret in CONTENTS.items():
             for place, text in (("alone", secret), ("within", f"x = 1\nkey='{secret}'\nmore\n")):
