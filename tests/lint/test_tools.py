@@ -92,7 +92,8 @@ class OptionalTest(unittest.TestCase):
     def test_each_is_in_one_stage_and_not_in_the_other(self):
         looked_for = set()
         for path in tree.files(".py", ".c", ".build", "", under=("bench", "tests", "tools")):
-            if path != Path(__file__) and not tree.name(path).startswith("tests/real/"):
+            if path != Path(__file__) and not tree.name(path).startswith(
+                    ("tests/real/", "tools/real-servers")):
                 text = tree.read(path)
                 for pattern in (r'which\("([^"]+)"\)', r"find_program\('([^']+)'", r'BUBBLEWRAP "([^"]+)"',
                                 r"try:\n *(?:import|from) (\w+)[^\n]*\n *except ImportError"):
