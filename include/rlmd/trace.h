@@ -8,6 +8,8 @@
 
 #include <rlmd/rlmd.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,6 +33,39 @@ typedef void rlmd_trace_event_fn(void *owner, const char *event, struct rlmd_tex
  */
 RLMD_API bool rlmd_trace_events(struct rlmd_text lines, const char *name, rlmd_trace_event_fn *,
 				void *owner, struct rlmd_error *);
+
+/* The last trace in the lines for viewers of Chrome's trace event format, as Perfetto: a JSON
+ * object, new; the caller frees it. NULL: as rlmd_trace_events(), and RLMD_ERROR_INPUT for a trace
+ * that does not say when it began. */
+RLMD_API char *rlmd_trace_chrome(struct rlmd_text lines, const char *name, struct rlmd_error *);
+
+/* How a trace becomes OpenTelemetry's spans (docs/trace.md). All is lent, and may be NULL. */
+struct rlmd_otlp_options {
+	size_t size;
+	const char *service;     /* service.name; NULL: "rlmd" */
+	const char *resource;    /* more attributes of the resource, as OTEL_RESOURCE_ATTRIBUTES */
+	const char *traceparent; /* the span above the root (W3C Trace Context) */
+	bool content;            /* prompts, answers and code, too */
+	const char *url;         /* of rlmd_trace_push(): a base, or whole, ending in /v1/traces */
+	const char *headers;     /* of each request, as OTEL_EXPORTER_OTLP_HEADERS */
+	int64_t time_ms;         /* for all requests together; 0: 10,000 */
+};
+
+#define RLMD_OTLP_OPTIONS_INIT RLMD_INIT(struct rlmd_otlp_options)
+
+/* The last trace in the lines as OTLP in JSON, one object, new; the caller frees it. Ids are made
+ * of those of runs: the same trace gives the same spans. NULL: as rlmd_trace_chrome(). */
+RLMD_API char *rlmd_trace_otlp(struct rlmd_text lines, const char *name,
+			       const struct rlmd_otlp_options *, struct rlmd_error *);
+
+/* Sends the same to a collector by OTLP/HTTP, some hundred spans a request; blocks until it is
+ * over. False: as rlmd_trace_chrome(); RLMD_ERROR_USAGE for a bad url or header;
+ * RLMD_ERROR_NETWORK, RLMD_ERROR_TIMEOUT; RLMD_ERROR_AUTH or RLMD_ERROR_BAD_REPLY where the
+ * collector refuses them. `ret_sent`, if it is not NULL, is the number of spans that were sent,
+ * `ret_all` of all. */
+RLMD_API bool rlmd_trace_push(struct rlmd_text lines, const char *name,
+			      const struct rlmd_otlp_options *, size_t *ret_sent, size_t *ret_all,
+			      struct rlmd_error *);
 
 #ifdef __cplusplus
 }

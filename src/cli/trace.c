@@ -18,6 +18,7 @@
 #include "cli/figure.h"
 #include "cli/session.h"
 #include "cli/tell.h"
+#include "cli/trace_export.h"
 #include "cli/trace_follow.h"
 #include "cli/trace_page.h"
 
@@ -244,6 +245,17 @@ static bool check(const struct config *config, int words, struct rlmd_error *err
 {
 	if (config->json && config->tree_text)
 		return error_set(err, RLMD_ERROR_USAGE, "--json and --text exclude each other");
+	if ((config->html != NULL) + (config->chrome != NULL) + (config->otlp != NULL) > 1)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--html, --chrome and --otlp exclude each other");
+	if (config->follow && (config->chrome || config->otlp))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--follow prints events, or writes a page with --html");
+	if (config->otel_content && !config->otlp)
+		return error_set(err, RLMD_ERROR_USAGE, "--otel-content is for --otlp");
+	if ((config->chrome || config->otlp) && config->tree_text)
+		return error_set(err, RLMD_ERROR_USAGE, "%s shows no tree: leave --text out",
+				 config->chrome ? "--chrome" : "--otlp");
 	if ((config->html || config->follow) && (config->json || config->tree_text))
 		return error_set(err, RLMD_ERROR_USAGE, "%s shows no tree: leave %s out",
 				 config->html ? "--html" : "--follow",
@@ -265,6 +277,9 @@ static int show_file(const struct config *config, const char *path, struct rlmd_
 	if (!bytes)
 		return rlmd_error_exit_status(err->kind);
 	lines.bytes = bytes;
+	if (config->chrome || config->otlp)
+		return trace_export(lines, name, config, err) ? 0
+							      : rlmd_error_exit_status(err->kind);
 	if (config->html)
 		return trace_page_write(lines, name, false, config->html, err)
 			       ? 0

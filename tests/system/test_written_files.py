@@ -55,7 +55,7 @@ MANNERS = {
 WRITES = {
     "output": {"exec": "at once", "plan": "at once", "review": "at once", "merge": "once, regular"},
     "results": {"batch": "gone on with", "results": "gone on with"},
-    "html": {"trace": "at once"},
+    "html": {"trace": "at once"}, "chrome": {"trace": "at once"},
     "trace": {"exec": "added to", "plan": "added to", "review": "added to"},
     "metrics": {"plan": "at once"},
     "batch_metrics": {"batch": "again and again", "work": "again and again"},
