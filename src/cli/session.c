@@ -99,6 +99,8 @@ static void finish(struct session *session)
 {
 	session_close(session);
 	output_free(session->output);
+	span_log_send(session->spans, session->config.otel_content);
+	span_log_free(session->spans);
 	json_decref(session->strays);
 	free(session->warnings);
 	json_decref(session->notes);
@@ -331,7 +333,7 @@ static const char *const *events_of(const struct session *session)
 {
 	static const char *const none[] = {NULL};
 
-	if (output_has_events(session->output))
+	if (output_has_events(session->output) || session->spans)
 		return NULL;
 	return session->config.quiet ? none : job_view_events(&session->view);
 }
@@ -341,6 +343,7 @@ static void on_event(void *owner, struct rlmd_job *job, struct rlmd_text event)
 	struct session *session = owner;
 
 	(void)job;
+	span_log_add(session->spans, event);
 	if (session->kind->result_later && output_is_result(event))
 		return;
 	if (session->config.jsonl)
@@ -418,6 +421,7 @@ bool session_run(struct session *session, const struct session_job *kind,
 	bool ok;
 
 	session->kind = kind;
+	session->spans = span_log_new();
 	if (!start_job(session, options, err))
 		return false;
 	progress_start(session->base, &source);

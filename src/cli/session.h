@@ -26,6 +26,7 @@
 #include "cli/input.h"
 #include "cli/job_view.h"
 #include "cli/output.h"
+#include "cli/span_log.h"
 
 /* The work that a session waits for. */
 struct session_work {
@@ -61,6 +62,7 @@ struct session {
 	const char **warnings;        /* owned: the same, up to a NULL */
 	json_t *notes;                /* owned: what was warned of before the start */
 	struct output *output;        /* owned */
+	struct span_log *spans;       /* owned: for a collector; NULL: none is named */
 	struct rlmd_engine *engine;   /* owned */
 	struct event_base *base;      /* lent: the engine's */
 	struct event *interrupted;    /* owned */
