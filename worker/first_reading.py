@@ -6,6 +6,7 @@ cache answers for all that is as it was.
 
 import itertools
 import json
+import re
 import zlib
 from typing import NamedTuple
 
@@ -249,5 +250,33 @@ def place(part, finding):
     if at < 0:
         at = part.text.find(quote.strip())
     if at < 0:
-        return None
+        return place_of_removed(part, finding, quote.strip().split("\n")[0].strip())
     return {**finding, "path": part.path, "line": part.line + part.text.count("\n", 0, at)}
+
+
+def place_of_removed(part, finding, first):
+    """Of a quote that begins with a line that was removed: the line that stands behind it now, or,
+    where none has words, before it."""
+    lines = part.text.split("\n")
+    for text, line in removed(part.change):
+        at = line - part.line
+        if text != first or not 0 <= at <= len(lines):
+            continue
+        for number in [*range(at, len(lines)), *range(min(at, len(lines)) - 1, -1, -1)]:
+            if any(map(str.isalnum, lines[number])):
+                return {**finding, "path": part.path, "line": part.line + number,
+                        "quote": lines[number].strip()}
+    return None
+
+
+def removed(change):
+    """(text, the line of the new file that stands behind it) of each removed line of a diff."""
+    line = 0
+    for row in change.split("\n"):
+        head = re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))?", row)
+        if head:
+            line = int(head[1]) + (head[2] == "0")
+        elif row.startswith("-"):
+            yield row[1:].strip(), line
+        elif row.startswith(("+", " ")):
+            line += 1

@@ -12,17 +12,25 @@ enum {
 	LINES_MAX = 50000, /* of either text: comparing them takes a fifth of a second at worst */
 };
 
-/* The lines that are new in a hunk, as pairs; -1 where none is open. */
+/* The lines of a hunk that were changed, as pairs: those that are new; and where lines are gone and
+ * nothing stands in their place, the lines before and behind, which are next to each other now. */
 struct pairs {
-	json_t *array; /* owned */
-	int first, last;
+	json_t *array;   /* owned */
+	int first, last; /* of the pair that is open; 0: none is */
+	int before;      /* the last line of the new text so far; 0: none */
+	bool gone;       /* lines, since then */
 };
 
-static void end_pair(struct pairs *pairs)
+/* `next` is the line behind, or 0. */
+static void end_pair(struct pairs *pairs, int next)
 {
-	if (pairs->first > 0)
-		json_append(pairs->array, json_make("[i, i]", pairs->first, pairs->last));
+	int first = pairs->first ? pairs->first : pairs->before;
+	int last = pairs->first ? pairs->last : next ? next : pairs->before;
+
+	if (pairs->first || (pairs->gone && last))
+		json_append(pairs->array, json_make("[i, i]", first ? first : last, last));
 	pairs->first = 0;
+	pairs->gone = false;
 }
 
 static void take_line(const git_diff_line *line, struct pairs *pairs, struct evbuffer *out)
@@ -33,20 +41,23 @@ static void take_line(const git_diff_line *line, struct pairs *pairs, struct evb
 	    line->origin == GIT_DIFF_LINE_CONTEXT)
 		buffer_add(out, &line->origin, 1);
 	buffer_add(out, line->content, line->content_len);
-	if (!added) {
-		if (line->origin == GIT_DIFF_LINE_CONTEXT)
-			end_pair(pairs);
-		return;
+	if (line->origin == GIT_DIFF_LINE_DELETION)
+		pairs->gone = true;
+	if (line->origin == GIT_DIFF_LINE_CONTEXT) {
+		end_pair(pairs, line->new_lineno);
+		pairs->before = line->new_lineno;
 	}
-	if (pairs->first <= 0)
+	if (!added)
+		return;
+	if (!pairs->first)
 		pairs->first = line->new_lineno;
-	pairs->last = line->new_lineno;
+	pairs->last = pairs->before = line->new_lineno;
 }
 
 static json_t *make_hunk(git_patch *patch, size_t index)
 {
 	auto_evbuffer struct evbuffer *out = buffer_new();
-	struct pairs pairs = {json_make_array(), 0, 0};
+	struct pairs pairs = {.array = json_make_array()};
 	const git_diff_hunk *hunk;
 	const git_diff_line *line;
 	size_t lines;
@@ -56,7 +67,7 @@ static json_t *make_hunk(git_patch *patch, size_t index)
 	for (size_t i = 0; i < lines; i++)
 		if (!git_patch_get_line_in_hunk(&line, patch, index, i))
 			take_line(line, &pairs, out);
-	end_pair(&pairs);
+	end_pair(&pairs, 0);
 	return json_make("{s: i, s: i, s: o, s: o}", "start",
 			 hunk->new_lines ? hunk->new_start : hunk->new_start + 1, "end",
 			 hunk->new_start + hunk->new_lines - (hunk->new_lines ? 1 : 0), "text",

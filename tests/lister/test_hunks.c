@@ -34,7 +34,16 @@ static void test_changes(void **state)
 	assert_hunks("", "a\nb\n",
 		     "[{\"start\":1,\"end\":2,\"text\":\"@@ -0,0 +1,2 @@\\n+a\\n+b\\n\","
 		     "\"changed\":[[1,2]]}]");
-	/* lines that are gone are other than before, and none of the second */
+	/* where lines are gone, those that are next to each other now */
+	assert_hunks("a\nb\nc\n", "a\nc\n",
+		     "[{\"start\":1,\"end\":2,\"text\":\"@@ -1,3 +1,2 @@\\n a\\n-b\\n c\\n\","
+		     "\"changed\":[[1,2]]}]");
+	assert_hunks("a\nb\n", "b\n",
+		     "[{\"start\":1,\"end\":1,\"text\":\"@@ -1,2 +1 @@\\n-a\\n b\\n\",\"changed\":"
+		     "[[1,1]]}]");
+	assert_hunks("a\nb\n", "a\n",
+		     "[{\"start\":1,\"end\":1,\"text\":\"@@ -1,2 +1 @@\\n a\\n-b\\n\",\"changed\":"
+		     "[[1,1]]}]");
 	assert_hunks("a\n", "",
 		     "[{\"start\":1,\"end\":0,\"text\":\"@@ -1 +0,0 @@\\n-a\\n\",\"changed\":[]}]");
 	/* two changes within one hunk */

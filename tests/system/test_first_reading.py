@@ -157,6 +157,19 @@ class FirstReading(ProviderTest):
                           for each in outcome.result["review"]["findings"]],
                          [("src/fresh.c", 1), ("src/long.c", 51), ("src/long.c", 1501)])
 
+    def test_a_check_that_was_removed(self):
+        """The finding is where it was missed, and fails the gate for changed lines."""
+        self.tree(0, f="int f(char *a)\n{\n\tif (!a)\n\t\treturn 0;\n\treturn *a;\n}\n")
+        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+            subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@localhost", *words],
+                           cwd=self.dir / "tree", check=True)
+        self.tree(0, f="int f(char *a)\n{\n\treturn *a;\n}\n")
+        for quote in ("if (!a)\n\t\treturn 0;", "return *a;"):
+            self.question = lambda request, quote=quote: answer(finding("?", quote))
+            outcome, _ = self.review("--diff", "HEAD", "--only-changed-lines")
+            (found,) = outcome.result["review"]["findings"]
+            self.assertEqual((found["line"], found["quote"]), (3, "return *a;"))
+
     def test_deep_shows_more_around_a_change(self):
         self.changed_tree()
         _, requests = self.review("--diff", "HEAD", "--deep")

@@ -284,7 +284,7 @@ class Diff(GitTest):
         self.assertIn("1 generated file: yarn.lock", err)
         first, second = changes["edited"]["hunks"]
         self.assertEqual((first["start"], first["end"], first["changed"]), (7, 14, [[10, 11]]))
-        self.assertEqual(second["changed"], [])
+        self.assertEqual(second["changed"], [[30, 31]])  # a line between them is gone
         self.assertEqual(self.lines[27:29], files["edited"].split("\n")[28:30])
         self.check_hunks(changes["edited"], "edited", "base")
         self.assertEqual(changes["new\\n\\x1b"]["hunks"][0]["changed"], [[1, 2]])

@@ -68,6 +68,18 @@ class Places(unittest.TestCase):
             found = place(self.PART, {"quote": quote, "path": "x", "line": 3})
             self.assertEqual((found["path"], found["line"]), ("a.c", line))
 
+    def test_a_line_that_was_removed(self):
+        """It is not there: the finding is about the line behind it, or before where that is all."""
+        part = Part("a.c", "int f()\n{\n\tdo_it();\n}\n", 10,
+                    "@@ -10,5 +10,4 @@\n int f()\n {\n-\tif (!checked())\n-\t\treturn;\n \tdo_it();\n }\n")
+        for quote in ("if (!checked())", "\tif (!checked())\n\t\treturn;"):
+            found = place(part, {"quote": quote})
+            self.assertEqual((found["quote"], found["line"]), ("do_it();", 12))
+        part = Part("a.c", "int f()\n{\n}", 1, "@@ -1,4 +1,3 @@\n int f()\n {\n-\tfree(p);\n }\n")
+        found = place(part, {"quote": "free(p);"})
+        self.assertEqual((found["quote"], found["line"]), ("int f()", 1))
+        self.assertIsNone(place(part, {"quote": "malloc(p);"}))
+
     def test_none(self):
         for quote in ("five", "", "  ", None, 7, ["two;"]):
             self.assertIsNone(place(self.PART, {"quote": quote}))
