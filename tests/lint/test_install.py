@@ -30,7 +30,9 @@ class InstallTest(unittest.TestCase):
     def test_the_program_and_its_files(self):
         for pattern in (r"/bin/rlmd$", r"/rlmd/prices\.json$", r"/rlmd/ci/review\.sh$", r"/rlmd/ci/comment\.py$", r"/rlmd/worker/repl\.py$", r"/rlmd/helper/rlmd-lister$",
                         r"/rlmd/worker/messages\.py$", r"/rlmd/worker/_rlmd\.abi3\.so$",
-                        r"/librlmd\.so\.\d+\.\d+\.\d+$"):
+                        r"/librlmd\.so\.\d+\.\d+\.\d+$",
+                        r"/bash-completion/completions/rlmd$", r"/zsh/site-functions/_rlmd$",
+                        r"/fish/vendor_completions\.d/rlmd\.fish$"):
             with self.subTest(pattern):
                 self.assertEqual(len(self.those(pattern)), 1, self.places)
 
