@@ -62,6 +62,8 @@ class InstallTest(unittest.TestCase):
                                       capture_output=True, text=True, cwd="/").stdout
                 found = re.search(r"librlmd\.so\.0 => (\S+)", told)
                 self.assertIsNotNone(found, told)
+                for config in there.rglob("rlmd.pc"):
+                    self.assertIn("prefix=${pcfiledir}/", config.read_text())
                 self.assertTrue(os.path.samefile(found.group(1), library), told)
                 version = subprocess.run([program, "--version"], check=True, capture_output=True,
                                          text=True, cwd="/", env={}).stdout
