@@ -239,8 +239,12 @@ static void make_setup(struct rlmd_review *review)
 void rlmd_review_first_code(const struct rlmd_review *review, struct rlmd_text *ret_setup,
 			    struct rlmd_text *ret_code)
 {
-	*ret_setup = text_of(review->setup ? review->setup : "");
-	*ret_code = text_of(review->setup ? "findings, unread = first_reading(**reading)\n" : "");
+	bool made = review && review->setup;
+
+	if (ret_setup)
+		*ret_setup = text_of(made ? review->setup : "");
+	if (ret_code)
+		*ret_code = text_of(made ? "findings, unread = first_reading(**reading)\n" : "");
 }
 
 bool rlmd_review_task(struct rlmd_review *review, struct rlmd_context *context,
