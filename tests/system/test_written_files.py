@@ -74,7 +74,7 @@ WRITES = {
 READS = {
     "contexts", "task_file", "include", "exclude", "files_from", "diff", "provider", "model",
     "subcall_model", "prompt", "base_url", "key_file", "price_table", "stop", "python", "preload",
-    "about", "rules", "add_rules", "category", "baseline", "halt", "shard", "batch", "default_tenant", "root", "schema", "replay", "config",
+    "about", "otlp", "rules", "add_rules", "category", "baseline", "halt", "shard", "batch", "default_tenant", "root", "schema", "replay", "config",
 }
 ANSWER = 'FINAL({"findings": []})'
 
