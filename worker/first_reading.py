@@ -51,11 +51,17 @@ class FirstReading:
             changes = {change["path"]: change for change in code_base.changes() if change["hunks"]}
         except ValueError:
             changes = dict.fromkeys(sorted(files, key=lambda path: language_of(path) in PROSE))
-        parts = (part for path, change in changes.items()
-                 for part in parts_of(path, change, files[path], size, around))
         purse, log = Purse(self._queries.budget, size), Log(changes)
+
+        def parts():
+            for path, change in changes.items():
+                of_path = parts_of(path, change, files[path], size, around)
+                yield from of_path[:-1]
+                log.take_whole(path)
+                yield from of_path[-1:]
+
         findings = []
-        for part, answer in self._ask(parts, lambda part: question + words_of(part), purse, log):
+        for part, answer in self._ask(parts(), lambda part: question + words_of(part), purse, log):
             found = self._findings(part, answer)
             if found is None:
                 log.fail(part.path, "an answer that has no list of findings")
@@ -74,11 +80,11 @@ class FirstReading:
         while True:
             some = list(itertools.islice(itertools.chain(again, parts), purse.room()))
             if not some:
-                return
+                break
             again, failed = [], 0
             for part, answer in zip(some, self._queries.batch_llm_query(list(map(words, some)))):
                 if answer:
-                    log.read(part.path)
+                    log.asked += 1
                     yield part, str(answer)
                 elif answer.kind == TOO_LONG and len(part.text) > SHORTEST:
                     again += halves(part)
@@ -87,7 +93,9 @@ class FirstReading:
                     failed += 1
             purse.count(len(some))
             if failed == len(some):
-                return  # the next ones would fail as these did
+                break  # the next ones would fail as these did
+        for part in again:
+            log.fail(part.path, OVER)
 
     def _findings(self, part, answer):
         """None: it is no answer."""
@@ -145,8 +153,8 @@ class Log:
         self.asked = self.refuted = 0
         self._waiting, self._failed, self._reasons = dict.fromkeys(paths), {}, {}
 
-    def read(self, path):
-        self.asked += 1
+    def take_whole(self, path):
+        """All parts of the file are asked about; one that fails is told later."""
         self._waiting.pop(path, None)
 
     def fail(self, path, reason):
@@ -206,13 +214,17 @@ def changed(path, hunks, text, size, around):
 
 
 def groups(hunks, near):
+    """Lists of hunks that stand near each other, without those that only rename or change modes."""
     group = []
     for hunk in hunks:
+        if hunk["text"].startswith(("rename from ", "old mode ")):
+            continue
         if group and hunk["start"] - group[-1]["end"] > near:
             yield group
             group = []
         group.append(hunk)
-    yield group
+    if group:
+        yield group
 
 
 def pieces(text, size):

@@ -1,13 +1,17 @@
 """first_reading(): how files are cut, which places of a change are shown, what may be spent."""
 
+import contextlib
+import io
+import json
 import os
 import random
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.environ["RLMD_BUILD_ROOT"], "worker"))
 import first_reading  # noqa: E402
-from first_reading import Part, Purse, changed, parts_of, pieces, place  # noqa: E402
+from first_reading import FirstReading, Part, Purse, changed, parts_of, pieces, place  # noqa: E402
 
 
 def joined(text, size):
@@ -58,6 +62,83 @@ class Changes(unittest.TestCase):
         for status, change in (("added", ""), ("untracked", ""), ("modified", "+...")):
             parts = parts_of("f", {"status": status, "hunks": [hunk]}, self.TEXT, 20000, 40)
             self.assertEqual([part.change for part in parts], [change])
+
+
+    def test_a_rename_is_nothing_to_read(self):
+        renamed = {"start": 1, "end": 1, "text": "rename from a\nrename to f\n"}
+        mode = {"start": 1, "end": 1, "text": "old mode 100644\nnew mode 100755\n"}
+        hunk = {"start": 500, "end": 500, "text": "@500\n"}
+        self.assertEqual(changed("f", [renamed, mode], self.TEXT, 20000, 40), [])
+        parts = changed("f", [renamed, mode, hunk], self.TEXT, 20000, 40)
+        self.assertEqual([part.change for part in parts], ["@500\n"])
+
+
+class Model:
+    """Answers what it is asked while there are answers, each of which takes one token."""
+
+    def __init__(self, *answers):
+        self.answers, self.tokens, self.asked = list(answers), 2 * len(answers), 0
+
+    def budget(self):
+        return {"cost": None, "tokens": self.tokens - self.asked, "time_ms": None}
+
+    def batch_llm_query(self, prompts):
+        some, self.answers = self.answers[:len(prompts)], self.answers[len(prompts):]
+        self.asked += len(some)
+        return some
+
+
+class TooLong(str):
+    kind = first_reading.TOO_LONG
+
+    def __bool__(self):
+        return False
+
+
+class Files:
+    def __init__(self, **files):
+        self.files = files
+
+    def _files(self, _who, _paths):
+        return self.files
+
+    def changes(self):
+        raise ValueError("nothing was compared")
+
+
+class Texts:
+    def extract_json(self, answer):
+        return json.loads(answer)
+
+
+class Unread(unittest.TestCase):
+    LONG = "int f(int);\n" * 500  # four parts, of 1,000 to 2,000 characters each
+
+    def unread(self, answers, **files):
+        reading = FirstReading(Model(*answers), Files(**files), Texts())
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            _findings, unread = reading.first_reading("", size=2000)
+        return unread, printed.getvalue()
+
+    def setUp(self):
+        few = mock.patch.multiple(first_reading, FIRST=2, MOST=2, REPLY=-2000 // 3,
+                                  SHORTEST=100)
+        few.start()
+        self.addCleanup(few.stop)
+
+    def test_a_file_that_is_read(self):
+        parts = len(parts_of("f", {}, self.LONG, 2000, 40))
+        self.assertGreater(parts, 3)
+        for files in ({"a": "x"}, {"a": self.LONG}, {"a": "x", "b": "", "c": " \n"}):
+            self.assertEqual(self.unread(["[]"] * (parts + 2), **files)[0], [])
+
+    def test_a_file_that_is_not_read_wholly_is_named(self):
+        """Money for two of its parts, or for none of the halves of one that was too long."""
+        unread, printed = self.unread(["[]"] * 2, a=self.LONG, b="x")
+        self.assertEqual(unread, ["a", "b"])
+        self.assertIn(f"Not read, or not wholly: a, b ({first_reading.OVER})", printed)
+        unread, _ = self.unread([TooLong(), "[]"], a="x\n" * 900, b="x")
+        self.assertEqual(unread, ["a"])
 
 
 class Places(unittest.TestCase):
