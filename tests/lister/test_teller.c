@@ -206,15 +206,14 @@ static void test_nobody_listens(void **state)
 	pid_t child;
 
 	(void)state;
+	close(sockets[1]);
+	sockets[1] = -1;
 	fflush(NULL);
 	child = fork();
 	if (!child) {
-		close(sockets[1]);
 		teller_end(&teller);
 		_exit(EXIT_SUCCESS);
 	}
-	close(sockets[1]);
-	sockets[1] = -1;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), EXIT_FAILURE);

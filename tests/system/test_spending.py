@@ -127,12 +127,15 @@ class Spending(ProviderTest):
         self.assertLessEqual(spent, 1)
         self.assertGreaterEqual(spent, LEAST, json.dumps(result["usage"]))
 
-    def test_of_money(self):
-        """Of few calls one after the other, since what is left after the last depends on the order."""
+    def check_of_few_and_of_many(self, option):
+        """Few calls one after the other, since what is left after the last depends on the order."""
         for calls, self.parallel in ((20, "1"), (40, self.parallel)):
             for says in SHAPES:
                 with self.subTest(calls=calls, shape=says.__name__):
-                    self.check(says, calls, "--max-cost")
+                    self.check(says, calls, option)
+
+    def test_of_money(self):
+        self.check_of_few_and_of_many("--max-cost")
 
     def test_of_ten_calls(self):
         """One after the other, since what is left after the last may depend on the order."""
@@ -142,9 +145,7 @@ class Spending(ProviderTest):
                 self.check(says, 10, "--max-cost")
 
     def test_of_tokens(self):
-        for says in SHAPES:
-            with self.subTest(shape=says.__name__):
-                self.check(says, 20, "--max-tokens")
+        self.check_of_few_and_of_many("--max-tokens")
 
 
 class Limit(ProviderTest):
