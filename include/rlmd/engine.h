@@ -15,6 +15,7 @@
 #include <rlmd/sandbox.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,7 +48,8 @@ RLMD_API struct rlmd_engine *rlmd_engine_new(const struct rlmd_engine_options *,
 RLMD_API void rlmd_engine_free(struct rlmd_engine *);
 
 /* The engine's event base, lent. A host that runs a loop on it need not wait for
- * jobs: their hook `end` tells it. */
+ * jobs: their hook `end` tells it. One of the engine's own always has an event, for
+ * rlmd_engine_post(): event_base_dispatch() ends by event_base_loopbreak() alone. */
 RLMD_API struct event_base *rlmd_engine_base(const struct rlmd_engine *);
 
 /*
@@ -104,6 +106,43 @@ RLMD_API bool rlmd_engine_validates(struct rlmd_engine *, const struct rlmd_sand
  * RLMD_ERROR_INTERNAL if the loop has no event left.
  */
 RLMD_API bool rlmd_engine_wait(struct rlmd_engine *, const struct rlmd_job *, struct rlmd_error *);
+
+/*
+ * The engine inside another loop, as libcurl's curl_multi and libpq have it: wait until the
+ * descriptor is readable or so many milliseconds are over, then let it turn, and ask again how long
+ * to wait. Other descriptors and clocks need not be looked at.
+ *
+ *     struct pollfd wait = {rlmd_engine_fd(engine), POLLIN, 0};
+ *     while (!rlmd_job_result(job)) {
+ *             poll(&wait, 1, (int)rlmd_engine_next_ms(engine));
+ *             rlmd_engine_turn(engine, &err);
+ *     }
+ */
+
+/* Lent, and the same until the engine is freed; an epoll(7), which other loops may watch. -1: there
+ * is none (libevent uses no epoll here, /proc is not mounted, or the base is the host's), NULL or
+ * a forked child. */
+RLMD_API int rlmd_engine_fd(const struct rlmd_engine *);
+
+/* Milliseconds until something is due by the clock; 0: now; -1: nothing is, wait for the
+ * descriptor alone. */
+RLMD_API int64_t rlmd_engine_next_ms(const struct rlmd_engine *);
+
+/* Does what is due, and does not wait. False: RLMD_ERROR_USAGE from inside a callback. */
+RLMD_API bool rlmd_engine_turn(struct rlmd_engine *, struct rlmd_error *);
+
+/* Called from the loop, where it may use the engine. */
+typedef void rlmd_post_fn(void *arg);
+
+/*
+ * Has the loop call a function soon: the one call here that any thread may make, at any time before
+ * rlmd_engine_free() begins. Functions are called in the order in which they were posted; those
+ * that were not called before the engine is freed never are. `arg` is lent until then. A post wakes
+ * rlmd_engine_wait() and the descriptor. False: RLMD_ERROR_USAGE if the base is the host's, which
+ * has means of its own for that (event2/thread.h), or for a forked child.
+ */
+RLMD_API bool rlmd_engine_post(struct rlmd_engine *, rlmd_post_fn *, void *arg,
+			       struct rlmd_error *);
 
 #ifdef __cplusplus
 }

@@ -7,7 +7,7 @@
  * docs/library.md in the source is the guide.
  *
  * Threads: one thread at a time may use an engine and everything that belongs to
- * it. Several threads may use several engines.
+ * it; any thread may call rlmd_engine_post(). Several threads may use several engines.
  *
  * Manners: the library installs no signal handler, changes no signal disposition,
  * never exits, prints nothing and does not change the environment. A program may

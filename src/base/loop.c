@@ -1,10 +1,17 @@
 #include "base/loop.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 
 /*
  * The time is what bounds a turn. The count is for callbacks that are next to nothing: each look at
@@ -66,6 +73,90 @@ void loop_post(struct event *event)
 void loop_make_urgent(struct event *event)
 {
 	event_priority_set(event, URGENT);
+}
+
+/* proc(5): the fdinfo of an epoll lists the descriptors that it waits for. */
+static bool waits_for(DIR *infos, const char *name, int known)
+{
+	int dir = dirfd(infos), fd = openat(dir, name, O_RDONLY | O_CLOEXEC), waited;
+	FILE *info = fd < 0 ? NULL : fdopen(fd, "re");
+	char line[256];
+	bool found = false;
+
+	if (!info) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while (!found && fgets(line, sizeof line, info))
+		found = sscanf(line, "tfd: %d", &waited) == 1 && waited == known;
+	fclose(info);
+	return found;
+}
+
+int loop_fd(int known)
+{
+	DIR *infos = opendir("/proc/self/fdinfo");
+	const struct dirent *entry;
+	int fd = -1;
+
+	if (!infos)
+		return -1;
+	while (fd < 0 && (entry = readdir(infos)))
+		if (waits_for(infos, entry->d_name, known))
+			fd = (int)strtol(entry->d_name, NULL, 10);
+	closedir(infos);
+	return fd;
+}
+
+/* libevent tells when an event is due on a clock that it does not let us read: an event that is due
+ * in a known time, the mark, tells how that clock stands. */
+struct next {
+	const struct event *mark;
+	struct timeval due, marked;
+	bool any;
+};
+
+static int look_at(const struct event_base *base, const struct event *event, void *owner)
+{
+	struct next *next = owner;
+	struct timeval due;
+
+	(void)base;
+	if (event == next->mark) {
+		event_pending(event, EV_TIMEOUT, &next->marked);
+	} else if (event_pending(event, EV_TIMEOUT, &due) &&
+		   (!next->any || timercmp(&due, &next->due, <))) {
+		next->due = due;
+		next->any = true;
+	}
+	return 0;
+}
+
+static void on_mark(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	(void)owner;
+}
+
+int64_t loop_next_ms(struct event_base *base)
+{
+	static const struct timeval day = {.tv_sec = 86400};
+	struct event *mark = loop_timer(base, on_mark, NULL);
+	struct next next = {.mark = mark};
+	struct timeval from_mark;
+
+	loop_add(mark, &day);
+	event_base_foreach_event(base, look_at, &next);
+	event_free(mark);
+	if (event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE) > 0)
+		return 0;
+	if (!next.any)
+		return -1;
+	timersub(&next.due, &next.marked, &from_mark);
+	return int64_max((day.tv_sec + from_mark.tv_sec) * 1000 + (from_mark.tv_usec + 999) / 1000,
+			 0);
 }
 
 bool loop_start_thread(pthread_t *ret, void *(*work)(void *), void *owner, struct rlmd_error *err)

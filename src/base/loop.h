@@ -11,6 +11,7 @@
 #include <event2/event.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -38,6 +39,13 @@ void loop_post(struct event *);
 /* For signals, limits of time, and whatever else ends what others do. Before it is added;
  * on a loop of another make it comes first among its priorities. */
 void loop_make_urgent(struct event *);
+
+/* The descriptor by which the kernel tells that the loop, which waits for `known` to be readable,
+ * has something to do; epoll(7). Lent. -1: it has none, or /proc is not there to find it. */
+int loop_fd(int known);
+
+/* Milliseconds until the loop has something to do by the clock; 0: now; -1: never. */
+int64_t loop_next_ms(struct event_base *);
 
 /* Runs `work` beside the loop, in a thread with all signals blocked, which are the loop's; whoever
  * starts it joins it. RLMD_ERROR_INTERNAL where the system has no room for one more. */

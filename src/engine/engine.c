@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/wait.h"
 #include "engine/capacity.h"
+#include "engine/posts.h"
 #include "engine/validation.h"
 #include "llm/provider.h"
 #include "sandbox/sandbox.h"
@@ -39,6 +40,14 @@ static bool read_options(struct rlmd_engine_options *ret, const struct rlmd_engi
 	return capacity_check(ret->max_workers, ret->max_calls, err);
 }
 
+static bool begin_posts(struct rlmd_engine *engine, struct event_base *base, struct rlmd_error *err)
+{
+	engine->posts = posts_new(base, err);
+	if (engine->posts)
+		engine->fd = loop_fd(posts_fd(engine->posts));
+	return engine->posts;
+}
+
 struct rlmd_engine *rlmd_engine_new(const struct rlmd_engine_options *given, struct rlmd_error *err)
 {
 	struct rlmd_engine_options options;
@@ -54,6 +63,12 @@ struct rlmd_engine *rlmd_engine_new(const struct rlmd_engine_options *given, str
 		return NULL;
 	}
 	engine = xcalloc(1, sizeof *engine);
+	engine->fd = -1;
+	if (!options.base && !begin_posts(engine, base, err)) {
+		event_base_free(base);
+		free(engine);
+		return NULL;
+	}
 	engine->base = base;
 	engine->log = log_root(options.log_level, options.log, options.log_owner);
 	engine->base_owned = !options.base;
@@ -370,6 +385,7 @@ void rlmd_engine_free(struct rlmd_engine *engine)
 	registry_free(engine->registry);
 	scheduler_free(engine->calls);
 	scheduler_free(engine->workers);
+	posts_free(engine->posts);
 	if (engine->base_owned)
 		event_base_free(engine->base);
 	free(engine);
@@ -449,18 +465,27 @@ static bool is_over(const struct rlmd_engine *engine, bool all)
 static bool wrong_place(struct rlmd_error *err)
 {
 	return error_set(err, RLMD_ERROR_USAGE,
-			 "nobody can wait for a job inside a callback of the event loop");
+			 "nobody can wait or turn the loop inside one of its callbacks");
+}
+
+/* The loop waits for posts as long as it lives, which is nothing to wait for. */
+static bool nothing_left(const struct rlmd_engine *engine)
+{
+	unsigned events = EVENT_BASE_COUNT_ADDED | EVENT_BASE_COUNT_ACTIVE;
+
+	return engine->posts && event_base_get_num_events(engine->base, events) <= 1;
 }
 
 /* A loop that is run already, by us or by whoever lent the base, refuses another turn. */
 static bool turn(struct rlmd_engine *engine, bool all, struct rlmd_error *err)
 {
 	while (!is_over(engine, all)) {
-		int left = event_base_loop(engine->base, EVLOOP_ONCE);
+		int flags = nothing_left(engine) ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
+		int left = event_base_loop(engine->base, flags);
 
 		if (left < 0)
 			return wrong_place(err);
-		if (left)
+		if (left || (nothing_left(engine) && !is_over(engine, all)))
 			return error_set(err, RLMD_ERROR_INTERNAL, "nothing is left to wait for");
 		if (event_base_got_break(engine->base) && !is_over(engine, all))
 			return error_set(err, RLMD_ERROR_CANCELLED, "the event loop was left");
@@ -490,6 +515,41 @@ bool rlmd_engine_wait(struct rlmd_engine *engine, const struct rlmd_job *awaited
 	engine->awaited = NULL;
 	engine->waiting = false;
 	return ok;
+}
+
+int rlmd_engine_fd(const struct rlmd_engine *engine)
+{
+	return engine && engine_is_ours(engine, NULL) ? engine->fd : -1;
+}
+
+int64_t rlmd_engine_next_ms(const struct rlmd_engine *engine)
+{
+	return engine && engine_is_ours(engine, NULL) ? loop_next_ms(engine->base) : -1;
+}
+
+bool rlmd_engine_turn(struct rlmd_engine *engine, struct rlmd_error *err)
+{
+	if (!engine)
+		return error_set(err, RLMD_ERROR_USAGE, "there is no engine to turn");
+	if (!engine_is_ours(engine, err))
+		return false;
+	return event_base_loop(engine->base, EVLOOP_NONBLOCK) >= 0 || wrong_place(err);
+}
+
+bool rlmd_engine_post(struct rlmd_engine *engine, rlmd_post_fn *fn, void *arg,
+		      struct rlmd_error *err)
+{
+	if (!engine || !fn)
+		return error_set(err, RLMD_ERROR_USAGE, "there is no %s to post",
+				 engine ? "function" : "engine");
+	if (!engine_is_ours(engine, err))
+		return false;
+	if (!engine->posts)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "the engine's event base is the host's, which has means of its "
+				 "own to wake it (event2/thread.h)");
+	posts_add(engine->posts, fn, arg);
+	return true;
 }
 
 void rlmd_heed_signals(int (*count)(void), const int *signals)

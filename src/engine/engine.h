@@ -18,6 +18,7 @@
 #include "llm/registry.h"
 
 struct engine_sandbox;
+struct posts;
 struct rlmd_repl;
 struct scheduler;
 
@@ -39,7 +40,9 @@ struct engine_job {
 struct rlmd_engine {
 	struct event_base *base; /* lent, or owned */
 	bool base_owned;
-	pid_t made_by;  /* the process that may use it; a forked child may free it */
+	struct posts *posts; /* owned; NULL: the base is lent */
+	int fd;              /* lent: of the base, if it is owned; or -1 */
+	pid_t made_by;       /* the process that may use it; a forked child may free it */
 	pid_t freed_by; /* the one whose loop and descriptors are its own: that one, or a child */
 	struct log log;
 	struct scheduler *calls;   /* owned: model calls in flight (engine/scope.h) */

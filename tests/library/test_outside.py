@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from public import BUILD, ROOT
@@ -170,6 +171,30 @@ class OutsideTest(unittest.TestCase):
     def test_provider(self):
         program = self.example("provider", "libevent_core")
         self.assertEqual(self.run_program(program, "hosts.txt"), (0, "3\n", ""))
+
+    def test_glib(self):
+        """A job in GLib's main loop, whose own work goes on meanwhile."""
+        if subprocess.run(["pkg-config", "--exists", "glib-2.0"]).returncode:
+            self.skipTest("GLib is not installed (tools/setup --all installs it)")
+        program = self.example("glib", "glib-2.0")
+        ticks = threading.Event()
+        threading.Timer(0.1, ticks.set).start()
+        server = self.serve("openai", Reply(text=code("print(len(context.splitlines()))").text,
+                                            until=ticks.is_set), final("three"))
+        self.assertEqual(self.run_program(program, "How many?", "hosts.txt", servers=[server]),
+                         (0, "three\n(the loop had time for other things)\n", ""))
+
+    def test_threads(self):
+        source = ROOT / "examples/threads.c"
+        self.assertIn(" *     cc threads.c $(pkg-config --cflags --libs rlmd) -pthread -o threads\n",
+                      source.read_text())
+        program = self.build(source)
+        server = self.serve("openai")
+        server.script(None, lambda request: Reply(
+            text="FINAL(7)" if "seven" in request.first_turn else "FINAL(8)"))
+        status, out, err = self.run_program(program, *["seven?", "eight?"] * 4, servers=[server])
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(sorted(out.splitlines()), ["eight? 8"] * 4 + ["seven? 7"] * 4)
 
     def test_function(self):
         """Out of a run's code, and out of that of its sub-run: sealed workers, this program's data."""
