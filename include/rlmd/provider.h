@@ -22,6 +22,7 @@ extern "C" {
 #endif
 
 struct event_base;
+struct rlmd_job;
 struct rlmd_price_table;
 struct rlmd_probe;
 struct rlmd_provider;
@@ -37,6 +38,13 @@ struct rlmd_message {
 	struct rlmd_text text; /* any bytes: the output of programs may be in it */
 };
 
+enum rlmd_model_kind {
+	RLMD_MODEL_TURN,      /* a run's next step */
+	RLMD_MODEL_SUBCALL,   /* a call of a run's code */
+	RLMD_MODEL_FORCED,    /* the answer of a run that may not go on */
+	RLMD_MODEL_OPERATION, /* of a job that is a plan */
+};
+
 /* A request to a provider of the host. All of it is lent until it is answered or cancelled. */
 struct rlmd_model_request {
 	size_t size;       /* of the library's version of this */
@@ -49,7 +57,12 @@ struct rlmd_model_request {
 	double temperature;       /* from 0 to 2, if with_temperature */
 	const char *const *stops; /* the reply ends before the first of these */
 	size_t stop_count;
-	int64_t time_left_ms; /* after which the request is cancelled */
+	int64_t time_left_ms;       /* after which the request is cancelled */
+	const struct rlmd_job *job; /* that asks */
+	const char *run;            /* of it, as in the trace; or the job's id: a plan asks */
+	int64_t depth;              /* of the run; 0: the root, or a plan */
+	enum rlmd_model_kind kind;
+	const char *tenant; /* the job's; NULL: it has none */
 };
 
 /*

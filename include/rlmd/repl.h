@@ -2,8 +2,9 @@
  * rlmd/repl.h - a Python session behind walls, without a model.
  *
  * The inputs of a context are its variables. It runs blocks of code one after the
- * other and keeps their definitions. Model calls of its code fail. No callback
- * comes before a function here has returned.
+ * other and keeps their definitions. Its code may call functions of the host's
+ * (rlmd/function.h); model calls of its code fail. No callback comes before a
+ * function here has returned.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ extern "C" {
 #endif
 
 struct rlmd_context;
+struct rlmd_function;
 struct rlmd_repl;
 
 /* The end of a block; lent until the hook returns. */
@@ -26,7 +28,7 @@ struct rlmd_repl_block {
 	struct rlmd_text standard_output, standard_error;
 	bool failed;
 	struct rlmd_text error; /* the traceback, if it failed */
-	bool interrupted;       /* its time was over */
+	bool interrupted;       /* its time was over, or the host asked for that */
 	int64_t duration_ms;
 };
 
@@ -41,6 +43,11 @@ struct rlmd_repl_hooks {
 	void (*value)(void *owner, struct rlmd_repl *, bool found, struct rlmd_text value,
 		      struct rlmd_text variables);
 
+	/* The answer to rlmd_repl_get_json(). `is_json`: the value is JSON; else it has none, and
+	 * is told as text. */
+	void (*json)(void *owner, struct rlmd_repl *, bool found, bool is_json,
+		     struct rlmd_text value);
+
 	/* The worker has died: RLMD_ERROR_SANDBOX before it was ready, RLMD_ERROR_INPUT if the
 	 * inputs did not fit, RLMD_ERROR_WORKER later. The last callback. */
 	void (*gone)(void *owner, struct rlmd_repl *, const struct rlmd_error *);
@@ -51,9 +58,11 @@ struct rlmd_repl_hooks {
 
 struct rlmd_repl_options {
 	size_t size;
-	const struct rlmd_context *context;  /* referenced; NULL: no inputs */
-	int64_t max_output;                  /* characters of one block's output; 0: 50,000 */
-	const struct rlmd_repl_hooks *hooks; /* NULL: none */
+	const struct rlmd_context *context;    /* referenced; NULL: no inputs */
+	int64_t max_output;                    /* characters of one block's output; 0: 50,000 */
+	const struct rlmd_repl_hooks *hooks;   /* NULL: none */
+	const struct rlmd_function *functions; /* the host's, for code to call; copied */
+	size_t function_count;
 };
 
 #define RLMD_REPL_OPTIONS_INIT RLMD_INIT(struct rlmd_repl_options)
@@ -74,6 +83,19 @@ RLMD_API bool rlmd_repl_execute(struct rlmd_repl *, struct rlmd_text code, int64
  * and errors are those of rlmd_repl_execute(), and RLMD_ERROR_USAGE for a bad name. */
 RLMD_API bool rlmd_repl_get(struct rlmd_repl *, const char *name, int64_t timeout_ms,
 			    struct rlmd_error *);
+
+/* Asks for a variable as JSON; json() or gone() follows. Else as rlmd_repl_get(). */
+RLMD_API bool rlmd_repl_get_json(struct rlmd_repl *, const char *name, int64_t timeout_ms,
+				 struct rlmd_error *);
+
+/* Makes a variable of JSON, as a block that assigns it would; done() or gone() follows.
+ * RLMD_ERROR_USAGE also for a text that is no JSON. */
+RLMD_API bool rlmd_repl_set_json(struct rlmd_repl *, const char *name, struct rlmd_text json,
+				 int64_t timeout_ms, struct rlmd_error *);
+
+/* Interrupts the block that runs, as the end of its time would: KeyboardInterrupt in Python, and a
+ * second later the end of the worker. NULL and an idle session are fine. */
+RLMD_API void rlmd_repl_interrupt(struct rlmd_repl *);
 
 /* Ends the worker; no callback follows. NULL is fine. */
 RLMD_API void rlmd_repl_free(struct rlmd_repl *);

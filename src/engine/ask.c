@@ -602,6 +602,8 @@ struct ask *ask_start(struct scope *scope, const struct ask_options *options, as
 	request->on_rested = on_rested;
 	request->rest_owner = ask;
 	request->log = &ask->log;
+	request->run = options->caller->id;
+	request->of_operation = !options->caller->run;
 	ask->permit = permit_ask(scope->calls, CALL_FIRST, on_permit, ask);
 	return ask;
 }

@@ -348,6 +348,7 @@ static bool take_models(struct rlmd_job *job, const struct rlmd_job_options *opt
 		.record_dir = purpose == JOB_TO_RUN ? options->record_dir : NULL,
 		.replay_dir = purpose == JOB_TO_SHOW ? NULL : options->replay_dir,
 		.offline = purpose == JOB_TO_SHOW,
+		.job = job,
 	};
 
 	if (purpose == JOB_TO_RUN) {

@@ -1,13 +1,18 @@
 /*
  *   STARTS -> IDLE    on_ready             the worker has its inputs
  *   IDLE -> BUSY      rlmd_repl_execute    a block
+ *   IDLE -> BUSY      rlmd_repl_set_json   a block that assigns
  *   IDLE -> BUSY      rlmd_repl_get        a variable
+ *   IDLE -> READS     rlmd_repl_get_json   a block that makes JSON of a variable
  *   BUSY -> IDLE      on_done              the block is over
+ *   READS -> IDLE     tell_json            there is JSON, or none: the variable was rendered
  *   BUSY -> IDLE      on_value             the variable was rendered
  *   any -> GONE       on_gone              the worker is dead
  *
  * Every hook is called as the last thing done, for it may free the session.
  */
+#include <event2/buffer.h>
+#include <jansson.h>
 #include <rlmd/repl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,24 +20,41 @@
 
 #include "base/abi.h"
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "engine/engine.h"
+#include "engine/function_call.h"
+#include "engine/function_set.h"
 #include "engine/inputs.h"
 #include "pool/worker.h"
 
-enum { OUTPUT_MAX = 50000, TIMEOUT_MS = 30000 };
+enum { OUTPUT_MAX = 50000, TIMEOUT_MS = 30000, VALUE_DEPTH = 64 };
 
 enum repl_state {
 	REPL_STARTS,
 	REPL_IDLE,
 	REPL_BUSY,
+	REPL_READS,
 	REPL_GONE,
 };
 
+/* A call of a function of the host's, until it is answered. */
+struct repl_call {
+	struct rlmd_repl *repl;              /* lent */
+	struct rlmd_function_call *function; /* owned */
+	int64_t id;                          /* the worker's */
+	LIST_ENTRY(repl_call) entry;
+};
+
 struct rlmd_repl {
-	struct rlmd_engine *engine; /* lent */
-	struct worker *worker;      /* owned; NULL: it is gone */
-	struct context context;     /* owned: references */
+	struct rlmd_engine *engine;     /* lent */
+	struct worker *worker;          /* owned; NULL: it is gone */
+	struct context context;         /* owned: references */
+	struct function_set *functions; /* owned: the host's */
+	LIST_HEAD(, repl_call) calls;   /* owned: open ones */
+	char *name;                     /* owned: of the variable that is read as JSON */
+	int64_t timeout_ms;             /* likewise */
 	struct rlmd_repl_hooks hooks;
 	enum repl_state state;
 	int64_t blocks; /* so far */
@@ -44,6 +66,22 @@ static void on_ready(struct rlmd_repl *repl)
 	repl->state = REPL_IDLE;
 	if (repl->hooks.ready)
 		repl->hooks.ready(repl->hooks.owner, repl);
+}
+
+static void tell_json(struct rlmd_repl *repl, bool found, bool is_json, struct rlmd_text value)
+{
+	repl->state = REPL_IDLE;
+	if (repl->hooks.json)
+		repl->hooks.json(repl->hooks.owner, repl, found, is_json, value);
+}
+
+/* Where the variable is not there, or has no JSON, it is asked for as text. */
+static void on_read(struct rlmd_repl *repl, const struct worker_block *done)
+{
+	if (done->failed || done->final == ANSWER_MISSING)
+		worker_get(repl->worker, repl->name, repl->timeout_ms);
+	else
+		tell_json(repl, true, true, done->answer);
 }
 
 static void on_done(struct rlmd_repl *repl, const struct worker_block *done)
@@ -67,22 +105,68 @@ static void on_value(struct rlmd_repl *repl, const struct worker_event *event)
 {
 	struct rlmd_text value = event->found ? event->value : (struct rlmd_text){"", 0};
 
+	if (repl->state == REPL_READS) {
+		tell_json(repl, event->found, false, value);
+		return;
+	}
 	repl->state = REPL_IDLE;
 	if (repl->hooks.value)
 		repl->hooks.value(repl->hooks.owner, repl, event->found, value, event->variables);
+}
+
+static void call_free(struct repl_call *call)
+{
+	LIST_REMOVE(call, entry);
+	function_call_cancel(call->function);
+	free(call);
+}
+
+static void cancel_calls(struct rlmd_repl *repl)
+{
+	while (!LIST_EMPTY(&repl->calls))
+		call_free(LIST_FIRST(&repl->calls));
 }
 
 static void on_gone(struct rlmd_repl *repl, const struct rlmd_error *error)
 {
 	struct rlmd_error why = *error;
 
+	cancel_calls(repl);
 	worker_free(take_pointer(&repl->worker));
 	repl->state = REPL_GONE;
 	if (repl->hooks.gone)
 		repl->hooks.gone(repl->hooks.owner, repl, &why);
 }
 
-/* Calls of its code are refused: no run serves them. */
+static void on_answer(void *owner, struct rlmd_text json, const struct rlmd_error *err)
+{
+	struct repl_call *call = owner;
+	const struct worker_result result = {
+		.failed = err,
+		.value = json,
+		.kind = err ? err->kind : RLMD_ERROR_NONE,
+		.message = err ? err->text : NULL,
+	};
+
+	call->function = NULL;
+	worker_reply(call->repl->worker, call->id, &result, 1);
+	call_free(call);
+}
+
+/* The worker calls only what there is. */
+static void call_function(struct rlmd_repl *repl, const struct worker_call *asked)
+{
+	struct function *function = function_set_find(repl->functions, asked->function);
+	struct repl_call *call = xcalloc(1, sizeof *call);
+
+	call->repl = repl;
+	call->id = asked->id;
+	call->function = function_call_start(repl->engine->base, function, asked->texts[0],
+					     on_answer, call);
+	LIST_INSERT_HEAD(&repl->calls, call, entry);
+}
+
+/* Other calls of its code are refused: no run serves them. */
 static void refuse(struct rlmd_repl *repl, const struct worker_call *call)
 {
 	size_t count = call->count ? call->count : 1;
@@ -104,10 +188,16 @@ static void on_worker(void *owner, const struct worker_event *event)
 		on_ready(repl);
 		return;
 	case WORKER_CALL:
-		refuse(repl, event->call);
+		if (event->call->kind == WORKER_FUNCTION)
+			call_function(repl, event->call);
+		else
+			refuse(repl, event->call);
 		return;
 	case WORKER_DONE:
-		on_done(repl, event->block);
+		if (repl->state == REPL_READS)
+			on_read(repl, event->block);
+		else
+			on_done(repl, event->block);
 		return;
 	case WORKER_VALUE:
 		on_value(repl, event);
@@ -126,6 +216,8 @@ static void start_worker(struct rlmd_repl *repl, struct rlmd_sandbox *sandbox, i
 		.input_count = inputs_of(&repl->context, inputs),
 		.max_output = max_output ? max_output : OUTPUT_MAX,
 		.log = &repl->engine->log,
+		.functions = function_set_json(repl->functions),
+		.function_names = function_set_names(repl->functions),
 	};
 
 	repl->worker = worker_start(repl->engine->base, sandbox, &options, on_worker, repl);
@@ -168,6 +260,12 @@ struct rlmd_repl *rlmd_repl_start(struct rlmd_engine *engine, struct rlmd_sandbo
 	if (options.context)
 		context_share(&repl->context, context_of(options.context));
 	LIST_INSERT_HEAD(&engine->repls, repl, entry);
+	repl->functions = function_set_new(options.functions, options.function_count,
+					   &repl->context, err);
+	if (!repl->functions) {
+		rlmd_repl_free(repl);
+		return NULL;
+	}
 	start_worker(repl, sandbox, options.max_output);
 	return repl;
 }
@@ -184,11 +282,22 @@ static bool is_idle(const struct rlmd_repl *repl, struct rlmd_error *err)
 	case REPL_IDLE:
 		return true;
 	case REPL_BUSY:
+	case REPL_READS:
 		return error_set(err, RLMD_ERROR_USAGE, "the session is at work: wait for its end");
 	case REPL_GONE:
 		return error_set(err, RLMD_ERROR_USAGE, "the session is gone: start another one");
 	}
 	return false;
+}
+
+static int64_t time_of(int64_t timeout_ms)
+{
+	return timeout_ms > 0 ? timeout_ms : TIMEOUT_MS;
+}
+
+static void execute(struct rlmd_repl *repl, struct rlmd_text code, int64_t timeout_ms)
+{
+	worker_exec(repl->worker, ++repl->blocks, code, time_of(timeout_ms));
 }
 
 bool rlmd_repl_execute(struct rlmd_repl *repl, struct rlmd_text code, int64_t timeout_ms,
@@ -199,7 +308,7 @@ bool rlmd_repl_execute(struct rlmd_repl *repl, struct rlmd_text code, int64_t ti
 	if (!code.bytes && code.size)
 		return error_set(err, RLMD_ERROR_USAGE, "a block of %zu bytes is NULL", code.size);
 	repl->state = REPL_BUSY;
-	worker_exec(repl->worker, ++repl->blocks, code, timeout_ms > 0 ? timeout_ms : TIMEOUT_MS);
+	execute(repl, code, timeout_ms);
 	return true;
 }
 
@@ -219,16 +328,67 @@ static bool is_name(const char *name)
 	return text.size && text_is_utf8(text);
 }
 
+static bool check_name(const char *name, struct rlmd_error *err)
+{
+	return is_name(name) ||
+	       error_set(err, RLMD_ERROR_USAGE, "'%.100s' is no variable's name", name);
+}
+
 bool rlmd_repl_get(struct rlmd_repl *repl, const char *name, int64_t timeout_ms,
 		   struct rlmd_error *err)
 {
-	if (!is_idle(repl, err))
+	if (!is_idle(repl, err) || (name && !check_name(name, err)))
 		return false;
-	if (name && !is_name(name))
-		return error_set(err, RLMD_ERROR_USAGE, "'%.100s' is no variable's name", name);
 	repl->state = REPL_BUSY;
-	worker_get(repl->worker, name ? name : "", timeout_ms > 0 ? timeout_ms : TIMEOUT_MS);
+	worker_get(repl->worker, name ? name : "", time_of(timeout_ms));
 	return true;
+}
+
+bool rlmd_repl_get_json(struct rlmd_repl *repl, const char *name, int64_t timeout_ms,
+			struct rlmd_error *err)
+{
+	auto_free char *code = NULL;
+
+	if (!is_idle(repl, err) || !check_name(name ? name : "", err))
+		return false;
+	code = xasprintf("FINAL(__import__('json').dumps(%s, ensure_ascii=False, allow_nan=False))",
+			 name);
+	free(repl->name);
+	repl->name = xstrdup(name);
+	repl->timeout_ms = time_of(timeout_ms);
+	repl->state = REPL_READS;
+	execute(repl, text_of(code), timeout_ms);
+	return true;
+}
+
+/* A string of JSON is one of Python, where what is beyond ASCII stands as it is. */
+bool rlmd_repl_set_json(struct rlmd_repl *repl, const char *name, struct rlmd_text json,
+			int64_t timeout_ms, struct rlmd_error *err)
+{
+	auto_evbuffer struct evbuffer *code = NULL;
+	json_auto_t *value = NULL, *literal = NULL;
+
+	if (!is_idle(repl, err) || !check_name(name ? name : "", err))
+		return false;
+	value = json.bytes ? json_read(json, VALUE_DEPTH, err) : NULL;
+	if (!value)
+		return json.bytes ? false
+				  : error_set(err, RLMD_ERROR_USAGE, "there is no value to set");
+	literal = json_from_text(json);
+	code = buffer_new();
+	buffer_add_printf(code, "%s = __import__('json').loads(", name);
+	json_write(literal, false, code);
+	buffer_add_printf(code, ")");
+	repl->state = REPL_BUSY;
+	execute(repl, text_in(code), timeout_ms);
+	return true;
+}
+
+void rlmd_repl_interrupt(struct rlmd_repl *repl)
+{
+	if (repl && engine_is_ours(repl->engine, NULL) &&
+	    (repl->state == REPL_BUSY || repl->state == REPL_READS))
+		worker_interrupt(repl->worker);
 }
 
 void rlmd_repl_free(struct rlmd_repl *repl)
@@ -237,7 +397,10 @@ void rlmd_repl_free(struct rlmd_repl *repl)
 		return;
 	engine_to_free(repl->engine);
 	LIST_REMOVE(repl, entry);
+	cancel_calls(repl);
 	worker_free(repl->worker);
+	function_set_free(repl->functions);
+	free(repl->name);
 	context_done(&repl->context);
 	free(repl);
 }

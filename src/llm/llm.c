@@ -29,6 +29,8 @@ struct llm {
 	struct kept kept;             /* owned */
 	struct llm_warnings warnings; /* owned */
 	char *model;                  /* owned: of calls that name none */
+	const struct rlmd_job *job;   /* lent; or NULL */
+	char *tenant;                 /* owned; or NULL */
 };
 
 struct llm_call {
@@ -89,6 +91,8 @@ struct llm *llm_new(struct registry *registry, const struct llm_config *config,
 	struct llm *llm = xcalloc(1, sizeof *llm);
 
 	llm->base = registry_base(registry);
+	llm->job = config->job;
+	llm->tenant = xstrdup(config->tenant);
 	if (llm_init(llm, registry, config, err))
 		return llm;
 	llm_free(llm);
@@ -103,6 +107,7 @@ void llm_free(struct llm *llm)
 	model_names_done(&llm->names);
 	json_decref(llm->warnings.all);
 	free(llm->model);
+	free(llm->tenant);
 	free(llm);
 }
 
@@ -172,6 +177,8 @@ static void take_request(struct llm_call *call, const struct llm_request *reques
 	call->request = *request;
 	call->request.model = xstrdup(found.model);
 	call->request.named = xstrdup(named);
+	call->request.job = call->llm->job;
+	call->request.tenant = call->llm->tenant;
 	call->provider = found.provider;
 }
 

@@ -31,7 +31,8 @@ struct llm_config {
 	int64_t cache_age_ms, cache_size;
 	const char
 		*tenant; /* whose the calls are: a cache has nothing for others; NULL: nobody's */
-	bool offline;    /* nothing will be asked: no key is needed */
+	const struct rlmd_job *job;         /* a provider of the host's is told of it; or NULL */
+	bool offline;                       /* nothing will be asked: no key is needed */
 	const struct rlmd_journal *journal; /* NULL: off; off, too, where a replay answers */
 	/* Of that: the job has to end with this error, from the loop. */
 	void (*journal_broken)(void *owner, const struct rlmd_error *);

@@ -36,6 +36,7 @@ const char *request_kind_name(enum llm_kind);
 
 struct llm_call;
 struct kept_lookup;
+struct rlmd_job;
 
 /* More tokens than any model takes or gives in one call: a larger count is an error. */
 enum { LLM_COUNT_MAX = 100000000 };
@@ -96,9 +97,13 @@ struct llm_request {
 	struct llm_sampling sampling; /* its strings are lent until the call is over */
 	int64_t deadline;             /* on clock_ms(): no attempt or wait goes beyond it */
 	enum llm_kind kind;
-	int depth;         /* of the run that asks */
-	int turn;          /* of that run, from 0 */
-	int number;        /* of the call, as the trace has it */
+	int depth;                  /* of the run that asks */
+	const char *run;            /* its id; lent until the call is over */
+	bool of_operation;          /* no run asks, but a plan */
+	const struct rlmd_job *job; /* set by llm: that asks; or NULL */
+	const char *tenant;         /* likewise; lent until the call is over */
+	int turn;                   /* of that run, from 0 */
+	int number;                 /* of the call, as the trace has it */
 	const char *place; /* the caller's position in the job, the same each time the job runs:
 			      recordings are keyed by it; lent until the call is over; or NULL */
 	llm_retry_fn *may_retry; /* asked once something was billed; NULL: always */

@@ -305,6 +305,18 @@ static void end_block(struct worker *worker)
 	wait_for(worker, WAITING_GRACE, GRACE_MS);
 }
 
+void worker_interrupt(struct worker *worker)
+{
+	if (worker->state != WORKER_BUSY && worker->state != WORKER_ASKED)
+		return;
+	if (worker->interrupted || worker->exited || !worker->channel)
+		return;
+	worker->interrupted = true;
+	if (worker->process)
+		process_interrupt(worker->process);
+	wait_for(worker, WAITING_GRACE, GRACE_MS);
+}
+
 static void out_of_time(struct worker *worker, int64_t ms)
 {
 	struct rlmd_error err;

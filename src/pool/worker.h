@@ -130,6 +130,10 @@ void worker_free(struct worker *); /* NULL is fine; kills; may be called from it
  * and killed where that does not help within a grace of one second. */
 void worker_exec(struct worker *, int64_t block, struct rlmd_text code, int64_t timeout_ms);
 
+/* Interrupts a block, or a variable's rendering, as the end of its time would; an idle one is fine.
+ */
+void worker_interrupt(struct worker *);
+
 /* Asks for a variable by its name, or whether a text is an expression of some ("" only lists);
  * answered by WORKER_VALUE. The same timeout rules hold, for rendering runs the user's __str__. */
 void worker_get(struct worker *, const char *name, int64_t timeout_ms);

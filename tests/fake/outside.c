@@ -209,6 +209,11 @@ struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbo
 	return worker;
 }
 
+void worker_interrupt(struct worker *worker)
+{
+	(void)worker;
+}
+
 void worker_free(struct worker *worker)
 {
 	if (!worker)

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <rlmd/job.h>
 #include <rlmd/provider.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ struct host {
 	struct rlmd_job *job;           /* lent */
 	struct event *late;             /* owned: an answer after a while */
 	uint64_t request;
-	char answer[40];
+	char answer[40], asked[400]; /* of each request: kind, depth, tenant */
+	bool fans_out;               /* the code asks a model and a sub-run */
 };
 
 static void answer(struct host *host, const char *words)
@@ -44,6 +46,17 @@ static void on_late(evutil_socket_t fd, short what, void *owner)
 	answer(owner, "FINAL_VAR(product)");
 }
 
+static void note(struct host *host, const struct rlmd_model_request *request)
+{
+	static const char *const kinds[] = {"turn", "subcall", "forced", "operation"};
+	size_t used = strlen(host->asked);
+
+	assert_ptr_equal(request->job, host->job);
+	assert_int_equal(strlen(request->run), 36);
+	snprintf(host->asked + used, sizeof host->asked - used, "%s %d %s|", kinds[request->kind],
+		 (int)request->depth, request->tenant);
+}
+
 /* A first answer at once, a second one by the clock. */
 static void on_ask(void *owner, const struct rlmd_model_request *request)
 {
@@ -51,7 +64,13 @@ static void on_ask(void *owner, const struct rlmd_model_request *request)
 	struct host *host = owner;
 
 	host->request = request->id;
-	if (request->message_count < 3)
+	note(host, request);
+	if (host->fans_out)
+		answer(host, request->kind == RLMD_MODEL_TURN && !request->depth &&
+					     request->message_count < 4
+				     ? "```python\nx = llm_query('?') + rlm_query('?')\n```"
+				     : "FINAL(it)");
+	else if (request->message_count < 3)
 		answer(host, "```python\nproduct = 6 * 7\nprint(product)\n```");
 	else
 		event_add(host->late, &soon);
@@ -70,8 +89,10 @@ static void start(void *owner)
 {
 	struct host *host = owner;
 	const struct rlmd_hooks hooks = {.size = sizeof hooks, .end = on_end, .owner = host};
-	struct rlmd_job_options options = {
-		.size = sizeof options, .task = rlmd_text_of("Multiply."), .hooks = &hooks};
+	struct rlmd_job_options options = {.size = sizeof options,
+					   .task = rlmd_text_of("Multiply."),
+					   .hooks = &hooks,
+					   .tenant = "acme"};
 
 	host->job = rlmd_job_start(host->engine, &options, NULL);
 	assert_non_null(host->job);
@@ -141,6 +162,17 @@ static void test_a_job_in_epoll(void **state)
 	}
 	close(outer);
 	assert_string_equal(host->answer, "42");
+}
+
+static void test_a_provider_is_told_of_each_request(void **state)
+{
+	struct host *host = *state;
+
+	host->fans_out = true;
+	start(host);
+	assert_true(rlmd_engine_wait(host->engine, NULL, NULL));
+	assert_string_equal(host->answer, "it");
+	assert_string_equal(host->asked, "turn 0 acme|subcall 0 acme|turn 1 acme|turn 0 acme|");
 }
 
 static void on_never(evutil_socket_t fd, short what, void *owner)
@@ -255,9 +287,13 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_job_in_poll),         TEST(test_a_job_in_epoll),
-		TEST(test_when_something_is_due), TEST(test_a_post_starts_a_job),
-		TEST(test_freed_with_posts),      TEST(test_refused),
+		TEST(test_a_job_in_poll),
+		TEST(test_a_job_in_epoll),
+		TEST(test_a_provider_is_told_of_each_request),
+		TEST(test_when_something_is_due),
+		TEST(test_a_post_starts_a_job),
+		TEST(test_freed_with_posts),
+		TEST(test_refused),
 	};
 
 	return cmocka_run_group_tests_name("loops", tests, NULL, NULL);
