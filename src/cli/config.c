@@ -131,6 +131,26 @@ void config_done(struct config *config)
 	*config = (struct config){0};
 }
 
+void config_copy(struct config *ret, const struct config *from)
+{
+	*ret = *from;
+	ret->tenants = (struct tenants){0};
+	ret->notes = NULL;
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		void *place = (char *)ret + places[i];
+		enum option_type type = option_table[i].type;
+		const struct config_list *list = (const void *)((const char *)from + places[i]);
+
+		if (type == OPTION_IS_TEXT || type == OPTION_IS_NAME || type == OPTION_IS_CHOICE)
+			*(char **)place = xstrdup(*(char **)place);
+		if (type != OPTION_IS_LIST && type != OPTION_IS_PHRASES)
+			continue;
+		*(struct config_list *)place = (struct config_list){0};
+		for (size_t k = 0; k < list->count; k++)
+			add_to_list(place, list->items[k]);
+	}
+}
+
 bool config_given(const struct config *config, enum option_id id)
 {
 	return config->layers[id] != CONFIG_DEFAULT;

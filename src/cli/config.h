@@ -21,6 +21,7 @@ enum config_layer {
 	CONFIG_USER_FILE,
 	CONFIG_ENVIRONMENT,
 	CONFIG_ARGUMENT,
+	CONFIG_JOB, /* of one job of a server's */
 };
 
 struct config_list {
@@ -55,6 +56,7 @@ struct config {
 
 void config_init(struct config *); /* the defaults */
 void config_done(struct config *);
+void config_copy(struct config *ret, const struct config *from); /* without tenants and notes */
 
 /*
  * The options of a command's line; `ret_first` is the first argument that is none, after they were

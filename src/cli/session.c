@@ -17,6 +17,7 @@
 #include "base/number.h"
 #include "cli/dry_run.h"
 #include "cli/interrupt.h"
+#include "cli/job_settings.h"
 #include "cli/progress.h"
 #include "cli/providers.h"
 #include "cli/tell.h"
@@ -181,40 +182,13 @@ bool session_open(struct session *session, struct rlmd_error *err)
 	return true;
 }
 
-/* Zero means the default to a job. */
-static int64_t given(int64_t value)
-{
-	return value ? value : RLMD_NOTHING;
-}
-
-#define SET_JOB(member)      options.member = *value;
-#define SET_JOB_ZERO(member) options.member = given(*value);
-#define SET_NONE             (void)value;
-
 struct rlmd_job_options session_options(const struct session *session)
 {
-	const struct config *config = &session->config;
-	struct rlmd_job_options options = {
-		.size = sizeof options,
-		.sandbox = session->sandbox,
-		.limits = &session->limits,
-		.max_parallel = config_given(config, OPTION_max_parallel) ? config->max_parallel
-									  : 0,
-		.with_temperature = config_given(config, OPTION_temperature),
-		.stops = (const char *const *)config->stop.items,
-		.warnings = session->warnings,
-	};
+	struct rlmd_job_options options = job_settings_options(&session->config);
 
-#define GROUP(heading)
-#define OPTION(field, type, scope, commands, letter, name, argument, standard, min, max, shown,    \
-	       target, help)                                                                       \
-	{                                                                                          \
-		const __typeof__(config->field) *value = &config->field;                           \
-		SET_##target                                                                       \
-	}
-#include "cli/options.def"
-#undef OPTION
-#undef GROUP
+	options.sandbox = session->sandbox;
+	options.limits = &session->limits;
+	options.warnings = session->warnings;
 	return options;
 }
 
@@ -233,16 +207,7 @@ bool session_spend_time(struct session *session, struct rlmd_error *err)
 	char allowed[16];
 
 	clock_format(session->time.allowed, allowed);
-	session->limits = (struct rlmd_limits){
-		.size = sizeof session->limits,
-		.cost = config_given(config, OPTION_max_cost) ? given(config->max_cost) : 0,
-		.tokens = config->max_tokens,
-		.time_ms = left,
-		.max_depth = given(config->max_depth),
-		.max_iterations = config->max_iterations,
-		.calls = config->max_calls,
-		.subruns = given(config->max_subruns),
-	};
+	session->limits = job_settings_limits(config, left);
 	return left > 0 ||
 	       error_limit(err, RLMD_STOP_MAX_TIME,
 			   "reading the input took all of the %s that --max-time allows", allowed);
@@ -438,19 +403,6 @@ bool session_run(struct session *session, const struct session_job *kind,
 
 /* --- where its code runs: begun early, and waited for late ------------------------- */
 
-static struct rlmd_sandbox_options sandbox_options(const struct session *session)
-{
-	const struct config *config = &session->config;
-
-	return (struct rlmd_sandbox_options){
-		.size = sizeof(struct rlmd_sandbox_options),
-		.python = config->python,
-		.preload = (const char *const *)config->preload.items,
-		.worker_memory = (size_t)config->worker_memory,
-		.first_uid = (uint32_t)config->first_uid,
-	};
-}
-
 static void on_loaded(void *owner)
 {
 	struct session *session = owner;
@@ -460,7 +412,7 @@ static void on_loaded(void *owner)
 
 bool session_begin_sandbox(struct session *session, struct rlmd_error *err)
 {
-	const struct rlmd_sandbox_options options = sandbox_options(session);
+	const struct rlmd_sandbox_options options = job_settings_sandbox(&session->config);
 
 	session->loads = rlmd_engine_begin_sandbox(session->engine, &options, on_loaded, session,
 						   err);
@@ -488,7 +440,7 @@ static void await_python(struct session *session)
 
 bool session_open_sandbox(struct session *session, bool any, struct rlmd_error *err)
 {
-	struct rlmd_sandbox_options options = sandbox_options(session);
+	struct rlmd_sandbox_options options = job_settings_sandbox(&session->config);
 
 	options.require = any ? NULL : session->config.require;
 	progress_show("starting a worker");

@@ -1,0 +1,18 @@
+/*
+ * cli/job_settings.h - the settings as the library takes them: of a job, its limits, its sandbox.
+ */
+#pragma once
+
+#include <rlmd/job.h>
+#include <rlmd/sandbox.h>
+
+#include "cli/config.h"
+
+/* Its work, its sandbox and its limits are to be added. Lent by the settings. */
+struct rlmd_job_options job_settings_options(const struct config *);
+
+/* `left_ms`: of the time that the settings allow. */
+struct rlmd_limits job_settings_limits(const struct config *, int64_t left_ms);
+
+/* Lent by the settings. --require is left to the caller. */
+struct rlmd_sandbox_options job_settings_sandbox(const struct config *);
