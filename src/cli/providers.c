@@ -27,12 +27,19 @@ static struct rlmd_provider_options own(const struct config *config)
 	return options;
 }
 
-struct rlmd_provider *providers_own(const struct config *config, struct rlmd_error *err)
+struct rlmd_provider *providers_named(const struct config *config, const char *name,
+				      struct rlmd_error *err)
 {
 	struct rlmd_provider_options options = own(config);
 
+	options.name = name;
 	options.price_table = config->price_table;
 	return rlmd_provider_new(&options, err);
+}
+
+struct rlmd_provider *providers_own(const struct config *config, struct rlmd_error *err)
+{
+	return providers_named(config, NULL, err);
 }
 
 struct rlmd_provider *providers_other(const struct config *config, const char *kind,

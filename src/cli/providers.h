@@ -21,6 +21,10 @@ struct rlmd_provider *providers_own(const struct config *, struct rlmd_error *);
 struct rlmd_provider *providers_other(const struct config *, const char *kind, const char *key_file,
 				      struct rlmd_error *);
 
+/* The one that the settings are about, under a name of its own; the environment has no key for it
+ * any more. */
+struct rlmd_provider *providers_named(const struct config *, const char *name, struct rlmd_error *);
+
 /* All, for the jobs of an engine. The keys are taken out of the environment then, whatever comes of
  * it: no process that is started after this inherits one. */
 bool providers_open(struct rlmd_engine *, const struct config *, struct rlmd_error *);

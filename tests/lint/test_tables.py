@@ -226,7 +226,7 @@ class OptionsTest(unittest.TestCase):
     # section of the manual -> the command whose options its entries introduce
     SECTIONS = {"RESULTS": "RESULTS", "STATUS": "STATUS", "MERGE": "MERGE", "TRACE": "TRACE", "DOCTOR": "DOCTOR"}
     # command -> the one whose options its section tells the differences from
-    OTHERS = {"REVIEW": "EXEC", "BATCH": "EXEC", "WORK": "BATCH"}
+    OTHERS = {"REVIEW": "EXEC", "BATCH": "EXEC", "WORK": "BATCH", "SERVE": "EXEC"}
 
     def setUp(self):
         self.commands = {row[2]: row[1] for row in tree.rows("src/cli/commands.def", "COMMAND")}

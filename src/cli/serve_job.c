@@ -1,0 +1,651 @@
+#include "cli/serve_job.h"
+
+#include <inttypes.h>
+#include <rlmd/plan.h>
+#include <rlmd/review.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/loop.h"
+#include "base/money.h"
+#include "cli/job_settings.h"
+#include "cli/serve_model.h"
+#include "cli/serve_params.h"
+
+/* An answer that the client looks at. */
+struct client_check {
+	struct serve_job *job;    /* lent */
+	struct rlmd_check *check; /* owned */
+	struct rpc_call *asked;   /* lent */
+	LIST_ENTRY(client_check) entry;
+};
+
+struct serve_job {
+	struct serve_client *client; /* lent */
+	char name[24];
+	struct serve_params params;
+	enum command_id kind; /* COMMAND_EXEC, COMMAND_PLAN, COMMAND_REVIEW */
+	char *task;           /* owned */
+	size_t task_size;
+	char *schema;                /* owned; or NULL */
+	struct rlmd_plan_file *plan; /* owned; or NULL */
+	struct rlmd_review *review;  /* owned; or NULL */
+	char *directory;             /* owned: of the review */
+	const char *provider;        /* lent: its registered name */
+	bool checked;                /* it looks at answers */
+	char **events;               /* owned, up to a NULL; NULL: none are told */
+	bool all_events;
+	int64_t started;         /* clock_ms() */
+	struct rlmd_job *job;    /* owned; NULL: its context is loaded */
+	struct event *posted;    /* owned: its end without a job */
+	struct rlmd_error error; /* why it ends; of no kind: see its result */
+	LIST_HEAD(, client_check) checks;
+	LIST_ENTRY(serve_job) entry;
+};
+
+static struct serve_job *find(const struct serve_client *client, const json_t *params)
+{
+	const char *name = json_get_string(params, "job");
+	struct serve_job *job;
+
+	LIST_FOREACH(job, &client->jobs, entry)
+	if (!strcmp(job->name, name))
+		return job;
+	return NULL;
+}
+
+static const char *name_of(const struct serve_client *client, const struct rlmd_job *wanted)
+{
+	const struct serve_job *job;
+
+	LIST_FOREACH(job, &client->jobs, entry)
+	if (job->job == wanted)
+		return job->name;
+	return NULL;
+}
+
+static void drop_checks(struct serve_job *job)
+{
+	struct client_check *check;
+
+	while ((check = LIST_FIRST(&job->checks))) {
+		LIST_REMOVE(check, entry);
+		rpc_cancel(check->asked);
+		rlmd_check_accept(check->check);
+		free(check);
+	}
+}
+
+static void job_free(struct serve_job *job)
+{
+	drop_checks(job);
+	rlmd_job_free(job->job);
+	LIST_REMOVE(job, entry);
+	serve_params_done(&job->params);
+	rlmd_plan_file_free(job->plan);
+	rlmd_review_free(job->review);
+	for (char **event = job->events; event && *event; event++)
+		free(*event);
+	free(job->events);
+	event_free(job->posted);
+	free(job->task);
+	free(job->schema);
+	free(job->directory);
+	free(job);
+}
+
+void serve_job_free_all(struct serve_client *client)
+{
+	while (!LIST_EMPTY(&client->jobs))
+		job_free(LIST_FIRST(&client->jobs));
+}
+
+/* --- its end ---------------------------------------------------------------------------------- */
+
+/* Not as an event, but as --json has it. */
+static void tell_end(struct serve_job *job, json_t *result)
+{
+	json_object_del(result, "event");
+	rpc_notify(job->client->rpc, "job.end",
+		   json_make("{s:s, s:o}", "job", job->name, "result", result));
+	job_free(job);
+}
+
+static void set_failure(json_t *object, const struct rlmd_error *err)
+{
+	json_put(object, "success", json_false());
+	json_put(object, "error",
+		 json_make("{s:s, s:o}", "kind", rlmd_error_name(err->kind), "message",
+			   json_from_text(text_of(err->text))));
+}
+
+static json_t *no_result(const struct serve_job *job, const struct rlmd_error *err)
+{
+	json_t *object = session_no_result(job->client->serve->session, err);
+
+	set_failure(object, err);
+	return object;
+}
+
+/* Of a review: an answer whose findings were told back stands where none came after it. */
+static void take_review(struct serve_job *job, const struct rlmd_result *result, json_t *object)
+{
+	struct rlmd_text answer = rlmd_result_output(result);
+	struct rlmd_text spare = rlmd_review_spare(job->review);
+	struct rlmd_error err;
+	char *report;
+	size_t size;
+
+	if (!rlmd_result_success(result)) {
+		if (!spare.size || rlmd_result_error(result)->kind == RLMD_ERROR_CANCELLED)
+			return;
+		answer = spare;
+		json_put(object, "success", json_true());
+		json_put(object, "error", json_null());
+		json_put(object, "output", json_from_text(spare));
+	}
+	if (!rlmd_review_take(job->review, job->params.context, answer, &err)) {
+		set_failure(object, &err);
+		return;
+	}
+	report = rlmd_review_report(job->review, RLMD_REVIEW_JSON, &size);
+	json_put(object, "review", session_read(text_from(report, size)));
+	free(report);
+}
+
+static void on_end(void *owner, struct rlmd_job *ended, const struct rlmd_result *result)
+{
+	struct serve_job *job = owner;
+	json_t *object = session_read(rlmd_result_json(result));
+
+	(void)ended;
+	if (job->error.kind)
+		set_failure(object, &job->error);
+	else if (job->review)
+		take_review(job, result, object);
+	tell_end(job, object);
+}
+
+/* It ends without a job. */
+static void on_posted(evutil_socket_t fd, short what, void *owner)
+{
+	struct serve_job *job = owner;
+
+	(void)fd;
+	(void)what;
+	tell_end(job, no_result(job, &job->error));
+}
+
+static void break_off(struct serve_job *job, const struct rlmd_error *err)
+{
+	if (!job->error.kind)
+		job->error = *err;
+	if (job->job)
+		rlmd_job_cancel(job->job);
+	else
+		loop_post(job->posted);
+}
+
+/* --- its events ---------------------------------------------------------------------------------
+ */
+
+static void on_event(void *owner, struct rlmd_job *told, struct rlmd_text json)
+{
+	struct serve_job *job = owner;
+
+	(void)told;
+	rpc_notify(job->client->rpc, "job.event",
+		   json_make("{s:s, s:o}", "job", job->name, "event", session_read(json)));
+}
+
+static void on_delta(void *owner, struct rlmd_job *told, struct rlmd_text words)
+{
+	struct serve_job *job = owner;
+
+	(void)told;
+	rpc_notify(job->client->rpc, "job.delta",
+		   json_make("{s:s, s:o}", "job", job->name, "text", json_from_text(words)));
+}
+
+static void on_verdict(void *owner, const json_t *result, const char *why)
+{
+	struct client_check *check = owner;
+	struct serve_job *job = check->job;
+	struct rlmd_check *answer = check->check;
+	const json_t *accept = json_object_get(result, "accept");
+	struct rlmd_error err;
+
+	LIST_REMOVE(check, entry);
+	free(check);
+	if (json_is_true(accept)) {
+		rlmd_check_accept(answer);
+	} else if (json_is_false(accept)) {
+		const char *wrong = json_get_string(result, "wrong");
+
+		rlmd_check_reject(answer, *wrong ? wrong : "The answer was not accepted.");
+	} else {
+		error_set(&err, RLMD_ERROR_INTERNAL, "answer.check: %.400s",
+			  why ? why : "accept is true or false");
+		break_off(job, &err);
+		rlmd_check_accept(answer);
+	}
+}
+
+/* The form of a review's findings first. */
+static void on_check(void *owner, struct rlmd_job *told, struct rlmd_text answer,
+		     struct rlmd_check *answered)
+{
+	struct serve_job *job = owner;
+	auto_free char *wrong = job->review ? rlmd_review_wrong(job->review, answer) : NULL;
+	struct client_check *check;
+
+	(void)told;
+	if (wrong) {
+		rlmd_check_reject(answered, wrong);
+		return;
+	}
+	if (!job->checked) {
+		rlmd_check_accept(answered);
+		return;
+	}
+	check = xcalloc(1, sizeof *check);
+	check->job = job;
+	check->check = answered;
+	LIST_INSERT_HEAD(&job->checks, check, entry);
+	check->asked = rpc_ask(
+		job->client->rpc, "answer.check",
+		json_make("{s:s, s:o}", "job", job->name, "answer", json_from_text(answer)),
+		on_verdict, check);
+}
+
+/* --- its start ----------------------------------------------------------------------------------
+ */
+
+static struct rlmd_job_options options_of(struct serve_job *job)
+{
+	struct rlmd_job_options options = job_settings_options(&job->params.config);
+
+	options.task = text_from(job->task, job->task_size);
+	options.context = job->params.context;
+	options.plan = job->plan;
+	options.functions = job->params.functions;
+	options.function_count = job->params.tool_count;
+	options.schema = text_of(job->schema);
+	options.warnings = job->client->serve->session->warnings;
+	options.provider = job->provider;
+	if (job->kind == COMMAND_PLAN)
+		options.strict = false;
+	if (job->review)
+		rlmd_review_first_code(job->review, &options.setup, &options.first_code);
+	return options;
+}
+
+static bool start_job(struct serve_job *job, struct rlmd_error *err)
+{
+	int64_t allowed = job->params.config.max_time;
+	struct rlmd_limits limits = job_settings_limits(&job->params.config,
+							allowed + job->started - clock_ms());
+	const struct rlmd_hooks hooks = {
+		.size = sizeof hooks,
+		.event = job->events || job->all_events ? on_event : NULL,
+		.events = (const char *const *)job->events,
+		.delta = on_delta,
+		.check = job->checked || job->review ? on_check : NULL,
+		.end = on_end,
+		.owner = job,
+	};
+	struct rlmd_job_options options;
+
+	if (limits.time_ms <= 0)
+		return error_limit(err, RLMD_STOP_MAX_TIME,
+				   "reading the input took all of the time (max-time)");
+	options = options_of(job);
+	options.limits = &limits;
+	options.hooks = &hooks;
+	options.sandbox = serve_params_sandbox(&job->params, err);
+	job->job = options.sandbox
+			   ? rlmd_job_start(job->client->serve->session->engine, &options, err)
+			   : NULL;
+	return job->job;
+}
+
+/* A review without a change ends with no finding, and asks nobody. */
+static void end_without_change(struct serve_job *job)
+{
+	struct session *session = job->client->serve->session;
+	json_t *object = session_no_result(session, NULL);
+	auto_free char *report = NULL;
+	size_t size;
+
+	rlmd_review_take(job->review, job->params.context, text_of("{\"findings\": []}"), NULL);
+	report = rlmd_review_report(job->review, RLMD_REVIEW_JSON, &size);
+	json_put(object, "review", session_read(text_from(report, size)));
+	tell_end(job, object);
+}
+
+/* Where it is true, the job may have ended. */
+static bool begin(struct serve_job *job, struct rlmd_error *err)
+{
+	struct rlmd_text task;
+
+	if (!job->review)
+		return start_job(job, err);
+	if (!rlmd_review_task(job->review, job->params.context, &task, err))
+		return false;
+	if (!task.size) {
+		end_without_change(job);
+		return true;
+	}
+	job->task = text_copy(task);
+	job->task_size = task.size;
+	return start_job(job, err);
+}
+
+static void on_loaded(void *owner, struct rlmd_context *context, const struct rlmd_error *err)
+{
+	struct serve_job *job = owner;
+	struct rlmd_error why;
+
+	if (!context)
+		break_off(job, err);
+	else if (job->error.kind)
+		loop_post(job->posted);
+	else if (!begin(job, &why))
+		break_off(job, &why);
+}
+
+/* --- its parameters
+ * ------------------------------------------------------------------------------- */
+
+static bool take_task(struct serve_job *job, const json_t *task, struct rlmd_error *err)
+{
+	struct rlmd_text text = json_text(task);
+
+	if (text.size > TASK_SIZE_MAX || !text_trim(text).size)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 text.size ? "the task has no word, or is longer than 1 MiB"
+					   : "there is no task");
+	job->task = text_copy(text);
+	job->task_size = text.size;
+	return true;
+}
+
+static bool take_plan(struct serve_job *job, const json_t *plan, struct rlmd_error *err)
+{
+	auto_free char *text = json_to_string(plan);
+
+	job->plan = rlmd_plan_file_new(text_of(text), err);
+	return job->plan || error_context(err, "plan");
+}
+
+/* The directory is a context of its own. */
+static bool take_review_of(struct serve_job *job, const json_t *asked, struct rlmd_error *err)
+{
+	const struct config *config = &job->params.config;
+	const char *rules = json_string_value(json_object_get(asked, "rules"));
+	struct rlmd_review_options options = {
+		.size = sizeof options,
+		.prompt = config->prompt,
+		.rules = rules ? rules : config->add_rules,
+		.usual_rules = !rules,
+		.baseline = config->baseline,
+		.fail_on = config->fail_on,
+		.only_changed = config->only_changed_lines,
+		.fail_on_unanchored = config->fail_on_unanchored,
+		.min_confidence = config->min_confidence,
+		.max_findings = (size_t)config->max_findings,
+		.category = config->category,
+		.reading = config->quick  ? RLMD_REVIEW_NO_READING
+			   : config->deep ? RLMD_REVIEW_DEEP_READING
+					  : RLMD_REVIEW_FIRST_READING,
+		.directory = job->directory,
+	};
+
+	job->review = rlmd_review_new(&options, err);
+	return job->review || error_context(err, "review");
+}
+
+/* As job.start with a task has it: one context, the path, and what changed as an option. */
+static json_t *params_of_review(const json_t *params, const json_t *review)
+{
+	const char *path = json_get_string(review, "path"), *diff = json_get_string(review, "diff");
+	json_t *all = json_make_copy(params), *options = json_object_get(params, "options");
+
+	options = json_is_object(options) ? json_make_copy(options) : json_make_object();
+	if (*diff)
+		json_put(options, "diff", json_make_string(diff));
+	json_put(all, "options", options);
+	json_put(all, "contexts", json_make("[{s:s}]", "path", *path ? path : "."));
+	return all;
+}
+
+static bool take_events(struct serve_job *job, const json_t *events, struct rlmd_error *err)
+{
+	size_t count = json_array_size(events), i;
+	const json_t *event;
+
+	if (events && !json_is_array(events))
+		return error_set(err, RLMD_ERROR_USAGE, "events are an array of names");
+	if (!count)
+		return true;
+	job->events = xcalloc(count + 1, sizeof *job->events);
+	json_array_foreach (events, i, event) {
+		if (!json_is_string(event))
+			return error_set(err, RLMD_ERROR_USAGE, "events are an array of names");
+		job->all_events |= !strcmp(json_string_value(event), "*");
+		job->events[i] = xstrdup(json_string_value(event));
+	}
+	if (!job->all_events)
+		return true;
+	for (i = 0; i < count; i++)
+		free(job->events[i]);
+	free(take_pointer(&job->events));
+	return true;
+}
+
+static bool take_model(struct serve_job *job, const json_t *model, struct rlmd_error *err)
+{
+	struct serve *serve = job->client->serve;
+
+	if (!model) {
+		job->provider = serve_model_provider(serve, &job->params.config, err);
+		return job->provider;
+	}
+	if (!text_equal(json_text(model), SERVE_MODEL_NAME))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "model is \"client\" or left out: others are an option");
+	job->provider = SERVE_MODEL_NAME;
+	return serve_model_open(serve, name_of, err);
+}
+
+static bool take_schema(struct serve_job *job, const json_t *schema, struct rlmd_error *err)
+{
+	if (!schema || json_is_null(schema))
+		return true;
+	if (!json_is_object(schema) && !json_is_boolean(schema))
+		return error_set(err, RLMD_ERROR_USAGE, "the schema is an object");
+	job->schema = json_to_string(schema);
+	return true;
+}
+
+static bool take_work(struct serve_job *job, const json_t *params, struct rlmd_error *err)
+{
+	const json_t *task = json_object_get(params, "task"),
+		     *plan = json_object_get(params, "plan"),
+		     *review = json_object_get(params, "review");
+
+	if (!!task + !!plan + !!review != 1)
+		return error_set(err, RLMD_ERROR_USAGE, "one of task, plan and review is wanted");
+	if (task && !json_is_string(task))
+		return error_set(err, RLMD_ERROR_USAGE, "the task is a text");
+	if ((plan && !json_is_object(plan)) || (review && !json_is_object(review)))
+		return error_set(err, RLMD_ERROR_USAGE, "%s is an object",
+				 plan ? "plan" : "review");
+	if (task)
+		return take_task(job, task, err);
+	return plan ? take_plan(job, plan, err) : take_review_of(job, review, err);
+}
+
+static bool read_params(struct serve_job *job, const json_t *given, struct rlmd_error *err)
+{
+	const json_t *review = json_object_get(given, "review");
+	json_auto_t *changed = json_is_object(review) ? params_of_review(given, review) : NULL;
+	const json_t *params = changed ? changed : given;
+
+	job->kind = json_object_get(params, "plan") ? COMMAND_PLAN
+		    : review                        ? COMMAND_REVIEW
+						    : COMMAND_EXEC;
+	if (json_is_object(review))
+		job->directory = xstrdup(
+			*json_get_string(review, "path") ? json_get_string(review, "path") : ".");
+	job->checked = json_is_true(json_object_get(params, "check"));
+	return serve_params_read(&job->params, job->client, job->kind, params, err) &&
+	       take_work(job, params, err) &&
+	       take_schema(job, json_object_get(params, "schema"), err) &&
+	       take_events(job, json_object_get(params, "events"), err) &&
+	       take_model(job, json_object_get(params, "model"), err);
+}
+
+/* All that can be known before the context is there. */
+static bool check(struct serve_job *job, struct rlmd_error *err)
+{
+	struct rlmd_job_options options = options_of(job);
+	struct rlmd_limits limits = job_settings_limits(&job->params.config,
+							job->params.config.max_time);
+
+	if (job->review)
+		options.task = text_of("a review");
+	options.schema = (struct rlmd_text){0};
+	options.limits = &limits;
+	return rlmd_job_check(job->client->serve->session->engine, &options, err);
+}
+
+static bool job_start(struct serve_job *job, const json_t *params, struct rlmd_error *err)
+{
+	bool waits;
+
+	return read_params(job, params, err) && check(job, err) &&
+	       serve_params_load(&job->params, on_loaded, job, &waits, err) &&
+	       (waits || begin(job, err));
+}
+
+void serve_job_start(struct serve_client *client, const json_t *params, struct rpc_request *request)
+{
+	struct serve_job *job = xcalloc(1, sizeof *job);
+	struct rlmd_error err = {0};
+
+	job->client = client;
+	job->started = clock_ms();
+	snprintf(job->name, sizeof job->name, "j%" PRId64, ++client->last_job);
+	job->params.kind = "job";
+	job->params.name = job->name;
+	job->posted = loop_timer(client->serve->session->base, on_posted, job);
+	LIST_INIT(&job->checks);
+	LIST_INSERT_HEAD(&client->jobs, job, entry);
+	if (job_start(job, params, &err)) {
+		rpc_reply(request, json_make("{s:s}", "job", job->name));
+		return;
+	}
+	job_free(job);
+	rpc_fail(request, &err);
+}
+
+/* --- its other methods
+ * ---------------------------------------------------------------------------- */
+
+/* One that has ended was once there. */
+static bool was_there(const struct serve_client *client, const json_t *params,
+		      struct rpc_request *request)
+{
+	const char *name = json_get_string(params, "job");
+	int64_t number = *name == 'j' ? strtoll(name + 1, NULL, 10) : 0;
+	struct rlmd_error err;
+
+	if (number > 0 && number <= client->last_job)
+		return true;
+	error_set(&err, RLMD_ERROR_USAGE, "there is no job '%.40s'", name);
+	rpc_fail(request, &err);
+	return false;
+}
+
+static void stop(struct serve_job *job)
+{
+	struct rlmd_error err;
+
+	error_set(&err, RLMD_ERROR_CANCELLED, "cancelled before it began");
+	if (job->params.loading) {
+		rlmd_context_load_cancel(take_pointer(&job->params.loading));
+		break_off(job, &err);
+	}
+}
+
+static void job_interrupt(struct serve_job *job)
+{
+	if (job->job)
+		rlmd_job_interrupt(job->job);
+	else
+		stop(job);
+}
+
+void serve_job_interrupt(struct serve_client *client, const json_t *params,
+			 struct rpc_request *request)
+{
+	struct serve_job *job = find(client, params);
+
+	if (!job && !was_there(client, params, request))
+		return;
+	if (job)
+		job_interrupt(job);
+	rpc_reply(request, json_make_object());
+}
+
+void serve_job_cancel(struct serve_client *client, const json_t *params,
+		      struct rpc_request *request)
+{
+	struct serve_job *job = find(client, params);
+
+	if (!job && !was_there(client, params, request))
+		return;
+	if (job && job->job)
+		rlmd_job_cancel(job->job);
+	else if (job)
+		stop(job);
+	rpc_reply(request, json_make_object());
+}
+
+void serve_job_interrupt_all(struct serve_client *client)
+{
+	struct serve_job *job;
+
+	LIST_FOREACH(job, &client->jobs, entry)
+	job_interrupt(job);
+}
+
+void serve_job_status(struct serve_client *client, const json_t *params,
+		      struct rpc_request *request)
+{
+	struct rlmd_job_status status = RLMD_JOB_STATUS_INIT;
+	struct serve_job *job = find(client, params);
+	json_t *limit;
+
+	if (!job && !was_there(client, params, request))
+		return;
+	if (job)
+		rlmd_job_get_status(job->job, &status);
+	limit = status.max_cost == RLMD_UNLIMITED
+			? json_null()
+			: json_make_real(money_to_dollars(status.max_cost));
+	rpc_reply(request,
+		  json_make("{s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:I, s:I, s:b, s:b}", "turn",
+			    (json_int_t)status.turn, "depth", (json_int_t)status.depth,
+			    "callsInFlight", (json_int_t)status.calls_in_flight, "tokens",
+			    (json_int_t)status.tokens, "cost", money_to_dollars(status.cost),
+			    "elapsedMs", (json_int_t)status.elapsed_ms, "maxCost", limit,
+			    "operations", (json_int_t)status.operations, "operationsEnded",
+			    (json_int_t)status.operations_ended, "interrupted",
+			    (int)status.interrupted, "ended", (int)!job));
+}

@@ -1,0 +1,46 @@
+/*
+ * cli/serve_params.h - what a job and a session are given: options, contexts and tools.
+ */
+#pragma once
+
+#include <rlmd/context.h>
+#include <rlmd/function.h>
+#include <rlmd/sandbox.h>
+
+#include "cli/serving.h"
+
+struct serve_tool;
+
+/* Never called before serve_params_load() returns. `context` is lent; NULL: `err` says why. */
+typedef void serve_loaded_fn(void *owner, struct rlmd_context *context,
+			     const struct rlmd_error *err);
+
+/* Embed it. Zero may be freed. */
+struct serve_params {
+	struct serve_client *client; /* lent */
+	const char *kind, *name;     /* "job" or "session", static, and its name, lent */
+	struct config config;        /* owned: the server's settings, and the options over them */
+	char **sources;              /* owned: of the contexts, as for rlmd_context_load() */
+	size_t source_count;
+	struct rlmd_context *context;         /* owned, once it is there */
+	struct rlmd_context_loading *loading; /* owned */
+	serve_loaded_fn *loaded;
+	void *owner;
+	struct serve_tool *tools;        /* owned */
+	struct rlmd_function *functions; /* owned: the same, for the library */
+	size_t tool_count;
+};
+
+/* Options for a command, contexts and tools. RLMD_ERROR_USAGE. */
+bool serve_params_read(struct serve_params *, struct serve_client *, enum command_id,
+		       const json_t *params, struct rlmd_error *);
+void serve_params_done(struct serve_params *);
+
+/* True, and no call follows: the context is there already, or there is none to load. Else the call,
+ * or false with an error. */
+bool serve_params_load(struct serve_params *, serve_loaded_fn *, void *owner, bool *ret_waits,
+		       struct rlmd_error *);
+
+/* The one that the options ask for. Starts it where none is there, which blocks for some tenths of
+ * a second. */
+struct rlmd_sandbox *serve_params_sandbox(const struct serve_params *, struct rlmd_error *);

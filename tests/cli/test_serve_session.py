@@ -1,0 +1,103 @@
+"""Sessions of rlmd serve: living workers, one block after the other."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import client  # noqa: E402
+
+
+class Sessions(client.ServeTest):
+    def session(self, **params):
+        peer = self.open()
+        session = peer.call("session.open", **params)["session"]
+        return peer, lambda method, **more: peer.call(f"session.{method}", session=session, **more)
+
+    def test_blocks(self):
+        peer, call = self.session(contexts=[{"text": "a b c"}])
+        done = call("execute", code="import sys\nx = context.split()\nprint(x)\nprint('e', file=sys.stderr)")
+        self.assertEqual((done["stdout"], done["stderr"], done["error"], done["interrupted"]),
+                         ("['a', 'b', 'c']\n", "e\n", None, False))
+        self.assertIsInstance(done["durationMs"], int)
+        self.assertEqual([(note["stream"], note["text"]) for note in peer.told("session.output")],
+                         [("stdout", "['a', 'b', 'c']\n"), ("stderr", "e\n")])
+        self.assertEqual(call("execute", code="x[0]")["stdout"], "'a'\n")
+        for code, kind, message in (("{}['é']", "KeyError", "'é'"), ("1/", "SyntaxError", "invalid syntax"),
+                                    ("raise ValueError", "ValueError", ""),
+                                    ("llm_query('x')", "", "no model"),
+                                    ("raise ValueError('a: b\\nc')", "ValueError", "")):
+            with self.subTest(code=code):
+                error = call("execute", code=code)["error"]
+                self.assertIn(kind, error["traceback"])
+                if "\\n" not in code:
+                    self.assertIn(message, error["message"])
+                    self.assertIn(kind, error["type"])
+        self.assertEqual(self.close(peer), (0, ""))
+
+    def test_variables(self):
+        peer, call = self.session()
+        for value in (None, True, 7, 0.5, "é🙂\0\n\"'\\", [1, [2]], {"a": {"é": None}}, "x" * 1000000):
+            call("set", name="value", value=value)
+            self.assertEqual(call("get", name="value"), {"found": True, "value": value})
+        call("execute", code="other = {1}; import math; number = math.inf")
+        self.assertEqual(call("get", name="other"), {"found": True, "text": "{1}"})
+        self.assertIn("text", call("get", name="number"))
+        self.assertEqual(call("get", name="nothing"), {"found": False})
+        session = peer.told("session.output")
+        self.assertEqual(session, [])
+        for method, params in (("get", {"name": "a b"}), ("get", {}), ("set", {"name": "a"}),
+                               ("set", {"name": "", "value": 1}), ("execute", {}), ("execute", {"code": 7})):
+            with self.subTest(method=method, params=params):
+                self.assertEqual(self.refused(peer, f"session.{method}", session="s1", **params).code, -32602)
+        self.assertEqual(self.close(peer), (0, ""))
+
+    def test_an_interrupt(self):
+        peer = self.open(tool_call=lambda asked: None)
+        session = peer.call("session.open", tools=[{"name": "here", "doc": "Is called."}])["session"]
+        begun = peer.begin("session.execute", session=session, code="here()\nx = 1\nwhile True: pass")
+        peer.wait(lambda: peer.asked)
+        self.assertIn("at work", str(self.refused(peer, "session.execute", session=session, code="1")))
+        peer.call("session.interrupt", session=session)
+        done = peer.end(begun)
+        self.assertTrue(done["interrupted"])
+        self.assertEqual(done["error"]["type"], "KeyboardInterrupt")
+        self.assertEqual(peer.call("session.execute", session=session, code="print(1)")["stdout"], "1\n")
+        self.assertEqual(self.close(peer), (0, ""))
+
+    def test_a_time(self):
+        peer, call = self.session()
+        done = call("execute", code="while True: pass", timeoutMs=50)
+        self.assertTrue(done["interrupted"])
+        self.assertEqual(call("execute", code="print(2)")["stdout"], "2\n")
+        self.assertEqual(self.close(peer), (0, ""))
+
+    def test_a_worker_that_dies(self):
+        """The request under way fails, and all that follow; other sessions live."""
+        peer, call = self.session()
+        for code in ("import os; os._exit(3)", "print(1)"):
+            refused = self.refused(peer, "session.execute", session="s1", code=code)
+            self.assertEqual((refused.code, refused.kind), (-32000, "worker"))
+        other = peer.call("session.open")["session"]
+        self.assertEqual(peer.call("session.execute", session=other, code="print(1)")["stdout"], "1\n")
+        self.assertEqual(call("close"), {})
+        self.assertIn("no session", str(self.refused(peer, "session.close", session="s1")))
+        status, words = self.close(peer)
+        self.assertEqual(status, 0)
+        self.assertRegex(words, "^rlmd: warning: the worker ended itself .exit status 3.*\\n$")
+
+    def test_closed_at_work(self):
+        peer = self.open()
+        session = peer.call("session.open", tools=[{"name": "here", "doc": "Is called."}])["session"]
+        begun = peer.begin("session.execute", session=session, code="here()")
+        peer.wait(lambda: peer.asked)
+        self.assertEqual(peer.call("session.close", session=session), {})
+        with self.assertRaises(client.Refused) as refused:
+            peer.end(begun)
+        self.assertEqual(refused.exception.kind, "cancelled")
+        peer.wait(lambda: peer.told("$/cancelRequest", id=peer.asked[0]["id"]))
+        self.assertEqual(self.close(peer), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
