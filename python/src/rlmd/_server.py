@@ -1,0 +1,278 @@
+"""The rlmd program as a child of this process: JSON-RPC over its standard input and output.
+
+One thread reads. Any thread may call; answers are futures. A forked child has no server of its
+parent's: it starts its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import base64
+import concurrent.futures
+import inspect
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import threading
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from ._errors import Error, ServerError, error_of
+
+Params = Dict[str, Any]
+Future = concurrent.futures.Future
+PIECE = 3 << 20  # bytes of a blob in one message
+WORDS = 20  # lines of its standard error that an error shows
+HELP = ("no rlmd program was found: install rlmd's package (Linux), or name it by RLMD_BIN; on macOS "
+        "and Windows name a command that starts it elsewhere, as RLMD_BIN='ssh HOST rlmd'")
+
+
+def command(binary: Optional[str] = None) -> List[str]:
+    """The argument, or $RLMD_BIN, which may have arguments of its own, or `rlmd` of the PATH."""
+    named = binary or os.environ.get("RLMD_BIN")
+    if named:
+        return [named] if os.path.exists(named) else named.split()
+    found = shutil.which("rlmd")
+    if not found:
+        raise ServerError(HELP)
+    return [found]
+
+
+class Server:
+    """A started program, until it ends or close() is called."""
+
+    def __init__(self, argv: List[str]):
+        self.pid = os.getpid()
+        variables = {name: value for name, value in os.environ.items() if name != "RLMD_BIN"}
+        try:
+            # A session of its own: Ctrl-C is for us.
+            self._process = subprocess.Popen(
+                [*argv, "serve", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, start_new_session=True, env=variables)
+        except OSError as error:
+            raise ServerError(f"{argv[0]} cannot be started: {error.strerror}. {HELP}") from None
+        self._writing, self._lock = threading.Lock(), threading.Lock()
+        self._ids = itertools.count(1)
+        self._waiting: Dict[int, "Future[Any]"] = {}
+        self._listeners: Dict[str, Callable[[str, Params], None]] = {}
+        self._early: Dict[str, List[Tuple[str, Params]]] = {}
+        self._handlers: Dict[str, Callable[[str, Params], Any]] = {}
+        self._words: List[str] = []
+        self._end: Optional[Error] = None
+        self._pool = concurrent.futures.ThreadPoolExecutor(64, "rlmd-tool")
+        self._hearer = threading.Thread(target=self._hear, name="rlmd-words", daemon=True)
+        self._hearer.start()
+        threading.Thread(target=self._read, name="rlmd", daemon=True).start()
+        self.call("initialize", protocolVersion="1",
+                  client={"name": "rlmd-python", "version": "0.1.0"})
+
+    @property
+    def alive(self) -> bool:
+        return self._end is None and self.pid == os.getpid()
+
+    # What we say
+
+    def begin(self, method: str, **params: Any) -> "Future[Any]":
+        """Asks; the future has the result, or raises the error."""
+        if self.pid != os.getpid():
+            raise ServerError("this process was forked: it has no server of its parent's")
+        future: "Future[Any]" = Future()
+        number = next(self._ids)
+        with self._lock:
+            if self._end:
+                raise self._end
+            self._waiting[number] = future
+        self._send({"id": number, "method": method, "params": params})
+        return future
+
+    def call(self, method: str, **params: Any) -> Any:
+        return self.begin(method, **params).result()
+
+    def _send(self, message: Params) -> None:
+        line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+        stream = self._process.stdin
+        assert stream
+        try:
+            with self._writing:
+                stream.write(line)
+                stream.flush()
+        except (OSError, ValueError):
+            pass  # it has ended, which the reader tells
+
+    def blob(self, data: bytes) -> str:
+        """The name of a text that is too long for a message."""
+        name: str = self.call("blob.begin")["blob"]
+        for place in range(0, len(data), PIECE):
+            part = base64.b64encode(data[place:place + PIECE]).decode()
+            self.call("blob.append", blob=name, base64=part)
+        self.call("blob.end", blob=name)
+        return name
+
+    # Jobs and sessions, by their names
+
+    def listen(self, name: str, listener: Callable[[str, Params], None],
+               handler: Callable[[str, Params], Any]) -> None:
+        """listener(method, params) hears all that is said of a job or session, in order, in the
+        reader's thread; handler answers its requests, in a thread of its own."""
+        with self._lock:
+            early = self._early.pop(name, [])
+            for each in early:
+                listener(*each)
+            self._listeners[name], self._handlers[name] = listener, handler
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._listeners.pop(name, None)
+            self._handlers.pop(name, None)
+            self._early.pop(name, None)
+
+    def later(self, function: Callable[[], None]) -> None:
+        """Calls it in a thread of its own, while the server lives: the reader holds locks."""
+        try:
+            self._pool.submit(function)
+        except RuntimeError:
+            pass
+
+    # What it says
+
+    def _hear(self) -> None:
+        assert self._process.stderr
+        for line in self._process.stderr:
+            self._words = [*self._words[1 - WORDS:], line.decode("utf-8", "replace").rstrip()]
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        try:
+            for line in self._process.stdout:
+                self._take(json.loads(line))
+            why = ""
+        except ValueError as error:
+            why = f"it said what is no message: {error}"
+            self._process.kill()
+        self._hearer.join(5)
+        status = self._process.wait()
+        self._close_pipes()
+        words = "; ".join([why, *self._words]).strip("; ")
+        self._stop(ServerError(f"rlmd ended (status {status})" + (f": {words}" if words else "")))
+
+    def _close_pipes(self) -> None:
+        with self._writing:
+            for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+                try:
+                    assert stream
+                    stream.close()
+                except OSError:
+                    pass  # words that it will not read
+
+    def _stop(self, why: Error) -> None:
+        with self._lock:
+            self._end = why
+            waiting, self._waiting = self._waiting, {}
+            listeners = list(self._listeners.values())
+        for future in waiting.values():
+            future.set_exception(why)
+        for listener in listeners:
+            listener("end", {"why": why})
+        self._pool.shutdown(wait=False)
+
+    def _take(self, message: Params) -> None:
+        method, number = message.get("method"), message.get("id")
+        if method is None:
+            with self._lock:
+                future = self._waiting.pop(number, None)  # type: ignore[arg-type]
+            if future and "error" in message:
+                error = message["error"]
+                future.set_exception(error_of(error["data"]["kind"], error["message"]))
+            elif future:
+                future.set_result(message["result"])
+            return
+        params = message["params"]
+        name = params.get("job") or params.get("session")
+        if number is not None:
+            self._pool.submit(self._answer, number, method, name, params)
+        elif name:
+            self._tell(name, method, params)
+
+    def _tell(self, name: str, method: str, params: Params) -> None:
+        """The caller may not know yet how the job is called."""
+        with self._lock:
+            listener = self._listeners.get(name)
+            if listener is None:
+                self._early.setdefault(name, []).append((method, params))
+        if listener:
+            listener(method, params)
+
+    def _handler(self, name: str) -> Callable[[str, Params], Any]:
+        with self._lock:
+            handler = self._handlers.get(name)
+        if handler is None:
+            raise LookupError(f"nobody answers for {name}")
+        return handler
+
+    def _answer(self, number: int, method: str, name: str, params: Params) -> None:
+        try:
+            result = self._handler(name)(method, params)
+            if inspect.isawaitable(result):
+                result = asyncio.run(_awaited(result))
+            self._send({"id": number, "result": result})
+        except Exception as error:
+            words = f"{type(error).__name__}: {error}"
+            self._send({"id": number, "error": {"code": -32000, "message": words}})
+
+    # The end
+
+    def close(self) -> None:
+        """Ends the program, and all that it does for us."""
+        if self.pid != os.getpid():
+            return
+        try:
+            assert self._process.stdin
+            with self._writing:
+                self._process.stdin.close()
+        except OSError:
+            pass
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+_shared: Dict[Any, Server] = {}
+_starting = threading.Lock()
+_owned: "weakref.WeakSet[Server]" = weakref.WeakSet()
+
+
+def shared(binary: Optional[str] = None) -> Server:
+    """One for all that this process asks with the same environment, in the same directory."""
+    key = (binary, os.getpid(), os.getcwd(), tuple(sorted(os.environ.items())))
+    with _starting:
+        server = _shared.get(key)
+        if server is None or not server.alive:
+            server = _shared[key] = Server(command(binary))
+            _owned.add(server)
+        return server
+
+
+def _forked() -> None:
+    """The lock of the parent may be held by a thread that the child has not."""
+    global _starting
+    _starting = threading.Lock()
+    _shared.clear()
+
+
+@atexit.register
+def close_all() -> None:
+    for server in list(_owned):
+        server.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
