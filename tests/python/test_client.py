@@ -223,6 +223,23 @@ class Together(PythonTest):
             texts = [f"text {i}" for i in range(200)]
             self.assertEqual(list(pool.map(lambda text: r.completion("?", text), texts)), texts)
 
+    def test_requests_before_the_caller_knows_of_its_job(self):
+        """The answer to job.start may be read before the caller has looked at it."""
+        r = rlmd.RLM(answers("FINAL(well)"))
+        add = concurrent.futures.Future.add_done_callback
+
+        def late(future, function):
+            future.result()
+            threading.Event().wait(0.02)
+            add(future, function)
+
+        with mock.patch.object(concurrent.futures.Future, "add_done_callback", late):
+            server = _server.shared()
+            job = rlmd._rlm.Job(server, {"task": "?", "options": {}}, rlmd._rlm.Toolbox(None),
+                                answers("FINAL(well)"), None, None)
+        self.assertEqual(job.result.result()["output"], "well")
+        self.assertEqual(r.completion("?"), "well")
+
     def test_asyncio(self):
         r = rlmd.RLM(answers("FINAL_VAR(context)"))
 

@@ -60,6 +60,7 @@ class Server:
         self._listeners: Dict[str, Callable[[str, Params], None]] = {}
         self._early: Dict[str, List[Tuple[str, Params]]] = {}
         self._handlers: Dict[str, Callable[[str, Params], Any]] = {}
+        self._asked: Dict[str, List[Tuple[int, str, Params]]] = {}  # before there was a handler
         self._words: List[str] = []
         self._end: Optional[Error] = None
         self._pool = concurrent.futures.ThreadPoolExecutor(64, "rlmd-tool")
@@ -122,12 +123,16 @@ class Server:
             for each in early:
                 listener(*each)
             self._listeners[name], self._handlers[name] = listener, handler
+            asked = self._asked.pop(name, [])
+        for number, method, params in asked:
+            self._pool.submit(self._answer, number, handler, method, params)
 
     def forget(self, name: str) -> None:
         with self._lock:
             self._listeners.pop(name, None)
             self._handlers.pop(name, None)
             self._early.pop(name, None)
+            self._asked.pop(name, None)
 
     def later(self, function: Callable[[], None]) -> None:
         """Calls it in a thread of its own, while the server lives: the reader holds locks."""
@@ -192,7 +197,7 @@ class Server:
         params = message["params"]
         name = params.get("job") or params.get("session")
         if number is not None:
-            self._pool.submit(self._answer, number, method, name, params)
+            self._ask(name, number, method, params)
         elif name:
             self._tell(name, method, params)
 
@@ -205,16 +210,18 @@ class Server:
         if listener:
             listener(method, params)
 
-    def _handler(self, name: str) -> Callable[[str, Params], Any]:
+    def _ask(self, name: str, number: int, method: str, params: Params) -> None:
         with self._lock:
             handler = self._handlers.get(name)
-        if handler is None:
-            raise LookupError(f"nobody answers for {name}")
-        return handler
+            if handler is None:
+                self._asked.setdefault(name, []).append((number, method, params))
+        if handler:
+            self._pool.submit(self._answer, number, handler, method, params)
 
-    def _answer(self, number: int, method: str, name: str, params: Params) -> None:
+    def _answer(self, number: int, handler: Callable[[str, Params], Any], method: str,
+                params: Params) -> None:
         try:
-            result = self._handler(name)(method, params)
+            result = handler(method, params)
             if inspect.isawaitable(result):
                 result = asyncio.run(_awaited(result))
             self._send({"id": number, "result": result})
