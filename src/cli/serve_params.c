@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/job_settings.h"
 #include "cli/serve_blob.h"
@@ -109,19 +111,31 @@ static bool is_text(const json_t *object, const char *key)
 	return json_is_string(json_object_get(object, key));
 }
 
+/* A path to a text, new, which is good while the parameters are there. */
+static char *text_path(struct serve_params *params, const json_t *context, struct rlmd_error *err)
+{
+	int fd = file_in_memory("text", json_get_text(context, "text"), err);
+
+	if (fd < 0)
+		return NULL;
+	params->fds[params->fd_count++] = fd;
+	return xasprintf("/proc/self/fd/%d", fd);
+}
+
 /* A source as rlmd_context_load() reads it, new. A name that is no variable's is refused there. */
-static char *source_of(const struct serve_client *client, const json_t *context,
-		       struct rlmd_error *err)
+static char *source_of(struct serve_params *params, const json_t *context, struct rlmd_error *err)
 {
 	const char *name = json_get_string(context, "name");
 	auto_free char *path = NULL;
 
-	if (is_text(context, "path"))
+	if (is_text(context, "text"))
+		path = text_path(params, context, err);
+	else if (is_text(context, "path"))
 		path = xstrdup(json_get_string(context, "path"));
 	else if (is_text(context, "git"))
 		path = xasprintf("git:%s", json_get_string(context, "git"));
 	else
-		path = serve_blob_path(client, json_get_string(context, "blob"), err);
+		path = serve_blob_path(params->client, json_get_string(context, "blob"), err);
 	if (!path)
 		return NULL;
 	return *name ? xasprintf("%s=%s", name, path) : take_pointer(&path);
@@ -142,15 +156,14 @@ static bool check_context(const json_t *context, size_t count, struct rlmd_error
 				 "one of text, path, git and blob is wanted, a string");
 	if (!strcmp(path, "-"))
 		return error_set(err, RLMD_ERROR_USAGE, "standard input has the messages");
-	if (is_text(context, "text") && count > 1)
+	if (count > 1 && !is_text(context, "name") &&
+	    (is_text(context, "text") || is_text(context, "blob")))
 		return error_set(err, RLMD_ERROR_USAGE,
-				 "of several contexts a text comes as a blob");
-	if (is_text(context, "blob") && count > 1 && !is_text(context, "name"))
-		return error_set(err, RLMD_ERROR_USAGE, "of several contexts a blob has a name");
+				 "of several contexts a text and a blob have names");
 	return true;
 }
 
-/* One text needs no file: it is a context at once. */
+/* A text alone needs no file: it is a context at once. */
 static bool take_text(struct serve_params *params, const json_t *context, struct rlmd_error *err)
 {
 	const char *name = is_text(context, "name") ? json_get_string(context, "name") : NULL;
@@ -171,15 +184,13 @@ static bool read_contexts(struct serve_params *params, const json_t *contexts,
 		return error_set(err, RLMD_ERROR_USAGE, "there are at most %d contexts",
 				 RLMD_CONTEXT_INPUTS_MAX);
 	params->sources = xcalloc(count + 1, sizeof *params->sources);
+	params->fds = xcalloc(count + 1, sizeof *params->fds);
 	json_array_foreach (contexts, i, context) {
 		if (!check_context(context, count, err))
 			return error_context(err, "contexts[%zu]", i);
-		if (is_text(context, "text")) {
-			if (!take_text(params, context, err))
-				return error_context(err, "contexts[%zu]", i);
-			continue;
-		}
-		params->sources[i] = source_of(params->client, context, err);
+		if (count == 1 && is_text(context, "text"))
+			return take_text(params, context, err) || error_context(err, "contexts[0]");
+		params->sources[i] = source_of(params, context, err);
 		if (!params->sources[i])
 			return error_context(err, "contexts[%zu]", i);
 		params->source_count++;
@@ -371,6 +382,9 @@ void serve_params_done(struct serve_params *params)
 	for (size_t i = 0; params->sources && i < params->source_count; i++)
 		free(params->sources[i]);
 	free(params->sources);
+	for (size_t i = 0; i < params->fd_count; i++)
+		close(params->fds[i]);
+	free(params->fds);
 	if (params->client)
 		config_done(&params->config);
 	*params = (struct serve_params){0};

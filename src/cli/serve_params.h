@@ -22,6 +22,8 @@ struct serve_params {
 	struct config config;        /* owned: the server's settings, and the options over them */
 	char **sources;              /* owned: of the contexts, as for rlmd_context_load() */
 	size_t source_count;
+	int *fds; /* owned: memory files of the texts among them */
+	size_t fd_count;
 	struct rlmd_context *context;         /* owned, once it is there */
 	struct rlmd_context_loading *loading; /* owned */
 	serve_loaded_fn *loaded;

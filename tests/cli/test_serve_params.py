@@ -61,6 +61,8 @@ class Contexts(client.ServeTest):
         self.assertEqual(self.print(peer, "print(x)", contexts=[{"text": "é", "name": "x"}]), "é\n")
         self.assertEqual(self.print(peer, "print(context)", contexts=[{"path": "notes.txt"}]),
                          "changed\n\n")
+        self.assertEqual(self.print(peer, "print(a, b, len(c))", contexts=[
+            {"text": "é", "name": "a"}, {"text": "", "name": "b"}, {"path": "notes.txt", "name": "c"}]), "é  8\n")
         self.assertEqual(self.print(peer, "print(list(context.files), old)",
                                     contexts=[{"path": "tree"}, {"git": "HEAD:notes.txt", "name": "old"}],
                                     options={"include": "*.c"}).split(" ")[0], "['a.c']")
@@ -71,7 +73,7 @@ class Contexts(client.ServeTest):
         for contexts, word in (({}, "an array"), ([7], "an object"), ([{}], "one of text"),
                                ([{"text": "a", "path": "b"}], "one of text"), ([{"path": 7}], "one of"),
                                ([{"path": "-"}], "standard input"), ([{"blob": "b1"}], "no blob"),
-                               ([{"text": "a"}, {"text": "b"}], "blob"),
+                               ([{"text": "a"}, {"text": "b"}], "have names"),
                                ([{"text": "a", "name": "no name"}], "no name"),
                                ([{"path": "a"}] * 49, "at most")):
             with self.subTest(contexts=contexts):

@@ -30,9 +30,9 @@ class Contexts:
         several = len(given) + (context is not None) > 1
         self.params: List[Dict[str, str]] = []
         if context is not None:
-            self.params.append(self._read(context, "context" if several else None, several))
+            self.params.append(self._read(context, "context" if several else None))
         for name, value in given.items():
-            self.params.append(self._read(value, name, several))
+            self.params.append(self._read(value, name))
 
     def close(self) -> None:
         for blob in self._blobs:
@@ -40,19 +40,19 @@ class Contexts:
                 self._server.begin("blob.free", blob=blob)
         self._blobs = []
 
-    def _read(self, value: Any, name: Optional[str], several: bool) -> Dict[str, str]:
-        source = self._source(value, several)
+    def _read(self, value: Any, name: Optional[str]) -> Dict[str, str]:
+        source = self._source(value)
         if name is not None and not ("path" in source and name == "context"):
             source["name"] = name
         return source
 
-    def _source(self, value: Any, several: bool) -> Dict[str, str]:
+    def _source(self, value: Any) -> Dict[str, str]:
         if isinstance(value, Git):
             return {"git": value.revision}
         if isinstance(value, os.PathLike):
             return {"path": os.fspath(value)}
         text = text_of(value)
-        if isinstance(text, str) and len(text) <= TEXT_MAX and not several:
+        if isinstance(text, str) and len(text) <= TEXT_MAX:
             return {"text": text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")}
         data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
         self._blobs.append(self._server.blob(data))
