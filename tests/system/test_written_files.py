@@ -66,8 +66,8 @@ WRITES = {
     "markdown": {"review": "at once"},
     "record": {"exec": "directory", "plan": "directory", "review": "directory"},
     "cache": {"exec": "directory", "plan": "directory", "batch": "directory", "work": "directory",
-              "review": "directory"},
-    "store": {"batch": "store", "work": None, "results": None, "status": None},  # None: is only read
+              "review": "directory", "serve": None},
+    "store": {"batch": "store", "work": None, "results": None, "status": None},  # None: is only read, or shown elsewhere
 }
 
 # Every other option that takes a word: it names no file, or one that is only read.
