@@ -23,8 +23,27 @@ class Chrome(ExportTest):
         self.assertEqual((failed["name"], failed["args"]["error"]), ("python", "exception"))
         self.assertNotIn("secret", json.dumps(events))
 
+    def overlap(self):
+        """Moves the second sub-run, such that it begins inside of the first one and ends behind it."""
+        path = self.dir / "t.jsonl"
+        events = [json.loads(line) for line in path.read_text().splitlines()]
+        first, second = [each["run"] for each in events if each["event"] == "run" and each["depth"]]
+        last = max(each["seq"] for each in events if each.get("run") in (first, second))
+        for each in events:
+            ends = each["event"] in ("end", "iteration", "code")
+            shift = 2000 * (each.get("run") == first and ends)
+            if each.get("run") == second:
+                shift = 3000 if ends else 1000
+            if each["seq"] > last:
+                shift = 4000
+            for key in ("ms", "startedMs", "queuedMs"):
+                if key in each:
+                    each[key] += shift
+        path.write_text("".join(json.dumps(each) + "\n" for each in events))
+
     def test_spans_of_one_row_are_nested(self):
         self.run_it()
+        self.overlap()
         self.trace("--chrome", "c.json")
         rows = {}
         for each in json.loads((self.dir / "c.json").read_text())["traceEvents"]:
