@@ -180,7 +180,7 @@ class Failures(PythonTest):
             rlmd.RLM().completion("?")
 
     def test_a_program_that_says_nonsense(self):
-        fake = self.write("fake", "#!/bin/sh\necho so it goes; echo why >&2\n")
+        fake = self.write("fake", "#!/bin/sh\necho why >&2; echo so it goes\n")
         os.chmod(fake, 0o755)
         with self.assertRaisesRegex(rlmd.ServerError, "no message.*why"):
             rlmd.RLM(binary=fake).completion("?")
