@@ -106,9 +106,9 @@ static struct held *find(struct contexts *contexts, const char *source)
 {
 	struct held *held;
 
-	LIST_FOREACH(held, &contexts->all, next)
-	if (!held->error.kind && !strcmp(held->source, source))
-		return held;
+	LIST_FOREACH (held, &contexts->all, next)
+		if (!held->error.kind && !strcmp(held->source, source))
+			return held;
 	return load(contexts, source);
 }
 

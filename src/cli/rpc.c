@@ -214,9 +214,9 @@ static void take_answer(struct rpc *rpc, const json_t *message)
 	const char *why = json_string_value(json_object_get(error, "message"));
 	struct rpc_call *call, found;
 
-	LIST_FOREACH(call, &rpc->calls, entry)
-	if (call->id == id)
-		break;
+	LIST_FOREACH (call, &rpc->calls, entry)
+		if (call->id == id)
+			break;
 	if (!call)
 		return;
 	found = *call;

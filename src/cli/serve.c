@@ -34,8 +34,7 @@ static void on_hangup(evutil_socket_t number, short what, void *owner)
 	leave(owner);
 }
 
-/* --- a slow end ---------------------------------------------------------------------------------
- */
+/* --- a slow end -------------------------------------------------------------------------- */
 
 struct drain {
 	struct serve *serve;
@@ -71,8 +70,7 @@ static void on_terminate(evutil_socket_t number, short what, void *owner)
 	loop_post(drain->look);
 }
 
-/* --- standard input and output
- * -------------------------------------------------------------------- */
+/* --- standard input and output ----------------------------------------------------------- */
 
 /* Their own flags come back: others may hold the same pipe or terminal. */
 static void set_blocking(int fd, int flags)

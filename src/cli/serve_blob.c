@@ -28,9 +28,9 @@ static struct serve_blob *find(const struct serve_client *client, const char *na
 {
 	struct serve_blob *blob;
 
-	LIST_FOREACH(blob, &client->blobs, entry)
-	if (!strcmp(blob->name, name))
-		return blob;
+	LIST_FOREACH (blob, &client->blobs, entry)
+		if (!strcmp(blob->name, name))
+			return blob;
 	error_set(err, RLMD_ERROR_USAGE, "there is no blob '%.40s'", name);
 	return NULL;
 }

@@ -52,9 +52,9 @@ static struct serve_job *find(const struct serve_client *client, const json_t *p
 	const char *name = json_get_string(params, "job");
 	struct serve_job *job;
 
-	LIST_FOREACH(job, &client->jobs, entry)
-	if (!strcmp(job->name, name))
-		return job;
+	LIST_FOREACH (job, &client->jobs, entry)
+		if (!strcmp(job->name, name))
+			return job;
 	return NULL;
 }
 
@@ -62,9 +62,9 @@ static const char *name_of(const struct serve_client *client, const struct rlmd_
 {
 	const struct serve_job *job;
 
-	LIST_FOREACH(job, &client->jobs, entry)
-	if (job->job == wanted)
-		return job->name;
+	LIST_FOREACH (job, &client->jobs, entry)
+		if (job->job == wanted)
+			return job->name;
 	return NULL;
 }
 
@@ -104,7 +104,7 @@ void serve_job_free_all(struct serve_client *client)
 		job_free(LIST_FIRST(&client->jobs));
 }
 
-/* --- its end ---------------------------------------------------------------------------------- */
+/* --- its end ----------------------------------------------------------------------------- */
 
 /* Not as an event, but as --json has it. */
 static void tell_end(struct serve_job *job, json_t *result)
@@ -190,8 +190,7 @@ static void break_off(struct serve_job *job, const struct rlmd_error *err)
 		loop_post(job->posted);
 }
 
-/* --- its events ---------------------------------------------------------------------------------
- */
+/* --- its events -------------------------------------------------------------------------- */
 
 static void on_event(void *owner, struct rlmd_job *told, struct rlmd_text json)
 {
@@ -262,8 +261,7 @@ static void on_check(void *owner, struct rlmd_job *told, struct rlmd_text answer
 		on_verdict, check);
 }
 
-/* --- its start ----------------------------------------------------------------------------------
- */
+/* --- its start --------------------------------------------------------------------------- */
 
 static struct rlmd_job_options options_of(struct serve_job *job)
 {
@@ -358,8 +356,7 @@ static void on_loaded(void *owner, struct rlmd_context *context, const struct rl
 		break_off(job, &why);
 }
 
-/* --- its parameters
- * ------------------------------------------------------------------------------- */
+/* --- its parameters ---------------------------------------------------------------------- */
 
 static bool take_task(struct serve_job *job, const json_t *task, struct rlmd_error *err)
 {
@@ -554,8 +551,7 @@ void serve_job_start(struct serve_client *client, const json_t *params, struct r
 	rpc_fail(request, &err);
 }
 
-/* --- its other methods
- * ---------------------------------------------------------------------------- */
+/* --- its other methods ------------------------------------------------------------------- */
 
 /* One that has ended was once there. */
 static bool was_there(const struct serve_client *client, const json_t *params,
@@ -621,8 +617,8 @@ void serve_job_interrupt_all(struct serve_client *client)
 {
 	struct serve_job *job;
 
-	LIST_FOREACH(job, &client->jobs, entry)
-	job_interrupt(job);
+	LIST_FOREACH (job, &client->jobs, entry)
+		job_interrupt(job);
 }
 
 void serve_job_status(struct serve_client *client, const json_t *params,

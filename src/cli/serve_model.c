@@ -130,9 +130,9 @@ static void on_cancel(void *owner, uint64_t id)
 	struct serve_model *model = owner;
 	struct model_request *request;
 
-	LIST_FOREACH(request, &model->requests, entry)
-	if (request->id == id)
-		break;
+	LIST_FOREACH (request, &model->requests, entry)
+		if (request->id == id)
+			break;
 	if (!request)
 		return;
 	LIST_REMOVE(request, entry);
@@ -169,7 +169,7 @@ bool serve_model_open(struct serve *serve, serve_model_name_fn *name_of, struct 
 	return false;
 }
 
-/* --- at an address of their own --------------------------------------------------------------- */
+/* --- at an address of their own ---------------------------------------------------------- */
 
 static bool add(struct serve *serve, const struct config *config, const char *name,
 		struct rlmd_error *err)

@@ -11,7 +11,7 @@
 #include "cli/job_settings.h"
 #include "cli/serve_blob.h"
 
-/* --- options ------------------------------------------------------------------------------ */
+/* --- options ----------------------------------------------------------------------------- */
 
 /* Of those that stand on a command line only the ones that are about the work itself, and of the
  * settings not those of the process, which all its jobs share. */
@@ -104,7 +104,7 @@ static bool read_options(struct config *config, enum command_id command, const j
 	return true;
 }
 
-/* --- contexts ------------------------------------------------------------------------------- */
+/* --- contexts ---------------------------------------------------------------------------- */
 
 static bool is_text(const json_t *object, const char *key)
 {
@@ -238,7 +238,7 @@ bool serve_params_load(struct serve_params *params, serve_loaded_fn *loaded, voi
 	return params->loading;
 }
 
-/* --- tools ---------------------------------------------------------------------------------- */
+/* --- tools ------------------------------------------------------------------------------- */
 
 /* A call of a tool, until the client has answered. */
 struct tool_call {
@@ -289,9 +289,9 @@ static void on_cancel(void *owner, struct rlmd_function_call *function)
 	struct serve_tool *tool = owner;
 	struct tool_call *call;
 
-	LIST_FOREACH(call, &tool->calls, entry)
-	if (call->function == function)
-		break;
+	LIST_FOREACH (call, &tool->calls, entry)
+		if (call->function == function)
+			break;
 	if (!call)
 		return;
 	LIST_REMOVE(call, entry);
@@ -341,7 +341,7 @@ static bool read_tools(struct serve_params *params, const json_t *tools, struct 
 	return true;
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- all of it --------------------------------------------------------------------------- */
 
 bool serve_params_read(struct serve_params *params, struct serve_client *client,
 		       enum command_id command, const json_t *given, struct rlmd_error *err)

@@ -44,15 +44,14 @@ static struct serve_repl *find(const struct serve_client *client, const json_t *
 	const char *name = json_get_string(params, "session");
 	struct serve_repl *repl;
 
-	LIST_FOREACH(repl, &client->repls, entry)
-	if (!strcmp(repl->name, name))
-		return repl;
+	LIST_FOREACH (repl, &client->repls, entry)
+		if (!strcmp(repl->name, name))
+			return repl;
 	error_set(err, RLMD_ERROR_USAGE, "there is no session '%.40s'", name);
 	return NULL;
 }
 
-/* --- what it says ------------------------------------------------------------------------------
- */
+/* --- its words ---------------------------------------------------------------------------- */
 
 static void on_ready(void *owner, struct rlmd_repl *ready)
 {
@@ -131,8 +130,7 @@ static void on_gone(void *owner, struct rlmd_repl *gone, const struct rlmd_error
 	end(owner, error);
 }
 
-/* --- its start -----------------------------------------------------------------------------------
- */
+/* --- its start --------------------------------------------------------------------------- */
 
 static bool begin(struct serve_repl *repl, struct rlmd_error *err)
 {
@@ -198,8 +196,7 @@ void serve_session_open(struct serve_client *client, const json_t *params,
 	rpc_fail(request, &err);
 }
 
-/* --- its other methods
- * ------------------------------------------------------------------------------ */
+/* --- its other methods ------------------------------------------------------------------- */
 
 /* A session that waits for a request. */
 static struct serve_repl *idle(const struct serve_client *client, const json_t *params,

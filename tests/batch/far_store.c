@@ -171,9 +171,9 @@ void __wrap_query_end(struct query *query)
 {
 	struct far *far;
 
-	LIST_FOREACH(far, &fars, entry)
-	if (far->running == query)
-		break;
+	LIST_FOREACH (far, &fars, entry)
+		if (far->running == query)
+			break;
 	assert_non_null(far);
 	far->running = NULL;
 	TAILQ_INSERT_TAIL(&far->answered, query, entry);
