@@ -40,14 +40,6 @@ static bool read_options(struct rlmd_engine_options *ret, const struct rlmd_engi
 	return capacity_check(ret->max_workers, ret->max_calls, err);
 }
 
-static bool begin_posts(struct rlmd_engine *engine, struct event_base *base, struct rlmd_error *err)
-{
-	engine->posts = posts_new(base, err);
-	if (engine->posts)
-		engine->fd = loop_fd(posts_fd(engine->posts));
-	return engine->posts;
-}
-
 struct rlmd_engine *rlmd_engine_new(const struct rlmd_engine_options *given, struct rlmd_error *err)
 {
 	struct rlmd_engine_options options;
@@ -63,8 +55,7 @@ struct rlmd_engine *rlmd_engine_new(const struct rlmd_engine_options *given, str
 		return NULL;
 	}
 	engine = xcalloc(1, sizeof *engine);
-	engine->fd = -1;
-	if (!options.base && !begin_posts(engine, base, err)) {
+	if (!options.base && !(engine->posts = posts_new(base, err))) {
 		event_base_free(base);
 		free(engine);
 		return NULL;
@@ -519,7 +510,9 @@ bool rlmd_engine_wait(struct rlmd_engine *engine, const struct rlmd_job *awaited
 
 int rlmd_engine_fd(const struct rlmd_engine *engine)
 {
-	return engine && engine_is_ours(engine, NULL) ? engine->fd : -1;
+	return engine && engine->posts && engine_is_ours(engine, NULL)
+		       ? posts_loop_fd(engine->posts)
+		       : -1;
 }
 
 int64_t rlmd_engine_next_ms(const struct rlmd_engine *engine)

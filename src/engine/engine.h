@@ -41,7 +41,6 @@ struct rlmd_engine {
 	struct event_base *base; /* lent, or owned */
 	bool base_owned;
 	struct posts *posts; /* owned; NULL: the base is lent */
-	int fd;              /* lent: of the base, if it is owned; or -1 */
 	pid_t made_by;       /* the process that may use it; a forked child may free it */
 	pid_t freed_by; /* the one whose loop and descriptors are its own: that one, or a child */
 	struct log log;

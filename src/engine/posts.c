@@ -22,6 +22,7 @@ struct posts {
 	pthread_mutex_t lock; /* of the list */
 	struct post_list list;
 	int fd;              /* owned: an eventfd(2) */
+	int loop_fd;         /* lent; -1: not known */
 	struct event *woken; /* owned */
 };
 
@@ -70,6 +71,7 @@ struct posts *posts_new(struct event_base *base, struct rlmd_error *err)
 	pthread_mutex_init(&posts->lock, NULL);
 	STAILQ_INIT(&posts->list);
 	posts->fd = fd;
+	posts->loop_fd = -1;
 	posts->woken = loop_event(base, fd, EV_READ | EV_PERSIST, on_woken, posts);
 	loop_add(posts->woken, NULL);
 	return posts;
@@ -101,7 +103,9 @@ void posts_add(struct posts *posts, rlmd_post_fn *fn, void *arg)
 	eventfd_write(posts->fd, 1);
 }
 
-int posts_fd(const struct posts *posts)
+int posts_loop_fd(struct posts *posts)
 {
-	return posts->fd;
+	if (posts->loop_fd < 0)
+		posts->loop_fd = loop_fd(posts->fd);
+	return posts->loop_fd;
 }

@@ -18,5 +18,5 @@ void posts_free(struct posts *);
 /* From any thread. The functions are called in the order in which they came. */
 void posts_add(struct posts *, rlmd_post_fn *, void *arg);
 
-/* Readable while some wait; lent. */
-int posts_fd(const struct posts *);
+/* The loop's own descriptor, lent, as loop_fd() finds it where it is first asked for; or -1. */
+int posts_loop_fd(struct posts *);

@@ -281,6 +281,14 @@ static void watch_go(struct worker *worker)
 		wait_for(worker, WAITING_BLOCK, worker->limit_ms - block_time_ms(&worker->time));
 }
 
+static void interrupt(struct worker *worker)
+{
+	worker->interrupted = true;
+	if (worker->process)
+		process_interrupt(worker->process);
+	wait_for(worker, WAITING_GRACE, GRACE_MS);
+}
+
 /* Where a call is open, or the block is over, what computes must not run for ever either. */
 static void end_block(struct worker *worker)
 {
@@ -299,22 +307,15 @@ static void end_block(struct worker *worker)
 		condemn(worker, &err);
 		return;
 	}
-	worker->interrupted = true;
-	if (worker->process)
-		process_interrupt(worker->process);
-	wait_for(worker, WAITING_GRACE, GRACE_MS);
+	interrupt(worker);
 }
 
 void worker_interrupt(struct worker *worker)
 {
-	if (worker->state != WORKER_BUSY && worker->state != WORKER_ASKED)
-		return;
-	if (worker->interrupted || worker->exited || !worker->channel)
-		return;
-	worker->interrupted = true;
-	if (worker->process)
-		process_interrupt(worker->process);
-	wait_for(worker, WAITING_GRACE, GRACE_MS);
+	bool computes = worker->state == WORKER_BUSY || worker->state == WORKER_ASKED;
+
+	if (computes && !worker->interrupted && !worker->exited && worker->channel)
+		interrupt(worker);
 }
 
 static void out_of_time(struct worker *worker, int64_t ms)

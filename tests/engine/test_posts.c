@@ -121,7 +121,8 @@ static void test_freed_before(void **state)
 static void test_the_descriptor(void **state)
 {
 	(void)state;
-	assert_true(loop_fd(posts_fd(posts)) >= 0);
+	assert_true(posts_loop_fd(posts) >= 0);
+	assert_int_equal(posts_loop_fd(posts), posts_loop_fd(posts));
 	assert_int_equal(loop_fd(STDIN_FILENO), -1);
 }
 
