@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/wait.h"
+#include "cli/job_settings.h"
 #include "cli/option.h"
 #include "cli/progress.h"
 #include "cli/tell.h"
@@ -232,25 +233,12 @@ static struct rlmd_context_options options_of(const struct input *input,
 					      const struct config *config, struct input_time time)
 {
 	int64_t left = time.deadline - clock_ms();
+	struct rlmd_context_options options = job_settings_context(config, left > 0 ? left : 1);
 
-	return (struct rlmd_context_options){
-		.size = sizeof(struct rlmd_context_options),
-		.timeout_ms = left > 0 ? left : 1,
-		.progress = progress_loading,
-		.include = (const char *const *)config->include.items,
-		.include_count = config->include.count,
-		.exclude = (const char *const *)config->exclude.items,
-		.exclude_count = config->exclude.count,
-		.files = input->files,
-		.file_count = input->file_count,
-		.max_file_size = config->max_file_size,
-		.max_size = config->max_context,
-		.diff = config->diff,
-		.untracked = config->untracked,
-		.recurse_submodules = config->recurse_submodules,
-		.allow_alternates = config->allow_alternates,
-		.allow_secrets = config->allow_secrets,
-	};
+	options.progress = progress_loading;
+	options.files = input->files;
+	options.file_count = input->file_count;
+	return options;
 }
 
 static bool load(struct input *input, const struct config *config, const char *const *sources,

@@ -57,3 +57,42 @@ struct rlmd_sandbox_options job_settings_sandbox(const struct config *config)
 		.first_uid = (uint32_t)config->first_uid,
 	};
 }
+
+struct rlmd_context_options job_settings_context(const struct config *config, int64_t left_ms)
+{
+	return (struct rlmd_context_options){
+		.size = sizeof(struct rlmd_context_options),
+		.timeout_ms = left_ms,
+		.include = (const char *const *)config->include.items,
+		.include_count = config->include.count,
+		.exclude = (const char *const *)config->exclude.items,
+		.exclude_count = config->exclude.count,
+		.max_file_size = config->max_file_size,
+		.max_size = config->max_context,
+		.diff = config->diff,
+		.untracked = config->untracked,
+		.recurse_submodules = config->recurse_submodules,
+		.allow_alternates = config->allow_alternates,
+		.allow_secrets = config->allow_secrets,
+	};
+}
+
+struct rlmd_review_options job_settings_review(const struct config *config, const char *rules)
+{
+	return (struct rlmd_review_options){
+		.size = sizeof(struct rlmd_review_options),
+		.prompt = config->prompt,
+		.rules = rules ? rules : config->add_rules,
+		.usual_rules = !rules,
+		.baseline = config->baseline,
+		.fail_on = config->fail_on,
+		.only_changed = config->only_changed_lines,
+		.fail_on_unanchored = config->fail_on_unanchored,
+		.min_confidence = config->min_confidence,
+		.max_findings = (size_t)config->max_findings,
+		.category = config->category,
+		.reading = config->quick  ? RLMD_REVIEW_NO_READING
+			   : config->deep ? RLMD_REVIEW_DEEP_READING
+					  : RLMD_REVIEW_FIRST_READING,
+	};
+}

@@ -3,7 +3,9 @@
  */
 #pragma once
 
+#include <rlmd/context.h>
 #include <rlmd/job.h>
+#include <rlmd/review.h>
 #include <rlmd/sandbox.h>
 
 #include "cli/config.h"
@@ -13,6 +15,13 @@ struct rlmd_job_options job_settings_options(const struct config *);
 
 /* `left_ms`: of the time that the settings allow. */
 struct rlmd_limits job_settings_limits(const struct config *, int64_t left_ms);
+
+/* Of all that directories have, which is read. Lent by the settings. */
+struct rlmd_context_options job_settings_context(const struct config *, int64_t left_ms);
+
+/* Its task, its directory and the description of the change are to be added. `rules` stand in place
+ * of the usual ones; NULL: beside them stand those of --add-rules. Lent by the settings. */
+struct rlmd_review_options job_settings_review(const struct config *, const char *rules);
 
 /* Lent by the settings. --require is left to the caller. */
 struct rlmd_sandbox_options job_settings_sandbox(const struct config *);

@@ -22,6 +22,8 @@
 #include "cli/command.h"
 #include "cli/dry_run.h"
 #include "cli/input.h"
+#include "cli/job_settings.h"
+#include "cli/review_result.h"
 #include "cli/session.h"
 #include "cli/sink.h"
 #include "cli/tell.h"
@@ -132,25 +134,7 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 	auto_free char *about = config->about
 					? file_read(config->about, TASK_SIZE_MAX, &about_size, err)
 					: NULL;
-	struct rlmd_review_options options = {
-		.size = sizeof options,
-		.prompt = config->prompt,
-		.rules = config->rules ? config->rules : config->add_rules,
-		.usual_rules = !config->rules,
-		.baseline = config->baseline,
-		.fail_on = config->fail_on,
-		.only_changed = config->only_changed_lines,
-		.fail_on_unanchored = config->fail_on_unanchored,
-		.min_confidence = config->min_confidence,
-		.max_findings = (size_t)config->max_findings,
-		.category = config->category,
-		.about = text_from(about, about_size),
-		.reading = config->quick  ? RLMD_REVIEW_NO_READING
-			   : config->deep ? RLMD_REVIEW_DEEP_READING
-					  : RLMD_REVIEW_FIRST_READING,
-		.directory = is_directory(config->contexts.items[0]) ? config->contexts.items[0]
-								     : NULL,
-	};
+	struct rlmd_review_options options = job_settings_review(config, config->rules);
 
 	if ((config->about && !about) || !check_baseline(config, err))
 		return false;
@@ -158,6 +142,9 @@ static bool make_review(struct review_command *command, struct rlmd_error *err)
 	    !input_task(&command->input, config, NULL, command->session->time, err))
 		return false;
 	options.task = text_from(command->input.task, command->input.task_size);
+	options.about = text_from(about, about_size);
+	if (is_directory(config->contexts.items[0]))
+		options.directory = config->contexts.items[0];
 	command->review = rlmd_review_new(&options, err);
 	return command->review;
 }
@@ -234,56 +221,28 @@ static void check(void *owner, struct rlmd_job *job, struct rlmd_text answer,
 		rlmd_check_accept(check);
 }
 
-/* Puts the findings into the result. */
 static void take_findings(struct review_command *command, struct rlmd_text answer)
 {
 	struct session *session = command->session;
-	auto_free char *report = NULL;
-	size_t size;
 
-	if (!rlmd_review_take(command->review, command->input.context, answer, &session->failure))
-		return;
-	report = rlmd_review_report(command->review, RLMD_REVIEW_JSON, &size);
-	json_object_set_new(session->result, "review", session_read(text_from(report, size)));
-}
-
-/* An answer that was told back, and is paid for, stands where the job ended without another one. Of
- * an interrupted job nothing is wanted. */
-static bool has_spare(const struct review_command *command)
-{
-	enum rlmd_error_kind kind = command->session->failure.kind;
-
-	return rlmd_review_spare(command->review).size && kind != RLMD_ERROR_CANCELLED &&
-	       kind != RLMD_ERROR_INTERNAL;
-}
-
-static void take_spare(struct review_command *command)
-{
-	struct session *session = command->session;
-	struct rlmd_text spare = rlmd_review_spare(command->review);
-
-	auto_free char *warning = xasprintf("single findings were told back to the model, which "
-					    "gave no other answer: %s",
-					    session->failure.text);
-
-	session_note(session, warning);
-	json_array_append_new(json_object_get(session->result, "warnings"),
-			      json_from_text(text_of(warning)));
-	session->failure = (struct rlmd_error){0};
-	json_object_set_new(session->result, "success", json_true());
-	json_object_set_new(session->result, "error", json_null());
-	json_object_set_new(session->result, "output", json_from_text(spare));
-	take_findings(command, spare);
+	review_result_take(command->review, command->input.context, answer, session->result,
+			   &session->failure);
 }
 
 static void take(void *owner, const struct rlmd_result *result)
 {
 	struct review_command *command = owner;
+	struct session *session = command->session;
+	auto_free char *warning = NULL;
 
-	if (!command->session->failure.kind)
+	if (!session->failure.kind) {
 		take_findings(command, rlmd_result_output(result));
-	else if (has_spare(command))
-		take_spare(command);
+		return;
+	}
+	warning = review_result_take_spare(command->review, command->input.context, session->result,
+					   &session->failure);
+	if (warning)
+		session_note(session, warning);
 }
 
 static void tell_place(const struct rlmd_job_status *status, char place[static JOB_VIEW_PLACE_MAX])

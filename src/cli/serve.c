@@ -21,17 +21,11 @@
 
 enum { LOOK_MS = 50, LEEWAY_MS = 1000 };
 
-static void leave(struct serve *serve)
-{
-	serve->over = true;
-	event_base_loopbreak(serve->session->base);
-}
-
 static void on_hangup(evutil_socket_t number, short what, void *owner)
 {
 	(void)number;
 	(void)what;
-	leave(owner);
+	((struct serve *)owner)->over = true;
 }
 
 /* --- a slow end -------------------------------------------------------------------------- */
@@ -62,7 +56,7 @@ static void on_terminate(evutil_socket_t number, short what, void *owner)
 	(void)number;
 	(void)what;
 	if (drain->deadline) {
-		leave(drain->serve);
+		drain->serve->over = true;
 		return;
 	}
 	drain->deadline = clock_ms() + drain->serve->session->config.grace + LEEWAY_MS;
@@ -73,11 +67,6 @@ static void on_terminate(evutil_socket_t number, short what, void *owner)
 /* --- standard input and output ----------------------------------------------------------- */
 
 /* Their own flags come back: others may hold the same pipe or terminal. */
-static void set_blocking(int fd, int flags)
-{
-	fcntl(fd, F_SETFL, flags);
-}
-
 static void serve_client(struct serve *serve)
 {
 	int in = fcntl(STDIN_FILENO, F_GETFL), out = fcntl(STDOUT_FILENO, F_GETFL);
@@ -89,15 +78,15 @@ static void serve_client(struct serve *serve)
 	drain.look = loop_timer(base, on_look, &drain);
 	loop_add(hangup, NULL);
 	loop_add(terminate, NULL);
-	set_blocking(STDIN_FILENO, in | O_NONBLOCK);
-	set_blocking(STDOUT_FILENO, out | O_NONBLOCK);
+	fcntl(STDIN_FILENO, F_SETFL, in | O_NONBLOCK);
+	fcntl(STDOUT_FILENO, F_SETFL, out | O_NONBLOCK);
 	serve->client = serve_client_new(serve, STDIN_FILENO, STDOUT_FILENO);
 	while (!serve->over)
 		event_base_loop(base, EVLOOP_ONCE);
 	serve_client_free(serve->client);
 	serve->client = NULL;
-	set_blocking(STDIN_FILENO, in);
-	set_blocking(STDOUT_FILENO, out);
+	fcntl(STDIN_FILENO, F_SETFL, in);
+	fcntl(STDOUT_FILENO, F_SETFL, out);
 	event_free(hangup);
 	event_free(terminate);
 	event_free(drain.look);

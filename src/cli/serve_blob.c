@@ -13,7 +13,7 @@
 
 #define BLOB_MAX ((size_t)4 << 30)
 
-enum { FOUR = 4, THREE = 3 }; /* characters for bytes */
+enum { BASE64_CHARACTERS = 4, BASE64_BYTES = 3 }; /* of a group */
 
 struct serve_blob {
 	char *name; /* owned */
@@ -71,11 +71,11 @@ static char *decode(struct rlmd_text text, size_t *ret_size)
 
 	while (padding < 2 && padding < text.size && text.bytes[text.size - 1 - padding] == '=')
 		padding++;
-	if (text.size % FOUR || memchr(text.bytes, '=', text.size - padding))
+	if (text.size % BASE64_CHARACTERS || memchr(text.bytes, '=', text.size - padding))
 		return NULL;
 	size = EVP_DecodeBlock((unsigned char *)bytes, (const unsigned char *)text.bytes,
 			       (int)text.size);
-	if (size < 0 || (size_t)size != text.size / FOUR * THREE)
+	if (size < 0 || (size_t)size != text.size / BASE64_CHARACTERS * BASE64_BYTES)
 		return NULL;
 	*ret_size = (size_t)size - padding;
 	return take_pointer(&bytes);

@@ -101,7 +101,6 @@ static void on_end(void *owner, const struct rlmd_error *why)
 
 	client->serve->end = *why;
 	client->serve->over = true;
-	event_base_loopbreak(client->serve->session->base);
 }
 
 struct serve_client *serve_client_new(struct serve *serve, int in, int out)

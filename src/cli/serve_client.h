@@ -5,7 +5,7 @@
 
 #include "cli/serving.h"
 
-/* Over descriptors that are lent and do not block. `end` is told with `owner` as in cli/rpc.h. */
+/* Over descriptors that are lent and do not block. Their end is told in `serve`. */
 struct serve_client *serve_client_new(struct serve *, int in, int out);
 
 /* All that it has begun ends, without a word. NULL is fine. */

@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "base/money.h"
 #include "cli/job_settings.h"
+#include "cli/review_result.h"
 #include "cli/serve_model.h"
 #include "cli/serve_params.h"
 
@@ -123,38 +124,19 @@ static void set_failure(json_t *object, const struct rlmd_error *err)
 			   json_from_text(text_of(err->text))));
 }
 
-static json_t *no_result(const struct serve_job *job, const struct rlmd_error *err)
+/* Of a review. */
+static void take_findings(struct serve_job *job, const struct rlmd_result *result, json_t *object)
 {
-	json_t *object = session_no_result(job->client->serve->session, err);
+	const struct rlmd_error *error = rlmd_result_error(result);
+	struct rlmd_error failure = error ? *error : (struct rlmd_error){0};
 
-	set_failure(object, err);
-	return object;
-}
-
-/* Of a review: an answer whose findings were told back stands where none came after it. */
-static void take_review(struct serve_job *job, const struct rlmd_result *result, json_t *object)
-{
-	struct rlmd_text answer = rlmd_result_output(result);
-	struct rlmd_text spare = rlmd_review_spare(job->review);
-	struct rlmd_error err;
-	char *report;
-	size_t size;
-
-	if (!rlmd_result_success(result)) {
-		if (!spare.size || rlmd_result_error(result)->kind == RLMD_ERROR_CANCELLED)
-			return;
-		answer = spare;
-		json_put(object, "success", json_true());
-		json_put(object, "error", json_null());
-		json_put(object, "output", json_from_text(spare));
-	}
-	if (!rlmd_review_take(job->review, job->params.context, answer, &err)) {
-		set_failure(object, &err);
-		return;
-	}
-	report = rlmd_review_report(job->review, RLMD_REVIEW_JSON, &size);
-	json_put(object, "review", session_read(text_from(report, size)));
-	free(report);
+	if (error)
+		free(review_result_take_spare(job->review, job->params.context, object, &failure));
+	else
+		review_result_take(job->review, job->params.context, rlmd_result_output(result),
+				   object, &failure);
+	if (failure.kind)
+		set_failure(object, &failure);
 }
 
 static void on_end(void *owner, struct rlmd_job *ended, const struct rlmd_result *result)
@@ -166,7 +148,7 @@ static void on_end(void *owner, struct rlmd_job *ended, const struct rlmd_result
 	if (job->error.kind)
 		set_failure(object, &job->error);
 	else if (job->review)
-		take_review(job, result, object);
+		take_findings(job, result, object);
 	tell_end(job, object);
 }
 
@@ -177,7 +159,7 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 
 	(void)fd;
 	(void)what;
-	tell_end(job, no_result(job, &job->error));
+	tell_end(job, session_no_result(job->client->serve->session, &job->error));
 }
 
 static void break_off(struct serve_job *job, const struct rlmd_error *err)
@@ -289,8 +271,8 @@ static bool start_job(struct serve_job *job, struct rlmd_error *err)
 							allowed + job->started - clock_ms());
 	const struct rlmd_hooks hooks = {
 		.size = sizeof hooks,
-		.event = job->events || job->all_events ? on_event : NULL,
-		.events = (const char *const *)job->events,
+		.event = job->events ? on_event : NULL,
+		.events = job->all_events ? NULL : (const char *const *)job->events,
 		.delta = on_delta,
 		.check = job->checked || job->review ? on_check : NULL,
 		.end = on_end,
@@ -316,12 +298,9 @@ static void end_without_change(struct serve_job *job)
 {
 	struct session *session = job->client->serve->session;
 	json_t *object = session_no_result(session, NULL);
-	auto_free char *report = NULL;
-	size_t size;
 
-	rlmd_review_take(job->review, job->params.context, text_of("{\"findings\": []}"), NULL);
-	report = rlmd_review_report(job->review, RLMD_REVIEW_JSON, &size);
-	json_put(object, "review", session_read(text_from(report, size)));
+	review_result_take(job->review, job->params.context, text_of("{\"findings\": []}"), object,
+			   NULL);
 	tell_end(job, object);
 }
 
@@ -382,26 +361,10 @@ static bool take_plan(struct serve_job *job, const json_t *plan, struct rlmd_err
 /* The directory is a context of its own. */
 static bool take_review_of(struct serve_job *job, const json_t *asked, struct rlmd_error *err)
 {
-	const struct config *config = &job->params.config;
 	const char *rules = json_string_value(json_object_get(asked, "rules"));
-	struct rlmd_review_options options = {
-		.size = sizeof options,
-		.prompt = config->prompt,
-		.rules = rules ? rules : config->add_rules,
-		.usual_rules = !rules,
-		.baseline = config->baseline,
-		.fail_on = config->fail_on,
-		.only_changed = config->only_changed_lines,
-		.fail_on_unanchored = config->fail_on_unanchored,
-		.min_confidence = config->min_confidence,
-		.max_findings = (size_t)config->max_findings,
-		.category = config->category,
-		.reading = config->quick  ? RLMD_REVIEW_NO_READING
-			   : config->deep ? RLMD_REVIEW_DEEP_READING
-					  : RLMD_REVIEW_FIRST_READING,
-		.directory = job->directory,
-	};
+	struct rlmd_review_options options = job_settings_review(&job->params.config, rules);
 
+	options.directory = job->directory;
 	job->review = rlmd_review_new(&options, err);
 	return job->review || error_context(err, "review");
 }
@@ -433,14 +396,9 @@ static bool take_events(struct serve_job *job, const json_t *events, struct rlmd
 	json_array_foreach (events, i, event) {
 		if (!json_is_string(event))
 			return error_set(err, RLMD_ERROR_USAGE, "events are an array of names");
-		job->all_events |= !strcmp(json_string_value(event), "*");
+		job->all_events |= text_equal(json_text(event), "*");
 		job->events[i] = xstrdup(json_string_value(event));
 	}
-	if (!job->all_events)
-		return true;
-	for (i = 0; i < count; i++)
-		free(job->events[i]);
-	free(take_pointer(&job->events));
 	return true;
 }
 

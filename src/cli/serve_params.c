@@ -56,8 +56,7 @@ static bool set_value(struct config *config, enum option_id id, const json_t *va
 		text = json_is_true(value) ? "yes" : "no";
 	else if (json_is_number(value))
 		text = number = json_to_string(value);
-	if (!text ||
-	    strlen(text) != (json_is_string(value) ? json_string_length(value) : strlen(text)))
+	if (!text || (json_is_string(value) && strlen(text) != json_string_length(value)))
 		return error_set(err, RLMD_ERROR_USAGE, "a text, a number or a switch is wanted");
 	return config_set(config, CONFIG_JOB, id, text, err);
 }
@@ -210,22 +209,8 @@ static void on_loaded(void *owner, struct rlmd_context *context, const struct rl
 bool serve_params_load(struct serve_params *params, serve_loaded_fn *loaded, void *owner,
 		       bool *ret_waits, struct rlmd_error *err)
 {
-	const struct config *config = &params->config;
-	const struct rlmd_context_options options = {
-		.size = sizeof options,
-		.timeout_ms = config->max_time,
-		.include = (const char *const *)config->include.items,
-		.include_count = config->include.count,
-		.exclude = (const char *const *)config->exclude.items,
-		.exclude_count = config->exclude.count,
-		.max_file_size = config->max_file_size,
-		.max_size = config->max_context,
-		.diff = config->diff,
-		.untracked = config->untracked,
-		.recurse_submodules = config->recurse_submodules,
-		.allow_alternates = config->allow_alternates,
-		.allow_secrets = config->allow_secrets,
-	};
+	const struct rlmd_context_options options = job_settings_context(&params->config,
+									 params->config.max_time);
 
 	*ret_waits = params->source_count;
 	if (!params->source_count)
