@@ -16,7 +16,7 @@ from ._server import Params, Server, shared
 
 Tools = Union[Sequence[Callable[..., Any]], Mapping[str, Callable[..., Any]], None]
 Check = Callable[[str], Any]
-EVENTS = ["code", "iteration", "llm_call"]
+EVENTS = ["code", "llm_call"]  # of which a stream tells
 
 
 def named(options: Mapping[str, Any]) -> Params:

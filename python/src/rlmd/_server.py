@@ -17,7 +17,6 @@ import os
 import shutil
 import subprocess
 import threading
-import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ._errors import Error, ServerError, error_of
@@ -74,7 +73,7 @@ class Server:
     def alive(self) -> bool:
         return self._end is None and self.pid == os.getpid()
 
-    # What we say
+    # Messages to it
 
     def begin(self, method: str, **params: Any) -> "Future[Any]":
         """Asks; the future has the result, or raises the error."""
@@ -141,7 +140,7 @@ class Server:
         except RuntimeError:
             pass
 
-    # What it says
+    # Messages from it
 
     def _hear(self) -> None:
         assert self._process.stderr
@@ -254,7 +253,6 @@ async def _awaited(value: Any) -> Any:
 
 _shared: Dict[Any, Server] = {}
 _starting = threading.Lock()
-_owned: "weakref.WeakSet[Server]" = weakref.WeakSet()
 
 
 def shared(binary: Optional[str] = None) -> Server:
@@ -264,7 +262,6 @@ def shared(binary: Optional[str] = None) -> Server:
         server = _shared.get(key)
         if server is None or not server.alive:
             server = _shared[key] = Server(command(binary))
-            _owned.add(server)
         return server
 
 
@@ -277,7 +274,7 @@ def _forked() -> None:
 
 @atexit.register
 def close_all() -> None:
-    for server in list(_owned):
+    for server in list(_shared.values()):
         server.close()
 
 

@@ -11,7 +11,7 @@ from ._server import Params, shared
 
 
 class Output(NamedTuple):
-    """What a block has done. error: the traceback, or None. interrupted: its time was over."""
+    """The outcome of a block. error: the traceback, or None. interrupted: its time was over."""
 
     stdout: str
     stderr: str

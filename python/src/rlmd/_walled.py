@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from ._session import Session
 
+BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
 OUTPUT_MAX = 1_000_000  # characters of a block's output
 
 PRELUDE = """
@@ -110,12 +111,10 @@ class Walled:
         """A function of the host's, with arguments by name."""
         function = self.functions[name]
         try:
-            bound = inspect.signature(function).bind(*args, **kwargs)
-            named = bound.arguments if not args else {**kwargs, **bound.arguments}
-            known = inspect.signature(function).parameters
-            if all(each in known and known[each].kind in (
-                    known[each].POSITIONAL_OR_KEYWORD, known[each].KEYWORD_ONLY) for each in named):
-                args, kwargs = [], dict(named)
+            signature = inspect.signature(function)
+            given = signature.bind(*args, **kwargs).arguments
+            if all(signature.parameters[each].kind in BY_NAME for each in given):
+                args, kwargs = [], dict(given)
         except (TypeError, ValueError):
             pass  # it says itself what is wrong
         try:
