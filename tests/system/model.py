@@ -676,7 +676,9 @@ class ModelServer:
 
     def list_of_models(self) -> bytes:
         """Its list is not of the script, and is not counted among the requests."""
-        self.lists_asked += 1
+        with self.lock:
+            self.lists_asked += 1
+            self.changed.notify_all()
         if self.models is None:
             return b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
         body = self.models if isinstance(self.models, bytes) else json.dumps(self.models).encode()

@@ -450,7 +450,10 @@ class Meanwhile(ProviderTest, GuardedTest):
         return 0 if server.url.startswith("https:") and major >= 8 else 1
 
     def connected(self, server, count=1):
-        self.assertTrue(server.wait(lambda server: server.connection_count == count))
+        """And has told its models, where it is asked for them: nothing is on its way there."""
+        listed = int(server.url.startswith("http:"))
+        self.assertTrue(server.wait(lambda server: server.connection_count == count and
+                                    server.lists_asked == listed))
 
     def test_the_connection_is_made(self):
         """And it is the first request's, on which nothing was said before."""
