@@ -44,12 +44,12 @@ static char *plain(const char *path)
 	return ret;
 }
 
-static bool refuse(const char *directory, const char *path, struct rlmd_error *err)
+static bool refuse(const char *directory, const char *path, const char *lifts,
+		   struct rlmd_error *err)
 {
 	return error_set(err, RLMD_ERROR_INPUT,
-			 "%.200s: this job may be about files in %.200s only; --allow-outside "
-			 "lifts that",
-			 path, directory);
+			 "%.200s: this job may be about files in %.200s only; %s lifts that", path,
+			 directory, lifts);
 }
 
 /* As it is written it may be relative to where we are, or lead there by the directory's links. */
@@ -64,7 +64,7 @@ static bool is_meant(const char *directory, const char *real, const char *path)
 	return is_in(root, meant) || is_in(real, meant);
 }
 
-char *confine(const char *directory, const char *path, struct rlmd_error *err)
+char *confine(const char *directory, const char *path, const char *lifts, struct rlmd_error *err)
 {
 	auto_free char *real = realpath(directory, NULL);
 	auto_free char *found = NULL;
@@ -74,14 +74,14 @@ char *confine(const char *directory, const char *path, struct rlmd_error *err)
 		return NULL;
 	}
 	if (!strncmp(path, "git:", 4) || !is_meant(directory, real, path)) {
-		refuse(directory, path, err);
+		refuse(directory, path, lifts, err);
 		return NULL;
 	}
 	found = realpath(path, NULL);
 	if (!found)
 		error_errno(err, RLMD_ERROR_INPUT, "%.200s", path);
 	else if (!is_in(real, found))
-		refuse(directory, path, err);
+		refuse(directory, path, lifts, err);
 	else
 		return take_pointer(&found);
 	return NULL;

@@ -245,14 +245,30 @@ static void on_breakers(void *owner, const struct store_result *result)
 	dispatch(runner);
 }
 
+/* That have jobs left, nobody among them. */
+static size_t count_tenants(const struct store_result *result)
+{
+	size_t tenants = 0;
+
+	for (size_t i = 0; i < result->count; i++) {
+		const int64_t *jobs = result->counts[i].jobs;
+
+		tenants += jobs[STORE_JOB_PENDING] || jobs[STORE_JOB_RUNNING];
+	}
+	return tenants;
+}
+
 static void on_first_counts(void *owner, const struct store_result *result)
 {
 	struct runner *runner = owner;
+	size_t tenants;
 
 	if (store_failed(runner, result))
 		return;
 	scoreboard_count(runner->board, result->counts, result->count);
-	if (tenancies_expect(runner->tenancies, result->counts, result->count) && !runner->draining)
+	tenants = count_tenants(result);
+	tenancies_expect(runner->tenancies, tenants);
+	if (tenants && !runner->draining)
 		runner->query = store_breakers(runner->store, runner->id, on_breakers, runner);
 	else
 		end_batch(runner, result);

@@ -20,7 +20,6 @@
 
 struct job_line;
 struct rlmd_job_options;
-struct store_count;
 struct tenancies;
 
 struct tenancy {
@@ -64,11 +63,8 @@ struct tenancies_options {
 struct tenancies *tenancies_new(const struct tenancies_options *);
 void tenancies_free(struct tenancies *); /* after all jobs; NULL is fine */
 
-/*
- * A batch with these jobs is about to begin: returns how many tenants have some left, nobody's
- * among them.
- */
-size_t tenancies_expect(struct tenancies *, const struct store_count *, size_t count);
+/* So many tenants are about to have work here, nobody's among them. */
+void tenancies_expect(struct tenancies *, size_t count);
 
 /*
  * Several need what keeps them apart, level L3, but where --require says that less will do: then
