@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,6 +226,29 @@ const struct tenant *tenants_find(const struct tenants *tenants, const char *nam
 		err, RLMD_ERROR_INPUT,
 		"there is no tenant '%.64s'; %s%s; a section [tenant NAME] of rlmd.conf makes one",
 		name, *list ? "there are " : "there are none", list);
+	return NULL;
+}
+
+static bool is_user(const char *name, uid_t uid)
+{
+	const struct passwd *found;
+	int64_t number;
+
+	if (number_parse(name, "", 1, &number))
+		return number == uid;
+	found = getpwnam(name);
+	return found && found->pw_uid == uid;
+}
+
+const struct tenant *tenants_of_user(const struct tenants *tenants, uid_t uid)
+{
+	for (size_t i = 0; i < tenants->count; i++) {
+		const struct tenant_list *users = &tenants->items[i].users;
+
+		for (size_t j = 0; j < users->count; j++)
+			if (is_user(users->items[j], uid))
+				return &tenants->items[i];
+	}
 	return NULL;
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -51,6 +52,10 @@ bool tenants_set(struct tenants *, const char *tenant, const char *setting, cons
 /* The tenant of that name, lent until the next is set; NULL and RLMD_ERROR_INPUT, which says who
  * there is. */
 const struct tenant *tenants_find(const struct tenants *, const char *name, struct rlmd_error *);
+
+/* The first tenant that has this user, lent until the next is set; NULL: none has. Names of users
+ * are looked up, getpwnam(3). */
+const struct tenant *tenants_of_user(const struct tenants *, uid_t);
 
 /* Whether it may use the model; `*` in what is allowed stands for anything. Where nothing is said
  * all are. */

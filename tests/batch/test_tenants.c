@@ -139,13 +139,27 @@ static void test_unknown(void **state)
 	tenants_done(&tenants);
 }
 
+static void test_users(void **state)
+{
+	struct tenants tenants = {0};
+
+	(void)state;
+	assert_null(tenants_of_user(&tenants, 0));
+	set(&tenants, "a", "users", "no such user, 4242");
+	set(&tenants, "b", "users", "root, 4242");
+	set(&tenants, "c", "users", "0");
+	assert_string_equal(tenants_of_user(&tenants, 4242)->name, "a");
+	assert_string_equal(tenants_of_user(&tenants, 0)->name, "b");
+	assert_null(tenants_of_user(&tenants, 42));
+	tenants_done(&tenants);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_all),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_kept),  cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_users),
 	};
 
 	return cmocka_run_group_tests_name("tenants", tests, NULL, NULL);
